@@ -17,7 +17,7 @@ import (
 // Requests that change a machine are sent at most once each: nobody can tell a
 // restart whose answer was lost from one that was never begun, so neither net/http
 // nor this package repeats one that may have been received. What is known of it in
-// the end is all that the caller has to go by; see NotCarriedOut.
+// the end is all that the caller has to go by; see notCarriedOut.
 
 // freshFor is how long a connection may have been idle for a change to be sent on it.
 // A BMC closes idle ones without a word (some after 5 s), and a change that meets such
@@ -62,21 +62,12 @@ type notCarriedOut struct{ error }
 // Unwrap returns the error itself.
 func (e *notCarriedOut) Unwrap() error { return e.error }
 
-// NotCarriedOut tells those who know errors by what they can do.
+// NotCarriedOut says that the call is certain to have changed nothing: nothing was sent, for
+// want of a connection, a login or the permission to, or the BMC refused it with a status
+// from 400 on, but for 408. After any other error, such as no answer in time, a connection
+// that broke, or a status from 500 on, the outcome is unknown: the machine has to be looked
+// at before it is asked again.
 func (*notCarriedOut) NotCarriedOut() bool { return true }
-
-// NotCarriedOut reports whether a call that failed is certain to have changed nothing:
-// nothing was sent, for want of a connection, a login or the permission to, or the BMC
-// refused it with a status from 400 on, but for 408. After any other error, such as
-// no answer in time, a connection that broke, or a status from 500 on, the outcome is
-// unknown: the machine has to be looked at before it is asked again.
-func NotCarriedOut(err error) bool {
-	e, ok := errors.AsType[interface {
-		error
-		NotCarriedOut() bool
-	}](err)
-	return ok && e.NotCarriedOut()
-}
 
 // refusesChange reports whether an answer says that nothing was done (RFC 9110 §15.5).
 // After a 408 the BMC may have had all of the request.

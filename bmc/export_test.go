@@ -1,6 +1,19 @@
 package bmc
 
-import "ingot/model"
+import (
+	"errors"
+
+	"ingot/model"
+)
+
+// NotCarriedOut reports whether a call that failed is certain to have changed nothing.
+func NotCarriedOut(err error) bool {
+	e, ok := errors.AsType[interface {
+		error
+		NotCarriedOut() bool
+	}](err)
+	return ok && e.NotCarriedOut()
+}
 
 // Fingerprint returns the SHA-256 of the certificate that the BMC showed last, in
 // hexadecimal, or "" if it was not met yet or has none.

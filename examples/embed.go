@@ -1,5 +1,6 @@
 // Package examples holds what a newcomer copies: a repository to start from, the
-// daemon's configuration with every default, and a systemd unit.
+// daemon's configuration with every default, a systemd unit, and the JSON Schemas of
+// manifests.
 package examples
 
 import "embed"
@@ -9,3 +10,9 @@ import "embed"
 //
 //go:embed quickstart
 var Quickstart embed.FS
+
+// Schemas are the JSON Schemas of the kinds, below schemas/: one of each, and all.json of
+// whatever a file may hold. The tests of model make them.
+//
+//go:embed schemas
+var Schemas embed.FS

@@ -17,8 +17,16 @@ Feature: What is wrong in Git stays where it is wrong
     And the status branch says of the problems: "claims/db.yaml"
     And nothing happens to "s1"
 
+  Scenario: an ignore file takes nothing away that is in force
+    (law 1)
+    When the folder of the claims is named in the ignore file, and a folder of other files with it
+    Then the status branch says of the problems: "is left out by .ingotignore, but what it defined is in force and stays so"
+    And nothing happens to "s1"
+    When claim "web" is removed
+    Then "s1" is Available
+
   Scenario: large files delay nobody else, and are never held in memory
-    (law 4)
+    (law 4, G06)
     When a file of 1000 MB and a manifest of 2 MB are committed along with the claims
       | CLAIM | SERVER |
       | shop  | s2     |

@@ -45,3 +45,36 @@ Feature: Nothing destructive happens to many at once unseen
       | d     |
     Then the guard holds nothing back
     And nothing happens to "s1, s2, s3, s4"
+
+  Scenario: a folder that gets another name releases nothing
+    When the folder of the claims gets another name
+    Then nothing happens to "s1, s2, s3, s4"
+    And the guard holds nothing back
+
+  Scenario: claims that move to another namespace are others, whose releases are held back
+    (law 2)
+    When claims "a, b, c, d" move to the namespace "prod"
+    Then the guard holds 4 releases back
+    And nothing happens to "s1, s2, s3, s4"
+
+  Scenario: another image for all claims installs nothing
+    (law 1)
+    When the claims are committed
+      | CLAIM | IMAGE       |
+      | a     | newer-linux |
+      | b     | newer-linux |
+      | c     | newer-linux |
+      | d     | newer-linux |
+    Then the status branch says of claim "d": "PendingReprovision"
+    And nothing happens to "s1, s2, s3, s4"
+    And the guard holds nothing back
+
+  Scenario: a claim that leaves does nothing to a server that is suspended
+    Given the servers are committed
+      | SERVER | OPERATION |
+      | s1     | ignore    |
+    And the status branch says of server "s1": "Ignored"
+    When claims "a, b" are removed
+    Then "s2" is Available
+    And the status branch says of server "s1": "Ignored"
+    And "s1" is powered On

@@ -54,6 +54,17 @@ Feature: What Git says of a server's hardware is so, or the server says why it i
     And the firmware of "s1" boots from the disk first
     And "s1" was powered on 0 times, installed 0 times and wiped 0 times
 
+  Scenario: a boot order that a BMC takes for the next start is pending until then, and not "not kept"
+    (law 4)
+    Given "s1" suffers from "boot-order-in-settings"
+    When the servers are committed
+      | SERVER | BOOTS FIRST         |
+      | s1     | Network Card 1 IPv4 |
+    Then the status branch says of server "s1": "SettingPending"
+    And the firmware of "s1" boots from the disk first
+    And claim "web" runs on "s1"
+    And the firmware of "s1" boots from the network first
+
   Scenario: a boot order that names what the machine does not have is told what there is
     (law 4)
     When the servers are committed

@@ -158,6 +158,26 @@ func removeClaims(ctx context.Context, list string) error {
 	return err
 }
 
+// renameFolder moves the claims' files. What is committed of them from then on lies elsewhere.
+func renameFolder(ctx context.Context) error {
+	_, err := siteOf(ctx).repo.Move("claims are called fleet", "claims", "fleet/production")
+	return err
+}
+
+func moveClaims(ctx context.Context, list, namespace string) error {
+	w := siteOf(ctx)
+	files := make(map[string]string)
+	for _, c := range names(list) {
+		moved := strings.ReplaceAll(w.claimFile(c), "namespace: "+model.DefaultNamespace+"\n", "namespace: "+namespace+"\n")
+		if moved == w.claimFile(c) {
+			return fmt.Errorf("the manifest of claim %s names no namespace:\n%s", c, moved)
+		}
+		files[claimPath(c)] = moved
+	}
+	_, err := w.repo.Commit(files, "move to "+namespace)
+	return err
+}
+
 // commitBroken commits a claim with a field that is none.
 func commitBroken(ctx context.Context, name string) error {
 	w := siteOf(ctx)
@@ -166,6 +186,14 @@ func commitBroken(ctx context.Context, name string) error {
 	}
 	broken := strings.Replace(w.claimFile(name), "power:", "powr:", 1)
 	_, err := w.repo.Commit(map[string]string{claimPath(name): broken}, "change "+name)
+	return err
+}
+
+// commitIgnored has the ignore file name the claims and a chart, which is no YAML.
+func commitIgnored(ctx context.Context) error {
+	_, err := siteOf(ctx).repo.Commit(map[string]string{
+		".ingotignore": "claims/\ncharts/\n", "charts/values.yaml": "{{ .Values }}\n", "renovate.json": `{"extends": []}`,
+	}, "leave out what is not for Ingot")
 	return err
 }
 

@@ -73,9 +73,6 @@ func (s *Source) Begin(b Beginning) {
 	}
 }
 
-// NewFleet is Begin where nothing was ever done for this repository.
-func (s *Source) NewFleet() { s.Begin(Beginning{}) }
-
 // known completes a revision that was recorded when there was a branch and a commit
 // alone.
 func (s *Source) known(a model.Applied) model.Applied {
@@ -149,7 +146,8 @@ func (s *Source) beginAt(b *Beginning) error {
 	if path == "" {
 		path = "."
 	}
-	files, err := s.reader.read(s.store, c.TreeHash, path)
+	held := s.state.held(b.Applied, s.reader.parse)
+	files, err := s.reader.read(s.store, c.TreeHash, path, newHeldPaths(held))
 	if err != nil && !errors.Is(err, errPathMissing) {
 		return err
 	}
@@ -164,7 +162,7 @@ func (s *Source) beginAt(b *Beginning) error {
 		s.approvals = newest(s.state.Approvals, s.approvals)
 	}
 	out := assemble(change{
-		prev: baseEffective(*b, s.state.held(b.Applied, s.reader.parse), files), files: files, lineage: lineageSame,
+		prev: baseEffective(*b, held, files), files: files, lineage: lineageSame,
 		revision: b.Applied.Revision(), at: s.opts.Clock(), approvals: s.approvals,
 	}, s.rules())
 	s.head, s.at, s.effective = head, b.Applied, out.effective

@@ -81,7 +81,7 @@ func TestFoldersThatHoldOneAnotherManyTimesAreListedOnce(t *testing.T) {
 		root = tree(content)
 	}
 	r := reader{decode: decode, count: func() {}}
-	if files, err := r.read(st, root, "."); err != nil || len(files) != 0 || len(r.folders) != 6 {
+	if files, err := r.read(st, root, ".", nil); err != nil || len(files) != 0 || len(r.folders) != 6 {
 		t.Errorf("%d files, %v, and %d folders were listed, want the 6 that differ", len(files), err, len(r.folders))
 	}
 }

@@ -69,8 +69,12 @@ func decodeOne(file string, line int, doc string) (model.Object, []model.Problem
 	if err := yaml.Unmarshal([]byte(doc), &in); err != nil {
 		return fail("", "syntax error")
 	}
-	if in.Kind == "" {
+	var root yaml.Node
+	if err := yaml.Unmarshal([]byte(doc), &root); err != nil || root.IsZero() {
 		return nil, nil
+	}
+	if in.Kind == "" {
+		return fail("", "no kind")
 	}
 	meta := model.Meta{Name: in.Metadata.Name, Source: fmt.Sprintf("%s:%d", file, line)}
 	if in.Kind == model.KindBMC {

@@ -32,6 +32,8 @@ type entry struct {
 	path string
 	hash plumbing.Hash
 	mode filemode.FileMode
+	// ignored is set when an ignore file leaves it out, though objects of it are in force.
+	ignored bool
 }
 
 // manifest is one file of a revision, decoded.
@@ -47,7 +49,9 @@ type decoded struct {
 	problems []model.Problem
 	// opaque is set when the blob may define objects that nobody can name.
 	opaque bool
-	size   int64 // bytes that were read
+	// foreign is set when the blob is clearly something else than manifests.
+	foreign bool
+	size    int64 // bytes that were read
 	// overShare is set when it stands for all files of a tenant that has too much.
 	overShare bool
 }
@@ -87,17 +91,14 @@ type (
 		path string
 		hash plumbing.Hash
 	}
-	blobKey struct {
-		path string
-		hash plumbing.Hash
-		mode filemode.FileMode
-	}
+	blobKey entry
 )
 
-// read returns the manifests below dir in a tree, in order of path. It fails with
-// errPathMissing, errTooManyManifests, errTooMuchToRead, errTreeTooLarge or
+// read returns the manifests below dir in a tree, in order of path. What is ignored, or is
+// something else than manifests, is among them only if objects in force may be in it. It
+// fails with errPathMissing, errTooManyManifests, errTooMuchToRead, errTreeTooLarge or
 // errNotReadable.
-func (r *reader) read(s *store, root plumbing.Hash, dir string) ([]manifest, error) {
+func (r *reader) read(s *store, root plumbing.Hash, dir string, held heldPaths) ([]manifest, error) {
 	top, err := folder(s, root, dir)
 	if err != nil {
 		return nil, err
@@ -106,8 +107,12 @@ func (r *reader) read(s *store, root plumbing.Hash, dir string) ([]manifest, err
 		tenants: r.tenants, files: cmp.Or(r.files, maxManifests), bytes: cmp.Or(r.most, maxRead),
 		found: make(map[string]int), over: make(map[string]string),
 	}
-	l := lister{store: s, shares: shares, old: r.folders, new: make(map[folderKey][]entry), barren: make(map[plumbing.Hash]bool)}
-	entries, err := l.list(dir, top, 0)
+	ignore, err := ignoreAbove(s, root, dir)
+	if err != nil {
+		return nil, err
+	}
+	l := lister{store: s, shares: shares, held: held, old: r.folders, new: make(map[folderKey][]entry), barren: make(map[plumbing.Hash]bool)}
+	entries, err := l.list(entry{path: dir, hash: top, ignored: ignore.Ignores(dir, true)}, ignore, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +138,9 @@ func (r *reader) read(s *store, root plumbing.Hash, dir string) ([]manifest, err
 			return nil, errTooMuchToRead
 		}
 		blobs[key] = d
+		if d.foreign && !held.has(e.path) {
+			continue
+		}
 		manifests = append(manifests, manifest{e.path, e.hash, d})
 	}
 	slices.SortFunc(manifests, func(a, b manifest) int { return strings.Compare(a.path, b.path) })
@@ -149,6 +157,12 @@ func (r *reader) forgetFaulty() bool {
 
 // open decodes one entry, or says why it is not looked at.
 func (r *reader) open(s *store, e entry) (*decoded, error) {
+	if e.ignored {
+		d := refused(e.path, model.SeverityError, "is left out by "+IgnoreFile+", but what it defined is in force and stays so: "+
+			"delete the file to remove its objects, or have it read again")
+		d.opaque = false // only what is known to be in it
+		return d, nil
+	}
 	switch e.mode {
 	case filemode.Submodule:
 		return refused(e.path, model.SeverityError, "is a submodule, which is not followed: put the manifests into this repository"), nil
@@ -184,7 +198,10 @@ func (r *reader) parse(file string, content []byte) *decoded {
 	}
 	r.count()
 	objects, problems := r.decode(file, content)
-	return &decoded{objects: objects, problems: problems, opaque: slices.ContainsFunc(problems, isNameless) && likeManifest(content)}
+	return &decoded{
+		objects: objects, problems: problems, opaque: slices.ContainsFunc(problems, isNameless) && likeManifest(content),
+		foreign: len(objects) == 0 && model.Foreign(file, content),
+	}
 }
 
 // isNameless reports whether a problem is an error that belongs to nothing known by
@@ -231,34 +248,79 @@ func folder(s *store, root plumbing.Hash, dir string) (plumbing.Hash, error) {
 type lister struct {
 	store    *store
 	shares   *shares
+	held     heldPaths
 	old, new map[folderKey][]entry
 	found    int
-	skipped  int // folders and files of tenants that are over their share
+	skipped  int // folders and files that are ignored, or of tenants that are over their share
 	// barren are the folders without entries that concern us, by content: one that
 	// holds another ten times, and so on, is listed once.
 	barren map[plumbing.Hash]bool
 }
 
 // list returns all entries below a folder that concern us.
-func (l *lister) list(dir string, hash plumbing.Hash, depth int) ([]entry, error) {
+func (l *lister) list(dir entry, ignore Ignore, depth int) ([]entry, error) {
 	switch {
-	case l.shares.isOver(dir) && !l.shares.leads(dir):
+	case l.shares.isOver(dir.path) && !l.shares.leads(dir.path):
 		l.skipped++
 		return nil, nil
-	case depth > maxFolders && l.shares.exceedBelow(dir, fmt.Sprintf("more than %d folders in one another", maxFolders)):
+	case depth > maxFolders && l.shares.exceedBelow(dir.path, fmt.Sprintf("more than %d folders in one another", maxFolders)):
 		l.skipped++
 		return nil, nil
 	case depth > maxFolders || l.found > l.shares.files:
 		return nil, errTooManyManifests
-	case l.barren[hash]:
+	case l.barren[dir.hash]:
 		return nil, nil
 	}
-	key, skipped := folderKey{dir, hash}, l.skipped
+	skipped := l.skipped
+	own, err := l.own(dir)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(own, func(e entry) bool { return path.Base(e.path) == IgnoreFile }); i >= 0 {
+		if ignore, err = ignoreBelow(l.store, ignore, dir.path, own[i]); err != nil {
+			return nil, err
+		}
+	}
+	var all []entry
+	for _, e := range own {
+		if e.ignored = dir.ignored || ignore.Ignores(e.path, e.mode == filemode.Dir); e.ignored && !l.held.has(e.path) {
+			l.skipped++
+			continue
+		}
+		below, err := l.entry(e, ignore, depth)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, below...)
+	}
+	if len(all) == 0 && l.skipped == skipped {
+		l.barren[dir.hash] = true
+	}
+	return all, nil
+}
+
+// entry returns an entry of a folder, or those below it.
+func (l *lister) entry(e entry, ignore Ignore, depth int) ([]entry, error) {
+	switch {
+	case e.mode == filemode.Dir:
+		return l.list(e, ignore, depth+1)
+	case path.Base(e.path) == IgnoreFile && e.mode.IsFile() && e.mode != filemode.Symlink:
+		return nil, nil
+	case !l.shares.add(e.path, &l.found):
+		l.skipped++
+		return nil, nil
+	}
+	return []entry{e}, nil
+}
+
+// own returns a folder's own entries. One of a tenant that cannot be listed has none.
+func (l *lister) own(dir entry) ([]entry, error) {
+	key := folderKey{dir.path, dir.hash}
 	own, ok := l.old[key]
 	if !ok {
 		var err error
-		own, err = l.children(dir, hash)
-		if errors.Is(err, errTreeTooLarge) && l.shares.exceedBelow(dir, fmt.Sprintf("a folder whose list has more than %d bytes", maxTree)) {
+		own, err = l.children(dir.path, dir.hash)
+		if errors.Is(err, errTreeTooLarge) && l.shares.exceedBelow(dir.path, fmt.Sprintf("a folder whose list has more than %d bytes", maxTree)) {
 			l.skipped++
 			return nil, nil
 		}
@@ -267,30 +329,11 @@ func (l *lister) list(dir string, hash plumbing.Hash, depth int) ([]entry, error
 		}
 	}
 	l.new[key] = own
-	var all []entry
-	for _, e := range own {
-		if e.mode != filemode.Dir {
-			if l.shares.add(e.path, &l.found) {
-				all = append(all, e)
-			} else {
-				l.skipped++
-			}
-			continue
-		}
-		below, err := l.list(e.path, e.hash, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, below...)
-	}
-	if len(all) == 0 && l.skipped == skipped {
-		l.barren[hash] = true
-	}
-	return all, nil
+	return own, nil
 }
 
-// children returns a folder's own entries, without hidden ones and without files
-// that are no manifests.
+// children returns a folder's own entries, without hidden ones but its ignore file, and
+// without files that are no manifests.
 func (l *lister) children(dir string, hash plumbing.Hash) ([]entry, error) {
 	tree, err := l.store.tree(hash)
 	if err != nil {
@@ -299,7 +342,7 @@ func (l *lister) children(dir string, hash plumbing.Hash) ([]entry, error) {
 	var own []entry
 	for _, t := range tree {
 		regular := t.Mode.IsFile() && t.Mode != filemode.Symlink
-		if strings.HasPrefix(t.Name, ".") || regular && !isManifest(t.Name) {
+		if t.Name != IgnoreFile && (strings.HasPrefix(t.Name, ".") || regular && !isManifest(t.Name)) {
 			continue
 		}
 		own = append(own, entry{path: path.Join(dir, t.Name), hash: t.Hash, mode: t.Mode})

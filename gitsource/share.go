@@ -120,7 +120,7 @@ func (r *reader) sizeOf(s *store, e entry) (int64, error) {
 	if d := r.blobs[blobKey(e)]; d != nil {
 		return d.size, nil
 	}
-	if e.mode == filemode.Submodule || e.mode == filemode.Symlink {
+	if e.ignored || e.mode == filemode.Submodule || e.mode == filemode.Symlink {
 		return 0, nil
 	}
 	size, err := s.size(e.hash)

@@ -18,7 +18,7 @@ func (s *Source) judge(head plumbing.Hash, way ancestry) error {
 	if err != nil {
 		return fmt.Errorf("%w: read commit %s: %w", errNotReadable, head, err)
 	}
-	files, err := s.reader.read(s.store, c.TreeHash, s.opts.Path)
+	files, err := s.reader.read(s.store, c.TreeHash, s.opts.Path, newHeldPaths(s.effective.objects))
 	switch {
 	case errors.Is(err, errPathMissing):
 		s.refuse(head, model.SourcePathMissing, fmt.Sprintf("folder %s is not in %s; %s", s.opts.Path, s.revision(head), s.stays()))

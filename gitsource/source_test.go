@@ -35,8 +35,48 @@ type step struct {
 	stays       bool // the revision in force is the one before
 }
 
+// sourceTest is the life of a repository, step by step.
+type sourceTest struct {
+	strict bool
+	path   string
+	steps  []step
+}
+
+func (tt sourceTest) run(t *testing.T) {
+	repo := newRepo(t)
+	opts := testOptions(t, repo.URL())
+	opts.Strict, opts.Path = tt.strict, tt.path
+	s := newSource(t, opts)
+	var before model.Revision
+	for i, st := range tt.steps {
+		st.do(t, repo)
+		if st.reopen {
+			s.close()
+			s = begun(t, opts, records(s.Desired()))
+		}
+		err := s.Sync(t.Context())
+		if failed := st.reason == model.SourceFetchFailed; err != nil && !failed && st.reason != model.SourceEmpty {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		d := s.Desired()
+		if d == nil {
+			t.Fatalf("step %d: nothing is in force", i)
+		}
+		compare(t, i, st, d, before)
+		before = d.Revision
+	}
+}
+
 func commit(files map[string]string) func(*testing.T, *gitserver.Repo) {
 	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Commit(files, "change")) }
+}
+
+// committedAt is commit by somebody whose clock shows a second of the Unix time.
+func committedAt(second int64, files map[string]string) func(*testing.T, *gitserver.Repo) {
+	return func(t *testing.T, r *gitserver.Repo) {
+		r.Clock = func() time.Time { return time.Unix(second, 0) }
+		commit(files)(t, r)
+	}
 }
 
 func remove(paths ...string) func(*testing.T, *gitserver.Repo) {
@@ -62,11 +102,7 @@ func brokenClaim(name string) string {
 func TestSource(t *testing.T) {
 	one := map[string]string{"web.yaml": claimYAML("web", "a")}
 	two := map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}
-	tests := map[string]struct {
-		strict bool
-		path   string
-		steps  []step
-	}{
+	tests := map[string]sourceTest{
 		"a removed claim is gone": {steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
 			{do: remove("db.yaml"), claims: map[string]string{"web": "a"}},
@@ -265,6 +301,14 @@ func TestSource(t *testing.T) {
 				claims: map[string]string{"web": "a", "db": "a", "new": "a"},
 			},
 		}},
+		"G20 what clocks say of commits orders nothing": {steps: []step{
+			{do: committedAt(2_000_000_000, two), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: committedAt(1_000, map[string]string{"web.yaml": claimYAML("web", "b")}), claims: map[string]string{"web": "b", "db": "a"}},
+			{do: func(t *testing.T, r *gitserver.Repo) {
+				r.Clock = func() time.Time { return time.Unix(0, 0) }
+				remove("db.yaml")(t, r)
+			}, claims: map[string]string{"web": "b"}},
+		}},
 		"G16 links, submodules and LFS pointers are refused by name": {steps: []step{
 			{
 				do:     commit(map[string]string{"web.yaml": claimYAML("web", "a"), "d/db.yaml": claimYAML("db", "a")}),
@@ -291,30 +335,7 @@ func TestSource(t *testing.T) {
 		}},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			repo := newRepo(t)
-			opts := testOptions(t, repo.URL())
-			opts.Strict, opts.Path = tt.strict, tt.path
-			s := newSource(t, opts)
-			var before model.Revision
-			for i, st := range tt.steps {
-				st.do(t, repo)
-				if st.reopen {
-					s.close()
-					s = begun(t, opts, records(s.Desired()))
-				}
-				err := s.Sync(t.Context())
-				if failed := st.reason == model.SourceFetchFailed; err != nil && !failed && st.reason != model.SourceEmpty {
-					t.Fatalf("step %d: %v", i, err)
-				}
-				d := s.Desired()
-				if d == nil {
-					t.Fatalf("step %d: nothing is in force", i)
-				}
-				compare(t, i, st, d, before)
-				before = d.Revision
-			}
-		})
+		t.Run(name, func(t *testing.T) { tt.run(t) })
 	}
 }
 
@@ -349,7 +370,7 @@ func TestAFleetMayBeginWithoutManifests(t *testing.T) {
 	if s.Desired() != nil {
 		t.Fatalf("in force before anybody said what the records say: %+v", s.Desired())
 	}
-	s.NewFleet()
+	s.Begin(Beginning{})
 	if err := s.Sync(t.Context()); err != nil || s.Desired() == nil || s.State().Reason != "" {
 		t.Fatalf("a new fleet does not begin: %v, %+v", err, s.State())
 	}

@@ -42,6 +42,12 @@ type crossCheck struct {
 	secretsElsewhere bool
 }
 
+func (c *crossCheck) conflict(o Object, field, message string) {
+	p := problemOf(o, field, message)
+	p.Rule = RuleConflict
+	c.problems = append(c.problems, p)
+}
+
 // one makes a list of a key, none of one that is empty.
 func one[O Object](key func(O) string) func(O) []string {
 	return func(o O) []string {
@@ -77,8 +83,8 @@ func clashes[O Object](c *crossCheck, objects []O, field, what string, keys func
 			if i == 0 {
 				other = same[1]
 			}
-			c.problems = append(c.problems, problemOf(o, field, strings.Replace(what, "%s", k, 1)+" "+
-				other.Identity().String()+" ("+other.Metadata().Source+"): only one of them can have it"))
+			c.conflict(o, field, strings.Replace(what, "%s", k, 1)+" "+
+				other.Identity().String()+" ("+other.Metadata().Source+"): only one of them can have it")
 		}
 	}
 }
@@ -90,8 +96,8 @@ func (c *crossCheck) bootConfiguration(s *Server) {
 		return
 	}
 	if b := c.desired.Claims[BootConfigurationName(ref.Namespace, ref.Name)]; b != nil && b.Spec.ServerRef.Name != s.Name {
-		c.problems = append(c.problems, problemOf(s, "spec.bootConfigurationRef", "names "+b.Identity().String()+" ("+b.Source+
-			"), which is for server "+b.Spec.ServerRef.Name+": correct its serverRef, or take it out here"))
+		c.conflict(s, "spec.bootConfigurationRef", "names "+b.Identity().String()+" ("+b.Source+
+			"), which is for server "+b.Spec.ServerRef.Name+": correct its serverRef, or take it out here")
 	}
 }
 

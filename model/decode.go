@@ -32,6 +32,11 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 	if unread != nil {
 		return nil, []Problem{unread.problem(file)}
 	}
+	if isKustomization(file) {
+		// It is sure that none of the objects that Ingot reads stands in it.
+		return nil, []Problem{{Severity: SeverityError, File: file, Line: 1, Column: 1, Object: "Kustomization", Rule: RuleUnknownKind, Message: "is for kustomize, " +
+			"which Ingot does not run: render it in CI (kustomize build) and commit what comes out, or leave the file out by .ingotignore"}}
+	}
 	r := fileReader{file: file, opts: opts}
 	docs := splitDocuments(data)
 	if mentionsSops(data) && r.sealed(docs) {
@@ -50,7 +55,7 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 }
 
 func (e *syntaxError) problem(file string) Problem {
-	return Problem{Severity: SeverityError, File: file, Line: e.line, Column: e.column, Message: e.message}
+	return Problem{Severity: SeverityError, File: file, Line: e.line, Column: e.column, Message: e.message, Rule: RuleSyntax}
 }
 
 // fileReader gathers what a file holds.
@@ -157,7 +162,7 @@ func (d *nodeDecoder) headerText(name string) string {
 		if near := d.misspelt(name); near != "" {
 			message += ", did you mean it by " + show(near) + "?"
 		}
-		d.fail(d.root, message)
+		d.failBy(RuleRequired, d.root, message)
 		return ""
 	}
 	s, _ := d.text(n, "a string")
@@ -216,8 +221,11 @@ func (d *nodeDecoder) known(h header) bool {
 		d.unread("Ingot does not read the kind %s: %s", kind, why)
 		return false
 	case !isKnown:
-		if near := Nearest(h.kind, kindNames()); near == "" && !ours {
+		near := Nearest(h.kind, kindNames())
+		if near == "" && !ours {
 			d.object = strings.TrimSpace(h.identity.String())
+			d.unread("Ingot does not read the kind %s, %s. A file that is not for Ingot is left out by .ingotignore", show(h.kind), guess(h.kind, kindNames()))
+			return false
 		}
 		d.unread("Ingot does not read the kind %s, %s", show(h.kind), guess(h.kind, kindNames()))
 		return false
@@ -228,7 +236,7 @@ func (d *nodeDecoder) known(h header) bool {
 // unread complains about the document's kind.
 func (d *nodeDecoder) unread(format string, args ...any) {
 	d.push("kind")
-	d.fail(child(d.root, "kind"), fmt.Sprintf(format, args...))
+	d.failBy(RuleUnknownKind, child(d.root, "kind"), fmt.Sprintf(format, args...))
 	d.pop()
 }
 
@@ -249,7 +257,7 @@ func (d *nodeDecoder) checkVersion(apiVersion string, core bool) bool {
 		d.warn(n, "is another name for "+APIVersion+": write that")
 		return true
 	}
-	d.fail(n, fmt.Sprintf("found %s, want %s", show(apiVersion), want))
+	d.failBy(RuleUnknownKind, n, fmt.Sprintf("found %s, want %s", show(apiVersion), want))
 	return false
 }
 
@@ -312,11 +320,11 @@ func (d *nodeDecoder) secretValues(opts DecodeOptions) map[string]Sensitive {
 func (d *nodeDecoder) refusePlain(field string, n *yaml.Node) {
 	at := d.plain(n)
 	if at == n {
-		d.fail(locate(d.root, d.path[:0], field), "a secret in plain text is refused: "+
+		d.failBy(RuleSecret, locate(d.root, d.path[:0], field), "a secret in plain text is refused: "+
 			"encrypt the file with SOPS, or set git.allowPlaintextSecrets: true")
 		return
 	}
-	d.fail(at, "a secret in plain text is refused, and this value is not encrypted though the file is: have .sops.yaml encrypt all of "+
+	d.failBy(RuleSecret, at, "a secret in plain text is refused, and this value is not encrypted though the file is: have .sops.yaml encrypt all of "+
 		"data and stringData (encrypted_regex: ^(data|stringData)$)")
 }
 
@@ -331,7 +339,7 @@ func (d *nodeDecoder) secretMap(n *yaml.Node, encoded bool, values map[string]Se
 			continue
 		}
 		if seen[key.Value] {
-			d.fail(key, "a key is given twice")
+			d.failBy(RuleRepeated, key, "a key is given twice")
 			continue
 		}
 		seen[key.Value] = true

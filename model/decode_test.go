@@ -34,6 +34,8 @@ func mustDecode(t *testing.T, manifest string) Object {
 	return objects[0]
 }
 
+// TestBrokenManifestsAreExplained compares what is said of wrong manifests with golden files: M05 in yaml-traps, M06 in
+// unknown-field and foreign-kinds, M08 in values and contradictions.
 func TestBrokenManifestsAreExplained(t *testing.T) {
 	files, err := filepath.Glob("testdata/broken/*.yaml")
 	if err != nil || len(files) < 10 {
@@ -234,7 +236,7 @@ spec:
 				ServerRef: LocalRef{"s1"}, Image: "os@sha256:" + strings.Repeat("ab", 32),
 			}},
 		},
-		"a Secret, of which stringData wins over data": {
+		"M10 a Secret, of which stringData wins over data": {
 			manifest: "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata:\n  a: b25l\n  b: dHdv\nstringData:\n  a: uno\n  c:\n",
 			want: &Secret{Meta{Name: "s", Namespace: "default", Source: "a.yaml:1"}, nil, "", map[string]Sensitive{
 				"a": NewSensitive("uno"), "b": NewSensitive("two"), "c": {},
@@ -262,6 +264,7 @@ spec:
 const endpoint = "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata:\n  name: %s\nspec:\n  macAddress: " +
 	"00:1A:2B:3C:4D:5E\n  ip: 192.0.2.1\n"
 
+// TestFilesOfAllShapesAreRead is M09.
 func TestFilesOfAllShapesAreRead(t *testing.T) {
 	one, two := fmt.Sprintf(endpoint, "one"), fmt.Sprintf(endpoint, "two")
 	list := func(apiVersion, kind string, items ...string) string {
@@ -321,6 +324,7 @@ func TestFilesOfAllShapesAreRead(t *testing.T) {
 	}
 }
 
+// TestWhatKubernetesAddsIsWarnedAboutOnce is M14.
 func TestWhatKubernetesAddsIsWarnedAboutOnce(t *testing.T) {
 	manifest := strings.Replace(fmt.Sprintf(endpoint, "e"), "spec:",
 		"  uid: x\n  finalizers: [metal.ironcore.dev/endpoint]\nstatus: {}\nspec:", 1)
@@ -460,6 +464,43 @@ func TestHostileFilesCostLittle(t *testing.T) {
 	}
 }
 
+func TestForeign(t *testing.T) {
+	tests := map[string]struct {
+		data string
+		want bool
+	}{
+		"another program's settings":       {"extends: [config:recommended]\n", true},
+		"a list of texts":                  {"- a\n- b\n", true},
+		"a text":                           {"hello\n", true},
+		"several documents":                {"a: 1\n---\nb: {kind: x}\n", true},
+		"one document of ours":             {"a: 1\n---\nkind: Server\n", false},
+		"a manifest":                       {"apiVersion: v1\nkind: Secret\n", false},
+		"a manifest without kind":          {"metadata: {name: a}\n", false},
+		"a field in another spelling":      {"Kind: Server\n", false},
+		"a misspelt field":                 {"apiVerson: v1\n", false},
+		"a list of manifests":              {"- {kind: Server}\n", false},
+		"what merges another mapping":      {"a: &a {kind: Server}\n<<: *a\n", false},
+		"a list that refers to a manifest": {"- &a {b: 1}\n- *a\n", false},
+		"what cannot be read":              {"{{ .Values }}\n", false},
+		"nothing":                          {"# soon\n", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Foreign("x.yaml", []byte(tt.data)); got != tt.want {
+				t.Errorf("foreign: %v, want %v", got, tt.want)
+			}
+		})
+	}
+	const settings = "resources: [a.yaml]\n"
+	if Foreign("base/kustomization.yml", []byte(settings)) || !Foreign("kustomization.d/x.yml", []byte(settings)) {
+		t.Error("a kustomization is known by the name of its file")
+	}
+	objects, problems := Decode("base/Kustomization.yaml", []byte(settings), DecodeOptions{})
+	if len(objects) != 0 || len(problems) != 1 || problems[0].Object != "Kustomization" || !strings.Contains(problems[0].Message, "render it in CI") {
+		t.Errorf("got %v, %v, want one problem that says what to do", objects, problems)
+	}
+}
+
 // TestObjectIsNamedOnlyWhenSure guards law 1: who takes a broken document for
 // another object than it was takes the absence of that one for a deletion.
 func TestObjectIsNamedOnlyWhenSure(t *testing.T) {
@@ -468,16 +509,16 @@ func TestObjectIsNamedOnlyWhenSure(t *testing.T) {
 			data: "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web}\nspec: {}\n",
 			want: "ServerClaim default/web",
 		},
-		"a wrong apiVersion":          {"apiVersion: v1\nkind: ServerClaim\nmetadata: {name: web, namespace: a}\n", "ServerClaim a/web"},
-		"a foreign kind":              {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "ConfigMap c"},
-		"a foreign kind without name": {"apiVersion: kustomize.config.k8s.io/v1\nkind: Kustomization\n", "Kustomization"},
-		"a kind that left upstream":   {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCVersion\nmetadata: {name: c}\n", "BMCVersion c"},
-		"a misspelt kind":             {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: SrverClaim\nmetadata: {name: web}\n", ""},
-		"a misspelt kind and group":   {"apiVersion: metal.ironcore.dv/v1alpha1\nkind: SrverClaim\nmetadata: {name: web}\n", ""},
-		"no kind":                     {"apiVersion: metal.ironcore.dev/v1alpha1\nmetadata: {name: web}\n", ""},
-		"no name":                     {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {nam: web}\n", ""},
-		"a name that is none":         {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: We b}\n", ""},
-		"a name that is given twice":  {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: a, name: b}\n", ""},
+		"a wrong apiVersion":         {"apiVersion: v1\nkind: ServerClaim\nmetadata: {name: web, namespace: a}\n", "ServerClaim a/web"},
+		"a foreign kind":             {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "ConfigMap c"},
+		"M17 a kustomization":        {"apiVersion: kustomize.config.k8s.io/v1\nkind: Kustomization\n", "Kustomization"},
+		"a kind that left upstream":  {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCVersion\nmetadata: {name: c}\n", "BMCVersion c"},
+		"a misspelt kind":            {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: SrverClaim\nmetadata: {name: web}\n", ""},
+		"a misspelt kind and group":  {"apiVersion: metal.ironcore.dv/v1alpha1\nkind: SrverClaim\nmetadata: {name: web}\n", ""},
+		"no kind":                    {"apiVersion: metal.ironcore.dev/v1alpha1\nmetadata: {name: web}\n", ""},
+		"no name":                    {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {nam: web}\n", ""},
+		"a name that is none":        {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: We b}\n", ""},
+		"a name that is given twice": {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: a, name: b}\n", ""},
 		"metadata that is given twice": {
 			data: "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: a}\nmetadata: {name: b}\n",
 		},

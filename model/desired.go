@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -119,6 +118,7 @@ type Problem struct {
 	Object   string   `json:"object,omitempty"` // "Kind namespace/name", if known
 	Field    string   `json:"field,omitempty"`  // path of the field, spec.protocol.port
 	Message  string   `json:"message"`          // what was found, what is allowed, the nearest known name
+	Rule     Rule     `json:"-"`                // what kind of problem it is, if known
 }
 
 // NewDesired returns a Desired without objects, its maps made.
@@ -166,21 +166,6 @@ func (d *Desired) Add(o Object) {
 	case *Secret:
 		d.Secrets[Named[ObjectName](o.Namespace, o.Name)] = o
 	}
-}
-
-// Clone returns a copy with maps of its own that shares the objects.
-func (d *Desired) Clone() *Desired {
-	c := *d
-	c.Endpoints = maps.Clone(d.Endpoints)
-	c.BMCs = maps.Clone(d.BMCs)
-	c.BMCSecrets = maps.Clone(d.BMCSecrets)
-	c.Servers = maps.Clone(d.Servers)
-	c.Claims = maps.Clone(d.Claims)
-	c.Maintenances = maps.Clone(d.Maintenances)
-	c.ReadinessRules = maps.Clone(d.ReadinessRules)
-	c.Secrets = maps.Clone(d.Secrets)
-	c.Quarantined = maps.Clone(d.Quarantined)
-	return &c
 }
 
 // Absence is how an object is listed that Git lacks without a commit, if it is.

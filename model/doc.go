@@ -42,6 +42,7 @@
 //	refused      a use of a ticket, or a manifest, that does not count
 //	release      a server's way from a claim back to Available, by a wipe
 //	report       what the status branch, the API and the metrics say
+//	rule         what kind of problem a manifest has, for programs
 //	settle       judge what became of a move
 //	stage        how far an install or a wipe has come
 //	status branch the branch to which Ingot commits what is so

@@ -52,7 +52,7 @@ func (r *fileReader) sealed(docs []document) bool {
 		r.problems = unread[:min(len(unread), maxProblems)]
 		return true
 	case len(docs) > maxDocuments:
-		r.problems = []Problem{{Severity: SeverityError, File: r.file, Message: "the encrypted file has too many documents: split it"}}
+		r.problems = []Problem{{Severity: SeverityError, File: r.file, Rule: RuleSyntax, Message: "the encrypted file has too many documents: split it"}}
 		return true
 	}
 	opened, failed := r.open(roots)
@@ -83,7 +83,7 @@ func (r *fileReader) openedDocument(root *yaml.Node, offset int, opened Opened) 
 	if at := opened.Sealed[root]; at != nil {
 		d := newNodeDecoder(r.file, offset, root)
 		d.nameObject()
-		d.warn(at, "is encrypted, so the object is not checked without the key")
+		d.report(at, Problem{Severity: SeverityWarning, Rule: RuleSecret, Message: "is encrypted, so the object is not checked without the key"})
 		r.problems = append(r.problems, d.problems...)
 		return
 	}
@@ -102,11 +102,11 @@ func (r *fileReader) unopened(root *yaml.Node, offset int, failed *OpenError) {
 	}
 	switch {
 	case failed.At == nil:
-		d.in(sopsField, func() { d.fail(locate(root, nil, sopsField), failed.Message) })
+		d.in(sopsField, func() { d.failBy(RuleSecret, locate(root, nil, sopsField), failed.Message) })
 	case within(root, failed.At):
-		d.fail(failed.At, failed.Message)
+		d.failBy(RuleSecret, failed.At, failed.Message)
 	default:
-		d.fail(root, "is in an encrypted file that is wrong elsewhere, and is not read")
+		d.failBy(RuleSecret, root, "is in an encrypted file that is wrong elsewhere, and is not read")
 	}
 	r.problems = append(r.problems, d.problems...)
 }

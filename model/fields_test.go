@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -26,32 +27,36 @@ var anyText = []string{
 func TestEveryFieldThatIsWrong(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			name := filepath.Join("testdata", "fields", string(kind))
-			data, err := os.ReadFile(name + ".yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := wrongFields{t: t, kind: kind, want: make(map[string]reflect.Type), seen: make(map[string]bool)}
-			w.fields(kind)
-			dec := yaml.NewDecoder(strings.NewReader(string(data)))
-			for {
-				if err := dec.Decode(&w.doc); err != nil {
-					break
-				}
-				if _, problems := w.decode(); HasErrors(problems) {
-					t.Fatalf("it is wrong before anything is changed:\n%s", problemLines(problems))
-				}
-				w.walk(w.doc.Content[0], "")
-				w.doc = yaml.Node{}
-			}
+			w := wrongFieldsOf(t, kind, func([]byte) {})
 			for path := range w.want {
 				if !w.seen[path] {
-					t.Errorf("%s.yaml lacks %s", name, path)
+					t.Errorf("testdata/fields/%s.yaml lacks %s", kind, path)
 				}
 			}
-			compareGolden(t, name+".golden", w.got.String())
+			compareGolden(t, filepath.Join("testdata", "fields", string(kind)+".golden"), w.got.String())
 		})
 	}
+}
+
+// wrongFieldsOf makes each field of a kind wrong, and hands over the text of each document that
+// is made so.
+func wrongFieldsOf(t *testing.T, kind Kind, made func(text []byte)) *wrongFields {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "fields", string(kind)+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wrongFields{t: t, kind: kind, made: made, want: make(map[string]reflect.Type), seen: make(map[string]bool)}
+	w.fields(kind)
+	dec := yaml.NewDecoder(strings.NewReader(string(data)))
+	for dec.Decode(&w.doc) == nil {
+		if _, problems := w.decode(); HasErrors(problems) {
+			t.Fatalf("it is wrong before anything is changed:\n%s", problemLines(problems))
+		}
+		w.walk(w.doc.Content[0], "")
+		w.doc = yaml.Node{}
+	}
+	return w
 }
 
 func compareGolden(t *testing.T, file, got string) {
@@ -74,6 +79,7 @@ func compareGolden(t *testing.T, file, got string) {
 type wrongFields struct {
 	t    *testing.T
 	kind Kind
+	made func(text []byte)
 	want map[string]reflect.Type // by path, lists as []
 	seen map[string]bool
 	doc  yaml.Node
@@ -125,12 +131,16 @@ func (w *wrongFields) walk(n *yaml.Node, path string) {
 			continue // of no kind alone, or an entry of a map
 		}
 		w.seen[below] = true
+		ofWrongType := ""
 		for _, wrong := range wrongTypes(typ) {
-			w.replace(n, i, below, wrong, true)
+			ofWrongType = w.replace(n, i, below, wrong, true)
 		}
 		switch typ.Kind() {
 		case reflect.String:
-			w.replace(n, i, below, `"§"`, !slices.Contains(anyText, string(w.kind)+" "+below))
+			told := w.replace(n, i, below, `"§"`, !slices.Contains(anyText, string(w.kind)+" "+below))
+			if values := alternatives.FindString(told); !strings.HasSuffix(ofWrongType, values) {
+				w.t.Errorf("%s: a number is told %q, and a wrong text %q", below, ofWrongType, told)
+			}
 		case reflect.Int32:
 			w.replace(n, i, below, "-1", true)
 		default:
@@ -159,9 +169,13 @@ func wrongTypes(t reflect.Type) []string {
 	}
 }
 
+// alternatives are the values of an enumeration, in a message. What is wanted of other texts
+// begins with the number of it: "a UUID", "at most".
+var alternatives = regexp.MustCompile(`want \w+(, \w+)* or \w+$`)
+
 // replace puts what is wrong in the place of the i-th node below n. Where it is an error, one
-// points at it.
-func (w *wrongFields) replace(n *yaml.Node, i int, path, wrong string, isError bool) {
+// points at it: its message is returned.
+func (w *wrongFields) replace(n *yaml.Node, i int, path, wrong string, isError bool) string {
 	var v yaml.Node
 	if err := yaml.Unmarshal([]byte(wrong), &v); err != nil {
 		w.t.Fatal(err)
@@ -170,14 +184,19 @@ func (w *wrongFields) replace(n *yaml.Node, i int, path, wrong string, isError b
 	n.Content[i] = v.Content[0]
 	problems, at := w.tell(wrong), w.at(path)
 	n.Content[i] = right
-	points := slices.ContainsFunc(problems, func(p Problem) bool { return p.Line == at.Line && p.Column == at.Column })
-	if isError != points {
+	there := slices.IndexFunc(problems, func(p Problem) bool { return p.Line == at.Line && p.Column == at.Column })
+	if isError != (there >= 0) {
 		w.t.Errorf("%s: %s at %d:%d: want an error there: %v, got:\n%s", path, wrong, at.Line, at.Column, isError, problemLines(problems))
 	}
+	if there < 0 {
+		return ""
+	}
+	return problems[there].Message
 }
 
 // tell notes what people are told of the document as it is now.
 func (w *wrongFields) tell(wrong string) []Problem {
+	w.made(w.text())
 	_, problems := w.decode()
 	problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.Severity != SeverityError })
 	for _, p := range problems {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -439,9 +438,6 @@ func (o *Secret) Identity() Identity {
 
 // ClaimName returns the claim's namespaced name.
 func (o *ServerClaim) ClaimName() ClaimName { return o.Identity().ClaimName() }
-
-// Quantity is an amount with a unit, "512Gi", as Kubernetes writes it.
-type Quantity = resource.Quantity
 
 // Approves reports whether the claim's owner lets a ServerMaintenance of its server begin.
 func (o *ServerClaim) Approves(maintenance string) bool {

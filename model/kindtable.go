@@ -4,6 +4,8 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // kindInfo is what the decoder knows of a kind.
@@ -74,6 +76,20 @@ var allowedValues = map[reflect.Type][]string{
 	reflect.TypeFor[ReclaimPolicy]():     {string(ReclaimRecycle), string(ReclaimRetain)},
 	reflect.TypeFor[TaintEffect]():       {string(TaintNoBind), string(TaintEvict)},
 	reflect.TypeFor[MaintenancePolicy](): {string(MaintenanceOwnerApproval), string(MaintenanceEnforced)},
+
+	reflect.TypeFor[metav1.LabelSelectorOperator](): selectorOps,
+}
+
+// fieldValues are the values of fields that are enumerations without a type of their own.
+var fieldValues = map[reflect.Type]map[string][]string{
+	reflect.TypeFor[Protocol]():                {"name": protocolNames, "scheme": protocolSchemes},
+	reflect.TypeFor[ConsoleProtocol]():         {"name": consoleNames},
+	reflect.TypeFor[ServerSpec]():              {"indicatorLED": indicatorLEDs},
+	reflect.TypeFor[Toleration]():              {"operator": tolerationOps},
+	reflect.TypeFor[RequiredCondition]():       {"requiredStatus": conditionStatus},
+	reflect.TypeFor[ServerReadinessRuleSpec](): {"enforcementMode": enforcementModes},
+	reflect.TypeFor[macPrefixEntry]():          {"protocolScheme": protocolSchemes},
+	reflect.TypeFor[macPrefixConsole]():        {"type": consoleNames},
 }
 
 // allowed returns the values of an enumeration.

@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// TestCanonicalMAC is M03: one MAC address in all spellings.
 func TestCanonicalMAC(t *testing.T) {
 	tests := map[string]struct{ in, want string }{
 		"colons":                         {"00:1A:2B:3c:4D:5E", "00:1a:2b:3c:4d:5e"},

@@ -19,7 +19,6 @@ const TypeBMC = "bmc"
 // manifest for, by how their MAC addresses begin. It is never changed once made,
 // and nil is one without entries.
 type MACPrefixes struct {
-	entries  []*MACPrefix // in the order of the file
 	byPrefix map[string]*MACPrefix
 	byID     map[string]*Credential
 }
@@ -71,14 +70,6 @@ func (p *MACPrefixes) Credential(id string) (*Credential, bool) {
 	}
 	c := p.byID[id]
 	return c, c != nil
-}
-
-// Entries are all entries, in the order of the file.
-func (p *MACPrefixes) Entries() []*MACPrefix {
-	if p == nil {
-		return nil
-	}
-	return p.entries
 }
 
 // macPrefixFile is the database as it is written.
@@ -243,7 +234,6 @@ func newMACPrefixes(entries []macPrefixEntry, key TokenKey) *MACPrefixes {
 		for i := range m.Credentials {
 			p.byID[m.Credentials[i].ID] = &m.Credentials[i]
 		}
-		p.entries = append(p.entries, m)
 		p.byPrefix[m.Prefix] = m
 	}
 	return p

@@ -195,7 +195,7 @@ func (d *nodeDecoder) eachKey(n *yaml.Node, use func(key string, value *yaml.Nod
 		key := n.Content[i]
 		switch {
 		case !isText(key):
-			d.fail(key, fmt.Sprintf("found %s as a key, want a string: write it in quotes", d.found(key)))
+			d.failBy(RuleType, key, fmt.Sprintf("found %s as a key, want a string: write it in quotes", d.found(key)))
 		case key.Value == "":
 			d.fail(key, "a key is empty")
 		case twice(i):

@@ -12,14 +12,14 @@ import (
 func (d *nodeDecoder) mismatch(n *yaml.Node, want string) {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		d.fail(n, `aliases ("*name") are not read: write the value out`)
+		d.failBy(RuleSyntax, n, `aliases ("*name") are not read: write the value out`)
 		return
 	case want == "a string" && isPlain(n) && isNumberOrBool(n):
 		want += ": write it in quotes"
 	case n.Kind == yaml.ScalarNode && n.Tag == tagString && looksLike(n.Value, want):
 		want += ": write it without quotes"
 	}
-	d.fail(n, fmt.Sprintf("found %s, want %s", d.found(n), want))
+	d.failBy(RuleType, n, fmt.Sprintf("found %s, want %s", d.found(n), want))
 }
 
 func isNumberOrBool(n *yaml.Node) bool {
@@ -65,15 +65,18 @@ func (d *nodeDecoder) found(n *yaml.Node) string {
 	return kind + " " + value
 }
 
-// fail reports an error at a node.
-func (d *nodeDecoder) fail(n *yaml.Node, message string) {
+// fail reports a wrong value at a node.
+func (d *nodeDecoder) fail(n *yaml.Node, message string) { d.failBy(RuleValue, n, message) }
+
+// failBy reports an error at a node.
+func (d *nodeDecoder) failBy(rule Rule, n *yaml.Node, message string) {
 	d.errors++
 	if d.full() {
 		return
 	}
 	field := pathText(d.path, "")
 	d.note(field)
-	d.report(SeverityError, n, field, message)
+	d.report(n, Problem{Severity: SeverityError, Rule: rule, Field: field, Message: message})
 }
 
 // warn reports a warning at a node.
@@ -81,12 +84,17 @@ func (d *nodeDecoder) warn(n *yaml.Node, message string) {
 	if d.full() {
 		return
 	}
-	d.report(SeverityWarning, n, pathText(d.path, ""), message)
+	d.report(n, Problem{Severity: SeverityWarning, Rule: RuleNoEffect, Field: pathText(d.path, ""), Message: message})
 }
 
-// bad reports an error in a field of the object that was decoded: name, below
+// bad reports a wrong value in a field of the object that was decoded: name, below
 // the path. It is silent about what was reported before.
-func (d *nodeDecoder) bad(name, message string) {
+func (d *nodeDecoder) bad(name, message string) { d.badBy(RuleValue, name, message) }
+
+// missing is bad, for a field that has to be there.
+func (d *nodeDecoder) missing(name, message string) { d.badBy(RuleRequired, name, message) }
+
+func (d *nodeDecoder) badBy(rule Rule, name, message string) {
 	if d.full() {
 		d.errors++
 		return
@@ -97,7 +105,7 @@ func (d *nodeDecoder) bad(name, message string) {
 	}
 	d.errors++
 	d.note(field)
-	d.report(SeverityError, locate(d.root, d.path, name), field, message)
+	d.report(locate(d.root, d.path, name), Problem{Severity: SeverityError, Rule: rule, Field: field, Message: message})
 }
 
 // odd is bad, for a warning.
@@ -105,7 +113,8 @@ func (d *nodeDecoder) odd(name, message string) {
 	if d.full() {
 		return
 	}
-	d.report(SeverityWarning, locate(d.root, d.path, name), pathText(d.path, name), message)
+	field := pathText(d.path, name)
+	d.report(locate(d.root, d.path, name), Problem{Severity: SeverityWarning, Rule: RuleNoEffect, Field: field, Message: message})
 }
 
 // reported reports whether a field, or one that it is in, has failed.
@@ -151,19 +160,13 @@ func each[T any](d *nodeDecoder, name string, list []T, check func(*T)) {
 	d.pop()
 }
 
-func (d *nodeDecoder) report(severity Severity, n *yaml.Node, field, message string) {
+// report adds a problem that stands at a node.
+func (d *nodeDecoder) report(n *yaml.Node, p Problem) {
 	if !d.quiet && d.holdsEncrypted(n) {
-		message = "the encrypted value is not allowed here (it is not shown, nor what is wrong with it)"
+		p.Message = "the encrypted value is not allowed here (it is not shown, nor what is wrong with it)"
 	}
-	d.problems = append(d.problems, Problem{
-		Severity: severity,
-		File:     d.file,
-		Line:     n.Line + d.offset,
-		Column:   n.Column,
-		Object:   d.object,
-		Field:    field,
-		Message:  message,
-	})
+	p.File, p.Line, p.Column, p.Object = d.file, n.Line+d.offset, n.Column, d.object
+	d.problems = append(d.problems, p)
 }
 
 // pathText writes a path as people do: spec.taints[1].effect. A name that holds

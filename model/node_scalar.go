@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,11 +13,24 @@ import (
 )
 
 func newDecodeString(t reflect.Type) decodeFunc {
-	want := "a string"
 	if allowed := allowedValues[t]; len(allowed) > 0 {
-		want = oneOf(allowed)
+		return newDecodeEnum(allowed)
 	}
 	return func(d *nodeDecoder, n *yaml.Node, v reflect.Value) {
+		if s, ok := d.text(n, "a string"); ok {
+			v.SetString(s)
+		}
+	}
+}
+
+// newDecodeEnum decodes a string that has to be one of these; that it is, is checked later. A
+// value that YAML takes for a boolean, as it does True, is told to be written in quotes.
+func newDecodeEnum(allowed []string) decodeFunc {
+	return func(d *nodeDecoder, n *yaml.Node, v reflect.Value) {
+		want := oneOf(allowed)
+		if isPlain(n) && isNumberOrBool(n) && slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, n.Value) }) {
+			want += ": write it in quotes"
+		}
 		if s, ok := d.text(n, want); ok {
 			v.SetString(s)
 		}

@@ -62,7 +62,11 @@ func (p *structPlan) add(t reflect.Type, index []int) {
 			if name == "" {
 				name = f.Name
 			}
-			p.fields = append(p.fields, fieldPlan{name: name, index: at, decode: decodeFuncOf(f.Type)})
+			decode := decodeFuncOf(f.Type)
+			if values := fieldValues[t][name]; len(values) > 0 {
+				decode = newDecodeEnum(values)
+			}
+			p.fields = append(p.fields, fieldPlan{name: name, index: at, decode: decode})
 		}
 	}
 }
@@ -115,9 +119,9 @@ func (p *structPlan) extra(d *nodeDecoder, n *yaml.Node, i int) int {
 	key := n.Content[i]
 	if !isText(key) {
 		if key.Tag == tagMerge || key.Kind == yaml.AliasNode {
-			d.fail(key, `aliases and merge keys ("<<") are not read: write the fields out`)
+			d.failBy(RuleSyntax, key, `aliases and merge keys ("<<") are not read: write the fields out`)
 		} else {
-			d.fail(key, fmt.Sprintf("found %s as a field's name", d.found(key)))
+			d.failBy(RuleType, key, fmt.Sprintf("found %s as a field's name", d.found(key)))
 		}
 		return -1
 	}
@@ -133,7 +137,7 @@ func (p *structPlan) extra(d *nodeDecoder, n *yaml.Node, i int) int {
 		return -1
 	}
 	if x.alias != "" && child(n, x.alias) != nil {
-		d.fail(key, "is another name for "+x.alias+", which is given too")
+		d.failBy(RuleRepeated, key, "is another name for "+x.alias+", which is given too")
 		return -1
 	}
 	if x.warning != "" {
@@ -153,11 +157,11 @@ func (d *nodeDecoder) unknown(key *yaml.Node, known []string) {
 	}
 	near := Nearest(key.Value, known)
 	if d.quiet && near == "" { // it may be a line of a secret that lost its indentation
-		d.fail(key, "unknown field, "+guess("", known))
+		d.failBy(RuleUnknownField, key, "unknown field, "+guess("", known))
 		return
 	}
 	d.push(key.Value)
-	d.fail(key, "unknown field, "+guess(key.Value, known))
+	d.failBy(RuleUnknownField, key, "unknown field, "+guess(key.Value, known))
 	d.pop()
 	if near != "" { // the field that was meant is not missing, it is misspelt
 		d.note(pathText(d.path, near))
@@ -181,7 +185,7 @@ func (d *nodeDecoder) repeated(key, first *yaml.Node) {
 	if len(d.path) == 1 && (key.Value == "apiVersion" || key.Value == "kind") {
 		message += `: is a line "---" missing above it?`
 	}
-	d.fail(key, message)
+	d.failBy(RuleRepeated, key, message)
 }
 
 // keyBefore returns the first key of a mapping that is the same as key i.

@@ -8,7 +8,7 @@ func TestProblemIsOneLine(t *testing.T) {
 		want string
 	}{
 		"with everything": {
-			p:    Problem{SeverityError, "servers/a.yaml", 6, 5, "Server s1", "spec.protocl", `unknown field, did you mean "protocol"?`},
+			p:    Problem{SeverityError, "servers/a.yaml", 6, 5, "Server s1", "spec.protocl", `unknown field, did you mean "protocol"?`, RuleUnknownField},
 			want: `servers/a.yaml:6:5: Server s1: spec.protocl: unknown field, did you mean "protocol"?`,
 		},
 		"a warning says so": {

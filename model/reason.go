@@ -108,6 +108,7 @@ const (
 	ReasonBootOverrideNotKept  Reason = "BootOverrideNotKept"  // the BMC does not keep the boot override
 	ReasonSettingNotKept       Reason = "SettingNotKept"       // the BMC does not keep a setting of the server
 	ReasonBootOptionUnknown    Reason = "BootOptionUnknown"    // the machine has no boot option of the name
+	ReasonSettingPending       Reason = "SettingPending"       // a setting is written and counts from the machine's next start on
 )
 
 // Reasons are all of them.
@@ -128,5 +129,5 @@ var Reasons = []Reason{
 	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonCertificateChanged,
 	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonCredentialsMissing,
 	ReasonNoMACPrefix, ReasonShadowedBy, ReasonUnknownError, ReasonUnsupported, ReasonBootOverrideNotKept,
-	ReasonSettingNotKept, ReasonBootOptionUnknown,
+	ReasonSettingNotKept, ReasonBootOptionUnknown, ReasonSettingPending,
 }

@@ -100,6 +100,8 @@ type ServerRecord struct {
 	// is: of what was last found or made as its manifest says.
 	BootOrderProblem *SettingProblem `json:"bootOrderProblem,omitempty"`
 	BootOrderSet     string          `json:"bootOrderSet,omitempty"`
+	// BootOrderPending is what of that waits for the machine's next start; nil = nothing does.
+	BootOrderPending *PendingBootOrder `json:"bootOrderPending,omitempty"`
 	// NoShutdown is when the machine was found to know no graceful shutdown, so that it is
 	// forced off next; zero = it was not, or was asked for something else since.
 	NoShutdown time.Time `json:"noShutdown,omitzero"`

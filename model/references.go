@@ -19,7 +19,7 @@ func (r *Reference) Problem(of Object, message string) Problem {
 	file, _ := sourceOf(of)
 	return Problem{
 		Severity: SeverityWarning, File: file, Line: r.Line, Column: r.Column,
-		Object: of.Identity().String(), Field: r.Field, Message: message,
+		Object: of.Identity().String(), Field: r.Field, Message: message, Rule: RuleReference,
 	}
 }
 

@@ -14,22 +14,8 @@ func (o *ServerClaim) Matches(labels map[string]string) bool {
 	return selectorMatches(o.Spec.ServerSelector, labels)
 }
 
-// Describe returns what the claim asks of a server, for messages:
-// "rack=b, zone in (x,y)", or "any server".
-func (o *ServerClaim) Describe() string {
-	var asks []string
-	if o.Spec.ServerRef != nil {
-		asks = append(asks, "server "+o.Spec.ServerRef.Name)
-	}
-	asks = append(asks, requirements(o.Spec.ServerSelector)...)
-	if len(asks) == 0 {
-		return "any server"
-	}
-	return strings.Join(asks, ", ")
-}
-
 // Unmet returns the first requirement of the claim's selector that labels do not
-// meet, as Describe writes it, or "" when they meet all.
+// meet, for messages: "rack=b", or "zone in (x,y)"; "" when they meet all.
 func (o *ServerClaim) Unmet(labels map[string]string) string {
 	s := o.Spec.ServerSelector
 	if s == nil {
@@ -87,20 +73,6 @@ func requirementMet(r *metav1.LabelSelectorRequirement, labels map[string]string
 		return !ok
 	}
 	return false
-}
-
-func requirements(s *metav1.LabelSelector) []string {
-	if s == nil {
-		return nil
-	}
-	var texts []string
-	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
-		texts = append(texts, equality(key, s.MatchLabels[key]))
-	}
-	for i := range s.MatchExpressions {
-		texts = append(texts, requirementText(&s.MatchExpressions[i]))
-	}
-	return texts
 }
 
 func equality(key, value string) string { return key + "=" + value }

@@ -44,10 +44,10 @@ func TestSelectorsMatchAsInKubernetes(t *testing.T) {
 		claim := &ServerClaim{Spec: ServerClaimSpec{ServerSelector: s}}
 		want := compiled.Matches(labels.Set(server))
 		if got := claim.Matches(server); got != want {
-			t.Fatalf("%s on %v: got %v, want %v", claim.Describe(), server, got, want)
+			t.Fatalf("%+v on %v: got %v, want %v", claim.Spec.ServerSelector, server, got, want)
 		}
 		if unmet := claim.Unmet(server); (unmet == "") != want {
-			t.Fatalf("%s on %v: unmet %q, matches %v", claim.Describe(), server, unmet, want)
+			t.Fatalf("%+v on %v: unmet %q, matches %v", claim.Spec.ServerSelector, server, unmet, want)
 		}
 		if want {
 			matched++
@@ -58,8 +58,8 @@ func TestSelectorsMatchAsInKubernetes(t *testing.T) {
 	}
 }
 
-func TestDescribeSaysWhatAClaimAsks(t *testing.T) {
-	selector := &metav1.LabelSelector{
+func TestUnmetSaysWhatAClaimAsksFirst(t *testing.T) {
+	claim := &ServerClaim{Spec: ServerClaimSpec{ServerSelector: &metav1.LabelSelector{
 		MatchLabels: map[string]string{"rack": "b", "gpu": "a100"},
 		MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "zone", Operator: "In", Values: []string{"x", "y"}},
@@ -67,28 +67,23 @@ func TestDescribeSaysWhatAClaimAsks(t *testing.T) {
 			{Key: "ssd", Operator: "Exists"},
 			{Key: "old", Operator: "DoesNotExist"},
 		},
-	}
-	tests := map[string]struct {
-		spec ServerClaimSpec
-		want string
-	}{
-		"nothing":           {ServerClaimSpec{}, "any server"},
-		"an empty selector": {ServerClaimSpec{ServerSelector: &metav1.LabelSelector{}}, "any server"},
-		"one by name":       {ServerClaimSpec{ServerRef: &LocalRef{"s1"}}, "server s1"},
-		"labels":            {ServerClaimSpec{ServerSelector: selector}, "gpu=a100, rack=b, zone in (x,y), room not in (1), ssd, no old"},
-		"both": {
-			ServerClaimSpec{ServerRef: &LocalRef{"s1"}, ServerSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}},
-			"server s1, rack=b",
-		},
-	}
-	for name, tt := range tests {
-		if got := (&ServerClaim{Spec: tt.spec}).Describe(); got != tt.want {
-			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+	}}}
+	labels := map[string]string{"room": "1", "old": ""}
+	for _, tt := range []struct{ want, key, value string }{ // each is met next
+		{"gpu=a100", "gpu", "a100"},
+		{"rack=b", "rack", "b"},
+		{"zone in (x,y)", "zone", "y"},
+		{"room not in (1)", "room", "2"},
+		{"ssd", "ssd", ""},
+		{"no old", "", ""},
+	} {
+		if got := claim.Unmet(labels); got != tt.want {
+			t.Errorf("of %v: got %q, want %q", labels, got, tt.want)
 		}
+		labels[tt.key] = tt.value
 	}
-	claim := &ServerClaim{Spec: ServerClaimSpec{ServerSelector: selector}}
-	if got := claim.Unmet(map[string]string{"gpu": "a100", "rack": "b", "zone": "z"}); got != "zone in (x,y)" {
-		t.Errorf("the first unmet requirement: got %q, want %q", got, "zone in (x,y)")
+	if delete(labels, "old"); claim.Unmet(labels) != "" {
+		t.Errorf("of %v: got %q", labels, claim.Unmet(labels))
 	}
 }
 

@@ -139,5 +139,5 @@ func (t Tenants) Place(file string, objects []Object) {
 func RefusedProblem(o Object) Problem {
 	m := o.Metadata()
 	file, line := m.Position()
-	return Problem{Severity: SeverityError, File: file, Line: line, Object: string(o.Identity().Kind), Message: m.Refused}
+	return Problem{Severity: SeverityError, File: file, Line: line, Object: string(o.Identity().Kind), Message: m.Refused, Rule: RuleTenant}
 }

@@ -34,6 +34,10 @@ func TestAFileSaysWhatItsFolderMay(t *testing.T) {
 			file: "tenants/alpha/x.yaml", id: id(KindServerClaim, "beta"),
 			want: "below tenants/alpha only namespace alpha (git.tenants), not beta",
 		},
+		"M12 a tenant nothing in the namespace that stands for none": {
+			file: "tenants/alpha/x.yaml", id: id(KindServerClaim, DefaultNamespace),
+			want: "below tenants/alpha only namespace alpha (git.tenants), not default",
+		},
 		"the longest path counts": {
 			file: "tenants/alpha/db/x.yaml", id: id(KindServerClaim, "alpha"),
 			want: "below tenants/alpha/db only namespace db, cache (git.tenants), not alpha",

@@ -83,25 +83,6 @@ type Asker struct {
 	Port   string     // that a DHCP relay heard MAC on
 }
 
-// Used returns p with a use noted at now, joined with an equal one, and whether there
-// was room for it.
-func (p Progress) Used(what TicketThing, client string, refusal TicketRefusal, now time.Time) (Progress, bool) {
-	at := slices.IndexFunc(p.Uses, func(u TicketUse) bool {
-		return u.What == what && u.Client == client && u.Refusal == refusal
-	})
-	switch {
-	case at >= 0:
-		p.Uses = slices.Clone(p.Uses) // nobody changes what others may read
-		p.Uses[at].Last = now
-		p.Uses[at].Count++
-	case len(p.Uses) < MaxTicketUses:
-		p.Uses = append(slices.Clip(p.Uses), TicketUse{What: what, Client: client, Refusal: refusal, First: now, Last: now, Count: 1})
-	default:
-		return p, false
-	}
-	return p, true
-}
-
 // MaxSightings bounds the sightings that are kept with a ticket.
 const MaxSightings = 16
 

@@ -182,7 +182,7 @@ func (d *nodeDecoder) checkBMC(s *BMCSpec) {
 	case s.EndpointRef != nil && s.Access != nil:
 		d.bad("access", "endpointRef and access are both given: keep one of them")
 	case s.EndpointRef == nil && s.Access == nil && !d.reported("spec.endpointRef") && !d.reported("spec.access"):
-		d.bad("", "one of endpointRef and access is required")
+		d.missing("", "one of endpointRef and access is required")
 	}
 	d.optionalRef("endpointRef", s.EndpointRef, KindEndpoint)
 	if a := s.Access; a != nil {
@@ -322,7 +322,7 @@ func (d *nodeDecoder) toleration(t *Toleration) {
 	case t.Key != "":
 		d.fault("key", t.Key, keyFault(t.Key))
 	case t.Operator == tolerationEqual:
-		d.bad("key", "is required, unless operator is Exists, which then tolerates every taint")
+		d.missing("key", "is required, unless operator is Exists, which then tolerates every taint")
 	}
 	if t.Operator == tolerationExists && t.Value != "" {
 		d.bad("value", "must not be given with operator Exists, which tolerates every value")
@@ -351,7 +351,7 @@ func (d *nodeDecoder) checkMaintenance(s *ServerMaintenanceSpec) {
 func (d *nodeDecoder) checkReadinessRule(s *ServerReadinessRuleSpec) {
 	switch n := len(s.Conditions); {
 	case n == 0:
-		d.bad("conditions", "is required: name at least one condition")
+		d.missing("conditions", "is required: name at least one condition")
 	case n > MaxRequiredConditions:
 		d.bad("conditions", "it has "+strconv.Itoa(n)+" conditions, at most "+strconv.Itoa(MaxRequiredConditions)+" are allowed")
 	}

@@ -29,7 +29,7 @@ func (d *nodeDecoder) selectorRequirement(r *metav1.LabelSelectorRequirement) {
 	switch r.Operator {
 	case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn:
 		if len(r.Values) == 0 {
-			d.bad("values", "is required with operator "+string(r.Operator))
+			d.missing("values", "is required with operator "+string(r.Operator))
 		}
 	case metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
 		if len(r.Values) > 0 {
@@ -55,7 +55,7 @@ func (d *nodeDecoder) required(name, text string) bool {
 
 func (d *nodeDecoder) requiredAs(name, text, message string) bool {
 	if text == "" {
-		d.bad(name, message)
+		d.missing(name, message)
 	}
 	return text != ""
 }
@@ -69,7 +69,7 @@ func (d *nodeDecoder) oneOf(name, text string, allowed []string) {
 
 func (d *nodeDecoder) requiredOneOf(name, text string, allowed []string) {
 	if text == "" {
-		d.bad(name, "is required: "+oneOf(allowed))
+		d.missing(name, "is required: "+oneOf(allowed))
 		return
 	}
 	d.oneOf(name, text, allowed)
@@ -122,7 +122,7 @@ func (d *nodeDecoder) refers(to Identity) {
 func (d *nodeDecoder) port(name string, port int32) {
 	switch {
 	case port == 0:
-		d.bad(name, "is required: a port from 1 to 65535")
+		d.missing(name, "is required: a port from 1 to 65535")
 	case port < 0 || port > 65535:
 		d.bad(name, "found "+strconv.Itoa(int(port))+", want a port from 1 to 65535")
 	}
@@ -131,7 +131,7 @@ func (d *nodeDecoder) port(name string, port int32) {
 func (d *nodeDecoder) mac(name string, mac *string, required bool) {
 	if *mac == "" {
 		if required {
-			d.bad(name, "is required: "+wantMAC)
+			d.missing(name, "is required: "+wantMAC)
 		}
 		return
 	}

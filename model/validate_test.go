@@ -260,7 +260,7 @@ b:1: BMC b: spec: has the address 192.0.2.1:443 of BMC a (a:1): only one of them
 			want: "a:1: Server a: spec.bootConfigurationRef: names ServerBootConfiguration ops/burn (b:1), which is for server b: " +
 				"correct its serverRef, or take it out here\n",
 		},
-		"names that differ by case": {
+		"M15 names that differ by case": {
 			objects: []Object{
 				&ServerClaim{Meta: Meta{Name: "web", Namespace: "x", Source: "a:1"}},
 				&ServerClaim{Meta: Meta{Name: "Web", Namespace: "x", Source: "b:1"}},

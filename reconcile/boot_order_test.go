@@ -71,3 +71,44 @@ func TestABootOrderThatCannotBeSetIsToldOf(t *testing.T) {
 		}
 	})
 }
+
+// What a BMC takes for the next start only is shown as that, and not asked for again before.
+func TestABootOrderThatIsPendingIsToldOf(t *testing.T) {
+	tests := map[string]struct {
+		forgetful bool // the firmware does not take it over
+		asks      int  // once the machine has started
+		shown     string
+	}{
+		"until the machine starts": {asks: 2},
+		"and that it is not kept by firmware that does not take it over": {
+			forgetful: true, asks: 2,
+			shown: "False SettingNotKept: its boot order is not as its manifest says: Boot0002, Boot0001 has been pending since 2000-01-01T00:10:00Z, " +
+				"and the machine has started since with Boot0001, Boot0002; it is asked for again once ",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			published(t, 1, func(w *loopWorld, _ *branch) {
+				w.change(0, func(m *machine) {
+					m.order, m.ordersLater, m.forgetful = []string{"Boot0001", "Boot0002"}, true, tt.forgetful
+				})
+				w.expect(10*time.Minute, 0, "Available Off")
+				w.commit(booting("Boot0002"))
+				expect := func(asks int, want string) {
+					t.Helper()
+					pass(10 * time.Hour)
+					shown := conditionOf(w.shown("servers/bmc00-system-0.yaml").Status.Conditions, "BootOrder")
+					if n := w.seen(0).orderAsks; n != asks || want == "" && shown != "" || !strings.HasPrefix(shown, want) {
+						t.Errorf("it was asked %d times, shown is %q; want %d and %q", n, shown, asks, want)
+					}
+				}
+				expect(1, "False SettingPending: its BMC has taken the boot order, which counts from its next start on: Boot0002, Boot0001")
+				w.serve("web")
+				w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+				pass(20 * time.Minute)
+				w.expect(time.Hour, 0, "Available Off")
+				expect(tt.asks, tt.shown)
+			})
+		})
+	}
+}

@@ -88,8 +88,8 @@ func TestABindingIsSticky(t *testing.T) {
 		"a taint": func(d *model.Desired) {
 			d.Add(serverFile(0, func(s *model.Server) { s.Spec.Taints = []model.Taint{{Key: "broken", Effect: model.TaintNoBind}} }))
 		},
-		"its Server leaves Git": func(d *model.Desired) { delete(d.Servers, "bmc00-system-0") },
-		"its BMC leaves Git":    func(d *model.Desired) { delete(d.BMCs, "bmc00") },
+		"its Server leaves Git":  func(d *model.Desired) { delete(d.Servers, "bmc00-system-0") },
+		"M16 its BMC leaves Git": func(d *model.Desired) { delete(d.BMCs, "bmc00") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			live(t, 1, func(t *testing.T, w *loopWorld) {

@@ -136,6 +136,43 @@ func TestACorrectedBMCUUID(t *testing.T) {
 	})
 }
 
+// The right BMC in the place of a wrong one that was pinned is let in once a commit names it, and
+// not before. What is pinned of the one that Git names is kept.
+func TestTheRightBMCAfterTheWrongOneWasPinned(t *testing.T) {
+	for name, tt := range map[string]struct {
+		commit string // the UUID, "" = nothing is committed
+		want   string // what is pinned then
+	}{
+		"without a commit":             {want: "f"},
+		"once Git names it":            {commit: bmcUUID, want: "g"},
+		"once Git names the wrong one": {commit: otherBMCUUID, want: "f"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newLoopWorld(t, 1)
+				w.uuids = map[model.BMCName]string{"bmc00": otherBMCUUID}
+				w.start()
+				defer w.stop()
+				pass(10 * time.Minute)
+				w.mu.Lock()
+				w.uuids["bmc00"], w.cert = bmcUUID, "g"
+				w.mu.Unlock()
+				pass(2 * time.Hour)
+				if rec := w.Observed().BMCs["bmc00"]; rec.Reason != model.ReasonCertificateChanged || rec.Fingerprint != "f" {
+					t.Fatalf("before the commit: %+v", rec)
+				}
+				if tt.commit != "" {
+					w.commit(func(d *model.Desired) { named(d, "bmc00", tt.commit) })
+				}
+				pass(15 * time.Minute)
+				if rec := w.Observed().BMCs["bmc00"]; rec.Fingerprint != tt.want || (rec.Reason == "") != (tt.want == "g") {
+					t.Errorf("afterwards: %+v", rec)
+				}
+			})
+		})
+	}
+}
+
 // A BMC that shows no UUID cannot be compared, which is said and holds up nothing.
 func TestABMCWithoutAUUID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -127,6 +127,12 @@ func secretFor(name, password string) *model.BMCSecret {
 	}}
 }
 
+// credential is the ID of a credential of the database, for the devices that are plugged in.
+func (w *loopWorld) credential(n int) string {
+	prefix, _ := w.database.Lookup(macOf(0))
+	return prefix.Credentials[n].ID
+}
+
 func TestABMCThatIsPluggedInBecomesAServerWithoutAnyoneTyping(t *testing.T) {
 	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.plugIn(0, "calvin")
@@ -134,7 +140,7 @@ func TestABMCThatIsPluggedInBecomesAServerWithoutAnyoneTyping(t *testing.T) {
 		w.expect(2*time.Minute, 0, "Available Off")
 		want := model.EndpointRecord{
 			Name: foundAs(0), MACAddress: macOf(0), IP: ipOf(0), Network: "oob", Since: start,
-			Prefix: "a0369f", Credential: w.database.Entries()[0].Credentials[0].ID,
+			Prefix: "a0369f", Credential: w.credential(0),
 		}
 		if diff := cmp.Diff(want, w.endpoint(foundAs(0))); diff != "" {
 			t.Errorf("record (-want +got):\n%s", diff)
@@ -208,7 +214,7 @@ func TestCredentialsAreTriedOnceEachAndNeverMoreThanThreeInHalfAnHour(t *testing
 				t.Errorf("4 refused within %v", within)
 			}
 		}
-		if rec := w.endpoint(foundAs(0)); rec.Credential != w.database.Entries()[0].Credentials[4].ID || len(rec.Tried) != 4 {
+		if rec := w.endpoint(foundAs(0)); rec.Credential != w.credential(4) || len(rec.Tried) != 4 {
 			t.Errorf("got %+v", rec)
 		}
 	}, func(w *loopWorld) { w.database = database(w.t, "one", "two", "three", "four", "five") })

@@ -29,8 +29,9 @@ type BMCs interface {
 	ClearBootOverride(ctx context.Context, t model.SystemTarget) error
 	// SetIndicator returns what the indicator shows once it is as it was asked for.
 	SetIndicator(ctx context.Context, t model.SystemTarget, led string) (model.Indicator, error)
-	// SetBootOrder returns the order once it is as want says, of a machine that is Off.
-	SetBootOrder(ctx context.Context, t model.SystemTarget, want []model.BootOrder) ([]string, error)
+	// SetBootOrder returns the order once it is as want says, or will be with the next start,
+	// of a machine that is Off.
+	SetBootOrder(ctx context.Context, t model.SystemTarget, want []model.BootOrder) (model.ShownBootOrder, error)
 	// Forget logs out of a BMC that is gone. It does not wait for that.
 	Forget(ctx context.Context, name model.BMCName)
 }

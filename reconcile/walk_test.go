@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/merge"
 	"ingot/reconcile/plan"
@@ -223,7 +224,7 @@ func (w *walk) event() {
 		w.commit("another commit, which says nothing", func(*model.Desired) {})
 	case 9:
 		w.say("the claims vanish without a commit that takes them away")
-		d := w.desired.Clone()
+		d := fleettest.Clone(w.desired)
 		w.commits++
 		d.Revision = model.Revision(fmt.Sprint("main@sha1:", w.commits))
 		clear(d.Claims)
@@ -269,7 +270,7 @@ func (w *walk) ask(claim model.ClaimName, what string) {
 
 func (w *walk) commit(what string, change func(*model.Desired)) {
 	w.say("%s", what)
-	d := w.desired.Clone()
+	d := fleettest.Clone(w.desired)
 	d.Removed = maps.Clone(d.Removed)
 	w.commits++
 	d.Revision = model.Revision(fmt.Sprint("main@sha1:", w.commits))

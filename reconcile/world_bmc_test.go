@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -15,6 +16,7 @@ import (
 // bmcs are how all BMCs behave, and what was asked of them.
 type bmcs struct {
 	uuids   map[model.BMCName]string // that they show
+	cert    string                   // of all of them, "" = "f"
 	devices map[string]*device       // that are found by DHCP, by their IP address
 	leases  map[string]time.Time     // when each was renewed last, by MAC address
 	hangs   bool                     // they do not answer Discover until it is given up
@@ -57,7 +59,10 @@ func (w *loopWorld) Discover(ctx context.Context, t model.BMCTarget) (*model.BMC
 	w.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f := &model.BMCFacts{Name: t.Name, Fingerprint: "f", UUID: w.uuids[t.Name]}
+	f := &model.BMCFacts{Name: t.Name, Fingerprint: cmp.Or(w.cert, "f"), UUID: w.uuids[t.Name]}
+	if t.Fingerprint != "" && t.Fingerprint != f.Fingerprint {
+		return nil, &resetError{model.ReasonCertificateChanged, "another certificate"}
+	}
 	dev, err := w.logIn(t)
 	if err != nil {
 		return nil, err
@@ -225,22 +230,31 @@ func (w *loopWorld) Forget(_ context.Context, name model.BMCName) {
 	w.forgotten = append(w.forgotten, name)
 }
 
-func (w *loopWorld) SetBootOrder(_ context.Context, t model.SystemTarget, want []model.BootOrder) ([]string, error) {
+func (w *loopWorld) SetBootOrder(_ context.Context, t model.SystemTarget, want []model.BootOrder) (model.ShownBootOrder, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	none := model.ShownBootOrder{}
 	m, err := w.at(t)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	m.orderAsks++
 	if rec := w.observed.Servers[m.name]; m.power != model.PowerOff || rec.State != model.StateAvailable {
 		w.t.Errorf("the boot order of %s is to be set while it is %s and %s", m.name, m.power, rec.State)
 	}
 	if m.noOrder != nil {
-		return nil, m.noOrder
+		return none, m.noOrder
 	}
-	m.order, err = model.ArrangedBoot(want, m.order, nil)
-	return m.order, err
+	next, err := model.ArrangedBoot(want, m.order, nil)
+	if err != nil {
+		return none, err
+	}
+	if m.ordersLater {
+		m.nextOrder = next
+		return model.ShownBootOrder{Now: m.order, Next: next}, nil
+	}
+	m.order = next
+	return model.ShownBootOrder{Now: next, Next: next}, nil
 }
 
 func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind, from model.Power) (model.ResetResult, error) {

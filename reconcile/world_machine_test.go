@@ -28,6 +28,10 @@ type machine struct {
 	order     []string
 	noOrder   error
 	orderAsks int
+	// ordersLater: an order counts from the next start on; nextOrder is the one that waits for
+	// it, and forgetful is set for firmware that does not take it over.
+	ordersLater, forgetful bool
+	nextOrder              []string
 	// netFirst is set for firmware that asks the network first without an override;
 	// asked counts how often it did, for whatever reason.
 	netFirst bool
@@ -114,6 +118,9 @@ func (w *loopWorld) boot(m *machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m.power, m.starting = model.PowerOn, false
+	if m.nextOrder != nil && !m.forgetful {
+		m.order, m.nextOrder = m.nextOrder, nil
+	}
 	rec := w.observed.Servers[m.name]
 	network := m.override || m.netFirst && !m.diskOnce
 	m.override, m.diskOnce = m.override && m.stubborn, false
@@ -141,7 +148,9 @@ func (w *loopWorld) booted(m *machine, t *model.Ticket) {
 		progress, _ = progress.Sighted(mac, now)
 	}
 	if m.refused != "" {
-		progress, _ = progress.Used(model.ThingScript, m.refused, model.RefusedUnknown, now)
+		progress.Uses = append(progress.Uses, model.TicketUse{
+			What: model.ThingScript, Client: m.refused, Refusal: model.RefusedUnknown, First: now, Last: now, Count: 1,
+		})
 	}
 	w.observed.Progress[m.name] = &progress
 	switch t.Purpose {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/merge"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
@@ -39,7 +40,7 @@ func (w *loopWorld) Desired() *model.Desired {
 // commit makes a new revision.
 func (w *loopWorld) commit(change func(d *model.Desired)) {
 	w.mu.Lock()
-	d := w.desired.Clone()
+	d := fleettest.Clone(w.desired)
 	d.Removed = maps.Clone(d.Removed)
 	change(d)
 	d.Revision += "1"

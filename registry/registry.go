@@ -184,10 +184,6 @@ func (r *Registry) Empty() bool {
 // append-only file, and DurableNo if it does not say.
 func (r *Registry) Durability() store.Durability { return store.Durability(r.durability.Load()) }
 
-// Durable reports whether what Save has returned for survives a crash of the store and
-// of its machine.
-func (r *Registry) Durable() bool { return r.Durability() == store.DurableAlways }
-
 // Fence returns the fencing number of our leadership, higher than that of all
 // leaders before, or 0 while we do not lead.
 func (r *Registry) Fence() uint64 { return r.fence.Load() }

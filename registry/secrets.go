@@ -23,12 +23,6 @@ func CheckPayload(ticketID string, payload model.Sensitive) error {
 	return nil
 }
 
-// SavePayload keeps the Ignition that a boot ticket hands out, apart from the record that
-// holds the ticket.
-func (r *Registry) SavePayload(ctx context.Context, ticketID string, ignition model.Sensitive) error {
-	return r.Save(ctx, Changes{Payloads: map[string]model.Sensitive{ticketID: ignition}})
-}
-
 // sealedPayloads are the changes that keep payloads.
 func (r *Registry) sealedPayloads(d *draft, payloads map[string]model.Sensitive) (b store.Batch) {
 	for _, id := range slices.Sorted(maps.Keys(payloads)) {

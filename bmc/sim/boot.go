@@ -81,13 +81,14 @@ func (s *Server) firmware(life uint64) (from []BootSource, address string) {
 // bootOrder is what the firmware would boot from if it started now; the caller
 // holds mu.
 func (s *Server) bootOrder() []BootSource {
-	return choice(s.override, !s.faults.has(FaultOverrideIgnored), s.networkFirst)
+	return choice(s.override, !s.faults.has(FaultOverrideIgnored), s.startsWith())
 }
 
-// startBoot is what the firmware does when it starts: it reads the override, uses
-// it up, and begins a boot from what is returned; the caller holds mu.
+// startBoot is what the firmware does when it starts: it takes over the boot order that is
+// pending, reads the override, uses it up, and begins a boot from what is returned; the caller holds mu.
 func (s *Server) startBoot() []BootSource {
 	from := s.bootOrder()
+	s.networkFirst, s.nextFirst = s.startsWith(), nil
 	s.boots.add(BootRecord{At: time.Now(), From: from[0]})
 	if s.override.Enabled == "Once" {
 		s.override.Enabled, s.override.Target = noOverride.Enabled, noOverride.Target

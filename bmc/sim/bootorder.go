@@ -22,19 +22,48 @@ func getBootOption(v view) object {
 	}
 }
 
-// setBootOrder sets the persistent boot order. Each option has to be there once.
-func (s *Server) setBootOrder(value any) *message {
+// sentOrder returns the boot order of a Boot object that sets nothing else.
+func sentOrder(value any) (order any, only bool) {
+	sent, _ := value.(object)
+	return sent["BootOrder"], sent["BootOrder"] != nil && len(sent) == 1
+}
+
+// setBootOrder has set take over a persistent boot order. Each option has to be there once.
+func (s *Server) setBootOrder(value any, set func(networkFirst bool)) *message {
 	sent, _ := value.([]any)
 	for _, first := range []bool{false, true} {
 		if !slices.EqualFunc(bootReferences(first), sent, func(want string, got any) bool { return got == want }) {
 			continue
 		}
 		if !s.faults.has(FaultBootOrderNotKept) {
-			s.SetNetworkFirst(first)
+			set(first)
 		}
 		return nil
 	}
 	return newMessage(msgPropertyValue, string(mustJSON(value)), "BootOrder").about("#/Boot/BootOrder")
+}
+
+// ordersLater reports whether the BMC takes a boot order in the settings object alone, for the
+// next start.
+func (s *Server) ordersLater() bool {
+	return s.rack().kind.ordersLater || s.faults.has(FaultBootOrderInSettings)
+}
+
+// setNextOrder has the next start put the network before the disk, or behind it.
+func (s *Server) setNextOrder(networkFirst bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nextFirst = &networkFirst
+	s.machine.Reordered()
+}
+
+// startsWith reports whether the network comes before the disk once the firmware has started;
+// the caller holds mu.
+func (s *Server) startsWith() bool {
+	if s.nextFirst != nil {
+		return *s.nextFirst
+	}
+	return s.networkFirst
 }
 
 // NetworkFirst reports whether the network comes before the disk in the persistent boot order.

@@ -79,8 +79,8 @@ func (c *Chassis) StartGuest() {
 	c.s.setPower(model.PowerOn)
 }
 
-// StartBoot is what the firmware does when it starts: it reads the override, uses it
-// up, and begins a boot from what is returned. The server is locked.
+// StartBoot is what the firmware does when it starts: it takes over the boot order that is
+// pending, reads the override, uses it up, and begins a boot from what is returned. The server is locked.
 func (c *Chassis) StartBoot() []BootSource { return c.s.startBoot() }
 
 // BootOrder is what the firmware would boot from if it started now. The server is

@@ -61,6 +61,9 @@ const (
 	FaultIndicatorNotKept Fault = "indicator-not-kept"
 	// FaultBootOrderNotKept makes the BMC accept a persistent boot order and not keep it.
 	FaultBootOrderNotKept Fault = "boot-order-not-kept"
+	// FaultBootOrderInSettings makes the BMC take a persistent boot order in the settings object
+	// alone, for the next start.
+	FaultBootOrderInSettings Fault = "boot-order-in-settings"
 	// FaultGracefulIgnored makes the operating system ignore graceful requests.
 	FaultGracefulIgnored Fault = "graceful-ignored"
 	// FaultPowerOffIgnored makes the BMC accept requests to power off, forced ones
@@ -139,7 +142,7 @@ var faultScopes = map[Fault]scope{
 	FaultOKError: scopeBMC, FaultCollectionEmpty: scopeBMC, FaultBladesSwapped: scopeBMC,
 
 	FaultOverrideNotKept: scopeServer, FaultOverrideIgnored: scopeServer, FaultOverrideNeedsMode: scopeServer,
-	FaultIndicatorNotKept: scopeServer, FaultBootOrderNotKept: scopeServer,
+	FaultIndicatorNotKept: scopeServer, FaultBootOrderNotKept: scopeServer, FaultBootOrderInSettings: scopeServer,
 	FaultOverrideInSettings: scopeServer, FaultGracefulIgnored: scopeServer, FaultPowerOffIgnored: scopeServer,
 	FaultPowerOnIgnored: scopeServer, FaultPowerFlaps: scopeServer, FaultUUIDMissing: scopeServer,
 	FaultUUIDZero: scopeServer, FaultMACsHidden: scopeServer, FaultDiskHidden: scopeServer, FaultWipeFails: scopeServer, FaultWipeHangs: scopeServer, FaultProbeSilent: scopeServer,

@@ -260,6 +260,21 @@ func TestFaultsOfTheOverride(t *testing.T) {
 			t.Errorf("in the settings object: %d, target %s", a.Status, target)
 		}
 	})
+	t.Run("a boot order is taken in the settings object alone, for the next start", func(t *testing.T) {
+		s := start(t, sim.Options{}).Servers()[0]
+		c := simtest.Dial(t, s.BMC())
+		set(t, s, sim.FaultBootOrderInSettings)
+		const networkFirst = `{"Boot":{"BootOrder":["Boot0002","Boot0001"]}}`
+		a := c.Do("PATCH", s.URI(), networkFirst)
+		if want := []string{"Base.1.8.OperationSupportedInFutureStateURI"}; a.Status != 400 || !cmp.Equal(a.MessageIDs(), want) {
+			t.Errorf("in the system: %d %v", a.Status, a.MessageIDs())
+		}
+		if a = c.Do("PATCH", s.URI()+"/Settings", networkFirst); a.Status != 200 || s.NetworkFirst() {
+			t.Errorf("in the settings object: %d, network first %v", a.Status, s.NetworkFirst())
+		}
+		s.PressPower()
+		simtest.Eventually(t, "the firmware has the network first", s.NetworkFirst)
+	})
 	t.Run("firmware that ignores it boots from disk and clears it", func(t *testing.T) {
 		svc := newBootService(t)
 		s := start(t, sim.Options{BootURL: svc.URL}).Servers()[0]

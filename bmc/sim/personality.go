@@ -43,7 +43,9 @@ type personality struct {
 	bootTargets   []string
 	rule          overrideRule
 	settings      string // name of the settings object below a system
-	refusesRepeat bool   // On when on, and off when off, is an error
+	// ordersLater: it takes a boot order in the settings object alone, for the next start.
+	ordersLater   bool
+	refusesRepeat bool // On when on, and off when off, is an error
 	upperUUID     bool
 	macUUID       bool // system UUIDs are zeros and the MAC address
 	weakETags     bool
@@ -149,7 +151,7 @@ var personalities = map[string]*personality{
 		resetTypes:    []string{"On", "Nmi", "GracefulShutdown", "GracefulRestart", "ForceOn", "ForceOff", "ForceRestart"},
 		managerResets: []string{"GracefulRestart", "ForceRestart"},
 		bootTargets:   []string{"None", "Pxe", "Cd", "Usb", "Hdd", "BiosSetup", "Diags", "UefiTarget"},
-		settings:      "Pending", hardware: xeon,
+		settings:      "Pending", ordersLater: true, hardware: xeon,
 	},
 	"supermicro": {
 		manufacturer: "Supermicro", models: []string{"SYS-111C-NR", "SYS-121C-TN10R"}, sku: "0x1D1415D9", bios: "1.4", macPrefix: "7c:c2:55",
@@ -165,7 +167,7 @@ var personalities = map[string]*personality{
 		resetTypes:  []string{"On", "ForceOff", "GracefulShutdown", "ForceRestart", "GracefulRestart", "PowerCycle"},
 		resetByInfo: true, managerResets: []string{"ForceRestart"},
 		bootTargets: []string{"None", "Pxe", "Floppy", "Cd", "Usb", "Hdd", "BiosSetup", "UefiShell", "UefiHttp"},
-		rule:        overrideInSettings, settings: "SD", weakETags: true, noIndicatorLED: true, hardware: epyc,
+		rule:        overrideInSettings, settings: "SD", ordersLater: true, weakETags: true, noIndicatorLED: true, hardware: epyc,
 	},
 }
 

@@ -33,6 +33,7 @@ type Server struct {
 
 	mu           sync.Mutex
 	networkFirst bool
+	nextFirst    *bool // what the next start makes of networkFirst; nil = nothing is pending
 	power        model.Power
 	system       system // what runs on it
 	override     bootOverride
@@ -277,7 +278,7 @@ func (s *Server) Target() model.SystemTarget {
 func (s *Server) SetNetworkFirst(first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.networkFirst = first
+	s.networkFirst, s.nextFirst = first, nil
 	s.machine.Reordered()
 }
 

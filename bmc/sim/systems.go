@@ -263,45 +263,6 @@ func parameter(action string, sent object, name string, allowed []string) (strin
 	return s, nil
 }
 
-// setBoot sets the boot override, as far as the vendor and the faults have it.
-func setBoot(v view, value any) *message {
-	s := v.server()
-	if sent, ok := value.(object); ok && sent["BootOrder"] != nil && len(sent) == 1 {
-		return s.setBootOrder(sent["BootOrder"])
-	}
-	if v.bmc.rack.kind.rule == overrideInSettings || s.faults.has(FaultOverrideInSettings) {
-		return newMessage(msgFutureState, s.settingsURI()).about("#/Boot")
-	}
-	return s.setOverride(value)
-}
-
-// setFutureBoot sets the boot override by way of the settings resource. The next
-// reset is when an override counts anyway, so it is kept where all are.
-func setFutureBoot(v view, value any) *message { return v.server().setOverride(value) }
-
-func (s *Server) settingsURI() string { return s.URI() + "/" + s.rack().kind.settings }
-
-func (s *Server) setOverride(value any) *message {
-	sent, ok := value.(object)
-	if !ok {
-		return newMessage(msgPropertyType, string(mustJSON(value)), "Boot").about("#/Boot")
-	}
-	s.mu.Lock()
-	now := s.override
-	s.mu.Unlock()
-	next, problem := s.nextOverride(now, sent)
-	if problem != nil || s.faults.has(FaultOverrideNotKept) {
-		return problem
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.override = next
-	s.note("boot override " + next.Enabled + " " + next.Target)
-	s.keep()
-	s.machine.Reordered()
-	return nil
-}
-
 // nextOverride is the override that the properties sent make of now.
 func (s *Server) nextOverride(now bootOverride, sent object) (bootOverride, *message) {
 	k := s.rack().kind
@@ -362,11 +323,6 @@ func bootURI(value any) (string, *message) {
 		return "", problem.about("#/Boot/HttpBootUri")
 	}
 	return uri, nil
-}
-
-func getSettings(v view) object {
-	s := v.server()
-	return object{"Id": v.bmc.rack.kind.settings, "Name": string(s.name) + " after the next reset", "Boot": s.bootObject()}
 }
 
 func setAssetTag(v view, value any) *message {

@@ -8,7 +8,6 @@ import (
 
 	"ingot/bootsvc/internal/lru"
 	"ingot/bootsvc/internal/syntax"
-	"ingot/model"
 )
 
 // maxSource bounds each thing that a person wrote for a machine, in bytes.
@@ -52,17 +51,14 @@ WantedBy=multi-user.target
 
 // Options are the options of New.
 type Options struct {
-	// ProbeTemplate is Butane with the fields {{.Image}}, {{.Flags}},
-	// {{.SSHPublicKey}} and {{.PasswordHash}} of text/template. Empty means a
-	// template that runs /usr/bin/metalprobe from the boot image.
+	// ProbeTemplate is Butane with the fields {{.Image}} and {{.Flags}} of text/template,
+	// and {{.SSHPublicKey}} and {{.PasswordHash}}, which upstream's have and which are empty:
+	// who wants to log in writes his own. Empty means a template that runs /usr/bin/metalprobe
+	// from the boot image.
 	ProbeTemplate []byte
 	// ProbeImage is {{.Image}}: the container image that a template runs the probe
 	// from. The default template does not need it.
 	ProbeImage string
-	// SSHPublicKey and PasswordHash let a person into a server that is being
-	// discovered; empty means nobody.
-	SSHPublicKey string
-	PasswordHash model.Sensitive
 }
 
 // Compiler makes what servers are configured with when they boot. It is safe for

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -36,7 +38,7 @@ Examples:
 
 // commandLine is the whole command line; kong fills it in.
 type commandLine struct {
-	Output    string `short:"o" enum:"text,json" default:"text" placeholder:"FORMAT" help:"How results are printed: text or json."`
+	Output    string `short:"o" default:"text" placeholder:"FORMAT" help:"How results are printed: text or json; validate knows more."`
 	LogLevel  string `enum:",debug,info,warn,error" default:"" env:"INGOT_LOG_LEVEL" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error. Default: info for run, warn for the others."`
 	LogFormat string `enum:"text,json" default:"text" env:"INGOT_LOG_FORMAT" placeholder:"FORMAT" help:"How lines are logged, to standard error: text or json."`
 
@@ -46,6 +48,7 @@ type commandLine struct {
 	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
 	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
+	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 
@@ -72,12 +75,30 @@ func execute(ctx context.Context, args []string, c *console) int {
 	if err != nil {
 		return c.fail(fmt.Errorf("%w; see ingot --help", err))
 	}
-	c.format = line.Output
+	if c.format, err = formatOf(parsed, line.Output); err != nil {
+		return c.fail(err)
+	}
 	c.log = newLogger(c.err, line.LogLevel, line.LogFormat, parsed.Command())
 	if err := parsed.Run(); err != nil {
 		return c.fail(err)
 	}
 	return exitFine
+}
+
+// formatter is a command whose results are printed in other formats than text and JSON.
+type formatter interface{ formats() []string }
+
+// formatOf returns the format that was asked for, if the command has it.
+func formatOf(parsed *kong.Context, format string) (string, error) {
+	known := []string{"text", "json"}
+	command := parsed.Selected()
+	if f, ok := reflect.TypeAssert[formatter](command.Target); ok {
+		known = f.formats()
+	}
+	if !slices.Contains(known, format) {
+		return "", fmt.Errorf("-o %s: ingot %s prints %s; see ingot %[2]s --help", format, command.Name, strings.Join(known, ", "))
+	}
+	return format, nil
 }
 
 // fail prints why a command failed, and returns its exit code.

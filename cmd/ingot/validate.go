@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ingot/gitsource"
 	"ingot/model"
 	"ingot/model/text"
 )
@@ -17,9 +18,11 @@ type validateCommand struct {
 
 // Help implements kong.HelpProvider.
 func (validateCommand) Help() string {
-	return `Decodes every manifest as the daemon does, strictly, and checks them against one another. A problem is one line, file:line:column: what is wrong and what is allowed. Hidden files and folders are left out.
+	return `Decodes every manifest as the daemon does, strictly, and checks them against one another. A problem is one line, file:line:column: what is wrong and what is allowed. Left out are hidden files and folders, what the .ingotignore of a folder names, in the syntax of .gitignore, and files that are clearly something else, such as renovate.json.
 
-Exits 0 when there is no error; warnings do not count.
+Exits 0 when there is no error, 1 when there is one or a path cannot be read; warnings do not count.
+
+Beside text and json, -o prints what continuous integration shows at the line of a pull request, each file by its path from the root of its Git repository: github (workflow commands), gitlab (a Code Quality report) and sarif (SARIF 2.1.0).
 
 Examples:
 
@@ -28,21 +31,29 @@ Examples:
   kustomize build overlays/berlin | ingot validate -
   git show origin/status:revision.yaml > /tmp/revision.yaml && ingot validate --revision /tmp/revision.yaml .
   ingot validate --age-key-file ~/.config/sops/age/keys.txt .
-  ingot validate -o json .`
+  ingot validate -o gitlab . >gl-code-quality-report.json`
 }
 
 // validation is what was found.
 type validation struct {
-	Files    int             `json:"files"`
-	Objects  int             `json:"objects"`
-	Errors   int             `json:"errors"`
-	Warnings int             `json:"warnings"`
-	Problems []model.Problem `json:"problems"`
+	Files    int       `json:"files"`
+	Ignored  int       `json:"ignored"` // files and folders that ignore files leave out
+	Foreign  int       `json:"foreign"` // files that are clearly something else than manifests
+	Objects  int       `json:"objects"`
+	Errors   int       `json:"errors"`
+	Warnings int       `json:"warnings"`
+	Problems []finding `json:"problems"`
+}
+
+// finding is a problem with its rule, which the status branch leaves out.
+type finding struct {
+	model.Problem
+	Rule model.Rule `json:"rule"`
 }
 
 // Run checks the manifests and prints what is wrong with them.
 func (v validateCommand) Run(c *console) error {
-	files, err := manifestFiles(v.Paths)
+	search, err := manifestFiles(v.Paths)
 	if err != nil {
 		return err
 	}
@@ -53,7 +64,7 @@ func (v validateCommand) Run(c *console) error {
 	if check.tenants, err = readTenants(v.Revision); err != nil {
 		return err
 	}
-	for _, file := range files {
+	for _, file := range search.files {
 		if isLink(file) && !slices.Contains(v.Paths, file) {
 			check.refuse(displayName(file), "is a symbolic link, which is not followed: put the manifest itself here")
 			continue
@@ -62,21 +73,38 @@ func (v validateCommand) Run(c *console) error {
 		if err != nil {
 			return err
 		}
-		check.file(displayName(file), data)
+		check.file(displayName(file), data, file == "-")
 	}
-	found := check.finish(len(files))
-	if c.json() {
-		err = c.printJSON(found)
-	} else {
-		found.print(c)
-	}
-	if err == nil && found.Errors > 0 {
+	found := check.finish(search)
+	if err = found.print(c); err == nil && found.Errors > 0 {
 		err = fmt.Errorf("%s in %s", text.Plural(found.Errors, "error"), text.Plural(found.Files, "file"))
 	}
 	return err
 }
 
-func (v *validation) print(c *console) {
+// formats implements formatter.
+func (validateCommand) formats() []string {
+	return []string{"text", "json", "github", "gitlab", "sarif"}
+}
+
+// print prints what was found in the format that was asked for.
+func (v *validation) print(c *console) error {
+	switch c.format {
+	case "json":
+		return c.printJSON(v)
+	case "github":
+		v.printWorkflowCommands(c)
+		return nil
+	case "gitlab":
+		return c.printJSON(codeQualityReport(v.Problems))
+	case "sarif":
+		return c.printJSON(newSARIF(v.Problems))
+	}
+	v.printText(c)
+	return nil
+}
+
+func (v *validation) printText(c *console) {
 	for _, p := range v.Problems {
 		in := red
 		if p.Severity == model.SeverityWarning {
@@ -84,5 +112,16 @@ func (v *validation) print(c *console) {
 		}
 		c.printf("%s\n", c.paint(printable(p.String()), in))
 	}
-	c.printf("%s, %s: %s, %s\n", text.Plural(v.Files, "file"), text.Plural(v.Objects, "object"), text.Plural(v.Errors, "error"), text.Plural(v.Warnings, "warning"))
+	v.printCounts(c)
+}
+
+func (v *validation) printCounts(c *console) {
+	c.printf("%s, %s: %s, %s", text.Plural(v.Files, "file"), text.Plural(v.Objects, "object"), text.Plural(v.Errors, "error"), text.Plural(v.Warnings, "warning"))
+	if v.Ignored > 0 {
+		c.printf("; %d left out by %s", v.Ignored, gitsource.IgnoreFile)
+	}
+	if v.Foreign > 0 {
+		c.printf("; %d no manifests", v.Foreign)
+	}
+	c.printf("\n")
 }

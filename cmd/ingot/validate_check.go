@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -19,6 +20,7 @@ type manifestCheck struct {
 	open          openFunc
 	tenants       model.Tenants
 	objects       int
+	foreign       int
 	places        map[model.Identity][]string // where objects are defined
 	desired       *model.Desired
 	problems      []model.Problem
@@ -41,8 +43,13 @@ func opener(ageKeyFile string) (openFunc, error) {
 	return keys.Open, err
 }
 
-// file takes in one file.
-func (m *manifestCheck) file(name string, data []byte) {
+// file takes in one file. One that is clearly something else than manifests is passed
+// over, unless it was asked for by its name.
+func (m *manifestCheck) file(name string, data []byte, asked bool) {
+	if !asked && model.Foreign(name, data) {
+		m.foreign++
+		return
+	}
 	objects, problems := model.Decode(name, data, model.DecodeOptions{AllowPlaintextSecrets: !m.strictSecrets, Open: m.open})
 	m.problems = append(m.problems, problems...)
 	m.objects += len(objects)
@@ -82,20 +89,22 @@ func (m *manifestCheck) object(o model.Object) {
 	m.places[id] = append(m.places[id], o.Metadata().Source)
 	m.desired.Add(o)
 	if holdsSecret(o) {
-		m.report(model.SeverityWarning, id, o.Metadata().Source, "holds a secret in plain text, which the daemon refuses unless git.allowPlaintextSecrets is true")
+		m.report(o.Metadata().Source, model.Problem{
+			Severity: model.SeverityWarning, Object: id.String(), Rule: model.RuleSecret,
+			Message: "holds a secret in plain text, which the daemon refuses unless git.allowPlaintextSecrets is true",
+		})
 	}
 }
 
 // refuse says why a file is not looked at.
 func (m *manifestCheck) refuse(name, why string) {
-	m.problems = append(m.problems, model.Problem{Severity: model.SeverityError, File: name, Message: why})
+	m.problems = append(m.problems, model.Problem{Severity: model.SeverityError, File: name, Message: why, Rule: model.RuleSyntax})
 }
 
-func (m *manifestCheck) report(severity model.Severity, id model.Identity, source, message string) {
-	file, line := splitSource(source)
-	m.problems = append(m.problems, model.Problem{
-		Severity: severity, File: file, Line: line, Object: id.String(), Message: message,
-	})
+// report adds a problem of the object at source.
+func (m *manifestCheck) report(source string, p model.Problem) {
+	p.File, p.Line = splitSource(source)
+	m.problems = append(m.problems, p)
 }
 
 // twice reports every place of objects that are defined in more than one.
@@ -106,13 +115,16 @@ func (m *manifestCheck) twice() {
 				break
 			}
 			others := slices.Delete(slices.Clone(places), i, i+1)
-			m.report(model.SeverityError, id, here, "is also defined in "+strings.Join(others, " and ")+": keep one of them")
+			m.report(here, model.Problem{
+				Severity: model.SeverityError, Object: id.String(), Rule: model.RuleDefinedTwice,
+				Message: "is also defined in " + strings.Join(others, " and ") + ": keep one of them",
+			})
 		}
 	}
 }
 
 // finish checks the objects against one another and counts.
-func (m *manifestCheck) finish(files int) *validation {
+func (m *manifestCheck) finish(search *manifestSearch) *validation {
 	m.twice()
 	for _, p := range m.problems {
 		if id, ok := model.ParseIdentity(p.Object); ok && len(m.places[id]) == 0 {
@@ -121,8 +133,12 @@ func (m *manifestCheck) finish(files int) *validation {
 	}
 	m.problems = append(m.problems, model.CrossCheck(m.desired)...)
 	model.SortProblems(m.problems)
-	v := &validation{Files: files, Objects: m.objects, Problems: append([]model.Problem{}, m.problems...)}
+	v := &validation{
+		Files: len(search.files) - m.foreign, Ignored: search.ignored, Foreign: m.foreign, Objects: m.objects,
+		Problems: make([]finding, 0, len(m.problems)),
+	}
 	for _, p := range m.problems {
+		v.Problems = append(v.Problems, finding{p, cmp.Or(p.Rule, model.RuleValue)})
 		if p.Severity == model.SeverityError {
 			v.Errors++
 		} else {

@@ -159,7 +159,7 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 		if n == 0 {
 			f.ignition = payload.Reveal()
 		}
-		return records.SavePayload(b.Context(), tickets[n].ID, payload)
+		return records.Save(b.Context(), registry.Changes{Payloads: map[string]model.Sensitive{tickets[n].ID: payload}})
 	})
 	asking := f.asking()
 	inParallel(b, len(asking), func(n int) error {

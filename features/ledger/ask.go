@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -77,7 +78,7 @@ func requests(c change, at time.Time) (made asks) {
 		now, _ := c.New.(*model.ServerClaim)
 		name := string(o.ClaimName())
 		switch {
-		case now == nil, old != nil && old.Describe() != now.Describe():
+		case now == nil, old != nil && !sameServers(old, now):
 			add(askRelease, name, "")
 		}
 		if v := renewed(old, now, model.AnnotationReprovision); v != "" && old != nil {
@@ -98,6 +99,11 @@ func requests(c change, at time.Time) (made asks) {
 		}
 	}
 	return made
+}
+
+// sameServers reports whether two claims ask for the same servers.
+func sameServers(a, b *model.ServerClaim) bool {
+	return reflect.DeepEqual(a.Spec.ServerRef, b.Spec.ServerRef) && reflect.DeepEqual(a.Spec.ServerSelector, b.Spec.ServerSelector)
 }
 
 // either is the object that changed, as it is or as it was.

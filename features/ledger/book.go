@@ -35,7 +35,7 @@ type Book struct {
 	machines map[string]*machine
 	renamed  map[model.ClaimName]model.ClaimName
 	power    map[model.ClaimName]wanted
-	parked   map[string]time.Time // server → until when, zero = still
+	services []*service
 	removed  map[model.ClaimName]time.Time
 	given    map[model.ClaimName][]given
 }
@@ -78,8 +78,8 @@ func Replay(h History) *Book {
 	b := &Book{
 		grace: h.Grace, names: h.Names, force: newForce(), machines: make(map[string]*machine),
 		renamed: make(map[model.ClaimName]model.ClaimName), power: make(map[model.ClaimName]wanted),
-		parked: make(map[string]time.Time), removed: make(map[model.ClaimName]time.Time),
-		given: make(map[model.ClaimName][]given),
+		removed: make(map[model.ClaimName]time.Time),
+		given:   make(map[model.ClaimName][]given),
 	}
 	if b.grace == 0 {
 		b.grace = DefaultGrace
@@ -101,6 +101,8 @@ func Replay(h History) *Book {
 
 // revision has a commit ask.
 func (b *Book) revision(r Revision) {
+	b.noteApprovals() // a machine may have been installed since the last one
+	defer b.noteApprovals()
 	secrets := maps.Clone(b.force.objects)
 	changes := b.force.take(r)
 	pairs := renames(changes, func(c *model.ServerClaim) string { return b.secretOf(c, secrets) })
@@ -158,9 +160,9 @@ func (b *Book) note(c change, at time.Time, pairs map[model.ClaimName]model.Clai
 	case *model.ServerClaim:
 		b.noteClaim(o, c.New == nil, at)
 	case *model.Server:
-		b.park(o.Name, c.New != nil && operation(o.Annotations[model.AnnotationOperation]) == model.OperationPark, at)
+		b.notePark(o, c.New == nil, at)
 	case *model.ServerMaintenance:
-		b.park(o.Spec.ServerRef.Name, c.New != nil, at)
+		b.noteMaintenance(o, c.New == nil, at)
 	}
 }
 
@@ -181,25 +183,21 @@ func (b *Book) noteClaim(c *model.ServerClaim, gone bool, at time.Time) {
 		delete(b.removed, name)
 		b.asks.withdraw(askRelease, string(name), at.Add(b.grace))
 	}
-	if w := b.power[name]; w.now != c.Spec.Power {
+	switch w := b.power[name]; w.now {
+	case c.Spec.Power:
+	case "": // a new claim wanted nothing else before
+		b.power[name] = wanted{now: c.Spec.Power}
+	default:
 		b.power[name] = wanted{now: c.Spec.Power, before: at.Add(b.grace)}
-	}
-}
-
-// park keeps whether a server is to be left alone, switched off.
-func (b *Book) park(server string, is bool, at time.Time) {
-	until, was := b.parked[server]
-	switch {
-	case is:
-		b.parked[server] = time.Time{}
-	case was && until.IsZero():
-		b.parked[server] = at.Add(b.grace)
 	}
 }
 
 // rename has a claim go on under another name, with what was asked for under the old one.
 func (b *Book) rename(old, new model.ClaimName) {
 	b.asks.rename(askReprovision, string(old), string(new))
+	if w, known := b.power[old]; known {
+		b.power[new] = w // with what it wanted before
+	}
 	b.renamed[old] = new
 	delete(b.renamed, new)
 	for _, m := range b.machines {

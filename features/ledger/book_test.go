@@ -90,6 +90,10 @@ func manifest(kind, name string, more []string) string {
 			annotations = append(annotations, model.AnnotationOperation+": \""+value+"\"")
 		case key == "ref":
 			spec += ", serverRef: {name: " + value + "}"
+		case kind == "maintenance":
+			spec += ", " + key + ": " + value
+		case key == "agrees":
+			annotations = append(annotations, model.AnnotationMaintenanceApproved+": \""+value+"\"")
 		case key == "policy":
 			spec += ", reclaimPolicy: " + value
 		case key == "motd" || key == "label":
@@ -108,7 +112,7 @@ func manifest(kind, name string, more []string) string {
 		uuid := map[string]string{"s1": m1, "s2": m2}[name]
 		return fmt.Sprintf(head, "Server", "") + "spec: {systemUUID: " + uuid + spec + "}\n"
 	case "maintenance":
-		return fmt.Sprintf(head, "ServerMaintenance", "") + "spec: {serverRef: {name: " + name + "}}\n"
+		return fmt.Sprintf(head, "ServerMaintenance", "") + "spec: {serverRef: {name: " + name + "}" + spec + "}\n"
 	}
 	return fmt.Sprintf(head, "ServerClaim", ", namespace: default") + "spec: {powr: On}\n"
 }
@@ -143,6 +147,18 @@ func TestBookReportsWhatNoCommitNamed(t *testing.T) {
 		}},
 		"maintenance switches it off": {history: func(t *testing.T) *history {
 			return runs(t).push(web(t, "maintenance s1")).happens(m1, PowerOff).push(web(t)).happens(m1, PowerOn, DiskBoot)
+		}},
+		"maintenance that asks the owner switches it off once that agrees, and goes on as it has begun": {
+			history: func(t *testing.T) *history {
+				return runs(t).push(web(t, "maintenance s1 policy=OwnerApproval")).
+					push(git(t, "claim web agrees=s1", "server s1", "maintenance s1 policy=OwnerApproval")).happens(m1, PowerOff).
+					push(git(t, "claim web", "server s1", "maintenance s1 policy=OwnerApproval serverPower=On")).happens(m1, PowerOn).
+					push(git(t, "claim web", "server s1", "maintenance s1 policy=OwnerApproval")).happens(m1, PowerOff)
+			},
+		},
+		"maintenance switches it on, which its claim wants Off": {history: func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim web Off", "server s1")).happens(m1, PowerOff).
+				push(git(t, "claim web Off", "server s1", "maintenance s1 serverPower=On")).happens(m1, PowerOn)
 		}},
 		"a claim is switched off": {history: func(t *testing.T) *history {
 			return runs(t).push(git(t, "claim web Off", "server s1")).happens(m1, PowerOff)
@@ -234,6 +250,50 @@ func TestBookReportsWhatNoCommitNamed(t *testing.T) {
 		"a machine is switched off for no reason": {
 			history: func(t *testing.T) *history { return runs(t).happens(m1, PowerOff) },
 			want:    []string{"switched off: it belongs to claim default/web"},
+		},
+		"maintenance that asks the owner switches it off, and that does not agree": {
+			history: func(t *testing.T) *history {
+				return runs(t).push(web(t, "maintenance s1 policy=OwnerApproval")).happens(m1, PowerOff)
+			},
+			want: []string{"switched off: it belongs to claim default/web"},
+		},
+		"or agrees to another": {
+			history: func(t *testing.T) *history {
+				return runs(t).push(git(t, "claim web agrees=s2", "server s1", "maintenance s1 policy=OwnerApproval")).happens(m1, PowerOff)
+			},
+			want: []string{"switched off: it belongs to claim default/web"},
+		},
+		"or another owner does": {
+			history: func(t *testing.T) *history {
+				return begin().push(git(t, "claim web", "claim db", "server s1", "server s2")).installs(m1, "web").installs(m2, "db").
+					push(git(t, "claim web", "claim db agrees=s1", "server s1", "server s2", "maintenance s1 policy=OwnerApproval")).happens(m1, PowerOff)
+			},
+			want: []string{"switched off: it belongs to claim default/web"},
+		},
+		"maintenance that leaves it on switches it off": {
+			history: func(t *testing.T) *history {
+				return runs(t).push(web(t, "maintenance s1 serverPower=On")).happens(m1, PowerOff)
+			},
+			want: []string{"switched off: it belongs to claim default/web"},
+		},
+		"maintenance switches it off, and is of another server since long": {
+			history: func(t *testing.T) *history {
+				h := runs(t).push(web(t, "maintenance s1"))
+				moved := web(t)
+				moved["maintenances/s1.yaml"] = decode("maintenances/s1.yaml", []byte(strings.ReplaceAll(manifest("maintenance", "s1", nil),
+					"serverRef: {name: s1}", "serverRef: {name: s2}")))
+				h.push(moved).now = h.now.Add(DefaultGrace)
+				return h.happens(m1, PowerOff)
+			},
+			want: []string{"switched off: it belongs to claim default/web"},
+		},
+		"a machine is switched off a moment after its claim was committed": {
+			history: func(t *testing.T) *history {
+				h := runs(t).happens(m1, PowerOff)
+				h.Grace = time.Hour
+				return h
+			},
+			want: []string{"switched off: it belongs to claim default/web"},
 		},
 		"a restart is asked for once and made twice": {
 			history: func(t *testing.T) *history {

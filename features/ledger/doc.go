@@ -13,7 +13,8 @@
 //  2. Switching off, restarting or wiping a machine that a claim owns, because its
 //     disk holds what was installed for that claim, or that a person has running,
 //     uses up one older request that names it. It is switched on only if its claim
-//     wants it On, and boots from its disk.
+//     wants it On, and boots from its disk. A ServerMaintenance excuses the power state that
+//     it names, and one that asks the owner of the claim only what the claim agreed to.
 //  3. An installation is for a claim that Git has, on a machine that is empty or was
 //     wiped since its last owner, while no other disk holds the claim; or it was asked
 //     for again.

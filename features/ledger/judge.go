@@ -113,12 +113,7 @@ var farFuture = time.Unix(1<<40, 0)
 
 // wantsOff reports whether Git says that a machine is to be off.
 func (b *Book) wantsOff(m *machine, at time.Time) bool {
-	for _, server := range b.serversOf(m) {
-		if until, parked := b.parked[server]; parked && (until.IsZero() || at.Before(until)) {
-			return true
-		}
-	}
-	return m.owner != "" && b.powerIs(m.owner, model.PowerOff, at)
+	return b.serviced(m, model.PowerOff, at) || m.owner != "" && b.powerIs(m.owner, model.PowerOff, at)
 }
 
 // powerIs reports whether a claim wants a power state, or did a moment ago.
@@ -133,7 +128,7 @@ func (b *Book) switchedOn(m *machine, e Event) {
 	switch {
 	case e.ByHand:
 		m.hand = true
-	case m.owner == "", m.again, cycled, b.powerIs(m.owner, model.PowerOn, e.At):
+	case m.owner == "", m.again, cycled, b.powerIs(m.owner, model.PowerOn, e.At), b.serviced(m, model.PowerOn, e.At):
 	case b.releaseOf(m, e.At) != nil, b.asks.find(e.At, askReprovision, string(m.owner)) != nil:
 	case slices.ContainsFunc(b.serversOf(m), func(s string) bool { return b.switchedOnBy(s, e.At) }):
 	default:

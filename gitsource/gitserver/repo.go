@@ -105,6 +105,11 @@ func (r *Repo) Remove(message string, paths ...string) (string, error) {
 	})
 }
 
+// Move gives a file or folder another path.
+func (r *Repo) Move(message, from, to string) (string, error) {
+	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) { fmt.Fprintf(b, "R %s %s\n", from, to) })
+}
+
 // Clear commits a tree without any file.
 func (r *Repo) Clear(message string) (string, error) {
 	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) { b.WriteString("deleteall\n") })

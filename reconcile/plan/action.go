@@ -37,6 +37,8 @@ type (
 		Wanted   []model.BootOrder
 		Known    []string // the order as it was last read
 		Firmware string   // the BMC's, kept with what it refuses
+		// Started is what was pending when the machine last started, nil = nothing was.
+		Started *model.PendingBootOrder
 	}
 	// SetPower asks for a power change and does not wait for it.
 	SetPower struct {

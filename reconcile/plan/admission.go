@@ -107,7 +107,7 @@ func (f *fleet) newRecord(b *bmcView, index int, sys model.SystemFact, moved *mo
 	if moved != nil {
 		rec := *moved
 		rec.BMC, rec.SystemURI, rec.NoDiskBoot = b.name, sys.URI, nil
-		rec.IndicatorProblem, rec.BootOrderProblem, rec.BootOrderSet = nil, nil, ""
+		rec.IndicatorProblem, rec.BootOrderProblem, rec.BootOrderSet, rec.BootOrderPending = nil, nil, "", nil
 		return &rec
 	}
 	rec := &model.ServerRecord{

@@ -15,12 +15,12 @@ type Answer struct {
 	POST   bool               // Inspect: the machine's firmware was not through with its test
 	Leased time.Time          // Inspect: when one of Move.Addresses had its lease renewed last
 
-	Ticket    model.Ticket      // Arm: with its image pinned
-	Payload   model.Sensitive   // Arm: what the ticket serves
-	Variant   string            // BootOnce: the way of setting the override that the BMC kept
-	Indicator model.Indicator   // SetIndicator: what is shown
-	BootOrder []string          // SetBootOrder: what is shown
-	Reset     model.ResetResult // SetPower: as far as the BMC got, even if that failed
+	Ticket    model.Ticket         // Arm: with its image pinned
+	Payload   model.Sensitive      // Arm: what the ticket serves
+	Variant   string               // BootOnce: the way of setting the override that the BMC kept
+	Indicator model.Indicator      // SetIndicator: what is shown
+	BootOrder model.ShownBootOrder // SetBootOrder: what is shown
+	Reset     model.ResetResult    // SetPower: as far as the BMC got, even if that failed
 
 	BMC *model.BMCFacts // the reading of a BMC
 

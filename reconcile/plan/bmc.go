@@ -256,12 +256,16 @@ func (b *bmcView) retryAsked() bool {
 	return name == model.OperationRetry && value != b.rec.HandledOperation
 }
 
-// retried is the record for the next reading: when Git asks for a retry anew,
-// the certificate that was pinned is forgotten.
+// retried is the record for the next reading. The certificate that was pinned is forgotten
+// when Git asks for a retry anew, and when another one is shown and the pinned one is that of
+// another BMC than Git names by its UUID.
 func (b *bmcView) retried() *model.BMCRecord {
 	rec := *b.rec
 	if b.retryAsked() {
 		_, rec.HandledOperation = b.spec.Operation()
+		rec.Fingerprint = ""
+	}
+	if b.rec.Reason == model.ReasonCertificateChanged && b.isAnother() {
 		rec.Fingerprint = ""
 	}
 	return &rec

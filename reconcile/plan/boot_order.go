@@ -1,6 +1,13 @@
 package plan
 
-import "ingot/model"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ingot/model"
+	"ingot/model/text"
+)
 
 // orderBoot has the firmware boot in the order that Git says, of a server that is Available,
 // confirmed to be off, and has nothing else to do: nobody's machine, so that nobody's next
@@ -13,13 +20,14 @@ func (s *server) orderBoot(st Step) Step {
 	}
 	want, firmware := s.spec.Spec.BootOrder, s.bmcFirmware()
 	key := model.BootOrderKey(want, firmware, inv.BootOrder)
-	if rec.BootOrderSet == key {
+	started := s.startedWith(rec.BootOrderPending)
+	if rec.BootOrderSet == key && started == nil {
 		return st
 	}
 	if until, off := s.postponed(rec.BootOrderProblem, key); off {
 		return st.wakeBy(until)
 	}
-	st.Move = &Move{Do: []Action{SetBootOrder{Wanted: want, Known: inv.BootOrder, Firmware: firmware}}, Then: rec}
+	st.Move = &Move{Do: []Action{SetBootOrder{Wanted: want, Known: inv.BootOrder, Firmware: firmware, Started: started}}, Then: rec}
 	return st
 }
 
@@ -32,15 +40,49 @@ func (s *server) atRest(rec *model.ServerRecord) bool {
 		s.reachable() && s.duplicate().Reason == "" && !s.fleet.isContradicted(s)
 }
 
+// startedWith returns p if the machine was seen to start since, so that nothing is pending any
+// more where its firmware does as it should.
+func (s *server) startedWith(p *model.PendingBootOrder) *model.PendingBootOrder {
+	if p == nil {
+		return nil
+	}
+	report := s.fleet.in.Observed.Probes[s.name]
+	if lastServed(s.progress()).After(p.Since) || report != nil && report.ReceivedAt.After(p.Since) {
+		return p
+	}
+	return nil
+}
+
 // setBootOrder notes the boot order, or why it is not as it should be: nothing else waits for
 // that.
 func (o *outcome) setBootOrder(do SetBootOrder, a *Answer) {
-	if a.Failed != nil {
-		key := model.BootOrderKey(do.Wanted, do.Firmware, do.Known)
+	key := model.BootOrderKey(do.Wanted, do.Firmware, do.Known)
+	switch {
+	case a.Failed != nil:
 		o.rec.BootOrderProblem = o.settingProblem(o.rec.BootOrderProblem, key, do.Firmware, a)
 		return
+	case do.Started != nil && a.BootOrder.Pending() && slices.Equal(a.BootOrder.Next, do.Started.Order):
+		o.rec.BootOrderProblem = &model.SettingProblem{
+			Want: key, Reason: model.ReasonSettingNotKept, Since: a.At, Firmware: do.Firmware, Failures: settingAttempts,
+			Message: fmt.Sprintf("%s has been pending since %s, and the machine has started since with %s",
+				strings.Join(a.BootOrder.Next, ", "), text.Time(do.Started.Since), strings.Join(a.BootOrder.Now, ", ")),
+		}
+		o.rec.BootOrderSet, o.rec.BootOrderPending = "", nil
+	default:
+		o.rec.BootOrderSet = model.BootOrderKey(do.Wanted, do.Firmware, a.BootOrder.Now)
+		o.rec.BootOrderPending, o.rec.BootOrderProblem = pendingOrder(o.rec.BootOrderPending, a), nil
 	}
-	o.learn().BootOrder = a.BootOrder
-	o.rec.BootOrderSet = model.BootOrderKey(do.Wanted, do.Firmware, a.BootOrder)
-	o.rec.BootOrderProblem, o.decided = nil, true
+	o.learn().BootOrder = a.BootOrder.Now
+	o.decided = true
+}
+
+// pendingOrder is what of an answer is pending, since when it has been as far as old knows.
+func pendingOrder(old *model.PendingBootOrder, a *Answer) *model.PendingBootOrder {
+	switch {
+	case !a.BootOrder.Pending():
+		return nil
+	case old != nil && slices.Equal(old.Order, a.BootOrder.Next):
+		return old
+	}
+	return &model.PendingBootOrder{Order: a.BootOrder.Next, Since: a.At}
 }

@@ -2,9 +2,17 @@ package plan
 
 import (
 	"testing"
+	"time"
 
 	"ingot/model"
 )
+
+// orderPending has the wanted order pending since then, and the probe report half an hour ago.
+func orderPending(in *Input, rec *model.ServerRecord, since time.Time) {
+	rec.BootOrderPending = &model.PendingBootOrder{Order: []string{"b", "a"}, Since: since}
+	rec.BootOrderSet = model.BootOrderKey([]model.BootOrder{{Name: "b", Device: "b"}}, "", []string{"a", "b"})
+	in.Observed.Probes[rec.Name] = &model.ProbeReport{ReceivedAt: in.Now.Add(-time.Hour / 2)}
+}
 
 // The boot order is set of a server that is off, and used by nobody, and certain to be the
 // one that Git says.
@@ -22,6 +30,12 @@ func TestWhoseBootOrderIsSet(t *testing.T) {
 		"of one that Git has at another URI": {change: func(_ *Input, s *model.Server, _ *model.ServerRecord) {
 			s.Spec.SystemURI = "/redfish/v1/Systems/other"
 		}},
+		"of one that has it pending": {change: func(in *Input, _ *model.Server, rec *model.ServerRecord) { orderPending(in, rec, in.Now) }},
+		"of one that has it pending and has started since": {
+			change: func(in *Input, _ *model.Server, rec *model.ServerRecord) {
+				orderPending(in, rec, in.Now.Add(-time.Hour))
+			}, set: true,
+		},
 		"of one that is Released": {change: func(_ *Input, _ *model.Server, rec *model.ServerRecord) { rec.State = model.StateReleased }},
 	}
 	for name, tt := range tests {

@@ -35,7 +35,9 @@ func TestAPlanWithAMemoryIsThatWithoutOne(t *testing.T) {
 				}
 			}
 			if r.IntN(2) == 0 {
-				next.Desired = next.Desired.Clone()
+				d := *in.Desired
+				d.Claims = maps.Clone(d.Claims)
+				next.Desired = &d
 				for name, c := range next.Desired.Claims {
 					switch r.IntN(5) {
 					case 0:

@@ -218,7 +218,7 @@ func TestWhySoManyServersAreNotFreeIsCountedByLabel(t *testing.T) {
 				want[f.against(c.claim, s)]++
 			}
 			if diff := cmp.Diff(want, f.countAgainst(c)); diff != "" {
-				t.Fatalf("seed %d, claim %s, %s (-want +got):\n%s", seed, c.name, c.claim.Describe(), diff)
+				t.Fatalf("seed %d, claim %s, %+v (-want +got):\n%s", seed, c.name, c.claim.Spec, diff)
 			}
 		}
 	}

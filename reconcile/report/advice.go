@@ -102,5 +102,6 @@ var advices = map[model.Reason]advice{
 	model.ReasonUnsupported:            {plan.RackOperator, "check whether its firmware can be updated"},
 	model.ReasonSettingNotKept:         {plan.RackOperator, "update the BMC's firmware, or set it by hand"},
 	model.ReasonBootOptionUnknown:      {plan.RackOperator, "correct spec.bootOrder of the Server"},
+	model.ReasonSettingPending:         {plan.ActorNone, goesOn},
 	model.ReasonBootOverrideNotKept:    {plan.RackOperator, "update the BMC's firmware, or have the boot order begin with the network"},
 }

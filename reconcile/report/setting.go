@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,10 +20,19 @@ func (s serverView) settingConditions() (conds []metav1.Condition) {
 	if p := s.Record.IndicatorProblem; p != nil && spec.IndicatorLED == p.Want {
 		conds = append(conds, s.settingCondition("IndicatorLED", "its indicator is not "+p.Want, p))
 	}
-	if p := s.Record.BootOrderProblem; p != nil && strings.HasPrefix(p.Want, model.BootOrderWish(spec.BootOrder)) {
+	wish := model.BootOrderWish(spec.BootOrder)
+	if p := s.Record.BootOrderProblem; p != nil && strings.HasPrefix(p.Want, wish) {
 		conds = append(conds, s.settingCondition("BootOrder", "its boot order is not as its manifest says", p))
+	} else if p := s.Record.BootOrderPending; p != nil && strings.HasPrefix(s.Record.BootOrderSet, wish) && !s.hasBootOrder(p.Order) {
+		conds = append(conds, condition("BootOrder", false, model.ReasonSettingPending,
+			"its BMC has taken the boot order, which counts from its next start on: "+strings.Join(p.Order, ", "), p.Since))
 	}
 	return conds
+}
+
+// hasBootOrder reports whether the server was last read to have the order.
+func (s serverView) hasBootOrder(order []string) bool {
+	return s.facts().Inventory != nil && slices.Equal(s.facts().Inventory.BootOrder, order)
 }
 
 // settingCondition says what is not as Git says, and what comes next.

@@ -56,7 +56,7 @@ func (b BMCs) SetIndicator(ctx context.Context, t model.SystemTarget, led string
 func (b BMCs) Forget(ctx context.Context, name model.BMCName) { b.Pool.Forget(ctx, name) }
 
 // SetBootOrder implements reconcile.BMCs.
-func (b BMCs) SetBootOrder(ctx context.Context, t model.SystemTarget, want []model.BootOrder) ([]string, error) {
+func (b BMCs) SetBootOrder(ctx context.Context, t model.SystemTarget, want []model.BootOrder) (model.ShownBootOrder, error) {
 	order, err := b.Pool.SetBootOrder(ctx, t, want)
 	return order, reasoned(err)
 }

@@ -47,7 +47,7 @@ func TestATicketHandsOutTheSameBytesOverRestarts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := first.Registry.SavePayload(t.Context(), ticket.ID, made); err != nil {
+			if err := first.Registry.Save(t.Context(), registry.Changes{Payloads: map[string]model.Sensitive{ticket.ID: made}}); err != nil {
 				t.Fatal(err)
 			}
 			if err := first.Registry.Close(); err != nil {

@@ -220,6 +220,6 @@ func (c contents) publicProblem(dir string) []model.Problem {
 	if len(c.open) == 0 {
 		return nil
 	}
-	return []model.Problem{{Severity: model.SeverityWarning, File: filepath.Join(dir, c.open[0]), Message: fmt.Sprintf(
+	return []model.Problem{{Severity: model.SeverityWarning, File: filepath.Join(dir, c.open[0]), Rule: model.RuleSecret, Message: fmt.Sprintf(
 		"can be read or changed by anybody on this machine, one of %s of that kind: chmod o-rwx %s", text.Plural(len(c.open), "file"), dir)}}
 }

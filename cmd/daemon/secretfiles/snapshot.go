@@ -2,6 +2,7 @@ package secretfiles
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func (s *snapshot) unreadable(dir string, err error) *snapshot {
 }
 
 func (s *snapshot) wrong(severity model.Severity, file, object, message string) {
-	s.problems = append(s.problems, model.Problem{Severity: severity, File: file, Object: object, Message: message})
+	s.problems = append(s.problems, model.Problem{Severity: severity, File: file, Object: object, Message: message, Rule: model.RuleSecret})
 }
 
 // object makes the object of an identity, or says why it cannot be used as it stands.
@@ -94,8 +95,9 @@ func (s *snapshot) join(d *model.Desired, dir string, tenants model.Tenants) *mo
 	if d == nil {
 		return nil
 	}
-	n := d.Clone()
-	n.SecretFiles = dir
+	n := new(model.Desired)
+	*n = *d
+	n.BMCSecrets, n.Secrets, n.SecretFiles = maps.Clone(d.BMCSecrets), maps.Clone(d.Secrets), dir
 	n.Problems = append(slices.Clip(n.Problems), s.problems...)
 	used := model.SecretsInUse(d)
 	for id, h := range s.secrets {
@@ -103,13 +105,13 @@ func (s *snapshot) join(d *model.Desired, dir string, tenants model.Tenants) *mo
 		switch {
 		case d.HasSecret(id):
 			n.Problems = append(n.Problems, model.Problem{Severity: model.SeverityError, File: file, Object: id.String(),
-				Message: "is also defined in Git, which counts: take it out of one of them"})
+				Rule: model.RuleDefinedTwice, Message: "is also defined in Git, which counts: take it out of one of them"})
 			continue
 		case h.gone && !used[id]:
 			continue
 		case h.gone:
 			n.Problems = append(n.Problems, model.Problem{Severity: model.SeverityWarning, File: file, Object: id.String(),
-				Message: "is gone, and what it was stays in use until Ingot restarts: put it back, or take out what names it"})
+				Rule: model.RuleSecret, Message: "is gone, and what it was stays in use until Ingot restarts: put it back, or take out what names it"})
 		}
 		n.Add(owned(h.object, tenants))
 	}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ingot/model"
+)
+
+// found is what is wrong in manifests, by file.
+func found(files ...string) []finding {
+	check := newManifestCheck(false)
+	for i := 0; i < len(files); i += 2 {
+		check.file(files[i], []byte(files[i+1]), false)
+	}
+	return check.finish(&manifestSearch{}).Problems
+}
+
+const claimWithSlip = `apiVersion: metal.ironcore.dev/v1alpha1
+kind: ServerClaim
+metadata: {name: web}
+spec: {powr: "On", power: "On", image: "linux:1"}
+`
+
+func TestAFindingKeepsItsFingerprint(t *testing.T) {
+	before := fingerprints(found("a.yaml", claimWithSlip))
+	for name, manifest := range map[string]string{
+		"when its line moves":                          "\n# a comment\n" + claimWithSlip,
+		"when what its object has besides is in order": claimWithSlip[:len(claimWithSlip)-2] + ", tolerations: []}\n",
+	} {
+		if after := fingerprints(found("a.yaml", manifest)); len(before) != 1 || !slices.Equal(before, after) {
+			t.Errorf("%s: %v before, %v after", name, before, after)
+		}
+	}
+}
+
+func TestNoTwoFindingsHaveOneFingerprint(t *testing.T) {
+	twice := "- no manifest\n---\n- nor this\n---\n" + claimWithSlip + "---\n" + claimWithSlip
+	findings := found("a.yaml", twice, "b.yaml", twice)
+	prints := fingerprints(findings)
+	slices.Sort(prints)
+	if len(prints) < 8 || len(slices.Compact(prints)) != len(findings) {
+		t.Errorf("%d findings have the fingerprints %v", len(findings), prints)
+	}
+}
+
+func TestFilesAreNamedFromTheRootOfTheirRepository(t *testing.T) {
+	outside, root := t.TempDir(), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "fleet", "rack"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// A worktree and a submodule have a file where others have a folder.
+	if err := os.WriteFile(filepath.Join(root, ".git"), []byte("gitdir: elsewhere\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(root, "fleet"))
+	for file, want := range map[string]string{
+		"a.yaml":              "fleet/a.yaml",
+		"rack/a.yaml":         "fleet/rack/a.yaml",
+		"../a.yaml":           "a.yaml",
+		root + "/rack/a.yaml": "rack/a.yaml",
+		outside + "/a.yaml":   outside + "/a.yaml",
+		"standard input":      "",
+	} {
+		if got := repositoryPath(file); got != want {
+			t.Errorf("%s: got %q, want %q", file, got, want)
+		}
+	}
+}
+
+func TestAFileHasAURI(t *testing.T) {
+	for path, want := range map[string]string{
+		"fleet/a.yaml":            "fleet/a.yaml",
+		"rack: 7/50% of it?.yaml": "rack%3A%207/50%25%20of%20it%3F.yaml",
+		"räck/#1.yaml":            "r%C3%A4ck/%231.yaml",
+		"/tmp/a b.yaml":           "file:///tmp/a%20b.yaml",
+	} {
+		if got := fileURI(path); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestEveryFindingHasAKnownRule(t *testing.T) {
+	known := make(map[model.Rule]bool)
+	for _, r := range model.Rules {
+		known[r.Rule] = true
+	}
+	seen := make(map[model.Rule]bool)
+	files, err := filepath.Glob("../../model/testdata/broken/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found(file, string(data), "twice/"+file, string(data)) {
+			seen[f.Rule] = true
+			if !known[f.Rule] {
+				t.Errorf("%s has the rule %q, which model.Rules lacks", f.String(), f.Rule)
+			}
+		}
+	}
+	seen[model.RuleTenant] = true // needs tenants
+	docs, err := os.ReadFile("../../docs/manifests.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range model.Rules {
+		if line := fmt.Sprintf("| `%s` | %s |\n", r.Rule, r.About); !strings.Contains(string(docs), line) {
+			t.Errorf("docs/manifests.md lacks the line %s", line)
+		}
+	}
+	for rule := range known {
+		if !seen[rule] {
+			t.Errorf("nothing has the rule %s", rule)
+		}
+	}
+}

@@ -1,0 +1,298 @@
+package model
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// fieldSchema is what the schemas say of a field beside its type.
+type fieldSchema struct {
+	about       string // for people who write it
+	text        textSchema
+	least, most int // of a number, or of a list's entries; 0 = any
+}
+
+// textSchema is which texts a field takes; the zero value is any.
+type textSchema struct {
+	pattern string   // regular expression of the whole text, as Go and ECMA-262 both read it
+	want    string   // what that asks for, in words
+	not     string   // the same, for what is left out of that
+	values  []string // of an enumeration
+	max     int      // characters
+}
+
+// Regular expressions of what syntax.go reads.
+const (
+	labelPattern     = `[a-z0-9](?:[-a-z0-9]*[a-z0-9])?`
+	subdomainPattern = labelPattern + `(?:\.` + labelPattern + `)*`
+	hostPattern      = `[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)*`
+	valuePattern     = `[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?`
+	keyPattern       = `(?:` + subdomainPattern + `/)?` + valuePattern
+	annotationKey    = `(?:` + hostPattern + `/)?` + valuePattern
+	secretKeyPattern = `[-_.A-Za-z0-9]+`
+
+	base64Digit   = `(?:[A-Za-z0-9+/][\r\n]*)`
+	base64Padding = `(?:=[\r\n]*)`
+	base64Last    = base64Digit + `{2}` + base64Padding + `{2}|` + base64Digit + `{3}` + base64Padding
+	base64Pattern = `[\r\n]*(?:` + base64Digit + `{4})*(?:` + base64Last + `)?`
+
+	imagePart    = `[a-z0-9](?:[-_.a-z0-9]*[a-z0-9])?`
+	imageHost    = `[-_\]A-Za-z0-9]*[.:\[][-_.:\[\]A-Za-z0-9]*`
+	imagePattern = `(?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart + `)*(?::[_A-Za-z0-9][-_.A-Za-z0-9]{0,127})?` +
+		`(?:@(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}))?`
+
+	// Of the first octet of one device's address the lowest bit is not set.
+	hexPair    = `[0-9A-Fa-f]{2}`
+	firstPair  = `[0-9A-Fa-f][02468ACEace]`
+	macPattern = firstPair + `(?:(?::` + hexPair + `){5}|(?:-` + hexPair + `){5}|` +
+		hexPair + `\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}|[0-9A-Fa-f]{10})`
+	zeroMAC = `[-.:0]+`
+
+	octet       = `(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])`
+	ipv4Pattern = octet + `(?:\.` + octet + `){3}`
+	hextet      = `[0-9A-Fa-f]{1,4}`
+	hextets     = `(?:` + hextet + `(?::` + hextet + `){0,6})?`
+	ipv6Pattern = `(?:(?:` + hextet + `:){7}` + hextet + `|` + hextets + `::` + hextets +
+		`|(?:(?:` + hextet + `:){6}|` + hextets + `::(?:` + hextet + `:){0,5})` + ipv4Pattern + `)(?:%.+)?`
+	ipPattern   = ipv4Pattern + `|` + ipv6Pattern // short, and so without the sum of groups on both sides of "::"
+	noDevicesIP = `0\.0\.0\.0|2(?:2[4-9]|3[0-9])\..*|::|[Ff]{2}[0-9A-Fa-f]{2}:.*`
+
+	uuidPattern = `[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}`
+	uuidsWanted = uuidPattern + `|\{` + uuidPattern + `\}|[0-9A-Fa-f]{32}`
+	noUUID      = `\{?(?:[-0]+|[-Ff]+)\}?`
+)
+
+var (
+	nameText  = textSchema{pattern: subdomainPattern, want: subdomainWant, max: 253}
+	spaceText = textSchema{pattern: labelPattern, want: labelWant, max: 63}
+	keyText   = textSchema{pattern: keyPattern, want: keyWant, max: 317}
+	valueText = textSchema{pattern: valuePattern, want: valueWant}
+	macText   = textSchema{pattern: macPattern, want: "want " + wantMAC, not: zeroMAC}
+	ipText    = textSchema{pattern: ipPattern, want: "want " + wantIP, not: noDevicesIP}
+	uuidText  = textSchema{pattern: uuidsWanted, want: "want a UUID such as 123e4567-e89b-12d3-a456-426614174000", not: noUUID}
+	imageText = textSchema{pattern: imagePattern, want: imageWant, max: 1024}
+	anyValue  = textSchema{pattern: `[\s\S]*`} // whatever its type is
+)
+
+// fieldSchemas are the fields of the Go types, by the type's name and their own in files.
+var fieldSchemas = map[string]fieldSchema{
+	"Meta.name":        {about: "Tells the object from others of its kind, and namespace.", text: nameText},
+	"Meta.namespace":   {about: "default where it is left out.", text: spaceText},
+	"Meta.labels":      {about: "What selectors choose by; values that look like numbers or booleans need quotes."},
+	"Meta.annotations": {about: "What Ingot is asked for with annotations is asked for by each new value of one."},
+
+	"LocalRef.name":       {about: "Its name.", text: nameText},
+	"ObjectRef.namespace": {about: "Its namespace, default where it is left out.", text: spaceText},
+	"ObjectRef.name":      {about: "Its name.", text: nameText},
+
+	"Endpoint.spec":           {about: "The addresses of a device on the management network."},
+	"EndpointSpec.macAddress": {about: "Such as 00:1a:2b:3c:4d:5e.", text: macText},
+	"EndpointSpec.ip": {
+		about: "The address that is reserved for the device, such as 192.168.100.10 or fd00::10.",
+		text:  ipText,
+	},
+
+	"BMC.spec":                {about: "How the BMC is reached: exactly one of endpointRef and access."},
+	"BMCSpec.bmcUUID":         {about: "While another BMC answers, nothing is done to its servers.", text: uuidText},
+	"BMCSpec.endpointRef":     {about: "The Endpoint that has its address."},
+	"BMCSpec.access":          {about: "Its address, where there is no Endpoint."},
+	"BMCSpec.bmcSecretRef":    {about: "The BMCSecret with its credentials."},
+	"BMCSpec.protocol":        {about: "How to speak with it."},
+	"BMCSpec.consoleProtocol": {about: "How to reach the consoles of its servers."},
+	"BMCSpec.hostname": {
+		about: "The name that its certificate is verified against where bmc.caFile is set.",
+		text:  textSchema{pattern: hostPattern, want: "want a DNS name", not: ipv4Pattern, max: 253},
+	},
+
+	"InlineEndpoint.macAddress": {about: "Such as 00:1a:2b:3c:4d:5e.", text: macText},
+	"InlineEndpoint.ip":         {about: "Such as 192.168.100.10 or fd00::10.", text: ipText},
+
+	"Protocol.name": {about: "What the BMC speaks.", text: textSchema{values: protocolNames}},
+	"Protocol.port": {about: "443 as a rule.", least: 1, most: 65535},
+	"Protocol.scheme": {
+		about: "https where it is left out; http has to be allowed by bmc.networks.",
+		text:  textSchema{values: protocolSchemes},
+	},
+	"ConsoleProtocol.name": {about: "What the console speaks.", text: textSchema{values: consoleNames}},
+	"ConsoleProtocol.port": {about: "Its port.", least: 1, most: 65535},
+
+	"BMCSecret.immutable": {about: "true: it is never changed, only replaced by another."},
+	"BMCSecret.type":      {about: "Not read."},
+	"Secret.immutable":    {about: "true: it is never changed, only replaced by another."},
+	"Secret.type":         {about: "Not read."},
+
+	"Server.spec":           {about: "What people say of a server that was discovered, or is to be."},
+	"ServerSpec.systemUUID": {about: "Which machine it is, as its firmware says.", text: uuidText},
+	"ServerSpec.systemURI": {
+		about: "Where its BMC has it, such as /redfish/v1/Systems/1.",
+		text:  textSchema{pattern: `/.*`, want: "want a path such as /redfish/v1/Systems/1", max: maxURI},
+	},
+	"ServerSpec.power": {about: "Ignored: power belongs to the ServerClaim.", text: anyValue},
+	"ServerSpec.indicatorLED": {
+		about: "The light that tells the machine from its neighbours; Unknown leaves it as it is.",
+		text:  textSchema{values: indicatorLEDs},
+	},
+	"ServerSpec.reclaimPolicy": {
+		about: "What becomes of the server when its claim is gone: Recycle wipes it, which is the default; Retain " +
+			"leaves it untouched until a person acts.",
+	},
+	"ServerSpec.serverClaimRef":       {about: "The claim that the server is kept for."},
+	"ServerSpec.bmcRef":               {about: "The BMC that it is behind."},
+	"ServerSpec.bmc":                  {about: "The BMC that it is behind, described here in place of an object of its own."},
+	"ServerSpec.bootConfigurationRef": {about: "The ServerBootConfiguration that it boots."},
+	"ServerSpec.bootOrder": {
+		about: "The boot options that come first, set while the server is Available and off.",
+		most:  maxBootOrder,
+	},
+	"ServerSpec.taints":      {about: "They keep claims off it that do not tolerate them."},
+	"ServerSpec.unclaimable": {about: "true: no claim is bound to it."},
+
+	"BMCAccess.protocol":     {about: "How to speak with it."},
+	"BMCAccess.address":      {about: "Such as 192.168.100.10 or fd00::10.", text: ipText},
+	"BMCAccess.bmcSecretRef": {about: "The BMCSecret with its credentials."},
+	"BootOrder.name":         {about: "Its DisplayName, or UefiDevicePath, where device names no boot option."},
+	"BootOrder.priority":     {about: "The lowest comes first; each entry has one of its own."},
+	"BootOrder.device":       {about: "Its BootOptionReference, such as Boot0003, or DisplayName."},
+
+	"Taint.key":      {about: "What is the matter with the server, such as example.com/broken.", text: keyText},
+	"Taint.value":    {about: "More of it.", text: valueText},
+	"Taint.effect":   {about: "NoBind, the default: no new claim is bound. Evict has no effect yet."},
+	"Toleration.key": {about: "The taint that is tolerated; without one, and with operator Exists, every taint.", text: keyText},
+	"Toleration.operator": {
+		about: "Equal, the default: taints of this value. Exists: of any value.",
+		text:  textSchema{values: tolerationOps},
+	},
+	"Toleration.value":  {about: "The value of the taint, with operator Equal.", text: valueText},
+	"Toleration.effect": {about: "The effect of the taint; any where it is left out."},
+
+	"ServerClaim.spec":                  {about: "What the server is asked for."},
+	"ServerClaimSpec.power":             {about: "Whether the server is to be on."},
+	"ServerClaimSpec.serverRef":         {about: "The server that it has to be."},
+	"ServerClaimSpec.serverSelector":    {about: "The labels that the server has to have; any server without it."},
+	"ServerClaimSpec.ignitionSecretRef": {about: "The Secret with what configures the server: ignition, user-data or ipxe-script."},
+	"ServerClaimSpec.userDataRef":       {about: "The Secret with user data."},
+	"ServerClaimSpec.image": {
+		about: "What the server boots, such as registry.example.com/os/image:tag or …/image@sha256:digest.",
+		text:  imageText,
+	},
+	"ServerClaimSpec.tolerations": {about: "The taints that the server may have."},
+
+	"LabelSelector.matchLabels":      {about: "Labels with the value that each has to have."},
+	"LabelSelector.matchExpressions": {about: "What has to be so of labels beside that."},
+	"LabelSelectorRequirement.key":   {about: "The label.", text: keyText},
+	"LabelSelectorRequirement.operator": {
+		about: "In, NotIn: of its value and values. Exists, DoesNotExist: of the label.",
+		text:  textSchema{values: selectorOps},
+	},
+	"LabelSelectorRequirement.values":   {about: "For In and NotIn."},
+	"LabelSelectorRequirement.values[]": {about: "A value of the label.", text: valueText},
+	"ServerBootConfiguration.spec":      {about: "What a server boots once that no claim has."},
+	"ServerBootConfigurationSpec.image": {
+		about: "What the server boots, such as registry.example.com/os/image:tag or …/image@sha256:digest.",
+		text:  imageText,
+	},
+	"ServerMaintenance.spec":          {about: "Which server is out of service, and how."},
+	"ServerMaintenanceSpec.serverRef": {about: "The server that is out of service for as long as the object exists."},
+	"ServerMaintenanceSpec.policy": {
+		about: "OwnerApproval: it begins once the claim that has the server approves. Enforced, the default: it does not ask.",
+	},
+	"ServerMaintenanceSpec.serverPower":  {about: "The power state of the server when it begins; Off where it is left out."},
+	"ServerMaintenanceSpec.reason":       {about: "For people."},
+	"ServerReadinessRule.spec":           {about: "The conditions that servers have to meet before claims get them."},
+	"ServerReadinessRuleSpec.conditions": {about: "All of them have to hold.", least: 1, most: MaxRequiredConditions},
+	"ServerReadinessRuleSpec.taint":      {about: "The taint that servers have until then."},
+	"RequiredCondition.requiredStatus": {
+		about: "The status that it has to have, in quotes.",
+		text:  textSchema{values: conditionStatus},
+	},
+
+	"ServerBootConfigurationSpec.serverRef": {about: "The server that boots."},
+	"ServerBootConfigurationSpec.ignitionSecretRef": {
+		about: "The Secret with what configures the server: ignition, user-data or ipxe-script.",
+	},
+	"RequiredCondition.type": {
+		about: "BMCReadable, Discovered, InventoryComplete, Wiped, or a label that attests it, such as burn-in.example.com/passed.",
+		text:  textSchema{pattern: keyPattern, want: keyWant, not: "Ready", max: keyText.max},
+	},
+	"ServerReadinessRuleSpec.enforcementMode": {
+		about: "BootstrapOnly: until all conditions have held once. Continuous: all the time.",
+		text:  textSchema{values: enforcementModes},
+	},
+	"ServerReadinessRuleSpec.serverSelector": {about: "The labels of the servers that it is for; all servers without it."},
+}
+
+// given is a schema of mappings in which a field is there: null is the same as absent.
+func given(field string) schema {
+	return schema{"type": "object", "required": []string{field}, "properties": schema{field: schema{"not": schema{"type": "null"}}}}
+}
+
+// has is a schema of mappings in which a field has one of the values.
+func has(field string, values ...string) schema {
+	return schema{"type": "object", "required": []string{field}, "properties": schema{field: schema{"enum": values}}}
+}
+
+// structSchemas are what the schemas say of fields together.
+var structSchemas = map[string]schema{
+	"BMCSpec": {"oneOf": []schema{given("endpointRef"), given("access")}},
+	"ServerSpec": {"allOf": []schema{
+		{"not": schema{"allOf": []schema{given("bmcRef"), given("bmc")}}},
+		{"not": schema{"type": "object", "required": []string{"systemUUID", "uuid"}}},
+	}},
+	"Toleration": {
+		"if":   has("operator", tolerationExists),
+		"then": schema{"properties": schema{"value": schema{"type": nullOr("string"), "maxLength": 0}}},
+		"else": schema{"required": []string{"key"}, "properties": schema{"key": schema{"type": "string", "minLength": 1}}},
+	},
+	"LabelSelectorRequirement": {
+		"allOf": []schema{
+			{"if": has("operator", "In", "NotIn"), "then": schema{
+				"required": []string{"values"}, "properties": schema{"values": schema{"type": "array", "minItems": 1}},
+			}},
+			{"if": has("operator", "Exists", "DoesNotExist"), "then": schema{
+				"properties": schema{"values": schema{"type": nullOr("array"), "maxItems": 0}},
+			}},
+		},
+	},
+}
+
+// annotations are the annotations that something is to be said of.
+func (w *schemaWriter) annotations() schema {
+	names := slices.Sorted(maps.Keys(operations))
+	all := map[string]schema{
+		AnnotationOperation: textSchema{
+			pattern: strings.Join(names, "(?:#.*)?|") + "(?:#.*)?", max: maxAsked,
+			want: "want " + oneOf(names) + `, with a suffix after "#" or without`,
+		}.schema(true),
+	}
+	for _, asked := range []string{AnnotationReprovision, AnnotationDiscover, AnnotationDisksAccepted} {
+		all[asked] = textSchema{max: maxAsked}.schema(false)
+	}
+	for name, a := range annotations {
+		switch {
+		case !slices.Contains(a.kinds, w.kind):
+			if all[name] == nil {
+				all[name] = textSchema{}.schema(false)
+			}
+			all[name]["deprecationMessage"] = "has no effect on a " + string(w.kind)
+			continue
+		case a.values != nil:
+			all[name] = textSchema{values: a.values}.schema(false)
+		case name == AnnotationPriority:
+			all[name] = textSchema{pattern: `[-+]?[0-9]+`, want: "want a whole number in quotes, higher is served first"}.schema(true)
+		case name == AnnotationMACAddresses:
+			one := `[ \t]*(?:` + macPattern + `)[ \t]*`
+			const want = "want MAC addresses such as 00:1a:2b:3c:4d:5e, separated by commas"
+			all[name] = textSchema{pattern: one + `(?:,` + one + `)*`, want: want, not: `(?:.*,)?[ \t]*` + zeroMAC + `[ \t]*(?:,.*)?`}.schema(true)
+		case all[name] == nil:
+			all[name] = textSchema{}.schema(false)
+		}
+		all[name]["description"] = w.about[name]
+	}
+	all[AnnotationOperation]["description"] = w.about[AnnotationOperation]
+	properties := schema{}
+	for name, s := range all {
+		properties[name] = s
+	}
+	return properties
+}
