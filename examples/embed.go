@@ -5,11 +5,17 @@ package examples
 
 import "embed"
 
-// Quickstart is a repository to start from, below quickstart/. The demo makes its
-// repository of it and of the manifests of its simulated rack.
+// Quickstart is a repository to start from, below quickstart/. "ingot init" copies it. The demo
+// makes its repository of it and of the manifests of its simulated rack.
 //
-//go:embed quickstart
+//go:embed all:quickstart
 var Quickstart embed.FS
+
+// Init is what "ingot init" adds to it, below init/: the checks of pull requests by forge, who
+// owns what, and the configuration of Ingot.
+//
+//go:embed init
+var Init embed.FS
 
 // Schemas are the JSON Schemas of the kinds, below schemas/: one of each, and all.json of
 // whatever a file may hold. The tests of model make them.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"ingot/cmd/daemon/config"
 	"ingot/model"
@@ -64,53 +65,65 @@ func TestTheConfigurationShowsEveryKey(t *testing.T) {
 	}
 }
 
-// fenced are the YAML examples of a Markdown file.
-var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+// shownManifest matches the beginning of a line of a manifest that is commented out; what
+// begins with ## is a comment either way.
+var shownManifest = regexp.MustCompile(`(?m)^# ?`)
 
-func TestTheQuickstartIsValid(t *testing.T) {
-	seen := 0
-	err := fs.WalkDir(Quickstart, "quickstart", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+func TestEachExampleOfTheQuickstartCountsOnceItIsNoComment(t *testing.T) {
+	seen := make(map[model.Kind]bool)
+	eachFile(t, Quickstart, func(name string, content []byte) {
+		if path.Ext(name) != ".yaml" {
+			return
 		}
-		content, err := fs.ReadFile(Quickstart, name)
-		if err != nil {
-			return err
+		if objects, problems := model.Decode(name, content, model.DecodeOptions{}); len(objects)+len(problems) > 0 {
+			t.Errorf("%s asks for something, and says %v", name, problems)
 		}
-		manifests := [][]byte{content}
-		if path.Ext(name) == ".md" {
-			manifests = nil
-			for _, block := range fenced.FindAllSubmatch(content, -1) {
-				manifests = append(manifests, block[1])
-			}
+		objects, problems := model.Decode(name, shownManifest.ReplaceAll(content, nil), model.DecodeOptions{})
+		for _, p := range problems {
+			t.Error(p.String())
 		}
-		for _, m := range manifests {
-			objects, problems := model.Decode(name, m, model.DecodeOptions{AllowPlaintextSecrets: true})
-			for _, p := range problems {
-				t.Errorf("%s: %s:%d: %s in:\n%s", name, p.Object, p.Line, p.Message, m)
-			}
-			if len(objects) != 1 {
-				t.Errorf("%s: %d objects, want 1 in:\n%s", name, len(objects), m)
-			}
-			seen++
+		for _, o := range objects {
+			seen[o.Identity().Kind] = true
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if seen < 6 {
-		t.Errorf("only %d examples were found", seen)
+	for _, kind := range []model.Kind{model.KindBMC, model.KindServer, model.KindServerClaim, model.KindServerMaintenance} {
+		if !seen[kind] {
+			t.Errorf("no example of a %s was found", kind)
+		}
 	}
 }
 
-// A demo seeds its repository with the quickstart, so whatever was active in it
-// would be asked of the simulated rack.
-func TestTheQuickstartAsksForNothingYet(t *testing.T) {
-	err := fs.WalkDir(Quickstart, "quickstart", func(name string, entry fs.DirEntry, err error) error {
-		if ext := path.Ext(name); !entry.IsDir() && ext != ".md" {
-			t.Errorf("%s would be read as a manifest", name)
+// A check that cannot be read checks nothing, and nobody notices.
+func TestTheChecksOfPullRequestsValidateAndPlan(t *testing.T) {
+	seen := 0
+	eachFile(t, Init, func(name string, content []byte) {
+		if path.Ext(name) != ".yaml" || path.Base(name) == "ingot.yaml" {
+			return
 		}
+		var check map[string]any
+		if err := yaml.Unmarshal(content, &check); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, want := range []string{"ingot validate --strict-secrets", " plan --base "} {
+			if !strings.Contains(string(content), want) {
+				t.Errorf("%s does not run %q", name, want)
+			}
+		}
+		seen++
+	})
+	if seen != 3 {
+		t.Errorf("%d checks were found, want those of 3 forges", seen)
+	}
+}
+
+func eachFile(t *testing.T, files fs.FS, do func(name string, content []byte)) {
+	t.Helper()
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(files, name)
+		do(name, content)
 		return err
 	})
 	if err != nil {

@@ -24,6 +24,9 @@ func defineChoices(sc *godog.ScenarioContext) {
 			"what the guard holds back": approveHeld,
 			"what is absent":            approveAbsent,
 		},
+		`^somebody approves in a clone (%s)$`: {
+			"what Ingot holds back": approveInClone,
+		},
 		`^somebody else (%s) the status branch$`: {
 			"commits to": foreignCommit,
 			"deletes":    deleteStatus,

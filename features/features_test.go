@@ -20,7 +20,7 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 293, redisStore: 303}
+var scenarios = map[storeKind]int{embeddedStore: 307, redisStore: 317}
 
 // concurrency is how many scenarios run at once.
 const concurrency = 8
@@ -103,6 +103,7 @@ func run(t *testing.T, store storeKind) {
 			defineLaws(sc)
 			defineTenants(sc)
 			defineMACs(sc)
+			defineForge(sc)
 		},
 		Options: &godog.Options{
 			Format: "progress", NoColors: true, Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),

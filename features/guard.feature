@@ -28,6 +28,14 @@ Feature: Nothing destructive happens to many at once unseen
     Then "s1, s2, s3, s4" are Available
     And the guard holds nothing back
 
+  Scenario: who approves is shown the list first, and approves that alone
+    (law 2)
+    Given claims "a, b, c, d" are removed
+    And the guard holds 4 releases back
+    When somebody approves in a clone what Ingot holds back
+    Then "s1, s2, s3, s4" are Available
+    And the guard holds nothing back
+
   Scenario: an approval of something else is none
     Given claims "a, b, c, d" are removed
     And the guard holds 4 releases back

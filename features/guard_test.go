@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -92,6 +95,61 @@ func approvalLine(text string) (token string, found bool) {
 func approve(ctx context.Context, hash string) error {
 	_, err := siteOf(ctx).repo.Commit(map[string]string{"approved.txt": hash + "\n"}, "let it happen\n\nIngot-Approve: "+hash+"\n")
 	return err
+}
+
+// approveInClone has "ingot approve" show what is held, and make and push the commit.
+func approveInClone(ctx context.Context) error {
+	w := siteOf(ctx)
+	dir, err := w.clone(ctx)
+	if err != nil {
+		return err
+	}
+	return rig.Within(patience, func() error {
+		if _, err := gitIn(ctx, dir, "pull", "--quiet"); err != nil {
+			return err
+		}
+		out, err := runIngot(ctx, dir, "approve", "--yes", "--push")
+		if err == nil && strings.Count(out, "powered off, wiped and free") != len(w.claims) {
+			err = fmt.Errorf("ingot approve does not say of each server that it is wiped:\n%s", out)
+		}
+		return err
+	})
+}
+
+// clone makes a clone of the repository whose user is known to git.
+func (w *site) clone(ctx context.Context) (dir string, err error) {
+	if dir, err = os.MkdirTemp(w.dir, "clone-"); err != nil {
+		return "", err
+	}
+	if _, err := gitIn(ctx, dir, "clone", "--quiet", w.repo.Dir, "."); err != nil {
+		return "", err
+	}
+	_, err = gitIn(ctx, dir, "config", "user.name", "Ada")
+	if err == nil {
+		_, err = gitIn(ctx, dir, "config", "user.email", "ada@example.com")
+	}
+	return dir, err
+}
+
+func gitIn(ctx context.Context, dir string, args ...string) (string, error) {
+	return runIn(ctx, dir, "git", args...)
+}
+
+// runIngot runs the program in a folder and returns what it printed.
+func runIngot(ctx context.Context, dir string, args ...string) (string, error) {
+	return runIn(ctx, dir, ingotProgram, args...)
+}
+
+func runIn(ctx context.Context, dir, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), args[0], err, out)
+	}
+	return string(out), nil
 }
 
 func guardHolds(ctx context.Context, n int) error {

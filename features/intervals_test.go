@@ -38,6 +38,9 @@ func usualIntervals(ctx context.Context) error {
 
 // tell has an Ingot that listens already be told of pushes to the branch that it follows.
 func (w *site) tell(p *program) {
+	if w.forge != nil && p.where.Webhook != "" {
+		w.forge.Announce("http://" + p.where.Webhook + "/webhook")
+	}
 	if !w.intervals.told {
 		return
 	}

@@ -78,9 +78,12 @@ func follow(from io.Reader, tail *logTail, listening chan<- daemon.Addresses) {
 			Registry string `json:"registry"`
 			Metadata string `json:"metadata"`
 			Admin    string `json:"admin"`
+			Webhook  string `json:"webhook"`
 		}
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Message == "listening" {
-			listening <- daemon.Addresses{Boot: line.Boot, Registry: line.Registry, Metadata: line.Metadata, Admin: line.Admin}
+			listening <- daemon.Addresses{
+				Boot: line.Boot, Registry: line.Registry, Metadata: line.Metadata, Admin: line.Admin, Webhook: line.Webhook,
+			}
 		}
 	}
 }

@@ -29,10 +29,10 @@ registry: {listen: "127.0.0.1:0", url: %q}
 metadata: {listen: "127.0.0.1:0"}
 admin: {listen: "127.0.0.1:0"}
 secretFiles: %q
-%s`, w.remote, w.branch, w.folder, w.intervals.git, w.sealed == "", w.keySettings(), w.auth, w.tenantSettings(),
+%s%s`, w.remote, w.branch, w.folder, w.intervals.git, w.sealed == "", w.keySettings(), w.auth, w.tenantSettings(),
 		w.intervals.status, w.mirroring(), redis, stateDir, w.bmcNetworks,
 		w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.registrySettings(), w.loaderDir(), w.bindingSettings(),
-		w.report.server.URL, w.secretFolder(), w.networkSettings())
+		w.report.server.URL, w.secretFolder(), w.webhook, w.networkSettings())
 }
 
 // bindingSettings are none as a rule, so that the default is what scenarios are about.

@@ -15,7 +15,9 @@ import (
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/features/internal/rig"
 	"ingot/features/ledger"
+	"ingot/gitsource/forge/forgeserver"
 	"ingot/gitsource/gitserver"
+	"ingot/model"
 	"ingot/reconcile/report"
 )
 
@@ -61,9 +63,11 @@ type site struct {
 	sessions int        // that a BMC keeps, 0 = the usual number
 	racked   chan error // what the rack's Run returns
 	repo     *gitserver.Repo
-	commits  *ledger.Reader // what the bookkeeper read of repo
-	remote   string         // the repository's URL, as Ingot is told
-	auth     string         // how Ingot gets in there, as configuration
+	commits  *ledger.Reader     // what the bookkeeper read of repo
+	remote   string             // the repository's URL, as Ingot is told
+	auth     string             // how Ingot gets in there, as configuration
+	forge    *forgeserver.Forge // where repo is, or nil
+	webhook  string             // its settings, as configuration
 	images   *ociserver.Registry
 	image    map[string]string // reference of each image, by its short name
 	probe    string            // reference of the probe's image
@@ -79,21 +83,22 @@ type site struct {
 	pushed   *bell      // tells them of pushes
 	revived  bool       // Ingot was started again after it killed itself
 
-	machines   map[string]*machine       // by the name that the scenario has for it
-	bmcs       map[string]*sim.BMC       // likewise
-	claims     map[string]map[string]any // what Git says of each claim, by name
-	servers    map[string]map[string]any // what Git says of each server
-	followed   []ledger.Configuration    // what each Ingot that was started follows
-	past       []ledger.Event            // what happened to machines before the rack was made
-	given      []ledger.Event            // Ignition that a scenario's own requests were answered with
-	noted      map[string]facts          // of each machine, before the scenario's first When
-	stranger   *stranger                 // who is none of the fleet, or nil
-	clients    []func()                  // to be closed at the end
-	statusHead string                    // of the status branch, when a step noted it
-	changes    int                       // that BMCs had been asked for when a step noted it
-	imagesSeen *gate                     // between Ingot and the image registry
-	refused    int                       // status code of the last report that a step sent
-	seed       int64                     // of what is left to chance
+	machines   map[string]*machine        // by the name that the scenario has for it
+	bmcs       map[string]*sim.BMC        // likewise
+	claims     map[string]map[string]any  // what Git says of each claim, by name
+	servers    map[string]map[string]any  // what Git says of each server
+	followed   []ledger.Configuration     // what each Ingot that was started follows
+	taken      map[string]model.ClaimName // which claims machines served, by UUID, before Ingot came
+	past       []ledger.Event             // what happened to machines before the rack was made
+	given      []ledger.Event             // Ignition that a scenario's own requests were answered with
+	noted      map[string]facts           // of each machine, before the scenario's first When
+	stranger   *stranger                  // who is none of the fleet, or nil
+	clients    []func()                   // to be closed at the end
+	statusHead string                     // of the status branch, when a step noted it
+	changes    int                        // that BMCs had been asked for when a step noted it
+	imagesSeen *gate                      // between Ingot and the image registry
+	refused    int                        // status code of the last report that a step sent
+	seed       int64                      // of what is left to chance
 
 	networks []*network         // that Ingot serves by DHCP
 	bmcPort  string             // on which BMCs that DHCP finds listen
@@ -133,7 +138,7 @@ func newSite(name string, store storeKind) (*site, error) {
 		machines: make(map[string]*machine), bmcs: make(map[string]*sim.BMC), image: make(map[string]string),
 		claims: make(map[string]map[string]any), servers: make(map[string]map[string]any),
 		devices: make(map[string]*device), cables: make(map[*device]*cable), found: make(map[string]string),
-		ignition: make(map[string]string), seed: seed(),
+		ignition: make(map[string]string), seed: seed(), taken: make(map[string]model.ClaimName),
 	}
 	w.overdue = w.dieIfOverdue()
 	if err := w.furnish(); err != nil {

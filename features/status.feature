@@ -2,8 +2,8 @@ Feature: The status branch is Ingot's own
 
   Background:
     Given the servers
-      | SERVER | STATE     |
-      | s1     | Available |
+      | SERVER | RACK | STATE     |
+      | s1     | 7    | Available |
 
   Scenario: a commit of somebody else on it does no harm and does not stay
     Given somebody else commits to the status branch
@@ -32,6 +32,24 @@ Feature: The status branch is Ingot's own
     Then claim "web" is Booted on "s1"
     And the status branch is Ingot's again
     And "s1" was powered on once, installed once and wiped 0 times
+
+  Scenario: the page says what a claim waits for and who has to act
+    When the claims are committed
+      | CLAIM | RACK |
+      | web   | 9    |
+    Then the status branch says of the README: "| Unbound | | 1 server: 1 lack label rack=9; no server has label rack=9"
+    And the status branch says of the README: "| rack operator |"
+    And the status branch says of the picture of the racks: "<title>s1: Available</title>"
+
+  Scenario: its history says who came to what
+    When the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Booted on "s1"
+    And the history of the status branch says: "default/web: Booted on s1"
+    When claim "web" is removed
+    Then "s1" is Available
+    And the history of the status branch says: "default/web: released s1"
 
   Scenario: an idle fleet costs no commit
     When Ingot has nothing to do

@@ -110,8 +110,31 @@ func statusSaysOf(ctx context.Context, kind, name, want string) error {
 }
 
 func statusSays(ctx context.Context, what, want string) error {
-	path := map[string]string{"problems": model.ReportProblems, "revision": model.ReportRevision, "README": model.ReportReadme}[what]
+	path := map[string]string{
+		"problems": model.ReportProblems, "revision": model.ReportRevision, "README": model.ReportReadme,
+		"picture of the racks": model.ReportRacks + "racks.svg",
+	}[what]
 	return siteOf(ctx).statusHolds(path, want)
+}
+
+func historySays(ctx context.Context, want string) error {
+	w := siteOf(ctx)
+	return rig.Within(patience, func() error {
+		log, err := w.repo.ReadLog(statusBranch)
+		if err != nil {
+			return err
+		}
+		var told []string
+		for _, c := range log {
+			for line := range strings.Lines(c.Message) {
+				if strings.TrimSpace(line) == want {
+					return nil
+				}
+			}
+			told = append(told, c.Message)
+		}
+		return fmt.Errorf("no commit says %q:\n%s", want, strings.Join(told, "\n---\n"))
+	})
 }
 
 func statusOmits(ctx context.Context, claim string) error {

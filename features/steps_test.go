@@ -30,6 +30,9 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^boot tickets are bound to (their first client|nothing)$`:                bindTickets,
 		`^the repository is reached over (HTTPS with a password|SSH with a key)$`: reachedOver,
 
+		`^the repository is what "ingot init" makes$`:                                 initRepository,
+		`^a cluster of metal-operator, of which "ingot import" makes the repository$`: importCluster,
+
 		// secrets
 		`^the BMCSecrets in Git are encrypted with SOPS(, for a key that Ingot does not have|)$`:     encryptSecrets,
 		`^the BMCSecrets stand in a folder outside Git$`:                                             secretsOutside,
@@ -143,11 +146,12 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^BMC ` + name + ` is left in peace$`:                                                                        leftInPeace,
 
 		// the status branch
-		`^the status branch says of ` + thing + ` ` + name + `: "(.*)"$`:     statusSaysOf,
-		`^the status branch says of the (problems|revision|README): "(.*)"$`: statusSays,
-		`^the status branch does not mention claim ` + name + `$`:            statusOmits,
-		`^the status branch is Ingot's again$`:                               statusIsOurs,
-		`^the status branch stays as it is$`:                                 statusStays,
+		`^the status branch says of ` + thing + ` ` + name + `: "(.*)"$`:                          statusSaysOf,
+		`^the status branch says of the (problems|revision|README|picture of the racks): "(.*)"$`: statusSays,
+		`^the history of the status branch says: "(.*)"$`:                                         historySays,
+		`^the status branch does not mention claim ` + name + `$`:                                 statusOmits,
+		`^the status branch is Ingot's again$`:                                                    statusIsOurs,
+		`^the status branch stays as it is$`:                                                      statusStays,
 	} {
 		sc.Step(expression, do)
 	}

@@ -71,6 +71,9 @@ func (w *site) happenings() []ledger.Event {
 		if !ok {
 			continue
 		}
+		if h.Kind == ledger.Found {
+			h.Claim = w.taken[e.Server.UUID()]
+		}
 		if h.Kind == ledger.Install || h.Kind == ledger.Ignition {
 			h.Claim = claims[cmp.Or(e.IgnitionSHA256, strings.TrimPrefix(e.Digest, "sha256:"))]
 		}

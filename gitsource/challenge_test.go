@@ -331,7 +331,7 @@ func TestWhatPeopleWroteIsInNoPartOfABareReport(t *testing.T) {
 	if err := repo.Hook("pre-receive", scanner); err != nil {
 		t.Fatal(err)
 	}
-	r := report(1, map[string]string{"README.md": "fine"})
+	r := report(1, map[string]string{"README.md": "fine", "racks/hall.svg": "<svg>rack hunter2</svg>"})
 	type part struct {
 		Message   string            `json:"message,omitempty"`
 		LastError string            `json:"lastError,omitempty"`

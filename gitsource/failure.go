@@ -56,6 +56,17 @@ func kindOf(err error) failureKind {
 	return failureOther
 }
 
+// Refused reports whether the server refused an operation, and will refuse it until somebody
+// changes something: credentials, their rights, a rule for a branch.
+func Refused(err error) bool {
+	switch kindOf(err) {
+	case failureAuth, failureRepository, failureRejected:
+		return true
+	default:
+		return false
+	}
+}
+
 // explain says in words what went wrong between us and the server, and who has
 // to act. The text does not vary while the cause stays the same, so that it is
 // fit for a status.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
@@ -39,6 +40,7 @@ type wanted struct {
 	commits []plumbing.Hash
 	have    []plumbing.Hash
 	depth   int
+	since   time.Time // instead of a depth: the commits made since then; zero = the depth counts
 	filter  packp.Filter
 }
 
@@ -91,6 +93,15 @@ func uploadRequest(adv *packp.AdvRefs, st storage.Storer, w wanted) (*packp.Uplo
 		req.Filter = w.filter
 	}
 	req.Depth = packp.DepthCommits(w.depth)
+	if !w.since.IsZero() {
+		if !adv.Capabilities.Supports(capability.DeepenSince) {
+			return nil, errors.New("the server cannot fetch the commits since a date (it lacks the capability deepen-since)")
+		}
+		if err := req.Capabilities.Set(capability.DeepenSince); err != nil {
+			return nil, err
+		}
+		req.Depth = packp.DepthSince(w.since)
+	}
 	req.Wants = w.commits
 	req.Haves = w.have
 	return req, nil

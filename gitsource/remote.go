@@ -114,7 +114,14 @@ func parseURL(raw string) (*transport.Endpoint, error) {
 	return endpoint, nil
 }
 
-func (r *remote) ref() plumbing.ReferenceName { return plumbing.NewBranchReferenceName(r.branch) }
+// ref is the branch, or the ref that is written out: what a clone has fetched of a branch
+// is refs/remotes/origin/status.
+func (r *remote) ref() plumbing.ReferenceName {
+	if name := plumbing.ReferenceName(r.branch); name.IsRemote() {
+		return name
+	}
+	return plumbing.NewBranchReferenceName(r.branch)
+}
 
 // within bounds one operation in time.
 func (r *remote) within(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -208,12 +215,9 @@ func (r *remote) basicAuth(endpoint *transport.Endpoint) (transport.AuthMethod, 
 // httpClient returns a client that keeps its connections from one operation to
 // the next, for as long as the CA file stays the same.
 func (r *remote) httpClient() (transport.Transport, error) {
-	var ca []byte
-	if r.auth.CAFile != "" {
-		var err error
-		if ca, err = readSmall(r.auth.CAFile); err != nil {
-			return nil, fmt.Errorf("read CA file: %w", err)
-		}
+	ca, err := r.auth.readCA()
+	if err != nil {
+		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -226,6 +230,32 @@ func (r *remote) httpClient() (transport.Transport, error) {
 		r.transport, r.ca = t, ca
 	}
 	return githttp.NewClient(&http.Client{Transport: &guard{next: r.transport, retryAfter: r.retryAfter, away: &r.away}}), nil
+}
+
+// readCA reads the CA file, nil if there is none.
+func (a Auth) readCA() ([]byte, error) {
+	if a.CAFile == "" {
+		return nil, nil
+	}
+	ca, err := readSmall(a.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read CA file: %w", err)
+	}
+	return ca, nil
+}
+
+// Transport returns a new transport to the host of the repository, which trusts whom the
+// CA file says now.
+func (a Auth) Transport() (*http.Transport, error) {
+	ca, err := a.readCA()
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTransport(ca)
+	if err != nil {
+		return nil, fmt.Errorf("CA file %s: %w", a.CAFile, err)
+	}
+	return t, nil
 }
 
 func (r *remote) closeIdle() {

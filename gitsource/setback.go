@@ -26,17 +26,22 @@ func (b *StatusBranch) setBack(ctx context.Context, c *object.Commit, w writer) 
 		return false, nil
 	}
 	var a ancestry
+	cutOff := false
 	err := b.fetched(ctx, fetchPlan{depth: searchDepth, filter: filterTrees}, func(s *store, head plumbing.Hash) error {
 		if head != c.Hash {
 			return errMoved
 		}
 		a = s.relate(b.last, head)
+		s.visit(head, func(c *object.Commit) bool {
+			cutOff = squashedFrom(c, b.last)
+			return !cutOff
+		})
 		return nil
 	})
 	switch {
 	case errors.Is(err, errMoved):
 		return false, err
-	case err == nil && a.lineage == lineageDescends:
+	case err == nil && (a.lineage == lineageDescends || cutOff):
 		return false, nil
 	case err == nil && !a.truncated:
 		return true, nil

@@ -76,6 +76,7 @@ type Source struct {
 
 	desired atomic.Pointer[model.Desired]
 	status  atomic.Pointer[model.SourceState]
+	seen    atomic.Pointer[model.Revision]
 	// beginning is what the records say; nil until they were read.
 	beginning atomic.Pointer[Beginning]
 	changed   chan struct{}
@@ -161,6 +162,15 @@ func (s *Source) Desired() *model.Desired { return s.desired.Load() }
 // State returns the state of the branch as a whole, also before the first
 // revision was read.
 func (s *Source) State() model.SourceState { return *s.status.Load() }
+
+// Seen returns the newest revision that was fetched, which may not be judged yet; "" before
+// the first.
+func (s *Source) Seen() model.Revision {
+	if r := s.seen.Load(); r != nil {
+		return *r
+	}
+	return ""
+}
 
 // Changed delivers a value after Desired or State changed.
 func (s *Source) Changed() <-chan struct{} { return s.changed }
@@ -276,6 +286,8 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 	if err != nil || b == nil {
 		return false, err
 	}
+	seen := s.revision(head)
+	s.seen.Store(&seen)
 	if err := s.beginLate(ctx, b, way); err != nil {
 		return false, err
 	}

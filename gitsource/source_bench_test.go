@@ -56,7 +56,7 @@ func benchRepository(b *testing.B, n int) (*gitserver.Repo, string) {
 func benchSource(b *testing.B, url, dir string) *Source {
 	s := must2(New(Options{URL: url, Dir: dir, Timeout: 10 * time.Minute}))
 	b.Cleanup(s.close)
-	s.NewFleet()
+	s.Begin(Beginning{})
 	return s
 }
 

@@ -45,12 +45,17 @@ var ErrRejected = errors.New("the server refused the status commit")
 // StatusOptions configure a StatusBranch.
 type StatusOptions struct {
 	URL     string
-	Branch  string // "" is DefaultStatusBranch
+	Branch  string // "" is DefaultStatusBranch; refs/remotes/… is what a clone has fetched, to be read
 	Auth    Auth
 	Timeout time.Duration // of one operation; 0 is DefaultTimeout
 
 	AuthorName  string // "" is DefaultAuthorName
 	AuthorEmail string // "" is DefaultAuthorEmail
+
+	// Keep is how much of the history is kept: what is older is cut off; 0 = all of it.
+	// Archive has the head that was cut from stay as a tag.
+	Keep    time.Duration
+	Archive bool
 
 	// Dir is where the branch is unpacked while it is read; "" is the system's
 	// directory for temporary files. Nothing is kept in it.
@@ -73,6 +78,7 @@ type StatusBranch struct {
 	tree    *statusTree
 	known   bool          // whether head is what the server held when last looked at
 	head    plumbing.Hash // of the branch; zero if there is no branch
+	headAt  time.Time     // when head was made
 	shown   writer        // who wrote head
 	highest writer        // of all who are known to have written the branch
 	checked time.Time     // when the server last answered
@@ -82,6 +88,7 @@ type StatusBranch struct {
 	last        plumbing.Hash // the newest commit of ours that the branch is known to have held
 	lastVersion model.Version // of last, zero while it is not known
 	wasSetBack  bool          // met and not yet reported
+	squashAt    time.Time     // when to look next whether the history is to be cut
 
 	bare      refusals
 	sighted   sighted
@@ -197,6 +204,7 @@ func (b *StatusBranch) write(ctx context.Context, report *model.Report) (Publish
 	if b.settled(report) && b.opts.Clock().Sub(b.checked) < recheckAfter {
 		return Published{Commit: b.head.String(), Skipped: skipped}, nil
 	}
+	b.squashWhenDue(ctx)
 	p, err := b.publish(ctx, report)
 	if p.New {
 		p.Files = changed
@@ -329,10 +337,10 @@ func (b *StatusBranch) learn(ctx context.Context, head plumbing.Hash) error {
 	}
 	b.tree.assume(files, folders)
 	b.known, b.head, b.shown, b.highest = true, head, w, b.highest.later(w)
+	b.headAt = c.Committer.When
 	b.sighted = sighted{head, w, trailerWriter(c.Message).holder.ID != ""}
 	if c.Author.Email != b.opts.AuthorEmail {
 		b.foreign = &Foreign{Author: c.Author.Name + " <" + c.Author.Email + ">", Commit: head.String()}
-		b.log.WarnContext(ctx, "status branch was written by somebody else", "author", b.foreign.Author, "revision", b.foreign.Commit)
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
 package gitsource
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,7 +76,7 @@ func with(files map[string]string, path, content string) map[string]string {
 	return out
 }
 
-func TestPublish(t *testing.T) {
+func TestS04PublishWhatChanged(t *testing.T) {
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	publish := func(files map[string]string) Published {
@@ -96,7 +99,7 @@ func TestPublish(t *testing.T) {
 	}
 
 	if p := publish(fleet); p.New { // S04, with new pointers
-		t.Errorf("a commit without a change: %+v", p)
+		t.Errorf("S04: a commit without a change: %+v", p)
 	}
 	holds(t, repo, fleet, 1)
 
@@ -171,7 +174,7 @@ func TestPublishToALargeFolder(t *testing.T) {
 	}
 }
 
-func TestForeignCommitIsOverwrittenAndReportedOnce(t *testing.T) { // S05
+func TestS05ForeignCommitIsOverwrittenAndReportedOnce(t *testing.T) {
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
@@ -182,8 +185,16 @@ func TestForeignCommitIsOverwrittenAndReportedOnce(t *testing.T) { // S05
 		t.Errorf("foreign (-want +got):\n%s", diff)
 	}
 	holds(t, repo, next, 3) // on top of the foreign commit, which stays in the history
+	message := ok[[]gitserver.Commit](t)(repo.ReadLog("status"))[0].Message
+	want := "something happened\n\noverwritten: " + hash + " of Test Author <author at example.com>\ns1: a → b\n"
+	if !strings.HasPrefix(message, want) {
+		t.Errorf("message %q, want it to begin %q", message, want)
+	}
 	if p := ok[Published](t)(b.Publish(t.Context(), report(1, fleet))); p.Foreign != nil {
 		t.Errorf("reported twice: %+v", p.Foreign)
+	}
+	if log := ok[[]gitserver.Commit](t)(repo.ReadLog("status")); strings.Contains(log[0].Message, "overwritten") {
+		t.Errorf("told twice: %q", log[0].Message)
 	}
 }
 
@@ -206,7 +217,7 @@ func TestUnchangedReportStillMendsTheBranch(t *testing.T) {
 	holds(t, repo, fleet, 1)
 }
 
-func TestDeletedBranchIsMadeAgain(t *testing.T) { // S06
+func TestS06DeletedBranchIsMadeAgain(t *testing.T) {
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
@@ -234,7 +245,7 @@ func TestFencing(t *testing.T) {
 	holds(t, repo, next, 2)
 }
 
-func TestConcurrentWriters(t *testing.T) { // S01, S02
+func TestS01S02ConcurrentWriters(t *testing.T) {
 	repo := newRepo(t)
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{})
 	var raced atomic.Bool
@@ -274,7 +285,7 @@ func TestConcurrentWriters(t *testing.T) { // S01, S02
 	}
 }
 
-func TestRefusedPush(t *testing.T) { // S03, S07
+func TestS03S07RefusedPush(t *testing.T) {
 	repo := newRepo(t)
 	if err := repo.Hook("pre-receive", "echo 'secret scanner: no, thank you' >&2; exit 1"); err != nil {
 		t.Fatal(err)
@@ -298,12 +309,104 @@ func TestRefusedPush(t *testing.T) { // S03, S07
 	holds(t, repo, fleet, 1)
 }
 
-func TestPushWithoutPermission(t *testing.T) { // S03, G10
+// S07: that a push is blocked is no lock, which would be waited for.
+func TestABlockedPushIsNotRepeated(t *testing.T) {
+	repo := newRepo(t)
+	if err := repo.Hook("pre-receive", "echo 'push blocked: this holds a secret' >&2; exit 1"); err != nil {
+		t.Fatal(err)
+	}
+	var posts atomic.Int32
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "receive-pack") {
+				posts.Add(1)
+			}
+			h.ServeHTTP(w, r)
+		})
+	}})
+	_, err := newStatus(t, server.URL, Auth{}).Publish(t.Context(), report(1, fleet))
+	if !Refused(err) || !strings.Contains(err.Error(), "this holds a secret") {
+		t.Errorf("error %v, want a refusal with the text of the hook", err)
+	}
+	if n := posts.Load(); n != 2 {
+		t.Errorf("%d pushes, want one with and one without texts", n)
+	}
+	for text, want := range map[string]bool{
+		"command error on refs/heads/status: push blocked by a scanner":      false,
+		"command error on refs/heads/status: protected branch hook declined": false,
+		"command error on refs/heads/status: failed to update ref":           true,
+		"cannot lock ref 'refs/heads/status'":                                true,
+		"unable to create refs/heads/status.lock: File exists":               true,
+		"the ref is locked": true,
+	} {
+		if got := locked(errors.New(text)); got != want {
+			t.Errorf("%s: locked %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestS03PushWithoutPermission(t *testing.T) { // and G10
 	repo := newRepo(t)
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{Username: "a", Password: "b"})
 	_, err := newStatus(t, server.URL, Auth{}).Publish(t.Context(), report(1, fleet))
 	if kindOf(err) != failureAuth {
 		t.Errorf("error %v, want one of credentials", err)
+	}
+}
+
+// S03, S07: what a hook says is bounded, and one report is one push, and another without texts.
+func TestS03S07TheTextOfAHookIsBounded(t *testing.T) {
+	repo := newRepo(t)
+	hook := `echo x >> ../pushes; i=0; ` +
+		`while [ $i -lt 3000 ]; do echo "the file servers/s1.yaml is larger than this server allows" >&2; i=$((i+1)); done; exit 1`
+	if err := repo.Hook("pre-receive", strings.ReplaceAll(hook, "../pushes", repo.Dir+"/pushes")); err != nil {
+		t.Fatal(err)
+	}
+	now := newClock()
+	b := newStatus(t, serveHTTP(t, repo, gitserver.HTTPOptions{}).URL, Auth{})
+	b.opts.Clock = now.Now
+	for range 3 {
+		_, err := b.Publish(t.Context(), report(1, fleet))
+		if !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "larger than this server allows") || len(err.Error()) > 2*maxMessage {
+			t.Errorf("error of %d bytes: %.300v", len(err.Error()), err)
+		}
+		now.now = now.now.Add(time.Minute)
+	}
+	pushes, err := os.ReadFile(filepath.Join(repo.Dir, "pushes"))
+	if n := bytes.Count(pushes, []byte("x")); err != nil || n != 4 {
+		t.Errorf("3 reports within recheckAfter cost %d pushes, want one each and one without texts: %v", n, err)
+	}
+}
+
+// S10: what Ingot pushes is no news of the manifests.
+func TestS10OurOwnPushIsNoNewRevision(t *testing.T) {
+	repo := newRepo(t)
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "begin"))
+	s := newSource(t, testOptions(t, repo.URL()))
+	before := mustSync(t, s)
+	ok[Published](t)(newStatus(t, repo.URL(), Auth{}).Publish(t.Context(), report(1, fleet)))
+	if after := mustSync(t, s); after != before || after.Revision != before.Revision {
+		t.Errorf("revision %s became %s", before.Revision, after.Revision)
+	}
+}
+
+// S13: the branch is read one commit deep, and pushed to servers that check what they get
+// and take no shallow history.
+func TestS13PushFromOneCommitOfTheHistory(t *testing.T) {
+	repo := newRepo(t)
+	for _, setting := range [][2]string{
+		{"receive.shallowUpdate", "false"}, {"transfer.fsckObjects", "true"}, {"receive.denyNonFastForwards", "true"},
+	} {
+		ok[string](t)(repo.Git("config", setting[0], setting[1]))
+	}
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{})
+	for i := range 5 {
+		b := newStatus(t, server.URL, Auth{}) // each knows the newest commit alone
+		next := with(fleet, "README.md", fmt.Sprint(i))
+		if p := ok[Published](t)(b.Publish(t.Context(), report(1, next))); !p.New || p.SetBack || p.Foreign != nil {
+			t.Errorf("published %+v", p)
+		}
+		holds(t, repo, next, i+1)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"ingot/model"
@@ -14,7 +15,12 @@ import (
 type refusals struct {
 	until     time.Time // reports are published without texts, for the server refused them
 	notBefore time.Time // before then that is not tried, for it was refused too
+	said      time.Time // when it was last logged
 }
+
+// sayRefusedEvery is how often it is logged that texts are refused: they are offered again
+// and again.
+const sayRefusedEvery = time.Hour
 
 // The documents of a bare report.
 var (
@@ -35,11 +41,14 @@ func (b *StatusBranch) publishOrBare(ctx context.Context, report *model.Report, 
 	if !errors.Is(err, ErrRejected) || now.Before(b.bare.notBefore) {
 		return p, err
 	}
-	b.log.WarnContext(ctx, "status is published without the texts that people wrote", "err", message(err))
 	p, bareErr := b.write(ctx, bareOf(report))
 	if bareErr != nil {
 		b.bare.notBefore = now.Add(recheckAfter)
 		return Published{}, err
+	}
+	if now.Sub(b.bare.said) >= sayRefusedEvery {
+		b.bare.said = now
+		b.log.WarnContext(ctx, "status is published without the texts that people wrote, for the server refuses them", "err", message(err))
 	}
 	b.bare.until = now.Add(recheckAfter)
 	p.Bare = true
@@ -59,6 +68,8 @@ func bareOf(r *model.Report) *model.Report {
 			doc = bareProblems
 		case doc != nil && doc.Object != nil:
 			doc = withoutTexts(doc)
+		case strings.HasPrefix(path, model.ReportRacks):
+			continue
 		}
 		c.Documents[path] = doc
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 // we believe it to be.
 func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession, adv *packp.AdvRefs, report *model.Report) (p Published, again bool, err error) {
 	pack := newPackWriter()
+	report = overwriting(report, b.foreign)
 	content := encodeCommit(b.tree.root.hash, b.head, signature{b.opts.AuthorName, b.opts.AuthorEmail}, b.opts.Clock(), commitMessage(report))
 	commit := hashObject("commit", content)
 	pack.add(packCommit, content)
@@ -36,6 +38,16 @@ func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession,
 	return Published{Commit: commit.String(), New: true, Bytes: len(packed)}, false, nil
 }
 
+// overwriting has a report say whose commit it is put on top of, if that is somebody else's.
+func overwriting(r *model.Report, f *Foreign) *model.Report {
+	if f == nil {
+		return r
+	}
+	own := *r
+	own.Body = append([]string{"overwritten: " + f.Commit + " of " + strings.ReplaceAll(f.Author, "@", " at ")}, r.Body...)
+	return &own
+}
+
 // landed notes that the branch holds the tree in commit.
 func (b *StatusBranch) landed(commit plumbing.Hash, report *model.Report) {
 	b.tree.acknowledge()
@@ -43,6 +55,7 @@ func (b *StatusBranch) landed(commit plumbing.Hash, report *model.Report) {
 	b.highest = b.shown
 	b.sighted = sighted{commit, b.shown, true}
 	b.known, b.head, b.checked = true, commit, b.opts.Clock()
+	b.headAt = b.checked
 }
 
 // send asks for one ref to be moved, and returns what the server said beside its
@@ -117,10 +130,12 @@ func (b *StatusBranch) refused(ctx context.Context, commit plumbing.Hash, said s
 // unwell reports whether the server had trouble of its own, which is no verdict.
 func unwell(err error) bool { return strings.Contains(err.Error(), "status code: 5") }
 
+// lockedText is how servers say that a ref is locked. A push that is blocked, by a scanner
+// for secrets for example, is none of it.
+var lockedText = regexp.MustCompile(`\block(ed)?\b|failed to update ref`)
+
 // locked reports whether somebody else was moving the ref at the same time.
-func locked(err error) bool {
-	return strings.Contains(err.Error(), "lock") || strings.Contains(err.Error(), "failed to update ref")
-}
+func locked(err error) bool { return lockedText.MatchString(err.Error()) }
 
 // excerpt keeps the beginning of what a server says.
 type excerpt struct{ b strings.Builder }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -95,6 +96,7 @@ type fetchPlan struct {
 	// leave out what filter does, for each brings its tree along.
 	depth  int
 	filter packp.Filter
+	since  time.Time // instead of a depth
 }
 
 // Filters of fetches, see git-rev-list(1), "--filter".
@@ -136,7 +138,7 @@ func (b *StatusBranch) unpacked(ctx context.Context, session transport.UploadPac
 		return err
 	}
 	defer st.close()
-	w := wanted{commits: want, depth: plan.depth, filter: plan.filter}
+	w := wanted{commits: want, depth: plan.depth, since: plan.since, filter: plan.filter}
 	if !adv.Capabilities.Supports(capability.Filter) {
 		w.depth, w.filter = min(w.depth, fetchDepth), ""
 	}

@@ -95,6 +95,55 @@ func TestHTTPS(t *testing.T) {
 	})
 }
 
+// What is said to the host beside Git trusts the same certificates.
+func TestATransportTrustsTheCAFileAsItIsNow(t *testing.T) {
+	server := serveHTTP(t, repoWithClaim(t), gitserver.HTTPOptions{TLS: true})
+	auth := Auth{CAFile: writeFile(t, nil)}
+	ask := func() error {
+		transport, err := auth.Transport()
+		if err != nil {
+			return err
+		}
+		defer transport.CloseIdleConnections()
+		res, err := (&http.Client{Transport: transport}).Get(server.URL + "/HEAD")
+		if err != nil {
+			return err
+		}
+		return res.Body.Close()
+	}
+	if err := ask(); err == nil || !strings.Contains(err.Error(), "PEM") {
+		t.Errorf("error %v of an empty file", err)
+	}
+	if err := os.WriteFile(auth.CAFile, server.CA, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(); err != nil {
+		t.Error(err)
+	}
+	auth.CAFile = ""
+	if err := ask(); err == nil {
+		t.Error("a certificate that nobody signed is trusted")
+	}
+}
+
+func TestWhatWasSeenIsKnownBeforeItIsInForce(t *testing.T) {
+	repo := repoWithClaim(t)
+	opts := testOptions(t, repo.URL())
+	var s *Source
+	var seen model.Revision
+	opts.Decode = func(file string, data []byte) ([]model.Object, []model.Problem) {
+		seen = s.Seen()
+		return decode(file, data)
+	}
+	s = newSource(t, opts)
+	if r := s.Seen(); r != "" {
+		t.Errorf("%s is seen before the first look", r)
+	}
+	if d := mustSync(t, s); seen != d.Revision {
+		t.Errorf("%q is seen while %s is read", seen, d.Revision)
+	}
+}
+
 func TestThrottled(t *testing.T) { // G12
 	repo := repoWithClaim(t)
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(http.Handler) http.Handler {

@@ -27,4 +27,5 @@ const (
 	ReportReadme   = "README.md"
 	ReportRevision = "revision.yaml"
 	ReportProblems = "problems.yaml"
+	ReportRacks    = "racks/" // pictures, with the names that people gave to locations and racks
 )

@@ -68,6 +68,63 @@ func TestAnAdoptedClaimIsNotBoundToAnotherServerToo(t *testing.T) {
 	})
 }
 
+// serves has the manifest of a server say that claim web has it.
+func serves(s *model.Server) {
+	s.Spec.ServerClaimRef = &model.ObjectRef{Namespace: "default", Name: "web"}
+}
+
+// Until the Secret is there, nobody knows what the claim asks for, and so whether the server
+// runs that.
+func TestAServerIsAdoptedOnceItIsKnownWhatItsClaimAsksFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newLoopWorld(t, 1)
+		w.machine(0).power = model.PowerOn
+		w.desired.Add(claim("web", func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} }))
+		w.desired.Add(serverFile(0, serves))
+		w.start()
+		defer w.stop()
+		w.expect(time.Hour, 0, "Initial On")
+		if why := w.plan().Servers[0].Why; why.Reason != model.ReasonSecretMissing {
+			t.Errorf("it says %+v", why)
+		}
+		w.commit(func(d *model.Desired) {
+			d.Add(&model.Secret{
+				Meta: model.Meta{Name: "ign", Namespace: "default"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive("{}")},
+			})
+		})
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		if why := w.plan().Servers[0].Why; why.Reason != "" {
+			t.Errorf("it says %+v", why)
+		}
+		if m := w.seen(0); m.installs != 0 || m.offs != 0 || m.ons != 0 {
+			t.Errorf("it was installed %d times, switched off %d times and on %d times", m.installs, m.offs, m.ons)
+		}
+	})
+}
+
+func TestAnAdoptedServerThatWasReleasedServesAClaimOfTheSameNameAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newLoopWorld(t, 1)
+		w.machine(0).power = model.PowerOn
+		w.desired.Add(claim("web"))
+		w.desired.Add(serverFile(0, serves))
+		w.start()
+		defer w.stop()
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(time.Hour, 0, "Error Off") // nobody ever looked what disks it has
+		w.commit(func(d *model.Desired) {
+			d.Add(serverFile(0, serves, func(s *model.Server) { s.Annotations[model.AnnotationDisksAccepted] = model.DisksAsReported }))
+		})
+		w.expect(time.Hour, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		if m := w.seen(0); m.installs != 1 {
+			t.Errorf("it was installed %d times, want once, for the second claim", m.installs)
+		}
+	})
+}
+
 func TestARetainedDiskSurvivesTheRemovalOfTheServersFile(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)) })

@@ -16,6 +16,10 @@ import (
 // written the status branch: this Ingot's lead is over.
 var ErrFenced = errors.New("a newer Ingot writes the status branch")
 
+// ErrRefused is what a Sink returns when the server takes no push until somebody changes
+// something there: a protected branch, a token without the right, a scanner for secrets.
+var ErrRefused = errors.New("the server refuses the status branch")
+
 // Postponed is an error of a Sink whose server wants no push for a while.
 type Postponed interface {
 	error
@@ -90,6 +94,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	var story report.Story
 	var last, again time.Time // of the last commit, and when what it left out is published
 	var out leftOut
+	var lastError logLimiter
 	failures, dirty, urgent := 0, false, false
 	for {
 		now := p.Reporter.Loop.Clock()
@@ -120,8 +125,9 @@ func (p *Publisher) Run(ctx context.Context) error {
 			failures, dirty = failures+1, true
 			p.note(p.Reporter.Loop.Unannounced(p.Reporter.Loop.Clock()), err)
 			p.Reporter.Loop.Metrics.published("error", 0)
-			p.Log.Error("status not published, it is tried again", "attempt", failures, "err", err)
+			lastError.log(p.Log, p.Reporter.Loop.Clock(), failures, err)
 		default:
+			lastError.text = ""
 			failures, dirty, urgent, again = 0, done.Hurried, false, time.Time{}
 			out = out.after(now, p.Interval, done.Hurried)
 			p.note(time.Time{}, nil)
@@ -134,6 +140,28 @@ func (p *Publisher) Run(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// logLimiter knows what was logged last of a branch that cannot be pushed.
+type logLimiter struct {
+	text string // of an error, or that it is a refusal, whose words may differ each time
+	at   time.Time
+}
+
+// logAgainAfter is how often the same is said again: a branch that is protected stays so
+// until somebody comes.
+const logAgainAfter = time.Hour
+
+// log logs why the branch cannot be pushed, the same once an hour.
+func (l *logLimiter) log(to *slog.Logger, now time.Time, attempt int, err error) {
+	level, text := slog.LevelDebug, err.Error()
+	if errors.Is(err, ErrRefused) {
+		text = ErrRefused.Error()
+	}
+	if text != l.text || now.Sub(l.at) >= logAgainAfter {
+		level, l.text, l.at = slog.LevelError, text, now
+	}
+	to.Log(context.Background(), level, "status not published, it is tried again", "attempt", attempt, "err", err)
 }
 
 // due is when to publish next, after a number of failures in a row.
@@ -193,10 +221,11 @@ func (p *Publisher) wait(ctx context.Context, due time.Time, dirty, urgent bool)
 	}
 }
 
-// pause is how long to wait after a number of failures in a row.
+// pause is how long to wait after a number of failures in a row. A server that refuses the
+// branch is not asked sooner because something waits for it.
 func (p *Publisher) pause(failures int, urgent bool) time.Duration {
 	longest := publishRetryMax
-	if urgent {
+	if _, err := p.Failing(); urgent && !errors.Is(err, ErrRefused) {
 		longest = publishRetryUrgentMax
 	}
 	return min(publishRetry<<min(failures-1, 10), longest)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,7 @@ type branch struct {
 	t        *testing.T
 	mu       sync.Mutex
 	subjects []string
+	told     []string // subjects and bodies
 	at       []time.Time
 	files    map[string][]byte
 	failing  bool
@@ -34,6 +36,8 @@ type branch struct {
 	asked    []time.Time        // when pushes were tried
 	bare     bool               // reports are taken without texts alone
 	skips    []model.ServerName // whose record it does not take
+	refuses  bool               // what fails fails for it is refused
+	errors   atomic.Int32       // that were logged
 }
 
 func (b *branch) Publish(_ context.Context, r *model.Report) (Publication, error) {
@@ -43,6 +47,8 @@ func (b *branch) Publish(_ context.Context, r *model.Report) (Publication, error
 	switch {
 	case b.failing && b.away > 0:
 		return Publication{}, postponed{b.away}
+	case b.failing && b.refuses:
+		return Publication{}, fmt.Errorf("%w: protected", ErrRefused)
 	case b.failing:
 		return Publication{}, errors.New("remote hung up")
 	}
@@ -52,6 +58,7 @@ func (b *branch) Publish(_ context.Context, r *model.Report) (Publication, error
 	}
 	b.files = files
 	b.subjects, b.at = append(b.subjects, r.Subject), append(b.at, time.Now())
+	b.told = append(append(b.told, r.Subject), r.Body...)
 	return Publication{Head: "c", Committed: true, Skipped: b.skips, Incomplete: b.bare}, nil
 }
 
@@ -87,6 +94,21 @@ func (b *branch) taken() int {
 	return len(b.at)
 }
 
+// errorCounter counts the errors that are logged.
+type errorCounter struct {
+	slog.Handler
+	n *atomic.Int32
+}
+
+func (c errorCounter) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c errorCounter) Handle(_ context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelError {
+		c.n.Add(1)
+	}
+	return nil
+}
+
 // published runs a world with a publisher.
 func published(t *testing.T, servers int, test func(w *loopWorld, b *branch), change ...func(w *loopWorld)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +122,10 @@ func published(t *testing.T, servers int, test func(w *loopWorld, b *branch), ch
 		done := make(chan error)
 		p := &Publisher{
 			Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: b, Interval: 10 * time.Second,
-			Log: slog.New(slog.DiscardHandler),
+			Log: slog.New(errorCounter{slog.DiscardHandler, &b.errors}),
+		}
+		if w.logged != nil {
+			p.Log = slog.New(w.logged)
 		}
 		w.publisher = p
 		go func() { done <- p.Run(ctx) }()
@@ -120,7 +145,7 @@ func TestTheStatusBranchTellsTheStory(t *testing.T) {
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(2*time.Minute, 0, "Available Off")
-		story := strings.Join(b.subjects, "\n")
+		story := strings.Join(b.told, "\n")
 		for _, want := range []string{
 			" → Available",
 			"bmc00-system-0: Available → Reserved for default/web",
@@ -188,6 +213,58 @@ func TestAFailedPushIsMadeUpFor(t *testing.T) {
 	})
 }
 
+// S03: a branch that takes no push is asked seldom, and said so once an hour.
+func TestS03ABranchThatRefusesPushesIsNotPushedInATightLoop(t *testing.T) {
+	var log bytes.Buffer
+	logged := func() int { return strings.Count(log.String(), "level=ERROR") }
+	published(t, 1, func(w *loopWorld, b *branch) {
+		w.expect(time.Minute, 0, "Available Off")
+		pass(time.Minute)
+		b.set(func(b *branch) { b.failing = true })
+		w.commit(func(*model.Desired) {}) // that nothing waits for
+		pass(90 * time.Minute)
+		if n := b.tried(); n < 3 || n > 30 {
+			t.Errorf("within 90 min it was pushed %d times, want a few", n)
+		}
+		if n := logged(); n != 2 {
+			t.Errorf("it was said %d times in 90 min, want at once and after an hour:\n%s", n, log.String())
+		}
+		b.set(func(*branch) {})
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) }) // something waits
+		pass(29 * time.Minute)
+		if n := b.tried(); n > 70 {
+			t.Errorf("while a claim waits it was pushed %d times within 29 min, want at most every half minute", n)
+		}
+		if n := logged(); n != 2 {
+			t.Errorf("it was said %d times, want no more than before", n)
+		}
+		b.set(func(b *branch) { b.failing = false })
+		w.expect(2*time.Minute, 0, "Reserved On default/web")
+		b.set(func(b *branch) { b.failing = true })
+		w.commit(func(*model.Desired) {})
+		pass(2 * time.Minute)
+		if n := logged(); n != 3 {
+			t.Errorf("a new failure was said %d times, want at once", n-2)
+		}
+		b.set(func(b *branch) { b.failing = false })
+	}, func(w *loopWorld) { w.logged, w.mirror = slog.NewTextHandler(&log, nil), true })
+}
+
+// S08: what a sensor reads, or a BMC counts, is no news.
+func TestS08FlappingValuesCostNoCommit(t *testing.T) {
+	published(t, 2, func(w *loopWorld, b *branch) {
+		w.expect(2*time.Minute, 1, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(10*time.Minute, 0, "Reserved On default/web")
+		pass(10 * time.Minute)
+		commits := b.taken()
+		pass(24 * time.Hour) // with thousands of readings
+		if n := b.taken() - commits; n > 0 {
+			t.Errorf("a day of readings cost %d commits:\n%s", n, strings.Join(b.subjects[commits:], "\n"))
+		}
+	})
+}
+
 func TestRecordsAreToldAsEverWhileTextsAreRefused(t *testing.T) {
 	published(t, 1, func(w *loopWorld, b *branch) {
 		w.expect(time.Minute, 0, "Available Off")
@@ -234,6 +311,32 @@ func TestAServerThatWantsNoPushIsLeftAloneThatLong(t *testing.T) {
 			t.Errorf("asked %d times within 25 min though it said to come again in 10 min, want 3", n)
 		}
 	})
+}
+
+// S03: somebody has to act, and is told so, but not all the time.
+func TestAServerThatRefusesTheBranchIsNotAskedInATightLoop(t *testing.T) {
+	published(t, 1, func(w *loopWorld, b *branch) {
+		w.expect(time.Minute, 0, "Available Off")
+		pass(time.Minute)
+		b.set(func(b *branch) { b.failing, b.refuses = true, true })
+		b.errors.Store(0)
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) }) // which waits for the branch
+		pass(3*time.Hour - time.Minute)
+		if n := b.tried(); n < 30 || n > 50 {
+			t.Errorf("asked %d times within three hours, want 30 to 50", n)
+		}
+		if n := b.errors.Load(); n != 3 {
+			t.Errorf("said %d times within three hours, want once an hour", n)
+		}
+		b.set(func(b *branch) { b.failing = false })
+		w.expect(7*time.Minute, 0, "Reserved On default/web")
+		b.set(func(b *branch) { b.failing = true })
+		w.commit(func(*model.Desired) {})
+		pass(time.Minute)
+		if n := b.errors.Load(); n != 4 {
+			t.Errorf("said %d times, want anew once it is refused again", n)
+		}
+	}, func(w *loopWorld) { w.mirror = true })
 }
 
 func TestABindingWaitsForTheStatusBranchWhenTheStoreIsNotDurable(t *testing.T) {

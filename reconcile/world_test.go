@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,7 @@ type loopWorld struct {
 	deposed   atomic.Bool         // another leads
 	protected bool                // the status branch takes nothing at first
 	publisher *Publisher          // nil = none
+	logged    slog.Handler        // takes what the publisher logs; nil = nobody does
 	arms      int                 // Arms begun
 	forgotten []model.BMCName     // BMCs that were logged out of
 	broken    bool                // no image can be booted

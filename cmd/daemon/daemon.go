@@ -32,6 +32,7 @@ import (
 	"ingot/cmd/daemon/secretfiles"
 	"ingot/cmd/daemon/stages"
 	"ingot/gitsource"
+	"ingot/gitsource/forge"
 	"ingot/model"
 	"ingot/reconcile"
 	"ingot/registry"
@@ -71,6 +72,8 @@ type daemon struct {
 	probes     http.Handler // the endpoint that probes report to
 	source     *gitsource.Source
 	status     *gitsource.StatusBranch
+	webhook    *forge.Webhook // nil = off
+	poster     *forge.Poster  // nil = off
 	pool       *bmc.Pool
 	images     *oci.Images
 	cache      *imagecache.Cache
@@ -156,6 +159,9 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	if err = d.openGit(); err != nil {
 		return d, err
 	}
+	if err = d.openForge(); err != nil {
+		return d, err
+	}
 	d.openLoaders()
 	if err = d.makeBoots(bootURL, registryURL); err != nil {
 		return d, err
@@ -231,6 +237,9 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 	parts.Go(func() error { return d.warnIndistinct(ctx) })
 	if d.tftp != nil {
 		parts.Go(func() error { return d.tftp.Run(ctx) })
+	}
+	if d.poster != nil {
+		parts.Go(func() error { return d.poster.Run(ctx) })
 	}
 	select {
 	case <-leased:

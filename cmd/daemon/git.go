@@ -34,6 +34,7 @@ func (d *daemon) openGit() (err error) {
 	d.joinSecrets()
 	d.status, err = gitsource.NewStatusBranch(gitsource.StatusOptions{
 		URL: o.Git.URL, Branch: o.Status.Branch, Auth: auth, AuthorName: o.Status.AuthorName, AuthorEmail: o.Status.AuthorEmail,
+		Keep: time.Duration(o.Status.Keep), Archive: o.Status.Archive,
 		Log: d.log, Registerer: d.metrics,
 	})
 	return err

@@ -15,19 +15,19 @@ import (
 
 // Addresses are where the listeners listen, as host:port; empty for one that is off.
 type Addresses struct {
-	Boot, Registry, Metadata, Admin string
+	Boot, Registry, Metadata, Admin, Webhook string
 }
 
 // listeners are the daemon's sockets. One that is off is nil.
 type listeners struct {
-	boot, registry, metadata, admin net.Listener
+	boot, registry, metadata, admin, webhook net.Listener
 }
 
 // openListeners opens every listener that o turns on, or none: no part of the daemon starts
 // before it has all of them.
 func openListeners(ctx context.Context, o *config.Options) (*listeners, error) {
 	var l listeners
-	into := []*net.Listener{&l.boot, &l.registry, &l.metadata, &l.admin} // in the order of Listeners
+	into := []*net.Listener{&l.boot, &l.registry, &l.metadata, &l.admin, &l.webhook} // in the order of Listeners
 	for i, s := range o.Listeners() {
 		ln, err := listen.Open(ctx, s.Key, s.Address)
 		if err != nil {
@@ -41,12 +41,15 @@ func openListeners(ctx context.Context, o *config.Options) (*listeners, error) {
 
 // addresses returns where l listens.
 func (l *listeners) addresses() Addresses {
-	return Addresses{Boot: addressOf(l.boot), Registry: addressOf(l.registry), Metadata: addressOf(l.metadata), Admin: addressOf(l.admin)}
+	return Addresses{
+		Boot: addressOf(l.boot), Registry: addressOf(l.registry), Metadata: addressOf(l.metadata), Admin: addressOf(l.admin),
+		Webhook: addressOf(l.webhook),
+	}
 }
 
 // close closes every listener; one that was closed before does no harm.
 func (l *listeners) close() {
-	for _, ln := range []net.Listener{l.boot, l.registry, l.metadata, l.admin} {
+	for _, ln := range []net.Listener{l.boot, l.registry, l.metadata, l.admin, l.webhook} {
 		if ln != nil {
 			_ = ln.Close()
 		}
@@ -90,6 +93,10 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 			Address: l.admin.Addr(), Log: d.log,
 		})
 		parts.Go(func() error { return listen.Serve(ctx, l.admin, handler, d.log) })
+	}
+	if l.webhook != nil {
+		parts.Go(func() error { return listen.Serve(ctx, l.webhook, d.webhook, d.log) })
+		parts.Go(func() error { return d.webhook.Run(ctx) })
 	}
 }
 

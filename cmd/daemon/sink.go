@@ -23,6 +23,9 @@ func (s sink) Publish(ctx context.Context, r *model.Report) (reconcile.Publicati
 		s.registry.EndLead() // before the next request to a BMC
 		return reconcile.Publication{}, fmt.Errorf("%w: %w", reconcile.ErrFenced, err)
 	case err != nil:
+		if gitsource.Refused(err) {
+			err = refused{err}
+		}
 		if after, ok := gitsource.RetryAfter(err); ok {
 			err = &later{err, after}
 		}
@@ -35,9 +38,6 @@ func (s sink) Publish(ctx context.Context, r *model.Report) (reconcile.Publicati
 	if p.SetBack {
 		s.log.Warn("the status branch was set back, and is written again", "reason", "StatusBranchSetBack", "commit", p.Commit)
 	}
-	if p.Bare {
-		s.log.Warn("the server refuses the status branch as it is, so it is published without free text")
-	}
 	done := reconcile.Publication{Head: p.Commit, Committed: p.New, Incomplete: p.Bare}
 	for path := range p.Skipped {
 		if name, ok := strings.CutPrefix(strings.TrimSuffix(path, ".yaml"), "servers/"); ok {
@@ -46,6 +46,12 @@ func (s sink) Publish(ctx context.Context, r *model.Report) (reconcile.Publicati
 	}
 	return done, nil
 }
+
+// refused is an error of a server that takes no push until somebody changes something.
+type refused struct{ error }
+
+func (e refused) Is(target error) bool { return target == reconcile.ErrRefused }
+func (e refused) Unwrap() error        { return e.error }
 
 // later is an error of a server that said when to try again.
 type later struct {

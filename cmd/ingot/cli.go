@@ -26,15 +26,17 @@ const description = `Ingot runs bare metal from a Git repository, without Kubern
 
 Commit a ServerClaim and a server is chosen, installed and booted; remove it and the server is wiped and free again. What Ingot knows is on the branch "status" of the same repository.
 
-Exit codes: 0 fine, 1 failed; 2 (there are changes) and 3 (there are destructive changes) are reserved for plans; 4 another Ingot acts for the repository.
+Exit codes: 0 fine, 1 failed; 2 (there are changes) and 3 (there are destructive changes) are reserved for plans; 4 another Ingot acts for the repository; of a status, if asked for, 5 somebody has to act and 6 something is under way.
 
 Examples:
 
   ingot demo                        try all of it on this machine, nothing else needed
+  ingot init fleet                  make a repository to start from
   ingot validate fleet/             check manifests before you commit them
   ingot run --config ingot.yaml     run the daemon
   ingot status                      where everything is, and what it waits for
-  ingot explain server rack1-03     why one server is not where it should be`
+  ingot explain server rack1-03     why one server is not where it should be
+  ingot approve                     read what is held back, and let it happen`
 
 // commandLine is the whole command line; kong fills it in.
 type commandLine struct {
@@ -48,6 +50,9 @@ type commandLine struct {
 	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
 	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
+	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
+	Init     initCommand     `cmd:"" help:"Make a new repository, and the configuration for it."`
+	Import   importCommand   `cmd:"" help:"Make a repository of a cluster in which metal-operator runs."`
 	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
@@ -79,7 +84,12 @@ func execute(ctx context.Context, args []string, c *console) int {
 		return c.fail(err)
 	}
 	c.log = newLogger(c.err, line.LogLevel, line.LogFormat, parsed.Command())
-	if err := parsed.Run(); err != nil {
+	err = parsed.Run()
+	var status exitStatus
+	switch {
+	case errors.As(err, &status):
+		return int(status)
+	case err != nil:
 		return c.fail(err)
 	}
 	return exitFine

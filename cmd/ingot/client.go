@@ -18,6 +18,9 @@ import (
 // maxSummary bounds what is read of an answer, in bytes: some 100,000 servers.
 const maxSummary = 64 << 20
 
+// errNoDaemon is returned when nobody answers at the address of the daemon.
+var errNoDaemon = errors.New("no daemon listens")
+
 // adminClient reads from the admin listener of a daemon.
 type adminClient struct {
 	base string // http://127.0.0.1:8080
@@ -55,7 +58,7 @@ func (a *adminClient) get(ctx context.Context, path string, v any) error {
 	}
 	resp, err := a.http.Do(req)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("no daemon listens at %s; name another with --address, or read the status branch with --git", a.base)
+		return fmt.Errorf("%w at %s; name another with --address, or read the status branch with --git", errNoDaemon, a.base)
 	}
 	if err != nil {
 		return fmt.Errorf("ask the daemon: %w", err)

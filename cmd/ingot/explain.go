@@ -14,18 +14,15 @@ import (
 )
 
 type explainCommand struct {
-	Address string `default:"http://127.0.0.1:8080" placeholder:"URL" help:"The admin listener of the daemon. Default: ${default}."`
-	Git     string `xor:"source" placeholder:"URL" help:"Read the status branch of this repository instead; a URL or a path."`
-	Branch  string `default:"status" placeholder:"NAME" help:"The status branch. Default: ${default}."`
-	Kind    string `arg:"" help:"Its kind: server, claim, boot-configuration, bmc or endpoint."`
-	Name    string `arg:"" help:"Its name; a claim's is namespace/name or name."`
+	fleetSource `embed:""`
 
-	Auth gitAuthFlags `embed:"" prefix:"git-"`
+	Kind string `arg:"" help:"Its kind: server, claim, boot-configuration, bmc or endpoint."`
+	Name string `arg:"" help:"Its name; a claim's is namespace/name or name."`
 }
 
 // Help implements kong.HelpProvider.
 func (explainCommand) Help() string {
-	return `Prints the state of one object and since when it has it, what it waits for and who has to act, which boot stages its server has passed, and the same for the objects that it depends on.
+	return `Prints the state of one object and since when it has it, what it waits for and who has to act, which boot stages its server has passed, and the same for the objects that it depends on. Without a daemon on this machine it reads the status branch of the clone that the working directory is in.
 
 Examples:
 
@@ -56,19 +53,14 @@ func (e explainCommand) Run(ctx context.Context, c *console) error {
 	return nil
 }
 
-func (e explainCommand) read(ctx context.Context, c *console) (report.Explanation, error) {
-	if e.Git != "" {
-		files, err := readStatusBranch(ctx, c, e.Git, e.Branch, e.Auth)
-		if err != nil {
-			return report.Explanation{}, err
-		}
-		return report.ExplainFiles(files, e.Kind, e.Name)
-	}
-	client, err := newAdminClient(e.Address)
-	if err != nil {
-		return report.Explanation{}, err
-	}
-	return client.explain(ctx, e.Kind, e.Name)
+func (e explainCommand) read(ctx context.Context, c *console) (x report.Explanation, err error) {
+	return x, e.fleetSource.read(ctx, c, func(daemon *adminClient) (err error) {
+		x, err = daemon.explain(ctx, e.Kind, e.Name)
+		return err
+	}, func(files map[string][]byte) (err error) {
+		x, err = report.ExplainFiles(files, e.Kind, e.Name)
+		return err
+	})
 }
 
 // printExplanation prints an object, and below it the objects that it depends on.

@@ -16,6 +16,6 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	os.Exit(execute(ctx, os.Args[1:], &console{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Environ(),
-		terminal: isTerminal(os.Stdout),
+		terminal: isTerminal(os.Stdout), dimensions: sizeOf(os.Stdout), person: isTerminal(os.Stdin),
 	}))
 }

@@ -29,7 +29,7 @@ func (runCommand) Help() string {
 
 Every key of the file is a variable too: bmc.pollInterval is INGOT_BMC_POLL_INTERVAL. A variable wins over the file. Secrets are in files of their own, which the settings name.
 
-SIGHUP has the repository fetched at once, in addition to every git.interval: send it when you know of a push.
+SIGHUP has the repository fetched at once, in addition to every git.interval: send it when you know of a push, or have the Git host announce pushes to webhook.listen.
 
 One Ingot acts for a repository. Started beside another one that does not share its store, it asks the other through the repository whether it is alive. If the other is, or gives no answer, it refuses to start and exits with code 4; --take-over skips the question.
 
@@ -63,7 +63,7 @@ func (r runCommand) Run(ctx context.Context, c *console) error {
 		Log:  c.log,
 		Wake: hangup,
 		Ready: func(a daemon.Addresses) {
-			c.log.Info("listening", "boot", a.Boot, "registry", a.Registry, "metadata", a.Metadata, "admin", a.Admin)
+			c.log.Info("listening", "boot", a.Boot, "registry", a.Registry, "metadata", a.Metadata, "admin", a.Admin, "webhook", a.Webhook)
 		},
 	})
 }

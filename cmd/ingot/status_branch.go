@@ -25,8 +25,21 @@ func (f gitAuthFlags) auth() gitsource.Auth {
 	}
 }
 
-// readStatusBranch reads the files of the status branch of a repository.
+// readStatusBranch reads the files of the status branch of a repository: of a clone, what
+// was fetched of it if that is newer than its own.
 func readStatusBranch(ctx context.Context, c *console, repository, name string, auth gitAuthFlags) (map[string][]byte, error) {
+	if info, err := os.Stat(repository); err == nil && info.IsDir() {
+		if g, err := openClone(ctx, c, repository, "origin"); err == nil {
+			if b, err := g.branch(ctx, name); err == nil {
+				return g.files(ctx, b)
+			}
+		}
+	}
+	return readBranch(ctx, c, repository, name, auth)
+}
+
+// readBranch reads the files of a branch of a repository, as that has it.
+func readBranch(ctx context.Context, c *console, repository, name string, auth gitAuthFlags) (map[string][]byte, error) {
 	branch, err := gitsource.NewStatusBranch(gitsource.StatusOptions{
 		URL: repositoryURL(repository), Branch: name, Auth: auth.auth(), Log: c.log,
 	})

@@ -40,7 +40,7 @@ func printSource(c *console, s report.Summary, now time.Time) {
 	}
 	c.printf("Revision %s\n", printable(revision))
 	if s.Source != nil && s.Source.Reason != "" {
-		c.printf("%s\n", c.paint(printable(fmt.Sprintf("%s for %s: %s", s.Source.Reason, age(s.Source.Since, now), s.Source.Message)), red))
+		c.printText(0, 2, printable(fmt.Sprintf("%s for %s: %s", s.Source.Reason, age(s.Source.Since, now), s.Source.Message)), red)
 	}
 	if len(s.Servers)+len(s.Claims)+len(s.BMCs) == 0 {
 		c.printf("No servers, claims or BMCs are known.\n")
@@ -95,21 +95,22 @@ func printProblems(c *console, problems []model.Problem) {
 	}
 	c.printf("\n%s\n", c.paint("PROBLEMS", bold))
 	for _, p := range problems {
-		c.printf("%s\n", printable(p.String()))
+		c.printText(0, 2, printable(p.String()), plain)
 	}
 }
 
 func printGuard(c *console, holds []model.GuardHold, now time.Time) {
 	for _, g := range holds {
-		c.printf("\n%s\n", c.paint(printable(fmt.Sprintf("%s wait for approval since %s, with them %s would go beyond the guard's limit of %d:",
-			text.Plural(len(g.Steps), "step"), age(g.Since, now), g.Revision, g.Limit)), yellow))
+		c.printf("\n")
+		c.printText(0, 2, printable(fmt.Sprintf("%s wait for approval since %s, with them %s would go beyond the guard's limit of %d:",
+			text.Plural(len(g.Steps), "step"), age(g.Since, now), g.Revision, g.Limit)), yellow)
 		for _, step := range g.Steps {
-			c.printf("%s\n", printable(fmt.Sprintf("  %s %s of claim %s", step.Action, step.Server, step.Claim)))
+			c.printText(2, 4, printable(fmt.Sprintf("%s %s of claim %s", step.Action, step.Server, step.Claim)), plain)
 		}
 		if !g.Until.IsZero() {
 			c.printf("There is room for them at %s.\n", g.Until.Format(time.RFC3339))
 		}
-		c.printf("Approve them with a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(g.Token))
+		c.printf("Approve them by ingot approve in a clone, or a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(g.Token))
 	}
 }
 
@@ -118,10 +119,11 @@ func printAbsent(c *console, a *report.AbsentSummary, now time.Time) {
 	if a == nil {
 		return
 	}
-	c.printf("\n%s\n", c.paint(fmt.Sprintf("%s in force though Git lacks them or has them otherwise, "+
-		"and no commit that follows on the revision applied says so:", text.Plural(len(a.Objects)+a.More, "object")), yellow))
+	c.printf("\n")
+	c.printText(0, 2, fmt.Sprintf("%s in force though Git lacks them or has them otherwise, "+
+		"and no commit that follows on the revision applied says so:", text.Plural(len(a.Objects)+a.More, "object")), yellow)
 	for _, o := range a.Objects {
-		c.printf("%s\n", printable(fmt.Sprintf("  %s, since %s, %s, Ingot-Approve: %s", o.Identity, age(o.Since, now), o.Cause, o.Token)))
+		c.printText(2, 4, printable(fmt.Sprintf("%s, since %s, %s, Ingot-Approve: %s", o.Identity, age(o.Since, now), o.Cause, o.Token)), plain)
 	}
-	c.printf("Put them back, or approve that all of them are removed with a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(a.Token))
+	c.printf("Put them back, or approve that all of them are removed, by ingot approve in a clone or a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(a.Token))
 }

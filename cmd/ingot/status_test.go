@@ -73,7 +73,7 @@ a.yaml:3:5: unknown field
 2 steps wait for approval since 1h00m, with them main@sha1:bbbb would go beyond the guard's limit of 3:
   release s1 of claim default/web
   release s3 of claim default/db
-Approve them with a commit whose message ends in the line
+Approve them by ingot approve in a clone, or a commit whose message ends in the line
   Ingot-Approve: 1234abcd
 `
 

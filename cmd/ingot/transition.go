@@ -19,7 +19,11 @@ type transition struct {
 
 // String returns the transition as a line for a person.
 func (t transition) String() string {
-	var change string
+	return fmt.Sprintf("%7.1fs  %-6s %-20s %s", t.After.Seconds(), t.Kind, t.Name, t.change())
+}
+
+// change is from what to what.
+func (t transition) change() (change string) {
 	switch {
 	case t.From == "":
 		change = t.To
@@ -31,7 +35,7 @@ func (t transition) String() string {
 	if t.Note != "" {
 		change += " " + t.Note
 	}
-	return fmt.Sprintf("%7.1fs  %-6s %-20s %s", t.After.Seconds(), t.Kind, t.Name, change)
+	return change
 }
 
 // subject is what can change state: a server or a claim.

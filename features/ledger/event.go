@@ -30,7 +30,8 @@ type Event struct {
 	Kind    Kind
 	// ByHand is set when a person pressed the power button.
 	ByHand bool
-	// Claim is whose configuration an Install or Ignition was; empty = nobody knows.
+	// Claim is whose configuration an Install or Ignition was, or whose the machine is that
+	// was found running; empty = nobody knows.
 	Claim model.ClaimName
 	// Left are the serial numbers of the disks that a Wipe left as they were.
 	Left []string

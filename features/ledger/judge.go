@@ -13,7 +13,7 @@ func (b *Book) event(e Event) {
 	e.Claim = b.called(e.Claim)
 	switch e.Kind {
 	case Found:
-		m.owner, m.dirty, m.hand = "", false, true
+		m.owner, m.since, m.dirty, m.hand = e.Claim, e.At, e.Claim != "", true
 	case PowerOn:
 		b.switchedOn(m, e)
 	case PowerOff, PowerLost:

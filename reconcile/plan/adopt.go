@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"time"
 
 	"ingot/model"
@@ -19,6 +20,17 @@ func (s *server) adopter() *model.ServerClaim {
 	}
 	ref := s.spec.Spec.ServerClaimRef
 	return s.fleet.in.Desired.Claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)]
+}
+
+// unreadyToAdopt says why the server is not adopted yet: what it runs is taken to be what its
+// claim asks for, so that has to be known.
+func (s *server) unreadyToAdopt() Why {
+	_, why := bootOfClaim(s.fleet.in.Desired, s.adopter())
+	if why.Reason != "" {
+		why.Message += fmt.Sprintf("; the server is left alone until it is, and serves claim %s then (spec.serverClaimRef)", s.adopter().ClaimName())
+		why.Since = s.rec.Since
+	}
+	return why
 }
 
 // adopt takes over a server as it runs, without touching it (L01).

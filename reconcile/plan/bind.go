@@ -119,11 +119,14 @@ func (l labels) have(d *desiredClaim) bool {
 	return true
 }
 
-// adopted are the claims that manifests of servers say are served already.
+// adopted are the claims that manifests of servers say are served already, by servers that
+// were not looked into yet.
 func (f *fleet) adopted() map[model.ClaimName]bool {
 	claims := make(map[model.ClaimName]bool)
-	for _, s := range f.in.Desired.Servers {
-		if ref := s.Spec.ServerClaimRef; ref != nil {
+	for name, s := range f.in.Desired.Servers {
+		known := f.byName[f.resolve(string(name))]
+		past := known != nil && known.rec.State != model.StateInitial && !known.doubted()
+		if ref := s.Spec.ServerClaimRef; ref != nil && !past {
 			claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)] = true
 		}
 	}

@@ -17,6 +17,30 @@ const (
 	stepDiscover    = "discover" // of a server that was found running
 )
 
+// EffectText says what a disruption does to its server.
+func EffectText(d model.Disruption) string {
+	server, claim := "server "+string(d.Server), "claim "+string(d.Claim)
+	switch d.Action {
+	case stepRelease:
+		return server + " is taken from " + claim + ", powered off, wiped and free for others"
+	case stepRetain:
+		return server + " is taken from " + claim + " and powered off; its disks stay as they are"
+	case stepWipe:
+		return server + ", which " + claim + " had, is wiped and free for others"
+	case stepReprovision:
+		return server + " is installed anew for " + claim + ": what is on its disks is lost"
+	case stepMaintenance:
+		return server + " of " + claim + " is taken out of service by ServerMaintenance " + d.Value
+	case stepPowerOff:
+		return server + " is powered off, as " + claim + " asks for"
+	case stepOperation:
+		return server + " of " + claim + " has its operation: " + d.Value
+	case stepDiscover:
+		return "what runs on " + server + " is asked to shut down, and the server is discovered"
+	}
+	return server + " of " + claim + ": " + d.Action
+}
+
 // disruptions lists what Git asks for that takes something from users of servers, and
 // that was not decided yet, in the order of servers.
 func (f *fleet) disruptions() []model.Disruption {

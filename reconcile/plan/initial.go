@@ -13,6 +13,8 @@ func (s *server) initial() Step {
 		return s.stay(Inspect{Inventory: true})
 	case s.adoptable() && s.duplicate().Reason != "":
 		return s.rest(s.duplicate())
+	case s.adoptable() && s.unreadyToAdopt().Reason != "":
+		return s.rest(s.unreadyToAdopt())
 	case s.adoptable():
 		return s.adopt()
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"ingot/model"
@@ -35,8 +36,13 @@ func (w Why) Text() string {
 	if w.Actor == ActorNone {
 		return w.Message
 	}
-	return w.Message + " (to act: " + string(w.Actor) + ")"
+	return w.Message + toAct + string(w.Actor) + ")"
 }
+
+const toAct = " (to act: "
+
+// HasActor reports whether the text of a Why names somebody who has to act.
+func HasActor(text string) bool { return strings.Contains(text, toAct) }
 
 // by names who has to act.
 func (w Why) by(a Actor) Why {

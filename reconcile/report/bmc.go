@@ -21,6 +21,9 @@ type BMCSpec struct {
 	Hostname     string                `json:"hostname,omitempty"`
 }
 
+// bmcError is the state of a BMC that cannot be used.
+const bmcError = "Error"
+
 // BMCStatus is what is so of a BMC.
 type BMCStatus struct {
 	State           string             `json:"state"` // Enabled, Error, Pending
@@ -49,7 +52,7 @@ func (v *view) bmcDocument(b *plan.BMC) *Document {
 		st.Conditions = append(st.Conditions, condition("Ready", true, "Connected", "", b.Record.Since))
 	default:
 		if why.Reason != model.ReasonPending {
-			st.State = "Error"
+			st.State = bmcError
 		}
 		st.Conditions = append(st.Conditions, condition("Ready", false, why.Reason, why.Text(), why.Since))
 	}

@@ -219,7 +219,7 @@ func shownProblems(all []model.Problem) *Problems {
 	shown := firstProblems(all)
 	if len(shown) < len(all) {
 		all = slices.Clone(all)
-		slices.SortStableFunc(all, func(a, b model.Problem) int { return cmp.Compare(a.Severity, b.Severity) })
+		slices.SortStableFunc(all, bySeverity)
 		shown = firstProblems(all)
 	}
 	doc := &Problems{Problems: shown}
@@ -228,6 +228,9 @@ func shownProblems(all []model.Problem) *Problems {
 	}
 	return doc
 }
+
+// bySeverity sorts errors before warnings.
+func bySeverity(a, b model.Problem) int { return cmp.Compare(a.Severity, b.Severity) }
 
 // firstProblems are as many as there is room for.
 func firstProblems(all []model.Problem) []model.Problem {

@@ -188,8 +188,8 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 }
 
 func (d documents) claim(e *Explanation, o *Document, status ClaimStatus) {
-	conds := conditions(status.Conditions)
-	e.State, e.Since, e.Conditions = status.Phase, conds.of("Bound").LastTransitionTime.Time, status.Conditions
+	conds, summary := conditions(status.Conditions), claimSummary(o, status)
+	e.State, e.Since, e.Conditions = string(summary.State), summary.Since, status.Conditions
 	e.wait("Bound", "Ready", plan.BMCReadable, plan.MaintenanceApproved)
 	if p := conds.of(model.ReasonPendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
 		e.because(p)
@@ -276,9 +276,10 @@ func (e *Explanation) wait(kinds ...string) {
 
 // because says that the object waits for what a condition says.
 func (e *Explanation) because(c metav1.Condition) {
-	e.Why = saying(c)
-	if why, actor, ok := strings.Cut(e.Why, " (to act: "); ok {
-		e.Why, e.Actor = why, strings.TrimSuffix(actor, ")")
+	if why, actor := splitActor(saying(c)); actor != "" {
+		e.Why, e.Actor = why, actor
+	} else {
+		e.Why = why
 	}
 	if a := advices[c.Reason]; a.who != plan.ActorNone || e.Actor == "" {
 		e.Next = a.next

@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/plan"
 )
 
 // explainable are the files of a small fleet's status branch.
@@ -139,5 +142,26 @@ func TestWhatCannotBeExplainedIsSaid(t *testing.T) {
 				t.Errorf("got %v\nwant %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// One word everywhere: what the summary calls a claim, the explanation, the page and the subject of
+// the commit call it.
+func TestAClaimIsCalledTheSameEverywhere(t *testing.T) {
+	in := plantest.BigFleet(1, 1)
+	r := reportOf(in)
+	var story Story
+	result := plan.Plan(in)
+	story.Published(result, &model.Report{Documents: map[string]*model.Document{}})
+	story.Tell(result, r)
+	e, err := Explain(r, "claim", "default/c00000")
+	if got := SummaryOf(r).Claims[0].State; err != nil || got != ClaimBooted || e.State != string(got) {
+		t.Errorf("the summary says %s, the explanation %s %v", got, e.State, err)
+	}
+	if page := r.Documents[model.ReportReadme].Text; !strings.Contains(page, "c00000.yaml) | Booted |") {
+		t.Errorf("the page says\n%s", page)
+	}
+	if want := "default/c00000: Booted on bmc00000-system-0"; !slices.Contains(r.Body, want) {
+		t.Errorf("the commit says %q, want %q", r.Body, want)
 	}
 }

@@ -1,11 +1,11 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,10 +16,32 @@ import (
 
 // news is what became of one object.
 type news struct {
-	noun    string // what several of its kind are, "server"
-	name    string
-	outcome string
+	name string
+	outcome
+	server bool // it is of a server
 }
+
+// outcome says what became of something, and how much that matters.
+type outcome struct {
+	weight importance
+	text   string
+}
+
+// importance is how much news matter: the subject of a commit has the weightiest.
+type importance int
+
+// The weights, the weightiest first.
+const (
+	weighsFleet   importance = iota // somebody has to act, or need not any more, for all of it
+	weighsTrouble                   // an object fails
+	weighsGoal                      // what people wait for
+	weighsState                     // another state
+	weighsStep                      // a step on the way
+	weighsDetail
+)
+
+// details is the outcome of what changed in nothing that has a name.
+var details = outcome{weighsDetail, "details"}
 
 // stageOutcomes are the stages of a boot as what happened.
 var stageOutcomes = map[model.BootStage]string{
@@ -29,38 +51,54 @@ var stageOutcomes = map[model.BootStage]string{
 	model.StageWipe: "wipe reported", model.StageBootState: "reported that it booted",
 }
 
-// newsKinds are the folders of objects, what matters most first.
+// newsKinds are the folders of objects, what matters most first among those that weigh the
+// same.
 var newsKinds = []struct {
-	folder, noun string
-	outcome      func(old, now *Document) string
+	folder, prefix string // prefix goes before the name, where that is easily taken for another's
+	outcome        func(old, now *Document) outcome
 }{
-	{claimFolder, "claim", claimOutcome},
-	{"bmcs/", "BMC", bmcOutcome},
-	{"servers/", "server", serverOutcome},
-	{"servermaintenances/", "maintenance", maintenanceOutcome},
-	{"serverreadinessrules/", "readiness rule", readinessOutcome},
-	{bootConfigurationFolder, "boot configuration", configurationOutcome},
-	{"endpoints/", "endpoint", endpointOutcome},
+	{claimFolder, "", claimOutcome},
+	{"bmcs/", "BMC ", bmcOutcome},
+	{serverFolder, "", serverOutcome},
+	{"servermaintenances/", "maintenance ", maintenanceOutcome},
+	{"serverreadinessrules/", "readiness rule ", readinessOutcome},
+	{bootConfigurationFolder, "boot configuration ", configurationOutcome},
+	{"endpoints/", "endpoint ", endpointOutcome},
 }
+
+// serverFolder is where the status branch has servers.
+const serverFolder = "servers/"
 
 // newsOf says what became of the fleet and of each object since old.
 func newsOf(old, now map[string]*model.Document) []news {
 	all := fleetNews(old[model.ReportRevision], now[model.ReportRevision])
-	changed := changedPaths(old, now)
+	all = append(all, problemNews(old[model.ReportProblems], now[model.ReportProblems])...)
+	paths := changedPaths(old, now)
 	for _, k := range newsKinds {
-		for _, path := range changed {
+		for _, path := range paths {
 			if !strings.HasPrefix(path, k.folder) {
 				continue
 			}
 			was, is := objectOf(old[path]), objectOf(now[path])
+			n := news{server: k.folder == serverFolder}
 			if now[path] == nil {
-				all = append(all, news{k.noun, was.Metadata.fullName(), "gone"})
-				continue
+				n.name, n.outcome = was.Metadata.fullName(), goneOutcome(was)
+			} else {
+				n.name, n.outcome = is.Metadata.fullName(), k.outcome(was, is)
 			}
-			all = append(all, news{k.noun, is.Metadata.fullName(), k.outcome(was, is)})
+			n.name = k.prefix + n.name
+			all = append(all, n)
 		}
 	}
-	return append(all, problemNews(old[model.ReportProblems], now[model.ReportProblems])...)
+	return all
+}
+
+// goneOutcome says what it means that an object is shown no more.
+func goneOutcome(was *Document) outcome {
+	if st, ok := was.Status.(ClaimStatus); ok && st.Server != "" {
+		return outcome{weighsState, "released " + string(st.Server)}
+	}
+	return outcome{weighsState, "gone"}
 }
 
 // changedPaths are the files that are new, others or gone, sorted.
@@ -80,60 +118,6 @@ func changedPaths(old, now map[string]*model.Document) []string {
 	return all
 }
 
-// fleetNews says what all servers have in common: whether the branch can be read, and
-// what waits for an approval.
-func fleetNews(old, now *model.Document) []news {
-	if old == nil || now == nil || old == now {
-		return nil
-	}
-	was, is := old.Object.(*Revision), now.Object.(*Revision)
-	var all []news
-	if reasonOf(was.Source) != reasonOf(is.Source) {
-		all = append(all, news{"", "manifests", cmp.Or(reasonOf(is.Source), "in force as the branch has them")})
-	}
-	if n := held(is); n != held(was) {
-		all = append(all, news{"", "guard", text.Plural(n, "step") + " held back"})
-	}
-	if n := absent(is); n != absent(was) {
-		all = append(all, news{"", "absent without a commit", text.Plural(n, "object")})
-	}
-	return all
-}
-
-func reasonOf(s *Source) string {
-	if s == nil {
-		return ""
-	}
-	return s.Reason
-}
-
-// held counts the steps that the guard holds back.
-func held(r *Revision) (n int) {
-	for _, g := range r.Guard {
-		n += len(g.Steps)
-	}
-	return n
-}
-
-func absent(r *Revision) int {
-	if r.Absent == nil {
-		return 0
-	}
-	return r.Absent.Count
-}
-
-// problemNews says how many manifests are wrong, if that is not what it was.
-func problemNews(old, now *model.Document) []news {
-	if old == now || now == nil {
-		return nil
-	}
-	n := len(now.Object.(*Problems).Problems)
-	if old == nil && n == 0 {
-		return nil
-	}
-	return []news{{"", "manifests", text.Plural(n, "problem")}}
-}
-
 // fullName is an object's name with its namespace, if it has one.
 func (m Metadata) fullName() string {
 	if m.Namespace == "" {
@@ -151,55 +135,74 @@ func objectOf(d *model.Document) *Document {
 }
 
 // claimOutcome says what a claim came to.
-func claimOutcome(old, now *Document) string {
+func claimOutcome(old, now *Document) outcome {
 	before, _ := old.Status.(ClaimStatus)
 	return claimOutcomeOf(old, now, before, now.Status.(ClaimStatus))
 }
 
-func claimOutcomeOf(old, now *Document, before, after ClaimStatus) string {
+func claimOutcomeOf(old, now *Document, before, after ClaimStatus) outcome {
 	was, is := claimSummary(old, before), claimSummary(now, after)
 	switch {
 	case old.Status != nil && was.State == is.State && was.Server == is.Server:
-		return cmp.Or(transition(before.Conditions, after.Conditions), "details")
+		return changed(before.Conditions, after.Conditions)
+	case is.State == ClaimBooted:
+		return outcome{weighsGoal, fmt.Sprintf("%s on %s", is.State, is.Server)}
+	case is.State == ClaimUnconfirmed:
+		return outcome{weighsTrouble, fmt.Sprintf("%s on %s", is.State, is.Server)}
 	case is.Server != "":
-		return fmt.Sprintf("%s on %s", is.State, is.Server)
+		return outcome{weighsState, fmt.Sprintf("%s on %s", is.State, is.Server)}
 	}
-	return string(is.State)
+	text := string(is.State)
+	if why := conditions(after.Conditions).of("Bound"); why.Reason != "" {
+		text += ", " + why.Reason
+	}
+	return outcome{weighsState, text}
 }
 
 // bmcOutcome says what became of a BMC.
-func bmcOutcome(old, now *Document) string {
+func bmcOutcome(old, now *Document) outcome {
 	before, _ := old.Status.(BMCStatus)
 	after := now.Status.(BMCStatus)
-	if before.State != after.State && after.State == "Enabled" {
-		return after.State
+	was, is := conditions(before.Conditions).of("Ready"), conditions(after.Conditions).of("Ready")
+	switch {
+	case is.Status == metav1.ConditionFalse && was.Status == metav1.ConditionTrue:
+		return outcome{weighsTrouble, "lost (" + is.Reason + ")"}
+	case is.Status == metav1.ConditionTrue && was.Status == metav1.ConditionFalse && before.State == bmcError:
+		return outcome{weighsGoal, "back"}
+	case before.State != after.State && after.State != bmcError:
+		return outcome{weighsStep, after.State}
+	case before.State != after.State:
+		return outcome{weighsTrouble, is.Reason}
 	}
-	return cmp.Or(transition(before.Conditions, after.Conditions), "details")
+	return changed(before.Conditions, after.Conditions)
 }
 
 // serverOutcome says what became of a server that stayed in its state.
-func serverOutcome(old, now *Document) string {
+func serverOutcome(old, now *Document) outcome {
 	before, _ := old.Status.(ServerStatus)
 	after := now.Status.(ServerStatus)
 	if n := len(after.BootTimeline); n > 0 && !reflect.DeepEqual(before.BootTimeline, after.BootTimeline) {
-		return stageOutcomes[after.BootTimeline[n-1].Stage]
+		return outcome{weighsStep, stageOutcomes[after.BootTimeline[n-1].Stage]}
 	}
-	if what := transition(before.Conditions, after.Conditions); what != "" {
+	if what := changed(before.Conditions, after.Conditions); what != details {
 		return what
 	}
+	step := ""
 	switch {
 	case before.InstallStage != after.InstallStage && after.InstallStage != plan.InstallNone:
-		return "install stage " + string(after.InstallStage)
+		step = "install stage " + string(after.InstallStage)
 	case before.PowerState != after.PowerState:
-		return "power " + string(after.PowerState)
+		step = "power " + string(after.PowerState)
 	case !reflect.DeepEqual(before.Cleanup, after.Cleanup):
-		return "wipe goes on"
+		step = "wipe goes on"
 	case !slices.Equal(before.Taints, after.Taints):
-		return text.Plural(len(after.Taints), "taint")
+		step = text.Plural(len(after.Taints), "taint")
 	case !reflect.DeepEqual(inventoryOf(before), inventoryOf(after)):
-		return "inventory read"
+		return outcome{weighsDetail, "inventory read"}
+	default:
+		return details
 	}
-	return "details"
+	return outcome{weighsStep, step}
 }
 
 // inventoryOf is what of a server's status its BMC and its probe tell.
@@ -209,22 +212,24 @@ func inventoryOf(s ServerStatus) ServerStatus {
 }
 
 // endpointOutcome says what became of a device.
-func endpointOutcome(old, now *Document) string {
+func endpointOutcome(old, now *Document) outcome {
 	before, _ := old.Spec.(EndpointSpec)
 	after, _ := now.Spec.(EndpointSpec)
 	if before.IP != after.IP && after.IP != "" {
-		return "at " + after.IP
+		return outcome{weighsStep, "at " + after.IP}
 	}
 	was, _ := old.Status.(EndpointStatus)
 	is, _ := now.Status.(EndpointStatus)
-	return cmp.Or(transition(was.Conditions, is.Conditions), "details")
+	return changed(was.Conditions, is.Conditions)
 }
 
 // maintenanceOutcome says how far a ServerMaintenance is.
-func maintenanceOutcome(_, now *Document) string { return now.Status.(MaintenanceStatus).State }
+func maintenanceOutcome(_, now *Document) outcome {
+	return outcome{weighsState, now.Status.(MaintenanceStatus).State}
+}
 
 // configurationOutcome says what became of what a claim boots.
-func configurationOutcome(old, now *Document) string {
+func configurationOutcome(old, now *Document) outcome {
 	before, _ := old.Status.(BootConfigurationStatus)
 	after := now.Status.(BootConfigurationStatus)
 	if st, inGit := requested(now, after); inGit {
@@ -232,48 +237,44 @@ func configurationOutcome(old, now *Document) string {
 		return claimOutcomeOf(old, now, was, st)
 	}
 	if before.State != after.State && after.State != "Error" {
-		return after.State
+		return outcome{weighsStep, after.State}
 	}
-	return cmp.Or(transition(before.Conditions, after.Conditions), "details")
+	return changed(before.Conditions, after.Conditions)
 }
 
-// transition is the reason of a condition that is not what it was, of Ready before others.
-func transition(before, after conditions) string {
+// changed is the reason of a condition that is not what it was, of Ready before others.
+func changed(before, after conditions) outcome {
 	for _, c := range append([]metav1.Condition{after.of("Ready")}, after...) {
 		if old := before.of(c.Type); c.Type != "" && (old.Status != c.Status || old.Reason != c.Reason) {
-			return c.Reason
+			return outcome{weighsStep, c.Reason}
 		}
 	}
-	return ""
+	return details
 }
 
-// lines are news as the body of a commit message has them.
+// line is news as the body of a commit message has it.
+func (n news) line() string { return n.name + ": " + n.text }
+
+// lines are all news, a line each.
 func lines(all []news) []string {
 	var body []string
 	for _, n := range all {
-		body = append(body, n.name+": "+n.outcome)
+		body = append(body, n.line())
 	}
 	return body
 }
 
-// subjectOf says all news in a line: objects that came to the same are counted.
+// subjectOf is the weightiest of the news, and how many more there are.
 func subjectOf(all []news) string {
-	var order []news // without names
-	groups := make(map[news][]string)
-	for _, n := range all {
-		key := news{noun: n.noun, outcome: n.outcome}
-		if groups[key] == nil {
-			order = append(order, key)
-		}
-		groups[key] = append(groups[key], n.name)
+	if len(all) == 0 {
+		return ""
 	}
-	var parts []string
-	for _, key := range order {
-		who := groups[key][0]
-		if n := len(groups[key]); n > 1 {
-			who = text.Plural(n, key.noun)
+	subject, more := all[0].line(), ""
+	if n := len(all) - 1; n > 0 {
+		more = fmt.Sprintf(", and %d more", n)
+		if utf8.RuneCountInString(subject+more) > maxSubject {
+			more = fmt.Sprintf(" +%d", n)
 		}
-		parts = append(parts, who+": "+key.outcome)
 	}
-	return strings.Join(parts, "; ")
+	return cut(subject, maxSubject-len(more)) + more
 }

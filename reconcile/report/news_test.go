@@ -1,8 +1,11 @@
 package report
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,11 +59,15 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 			old:  files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{})},
 			want: "default/web-1: gone",
 		},
+		"a claim that is gone and had a server": {
+			old:  files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "rack1-07", Conditions: booted})},
+			want: "default/web-1: released rack1-07",
+		},
 		"a claim that no server fits": {
 			now: files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{
 				Conditions: reading("Bound", metav1.ConditionFalse, "NoServerFits"),
 			})},
-			want: "default/web-1: Unbound",
+			want: "default/web-1: Unbound, NoServerFits",
 		},
 		"a BMC that is lost": {
 			old: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
@@ -69,7 +76,22 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 			now: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
 				State: "Error", Conditions: reading("Ready", metav1.ConditionFalse, "ConnectionFailed"),
 			})},
-			want: "rack1-bmc-1: ConnectionFailed",
+			want: "BMC rack1-bmc-1: lost (ConnectionFailed)",
+		},
+		"a BMC that is back": {
+			old: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
+				State: "Error", Conditions: reading("Ready", metav1.ConditionFalse, "ConnectionFailed"),
+			})},
+			now: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
+				State: "Enabled", Conditions: reading("Ready", metav1.ConditionTrue, "Connected"),
+			})},
+			want: "BMC rack1-bmc-1: back",
+		},
+		"a new BMC": {
+			now: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
+				State: "Enabled", Conditions: reading("Ready", metav1.ConditionTrue, "Connected"),
+			})},
+			want: "BMC rack1-bmc-1: Enabled",
 		},
 		"a condition that changed and kept its reason": {
 			old:  files{"servers/a.yaml": server("a", ServerStatus{Conditions: reading("Identified", metav1.ConditionTrue, "BMC")})},
@@ -86,29 +108,58 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 			now:  files{"servers/rack1-07.yaml": server("rack1-07", ServerStatus{InstallStage: plan.InstallAwaitingOff})},
 			want: "rack1-07: install stage AwaitingOff",
 		},
-		"servers to which the same happened are counted": {
-			old: files{"servers/a.yaml": server("a", ServerStatus{}), "servers/b.yaml": server("b", ServerStatus{})},
+		"what matters most, and how much more there is": {
+			old: files{"servers/a.yaml": server("a", ServerStatus{}), "serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "b", Conditions: bound})},
 			now: files{
-				"servers/a.yaml": server("a", ServerStatus{Manufacturer: "Contoso"}),
-				"servers/b.yaml": server("b", ServerStatus{Manufacturer: "Contoso"}),
-				"servers/c.yaml": server("c", ServerStatus{PowerState: model.PowerOn}),
+				"servers/a.yaml":                  server("a", ServerStatus{Manufacturer: "Contoso"}),
+				"servers/b.yaml":                  server("b", ServerStatus{PowerState: model.PowerOn}),
+				"serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "b", Conditions: booted}),
 			},
-			want: "2 servers: inventory read; c: power On",
+			want: "default/web-1: Booted on b, and 2 more",
 		},
 		"manifests that are wrong": {
-			old:  files{model.ReportProblems: {Object: &Problems{}}},
-			now:  files{model.ReportProblems: {Object: &Problems{Problems: make([]model.Problem, 2)}}},
-			want: "manifests: 2 problems",
+			old: files{model.ReportProblems: {Object: &Problems{}}},
+			now: files{model.ReportProblems: {Object: &Problems{Problems: []model.Problem{
+				{File: "claims/web.yaml", Line: 9, Severity: model.SeverityWarning, Message: "deprecated"},
+				{File: "claims/web.yaml", Line: 7, Severity: model.SeverityError, Object: "ServerClaim default/web-1", Message: "fixes #1"},
+			}}}},
+			want: "claims/web.yaml:7: wrong (ServerClaim default/web-1) and 1 more",
+		},
+		"a manifest that is right again": {
+			old:  files{model.ReportProblems: {Object: &Problems{Problems: []model.Problem{{File: "claims/web.yaml", Line: 7}}}}},
+			now:  files{model.ReportProblems: {Object: &Problems{}}},
+			want: "claims/web.yaml: correct now",
+		},
+		"a file whose name a forge would act upon": {
+			old: files{model.ReportProblems: {Object: &Problems{}}},
+			now: files{model.ReportProblems: {Object: &Problems{Problems: []model.Problem{
+				{File: "fixes #1/@admins\n\nFence: 9.yaml", Severity: model.SeverityError},
+			}}}},
+			want: "fixes ?1/?admins??Fence? 9.yaml: wrong",
 		},
 		"what the guard holds": {
-			old:  files{model.ReportRevision: {Object: &Revision{}}},
-			now:  files{model.ReportRevision: {Object: &Revision{Guard: []Guard{{Steps: make([]model.Disruption, 4)}}}}},
-			want: "guard: 4 steps held back",
+			old: files{model.ReportRevision: {Object: &Revision{}}},
+			now: files{model.ReportRevision: {Object: &Revision{Guard: []Guard{{Steps: []model.Disruption{
+				{Action: "release", Server: "rack1-07", Claim: "default/web-1"}, {Action: "release", Server: "rack1-08"},
+			}}}}}},
+			want: "guard: holds release of rack1-07 for default/web-1 and 1 more",
+		},
+		"a guard that holds nothing any more": {
+			old:  files{model.ReportRevision: {Object: &Revision{Guard: []Guard{{Steps: make([]model.Disruption, 4)}}}}},
+			now:  files{model.ReportRevision: {Object: &Revision{}}},
+			want: "guard: holds nothing any more",
+		},
+		"what is absent without a commit": {
+			old: files{model.ReportRevision: {Object: &Revision{}}},
+			now: files{model.ReportRevision: {Object: &Revision{Absent: &Absent{Count: 2}, Record: model.FleetRecord{
+				Absent: []model.Absence{{Identity: model.ClaimName("default/web-1").Identity()}},
+			}}}},
+			want: "absent without a commit: ServerClaim default/web-1 and 1 more",
 		},
 		"a branch that cannot be fetched": {
 			old:  files{model.ReportRevision: {Object: &Revision{}}},
-			now:  files{model.ReportRevision: {Object: &Revision{Source: &Source{Reason: "FetchFailed"}}}},
-			want: "manifests: FetchFailed",
+			now:  files{model.ReportRevision: {Object: &Revision{Applied: "main@sha1:1", Source: &Source{Reason: "FetchFailed"}}}},
+			want: "branch main: FetchFailed",
 		},
 		"an unchanged fleet": {
 			old:  files{"servers/a.yaml": same},
@@ -117,7 +168,9 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, subjectOf(newsOf(tt.old, tt.now))); diff != "" {
+			all := newsOf(tt.old, tt.now)
+			slices.SortStableFunc(all, byWeight)
+			if diff := cmp.Diff(tt.want, subjectOf(all)); diff != "" {
 				t.Errorf("subject (-want +got):\n%s", diff)
 			}
 		})
@@ -133,10 +186,10 @@ func TestACommitTellsOfClaimsBesideItsTransitions(t *testing.T) {
 	r := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	delete(r.Documents, "serverclaims/default/c00000.yaml")
 	story.Tell(plan.Plan(in), r)
-	if want := "bmc00001-system-0: Available → Error"; r.Subject != want {
+	if want := "bmc00001-system-0: Available → Error (wipe failed), and 1 more"; r.Subject != want {
 		t.Errorf("subject %q, want %q", r.Subject, want)
 	}
-	if diff := cmp.Diff([]string{"bmc00001-system-0: Available → Error", "default/c00000: gone"}, r.Body); diff != "" {
+	if diff := cmp.Diff([]string{"bmc00001-system-0: Available → Error (wipe failed)", "default/c00000: released bmc00000-system-0"}, r.Body); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
 }
@@ -145,6 +198,23 @@ func TestEachStageOfABootIsAnOutcome(t *testing.T) {
 	for stage := range stageReasons {
 		if stageOutcomes[stage] == "" {
 			t.Errorf("no commit can say that stage %q was reached", stage)
+		}
+	}
+}
+
+func TestASubjectHasAtMost72LettersAndSaysHowManyMoreThereAre(t *testing.T) {
+	for length, want := range map[int]string{
+		10: ": Booted, and 3 more",
+		52: ": Booted, and 3 more",
+		53: ": Booted +3",
+		59: ": Booted +3",
+		99: "… +3",
+	} {
+		all := make([]news, 4)
+		all[0] = news{name: strings.Repeat("ä", length), outcome: outcome{text: "Booted"}}
+		got := subjectOf(all)
+		if utf8.RuneCountInString(got) > maxSubject || !strings.HasSuffix(got, want) {
+			t.Errorf("a name of %d letters has %d letters: %s", length, utf8.RuneCountInString(got), got)
 		}
 	}
 }

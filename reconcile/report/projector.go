@@ -16,18 +16,32 @@ import (
 type Projector struct {
 	servers map[model.ServerName]projected
 	rest    map[string]projected // by path
-	readme  *model.Document
+	drawn   map[string]drawing   // by path
+	texts   map[string]*model.Document
+	tiles   []tile // the servers with a place, in the order of names
+	page    page
 }
 
 // projected is a document and all that it was made from.
 type projected struct {
 	from any
 	doc  *model.Document
+	row  row   // of the page
+	at   place // of a server
+}
+
+// drawing is a picture and what it was drawn of.
+type drawing struct {
+	of  picture
+	doc *model.Document
 }
 
 // NewProjector returns a Projector that has made no report.
 func NewProjector() *Projector {
-	return &Projector{servers: make(map[model.ServerName]projected), rest: make(map[string]projected)}
+	return &Projector{
+		servers: make(map[model.ServerName]projected), rest: make(map[string]projected),
+		drawn: make(map[string]drawing), texts: make(map[string]*model.Document),
+	}
 }
 
 // Report projects an input and what was planned for it onto what the status branch
@@ -38,17 +52,40 @@ func (p *Projector) Report(in *plan.Input, result *plan.Result, fence uint64, ho
 		Revision: in.Desired.Revision, Fence: fence, Holder: holder, Version: in.Observed.Newest(),
 		Documents: make(map[string]*model.Document),
 	}
+	p.page.reset(v)
 	p.projectServers(v, r)
 	p.projectBMCs(v, r)
 	p.projectClaims(v, r)
 	p.projectRest(v, r)
-	p.forget(r)
-	text := shownReadme(v.readme())
-	if p.readme == nil || p.readme.Text != text {
-		p.readme = &model.Document{Text: text}
+	p.projectPictures(r)
+	for _, b := range badges {
+		value, colour := b.draw(&p.page)
+		p.show(r, b.path, badgeSVG(b.alt, value, colour))
 	}
-	r.Documents[model.ReportReadme] = p.readme
+	p.show(r, model.ReportReadme, shownReadme(p.page.readme()))
+	p.forget(r)
 	return r
+}
+
+// projectPictures draws the pictures of racks in which something changed.
+func (p *Projector) projectPictures(r *model.Report) {
+	p.page.pictures, p.page.picturesLeftOut = picturesOf(p.tiles)
+	for _, pic := range p.page.pictures {
+		old := p.drawn[pic.path]
+		if old.doc == nil || !old.of.same(pic) {
+			old = drawing{pic, &model.Document{Text: pic.svg()}}
+			p.drawn[pic.path] = old
+		}
+		r.Documents[pic.path] = old.doc
+	}
+}
+
+// show shows a text at a path.
+func (p *Projector) show(r *model.Report, path, text string) {
+	if p.texts[path] == nil || p.texts[path].Text != text {
+		p.texts[path] = &model.Document{Text: text}
+	}
+	r.Documents[path] = p.texts[path]
 }
 
 // madeOf is a why as a part of what a document was made from.
@@ -76,6 +113,7 @@ type serverInputs struct {
 }
 
 func (p *Projector) projectServers(v *view, r *model.Report) {
+	p.tiles = nil
 	for i := range v.Servers {
 		s := v.server(&v.Servers[i])
 		from := serverInputs{
@@ -90,10 +128,15 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 		}
 		old := p.servers[s.Name]
 		if old.doc == nil || old.from != any(from) {
-			old = projected{from, unlessSame(old.doc, v.serverDocument(s))}
+			old = p.made(serverFolder+string(s.Name)+".yaml", from, old, v.serverDocument(s))
+			old.at = placeOf(old.doc.Object.(*Document).Metadata.Labels, s.Manifest)
 			p.servers[s.Name] = old
 		}
-		r.Documents["servers/"+string(s.Name)+".yaml"] = old.doc
+		r.Documents[serverFolder+string(s.Name)+".yaml"] = old.doc
+		p.page.servers = append(p.page.servers, old.row)
+		if old.at.rack != "" {
+			p.tiles = append(p.tiles, tile{s.Name, s.Record.State, old.row.urgency == needsSomebody, old.at})
+		}
 		p.projectBoot(s, r)
 	}
 }
@@ -153,7 +196,9 @@ func (p *Projector) projectBMCs(v *view, r *model.Report) {
 		if e := v.endpoints[b.Endpoint]; b.Found && e != nil {
 			from.manifest, from.device, from.prefix = nil, e.Record, e.Prefix
 		}
-		p.keep(r, "bmcs/"+string(b.Name)+".yaml", from, func() any { return v.bmcDocument(b) })
+		if kept := p.keep(r, "bmcs/"+string(b.Name)+".yaml", from, func() any { return v.bmcDocument(b) }); kept.urgency != inOrder {
+			p.page.bmcs = append(p.page.bmcs, kept)
+		}
 	}
 }
 
@@ -194,13 +239,13 @@ func (p *Projector) projectClaims(v *view, r *model.Report) {
 			}
 			from = served
 		}
-		p.keep(r, ClaimPath(c.Name), from, func() any { return v.claimDocument(c) })
+		p.page.claims = append(p.page.claims, p.keep(r, ClaimPath(c.Name), from, func() any { return v.claimDocument(c) }))
 	}
 	for i := range v.Servers {
 		s := &v.Servers[i]
 		if a, held := v.heldClaim(s); held {
 			from := servedInputs{claimInputs: claimInputs{rec: v.in.Observed.Claims[s.Record.Claim], absent: a}, server: s.Record}
-			p.keep(r, ClaimPath(s.Record.Claim), from, func() any { return v.heldClaimDocument(s, a) })
+			p.page.claims = append(p.page.claims, p.keep(r, ClaimPath(s.Record.Claim), from, func() any { return v.heldClaimDocument(s, a) }))
 		}
 	}
 }
@@ -279,19 +324,31 @@ func (p *Projector) projectRest(v *view, r *model.Report) {
 	})
 }
 
-// keep shows the document of a path, made anew only when from changed.
-func (p *Projector) keep(r *model.Report, path string, from any, make func() any) {
+// keep shows the document of a path, made anew only when from changed, and returns its line
+// of the page.
+func (p *Projector) keep(r *model.Report, path string, from any, make func() any) row {
 	old := p.rest[path]
 	if old.doc == nil || old.from != from {
-		old = projected{from, unlessSame(old.doc, make())}
+		old = p.made(path, from, old, make())
 		p.rest[path] = old
 	}
 	r.Documents[path] = old.doc
+	return old.row
+}
+
+// made is a document made anew, or the one before where it says the same.
+func (p *Projector) made(path string, from any, old projected, now any) projected {
+	doc := unlessSame(old.doc, now)
+	if doc == old.doc {
+		return projected{from, doc, old.row, old.at}
+	}
+	return projected{from, doc, rowOf(path, doc), old.at}
 }
 
 // forget drops the documents that the report no longer shows.
 func (p *Projector) forget(r *model.Report) {
 	maps.DeleteFunc(p.rest, func(path string, _ projected) bool { return r.Documents[path] == nil })
+	maps.DeleteFunc(p.drawn, func(path string, _ drawing) bool { return r.Documents[path] == nil })
 	maps.DeleteFunc(p.servers, func(name model.ServerName, _ projected) bool {
 		return r.Documents["servers/"+string(name)+".yaml"] == nil
 	})

@@ -24,10 +24,10 @@ func TestUnchangedDocumentsAreTheSame(t *testing.T) {
 			changed = append(changed, path)
 		}
 	}
-	if len(changed) != 3 { // the server, its claim and the page
+	if len(changed) != 6 { // the server, its claim, its rack, the page and two badges
 		t.Errorf("%d documents are new: %v", len(changed), changed)
 	}
-	if want := "bmc00003-system-0: Reserved → Error for default/c00003"; second.Subject != want {
+	if want := "bmc00003-system-0: Reserved → Error (wipe failed) for default/c00003 +2"; second.Subject != want {
 		t.Errorf("subject %q, want %q", second.Subject, want)
 	}
 }

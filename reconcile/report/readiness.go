@@ -51,9 +51,9 @@ func readinessRuleDocument(r *plan.ReadinessRule) *Document {
 }
 
 // readinessOutcome says how many servers a ServerReadinessRule is met by.
-func readinessOutcome(_, now *Document) string {
+func readinessOutcome(_, now *Document) outcome {
 	st := now.Status.(ReadinessRuleStatus)
-	return fmt.Sprintf("%d of %s ready", st.Ready, text.Plural(st.Servers, "server"))
+	return outcome{weighsStep, fmt.Sprintf("%d of %s ready", st.Ready, text.Plural(st.Servers, "server"))}
 }
 
 // taints are those that ServerReadinessRules keep on a server.

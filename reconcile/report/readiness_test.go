@@ -90,7 +90,7 @@ func TestNewsOfARuleAreItsCounts(t *testing.T) {
 	in.Desired = d
 	second := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	story.Tell(plan.Plan(in), second)
-	want := []string{"bmc00001: details", "bmc00001-system-0: Available", "burn-in: 2 of 3 servers ready"}
+	want := []string{"bmc00001-system-0: Available", "readiness rule burn-in: 2 of 3 servers ready", "BMC bmc00001: details"}
 	if diff := cmp.Diff(want, second.Body); diff != "" {
 		t.Errorf("once the label is set (-want +got):\n%s", diff)
 	}
@@ -105,7 +105,7 @@ func TestNewsOfARuleAreItsCounts(t *testing.T) {
 	in.Desired = d
 	fourth := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	story.Tell(plan.Plan(in), fourth)
-	if diff := cmp.Diff([]string{"bmc00002-system-0: 0 taints", "burn-in: gone"}, fourth.Body); diff != "" {
+	if diff := cmp.Diff([]string{"readiness rule burn-in: gone", "bmc00002-system-0: 0 taints"}, fourth.Body); diff != "" {
 		t.Errorf("once the rule is gone, of a bound server (-want +got):\n%s", diff)
 	}
 }

@@ -1,185 +1,231 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"ingot/model"
 	"ingot/model/text"
 	"ingot/reconcile/plan"
 )
 
-// maxRows is how many claims and servers the page lists; the folders hold all.
-const maxRows = 500
+// Limits of the page. Forges show about 500 KiB of Markdown; with all sections full it has
+// half of that.
+const (
+	maxRows       = 300      // of one table
+	maxShownTable = 60 << 10 // bytes of the rows of claims, and of servers
+	maxShownPart  = 20 << 10 // bytes of the rows of another table
+)
 
-// readme is the fleet at a glance, as Markdown.
-func (v *view) readme() string {
+// page is what the README of the status branch is made of.
+type page struct {
+	*view
+	claims, servers, bmcs []row
+	pictures              []picture
+	picturesLeftOut       int // racks
+}
+
+// reset makes the page that of another report. Its rows keep their room.
+func (p *page) reset(v *view) {
+	p.view = v
+	p.claims, p.servers, p.bmcs = p.claims[:0], p.servers[:0], p.bmcs[:0]
+}
+
+// readme is the fleet at a glance, as Markdown. Nothing in it changes by time alone.
+func (p *page) readme() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Fleet\n\nRevision `%s`", v.in.Desired.Revision.Short())
-	if s := v.in.Desired.Source; s.Reason != "" {
-		fmt.Fprintf(&b, ", **%s**: %s", s.Reason, plain(s.Message))
+	b.WriteString("# Fleet\n\n")
+	for _, badge := range badges {
+		fmt.Fprintf(&b, "[![%s](%s)](%s)\n", badge.alt, badge.path, badge.leads)
 	}
-	b.WriteString("\n\n")
-	v.readmeCounts(&b)
-	v.readmePools(&b)
-	v.readmeGuard(&b)
-	v.readmeAbsent(&b)
-	v.readmeClaims(&b)
-	v.readmeServers(&b)
-	v.readmeBMCs(&b)
-	v.readmeEndpoints(&b)
+	b.WriteString("\n")
+	p.readmeRevision(&b)
+	p.readmeCounts(&b)
+	p.readmePools(&b)
+	p.readmeGuard(&b)
+	p.readmeAbsent(&b)
+	p.readmeProblems(&b)
+	list{"Claims", []string{"claim", "state", "server"}, claimFolder, maxShownTable}.write(&b, p.claims)
+	list{"Servers", []string{"server", "state", "power", "claim"}, serverFolder, maxShownTable}.write(&b, p.servers)
+	list{"BMCs that cannot be used", []string{"BMC", "state", "address"}, "bmcs/", maxShownPart}.write(&b, p.bmcs)
+	devices := list{"Devices that are not BMCs yet", []string{"endpoint", "MAC address", "address", "reason"}, "endpoints/", maxShownPart}
+	devices.write(&b, p.endpointRows())
+	p.readmeRacks(&b)
 	return b.String()
 }
 
-func (v *view) readmeCounts(b *strings.Builder) {
-	counts := make(map[model.ServerState]int)
-	for _, s := range v.Servers {
-		counts[s.Record.State]++
+// readmeRevision says what is in force, and what is wrong with the branch as a whole.
+func (p *page) readmeRevision(b *strings.Builder) {
+	applied, read := p.in.Observed.Fleet.Applied.Revision(), p.in.Desired.Revision
+	if applied == "" {
+		applied = read
 	}
-	parts := []string{"**" + text.Plural(len(v.Servers), "server") + "**"}
+	fmt.Fprintf(b, "Revision in force: %s", code(string(applied)))
+	if read != applied {
+		fmt.Fprintf(b, ", next: %s", code(string(read)))
+	}
+	if s := p.in.Desired.Source; s.Reason != "" {
+		fmt.Fprintf(b, ". **%s**: %s", cell(s.Reason), cell(s.Message))
+		if !s.Since.IsZero() {
+			b.WriteString(", since " + text.Time(s.Since))
+		}
+	}
+	b.WriteString(".\n\n")
+	if p.ObserveOnly.Reason != "" {
+		fmt.Fprintf(b, "**Observing only**: %s.\n\n", cell(p.ObserveOnly.Message))
+	}
+}
+
+func (p *page) readmeCounts(b *strings.Builder) {
+	counts := p.states()
+	parts := []string{"**" + text.Plural(len(p.Servers), "server") + "**"}
 	for _, st := range model.ServerStates {
 		if counts[st] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[st], st))
 		}
 	}
-	bound := 0
+	fmt.Fprintf(b, "%s. **%s**, %d bound.\n\n", strings.Join(parts, ", "), text.Plural(len(p.Claims), "claim"), p.bound())
+}
+
+// states counts the servers in each state.
+func (v *view) states() map[model.ServerState]int {
+	counts := make(map[model.ServerState]int)
+	for i := range v.Servers {
+		counts[v.Servers[i].Record.State]++
+	}
+	return counts
+}
+
+// bound counts the claims that have a server.
+func (v *view) bound() (n int) {
 	for i := range v.Claims {
 		if v.Claims[i].Server != "" {
-			bound++
+			n++
 		}
 	}
-	fmt.Fprintf(b, "%s. **%s**, %d bound.", strings.Join(parts, ", "), text.Plural(len(v.in.Desired.Claims), "claim"), bound)
-	if n := len(v.problems()); n > 0 {
-		fmt.Fprintf(b, " [%s](%s) in the manifests.", text.Plural(n, "problem"), model.ReportProblems)
-	}
-	if v.ObserveOnly.Reason != "" {
-		fmt.Fprintf(b, "\n\n**Observing only**: %s.", v.ObserveOnly.Message)
-	}
-	b.WriteString("\n\n")
+	return n
 }
 
 // readmePools lists the pools that have no address left.
-func (v *view) readmePools(b *strings.Builder) {
-	pools := ExhaustedPools(v.in.Pools)
-	for _, p := range pools {
-		fmt.Fprintf(b, "**DHCP network %s, %s**: %s. Since %s.\n\n", plain(p.Network), p.Subnet, p.Message, p.Since.Format(time.RFC3339))
+func (p *page) readmePools(b *strings.Builder) {
+	for _, pool := range ExhaustedPools(p.in.Pools) {
+		fmt.Fprintf(b, "**DHCP network %s, %s**: %s. Since %s.\n\n", cell(pool.Network), cell(pool.Subnet), cell(pool.Message), text.Time(pool.Since))
 	}
 }
 
-func (v *view) readmeGuard(b *strings.Builder) {
-	for i, g := range v.in.Observed.Fleet.Holds {
+func (p *page) readmeGuard(b *strings.Builder) {
+	r := room{maxShownPart}
+	for i, g := range p.in.Observed.Fleet.Holds {
 		if i == 0 {
 			b.WriteString("## Waiting for approval\n\n")
 		}
-		fmt.Fprintf(b, "The guard holds back %s. To approve them, make a commit whose message ends with\n\n    %s\n\n| step | server | claim |\n|---|---|---|\n",
-			guardText(&g), plan.ApproveLine(g.Token))
+		fmt.Fprintf(b, "Held back since %[2]s: %[1]s. To approve them, make a commit whose message ends with\n\n    %[3]s\n\n",
+			cell(guardText(&g)), text.Time(g.Since), plan.ApproveLine(g.Token))
+		b.WriteString(tableHead("step", "server", "claim", "asked for"))
+		shown := 0
 		for _, s := range g.Steps[:min(len(g.Steps), maxRows)] {
-			fmt.Fprintf(b, "| %s | %s | %s |\n", s.Action, s.Server, s.Claim)
+			line := tableRow(cell(s.Action), link(string(s.Server), serverFolder+string(s.Server)+".yaml"), claimLink(s.Claim), cell(s.Value))
+			if !r.takes(len(line)) {
+				break
+			}
+			b.WriteString(line)
+			shown++
 		}
-		b.WriteString("\n")
+		b.WriteString("\n" + leftOutOf(len(g.Steps)-shown, model.ReportRevision))
 	}
 }
 
+// leftOutOf says how many more there are, and which file has them.
+func leftOutOf(n int, path string) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("Left out are %d more: see [%s](%s).\n\n", n, path, path)
+}
+
 // readmeAbsent lists what is in force though Git lacks it.
-func (v *view) readmeAbsent(b *strings.Builder) {
-	f := &v.in.Observed.Fleet
+func (p *page) readmeAbsent(b *strings.Builder) {
+	f := &p.in.Observed.Fleet
 	n := len(f.Absent) + f.AbsentMore
 	if n == 0 {
 		return
 	}
-	fmt.Fprintf(b, "## Absent without a commit\n\n%s. Put them back, or approve their removal by a commit whose message ends with the line of one of them, or for all of them with\n\n    %s\n\n| object | since | cause | approve |\n|---|---|---|---|\n",
-		absentText(n), plan.ApproveLine(f.AbsentToken))
+	fmt.Fprintf(b, "## Absent without a commit\n\n%s. Put them back, or approve their removal by a commit whose message ends with the line of one of them, or for all of them with\n\n    %s\n\n%s",
+		absentText(n), plan.ApproveLine(f.AbsentToken), tableHead("object", "since", "cause", "approve"))
+	r, shown := room{maxShownPart}, 0
 	for _, a := range f.Absent[:min(len(f.Absent), maxRows)] {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", plain(a.Identity.String()), text.Time(a.Since), a.Cause, plan.ApproveLine(a.Token))
-	}
-	b.WriteString("\n")
-}
-
-func (v *view) readmeClaims(b *strings.Builder) {
-	if len(v.in.Desired.Claims) == 0 {
-		return
-	}
-	b.WriteString("## Claims\n\n| claim | phase | server | waits for |\n|---|---|---|---|\n")
-	for i, c := range v.Claims {
-		if i == maxRows {
-			fmt.Fprintf(b, "\nand %d more.\n", len(v.Claims)-maxRows)
+		line := tableRow(cell(a.Identity.String()), text.Time(a.Since), cell(string(a.Cause)), "`"+plan.ApproveLine(a.Token)+"`")
+		if !r.takes(len(line)) {
 			break
 		}
-		phase, why := "Unbound", c.Why
-		if s := v.servers[c.Server]; s != nil {
-			phase, why = "Bound", v.server(s).waitsFor()
-		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", c.Name, phase, c.Server, plain(why.Text()))
+		b.WriteString(line)
+		shown++
 	}
-	b.WriteString("\n")
+	b.WriteString("\n" + leftOutOf(n-shown, model.ReportRevision))
 }
 
-func (v *view) readmeServers(b *strings.Builder) {
-	if len(v.Servers) == 0 {
+// readmeProblems lists what is wrong in the manifests, errors first.
+func (p *page) readmeProblems(b *strings.Builder) {
+	all := slices.Clone(p.problems())
+	if len(all) == 0 {
 		return
 	}
-	b.WriteString("## Servers\n\n| server | state | power | claim | waits for |\n|---|---|---|---|---|\n")
-	for i, s := range v.Servers {
-		if i == maxRows {
-			fmt.Fprintf(b, "\nand %d more.\n", len(v.Servers)-maxRows)
+	slices.SortStableFunc(all, bySeverity)
+	fmt.Fprintf(b, "## Problems in the manifests\n\n%s", tableHead("where", "severity", "object", "field", "what is wrong"))
+	r, shown := room{maxShownPart}, 0
+	for _, wrong := range all[:min(len(all), maxRows)] {
+		line := tableRow(cell(problemAt(wrong)), cell(string(wrong.Severity)), cell(wrong.Object), cell(wrong.Field), cell(wrong.Message))
+		if !r.takes(len(line)) {
 			break
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.Name, s.Record.State, cmp.Or(string(v.server(&s).facts().Power), "?"), s.Record.Claim, plain(v.server(&s).waitsFor().Text()))
+		b.WriteString(line)
+		shown++
 	}
-	b.WriteString("\n")
+	b.WriteString("\n" + leftOutOf(len(all)-shown, model.ReportProblems))
 }
 
-// waitsFor is why the server is not where it should be, or else what is awaited while it is.
-func (s serverView) waitsFor() plan.Why {
-	if s.Why.Reason == "" && s.Approval != nil {
-		return *s.Approval
-	}
-	return s.Why
+// problemAt is where a problem is: file:line:column.
+func problemAt(p model.Problem) string {
+	p.Object, p.Field, p.Message, p.Severity = "", "", "", ""
+	return p.String()
 }
 
-// readmeBMCs lists the BMCs that cannot be used.
-func (v *view) readmeBMCs(b *strings.Builder) {
-	rows := 0
-	for _, m := range v.BMCs {
-		why := m.Why
-		if why.Reason == "" || rows == maxRows {
+// endpointRows are the devices that somebody has to do something about.
+func (p *page) endpointRows() []row {
+	var rows []row
+	for _, e := range p.Endpoints {
+		if e.Why.Actor == plan.ActorNone {
 			continue
 		}
-		if rows == 0 {
-			b.WriteString("## BMCs that cannot be used\n\n| BMC | reason | message |\n|---|---|---|\n")
+		ip := e.IP
+		if ip == "" {
+			ip = "?"
 		}
-		rows++
-		fmt.Fprintf(b, "| %s | %s | %s |\n", m.Name, why.Reason, plain(why.Text()))
+		rows = append(rows, whyRow(e.Why, link(e.Name, "endpoints/"+e.Name+".yaml"), cell(e.MAC), cell(ip), cell(e.Why.Reason)))
 	}
+	return rows
 }
 
-// readmeEndpoints lists the devices that somebody has to do something about.
-func (v *view) readmeEndpoints(b *strings.Builder) {
-	rows := 0
-	for _, e := range v.Endpoints {
-		if e.Why.Actor == plan.ActorNone || rows == maxRows {
+// readmeRacks shows the pictures of the racks, or says how to get one.
+func (p *page) readmeRacks(b *strings.Builder) {
+	switch {
+	case len(p.Servers) == 0:
+		return
+	case len(p.pictures) == 0:
+		b.WriteString("## Racks\n\nThere is no picture of the racks: no server has the label `rack`. A BMC hands its labels on to its servers; " +
+			"`location`, `shelf` and `height` say more.\n")
+		return
+	}
+	b.WriteString("## Racks\n\n")
+	for i, pic := range p.pictures {
+		if i < maxEmbedded {
+			fmt.Fprintf(b, "[![%s](%s)](%s)\n\n", cell(pic.title()), pic.path, pic.path)
 			continue
 		}
-		if rows == 0 {
-			b.WriteString("\n## Devices that are not BMCs yet\n\n| endpoint | MAC address | address | reason | message |\n|---|---|---|---|---|\n")
-		}
-		rows++
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", e.Name, e.MAC, cmp.Or(e.IP, "?"), e.Why.Reason, plain(e.Why.Text()))
+		fmt.Fprintf(b, "- [%s](%s)\n", cell(pic.title()), pic.path)
 	}
-}
-
-// plain makes a text from outside fit for one cell of a Markdown table.
-func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch r {
-		case '|', '<', '>', '`', '[', ']', '*', '_', '#', '!', '\\':
-			return -1
-		case '\n', '\r', '\t':
-			return ' '
-		}
-		return r
-	}, s)
-	return s
+	if p.picturesLeftOut > 0 {
+		fmt.Fprintf(b, "\n%s more, of which there is no picture.\n", text.Plural(p.picturesLeftOut, "rack"))
+	}
 }

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
-	"ingot/model/text"
 	"ingot/reconcile/plan"
 )
 
@@ -32,20 +31,27 @@ type shownServer struct {
 }
 
 // Tell fills in the subject and body of a report's commit: what happened since the last
-// published report.
+// published report, the weightiest first.
 func (t *Story) Tell(result *plan.Result, r *model.Report) {
-	r.Subject, r.Body = t.transitions(result)
-	all := newsOf(t.files, r.Documents)
-	if len(r.Body) > 0 {
-		all = slices.DeleteFunc(all, func(n news) bool { return n.noun == "server" }) // said already, or of less weight
-	} else {
-		r.Subject = cut(cmp.Or(subjectOf(all), "revision "+r.Revision.Short()))
+	all := t.transitions(result)
+	moved := make(map[string]bool, len(all))
+	for _, n := range all {
+		moved[n.name] = true
 	}
-	r.Body = append(r.Body, lines(all)...)
+	for _, n := range newsOf(t.files, r.Documents) {
+		if !n.server || !moved[n.name] {
+			all = append(all, n)
+		}
+	}
+	slices.SortStableFunc(all, byWeight)
+	r.Subject, r.Body = cmp.Or(subjectOf(all), cut("revision "+r.Revision.Short()+": in force", maxSubject)), lines(all)
 	if len(r.Body) == 1 && r.Subject == r.Body[0] {
 		r.Body = nil
 	}
 }
+
+// byWeight sorts the weightiest news to the front.
+func byWeight(a, b news) int { return cmp.Compare(a.weight, b.weight) }
 
 // manyWaiting is from how many claims without a server on a report that is waited for
 // leaves out what has become of them.
@@ -97,42 +103,48 @@ func (t *Story) Published(result *plan.Result, r *model.Report) {
 }
 
 // transitions says which servers changed their state or claim.
-func (t *Story) transitions(result *plan.Result) (subject string, lines []string) {
-	to := make(map[model.ServerState]int)
+func (t *Story) transitions(result *plan.Result) []news {
+	var all []news
 	for i := range result.Servers {
 		s := &result.Servers[i]
 		old, known := t.servers[s.Name]
 		if known && old == (shownServer{s.Record.State, s.Record.Claim}) {
 			continue
 		}
-		line := fmt.Sprintf("%s: %s", s.Name, s.Record.State)
+		n := news{string(s.Name), outcome{weighsState, string(s.Record.State)}, true}
 		if known {
-			line = fmt.Sprintf("%s: %s → %s", s.Name, old.state, s.Record.State)
+			n.text = fmt.Sprintf("%s → %s", old.state, s.Record.State)
+		}
+		if s.Record.State == model.StateError {
+			n.weight = weighsTrouble
+			n.text += failureText(s.Record.Reason)
 		}
 		switch {
 		case s.Record.Claim != "":
-			line += " for " + string(s.Record.Claim)
+			n.text += " for " + string(s.Record.Claim)
 		case old.claim != "":
-			line += ", was " + string(old.claim)
+			n.text += ", was " + string(old.claim)
 		}
-		lines = append(lines, line)
-		to[s.Record.State]++
+		all = append(all, n)
 	}
-	if len(lines) == 0 || len(lines) == 1 && len(lines[0]) <= maxSubject {
-		return strings.Join(lines, ""), lines
-	}
-	subject = fmt.Sprintf("%s changed:", text.Plural(len(lines), "server"))
-	for _, st := range model.ServerStates {
-		if to[st] > 0 {
-			subject += fmt.Sprintf(" %d → %s,", to[st], st)
-		}
-	}
-	return cut(subject[:len(subject)-1]), lines
+	return all
 }
 
-func cut(s string) string {
-	if r := []rune(s); len(r) > maxSubject {
-		return string(r[:maxSubject-1]) + "…"
+// failureText says in brackets why a server is in state Error.
+func failureText(reason string) string {
+	switch reason {
+	case "":
+		return ""
+	case model.ReasonCleanupFailed:
+		reason = "wipe failed"
+	}
+	return " (" + reason + ")"
+}
+
+// cut bounds a text, in letters.
+func cut(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
 	}
 	return s
 }

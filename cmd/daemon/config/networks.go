@@ -13,14 +13,15 @@ import (
 // off.
 type ListenSetting struct{ Key, Address string }
 
-// Listeners returns where the boot service, the probe endpoint, the metadata service and
-// the admin listener listen, in this order, those that are off included.
+// Listeners returns where the boot service, the probe endpoint, the metadata service, the
+// admin listener and the one for pushes listen, in this order, those that are off included.
 func (o *Options) Listeners() []ListenSetting {
 	return []ListenSetting{
 		{Key: "boot.listen", Address: o.Boot.Listen},
 		{Key: "registry.listen", Address: o.Registry.Listen},
 		{Key: "metadata.listen", Address: o.Metadata.Listen},
 		{Key: "admin.listen", Address: o.Admin.Listen},
+		{Key: "webhook.listen", Address: o.Webhook.Listen},
 	}
 }
 

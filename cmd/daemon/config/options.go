@@ -51,6 +51,7 @@ type Git struct {
 	Strict                bool          `json:"strict"` // one bad file rejects the whole revision
 	AllowPlaintextSecrets bool          `json:"allowPlaintextSecrets"`
 	AgeKeyFile            string        `json:"ageKeyFile"` // age identities for files encrypted with SOPS
+	CommitStatus          CommitStatus  `json:"commitStatus"`
 	// Tenants say what the files below a folder may define. Without any, every file may
 	// define anything.
 	Tenants model.Tenants `json:"tenants"`
@@ -63,6 +64,16 @@ type GitAuth struct {
 	SSHKeyFile     string `json:"sshKeyFile"`
 	KnownHostsFile string `json:"knownHostsFile"`
 	CAFile         string `json:"caFile"`
+}
+
+// CommitStatus says where the forge is told what became of a commit. Without a provider it
+// is not told.
+type CommitStatus struct {
+	Provider  string `json:"provider"` // github, gitlab, gitea or forgejo
+	URL       string `json:"url"`      // of the API; derived when empty
+	Project   string `json:"project"`  // owner/name; derived when empty
+	TokenFile string `json:"tokenFile"`
+	Context   string `json:"context"` // the name of the status
 }
 
 // GitVerify says which signatures commits must carry.
@@ -79,10 +90,14 @@ type Status struct {
 	MirrorFirst bool `json:"mirrorFirst"`
 	// TakeOverAfter is how long this Ingot must have been silent before another one may
 	// take over from it without an answer; 0 = never.
-	TakeOverAfter  time.Duration `json:"takeOverAfter"`
-	AuthorName     string        `json:"authorName"`
-	AuthorEmail    string        `json:"authorEmail"`
-	SigningKeyFile string        `json:"signingKeyFile"`
+	TakeOverAfter time.Duration `json:"takeOverAfter"`
+	// Keep is how much of the branch's history is kept, 0 = all of it. Archive keeps the
+	// heads that it was cut from as tags.
+	Keep           Age    `json:"keep"`
+	Archive        bool   `json:"archive"`
+	AuthorName     string `json:"authorName"`
+	AuthorEmail    string `json:"authorEmail"`
+	SigningKeyFile string `json:"signingKeyFile"`
 }
 
 // Redis says where observations and records are kept: without a URL, in a file in
@@ -196,7 +211,8 @@ type Events struct {
 // Webhook has the settings of the listener for pushes.
 type Webhook struct {
 	Listen     string `json:"listen"`
-	SecretFile string `json:"secretFile"`
+	SecretFile string `json:"secretFile"` // one secret a line
+	Repository string `json:"repository"` // its address as the forge gives it; git.url when empty
 }
 
 // Tuning is for the demo and for tests alone.
@@ -210,6 +226,7 @@ func Default() Options {
 	return Options{
 		Git: Git{
 			Branch: "main", Path: ".", Interval: time.Minute, Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{},
+			CommitStatus: CommitStatus{Context: "ingot"},
 		},
 		Status: Status{
 			Branch: "status", Interval: 30 * time.Second, MirrorFirst: true, AuthorName: "Ingot", AuthorEmail: "ingot@localhost",

@@ -25,6 +25,7 @@ func (c *checks) wrong(path, format string, args ...any) {
 func (o *Options) Validate() []model.Problem {
 	var c checks
 	c.git(o)
+	c.forge(o)
 	c.tenants(o)
 	c.numbers(o)
 	c.names(o)
@@ -37,6 +38,12 @@ func (o *Options) Validate() []model.Problem {
 func (c *checks) numbers(o *Options) {
 	c.positive("git.interval", o.Git.Interval)
 	c.positive("status.interval", o.Status.Interval)
+	if keep := time.Duration(o.Status.Keep); keep != 0 && keep < day {
+		c.wrong("status.keep", "%s is not allowed: must be 1d or more, such as 90d, or 0 to keep all of the history", o.Status.Keep)
+	}
+	if o.Status.Archive && o.Status.Keep == 0 {
+		c.wrong("status.archive", "there is nothing to archive while status.keep is 0: set status.keep, such as 90d, or take status.archive out")
+	}
 	c.positive("bmc.powerOffGrace", o.BMC.PowerOffGrace)
 	c.positive("bmc.pollInterval", o.BMC.PollInterval)
 	c.positive("discovery.timeout", o.Discovery.Timeout)
@@ -194,14 +201,6 @@ func (c *checks) unavailable(o *Options) {
 		{
 			key: "events.url", set: o.Events.URL != "",
 			do: "the listener for Redfish events is not part of this version; leave it empty",
-		},
-		{
-			key: "webhook.listen", set: o.Webhook.Listen != "",
-			do: "the listener for pushes is not part of this version; leave it empty, git.interval says how often the branch is looked at",
-		},
-		{
-			key: "webhook.secretFile", set: o.Webhook.SecretFile != "",
-			do: "the listener for pushes is not part of this version; leave it empty",
 		},
 	} {
 		if s.set {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -142,10 +143,46 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			want: "ingot.yaml:1:43: git.verify.mode: signatures of commits cannot be verified in this version; set it to none " +
 				"and protect the branch at your Git host",
 		},
-		"a webhook, which this version lacks": {
-			text: repository + "webhook: {listen: \":9292\"}\n",
-			want: "ingot.yaml:2:19: webhook.listen: the listener for pushes is not part of this version; leave it empty, " +
-				"git.interval says how often the branch is looked at",
+		"a webhook without a secret": {
+			text: repository + "webhook: {listen: \":8083\", secretFile: \"\"}\n",
+			want: "ingot.yaml:2:40: webhook.secretFile: is empty though webhook.listen is set: anybody could have the repository " +
+				"fetched; name a file with a secret, and give the same to the Git host",
+		},
+		"a webhook that nobody reaches": {
+			text: repository + "webhook: {secretFile: /proc/version}\n",
+			want: "ingot.yaml: webhook.listen: is empty though webhook.secretFile is set; set it, such as :8083, or take " +
+				"webhook.secretFile out",
+		},
+		"a webhook on a port that is taken": {
+			text: repository + "webhook: {listen: \":8082\", secretFile: /proc/version}\n",
+			want: `ingot.yaml:2:19: webhook.listen: ":8082" is taken by boot.listen; give one of them another port`,
+		},
+		"a webhook of a repository that no Git host has": {
+			text: repository + "webhook: {repository: /srv/metal.git}\n",
+			want: `ingot.yaml:2:23: webhook.repository: "/srv/metal.git" is not allowed: must be the address of the repository as ` +
+				`the Git host gives it, such as https://git.example.com/infra/metal`,
+		},
+		"commit statuses at a host that is not known": {
+			text: "git: {url: git@bitbucket.org:infra/metal.git, auth: {sshKeyFile: /proc/version, knownHostsFile: /proc/version}, " +
+				"commitStatus: {provider: bitbucket, tokenFile: /proc/version}}\n",
+			want: `ingot.yaml:1:138: git.commitStatus.provider: "bitbucket" is not allowed: must be one of forgejo, gitea, github, ` +
+				`gitlab, or empty`,
+		},
+		"commit statuses without a provider": {
+			text: "git: {url: https://git.example.com/infra/metal.git, commitStatus: {tokenFile: /proc/version}}\n",
+			want: "ingot.yaml: git.commitStatus.provider: is empty though other keys of git.commitStatus are set; set it to one of " +
+				"forgejo, gitea, github, gitlab, or take those out",
+		},
+		"commit statuses without a token": {
+			text: "git: {url: https://git.example.com/infra/metal.git, commitStatus: {provider: gitea}}\n",
+			want: "ingot.yaml: git.commitStatus.tokenFile: is empty though git.commitStatus.provider is set; name the file with a " +
+				"token that may write commit statuses",
+		},
+		"commit statuses of a repository that no Git host has": {
+			text: "git: {url: /srv/metal.git, commitStatus: {provider: gitea, tokenFile: /proc/version, context: \"\"}}\n",
+			want: `ingot.yaml:1:95: git.commitStatus.context: "" is not allowed: must be a name of at most 100 bytes in one line, ` +
+				"such as ingot\n" + `ingot.yaml: git.commitStatus.project: "/srv/metal.git" is no address of a Git host, so both ` +
+				"url and project have to be set",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -210,6 +247,9 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"git.branch":                func(o *Options) { o.Git.Branch = "a b" },
 		"status.branch":             func(o *Options) { o.Status.Branch = "" },
 		"status.interval":           func(o *Options) { o.Status.Interval = 0 },
+		"status.keep":               func(o *Options) { o.Status.Keep = Age(time.Hour) },
+		"status.keep ":              func(o *Options) { o.Status.Keep = -Age(day) },
+		"status.archive":            func(o *Options) { o.Status.Archive = true },
 		"status.authorName":         func(o *Options) { o.Status.AuthorName = "a\nb" },
 		"status.authorEmail":        func(o *Options) { o.Status.AuthorEmail = "<>" },
 		"status.signingKeyFile":     func(o *Options) { o.Status.SigningKeyFile = "key" },

@@ -1,0 +1,88 @@
+Feature: The Git host tells of pushes, and is told what became of them
+
+  Scenario Outline: a push that <HOST> announces is in force at once, and its commit says so
+    Given the repository is at <HOST>, and looked at once an hour
+    And the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    When the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Booted on "s1"
+    And the newest commit is a success: "in force"
+    When a manifest of claim "db" that is broken is committed
+    Then the newest commit is a failure: "1 error, the first in claims/db.yaml:"
+    And no commit was said anything of twice
+    And pushes of Ingot's own had the repository looked at no more
+
+    Examples:
+      | HOST    |
+      | GitHub  |
+      | GitLab  |
+      | Gitea   |
+      | Forgejo |
+
+  Scenario: a push that somebody else announces does nothing
+    Given the repository is at GitHub, and looked at once an hour
+    And the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And pushes are announced with another secret
+    When the claims are committed
+      | CLAIM |
+      | web   |
+    Then the announcement is refused, and the repository was not looked at
+    When pushes are announced with the right secret
+    And a file that is no manifest is committed
+    Then claim "web" is Booted on "s1"
+
+  Scenario: what was said of a commit is not said again after a restart
+    Given the repository is at Forgejo, and looked at once an hour
+    And the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And the newest commit is a success: "in force"
+    When Ingot is killed and started again
+    And Ingot has nothing to do
+    And the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Booted on "s1"
+    And the newest commit is a success: "in force"
+    And no commit was said anything of twice
+
+  Scenario: a Git host that is asked too often is left alone, and told later
+    (G12)
+    Given the repository is at GitLab, and looked at once an hour
+    And the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And the newest commit is a success: "in force"
+    When the Git host takes no commit status for now
+    And the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Booted on "s1"
+    And the newest commit is a success: "in force"
+    And the Git host was asked at most 10 times
+
+  Scenario Outline: a status branch that the Git host refuses is said once, and not pushed all the time
+    (S03 and S07: with what the Git host says)
+    Given the repository is at Gitea, and looked at once an hour
+    And the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And the Git host <REFUSES>
+    When the claims are committed
+      | CLAIM |
+      | web   |
+    Then Ingot says of server "s1": "WaitingForStatusBranch"
+    And Ingot says once, and as long as it is so, that the status branch is refused: "<TEXT>"
+    When the Git host takes the status branch again
+    Then claim "web" is Booted on "s1"
+    And the status branch is Ingot's again
+
+    Examples:
+      | REFUSES                             | TEXT                           |
+      | protects the status branch          | this branch is protected       |
+      | finds a secret on the status branch | holds what looks like a secret |

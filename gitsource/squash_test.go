@@ -1,0 +1,332 @@
+package gitsource
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/gitsource/gitserver"
+	"ingot/model"
+)
+
+const day = 24 * time.Hour
+
+// aging is a status branch that a report is published to each day.
+type aging struct {
+	t     *testing.T
+	b     *StatusBranch
+	repo  *gitserver.Repo
+	clock *clock
+	days  int
+}
+
+// newAging returns one that keeps 8 days, and so is cut after 10.
+func newAging(t *testing.T, url func(*gitserver.Repo) string, archive bool) *aging {
+	t.Helper()
+	a := &aging{t: t, repo: newRepo(t), clock: newClock()}
+	a.start(url(a.repo), archive)
+	return a
+}
+
+func (a *aging) start(url string, archive bool) {
+	a.t.Helper()
+	b := newStatus(a.t, url, Auth{})
+	b.opts.Clock, b.opts.Keep, b.opts.Archive = a.clock.Now, 8*day, archive
+	a.b = b
+}
+
+// files are what a day's report has.
+func (a *aging) files() map[string]string {
+	return with(fleet, "README.md", fmt.Sprintf("day %d\n", a.days))
+}
+
+func (a *aging) report() *model.Report {
+	r := report(7, a.files())
+	r.Subject, r.Holder = fmt.Sprintf("s1: day %d", a.days), model.Holder{ID: "holder", Host: "host"}
+	return r
+}
+
+// next publishes the report of the next day.
+func (a *aging) next() (Published, error) {
+	a.days++
+	a.clock.now = a.clock.now.Add(day)
+	return a.b.Publish(a.t.Context(), a.report())
+}
+
+// pass publishes so many days' reports.
+func (a *aging) pass(days int) {
+	a.t.Helper()
+	for range days {
+		if p := ok[Published](a.t)(a.next()); p.SetBack || p.Foreign != nil || !p.New {
+			a.t.Fatalf("day %d: published %+v", a.days, p)
+		}
+	}
+}
+
+func (a *aging) log() []gitserver.Commit {
+	a.t.Helper()
+	return ok[[]gitserver.Commit](a.t)(a.repo.ReadLog("status"))
+}
+
+func (a *aging) tags() string {
+	a.t.Helper()
+	return ok[string](a.t)(a.repo.Git("for-each-ref", "--format=%(refname:short) %(objectname)", "refs/tags"))
+}
+
+func overHTTP(t *testing.T, wrap func(http.Handler) http.Handler) func(*gitserver.Repo) string {
+	return func(r *gitserver.Repo) string { return serveHTTP(t, r, gitserver.HTTPOptions{Wrap: wrap}).URL }
+}
+
+func overFiles(r *gitserver.Repo) string { return r.URL() }
+
+// S11: the history is bounded by age.
+func TestS11HistoryIsCutByAge(t *testing.T) {
+	for name, tc := range map[string]struct {
+		url    func(*gitserver.Repo) string
+		filter bool
+	}{
+		"over HTTP": {overHTTP(t, nil), true},
+		"from a server that sends no commits alone": {overHTTP(t, nil), false},
+		"on this machine": {overFiles, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAging(t, tc.url, false)
+			if tc.filter {
+				ok[string](t)(a.repo.Git("config", "uploadpack.allowFilter", "true"))
+			}
+			ok[string](t)(a.repo.Git("config", "receive.fsckObjects", "true"))
+			a.pass(11)
+			before := a.log()
+			if len(before) != 11 {
+				t.Fatalf("%d commits before anything is more than 10 days old", len(before))
+			}
+			was := a.repo.Head("status")
+			a.pass(1)
+			after := a.log()
+			holds(t, a.repo, a.files(), 9) // of 8 days, and today's
+			says := "\nSquashed: " + was
+			if len(after[8].Parents) > 0 || !strings.HasSuffix(after[8].Message, says) || !strings.HasSuffix(after[1].Message, says) {
+				t.Errorf("first commit %+v, that before today's %+v", after[8], after[1])
+			}
+			for i, c := range after[1:] {
+				want := before[i]
+				if c.Author != want.Author || strings.TrimSuffix(c.Message, says) != want.Message {
+					t.Errorf("commit %d became %+v, was %+v", i, c, want)
+				}
+				trees := ok[string](t)(a.repo.Git("rev-parse", c.Hash+"^{tree}", want.Hash+"^{tree}"))
+				if x, y, _ := strings.Cut(strings.TrimSpace(trees), "\n"); x != y {
+					t.Errorf("commit %d has another tree: %s", i, trees)
+				}
+			}
+			if tags := a.tags(); tags != "" {
+				t.Errorf("tags %q, want none", tags)
+			}
+			a.pass(2)
+			if n := len(a.log()); n != 11 {
+				t.Errorf("%d commits two days later, want 11: it is cut when a quarter more has come together", n)
+			}
+			a.pass(1)
+			if n := len(a.log()); n != 9 {
+				t.Errorf("%d commits three days later, want 9", n)
+			}
+		})
+	}
+}
+
+func TestWithoutKeepTheHistoryIsNeverCut(t *testing.T) {
+	a := newAging(t, overFiles, true)
+	a.b.opts.Keep = 0
+	a.pass(15)
+	holds(t, a.repo, a.files(), 15)
+}
+
+func TestAFleetThatWasIdleForLongKeepsItsLastCommit(t *testing.T) {
+	a := newAging(t, overFiles, false)
+	a.pass(3)
+	a.clock.now = a.clock.now.Add(400 * day)
+	a.pass(1)
+	holds(t, a.repo, a.files(), 2)
+}
+
+func TestTheOldHeadIsArchivedAsATag(t *testing.T) {
+	a := newAging(t, overFiles, true)
+	a.pass(11)
+	was := a.repo.Head("status")
+	a.pass(1)
+	if want := "status-archive/2026-12-03 " + was; strings.TrimSpace(a.tags()) != want {
+		t.Errorf("tags %q, want %q", a.tags(), want)
+	}
+	holds(t, a.repo, a.files(), 9)
+	if n := strings.TrimSpace(ok[string](t)(a.repo.Git("rev-list", "--count", "refs/tags/status-archive/2026-12-03"))); n != "11" {
+		t.Errorf("the archive has %s commits, want 11", n)
+	}
+}
+
+// Law 6: whoever reads the branch after it was cut knows as well as before who writes it.
+func TestFenceAndHolderAreReadableOnceTheHistoryIsCut(t *testing.T) {
+	a := newAging(t, overFiles, false)
+	a.pass(11)
+	other := newStatus(t, a.repo.URL(), Auth{})
+	before := ok[Snapshot](t)(other.Read(t.Context()))
+	sighted := ok[Sighting](t)(other.Look(t.Context()))
+	if err := other.Challenge(t.Context(), "challenger"); err != nil {
+		t.Fatal(err)
+	}
+	if holder, answered, err := other.Answered(t.Context()); err != nil || answered {
+		t.Errorf("before anybody answered: %v %t %v", holder, answered, err)
+	}
+	a.clock.now = a.clock.now.Add(day)
+	a.b.squashWhenDue(t.Context())
+	if n := len(a.log()); n != 8 {
+		t.Fatalf("%d commits once it was cut, want 8", n)
+	}
+	after := ok[Snapshot](t)(newStatus(t, a.repo.URL(), Auth{}).Read(t.Context()))
+	if after.Head == before.Head || after.Head != a.repo.Head("status") {
+		t.Errorf("head %s, was %s", after.Head, before.Head)
+	}
+	after.Head = before.Head
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("what another Ingot reads (-before +after):\n%s", diff)
+	}
+	seen := ok[Sighting](t)(other.Look(t.Context()))
+	if seen.Fence != sighted.Fence || seen.Holder.ID != sighted.Holder.ID || seen.Fence != 7 {
+		t.Errorf("another Ingot sees %+v, saw %+v", seen, sighted)
+	}
+	if holder, answered, err := other.Answered(t.Context()); err != nil || holder.ID != "holder" {
+		t.Errorf("one that cuts is alive: %v %t %v", holder, answered, err)
+	}
+	if _, err := other.Publish(t.Context(), report(6, fleet)); !errors.Is(err, ErrFenced) {
+		t.Errorf("an Ingot with an older fence gets %v, want ErrFenced", err)
+	}
+}
+
+func TestACutLosesAgainstAnotherWriter(t *testing.T) {
+	var race atomic.Pointer[func()]
+	a := newAging(t, overHTTP(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			push := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "git-receive-pack")
+			if f := race.Load(); f != nil && push && race.CompareAndSwap(f, nil) {
+				(*f)()
+			}
+			h.ServeHTTP(w, r)
+		})
+	}), false)
+	a.pass(11)
+	theirs := with(fleet, "README.md", "of another Ingot\n")
+	takeOver := func() {
+		r := report(8, theirs)
+		r.Holder = model.Holder{ID: "other"}
+		ok[Published](t)(newStatus(t, a.repo.URL(), Auth{}).Publish(t.Context(), r))
+	}
+	race.Store(&takeOver)
+	if _, err := a.next(); !errors.Is(err, ErrFenced) {
+		t.Errorf("error %v, want ErrFenced", err)
+	}
+	holds(t, a.repo, theirs, 12) // with all of the history
+}
+
+func TestAnIngotThatDiedOnceItHadCutFindsNothingSetBack(t *testing.T) {
+	for name, foreign := range map[string]bool{"its own head": false, "a person's commit on top": true} {
+		t.Run(name, func(t *testing.T) {
+			a := newAging(t, overFiles, false)
+			a.pass(11)
+			noted := a.repo.Head("status")
+			a.clock.now = a.clock.now.Add(day)
+			a.b.squashWhenDue(t.Context())
+			if n := len(a.log()); n != 8 {
+				t.Fatalf("%d commits once it was cut, want 8", n)
+			}
+			if foreign {
+				ok[string](t)(a.repo.CommitTo("status", map[string]string{"x": "y"}, "look at me"))
+			}
+			a.start(a.repo.URL(), false)
+			a.b.Expect(noted) // it did not come to note the new head
+			if p := ok[Published](t)(a.next()); !p.New || p.SetBack || (p.Foreign != nil) != foreign {
+				t.Errorf("published %+v", p)
+			}
+		})
+	}
+	a := newAging(t, overFiles, false)
+	a.pass(11)
+	a.clock.now = a.clock.now.Add(day)
+	a.b.squashWhenDue(t.Context())
+	a.start(a.repo.URL(), false)
+	a.b.Expect(strings.Repeat("ab", 20))
+	if p := ok[Published](t)(a.next()); !p.SetBack {
+		t.Error("a branch that lacks another commit than the one it was cut from is not set back")
+	}
+}
+
+func TestACutWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
+	var lose atomic.Bool
+	a := newAging(t, overHTTP(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "receive-pack") && lose.CompareAndSwap(true, false) {
+				h.ServeHTTP(discard{http.Header{}}, r)
+				panic(http.ErrAbortHandler)
+			}
+			h.ServeHTTP(w, r)
+		})
+	}), false)
+	a.pass(11)
+	lose.Store(true)
+	a.pass(1) // nothing is set back, and nothing foreign
+	holds(t, a.repo, a.files(), 9)
+}
+
+// A server that takes no history written anew is not asked again within a day, and the
+// reports are published all the same. The archive that was made before stays the only one.
+func TestAServerThatRefusesTheCutIsLeftAloneForADay(t *testing.T) {
+	a := newAging(t, overFiles, true)
+	a.pass(11)
+	ok[string](t)(a.repo.Git("config", "receive.denyNonFastForwards", "true"))
+	a.pass(1)
+	holds(t, a.repo, a.files(), 12)
+	if n := strings.Count(a.tags(), "status-archive/"); n != 1 {
+		t.Errorf("tags:\n%s", a.tags())
+	}
+	ok[string](t)(a.repo.Git("config", "receive.denyNonFastForwards", "false"))
+	a.clock.now = a.clock.now.Add(time.Hour)
+	a.days++
+	ok[Published](t)(a.b.Publish(t.Context(), a.report()))
+	holds(t, a.repo, a.files(), 13)
+	a.clock.now = a.clock.now.Add(23 * time.Hour)
+	a.days++
+	ok[Published](t)(a.b.Publish(t.Context(), a.report()))
+	if n := len(a.log()); n > 11 {
+		t.Errorf("%d commits a day later, want it cut", n)
+	}
+	if n := strings.Count(a.tags(), "status-archive/"); n != 2 {
+		t.Errorf("tags:\n%s", a.tags())
+	}
+}
+
+func TestWhatCannotBeArchivedIsNotCut(t *testing.T) {
+	a := newAging(t, overFiles, true)
+	if err := a.repo.Hook("update", `case "$1" in refs/tags/*) echo "no tags here" >&2; exit 1;; esac`); err != nil {
+		t.Fatal(err)
+	}
+	a.pass(12)
+	holds(t, a.repo, a.files(), 12)
+}
+
+func TestASignatureDoesNotStayOnACommitWrittenAnew(t *testing.T) {
+	raw := "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nparent 1111111111111111111111111111111111111111\n" +
+		"author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n" +
+		"gpgsig -----BEGIN SSH SIGNATURE-----\n parent of all\n -----END SSH SIGNATURE-----\nencoding x\n\nsubject\n\nFence: 1\n"
+	want := "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n" +
+		"author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\nencoding x\n\nsubject\n\nFence: 1\nSquashed: x\n"
+	in := []byte(raw)
+	if diff := cmp.Diff(want, string(withTrailer(withParent(in, [20]byte{}), "Squashed: x"))); diff != "" || string(in) != raw {
+		t.Errorf("commit (-want +got):\n%s", diff)
+	}
+	if got := string(withTrailer([]byte("tree x\n\njust: a subject\n"), "Squashed: x")); got != "tree x\n\njust: a subject\n\nSquashed: x\n" {
+		t.Errorf("a commit without trailers becomes %q", got)
+	}
+}

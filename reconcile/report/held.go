@@ -1,0 +1,199 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"ingot/model"
+	"ingot/model/text"
+	"ingot/reconcile/plan"
+)
+
+// Held is one list of what waits until a commit approves it.
+type Held struct {
+	// Subject says in a few words what is approved, Message why it waits.
+	Subject string `json:"subject"`
+	Message string `json:"message"`
+	// Token is what Ingot-Approve names to approve all of the list.
+	Token string    `json:"token"`
+	Since time.Time `json:"since"`
+	// Until is when it goes without an approval; zero = never.
+	Until time.Time `json:"until,omitzero"`
+	// Effects are what will happen, one by one; LeftOut is what else there is, for which the
+	// status branch had no room: "12 steps".
+	Effects []HeldEffect `json:"effects"`
+	LeftOut string       `json:"leftOut,omitempty"`
+}
+
+// HeldEffect is what will happen to one object, and what approves that alone, if anything does.
+type HeldEffect struct {
+	Text  string `json:"text"`
+	Token string `json:"token,omitempty"`
+}
+
+// Alone is the list of one effect that can be approved by itself.
+func (h Held) Alone(e HeldEffect) Held {
+	return Held{
+		Subject: approves + "one of " + h.Subject[len(approves):], Message: h.Message, Token: e.Token, Since: h.Since, Effects: []HeldEffect{e},
+	}
+}
+
+// approves begins each subject.
+const approves = "approve "
+
+// ReadHeld returns all that waits for an approval, of the files of the status branch, and
+// the newest revision that Ingot has seen.
+func ReadHeld(files map[string][]byte) (held []Held, observed model.Revision, err error) {
+	if len(files[model.ReportRevision]) == 0 {
+		return nil, "", errors.New("it has no " + model.ReportRevision + ": is it the status branch of Ingot?")
+	}
+	doc, err := readWhole(files[model.ReportRevision], new(Revision))
+	if err != nil {
+		return nil, "", fmt.Errorf("read %s: %w", model.ReportRevision, err)
+	}
+	if observed = doc.Observed; observed == "" {
+		observed = doc.Applied
+	}
+	serving, disputes, unbound, err := heldObjects(filesOf(files))
+	if err != nil {
+		return nil, "", err
+	}
+	for i := range doc.Record.Holds {
+		held = append(held, heldByGuard(doc, i))
+	}
+	if len(doc.Record.Absent) > 0 {
+		held = append(held, heldAbsent(doc, serving))
+	}
+	if t := doc.Record.UnknownToken; t != "" {
+		held = append(held, Held{
+			Subject: approves + "that claims are bound", Token: t, Since: doc.Record.Unknown, Effects: unbound,
+			Message: "neither the store nor the status branch knew the fleet, and servers run that may serve these claims already",
+		})
+	}
+	for _, u := range doc.Record.Unreadable {
+		held = append(held, Held{
+			Subject: approves + "that the record of " + string(u.Server) + " is given up", Token: u.Token, Since: u.Since,
+			Message: "no copy of the record of server " + string(u.Server) + " can be read",
+			Effects: []HeldEffect{{Text: "what was decided about server " + string(u.Server) + " is forgotten, also that a claim has it"}},
+		})
+	}
+	return append(held, disputes...), observed, nil
+}
+
+// heldObjects are the servers by the claims that they serve, the choices of those that are
+// disputed, and the claims that have no server.
+func heldObjects(d documents) (serving map[model.ClaimName]model.ServerName, disputes []Held, unbound []HeldEffect, err error) {
+	serving = make(map[model.ClaimName]model.ServerName)
+	for _, path := range d.paths {
+		if path == model.ReportRevision || path == model.ReportProblems {
+			continue
+		}
+		of, err := d.at(path)
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		doc, _ := of.(*Document)
+		if doc == nil {
+			continue
+		}
+		if st, claim := doc.Status.(ClaimStatus); claim && st.Server == "" {
+			name := claimSummary(doc, st).Name
+			unbound = append(unbound, HeldEffect{Text: "claim " + string(name) + " is given a free server, which is installed for it"})
+		}
+		rec, _ := doc.Record.(*model.ServerRecord)
+		if rec == nil {
+			continue
+		}
+		if rec.Claim != "" {
+			serving[rec.Claim] = rec.Name
+		}
+		if plan.Disputed(rec) {
+			disputes = append(disputes, heldDispute(rec)...)
+		}
+	}
+	return serving, disputes, unbound, nil
+}
+
+// heldDispute is a list for each copy of a server's record that may be chosen.
+func heldDispute(rec *model.ServerRecord) (held []Held) {
+	for _, a := range rec.Doubt.Alternatives {
+		what := string(a.State)
+		if a.Claim != "" {
+			what += " for " + string(a.Claim)
+		}
+		held = append(held, Held{
+			Subject: approves + "that " + string(rec.Name) + " is " + what, Token: a.Token, Since: rec.Doubt.Since, Message: rec.Doubt.Message,
+			Effects: []HeldEffect{{Text: "server " + string(rec.Name) + " is taken to be " + what + ", as the " + a.From + " says"}},
+		})
+	}
+	return held
+}
+
+func heldByGuard(doc *Revision, i int) Held {
+	h := &doc.Record.Holds[i]
+	held := Held{
+		Subject: approves + text.Plural(len(h.Steps), "step") + " held by the guard", Message: guardText(h),
+		Token: h.Token, Since: h.Since, Until: h.Until,
+	}
+	for _, d := range h.Steps {
+		held.Effects = append(held.Effects, HeldEffect{Text: plan.EffectText(d)})
+	}
+	if i < len(doc.Guard) && doc.Guard[i].LeftOut != "" {
+		held.Message, held.LeftOut = doc.Guard[i].Message, doc.Guard[i].LeftOut
+		held.Subject = approves + "a list of steps held by the guard"
+	}
+	return held
+}
+
+func heldAbsent(doc *Revision, serving map[model.ClaimName]model.ServerName) Held {
+	f := &doc.Record
+	n := len(f.Absent) + f.AbsentMore
+	if doc.Absent != nil {
+		n = doc.Absent.Count
+	}
+	held := Held{
+		Subject: approves + text.Plural(n, "object") + " absent without a commit", Message: absentText(n),
+		Token: f.AbsentToken, Since: f.Absent[0].Since,
+	}
+	if n > len(f.Absent) {
+		held.LeftOut = text.Plural(n-len(f.Absent), "object")
+	}
+	for _, a := range f.Absent {
+		held.Effects = append(held.Effects, HeldEffect{Text: absentEffect(&a, serving), Token: a.Token})
+		if a.Since.Before(held.Since) {
+			held.Since = a.Since
+		}
+	}
+	return held
+}
+
+// absentEffect says what happens once an absence is approved.
+func absentEffect(a *model.Absence, serving map[model.ClaimName]model.ServerName) string {
+	says, verb := a.Identity.String(), " is removed"
+	if a.Blob != "" {
+		verb = " becomes what Git has in its place"
+	}
+	says += verb
+	switch a.Identity.Kind {
+	case model.KindServerClaim, model.KindServerBootConfiguration:
+		server := serving[a.Identity.ClaimName()]
+		switch {
+		case server == "":
+			return says + "; it has no server"
+		case a.Blob != "":
+			return says + "; it has server " + string(server)
+		}
+		return says + ": server " + string(server) + " is powered off, wiped and free, or retained if its Server says so"
+	case model.KindServerMaintenance:
+		if a.Blob == "" {
+			return says + ": its server goes back into service"
+		}
+	case model.KindBMC:
+		if a.Blob == "" {
+			return says + ": the servers behind it are left as they are"
+		}
+	default:
+	}
+	return says
+}

@@ -1,0 +1,167 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"ingot/model"
+	"ingot/model/text"
+)
+
+// fleetNews says what all servers have in common: whether the branch can be read, and
+// what waits for an approval.
+func fleetNews(old, now *model.Document) []news {
+	if old == nil || now == nil || old == now {
+		return nil
+	}
+	was, is := old.Object.(*Revision), now.Object.(*Revision)
+	var all []news
+	add := func(name, text string) { all = append(all, news{name: name, outcome: outcome{weighsFleet, text}}) }
+	if reasonOf(was.Source) != reasonOf(is.Source) {
+		branch, _, _ := strings.Cut(string(cmp.Or(is.Applied, is.Observed)), "@")
+		add(strings.TrimSpace("branch "+harmless(branch)), cmp.Or(reasonOf(is.Source), "in force again as it is"))
+	}
+	if n := held(is); n != held(was) {
+		add("guard", holdsText(is, n))
+	}
+	if n := absent(is); n != absent(was) {
+		add("absent without a commit", absentNews(is, n))
+	}
+	return all
+}
+
+func reasonOf(s *Source) string {
+	if s == nil {
+		return ""
+	}
+	return s.Reason
+}
+
+// held counts the steps that the guard holds back.
+func held(r *Revision) (n int) {
+	for _, g := range r.Guard {
+		n += len(g.Steps)
+	}
+	return n
+}
+
+// holdsText names the first of the steps that the guard holds.
+func holdsText(r *Revision, n int) string {
+	at := slices.IndexFunc(r.Guard, func(g Guard) bool { return len(g.Steps) > 0 })
+	if at < 0 {
+		return "holds nothing any more"
+	}
+	first := r.Guard[at].Steps[0]
+	says := fmt.Sprintf("holds %s of %s", first.Action, first.Server)
+	if first.Claim != "" {
+		says += " for " + string(first.Claim)
+	}
+	return says + others(n)
+}
+
+func absent(r *Revision) int {
+	if r.Absent == nil {
+		return 0
+	}
+	return r.Absent.Count
+}
+
+func absentNews(r *Revision, n int) string {
+	switch {
+	case n == 0:
+		return "nothing any more"
+	case len(r.Record.Absent) == 0:
+		return text.Plural(n, "object")
+	}
+	return r.Record.Absent[0].Identity.String() + others(n)
+}
+
+// others says how many of n there are beside the one that is named.
+func others(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n-1)
+}
+
+// problemNews says which manifests are wrong that were not, or otherwise, and which are
+// wrong no more.
+func problemNews(old, now *model.Document) []news {
+	if old == now || now == nil {
+		return nil
+	}
+	var before []model.Problem
+	if old != nil {
+		before = old.Object.(*Problems).Problems
+	}
+	was, is := byFile(before), byFile(now.Object.(*Problems).Problems)
+	var all []news
+	for _, f := range is {
+		if i := slices.IndexFunc(was, f.same); i < 0 || !slices.Equal(was[i].problems, f.problems) {
+			all = append(all, f.news())
+		}
+	}
+	for _, f := range was {
+		if !slices.ContainsFunc(is, f.same) {
+			all = append(all, news{name: harmless(f.name), outcome: outcome{weighsGoal, "correct now"}})
+		}
+	}
+	return all
+}
+
+// wrongFile is a manifest with what is wrong in it, the worst first.
+type wrongFile struct {
+	name     string
+	problems []model.Problem
+}
+
+func (f wrongFile) same(other wrongFile) bool { return f.name == other.name }
+
+// news names the file, the line and the object. The message stays in problems.yaml: people
+// wrote it, and forges act upon what they find in commits.
+func (f wrongFile) news() news {
+	first := f.problems[0]
+	n := news{name: harmless(f.name), outcome: outcome{weighsTrouble, "wrong"}}
+	if first.Line > 0 {
+		n.name = fmt.Sprintf("%s:%d", n.name, first.Line)
+	}
+	if first.Severity == model.SeverityWarning {
+		n.outcome = outcome{weighsStep, "warning"}
+	}
+	if first.Object != "" {
+		n.text += " (" + harmless(first.Object) + ")"
+	}
+	n.text += others(len(f.problems))
+	return n
+}
+
+// byFile are the problems by file, in the order of files.
+func byFile(all []model.Problem) []wrongFile {
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b model.Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Severity, b.Severity))
+	})
+	var files []wrongFile
+	for _, p := range sorted {
+		if n := len(files); n == 0 || files[n-1].name != p.File {
+			files = append(files, wrongFile{name: p.File})
+		}
+		last := &files[len(files)-1]
+		last.problems = append(last.problems, p)
+	}
+	return files
+}
+
+// harmless is a name from outside in a commit message: what a forge would take for a
+// mention, an issue or a link is taken out.
+func harmless(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-/+=, ()", r) {
+			return r
+		}
+		return '?'
+	}, name)
+}

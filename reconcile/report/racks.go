@@ -1,0 +1,187 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"ingot/model"
+	"ingot/model/text"
+)
+
+// Limits of the pictures. One of 500 servers has about 110 KiB, and is written anew when
+// one of these changes; 5,000 servers are ten pictures.
+const (
+	maxTiles      = 500 // servers of one picture, by whole racks
+	maxRackTiles  = 100 // servers of one rack
+	maxPictures   = 100
+	maxEmbedded   = 8 // pictures that the page shows; to the others it links
+	pictureFolder = model.ReportRacks
+)
+
+// tile is a server in the picture of its rack.
+type tile struct {
+	name  model.ServerName
+	state model.ServerState
+	act   bool // somebody has to act
+	at    place
+}
+
+// picture is the elevations of racks of one location.
+type picture struct {
+	path     string
+	location string
+	part     int // from 1, where a location has several
+	racks    []rack
+}
+
+// rack is one rack with its servers, by name.
+type rack struct {
+	name  string
+	tiles []tile
+	more  int // servers that are not shown
+}
+
+// title says what a picture is of.
+func (p picture) title() string {
+	title := "Racks"
+	if p.location != "" {
+		title += " of " + p.location
+	}
+	if p.part > 1 {
+		title += fmt.Sprintf(", part %d", p.part)
+	}
+	return title
+}
+
+// same reports whether both show the same.
+func (p picture) same(other picture) bool {
+	return p.location == other.location && p.part == other.part && slices.EqualFunc(p.racks, other.racks, func(a, b rack) bool {
+		return a.name == b.name && a.more == b.more && slices.Equal(a.tiles, b.tiles)
+	})
+}
+
+// picturesOf puts servers, which are in the order of names, into the pictures of their
+// racks. It returns how many racks there are no pictures of, too.
+func picturesOf(tiles []tile) (all []picture, leftOut int) {
+	byRack := make(map[[2]string]*rack)
+	for _, t := range tiles {
+		key := [2]string{t.at.location, t.at.rack}
+		r := byRack[key]
+		if r == nil {
+			r = &rack{name: t.at.rack}
+			byRack[key] = r
+		}
+		if len(r.tiles) == maxRackTiles {
+			r.more++
+			continue
+		}
+		r.tiles = append(r.tiles, t)
+	}
+	taken := make(map[string]bool)
+	size := 0
+	for _, key := range slices.SortedFunc(maps.Keys(byRack), byPlace) {
+		r := byRack[key]
+		n := len(all)
+		another := n == 0 || all[n-1].location != key[0]
+		if another || size+len(r.tiles) > maxTiles {
+			if n == maxPictures {
+				leftOut++
+				continue
+			}
+			part := 1
+			if !another {
+				part = all[n-1].part + 1
+			}
+			all, size = append(all, picture{path: picturePath(key[0], taken), location: key[0], part: part}), 0
+		}
+		last := &all[len(all)-1]
+		last.racks = append(last.racks, *r)
+		size += len(r.tiles)
+	}
+	return all, leftOut
+}
+
+// byPlace orders racks by location and name, in which numbers count as such.
+func byPlace(a, b [2]string) int {
+	for i := range a {
+		if c := byNumbers(a[i], b[i]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// byNumbers compares names part by part, in which digits are numbers: rack2 is before
+// rack10.
+func byNumbers(a, b string) int {
+	whole := strings.Compare(a, b)
+	for a != "" && b != "" {
+		x, y := leading(a), leading(b)
+		a, b = a[len(x):], b[len(y):]
+		c := strings.Compare(x, y)
+		if digit(x[0]) && digit(y[0]) {
+			x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+			c = cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y))
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), whole)
+}
+
+// leading is what a name begins with: all digits, or none.
+func leading(s string) string {
+	i := 1
+	for i < len(s) && digit(s[i]) == digit(s[0]) {
+		i++
+	}
+	return s[:i]
+}
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// picturePath is a file for the picture of a location. Those that differ in case alone have
+// different files, for some people's disks would mix them up.
+func picturePath(location string, taken map[string]bool) string {
+	slug := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(location))
+	slug = cmp.Or(strings.Trim(slug, "-"), "racks")
+	name := slug
+	for n := 2; taken[name]; n++ {
+		name = fmt.Sprintf("%s-%d", slug, n)
+	}
+	taken[name] = true
+	return pictureFolder + name + ".svg"
+}
+
+// summary says in words what a picture shows.
+func (p picture) summary() string {
+	counts, act, all := make(map[model.ServerState]int), 0, 0
+	for _, r := range p.racks {
+		for _, t := range r.tiles {
+			counts[t.state]++
+			all++
+			if t.act {
+				act++
+			}
+		}
+	}
+	parts := []string{text.Plural(len(p.racks), "rack"), text.Plural(all, "server")}
+	for _, st := range model.ServerStates {
+		if counts[st] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[st], st))
+		}
+	}
+	if act > 0 {
+		parts = append(parts, fmt.Sprintf("somebody has to act on %d", act))
+	}
+	return strings.Join(parts, ", ")
+}
