@@ -80,6 +80,9 @@ func (w *site) bmcFile(name string, labels map[string]any) string {
 	s["access"] = map[string]any{"ip": host, "macAddress": b.MAC()}
 	s["bmcSecretRef"] = map[string]any{"name": name}
 	s["protocol"] = map[string]any{"name": "Redfish", "scheme": "https", "port": number}
+	if w.sealed != "" || w.outside {
+		return text(o)
+	}
 	return text(o, secretOf(name))
 }
 

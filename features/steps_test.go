@@ -33,6 +33,15 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^the repository is what "ingot init" makes$`:                                 initRepository,
 		`^a cluster of metal-operator, of which "ingot import" makes the repository$`: importCluster,
 
+		// secrets
+		`^the BMCSecrets in Git are encrypted with SOPS(, for a key that Ingot does not have|)$`:     encryptSecrets,
+		`^the BMCSecrets stand in a folder outside Git$`:                                             secretsOutside,
+		`^Ingot is given the key$`:                                                                   giveKey,
+		`^the BMCSecret of BMC ` + name + ` is committed (encrypted for another key|in plain text)$`: commitOtherSecret,
+		`^the folder is given the (right|wrong) password of BMC ` + name + `$`:                       fillFolder,
+		`^the folder is (lost|half empty)$`:                                                          spoilFolder,
+		`^nothing that Ingot keeps holds the password of a BMC$`:                                     keepsNoPassword,
+
 		// devices, and the networks that they ask on
 		`^the networks$`:                          theNetworks,
 		`^the MAC prefix database$`:               theDatabase,

@@ -20,7 +20,11 @@ func commitBMC(ctx context.Context, name, what string) error {
 		_, err := w.repo.Remove("remove BMC "+name, bmcPath(name))
 		return err
 	}
-	_, err := w.repo.Commit(map[string]string{bmcPath(name): w.bmcFile(name, nil)}, "add BMC "+name)
+	files := map[string]string{bmcPath(name): w.bmcFile(name, nil)}
+	if err := w.addSealed(files); err != nil {
+		return err
+	}
+	_, err := w.repo.Commit(files, "add BMC "+name)
 	return err
 }
 

@@ -274,7 +274,7 @@ func content(o model.Object) model.Object {
 	c.Elem().Set(reflect.ValueOf(o).Elem())
 	bare := c.Interface().(model.Object)
 	m := bare.Metadata()
-	m.Source, m.Tenant, m.Refused, m.References = "", "", "", nil
+	m.Source, m.Tenant, m.Refused, m.References, m.Encrypted = "", "", "", nil, false
 	return bare
 }
 

@@ -1,11 +1,14 @@
 package gitsource
 
-import "ingot/model"
+import (
+	"ingot/gitsource/sops"
+	"ingot/model"
+)
 
 // withModel fills in the decoder and the checks of package model.
-func withModel(opts Options) Options {
+func withModel(opts Options, keys *sops.Keys) Options {
 	if opts.Decode == nil {
-		decode := model.DecodeOptions{AllowPlaintextSecrets: opts.AllowPlaintextSecrets}
+		decode := model.DecodeOptions{AllowPlaintextSecrets: opts.AllowPlaintextSecrets, Open: keys.Open}
 		opts.Decode = func(file string, data []byte) ([]model.Object, []model.Problem) {
 			return model.Decode(file, data, decode)
 		}

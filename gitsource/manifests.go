@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -145,6 +146,13 @@ func (r *reader) read(s *store, root plumbing.Hash, dir string, held heldPaths) 
 	slices.SortFunc(manifests, func(a, b manifest) int { return strings.Compare(a.path, b.path) })
 	r.folders, r.blobs = l.new, blobs
 	return manifests, nil
+}
+
+// forgetFaulty has the files that are wrong decoded again, and reports whether there are any.
+func (r *reader) forgetFaulty() bool {
+	n := len(r.blobs)
+	maps.DeleteFunc(r.blobs, func(_ blobKey, d *decoded) bool { return d.faulty() })
+	return len(r.blobs) < n
 }
 
 // open decodes one entry, or says why it is not looked at.

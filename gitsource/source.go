@@ -18,6 +18,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ingot/gitsource/sops"
 	"ingot/model"
 )
 
@@ -44,6 +45,9 @@ type Options struct {
 	Strict bool
 	// AllowPlaintextSecrets is handed to the decoder.
 	AllowPlaintextSecrets bool
+	// AgeKeyFile holds the age identities that files encrypted with SOPS are opened with; ""
+	// is none. It is read again before each look.
+	AgeKeyFile string
 
 	// Tenants say what files may define; none = one operator owns all.
 	Tenants model.Tenants
@@ -69,6 +73,7 @@ type Source struct {
 	opts    Options
 	log     *slog.Logger
 	remote  *remote
+	keys    *sops.Keys
 	metrics *sourceMetrics
 
 	desired atomic.Pointer[model.Desired]
@@ -97,6 +102,7 @@ type Source struct {
 	keep      int           // packs in the store before it is fetched afresh
 	attempts  int           // that failed in a row to find something far back
 	evaluated plumbing.Hash // the newest revision that was judged, in force or not
+	keyErr    error         // why the key file could not be read last
 	verdict   model.SourceState
 
 	retryAfter atomic.Int64 // nanoseconds that the server asked us to stay away, 0 for none
@@ -104,7 +110,8 @@ type Source struct {
 
 // New returns a Source. It touches neither the network nor the disk.
 func New(opts Options) (*Source, error) {
-	opts = withDefaults(opts)
+	keys := sops.NewKeys(opts.AgeKeyFile)
+	opts = withDefaults(opts, keys)
 	var err error
 	if opts.Path, err = cleanPath(opts.Path); err != nil {
 		return nil, fmt.Errorf("git: %w", err)
@@ -120,7 +127,7 @@ func New(opts Options) (*Source, error) {
 		return nil, fmt.Errorf("git: %w", err)
 	}
 	s := &Source{
-		opts: opts, log: opts.Log, remote: r, metrics: newSourceMetrics(opts.Registerer), keep: refetchAfter, effective: newEffective(),
+		opts: opts, log: opts.Log, remote: r, keys: keys, metrics: newSourceMetrics(opts.Registerer), keep: refetchAfter, effective: newEffective(),
 		changed: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
 	s.reader = reader{decode: opts.Decode, count: s.metrics.decoded.Inc, tenants: opts.Tenants}
@@ -129,7 +136,7 @@ func New(opts Options) (*Source, error) {
 	return s, nil
 }
 
-func withDefaults(opts Options) Options {
+func withDefaults(opts Options, keys *sops.Keys) Options {
 	if opts.Ref == (Ref{}) {
 		opts.Branch = DefaultBranch
 	}
@@ -148,7 +155,7 @@ func withDefaults(opts Options) Options {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
-	return withModel(opts)
+	return withModel(opts, keys)
 }
 
 // cleanPath returns the folder as go-git names it: "." or "a/b".
@@ -280,6 +287,7 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 	if err := s.open(); err != nil {
 		return false, err
 	}
+	s.reloadKeys(ctx)
 	b := s.beginning.Load()
 	if b != nil {
 		if err := s.beginCached(b); err != nil {
@@ -317,6 +325,23 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 		s.tidy(ctx, head)
 	}
 	return changed && err == nil, err
+}
+
+// reloadKeys reads the age identities again. With others than before the files that are
+// wrong are decoded again, and the head is judged again.
+func (s *Source) reloadKeys(ctx context.Context) {
+	changed, err := s.keys.Reload()
+	if err != nil && (s.keyErr == nil || err.Error() != s.keyErr.Error()) {
+		s.log.WarnContext(ctx, "the key for encrypted files cannot be read, so the former one is used, if there was any", "err", err)
+	}
+	s.keyErr = err
+	if !changed {
+		return
+	}
+	s.log.InfoContext(ctx, "the key for encrypted files was read", "file", s.opts.AgeKeyFile)
+	if s.reader.forgetFaulty() {
+		s.evaluated = plumbing.ZeroHash
+	}
 }
 
 func (s *Source) stateFile() string { return filepath.Join(s.opts.Dir, "state.json") }

@@ -10,21 +10,23 @@ import (
 // CrossCheck finds objects that are right each by itself and wrong together: two
 // that claim what only one can have, which are reported both, each naming the other; and, as
 // warnings, those that name an object which is not there.
-func CrossCheck(d *Desired) []Problem {
-	c := crossCheck{desired: d}
+func CrossCheck(d *Desired) []Problem { return (&crossCheck{desired: d}).all() }
+
+func (c *crossCheck) all() []Problem {
+	d := c.desired
 	endpoints, servers := all(d.Endpoints), all(d.Servers)
-	clashes(&c, endpoints, "spec.macAddress", "has the MAC address %s of", one(func(e *Endpoint) string { return e.Spec.MACAddress }))
+	clashes(c, endpoints, "spec.macAddress", "has the MAC address %s of", one(func(e *Endpoint) string { return e.Spec.MACAddress }))
 	describers := c.describers()
-	clashes(&c, describers, "spec", "describes a BMC %s, as does", one(func(o Object) string { return o.Metadata().Name }))
-	clashes(&c, describers, "spec", "has the address %s of", one(c.address))
-	clashes(&c, servers, "spec.systemUUID", "has the system UUID %s of", one(func(s *Server) string { return anyOrder(s.Spec.SystemUUID) }))
-	clashes(&c, servers, "metadata.annotations["+AnnotationMACAddresses+"]", "has the MAC address %s of", (*Server).MACAddresses)
+	clashes(c, describers, "spec", "describes a BMC %s, as does", one(func(o Object) string { return o.Metadata().Name }))
+	clashes(c, describers, "spec", "has the address %s of", one(c.address))
+	clashes(c, servers, "spec.systemUUID", "has the system UUID %s of", one(func(s *Server) string { return anyOrder(s.Spec.SystemUUID) }))
+	clashes(c, servers, "metadata.annotations["+AnnotationMACAddresses+"]", "has the MAC address %s of", (*Server).MACAddresses)
 
 	for _, s := range servers {
 		c.bootConfiguration(s)
 	}
 	if objects := d.objects(); slices.ContainsFunc(objects, hasCapital) {
-		clashes(&c, objects, "metadata.name", "differs only by upper and lower case from", one(func(o Object) string {
+		clashes(c, objects, "metadata.name", "differs only by upper and lower case from", one(func(o Object) string {
 			return strings.ToLower(o.Identity().String())
 		}))
 	}
@@ -36,6 +38,8 @@ func CrossCheck(d *Desired) []Problem {
 type crossCheck struct {
 	desired  *Desired
 	problems []Problem
+	// secretsElsewhere is set when secrets need not stand in Git.
+	secretsElsewhere bool
 }
 
 func (c *crossCheck) conflict(o Object, field, message string) {

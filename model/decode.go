@@ -12,9 +12,11 @@ import (
 
 // DecodeOptions say what Decode takes.
 type DecodeOptions struct {
-	// AllowPlaintextSecrets takes Secrets and BMCSecrets with data. The caller sets
-	// it too for what it has just decrypted.
+	// AllowPlaintextSecrets takes Secrets and BMCSecrets whose values stand in plain text.
 	AllowPlaintextSecrets bool
+	// Open is handed the documents of a file that SOPS encrypted, and decrypts their values
+	// in place; nil = such a file is refused. What it decrypted is not in plain text.
+	Open func(documents []*yaml.Node) (Opened, *OpenError)
 }
 
 // Decode reads the manifests of a file: YAML of any number of documents, or
@@ -36,7 +38,11 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 			"which Ingot does not run: render it in CI (kustomize build) and commit what comes out, or leave the file out by .ingotignore"}}
 	}
 	r := fileReader{file: file, opts: opts}
-	for i, doc := range splitDocuments(data) {
+	docs := splitDocuments(data)
+	if mentionsSops(data) && r.sealed(docs) {
+		docs = nil
+	}
+	for i, doc := range docs {
 		if i == maxDocuments || len(r.problems) >= maxProblems {
 			r.problems = append(r.problems, (&syntaxError{line: doc.line, column: 1, message: fmt.Sprintf(
 				"the rest of the file was not read: at most %d documents and %d problems", maxDocuments, maxProblems)}).problem(file))
@@ -58,6 +64,8 @@ type fileReader struct {
 	opts     DecodeOptions
 	objects  []Object
 	problems []Problem
+	// encrypted are the nodes whose values were encrypted in the file.
+	encrypted map[*yaml.Node]bool
 }
 
 func (r *fileReader) document(doc document) {
@@ -73,6 +81,7 @@ func (r *fileReader) document(doc document) {
 // manifest decodes one object, or a list of them.
 func (r *fileReader) manifest(root *yaml.Node, offset, depth int) {
 	d := newNodeDecoder(r.file, offset, root)
+	d.encrypted = r.encrypted
 	defer func() { r.problems = append(r.problems, d.problems...) }()
 
 	h, ok := d.header()
@@ -266,9 +275,9 @@ func (d *nodeDecoder) manifest(h header, opts DecodeOptions) Object {
 	d.namespace(m, kind)
 	switch o := o.(type) {
 	case *BMCSecret:
-		o.Values = d.secretValues(opts)
+		o.Values, o.Encrypted = d.secretValues(opts), d.allEncrypted()
 	case *Secret:
-		o.Values = d.secretValues(opts)
+		o.Values, o.Encrypted = d.secretValues(opts), d.allEncrypted()
 	}
 	d.check(o)
 	return o
@@ -286,12 +295,8 @@ func (d *nodeDecoder) namespace(m *Meta, kind Kind) {
 	}
 }
 
-// secretValues merges data and stringData, of which the latter wins. A file that
-// was encrypted by SOPS and not decrypted since has values that are of no use.
+// secretValues merges data and stringData, of which the latter wins.
 func (d *nodeDecoder) secretValues(opts DecodeOptions) map[string]Sensitive {
-	if child(d.root, "sops") != nil {
-		return nil // reported as a whole
-	}
 	values := make(map[string]Sensitive)
 	for _, field := range []string{"data", "stringData"} {
 		n := child(d.root, field)
@@ -301,15 +306,26 @@ func (d *nodeDecoder) secretValues(opts DecodeOptions) map[string]Sensitive {
 		d.push(field)
 		switch {
 		case n.Kind == yaml.MappingNode && len(n.Content) == 0:
-		case !opts.AllowPlaintextSecrets:
-			d.failBy(RuleSecret, locate(d.root, d.path[:0], field), "a secret in plain text is refused: "+
-				"encrypt the file with SOPS, or set git.allowPlaintextSecrets: true")
+		case !opts.AllowPlaintextSecrets && d.plain(n) != nil:
+			d.refusePlain(field, n)
 		case d.mapping(n):
 			d.secretMap(n, field == "data", values)
 		}
 		d.pop()
 	}
 	return values
+}
+
+// refusePlain refuses a secret that anybody can read who can read the repository.
+func (d *nodeDecoder) refusePlain(field string, n *yaml.Node) {
+	at := d.plain(n)
+	if at == n {
+		d.failBy(RuleSecret, locate(d.root, d.path[:0], field), "a secret in plain text is refused: "+
+			"encrypt the file with SOPS, or set git.allowPlaintextSecrets: true")
+		return
+	}
+	d.failBy(RuleSecret, at, "a secret in plain text is refused, and this value is not encrypted though the file is: have .sops.yaml encrypt all of "+
+		"data and stringData (encrypted_regex: ^(data|stringData)$)")
 }
 
 // secretMap adds the entries of a mapping to values. Its problems name no key: a

@@ -50,6 +50,8 @@ type Desired struct {
 	ReadinessRules map[string]*ServerReadinessRule
 	Secrets        map[ObjectName]*Secret
 
+	// SecretFiles is the folder of the secrets outside Git; "" = all are in Git.
+	SecretFiles string
 	// Problems are the files and objects that could not be used, in the order of
 	// path and line.
 	Problems []Problem

@@ -125,6 +125,8 @@ type Meta struct {
 	// why it does not count, "" if it does. See Tenants.
 	Tenant  string `json:"-"`
 	Refused string `json:"-"`
+	// Encrypted is set for a Secret or BMCSecret of which no value stands in plain text.
+	Encrypted bool `json:"-"`
 	// References are the other objects that it names, in the order of the kind's fields.
 	References []Reference `json:"-"`
 	// Within is the Server that describes a BMC within itself, "" for what stands in Git by

@@ -162,6 +162,9 @@ func each[T any](d *nodeDecoder, name string, list []T, check func(*T)) {
 
 // report adds a problem that stands at a node.
 func (d *nodeDecoder) report(n *yaml.Node, p Problem) {
+	if !d.quiet && d.holdsEncrypted(n) {
+		p.Message = "the encrypted value is not allowed here (it is not shown, nor what is wrong with it)"
+	}
 	p.File, p.Line, p.Column, p.Object = d.file, n.Line+d.offset, n.Column, d.object
 	d.problems = append(d.problems, p)
 }

@@ -75,7 +75,7 @@ func (c *crossCheck) dangling() {
 	for _, o := range objects {
 		refs := o.Metadata().References
 		for i := range refs {
-			if to := refs[i].To; to.Kind != KindServer && !known[to] && !c.desired.Quarantined[to] && !c.made(to) {
+			if to := refs[i].To; to.Kind != KindServer && !(c.secretsElsewhere && to.Kind.secret()) && !known[to] && !c.desired.Quarantined[to] && !c.made(to) {
 				missing = append(missing, miss{o, &refs[i]})
 			}
 		}
@@ -102,6 +102,9 @@ func (c *crossCheck) dangling() {
 var discoverable = map[Kind]string{
 	KindEndpoint: "; a device that DHCP finds is called by its network and MAC address, as oob-001a2b3c4d5e is",
 	KindBMC:      "; one that DHCP finds is called by its network and MAC address, as oob-001a2b3c4d5e is",
+	// see secretFiles
+	KindBMCSecret: "; one outside Git stands in the folder that secretFiles names",
+	KindSecret:    "; one outside Git stands in the folder that secretFiles names",
 }
 
 // made reports whether Ingot may make the object itself: a device that DHCP finds, or what the

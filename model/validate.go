@@ -34,7 +34,6 @@ func (d *nodeDecoder) check(o Object) {
 		d.checkBMCSecret(o)
 		return
 	case *Secret:
-		d.checkSops()
 		return
 	case *Endpoint:
 		d.in("spec", func() { d.checkEndpoint(&o.Spec) })
@@ -215,7 +214,6 @@ func (d *nodeDecoder) protocol(p *Protocol) {
 }
 
 func (d *nodeDecoder) checkBMCSecret(o *BMCSecret) {
-	d.checkSops()
 	if len(o.Values) == 0 {
 		return
 	}
@@ -224,16 +222,6 @@ func (d *nodeDecoder) checkBMCSecret(o *BMCSecret) {
 			d.odd("", "has no "+key+": no BMC can be logged in to with it")
 		}
 	}
-}
-
-// checkSops reports a secret that is still encrypted.
-func (d *nodeDecoder) checkSops() {
-	if child(d.root, "sops") == nil {
-		return
-	}
-	d.in("sops", func() {
-		d.failBy(RuleSecret, locate(d.root, nil, "sops"), "the object is encrypted with SOPS and was not decrypted: is git.ageKeyFile set?")
-	})
 }
 
 func (d *nodeDecoder) checkServer(s *ServerSpec) {

@@ -31,6 +31,9 @@ const (
 type Options struct {
 	// RedisURL is where records are kept; empty means a bbolt file in Dir.
 	RedisURL string
+	// RedisPasswordFile holds the password of Redis, RedisCAFile certificates that it is
+	// trusted by; "" = none.
+	RedisPasswordFile, RedisCAFile string
 	// Prefix is common to all keys in Redis; default "ingot".
 	Prefix string
 	// Dir is the state folder.
@@ -129,7 +132,7 @@ func openStore(ctx context.Context, o Options) (store.Store, error) {
 		return store.OpenBolt(ctx, o.Dir, o.Clock, o.Log)
 	}
 	return store.OpenRedis(ctx, store.RedisConfig{
-		URL: o.RedisURL, Prefix: o.Prefix, Owner: o.Owner, TTL: o.LeaderTTL,
+		URL: o.RedisURL, PasswordFile: o.RedisPasswordFile, CAFile: o.RedisCAFile, Prefix: o.Prefix, Owner: o.Owner, TTL: o.LeaderTTL,
 		Clock: o.Clock, Log: o.Log,
 	})
 }

@@ -49,6 +49,7 @@ type egress struct {
 	// inside reports whether an address belongs to BMCs; nil = none does.
 	inside func(netip.Addr) bool
 	named  []string // registries in their normal spelling
+	here   []string // those of them that may be on this machine by any name
 	open   bool     // all are as if named
 }
 
@@ -57,6 +58,13 @@ func (f egress) names(address string) bool {
 	registry, err := normalRegistry(address)
 	// One that is spoken to without TLS may be written without its port, too.
 	return f.open || err == nil && (slices.Contains(f.named, registry) || slices.Contains(f.named, strings.TrimSuffix(registry, ":80")))
+}
+
+// isHere reports whether the configuration says of the registry at host:port that it is on
+// this machine.
+func (f egress) isHere(address string) bool {
+	registry, err := normalRegistry(address)
+	return err == nil && slices.Contains(f.here, registry)
 }
 
 // check refuses an address that is inside, unless one of the registries that the
@@ -140,7 +148,7 @@ func newTransport(timeout time.Duration, f egress) *http.Transport {
 // the operator's own choice.
 func (f egress) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, _, _ := net.SplitHostPort(addr)
-	local := loopbackHost(host)
+	local := loopbackHost(host) || f.isHere(addr)
 	proxy, _ := ctx.Value(proxyKey{}).(string)
 	d := net.Dialer{
 		Timeout: 10 * time.Second,

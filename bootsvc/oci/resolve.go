@@ -33,8 +33,15 @@ type Options struct {
 	// registry is but those of AllowedRegistries; nil = none does.
 	Inside func(netip.Addr) bool
 	// PlainHTTP are the registries, compared as AllowedRegistries are, that are spoken
-	// to without TLS. Those on this machine always are.
+	// to without TLS. Those whose reference names this machine (localhost, 127.0.0.1) are
+	// unless TLSHere has them.
 	PlainHTTP []string
+	// TLSHere are the registries, compared as AllowedRegistries are, that are on this
+	// machine and spoken to with TLS, by whatever name.
+	TLSHere []string
+	// CAFile holds certificates, in PEM form, that registries are trusted by beside the
+	// system's authorities. It is read again when it changes.
+	CAFile string
 	// CredentialsFile is a docker config.json with pull credentials, which is read again
 	// whenever a registry asks for some. Its credential helpers are not run. Empty means
 	// anonymous.
@@ -59,11 +66,13 @@ type Options struct {
 type Images struct {
 	allowed   []string
 	plainHTTP []string
+	tlsHere   []string
 	before    func(ref, architecture string) (model.PinnedImage, bool)
 	timeout   time.Duration
 	log       *slog.Logger
 	egress    egress
 	transport *http.Transport
+	closeIdle func()
 	retries   *retries
 	login     *login
 	metrics   metrics
@@ -100,14 +109,22 @@ func New(o Options) (*Images, error) {
 	if i.plainHTTP, err = normalRegistries(o.PlainHTTP); err != nil {
 		return nil, fmt.Errorf("boot.insecureRegistries: %w", err)
 	}
+	if i.tlsHere, err = normalRegistries(o.TLSHere); err != nil {
+		return nil, fmt.Errorf("boot.secureRegistries: %w", err)
+	}
 	credentials := credentialsFile{o.CredentialsFile}
 	if err := credentials.check(); err != nil {
 		return nil, err
 	}
-	i.egress = egress{inside: o.Inside, named: slices.Concat(i.allowed, registriesOf(o.Own)), open: o.open}
+	i.egress = egress{inside: o.Inside, named: slices.Concat(i.allowed, registriesOf(o.Own), i.tlsHere), here: i.tlsHere, open: o.open}
 	i.transport = newTransport(i.timeout, i.egress)
+	authorities := &authorities{file: o.CAFile, base: i.transport}
+	if err := authorities.read(); err != nil {
+		return nil, fmt.Errorf("boot.caFile: %w", err)
+	}
 	i.retries = &retries{i.timeout, 250 * time.Millisecond}
-	i.login = newLogin(i.retries.transport(egressTransport{i.transport, i.egress}), credentials)
+	i.login = newLogin(i.retries.transport(egressTransport{authorities, i.egress}), credentials)
+	i.closeIdle = authorities.closeIdle
 	return i, nil
 }
 
@@ -115,7 +132,7 @@ func New(o Options) (*Images, error) {
 // be asked afterwards.
 func (i *Images) Close() {
 	i.end()
-	i.transport.CloseIdleConnections()
+	i.closeIdle()
 }
 
 // Resolve returns the image that ref names now, pinned by digest, for
@@ -215,7 +232,7 @@ func (i *Images) allow(r Reference) error {
 
 // plain reports whether a registry is spoken to without TLS.
 func (i *Images) plain(registry string) bool {
-	return loopbackHost(hostname(registry)) || slices.Contains(i.plainHTTP, registry)
+	return !slices.Contains(i.tlsHere, registry) && (loopbackHost(hostname(registry)) || slices.Contains(i.plainHTTP, registry))
 }
 
 // walk follows r through indexes to the manifest for architecture.

@@ -62,5 +62,5 @@ func (h hiddenLinks) At(addr netip.Addr) (neighbour.Neighbour, error) {
 
 // isBMC reports whether a BMC may have an address, so that no image is fetched from there.
 func (d *daemon) isBMC(addr netip.Addr) bool {
-	return d.opts.MayBeBMC(addr) || addresses.IsBMC(addr, d.source.Desired(), d.registry.Observed())
+	return d.opts.MayBeBMC(addr) || addresses.IsBMC(addr, d.desired(), d.registry.Observed())
 }

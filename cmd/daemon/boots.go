@@ -18,7 +18,8 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	o := &d.opts
 	d.images, err = oci.New(oci.Options{
 		AllowedRegistries: o.Boot.AllowedRegistries, Own: []string{o.Discovery.Image, o.Cleanup.Image},
-		Inside: d.isBMC, PlainHTTP: o.Boot.InsecureRegistries, CredentialsFile: o.Boot.CredentialsFile, Pinned: adapter.LastPinned(d.registry.Observed),
+		Inside: d.isBMC, PlainHTTP: o.Boot.InsecureRegistries, TLSHere: o.Boot.SecureRegistries, CAFile: o.Boot.CAFile,
+		CredentialsFile: o.Boot.CredentialsFile, Pinned: adapter.LastPinned(d.registry.Observed),
 		Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {
@@ -39,7 +40,7 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	}
 	d.boots = &adapter.Boots{
 		Registry: d.registry, Images: d.images, Cache: d.cache, Log: d.log, Ignition: compiler,
-		RegistryURL: registryURL, Desired: d.source.Desired,
+		RegistryURL: registryURL, Desired: d.desired,
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,

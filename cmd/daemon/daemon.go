@@ -29,6 +29,7 @@ import (
 	"ingot/cmd/daemon/config"
 	"ingot/cmd/daemon/holder"
 	"ingot/cmd/daemon/listen"
+	"ingot/cmd/daemon/secretfiles"
 	"ingot/cmd/daemon/stages"
 	"ingot/gitsource"
 	"ingot/gitsource/forge"
@@ -90,6 +91,11 @@ type daemon struct {
 	loop       *reconcile.Loop
 	publisher  *reconcile.Publisher
 
+	secrets *secretfiles.Folder // nil = all are in Git
+	// desired is what Git asks for, with the secrets from elsewhere.
+	desired        func() *model.Desired
+	desiredChanged <-chan struct{}
+
 	// ready is closed once this process leads and knows the records.
 	ready chan struct{}
 	// leased is closed once it also knows the leases and the Endpoints in Git, by which
@@ -121,7 +127,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	d.heard = netboot.NewHeard(nil)
-	d.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return d.source.Desired() }}
+	d.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return d.desired() }}
 	d.openNeighbours()
 	d.warnAddressRules()
 	defer func() {
@@ -174,7 +180,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	}
 	counts := reconcile.NewMetrics(d.metrics)
 	d.loop = reconcile.NewLoop(reconcile.Options{
-		Desired: d.source.Desired, DesiredChanged: d.source.Changed(), Store: adapter.Store{Registry: d.registry},
+		Desired: d.desired, DesiredChanged: d.desiredChanged, Store: adapter.Store{Registry: d.registry},
 		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt,
 		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
 	})
@@ -195,6 +201,9 @@ func (d *daemon) run(ctx context.Context) error {
 	parts, ctx := errgroup.WithContext(ctx)
 	d.serve(ctx, parts)
 	parts.Go(func() error { return d.source.Run(ctx) })
+	if d.secrets != nil {
+		parts.Go(func() error { return d.secrets.Run(ctx) })
+	}
 	if d.links != nil {
 		parts.Go(func() error { return d.links.Run(ctx) })
 	}

@@ -49,7 +49,7 @@ func (d *daemon) reserve(ctx context.Context, known chan<- struct{}) error {
 	var last *model.Desired
 	every := 20 * time.Millisecond // machines wait
 	for {
-		if now := d.source.Desired(); now != nil && now != last {
+		if now := d.desired(); now != nil && now != last {
 			d.dhcp.SetReservations(addresses.Reservations(now))
 			if last == nil {
 				close(known)

@@ -2,31 +2,56 @@ package daemon
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"time"
 
 	"ingot/cmd/daemon/config"
+	"ingot/cmd/daemon/secretfiles"
 	"ingot/gitsource"
+	"ingot/model"
 )
 
 // openGit opens the branch with the manifests and the status branch.
 func (d *daemon) openGit() (err error) {
 	o := &d.opts
 	auth := gitAuth(o.Git)
+	crossCheck := model.CrossCheck
+	if o.SecretFiles != "" {
+		crossCheck = model.CrossCheckInGit
+	}
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Ref: o.Git.Ref(), Path: o.Git.Path, Verify: o.Git.Verification(), Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, Strict: o.Git.Strict, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
-		Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
+		AgeKeyFile: o.Git.AgeKeyFile, CrossCheck: crossCheck, Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {
 		return err
 	}
+	if info, err := os.Stat(o.Git.AgeKeyFile); err == nil && info.Mode().Perm()&0o006 != 0 {
+		d.log.Warn("git.ageKeyFile can be read or changed by anybody on this machine: chmod o-rwx", "file", o.Git.AgeKeyFile)
+	}
+	d.joinSecrets()
 	d.status, err = gitsource.NewStatusBranch(gitsource.StatusOptions{
 		URL: o.Git.URL, Branch: o.Status.Branch, Auth: auth, AuthorName: o.Status.AuthorName, AuthorEmail: o.Status.AuthorEmail,
 		SigningKeyFile: o.Status.SigningKeyFile, Keep: time.Duration(o.Status.Keep), Archive: o.Status.Archive,
 		Log: d.log, Registerer: d.metrics,
 	})
 	return err
+}
+
+// joinSecrets adds the secrets outside Git to what is desired, if there are any.
+func (d *daemon) joinSecrets() {
+	d.desired, d.desiredChanged = d.source.Desired, d.source.Changed()
+	if d.opts.SecretFiles == "" {
+		return
+	}
+	d.secrets = &secretfiles.Folder{
+		Dir: d.opts.SecretFiles, Git: d.source.Desired, GitChanged: d.source.Changed(), Tenants: d.opts.Git.Tenants, Log: d.log,
+		Registerer: d.metrics,
+	}
+	d.secrets.Open()
+	d.desired, d.desiredChanged = d.secrets.Desired, d.secrets.Changed()
 }
 
 // gitAuth names the credential files as gitsource wants them.
@@ -54,7 +79,7 @@ func (d *daemon) wakeSource(ctx context.Context) error {
 // but no longer than timeout.
 func (d *daemon) awaitManifests(ctx context.Context, timeout time.Duration) {
 	over := time.After(timeout)
-	for d.source.Desired() == nil {
+	for d.desired() == nil {
 		select {
 		case <-ctx.Done():
 			return

@@ -107,7 +107,7 @@ func (d *daemon) sawTFTP(client netip.Addr, _ string) {
 // boundServers are the servers that the metadata service serves.
 func (d *daemon) boundServers() *metadata.Servers {
 	return &metadata.Servers{
-		Desired: d.source.Desired, Observed: d.registry.Observed, Holder: d.addressRules().At,
+		Desired: d.desired, Observed: d.registry.Observed, Holder: d.addressRules().At,
 		TrustProbes: d.opts.AddressRule() != netboot.BindMachine && !d.opts.LeasesToServers(),
 	}
 }

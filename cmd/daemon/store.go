@@ -29,12 +29,15 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	}
 	identity := sha256.Sum256(append([]byte("identity of a DHCP server\x00"), key...))
 	d.identity = identity[:]
+	if d.opts.Redis.HasPassword() {
+		d.log.Warn("redis.url holds a password, which whoever reads the configuration learns: name its file in redis.passwordFile")
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "ingot"
 	}
 	o := registry.Options{
-		RedisURL: d.opts.Redis.URL, Dir: d.opts.State.Dir, SealKey: key, Owner: host,
+		RedisURL: d.opts.Redis.URL, RedisPasswordFile: d.opts.Redis.PasswordFile, RedisCAFile: d.opts.Redis.CAFile, Dir: d.opts.State.Dir, SealKey: key, Owner: host,
 		Log: d.log, Registerer: d.metrics,
 	}
 	if d.opts.Tuning.Fast {

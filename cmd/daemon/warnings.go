@@ -36,14 +36,14 @@ func (d *daemon) warnIndistinct(ctx context.Context) error {
 	if d.opts.AddressRule() != netboot.BindMachine || slices.ContainsFunc(d.opts.DHCP, dhcp.Network.Boots) {
 		return nil
 	}
-	for d.source.Desired() == nil {
+	for d.desired() == nil {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(time.Second):
 		}
 	}
-	if names := addresses.ServersWithout(d.source.Desired(), d.registry.Observed(), d.registry.MACs); len(names) > 0 {
+	if names := addresses.ServersWithout(d.desired(), d.registry.Observed(), d.registry.MACs); len(names) > 0 {
 		const maxNames = 20
 		d.log.Warn("servers that boot over a router are refused, because nothing tells them apart: write an Endpoint with ip and "+
 			"macAddress for each, or relay their DHCP to Ingot as well (dhcp with mode proxy), or set boot.bindTickets",

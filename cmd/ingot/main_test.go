@@ -18,11 +18,16 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	encrypted, err := filepath.Abs("../../gitsource/sops/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SEEDS", seeds)
+			env.Setenv("SOPS", encrypted)
 			return nil
 		},
 	})

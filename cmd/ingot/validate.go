@@ -12,6 +12,7 @@ import (
 type validateCommand struct {
 	Paths         []string `arg:"" name:"path" help:"Files, or folders that are searched for .yaml, .yml and .json files; - is standard input."`
 	Revision      string   `placeholder:"FILE" help:"revision.yaml of the status branch, or Ingot's configuration: each file is held to what git.tenants lets its folder define. Paths are then those of the repository: run it at its root."`
+	AgeKeyFile    string   `placeholder:"FILE" help:"Decrypt files that SOPS encrypted, with the age identities in this file. Without it they are checked as far as that goes without a key."`
 	StrictSecrets bool     `help:"Refuse secrets in plain text, as the daemon does unless git.allowPlaintextSecrets is true. Else they are a warning."`
 }
 
@@ -29,6 +30,7 @@ Examples:
   ingot validate claims/web-1.yaml claims/web-2.yaml
   kustomize build overlays/berlin | ingot validate -
   git show origin/status:revision.yaml > /tmp/revision.yaml && ingot validate --revision /tmp/revision.yaml .
+  ingot validate --age-key-file ~/.config/sops/age/keys.txt .
   ingot validate -o gitlab . >gl-code-quality-report.json`
 }
 
@@ -56,6 +58,9 @@ func (v validateCommand) Run(c *console) error {
 		return err
 	}
 	check := newManifestCheck(v.StrictSecrets)
+	if check.open, err = opener(v.AgeKeyFile); err != nil {
+		return err
+	}
 	if check.tenants, err = readTenants(v.Revision); err != nil {
 		return err
 	}

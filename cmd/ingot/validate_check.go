@@ -7,14 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
+	"ingot/gitsource/sops"
 	"ingot/model"
 )
 
 // manifestCheck gathers the objects of many files and what is wrong with them.
 type manifestCheck struct {
 	strictSecrets bool
+	open          openFunc
 	tenants       model.Tenants
 	objects       int
 	foreign       int
@@ -27,6 +30,19 @@ func newManifestCheck(strictSecrets bool) *manifestCheck {
 	return &manifestCheck{strictSecrets: strictSecrets, places: make(map[model.Identity][]string), desired: model.NewDesired()}
 }
 
+// openFunc opens an encrypted file, for model.DecodeOptions.
+type openFunc = func([]*yamlv3.Node) (model.Opened, *model.OpenError)
+
+// opener decrypts with the identities of a file, or checks what can be checked without.
+func opener(ageKeyFile string) (openFunc, error) {
+	if ageKeyFile == "" {
+		return sops.Check, nil
+	}
+	keys := sops.NewKeys(ageKeyFile)
+	_, err := keys.Reload()
+	return keys.Open, err
+}
+
 // file takes in one file. One that is clearly something else than manifests is passed
 // over, unless it was asked for by its name.
 func (m *manifestCheck) file(name string, data []byte, asked bool) {
@@ -34,7 +50,7 @@ func (m *manifestCheck) file(name string, data []byte, asked bool) {
 		m.foreign++
 		return
 	}
-	objects, problems := model.Decode(name, data, model.DecodeOptions{AllowPlaintextSecrets: !m.strictSecrets})
+	objects, problems := model.Decode(name, data, model.DecodeOptions{AllowPlaintextSecrets: !m.strictSecrets, Open: m.open})
 	m.problems = append(m.problems, problems...)
 	m.objects += len(objects)
 	m.tenants.Place(name, objects)
@@ -111,7 +127,7 @@ func (m *manifestCheck) twice() {
 func (m *manifestCheck) finish(search *manifestSearch) *validation {
 	m.twice()
 	for _, p := range m.problems {
-		if id, ok := model.ParseIdentity(p.Object); ok && p.Severity == model.SeverityError {
+		if id, ok := model.ParseIdentity(p.Object); ok && len(m.places[id]) == 0 {
 			m.desired.Quarantined[id] = true // it stands there: what names it is not wrong for that
 		}
 	}
@@ -132,12 +148,13 @@ func (m *manifestCheck) finish(search *manifestSearch) *validation {
 	return v
 }
 
+// holdsSecret reports whether an object has a secret in plain text.
 func holdsSecret(o model.Object) bool {
 	switch o := o.(type) {
 	case *model.Secret:
-		return len(o.Values) > 0
+		return len(o.Values) > 0 && !o.Encrypted
 	case *model.BMCSecret:
-		return len(o.Values) > 0
+		return len(o.Values) > 0 && !o.Encrypted
 	}
 	return false
 }

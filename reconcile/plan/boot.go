@@ -34,7 +34,8 @@ func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
 	name := model.Named[model.ObjectName](c.Namespace, ref.Name)
 	secret := d.Secrets[name]
 	if secret == nil {
-		return boot, Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s is not in Git", name), Actor: Tenant}
+		id := model.Identity{Kind: model.KindSecret, Namespace: cmp.Or(c.Namespace, model.DefaultNamespace), Name: ref.Name}
+		return boot, Why{Reason: model.ReasonSecretMissing, Message: d.SecretMissing(id), Actor: Tenant}
 	}
 	if secret.Tenant != c.Tenant {
 		return boot, Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s is not the claim's own: it stands below "+

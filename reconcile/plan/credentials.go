@@ -30,7 +30,7 @@ func (f *fleet) credentials(b *bmcView, t *model.BMCTarget) Why {
 		t.Username, t.Password = secret.Values["username"].Reveal(), secret.Values["password"]
 		return Why{}
 	case !b.found:
-		return Why{model.ReasonSecretMissing, fmt.Sprintf("BMCSecret %s is not in Git", name), b.rec.Since, RackOperator}
+		return Why{model.ReasonSecretMissing, f.in.Desired.SecretMissing(model.Identity{Kind: model.KindBMCSecret, Name: name}), b.rec.Since, RackOperator}
 	}
 	if c, ok := f.in.Policy.MACPrefixes.Credential(b.endpoint.rec.Credential); ok {
 		t.Username, t.Password, t.Default = c.Username, c.Password, true

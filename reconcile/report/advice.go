@@ -62,7 +62,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonPowerIgnored:           {plan.RackOperator, "remove spec.power from the Server: the claim says it"},
 	model.ReasonSourceInvalid:          {plan.Tenant, "correct the Secret or the annotation where the message says"},
 	model.ReasonArmFailed:              {plan.RackOperator, "see the log of Ingot at that time; it is tried again"},
-	model.ReasonSecretMissing:          {plan.Tenant, "commit the secret that is missing"},
+	model.ReasonSecretMissing:          {plan.Tenant, "commit the secret that is missing, or put it where the message says"},
 	model.ReasonInvalidReference:       {plan.Tenant, "correct the image of the claim"},
 	model.ReasonRegistryNotAllowed:     {plan.RackOperator, "add the registry to boot.allowedRegistries, or name an image elsewhere"},
 	model.ReasonUnauthorized:           {plan.RackOperator, "correct the credentials in boot.credentialsFile"},

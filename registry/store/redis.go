@@ -52,10 +52,12 @@ const (
 type RedisConfig struct {
 	URL    string
 	Prefix string
-	Owner  string // names this process to the others, for people
-	TTL    time.Duration
-	Clock  func() time.Time
-	Log    *slog.Logger
+	// PasswordFile and CAFile are read for each connection; "" = there is none.
+	PasswordFile, CAFile string
+	Owner                string // names this process to the others, for people
+	TTL                  time.Duration
+	Clock                func() time.Time
+	Log                  *slog.Logger
 }
 
 // Redis keeps each bucket in a hash. All its keys have the prefix as hash
@@ -77,6 +79,9 @@ type Redis struct {
 func OpenRedis(ctx context.Context, c RedisConfig) (*Redis, error) {
 	o, err := parseRedisURL(c.URL)
 	if err != nil {
+		return nil, err
+	}
+	if err := useFiles(o, c); err != nil {
 		return nil, err
 	}
 	if err := checkExposure(o); err != nil {

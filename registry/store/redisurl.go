@@ -171,7 +171,7 @@ func checkExposure(o *redis.UniversalOptions) error {
 		if isLocal(addr) || (o.TLSConfig != nil && o.Password != "") {
 			continue
 		}
-		return fmt.Errorf("redis.url: %s is on the network, so a password and TLS are needed: rediss://user:password@host", addr)
+		return fmt.Errorf("redis.url: %s is on the network, so a password and TLS are needed: rediss://user@host, and redis.passwordFile", addr)
 	}
 	return nil
 }

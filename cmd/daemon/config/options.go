@@ -25,7 +25,9 @@ type Options struct {
 	Metadata  Metadata  `json:"metadata"`
 	Events    Events    `json:"events"`
 	Webhook   Webhook   `json:"webhook"`
-	Admin     Listener  `json:"admin"`
+	// SecretFiles is a folder with Secrets and BMCSecrets that do not stand in Git.
+	SecretFiles string   `json:"secretFiles"`
+	Admin       Listener `json:"admin"`
 	// DHCP are the networks to serve leases and boot files on.
 	DHCP []dhcp.Network `json:"dhcp"`
 	TFTP Listener       `json:"tftp"`
@@ -53,7 +55,7 @@ type Git struct {
 	Verify                GitVerify     `json:"verify"`
 	Strict                bool          `json:"strict"` // one bad file rejects the whole revision
 	AllowPlaintextSecrets bool          `json:"allowPlaintextSecrets"`
-	AgeKeyFile            string        `json:"ageKeyFile"`
+	AgeKeyFile            string        `json:"ageKeyFile"` // age identities for files encrypted with SOPS
 	CommitStatus          CommitStatus  `json:"commitStatus"`
 	// Tenants say what the files below a folder may define. Without any, every file may
 	// define anything.
@@ -116,7 +118,12 @@ type Status struct {
 // Redis says where observations and records are kept: without a URL, in a file in
 // state.dir.
 type Redis struct {
-	URL         string `json:"url"`
+	URL string `json:"url"`
+	// PasswordFile holds the password of the user in URL, or of the default user. It is read
+	// again for each connection, as is CAFile.
+	PasswordFile string `json:"passwordFile"`
+	// CAFile holds certificates that Redis is trusted by beside the system's.
+	CAFile      string `json:"caFile"`
 	SealKeyFile string `json:"sealKeyFile"`
 }
 
@@ -169,9 +176,14 @@ type Boot struct {
 	URL               string   `json:"url"` // as servers reach it; derived when empty
 	Architectures     []string `json:"architectures"`
 	AllowedRegistries []string `json:"allowedRegistries"` // host or host:port; empty = any
-	// InsecureRegistries, host or host:port, are reached without TLS. Those on this
-	// machine always are.
+	// InsecureRegistries, host or host:port, are reached without TLS, as those are that are
+	// called localhost or by a loopback address.
 	InsecureRegistries []string `json:"insecureRegistries"`
+	// SecureRegistries, host or host:port, are on this machine, by whatever name, and are
+	// reached with TLS.
+	SecureRegistries []string `json:"secureRegistries"`
+	// CAFile holds certificates that registries are trusted by beside the system's.
+	CAFile string `json:"caFile"`
 	// CredentialsFile is a docker config.json with the credentials for registries.
 	CredentialsFile string   `json:"credentialsFile"`
 	CacheDir        string   `json:"cacheDir"` // state.dir/images when empty
@@ -246,7 +258,7 @@ func Default() Options {
 			MaxDisruptions: 3, MaxPowerDisruptions: 10, Window: time.Hour, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
 		},
 		Boot: Boot{
-			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, InsecureRegistries: []string{},
+			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, InsecureRegistries: []string{}, SecureRegistries: []string{},
 			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, BindTickets: "machine",
 			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs),
 		},

@@ -98,6 +98,12 @@ func (c *checks) names(o *Options) {
 	}
 	c.registries("boot.allowedRegistries", o.Boot.AllowedRegistries)
 	c.registries("boot.insecureRegistries", o.Boot.InsecureRegistries)
+	c.registries("boot.secureRegistries", o.Boot.SecureRegistries)
+	for _, r := range o.Boot.SecureRegistries {
+		if slices.Contains(o.Boot.InsecureRegistries, r) {
+			c.wrong("boot.secureRegistries", "%q is in boot.insecureRegistries too: keep it in one of them", r)
+		}
+	}
 	if _, err := netboot.ParseAddressRule(o.Boot.BindTickets); err != nil {
 		c.wrong("boot.bindTickets", "%v", err)
 	}
@@ -111,12 +117,35 @@ func (c *checks) names(o *Options) {
 	}
 	c.author("status.authorName", o.Status.AuthorName)
 	c.author("status.authorEmail", o.Status.AuthorEmail)
-	if scheme, _, ok := strings.Cut(o.Redis.URL, "://"); o.Redis.URL != "" && (!ok || scheme != "unix" && !strings.Contains(scheme, "redis")) {
+	c.redis(o.Redis)
+	c.httpURL("boot.url", o.Boot.URL)
+	c.httpURL("registry.url", o.Registry.URL)
+}
+
+// redis checks how Redis is reached. It repeats no address, which may contain a password.
+func (c *checks) redis(r Redis) {
+	scheme, _, ok := strings.Cut(r.URL, "://")
+	if r.URL != "" && (!ok || scheme != "unix" && !strings.Contains(scheme, "redis")) {
 		c.wrong("redis.url", "is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, or "+
 			"leave it empty for the embedded store")
 	}
-	c.httpURL("boot.url", o.Boot.URL)
-	c.httpURL("registry.url", o.Registry.URL)
+	switch {
+	case r.URL == "" && r.PasswordFile != "":
+		c.wrong("redis.passwordFile", "is set though redis.url is empty, so there is no Redis: set redis.url, or take this out")
+	case r.PasswordFile != "" && r.HasPassword():
+		c.wrong("redis.url", "holds a password, and redis.passwordFile is set too: take it out of the address")
+	}
+	if r.CAFile != "" && !strings.HasPrefix(scheme, "rediss") {
+		c.wrong("redis.caFile", "is set though redis.url is not one with TLS: write it as rediss://host:6379/0, or take this out")
+	}
+}
+
+// HasPassword reports whether the address contains a password.
+func (r Redis) HasPassword() bool {
+	_, rest, _ := strings.Cut(r.URL, "://")
+	user := rest[:max(0, strings.LastIndexByte(rest, '@'))]
+	_, password, _ := strings.Cut(user, ":")
+	return password != ""
 }
 
 func (c *checks) registries(key string, hosts []string) {
@@ -153,10 +182,6 @@ func (c *checks) unavailable(o *Options) {
 		set bool
 		do  string
 	}{
-		{
-			key: "git.ageKeyFile", set: o.Git.AgeKeyFile != "",
-			do: "SOPS files cannot be decrypted in this version; leave it empty",
-		},
 		{
 			key: "events.listen", set: o.Events.Listen != "",
 			do: "the listener for Redfish events is not part of this version; leave it empty",

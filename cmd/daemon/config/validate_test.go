@@ -29,7 +29,7 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		"a key that does not exist": {
 			text: repository + "logging: {level: debug}\n",
 			want: "ingot.yaml:2:1: logging: unknown field, known here: admin, bmc, boot, cleanup, dhcp, discovery, events, git, " +
-				"guard, metadata, redis, registry, resync, state, status, tftp, webhook",
+				"guard, metadata, redis, registry, resync, secretFiles, state, status, tftp, webhook",
 		},
 		"the same key twice": {
 			text: repository + "resync: 5m\nresync: 6m\n",
@@ -107,6 +107,22 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "redis: {url: postgres://db/ingot}\n",
 			want: "ingot.yaml:2:14: redis.url: is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or " +
 				"unix:///path/to/socket, or leave it empty for the embedded store",
+		},
+		"two passwords of Redis": {
+			text: repository + "redis: {url: \"rediss://u:secret@db\", passwordFile: /dev/zero}\n",
+			want: "ingot.yaml:2:14: redis.url: holds a password, and redis.passwordFile is set too: take it out of the address",
+		},
+		"a password of no Redis": {
+			text: repository + "redis: {passwordFile: /dev/zero}\n",
+			want: "ingot.yaml:2:23: redis.passwordFile: is set though redis.url is empty, so there is no Redis: set redis.url, or take this out",
+		},
+		"certificates for a Redis without TLS": {
+			text: repository + "redis: {url: \"redis://localhost\", caFile: /dev/zero}\n",
+			want: "ingot.yaml:2:43: redis.caFile: is set though redis.url is not one with TLS: write it as rediss://host:6379/0, or take this out",
+		},
+		"a registry with TLS and without": {
+			text: repository + "boot: {insecureRegistries: [\"r:5000\"], secureRegistries: [\"r:5000\"]}\n",
+			want: "ingot.yaml:2:58: boot.secureRegistries: \"r:5000\" is in boot.insecureRegistries too: keep it in one of them",
 		},
 		"a network without a name": {
 			text: repository + "dhcp:\n  - {role: bmc, interface: eth0, subnets: [{cidr: 10.0.0.0/24}]}\n",
@@ -295,7 +311,6 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"boot.cacheSize":              func(o *Options) { o.Boot.CacheSize = 0 },
 		"registry.url":                func(o *Options) { o.Registry.URL = "ftp://host" },
 		"registry.listen":             func(o *Options) { o.Registry.Listen = ":70000" },
-		"git.ageKeyFile":              func(o *Options) { o.Git.AgeKeyFile = "key" },
 		"boot.maxConcurrentDownloads": func(o *Options) { o.Boot.MaxConcurrentDownloads = 0 },
 		"metadata.listen":             func(o *Options) { o.Metadata.Listen = "1" },
 		"events.listen":               func(o *Options) { o.Events.Listen = ":1" },

@@ -1,0 +1,171 @@
+package gitsource
+
+import (
+	"encoding/base64"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ingot/gitsource/gitserver"
+	"ingot/model"
+)
+
+// The account in sops/testdata/plain/bmcsecret.yaml.
+const sealedPassword = `pass: #word' "äöü" 12345`
+
+func sealedFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("sops", "testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// sealedWorld is a repository with encrypted files, and a key file that changes.
+type sealedWorld struct {
+	*testing.T
+	repo *gitserver.Repo
+	opts Options
+	s    *Source
+	d    *model.Desired
+}
+
+func newSealedWorld(t *testing.T, key string) *sealedWorld {
+	w := &sealedWorld{T: t, repo: newRepo(t)}
+	w.opts = testOptions(t, w.repo.URL())
+	w.opts.Decode, w.opts.Validate, w.opts.CrossCheck = nil, nil, nil
+	w.opts.AgeKeyFile = filepath.Join(t.TempDir(), "age.txt")
+	w.key(key)
+	w.s = newSource(t, w.opts)
+	return w
+}
+
+// key has the key file hold what one of testdata does.
+func (w *sealedWorld) key(name string) {
+	w.Helper()
+	if err := os.WriteFile(w.opts.AgeKeyFile, []byte(sealedFile(w.T, name)), 0o600); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *sealedWorld) commit(files map[string]string) {
+	w.Helper()
+	if _, err := w.repo.Commit(files, "change"); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// look looks at the branch, and returns the password of rack7, "" if there is none.
+func (w *sealedWorld) look() string {
+	w.Helper()
+	w.d = mustSync(w.T, w.s)
+	if s := w.d.BMCSecrets["rack7"]; s != nil {
+		return s.Values["password"].Reveal()
+	}
+	return ""
+}
+
+// restart has another Source begin with what the records say.
+func (w *sealedWorld) restart() {
+	w.s.close()
+	w.s = begun(w.T, w.opts, records(w.d))
+}
+
+// A key that comes later opens what is in Git by then, without a commit.
+func TestAnotherKeyNeedsNoCommit(t *testing.T) {
+	w := newSealedWorld(t, "other.txt")
+	w.commit(map[string]string{"a.yaml": sealedFile(t, "bmcsecret.yaml"), "e.yaml": realHead + "Endpoint\nmetadata: {name: e1}\n" +
+		"spec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.1}\n"})
+	id := model.Identity{Kind: model.KindBMCSecret, Name: "rack7"}
+	if got := w.look(); got != "" || !w.d.Quarantined[id] || len(w.d.Endpoints) != 1 {
+		t.Fatalf("got password %q, quarantined %v, %s", got, w.d.Quarantined, messages(w.d))
+	}
+	if !strings.Contains(messages(w.d), "a.yaml: the file is encrypted for age1025pq") {
+		t.Errorf("got problems %s", messages(w.d))
+	}
+	decoded := w.s.reader.blobs
+	w.key("keys.txt")
+	if got := w.look(); got != sealedPassword || len(w.d.Quarantined)+len(w.d.Problems)+len(w.d.Absent) > 0 {
+		t.Fatalf("got password %q, quarantined %v, %s", got, w.d.Quarantined, messages(w.d))
+	}
+	if len(decoded) != 1 {
+		t.Errorf("%d files were kept, want the one that is right", len(decoded))
+	}
+	w.key("other.txt") // what is open stays open
+	if got := w.look(); got != sealedPassword {
+		t.Errorf("got password %q", got)
+	}
+}
+
+// What cannot be opened leaves the last good version in force, over a restart too, and what
+// is kept for that is encrypted as it came.
+func TestTheLastGoodSecretStays(t *testing.T) {
+	w := newSealedWorld(t, "keys.txt")
+	good := sealedFile(t, "bmcsecret.yaml")
+	w.commit(map[string]string{"a.yaml": good})
+	if got := w.look(); got != sealedPassword {
+		t.Fatalf("got password %q, %s", got, messages(w.d))
+	}
+	for name, bad := range map[string]string{
+		"for another key":     sealedFile(t, "stranger.yaml"),
+		"with a changed name": strings.Replace(good, "name: rack7", "name: rack8", 1),
+		"in plain text":       sealedFile(t, "plain/bmcsecret.yaml"),
+		"half of it":          sealedFile(t, "half.yaml"),
+		"broken":              good[:len(good)/2],
+	} {
+		w.commit(map[string]string{"a.yaml": bad})
+		if got := w.look(); got != sealedPassword || len(w.d.Problems) == 0 {
+			t.Errorf("%s: got password %q, problems %s", name, got, messages(w.d))
+		}
+		w.restart()
+		if got := w.look(); got != sealedPassword || len(w.d.Problems) == 0 {
+			t.Errorf("%s, after a restart: got password %q, problems %s", name, got, messages(w.d))
+		}
+		if strings.Contains(messages(w.d), "12345") {
+			t.Errorf("%s: the password is shown: %s", name, messages(w.d))
+		}
+	}
+	w.commit(map[string]string{"a.yaml": sealedFile(t, "stranger.yaml")})
+	w.look()
+	nowhere(t, w.opts.Dir, "pass: #word")
+	state, err := os.ReadFile(w.s.stateFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(state), base64.StdEncoding.EncodeToString([]byte(good))) {
+		t.Error("the state does not hold the encrypted file as it came")
+	}
+	w.key("other.txt")
+	w.restart()
+	if got := w.look(); got != sealedPassword { // of stranger.yaml, by its own key
+		t.Errorf("got password %q, %s", got, messages(w.d))
+	}
+}
+
+// nowhere fails the test if a text, or base64 of it, stands in a file below dir.
+func nowhere(t *testing.T, dir, text string) {
+	t.Helper()
+	forms := []string{text}
+	for shift := range 3 { // whatever comes before it
+		padded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + text))
+		forms = append(forms, padded[4:len(padded)-2])
+	}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		for _, form := range forms {
+			if strings.Contains(string(content), form) {
+				t.Errorf("%s holds %q", path, form)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
