@@ -15,6 +15,9 @@ type DecodeOptions struct {
 	// AllowPlaintextSecrets takes Secrets and BMCSecrets with data. The caller sets
 	// it too for what it has just decrypted.
 	AllowPlaintextSecrets bool
+	// Encrypted takes what SOPS encrypted as it is, for who has no key and asks only whether
+	// it is there and whether it changed.
+	Encrypted bool
 }
 
 // Decode reads the manifests of a file: YAML of any number of documents, or
@@ -262,6 +265,7 @@ func (d *nodeDecoder) manifest(h header, opts DecodeOptions) Object {
 	case *Secret:
 		o.Values = d.secretValues(opts)
 	}
+	d.encrypted = opts.Encrypted
 	d.check(o)
 	return o
 }
@@ -281,7 +285,8 @@ func (d *nodeDecoder) namespace(m *Meta, kind Kind) {
 // secretValues merges data and stringData, of which the latter wins. A file that
 // was encrypted by SOPS and not decrypted since has values that are of no use.
 func (d *nodeDecoder) secretValues(opts DecodeOptions) map[string]Sensitive {
-	if child(d.root, "sops") != nil {
+	encrypted := child(d.root, "sops") != nil
+	if encrypted && !opts.Encrypted {
 		return nil // reported as a whole
 	}
 	values := make(map[string]Sensitive)
@@ -293,11 +298,11 @@ func (d *nodeDecoder) secretValues(opts DecodeOptions) map[string]Sensitive {
 		d.push(field)
 		switch {
 		case n.Kind == yaml.MappingNode && len(n.Content) == 0:
-		case !opts.AllowPlaintextSecrets:
+		case !opts.AllowPlaintextSecrets && !encrypted:
 			d.fail(locate(d.root, d.path[:0], field), "a secret in plain text is refused: "+
 				"encrypt the file with SOPS, or set git.allowPlaintextSecrets: true")
 		case d.mapping(n):
-			d.secretMap(n, field == "data", values)
+			d.secretMap(n, field == "data" && !encrypted, values)
 		}
 		d.pop()
 	}

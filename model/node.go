@@ -34,6 +34,8 @@ type nodeDecoder struct {
 	root   *yaml.Node
 	quiet  bool  // the document holds secrets: problems must not show its values
 	meta   *Meta // of the object that is checked
+	// encrypted is set if what SOPS encrypted is taken as it is.
+	encrypted bool
 
 	path     []step          // from root to where we are
 	steps    [8]step         // room for path

@@ -228,7 +228,7 @@ func (d *nodeDecoder) checkBMCSecret(o *BMCSecret) {
 
 // checkSops reports a secret that is still encrypted.
 func (d *nodeDecoder) checkSops() {
-	if child(d.root, "sops") == nil {
+	if d.encrypted || child(d.root, "sops") == nil {
 		return
 	}
 	d.in("sops", func() {

@@ -12,7 +12,7 @@ import (
 // openGit opens the branch with the manifests and the status branch.
 func (d *daemon) openGit() (err error) {
 	o := &d.opts
-	auth := gitAuth(o.Git.Auth)
+	auth := GitAuth(o.Git.Auth)
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Branch: o.Git.Branch, Path: o.Git.Path, Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, Strict: o.Git.Strict, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
@@ -28,8 +28,8 @@ func (d *daemon) openGit() (err error) {
 	return err
 }
 
-// gitAuth names the credential files as gitsource wants them.
-func gitAuth(a config.GitAuth) gitsource.Auth {
+// GitAuth names the credential files as gitsource wants them.
+func GitAuth(a config.GitAuth) gitsource.Auth {
 	return gitsource.Auth{
 		UsernameFile: a.UsernameFile, PasswordFile: a.PasswordFile, CAFile: a.CAFile,
 		SSHKeyFile: a.SSHKeyFile, KnownHostsFile: a.KnownHostsFile,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -12,10 +13,12 @@ import (
 	"ingot/cmd/daemon"
 )
 
-// The exit codes. 2 and 3 are reserved for `ingot plan`.
+// The exit codes. 2 and 3 are those of `ingot plan`.
 const (
-	exitFine   = 0
-	exitFailed = 1
+	exitFine        = 0
+	exitFailed      = 1
+	exitChanges     = 2
+	exitDestructive = 3
 	// exitAnother is for a daemon beside which another one acts: starting it again is no use.
 	exitAnother = 4
 )
@@ -24,19 +27,20 @@ const description = `Ingot runs bare metal from a Git repository, without Kubern
 
 Commit a ServerClaim and a server is chosen, installed and booted; remove it and the server is wiped and free again. What Ingot knows is on the branch "status" of the same repository.
 
-Exit codes: 0 fine, 1 failed; 2 (there are changes) and 3 (there are destructive changes) are reserved for plans; 4 another Ingot acts for the repository.
+Exit codes: 0 fine, 1 failed; of a plan, 2 there are changes and 3 there are destructive changes; 4 another Ingot acts for the repository.
 
 Examples:
 
   ingot demo                        try all of it on this machine, nothing else needed
   ingot validate fleet/             check manifests before you commit them
+  ingot plan                        what merging this branch does to which machine
   ingot run --config ingot.yaml     run the daemon
   ingot status                      where everything is, and what it waits for
   ingot explain server rack1-03     why one server is not where it should be`
 
 // commandLine is the whole command line; kong fills it in.
 type commandLine struct {
-	Output    string `short:"o" enum:"text,json" default:"text" placeholder:"FORMAT" help:"How results are printed: text or json."`
+	Output    string `short:"o" default:"text" placeholder:"FORMAT" help:"How results are printed: text or json; see a command's own help for more."`
 	LogLevel  string `enum:",debug,info,warn,error" default:"" env:"INGOT_LOG_LEVEL" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error. Default: info for run, warn for the others."`
 	LogFormat string `enum:"text,json" default:"text" env:"INGOT_LOG_FORMAT" placeholder:"FORMAT" help:"How lines are logged, to standard error: text or json."`
 
@@ -44,6 +48,7 @@ type commandLine struct {
 	Demo     demoCommand     `cmd:"" help:"See it work: a simulated rack and everything else on loopback, no root, no network."`
 	Sim      simCommand      `cmd:"" help:"Run a simulated rack of BMCs and servers alone."`
 	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
+	Plan     planCommand     `cmd:"" help:"Say what merging a branch does to which machine, before it is merged."`
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
 	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
@@ -72,12 +77,33 @@ func execute(ctx context.Context, args []string, c *console) int {
 	if err != nil {
 		return c.fail(fmt.Errorf("%w; see ingot --help", err))
 	}
+	if err := checkFormat(parsed.Command(), line.Output); err != nil {
+		return c.fail(err)
+	}
 	c.format = line.Output
 	c.log = newLogger(c.err, line.LogLevel, line.LogFormat, parsed.Command())
-	if err := parsed.Run(); err != nil {
+	err = parsed.Run()
+	var status exitStatus
+	switch {
+	case errors.As(err, &status):
+		return int(status)
+	case err != nil:
 		return c.fail(err)
 	}
 	return exitFine
+}
+
+// moreFormats are what commands print beside text and JSON.
+var moreFormats = map[string][]string{"plan": {"markdown"}}
+
+// checkFormat refuses a format that a command does not print.
+func checkFormat(command, format string) error {
+	name, _, _ := strings.Cut(command, " ")
+	formats := append([]string{"text", "json"}, moreFormats[name]...)
+	if !slices.Contains(formats, format) {
+		return fmt.Errorf("--output must be one of %s for ingot %s, found %q; see ingot --help", strings.Join(formats, ", "), name, format)
+	}
+	return nil
 }
 
 // fail prints why a command failed, and returns its exit code.
