@@ -20,7 +20,7 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 280, redisStore: 290}
+var scenarios = map[storeKind]int{embeddedStore: 289, redisStore: 299}
 
 // concurrency is how many scenarios run at once.
 const concurrency = 8
@@ -103,6 +103,7 @@ func run(t *testing.T, store storeKind) {
 			defineLaws(sc)
 			defineTenants(sc)
 			defineMACs(sc)
+			definePlans(sc)
 		},
 		Options: &godog.Options{
 			Format: "progress", NoColors: true, Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),

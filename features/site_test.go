@@ -111,6 +111,7 @@ type site struct {
 	environment []string // of the program
 	branch      string   // that Ingot follows
 	folder      string   // in it
+	proposal    string   // the clone with a pull request
 	guard       string   // further settings of the guard
 	mirrorLate  bool     // status.mirrorFirst is false
 

@@ -47,6 +47,9 @@ func printEffect(c *console, e *preview.Effect) {
 		c.printf(" %s", c.paint("(held back by the guard)", yellow))
 	}
 	c.printf("\n")
+	if e.Waits != "" {
+		c.printf("    it is done only after what the server waits for: %s\n", printable(e.Waits))
+	}
 	if e.Next != "" {
 		c.printf("    %s\n", printable(e.Next))
 	}

@@ -56,6 +56,8 @@ type Effect struct {
 	Destructive bool `json:"destructive,omitempty"`
 	// Held is set when the guard holds it back, see Preview.Held.
 	Held bool `json:"held,omitempty"`
+	// Waits says what it is done only after, "" if it is done as soon as it is merged.
+	Waits string `json:"waits,omitempty"`
 	// Next says what a person can do about it, "" if nothing has to be done.
 	Next string `json:"next,omitempty"`
 

@@ -82,6 +82,9 @@ func row(e *Effect) string {
 	if e.Held {
 		says += " **(held back by the guard)**"
 	}
+	if e.Waits != "" {
+		says += "<br>" + prose("it is done only after what the server waits for: "+e.Waits)
+	}
 	if e.Next != "" {
 		says += "<br>" + prose(e.Next)
 	}

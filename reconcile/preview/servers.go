@@ -22,19 +22,23 @@ func (f *future) effects(fleet *Fleet) []Effect {
 		s.guarded()
 		s.decided()
 		s.touched(fleet.Observed.ServerFacts[name])
+		s.delayed()
 		all = append(all, s.effects...)
 	}
 	return all
 }
 
-// manifest is what Git says of a server, nil if nothing.
-func (f *future) manifest(name model.ServerName) *model.Server {
+// server is what is planned with a server at last.
+func (f *future) server(name model.ServerName) plan.Server {
 	i, found := slices.BinarySearchFunc(f.last.Servers, name, func(s plan.Server, n model.ServerName) int { return cmp.Compare(s.Name, n) })
 	if !found {
-		return nil
+		return plan.Server{Name: name}
 	}
-	return f.last.Servers[i].Manifest
+	return f.last.Servers[i]
 }
+
+// manifest is what Git says of a server, nil if nothing.
+func (f *future) manifest(name model.ServerName) *model.Server { return f.server(name).Manifest }
 
 // serverFuture is what a future has in store for one server.
 type serverFuture struct {
@@ -189,6 +193,19 @@ func bindText(c *model.ServerClaim) string {
 		return fmt.Sprintf("is bound to claim %s, and booted as it says", c.ClaimName())
 	}
 	return fmt.Sprintf("is bound to claim %s, and image %s is installed", c.ClaimName(), c.Spec.Image)
+}
+
+// delayed notes what a server waits for of which something is to be done, and nothing asked.
+func (s *serverFuture) delayed() {
+	why := s.server(s.name).Why
+	if why.Reason == "" || len(s.asked[s.name]) > 0 {
+		return
+	}
+	for i := range s.effects {
+		if e := &s.effects[i]; e.Destructive && !e.Held {
+			e.Waits = why.Text()
+		}
+	}
 }
 
 // touched are the effects of what is asked of the machine, if nothing else says why.
