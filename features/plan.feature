@@ -96,3 +96,15 @@ Feature: Before a merge everybody sees what it does
     When it is merged
     Then the guard holds 4 releases back
     And nothing happens to "s1, s2, s3, s4"
+
+  Scenario Outline: a workflow keeps one comment up to date
+    Given a pull request removes claim "web"
+    And its plan is destructive
+    When the <FORGE> workflow runs twice
+    Then the pull request has one comment, which says "Something that runs is disturbed"
+
+    Examples:
+      | FORGE   |
+      | GitHub  |
+      | GitLab  |
+      | Forgejo |

@@ -31,6 +31,8 @@ func definePlans(sc *godog.ScenarioContext) {
 		`^its plan is (nothing|changes|destructive|wrong)$`:                  planIs,
 		`^its plan is (changes|destructive)(?:, held back by the guard|):$`:  planHas,
 		`^its plan for the (clone|configuration|comment) says ` + name + `$`: planSays,
+		`^the (GitHub|GitLab|Forgejo) workflow runs twice$`:                  runWorkflow,
+		`^the pull request has one comment, which says ` + name + `$`:        oneComment,
 	} {
 		sc.Step(expression, do)
 	}
@@ -150,7 +152,7 @@ func runPlan(ctx context.Context, args ...string) (out string, code int, err err
 	text, err := cmd.Output()
 	var exited *exec.ExitError
 	if errors.As(err, &exited) {
-		return string(text), exited.ExitCode(), nil
+		return string(text) + string(exited.Stderr), exited.ExitCode(), nil
 	}
 	return string(text), 0, err
 }

@@ -112,6 +112,7 @@ type site struct {
 	branch      string   // that Ingot follows
 	folder      string   // in it
 	proposal    string   // the clone with a pull request
+	forge       *forge   // its comments
 	guard       string   // further settings of the guard
 	mirrorLate  bool     // status.mirrorFirst is false
 

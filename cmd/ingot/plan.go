@@ -16,7 +16,7 @@ import (
 )
 
 type planCommand struct {
-	Repository string `default:"." type:"path" placeholder:"DIR" xor:"where" help:"A clone of the repository. Default: the one of this folder."`
+	Repository string `type:"path" placeholder:"DIR" xor:"where" help:"A clone of the repository. Default: the one of this folder."`
 	Config     string `type:"path" placeholder:"FILE" xor:"where" help:"Ingot's configuration instead: the branches are fetched from git.url, and the policy is that of the file."`
 	Base       string `placeholder:"REVISION" help:"The branch that Ingot watches. Default: the default branch of the clone, or main."`
 	Head       string `default:"HEAD" placeholder:"REVISION" help:"The branch, tag or commit that is to be merged into it. Default: ${default}."`
@@ -118,7 +118,7 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 
 // cloned reads all from a clone.
 func (p planCommand) cloned() (*planning, error) {
-	clone, err := gitsource.OpenClone(p.Repository)
+	clone, err := gitsource.OpenClone(cmp.Or(p.Repository, "."))
 	if err != nil {
 		return nil, err
 	}
@@ -192,12 +192,13 @@ func (in *planning) read(snapshot gitsource.Snapshot) (err error) {
 
 // resolve finds the commits.
 func (p planCommand) resolve(in *planning) (err error) {
-	const remedy = "%w: name a branch, a tag, HEAD or a full hash; a branch that was not fetched yet comes with: git fetch origin"
+	const remedy = "%w: name a branch, a tag, HEAD or a full hash; a branch that was not fetched yet comes with: " +
+		"git fetch origin +refs/heads/%s:refs/remotes/origin/%[2]s"
 	if in.merge.Base, err = in.clone.Resolve(in.baseName); err != nil {
-		return fmt.Errorf(remedy, err)
+		return fmt.Errorf(remedy, err, in.baseName)
 	}
 	if in.merge.Head, err = in.clone.Resolve(p.Head); err != nil {
-		return fmt.Errorf(remedy, err)
+		return fmt.Errorf(remedy, err, p.Head)
 	}
 	return nil
 }
