@@ -18,10 +18,10 @@ func (f *future) effects(fleet *Fleet) []Effect {
 		if was == nil {
 			continue
 		}
-		s := serverFuture{future: f, name: name, was: was, now: now, spec: f.manifest(name)}
+		s := serverFuture{future: f, fleet: fleet, name: name, was: was, now: now, spec: f.manifest(name)}
 		s.guarded()
 		s.decided()
-		s.touched(fleet.Observed.ServerFacts[name])
+		s.touched()
 		s.delayed()
 		all = append(all, s.effects...)
 	}
@@ -43,6 +43,7 @@ func (f *future) manifest(name model.ServerName) *model.Server { return f.server
 // serverFuture is what a future has in store for one server.
 type serverFuture struct {
 	*future
+	fleet    *Fleet
 	name     model.ServerName
 	was, now *model.ServerRecord
 	spec     *model.Server
@@ -197,19 +198,23 @@ func bindText(c *model.ServerClaim) string {
 
 // delayed notes what a server waits for of which something is to be done, and nothing asked.
 func (s *serverFuture) delayed() {
-	why := s.server(s.name).Why
-	if why.Reason == "" || len(s.asked[s.name]) > 0 {
+	waits := s.server(s.name).Why.Text()
+	if c, gone := s.fleet.unreachable[s.name]; gone && waits == "" {
+		waits = c.Message
+	}
+	if waits == "" || len(s.asked[s.name]) > 0 {
 		return
 	}
 	for i := range s.effects {
 		if e := &s.effects[i]; e.Destructive && !e.Held {
-			e.Waits = why.Text()
+			e.Waits = waits
 		}
 	}
 }
 
 // touched are the effects of what is asked of the machine, if nothing else says why.
-func (s *serverFuture) touched(facts *model.ServerFacts) {
+func (s *serverFuture) touched() {
+	facts := s.fleet.Observed.ServerFacts[s.name]
 	on := facts != nil && facts.Power == model.PowerOn
 	for _, a := range s.asked[s.name] {
 		switch do := a.(type) {
