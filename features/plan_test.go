@@ -150,8 +150,7 @@ func runPlan(ctx context.Context, args ...string) (out string, code int, err err
 	cmd := exec.CommandContext(ctx, ingotProgram, append([]string{"plan"}, args...)...)
 	cmd.Dir = w.proposal
 	text, err := cmd.Output()
-	var exited *exec.ExitError
-	if errors.As(err, &exited) {
+	if exited, ok := errors.AsType[*exec.ExitError](err); ok {
 		return string(text) + string(exited.Stderr), exited.ExitCode(), nil
 	}
 	return string(text), 0, err

@@ -182,7 +182,7 @@ func runScript(ctx context.Context, s workflowScript, temp, api string) error {
 	return nil
 }
 
-// oneComment looks whether the pull request has one comment of the workflow's.
+// oneComment checks whether the pull request has one comment of the workflow's.
 func oneComment(ctx context.Context, want string) error {
 	f := siteOf(ctx).forge
 	var errs []error

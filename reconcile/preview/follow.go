@@ -17,19 +17,29 @@ type future struct {
 	last *plan.Result
 	// steps are what the guard lets be begun, by server.
 	steps map[model.ServerName][]model.Disruption
+	// held is what it holds back.
+	held map[model.ServerName][]model.Disruption
 	// asked is what is asked of each machine first.
 	asked map[model.ServerName][]plan.Action
 }
 
 // follow plans until nothing is left to decide.
 func follow(in *plan.Input) *future {
-	f := &future{in: in, steps: make(map[model.ServerName][]model.Disruption), asked: make(map[model.ServerName][]plan.Action)}
+	f := &future{
+		in: in, steps: make(map[model.ServerName][]model.Disruption), held: make(map[model.ServerName][]model.Disruption),
+		asked: make(map[model.ServerName][]plan.Action),
+	}
 	before := in.Observed.Fleet
 	for range rounds {
 		f.last = plan.Plan(in)
 		f.noteSteps(&before)
 		if !f.record() {
 			break
+		}
+	}
+	for _, h := range in.Observed.Fleet.Holds {
+		for _, d := range h.Steps {
+			f.held[d.Server] = append(f.held[d.Server], d)
 		}
 	}
 	return f

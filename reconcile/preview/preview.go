@@ -180,8 +180,7 @@ func (c *comparison) problems() []model.Problem {
 func (c *comparison) changedBoots(effects []Effect) []Effect {
 	handled := make(map[model.ServerName]bool)
 	for _, e := range effects {
-		switch e.Kind {
-		case Bind, Adopt, Reprovision, Release, Retain:
+		if slices.Contains([]Kind{Bind, Adopt, Reprovision, Release, Retain}, e.Kind) {
 			handled[e.Server] = true
 		}
 	}

@@ -2,6 +2,7 @@ package preview_test
 
 import (
 	"html"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,7 +37,9 @@ func fleetOf(t *testing.T, servers, bound int, change func(in *plan.Input)) (*pr
 func commit(before *model.Desired, change func(d *model.Desired)) *model.Desired {
 	d := before.Clone()
 	d.Revision = "main@sha1:2222222222222222222222222222222222222222"
-	d.Removed = make(map[model.Identity][]model.Removal)
+	if d.Removed = maps.Clone(before.Removed); d.Removed == nil {
+		d.Removed = make(map[model.Identity][]model.Removal)
+	}
 	change(d)
 	for name := range before.Claims {
 		if d.Claims[name] == nil && !d.Quarantined[name.Identity()] {
@@ -157,13 +160,6 @@ func TestWhatACommitDoes(t *testing.T) {
 			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationKernelArguments] = "quiet" }),
 			want:   "pending bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "other kernel arguments",
 		},
-		"another Secret of the same content is no change": {
-			fleet: func(in *plan.Input) {
-				changed(first, func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "a"} })(in.Desired)
-			},
-			commit:  func(*model.Desired) {},
-			verdict: preview.Nothing,
-		},
 		"it is installed once that is asked for": {
 			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationReprovision] = "1" }),
 			want:   "reprovision bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "with image os:1",
@@ -186,7 +182,7 @@ func TestWhatACommitDoes(t *testing.T) {
 				m.Spec.ServerRef.Name = string(fleettest.ServerName(0))
 				d.Add(m)
 			},
-			want:   "maintenance bmc00000-system-0 default/c00000", verdict: preview.Destructive,
+			want: "maintenance bmc00000-system-0 default/c00000", verdict: preview.Destructive,
 		},
 		"a cordon disturbs nobody": {
 			commit: server(3, func(s *model.Server) { s.Spec.Unclaimable = true }), verdict: preview.Nothing,
@@ -202,6 +198,19 @@ func TestWhatACommitDoes(t *testing.T) {
 				d.Add(&b)
 			},
 			want: "bmc-changed bmc00000\nhold bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "another address",
+		},
+		"what happens anyway is not told": {
+			fleet:  func(in *plan.Input) { in.Desired = commit(in.Desired, drop(first)) },
+			commit: changed("default/c00001", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }),
+			want:   "power-off bmc00001-system-0 default/c00001", verdict: preview.Destructive,
+		},
+		"what does not happen any more is told": {
+			fleet: func(in *plan.Input) { in.Desired = commit(in.Desired, drop(first)) },
+			commit: func(d *model.Desired) {
+				d.Add(fleettest.Claim("c00000"))
+				delete(d.Removed, model.ClaimName(first).Identity())
+			},
+			want: "no-longer bmc00000-system-0 default/c00000", verdict: preview.Changes,
 		},
 		"a claim gets a server once it is wiped": {
 			fleet: func(in *plan.Input) { *in = *plantest.BigFleet(2, 2); in.Observed.Fleet.Applied = in.Desired.Applied() },
@@ -265,9 +274,6 @@ func TestAListThatIsHeldAlreadyShowsItsLine(t *testing.T) {
 	approved := commit(in.Desired, func(d *model.Desired) {
 		d.Approvals = []string{strings.TrimPrefix(p.Held[0].Approve, "Ingot-Approve: ")}
 	})
-	for id, r := range in.Desired.Removed {
-		approved.Removed[id] = r
-	}
 	p = preview.Of(preview.Input{Fleet: fleet, Base: in.Desired, Head: approved, Policy: policy, Now: in.Now.Add(time.Second)})
 	if p.Verdict != preview.Destructive || len(p.Held) != 0 {
 		t.Errorf("a commit that approves the list is %s and has %+v held", p.Verdict, p.Held)

@@ -64,15 +64,10 @@ func (s *serverFuture) guarded() {
 	for _, d := range s.steps[s.name] {
 		s.add(s.step(d))
 	}
-	for _, h := range s.in.Observed.Fleet.Holds {
-		for _, d := range h.Steps {
-			if d.Server != s.name {
-				continue
-			}
-			e := s.step(d)
-			e.Held = true
-			s.add(e)
-		}
+	for _, d := range s.held[s.name] {
+		e := s.step(d)
+		e.Held = true
+		s.add(e)
 	}
 }
 
