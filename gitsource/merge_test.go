@@ -207,6 +207,13 @@ func TestWhatCannotBeMergedIsSaidSo(t *testing.T) {
 	if _, err := p.merge(c, p.repo.Head("main")); !errors.As(err, &missing) {
 		t.Errorf("a clone that is not up to date: %v", err)
 	}
+	stale, dir := p.cloned()
+	runGit(t, dir, "update-ref", "refs/remotes/origin/main", applied)
+	runGit(t, dir, "update-ref", "refs/heads/main", applied)
+	missing = nil
+	if _, err := p.merge(stale, p.repo.Head("main")); !errors.As(err, &missing) || !strings.Contains(err.Error(), "has moved on") {
+		t.Errorf("a clone whose main is behind what Ingot acted upon: %v", err)
+	}
 	p.change("topic", map[string]string{"b.yaml": claimText("b", "os:1")})
 	shallow, _ := p.cloned("--depth", "1", "--no-single-branch")
 	if _, err := p.merge(shallow, p.repo.Head("main")); !errors.As(err, &missing) || !shallow.Shallow() {
