@@ -48,9 +48,9 @@ type commandLine struct {
 	Demo     demoCommand     `cmd:"" help:"See it work: a simulated rack and everything else on loopback, no root, no network."`
 	Sim      simCommand      `cmd:"" help:"Run a simulated rack of BMCs and servers alone."`
 	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
-	Plan     planCommand     `cmd:"" help:"Say what merging a branch does to which machine, before it is merged."`
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
 	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
+	Plan     planCommand     `cmd:"" help:"Say what merging a branch does to which machine, before it is merged."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 
@@ -101,7 +101,7 @@ func checkFormat(command, format string) error {
 	name, _, _ := strings.Cut(command, " ")
 	formats := append([]string{"text", "json"}, moreFormats[name]...)
 	if !slices.Contains(formats, format) {
-		return fmt.Errorf("--output must be one of %s for ingot %s, found %q; see ingot --help", strings.Join(formats, ", "), name, format)
+		return fmt.Errorf(`--output must be one of "%s" but got %q; see ingot --help`, strings.Join(formats, `","`), format)
 	}
 	return nil
 }
