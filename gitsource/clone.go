@@ -184,7 +184,7 @@ func (c *Clone) Resolve(name string) (string, error) {
 	own, isOwn := c.commitOf(plumbing.NewBranchReferenceName(name))
 	there, isThere := c.commitOf(plumbing.NewRemoteReferenceName("origin", name))
 	switch {
-	case isOwn && isThere && c.store.relate(own, there).lineage == lineageDescends, isThere && !isOwn:
+	case isOwn && isThere && own != there && c.store.meet(own, there).at(own), isThere && !isOwn:
 		return there.String(), nil
 	case isOwn:
 		return own.String(), nil

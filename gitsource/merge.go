@@ -88,7 +88,8 @@ func (m *merge) run() (*Merged, error) {
 	if err != nil {
 		return nil, err
 	}
-	since, err := m.parting(base.Hash, head.Hash)
+	way := m.store.meet(base.Hash, head.Hash)
+	since, err := m.parting(way)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (m *merge) run() (*Merged, error) {
 	}
 	after := assemble(change{
 		prev: before.effective, files: files, lineage: lineageDescends, revision: m.revision(head), at: m.Now,
-		approvals: m.approve(head, m.store.relate(base.Hash, head.Hash).between),
+		approvals: m.approve(head, way.between),
 	}, m.rules)
 	if m.Strict && newErrors(before.problems, after.problems) {
 		return nil, fmt.Errorf("git.strict is true, so Ingot refuses the revision as a whole: %w", model.JoinErrors(after.problems))
@@ -135,16 +136,19 @@ func (m *merge) commit(hash string) (*object.Commit, error) {
 // last, and what came since.
 func (m *merge) before(base *object.Commit, result *Merged) (outcome, error) {
 	applied := m.Beginning.Applied
-	at, way := base, ancestry{lineage: lineageSame}
+	at, way := base, meeting{}
 	if hash := m.Beginning.appliedHash(); !hash.IsZero() && hash != base.Hash && applied.Branch == m.Source.Branch {
 		var err error
 		if at, err = m.store.commit(hash); err != nil {
 			return outcome{}, &MissingError{What: "revision " + string(applied.Revision()) + ", which Ingot acted upon last,", Applied: true}
 		}
-		if m.store.relate(base.Hash, hash).lineage == lineageDescends {
+		if way = m.store.meet(hash, base.Hash); way.at(base.Hash) {
 			return outcome{}, &MissingError{What: fmt.Sprintf("%s has moved on to %s, and that", m.Source.Branch, hash), Applied: true}
 		}
-		way, result.Behind = m.store.relate(hash, base.Hash), true
+		if way.truncated && !way.at(hash) {
+			return outcome{}, &MissingError{What: "the history between " + string(applied.Revision()) + ", which Ingot acted upon last, and the base", Applied: true}
+		}
+		result.Behind = true
 	}
 	files, err := m.manifests(at)
 	if err != nil && !errors.Is(err, errPathMissing) {
@@ -158,10 +162,10 @@ func (m *merge) before(base *object.Commit, result *Merged) (outcome, error) {
 			return outcome{}, err
 		}
 		step := change{
-			prev: out.effective, files: files, lineage: way.lineage, revision: m.revision(base), at: m.Now, approvals: m.approve(base, way.between),
+			prev: out.effective, files: files, lineage: lineageDescends, revision: m.revision(base), at: m.Now, approvals: m.approve(base, way.between),
 		}
-		if way.lineage == rewritten {
-			step.cause = model.AbsentHistoryRewritten
+		if !way.at(at.Hash) {
+			step.lineage, step.cause = rewritten, model.AbsentHistoryRewritten
 		}
 		out = assemble(step, m.rules)
 	}
@@ -257,41 +261,16 @@ func mergeManifests(old, ours, theirs []manifest) (merged []manifest, both []str
 }
 
 // parting is the newest commit that two come from.
-func (m *merge) parting(base, head plumbing.Hash) (plumbing.Hash, error) {
-	behind := make(map[plumbing.Hash]bool)
-	whole := m.store.visit(base, func(c *object.Commit) bool {
-		behind[c.Hash] = true
-		return true
-	})
-	if behind[head] {
-		return head, nil
-	}
-	common := make(map[plumbing.Hash]bool)
-	whole = m.store.visitUnless(head, behind, func(c *object.Commit) {
-		for _, parent := range c.ParentHashes {
-			if behind[parent] {
-				common[parent] = true
-			}
-		}
-	}) && whole
-	for older := range common {
-		for newer := range common {
-			if common[older] && older != newer && m.store.relate(older, newer).lineage == lineageDescends {
-				delete(common, older)
-			}
-		}
-	}
+func (m *merge) parting(way meeting) (plumbing.Hash, error) {
+	base, head := m.Base[:12], m.Head[:12]
 	switch {
-	case len(common) == 1 && whole:
-		return slices.Collect(maps.Keys(common))[0], nil
-	case len(common) > 1:
+	case len(way.common) == 1:
+		return way.common[0], nil
+	case len(way.common) > 1:
 		return plumbing.ZeroHash, fmt.Errorf("%s and %s were merged crosswise, so what another merge makes of them is not known: merge %s "+
-			"into the branch, then plan again", m.Base[:12], m.Head[:12], m.Source.Branch)
-	case whole:
-		return plumbing.ZeroHash, fmt.Errorf("%s and %s have no commit in common: they cannot be merged", m.Base[:12], m.Head[:12])
+			"into the branch, then plan again", base, head, m.Source.Branch)
+	case way.truncated:
+		return plumbing.ZeroHash, &MissingError{What: fmt.Sprintf("the commit that %s and %s both come from", base, head)}
 	}
-	for c := range common {
-		return c, nil // of a history that is cut off below it
-	}
-	return plumbing.ZeroHash, &MissingError{What: fmt.Sprintf("the commit that %s and %s both come from", m.Base[:12], m.Head[:12])}
+	return plumbing.ZeroHash, fmt.Errorf("%s and %s have no commit in common: they cannot be merged", base, head)
 }
