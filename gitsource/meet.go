@@ -11,7 +11,8 @@ import (
 type meeting struct {
 	// common are the newest commits that both come from, as a rule one.
 	common []plumbing.Hash
-	// between are the commits that the second has and the first has not.
+	// between are the commits that the second has and the first has not; where clocks were wrong,
+	// some that both have may be among them.
 	between []*object.Commit
 	// truncated is set when history was missing on the way.
 	truncated bool

@@ -221,6 +221,22 @@ func TestWhatCannotBeMergedIsSaidSo(t *testing.T) {
 	}
 }
 
+func TestAMergeOfWhatWasMergedCrosswiseIsSaidToBeUnknown(t *testing.T) {
+	p := newProposal(t, map[string]string{"a.yaml": claimText("a", "os:1")})
+	applied := p.repo.Head("main")
+	p.change("topic", map[string]string{"t.yaml": claimText("t", "os:1")})
+	p.change("main", map[string]string{"m.yaml": claimText("m", "os:1")})
+	_, dir := p.cloned()
+	theirs, ours := p.repo.Head("topic"), p.repo.Head("main")
+	runGit(t, dir, "checkout", "--quiet", "-b", "topic", theirs)
+	runGit(t, dir, "merge", "--quiet", "--no-edit", ours)
+	runGit(t, dir, "checkout", "--quiet", "main")
+	runGit(t, dir, "merge", "--quiet", "--no-edit", "--no-ff", theirs)
+	if _, err := p.merge(p.open(dir), applied); err == nil || !strings.Contains(err.Error(), "crosswise") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAHeadThatIsMergedAlreadyDoesNothing(t *testing.T) {
 	p := newProposal(t, map[string]string{"a.yaml": claimText("a", "os:1")})
 	p.change("main", map[string]string{"b.yaml": claimText("b", "os:1")})
