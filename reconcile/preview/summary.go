@@ -128,5 +128,5 @@ func (h *Held) Limits() string {
 	if h.Namespace != "" {
 		of = "of namespace " + h.Namespace
 	}
-	return text.Plural(len(h.Steps), "step") + " more than the limit of " + text.Plural(h.Limit, "server") + " " + of + " within the guard's window"
+	return fmt.Sprintf("%s, for the limit %s is %s within its window", text.Plural(len(h.Steps), "step"), of, text.Plural(h.Limit, "server"))
 }
