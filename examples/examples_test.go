@@ -3,9 +3,11 @@ package examples
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,5 +183,50 @@ func TestTheMACPrefixDatabaseKnowsTheLargeMakers(t *testing.T) {
 	}
 	if e, ok := db.Lookup("02:00:00:00:00:01"); ok {
 		t.Errorf("a MAC address of nobody's is known as %+v", e)
+	}
+}
+
+// TestWorkflowsAreYAMLAndShell parses the workflows of CI systems, and has bash parse their
+// scripts. Features run them.
+func TestWorkflowsAreYAMLAndShell(t *testing.T) {
+	for _, file := range []string{"ci/github.yaml", "ci/gitlab.yaml", "ci/forgejo.yaml"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var workflow struct {
+			Permissions map[string]string
+			Jobs        map[string]struct {
+				Steps []struct{ Run string }
+			}
+			Ingot struct {
+				BeforeScript []string `json:"before_script"`
+				Script       []string
+			}
+		}
+		if err := yaml.Unmarshal(data, &workflow); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		scripts := slices.Concat(workflow.Ingot.BeforeScript, workflow.Ingot.Script)
+		for _, step := range workflow.Jobs["plan"].Steps {
+			scripts = append(scripts, step.Run)
+		}
+		if len(scripts) < 5 {
+			t.Errorf("%s has %d scripts: is it read as it should be?", file, len(scripts))
+		}
+		for _, script := range scripts {
+			cmd := exec.Command("bash", "-n")
+			cmd.Stdin = strings.NewReader(script)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v: %s\n%s", file, err, out, script)
+			}
+			// What a pull request says must not become a part of a script.
+			if strings.Contains(script, "${{") {
+				t.Errorf("%s: a script has an expression in it: hand it over in env\n%s", file, script)
+			}
+		}
+		if workflow.Permissions["contents"] == "write" || strings.Contains(strings.ReplaceAll(string(data), `"pull_request_target"`, ""), "pull_request_target") {
+			t.Errorf("%s may do more than it needs to: %v", file, workflow.Permissions)
+		}
 	}
 }

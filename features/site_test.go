@@ -118,6 +118,8 @@ type site struct {
 	environment []string // of the program
 	branch      string   // that Ingot follows
 	folder      string   // in it
+	proposal    string   // the clone with a pull request
+	reviews     *reviews // its comments
 	guard       string   // further settings of the guard
 	mirrorLate  bool     // status.mirrorFirst is false
 	signing     signing

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -196,4 +197,19 @@ func (d *Desired) Absence(id Identity) (Absence, bool) {
 		return Absence{}, false
 	}
 	return d.Absent[i], true
+}
+
+// Clone returns a copy with maps of its own that shares the objects.
+func (d *Desired) Clone() *Desired {
+	c := *d
+	c.Endpoints = maps.Clone(d.Endpoints)
+	c.BMCs = maps.Clone(d.BMCs)
+	c.BMCSecrets = maps.Clone(d.BMCSecrets)
+	c.Servers = maps.Clone(d.Servers)
+	c.Claims = maps.Clone(d.Claims)
+	c.Maintenances = maps.Clone(d.Maintenances)
+	c.ReadinessRules = maps.Clone(d.ReadinessRules)
+	c.Secrets = maps.Clone(d.Secrets)
+	c.Quarantined = maps.Clone(d.Quarantined)
+	return &c
 }

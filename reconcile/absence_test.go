@@ -16,7 +16,7 @@ import (
 // is merely absent.
 func (w *loopWorld) rewrite(change func(d *model.Desired)) {
 	w.mu.Lock()
-	d := fleettest.Clone(w.desired)
+	d := w.desired.Clone()
 	d.Revision += "1"
 	change(d)
 	w.desired = d
@@ -51,7 +51,7 @@ func TestAClaimThatIsMerelyAbsentKeepsItsServerAndItsPower(t *testing.T) {
 func (w *loopWorld) begin() {
 	w.stop()
 	w.mu.Lock()
-	d := fleettest.Clone(w.desired)
+	d := w.desired.Clone()
 	d.Removed = nil
 	w.desired = d
 	w.mu.Unlock()

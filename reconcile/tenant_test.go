@@ -36,7 +36,7 @@ func (w *loopWorld) heir(c *model.ServerClaim, before string) {
 // took commits a change by which a tenant takes an object away.
 func (w *loopWorld) took(change func(d *model.Desired), id model.Identity, tenant string) {
 	w.mu.Lock()
-	d := fleettest.Clone(w.desired)
+	d := w.desired.Clone()
 	d.Removed = maps.Clone(d.Removed)
 	d.Revision += "1"
 	change(d)

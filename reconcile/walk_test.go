@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/merge"
 	"ingot/reconcile/plan"
@@ -224,7 +223,7 @@ func (w *walk) event() {
 		w.commit("another commit, which says nothing", func(*model.Desired) {})
 	case 9:
 		w.say("the claims vanish without a commit that takes them away")
-		d := fleettest.Clone(w.desired)
+		d := w.desired.Clone()
 		w.commits++
 		d.Revision = model.Revision(fmt.Sprint("main@sha1:", w.commits))
 		clear(d.Claims)
@@ -270,7 +269,7 @@ func (w *walk) ask(claim model.ClaimName, what string) {
 
 func (w *walk) commit(what string, change func(*model.Desired)) {
 	w.say("%s", what)
-	d := fleettest.Clone(w.desired)
+	d := w.desired.Clone()
 	d.Removed = maps.Clone(d.Removed)
 	w.commits++
 	d.Revision = model.Revision(fmt.Sprint("main@sha1:", w.commits))

@@ -280,6 +280,9 @@ func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.Reset
 	case r == model.ResetOn && m.power == model.PowerOn:
 		return model.ResetResult{Before: m.power}, nil
 	}
+	if m.power == model.PowerOn && m.disk != "" && r != model.ResetOn {
+		m.disturbed++
+	}
 	if r == model.ResetForceOff || r == model.ResetGracefulOff {
 		m.offs++
 	}

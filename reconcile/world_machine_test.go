@@ -64,6 +64,7 @@ type machine struct {
 	storages  []model.Storage
 	forced    int
 	offs      int    // requests to go off, of either kind
+	disturbed int    // requests to go off or to restart, while it ran what is on its disk
 	disk      string // digest of what is installed, "" = empty
 	ons       int
 	starting  bool // it was asked to power on and has not yet

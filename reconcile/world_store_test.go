@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/merge"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
@@ -40,7 +39,7 @@ func (w *loopWorld) Desired() *model.Desired {
 // commit makes a new revision.
 func (w *loopWorld) commit(change func(d *model.Desired)) {
 	w.mu.Lock()
-	d := fleettest.Clone(w.desired)
+	d := w.desired.Clone()
 	d.Removed = maps.Clone(d.Removed)
 	change(d)
 	d.Revision += "1"

@@ -174,7 +174,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 			"have Redis write each change before it answers (appendonly yes, appendfsync always)",
 			"reason", "StoreNotDurable", "durable", how.String())
 	}
-	rules := policy(opts, d.loaders.UEFI())
+	rules := Policy(opts, d.loaders.UEFI())
 	if rules.MACPrefixes, err = d.macPrefixes(); err != nil {
 		return d, err
 	}

@@ -15,7 +15,7 @@ import (
 // openGit opens the branch with the manifests and the status branch.
 func (d *daemon) openGit() (err error) {
 	o := &d.opts
-	auth := gitAuth(o.Git)
+	auth := GitAuth(o.Git)
 	crossCheck := model.CrossCheck
 	if o.SecretFiles != "" {
 		crossCheck = model.CrossCheckInGit
@@ -54,8 +54,8 @@ func (d *daemon) joinSecrets() {
 	d.desired, d.desiredChanged = d.secrets.Desired, d.secrets.Changed()
 }
 
-// gitAuth names the credential files as gitsource wants them.
-func gitAuth(g config.Git) gitsource.Auth {
+// GitAuth names the credential files as gitsource wants them.
+func GitAuth(g config.Git) gitsource.Auth {
 	a := g.Auth
 	return gitsource.Auth{
 		UsernameFile: a.UsernameFile, PasswordFile: a.PasswordFile, CAFile: a.CAFile,

@@ -10,8 +10,8 @@ import (
 	"ingot/reconcile/plan"
 )
 
-// policy returns what the configuration says to the plan.
-func policy(o config.Options, loaders []string) plan.Policy {
+// Policy returns what the configuration says to the plan.
+func Policy(o config.Options, loaders []string) plan.Policy {
 	p := plan.DefaultPolicy()
 	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
 	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace

@@ -14,25 +14,34 @@ import (
 	"ingot/cmd/daemon"
 )
 
-// The exit codes. 2 and 3 are reserved for `ingot plan`.
+// The exit codes. 2 and 3 are those of `ingot plan`.
 const (
-	exitFine   = 0
-	exitFailed = 1
+	exitFine        = 0
+	exitFailed      = 1
+	exitChanges     = 2
+	exitDestructive = 3
 	// exitAnother is for a daemon beside which another one acts: starting it again is no use.
 	exitAnother = 4
 )
+
+// exitStatus is an exit code of a command that did what it was asked for.
+type exitStatus int
+
+// Error implements error.
+func (e exitStatus) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 const description = `Ingot runs bare metal from a Git repository, without Kubernetes.
 
 Commit a ServerClaim and a server is chosen, installed and booted; remove it and the server is wiped and free again. What Ingot knows is on the branch "status" of the same repository.
 
-Exit codes: 0 fine, 1 failed; 2 (there are changes) and 3 (there are destructive changes) are reserved for plans; 4 another Ingot acts for the repository; of a status, if asked for, 5 somebody has to act and 6 something is under way.
+Exit codes: 0 fine, 1 failed; of a plan, 2 there are changes and 3 there are destructive changes; 4 another Ingot acts for the repository; of a status, if asked for, 5 somebody has to act and 6 something is under way.
 
 Examples:
 
   ingot demo                        try all of it on this machine, nothing else needed
   ingot init fleet                  make a repository to start from
   ingot validate fleet/             check manifests before you commit them
+  ingot plan                        what merging this branch does to which machine
   ingot run --config ingot.yaml     run the daemon
   ingot status                      where everything is, and what it waits for
   ingot explain server rack1-03     why one server is not where it should be
@@ -40,7 +49,7 @@ Examples:
 
 // commandLine is the whole command line; kong fills it in.
 type commandLine struct {
-	Output    string `short:"o" default:"text" placeholder:"FORMAT" help:"How results are printed: text or json; validate knows more."`
+	Output    string `short:"o" default:"text" placeholder:"FORMAT" help:"How results are printed: text or json; see a command's own help for more."`
 	LogLevel  string `enum:",debug,info,warn,error" default:"" env:"INGOT_LOG_LEVEL" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error. Default: info for run, warn for the others."`
 	LogFormat string `enum:"text,json" default:"text" env:"INGOT_LOG_FORMAT" placeholder:"FORMAT" help:"How lines are logged, to standard error: text or json."`
 
@@ -50,6 +59,7 @@ type commandLine struct {
 	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
 	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
+	Plan     planCommand     `cmd:"" help:"Say what merging a branch does to which machine, before it is merged."`
 	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
 	Init     initCommand     `cmd:"" help:"Make a new repository, and the configuration for it."`
 	Import   importCommand   `cmd:"" help:"Make a repository of a cluster in which metal-operator runs."`

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 
 	"ingot/model"
@@ -14,12 +13,6 @@ const (
 	exitActs     exitStatus = 5 // somebody has to act
 	exitUnderWay exitStatus = 6 // what is not as Git says is under way
 )
-
-// exitStatus is an exit code of a command that did what it was asked for.
-type exitStatus int
-
-// Error implements error.
-func (e exitStatus) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // verdict is exitActs, exitUnderWay, or nil when all is as Git says. Of a whole fleet more
 // counts than what its objects say.

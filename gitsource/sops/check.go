@@ -1,6 +1,9 @@
 package sops
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+
 	"go.yaml.in/yaml/v3"
 
 	"ingot/model"
@@ -10,6 +13,20 @@ import (
 // values are encrypted. Those of secrets are empty then; other objects with such values, and
 // documents of which not even the kind is known, are sealed.
 func Check(documents []*yaml.Node) (model.Opened, *model.OpenError) {
+	return check(documents, func(string) string { return "" })
+}
+
+// Compare is Check for who compares revisions: in place of each value of a secret is a digest
+// of what it was encrypted to, in base64, so that it differs where that does.
+func Compare(documents []*yaml.Node) (model.Opened, *model.OpenError) {
+	return check(documents, func(sealed string) string {
+		sum := sha256.Sum256([]byte(sealed))
+		return base64.StdEncoding.EncodeToString(sum[:])
+	})
+}
+
+// check puts what comes of each encrypted value in its place.
+func check(documents []*yaml.Node, value func(sealed string) string) (model.Opened, *model.OpenError) {
 	m, fault := readMetadata(documents)
 	if fault != nil {
 		return model.Opened{}, fault
@@ -25,7 +42,7 @@ func Check(documents []*yaml.Node) (model.Opened, *model.OpenError) {
 		}
 	}
 	for n := range o.values {
-		n.Value = ""
+		n.Value = value(n.Value)
 	}
 	return opened, nil
 }

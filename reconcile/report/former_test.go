@@ -29,7 +29,7 @@ func TestABranchOfAFormerVersionIsReadWhole(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		document, err := read(filepath.ToSlash(name), raw)
+		document, err := ReadDocument(filepath.ToSlash(name), raw)
 		if err != nil || document == nil {
 			t.Errorf("%s: %v, %v", name, document, err)
 			return nil

@@ -19,7 +19,7 @@ type documents struct {
 
 // filesOf are the files of the status branch.
 func filesOf(files map[string][]byte) documents {
-	return documents{slices.Sorted(maps.Keys(files)), func(path string) (any, error) { return read(path, files[path]) }}
+	return documents{slices.Sorted(maps.Keys(files)), func(path string) (any, error) { return ReadDocument(path, files[path]) }}
 }
 
 // reportedBy are the documents of a report.
@@ -27,9 +27,9 @@ func reportedBy(r *model.Report) documents {
 	return documents{slices.Sorted(maps.Keys(r.Documents)), func(path string) (any, error) { return r.Documents[path].Object, nil }}
 }
 
-// read returns the document that a file holds, as it was written; nil for one of which
-// nobody asks anything.
-func read(path string, data []byte) (any, error) {
+// ReadDocument returns the document that a file of the status branch holds, as it was
+// written; nil for one of which nobody asks anything.
+func ReadDocument(path string, data []byte) (any, error) {
 	switch folder, _, _ := strings.Cut(path, "/"); folder {
 	case model.ReportRevision:
 		return readWhole(data, new(Revision))

@@ -83,7 +83,7 @@ func TestNewsOfARuleAreItsCounts(t *testing.T) {
 	var story Story
 	first := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	story.Published(plan.Plan(in), first)
-	d := fleettest.Clone(in.Desired)
+	d := in.Desired.Clone()
 	passed := *d.BMCs["bmc00001"]
 	passed.Labels = map[string]string{"burn-in/passed": "True"}
 	d.Add(&passed)
@@ -100,7 +100,7 @@ func TestNewsOfARuleAreItsCounts(t *testing.T) {
 	fleettest.ChangeRecord(in.Observed, 2, func(rec *model.ServerRecord) { rec.State = model.StateReserved; rec.Claim = "default/gone" })
 	third := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	story.Published(plan.Plan(in), third)
-	d = fleettest.Clone(in.Desired)
+	d = in.Desired.Clone()
 	delete(d.ReadinessRules, "burn-in")
 	in.Desired = d
 	fourth := p.Report(in, plan.Plan(in), 1, model.Holder{})

@@ -20,6 +20,9 @@ type Revision struct {
 	Pools    []Pool         `json:"exhaustedPools,omitempty"`
 	// Tenants are git.tenants, for those who check manifests before they are merged.
 	Tenants model.Tenants `json:"tenants,omitempty"`
+	// Policy is what else of the configuration decides what a commit does, for those who plan
+	// before it is merged.
+	Policy *Policy `json:"policy,omitempty"`
 	// Fence and Holder say who wrote the branch, beside the trailers of its commits:
 	// those a person's commit does not have. MirrorFirst says whether decisions
 	// are written before they are acted upon.
@@ -69,12 +72,39 @@ type Problems struct {
 	LeftOut  string          `json:"leftOut,omitempty"`
 }
 
+// Policy is what of the configuration decides what a commit does to machines.
+type Policy struct {
+	CleanupMode         string   `json:"cleanupMode"`
+	MaxDisruptions      int      `json:"maxDisruptions"`
+	MaxPowerDisruptions int      `json:"maxPowerDisruptions"`
+	GuardWindow         string   `json:"guardWindow"` // as Go writes durations
+	Architectures       []string `json:"architectures,omitempty"`
+}
+
+func policyOf(p *plan.Policy) *Policy {
+	return &Policy{
+		CleanupMode: p.CleanupMode, MaxDisruptions: p.MaxDisruptions, MaxPowerDisruptions: p.MaxPowerDisruptions,
+		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures,
+	}
+}
+
+// Apply sets what the status branch says of the policy.
+func (p *Policy) Apply(to *plan.Policy) error {
+	window, err := time.ParseDuration(p.GuardWindow)
+	if err != nil {
+		return fmt.Errorf("read policy.guardWindow of %s: %w", model.ReportRevision, err)
+	}
+	to.CleanupMode, to.MaxDisruptions, to.MaxPowerDisruptions = p.CleanupMode, p.MaxDisruptions, p.MaxPowerDisruptions
+	to.GuardWindow, to.Architectures = window, p.Architectures
+	return nil
+}
+
 func (v *view) revisionDocument(r *model.Report) *Revision {
 	d, fleet := v.in.Desired, v.in.Observed.Fleet
 	doc := &Revision{
 		Observed: d.Source.Observed, Applied: fleet.Applied.Revision(), Record: mirrorFleet(fleet), Pools: ExhaustedPools(v.in.Pools),
 		Fence: r.Fence, Holder: r.Holder, MirrorFirst: v.in.Policy.MirrorFirst,
-		Tenants: v.in.Policy.Tenants,
+		Tenants: v.in.Policy.Tenants, Policy: policyOf(&v.in.Policy),
 	}
 	if doc.Observed == "" {
 		doc.Observed = d.Revision

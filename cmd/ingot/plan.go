@@ -1,0 +1,217 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ingot/cmd/daemon"
+	"ingot/cmd/daemon/config"
+	"ingot/gitsource"
+	"ingot/model"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/preview"
+)
+
+type planCommand struct {
+	Repository string `type:"path" placeholder:"DIR" xor:"where" help:"A clone of the repository. Default: the one of this folder."`
+	Config     string `type:"path" placeholder:"FILE" xor:"where" help:"Ingot's configuration instead: the branches are fetched from git.url, and the policy is that of the file."`
+	Base       string `placeholder:"REVISION" help:"The branch that Ingot watches. Default: the default branch of the clone, or main."`
+	Head       string `default:"HEAD" placeholder:"REVISION" help:"The branch, tag or commit that is to be merged into it. Default: ${default}."`
+	Status     string `default:"status" placeholder:"BRANCH" help:"The status branch. Default: ${default}."`
+	Path       string `placeholder:"DIR" help:"The folder of the manifests, as git.path. Default: the one that Ingot read last."`
+}
+
+// Help implements kong.HelpProvider.
+func (planCommand) Help() string {
+	return `Says what merging a branch does to which machine: which claims get a server, which servers are released and wiped, installed again, powered off or taken out of service, what waits and why, and what the guard will hold back. It asks the same questions of the same code as the daemon, about the fleet as the status branch shows it. It needs no secrets, asks no BMC, and changes nothing.
+
+Each of the branches may be one of the clone's own or one that it fetched from origin; of both the newer counts.
+
+Exits 0 when nothing happens, 2 when something does, 3 when something that runs is disturbed (released, wiped, installed again, powered off, restarted, taken out of service), also where that waits for an approval, and 1 when the manifests have new errors or it cannot be told.
+
+Examples:
+
+  ingot plan                                    what merging HEAD of this clone does
+  ingot plan --head add-web-servers             what merging a branch does
+  ingot plan --config ingot.yaml --head add-web-servers
+  ingot plan -o markdown > comment.md           for a comment on the pull request; see examples/ci
+  ingot plan -o json | jq '.effects[] | select(.destructive)'`
+}
+
+// verdicts are the exit codes of verdicts.
+var verdicts = map[preview.Verdict]exitStatus{
+	preview.Nothing: exitFine, preview.Changes: exitChanges, preview.Destructive: exitDestructive, preview.Wrong: exitFailed,
+}
+
+// Run says what merging does.
+func (p planCommand) Run(ctx context.Context, c *console) error {
+	seen, err := p.preview(ctx, c)
+	if err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	switch c.format {
+	case "json":
+		err = c.printJSON(seen)
+	case "markdown":
+		c.printf("%s", seen.Markdown())
+	default:
+		printPreview(c, seen)
+	}
+	if err == nil && verdicts[seen.Verdict] != exitFine {
+		return verdicts[seen.Verdict]
+	}
+	return err
+}
+
+// formats implements formatter.
+func (planCommand) formats() []string { return []string{"text", "json", "markdown"} }
+
+// planning is what a plan is made from.
+type planning struct {
+	clone    *gitsource.Clone
+	fleet    *preview.Fleet
+	policy   plan.Policy
+	notes    []string
+	baseName string
+	merge    gitsource.MergeOptions
+}
+
+func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview, error) {
+	var in *planning
+	var err error
+	if p.Config != "" {
+		in, err = p.configured(ctx, c)
+	} else {
+		in, err = p.cloned()
+	}
+	if in != nil && in.clone != nil {
+		defer in.clone.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range in.fleet.Problems {
+		in.notes = append(in.notes, err.Error()+": what it is of is not known")
+	}
+	now := time.Now()
+	in.merge.Beginning, in.merge.Now = gitsource.BeginningOf(in.fleet.Observed), now
+	in.merge.Tenants = in.policy.Tenants
+	merged, err := in.clone.Merge(in.merge)
+	if err != nil {
+		return nil, p.missing(err, in)
+	}
+	if merged.Contained {
+		in.notes = append(in.notes, fmt.Sprintf("%s has all of %s already", in.baseName, p.Head))
+	}
+	if merged.Behind {
+		in.notes = append(in.notes, fmt.Sprintf("Ingot has not acted yet upon all that %s says: that is taken for done", in.baseName))
+	}
+	return preview.Of(preview.Input{Fleet: in.fleet, Base: merged.Base, Head: merged.Head, Policy: in.policy, Now: now, Notes: in.notes}), nil
+}
+
+// cloned reads all from a clone.
+func (p planCommand) cloned() (*planning, error) {
+	clone, err := gitsource.OpenClone(cmp.Or(p.Repository, "."))
+	if err != nil {
+		return nil, err
+	}
+	in := &planning{clone: clone}
+	in.baseName = cmp.Or(p.Base, clone.DefaultBranch(), gitsource.DefaultBranch)
+	at, err := clone.Resolve(p.Status)
+	if err != nil {
+		return in, fmt.Errorf("status branch: %w: the daemon writes it once it runs with this repository; if it does, run: "+
+			"git fetch origin +refs/heads/%s:refs/remotes/origin/%s", err, p.Status, p.Status)
+	}
+	snapshot, err := clone.Snapshot(at)
+	if err != nil {
+		return in, p.missing(err, in)
+	}
+	if err := in.read(snapshot); err != nil {
+		return in, fmt.Errorf("read branch %s: %w", p.Status, err)
+	}
+	in.policy, in.notes = in.fleet.Policy()
+	in.merge.Source = in.fleet.Observed.Fleet.Applied
+	in.merge.Source.Branch = cmp.Or(in.merge.Source.Branch, in.baseName)
+	if p.Path != "" {
+		in.merge.Source.Path = p.Path
+	}
+	return in, p.resolve(in)
+}
+
+// configured fetches all from where the configuration says.
+func (p planCommand) configured(ctx context.Context, c *console) (*planning, error) {
+	opts, err := config.Load(p.Config, c.env)
+	if err != nil {
+		return nil, err
+	}
+	if p.Head == "HEAD" {
+		return nil, errors.New("name the branch that is to be merged with --head: with --config no clone says which one is meant")
+	}
+	auth := daemon.GitAuth(opts.Git)
+	in := &planning{baseName: cmp.Or(p.Base, opts.Git.Branch), policy: daemon.Policy(opts, nil)}
+	branch, err := gitsource.NewStatusBranch(gitsource.StatusOptions{URL: opts.Git.URL, Branch: opts.Status.Branch, Auth: auth, Log: c.log})
+	if err != nil {
+		return nil, err
+	}
+	defer branch.Close()
+	snapshot, err := branch.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !snapshot.Exists {
+		return nil, fmt.Errorf("there is no branch %s: the daemon writes it once it runs with this repository", opts.Status.Branch)
+	}
+	if err := in.read(snapshot); err != nil {
+		return nil, fmt.Errorf("read branch %s: %w", opts.Status.Branch, err)
+	}
+	if in.clone, err = gitsource.FetchClone(ctx, opts.Git.URL, auth, in.baseName, p.Head); err != nil {
+		return nil, err
+	}
+	in.merge.Source = model.Applied{URL: model.CanonicalURL(opts.Git.URL), Branch: opts.Git.Branch, Path: cmp.Or(p.Path, opts.Git.Path)}
+	in.merge.Strict = opts.Git.Strict
+	return in, p.resolve(in)
+}
+
+// read takes in the status branch.
+func (in *planning) read(snapshot gitsource.Snapshot) (err error) {
+	if in.fleet, err = preview.ReadFleet(snapshot.Files); err != nil {
+		return err
+	}
+	for path, err := range snapshot.Skipped {
+		in.fleet.Problems = append(in.fleet.Problems, fmt.Errorf("read %s of the status branch: %w", path, err))
+	}
+	return nil
+}
+
+// resolve finds the commits.
+func (p planCommand) resolve(in *planning) (err error) {
+	const remedy = "%w: name a branch, a tag, HEAD or a full hash; a branch that was not fetched yet comes with: " +
+		"git fetch origin +refs/heads/%s:refs/remotes/origin/%[2]s"
+	if in.merge.Base, err = in.clone.Resolve(in.baseName); err != nil {
+		return fmt.Errorf(remedy, err, in.baseName)
+	}
+	if in.merge.Head, err = in.clone.Resolve(p.Head); err != nil {
+		return fmt.Errorf(remedy, err, p.Head)
+	}
+	return nil
+}
+
+// missing says how to get what a clone lacks.
+func (p planCommand) missing(err error, in *planning) error {
+	var lacks *gitsource.MissingError
+	switch {
+	case !errors.As(err, &lacks):
+		return err
+	case p.Config != "":
+		return fmt.Errorf("%w: it lies too far back, or the history was rewritten; plan in a full clone", err)
+	case in.clone.Shallow():
+		return fmt.Errorf("%w, which has a part of the history only: run git fetch --unshallow origin (in a CI job: check out with the whole history)", err)
+	case lacks.Applied:
+		return fmt.Errorf("%w: it is not up to date, run git fetch origin; if that brings nothing, the history was rewritten, and what "+
+			"Ingot makes of that cannot be told before it does", err)
+	}
+	return fmt.Errorf("%w: run git fetch origin; a clone made with --filter needs git fetch --refetch", err)
+}

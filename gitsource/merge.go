@@ -1,0 +1,278 @@
+package gitsource
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"ingot/gitsource/sops"
+	"ingot/model"
+)
+
+// MergeOptions say what is merged into what.
+type MergeOptions struct {
+	Base, Head string // commits
+	// Source is the URL, the branch and the path that Ingot watches.
+	Source  model.Applied
+	Tenants model.Tenants
+	// Strict rejects a revision as a whole if anything in it is wrong.
+	Strict bool
+	// Beginning is what the records say, see Begin.
+	Beginning Beginning
+	Now       time.Time
+}
+
+// Merged is what is in force before and after a merge.
+type Merged struct {
+	Base, Head *model.Desired
+	// Since is the commit that both come from. Contained is set when the base has all of the
+	// head already.
+	Since     string
+	Contained bool
+	// Behind is set when Ingot has not acted yet upon all that the base says.
+	Behind bool
+}
+
+// MissingError is history that a clone lacks.
+type MissingError struct {
+	What string // the commit, and whose it is
+	// Applied is set for the revision that Ingot acted upon last.
+	Applied bool
+}
+
+// Error implements error.
+func (e *MissingError) Error() string { return e.What + " is not in this clone" }
+
+// Merge decides what is in force with the base, and what once the head is merged into it,
+// in the way in which Source does as it meets one revision after the other.
+func (c *Clone) Merge(o MergeOptions) (*Merged, error) {
+	m := merge{Clone: c, MergeOptions: o, read: c.reader(o.Tenants), rules: o.rules()}
+	return m.run()
+}
+
+// reader reads manifests as Source does, with what SOPS encrypted as it is: values are of no
+// concern, but whether they change.
+func (c *Clone) reader(tenants model.Tenants) *reader {
+	opts := withModel(Options{Tenants: tenants, Decode: func(file string, data []byte) ([]model.Object, []model.Problem) {
+		return model.Decode(file, data, model.DecodeOptions{AllowPlaintextSecrets: true, Open: sops.Compare})
+	}}, nil)
+	return &reader{decode: opts.Decode, count: func() {}, tenants: tenants}
+}
+
+func (o *MergeOptions) rules() rules {
+	with := withModel(Options{}, nil)
+	return rules{validate: with.Validate, crossCheck: with.CrossCheck, token: func() string { return "" }, tenants: o.Tenants}
+}
+
+// merge is one under way.
+type merge struct {
+	*Clone
+	MergeOptions
+	read      *reader
+	rules     rules
+	approvals []string
+}
+
+func (m *merge) run() (*Merged, error) {
+	base, err := m.commit(m.Base)
+	if err != nil {
+		return nil, err
+	}
+	head, err := m.commit(m.Head)
+	if err != nil {
+		return nil, err
+	}
+	way := m.store.meet(base.Hash, head.Hash)
+	since, err := m.parting(way)
+	if err != nil {
+		return nil, err
+	}
+	result := &Merged{Since: since.String(), Contained: since == head.Hash}
+	before, err := m.before(base, result)
+	if err != nil {
+		return nil, err
+	}
+	files, err := m.merged(since, base, head, before.effective)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 && !before.effective.isEmpty() {
+		return nil, errors.New("no manifest is left: Ingot refuses such a revision, and everything stays as it is")
+	}
+	after := assemble(change{
+		prev: before.effective, files: files, lineage: lineageDescends, revision: m.revision(head), at: m.Now,
+		approvals: m.approve(head, way.between),
+	}, m.rules)
+	if m.Strict && newErrors(before.problems, after.problems) {
+		return nil, fmt.Errorf("git.strict is true, so Ingot refuses the revision as a whole: %w", model.JoinErrors(after.problems))
+	}
+	if result.Contained {
+		result.Head = result.Base
+		return result, nil
+	}
+	result.Head = m.desired(after, head)
+	return result, nil
+}
+
+func newErrors(before, after []model.Problem) bool {
+	return slices.ContainsFunc(after, func(p model.Problem) bool { return isError(p) && !slices.Contains(before, p) })
+}
+
+func (m *merge) commit(hash string) (*object.Commit, error) {
+	c, err := m.store.commit(plumbing.NewHash(hash))
+	if err != nil {
+		return nil, &MissingError{What: "commit " + hash}
+	}
+	return c, nil
+}
+
+// before is what is in force with the base: what is with the revision that Ingot acted upon
+// last, and what came since.
+func (m *merge) before(base *object.Commit, result *Merged) (outcome, error) {
+	applied := m.Beginning.Applied
+	at, way := base, meeting{}
+	if hash := m.Beginning.appliedHash(); !hash.IsZero() && hash != base.Hash && applied.Branch == m.Source.Branch {
+		var err error
+		if at, err = m.store.commit(hash); err != nil {
+			return outcome{}, &MissingError{What: "revision " + string(applied.Revision()) + ", which Ingot acted upon last,", Applied: true}
+		}
+		if way = m.store.meet(hash, base.Hash); way.at(base.Hash) {
+			return outcome{}, &MissingError{What: fmt.Sprintf("%s has moved on to %s, and that", m.Source.Branch, hash), Applied: true}
+		}
+		if way.truncated && !way.at(hash) {
+			return outcome{}, &MissingError{What: "the history between " + string(applied.Revision()) + ", which Ingot acted upon last, and the base", Applied: true}
+		}
+		result.Behind = true
+	}
+	files, err := m.manifests(at, effective{})
+	if err != nil && !errors.Is(err, errPathMissing) {
+		return outcome{}, err
+	}
+	out := assemble(change{
+		prev: baseEffective(m.Beginning, nil, files), files: files, lineage: lineageSame, revision: m.revision(at), at: m.Now, approvals: m.approve(at, nil),
+	}, m.rules)
+	if at != base {
+		if files, err = m.manifests(base, out.effective); err != nil {
+			return outcome{}, err
+		}
+		step := change{
+			prev: out.effective, files: files, lineage: lineageDescends, revision: m.revision(base), at: m.Now, approvals: m.approve(base, way.between),
+		}
+		if !way.at(at.Hash) {
+			step.lineage, step.cause = rewritten, model.AbsentHistoryRewritten
+		}
+		out = assemble(step, m.rules)
+	}
+	result.Base = m.desired(out, base)
+	return out, nil
+}
+
+func (m *merge) revision(c *object.Commit) model.Revision {
+	return model.Revision(m.Source.Branch + "@sha1:" + c.Hash.String())
+}
+
+// approve adds what commits approve.
+func (m *merge) approve(head *object.Commit, between []*object.Commit) []string {
+	m.approvals = newest(m.approvals, m.store.approvals(head, between))
+	return m.approvals
+}
+
+func (m *merge) desired(out outcome, at *object.Commit) *model.Desired {
+	d := out.desired()
+	d.Revision, d.URL, d.Path = m.revision(at), m.Source.URL, m.Source.Path
+	d.Time, d.Approvals = m.Now, m.approvals
+	return d
+}
+
+// manifests are those of a commit that follows upon what is in force.
+func (m *merge) manifests(c *object.Commit, inForce effective) ([]manifest, error) {
+	files, err := m.read.read(m.store, c.TreeHash, cmp.Or(m.Source.Path, "."), newHeldPaths(inForce.objects))
+	switch {
+	case errors.Is(err, errNotReadable):
+		return nil, &MissingError{What: fmt.Sprintf("a part of %s (%v)", m.revision(c).Short(), err)}
+	case errors.Is(err, errPathMissing):
+		return nil, fmt.Errorf("folder %s is not in %s: %w", m.Source.Path, m.revision(c).Short(), err)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", m.revision(c).Short(), err)
+	}
+	return files, nil
+}
+
+// merged are the manifests of the base with what the head changed since both were one.
+func (m *merge) merged(since plumbing.Hash, base, head *object.Commit, inForce effective) ([]manifest, error) {
+	if since == base.Hash {
+		return m.manifests(head, inForce)
+	}
+	old, err := m.store.commit(since)
+	if err != nil {
+		return nil, err
+	}
+	var sides [3][]manifest
+	for i, c := range []*object.Commit{old, base, head} {
+		if sides[i], err = m.manifests(c, inForce); err != nil && !errors.Is(err, errPathMissing) {
+			return nil, err
+		}
+	}
+	files, both := mergeManifests(sides[0], sides[1], sides[2])
+	if len(both) > 0 {
+		return nil, fmt.Errorf("%s changed on both sides since %s, so what a merge makes of it is not known: merge %s into the branch, then plan again",
+			strings.Join(both[:min(len(both), 5)], ", "), since.String()[:12], m.Source.Branch)
+	}
+	return files, nil
+}
+
+// mergeManifests takes of each file the side that changed it. Both are the paths of those
+// that both sides changed, each otherwise.
+func mergeManifests(old, ours, theirs []manifest) (merged []manifest, both []string) {
+	byPath := func(files []manifest) map[string]manifest {
+		m := make(map[string]manifest, len(files))
+		for _, f := range files {
+			m[f.path] = f
+		}
+		return m
+	}
+	was, here, there := byPath(old), byPath(ours), byPath(theirs)
+	paths := make(map[string]bool, len(ours))
+	for _, side := range [][]manifest{ours, theirs} {
+		for _, f := range side {
+			paths[f.path] = true
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(paths)) {
+		o, h, t := was[p].blob, here[p].blob, there[p].blob
+		file := here[p]
+		switch {
+		case t == o || h == t:
+		case h == o:
+			file = there[p]
+		default:
+			both = append(both, p)
+		}
+		if file.decoded != nil {
+			merged = append(merged, file)
+		}
+	}
+	return merged, both
+}
+
+// parting is the newest commit that two come from.
+func (m *merge) parting(way meeting) (plumbing.Hash, error) {
+	base, head := m.Base[:12], m.Head[:12]
+	switch {
+	case len(way.common) == 1:
+		return way.common[0], nil
+	case len(way.common) > 1:
+		return plumbing.ZeroHash, fmt.Errorf("%s and %s were merged crosswise, so what another merge makes of them is not known: merge %s "+
+			"into the branch, then plan again", base, head, m.Source.Branch)
+	case way.truncated:
+		return plumbing.ZeroHash, &MissingError{What: fmt.Sprintf("the commit that %s and %s both come from", base, head)}
+	}
+	return plumbing.ZeroHash, fmt.Errorf("%s and %s have no commit in common: they cannot be merged", base, head)
+}

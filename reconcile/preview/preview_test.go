@@ -1,0 +1,328 @@
+package preview_test
+
+import (
+	"html"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/preview"
+	"ingot/reconcile/report"
+)
+
+// fleetOf is a fleet of servers, of which claims have the first ones, as the status branch
+// shows it, and what Git says.
+func fleetOf(t *testing.T, servers, bound int, change func(in *plan.Input)) (*preview.Fleet, *plan.Input) {
+	t.Helper()
+	in := plantest.BigFleet(servers, bound)
+	in.Observed.Fleet.Applied = in.Desired.Applied()
+	if change != nil {
+		change(in)
+	}
+	fleet, err := preview.ReadFleet(fleettest.Rendered(t, report.NewProjector().Report(in, plan.Plan(in), 1, model.Holder{})))
+	if err != nil || len(fleet.Problems) > 0 {
+		t.Fatal(err, fleet.Problems)
+	}
+	return fleet, in
+}
+
+// commit is a revision that follows on another one.
+func commit(before *model.Desired, change func(d *model.Desired)) *model.Desired {
+	d := before.Clone()
+	d.Revision = "main@sha1:2222222222222222222222222222222222222222"
+	if d.Removed = maps.Clone(before.Removed); d.Removed == nil {
+		d.Removed = make(map[model.Identity][]model.Removal)
+	}
+	change(d)
+	for name := range before.Claims {
+		if d.Claims[name] == nil && !d.Quarantined[name.Identity()] {
+			d.Removed[name.Identity()] = []model.Removal{{Revision: d.Revision}}
+		}
+	}
+	return d
+}
+
+// said is what a preview says of machines, one effect a line.
+func said(p *preview.Preview) string {
+	var lines []string
+	for _, e := range p.Effects {
+		line := string(e.Kind) + " " + strings.Join(slices.DeleteFunc([]string{string(e.Server), string(e.Claim), string(e.BMC)}, func(s string) bool { return s == "" }), " ")
+		if e.Held {
+			line += " held"
+		}
+		if e.Waits != "" {
+			line += " waits"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// changed is a change of a claim.
+func changed(name model.ClaimName, how func(c *model.ServerClaim)) func(d *model.Desired) {
+	return func(d *model.Desired) {
+		c := *d.Claims[name]
+		c.Annotations = map[string]string{}
+		how(&c)
+		d.Add(&c)
+	}
+}
+
+// server is a change of a server's manifest.
+func server(i int, how func(s *model.Server)) func(d *model.Desired) {
+	return func(d *model.Desired) {
+		s := &model.Server{Meta: model.Meta{Name: string(fleettest.ServerName(i)), Annotations: map[string]string{}}}
+		how(s)
+		d.Add(s)
+	}
+}
+
+func TestWhatACommitDoes(t *testing.T) {
+	const first = "default/c00000"
+	drop := func(names ...model.ClaimName) func(d *model.Desired) {
+		return func(d *model.Desired) {
+			for _, n := range names {
+				delete(d.Claims, n)
+			}
+		}
+	}
+	unreachable := func(in *plan.Input) {
+		for name := range in.Readings {
+			in.Readings[name] = in.Readings[name].Missed("connection refused", in.Now.Add(time.Minute), in.Now)
+		}
+	}
+	retained := func(in *plan.Input) {
+		server(0, func(s *model.Server) { s.Spec.ReclaimPolicy = model.ReclaimRetain })(in.Desired)
+	}
+	for name, tc := range map[string]struct {
+		fleet   func(in *plan.Input)
+		commit  func(d *model.Desired)
+		want    string
+		verdict preview.Verdict
+		says    string // in some message
+	}{
+		"a commit about something else does nothing": {commit: func(*model.Desired) {}, verdict: preview.Nothing},
+		"a claim that is new gets a free server": {
+			commit: func(d *model.Desired) { d.Add(fleettest.Claim("web")) },
+			want:   "bind bmc00002-system-0 default/web", verdict: preview.Changes, says: "image os:1 is installed",
+		},
+		"a claim for which there is none waits": {
+			commit: func(d *model.Desired) {
+				d.Add(fleettest.Claim("web", func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "nowhere"} }))
+			},
+			want: "wait default/web", verdict: preview.Changes, says: "server nowhere is not known",
+		},
+		"a claim does not get a server that cannot be reached": {
+			fleet:  unreachable,
+			commit: func(d *model.Desired) { d.Add(fleettest.Claim("web")) },
+			want:   "wait default/web", verdict: preview.Changes, says: "out of reach",
+		},
+		"a claim that is gone gives up its server, which is wiped": {
+			commit: drop(first), want: "release bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "wiped (cleanup quick)",
+		},
+		"a server is wiped as its manifest says": {
+			fleet: func(in *plan.Input) {
+				server(0, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupSecure })(in.Desired)
+			},
+			commit: drop(first), want: "release bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "wiped (cleanup secure)",
+		},
+		"a server that is to be kept is kept": {
+			fleet: retained, commit: drop(first), want: "retain bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "kept as it is",
+		},
+		"one that cannot be reached is released once it can": {
+			fleet: unreachable, commit: drop(first), want: "release bmc00000-system-0 default/c00000 waits", verdict: preview.Destructive,
+		},
+		"more than the guard's limit are held back": {
+			commit:  drop(first, "default/c00001", "default/c00002", "default/c00003"),
+			fleet:   func(in *plan.Input) { *in = *plantest.BigFleet(6, 4); in.Observed.Fleet.Applied = in.Desired.Applied() },
+			want:    "release bmc00000-system-0 default/c00000 held\nrelease bmc00001-system-0 default/c00001 held\n" + "release bmc00002-system-0 default/c00002 held\nrelease bmc00003-system-0 default/c00003 held",
+			verdict: preview.Destructive,
+		},
+		"a claim that is quarantined keeps its server": {
+			commit: func(d *model.Desired) {
+				drop(first)(d)
+				d.Quarantined[model.ClaimName(first).Identity()] = true
+			},
+			want: "hold bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "cannot be used",
+		},
+		"another image waits": {
+			commit: changed(first, func(c *model.ServerClaim) { c.Spec.Image = "linux:2" }),
+			want:   "pending bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "image linux:2 instead of os:1",
+		},
+		"other kernel arguments wait": {
+			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationKernelArguments] = "quiet" }),
+			want:   "pending bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "other kernel arguments",
+		},
+		"it is installed once that is asked for": {
+			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationReprovision] = "1" }),
+			want:   "reprovision bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "with image os:1",
+		},
+		"a claim that is to be Off is powered off": {
+			commit: changed(first, func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }),
+			want:   "power-off bmc00000-system-0 default/c00000", verdict: preview.Destructive,
+		},
+		"an operation on what runs disturbs it": {
+			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationOperation] = "power-cycle-server#1" }),
+			want:   "operation bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "power-cycle-server#1",
+		},
+		"an operation on what is free disturbs nobody": {
+			commit: server(3, func(s *model.Server) { s.Annotations[model.AnnotationOperation] = "force-on-server#1" }),
+			want:   "operation bmc00003-system-0", verdict: preview.Changes,
+		},
+		"maintenance takes what runs out of service": {
+			commit: func(d *model.Desired) {
+				m := fleettest.MaintenanceOf("disk", 0)
+				m.Spec.ServerRef.Name = string(fleettest.ServerName(0))
+				d.Add(m)
+			},
+			want: "maintenance bmc00000-system-0 default/c00000", verdict: preview.Destructive,
+		},
+		"a cordon disturbs nobody": {
+			commit: server(3, func(s *model.Server) { s.Spec.Unclaimable = true }), verdict: preview.Nothing,
+		},
+		"a BMC that goes leaves its servers": {
+			commit: func(d *model.Desired) { delete(d.BMCs, "bmc00000") },
+			want:   "bmc-removed bmc00000\nhold bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "nobody heals them",
+		},
+		"a BMC at another address is looked at first": {
+			commit: func(d *model.Desired) {
+				b := *d.BMCs["bmc00000"]
+				b.Spec.Access = &model.InlineEndpoint{IP: "192.0.2.77"}
+				d.Add(&b)
+			},
+			want: "bmc-changed bmc00000\nhold bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "another address",
+		},
+		"what happens anyway is not told": {
+			fleet:  func(in *plan.Input) { in.Desired = commit(in.Desired, drop(first)) },
+			commit: changed("default/c00001", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }),
+			want:   "power-off bmc00001-system-0 default/c00001", verdict: preview.Destructive,
+		},
+		"what does not happen any more is told": {
+			fleet: func(in *plan.Input) { in.Desired = commit(in.Desired, drop(first)) },
+			commit: func(d *model.Desired) {
+				d.Add(fleettest.Claim("c00000"))
+				delete(d.Removed, model.ClaimName(first).Identity())
+			},
+			want: "no-longer bmc00000-system-0 default/c00000", verdict: preview.Changes,
+		},
+		"a claim gets a server once it is wiped": {
+			fleet: func(in *plan.Input) { *in = *plantest.BigFleet(2, 2); in.Observed.Fleet.Applied = in.Desired.Applied() },
+			commit: func(d *model.Desired) {
+				drop(first)(d)
+				d.Add(fleettest.Claim("web"))
+			},
+			want:    "release bmc00000-system-0 default/c00000\nbind bmc00000-system-0 default/web",
+			verdict: preview.Destructive, says: "once it is wiped",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fleet, in := fleetOf(t, 4, 2, tc.fleet)
+			policy, _ := fleet.Policy()
+			p := preview.Of(preview.Input{Fleet: fleet, Base: in.Desired, Head: commit(in.Desired, tc.commit), Policy: policy, Now: in.Now.Add(time.Second)})
+			if got := said(p); got != tc.want || p.Verdict != tc.verdict {
+				t.Errorf("%s: got\n%s\nwant %s:\n%s", p.Verdict, got, tc.verdict, tc.want)
+			}
+			if !slices.ContainsFunc(p.Effects, func(e preview.Effect) bool { return strings.Contains(e.Message, tc.says) }) && tc.says != "" {
+				t.Errorf("nothing says %q: %+v", tc.says, p.Effects)
+			}
+			for _, e := range p.Effects {
+				if e.Message == "" || strings.Contains(e.Message, "%!") {
+					t.Errorf("%+v has no message that can be read", e)
+				}
+			}
+		})
+	}
+}
+
+func TestAnUnknownBranchIsSaidSo(t *testing.T) {
+	if _, err := preview.ReadFleet(map[string][]byte{"README.md": []byte("hello")}); err == nil {
+		t.Error("files that are no status branch were read as one")
+	}
+	fleet, _ := fleetOf(t, 1, 0, nil)
+	fleet.Revision.Policy = nil // as former versions wrote it
+	if _, notes := fleet.Policy(); len(notes) != 1 || !strings.Contains(notes[0], "assumed") {
+		t.Errorf("it is not said that the policy is assumed: %q", notes)
+	}
+}
+
+func TestAListThatIsHeldAlreadyShowsItsLine(t *testing.T) {
+	drop := func(d *model.Desired) {
+		for _, n := range []model.ClaimName{"default/c00000", "default/c00001", "default/c00002", "default/c00003"} {
+			delete(d.Claims, n)
+		}
+	}
+	var base *model.Desired
+	fleet, in := fleetOf(t, 6, 4, func(in *plan.Input) {
+		base = in.Desired
+		in.Desired = commit(base, drop)
+		in.Nonce = "secret"
+		r := plan.Plan(in)
+		in.Observed.Fleet = *r.Decided.Fleet
+	})
+	policy, _ := fleet.Policy()
+	p := preview.Of(preview.Input{Fleet: fleet, Base: base, Head: in.Desired, Policy: policy, Now: in.Now.Add(time.Second)})
+	if len(p.Held) != 1 || p.Held[0].Approve == "" || !strings.Contains(p.Held[0].Next(), p.Held[0].Approve) {
+		t.Errorf("held %+v, want the line that approves the list", p.Held)
+	}
+	approved := commit(in.Desired, func(d *model.Desired) {
+		d.Approvals = []string{strings.TrimPrefix(p.Held[0].Approve, "Ingot-Approve: ")}
+	})
+	p = preview.Of(preview.Input{Fleet: fleet, Base: in.Desired, Head: approved, Policy: policy, Now: in.Now.Add(time.Second)})
+	if p.Verdict != preview.Destructive || len(p.Held) != 0 {
+		t.Errorf("a commit that approves the list is %s and has %+v held", p.Verdict, p.Held)
+	}
+}
+
+func TestMarkdownObeysNobody(t *testing.T) {
+	evil := "x | <img src=x onerror=alert(1)> @root #1 !2 [a](https://evil.example) `code` **b** \n/close\n<!-- ingot plan --> www.evil.example GH-12 & \u202e"
+	p := &preview.Preview{
+		Verdict: preview.Destructive, Base: "main@sha1:1111111111111111111111111111111111111111", Head: "main@sha1:2222222222222222222222222222222222222222",
+		Effects:  []preview.Effect{{Kind: preview.Release, Server: model.ServerName(evil), Claim: model.ClaimName(evil), Message: evil, Waits: evil, Next: evil, Destructive: true}},
+		Held:     []preview.Held{{Steps: []model.Disruption{{Action: "release", Server: model.ServerName(evil), Claim: model.ClaimName(evil)}}, Namespace: evil}},
+		Problems: []model.Problem{{Severity: model.SeverityError, File: evil, Object: evil, Field: evil, Message: evil}},
+		Notes:    []string{evil},
+	}
+	got := p.Markdown()
+	body := strings.TrimPrefix(got, preview.Marker+"\n")
+	for _, bad := range []string{"<img", "](", "://", "`", "**b", "\n/close", preview.Marker, "\u202e", "onerror="} {
+		if strings.Contains(body, bad) {
+			t.Errorf("the comment has %q in it:\n%s", bad, got)
+		}
+	}
+	// What forges look for in the text that is shown, but not in code.
+	shown := html.UnescapeString(regexp.MustCompile("<code>.*?</code>").ReplaceAllString(body, ""))
+	for _, bad := range []string{"@root", "#1", "!2", "://", "www.", "GH-12"} {
+		if strings.Contains(shown, bad) {
+			t.Errorf("the comment shows %q:\n%s", bad, shown)
+		}
+	}
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(line, "| **!**") && strings.Count(line, "|") != 5 {
+			t.Errorf("a row has other columns: %s", line)
+		}
+	}
+}
+
+func TestMarkdownIsBounded(t *testing.T) {
+	p := &preview.Preview{Verdict: preview.Destructive}
+	for range 5000 {
+		p.Effects = append(p.Effects, preview.Effect{Kind: preview.Release, Server: "rack1-bmc-01-system-0", Message: "is released", Destructive: true})
+		p.Problems = append(p.Problems, model.Problem{Severity: model.SeverityError, File: "a.yaml", Message: "is wrong"})
+		p.Notes = append(p.Notes, "a note")
+	}
+	p.Held = []preview.Held{{Steps: make([]model.Disruption, 5000)}}
+	got := p.Markdown()
+	if len(got) > 65_536 || !strings.Contains(got, "lines are cut here") {
+		t.Errorf("the comment has %d bytes, and says: %s", len(got), got[len(got)-300:])
+	}
+	if strings.Count(got, "<details>") != strings.Count(got, "</details>") {
+		t.Error("what is folded has no end")
+	}
+}
