@@ -75,11 +75,19 @@ func moveText(m *Move) string {
 // judgeClaims says of each claim which server it has, or why none.
 func (f *fleet) judgeClaims() []Claim {
 	all := make([]Claim, len(f.memory.claims))
+	chosen := make(map[model.ClaimName]*server)
+	for _, s := range f.servers {
+		if s.bind != nil {
+			chosen[s.bind.Identity().ClaimName()] = s
+		}
+	}
 	for i := range f.memory.claims {
 		d, c := &f.memory.claims[i], &all[i]
 		*c = Claim{Name: d.name, Manifest: d.claim, Record: f.claimRecord(d.name)}
 		if s := f.byName[f.served[d.name]]; s != nil {
 			c.Server = s.name
+		} else if s := chosen[d.name]; s != nil {
+			c.Why = Why{Reason: model.ReasonInProgress, Message: fmt.Sprintf("server %s is chosen for it", s.name)}
 		} else {
 			c.Why = f.unbound(d)
 		}

@@ -128,9 +128,18 @@ func TestClaimsAreServedByPriorityThenAgeThenName(t *testing.T) {
 		in.Desired.Add(c)
 		in.Observed.Claims[c.ClaimName()] = &model.ClaimRecord{Name: c.ClaimName(), Sequence: seq}
 	}
-	got := make(map[model.ServerName]model.ClaimName)
-	for name, m := range Plan(in).Moves {
+	got, r := make(map[model.ServerName]model.ClaimName), Plan(in)
+	for name, m := range r.Moves {
 		got[name] = m.Then.Claim
+	}
+	for _, c := range r.Claims {
+		want := map[model.ClaimName]string{
+			"default/urgent": "server bmc00000-system-0 is chosen for it", "default/old": "server bmc00001-system-0 is chosen for it",
+			"default/a-new": "2 servers: 2 taken by claims before it", "default/b-new": "2 servers: 2 taken by claims before it",
+		}[c.Name]
+		if c.Why.Message != want {
+			t.Errorf("%s: %s, want %s", c.Name, c.Why.Message, want)
+		}
 	}
 	if got["bmc00000-system-0"] != "default/urgent" || got["bmc00001-system-0"] != "default/old" {
 		t.Errorf("got %v, want the urgent claim first and then the old one", got)
