@@ -98,15 +98,12 @@ func TestEachExampleOfTheQuickstartCountsOnceItIsNoComment(t *testing.T) {
 // A check that cannot be read checks nothing, and nobody notices.
 func TestTheChecksOfPullRequestsValidateAndPlan(t *testing.T) {
 	seen := 0
-	eachFile(t, Init, func(name string, content []byte) {
-		if path.Ext(name) != ".yaml" || path.Base(name) == "ingot.yaml" {
-			return
-		}
+	eachFile(t, CI, func(name string, content []byte) {
 		var check map[string]any
 		if err := yaml.Unmarshal(content, &check); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for _, want := range []string{"ingot validate --strict-secrets", " plan --base "} {
+		for _, want := range []string{"ingot validate ", "ingot plan --base "} {
 			if !strings.Contains(string(content), want) {
 				t.Errorf("%s does not run %q", name, want)
 			}

@@ -113,9 +113,11 @@ func repositoryFiles(forge, owner string) (map[string]string, error) {
 		return nil, err
 	}
 	if path, known := forgeFiles[forge]; known {
-		if files[path], err = initTemplate(forge + ".yaml"); err != nil {
+		check, err := examples.CI.ReadFile("ci/" + forge + ".yaml")
+		if err != nil {
 			return nil, err
 		}
+		files[path] = string(check)
 	}
 	if owner == "" {
 		return files, nil
@@ -227,7 +229,7 @@ func (n newRepository) printNext(c *console, dir string, committed bool) {
 	c.printf("  add your first BMC      %s\n", filepath.Join(dir, "bmcs", "example.yaml"))
 	c.printf("  run Ingot               ingot run --config %s\n", n.config(dir))
 	if n.Forge != "none" {
-		c.printf("  let checks run          set the variable INGOT_URL of the repository, see %s\n", forgeFiles[n.Forge])
+		c.printf("  let checks run          say where the program is to be had and its checksum, in %s\n", forgeFiles[n.Forge])
 	}
 	c.printf("\nProtect the branches main and status: who may push to main may do anything to the machines.\n")
 }
