@@ -148,7 +148,7 @@ func runPlan(ctx context.Context, args ...string) (out string, code int, err err
 		return "", 0, err
 	}
 	cmd := exec.CommandContext(ctx, ingotProgram, append([]string{"plan"}, args...)...)
-	cmd.Dir = w.proposal
+	cmd.Dir, cmd.Env = w.proposal, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir}
 	text, err := cmd.Output()
 	if exited, ok := errors.AsType[*exec.ExitError](err); ok {
 		return string(text) + string(exited.Stderr), exited.ExitCode(), nil
