@@ -105,9 +105,9 @@ func explain(ctx context.Context, kind, name string) (string, error) {
 	return string(out), nil
 }
 
-func explainSays(ctx context.Context, name, want string) error {
+func explainSays(ctx context.Context, kind, name, want string) error {
 	return rig.Within(patience, func() error {
-		x, err := explain(ctx, "server", siteOf(ctx).called(name))
+		x, err := explain(ctx, kind, siteOf(ctx).called(name))
 		if err == nil && !strings.Contains(unfolded(x), want) {
 			err = fmt.Errorf("ingot explain does not say %q:\n%s", want, x)
 		}

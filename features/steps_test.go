@@ -53,7 +53,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^it has an address, and is told nothing to boot$`:                                 toldNothing,
 		`^(no|one|\d+) passwords? (?:was|were) refused by BMC ` + name + `$`:               passwordsRefused,
 		`^the metrics say that network ` + name + ` is full$`:                              metricsFull,
-		`^"ingot explain" says of server ` + name + `: "(.*)"$`:                            explainSays,
+		`^"ingot explain" says of (server|claim) ` + name + `: "(.*)"$`:                    explainSays,
 
 		// an older release
 		`^Ingot starts$`: startIngot,

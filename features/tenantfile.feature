@@ -29,6 +29,7 @@ Feature: A tenant's file stays a tenant's file
       | alpha/b |
     Then claim "alpha/a" is Booted on "s1"
     And the status branch says of the README: "1 not for claims/alpha (git.tenants)"
+    And "ingot explain" says of claim "alpha/b": "claims/alpha: kinds ServerClaim, Secret; namespaces alpha; servers with rack=7"
     And nothing happens to "s2"
 
   Scenario: a claim that another tenant writes down as well goes when its own tenant removes it

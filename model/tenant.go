@@ -45,6 +45,23 @@ func (t *Tenant) allowedNamespaces() []string {
 	return t.Namespaces
 }
 
+// String says what may be defined below the tenant's folder, and which servers that may have.
+func (t *Tenant) String() string {
+	list := func(all []string) string { return strings.ReplaceAll(strings.Join(all, ", "), anything, "any") }
+	kinds := make([]string, 0, len(t.Kinds))
+	for _, k := range t.Kinds {
+		kinds = append(kinds, string(k))
+	}
+	if len(kinds) == 0 {
+		kinds = []string{string(KindServerClaim), string(KindSecret)}
+	}
+	says := fmt.Sprintf("%s: kinds %s; namespaces %s", t.Path, list(kinds), list(t.allowedNamespaces()))
+	if t.Servers != nil {
+		says += "; servers with " + metav1.FormatLabelSelector(t.Servers)
+	}
+	return says
+}
+
 // Refuse says why an object must not be defined below the tenant's folder, "" if it may.
 func (t *Tenant) Refuse(id Identity) string {
 	kinds, namespaces := t.AllowedKinds(), t.allowedNamespaces()

@@ -68,6 +68,21 @@ func TestAFileSaysWhatItsFolderMay(t *testing.T) {
 	}
 }
 
+func TestATenantSaysWhatItMayDefine(t *testing.T) {
+	for want, tenant := range map[string]Tenant{
+		"ops: kinds any; namespaces any":                             {Path: "ops", Kinds: []Kind{"*"}, Namespaces: []string{"*"}},
+		"tenants/alpha: kinds ServerClaim, Secret; namespaces alpha": {Path: "tenants/alpha"},
+		"b: kinds ServerClaim; namespaces x, y; servers with rack in (7)": {
+			Path: "b", Kinds: []Kind{KindServerClaim}, Namespaces: []string{"x", "y"},
+			Servers: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: "In", Values: []string{"7"}}}},
+		},
+	} {
+		if got := tenant.String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestEachItemOfAListIsLookedAt(t *testing.T) {
 	const list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: metal.ironcore.dev/v1alpha1\n  kind: ServerMaintenance\n  metadata: " +
 		"{name: m}\n  spec: {serverRef: {name: s1}}\n" +

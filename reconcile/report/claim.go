@@ -13,6 +13,7 @@ import (
 type ClaimStatus struct {
 	Phase      string             `json:"phase"` // Bound, Unbound
 	Server     model.ServerName   `json:"server,omitempty"`
+	Tenant     string             `json:"tenant,omitempty"` // path of git.tenants below which it stands
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -39,6 +40,7 @@ func (v *view) claimStatus(c *plan.Claim) ClaimStatus {
 	} else {
 		st = ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: v.server(s).boundConditions(c.Manifest)}
 	}
+	st.Tenant = c.Manifest.Tenant
 	if a, listed := v.in.Desired.Absence(c.Name.Identity()); listed {
 		why := plan.AbsentWhy("the claim", a)
 		st.Conditions = append(st.Conditions, condition(model.ReasonAbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since))

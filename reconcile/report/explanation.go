@@ -197,7 +197,24 @@ func (d documents) claim(e *Explanation, o *Document, status ClaimStatus) {
 	if spec, ok := o.Spec.(model.ServerClaimSpec); ok {
 		e.fact("image", spec.Image)
 	}
+	e.fact("git.tenants", d.tenant(status.Tenant))
 	d.relate(e, "server", string(status.Server))
+}
+
+// tenant says what the files of a tenant may define, "" for none.
+func (d documents) tenant(path string) string {
+	if path == "" {
+		return ""
+	}
+	doc, err := d.at(model.ReportRevision)
+	rev, ok := doc.(*Revision)
+	if err != nil || !ok {
+		return path
+	}
+	if t := rev.Tenants.At(path); t != nil {
+		return t.String()
+	}
+	return path
 }
 
 func (d documents) bootConfiguration(e *Explanation, o *Document, status BootConfigurationStatus) {
