@@ -14,6 +14,9 @@ import (
 	"ingot/model"
 )
 
+// benchTeams is how many namespaces the claims are in.
+const benchTeams = 50
+
 // benchClaim is a claim as people write it, about 600 bytes.
 func benchClaim(i, round int) string {
 	return fmt.Sprintf(`apiVersion: metal.ironcore.dev/v1alpha1
@@ -35,17 +38,23 @@ spec:
     name: web-ignition
   tolerations:
   - {key: dedicated, operator: Equal, value: web, effect: NoBind}
-`, i, i%50, round, i%200)
+`, i, i%benchTeams, round, i%200)
 }
 
-func benchClaimPath(i int) string { return fmt.Sprintf("claims/team-%02d/web-%05d.yaml", i%50, i) }
+func benchClaimPath(i int) string {
+	return fmt.Sprintf("claims/team-%02d/web-%05d.yaml", i%benchTeams, i)
+}
 
 // benchRepository serves a repository of n claims by smart HTTP.
 func benchRepository(b *testing.B, n int) (*gitserver.Repo, string) {
 	repo := must2(gitserver.New(b.TempDir(), "fleet"))
-	files := make(map[string]string, n)
+	files := make(map[string]string, n+benchTeams)
 	for i := range n {
 		files[benchClaimPath(i)] = benchClaim(i, 0)
+	}
+	for i := range benchTeams {
+		files[fmt.Sprintf("secrets/team-%02d.yaml", i)] = fmt.Sprintf(
+			"apiVersion: v1\nkind: Secret\nmetadata: {name: web-ignition, namespace: team-%02d}\nstringData: {ignition: \"{}\"}\n", i)
 	}
 	must2(repo.Commit(files, "all"))
 	server := must2(repo.ServeHTTP(gitserver.HTTPOptions{}))
@@ -54,7 +63,7 @@ func benchRepository(b *testing.B, n int) (*gitserver.Repo, string) {
 }
 
 func benchSource(b *testing.B, url, dir string) *Source {
-	s := must2(New(Options{URL: url, Dir: dir, Timeout: 10 * time.Minute}))
+	s := must2(New(Options{URL: url, Dir: dir, Timeout: 10 * time.Minute, AllowPlaintextSecrets: true}))
 	b.Cleanup(s.close)
 	s.Begin(Beginning{})
 	return s
@@ -65,7 +74,7 @@ func benchSync(b *testing.B, s *Source, claims int) *model.Desired {
 		b.Fatal(err)
 	}
 	d := s.Desired()
-	if len(d.Claims) != claims || model.HasErrors(d.Problems) {
+	if len(d.Claims) != claims || len(d.Problems) > 0 {
 		b.Fatalf("%d claims, want %d; problems %v", len(d.Claims), claims, d.Problems)
 	}
 	return d
