@@ -9,15 +9,15 @@ import (
 	"ingot/model"
 )
 
-// Check is Open for whom has no key: it checks that the file is as SOPS writes it, and which
+// Check is Open without a key: it checks that the file is as SOPS writes it, and which
 // values are encrypted. Those of secrets are empty then; other objects with such values, and
 // documents of which not even the kind is known, are sealed.
 func Check(documents []*yaml.Node) (model.Opened, *model.OpenError) {
 	return check(documents, func(string) string { return "" })
 }
 
-// Compare is Check for who compares revisions: in place of each value of a secret is a digest
-// of what it was encrypted to, in base64, so that it differs where that does.
+// Compare is Check for comparing revisions: it puts a digest of its ciphertext, in base64, in
+// the place of each value of a secret, so that the values differ where the ciphertexts do.
 func Compare(documents []*yaml.Node) (model.Opened, *model.OpenError) {
 	return check(documents, func(sealed string) string {
 		sum := sha256.Sum256([]byte(sealed))
