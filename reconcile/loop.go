@@ -237,6 +237,9 @@ func (l *Loop) rest(ctx context.Context, p pause) bool {
 
 // sleep pauses for d and reports whether ctx still goes on.
 func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
