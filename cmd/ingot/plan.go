@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"ingot/cmd/daemon"
@@ -180,7 +182,8 @@ func (in *planning) read(snapshot gitsource.Snapshot) (err error) {
 	if in.fleet, err = preview.ReadFleet(snapshot.Files); err != nil {
 		return err
 	}
-	for path, err := range snapshot.Skipped {
+	for _, path := range slices.Sorted(maps.Keys(snapshot.Skipped)) {
+		err := snapshot.Skipped[path]
 		in.fleet.Problems = append(in.fleet.Problems, fmt.Errorf("read %s of the status branch: %w", path, err))
 	}
 	return nil
