@@ -46,11 +46,11 @@ func opener(ageKeyFile string) (openFunc, error) {
 // file takes in one file. One that is clearly something else than manifests is passed
 // over, unless it was asked for by its name.
 func (m *manifestCheck) file(name string, data []byte, asked bool) {
-	if !asked && model.Foreign(name, data) {
+	objects, problems := model.Decode(name, data, model.DecodeOptions{AllowPlaintextSecrets: !m.strictSecrets, Open: m.open})
+	if !asked && len(objects) == 0 && model.Foreign(name, data) {
 		m.foreign++
 		return
 	}
-	objects, problems := model.Decode(name, data, model.DecodeOptions{AllowPlaintextSecrets: !m.strictSecrets, Open: m.open})
 	m.problems = append(m.problems, problems...)
 	m.objects += len(objects)
 	m.tenants.Place(name, objects)
