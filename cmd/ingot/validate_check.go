@@ -44,7 +44,7 @@ func opener(ageKeyFile string) (openFunc, error) {
 }
 
 // file takes in one file. One that is clearly something else than manifests is passed
-// over, unless it was asked for by its name.
+// over, unless it was asked for as standard input is: whoever pipes it means it.
 func (m *manifestCheck) file(name string, data []byte, asked bool) {
 	objects, problems := model.Decode(name, data, model.DecodeOptions{AllowPlaintextSecrets: !m.strictSecrets, Open: m.open})
 	if !asked && len(objects) == 0 && model.Foreign(name, data) {
