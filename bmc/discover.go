@@ -20,6 +20,7 @@ import (
 const (
 	maxMembers = 1024
 	maxPages   = 64
+	maxOthers  = 16 // systems that are named as no servers
 )
 
 // Discover reads what the BMC is and which machines are behind it. Where the
@@ -72,6 +73,7 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		facts.Systems = append(facts.Systems, model.SystemFact{URI: uri, Power: model.PowerUnknown, Unread: true})
 	}
 	var machines []system
+	others := 0
 	err := c.eachMember(ctx, svc.systems, 1, func(m member, err error) bool {
 		if err != nil {
 			unread(m.uri, err)
@@ -82,7 +84,12 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		case err != nil:
 			unread(m.uri, err)
 			return true
-		case !sys.isMachine():
+		}
+		if why := sys.noServer(); why != "" {
+			others++
+			if len(facts.Others) < maxOthers {
+				facts.Others = append(facts.Others, printable(m.uri, maxText)+" is no server: "+why)
+			}
 			return true
 		}
 		sys.ID = m.uri
@@ -95,6 +102,13 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 	})
 	if err != nil {
 		return nil, err
+	}
+	slices.Sort(facts.Others)
+	switch {
+	case others == 0 && len(facts.Systems)+len(machines) == 0:
+		facts.Problems = append(facts.Problems, "the BMC shows no system")
+	case len(facts.Systems)+len(machines) == 0:
+		facts.Problems = append(facts.Problems, "none of the systems that the BMC shows is a server: "+strings.Join(facts.Others, "; "))
 	}
 	slices.SortFunc(machines, func(a, b system) int { return strings.Compare(a.ID, b.ID) })
 	for _, sys := range machines {

@@ -58,12 +58,6 @@ type resetAction struct {
 	Info    string   `json:"@Redfish.ActionInfo"`
 }
 
-// isMachine reports whether the system is a machine: something that can be reset
-// and is not a part of one. GPU baseboards call themselves physical systems too.
-func (s *system) isMachine() bool {
-	return s.Actions.Reset != nil && (s.SystemType == "" || s.SystemType == "Physical")
-}
-
 // collection is any resource collection, expanded or not.
 type collection struct {
 	Members []json.RawMessage // nil when there are none, not even an empty list

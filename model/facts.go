@@ -67,6 +67,8 @@ type BMCFacts struct {
 	LastResetTime   time.Time    `json:"lastResetTime,omitzero"`
 	Fingerprint     string       `json:"fingerprint,omitempty"` // certificate that was seen
 	Systems         []SystemFact `json:"systems,omitempty"`     // sorted by URI
+	// Others are the systems behind it that are no servers, each with why, for a person.
+	Others []string `json:"others,omitempty"`
 	// Problems are the parts that could not be read, for a person.
 	Problems []string `json:"problems,omitempty"`
 }
