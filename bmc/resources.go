@@ -1,6 +1,9 @@
 package bmc
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Resources that lead to others are read with our own types, for gofish keeps the
 // links to itself; those without are read with gofish's.
@@ -61,8 +64,15 @@ type resetAction struct {
 // collection is any resource collection, expanded or not.
 type collection struct {
 	Members []json.RawMessage // nil when there are none, not even an empty list
-	Count   int               `json:"Members@odata.count"` // on all pages; 0 where it is left out
+	Count   *int              `json:"Members@odata.count"` // on all pages
 	Next    string            `json:"Members@odata.nextLink"`
+	Type    string            `json:"@odata.type"`
+}
+
+// saysNone reports whether a collection whose Members are null says that it is empty, by
+// its type and its count.
+func (c *collection) saysNone() bool {
+	return c.Count != nil && *c.Count == 0 && strings.Contains(c.Type, "Collection")
 }
 
 // storage is a Storage resource: its drives and volumes, expanded or not.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/stmcginnis/gofish"
 )
@@ -24,6 +25,8 @@ type service struct {
 	expand          string // "", "." or "*": how to ask for members in one request
 	levels          int    // how many levels can be asked for; 0 = cannot be said
 	wantsCredential bool   // the root itself did
+
+	expands *atomic.Bool // it has expanded a collection
 }
 
 // query returns the query for a collection with its members, and up to levels of
@@ -64,7 +67,7 @@ func (c *client) rootLocked(ctx context.Context) (*service, error) {
 	}
 	svc, err := c.connect(context.WithValue(ctx, loginKey{}, own))
 	if err != nil && own == nil && statusOf(err) == http.StatusUnauthorized {
-		svc, err = &service{sessions: defaultSessions, wantsCredential: true}, nil
+		svc, err = &service{sessions: defaultSessions, wantsCredential: true, expands: new(atomic.Bool)}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -127,6 +130,7 @@ func newService(s *gofish.Service, l rootLinks) *service {
 		managers: path(l.Managers.ID),
 		update:   path(l.UpdateService.ID),
 		sessions: path(l.Links.Sessions.ID),
+		expands:  new(atomic.Bool),
 	}
 	_, svc.huawei = l.Oem["Huawei"]
 	expand := s.ProtocolFeaturesSupported.ExpandQuery
