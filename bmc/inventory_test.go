@@ -77,11 +77,6 @@ func TestInventoryOfOddShapes(t *testing.T) {
 				f.resources[sysURI+"/Processors"]["@Message.ExtendedInfo"] = object{"Message": "Host system is switched-off"}
 			},
 		},
-		"a related item that is a text, as of a UCS C": {
-			prepare: func(f *fake) {
-				f.resources["/redfish/v1/UpdateService/FirmwareInventory/BMC"]["RelatedItem"] = "/redfish/v1/Managers/BMC"
-			},
-		},
 		"a list of processors that is null (B27)": {
 			prepare: func(f *fake) { f.resources[sysURI+"/Processors"]["Members"] = nil },
 			change:  func(i *model.Inventory) { i.Processors = nil },
@@ -226,13 +221,6 @@ func TestInventoryOfOddShapes(t *testing.T) {
 				for n := range model.MaxServerMACs {
 					i.MACAddresses = append(i.MACAddresses, fmt.Sprintf("02:00:00:00:00:%02x", n))
 				}
-			},
-		},
-		"a firmware inventory elsewhere": {
-			prepare: func(f *fake) {
-				f.resources["/redfish/v1/Elsewhere"] = f.resources["/redfish/v1/UpdateService/FirmwareInventory"]
-				delete(f.resources, "/redfish/v1/UpdateService/FirmwareInventory")
-				f.resources["/redfish/v1/UpdateService"]["FirmwareInventory"] = object{"@odata.id": "/redfish/v1/Elsewhere"}
 			},
 		},
 		"simple storage, as of older BMCs": {

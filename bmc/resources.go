@@ -98,6 +98,3 @@ type simpleStorage struct {
 }
 
 type status struct{ State, Health string }
-
-// updateService is an UpdateService resource.
-type updateService struct{ FirmwareInventory link }

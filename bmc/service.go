@@ -19,7 +19,6 @@ type service struct {
 	uuid, vendor    string
 	systems         string
 	managers        string
-	update          string
 	sessions        string // "" = there are none
 	huawei          bool
 	expand          string // "", "." or "*": how to ask for members in one request
@@ -128,7 +127,6 @@ func newService(s *gofish.Service, l rootLinks) *service {
 		vendor:   s.Vendor,
 		systems:  path(l.Systems.ID),
 		managers: path(l.Managers.ID),
-		update:   path(l.UpdateService.ID),
 		sessions: path(l.Links.Sessions.ID),
 		expands:  new(atomic.Bool),
 	}

@@ -114,9 +114,8 @@ type Inventory struct {
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
 	// MACAddresses are MAC addresses of its network cards beside those of
 	// NetworkInterfaces, canonical: see Inventory.MACs.
-	MACAddresses []string   `json:"macAddresses,omitempty"`
-	Firmware     []Firmware `json:"firmware,omitempty"`
-	BootTargets  []string   `json:"bootTargets,omitempty"` // allowed one-time boot targets
+	MACAddresses []string `json:"macAddresses,omitempty"`
+	BootTargets  []string `json:"bootTargets,omitempty"` // allowed one-time boot targets
 	// BootOrder is what the firmware boots from, the first first, by the references of the
 	// boot options (DSP2046, ComputerSystem).
 	BootOrder []string `json:"bootOrder,omitempty"`
@@ -198,12 +197,6 @@ type Neighbor struct {
 	PortDescription   string `json:"portDescription,omitempty"`
 	SystemName        string `json:"systemName,omitempty"`
 	SystemDescription string `json:"systemDescription,omitempty"`
-}
-
-// Firmware is one entry of the BMC's firmware inventory.
-type Firmware struct {
-	Name    string `json:"name"`
-	Version string `json:"version,omitempty"`
 }
 
 // BootMethod is what a server boots from once: the target of a boot override
