@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stmcginnis/gofish/schemas"
@@ -53,11 +54,11 @@ func (c *client) inventory(ctx context.Context, t model.SystemTarget) (*model.Se
 		name string
 		read func() error
 	}{
-		{"processors", func() error { return r.processors(path(sys.Processors.ID)) }},
+		{"processors", func() error { return r.processors(sys) }},
 		{"memory", func() error { return r.memory(path(sys.Memory.ID)) }},
 		{"storage", func() error { return r.storages(sys) }},
 		{"network interfaces", func() error { return r.networkInterfaces(path(sys.EthernetInterfaces.ID)) }},
-		{"network cards", func() error { return r.networkCards(path(sys.NetworkInterfaces.ID)) }},
+		{"network cards", func() error { return r.networkCards(uri, sys) }},
 	}
 	unreachable := 0
 	for _, part := range parts {
@@ -90,7 +91,7 @@ type reading struct {
 
 // problem notes what could not be read.
 func (r *reading) problem(text string) {
-	if len(r.inv.Problems) < maxProblems {
+	if len(r.inv.Problems) < maxProblems && !slices.Contains(r.inv.Problems, text) {
 		r.inv.Problems = append(r.inv.Problems, text)
 	}
 }
@@ -178,7 +179,30 @@ func read[T any](r *reading, uri string, raw []byte) *T {
 // isAbsent reports whether a resource stands for an empty slot.
 func isAbsent(state schemas.State) bool { return state == schemas.AbsentState }
 
-func (r *reading) processors(uri string) error {
+// maxSockets bounds the processors of a summary.
+const maxSockets = 64
+
+// processors reads the processors one by one, or else how many of which model there are.
+func (r *reading) processors(s *system) error {
+	err := r.eachProcessor(path(s.Processors.ID))
+	if len(r.inv.Processors) > 0 || err != nil && final(err) {
+		return err
+	}
+	sum := s.ProcessorSummary
+	n := min(count(sum.Count), maxSockets)
+	for i := range n {
+		r.inv.Processors = append(r.inv.Processors, model.Processor{
+			ID: strconv.Itoa(int(i) + 1), Type: string(schemas.CPUProcessorType), Model: clip(sum.Model),
+			TotalCores: count(sum.CoreCount) / n, TotalThreads: count(sum.LogicalProcessorCount) / n,
+		})
+	}
+	if n > 0 {
+		r.inv.Summarized = append(r.inv.Summarized, model.PartProcessors)
+	}
+	return err
+}
+
+func (r *reading) eachProcessor(uri string) error {
 	return each(r, uri, 1, func(_ member, p *schemas.Processor) {
 		if isAbsent(p.Status.State) {
 			return

@@ -25,6 +25,7 @@ type system struct {
 	LastResetTime           string
 	BootProgress            any
 	MemorySummary           struct{ TotalSystemMemoryGiB float64 }
+	ProcessorSummary        processorSummary
 	Boot                    boot
 	Actions                 struct {
 		Reset *resetAction `json:"#ComputerSystem.Reset"`
@@ -32,7 +33,13 @@ type system struct {
 	Processors, Memory, Storage, SimpleStorage, EthernetInterfaces, NetworkInterfaces link
 
 	Settings struct{ SettingsObject link } `json:"@Redfish.Settings"`
-	Links    struct{ ManagedBy []link }
+	Links    struct{ ManagedBy, Chassis []link }
+}
+
+// processorSummary is ComputerSystem.ProcessorSummary: what there is of the central ones.
+type processorSummary struct {
+	Count, CoreCount, LogicalProcessorCount *int
+	Model                                   string
 }
 
 // shown is what of the system changes.

@@ -119,9 +119,17 @@ type Inventory struct {
 	// BootOrder is what the firmware boots from, the first first, by the references of the
 	// boot options (DSP2046, ComputerSystem).
 	BootOrder []string `json:"bootOrder,omitempty"`
+	// Summarized are the parts of which a summary alone was to be had: PartProcessors, PartDrives.
+	Summarized []string `json:"summarized,omitempty"`
 	// Problems are the parts that could not be read, for a person.
 	Problems []string `json:"problems,omitempty"`
 }
+
+// The parts of an Inventory that may be taken from a summary of them.
+const (
+	PartProcessors = "processors"
+	PartDrives     = "drives"
+)
 
 // Processor is one CPU, with upstream's status field names.
 type Processor struct {
