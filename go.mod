@@ -2,6 +2,9 @@ module ingot
 
 go 1.26.0
 
+// Some BMCs have certificates with a negative serial number, which cannot be had otherwise.
+godebug x509negativeserial=1
+
 require (
 	filippo.io/age v1.3.2
 	github.com/Masterminds/semver/v3 v3.4.0

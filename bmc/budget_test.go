@@ -33,7 +33,6 @@ func TestBudget(t *testing.T) {
 			"GET " + sysURI + "/Processors?$expand=.($levels=1)", "GET " + sysURI + "/Memory?$expand=.($levels=1)",
 			"GET " + sysURI + "/Storage?$expand=.($levels=2)", "GET " + sysURI + "/Storage/RAID/Volumes?$expand=.($levels=1)",
 			"GET " + sysURI + "/EthernetInterfaces?$expand=.($levels=1)",
-			"GET /redfish/v1/UpdateService/FirmwareInventory?$expand=.($levels=1)",
 		}},
 		{"override", func() error { _, err := p.BootOnce(ctx, s, model.BootUEFIHTTP); return err },
 			[]string{"GET " + sysURI, "PATCH " + sysURI, "GET " + sysURI}},
@@ -115,7 +114,6 @@ func TestDiscoverAndInventory(t *testing.T) {
 		NetworkInterfaces: []model.NetworkInterface{{
 			Name: "NIC1", MACAddress: "12:44:6a:3b:04:11", CarrierStatus: "up", IPs: []string{"192.0.2.10"},
 		}},
-		Firmware:    []model.Firmware{{Name: "Contoso BMC", Version: "1.45"}},
 		BootTargets: []string{"None", "Pxe", "Hdd", "UefiHttp"},
 	}}
 	tests := map[string]func(*fake){

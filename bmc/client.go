@@ -204,15 +204,23 @@ func setCommon(req *http.Request) {
 }
 
 // path returns what a URI of an answer names on this BMC: its path and query.
-// Some services answer with absolute URLs.
+// Some services answer with absolute URLs, or leave out the slash in front.
 func path(uri string) string {
-	if strings.HasPrefix(uri, "/") {
-		return uri
-	}
-	if u, err := url.Parse(uri); err == nil && u.Host != "" {
+	if u, err := url.Parse(uri); err == nil && u.Host != "" && u.Scheme != "" {
 		return u.RequestURI()
 	}
-	return ""
+	if relative := "redfish/"; len(uri) > len(relative) && strings.EqualFold(uri[:len(relative)], relative) {
+		uri = "/" + uri
+	}
+	if !strings.HasPrefix(uri, "/") || strings.HasPrefix(uri, "//") {
+		return ""
+	}
+	// What is within a resource is named behind "#/" (DSP0266 §6.5). Names of resources with
+	// such a mark in them have it as it is.
+	if at, inner, found := strings.Cut(uri, "#"); found && !strings.HasPrefix(inner, "/") {
+		return at + "%23" + inner
+	}
+	return uri
 }
 
 // close logs out and drops the connections.

@@ -20,6 +20,7 @@ import (
 const (
 	maxMembers = 1024
 	maxPages   = 64
+	maxOthers  = 16 // systems that are named as no servers
 )
 
 // Discover reads what the BMC is and which machines are behind it. Where the
@@ -72,6 +73,7 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		facts.Systems = append(facts.Systems, model.SystemFact{URI: uri, Power: model.PowerUnknown, Unread: true})
 	}
 	var machines []system
+	others := 0
 	err := c.eachMember(ctx, svc.systems, 1, func(m member, err error) bool {
 		if err != nil {
 			unread(m.uri, err)
@@ -82,7 +84,12 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		case err != nil:
 			unread(m.uri, err)
 			return true
-		case !sys.isMachine():
+		}
+		if why := sys.noServer(); why != "" {
+			others++
+			if len(facts.Others) < maxOthers {
+				facts.Others = append(facts.Others, printable(m.uri, maxText)+" is no server: "+why)
+			}
 			return true
 		}
 		sys.ID = m.uri
@@ -95,6 +102,13 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 	})
 	if err != nil {
 		return nil, err
+	}
+	slices.Sort(facts.Others)
+	switch {
+	case others == 0 && len(facts.Systems)+len(machines) == 0:
+		facts.Problems = append(facts.Problems, "the BMC shows no system")
+	case len(facts.Systems)+len(machines) == 0:
+		facts.Problems = append(facts.Problems, "none of the systems that the BMC shows is a server: "+strings.Join(facts.Others, "; "))
 	}
 	slices.SortFunc(machines, func(a, b system) int { return strings.Compare(a.ID, b.ID) })
 	for _, sys := range machines {
@@ -269,20 +283,22 @@ func (c *client) eachMember(ctx context.Context, uri string, levels int, use fun
 // shows fewer members than it says that there are: then there is an error, too.
 func (c *client) listed(ctx context.Context, uri string, levels int) (all []json.RawMessage, err error) {
 	named, count := 0, 0
-	for page, next := 0, uri; next != "" && page < maxPages && len(all) < maxMembers; page++ {
+	asked := make(map[string]bool)
+	for next := uri; next != "" && !asked[next] && len(asked) < maxPages && len(all) < maxMembers; {
+		asked[next] = true
 		list, err := c.collection(ctx, next, levels)
 		if err != nil {
-			return nil, err
-		}
-		if list.Members == nil {
-			return nil, c.halfAnswer(next, "a collection with no Members")
+			return all, err
 		}
 		for _, raw := range list.Members {
 			if m, _ := asMember(raw); m.uri != "" {
 				named++
 			}
 		}
-		all, count, next = append(all, list.Members...), list.Count, path(list.Next)
+		all, next = append(all, list.Members...), path(list.Next)
+		if list.Count != nil {
+			count = *list.Count
+		}
 	}
 	if named < min(count, maxMembers) {
 		return all, c.halfAnswer(uri, fmt.Sprintf("the collection shows %d of %d members", named, count))
@@ -300,27 +316,49 @@ func (c *client) collection(ctx context.Context, uri string, levels int) (*colle
 	if strings.Contains(uri, "?") { // a further page knows what was asked for
 		query = ""
 	}
-	a, err := c.get(ctx, uri+query)
-	if err != nil && query != "" && refusesQuery(err) {
-		// It does not keep what its root promises.
-		c.service.CompareAndSwap(svc, svc.withoutExpand())
-		a, err = c.get(ctx, uri)
+	list, err := c.page(ctx, uri+query)
+	switch {
+	case query == "":
+	case err == nil:
+		svc.expands.Store(true)
+	case svc.expands.Load() && errors.Is(err, ErrNotFound): // it is the collection
+	case ctx.Err() == nil && refusesQuery(err):
+		plain, again := c.page(ctx, uri)
+		if again == nil && (!svc.expands.Load() || errors.Is(err, errTooSlow)) {
+			// It does not keep what its root promises.
+			c.service.CompareAndSwap(svc, svc.withoutExpand())
+		}
+		return plain, again
 	}
+	return list, err
+}
+
+// page reads what is at a URI as a collection. One without members is none, unless it says
+// that there are none.
+func (c *client) page(ctx context.Context, uri string) (*collection, error) {
+	a, err := c.get(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
 	list, _, err := decode[collection](a.body)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, c.unreadable(uri, err)
+	case list.Members == nil && !list.saysNone():
+		return nil, c.halfAnswer(uri, "a collection with no Members")
 	}
 	return &list, nil
 }
 
-// refusesQuery reports whether a collection might be had without a query.
+// refusesQuery reports whether a collection might be had without a query. A service may
+// answer one that it does not know with anything, or not at all.
 func refusesQuery(err error) bool {
 	switch statusOf(err) {
-	case http.StatusBadRequest, http.StatusNotImplemented, http.StatusInternalServerError, http.StatusPreconditionFailed:
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusPreconditionFailed,
+		http.StatusInternalServerError, http.StatusNotImplemented:
 		return !errors.Is(err, ErrBusy)
+	case http.StatusOK, 0:
+		return errors.Is(err, ErrHalfAnswer) || errors.Is(err, ErrUnsupported) || errors.Is(err, errTooSlow)
 	}
 	return false
 }

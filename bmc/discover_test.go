@@ -37,6 +37,7 @@ func TestDiscoverFindsMachines(t *testing.T) {
 	tests := map[string]struct {
 		members []any
 		want    []model.SystemFact
+		others  []string
 		problem string
 	}{
 		"two systems under one BMC are sorted by their URI (B20)": {
@@ -49,9 +50,26 @@ func TestDiscoverFindsMachines(t *testing.T) {
 		"a GPU baseboard that cannot be reset is no machine (B21)": {
 			members: []any{sys("/s/0", nil), sys("/s/HGX_Baseboard_0", object{"Actions": object{}})},
 			want:    []model.SystemFact{{URI: "/s/0", UUID: uuid, Power: "On"}},
+			others:  []string{"/s/HGX_Baseboard_0 is no server: it cannot be reset"},
 		},
 		"a DPU and a virtual machine are no machines (B21)": {
-			members: []any{sys("/s/dpu", object{"SystemType": "DPU"}), sys("/s/vm", object{"SystemType": "Virtual"})},
+			members: []any{sys("/s/vm", object{"SystemType": "Virtual"}), sys("/s/dpu", object{"SystemType": "DPU", "Actions": nil})},
+			others:  []string{"/s/dpu is no server: it is a DPU", "/s/vm is no server: it is a virtual machine"},
+			problem: "none of the systems that the BMC shows is a server: /s/dpu is no server: it is a DPU; /s/vm is no server: it is a virtual machine",
+		},
+		"a DPU that calls itself a physical system is no machine": {
+			members: []any{sys("/s/0", nil), sys("/s/dpu", object{"Model": "BlueField-3 SmartNIC Main Card"})},
+			want:    []model.SystemFact{{URI: "/s/0", UUID: uuid, Power: "On"}},
+			others:  []string{"/s/dpu is no server: it is a DPU"},
+		},
+		"a composed system with a UUID is a machine": {
+			members: []any{sys("/s/0", object{"SystemType": "Composed"})},
+			want:    []model.SystemFact{{URI: "/s/0", UUID: uuid, Power: "On"}},
+		},
+		"a composed system without a UUID is none": {
+			members: []any{sys("/s/0", nil), sys("/s/1", object{"SystemType": "Composed", "UUID": nil})},
+			want:    []model.SystemFact{{URI: "/s/0", UUID: uuid, Power: "On"}},
+			others:  []string{"/s/1 is no server: its SystemType is Composed, and it has no UUID that tells it from what it is made of"},
 		},
 		"a node without boot override that can be reset is one": {
 			members: []any{sys("/s/node", object{"SystemType": nil})},
@@ -85,7 +103,8 @@ func TestDiscoverFindsMachines(t *testing.T) {
 			want:    []model.SystemFact{{URI: "/s/0", UUID: uuid, Power: "On"}},
 			problem: "/s/0: left out, as not in the schema's form: Boot",
 		},
-		"members that are no links are passed over": {members: []any{nil, 1, object{}, object{"@odata.id": "evil.example"}}},
+		"members that are no links are passed over": {members: []any{nil, 1, object{}, object{"@odata.id": "evil.example"}},
+			problem: "the BMC shows no system"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,6 +116,9 @@ func TestDiscoverFindsMachines(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, got.Systems); diff != "" {
 				t.Errorf("systems (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.others, got.Others); diff != "" {
+				t.Errorf("others (-want +got):\n%s", diff)
 			}
 			if problems := strings.Join(got.Problems, "\n"); problems != tt.problem {
 				t.Errorf("problems %q, want %q", problems, tt.problem)

@@ -158,7 +158,7 @@ func (c *client) noAnswer(ctx context.Context, method, uri string, err error) er
 	case ctx.Err() != nil:
 		e.Kind, e.Err = ErrUnreachable, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded): // not the caller's deadline, so not its error
-		e.Kind, e.Detail = ErrUnreachable, fmt.Sprintf("no answer within %s", c.opts.Timeout)
+		e.Kind, e.Err, e.Detail = ErrUnreachable, errTooSlow, fmt.Sprintf("no answer within %s", c.opts.Timeout)
 	default:
 		e.Kind = ErrUnreachable
 		if _, named := errors.AsType[x509.HostnameError](err); named {
@@ -167,6 +167,9 @@ func (c *client) noAnswer(ctx context.Context, method, uri string, err error) er
 	}
 	return e
 }
+
+// errTooSlow: one request was given up, though its caller would have waited for longer.
+var errTooSlow = errors.New("no answer in time")
 
 // refusal turns an answer that is no success into an error.
 func (c *client) refusal(method, uri string, a *answer) *Error {

@@ -113,8 +113,7 @@ func tree() map[string]object {
 		"/redfish/v1/": {
 			"Name": "Root", "UUID": "92384634-2938-2342-8820-489239905423", "Vendor": "Contoso",
 			"Systems": link("/redfish/v1/Systems"), "Managers": link("/redfish/v1/Managers"),
-			"UpdateService": link("/redfish/v1/UpdateService"),
-			"Links":         object{"Sessions": link("/redfish/v1/SessionService/Sessions")},
+			"Links": object{"Sessions": link("/redfish/v1/SessionService/Sessions")},
 			"ProtocolFeaturesSupported": object{"ExpandQuery": object{
 				"NoLinks": true, "ExpandAll": true, "Levels": true, "MaxLevels": 2,
 			}},
@@ -189,11 +188,6 @@ func tree() map[string]object {
 			"PartNumber": "PN", "SerialNumber": "SN", "LastResetTime": "2026-03-09T02:38:30+01:00",
 			"GraphicalConsole": object{"ServiceEnabled": true},
 		},
-		"/redfish/v1/UpdateService": {"Name": "Update", "FirmwareInventory": link("/redfish/v1/UpdateService/FirmwareInventory")},
-		"/redfish/v1/UpdateService/FirmwareInventory": list(
-			"/redfish/v1/UpdateService/FirmwareInventory/BMC", "/redfish/v1/UpdateService/FirmwareInventory/Previous-BMC"),
-		"/redfish/v1/UpdateService/FirmwareInventory/BMC":          {"Id": "BMC", "Name": "Contoso BMC", "Version": "1.45"},
-		"/redfish/v1/UpdateService/FirmwareInventory/Previous-BMC": {"Id": "Previous-BMC", "Name": "Contoso BMC", "Version": "1.44"},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stmcginnis/gofish/schemas"
@@ -19,7 +20,7 @@ import (
 const maxProblems = 32
 
 // Inventory reads one machine: what it is, its power state, its parts. Where the
-// service expands collections these are some seven requests. A part that cannot be
+// service expands collections these are some six requests. A part that cannot be
 // read is named in the Inventory's Problems and costs nothing but itself; an error
 // means that nothing was read, or that ctx ended. The facts carry no server name,
 // for the BMC does not know it.
@@ -53,12 +54,11 @@ func (c *client) inventory(ctx context.Context, t model.SystemTarget) (*model.Se
 		name string
 		read func() error
 	}{
-		{"processors", func() error { return r.processors(path(sys.Processors.ID)) }},
+		{"processors", func() error { return r.processors(sys) }},
 		{"memory", func() error { return r.memory(path(sys.Memory.ID)) }},
 		{"storage", func() error { return r.storages(sys) }},
 		{"network interfaces", func() error { return r.networkInterfaces(path(sys.EthernetInterfaces.ID)) }},
-		{"network cards", func() error { return r.networkCards(path(sys.NetworkInterfaces.ID)) }},
-		{"firmware", r.firmware},
+		{"network cards", func() error { return r.networkCards(uri, sys) }},
 	}
 	unreachable := 0
 	for _, part := range parts {
@@ -91,7 +91,7 @@ type reading struct {
 
 // problem notes what could not be read.
 func (r *reading) problem(text string) {
-	if len(r.inv.Problems) < maxProblems {
+	if len(r.inv.Problems) < maxProblems && !slices.Contains(r.inv.Problems, text) {
 		r.inv.Problems = append(r.inv.Problems, text)
 	}
 }
@@ -179,7 +179,30 @@ func read[T any](r *reading, uri string, raw []byte) *T {
 // isAbsent reports whether a resource stands for an empty slot.
 func isAbsent(state schemas.State) bool { return state == schemas.AbsentState }
 
-func (r *reading) processors(uri string) error {
+// maxSockets bounds the processors of a summary.
+const maxSockets = 64
+
+// processors reads the processors one by one, or else how many of which model there are.
+func (r *reading) processors(s *system) error {
+	err := r.eachProcessor(path(s.Processors.ID))
+	if len(r.inv.Processors) > 0 || err != nil && final(err) {
+		return err
+	}
+	sum := s.ProcessorSummary
+	n := min(count(sum.Count), maxSockets)
+	for i := range n {
+		r.inv.Processors = append(r.inv.Processors, model.Processor{
+			ID: strconv.Itoa(int(i) + 1), Type: string(schemas.CPUProcessorType), Model: clip(sum.Model),
+			TotalCores: count(sum.CoreCount) / n, TotalThreads: count(sum.LogicalProcessorCount) / n,
+		})
+	}
+	if n > 0 {
+		r.inv.Summarized = append(r.inv.Summarized, model.PartProcessors)
+	}
+	return err
+}
+
+func (r *reading) eachProcessor(uri string) error {
 	return each(r, uri, 1, func(_ member, p *schemas.Processor) {
 		if isAbsent(p.Status.State) {
 			return
@@ -267,35 +290,6 @@ func carrier(s schemas.LinkStatus) string {
 	return ""
 }
 
-// firmware reads the firmware inventory at its usual place, or where the update
-// service says it is.
-func (r *reading) firmware() error {
-	svc, err := r.root(r.ctx)
-	if err != nil || svc.update == "" {
-		return err
-	}
-	use := func(_ member, f *schemas.SoftwareInventory) {
-		// iDRAC also lists what was installed before and what might be.
-		if strings.HasPrefix(f.ID, "Previous-") || strings.HasPrefix(f.ID, "Available-") {
-			return
-		}
-		r.inv.Firmware = append(r.inv.Firmware, model.Firmware{Name: clip(cmp.Or(f.Name, f.ID)), Version: clip(f.Version)})
-	}
-	err = each(r, under(svc.update, "FirmwareInventory"), 1, use)
-	if !errors.Is(err, ErrNotFound) {
-		return err
-	}
-	a, err := r.get(r.ctx, svc.update)
-	if err != nil {
-		return err
-	}
-	service := read[updateService](r, svc.update, a.body)
-	if service == nil {
-		return nil
-	}
-	return each(r, path(service.FirmwareInventory.ID), 1, use)
-}
-
 // sort puts the parts into an order of their own: some BMCs list them in another
 // one each time, which is no change.
 func (r *reading) sort() {
@@ -304,9 +298,6 @@ func (r *reading) sort() {
 	slices.SortStableFunc(r.inv.Memory, func(a, b model.MemoryModule) int { return byID(a.ID, b.ID) })
 	slices.SortStableFunc(r.inv.Storages, func(a, b model.Storage) int { return byID(a.Name, b.Name) })
 	slices.SortStableFunc(r.inv.NetworkInterfaces, func(a, b model.NetworkInterface) int { return byID(a.Name, b.Name) })
-	slices.SortStableFunc(r.inv.Firmware, func(a, b model.Firmware) int {
-		return cmp.Or(byID(a.Name, b.Name), byID(a.Version, b.Version))
-	})
 	for _, s := range r.inv.Storages {
 		slices.SortStableFunc(s.Drives, func(a, b model.Drive) int {
 			return cmp.Or(byID(a.Name, b.Name), byID(a.SerialNumber, b.SerialNumber))

@@ -31,6 +31,18 @@ func (f *fake) cards(functions ...object) {
 	f.resources[cards+"/1/NetworkDeviceFunctions"] = listed(uris...)
 }
 
+// chassisCards gives the machine one network card, of the chassis alone, that holds systems.
+func (f *fake) chassisCards(systems ...string) {
+	f.cards(object{"Id": "1", "Name": "f", "Ethernet": object{"MACAddress": "02:00:00:00:00:01"}})
+	delete(f.resources[sysURI], "NetworkInterfaces")
+	delete(f.resources[sysURI], "EthernetInterfaces")
+	f.resources[sysURI]["Links"].(object)["Chassis"] = []any{linked("/redfish/v1/Chassis/1")}
+	f.resources["/redfish/v1/Chassis/1"] = object{"Id": "1", "Name": "1", "NetworkAdapters": linked(cards)}
+	if len(systems) > 0 {
+		f.resources["/redfish/v1/Chassis/1"]["Links"] = object{"ComputerSystems": listed(systems...)["Members"]}
+	}
+}
+
 // One odd field, item or collection costs nothing but itself.
 func TestInventoryOfOddShapes(t *testing.T) {
 	const cpu, nic, dimm = sysURI + "/Processors/CPU1", sysURI + "/EthernetInterfaces/NIC1", sysURI + "/Memory/DIMM1"
@@ -75,11 +87,6 @@ func TestInventoryOfOddShapes(t *testing.T) {
 		"a message that is an object, as of an iDRAC 8 whose host is off": {
 			prepare: func(f *fake) {
 				f.resources[sysURI+"/Processors"]["@Message.ExtendedInfo"] = object{"Message": "Host system is switched-off"}
-			},
-		},
-		"a related item that is a text, as of a UCS C": {
-			prepare: func(f *fake) {
-				f.resources["/redfish/v1/UpdateService/FirmwareInventory/BMC"]["RelatedItem"] = "/redfish/v1/Managers/BMC"
 			},
 		},
 		"a list of processors that is null (B27)": {
@@ -228,13 +235,6 @@ func TestInventoryOfOddShapes(t *testing.T) {
 				}
 			},
 		},
-		"a firmware inventory elsewhere": {
-			prepare: func(f *fake) {
-				f.resources["/redfish/v1/Elsewhere"] = f.resources["/redfish/v1/UpdateService/FirmwareInventory"]
-				delete(f.resources, "/redfish/v1/UpdateService/FirmwareInventory")
-				f.resources["/redfish/v1/UpdateService"]["FirmwareInventory"] = object{"@odata.id": "/redfish/v1/Elsewhere"}
-			},
-		},
 		"simple storage, as of older BMCs": {
 			prepare: func(f *fake) {
 				f.resources[sysURI]["SimpleStorage"] = f.resources[sysURI]["Storage"]
@@ -249,6 +249,104 @@ func TestInventoryOfOddShapes(t *testing.T) {
 			change: func(i *model.Inventory) {
 				i.Storages = []model.Storage{{Name: "Simple", Drives: []model.Drive{{Name: "sda", Vendor: "Contoso", Bytes: 1000}}}}
 			},
+		},
+		"simple storage beside a storage without drives": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["SimpleStorage"] = linked(sysURI + "/SimpleStorage")
+				f.resources[sysURI+"/SimpleStorage"] = listed(sysURI+"/SimpleStorage/1", sysURI+"/SimpleStorage/2")
+				f.resources[sysURI+"/SimpleStorage/1"] = object{"Name": "Simple", "Devices": []any{object{"Name": "sda"}}}
+				f.resources[sysURI+"/SimpleStorage/2"] = object{"Name": "Empty", "Devices": []any{}}
+				f.resources[sysURI+"/Storage/RAID"]["Drives"] = []any{}
+				delete(f.resources[sysURI+"/Storage/RAID"], "Volumes")
+			},
+			change: func(i *model.Inventory) {
+				i.Storages = []model.Storage{
+					{Name: "Contoso RAID", State: "Enabled"}, {Name: "Simple", Drives: []model.Drive{{Name: "sda"}}},
+				}
+				i.Summarized = []string{model.PartDrives}
+			},
+		},
+		"simple storage beside a storage that fails": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["SimpleStorage"] = linked(sysURI + "/SimpleStorage")
+				f.resources[sysURI+"/SimpleStorage"] = listed(sysURI + "/SimpleStorage/1")
+				f.resources[sysURI+"/SimpleStorage/1"] = object{"Name": "Simple", "Devices": []any{object{"Name": "sda"}}}
+				failing(sysURI+"/Storage", http.StatusInternalServerError, "Base.1.0.InternalError")(f)
+			},
+			change: func(i *model.Inventory) {
+				i.Storages = []model.Storage{{Name: "Simple", Drives: []model.Drive{{Name: "sda"}}}}
+				i.Summarized = []string{model.PartDrives}
+			},
+			problems: []string{"storage: bmc bmc-1: GET " + sysURI +
+				"/Storage: 500 Internal Server Error: A general error. This is Base.1.0.InternalError."},
+		},
+		"a drive that is listed twice": {
+			prepare: func(f *fake) {
+				raid := f.resources[sysURI+"/Storage/RAID"]
+				raid["Drives"] = append(raid["Drives"].([]any), linked(sysURI+"/Storage/RAID/Drives/0"))
+			},
+		},
+		"processors that are summed up alone": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["ProcessorSummary"] = object{"Count": 2, "CoreCount": 16, "LogicalProcessorCount": 32, "Model": "Xeon"}
+				f.resources[sysURI+"/Processors"] = listed()
+			},
+			change: func(i *model.Inventory) {
+				cpu := model.Processor{ID: "1", Type: "CPU", Model: "Xeon", TotalCores: 8, TotalThreads: 16}
+				i.Processors = []model.Processor{cpu, cpu}
+				i.Processors[1].ID = "2"
+				i.Summarized = []string{model.PartProcessors}
+			},
+		},
+		"processors that fail and are summed up": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["ProcessorSummary"] = object{"Count": 1, "Model": "Xeon"}
+				failing(sysURI+"/Processors", http.StatusInternalServerError, "Base.1.0.InternalError")(f)
+			},
+			change: func(i *model.Inventory) {
+				i.Processors = []model.Processor{{ID: "1", Type: "CPU", Model: "Xeon"}}
+				i.Summarized = []string{model.PartProcessors}
+			},
+			problems: []string{"processors: bmc bmc-1: GET " + sysURI +
+				"/Processors: 500 Internal Server Error: A general error. This is Base.1.0.InternalError."},
+		},
+		"a number of processors that is absurd": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["ProcessorSummary"] = object{"Count": -1}
+				f.resources[sysURI+"/Processors"] = listed()
+			},
+			change: func(i *model.Inventory) { i.Processors = nil },
+		},
+		"cards that only their chassis shows": {
+			prepare: func(f *fake) { f.chassisCards(sysURI) },
+			change: func(i *model.Inventory) {
+				i.NetworkInterfaces, i.MACAddresses = nil, []string{"02:00:00:00:00:01"}
+			},
+		},
+		"cards of a chassis that the machine shares": {
+			prepare: func(f *fake) { f.chassisCards(sysURI, "/redfish/v1/Systems/2") },
+			change:  func(i *model.Inventory) { i.NetworkInterfaces = nil },
+		},
+		"cards of a chassis that does not say what it holds, of the only system": {
+			prepare: func(f *fake) { f.chassisCards() },
+			change: func(i *model.Inventory) {
+				i.NetworkInterfaces, i.MACAddresses = nil, []string{"02:00:00:00:00:01"}
+			},
+		},
+		"cards of a chassis that does not say what it holds, of one of two systems": {
+			prepare: func(f *fake) {
+				f.chassisCards()
+				f.resources["/redfish/v1/Systems"] = listed(sysURI, "/redfish/v1/Systems/2")
+			},
+			change: func(i *model.Inventory) { i.NetworkInterfaces = nil },
+		},
+		"a card whose parts only the chassis shows": {
+			prepare: func(f *fake) {
+				f.cards(object{"Id": "1", "Name": "f", "Ethernet": object{"MACAddress": "02:00:00:00:00:01"}})
+				f.resources["/adapter"] = f.resources[cards+"/1"]
+				f.resources[cards+"/1"] = object{"Id": "1", "Name": "1", "Links": object{"NetworkAdapter": linked("/adapter")}}
+			},
+			change: func(i *model.Inventory) { i.MACAddresses = []string{"02:00:00:00:00:01"} },
 		},
 		"a serial number with what its memory held": {
 			prepare: func(f *fake) {

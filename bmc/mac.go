@@ -12,12 +12,28 @@ import (
 	"ingot/model"
 )
 
-// maxCards is how many network cards of a machine are read.
-const maxCards = 32
+// maxCards is how many network cards of a collection are read, maxChassis of how many chassis.
+const (
+	maxCards   = 32
+	maxChassis = 4
+)
 
-// networkInterface is a NetworkInterface resource: a network card as its system sees it.
+// networkInterface is a NetworkInterface resource, a network card as its system sees it, or
+// a NetworkAdapter, the card as its chassis sees it.
 type networkInterface struct {
 	NetworkDeviceFunctions, Ports, NetworkPorts link
+	Links                                       struct{ NetworkAdapter link }
+}
+
+// leads reports whether the card has what its MAC addresses are found in.
+func (c *networkInterface) leads() bool {
+	return c.NetworkDeviceFunctions.ID != "" || c.Ports.ID != "" || c.NetworkPorts.ID != ""
+}
+
+// chassis is a Chassis resource.
+type chassis struct {
+	NetworkAdapters link
+	Links           struct{ ComputerSystems []link }
 }
 
 // isHostInterface reports whether an EthernetInterface of a system leads to its BMC and
@@ -33,8 +49,27 @@ func isHostInterface(m member, e *schemas.EthernetInterface) bool {
 
 // networkCards adds the MAC addresses of the functions and ports of the machine's network
 // cards: some BMCs list none of them as EthernetInterfaces, or not all. A card that has
-// none in its functions is read port by port.
-func (r *reading) networkCards(uri string) error {
+// none in its functions is read port by port. Where the system has no card with one, those
+// of its chassis are read.
+func (r *reading) networkCards(uri string, s *system) error {
+	cards := path(s.NetworkInterfaces.ID)
+	err := r.eachCard(cards)
+	if errors.Is(err, ErrNotFound) && r.hasMACs() { // a link that leads nowhere
+		err = nil
+	}
+	if !r.hasMACs() && (err == nil || !final(err)) {
+		if failed := r.chassisCards(uri, s); err == nil {
+			err = failed
+		}
+	}
+	slices.Sort(r.inv.MACAddresses)
+	return err
+}
+
+func (r *reading) hasMACs() bool { return len(r.inv.MACs()) > 0 }
+
+// eachCard reads the cards of a collection.
+func (r *reading) eachCard(uri string) error {
 	var cards []*networkInterface
 	err := each(r, uri, 1, func(_ member, card *networkInterface) {
 		if len(cards) < maxCards {
@@ -52,14 +87,69 @@ func (r *reading) networkCards(uri string) error {
 			err = nil // the other cards are read
 		}
 	}
-	if errors.Is(err, ErrNotFound) { // a link that leads nowhere
-		err = nil
-	}
-	slices.Sort(r.inv.MACAddresses)
 	return err
 }
 
+// chassisCards reads the cards of the chassis that the machine has to itself: those of one
+// that it shares may be another machine's.
+func (r *reading) chassisCards(uri string, s *system) error {
+	for _, l := range s.Links.Chassis[:min(len(s.Links.Chassis), maxChassis)] {
+		at := path(l.ID)
+		a, err := r.get(r.ctx, at)
+		if err == nil {
+			c := read[chassis](r, at, a.body)
+			var cards string
+			if c != nil {
+				cards = path(c.NetworkAdapters.ID)
+			}
+			if cards == "" || !r.alone(uri, c.Links.ComputerSystems) {
+				continue
+			}
+			err = r.eachCard(cards)
+		}
+		if err != nil && (final(err) || !errors.Is(err, ErrNotFound)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// alone reports whether a chassis holds the machine and no other. One that does not say
+// what it holds has that of the only system of its BMC.
+func (r *reading) alone(uri string, systems []link) bool {
+	if len(systems) > 0 {
+		return !slices.ContainsFunc(systems, func(l link) bool { return !sameResource(path(l.ID), uri) })
+	}
+	svc, err := r.root(r.ctx)
+	if err != nil {
+		return false
+	}
+	all, err := r.page(r.ctx, svc.systems)
+	return err == nil && len(all.Members) == 1
+}
+
+// sameResource reports whether two URIs name one resource, however they end.
+func sameResource(a, b string) bool {
+	return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
+}
+
+// networkCard reads a card where it says that its parts are, or else where the chassis does.
 func (r *reading) networkCard(card *networkInterface) error {
+	at := path(card.Links.NetworkAdapter.ID)
+	if card.leads() || at == "" {
+		return r.cardParts(card)
+	}
+	a, err := r.get(r.ctx, at)
+	if err != nil {
+		return err
+	}
+	if card = read[networkInterface](r, at, a.body); card == nil {
+		return nil
+	}
+	return r.cardParts(card)
+}
+
+func (r *reading) cardParts(card *networkInterface) error {
 	found := false
 	note := func(texts ...string) {
 		for _, text := range texts {

@@ -73,7 +73,7 @@ func (p *pin) verify(cs tls.ConnectionState) error {
 // certificates that they signed themselves. A certificate that a CA signed is for the
 // hostname, if that is given, or else for the host of the address.
 func (p *pin) tlsConfig(ca *x509.CertPool, address, hostname string) *tls.Config {
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12, VerifyConnection: p.verify, RootCAs: ca}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: cipherSuites(), VerifyConnection: p.verify, RootCAs: ca}
 	p.policy = ca == nil
 	if ca == nil {
 		cfg.InsecureSkipVerify = true // verify compares with the pin instead
@@ -85,4 +85,14 @@ func (p *pin) tlsConfig(ca *x509.CertPool, address, hostname string) *tls.Config
 		cfg.ServerName = hostname
 	}
 	return cfg
+}
+
+// cipherSuites are those for TLS before 1.3. BMCs of some age have none but with RSA key
+// exchange, which Go leaves out unless it is asked for.
+func cipherSuites() (ids []uint16) {
+	for _, s := range tls.CipherSuites() {
+		ids = append(ids, s.ID)
+	}
+	return append(ids, tls.TLS_RSA_WITH_AES_256_GCM_SHA384, tls.TLS_RSA_WITH_AES_128_GCM_SHA256,
+		tls.TLS_RSA_WITH_AES_256_CBC_SHA, tls.TLS_RSA_WITH_AES_128_CBC_SHA)
 }

@@ -11,6 +11,8 @@ type quirk struct {
 	// settings are where the settings object is, below the system, when the system
 	// does not name it.
 	settings []string
+	// part is what the system is, if it is a part of a machine though it says otherwise.
+	part string
 	// clearTarget is the target to leave when an override is cleared, "" = None.
 	clearTarget string
 }
@@ -38,6 +40,8 @@ var quirkTable = []quirkRow{
 	{manufacturer: "NVIDIA", model: "DGXH100", quirk: quirk{first: variantSettings, settings: []string{"SD"}}},
 	{manufacturer: "NVIDIA", model: "DGX H100", quirk: quirk{first: variantSettings, settings: []string{"SD"}}},
 	{manufacturer: "NVIDIA", quirk: quirk{settings: []string{"Settings"}}},
+	// A BlueField's own BMC shows the DPU as a physical system that can be reset.
+	{model: "BlueField", quirk: quirk{part: "a DPU"}},
 }
 
 // anySettings are the settings objects to try where nothing is known.
@@ -54,6 +58,9 @@ func quirkOf(manufacturer, model, firmware string) quirk {
 		q.settings = append(q.settings, row.quirk.settings...)
 		if q.first == "" {
 			q.first = row.quirk.first
+		}
+		if q.part == "" {
+			q.part = row.quirk.part
 		}
 		if q.clearTarget == "" {
 			q.clearTarget = row.quirk.clearTarget

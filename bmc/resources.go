@@ -1,6 +1,9 @@
 package bmc
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Resources that lead to others are read with our own types, for gofish keeps the
 // links to itself; those without are read with gofish's.
@@ -22,6 +25,7 @@ type system struct {
 	LastResetTime           string
 	BootProgress            any
 	MemorySummary           struct{ TotalSystemMemoryGiB float64 }
+	ProcessorSummary        processorSummary
 	Boot                    boot
 	Actions                 struct {
 		Reset *resetAction `json:"#ComputerSystem.Reset"`
@@ -29,7 +33,13 @@ type system struct {
 	Processors, Memory, Storage, SimpleStorage, EthernetInterfaces, NetworkInterfaces link
 
 	Settings struct{ SettingsObject link } `json:"@Redfish.Settings"`
-	Links    struct{ ManagedBy []link }
+	Links    struct{ ManagedBy, Chassis []link }
+}
+
+// processorSummary is ComputerSystem.ProcessorSummary: what there is of the central ones.
+type processorSummary struct {
+	Count, CoreCount, LogicalProcessorCount *int
+	Model                                   string
 }
 
 // shown is what of the system changes.
@@ -58,17 +68,18 @@ type resetAction struct {
 	Info    string   `json:"@Redfish.ActionInfo"`
 }
 
-// isMachine reports whether the system is a machine: something that can be reset
-// and is not a part of one. GPU baseboards call themselves physical systems too.
-func (s *system) isMachine() bool {
-	return s.Actions.Reset != nil && (s.SystemType == "" || s.SystemType == "Physical")
-}
-
 // collection is any resource collection, expanded or not.
 type collection struct {
 	Members []json.RawMessage // nil when there are none, not even an empty list
-	Count   int               `json:"Members@odata.count"` // on all pages; 0 where it is left out
+	Count   *int              `json:"Members@odata.count"` // on all pages
 	Next    string            `json:"Members@odata.nextLink"`
+	Type    string            `json:"@odata.type"`
+}
+
+// saysNone reports whether a collection whose Members are null says that it is empty, by
+// its type and its count.
+func (c *collection) saysNone() bool {
+	return c.Count != nil && *c.Count == 0 && strings.Contains(c.Type, "Collection")
 }
 
 // storage is a Storage resource: its drives and volumes, expanded or not.
@@ -94,6 +105,3 @@ type simpleStorage struct {
 }
 
 type status struct{ State, Health string }
-
-// updateService is an UpdateService resource.
-type updateService struct{ FirmwareInventory link }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/stmcginnis/gofish"
 )
@@ -18,12 +19,13 @@ type service struct {
 	uuid, vendor    string
 	systems         string
 	managers        string
-	update          string
 	sessions        string // "" = there are none
 	huawei          bool
 	expand          string // "", "." or "*": how to ask for members in one request
 	levels          int    // how many levels can be asked for; 0 = cannot be said
 	wantsCredential bool   // the root itself did
+
+	expands *atomic.Bool // it has expanded a collection
 }
 
 // query returns the query for a collection with its members, and up to levels of
@@ -64,7 +66,7 @@ func (c *client) rootLocked(ctx context.Context) (*service, error) {
 	}
 	svc, err := c.connect(context.WithValue(ctx, loginKey{}, own))
 	if err != nil && own == nil && statusOf(err) == http.StatusUnauthorized {
-		svc, err = &service{sessions: defaultSessions, wantsCredential: true}, nil
+		svc, err = &service{sessions: defaultSessions, wantsCredential: true, expands: new(atomic.Bool)}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -125,8 +127,8 @@ func newService(s *gofish.Service, l rootLinks) *service {
 		vendor:   s.Vendor,
 		systems:  path(l.Systems.ID),
 		managers: path(l.Managers.ID),
-		update:   path(l.UpdateService.ID),
 		sessions: path(l.Links.Sessions.ID),
+		expands:  new(atomic.Bool),
 	}
 	_, svc.huawei = l.Oem["Huawei"]
 	expand := s.ProtocolFeaturesSupported.ExpandQuery

@@ -1,6 +1,7 @@
 package bmc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -15,6 +16,7 @@ type auth struct {
 	token   string      // of the session
 	session string      // its URI
 	basic   bool        // HTTP Basic instead
+	until   time.Time   // for as long as no session can be had; zero = there are none to have
 	proven  atomic.Bool // it was accepted
 }
 
@@ -29,6 +31,13 @@ func (a *auth) sign(req *http.Request, c *client) {
 	}
 }
 
+// expired reports whether it is time to ask for a session again.
+func (a *auth) expired(now time.Time) bool { return !a.until.IsZero() && now.After(a.until) }
+
+// sessionFails is how long a BMC that fails to open a session is asked for none, if it takes
+// the password instead.
+const sessionFails = 10 * time.Minute
+
 // sessionFull is how long no further session is asked for when the BMC has no
 // more and does not say when it will.
 const sessionFull = time.Minute
@@ -38,7 +47,7 @@ const defaultSessions = "/redfish/v1/SessionService/Sessions"
 
 // authorized returns the credentials to use, after logging in if need be.
 func (c *client) authorized(ctx context.Context) (*auth, error) {
-	if a := c.auth.Load(); a != nil && !c.isBroken() {
+	if a := c.auth.Load(); a != nil && !c.isBroken() && !a.expired(c.opts.Clock()) {
 		return a, nil
 	}
 	return c.authorizedAfter(ctx, nil)
@@ -55,7 +64,7 @@ func (c *client) authorizedAfter(ctx context.Context, stale *auth) (*auth, error
 	if c.isBroken() {
 		return nil, &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: ErrCircuitOpen}
 	}
-	if a := c.auth.Load(); a != nil && a != stale {
+	if a := c.auth.Load(); a != nil && a != stale && !a.expired(c.opts.Clock()) {
 		return a, nil
 	}
 	if stale != nil && stale.basic {
@@ -122,8 +131,23 @@ func (c *client) logIn(ctx context.Context) (*auth, error) {
 	case statusOf(err)/100 == 4 || statusOf(err) == http.StatusNotImplemented:
 		c.log.Info("the BMC opens no session; every request carries the password", "err", err)
 		return &auth{basic: true}, nil
+	case statusOf(err) == http.StatusInternalServerError:
+		if a := c.byPassword(ctx, svc); a != nil {
+			c.log.Info("the BMC fails to open a session; every request carries the password for a while", "err", err)
+			return a, nil
+		}
 	}
 	return nil, err
+}
+
+// byPassword returns HTTP Basic for a while if the BMC takes that, or nil. A refusal says
+// nothing of the password, for the BMC may not take any this way.
+func (c *client) byPassword(ctx context.Context, svc *service) *auth {
+	a := &auth{basic: true, until: c.opts.Clock().Add(sessionFails)}
+	if _, err := c.get(context.WithValue(ctx, loginKey{}, a), cmp.Or(svc.systems, svc.managers)); err != nil {
+		return nil
+	}
+	return a
 }
 
 // openSession asks for a session, and once more to be sure that it is refused.

@@ -11,13 +11,39 @@ import (
 	"ingot/model"
 )
 
-// storages reads the storage subsystems, drives and volumes, or for older BMCs
-// their SimpleStorage.
+// storages reads the storage subsystems, drives and volumes, or where these show no drive
+// the SimpleStorage that older BMCs have.
 func (r *reading) storages(s *system) error {
-	if uri := path(s.Storage.ID); uri != "" {
-		return each(r, uri, 2, r.storage)
+	uri, simple := path(s.Storage.ID), path(s.SimpleStorage.ID)
+	if uri == "" {
+		return r.simpleStorages(simple)
 	}
-	return each(r, path(s.SimpleStorage.ID), 1, func(_ member, s *simpleStorage) {
+	err := each(r, uri, 2, r.storage)
+	if r.hasDrives() || simple == "" || err != nil && final(err) {
+		return err
+	}
+	again := r.simpleStorages(simple)
+	if r.hasDrives() {
+		r.inv.Summarized = append(r.inv.Summarized, model.PartDrives)
+	}
+	if err == nil {
+		return again
+	}
+	if again != nil {
+		r.problem(fmt.Sprintf("simple storage: %v", again))
+	}
+	return err
+}
+
+func (r *reading) hasDrives() bool {
+	return slices.ContainsFunc(r.inv.Storages, func(s model.Storage) bool { return len(s.Drives) > 0 })
+}
+
+// simpleStorages reads what older BMCs have of storage. One without a drive says nothing
+// of what is known of Storage.
+func (r *reading) simpleStorages(uri string) error {
+	known := len(r.inv.Storages) > 0
+	return each(r, uri, 1, func(_ member, s *simpleStorage) {
 		st := model.Storage{Name: clip(cmp.Or(s.Name, s.Short)), State: clip(s.Status.State)}
 		for _, d := range s.Devices {
 			if isAbsent(schemas.State(d.Status.State)) {
@@ -28,7 +54,9 @@ func (r *reading) storages(s *system) error {
 				Bytes: max(0, d.CapacityBytes), State: clip(d.Status.State),
 			})
 		}
-		r.inv.Storages = append(r.inv.Storages, st)
+		if !known || len(st.Drives) > 0 {
+			r.inv.Storages = append(r.inv.Storages, st)
+		}
 	})
 }
 
@@ -147,8 +175,13 @@ func (r *reading) expanded(uri string, s *storage) []json.RawMessage {
 // cannot be read is noted; once the BMC does not answer, no more is asked of it.
 func (r *reading) linked(of string, list []json.RawMessage) []member {
 	var all []member
+	seen := make(map[string]bool)
 	for _, raw := range list[:min(len(list), maxMembers)] {
 		m, whole := asMember(raw)
+		if seen[m.uri] && m.uri != "" {
+			continue
+		}
+		seen[m.uri] = true
 		if m.uri == "" {
 			if isError(raw) {
 				r.problem(of + ": a part cannot be read, as an error is in its place")

@@ -2,6 +2,7 @@ package bmc
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -202,24 +203,50 @@ type wholeBody struct {
 // Close implements io.Closer.
 func (*wholeBody) Close() error { return nil }
 
-// readAll replaces the answer's body by one that was read.
+// readAll replaces the answer's body by one that was read, as plain JSON.
 func readAll(resp *http.Response) error {
 	defer resp.Body.Close()
-	var b bytes.Buffer
-	if resp.ContentLength > 0 {
-		b.Grow(int(min(resp.ContentLength, 1<<20)) + bytes.MinRead)
+	raw, err := readBounded(resp.Body, resp.ContentLength)
+	if err == nil && isCompressed(raw) {
+		raw, err = decompress(raw)
 	}
-	n, err := b.ReadFrom(io.LimitReader(resp.Body, maxBody+1))
 	if err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	if n > maxBody {
-		return fmt.Errorf("read answer: more than %d bytes", maxBody)
-	}
-	whole := &wholeBody{raw: b.Bytes()}
+	whole := &wholeBody{raw: bytes.TrimPrefix(raw, byteOrderMark)}
 	whole.Reset(whole.raw)
 	resp.Body = whole
 	return nil
+}
+
+// byteOrderMark stands in front of what some services send (RFC 8259 §8.1 says they must not).
+var byteOrderMark = []byte("\ufeff")
+
+// isCompressed reports whether an answer is compressed by gzip (RFC 1952 §2.3.1), which some
+// services do though they were not asked to, and some without a header that says so. No JSON
+// begins like this.
+func isCompressed(raw []byte) bool { return bytes.HasPrefix(raw, []byte{0x1f, 0x8b}) }
+
+// decompress returns what was compressed, up to the size of any answer.
+func decompress(raw []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	return readBounded(r, -1)
+}
+
+// readBounded reads all there is, which is of a size, -1 if that is not known.
+func readBounded(r io.Reader, size int64) ([]byte, error) {
+	var b bytes.Buffer
+	if size > 0 {
+		b.Grow(int(min(size, 1<<20)) + bytes.MinRead)
+	}
+	n, err := b.ReadFrom(io.LimitReader(r, maxBody+1))
+	if err == nil && n > maxBody {
+		err = fmt.Errorf("more than %d bytes", maxBody)
+	}
+	return b.Bytes(), err
 }
 
 // bodyOf returns the body of an answer that came through transport.

@@ -67,6 +67,8 @@ type BMCFacts struct {
 	LastResetTime   time.Time    `json:"lastResetTime,omitzero"`
 	Fingerprint     string       `json:"fingerprint,omitempty"` // certificate that was seen
 	Systems         []SystemFact `json:"systems,omitempty"`     // sorted by URI
+	// Others are the systems behind it that are no servers, each with why, for a person.
+	Others []string `json:"others,omitempty"`
 	// Problems are the parts that could not be read, for a person.
 	Problems []string `json:"problems,omitempty"`
 }
@@ -112,15 +114,22 @@ type Inventory struct {
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
 	// MACAddresses are MAC addresses of its network cards beside those of
 	// NetworkInterfaces, canonical: see Inventory.MACs.
-	MACAddresses []string   `json:"macAddresses,omitempty"`
-	Firmware     []Firmware `json:"firmware,omitempty"`
-	BootTargets  []string   `json:"bootTargets,omitempty"` // allowed one-time boot targets
+	MACAddresses []string `json:"macAddresses,omitempty"`
+	BootTargets  []string `json:"bootTargets,omitempty"` // allowed one-time boot targets
 	// BootOrder is what the firmware boots from, the first first, by the references of the
 	// boot options (DSP2046, ComputerSystem).
 	BootOrder []string `json:"bootOrder,omitempty"`
+	// Summarized are the parts of which a summary alone was to be had: PartProcessors, PartDrives.
+	Summarized []string `json:"summarized,omitempty"`
 	// Problems are the parts that could not be read, for a person.
 	Problems []string `json:"problems,omitempty"`
 }
+
+// The parts of an Inventory that may be taken from a summary of them.
+const (
+	PartProcessors = "processors"
+	PartDrives     = "drives"
+)
 
 // Processor is one CPU, with upstream's status field names.
 type Processor struct {
@@ -196,12 +205,6 @@ type Neighbor struct {
 	PortDescription   string `json:"portDescription,omitempty"`
 	SystemName        string `json:"systemName,omitempty"`
 	SystemDescription string `json:"systemDescription,omitempty"`
-}
-
-// Firmware is one entry of the BMC's firmware inventory.
-type Firmware struct {
-	Name    string `json:"name"`
-	Version string `json:"version,omitempty"`
 }
 
 // BootMethod is what a server boots from once: the target of a boot override

@@ -6,11 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 )
 
 // renamed are the keys of testdata/records that have another name by now.
 var renamed = map[string]string{"bootRung": "bootOverrideVariant"}
+
+// dropped are those of a server's inventory that are no longer read, for nobody was shown them.
+var dropped = []string{"firmware"}
 
 // testdata/records has one of each thing that is stored, as the version of 2026-11-24
 // wrote it, with something in each field.
@@ -44,6 +48,9 @@ func TestWhatAFormerVersionStoredIsReadWhole(t *testing.T) {
 				delete(before, key)
 				before[another] = value
 			}
+		}
+		if inventory, ok := before["inventory"].(map[string]any); ok {
+			maps.DeleteFunc(inventory, func(key string, _ any) bool { return slices.Contains(dropped, key) })
 		}
 		for key, value := range before {
 			if !reflect.DeepEqual(after[key], value) {

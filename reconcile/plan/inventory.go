@@ -13,8 +13,9 @@ func merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 		return inv
 	}
 	m, known := *inv, old.Inventory
-	if len(m.Processors) == 0 {
+	if len(m.Processors) == 0 || coarser(inv, known, model.PartProcessors) && len(known.Processors) > 0 {
 		m.Processors = known.Processors
+		m.Summarized = summarizedAs(known, m.Summarized, model.PartProcessors)
 	}
 	if len(m.Memory) == 0 {
 		m.Memory = known.Memory
@@ -22,8 +23,9 @@ func merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 	if m.MemoryBytes == 0 {
 		m.MemoryBytes = known.MemoryBytes
 	}
-	if len(m.Storages) == 0 {
+	if len(m.Storages) == 0 || coarser(inv, known, model.PartDrives) && len(drives(known.Storages)) > 0 {
 		m.Storages = known.Storages
+		m.Summarized = summarizedAs(known, m.Summarized, model.PartDrives)
 	}
 	if len(m.NetworkInterfaces) == 0 {
 		m.NetworkInterfaces = known.NetworkInterfaces
@@ -46,6 +48,21 @@ func merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 		m.BIOSVersion = known.BIOSVersion
 	}
 	return &m
+}
+
+// coarser reports whether of a part only a summary was read, of which more was known.
+func coarser(inv, known *model.Inventory, part string) bool {
+	return slices.Contains(inv.Summarized, part) && !slices.Contains(known.Summarized, part)
+}
+
+// summarizedAs are the parts of which there is but a summary once one of them is taken from
+// what was known.
+func summarizedAs(known *model.Inventory, parts []string, part string) []string {
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == part })
+	if slices.Contains(known.Summarized, part) {
+		parts = append(parts, part)
+	}
+	return parts
 }
 
 // united are sorted texts of both lists, each once.

@@ -36,7 +36,9 @@ type BMCStatus struct {
 	FirmwareVersion string             `json:"firmwareVersion,omitempty"`
 	PowerState      model.Power        `json:"powerState,omitempty"`
 	Servers         []model.ServerName `json:"servers,omitempty"`
-	Conditions      []metav1.Condition `json:"conditions,omitempty"`
+	// OtherSystems are the systems behind it that are no servers, each with why.
+	OtherSystems []string           `json:"otherSystems,omitempty"`
+	Conditions   []metav1.Condition `json:"conditions,omitempty"`
 }
 
 func (v *view) bmcDocument(b *plan.BMC) *Document {
@@ -59,6 +61,7 @@ func (v *view) bmcDocument(b *plan.BMC) *Document {
 	if facts != nil {
 		st.MACAddress, st.Manufacturer, st.Model, st.SKU = facts.MACAddress, facts.Manufacturer, facts.Model, facts.SKU
 		st.SerialNumber, st.FirmwareVersion, st.PowerState = facts.SerialNumber, facts.FirmwareVersion, facts.Power
+		st.OtherSystems = facts.Others
 		problems := slices.Concat(facts.Problems, b.Problems)
 		if len(problems) > 0 {
 			st.Conditions = append(st.Conditions, condition("Complete", false, "PartsUnreadable", strings.Join(problems, "; "), b.Record.Since))

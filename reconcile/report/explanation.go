@@ -233,6 +233,7 @@ func (d documents) bmc(e *Explanation, o *Document, status BMCStatus) {
 	e.fact("hardware", strings.TrimSpace(status.Manufacturer+" "+status.Model))
 	e.fact("serial number", status.SerialNumber)
 	e.fact("firmware", status.FirmwareVersion)
+	e.fact("other systems", strings.Join(status.OtherSystems, "; "))
 	if spec, _ := o.Spec.(BMCSpec); spec.EndpointRef != nil {
 		d.relate(e, "endpoint", spec.EndpointRef.Name)
 	}

@@ -1,0 +1,34 @@
+package bmc
+
+import (
+	"fmt"
+	"strings"
+)
+
+// parts are the values of SystemType (DSP0268, ComputerSystem) of what is within a machine,
+// or runs on one.
+var parts = map[string]string{
+	"dpu":                  "a DPU",
+	"os":                   "an operating system",
+	"virtual":              "a virtual machine",
+	"virtuallypartitioned": "a virtual partition",
+}
+
+// noServer returns why the system is no server, "" if it is one: something that can be
+// reset and is not a part of a machine. GPU baseboards call themselves physical systems, too.
+func (s *system) noServer() string {
+	kind := strings.ToLower(s.SystemType)
+	uuid, _ := usableUUID(s.UUID)
+	switch part, isPart := parts[kind]; {
+	case isPart:
+		return "it is " + part
+	case s.Actions.Reset == nil:
+		return "it cannot be reset"
+	case quirkOf(s.Manufacturer, s.Model, "").part != "":
+		return "it is " + quirkOf(s.Manufacturer, s.Model, "").part
+	case kind != "" && kind != "physical" && uuid == "":
+		// Composed and partitioned systems are put together out of others.
+		return fmt.Sprintf("its SystemType is %s, and it has no UUID that tells it from what it is made of", printable(s.SystemType, 64))
+	}
+	return ""
+}
