@@ -494,7 +494,7 @@ func TestProxy4(t *testing.T) {
 	t.Run("iPXE takes the offer for a PXE server's, and goes on to its script", func(t *testing.T) {
 		got, _ := hear(t, server(t), packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, ipxe.options), anyone, port4Server, show...)
 		script := "http://192.0.2.2:8082/ipxe/" + uuid
-		want := said{Outcome: "told", Type: "OFFER", File: script, Noted: "x64 UEFI", Options: map[string]string{
+		want := said{Outcome: "told", Type: "OFFER", Next: "192.0.2.2", File: script, Noted: "x64 UEFI", Options: map[string]string{
 			"54": "c0 00 02 02", "60": "PXEClient", "67": script,
 		}}
 		if diff := cmp.Diff(want, got); diff != "" {

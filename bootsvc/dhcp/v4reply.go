@@ -130,6 +130,11 @@ func (r *reply4) boot(p packet4, a netboot.Answer, site netboot.Site, proxy bool
 	if ipxe && !proxy {
 		all = append(all, option4{optionIPXE, ipxeNoProxy})
 	}
+	if proxy && !r.siaddr.IsValid() {
+		// iPXE takes a proxy's offer for one only if it names a next server as well, though
+		// it never asks that one for a URL.
+		r.siaddr = r.server
+	}
 	if len(a.File) <= maxFile4 {
 		r.file = a.File
 	}
