@@ -40,7 +40,7 @@ type Network struct {
 	MACDeny  []string `json:"macDeny"`
 	// Relays are the addresses that packets of relays may come from, or prefixes of
 	// them: 192.0.2.1, fd00::1 or 10.0.0.0/8. When empty a relay is known by naming a
-	// link in Subnets alone, which any device on a link that we hear can do too.
+	// link in Subnets alone, which any device that we hear can do too.
 	Relays []string `json:"relays"`
 }
 

@@ -3,6 +3,7 @@ package dhcp
 import (
 	"encoding/hex"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -134,7 +135,7 @@ func (n *network) query4(p packet4, wish netip.Addr, now time.Time) lease.Query 
 
 // subnets4 returns the subnets of the link that p's client is on: by its relay; by
 // its own address, because a client that renews by unicast passes by its relay; else those of our
-// own link.
+// own link, of which it may select one (RFC 3011).
 func (n *network) subnets4(p packet4) []*lease.Subnet {
 	for _, a := range []netip.Addr{p.relay.link, address4(p.ClientIPAddr)} {
 		if !a.IsValid() {
@@ -147,7 +148,11 @@ func (n *network) subnets4(p packet4) []*lease.Subnet {
 			return nil
 		}
 	}
-	return n.leases.OnOurLink(false)
+	own := n.leases.OnOurLink(false)
+	if selected := selected4(p.DHCPv4); selected.IsValid() {
+		own = slices.DeleteFunc(slices.Clone(own), func(s *lease.Subnet) bool { return !s.CIDR.Contains(selected) })
+	}
+	return own
 }
 
 // server4 returns the address that clients of a subnet know us by.

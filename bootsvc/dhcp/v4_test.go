@@ -127,6 +127,11 @@ func textOf(b []byte) string {
 
 const anyone = "0.0.0.0:68" // a client without address
 
+// twoSubnets gives a network another subnet, behind a relay.
+func twoSubnets(n *Network) {
+	n.Subnets = append(n.Subnets, Subnet{CIDR: netip.MustParsePrefix("198.51.100.0/24"), Range: rangeOf("198.51.100.9-198.51.100.9")})
+}
+
 func TestDecide4(t *testing.T) {
 	sid := addr("192.0.2.2")
 	relayed := func(giaddr string) func(*dhcpv4.DHCPv4) {
@@ -224,13 +229,40 @@ func TestDecide4(t *testing.T) {
 		},
 		"a relay's link selection counts before its address": {
 			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.1:67",
-			network: func(n *Network) {
-				n.Subnets = append(n.Subnets, Subnet{
-					CIDR: netip.MustParsePrefix("198.51.100.0/24"), Range: rangeOf("198.51.100.9-198.51.100.9"),
-				})
-			},
-			options: map[byte]any{82: []byte{5, 4, 198, 51, 100, 0}},
-			want:    said{Outcome: "offer", Type: "OFFER", You: "198.51.100.9"},
+			network: twoSubnets, options: map[byte]any{82: []byte{5, 4, 198, 51, 100, 0}},
+			want: said{Outcome: "offer", Type: "OFFER", You: "198.51.100.9"},
+		},
+		"a relay whose address is not of ours, as that of a fabric's switch, is answered for the link that it selects": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("10.255.0.7"), from: "10.255.0.7:67", show: []byte{82},
+			options: map[byte]any{82: []byte{5, 4, 192, 0, 2, 1}},
+			want:    said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10", Options: map[string]string{"82": "05 04 c0 00 02 01"}},
+		},
+		"a relay that selects a link that is not ours is dropped": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.1:67",
+			options: map[byte]any{82: []byte{5, 4, 203, 0, 113, 0}}, want: said{Drop: "relay"},
+		},
+		"an answer is not sent to an address that is not ours because somebody names it": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("203.0.113.9"), from: "10.255.0.7:67",
+			options: map[byte]any{82: []byte{5, 4, 192, 0, 2, 1}}, want: said{Drop: "untrusted"},
+		},
+		"a relay that is configured may send from another address than it names": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("203.0.113.9"), from: "10.255.0.7:67",
+			network: func(n *Network) { n.Relays = []string{"10.255.0.0/24"} },
+			options: map[byte]any{82: []byte{5, 4, 192, 0, 2, 1}}, want: said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10"},
+		},
+		"a subnet that is selected counts before the relay's address": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.1:67", network: twoSubnets, show: []byte{118},
+			options: map[byte]any{118: addr("198.51.100.0")},
+			want:    said{Outcome: "offer", Type: "OFFER", You: "198.51.100.9", Options: map[string]string{"118": "c6 33 64 00"}},
+		},
+		"a relay's link selection counts before the subnet that is selected": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.1:67", network: twoSubnets,
+			options: map[byte]any{82: []byte{5, 4, 192, 0, 2, 0}, 118: addr("198.51.100.0")},
+			want:    said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10"},
+		},
+		"a client on our link cannot select a subnet that is not of it": {
+			kind: dhcpv4.MessageTypeDiscover, network: twoSubnets, options: map[byte]any{118: addr("198.51.100.0")},
+			want: said{Outcome: "exhausted"},
 		},
 		"a relay's override is what clients take for the server": {
 			kind: dhcpv4.MessageTypeRequest, change: relayed("192.0.2.1"), from: "192.0.2.1:67", show: []byte{54},

@@ -143,10 +143,14 @@ func (r *reply4) boot(p packet4, a netboot.Answer, site netboot.Site, proxy bool
 	r.options = append(r.options[:at:at], append(all, r.options[at:]...)...)
 }
 
+// echoed4 are the options that an answer has as the question had them.
+var echoed4 = []dhcpv4.OptionCode{dhcpv4.OptionClientIdentifier, dhcpv4.OptionClientMachineIdentifier, dhcpv4.OptionSubnetSelection}
+
 // echo repeats what clients and relays want to see again: the client identifier
-// (RFC 6842), the machine's (PXE 2.1 §2.2.3) and the relay's (RFC 3046 §2.2).
+// (RFC 6842), the machine's (PXE 2.1 §2.2.3), the subnet that was selected (RFC 3011 §3) and the relay's
+// option (RFC 3046 §2.2).
 func (r *reply4) echo(p packet4) {
-	for _, code := range []dhcpv4.OptionCode{dhcpv4.OptionClientIdentifier, dhcpv4.OptionClientMachineIdentifier} {
+	for _, code := range echoed4 {
 		if v := p.Options.Get(code); len(v) <= 255 {
 			r.add(code.Code(), v)
 		}

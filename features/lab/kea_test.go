@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,6 +56,13 @@ func startKea4(t *testing.T, on *rig.Namespace) {
 	t.Helper()
 	rig.Need(t, rig.ToolKea4)
 	k := &kea{on: on, dir: t.TempDir()}
+	rig.Eventually(t, rig.Patience, func() error { // Kea does not look at a link again that has no carrier
+		out, err := on.Run(t, rig.Patience, "ip", "link", "show", rig.BridgeName)
+		if err == nil && !strings.Contains(out, "state UP") {
+			err = errors.New(out)
+		}
+		return err
+	})
 	k.startFamily(t, "4", k.config4())
 }
 
