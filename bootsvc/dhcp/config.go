@@ -34,6 +34,9 @@ type Network struct {
 	// BindTickets is boot.bindTickets for clients that ask from the subnets, or by the link-local
 	// addresses of the interface; boot.bindTickets when empty.
 	BindTickets string `json:"bindTickets"`
+	// RapidCommit leases an address at once to DHCPv4 clients that ask for that (RFC
+	// 4039). Of several servers on a link at most one may do so. DHCPv6 clients always may.
+	RapidCommit bool `json:"rapidCommit"`
 	// MACAllow and MACDeny are beginnings of MAC addresses: "a0:36:9f". A MAC address
 	// is served if MACAllow is empty or names it, and MACDeny does not.
 	MACAllow []string `json:"macAllow"`

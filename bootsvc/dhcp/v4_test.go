@@ -663,12 +663,26 @@ func FuzzHandle4(f *testing.F) {
 		),
 		false,
 	)
+	request := []byte{53, 1, 3, 50, 4, 192, 0, 2, 10}
+	for _, data := range [][]byte{
+		withoutEnd(f, packetOf(f, dhcpv4.MessageTypeDiscover, mac1, nil, map[byte]any{80: []byte{}})),
+		overloaded(f, 1, request, nil), overloaded(f, 2, nil, request), overloaded(f, 3, request[:3], request[3:]),
+		infiniBand(f, infiniBandID), infiniBand(f, nil),
+		packetOf(
+			f, dhcpv4.MessageTypeDiscover, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 77} },
+			map[byte]any{82: []byte{1, 3, 'e', '/', '7', 2, 2, 's', '1', 5, 4, 192, 0, 2, 0}, 118: addr("192.0.2.0")},
+		),
+	} {
+		f.Add(data, false)
+		f.Add(data, true)
+	}
 	boots, limits := loaders(f), newLimiter()
 	f.Fuzz(func(t *testing.T, data []byte, proxy bool) {
 		cfg := hosts()
 		if proxy {
 			cfg.Mode, cfg.Subnets = ModeProxy, nil
 		}
+		cfg.RapidCommit = true
 		s := testServer(t, Options{Networks: []Network{cfg}, Tickets: tickets{uuid: discovery(), mac1: discovery()}, Loaders: boots})
 		*limits = limiter{seed: limits.seed}
 		s.limits = limits // large, so one serves all

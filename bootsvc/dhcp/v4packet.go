@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/hex"
+	"errors"
+	"io"
 	"net/netip"
 	"slices"
 	"time"
@@ -18,6 +20,7 @@ type packet4 struct {
 	*dhcpv4.DHCPv4
 	kind  dhcpv4.MessageType
 	mac   string // canonical
+	named bool   // mac is made of the client identifier, the client's own word: its hardware has none
 	from  netip.AddrPort
 	port  uint16 // of ours: 67, or 4011
 	relay relay4
@@ -40,7 +43,7 @@ type drop4 string
 const (
 	drop4None      drop4 = ""
 	drop4Malformed drop4 = "malformed"
-	drop4Hardware  drop4 = "hardware"  // no Ethernet address
+	drop4Hardware  drop4 = "hardware"  // no Ethernet address, and none that can be made
 	drop4BOOTP     drop4 = "bootp"     // no message type
 	drop4Filter    drop4 = "filter"    // macAllow, macDeny
 	drop4Rate      drop4 = "rate"      // too many of one MAC address
@@ -52,12 +55,12 @@ const (
 
 // accept4 parses a packet, and decides whether it is looked into at all.
 func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now time.Time) (packet4, drop4) {
-	parsed, err := dhcpv4.FromBytes(data)
+	parsed, err := parse4(data)
 	if err != nil || parsed.OpCode != dhcpv4.OpcodeBootRequest {
 		return packet4{}, drop4Malformed
 	}
 	p := packet4{DHCPv4: parsed, kind: parsed.MessageType(), from: from, port: port, link: n.link()}
-	if p.mac = clientMAC(p.ClientHWAddr); p.mac == "" {
+	if p.mac, p.named = clientMAC4(parsed); p.mac == "" {
 		return p, drop4Hardware
 	}
 	switch {
@@ -77,6 +80,38 @@ func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now tim
 		n.server.heard.On(p.mac, p.relay.port)
 	}
 	return p, drop
+}
+
+// Where in a packet options may be (RFC 2131 §2).
+const (
+	sname4   = 44
+	file4    = 108
+	cookie4  = 236
+	options4 = 240
+)
+
+// parse4 parses a packet. One whose options do not come to their end is taken as it is, as other
+// servers do; the fields sname and file may hold options, too (RFC 2132 §9.3).
+func parse4(data []byte) (*dhcpv4.DHCPv4, error) {
+	p, err := dhcpv4.FromBytes(data)
+	if errors.Is(err, io.ErrUnexpectedEOF) && len(data) >= options4 {
+		p, err = dhcpv4.FromBytes(append(slices.Clone(data), dhcpv4.OptionEnd.Code()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	fields := p.Options.Get(dhcpv4.OptionOptionOverload)
+	if len(fields) != 1 {
+		return p, nil
+	}
+	const inFile, inSname = 1, 2
+	if fields[0]&inFile != 0 { // it comes first: RFC 3396 §5
+		err = p.Options.FromBytes(data[file4:cookie4])
+	}
+	if err == nil && fields[0]&inSname != 0 {
+		err = p.Options.FromBytes(data[sname4:file4])
+	}
+	return p, err
 }
 
 // route4 refuses packets that are not from a link that n serves: an answer to
