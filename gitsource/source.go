@@ -79,6 +79,7 @@ type Source struct {
 	desired atomic.Pointer[model.Desired]
 	status  atomic.Pointer[model.SourceState]
 	seen    atomic.Pointer[model.Revision]
+	nothing atomic.Bool // see Nothing
 	// beginning is what the records say; nil until they were read.
 	beginning atomic.Pointer[Beginning]
 	changed   chan struct{}
@@ -170,6 +171,11 @@ func cleanPath(dir string) (string, error) {
 // Desired returns what is in force, nil before Begin and before the first revision
 // was read.
 func (s *Source) Desired() *model.Desired { return s.desired.Load() }
+
+// Nothing reports whether the branch was looked at since Begin and nothing came into force,
+// nor had before: it holds no commit, or none that can be used. Desired is nil, and waiting
+// for it is of no use.
+func (s *Source) Nothing() bool { return s.nothing.Load() && s.Desired() == nil }
 
 // State returns the state of the branch as a whole, also before the first
 // revision was read.
@@ -289,6 +295,10 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 	}
 	s.reloadKeys(ctx)
 	b := s.beginning.Load()
+	defer func() {
+		looked := err == nil || kindOf(err) == failureEmpty
+		s.nothing.Store(b != nil && s.begun && s.effective.isEmpty() && looked)
+	}()
 	if b != nil {
 		if err := s.beginCached(b); err != nil {
 			return false, err

@@ -394,11 +394,12 @@ func TestSourceBeforeTheFirstRevision(t *testing.T) {
 		strict  bool
 		reason  string
 		message string
+		awaited bool // what is to be in force may be had yet
 	}{
 		"G04 an empty repository": {prepare: nothing, reason: model.SourceEmpty, message: "no commit"},
 		"G01 a missing branch": {
 			prepare: func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.CommitTo("other", nil, "x")) },
-			reason:  model.SourceFetchFailed, message: `branch "main" does not exist`,
+			reason:  model.SourceFetchFailed, message: `branch "main" does not exist`, awaited: true,
 		},
 		"G05 a missing path": {
 			prepare: commit(map[string]string{"x.yaml": claimYAML("x", "a")}), reason: model.SourcePathMissing,
@@ -420,10 +421,30 @@ func TestSourceBeforeTheFirstRevision(t *testing.T) {
 			if s.Desired() != nil {
 				t.Errorf("something is in force: %+v", s.Desired())
 			}
+			if got := s.Nothing(); got == tt.awaited {
+				t.Errorf("nothing to wait for is %t, want %t", got, !tt.awaited)
+			}
 			if got := s.State(); got.Reason != tt.reason || !strings.Contains(got.Message, tt.message) {
 				t.Errorf("state %+v, want %s with %q", got, tt.reason, tt.message)
 			}
 		})
+	}
+}
+
+func TestNothingIsSaidOnlyOfWhatWasLookedAt(t *testing.T) {
+	repo := newRepo(t)
+	s := notBegun(t, testOptions(t, repo.URL()))
+	_ = s.Sync(t.Context())
+	if s.Nothing() {
+		t.Error("an empty repository has nothing, before the records say whether it had")
+	}
+	ok[string](t)(repo.Commit(map[string]string{"x.yaml": claimYAML("x", "a")}, "x"))
+	s.Begin(Beginning{})
+	_ = s.Sync(t.Context())
+	ok[string](t)(repo.Clear("empty"))
+	_ = s.Sync(t.Context())
+	if s.Nothing() || s.Desired() == nil {
+		t.Errorf("an emptied repository took away what is in force: %+v", s.Desired())
 	}
 }
 

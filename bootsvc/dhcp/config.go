@@ -34,13 +34,16 @@ type Network struct {
 	// BindTickets is boot.bindTickets for clients that ask from the subnets, or by the link-local
 	// addresses of the interface; boot.bindTickets when empty.
 	BindTickets string `json:"bindTickets"`
+	// RapidCommit leases an address at once to DHCPv4 clients that ask for that (RFC
+	// 4039). Of several servers on a link at most one may do so. DHCPv6 clients always may.
+	RapidCommit bool `json:"rapidCommit"`
 	// MACAllow and MACDeny are beginnings of MAC addresses: "a0:36:9f". A MAC address
 	// is served if MACAllow is empty or names it, and MACDeny does not.
 	MACAllow []string `json:"macAllow"`
 	MACDeny  []string `json:"macDeny"`
 	// Relays are the addresses that packets of relays may come from, or prefixes of
 	// them: 192.0.2.1, fd00::1 or 10.0.0.0/8. When empty a relay is known by naming a
-	// link in Subnets alone, which any device on a link that we hear can do too.
+	// link in Subnets alone, which any device that we hear can do too.
 	Relays []string `json:"relays"`
 }
 

@@ -3,6 +3,7 @@ package dhcp
 import (
 	"encoding/hex"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,7 +87,7 @@ func (n *network) destination4(p packet4, a answer4) destination4 {
 		return destination4{address: netip.AddrPortFrom(a.client, p.from.Port())}
 	case client.IsValid() && (!a.reply.nak || n.Interface == ""): // where there is no interface, no client is on our link
 		return destination4{address: netip.AddrPortFrom(client, port4Client)}
-	case a.reply.nak || p.IsBroadcast() || !a.reply.yiaddr.IsValid():
+	case a.reply.nak || p.IsBroadcast() || !a.reply.yiaddr.IsValid(), len(p.ClientHWAddr) != len(model.MAC{}): // RFC 4390 §2.2
 		return destination4{address: everybody4}
 	}
 	return destination4{address: netip.AddrPortFrom(a.reply.yiaddr, port4Client), frame: true}
@@ -128,13 +129,13 @@ func (n *network) decide4(p packet4, now time.Time) answer4 {
 func (n *network) query4(p packet4, wish netip.Addr, now time.Time) lease.Query {
 	return lease.Query{
 		Network: n.leases, Subnets: n.subnets4(p), MAC: p.mac, Wish: wish, Now: now,
-		ClientID: hex.EncodeToString(clipped(p.Options.Get(dhcpv4.OptionClientIdentifier), maxClientID)),
+		ClientID: hex.EncodeToString(clipped(p.Options.Get(dhcpv4.OptionClientIdentifier), maxClientID)), Unproven: p.named,
 	}
 }
 
 // subnets4 returns the subnets of the link that p's client is on: by its relay; by
 // its own address, because a client that renews by unicast passes by its relay; else those of our
-// own link.
+// own link, of which it may select one (RFC 3011).
 func (n *network) subnets4(p packet4) []*lease.Subnet {
 	for _, a := range []netip.Addr{p.relay.link, address4(p.ClientIPAddr)} {
 		if !a.IsValid() {
@@ -147,7 +148,11 @@ func (n *network) subnets4(p packet4) []*lease.Subnet {
 			return nil
 		}
 	}
-	return n.leases.OnOurLink(false)
+	own := n.leases.OnOurLink(false)
+	if selected := selected4(p.DHCPv4); selected.IsValid() {
+		own = slices.DeleteFunc(slices.Clone(own), func(s *lease.Subnet) bool { return !s.CIDR.Contains(selected) })
+	}
+	return own
 }
 
 // server4 returns the address that clients of a subnet know us by.
@@ -166,12 +171,20 @@ func (p packet4) server4(s *lease.Subnet) netip.Addr {
 	return netip.Addr{}
 }
 
-// discover4 offers an address (RFC 2131 §4.3.1).
+// discover4 offers an address (RFC 2131 §4.3.1), or leases it at once where client and
+// configuration want that (RFC 4039).
 func (n *network) discover4(p packet4, now time.Time) answer4 {
 	q := n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now)
+	q.Binding = n.RapidCommit && p.Options.Has(dhcpv4.OptionRapidCommit)
 	l, err := n.server.table.Offer(q)
 	if err != nil {
 		return silence4("exhausted") // another server may have one
+	}
+	if q.Binding {
+		a := n.lease4(p, l, dhcpv4.MessageTypeAck, now)
+		a.reply.flag(dhcpv4.OptionRapidCommit.Code())
+		a.outcome, a.lease = "ack", &l
+		return a
 	}
 	a := n.lease4(p, l, dhcpv4.MessageTypeOffer, now)
 	a.outcome = "offer"

@@ -127,6 +127,11 @@ func textOf(b []byte) string {
 
 const anyone = "0.0.0.0:68" // a client without address
 
+// twoSubnets gives a network another subnet, behind a relay.
+func twoSubnets(n *Network) {
+	n.Subnets = append(n.Subnets, Subnet{CIDR: netip.MustParsePrefix("198.51.100.0/24"), Range: rangeOf("198.51.100.9-198.51.100.9")})
+}
+
 func TestDecide4(t *testing.T) {
 	sid := addr("192.0.2.2")
 	relayed := func(giaddr string) func(*dhcpv4.DHCPv4) {
@@ -224,13 +229,40 @@ func TestDecide4(t *testing.T) {
 		},
 		"a relay's link selection counts before its address": {
 			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.1:67",
-			network: func(n *Network) {
-				n.Subnets = append(n.Subnets, Subnet{
-					CIDR: netip.MustParsePrefix("198.51.100.0/24"), Range: rangeOf("198.51.100.9-198.51.100.9"),
-				})
-			},
-			options: map[byte]any{82: []byte{5, 4, 198, 51, 100, 0}},
-			want:    said{Outcome: "offer", Type: "OFFER", You: "198.51.100.9"},
+			network: twoSubnets, options: map[byte]any{82: []byte{5, 4, 198, 51, 100, 0}},
+			want: said{Outcome: "offer", Type: "OFFER", You: "198.51.100.9"},
+		},
+		"a relay whose address is not of ours, as that of a fabric's switch, is answered for the link that it selects": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("10.255.0.7"), from: "10.255.0.7:67", show: []byte{82},
+			options: map[byte]any{82: []byte{5, 4, 192, 0, 2, 1}},
+			want:    said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10", Options: map[string]string{"82": "05 04 c0 00 02 01"}},
+		},
+		"a relay that selects a link that is not ours is dropped": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.1:67",
+			options: map[byte]any{82: []byte{5, 4, 203, 0, 113, 0}}, want: said{Drop: "relay"},
+		},
+		"an answer is not sent to an address that is not ours because somebody names it": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("203.0.113.9"), from: "10.255.0.7:67",
+			options: map[byte]any{82: []byte{5, 4, 192, 0, 2, 1}}, want: said{Drop: "untrusted"},
+		},
+		"a relay that is configured may send from another address than it names": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("203.0.113.9"), from: "10.255.0.7:67",
+			network: func(n *Network) { n.Relays = []string{"10.255.0.0/24"} },
+			options: map[byte]any{82: []byte{5, 4, 192, 0, 2, 1}}, want: said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10"},
+		},
+		"a subnet that is selected counts before the relay's address": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.1:67", network: twoSubnets, show: []byte{118},
+			options: map[byte]any{118: addr("198.51.100.0")},
+			want:    said{Outcome: "offer", Type: "OFFER", You: "198.51.100.9", Options: map[string]string{"118": "c6 33 64 00"}},
+		},
+		"a relay's link selection counts before the subnet that is selected": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.1:67", network: twoSubnets,
+			options: map[byte]any{82: []byte{5, 4, 192, 0, 2, 0}, 118: addr("198.51.100.0")},
+			want:    said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10"},
+		},
+		"a client on our link cannot select a subnet that is not of it": {
+			kind: dhcpv4.MessageTypeDiscover, network: twoSubnets, options: map[byte]any{118: addr("198.51.100.0")},
+			want: said{Outcome: "exhausted"},
 		},
 		"a relay's override is what clients take for the server": {
 			kind: dhcpv4.MessageTypeRequest, change: relayed("192.0.2.1"), from: "192.0.2.1:67", show: []byte{54},
@@ -494,7 +526,7 @@ func TestProxy4(t *testing.T) {
 	t.Run("iPXE takes the offer for a PXE server's, and goes on to its script", func(t *testing.T) {
 		got, _ := hear(t, server(t), packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, ipxe.options), anyone, port4Server, show...)
 		script := "http://192.0.2.2:8082/ipxe/" + uuid
-		want := said{Outcome: "told", Type: "OFFER", File: script, Noted: "x64 UEFI", Options: map[string]string{
+		want := said{Outcome: "told", Type: "OFFER", Next: "192.0.2.2", File: script, Noted: "x64 UEFI", Options: map[string]string{
 			"54": "c0 00 02 02", "60": "PXEClient", "67": script,
 		}}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -631,12 +663,26 @@ func FuzzHandle4(f *testing.F) {
 		),
 		false,
 	)
+	request := []byte{53, 1, 3, 50, 4, 192, 0, 2, 10}
+	for _, data := range [][]byte{
+		withoutEnd(f, packetOf(f, dhcpv4.MessageTypeDiscover, mac1, nil, map[byte]any{80: []byte{}})),
+		overloaded(f, 1, request, nil), overloaded(f, 2, nil, request), overloaded(f, 3, request[:3], request[3:]),
+		infiniBand(f, infiniBandID), infiniBand(f, nil),
+		packetOf(
+			f, dhcpv4.MessageTypeDiscover, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 77} },
+			map[byte]any{82: []byte{1, 3, 'e', '/', '7', 2, 2, 's', '1', 5, 4, 192, 0, 2, 0}, 118: addr("192.0.2.0")},
+		),
+	} {
+		f.Add(data, false)
+		f.Add(data, true)
+	}
 	boots, limits := loaders(f), newLimiter()
 	f.Fuzz(func(t *testing.T, data []byte, proxy bool) {
 		cfg := hosts()
 		if proxy {
 			cfg.Mode, cfg.Subnets = ModeProxy, nil
 		}
+		cfg.RapidCommit = true
 		s := testServer(t, Options{Networks: []Network{cfg}, Tickets: tickets{uuid: discovery(), mac1: discovery()}, Loaders: boots})
 		*limits = limiter{seed: limits.seed}
 		s.limits = limits // large, so one serves all

@@ -2,7 +2,10 @@ package dhcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
+	"errors"
+	"io"
 	"net/netip"
 	"slices"
 	"time"
@@ -17,6 +20,7 @@ type packet4 struct {
 	*dhcpv4.DHCPv4
 	kind  dhcpv4.MessageType
 	mac   string // canonical
+	named bool   // mac is made of the client identifier, the client's own word: its hardware has none
 	from  netip.AddrPort
 	port  uint16 // of ours: 67, or 4011
 	relay relay4
@@ -26,7 +30,7 @@ type packet4 struct {
 // relay4 is what a relay says, zero when there was none.
 type relay4 struct {
 	address  netip.Addr // giaddr
-	link     netip.Addr // sub-option 5 (RFC 3527), else giaddr: the client's link
+	link     netip.Addr // the client's link: sub-option 5 (RFC 3527), option 118 (RFC 3011), or giaddr
 	server   netip.Addr // sub-option 11 (RFC 5107): what clients take for the server
 	port     string     // sub-option 1 (RFC 3046): where it heard the client
 	fromPort bool       // sub-option 19 (RFC 8357): answers go to the port it sent from
@@ -39,24 +43,24 @@ type drop4 string
 const (
 	drop4None      drop4 = ""
 	drop4Malformed drop4 = "malformed"
-	drop4Hardware  drop4 = "hardware"  // no Ethernet address
+	drop4Hardware  drop4 = "hardware"  // no Ethernet address, and none that can be made
 	drop4BOOTP     drop4 = "bootp"     // no message type
 	drop4Filter    drop4 = "filter"    // macAllow, macDeny
 	drop4Rate      drop4 = "rate"      // too many of one MAC address
-	drop4Relay     drop4 = "relay"     // its address lies in none of our subnets
-	drop4Untrusted drop4 = "untrusted" // from a relay that is not among relays
+	drop4Relay     drop4 = "relay"     // the link that it names lies in none of our subnets
+	drop4Untrusted drop4 = "untrusted" // from a relay that is not among relays, or that may not be the one it says
 	drop4Source    drop4 = "source"    // not from the link, and not from one of our subnets either
 	drop4NotReady  drop4 = "not ready" // we have no address to answer from
 )
 
 // accept4 parses a packet, and decides whether it is looked into at all.
 func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now time.Time) (packet4, drop4) {
-	parsed, err := dhcpv4.FromBytes(data)
+	parsed, err := parse4(data)
 	if err != nil || parsed.OpCode != dhcpv4.OpcodeBootRequest {
 		return packet4{}, drop4Malformed
 	}
 	p := packet4{DHCPv4: parsed, kind: parsed.MessageType(), from: from, port: port, link: n.link()}
-	if p.mac = clientMAC(p.ClientHWAddr); p.mac == "" {
+	if p.mac, p.named = clientMAC4(parsed); p.mac == "" {
 		return p, drop4Hardware
 	}
 	switch {
@@ -78,14 +82,46 @@ func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now tim
 	return p, drop
 }
 
+// Where in a packet options may be (RFC 2131 §2).
+const (
+	sname4   = 44
+	file4    = 108
+	cookie4  = 236
+	options4 = 240
+)
+
+// parse4 parses a packet. One whose options do not come to their end is taken as it is, as other
+// servers do; the fields sname and file may hold options, too (RFC 2132 §9.3).
+func parse4(data []byte) (*dhcpv4.DHCPv4, error) {
+	p, err := dhcpv4.FromBytes(data)
+	if errors.Is(err, io.ErrUnexpectedEOF) && len(data) >= options4 {
+		p, err = dhcpv4.FromBytes(append(slices.Clone(data), dhcpv4.OptionEnd.Code()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	fields := p.Options.Get(dhcpv4.OptionOptionOverload)
+	if len(fields) != 1 {
+		return p, nil
+	}
+	const inFile, inSname = 1, 2
+	if fields[0]&inFile != 0 { // it comes first: RFC 3396 §5
+		err = p.Options.FromBytes(data[file4:cookie4])
+	}
+	if err == nil && fields[0]&inSname != 0 {
+		err = p.Options.FromBytes(data[sname4:file4])
+	}
+	return p, err
+}
+
 // route4 refuses packets that are not from a link that n serves: an answer to
 // them would go to somebody who did not ask.
 func (n *network) route4(p packet4) drop4 {
 	if p.relay.address.IsValid() {
-		if _, ok := n.leases.SubnetOf(p.relay.address, 0); !ok {
+		if _, ok := n.leases.SubnetOf(p.relay.link, 0); !ok {
 			return drop4Relay
 		}
-		if !n.trusts(p.from.Addr()) {
+		if !n.trusts4(p) {
 			return drop4Untrusted
 		}
 		return drop4None
@@ -106,21 +142,38 @@ func (n *network) route4(p packet4) drop4 {
 	return drop4None
 }
 
+// trusts4 reports whether the relay of p may send from where it does. An answer goes to the
+// address that a relay names: where that lies in none of our subnets, as that of a fabric's switch
+// does, it is that which the packet came from, or relays say who may name another.
+func (n *network) trusts4(p packet4) bool {
+	if len(n.relays) > 0 {
+		return n.trusts(p.from.Addr())
+	}
+	_, ours := n.leases.SubnetOf(p.relay.address, 0)
+	return ours || p.from.Addr() == p.relay.address
+}
+
 // relayOf returns what the relay of a packet says.
 func relayOf(p *dhcpv4.DHCPv4) relay4 {
 	r := relay4{address: address4(p.GatewayIPAddr)}
-	info := dhcpv4.Options{}
-	if !r.address.IsValid() || info.FromBytes(p.Options.Get(dhcpv4.OptionRelayAgentInformation)) != nil {
-		r.link = r.address
+	if !r.address.IsValid() {
 		return r
 	}
-	r.link, r.server = address4(info[uint8(dhcpv4.LinkSelectionSubOption.Code())]), address4(info[uint8(dhcpv4.ServerIdentifierOverrideSubOption.Code())])
+	r.link = cmp.Or(selected4(p), r.address)
+	info := dhcpv4.Options{}
+	if info.FromBytes(p.Options.Get(dhcpv4.OptionRelayAgentInformation)) != nil {
+		return r
+	}
+	r.link = cmp.Or(address4(info[uint8(dhcpv4.LinkSelectionSubOption.Code())]), r.link) // RFC 3527 §3
+	r.server = address4(info[uint8(dhcpv4.ServerIdentifierOverrideSubOption.Code())])
 	r.port = readable(info[uint8(dhcpv4.AgentCircuitIDSubOption.Code())])
 	_, r.fromPort = info[uint8(dhcpv4.RelaySourcePortSubOption.Code())]
-	if !r.link.IsValid() {
-		r.link = r.address
-	}
 	return r
+}
+
+// selected4 returns the subnet that a client asks for an address of (RFC 3011).
+func selected4(p *dhcpv4.DHCPv4) netip.Addr {
+	return address4(p.Options.Get(dhcpv4.OptionSubnetSelection))
 }
 
 // maxPort bounds what is shown of a circuit ID.

@@ -78,6 +78,9 @@ func (r *reply4) add(code byte, value []byte) {
 	}
 }
 
+// flag adds an option that has no value, behind the type: it must not be left out.
+func (r *reply4) flag(code byte) { r.options = slices.Insert(r.options, 1, option4{code: code}) }
+
 // lifetime adds for how long the address is leased (RFC 2131 §4.4.5).
 func (r *reply4) lifetime(d time.Duration) {
 	seconds := func(d time.Duration) []byte { return binary.BigEndian.AppendUint32(nil, uint32(d/time.Second)) }
@@ -130,6 +133,11 @@ func (r *reply4) boot(p packet4, a netboot.Answer, site netboot.Site, proxy bool
 	if ipxe && !proxy {
 		all = append(all, option4{optionIPXE, ipxeNoProxy})
 	}
+	if proxy && !r.siaddr.IsValid() {
+		// iPXE takes a proxy's offer for one only if it names a next server as well, though
+		// it never asks that one for a URL.
+		r.siaddr = r.server
+	}
 	if len(a.File) <= maxFile4 {
 		r.file = a.File
 	}
@@ -138,10 +146,14 @@ func (r *reply4) boot(p packet4, a netboot.Answer, site netboot.Site, proxy bool
 	r.options = append(r.options[:at:at], append(all, r.options[at:]...)...)
 }
 
+// echoed4 are the options that an answer has as the question had them.
+var echoed4 = []dhcpv4.OptionCode{dhcpv4.OptionClientIdentifier, dhcpv4.OptionClientMachineIdentifier, dhcpv4.OptionSubnetSelection}
+
 // echo repeats what clients and relays want to see again: the client identifier
-// (RFC 6842), the machine's (PXE 2.1 §2.2.3) and the relay's (RFC 3046 §2.2).
+// (RFC 6842), the machine's (PXE 2.1 §2.2.3), the subnet that was selected (RFC 3011 §3) and the relay's
+// option (RFC 3046 §2.2).
 func (r *reply4) echo(p packet4) {
-	for _, code := range []dhcpv4.OptionCode{dhcpv4.OptionClientIdentifier, dhcpv4.OptionClientMachineIdentifier} {
+	for _, code := range echoed4 {
 		if v := p.Options.Get(code); len(v) <= 255 {
 			r.add(code.Code(), v)
 		}
@@ -184,7 +196,10 @@ func (r *reply4) append(b []byte, limit int) []byte {
 	copy(b[108:108+maxFile4], r.file)
 	copy(b[236:], []byte{99, 130, 83, 99}) // the magic cookie, RFC 2131 §3
 
-	tail := appendOption4(nil, dhcpv4.OptionRelayAgentInformation.Code(), r.relayInfo)
+	var tail []byte
+	if len(r.relayInfo) > 0 {
+		tail = appendOption4(nil, dhcpv4.OptionRelayAgentInformation.Code(), r.relayInfo)
+	}
 	for _, o := range r.options {
 		if len(b)+optionSize4(o.value)+len(tail)+1 <= limit {
 			b = appendOption4(b, o.code, o.value)
@@ -199,13 +214,14 @@ func (r *reply4) append(b []byte, limit int) []byte {
 
 // appendOption4 appends an option, in as many parts as it needs (RFC 3396 §5).
 func appendOption4(b []byte, code byte, value []byte) []byte {
-	for len(value) > 0 {
+	for {
 		part := value[:min(255, len(value))]
 		b = append(append(b, code, byte(len(part))), part...)
-		value = value[len(part):]
+		if value = value[len(part):]; len(value) == 0 {
+			return b
+		}
 	}
-	return b
 }
 
 // optionSize4 returns how many bytes an option takes.
-func optionSize4(value []byte) int { return len(value) + 2*((len(value)+254)/255) }
+func optionSize4(value []byte) int { return len(value) + 2*max(1, (len(value)+254)/255) }

@@ -72,7 +72,8 @@ func (t *Table) Run(ctx context.Context) error {
 	return nil
 }
 
-// At returns who is at an address now. The zone of an address of IPv6 is the interface
+// At returns who is at an address now; it waits a moment for an answer where the kernel
+// knows of nobody. The zone of an address of IPv6 is the interface
 // that it is on. Nothing is remembered in between but changes: who was read is noted as
 // one.
 func (t *Table) At(addr netip.Addr) (Neighbour, error) {
@@ -83,6 +84,9 @@ func (t *Table) At(addr netip.Addr) (Neighbour, error) {
 	}
 	at := linkAddress{index, addr.WithZone("")}
 	e, err := entryAt(at)
+	if err == nil && e.mac == "" && !e.bare {
+		e, err = resolved(addr, at)
+	}
 	if err != nil {
 		return Neighbour{}, err
 	}
@@ -97,6 +101,34 @@ func (t *Table) At(addr netip.Addr) (Neighbour, error) {
 		t.memory.sawAt(at, e.mac, now)
 	}
 	return t.memory.at(at, e.mac, now), nil
+}
+
+// How long an address that the kernel knows nobody at may take to answer. It does so at once,
+// if at all.
+const (
+	answerTime = 500 * time.Millisecond
+	lookAgain  = 20 * time.Millisecond
+)
+
+// portDiscard is where what is sent is thrown away (RFC 863).
+const portDiscard = 9
+
+// resolved has the kernel ask the link who is at an address, and reads the entry of that. A
+// kernel that had asked in vain while a machine went from its firmware to its boot loader
+// holds nobody to be there until it has a packet to send, also when that machine has
+// just opened a connection.
+func resolved(addr netip.Addr, at linkAddress) (e entry, err error) {
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, portDiscard)))
+	if err != nil {
+		return entry{}, nil // there is no way to it any more
+	}
+	defer func() { _ = conn.Close() }()
+	_, _ = conn.Write([]byte{0}) // what is of use is the question that goes before it
+	for end := time.Now().Add(answerTime); err == nil && e.mac == "" && time.Now().Before(end); {
+		time.Sleep(lookAgain)
+		e, err = entryAt(at)
+	}
+	return e, err
 }
 
 // catchUp takes in the changes that wait. The caller holds the memory's lock.

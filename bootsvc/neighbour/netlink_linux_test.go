@@ -104,6 +104,34 @@ func TestWhoIsAtAnAddress(t *testing.T) {
 	})
 }
 
+// Firmware does not answer while it starts a boot loader, which opens a connection next.
+func TestWhoDidNotAnswerIsAskedAgain(t *testing.T) {
+	inNamespace(t, func(ip func(args ...string)) {
+		// what the far end of the link answers for
+		for setting, value := range map[string]string{
+			"conf/all/forwarding": "1", "conf/far/accept_local": "1", "conf/all/rp_filter": "0", "conf/far/rp_filter": "0",
+			"neigh/far/proxy_delay": "0",
+		} {
+			if err := os.WriteFile("/proc/sys/net/ipv4/"+setting, []byte(value), 0o644); err != nil {
+				t.Error(err)
+			}
+		}
+		ip("link", "set", "far", "address", own)
+		ip("neighbour", "add", "proxy", "192.0.2.40", "dev", "far")
+		ip("neighbour", "replace", "192.0.2.40", "lladdr", other, "dev", "rack", "nud", "failed")
+		table, err := Open()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer table.Close()
+		want := Neighbour{OnLink: true, MAC: own}
+		if got, err := table.At(netip.MustParseAddr("192.0.2.40")); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	})
+}
+
 // address is of a neighbour in a state.
 var address = map[string]string{
 	"permanent": "192.0.2.10", "reachable": "192.0.2.11", "stale": "192.0.2.12", "delay": "192.0.2.13", "probe": "192.0.2.14",

@@ -44,18 +44,19 @@ func (d *daemon) serveDHCP(ctx context.Context, known <-chan struct{}, leased ch
 }
 
 // reserve keeps the reservations of DHCP in step with the Endpoints in Git, and
-// closes known once it has the first.
+// closes known once it has the first, or there are none to wait for.
 func (d *daemon) reserve(ctx context.Context, known chan<- struct{}) error {
 	var last *model.Desired
 	every := 20 * time.Millisecond // machines wait
 	for {
+		read := d.manifestsKnown()
 		if now := d.desired(); now != nil && now != last {
 			d.dhcp.SetReservations(addresses.Reservations(now))
-			if last == nil {
-				close(known)
-				every = time.Second
-			}
 			last = now
+		}
+		if read && known != nil {
+			close(known)
+			known, every = nil, time.Second
 		}
 		select {
 		case <-ctx.Done():

@@ -75,11 +75,14 @@ func (d *daemon) wakeSource(ctx context.Context) error {
 	}
 }
 
+// manifestsKnown reports whether Git was read, be it that there is nothing in it.
+func (d *daemon) manifestsKnown() bool { return d.desired() != nil || d.source.Nothing() }
+
 // awaitManifests waits until Git was read, because the Endpoints there tell machines apart,
 // but no longer than timeout.
 func (d *daemon) awaitManifests(ctx context.Context, timeout time.Duration) {
 	over := time.After(timeout)
-	for d.desired() == nil {
+	for !d.manifestsKnown() {
 		select {
 		case <-ctx.Done():
 			return

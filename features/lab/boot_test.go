@@ -40,6 +40,7 @@ type bootCase struct {
 	settings []string // of the firmware, as qemu's arguments
 	old      bool     // its network card does not know iPXE
 	network  string   // as Ingot is told of it, rackNetwork if empty
+	bridge   string   // that its network card is plugged into, the rack's link if empty
 	stages   []string // that the server's timeline names, in order
 }
 
@@ -93,10 +94,15 @@ var withoutPXE = []string{
 // boot takes one machine from its first power-on to Available.
 func (c bootCase) boot(t *testing.T) {
 	t.Helper()
-	r := newRack(t)
-	r.server.StartRadvd(t, c.network == network6)
+	c.bootIn(t, newRack(t))
+}
+
+// bootIn is boot in a rack that may have more in it.
+func (c bootCase) bootIn(t *testing.T, r *rack) {
+	t.Helper()
+	r.server.StartRadvd(t, "fd77:1::/64", c.network == network6)
 	reference := rig.PushProbe(t, r.server)
-	r.server.Tap("tap0", rig.BridgeName)
+	r.server.Tap("tap0", cmp.Or(c.bridge, rig.BridgeName))
 	if c.old {
 		disguise(t, r.server, "tap0")
 	}

@@ -194,15 +194,12 @@ func TestAHostileNeighbour(t *testing.T) {
 const proxyNetworkRelayed = `
 dhcp:
 - {name: rack, interface: br0, role: host, mode: proxy, subnets: [{cidr: 10.77.2.0/24}]}
-tftp: {listen: ":69"}
 `
 
 // besideDnsmasq gives the link another DHCP server.
 func besideDnsmasq(t *testing.T, r *rack, options ...string) *rig.Namespace {
 	t.Helper()
-	other := rig.NewNamespace(t, "other")
-	other.Bridge(rig.BridgeName, "10.77.1.5/24")
-	joinBridges(t, other, r.server)
+	other := r.other(t)
 	startDnsmasq(t, other, options...)
 	return other
 }

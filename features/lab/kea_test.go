@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,21 +29,41 @@ func newKea(t *testing.T, on *rig.Namespace) *kea {
 func (k *kea) Start(t testing.TB) {
 	t.Helper()
 	k.programs = nil
-	for family, config := range map[string]string{"4": k.config4(), "6": k.config6()} {
-		file := filepath.Join(k.dir, "kea"+family+".json")
-		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		environment := []string{"KEA_LOCKFILE_DIR=" + k.dir, "KEA_PIDFILE_DIR=" + k.dir}
-		p := k.on.StartWith(t, "kea-dhcp"+family, environment, "kea-dhcp"+family, "-c", file)
-		k.programs = append(k.programs, p)
-		rig.Eventually(t, rig.Patience, func() error {
-			if !strings.Contains(p.Output.String(), "STARTED") {
-				return fmt.Errorf("kea-dhcp%s has not started: %s", family, p.Output.Tail(5))
-			}
-			return nil
-		})
+	k.startFamily(t, "4", k.config4())
+	k.startFamily(t, "6", k.config6())
+}
+
+// startFamily runs the program of one family.
+func (k *kea) startFamily(t testing.TB, family, config string) {
+	t.Helper()
+	file := filepath.Join(k.dir, "kea"+family+".json")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	environment := []string{"KEA_LOCKFILE_DIR=" + k.dir, "KEA_PIDFILE_DIR=" + k.dir}
+	p := k.on.StartWith(t, "kea-dhcp"+family, environment, "kea-dhcp"+family, "-c", file)
+	k.programs = append(k.programs, p)
+	rig.Eventually(t, rig.Patience, func() error {
+		if !strings.Contains(p.Output.String(), "STARTED") {
+			return fmt.Errorf("kea-dhcp%s has not started: %s", family, p.Output.Tail(5))
+		}
+		return nil
+	})
+}
+
+// startKea4 runs the DHCPv4 server of somebody else on the rack's link.
+func startKea4(t *testing.T, on *rig.Namespace) {
+	t.Helper()
+	rig.Need(t, rig.ToolKea4)
+	k := &kea{on: on, dir: t.TempDir()}
+	rig.Eventually(t, rig.Patience, func() error { // Kea does not look at a link again that has no carrier
+		out, err := on.Run(t, rig.Patience, "ip", "link", "show", rig.BridgeName)
+		if err == nil && !strings.Contains(out, "state UP") {
+			err = errors.New(out)
+		}
+		return err
+	})
+	k.startFamily(t, "4", k.config4())
 }
 
 func (k *kea) Stop(t testing.TB) {

@@ -23,7 +23,6 @@ import (
 const proxyNetwork = `
 dhcp:
 - {name: rack, interface: br0, role: host, mode: proxy}
-tftp: {listen: ":69"}
 `
 
 // offers broadcasts a Discover, and returns what all servers offer within a while.
@@ -80,12 +79,9 @@ func TestProxyBesideAnotherServer(t *testing.T) {
 	rig.NeedFile(t, rig.LoaderFolder+"/undionly.kpxe", "ipxe")
 	t.Parallel()
 	r := newRack(t)
-	other := rig.NewNamespace(t, "other")
-	other.Bridge(rig.BridgeName, "10.77.1.5/24")
-	joinBridges(t, other, r.server)
-	startDnsmasq(t, other, "--dhcp-range=10.77.1.200,10.77.1.210,1h")
+	startDnsmasq(t, r.other(t), "--dhcp-range=10.77.1.200,10.77.1.210,1h")
 	facts := r.server.StartRack(t, rig.RackOrder{BootURL: "http://127.0.0.1:1", Delays: sim.FastDelays()})
-	i := rig.NewIngot(t, r.server, proxyNetwork+fmt.Sprintf("discovery: {image: %q}\n", pretendedProbe(t, r.server)))
+	i := rig.NewIngot(t, r.server, proxyNetwork+fmt.Sprintf("tftp: {listen: \":69\"}\ndiscovery: {image: %q}\n", pretendedProbe(t, r.server)))
 	i.CommitRack(t, facts)
 	i.Start(t)
 	server := facts.Servers[0]
@@ -140,6 +136,18 @@ func TestProxyBesideAnotherServer(t *testing.T) {
 			t.Errorf("Ingot answers %s", answer.Summary())
 		}
 	})
+}
+
+// otherAddress is where the DHCP server of somebody else is.
+const otherAddress = "10.77.1.5"
+
+// other makes the namespace of a DHCP server of somebody else, on the rack's link.
+func (r *rack) other(t *testing.T) *rig.Namespace {
+	t.Helper()
+	n := rig.NewNamespace(t, "other")
+	n.Bridge(rig.BridgeName, otherAddress+"/24")
+	joinBridges(t, n, r.server)
+	return n
 }
 
 // bootFileOf is the boot file that p names, in the option or in the header.

@@ -35,6 +35,15 @@ func newRack(t *testing.T) *rack {
 // others beside Ingot.
 func (r *rack) addRelay(t *testing.T, others ...string) {
 	t.Helper()
+	r.addRouter(t)
+	relay4 := []string{"dhcrelay", "-4", "-d", "-a", "-id", rig.BridgeName, "-iu", "up0", rig.ServerAddress}
+	r.relay.Start(t, "dhcrelay -4", append(relay4, others...)...)
+	r.relay.Start(t, "dhcrelay -6", "dhcrelay", "-6", "-d", "-I", "-l", relayAddress6+"%"+rig.BridgeName, "-u", rig.ServerAddress6+"%up0")
+}
+
+// addRouter is addRelay without what relays.
+func (r *rack) addRouter(t *testing.T) {
+	t.Helper()
 	rig.Need(t, rig.ToolDhcrelay)
 	r.relay = rig.NewNamespace(t, "relay")
 	r.relay.Plug("up0", rig.MAC(0xfe), r.server, rig.BridgeName)
@@ -44,9 +53,6 @@ func (r *rack) addRelay(t *testing.T, others ...string) {
 	r.relay.Setting("net/ipv6/conf/all/forwarding", "1")
 	r.server.IP("route", "add", "10.77.2.0/24", "via", "10.77.1.2")
 	r.server.IP("route", "add", "fd77:2::/64", "via", "fd77:1::2")
-	relay4 := []string{"dhcrelay", "-4", "-d", "-a", "-id", rig.BridgeName, "-iu", "up0", rig.ServerAddress}
-	r.relay.Start(t, "dhcrelay -4", append(relay4, others...)...)
-	r.relay.Start(t, "dhcrelay -6", "dhcrelay", "-6", "-d", "-I", "-l", relayAddress6+"%"+rig.BridgeName, "-u", rig.ServerAddress6+"%up0")
 }
 
 // host plugs a machine in, on the rack's link or behind the relay.

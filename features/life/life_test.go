@@ -96,7 +96,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	on := rig.NewServer(t)
-	on.StartRadvd(t, false)
+	on.StartRadvd(t, "fd77:1::/64", false)
 	w := &world{on: on, witness: newWitness(t, on), image: pushGuest(t, on), machines: []*machine{
 		{
 			name: "BIOS", spec: qemu.Machine{Firmware: qemu.FirmwareBIOS, Disks: []qemu.Disk{{Bus: qemu.DiskVirtio, SizeMiB: 256}}},

@@ -9,7 +9,8 @@ import (
 
 // Offer picks an address for a client and holds it for a minute: what is reserved
 // for it, else what it has or had, what it was offered, what it wishes for, what it
-// gave back last, one that nobody has had, the one whose lease ended first.
+// gave back last, one that nobody has had, the one whose lease ended first, the one that
+// was offered first to a client that has not requested it.
 func (t *Table) Offer(q Query) (model.Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,7 +51,10 @@ func (t *Table) pick(q Query) *entry {
 			return t.insert(p, a, q)
 		}
 	}
-	return t.pickEnded(q)
+	if e := t.pickEnded(q); e != nil {
+		return e
+	}
+	return t.pickOffered(q)
 }
 
 // mayKeep reports whether a client may go on with what it has or was offered.
@@ -98,6 +102,33 @@ func (t *Table) pickEnded(q Query) *entry {
 		}
 	}
 	return nil
+}
+
+// pickOffered takes the oldest offer back that nobody requested: who broadcasts Discovers,
+// and follows none, must not keep others from their addresses.
+func (t *Table) pickOffered(q Query) *entry {
+	for _, s := range q.Subnets {
+		p := s.pool(q.Bits)
+		if p == nil {
+			continue
+		}
+		for e := p.unrequested.oldest(); e != nil; e = p.unrequested.oldest() {
+			a := e.address
+			t.remove(e)
+			p.tookBack = q.Now
+			if t.fresh(p, a) {
+				t.relieve(p)
+				return t.insert(p, a, q)
+			}
+		}
+	}
+	return nil
+}
+
+// yields reports whether what is offered to one client goes to another that requests it:
+// for a while after offers were taken back, as it may have been offered it before.
+func (t *Table) yields(e *entry, q Query) bool {
+	return e.waits != nil && e.mac != q.MAC && !e.pool.tookBack.IsZero() && q.Now.Sub(e.pool.tookBack) < offerFor
 }
 
 // Take holds q.Wish itself for a client, in a range or not, unless somebody else

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"container/heap"
+	"container/list"
 	"net/netip"
 	"time"
 )
@@ -18,9 +19,11 @@ type entry struct {
 	pool          *pool
 	since         int64
 	renewed       int64
-	expires       int64 // end of the lease; 0 = it is only offered
-	offeredUntil  int64 // until when an offer of it stands
-	index         int   // in pool.ending
+	expires       int64         // end of the lease; 0 = it is only offered
+	offeredUntil  int64         // until when an offer of it stands
+	index         int           // in pool.ending
+	waits         *list.Element // in pool.unrequested, nil = it is not there
+	requested     bool          // of an offer: its client has asked for it, and it may be being stored
 	iaid          uint32
 	declined      bool
 	unproven      bool        // mac is the client's own word
@@ -60,6 +63,9 @@ type pool struct {
 	entries  int
 	offers   int // of them only offered
 	declined int
+
+	unrequested unrequested
+	tookBack    time.Time // when an offer was taken back last
 
 	exhausted time.Time
 	refused   map[string]bool // the MAC addresses that got nothing since
@@ -222,4 +228,34 @@ func (h *ending) Pop() any {
 	*h = (*h)[:last]
 	e.index = -1
 	return e
+}
+
+// unrequested are the offers of a pool that no client has requested, the oldest first.
+type unrequested struct{ list.List }
+
+// note puts an offer that was just made, again perhaps, behind all others, and leaves out one
+// that is requested.
+func (u *unrequested) note(e *entry, requested bool) {
+	u.drop(e)
+	e.requested = e.requested || requested
+	if e.expires == 0 && !e.requested {
+		e.waits = u.PushBack(e)
+	}
+}
+
+// drop leaves e out, if it is there.
+func (u *unrequested) drop(e *entry) {
+	if e.waits != nil {
+		u.Remove(e.waits)
+		e.waits = nil
+	}
+}
+
+// oldest returns the offer that was made first, or nil.
+func (u *unrequested) oldest() *entry {
+	first := u.Front()
+	if first == nil {
+		return nil
+	}
+	return first.Value.(*entry)
 }

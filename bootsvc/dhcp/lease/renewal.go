@@ -29,6 +29,7 @@ func (t *Table) Renewal(q Query) (model.Lease, RenewalState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dropOffers(q.Now) // of clients that name an address without having asked for an offer
+	q.Binding = true
 	e, state := t.renew(q)
 	if state < RenewalFree {
 		return model.Lease{}, state
@@ -49,7 +50,7 @@ func (t *Table) renew(q Query) (*entry, RenewalState) {
 		}
 	}
 	e := t.bySlot[slot{q.Wish, q.Bits}]
-	if e != nil && e.declined && e.free(q.Now) {
+	if e != nil && (e.declined && e.free(q.Now) || t.yields(e, q)) {
 		t.remove(e)
 		e = nil
 	}

@@ -47,6 +47,7 @@ type Query struct {
 	ClientID string // hexadecimal, for people
 	IAID     uint32
 	Unproven bool       // MAC is the client's own word
+	Binding  bool       // what is found is leased now, and not only offered
 	Wish     netip.Addr // the address asked for; invalid = none
 	Bits     int        // length of the prefix asked for, 0 = an address
 	Now      time.Time
@@ -227,6 +228,7 @@ func (t *Table) insert(p *pool, a netip.Addr, q Query) *entry {
 // keepOffer keeps e for the client that asks, for a while. In a pool that is full of offers the
 // while is short: a flood of MAC addresses that do not exist is soon over.
 func (t *Table) keepOffer(e *entry, q Query) {
+	e.pool.unrequested.note(e, q.Binding)
 	while := offerFor
 	if e.pool.offers > e.pool.limit/2 {
 		while = shortOffer
@@ -256,6 +258,7 @@ func (t *Table) dropOffers(now time.Time) {
 // set makes e the lease l, and the only one of its device on its link.
 func (t *Table) set(e *entry, l model.Lease) {
 	offered := e.expires == 0
+	e.pool.unrequested.drop(e)
 	switch {
 	case offered:
 		t.offers.drop(e)
@@ -289,6 +292,7 @@ func (t *Table) set(e *entry, l model.Lease) {
 func (t *Table) remove(e *entry) {
 	p := e.pool
 	delete(t.bySlot, slot{e.address, p.bits})
+	p.unrequested.drop(e)
 	t.leases.drop(e)
 	t.offers.drop(e)
 	if e.index >= 0 {

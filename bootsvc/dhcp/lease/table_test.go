@@ -104,6 +104,46 @@ func TestOffer(t *testing.T) {
 			before: func(_ *testing.T, w *world) { w.table.SetOwn(map[netip.Addr]bool{addr("192.0.2.10"): true}) },
 			want:   "192.0.2.11",
 		},
+		"the oldest offer that nobody requested is taken back": {
+			before: func(t *testing.T, w *world) {
+				offer(t, w, mac2, t0)
+				offer(t, w, mac3, t0)
+				offer(t, w, "02:00:00:00:00:04", t0)
+				offer(t, w, mac2, t0) // again
+			},
+			want: "192.0.2.11",
+		},
+		"an offer that is requested is not taken back": {
+			before: func(t *testing.T, w *world) {
+				for _, mac := range []string{mac2, mac3, "02:00:00:00:00:04"} {
+					q := ask(w, mac, "", t0)
+					q.Wish = offer(t, w, mac, t0)
+					if _, state := w.table.Renewal(q); state != RenewalFree {
+						t.Fatalf("%s is not free: %v", q.Wish, state)
+					}
+				}
+				offer(t, w, mac3, t0) // again, while that is being stored
+			},
+		},
+		"an offer is not taken back while a lease has ended": {
+			before: func(t *testing.T, w *world) {
+				lease(t, w, mac3, t0)
+				offer(t, w, mac2, t0.Add(2*time.Hour))
+				offer(t, w, "02:00:00:00:00:04", t0.Add(2*time.Hour))
+			},
+			after: 2 * time.Hour, want: "192.0.2.10",
+		},
+		"what is leased at once is no offer that can be taken back": {
+			before: func(t *testing.T, w *world) {
+				for _, mac := range []string{mac2, mac3, "02:00:00:00:00:04"} {
+					q := ask(w, mac, "", t0)
+					q.Binding = true
+					if _, err := w.table.Offer(q); err != nil {
+						t.Fatal(err)
+					}
+				}
+			},
+		},
 		"an offer that nobody took is given to the next": {
 			before: func(t *testing.T, w *world) {
 				for i := range 3 {
@@ -132,6 +172,52 @@ func TestOffer(t *testing.T) {
 				t.Fatalf("got %v, %v, want %s", l.Address, err, tc.want)
 			}
 		})
+	}
+}
+
+// offer offers an address to a MAC address.
+func offer(t testing.TB, w *world, mac string, now time.Time) netip.Addr {
+	t.Helper()
+	l, err := w.table.Offer(ask(w, mac, "", now))
+	if err != nil {
+		t.Fatalf("offer to %s: %v", mac, err)
+	}
+	return l.Address
+}
+
+// Whoever broadcasts Discovers and follows none of the offers keeps nobody from an address.
+func TestAFloodOfDiscoversKeepsNobodyFromAnAddress(t *testing.T) {
+	w := newWorld(setup{})
+	now := t0
+	flood := func(n int) {
+		for range n {
+			now = now.Add(50 * time.Millisecond)
+			offer(t, w, fmt.Sprintf("06:00:00:00:%02x:%02x", now.Second(), now.Nanosecond()/50e6), now)
+		}
+	}
+	flood(60)
+	for i, mac := range []string{mac1, mac2, mac3} {
+		q := ask(w, mac, "", now)
+		q.Wish = offer(t, w, mac, now)
+		flood(20) // a second passes until it is requested, and the offer is taken back
+		q.Now = now
+		l, state := w.table.Renewal(q)
+		if state != RenewalFree {
+			t.Fatalf("client %d requests %s: %v", i, q.Wish, state)
+		}
+		if i < 2 {
+			flood(20)
+		}
+		commitNow(t, w, l)
+	}
+	if _, err := w.table.Offer(ask(w, "06:00:00:00:00:00", "", now)); !errors.Is(err, ErrExhausted) {
+		t.Errorf("a fourth client is offered one of three addresses: %v", err)
+	}
+	for _, mac := range []string{mac1, mac2, mac3} {
+		q := ask(w, mac, "", now)
+		if l, ok := w.table.LeaseOf(q); !ok {
+			t.Errorf("%s has lost its lease %s", mac, l.Address)
+		}
 	}
 }
 

@@ -41,10 +41,10 @@ func KeepConsole(t testing.TB, server SimulatedServer) {
 	})
 }
 
-// StartRadvd advertises the router of the rack's link: without, iPXE waits for one
+// StartRadvd advertises the router of a link with a prefix: without, iPXE waits for one
 // a quarter of a minute. It tells machines to get their addresses by DHCPv6 if they
 // are managed.
-func (n *Namespace) StartRadvd(t testing.TB, managed bool) {
+func (n *Namespace) StartRadvd(t testing.TB, prefix string, managed bool) {
 	t.Helper()
 	n.Setting("net/ipv6/conf/all/forwarding", "1")
 	config := filepath.Join(t.TempDir(), "radvd.conf")
@@ -52,7 +52,7 @@ func (n *Namespace) StartRadvd(t testing.TB, managed bool) {
 	if managed {
 		flag = "on"
 	}
-	text := fmt.Appendf(nil, "interface %s { AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4; AdvManagedFlag %s; AdvOtherConfigFlag off; prefix fd77:1::/64 { AdvAutonomous off; }; };\n", BridgeName, flag)
+	text := fmt.Appendf(nil, "interface %s { AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4; AdvManagedFlag %s; AdvOtherConfigFlag off; prefix %s { AdvAutonomous off; }; };\n", BridgeName, flag, prefix)
 	if err := os.WriteFile(config, text, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"testing"
+
+	"ingot/bootsvc/dhcp"
+	"ingot/gitsource"
+	"ingot/gitsource/gitserver"
+	"ingot/model"
+)
+
+func TestAnEmptyRepositoryReservesNothingAndDelaysNothing(t *testing.T) {
+	dir := t.TempDir()
+	repo, err := gitserver.New(dir, "repository")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &daemon{log: slog.New(slog.DiscardHandler)}
+	d.source, err = gitsource.New(gitsource.Options{URL: repo.URL(), Dir: filepath.Join(dir, "git")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.desired = d.source.Desired
+	d.dhcp, err = dhcp.New(dhcp.Options{Networks: []dhcp.Network{{
+		Name: "r", Listen: "127.0.0.1:0", Role: model.RoleHost, Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("127.0.0.0/8")}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	known, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- d.reserve(ctx, known) }()
+	select {
+	case <-known:
+		t.Error("reservations are known before Git was looked at")
+	default:
+	}
+	d.source.Begin(gitsource.Beginning{})
+	_ = d.source.Sync(ctx)
+	<-known
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
