@@ -24,6 +24,7 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/bootsvc/tftp"
+	"ingot/cmd/daemon/access"
 	"ingot/cmd/daemon/adapter"
 	"ingot/cmd/daemon/addresses"
 	"ingot/cmd/daemon/config"
@@ -68,6 +69,7 @@ type daemon struct {
 	wake       <-chan os.Signal
 	metrics    *prometheus.Registry
 	listeners  *listeners
+	access     *access.Access // of the admin listener; nil = off
 	registry   *registry.Registry
 	probes     http.Handler // the endpoint that probes report to
 	source     *gitsource.Source
@@ -137,6 +139,9 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	}()
 	d.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if d.listeners, err = openListeners(ctx, &opts); err != nil {
+		return d, err
+	}
+	if err = d.openAccess(); err != nil {
 		return d, err
 	}
 	bootURL, err := listen.PublicURL(opts.Boot.URL, addrOf(d.listeners.boot), net.InterfaceAddrs)

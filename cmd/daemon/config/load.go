@@ -79,7 +79,7 @@ func missingFiles(o *Options) []model.Problem {
 	var problems checks
 	for _, s := range settings(o) {
 		name, ok := reflect.TypeAssert[string](s.value)
-		if !ok || name == "" || !strings.HasSuffix(s.path, "File") {
+		if !ok || name == "" || !strings.HasSuffix(s.path, "File") && s.path != "admin.users" {
 			continue
 		}
 		if err := readable(name); err != nil {

@@ -56,6 +56,39 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			want: `ingot.yaml:2:17: admin.listen: "localhost" is not allowed: must be host:port or :port, such as ` +
 				`127.0.0.1:8080; leave it empty to turn the listener off`,
 		},
+		"an admin listener for every machine, and for whoever comes": {
+			text: repository + "admin: {listen: \":8080\"}\n",
+			want: "ingot.yaml:2:17: admin.listen: " + Unguarded(":8080"),
+		},
+		"the same by an address": {
+			text: repository + "admin: {listen: \"[::]:8080\", openMetrics: true}\n",
+			want: "ingot.yaml:2:17: admin.listen: " + Unguarded("[::]:8080"),
+		},
+		"a certificate without its key": {
+			text: repository + "admin: {tls: {certFile: /dev/zero}}\n",
+			want: "ingot.yaml: admin.tls.keyFile: is empty though admin.tls.certFile is set; name the file with the certificate's key",
+		},
+		"users that are not there": {
+			text: repository + "admin: {users: /nowhere/users}\n",
+			want: `ingot.yaml:2:16: admin.users: "/nowhere/users" cannot be read: no such file or directory; create it, or take the key out`,
+		},
+		"a header that anybody may set": {
+			text: repository + "admin: {trustedHeader: {name: X-Forwarded-User}}\n",
+			want: "ingot.yaml: admin.trustedHeader.from: is empty though admin.trustedHeader.name is set: anybody could name himself; " +
+				"name the addresses of the proxy, such as 10.0.0.5",
+		},
+		"a header that everybody sends": {
+			text: repository + "admin: {trustedHeader: {name: x-forwarded-for, from: [10.0.0.5]}}\n",
+			want: `ingot.yaml:2:31: admin.trustedHeader.name: "x-forwarded-for" is not allowed: must be a header that the proxy alone sets, such as X-Forwarded-User`,
+		},
+		"a proxy that is anywhere": {
+			text: repository + "admin: {trustedHeader: {name: X-Forwarded-User, from: [\"::/0\"]}}\n",
+			want: "ingot.yaml:2:56: admin.trustedHeader.from[0]: ::/0 is everybody, who could name himself; name the addresses of the proxy, such as 10.0.0.5",
+		},
+		"a name that is an address of the web": {
+			text: repository + "admin: {hosts: [\"https://ingot.example.com\"]}\n",
+			want: `ingot.yaml:2:17: admin.hosts[0]: "https://ingot.example.com" is not allowed: must be a name without scheme, port and path, such as ingot.example.com`,
+		},
 		"two listeners on one port": {
 			text: repository + "boot: {listen: \":8082\"}\nregistry: {listen: \":8082\"}\n",
 			want: `ingot.yaml:3:20: registry.listen: ":8082" is taken by boot.listen; give one of them another port`,
