@@ -30,6 +30,7 @@ import (
 	"ingot/cmd/daemon/config"
 	"ingot/cmd/daemon/holder"
 	"ingot/cmd/daemon/listen"
+	"ingot/cmd/daemon/notify"
 	"ingot/cmd/daemon/secretfiles"
 	"ingot/cmd/daemon/stages"
 	"ingot/gitsource"
@@ -76,6 +77,7 @@ type daemon struct {
 	status     *gitsource.StatusBranch
 	webhook    *forge.Webhook // nil = off
 	poster     *forge.Poster  // nil = off
+	notices    *notify.Sender // nil = nobody is told
 	pool       *bmc.Pool
 	images     *oci.Images
 	cache      *imagecache.Cache
@@ -198,6 +200,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	d.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ingot_status_unpublished_seconds", Help: "For how long the status branch cannot be pushed; 0 when it can.",
 	}, d.unpublished))
+	d.openNotify()
 	return d, d.makeNetworks(ctx)
 }
 
@@ -245,6 +248,9 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 	}
 	if d.poster != nil {
 		parts.Go(func() error { return d.poster.Run(ctx) })
+	}
+	if d.notices != nil {
+		parts.Go(func() error { return d.notices.Run(ctx) })
 	}
 	select {
 	case <-leased:

@@ -31,6 +31,7 @@ func (o *Options) Validate() []model.Problem {
 	c.names(o)
 	c.listeners(o)
 	c.admin(&o.Admin)
+	c.notify(&o.Notify)
 	c.networks(o)
 	c.unavailable(o)
 	return c
