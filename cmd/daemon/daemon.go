@@ -24,11 +24,13 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/bootsvc/tftp"
+	"ingot/cmd/daemon/access"
 	"ingot/cmd/daemon/adapter"
 	"ingot/cmd/daemon/addresses"
 	"ingot/cmd/daemon/config"
 	"ingot/cmd/daemon/holder"
 	"ingot/cmd/daemon/listen"
+	"ingot/cmd/daemon/notify"
 	"ingot/cmd/daemon/secretfiles"
 	"ingot/cmd/daemon/stages"
 	"ingot/gitsource"
@@ -68,12 +70,14 @@ type daemon struct {
 	wake       <-chan os.Signal
 	metrics    *prometheus.Registry
 	listeners  *listeners
+	access     *access.Access // of the admin listener; nil = off
 	registry   *registry.Registry
 	probes     http.Handler // the endpoint that probes report to
 	source     *gitsource.Source
 	status     *gitsource.StatusBranch
 	webhook    *forge.Webhook // nil = off
 	poster     *forge.Poster  // nil = off
+	notices    *notify.Sender // nil = nobody is told
 	pool       *bmc.Pool
 	images     *oci.Images
 	cache      *imagecache.Cache
@@ -139,6 +143,9 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	if d.listeners, err = openListeners(ctx, &opts); err != nil {
 		return d, err
 	}
+	if err = d.openAccess(); err != nil {
+		return d, err
+	}
 	bootURL, err := listen.PublicURL(opts.Boot.URL, addrOf(d.listeners.boot), net.InterfaceAddrs)
 	if err != nil {
 		return d, fmt.Errorf("boot.url: %w", err)
@@ -193,6 +200,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	d.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ingot_status_unpublished_seconds", Help: "For how long the status branch cannot be pushed; 0 when it can.",
 	}, d.unpublished))
+	d.openNotify()
 	return d, d.makeNetworks(ctx)
 }
 
@@ -240,6 +248,9 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 	}
 	if d.poster != nil {
 		parts.Go(func() error { return d.poster.Run(ctx) })
+	}
+	if d.notices != nil {
+		parts.Go(func() error { return d.notices.Run(ctx) })
 	}
 	select {
 	case <-leased:

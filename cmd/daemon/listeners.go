@@ -2,12 +2,14 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 
 	"golang.org/x/sync/errgroup"
 
 	bootmetadata "ingot/bootsvc/metadata"
+	"ingot/cmd/daemon/access"
 	"ingot/cmd/daemon/admin"
 	"ingot/cmd/daemon/config"
 	"ingot/cmd/daemon/listen"
@@ -71,6 +73,24 @@ func addrOf(ln net.Listener) net.Addr {
 	return ln.Addr()
 }
 
+// openAccess makes what decides who may look at the admin listener. It is told where that
+// listens: what a name in admin.listen stands for is known only then.
+func (d *daemon) openAccess() (err error) {
+	ln, o := d.listeners.admin, &d.opts.Admin
+	if ln == nil {
+		return nil
+	}
+	if !access.IsLoopback(ln.Addr()) && !o.Guarded() {
+		return fmt.Errorf("admin.listen: %s", config.Unguarded(o.Listen))
+	}
+	d.access, err = access.New(access.Options{
+		Listener: ln.Addr(), Hosts: o.Names(), CertFile: o.TLS.CertFile, KeyFile: o.TLS.KeyFile, UsersFile: o.Users,
+		Header: o.TrustedHeader.Name, From: o.TrustedHeader.Networks(), OpenMetrics: o.OpenMetrics,
+		Log: d.log, Registerer: d.metrics, Clock: d.clock,
+	})
+	return err
+}
+
 // serve answers on the listeners. Machines wait until the leases are known, by which they
 // are told apart.
 func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
@@ -90,9 +110,9 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 	if l.admin != nil {
 		handler := admin.NewHandler(admin.Options{
 			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: fleet{d.reporter, d.source},
-			Address: l.admin.Addr(), Log: d.log,
+			Log: d.log,
 		})
-		parts.Go(func() error { return listen.Serve(ctx, l.admin, handler, d.log) })
+		parts.Go(func() error { return listen.Serve(ctx, d.access.Listen(l.admin), d.access.Wrap(handler), d.log) })
 	}
 	if l.webhook != nil {
 		parts.Go(func() error { return listen.Serve(ctx, l.webhook, d.webhook, d.log) })

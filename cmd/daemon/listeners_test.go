@@ -1,13 +1,18 @@
 package daemon
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/cmd/daemon/config"
 )
@@ -45,6 +50,40 @@ func TestAnAddressOfAnotherMachineIsNamedWithItsKey(t *testing.T) {
 		t.Errorf("got %v, want %s…%s", err, start, end)
 	}
 }
+
+func TestAnAdminListenerThatOthersReachNeedsSomebodyWhoMayLook(t *testing.T) {
+	users := filepath.Join(t.TempDir(), "users")
+	if err := os.WriteFile(users, []byte("anna:$2y$05$c4WoMPo3SXsafkva.HHa6uXQZWr7oboPiC2bT/r7q1BB8I2s0BRqC\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	everywhere := &net.TCPAddr{IP: net.IPv6unspecified}
+	for name, tc := range map[string]struct {
+		at    net.Addr
+		admin config.Admin
+		fails bool
+	}{
+		"a name that stands for all addresses":  {at: everywhere, admin: config.Admin{Listen: "metal01:8080"}, fails: true},
+		"a name that stands for loopback":       {at: &net.TCPAddr{IP: net.IPv4(127, 0, 1, 1)}, admin: config.Admin{Listen: "metal01:8080"}},
+		"a name that stands for another, users": {at: everywhere, admin: config.Admin{Listen: "metal01:8080", Users: users}},
+		"metrics alone":                         {at: everywhere, admin: config.Admin{Listen: ":8080", OpenMetrics: true}, fails: true},
+	} {
+		d := &daemon{
+			opts: config.Options{Admin: tc.admin}, listeners: &listeners{admin: at{tc.at}}, log: slog.New(slog.DiscardHandler),
+			metrics: prometheus.NewRegistry(), clock: time.Now,
+		}
+		err := d.openAccess()
+		if want := "admin.listen: " + config.Unguarded(tc.admin.Listen); tc.fails && (err == nil || err.Error() != want) || !tc.fails && err != nil {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// at is a listener that only has an address.
+type at struct{ addr net.Addr }
+
+func (l at) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (l at) Close() error              { return nil }
+func (l at) Addr() net.Addr            { return l.addr }
 
 func TestAListenerWithoutAnAddressIsOff(t *testing.T) {
 	o := loopbackOptions()

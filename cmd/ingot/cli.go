@@ -69,7 +69,9 @@ type commandLine struct {
 
 // commandLineVariables are the INGOT_ variables that are flags of the command line, not
 // settings of the daemon.
-var commandLineVariables = []string{"INGOT_CONFIG", "INGOT_LOG_LEVEL", "INGOT_LOG_FORMAT"}
+var commandLineVariables = []string{
+	"INGOT_CONFIG", "INGOT_LOG_LEVEL", "INGOT_LOG_FORMAT", addressVariable, caVariable, usernameVariable, passwordVariable,
+}
 
 // execute runs the command that args name and returns the exit code.
 func execute(ctx context.Context, args []string, c *console) int {

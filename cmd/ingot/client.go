@@ -10,8 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
-	"time"
 
+	"ingot/model"
 	"ingot/reconcile/report"
 )
 
@@ -23,21 +23,31 @@ var errNoDaemon = errors.New("no daemon listens")
 
 // adminClient reads from the admin listener of a daemon.
 type adminClient struct {
-	base string // http://127.0.0.1:8080
-	http *http.Client
+	base     string // http://127.0.0.1:8080
+	http     *http.Client
+	username string // "" = nobody in particular asks
+	password model.Sensitive
 }
 
 // newAdminClient returns a client of the admin listener at address, which may
 // leave out the scheme.
-func newAdminClient(address string) (*adminClient, error) {
+func newAdminClient(address string, f daemonFlags) (*adminClient, error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	switch {
+	case strings.Contains(address, "@"):
+		return nil, errors.New("the address of the daemon holds a user or a password; name them with --username and --password-file")
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("%q is not the address of a daemon; write it as http://127.0.0.1:8080", address)
 	}
-	return &adminClient{base: strings.TrimRight(address, "/"), http: &http.Client{Timeout: 10 * time.Second}}, nil
+	a := &adminClient{base: strings.TrimRight(address, "/"), username: f.Username}
+	if a.http, err = f.client(); err != nil {
+		return nil, err
+	}
+	a.password, err = f.password(u)
+	return a, err
 }
 
 // summary returns the state of the fleet.
@@ -56,15 +66,22 @@ func (a *adminClient) get(ctx context.Context, path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("ask the daemon: %w", err)
 	}
+	if a.username != "" {
+		req.SetBasicAuth(a.username, a.password.Reveal())
+	}
 	resp, err := a.http.Do(req)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("%w at %s; name another with --address, or read the status branch with --git", errNoDaemon, a.base)
 	}
 	if err != nil {
-		return fmt.Errorf("ask the daemon: %w", err)
+		return unreached(err)
 	}
 	defer resp.Body.Close() // read only: nothing is lost
-	if resp.StatusCode != http.StatusOK {
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized:
+		return a.wantsPassword()
+	default:
 		return refusal(req, resp)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxSummary)).Decode(v); err != nil {
@@ -77,8 +94,14 @@ func (a *adminClient) get(ctx context.Context, path string, v any) error {
 func refusal(req *http.Request, resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	words := printable(strings.TrimSpace(string(text)))
-	if err == nil && words != "" && strings.HasPrefix(req.URL.Path, "/api/v1/explain/") && resp.Header.Get("X-Content-Type-Options") != "" {
+	ours := err == nil && words != "" && resp.Header.Get("X-Content-Type-Options") != ""
+	switch code := resp.StatusCode; {
+	case ours && strings.HasPrefix(req.URL.Path, "/api/v1/explain/") && code != http.StatusForbidden:
 		return errors.New(words)
+	case ours && (code == http.StatusForbidden || code == http.StatusTooManyRequests):
+		return fmt.Errorf("%s refuses: %s", req.URL, words)
+	case code == http.StatusBadRequest && strings.Contains(words, "HTTPS server"):
+		return fmt.Errorf("%s speaks TLS: write the address as https://%[1]s", req.URL.Host)
 	}
 	return fmt.Errorf("%s answered %s; is it the admin listener of an Ingot daemon?", req.URL, resp.Status)
 }

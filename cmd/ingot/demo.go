@@ -112,7 +112,7 @@ func (w *demoWorld) run(ctx context.Context, show func(context.Context, *adminCl
 		case <-ctx.Done():
 			return nil
 		case a := <-ready:
-			fleet, err := newAdminClient(a.Admin)
+			fleet, err := newAdminClient(a.Admin, daemonFlags{})
 			if err != nil {
 				return err
 			}

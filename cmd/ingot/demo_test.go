@@ -87,7 +87,7 @@ func showOf(t *testing.T, servers int, summaries ...report.Summary) (*demoShow, 
 		next++
 	}))
 	t.Cleanup(server.Close)
-	fleet, err := newAdminClient(server.URL)
+	fleet, err := newAdminClient(server.URL, daemonFlags{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,11 +14,12 @@ const defaultAddress = "http://127.0.0.1:8080"
 
 // fleetSource says where the state of a fleet is read.
 type fleetSource struct {
-	Address string `placeholder:"URL" xor:"source" help:"The admin listener of the daemon. Default: http://127.0.0.1:8080."`
+	Address string `placeholder:"URL" xor:"source" help:"The admin listener of the daemon ($$INGOT_ADDRESS). Default: http://127.0.0.1:8080."`
 	Git     string `xor:"source" placeholder:"URL" help:"Read the status branch of this repository instead; a URL or a path."`
 	Branch  string `default:"status" placeholder:"NAME" help:"The status branch. Default: ${default}."`
 
-	Auth gitAuthFlags `embed:"" prefix:"git-"`
+	Daemon daemonFlags  `embed:""`
+	Auth   gitAuthFlags `embed:"" prefix:"git-"`
 
 	quiet bool // it was said already that no daemon answers
 }
@@ -27,18 +28,22 @@ type fleetSource struct {
 // where no daemon was named and none answers, of the clone that the working directory is in.
 func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient) error, parse func(files map[string][]byte) error) error {
 	if f.Git != "" {
+		if f.Daemon != (daemonFlags{}) {
+			return errors.New("--ca-file, --username and --password-file are for a daemon; beside --git there are --git-ca-file, --git-username-file and --git-password-file")
+		}
 		files, err := readStatusBranch(ctx, c, f.Git, f.Branch, f.Auth)
 		if err != nil {
 			return err
 		}
 		return parse(files)
 	}
-	address := cmp.Or(f.Address, c.daemon, defaultAddress)
-	client, err := newAdminClient(address)
+	named := cmp.Or(f.Address, c.lookup(addressVariable))
+	address := cmp.Or(named, c.daemon, defaultAddress)
+	client, err := newAdminClient(address, f.Daemon.orVariables(c))
 	if err != nil {
 		return err
 	}
-	if err = ask(client); f.Address != "" || !errors.Is(err, errNoDaemon) {
+	if err = ask(client); named != "" || !errors.Is(err, errNoDaemon) {
 		return err
 	}
 	g, cloned := openClone(ctx, c, ".", "origin")

@@ -32,6 +32,7 @@ Examples:
   ingot status --watch
   ingot status claim default/web-1
   until ingot status --exit-code claim default/web-1; do sleep 10; done
+  ingot status --address https://ingot.example.com:8080 --username anna --password-file ~/.ingot-password
   ingot status --git https://git.example.com/infra/metal.git server
   ingot status -o json | jq '.servers[] | select(.state == "Error")'`
 }

@@ -77,14 +77,24 @@ func readFile(file string) ([]byte, error) {
 // the start, not with the first request to a BMC.
 func missingFiles(o *Options) []model.Problem {
 	var problems checks
-	for _, s := range settings(o) {
-		name, ok := reflect.TypeAssert[string](s.value)
-		if !ok || name == "" || !strings.HasSuffix(s.path, "File") {
-			continue
+	look := func(path, name string) {
+		if name == "" {
+			return
 		}
 		if err := readable(name); err != nil {
-			problems.wrong(s.path, "%q cannot be read: %v; create it, or take the key out", name, err)
+			problems.wrong(path, "%q cannot be read: %v; create it, or take the key out", name, err)
 		}
+	}
+	for _, s := range settings(o) {
+		if name, ok := reflect.TypeAssert[string](s.value); ok && (strings.HasSuffix(s.path, "File") || s.path == "admin.users") {
+			look(s.path, name)
+		}
+	}
+	for i, w := range o.Notify.Webhooks {
+		key := fmt.Sprintf("notify.webhooks[%d].", i)
+		look(key+"urlFile", w.URLFile)
+		look(key+"headerFile", w.HeaderFile)
+		look(key+"caFile", w.CAFile)
 	}
 	return problems
 }

@@ -26,8 +26,9 @@ type Options struct {
 	Events    Events    `json:"events"`
 	Webhook   Webhook   `json:"webhook"`
 	// SecretFiles is a folder with Secrets and BMCSecrets that do not stand in Git.
-	SecretFiles string   `json:"secretFiles"`
-	Admin       Listener `json:"admin"`
+	SecretFiles string `json:"secretFiles"`
+	Admin       Admin  `json:"admin"`
+	Notify      Notify `json:"notify"`
 	// DHCP are the networks to serve leases and boot files on.
 	DHCP []dhcp.Network `json:"dhcp"`
 	TFTP Listener       `json:"tftp"`
@@ -217,6 +218,53 @@ type Listener struct {
 	Listen string `json:"listen"`
 }
 
+// Admin has the settings of the listener that shows what is so.
+type Admin struct {
+	Listen string `json:"listen"`
+	// URL is where people reach it, through a proxy perhaps. It is what links begin with, and
+	// the listener answers to its name.
+	URL   string   `json:"url"`
+	Hosts []string `json:"hosts"` // names that it answers to as well
+	TLS   AdminTLS `json:"tls"`
+	// Users is a file with users and their passwords, as htpasswd -B writes it.
+	Users         string        `json:"users"`
+	TrustedHeader TrustedHeader `json:"trustedHeader"`
+	// OpenMetrics shows metrics to everybody.
+	OpenMetrics bool `json:"openMetrics"`
+}
+
+// AdminTLS names the files of a certificate and its key; they are read again when they change.
+type AdminTLS struct {
+	CertFile string `json:"certFile"`
+	KeyFile  string `json:"keyFile"`
+}
+
+// TrustedHeader is a header in which a proxy at one of the addresses From names the user.
+type TrustedHeader struct {
+	Name string   `json:"name"`
+	From []string `json:"from"` // networks, or addresses
+}
+
+// Notify says who is told of what needs somebody.
+type Notify struct {
+	Title string `json:"title"` // the name of the fleet, in what people read
+	// ClaimWaiting is after how long it is news that a claim waits.
+	ClaimWaiting time.Duration   `json:"claimWaiting"`
+	Webhooks     []NotifyWebhook `json:"webhooks"`
+}
+
+// NotifyWebhook is one that is told.
+type NotifyWebhook struct {
+	Name       string   `json:"name"`
+	URL        string   `json:"url"`
+	URLFile    string   `json:"urlFile"` // holds the URL, where that is a secret
+	Format     string   `json:"format"`  // cloudevents, or slack
+	HeaderFile string   `json:"headerFile"`
+	CAFile     string   `json:"caFile"`
+	On         []string `json:"on"`       // kinds of notices; empty = all
+	Resolved   bool     `json:"resolved"` // tell also that trouble has ended
+}
+
 // Events has the settings of the listener for Redfish events.
 type Events struct {
 	Listen string `json:"listen"`
@@ -264,7 +312,8 @@ func Default() Options {
 		},
 		Registry: Registry{Listen: ":10000", RequireToken: true},
 		Metadata: Metadata{Static: map[string]string{}},
-		Admin:    Listener{Listen: "127.0.0.1:8080"},
+		Admin:    Admin{Listen: "127.0.0.1:8080", Hosts: []string{}, TrustedHeader: TrustedHeader{From: []string{}}},
+		Notify:   Notify{ClaimWaiting: time.Hour, Webhooks: []NotifyWebhook{}},
 		DHCP:     []dhcp.Network{},
 		Resync:   2 * time.Minute,
 	}

@@ -30,6 +30,8 @@ func (o *Options) Validate() []model.Problem {
 	c.numbers(o)
 	c.names(o)
 	c.listeners(o)
+	c.admin(&o.Admin)
+	c.notify(&o.Notify)
 	c.networks(o)
 	c.unavailable(o)
 	return c
@@ -163,12 +165,14 @@ func (c *checks) author(key, text string) {
 	}
 }
 
-func (c *checks) httpURL(key, address string) {
-	if address == "" {
-		return
-	}
+// isHTTPURL reports whether address is a URL that paths can be added to.
+func isHTTPURL(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil
+}
+
+func (c *checks) httpURL(key, address string) {
+	if address != "" && !isHTTPURL(address) {
 		c.wrong(key, "%q is not allowed: must be http:// or https:// with a host, such as http://10.0.0.1:8082; leave it empty to derive "+
 			"it from the listener", address)
 	}

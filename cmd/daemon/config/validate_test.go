@@ -29,7 +29,7 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		"a key that does not exist": {
 			text: repository + "logging: {level: debug}\n",
 			want: "ingot.yaml:2:1: logging: unknown field, known here: admin, bmc, boot, cleanup, dhcp, discovery, events, git, " +
-				"guard, metadata, redis, registry, resync, secretFiles, state, status, tftp, webhook",
+				"guard, metadata, notify, redis, registry, resync, secretFiles, state, status, tftp, webhook",
 		},
 		"the same key twice": {
 			text: repository + "resync: 5m\nresync: 6m\n",
@@ -55,6 +55,69 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "admin: {listen: localhost}\n",
 			want: `ingot.yaml:2:17: admin.listen: "localhost" is not allowed: must be host:port or :port, such as ` +
 				`127.0.0.1:8080; leave it empty to turn the listener off`,
+		},
+		"an admin listener for every machine, and for whoever comes": {
+			text: repository + "admin: {listen: \":8080\"}\n",
+			want: "ingot.yaml:2:17: admin.listen: " + Unguarded(":8080"),
+		},
+		"the same by an address": {
+			text: repository + "admin: {listen: \"[::]:8080\", openMetrics: true}\n",
+			want: "ingot.yaml:2:17: admin.listen: " + Unguarded("[::]:8080"),
+		},
+		"a certificate without its key": {
+			text: repository + "admin: {tls: {certFile: /dev/zero}}\n",
+			want: "ingot.yaml: admin.tls.keyFile: is empty though admin.tls.certFile is set; name the file with the certificate's key",
+		},
+		"users that are not there": {
+			text: repository + "admin: {users: /nowhere/users}\n",
+			want: `ingot.yaml:2:16: admin.users: "/nowhere/users" cannot be read: no such file or directory; create it, or take the key out`,
+		},
+		"a header that anybody may set": {
+			text: repository + "admin: {trustedHeader: {name: X-Forwarded-User}}\n",
+			want: "ingot.yaml: admin.trustedHeader.from: is empty though admin.trustedHeader.name is set: anybody could name himself; " +
+				"name the addresses of the proxy, such as 10.0.0.5",
+		},
+		"a header that everybody sends": {
+			text: repository + "admin: {trustedHeader: {name: x-forwarded-for, from: [10.0.0.5]}}\n",
+			want: `ingot.yaml:2:31: admin.trustedHeader.name: "x-forwarded-for" is not allowed: must be a header that the proxy alone sets, such as X-Forwarded-User`,
+		},
+		"a proxy that is anywhere": {
+			text: repository + "admin: {trustedHeader: {name: X-Forwarded-User, from: [\"::/0\"]}}\n",
+			want: "ingot.yaml:2:56: admin.trustedHeader.from[0]: ::/0 is everybody, who could name himself; name the addresses of the proxy, such as 10.0.0.5",
+		},
+		"a name that is an address of the web": {
+			text: repository + "admin: {hosts: [\"https://ingot.example.com\"]}\n",
+			want: `ingot.yaml:2:17: admin.hosts[0]: "https://ingot.example.com" is not allowed: must be a name without scheme, port and path, such as ingot.example.com`,
+		},
+		"a webhook without an address": {
+			text: repository + "notify: {webhooks: [{name: on-call}]}\n",
+			want: "ingot.yaml:2:21: notify.webhooks[0].urlFile: is empty, and so is url: name the file that holds the address of the webhook",
+		},
+		"a webhook whose address has a secret": {
+			text: repository + "notify: {webhooks: [{name: on-call, url: \"https://me:hunter2@hooks.example.com/\"}]}\n",
+			want: "ingot.yaml:2:42: notify.webhooks[0].url: is not allowed: must be http:// or https:// with a host, without user, password and " +
+				"query; put an address with any of those into a file, and name that in urlFile",
+		},
+		"a webhook whose address is not there": {
+			text: repository + "notify: {webhooks: [{name: on-call, urlFile: /nowhere/url}]}\n",
+			want: `ingot.yaml:2:46: notify.webhooks[0].urlFile: "/nowhere/url" cannot be read: no such file or directory; create it, or take the key out`,
+		},
+		"two webhooks of one name": {
+			text: repository + "notify: {webhooks: [{name: a, url: http://a.example}, {name: a, url: http://b.example}]}\n",
+			want: `ingot.yaml:2:62: notify.webhooks[1].name: "a" is the name of two webhooks; give one of them another`,
+		},
+		"a webhook whose name is no file's": {
+			text: repository + "notify: {webhooks: [{name: ../a, url: http://a.example}]}\n",
+			want: `ingot.yaml:2:28: notify.webhooks[0].name: "../a" is not allowed: must be a name of lower case letters, digits and -, such as on-call`,
+		},
+		"news that nobody has": {
+			text: repository + "notify: {webhooks: [{name: a, url: http://a.example, on: [BMCLoss]}]}\n",
+			want: `ingot.yaml:2:59: notify.webhooks[0].on[0]: "BMCLoss" is not allowed: must be one of TicketMisuse, CleanupFailed, ServerError, ` +
+				`GuardHeld, BMCLost, ClaimWaiting, ClaimBooted, did you mean BMCLost?`,
+		},
+		"a format that nobody reads": {
+			text: repository + "notify: {webhooks: [{name: a, url: http://a.example, format: teams}]}\n",
+			want: `ingot.yaml:2:62: notify.webhooks[0].format: "teams" is not allowed: must be one of cloudevents, slack`,
 		},
 		"two listeners on one port": {
 			text: repository + "boot: {listen: \":8082\"}\nregistry: {listen: \":8082\"}\n",

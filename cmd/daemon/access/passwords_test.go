@@ -1,0 +1,185 @@
+package access
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// gathered is what a registry shows.
+func gathered(t *testing.T, reg prometheus.Gatherer) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	return w.Body.String()
+}
+
+// world is an Access with users whose clock and file tests change.
+func world(t *testing.T) (*Access, *clock, string) {
+	t.Helper()
+	c := &clock{time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC)}
+	file := usersFile(t)
+	return made(t, Options{Listener: outside, UsersFile: file, Clock: c.time}), c, file
+}
+
+// occupy has as many passwords checked as may be, until the function it returns is called.
+func occupy(p *passwords) (free func()) {
+	for range maxChecks {
+		p.checks <- struct{}{}
+	}
+	return func() {
+		for range maxChecks {
+			<-p.checks
+		}
+	}
+}
+
+func TestAPasswordIsCheckedOnceInAWhile(t *testing.T) {
+	a, now, file := world(t)
+	if w := ask(a, "/", as(user, password)); w.Code != http.StatusOK {
+		t.Fatalf("got %d", w.Code)
+	}
+	a.passwords.queue = make(chan struct{}) // no other is checked
+	if w := ask(a, "/", as(user, password)); w.Code != http.StatusOK {
+		t.Errorf("a password that was right a moment ago got %d", w.Code)
+	}
+	if w := ask(a, "/", as(user, "another")); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
+		t.Errorf("another password got %d %v", w.Code, w.Header())
+	}
+	now.now = now.now.Add(provenTime)
+	if w := ask(a, "/", as(user, password)); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("a password that was right a while ago got %d", w.Code)
+	}
+	a.passwords.queue = make(chan struct{}, 1)
+	if w := ask(a, "/", as(user, password)); w.Code != http.StatusOK {
+		t.Errorf("the same again got %d", w.Code)
+	}
+	write(t, file, hashed(t, user, "changed"))
+	now.now = now.now.Add(rereadEvery)
+	if w := ask(a, "/", as(user, password)); w.Code != http.StatusUnauthorized {
+		t.Errorf("a password that was changed got %d", w.Code)
+	}
+	if w := ask(a, "/", as(user, "changed")); w.Code != http.StatusOK {
+		t.Errorf("the new password got %d", w.Code)
+	}
+}
+
+func TestAFileOfUsersThatBreaksLeavesThoseBefore(t *testing.T) {
+	var log bytes.Buffer
+	c := &clock{time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC)}
+	file := usersFile(t)
+	reg := prometheus.NewRegistry()
+	a := made(t, Options{Listener: outside, UsersFile: file, Clock: c.time, Log: slog.New(slog.NewTextHandler(&log, nil)), Registerer: reg})
+	log.Reset()
+	write(t, file, user+":hunter2\n")
+	c.now = c.now.Add(rereadEvery)
+	if w := ask(a, "/", as(user, password)); w.Code != http.StatusOK {
+		t.Errorf("got %d", w.Code)
+	}
+	if !strings.Contains(log.String(), `users:1: user \"anna\" has`) || strings.Contains(log.String(), "hunter2") {
+		t.Errorf("the log says %s", log.String())
+	}
+	if !strings.Contains(gathered(t, reg), `ingot_admin_files_unusable{setting="admin.users"} 1`) {
+		t.Error("no metric says that it is broken")
+	}
+}
+
+func TestTooManyWrongPasswordsOfOneAddressAreNotChecked(t *testing.T) {
+	a, now, _ := world(t)
+	guess := func(where string) *httptest.ResponseRecorder { return ask(a, "/", from(where), as(user, "wrong")) }
+	right := func(where string) int { return ask(a, "/", from(where), as(user, password)).Code }
+	for i := range maxFailures {
+		if w := guess("[2001:db8::" + strconv.Itoa(i+1) + "]:1"); w.Code != http.StatusUnauthorized {
+			t.Fatalf("guess %d got %d", i+1, w.Code)
+		}
+	}
+	now.now = now.now.Add(20 * time.Second)
+	if w := guess("[2001:db8::ff]:1"); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "40" {
+		t.Errorf("got %d %v", w.Code, w.Header())
+	}
+	if code := right("[2001:db8::ff]:1"); code != http.StatusTooManyRequests {
+		t.Errorf("the right password was checked: %d", code)
+	}
+	if code := right("[2001:db8:0:1::1]:1"); code != http.StatusOK {
+		t.Errorf("another network got %d", code)
+	}
+	if code := right("[2001:db8::ff]:1"); code != http.StatusOK {
+		t.Errorf("a password that was right a moment ago got %d", code)
+	}
+	now.now = now.now.Add(40 * time.Second)
+	if w := guess("[2001:db8::ff]:1"); w.Code != http.StatusUnauthorized {
+		t.Errorf("a minute later got %d", w.Code)
+	}
+}
+
+func TestAnAddressHasNoMoreChecksAtOnceThanItMayFail(t *testing.T) {
+	a, _, _ := world(t)
+	free := occupy(a.passwords)
+	codes := make(chan int)
+	const asked = maxFailures + 10
+	for range asked {
+		go func() { codes <- ask(a, "/", as(user, "wrong")).Code }()
+	}
+	for range asked - maxFailures {
+		if code := <-codes; code != http.StatusTooManyRequests {
+			t.Errorf("got %d", code)
+		}
+	}
+	free()
+	for range maxFailures {
+		if code := <-codes; code != http.StatusUnauthorized {
+			t.Errorf("got %d", code)
+		}
+	}
+}
+
+func TestOnlySoManyPasswordsWait(t *testing.T) {
+	a, _, _ := world(t)
+	free := occupy(a.passwords)
+	codes := make(chan int)
+	const asked = maxQueue + 5
+	for i := range asked {
+		go func() { codes <- ask(a, "/", from("10.0.0."+strconv.Itoa(i+1)+":1"), as(user, "wrong")).Code }()
+	}
+	for range asked - maxQueue {
+		if code := <-codes; code != http.StatusServiceUnavailable {
+			t.Errorf("got %d", code)
+		}
+	}
+	free()
+	for range maxQueue {
+		if code := <-codes; code != http.StatusUnauthorized {
+			t.Errorf("got %d", code)
+		}
+	}
+}
+
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	a, _, _ := world(t)
+	p := a.passwords
+	for i := range 2 * maxAddresses {
+		p.suspect(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}))
+	}
+	for i := range 2 * maxProven {
+		p.prove(p.proofOf(strconv.Itoa(i)))
+	}
+	if len(p.failures) > maxAddresses || len(p.proven) > maxProven {
+		t.Errorf("%d addresses and %d proofs", len(p.failures), len(p.proven))
+	}
+}
+
+func TestPartsOfAProofDoNotRunTogether(t *testing.T) {
+	a, _, _ := world(t)
+	if p := a.passwords; p.proofOf("a", "bc", "h") == p.proofOf("ab", "c", "h") {
+		t.Error("they do")
+	}
+}
