@@ -91,7 +91,9 @@ func TestALifeIsMeasuredOnceThoughIngotStartsAgain(t *testing.T) {
 }
 
 func TestWhatIsMeasuredOfAServer(t *testing.T) {
-	at := func(minutes int) time.Time { return time.Unix(1_800_000_000, 0).UTC().Add(time.Duration(minutes) * time.Minute) }
+	at := func(minutes int) time.Time {
+		return time.Unix(1_800_000_000, 0).UTC().Add(time.Duration(minutes) * time.Minute)
+	}
 	type step struct {
 		rec      model.ServerRecord
 		progress *model.Progress
