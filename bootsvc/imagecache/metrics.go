@@ -20,8 +20,14 @@ type metrics struct {
 
 // The values of the label source of verify failures.
 const (
-	sourceRegistry = "registry"
-	sourceDisk     = "disk"
+	sourceRegistry = string(FromRegistry)
+	sourceDisk     = string(FromDisk)
+)
+
+// The values of the label result of fetches.
+const (
+	resultOK    = "ok"
+	resultError = "error"
 )
 
 func newMetrics() metrics {
@@ -52,6 +58,9 @@ func newMetrics() metrics {
 	}
 	for _, source := range []string{sourceRegistry, sourceDisk} {
 		m.failures.WithLabelValues(source)
+	}
+	for _, result := range []string{resultOK, resultError} {
+		m.durations.WithLabelValues(result)
 	}
 	return m
 }
@@ -93,9 +102,9 @@ func (m metrics) end(size, arrived int64) {
 
 // observe notes how long a fetch took.
 func (m metrics) observe(took time.Duration, err error) {
-	result := "ok"
+	result := resultOK
 	if err != nil {
-		result = "error"
+		result = resultError
 	}
 	m.durations.WithLabelValues(result).Observe(took.Seconds())
 }
