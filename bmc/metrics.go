@@ -39,6 +39,10 @@ func newMetrics(reg prometheus.Registerer, open func() float64) *metrics {
 			Help: "TCP connections to BMCs opened.",
 		}),
 	}
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+		m.requests.WithLabelValues(codeLabel(0), method)
+		m.requests.WithLabelValues(codeLabel(http.StatusUnauthorized), method)
+	}
 	circuit := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ingot_redfish_circuit_open",
 		Help: "Credentials that BMCs refused and that are not tried for now.",

@@ -425,7 +425,15 @@ ingot_redfish_connections_opened_total 1
 # TYPE ingot_redfish_requests_total counter
 ingot_redfish_requests_total{code="200",method="GET"} 1
 ingot_redfish_requests_total{code="201",method="POST"} 1
+ingot_redfish_requests_total{code="401",method="DELETE"} 0
+ingot_redfish_requests_total{code="401",method="GET"} 0
+ingot_redfish_requests_total{code="401",method="PATCH"} 0
+ingot_redfish_requests_total{code="401",method="POST"} 0
 ingot_redfish_requests_total{code="404",method="GET"} 1
+ingot_redfish_requests_total{code="none",method="DELETE"} 0
+ingot_redfish_requests_total{code="none",method="GET"} 0
+ingot_redfish_requests_total{code="none",method="PATCH"} 0
+ingot_redfish_requests_total{code="none",method="POST"} 0
 # HELP ingot_redfish_sessions_opened_total Redfish sessions opened.
 # TYPE ingot_redfish_sessions_opened_total counter
 ingot_redfish_sessions_opened_total 1

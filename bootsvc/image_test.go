@@ -153,7 +153,7 @@ func stalls(t *testing.T, prefetched bool) {
 			t.Fatal("a client that takes nothing keeps its connection")
 		}
 	}
-	if sent := testutil.ToFloat64(r.service.metrics.imageBytes); sent == 0 || sent >= 64<<20 {
+	if sent := imageBytes(r.service); sent == 0 || sent >= 64<<20 {
 		t.Errorf("%v bytes were counted as sent", sent)
 	}
 }

@@ -7,13 +7,16 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/bootsvc/imagecache"
+	"ingot/model"
 )
 
 // metrics are what the HTTP server counts.
 type metrics struct {
 	requests   *prometheus.CounterVec // by route and code
 	routes     map[string]routeMetrics
-	imageBytes prometheus.Counter
+	imageBytes *prometheus.CounterVec // by source
 	refusals   *prometheus.CounterVec // by what was asked for and reason
 }
 
@@ -36,10 +39,10 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Name: "ingot_boot_requests_total",
 			Help: "Requests that booting machines made, by route and status code; code aborted is an answer cut off before its end.",
 		}, []string{"route", "code"}),
-		imageBytes: prometheus.NewCounter(prometheus.CounterOpts{
+		imageBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_boot_image_bytes_total",
-			Help: "Bytes of image layers sent to booting machines.",
-		}),
+			Help: "Bytes of image layers sent to booting machines, by where they came from: disk (the cache), or registry (a fetch that was followed, or streamed past the cache).",
+		}, []string{"source"}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_boot_ticket_refusals_total",
 			Help: "Requests that a boot ticket did not allow, by what was asked for and reason; Replay is a server that asks again and is sent on to its disk.",
@@ -51,10 +54,26 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			took: sync.OnceValue(func() prometheus.Observer { return durations.WithLabelValues(at.pattern) }),
 		}
 	}
+	m.start()
 	if reg != nil {
 		reg.MustRegister(m.requests, durations, m.imageBytes, m.refusals)
 	}
 	return m
+}
+
+// start has the counters begin at zero, so that their first event is an increase.
+func (m *metrics) start() {
+	for _, at := range append(routes, unknownPath) {
+		m.requests.WithLabelValues(at.pattern, codeText(http.StatusOK))
+	}
+	for _, source := range []imagecache.Source{imagecache.FromDisk, imagecache.FromRegistry} {
+		m.imageBytes.WithLabelValues(string(source))
+	}
+	for _, what := range []model.TicketThing{model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage} {
+		for _, reason := range model.TicketRefusals {
+			m.refusals.WithLabelValues(string(what), string(reason))
+		}
+	}
 }
 
 // codeAborted stands for an answer that was cut off before its end.

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
@@ -499,23 +500,35 @@ func TestABootFromEndToEnd(t *testing.T) {
 		t.Errorf("noted (-want +got):\n%s", diff)
 	}
 	total := len(r.parts["kernel"]) + len(r.parts["initrd"]) + len(r.parts["squashfs"])
-	metrics := fmt.Sprintf(`# HELP ingot_boot_image_bytes_total Bytes of image layers sent to booting machines.
-# TYPE ingot_boot_image_bytes_total counter
-ingot_boot_image_bytes_total %d
-# HELP ingot_boot_requests_total Requests that booting machines made, by route and status code; `+
+	metrics := `# HELP ingot_boot_requests_total Requests that booting machines made, by route and status code; ` +
 		`code aborted is an answer cut off before its end.
 # TYPE ingot_boot_requests_total counter
 ingot_boot_requests_total{code="200",route="/ignition/{uuid}/{token}"} 1
+ingot_boot_requests_total{code="200",route="/httpboot"} 0
+ingot_boot_requests_total{code="200",route="/httpboot/{image}"} 0
+ingot_boot_requests_total{code="200",route="/ignition/{uuid}"} 0
 ingot_boot_requests_total{code="200",route="/image"} 3
 ingot_boot_requests_total{code="200",route="/ipxe/"} 1
 ingot_boot_requests_total{code="200",route="/ipxe/{uuid}"} 2
-`, total)
+ingot_boot_requests_total{code="200",route="/loader/{name}"} 0
+ingot_boot_requests_total{code="200",route="/nocloud/{uuid}/{token}/{file}"} 0
+ingot_boot_requests_total{code="200",route="other"} 0
+`
 	r.Close()
-	if err := testutil.GatherAndCompare(
-		r.reg, strings.NewReader(metrics), "ingot_boot_image_bytes_total", "ingot_boot_requests_total",
-	); err != nil {
+	if err := testutil.GatherAndCompare(r.reg, strings.NewReader(metrics), "ingot_boot_requests_total"); err != nil {
 		t.Error(err)
 	}
+	if sent := imageBytes(r.service); sent != float64(total) {
+		t.Errorf("%v bytes of images were counted, want %d", sent, total)
+	}
+}
+
+// imageBytes are the bytes of images that were counted, wherever they came from.
+func imageBytes(s *Server) float64 {
+	from := func(source imagecache.Source) float64 {
+		return testutil.ToFloat64(s.metrics.imageBytes.WithLabelValues(string(source)))
+	}
+	return from(imagecache.FromDisk) + from(imagecache.FromRegistry)
 }
 
 func TestAKernelIsNotedForWhoAsks(t *testing.T) {

@@ -34,6 +34,12 @@ const (
 	failureOther      failureKind = "error"
 )
 
+// failureKinds are all of them.
+var failureKinds = []failureKind{
+	failureAuth, failureHostKey, failureTLS, failureNetwork, failureRepository, failureBranch, failureBusy, failureEmpty,
+	failureRejected, failureFenced, failureKey, failureOther,
+}
+
 // failure is an operation that failed, of a kind.
 type failure struct {
 	kind failureKind

@@ -1,8 +1,12 @@
 package gitsource
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
 
-// fetchResults and pushResults are the values of the label "result".
+	"ingot/model"
+)
+
+// The values of the label "result" of fetches and pushes, beside the kinds of failure.
 const (
 	resultUnchanged = "unchanged"
 	resultChanged   = "changed"
@@ -11,7 +15,10 @@ const (
 type sourceMetrics struct {
 	fetches  *prometheus.CounterVec
 	duration prometheus.Histogram
+	fetched  prometheus.Gauge // when the branch was last looked at
 	revision prometheus.Gauge
+	inForce  prometheus.Gauge // when the commit in force was made
+	head     prometheus.Gauge // when the newest commit that was judged was made
 	files    prometheus.Gauge
 	problems *prometheus.GaugeVec
 	decoded  prometheus.Counter
@@ -19,7 +26,9 @@ type sourceMetrics struct {
 	unverified prometheus.Gauge
 }
 
-func newSourceMetrics(reg prometheus.Registerer) *sourceMetrics {
+// newSourceMetrics registers the metrics with reg, if there is one. lag tells for how many
+// seconds the newest revision is not in force.
+func newSourceMetrics(reg prometheus.Registerer, lag func() float64) *sourceMetrics {
 	m := &sourceMetrics{
 		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_git_fetch_total", Help: "Looks at the watched branch, by what came of them.",
@@ -27,6 +36,15 @@ func newSourceMetrics(reg prometheus.Registerer) *sourceMetrics {
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "ingot_git_fetch_duration_seconds", Help: "Duration of a look at the watched branch.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2.5, 10),
+		}),
+		fetched: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ingot_git_fetch_last_success_timestamp_seconds", Help: "When the watched branch was last read, in Unix time; 0 = not yet.",
+		}),
+		inForce: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ingot_git_revision_commit_timestamp_seconds", Help: "When the commit in force was made, as it says itself, in Unix time.",
+		}),
+		head: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ingot_git_head_commit_timestamp_seconds", Help: "When the newest commit of the watched branch that was read was made, as it says itself, in Unix time.",
 		}),
 		revision: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingot_git_revision_timestamp_seconds", Help: "When the revision in force was taken over, in Unix time.",
@@ -44,10 +62,26 @@ func newSourceMetrics(reg prometheus.Registerer) *sourceMetrics {
 	m.unverified = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "ingot_git_revision_unverified", Help: "1 while the newest revision that was seen is not used, or would not be, for want of a signature; else 0.",
 	})
+	behind := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "ingot_git_lag_seconds", Help: "For how long the newest revision that was seen is not in force; 0 when it is.",
+	}, lag)
+	startResults(m.fetches)
+	for _, s := range []model.Severity{model.SeverityError, model.SeverityWarning} {
+		m.problems.WithLabelValues(string(s))
+	}
 	if reg != nil {
-		reg.MustRegister(m.fetches, m.duration, m.revision, m.files, m.problems, m.decoded, m.unverified)
+		reg.MustRegister(m.fetches, m.duration, m.fetched, m.revision, m.inForce, m.head, behind, m.files, m.problems, m.decoded, m.unverified)
 	}
 	return m
+}
+
+// startResults has the counters of all results begin at zero.
+func startResults(c *prometheus.CounterVec) {
+	c.WithLabelValues(resultUnchanged)
+	c.WithLabelValues(resultChanged)
+	for _, kind := range failureKinds {
+		c.WithLabelValues(string(kind))
+	}
 }
 
 type statusMetrics struct {
@@ -69,6 +103,7 @@ func newStatusMetrics(reg prometheus.Registerer) *statusMetrics {
 			Name: "ingot_git_status_files_total", Help: "Files of the status branch that were written anew.",
 		}),
 	}
+	startResults(m.pushes)
 	if reg != nil {
 		reg.MustRegister(m.pushes, m.duration, m.files)
 	}

@@ -80,6 +80,9 @@ type Source struct {
 	status  atomic.Pointer[model.SourceState]
 	seen    atomic.Pointer[model.Revision]
 	nothing atomic.Bool // see Nothing
+	// behind is since when the newest revision that was seen is not in force, in Unix
+	// nanoseconds; 0 = it is.
+	behind atomic.Int64
 	// beginning is what the records say; nil until they were read.
 	beginning atomic.Pointer[Beginning]
 	changed   chan struct{}
@@ -128,9 +131,10 @@ func New(opts Options) (*Source, error) {
 		return nil, fmt.Errorf("git: %w", err)
 	}
 	s := &Source{
-		opts: opts, log: opts.Log, remote: r, keys: keys, metrics: newSourceMetrics(opts.Registerer), keep: refetchAfter, effective: newEffective(),
+		opts: opts, log: opts.Log, remote: r, keys: keys, keep: refetchAfter, effective: newEffective(),
 		changed: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
+	s.metrics = newSourceMetrics(opts.Registerer, s.lag)
 	s.reader = reader{decode: opts.Decode, count: s.metrics.decoded.Inc, tenants: opts.Tenants}
 	s.status.Store(&model.SourceState{})
 	r.retryAfter = func(d time.Duration) { s.retryAfter.Store(int64(d)) }
@@ -188,6 +192,24 @@ func (s *Source) Seen() model.Revision {
 		return *r
 	}
 	return ""
+}
+
+// lag returns for how many seconds the newest revision that was seen is not in force.
+func (s *Source) lag() float64 {
+	since := s.behind.Load()
+	if since == 0 {
+		return 0
+	}
+	return s.opts.Clock().Sub(time.Unix(0, since)).Seconds()
+}
+
+// noteLag notes whether what was fetched last is in force.
+func (s *Source) noteLag(head plumbing.Hash) {
+	if head == s.head {
+		s.behind.Store(0)
+		return
+	}
+	s.behind.CompareAndSwap(0, s.opts.Clock().UnixNano())
 }
 
 // Changed delivers a value after Desired or State changed.
@@ -285,6 +307,7 @@ func (s *Source) Sync(ctx context.Context) error {
 	default:
 		s.metrics.fetches.WithLabelValues(resultUnchanged).Inc()
 	}
+	s.metrics.fetched.Set(float64(s.opts.Clock().Unix()))
 	return nil
 }
 
@@ -331,6 +354,7 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 			err = s.judge(t, way)
 		}
 	}
+	s.noteLag(head)
 	if err == nil {
 		s.tidy(ctx, head)
 	}

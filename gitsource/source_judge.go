@@ -20,6 +20,7 @@ func (s *Source) judge(t target, way ancestry) error {
 	if err != nil {
 		return fmt.Errorf("%w: read commit %s: %w", errNotReadable, head, err)
 	}
+	s.metrics.head.Set(float64(c.Committer.When.Unix()))
 	s.trust = s.verify(t)
 	s.count(s.trust)
 	switch {
@@ -135,6 +136,12 @@ func (s *Source) takeOver(out outcome, files int, restored bool) {
 	d.Revision, d.URL, d.Path, d.NoBranch, d.VerifiedBy = s.at.Revision(), s.at.URL, s.at.Path, s.at.Ref != "", s.signer
 	d.Time, d.Approvals, d.KeptOverRestart, d.Source = now, s.approvals, restored, s.verdict
 	s.metrics.revision.Set(float64(now.Unix()))
+	if c, err := s.store.commit(s.head); err == nil {
+		s.metrics.inForce.Set(float64(c.Committer.When.Unix()))
+		if restored { // which is all that was seen
+			s.metrics.head.Set(float64(c.Committer.When.Unix()))
+		}
+	}
 	s.metrics.files.Set(float64(files))
 	s.showProblems(out.problems)
 	s.status.Store(&d.Source)

@@ -68,6 +68,11 @@ const (
 	RefusedReplay TicketRefusal = "Replay"
 )
 
+// TicketRefusals are all of them.
+var TicketRefusals = []TicketRefusal{
+	RefusedAddress, RefusedUnknown, RefusedCannotTell, RefusedContested, RefusedOther, RefusedToken, RefusedSpent, RefusedReplay,
+}
+
 // Untold reports whether a request was refused because it is not clear whose it was, or
 // because it is clear that it was not the server's.
 func (r TicketRefusal) Untold() bool {

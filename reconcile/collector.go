@@ -1,38 +1,91 @@
 package reconcile
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
 )
 
-// FleetCollector shows the state of every server: metal-operator's metrics, with
-// a series for each state that there is.
+// FleetCollector shows the fleet as the newest report has it: metal-operator's metrics, with
+// a series for each state that there is, and what waits, for what, since when.
 type FleetCollector struct {
-	report                   func() *Reported
-	state, power, condition  *prometheus.Desc
-	servers, claims, problem *prometheus.Desc
-	unconfirmed              *prometheus.Desc
+	report func() *Reported
 }
 
 // NewFleetCollector returns a collector of what report returns at each scrape.
-func NewFleetCollector(report func() *Reported) *FleetCollector {
-	desc := prometheus.NewDesc
-	return &FleetCollector{
-		report:      report,
-		state:       desc("metal_server_state", "1 for the state that the server is in, 0 for the others.", []string{"server", "state"}, nil),
-		power:       desc("metal_server_power_state", "1 for the server's power state, 0 for the others.", []string{"server", "power_state"}, nil),
-		condition:   desc("metal_server_condition_status", "Always 1: a condition of the server and its status.", []string{"server", "condition_type", "status"}, nil),
-		servers:     desc("ingot_servers", "Servers by state.", []string{"state"}, nil),
-		claims:      desc("ingot_claims", "Claims by phase.", []string{"phase"}, nil),
-		problem:     desc("ingot_guard_held", "Steps that the guard holds back.", nil, nil),
-		unconfirmed: desc("ingot_claims_unconfirmed", "Claims whose server was served what installs it and did not report that it booted.", nil, nil),
-	}
-}
+func NewFleetCollector(report func() *Reported) *FleetCollector { return &FleetCollector{report} }
+
+// The metrics of each server and BMC.
+var (
+	serverState = prometheus.NewDesc("metal_server_state",
+		"1 for the state that the server is in, 0 for the others.", []string{"server", "state"}, nil)
+	serverPower = prometheus.NewDesc("metal_server_power_state",
+		"1 for the server's power state, 0 for the others.", []string{"server", "power_state"}, nil)
+	serverCondition = prometheus.NewDesc("metal_server_condition_status",
+		"Always 1: a condition of the server and its status.", []string{"server", "condition_type", "status"}, nil)
+	bmcReady = prometheus.NewDesc("ingot_bmc_ready",
+		"1 while the BMC can be used, else 0.", []string{"bmc"}, nil)
+	bmcRead = prometheus.NewDesc("ingot_bmc_last_read_timestamp_seconds",
+		"When the BMC was last read by this process, in Unix time; there is none before the first reading.", []string{"bmc"}, nil)
+)
+
+// The metrics of the fleet as a whole.
+var (
+	fleetServers = prometheus.NewDesc("ingot_servers",
+		"Servers by state.", []string{"state"}, nil)
+	serversOldest = prometheus.NewDesc("ingot_server_state_oldest_timestamp_seconds",
+		"When the server that has been in a state for longest entered it, in Unix time, by state; none for a state in which no server is.", []string{"state"}, nil)
+	serversWaiting = prometheus.NewDesc("ingot_servers_waiting",
+		"Servers that are not where they should be, by reason.", []string{"reason"}, nil)
+	serversForActor = prometheus.NewDesc("ingot_servers_awaiting_action",
+		"Servers that wait for somebody, by who has to act.", []string{"actor"}, nil)
+	fleetClaims = prometheus.NewDesc("ingot_claims",
+		"Claims by phase.", []string{"phase"}, nil)
+	claimsWaiting = prometheus.NewDesc("ingot_claims_waiting",
+		"Claims that have no server, or whose server is not where it should be, by phase and reason.", []string{"phase", "reason"}, nil)
+	claimsUnconfirmed = prometheus.NewDesc("ingot_claims_unconfirmed",
+		"Claims whose server was served what installs it and did not report that it booted.", nil, nil)
+	fleetBMCs = prometheus.NewDesc("ingot_bmcs",
+		"BMCs by state.", []string{"state"}, nil)
+	bmcsFailing = prometheus.NewDesc("ingot_bmcs_failing",
+		"BMCs that cannot be used, by reason.", []string{"reason"}, nil)
+	guardHeld = prometheus.NewDesc("ingot_guard_held",
+		"Steps that the guard holds back.", nil, nil)
+	guardHolds = prometheus.NewDesc("ingot_guard_hold_since_timestamp_seconds",
+		"Since when the guard holds a list back, in Unix time, by the token that approves it and the namespace whose limit it is (none: the fleet's).", []string{"token", "scope"}, nil)
+	absent = prometheus.NewDesc("ingot_git_absent_objects",
+		"Objects that are in force though Git lacks them, and no commit took them away.", nil, nil)
+	observeOnly = prometheus.NewDesc("ingot_observe_only",
+		"1 while nothing may be done to any server, else 0.", nil, nil)
+)
+
+// maxNamed is how many objects that wait have a series by name: those that have waited
+// longest. There may be very many, and the first are as telling as all.
+const maxNamed = 100
+
+// What has waited longest, by name.
+var (
+	serverWaits = prometheus.NewDesc("ingot_server_waiting_since_timestamp_seconds",
+		"Since when a server is not where it should be, in Unix time; of the 100 that have waited longest.", []string{"server", "state", "reason", "actor"}, nil)
+	claimWaits = prometheus.NewDesc("ingot_claim_waiting_since_timestamp_seconds",
+		"Since when a claim has no server, or its server is not where it should be, in Unix time; of the 100 that have waited longest.", []string{"claim", "phase", "reason", "actor"}, nil)
+	bmcFails = prometheus.NewDesc("ingot_bmc_failing_since_timestamp_seconds",
+		"Since when a BMC cannot be used, in Unix time; of the 100 that have failed longest.", []string{"bmc", "reason"}, nil)
+)
 
 // Describe implements prometheus.Collector.
 func (c *FleetCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.state, c.power, c.condition, c.servers, c.claims, c.problem, c.unconfirmed} {
+	for _, d := range []*prometheus.Desc{
+		serverState, serverPower, serverCondition, bmcReady, bmcRead,
+		fleetServers, serversOldest, serversWaiting, serversForActor, serverWaits,
+		fleetClaims, claimsWaiting, claimsUnconfirmed, claimWaits, fleetBMCs, bmcsFailing, bmcFails,
+		guardHeld, guardHolds, absent, observeOnly,
+	} {
 		ch <- d
 	}
 }
@@ -41,45 +94,235 @@ var powerStates = []model.Power{
 	model.PowerOn, model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff,
 }
 
+// The phases of claims, and the states of BMCs, as the status branch has them.
+const (
+	phaseBound   = "Bound"
+	phaseUnbound = "Unbound"
+
+	bmcEnabled = "Enabled"
+	bmcPending = "Pending"
+	bmcError   = "Error"
+)
+
+// The reasons that have a series also while nothing waits for them.
+var (
+	unboundReasons = []model.Reason{
+		model.ReasonNoServerFree, model.ReasonServerUnknown, model.ReasonServerNotFree, model.ReasonSelectorMismatch,
+		model.ReasonSuperseded, model.ReasonClaimQuarantined, model.ReasonAbsentWithoutCommit, model.ReasonObserveOnly,
+	}
+	boundReasons = []model.Reason{
+		model.ReasonWaitingForPower, model.ReasonWaitingForBoot, model.ReasonBootFailed, model.ReasonUnconfirmed, model.ReasonBMCUnreachable,
+	}
+	bmcReasons = []model.Reason{
+		model.ReasonConnectionFailed, model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
+		model.ReasonAddressNotAllowed, model.ReasonAddressLost, model.ReasonEndpointMissing, model.ReasonSecretMissing,
+		model.ReasonCredentialsMissing, model.ReasonUnknownError, model.ReasonIgnored,
+	}
+)
+
 // Collect implements prometheus.Collector.
 func (c *FleetCollector) Collect(ch chan<- prometheus.Metric) {
 	r := c.report()
 	if r == nil {
 		return
 	}
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	s := scrape{ch, r}
+	s.servers()
+	s.claims()
+	s.bmcs()
+	s.guard()
+}
+
+// scrape is one answer to Prometheus.
+type scrape struct {
+	ch chan<- prometheus.Metric
+	*Reported
+}
+
+func (s scrape) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	s.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+// counts are how many objects there are of each kind, by the values of labels.
+type counts[L comparable] map[L]int
+
+// zeroed returns counts that have these.
+func zeroed[L comparable](of []L) counts[L] {
+	c := make(counts[L], len(of))
+	for _, l := range of {
+		c[l] = 0
 	}
-	counts, unconfirmed := make(map[model.ServerState]int), 0
-	for i := range r.Result.Servers {
-		s, status := &r.Result.Servers[i], r.ServerStatus(r.Result.Servers[i].Name)
-		counts[s.Record.State]++
-		unconfirmed += int(oneIf(s.Unconfirmed != nil))
-		for _, st := range model.ServerStates {
-			gauge(c.state, oneIf(st == s.Record.State), string(s.Name), string(st))
+	return c
+}
+
+// waits is one object that is not where it should be.
+type waits struct {
+	since  time.Time
+	labels []string // the first is its name
+}
+
+// named shows the objects that have waited longest.
+func (s scrape) named(d *prometheus.Desc, all []waits) {
+	slices.SortFunc(all, func(a, b waits) int {
+		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.labels[0], b.labels[0]))
+	})
+	for _, w := range all[:min(len(all), maxNamed)] {
+		s.gauge(d, unix(w.since), w.labels...)
+	}
+}
+
+func (s scrape) servers() {
+	states, reasons := zeroed(model.ServerStates), zeroed(model.Reasons)
+	actors := zeroed([]plan.Actor{plan.Tenant, plan.RackOperator})
+	oldest := make(map[model.ServerState]time.Time)
+	var waiting []waits
+	for i := range s.Result.Servers {
+		srv := &s.Result.Servers[i]
+		s.server(srv)
+		state, since := srv.Record.State, srv.Record.Since
+		states[state]++
+		if first, ok := oldest[state]; !ok || since.Before(first) {
+			oldest[state] = since
 		}
-		for _, p := range powerStates {
-			gauge(c.power, oneIf(p == status.PowerState), string(s.Name), string(p))
-		}
-		for _, cond := range status.Conditions {
-			gauge(c.condition, 1, string(s.Name), cond.Type, string(cond.Status))
+		if why := srv.Why; why.Reason != "" {
+			reason := reasonLabel(why.Reason)
+			reasons[reason]++
+			if why.Actor != plan.ActorNone {
+				actors[why.Actor]++
+			}
+			waiting = append(waiting, waits{why.Since, []string{string(srv.Name), stateLabel(state), reason, string(why.Actor)}})
 		}
 	}
 	for _, st := range model.ServerStates {
-		gauge(c.servers, float64(counts[st]), string(st))
+		s.gauge(fleetServers, float64(states[st]), string(st))
+		if since, ok := oldest[st]; ok {
+			s.gauge(serversOldest, unix(since), string(st))
+		}
 	}
-	bound := 0
-	for i := range r.Result.Claims {
-		bound += int(oneIf(r.Result.Claims[i].Server != ""))
+	for reason, n := range reasons {
+		s.gauge(serversWaiting, float64(n), reason)
 	}
-	gauge(c.claims, float64(bound), "Bound")
-	gauge(c.claims, float64(len(r.Result.Claims)-bound), "Unbound")
-	held := 0
-	for _, g := range r.Input.Observed.Fleet.Holds {
+	for actor, n := range actors {
+		s.gauge(serversForActor, float64(n), string(actor))
+	}
+	s.named(serverWaits, waiting)
+}
+
+// server shows what is so of one server.
+func (s scrape) server(srv *plan.Server) {
+	status, name := s.ServerStatus(srv.Name), string(srv.Name)
+	for _, st := range model.ServerStates {
+		s.gauge(serverState, oneIf(st == srv.Record.State), name, string(st))
+	}
+	for _, p := range powerStates {
+		s.gauge(serverPower, oneIf(p == status.PowerState), name, string(p))
+	}
+	for _, cond := range status.Conditions {
+		s.gauge(serverCondition, 1, name, cond.Type, string(cond.Status))
+	}
+}
+
+// phased is a reason that claims of a phase wait for.
+type phased struct{ phase, reason string }
+
+func (s scrape) claims() {
+	reasons := make(counts[phased])
+	for _, r := range unboundReasons {
+		reasons[phased{phaseUnbound, r}] = 0
+	}
+	for _, r := range boundReasons {
+		reasons[phased{phaseBound, r}] = 0
+	}
+	phases := zeroed([]string{phaseBound, phaseUnbound})
+	on := make(map[model.ServerName]*plan.Server, len(s.Result.Servers))
+	unconfirmed := 0
+	for i := range s.Result.Servers {
+		srv := &s.Result.Servers[i]
+		on[srv.Name] = srv
+		unconfirmed += int(oneIf(srv.Unconfirmed != nil))
+	}
+	var waiting []waits
+	for i := range s.Result.Claims {
+		claim := &s.Result.Claims[i]
+		phase, why := claimWait(claim, on[claim.Server])
+		phases[phase]++
+		if why.Reason == "" {
+			continue
+		}
+		reason := reasonLabel(why.Reason)
+		reasons[phased{phase, reason}]++
+		since := why.Since
+		if since.IsZero() { // why it has no server is counted anew in each plan
+			since = claim.Record.FirstSeen
+		}
+		waiting = append(waiting, waits{since, []string{string(claim.Name), phase, reason, string(why.Actor)}})
+	}
+	for phase, n := range phases {
+		s.gauge(fleetClaims, float64(n), phase)
+	}
+	for of, n := range reasons {
+		s.gauge(claimsWaiting, float64(n), of.phase, of.reason)
+	}
+	s.gauge(claimsUnconfirmed, float64(unconfirmed))
+	s.named(claimWaits, waiting)
+}
+
+// claimWait is a claim's phase, and what it waits for. What runs on a server goes on while
+// that cannot be read.
+func claimWait(c *plan.Claim, on *plan.Server) (phase string, why plan.Why) {
+	switch {
+	case c.Server == "":
+		return phaseUnbound, c.Why
+	case on == nil || on.RanWhenLastRead:
+		return phaseBound, plan.Why{}
+	case on.Why.Reason == "" && on.Unconfirmed != nil:
+		return phaseBound, *on.Unconfirmed
+	}
+	return phaseBound, on.Why
+}
+
+func (s scrape) bmcs() {
+	states, reasons := zeroed([]string{bmcEnabled, bmcPending, bmcError}), zeroed(bmcReasons)
+	var failing []waits
+	for i := range s.Result.BMCs {
+		b := &s.Result.BMCs[i]
+		s.gauge(bmcReady, oneIf(b.Why.Reason == ""), string(b.Name))
+		if at := s.Input.BMCRead[b.Name]; !at.IsZero() {
+			s.gauge(bmcRead, unix(at), string(b.Name))
+		}
+		switch b.Why.Reason {
+		case "":
+			states[bmcEnabled]++
+		case model.ReasonPending:
+			states[bmcPending]++
+		default:
+			reason := reasonLabel(b.Why.Reason)
+			states[bmcError]++
+			reasons[reason]++
+			if !b.Why.Since.IsZero() {
+				failing = append(failing, waits{b.Why.Since, []string{string(b.Name), reason}})
+			}
+		}
+	}
+	for state, n := range states {
+		s.gauge(fleetBMCs, float64(n), state)
+	}
+	for reason, n := range reasons {
+		s.gauge(bmcsFailing, float64(n), reason)
+	}
+	s.named(bmcFails, failing)
+}
+
+// guard shows what waits for an approval.
+func (s scrape) guard() {
+	fleet, held := &s.Input.Observed.Fleet, 0
+	for _, g := range fleet.Holds {
 		held += len(g.Steps)
+		s.gauge(guardHolds, unix(g.Since), g.Token, g.Scope)
 	}
-	gauge(c.problem, float64(held))
-	gauge(c.unconfirmed, float64(unconfirmed))
+	s.gauge(guardHeld, float64(held))
+	s.gauge(absent, float64(len(fleet.Absent)+fleet.AbsentMore))
+	s.gauge(observeOnly, oneIf(s.Result.ObserveOnly.Reason != ""))
 }
 
 func oneIf(b bool) float64 {

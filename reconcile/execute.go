@@ -108,7 +108,7 @@ func (l *Loop) carryOut(ctx context.Context, j *job) (answers []plan.Answer) {
 		start := l.Clock()
 		answer, err := l.do(ctx, j, a, answers)
 		answer.At, answer.Failed = l.Clock(), failure(err, stopped(ctx, err))
-		l.Metrics.acted(a, answer.At.Sub(start), err)
+		l.Metrics.acted(a, answer.At.Sub(start), answer.Failed)
 		answers = append(answers, answer)
 	}
 	return answers

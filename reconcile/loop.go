@@ -186,8 +186,9 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		took := l.Clock().Sub(woken)
-		l.Metrics.planned(took, err)
+		planned := l.Clock()
+		took := planned.Sub(woken)
+		l.Metrics.planned(planned, took, err)
 		if err != nil {
 			l.Log.Error("plan not carried out", "err", err)
 			next = l.Clock().Add(time.Second)
@@ -289,6 +290,7 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 		snapshot.Result = r
 	}
 	l.show(snapshot, r.Next, was)
+	l.Metrics.saw(stored.Observed)
 	l.Metrics.underWay(len(in.Busy) + len(r.Moves) + len(r.Readings))
 	l.Metrics.warned(len(r.Unmatched))
 	l.forgetGone(ctx, r.BMCs)

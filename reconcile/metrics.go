@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ingot/model"
 	"ingot/reconcile/plan"
 )
 
@@ -21,6 +22,9 @@ type Metrics struct {
 	loopLag   prometheus.Histogram
 	lag       prometheus.Histogram
 	publish   *prometheus.CounterVec
+	// plannedAt and publishedAt are when either was last done without an error.
+	plannedAt, publishedAt prometheus.Gauge
+	timings                timings
 }
 
 // NewMetrics registers the loop's metrics with reg.
@@ -42,8 +46,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
 		}, []string{"action"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingot_action_failures_total", Help: "Actions on servers that failed.",
-		}, []string{"action"}),
+			Name: "ingot_action_failures_total", Help: "Actions on servers that failed, by action and reason.",
+		}, []string{"action", "reason"}),
 		moves: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingot_moves_under_way", Help: "Moves of servers and readings of BMCs that are under way.",
 		}),
@@ -61,23 +65,79 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		publish: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_status_commits_total", Help: "Attempts to publish the status branch, by result.",
 		}, []string{"result"}),
+		plannedAt: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ingot_plan_last_success_timestamp_seconds", Help: "When the fleet was last planned without an error, in Unix time; 0 = not yet.",
+		}),
+		publishedAt: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ingot_status_last_success_timestamp_seconds", Help: "When the status branch last was as it should be, in Unix time; 0 = not yet.",
+		}),
+		timings: newTimings(reg),
 	}
-	for _, r := range []string{"success", "error_fetch", "error_reconcile"} {
-		m.results.WithLabelValues(r)
-	}
-	reg.MustRegister(m.plans, m.parts, m.results, m.actions, m.failures, m.moves, m.unmatched, m.loopLag, m.lag, m.publish)
+	m.start()
+	reg.MustRegister(m.plans, m.parts, m.results, m.actions, m.failures, m.moves, m.unmatched, m.loopLag, m.lag, m.publish, m.plannedAt, m.publishedAt)
 	return m
 }
 
-func (m *Metrics) planned(took time.Duration, err error) {
+// start has the counters begin at zero, so that their first event is an increase.
+func (m *Metrics) start() {
+	for _, r := range []string{"success", "error_fetch", "error_reconcile"} {
+		m.results.WithLabelValues(r)
+	}
+	for _, r := range []string{publishSuccess, publishError} {
+		m.publish.WithLabelValues(r)
+	}
+	for _, a := range actionNames {
+		m.failures.WithLabelValues(a, otherLabel)
+	}
+}
+
+// The values of the label result of commits to the status branch.
+const (
+	publishSuccess = "success"
+	publishError   = "error"
+)
+
+// otherLabel stands for all values of a label that are not known beforehand.
+const otherLabel = "other"
+
+// reasonLabel is a reason as a metric's label: some come from records of other versions, or
+// from errors of others.
+func reasonLabel(r model.Reason) string {
+	if reasons[r] {
+		return r
+	}
+	return otherLabel
+}
+
+var reasons = func() map[model.Reason]bool {
+	known := make(map[model.Reason]bool, len(model.Reasons))
+	for _, r := range model.Reasons {
+		known[r] = true
+	}
+	return known
+}()
+
+// saw measures what became of the servers since the plan before.
+func (m *Metrics) saw(o *model.Observed) {
+	if m != nil {
+		m.timings.saw(o)
+	}
+}
+
+func (m *Metrics) planned(now time.Time, took time.Duration, err error) {
 	if m == nil {
 		return
 	}
 	m.plans.Observe(took.Seconds())
 	if err != nil {
 		m.results.WithLabelValues("error_fetch").Inc()
+		return
 	}
+	m.plannedAt.Set(unix(now))
 }
+
+// unix is a time as metrics have it.
+func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // part counts how long a part of a plan took, and returns when the next begins.
 func (m *Metrics) part(name string, begun, now time.Time) time.Time {
@@ -105,14 +165,14 @@ func (m *Metrics) warned(unmatched int) {
 	}
 }
 
-func (m *Metrics) acted(a plan.Action, took time.Duration, err error) {
+func (m *Metrics) acted(a plan.Action, took time.Duration, failed *plan.Failure) {
 	if m == nil {
 		return
 	}
 	name := actionName(a)
 	m.actions.WithLabelValues(name).Observe(took.Seconds())
-	if err != nil {
-		m.failures.WithLabelValues(name).Inc()
+	if failed != nil {
+		m.failures.WithLabelValues(name, reasonLabel(failed.Reason)).Inc()
 		return
 	}
 	m.results.WithLabelValues("success").Inc()
@@ -124,14 +184,29 @@ func (m *Metrics) failed() {
 	}
 }
 
-func (m *Metrics) published(result string, lag time.Duration) {
+// unpublished counts an attempt to publish that came to nothing.
+func (m *Metrics) unpublished() {
+	if m != nil {
+		m.publish.WithLabelValues(publishError).Inc()
+	}
+}
+
+// published notes that the status branch is as it should be, and counts the commit that it
+// took, if it took one that long.
+func (m *Metrics) published(now time.Time, committed bool, lag time.Duration) {
 	if m == nil {
 		return
 	}
-	m.publish.WithLabelValues(result).Inc()
-	if result == "success" {
+	m.publishedAt.Set(unix(now))
+	if committed {
+		m.publish.WithLabelValues(publishSuccess).Inc()
 		m.lag.Observe(lag.Seconds())
 	}
+}
+
+// actionNames are the values of the label action.
+var actionNames = []string{
+	"inventory", "power_state", "arm", "boot_once", "disk_once", "clear_boot", "set_indicator", "set_boot_order", "power_request", otherLabel,
 }
 
 // actionName is the action's kind as a metric's label.
@@ -157,5 +232,5 @@ func actionName(a plan.Action) string {
 	case plan.SetPower:
 		return "power_request"
 	}
-	return "other"
+	return otherLabel
 }

@@ -124,7 +124,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		case err != nil:
 			failures, dirty = failures+1, true
 			p.note(p.Reporter.Loop.Unannounced(p.Reporter.Loop.Clock()), err)
-			p.Reporter.Loop.Metrics.published("error", 0)
+			p.Reporter.Loop.Metrics.unpublished()
 			lastError.log(p.Log, p.Reporter.Loop.Clock(), failures, err)
 		default:
 			lastError.text = ""
@@ -134,9 +134,10 @@ func (p *Publisher) Run(ctx context.Context) error {
 			if done.Incomplete {
 				again = p.Reporter.Loop.Clock().Add(completeAfter)
 			}
+			pushed := p.Reporter.Loop.Clock()
+			p.Reporter.Loop.Metrics.published(pushed, done.Committed, pushed.Sub(now))
 			if done.Committed {
-				last = p.Reporter.Loop.Clock()
-				p.Reporter.Loop.Metrics.published("success", last.Sub(now))
+				last = pushed
 			}
 		}
 	}

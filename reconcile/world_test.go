@@ -27,6 +27,7 @@ type loopWorld struct {
 	protected bool                // the status branch takes nothing at first
 	publisher *Publisher          // nil = none
 	logged    slog.Handler        // takes what the publisher logs; nil = nobody does
+	counts    *Metrics            // of the loop; nil = none
 	arms      int                 // Arms begun
 	forgotten []model.BMCName     // BMCs that were logged out of
 	broken    bool                // no image can be booted
@@ -96,7 +97,7 @@ func (w *loopWorld) start() {
 	w.loop = NewLoop(Options{
 		Desired: w.Desired, DesiredChanged: w.changed, Store: w, BMCs: w, Boots: w, Policy: w.policy(),
 		Leading: func() bool { return !w.deposed.Load() }, Pools: func() []model.PoolFacts { return w.pools },
-		State: func() State { return w.may }, Leased: w.leased,
+		State: func() State { return w.may }, Leased: w.leased, Metrics: w.counts,
 	})
 	done := make(chan struct{})
 	go func() {

@@ -351,6 +351,7 @@ func (r *Registry) recordHealth(err error) {
 	switch {
 	case err == nil:
 		r.health.Store(nil)
+		r.metrics.up.Set(1)
 		if before != nil {
 			r.log.Info("the store answers again")
 		}
@@ -364,6 +365,7 @@ func (r *Registry) recordHealth(err error) {
 		r.log.Warn("the store cannot be used; going on from memory", "err", err)
 	}
 	r.metrics.errors.Inc()
+	r.metrics.up.Set(0)
 	err = fmt.Errorf("store: %w", err)
 	r.health.Store(&err)
 }

@@ -13,6 +13,8 @@ type metrics struct {
 	lost    prometheus.Counter
 	corrupt prometheus.Counter
 	leading prometheus.Gauge
+	up      prometheus.Gauge
+	stored  prometheus.Gauge // when a commit was last made
 	unnoted prometheus.Counter
 }
 
@@ -37,15 +39,22 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		leading: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingot_store_leading", Help: "1 while this process leads.",
 		}),
+		up: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ingot_store_up", Help: "1 while the store answers, 0 while Ingot goes on from memory or another leads.",
+		}),
+		stored: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ingot_store_last_success_timestamp_seconds", Help: "When something was last committed to the store, in Unix time; 0 = nothing was by this process.",
+		}),
 		unnoted: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ingot_ticket_uses_unnoted_total", Help: "Requests with boot tickets that are not among the uses of their ticket, because there was no room.",
 		}),
 	}
+	m.up.Set(1)
 	for _, b := range append([]store.Bucket{store.BucketLease}, store.Buckets...) {
 		m.writes.WithLabelValues(string(b))
 	}
 	if reg != nil {
-		reg.MustRegister(m.writes, m.commits, m.errors, m.lost, m.corrupt, m.leading, m.unnoted)
+		reg.MustRegister(m.writes, m.commits, m.errors, m.lost, m.corrupt, m.leading, m.up, m.stored, m.unnoted)
 	}
 	return m
 }

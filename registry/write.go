@@ -219,6 +219,9 @@ func (r *Registry) commitOnce(ctx context.Context, b store.Batch) error {
 		fault.Point(fault.AfterCommit)
 	}
 	r.metrics.commits.Observe(time.Since(start).Seconds())
+	if err == nil {
+		r.metrics.stored.Set(float64(r.options.Clock().UnixMilli()) / 1000)
+	}
 	return err
 }
 

@@ -36,6 +36,23 @@ type Blob struct {
 // Size returns the blob's size in bytes.
 func (b *Blob) Size() int64 { return b.key.Size }
 
+// Source is where the blob's bytes come from.
+type Source string
+
+// The sources of blobs.
+const (
+	FromDisk     Source = "disk"     // it was complete in the cache
+	FromRegistry Source = "registry" // it is being fetched, or streamed past the cache
+)
+
+// Source returns where the next bytes come from.
+func (b *Blob) Source() Source {
+	if b.file != nil {
+		return FromDisk
+	}
+	return FromRegistry
+}
+
 // Err returns what was the matter when Read failed, or nil.
 func (b *Blob) Err() error { return b.err }
 

@@ -20,26 +20,32 @@ type metrics struct {
 
 // The values of the label source of verify failures.
 const (
-	sourceRegistry = "registry"
-	sourceDisk     = "disk"
+	sourceRegistry = string(FromRegistry)
+	sourceDisk     = string(FromDisk)
+)
+
+// The values of the label result of fetches.
+const (
+	resultOK    = "ok"
+	resultError = "error"
 )
 
 func newMetrics() metrics {
 	m := metrics{
-		hits:      counter("hits_total", "Requests for image blobs that were complete on disk."),
-		misses:    counter("misses_total", "Requests for image blobs that began a fetch from a registry."),
-		joins:     counter("joins_total", "Requests for image blobs that followed a fetch under way."),
-		bypasses:  counter("bypasses_total", "Requests for image blobs that were streamed past the cache, for there was no room on disk."),
-		busy:      counter("busy_total", "Requests for image blobs that were told to come again, for too many fetches were under way."),
-		evictions: counter("evictions_total", "Image blobs removed to make room."),
-		resumes:   counter("resumes_total", "Fetches of image blobs that were cut off and went on."),
-		fetched:   counter("fetched_bytes_total", "Bytes of image blobs that came from registries."),
-		fetches:   gauge("fetches", "Fetches of image blobs from registries under way."),
-		wanted:    gauge("fetches_wanted_bytes", "Size of the image blobs whose fetches are under way."),
-		done:      gauge("fetches_done_bytes", "Bytes that have arrived of the image blobs whose fetches are under way."),
-		size:      gauge("size_bytes", "Disk space that image blobs take, with what fetches under way have reserved."),
-		limit:     gauge("limit_bytes", "Disk space that image blobs may take; 0 means that only the disk bounds it."),
-		blobs:     gauge("blobs", "Image blobs that are complete on disk."),
+		hits:      counter("ingot_image_cache_hits_total", "Requests for image blobs that were complete on disk."),
+		misses:    counter("ingot_image_cache_misses_total", "Requests for image blobs that began a fetch from a registry."),
+		joins:     counter("ingot_image_cache_joins_total", "Requests for image blobs that followed a fetch under way."),
+		bypasses:  counter("ingot_image_cache_bypasses_total", "Requests for image blobs that were streamed past the cache, for there was no room on disk."),
+		busy:      counter("ingot_image_cache_busy_total", "Requests for image blobs that were told to come again, for too many fetches were under way."),
+		evictions: counter("ingot_image_cache_evictions_total", "Image blobs removed to make room."),
+		resumes:   counter("ingot_image_cache_resumes_total", "Fetches of image blobs that were cut off and went on."),
+		fetched:   counter("ingot_image_cache_fetched_bytes_total", "Bytes of image blobs that came from registries."),
+		fetches:   gauge("ingot_image_cache_fetches", "Fetches of image blobs from registries under way."),
+		wanted:    gauge("ingot_image_cache_fetches_wanted_bytes", "Size of the image blobs whose fetches are under way."),
+		done:      gauge("ingot_image_cache_fetches_done_bytes", "Bytes that have arrived of the image blobs whose fetches are under way."),
+		size:      gauge("ingot_image_cache_size_bytes", "Disk space that image blobs take, with what fetches under way have reserved."),
+		limit:     gauge("ingot_image_cache_limit_bytes", "Disk space that image blobs may take; 0 means that only the disk bounds it."),
+		blobs:     gauge("ingot_image_cache_blobs", "Image blobs that are complete on disk."),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_image_cache_verify_failures_total",
 			Help: "Image blobs that were not what their digest says, by source: registry or disk.",
@@ -53,6 +59,9 @@ func newMetrics() metrics {
 	for _, source := range []string{sourceRegistry, sourceDisk} {
 		m.failures.WithLabelValues(source)
 	}
+	for _, result := range []string{resultOK, resultError} {
+		m.durations.WithLabelValues(result)
+	}
 	return m
 }
 
@@ -65,11 +74,11 @@ func (m metrics) register(reg prometheus.Registerer) {
 }
 
 func counter(name, help string) prometheus.Counter {
-	return prometheus.NewCounter(prometheus.CounterOpts{Name: "ingot_image_cache_" + name, Help: help})
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 }
 
 func gauge(name, help string) prometheus.Gauge {
-	return prometheus.NewGauge(prometheus.GaugeOpts{Name: "ingot_image_cache_" + name, Help: help})
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
 // begin notes that a blob of a size is being fetched.
@@ -93,9 +102,9 @@ func (m metrics) end(size, arrived int64) {
 
 // observe notes how long a fetch took.
 func (m metrics) observe(took time.Duration, err error) {
-	result := "ok"
+	result := resultOK
 	if err != nil {
-		result = "error"
+		result = resultError
 	}
 	m.durations.WithLabelValues(result).Observe(took.Seconds())
 }

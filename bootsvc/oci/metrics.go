@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/model"
 )
 
 // metrics are what Images counts.
@@ -14,21 +16,36 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		Name: "ingot_boot_image_resolves_total",
 		Help: "Image references resolved, by result: ok, or the reason why not.",
 	}, []string{"result"})}
+	for _, result := range results {
+		m.resolves.WithLabelValues(result)
+	}
 	if reg != nil {
 		reg.MustRegister(m.resolves)
 	}
 	return m
 }
 
+// The values of the label result that are no reasons.
+const (
+	resultOK       = "ok"
+	resultCanceled = "canceled"
+)
+
+// results are the values of the label result.
+var results = []string{
+	resultOK, resultCanceled, model.ReasonInvalidReference, model.ReasonRegistryNotAllowed, model.ReasonUnauthorized, model.ReasonNotFound,
+	model.ReasonRegistryUnreachable, model.ReasonNoArchitecture, model.ReasonValidationFailed,
+}
+
 // resolved counts one resolution.
 func (m metrics) resolved(err error) {
-	result := "ok"
+	result := resultOK
 	var e *Error
 	switch {
 	case errors.As(err, &e):
 		result = e.Reason
 	case err != nil:
-		result = "canceled"
+		result = resultCanceled
 	}
 	m.resolves.WithLabelValues(result).Inc()
 }

@@ -14,6 +14,11 @@ const (
 	resultFailed   = "failed"   // anything else
 )
 
+// results are all of them.
+var results = []string{
+	resultOK, resultNotFound, resultDeclined, resultAborted, resultTimeout, resultBusy, resultRefused, resultFailed,
+}
+
 // metrics are what the TFTP server counts.
 type metrics struct {
 	requests  *prometheus.CounterVec // by result
@@ -41,6 +46,9 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Name: "ingot_tftp_transfers",
 			Help: "TFTP transfers under way.",
 		}),
+	}
+	for _, result := range results {
+		m.requests.WithLabelValues(result)
 	}
 	if reg != nil {
 		reg.MustRegister(m.requests, m.bytes, m.durations, m.active)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
 	"ingot/bmc"
@@ -44,6 +43,8 @@ import (
 // Environment is what Run is given by the program around it.
 type Environment struct {
 	Log *slog.Logger
+	// Version is the program's, for metrics.
+	Version string
 	// Wake has the repository fetched at once, for each value; nil = never.
 	Wake <-chan os.Signal
 	// Ready is called once all listeners are bound, before anything else starts.
@@ -139,7 +140,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 			d.close()
 		}
 	}()
-	d.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registerProcess(d.metrics, env.Version, opts.Files())
 	if d.listeners, err = openListeners(ctx, &opts); err != nil {
 		return d, err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"ingot/cmd/daemon/config"
 	"ingot/model"
 	"ingot/registry"
 	"ingot/registry/probe"
@@ -21,7 +22,7 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	}
 	keyFile, own := d.opts.Redis.SealKeyFile, d.opts.Redis.SealKeyFile == ""
 	if own {
-		keyFile = filepath.Join(d.opts.State.Dir, "seal.key")
+		keyFile = filepath.Join(d.opts.State.Dir, config.SealKeyName)
 	}
 	key, err := registry.LoadSealKey(keyFile, own)
 	if err != nil {

@@ -100,7 +100,7 @@ func (w *demoWorld) run(ctx context.Context, show func(context.Context, *adminCl
 	ready := make(chan daemon.Addresses, 1)
 	inner.Go(func() error {
 		defer stop()
-		return daemon.Run(ctx, w.options, daemon.Environment{Log: w.log, Ready: func(a daemon.Addresses) {
+		return daemon.Run(ctx, w.options, daemon.Environment{Log: w.log, Version: thisBuild().Version, Ready: func(a daemon.Addresses) {
 			// before anything starts, so that no server boots without it
 			w.rack.SetBootURL("http://" + a.Boot)
 			ready <- a

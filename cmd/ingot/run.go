@@ -60,8 +60,9 @@ func (r runCommand) Run(ctx context.Context, c *console) error {
 	defer signal.Stop(hangup)
 	opts.Tuning.Fast, opts.TakeOver = r.Fast, r.TakeOver
 	return daemon.Run(ctx, opts, daemon.Environment{
-		Log:  c.log,
-		Wake: hangup,
+		Log:     c.log,
+		Version: thisBuild().Version,
+		Wake:    hangup,
 		Ready: func(a daemon.Addresses) {
 			c.log.Info("listening", "boot", a.Boot, "registry", a.Registry, "metadata", a.Metadata, "admin", a.Admin, "webhook", a.Webhook)
 		},

@@ -1,6 +1,10 @@
 package probe
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/model"
+)
 
 type metrics struct {
 	requests *prometheus.CounterVec
@@ -19,6 +23,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_report_refusals_total", Help: "Reports that were refused because of their token or the address that they came from.",
 		}, []string{"what", "reason"}),
+	}
+	for _, what := range []model.TicketThing{model.ThingReport, model.ThingBootState, model.ThingWipe} {
+		for _, reason := range model.TicketRefusals {
+			m.refusals.WithLabelValues(string(what), string(reason))
+		}
 	}
 	if reg != nil {
 		reg.MustRegister(m.requests, m.unknown, m.refusals)

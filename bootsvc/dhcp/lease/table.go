@@ -182,6 +182,11 @@ func NewTable(o Options) *Table {
 	if t.changed == nil {
 		t.changed = func() {}
 	}
+	for _, n := range t.networks {
+		for _, s := range n.Subnets {
+			t.refused.WithLabelValues(n.Name, s.CIDR.String())
+		}
+	}
 	if o.Registerer != nil {
 		o.Registerer.MustRegister(fill{t, o.Clock})
 	}

@@ -1,0 +1,115 @@
+package monitoring
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/examples/monitoring/internal/exported"
+)
+
+var update = flag.Bool("update", false, "write what is generated: docs/metrics.md and the dashboards")
+
+const root = "../.."
+
+// sourceFolders are where metrics are made.
+var sourceFolders = []string{"bmc", "bootsvc", "cmd", "gitsource", "reconcile", "registry"}
+
+func exportedMetrics(t *testing.T) []exported.Metric {
+	t.Helper()
+	all, err := exported.Metrics(root, sourceFolders...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 100 {
+		t.Fatalf("%d metrics were found in the source", len(all))
+	}
+	return all
+}
+
+// chapters are the packages that make metrics, by what they are to an operator.
+var chapters = []struct{ title, packages string }{
+	{"The fleet", "reconcile"},
+	{"BMCs", "bmc"},
+	{"Boots", "bootsvc bootsvc/oci bootsvc/imagecache bootsvc/tftp bootsvc/metadata"},
+	{"DHCP", "bootsvc/dhcp bootsvc/dhcp/lease"},
+	{"Reports of machines", "registry/probe"},
+	{"Git and the status branch", "gitsource gitsource/forge"},
+	{"The store", "registry"},
+	{"The process", "cmd/daemon cmd/daemon/secretfiles"},
+}
+
+const metricsHead = `# Metrics
+
+What ` + "`/metrics`" + ` of the admin listener shows. This page is made of the source: ` + "`go test ./examples/monitoring -update`" + `.
+
+Names of metal-operator (` + "`metal_*`" + `) are as they are there; Ingot's own begin with ` + "`ingot_`" + `. Labels take their values from
+the configuration, from Git, or from lists: a reason is one of those on the status branch, else ` + "`other`" + `. Whatever a network
+sends, no new series come of it. What has a name of an object and can be many, such as
+` + "`ingot_claim_waiting_since_timestamp_seconds`" + `, has the 100 that have waited longest. Counters whose labels are known begin at
+zero. Histograms of boots, releases, discoveries and states are measured by the Ingot that leads, from one plan to the next: a
+restart counts nothing twice, and loses what happened in between.
+
+Ages are ` + "`time() - …_timestamp_seconds`" + `. Alerts and dashboards over all of this: [examples/monitoring](../examples/monitoring),
+what to do: [runbooks.md](runbooks.md).
+`
+
+func TestEveryMetricIsInTheReferenceAndNoOther(t *testing.T) {
+	var doc strings.Builder
+	doc.WriteString(metricsHead)
+	written := make(map[string]bool)
+	all := exportedMetrics(t)
+	for _, c := range chapters {
+		fmt.Fprintf(&doc, "\n## %s\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n", c.title)
+		for _, m := range all {
+			if !strings.Contains(" "+c.packages+" ", " "+m.Package+" ") {
+				continue
+			}
+			written[m.Name] = true
+			labels := ""
+			if len(m.Labels) > 0 {
+				labels = "`" + strings.Join(m.Labels, "`, `") + "`"
+			}
+			fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, labels, strings.ReplaceAll(m.Help, "|", `\|`))
+		}
+	}
+	doc.WriteString("\nBeside these are `go_*` and `process_*`, as Prometheus' Go client has them.\n")
+	for _, m := range all {
+		if !written[m.Name] {
+			t.Errorf("%s is made by %s, which is in no chapter of docs/metrics.md", m.Name, m.Package)
+		}
+	}
+	golden(t, root+"/docs/metrics.md", doc.String())
+}
+
+// golden compares what was generated with the file that is committed.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; make it with go test ./examples/monitoring -update", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s is not what is generated; make it anew with go test ./examples/monitoring -update (-is +should):\n%s", file, diff)
+	}
+}
+
+func TestMetricsAreNamedByPrometheusConventions(t *testing.T) {
+	for _, m := range exportedMetrics(t) {
+		if (m.Type == "counter") != strings.HasSuffix(m.Name, "_total") {
+			t.Errorf("%s is a %s: names of counters, and no others, end with _total", m.Name, m.Type)
+		}
+		if m.Help == "" {
+			t.Errorf("%s has no help", m.Name)
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package reconcile
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/model"
+)
+
+// timings measures how long servers and claims take, from the records that one plan finds
+// and the next. What the first plan finds is where it begins: an Ingot before this one has
+// counted it, so that a restart counts nothing twice.
+type timings struct {
+	stages    *prometheus.HistogramVec // by stage
+	states    *prometheus.HistogramVec // by state
+	release   prometheus.Histogram
+	discovery prometheus.Histogram
+
+	seen map[model.ServerName]course // nil = before the first plan
+}
+
+// claimStage is how far the boot for a claim has come.
+type claimStage int
+
+// The stages of the boot for a claim, in order.
+const (
+	stageBound    claimStage = iota
+	stageArmed               // its image is pinned, its configuration rendered
+	stagePowered             // its server was asked to power on
+	stageScript              // the iPXE script was served
+	stageIgnition            // the configuration was served, or whatever is last that is
+	stageBooted              // the server reported that it runs
+	claimStages              // how many there are
+)
+
+// claimStageNames are the values of the label stage.
+var claimStageNames = [claimStages]string{"bound", "armed", "powered", "script", "ignition", "booted"}
+
+// course is what is known of one server's course from one plan to the next.
+type course struct {
+	record   *model.ServerRecord
+	progress *model.Progress
+	booted   *model.BootState
+
+	counted  [claimStages]bool // of the present binding
+	appeared time.Time         // when it was seen first, until it was Available; zero = it was, or that is not known
+	removed  time.Time         // when its claim was removed, until it is Available; zero = it was not, or that is not known
+}
+
+// took is one time that was measured.
+type took struct {
+	what  measure
+	of    string // the value of its label, "" = it has none
+	since time.Time
+	until time.Time
+}
+
+// measure is what was measured.
+type measure int
+
+const (
+	measureStage measure = iota
+	measureState
+	measureRelease
+	measureDiscovery
+)
+
+// Months in a state are as common as the seconds of a boot are.
+var (
+	lifeBuckets = []float64{1, 10, 60, 300, 900, 3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600, 30 * 24 * 3600}
+	bootBuckets = []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 3600, 4 * 3600, 24 * 3600}
+)
+
+func newTimings(reg prometheus.Registerer) timings {
+	t := timings{
+		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ingot_claim_stage_seconds", Help: "Time from when a claim was first seen in Git until the first boot for it came to a stage: bound, armed (image pinned, configuration rendered), powered, script, ignition, booted.",
+			Buckets: bootBuckets,
+		}, []string{"stage"}),
+		states: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ingot_server_state_duration_seconds", Help: "Time that servers were in a state when they left it.",
+			Buckets: lifeBuckets,
+		}, []string{"state"}),
+		release: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "ingot_release_seconds", Help: "Time from when the removal of a claim was seen in Git until its server was Available again.",
+			Buckets: bootBuckets,
+		}),
+		discovery: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "ingot_discovery_seconds", Help: "Time from when a server, or the device that is its BMC, was seen first until it was Available.",
+			Buckets: bootBuckets,
+		}),
+	}
+	for _, name := range claimStageNames {
+		t.stages.WithLabelValues(name)
+	}
+	for _, s := range model.ServerStates {
+		t.states.WithLabelValues(string(s))
+	}
+	reg.MustRegister(t.stages, t.states, t.release, t.discovery)
+	return t
+}
+
+// saw measures what became of each server since the plan before.
+func (t *timings) saw(o *model.Observed) {
+	first := t.seen == nil
+	if first {
+		t.seen = make(map[model.ServerName]course, len(o.Servers))
+	}
+	for name, rec := range o.Servers {
+		was, known := t.seen[name]
+		if known && was.record == rec && was.progress == o.Progress[name] && was.booted == o.BootStates[name] {
+			continue
+		}
+		now, times := was.next(o, rec)
+		t.seen[name] = now
+		if !first {
+			t.count(times)
+		}
+	}
+	if len(t.seen) > len(o.Servers) {
+		maps.DeleteFunc(t.seen, func(name model.ServerName, _ course) bool { return o.Servers[name] == nil })
+	}
+}
+
+func (t *timings) count(times []took) {
+	for _, m := range times {
+		seconds := max(m.until.Sub(m.since), 0).Seconds()
+		switch m.what {
+		case measureStage:
+			t.stages.WithLabelValues(m.of).Observe(seconds)
+		case measureState:
+			t.states.WithLabelValues(m.of).Observe(seconds)
+		case measureRelease:
+			t.release.Observe(seconds)
+		case measureDiscovery:
+			t.discovery.Observe(seconds)
+		}
+	}
+}
+
+// next returns the server's course with what is observed now, and what can be measured by
+// that. The zero course is that of a server which was not seen before.
+func (c course) next(o *model.Observed, rec *model.ServerRecord) (course, []took) {
+	was := c.record
+	c.record, c.progress, c.booted = rec, o.Progress[rec.Name], o.BootStates[rec.Name]
+	var times []took
+	if was == nil {
+		c.appeared = appeared(o, rec)
+	} else if was.State != rec.State {
+		times = append(times, took{measureState, stateLabel(was.State), was.Since, rec.Since})
+	}
+	if was == nil || was.Claim != rec.Claim && !was.ClaimedAt.Equal(rec.ClaimedAt) { // a renamed claim keeps its time
+		c.counted = [claimStages]bool{}
+	}
+	c, freed := c.freed(o)
+	c, staged := c.staged(o)
+	return c, slices.Concat(times, freed, staged)
+}
+
+// stateLabel is a state as a metric's label: a record of another version may have any.
+func stateLabel(s model.ServerState) string {
+	if slices.Contains(model.ServerStates, s) {
+		return string(s)
+	}
+	return otherLabel
+}
+
+// appeared is when a server that was never Available was first seen, zero when that is not
+// known: its record says when its state was entered, which is that in Initial alone, and not
+// once it was discovered in vain.
+func appeared(o *model.Observed, rec *model.ServerRecord) time.Time {
+	if rec.State != model.StateInitial || rec.Attempts > 0 {
+		return time.Time{}
+	}
+	if device := o.Endpoints[string(rec.BMC)]; device != nil && device.Since.Before(rec.Since) {
+		return device.Since
+	}
+	return rec.Since
+}
+
+// freed measures how long it took the server to become Available: from when it appeared, or
+// from the removal of its claim.
+func (c course) freed(o *model.Observed) (course, []took) {
+	var times []took
+	switch rec := c.record; rec.State {
+	case model.StateAvailable:
+		if !c.appeared.IsZero() {
+			times = append(times, took{measureDiscovery, "", c.appeared, rec.Since})
+		}
+		if !c.removed.IsZero() {
+			times = append(times, took{measureRelease, "", c.removed, rec.Since})
+		}
+		c.appeared, c.removed = time.Time{}, time.Time{}
+	case model.StateReserved:
+		c.appeared, c.removed = time.Time{}, time.Time{}
+		if rec.Release != nil {
+			c.removed = removal(o, rec.Release)
+		}
+	case model.StateReleased: // a person decides when it goes on
+		c.appeared, c.removed = time.Time{}, time.Time{}
+	case model.StateInitial, model.StateDiscovery, model.StateCleanup, model.StateMaintenance, model.StateError:
+	}
+	return c, times
+}
+
+// removal is when the removal of a claim was seen in Git: before the guard let it pass.
+func removal(o *model.Observed, r *model.Release) time.Time {
+	for _, gone := range o.Fleet.Removed {
+		if gone.Identity.ClaimName() == r.Claim && gone.At.Before(r.At) {
+			return gone.At
+		}
+	}
+	return r.At
+}
+
+// staged measures the stages that the first boot for the server's claim came to. What a
+// reprovision does was decided upon long after the claim was seen.
+func (c course) staged(o *model.Observed) (course, []took) {
+	rec := c.record
+	claim := o.Claims[rec.Claim]
+	if rec.Claim == "" || claim == nil || rec.State != model.StateReserved {
+		return c, nil
+	}
+	var times []took
+	for stage, at := range stagesOf(o, rec) {
+		if c.counted[stage] {
+			continue
+		}
+		reached := !at.IsZero()
+		if reached && rec.Reprovision == "" {
+			times = append(times, took{measureStage, claimStageNames[stage], claim.FirstSeen, at})
+		}
+		c.counted[stage] = reached || rec.Reprovision != "" || rec.Installed != "" && claimStage(stage) != stageBooted
+	}
+	return c, times
+}
+
+// stagesOf are when the boot for a server's claim came to each stage, zero for not yet.
+func stagesOf(o *model.Observed, rec *model.ServerRecord) (at [claimStages]time.Time) {
+	at[stageBound] = rec.ClaimedAt
+	t := rec.Ticket
+	if t == nil || t.Purpose != model.PurposeClaim || t.Claim != rec.Claim || t.ArmedAt.Before(rec.ClaimedAt) {
+		return at
+	}
+	at[stageArmed] = t.ArmedAt
+	if a := rec.Asked; a != nil && a.Want == model.PowerOn && !a.At.Before(t.ArmedAt) {
+		at[stagePowered] = a.At
+	}
+	p := o.ProgressOf(rec)
+	if p != nil {
+		at[stageScript] = p.ScriptAt
+	}
+	at[stageIgnition] = t.ServedAt(p)
+	if b := o.BootStates[rec.Name]; b != nil && b.Ticket == t.ID {
+		at[stageBooted] = b.ReceivedAt
+	}
+	return at
+}
