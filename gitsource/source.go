@@ -79,6 +79,8 @@ type Source struct {
 	desired atomic.Pointer[model.Desired]
 	status  atomic.Pointer[model.SourceState]
 	seen    atomic.Pointer[model.Revision]
+	// fetchedAt is when the branch was last looked at without an error.
+	fetchedAt atomic.Pointer[time.Time]
 	// beginning is what the records say; nil until they were read.
 	beginning atomic.Pointer[Beginning]
 	changed   chan struct{}
@@ -184,6 +186,15 @@ func (s *Source) Seen() model.Revision {
 	return ""
 }
 
+// FetchedAt returns when the branch was last looked at without an error, zero before the first
+// time.
+func (s *Source) FetchedAt() time.Time {
+	if at := s.fetchedAt.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
 // Changed delivers a value after Desired or State changed.
 func (s *Source) Changed() <-chan struct{} { return s.changed }
 
@@ -268,6 +279,10 @@ func (s *Source) Sync(ctx context.Context) error {
 		return ctx.Err()
 	}
 	s.metrics.duration.Observe(time.Since(began).Seconds())
+	if err == nil {
+		at := s.opts.Clock()
+		s.fetchedAt.Store(&at)
+	}
 	switch {
 	case err != nil:
 		s.metrics.fetches.WithLabelValues(string(kindOf(err))).Inc()
