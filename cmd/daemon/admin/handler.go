@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"ingot/reconcile/report"
+	"ingot/reconcile/report/query"
 )
 
 // Fleet is what the API shows.
@@ -20,6 +21,12 @@ type Fleet interface {
 	// Explain explains one object. For one that is not known the error is
 	// report.ErrUnknownObject.
 	Explain(kind, name string) (report.Explanation, error)
+	// Rows are the lists of the newest report, the same ones while nothing in them changed.
+	// They are shared: nobody changes them, nor those below.
+	Rows() *query.Rows
+	Leases() []*query.Lease
+	Pools() []*query.Pool
+	Images() []*query.Image
 }
 
 // Options are the options of NewHandler.
