@@ -62,13 +62,15 @@ func ReadHeld(files map[string][]byte) (held []Held, observed model.Revision, er
 // HeldOf returns all that waits for an approval, of a report: the same as ReadHeld once it
 // is published.
 func HeldOf(r *model.Report) []Held {
-	d := reportedBy(r)
-	revision, _ := d.at(model.ReportRevision)
-	doc, ok := revision.(*Revision)
+	of := r.Documents[model.ReportRevision]
+	if of == nil {
+		return nil
+	}
+	doc, ok := of.Object.(*Revision)
 	if !ok {
 		return nil
 	}
-	held, _ := d.held(doc) // there is nothing to be read that could fail
+	held, _ := reportedBy(r).held(doc) // there is nothing to be read that could fail
 	return held
 }
 
