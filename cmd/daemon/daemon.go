@@ -232,6 +232,7 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 	close(d.ready)
 	parts.Go(func() error { return d.loop.Run(ctx, d.opts.Resync) })
 	parts.Go(func() error { return d.publisher.Run(ctx) })
+	parts.Go(func() error { return d.rememberStatus(ctx) })
 	parts.Go(func() error { return d.watch(ctx) })
 	parts.Go(func() error { return d.boots.ForgetEnded(ctx, time.Minute) })
 	parts.Go(func() error { return d.stages.Run(ctx) })

@@ -88,9 +88,10 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 		parts.Go(func() error { return listen.Serve(ctx, l.metadata, d.whenReady(handler), d.log) })
 	}
 	if l.admin != nil {
+		shown := newFleet(d)
 		handler := admin.NewHandler(admin.Options{
-			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: newFleet(d),
-			Address: l.admin.Addr(), Log: d.log,
+			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: shown,
+			Address: l.admin.Addr(), Log: d.log, Page: d.page(shown),
 		})
 		parts.Go(func() error { return listen.Serve(ctx, l.admin, handler, d.log) })
 	}

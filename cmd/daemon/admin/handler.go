@@ -38,6 +38,8 @@ type Options struct {
 	// requests for one.
 	Address net.Addr
 	Log     *slog.Logger
+	// Page is the web page, which answers whatever nothing else does; nil = there is none.
+	Page http.Handler
 }
 
 // NewHandler returns the handler of the admin listener. It serves /metrics, /healthz,
@@ -56,9 +58,9 @@ func NewHandler(o Options) http.Handler {
 	mux.HandleFunc("GET /readyz", h.ready)
 	mux.HandleFunc("GET /api/v1/status", h.status)
 	mux.HandleFunc("GET /api/v1/explain/{kind}/{name...}", h.explain)
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		writeText(w, http.StatusOK, "Ingot\n\n/api/v1/status\n/api/v1/explain/{kind}/{name}\n/metrics\n/healthz\n/readyz\n")
-	})
+	if o.Page != nil {
+		mux.Handle("GET /", o.Page)
+	}
 	if isLoopback(o.Address) {
 		return loopbackOnly(mux)
 	}

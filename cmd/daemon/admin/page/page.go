@@ -116,6 +116,8 @@ type frame struct {
 	Scripts bool // the page is kept up to date
 	Content any
 	Made    stamp
+	// Generation is that of the rows, which events name too.
+	Generation uint64
 }
 
 type navEntry struct {
@@ -149,7 +151,7 @@ func (p *page) look() *view {
 // show answers with a page.
 func (v *view) show(w http.ResponseWriter, r *http.Request, code int, name, title string, content any) {
 	section := "/" + strings.SplitN(strings.TrimPrefix(r.URL.Path, "/"), "/", 2)[0]
-	f := frame{Title: title, Scripts: code == http.StatusOK, Content: content, Made: v.stamp(v.now)}
+	f := frame{Title: title, Scripts: code == http.StatusOK, Content: content, Made: v.stamp(v.now), Generation: v.rows.Generation}
 	for _, s := range sections {
 		f.Nav = append(f.Nav, navEntry{Name: s.name, Path: s.path, Here: s.path == section, Count: v.count(s.path)})
 	}

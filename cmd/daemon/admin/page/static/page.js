@@ -22,7 +22,11 @@
 			say(back ? "Connected again" : "Live", false);
 			if (back) refresh();
 		};
-		events.onmessage = refresh;
+		for (const kind of ["change", "reload"]) events.addEventListener(kind, refresh);
+		events.addEventListener("hello", (e) => {
+			const made = document.getElementById("made").dataset.generation;
+			if (!e.lastEventId.endsWith("-" + made)) refresh(); // it changed between page and stream
+		});
 		events.onerror = () => {
 			say("Connection lost, reconnecting…", true);
 			if (events.readyState === EventSource.CLOSED) setTimeout(listen, retry);
