@@ -36,6 +36,11 @@ Feature: Nothing destructive happens to many at once unseen
     Then "s1, s2, s3, s4" are Available
     And the guard holds nothing back
 
+  Scenario: the page shows the line that approves the list
+    Given claims "a, b, c, d" are removed
+    When the guard holds 4 releases back
+    Then the page of the fleet shows the line that approves it
+
   Scenario: an approval of something else is none
     Given claims "a, b, c, d" are removed
     And the guard holds 4 releases back

@@ -83,6 +83,8 @@ type Source struct {
 	// behind is since when the newest revision that was seen is not in force, in Unix
 	// nanoseconds; 0 = it is.
 	behind atomic.Int64
+	// fetchedAt is when the branch was last looked at without an error.
+	fetchedAt atomic.Pointer[time.Time]
 	// beginning is what the records say; nil until they were read.
 	beginning atomic.Pointer[Beginning]
 	changed   chan struct{}
@@ -212,6 +214,15 @@ func (s *Source) noteLag(head plumbing.Hash) {
 	s.behind.CompareAndSwap(0, s.opts.Clock().UnixNano())
 }
 
+// FetchedAt returns when the branch was last looked at without an error, zero before the first
+// time.
+func (s *Source) FetchedAt() time.Time {
+	if at := s.fetchedAt.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
 // Changed delivers a value after Desired or State changed.
 func (s *Source) Changed() <-chan struct{} { return s.changed }
 
@@ -296,6 +307,10 @@ func (s *Source) Sync(ctx context.Context) error {
 		return ctx.Err()
 	}
 	s.metrics.duration.Observe(time.Since(began).Seconds())
+	if err == nil {
+		at := s.opts.Clock()
+		s.fetchedAt.Store(&at)
+	}
 	switch {
 	case err != nil:
 		s.metrics.fetches.WithLabelValues(string(kindOf(err))).Inc()

@@ -98,6 +98,7 @@ type StatusBranch struct {
 	bare      refusals
 	sighted   sighted
 	challenge challenge
+	chronicle chronicle
 }
 
 // Published is what came of a report.

@@ -23,8 +23,9 @@ import (
 func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession, adv *packp.AdvRefs, report *model.Report) (p Published, again bool, err error) {
 	pack := newPackWriter()
 	report = overwriting(report, b.foreign)
+	says := commitMessage(report)
 	content, commit, err := b.signer.commit(
-		encodeCommit(b.tree.root.hash, b.head, signature{b.opts.AuthorName, b.opts.AuthorEmail}, b.opts.Clock(), commitMessage(report)))
+		encodeCommit(b.tree.root.hash, b.head, signature{b.opts.AuthorName, b.opts.AuthorEmail}, b.opts.Clock(), says))
 	if err != nil {
 		return Published{}, false, &failure{failureKey, err}
 	}
@@ -38,6 +39,7 @@ func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession,
 		return b.refused(ctx, commit, said, err)
 	}
 	b.landed(commit, report)
+	b.chronicle.note(StatusCommit{commit.String(), b.headAt.UTC(), messageLines(says)})
 	return Published{Commit: commit.String(), New: true, Bytes: len(packed)}, false, nil
 }
 

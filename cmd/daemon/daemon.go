@@ -82,6 +82,7 @@ type daemon struct {
 	pool       *bmc.Pool
 	images     *oci.Images
 	cache      *imagecache.Cache
+	inUse      *adapter.Pins // what the cache must keep
 	boots      *adapter.Boots
 	bootsvc    *bootsvc.Server
 	loaders    *netboot.Loaders
@@ -240,6 +241,7 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 	close(d.ready)
 	parts.Go(func() error { return d.loop.Run(ctx, d.opts.Resync) })
 	parts.Go(func() error { return d.publisher.Run(ctx) })
+	parts.Go(func() error { return d.rememberStatus(ctx) })
 	parts.Go(func() error { return d.watch(ctx) })
 	parts.Go(func() error { return d.boots.ForgetEnded(ctx, time.Minute) })
 	parts.Go(func() error { return d.stages.Run(ctx) })

@@ -108,9 +108,10 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 		parts.Go(func() error { return listen.Serve(ctx, l.metadata, d.whenReady(handler), d.log) })
 	}
 	if l.admin != nil {
+		shown := newFleet(d)
 		handler := admin.NewHandler(admin.Options{
-			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: fleet{d.reporter, d.source},
-			Log: d.log,
+			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: shown,
+			Log: d.log, Page: d.page(shown),
 		})
 		parts.Go(func() error { return listen.Serve(ctx, d.access.Listen(l.admin), d.access.Wrap(handler), d.log) })
 	}

@@ -13,6 +13,8 @@ type Document struct {
 	Spec       any      `json:"spec,omitempty"`
 	Status     any      `json:"status,omitempty"`
 	Record     any      `json:"record,omitempty"`
+
+	at place // of a server; not written out, for it is read from what is
 }
 
 // Metadata names an object.

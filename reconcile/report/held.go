@@ -55,9 +55,30 @@ func ReadHeld(files map[string][]byte) (held []Held, observed model.Revision, er
 	if observed = doc.Observed; observed == "" {
 		observed = doc.Applied
 	}
-	serving, disputes, unbound, err := heldObjects(filesOf(files))
+	held, err = filesOf(files).held(doc)
+	return held, observed, err
+}
+
+// HeldOf returns all that waits for an approval, of a report: the same as ReadHeld once it
+// is published.
+func HeldOf(r *model.Report) []Held {
+	of := r.Documents[model.ReportRevision]
+	if of == nil {
+		return nil
+	}
+	doc, ok := of.Object.(*Revision)
+	if !ok {
+		return nil
+	}
+	held, _ := reportedBy(r).held(doc) // there is nothing to be read that could fail
+	return held
+}
+
+// held lists what waits for an approval by a revision.yaml and what is beside it.
+func (d documents) held(doc *Revision) (held []Held, err error) {
+	serving, disputes, unbound, err := heldObjects(d)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	for i := range doc.Record.Holds {
 		held = append(held, heldByGuard(doc, i))
@@ -78,7 +99,7 @@ func ReadHeld(files map[string][]byte) (held []Held, observed model.Revision, er
 			Effects: []HeldEffect{{Text: "what was decided about server " + string(u.Server) + " is forgotten, also that a claim has it"}},
 		})
 	}
-	return append(held, disputes...), observed, nil
+	return append(held, disputes...), nil
 }
 
 // heldObjects are the servers by the claims that they serve, the choices of those that are

@@ -26,8 +26,7 @@ type Projector struct {
 type projected struct {
 	from any
 	doc  *model.Document
-	row  row   // of the page
-	at   place // of a server
+	row  row // of the page
 }
 
 // drawing is a picture and what it was drawn of.
@@ -129,13 +128,12 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 		old := p.servers[s.Name]
 		if old.doc == nil || old.from != any(from) {
 			old = p.made(serverFolder+string(s.Name)+".yaml", from, old, v.serverDocument(s))
-			old.at = placeOf(old.doc.Object.(*Document).Metadata.Labels, s.Manifest)
 			p.servers[s.Name] = old
 		}
 		r.Documents[serverFolder+string(s.Name)+".yaml"] = old.doc
 		p.page.servers = append(p.page.servers, old.row)
-		if old.at.rack != "" {
-			p.tiles = append(p.tiles, tile{s.Name, s.Record.State, old.row.urgency == needsSomebody, old.at})
+		if at := old.doc.Object.(*Document).at; at.rack != "" {
+			p.tiles = append(p.tiles, tile{s.Name, s.Record.State, old.row.urgency == needsSomebody, at})
 		}
 		p.projectBoot(s, r)
 	}
@@ -341,9 +339,9 @@ func (p *Projector) keep(r *model.Report, path string, from any, make func() any
 func (p *Projector) made(path string, from any, old projected, now any) projected {
 	doc := unlessSame(old.doc, now)
 	if doc == old.doc {
-		return projected{from, doc, old.row, old.at}
+		return projected{from, doc, old.row}
 	}
-	return projected{from, doc, rowOf(path, doc), old.at}
+	return projected{from, doc, rowOf(path, doc)}
 }
 
 // forget drops the documents that the report no longer shows.

@@ -54,9 +54,15 @@ func stylesheet() string {
 	return b.String()
 }
 
+// pen draws racks. With a link each server leads to where more is said of it.
+type pen struct {
+	strings.Builder
+	link func(model.ServerName) string
+}
+
 // svg draws the racks of a picture, side by side and in rows.
 func (p picture) svg() string {
-	var body strings.Builder
+	var body pen
 	y := headHeight
 	for row := range slices.Chunk(p.racks, racksPerRow) {
 		bottom := y
@@ -112,7 +118,7 @@ func unitsOf(racks []rack) int {
 }
 
 // draw draws a rack with its upper left corner at x and y, and returns where it ends.
-func (r rack) draw(b *strings.Builder, x, y, units int) int {
+func (r rack) draw(b *pen, x, y, units int) int {
 	name := "rack " + r.name
 	fmt.Fprintf(b, `<text class="n" x="%d" y="%d">%s</text>`+"\n", x, y+12, escaped(cut(name, rackWidth/7)))
 	y += unitHeight
@@ -205,7 +211,7 @@ func columned(group []tile) (boxes []box, without []tile) {
 }
 
 // draw draws a server, with its name where there is room for it.
-func (t tile) draw(b *strings.Builder, x, y, width, height int) {
+func (t tile) draw(b *pen, x, y, width, height int) {
 	says, class := looks[t.state].letter, looks[t.state].letter
 	title := fmt.Sprintf("%s: %s", t.name, t.state)
 	if t.act {
@@ -214,8 +220,12 @@ func (t tile) draw(b *strings.Builder, x, y, width, height int) {
 	if room := (width - 8) / 7; room > 8 {
 		says += " " + tail(string(t.name), room-len(says)-1)
 	}
-	fmt.Fprintf(b, `<g class="%s"><title>%s</title><rect x="%d" y="%d" width="%d" height="%d"/>`, class, escaped(title), x+1, y+1, width-2, height-2)
-	fmt.Fprintf(b, `<text class="w" x="%d" y="%d">%s</text></g>`+"\n", x+4, y+13, escaped(says))
+	open, end := "", "\n"
+	if b.link != nil {
+		open, end = `<a href="`+escaped(b.link(t.name))+`">`, "</a>\n"
+	}
+	fmt.Fprintf(b, `%s<g class="%s"><title>%s</title><rect x="%d" y="%d" width="%d" height="%d"/>`, open, class, escaped(title), x+1, y+1, width-2, height-2)
+	fmt.Fprintf(b, `<text class="w" x="%d" y="%d">%s</text></g>%s`, x+4, y+13, escaped(says), end)
 }
 
 // tail is the end of a name, which tells servers of one rack apart.

@@ -83,6 +83,7 @@ func (v *view) serverDocument(s serverView) *Document {
 	}
 	d.Metadata.Labels = model.ServerLabels(b, s.Manifest)
 	d.Metadata.Annotations = bootstrapMarks(s.Record)
+	d.at = placeOf(d.Metadata.Labels, s.Manifest)
 	d.Spec = s.spec()
 	d.Status = v.serverStatus(s)
 	d.Record = Mirrored(s.Record)

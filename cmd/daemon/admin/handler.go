@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"ingot/reconcile/report"
+	"ingot/reconcile/report/query"
 )
 
 // Fleet is what the API shows.
@@ -19,6 +20,12 @@ type Fleet interface {
 	// Explain explains one object. For one that is not known the error is
 	// report.ErrUnknownObject.
 	Explain(kind, name string) (report.Explanation, error)
+	// Rows are the lists of the newest report, the same ones while nothing in them changed.
+	// They are shared: nobody changes them, nor those below.
+	Rows() *query.Rows
+	Leases() []*query.Lease
+	Pools() []*query.Pool
+	Images() []*query.Image
 }
 
 // Options are the options of NewHandler.
@@ -27,6 +34,8 @@ type Options struct {
 	Checks  []Check // in the order in which they are shown
 	Fleet   Fleet
 	Log     *slog.Logger
+	// Page is the web page, which answers whatever nothing else does; nil = there is none.
+	Page http.Handler
 }
 
 // NewHandler returns the handler of the admin listener, for all who get that far: package
@@ -46,9 +55,9 @@ func NewHandler(o Options) http.Handler {
 	mux.HandleFunc("GET /readyz", h.ready)
 	mux.HandleFunc("GET /api/v1/status", h.status)
 	mux.HandleFunc("GET /api/v1/explain/{kind}/{name...}", h.explain)
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		writeText(w, http.StatusOK, "Ingot\n\n/api/v1/status\n/api/v1/explain/{kind}/{name}\n/metrics\n/healthz\n/readyz\n")
-	})
+	if o.Page != nil {
+		mux.Handle("GET /", o.Page)
+	}
 	return mux
 }
 

@@ -58,6 +58,10 @@ type Git struct {
 	AllowPlaintextSecrets bool          `json:"allowPlaintextSecrets"`
 	AgeKeyFile            string        `json:"ageKeyFile"` // age identities for files encrypted with SOPS
 	CommitStatus          CommitStatus  `json:"commitStatus"`
+	// WebURL is the address of the repository's page at its forge, WebStyle which forge that
+	// is: what the web page links to. Both are derived where url is plainly of one.
+	WebURL   string `json:"webURL"`
+	WebStyle string `json:"webStyle"` // github, gitlab, gitea or forgejo
 	// Tenants say what the files below a folder may define. Without any, every file may
 	// define anything.
 	Tenants model.Tenants `json:"tenants"`

@@ -12,6 +12,24 @@ import (
 func (c *checks) forge(o *Options) {
 	c.webhook(&o.Webhook)
 	c.commitStatus(o)
+	c.web(&o.Git)
+}
+
+// web checks where the web page links to.
+func (c *checks) web(g *Git) {
+	if g.WebStyle != "" && !slices.Contains(forge.Providers(), g.WebStyle) {
+		c.wrong("git.webStyle", "%q is not allowed: must be one of %s, or empty", g.WebStyle, strings.Join(forge.Providers(), ", "))
+		return
+	}
+	if _, err := forge.NewWeb(g.URL, g.WebURL, g.WebStyle); err != nil {
+		c.wrong("git.webURL", "%v", err)
+		return
+	}
+	if g.WebURL != "" && g.WebStyle == "" {
+		if w, _ := forge.NewWeb(g.URL, g.WebURL, ""); w == (forge.Web{}) {
+			c.wrong("git.webStyle", "is empty, and git.webURL does not tell which forge it is: set it to one of %s", strings.Join(forge.Providers(), ", "))
+		}
+	}
 }
 
 func (c *checks) webhook(w *Webhook) {

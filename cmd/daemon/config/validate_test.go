@@ -232,6 +232,19 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			want: `ingot.yaml:2:23: webhook.repository: "/srv/metal.git" is not allowed: must be the address of the repository as ` +
 				`the Git host gives it, such as https://git.example.com/infra/metal`,
 		},
+		"pages of a forge that is not known": {
+			text: "git: {url: https://git.example.com/infra/metal.git, webStyle: bitbucket}\n",
+			want: `ingot.yaml:1:63: git.webStyle: "bitbucket" is not allowed: must be one of forgejo, gitea, github, gitlab, or empty`,
+		},
+		"pages at an address that does not tell whose they are": {
+			text: "git: {url: /srv/metal.git, webURL: \"https://git.example.com/infra/metal\"}\n",
+			want: "ingot.yaml: git.webStyle: is empty, and git.webURL does not tell which forge it is: set it to one of forgejo, gitea, " +
+				"github, gitlab",
+		},
+		"pages at what is no address": {
+			text: "git: {url: /srv/metal.git, webURL: \"javascript:alert(1)\", webStyle: github}\n",
+			want: `ingot.yaml:1:36: git.webURL: "javascript:alert(1)" is no address of a repository's page: write https://host/owner/name`,
+		},
 		"commit statuses at a host that is not known": {
 			text: "git: {url: git@bitbucket.org:infra/metal.git, auth: {sshKeyFile: /proc/version, knownHostsFile: /proc/version}, " +
 				"commitStatus: {provider: bitbucket, tokenFile: /proc/version}}\n",

@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"context"
+	"net/http"
+
+	"ingot/cmd/daemon/admin/page"
+	"ingot/gitsource/forge"
+	"ingot/model"
+)
+
+// page returns the web page of what a fleet shows.
+func (d *daemon) page(f *fleet) http.Handler {
+	web, err := forge.NewWeb(d.opts.Git.URL, d.opts.Git.WebURL, d.opts.Git.WebStyle)
+	if err != nil {
+		d.log.Warn("the web page has no links to the Git host", "err", err) // the configuration was checked
+	}
+	return page.New(page.Options{Fleet: pageFleet{f}, Web: web, StatusBranch: d.opts.Status.Branch, Clock: d.clock, Log: d.log})
+}
+
+// pageFleet is the fleet as the web page shows it: what the API shows, and how Git, the status
+// branch and BMCs stand.
+type pageFleet struct{ *fleet }
+
+// Report implements page.Fleet.
+func (f pageFleet) Report() *model.Report {
+	if r := f.daemon.reporter.Report(); r != nil {
+		return r.Report
+	}
+	return nil
+}
+
+// Git implements page.Fleet.
+func (f pageFleet) Git() page.Git {
+	d := f.daemon
+	g := page.Git{Source: d.source.State(), Seen: d.source.Seen(), Fetched: d.source.FetchedAt()}
+	if desired := d.source.Desired(); desired != nil {
+		g.InForce = desired.Time
+	}
+	if c, known := d.status.Newest(); known {
+		g.Status = page.Commit(c)
+	}
+	g.FailingSince, g.Failing = d.publisher.Failing()
+	return g
+}
+
+// History implements page.Fleet.
+func (f pageFleet) History(name string, most int) (commits []page.Commit) {
+	for _, c := range f.daemon.status.History(name, most) {
+		commits = append(commits, page.Commit(c))
+	}
+	return commits
+}
+
+// Requests implements page.Fleet.
+func (f pageFleet) Requests(bmc string) (page.Requests, bool) {
+	s := f.daemon.pool.Stats(model.BMCName(bmc))
+	return page.Requests(s), s.Requests > 0
+}
+
+// rememberStatus reads what the status branch said before this process began. It is told on
+// the page alone, which does without.
+func (d *daemon) rememberStatus(ctx context.Context) error {
+	if err := d.status.Remember(ctx); err != nil && ctx.Err() == nil {
+		d.log.Warn("the page does not show what happened before the start", "err", err)
+	}
+	return nil
+}
