@@ -64,6 +64,7 @@ func NewHandler(o Options) http.Handler {
 	mux.HandleFunc("GET /api/v1/explain/{kind}/{name...}", h.explain)
 	h.serveLists(mux)
 	h.serveEvents(mux, o.Closing)
+	serveOpenAPI(mux)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		writeText(w, http.StatusOK, "Ingot\n\n/api/v1/status\n/api/v1/explain/{kind}/{name}\n/metrics\n/healthz\n/readyz\n")
 	})

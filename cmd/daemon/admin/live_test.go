@@ -86,6 +86,15 @@ func (l *live) set(i int, state model.ServerState) {
 	l.changed = make(chan struct{})
 }
 
+// remove takes a server away.
+func (l *live) remove(i int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	docs := maps.Clone(l.report.Documents)
+	delete(docs, serverPath(i))
+	l.report = &model.Report{Documents: docs}
+}
+
 func (l *live) now() *model.Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()

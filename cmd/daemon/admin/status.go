@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 
 	"ingot/reconcile/report"
@@ -35,7 +36,9 @@ type statusBody struct {
 	mu         sync.Mutex // guards what is below
 	generation uint64
 	body       []byte
-	parts      map[any][]byte // of objects, by their rows
+	servers    statusList[*query.Server]
+	claims     statusList[*query.Claim]
+	bmcs       statusList[*query.BMC]
 }
 
 // of returns the summary of rows. It is shared: nobody changes it.
@@ -45,22 +48,38 @@ func (s *statusBody) of(rows *query.Rows) ([]byte, error) {
 	if s.body != nil && s.generation == rows.Generation {
 		return s.body, nil
 	}
-	w := statusWriter{old: s.parts, parts: make(map[any][]byte, len(s.parts))}
-	w.buf.Grow(len(s.body) + len(s.body)/16)
-	if err := w.write(rows); err != nil {
+	head, err := headOf(rows)
+	if err != nil {
 		return nil, err
 	}
-	s.generation, s.body, s.parts = rows.Generation, w.buf.Bytes(), w.parts
+	var body bytes.Buffer
+	body.Grow(len(s.body) + len(s.body)/16)
+	for _, list := range []struct {
+		key   string
+		write func() ([]byte, error)
+	}{
+		{"servers", func() ([]byte, error) { return s.servers.of(rows.Servers, query.Servers) }},
+		{"claims", func() ([]byte, error) { return s.claims.of(rows.Claims, query.Claims) }},
+		{"bmcs", func() ([]byte, error) { return s.bmcs.of(rows.BMCs, query.BMCs) }},
+	} {
+		text, err := list.write()
+		if err != nil {
+			return nil, err
+		}
+		before, after, _ := bytes.Cut(head, []byte("\n  \""+list.key+"\": []"))
+		body.Write(before)
+		body.WriteString("\n  \"" + list.key + "\": ")
+		body.Write(text)
+		head = after
+	}
+	body.Write(head)
+	body.WriteByte('\n')
+	s.generation, s.body = rows.Generation, body.Bytes()
 	return s.body, nil
 }
 
-// statusWriter writes a summary as json.MarshalIndent does.
-type statusWriter struct {
-	buf        bytes.Buffer
-	old, parts map[any][]byte
-}
-
-func (s *statusWriter) write(rows *query.Rows) error {
+// headOf is the summary with empty lists of objects, as json.MarshalIndent writes it.
+func headOf(rows *query.Rows) ([]byte, error) {
 	var head report.Summary
 	if rows.Revision != nil {
 		head.Add(rows.Revision)
@@ -68,56 +87,65 @@ func (s *statusWriter) write(rows *query.Rows) error {
 	if rows.ProblemsDocument != nil {
 		head.Add(rows.ProblemsDocument)
 	}
-	lists := head.WithLists()
-	data, err := json.MarshalIndent(lists, "", "  ")
-	if err != nil {
-		return err
-	}
-	for _, list := range []struct {
-		key   string
-		write func() error
-	}{
-		{"servers", func() error { return writeParts(s, rows.Servers, query.Servers.Common) }},
-		{"claims", func() error { return writeParts(s, rows.Claims, query.Claims.Common) }},
-		{"bmcs", func() error { return writeParts(s, rows.BMCs, query.BMCs.Common) }},
-	} {
-		before, after, _ := bytes.Cut(data, []byte("\n  \""+list.key+"\": []"))
-		s.buf.Write(before)
-		s.buf.WriteString("\n  \"" + list.key + "\": ")
-		if err := list.write(); err != nil {
-			return err
-		}
-		data = after
-	}
-	s.buf.Write(data)
-	s.buf.WriteByte('\n')
-	return nil
+	return json.MarshalIndent(head.WithLists(), "", "  ")
 }
 
-// writeParts writes a list.
-func writeParts[R comparable](s *statusWriter, rows []R, common func(R) *query.Common) error {
-	if len(rows) == 0 {
-		s.buf.WriteString("[]")
-		return nil
+// statusList keeps one list of the summary.
+type statusList[R comparable] struct {
+	rows  []R
+	parts [][]byte // what the summary says of each
+	text  []byte
+}
+
+// of returns the list of rows as JSON.
+func (s *statusList[R]) of(rows []R, l query.List[R]) ([]byte, error) {
+	if s.text != nil && slices.Equal(s.rows, rows) {
+		return s.text, nil
 	}
-	s.buf.WriteByte('[')
+	parts, err := s.partsOf(rows, l)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.Grow(len(s.text) + len(s.text)/16)
+	for i, part := range parts {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString("\n    ")
+		b.Write(part)
+	}
+	s.rows, s.parts, s.text = rows, parts, []byte("[]")
+	if len(parts) > 0 {
+		s.text = slices.Concat([]byte("["), b.Bytes(), []byte("\n  ]"))
+	}
+	return s.text, nil
+}
+
+// partsOf returns what the summary says of each row. Most rows are where they were.
+func (s *statusList[R]) partsOf(rows []R, l query.List[R]) ([][]byte, error) {
+	parts := make([][]byte, len(rows))
+	var elsewhere map[R][]byte // made when first needed
 	for i, row := range rows {
-		part, kept := s.old[row]
-		if !kept {
-			var err error
-			if part, err = partOf(common(row).Document()); err != nil {
-				return err
+		if i < len(s.rows) && s.rows[i] == row {
+			parts[i] = s.parts[i]
+			continue
+		}
+		if elsewhere == nil {
+			elsewhere = make(map[R][]byte, len(s.rows))
+			for at, old := range s.rows {
+				elsewhere[old] = s.parts[at]
 			}
 		}
-		s.parts[row] = part
-		if i > 0 {
-			s.buf.WriteByte(',')
+		if parts[i] = elsewhere[row]; parts[i] != nil {
+			continue
 		}
-		s.buf.WriteString("\n    ")
-		s.buf.Write(part)
+		var err error
+		if parts[i], err = partOf(l.Common(row).Document()); err != nil {
+			return nil, err
+		}
 	}
-	s.buf.WriteString("\n  ]")
-	return nil
+	return parts, nil
 }
 
 // partOf is what the summary says of one object.
