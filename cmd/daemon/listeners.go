@@ -111,7 +111,7 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 		shown := newFleet(d)
 		handler := admin.NewHandler(admin.Options{
 			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: shown,
-			Log: d.log, Page: d.page(shown),
+			Log: d.log, Page: d.page(shown), Closing: ctx.Done(),
 		})
 		parts.Go(func() error { return listen.Serve(ctx, d.access.Listen(l.admin), d.access.Wrap(handler), d.log) })
 	}
