@@ -102,6 +102,15 @@ func TestThatTroubleHasEndedIsToldToThoseWhoWantIt(t *testing.T) {
 	r.check(t, "0: ServerError s1", "0: ServerError s2", "0: ClaimBooted web", "4: ServerError s1", "4: ServerError s2 ended", "12: ServerError s1 ended")
 }
 
+func TestTroubleThatComesBackAtOnceHasNotEnded(t *testing.T) {
+	r := newReceiver(Rules{Ended: true, Quiet: 15 * time.Minute, Settle: 2 * time.Minute})
+	r.at(0, trouble("s1", 0))
+	for minute := range 15 {
+		r.at(minute, trouble("s1", 1)) // it is not told of yet
+	}
+	r.check(t, "0: ServerError s1")
+}
+
 func TestOnlyWhatIsAskedForIsTold(t *testing.T) {
 	r := newReceiver(Rules{Kinds: []report.NoticeKind{report.NoticeBMCLost}, Ended: true})
 	r.at(0, trouble("s1", 0), of(report.NoticeBMCLost, trouble("b1", 0)))
