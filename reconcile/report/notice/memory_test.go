@@ -151,7 +151,8 @@ func TestAMessageHasTheSameIDEachTime(t *testing.T) {
 	for i := range maxSingle + 1 {
 		many = append(many, trouble(fmt.Sprintf("s%d", i), 0))
 	}
-	if id(many...) != id(many...) || id(many...) == id(append(many, trouble("t", 0))...) {
+	first, again := id(many...), id(many...)
+	if first != again || first == id(append(many, trouble("t", 0))...) {
 		t.Error("the ID of several does not say which they are")
 	}
 	m.Note(Message{Notices: many[:1]}, start)
