@@ -15,7 +15,7 @@ import (
 
 // ready reports whether Ingot says that all its parts are.
 func (w *site) ready(ctx context.Context) bool {
-	_, err := get(ctx, "http://"+w.ingot.where.Admin+"/readyz")
+	_, err := w.ingot.get(ctx, "/readyz")
 	return err == nil
 }
 
@@ -80,7 +80,7 @@ func ingotSays(ctx context.Context, server, want string) error {
 func metricsSayUnpublished(ctx context.Context) error {
 	w := siteOf(ctx)
 	return rig.Within(patience, func() error {
-		metrics, err := get(ctx, "http://"+w.ingot.where.Admin+"/metrics")
+		metrics, err := w.ingot.get(ctx, "/metrics")
 		if err != nil {
 			return err
 		}

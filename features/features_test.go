@@ -20,7 +20,7 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 335, redisStore: 345}
+var scenarios = map[storeKind]int{embeddedStore: 350, redisStore: 361}
 
 // concurrency is how many scenarios run at once.
 const concurrency = 8
@@ -106,6 +106,8 @@ func run(t *testing.T, store storeKind) {
 			defineSigning(sc)
 			defineForge(sc)
 			definePage(sc)
+			defineAccess(sc)
+			defineNotify(sc)
 			definePlans(sc)
 		},
 		Options: &godog.Options{

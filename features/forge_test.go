@@ -125,7 +125,7 @@ func ownPushesIgnored(ctx context.Context) error {
 	if err := w.metricIsSet(ctx, "ingot_webhook_requests_total", `result="status_branch"`); err != nil {
 		return err
 	}
-	metrics, err := get(ctx, "http://"+w.ingot.where.Admin+"/metrics")
+	metrics, err := w.ingot.get(ctx, "/metrics")
 	if err != nil {
 		return err
 	}

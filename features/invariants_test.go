@@ -74,7 +74,7 @@ func (w *site) noSecretSeen(ctx context.Context) error {
 		return err
 	}
 	places["the log"] = w.log.text()
-	metrics, err := get(ctx, "http://"+w.ingot.where.Admin+"/metrics")
+	metrics, err := w.ingot.get(ctx, "/metrics")
 	if err != nil {
 		return err
 	}

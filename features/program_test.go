@@ -28,6 +28,7 @@ const startLimit = 20 * time.Second
 type program struct {
 	command *exec.Cmd
 	where   daemon.Addresses
+	access  adminAccess
 	ended   chan struct{} // closed once it has ended
 	err     error         // how it ended
 }
@@ -136,11 +137,20 @@ func (p *program) running() bool {
 
 // summary asks the program how the fleet is.
 func (p *program) summary(ctx context.Context) (s report.Summary, err error) {
-	body, err := get(ctx, "http://"+p.where.Admin+"/api/v1/status")
+	body, err := p.get(ctx, statusPath)
 	if err == nil {
 		err = json.Unmarshal(body, &s)
 	}
 	return s, err
+}
+
+// get returns what the admin listener has at path if the answer is 200.
+func (p *program) get(ctx context.Context, path string) ([]byte, error) {
+	resp, body, err := p.access.ask(ctx, p, path)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("GET %s: %s", path, resp.Status)
+	}
+	return body, err
 }
 
 // get returns what is at url if the answer is 200.

@@ -330,7 +330,7 @@ func metricsCount(ctx context.Context, thing, reason string) error {
 // metricIsSet waits for a metric with some labels that is not 0.
 func (w *site) metricIsSet(ctx context.Context, name string, labels ...string) error {
 	return rig.Within(patience, func() error {
-		metrics, err := get(ctx, "http://"+w.ingot.where.Admin+"/metrics")
+		metrics, err := w.ingot.get(ctx, "/metrics")
 		if err != nil {
 			return err
 		}

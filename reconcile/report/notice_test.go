@@ -147,7 +147,11 @@ func TestWhatPeopleWantToBeToldOf(t *testing.T) {
 func TestANoticeIsTheSameAsLongAsTheTroubleIs(t *testing.T) {
 	id := func(since time.Time, reason, message string) string {
 		r := aReport(map[string]any{"servers/s1.yaml": aServer("s1", model.ServerRecord{State: model.StateError, Reason: reason, Message: message, Since: since})})
-		return NoticesOf(r, NoticePolicy{}, noticeNow)[0].ID
+		n := NoticesOf(r, NoticePolicy{}, noticeNow)[0]
+		if n.Since.Nanosecond() != 0 {
+			t.Errorf("since %s, which is not told to the second", n.Since)
+		}
+		return n.ID
 	}
 	first := id(before(time.Hour), "BootFailed", "it hangs")
 	if again := id(before(time.Hour).Add(time.Millisecond), "BootFailed", "it still hangs"); again != first {

@@ -115,9 +115,33 @@ func TestTooManyWrongPasswordsOfOneAddressAreNotChecked(t *testing.T) {
 	if code := right("[2001:db8::ff]:1"); code != http.StatusOK {
 		t.Errorf("a password that was right a moment ago got %d", code)
 	}
-	now.now = now.now.Add(40 * time.Second)
-	if w := guess("[2001:db8::ff]:1"); w.Code != http.StatusUnauthorized {
-		t.Errorf("a minute later got %d", w.Code)
+	now.now = now.now.Add(2 * time.Minute)
+	for i := range maxFailures {
+		if w := guess("[2001:db8::ff]:1"); w.Code != http.StatusUnauthorized {
+			t.Fatalf("guess %d a while later got %d", i+1, w.Code)
+		}
+	}
+	if w := guess("[2001:db8::ff]:1"); w.Code != http.StatusTooManyRequests {
+		t.Errorf("as many again got %d", w.Code)
+	}
+}
+
+func TestNobodyHasNoPassword(t *testing.T) {
+	a, _, _ := world(t)
+	u := a.passwords.file.get()
+	u.nobody = u.hashes[user] // as if it had been guessed
+	if w := ask(a, "/", as("eve", password)); w.Code != http.StatusUnauthorized {
+		t.Errorf("a user that there is not got %d", w.Code)
+	}
+}
+
+func TestAPasswordThatIsRightDoesNotCountAsWrong(t *testing.T) {
+	a, _, _ := world(t)
+	for i := range 2 * maxFailures {
+		clear(a.passwords.proven)
+		if w := ask(a, "/", as(user, password)); w.Code != http.StatusOK {
+			t.Fatalf("login %d got %d", i+1, w.Code)
+		}
 	}
 }
 

@@ -102,6 +102,15 @@ func TestThatTroubleHasEndedIsToldToThoseWhoWantIt(t *testing.T) {
 	r.check(t, "0: ServerError s1", "0: ServerError s2", "0: ClaimBooted web", "4: ServerError s1", "4: ServerError s2 ended", "12: ServerError s1 ended")
 }
 
+func TestTroubleThatComesBackAtOnceHasNotEnded(t *testing.T) {
+	r := newReceiver(Rules{Ended: true, Quiet: 15 * time.Minute, Settle: 2 * time.Minute})
+	r.at(0, trouble("s1", 0))
+	for minute := range 15 {
+		r.at(minute, trouble("s1", 1)) // it is not told of yet
+	}
+	r.check(t, "0: ServerError s1")
+}
+
 func TestOnlyWhatIsAskedForIsTold(t *testing.T) {
 	r := newReceiver(Rules{Kinds: []report.NoticeKind{report.NoticeBMCLost}, Ended: true})
 	r.at(0, trouble("s1", 0), of(report.NoticeBMCLost, trouble("b1", 0)))
@@ -142,7 +151,8 @@ func TestAMessageHasTheSameIDEachTime(t *testing.T) {
 	for i := range maxSingle + 1 {
 		many = append(many, trouble(fmt.Sprintf("s%d", i), 0))
 	}
-	if id(many...) != id(many...) || id(many...) == id(append(many, trouble("t", 0))...) {
+	first, again := id(many...), id(many...)
+	if first != again || first == id(append(many, trouble("t", 0))...) {
 		t.Error("the ID of several does not say which they are")
 	}
 	m.Note(Message{Notices: many[:1]}, start)
