@@ -7,6 +7,7 @@ import (
 
 	"ingot/cmd/daemon/admin"
 	"ingot/gitsource"
+	"ingot/gitsource/forge"
 	"ingot/model"
 	"ingot/reconcile"
 	"ingot/reconcile/report"
@@ -16,16 +17,24 @@ import (
 type fleet struct {
 	reporter *reconcile.Reporter
 	source   *gitsource.Source
+	poster   *forge.Poster // nil = off
 }
 
 // Summary implements admin.Fleet.
 func (f fleet) Summary() report.Summary {
-	r := f.reporter.Report()
-	if r == nil {
+	var s report.Summary
+	if r := f.reporter.Report(); r != nil {
+		s = report.SummaryOf(r.Report)
+	} else {
 		state := f.source.State()
-		return report.Summary{Source: &state}
+		s.Source = &state
 	}
-	return report.SummaryOf(r.Report)
+	if f.poster != nil {
+		if since, why := f.poster.Failing(); why != "" {
+			s.CommitStatus = &report.Trouble{Message: why, Since: since}
+		}
+	}
+	return s
 }
 
 // Explain implements admin.Fleet.

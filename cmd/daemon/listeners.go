@@ -89,7 +89,7 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 	}
 	if l.admin != nil {
 		handler := admin.NewHandler(admin.Options{
-			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: fleet{d.reporter, d.source},
+			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: fleet{d.reporter, d.source, d.poster},
 			Address: l.admin.Addr(), Log: d.log,
 		})
 		parts.Go(func() error { return listen.Serve(ctx, l.admin, handler, d.log) })
