@@ -66,9 +66,6 @@ func (c *comparison) laterCleanups(effects []Effect) []Effect {
 			continue
 		}
 		e := Effect{Kind: Cleanup, Server: name, Claim: c.after.in.Observed.Servers[name].Claim, Cleanup: after.mode}
-		if after.retained {
-			e.Cleanup = ""
-		}
 		when := "when it is next released"
 		switch {
 		case underRelease(was):

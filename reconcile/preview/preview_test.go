@@ -105,6 +105,16 @@ func TestWhatACommitDoes(t *testing.T) {
 		drop(first)(in.Desired)
 		in.Observed.Servers[fleettest.ServerName(0)].Release = &model.Release{Revision: in.Desired.Revision, At: in.Now, Claim: first}
 	}
+	wiping := func(state model.ServerState) func(in *plan.Input) {
+		return func(in *plan.Input) {
+			drop(first)(in.Desired)
+			rec := in.Observed.Servers[fleettest.ServerName(0)]
+			rec.State, rec.Claim, rec.Installed = state, "", ""
+			if state == model.StateError {
+				rec.Back, rec.Reason = model.StateCleanup, model.ReasonCleanupFailed
+			}
+		}
+	}
 	bootsAlways := func(in *plan.Input) {
 		changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBoot] = "always" })(in.Desired)
 		rec := in.Observed.Servers[fleettest.ServerName(0)]
@@ -253,6 +263,44 @@ func TestWhatACommitDoes(t *testing.T) {
 			},
 			commit: func(d *model.Desired) { delete(d.Servers, fleettest.ServerName(0)) },
 			want:   "cleanup bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "wiped (cleanup quick) now",
+		},
+		"disks that were to be left as they are are lost where the server is being released": {
+			fleet: func(in *plan.Input) {
+				in.Policy.CleanupMode = model.CleanupNone
+				releasing(in)
+			},
+			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupQuick }),
+			want:   "cleanup bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "wiped (cleanup quick) now",
+		},
+		"a wipe that is under way is done otherwise": {
+			fleet:  wiping(model.StateCleanup),
+			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupSecure }),
+			want:   "cleanup bmc00000-system-0", verdict: preview.Changes, says: "wiped (cleanup secure) now",
+		},
+		"a wipe that failed is done otherwise": {
+			fleet:  wiping(model.StateError),
+			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupSecure }),
+			want:   "cleanup bmc00000-system-0", verdict: preview.Changes, says: "wiped (cleanup secure) now",
+		},
+		"a claim that is to be On for the first time is installed, not installed again": {
+			fleet: func(in *plan.Input) {
+				changed(first, func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff })(in.Desired)
+				rec := in.Observed.Servers[fleettest.ServerName(0)]
+				rec.Installed, rec.WantPower = "", model.PowerOff
+			},
+			commit: changed(first, func(c *model.ServerClaim) { c.Spec.Power = model.PowerOn }),
+			want:   "power-on bmc00000-system-0 default/c00000", verdict: preview.Changes,
+		},
+		"a BMC that moves to where Ingot may not speak is spoken with no more": {
+			fleet: func(in *plan.Input) {
+				in.Policy.BMCNetworks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("0.0.0.0/0")}}
+			},
+			commit: func(d *model.Desired) {
+				b := *d.BMCs["bmc00003"]
+				b.Spec.Access = &model.InlineEndpoint{IP: "127.0.0.1"}
+				d.Add(&b)
+			},
+			want: "bmc-changed bmc00003\nhold bmc00003-system-0", verdict: preview.Changes, says: "and is spoken with no more: 127.0.0.1 is in none of bmc.networks",
 		},
 		"disks that are wiped otherwise where the server is being released": {
 			fleet:  releasing,
