@@ -241,6 +241,22 @@ func TestACommitThatWasOvertakenIsToldItsEnd(t *testing.T) {
 	}
 }
 
+func TestOfAStateFileOnlyCommitsAreTaken(t *testing.T) {
+	project, got := said(t, func(string) int { return http.StatusCreated })
+	w := newWorld(t, project, token)
+	w.verdict = Verdict{hashOf("bbbb"), Success, "in force"}
+	content := fmt.Sprintf(`{"to":%q,"posted":{"commit":%q,"state":"success","description":"in force"},"overtaken":["../../x",%q]}`,
+		w.to(), w.verdict.Commit, hashOf("aaaa"))
+	if err := os.WriteFile(w.opts.StateFile, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.remember()
+	w.pass(t, 10*time.Second)
+	if want := []string{"aaaa success: superseded by " + hashOf("bbbb")[:12]}; cmp.Diff(want, *got) != "" {
+		t.Errorf("posted %q, want %q", *got, want)
+	}
+}
+
 func TestAnOvertakenCommitThatIsGoneHoldsNothingUp(t *testing.T) {
 	gone := false
 	project, got := said(t, func(commit string) int {
