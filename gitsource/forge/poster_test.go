@@ -282,6 +282,24 @@ func TestAnOvertakenCommitThatIsGoneHoldsNothingUp(t *testing.T) {
 	}
 }
 
+func TestAnOvertakenCommitIsToldItsEndOnceTheForgeAnswersAgain(t *testing.T) {
+	code := http.StatusCreated
+	project, got := said(t, func(string) int { return code })
+	w := newWorld(t, project, token)
+	w.verdict = Verdict{hashOf("aaaa"), Pending, "seen"}
+	w.pass(t, 3*time.Second)
+	w.verdict = Verdict{hashOf("bbbb"), Success, "in force"}
+	w.pass(t, time.Second)
+	code = http.StatusBadGateway
+	w.pass(t, 2*time.Second)
+	code = http.StatusCreated
+	w.pass(t, time.Minute)
+	end := "aaaa success: superseded by " + hashOf("bbbb")[:12]
+	if diff := cmp.Diff([]string{"aaaa pending: seen", "bbbb success: in force", end, end}, *got); diff != "" {
+		t.Errorf("posted (-want +got):\n%s", diff)
+	}
+}
+
 func TestWhyAStatusCannotBePostedIsKnown(t *testing.T) {
 	code := http.StatusUnauthorized
 	project, _ := answering(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) })
