@@ -20,7 +20,7 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 350, redisStore: 361}
+var scenarios = map[storeKind]int{embeddedStore: 357, redisStore: 370}
 
 // concurrency is how many scenarios run at once.
 const concurrency = 8
@@ -109,6 +109,7 @@ func run(t *testing.T, store storeKind) {
 			defineAccess(sc)
 			defineNotify(sc)
 			definePlans(sc)
+			defineConnections(sc)
 		},
 		Options: &godog.Options{
 			Format: "progress", NoColors: true, Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),

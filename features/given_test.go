@@ -108,7 +108,14 @@ func claimsRunOn(ctx context.Context, claims, servers string) error {
 func reachedOver(ctx context.Context, transport string) error {
 	w := siteOf(ctx)
 	w.intervals = alone
-	if transport == "SSH with a key" {
+	if way, ok := strings.CutSuffix(transport, " through a proxy"); ok {
+		defer w.throughProxy()
+		transport = way
+	}
+	switch transport {
+	case "HTTPS as a GitHub App":
+		return w.asGitHubApp()
+	case "SSH", "SSH with a key":
 		s, err := w.repo.ServeSSH()
 		if err != nil {
 			return err

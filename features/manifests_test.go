@@ -201,6 +201,10 @@ func (w *site) claim(row map[string]string) error {
 			annotate(o, model.AnnotationReprovision, value)
 		case "APPROVES": // maintenance of a server
 			annotate(o, model.AnnotationMaintenanceApproved, "of-"+value)
+		case "CLEANUP":
+			annotate(o, model.AnnotationCleanup, value)
+		case "BOOT":
+			annotate(o, model.AnnotationBoot, value)
 		case "BOOTED":
 			annotate(o, model.AnnotationBooted, value)
 		case "IMAGE":

@@ -50,6 +50,32 @@ Feature: Before a merge everybody sees what it does
       | EFFECT      | SERVER | CLAIM |
       | reprovision | s1     | web   |
 
+  Scenario: how disks are wiped once their claim goes is said beforehand
+    (law 2)
+    When a pull request has the claims
+      | CLAIM | CLEANUP |
+      | web   | secure  |
+    Then its plan is changes:
+      | EFFECT  | SERVER | CLAIM |
+      | cleanup | s1     | web   |
+    And its plan for the clone says "has its disks wiped (cleanup secure) when it is next released"
+    And its plan for the comment says "1 server has its disks treated otherwise at its release"
+    When it is merged
+    And a pull request removes claim "web"
+    Then its plan for the clone says "its disks are wiped (cleanup secure)"
+    And nothing happens to "s1"
+
+  Scenario: a claim that is to boot from the network each time waits until that is asked for
+    (law 1)
+    When a pull request has the claims
+      | CLAIM | BOOT   |
+      | web   | always |
+    Then its plan is changes:
+      | EFFECT  | SERVER | CLAIM |
+      | pending | s1     | web   |
+    When it is merged
+    Then nothing happens to "s1"
+
   Scenario: a folder that is renamed changes nothing
     (law 1)
     When a pull request moves all claims to another folder

@@ -69,7 +69,7 @@ func gitAs(dir string, args ...string) (string, error) {
 }
 
 func proposeClaims(ctx context.Context, table *godog.Table) error {
-	if err := known(table, "CLAIM", "SERVER", "IMAGE", "POWER", "REPROVISION"); err != nil {
+	if err := known(table, "CLAIM", "SERVER", "IMAGE", "POWER", "REPROVISION", "CLEANUP", "BOOT"); err != nil {
 		return err
 	}
 	return propose(ctx, func(dir string) error {

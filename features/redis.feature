@@ -61,3 +61,21 @@ Feature: Redis may be away for a while, and may be shared
     Then the first Ingot ends with exit code 1
     And nothing happens to "s2"
     And the disk of "s1" is empty
+
+  Scenario: a password that changes is read again
+    Given Redis asks for a password
+    When the password of Redis is changed, and then in its file
+    And the claims are committed
+      | CLAIM | SERVER |
+      | db    | s2     |
+    Then claim "db" is Booted on "s2"
+    And nothing happens to "s1"
+
+  Scenario: Redis is reached by TLS, and nobody else is taken for it
+    Given Redis is reached by TLS
+    When the claims are committed
+      | CLAIM | SERVER |
+      | db    | s2     |
+    Then claim "db" is Booted on "s2"
+    And Ingot does not start with another CA for Redis, and says "certificate signed by unknown authority" and "redis.caFile"
+    And nothing happens to "s1"

@@ -2,6 +2,7 @@ package features
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -16,8 +17,10 @@ import (
 
 // redisServer is a redis-server of one scenario, which keeps what it is told.
 type redisServer struct {
-	command *exec.Cmd
-	address string
+	command  *exec.Cmd
+	address  string
+	password string
+	tls      *tls.Config // nil = it is spoken with in the clear
 }
 
 func startRedis(dir string) (*redisServer, error) {
@@ -55,9 +58,15 @@ func freeAddress(host string) string {
 
 // tryRedis starts a redis-server on what dir holds.
 func tryRedis(dir, address string) (*redisServer, error) {
-	host, port, _ := net.SplitHostPort(address)
-	s := &redisServer{address: address, command: exec.Command("redis-server",
-		"--bind", host, "--port", port, "--dir", dir, "--appendonly", "yes", "--save", "", "--daemonize", "no")}
+	_, port, _ := net.SplitHostPort(address)
+	return tryRedisWith(dir, address, nil, "--port", port)
+}
+
+// tryRedisWith starts a redis-server that is spoken with by TLS, or in the clear without.
+func tryRedisWith(dir, address string, client *tls.Config, settings ...string) (*redisServer, error) {
+	host, _, _ := net.SplitHostPort(address)
+	settings = append(settings, "--bind", host, "--dir", dir, "--appendonly", "yes", "--save", "", "--daemonize", "no")
+	s := &redisServer{address: address, tls: client, command: exec.Command("redis-server", settings...)}
 	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.command.Start(); err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", err)
@@ -70,22 +79,69 @@ func tryRedis(dir, address string) (*redisServer, error) {
 
 // do sends an inline command and compares the first line of the answer.
 func (s *redisServer) do(command, want string) error {
-	c, err := net.DialTimeout("tcp", s.address, time.Second)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(c, "%s\r\n", command); err != nil {
-		return err
-	}
-	answer, err := bufio.NewReader(c).ReadString('\n')
-	if err == nil && strings.TrimSpace(answer) != want {
+	answer, err := s.ask(command)
+	if err == nil && answer != want {
 		err = fmt.Errorf("redis-server answers %q to %s", answer, command)
 	}
 	return err
+}
+
+// ask sends an inline command and returns the first line of the answer.
+func (s *redisServer) ask(command string) (string, error) {
+	c, err := net.DialTimeout("tcp", s.address, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = c.Close() }()
+	if s.tls != nil {
+		conf := s.tls.Clone()
+		conf.ServerName, _, _ = net.SplitHostPort(s.address)
+		c = tls.Client(c, conf)
+	}
+	if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return "", err
+	}
+	answers := bufio.NewReader(c)
+	commands := []string{command}
+	if s.password != "" {
+		commands = []string{"AUTH " + s.password, command}
+	}
+	answer := ""
+	for _, command := range commands {
+		if _, err := fmt.Fprintf(c, "%s\r\n", command); err != nil {
+			return "", err
+		}
+		if answer, err = answers.ReadString('\n'); err != nil {
+			return "", err
+		}
+	}
+	return strings.TrimSpace(answer), nil
+}
+
+// url is its address as Ingot's configuration has it.
+func (s *redisServer) url() string {
+	scheme := "redis"
+	if s.tls != nil {
+		scheme = "rediss"
+	}
+	return scheme + "://" + s.address + "/0"
+}
+
+// use has it be spoken with by another password.
+func (s *redisServer) use(password string) error {
+	s.password = password
+	return s.do("PING", "+PONG")
+}
+
+// hangUp ends all connections but its own, which have to log in anew.
+func (s *redisServer) hangUp() error {
+	for _, kind := range []string{"normal", "pubsub"} {
+		answer, err := s.ask("CLIENT KILL TYPE " + kind)
+		if err != nil || !strings.HasPrefix(answer, ":") {
+			return fmt.Errorf("redis-server answers %q as connections are to be ended: %w", answer, err)
+		}
+	}
+	return nil
 }
 
 func (s *redisServer) end() error {

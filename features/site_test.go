@@ -115,16 +115,18 @@ type site struct {
 	sealed      string   // the encrypted file with the BMCSecret of a BMC, "" = it stands in plain text
 	outside     bool     // BMCSecrets stand in a folder outside Git
 	intervals   intervals
-	program     string   // the program under test
-	arguments   []string // of the program, further ones
-	environment []string // of the program
-	branch      string   // that Ingot follows
-	folder      string   // in it
-	admin       string   // address of the admin listener
-	proposal    string   // the clone with a pull request
-	reviews     *reviews // its comments
-	guard       string   // further settings of the guard
-	mirrorLate  bool     // status.mirrorFirst is false
+	program     string        // the program under test
+	arguments   []string      // of the program, further ones
+	environment []string      // of the program
+	branch      string        // that Ingot follows
+	folder      string        // in it
+	admin       string        // address of the admin listener
+	proposal    string        // the clone with a pull request
+	reviews     *reviews      // its comments
+	guard       string        // further settings of the guard
+	mirrorLate  bool          // status.mirrorFirst is false
+	proxy       *connectProxy // that Git is reached by, nil without
+	redisMore   string        // further settings of redis
 	signing     signing
 
 	handout  handout           // what a server was told last by its boot script

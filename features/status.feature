@@ -21,6 +21,10 @@ Feature: The status branch is Ingot's own
     Then claim "web" is Booted on "s1"
     And the status branch is Ingot's again
 
+  Scenario: where no Ingot answers a clone of the repository says what is so
+    Given claim "web" runs on "s1"
+    Then without Ingot a clone says that claim "web" is Booted on "s1"
+
   Scenario: a claim waits while the status branch cannot be written
     (law 3: it is written down before a machine is touched)
     Given the status branch is protected

@@ -1,69 +1,19 @@
 package gitsource
 
 import (
-	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"ingot/gitsource/gitserver"
 )
-
-// gitHub stands in for GitHub's API: it gives an installation tokens that the repository
-// takes.
-type gitHub struct {
-	key    *rsa.PublicKey
-	now    func() time.Time
-	repo   *gitserver.HTTPServer
-	given  atomic.Int32
-	answer func(http.ResponseWriter) bool // in place of a token
-}
-
-// ServeHTTP implements http.Handler.
-func (g *gitHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	fail := func(code int, text string) { w.WriteHeader(code); fmt.Fprintf(w, `{"message":%q}`, text) }
-	parts := strings.Split(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), ".")
-	if len(parts) != 3 {
-		fail(401, "no token")
-		return
-	}
-	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	signature, _ := base64.RawURLEncoding.DecodeString(parts[2])
-	if rsa.VerifyPKCS1v15(g.key, crypto.SHA256, sum[:], signature) != nil {
-		fail(401, "A JSON web token could not be decoded")
-		return
-	}
-	var claims struct {
-		Iat, Exp int64
-		Iss      string
-	}
-	raw, _ := base64.RawURLEncoding.DecodeString(parts[1])
-	_ = json.Unmarshal(raw, &claims)
-	now := g.now().Unix()
-	switch {
-	case claims.Iss != "7" || claims.Iat > now || claims.Exp < now || claims.Exp > now+600:
-		fail(401, "'Expiration time' claim is wrong")
-	case r.Method != http.MethodPost || r.URL.Path != "/api/v3/app/installations/42/access_tokens":
-		fail(404, "Not Found")
-	case g.answer != nil && g.answer(w):
-	default:
-		token := fmt.Sprintf("ghs_secret%d", g.given.Add(1))
-		g.repo.SetPassword(token)
-		w.WriteHeader(http.StatusCreated)
-		_ = json.NewEncoder(w).Encode(map[string]any{"token": token, "expires_at": g.now().Add(time.Hour)})
-	}
-}
 
 func rsaKey(t *testing.T) (*rsa.PrivateKey, string) {
 	t.Helper()
@@ -75,21 +25,21 @@ func TestAGitHubAppLogsIn(t *testing.T) {
 	repo := repoWithClaim(t)
 	key, file := rsaKey(t)
 	now := newClock()
-	hub := &gitHub{key: &key.PublicKey, now: now.Now}
-	hub.repo = serveHTTP(t, repo, gitserver.HTTPOptions{TLS: true, Username: "x-access-token", Password: "none yet"})
+	hub := &gitserver.GitHubApp{Key: &key.PublicKey, Now: now.Now}
+	hub.Repo = serveHTTP(t, repo, gitserver.HTTPOptions{TLS: true, Username: "x-access-token", Password: "none yet"})
 	api := httptest.NewServer(hub)
 	t.Cleanup(api.Close)
-	opts := testOptions(t, hub.repo.URL)
+	opts := testOptions(t, hub.Repo.URL)
 	opts.Clock, opts.Timeout = now.Now, time.Minute
 	opts.Auth = Auth{
-		CAFile:    writeFile(t, hub.repo.CA),
+		CAFile:    writeFile(t, hub.Repo.CA),
 		GitHubApp: &GitHubApp{AppID: 7, InstallationID: 42, PrivateKeyFile: file, URL: api.URL + "/api/v3/"},
 	}
 	s := newSource(t, opts)
 	s.remote.clock = now.Now
 	tokens := func(what string, want int32) {
 		t.Helper()
-		if got := hub.given.Load(); got != want {
+		if got := hub.Given.Load(); got != want {
 			t.Errorf("%s: %d tokens, want %d", what, got, want)
 		}
 	}
@@ -101,7 +51,7 @@ func TestAGitHubAppLogsIn(t *testing.T) {
 	now.now = now.now.Add(time.Second)
 	mustSync(t, s)
 	tokens("G11 it might not", 2)
-	hub.repo.SetPassword("revoked")
+	hub.Repo.SetPassword("revoked")
 	err := s.Sync(t.Context())
 	if kindOf(err) != failureAuth || strings.Contains(err.Error(), "ghs_") {
 		t.Errorf("a token that was revoked: %v", err)
@@ -109,7 +59,7 @@ func TestAGitHubAppLogsIn(t *testing.T) {
 	mustSync(t, s)
 	tokens("it is asked for anew", 3)
 
-	b, err := NewStatusBranch(StatusOptions{URL: hub.repo.URL, Auth: opts.Auth, Dir: t.TempDir(), Timeout: time.Minute})
+	b, err := NewStatusBranch(StatusOptions{URL: hub.Repo.URL, Auth: opts.Auth, Dir: t.TempDir(), Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,9 +91,9 @@ func TestAGitHubAppLogsIn(t *testing.T) {
 			if c.change != nil {
 				c.change(&app)
 			}
-			hub.answer = nil
+			hub.Answer = nil
 			if c.code != 0 {
-				hub.answer = func(w http.ResponseWriter) bool {
+				hub.Answer = func(w http.ResponseWriter) bool {
 					w.Header().Set("Location", "http://127.0.0.1:1/")
 					w.WriteHeader(c.code)
 					fmt.Fprint(w, c.answer)

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -24,6 +23,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport/client"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
+
+	"ingot/gitsource/internal/smallfile"
 )
 
 // Auth names the files that hold credentials. They are read again for every
@@ -428,18 +429,7 @@ func credential(file string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-func readSmall(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxCredential+1))
-	if err == nil && len(b) > maxCredential {
-		err = fmt.Errorf("%s is larger than %d bytes", file, maxCredential)
-	}
-	return b, err
-}
+func readSmall(file string) ([]byte, error) { return smallfile.Read(file, maxCredential) }
 
 // resolved reads the server's list of refs and returns it with what is followed. An empty
 // repository, and a branch or tag that is missing, are errors of their own.

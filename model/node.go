@@ -180,11 +180,20 @@ func (d *nodeDecoder) stringMap(n *yaml.Node) map[string]string {
 	d.eachKey(n, func(key string, value *yaml.Node) {
 		if isNull(value) {
 			m[key] = ""
-		} else if s, ok := d.text(value, "a string"); ok {
+		} else if s, ok := d.text(value, d.wantedText(key, value)); ok {
 			m[key] = s
 		}
 	})
 	return m
+}
+
+// wantedText says what the value of a label or an annotation has to be: a string, or one of
+// the few that an annotation may have.
+func (d *nodeDecoder) wantedText(key string, value *yaml.Node) string {
+	if in := len(d.path) - 2; in >= 0 && d.path[in].name == "annotations" && annotations[key].values != nil {
+		return oneOfText(value, annotations[key].values)
+	}
+	return "a string"
 }
 
 // eachKey calls use for every key of a mapping, the path leading to its value.

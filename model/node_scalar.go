@@ -23,18 +23,23 @@ func newDecodeString(t reflect.Type) decodeFunc {
 	}
 }
 
-// newDecodeEnum decodes a string that has to be one of these; that it is, is checked later. A
-// value that YAML takes for a boolean, as it does True, is told to be written in quotes.
+// newDecodeEnum decodes a string that has to be one of these; that it is, is checked later.
 func newDecodeEnum(allowed []string) decodeFunc {
 	return func(d *nodeDecoder, n *yaml.Node, v reflect.Value) {
-		want := oneOf(allowed)
-		if isPlain(n) && isNumberOrBool(n) && slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, n.Value) }) {
-			want += ": write it in quotes"
-		}
-		if s, ok := d.text(n, want); ok {
+		if s, ok := d.text(n, oneOfText(n, allowed)); ok {
 			v.SetString(s)
 		}
 	}
+}
+
+// oneOfText says that a text has to be one of these. A value that YAML takes for a boolean,
+// as it does True, is told to be written in quotes.
+func oneOfText(n *yaml.Node, allowed []string) string {
+	want := oneOf(allowed)
+	if isPlain(n) && isNumberOrBool(n) && slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, n.Value) }) {
+		want += ": write it in quotes"
+	}
+	return want
 }
 
 // text returns a string's value. A date without quotes is a string: YAML 1.2

@@ -41,7 +41,7 @@ func TestWhatAPreviewDoesNotAnnounceIsNotDone(t *testing.T) {
 	}
 	for _, kind := range []preview.Kind{
 		preview.Bind, preview.Release, preview.Retain, preview.Wipe, preview.Reprovision, preview.Pending, preview.Maintain, preview.Return,
-		preview.PowerOff, preview.PowerOn, preview.Operation, preview.Rename, preview.Wait, preview.BMCRemoved,
+		preview.PowerOff, preview.PowerOn, preview.Operation, preview.Rename, preview.Wait, preview.BMCRemoved, preview.Cleanup,
 	} {
 		if seen[kind] == 0 {
 			t.Errorf("no commit came to %q: the test proves nothing of it", kind)
@@ -153,6 +153,13 @@ func (f *foretold) compare(p *preview.Preview, before map[model.ServerName]machi
 		}
 	}
 	o := f.w.Observed()
+	for _, e := range p.Effects {
+		t := o.Servers[e.Server]
+		if (e.Kind == preview.Release || e.Kind == preview.Wipe) && t.Ticket != nil && t.Ticket.Purpose == model.PurposeCleanup &&
+			t.Ticket.ArmedAt.After(f.w.Desired().Time) && t.Ticket.CleanupMode != e.Cleanup {
+			f.wrong(p, "the disks of %s were wiped %s, and %q was announced", e.Server, t.Ticket.CleanupMode, e.Cleanup)
+		}
+	}
 	for claim, server := range bound {
 		if rec := o.Servers[server]; rec.Claim != claim {
 			f.wrong(p, "claim %s was to get server %s, which has %q", claim, server, rec.Claim)
@@ -263,6 +270,13 @@ func (f *foretold) edit(d *model.Desired) {
 		if f.recycle(d) {
 			return
 		}
+		for _, m := range slices.Sorted(maps.Keys(d.Maintenances)) {
+			if f.base.Maintenances[m] != nil {
+				f.say("end maintenance %s", m)
+				delete(d.Maintenances, m)
+				return
+			}
+		}
 		for _, name := range slices.Sorted(maps.Keys(d.Claims)) {
 			if off := *d.Claims[name]; off.Spec.Power == model.PowerOff && f.serves(name) != "" {
 				off.Spec.Power = model.PowerOn
@@ -280,7 +294,7 @@ func (f *foretold) edit(d *model.Desired) {
 		f.addClaim(d, "n"+f.value())
 		return
 	}
-	switch f.rnd.IntN(7) {
+	switch f.rnd.IntN(8) {
 	case 0, 1:
 		f.say("remove claim %s", c.Name)
 		delete(d.Claims, c.ClaimName())
@@ -299,6 +313,10 @@ func (f *foretold) edit(d *model.Desired) {
 		c.Spec.Power = map[model.Power]model.Power{model.PowerOn: model.PowerOff, model.PowerOff: model.PowerOn}[c.Spec.Power]
 		f.say("power of %s is to be %s", c.Name, c.Spec.Power)
 		d.Add(c)
+	case 7:
+		c.Annotations[model.AnnotationCleanup] = f.cleanup()
+		f.say("claim %s asks for cleanup %s", c.Name, c.Annotations[model.AnnotationCleanup])
+		d.Add(c)
 	case 6:
 		if f.base.Claims[c.ClaimName()] == nil {
 			return // it came with this very commit
@@ -309,11 +327,18 @@ func (f *foretold) edit(d *model.Desired) {
 	}
 }
 
+// cleanup is any way to wipe disks.
+func (f *foretold) cleanup() string {
+	return []string{model.CleanupNone, model.CleanupQuick, model.CleanupSecure}[f.rnd.IntN(3)]
+}
+
 // editServer makes one random change to what Git says of a server.
 func (f *foretold) editServer(d *model.Desired) {
 	name := f.server()
 	s := f.manifest(d, name)
-	switch f.rnd.IntN(8) {
+	switch f.rnd.IntN(9) {
+	case 8:
+		s.Annotations[model.AnnotationCleanup] = f.cleanup()
 	case 0:
 		if c := f.anyClaim(d); c != nil && f.serves(c.ClaimName()) != "" {
 			s = f.manifest(d, f.serves(c.ClaimName()))

@@ -14,18 +14,19 @@ func TestPushLimiter(t *testing.T) {
 		urgent bool
 		wait   time.Duration
 	}{
-		"the first is made at once":                        {},
-		"the third is made at once":                        {pushes: 2},
-		"the fourth waits, for three are for what waits":   {pushes: 3, wait: 10 * time.Second},
-		"an urgent fourth is made at once":                 {pushes: 3, urgent: true},
-		"an urgent sixth is made at once":                  {pushes: 5, urgent: true},
-		"an urgent seventh waits":                          {pushes: 6, urgent: true, wait: 10 * time.Second},
-		"what is not urgent waits until there is room":     {pushes: 6, wait: 40 * time.Second},
-		"room comes back with time":                        {pushes: 6, after: 35 * time.Second, wait: 5 * time.Second},
-		"an urgent one finds the first room":               {pushes: 6, after: 10 * time.Second, urgent: true},
-		"after a minute all of it is there":                {pushes: 6, after: time.Minute},
-		"a clock that was set back holds up only so long":  {pushes: 6, after: -time.Hour, urgent: true, wait: 10 * time.Second},
-		"more pushes than allowed are not held against it": {pushes: 60, urgent: true, wait: 10 * time.Second},
+		"the first is made at once":                                     {},
+		"the third is made at once":                                     {pushes: 2},
+		"the fourth waits, for three are for what waits":                {pushes: 3, wait: 10 * time.Second},
+		"a fourth that is not urgent waits, however short the interval": {pushes: 3, after: 2 * time.Second, wait: 8 * time.Second},
+		"an urgent fourth is made at once":                              {pushes: 3, urgent: true},
+		"an urgent sixth is made at once":                               {pushes: 5, urgent: true},
+		"an urgent seventh waits":                                       {pushes: 6, urgent: true, wait: 10 * time.Second},
+		"what is not urgent waits until there is room":                  {pushes: 6, wait: 40 * time.Second},
+		"room comes back with time":                                     {pushes: 6, after: 35 * time.Second, wait: 5 * time.Second},
+		"an urgent one finds the first room":                            {pushes: 6, after: 10 * time.Second, urgent: true},
+		"after a minute all of it is there":                             {pushes: 6, after: time.Minute},
+		"a clock that was set back holds up only so long":               {pushes: 6, after: -time.Hour, urgent: true, wait: 10 * time.Second},
+		"more pushes than allowed are not held against it":              {pushes: 60, urgent: true, wait: 10 * time.Second},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -33,12 +33,19 @@ func (f *fleet) Rows() *query.Rows {
 
 // Summary implements admin.Fleet.
 func (f *fleet) Summary() report.Summary {
-	r := f.daemon.reporter.Report()
-	if r == nil {
+	var s report.Summary
+	if r := f.daemon.reporter.Report(); r != nil {
+		s = report.SummaryOf(r.Report)
+	} else {
 		state := f.daemon.source.State()
-		return report.Summary{Source: &state}
+		s.Source = &state
 	}
-	return report.SummaryOf(r.Report)
+	if f.daemon.poster != nil {
+		if since, why := f.daemon.poster.Failing(); why != "" {
+			s.CommitStatus = &report.Trouble{Message: why, Since: since}
+		}
+	}
+	return s
 }
 
 // Changed implements admin.Fleet.

@@ -13,7 +13,7 @@ import (
 // Policy returns what the configuration says to the plan.
 func Policy(o config.Options, loaders []string) plan.Policy {
 	p := plan.DefaultPolicy()
-	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
+	p.BMCNetworks, p.Tenants, p.Strict = o.BMC.Networks, o.Git.Tenants, o.Git.Strict
 	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
 	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
 	p.CleanupMode, p.CleanupImage = o.Cleanup.Mode, o.Cleanup.Image

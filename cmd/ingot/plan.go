@@ -135,6 +135,7 @@ func (p planCommand) cloned() (*planning, error) {
 		return in, fmt.Errorf("read branch %s: %w", p.Status, err)
 	}
 	in.policy, in.notes = in.fleet.Policy()
+	in.merge.Strict = in.policy.Strict
 	in.merge.Source = in.fleet.Observed.Fleet.Applied
 	in.merge.Source.Branch = cmp.Or(in.merge.Source.Branch, in.baseName)
 	if p.Path != "" {

@@ -97,7 +97,7 @@ func (s statusCommand) filter(all report.Summary) (report.Summary, error) {
 		return all, nil
 	}
 	only := report.Summary{
-		Revision: all.Revision, SignedBy: all.SignedBy, Source: all.Source, Guard: all.Guard,
+		Revision: all.Revision, SignedBy: all.SignedBy, Source: all.Source, CommitStatus: all.CommitStatus, Guard: all.Guard,
 		Servers: []report.ServerSummary{}, Claims: []report.ClaimSummary{}, BMCs: []report.BMCSummary{}, Problems: []model.Problem{},
 	}
 	found := 0

@@ -45,6 +45,9 @@ func printSource(c *console, s report.Summary, now time.Time) {
 	if s.Source != nil && s.Source.Reason != "" {
 		c.printText(0, 2, printable(fmt.Sprintf("%s for %s: %s", s.Source.Reason, age(s.Source.Since, now), s.Source.Message)), red)
 	}
+	if t := s.CommitStatus; t != nil {
+		c.printText(0, 2, printable(fmt.Sprintf("No commit status is posted for %s: %s", age(t.Since, now), t.Message)), yellow)
+	}
 	if len(s.Servers)+len(s.Claims)+len(s.BMCs) == 0 {
 		c.printf("No servers, claims or BMCs are known.\n")
 	}

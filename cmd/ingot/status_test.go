@@ -30,7 +30,8 @@ func ago(d time.Duration) time.Time { return exampleNow.Add(-d) }
 
 var exampleSummary = report.Summary{
 	Revision: "main@sha1:aaaa", SignedBy: "alice",
-	Source: &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: ago(90 * time.Second)},
+	Source:       &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: ago(90 * time.Second)},
+	CommitStatus: &report.Trouble{Message: "the forge does not take the token of git.commitStatus.tokenFile (401)", Since: ago(2 * time.Hour)},
 	Guard: []model.GuardHold{{
 		Revision: "main@sha1:bbbb", Token: "1234abcd", Since: ago(time.Hour), Limit: 3,
 		Steps: []model.Disruption{
@@ -55,6 +56,7 @@ var exampleSummary = report.Summary{
 
 const exampleTables = `Revision main@sha1:aaaa, signed by alice
 FetchFailed for 1m: connection refused
+No commit status is posted for 2h00m: the forge does not take the token of git.commitStatus.tokenFile (401)
 
 SERVER    STATE     POWER  CLAIM        SINCE  WHY
 s1        Reserved  On     default/web  2d01h

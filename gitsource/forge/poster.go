@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,8 @@ const (
 	maxAnswer = 64 << 10
 	// warnEvery is how often the same failure is logged.
 	warnEvery = time.Hour
+	// maxOvertaken is how many overtaken commits are told their end at most, the newest.
+	maxOvertaken = 8
 )
 
 // PosterOptions configure a Poster.
@@ -56,18 +59,21 @@ type PosterOptions struct {
 }
 
 // Poster posts what became of the newest commit, once for each change. It looks at the
-// newest verdict and queues none: what it missed is not worth saying any more.
+// newest verdict and queues none: what it missed is not worth saying any more, but that a
+// commit whose status is pending was overtaken.
 type Poster struct {
 	opts  PosterOptions
 	posts *prometheus.CounterVec
 
-	posted    Verdict         // the last that the forge took
+	posted    Verdict         // the last that the forge took of a newest commit
+	overtaken []string        // commits whose status is pending at the forge, and which are the newest no more
 	failures  int             // in a row
 	token     model.Sensitive // of the last attempt
 	notBefore time.Time
 	warned    time.Time
 	warning   outcome
-	waiting   atomic.Int64 // since when a verdict waits to be posted, in Unix nanoseconds; 0 = none does
+	waiting   atomic.Int64           // since when a verdict waits to be posted, in Unix nanoseconds; 0 = none does
+	trouble   atomic.Pointer[string] // why it cannot be posted; nil = it can
 }
 
 // NewPoster returns a Poster, which posts nothing before Run.
@@ -94,6 +100,16 @@ func (p *Poster) unposted() float64 {
 	return p.opts.Clock().Sub(time.Unix(0, since)).Seconds()
 }
 
+// Failing returns since when a status waits to be posted, and why it cannot be; zero and "" while
+// it can.
+func (p *Poster) Failing() (since time.Time, why string) {
+	at, text := p.waiting.Load(), p.trouble.Load()
+	if at == 0 || text == nil {
+		return time.Time{}, ""
+	}
+	return time.Unix(0, at).UTC(), *text
+}
+
 // Run posts until ctx ends. It returns nil then.
 func (p *Poster) Run(ctx context.Context) error {
 	p.remember()
@@ -109,13 +125,41 @@ func (p *Poster) Run(ctx context.Context) error {
 	}
 }
 
-// step posts the newest verdict, if it is another than the last and the forge may be asked.
+// next is what is to be posted, by the newest verdict: that, if it is another than the last, and
+// once it is final the end of a commit that was overtaken while it was pending.
+func (p *Poster) next(newest Verdict) (Verdict, bool) {
+	if newest != p.posted {
+		return newest, true
+	}
+	if newest.State == Pending || len(p.overtaken) == 0 {
+		return Verdict{}, false
+	}
+	return Verdict{Commit: p.overtaken[0], State: newest.State, Description: "superseded by " + newest.Commit[:min(12, len(newest.Commit))]}, true
+}
+
+// took notes that the forge shows what is said of the newest commit.
+func (p *Poster) took(newest Verdict) {
+	if p.posted.State == Pending {
+		p.overtaken = append(p.overtaken, p.posted.Commit)
+	}
+	p.posted = newest
+	p.ended(newest.Commit)
+	p.overtaken = p.overtaken[max(0, len(p.overtaken)-maxOvertaken):]
+}
+
+// ended notes that nothing is to be said of a commit as of an overtaken one.
+func (p *Poster) ended(commit string) {
+	p.overtaken = slices.DeleteFunc(p.overtaken, func(c string) bool { return c == commit })
+}
+
+// step posts what is to be posted next, if the forge may be asked.
 func (p *Poster) step(ctx context.Context) {
 	v, ok := p.opts.Verdict()
 	if !ok || !p.opts.Leading() {
 		return
 	}
-	if v == p.posted {
+	newest := v
+	if v, ok = p.next(newest); !ok {
 		p.waiting.Store(0)
 		return
 	}
@@ -129,9 +173,30 @@ func (p *Poster) step(ctx context.Context) {
 	if err == nil {
 		err = p.post(ctx, v, token)
 	}
-	if ctx.Err() == nil {
-		p.note(v, err, now)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err == nil && v == newest:
+		p.took(v)
+	case err == nil:
+		p.ended(v.Commit)
+	case v != newest && p.givesUp(err):
+		p.ended(v.Commit)
+		p.save()
+		return
 	}
+	p.note(v, err, now)
+}
+
+// givesUp reports whether a forge that is asked again says the same of an overtaken commit,
+// which may be gone with a rewritten history.
+func (p *Poster) givesUp(err error) bool {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok || r.outcome != outcomeRefused && r.outcome != outcomeNotFound {
+		return false
+	}
+	p.posts.WithLabelValues(string(r.outcome)).Inc()
+	return true
 }
 
 // note draws the conclusions from an attempt.
@@ -139,8 +204,9 @@ func (p *Poster) note(v Verdict, err error, now time.Time) {
 	if err == nil {
 		p.posts.WithLabelValues(string(outcomePosted)).Inc()
 		p.opts.Log.Info("commit status posted", "commit", v.Commit, "state", string(v.State), "description", v.Description)
-		p.posted, p.failures, p.notBefore, p.warning = v, 0, time.Time{}, ""
+		p.failures, p.notBefore, p.warning = 0, time.Time{}, ""
 		p.waiting.Store(0)
+		p.trouble.Store(nil)
 		p.save()
 		return
 	}
@@ -149,6 +215,7 @@ func (p *Poster) note(v Verdict, err error, now time.Time) {
 		r = &refusal{outcome: outcomeUnavailable, text: err.Error()}
 	}
 	p.failures++
+	p.trouble.Store(new(err.Error()))
 	p.posts.WithLabelValues(string(r.outcome)).Inc()
 	wait := r.wait(p.failures)
 	p.notBefore = now.Add(wait)
@@ -222,8 +289,9 @@ func readToken(file string) (model.Sensitive, error) {
 
 // memory is what is kept over a restart.
 type memory struct {
-	To     string  `json:"to"` // where it was posted
-	Posted Verdict `json:"posted"`
+	To        string   `json:"to"` // where it was posted
+	Posted    Verdict  `json:"posted"`
+	Overtaken []string `json:"overtaken,omitempty"`
 }
 
 // to is where statuses go, as text: another place was told nothing yet.
@@ -238,12 +306,13 @@ func (p *Poster) remember() {
 	var m memory
 	if err == nil && json.Unmarshal(content, &m) == nil && m.To == p.to() {
 		p.posted = m.Posted
+		p.overtaken = slices.DeleteFunc(m.Overtaken[:min(len(m.Overtaken), maxOvertaken)], func(c string) bool { return !isHex(c) })
 	}
 }
 
 // save keeps what was posted. Failing to costs a request after the next restart.
 func (p *Poster) save() {
-	content, err := json.Marshal(memory{To: p.to(), Posted: p.posted})
+	content, err := json.Marshal(memory{To: p.to(), Posted: p.posted, Overtaken: p.overtaken})
 	if err == nil {
 		err = replaceFile(p.opts.StateFile, content)
 	}

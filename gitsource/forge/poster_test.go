@@ -2,11 +2,13 @@ package forge
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -151,6 +153,169 @@ func TestAStatusIsPostedOnceAlsoOverARestart(t *testing.T) {
 	elsewhere.pass(t, time.Minute)
 	if *posts != 2 {
 		t.Errorf("%d posts after another project was configured, want 2", *posts)
+	}
+}
+
+// said is a forge that notes what is posted to it, as "commit state: description".
+func said(t *testing.T, code func(commit string) int) (Project, *[]string) {
+	t.Helper()
+	var all []string
+	project, _ := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		var b struct{ State, Description string }
+		if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
+			t.Error(err)
+		}
+		commit := path.Base(r.URL.Path)
+		all = append(all, fmt.Sprintf("%s %s: %s", commit[:4], b.State, b.Description))
+		w.WriteHeader(code(commit))
+	})
+	return project, &all
+}
+
+// hashOf is a commit whose hash begins with four letters.
+func hashOf(letters string) string { return letters + newHash[len(letters):] }
+
+func TestACommitThatWasOvertakenIsToldItsEnd(t *testing.T) {
+	at := func(letters string, s State, text string) Verdict { return Verdict{hashOf(letters), s, text} }
+	seen := func(letters string) Verdict { return at(letters, Pending, "seen") }
+	var many []Verdict
+	var ends []string
+	for n := range 12 {
+		many = append(many, seen(fmt.Sprintf("a%03d", n)))
+		ends = append(ends, fmt.Sprintf("a%03d pending: seen", n))
+	}
+	many, ends = append(many, at("bbbb", Success, "in force")), append(ends, "bbbb success: in force")
+	for n := 12 - maxOvertaken; n < 12; n++ {
+		ends = append(ends, fmt.Sprintf("a%03d success: superseded by %s", n, hashOf("bbbb")[:12]))
+	}
+	by := func(letters string) string { return "superseded by " + hashOf(letters)[:12] }
+	for name, tc := range map[string]struct {
+		verdicts []Verdict
+		want     []string
+	}{
+		"by one that is in force": {
+			verdicts: []Verdict{seen("aaaa"), at("bbbb", Success, "in force")},
+			want:     []string{"aaaa pending: seen", "bbbb success: in force", "aaaa success: " + by("bbbb")},
+		},
+		"by one that is refused": {
+			verdicts: []Verdict{seen("aaaa"), at("bbbb", Failure, "1 error")},
+			want:     []string{"aaaa pending: seen", "bbbb failure: 1 error", "aaaa failure: " + by("bbbb")},
+		},
+		"once the newer one has an end itself": {
+			verdicts: []Verdict{seen("aaaa"), seen("bbbb"), at("bbbb", Success, "in force")},
+			want:     []string{"aaaa pending: seen", "bbbb pending: seen", "bbbb success: in force", "aaaa success: " + by("bbbb")},
+		},
+		"one after the other": {
+			verdicts: []Verdict{seen("aaaa"), seen("bbbb"), at("cccc", Success, "in force")},
+			want: []string{
+				"aaaa pending: seen", "bbbb pending: seen", "cccc success: in force", "aaaa success: " + by("cccc"), "bbbb success: " + by("cccc"),
+			},
+		},
+		"not where it has one": {
+			verdicts: []Verdict{at("aaaa", Success, "in force"), at("bbbb", Success, "in force")},
+			want:     []string{"aaaa success: in force", "bbbb success: in force"},
+		},
+		"not where it is the newest again": {
+			verdicts: []Verdict{seen("aaaa"), seen("bbbb"), at("aaaa", Success, "in force")},
+			want:     []string{"aaaa pending: seen", "bbbb pending: seen", "aaaa success: in force", "bbbb success: " + by("aaaa")},
+		},
+		"of many the newest": {verdicts: many, want: ends},
+	} {
+		t.Run(name, func(t *testing.T) {
+			project, got := said(t, func(string) int { return http.StatusCreated })
+			w := newWorld(t, project, token)
+			for _, v := range tc.verdicts {
+				w.verdict = v
+				w.pass(t, 3*time.Second)
+				again := newWorld(t, project, token) // a restart forgets nothing
+				again.opts.StateFile, again.now = w.opts.StateFile, w.now
+				again.remember()
+				w = again
+			}
+			w.verdict = tc.verdicts[len(tc.verdicts)-1]
+			w.pass(t, 30*time.Second)
+			if diff := cmp.Diff(tc.want, *got); diff != "" {
+				t.Errorf("posted (-want +got):\n%s\n%s", diff, w.log.String())
+			}
+		})
+	}
+}
+
+func TestOfAStateFileOnlyCommitsAreTaken(t *testing.T) {
+	project, got := said(t, func(string) int { return http.StatusCreated })
+	w := newWorld(t, project, token)
+	w.verdict = Verdict{hashOf("bbbb"), Success, "in force"}
+	content := fmt.Sprintf(`{"to":%q,"posted":{"commit":%q,"state":"success","description":"in force"},"overtaken":["../../x",%q]}`,
+		w.to(), w.verdict.Commit, hashOf("aaaa"))
+	if err := os.WriteFile(w.opts.StateFile, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.remember()
+	w.pass(t, 10*time.Second)
+	if want := []string{"aaaa success: superseded by " + hashOf("bbbb")[:12]}; cmp.Diff(want, *got) != "" {
+		t.Errorf("posted %q, want %q", *got, want)
+	}
+}
+
+func TestAnOvertakenCommitThatIsGoneHoldsNothingUp(t *testing.T) {
+	gone := false
+	project, got := said(t, func(commit string) int {
+		if gone && commit == hashOf("aaaa") {
+			return http.StatusNotFound
+		}
+		return http.StatusCreated
+	})
+	w := newWorld(t, project, token)
+	w.verdict = Verdict{hashOf("aaaa"), Pending, "seen"}
+	w.pass(t, 3*time.Second)
+	gone = true
+	for _, c := range []string{"bbbb", "cccc"} {
+		w.verdict = Verdict{hashOf(c), Success, "in force"}
+		w.pass(t, 10*time.Second)
+	}
+	want := []string{"aaaa pending: seen", "bbbb success: in force", "aaaa success: superseded by " + hashOf("bbbb")[:12], "cccc success: in force"}
+	if diff := cmp.Diff(want, *got); diff != "" {
+		t.Errorf("posted (-want +got):\n%s", diff)
+	}
+	if since, why := w.Failing(); !since.IsZero() || why != "" {
+		t.Errorf("it fails since %s: %s", since, why)
+	}
+}
+
+func TestAnOvertakenCommitIsToldItsEndOnceTheForgeAnswersAgain(t *testing.T) {
+	code := http.StatusCreated
+	project, got := said(t, func(string) int { return code })
+	w := newWorld(t, project, token)
+	w.verdict = Verdict{hashOf("aaaa"), Pending, "seen"}
+	w.pass(t, 3*time.Second)
+	w.verdict = Verdict{hashOf("bbbb"), Success, "in force"}
+	w.pass(t, time.Second)
+	code = http.StatusBadGateway
+	w.pass(t, 2*time.Second)
+	code = http.StatusCreated
+	w.pass(t, time.Minute)
+	end := "aaaa success: superseded by " + hashOf("bbbb")[:12]
+	if diff := cmp.Diff([]string{"aaaa pending: seen", "bbbb success: in force", end, end}, *got); diff != "" {
+		t.Errorf("posted (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhyAStatusCannotBePostedIsKnown(t *testing.T) {
+	code := http.StatusUnauthorized
+	project, _ := answering(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) })
+	w := newWorld(t, project, token)
+	begun := w.now
+	w.verdict = verdictOf(Success, "in force")
+	w.pass(t, time.Minute)
+	since, why := w.Failing()
+	if !since.Equal(begun) || why != "the forge does not take the token of git.commitStatus.tokenFile (401)" {
+		t.Errorf("since %s: %q", since, why)
+	}
+	code = http.StatusCreated
+	w.write(t, token+"2")
+	w.pass(t, time.Minute)
+	if since, why := w.Failing(); !since.IsZero() || why != "" {
+		t.Errorf("it still fails since %s: %s", since, why)
 	}
 }
 

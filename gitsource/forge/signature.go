@@ -6,14 +6,12 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 
+	"ingot/gitsource/internal/smallfile"
 	"ingot/model"
 )
 
@@ -111,18 +109,7 @@ func readSecrets(file string) ([]model.Sensitive, error) {
 	return all, nil
 }
 
-func readSmall(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() // read only: nothing is lost
-	content, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
-	if err == nil && len(content) > maxSecretFile {
-		return nil, errors.New(file + " is larger than 64 KiB; is it the right file?")
-	}
-	return content, err
-}
+func readSmall(file string) ([]byte, error) { return smallfile.Read(file, maxSecretFile) }
 
 // known reports whether the proof is made with one of the secrets. It looks at all of them.
 func known(all []model.Sensitive, p proof, body []byte) bool {

@@ -232,7 +232,10 @@ func TestARepositoryOnThisMachineIsWhateverIsAnnounced(t *testing.T) {
 func TestTagsThatAreFollowedAreLookedAt(t *testing.T) {
 	tags := Branches{Repository: "/srv/git/metal.git", Status: "status"}
 	main := Branches{Repository: "/srv/git/metal.git", Branch: "main", Status: "status"}
-	gitLab := http.Header{"X-Gitlab-Event": []string{"Tag Push Hook"}}
+	hooks := map[string]http.Header{
+		"Tag Push Hook": {"X-Gitlab-Event": []string{"Tag Push Hook"}},
+		"System Hook":   {"X-Gitlab-Event": []string{"System Hook"}},
+	}
 	for _, c := range []struct {
 		of   Branches
 		ref  string
@@ -244,9 +247,12 @@ func TestTagsThatAreFollowedAreLookedAt(t *testing.T) {
 		{tags, "refs/heads/status", resultStatusBranch},
 		{main, "refs/tags/v1.2.0", resultOtherBranch},
 		{main, "refs/tags/main", resultOtherBranch},
+		{main, "main", resultOtherBranch}, // what is no branch by its full name is none
 	} {
-		if got, text := c.of.judge(gitLab, push{Ref: c.ref}); got != c.want {
-			t.Errorf("%q of %+v: %s: %s, want %s", c.ref, c.of, got, text, c.want)
+		for name, h := range hooks {
+			if got, text := c.of.judge(h, push{Ref: c.ref, EventName: "tag_push"}); got != c.want {
+				t.Errorf("%s, %q of %+v: %s: %s, want %s", name, c.ref, c.of, got, text, c.want)
+			}
 		}
 	}
 }

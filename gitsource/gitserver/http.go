@@ -17,6 +17,7 @@ import (
 	"net/http/cgi"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +40,7 @@ type HTTPServer struct {
 	serving sync.WaitGroup // Serve, and its connections
 	mu      sync.Mutex
 	opts    HTTPOptions
+	more    []string // passwords
 }
 
 // ServeHTTP serves the repository on a loopback port until Close.
@@ -102,7 +104,15 @@ func newCertificate() (tls.Certificate, error) {
 func (s *HTTPServer) SetPassword(password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.opts.Password = password
+	s.opts.Password, s.more = password, nil
+}
+
+// AddPassword has another password be taken, too, as tokens are that live beside each other.
+// SetPassword ends them all.
+func (s *HTTPServer) AddPassword(password string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.more = append(s.more, password)
 }
 
 // Close stops the server, its connections and what it runs.
@@ -125,10 +135,11 @@ func (s *HTTPServer) count(_ net.Conn, now http.ConnState) {
 func (s *HTTPServer) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		wantUser, wantPassword := s.opts.Username, s.opts.Password
+		wantUser, wanted := s.opts.Username, append([]string{s.opts.Password}, s.more...)
 		s.mu.Unlock()
 		user, password, _ := r.BasicAuth()
-		if wantUser+wantPassword != "" && (!same(user, wantUser) || !same(password, wantPassword)) {
+		right := slices.ContainsFunc(wanted, func(p string) bool { return same(password, p) })
+		if wantUser+wanted[0] != "" && (!same(user, wantUser) || !right) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 			http.Error(w, "wrong credentials", http.StatusUnauthorized)
 			return

@@ -3,7 +3,6 @@ package signing
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"golang.org/x/crypto/ssh"
+
+	"ingot/gitsource/internal/smallfile"
 )
 
 // Limits of a folder of keys.
@@ -86,19 +87,11 @@ func reader(name string) func(*Keys, string, []byte) error {
 }
 
 func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
-	if err == nil && len(content) > maxKeyFile {
-		err = fmt.Errorf("it is larger than %d bytes", maxKeyFile)
-	}
+	content, err := smallfile.Read(name, maxKeyFile)
 	if err == nil && strings.TrimSpace(string(content)) == "" {
 		err = errors.New("it is empty")
 	}
-	return content, err
+	return content, smallfile.Cause(err)
 }
 
 // Names are the keys for people, those of OpenPGP first.

@@ -5,15 +5,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"strings"
 	"sync"
 
 	"filippo.io/age"
 	"go.yaml.in/yaml/v3"
 
+	"ingot/gitsource/internal/smallfile"
 	"ingot/model"
 )
 
@@ -42,9 +40,9 @@ func (k *Keys) Reload() (changed bool, err error) {
 	if k.file == "" {
 		return false, nil
 	}
-	text, err := readKeyFile(k.file)
+	text, err := smallfile.Read(k.file, maxKeyFile)
 	if err != nil {
-		return false, fmt.Errorf("read age key file %s: %w", k.file, err)
+		return false, fmt.Errorf("read age key file %s: %w", k.file, smallfile.Cause(err))
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -58,22 +56,6 @@ func (k *Keys) Reload() (changed bool, err error) {
 	}
 	k.identities, k.read = identities, sum
 	return true, nil
-}
-
-func readKeyFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		if p, ok := errors.AsType[*fs.PathError](err); ok {
-			err = p.Err
-		}
-		return nil, err
-	}
-	defer f.Close() // read only: nothing is lost
-	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
-	if err == nil && len(text) > maxKeyFile {
-		err = fmt.Errorf("it has more than %d bytes; is it the right file?", maxKeyFile)
-	}
-	return text, err
 }
 
 // parseIdentities reads a line for each identity; others are empty or begin with #. Its

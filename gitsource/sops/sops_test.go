@@ -263,7 +263,7 @@ func TestKeyFileChanges(t *testing.T) {
 		{text: both, changed: true, opens: true},
 		{text: "# nothing\n", err: "it holds no identity", opens: true},
 		{text: both + "AGE-SECRET-KEY-1ABC\n", err: "line 7 is no identity of age", opens: true},
-		{text: strings.Repeat("#", maxKeyFile+1), err: "more than 65536 bytes", opens: true},
+		{text: strings.Repeat("#", maxKeyFile+1), err: "larger than 65536 bytes", opens: true},
 		{text: string(read(t, "keys.txt")), changed: true, opens: true},
 	} {
 		if err := os.WriteFile(file, []byte(step.text), 0o600); err != nil {

@@ -69,6 +69,9 @@ type Policy struct {
 	BMCNetworks model.BMCNetworks
 	// Tenants say what the files below a folder may define and use.
 	Tenants model.Tenants
+	// Strict says that Git is taken as a whole or not at all (git.strict). It decides nothing
+	// here, and is shown to those who plan before a merge.
+	Strict bool
 	// MACPrefixes says how to reach BMCs that have no manifest; nil = none.
 	MACPrefixes *model.MACPrefixes
 	// LeaseNetworks are the networks on which Ingot gives leases; nil = all that

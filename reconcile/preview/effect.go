@@ -25,6 +25,8 @@ const (
 	Reprovision Kind = "reprovision" // a server is installed again
 	Install     Kind = "install"     // what is being installed is another
 	Pending     Kind = "pending"     // a change that waits until it is asked to be installed
+	Boot        Kind = "boot"        // a server boots from elsewhere from its next boot on
+	Cleanup     Kind = "cleanup"     // what becomes of a server's disks once it is released is another
 	Maintain    Kind = "maintenance" // a server goes out of service
 	Return      Kind = "return"      // a server comes back into service
 	PowerOn     Kind = "power-on"    // the claim wants its server On

@@ -175,14 +175,18 @@ func standIn(name model.BMCName, spec report.BMCSpec, address string) *model.BMC
 // what it does not show.
 func (f *Fleet) Policy() (p plan.Policy, assumed []string) {
 	p = plan.DefaultPolicy()
-	p.Tenants = f.Revision.Tenants
+	p.Tenants, p.BMCNetworks = f.Revision.Tenants, f.networks()
+	const more = "git.strict false, and bmc.networks that let every address in"
 	shown := f.Revision.Policy
 	if shown == nil {
 		return p, []string{fmt.Sprintf("the status branch does not show Ingot's configuration, so its defaults are assumed: cleanup.mode %s, "+
-			"guard.maxDisruptions %d, guard.maxPowerDisruptions %d, guard.window %s", p.CleanupMode, p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow)}
+			"guard.maxDisruptions %d, guard.maxPowerDisruptions %d, guard.window %s, "+more, p.CleanupMode, p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow)}
 	}
 	if err := shown.Apply(&p); err != nil {
 		return p, []string{err.Error() + ": the defaults are assumed"}
+	}
+	if shown.Strict == nil {
+		return p, []string{"the status branch, as a former version wrote it, does not show all of Ingot's configuration: assumed are " + more}
 	}
 	return p, nil
 }
@@ -214,9 +218,6 @@ func (f *Fleet) unhurried(p plan.Policy) plan.Policy {
 	p.MaxConcurrentPowerOns, p.MaxConcurrentReprovisions = 1<<20, 1<<20
 	p.DiscoveryImage = cmp.Or(p.DiscoveryImage, "discovery.image")
 	p.LoaderArchitectures, p.LeaseNetworks = nil, nil
-	if len(p.BMCNetworks) == 0 {
-		p.BMCNetworks = f.networks()
-	}
 	return p
 }
 

@@ -35,6 +35,8 @@ func Of(in Input) *Preview {
 	p.Effects = append(p.Effects, c.changedBoots(p.Effects)...)
 	p.Effects = append(p.Effects, c.claims()...)
 	p.Effects = append(p.Effects, c.left(p.Effects)...)
+	p.Effects = append(p.Effects, c.laterBoots(p.Effects)...)
+	p.Effects = append(p.Effects, c.laterCleanups(p.Effects)...)
 	p.Effects = append(p.Effects, c.bmcs()...)
 	p.sort()
 	p.Verdict = p.judge()
@@ -178,19 +180,10 @@ func (c *comparison) problems() []model.Problem {
 
 // changedBoots are the claims that ask for something else than before.
 func (c *comparison) changedBoots(effects []Effect) []Effect {
-	handled := make(map[model.ServerName]bool)
-	for _, e := range effects {
-		if slices.Contains([]Kind{Bind, Adopt, Reprovision, Release, Retain}, e.Kind) {
-			handled[e.Server] = true
-		}
-	}
+	handled := serversOf(effects, Bind, Adopt, Reprovision, Release, Retain)
 	var all []Effect
 	for _, cl := range c.after.last.Claims {
-		server := cl.Server
-		before := c.Base.Claims[cl.Name]
-		if before == nil { // it may be a new name
-			before = c.Base.Claims[c.formerName(cl.Name)]
-		}
+		server, before := cl.Server, c.formerly(cl.Name)
 		if server == "" || handled[server] || before == nil || cl.Manifest == nil {
 			continue
 		}
@@ -201,13 +194,17 @@ func (c *comparison) changedBoots(effects []Effect) []Effect {
 	return all
 }
 
-func (c *comparison) formerName(name model.ClaimName) model.ClaimName {
+// formerly is a claim as it is without the commit, nil if it is new. It may have another name.
+func (c *comparison) formerly(name model.ClaimName) *model.ServerClaim {
+	if before := c.Base.Claims[name]; before != nil {
+		return before
+	}
 	for old, now := range c.Head.Renamed {
 		if now == name {
-			return old
+			return c.Base.Claims[old]
 		}
 	}
-	return ""
+	return nil
 }
 
 // otherBoot says what of a claim's boot is another, "" if nothing.
@@ -326,6 +323,12 @@ func (c *comparison) bmcs() []Effect {
 		b := c.Fleet.Observed.Servers[name].BMC
 		behind[b] = append(behind[b], string(name))
 	}
+	refused := make(map[model.BMCName]string)
+	for _, b := range c.after.last.BMCs {
+		if b.Why.Reason == model.ReasonAddressNotAllowed {
+			refused[b.Name] = b.Why.Text()
+		}
+	}
 	names := maps.Clone(c.Base.BMCs)
 	maps.Copy(names, c.Head.BMCs)
 	var all []Effect
@@ -333,6 +336,8 @@ func (c *comparison) bmcs() []Effect {
 		before, after := c.Base.BMCs[name], c.Head.BMCs[name]
 		servers := text.List(behind[name], ", ")
 		switch {
+		case before == nil && refused[name] != "":
+			all = append(all, Effect{Kind: BMCAdded, BMC: name, Message: "is not spoken with: " + refused[name]})
 		case before == nil:
 			all = append(all, Effect{Kind: BMCAdded, BMC: name, Message: "is spoken with; machines behind it that are Off are powered on to be discovered, " +
 				"those that run something are left alone"})
@@ -342,7 +347,10 @@ func (c *comparison) bmcs() []Effect {
 		case after == nil:
 			all = append(all, Effect{Kind: BMCRemoved, BMC: name, Message: "is spoken with no more: " + servers + " stay as they are, and nobody heals them"})
 		default:
-			if what := c.otherBMC(before, after); what != "" {
+			switch what := c.otherBMC(before, after); {
+			case what != "" && refused[name] != "":
+				all = append(all, Effect{Kind: BMCChanged, BMC: name, value: what, Message: "has " + what + ", and is spoken with no more: " + refused[name]})
+			case what != "":
 				all = append(all, Effect{Kind: BMCChanged, BMC: name, value: what, Message: "has " + what + ": who answers is looked at before anything is asked of " + servers})
 			}
 		}

@@ -3,6 +3,8 @@ package preview_test
 import (
 	"html"
 	"maps"
+	"net/netip"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -98,8 +100,25 @@ func TestWhatACommitDoes(t *testing.T) {
 			in.Readings[name] = in.Readings[name].Missed("connection refused", in.Now.Add(time.Minute), in.Now)
 		}
 	}
-	retained := func(in *plan.Input) {
-		server(0, func(s *model.Server) { s.Spec.ReclaimPolicy = model.ReclaimRetain })(in.Desired)
+	retain := server(0, func(s *model.Server) { s.Spec.ReclaimPolicy = model.ReclaimRetain })
+	releasing := func(in *plan.Input) {
+		drop(first)(in.Desired)
+		in.Observed.Servers[fleettest.ServerName(0)].Release = &model.Release{Revision: in.Desired.Revision, At: in.Now, Claim: first}
+	}
+	wiping := func(state model.ServerState) func(in *plan.Input) {
+		return func(in *plan.Input) {
+			drop(first)(in.Desired)
+			rec := in.Observed.Servers[fleettest.ServerName(0)]
+			rec.State, rec.Claim, rec.Installed = state, "", ""
+			if state == model.StateError {
+				rec.Back, rec.Reason = model.StateCleanup, model.ReasonCleanupFailed
+			}
+		}
+	}
+	bootsAlways := func(in *plan.Input) {
+		changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBoot] = "always" })(in.Desired)
+		rec := in.Observed.Servers[fleettest.ServerName(0)]
+		rec.Ticket = &model.Ticket{ID: "t1", Purpose: model.PurposeClaim, Claim: first, Digest: rec.Installed, Always: true, Ended: model.TicketBooted}
 	}
 	for name, tc := range map[string]struct {
 		fleet   func(in *plan.Input)
@@ -134,7 +153,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			commit: drop(first), want: "release bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "wiped (cleanup secure)",
 		},
 		"a server that is to be kept is kept": {
-			fleet: retained, commit: drop(first), want: "retain bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "kept as it is",
+			fleet: func(in *plan.Input) { retain(in.Desired) }, commit: drop(first), want: "retain bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "kept as it is",
 		},
 		"one that cannot be reached is released once it can": {
 			fleet: unreachable, commit: drop(first), want: "release bmc00000-system-0 default/c00000 waits", verdict: preview.Destructive,
@@ -164,6 +183,20 @@ func TestWhatACommitDoes(t *testing.T) {
 			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationReprovision] = "1" }),
 			want:   "reprovision bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "with image os:1",
 		},
+		"one that was asked for while the claim was to be Off is installed once it is to be On": {
+			fleet: func(in *plan.Input) {
+				changed(first, func(c *model.ServerClaim) {
+					c.Spec.Power, c.Annotations[model.AnnotationReprovision] = model.PowerOff, "1"
+				})(in.Desired)
+				rec := in.Observed.Servers[fleettest.ServerName(0)]
+				rec.Reprovision, rec.HandledReprovision, rec.WantPower = "1", "1", model.PowerOff
+			},
+			commit: changed(first, func(c *model.ServerClaim) {
+				c.Spec.Power, c.Annotations[model.AnnotationReprovision] = model.PowerOn, "1"
+			}),
+			want: "reprovision bmc00000-system-0 default/c00000\npower-on bmc00000-system-0 default/c00000", verdict: preview.Destructive,
+			says: "with image os:1, as was asked for while it was not to be On",
+		},
 		"a claim that is to be Off is powered off": {
 			commit: changed(first, func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }),
 			want:   "power-off bmc00000-system-0 default/c00000", verdict: preview.Destructive,
@@ -186,6 +219,162 @@ func TestWhatACommitDoes(t *testing.T) {
 		},
 		"a cordon disturbs nobody": {
 			commit: server(3, func(s *model.Server) { s.Spec.Unclaimable = true }), verdict: preview.Nothing,
+		},
+		"a claim that wants its disks wiped more strictly is a change of its release": {
+			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationCleanup] = model.CleanupSecure }),
+			want:   "cleanup bmc00000-system-0 default/c00000", verdict: preview.Changes,
+			says: "has its disks wiped (cleanup secure) when it is next released; without this: wiped (cleanup quick)",
+		},
+		"a claim that wants its disks wiped less strictly than its server changes nothing": {
+			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationCleanup] = model.CleanupNone }), verdict: preview.Nothing,
+		},
+		"a server's manifest says how its disks are wiped at its release": {
+			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupNone }),
+			want:   "cleanup bmc00000-system-0 default/c00000", verdict: preview.Changes,
+			says: "has its disks left as they are (cleanup none) when it is next released; without this: wiped (cleanup quick)",
+		},
+		"a server that nobody has is wiped otherwise after its next claim": {
+			commit: server(3, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupSecure }),
+			want:   "cleanup bmc00003-system-0", verdict: preview.Changes,
+		},
+		"a new claim that wants its disks wiped more strictly says so with its server": {
+			commit: func(d *model.Desired) {
+				d.Add(fleettest.Claim("web", func(c *model.ServerClaim) {
+					c.Annotations = map[string]string{model.AnnotationCleanup: model.CleanupSecure}
+				}))
+			},
+			want: "bind bmc00002-system-0 default/web\ncleanup bmc00002-system-0 default/web", verdict: preview.Changes,
+		},
+		"how the disks of what is released are wiped is said once": {
+			commit: func(d *model.Desired) {
+				drop(first)(d)
+				server(0, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupSecure })(d)
+			},
+			want: "release bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "wiped (cleanup secure)",
+		},
+		"a server that is to be retained at its release": {
+			commit: retain, want: "cleanup bmc00000-system-0 default/c00000", verdict: preview.Changes,
+			says: "has its disks kept until reclaimPolicy is Recycle, then wiped (cleanup quick) when it is next released",
+		},
+		"disks that were to be kept are lost where the server is being released": {
+			fleet: func(in *plan.Input) {
+				retain(in.Desired)
+				releasing(in)
+			},
+			commit: func(d *model.Desired) { delete(d.Servers, fleettest.ServerName(0)) },
+			want:   "cleanup bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "wiped (cleanup quick) now",
+		},
+		"disks that were to be left as they are are lost where the server is being released": {
+			fleet: func(in *plan.Input) {
+				in.Policy.CleanupMode = model.CleanupNone
+				releasing(in)
+			},
+			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupQuick }),
+			want:   "cleanup bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "wiped (cleanup quick) now",
+		},
+		"a wipe that is under way is done otherwise": {
+			fleet:  wiping(model.StateCleanup),
+			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupSecure }),
+			want:   "cleanup bmc00000-system-0", verdict: preview.Changes, says: "wiped (cleanup secure) now",
+		},
+		"a wipe that failed is done otherwise": {
+			fleet:  wiping(model.StateError),
+			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupSecure }),
+			want:   "cleanup bmc00000-system-0", verdict: preview.Changes, says: "wiped (cleanup secure) now",
+		},
+		"a claim that is to be On for the first time is installed, not installed again": {
+			fleet: func(in *plan.Input) {
+				changed(first, func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff })(in.Desired)
+				rec := in.Observed.Servers[fleettest.ServerName(0)]
+				rec.Installed, rec.WantPower = "", model.PowerOff
+			},
+			commit: changed(first, func(c *model.ServerClaim) { c.Spec.Power = model.PowerOn }),
+			want:   "power-on bmc00000-system-0 default/c00000", verdict: preview.Changes,
+		},
+		"a BMC that moves to where Ingot may not speak is spoken with no more": {
+			fleet: func(in *plan.Input) {
+				in.Policy.BMCNetworks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("0.0.0.0/0")}}
+			},
+			commit: func(d *model.Desired) {
+				b := *d.BMCs["bmc00003"]
+				b.Spec.Access = &model.InlineEndpoint{IP: "127.0.0.1"}
+				d.Add(&b)
+			},
+			want: "bmc-changed bmc00003\nhold bmc00003-system-0", verdict: preview.Changes, says: "and is spoken with no more: 127.0.0.1 is in none of bmc.networks",
+		},
+		"disks that are wiped otherwise where the server is being released": {
+			fleet:  releasing,
+			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupSecure }),
+			want:   "cleanup bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "wiped (cleanup secure) now; without this: wiped (cleanup quick)",
+		},
+		"disks of a kept server are wiped otherwise once that is asked for": {
+			fleet: func(in *plan.Input) {
+				retain(in.Desired)
+				drop(first)(in.Desired)
+				in.Observed.Servers[fleettest.ServerName(0)].State = model.StateReleased
+			},
+			commit: func(d *model.Desired) {
+				server(0, func(s *model.Server) {
+					s.Spec.ReclaimPolicy, s.Annotations[model.AnnotationCleanup] = model.ReclaimRetain, model.CleanupSecure
+				})(d)
+			},
+			want: "cleanup bmc00000-system-0 default/c00000", verdict: preview.Changes,
+			says: "wiped (cleanup secure) once reclaimPolicy is Recycle; without this: wiped (cleanup quick)",
+		},
+		"a claim that is to boot from the network each time does so once it is installed again": {
+			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBoot] = "always" }),
+			want:   "pending bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "always counts from its next installation on",
+		},
+		"a claim that is installed again to boot from the network each time says so": {
+			commit: changed(first, func(c *model.ServerClaim) {
+				c.Annotations[model.AnnotationBoot], c.Annotations[model.AnnotationReprovision] = "always", "1"
+			}),
+			want: "reprovision bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "from the network at each boot",
+		},
+		"a new claim that boots from the network each time says so": {
+			commit: func(d *model.Desired) {
+				d.Add(fleettest.Claim("web", func(c *model.ServerClaim) { c.Annotations = map[string]string{model.AnnotationBoot: "always"} }))
+			},
+			want: "bind bmc00002-system-0 default/web", verdict: preview.Changes, says: "from the network at each boot",
+		},
+		"a claim that booted from the network each time boots from its disk": {
+			fleet:  bootsAlways,
+			commit: changed(first, func(*model.ServerClaim) {}),
+			want:   "boot bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "boots from its disk from its next boot on",
+		},
+		"a claim that is not installed yet boots from the network each time from now on": {
+			fleet:  func(in *plan.Input) { in.Observed.Servers[fleettest.ServerName(0)].Installed = "" },
+			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBoot] = "always" }),
+			want:   "boot bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "boots its image from the network at each boot",
+		},
+		"a server that is left alone is told so beside what becomes of its disks": {
+			commit: server(0, func(s *model.Server) {
+				s.Annotations[model.AnnotationCleanup], s.Annotations[model.AnnotationOperation] = model.CleanupSecure, model.OperationIgnore
+			}),
+			want: "cleanup bmc00000-system-0 default/c00000\nhold bmc00000-system-0 default/c00000", verdict: preview.Changes,
+		},
+		"a claim that is back is told how it boots": {
+			fleet: releasing,
+			commit: func(d *model.Desired) {
+				d.Add(fleettest.Claim("c00000", func(c *model.ServerClaim) { c.Annotations = map[string]string{model.AnnotationBoot: "always"} }))
+				delete(d.Removed, model.ClaimName(first).Identity())
+			},
+			want: "keep bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "from the network at each boot",
+		},
+		"a claim that goes on booting from the network each time is not told": {
+			fleet:  bootsAlways,
+			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBoot] = "always" }), verdict: preview.Nothing,
+		},
+		"a BMC at an address that Ingot may not speak with is not spoken with": {
+			fleet: func(in *plan.Input) {
+				in.Policy.BMCNetworks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("192.0.2.0/24")}}
+			},
+			commit: func(d *model.Desired) {
+				b := *d.BMCs["bmc00003"]
+				b.Name, b.Spec.Access = "new", &model.InlineEndpoint{IP: "198.51.100.7"}
+				d.Add(&b)
+			},
+			want: "bmc-added new", verdict: preview.Changes, says: "is not spoken with: 198.51.100.7 is in none of bmc.networks",
 		},
 		"a BMC that goes leaves its servers": {
 			commit: func(d *model.Desired) { delete(d.BMCs, "bmc00000") },
@@ -241,12 +430,35 @@ func TestWhatACommitDoes(t *testing.T) {
 	}
 }
 
+func TestThePolicyIsThatOfTheStatusBranch(t *testing.T) {
+	want := plan.DefaultPolicy()
+	want.CleanupMode, want.MaxDisruptions, want.MaxPowerDisruptions, want.GuardWindow = model.CleanupSecure, 7, 9, 2*time.Hour
+	want.Architectures, want.Strict = []string{"arm64"}, true
+	want.BMCNetworks = model.BMCNetworks{
+		{Prefix: netip.MustParsePrefix("192.0.2.0/24")}, {Prefix: netip.MustParsePrefix("2001:db8::/64"), Plain: true},
+	}
+	fleet, _ := fleetOf(t, 1, 0, func(in *plan.Input) { in.Policy = want })
+	got, notes := fleet.Policy()
+	if !reflect.DeepEqual(got, want) || len(notes) > 0 {
+		t.Errorf("got  %+v %q\nwant %+v", got, notes, want)
+	}
+	want.BMCNetworks, want.Strict = nil, false
+	fleet, _ = fleetOf(t, 1, 0, func(in *plan.Input) { in.Policy = want })
+	if got, notes = fleet.Policy(); !reflect.DeepEqual(got, want) || len(notes) > 0 {
+		t.Errorf("without networks: got  %+v %q\nwant %+v", got, notes, want)
+	}
+}
+
 func TestAnUnknownBranchIsSaidSo(t *testing.T) {
 	if _, err := preview.ReadFleet(map[string][]byte{"README.md": []byte("hello")}); err == nil {
 		t.Error("files that are no status branch were read as one")
 	}
 	fleet, _ := fleetOf(t, 1, 0, nil)
-	fleet.Revision.Policy = nil // as former versions wrote it
+	fleet.Revision.Policy.Strict = nil // as former versions wrote it
+	if _, notes := fleet.Policy(); len(notes) != 1 || !strings.Contains(notes[0], "git.strict") || !strings.Contains(notes[0], "bmc.networks") {
+		t.Errorf("it is not said what of the policy is assumed: %q", notes)
+	}
+	fleet.Revision.Policy = nil // as those before them did
 	if _, notes := fleet.Policy(); len(notes) != 1 || !strings.Contains(notes[0], "assumed") {
 		t.Errorf("it is not said that the policy is assumed: %q", notes)
 	}

@@ -82,7 +82,7 @@ func (s *serverFuture) step(d model.Disruption) Effect {
 		e.Message = fmt.Sprintf("was kept as claim %s left it, and is wiped now: cleanup %s", d.Claim, e.Cleanup)
 	case "reprovision":
 		e.Kind, e.Image = Reprovision, s.imageOf(d.Claim)
-		e.Message = fmt.Sprintf("is powered off and installed again for claim %s, with image %s", d.Claim, e.Image)
+		e.Message = fmt.Sprintf("is powered off and installed again for claim %s, with image %s%s", d.Claim, e.Image, eachTime(s.in.Desired.Claims[d.Claim]))
 	case "maintenance":
 		e.Kind, e.Message = Maintain, s.maintenance(d.Value)
 	case "power-off":
@@ -111,12 +111,21 @@ func (s *serverFuture) release(claim model.ClaimName, retained bool) Effect {
 }
 
 // cleanup is how the server's disks are wiped.
-func (s *serverFuture) cleanup() string {
-	mode := s.in.Policy.CleanupMode
-	if s.spec != nil {
-		mode = cmp.Or(s.spec.Annotations[model.AnnotationCleanup], mode)
+func (s *serverFuture) cleanup() string { return s.future.cleanup(s.name) }
+
+// cleanup is how a server's disks are wiped.
+func (f *future) cleanup(name model.ServerName) string {
+	mode := f.in.Policy.CleanupMode
+	if spec := f.manifest(name); spec != nil {
+		mode = cmp.Or(spec.Annotations[model.AnnotationCleanup], mode)
 	}
-	return model.StricterCleanup(mode, s.now.ClaimCleanup)
+	return model.StricterCleanup(mode, f.in.Observed.Servers[name].ClaimCleanup)
+}
+
+// retained reports whether a server that is released is kept as it is.
+func (f *future) retained(name model.ServerName) bool {
+	spec := f.manifest(name)
+	return spec != nil && spec.Spec.ReclaimPolicy == model.ReclaimRetain
 }
 
 func (s *serverFuture) imageOf(claim model.ClaimName) string {
@@ -142,11 +151,11 @@ func (s *serverFuture) maintenance(by string) string {
 func (s *serverFuture) decided() {
 	s.claimed()
 	if s.now.Release != nil && s.was.Release == nil && !s.has(Release, Retain) {
-		s.add(s.release(s.now.Release.Claim, s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain))
+		s.add(s.release(s.now.Release.Claim, s.retained(s.name)))
 	}
 	back := s.was.Release != nil && s.now.Release == nil && s.now.Claim == s.was.Claim
 	if back {
-		s.add(Effect{Kind: Keep, Claim: s.now.Claim, Message: fmt.Sprintf("stays with claim %s, which is back", s.now.Claim)})
+		s.add(Effect{Kind: Keep, Claim: s.now.Claim, Message: fmt.Sprintf("stays with claim %s, which is back%s", s.now.Claim, eachTime(s.in.Desired.Claims[s.now.Claim]))})
 	}
 	wasOut, isOut := s.was.State == model.StateMaintenance, s.now.State == model.StateMaintenance
 	switch {
@@ -188,7 +197,19 @@ func bindText(c *model.ServerClaim) string {
 	case c.Spec.Image == "":
 		return fmt.Sprintf("is bound to claim %s, and booted as it says", c.ClaimName())
 	}
-	return fmt.Sprintf("is bound to claim %s, and image %s is installed", c.ClaimName(), c.Spec.Image)
+	return fmt.Sprintf("is bound to claim %s, and image %s is installed%s", c.ClaimName(), c.Spec.Image, eachTime(c))
+}
+
+// eachTime says that what a claim installs is booted from the network each time, "" if it is not.
+func eachTime(c *model.ServerClaim) string {
+	if !always(c) {
+		return ""
+	}
+	return ", from the network at each boot (" + model.AnnotationBoot + ": always)"
+}
+
+func always(c *model.ServerClaim) bool {
+	return c != nil && c.Annotations[model.AnnotationBoot] == "always"
 }
 
 // delayed notes what a server waits for of which something is to be done, and nothing asked.
@@ -216,9 +237,7 @@ func (s *serverFuture) touched() {
 		case plan.SetIndicator, plan.SetBootOrder:
 			s.add(Effect{Kind: Setting, Message: "has its BMC asked to " + a.String(), value: a.String()})
 		case plan.Arm:
-			if do.Boot.Ticket.Purpose == model.PurposeDiscovery && !s.has(Discover) {
-				s.add(Effect{Kind: Discover, Message: "is looked at: its probe is booted"})
-			}
+			s.armed(&do.Boot)
 		case plan.SetPower:
 			if len(s.effects) > 0 {
 				continue
@@ -229,5 +248,19 @@ func (s *serverFuture) touched() {
 				Message: "has its BMC asked for power " + string(do.Reset),
 			})
 		}
+	}
+}
+
+// armed is the effect of a boot from the network that nothing else says.
+func (s *serverFuture) armed(b *plan.Boot) {
+	switch purpose := b.Ticket.Purpose; {
+	case purpose == model.PurposeDiscovery && !s.has(Discover):
+		s.add(Effect{Kind: Discover, Message: "is looked at: its probe is booted"})
+	case purpose == model.PurposeClaim && s.was.Installed != "" && !s.has(Bind, Reprovision):
+		s.add(Effect{
+			Kind: Reprovision, Claim: s.now.Claim, Image: b.Image, Destructive: true,
+			Message: fmt.Sprintf("is installed again for claim %s, with image %s%s, as was asked for while it was not to be On",
+				s.now.Claim, b.Image, eachTime(s.in.Desired.Claims[s.now.Claim])),
+		})
 	}
 }

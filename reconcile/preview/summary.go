@@ -30,6 +30,8 @@ var counted = []struct {
 	{PowerOn, "server is powered on", "servers are powered on"},
 	{Discover, "server is looked at", "servers are looked at"},
 	{Setting, "setting is changed", "settings are changed"},
+	{Boot, "server boots from elsewhere", "servers boot from elsewhere"},
+	{Cleanup, "server has its disks treated otherwise at its release", "servers have their disks treated otherwise at their release"},
 	{NoLonger, "thing that waited happens no more", "things that waited happen no more"},
 	{Pending, "change waits to be asked for", "changes wait to be asked for"},
 	{Wait, "claim waits", "claims wait"},

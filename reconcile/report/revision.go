@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	"ingot/model"
@@ -79,16 +80,30 @@ type Policy struct {
 	MaxPowerDisruptions int      `json:"maxPowerDisruptions"`
 	GuardWindow         string   `json:"guardWindow"` // as Go writes durations
 	Architectures       []string `json:"architectures,omitempty"`
+	// Strict is git.strict. Former versions wrote neither this nor BMCNetworks: nil.
+	Strict *bool `json:"strict,omitempty"`
+	// BMCNetworks are bmc.networks, none of which means any.
+	BMCNetworks []bmcNetwork `json:"bmcNetworks,omitempty"`
+}
+
+// bmcNetwork is a model.BMCNetwork that is written and read in one way only.
+type bmcNetwork struct {
+	Prefix netip.Prefix `json:"prefix"`
+	Plain  bool         `json:"plain,omitempty"`
 }
 
 func policyOf(p *plan.Policy) *Policy {
-	return &Policy{
+	shown := &Policy{
 		CleanupMode: p.CleanupMode, MaxDisruptions: p.MaxDisruptions, MaxPowerDisruptions: p.MaxPowerDisruptions,
-		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures,
+		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures, Strict: new(p.Strict),
 	}
+	for _, n := range p.BMCNetworks {
+		shown.BMCNetworks = append(shown.BMCNetworks, bmcNetwork(n))
+	}
+	return shown
 }
 
-// Apply sets what the status branch says of the policy.
+// Apply sets what the status branch says of the policy. What it does not say is left alone.
 func (p *Policy) Apply(to *plan.Policy) error {
 	window, err := time.ParseDuration(p.GuardWindow)
 	if err != nil {
@@ -96,6 +111,13 @@ func (p *Policy) Apply(to *plan.Policy) error {
 	}
 	to.CleanupMode, to.MaxDisruptions, to.MaxPowerDisruptions = p.CleanupMode, p.MaxDisruptions, p.MaxPowerDisruptions
 	to.GuardWindow, to.Architectures = window, p.Architectures
+	if p.Strict == nil {
+		return nil
+	}
+	to.Strict, to.BMCNetworks = *p.Strict, nil
+	for _, n := range p.BMCNetworks {
+		to.BMCNetworks = append(to.BMCNetworks, model.BMCNetwork(n))
+	}
 	return nil
 }
 

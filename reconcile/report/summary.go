@@ -23,6 +23,9 @@ type Summary struct {
 	SignedBy string `json:"signedBy,omitempty"`
 	// Source says what is wrong with the watched branch as a whole; nil when all is well.
 	Source *model.SourceState `json:"source,omitempty"`
+	// CommitStatus says why the Git host shows no newer commit status; nil when all is well.
+	// A daemon alone knows: the status branch does not say.
+	CommitStatus *Trouble `json:"commitStatus,omitempty"`
 	// Guard are the lists that wait for an approval, or for room in the guard's window.
 	Guard []model.GuardHold `json:"guard,omitempty"`
 	// Absent is what is in force though Git lacks it, nil when there is nothing.
@@ -31,6 +34,12 @@ type Summary struct {
 	Claims   []ClaimSummary  `json:"claims"`
 	BMCs     []BMCSummary    `json:"bmcs"`
 	Problems []model.Problem `json:"problems"`
+}
+
+// Trouble is something that does not work.
+type Trouble struct {
+	Message string    `json:"message"`
+	Since   time.Time `json:"since"`
 }
 
 // AbsentSummary is what is in force though Git lacks it, or has it otherwise, and no

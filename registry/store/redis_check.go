@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,7 +16,7 @@ func (s *Redis) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := s.client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("not reachable: %w", err)
+		return fmt.Errorf("not reachable: %w%s", err, trustHint(err))
 	}
 	if err := s.onEach(ctx, s.checkEviction); err != nil {
 		return err
@@ -94,6 +96,14 @@ func infoField(ctx context.Context, c redis.Cmdable, section, field string) stri
 		if value, ok := strings.CutPrefix(line, field+":"); ok {
 			return value
 		}
+	}
+	return ""
+}
+
+// trustHint says what to look at where a server has a certificate that is not trusted.
+func trustHint(err error) string {
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+		return ": look at redis.caFile, which has to hold the CA that signed its certificate"
 	}
 	return ""
 }

@@ -132,8 +132,9 @@ func compact(t *testing.T, text string) string {
 func TestTheStatusIsReadBackAsItWas(t *testing.T) {
 	since := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	want := report.Summary{
-		Revision: "main@sha1:0123",
-		Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: since},
+		Revision:     "main@sha1:0123",
+		Source:       &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: since},
+		CommitStatus: &report.Trouble{Message: "not taken", Since: since},
 		Guard: []model.GuardHold{{
 			Token: "abc", Since: since, Limit: 3,
 			Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}},

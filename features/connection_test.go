@@ -1,0 +1,290 @@
+package features
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cucumber/godog"
+
+	"ingot/features/internal/rig"
+	"ingot/gitsource/gitserver"
+)
+
+// defineConnections defines the steps about how Ingot reaches Git and Redis, and what people see
+// without Ingot.
+func defineConnections(sc *godog.ScenarioContext) {
+	const name = `"([^"]*)"`
+	for expression, do := range map[string]any{
+		`^the proxy (refuses Ingot|lets Ingot through)$`:                                           proxyDoes,
+		`^without Ingot a clone says that claim ` + name + ` is (\w+) on ` + name + `$`:            cloneSays,
+		`^Redis asks for a password$`:                                                              redisAsksForPassword,
+		`^the password of Redis is changed, and then in its file$`:                                 redisPasswordChanges,
+		`^Redis is reached by TLS$`:                                                                redisOverTLS,
+		`^Ingot does not start with another CA for Redis, and says ` + name + ` and ` + name + `$`: otherRedisCA,
+	} {
+		sc.Step(expression, do)
+	}
+}
+
+// connectProxy is an HTTP proxy that connects (RFC 9110 §9.3.6), or refuses to.
+type connectProxy struct {
+	mu     sync.Mutex // guards what is below
+	refuse bool
+	open   map[net.Conn]bool // connections of clients
+}
+
+// set has the proxy refuse, which ends what is open, or not.
+func (p *connectProxy) set(refuse bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = refuse
+	for c := range p.open {
+		if refuse {
+			_ = c.Close()
+		}
+	}
+}
+
+// begin notes that a connection is open, and returns false if it is refused.
+func (p *connectProxy) begin(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.refuse {
+		p.open[c] = true
+	}
+	return !p.refuse
+}
+
+func (p *connectProxy) end(c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, c)
+	_ = c.Close()
+}
+
+func (p *connectProxy) refuses() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refuse
+}
+
+// ServeHTTP implements http.Handler.
+func (p *connectProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect || p.refuses() {
+		http.Error(w, "no", http.StatusForbidden)
+		return
+	}
+	up, err := net.Dial("tcp", r.Host)
+	if err != nil {
+		http.Error(w, "no", http.StatusBadGateway)
+		return
+	}
+	defer up.Close()
+	down, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer p.end(down)
+	if !p.begin(down) {
+		return
+	}
+	if _, err := io.WriteString(down, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(up, down) // whoever hangs up first ends both ways
+		_ = up.Close()
+	}()
+	_, _ = io.Copy(down, up)
+}
+
+// throughProxy has Ingot reach Git by a proxy alone.
+func (w *site) throughProxy() {
+	w.proxy = &connectProxy{open: make(map[net.Conn]bool)}
+	server := httptest.NewServer(w.proxy)
+	w.clients = append(w.clients, server.Close)
+	w.auth += fmt.Sprintf(", proxy: %q", server.URL)
+}
+
+func proxyDoes(ctx context.Context, what string) error {
+	siteOf(ctx).proxy.set(what == "refuses Ingot")
+	return nil
+}
+
+// asGitHubApp serves the repository to the tokens of a GitHub App alone.
+func (w *site) asGitHubApp() error {
+	s, err := w.repo.ServeHTTP(gitserver.HTTPOptions{TLS: true, Username: "x-access-token", Password: "nobody's"})
+	if err != nil {
+		return err
+	}
+	w.clients = append(w.clients, s.Close)
+	w.remote = s.URL
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return err
+	}
+	api := httptest.NewServer(&gitserver.GitHubApp{Key: &key.PublicKey, Now: time.Now, Repo: s})
+	w.clients = append(w.clients, api.Close)
+	file := filepath.Join(w.dir, "app.pem")
+	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}
+	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+		return err
+	}
+	err = w.authenticate(map[string][]byte{"caFile": s.CA})
+	w.auth = strings.TrimSuffix(w.auth, "}") + fmt.Sprintf(", githubApp: {appID: 7, installationID: 42, privateKeyFile: %q, url: %q}}", file, api.URL+"/api/v3")
+	return err
+}
+
+// cloneSays ends Ingot and compares what both "ingot status" and "ingot explain" read of a clone.
+func cloneSays(ctx context.Context, claim, state, server string) error {
+	w := siteOf(ctx)
+	if err := w.eventually(ctx, w.statusBranchAgrees); err != nil {
+		return err
+	}
+	return w.whileStopped(func() error {
+		dir, err := w.clone(ctx)
+		if err != nil {
+			return err
+		}
+		short := string(claimName(claim))
+		status, err := runIngot(ctx, dir, "status", "claim", short)
+		if err != nil {
+			return err
+		}
+		explained, err := runIngot(ctx, dir, "explain", "claim", short)
+		if err != nil {
+			return err
+		}
+		for _, says := range []string{status, explained} {
+			for _, want := range []string{short, state, w.called(server)} {
+				if !strings.Contains(says, want) {
+					return fmt.Errorf("in a clone %q is not said:\n%s\n%s", want, status, explained)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+const redisPassword = "redis-" + bmcPassword
+
+func (w *site) redisFile(name string) string { return filepath.Join(w.dir, name) }
+
+// redisAsksForPassword has Ingot started again with the file that holds it.
+func redisAsksForPassword(ctx context.Context) error {
+	w := siteOf(ctx)
+	return w.whileStopped(func() error {
+		file := w.redisFile("redis-password")
+		w.redisMore = fmt.Sprintf(", passwordFile: %q", file)
+		return errors.Join(
+			os.WriteFile(file, []byte(redisPassword+"\n"), 0o600),
+			w.redis.do("CONFIG SET requirepass "+redisPassword, "+OK"), w.redis.use(redisPassword))
+	})
+}
+
+// redisPasswordChanges changes the password before its file, which Ingot has to live through.
+func redisPasswordChanges(ctx context.Context) error {
+	w := siteOf(ctx)
+	const fresh = redisPassword + "-2"
+	err := errors.Join(w.redis.do("CONFIG SET requirepass "+fresh, "+OK"), w.redis.use(fresh), w.redis.hangUp())
+	if err != nil {
+		return err
+	}
+	if err := rig.Within(patience, func() error {
+		if w.ready(ctx) {
+			return errors.New("Ingot says that it is ready, with a password that counts no more")
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := os.WriteFile(w.redisFile("redis-password"), []byte(fresh+"\n"), 0o600); err != nil {
+		return err
+	}
+	return rig.Within(patience, func() error {
+		if !w.ready(ctx) {
+			return errors.New("Ingot says that it is not ready, though its file has the password")
+		}
+		return nil
+	})
+}
+
+// redisOverTLS has redis-server started again with a certificate, and Ingot with its CA.
+func redisOverTLS(ctx context.Context) error {
+	w := siteOf(ctx)
+	host, port, _ := net.SplitHostPort(w.redis.address)
+	cert, key, err := selfSigned(host)
+	if err != nil {
+		return err
+	}
+	other, _, err := selfSigned(host)
+	if err != nil {
+		return err
+	}
+	return w.whileStopped(func() error {
+		err := errors.Join(
+			os.WriteFile(w.redisFile("redis.pem"), cert, 0o600), os.WriteFile(w.redisFile("redis-key.pem"), key, 0o600),
+			os.WriteFile(w.redisFile("other.pem"), other, 0o600), w.redis.end())
+		if err != nil {
+			return err
+		}
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(cert)
+		w.redis, err = tryRedisWith(w.dir, w.redis.address, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+			"--port", "0", "--tls-port", port, "--tls-auth-clients", "no",
+			"--tls-cert-file", w.redisFile("redis.pem"), "--tls-key-file", w.redisFile("redis-key.pem"))
+		w.redisMore = fmt.Sprintf(", caFile: %q", w.redisFile("redis.pem"))
+		return err
+	})
+}
+
+// otherRedisCA runs an Ingot that trusts somebody else, which must not go on.
+func otherRedisCA(ctx context.Context, first, second string) error {
+	w := siteOf(ctx)
+	text := strings.ReplaceAll(w.configuration(filepath.Join(w.dir, "other-state")), w.redisFile("redis.pem"), w.redisFile("other.pem"))
+	file := filepath.Join(w.dir, "other.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
+	}
+	_, err := runIngot(ctx, w.dir, "run", "--config", file)
+	if err == nil || !strings.Contains(err.Error(), first) || !strings.Contains(err.Error(), second) {
+		return fmt.Errorf("with another CA Ingot says: %w", err)
+	}
+	return nil
+}
+
+// selfSigned makes a certificate of an address, which is its own CA, and its key.
+func selfSigned(host string) (cert, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.ParseIP(host)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		return nil, nil, err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), err
+}

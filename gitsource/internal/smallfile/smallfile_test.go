@@ -1,0 +1,39 @@
+package smallfile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for title, tc := range map[string]struct {
+		name, want, err string
+	}{
+		"a file of as many bytes as are allowed":         {name: file("most", "1234"), want: "1234"},
+		"an empty file":                                  {name: file("empty", "")},
+		"a file of one byte more":                        {name: file("more", "12345"), err: "it is larger than 4 bytes; is it the right file?"},
+		"a file without an end is not read to it":        {name: "/dev/zero", err: "it is larger than 4 bytes; is it the right file?"},
+		"a file that is not there, for who names it too": {name: filepath.Join(dir, "none"), err: "no such file or directory"},
+		"a folder": {name: dir, err: "is a directory"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			got, err := Read(tc.name, 4)
+			says := ""
+			if err != nil {
+				says = Cause(err).Error()
+			}
+			if string(got) != tc.want || says != tc.err {
+				t.Errorf("got %q, %q; want %q, %q", got, says, tc.want, tc.err)
+			}
+		})
+	}
+}
