@@ -200,8 +200,10 @@ func (a *assembler) follow() {
 			removed[id] = append(without(removed[id], r.Tenant), r)
 		}
 	}
-	for id, p := range a.effective.objects {
-		a.forget(id, p.owner())
+	for id := range removed {
+		if p, back := a.inForce(id); back {
+			a.forget(id, p.owner())
+		}
 	}
 	for old := range pairs {
 		p := a.prev.objects[old.Identity()]
@@ -217,16 +219,15 @@ func (a *assembler) follow() {
 		for _, r := range gone {
 			removed[old.Identity()] = append(without(removed[old.Identity()], r.Tenant), r)
 		}
-		if _, another := a.effective.objects[now.Identity()]; len(gone) == 0 || another {
+		if _, another := a.inForce(now.Identity()); len(gone) == 0 || another {
 			renamed[old] = now
 		}
 	}
 	maps.Copy(renamed, pairs)
-	for id := range a.effective.objects {
-		if id.Kind == model.KindServerClaim {
-			delete(renamed, id.ClaimName())
-		}
-	}
+	maps.DeleteFunc(renamed, func(old, _ model.ClaimName) bool {
+		_, back := a.inForce(old.Identity())
+		return back
+	})
 }
 
 // forget takes out the removal of a tenant's object, which is back or goes on by another

@@ -67,8 +67,14 @@ func (p located) suspects() []string {
 // effective is what is in force. It is not changed once made.
 type effective struct {
 	objects map[model.Identity]located
-	// blobs are the files of the revision in force, by path.
-	blobs map[string]plumbing.Hash
+	// files are those of the revision in force, in order of path.
+	files []manifest
+	// content are the objects as the planner reads them.
+	content *model.Desired
+	// plain is set when the objects are what the files say and nothing else, and nothing
+	// is wrong with any of them; noted is then what the files are warned of.
+	plain bool
+	noted []model.Problem
 
 	// absent is what Git lacks, or has otherwise, and no commit says so; token
 	// approves it all. offered is what Git has in its place.
@@ -84,12 +90,23 @@ type effective struct {
 func newEffective() effective {
 	return effective{
 		objects: make(map[model.Identity]located),
-		blobs:   make(map[string]plumbing.Hash),
 		absent:  make(map[model.Identity]model.Absence),
 		offered: make(map[model.Identity]located),
 		removed: make(map[model.Identity][]model.Removal),
 		renamed: make(map[model.ClaimName]model.ClaimName),
 	}
+}
+
+// blobAt is the content of the file at a path, zero if there is none.
+func (f effective) blobAt(path string) plumbing.Hash {
+	if i, found := f.find(path); found {
+		return f.files[i].blob
+	}
+	return plumbing.ZeroHash
+}
+
+func (f effective) find(path string) (int, bool) {
+	return slices.BinarySearchFunc(f.files, path, func(m manifest, path string) int { return strings.Compare(m.path, path) })
 }
 
 // isEmpty reports whether there is nothing that a revision could take away.
@@ -107,8 +124,11 @@ type outcome struct {
 type rules struct {
 	validate   func(before, after model.Object) []model.Problem
 	crossCheck func(*model.Desired) []model.Problem
-	token      func() string
-	tenants    model.Tenants
+	// stillFit tells for some changes that crossCheck finds nothing, as it did before them;
+	// nil never does.
+	stillFit func(*model.Desired, []model.Change) bool
+	token    func() string
+	tenants  model.Tenants
 }
 
 // change is one step from what was in force to a revision.
@@ -128,6 +148,12 @@ type assembler struct {
 	change
 	rules
 	outcome
+	// aside are the objects in force that are not looked at, for they stay as they are, when
+	// a part is assembled; those of prev that are count as they are there.
+	aside map[model.Identity]located
+	// noted are the problems of the files, clashes is how many there are between objects.
+	noted   []model.Problem
+	clashes int
 	// candidates are the objects of the revision, by identity.
 	candidates map[model.Identity][]located
 	// heirs are those that come into force once the tenant who had the object first has
@@ -148,6 +174,8 @@ type assembler struct {
 	copies map[plumbing.Hash][]string
 	// gone is what a commit took away.
 	gone map[model.Identity]model.Removal
+	// blobs are the contents of the files before; nil until one is asked for.
+	blobs map[plumbing.Hash]bool
 }
 
 // assemble decides what is in force with the manifests of a revision, given what
@@ -155,7 +183,27 @@ type assembler struct {
 // is wrong, while what Git says of it is wrong or said twice, and when no commit
 // that descends from the revision in force took it away.
 func assemble(c change, r rules) outcome {
-	a := &assembler{
+	c.files = inOrder(c.files)
+	if out, ok := assembleChanged(c, r); ok {
+		return out
+	}
+	return assembleAll(c, r)
+}
+
+// assembleAll looks at all files and all objects in force.
+func assembleAll(c change, r rules) outcome {
+	a := newAssembler(c, r)
+	a.run()
+	a.effective.plain = a.isPlain()
+	if a.effective.plain {
+		a.effective.noted = a.noted
+		model.SortProblems(a.effective.noted)
+	}
+	return a.outcome
+}
+
+func newAssembler(c change, r rules) *assembler {
+	return &assembler{
 		change: c, rules: r,
 		outcome: outcome{
 			effective:   newEffective(),
@@ -171,6 +219,9 @@ func assemble(c change, r rules) outcome {
 		copies:     make(map[plumbing.Hash][]string),
 		gone:       make(map[model.Identity]model.Removal),
 	}
+}
+
+func (a *assembler) run() {
 	a.collect()
 	a.tellApart()
 	a.choose()
@@ -181,17 +232,15 @@ func assemble(c change, r rules) outcome {
 	a.settleClashes()
 	a.follow()
 	a.settleTokens()
+	if a.effective.content == nil {
+		a.effective.content = contentOf(a.effective.objects)
+	}
 	model.SortProblems(a.problems)
-	return a.outcome
 }
 
 func (a *assembler) collect() {
-	known := make(map[plumbing.Hash]bool, len(a.prev.blobs))
-	for _, blob := range a.prev.blobs {
-		known[blob] = true
-	}
+	a.effective.files = a.files
 	for _, f := range a.files {
-		a.effective.blobs[f.path] = f.blob
 		a.problems = append(a.problems, a.problemsOf(f)...)
 		for _, o := range f.objects {
 			id, p := o.Identity(), located{object: o, path: f.path, blob: f.blob, shared: len(f.objects) > 1}
@@ -208,17 +257,29 @@ func (a *assembler) collect() {
 			a.faulty[f.path] = true
 			a.copies[f.blob] = append(a.copies[f.blob], f.path)
 		}
-		if f.opaque && !known[f.blob] {
+		if f.opaque && !a.knew(f.blob) {
 			owner := a.tenants.Owner(f.path)
 			a.fresh[owner] = append(a.fresh[owner], f.path)
 		}
 	}
+	a.noted = slices.Clone(a.problems)
 	for owner, files := range a.fresh {
 		a.fresh[owner] = bounded(files)
 	}
 	for blob, files := range a.copies {
 		a.copies[blob] = bounded(files)
 	}
+}
+
+// knew reports whether the revision before had a file of a content.
+func (a *assembler) knew(blob plumbing.Hash) bool {
+	if a.blobs == nil {
+		a.blobs = make(map[plumbing.Hash]bool, len(a.prev.files))
+		for _, f := range a.prev.files {
+			a.blobs[f.blob] = true
+		}
+	}
+	return a.blobs[blob]
 }
 
 // choose takes each object that stands once, may follow the one in force and is
@@ -314,7 +375,9 @@ func (a *assembler) quarantine() {
 // settleClashes lets none of the objects that claim the same thing come into force
 // anew: what was in force before stays.
 func (a *assembler) settleClashes() {
+	a.effective.content = contentOf(a.effective.objects)
 	problems := a.crossCheck(a.desired())
+	a.clashes += len(problems)
 	a.problems = append(a.problems, problems...)
 	for _, p := range problems {
 		id, ok := named(p)
@@ -327,6 +390,7 @@ func (a *assembler) settleClashes() {
 			continue
 		}
 		delete(a.effective.objects, id)
+		a.effective.content = nil
 		if !a.succeeds(id, now.owner()) {
 			a.keepOrQuarantine(id, now.owner())
 		}
@@ -378,17 +442,30 @@ func named(p model.Problem) (model.Identity, bool) {
 	return id, ok && id.Name != ""
 }
 
+// contentOf are the objects in force as the planner reads them.
+func contentOf(objects map[model.Identity]located) *model.Desired {
+	d := model.NewDesired()
+	for _, p := range objects {
+		if p.object != nil {
+			d.Add(p.object)
+		}
+	}
+	return d
+}
+
 // desired turns an outcome into what the planner reads.
 func (o outcome) desired() *model.Desired {
-	d := model.NewDesired()
+	d := new(model.Desired)
+	*d = *o.effective.content
 	hidden := maps.Clone(o.quarantined)
-	for id, p := range o.effective.objects {
-		if p.object == nil {
-			hidden[id] = append(slices.Clip(hidden[id]), p.owner())
-			continue
+	if !o.effective.plain {
+		for id, p := range o.effective.objects {
+			if p.object == nil {
+				hidden[id] = append(slices.Clip(hidden[id]), p.owner())
+			}
 		}
-		d.Add(p.object)
 	}
+	d.Quarantined = make(map[model.Identity]bool, len(hidden))
 	for id := range hidden {
 		d.Quarantined[id] = true
 	}

@@ -39,7 +39,7 @@ func TestWhatHidesAllIsNamedOnce(t *testing.T) {
 				file, content := to(i)
 				bad[file] = content
 			}
-			r := rules{validate, crossCheck, newToken, nil}
+			r := rules{validate: validate, crossCheck: crossCheck, token: newToken}
 			out := assemble(change{prev: newEffective(), files: manifestsOf(good), lineage: lineageFirst}, r)
 			fixed := map[string]string{"other.yaml": claimYAML("other", "a")}
 			for i, files := range []map[string]string{bad, bad, fixed} {

@@ -90,7 +90,7 @@ func (s *Source) step(c *object.Commit, way ancestry) change {
 }
 
 func (s *Source) rules() rules {
-	return rules{s.opts.Validate, s.opts.CrossCheck, newToken, s.opts.Tenants}
+	return rules{s.opts.Validate, s.opts.CrossCheck, s.opts.StillFit, newToken, s.opts.Tenants}
 }
 
 // stays says what is in force instead of a revision that is not taken.

@@ -133,6 +133,9 @@ func (s *state) verified(a model.Applied) (verified, bool) {
 // it; of a blob that cannot be had a restart knows the names at most.
 func (s *state) setEffective(f effective, contentOf func(plumbing.Hash) ([]byte, error)) {
 	s.Held, s.Blobs = nil, make(map[string][]byte)
+	if f.plain {
+		return
+	}
 	for id, p := range f.objects {
 		if !p.lastGood || p.object == nil {
 			continue
