@@ -114,7 +114,7 @@ func (a *assembler) list(id model.Identity, e model.Absence, behind ...string) {
 		return
 	}
 	if len(behind) > 0 {
-		offered.behind = behind
+		offered.alter(func(r *rarely) { r.behind = behind })
 	}
 	a.effective.offered[id] = offered
 }
@@ -195,7 +195,7 @@ func (a *assembler) follow() {
 	removed, renamed := a.effective.removed, a.effective.renamed
 	maps.Copy(removed, a.prev.removed)
 	for id, r := range a.gone {
-		for _, tenant := range append(slices.Clip(a.prev.objects[id].formerly), r.Tenant) {
+		for _, tenant := range append(slices.Clip(a.prev.objects[id].rarely().formerly), r.Tenant) {
 			r.Tenant = tenant
 			removed[id] = append(without(removed[id], r.Tenant), r)
 		}
@@ -207,7 +207,7 @@ func (a *assembler) follow() {
 	}
 	for old := range pairs {
 		p := a.prev.objects[old.Identity()]
-		for _, tenant := range append(slices.Clip(p.formerly), p.owner()) {
+		for _, tenant := range append(slices.Clip(p.rarely().formerly), p.owner()) {
 			a.forget(old.Identity(), tenant)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"ingot/model"
 )
 
-// located is an object that is in force, and the blob it was decoded from.
+// located is an object that is in force, and the blob it was decoded from. There is one for
+// each object, so what few have is apart.
 type located struct {
 	// object is nil when only its name is known: something depends on it, and its
 	// content cannot be had.
@@ -24,12 +25,17 @@ type located struct {
 	// lastGood is set when the object is not what the revision in force says: its file
 	// is wrong, or Git lacks it or has it otherwise though no commit says so.
 	lastGood bool
+	// shared is set when its file defines other objects too.
+	shared bool
+	rare   *rarely // nil is none; not changed once made
+}
+
+// rarely is what few objects have.
+type rarely struct {
 	// since is the revision with which it began to be kept so.
 	since model.Revision
 	// behind are the faulty files that may hold it, or anywhere; empty is path alone.
 	behind []string
-	// shared is set when its file defines other objects too.
-	shared bool
 	// tenant is whose the object is while its content cannot be had.
 	tenant string
 	// previous is where such an object stood in the revision applied, if that is known.
@@ -45,12 +51,33 @@ type previousLocation struct {
 	gone   bool // a commit took it from there
 }
 
+// rarely is what the object has of it.
+func (p located) rarely() rarely {
+	if p.rare == nil {
+		return rarely{}
+	}
+	return *p.rare
+}
+
+// alter changes what the object has rarely.
+func (p *located) alter(change func(*rarely)) {
+	r := p.rarely()
+	change(&r)
+	p.rare = &r
+}
+
+// hold marks the object as one that is not what the revision says, since one.
+func (p *located) hold(since model.Revision) {
+	p.lastGood = true
+	p.alter(func(r *rarely) { r.since = since })
+}
+
 // owner is the tenant whose the object is.
 func (p located) owner() string {
 	if p.object != nil {
 		return p.object.Metadata().Tenant
 	}
-	return p.tenant
+	return p.rarely().tenant
 }
 
 // sameAs reports whether both come from the same content.
@@ -58,8 +85,8 @@ func (p located) sameAs(q located) bool { return p.path == q.path && p.blob == q
 
 // suspects are the files that may hold the object when they are faulty.
 func (p located) suspects() []string {
-	if len(p.behind) > 0 || p.path == "" {
-		return p.behind
+	if behind := p.rarely().behind; len(behind) > 0 || p.path == "" {
+		return behind
 	}
 	return []string{p.path}
 }
@@ -298,12 +325,15 @@ func (a *assembler) choose() {
 			a.keepLastGood(id)
 		default:
 			now := c[0]
-			now.formerly = before.formerly
+			formerly := before.rarely().formerly
 			if by := before.owner(); by != "" && by != now.owner() {
-				now.formerly = append(slices.Clip(now.formerly), by)
+				formerly = append(slices.Clip(formerly), by)
+			}
+			if len(formerly) > 0 {
+				now.alter(func(r *rarely) { r.formerly = formerly })
 			}
 			if a.contested[id] { // or a restart could not tell whose it is
-				now.lastGood, now.since = true, cmp.Or(before.since, a.revision)
+				now.hold(cmp.Or(before.rarely().since, a.revision))
 			}
 			a.effective.objects[id] = now
 		}
@@ -334,13 +364,13 @@ func (a *assembler) keepLastGood(id model.Identity, behind ...string) {
 		return
 	}
 	if !p.lastGood {
-		p.lastGood, p.since = true, a.revision
+		p.hold(a.revision)
 	}
-	if p.previous != nil && !a.standsAt(id, p.previous.path) {
-		p.previous = &previousLocation{p.previous.object, p.previous.path, true}
+	if was := p.rarely().previous; was != nil && !a.standsAt(id, was.path) {
+		p.alter(func(r *rarely) { r.previous = &previousLocation{was.object, was.path, true} })
 	}
 	if len(behind) > 0 {
-		p.behind = behind
+		p.alter(func(r *rarely) { r.behind = behind })
 	}
 	a.effective.objects[id] = p
 }
@@ -401,7 +431,7 @@ func (a *assembler) settleClashes() {
 // restart could not tell which of them was first.
 func (a *assembler) keep(id model.Identity, now located) {
 	if !now.lastGood {
-		now.lastGood, now.since = true, cmp.Or(a.prev.objects[id].since, a.revision)
+		now.hold(cmp.Or(a.prev.objects[id].rarely().since, a.revision))
 	}
 	a.effective.objects[id] = now
 }

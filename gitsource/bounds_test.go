@@ -53,8 +53,8 @@ func TestWhatHidesAllIsNamedOnce(t *testing.T) {
 						i, len(out.effective.objects), len(out.effective.removed), objects, removed)
 				}
 				for id, p := range out.effective.objects {
-					if len(p.behind) > maxBehind {
-						t.Fatalf("%s is held behind %d files, want at most %d", id, len(p.behind), maxBehind)
+					if len(p.rarely().behind) > maxBehind {
+						t.Fatalf("%s is held behind %d files, want at most %d", id, len(p.rarely().behind), maxBehind)
 					}
 				}
 			}

@@ -83,6 +83,7 @@ type reader struct {
 
 	folders map[folderKey][]entry
 	last    []decodedEntry // of the revision that was read last, in order of path
+	parts   interner
 }
 
 type folderKey struct {
@@ -231,6 +232,9 @@ func (r *reader) parse(file string, content []byte) *decoded {
 	}
 	r.count()
 	objects, problems := r.decode(file, content)
+	for _, o := range objects {
+		r.parts.object(o)
+	}
 	return &decoded{
 		objects: objects, problems: problems, opaque: slices.ContainsFunc(problems, isNameless) && likeManifest(content),
 		foreign: len(objects) == 0 && model.Foreign(file, content),

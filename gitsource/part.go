@@ -97,7 +97,7 @@ func (a *assembler) isPlain() bool {
 			return false
 		}
 		for _, o := range f.objects {
-			if p := a.effective.objects[o.Identity()]; p.object != o || p.path != f.path || p.lastGood || p.previous != nil {
+			if p := a.effective.objects[o.Identity()]; p.object != o || p.path != f.path || p.lastGood {
 				return false
 			}
 		}
@@ -114,7 +114,9 @@ func (a *assembler) whole(prev effective, files []manifest, r rules) (outcome, b
 	out.effective.objects, out.effective.content = prev.objects, prev.content
 	if len(changes) > 0 {
 		out.effective.objects = maps.Clone(prev.objects)
-		maps.DeleteFunc(out.effective.objects, func(id model.Identity, _ located) bool { _, part := a.prev.objects[id]; return part })
+		for id := range a.prev.objects {
+			delete(out.effective.objects, id)
+		}
 		maps.Copy(out.effective.objects, a.effective.objects)
 		out.effective.content = prev.content.With(changes)
 	}

@@ -148,8 +148,8 @@ func (h *history) next() {
 			h.files[path] = text + "---\n" + more
 		case 11: // a whole folder moves
 			for _, p := range paths {
-				if strings.HasPrefix(p, "team-a/") {
-					h.files["team-b/"+strings.TrimPrefix(p, "team-a/")] = h.files[p]
+				if name, within := strings.CutPrefix(p, "team-a/"); within {
+					h.files["team-b/"+name] = h.files[p]
 					delete(h.files, p)
 				}
 			}
@@ -239,6 +239,70 @@ func TestWhatChangedIsAssembledAsAllIs(t *testing.T) {
 	}
 }
 
+// What a Source comes to that keeps what it knows is what one comes to that reads and
+// assembles everything at each look.
+func TestEachLookComesToTheSameAsFromScratch(t *testing.T) {
+	for seed := range uint64(3) {
+		repo := newRepo(t)
+		opts := Options{URL: repo.URL(), Clock: newClock().Now, Timeout: patience, AllowPlaintextSecrets: true}
+		if seed%2 == 1 {
+			opts.Tenants = model.Tenants{{Path: "team-a"}, {Path: "team-b"}, {Path: "infra", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"}}}
+		}
+		keeps, scratch := opts, opts
+		keeps.Dir, scratch.Dir = t.TempDir(), t.TempDir()
+		a, b := newSource(t, keeps), newSource(t, scratch)
+		h := newHistory(seed, opts.Tenants)
+		var good map[string]string
+		plain := 0
+		for step := range 25 {
+			if step > 0 {
+				h.next()
+			}
+			switch h.IntN(6) {
+			case 0:
+				h.files[IgnoreFile] = oneOf(h, "team-a/\n", "*-copy.yaml\n*-moved.yaml\n", "infra/endpoint-*\n", "# nothing\n")
+			case 1:
+				delete(h.files, IgnoreFile)
+			}
+			if step%10 == 9 {
+				ok[string](t)(repo.ForcePush(h.files, "rewritten"))
+			} else {
+				ok[string](t)(repo.Replace(h.files, "next"))
+			}
+			b.reader.last, b.reader.folders, b.effective.plain = nil, nil, false
+			inForce, want := mustSync(t, a), mustSync(t, b)
+			if x, y := withoutTokens(want), withoutTokens(inForce); !reflect.DeepEqual(x, y) {
+				t.Fatalf("history %d, commit %d (-from scratch +kept):\n%s", seed, step, gocmp.Diff(x, y, gocmp.Exporter(func(reflect.Type) bool { return true })))
+			}
+			if h.good = good; a.effective.plain {
+				good, h.good = maps.Clone(h.files), nil
+				plain++
+			}
+		}
+		t.Logf("history %d: %d of 25 revisions were plain", seed, plain)
+	}
+}
+
+// withoutTokens is a Desired without the tokens, which are random, and with its problems at
+// one place in one order.
+func withoutTokens(d *model.Desired) *model.Desired {
+	c := *d
+	c.Absent = slices.Clone(d.Absent)
+	for i := range c.Absent {
+		c.Absent[i].Token = ""
+	}
+	c.AbsentToken = ""
+	c.Source.Message = strings.ReplaceAll(d.Source.Message, cmp.Or(d.AbsentToken, "none"), "TOKEN")
+	c.Problems = tidyProblems(d.Problems)
+	return &c
+}
+
+func tidyProblems(problems []model.Problem) []model.Problem {
+	sorted := slices.Clone(problems)
+	slices.SortFunc(sorted, func(a, b model.Problem) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.Concat(sorted)
+}
+
 // differs says how two outcomes do, "" if they do not.
 func differs(a, b outcome) string {
 	if reflect.DeepEqual(settled(a), settled(b)) {
@@ -257,11 +321,7 @@ type settledOutcome struct {
 // settled has what is empty not be there, and problems at one place in one order.
 func settled(o outcome) settledOutcome {
 	s := settledOutcome{o, o.desired()}
-	tidy := func(problems []model.Problem) []model.Problem {
-		sorted := slices.Clone(problems)
-		slices.SortFunc(sorted, func(a, b model.Problem) int { return cmp.Compare(a.String(), b.String()) })
-		return slices.Concat(sorted)
-	}
-	s.Outcome.problems, s.Outcome.effective.noted, s.Desired.Problems = tidy(o.problems), tidy(o.effective.noted), tidy(s.Desired.Problems)
+	s.Outcome.problems, s.Outcome.effective.noted = tidyProblems(o.problems), tidyProblems(o.effective.noted)
+	s.Desired.Problems = tidyProblems(s.Desired.Problems)
 	return s
 }

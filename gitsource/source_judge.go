@@ -31,6 +31,7 @@ func (s *Source) judge(t target, way ancestry) error {
 		return nil
 	}
 	files, err := s.reader.read(s.store, c.TreeHash, s.opts.Path, newHeldPaths(s.effective.objects))
+	s.store.forget()
 	switch {
 	case errors.Is(err, errPathMissing):
 		s.refuse(head, model.SourcePathMissing, fmt.Sprintf("folder %s is not in %s; %s", s.opts.Path, s.target.revision(), s.stays()))

@@ -200,9 +200,10 @@ func (a *assembler) inherits(id model.Identity, before, now located) bool {
 	case a.tenants.At(before.owner()) != nil:
 		return false
 	}
-	return a.onlyOneMay(id) || before.previous != nil && sameContent(before.previous.object, now.object) &&
-		(slices.Contains(before.behind, now.path) ||
-			a.lineage == lineageDescends && !before.previous.gone && !a.standsAt(id, before.previous.path) && a.prev.blobAt(now.path) != now.blob)
+	was := before.rarely()
+	return a.onlyOneMay(id) || was.previous != nil && sameContent(was.previous.object, now.object) &&
+		(slices.Contains(was.behind, now.path) ||
+			a.lineage == lineageDescends && !was.previous.gone && !a.standsAt(id, was.previous.path) && a.prev.blobAt(now.path) != now.blob)
 }
 
 // onlyOneMay reports whether one tenant alone may define an object.
