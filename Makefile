@@ -5,6 +5,7 @@ IMAGE    ?= ingot:$(VERSION)
 FUZZTIME ?= 60s
 WALK ?= 200
 HISTORIES ?= 10000
+COMMITS ?= 20000
 KILLPOINTS ?= all
 # When long proofs leave out what they can, in seconds since 1970; empty = never.
 PROOFS_UNTIL ?=
@@ -60,8 +61,9 @@ machines: setup ## Boot the discovery image, firmware and whole lives on machine
 	go test -count=1 -timeout 30m -v ./features/lab
 	go test -count=1 -timeout 20m -v ./features/life
 
-test-long: setup race features-redis machines ## The long proofs: data races, features on Redis, machines of qemu, all kill points, all random histories of the loop, HISTORIES (10000) of the plan and WALK (200) of the program; less after PROOFS_UNTIL
+test-long: setup race features-redis machines ## The long proofs: data races, features on Redis, machines of qemu, all kill points, all random histories of the loop, HISTORIES (10000) of the plan and of what is assembled, COMMITS (20000) of a branch and WALK (200) of the program; less after PROOFS_UNTIL
 	HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile
+	HISTORIES=$(HISTORIES) COMMITS=$(COMMITS) go test -count=1 -timeout 60m -v -run 'AssembledAsAllIs|BoundedOverManyCommits' ./gitsource
 	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 30m -parallel 8 -v -run 'KillPoints' ./features
 	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) WALK=$(WALK) go test -count=1 -timeout 40m -parallel 16 -v -run 'Walk' ./features
 

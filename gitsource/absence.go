@@ -114,7 +114,7 @@ func (a *assembler) list(id model.Identity, e model.Absence, behind ...string) {
 		return
 	}
 	if len(behind) > 0 {
-		offered.behind = behind
+		offered.alter(func(r *rarely) { r.behind = behind })
 	}
 	a.effective.offered[id] = offered
 }
@@ -195,17 +195,19 @@ func (a *assembler) follow() {
 	removed, renamed := a.effective.removed, a.effective.renamed
 	maps.Copy(removed, a.prev.removed)
 	for id, r := range a.gone {
-		for _, tenant := range append(slices.Clip(a.prev.objects[id].formerly), r.Tenant) {
+		for _, tenant := range append(slices.Clip(a.prev.objects[id].rarely().formerly), r.Tenant) {
 			r.Tenant = tenant
 			removed[id] = append(without(removed[id], r.Tenant), r)
 		}
 	}
-	for id, p := range a.effective.objects {
-		a.forget(id, p.owner())
+	for id := range removed {
+		if p, back := a.inForce(id); back {
+			a.forget(id, p.owner())
+		}
 	}
 	for old := range pairs {
 		p := a.prev.objects[old.Identity()]
-		for _, tenant := range append(slices.Clip(p.formerly), p.owner()) {
+		for _, tenant := range append(slices.Clip(p.rarely().formerly), p.owner()) {
 			a.forget(old.Identity(), tenant)
 		}
 	}
@@ -217,16 +219,15 @@ func (a *assembler) follow() {
 		for _, r := range gone {
 			removed[old.Identity()] = append(without(removed[old.Identity()], r.Tenant), r)
 		}
-		if _, another := a.effective.objects[now.Identity()]; len(gone) == 0 || another {
+		if _, another := a.inForce(now.Identity()); len(gone) == 0 || another {
 			renamed[old] = now
 		}
 	}
 	maps.Copy(renamed, pairs)
-	for id := range a.effective.objects {
-		if id.Kind == model.KindServerClaim {
-			delete(renamed, id.ClaimName())
-		}
-	}
+	maps.DeleteFunc(renamed, func(old, _ model.ClaimName) bool {
+		_, back := a.inForce(old.Identity())
+		return back
+	})
 }
 
 // forget takes out the removal of a tenant's object, which is back or goes on by another

@@ -14,7 +14,8 @@ import (
 	"ingot/model"
 )
 
-// located is an object that is in force, and the blob it was decoded from.
+// located is an object that is in force, and the blob it was decoded from. There is one for
+// each object, so what few have is apart.
 type located struct {
 	// object is nil when only its name is known: something depends on it, and its
 	// content cannot be had.
@@ -24,12 +25,17 @@ type located struct {
 	// lastGood is set when the object is not what the revision in force says: its file
 	// is wrong, or Git lacks it or has it otherwise though no commit says so.
 	lastGood bool
+	// shared is set when its file defines other objects too.
+	shared bool
+	rare   *rarely // nil is none; not changed once made
+}
+
+// rarely is what few objects have.
+type rarely struct {
 	// since is the revision with which it began to be kept so.
 	since model.Revision
 	// behind are the faulty files that may hold it, or anywhere; empty is path alone.
 	behind []string
-	// shared is set when its file defines other objects too.
-	shared bool
 	// tenant is whose the object is while its content cannot be had.
 	tenant string
 	// previous is where such an object stood in the revision applied, if that is known.
@@ -45,12 +51,33 @@ type previousLocation struct {
 	gone   bool // a commit took it from there
 }
 
+// rarely is what the object has of it.
+func (p located) rarely() rarely {
+	if p.rare == nil {
+		return rarely{}
+	}
+	return *p.rare
+}
+
+// alter changes what the object has rarely.
+func (p *located) alter(change func(*rarely)) {
+	r := p.rarely()
+	change(&r)
+	p.rare = &r
+}
+
+// hold marks the object as one that is not what the revision says, since one.
+func (p *located) hold(since model.Revision) {
+	p.lastGood = true
+	p.alter(func(r *rarely) { r.since = since })
+}
+
 // owner is the tenant whose the object is.
 func (p located) owner() string {
 	if p.object != nil {
 		return p.object.Metadata().Tenant
 	}
-	return p.tenant
+	return p.rarely().tenant
 }
 
 // sameAs reports whether both come from the same content.
@@ -58,8 +85,8 @@ func (p located) sameAs(q located) bool { return p.path == q.path && p.blob == q
 
 // suspects are the files that may hold the object when they are faulty.
 func (p located) suspects() []string {
-	if len(p.behind) > 0 || p.path == "" {
-		return p.behind
+	if behind := p.rarely().behind; len(behind) > 0 || p.path == "" {
+		return behind
 	}
 	return []string{p.path}
 }
@@ -67,8 +94,14 @@ func (p located) suspects() []string {
 // effective is what is in force. It is not changed once made.
 type effective struct {
 	objects map[model.Identity]located
-	// blobs are the files of the revision in force, by path.
-	blobs map[string]plumbing.Hash
+	// files are those of the revision in force, in order of path.
+	files []manifest
+	// content are the objects as the planner reads them.
+	content *model.Desired
+	// plain is set when the objects are what the files say and nothing else, and nothing
+	// is wrong with any of them; noted is then what the files are warned of.
+	plain bool
+	noted []model.Problem
 
 	// absent is what Git lacks, or has otherwise, and no commit says so; token
 	// approves it all. offered is what Git has in its place.
@@ -84,12 +117,23 @@ type effective struct {
 func newEffective() effective {
 	return effective{
 		objects: make(map[model.Identity]located),
-		blobs:   make(map[string]plumbing.Hash),
 		absent:  make(map[model.Identity]model.Absence),
 		offered: make(map[model.Identity]located),
 		removed: make(map[model.Identity][]model.Removal),
 		renamed: make(map[model.ClaimName]model.ClaimName),
 	}
+}
+
+// blobAt is the content of the file at a path, zero if there is none.
+func (f effective) blobAt(path string) plumbing.Hash {
+	if i, found := f.find(path); found {
+		return f.files[i].blob
+	}
+	return plumbing.ZeroHash
+}
+
+func (f effective) find(path string) (int, bool) {
+	return slices.BinarySearchFunc(f.files, path, func(m manifest, path string) int { return strings.Compare(m.path, path) })
 }
 
 // isEmpty reports whether there is nothing that a revision could take away.
@@ -107,8 +151,11 @@ type outcome struct {
 type rules struct {
 	validate   func(before, after model.Object) []model.Problem
 	crossCheck func(*model.Desired) []model.Problem
-	token      func() string
-	tenants    model.Tenants
+	// stillFit tells for some changes that crossCheck finds nothing, as it did before them;
+	// nil never does.
+	stillFit func(*model.Desired, []model.Change) bool
+	token    func() string
+	tenants  model.Tenants
 }
 
 // change is one step from what was in force to a revision.
@@ -128,6 +175,12 @@ type assembler struct {
 	change
 	rules
 	outcome
+	// aside are the objects in force that are not looked at, for they stay as they are, when
+	// a part is assembled; those of prev that are count as they are there.
+	aside map[model.Identity]located
+	// noted are the problems of the files, clashes is how many there are between objects.
+	noted   []model.Problem
+	clashes int
 	// candidates are the objects of the revision, by identity.
 	candidates map[model.Identity][]located
 	// heirs are those that come into force once the tenant who had the object first has
@@ -148,6 +201,8 @@ type assembler struct {
 	copies map[plumbing.Hash][]string
 	// gone is what a commit took away.
 	gone map[model.Identity]model.Removal
+	// blobs are the contents of the files before; nil until one is asked for.
+	blobs map[plumbing.Hash]bool
 }
 
 // assemble decides what is in force with the manifests of a revision, given what
@@ -155,7 +210,27 @@ type assembler struct {
 // is wrong, while what Git says of it is wrong or said twice, and when no commit
 // that descends from the revision in force took it away.
 func assemble(c change, r rules) outcome {
-	a := &assembler{
+	c.files = inOrder(c.files)
+	if out, ok := assembleChanged(c, r); ok {
+		return out
+	}
+	return assembleAll(c, r)
+}
+
+// assembleAll looks at all files and all objects in force.
+func assembleAll(c change, r rules) outcome {
+	a := newAssembler(c, r)
+	a.run()
+	a.effective.plain = a.isPlain()
+	if a.effective.plain {
+		a.effective.noted = a.noted
+		model.SortProblems(a.effective.noted)
+	}
+	return a.outcome
+}
+
+func newAssembler(c change, r rules) *assembler {
+	return &assembler{
 		change: c, rules: r,
 		outcome: outcome{
 			effective:   newEffective(),
@@ -171,6 +246,9 @@ func assemble(c change, r rules) outcome {
 		copies:     make(map[plumbing.Hash][]string),
 		gone:       make(map[model.Identity]model.Removal),
 	}
+}
+
+func (a *assembler) run() {
 	a.collect()
 	a.tellApart()
 	a.choose()
@@ -181,17 +259,15 @@ func assemble(c change, r rules) outcome {
 	a.settleClashes()
 	a.follow()
 	a.settleTokens()
+	if a.effective.content == nil {
+		a.effective.content = contentOf(a.effective.objects)
+	}
 	model.SortProblems(a.problems)
-	return a.outcome
 }
 
 func (a *assembler) collect() {
-	known := make(map[plumbing.Hash]bool, len(a.prev.blobs))
-	for _, blob := range a.prev.blobs {
-		known[blob] = true
-	}
+	a.effective.files = a.files
 	for _, f := range a.files {
-		a.effective.blobs[f.path] = f.blob
 		a.problems = append(a.problems, a.problemsOf(f)...)
 		for _, o := range f.objects {
 			id, p := o.Identity(), located{object: o, path: f.path, blob: f.blob, shared: len(f.objects) > 1}
@@ -208,17 +284,29 @@ func (a *assembler) collect() {
 			a.faulty[f.path] = true
 			a.copies[f.blob] = append(a.copies[f.blob], f.path)
 		}
-		if f.opaque && !known[f.blob] {
+		if f.opaque && !a.knew(f.blob) {
 			owner := a.tenants.Owner(f.path)
 			a.fresh[owner] = append(a.fresh[owner], f.path)
 		}
 	}
+	a.noted = slices.Clone(a.problems)
 	for owner, files := range a.fresh {
 		a.fresh[owner] = bounded(files)
 	}
 	for blob, files := range a.copies {
 		a.copies[blob] = bounded(files)
 	}
+}
+
+// knew reports whether the revision before had a file of a content.
+func (a *assembler) knew(blob plumbing.Hash) bool {
+	if a.blobs == nil {
+		a.blobs = make(map[plumbing.Hash]bool, len(a.prev.files))
+		for _, f := range a.prev.files {
+			a.blobs[f.blob] = true
+		}
+	}
+	return a.blobs[blob]
 }
 
 // choose takes each object that stands once, may follow the one in force and is
@@ -237,12 +325,15 @@ func (a *assembler) choose() {
 			a.keepLastGood(id)
 		default:
 			now := c[0]
-			now.formerly = before.formerly
+			formerly := before.rarely().formerly
 			if by := before.owner(); by != "" && by != now.owner() {
-				now.formerly = append(slices.Clip(now.formerly), by)
+				formerly = append(slices.Clip(formerly), by)
+			}
+			if len(formerly) > 0 {
+				now.alter(func(r *rarely) { r.formerly = formerly })
 			}
 			if a.contested[id] { // or a restart could not tell whose it is
-				now.lastGood, now.since = true, cmp.Or(before.since, a.revision)
+				now.hold(cmp.Or(before.rarely().since, a.revision))
 			}
 			a.effective.objects[id] = now
 		}
@@ -273,13 +364,13 @@ func (a *assembler) keepLastGood(id model.Identity, behind ...string) {
 		return
 	}
 	if !p.lastGood {
-		p.lastGood, p.since = true, a.revision
+		p.hold(a.revision)
 	}
-	if p.previous != nil && !a.standsAt(id, p.previous.path) {
-		p.previous = &previousLocation{p.previous.object, p.previous.path, true}
+	if was := p.rarely().previous; was != nil && !a.standsAt(id, was.path) {
+		p.alter(func(r *rarely) { r.previous = &previousLocation{was.object, was.path, true} })
 	}
 	if len(behind) > 0 {
-		p.behind = behind
+		p.alter(func(r *rarely) { r.behind = behind })
 	}
 	a.effective.objects[id] = p
 }
@@ -314,7 +405,9 @@ func (a *assembler) quarantine() {
 // settleClashes lets none of the objects that claim the same thing come into force
 // anew: what was in force before stays.
 func (a *assembler) settleClashes() {
+	a.effective.content = contentOf(a.effective.objects)
 	problems := a.crossCheck(a.desired())
+	a.clashes += len(problems)
 	a.problems = append(a.problems, problems...)
 	for _, p := range problems {
 		id, ok := named(p)
@@ -327,6 +420,7 @@ func (a *assembler) settleClashes() {
 			continue
 		}
 		delete(a.effective.objects, id)
+		a.effective.content = nil
 		if !a.succeeds(id, now.owner()) {
 			a.keepOrQuarantine(id, now.owner())
 		}
@@ -337,7 +431,7 @@ func (a *assembler) settleClashes() {
 // restart could not tell which of them was first.
 func (a *assembler) keep(id model.Identity, now located) {
 	if !now.lastGood {
-		now.lastGood, now.since = true, cmp.Or(a.prev.objects[id].since, a.revision)
+		now.hold(cmp.Or(a.prev.objects[id].rarely().since, a.revision))
 	}
 	a.effective.objects[id] = now
 }
@@ -378,17 +472,30 @@ func named(p model.Problem) (model.Identity, bool) {
 	return id, ok && id.Name != ""
 }
 
+// contentOf are the objects in force as the planner reads them.
+func contentOf(objects map[model.Identity]located) *model.Desired {
+	d := model.NewDesired()
+	for _, p := range objects {
+		if p.object != nil {
+			d.Add(p.object)
+		}
+	}
+	return d
+}
+
 // desired turns an outcome into what the planner reads.
 func (o outcome) desired() *model.Desired {
-	d := model.NewDesired()
+	d := new(model.Desired)
+	*d = *o.effective.content
 	hidden := maps.Clone(o.quarantined)
-	for id, p := range o.effective.objects {
-		if p.object == nil {
-			hidden[id] = append(slices.Clip(hidden[id]), p.owner())
-			continue
+	if !o.effective.plain {
+		for id, p := range o.effective.objects {
+			if p.object == nil {
+				hidden[id] = append(slices.Clip(hidden[id]), p.owner())
+			}
 		}
-		d.Add(p.object)
 	}
+	d.Quarantined = make(map[model.Identity]bool, len(hidden))
 	for id := range hidden {
 		d.Quarantined[id] = true
 	}

@@ -176,6 +176,7 @@ func (s *Source) beginAt(b *Beginning) error {
 	}
 	held := s.state.held(b.Applied, s.reader.parse)
 	files, err := s.reader.read(s.store, c.TreeHash, path, newHeldPaths(held))
+	s.store.forget()
 	if err != nil && !errors.Is(err, errPathMissing) {
 		return err
 	}
@@ -222,7 +223,7 @@ func baseEffective(b Beginning, lastGood map[model.Identity]located, files []man
 	seed := func(id model.Identity) {
 		p, ok := lastGood[id]
 		if !ok {
-			p = located{lastGood: true, since: b.Applied.Revision(), tenant: b.Owners[id], previous: was[id]}
+			p = located{lastGood: true, rare: &rarely{since: b.Applied.Revision(), tenant: b.Owners[id], previous: was[id]}}
 		}
 		f.objects[id] = p
 	}

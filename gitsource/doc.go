@@ -4,7 +4,8 @@
 //
 // Source watches one branch. Fetching fills a bare store on disk; the pure
 // function assemble decides which objects are in force, given what was in force
-// before and how the two revisions relate. An object goes only when a commit that
+// before and how the two revisions relate. While nothing is wrong, or held, it looks only at
+// the files that changed, see assembleChanged. An object goes only when a commit that
 // descends from the revision in force took it away; what a file that cannot be read,
 // a rewritten history or another branch lacks stays in force and is listed until a
 // commit brings it back or approves that it is gone. Where all begins is a record,

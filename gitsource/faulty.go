@@ -55,9 +55,9 @@ func (a *assembler) suspectsOf(p located) []string {
 		hides := func(path string) bool { return a.faulty[path] && (path == file || !a.unread[path]) }
 		if top, found := above(hides, file); found {
 			behind = append(behind, file, top)
-			behind = append(behind, a.ownCopies(p, a.effective.blobs[top])...)
+			behind = append(behind, a.ownCopies(p, a.effective.blobAt(top))...)
 		}
-		behind = append(behind, a.ownCopies(p, a.prev.blobs[file])...)
+		behind = append(behind, a.ownCopies(p, a.prev.blobAt(file))...)
 	}
 	return behind
 }

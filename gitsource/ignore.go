@@ -59,23 +59,35 @@ func segments(file string) []string {
 
 // heldPaths are the files that have objects in force, with the folders that they lie in. An
 // ignore file does not take those away: no commit that names them did.
-type heldPaths map[string]bool
-
-// newHeldPaths returns the files that may hold one of the objects.
-func newHeldPaths(objects map[model.Identity]located) heldPaths {
-	held := make(heldPaths, len(objects))
-	for _, p := range objects {
-		for _, file := range p.suspects() {
-			for ; file != "." && !held[file]; file = path.Dir(file) {
-				held[file] = true
-			}
-		}
-	}
-	return held
+type heldPaths struct {
+	objects map[model.Identity]located
+	paths   map[string]bool // nil until one is asked for
 }
 
+// newHeldPaths returns the files that may hold one of the objects.
+func newHeldPaths(objects map[model.Identity]located) *heldPaths { return &heldPaths{objects: objects} }
+
 // has reports whether an object in force may be in a file, or in one below a folder.
-func (h heldPaths) has(file string) bool { return h[file] || h[anywhere] }
+func (h *heldPaths) has(file string) bool {
+	if h == nil {
+		return false
+	}
+	if h.paths == nil {
+		h.paths = make(map[string]bool, len(h.objects))
+		for _, p := range h.objects {
+			h.add(p)
+		}
+	}
+	return h.paths[file] || h.paths[anywhere]
+}
+
+func (h *heldPaths) add(p located) {
+	for _, file := range p.suspects() {
+		for ; file != "." && !h.paths[file]; file = path.Dir(file) {
+			h.paths[file] = true
+		}
+	}
+}
 
 // ignoreBelow returns what is ignored below a folder whose ignore file is the entry, if
 // it has one. What is no regular file, or too large, is refused where it stands.

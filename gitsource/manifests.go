@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -73,7 +72,7 @@ var (
 
 // reader reads revisions out of a store and keeps what it read for the next one:
 // a folder whose hash is the same is not listed again, a blob at the same path
-// not decoded again.
+// not decoded again, so that a file that did not change is the same *decoded in both.
 type reader struct {
 	decode func(file string, data []byte) ([]model.Object, []model.Problem)
 	count  func() // called for each blob that is decoded
@@ -83,22 +82,47 @@ type reader struct {
 	tenants model.Tenants
 
 	folders map[folderKey][]entry
-	blobs   map[blobKey]*decoded
+	last    []decodedEntry // of the revision that was read last, in order of path
+	parts   interner
 }
 
-type (
-	folderKey struct {
-		path string
-		hash plumbing.Hash
+type folderKey struct {
+	path string
+	hash plumbing.Hash
+}
+
+// decodedEntry is an entry with what it holds.
+type decodedEntry struct {
+	entry
+	*decoded
+}
+
+// known finds what was decoded already, of entries that are asked for in order of path.
+type known []decodedEntry
+
+// of returns what an entry holds, nil if that is not known.
+func (k *known) of(e entry) *decoded {
+	left := *k
+	for len(left) > 0 && left[0].path < e.path {
+		left = left[1:]
 	}
-	blobKey entry
-)
+	*k = left
+	for _, l := range left {
+		if l.path != e.path {
+			break
+		}
+		if l.entry == e {
+			return l.decoded
+		}
+	}
+	return nil
+}
 
 // read returns the manifests below dir in a tree, in order of path. What is ignored, or is
 // something else than manifests, is among them only if objects in force may be in it. It
 // fails with errPathMissing, errTooManyManifests, errTooMuchToRead, errTreeTooLarge or
 // errNotReadable.
-func (r *reader) read(s *store, root plumbing.Hash, dir string, held heldPaths) ([]manifest, error) {
+func (r *reader) read(s *store, root plumbing.Hash, dir string, held *heldPaths) ([]manifest, error) {
 	top, err := folder(s, root, dir)
 	if err != nil {
 		return nil, err
@@ -112,23 +136,25 @@ func (r *reader) read(s *store, root plumbing.Hash, dir string, held heldPaths) 
 		return nil, err
 	}
 	l := lister{store: s, shares: shares, held: held, old: r.folders, new: make(map[folderKey][]entry), barren: make(map[plumbing.Hash]bool)}
-	entries, err := l.list(entry{path: dir, hash: top, ignored: ignore.Ignores(dir, true)}, ignore, 0)
-	if err != nil {
+	if err := l.list(entry{path: dir, hash: top, ignored: ignore.Ignores(dir, true)}, ignore, 0); err != nil {
 		return nil, err
 	}
 	if l.found > shares.files {
 		return nil, errTooManyManifests
 	}
-	if err := shares.weigh(entries, func(e entry) (int64, error) { return r.sizeOf(s, e) }); err != nil {
+	entries := l.listed
+	slices.SortStableFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	seen := known(r.last)
+	if err := shares.weigh(entries, func(e entry) (int64, error) { return sizeOf(s, e, seen.of(e)) }); err != nil {
 		return nil, err
 	}
 	entries = slices.DeleteFunc(entries, func(e entry) bool { return shares.isOver(e.path) })
-	blobs := make(map[blobKey]*decoded, len(entries))
+	now := make([]decodedEntry, 0, len(entries))
 	manifests := append(make([]manifest, 0, len(entries)), shares.unread(s, root)...)
 	var size int64
+	seen = r.last
 	for _, e := range entries {
-		key := blobKey(e)
-		d := r.blobs[key]
+		d := seen.of(e)
 		if d == nil {
 			if d, err = r.open(s, e); err != nil {
 				return nil, err
@@ -137,22 +163,30 @@ func (r *reader) read(s *store, root plumbing.Hash, dir string, held heldPaths) 
 		if size += d.size; size > shares.bytes {
 			return nil, errTooMuchToRead
 		}
-		blobs[key] = d
+		now = append(now, decodedEntry{e, d})
 		if d.foreign && !held.has(e.path) {
 			continue
 		}
 		manifests = append(manifests, manifest{e.path, e.hash, d})
 	}
-	slices.SortFunc(manifests, func(a, b manifest) int { return strings.Compare(a.path, b.path) })
-	r.folders, r.blobs = l.new, blobs
-	return manifests, nil
+	r.folders, r.last = l.new, now
+	return inOrder(manifests), nil
 }
 
 // forgetFaulty has the files that are wrong decoded again, and reports whether there are any.
 func (r *reader) forgetFaulty() bool {
-	n := len(r.blobs)
-	maps.DeleteFunc(r.blobs, func(_ blobKey, d *decoded) bool { return d.faulty() })
-	return len(r.blobs) < n
+	n := len(r.last)
+	r.last = slices.DeleteFunc(r.last, func(e decodedEntry) bool { return e.faulty() })
+	return len(r.last) < n
+}
+
+// inOrder returns manifests in order of path.
+func inOrder(files []manifest) []manifest {
+	byPath := func(a, b manifest) int { return strings.Compare(a.path, b.path) }
+	if slices.IsSortedFunc(files, byPath) {
+		return files
+	}
+	return slices.SortedStableFunc(slices.Values(files), byPath)
 }
 
 // open decodes one entry, or says why it is not looked at.
@@ -198,6 +232,9 @@ func (r *reader) parse(file string, content []byte) *decoded {
 	}
 	r.count()
 	objects, problems := r.decode(file, content)
+	for _, o := range objects {
+		r.parts.object(o)
+	}
 	return &decoded{
 		objects: objects, problems: problems, opaque: slices.ContainsFunc(problems, isNameless) && likeManifest(content),
 		foreign: len(objects) == 0 && model.Foreign(file, content),
@@ -248,8 +285,9 @@ func folder(s *store, root plumbing.Hash, dir string) (plumbing.Hash, error) {
 type lister struct {
 	store    *store
 	shares   *shares
-	held     heldPaths
+	held     *heldPaths
 	old, new map[folderKey][]entry
+	listed   []entry // that concern us
 	found    int
 	skipped  int // folders and files that are ignored, or of tenants that are over their share
 	// barren are the folders without entries that concern us, by content: one that
@@ -257,60 +295,61 @@ type lister struct {
 	barren map[plumbing.Hash]bool
 }
 
-// list returns all entries below a folder that concern us.
-func (l *lister) list(dir entry, ignore Ignore, depth int) ([]entry, error) {
+// list lists all entries below a folder that concern us.
+func (l *lister) list(dir entry, ignore Ignore, depth int) error {
 	switch {
 	case l.shares.isOver(dir.path) && !l.shares.leads(dir.path):
 		l.skipped++
-		return nil, nil
+		return nil
 	case depth > maxFolders && l.shares.exceedBelow(dir.path, fmt.Sprintf("more than %d folders in one another", maxFolders)):
 		l.skipped++
-		return nil, nil
+		return nil
 	case depth > maxFolders || l.found > l.shares.files:
-		return nil, errTooManyManifests
+		return errTooManyManifests
 	case l.barren[dir.hash]:
-		return nil, nil
+		return nil
 	}
-	skipped := l.skipped
+	skipped, listed := l.skipped, len(l.listed)
 	own, err := l.own(dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if i := slices.IndexFunc(own, func(e entry) bool { return path.Base(e.path) == IgnoreFile }); i >= 0 {
+	if i := slices.IndexFunc(own, isIgnoreFile); i >= 0 {
 		if ignore, err = ignoreBelow(l.store, ignore, dir.path, own[i]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	var all []entry
 	for _, e := range own {
 		if e.ignored = dir.ignored || ignore.Ignores(e.path, e.mode == filemode.Dir); e.ignored && !l.held.has(e.path) {
 			l.skipped++
 			continue
 		}
-		below, err := l.entry(e, ignore, depth)
-		if err != nil {
-			return nil, err
+		if err := l.entry(e, ignore, depth); err != nil {
+			return err
 		}
-		all = append(all, below...)
 	}
-	if len(all) == 0 && l.skipped == skipped {
+	if len(l.listed) == listed && l.skipped == skipped {
 		l.barren[dir.hash] = true
 	}
-	return all, nil
+	return nil
 }
 
-// entry returns an entry of a folder, or those below it.
-func (l *lister) entry(e entry, ignore Ignore, depth int) ([]entry, error) {
+// entry lists an entry of a folder, or those below it.
+func (l *lister) entry(e entry, ignore Ignore, depth int) error {
 	switch {
 	case e.mode == filemode.Dir:
 		return l.list(e, ignore, depth+1)
-	case path.Base(e.path) == IgnoreFile && e.mode.IsFile() && e.mode != filemode.Symlink:
-		return nil, nil
+	case isIgnoreFile(e) && e.mode.IsFile() && e.mode != filemode.Symlink:
 	case !l.shares.add(e.path, &l.found):
 		l.skipped++
-		return nil, nil
+	default:
+		l.listed = append(l.listed, e)
 	}
-	return []entry{e}, nil
+	return nil
+}
+
+func isIgnoreFile(e entry) bool {
+	return strings.HasSuffix(e.path, IgnoreFile) && path.Base(e.path) == IgnoreFile
 }
 
 // own returns a folder's own entries. One of a tenant that cannot be listed has none.
@@ -347,7 +386,7 @@ func (l *lister) children(dir string, hash plumbing.Hash) ([]entry, error) {
 		}
 		own = append(own, entry{path: path.Join(dir, t.Name), hash: t.Hash, mode: t.Mode})
 	}
-	return own, nil
+	return slices.Clone(own), nil // kept as long as the folder stays, so without room to grow
 }
 
 func isManifest(name string) bool {

@@ -68,7 +68,7 @@ func (c *Clone) reader(tenants model.Tenants) *reader {
 
 func (o *MergeOptions) rules() rules {
 	with := withModel(Options{}, nil)
-	return rules{validate: with.Validate, crossCheck: with.CrossCheck, token: func() string { return "" }, tenants: o.Tenants}
+	return rules{validate: with.Validate, crossCheck: with.CrossCheck, stillFit: with.StillFit, token: func() string { return "" }, tenants: o.Tenants}
 }
 
 // merge is one under way.

@@ -155,15 +155,16 @@ func (a *assembler) sameSecret(namespace string, old, now *model.LocalRef) bool 
 	if old == nil || now == nil {
 		return old == now
 	}
-	before, ok := secretOf(a.prev.objects, namespace, old.Name)
-	after, ok2 := secretOf(a.effective.objects, namespace, now.Name)
+	before, ok := secretOf(a.before, namespace, old.Name)
+	after, ok2 := secretOf(a.inForce, namespace, now.Name)
 	if !ok && !ok2 {
 		return old.Name == now.Name
 	}
 	return ok && ok2 && before.Type == after.Type && reflect.DeepEqual(before.Values, after.Values)
 }
 
-func secretOf(objects map[model.Identity]located, namespace, name string) (*model.Secret, bool) {
-	s, ok := objects[model.Identity{Kind: model.KindSecret, Namespace: namespace, Name: name}].object.(*model.Secret)
+func secretOf(find func(model.Identity) (located, bool), namespace, name string) (*model.Secret, bool) {
+	p, _ := find(model.Identity{Kind: model.KindSecret, Namespace: namespace, Name: name})
+	s, ok := p.object.(*model.Secret)
 	return s, ok
 }

@@ -115,9 +115,9 @@ func (s *shares) weigh(entries []entry, sizeOf func(entry) (int64, error)) error
 	return nil
 }
 
-// sizeOf is how many bytes would be read of an entry.
-func (r *reader) sizeOf(s *store, e entry) (int64, error) {
-	if d := r.blobs[blobKey(e)]; d != nil {
+// sizeOf is how many bytes would be read of an entry, which may be known.
+func sizeOf(s *store, e entry, d *decoded) (int64, error) {
+	if d != nil {
 		return d.size, nil
 	}
 	if e.ignored || e.mode == filemode.Submodule || e.mode == filemode.Symlink {

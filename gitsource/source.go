@@ -66,6 +66,9 @@ type Options struct {
 	Validate func(before, after model.Object) []model.Problem
 	// CrossCheck says what is wrong between objects; nil is model.CrossCheck.
 	CrossCheck func(*model.Desired) []model.Problem
+	// StillFit tells of some changes, made since CrossCheck found nothing, that it finds
+	// nothing again; nil never does.
+	StillFit func(*model.Desired, []model.Change) bool
 }
 
 // Source is the watched branch and the desired state that comes of it.

@@ -32,6 +32,7 @@ func (s *Source) judge(t target, way ancestry) error {
 		return nil
 	}
 	files, err := s.reader.read(s.store, c.TreeHash, s.opts.Path, newHeldPaths(s.effective.objects))
+	s.store.forget()
 	switch {
 	case errors.Is(err, errPathMissing):
 		s.refuse(head, model.SourcePathMissing, fmt.Sprintf("folder %s is not in %s; %s", s.opts.Path, s.target.revision(), s.stays()))
@@ -91,7 +92,7 @@ func (s *Source) step(c *object.Commit, way ancestry) change {
 }
 
 func (s *Source) rules() rules {
-	return rules{s.opts.Validate, s.opts.CrossCheck, newToken, s.opts.Tenants}
+	return rules{s.opts.Validate, s.opts.CrossCheck, s.opts.StillFit, newToken, s.opts.Tenants}
 }
 
 // stays says what is in force instead of a revision that is not taken.

@@ -133,12 +133,15 @@ func (s *state) verified(a model.Applied) (verified, bool) {
 // it; of a blob that cannot be had a restart knows the names at most.
 func (s *state) setEffective(f effective, contentOf func(plumbing.Hash) ([]byte, error)) {
 	s.Held, s.Blobs = nil, make(map[string][]byte)
+	if f.plain {
+		return
+	}
 	for id, p := range f.objects {
 		if !p.lastGood || p.object == nil {
 			continue
 		}
 		hash := p.blob.String()
-		s.Held = append(s.Held, heldObject{Identity: id, Path: p.path, Blob: hash, Since: p.since, Behind: p.behind})
+		s.Held = append(s.Held, heldObject{Identity: id, Path: p.path, Blob: hash, Since: p.rarely().since, Behind: p.rarely().behind})
 		if _, ok := s.Blobs[hash]; ok {
 			continue
 		}
@@ -182,7 +185,7 @@ func (s *state) held(at model.Applied, parse func(file string, content []byte) *
 		i := slices.IndexFunc(files[file].objects, func(o model.Object) bool { return o.Identity() == h.Identity })
 		if i >= 0 {
 			out[h.Identity] = located{
-				object: files[file].objects[i], path: h.Path, blob: plumbing.NewHash(h.Blob), lastGood: true, since: h.Since, behind: h.Behind,
+				object: files[file].objects[i], path: h.Path, blob: plumbing.NewHash(h.Blob), lastGood: true, rare: &rarely{since: h.Since, behind: h.Behind},
 			}
 		}
 	}

@@ -129,7 +129,7 @@ func gitPush(b *testing.B, r *gitserver.Repo, url string) {
 	git(b, nil, r.Dir, "push", "--quiet", url, "status")
 }
 
-func git(b *testing.B, stdin io.Reader, dir string, args ...string) {
+func git(b testing.TB, stdin io.Reader, dir string, args ...string) {
 	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0")
 	cmd.Stdin = stdin

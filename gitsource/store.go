@@ -30,6 +30,7 @@ const maxDescriptors = 16
 type store struct {
 	dir     string
 	storage *filesystem.Storage
+	cache   cache.Object // of storage
 	// left are the sizes of objects that were too large to be stored.
 	left map[plumbing.Hash]int64
 	// fresh is set while all that is in the store was fetched by this process: a file that
@@ -42,12 +43,13 @@ func openStore(dir string) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make object store: %w", err)
 	}
-	st := filesystem.NewStorageWithOptions(osfs.New(dir), cache.NewObjectLRU(objectCache),
+	objects := cache.NewObjectLRU(objectCache)
+	st := filesystem.NewStorageWithOptions(osfs.New(dir), objects,
 		filesystem.Options{ExclusiveAccess: true, MaxOpenDescriptors: maxDescriptors})
 	if err := st.Init(); err != nil {
 		return nil, fmt.Errorf("make object store: %w", err)
 	}
-	s := &store{dir: dir, storage: st, left: make(map[plumbing.Hash]int64)}
+	s := &store{dir: dir, storage: st, cache: objects, left: make(map[plumbing.Hash]int64)}
 	s.fresh = s.packs() == 0
 	return s, s.readLeft()
 }
@@ -83,6 +85,10 @@ func (s *store) discard() error {
 	s.close()
 	return os.RemoveAll(s.dir)
 }
+
+// forget drops the objects that are held in memory, once a revision was read: what came of
+// them is kept by whoever read it.
+func (s *store) forget() { s.cache.Clear() }
 
 func (s *store) close() { _ = s.storage.Close() }
 

@@ -51,10 +51,10 @@ func (a *assembler) wasThere(before, refused located) bool {
 // otherwise along the way it counts only where the object's owner can take it away, or
 // anybody could hold up the removal of what is another's.
 func (a *assembler) movedTo(before, refused located) bool {
-	if a.prev.blobs[refused.path] == refused.blob {
+	if a.prev.blobAt(refused.path) == refused.blob {
 		return false
 	}
-	_, stands := a.effective.blobs[before.path]
+	_, stands := a.effective.find(before.path)
 	of := a.tenants.Owner(refused.path)
 	return sameContent(before.object, refused.object) || !stands && (of == "" || of == before.owner())
 }
@@ -151,7 +151,9 @@ func (a *assembler) settleHeirs(came map[model.Identity]bool) {
 	for _, p := range a.problems {
 		told[p] = true
 	}
+	a.effective.content = contentOf(a.effective.objects)
 	for _, p := range a.crossCheck(a.desired()) {
+		a.clashes++
 		if !told[p] {
 			a.problems = append(a.problems, p)
 		}
@@ -160,6 +162,7 @@ func (a *assembler) settleHeirs(came map[model.Identity]bool) {
 		case !ok || !inForce || !isError(p):
 		case came[id]:
 			delete(a.effective.objects, id)
+			a.effective.content = nil
 		default:
 			a.keep(id, now)
 		}
@@ -178,7 +181,7 @@ func (a *assembler) succeeds(id model.Identity, owner string) bool {
 // handedOver reports whether a commit that descends took an object from its place and
 // wrote the same to that of another tenant. What cannot be read of a place took nothing away.
 func (a *assembler) handedOver(before, now located) bool {
-	return a.lineage == lineageDescends && a.prev.blobs[now.path] != now.blob &&
+	return a.lineage == lineageDescends && a.prev.blobAt(now.path) != now.blob &&
 		before.object != nil && sameContent(before.object, now.object) && len(a.suspectsOf(before)) == 0
 }
 
@@ -197,9 +200,10 @@ func (a *assembler) inherits(id model.Identity, before, now located) bool {
 	case a.tenants.At(before.owner()) != nil:
 		return false
 	}
-	return a.onlyOneMay(id) || before.previous != nil && sameContent(before.previous.object, now.object) &&
-		(slices.Contains(before.behind, now.path) ||
-			a.lineage == lineageDescends && !before.previous.gone && !a.standsAt(id, before.previous.path) && a.prev.blobs[now.path] != now.blob)
+	was := before.rarely()
+	return a.onlyOneMay(id) || was.previous != nil && sameContent(was.previous.object, now.object) &&
+		(slices.Contains(was.behind, now.path) ||
+			a.lineage == lineageDescends && !was.previous.gone && !a.standsAt(id, was.previous.path) && a.prev.blobAt(now.path) != now.blob)
 }
 
 // onlyOneMay reports whether one tenant alone may define an object.

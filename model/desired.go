@@ -28,8 +28,9 @@ func (r Revision) Name() string {
 }
 
 // Desired is what Git asks for: the objects decoded from one revision. It is
-// never changed once made; an object that did not change from one revision to
-// the next is the same pointer in both, but for what stands for another in Claims.
+// never changed once made, nor are its maps, which revisions share; an object that did
+// not change from one revision to the next is the same pointer in both, but for what
+// stands for another in Claims.
 type Desired struct {
 	Revision Revision
 	// URL and Path are where Revision comes from: the repository as CanonicalURL has

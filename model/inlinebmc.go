@@ -30,6 +30,10 @@ func (o *Server) Behind() BMCName {
 // stands in Git by itself keeps its name; CrossCheck has more to say of that.
 func (d *Desired) addServer(s *Server) {
 	d.Servers[ServerName(s.Name)] = s
+	d.addInlineBMC(s)
+}
+
+func (d *Desired) addInlineBMC(s *Server) {
 	name := BMCName(s.Name)
 	if old := d.BMCs[name]; old != nil && old.Within == "" {
 		return

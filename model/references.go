@@ -67,24 +67,24 @@ func (c *crossCheck) dangling() {
 		ref  *Reference
 	}
 	var missing []miss
-	known := make(map[Identity]bool)
 	objects := c.desired.objects()
-	for _, o := range objects {
-		known[o.Identity()] = true
-	}
 	for _, o := range objects {
 		refs := o.Metadata().References
 		for i := range refs {
-			if to := refs[i].To; to.Kind != KindServer && !(c.secretsElsewhere && to.Kind.secret()) && !known[to] && !c.desired.Quarantined[to] && !c.made(to) {
+			if c.dangles(refs[i].To) {
 				missing = append(missing, miss{o, &refs[i]})
 			}
 		}
+	}
+	if len(missing) == 0 {
+		return
 	}
 	slices.SortFunc(missing, func(a, b miss) int { // the first ones have a guess
 		return cmp.Or(cmp.Compare(a.from.Identity().String(), b.from.Identity().String()), cmp.Compare(a.ref.Field, b.ref.Field))
 	})
 	names, guesses := make(map[Identity][]string), Guesses{MaxGuesses}
-	for id := range known {
+	for _, o := range objects {
+		id := o.Identity()
 		all := Identity{Kind: id.Kind, Namespace: id.Namespace}
 		names[all] = append(names[all], id.Name)
 	}
@@ -96,6 +96,43 @@ func (c *crossCheck) dangling() {
 		more := cmp.Or(guesses.Near(to.Name, names[Identity{Kind: to.Kind, Namespace: to.Namespace}]), discoverable[to.Kind])
 		c.problems = append(c.problems, m.ref.Problem(m.from, "no manifest here defines "+to.String()+more))
 	}
+}
+
+// dangles reports whether what a reference names stands in no manifest, and should.
+func (c *crossCheck) dangles(to Identity) bool {
+	return to.Kind != KindServer && !(c.secretsElsewhere && to.Kind.secret()) && !c.desired.has(to) && !c.desired.Quarantined[to] && !c.made(to)
+}
+
+// has reports whether an object is desired.
+func (d *Desired) has(id Identity) bool {
+	switch id.Kind {
+	case KindEndpoint:
+		return is(d.Endpoints[id.Name], id)
+	case KindBMC:
+		return is(d.BMCs[BMCName(id.Name)], id)
+	case KindBMCSecret:
+		return is(d.BMCSecrets[id.Name], id)
+	case KindServer:
+		return is(d.Servers[ServerName(id.Name)], id)
+	case KindServerClaim, KindServerBootConfiguration:
+		return is(d.Claims[id.ClaimName()], id)
+	case KindServerMaintenance:
+		return is(d.Maintenances[id.Name], id)
+	case KindServerReadinessRule:
+		return is(d.ReadinessRules[id.Name], id)
+	case KindSecret:
+		return is(d.Secrets[Named[ObjectName](id.Namespace, id.Name)], id)
+	}
+	return false
+}
+
+// is reports whether there is an object, and it has this identity.
+func is[O interface {
+	comparable
+	Object
+}](o O, id Identity) bool {
+	var none O
+	return o != none && o.Identity() == id
 }
 
 // discoverable says of kinds that come to be by discovery, too, what those are called.

@@ -16,14 +16,14 @@ import (
 func (d *daemon) openGit() (err error) {
 	o := &d.opts
 	auth := GitAuth(o.Git)
-	crossCheck := model.CrossCheck
+	crossCheck, stillFit := model.CrossCheck, model.StillFit
 	if o.SecretFiles != "" {
-		crossCheck = model.CrossCheckInGit
+		crossCheck, stillFit = model.CrossCheckInGit, model.StillFitInGit
 	}
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Ref: o.Git.Ref(), Path: o.Git.Path, Verify: o.Git.Verification(), Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, Strict: o.Git.Strict, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
-		AgeKeyFile: o.Git.AgeKeyFile, CrossCheck: crossCheck, Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
+		AgeKeyFile: o.Git.AgeKeyFile, CrossCheck: crossCheck, StillFit: stillFit, Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {
 		return err
