@@ -2,6 +2,7 @@ package dhcp
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -90,6 +91,7 @@ func (c *checker) network(path string, n Network) {
 			c.say(fmt.Sprintf("%s.relays[%d]", path, i), "%v", err)
 		}
 	}
+	c.options(path+".options", n.Options)
 	c.bootURL(path+".bootURL", n.BootURL)
 	if _, err := netboot.ParseAddressRule(n.BindTickets); err != nil {
 		c.say(path+".bindTickets", "%v", err)
@@ -171,10 +173,25 @@ func (c *checker) proxy(path string, n Network) {
 	if n.Listen != "" {
 		c.say(path+".listen", "mode proxy needs an interface: clients broadcast, and no relay tells them of a second server")
 	}
+	if len(n.Options) > 0 {
+		c.say(path+".options", "in mode proxy another DHCP server gives the options; leave them out")
+	}
 	for i, s := range n.Subnets {
 		at := fmt.Sprintf("%s.subnets[%d]", path, i)
+		if len(s.Options) > 0 {
+			c.say(at+".options", "in mode proxy another DHCP server gives the options; leave them out")
+		}
 		if !s.Range.IsZero() {
 			c.say(at+".range", "%s: in mode proxy another DHCP server gives the addresses; leave the range out", s.Range)
+		}
+	}
+}
+
+// options checks options of DHCPv4.
+func (c *checker) options(path string, all ClientOptions) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := (model.DHCPOptions{}).Set(name, string(all[name])); err != nil {
+			c.say(path+"."+name, "%v", err)
 		}
 	}
 }
@@ -214,6 +231,10 @@ func (c *checker) subnet(path string, n Network, s Subnet) {
 	c.addressRange(path+".range", s)
 	c.derive(path, s)
 	c.delegate(path+".delegate", s)
+	c.options(path+".options", s.Options)
+	if len(s.Options) > 0 && a.Is6() {
+		c.say(path+".options", "options are those of DHCPv4, and %s is IPv6; leave them out", s.CIDR)
+	}
 	if s.LeaseTime != 0 && (s.LeaseTime < minLeaseTime || s.LeaseTime > lease.MaxTime) {
 		c.say(path+".leaseTime", "%s must be from 1m to 720h", s.LeaseTime)
 	}

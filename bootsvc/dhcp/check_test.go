@@ -154,6 +154,16 @@ func TestCheckRefuses(t *testing.T) {
 			s.CIDR = netip.MustParsePrefix("fd00::/96")
 			*s = Subnet{CIDR: s.CIDR, Derive: DeriveStateless}
 		}), "[0].subnets[0].derive", "/80 or larger"},
+		"an option that is none":     {network(func(n *Network) { n.Options = ClientOptions{"mut": "9000"} }), "[0].options.mut", "did you mean"},
+		"an option that Ingot makes": {subnet(func(s *Subnet) { s.Options = ClientOptions{"3": "192.0.2.1"} }), "[0].subnets[0].options.3", "write gateway"},
+		"options of an IPv6 subnet": {subnet(func(s *Subnet) {
+			v6(s)
+			s.Options = ClientOptions{"mtu": "9000"}
+		}), "[0].subnets[0].options", "is IPv6"},
+		"options beside another server": {network(func(n *Network) {
+			n.Mode, n.Options = ModeProxy, ClientOptions{"mtu": "9000"}
+			n.Subnets = []Subnet{{CIDR: n.Subnets[0].CIDR}}
+		}), "[0].options", "mode proxy"},
 		"delegation of IPv4":      {subnet(func(s *Subnet) { s.Delegate.Bits = 64 }), "[0].subnets[0].delegate", "IPv6 only"},
 		"delegation from nowhere": {subnet(func(s *Subnet) { v6(s); s.Delegate.Bits = 64 }), "[0].subnets[0].delegate.from", "missing"},
 		"delegation of too much": {subnet(func(s *Subnet) {

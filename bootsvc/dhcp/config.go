@@ -37,6 +37,8 @@ type Network struct {
 	// RapidCommit leases an address at once to DHCPv4 clients that ask for that (RFC
 	// 4039). Of several servers on a link at most one may do so. DHCPv6 clients always may.
 	RapidCommit bool `json:"rapidCommit"`
+	// Options are for clients of all its IPv4 subnets.
+	Options ClientOptions `json:"options"`
 	// MACAllow and MACDeny are beginnings of MAC addresses: "a0:36:9f". A MAC address
 	// is served if MACAllow is empty or names it, and MACDeny does not.
 	MACAllow []string `json:"macAllow"`
@@ -72,6 +74,8 @@ type Subnet struct {
 	Derive Derivation `json:"derive"`
 	// Delegate is where prefixes for clients come from (IPv6 only).
 	Delegate lease.Delegation `json:"delegate"`
+	// Options are for clients of the subnet (IPv4 only), before those of the network.
+	Options ClientOptions `json:"options"`
 }
 
 // Derivation is how an IPv6 address is made of what a relay says.

@@ -1,18 +1,21 @@
 package dhcp
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"ingot/bootsvc/dhcp/lease"
+	"ingot/model"
 )
 
 // network is a Network that is served.
 type network struct {
 	Network // with its mode filled in, MAC prefixes in lower case
 	leases  *lease.Network
-	relays  []netip.Prefix // that relays send from; nil = from anywhere
+	relays  []netip.Prefix      // that relays send from; nil = from anywhere
+	told    []model.DHCPOptions // that clients are told, by subnet
 	server  *Server
 	metrics networkMetrics
 
@@ -32,6 +35,9 @@ func newNetwork(s *Server, cfg Network) *network {
 	}
 	var subnets []lease.Subnet
 	for _, s := range cfg.Subnets {
+		told := cfg.Options.encoded()
+		maps.Copy(told, s.Options.encoded())
+		n.told = append(n.told, told)
 		subnets = append(subnets, lease.Subnet{CIDR: s.CIDR, Range: s.Range, Gateway: s.Gateway, LeaseTime: s.LeaseTime, Delegate: s.Delegate})
 	}
 	n.leases = lease.NewNetwork(cfg.Name, cfg.Role, subnets, func(v6 bool) []netip.Prefix { return n.link().of(v6) })

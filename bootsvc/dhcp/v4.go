@@ -232,11 +232,20 @@ func (n *network) lease4(p packet4, l model.Lease, kind dhcpv4.MessageType, now 
 	r := newReply4(p, kind, p.server4(s))
 	r.yiaddr = l.Address
 	r.lifetime(s.LeaseTime)
-	r.subnet(p, n.config(s))
 	a := answer4{reply: r, client: l.Address}
-	n.boot4(p, &a, kind == dhcpv4.MessageTypeAck, now)
-	r.echo(p)
+	n.tell4(p, &a, s, kind == dhcpv4.MessageTypeAck, now)
 	return a
+}
+
+// tell4 adds what p's client is told on a subnet: how to use its address, what to boot, and what
+// is configured.
+func (n *network) tell4(p packet4, a *answer4, s *lease.Subnet, last bool, now time.Time) {
+	client := client4(p)
+	options := n.options4(p, s, client.Kind != netboot.KindNone)
+	a.reply.subnet(p, n.config(s), options)
+	n.boot4(p, client, a, last, now)
+	a.reply.configured(options)
+	a.reply.echo(p)
 }
 
 // decline4 sets an address aside that its client found in use (RFC 2131 §4.3.3).
@@ -273,10 +282,8 @@ func (n *network) inform4(p packet4, now time.Time) answer4 {
 		return silence4("unknown address")
 	}
 	r := newReply4(p, dhcpv4.MessageTypeAck, p.server4(s))
-	r.subnet(p, n.config(s))
 	a := answer4{outcome: "ack", reply: r, client: client}
-	n.boot4(p, &a, true, now)
-	r.echo(p)
+	n.tell4(p, &a, s, true, now)
 	return a
 }
 
@@ -303,7 +310,7 @@ func (n *network) decideProxy4(p packet4, now time.Time) answer4 {
 	if !a.client.IsValid() && !p.from.Addr().IsUnspecified() {
 		a.client = p.from.Addr()
 	}
-	if !n.boot4(p, &a, true, now) {
+	if !n.boot4(p, client4(p), &a, true, now) {
 		return silence4("nothing to boot")
 	}
 	if p.port == portPXE && !a.client.IsValid() {
@@ -315,8 +322,8 @@ func (n *network) decideProxy4(p packet4, now time.Time) answer4 {
 
 // boot4 adds the boot file that p's client is told, and reports whether there is
 // one. The ticket is noted when the answer is the last of an exchange.
-func (n *network) boot4(p packet4, a *answer4, last bool, now time.Time) bool {
-	file, site, ok := n.boot(client4(p), a.reply.server, now)
+func (n *network) boot4(p packet4, client netboot.Client, a *answer4, last bool, now time.Time) bool {
+	file, site, ok := n.boot(client, a.reply.server, now)
 	if !ok {
 		return false
 	}
