@@ -62,6 +62,22 @@ func (n *network) admits(mac string) bool {
 	return (len(n.MACAllow) == 0 || slices.ContainsFunc(n.MACAllow, begins)) && !slices.ContainsFunc(n.MACDeny, begins)
 }
 
+// logNew says who was given an address, or prefix, that he did not have. relay and port are by
+// whom he was heard, and where.
+func (n *network) logNew(l model.Lease, relay netip.Addr, port string) {
+	if l.Declined || l.Expires.IsZero() || !l.Since.Equal(l.Renewed) {
+		return
+	}
+	facts := []any{"network", n.Name, "mac", l.MAC, "address", l.Address, "until", l.Expires}
+	if l.Bits > 0 {
+		facts = append(facts, "bits", l.Bits)
+	}
+	if relay.IsValid() {
+		facts = append(facts, "relay", relay, "port", port)
+	}
+	n.server.log.Info("new lease", facts...)
+}
+
 // trusts reports whether a relay may send from an address (relays).
 func (n *network) trusts(from netip.Addr) bool {
 	from = from.WithZone("") // prefixes have none

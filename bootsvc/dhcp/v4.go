@@ -21,6 +21,7 @@ func (n *network) handle4(data []byte, from netip.AddrPort, port uint16) {
 	p, drop := n.accept4(data, from, port, now)
 	if drop != drop4None {
 		n.metrics.drop("4", string(drop))
+		n.unanswered4(p, from, string(drop))
 		return
 	}
 	a := n.decide4(p, now)
@@ -41,11 +42,22 @@ func (n *network) answer4(p packet4, a answer4, err error) {
 		n.server.log.Debug("no answer: the lease could not be stored", "network", n.Name, "mac", p.mac, "err", err)
 	}
 	n.metrics.packet("4", type4(p.kind), a.outcome)
+	if a.lease != nil && err == nil {
+		n.logNew(*a.lease, p.relay.address, p.relay.port)
+	}
 	if a.reply == nil {
+		if a.lease == nil {
+			n.unanswered4(p, p.from, a.outcome)
+		}
 		return
 	}
 	n.server.noteAnswer(a.told, a.client)
 	n.deliver4(p, a)
+}
+
+// unanswered4 says why a packet is not answered.
+func (n *network) unanswered4(p packet4, from netip.AddrPort, reason string) {
+	n.server.log.Debug("a DHCP packet is not answered", "network", n.Name, "family", "4", "from", from, "mac", p.mac, "reason", reason)
 }
 
 // buffer4 is memory for one answer and the frame that it may go in. A longer answer
