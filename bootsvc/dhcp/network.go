@@ -38,7 +38,10 @@ func newNetwork(s *Server, cfg Network) *network {
 		told := cfg.Options.encoded()
 		maps.Copy(told, s.Options.encoded())
 		n.told = append(n.told, told)
-		subnets = append(subnets, lease.Subnet{CIDR: s.CIDR, Range: s.Range, Gateway: s.Gateway, LeaseTime: s.LeaseTime, Delegate: s.Delegate})
+		subnets = append(subnets, lease.Subnet{
+			CIDR: s.CIDR, Ranges: s.ranges(), Exclude: s.Exclude, Gateway: s.Gateway,
+			LeaseTime: s.LeaseTime, Delegate: s.Delegate,
+		})
 	}
 	n.leases = lease.NewNetwork(cfg.Name, cfg.Role, subnets, func(v6 bool) []netip.Prefix { return n.link().of(v6) })
 	return n
