@@ -13,7 +13,7 @@ func TestAnIngotThatNeverReadGitHasMetricsAndAStatus(t *testing.T) {
 	if _, err := d.metrics.Gather(); err != nil {
 		t.Error(err)
 	}
-	if s := (fleet{d.reporter, d.source}).Summary(); s.Source == nil {
+	if s := newFleet(d).Summary(); s.Source == nil {
 		t.Errorf("the status is %+v", s)
 	}
 }

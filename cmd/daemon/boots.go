@@ -56,9 +56,9 @@ func (d *daemon) openCache() (err error) {
 	if dir == "" {
 		dir = filepath.Join(d.opts.State.Dir, "images")
 	}
-	inUse := &adapter.Pins{Observed: d.registry.Observed}
+	d.inUse = &adapter.Pins{Observed: d.registry.Observed}
 	d.cache, err = imagecache.Open(imagecache.Options{
-		Dir: dir, MaxBytes: int64(d.opts.Boot.CacheSize), MaxFetches: d.opts.Boot.MaxConcurrentDownloads, Spare: inUse.Spare,
+		Dir: dir, MaxBytes: int64(d.opts.Boot.CacheSize), MaxFetches: d.opts.Boot.MaxConcurrentDownloads, Spare: d.inUse.Spare,
 		Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {

@@ -77,6 +77,7 @@ type daemon struct {
 	pool       *bmc.Pool
 	images     *oci.Images
 	cache      *imagecache.Cache
+	inUse      *adapter.Pins // what the cache must keep
 	boots      *adapter.Boots
 	bootsvc    *bootsvc.Server
 	loaders    *netboot.Loaders

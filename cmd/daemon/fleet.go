@@ -6,31 +6,47 @@ import (
 	"fmt"
 
 	"ingot/cmd/daemon/admin"
-	"ingot/gitsource"
 	"ingot/model"
-	"ingot/reconcile"
 	"ingot/reconcile/report"
+	"ingot/reconcile/report/query"
 )
 
-// fleet is the last report as the API shows it.
+// fleet is what the API and the page show: the last report, and what is of no report.
 type fleet struct {
-	reporter *reconcile.Reporter
-	source   *gitsource.Source
+	daemon *daemon
+	rows   *query.Keeper
+	leases kept[*query.Lease]
+	pools  kept[*query.Pool]
+	images kept[*query.Image]
+}
+
+func newFleet(d *daemon) *fleet { return &fleet{daemon: d, rows: query.NewKeeper()} }
+
+// Rows implements admin.Fleet.
+func (f *fleet) Rows() *query.Rows {
+	r := f.daemon.reporter.Report()
+	if r == nil {
+		return &query.Rows{}
+	}
+	return f.rows.Rows(r.Report, r.Input.Desired)
 }
 
 // Summary implements admin.Fleet.
-func (f fleet) Summary() report.Summary {
-	r := f.reporter.Report()
+func (f *fleet) Summary() report.Summary {
+	r := f.daemon.reporter.Report()
 	if r == nil {
-		state := f.source.State()
+		state := f.daemon.source.State()
 		return report.Summary{Source: &state}
 	}
 	return report.SummaryOf(r.Report)
 }
 
+// Changed implements admin.Fleet.
+func (f *fleet) Changed() <-chan struct{} { return f.daemon.loop.Shown() }
+
 // Explain implements admin.Fleet.
-func (f fleet) Explain(kind, name string) (report.Explanation, error) {
-	r := f.reporter.Report()
+func (f *fleet) Explain(kind, name string) (report.Explanation, error) {
+	r := f.daemon.reporter.Report()
 	if r == nil {
 		return report.Explanation{}, fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, report.ErrUnknownObject)
 	}

@@ -89,8 +89,8 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 	}
 	if l.admin != nil {
 		handler := admin.NewHandler(admin.Options{
-			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: fleet{d.reporter, d.source},
-			Address: l.admin.Addr(), Log: d.log,
+			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: newFleet(d),
+			Address: l.admin.Addr(), Log: d.log, Closing: ctx.Done(),
 		})
 		parts.Go(func() error { return listen.Serve(ctx, l.admin, handler, d.log) })
 	}

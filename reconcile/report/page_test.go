@@ -360,16 +360,6 @@ func TestPicturesHaveFilesThatNoDiskMixesUp(t *testing.T) {
 	}
 }
 
-func TestNamesAreInTheOrderOfTheirNumbers(t *testing.T) {
-	want := []string{"", "1", "2", "10", "a", "a1b2", "a1b10", "a02", "a2", "a10"}
-	got := slices.Clone(want)
-	slices.Reverse(got)
-	slices.SortFunc(got, byNumbers)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
-}
-
 func TestServersAtOneHeightAreBesideOneAnother(t *testing.T) {
 	mount := func(unit, height int) tile { return tile{at: place{rack: "r", unit: unit, height: height}} }
 	r := rack{tiles: []tile{mount(1, 4), mount(1, 1), mount(2, 2), mount(5, 1), mount(0, 1)}}

@@ -107,42 +107,12 @@ func picturesOf(tiles []tile) (all []picture, leftOut int) {
 // byPlace orders racks by location and name, in which numbers count as such.
 func byPlace(a, b [2]string) int {
 	for i := range a {
-		if c := byNumbers(a[i], b[i]); c != 0 {
+		if c := text.CompareNatural(a[i], b[i]); c != 0 {
 			return c
 		}
 	}
 	return 0
 }
-
-// byNumbers compares names part by part, in which digits are numbers: rack2 is before
-// rack10.
-func byNumbers(a, b string) int {
-	whole := strings.Compare(a, b)
-	for a != "" && b != "" {
-		x, y := leading(a), leading(b)
-		a, b = a[len(x):], b[len(y):]
-		c := strings.Compare(x, y)
-		if digit(x[0]) && digit(y[0]) {
-			x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
-			c = cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y))
-		}
-		if c != 0 {
-			return c
-		}
-	}
-	return cmp.Or(cmp.Compare(len(a), len(b)), whole)
-}
-
-// leading is what a name begins with: all digits, or none.
-func leading(s string) string {
-	i := 1
-	for i < len(s) && digit(s[i]) == digit(s[0]) {
-		i++
-	}
-	return s[:i]
-}
-
-func digit(c byte) bool { return c >= '0' && c <= '9' }
 
 // picturePath is a file for the picture of a location. Those that differ in case alone have
 // different files, for some people's disks would mix them up.
