@@ -65,8 +65,8 @@ func (n *network) admits(mac string) bool {
 	return (len(n.MACAllow) == 0 || slices.ContainsFunc(n.MACAllow, begins)) && !slices.ContainsFunc(n.MACDeny, begins)
 }
 
-// logNew says who was given an address, or prefix, that he did not have. relay and port are by
-// whom he was heard, and where.
+// logNew says which device was given an address, or prefix, that it did not have, and by which
+// relay, on which of its ports, it was heard.
 func (n *network) logNew(l model.Lease, relay netip.Addr, port string) {
 	if l.Declined || l.Expires.IsZero() || !l.Since.Equal(l.Renewed) {
 		return

@@ -79,7 +79,7 @@ func TestSeveralRangesOfASubnet(t *testing.T) {
 		t.Errorf("%s is offered, of a range of four addresses that are all given", l.Address)
 	}
 	if _, state := w.table.Renewal(ask(w, mac1, "192.0.2.11", t0)); state != RenewalUnknown {
-		t.Errorf("an address that is excluded is %v to who asks for it, want unknown", state)
+		t.Errorf("an address that is excluded is %v to a client that asks for it, want unknown", state)
 	}
 	w.table.SetReservations([]Reservation{{MAC: mac1, Name: "e", Address: addr("192.0.2.11")}})
 	if a := lease(t, w, mac1, t0); a != addr("192.0.2.11") {
