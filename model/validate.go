@@ -93,6 +93,8 @@ func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
 			d.checkOperation(value)
 		case strings.HasPrefix(key, ownPrefix), key == AnnotationMaintenanceApproved:
 			d.checkOwnAnnotation(kind, key, value)
+		case strings.HasPrefix(key, DHCPOptionPrefix):
+			d.checkDHCPOption(kind, key, value)
 		}
 	}
 	if size > maxAnnotationBytes {
@@ -141,6 +143,17 @@ func (d *nodeDecoder) checkOwnAnnotation(kind Kind, key, value string) {
 		}
 	case key == AnnotationMACAddresses:
 		d.checkMACAddresses(value)
+	}
+}
+
+// checkDHCPOption checks an option for the device of an Endpoint.
+func (d *nodeDecoder) checkDHCPOption(kind Kind, key, value string) {
+	if kind != KindEndpoint {
+		d.odd(key, "has no effect on a "+string(kind))
+		return
+	}
+	if err := (DHCPOptions{}).Set(strings.TrimPrefix(key, DHCPOptionPrefix), value); err != nil {
+		d.bad(key, err.Error())
 	}
 }
 

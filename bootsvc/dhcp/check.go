@@ -2,6 +2,7 @@ package dhcp
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -90,6 +91,7 @@ func (c *checker) network(path string, n Network) {
 			c.say(fmt.Sprintf("%s.relays[%d]", path, i), "%v", err)
 		}
 	}
+	c.options(path+".options", n.Options)
 	c.bootURL(path+".bootURL", n.BootURL)
 	if _, err := netboot.ParseAddressRule(n.BindTickets); err != nil {
 		c.say(path+".bindTickets", "%v", err)
@@ -171,10 +173,25 @@ func (c *checker) proxy(path string, n Network) {
 	if n.Listen != "" {
 		c.say(path+".listen", "mode proxy needs an interface: clients broadcast, and no relay tells them of a second server")
 	}
+	if len(n.Options) > 0 {
+		c.say(path+".options", "in mode proxy another DHCP server gives the options; leave them out")
+	}
 	for i, s := range n.Subnets {
 		at := fmt.Sprintf("%s.subnets[%d]", path, i)
-		if !s.Range.IsZero() {
-			c.say(at+".range", "%s: in mode proxy another DHCP server gives the addresses; leave the range out", s.Range)
+		if len(s.Options) > 0 {
+			c.say(at+".options", "in mode proxy another DHCP server gives the options; leave them out")
+		}
+		if all := s.ranges(); len(all) > 0 {
+			c.say(at+rangeKey(s), "%s: in mode proxy another DHCP server gives the addresses; leave the range out", all[0])
+		}
+	}
+}
+
+// options checks options of DHCPv4.
+func (c *checker) options(path string, all ClientOptions) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := (model.DHCPOptions{}).Set(name, string(all[name])); err != nil {
+			c.say(path+"."+name, "%v", err)
 		}
 	}
 }
@@ -211,9 +228,13 @@ func (c *checker) subnet(path string, n Network, s Subnet) {
 		c.say(path+".cidr", "%s is too large: an IPv4 subnet is at least a /8, an IPv6 subnet at least a /16", s.CIDR)
 	}
 	c.sameFamily(path, s)
-	c.addressRange(path+".range", s)
+	c.ranges(path, s)
 	c.derive(path, s)
 	c.delegate(path+".delegate", s)
+	c.options(path+".options", s.Options)
+	if len(s.Options) > 0 && a.Is6() {
+		c.say(path+".options", "options are those of DHCPv4, and %s is IPv6; leave them out", s.CIDR)
+	}
 	if s.LeaseTime != 0 && (s.LeaseTime < minLeaseTime || s.LeaseTime > lease.MaxTime) {
 		c.say(path+".leaseTime", "%s must be from 1m to 720h", s.LeaseTime)
 	}
@@ -251,19 +272,70 @@ func (c *checker) sameFamily(path string, s Subnet) {
 	}
 }
 
-// addressRange checks a subnet's range.
-func (c *checker) addressRange(path string, s Subnet) {
-	r := s.Range
+// rangeKey is the key that a subnet's ranges stand under.
+func rangeKey(s Subnet) string {
+	if s.Range.IsZero() {
+		return ".ranges"
+	}
+	return ".range"
+}
+
+// maxRanges bounds the ranges, and what is excluded, of a subnet.
+const maxRanges = 256
+
+// ranges checks which addresses of a subnet are given.
+func (c *checker) ranges(path string, s Subnet) {
+	before := len(c.problems)
+	if !s.Range.IsZero() {
+		c.addressRange(path+".range", s, s.Range)
+		if len(s.Ranges) > 0 {
+			c.say(path+".ranges", "there is range: %s as well; keep one of the two", s.Range)
+		}
+	}
+	for _, list := range []struct {
+		key string
+		all []lease.Range
+	}{{".ranges", s.Ranges}, {".exclude", s.Exclude}} {
+		if len(list.all) > maxRanges {
+			c.say(path+list.key, "there are %d: at most %d are allowed", len(list.all), maxRanges)
+			return
+		}
+		for i, r := range list.all {
+			c.addressRange(fmt.Sprintf("%s%s[%d]", path, list.key, i), s, r)
+		}
+	}
+	if len(c.problems) > before {
+		return
+	}
+	if a, b, overlap := lease.Overlap(s.ranges()); overlap {
+		c.say(path+".ranges", "%s and %s overlap: make them one", a, b)
+		return
+	}
+	for i, x := range s.Exclude {
+		if !slices.ContainsFunc(s.ranges(), func(r lease.Range) bool { return r.Contains(x.First) || x.Contains(r.First) }) {
+			c.say(fmt.Sprintf("%s.exclude[%d]", path, i), "%s lies in none of the subnet's ranges, so it excludes nothing; leave it out", x)
+		}
+	}
+	left := lease.Without(s.ranges(), s.Exclude)
+	if len(left) == 0 && len(s.ranges()) > 0 {
+		c.say(path+".exclude", "it leaves nothing of the subnet's ranges; leave both out for reservations only")
+	}
+	if i := slices.IndexFunc(left, func(r lease.Range) bool { return s.Gateway.IsValid() && r.Contains(s.Gateway) }); i >= 0 {
+		c.say(path+rangeKey(s), "%s must not hold the gateway %s", left[i], s.Gateway)
+	}
+}
+
+// addressRange checks one range of a subnet.
+func (c *checker) addressRange(path string, s Subnet, r lease.Range) {
 	switch {
 	case r.IsZero():
+		c.say(path, "it is empty: write it as 192.0.2.10-192.0.2.99")
 	case r.First.Is4() != s.CIDR.Addr().Is4(), r.Last.Is4() != s.CIDR.Addr().Is4():
 		c.say(path, "%s must be addresses of the same family as %s", r, s.CIDR)
 	case !s.CIDR.Contains(r.First) || !s.CIDR.Contains(r.Last):
 		c.say(path, "%s must lie within %s, which goes from %s to %s", r, s.CIDR, s.CIDR.Addr(), lease.Last(s.CIDR))
 	case r.Last.Less(r.First):
 		c.say(path, "%s is the wrong way round: write %s-%s", r, r.Last, r.First)
-	case s.Gateway.IsValid() && r.Contains(s.Gateway):
-		c.say(path, "%s must not hold the gateway %s", r, s.Gateway)
 	}
 }
 
@@ -280,8 +352,8 @@ func (c *checker) derive(path string, s Subnet) {
 	case s.Derive == DeriveStateless && s.CIDR.Bits() > 80:
 		c.say(path+".derive", "stateless needs the last 48 bits for the MAC address: %s must be a /80 or larger", s.CIDR)
 	}
-	if !s.Range.IsZero() {
-		c.say(path+".range", "%s: addresses are derived (derive: %s), so there is nothing to choose; keep one of the two", s.Range, s.Derive)
+	if all := s.ranges(); len(all) > 0 {
+		c.say(path+rangeKey(s), "%s: addresses are derived (derive: %s), so there is nothing to choose; keep one of the two", all[0], s.Derive)
 	}
 }
 

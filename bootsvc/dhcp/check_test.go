@@ -154,6 +154,26 @@ func TestCheckRefuses(t *testing.T) {
 			s.CIDR = netip.MustParsePrefix("fd00::/96")
 			*s = Subnet{CIDR: s.CIDR, Derive: DeriveStateless}
 		}), "[0].subnets[0].derive", "/80 or larger"},
+		"range and ranges": {subnet(func(s *Subnet) { s.Ranges = []lease.Range{rangeOf("192.0.2.20-192.0.2.21")} }), "[0].subnets[0].ranges", "keep one"},
+		"ranges that overlap": {subnet(func(s *Subnet) {
+			s.Range, s.Ranges = lease.Range{}, []lease.Range{rangeOf("192.0.2.20-192.0.2.30"), rangeOf("192.0.2.30-192.0.2.40")}
+		}), "[0].subnets[0].ranges", "192.0.2.20-192.0.2.30 and 192.0.2.30-192.0.2.40 overlap"},
+		"one of several ranges outside the subnet": {subnet(func(s *Subnet) {
+			s.Range, s.Ranges = lease.Range{}, []lease.Range{rangeOf("192.0.2.20-192.0.2.30"), rangeOf("192.0.3.1-192.0.3.2")}
+		}), "[0].subnets[0].ranges[1]", "must lie within 192.0.2.0/24"},
+		"a range of nothing":         {subnet(func(s *Subnet) { s.Range, s.Ranges = lease.Range{}, []lease.Range{{}} }), "[0].subnets[0].ranges[0]", "it is empty"},
+		"an exclusion of nothing":    {subnet(func(s *Subnet) { s.Exclude = []lease.Range{rangeOf("192.0.2.40-192.0.2.41")} }), "[0].subnets[0].exclude[0]", "excludes nothing"},
+		"an exclusion of everything": {subnet(func(s *Subnet) { s.Exclude = []lease.Range{rangeOf("192.0.2.10-192.0.2.12")} }), "[0].subnets[0].exclude", "leaves nothing"},
+		"an option that is none":     {network(func(n *Network) { n.Options = ClientOptions{"mut": "9000"} }), "[0].options.mut", "did you mean"},
+		"an option that Ingot makes": {subnet(func(s *Subnet) { s.Options = ClientOptions{"3": "192.0.2.1"} }), "[0].subnets[0].options.3", "write gateway"},
+		"options of an IPv6 subnet": {subnet(func(s *Subnet) {
+			v6(s)
+			s.Options = ClientOptions{"mtu": "9000"}
+		}), "[0].subnets[0].options", "is IPv6"},
+		"options beside another server": {network(func(n *Network) {
+			n.Mode, n.Options = ModeProxy, ClientOptions{"mtu": "9000"}
+			n.Subnets = []Subnet{{CIDR: n.Subnets[0].CIDR}}
+		}), "[0].options", "mode proxy"},
 		"delegation of IPv4":      {subnet(func(s *Subnet) { s.Delegate.Bits = 64 }), "[0].subnets[0].delegate", "IPv6 only"},
 		"delegation from nowhere": {subnet(func(s *Subnet) { v6(s); s.Delegate.Bits = 64 }), "[0].subnets[0].delegate.from", "missing"},
 		"delegation of too much": {subnet(func(s *Subnet) {

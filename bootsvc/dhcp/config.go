@@ -37,6 +37,8 @@ type Network struct {
 	// RapidCommit leases an address at once to DHCPv4 clients that ask for that (RFC
 	// 4039). Of several servers on a link at most one may do so. DHCPv6 clients always may.
 	RapidCommit bool `json:"rapidCommit"`
+	// Options are for clients of all its IPv4 subnets.
+	Options ClientOptions `json:"options"`
 	// MACAllow and MACDeny are beginnings of MAC addresses: "a0:36:9f". A MAC address
 	// is served if MACAllow is empty or names it, and MACDeny does not.
 	MACAllow []string `json:"macAllow"`
@@ -58,12 +60,16 @@ func (n Network) Boots() bool { return n.Serves() && n.Role == model.RoleHost }
 
 // Subnet is one subnet of a Network.
 type Subnet struct {
-	CIDR    netip.Prefix `json:"cidr"`
-	Range   lease.Range  `json:"range"` // addresses for clients without reservation; empty = reservations only
-	Gateway netip.Addr   `json:"gateway"`
-	DNS     []netip.Addr `json:"dns"`
-	NTP     []netip.Addr `json:"ntp"`
-	Domain  string       `json:"domain"`
+	CIDR  netip.Prefix `json:"cidr"`
+	Range lease.Range  `json:"range"` // addresses for clients without reservation; empty = reservations only
+	// Ranges are several in place of Range.
+	Ranges []lease.Range `json:"ranges"`
+	// Exclude are addresses of Range, or Ranges, that only a reservation gives.
+	Exclude []lease.Range `json:"exclude"`
+	Gateway netip.Addr    `json:"gateway"`
+	DNS     []netip.Addr  `json:"dns"`
+	NTP     []netip.Addr  `json:"ntp"`
+	Domain  string        `json:"domain"`
 	// LeaseTime is 24h on a bmc network and 1h on a host network when 0.
 	LeaseTime time.Duration `json:"leaseTime"`
 	// Derive makes addresses (IPv6 only) from the relay's link address, which must lie
@@ -72,6 +78,16 @@ type Subnet struct {
 	Derive Derivation `json:"derive"`
 	// Delegate is where prefixes for clients come from (IPv6 only).
 	Delegate lease.Delegation `json:"delegate"`
+	// Options are for clients of the subnet (IPv4 only), before those of the network.
+	Options ClientOptions `json:"options"`
+}
+
+// ranges are Range and Ranges.
+func (s Subnet) ranges() []lease.Range {
+	if s.Range.IsZero() {
+		return s.Ranges
+	}
+	return append([]lease.Range{s.Range}, s.Ranges...)
 }
 
 // Derivation is how an IPv6 address is made of what a relay says.

@@ -1,18 +1,21 @@
 package dhcp
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"ingot/bootsvc/dhcp/lease"
+	"ingot/model"
 )
 
 // network is a Network that is served.
 type network struct {
 	Network // with its mode filled in, MAC prefixes in lower case
 	leases  *lease.Network
-	relays  []netip.Prefix // that relays send from; nil = from anywhere
+	relays  []netip.Prefix      // that relays send from; nil = from anywhere
+	told    []model.DHCPOptions // that clients are told, by subnet
 	server  *Server
 	metrics networkMetrics
 
@@ -32,7 +35,13 @@ func newNetwork(s *Server, cfg Network) *network {
 	}
 	var subnets []lease.Subnet
 	for _, s := range cfg.Subnets {
-		subnets = append(subnets, lease.Subnet{CIDR: s.CIDR, Range: s.Range, Gateway: s.Gateway, LeaseTime: s.LeaseTime, Delegate: s.Delegate})
+		told := cfg.Options.encoded()
+		maps.Copy(told, s.Options.encoded())
+		n.told = append(n.told, told)
+		subnets = append(subnets, lease.Subnet{
+			CIDR: s.CIDR, Ranges: s.ranges(), Exclude: s.Exclude, Gateway: s.Gateway,
+			LeaseTime: s.LeaseTime, Delegate: s.Delegate,
+		})
 	}
 	n.leases = lease.NewNetwork(cfg.Name, cfg.Role, subnets, func(v6 bool) []netip.Prefix { return n.link().of(v6) })
 	return n
@@ -54,6 +63,22 @@ func (n *network) config(s *lease.Subnet) *Subnet { return &n.Subnets[s.Index] }
 func (n *network) admits(mac string) bool {
 	begins := func(prefix string) bool { return strings.HasPrefix(mac, prefix) }
 	return (len(n.MACAllow) == 0 || slices.ContainsFunc(n.MACAllow, begins)) && !slices.ContainsFunc(n.MACDeny, begins)
+}
+
+// logNew says which device was given an address, or prefix, that it did not have, and by which
+// relay, on which of its ports, it was heard.
+func (n *network) logNew(l model.Lease, relay netip.Addr, port string) {
+	if l.Declined || l.Expires.IsZero() || !l.Since.Equal(l.Renewed) {
+		return
+	}
+	facts := []any{"network", n.Name, "mac", l.MAC, "address", l.Address, "until", l.Expires}
+	if l.Bits > 0 {
+		facts = append(facts, "bits", l.Bits)
+	}
+	if relay.IsValid() {
+		facts = append(facts, "relay", relay, "port", port)
+	}
+	n.server.log.Info("new lease", facts...)
 }
 
 // trusts reports whether a relay may send from an address (relays).

@@ -21,6 +21,7 @@ func (n *network) handle4(data []byte, from netip.AddrPort, port uint16) {
 	p, drop := n.accept4(data, from, port, now)
 	if drop != drop4None {
 		n.metrics.drop("4", string(drop))
+		n.unanswered4(p, from, string(drop))
 		return
 	}
 	a := n.decide4(p, now)
@@ -41,11 +42,22 @@ func (n *network) answer4(p packet4, a answer4, err error) {
 		n.server.log.Debug("no answer: the lease could not be stored", "network", n.Name, "mac", p.mac, "err", err)
 	}
 	n.metrics.packet("4", type4(p.kind), a.outcome)
+	if a.lease != nil && err == nil {
+		n.logNew(*a.lease, p.relay.address, p.relay.port)
+	}
 	if a.reply == nil {
+		if a.lease == nil {
+			n.unanswered4(p, p.from, a.outcome)
+		}
 		return
 	}
 	n.server.noteAnswer(a.told, a.client)
 	n.deliver4(p, a)
+}
+
+// unanswered4 says why a packet is not answered.
+func (n *network) unanswered4(p packet4, from netip.AddrPort, reason string) {
+	n.server.log.Debug("a DHCP packet is not answered", "network", n.Name, "family", "4", "from", from, "mac", p.mac, "reason", reason)
 }
 
 // buffer4 is memory for one answer and the frame that it may go in. A longer answer
@@ -232,11 +244,20 @@ func (n *network) lease4(p packet4, l model.Lease, kind dhcpv4.MessageType, now 
 	r := newReply4(p, kind, p.server4(s))
 	r.yiaddr = l.Address
 	r.lifetime(s.LeaseTime)
-	r.subnet(p, n.config(s))
 	a := answer4{reply: r, client: l.Address}
-	n.boot4(p, &a, kind == dhcpv4.MessageTypeAck, now)
-	r.echo(p)
+	n.tell4(p, &a, s, kind == dhcpv4.MessageTypeAck, now)
 	return a
+}
+
+// tell4 adds what p's client is told on a subnet: how to use its address, what to boot, and what
+// is configured.
+func (n *network) tell4(p packet4, a *answer4, s *lease.Subnet, last bool, now time.Time) {
+	client := client4(p)
+	options := n.options4(p, s, client.Kind != netboot.KindNone)
+	a.reply.subnet(p, n.config(s), options)
+	n.boot4(p, client, a, last, now)
+	a.reply.configured(options)
+	a.reply.echo(p)
 }
 
 // decline4 sets an address aside that its client found in use (RFC 2131 §4.3.3).
@@ -273,10 +294,8 @@ func (n *network) inform4(p packet4, now time.Time) answer4 {
 		return silence4("unknown address")
 	}
 	r := newReply4(p, dhcpv4.MessageTypeAck, p.server4(s))
-	r.subnet(p, n.config(s))
 	a := answer4{outcome: "ack", reply: r, client: client}
-	n.boot4(p, &a, true, now)
-	r.echo(p)
+	n.tell4(p, &a, s, true, now)
 	return a
 }
 
@@ -303,7 +322,7 @@ func (n *network) decideProxy4(p packet4, now time.Time) answer4 {
 	if !a.client.IsValid() && !p.from.Addr().IsUnspecified() {
 		a.client = p.from.Addr()
 	}
-	if !n.boot4(p, &a, true, now) {
+	if !n.boot4(p, client4(p), &a, true, now) {
 		return silence4("nothing to boot")
 	}
 	if p.port == portPXE && !a.client.IsValid() {
@@ -315,8 +334,8 @@ func (n *network) decideProxy4(p packet4, now time.Time) answer4 {
 
 // boot4 adds the boot file that p's client is told, and reports whether there is
 // one. The ticket is noted when the answer is the last of an exchange.
-func (n *network) boot4(p packet4, a *answer4, last bool, now time.Time) bool {
-	file, site, ok := n.boot(client4(p), a.reply.server, now)
+func (n *network) boot4(p packet4, client netboot.Client, a *answer4, last bool, now time.Time) bool {
+	file, site, ok := n.boot(client, a.reply.server, now)
 	if !ok {
 		return false
 	}

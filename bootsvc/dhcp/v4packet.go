@@ -143,8 +143,8 @@ func (n *network) route4(p packet4) drop4 {
 }
 
 // trusts4 reports whether the relay of p may send from where it does. An answer goes to the
-// address that a relay names: where that lies in none of our subnets, as that of a fabric's switch
-// does, it is that which the packet came from, or relays say who may name another.
+// address that the relay names. Where that lies in none of our subnets, as a fabric's switch has
+// it, the packet has to come from that address, unless relays name its source.
 func (n *network) trusts4(p packet4) bool {
 	if len(n.relays) > 0 {
 		return n.trusts(p.from.Addr())

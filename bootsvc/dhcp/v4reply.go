@@ -9,6 +9,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
 	"ingot/bootsvc/netboot"
+	"ingot/model"
 )
 
 // Lengths of a DHCPv4 packet.
@@ -90,15 +91,17 @@ func (r *reply4) lifetime(d time.Duration) {
 }
 
 // subnet adds what a client of s needs to use its address: mask, router and DNS
-// whether it asks or not, for firmware forgets to; time servers when it asks.
-func (r *reply4) subnet(p packet4, s *Subnet) {
+// whether it asks or not, for firmware forgets to; time servers when it asks, unless others
+// are configured for it.
+func (r *reply4) subnet(p packet4, s *Subnet, others model.DHCPOptions) {
 	r.add(dhcpv4.OptionSubnetMask.Code(), binary.BigEndian.AppendUint32(nil, ^uint32(0)<<(32-s.CIDR.Bits())))
 	if s.Gateway.IsValid() {
 		r.add(dhcpv4.OptionRouter.Code(), s.Gateway.AsSlice())
 	}
 	r.add(dhcpv4.OptionDomainNameServer.Code(), joined4(s.DNS))
 	r.add(dhcpv4.OptionDomainName.Code(), []byte(s.Domain))
-	if slices.Contains(p.Options.Get(dhcpv4.OptionParameterRequestList), dhcpv4.OptionNTPServers.Code()) {
+	ntp := dhcpv4.OptionNTPServers.Code()
+	if slices.Contains(p.Options.Get(dhcpv4.OptionParameterRequestList), ntp) && others[ntp] == nil {
 		r.add(dhcpv4.OptionNTPServers.Code(), joined4(s.NTP))
 	}
 }

@@ -45,7 +45,7 @@ func (n *network) drop6(ctx context.Context, x *exchange6, from netip.AddrPort, 
 		why = drop6Malformed
 	}
 	n.metrics.drop(family(true), string(why))
-	n.server.log.DebugContext(ctx, "a DHCPv6 packet is not answered", "network", n.Name, "from", from, "mac", x.mac, "why", string(why))
+	n.server.log.DebugContext(ctx, "a DHCP packet is not answered", "network", n.Name, "family", "6", "from", from, "mac", x.mac, "reason", string(why))
 }
 
 // hear6 reads a packet, and finds who asks and on which link.
@@ -213,6 +213,9 @@ func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from n
 		return
 	}
 	n.metrics.packet(family(true), kind, d.outcome())
+	for _, l := range d.leases {
+		n.logNew(l, x.relay, "")
+	}
 	if d.boot != nil && (d.kind == dhcpv6.MessageTypeReply || n.Mode == ModeProxy) { // the last of an exchange
 		n.server.noteAnswer(*d.boot, d.client(x.peer))
 	}

@@ -59,6 +59,7 @@ type commandLine struct {
 	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
 	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
+	Leases   leasesCommand   `cmd:"" help:"Show which device has which address by DHCP."`
 	Plan     planCommand     `cmd:"" help:"Say what merging a branch does to which machine, before it is merged."`
 	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
 	Init     initCommand     `cmd:"" help:"Make a new repository, and the configuration for it."`

@@ -32,7 +32,7 @@ func (l logFile) SaveLeases(_ context.Context, leases []model.Lease) error {
 func large(store Store) *world {
 	return newWorld(setup{
 		store: store, ours: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/16")},
-		subnets: []Subnet{{CIDR: netip.MustParsePrefix("10.0.0.0/16"), Range: rangeOf("10.0.1.0-10.0.255.254"), LeaseTime: time.Hour}},
+		subnets: []Subnet{{CIDR: netip.MustParsePrefix("10.0.0.0/16"), Ranges: []Range{rangeOf("10.0.1.0-10.0.255.254")}, LeaseTime: time.Hour}},
 	})
 }
 

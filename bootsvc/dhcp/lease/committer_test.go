@@ -40,7 +40,7 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 func committing(t *testing.T, store Store, log *slog.Logger, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		subnet := hosts()
-		subnet.Range = rangeOf("192.0.2.10-192.0.2.209")
+		subnet.Ranges = []Range{rangeOf("192.0.2.10-192.0.2.209")}
 		w := newWorld(setup{subnets: []Subnet{subnet}, store: store, Options: Options{Log: log}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup

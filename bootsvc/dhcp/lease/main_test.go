@@ -40,7 +40,7 @@ func rangeOf(s string) Range {
 // hosts is a subnet of servers with three addresses.
 func hosts() Subnet {
 	return Subnet{
-		CIDR: netip.MustParsePrefix("192.0.2.0/24"), Range: rangeOf("192.0.2.10-192.0.2.12"),
+		CIDR: netip.MustParsePrefix("192.0.2.0/24"), Ranges: []Range{rangeOf("192.0.2.10-192.0.2.12")},
 		Gateway: addr("192.0.2.1"), LeaseTime: time.Hour,
 	}
 }

@@ -33,7 +33,8 @@ type Network struct {
 // Subnet is one subnet of a Network. Its exported fields are what NewNetwork was given.
 type Subnet struct {
 	CIDR      netip.Prefix
-	Range     Range         // for clients without reservation; zero = reservations only
+	Ranges    []Range       // for clients without reservation; none = reservations only
+	Exclude   []Range       // what of Ranges is given to nobody but by a reservation
 	Gateway   netip.Addr    // is given to nobody
 	LeaseTime time.Duration // when 0 NewNetwork fills in 24 h for BMCs and 1 h for servers
 	Delegate  Delegation
@@ -68,14 +69,18 @@ func (n *Network) subnet(s Subnet) *Subnet {
 		}
 	}
 	s.others = newOtherPool(&s)
-	if !s.Range.IsZero() {
-		s.addresses = newPool(&s, s.Range.First, s.Range.Last, 0, 0)
+	var blocks []block
+	for _, r := range Without(s.Ranges, s.Exclude) {
+		blocks = append(blocks, blockOf(r))
+	}
+	if len(blocks) > 0 {
+		s.addresses = newPool(&s, blocks, 0, 0)
 	}
 	if bits := s.Delegate.Bits; bits > 0 {
 		s.otherBits = newOtherPool(&s)
 		s.otherBits.bits = bits
 		if from := s.Delegate.From; from.IsValid() {
-			s.prefixes = newPool(&s, from.Masked().Addr(), Last(from), bits, 128-bits)
+			s.prefixes = newPool(&s, []block{blockOf(Range{from.Masked().Addr(), Last(from)})}, bits, 128-bits)
 		}
 	}
 	return &s

@@ -3,6 +3,7 @@ package lease
 import (
 	"container/heap"
 	"container/list"
+	"math"
 	"net/netip"
 	"time"
 )
@@ -50,12 +51,13 @@ type pool struct {
 	bits   int // length of the prefixes, 0 = addresses
 	v4     bool
 
-	ranged      bool
-	first, last number
-	shift       int // from one to the next: 2^shift
-	limit       int // entries at most
+	ranged bool
+	blocks []block // what it gives, in order
+	shift  int     // from one to the next: 2^shift
+	limit  int     // entries at most
 
 	next  number // what lies before was looked at
+	at    int    // the block that next lies in
 	done  bool   // all was looked at
 	freed []netip.Addr
 
@@ -71,13 +73,18 @@ type pool struct {
 	refused   map[string]bool // the MAC addresses that got nothing since
 }
 
-// newPool returns a pool of what lies from first to last in steps of 2^shift.
-func newPool(s *Subnet, first, last netip.Addr, bits, shift int) *pool {
+// block is what lies from first to last, both included.
+type block struct{ first, last number }
+
+// blockOf returns the block of a range.
+func blockOf(r Range) block { return block{numberOf(r.First), numberOf(r.Last)} }
+
+// newPool returns a pool of what lies in blocks in steps of 2^shift. There is at least one.
+func newPool(s *Subnet, blocks []block, bits, shift int) *pool {
 	p := &pool{
-		subnet: s, bits: bits, v4: first.Is4(), ranged: true,
-		first: numberOf(first), last: numberOf(last), shift: shift, limit: maxLeases,
+		subnet: s, bits: bits, v4: s.CIDR.Addr().Is4(), ranged: true, blocks: blocks, shift: shift, limit: maxLeases,
+		next: blocks[0].first,
 	}
-	p.next = p.first
 	if size := p.size(); size < maxLeases {
 		p.limit = int(size)
 	}
@@ -90,11 +97,15 @@ func newOtherPool(s *Subnet) *pool {
 }
 
 // size returns how many there are to give.
-func (p *pool) size() uint64 {
-	if !p.ranged {
-		return 0
+func (p *pool) size() (n uint64) {
+	for _, b := range p.blocks {
+		more := steps(b.first, b.last, p.shift)
+		if n+more < n {
+			return math.MaxUint64
+		}
+		n += more
 	}
-	return steps(p.first, p.last, p.shift)
+	return n
 }
 
 // contains reports whether p gives a.
@@ -103,16 +114,12 @@ func (p *pool) contains(a netip.Addr) bool {
 		return false
 	}
 	n := numberOf(a)
-	if n.less(p.first) || p.last.less(n) {
-		return false
+	for _, b := range p.blocks {
+		if !n.less(b.first) && !b.last.less(n) {
+			return n.minus(b.first).isMultiple(p.shift)
+		}
 	}
-	d := n.minus(p.first)
-	switch {
-	case p.shift >= 64:
-		return d.lo == 0 && d.hi&(1<<(p.shift-64)-1) == 0
-	default:
-		return d.lo&(1<<p.shift-1) == 0
-	}
+	return false
 }
 
 // overlapping returns what p gives that is part of a prefix, or that it is part of.
@@ -161,11 +168,15 @@ func (p *pool) fresh(usable func(netip.Addr) bool) (netip.Addr, bool) {
 
 // advance moves on to the next that was not looked at.
 func (p *pool) advance() {
-	if p.last.minus(p.next).less(number{}.plus(p.shift)) {
+	switch {
+	case !p.blocks[p.at].last.minus(p.next).less(number{}.plus(p.shift)):
+		p.next = p.next.plus(p.shift)
+	case p.at+1 < len(p.blocks):
+		p.at++
+		p.next = p.blocks[p.at].first
+	default:
 		p.done = true
-		return
 	}
-	p.next = p.next.plus(p.shift)
 }
 
 // giveBack notes that a may be fresh again.
@@ -181,7 +192,10 @@ func (p *pool) giveBack(a netip.Addr) {
 
 // lookAgain forgets what was looked at.
 func (p *pool) lookAgain() {
-	p.freed, p.next, p.done = nil, p.first, !p.ranged
+	p.freed, p.at, p.done = nil, 0, !p.ranged
+	if p.ranged {
+		p.next = p.blocks[0].first
+	}
 }
 
 // longestEnded returns the lease that ended first, if any has ended. One that is

@@ -32,7 +32,7 @@ type promises struct {
 
 func (p *promises) start() {
 	subnet := hosts()
-	subnet.Range = rangeOf("192.0.2.10-192.0.2.13")
+	subnet.Ranges = []Range{rangeOf("192.0.2.10-192.0.2.13")}
 	p.w = newWorld(setup{subnets: []Subnet{subnet}, store: p.store})
 	all, err := p.store.Leases(p.t.Context())
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -64,6 +65,43 @@ func parseRangeEnd(s string) (netip.Addr, error) {
 	return a, nil
 }
 
+// overlaps reports whether r and other share an address.
+func (r Range) overlaps(other Range) bool { return r.Contains(other.First) || other.Contains(r.First) }
+
+// Overlap returns the first two of ranges that share an address.
+func Overlap(ranges []Range) (a, b Range, ok bool) {
+	for i, r := range ranges {
+		for _, other := range ranges[:i] {
+			if r.overlaps(other) {
+				return other, r, true
+			}
+		}
+	}
+	return Range{}, Range{}, false
+}
+
+// Without returns what of ranges lies in none of the excluded ones, in order.
+func Without(ranges, excluded []Range) (left []Range) {
+	byFirst := func(a, b Range) int { return a.First.Compare(b.First) }
+	ranges, excluded = slices.SortedFunc(slices.Values(ranges), byFirst), slices.SortedFunc(slices.Values(excluded), byFirst)
+	for _, r := range ranges {
+		for _, x := range excluded {
+			if !r.IsZero() && r.overlaps(x) {
+				if r.First.Less(x.First) {
+					left = append(left, Range{r.First, x.First.Prev()})
+				}
+				if r.First = x.Last.Next(); !r.First.IsValid() || r.Last.Less(r.First) {
+					r = Range{}
+				}
+			}
+		}
+		if !r.IsZero() {
+			left = append(left, r)
+		}
+	}
+	return left
+}
+
 // number is an address as a number, to count in.
 type number struct{ hi, lo uint64 }
 
@@ -107,6 +145,14 @@ func (n number) minus(m number) number {
 		d.hi--
 	}
 	return d
+}
+
+// isMultiple reports whether n is a multiple of 2^shift.
+func (n number) isMultiple(shift int) bool {
+	if shift >= 64 {
+		return n.lo == 0 && n.hi&(1<<(shift-64)-1) == 0
+	}
+	return n.lo&(1<<shift-1) == 0
 }
 
 // less reports whether n comes before m.

@@ -3,6 +3,8 @@ package lease
 import (
 	"net/netip"
 	"time"
+
+	"ingot/model"
 )
 
 // Reservation is an address that is kept for one MAC address.
@@ -10,6 +12,7 @@ type Reservation struct {
 	MAC     string // canonical
 	Name    string // of the Endpoint, for the log
 	Address netip.Addr
+	Options model.DHCPOptions // that its device is told, before those of its subnet
 }
 
 // SetReservations replaces all reservations. Leases stay as they are.
@@ -59,6 +62,18 @@ func (t *Table) warnHeld(r Reservation, e *entry) {
 	t.warned[r.Address] = true
 	t.log.Warn("a reserved address is still another device's: its own device gets another until that lease ends",
 		"endpoint", r.Name, "address", r.Address, "mac", r.MAC, "holder", e.mac, "declined", e.declined, "until", time.Unix(e.expires, 0).UTC())
+}
+
+// Options returns the options that a MAC address is told, nil for none.
+func (t *Table) Options(mac string) model.DHCPOptions {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.byMAC[mac] {
+		if r.Options != nil {
+			return r.Options
+		}
+	}
+	return nil
 }
 
 // Reserves reports whether an address is reserved for the client on its link.

@@ -331,7 +331,7 @@ func TestLostStore(t *testing.T) {
 
 func TestDeclinesAreBounded(t *testing.T) {
 	subnet := hosts()
-	subnet.Range = rangeOf("192.0.2.10-192.0.2.109")
+	subnet.Ranges = []Range{rangeOf("192.0.2.10-192.0.2.109")}
 	aside := func(w *world, mac string) bool {
 		a := lease(t, w, mac, t0)
 		l, ok := w.table.Decline(ask(w, mac, a.String(), t0))
@@ -433,7 +433,7 @@ func TestPrepareRefusesWhatIsAnothersNow(t *testing.T) {
 
 func TestDelegatedPrefixes(t *testing.T) {
 	w := newWorld(setup{subnets: []Subnet{{
-		CIDR: netip.MustParsePrefix("fd00::/64"), Range: rangeOf("fd00::10-fd00::ffff:ffff:ffff"),
+		CIDR: netip.MustParsePrefix("fd00::/64"), Ranges: []Range{rangeOf("fd00::10-fd00::ffff:ffff:ffff")},
 		Delegate: Delegation{From: netip.MustParsePrefix("fd01::/62"), Bits: 64},
 	}}})
 	var got []string
@@ -511,7 +511,7 @@ func TestADeviceHasOneLeaseOnEachLink(t *testing.T) {
 	subnets := []Subnet{hosts()} // on our own link lie the subnets 0 and 2, relays lie before 1 and 3
 	for _, cidr := range []string{"198.51.100.0/24", "203.0.113.0/24", "fd00:9::/64"} {
 		p := netip.MustParsePrefix(cidr)
-		subnets = append(subnets, Subnet{CIDR: p, Range: Range{First: p.Addr().Next(), Last: p.Addr().Next()}})
+		subnets = append(subnets, Subnet{CIDR: p, Ranges: []Range{{First: p.Addr().Next(), Last: p.Addr().Next()}}})
 	}
 	for name, tc := range map[string]struct {
 		links [][]int // it asks for a lease on

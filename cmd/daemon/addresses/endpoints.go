@@ -55,7 +55,7 @@ func Reservations(d *model.Desired) []lease.Reservation {
 	var all []lease.Reservation
 	for name, e := range d.Endpoints {
 		if ip, err := netip.ParseAddr(e.Spec.IP); err == nil {
-			all = append(all, lease.Reservation{MAC: e.Spec.MACAddress, Name: name, Address: ip})
+			all = append(all, lease.Reservation{MAC: e.Spec.MACAddress, Name: name, Address: ip, Options: e.DHCPOptions()})
 		}
 	}
 	return all

@@ -187,6 +187,17 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "boot: {insecureRegistries: [\"r:5000\"], secureRegistries: [\"r:5000\"]}\n",
 			want: "ingot.yaml:2:58: boot.secureRegistries: \"r:5000\" is in boot.insecureRegistries too: keep it in one of them",
 		},
+		"a DHCP option whose value has another form": {
+			text: repository + "dhcp:\n- name: n\n  role: bmc\n  interface: eth0\n  options:\n    wpad: http://w/p\n    mtu: 67\n" +
+				"  subnets: [{cidr: 10.0.0.0/24}]\n",
+			want: `ingot.yaml:8:10: dhcp[0].options.mtu: found "67", want a number from 68 to 65535, as 9000: ` +
+				"it is not a whole number in these bounds",
+		},
+		"a DHCP option by its number, of a subnet": {
+			text: repository + "dhcp:\n- name: n\n  role: bmc\n  interface: eth0\n  subnets:\n  - cidr: 10.0.0.0/24\n    options:\n      \"121\": 10.0.0.0/8\n",
+			want: `ingot.yaml:9:14: dhcp[0].subnets[0].options.121: found "10.0.0.0/8", want 1 to 16 routes with commas between, as ` +
+				`10.0.0.0/8 via 192.0.2.1, 0.0.0.0/0 via 192.0.2.2: "10.0.0.0/8" is no route`,
+		},
 		"a network without a name": {
 			text: repository + "dhcp:\n  - {role: bmc, interface: eth0, subnets: [{cidr: 10.0.0.0/24}]}\n",
 			want: "ingot.yaml:3:5: dhcp[0].name: \"\" must be 1 to 40 letters, digits and dashes, with no dash at an end",

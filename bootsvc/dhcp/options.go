@@ -1,0 +1,70 @@
+package dhcp
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+
+	"ingot/bootsvc/dhcp/lease"
+	"ingot/model"
+)
+
+// OptionText is the value of an option as it is written in the configuration, where 9000 and
+// "9000" are the same.
+type OptionText string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (o *OptionText) UnmarshalText(text []byte) error {
+	*o = OptionText(text)
+	return nil
+}
+
+// ClientOptions are the options of DHCPv4 that clients who ask for them are told, by name or number.
+type ClientOptions map[string]OptionText
+
+// encoded returns the options that Check found right.
+func (o ClientOptions) encoded() model.DHCPOptions {
+	all := make(model.DHCPOptions, len(o))
+	for _, name := range slices.Sorted(maps.Keys(o)) { // a number may be the same as a name
+		_ = all.Set(name, string(o[name]))
+	}
+	return all
+}
+
+// bootOptions lead a client to a boot file. Clients that boot are told those that belong to
+// their ticket, and no others.
+var bootOptions = []byte{
+	dhcpv4.OptionVendorSpecificInformation.Code(), dhcpv4.OptionTFTPServerName.Code(), dhcpv4.OptionBootfileName.Code(),
+	dhcpv4.OptionTFTPServerAddress.Code(),
+}
+
+// options4 returns the options that p's client is told on a subnet, by code.
+func (n *network) options4(p packet4, s *lease.Subnet, boots bool) model.DHCPOptions {
+	told, own := n.told[s.Index], n.server.table.Options(p.mac)
+	if len(told)+len(own) == 0 {
+		return nil
+	}
+	all := maps.Clone(told)
+	maps.Copy(all, own)
+	asked := p.Options.Get(dhcpv4.OptionParameterRequestList)
+	maps.DeleteFunc(all, func(code byte, _ []byte) bool {
+		return len(asked) > 0 && !slices.Contains(asked, code) || boots && slices.Contains(bootOptions, code)
+	})
+	return all
+}
+
+// configured adds options, and leaves out those that r has.
+func (r *reply4) configured(all model.DHCPOptions) {
+	for _, code := range slices.Sorted(maps.Keys(all)) {
+		if !slices.ContainsFunc(r.options, func(o option4) bool { return o.code == code }) {
+			r.add(code, all[code])
+		}
+	}
+	if file := all[dhcpv4.OptionBootfileName.Code()]; r.file == "" && len(file) <= maxFile4 {
+		r.file = string(file) // where old devices look
+	}
+	if servers := all[dhcpv4.OptionTFTPServerAddress.Code()]; !r.siaddr.IsValid() && len(servers) >= 4 {
+		r.siaddr = address4(servers[:4])
+	}
+}
