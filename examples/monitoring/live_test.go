@@ -26,8 +26,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/insomniacslk/dhcp/dhcpv4"
-
 	"ingot/examples/monitoring/internal/grafana"
 )
 
@@ -188,22 +186,28 @@ dhcp:
 // no request at all.
 func (w *world) askDHCP(server string) {
 	w.Helper()
-	request, err := dhcpv4.NewDiscovery(net.HardwareAddr{2, 0, 0, 0, 0, 1}, dhcpv4.WithRelay(net.IPv4(127, 11, 0, 1)),
-		dhcpv4.WithOption(dhcpv4.OptClassIdentifier("PXEClient:Arch:00007:UNDI:003001")),
-		dhcpv4.WithOption(dhcpv4.OptGeneric(dhcpv4.OptionClientSystemArchitectureType, []byte{0, 7})))
-	if err != nil {
-		w.Fatal(err)
-	}
 	conn, err := net.Dial("udp4", server)
 	if err != nil {
 		w.Fatal(err)
 	}
 	defer conn.Close()
-	for _, packet := range [][]byte{request.ToBytes(), []byte("no request")} {
+	for _, packet := range [][]byte{discover(), []byte("no request")} {
 		if _, err := conn.Write(packet); err != nil {
 			w.Fatal(err)
 		}
 	}
+}
+
+// discover is a DHCPDISCOVER (RFC 2131 §2) of UEFI firmware that a relay passes on.
+func discover() []byte {
+	p := make([]byte, 240)
+	copy(p, []byte{1, 1, 6, 1, 'x', 'i', 'd', '.'}) // BOOTREQUEST on Ethernet, after one hop
+	copy(p[24:], []byte{127, 11, 0, 1})             // giaddr
+	copy(p[28:], []byte{2, 0, 0, 0, 0, 1})          // chaddr
+	copy(p[236:], []byte{99, 130, 83, 99})          // the magic cookie of options
+	class := "PXEClient:Arch:00007:UNDI:003001"
+	p = append(p, 53, 1, 1, 93, 2, 0, 7, 60, byte(len(class))) // message type, architecture (RFC 4578 §2.1), vendor class
+	return append(append(p, class...), 55, 2, 66, 67, 255)     // it asks for server and boot file
 }
 
 func (w *world) startPrometheus() {

@@ -107,7 +107,7 @@ func bmcBoard() Dashboard {
 		graph("Time of a request", "To the last byte of the answer.", "s", quantiles("ingot_redfish_request_duration_seconds")...),
 		graph("Sessions and connections opened", "Both are kept; many are a BMC that drops them.", "short",
 			query{rate("ingot_redfish_sessions_opened_total"), "sessions"}, query{rate("ingot_redfish_connections_opened_total"), "connections"}),
-		number("Credentials not tried", "Refused credentials that rest, lest an account be locked.", "short", "sum("+of("ingot_redfish_circuit_open")+")"),
+		number("Credentials not tried", "Refused credentials that rest, so that no account is locked.", "short", "sum("+of("ingot_redfish_circuit_open")+")"),
 		graph("Time of an action", "Of the slowest tenth.", "s", query{quantile("0.9", "action", "ingot_action_duration_seconds"), "{{action}}"}),
 		graph("Failed actions", "By action and reason.", "short", query{each("action, reason", "ingot_action_failures_total") + " > 0", "{{action}}: {{reason}}"}),
 	)
