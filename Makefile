@@ -17,6 +17,8 @@ export GOFLAGS += -trimpath
 GOLANGCI_LINT         := $(shell go env GOPATH)/bin/golangci-lint
 GOLANGCI_LINT_VERSION := v2.15.0
 
+DASHBOARD_LINTER_VERSION := v0.0.0-20231114210226-c458893a5731
+
 # Everything but the features, which build the program themselves.
 UNITS = $(shell go list ./... | grep -v '^ingot/features')
 
@@ -24,10 +26,10 @@ UNITS = $(shell go list ./... | grep -v '^ingot/features')
 FEATURES_FAST = $(shell go list ./features/... | grep -v -e '/features/life$$' -e '/features/lab$$')
 
 .NOTPARALLEL:
-.PHONY: help setup build vet units race features features-redis machines test test-long test-e2e lint fmt bench bench-scale fuzz image probe-image demo clean
+.PHONY: help setup build vet units race features features-redis machines test test-long test-e2e lint fmt bench bench-scale fuzz image probe-image demo monitoring lint-dashboards clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what tests need: git, redis-server, gcc (Debian, Ubuntu)
 	@.ci/setup
@@ -103,6 +105,14 @@ probe-image: ## Build the discovery image into dist/probe: kernel, initramfs, UK
 
 demo: ## Try Ingot on a simulated rack, on loopback only
 	go run ./cmd/ingot demo
+
+monitoring: ## Start the demo and a Prometheus with the rules of examples/monitoring loaded (Debian, Ubuntu)
+	@.ci/monitoring
+
+lint-dashboards: ## Check the dashboards with Grafana's linter
+	@for file in examples/monitoring/dashboards/*.json; do \
+		go run github.com/grafana/dashboard-linter@$(DASHBOARD_LINTER_VERSION) lint --strict $$file || exit 1; \
+	done
 
 clean: ## Remove what was built
 	rm -rf bin dist

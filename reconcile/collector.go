@@ -161,8 +161,14 @@ type waits struct {
 	labels []string // the first is its name
 }
 
-// named shows the objects that have waited longest.
+// named shows the objects that have waited longest. One of which nobody knows since when
+// has waited since this process began, or longer.
 func (s scrape) named(d *prometheus.Desc, all []waits) {
+	for i := range all {
+		if all[i].since.IsZero() {
+			all[i].since = s.Input.Started
+		}
+	}
 	slices.SortFunc(all, func(a, b waits) int {
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.labels[0], b.labels[0]))
 	})
@@ -299,9 +305,7 @@ func (s scrape) bmcs() {
 			reason := reasonLabel(b.Why.Reason)
 			states[bmcError]++
 			reasons[reason]++
-			if !b.Why.Since.IsZero() {
-				failing = append(failing, waits{b.Why.Since, []string{string(b.Name), reason}})
-			}
+			failing = append(failing, waits{b.Why.Since, []string{string(b.Name), reason}})
 		}
 	}
 	for state, n := range states {

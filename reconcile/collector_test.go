@@ -28,20 +28,23 @@ func TestWhatWaitsIsShownByReasonAndByName(t *testing.T) {
 		c.Spec.ServerRef = &model.LocalRef{Name: "nowhere"}
 	})
 	since := time.Unix(1_800_000_000, 0)
+	in.Started = since.Add(10 * time.Minute)
 	in.Observed.Fleet.Holds = []model.GuardHold{{Token: "release-3-abc", Since: since, Steps: make([]model.Disruption, 4)}}
 	c := collected(in, func(r *plan.Result) {
 		r.Servers[0].Why = plan.Why{Reason: model.ReasonBootFailed, Since: since, Actor: plan.Tenant}
 		r.Servers[1].Why = plan.Why{Reason: "Of<another>Version", Since: since.Add(time.Minute), Actor: plan.RackOperator}
 		r.BMCs[0].Why = plan.Why{Reason: model.ReasonAuthenticationFailed, Since: since, Actor: plan.RackOperator}
+		r.BMCs[1].Why = plan.Why{Reason: model.ReasonAddressNotAllowed, Actor: plan.RackOperator} // since ever
 		r.Claims[len(r.Claims)-1].Record = &model.ClaimRecord{FirstSeen: since.Add(time.Hour)}
 	})
 	want := `
 ingot_bmc_failing_since_timestamp_seconds{bmc="bmc00000",reason="AuthenticationFailed"} 1.8e+09
+ingot_bmc_failing_since_timestamp_seconds{bmc="bmc00001",reason="AddressNotAllowed"} 1.8000006e+09
 ingot_bmc_ready{bmc="bmc00000"} 0
-ingot_bmc_ready{bmc="bmc00001"} 1
+ingot_bmc_ready{bmc="bmc00001"} 0
 ingot_bmc_ready{bmc="bmc00002"} 1
-ingot_bmcs{state="Enabled"} 2
-ingot_bmcs{state="Error"} 1
+ingot_bmcs{state="Enabled"} 1
+ingot_bmcs{state="Error"} 2
 ingot_bmcs{state="Pending"} 0
 ingot_claim_waiting_since_timestamp_seconds{actor="tenant",claim="default/c00000",phase="Bound",reason="BootFailed"} 1.8e+09
 ingot_claim_waiting_since_timestamp_seconds{actor="tenant",claim="default/w00000",phase="Unbound",reason="ServerUnknown"} 1.8000036e+09

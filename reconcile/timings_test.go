@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 
 	"ingot/model"
 )
@@ -29,19 +28,16 @@ func timesCounted(t *testing.T, reg prometheus.Gatherer) map[string]uint64 {
 			continue
 		}
 		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
 			if n := m.GetHistogram().GetSampleCount(); n > 0 {
-				out[f.GetName()+labelOf(m)] = n
+				out[name] = n
 			}
 		}
 	}
 	return out
-}
-
-func labelOf(m *dto.Metric) string {
-	if len(m.GetLabel()) == 0 {
-		return ""
-	}
-	return " " + m.GetLabel()[0].GetValue()
 }
 
 func TestALifeIsMeasuredOnceThoughIngotStartsAgain(t *testing.T) {

@@ -13,9 +13,10 @@ import (
 )
 
 type leasesCommand struct {
-	Address string `placeholder:"URL" help:"The admin listener of the daemon. Default: http://127.0.0.1:8080."`
-	Network string `placeholder:"NAME" help:"Show only leases of this network."`
-	MAC     string `name:"mac" placeholder:"MAC" help:"Show only the leases of this MAC address."`
+	Address string      `placeholder:"URL" help:"The admin listener of the daemon. Default: http://127.0.0.1:8080."`
+	Daemon  daemonFlags `embed:""`
+	Network string      `placeholder:"NAME" help:"Show only leases of this network."`
+	MAC     string      `name:"mac" placeholder:"MAC" help:"Show only the leases of this MAC address."`
 }
 
 // Help implements kong.HelpProvider.
@@ -45,7 +46,7 @@ func (l *leasesCommand) Validate() error {
 
 // Run prints the leases.
 func (l leasesCommand) Run(ctx context.Context, c *console) error {
-	daemon, err := newAdminClient(cmp.Or(l.Address, c.daemon, defaultAddress))
+	daemon, err := newAdminClient(cmp.Or(l.Address, c.daemon, defaultAddress), l.Daemon.orVariables(c))
 	if err != nil {
 		return err
 	}
