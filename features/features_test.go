@@ -20,7 +20,7 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 325, redisStore: 335}
+var scenarios = map[storeKind]int{embeddedStore: 330, redisStore: 340}
 
 // concurrency is how many scenarios run at once.
 const concurrency = 8
@@ -105,6 +105,7 @@ func run(t *testing.T, store storeKind) {
 			defineMACs(sc)
 			defineSigning(sc)
 			defineForge(sc)
+			defineAPI(sc)
 			definePlans(sc)
 		},
 		Options: &godog.Options{

@@ -26,17 +26,17 @@ type teller struct {
 	address string
 	server  *http.Server
 	summary report.Summary
-	asked   int           // how often for the status
-	viewers chan struct{} // one for each that connects
-	events  chan string   // to the viewer
-	first   string        // what a viewer is told first
+	asked   int         // how often for the status
+	viewers chan string // of each that connects, the event that it read last
+	events  chan string // to the viewer
+	first   string      // what a viewer is told first
 
 	explained report.Explanation
 }
 
 func newTeller(t *testing.T, s report.Summary) *teller {
 	d := &teller{
-		t: t, address: "127.0.0.1:0", summary: s, viewers: make(chan struct{}, 100), events: make(chan string),
+		t: t, address: "127.0.0.1:0", summary: s, viewers: make(chan string, 100), events: make(chan string),
 		first: "id: a-1\nevent: hello\ndata: {}\n\n",
 	}
 	d.start()
@@ -71,7 +71,7 @@ func (d *teller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(summary)
 		return
 	}
-	d.viewers <- struct{}{}
+	d.viewers <- r.Header.Get("Last-Event-ID")
 	w.Header().Set("Content-Type", "text/event-stream")
 	fmt.Fprint(w, "retry: 2000\n\n"+first)
 	_ = http.NewResponseController(w).Flush()
@@ -229,7 +229,9 @@ func TestAStreamThatGoesOnAtOnceIsNoNews(t *testing.T) {
 	d.looked()
 	d.told("")
 	d.events <- "" // the stream ends here
-	<-d.viewers
+	if last := <-d.viewers; last != "a-1" {
+		t.Errorf("it comes again having read %q", last)
+	}
 	d.set(report.Summary{Revision: "main@sha1:bb"})
 	d.events <- changeTold
 	s.until(t, "TIME revision main@sha1:bb\n")
@@ -237,6 +239,17 @@ func TestAStreamThatGoesOnAtOnceIsNoNews(t *testing.T) {
 	if strings.Contains(s.shown(), "lost") || strings.Contains(s.shown(), "answers again") {
 		t.Errorf("it says:\n%s", s.shown())
 	}
+}
+
+func TestADaemonThatWasStartedAnewAtOnceIsSaidToHaveBeen(t *testing.T) {
+	d := newTeller(t, report.Summary{Revision: "main@sha1:aa"})
+	s, stop := watchFor(t, d, "status")
+	d.looked()
+	d.told("id: b-1\nevent: reload\ndata: {}\n\n")
+	d.set(report.Summary{Revision: "main@sha1:bb"})
+	d.events <- "" // the stream ends here
+	s.until(t, "TIME the daemon was started anew\nTIME it answers again\nTIME revision main@sha1:bb\n")
+	stop()
 }
 
 func TestExplainingIsToldOfChangesToo(t *testing.T) {
