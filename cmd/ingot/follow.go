@@ -68,6 +68,7 @@ func (f *follower) run(ctx context.Context) {
 		}
 	}
 	for first := true; ; first = false {
+		begun := time.Now()
 		err := f.read(ctx, func(n news) bool {
 			if lost && n == newsRestarted {
 				n = newsChanged // it was said already that it was lost
@@ -80,8 +81,11 @@ func (f *follower) run(ctx context.Context) {
 			return
 		case errors.Is(err, errNoEvents) && first:
 			return
-		case err == nil:
-			continue // it had begun: try at once
+		case err == nil: // it had begun: try at once, unless it has just
+			if !sleepFor(ctx, followRetry-time.Since(begun)) {
+				return
+			}
+			continue
 		}
 		if !lost && !tell(newsLost) {
 			return
