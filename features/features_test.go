@@ -20,7 +20,7 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 359, redisStore: 372}
+var scenarios = map[storeKind]int{embeddedStore: 364, redisStore: 377}
 
 // concurrency is how many scenarios run at once.
 const concurrency = 8
@@ -108,6 +108,7 @@ func run(t *testing.T, store storeKind) {
 			definePage(sc)
 			defineAccess(sc)
 			defineNotify(sc)
+			defineAPI(sc)
 			definePlans(sc)
 			defineConnections(sc)
 		},

@@ -94,6 +94,7 @@ type site struct {
 	past       []ledger.Event             // what happened to machines before the rack was made
 	given      []ledger.Event             // Ignition that a scenario's own requests were answered with
 	noted      map[string]facts           // of each machine, before the scenario's first When
+	watcher    *watcher                   // who is told of changes by the API, or nil
 	stranger   *stranger                  // who is none of the fleet, or nil
 	clients    []func()                   // to be closed at the end
 	statusHead string                     // of the status branch, when a step noted it

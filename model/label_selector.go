@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 )
 
 // LabelSelector selects objects by their labels. The zero one selects all.
@@ -12,16 +14,35 @@ type LabelSelector struct {
 	s    *metav1.LabelSelector
 }
 
+// operators are those of requirements, as manifests have them.
+var operators = map[selection.Operator]metav1.LabelSelectorOperator{
+	selection.Equals: metav1.LabelSelectorOpIn, selection.DoubleEquals: metav1.LabelSelectorOpIn, selection.In: metav1.LabelSelectorOpIn,
+	selection.NotEquals: metav1.LabelSelectorOpNotIn, selection.NotIn: metav1.LabelSelectorOpNotIn,
+	selection.Exists: metav1.LabelSelectorOpExists, selection.DoesNotExist: metav1.LabelSelectorOpDoesNotExist,
+}
+
 // ParseLabelSelector reads a selector as kubectl's -l has it: "rack=7,zone in (a,b),!gpu".
 func ParseLabelSelector(text string) (LabelSelector, error) {
 	if text == "" {
 		return LabelSelector{}, nil
 	}
-	s, err := metav1.ParseToLabelSelector(text)
+	requirements, err := labels.ParseToRequirements(text)
 	if err != nil {
-		return LabelSelector{}, fmt.Errorf("%q selects by no labels: %w; write it as rack=7, rack!=7, zone in (a,b), zone notin (a,b), gpu or !gpu, several with a comma between them", text, err)
+		return LabelSelector{}, noSelector(text, err)
+	}
+	s := &metav1.LabelSelector{}
+	for _, r := range requirements {
+		operator, known := operators[r.Operator()]
+		if !known {
+			return LabelSelector{}, noSelector(text, fmt.Errorf("operator %s is not known", r.Operator()))
+		}
+		s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{Key: r.Key(), Operator: operator, Values: r.ValuesUnsorted()})
 	}
 	return LabelSelector{text, s}, nil
+}
+
+func noSelector(text string, err error) error {
+	return fmt.Errorf("%q selects by no labels: %w; write it as rack=7, rack!=7, zone in (a,b), zone notin (a,b), gpu or !gpu, several with a comma between them", text, err)
 }
 
 // String is the selector as it was written.

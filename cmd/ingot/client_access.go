@@ -25,6 +25,23 @@ const (
 	passwordVariable = "INGOT_PASSWORD_FILE"
 )
 
+// daemonSource says which daemon is asked.
+type daemonSource struct {
+	Address string      `placeholder:"URL" xor:"source" help:"The admin listener of the daemon ($$INGOT_ADDRESS). Default: http://127.0.0.1:8080."`
+	Daemon  daemonFlags `embed:""`
+}
+
+// named is the address that somebody named, "" if nobody did.
+func (d daemonSource) named(c *console) string { return cmp.Or(d.Address, c.lookup(addressVariable)) }
+
+// address is where the daemon is asked.
+func (d daemonSource) address(c *console) string { return cmp.Or(d.named(c), c.daemon, defaultAddress) }
+
+// client returns a client of the daemon.
+func (d daemonSource) client(c *console) (*adminClient, error) {
+	return newAdminClient(d.address(c), d.Daemon.orVariables(c))
+}
+
 // daemonFlags say how a daemon is trusted, and who asks it.
 type daemonFlags struct {
 	CAFile       string `name:"ca-file" type:"path" placeholder:"FILE" help:"With --address: certificates to trust, beside the system's ($$INGOT_CA_FILE)."`

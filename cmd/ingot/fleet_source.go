@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +13,12 @@ const defaultAddress = "http://127.0.0.1:8080"
 
 // fleetSource says where the state of a fleet is read.
 type fleetSource struct {
-	Address string `placeholder:"URL" xor:"source" help:"The admin listener of the daemon ($$INGOT_ADDRESS). Default: http://127.0.0.1:8080."`
-	Git     string `xor:"source" placeholder:"URL" help:"Read the status branch of this repository instead; a URL or a path."`
-	Branch  string `default:"status" placeholder:"NAME" help:"The status branch. Default: ${default}."`
+	daemonSource `embed:""`
 
-	Daemon daemonFlags  `embed:""`
-	Auth   gitAuthFlags `embed:"" prefix:"git-"`
+	Git    string `xor:"source" placeholder:"URL" help:"Read the status branch of this repository instead; a URL or a path."`
+	Branch string `default:"status" placeholder:"NAME" help:"The status branch. Default: ${default}."`
+
+	Auth gitAuthFlags `embed:"" prefix:"git-"`
 
 	quiet bool // it was said already that no daemon answers
 }
@@ -37,13 +36,11 @@ func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient
 		}
 		return parse(files)
 	}
-	named := cmp.Or(f.Address, c.lookup(addressVariable))
-	address := cmp.Or(named, c.daemon, defaultAddress)
-	client, err := newAdminClient(address, f.Daemon.orVariables(c))
+	client, err := f.client(c)
 	if err != nil {
 		return err
 	}
-	if err = ask(client); named != "" || !errors.Is(err, errNoDaemon) {
+	if err = ask(client); f.named(c) != "" || !errors.Is(err, errNoDaemon) {
 		return err
 	}
 	g, cloned := openClone(ctx, c, ".", "origin")
@@ -56,11 +53,24 @@ func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient
 	}
 	if !f.quiet {
 		fmt.Fprintf(c.err, "ingot: %s at %s: this is %s of the clone here, written %s ago; git fetch brings what is newer\n",
-			errNoDaemon, address, strings.TrimPrefix(strings.TrimPrefix(b.ref, "refs/"), "remotes/"), age(b.written, time.Now()))
+			errNoDaemon, f.address(c), strings.TrimPrefix(strings.TrimPrefix(b.ref, "refs/"), "remotes/"), age(b.written, time.Now()))
 	}
 	files, err := g.files(ctx, b)
 	if err != nil {
 		return err
 	}
 	return parse(files)
+}
+
+// follow tells of what changes at the daemon, if it is the one that is asked; nil = nobody
+// tells.
+func (f fleetSource) follow(ctx context.Context, c *console) <-chan news {
+	if f.Git != "" {
+		return nil
+	}
+	client, err := f.client(c)
+	if err != nil {
+		return nil
+	}
+	return client.follow(ctx)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -13,10 +12,10 @@ import (
 )
 
 type leasesCommand struct {
-	Address string      `placeholder:"URL" help:"The admin listener of the daemon. Default: http://127.0.0.1:8080."`
-	Daemon  daemonFlags `embed:""`
-	Network string      `placeholder:"NAME" help:"Show only leases of this network."`
-	MAC     string      `name:"mac" placeholder:"MAC" help:"Show only the leases of this MAC address."`
+	daemonSource `embed:""`
+
+	Network string `placeholder:"NAME" help:"Show only leases of this network."`
+	MAC     string `name:"mac" placeholder:"MAC" help:"Show only the leases of this MAC address."`
 }
 
 // Help implements kong.HelpProvider.
@@ -46,7 +45,7 @@ func (l *leasesCommand) Validate() error {
 
 // Run prints the leases.
 func (l leasesCommand) Run(ctx context.Context, c *console) error {
-	daemon, err := newAdminClient(cmp.Or(l.Address, c.daemon, defaultAddress), l.Daemon.orVariables(c))
+	daemon, err := l.client(c)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,7 @@ func (s *schemas) ref(t reflect.Type) object {
 		return object{"type": "object", "additionalProperties": s.ref(t.Elem())}
 	case reflect.Struct:
 		return s.structRef(t)
+	default:
 	}
 	panic(fmt.Sprintf("no schema for %s", t))
 }

@@ -26,8 +26,7 @@ var update = flag.Bool("update", false, "write openapi.json anew")
 // operation is what is asked at one path.
 type operation struct {
 	path, summary string
-	fields        []string // of a list
-	parameters    []object
+	fields        []string     // of a list
 	answer        reflect.Type // nil = no JSON
 	example       string       // a path to ask, "" = path
 }
