@@ -18,6 +18,11 @@ type Reading struct {
 	BMCReset time.Time
 	// InventoryAt is when all parts were read last; zero = not since the start.
 	InventoryAt time.Time
+	// InventoryOn is set once they were read while the server had been on for a while: some
+	// machines show parts only then.
+	InventoryOn bool
+	// Unread counts the newest readings of all parts in a row that failed in some.
+	Unread int
 	// Ons counts the newest answers in a row that said On.
 	Ons int
 	// POST is set while the machine's firmware runs its power-on self-test, as far as the
@@ -41,7 +46,7 @@ type Reading struct {
 // Saw is the reading after an answer.
 func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Reading {
 	next := Reading{
-		At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset, InventoryAt: r.InventoryAt,
+		At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset, InventoryAt: r.InventoryAt, InventoryOn: r.InventoryOn, Unread: r.Unread,
 		Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want),
 	}
 	// Off says nothing while a power-on has yet to take effect.
