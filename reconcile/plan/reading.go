@@ -25,6 +25,8 @@ type Reading struct {
 	Unread int
 	// Ons counts the newest answers in a row that said On.
 	Ons int
+	// Unknowns counts the newest answers in a row that said neither On nor Off nor what is between.
+	Unknowns int
 	// POST is set while the machine's firmware runs its power-on self-test, as far as the
 	// BMC says.
 	POST bool
@@ -57,8 +59,12 @@ func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Read
 			next.OffSince = now
 		}
 	}
-	if p == model.PowerOn {
+	switch p {
+	case model.PowerOn:
 		next.Ons = r.Ons + 1
+	case model.PowerUnknown:
+		next.Unknowns = r.Unknowns + 1
+	case model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff:
 	}
 	return next
 }
@@ -128,5 +134,5 @@ func (r Reading) Asked() Reading {
 
 // Shown is what of the reading decides about what the status branch says.
 func (r Reading) Shown(p Policy) Reading {
-	return Reading{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}
+	return Reading{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Unknowns: min(r.Unknowns, powerUnknown), Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}
 }
