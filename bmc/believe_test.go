@@ -157,3 +157,19 @@ func TestInventoryBelievesNoError(t *testing.T) {
 		t.Errorf("%d drives, problems %q; want one drive, and the other named", n, got.Inventory.Problems)
 	}
 }
+
+// A power state is what it says in any case of letters; what is none is unknown, and not
+// taken for one.
+func TestPowerStatesAreReadInAnyCase(t *testing.T) {
+	for state, want := range map[any]model.Power{
+		"ON": model.PowerOn, "off": model.PowerOff, " Off ": model.PowerOff, "poweringOn": model.PowerPoweringOn,
+		"": model.PowerUnknown, "Standby": model.PowerUnknown, nil: model.PowerUnknown, 1: model.PowerUnknown, true: model.PowerUnknown,
+	} {
+		f := newFake(t, plain)
+		f.resources[sysURI]["PowerState"] = state
+		got, err := newPool(t, Options{}).Power(context.Background(), f.system1())
+		if got != want || err != nil {
+			t.Errorf("%#v is %s, %v; want %s", state, got, err, want)
+		}
+	}
+}

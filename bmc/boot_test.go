@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -140,6 +142,17 @@ func TestQuirks(t *testing.T) {
 			manufacturer: "NVIDIA", model: "DGXH100", firmware: "",
 			want: quirk{first: variantSettings, settings: []string{"SD", "Settings"}},
 		},
+		"of a DGX H100 with a blank": {
+			manufacturer: "NVIDIA", model: "DGX H100", want: quirk{first: variantSettings, settings: []string{"SD", "Settings"}},
+		},
+		"of a Hewlett Packard Enterprise":   {manufacturer: "Hewlett Packard Enterprise", want: quirk{clearTarget: "Pxe"}},
+		"of a Supermicro by its short name": {manufacturer: "Supermicro", want: quirk{alwaysMode: true}},
+		"of a Lenovo":                       {manufacturer: "Lenovo", want: quirk{settings: []string{"Pending"}}},
+		"of an AMI":                         {manufacturer: "AMI", want: quirk{settings: []string{"SD"}}},
+		"of an American Megatrends":         {manufacturer: "American Megatrends Inc.", want: quirk{settings: []string{"SD"}}},
+		"of a Gigabyte":                     {manufacturer: "GIGABYTE", want: quirk{settings: []string{"SD"}}},
+		"of a GH200":                        {manufacturer: "NVIDIA", model: "P3809", want: quirk{settings: []string{"Settings"}}},
+		"of a BlueField":                    {manufacturer: "https://www.mellanox.com", model: "BlueField-3 SmartNIC Main Card", want: quirk{part: "a DPU"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -148,6 +161,27 @@ func TestQuirks(t *testing.T) {
 				t.Errorf("quirk (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Each row says what a machine does, where that was seen, and which test holds us to it.
+func TestEachQuirkIsAccountedFor(t *testing.T) {
+	var tests strings.Builder
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests.Write(raw)
+	}
+	for _, row := range quirkTable {
+		if row.behaviour == "" || row.evidence == "" || row.test == "" || !strings.Contains(tests.String(), "func "+row.test+"(") {
+			t.Errorf("the row of %q %q %q says %q, seen in %q, and names test %q", row.manufacturer, row.model, row.firmware, row.behaviour, row.evidence, row.test)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func (c *client) inventory(ctx context.Context, t model.SystemTarget) (*model.Se
 	if len(odd) > 0 {
 		r.problem(oddProblem(uri, odd))
 	}
-	r.system(uri, sys)
+	r.system(sys)
 	parts := []struct {
 		name string
 		read func() error
@@ -97,12 +97,8 @@ func (r *reading) problem(text string) {
 }
 
 // system takes over what the system itself says.
-func (r *reading) system(uri string, s *system) {
-	uuid, problem := usableUUID(s.UUID)
-	if problem != "" {
-		r.problem(uri + " " + problem)
-	}
-	r.inv.UUID = uuid
+func (r *reading) system(s *system) {
+	r.inv.UUID, _ = usableUUID(s.UUID) // of one that has none, the BMC says so
 	r.inv.Manufacturer = clip(s.Manufacturer)
 	r.inv.Model = clip(s.Model)
 	r.inv.SKU = clip(s.SKU)
@@ -170,10 +166,29 @@ func read[T any](r *reading, uri string, raw []byte) *T {
 		r.problem(fmt.Sprintf("%s: cannot be read: %v", uri, r.scrub(printable(err.Error(), maxDetail))))
 		return nil
 	}
-	if len(odd) > 0 {
+	if odd = slices.DeleteFunc(odd, unused); len(odd) > 0 {
 		r.problem(oddProblem(uri, odd))
 	}
 	return &v
+}
+
+// used are the properties of parts that something is made of. The library reads all of a
+// resource, and what is odd in the others is nobody's problem.
+var used = []string{
+	"Id", "Name", "Status", "Manufacturer", "Model", "SerialNumber", "PartNumber", "Identifiers", "CapacityBytes", "Links",
+	"ProcessorType", "ProcessorArchitecture", "InstructionSet", "MaxSpeedMHz", "TotalCores", "TotalThreads",
+	"CapacityMiB", "MemoryDeviceType", "OperatingSpeedMhz",
+	"Drives", "Volumes", "Devices", "MediaType", "Protocol", "RAIDType", "VolumeUsage",
+	"MACAddress", "PermanentMACAddress", "LinkStatus", "IPv4Addresses", "IPv6Addresses",
+	"NetworkAdapters", "NetworkDeviceFunctions", "Ports", "NetworkPorts", "Ethernet", "AssociatedNetworkAddresses",
+}
+
+// unused reports whether the place of an odd value is in a property that nothing is made of.
+func unused(place string) bool {
+	if i := strings.IndexAny(place, ".["); i >= 0 {
+		place = place[:i]
+	}
+	return place != "" && !slices.Contains(used, place)
 }
 
 // isAbsent reports whether a resource stands for an empty slot.

@@ -93,7 +93,7 @@ func (c *client) poll(ctx context.Context, uri string) (SystemState, error) {
 // changeable is the part of a ComputerSystem that is read again and again. What of it
 // is written against the schema is as if it were not there.
 type changeable struct {
-	PowerState    string
+	PowerState    any
 	UUID          any
 	SerialNumber  any
 	Model         any
@@ -109,7 +109,7 @@ var postStates = []string{
 }
 
 func (c changeable) shown() SystemState {
-	s := SystemState{Power: powerOf(c.PowerState)}
+	s := SystemState{Power: powerOf(text(c.PowerState))}
 	if progress, ok := c.BootProgress.(map[string]any); ok {
 		s.POST = slices.Contains(postStates, text(progress["LastState"]))
 	}

@@ -22,26 +22,67 @@ type quirk struct {
 type quirkRow struct {
 	manufacturer, model, firmware string
 	quirk                         quirk
+
+	behaviour string // what such a machine does
+	evidence  string // where that was seen
+	test      string // that holds us to it
 }
 
 // quirkTable is searched from the top, and what rows further down say is added.
 var quirkTable = []quirkRow{
-	{manufacturer: "Supermicro", quirk: quirk{alwaysMode: true}},
-	{manufacturer: "Super Micro", quirk: quirk{alwaysMode: true}},
-	// iLO answers 400 to target None with Disabled (B05).
-	{manufacturer: "HPE", quirk: quirk{clearTarget: "Pxe"}},
-	{manufacturer: "Hewlett", quirk: quirk{clearTarget: "Pxe"}},
-	{manufacturer: "Lenovo", quirk: quirk{settings: []string{"Pending"}}},
-	{manufacturer: "Dell", firmware: "7.", quirk: quirk{settings: []string{"Settings"}}},
-	// AMI's MegaRAC takes boot settings for the next boot only there (B04).
-	{manufacturer: "AMI", quirk: quirk{settings: []string{"SD"}}},
-	{manufacturer: "American Megatrends", quirk: quirk{settings: []string{"SD"}}},
-	{manufacturer: "GIGABYTE", quirk: quirk{settings: []string{"SD"}}},
-	{manufacturer: "NVIDIA", model: "DGXH100", quirk: quirk{first: variantSettings, settings: []string{"SD"}}},
-	{manufacturer: "NVIDIA", model: "DGX H100", quirk: quirk{first: variantSettings, settings: []string{"SD"}}},
-	{manufacturer: "NVIDIA", quirk: quirk{settings: []string{"Settings"}}},
-	// A BlueField's own BMC shows the DPU as a physical system that can be reset.
-	{model: "BlueField", quirk: quirk{part: "a DPU"}},
+	{
+		manufacturer: "Supermicro", quirk: quirk{alwaysMode: true},
+		behaviour: "forgets the boot mode that is not sent with an override", evidence: "Redfishtool issue 106", test: "TestQuirks",
+	},
+	{
+		manufacturer: "Super Micro", quirk: quirk{alwaysMode: true},
+		behaviour: "is how older firmware of Supermicro writes its name", evidence: "Redfishtool issue 106", test: "TestQuirks",
+	},
+	{
+		manufacturer: "HPE", quirk: quirk{clearTarget: "Pxe"},
+		behaviour: "answers 400 to target None with Disabled", evidence: "metal-operator issue 998", test: "TestClearBootOverride",
+	},
+	{
+		manufacturer: "Hewlett", quirk: quirk{clearTarget: "Pxe"},
+		behaviour: "is how older firmware of HPE writes its name", evidence: "metal-operator issue 998", test: "TestQuirks",
+	},
+	{
+		manufacturer: "Lenovo", quirk: quirk{settings: []string{"Pending"}},
+		behaviour: "has its settings object at Pending", evidence: "recording lenovo-sr670v2-xcc-2.83", test: "TestBootOnce",
+	},
+	{
+		manufacturer: "Dell", firmware: "7.", quirk: quirk{settings: []string{"Settings"}},
+		behaviour: "has its settings object at Settings, from iDRAC 9 firmware 7 on", evidence: "reports of users", test: "TestQuirks",
+	},
+	{
+		manufacturer: "AMI", quirk: quirk{settings: []string{"SD"}},
+		behaviour: "takes boot settings for the next boot at SD alone", evidence: "Redfish-Tacklebox issue 144", test: "TestBootOnce",
+	},
+	{
+		manufacturer: "American Megatrends", quirk: quirk{settings: []string{"SD"}},
+		behaviour: "is AMI, by its whole name", evidence: "Redfish-Tacklebox issue 144", test: "TestQuirks",
+	},
+	{
+		manufacturer: "GIGABYTE", quirk: quirk{settings: []string{"SD"}},
+		behaviour: "has AMI's MegaRAC", evidence: "Redfish-Tacklebox issue 144", test: "TestQuirks",
+	},
+	{
+		manufacturer: "NVIDIA", model: "DGXH100", quirk: quirk{first: variantSettings, settings: []string{"SD"}},
+		behaviour: "has AMI's MegaRAC, lists no boot targets and takes them at SD", evidence: "reports of users", test: "TestQuirks",
+	},
+	{
+		manufacturer: "NVIDIA", model: "DGX H100", quirk: quirk{first: variantSettings, settings: []string{"SD"}},
+		behaviour: "is the same, with a blank", evidence: "reports of users", test: "TestQuirks",
+	},
+	{
+		manufacturer: "NVIDIA", quirk: quirk{settings: []string{"Settings"}},
+		behaviour: "has its settings object at Settings", evidence: "recording nvidia-gh200-openbmc", test: "TestQuirks",
+	},
+	{
+		model: "BlueField", quirk: quirk{part: "a DPU"},
+		behaviour: "shows the DPU as a physical system that can be reset", evidence: "recording nvidia-bluefield3-dpu-openbmc",
+		test: "TestDiscoverFindsMachines",
+	},
 }
 
 // anySettings are the settings objects to try where nothing is known.

@@ -112,12 +112,17 @@ func (c *client) known(ctx context.Context, uri string) (systemState, error) {
 	return c.state(uri), nil
 }
 
-// powerOf maps PowerState to ours; what is not in the schema is unknown.
+// powerStates are ours, in the words of PowerState (DSP0268, ComputerSystem).
+var powerStates = []model.Power{model.PowerOn, model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff}
+
+// powerOf maps PowerState to ours, in whatever case it is written; what is not in the schema
+// is unknown.
 func powerOf(state string) model.Power {
-	switch p := model.Power(state); p {
-	case model.PowerOn, model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff:
-		return p
-	case model.PowerUnknown:
+	state = strings.TrimSpace(state)
+	for _, p := range powerStates {
+		if strings.EqualFold(state, string(p)) {
+			return p
+		}
 	}
 	return model.PowerUnknown
 }

@@ -13,19 +13,12 @@ func merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 		return inv
 	}
 	m, known := *inv, old.Inventory
-	if len(m.Processors) == 0 || coarser(inv, known, model.PartProcessors) && len(known.Processors) > 0 {
-		m.Processors = known.Processors
-		m.Summarized = summarizedAs(known, m.Summarized, model.PartProcessors)
-	}
+	keepWhole(&m, inv, known)
 	if len(m.Memory) == 0 {
 		m.Memory = known.Memory
 	}
 	if m.MemoryBytes == 0 {
 		m.MemoryBytes = known.MemoryBytes
-	}
-	if len(m.Storages) == 0 || coarser(inv, known, model.PartDrives) && len(drives(known.Storages)) > 0 {
-		m.Storages = known.Storages
-		m.Summarized = summarizedAs(known, m.Summarized, model.PartDrives)
 	}
 	if len(m.NetworkInterfaces) == 0 {
 		m.NetworkInterfaces = known.NetworkInterfaces
@@ -48,6 +41,19 @@ func merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 		m.BIOSVersion = known.BIOSVersion
 	}
 	return &m
+}
+
+// keepWhole leaves the processors and drives as they were known where none was read, or a
+// summary alone.
+func keepWhole(m, inv, known *model.Inventory) {
+	if len(m.Processors) == 0 || coarser(inv, known, model.PartProcessors) && len(known.Processors) > 0 {
+		m.Processors = known.Processors
+		m.Summarized = summarizedAs(known, m.Summarized, model.PartProcessors)
+	}
+	if len(m.Storages) == 0 || coarser(inv, known, model.PartDrives) && len(drives(known.Storages)) > 0 {
+		m.Storages = known.Storages
+		m.Summarized = summarizedAs(known, m.Summarized, model.PartDrives)
+	}
 }
 
 // coarser reports whether of a part only a summary was read, of which more was known.

@@ -18,8 +18,15 @@ type Reading struct {
 	BMCReset time.Time
 	// InventoryAt is when all parts were read last; zero = not since the start.
 	InventoryAt time.Time
+	// InventoryOn is set once they were read while the server had been on for a while: some
+	// machines show parts only then.
+	InventoryOn bool
+	// Unread counts the newest readings of all parts in a row that failed in some.
+	Unread int
 	// Ons counts the newest answers in a row that said On.
 	Ons int
+	// Unknowns counts the newest answers in a row that said neither On nor Off nor what is between.
+	Unknowns int
 	// POST is set while the machine's firmware runs its power-on self-test, as far as the
 	// BMC says.
 	POST bool
@@ -41,7 +48,7 @@ type Reading struct {
 // Saw is the reading after an answer.
 func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Reading {
 	next := Reading{
-		At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset, InventoryAt: r.InventoryAt,
+		At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset, InventoryAt: r.InventoryAt, InventoryOn: r.InventoryOn, Unread: r.Unread,
 		Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want),
 	}
 	// Off says nothing while a power-on has yet to take effect.
@@ -52,8 +59,12 @@ func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Read
 			next.OffSince = now
 		}
 	}
-	if p == model.PowerOn {
+	switch p {
+	case model.PowerOn:
 		next.Ons = r.Ons + 1
+	case model.PowerUnknown:
+		next.Unknowns = r.Unknowns + 1
+	case model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff:
 	}
 	return next
 }
@@ -123,5 +134,5 @@ func (r Reading) Asked() Reading {
 
 // Shown is what of the reading decides about what the status branch says.
 func (r Reading) Shown(p Policy) Reading {
-	return Reading{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}
+	return Reading{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Unknowns: min(r.Unknowns, powerUnknown), Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}
 }

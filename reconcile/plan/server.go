@@ -138,10 +138,18 @@ func (s *server) readAnew() (Step, bool) {
 	return Step{}, false
 }
 
+// powerUnknown is how many answers in a row that do not say whether a server is on or off
+// are no moment between the two.
+const powerUnknown = 5
+
 // awaitSettled waits until the server is On or Off.
 func (s *server) awaitSettled() (Step, bool) {
 	if s.power().Settled() {
 		return Step{}, false
+	}
+	if s.reading.Unknowns >= powerUnknown {
+		return s.rest(s.why(model.ReasonWaitingForPower, "its BMC does not say whether it is on or off; nothing is done to it until it does: "+
+			"look at the BMC, and restart that").by(RackOperator)), true
 	}
 	return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "power state is "+string(s.power()))), true
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"time"
 
 	"ingot/model"
@@ -209,14 +210,14 @@ func (o *outcome) inspect(do Inspect, a *Answer) {
 	case o.facts != nil:
 		facts.Inventory = o.facts.Inventory
 	}
-	if o.facts == nil || do.Inventory || facts.Power != o.facts.Power {
+	if o.facts == nil || !reflect.DeepEqual(facts, o.facts) {
 		o.facts, o.learned = facts, true
 	}
 	o.reading = o.reading.Under(o.was.bmcReset).Saw(facts.Power, o.rec.Asked, a.At)
 	o.reading.POST = post
 	o.reading = o.reading.Heard(a.Leased)
 	if do.Inventory {
-		o.reading.InventoryAt = o.reading.At
+		o.reading = o.reading.ReadParts(a.Facts.Inventory)
 	}
 	if asked := o.rec.Asked; o.reading.Reached && asked != nil && !asked.Reached {
 		reached := *asked

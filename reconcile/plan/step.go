@@ -65,6 +65,9 @@ func (s *server) rest(why Why) Step {
 	st := s.look(s.nextPoll(s.reading.At), why)
 	if st.Move != nil {
 		st.Move.Routine = true
+		if s.partsDue() {
+			st.Move.Do = []Action{Inspect{Inventory: true}}
+		}
 		st.Wake = s.nextPoll(s.now())
 	}
 	return st

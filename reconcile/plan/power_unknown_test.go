@@ -1,0 +1,44 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"ingot/model"
+)
+
+// A BMC that does not say whether its server is on is a person's to look at, and is not asked
+// more often than that of a server at rest.
+func TestAPowerStateThatStaysUnknownIsSomebodys(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	step := func(power model.Power, looks int) Step {
+		var r Reading
+		for range looks {
+			r = r.Saw(power, nil, now)
+		}
+		in := Input{Now: now, Policy: DefaultPolicy()}
+		st, _ := (&server{
+			fleet: &fleet{in: &in}, name: "s1", reading: r,
+			facts: &model.ServerFacts{Power: power}, rec: &model.ServerRecord{Name: "s1"},
+		}).awaitSettled()
+		return st
+	}
+	minute := DefaultPolicy().PollInterval * 9 / 10
+	for name, tt := range map[string]struct {
+		power model.Power
+		looks int
+		actor Actor
+		rests bool
+	}{
+		"not shown once":              {power: model.PowerUnknown, looks: powerUnknown - 1, actor: ActorNone},
+		"not shown for a while":       {power: model.PowerUnknown, looks: powerUnknown, actor: RackOperator, rests: true},
+		"between the two for a while": {power: model.PowerPoweringOff, looks: 9, actor: ActorNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := step(tt.power, tt.looks)
+			if rests := !st.Wake.Before(now.Add(minute)); st.Why.Actor != tt.actor || rests != tt.rests {
+				t.Errorf("it waits until %s for %+v", st.Wake, st.Why)
+			}
+		})
+	}
+}
