@@ -29,6 +29,7 @@ type snapshots struct {
 	due    time.Time // when newest is to be planned anew; zero = not by time
 	saved  saved
 	run    chan struct{} // closed once the newest run has ended; nil = there was none
+	shown  chan struct{} // closed with the next snapshot; nil = nobody waits for one
 }
 
 // saved says that something was saved, or has changed, which a snapshot may not show.
@@ -62,6 +63,20 @@ func (s *snapshots) keep(newest *Snapshot, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.newest, s.due = newest, due
+	if s.shown != nil {
+		close(s.shown)
+		s.shown = nil
+	}
+}
+
+// next returns a channel that is closed with the next snapshot, or once there is none.
+func (s *snapshots) next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shown == nil {
+		s.shown = make(chan struct{})
+	}
+	return s.shown
 }
 
 // current returns the newest snapshot, nil when a plan is late.
@@ -103,6 +118,10 @@ func (l *Loop) Snapshot() *Snapshot {
 	}
 	return s
 }
+
+// Shown returns a channel that is closed once there may be something new to show. Who shows
+// the fleet as it changes takes it before it looks.
+func (l *Loop) Shown() <-chan struct{} { return l.snapshots.next() }
 
 // isCurrent reports whether what is desired, and what this process may do, is still what
 // was planned with.

@@ -41,6 +41,9 @@ func (f *fleet) Summary() report.Summary {
 	return report.SummaryOf(r.Report)
 }
 
+// Changed implements admin.Fleet.
+func (f *fleet) Changed() <-chan struct{} { return f.daemon.loop.Shown() }
+
 // Explain implements admin.Fleet.
 func (f *fleet) Explain(kind, name string) (report.Explanation, error) {
 	r := f.daemon.reporter.Report()

@@ -91,7 +91,7 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 		shown := newFleet(d)
 		handler := admin.NewHandler(admin.Options{
 			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: shown,
-			Address: l.admin.Addr(), Log: d.log, Page: d.page(shown),
+			Address: l.admin.Addr(), Log: d.log, Closing: ctx.Done(), Page: d.page(shown),
 		})
 		parts.Go(func() error { return listen.Serve(ctx, l.admin, handler, d.log) })
 	}

@@ -50,11 +50,20 @@ func (a *adminClient) explain(ctx context.Context, kind, name string) (x report.
 	return x, a.get(ctx, "/api/v1/explain/"+url.PathEscape(kind)+"/"+(&url.URL{Path: name}).EscapedPath(), &x)
 }
 
-// get reads the JSON answer at path into v.
-func (a *adminClient) get(ctx context.Context, path string, v any) error {
+// request makes the request for a path.
+func (a *adminClient) request(ctx context.Context, path string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+path, nil)
 	if err != nil {
-		return fmt.Errorf("ask the daemon: %w", err)
+		return nil, fmt.Errorf("ask the daemon: %w", err)
+	}
+	return req, nil
+}
+
+// get reads the JSON answer at path into v.
+func (a *adminClient) get(ctx context.Context, path string, v any) error {
+	req, err := a.request(ctx, path)
+	if err != nil {
+		return err
 	}
 	resp, err := a.http.Do(req)
 	if errors.Is(err, syscall.ECONNREFUSED) {

@@ -15,6 +15,7 @@ import (
 
 type explainCommand struct {
 	fleetSource `embed:""`
+	watchFlags  `embed:""`
 
 	Kind string `arg:"" help:"Its kind: server, claim, boot-configuration, bmc or endpoint."`
 	Name string `arg:"" help:"Its name; a claim's is namespace/name or name."`
@@ -28,12 +29,16 @@ Examples:
 
   ingot explain server rack1-bmc-03-system-0
   ingot explain claim default/web-1
+  ingot explain --watch server rack1-bmc-03-system-0
   ingot explain --git https://git.example.com/infra/metal.git endpoint oob-a0369f0102ff
   ingot explain -o json server rack1-bmc-03-system-0 | jq .boot`
 }
 
 // Validate implements kong's validation of flags.
 func (e *explainCommand) Validate() error {
+	if e.Interval < minInterval {
+		return fmt.Errorf("--interval %s is not allowed: must be at least %s", e.Interval, minInterval)
+	}
 	if kinds := report.ExplainKinds(); !slices.Contains(kinds, e.Kind) {
 		return fmt.Errorf("%q is no kind that can be explained: it is %s", e.Kind, strings.Join(kinds, ", "))
 	}
@@ -42,6 +47,9 @@ func (e *explainCommand) Validate() error {
 
 // Run explains one object.
 func (e explainCommand) Run(ctx context.Context, c *console) error {
+	if e.Watch {
+		return e.watch(ctx, c)
+	}
 	x, err := e.read(ctx, c)
 	if err != nil {
 		return err

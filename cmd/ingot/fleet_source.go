@@ -33,7 +33,7 @@ func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient
 		}
 		return parse(files)
 	}
-	address := cmp.Or(f.Address, c.daemon, defaultAddress)
+	address := f.daemonAddress(c)
 	client, err := newAdminClient(address)
 	if err != nil {
 		return err
@@ -58,4 +58,22 @@ func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient
 		return err
 	}
 	return parse(files)
+}
+
+// daemonAddress is where the daemon is asked.
+func (f fleetSource) daemonAddress(c *console) string {
+	return cmp.Or(f.Address, c.daemon, defaultAddress)
+}
+
+// follow tells of what changes at the daemon, if it is the one that is asked; nil = nobody
+// tells.
+func (f fleetSource) follow(ctx context.Context, c *console) <-chan news {
+	if f.Git != "" {
+		return nil
+	}
+	client, err := newAdminClient(f.daemonAddress(c))
+	if err != nil {
+		return nil
+	}
+	return client.follow(ctx)
 }

@@ -13,18 +13,25 @@ import (
 type statusCommand struct {
 	fleetSource `embed:""`
 
-	Watch    bool          `short:"w" xor:"end" help:"Go on showing it until ctrl-C: drawn anew on a terminal, else a line for each change."`
-	Interval time.Duration `default:"2s" placeholder:"TIME" help:"With --watch: how often it is looked at. Default: ${default}."`
-	ExitCode bool          `xor:"end" help:"Exit with 5 if somebody has to act, and 6 if something is merely under way."`
-	Kind     string        `arg:"" optional:"" help:"Show only this kind: server, claim or bmc."`
-	Name     string        `arg:"" optional:"" help:"Show only the object of this name; a claim's is namespace/name or name."`
+	watchFlags `embed:""`
+	Selector   string `short:"l" placeholder:"SELECTOR" help:"Show only what has these labels: rack=7,zone in (a,b),!gpu. A server has those of its BMC, too."`
+	ExitCode   bool   `xor:"end" help:"Exit with 5 if somebody has to act, and 6 if something is merely under way."`
+	Kind       string `arg:"" optional:"" help:"Show only this kind: server, claim or bmc."`
+	Name       string `arg:"" optional:"" help:"Show only the object of this name; a claim's is namespace/name or name."`
+}
+
+// formats are those that results are printed in.
+func (statusCommand) formats() []string {
+	return []string{"text", "wide", "json", "yaml", "name"}
 }
 
 // Help implements kong.HelpProvider.
 func (statusCommand) Help() string {
 	return `Asks a running daemon, or reads what it wrote to the status branch, which works from anywhere and also when the daemon is down. Without a daemon on this machine it reads the status branch of the clone that the working directory is in.
 
-Exits 0 once it was shown, whatever it is. With --exit-code: 0 when all is as Git says; 5 when somebody has to act, because an object says so or is in Error, a manifest is wrong, something is held back or absent without a commit, or the repository cannot be read; 6 when what is not as Git says is under way. With a kind only such objects count.
+Exits 0 once it was shown, whatever it is. With --exit-code: 0 when all is as Git says; 5 when somebody has to act, because an object says so or is in Error, a manifest is wrong, something is held back or absent without a commit, or the repository cannot be read; 6 when what is not as Git says is under way. With a kind or labels only such objects count.
+
+-o wide has more columns; name prints kind/name, a line each, for other commands; json and yaml are all of it.
 
 Examples:
 
@@ -32,6 +39,8 @@ Examples:
   ingot status --watch
   ingot status claim default/web-1
   until ingot status --exit-code claim default/web-1; do sleep 10; done
+  ingot status -l rack=7 -o wide
+  ingot status server -l 'zone in (a,b),!gpu' -o name
   ingot status --git https://git.example.com/infra/metal.git server
   ingot status -o json | jq '.servers[] | select(.state == "Error")'`
 }
@@ -41,15 +50,15 @@ func (s *statusCommand) Validate() error {
 	if s.Interval < minInterval {
 		return fmt.Errorf("--interval %s is not allowed: must be at least %s", s.Interval, minInterval)
 	}
+	if _, err := model.ParseLabelSelector(s.Selector); err != nil {
+		return fmt.Errorf("--selector: %w", err)
+	}
 	switch s.Kind {
 	case "", "server", "claim", "bmc":
 		return nil
 	}
 	return fmt.Errorf("%q is no kind that has a status: it is server, claim or bmc", s.Kind)
 }
-
-// minInterval is the shortest that --watch may wait.
-const minInterval = 100 * time.Millisecond
 
 // Run prints the state of the fleet.
 func (s statusCommand) Run(ctx context.Context, c *console) error {
@@ -60,16 +69,14 @@ func (s statusCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	if c.json() {
-		err = c.printJSON(summary)
-	} else {
-		printSummary(c, summary, s.Kind == "", time.Now())
-	}
-	if err == nil && s.ExitCode {
-		err = verdict(summary, s.Kind == "")
+	if err = s.print(c, summary, time.Now()); err == nil && s.ExitCode {
+		err = verdict(summary, s.whole())
 	}
 	return err
 }
+
+// whole reports whether the whole fleet is asked for.
+func (s statusCommand) whole() bool { return s.Kind == "" && s.Selector == "" }
 
 // look returns the state of what was asked for.
 func (s statusCommand) look(ctx context.Context, c *console) (report.Summary, error) {
@@ -92,29 +99,35 @@ func (s statusCommand) read(ctx context.Context, c *console) (summary report.Sum
 
 // filter keeps only what was asked for. It fails if there is no such object.
 func (s statusCommand) filter(all report.Summary) (report.Summary, error) {
-	if s.Kind == "" {
+	if s.whole() {
 		return all, nil
 	}
 	only := report.Summary{
 		Revision: all.Revision, SignedBy: all.SignedBy, Source: all.Source, Guard: all.Guard,
 		Servers: []report.ServerSummary{}, Claims: []report.ClaimSummary{}, BMCs: []report.BMCSummary{}, Problems: []model.Problem{},
 	}
-	found := 0
-	switch s.Kind {
-	case "server":
-		only.Servers = keep(all.Servers, func(v report.ServerSummary) bool { return s.names(string(v.Name)) })
-		found = len(only.Servers)
-	case "claim":
-		only.Claims = keep(all.Claims, func(v report.ClaimSummary) bool { return s.names(string(v.Name)) })
-		found = len(only.Claims)
-	case "bmc":
-		only.BMCs = keep(all.BMCs, func(v report.BMCSummary) bool { return s.names(string(v.Name)) })
-		found = len(only.BMCs)
+	labels, err := model.ParseLabelSelector(s.Selector)
+	if err != nil {
+		return only, err
 	}
-	if s.Name != "" && found == 0 {
-		return only, fmt.Errorf("there is no %s %s", s.Kind, s.Name)
+	wanted := func(kind, name string, has map[string]string) bool {
+		return (s.Kind == "" || s.Kind == kind) && s.names(name) && labels.Matches(has)
+	}
+	only.Servers = keep(all.Servers, func(v report.ServerSummary) bool { return wanted("server", string(v.Name), v.Labels) })
+	only.Claims = keep(all.Claims, func(v report.ClaimSummary) bool { return wanted("claim", string(v.Name), v.Labels) })
+	only.BMCs = keep(all.BMCs, func(v report.BMCSummary) bool { return wanted("bmc", string(v.Name), v.Labels) })
+	if s.Name != "" && len(only.Servers)+len(only.Claims)+len(only.BMCs) == 0 {
+		return only, fmt.Errorf("there is no %s %s%s", s.Kind, s.Name, s.selected())
 	}
 	return only, nil
+}
+
+// selected says by which labels objects are selected.
+func (s statusCommand) selected() string {
+	if s.Selector == "" {
+		return ""
+	}
+	return " with labels " + s.Selector
 }
 
 // names reports whether the object called name is asked for.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ingot/model"
@@ -15,16 +16,19 @@ func printSummary(c *console, s report.Summary, whole bool, now time.Time) {
 		printSource(c, s, now)
 	}
 	tables := []struct {
-		titles []string
-		rows   [][]cell
+		titles, wide []string
+		rows         [][]cell
 	}{
-		{[]string{"SERVER", "STATE", "POWER", "CLAIM", "SINCE", "WHY"}, serverRows(s.Servers, now)},
-		{[]string{"CLAIM", "STATE", "SERVER", "SINCE", "WHY"}, claimRows(s.Claims, now)},
-		{[]string{"BMC", "STATE", "ADDRESS", "SINCE", "WHY"}, bmcRows(s.BMCs, now)},
+		{[]string{"SERVER", "STATE", "POWER", "CLAIM", "SINCE", "WHY"}, []string{"BMC", "RACK", "LABELS"}, serverRows(s.Servers, c.wide(), now)},
+		{[]string{"CLAIM", "STATE", "SERVER", "SINCE", "WHY"}, []string{"IMAGE", "LABELS"}, claimRows(s.Claims, c.wide(), now)},
+		{[]string{"BMC", "STATE", "ADDRESS", "SINCE", "WHY"}, []string{"LABELS"}, bmcRows(s.BMCs, c.wide(), now)},
 	}
 	for i, t := range tables {
 		if len(t.rows) > 0 && (whole || i > 0 && len(tables[i-1].rows) > 0) {
 			c.printf("\n")
+		}
+		if c.wide() {
+			t.titles = beforeLast(t.titles, t.wide)
 		}
 		c.printTable(t.titles, t.rows)
 	}
@@ -61,33 +65,51 @@ var stateColours = map[string]colour{
 
 func stateCell(state string) cell { return cell{printable(state), stateColours[state]} }
 
-func serverRows(servers []report.ServerSummary, now time.Time) [][]cell {
+// wide reports whether tables have more columns.
+func (c *console) wide() bool { return c.format == "wide" }
+
+// beforeLast puts more before the last: why something waits is the longest, and folded.
+func beforeLast[E any](all, more []E) []E { return slices.Insert(all, len(all)-1, more...) }
+
+func serverRows(servers []report.ServerSummary, wide bool, now time.Time) [][]cell {
 	var rows [][]cell
 	for _, s := range servers {
-		rows = append(rows, []cell{
+		row := []cell{
 			textCell(string(s.Name)), stateCell(string(s.State)), textCell(orDash(string(s.Power))),
 			textCell(orDash(string(s.Claim))), textCell(age(s.Since, now)), textCell(s.Why),
-		})
+		}
+		if wide {
+			row = beforeLast(row, []cell{textCell(orDash(string(s.BMC))), textCell(placeText(s.Labels)), textCell(labelsText(s.Labels))})
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }
 
-func claimRows(claims []report.ClaimSummary, now time.Time) [][]cell {
+func claimRows(claims []report.ClaimSummary, wide bool, now time.Time) [][]cell {
 	var rows [][]cell
 	for _, s := range claims {
-		rows = append(rows, []cell{
+		row := []cell{
 			textCell(string(s.Name)), stateCell(string(s.State)), textCell(orDash(string(s.Server))), textCell(age(s.Since, now)), textCell(s.Why),
-		})
+		}
+		if wide {
+			row = beforeLast(row, []cell{textCell(orDash(s.Image)), textCell(labelsText(s.Labels))})
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }
 
-func bmcRows(bmcs []report.BMCSummary, now time.Time) [][]cell {
+func bmcRows(bmcs []report.BMCSummary, wide bool, now time.Time) [][]cell {
 	var rows [][]cell
 	for _, s := range bmcs {
-		rows = append(rows, []cell{
+		row := []cell{
 			textCell(string(s.Name)), stateCell(s.State), textCell(orDash(s.Address)), textCell(age(s.Since, now)), textCell(s.Why),
-		})
+		}
+		if wide {
+			row = beforeLast(row, []cell{textCell(labelsText(s.Labels))})
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }

@@ -76,7 +76,11 @@ func watched(t *testing.T, all ...*report.Summary) (ctx context.Context, address
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	next := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/status" {
+			http.NotFound(w, r) // an older one, which tells of no changes
+			return
+		}
 		if next == len(all) {
 			cancel()
 			next--

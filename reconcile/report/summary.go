@@ -4,16 +4,18 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan"
 )
 
 // Summary is the fleet at a glance: what GET /api/v1/status answers and
-// `ingot status` shows. Lists are sorted by name.
+// `ingot status` shows. Lists are sorted by name, in which digits are numbers.
 type Summary struct {
 	// Revision is the one that was acted upon last, empty before the first.
 	Revision model.Revision `json:"revision,omitempty"`
@@ -48,6 +50,8 @@ type ServerSummary struct {
 	Claim model.ClaimName   `json:"claim,omitempty"`
 	Since time.Time         `json:"since,omitzero"` // when State was entered
 	Why   string            `json:"why,omitempty"`  // what it waits for, and who has to act
+
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // ClaimState is what has become of a claim.
@@ -69,6 +73,9 @@ type ClaimSummary struct {
 	Server model.ServerName `json:"server,omitempty"`
 	Since  time.Time        `json:"since,omitzero"` // when State was entered
 	Why    string           `json:"why,omitempty"`  // what it waits for, and who has to act
+	Image  string           `json:"image,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // BMCSummary is one BMC at a glance.
@@ -78,6 +85,8 @@ type BMCSummary struct {
 	Address string        `json:"address,omitempty"`
 	Since   time.Time     `json:"since,omitzero"`
 	Why     string        `json:"why,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // ReadSummary sums up the files of the status branch. With an error it returns
@@ -100,13 +109,16 @@ func (d documents) summarise() (Summary, error) {
 			errs = append(errs, fmt.Errorf("read %s: %w", path, err))
 			continue
 		}
-		s.add(doc)
+		s.Add(doc)
 	}
+	slices.SortFunc(s.Servers, func(a, b ServerSummary) int { return text.CompareNatural(string(a.Name), string(b.Name)) })
+	slices.SortFunc(s.Claims, func(a, b ClaimSummary) int { return text.CompareNatural(string(a.Name), string(b.Name)) })
+	slices.SortFunc(s.BMCs, func(a, b BMCSummary) int { return text.CompareNatural(string(a.Name), string(b.Name)) })
 	return s, errors.Join(errs...)
 }
 
-// add takes one document into the summary.
-func (s *Summary) add(doc any) {
+// Add takes one document into the summary.
+func (s *Summary) Add(doc any) {
 	switch d := doc.(type) {
 	case *Revision:
 		s.Revision, s.Guard = d.Applied, d.Record.Holds
@@ -139,7 +151,7 @@ func (s *Summary) add(doc any) {
 
 func serverSummary(d *Document, status ServerStatus) ServerSummary {
 	s := ServerSummary{
-		Name: model.ServerName(d.Metadata.Name), State: status.State, Power: status.PowerState,
+		Name: model.ServerName(d.Metadata.Name), State: status.State, Power: status.PowerState, Labels: d.Metadata.Labels,
 		Why: cmp.Or(conditions(status.Conditions).why("Ready"), conditions(status.Conditions).why(plan.MaintenanceApproved)),
 	}
 	if spec, _ := d.Spec.(ServerSpec); spec.BMCRef != nil {
@@ -164,6 +176,7 @@ func claimSummary(d *Document, status ClaimStatus) ClaimSummary {
 	c := ClaimSummary{
 		Name: model.Identity{Kind: model.Kind(d.Kind), Namespace: d.Metadata.Namespace, Name: d.Metadata.Name}.ClaimName(), State: ClaimUnbound,
 		Server: status.Server, Since: bound.LastTransitionTime.Time, Why: conds.why("Bound"),
+		Image: imageOfClaim(d), Labels: d.Metadata.Labels,
 	}
 	if bound.Status != metav1.ConditionTrue {
 		return c
@@ -182,10 +195,21 @@ func claimSummary(d *Document, status ClaimStatus) ClaimSummary {
 	return c
 }
 
+// imageOfClaim is what a claim, or a ServerBootConfiguration, asks for.
+func imageOfClaim(d *Document) string {
+	switch spec := d.Spec.(type) {
+	case model.ServerClaimSpec:
+		return spec.Image
+	case BootConfigurationSpec:
+		return spec.Image
+	}
+	return ""
+}
+
 func bmcSummary(d *Document, status BMCStatus) BMCSummary {
 	conds := conditions(status.Conditions)
 	b := BMCSummary{
-		Name: model.BMCName(d.Metadata.Name), State: status.State,
+		Name: model.BMCName(d.Metadata.Name), State: status.State, Labels: d.Metadata.Labels,
 		Since: conds.of("Ready").LastTransitionTime.Time, Why: conds.why("Ready"),
 	}
 	spec, _ := d.Spec.(BMCSpec)

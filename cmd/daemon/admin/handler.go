@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -27,6 +28,8 @@ type Fleet interface {
 	Leases() []*query.Lease
 	Pools() []*query.Pool
 	Images() []*query.Image
+	// Changed returns a channel that is closed once Rows may return others.
+	Changed() <-chan struct{}
 }
 
 // Options are the options of NewHandler.
@@ -38,14 +41,17 @@ type Options struct {
 	// requests for one.
 	Address net.Addr
 	Log     *slog.Logger
+	// Closing is closed when the listener is about to close: who is told of changes is let go
+	// then. nil = never.
+	Closing <-chan struct{}
 	// Page is the web page, which answers whatever nothing else does; nil = there is none.
 	Page http.Handler
 }
 
 // NewHandler returns the handler of the admin listener. It serves /metrics, /healthz,
-// /readyz, /api/v1/status and /api/v1/explain, all by GET.
+// /readyz, /api/v1 and the page, all by GET.
 func NewHandler(o Options) http.Handler {
-	h := &handler{checks: o.Checks, fleet: o.Fleet, log: o.Log}
+	h := &handler{checks: o.Checks, fleet: o.Fleet, log: o.Log, process: rand.Text()[:8]}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
@@ -58,6 +64,9 @@ func NewHandler(o Options) http.Handler {
 	mux.HandleFunc("GET /readyz", h.ready)
 	mux.HandleFunc("GET /api/v1/status", h.status)
 	mux.HandleFunc("GET /api/v1/explain/{kind}/{name...}", h.explain)
+	h.serveLists(mux)
+	h.serveEvents(mux, o.Closing)
+	serveOpenAPI(mux)
 	if o.Page != nil {
 		mux.Handle("GET /", o.Page)
 	}
@@ -71,11 +80,9 @@ type handler struct {
 	checks []Check
 	fleet  Fleet
 	log    *slog.Logger
-}
-
-// status answers GET /api/v1/status.
-func (h *handler) status(w http.ResponseWriter, _ *http.Request) {
-	h.writeJSON(w, http.StatusOK, h.fleet.Summary().WithLists())
+	// process tells what this process says from what others say: it is part of each tag.
+	process    string
+	statusBody statusBody
 }
 
 // explain answers GET /api/v1/explain/KIND/NAME.
@@ -83,7 +90,7 @@ func (h *handler) explain(w http.ResponseWriter, r *http.Request) {
 	e, err := h.fleet.Explain(r.PathValue("kind"), r.PathValue("name"))
 	switch {
 	case err == nil:
-		h.writeJSON(w, http.StatusOK, e)
+		h.answer(w, r, "", e)
 	case errors.Is(err, report.ErrUnknownObject):
 		writeText(w, http.StatusNotFound, err.Error()+"\n")
 	default:

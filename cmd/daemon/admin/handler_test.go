@@ -39,17 +39,27 @@ func (f aFleet) Rows() *query.Rows {
 	return f.rows
 }
 
-func (f aFleet) Leases() []*query.Lease { return f.leases }
-func (f aFleet) Pools() []*query.Pool   { return f.pools }
+func (f aFleet) Leases() []*query.Lease   { return f.leases }
+func (f aFleet) Pools() []*query.Pool     { return f.pools }
+func (f aFleet) Changed() <-chan struct{} { return nil }
+
 func (f aFleet) Images() []*query.Image { return f.images }
 
 func (f aFleet) Explain(kind, name string) (report.Explanation, error) { return f.explain(kind, name) }
+
+var (
+	discard   = slog.New(slog.DiscardHandler)
+	noMetrics = prometheus.NewRegistry()
+)
 
 // ask sends a request to a handler.
 func ask(o Options, method, target string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	o.Log = slog.New(slog.DiscardHandler)
 	if o.Metrics == nil {
 		o.Metrics = prometheus.NewRegistry()
+	}
+	if o.Fleet == nil {
+		o.Fleet = aFleet{}
 	}
 	r := httptest.NewRequest(method, "http://localhost:8080"+target, nil)
 	for _, c := range change {

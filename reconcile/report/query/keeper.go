@@ -16,19 +16,23 @@ type Keeper struct {
 	desired *model.Desired
 	rows    *Rows
 
-	servers    shelf[*Server]
-	claims     shelf[*Claim]
-	bmcs       shelf[*BMC]
-	endpoints  shelf[*Endpoint]
-	others     map[string]*model.Document // of what has no row of its own
-	problemsOf *report.Problems           // that the rows of problems were made of
+	servers   shelf[*Server]
+	claims    shelf[*Claim]
+	bmcs      shelf[*BMC]
+	endpoints shelf[*Endpoint]
+	others    map[string]*model.Document // of what has no row of its own
+
 }
 
 // NewKeeper returns a Keeper that has made no rows.
 func NewKeeper() *Keeper {
 	return &Keeper{
-		rows: &Rows{}, servers: newShelf(Servers), claims: newShelf(Claims), bmcs: newShelf(BMCs), endpoints: newShelf(Endpoints),
-		others: make(map[string]*model.Document),
+		rows:      &Rows{},
+		servers:   newShelf(Servers, func(*Server) string { return kindServer }),
+		claims:    newShelf(Claims, func(r *Claim) string { return r.Kind }),
+		bmcs:      newShelf(BMCs, func(*BMC) string { return kindBMC }),
+		endpoints: newShelf(Endpoints, func(*Endpoint) string { return kindEndpoint }),
+		others:    make(map[string]*model.Document),
 	}
 }
 
@@ -42,24 +46,27 @@ func (k *Keeper) Rows(r *model.Report, desired *model.Desired) *Rows {
 		return k.rows
 	}
 	k.of, k.desired = r, desired
-	changed := k.take(r)
-	for _, list := range []interface{ finish() bool }{&k.servers, &k.claims, &k.bmcs, &k.endpoints} {
-		changed = list.finish() || changed
+	changes := k.take(r)
+	for _, list := range []interface{ finish() []Change }{&k.servers, &k.claims, &k.bmcs, &k.endpoints} {
+		changes = append(changes, list.finish()...)
 	}
-	if !changed && k.rows.Generation > 0 {
+	if len(changes) == 0 && k.rows.Generation > 0 {
 		return k.rows
 	}
 	rows := *k.rows
 	rows.Generation++
 	rows.Servers, rows.Claims, rows.BMCs, rows.Endpoints = k.servers.rows, k.claims.rows, k.bmcs.rows, k.endpoints.rows
-	rows.Revision, rows.Problems = k.revision(), k.problems(rows.Problems)
+	rows.Revision = k.revision()
+	if p := k.problems(); p != rows.ProblemsDocument {
+		rows.ProblemsDocument, rows.Problems = p, problemsOf(p)
+	}
+	rows.steps = next(rows.steps, step{rows.Generation, changes})
 	k.rows = &rows
 	return k.rows
 }
 
-// take puts each document where it belongs, and reports whether one of those without a row
-// is another.
-func (k *Keeper) take(r *model.Report) (changed bool) {
+// take puts each document where it belongs, and returns what changed of those without a row.
+func (k *Keeper) take(r *model.Report) (changes []Change) {
 	met := 0
 	for path, doc := range r.Documents {
 		if doc.Object == nil {
@@ -72,14 +79,21 @@ func (k *Keeper) take(r *model.Report) (changed bool) {
 		met++
 		if k.others[path] != doc {
 			k.others[path] = doc
-			changed = true
+			changes = append(changes, changeOf(path, doc))
 		}
 	}
 	if met < len(k.others) {
-		maps.DeleteFunc(k.others, func(path string, _ *model.Document) bool { return r.Documents[path] == nil })
-		changed = true
+		maps.DeleteFunc(k.others, func(path string, doc *model.Document) bool {
+			gone := r.Documents[path] == nil
+			if gone {
+				c := changeOf(path, doc)
+				c.Gone = true
+				changes = append(changes, c)
+			}
+			return gone
+		})
 	}
-	return changed
+	return changes
 }
 
 // takeRow takes the document of an object that has a row; false for any other.
@@ -154,19 +168,10 @@ func (k *Keeper) revision() *report.Revision {
 	return nil
 }
 
-// problems are the rows of the problems, those that were made before if they are the same.
-func (k *Keeper) problems(before []*Problem) []*Problem {
-	doc := k.others[model.ReportProblems]
-	if doc == nil {
-		return nil
+func (k *Keeper) problems() *report.Problems {
+	if doc := k.others[model.ReportProblems]; doc != nil {
+		p, _ := doc.Object.(*report.Problems)
+		return p
 	}
-	p, _ := doc.Object.(*report.Problems)
-	if p == nil || len(p.Problems) == 0 {
-		return nil
-	}
-	if len(before) > 0 && k.problemsOf == p {
-		return before
-	}
-	k.problemsOf = p
-	return problemsOf(p)
+	return nil
 }

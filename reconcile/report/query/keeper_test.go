@@ -27,7 +27,7 @@ func (r *reports) next() *model.Report {
 func newReports(in *plan.Input) *reports { return &reports{report.NewProjector(), in} }
 
 // shown leaves out what is not shown.
-var shown = cmpopts.IgnoreUnexported(Common{})
+var shown = cmpopts.IgnoreUnexported(Common{}, Rows{})
 
 func TestAReportHasARowForEachObject(t *testing.T) {
 	in := plantest.BigFleet(2, 1)
@@ -144,6 +144,75 @@ func TestAManifestThatIsMovedIsFoundWhereItIs(t *testing.T) {
 		if got := k.Rows(r.next(), &d).Servers[0].Manifest; got != at {
 			t.Errorf("manifest is at %s, want %s", got, at)
 		}
+	}
+}
+
+func TestWhoHasSeenAGenerationIsToldWhatChangedSince(t *testing.T) {
+	r := newReports(plantest.BigFleet(3, 1))
+	k := NewKeeper()
+	first := k.Rows(r.next(), r.in.Desired)
+	fleettest.ChangeRecord(r.in.Observed, 2, func(rec *model.ServerRecord) { rec.State = model.StateInitial })
+	k.Rows(r.next(), r.in.Desired)
+	fleettest.ChangeRecord(r.in.Observed, 2, func(rec *model.ServerRecord) { rec.State, rec.Reason = model.StateError, model.ReasonCleanupFailed })
+	r.in.Desired.Revision, r.in.Observed.Fleet.Applied.Commit, r.in.Observed.Fleet.Version.Seq = "main@sha1:2", "2", 7
+	r.in.Desired.Problems = []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Message: "wrong"}}
+	third := k.Rows(r.next(), r.in.Desired)
+	delete(r.in.Observed.Servers, fleettest.ServerName(1))
+	delete(r.in.Desired.BMCs, model.BMCName(fleettest.BMCName(1)))
+	fourth := k.Rows(r.next(), r.in.Desired)
+	for name, tc := range map[string]struct {
+		rows  *Rows
+		since uint64
+		want  []Change
+		ok    bool
+	}{
+		"nothing": {third, third.Generation, []Change{}, true},
+		"each object once": {third, first.Generation, []Change{
+			{Kind: "server", Name: "bmc00002-system-0", State: "Error"},
+			{Kind: "revision", State: "main@sha1:2"}, {Kind: "problems"},
+		}, true},
+		"what is gone": {fourth, third.Generation, []Change{
+			{Kind: "server", Name: "bmc00001-system-0", Gone: true}, {Kind: "bmc", Name: "bmc00001", Gone: true},
+		}, true},
+		"what others have not seen, either": {third, fourth.Generation, nil, false},
+	} {
+		got, ok := tc.rows.Since(tc.since)
+		if diff := cmp.Diff(tc.want, got); diff != "" || ok != tc.ok {
+			t.Errorf("%s: known %v, changes (-want +got):\n%s", name, ok, diff)
+		}
+	}
+}
+
+func TestWhatIsRememberedOfChangesIsBounded(t *testing.T) {
+	var steps []step
+	for n := range 3 * maxSteps {
+		steps = next(steps, step{uint64(n + 1), []Change{{Kind: kindServer}}})
+	}
+	rows := &Rows{Generation: 3 * maxSteps, steps: steps}
+	if _, ok := rows.Since(2 * maxSteps); len(steps) != maxSteps || !ok {
+		t.Errorf("there are %d steps, known %v", len(steps), ok)
+	}
+	if _, ok := rows.Since(2*maxSteps - 1); ok {
+		t.Error("what was forgotten is known")
+	}
+	steps = next(steps, step{3*maxSteps + 1, make([]Change, maxChanges)})
+	if len(steps) != 1 {
+		t.Errorf("after very many changes there are %d steps", len(steps))
+	}
+	if steps = next(steps, step{3*maxSteps + 2, make([]Change, maxChanges+1)}); len(steps) != 0 {
+		t.Errorf("after too many changes there are %d steps", len(steps))
+	}
+}
+
+func TestARowIsFoundByItsName(t *testing.T) {
+	rows := someServers()
+	for _, want := range rows {
+		if got, found := Servers.Find(rows, want.Name); !found || got != want {
+			t.Errorf("%s is %v, %v", want.Name, got, found)
+		}
+	}
+	if got, found := Servers.Find(rows, "s4"); found || got != nil {
+		t.Errorf("s4 is %v, %v", got, found)
 	}
 }
 

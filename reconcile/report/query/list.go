@@ -147,6 +147,9 @@ func (f field[R]) emptyAsNothing() field[R] {
 // Name is the list's name in addresses.
 func (l List[R]) Name() string { return l.name }
 
+// Common is what every row has, of one row.
+func (l List[R]) Common(row R) *Common { return l.common(row) }
+
 // Fields are the names of what rows are filtered and sorted by, in the order of the columns.
 func (l List[R]) Fields() []string {
 	names := make([]string, len(l.fields))
@@ -176,6 +179,15 @@ func (l List[R]) field(name string) *field[R] {
 func (l List[R]) Sorted(rows []R) []R {
 	slices.SortFunc(rows, func(a, b R) int { return text.CompareNatural(l.common(a).Name, l.common(b).Name) })
 	return rows
+}
+
+// Find returns the row of a name among rows that are sorted by name.
+func (l List[R]) Find(rows []R, name string) (row R, found bool) {
+	at, found := slices.BinarySearchFunc(rows, name, func(r R, name string) int { return text.CompareNatural(l.common(r).Name, name) })
+	if !found {
+		return row, false
+	}
+	return rows[at], true
 }
 
 // Ready makes a row fit for being searched. It is called once, by whoever made the row.

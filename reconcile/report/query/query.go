@@ -16,7 +16,6 @@ const (
 	DefaultLimit = 100
 	MaxLimit     = 1000
 	maxQuery     = 4 << 10 // bytes of all that is asked
-	maxFilters   = 32
 	maxOrders    = 4
 	maxPage      = 1_000_000
 )
@@ -74,9 +73,6 @@ func (l List[R]) Parse(values url.Values) (Query, error) {
 		if err := l.parse(&q, key, given); err != nil {
 			return Query{Page: 1, Limit: DefaultLimit}, err
 		}
-	}
-	if n := len(q.Filters); n > maxFilters {
-		return Query{Page: 1, Limit: DefaultLimit}, fmt.Errorf("the query has filters for %d fields, and at most %d are read: ask for less", n, maxFilters)
 	}
 	return q, nil
 }

@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // at is a time that tells n apart.
@@ -93,6 +95,19 @@ func TestAQueryTakesRows(t *testing.T) {
 		})
 	}
 }
+
+func TestRowsThatNoFieldTellsApartStayInTheOrderOfNames(t *testing.T) {
+	rows := make([]*Server, 100)
+	for i := range rows {
+		rows[i] = &Server{Common: Common{Name: fmt.Sprint("s", i)}, Power: []string{"On", "Off"}[i%2]}
+	}
+	taken := Servers.Select(rows, Query{Orders: []Order{{"power", true}}, Limit: 100}).Items
+	if !slices.IsSortedFunc(taken[:50], byName) || !slices.IsSortedFunc(taken[50:], byName) || taken[0].Power != "On" {
+		t.Errorf("order: %v", names(taken))
+	}
+}
+
+func byName(a, b *Server) int { return text.CompareNatural(a.Name, b.Name) }
 
 func TestAResultSaysWhichPageItIs(t *testing.T) {
 	for name, tc := range map[string]struct {

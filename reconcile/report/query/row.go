@@ -21,8 +21,12 @@ type Common struct {
 	// Manifest is where it stands in Git, "path:line"; empty for what does not stand there.
 	Manifest string `json:"manifest,omitempty"`
 
-	text string // all that a search looks at, in lower case
+	text string           // all that a search looks at, in lower case
+	doc  *report.Document // that it was made of
 }
+
+// Document is the object as the status branch shows it, nil for what does not stand there.
+func (c *Common) Document() *report.Document { return c.doc }
 
 // Position is Manifest taken apart; line is 0 if it is not known.
 func (c *Common) Position() (file string, line int) {

@@ -21,6 +21,11 @@ type Rows struct {
 	BMCs      []*BMC
 	Endpoints []*Endpoint
 	Problems  []*Problem
+	// ProblemsDocument is problems.yaml, nil while Git was never read. Where there are very
+	// many problems it says how many it leaves out.
+	ProblemsDocument *report.Problems
+
+	steps []step // that led here, the newest last
 }
 
 // ReadRows makes rows of the files of the status branch. With an error it returns those that
@@ -45,6 +50,7 @@ func commonOf(d *report.Document, manifest *model.Meta) (Common, bool) {
 	g, ok := report.GlanceOf(d)
 	c := Common{
 		Name: g.Name, State: g.State, Since: g.Since, Why: g.Why, Actor: g.Actor, WhySince: g.WhySince, Labels: d.Metadata.Labels,
+		doc: d,
 	}
 	if manifest != nil {
 		c.Manifest = manifest.Source
@@ -54,6 +60,9 @@ func commonOf(d *report.Document, manifest *model.Meta) (Common, bool) {
 
 // problemsOf are the rows of all problems, in the order of files and lines.
 func problemsOf(p *report.Problems) []*Problem {
+	if p == nil {
+		return nil
+	}
 	rows := make([]*Problem, len(p.Problems))
 	for i := range p.Problems {
 		rows[i] = Problems.Ready(problem(p.Problems[i]))

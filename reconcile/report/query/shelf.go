@@ -12,14 +12,16 @@ import (
 // shelf keeps the rows of one list from one report to the next.
 type shelf[R any] struct {
 	list    List[R]
-	rows    []R // sorted by name, shared with who was given them
+	kindOf  func(R) string // of its changes
+	rows    []R            // sorted by name, shared with who was given them
 	entries map[string]*entry[R]
 
 	// Of the report that is being taken in:
 	round   uint64
 	met     int
 	changed []*entry[R] // whose rows are others, and where they were
-	moved   bool        // rows came or went
+	gone    []R
+	moved   bool // rows came or went
 }
 
 // entry is one object: what its row was made of, and where the row is.
@@ -32,8 +34,8 @@ type entry[R any] struct {
 	round    uint64
 }
 
-func newShelf[R any](l List[R]) shelf[R] {
-	return shelf[R]{list: l, entries: make(map[string]*entry[R]), round: 1}
+func newShelf[R any](l List[R], kindOf func(R) string) shelf[R] {
+	return shelf[R]{list: l, kindOf: kindOf, entries: make(map[string]*entry[R]), round: 1}
 }
 
 // take takes in one document, for whose row make adds what is the list's own.
@@ -48,40 +50,51 @@ func (s *shelf[R]) take(path string, doc *model.Document, manifest *model.Meta, 
 	if e.doc == doc && e.manifest == manifest {
 		return
 	}
-	was := e.shown
+	was, before := e.shown, e.row
 	c, shown := commonOf(doc.Object.(*report.Document), manifest)
 	e.doc, e.manifest, e.shown = doc, manifest, shown
 	if shown {
 		e.row = s.list.Ready(make(c))
 	}
 	s.moved = s.moved || was != shown
-	if shown {
+	switch {
+	case shown:
 		s.changed = append(s.changed, e)
+	case was:
+		s.gone = append(s.gone, before)
 	}
 }
 
-// finish makes the list of what was taken in, and reports whether it is another.
-func (s *shelf[R]) finish() (another bool) {
+// finish makes the list of what was taken in, and returns what changed in it.
+func (s *shelf[R]) finish() (changes []Change) {
 	if s.met < len(s.entries) {
 		maps.DeleteFunc(s.entries, func(_ string, e *entry[R]) bool {
 			gone := e.round != s.round
-			s.moved = s.moved || gone && e.shown
+			if gone && e.shown {
+				s.moved, s.gone = true, append(s.gone, e.row)
+			}
 			return gone
 		})
 	}
-	another = s.moved || len(s.changed) > 0
+	for _, e := range s.changed {
+		c := s.list.common(e.row)
+		changes = append(changes, Change{Kind: s.kindOf(e.row), Name: c.Name, State: c.State})
+	}
+	for _, row := range s.gone {
+		changes = append(changes, Change{Kind: s.kindOf(row), Name: s.list.common(row).Name, Gone: true})
+	}
 	switch {
 	case s.moved:
 		s.arrange()
-	case another:
+	case len(s.changed) > 0:
 		s.rows = slices.Clone(s.rows)
 		for _, e := range s.changed {
 			s.rows[e.at] = e.row
 		}
 	}
 	s.round++
-	s.met, s.changed, s.moved = 0, nil, false
-	return another
+	s.met, s.changed, s.gone, s.moved = 0, nil, nil, false
+	return changes
 }
 
 // arrange sorts all rows anew.

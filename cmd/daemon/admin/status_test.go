@@ -1,0 +1,119 @@
+package admin
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"ingot/model"
+)
+
+// The status that is kept in parts is what the whole summary is as JSON.
+func TestTheStatusInPartsIsTheWhole(t *testing.T) {
+	for name, n := range map[string]int{"an empty fleet": 0, "a fleet": 12} {
+		fleet := newLive(n)
+		var body statusBody
+		check := func(when string) {
+			t.Helper()
+			want, err := json.MarshalIndent(fleet.Summary().WithLists(), "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := body.of(fleet.Rows())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want)+"\n", string(got)); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", name, when, diff)
+			}
+		}
+		check("at first")
+		if n == 0 {
+			continue
+		}
+		fleet.set(3, model.StateError)
+		check("after a change")
+		fleet.remove(0)
+		check("with a server less")
+	}
+}
+
+func TestTheStatusIsMadeOnceAGeneration(t *testing.T) {
+	fleet := newLive(3)
+	var body statusBody
+	first, _ := body.of(fleet.Rows())
+	again, _ := body.of(fleet.Rows())
+	if &first[0] != &again[0] {
+		t.Error("it was made again though nothing changed")
+	}
+	fleet.set(0, model.StateError)
+	if later, _ := body.of(fleet.Rows()); &later[0] == &first[0] {
+		t.Error("a server changed, and it is the same")
+	}
+}
+
+// BenchmarkStatus makes the status of 10,000 servers, of which one changed since. Its yardstick
+// is to write out the whole summary. It says what that takes of the processor, for the time
+// is that of others, too.
+func BenchmarkStatus(b *testing.B) {
+	fleet := newLive(10000)
+	summary := fleet.Summary().WithLists()
+	whole := cpuOf(b, 5, func() {
+		if _, err := json.Marshal(summary); err != nil {
+			b.Fatal(err)
+		}
+	})
+	var body statusBody
+	if _, err := body.of(fleet.Rows()); err != nil {
+		b.Fatal(err)
+	}
+	var reports []*model.Report
+	for _, state := range []model.ServerState{model.StateError, model.StateReserved} {
+		fleet.set(3, state)
+		reports = append(reports, fleet.report)
+	}
+	b.Run("nothing changed", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := body.of(fleet.Rows()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("one server changed", func(b *testing.B) {
+		n := 0
+		for b.Loop() {
+			took := cpuOf(b, 10, func() {
+				n++
+				fleet.report = reports[n%2]
+				if _, err := body.of(fleet.Rows()); err != nil {
+					b.Fatal(err)
+				}
+			})
+			b.ReportMetric(float64(took.Microseconds())/1000, "cpu-ms")
+			b.ReportMetric(float64(took)/float64(whole), "ratio-to-whole")
+		}
+	})
+}
+
+// cpuOf returns what do takes of the processor, the least of some times.
+func cpuOf(b *testing.B, times int, do func()) time.Duration {
+	used := func() time.Duration {
+		var u unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	least := time.Duration(0)
+	for range times {
+		begun := used()
+		do()
+		if took := used() - begun; least == 0 || took < least {
+			least = took
+		}
+	}
+	return least
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/gitsource/gitserver"
+	"ingot/model"
+	"ingot/reconcile/report"
+)
+
+// labelledSummary is a fleet with labels.
+var labelledSummary = report.Summary{
+	Revision: "main@sha1:aaaa",
+	Servers: []report.ServerSummary{
+		{Name: "s1", State: model.StateReserved, Power: model.PowerOn, BMC: "b1", Claim: "default/web", Labels: map[string]string{"location": "berlin", "rack": "r7", "shelf": "4", "gpu": ""}},
+		{Name: "s2", State: model.StateAvailable, BMC: "b2", Labels: map[string]string{"rack": "r8"}},
+	},
+	Claims:   []report.ClaimSummary{{Name: "default/web", State: report.ClaimBound, Server: "s1", Image: "os:1", Why: "waits", Labels: map[string]string{"rack": "r7"}}},
+	BMCs:     []report.BMCSummary{{Name: "b1", State: "Enabled", Address: "192.0.2.1:443"}},
+	Problems: []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Message: "wrong"}},
+}
+
+func TestTheStatusIsPrintedInTheFormatAskedFor(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(labelledSummary) }))
+	defer server.Close()
+	for name, tc := range map[string]struct {
+		args           []string
+		stdout, stderr string
+		code           int
+	}{
+		"names are for other commands": {[]string{"-o", "name"}, "server/s1\nserver/s2\nclaim/default/web\nbmc/b1\n", "", exitFine},
+		"wide has more columns": {[]string{"-o", "wide"}, `Revision main@sha1:aaaa
+
+SERVER  STATE      POWER  CLAIM        SINCE  BMC  RACK          LABELS                               WHY
+s1      Reserved   On     default/web  -      b1   berlin/r7 U4  gpu,location=berlin,rack=r7,shelf=4
+s2      Available  -      -            -      b2   r8            rack=r8
+
+CLAIM        STATE  SERVER  SINCE  IMAGE  LABELS   WHY
+default/web  Bound  s1      -      os:1   rack=r7  waits
+
+BMC  STATE    ADDRESS        SINCE  LABELS  WHY
+b1   Enabled  192.0.2.1:443  -      -
+
+PROBLEMS
+a.yaml: wrong
+`, "", exitFine},
+		"YAML has the names of JSON": {[]string{"-o", "yaml", "bmc"}, `bmcs:
+- address: 192.0.2.1:443
+  name: b1
+  state: Enabled
+claims: []
+problems: []
+revision: main@sha1:aaaa
+servers: []
+`, "", exitFine},
+		"labels select objects of all kinds":            {[]string{"-o", "name", "-l", "rack=r7"}, "server/s1\nclaim/default/web\n", "", exitFine},
+		"a kind and labels":                             {[]string{"-o", "name", "-l", "rack in (r7,r8),!gpu", "server"}, "server/s2\n", "", exitFine},
+		"with labels the fleet as a whole is not shown": {[]string{"-l", "gpu", "server"}, "SERVER  STATE     POWER  CLAIM        SINCE  WHY\ns1      Reserved  On     default/web  -\n", "", exitFine},
+		"nothing has the labels":                        {[]string{"-l", "rack=r9"}, "", "ingot: nothing has the labels rack=r9\n", exitFine},
+		"with labels only such objects count":           {[]string{"-o", "name", "-l", "rack=r8", "--exit-code"}, "server/s2\n", "", exitFine},
+		"an object without the labels":                  {[]string{"-l", "rack=r7", "server", "s2"}, "", "ingot: there is no server s2 with labels rack=r7\n", exitFailed},
+		"no selector":                                   {[]string{"-l", "a b"}, "", "ingot: status: --selector: \"a b\" selects by no labels: ", exitFailed},
+		"no format":                                     {[]string{"-o", "table"}, "", "ingot: -o table: ingot status prints text, wide, json, yaml, name; see ingot status --help\n", exitFailed},
+		"names do not change":                           {[]string{"-o", "name", "--watch"}, "", "ingot: --watch prints text, wide, json or yaml: names do not change\n", exitFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, code := command(t, append([]string{"status", "--address", server.URL}, tc.args...)...)
+			if len(stderr) > len(tc.stderr) && tc.stderr != "" {
+				stderr = stderr[:len(tc.stderr)]
+			}
+			if diff := cmp.Diff(tc.stdout, stdout); diff != "" || stderr != tc.stderr || code != tc.code {
+				t.Errorf("exit code %d, standard error %q, standard output (-want +got):\n%s", code, stderr, diff)
+			}
+		})
+	}
+}
+
+// The status branch has labels, too: no daemon is needed.
+func TestLabelsAreSelectedOnTheStatusBranch(t *testing.T) {
+	repo, err := gitserver.New(t.TempDir(), "fleet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = repo.CommitTo("status", map[string]string{
+		"revision.yaml":    "lastAppliedRevision: main@sha1:aaaa\nrecord: {}\n",
+		"servers/s2.yaml":  "metadata: {name: s2, labels: {rack: r7}}\nstatus: {state: Available}\n",
+		"servers/s10.yaml": "metadata: {name: s10, labels: {rack: r7}}\nstatus: {state: Available}\n",
+		"servers/s3.yaml":  "metadata: {name: s3, labels: {rack: r8}}\nstatus: {state: Available}\n",
+	}, "three servers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := command(t, "status", "--git", repo.Dir, "-l", "rack=r7", "-o", "name")
+	if stdout != "server/s2\nserver/s10\n" || stderr != "" || code != exitFine {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
