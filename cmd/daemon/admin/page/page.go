@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"ingot/gitsource/forge"
@@ -103,6 +104,9 @@ type page struct {
 	Options
 	templates map[string]*template.Template
 	static    map[string]static
+
+	mu     sync.Mutex // guards glance
+	glance *glance    // of the newest report that was looked at
 }
 
 // contentPolicy allows what is served here, and nothing else.
