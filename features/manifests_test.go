@@ -109,8 +109,8 @@ func (w *site) describe(row map[string]string) error {
 	}
 	for column, value := range row {
 		switch column {
-		case "RACK":
-			o["metadata"].(map[string]any)["labels"].(map[string]any)["rack"] = value
+		case "RACK", "SHELF", "LOCATION":
+			o["metadata"].(map[string]any)["labels"].(map[string]any)[strings.ToLower(column)] = value
 		case "BURN-IN":
 			labels := o["metadata"].(map[string]any)["labels"].(map[string]any)
 			delete(labels, burnInLabel)

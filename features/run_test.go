@@ -27,12 +27,12 @@ guard: {maxConcurrentPowerOns: 200%s}
 boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB%s, loaderDirs: [%q]%s}
 registry: {listen: "127.0.0.1:0", url: %q}
 metadata: {listen: "127.0.0.1:0"}
-admin: {listen: "127.0.0.1:0"}
+admin: {listen: %q}
 secretFiles: %q
 %s%s`, w.remote, w.branch, w.folder, w.intervals.git, w.sealed == "", w.keySettings(), w.auth, w.tenantSettings(), w.signing.verify(),
 		w.intervals.status, w.mirroring(), w.signing.status(), redis, stateDir, w.bmcNetworks,
 		w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.registrySettings(), w.loaderDir(), w.bindingSettings(),
-		w.report.server.URL, w.secretFolder(), w.webhook, w.networkSettings())
+		w.report.server.URL, w.admin, w.secretFolder(), w.webhook, w.networkSettings())
 }
 
 // bindingSettings are none as a rule, so that the default is what scenarios are about.

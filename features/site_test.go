@@ -118,6 +118,7 @@ type site struct {
 	environment []string // of the program
 	branch      string   // that Ingot follows
 	folder      string   // in it
+	admin       string   // address of the admin listener
 	proposal    string   // the clone with a pull request
 	reviews     *reviews // its comments
 	guard       string   // further settings of the guard
@@ -136,7 +137,7 @@ func siteOf(ctx context.Context) *site { return ctx.Value(siteKey{}).(*site) }
 func newSite(name string, store storeKind) (*site, error) {
 	w := &site{
 		name: name, store: store, log: &logTail{}, program: ingotProgram, intervals: hurried,
-		branch: gitBranch, folder: ".", bmcNetworks: loopback,
+		branch: gitBranch, folder: ".", admin: "127.0.0.1:0", bmcNetworks: loopback,
 		boot: newGate(), report: newGate(), imagesSeen: newGate(),
 		machines: make(map[string]*machine), bmcs: make(map[string]*sim.BMC), image: make(map[string]string),
 		claims: make(map[string]map[string]any), servers: make(map[string]map[string]any),

@@ -1,0 +1,360 @@
+package features
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"ingot/features/internal/rig"
+	"ingot/reconcile/report"
+)
+
+// TestThePageInABrowser looks at a fleet as people do: with a browser that is left open while
+// the fleet changes and the daemon is restarted, and with axe-core, which knows what pages
+// must be for people who do not see, or have no mouse.
+//
+// Its pictures are kept with -artifacts, see go help testflag.
+func TestThePageInABrowser(t *testing.T) {
+	chromium := cmp.Or(lookPath("chromium"), lookPath("chromium-browser"), lookPath("google-chrome"))
+	if chromium == "" {
+		rig.Missing(t, "no browser is here: apt-get install --no-install-recommends chromium")
+	}
+	w, err := newSite(t.Name(), embeddedStore)
+	if err != nil {
+		t.Fatal(errors.Join(err, w.end()))
+	}
+	ctx := context.WithValue(t.Context(), siteKey{}, w)
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s", w.evidence())
+		}
+		if err := w.end(); err != nil {
+			t.Error(err)
+		}
+	}()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.bindTickets = "nothing"        // so that no Endpoints are needed, which would wait for somebody
+	w.admin = freeAddress(ownHost()) // that a restarted daemon has again
+	must(w.inhabit(ctx, rackedServers()))
+	for i, claim := range []string{"web-1", "web-2", "web-3", "web-4", "db-1"} {
+		must(w.claim(map[string]string{"CLAIM": claim, "SERVER": fmt.Sprintf("rack%d-%02d", 1+i%2, 1+i/2)}))
+	}
+	must(w.commitClaims("web-1", "web-2", "web-3", "web-4", "db-1"))
+	must(w.eventually(ctx, booted(5)))
+	must(w.removeEndpoints())
+
+	b := newBrowser(t, ctx, chromium, "http://"+w.admin)
+	b.followsAChange(w)
+	b.filtersAndFollowsALink()
+	b.readsTheGuardsLine(w)
+	b.survivesARestart(w)
+	b.hasNoBarriers()
+}
+
+// removeEndpoints takes the machines' Endpoints out of Git.
+func (w *site) removeEndpoints() error {
+	var paths []string
+	for _, m := range w.rack.Servers() {
+		paths = append(paths, "endpoints/"+string(m.Name())+".yaml")
+	}
+	_, err := w.repo.Remove("remove the endpoints", paths...)
+	return err
+}
+
+// rackedServers are eight servers in two racks.
+func rackedServers() (rows []map[string]string) {
+	for rack := 1; rack <= 2; rack++ {
+		for n := 1; n <= 4; n++ {
+			name := fmt.Sprintf("rack%d-%02d", rack, n)
+			rows = append(rows, map[string]string{
+				"SERVER": name, "BMC": name + "-bmc", "RACK": fmt.Sprintf("r%d", rack), "SHELF": fmt.Sprint(2*n - 1), "LOCATION": "berlin",
+			})
+		}
+	}
+	return rows
+}
+
+// booted checks that as many claims are Booted.
+func booted(n int) func(report.Summary) error {
+	return func(s report.Summary) error {
+		for _, c := range s.Claims {
+			if c.State == report.ClaimBooted {
+				n--
+			}
+		}
+		if n > 0 {
+			return fmt.Errorf("%d claims are not Booted: %+v", n, s.Claims)
+		}
+		return nil
+	}
+}
+
+func lookPath(program string) string {
+	path, _ := exec.LookPath(program)
+	return path
+}
+
+// browser is a browser with one page open.
+type browser struct {
+	*testing.T
+	ctx    context.Context
+	site   context.Context
+	origin string
+}
+
+func newBrowser(t *testing.T, ctx context.Context, path, origin string) *browser {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("hide-scrollbars", true), chromedp.WSURLReadTimeout(patience))
+	open, stop := chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(stop)
+	open, end := chromedp.NewContext(open)
+	t.Cleanup(end)
+	b := &browser{T: t, ctx: open, site: ctx, origin: origin}
+	b.must(chromedp.Do(open)) // starts the browser, which ends with the context that it is started with
+	b.do("set the size of its window", chromedp.EmulateViewport(1280, 900))
+	return b
+}
+
+// do does something with the page within the patience of all steps.
+func (b *browser) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		b.Fatalf("%s: %v\n%s", what, err, b.text())
+	}
+}
+
+func (b *browser) open(path string) {
+	b.Helper()
+	b.do("open "+path, chromedp.Navigate(b.origin+path))
+}
+
+// text is what the page says now.
+func (b *browser) text() string {
+	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// await waits until an expression is true on the page.
+func (b *browser) await(what, expression string) {
+	b.Helper()
+	var last error
+	err := rig.Within(patience, func() error {
+		ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
+		defer cancel()
+		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		if last = err; err == nil && !is {
+			last = errors.New("it is not so")
+		}
+		return last
+	})
+	if err != nil {
+		b.Fatalf("%s: %v\n%s", what, err, b.text())
+	}
+}
+
+// mark marks the page, which a reload would lose.
+func (b *browser) mark() {
+	b.Helper()
+	b.run("window.marked = true")
+}
+
+func (b *browser) run(script string) {
+	b.Helper()
+	b.do(script, chromedp.Evaluate[chromedp.Void](script))
+}
+
+const (
+	isMarked = `window.marked === true`
+	isLive   = `document.documentElement.dataset.live === "live"`
+)
+
+func (b *browser) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// stateIs is an expression: the state of the object that the page is of.
+func stateIs(state string) string {
+	return fmt.Sprintf(`document.querySelector("#heading .state")?.textContent === %q && %s`, state, isMarked)
+}
+
+// followsAChange sees a claim's server change its state on a page that is not reloaded.
+func (b *browser) followsAChange(w *site) {
+	b.open("/servers/rack1-04")
+	b.mark()
+	b.await("the server is Available", stateIs("Available")+"&&"+isLive)
+	b.must(w.claim(map[string]string{"CLAIM": "live", "SERVER": "rack1-04"}))
+	b.must(w.commitClaims("live"))
+	b.await("the server is Reserved", stateIs("Reserved"))
+	b.await("its boot is over", `document.querySelector("#boot svg")?.getAttribute("aria-label").includes("boot state") && `+isMarked)
+}
+
+// filtersAndFollowsALink finds the servers that are Reserved, and opens the first of them.
+func (b *browser) filtersAndFollowsALink() {
+	b.open("/servers")
+	b.do("filter", chromedp.SetValue("#f-state", "Reserved"), chromedp.Click("#filters button"))
+	b.await("six servers are listed", `location.search.includes("state=Reserved") && document.querySelectorAll("#rows tbody tr").length === 6`)
+	b.do("follow the first link", chromedp.Click("#rows tbody th a"))
+	b.await("the server's page is open", `document.querySelector("h1").textContent === "rack1-01" && document.querySelector("#heading .state").textContent === "Reserved"`)
+}
+
+// readsTheGuardsLine sees what the guard holds, with the line that approves it.
+func (b *browser) readsTheGuardsLine(w *site) {
+	b.open("/")
+	b.mark()
+	b.await("the page is live", isLive)
+	b.must(removeClaims(b.site, "web-1, web-2, web-3, web-4"))
+	b.await("the guard's line is shown", `document.querySelector(".held pre")?.textContent.startsWith("Ingot-Approve: ") && `+isMarked)
+	s, err := w.ingot.summary(b.site)
+	b.must(err)
+	if len(s.Guard) != 1 {
+		b.Fatalf("the guard holds %+v", s.Guard)
+	}
+	b.await("it is the line of what is held", fmt.Sprintf(`document.querySelector(".held pre").textContent === %q`, "Ingot-Approve: "+s.Guard[0].Token))
+}
+
+// survivesARestart says that the connection is lost while the daemon is away, and goes on
+// once it is back.
+func (b *browser) survivesARestart(w *site) {
+	b.must(w.kill())
+	b.await("the page says that the connection is lost", `document.getElementById("connection").textContent.startsWith("Connection lost") && `+isMarked)
+	b.must(w.start())
+	b.await("the page says that it is back", isLive+" && "+isMarked)
+	b.await("the racks are shown again", `document.querySelectorAll("svg.rack a").length === 8 && `+isMarked)
+}
+
+// hasNoBarriers asks axe-core what is in the way of people, on pages of each kind, in light
+// and dark, and keeps pictures of them.
+func (b *browser) hasNoBarriers() {
+	axe := axeCore(b.T)
+	b.must(b.claimNothingFits())
+	for _, scheme := range []string{"light", "dark"} {
+		b.wear(scheme)
+		for name, path := range map[string]string{
+			"fleet": "/", "servers": "/servers", "server": "/servers/rack1-04", "claim": "/claims/default/live", "unbound": "/claims/default/big",
+			"problem": "/servers?nothing=1",
+		} {
+			b.open(path)
+			b.keepPicture(name + "-" + scheme)
+			b.noteBarriers(axe, name+" in "+scheme)
+		}
+	}
+	for _, width := range []int64{360, 2560} {
+		b.do("set the size of its window", chromedp.EmulateViewport(width, 900))
+		b.open("/")
+		b.await(fmt.Sprintf("nothing is cut off at %d pixels", width), `document.documentElement.scrollWidth <= window.innerWidth`)
+		b.keepPicture(fmt.Sprintf("fleet-%d", width))
+	}
+}
+
+// claimNothingFits commits a claim that no server is for.
+func (b *browser) claimNothingFits() error {
+	w := siteOf(b.site)
+	if err := w.claim(map[string]string{"CLAIM": "big", "RACK": "r9"}); err != nil {
+		return err
+	}
+	if err := w.commitClaims("big"); err != nil {
+		return err
+	}
+	return w.eventually(b.site, func(s report.Summary) error {
+		for _, c := range s.Claims {
+			if c.Name == "default/big" && c.Why != "" {
+				return nil
+			}
+		}
+		return fmt.Errorf("claim big does not wait: %+v", s.Claims)
+	})
+}
+
+// wear has the browser prefer a colour scheme.
+func (b *browser) wear(scheme string) {
+	b.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	})
+	b.must(err)
+}
+
+// keepPicture keeps a picture of all of the page, if pictures are kept.
+func (b *browser) keepPicture(name string) {
+	b.Helper()
+	shot, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: new(true)})
+	b.must(err)
+	b.must(os.WriteFile(filepath.Join(b.ArtifactDir(), name+".png"), shot.Data, 0o600))
+}
+
+// axeVersion is the version of axe-core that .ci/setup fetches.
+const axeVersion = "4.14.1"
+
+// axeCore is the script of axe-core, which setup fetches: it is none of the program.
+func axeCore(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := cmp.Or(os.Getenv("INGOT_AXE_DIR"), filepath.Join(cache, "ingot", "axe-core-"+axeVersion))
+	script, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		rig.Missing(t, "axe-core is not here: make setup fetches it where npm is installed (apt-get install --no-install-recommends npm)")
+	}
+	return string(script)
+}
+
+// barrier is what axe-core finds.
+type barrier struct {
+	ID, Impact, Help string
+	Nodes            []string
+}
+
+// barriers returns what axe-core finds on the page, its elements by their HTML.
+const barriers = `axe.run(document, {resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations.map((v) => (
+	{id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.map((n) => n.html.slice(0, 300) + " " + n.failureSummary)}))))`
+
+// noteBarriers fails for what axe-core finds serious or critical.
+func (b *browser) noteBarriers(axe, where string) {
+	b.Helper()
+	b.do("load axe-core", chromedp.Evaluate[chromedp.Void](axe+";0"))
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](barriers, chromedp.EvalAwaitPromise))
+	b.must(err)
+	var found []barrier
+	b.must(json.Unmarshal([]byte(text), &found))
+	for _, f := range found {
+		says := fmt.Sprintf("%s: %s, %s: %s\n%s", where, f.Impact, f.ID, f.Help, strings.Join(f.Nodes, "\n"))
+		if f.Impact == "serious" || f.Impact == "critical" {
+			b.Error(says)
+		} else {
+			b.Log(says)
+		}
+	}
+}
