@@ -47,7 +47,7 @@ Feature: The page shows the fleet to whoever looks
     Then the page of the problems says: "&lt;script&gt;"
     And the page of the problems has no script but its own
 
-  Scenario: nothing is fetched from elsewhere, and nothing is remembered of who looks
+  Scenario: nothing is fetched from elsewhere, and no reader is remembered
     Then the page of the fleet allows nothing from elsewhere, and sets no cookie
 
   Scenario: a page of another name in a browser of this machine cannot read it

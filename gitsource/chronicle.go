@@ -171,7 +171,7 @@ func messageLines(message string) []string {
 	return []string{oneLine(subject)}
 }
 
-// mentions reports whether a line has a name as a word of its own.
+// mentions reports whether a line has a name in it, as a word of its own.
 func mentions(line, name string) bool {
 	for at := 0; name != ""; {
 		i := strings.Index(line[at:], name)

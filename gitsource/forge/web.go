@@ -35,7 +35,7 @@ var webHosts = []struct{ host, style string }{
 }
 
 // NewWeb returns how the pages of a repository are addressed: base is the address of its
-// first page, style one of Providers. What is empty is derived from the repository's
+// first page, style is one of Providers. What is empty is derived from the repository's
 // address; where that does not tell, the Web makes no addresses.
 func NewWeb(repository, base, style string) (Web, error) {
 	if base == "" {

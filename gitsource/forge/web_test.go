@@ -51,6 +51,7 @@ func TestPagesOfARepository(t *testing.T) {
 func TestAWrongPageIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ base, style string }{
 		"a script":            {"javascript:alert(1)", "github"},
+		"another scheme":      {"ftp://git.example.com/a/b", "github"},
 		"with a password":     {"https://u:p@git.example.com/a/b", "github"},
 		"without a host":      {"https:///a/b", "github"},
 		"an unknown style":    {"https://git.example.com/a/b", "sourcehut"},

@@ -115,13 +115,42 @@ type others struct {
 
 func (p *page) fleet(w http.ResponseWriter, r *http.Request) {
 	v := p.look()
-	act, waits, more := v.waits()
+	g := p.glanceAt(v)
 	problems := v.problemViews(maxProblems)
 	v.show(w, r, http.StatusOK, "fleet", "Fleet", fleetPage{
-		Revision: v.revision(), Counts: v.serverCounts(), Claims: v.claimCounts(), Act: act, Held: v.held(), Waits: waits, MoreWait: more,
-		Problems: problems, MoreProblems: len(v.rows.Problems) - len(problems), Racks: v.racksView(), Looks: report.Looks(),
-		Servers: len(v.rows.Servers), Unplaced: v.unplaced(),
+		Revision: v.revision(), Counts: g.servers, Claims: g.claims, Act: g.act, Held: v.held(g.held), Waits: v.since(g.waits), MoreWait: g.more,
+		Problems: problems, MoreProblems: len(v.rows.Problems) - len(problems), Racks: g.racks, Looks: report.Looks(),
+		Servers: len(v.rows.Servers), Unplaced: g.unplaced,
 	})
+}
+
+// glance is what of the fleet's page is made of all objects. It is made once a report, for
+// whoever looks. Nobody changes it.
+type glance struct {
+	of              *model.Report
+	rows            *query.Rows
+	servers, claims []count
+	act, more       int
+	waits           []wait
+	held            []report.Held
+	racks           racksView
+	unplaced        int
+}
+
+// glanceAt returns what the fleet's page is made of, of the report that is looked at.
+func (p *page) glanceAt(v *view) *glance {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if g := p.glance; g != nil && g.of == v.report && g.rows == v.rows {
+		return g
+	}
+	g := &glance{
+		of: v.report, rows: v.rows, servers: v.serverCounts(), claims: v.claimCounts(), held: report.HeldOf(v.report),
+		racks: v.racksView(), unplaced: v.unplaced(),
+	}
+	g.act, g.waits, g.more = v.waits()
+	p.glance = g
+	return g
 }
 
 func (v *view) revision() revisionView {
@@ -155,7 +184,7 @@ func (v *view) revisionLink(r model.Revision) link {
 	return link{string(r), v.Web.Commit(commitOf(r))}
 }
 
-// commitOf is the hash in a revision such as main@sha1:8c1f0a…
+// commitOf is the hash in a revision such as main@sha1:8c1f0a2b.
 func commitOf(r model.Revision) string {
 	if i := strings.LastIndexByte(string(r), ':'); i >= 0 {
 		return string(r)[i+1:]
@@ -187,9 +216,9 @@ func (v *view) claimCounts() []count {
 	return all
 }
 
-func (v *view) held() []heldView {
+func (v *view) held(lists []report.Held) []heldView {
 	var all []heldView
-	for _, h := range report.HeldOf(v.report) {
+	for _, h := range lists {
 		of := heldView{Held: h, Title: strings.TrimPrefix(h.Subject, "approve "), Line: plan.ApproveLine(h.Token), Since: v.stamp(h.Since), Until: v.stamp(h.Until), More: h.LeftOut}
 		for _, e := range h.Effects[:min(len(h.Effects), maxEffects)] {
 			step := heldStep{Text: e.Text}
@@ -248,7 +277,7 @@ func (v *view) waits() (act int, shown []wait, more int) {
 		return cmp.Or(cmp.Compare(idle(a.Actor), idle(b.Actor)), a.since.Compare(b.since), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.names[0], b.names[0]))
 	})
 	for _, g := range all[:min(len(all), maxWaits)] {
-		shown = append(shown, v.named(g))
+		shown = append(shown, withNames(g))
 	}
 	return act, shown, max(len(all)-maxWaits, 0)
 }
@@ -261,9 +290,17 @@ func idle(actor string) int {
 	return 0
 }
 
-// named is a line with the names of its first objects.
-func (v *view) named(g *wait) wait {
-	g.Since = v.stamp(g.since)
+// since are lines with how long they wait by now.
+func (v *view) since(waits []wait) []wait {
+	now := slices.Clone(waits)
+	for i := range now {
+		now[i].Since = v.stamp(now[i].since)
+	}
+	return now
+}
+
+// withNames is a line with the names of its first objects.
+func withNames(g *wait) wait {
 	for _, name := range g.names[:min(len(g.names), maxNamed)] {
 		g.Objects = append(g.Objects, objectLink(g.Kind, name))
 	}
@@ -272,6 +309,7 @@ func (v *view) named(g *wait) wait {
 		g.More = link{text.Plural(n, "more"), table + "?" + url.Values{"why": {g.Why}, "state": {g.State}}.Encode()}
 		g.More.Text = strings.TrimSuffix(g.More.Text, "s")
 	}
+	g.names = nil
 	return *g
 }
 

@@ -79,11 +79,16 @@ func path(kind, name string) string {
 	if folder == "" || name == "" {
 		return ""
 	}
+	return folder + escaped(name)
+}
+
+// escaped is a name, with its namespace if it has one, as a part of a path.
+func escaped(name string) string {
 	elements := strings.Split(name, "/")
 	for i, e := range elements {
 		elements[i] = url.PathEscape(e)
 	}
-	return folder + strings.Join(elements, "/")
+	return strings.Join(elements, "/")
 }
 
 // to is the link to the page of an object.

@@ -121,7 +121,7 @@ func (v *view) object(w http.ResponseWriter, r *http.Request, kind, name string)
 		Kind: kind, KindTitle: kindTitles[kind], Name: e.Name, State: e.State, Class: stateClass(e.State), Since: v.stamp(e.Since),
 		Why: e.Why, Predicates: predicates(e.Why), Actor: e.Actor, Next: e.Next, Conditions: v.conditions(e.Conditions),
 		File: link{file, v.Web.Branch(v.StatusBranch, file)}, Commits: link{"its commits", v.Web.History(v.StatusBranch, file)},
-		API: "/api/v1/explain/" + kind + strings.TrimPrefix(path(kind, e.Name), strings.TrimSuffix(path(kind, "x"), "/x")), Hint: e.BootHint,
+		API: "/api/v1/explain/" + kind + "/" + escaped(e.Name), Hint: e.BootHint,
 		Manifest: v.manifest(kind, e.Name),
 	}
 	for _, f := range e.Facts {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"ingot/gitsource/forge"
@@ -103,6 +104,9 @@ type page struct {
 	Options
 	templates map[string]*template.Template
 	static    map[string]static
+
+	mu     sync.Mutex // guards glance
+	glance *glance    // of the newest report that was looked at
 }
 
 // contentPolicy allows what is served here, and nothing else.
@@ -191,7 +195,11 @@ func (*page) head(w http.ResponseWriter) {
 
 // problem answers that something cannot be shown, and why.
 func (p *page) problem(w http.ResponseWriter, r *http.Request, code int, says string) {
-	p.look().show(w, r, code, "problem", http.StatusText(code), struct{ Title, Says, Path string }{http.StatusText(code), says, r.URL.Path})
+	path := "" // without the question that cannot be answered
+	if code == http.StatusBadRequest {
+		path = r.URL.Path
+	}
+	p.look().show(w, r, code, "problem", http.StatusText(code), struct{ Title, Says, Path string }{http.StatusText(code), says, path})
 }
 
 // parse reads the templates: each page with what all of them share.

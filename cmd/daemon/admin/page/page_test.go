@@ -2,6 +2,7 @@ package page
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -53,6 +54,28 @@ func TestWhatManyWaitForIsOneLine(t *testing.T) {
 	says(t, shown(t, handlerOf(f), "/", 200),
 		`<a href="/claims/default/a">default/a</a>, <a href="/claims/default/b">default/b</a>, <a href="/claims/default/c">default/c</a> and <a href="/claims?state=Unbound&amp;why=`,
 		">3 more</a>", "!/claims/default/d")
+}
+
+func TestThoseOfWhichSomebodyHasToActComeFirst(t *testing.T) {
+	page := shown(t, handlerOf(shownFleet()), "/", 200)
+	last := 0
+	for _, object := range []string{"claim <a href=\"/claims/default/db", "endpoint <a", "server <a href=\"/servers/rack1-03", "claim <a href=\"/claims/default/web", "server <a href=\"/servers/rack1-02"} {
+		at := strings.Index(page, `<th scope="row">`+object)
+		if at < last {
+			t.Errorf("%s is at %d, after %d", object, at, last)
+		}
+		last = at
+	}
+}
+
+func TestTheFleetIsAnotherWithTheNextReport(t *testing.T) {
+	f := shownFleet()
+	h := handlerOf(f)
+	says(t, shown(t, h, "/", 200), "<h2>4 servers</h2>", "Somebody has to act on 3 objects.")
+	docs := maps.Clone(f.report.Documents)
+	delete(docs, "servers/rack1-03.yaml")
+	f.report = &model.Report{Documents: docs}
+	says(t, shown(t, h, "/", 200), "<h2>3 servers</h2>", "Somebody has to act on 2 objects.", "!/servers/rack1-03")
 }
 
 func TestAServerIsShown(t *testing.T) {

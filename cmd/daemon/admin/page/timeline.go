@@ -90,7 +90,7 @@ func timeline(steps []model.BootStep, next string, now time.Time) (picture templ
 	says = strings.Join(words, ", ")
 	svg := fmt.Sprintf(`<svg class="timeline" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" role="img" aria-label="%[3]s">`+"\n%[4]s</svg>",
 		timelineWidth, 32+(rows-1)*stepHeight, html.EscapeString(says), b.String())
-	return template.HTML(svg), says //nolint:gosec // all texts in it are escaped above
+	return template.HTML(svg), says // all texts in it are escaped above
 }
 
 // between draws how long it took from one stage to the next.

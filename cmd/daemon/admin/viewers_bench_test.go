@@ -1,0 +1,68 @@
+package admin
+
+import (
+	"bufio"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/model"
+)
+
+// BenchmarkViewersAreTold has 50 viewers follow a fleet of 10,000 servers, of which one
+// changes at a time, and tells how long it takes until the last of them is told, and how much
+// memory they take. Changes are gathered for eventPause, which is the yardstick.
+func BenchmarkViewersAreTold(b *testing.B) {
+	const viewers = 50
+	fleet := newLive(10_000)
+	server := httptest.NewServer(NewHandler(Options{Fleet: fleet, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)}))
+	defer server.Close()
+	fleet.Rows()
+	before := heap()
+	told := make(chan struct{}, viewers)
+	for range viewers {
+		resp, err := http.Get(server.URL + "/api/v1/events")
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer resp.Body.Close()
+		go func() {
+			for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+				if strings.HasPrefix(lines.Text(), "event: ") {
+					told <- struct{}{}
+				}
+			}
+		}()
+	}
+	all := func() {
+		for range viewers {
+			<-told
+		}
+	}
+	all() // hello
+	states := []model.ServerState{model.StateError, model.StateReserved}
+	var slowest time.Duration
+	for n := 0; b.Loop(); n++ {
+		began := time.Now()
+		fleet.set(n%10_000, states[n/10_000%2])
+		all()
+		slowest = max(slowest, time.Since(began))
+	}
+	b.ReportMetric(float64(slowest.Milliseconds()), "slowest-ms")
+	b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-more")
+	server.CloseClientConnections()
+}
+
+// heap is how many bytes are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse)
+}
