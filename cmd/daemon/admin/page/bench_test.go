@@ -64,6 +64,14 @@ func BenchmarkPage(b *testing.B) {
 			b.ReportMetric(float64(bytes), "bytes")
 		})
 	}
+	b.Run("/ of another report each time", func(b *testing.B) {
+		defer cpu(b)()
+		for b.Loop() {
+			f.report = &model.Report{Documents: f.report.Documents}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		}
+	})
 	b.Run("yardstick, 100 rows as JSON", func(b *testing.B) {
 		defer cpu(b)()
 		for b.Loop() {
