@@ -26,6 +26,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/bcrypt"
+
 	"ingot/examples/monitoring/internal/grafana"
 )
 
@@ -165,7 +167,8 @@ func (w *world) startAll() {
   commitStatus: {provider: github, url: "http://127.0.0.1:1", project: a/b, tokenFile: %[3]s}
 state: {dir: %[1]s/state}
 secretFiles: %[1]s/secrets
-admin: {listen: "127.0.0.1:0"}
+admin: {listen: "127.0.0.1:0", users: %[5]s, openMetrics: true}
+notify: {webhooks: [{name: nobody, url: "http://127.0.0.1:1/"}]}
 boot: {listen: "127.0.0.1:0"}
 registry: {listen: "127.0.0.1:0"}
 metadata: {listen: "127.0.0.1:0"}
@@ -173,13 +176,22 @@ webhook: {listen: "127.0.0.1:0", secretFile: %[3]s}
 tftp: {listen: "127.0.0.1:0"}
 dhcp:
   - {name: site, listen: %[4]q, role: host, subnets: [{cidr: 127.11.0.0/24, range: 127.11.0.100-127.11.0.150}]}
-`, w.dir, w.file("ca.pem", certificate(w.T)), w.file("token", "12345678901234567890123456789012"), relay))
+`, w.dir, w.file("ca.pem", certificate(w.T)), w.file("token", "12345678901234567890123456789012"), relay, w.file("users", user(w.T))))
 	got := w.start([]string{`"metadata":"([^"]+)"`, `"admin":"([^"]+)"`}, w.ingot, "--log-format", "json", "run", "--fast", "--config", config)
 	w.all = got[1]
 	if _, err := http.Get("http://" + got[0] + "/v1/"); err != nil {
 		w.Fatal(err)
 	}
 	w.askDHCP(relay)
+}
+
+// user is a line of a file of users.
+func user(t *testing.T) string {
+	hash, err := bcrypt.GenerateFromPassword([]byte("anything"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "anna:" + string(hash) + "\n"
 }
 
 // askDHCP sends what is a request of firmware for a boot file, through a relay, and what is

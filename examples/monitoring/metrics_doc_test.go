@@ -40,6 +40,7 @@ var chapters = []struct{ title, packages string }{
 	{"Reports of machines", "registry/probe"},
 	{"Git and the status branch", "gitsource gitsource/forge"},
 	{"The store", "registry"},
+	{"Who looks, and who is told", "cmd/daemon/access cmd/daemon/notify"},
 	{"The process", "cmd/daemon cmd/daemon/secretfiles"},
 }
 

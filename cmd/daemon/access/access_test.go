@@ -237,7 +237,7 @@ func TestTheMetricsOfAccessAreWellNamed(t *testing.T) {
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
 	}
-	if n, err := testutil.GatherAndCount(reg); n != len(allRefusals)+3 || err != nil {
+	if n, err := testutil.GatherAndCount(reg); n != len(allRefusals)+2 || err != nil {
 		t.Errorf("%d series, %v", n, err)
 	}
 }

@@ -31,8 +31,5 @@ func (a *Access) count(reg prometheus.Registerer) {
 	}
 	if a.pair != nil {
 		unusable("admin.tls", func() error { _, err := a.pair.newest(); return err })
-		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "ingot_admin_certificate_expiry_timestamp_seconds", Help: "When the certificate of the admin listener expires.",
-		}, func() float64 { return float64(a.pair.get().Leaf.NotAfter.Unix()) }))
 	}
 }
