@@ -22,7 +22,7 @@ const (
 	NoticeServerError   NoticeKind = "ServerError"
 	NoticeCleanupFailed NoticeKind = "CleanupFailed"
 	NoticeGuardHeld     NoticeKind = "GuardHeld"
-	NoticeTicketMisuse  NoticeKind = "TicketMisuse"
+	NoticeTicketRefused NoticeKind = "TicketRefused"
 	NoticeBMCLost       NoticeKind = "BMCLost"
 	NoticeClaimWaiting  NoticeKind = "ClaimWaiting"
 	NoticeClaimBooted   NoticeKind = "ClaimBooted"
@@ -31,7 +31,7 @@ const (
 // NoticeKinds are all kinds, what matters most first.
 func NoticeKinds() []NoticeKind {
 	return []NoticeKind{
-		NoticeTicketMisuse, NoticeCleanupFailed, NoticeServerError, NoticeGuardHeld, NoticeBMCLost, NoticeClaimWaiting, NoticeClaimBooted,
+		NoticeTicketRefused, NoticeCleanupFailed, NoticeServerError, NoticeGuardHeld, NoticeBMCLost, NoticeClaimWaiting, NoticeClaimBooted,
 	}
 }
 
@@ -123,12 +123,12 @@ func serverNotices(d *Document) (all []Notice) {
 		case model.ReasonCleanupFailed:
 			n.Kind = NoticeCleanupFailed
 		case model.ReasonTicketStolen:
-			n.Kind = NoticeTicketMisuse
+			n.Kind = NoticeTicketRefused
 		}
 		all = append(all, identified(n, ""))
 	}
 	if c := conditions(status.Conditions).of(ticketRefused); c.Status == metav1.ConditionTrue {
-		all = append(all, noticeOf(NoticeTicketMisuse, "server", d.Metadata.Name, c))
+		all = append(all, noticeOf(NoticeTicketRefused, "server", d.Metadata.Name, c))
 	}
 	return all
 }
@@ -155,7 +155,7 @@ func claimNotices(d *Document, p NoticePolicy, now time.Time) (all []Notice) {
 	conds := conditions(status.Conditions)
 	name := d.Metadata.fullName()
 	if c := conds.of("SecretExposed"); c.Status == metav1.ConditionTrue {
-		all = append(all, noticeOf(NoticeTicketMisuse, object, name, c))
+		all = append(all, noticeOf(NoticeTicketRefused, object, name, c))
 	}
 	c := conds.of("Bound")
 	if c.Status == metav1.ConditionTrue {

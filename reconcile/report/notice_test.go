@@ -82,7 +82,7 @@ func TestWhatPeopleWantToBeToldOf(t *testing.T) {
 			object: aServer("s1", model.ServerRecord{State: model.StateReserved},
 				condition(ticketRefused, true, "RefusedOther", "10.0.0.9 asked", before(time.Minute))),
 			want: []Notice{{
-				Kind: NoticeTicketMisuse, Object: "server", Name: "s1", Reason: "RefusedOther", Since: before(time.Minute), Message: "10.0.0.9 asked",
+				Kind: NoticeTicketRefused, Object: "server", Name: "s1", Reason: "RefusedOther", Since: before(time.Minute), Message: "10.0.0.9 asked",
 			}},
 		},
 		"a server that is well": {path: "servers/s1.yaml", object: aServer("s1", model.ServerRecord{State: model.StateAvailable})},
@@ -124,7 +124,7 @@ func TestWhatPeopleWantToBeToldOf(t *testing.T) {
 			object: aClaim(bound, condition("Ready", true, "Booted", "", before(time.Hour)),
 				condition("SecretExposed", true, model.ReasonTicketStolen, "rotate it", before(time.Minute))),
 			want: []Notice{
-				{Kind: NoticeTicketMisuse, Object: "claim", Name: "default/web", Reason: model.ReasonTicketStolen, Since: before(time.Minute), Message: "rotate it"},
+				{Kind: NoticeTicketRefused, Object: "claim", Name: "default/web", Reason: model.ReasonTicketStolen, Since: before(time.Minute), Message: "rotate it"},
 				{Kind: NoticeClaimBooted, Object: "claim", Name: "default/web", Reason: "Booted", Since: before(time.Hour), Message: "on server s1"},
 			},
 		},

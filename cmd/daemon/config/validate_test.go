@@ -112,7 +112,7 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		},
 		"news that nobody has": {
 			text: repository + "notify: {webhooks: [{name: a, url: http://a.example, on: [BMCLoss]}]}\n",
-			want: `ingot.yaml:2:59: notify.webhooks[0].on[0]: "BMCLoss" is not allowed: must be one of TicketMisuse, CleanupFailed, ServerError, ` +
+			want: `ingot.yaml:2:59: notify.webhooks[0].on[0]: "BMCLoss" is not allowed: must be one of TicketRefused, CleanupFailed, ServerError, ` +
 				`GuardHeld, BMCLost, ClaimWaiting, ClaimBooted, did you mean BMCLost?`,
 		},
 		"a format that nobody reads": {

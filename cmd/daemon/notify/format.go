@@ -92,7 +92,7 @@ var headlines = map[report.NoticeKind]struct{ one, several, ended string }{
 	report.NoticeServerError:   {"is in Error", "servers are in Error", "is in Error no more"},
 	report.NoticeCleanupFailed: {"was not wiped", "servers were not wiped", "is in Error no more"},
 	report.NoticeGuardHeld:     {"waits for an approval", "lists wait for an approval", "waits for no approval any more"},
-	report.NoticeTicketMisuse:  {"was to boot what others asked for", "objects were to boot what others asked for", "is asked for by nobody else any more"},
+	report.NoticeTicketRefused: {"was to boot what others asked for", "objects were to boot what others asked for", "is asked for by nobody else any more"},
 	report.NoticeBMCLost:       {"is lost", "BMCs are lost", "is back"},
 	report.NoticeClaimWaiting:  {"waits", "claims wait", "waits no more"},
 	report.NoticeClaimBooted:   {"is Booted", "claims are Booted", ""},

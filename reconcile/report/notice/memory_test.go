@@ -136,8 +136,8 @@ func TestManyAreToldAtOnce(t *testing.T) {
 
 func TestWhatMattersMostIsToldFirst(t *testing.T) {
 	r := newReceiver(Rules{})
-	r.at(0, of(report.NoticeClaimBooted, trouble("web", 0)), trouble("s1", 0), of(report.NoticeTicketMisuse, trouble("s2", 0)))
-	r.check(t, "0: TicketMisuse s2", "0: ServerError s1", "0: ClaimBooted web")
+	r.at(0, of(report.NoticeClaimBooted, trouble("web", 0)), trouble("s1", 0), of(report.NoticeTicketRefused, trouble("s2", 0)))
+	r.check(t, "0: TicketRefused s2", "0: ServerError s1", "0: ClaimBooted web")
 }
 
 func TestAMessageHasTheSameIDEachTime(t *testing.T) {
