@@ -44,6 +44,7 @@ type client struct {
 	service atomic.Pointer[service]
 	quiet   atomic.Int64 // Unix nanoseconds until which the BMC asked for peace
 	full    time.Time    // until when no session is asked for; guarded by login
+	noBasic time.Time    // until when HTTP Basic, which was refused, is not tried where sessions fail; guarded by login
 	resumed bool         // the sessions kept of an earlier process were looked at; guarded by login
 
 	mu      sync.Mutex

@@ -339,6 +339,27 @@ func TestInventoryOfOddShapes(t *testing.T) {
 			},
 			change: func(i *model.Inventory) { i.NetworkInterfaces = nil },
 		},
+		"cards of a chassis that does not say what it holds, of one of two systems on two pages": {
+			prepare: func(f *fake) {
+				f.chassisCards()
+				f.resources["/redfish/v1/Systems"]["Members@odata.nextLink"] = "/redfish/v1/Systems?$skip=1"
+			},
+			change: func(i *model.Inventory) { i.NetworkInterfaces = nil },
+		},
+		"cards of a chassis that does not say what it holds, of a system of which the BMC counts two": {
+			prepare: func(f *fake) {
+				f.chassisCards()
+				f.resources["/redfish/v1/Systems"]["Members@odata.count"] = 2
+			},
+			change: func(i *model.Inventory) { i.NetworkInterfaces = nil },
+		},
+		"cards of a chassis that does not say what it holds, where the only system is another": {
+			prepare: func(f *fake) {
+				f.chassisCards()
+				f.resources["/redfish/v1/Systems"] = listed("/redfish/v1/Systems/2")
+			},
+			change: func(i *model.Inventory) { i.NetworkInterfaces = nil },
+		},
 		"a card whose parts only the chassis shows": {
 			prepare: func(f *fake) {
 				f.cards(object{"Id": "1", "Name": "f", "Ethernet": object{"MACAddress": "02:00:00:00:00:01"}})

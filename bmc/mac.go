@@ -125,7 +125,11 @@ func (r *reading) alone(uri string, systems []link) bool {
 		return false
 	}
 	all, err := r.page(r.ctx, svc.systems)
-	return err == nil && len(all.Members) == 1
+	if err != nil || len(all.Members) != 1 || all.Next != "" || all.Count != nil && *all.Count > 1 {
+		return false
+	}
+	m, _ := asMember(all.Members[0])
+	return sameResource(m.uri, uri)
 }
 
 // sameResource reports whether two URIs name one resource, however they end.

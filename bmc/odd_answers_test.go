@@ -250,13 +250,25 @@ func TestALoginThatFails(t *testing.T) {
 		}
 	})
 	t.Run("says nothing of the password where there is no other way", func(t *testing.T) {
+		now := newClock()
 		f := newFake(t, plain)
 		failing(f)
-		p := newPool(t, Options{})
-		for range 2 {
+		p := newPool(t, Options{Clock: now.Now})
+		tried := func() int { return counted(f.requests(), "GET /redfish/v1/Systems") } // since the last time
+		for range 3 {
 			if _, err := p.Power(context.Background(), f.system1()); statusOf(err) != http.StatusInternalServerError || errors.Is(err, ErrCircuitOpen) {
 				t.Errorf("got %v", err)
 			}
+		}
+		if n := tried(); n != 1 {
+			t.Errorf("the password was refused %d times, want once: it may be wrong, and the account be locked", n)
+		}
+		now.add(sessionFails + time.Second)
+		if _, err := p.Power(context.Background(), f.system1()); statusOf(err) != http.StatusInternalServerError {
+			t.Errorf("later: %v", err)
+		}
+		if n := tried(); n != 1 {
+			t.Errorf("later it was tried %d times, want once", n)
 		}
 	})
 }

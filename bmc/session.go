@@ -141,10 +141,19 @@ func (c *client) logIn(ctx context.Context) (*auth, error) {
 }
 
 // byPassword returns HTTP Basic for a while if the BMC takes that, or nil. A refusal says
-// nothing of the password, for the BMC may not take any this way.
+// nothing of the password, for the BMC may not take any this way; it is not tried again for
+// a while, for if the password is wrong that locks the account.
 func (c *client) byPassword(ctx context.Context, svc *service) *auth {
-	a := &auth{basic: true, until: c.opts.Clock().Add(sessionFails)}
-	if _, err := c.get(context.WithValue(ctx, loginKey{}, a), cmp.Or(svc.systems, svc.managers)); err != nil {
+	now := c.opts.Clock()
+	if now.Before(c.noBasic) {
+		return nil
+	}
+	a := &auth{basic: true, until: now.Add(sessionFails)}
+	_, err := c.get(context.WithValue(ctx, loginKey{}, a), cmp.Or(svc.systems, svc.managers))
+	if refusedLogin(err) {
+		c.noBasic = a.until
+	}
+	if err != nil {
 		return nil
 	}
 	return a

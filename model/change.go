@@ -105,8 +105,12 @@ func (c *crossCheck) stillFit(changes []Change) bool {
 		case after == nil:
 			id := before.Identity()
 			gone[id] = true
-			if id.Kind == KindServerClaim { // see made
+			switch id.Kind {
+			case KindServerClaim: // see made
 				gone[Identity{Kind: KindServerBootConfiguration, Namespace: id.Namespace, Name: id.Name}] = true
+			case KindServer: // with the BMC that it may describe
+				gone[Identity{Kind: KindBMC, Name: id.Name}] = true
+			default:
 			}
 			continue
 		case before == nil:

@@ -42,6 +42,8 @@ func someObject(r *rand.Rand) Object {
 		s := &Server{Meta: name("s"), Spec: ServerSpec{SystemUUID: fmt.Sprintf("0000000%d-0000-4000-8000-000000000000", at)}}
 		if r.IntN(3) == 0 {
 			s.Spec.BMC = &BMCAccess{Address: fmt.Sprint("10.0.1.", at), Protocol: Protocol{Port: 443}}
+		} else if r.IntN(3) == 0 { // one that another server describes, perhaps
+			to(&s.Meta, KindBMC, "", fmt.Sprint("s", r.IntN(4)))
 		}
 		if r.IntN(3) == 0 {
 			s.Annotations = map[string]string{AnnotationMACAddresses: fmt.Sprint("00:1a:2b:00:00:0", at)}

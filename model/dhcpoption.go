@@ -115,12 +115,12 @@ func (o DHCPOptions) Set(name, text string) error {
 // wrong are left out, which Decode has said.
 func (o *Endpoint) DHCPOptions() DHCPOptions {
 	var all DHCPOptions
-	for key, value := range o.Annotations {
+	for _, key := range slices.Sorted(maps.Keys(o.Annotations)) { // a number may be the same as a name
 		if name, ok := strings.CutPrefix(key, DHCPOptionPrefix); ok {
 			if all == nil {
 				all = make(DHCPOptions)
 			}
-			_ = all.Set(name, value)
+			_ = all.Set(name, o.Annotations[key])
 		}
 	}
 	return all

@@ -108,3 +108,13 @@ func TestDHCPOptionsOfAnEndpoint(t *testing.T) {
 		t.Errorf("got %s, want a warning", problemLines(problems))
 	}
 }
+
+// A device is told the same each time it asks.
+func TestAnOptionByNameCountsBeforeTheSameByNumber(t *testing.T) {
+	e := &Endpoint{Meta: Meta{Annotations: map[string]string{DHCPOptionPrefix + "26": "1500", DHCPOptionPrefix + "mtu": "9000"}}}
+	for range 50 {
+		if diff := cmp.Diff(DHCPOptions{26: {0x23, 0x28}}, e.DHCPOptions()); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	}
+}

@@ -37,7 +37,15 @@ func (o ClientOptions) encoded() model.DHCPOptions {
 var bootOptions = []byte{
 	dhcpv4.OptionVendorSpecificInformation.Code(), dhcpv4.OptionTFTPServerName.Code(), dhcpv4.OptionBootfileName.Code(),
 	dhcpv4.OptionTFTPServerAddress.Code(),
+	dhcpv4.OptionRootPath.Code(), // a disk in the network, from which iPXE boots
+	optionConfigFile, optionPathPrefix,
 }
+
+// Options of boot loaders (RFC 5071 §4, §5) that the library has no name for.
+const (
+	optionConfigFile = 209
+	optionPathPrefix = 210
+)
 
 // options4 returns the options that p's client is told on a subnet, by code.
 func (n *network) options4(p packet4, s *lease.Subnet, boots bool) model.DHCPOptions {

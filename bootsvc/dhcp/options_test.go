@@ -18,7 +18,7 @@ func TestConfiguredOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	bios := firmwares["Dell, BIOS"].options
-	all := []byte{12, 26, 42, 66, 67, 121, 150, 249}
+	all := []byte{12, 17, 26, 42, 66, 67, 121, 150, 209, 210, 249}
 	for name, tc := range map[string]struct {
 		options      map[byte]any
 		network      ClientOptions
@@ -52,7 +52,10 @@ func TestConfiguredOptions(t *testing.T) {
 			want: map[byte]string{67: "switch.cfg", 150: "c0 00 02 09"}, file: "switch.cfg", server: "192.0.2.9",
 		},
 		"no boot file for a server that has no ticket (law 5)": {
-			options: bios, network: ClientOptions{"tftp-server": "192.0.2.9", "tftp-servers": "192.0.2.9", "boot-file": "pxelinux.0", "host-name": "a"},
+			options: with(bios, 55, append([]byte{17, 209, 210}, pxeAsks...)), network: ClientOptions{
+				"tftp-server": "192.0.2.9", "tftp-servers": "192.0.2.9", "boot-file": "pxelinux.0", "host-name": "a",
+				"17": "iscsi:192.0.2.9::::iqn.a", "209": "pxelinux.cfg", "210": "tftp://192.0.2.9/",
+			},
 			want: map[byte]string{12: "a", 42: "c0 00 02 03"},
 		},
 	} {
@@ -80,7 +83,10 @@ func TestConfiguredOptions(t *testing.T) {
 
 // with returns options with one more.
 func with(options map[byte]any, code byte, value any) map[byte]any {
-	all := map[byte]any{code: value}
-	maps.Copy(all, options)
+	all := maps.Clone(options)
+	if all == nil {
+		all = make(map[byte]any)
+	}
+	all[code] = value
 	return all
 }

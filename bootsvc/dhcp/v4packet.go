@@ -104,6 +104,13 @@ func parse4(data []byte) (*dhcpv4.DHCPv4, error) {
 	if len(fields) != 1 {
 		return p, nil
 	}
+	// What a relay adds it adds to the options, and it looks for its own nowhere else.
+	relays := dhcpv4.OptionRelayAgentInformation
+	defer func(said []byte) {
+		if delete(p.Options, relays.Code()); said != nil {
+			p.Options[relays.Code()] = said
+		}
+	}(p.Options.Get(relays))
 	const inFile, inSname = 1, 2
 	if fields[0]&inFile != 0 { // it comes first: RFC 3396 §5
 		err = p.Options.FromBytes(data[file4:cookie4])

@@ -86,6 +86,33 @@ func TestPacketsThatOtherServersTake(t *testing.T) {
 	}
 }
 
+// A relay looks for its option among the options alone, so what a client has of it elsewhere
+// is the client's word.
+func TestNoClientSpeaksForItsRelay(t *testing.T) {
+	relays := []byte{1, 4, 'p', 'o', 'r', 't'}
+	for name, tc := range map[string]struct{ has, want []byte }{
+		"beside what the relay says":    {relays, relays},
+		"where the relay says nothing":  {nil, nil},
+		"beside an option that is long": {bytes.Repeat(relays, 20), bytes.Repeat(relays, 20)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := map[byte]any{52: []byte{2}}
+			if tc.has != nil {
+				options[82] = tc.has
+			}
+			data := packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, options)
+			copy(data[sname4:file4], []byte{82, 6, 5, 4, 198, 51, 100, 0, 255})
+			p, err := parse4(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := p.Options.Get(dhcpv4.OptionRelayAgentInformation); !bytes.Equal(got, tc.want) {
+				t.Errorf("the relay is said to say % x, want % x", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestInfiniBandIdentifiers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		id   []byte

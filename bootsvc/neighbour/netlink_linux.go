@@ -76,7 +76,15 @@ func (t *Table) Run(ctx context.Context) error {
 // knows of nobody. The zone of an address of IPv6 is the interface
 // that it is on. Nothing is remembered in between but changes: who was read is noted as
 // one.
-func (t *Table) At(addr netip.Addr) (Neighbour, error) {
+func (t *Table) At(addr netip.Addr) (Neighbour, error) { return t.read(addr, resolved) }
+
+// Known is At for who must not wait: it takes the kernel's word that nobody is there.
+func (t *Table) Known(addr netip.Addr) (Neighbour, error) {
+	return t.read(addr, func(netip.Addr, linkAddress) (entry, error) { return entry{}, nil })
+}
+
+// read reads who is at an address; again does where the kernel knows of nobody.
+func (t *Table) read(addr netip.Addr, again func(netip.Addr, linkAddress) (entry, error)) (Neighbour, error) {
 	addr = addr.Unmap()
 	index, onLink, err := wayTo(addr)
 	if err != nil || !onLink {
@@ -85,7 +93,7 @@ func (t *Table) At(addr netip.Addr) (Neighbour, error) {
 	at := linkAddress{index, addr.WithZone("")}
 	e, err := entryAt(at)
 	if err == nil && e.mac == "" && !e.bare {
-		e, err = resolved(addr, at)
+		e, err = again(addr, at)
 	}
 	if err != nil {
 		return Neighbour{}, err

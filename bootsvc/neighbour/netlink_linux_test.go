@@ -125,6 +125,9 @@ func TestWhoDidNotAnswerIsAskedAgain(t *testing.T) {
 			return
 		}
 		defer table.Close()
+		if got, err := table.Known(netip.MustParseAddr("192.0.2.40")); err != nil || !cmp.Equal(got, Neighbour{OnLink: true}) {
+			t.Errorf("who must not wait is told %+v, %v", got, err)
+		}
 		want := Neighbour{OnLink: true, MAC: own}
 		if got, err := table.At(netip.MustParseAddr("192.0.2.40")); err != nil || !cmp.Equal(got, want) {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)

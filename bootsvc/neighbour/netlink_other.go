@@ -30,3 +30,6 @@ func (*Table) At(addr netip.Addr) (Neighbour, error) {
 	}
 	return Neighbour{}, errors.New("the neighbour table can be read on Linux alone")
 }
+
+// Known is At.
+func (t *Table) Known(addr netip.Addr) (Neighbour, error) { return t.At(addr) }

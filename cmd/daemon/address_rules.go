@@ -17,6 +17,21 @@ func (d *daemon) addressRules() netboot.AddressRules {
 	}
 }
 
+// addressRulesAtOnce are the address rules for what must not wait for an answer of a link.
+func (d *daemon) addressRulesAtOnce() netboot.AddressRules {
+	rules := d.addressRules()
+	if d.links != nil {
+		rules.Neighbours = knownLinks{d.links}
+	}
+	return rules
+}
+
+// knownLinks are links as the kernel knows them.
+type knownLinks struct{ *neighbour.Table }
+
+// At implements netboot.Neighbours.
+func (k knownLinks) At(addr netip.Addr) (neighbour.Neighbour, error) { return k.Known(addr) }
+
 // reportRules are the address rules for reports. What a claim installed may report from
 // network interfaces that are not known yet, bonds for example. Because it shows the
 // ticket's token, it is refused only where its address is another server's.

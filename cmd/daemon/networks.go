@@ -97,9 +97,10 @@ func unreachable(base string, local netip.Addr) bool {
 	return err == nil && host.Unmap().Is4() != local.Unmap().Is4()
 }
 
-// sawTFTP notes that a client was sent a boot loader.
+// sawTFTP notes that a client was sent a boot loader. All others wait for it meanwhile, and
+// whose client that is anybody can forge.
 func (d *daemon) sawTFTP(client netip.Addr, _ string) {
-	if holder, ok := d.addressRules().At(client); ok && holder.Ticket.MayBoot(holder.Progress) {
+	if holder, ok := d.addressRulesAtOnce().At(client); ok && holder.Ticket.MayBoot(holder.Progress) {
 		d.stages.SawTFTP(holder.Ticket, client)
 	}
 }

@@ -27,7 +27,7 @@ func (r Reading) runs() bool { return r.Ons >= partsOns && !r.POST }
 // partsDue reports whether the parts of a server at rest are to be read with its power.
 func (s *server) partsDue() bool {
 	inv, now := s.facts.Inventory, s.now()
-	if inv == nil {
+	if inv == nil || now.Before(s.reading.PartsAfter) {
 		return false // the server's life reads them when it needs them
 	}
 	read := s.reading.InventoryAt
@@ -35,12 +35,22 @@ func (s *server) partsDue() bool {
 	switch {
 	case lacks && !s.reading.InventoryOn && s.power() == model.PowerOn && s.reading.runs():
 		return true
-	case len(inv.Problems) > 0 && !now.Before(read.Add(s.reading.partsPause())):
+	case len(inv.Problems) > 0 && !now.Before(s.partsAgain()):
 		return true
 	case read.IsZero():
 		return now.Sub(s.partsTime()) < partsLate
 	}
 	return read.Before(s.partsTime())
+}
+
+// partsAgain is when parts of which some could not be read are due: a while after that, or,
+// if that was before the start of this process, a while after the start, of a fleet one
+// server after the other.
+func (s *server) partsAgain() time.Time {
+	if s.reading.InventoryAt.IsZero() {
+		return s.fleet.in.Started.Add(time.Duration(jitter(s.name) * float64(partsLate)))
+	}
+	return s.reading.InventoryAt.Add(s.reading.partsPause())
 }
 
 // partsPause is how long after a reading that failed in parts they are read again.
@@ -62,5 +72,13 @@ func (r Reading) ReadParts(inv *model.Inventory) Reading {
 		r.Unread = 0
 	}
 	r.InventoryOn = r.InventoryOn || r.runs()
+	return r
+}
+
+// MissedParts is the reading after an attempt to read all parts that came to nothing: the
+// power is read without them for a while, for that may be had.
+func (r Reading) MissedParts(now time.Time) Reading {
+	r.Unread++
+	r.PartsAfter = now.Add(r.partsPause())
 	return r
 }

@@ -29,6 +29,7 @@ func TestPartsAreReadAgain(t *testing.T) {
 		power   model.Power
 		reading Reading
 		at      time.Time // zero = now
+		started time.Time
 		due     bool
 	}{
 		"that were read today are not":                      {inv: whole, reading: reading(ago, partsOns, true, 0)},
@@ -43,7 +44,16 @@ func TestPartsAreReadAgain(t *testing.T) {
 			inv: fails, reading: reading(now.Add(-4*partsRetry+1), 9, true, 3),
 		},
 		"of which some always fail are not given up": {inv: fails, reading: reading(now.Add(-partsRetryMax), 9, true, 1e9), due: true},
-		"of which some failed before the start are":  {inv: fails, reading: reading(time.Time{}, 9, false, 0), due: true},
+		"of which some failed before the start are, in a while": {
+			inv: fails, reading: reading(time.Time{}, 9, false, 0), started: now.Add(-partsLate), due: true,
+		},
+		"but not those of a whole fleet at once": {inv: fails, reading: reading(time.Time{}, 9, false, 0), started: ago},
+		"of which none could be had are not with each reading of the power": {
+			inv: whole, reading: Reading{Ons: 9, InventoryAt: its.Add(-time.Hour), PartsAfter: now.Add(1)},
+		},
+		"of which none could be had are after a while": {
+			inv: whole, reading: Reading{Ons: 9, InventoryAt: its.Add(-time.Hour), PartsAfter: now}, due: true,
+		},
 		"that were not read since the start are at its time of the day": {
 			inv: whole, reading: reading(time.Time{}, 9, false, 0), at: its.Add(time.Hour), due: true,
 		},
@@ -54,7 +64,7 @@ func TestPartsAreReadAgain(t *testing.T) {
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
-			in := Input{Now: now, Policy: DefaultPolicy()}
+			in := Input{Now: now, Started: tt.started, Policy: DefaultPolicy()}
 			if !tt.at.IsZero() {
 				in.Now = tt.at
 			}
@@ -90,6 +100,31 @@ func TestAReadingOfPartsIsNoted(t *testing.T) {
 			got := tt.before.ReadParts(&model.Inventory{Problems: tt.problems})
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What fails as a whole does not say of a BMC again and again that it cannot be reached.
+func TestAReadingOfPartsThatFailsIsPutOff(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do     Inspect
+		before Reading
+		want   Reading
+	}{
+		"the first":               {do: Inspect{Inventory: true}, want: Reading{Unread: 1, PartsAfter: settleNow.Add(partsRetry)}},
+		"one more":                {do: Inspect{Inventory: true}, before: Reading{Unread: 2}, want: Reading{Unread: 3, PartsAfter: settleNow.Add(4 * partsRetry)}},
+		"one of the power is not": {before: Reading{Unread: 2}, want: Reading{Unread: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := moveOf(recordOf(), nil, []Action{tt.do})
+			m.Routine, m.was.reading = true, tt.before
+			failed := m.Settle([]Answer{{At: settleNow, Failed: &Failure{Text: "busy"}}}, settleNow).Reading
+			after := failed.Saw(model.PowerOn, nil, settleNow)
+			for _, got := range []Reading{failed, after} {
+				if diff := cmp.Diff(tt.want, Reading{Unread: got.Unread, PartsAfter: got.PartsAfter}); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
 			}
 		})
 	}

@@ -21,8 +21,10 @@ type Reading struct {
 	// InventoryOn is set once they were read while the server had been on for a while: some
 	// machines show parts only then.
 	InventoryOn bool
-	// Unread counts the newest readings of all parts in a row that failed in some.
+	// Unread counts the newest readings of all parts in a row that failed in some, or in all.
 	Unread int
+	// PartsAfter is until when all parts are not read again, as none could be had.
+	PartsAfter time.Time
 	// Ons counts the newest answers in a row that said On.
 	Ons int
 	// Unknowns counts the newest answers in a row that said neither On nor Off nor what is between.
@@ -48,7 +50,8 @@ type Reading struct {
 // Saw is the reading after an answer.
 func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Reading {
 	next := Reading{
-		At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset, InventoryAt: r.InventoryAt, InventoryOn: r.InventoryOn, Unread: r.Unread,
+		At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset,
+		InventoryAt: r.InventoryAt, InventoryOn: r.InventoryOn, Unread: r.Unread, PartsAfter: r.PartsAfter,
 		Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want),
 	}
 	// Off says nothing while a power-on has yet to take effect.

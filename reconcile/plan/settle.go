@@ -308,7 +308,7 @@ func (o *outcome) done(s *Settled) {
 // fails notes a failed move: one that only reads in the readings of this process, any
 // other in the server's record.
 func (o *outcome) fails(s *Settled, f *Failure, now time.Time) {
-	_, reads := o.action.(Inspect)
+	inspect, reads := o.action.(Inspect)
 	arm, arms := o.action.(Arm)
 	p, name := *o.was.policy, o.rec.Name
 	switch {
@@ -326,6 +326,9 @@ func (o *outcome) fails(s *Settled, f *Failure, now time.Time) {
 		s.Outcome = MoveUnanswered
 		until := now.Add(Backoff(name, o.reading.Failures+1, p))
 		o.reading = o.reading.Missed(s.Err, until, now).Because(f.Reason)
+		if inspect.Inventory {
+			o.reading = o.reading.MissedParts(now)
+		}
 		if !reads && o.was.old != nil {
 			s.Servers = append(s.Servers, o.was.old) // nothing was asked for
 		}
