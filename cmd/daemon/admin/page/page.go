@@ -206,7 +206,7 @@ func (p *page) problem(w http.ResponseWriter, r *http.Request, code int, says st
 func parse() map[string]*template.Template {
 	shared := template.New("").Funcs(template.FuncMap{
 		"lower": func(s model.ServerState) string { return strings.ToLower(string(s)) },
-		"bytes": func(n uint64) string { return size(int64(n)) },
+		"bytes": size[uint64], "quantity": quantity,
 	})
 	shared = template.Must(shared.ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	all := make(map[string]*template.Template)
