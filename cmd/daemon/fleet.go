@@ -40,12 +40,20 @@ func (f *fleet) Summary() report.Summary {
 		state := f.daemon.source.State()
 		s.Source = &state
 	}
-	if f.daemon.poster != nil {
-		if since, why := f.daemon.poster.Failing(); why != "" {
-			s.CommitStatus = &report.Trouble{Message: why, Since: since}
-		}
-	}
+	s.CommitStatus = f.CommitStatus()
 	return s
+}
+
+// CommitStatus implements admin.Fleet.
+func (f *fleet) CommitStatus() *report.Trouble {
+	if f.daemon.poster == nil {
+		return nil
+	}
+	since, why := f.daemon.poster.Failing()
+	if why == "" {
+		return nil
+	}
+	return &report.Trouble{Message: why, Since: since}
 }
 
 // Changed implements admin.Fleet.

@@ -18,6 +18,9 @@ import (
 // Fleet is what the API shows.
 type Fleet interface {
 	Summary() report.Summary
+	// CommitStatus is what Summary says of commit statuses at the Git host, which Rows do not
+	// have; nil when all is well.
+	CommitStatus() *report.Trouble
 	// Explain explains one object. For one that is not known the error is
 	// report.ErrUnknownObject.
 	Explain(kind, name string) (report.Explanation, error)

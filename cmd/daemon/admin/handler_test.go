@@ -29,7 +29,8 @@ type aFleet struct {
 	images  []*query.Image
 }
 
-func (f aFleet) Summary() report.Summary { return f.summary }
+func (f aFleet) Summary() report.Summary       { return f.summary }
+func (f aFleet) CommitStatus() *report.Trouble { return f.summary.CommitStatus }
 
 func (f aFleet) Rows() *query.Rows {
 	if f.rows == nil {
