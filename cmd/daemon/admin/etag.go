@@ -59,7 +59,6 @@ func matches(given, etag string) bool {
 // asked has the client ask each time whether what it has is still so.
 func asked(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "private, no-cache")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
 }
 
 // answer writes a body as JSON. Without a tag it has that of its content.
