@@ -153,6 +153,28 @@ func TestATableIsFilteredSortedAndPagedByItsAddress(t *testing.T) {
 	says(t, shown(t, h, "/problems?state=error", 200), "claims/web.yaml#L7", "Rows 1 to 1 of 1")
 }
 
+func TestAnObjectLeadsToItsManifest(t *testing.T) {
+	f := shownFleet()
+	f.report.Documents["serverbootconfigurations/default/web.yaml"] = document(model.KindServerBootConfiguration, "default", "web", nil,
+		report.BootConfigurationSpec{}, report.BootConfigurationStatus{Server: "rack1-04"}, &model.ClaimRecord{Name: model.BootConfigurationName("default", "web")})
+	f.desired = &model.Desired{
+		Servers: map[model.ServerName]*model.Server{"rack1-02": {Meta: model.Meta{Source: "servers.yaml:3"}}},
+		Claims: map[model.ClaimName]*model.ServerClaim{
+			"default/web": {Meta: model.Meta{Source: "claims.yaml:5"}}, model.BootConfigurationName("default", "web"): {Meta: model.Meta{Source: "boot.yaml:7"}},
+		},
+		BMCs:      map[model.BMCName]*model.BMC{"rack1-02-bmc": {Meta: model.Meta{Source: "bmcs.yaml:9"}}},
+		Endpoints: map[string]*model.Endpoint{"e1": {Meta: model.Meta{Source: "endpoints.yaml:11"}}},
+	}
+	h := handlerOf(f)
+	for target, want := range map[string]string{
+		"/servers/rack1-02": "servers.yaml#L3", "/claims/default/web": "claims.yaml#L5", "/boot-configurations/default/web": "boot.yaml#L7",
+		"/bmcs/rack1-02-bmc": "bmcs.yaml#L9", "/endpoints/e1": "endpoints.yaml#L11",
+	} {
+		says(t, shown(t, h, target, 200), `<a href="https://github.com/infra/metal/blob/9999999999999999/`+want+`">`)
+	}
+	says(t, shown(t, h, "/servers/rack1-03", 200), "Manifest: not in any manifest")
+}
+
 func TestEveryColumnThatLeadsToAnOrderIsAField(t *testing.T) {
 	h := handlerOf(shownFleet())
 	sort := regexp.MustCompile(`href="(/\w+\?sort=[^"]*)"`)
@@ -171,6 +193,8 @@ func TestWhatCannotBeAnsweredIsSaid(t *testing.T) {
 	}{
 		"/servers?sate=Error":                          {400, "did you mean state?"},
 		"/servers?page=x":                              {400, "must be a number"},
+		"/servers?state=%zz":                           {400, "the query cannot be read"},
+		"/servers?state=Error;rack=r1":                 {400, "the query cannot be read"},
 		"/servers?q=" + strings.Repeat("x", 10_000):    {400, "at most"},
 		"/servers/rack1-99":                            {404, "did you mean"},
 		"/claims/default/none":                         {404, "not known"},
