@@ -164,15 +164,18 @@ func changeCertificate(ctx context.Context, how string) error {
 func (a adminAccess) ask(ctx context.Context, p *program, path string) (*http.Response, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	_, port, err := net.SplitHostPort(p.where.Admin)
+	host, port, err := net.SplitHostPort(p.where.Admin)
 	if err != nil {
 		return nil, nil, err
+	}
+	if ip := net.ParseIP(host); ip.IsUnspecified() {
+		host = "127.0.0.1"
 	}
 	scheme := "http"
 	if a.tls {
 		scheme = "https"
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort("127.0.0.1", port)+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort(host, port)+path, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -226,12 +226,22 @@ func (b *browser) filtersAndFollowsALink() {
 	b.await("the server's page is open", `document.querySelector("h1").textContent === "rack1-01" && document.querySelector("#heading .state").textContent === "Reserved"`)
 }
 
+// refuseOnce has the next page that the script fetches be refused. It notes the title that the
+// page has whenever one is fetched.
+const refuseOnce = `(() => {
+	const get = window.fetch;
+	window.titles = [];
+	window.fetch = (...of) => window.titles.push(document.title) > 1 ? get(...of) : Promise.resolve(new Response("too many requests", { status: 429 }));
+})()`
+
 // readsTheGuardsLine sees what the guard holds, with the line that approves it.
 func (b *browser) readsTheGuardsLine(w *site) {
 	b.open("/")
 	b.mark()
 	b.await("the page is live", isLive)
+	b.run(refuseOnce)
 	b.must(removeClaims(b.site, "web-1, web-2, web-3, web-4"))
+	b.await("the page stays as it is when it is refused a newer one", `window.titles?.length > 1 && window.titles[1] === "Fleet · Ingot"`)
 	b.await("the guard's line is shown", `document.querySelector(".held pre")?.textContent.startsWith("Ingot-Approve: ") && `+isMarked)
 	s, err := w.ingot.summary(b.site)
 	b.must(err)

@@ -456,6 +456,16 @@ func (l *Loop) stored(now time.Time) (in *plan.Input, busy map[model.ServerName]
 	return in, busy
 }
 
+// isStored reports whether stored would return the same as it last did, but for the time.
+func (l *Loop) isStored(in *plan.Input) bool {
+	l.mu.Lock()
+	read := l.snapshot != nil && l.bmcsSeen != nil // nothing was read of a machine since
+	announced := in.Announced == l.announced && in.Unannounced.Equal(l.unannounced) && len(in.Unshown) == len(l.unshown)
+	busy := len(in.Busy) == len(l.busy) && len(in.BusyBMCs) == len(l.busyBMCs)
+	l.mu.Unlock()
+	return read && announced && busy && in.Observed == l.Store.Observed() && l.isCurrent(in)
+}
+
 // Announced notes that the status branch shows everything up to a version, but for the
 // records of some servers.
 func (l *Loop) Announced(v model.Version, skipped []model.ServerName) {

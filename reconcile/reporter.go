@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"sync"
+	"time"
 
 	"ingot/model"
 	"ingot/reconcile/plan"
@@ -10,8 +11,9 @@ import (
 
 // Reporter makes the reports of all who show the fleet, of the loop's snapshots: one
 // report a snapshot, in which each document is made once. Where the loop has no snapshot
-// it plans for itself and carries nothing out, and so where the loop planned for records
-// that the store does not have: at most once a snapshot.
+// it plans for itself and carries nothing out, at most once a second while nothing changes,
+// and so where the loop planned for records that the store does not have: at most once a
+// snapshot.
 type Reporter struct {
 	Loop   *Loop
 	Fence  func() uint64
@@ -31,12 +33,16 @@ type Reported struct {
 	Result        *plan.Result
 }
 
+// ownLasts is for how long what was planned without a snapshot is shown while nothing that
+// it was planned for changes: on a standby many requests must not cost a plan each.
+const ownLasts = time.Second
+
 // Report reports what is so now, nil while Git was never read.
 func (r *Reporter) Report() *Reported {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fence, snapshot := r.Fence(), r.Loop.Snapshot()
-	if snapshot != nil && snapshot == r.of && fence == r.last.Fence {
+	if r.last != nil && snapshot == r.of && fence == r.last.Fence && (snapshot != nil || r.ownIsCurrent()) {
 		return r.last
 	}
 	in, result := r.planned(snapshot)
@@ -48,6 +54,13 @@ func (r *Reporter) Report() *Reported {
 	}
 	r.of, r.last = snapshot, &Reported{r.projector.Report(in, result, fence, r.Holder), in, result}
 	return r.last
+}
+
+// ownIsCurrent reports whether what was planned last without a snapshot still shows what is
+// so.
+func (r *Reporter) ownIsCurrent() bool {
+	in := r.last.Input
+	return r.Loop.Clock().Sub(in.Now) < ownLasts && r.Loop.isStored(in)
 }
 
 // planned returns what a report is made of: a snapshot that has it all, or what is

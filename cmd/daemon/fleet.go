@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"sync"
 
 	"ingot/cmd/daemon/admin"
 	"ingot/model"
@@ -14,6 +15,7 @@ import (
 // fleet is what the API and the page show: the last report, and what is of no report.
 type fleet struct {
 	daemon *daemon
+	taking sync.Mutex // of reports by rows, or an older one could follow on a newer
 	rows   *query.Keeper
 	leases kept[*query.Lease]
 	pools  kept[*query.Pool]
@@ -24,6 +26,8 @@ func newFleet(d *daemon) *fleet { return &fleet{daemon: d, rows: query.NewKeeper
 
 // Rows implements admin.Fleet.
 func (f *fleet) Rows() *query.Rows {
+	f.taking.Lock()
+	defer f.taking.Unlock()
 	r := f.daemon.reporter.Report()
 	if r == nil {
 		return &query.Rows{}
@@ -40,12 +44,20 @@ func (f *fleet) Summary() report.Summary {
 		state := f.daemon.source.State()
 		s.Source = &state
 	}
-	if f.daemon.poster != nil {
-		if since, why := f.daemon.poster.Failing(); why != "" {
-			s.CommitStatus = &report.Trouble{Message: why, Since: since}
-		}
-	}
+	s.CommitStatus = f.CommitStatus()
 	return s
+}
+
+// CommitStatus implements admin.Fleet.
+func (f *fleet) CommitStatus() *report.Trouble {
+	if f.daemon.poster == nil {
+		return nil
+	}
+	since, why := f.daemon.poster.Failing()
+	if why == "" {
+		return nil
+	}
+	return &report.Trouble{Message: why, Since: since}
 }
 
 // Changed implements admin.Fleet.

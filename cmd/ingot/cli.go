@@ -127,7 +127,7 @@ func formatOf(parsed *kong.Context, format string) (string, error) {
 // fail prints why a command failed, and returns its exit code.
 func (c *console) fail(err error) int {
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
-		fmt.Fprintf(c.err, "ingot: %s\n", line)
+		fmt.Fprintf(c.err, "ingot: %s\n", printable(line)) // it may repeat what another host said
 	}
 	if errors.Is(err, daemon.ErrAnotherIngot) {
 		return exitAnother

@@ -132,3 +132,23 @@ func TestADaemonWithUsersIsAskedWithAPassword(t *testing.T) {
 		})
 	}
 }
+
+// Whoever answers at the address could otherwise write anything on the terminal.
+func TestWhatAnotherHostAnswersCannotDriveTheTerminal(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = conn.Write([]byte("HTTP/1.1 500 all is \x1b[32mwell\x1b[0m\r\nContent-Length: 0\r\n\r\n"))
+	}))
+	defer server.Close()
+	for _, args := range [][]string{{"status"}, {"leases"}, {"explain", "server", "s1"}} {
+		_, stderr, code := command(t, append(args, "--address", server.URL)...)
+		if code != exitFailed || strings.Contains(stderr, "\x1b") || !strings.Contains(stderr, "all is") {
+			t.Errorf("%v: %d %q", args, code, stderr)
+		}
+	}
+}

@@ -142,6 +142,7 @@ func (s *demoShow) show(ctx context.Context) error {
 	bmcs, _ := s.layout()
 	s.say("A rack of %s behind %s, all on loopback. Repository: %s\n",
 		text.Plural(s.Servers, "server"), text.Plural(bmcs, "BMC"), s.world.repository.Dir)
+	s.say("To look at the fleet, open %s/ in a browser.\n", s.fleet.base)
 	if s.Script {
 		return s.script(ctx)
 	}
@@ -174,7 +175,7 @@ All %d servers are Available after %.0f s. Claim one with a commit:
   cp %[5]s %[4]s/%[6]s
   git -C %[4]s add -A && git -C %[4]s commit -m "claim a server" && git -C %[4]s push
 
-and watch it here, or in another terminal:
+and watch it here, in a browser at %[7]s/, or in another terminal:
 
   ingot status --address %[7]s
   ingot status --git %[3]s

@@ -65,7 +65,8 @@ func TestTheDemoSaysHowToClaimAndCleansUp(t *testing.T) {
 	}
 	for _, want := range []string{
 		"A rack of 3 servers behind 3 BMCs", "Discovery → Available", "git clone " + tmp, "/fleet/claims/web-1.yaml", "push",
-		"ingot status --address http://127.0.0.1:", "ingot status --git " + tmp,
+		"ingot status --address http://127.0.0.1:", "ingot status --git " + tmp, "To look at the fleet, open http://127.0.0.1:",
+		"and watch it here, in a browser at http://127.0.0.1:",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is missing in\n%s", want, stdout)

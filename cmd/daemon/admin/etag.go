@@ -4,9 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"ingot/reconcile/report"
 )
 
 // etagOf is the tag of what is the same for as long as the generation of rows is: another
@@ -16,6 +19,16 @@ func (h *handler) etagOf(generation uint64) string {
 		return ""
 	}
 	return `"` + h.process + "-" + strconv.FormatUint(generation, 10) + `"`
+}
+
+// statusTag is the tag of the status, which beside rows shows that of commits at the Git host.
+func (h *handler) statusTag(generation uint64, commits *report.Trouble) string {
+	tag := h.etagOf(generation)
+	if tag == "" || commits == nil {
+		return tag
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", commits.Since.UnixNano(), commits.Message))
+	return strings.TrimSuffix(tag, `"`) + "-" + hex.EncodeToString(sum[:8]) + `"`
 }
 
 // unchanged answers 304 if the client has what a tag is of, and reports whether it did.
@@ -46,7 +59,6 @@ func matches(given, etag string) bool {
 // asked has the client ask each time whether what it has is still so.
 func asked(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "private, no-cache")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
 }
 
 // answer writes a body as JSON. Without a tag it has that of its content.

@@ -18,6 +18,9 @@ import (
 // Fleet is what the API shows.
 type Fleet interface {
 	Summary() report.Summary
+	// CommitStatus is what Summary says of commit statuses at the Git host, which Rows do not
+	// have; nil when all is well.
+	CommitStatus() *report.Trouble
 	// Explain explains one object. For one that is not known the error is
 	// report.ErrUnknownObject.
 	Explain(kind, name string) (report.Explanation, error)
@@ -66,7 +69,20 @@ func NewHandler(o Options) http.Handler {
 	if o.Page != nil {
 		mux.Handle("GET /", o.Page)
 	}
-	return mux
+	return inTime(mux)
+}
+
+// answerTimeout is how long an answer may take until the client has read it. Those who are
+// told of changes have a time of their own for each event.
+const answerTimeout = time.Minute
+
+// inTime bounds how long answers take: one that nobody reads would be kept in memory for ever.
+func inTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// the brief answer of /readyz has no deadline, and needs none
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
+		next.ServeHTTP(w, r)
+	})
 }
 
 type handler struct {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,7 +31,8 @@ type aFleet struct {
 	images  []*query.Image
 }
 
-func (f aFleet) Summary() report.Summary { return f.summary }
+func (f aFleet) Summary() report.Summary       { return f.summary }
+func (f aFleet) CommitStatus() *report.Trouble { return f.summary.CommitStatus }
 
 func (f aFleet) Rows() *query.Rows {
 	if f.rows == nil {
@@ -196,4 +199,22 @@ func (twice) Collect(ch chan<- prometheus.Metric) {
 	for range 2 {
 		ch <- prometheus.MustNewConstMetric(twiceDesc, prometheus.GaugeValue, 1)
 	}
+}
+
+func TestAnAnswerThatNobodyReadsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, path := range []string{"/api/v1/status", "/api/v1/servers", "/healthz"} {
+			p, shutDown := served(t, newLive(100))
+			conn := p.dial()
+			if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(answerTimeout + time.Second)
+			if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
+				t.Errorf("%s is still being answered after %s", path, answerTimeout)
+			}
+			conn.Close()
+			shutDown()
+		}
+	})
 }

@@ -3,7 +3,6 @@ package admin
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"ingot/reconcile/report"
 	"ingot/reconcile/report/query"
@@ -29,7 +28,7 @@ func (h *handler) serveLists(mux *http.ServeMux) {
 // serveRows serves a list of the report, which is the same for as long as the rows are.
 func serveRows[R any](h *handler, mux *http.ServeMux, l query.List[R], of func(*query.Rows) []R) {
 	mux.HandleFunc("GET /api/v1/"+l.Name(), func(w http.ResponseWriter, r *http.Request) {
-		q, err := parse(l, r)
+		q, err := l.ParseText(r.URL.RawQuery)
 		if err != nil {
 			refuse(w, err)
 			return
@@ -45,7 +44,7 @@ func serveRows[R any](h *handler, mux *http.ServeMux, l query.List[R], of func(*
 // serveFacts serves a list that is of no report.
 func serveFacts[R any](h *handler, mux *http.ServeMux, l query.List[R], rows func() []R) {
 	mux.HandleFunc("GET /api/v1/"+l.Name(), func(w http.ResponseWriter, r *http.Request) {
-		q, err := parse(l, r)
+		q, err := l.ParseText(r.URL.RawQuery)
 		if err != nil {
 			refuse(w, err)
 			return
@@ -68,15 +67,6 @@ func serveObject[R, O any](h *handler, mux *http.ServeMux, l query.List[R], of f
 			h.answer(w, r, etag, object(row))
 		}
 	})
-}
-
-// parse reads the query of a request.
-func parse[R any](l query.List[R], r *http.Request) (query.Query, error) {
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return query.Query{}, fmt.Errorf("the query cannot be read: %w; write it as state=Error&sort=-since", err)
-	}
-	return l.Parse(values)
 }
 
 func refuse(w http.ResponseWriter, err error) {

@@ -17,6 +17,8 @@ import (
 type live struct {
 	keeper *query.Keeper
 
+	commits *report.Trouble
+
 	mu      sync.Mutex // guards what is below
 	report  *model.Report
 	changed chan struct{}
@@ -101,7 +103,13 @@ func (l *live) now() *model.Report {
 	return l.report
 }
 
-func (l *live) Summary() report.Summary { return report.SummaryOf(l.now()) }
+func (l *live) Summary() report.Summary {
+	s := report.SummaryOf(l.now())
+	s.CommitStatus = l.commits
+	return s
+}
+
+func (l *live) CommitStatus() *report.Trouble { return l.commits }
 
 func (l *live) Explain(kind, name string) (report.Explanation, error) {
 	return report.Explain(l.now(), kind, name)

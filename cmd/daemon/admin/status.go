@@ -18,10 +18,11 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) {
 		h.answer(w, r, "", h.fleet.Summary().WithLists())
 		return
 	}
-	if unchanged(w, r, h.etagOf(rows.Generation)) {
+	commits := h.fleet.CommitStatus()
+	if unchanged(w, r, h.statusTag(rows.Generation, commits)) {
 		return
 	}
-	body, err := h.statusBody.of(rows)
+	body, err := h.statusBody.of(rows, commits)
 	if err != nil {
 		h.log.Error("status cannot be written as JSON", "err", err)
 		http.Error(w, "internal error", http.StatusInternalServerError)
@@ -35,20 +36,22 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) {
 type statusBody struct {
 	mu         sync.Mutex // guards what is below
 	generation uint64
+	commits    *report.Trouble
 	body       []byte
 	servers    statusList[*query.Server]
 	claims     statusList[*query.Claim]
 	bmcs       statusList[*query.BMC]
 }
 
-// of returns the summary of rows. It is shared: nobody changes it.
-func (s *statusBody) of(rows *query.Rows) ([]byte, error) {
+// of returns the summary of rows, with what is wrong with commit statuses. It is shared:
+// nobody changes it.
+func (s *statusBody) of(rows *query.Rows, commits *report.Trouble) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.body != nil && s.generation == rows.Generation {
+	if s.body != nil && s.generation == rows.Generation && same(s.commits, commits) {
 		return s.body, nil
 	}
-	head, err := headOf(rows)
+	head, err := headOf(rows, commits)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +77,16 @@ func (s *statusBody) of(rows *query.Rows) ([]byte, error) {
 	}
 	body.Write(head)
 	body.WriteByte('\n')
-	s.generation, s.body = rows.Generation, body.Bytes()
+	s.generation, s.commits, s.body = rows.Generation, commits, body.Bytes()
 	return s.body, nil
 }
 
+// same reports whether two say the same.
+func same(a, b *report.Trouble) bool { return a == b || a != nil && b != nil && *a == *b }
+
 // headOf is the summary with empty lists of objects, as json.MarshalIndent writes it.
-func headOf(rows *query.Rows) ([]byte, error) {
-	var head report.Summary
+func headOf(rows *query.Rows, commits *report.Trouble) ([]byte, error) {
+	head := report.Summary{CommitStatus: commits}
 	if rows.Revision != nil {
 		head.Add(rows.Revision)
 	}

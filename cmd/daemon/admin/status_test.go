@@ -2,6 +2,9 @@ package admin
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // The status that is kept in parts is what the whole summary is as JSON.
@@ -22,7 +26,7 @@ func TestTheStatusInPartsIsTheWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := body.of(fleet.Rows())
+			got, err := body.of(fleet.Rows(), fleet.CommitStatus())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,19 +42,52 @@ func TestTheStatusInPartsIsTheWhole(t *testing.T) {
 		check("after a change")
 		fleet.remove(0)
 		check("with a server less")
+		fleet.commits = &report.Trouble{Message: "401 Unauthorized", Since: since}
+		check("with commits whose status cannot be posted")
+		fleet.commits = nil
+		check("with commits whose status can be posted again")
+	}
+}
+
+// Whoever asks only for what changed hears of a token that the Git host does not take any more.
+func TestTheTagOfTheStatusIsAnotherWithThatOfCommits(t *testing.T) {
+	fleet := newLive(1)
+	h := NewHandler(Options{Fleet: fleet, Metrics: noMetrics, Log: discard})
+	tag := ""
+	for _, step := range []struct {
+		commits *report.Trouble
+		code    int
+	}{
+		{nil, 200}, {nil, 304},
+		{&report.Trouble{Message: "401 Unauthorized", Since: since}, 200}, {&report.Trouble{Message: "401 Unauthorized", Since: since}, 304},
+		{&report.Trouble{Message: "404 Not Found", Since: since}, 200}, {&report.Trouble{Message: "404 Not Found", Since: since.Add(time.Hour)}, 200},
+		{nil, 200},
+	} {
+		fleet.commits = step.commits
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/status", nil)
+		r.Header.Set("If-None-Match", tag)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		tag = w.Header().Get("ETag")
+		if w.Code != step.code {
+			t.Errorf("with %+v: %d, want %d", step.commits, w.Code, step.code)
+		}
+		if shown := strings.Contains(w.Body.String(), `"commitStatus"`); shown != (step.commits != nil && step.code == 200) {
+			t.Errorf("with %+v it is shown: %t", step.commits, shown)
+		}
 	}
 }
 
 func TestTheStatusIsMadeOnceAGeneration(t *testing.T) {
 	fleet := newLive(3)
 	var body statusBody
-	first, _ := body.of(fleet.Rows())
-	again, _ := body.of(fleet.Rows())
+	first, _ := body.of(fleet.Rows(), fleet.CommitStatus())
+	again, _ := body.of(fleet.Rows(), fleet.CommitStatus())
 	if &first[0] != &again[0] {
 		t.Error("it was made again though nothing changed")
 	}
 	fleet.set(0, model.StateError)
-	if later, _ := body.of(fleet.Rows()); &later[0] == &first[0] {
+	if later, _ := body.of(fleet.Rows(), fleet.CommitStatus()); &later[0] == &first[0] {
 		t.Error("a server changed, and it is the same")
 	}
 }
@@ -67,7 +104,7 @@ func BenchmarkStatus(b *testing.B) {
 		}
 	})
 	var body statusBody
-	if _, err := body.of(fleet.Rows()); err != nil {
+	if _, err := body.of(fleet.Rows(), fleet.CommitStatus()); err != nil {
 		b.Fatal(err)
 	}
 	var reports []*model.Report
@@ -77,7 +114,7 @@ func BenchmarkStatus(b *testing.B) {
 	}
 	b.Run("nothing changed", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := body.of(fleet.Rows()); err != nil {
+			if _, err := body.of(fleet.Rows(), fleet.CommitStatus()); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -88,7 +125,7 @@ func BenchmarkStatus(b *testing.B) {
 			took := cpuOf(b, 10, func() {
 				n++
 				fleet.report = reports[n%2]
-				if _, err := body.of(fleet.Rows()); err != nil {
+				if _, err := body.of(fleet.Rows(), fleet.CommitStatus()); err != nil {
 					b.Fatal(err)
 				}
 			})

@@ -77,6 +77,16 @@ func (l List[R]) Parse(values url.Values) (Query, error) {
 	return q, nil
 }
 
+// ParseText reads a query as an address has it. Nothing that cannot be read is passed over: more
+// rows would be shown than were asked for.
+func (l List[R]) ParseText(text string) (Query, error) {
+	values, err := url.ParseQuery(text)
+	if err != nil {
+		return Query{Page: 1, Limit: DefaultLimit}, fmt.Errorf("the query cannot be read: %w; write it as state=Error&sort=-since", err)
+	}
+	return l.Parse(values)
+}
+
 // parse takes in one parameter.
 func (l List[R]) parse(q *Query, key string, given []string) (err error) {
 	if !slices.Contains(params, key) {

@@ -98,7 +98,7 @@ func shownFleet() *aFleet {
 				condition("BootProgress", metav1.ConditionFalse, "IPXEScript", "last seen: iPXE script", armed),
 			},
 			NetworkInterfaces: []model.NetworkInterface{{Name: "eth0", MACAddress: "02:00:00:00:00:01", IPs: []string{"10.1.0.7"}}},
-			Storages:          []report.StorageStatus{{Name: "nvme", Drives: []report.DriveStatus{{Name: "Disk 1", Capacity: "1Ti", Model: hostile}}}},
+			Storages:          []report.StorageStatus{{Name: "nvme", Drives: []report.DriveStatus{{Name: "Disk 1", Capacity: "937692504Ki", Model: hostile}}}},
 		},
 		&model.ServerRecord{Name: "rack1-02", State: model.StateReserved, Claim: "default/web", Since: five, Ticket: &model.Ticket{ID: "t1", Purpose: model.PurposeClaim, ArmedAt: armed}})
 	failed := serverDocument("rack1-03", model.StateError, map[string]string{"rack": "r1", "location": "berlin", "shelf": "5", "owner": hostile},

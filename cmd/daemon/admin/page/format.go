@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"ingot/model"
 	"ingot/model/text"
 )
@@ -42,7 +44,7 @@ func lasting(d time.Duration) string {
 }
 
 // size is an amount of bytes.
-func size(n int64) string {
+func size[N int64 | uint64](n N) string {
 	const units = "KMGTPE"
 	if n < 1<<10 {
 		return fmt.Sprintf("%d B", n)
@@ -52,6 +54,16 @@ func size(n int64) string {
 		f, unit = f/(1<<10), unit+1
 	}
 	return fmt.Sprintf("%.1f %ciB", f, units[unit])
+}
+
+// quantity is an amount of bytes that is written as Kubernetes does, such as 937692504Ki; any
+// other text stays as it is.
+func quantity(text string) string {
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return text
+	}
+	return size(q.Value())
 }
 
 // shortHash is as much of a commit's hash as people use.

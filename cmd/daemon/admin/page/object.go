@@ -13,6 +13,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/report"
+	"ingot/reconcile/report/query"
 )
 
 // maxHistory is how many commits of the status branch the page of a server shows.
@@ -181,31 +182,27 @@ func (v *view) manifest(kind, name string) link {
 func (v *view) manifestSource(kind, name string) string {
 	switch kind {
 	case "server":
-		for _, r := range v.rows.Servers {
-			if r.Name == name {
-				return r.Manifest
-			}
-		}
-	case "claim", "boot-configuration":
-		for _, r := range v.rows.Claims {
-			if toClaim(r.Name).URL == path(kind, name) {
-				return r.Manifest
-			}
-		}
+		return manifestIn(query.Servers, v.rows.Servers, name)
+	case "claim":
+		return manifestIn(query.Claims, v.rows.Claims, name)
+	case "boot-configuration":
+		ns, n := model.SplitName(model.ClaimName(name))
+		return manifestIn(query.Claims, v.rows.Claims, string(model.BootConfigurationName(ns, n)))
 	case "bmc":
-		for _, r := range v.rows.BMCs {
-			if r.Name == name {
-				return r.Manifest
-			}
-		}
+		return manifestIn(query.BMCs, v.rows.BMCs, name)
 	case "endpoint":
-		for _, r := range v.rows.Endpoints {
-			if r.Name == name {
-				return r.Manifest
-			}
-		}
+		return manifestIn(query.Endpoints, v.rows.Endpoints, name)
 	}
 	return ""
+}
+
+// manifestIn is where the object of a name stands in Git, as its row says.
+func manifestIn[R any](l query.List[R], rows []R, name string) string {
+	row, found := l.Find(rows, name)
+	if !found {
+		return ""
+	}
+	return l.Common(row).Manifest
 }
 
 // predicateText is a part of why a claim has no server: "4 lack label rack=b".

@@ -75,7 +75,8 @@ type Options struct {
 //go:embed templates static
 var files embed.FS
 
-// New returns the handler of the page. It answers all paths that nothing else does.
+// New returns the handler of the page. It answers all paths that nothing else does. Package
+// access sets the headers that keep browsers from anything but what is served here.
 func New(o Options) http.Handler {
 	p := &page{Options: o, templates: parse(), static: staticFiles()}
 	mux := http.NewServeMux()
@@ -108,10 +109,6 @@ type page struct {
 	mu     sync.Mutex // guards glance
 	glance *glance    // of the newest report that was looked at
 }
-
-// contentPolicy allows what is served here, and nothing else.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // frame is what every page has around its content.
 type frame struct {
@@ -166,8 +163,6 @@ func (v *view) show(w http.ResponseWriter, r *http.Request, code int, name, titl
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	v.head(w)
-	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
 	_, _ = w.Write(body.Bytes()) // the client may be gone
 }
@@ -185,14 +180,6 @@ func (v *view) count(path string) int {
 	return 0
 }
 
-// head sets the headers of all that is answered.
-func (*page) head(w http.ResponseWriter) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", contentPolicy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-}
-
 // problem answers that something cannot be shown, and why.
 func (p *page) problem(w http.ResponseWriter, r *http.Request, code int, says string) {
 	path := "" // without the question that cannot be answered
@@ -206,7 +193,7 @@ func (p *page) problem(w http.ResponseWriter, r *http.Request, code int, says st
 func parse() map[string]*template.Template {
 	shared := template.New("").Funcs(template.FuncMap{
 		"lower": func(s model.ServerState) string { return strings.ToLower(string(s)) },
-		"bytes": func(n uint64) string { return size(int64(n)) },
+		"bytes": size[uint64], "quantity": quantity,
 	})
 	shared = template.Must(shared.ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	all := make(map[string]*template.Template)
@@ -254,7 +241,6 @@ func (p *page) serveStatic(w http.ResponseWriter, r *http.Request) {
 		p.problem(w, r, http.StatusNotFound, "There is no such file.")
 		return
 	}
-	p.head(w)
 	w.Header().Set("Content-Type", f.kind)
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("ETag", f.tag)

@@ -3,6 +3,7 @@ package page
 import (
 	"errors"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -27,7 +28,7 @@ func TestTheFleetIsShown(t *testing.T) {
 		`claim <a href="/claims/default/db">default/db</a></th> <td><span class="state s-unbound">Unbound</span></td>`,
 		`<a href="https://github.com/infra/metal/commit/8c1f0a2b3c4d5e6f">main@sha1:8c1f0a2b3c4d5e6f</a>`,
 		`<a href="https://github.com/infra/metal/commit/9999999999999999">main@sha1:9999999999999999</a>`,
-		"2 h 0 min ago", "20 s ago",
+		"in force for <time", ">2 h 0 min</time>", "20 s ago",
 		`<a href="https://github.com/infra/metal/blob/9999999999999999/claims/web.yaml#L7">claims/web.yaml:7:3</a>`,
 		`aria-label="rack r1: 3 servers, 1 Available, 1 Reserved, 1 Error, somebody has to act on 1"`,
 		`<a href="/servers/rack1-03"><g class="E a">`,
@@ -86,7 +87,7 @@ func TestAServerIsShown(t *testing.T) {
 		`<a href="/claims/default/web">default/web</a>`,
 		`<tr><th scope="row">BootProgress</th><td>False</td><td>IPXEScript</td>`,
 		"02:00:00:00:00:01", "U3",
-		`<a href="/bmcs/rack1-02-bmc">rack1-02-bmc</a>`, "<dt>requests of this process</dt><dd>12</dd>",
+		`<a href="/bmcs/rack1-02-bmc">rack1-02-bmc</a>`, "<dt>requests of this process</dt><dd>12</dd>", "<td>894.3 GiB</td>", ">More</h3>",
 		"iPXE script for 10.1.0.7",
 		`<a href="https://github.com/infra/metal/tree/status/servers/rack1-02.yaml">`,
 		`<a href="https://github.com/infra/metal/commits/status/servers/rack1-02.yaml">`,
@@ -110,7 +111,7 @@ func TestAClaimSaysWhyItHasNoServer(t *testing.T) {
 }
 
 func TestAClaimShowsHowFarItsBootIs(t *testing.T) {
-	says(t, shown(t, handlerOf(shownFleet()), "/claims/default/web", 200), `<svg class="timeline"`, `<a href="/servers/rack1-02">rack1-02</a>`)
+	says(t, shown(t, handlerOf(shownFleet()), "/claims/default/web", 200), `<svg class="timeline"`, ">Depends on</h2>", `<a href="/servers/rack1-02">rack1-02</a>`)
 }
 
 func TestWhyIsTakenApartWhereItCounts(t *testing.T) {
@@ -152,6 +153,28 @@ func TestATableIsFilteredSortedAndPagedByItsAddress(t *testing.T) {
 	says(t, shown(t, h, "/problems?state=error", 200), "claims/web.yaml#L7", "Rows 1 to 1 of 1")
 }
 
+func TestAnObjectLeadsToItsManifest(t *testing.T) {
+	f := shownFleet()
+	f.report.Documents["serverbootconfigurations/default/web.yaml"] = document(model.KindServerBootConfiguration, "default", "web", nil,
+		report.BootConfigurationSpec{}, report.BootConfigurationStatus{Server: "rack1-04"}, &model.ClaimRecord{Name: model.BootConfigurationName("default", "web")})
+	f.desired = &model.Desired{
+		Servers: map[model.ServerName]*model.Server{"rack1-02": {Meta: model.Meta{Source: "servers.yaml:3"}}},
+		Claims: map[model.ClaimName]*model.ServerClaim{
+			"default/web": {Meta: model.Meta{Source: "claims.yaml:5"}}, model.BootConfigurationName("default", "web"): {Meta: model.Meta{Source: "boot.yaml:7"}},
+		},
+		BMCs:      map[model.BMCName]*model.BMC{"rack1-02-bmc": {Meta: model.Meta{Source: "bmcs.yaml:9"}}},
+		Endpoints: map[string]*model.Endpoint{"e1": {Meta: model.Meta{Source: "endpoints.yaml:11"}}},
+	}
+	h := handlerOf(f)
+	for target, want := range map[string]string{
+		"/servers/rack1-02": "servers.yaml#L3", "/claims/default/web": "claims.yaml#L5", "/boot-configurations/default/web": "boot.yaml#L7",
+		"/bmcs/rack1-02-bmc": "bmcs.yaml#L9", "/endpoints/e1": "endpoints.yaml#L11",
+	} {
+		says(t, shown(t, h, target, 200), `<a href="https://github.com/infra/metal/blob/9999999999999999/`+want+`">`)
+	}
+	says(t, shown(t, h, "/servers/rack1-03", 200), "Manifest: not in any manifest")
+}
+
 func TestEveryColumnThatLeadsToAnOrderIsAField(t *testing.T) {
 	h := handlerOf(shownFleet())
 	sort := regexp.MustCompile(`href="(/\w+\?sort=[^"]*)"`)
@@ -170,6 +193,8 @@ func TestWhatCannotBeAnsweredIsSaid(t *testing.T) {
 	}{
 		"/servers?sate=Error":                          {400, "did you mean state?"},
 		"/servers?page=x":                              {400, "must be a number"},
+		"/servers?state=%zz":                           {400, "the query cannot be read"},
+		"/servers?state=Error;rack=r1":                 {400, "the query cannot be read"},
 		"/servers?q=" + strings.Repeat("x", 10_000):    {400, "at most"},
 		"/servers/rack1-99":                            {404, "did you mean"},
 		"/claims/default/none":                         {404, "not known"},
@@ -199,19 +224,6 @@ func TestWhatComesFromOutsideIsText(t *testing.T) {
 		}
 	}
 	says(t, shown(t, h, "/servers/rack1-03", 200), "owner=&lt;script&gt;")
-}
-
-func TestThePageAllowsWhatIsServedHereAlone(t *testing.T) {
-	h := handlerOf(shownFleet())
-	for _, target := range []string{"/", "/servers", "/static/page.css", "/nothing"} {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
-		policy := w.Header().Get("Content-Security-Policy")
-		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") || w.Header().Get("Set-Cookie") != "" ||
-			w.Header().Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %v", target, w.Header())
-		}
-	}
 }
 
 func TestFilesAreServedOnce(t *testing.T) {
@@ -246,7 +258,9 @@ func TestDurationsAndSizes(t *testing.T) {
 	for _, tc := range []struct{ got, want string }{
 		{lasting(0), "0 s"}, {lasting(59 * time.Second), "59 s"}, {lasting(90 * time.Second), "1 min 30 s"}, {lasting(2 * time.Minute), "2 min"},
 		{lasting(59*time.Minute + 59*time.Second), "59 min"}, {lasting(25 * time.Hour), "1 d 1 h"}, {lasting(-time.Minute), "in 1 min"},
-		{size(512), "512 B"}, {size(1 << 20), "1.0 MiB"}, {size(1000 << 10), "1.0 MiB"}, {size(1 << 40), "1.0 TiB"},
+		{size[int64](512), "512 B"}, {size[int64](1 << 20), "1.0 MiB"}, {size[int64](1000 << 10), "1.0 MiB"}, {size[int64](1 << 40), "1.0 TiB"},
+		{size(uint64(math.MaxUint64)), "16.0 EiB"},
+		{quantity("937692504Ki"), "894.3 GiB"}, {quantity("512Gi"), "512.0 GiB"}, {quantity("0"), "0 B"}, {quantity(""), ""}, {quantity("large"), "large"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("got %q, want %q", tc.got, tc.want)

@@ -98,7 +98,7 @@ type listed[R any] struct {
 func (l listed[R]) table(p *page) table {
 	return table{l.list.Name(), func(w http.ResponseWriter, r *http.Request) {
 		v := p.look()
-		q, err := l.list.Parse(r.URL.Query())
+		q, err := l.list.ParseText(r.URL.RawQuery)
 		if err != nil {
 			p.problem(w, r, http.StatusBadRequest, err.Error())
 			return

@@ -5,6 +5,7 @@
 	const status = document.getElementById("connection");
 	const gap = 1000; // the shortest time between two fetches, in milliseconds
 	const retry = 2000; // after the server refused
+	const pause = 5000; // after a page that was none
 	let lost = false, fetching = false, again = false, last = 0;
 
 	const say = (text, isLost) => {
@@ -45,12 +46,14 @@
 		last = Date.now();
 		try {
 			const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-			const text = await answer.text();
-			take(new DOMParser().parseFromString(text, "text/html"));
+			const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+			if (!page.getElementById("made")) throw new Error("no page of Ingot"); // refused, or a proxy's
+			take(page);
 			if (document.documentElement.dataset.live === "live") status.textContent = "Live";
 		} catch {
 			again = true; // the next event, or the server's return, tries again
 			fetching = false;
+			if (!lost) setTimeout(refresh, pause);
 			return;
 		}
 		fetching = false;
