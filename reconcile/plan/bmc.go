@@ -37,7 +37,9 @@ type bmcView struct {
 func (f *fleet) loadBMCs() {
 	d := f.in.Desired
 	all := make([]bmcView, 0, len(d.BMCs)+len(f.endpoints))
-	for name, spec := range d.BMCs {
+	f.memory.bmcs = keysInOrder(f.memory.bmcs, d.BMCs)
+	for _, name := range f.memory.bmcs {
+		spec := d.BMCs[name]
 		b := bmcView{name: name, spec: spec}
 		switch {
 		case spec.Spec.EndpointRef != nil:

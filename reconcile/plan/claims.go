@@ -32,9 +32,9 @@ func (f *fleet) planClaims(r *Result) {
 		return
 	}
 	known := f.in.Observed.Claims
-	for i := range f.memory.claims {
-		if name := f.memory.claims[i].name; known[name] == nil {
-			r.Decided.Claims = append(r.Decided.Claims, f.claimRecord(name))
+	for _, c := range f.memory.claims {
+		if known[c.name] == nil {
+			r.Decided.Claims = append(r.Decided.Claims, f.claimRecord(c.name))
 		}
 	}
 	for name := range known {
