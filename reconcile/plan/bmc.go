@@ -19,12 +19,13 @@ type bmcView struct {
 	target model.BMCTarget
 	// why says why the BMC is not usable; "" = it is.
 	why        Why
-	problems   []string // of systems that cannot become servers
-	duplicates []string // systems that have the UUID of a server that is elsewhere
-	lacks      bool     // it does not show a server where that is recorded to be
-	asked      bool     // a server's Off counts only once it was read
-	taken      bool     // it is within a Server, and another BMC has its address
-	swapped    bool     // it shows another machine in the place of a server since it was read
+	problems   []string              // of systems that cannot become servers
+	duplicates []string              // systems that have the UUID of a server that is elsewhere
+	lacks      bool                  // it does not show a server where that is recorded to be
+	asked      bool                  // a server's Off counts only once it was read
+	taken      bool                  // it is within a Server, and another BMC has its address
+	swapped    bool                  // it shows another machine in the place of a server since it was read
+	known      []*model.ServerRecord // of the servers that were behind it so far
 
 	endpoint *endpointView // the device that it is, if it is known
 	found    bool          // it was recognised by the MAC prefix database
