@@ -128,7 +128,7 @@ func newFleet(in *Input) *fleet {
 		in:             in,
 		memory:         cmp.Or(in.Memory, new(Memory)),
 		byName:         make(map[model.ServerName]*server, len(in.Observed.Servers)),
-		served:         make(map[model.ClaimName]model.ServerName),
+		served:         make(map[model.ClaimName]model.ServerName, len(in.Observed.Claims)),
 		allowed:        make(map[model.ServerName][]model.Disruption),
 		blockedByGuard: make(map[model.ServerName][]model.Disruption),
 		renamed:        make(map[model.ServerName]*model.ServerClaim),
