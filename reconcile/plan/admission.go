@@ -11,17 +11,10 @@ import (
 // admission is the records of all servers, while those of systems that BMCs show for the
 // first time are added.
 type admission struct {
-	f        *fleet
-	recs     map[model.ServerName]*model.ServerRecord
-	copied   bool // recs is no longer the input's
-	bySystem map[system]*model.ServerRecord
-	byUUID   map[string]*model.ServerRecord
-}
-
-// system is where a machine is.
-type system struct {
-	bmc model.BMCName
-	uri string
+	f      *fleet
+	recs   map[model.ServerName]*model.ServerRecord
+	copied bool // recs is no longer the input's
+	byUUID map[string]*model.ServerRecord
 }
 
 // admitted returns the records of all servers: those known, and new ones for
@@ -31,9 +24,11 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 	if len(f.bmcs) == 0 {
 		return known
 	}
-	a := admission{f: f, recs: known, bySystem: make(map[system]*model.ServerRecord, len(known)), byUUID: f.uuids(known)}
+	a := admission{f: f, recs: known, byUUID: f.uuids(known)}
 	for _, r := range known {
-		a.bySystem[system{r.BMC, r.SystemURI}] = r
+		if b := f.bmcBy[r.BMC]; b != nil {
+			b.known = append(b.known, r)
+		}
 	}
 	for _, b := range f.bmcs {
 		if b.facts == nil || b.isAnother() {
@@ -55,7 +50,7 @@ func (a *admission) admit(b *bmcView, index int, sys model.SystemFact) (problem 
 	if sys.Unread {
 		return ""
 	}
-	if r := a.bySystem[system{b.name, sys.URI}]; r != nil && (isMachine(sys, r) || sys.UUID == "" && r.Board == nil) {
+	if b.knows(sys) {
 		return ""
 	}
 	if sys.UUID == "" {
@@ -80,6 +75,14 @@ func (a *admission) admit(b *bmcView, index int, sys model.SystemFact) (problem 
 	}
 	a.recs[rec.Name], a.byUUID[sys.UUID] = rec, rec
 	return ""
+}
+
+// knows reports whether a system of the BMC is a server that was there so far. Another
+// machine may have been recorded in the same place before.
+func (b *bmcView) knows(sys model.SystemFact) bool {
+	return slices.ContainsFunc(b.known, func(r *model.ServerRecord) bool {
+		return r.SystemURI == sys.URI && (isMachine(sys, r) || sys.UUID == "" && r.Board == nil)
+	})
 }
 
 // moved reports whether a known server is behind BMC b from now on, because its old

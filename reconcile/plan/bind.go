@@ -3,10 +3,8 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"ingot/model"
 )
@@ -29,7 +27,7 @@ func (f *fleet) bindClaims() {
 	groups := f.group(queue, free)
 	taken := make([]bool, len(free))
 	for _, w := range queue {
-		g := groups[w.asks]
+		g := groups[w.wish]
 		for g.next < len(g.candidates) && taken[g.candidates[g.next]] {
 			g.next++
 		}
@@ -48,7 +46,23 @@ type waitingClaim struct {
 	claim    *model.ServerClaim
 	priority int
 	sequence int64
-	asks     string // equal for claims that ask for the same servers
+	wish     wish
+}
+
+// wish is the server that a claim names, "" if none, and what it asks of it. It is equal for
+// claims that ask for the same servers.
+type wish struct {
+	server model.ServerName
+	asks   *asked
+}
+
+// wishOf is what servers a claim asks for.
+func (f *fleet) wishOf(d *desiredClaim) wish {
+	w := wish{asks: f.memory.asks(d)}
+	if ref := d.claim.Spec.ServerRef; ref != nil {
+		w.server = f.resolve(ref.Name)
+	}
+	return w
 }
 
 // unserved are the claims without a server.
@@ -57,8 +71,8 @@ func (f *fleet) unserved() []*desiredClaim {
 	if f.observeOnly.Reason != "" {
 		return nil
 	}
-	for i := range f.memory.claims {
-		if c := &f.memory.claims[i]; f.served[c.name] == "" {
+	for _, c := range f.memory.claims {
+		if f.served[c.name] == "" {
 			all = append(all, c)
 		}
 	}
@@ -71,7 +85,8 @@ func (f *fleet) waiting(claims []*desiredClaim, free []*server) []waitingClaim {
 	var queue []waitingClaim
 	adopted, offered := f.adopted(), f.labelsOf(free)
 	for _, d := range claims {
-		if !offered.have(d) {
+		wish := f.wishOf(d)
+		if !offered.have(wish.asks, d.claim) {
 			continue
 		}
 		name, c := d.name, d.claim
@@ -79,7 +94,7 @@ func (f *fleet) waiting(claims []*desiredClaim, free []*server) []waitingClaim {
 			continue
 		}
 		priority, _ := strconv.Atoi(c.Annotations[model.AnnotationPriority])
-		queue = append(queue, waitingClaim{name, c, priority, f.claimRecord(name).Sequence, f.asks(c)})
+		queue = append(queue, waitingClaim{name, c, priority, f.claimRecord(name).Sequence, wish})
 	}
 	slices.SortFunc(queue, func(a, b waitingClaim) int {
 		return cmp.Or(lastOf(a.claim, b.claim), -cmp.Compare(a.priority, b.priority), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.name, b.name))
@@ -104,14 +119,14 @@ func (f *fleet) labelsOf(servers []*server) labels {
 
 // have reports whether each label that a claim requires is among these. Most claims that
 // nothing fits are sorted out by that.
-func (l labels) have(d *desiredClaim) bool {
-	if !d.requires {
+func (l labels) have(asks *asked, c *model.ServerClaim) bool {
+	if !asks.requires {
 		return true
 	}
-	if !l[d.first] {
+	if !l[asks.first] {
 		return false // by far the most, and without a walk through a map
 	}
-	for k, v := range d.claim.Spec.ServerSelector.MatchLabels {
+	for k, v := range c.Spec.ServerSelector.MatchLabels {
 		if !l[label{k, v}] {
 			return false
 		}
@@ -163,26 +178,6 @@ func (f *fleet) unbindable(name model.ClaimName) Why {
 	return f.unknownFleet(name)
 }
 
-// asks is a text that is equal for claims that ask for the same servers.
-func (f *fleet) asks(c *model.ServerClaim) string {
-	if c.Spec.ServerRef == nil && c.Spec.ServerSelector == nil && len(c.Spec.Tolerations) == 0 {
-		return c.Tenant
-	}
-	var b strings.Builder
-	b.WriteString(c.Tenant + "\x00")
-	if c.Spec.ServerRef != nil {
-		b.WriteString(string(f.resolve(c.Spec.ServerRef.Name)))
-	}
-	b.WriteByte(0)
-	if c.Spec.ServerSelector != nil {
-		b.WriteString(c.Spec.ServerSelector.String())
-	}
-	for _, t := range c.Spec.Tolerations {
-		b.WriteString("\x00" + t.Key + "\x01" + t.Operator + "\x01" + t.Value + "\x01" + string(t.Effect))
-	}
-	return b.String()
-}
-
 // claimGroup is all waiting claims that ask for the same, and the servers that they could get.
 type claimGroup struct {
 	claim      *model.ServerClaim // one of them
@@ -192,18 +187,17 @@ type claimGroup struct {
 }
 
 // group finds each group's candidates.
-func (f *fleet) group(queue []waitingClaim, free []*server) map[string]*claimGroup {
-	groups := make(map[string]*claimGroup)
+func (f *fleet) group(queue []waitingClaim, free []*server) map[wish]*claimGroup {
+	groups := make(map[wish]*claimGroup)
 	for _, w := range queue {
-		if groups[w.asks] == nil {
-			groups[w.asks] = &claimGroup{claim: w.claim}
+		if groups[w.wish] == nil {
+			groups[w.wish] = &claimGroup{claim: w.claim}
 		}
-		groups[w.asks].size++
+		groups[w.wish].size++
 	}
 	wanted := make([]int, len(free)) // how many waiting claims could use each
 	index := f.labelIndex(groups, free)
-	for _, asks := range slices.Sorted(maps.Keys(groups)) {
-		g := groups[asks]
+	for _, g := range groups {
 		for _, i := range f.among(g.claim, free, index) {
 			if f.suits(g.claim, free[i]) {
 				g.candidates = append(g.candidates, i)
@@ -220,7 +214,7 @@ func (f *fleet) group(queue []waitingClaim, free []*server) map[string]*claimGro
 }
 
 // labelIndex lists the free servers by each label that some group requires.
-func (f *fleet) labelIndex(groups map[string]*claimGroup, free []*server) map[label][]int {
+func (f *fleet) labelIndex(groups map[wish]*claimGroup, free []*server) map[label][]int {
 	index := make(map[label][]int)
 	for _, g := range groups {
 		if sel := g.claim.Spec.ServerSelector; sel != nil {

@@ -19,12 +19,13 @@ type bmcView struct {
 	target model.BMCTarget
 	// why says why the BMC is not usable; "" = it is.
 	why        Why
-	problems   []string // of systems that cannot become servers
-	duplicates []string // systems that have the UUID of a server that is elsewhere
-	lacks      bool     // it does not show a server where that is recorded to be
-	asked      bool     // a server's Off counts only once it was read
-	taken      bool     // it is within a Server, and another BMC has its address
-	swapped    bool     // it shows another machine in the place of a server since it was read
+	problems   []string              // of systems that cannot become servers
+	duplicates []string              // systems that have the UUID of a server that is elsewhere
+	lacks      bool                  // it does not show a server where that is recorded to be
+	asked      bool                  // a server's Off counts only once it was read
+	taken      bool                  // it is within a Server, and another BMC has its address
+	swapped    bool                  // it shows another machine in the place of a server since it was read
+	known      []*model.ServerRecord // of the servers that were behind it so far
 
 	endpoint *endpointView // the device that it is, if it is known
 	found    bool          // it was recognised by the MAC prefix database
@@ -37,7 +38,9 @@ type bmcView struct {
 func (f *fleet) loadBMCs() {
 	d := f.in.Desired
 	all := make([]bmcView, 0, len(d.BMCs)+len(f.endpoints))
-	for name, spec := range d.BMCs {
+	f.memory.bmcs = keysInOrder(f.memory.bmcs, d.BMCs)
+	for _, name := range f.memory.bmcs {
+		spec := d.BMCs[name]
 		b := bmcView{name: name, spec: spec}
 		switch {
 		case spec.Spec.EndpointRef != nil:

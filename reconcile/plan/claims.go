@@ -13,7 +13,8 @@ func (f *fleet) loadClaim(s *server) {
 	if name == "" {
 		return
 	}
-	if f.otherTenants(s.rec, f.in.Desired.Claims[name]) {
+	claim := f.in.Desired.Claims[name]
+	if f.otherTenants(s.rec, claim) {
 		return
 	}
 	other := f.byName[f.served[name]]
@@ -23,7 +24,7 @@ func (f *fleet) loadClaim(s *server) {
 	if other != nil && other.rec.Release != nil {
 		other.claim = nil
 	}
-	s.claim, f.served[name] = f.in.Desired.Claims[name], s.name
+	s.claim, f.served[name] = claim, s.name
 }
 
 // planClaims notes claims seen for the first time and drops records of claims gone.
@@ -31,11 +32,16 @@ func (f *fleet) planClaims(r *Result) {
 	if f.observeOnly.Reason != "" {
 		return
 	}
-	known := f.in.Observed.Claims
-	for i := range f.memory.claims {
-		if name := f.memory.claims[i].name; known[name] == nil {
-			r.Decided.Claims = append(r.Decided.Claims, f.claimRecord(name))
+	known, wanted := f.in.Observed.Claims, 0
+	for _, c := range f.memory.claims {
+		if known[c.name] == nil {
+			r.Decided.Claims = append(r.Decided.Claims, f.claimRecord(c.name))
+			continue
 		}
+		wanted++
+	}
+	if wanted == len(known) {
+		return // as good as always: there is no record of another
 	}
 	for name := range known {
 		if f.in.Desired.Claims[name] == nil && f.served[name] == "" && !f.deletionUntrusted(name) {

@@ -157,3 +157,19 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		})
 	}
 }
+
+// TestAServerIsNoDuplicateOfItself: when another machine was recorded in its place before
+// it, whichever of the two records is met first.
+func TestAServerIsNoDuplicateOfItself(t *testing.T) {
+	for range 50 {
+		in := bigFleet(1, 0)
+		gone := *in.Observed.Servers["bmc00000-system-0"]
+		gone.Name, gone.UUID = "gone", "00000000-0000-4000-8000-00000000000b"
+		in.Observed.Servers[gone.Name], in.Observed.ServerFacts[gone.Name] = &gone, &model.ServerFacts{Name: gone.Name}
+		for _, s := range Plan(in).Servers {
+			if s.Duplicate != nil {
+				t.Fatalf("server %s: %s", s.Name, s.Duplicate.Message)
+			}
+		}
+	}
+}

@@ -82,7 +82,7 @@ func (f *fleet) judgeClaims() []Claim {
 		}
 	}
 	for i := range f.memory.claims {
-		d, c := &f.memory.claims[i], &all[i]
+		d, c := f.memory.claims[i], &all[i]
 		*c = Claim{Name: d.name, Manifest: d.claim, Record: f.claimRecord(d.name)}
 		if s := f.byName[f.served[d.name]]; s != nil {
 			c.Server = s.name

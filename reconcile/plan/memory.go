@@ -1,34 +1,47 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"ingot/model"
 )
 
 // Memory keeps from one plan to the next what was worked out of a desired state, which
-// never changes: doing so anew for each plan of a large fleet costs more than all the rest
-// of it. It is not for concurrent use, and nil remembers nothing. It is for one key.
+// never changes, nor do its objects: doing so anew for each plan of a large fleet costs more
+// than all the rest of it. What was worked out of an object is kept for as long as the
+// desired state has that very one. It is not for concurrent use, and nil remembers nothing.
+// It is for one key.
 type Memory struct {
 	of            *model.Desired // of which now and claims are
 	now, previous map[digestKey]string
-	claims        []desiredClaim
+	claims        []*desiredClaim // in the order of names
 	// naming are the claims that name a server, by what they call it: there are
 	// ServerBootConfigurations that may be for the same one.
 	naming map[string]model.ClaimName
 
-	lacking lackText // that claims have
+	asked   map[string]*asked // by what it writes
+	lacking lackText          // that what is asked lacks
+
+	servers []model.ServerName // in their order
+	bmcs    []model.BMCName
 }
 
 // desiredClaim is a claim in Git.
 type desiredClaim struct {
 	name  model.ClaimName
 	claim *model.ServerClaim
-	// first is the first label that it requires, in the order of keys.
+	asked *asked // made when first needed, see Memory.asks
+}
+
+// asked is what claims ask of a server beside its name; those that ask for the same share it.
+type asked struct {
+	// first is the first label that they require, in the order of keys.
 	first    label
 	requires bool
-	lacks    string // why it has no server, of Memory.lacking and first; "" = not said yet
+	lacks    string // why they have no server, of Memory.lacking and first; "" = not said yet
 }
 
 // lackText is why a claim has no server that requires a label which no available server
@@ -40,16 +53,81 @@ func (m *Memory) see(d *model.Desired) {
 	if m.of == d {
 		return
 	}
-	m.of, m.now, m.previous = d, make(map[digestKey]string), m.now
-	m.claims, m.naming = make([]desiredClaim, 0, len(d.Claims)), make(map[string]model.ClaimName)
-	for _, name := range slices.Sorted(maps.Keys(d.Claims)) {
-		c := desiredClaim{name: name, claim: d.Claims[name]}
-		c.first, c.requires = firstLabel(c.claim)
-		m.claims = append(m.claims, c)
+	m.now, m.previous = make(map[digestKey]string, len(m.now)), m.now
+	m.seeClaims(d)
+	m.naming = make(map[string]model.ClaimName)
+	for _, c := range m.claims {
 		if ref := c.claim.Spec.ServerRef; ref != nil && !c.claim.BootConfiguration {
-			m.naming[ref.Name] = name
+			m.naming[ref.Name] = c.name
 		}
 	}
+	if len(m.asked) > 2*len(m.claims) { // most are asked by none any longer
+		m.asked = nil
+		for _, c := range m.claims {
+			c.asked = nil
+		}
+	}
+	m.of = d
+}
+
+// seeClaims finds the claims of a desired state. There are no others than in the one before
+// but for a few, as a rule, so that only these have to be put in their places.
+func (m *Memory) seeClaims(d *model.Desired) {
+	claims := make([]*desiredClaim, 0, len(d.Claims))
+	for _, c := range m.claims {
+		switch claim := d.Claims[c.name]; claim {
+		case nil:
+		case c.claim:
+			claims = append(claims, c)
+		default:
+			claims = append(claims, &desiredClaim{name: c.name, claim: claim})
+		}
+	}
+	if known := claims; len(known) < len(d.Claims) {
+		for name, claim := range d.Claims {
+			if _, ok := slices.BinarySearchFunc(known, name, (*desiredClaim).compareName); !ok {
+				claims = append(claims, &desiredClaim{name: name, claim: claim})
+			}
+		}
+		slices.SortFunc(claims, func(a, b *desiredClaim) int { return a.compareName(b.name) })
+	}
+	m.claims = claims
+}
+
+func (c *desiredClaim) compareName(name model.ClaimName) int { return cmp.Compare(c.name, name) }
+
+// asks is what a claim asks of a server beside its name.
+func (m *Memory) asks(c *desiredClaim) *asked {
+	if c.asked != nil {
+		return c.asked
+	}
+	text := asks(c.claim)
+	if c.asked = m.asked[text]; c.asked == nil {
+		c.asked = new(asked)
+		c.asked.first, c.asked.requires = firstLabel(c.claim)
+		if m.asked == nil {
+			m.asked = make(map[string]*asked)
+		}
+		m.asked[text] = c.asked
+	}
+	return c.asked
+}
+
+// asks is a text that is equal for claims that ask for the same servers, but for those that
+// they name.
+func asks(c *model.ServerClaim) string {
+	if c.Spec.ServerSelector == nil && len(c.Spec.Tolerations) == 0 {
+		return c.Tenant
+	}
+	var b strings.Builder
+	b.WriteString(c.Tenant + "\x00")
+	if c.Spec.ServerSelector != nil {
+		b.WriteString(c.Spec.ServerSelector.String())
+	}
+	for _, t := range c.Spec.Tolerations {
+		b.WriteString("\x00" + t.Key + "\x01" + t.Operator + "\x01" + t.Value + "\x01" + string(t.Effect))
+	}
+	return b.String()
 }
 
 // firstLabel is the first label that a claim requires, in the order of keys.
@@ -67,16 +145,29 @@ func firstLabel(c *model.ServerClaim) (label, bool) {
 	return label{first, sel.MatchLabels[first]}, true
 }
 
-// lacks is why a claim has no server: a label that it requires, within a text.
-func (m *Memory) lacks(c *desiredClaim, t lackText) string {
+// lacks is why claims have no server: a label that they require, within a text.
+func (m *Memory) lacks(a *asked, t lackText) string {
 	if m.lacking != t {
 		m.lacking = t
-		for i := range m.claims {
-			m.claims[i].lacks = ""
+		for _, a := range m.asked {
+			a.lacks = ""
 		}
 	}
-	if c.lacks == "" {
-		c.lacks = t.before + c.first.lacking() + t.after
+	if a.lacks == "" {
+		a.lacks = t.before + a.first.lacking() + t.after
 	}
-	return c.lacks
+	return a.lacks
+}
+
+// keysInOrder are the keys of a map in their order: those that were known, if they are the
+// same.
+func keysInOrder[K cmp.Ordered, V any](known []K, of map[K]V) []K {
+	same := len(known) == len(of)
+	for i := 0; same && i < len(known); i++ {
+		_, same = of[known[i]]
+	}
+	if same {
+		return known
+	}
+	return slices.Sorted(maps.Keys(of))
 }

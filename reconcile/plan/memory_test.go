@@ -1,61 +1,165 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 // TestAPlanWithAMemoryIsThatWithoutOne: whatever became of the fleet and of Git since.
 func TestAPlanWithAMemoryIsThatWithoutOne(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test is to be repeatable
-		in := waiting(bigFleet(12, 4), 6, func(i int, c *model.ServerClaim) {
-			if r.IntN(4) > 0 {
-				c.Spec.ServerSelector = requires([]string{"none", "rack", "slot"}[r.IntN(3)], fmt.Sprint(r.IntN(3)))
-			}
-		})
-		memory := &Memory{}
-		for range 12 {
+		in := waiting(bigFleet(12, 4), 6, func(_ int, c *model.ServerClaim) { askAnew(r, c) })
+		in.Policy.Tenants = model.Tenants{{Path: "alpha", Servers: requires("rack", "1")}}
+		memory, revisions := &Memory{}, []*model.Desired{in.Desired}
+		for range 20 {
 			next := *in
-			o := *in.Observed
-			o.Servers = maps.Clone(o.Servers)
-			next.Observed = &o
-			for name, rec := range o.Servers {
-				if r.IntN(6) == 0 {
-					changed := *rec
-					changed.State = model.ServerStates[r.IntN(len(model.ServerStates))]
-					o.Servers[name] = &changed
-				}
-			}
-			if r.IntN(2) == 0 {
-				d := *in.Desired
-				d.Claims = maps.Clone(d.Claims)
-				next.Desired = &d
-				for name, c := range next.Desired.Claims {
-					switch r.IntN(5) {
-					case 0:
-						delete(next.Desired.Claims, name)
-					case 1:
-						changed := *c
-						changed.Spec.ServerSelector = requires("slot", fmt.Sprint(r.IntN(3)))
-						next.Desired.Claims[name] = &changed
-					}
-				}
+			next.Observed = observeAnew(r, in.Observed)
+			switch r.IntN(4) {
+			case 0: // nothing came to Git
+			case 1: // what is in force is taken back
+				next.Desired = revisions[r.IntN(len(revisions))]
+			default:
+				next.Desired = commitAnew(r, in.Desired)
+				revisions = append(revisions, next.Desired)
 			}
 			in = &next
 			want := Plan(in)
 			remembering := *in
 			remembering.Memory = memory
-			if diff := cmp.Diff(want, Plan(&remembering), cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+			if diff := gocmp.Diff(want, Plan(&remembering), gocmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 				t.Fatalf("seed %d (-without +with a memory):\n%s", seed, diff)
 			}
+		}
+	}
+}
+
+// observeAnew changes some records of servers.
+func observeAnew(r *rand.Rand, was *model.Observed) *model.Observed {
+	o := *was
+	o.Servers = maps.Clone(o.Servers)
+	for _, name := range slices.Sorted(maps.Keys(o.Servers)) {
+		if r.IntN(6) == 0 {
+			rec := *o.Servers[name]
+			rec.State = model.ServerStates[r.IntN(len(model.ServerStates))]
+			o.Servers[name] = &rec
+		}
+	}
+	return &o
+}
+
+// commitAnew changes some of what Git asks for. What it does not change stays the same
+// object, as it does when Git is read.
+func commitAnew(r *rand.Rand, was *model.Desired) *model.Desired {
+	d := was.Clone()
+	for range 1 + r.IntN(4) {
+		switch claim, bmc, i := anyOf(r, d.Claims), anyOf(r, d.BMCs), r.IntN(12); r.IntN(10) {
+		case 0:
+			delete(d.Claims, claim)
+		case 1:
+			fleettest.AddWaiting(d, 1+r.IntN(12), func(_ int, c *model.ServerClaim) { askAnew(r, c) })
+		case 2, 3:
+			if c := d.Claims[claim]; c != nil && !c.BootConfiguration {
+				c = new(*c)
+				askAnew(r, c)
+				d.Claims[claim] = c
+			}
+		case 4: // claims with one selector, as equal ones are when Git is read
+			for _, name := range []model.ClaimName{claim, anyOf(r, d.Claims)} {
+				if c, of := d.Claims[name], d.Claims[claim]; c != nil && of != nil {
+					c = new(*c)
+					c.Spec.ServerSelector = of.Spec.ServerSelector
+					d.Claims[name] = c
+				}
+			}
+		case 5:
+			if b := d.BMCs[bmc]; b != nil {
+				b = new(*b)
+				b.Labels = map[string]string{"rack": fmt.Sprint(r.IntN(3))}
+				d.BMCs[bmc] = b
+			}
+		case 6:
+			delete(d.BMCs, bmc)
+		case 7:
+			fleettest.AddManifest(d, i, model.ServerSpec{
+				Unclaimable: r.IntN(4) == 0, Taints: []model.Taint{{Key: "dedicated", Value: fmt.Sprint(r.IntN(2)), Effect: model.TaintNoBind}},
+			})
+			d.Servers[fleettest.ServerName(i)].Labels = map[string]string{"slot": fmt.Sprint(r.IntN(3))}
+		case 8:
+			delete(d.Servers, fleettest.ServerName(i))
+		case 9:
+			d.Add(&model.ServerBootConfiguration{
+				Meta: model.Meta{Name: fmt.Sprint("b", i%3)},
+				Spec: model.ServerBootConfigurationSpec{ServerRef: model.LocalRef{Name: nameable(r)}, Image: "os:1"},
+			})
+		}
+	}
+	return d
+}
+
+// askAnew has a claim ask for other servers.
+func askAnew(r *rand.Rand, c *model.ServerClaim) {
+	c.Spec.ServerRef, c.Spec.ServerSelector, c.Spec.Tolerations, c.Tenant = nil, nil, nil, ""
+	if r.IntN(4) > 0 {
+		c.Spec.ServerSelector = requires([]string{"none", "rack", "slot"}[r.IntN(3)], fmt.Sprint(r.IntN(3)))
+	}
+	if r.IntN(4) == 0 && c.Spec.ServerSelector != nil {
+		c.Spec.ServerSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "rack", Operator: metav1.LabelSelectorOpExists}}
+	}
+	if r.IntN(4) == 0 {
+		c.Spec.ServerRef = &model.LocalRef{Name: nameable(r)}
+	}
+	if r.IntN(2) == 0 {
+		c.Spec.Tolerations = []model.Toleration{{Key: "dedicated", Operator: "Equal", Value: fmt.Sprint(r.IntN(2))}}
+	}
+	if r.IntN(6) == 0 {
+		c.Tenant = "alpha"
+	}
+}
+
+// nameable is the name of one of some servers, one of which there is not.
+func nameable(r *rand.Rand) string { return string(fleettest.ServerName(10 + r.IntN(3))) }
+
+// anyOf is one of the keys of a map, the zero one if there is none.
+func anyOf[K cmp.Ordered, V any](r *rand.Rand, of map[K]V) (key K) {
+	if keys := slices.Sorted(maps.Keys(of)); len(keys) > 0 {
+		key = keys[r.IntN(len(keys))]
+	}
+	return key
+}
+
+// TestAMemoryForgetsWhatIsAskedNoLonger: and claims that ask for the same share it all the
+// same, whether they are new or were there before.
+func TestAMemoryForgetsWhatIsAskedNoLonger(t *testing.T) {
+	m, d := new(Memory), model.NewDesired()
+	d.Add(claim("always", func(c *model.ServerClaim) { c.Spec.ServerSelector = requires("rack", "a") }))
+	for i := range 20 {
+		d = d.Clone()
+		for n := range 4 {
+			d.Add(claim(fmt.Sprint("claim", n), func(c *model.ServerClaim) { c.Spec.ServerSelector = requires("slot", fmt.Sprint(i, n)) }))
+		}
+		d.Add(claim("also", func(c *model.ServerClaim) { c.Spec.ServerSelector = requires("rack", "a") }))
+		m.see(d)
+		byName := make(map[model.ClaimName]*asked)
+		for _, c := range m.claims {
+			byName[c.name] = m.asks(c)
+		}
+		if a, b := byName["default/always"], byName["default/also"]; a == nil || a != b {
+			t.Errorf("revision %d: claims that ask for the same ask %p and %p", i, a, b)
+		}
+		if most := 3 * len(d.Claims); len(m.asked) > most {
+			t.Errorf("revision %d: %d are remembered of %d claims, want %d at most", i, len(m.asked), len(d.Claims), most)
 		}
 	}
 }

@@ -45,7 +45,7 @@ type fleet struct {
 	unboundOf               *unboundServers                        // made when first needed
 	likely                  likely                                 // made when first needed
 	unknown                 *Why                                   // of the very first claims; made when first needed
-	noneFree                map[string]Why                         // by what claims ask for
+	noneFree                map[*asked]Why                         // by what claims ask for
 	aliases                 map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
 	otherUUID               map[model.ServerName]*otherUUID        // by the name of the manifest; nil while there is none
 	duplicates              map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none
@@ -128,7 +128,7 @@ func newFleet(in *Input) *fleet {
 		in:             in,
 		memory:         cmp.Or(in.Memory, new(Memory)),
 		byName:         make(map[model.ServerName]*server, len(in.Observed.Servers)),
-		served:         make(map[model.ClaimName]model.ServerName),
+		served:         make(map[model.ClaimName]model.ServerName, len(in.Observed.Claims)),
 		allowed:        make(map[model.ServerName][]model.Disruption),
 		blockedByGuard: make(map[model.ServerName][]model.Disruption),
 		renamed:        make(map[model.ServerName]*model.ServerClaim),
@@ -137,7 +137,7 @@ func newFleet(in *Input) *fleet {
 		maintained:     make(map[model.ServerName]maintained),
 		awaiting:       make(map[model.ServerName]string),
 		labels:         make(map[model.ServerName]map[string]string),
-		noneFree:       make(map[string]Why),
+		noneFree:       make(map[*asked]Why),
 		aliases:        make(map[string]model.ServerName),
 		powerOns:       in.Policy.MaxConcurrentPowerOns,
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 func requires(k, v string) *metav1.LabelSelector {
@@ -97,4 +98,68 @@ func floor(in *Input) time.Duration {
 		best = min(best, time.Since(start))
 	}
 	return best
+}
+
+// BenchmarkPlanChange measures the plan after a commit changed one of 50,000 manifests. What
+// it may take together with the source is what git fetch and git diff take, see
+// BenchmarkSourceChange in gitsource.
+func BenchmarkPlanChange(b *testing.B) {
+	b.Run("one of 50000 claims, of which 45000 wait for one of 5000 servers", func(b *testing.B) {
+		benchChange(b, waiting(bigFleet(5000, 5000), 45_000, func(i int, c *model.ServerClaim) {
+			c.Spec.ServerSelector = &metav1.LabelSelector{
+				MatchLabels:      map[string]string{"rack": fmt.Sprint(i % 200)},
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "slot", Operator: metav1.LabelSelectorOpIn, Values: []string{"1", "2"}}},
+			}
+			c.Spec.Tolerations = []model.Toleration{{Key: "dedicated", Operator: "Equal", Value: "web", Effect: model.TaintNoBind}}
+		}))
+	})
+	b.Run("one of 20000 claims that 20000 servers of 10000 BMCs serve", func(b *testing.B) {
+		benchChange(b, pairedFleet(20_000))
+	})
+}
+
+// pairedFleet is a settled fleet of servers that all serve a claim and have a manifest, two
+// behind each BMC.
+func pairedFleet(n int) *Input {
+	in := bigFleet(n, n)
+	for i := range n {
+		fleettest.AddManifest(in.Desired, i, model.ServerSpec{})
+		if i%2 == 0 {
+			continue
+		}
+		rec := in.Observed.Servers[fleettest.ServerName(i)]
+		own, other := rec.BMC, model.BMCName(fleettest.BMCName(i-1))
+		rec.BMC, rec.SystemURI = other, "/2"
+		facts := in.Observed.BMCFacts[other]
+		facts.Systems = append(facts.Systems, model.SystemFact{URI: "/2", UUID: rec.UUID})
+		delete(in.Desired.BMCs, own)
+		delete(in.Observed.BMCs, own)
+		delete(in.Observed.BMCFacts, own)
+	}
+	return in
+}
+
+// benchChange plans for two revisions by turns, which differ in one claim.
+func benchChange(b *testing.B, in *Input) {
+	was := in.Desired
+	next := was.Clone()
+	for name, c := range was.Claims {
+		changed := *c
+		changed.Annotations = map[string]string{model.AnnotationPriority: "1"}
+		next.Claims[name] = &changed
+		break
+	}
+	in.Memory = &Memory{}
+	for _, d := range []*model.Desired{was, next} {
+		in.Desired = d
+		if got := len(Plan(in).Moves); got != 0 {
+			b.Fatalf("%d moves, want none", got)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		was, next = next, was
+		in.Desired = next
+		Plan(in)
+	}
 }

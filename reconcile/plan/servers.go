@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 
 	"ingot/model"
 )
@@ -10,11 +9,8 @@ import (
 // loadServers puts together what is known of each server, known or new.
 func (f *fleet) loadServers() {
 	recs := f.admitted()
-	names := make([]model.ServerName, 0, len(recs))
-	for name := range recs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := keysInOrder(f.memory.servers, recs)
+	f.memory.servers = names
 	f.specs = f.matchSpecs(recs)
 	f.servers = make([]*server, len(names))
 	all := make([]server, len(names)) // one allocation for the whole fleet

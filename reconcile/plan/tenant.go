@@ -24,7 +24,7 @@ func (f *fleet) otherTenants(rec *model.ServerRecord, c *model.ServerClaim) bool
 // inherit has the record say whose the server's claim is: one tenant handed it to
 // another, or the configuration has others. It touches nothing.
 func (s *server) inherit() (Step, bool) {
-	if s.claim == nil || s.rec.Claim != s.claim.ClaimName() || s.rec.Tenant == s.claim.Tenant || s.fleet.observeOnly.Reason != "" {
+	if s.claim == nil || s.rec.Tenant == s.claim.Tenant || s.rec.Claim != s.claim.ClaimName() || s.fleet.observeOnly.Reason != "" {
 		return Step{}, false
 	}
 	s.edit().Tenant = s.claim.Tenant

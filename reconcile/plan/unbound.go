@@ -27,15 +27,14 @@ func (f *fleet) unbound(d *desiredClaim) Why {
 	if ref := c.Spec.ServerRef; ref != nil {
 		return f.unboundRef(c, ref.Name)
 	}
-	u := f.unboundServers()
-	if f.countsByLabel(d) && u.noneHas(d.first) {
-		return Why{Reason: model.ReasonNoServerFree, Message: f.memory.lacks(d, u.lackText()) + f.likelyLabel(c), Actor: RackOperator}
+	u, asks := f.unboundServers(), f.memory.asks(d)
+	if f.countsByLabel(asks, c) && u.noneHas(asks.first) {
+		return Why{Reason: model.ReasonNoServerFree, Message: f.memory.lacks(asks, u.lackText()) + f.likelyLabel(c), Actor: RackOperator}
 	}
-	asks := f.asks(c)
 	if why, ok := f.noneFree[asks]; ok {
 		return why
 	}
-	why := Why{Reason: model.ReasonNoServerFree, Message: u.text(f.countAgainst(d)) + f.likelyLabel(c), Actor: RackOperator}
+	why := Why{Reason: model.ReasonNoServerFree, Message: u.text(f.countAgainst(asks, c)) + f.likelyLabel(c), Actor: RackOperator}
 	f.noneFree[asks] = why
 	return why
 }
@@ -82,8 +81,8 @@ func (u *unboundServers) lackText() lackText {
 
 // countsByLabel reports whether for a claim servers are counted by the first label that it
 // requires.
-func (f *fleet) countsByLabel(d *desiredClaim) bool {
-	return d.requires && f.in.Policy.Tenants.At(d.claim.Tenant) == nil
+func (f *fleet) countsByLabel(asks *asked, c *model.ServerClaim) bool {
+	return asks.requires && f.in.Policy.Tenants.At(c.Tenant) == nil
 }
 
 // lacking says that servers have not a label, as ServerClaim.Unmet writes it.
@@ -112,17 +111,17 @@ func (f *fleet) unboundServers() *unboundServers {
 // countAgainst counts the servers by the first thing that speaks against each. Those
 // that lack the first label which a claim requires are counted by the label, not one by one:
 // many claims may ask for as many labels.
-func (f *fleet) countAgainst(d *desiredClaim) map[string]int {
+func (f *fleet) countAgainst(asks *asked, c *model.ServerClaim) map[string]int {
 	u := f.unboundServers()
 	counts, among := maps.Clone(u.states), u.available
-	if f.countsByLabel(d) {
-		among = u.labelled[d.first]
+	if f.countsByLabel(asks, c) {
+		among = u.labelled[asks.first]
 		if lack := len(u.available) - len(among); lack > 0 {
-			counts[d.first.lacking()] = lack
+			counts[asks.first.lacking()] = lack
 		}
 	}
 	for _, s := range among {
-		counts[f.against(d.claim, s)]++
+		counts[f.against(c, s)]++
 	}
 	return counts
 }

@@ -90,8 +90,8 @@ func (f *fleet) unmatched() []model.Problem {
 			}
 		}
 	}
-	for i := range f.memory.claims {
-		check(f.memory.claims[i].claim)
+	for _, c := range f.memory.claims {
+		check(c.claim)
 	}
 	inOrder(d.Maintenances, func(m *model.ServerMaintenance) { check(m) })
 	inOrder(d.ReadinessRules, func(r *model.ServerReadinessRule) {

@@ -221,12 +221,12 @@ func TestWhySoManyServersAreNotFreeIsCountedByLabel(t *testing.T) {
 		f.guard()
 		f.bindClaims()
 		for i := range f.memory.claims {
-			c := &f.memory.claims[i]
+			c := f.memory.claims[i]
 			want := make(map[string]int)
 			for _, s := range f.servers {
 				want[f.against(c.claim, s)]++
 			}
-			if diff := cmp.Diff(want, f.countAgainst(c)); diff != "" {
+			if diff := cmp.Diff(want, f.countAgainst(f.memory.asks(c), c.claim)); diff != "" {
 				t.Fatalf("seed %d, claim %s, %+v (-want +got):\n%s", seed, c.name, c.claim.Spec, diff)
 			}
 		}
