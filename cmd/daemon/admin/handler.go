@@ -68,6 +68,9 @@ func NewHandler(o Options) http.Handler {
 	serveOpenAPI(mux)
 	if o.Page != nil {
 		mux.Handle("GET /", o.Page)
+		mux.HandleFunc("GET /api/", func(w http.ResponseWriter, r *http.Request) { // a program asks, and reads no page
+			writeText(w, http.StatusNotFound, r.URL.Path+" is no path of the API; see /api/v1/openapi.json\n")
+		})
 	}
 	return inTime(mux)
 }

@@ -82,6 +82,14 @@ func TestHealthIsThatItAnswers(t *testing.T) {
 	}
 }
 
+func TestAPathThatTheAPIDoesNotHaveIsNoPage(t *testing.T) {
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusNotFound, "<html>") })
+	w := ask(Options{Page: page}, http.MethodGet, "/api/v1/machines")
+	if want := "/api/v1/machines is no path of the API; see /api/v1/openapi.json\n"; w.Code != http.StatusNotFound || w.Body.String() != want {
+		t.Errorf("got %d %q, want 404 %q", w.Code, w.Body, want)
+	}
+}
+
 func TestReadyIsThatEveryCheckPasses(t *testing.T) {
 	plain := func(*http.Request) {}
 	fine := Check{Name: "git", Do: func(context.Context) error { return nil }}
