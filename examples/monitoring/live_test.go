@@ -53,6 +53,7 @@ func (w *world) start(places []string, name string, args ...string) []string {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.Context()))
 	command := exec.CommandContext(ctx, name, args...)
+	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "INGOT_") }) // of the tests' own
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 20 * time.Second
 	out, in := io.Pipe()
