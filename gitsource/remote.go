@@ -24,7 +24,7 @@ import (
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 
-	"ingot/gitsource/internal/smallfile"
+	"ingot/gitsource/smallfile"
 )
 
 // Auth names the files that hold credentials. They are read again for every

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"ingot/gitsource/smallfile"
 	"ingot/model"
 	"ingot/model/fault"
 )
@@ -84,33 +84,11 @@ func (s *state) write(file string) error {
 		return fmt.Errorf("write state of the source: %w", err)
 	}
 	fault.Point(fault.BeforeState)
-	if err := replaceFile(file, b); err != nil {
+	if err := smallfile.Replace(file, b); err != nil {
 		return fmt.Errorf("write state of the source: %w", err)
 	}
 	fault.Point(fault.AfterState)
 	return nil
-}
-
-func replaceFile(file string, content []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(content); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err = f.Sync(); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
 }
 
 // head is the revision in force when the state was written.

@@ -7,13 +7,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"time"
 
+	"ingot/gitsource/smallfile"
 	"ingot/model"
 )
 
@@ -70,7 +69,7 @@ func (f daemonFlags) client() (*http.Client, error) {
 	if f.CAFile == "" {
 		return client, nil
 	}
-	content, err := readSmallFile(f.CAFile)
+	content, err := smallfile.Read(f.CAFile, maxSmallFile)
 	if err != nil {
 		return nil, fmt.Errorf("read --ca-file: %w", err)
 	}
@@ -99,7 +98,7 @@ func (f daemonFlags) password(u *url.URL) (model.Sensitive, error) {
 	case u.Scheme != "https" && !namesThisMachine(u.Hostname()):
 		return model.Sensitive{}, errors.New("a password is sent over https, or to this machine, alone: write the address as https://" + u.Host)
 	}
-	content, err := readSmallFile(f.PasswordFile)
+	content, err := smallfile.Read(f.PasswordFile, maxSmallFile)
 	if err != nil {
 		return model.Sensitive{}, fmt.Errorf("read --password-file: %w", err)
 	}
@@ -114,19 +113,6 @@ func (f daemonFlags) password(u *url.URL) (model.Sensitive, error) {
 func namesThisMachine(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
-}
-
-func readSmallFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() // read only: nothing is lost
-	content, err := io.ReadAll(io.LimitReader(f, maxSmallFile+1))
-	if err == nil && len(content) > maxSmallFile {
-		err = fmt.Errorf("%s is larger than 1 MiB; is it the right file?", name)
-	}
-	return content, err
 }
 
 // unreached adds to the error of a request what to do about it.

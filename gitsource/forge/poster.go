@@ -10,8 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ingot/gitsource/smallfile"
 	"ingot/model"
 )
 
@@ -314,20 +313,9 @@ func (p *Poster) remember() {
 func (p *Poster) save() {
 	content, err := json.Marshal(memory{To: p.to(), Posted: p.posted, Overtaken: p.overtaken})
 	if err == nil {
-		err = replaceFile(p.opts.StateFile, content)
+		err = smallfile.Replace(p.opts.StateFile, content)
 	}
 	if err != nil {
 		p.opts.Log.Warn("what was posted to the forge is not kept over a restart", "err", err)
 	}
-}
-
-func replaceFile(file string, content []byte) error {
-	fresh := file + ".new"
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(fresh, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(fresh, file)
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"ingot/gitsource/internal/smallfile"
+	"ingot/gitsource/smallfile"
 	"ingot/model"
 )
 

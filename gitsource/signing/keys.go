@@ -11,7 +11,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"golang.org/x/crypto/ssh"
 
-	"ingot/gitsource/internal/smallfile"
+	"ingot/gitsource/smallfile"
 )
 
 // Limits of a folder of keys.

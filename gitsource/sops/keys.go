@@ -11,7 +11,7 @@ import (
 	"filippo.io/age"
 	"go.yaml.in/yaml/v3"
 
-	"ingot/gitsource/internal/smallfile"
+	"ingot/gitsource/smallfile"
 	"ingot/model"
 )
 

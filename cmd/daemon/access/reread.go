@@ -2,13 +2,12 @@ package access
 
 import (
 	"bytes"
-	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"time"
+
+	"ingot/gitsource/smallfile"
 )
 
 const (
@@ -72,7 +71,7 @@ func (f *reread[T]) read() {
 	content := make([][]byte, len(f.names))
 	for i, name := range f.names {
 		var err error
-		if content[i], err = readFile(name); err != nil {
+		if content[i], err = smallfile.Read(name, maxFile); err != nil {
 			f.content, f.err = nil, err
 			return
 		}
@@ -84,18 +83,4 @@ func (f *reread[T]) read() {
 	if f.content, f.err = content, err; err == nil {
 		f.value = value
 	}
-}
-
-// readFile reads a file of at most maxFile.
-func readFile(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() // read only: nothing is lost
-	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err == nil && len(content) > maxFile {
-		err = fmt.Errorf("%s is larger than 1 MiB; is it the right file?", name)
-	}
-	return content, err
 }

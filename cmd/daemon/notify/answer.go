@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // outcome is what came of an attempt, the label of a counter.
@@ -77,15 +76,7 @@ const maxExcerpt = 200
 
 // excerpt is the beginning of an answer, in one line.
 func excerpt(text string) string {
-	line := []rune(strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, strings.Join(strings.Fields(text), " ")))
+	line := []rune(oneLine(strings.Join(strings.Fields(text), " ")))
 	if len(line) > maxExcerpt {
 		line = append(line[:maxExcerpt], '…')
 	}

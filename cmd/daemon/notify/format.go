@@ -159,7 +159,12 @@ func linked(name, link string) string {
 // plain is a text from outside that no chat takes for anything else: a link, a mention or a
 // line of its own. An @ is followed by a character that is not seen.
 func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "@\u200b").Replace(oneLine(s))
+}
+
+// oneLine is a text without line breaks and without what cannot be printed.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
@@ -168,5 +173,4 @@ func plain(s string) string {
 		}
 		return r
 	}, s)
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "@\u200b").Replace(s)
 }

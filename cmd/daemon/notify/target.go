@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
+	"ingot/gitsource/smallfile"
 	"ingot/reconcile/report"
 	"ingot/reconcile/report/notice"
 )
@@ -151,7 +151,7 @@ func (t *target) done(m notice.Message, now time.Time) {
 // remember reads what was told before a restart, nothing if there is no such file.
 func (t *target) remember() *notice.Memory {
 	m := &notice.Memory{}
-	content, err := readFile(t.file, maxMemory)
+	content, err := smallfile.Read(t.file, maxMemory)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 	case err == nil:
@@ -170,23 +170,12 @@ func (t *target) remember() *notice.Memory {
 func (t *target) save(now time.Time) {
 	content, err := json.Marshal(t.memory)
 	if err == nil {
-		err = replaceFile(t.file, content)
+		err = smallfile.Replace(t.file, content)
 	}
 	if err != nil && now.Sub(t.unsaved) >= time.Hour {
 		t.unsaved = now
 		t.opts.Log.Warn("what a webhook was told is not kept over a restart", "target", t.Name, "err", err)
 	}
-}
-
-func replaceFile(file string, content []byte) error {
-	fresh := file + ".new"
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(fresh, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(fresh, file)
 }
 
 // same reports whether two attempts would be the same request.

@@ -372,7 +372,7 @@ func TestWhatCannotBeUsedIsSaid(t *testing.T) {
 		"a file that is not there": {
 			hook: Webhook{URLFile: "/nowhere/url"}, want: "read urlFile: open /nowhere/url: no such file or directory",
 		},
-		"a file that is too large": {hook: Webhook{URLFile: long}, want: fmt.Sprintf("read urlFile: %s is larger than %d bytes; is it the right file?", long, maxSecret)},
+		"a file that is too large": {hook: Webhook{URLFile: long}, want: fmt.Sprintf("read urlFile: read %s: it is larger than %d bytes; is it the right file?", long, maxSecret)},
 		"headers that are none":    {hook: Webhook{URL: h.URL, Header: text}, want: "headerFile " + text + ":1 is no header line, such as Authorization: Bearer TOKEN"},
 		"certificates that are none": {
 			hook: Webhook{URL: h.URL, CAFile: text}, want: "caFile " + text + " holds no certificate",

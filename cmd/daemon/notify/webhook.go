@@ -6,17 +6,16 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
 
+	"ingot/gitsource/smallfile"
 	"ingot/model"
 	"ingot/reconcile/report"
 	"ingot/reconcile/report/notice"
@@ -56,7 +55,7 @@ type header struct {
 func (w *Webhook) endpoint() (e endpoint, err error) {
 	address := w.URL
 	if w.URLFile != "" {
-		content, err := readFile(w.URLFile, maxSecret)
+		content, err := smallfile.Read(w.URLFile, maxSecret)
 		if err != nil {
 			return e, misconfigured("read urlFile: %v", err)
 		}
@@ -73,7 +72,7 @@ func (w *Webhook) endpoint() (e endpoint, err error) {
 	if w.CAFile == "" {
 		return e, nil
 	}
-	content, err := readFile(w.CAFile, maxSecret)
+	content, err := smallfile.Read(w.CAFile, maxSecret)
 	if err != nil {
 		return e, misconfigured("read caFile: %v", err)
 	}
@@ -91,7 +90,7 @@ func (w *Webhook) headers() (all []header, err error) {
 	if w.Header == "" {
 		return nil, nil
 	}
-	content, err := readFile(w.Header, maxSecret)
+	content, err := smallfile.Read(w.Header, maxSecret)
 	if err != nil {
 		return nil, misconfigured("read headerFile: %v", err)
 	}
@@ -108,20 +107,6 @@ func (w *Webhook) headers() (all []header, err error) {
 		all = append(all, header{name, model.NewSensitive(value)})
 	}
 	return all, nil
-}
-
-// readFile reads a file of at most limit bytes.
-func readFile(name string, limit int64) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() // read only: nothing is lost
-	content, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(content)) > limit {
-		err = fmt.Errorf("%s is larger than %d bytes; is it the right file?", name, limit)
-	}
-	return content, err
 }
 
 // post makes one attempt.

@@ -37,3 +37,30 @@ func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
 		})
 	}
 }
+
+func TestAFileIsReplacedAsAWhole(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "new")
+	name := filepath.Join(folder, "state")
+	for _, content := range []string{"longer than the next", "next"} {
+		if err := Replace(name, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Read(name, 100); err != nil || string(got) != content {
+			t.Errorf("got %q, %v; want %q", got, err, content)
+		}
+	}
+	left, err := os.ReadDir(folder)
+	info, statErr := os.Stat(name)
+	if err != nil || statErr != nil || len(left) != 1 || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v are there (%v), of mode %v (%v); want one file for its owner", left, err, info, statErr)
+	}
+	if err := Replace(filepath.Join(name, "below"), nil); err == nil {
+		t.Error("a file is replaced below another file")
+	}
+	if err := Replace(folder, nil); err == nil {
+		t.Error("a folder is replaced")
+	}
+	if left, err := os.ReadDir(filepath.Dir(folder)); err != nil || len(left) != 1 {
+		t.Errorf("%v are there (%v) after a failure, want the folder alone", left, err)
+	}
+}
