@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
@@ -96,28 +95,11 @@ func TestTheStyleOfRacksHasAColourForEachState(t *testing.T) {
 
 func TestWhatAReportHoldsIsWhatIsReadOfItsFiles(t *testing.T) {
 	r := reportOf(shownFleet())
-	want, _, err := ReadHeld(filesOfReport(t, r))
+	want, _, err := ReadHeld(fleettest.Rendered(t, r))
 	if err != nil || len(want) == 0 {
 		t.Fatal(want, err)
 	}
 	if diff := cmp.Diff(want, HeldOf(r)); diff != "" {
 		t.Errorf("-read +of the report:\n%s", diff)
 	}
-}
-
-// filesOfReport are the files that a report is written to.
-func filesOfReport(t *testing.T, r *model.Report) map[string][]byte {
-	t.Helper()
-	files := make(map[string][]byte)
-	for path, d := range r.Documents {
-		if d.Object == nil {
-			continue
-		}
-		data, err := yaml.Marshal(d.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[path] = data
-	}
-	return files
 }
