@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ingot/cmd/daemon/admin/page"
 	"ingot/cmd/daemon/notify"
 	"ingot/model"
 	"ingot/reconcile/report"
@@ -43,11 +44,5 @@ func pageLink(base string) func(object, name string) string {
 		return nil
 	}
 	base = strings.TrimRight(base, "/")
-	folders := map[string]string{"server": "/servers/", "claim": "/claims/", "boot-configuration": "/boot-configurations/", "bmc": "/bmcs/"}
-	return func(object, name string) string {
-		if folders[object] == "" {
-			return base + "/"
-		}
-		return base + folders[object] + (&url.URL{Path: name}).EscapedPath()
-	}
+	return func(object, name string) string { return base + cmp.Or(page.Path(object, name), "/") }
 }

@@ -23,12 +23,7 @@ func (d *daemon) page(f *fleet) http.Handler {
 type pageFleet struct{ *fleet }
 
 // Report implements page.Fleet.
-func (f pageFleet) Report() *model.Report {
-	if r := f.daemon.reporter.Report(); r != nil {
-		return r.Report
-	}
-	return nil
-}
+func (f pageFleet) Report() *model.Report { return f.daemon.reported() }
 
 // Git implements page.Fleet.
 func (f pageFleet) Git() page.Git {

@@ -31,9 +31,9 @@ func (s *server) partsDue() bool {
 		return false // the server's life reads them when it needs them
 	}
 	read := s.reading.InventoryAt
-	lacks := !read.IsZero() || len(inv.Processors) == 0 || inv.MemoryBytes == 0
+	mayLack := !read.IsZero() || len(inv.Processors) == 0 || inv.MemoryBytes == 0 // what only shows while it is on
 	switch {
-	case lacks && !s.reading.InventoryOn && s.power() == model.PowerOn && s.reading.runs():
+	case mayLack && !s.reading.InventoryOn && s.power() == model.PowerOn && s.reading.runs():
 		return true
 	case len(inv.Problems) > 0 && !now.Before(s.partsAgain()):
 		return true

@@ -126,7 +126,10 @@ func (d documents) find(kind, name string) (string, error) {
 	return "", fmt.Errorf("there are %d %ss %s: name it with its namespace, such as %s", len(same), kind, name, nameAt(kind, same[0]))
 }
 
-// nameAt is the name of the object at a path.
+// PathOf is where an object of a kind that can be explained stands on the status branch.
+func PathOf(kind, name string) string { return explainFolders[kind] + name + ".yaml" }
+
+// nameAt is the name of the object at a path: the inverse of PathOf.
 func nameAt(kind, path string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(path, explainFolders[kind]), ".yaml")
 }

@@ -83,8 +83,8 @@ func stateClass(state string) string {
 // link is a text that leads somewhere, or merely a text if it has no address.
 type link struct{ Text, URL string }
 
-// path is the address of the page of an object.
-func path(kind, name string) string {
+// Path is the address of the page of an object, "" for a kind that has none.
+func Path(kind, name string) string {
 	folder := map[string]string{
 		"server": "/servers/", "claim": "/claims/", "boot-configuration": "/boot-configurations/", "bmc": "/bmcs/", "endpoint": "/endpoints/",
 	}[kind]
@@ -104,7 +104,7 @@ func escaped(name string) string {
 }
 
 // to is the link to the page of an object.
-func to(kind, name string) link { return link{name, path(kind, name)} }
+func to(kind, name string) link { return link{name, Path(kind, name)} }
 
 // toClaim is the link to the page of a claim, or of a ServerBootConfiguration, by the name
 // that records have for it.
@@ -114,9 +114,9 @@ func toClaim(name string) link {
 	switch {
 	case name == "":
 	case model.ClaimName(name).IsBootConfiguration():
-		l.URL = path("boot-configuration", ns+"/"+n)
+		l.URL = Path("boot-configuration", ns+"/"+n)
 	default:
-		l.URL = path("claim", ns+"/"+n)
+		l.URL = Path("claim", ns+"/"+n)
 	}
 	return l
 }

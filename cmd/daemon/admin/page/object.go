@@ -94,11 +94,6 @@ var kindTitles = map[string]string{
 	"server": "Server", "claim": "Claim", "boot-configuration": "Boot configuration", "bmc": "BMC", "endpoint": "Endpoint",
 }
 
-// kindFolders are where the status branch has the objects of a kind.
-var kindFolders = map[string]string{
-	"server": "servers/", "claim": "serverclaims/", "boot-configuration": "serverbootconfigurations/", "bmc": "bmcs/", "endpoint": "endpoints/",
-}
-
 // object explains one object; false if there is none, which is answered.
 func (v *view) object(w http.ResponseWriter, r *http.Request, kind, name string) (objectPage, report.Explanation, *report.Document, bool) {
 	e, err := v.Fleet.Explain(kind, name)
@@ -110,7 +105,7 @@ func (v *view) object(w http.ResponseWriter, r *http.Request, kind, name string)
 		v.problem(w, r, code, err.Error())
 		return objectPage{}, e, nil, false
 	}
-	file := kindFolders[kind] + e.Name + ".yaml"
+	file := report.PathOf(kind, e.Name)
 	var doc *report.Document
 	if d := v.report.Documents[file]; d != nil {
 		doc, _ = d.Object.(*report.Document)
@@ -265,7 +260,7 @@ func (p *page) claim(w http.ResponseWriter, r *http.Request, kind, name string) 
 		if on.Kind != "server" {
 			continue
 		}
-		if d := v.report.Documents[kindFolders["server"]+on.Name+".yaml"]; d != nil {
+		if d := v.report.Documents[report.PathOf(on.Kind, on.Name)]; d != nil {
 			if doc, is := d.Object.(*report.Document); is {
 				o.Boot = v.bootOf(doc, on.BootHint)
 			}

@@ -34,7 +34,7 @@ func (v *view) racksView() racksView {
 // elevated draws the racks of one location.
 func elevated(e report.Elevation) elevation {
 	out := elevation{Title: e.Title(), Summary: e.Summary()}
-	for _, svg := range e.Racks(func(name model.ServerName) string { return path("server", string(name)) }) {
+	for _, svg := range e.Racks(func(name model.ServerName) string { return Path("server", string(name)) }) {
 		out.Drawings = append(out.Drawings, template.HTML(svg)) // report escapes what comes from outside
 	}
 	return out
