@@ -19,13 +19,14 @@ var parts = map[string]string{
 func (s *system) noServer() string {
 	kind := strings.ToLower(s.SystemType)
 	uuid, _ := usableUUID(s.UUID)
+	known := quirkOf(s.Manufacturer, s.Model, "")
 	switch part, isPart := parts[kind]; {
 	case isPart:
 		return "it is " + part
 	case s.Actions.Reset == nil:
 		return "it cannot be reset"
-	case quirkOf(s.Manufacturer, s.Model, "").part != "":
-		return "it is " + quirkOf(s.Manufacturer, s.Model, "").part
+	case known.part != "":
+		return "it is " + known.part
 	case kind != "" && kind != "physical" && uuid == "":
 		// Composed and partitioned systems are put together out of others.
 		return fmt.Sprintf("its SystemType is %s, and it has no UUID that tells it from what it is made of", printable(s.SystemType, 64))

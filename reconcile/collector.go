@@ -9,6 +9,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 )
 
 // FleetCollector shows the fleet as the newest report has it: metal-operator's metrics, with
@@ -94,14 +95,10 @@ var powerStates = []model.Power{
 	model.PowerOn, model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff,
 }
 
-// The phases of claims, and the states of BMCs, as the status branch has them.
+// The phases of claims, as the status branch has them.
 const (
 	phaseBound   = "Bound"
 	phaseUnbound = "Unbound"
-
-	bmcEnabled = "Enabled"
-	bmcPending = "Pending"
-	bmcError   = "Error"
 )
 
 // The reasons that have a series also while nothing waits for them.
@@ -288,7 +285,7 @@ func claimWait(c *plan.Claim, on *plan.Server) (phase string, why plan.Why) {
 }
 
 func (s scrape) bmcs() {
-	states, reasons := zeroed([]string{bmcEnabled, bmcPending, bmcError}), zeroed(bmcReasons)
+	states, reasons := zeroed(report.BMCStates()), zeroed(bmcReasons)
 	var failing []waits
 	for i := range s.Result.BMCs {
 		b := &s.Result.BMCs[i]
@@ -296,14 +293,10 @@ func (s scrape) bmcs() {
 		if at := s.Input.BMCRead[b.Name]; !at.IsZero() {
 			s.gauge(bmcRead, unix(at), string(b.Name))
 		}
-		switch b.Why.Reason {
-		case "":
-			states[bmcEnabled]++
-		case model.ReasonPending:
-			states[bmcPending]++
-		default:
+		state := report.BMCState(b.Why)
+		states[state]++
+		if state == report.BMCError {
 			reason := reasonLabel(b.Why.Reason)
-			states[bmcError]++
 			reasons[reason]++
 			failing = append(failing, waits{b.Why.Since, []string{string(b.Name), reason}})
 		}

@@ -21,12 +21,30 @@ type BMCSpec struct {
 	Hostname     string                `json:"hostname,omitempty"`
 }
 
-// bmcError is the state of a BMC that cannot be used.
-const bmcError = "Error"
+// The states of a BMC.
+const (
+	BMCEnabled = "Enabled"
+	BMCPending = "Pending" // it was not read yet
+	BMCError   = "Error"   // it cannot be used
+)
+
+// BMCStates are the states of a BMC.
+func BMCStates() []string { return []string{BMCEnabled, BMCPending, BMCError} }
+
+// BMCState is the state of a BMC that waits for why.
+func BMCState(why plan.Why) string {
+	switch why.Reason {
+	case "":
+		return BMCEnabled
+	case model.ReasonPending:
+		return BMCPending
+	}
+	return BMCError
+}
 
 // BMCStatus is what is so of a BMC.
 type BMCStatus struct {
-	State           string             `json:"state"` // Enabled, Error, Pending
+	State           string             `json:"state"` // one of BMCStates
 	MACAddress      string             `json:"macAddress,omitempty"`
 	IP              string             `json:"ip,omitempty"`
 	Manufacturer    string             `json:"manufacturer,omitempty"`
@@ -46,16 +64,11 @@ func (v *view) bmcDocument(b *plan.BMC) *Document {
 	d.Metadata.Labels = b.Manifest.Labels
 	said := &b.Manifest.Spec
 	d.Spec = BMCSpec{said.EndpointRef, said.Access, said.BMCSecretRef, said.Protocol, said.BMCUUID, said.Hostname}
-	st := BMCStatus{State: "Pending"}
 	why, facts := b.Why, v.in.Observed.BMCFacts[b.Name]
-	switch {
-	case why.Reason == "":
-		st.State = "Enabled"
+	st := BMCStatus{State: BMCState(why)}
+	if st.State == BMCEnabled {
 		st.Conditions = append(st.Conditions, condition("Ready", true, "Connected", "", b.Record.Since))
-	default:
-		if why.Reason != model.ReasonPending {
-			st.State = bmcError
-		}
+	} else {
 		st.Conditions = append(st.Conditions, condition("Ready", false, why.Reason, why.Text(), why.Since))
 	}
 	if facts != nil {

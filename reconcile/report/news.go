@@ -167,9 +167,9 @@ func bmcOutcome(old, now *Document) outcome {
 	switch {
 	case is.Status == metav1.ConditionFalse && was.Status == metav1.ConditionTrue:
 		return outcome{weighsTrouble, "lost (" + is.Reason + ")"}
-	case is.Status == metav1.ConditionTrue && was.Status == metav1.ConditionFalse && before.State == bmcError:
+	case is.Status == metav1.ConditionTrue && was.Status == metav1.ConditionFalse && before.State == BMCError:
 		return outcome{weighsGoal, "back"}
-	case before.State != after.State && after.State != bmcError:
+	case before.State != after.State && after.State != BMCError:
 		return outcome{weighsStep, after.State}
 	case before.State != after.State:
 		return outcome{weighsTrouble, is.Reason}

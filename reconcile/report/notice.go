@@ -136,7 +136,7 @@ func serverNotices(d *Document) (all []Notice) {
 func bmcNotices(d *Document, p NoticePolicy, now time.Time) []Notice {
 	status, _ := d.Status.(BMCStatus)
 	c := conditions(status.Conditions).of("Ready")
-	if status.State != bmcError || c.Reason == model.ReasonIgnored || now.Sub(c.LastTransitionTime.Time) < p.BMCLost {
+	if status.State != BMCError || c.Reason == model.ReasonIgnored || now.Sub(c.LastTransitionTime.Time) < p.BMCLost {
 		return nil
 	}
 	return []Notice{noticeOf(NoticeBMCLost, "bmc", d.Metadata.Name, c)}
