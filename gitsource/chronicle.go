@@ -155,14 +155,11 @@ func messageLines(message string) []string {
 	var body []string
 	for line := range strings.Lines(rest) {
 		line = oneLine(line)
-		switch {
-		case line == noBuild:
-			rest = ""
-		case line != "":
-			body = append(body, line)
-		}
-		if rest == "" {
+		if line == noBuild {
 			break // what follows are trailers
+		}
+		if line != "" {
+			body = append(body, line)
 		}
 	}
 	if len(body) > 0 {
