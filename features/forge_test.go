@@ -78,8 +78,14 @@ func announcementRefused(ctx context.Context) error {
 	if err := w.metricIsSet(ctx, "ingot_webhook_requests_total", `result="unauthorized"`); err != nil {
 		return err
 	}
-	if !slices.Contains(w.forge.Answers(), 401) {
-		return fmt.Errorf("the Git host was answered %v, want 401", w.forge.Answers())
+	// Ingot counts the answer before the Git host has it.
+	if err := rig.Within(patience, func() error {
+		if answers := w.forge.Answers(); !slices.Contains(answers, 401) {
+			return fmt.Errorf("the Git host was answered %v, want 401", answers)
+		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	s, err := w.ingot.summary(ctx)
 	if err == nil && strings.HasSuffix(string(s.Revision), w.repo.Head(gitBranch)) {
