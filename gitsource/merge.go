@@ -24,6 +24,8 @@ type MergeOptions struct {
 	Tenants model.Tenants
 	// Strict rejects a revision as a whole if anything in it is wrong.
 	Strict bool
+	// AllowPlaintextSecrets takes secrets that stand in plain text.
+	AllowPlaintextSecrets bool
 	// Beginning is what the records say, see Begin.
 	Beginning Beginning
 	Now       time.Time
@@ -53,17 +55,17 @@ func (e *MissingError) Error() string { return e.What + " is not in this clone" 
 // Merge decides what is in force with the base, and what once the head is merged into it,
 // in the way in which Source does as it meets one revision after the other.
 func (c *Clone) Merge(o MergeOptions) (*Merged, error) {
-	m := merge{Clone: c, MergeOptions: o, read: c.reader(o.Tenants), rules: o.rules()}
+	m := merge{Clone: c, MergeOptions: o, read: c.reader(&o), rules: o.rules()}
 	return m.run()
 }
 
 // reader reads manifests as Source does, with what SOPS encrypted as it is: values are of no
 // concern, but whether they change.
-func (c *Clone) reader(tenants model.Tenants) *reader {
-	opts := withModel(Options{Tenants: tenants, Decode: func(file string, data []byte) ([]model.Object, []model.Problem) {
-		return model.Decode(file, data, model.DecodeOptions{AllowPlaintextSecrets: true, Open: sops.Compare})
+func (c *Clone) reader(o *MergeOptions) *reader {
+	opts := withModel(Options{Tenants: o.Tenants, Decode: func(file string, data []byte) ([]model.Object, []model.Problem) {
+		return model.Decode(file, data, model.DecodeOptions{AllowPlaintextSecrets: o.AllowPlaintextSecrets, Open: sops.Compare})
 	}}, nil)
-	return &reader{decode: opts.Decode, count: func() {}, tenants: tenants}
+	return &reader{decode: opts.Decode, count: func() {}, tenants: o.Tenants}
 }
 
 func (o *MergeOptions) rules() rules {

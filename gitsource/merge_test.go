@@ -134,6 +134,11 @@ func TestMergeIsWhatIsInForceAfterwards(t *testing.T) {
 			topic: map[string]string{"claims/a.yaml": claimText("a", "os:2")}, main: map[string]string{"claims/a.yaml": claimText("a", "os:2")},
 			want: "default/a=os:2 default/b=os:1",
 		},
+		"a Secret in plain text is refused, as the daemon does": {
+			topic:    map[string]string{"s.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {ignition: \"{}\"}\n"},
+			want:     "default/a=os:1 default/b=os:1",
+			problems: 1,
+		},
 		"a Secret that is encrypted is there": {
 			topic: map[string]string{"s.yaml": sealedSecret(t)},
 			want:  "default/a=os:1 default/b=os:1",
@@ -157,7 +162,7 @@ func TestMergeIsWhatIsInForceAfterwards(t *testing.T) {
 			if want := tc.main != nil; m.Behind != want {
 				t.Errorf("behind: %t, want %t", m.Behind, want)
 			}
-			if _, there := m.Head.Secrets["default/s"]; there != (tc.topic["s.yaml"] != "") {
+			if _, there := m.Head.Secrets["default/s"]; there != (tc.topic["s.yaml"] != "" && tc.problems == 0) {
 				t.Errorf("secrets are %v", slices.Collect(maps.Keys(m.Head.Secrets)))
 			}
 		})

@@ -13,7 +13,8 @@ import (
 // Policy returns what the configuration says to the plan.
 func Policy(o config.Options, loaders []string) plan.Policy {
 	p := plan.DefaultPolicy()
-	p.BMCNetworks, p.Tenants, p.Strict = o.BMC.Networks, o.Git.Tenants, o.Git.Strict
+	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
+	p.Strict, p.PlaintextSecrets = o.Git.Strict, o.Git.AllowPlaintextSecrets
 	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
 	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
 	p.CleanupMode, p.CleanupImage = o.Cleanup.Mode, o.Cleanup.Image

@@ -100,7 +100,7 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 	}
 	now := time.Now()
 	in.merge.Beginning, in.merge.Now = gitsource.BeginningOf(in.fleet.Observed), now
-	in.merge.Tenants = in.policy.Tenants
+	in.merge.Tenants, in.merge.Strict, in.merge.AllowPlaintextSecrets = in.policy.Tenants, in.policy.Strict, in.policy.PlaintextSecrets
 	merged, err := in.clone.Merge(in.merge)
 	if err != nil {
 		return nil, p.missing(err, in)
@@ -135,7 +135,6 @@ func (p planCommand) cloned() (*planning, error) {
 		return in, fmt.Errorf("read branch %s: %w", p.Status, err)
 	}
 	in.policy, in.notes = in.fleet.Policy()
-	in.merge.Strict = in.policy.Strict
 	in.merge.Source = in.fleet.Observed.Fleet.Applied
 	in.merge.Source.Branch = cmp.Or(in.merge.Source.Branch, in.baseName)
 	if p.Path != "" {
@@ -174,7 +173,6 @@ func (p planCommand) configured(ctx context.Context, c *console) (*planning, err
 		return nil, err
 	}
 	in.merge.Source = model.Applied{URL: model.CanonicalURL(opts.Git.URL), Branch: opts.Git.Branch, Path: cmp.Or(p.Path, opts.Git.Path)}
-	in.merge.Strict = opts.Git.Strict
 	return in, p.resolve(in)
 }
 

@@ -72,6 +72,9 @@ type Policy struct {
 	// Strict says that Git is taken as a whole or not at all (git.strict). It decides nothing
 	// here, and is shown to those who plan before a merge.
 	Strict bool
+	// PlaintextSecrets says that Git may hold secrets in plain text
+	// (git.allowPlaintextSecrets). As with Strict, it decides nothing here.
+	PlaintextSecrets bool
 	// MACPrefixes says how to reach BMCs that have no manifest; nil = none.
 	MACPrefixes *model.MACPrefixes
 	// LeaseNetworks are the networks on which Ingot gives leases; nil = all that

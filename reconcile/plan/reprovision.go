@@ -54,7 +54,7 @@ func (s *server) startReprovision() (Step, bool) {
 // reprovisionTrouble says why the server cannot be reprovisioned now.
 func (s *server) reprovisionTrouble() Why {
 	boot, why := s.claimBoot()
-	if s.rec.Reprovision == "" || why.Reason != "" {
+	if why.Reason != "" {
 		return why
 	}
 	s.complete(model.PurposeClaim, &boot)
@@ -65,10 +65,10 @@ func (s *server) reprovisionTrouble() Why {
 // pendingReprovision says that the claim asks for something else than what the
 // server runs, which is left alone.
 func (s *server) pendingReprovision() Why {
-	if why := s.reprovisionTrouble(); s.rec.Reprovision != "" && why.Reason != "" {
-		return why
-	}
 	if s.rec.Reprovision != "" {
+		if why := s.reprovisionTrouble(); why.Reason != "" {
+			return why
+		}
 		return s.why(model.ReasonReprovisionQueued, "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)")
 	}
 	if s.outdated() {

@@ -175,8 +175,9 @@ func standIn(name model.BMCName, spec report.BMCSpec, address string) *model.BMC
 // what it does not show.
 func (f *Fleet) Policy() (p plan.Policy, assumed []string) {
 	p = plan.DefaultPolicy()
-	p.Tenants, p.BMCNetworks = f.Revision.Tenants, f.networks()
-	const more = "git.strict false, and bmc.networks that let every address in"
+	p.Tenants, p.BMCNetworks, p.PlaintextSecrets = f.Revision.Tenants, f.networks(), true
+	const plaintext = "git.allowPlaintextSecrets true"
+	const more = "git.strict false, " + plaintext + ", and bmc.networks that let every address in"
 	shown := f.Revision.Policy
 	if shown == nil {
 		return p, []string{fmt.Sprintf("the status branch does not show Ingot's configuration, so its defaults are assumed: cleanup.mode %s, "+
@@ -187,6 +188,9 @@ func (f *Fleet) Policy() (p plan.Policy, assumed []string) {
 	}
 	if shown.Strict == nil {
 		return p, []string{"the status branch, as a former version wrote it, does not show all of Ingot's configuration: assumed are " + more}
+	}
+	if shown.AllowPlaintextSecrets == nil {
+		return p, []string{"the status branch, as a former version wrote it, does not show all of Ingot's configuration: assumed is " + plaintext}
 	}
 	return p, nil
 }

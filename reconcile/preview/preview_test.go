@@ -433,7 +433,7 @@ func TestWhatACommitDoes(t *testing.T) {
 func TestThePolicyIsThatOfTheStatusBranch(t *testing.T) {
 	want := plan.DefaultPolicy()
 	want.CleanupMode, want.MaxDisruptions, want.MaxPowerDisruptions, want.GuardWindow = model.CleanupSecure, 7, 9, 2*time.Hour
-	want.Architectures, want.Strict = []string{"arm64"}, true
+	want.Architectures, want.Strict, want.PlaintextSecrets = []string{"arm64"}, true, true
 	want.BMCNetworks = model.BMCNetworks{
 		{Prefix: netip.MustParsePrefix("192.0.2.0/24")}, {Prefix: netip.MustParsePrefix("2001:db8::/64"), Plain: true},
 	}
@@ -442,7 +442,7 @@ func TestThePolicyIsThatOfTheStatusBranch(t *testing.T) {
 	if !reflect.DeepEqual(got, want) || len(notes) > 0 {
 		t.Errorf("got  %+v %q\nwant %+v", got, notes, want)
 	}
-	want.BMCNetworks, want.Strict = nil, false
+	want.BMCNetworks, want.Strict, want.PlaintextSecrets = nil, false, false
 	fleet, _ = fleetOf(t, 1, 0, func(in *plan.Input) { in.Policy = want })
 	if got, notes = fleet.Policy(); !reflect.DeepEqual(got, want) || len(notes) > 0 {
 		t.Errorf("without networks: got  %+v %q\nwant %+v", got, notes, want)
@@ -454,11 +454,15 @@ func TestAnUnknownBranchIsSaidSo(t *testing.T) {
 		t.Error("files that are no status branch were read as one")
 	}
 	fleet, _ := fleetOf(t, 1, 0, nil)
-	fleet.Revision.Policy.Strict = nil // as former versions wrote it
+	fleet.Revision.Policy.AllowPlaintextSecrets = nil // as former versions wrote it
+	if p, notes := fleet.Policy(); len(notes) != 1 || !strings.Contains(notes[0], "git.allowPlaintextSecrets true") || !p.PlaintextSecrets {
+		t.Errorf("it is not said that plain text is taken: %q", notes)
+	}
+	fleet.Revision.Policy.Strict = nil // as those before them did
 	if _, notes := fleet.Policy(); len(notes) != 1 || !strings.Contains(notes[0], "git.strict") || !strings.Contains(notes[0], "bmc.networks") {
 		t.Errorf("it is not said what of the policy is assumed: %q", notes)
 	}
-	fleet.Revision.Policy = nil // as those before them did
+	fleet.Revision.Policy = nil // as the first ones did
 	if _, notes := fleet.Policy(); len(notes) != 1 || !strings.Contains(notes[0], "assumed") {
 		t.Errorf("it is not said that the policy is assumed: %q", notes)
 	}

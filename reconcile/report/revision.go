@@ -82,6 +82,8 @@ type Policy struct {
 	Architectures       []string `json:"architectures,omitempty"`
 	// Strict is git.strict. Former versions wrote neither this nor BMCNetworks: nil.
 	Strict *bool `json:"strict,omitempty"`
+	// AllowPlaintextSecrets is git.allowPlaintextSecrets; nil = a former version wrote it.
+	AllowPlaintextSecrets *bool `json:"allowPlaintextSecrets,omitempty"`
 	// BMCNetworks are bmc.networks, none of which means any.
 	BMCNetworks []bmcNetwork `json:"bmcNetworks,omitempty"`
 }
@@ -96,6 +98,7 @@ func policyOf(p *plan.Policy) *Policy {
 	shown := &Policy{
 		CleanupMode: p.CleanupMode, MaxDisruptions: p.MaxDisruptions, MaxPowerDisruptions: p.MaxPowerDisruptions,
 		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures, Strict: new(p.Strict),
+		AllowPlaintextSecrets: new(p.PlaintextSecrets),
 	}
 	for _, n := range p.BMCNetworks {
 		shown.BMCNetworks = append(shown.BMCNetworks, bmcNetwork(n))
@@ -111,6 +114,9 @@ func (p *Policy) Apply(to *plan.Policy) error {
 	}
 	to.CleanupMode, to.MaxDisruptions, to.MaxPowerDisruptions = p.CleanupMode, p.MaxDisruptions, p.MaxPowerDisruptions
 	to.GuardWindow, to.Architectures = window, p.Architectures
+	if p.AllowPlaintextSecrets != nil {
+		to.PlaintextSecrets = *p.AllowPlaintextSecrets
+	}
 	if p.Strict == nil {
 		return nil
 	}
