@@ -20,6 +20,9 @@ const (
 	wakeEvery = 5 * time.Second
 	// sendTimeout bounds the wait for room in a link's queue. Clients ask again.
 	sendTimeout = 100 * time.Millisecond
+	// gatherTime is how long packets gather before a reader that found none looks again. To
+	// be woken costs more than a packet does, and nobody who boots notices.
+	gatherTime = 2 * time.Millisecond
 )
 
 // errEnded is returned to the reader of a socket that was closed or interrupted.
@@ -141,15 +144,20 @@ func (c *conn) join(group netip.Addr, index int) error {
 }
 
 // receive waits for a packet and reads it into buf. It is errEnded once the socket
-// was closed or interrupted.
+// was closed or interrupted. When nothing is there it leaves the socket alone for a while
+// before it waits to be woken: where many ask, it is woken for a handful of packets.
 func (c *conn) receive(buf []byte) (size int, from netip.AddrPort, err error) {
-	for !c.ended.Load() {
-		var sa unix.Sockaddr
-		closed := c.raw.Control(func(fd uintptr) { size, sa, err = unix.Recvfrom(int(fd), buf, 0) })
+	for flags := syscall.MSG_DONTWAIT; !c.ended.Load(); {
+		var sa syscall.Sockaddr
+		// unix.Recvfrom would ask for the socket's protocol, too, for each packet.
+		closed := c.raw.Control(func(fd uintptr) { size, sa, err = syscall.Recvfrom(int(fd), buf, flags) })
 		switch {
 		case closed != nil:
 			return 0, from, errEnded
-		case err == unix.EINTR, err == unix.EAGAIN: //nolint:errorlint // bare numbers
+		case err == syscall.EAGAIN && flags != 0: //nolint:errorlint // a bare number
+			time.Sleep(gatherTime)
+			flags = 0
+		case err == syscall.EINTR, err == syscall.EAGAIN: //nolint:errorlint // bare numbers
 		case err != nil:
 			return 0, from, err
 		case sa != nil: // none once it was interrupted
@@ -177,11 +185,11 @@ func (c *conn) close() {
 
 // addrPort returns the address that a packet came from. It has a zone only where the
 // answer would not find its way without.
-func (c *conn) addrPort(sa unix.Sockaddr) netip.AddrPort {
+func (c *conn) addrPort(sa syscall.Sockaddr) netip.AddrPort {
 	switch sa := sa.(type) {
-	case *unix.SockaddrInet4:
+	case *syscall.SockaddrInet4:
 		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
-	case *unix.SockaddrInet6:
+	case *syscall.SockaddrInet6:
 		a := netip.AddrFrom16(sa.Addr).Unmap()
 		if sa.ZoneId != 0 && !c.bound {
 			a = a.WithZone(strconv.Itoa(int(sa.ZoneId)))

@@ -100,3 +100,26 @@ func TestAnEmptyPacketIsAPacket(t *testing.T) {
 		t.Errorf("got %d bytes from %s, %v", size, from, err)
 	}
 }
+
+func TestPacketsThatWaitAreReadWithoutAPause(t *testing.T) {
+	c, err := listen("", netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	const packets = 200
+	for range packets {
+		if err := c.send([]byte("packet"), localAddr(t, c).AddrPort()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	for range packets {
+		if _, _, err := c.receive(make([]byte, maxPacket)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(start); took >= packets*gatherTime {
+		t.Errorf("%d packets took %s", packets, took)
+	}
+}

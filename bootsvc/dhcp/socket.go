@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -297,9 +296,6 @@ func (n *network) read(ctx context.Context, c *conn) {
 			n.metrics.drop(family(c.v6), "too long")
 		default:
 			n.handle(ctx, c, buf[:size], from)
-			// Who was woken by it runs now: the read that comes next blocks this thread,
-			// and would hold up whatever waits for its turn on it.
-			runtime.Gosched()
 		}
 	}
 }

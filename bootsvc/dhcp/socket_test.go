@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
-	"golang.org/x/sys/unix"
 
 	"ingot/model"
 )
@@ -74,7 +73,7 @@ func localAddr(t testing.TB, c *conn) *net.UDPAddr {
 	t.Helper()
 	var a netip.AddrPort
 	if err := c.set(func(fd int) error {
-		sa, err := unix.Getsockname(fd)
+		sa, err := syscall.Getsockname(fd)
 		a = c.addrPort(sa)
 		return err
 	}); err != nil {

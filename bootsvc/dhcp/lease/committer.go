@@ -15,14 +15,16 @@ import (
 
 // Bounds of the committer.
 const (
-	maxGroup    = 1024                 // leases that are stored in one call
-	maxWaiting  = 4096                 // leases that wait to be stored
-	maxTried    = 64                   // the same while the store is away
-	maxOwed     = 2 * maxLeases        // slots that the store is owed the truth about, when nobody has them
-	saveTimeout = 5 * time.Second      // of one call; clients ask again after 4 s
-	tendStore   = 1 * time.Second      // how often what is owed to the store is tried again, and it is asked for losses
-	slowSave    = 1 * time.Second      // from when on a store counts as away
-	longestGap  = 1 * time.Millisecond // between two calls; see pauseAfter
+	maxGroup    = 1024            // leases that are stored in one call
+	maxWaiting  = 4096            // leases that wait to be stored
+	maxTried    = 64              // the same while the store is away
+	maxOwed     = 2 * maxLeases   // slots that the store is owed the truth about, when nobody has them
+	saveTimeout = 5 * time.Second // of one call; clients ask again after 4 s
+	tendStore   = 1 * time.Second // how often what is owed to the store is tried again, and it is asked for losses
+	slowSave    = 1 * time.Second // from when on a store counts as away
+	// restTime is how long the store is left idle after a call, while leases gather: a call
+	// costs it, and us, about the same for one lease as for twenty.
+	restTime = 5 * time.Millisecond
 )
 
 // errBusy is returned when more leases wait than can be stored in time.
@@ -159,10 +161,6 @@ func (c *Committer) Run(ctx context.Context) {
 	}
 }
 
-// pauseAfter returns how long the store is left idle after a call that took so long: a
-// call costs it, and us, about the same for one lease as for twenty.
-func pauseAfter(took time.Duration) time.Duration { return min(3*took, longestGap) }
-
 // gap returns how long the next group is still to gather. A lease that comes alone is
 // stored at once; those that come soon after another wait for one another.
 func (c *Committer) gap(now time.Time) time.Duration {
@@ -274,7 +272,7 @@ func (c *Committer) call(ctx context.Context, leases []model.Lease) error {
 		<-said
 	}
 	took := time.Since(start)
-	c.rests = start.Add(took + pauseAfter(took))
+	c.rests = start.Add(took + restTime)
 	c.metrics.observe(len(leases), took, err)
 	return err
 }

@@ -113,7 +113,7 @@ func TestLeasesAreStoredInGroups(t *testing.T) {
 			synctest.Wait()
 		}
 		close(store.gate)
-		synctest.Wait()
+		rested()
 		if len(o.by) != 100 || len(store.leases) != 100 || store.calls != 2 {
 			t.Errorf("%d answers, %d leases in %d calls, want 100, 100 and 2", len(o.by), len(store.leases), store.calls)
 		}
@@ -192,10 +192,10 @@ func TestMovesAreStoredWhole(t *testing.T) {
 	committing(t, store, nil, func(w *world) {
 		var o outcomes
 		request(t, w, &o, mac1)
-		synctest.Wait()
+		rested()
 		w.table.SetReservations([]Reservation{{MAC: mac1, Name: "bmc", Address: addr("192.0.2.250")}})
 		request(t, w, &o, mac1)
-		synctest.Wait()
+		rested()
 		all, _ := store.Leases(t.Context())
 		if len(all) != 1 || all[0].Address != addr("192.0.2.250") {
 			t.Errorf("stored %+v, want the new address alone", all)
@@ -264,26 +264,23 @@ func TestAStoreThatLostTheLeasesIsToldThemAgain(t *testing.T) {
 
 func TestGroupsGatherWhileLeasesComeOneAfterTheOther(t *testing.T) {
 	for name, c := range map[string]struct {
-		waiting    int
-		took, idle time.Duration // of the last call, and since then
-		away       bool
-		want       time.Duration
+		waiting int
+		idle    time.Duration // since the last call
+		away    bool
+		want    time.Duration
 	}{
-		"the store rests three times as long as it worked": {waiting: 1, took: time.Millisecond / 4, want: 3 * time.Millisecond / 4},
-		"a lease that comes a little later waits the rest": {
-			waiting: 1, took: time.Millisecond / 4, idle: time.Millisecond / 2, want: time.Millisecond / 4,
-		},
-		"a lease that comes alone is not kept waiting": {waiting: 1, took: time.Millisecond / 4, idle: time.Second},
-		"a slow store makes nobody wait for longer":    {waiting: 1, took: time.Second, want: longestGap},
-		"a full group goes at once":                    {waiting: maxGroup, took: time.Millisecond},
-		"a store that is away is tried when it is due": {waiting: 1, took: time.Second, away: true},
+		"the store rests after a call":                     {waiting: 1, want: restTime},
+		"a lease that comes a little later waits the rest": {waiting: 1, idle: restTime / 4, want: restTime * 3 / 4},
+		"a lease that comes alone is not kept waiting":     {waiting: 1, idle: time.Second},
+		"a full group goes at once":                        {waiting: maxGroup},
+		"a store that is away is tried when it is due":     {waiting: 1, away: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(setup{}) // nobody runs the committer
 			for range c.waiting {
 				w.committer.Commit(model.Lease{Address: addr("192.0.2.10"), MAC: mac1}, func(error) {})
 			}
-			w.committer.rests, w.committer.away = t0.Add(pauseAfter(c.took)), c.away
+			w.committer.rests, w.committer.away = t0.Add(restTime), c.away
 			if got := w.committer.gap(t0.Add(c.idle)); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -186,4 +187,10 @@ func commitNow(t testing.TB, w *world, l model.Lease) {
 		t.Fatalf("commit %s to %s: %v", l.Address, l.MAC, err)
 	}
 	w.table.bind(l)
+}
+
+// rested waits until the store may be called again, and nobody has anything to do.
+func rested() {
+	time.Sleep(restTime)
+	synctest.Wait()
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,13 +88,13 @@ func TestAStoreThatFailedIsToldHowThingsAre(t *testing.T) {
 				committing(t, store, nil, func(w *world) {
 					var before, then outcomes
 					request(t, w, &before, mac1)
-					synctest.Wait()
+					rested()
 					store.fails.Store(true)
 					tc.then(t, w, &then)
-					synctest.Wait()
+					rested()
 					store.fails.Store(false)
 					time.Sleep(2 * tendStore)
-					synctest.Wait()
+					rested()
 					for _, said := range then.by {
 						if said != errAway.Error() {
 							t.Errorf("it was told %s, want %v", said, errAway)
