@@ -22,14 +22,19 @@ var NetworkRoles = []NetworkRole{RoleBMC, RoleHost}
 type Lease struct {
 	Network string      `json:"network"`
 	Role    NetworkRole `json:"role"`
-	MAC     string      `json:"mac"` // canonical; empty when Declined
-	Address netip.Addr  `json:"address"`
+	// MAC is canonical; empty when Declined, and when nothing shows it: then ClientID and IAID
+	// tell whose lease it is.
+	MAC string `json:"mac"`
+	// Nth is not 0 for what an interface has besides, of the kind and on the link: a DHCPv6
+	// client may ask for several leases at once.
+	Nth     int        `json:"nth,omitempty"`
+	Address netip.Addr `json:"address"`
 	// Bits is the length of the prefix at Address that was delegated (RFC 8415
 	// §6.3); 0 = the address alone was given.
 	Bits int `json:"bits,omitempty"`
 	// ClientID is the client identifier or DUID that was last shown, in hexadecimal.
-	// A lease belongs to the MAC address whatever it is: firmware, iPXE and
-	// operating system of one machine each show another.
+	// A lease belongs to the MAC address, if there is one, whatever it is: firmware, iPXE
+	// and operating system of one machine each show another.
 	ClientID string `json:"clientID,omitempty"`
 	IAID     uint32 `json:"iaid,omitempty"` // RFC 8415 §21.4, §21.21
 
@@ -42,8 +47,8 @@ type Lease struct {
 	// Declined is set when somebody else was found to use the address (RFC 2131
 	// §4.3.3): nobody is given it before Expires.
 	Declined bool `json:"declined,omitempty"`
-	// Unproven is set when the client alone said that MAC is its own: by DHCPv6, unless a
-	// relay says what it saw (RFC 6939).
+	// Unproven is set when the client alone said that MAC is its own, or nothing shows it: by
+	// DHCPv6, unless the client's frames or its relay (RFC 6939) show it.
 	Unproven bool `json:"unproven,omitempty"`
 }
 

@@ -150,7 +150,7 @@ func (m *memory) misses(l *model.Lease, now time.Time) bool {
 	if previous := m.holder(l.Address.String()); previous != "" && previous != l.MAC {
 		return newer(previous) && newer(l.MAC)
 	}
-	if l.Role != model.RoleBMC || !newer(l.MAC) {
+	if !names(l) || !newer(l.MAC) {
 		return false
 	}
 	old, _ := m.meaning(store.Key{Bucket: store.BucketEndpointFacts, Name: l.MAC}).(*model.EndpointFacts)
@@ -166,7 +166,7 @@ func (m *memory) knows(l *model.Lease) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	holder := m.byIP[string(ip)]
-	if l.Role != model.RoleBMC {
+	if !names(l) {
 		return holder == "" || holder == l.MAC
 	}
 	f := m.state.EndpointFacts[l.MAC]
@@ -176,8 +176,12 @@ func (m *memory) knows(l *model.Lease) bool {
 // isLeased reports whether a lease says that a device has an address now. One that
 // was given back or has ended does not: the device may be there still.
 func isLeased(l *model.Lease, now time.Time) bool {
-	return l.MAC != "" && l.Bits == 0 && !l.Declined && l.Expires.After(now)
+	return (l.MAC != "" || l.ClientID != "") && l.Bits == 0 && !l.Declined && l.Expires.After(now)
 }
+
+// names reports whether a lease that shows something makes an Endpoint: that of a BMC by its MAC
+// address, and not what it has besides.
+func names(l *model.Lease) bool { return l.Role == model.RoleBMC && l.MAC != "" && l.Nth == 0 }
 
 // observe takes in that a device has an address. Whatever network it is on, no
 // other has the address any more: nobody may send it the password of another's BMC.
@@ -193,7 +197,7 @@ func (t *tenancy) observe(l *model.Lease, now time.Time, changed map[string]bool
 		t.set(previous, &cleared)
 		changed[previous] = true
 	}
-	if l.Role != model.RoleBMC {
+	if !names(l) {
 		return
 	}
 	old := t.fact(l.MAC)

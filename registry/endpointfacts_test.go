@@ -29,6 +29,8 @@ func TestWhatLeasesSayOfDevices(t *testing.T) {
 	ended := func(l model.Lease) model.Lease { l.Expires = now.Add(-time.Second); return l }
 	forgotten := func(l model.Lease) model.Lease { l.Expires = time.Time{}; return l }
 	declined := func(l model.Lease) model.Lease { l.Declined = true; return l }
+	further := func(l model.Lease) model.Lease { l.Nth = 1; return l }
+	unknown := func(l model.Lease) model.Lease { l.MAC, l.ClientID = "", "0002000000090123"; return l }
 	prefix := func(l model.Lease) model.Lease { l.Bits = 64; return l }
 	fact := func(mac int, ip, network string, at time.Duration) *model.EndpointFacts {
 		return &model.EndpointFacts{MACAddress: macOf(mac), IP: ip, Network: network, Since: now.Add(at)}
@@ -53,6 +55,17 @@ func TestWhatLeasesSayOfDevices(t *testing.T) {
 		},
 		"nor a lease that has ended": {
 			[][]model.Lease{{ended(given(1, "10.0.0.1", 0))}}, nil,
+		},
+		"nor what a device has besides": {
+			[][]model.Lease{{given(1, "fd00::1", -hour)}, {further(given(1, "fd00::2", 0))}},
+			[]*model.EndpointFacts{fact(1, "fd00::1", "oob", -hour)},
+		},
+		"nor what nobody knows whose it is": {
+			[][]model.Lease{{unknown(given(1, "fd00::1", 0))}}, nil,
+		},
+		"but its address is the former's no more": {
+			[][]model.Lease{{given(1, "fd00::1", -hour), given(3, "fd00::3", -hour)}, {unknown(given(2, "fd00::1", 0)), further(given(2, "fd00::3", 0))}},
+			[]*model.EndpointFacts{fact(1, "", "oob", -hour), fact(3, "", "oob", -hour)},
 		},
 		"a device that gets another address is known by that (H24)": {
 			[][]model.Lease{{given(1, "10.0.0.1", -hour)}, {given(1, "10.0.0.2", 0)}},
@@ -236,6 +249,12 @@ func TestNoTwoDevicesHaveOneAddress(t *testing.T) {
 					}
 					if random.IntN(6) == 0 {
 						l.Role = model.RoleHost
+					}
+					switch random.IntN(8) {
+					case 0:
+						l.MAC, l.ClientID = "", "0002000000090123"
+					case 1:
+						l.Nth = 1
 					}
 					group = append(group, l)
 					last[l.Address.String()] = l.MAC

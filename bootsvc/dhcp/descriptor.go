@@ -94,6 +94,8 @@ type conn struct {
 	port  uint16 // that it serves: 67, 547 or 4011, whatever it is bound to
 	bound bool   // to an interface
 	ended atomic.Bool
+	// senders are known of clients of DHCPv6 on an interface; nil = they are not.
+	senders *senders
 	// opened is from when on the kernel keeps packets for it.
 	opened time.Time
 }
@@ -181,6 +183,9 @@ func (c *conn) interrupt() {
 func (c *conn) close() {
 	c.interrupt()
 	c.descriptor.close()
+	if c.senders != nil {
+		c.senders.close()
+	}
 }
 
 // addrPort returns the address that a packet came from. It has a zone only where the

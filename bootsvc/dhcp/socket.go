@@ -209,6 +209,7 @@ func (n *network) openOne(at *atomic.Pointer[conn], l *link, to netip.AddrPort, 
 				return fmt.Errorf("join the multicast groups of DHCPv6 on %s: %w", l.name, err)
 			}
 		}
+		c.senders = n.senders(l)
 	}
 	at.Store(c)
 	n.sockets.mu.Lock()

@@ -22,7 +22,7 @@ import (
 // committer's goroutine once what it promises is durable.
 func (n *network) handle6(ctx context.Context, packet []byte, from netip.AddrPort) {
 	// The answer may be made after the packet's memory was read into again.
-	x, err := n.hear6(bytes.Clone(packet), from)
+	x, err := n.hear6(bytes.Clone(packet), from, n.sockets.v6.Load().sender(packet, from.Addr()))
 	if err != nil {
 		n.drop6(ctx, x, from, err)
 		return
@@ -48,8 +48,9 @@ func (n *network) drop6(ctx context.Context, x *exchange6, from netip.AddrPort, 
 	n.server.log.DebugContext(ctx, "a DHCP packet is not answered", "network", n.Name, "family", "6", "from", from, "mac", x.mac, "reason", string(why))
 }
 
-// hear6 reads a packet, and finds who asks and on which link.
-func (n *network) hear6(packet []byte, from netip.AddrPort) (*exchange6, error) {
+// hear6 reads a packet, and finds who asks and on which link; frame is the Ethernet address that
+// it came from, "" if that was not seen.
+func (n *network) hear6(packet []byte, from netip.AddrPort, frame string) (*exchange6, error) {
 	p, err := parsePacket6(packet, from.Addr())
 	x := &exchange6{packet6: &p, table: n.server.table, network: n, now: n.server.clock()}
 	if err != nil {
@@ -59,13 +60,13 @@ func (n *network) hear6(packet []byte, from netip.AddrPort) (*exchange6, error) 
 	if p.serverID != nil && !bytes.Equal(p.serverID, x.duid) {
 		return x, drop6Server
 	}
-	x.mac = p.mac()
+	x.card = p.card(frame)
 	switch {
-	case x.mac == "":
+	case x.mac == "" && p.clientID == nil:
 		return x, drop6MAC
 	case !n.admits(x.mac):
 		return x, drop6Filter
-	case !n.server.limits.allow(x.mac, x.now):
+	case !n.server.limits.allow(cmp.Or(x.mac, string(p.clientID)), x.now):
 		return x, drop6Rate
 	}
 	return x, n.place6(x, from.Addr())

@@ -94,6 +94,9 @@ type lab6 struct {
 	store *store6
 	now   time.Time
 	noted []string
+	// sender is the Ethernet address that packets come from, see frame; unseen means that there is none.
+	sender string
+	unseen bool
 }
 
 // subnet6 returns a subnet with all that clients can be told.
@@ -153,11 +156,21 @@ func (l *lab6) table(s string) []byte {
 	return packet6Of(l, strings.ReplaceAll(s, "$client", "0003 0001 525400120001"))
 }
 
+// frame returns the Ethernet address that a packet comes from: that of a machine with one network
+// interface, unless the test says which.
+func (l *lab6) frame(packet []byte, from string) string {
+	if l.unseen || l.sender != "" {
+		return l.sender
+	}
+	p, _ := parsePacket6(packet, netip.MustParseAddrPort(from).Addr())
+	return p.formerMAC()
+}
+
 // ask sends a packet as a client on the link, and returns the answer, or why
 // there was none.
 func (l *lab6) ask(packet []byte, from string) (dhcpv6.DHCPv6, error) {
 	l.Helper()
-	x, err := l.hear6(packet, netip.MustParseAddrPort(from))
+	x, err := l.hear6(packet, netip.MustParseAddrPort(from), l.frame(packet, from))
 	if err != nil {
 		return nil, err
 	}
@@ -301,15 +314,30 @@ func TestExchange6(t *testing.T) {
 				want: "REPLY 000001" + ids + "\n 3 00000007 00000000 00000000\n  " + notOnLink,
 			},
 		}},
-		"one address for one interface": {steps: []step6{
+		"an address for each association of one message": {steps: []step6{
 			{
-				from: onLink6, packet: "SOLICIT 000001\n 1 $client" + na6 + "\n 3 00000008 00000000 00000000",
-				want: "ADVERTISE 000001" + ids + given + "\n 3 00000008 00000000 00000000\n  " + noAddrs,
+				from: onLink6, packet: "REQUEST 000001" + ids + na6 + "\n 3 00000008 00000000 00000000",
+				want: "REPLY 000001" + ids + given + "\n 3 00000008 00000708 00000b40\n  5 fd00::11 00000e10 00000e10",
 			},
+			// in whatever order
+			{
+				from: onLink6, packet: "REQUEST 000002" + ids + "\n 3 00000008 00000000 00000000" + na6,
+				want: "REPLY 000002" + ids + "\n 3 00000008 00000708 00000b40\n  5 fd00::11 00000e10 00000e10" + given,
+			},
+			// and renewed by itself
+			{
+				from: onLink6, packet: "RENEW 000003" + ids + "\n 3 00000008 00000000 00000000\n  5 fd00::11 00000000 00000000",
+				want: "REPLY 000003" + ids + "\n 3 00000008 00000708 00000b40\n  5 fd00::11 00000e10 00000e10",
+			},
+			{
+				from: onLink6, packet: "RELEASE 000004" + ids + "\n 3 00000008 00000000 00000000\n  5 fd00::11 00000000 00000000",
+				want: "REPLY 000004" + ids + "\n " + success,
+			},
+			{onLink6, "RENEW 000005" + ids + naHas6, "REPLY 000005" + ids + given},
 		}},
 		"the association that has the address keeps it": {steps: append(sarr[:2:2], step6{
 			onLink6, "RENEW 000003" + ids + "\n 3 00000001 00000000 00000000" + naHas6,
-			"REPLY 000003" + ids + "\n 3 00000001 00000000 00000000\n  " + noBinding + given,
+			"REPLY 000003" + ids + "\n 3 00000001 00000708 00000b40\n  5 fd00::11 00000e10 00000e10" + given,
 		})},
 		"temporary addresses are not given": {steps: []step6{
 			{onLink6, "SOLICIT 000001\n 1 $client\n 4 00000007", "ADVERTISE 000001" + ids + "\n 4 00000007\n  " + noAddrs},
@@ -635,7 +663,7 @@ func TestExchange6(t *testing.T) {
 			},
 			steps: []step6{
 				{
-					from: relayed7, packet: relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2"),
+					from: relayed7, packet: relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2\n    79 0001 525400120001"),
 					want: relayed6(
 						"REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 fd07::77 00000e10 00000e10",
 						"RELAY-REPL 00 fd07::1 fe80::2",
@@ -679,8 +707,6 @@ func TestExchange6(t *testing.T) {
 				{from: onLink6, packet: "SOLICIT 000001\n 1 0003 0001 525400660001" + na6},
 				// to another server
 				{from: onLink6, packet: "REQUEST 000001\n 1 $client\n 2 0004 00112233445566778899aabbccddeeff" + na6},
-				// from nobody that is known
-				{from: onLink6, packet: "SOLICIT 000001\n 1 0004 00112233445566778899aabbccddeeff" + na6},
 				// to another server
 				{from: onLink6, packet: "INFORMATION-REQUEST 000001\n 1 $client\n 2 0004 00112233445566778899aabbccddeeff\n 6 0017 0018"},
 			},
@@ -724,8 +750,8 @@ func TestLeasesOfEveryKindHaveAHolder6(t *testing.T) {
 	}
 }
 
-// A client can write any MAC address into its DUID. Only a relay that says what it saw
-// shows another one behind it.
+// A client can make its address of any MAC address. Only a relay that says what it saw shows
+// who is behind it.
 func TestALeaseByAClientsOwnWordHasNoHolder6(t *testing.T) {
 	cfg := plain6()
 	cfg.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("fd07::/64"), Derive: DeriveStateless, LeaseTime: time.Hour}}
@@ -735,18 +761,12 @@ func TestALeaseByAClientsOwnWordHasNoHolder6(t *testing.T) {
 		relay  string
 		holder string
 	}{
-		{"RELAY-FORW 00 fd07::1 fe80::2", ""},
+		{"RELAY-FORW 00 fd07::1 fe80::5054:ff:fe12:1", ""},
 		{"RELAY-FORW 00 fd07::1 fe80::2\n    79 0001 525400120001", mac6},
-		{"RELAY-FORW 00 fd07::1 fe80::2", ""},
-		{"", ""},
+		{"RELAY-FORW 00 fd07::1 fe80::5054:ff:fe12:1", ""},
 	} {
 		from, packet := relayed7, "REQUEST 000001"+ids+na6
-		if step.relay == "" {
-			from = onLink6
-		} else {
-			packet = relayed6(packet, step.relay)
-		}
-		if _, err := l.ask(l.table(packet), from); err != nil {
+		if _, err := l.ask(l.table(relayed6(packet, step.relay)), from); err != nil {
 			t.Fatal(err)
 		}
 		if mac, _ := l.server.Holder(derived); mac != step.holder {
@@ -1012,7 +1032,7 @@ func TestAnswerWaitsForTheStore6(t *testing.T) {
 	if got := receive(); got.MessageType != dhcpv6.MessageTypeReply || !want.Equal(got.Options.ClientID()) {
 		t.Fatalf("then came %v, want the Reply to %v", got.Summary(), want)
 	}
-	if got := l.store.get(netip.MustParseAddr("fd00::10")).MAC; got != mac6 {
+	if got := l.store.get(netip.MustParseAddr("fd00::10")).ClientID; got != "00030001525400120001" {
 		t.Errorf("the lease was stored for %q", got)
 	}
 
@@ -1073,7 +1093,7 @@ func FuzzHandle6(f *testing.F) {
 	)
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		l.now = l.now.Add(time.Minute) // so that nobody sends too much
-		x, err := l.hear6(bytes.Clone(packet), netip.MustParseAddrPort(onLink6))
+		x, err := l.hear6(bytes.Clone(packet), netip.MustParseAddrPort(onLink6), l.frame(packet, onLink6))
 		if err != nil {
 			return
 		}
@@ -1107,7 +1127,7 @@ func BenchmarkSARR6(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		for _, packet := range [][]byte{solicit, request} {
 			packet[at+3], packet[at+4], packet[at+5] = byte(i>>16), byte(i>>8), byte(i)
-			x, err := l.hear6(bytes.Clone(packet), from)
+			x, err := l.hear6(bytes.Clone(packet), from, l.frame(packet, onLink6))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"cmp"
 	"encoding/hex"
 	"net/netip"
 	"slices"
@@ -18,10 +19,11 @@ type exchange6 struct {
 	*packet6
 	table   *lease.Table
 	network *network
-	duid    []byte          // that we go by
-	mac     string          // canonical
+	duid    []byte // that we go by
+	card
 	relay   netip.Addr      // the link-address of its relay; invalid = it is on our own link
 	subnets []*lease.Subnet // of its link, the preferred first
+	nths    []int           // by identity association, see nth
 	now     time.Time
 }
 
@@ -149,14 +151,14 @@ func (x *exchange6) lease(i int) (model.Lease, error) {
 }
 
 // query returns what the table is asked for the i-th identity association; false
-// if it can get nothing. A network interface has one address and one prefix, so
-// one association of a kind in a message gets it.
+// if it can get nothing.
 func (x *exchange6) query(i int) (lease.Query, bool) {
 	ia := x.ias[i]
 	q, ok := x.about(ia)
-	if !ok || x.served(q, ia.kind) != i {
+	if !ok {
 		return q, false
 	}
+	q.Nth = x.nth(i)
 	for _, p := range ia.has {
 		if fits(p, q) {
 			q.Wish = p.Addr()
@@ -166,12 +168,50 @@ func (x *exchange6) query(i int) (lease.Query, bool) {
 	return q, true
 }
 
+// nth returns which of its interface's leases the i-th identity association is about. One that
+// comes alone is about the first, so that firmware, iPXE and operating system, which have one
+// each, share an address; those that come in one message have each their own.
+func (x *exchange6) nth(i int) int {
+	if x.nths == nil {
+		x.nths = make([]int, len(x.ias))
+		x.countOff(dhcpv6.OptionIANA)
+		x.countOff(dhcpv6.OptionIAPD)
+	}
+	return x.nths[i]
+}
+
+// countOff finds which leases the identity associations of a kind are about.
+func (x *exchange6) countOff(kind dhcpv6.OptionCode) {
+	var at []int
+	var queries []lease.Query
+	var names [][]netip.Addr
+	for i, ia := range x.ias {
+		if q, ok := x.about(ia); ok && ia.kind == kind {
+			at, queries, names = append(at, i), append(queries, q), append(names, ia.names(q))
+		}
+	}
+	for i, n := range x.table.Nths(queries, names) {
+		x.nths[at[i]] = n
+	}
+}
+
+// names returns the addresses, or prefixes, of q's kind that the client names.
+func (ia ia6) names(q lease.Query) []netip.Addr {
+	var all []netip.Addr
+	for _, p := range ia.has {
+		if fits(p, q) {
+			all = append(all, p.Addr())
+		}
+	}
+	return all
+}
+
 // about returns a query about ia, without a wish; false if there is nothing of its
 // kind to have on its link. Temporary addresses (RFC 8415 §21.5) are not given.
 func (x *exchange6) about(ia ia6) (lease.Query, bool) {
 	q := lease.Query{
 		Network: x.network.leases, Subnets: x.subnets, MAC: x.mac,
-		ClientID: hex.EncodeToString(x.clientID), IAID: ia.id, Unproven: x.unproven(), Now: x.now,
+		ClientID: hex.EncodeToString(x.clientID), IAID: ia.id, Unproven: x.unproven, Unreserved: x.unproven, Former: x.former, Now: x.now,
 		Binding: x.kind != dhcpv6.MessageTypeSolicit || x.rapid,
 	}
 	switch {
@@ -185,20 +225,6 @@ func (x *exchange6) about(ia ia6) (lease.Query, bool) {
 		q.Subnets, q.Bits = x.subnets[at:at+1], x.subnets[at].Delegate.Bits
 	}
 	return q, len(q.Subnets) > 0
-}
-
-// served returns which identity association of a kind gets something: the one
-// that names what the client has leased, else the first.
-func (x *exchange6) served(q lease.Query, kind dhcpv6.OptionCode) int {
-	first := slices.IndexFunc(x.ias, func(ia ia6) bool { return ia.kind == kind })
-	if !slices.ContainsFunc(x.ias[first+1:], func(ia ia6) bool { return ia.kind == kind }) {
-		return first
-	}
-	if l, ok := x.table.LeaseOf(q); ok {
-		named := slices.IndexFunc(x.ias, func(ia ia6) bool { return ia.kind == kind && slices.Contains(ia.has, prefixOf(l)) })
-		return max(first, named)
-	}
-	return first
 }
 
 // fits reports whether p is as long as what q asks for.
@@ -218,7 +244,7 @@ func (x *exchange6) derived(q lease.Query) (netip.Addr, bool) {
 	case x.table.Reserves(q):
 		return netip.Addr{}, false
 	}
-	return derive(s.Derive, x.relay, x.mac)
+	return derive(s.Derive, x.relay, cmp.Or(x.mac, x.former))
 }
 
 // derivedPrefix returns the prefix of the link-address itself, which onmetal
@@ -346,8 +372,9 @@ func (x *exchange6) confirm() (decision6, error) {
 	for _, ia := range x.ias {
 		for _, p := range ia.has {
 			named = true
-			holder, held := x.table.Holder(p.Addr(), x.now)
-			if !x.onLink(p.Addr()) || held && holder != x.mac {
+			q, _ := x.about(ia)
+			q.Wish, q.Bits = p.Addr(), 0
+			if !x.onLink(p.Addr()) || x.table.IsOthers(q) {
 				d.status = status6[iana.StatusNotOnLink]
 			}
 		}
@@ -369,6 +396,7 @@ func (x *exchange6) giveBack(back func(lease.Query) (*model.Lease, bool)) decisi
 			if q.Wish = p.Addr(); !ok || !fits(p, q) {
 				continue
 			}
+			q.Nth = x.table.Nths([]lease.Query{q}, [][]netip.Addr{{q.Wish}})[0]
 			l, ok := back(q)
 			if own = own || ok; l != nil {
 				d.leases = append(d.leases, *l)

@@ -29,7 +29,7 @@ const (
 	drop6Type      drop6 = "type"      // of no concern to a server
 	drop6Nesting   drop6 = "nesting"   // too many relays
 	drop6Server    drop6 = "server"    // meant for another server
-	drop6MAC       drop6 = "mac"       // no MAC address is to be found
+	drop6MAC       drop6 = "mac"       // neither a MAC address nor a DUID is to be found
 	drop6Filter    drop6 = "filter"    // macAllow, macDeny
 	drop6Rate      drop6 = "rate"      // too many of one MAC address
 	drop6Relay     drop6 = "relay"     // the client's link is none of our subnets

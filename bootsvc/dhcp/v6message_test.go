@@ -250,7 +250,7 @@ func TestRelays6(t *testing.T) {
 		t.Fatal(err)
 	}
 	link, _ := p.link()
-	if got, want := []any{len(p.relays), link, p.mac(), p.peer}, []any{
+	if got, want := []any{len(p.relays), link, p.card("").mac, p.peer}, []any{
 		3, netip.MustParseAddr("fd00:7::1"), "52:54:00:12:00:01", netip.MustParseAddr("fe80::1"),
 	}; !cmp.Equal(got, want, cmpopts.EquateComparable(netip.Addr{})) {
 		t.Errorf("relays, link, MAC address and peer are %v, want %v", got, want)
@@ -307,55 +307,78 @@ func TestRelay6Malformed(t *testing.T) {
 	}
 }
 
-func TestMAC6(t *testing.T) {
+func TestWhichCardAsks6(t *testing.T) {
 	const (
 		none  = "1 0004 00112233445566778899aabbccddeeff"
 		ll    = "1 0003 0001 525400120003"
 		llt   = "1 0001 0001 2a3b4c5d 525400120004"
 		eui64 = "fe80::5054:ff:fe12:5" // of 52:54:00:12:00:05
 		other = "fe80::1"
+		frame = "52:54:00:12:00:06"
 	)
 	relay := func(peer, options string) string { return "RELAY-FORW 00 fd00:7::1 " + peer + options }
-	for name, c := range map[string]struct {
-		table, from, want string
-	}{
-		"the relay saw it": {
-			table: relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, "\n    79 0001 525400120001")), from: other, want: "52:54:00:12:00:01",
-		},
-		"only the relay next to the client saw it": {
-			table: relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, ""), relay(other, "\n    79 0001 525400120001")), from: other,
-			want: "52:54:00:12:00:03",
-		},
-		"the relay saw an address of InfiniBand": {
-			table: relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, "\n    79 0020 525400120001")), from: other, want: "52:54:00:12:00:03",
-		},
-		"the relay saw an address of eight bytes": {
-			table: relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, "\n    79 0001 5254001200010203")), from: other, want: "52:54:00:12:00:03",
-		},
-		"the DUID-LL names it":                       {"SOLICIT 0a0b0c\n " + ll, eui64, "52:54:00:12:00:03"},
-		"the DUID-LLT names it":                      {"SOLICIT 0a0b0c\n " + llt, eui64, "52:54:00:12:00:04"},
-		"the DUID-LLT of a relayed client names it":  {relayed6("SOLICIT 0a0b0c\n "+llt, relay(eui64, "")), other, "52:54:00:12:00:04"},
-		"the relay saw the address that tells it":    {relayed6("SOLICIT 0a0b0c\n "+none, relay(eui64, "")), other, "52:54:00:12:00:05"},
-		"its own address tells it":                   {"SOLICIT 0a0b0c\n " + none, eui64, "52:54:00:12:00:05"},
-		"its own address tells it, with a zone":      {"SOLICIT 0a0b0c\n " + none, eui64 + "%eth0", "52:54:00:12:00:05"},
-		"nothing tells it":                           {"SOLICIT 0a0b0c\n " + none, other, ""},
-		"the relay's own address is not the client":  {relayed6("SOLICIT 0a0b0c\n "+none, relay(other, "")), eui64, ""},
-		"a DUID-LL of zeros":                         {"SOLICIT 0a0b0c\n 1 0003 0001 000000000000", other, ""},
-		"a DUID-LL of a group":                       {"SOLICIT 0a0b0c\n 1 0003 0001 ffffffffffff", other, ""},
-		"a DUID-LL cut short":                        {"SOLICIT 0a0b0c\n 1 0003 0001 5254", other, ""},
-		"a DUID-LLT cut short":                       {"SOLICIT 0a0b0c\n 1 0001 0001 2a3b4c5d", other, ""},
-		"a DUID of the enterprise kind that is like": {"SOLICIT 0a0b0c\n 1 0002 0001 525400120001", other, ""},
-		"an Information-Request without DUID":        {"INFORMATION-REQUEST 0a0b0c", eui64, "52:54:00:12:00:05"},
+	saw := func(table, from, frame, mac string) whoAsks6 { return whoAsks6{table, from, frame, card{mac: mac}} }
+	says := func(table, from, mac string) whoAsks6 {
+		return whoAsks6{table, from, "", card{mac: mac, unproven: true}}
+	}
+	for name, c := range map[string]whoAsks6{
+		"the relay saw it": saw(relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, "\n    79 0001 525400120001")), other, frame, "52:54:00:12:00:01"),
+		"only the relay next to the client saw it": says(
+			relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, ""), relay(other, "\n    79 0001 525400120001")), other, "52:54:00:12:00:05"),
+		"the relay saw an address of InfiniBand": says(
+			relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, "\n    79 0020 525400120001")), other, "52:54:00:12:00:05"),
+		"the relay saw an address of eight bytes": says(
+			relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, "\n    79 0001 5254001200010203")), other, "52:54:00:12:00:05"),
+		"the relay's frame is not the client's":                 says(relayed6("SOLICIT 0a0b0c\n "+ll, relay(other, "")), other, ""),
+		"the frame shows it":                                    saw("SOLICIT 0a0b0c\n "+ll, other, frame, frame),
+		"the frame shows it, whatever the address is made of":   saw("SOLICIT 0a0b0c\n "+ll, eui64, frame, frame),
+		"its address is made of it, whatever the DUID-LL names": says("SOLICIT 0a0b0c\n "+ll, eui64, "52:54:00:12:00:05"),
+		"its address tells it to the relay":                     says(relayed6("SOLICIT 0a0b0c\n "+llt, relay(eui64, "")), other, "52:54:00:12:00:05"),
+		"its address tells it, with a zone":                     says("SOLICIT 0a0b0c\n "+none, eui64+"%eth0", "52:54:00:12:00:05"),
+		"the relay's address does not":                          says(relayed6("SOLICIT 0a0b0c\n "+none, relay(other, "")), eui64, ""),
+		"the MAC address in a DUID-LL does not":                 says("SOLICIT 0a0b0c\n "+ll, other, ""),
+		"an Information-Request without DUID":                   says("INFORMATION-REQUEST 0a0b0c", eui64, "52:54:00:12:00:05"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := parsePacket6(packet6Of(t, c.table), netip.MustParseAddr(c.from))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := p.mac(); got != c.want {
-				t.Errorf("MAC address %q, want %q", got, c.want)
+			c.want.former = p.formerMAC()
+			got := p.card(c.frame)
+			if got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
 			}
 		})
+	}
+}
+
+// whoAsks6 is a packet, the address and Ethernet address that it came from, and what asks.
+type whoAsks6 struct {
+	table, from, frame string
+	want               card
+}
+
+func TestHowClientsWereKnownBefore6(t *testing.T) {
+	const eui64, other = "fe80::5054:ff:fe12:5", "fe80::1"
+	for name, c := range map[string]struct{ table, from, want string }{
+		"a DUID-LL":           {"1 0003 0001 525400120003", eui64, "52:54:00:12:00:03"},
+		"a DUID-LLT":          {"1 0001 0001 2a3b4c5d 525400120004", eui64, "52:54:00:12:00:04"},
+		"another DUID":        {"1 0004 00112233445566778899aabbccddeeff", eui64, "52:54:00:12:00:05"},
+		"nothing":             {"1 0004 00112233445566778899aabbccddeeff", other, ""},
+		"a DUID-LL of zeros":  {"1 0003 0001 000000000000", other, ""},
+		"one of a group":      {"1 0003 0001 ffffffffffff", other, ""},
+		"one cut short":       {"1 0003 0001 5254", other, ""},
+		"a DUID-LLT so short": {"1 0001 0001 2a3b4c5d", other, ""},
+		"one that is alike":   {"1 0002 0001 525400120001", other, ""},
+	} {
+		p, err := parsePacket6(packet6Of(t, "SOLICIT 0a0b0c\n "+c.table), netip.MustParseAddr(c.from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.formerMAC(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 

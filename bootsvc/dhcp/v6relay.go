@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"cmp"
 	"encoding/binary"
 	"net/netip"
 	"slices"
@@ -88,26 +89,34 @@ func (p *packet6) link() (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// mac returns the MAC address of the network interface that asks, or "". The
-// relay next to the client saw it (RFC 6939); a DUID (RFC 8415 §11) names it or
-// that of another interface of the machine; and a link-local address is often
-// made of it (RFC 4291 appendix A).
-func (p *packet6) mac() string {
-	if n := len(p.relays); n > 0 && p.relays[n-1].clientMAC != "" {
-		return p.relays[n-1].clientMAC
-	}
-	if mac := duidMAC(p.clientID); mac != "" {
-		return mac
-	}
-	return eui64MAC(p.peer)
+// card is the network interface that asks, as far as it can be told.
+type card struct {
+	mac string // canonical, "" = nothing shows it
+	// unproven: mac is the client's own word.
+	unproven bool
+	// former is the MAC address that versions before knew the client by.
+	former string
 }
 
-// unproven reports whether mac is the client's own word, for no relay says what it saw. On
-// our own link the neighbour table tells who is where.
-func (p *packet6) unproven() bool {
-	n := len(p.relays)
-	return n == 0 || p.relays[n-1].clientMAC == ""
+// card returns the network interface that asks. The relay next to the client saw its address
+// (RFC 6939); on our own link we did, if frame, which is the Ethernet address that the packet
+// came from, is not empty; and its link-local address is often made of it (RFC 4291
+// appendix A), which anybody can take. The MAC address in a DUID tells nothing: all interfaces of
+// a machine show the same one (RFC 8415 §11), and so do machines that were copied.
+func (p *packet6) card(frame string) card {
+	seen := frame
+	if n := len(p.relays); n > 0 {
+		seen = p.relays[n-1].clientMAC
+	}
+	if seen != "" {
+		return card{mac: seen, former: p.formerMAC()}
+	}
+	return card{mac: eui64MAC(p.peer), unproven: true, former: p.formerMAC()}
 }
+
+// formerMAC returns the MAC address that versions before knew a client by whose relay does not
+// say what it saw: that of its DUID, or else of its own address.
+func (p *packet6) formerMAC() string { return cmp.Or(duidMAC(p.clientID), eui64MAC(p.peer)) }
 
 // duidMAC returns the MAC address in a DUID-LLT or DUID-LL, or "".
 func duidMAC(id []byte) string {

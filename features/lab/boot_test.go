@@ -122,6 +122,10 @@ func (c bootCase) bootIn(t *testing.T, r *rack) {
 	if err := inOrder(content, c.stages); err != nil {
 		t.Errorf("the timeline of %s: %v:\n%s", server.Name, err, content)
 	}
+	history, err := i.Repo.Git("log", "-p", "--format=", rig.StatusBranch)
+	if err != nil || strings.Contains(history, "BootRefused") || strings.Contains(history, "TicketRefused") {
+		t.Errorf("the status branch said once that the server, or another, was refused (%v)", err)
+	}
 	var detail struct{ Power string }
 	if err := r.server.Control("/servers/"+server.Name, &detail); err != nil || detail.Power != "Off" {
 		t.Errorf("its power is %q, want Off (%v)", detail.Power, err)

@@ -169,7 +169,7 @@ func TestAHostileNeighbour(t *testing.T) {
 		})
 		r.livesBeside(t, r.static(t, false, r.victim.MAC, "10.77.1.103/24"), neighbour)
 	})
-	t.Run("where there is IPv6 alone, by link-local addresses (FN06)", func(t *testing.T) {
+	t.Run("where there is IPv6 alone, by link-local addresses", func(t *testing.T) {
 		t.Parallel()
 		r := newHostileRack(t, newRack(t), network6)
 		r.server.IP("address", "add", "fe80::1/64", "dev", rig.BridgeName, "nodad")

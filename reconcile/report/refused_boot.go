@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -74,6 +75,9 @@ func (s serverView) remedy(u model.TicketUse) string {
 	case model.RefusedUnknown:
 		return fmt.Sprintf("; if that is %s, write ingot/mac-addresses: %q to its Server", s.Name, u.MAC)
 	case model.RefusedCannotTell:
+		if client, err := netip.ParseAddr(u.Client); err == nil && client.IsLinkLocalUnicast() {
+			return fmt.Sprintf("; if that is %s, it is served once it answers for that address on its link, or asks from one that it leased", s.Name)
+		}
 		return fmt.Sprintf("; if that is %s, have its network's DHCP relay send to Ingot as well (a helper address, with dhcp mode proxy), "+
 			"or write an Endpoint with ip: %s and its MAC address, or set bindTickets for its network", s.Name, u.Client)
 	case model.RefusedContested:

@@ -39,6 +39,11 @@ func TestWhoWasRefusedABoot(t *testing.T) {
 				"(a helper address, with dhcp mode proxy), or write an Endpoint with ip: 10.0.0.9 and its MAC address, " +
 				"or set bindTickets for its network",
 		},
+		"one that cannot be told yet, by its link-local address": {
+			uses: []model.TicketUse{use("fe80::1%eth0", "", model.RefusedCannotTell, 2, 2)},
+			want: "True CannotTell: fe80::1%eth0 asked for its iPXE script and was refused: nothing shows its MAC address; " +
+				"if that is bmc00000-system-0, it is served once it answers for that address on its link, or asks from one that it leased",
+		},
 		"one that was another": {
 			uses: []model.TicketUse{use("10.0.0.9", "m1", model.RefusedContested, 2, 2)},
 			want: "True Contested: 10.0.0.9 (m1) asked for its iPXE script and was refused: " +

@@ -57,8 +57,8 @@ func (s serverView) addresses() map[string]bool {
 // nothing: it is known by its MAC address, else by its addresses, and by having been
 // served before. Images are served to firmware that nobody knows as well, so they tell
 // nothing of the client, and boot files are noted of the server itself alone. A client that is not
-// known at all may be the server, see bootRefused, unless it shows a token that only the
-// server was given.
+// known at all may be the server, see bootRefused, unless its MAC address is another's and it
+// shows a token that only the server was given.
 func refusedUses(p *model.Progress, own map[string]bool) []model.TicketUse {
 	served := make(map[string]bool)
 	for _, u := range p.Uses {
@@ -71,7 +71,7 @@ func refusedUses(p *model.Progress, own map[string]bool) []model.TicketUse {
 		switch {
 		case u.What == model.ThingBootFile, u.Served(), u.Own && u.Refusal != model.RefusedAddress:
 			continue
-		case u.Refusal.Untold() && u.Refusal != model.RefusedOther && !u.Token:
+		case u.Refusal == model.RefusedCannotTell, u.Refusal.Untold() && u.Refusal != model.RefusedOther && !u.Token:
 			continue
 		case !u.Refusal.Untold() && u.Refusal != model.RefusedAddress && (served[u.Client] || own[u.Client]):
 			continue

@@ -80,9 +80,13 @@ func TestMisuseOfATicket(t *testing.T) {
 			uses: []model.TicketUse{script, by("m9", false, true, use(model.ThingIgnition, "10.0.0.9", model.RefusedUnknown, 2))},
 			want: "True UnknownInterface: 10.0.0.9 (m9) asked for its Ignition and was refused: its MAC address is no known server's",
 		},
-		"FN06: the server by an address that nobody knows": {uses: []model.TicketUse{
+		"the server by an address that nobody knows": {uses: []model.TicketUse{
 			by("m1", true, false, use(model.ThingReport, "fe80::1%eth0", model.RefusedToken, 2)),
 			by("m1", true, true, use(model.ThingReport, "fe80::1%eth0", model.RefusedSpent, 3)),
+		}},
+		"the server may be who cannot be told yet, and shows its token": {uses: []model.TicketUse{
+			script, by("", false, true, use(model.ThingIgnition, "fe80::1%eth0", model.RefusedCannotTell, 2)),
+			by("", false, true, use(model.ThingReport, "fe80::1%eth0", model.RefusedCannotTell, 3)),
 		}},
 		"a former ticket does not count": {
 			uses:   []model.TicketUse{use(model.ThingIgnition, "10.0.0.9", model.RefusedAddress, 2)},

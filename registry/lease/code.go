@@ -17,8 +17,8 @@ import (
 // A lease is stored in few bytes, for there are many and they change often:
 //
 //	name:  network, 0, '4' or '6', address (4 or 16 bytes), bits (1 byte)
-//	value: version 1, flags, role, MAC address (6 bytes, if flagged), IAID (4 bytes),
-//	       Since, Renewed and Expires (8 bytes each), client identifier (the rest)
+//	value: version 1, flags, role, MAC address (6 bytes, if flagged), Nth (1 byte, if
+//	       flagged), IAID (4 bytes), Since, Renewed and Expires (8 bytes each), client identifier (the rest)
 //
 // Numbers are big-endian, so the names of neighbours in a pool are neighbours in a
 // tree, and are written together.
@@ -30,6 +30,7 @@ const (
 	flagDeclined = 1 << 0
 	flagHasMAC   = 1 << 1
 	flagUnproven = 1 << 2
+	flagNth      = 1 << 3
 
 	roleBMC  = 'b'
 	roleHost = 'h'
@@ -102,6 +103,13 @@ func valueOf(l *model.Lease) ([]byte, error) {
 		}
 		raw[1] |= flagHasMAC
 		raw = append(raw, mac[:]...)
+	}
+	if l.Nth != 0 {
+		if l.Nth < 0 || l.Nth > math.MaxUint8 {
+			return nil, fmt.Errorf("it is the lease %d of its interface, allowed are 0 to %d", l.Nth, math.MaxUint8)
+		}
+		raw[1] |= flagNth
+		raw = append(raw, byte(l.Nth))
 	}
 	raw = binary.BigEndian.AppendUint32(raw, l.IAID)
 	for _, t := range []time.Time{l.Since, l.Renewed, l.Expires} {
@@ -188,7 +196,7 @@ func (in *reader) readName(l *model.Lease) {
 func (in *reader) readValue(l *model.Lease) {
 	head := in.take(3)
 	flags := head[1]
-	if !in.need(head[0] == version && flags&^(flagDeclined|flagHasMAC|flagUnproven) == 0) {
+	if !in.need(head[0] == version && flags&^(flagDeclined|flagHasMAC|flagUnproven|flagNth) == 0) {
 		return
 	}
 	l.Declined, l.Unproven = flags&flagDeclined != 0, flags&flagUnproven != 0
@@ -202,6 +210,10 @@ func (in *reader) readValue(l *model.Lease) {
 	}
 	if flags&flagHasMAC != 0 {
 		l.MAC = model.MAC(in.take(len(model.MAC{}))).String()
+	}
+	if flags&flagNth != 0 {
+		l.Nth = int(in.take(1)[0])
+		in.need(l.Nth > 0)
 	}
 	l.IAID = binary.BigEndian.Uint32(in.take(4))
 	l.Since, l.Renewed, l.Expires = in.time(), in.time(), in.time()

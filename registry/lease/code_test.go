@@ -116,6 +116,8 @@ func variety() []model.Lease {
 		leaseWith(2, func(l *model.Lease) { l.MAC, l.Declined = "", true }),
 		leaseWith(3, func(l *model.Lease) { l.Expires = now.Add(-time.Hour) }),
 		leaseWith(40, func(l *model.Lease) { l.Unproven = true }),
+		leaseWith(41, func(l *model.Lease) { l.Nth = 7 }),
+		leaseWith(42, func(l *model.Lease) { l.MAC, l.Unproven, l.IAID = "", true, 5 }),
 		leaseWith(4, func(l *model.Lease) {
 			l.Address, l.IAID, l.ClientID = netip.MustParseAddr("fd00::4"), 0xfffffffe, ""
 			l.Since, l.Renewed = time.Time{}, now.Add(time.Nanosecond)

@@ -51,7 +51,7 @@ func (t *Table) Decline(q Query) (l *model.Lease, ok bool) {
 // offered is free again.
 func (t *Table) leasedTo(q Query) *entry {
 	e := t.bySlot[slot{q.Wish, q.Bits}]
-	if e == nil || e.mac != q.MAC || e.declined || e.pool.subnet.network != q.Network || !e.isHeldBy(q.association()) {
+	if e == nil || e.device != q.device() || e.pool.subnet.network != q.Network || !e.isHeldBy(q.association()) {
 		return nil
 	}
 	if e.expires == 0 {
@@ -79,12 +79,13 @@ func (t *Table) remember(e *entry) {
 	if len(t.returned) >= maxReturned {
 		clear(t.returned)
 	}
-	t.returned[device{e.mac, e.kind()}] = e.address
+	t.returned[device{e.device, e.kind()}] = e.address
 }
 
 // mayDecline counts a decline, and reports whether it is to be believed.
 func (t *Table) mayDecline(q Query) bool {
-	c := t.declines[q.MAC]
+	who := idOf(q.MAC, q.association(), 0)
+	c := t.declines[who]
 	if c == nil || q.Now.Sub(c.since) >= setAside {
 		if len(t.declines) >= maxDecliners {
 			t.forgetDecliners(q.Now)
@@ -93,7 +94,7 @@ func (t *Table) mayDecline(q Query) bool {
 			return false
 		}
 		c = &declineCount{since: q.Now}
-		t.declines[q.MAC] = c
+		t.declines[who] = c
 	}
 	c.count++
 	return c.count <= maxDeclines
@@ -101,9 +102,9 @@ func (t *Table) mayDecline(q Query) bool {
 
 // forgetDecliners drops the counts that are over.
 func (t *Table) forgetDecliners(now time.Time) {
-	for mac, c := range t.declines {
+	for who, c := range t.declines {
 		if now.Sub(c.since) >= setAside {
-			delete(t.declines, mac)
+			delete(t.declines, who)
 		}
 	}
 }

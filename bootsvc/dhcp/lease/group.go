@@ -56,13 +56,14 @@ func (g *group) gives(l model.Lease) bool {
 
 // owner is who a lease belongs to, as the store knows it.
 type owner struct {
-	network, mac string
-	kind         kind
+	network string
+	device  deviceID
+	kind    kind
 }
 
 // ownerOf returns who l belongs to, and false for what is given back or set aside.
 func ownerOf(l model.Lease) (owner, bool) {
-	return owner{l.Network, l.MAC, kindOf(l.Address, l.Bits)}, !l.Expires.IsZero() && !l.Declined
+	return owner{l.Network, deviceOf(l), kindOf(l.Address, l.Bits)}, !l.Expires.IsZero() && !l.Declined
 }
 
 // group takes what is stored next out of what is owed and what waits, and returns the

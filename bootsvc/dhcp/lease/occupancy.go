@@ -30,23 +30,20 @@ func (t *Table) Leased(macs []string) time.Time {
 	defer t.mu.Unlock()
 	var last int64
 	for _, mac := range macs {
-		for _, e := range t.leases[mac] {
+		for _, e := range t.leases[deviceID(mac)] {
 			last = max(last, e.renewed)
 		}
 	}
 	return timeOf(last)
 }
 
-// LeaseOf returns the live lease of the client that asks on its link, a prefix when bits is not
-// 0.
-func (t *Table) LeaseOf(q Query) (model.Lease, bool) {
+// IsOthers reports whether q.Wish is leased to another than the client that asks.
+func (t *Table) IsOthers(q Query) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.leases.on(q.Subnets, q.MAC, q.kind())
-	if e == nil || !e.live(q.Now) {
-		return model.Lease{}, false
-	}
-	return e.lease(), true
+	t.inherit(q)
+	e := t.bySlot[slot{q.Wish, q.Bits}]
+	return e != nil && !e.declined && e.live(q.Now) && !e.isOf(q)
 }
 
 // refuse notes that a client got nothing, and says so when it is the first.
@@ -58,13 +55,13 @@ func (t *Table) refuse(q Query) {
 		}
 		t.refused.WithLabelValues(s.network.Name, s.CIDR.String()).Inc()
 		if p.exhausted.IsZero() {
-			p.exhausted, p.refused = q.Now, make(map[string]bool)
+			p.exhausted, p.refused = q.Now, make(map[deviceID]bool)
 			t.log.Warn("no address is left: devices that ask get none until leases end or the range is widened",
 				"network", s.network.Name, "subnet", s.CIDR, "size", p.size())
 			t.changed()
 		}
 		if len(p.refused) < maxRefused {
-			p.refused[q.MAC] = true
+			p.refused[q.device()] = true
 		}
 		return
 	}

@@ -15,6 +15,7 @@ func (t *Table) Offer(q Query) (model.Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dropOffers(q.Now)
+	t.inherit(q)
 	e := t.pick(q)
 	if e == nil {
 		t.refuse(q)
@@ -29,12 +30,12 @@ func (t *Table) pick(q Query) *entry {
 	if e := t.pickReserved(q); e != nil {
 		return e
 	}
-	for _, e := range []*entry{t.leases.on(q.Subnets, q.MAC, q.kind()), t.offers.on(q.Subnets, q.MAC, q.kind())} {
+	for _, e := range []*entry{t.leases.on(q.Subnets, q.device(), q.kind()), t.offers.on(q.Subnets, q.device(), q.kind())} {
 		if e != nil && t.mayKeep(e, q) {
 			return e
 		}
 	}
-	for _, a := range []netip.Addr{q.Wish, t.returned[device{q.MAC, q.kind()}]} {
+	for _, a := range []netip.Addr{q.Wish, t.returned[device{q.device(), q.kind()}]} {
 		if s, ok := q.onLink(a); ok {
 			if p := s.poolOf(a, q.Bits); p.ranged && p.bits == q.Bits && p.entries < p.limit && t.fresh(p, a) {
 				return t.insert(p, a, q)
@@ -62,7 +63,10 @@ func (t *Table) mayKeep(e *entry, q Query) bool {
 	if _, ok := q.onLink(e.address); !ok || e.pool.bits != q.Bits || e.declined || t.own[e.address] {
 		return false
 	}
-	return !t.reservedForOther(e.address, q.MAC) || t.outlastsReservation(e, q.Now)
+	if !t.reservedForOther(e.address, q) {
+		return true
+	}
+	return t.outlastsReservation(e, q.Now) && (e.unproven || !q.Unreserved)
 }
 
 // outlastsReservation reports whether e stays with its client even against a reservation: its lease has not
@@ -128,7 +132,7 @@ func (t *Table) pickOffered(q Query) *entry {
 // yields reports whether what is offered to one client goes to another that requests it:
 // for a while after offers were taken back, as it may have been offered it before.
 func (t *Table) yields(e *entry, q Query) bool {
-	return e.waits != nil && e.mac != q.MAC && !e.pool.tookBack.IsZero() && q.Now.Sub(e.pool.tookBack) < offerFor
+	return e.waits != nil && e.device != q.device() && !e.pool.tookBack.IsZero() && q.Now.Sub(e.pool.tookBack) < offerFor
 }
 
 // Take holds q.Wish itself for a client, in a range or not, unless somebody else
@@ -137,12 +141,13 @@ func (t *Table) Take(q Query) (model.Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dropOffers(q.Now)
+	t.inherit(q)
 	s, e := t.derivedFrom(q), t.bySlot[slot{q.Wish, q.Bits}]
 	switch {
 	case s == nil:
 		return model.Lease{}, ErrExhausted
 	case e == nil:
-	case e.mac == q.MAC && !e.declined:
+	case e.device == q.device():
 		t.keepOffer(e, q)
 		return t.lease(e, q), nil
 	case !e.free(q.Now) || t.keep(e.mac):
@@ -150,7 +155,7 @@ func (t *Table) Take(q Query) (model.Lease, error) {
 	default:
 		t.remove(e)
 	}
-	if q.Bits == 0 && (t.reservedForOther(q.Wish, q.MAC) || t.own[q.Wish]) {
+	if q.Bits == 0 && (t.reservedForOther(q.Wish, q) || t.own[q.Wish]) {
 		return model.Lease{}, errTaken
 	}
 	p := s.poolOf(q.Wish, q.Bits)

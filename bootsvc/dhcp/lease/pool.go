@@ -16,6 +16,8 @@ const maxLeases = 1 << 17
 // Times are seconds since 1970, 0 = never: a rack has many of these.
 type entry struct {
 	mac, clientID string
+	device        deviceID // that it belongs to
+	nth           int      // of the leases of mac
 	address       netip.Addr
 	pool          *pool
 	since         int64
@@ -28,6 +30,7 @@ type entry struct {
 	iaid          uint32
 	declined      bool
 	unproven      bool        // mac is the client's own word
+	loaded        bool        // it is as the store has it, and was not asked for since
 	returned      bool        // its client gave it back, which is not stored yet
 	asker         association // that it is held for, or was last
 	shares        []share     // that hold the lease beside iaid
@@ -70,7 +73,7 @@ type pool struct {
 	tookBack    time.Time // when an offer was taken back last
 
 	exhausted time.Time
-	refused   map[string]bool // the MAC addresses that got nothing since
+	refused   map[deviceID]bool // those that got nothing since
 }
 
 // block is what lies from first to last, both included.

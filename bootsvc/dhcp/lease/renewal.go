@@ -30,6 +30,7 @@ func (t *Table) Renewal(q Query) (model.Lease, RenewalState) {
 	defer t.mu.Unlock()
 	t.dropOffers(q.Now) // of clients that name an address without having asked for an offer
 	q.Binding = true
+	t.inherit(q)
 	e, state := t.renew(q)
 	if state < RenewalFree {
 		return model.Lease{}, state
@@ -45,7 +46,7 @@ func (t *Table) renew(q Query) (*entry, RenewalState) {
 		return nil, RenewalOutside
 	}
 	if r, _, ok := t.reservation(q); ok && r.Address != q.Wish {
-		if other := t.bySlot[slot{r.Address, 0}]; other == nil || other.mac == q.MAC && !other.declined || !t.outlastsReservation(other, q.Now) {
+		if other := t.bySlot[slot{r.Address, 0}]; other == nil || other.device == q.device() || !t.outlastsReservation(other, q.Now) {
 			return nil, RenewalElsewhere
 		}
 	}
@@ -56,14 +57,14 @@ func (t *Table) renew(q Query) (*entry, RenewalState) {
 	}
 	if e != nil {
 		switch {
-		case e.mac != q.MAC || e.declined || !t.mayKeep(e, q):
+		case e.device != q.device() || !t.mayKeep(e, q):
 			return nil, RenewalTaken
 		case e.expires == 0:
 			return e, RenewalFree
 		}
 		return e, RenewalKnown
 	}
-	if own := t.leases.on(q.Subnets, q.MAC, q.kind()); own != nil && own.live(q.Now) {
+	if own := t.leases.on(q.Subnets, q.device(), q.kind()); own != nil && own.live(q.Now) {
 		return nil, RenewalElsewhere
 	}
 	return t.renewFree(s, q)
@@ -75,7 +76,7 @@ func (t *Table) renewFree(s *Subnet, q Query) (*entry, RenewalState) {
 	r, _, reserved := t.reservation(q)
 	mine := reserved && r.Address == q.Wish
 	switch {
-	case q.Bits == 0 && t.reservedForOther(q.Wish, q.MAC):
+	case q.Bits == 0 && t.reservedForOther(q.Wish, q):
 		return nil, RenewalTaken
 	case !mine && (!p.ranged || p.bits != q.Bits || !t.fresh(p, q.Wish)):
 		return nil, RenewalUnknown

@@ -43,7 +43,7 @@ func (t *Table) pickReserved(q Query) *entry {
 	e := t.bySlot[slot{r.Address, 0}]
 	switch {
 	case e == nil:
-	case e.mac == q.MAC && !e.declined:
+	case e.device == q.device():
 		return e
 	case t.outlastsReservation(e, q.Now):
 		t.warnHeld(r, e)
@@ -86,7 +86,7 @@ func (t *Table) Reserves(q Query) bool {
 
 // reservation returns the client's reservation on its link.
 func (t *Table) reservation(q Query) (Reservation, *Subnet, bool) {
-	if q.Bits > 0 {
+	if q.Bits > 0 || q.Nth > 0 || q.Unreserved {
 		return Reservation{}, nil, false
 	}
 	for _, r := range t.byMAC[q.MAC] {
@@ -97,8 +97,8 @@ func (t *Table) reservation(q Query) (Reservation, *Subnet, bool) {
 	return Reservation{}, nil, false
 }
 
-// reservedForOther reports whether a is kept for another MAC address.
-func (t *Table) reservedForOther(a netip.Addr, mac string) bool {
+// reservedForOther reports whether a is kept for another than the client that asks.
+func (t *Table) reservedForOther(a netip.Addr, q Query) bool {
 	r, ok := t.reserved[a]
-	return ok && r.MAC != mac
+	return ok && (r.MAC != q.MAC || q.Nth > 0 || q.Unreserved)
 }

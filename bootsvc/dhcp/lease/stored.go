@@ -40,7 +40,7 @@ func (t *Table) storable(l model.Lease) error {
 	switch {
 	case l.Expires.IsZero() && (e == nil || e.expires == 0): // nobody has it
 		return nil
-	case e == nil, e.mac != l.MAC, e.declined != l.Declined:
+	case e == nil, e.device != deviceOf(l), e.declined != l.Declined:
 		return errTaken
 	case l.Expires.IsZero() && !e.returned:
 		return errKept
@@ -55,7 +55,7 @@ func (t *Table) bind(l model.Lease) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.bySlot[slot{l.Address, l.Bits}]
-	mine := e != nil && e.mac == l.MAC
+	mine := e != nil && e.device == deviceOf(l)
 	switch {
 	case l.Expires.IsZero():
 		if mine && e.returned { // or its client has asked for it again
@@ -76,7 +76,7 @@ func (t *Table) extend(l model.Lease) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.bySlot[slot{l.Address, l.Bits}]
-	if e == nil || e.mac != l.MAC || e.expires == 0 || e.declined || l.Declined || l.Expires.IsZero() {
+	if e == nil || e.device != deviceOf(l) || e.expires == 0 || e.declined || l.Declined || l.Expires.IsZero() {
 		return false
 	}
 	t.set(e, l)
@@ -91,7 +91,7 @@ func (t *Table) Load(leases []model.Lease, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range leases {
-		if l.Expires.IsZero() || l.MAC == "" && !l.Declined {
+		if l.Expires.IsZero() || deviceOf(l) == "" && !l.Declined {
 			continue
 		}
 		switch s, ok := t.home(l); {
@@ -113,7 +113,9 @@ func (t *Table) loadInto(s *Subnet, l model.Lease, now time.Time) {
 		t.remove(e)
 	}
 	if p := s.poolOf(l.Address, l.Bits); p.entries < p.limit || t.forgetOne(p, now) {
-		t.set(t.insert(p, l.Address, Query{Network: s.network, MAC: l.MAC, Bits: l.Bits}), l)
+		e := t.insert(p, l.Address, Query{Network: s.network, MAC: l.MAC, ClientID: l.ClientID, IAID: l.IAID, Nth: l.Nth, Bits: l.Bits})
+		t.set(e, l)
+		e.loaded = true
 	}
 }
 
@@ -154,7 +156,7 @@ func (t *Table) ownedBy(l model.Lease) (model.Lease, bool) {
 	if !ok {
 		return model.Lease{}, false
 	}
-	e := t.leases.on(s.link(), l.MAC, kindOf(l.Address, l.Bits))
+	e := t.leases.on(s.link(), deviceOf(l), kindOf(l.Address, l.Bits))
 	if e == nil {
 		return model.Lease{}, false
 	}

@@ -43,14 +43,18 @@ type Query struct {
 	Network *Network
 	// Subnets are those of the client's link, all of one family, the preferred first.
 	Subnets  []*Subnet
-	MAC      string // canonical
-	ClientID string // hexadecimal, for people
+	MAC      string // canonical; "" = nothing shows it, and ClientID and IAID tell who asks
+	ClientID string // hexadecimal
 	IAID     uint32
-	Unproven bool       // MAC is the client's own word
-	Binding  bool       // what is found is leased now, and not only offered
-	Wish     netip.Addr // the address asked for; invalid = none
-	Bits     int        // length of the prefix asked for, 0 = an address
-	Now      time.Time
+	Nth      int  // of the leases that MAC has at once, see Table.Nth
+	Unproven bool // MAC is the client's own word
+	// Unreserved: what is reserved for MAC is not given, for it is the client's own word.
+	Unreserved bool
+	Former     string     // the MAC address that versions before knew the client by, "" = MAC
+	Binding    bool       // what is found is leased now, and not only offered
+	Wish       netip.Addr // the address asked for; invalid = none
+	Bits       int        // length of the prefix asked for, 0 = an address
+	Now        time.Time
 }
 
 // kind tells apart what one MAC address has one of on each link.
@@ -77,28 +81,28 @@ func kindOf(a netip.Addr, bits int) kind {
 // String returns the name of a kind, for metrics.
 func (k kind) String() string { return [kinds]string{"IPv4", "IPv6", "prefix"}[k] }
 
-// devices are entries by the MAC address that they belong to, whatever client
+// devices are entries by what they belong to: a MAC address, if it is known, whatever client
 // identifier or DUID it shows (RFC 2131 §4.2 would have it otherwise, but firmware,
 // iPXE and the operating system of one machine show three). It has one of each kind
 // on each link: a machine may be on several, by one network interface, as VLANs.
-type devices map[string][]*entry
+type devices map[deviceID][]*entry
 
 // add adds e.
-func (d devices) add(e *entry) { d[e.mac] = append(d[e.mac], e) }
+func (d devices) add(e *entry) { d[e.device] = append(d[e.device], e) }
 
 // drop drops e, if it is there.
 func (d devices) drop(e *entry) {
-	left := slices.DeleteFunc(d[e.mac], func(other *entry) bool { return other == e })
+	left := slices.DeleteFunc(d[e.device], func(other *entry) bool { return other == e })
 	if len(left) == 0 {
-		delete(d, e.mac)
+		delete(d, e.device)
 		return
 	}
-	d[e.mac] = left
+	d[e.device] = left
 }
 
-// on returns what a MAC address has of a kind on the link that has subnets, or nil.
-func (d devices) on(link []*Subnet, mac string, k kind) *entry {
-	for _, e := range d[mac] {
+// on returns what a device has of a kind on the link that has subnets, or nil.
+func (d devices) on(link []*Subnet, id deviceID, k kind) *entry {
+	for _, e := range d[id] {
 		if e.kind() == k && slices.Contains(link, e.pool.subnet) {
 			return e
 		}
@@ -106,10 +110,10 @@ func (d devices) on(link []*Subnet, mac string, k kind) *entry {
 	return nil
 }
 
-// besides returns what else the MAC address of e has of its kind on its link.
+// besides returns what else the device of e has of its kind on its link.
 func (d devices) besides(e *entry) []*entry {
 	var others []*entry
-	for _, other := range d[e.mac] {
+	for _, other := range d[e.device] {
 		if other != e && other.kind() == e.kind() && slices.Contains(e.pool.subnet.link(), other.pool.subnet) {
 			others = append(others, other)
 		}
@@ -140,15 +144,15 @@ type Table struct {
 	gone     []model.Lease // that were forgotten, and are stored still
 	byMAC    map[string][]Reservation
 	reserved map[netip.Addr]Reservation
-	own      map[netip.Addr]bool      // addresses of this machine
-	declines map[string]*declineCount // by MAC address
-	warned   map[netip.Addr]bool      // reservations that somebody else was said to hold
-	returned map[device]netip.Addr    // what each gave back last
+	own      map[netip.Addr]bool // addresses of this machine
+	declines map[deviceID]*declineCount
+	warned   map[netip.Addr]bool   // reservations that somebody else was said to hold
+	returned map[device]netip.Addr // what each gave back last
 }
 
 // device is a network interface that asks for something.
 type device struct {
-	mac  string
+	id   deviceID
 	kind kind
 }
 
@@ -171,14 +175,12 @@ type Options struct {
 // NewTable returns an empty table of networks.
 func NewTable(o Options) *Table {
 	t := &Table{
-		networks: o.Networks, keep: o.Keep, changed: o.Changed, refused: newRefused(o.Registerer), log: o.Log,
+		networks: o.Networks, changed: o.Changed, refused: newRefused(o.Registerer), log: o.Log,
 		bySlot: make(map[slot]*entry), leases: make(devices), offers: make(devices),
-		own: make(map[netip.Addr]bool), declines: make(map[string]*declineCount), warned: make(map[netip.Addr]bool),
+		own: make(map[netip.Addr]bool), declines: make(map[deviceID]*declineCount), warned: make(map[netip.Addr]bool),
 		returned: make(map[device]netip.Addr),
 	}
-	if t.keep == nil {
-		t.keep = func(string) bool { return false }
-	}
+	t.keep = func(mac string) bool { return mac != "" && o.Keep != nil && o.Keep(mac) }
 	if t.changed == nil {
 		t.changed = func() {}
 	}
@@ -218,7 +220,7 @@ func (q Query) onLink(a netip.Addr) (*Subnet, bool) {
 // insert adds an offer of a to the client. What it was offered before on the link is
 // taken back.
 func (t *Table) insert(p *pool, a netip.Addr, q Query) *entry {
-	e := &entry{mac: q.MAC, address: a, pool: p, index: -1}
+	e := &entry{mac: q.MAC, nth: q.Nth, device: q.device(), address: a, pool: p, index: -1}
 	for _, before := range t.offers.besides(e) {
 		t.remove(before)
 	}
@@ -275,7 +277,8 @@ func (t *Table) set(e *entry, l model.Lease) {
 		e.pool.declined++
 	}
 	e.shares = e.shared(l)
-	e.mac, e.clientID, e.iaid, e.declined, e.unproven = l.MAC, l.ClientID, l.IAID, l.Declined, l.Unproven
+	e.mac, e.nth, e.device = l.MAC, l.Nth, deviceOf(l)
+	e.clientID, e.iaid, e.declined, e.unproven, e.loaded = l.ClientID, l.IAID, l.Declined, l.Unproven, false
 	e.since, e.renewed, e.expires, e.offeredUntil = seconds(l.Since), seconds(l.Renewed), max(seconds(l.Expires), 1), 0
 	if e.index < 0 {
 		heap.Push(&e.pool.ending, e)
@@ -329,7 +332,7 @@ func (t *Table) lease(e *entry, q Query) model.Lease {
 func (e *entry) lease() model.Lease {
 	return model.Lease{
 		Network: e.pool.subnet.network.Name, Role: e.pool.subnet.network.Role,
-		MAC: e.mac, Address: e.address, Bits: e.pool.bits, ClientID: e.clientID, IAID: e.iaid,
+		MAC: e.mac, Nth: e.nth, Address: e.address, Bits: e.pool.bits, ClientID: e.clientID, IAID: e.iaid,
 		Since: timeOf(e.since), Renewed: timeOf(e.renewed), Expires: timeOf(e.expires), Declined: e.declined, Unproven: e.unproven,
 	}
 }

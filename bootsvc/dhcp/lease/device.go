@@ -1,0 +1,110 @@
+package lease
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"ingot/model"
+)
+
+// maxNth is how many leases of a kind one network interface has on a link at most.
+const maxNth = 8
+
+// deviceID is what a lease belongs to. That is a network interface by its MAC address, and
+// with a number behind it where the interface has several at once (RFC 8415 §12); or, of
+// a client whose MAC address nothing shows, an identity association.
+type deviceID string
+
+// idOf returns the deviceID of an interface's n-th lease, or of an association if there is no
+// MAC address; "" = nobody's.
+func idOf(mac string, a association, nth int) deviceID {
+	switch {
+	case mac != "" && nth > 0:
+		return deviceID(mac + "#" + strconv.Itoa(nth))
+	case mac != "" || a.clientID == "":
+		return deviceID(mac)
+	}
+	return deviceID(a.clientID + "/" + strconv.FormatUint(uint64(a.iaid), 16))
+}
+
+// device returns what asks.
+func (q Query) device() deviceID { return idOf(q.MAC, q.association(), q.Nth) }
+
+// deviceOf returns what l belongs to.
+func deviceOf(l model.Lease) deviceID {
+	if l.Declined {
+		return ""
+	}
+	return idOf(l.MAC, association{l.ClientID, l.IAID}, l.Nth)
+}
+
+// isOf reports whether e is one of the leases of the network interface that asks.
+func (e *entry) isOf(q Query) bool {
+	if q.MAC == "" {
+		return e.device == q.device()
+	}
+	return e.mac == q.MAC
+}
+
+// Nths returns which of the leases that their interface may have queries are about, all of
+// one kind and of one message: the lease of which the client names the address, or that
+// the association had, and of the others the first that is left.
+func (t *Table) Nths(queries []Query, names [][]netip.Addr) []int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	nths := make([]int, len(queries))
+	var taken [maxNth]bool
+	for i, q := range queries {
+		t.inherit(q)
+		if nths[i] = t.nthOf(q, names[i], taken); nths[i] >= 0 {
+			taken[nths[i]] = true
+		}
+	}
+	for i := range queries {
+		if nths[i] < 0 {
+			nths[i] = max(0, slices.Index(taken[:], false))
+			taken[nths[i]] = true
+		}
+	}
+	return nths
+}
+
+// nthOf returns which lease of its interface q is about, -1 if none is.
+func (t *Table) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
+	if q.MAC == "" {
+		return 0
+	}
+	had := -1
+	for n := range maxNth {
+		q.Nth = n
+		e := t.leases.on(q.Subnets, q.device(), q.kind())
+		if e == nil {
+			e = t.offers.on(q.Subnets, q.device(), q.kind())
+		}
+		switch {
+		case e == nil || taken[n]:
+		case slices.Contains(names, e.address):
+			return n
+		case had < 0 && (e.isHeldBy(q.association()) || e.asker == q.association()):
+			had = n
+		}
+	}
+	return had
+}
+
+// inherit makes a lease that a version before knew by another MAC address, which it took from
+// the client's DUID, the lease of what asks now. It is the same client: its
+// identity association is the one that asked for the lease.
+func (t *Table) inherit(q Query) {
+	if q.Former == "" || q.Former == q.MAC || t.leases.on(q.Subnets, q.device(), q.kind()) != nil {
+		return
+	}
+	e := t.leases.on(q.Subnets, deviceID(q.Former), q.kind())
+	if e == nil || !e.loaded || !e.unproven || (association{e.clientID, e.iaid}) != q.association() {
+		return
+	}
+	t.leases.drop(e)
+	e.mac, e.nth, e.device = q.MAC, q.Nth, q.device()
+	t.leases.add(e)
+}
