@@ -70,7 +70,7 @@ type Server struct {
 	heard       *netboot.Heard
 	inVain      func(*model.Ticket, string)
 	loopLimiter *netboot.LoopLimiter
-	limits      *limiter
+	limits      limits
 	metrics     metrics
 	log         *slog.Logger
 	clock       func() time.Time
@@ -89,7 +89,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain,
-		loopLimiter: netboot.NewLoaderLimiter(), limits: newLimiter(), metrics: newMetrics(o.Registerer), log: o.Log, clock: o.Clock,
+		loopLimiter: netboot.NewLoaderLimiter(), limits: newLimits(), log: o.Log, clock: o.Clock,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -97,6 +97,7 @@ func New(o Options) (*Server, error) {
 	if s.clock == nil {
 		s.clock = time.Now
 	}
+	s.metrics = newMetrics(o.Registerer, s.limits, s.clock)
 	if s.store == nil {
 		s.store = forgetful{}
 	}

@@ -65,10 +65,14 @@ func (n *network) hear6(packet []byte, from netip.AddrPort) (*exchange6, error) 
 		return x, drop6MAC
 	case !n.admits(x.mac):
 		return x, drop6Filter
-	case !n.server.limits.allow(x.mac, x.now):
-		return x, drop6Rate
 	}
-	return x, n.place6(x, from.Addr())
+	if err := n.place6(x, from.Addr()); err != nil {
+		return x, err
+	}
+	if over := n.overLimit(x.mac, x.relay, x.port(), x.now); over != "" {
+		return x, drop6(over)
+	}
+	return x, nil
 }
 
 // place6 finds the subnets of the link that a packet comes from. A relay must name

@@ -88,6 +88,15 @@ func (p *packet6) link() (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
+// port returns the port that the relay next to the client heard it on (RFC 8415 §21.18), as
+// people know it, "" when it names none.
+func (p *packet6) port() string {
+	if n := len(p.relays); n > 0 {
+		return readable(p.relays[n-1].interfaceID)
+	}
+	return ""
+}
+
 // mac returns the MAC address of the network interface that asks, or "". The
 // relay next to the client saw it (RFC 6939); a DUID (RFC 8415 §11) names it or
 // that of another interface of the machine; and a link-local address is often
