@@ -50,6 +50,9 @@ type Options struct {
 	// PoolsChanged is called when Pools has something new to say of a pool that ran
 	// out. It must neither block nor call the Server.
 	PoolsChanged func()
+	// Told is called for each packet of a network card, once it is known what becomes of it. It
+	// must not block. Nil is allowed.
+	Told func(mac string, e model.CardEvent)
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -69,6 +72,7 @@ type Server struct {
 	note        func(netboot.Answer, netip.Addr)
 	heard       *netboot.Heard
 	inVain      func(*model.Ticket, string)
+	told        func(string, model.CardEvent)
 	loopLimiter *netboot.LoopLimiter
 	limits      limits
 	metrics     metrics
@@ -88,7 +92,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("dhcp%s: %s", problems[0].Path, problems[0].Message)
 	}
 	s := &Server{
-		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain,
+		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain, told: o.Told,
 		loopLimiter: netboot.NewLoaderLimiter(), limits: newLimits(), log: o.Log, clock: o.Clock,
 	}
 	if s.log == nil {

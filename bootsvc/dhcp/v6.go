@@ -45,6 +45,7 @@ func (n *network) drop6(ctx context.Context, x *exchange6, from netip.AddrPort, 
 		why = drop6Malformed
 	}
 	n.metrics.drop(family(true), string(why))
+	n.follow6(x, decision6{}, string(why))
 	n.server.log.DebugContext(ctx, "a DHCP packet is not answered", "network", n.Name, "family", "6", "from", from, "mac", x.mac, "reason", string(why))
 }
 
@@ -142,7 +143,7 @@ func (n *network) decide6(x *exchange6) (decision6, error) {
 	} else {
 		d, err = x.decide()
 	}
-	if boots {
+	if d.asked = boot; boots {
 		d.boot, d.site = &boot, site
 	}
 	return d, err
@@ -213,10 +214,12 @@ func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from n
 	kind := strings.ToLower(x.kind.String())
 	if err != nil {
 		n.metrics.packet(family(true), kind, "not stored")
+		n.follow6(x, d, "not stored")
 		n.server.log.DebugContext(ctx, "a lease is not given, for it could not be stored", "network", n.Name, "mac", x.mac, "err", err)
 		return
 	}
 	n.metrics.packet(family(true), kind, d.outcome())
+	n.follow6(x, d, "")
 	for _, l := range d.leases {
 		n.logNew(l, x.relay, "")
 	}
