@@ -34,6 +34,7 @@ func (s *Server) serveHTTPBoot(r *request) {
 			return
 		}
 	}
+	r.said = "no server with an open boot ticket is known at this address"
 	r.json(http.StatusNotFound, map[string]string{
 		"error": "no server with an open boot ticket is known to be at " + strings.Join(who, ", "),
 	})

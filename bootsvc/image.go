@@ -42,6 +42,7 @@ func (s *Server) serveLayer(r *request, name, sum string, efi bool) {
 		return
 	}
 	want.efi = efi
+	r.thing = partOf(want.ticket.Image, want.layer)
 	if isBehind(r.Header, want.layer) { // it would count as a use of the ticket
 		r.w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", want.layer.Size))
 		r.refuse(http.StatusRequestedRangeNotSatisfiable, "the range begins behind the layer's end")
@@ -179,6 +180,21 @@ func stageOf(img model.PinnedImage, l *model.Layer) model.BootStage {
 		return model.StageKernel
 	case img.Initrd:
 		return model.StageInitrd
+	}
+	return ""
+}
+
+// partOf says what of an image a layer is.
+func partOf(img model.PinnedImage, l *model.Layer) string {
+	switch l {
+	case img.Kernel:
+		return "kernel"
+	case img.Initrd:
+		return "initramfs"
+	case img.Squashfs:
+		return "squashfs"
+	case img.UKI:
+		return "UKI"
 	}
 	return ""
 }

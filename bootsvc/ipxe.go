@@ -34,6 +34,7 @@ func (s *Server) serveScript(r *request) {
 		s.serveDisk(r, holder)
 	case r.Method == http.MethodGet && !s.scripts.Allow(holder, s.clock()):
 		s.log.Warn("server goes round in circles: it fetches its boot script and never its kernel", "server", string(holder.Server))
+		r.said = "goes round in circles and is held up"
 		r.text(loopScript(r.id))
 	default:
 		s.serveTicketScript(r, holder)
@@ -63,6 +64,7 @@ func (s *Server) serveDisk(r *request, o model.TicketHolder) {
 		r.refuse(http.StatusNotFound, "there is no boot ticket for this server, it boots from disk")
 		return
 	}
+	r.said = "no boot ticket, boots from its disk"
 	r.text(diskScript(r.id, method))
 }
 

@@ -17,6 +17,7 @@ func (s *Server) serveLoader(r *request) {
 		return
 	}
 	defer f.Close()
+	r.thing = r.args[0]
 	if r.Method == http.MethodGet {
 		s.noteLoader(r)
 	}

@@ -20,6 +20,8 @@ type request struct {
 	client netip.Addr  // who asks
 	by     model.Asker // likewise, as far as that was judged
 	id     string      // the UUID or MAC address that the request is for, for the log
+	thing  string      // what is asked for, where that is known better than by its route
+	said   string      // why it is not served, or what it is sent instead
 }
 
 // newRequest returns a request for a route. Who asks is known from the connection itself,
@@ -39,6 +41,7 @@ func (r *request) body(contentType, body string) { r.respond(http.StatusOK, cont
 
 // refuse answers with a code and a line that says why.
 func (r *request) refuse(code int, why string) {
+	r.said = why
 	r.respond(code, "text/plain; charset=utf-8", why+"\n")
 }
 
@@ -64,7 +67,8 @@ func (r *request) respond(code int, contentType, body string) {
 	h["Content-Type"], h["Content-Length"], h["Cache-Control"] = values[0:1:1], values[1:2:2], values[2:3:3]
 	r.w.WriteHeader(code)
 	if r.Method != http.MethodHead {
-		_, _ = io.WriteString(r.w.ResponseWriter, body) // a client that went away is no news
+		n, _ := io.WriteString(r.w.ResponseWriter, body) // a client that went away is no news
+		r.w.sent = int64(n)
 	}
 }
 

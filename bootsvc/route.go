@@ -11,6 +11,7 @@ import (
 type route struct {
 	// pattern is what logs and metrics show, so no token is seen.
 	pattern string
+	thing   string // what is asked for there, for people
 	serve   func(*Server, *request)
 	first   string // the first element of the path
 	least   int    // how many follow it
@@ -19,10 +20,10 @@ type route struct {
 
 // newRoute returns the route of a pattern, each of whose names in braces stands for one
 // element.
-func newRoute(pattern string, serve func(*Server, *request)) *route {
+func newRoute(pattern, thing string, serve func(*Server, *request)) *route {
 	elements := elementsOf(pattern)
 	more := len(elements) - 1
-	return &route{pattern: pattern, serve: serve, first: elements[0], least: more, most: more}
+	return &route{pattern: pattern, thing: thing, serve: serve, first: elements[0], least: more, most: more}
 }
 
 // andMore returns a route whose last name stands for n elements or more.
@@ -39,19 +40,19 @@ func (r *route) fits(elements []string) bool {
 
 // routes are all paths that are served.
 var routes = []*route{
-	newRoute("/ipxe/", (*Server).serveChain),
-	newRoute("/ipxe/{uuid}", (*Server).serveScript),
-	newRoute("/ignition/{uuid}/{token}", (*Server).serveIgnition),
-	newRoute("/ignition/{uuid}", (*Server).serveNoToken),
-	newRoute("/nocloud/{uuid}/{token}/{file}", (*Server).serveNoCloud),
-	newRoute("/image", (*Server).serveImage),
-	newRoute("/httpboot", (*Server).serveHTTPBoot),
-	newRoute("/httpboot/{image}", (*Server).serveUKI).andMore(3),
-	newRoute("/loader/{name}", (*Server).serveLoader),
+	newRoute("/ipxe/", "chain script", (*Server).serveChain),
+	newRoute("/ipxe/{uuid}", "boot script", (*Server).serveScript),
+	newRoute("/ignition/{uuid}/{token}", "Ignition", (*Server).serveIgnition),
+	newRoute("/ignition/{uuid}", "Ignition", (*Server).serveNoToken),
+	newRoute("/nocloud/{uuid}/{token}/{file}", "cloud-init", (*Server).serveNoCloud),
+	newRoute("/image", "image layer", (*Server).serveImage),
+	newRoute("/httpboot", "boot document", (*Server).serveHTTPBoot),
+	newRoute("/httpboot/{image}", "image layer", (*Server).serveUKI).andMore(3),
+	newRoute("/loader/{name}", "boot loader", (*Server).serveLoader),
 }
 
 // unknownPath is the route of all other paths.
-var unknownPath = &route{pattern: "other", serve: (*Server).serveNotFound}
+var unknownPath = &route{pattern: "other", thing: "unknown path", serve: (*Server).serveNotFound}
 
 // maxPath bounds the length of a path in bytes.
 const maxPath = 2048
@@ -114,6 +115,7 @@ func (s *Server) done(r *request, start time.Time, finished bool) {
 		code = codeAborted
 	}
 	s.metrics.served(r.at, code, took)
+	s.follow(r, code, start, took)
 	if s.log.Enabled(r.Context(), slog.LevelDebug) {
 		s.log.LogAttrs(r.Context(), slog.LevelDebug, "boot request",
 			slog.String("route", r.at.pattern), slog.String("method", r.Method), slog.String("uuid", r.id),

@@ -75,6 +75,9 @@ type Options struct {
 	Settle func(context.Context)
 	// DiskBoot says how a server is sent on to its disk; nil means DiskExit for all.
 	DiskBoot func(model.ServerName) DiskBoot
+	// Told is called for each request, once it is answered; mac is that of the card that asks, as far
+	// as it was judged. It must not block. Nil is allowed.
+	Told func(client netip.Addr, mac string, e model.CardEvent)
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -93,6 +96,7 @@ type Server struct {
 	bindings   netboot.AddressRules
 	settle     func(context.Context)
 	diskBoot   func(model.ServerName) DiskBoot
+	told       func(netip.Addr, string, model.CardEvent)
 	boots      *lru.Cache[string, *boot] // by UUID
 	scripts    *netboot.LoopLimiter
 	refusalLog *logLimiter
@@ -123,6 +127,7 @@ func NewServer(o Options) (*Server, error) {
 		bindings:   o.AddressRules,
 		settle:     o.Settle,
 		diskBoot:   o.DiskBoot,
+		told:       o.Told,
 		boots:      lru.New[string, *boot](maxBoots),
 		scripts:    netboot.NewScriptLimiter(),
 		refusalLog: newLogLimiter(),

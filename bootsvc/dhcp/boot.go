@@ -17,7 +17,7 @@ func (n *network) boot(c netboot.Client, local netip.Addr, now time.Time) (netbo
 	}
 	site := n.server.site(n.Name, local)
 	a, ok := n.bootFile(c, site, now)
-	a.Arch = c.Arch
+	a.Arch, a.Kind = c.Arch, c.Kind
 	if c.Kind != netboot.KindProbe {
 		a.MAC = c.MAC
 	}

@@ -1,6 +1,10 @@
 package dhcp
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // metrics are what the server counts. Their labels come from the configuration
 // and from fixed lists, never from packets.
@@ -8,9 +12,10 @@ type metrics struct {
 	packets *prometheus.CounterVec // by network, family, type and outcome
 	dropped *prometheus.CounterVec // by network, family and reason
 	boots   *prometheus.CounterVec // by network, family, client and result
+	rates   *prometheus.GaugeVec   // by network and what is bounded
 }
 
-func newMetrics(reg prometheus.Registerer) metrics {
+func newMetrics(reg prometheus.Registerer, l limits, clock func() time.Time) metrics {
 	m := metrics{
 		packets: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_dhcp_packets_total",
@@ -24,17 +29,40 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Name: "ingot_dhcp_boot_answers_total",
 			Help: "Clients that asked for a boot file, by network, family (4, 6), kind of client and result: told, or the reason why not.",
 		}, []string{"network", "family", "client", "result"}),
+		rates: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "ingot_dhcp_rate_limit",
+			Help: "DHCP packets per second that are looked into, by network and whose: of a client, or of a port of a relay.",
+		}, []string{"network", "per"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.packets, m.dropped, m.boots)
+		reg.MustRegister(m.packets, m.dropped, m.boots, m.rates, limitedGauge("client", l.clients, clock), limitedGauge("port", l.ports, clock))
 	}
 	return m
+}
+
+// limitedGauge counts those who are over a limit.
+func limitedGauge(per string, l *limiter, clock func() time.Time) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name:        "ingot_dhcp_limited",
+		Help:        "Clients, or ports of relays, whose DHCP packets are dropped at present because they are too many.",
+		ConstLabels: prometheus.Labels{"per": per},
+	}, func() float64 { return float64(l.limited(clock())) })
 }
 
 // networkMetrics are the metrics of one network.
 type networkMetrics struct {
 	metrics
 	network string
+}
+
+// start shows the limits, and has the counters of what they hold back begin at zero.
+func (m networkMetrics) start(r RateLimit) {
+	m.rates.WithLabelValues(m.network, "client").Set(float64(r.Client))
+	m.rates.WithLabelValues(m.network, "port").Set(float64(r.Port))
+	for _, f := range []string{"4", "6"} {
+		m.dropped.WithLabelValues(m.network, f, overClient)
+		m.dropped.WithLabelValues(m.network, f, overPort)
+	}
 }
 
 // packet counts a packet that was decided upon. kind and outcome are from fixed

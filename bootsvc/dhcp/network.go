@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -12,7 +13,7 @@ import (
 
 // network is a Network that is served.
 type network struct {
-	Network // with its mode filled in, MAC prefixes in lower case
+	Network // with its mode and limits filled in, MAC prefixes in lower case
 	leases  *lease.Network
 	relays  []netip.Prefix      // that relays send from; nil = from anywhere
 	told    []model.DHCPOptions // that clients are told, by subnet
@@ -28,6 +29,9 @@ func newNetwork(s *Server, cfg Network) *network {
 	if n.Mode == "" {
 		n.Mode = ModeServer
 	}
+	n.RateLimit.Client = cmp.Or(n.RateLimit.Client, DefaultClientRate)
+	n.RateLimit.Port = cmp.Or(n.RateLimit.Port, DefaultPortRate)
+	n.metrics.start(n.RateLimit)
 	n.MACAllow, n.MACDeny = lowerAll(cfg.MACAllow), lowerAll(cfg.MACDeny)
 	for _, r := range cfg.Relays {
 		p, _ := parseRelay(r) // Check has seen it

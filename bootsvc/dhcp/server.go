@@ -50,6 +50,9 @@ type Options struct {
 	// PoolsChanged is called when Pools has something new to say of a pool that ran
 	// out. It must neither block nor call the Server.
 	PoolsChanged func()
+	// Told is called for each packet of a network card, once it is known what becomes of it. It
+	// must not block. Nil is allowed.
+	Told func(mac string, e model.CardEvent)
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -69,8 +72,9 @@ type Server struct {
 	note        func(netboot.Answer, netip.Addr)
 	heard       *netboot.Heard
 	inVain      func(*model.Ticket, string)
+	told        func(string, model.CardEvent)
 	loopLimiter *netboot.LoopLimiter
-	limits      *limiter
+	limits      limits
 	metrics     metrics
 	log         *slog.Logger
 	clock       func() time.Time
@@ -88,8 +92,8 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("dhcp%s: %s", problems[0].Path, problems[0].Message)
 	}
 	s := &Server{
-		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain,
-		loopLimiter: netboot.NewLoaderLimiter(), limits: newLimiter(), metrics: newMetrics(o.Registerer), log: o.Log, clock: o.Clock,
+		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain, told: o.Told,
+		loopLimiter: netboot.NewLoaderLimiter(), limits: newLimits(), log: o.Log, clock: o.Clock,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -97,6 +101,7 @@ func New(o Options) (*Server, error) {
 	if s.clock == nil {
 		s.clock = time.Now
 	}
+	s.metrics = newMetrics(o.Registerer, s.limits, s.clock)
 	if s.store == nil {
 		s.store = forgetful{}
 	}

@@ -21,6 +21,7 @@ func (n *network) handle4(data []byte, from netip.AddrPort, port uint16) {
 	p, drop := n.accept4(data, from, port, now)
 	if drop != drop4None {
 		n.metrics.drop("4", string(drop))
+		n.follow4(p, silence4(string(drop)))
 		n.unanswered4(p, from, string(drop))
 		return
 	}
@@ -38,15 +39,16 @@ func (n *network) handle4(data []byte, from netip.AddrPort, port uint16) {
 // answer4 sends an answer whose lease was stored, or could not be.
 func (n *network) answer4(p packet4, a answer4, err error) {
 	if err != nil {
-		a.outcome, a.reply = "not stored", nil
+		a = silence4("not stored")
 		n.server.log.Debug("no answer: the lease could not be stored", "network", n.Name, "mac", p.mac, "err", err)
 	}
 	n.metrics.packet("4", type4(p.kind), a.outcome)
-	if a.lease != nil && err == nil {
+	n.follow4(p, a)
+	if a.lease != nil {
 		n.logNew(*a.lease, p.relay.address, p.relay.port)
 	}
 	if a.reply == nil {
-		if a.lease == nil {
+		if a.lease == nil && err == nil {
 			n.unanswered4(p, p.from, a.outcome)
 		}
 		return
@@ -111,6 +113,7 @@ type answer4 struct {
 	reply   *reply4        // nil = silence
 	lease   *model.Lease   // to be stored first, nil = none
 	told    netboot.Answer // the boot file to be noted, without ticket for none
+	boot    netboot.Answer // the boot file, or why there is none
 	client  netip.Addr     // the client's address
 }
 
@@ -323,7 +326,7 @@ func (n *network) decideProxy4(p packet4, now time.Time) answer4 {
 		a.client = p.from.Addr()
 	}
 	if !n.boot4(p, client4(p), &a, true, now) {
-		return silence4("nothing to boot")
+		return answer4{outcome: "nothing to boot", boot: a.boot}
 	}
 	if p.port == portPXE && !a.client.IsValid() {
 		return silence4("no address named")
@@ -336,6 +339,7 @@ func (n *network) decideProxy4(p packet4, now time.Time) answer4 {
 // one. The ticket is noted when the answer is the last of an exchange.
 func (n *network) boot4(p packet4, client netboot.Client, a *answer4, last bool, now time.Time) bool {
 	file, site, ok := n.boot(client, a.reply.server, now)
+	a.boot = file
 	if !ok {
 		return false
 	}

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -633,22 +632,6 @@ func TestWay4(t *testing.T) {
 	}
 }
 
-func TestRateLimit(t *testing.T) {
-	s := testServer(t, Options{})
-	dropped := 0
-	for range 2 * limitPackets {
-		if got, _ := hear(t, s, packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, nil), anyone, port4Server); got.Drop == "rate" {
-			dropped++
-		}
-	}
-	if dropped != limitPackets {
-		t.Errorf("%d packets were dropped, want %d", dropped, limitPackets)
-	}
-	if !s.limits.allow(mac2, t0) || !s.limits.allow(mac1, t0.Add(limitWindow*time.Second)) {
-		t.Error("another device, or the same later, is held back")
-	}
-}
-
 func FuzzHandle4(f *testing.F) {
 	for _, fw := range firmwares {
 		f.Add(packetOf(f, dhcpv4.MessageTypeDiscover, mac1, nil, fw.options), false)
@@ -676,7 +659,7 @@ func FuzzHandle4(f *testing.F) {
 		f.Add(data, false)
 		f.Add(data, true)
 	}
-	boots, limits := loaders(f), newLimiter()
+	boots, limits := loaders(f), newLimits()
 	f.Fuzz(func(t *testing.T, data []byte, proxy bool) {
 		cfg := hosts()
 		if proxy {
@@ -684,7 +667,9 @@ func FuzzHandle4(f *testing.F) {
 		}
 		cfg.RapidCommit = true
 		s := testServer(t, Options{Networks: []Network{cfg}, Tickets: tickets{uuid: discovery(), mac1: discovery()}, Loaders: boots})
-		*limits = limiter{seed: limits.seed}
+		for _, l := range []*limiter{limits.clients, limits.ports} {
+			*l = limiter{seed: l.seed}
+		}
 		s.limits = limits // large, so one serves all
 		for _, port := range []uint16{port4Server, portPXE} {
 			n := s.networks[0]

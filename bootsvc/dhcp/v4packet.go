@@ -36,7 +36,8 @@ type relay4 struct {
 	fromPort bool       // sub-option 19 (RFC 8357): answers go to the port it sent from
 }
 
-// drop4 is why a packet is not looked into: the label of a metric.
+// drop4 is why a packet is not looked into: the label of a metric. Those of limits are
+// overClient and overPort.
 type drop4 string
 
 // The reasons.
@@ -46,7 +47,6 @@ const (
 	drop4Hardware  drop4 = "hardware"  // no Ethernet address, and none that can be made
 	drop4BOOTP     drop4 = "bootp"     // no message type
 	drop4Filter    drop4 = "filter"    // macAllow, macDeny
-	drop4Rate      drop4 = "rate"      // too many of one MAC address
 	drop4Relay     drop4 = "relay"     // the link that it names lies in none of our subnets
 	drop4Untrusted drop4 = "untrusted" // from a relay that is not among relays, or that may not be the one it says
 	drop4Source    drop4 = "source"    // not from the link, and not from one of our subnets either
@@ -68,18 +68,18 @@ func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now tim
 		return p, drop4BOOTP
 	case !n.admits(p.mac):
 		return p, drop4Filter
-	case !n.server.limits.allow(p.mac, now):
-		return p, drop4Rate
-	}
-	if len(p.link.v4) == 0 {
+	case len(p.link.v4) == 0:
 		return p, drop4NotReady
 	}
 	p.relay = relayOf(parsed)
-	drop := n.route4(p)
-	if drop == drop4None {
-		n.server.heard.On(p.mac, p.relay.port)
+	if drop := n.route4(p); drop != drop4None {
+		return p, drop
 	}
-	return p, drop
+	if over := n.overLimit(p.mac, p.relay.address, p.relay.port, now); over != "" {
+		return p, drop4(over)
+	}
+	n.server.heard.On(p.mac, p.relay.port)
+	return p, drop4None
 }
 
 // Where in a packet options may be (RFC 2131 §2).

@@ -45,6 +45,7 @@ func (n *network) drop6(ctx context.Context, x *exchange6, from netip.AddrPort, 
 		why = drop6Malformed
 	}
 	n.metrics.drop(family(true), string(why))
+	n.follow6(x, decision6{}, string(why))
 	n.server.log.DebugContext(ctx, "a DHCP packet is not answered", "network", n.Name, "family", "6", "from", from, "mac", x.mac, "reason", string(why))
 }
 
@@ -66,10 +67,14 @@ func (n *network) hear6(packet []byte, from netip.AddrPort, frame string) (*exch
 		return x, drop6MAC
 	case !n.admits(x.mac):
 		return x, drop6Filter
-	case !n.server.limits.allow(cmp.Or(x.mac, string(p.clientID)), x.now):
-		return x, drop6Rate
 	}
-	return x, n.place6(x, from.Addr())
+	if err := n.place6(x, from.Addr()); err != nil {
+		return x, err
+	}
+	if over := n.overLimit(cmp.Or(x.mac, string(p.clientID)), x.relay, x.port(), x.now); over != "" {
+		return x, drop6(over)
+	}
+	return x, nil
 }
 
 // place6 finds the subnets of the link that a packet comes from. A relay must name
@@ -139,7 +144,7 @@ func (n *network) decide6(x *exchange6) (decision6, error) {
 	} else {
 		d, err = x.decide()
 	}
-	if boots {
+	if d.asked = boot; boots {
 		d.boot, d.site = &boot, site
 	}
 	return d, err
@@ -210,10 +215,12 @@ func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from n
 	kind := strings.ToLower(x.kind.String())
 	if err != nil {
 		n.metrics.packet(family(true), kind, "not stored")
+		n.follow6(x, d, "not stored")
 		n.server.log.DebugContext(ctx, "a lease is not given, for it could not be stored", "network", n.Name, "mac", x.mac, "err", err)
 		return
 	}
 	n.metrics.packet(family(true), kind, d.outcome())
+	n.follow6(x, d, "")
 	for _, l := range d.leases {
 		n.logNew(l, x.relay, "")
 	}

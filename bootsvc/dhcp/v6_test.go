@@ -816,7 +816,7 @@ func TestRelaysThatAreTrusted6(t *testing.T) {
 
 func TestWhoSendsTooMuchIsNotAnswered6(t *testing.T) {
 	l := newLab6(t, plain6())
-	for range limitPackets {
+	for range DefaultClientRate * limitWindow {
 		l.says(onLink6, "SOLICIT 000001\n 1 $client"+na6, "ADVERTISE 000001"+ids+given)
 	}
 	l.says(onLink6, "SOLICIT 000001\n 1 $client"+na6, "")

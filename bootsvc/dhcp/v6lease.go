@@ -11,6 +11,7 @@ import (
 	"github.com/insomniacslk/dhcp/iana"
 
 	"ingot/bootsvc/dhcp/lease"
+	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
 
@@ -31,6 +32,7 @@ type exchange6 struct {
 type decision6 struct {
 	answer6
 	leases []model.Lease
+	asked  netboot.Answer // the boot file, or why there is none
 }
 
 // decide returns the answer to what a client asks on a network whose addresses we

@@ -22,7 +22,7 @@ const (
 // drop6 is why a packet is not answered: the label of a metric.
 type drop6 string
 
-// The reasons.
+// The reasons, beside overClient and overPort.
 const (
 	drop6Malformed drop6 = "malformed"
 	drop6Conflict  drop6 = "conflict"  // options that its type must not have, RFC 8415 §16
@@ -31,7 +31,6 @@ const (
 	drop6Server    drop6 = "server"    // meant for another server
 	drop6MAC       drop6 = "mac"       // neither a MAC address nor a DUID is to be found
 	drop6Filter    drop6 = "filter"    // macAllow, macDeny
-	drop6Rate      drop6 = "rate"      // too many of one MAC address
 	drop6Relay     drop6 = "relay"     // the client's link is none of our subnets
 	drop6Untrusted drop6 = "untrusted" // from a relay that is not among relays
 	drop6Source    drop6 = "source"    // neither relayed nor from our own link

@@ -89,6 +89,15 @@ func (p *packet6) link() (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
+// port returns the port that the relay next to the client heard it on (RFC 8415 §21.18), as
+// people know it, "" when it names none.
+func (p *packet6) port() string {
+	if n := len(p.relays); n > 0 {
+		return readable(p.relays[n-1].interfaceID)
+	}
+	return ""
+}
+
 // card is the network interface that asks, as far as it can be told.
 type card struct {
 	mac string // canonical, "" = nothing shows it

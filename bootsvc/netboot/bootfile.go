@@ -3,6 +3,7 @@ package netboot
 import (
 	"net/netip"
 	"net/url"
+	"path"
 	"strings"
 
 	"ingot/model"
@@ -108,6 +109,24 @@ func v4Only(c Client, class string) string {
 func ukiFits(a Arch, img *model.PinnedImage) bool {
 	p := archs[a].platform
 	return img.UKI != nil && p != nil && p.image != "" && (img.Architecture == "" || p.image == img.Architecture)
+}
+
+// Text says what a client is told to boot, or why it is told nothing; "" of one that does not ask.
+// It says the kind of what has a URL.
+func (a Answer) Text() string {
+	switch {
+	case a.Kind == KindNone:
+		return ""
+	case a.Reason != "":
+		return "no boot file: " + string(a.Reason)
+	case a.Loader:
+		return "boots " + path.Base(a.File)
+	case a.Kind == KindIPXE:
+		return "boots its script"
+	case a.Kind == KindProbe:
+		return "fetches Ignition"
+	}
+	return "boots a UKI"
 }
 
 // URL returns the boot file as a URL, which is what DHCPv6 wants of every file (RFC

@@ -52,6 +52,7 @@ type Answer struct {
 	VendorClass string
 	Ticket      *model.Ticket
 	Arch        Arch // of the client that is told, for callers
+	Kind        Kind // likewise, also of one that is told none
 	// MAC is that of the client that is told, for callers; "" for what runs once the
 	// machine has booted.
 	MAC string

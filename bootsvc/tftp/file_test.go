@@ -102,12 +102,12 @@ func TestADiskThatHangsTakesPlaces(t *testing.T) {
 	l := newLab(t, nil, func(s *Server) { s.files = d })
 	t.Cleanup(goOn)
 	c := newClient(t, l, "127.0.0.1")
-	for n := range maxPerClient + 3 {
+	for n := range DefaultMaxPerAddress + 3 {
 		c.ask("ipxe.efi", "octet", "tsize", string(rune('A'+n))) // each is another request
 	}
-	l.counted(t, resultBusy, 3)
+	l.counted(t, resultLimited, 3)
 	goOn()
-	l.counted(t, resultAborted, maxPerClient)
+	l.counted(t, resultAborted, DefaultMaxPerAddress)
 	l.idle(t)
 }
 

@@ -9,14 +9,15 @@ const (
 	resultDeclined = "declined" // the client asked for the size and went away, as UEFI does
 	resultAborted  = "aborted"  // the client broke off
 	resultTimeout  = "timeout"  // the client fell silent
-	resultBusy     = "busy"     // too many transfers, in all or of this client
+	resultBusy     = "busy"     // too many transfers in all
+	resultLimited  = "limited"  // too many transfers to its address
 	resultRefused  = "refused"  // malformed, or to write
 	resultFailed   = "failed"   // anything else
 )
 
 // results are all of them.
 var results = []string{
-	resultOK, resultNotFound, resultDeclined, resultAborted, resultTimeout, resultBusy, resultRefused, resultFailed,
+	resultOK, resultNotFound, resultDeclined, resultAborted, resultTimeout, resultBusy, resultLimited, resultRefused, resultFailed,
 }
 
 // metrics are what the TFTP server counts.
@@ -27,11 +28,12 @@ type metrics struct {
 	active    prometheus.Gauge
 }
 
-func newMetrics(reg prometheus.Registerer) metrics {
+// newMetrics returns metrics; mostToOne is how many transfers the address has that has most.
+func newMetrics(reg prometheus.Registerer, most limits, mostToOne func() float64) metrics {
 	m := metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_tftp_requests_total",
-			Help: "TFTP requests, by result; declined is a client that only asked for a file's size, busy one that is to ask again.",
+			Help: "TFTP requests, by result; declined is a client that only asked for a file's size, busy one that is to ask again, limited one whose address has too many transfers.",
 		}, []string{"result"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ingot_tftp_bytes_total",
@@ -50,8 +52,17 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	for _, result := range results {
 		m.requests.WithLabelValues(result)
 	}
+	bound := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ingot_tftp_transfers_limit",
+		Help: "TFTP transfers that may be under way at once, by what is bounded: server, or address.",
+	}, []string{"per"})
+	bound.WithLabelValues("server").Set(float64(most.all))
+	bound.WithLabelValues("address").Set(float64(most.address))
 	if reg != nil {
-		reg.MustRegister(m.requests, m.bytes, m.durations, m.active)
+		reg.MustRegister(m.requests, m.bytes, m.durations, m.active, bound, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "ingot_tftp_address_transfers",
+			Help: "TFTP transfers under way to the address that has most.",
+		}, mostToOne))
 	}
 	return m
 }

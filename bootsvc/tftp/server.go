@@ -1,6 +1,7 @@
 package tftp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/model"
 )
 
 const (
@@ -39,9 +42,16 @@ type Files interface {
 // Options are the options of New.
 type Options struct {
 	Loaders Files
+	// MaxTransfers bounds the transfers under way, and MaxPerAddress those to one address;
+	// 0 = DefaultMaxTransfers and DefaultMaxPerAddress.
+	MaxTransfers  int
+	MaxPerAddress int
 	// Seen is called for each transfer once its client has acknowledged the first block:
 	// not of one that only asked for the size. It must not block. Nil is allowed.
 	Seen func(client netip.Addr, name string)
+	// Told is called for each read request, once it is known what became of it. It must not
+	// block. Nil is allowed.
+	Told func(client netip.Addr, e model.CardEvent)
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -52,11 +62,13 @@ type Options struct {
 type Server struct {
 	files   Files
 	seen    func(netip.Addr, string)
+	told    func(netip.Addr, model.CardEvent)
 	log     *slog.Logger
 	metrics metrics
 	clock   func() time.Time
 	answer  time.Duration
 	limit   time.Duration
+	most    limits
 	conn    *net.UDPConn   // nil before Listen
 	running sync.WaitGroup // the reader of the socket and those of files
 
@@ -66,6 +78,7 @@ type Server struct {
 	callers map[netip.Addr]*caller       // that have transfers in all
 	all     map[*transfer]bool           // with those that are over, but whose file is still being read
 	block   []byte                       // room for one
+	errors  refusals                     // of clients over a limit
 }
 
 // New returns a Server that does not listen yet.
@@ -74,12 +87,17 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("TFTP has no files to serve")
 	}
 	s := &Server{
-		files: o.Loaders, seen: o.Seen, log: o.Log, metrics: newMetrics(o.Registerer), clock: o.Clock, answer: answerTime, limit: shutdownLimit,
+		files: o.Loaders, seen: o.Seen, told: o.Told, log: o.Log, clock: o.Clock, answer: answerTime, limit: shutdownLimit,
+		most:    limits{all: cmp.Or(o.MaxTransfers, DefaultMaxTransfers), address: cmp.Or(o.MaxPerAddress, DefaultMaxPerAddress)},
 		current: make(map[netip.AddrPort]*transfer), callers: make(map[netip.Addr]*caller), all: make(map[*transfer]bool),
 		block: make([]byte, headerSize+blockV4),
 	}
+	s.metrics = newMetrics(o.Registerer, s.most, s.mostToOne)
 	if s.seen == nil {
 		s.seen = func(netip.Addr, string) {}
+	}
+	if s.told == nil {
+		s.told = func(netip.Addr, model.CardEvent) {}
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -17,8 +17,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
+
+	"ingot/model"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -573,23 +576,18 @@ func TestOneClientCannotTakeAllPlaces(t *testing.T) {
 		s.answer = time.Second
 		s.clock = func() time.Time { return now } // no second passes
 	})
-	var clients []*client
-	for range maxPerClient {
-		c := newClient(t, l, "127.0.0.1")
-		c.ask("ipxe.efi", "octet")
-		if c.receive(patience) == nil {
-			t.Fatal("no answer")
-		}
-		clients = append(clients, c)
+	clients := l.hold(t, DefaultMaxPerAddress)
+	if got := testutil.ToFloat64(gaugeOf(l.mostToOne)); got != DefaultMaxPerAddress {
+		t.Errorf("%v transfers are under way to the address that has most", got)
 	}
 	more := newClient(t, l, "127.0.0.1")
 	more.ask("ipxe.efi", "octet")
-	l.counted(t, resultBusy, 1)
-	if p := more.receive(patience); len(p) < 4 || p[1] != opError || p[3] != codeOther {
-		t.Errorf("FN09: it is answered %q", p)
+	l.counted(t, resultLimited, 1)
+	if p := more.receive(patience); !bytes.Equal(p, errorPacket(codeOther, "too many from this address, ask again")) {
+		t.Errorf("it is answered %q", p)
 	}
 	more.ask("ipxe.efi", "octet")
-	l.counted(t, resultBusy, 2)
+	l.counted(t, resultLimited, 2)
 	if p := more.receive(50 * time.Millisecond); p != nil {
 		t.Errorf("asked again at once, it answers %q", p)
 	}
@@ -600,6 +598,101 @@ func TestOneClientCannotTakeAllPlaces(t *testing.T) {
 	l.counted(t, resultDeclined, 1)
 	if got := more.fetch("ipxe.efi", "octet"); len(got.Body) != 1000 {
 		t.Errorf("asked again, it got %d bytes, %s", len(got.Body), got.Error)
+	}
+}
+
+// hold begins n transfers that do not go on.
+func (l *lab) hold(t *testing.T, n int) (clients []*client) {
+	t.Helper()
+	for range n {
+		c := newClient(t, l, "127.0.0.1")
+		c.ask("ipxe.efi", "octet")
+		if c.receive(patience) == nil {
+			t.Fatal("no answer")
+		}
+		clients = append(clients, c)
+	}
+	return clients
+}
+
+func gaugeOf(value func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "x"}, value)
+}
+
+func TestWhoIsOverTheLimitOfAllIsTold(t *testing.T) {
+	now := time.Now()
+	l := newLab(t, folder{"ipxe.efi": pattern(1000)}, func(s *Server) {
+		s.answer, s.most = time.Second, limits{all: 2, address: 2}
+		s.clock = func() time.Time { return now }
+	})
+	l.hold(t, 2)
+	c := newClient(t, l, "::1")
+	for range maxRefusals + 2 {
+		c.ask("ipxe.efi", "octet")
+	}
+	l.counted(t, resultBusy, maxRefusals+2)
+	for n := range maxRefusals {
+		if p := c.receive(patience); !bytes.Equal(p, errorPacket(codeOther, "too many transfers, ask again")) {
+			t.Fatalf("request %d is answered %q", n, p)
+		}
+	}
+	if p := c.receive(50 * time.Millisecond); p != nil {
+		t.Errorf("more than %d within a second are answered: %q", maxRefusals, p)
+	}
+}
+
+// A source address can be forged, so errors are few, whoever asks, and no longer than what
+// firmware asks with.
+func TestErrorsAboutLimitsFloodNobody(t *testing.T) {
+	var r refusals
+	sent := 0
+	now := time.Now()
+	for range 10 * maxRefusals {
+		if r.allow(now) {
+			sent++
+		}
+	}
+	if sent != maxRefusals {
+		t.Errorf("%d errors are sent within a second, want %d", sent, maxRefusals)
+	}
+	if !r.allow(now.Add(time.Second)) || !r.allow(now) {
+		t.Error("none is sent a second later, or by a clock that was put back")
+	}
+	request := asked("undionly.kpxe", "octet", "tsize", "0", "blksize", "1456")
+	s := &Server{most: limits{address: 1}, callers: map[netip.Addr]*caller{{}: {transfers: 1}}}
+	for _, over := range []overLimit{s.overLimit(netip.Addr{}), s.overLimit(netip.IPv6Loopback())} {
+		if packet := errorPacket(codeOther, over.text); over.text == "" || len(packet) > len(request) {
+			t.Errorf("a request of %d bytes is answered with %d: %q", len(request), len(packet), packet)
+		}
+	}
+}
+
+func TestWhatIsToldOfTransfers(t *testing.T) {
+	var mu sync.Mutex
+	var told []string
+	l := newLab(t, folder{"ipxe.efi": pattern(1000)}, func(s *Server) {
+		s.answer, s.most = time.Second, limits{all: 1, address: 1}
+		s.told = func(client netip.Addr, e model.CardEvent) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, fmt.Sprintf("%s %s %s %s: %s %q %d bytes", client, e.Protocol, e.From, e.Asked, e.Result, e.Answer, e.Bytes))
+		}
+	})
+	c := newClient(t, l, "127.0.0.1")
+	c.fetch("ipxe.efi", "octet")
+	l.counted(t, resultOK, 1)
+	c.fetch("\x1b[2J"+strings.Repeat("x", 300), "octet")
+	l.hold(t, 1)
+	newClient(t, l, "127.0.0.1").fetch("/ipxe.efi", "octet")
+	want := []string{
+		`127.0.0.1 TFTP 127.0.0.1 ipxe.efi: served "" 1000 bytes`,
+		`127.0.0.1 TFTP 127.0.0.1 ?[2J` + strings.Repeat("x", 60) + `: refused "not found" 0 bytes`,
+		`127.0.0.1 TFTP 127.0.0.1 ipxe.efi: limited "too many from this address, ask again" 0 bytes`,
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -8,15 +8,6 @@ import (
 	"time"
 )
 
-// Bounds of the transfers under way.
-const (
-	maxTransfers = 1024
-	maxPerClient = 16 // more than one machine may ask from behind one address
-
-	// refusalPause is how often one address is told that it has too many transfers.
-	refusalPause = time.Second
-)
-
 // caller is an address with transfers under way.
 type caller struct {
 	transfers int
@@ -59,8 +50,8 @@ func (s *Server) begin(packet []byte, client netip.AddrPort, control []byte, now
 	if before := s.current[at]; before != nil {
 		s.end(before, resultAborted)
 	}
-	if !s.admit(client, control, now) {
-		s.metrics.requests.WithLabelValues(resultBusy).Inc()
+	if over := s.overLimit(at.Addr()); over.result != "" {
+		s.refuse(over, client, control, r, now)
 		return
 	}
 	t := &transfer{
@@ -76,25 +67,6 @@ func (s *Server) begin(packet []byte, client netip.AddrPort, control []byte, now
 	s.callers[at.Addr()].transfers++
 	s.metrics.active.Inc()
 	s.running.Go(func() { s.read(t) })
-}
-
-// admit reports whether a client may begin one more transfer. One that is not
-// answered asks again in a while, by when there may be room. One address with too
-// many is told, as otherwise nobody learns what its machines wait for; but a
-// forged one must not be flooded.
-func (s *Server) admit(client netip.AddrPort, control []byte, now time.Time) bool {
-	if s.stopped || len(s.all) >= maxTransfers {
-		return false
-	}
-	c := s.callers[unmapped(client).Addr()]
-	if c == nil || c.transfers < maxPerClient {
-		return true
-	}
-	if now.Sub(c.refused) >= refusalPause {
-		c.refused = now
-		s.send(errorPacket(codeOther, fmt.Sprintf("%d transfers to this address are under way, try again later", maxPerClient)), client, control)
-	}
-	return false
 }
 
 // askedAgain answers a client that repeats its request. Once it has acknowledged
@@ -212,6 +184,7 @@ func (s *Server) release(t *transfer) {
 	if t.result == resultOK {
 		s.metrics.durations.Observe(took.Seconds())
 	}
+	s.told(at, t.event(took))
 	s.log.Debug("TFTP transfer", "client", at.String(), "file", clean(t.name), "result", t.result, "bytes", t.bytes, "took", took)
 }
 

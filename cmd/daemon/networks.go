@@ -33,7 +33,10 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 		}
 	}
 	if o.TFTP.Listen != "" {
-		d.tftp, err = tftp.New(tftp.Options{Loaders: d.loaders, Seen: d.sawTFTP, Log: d.log, Registerer: d.metrics})
+		d.tftp, err = tftp.New(tftp.Options{
+			Loaders: d.loaders, MaxTransfers: o.TFTP.MaxTransfers, MaxPerAddress: o.TFTP.MaxTransfersPerAddress, Seen: d.sawTFTP,
+			Log: d.log, Registerer: d.metrics,
+		})
 		if err == nil {
 			err = d.tftp.Listen(ctx, o.TFTP.Listen)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/tftp"
 	"ingot/gitsource"
 	"ingot/model"
 )
@@ -31,7 +32,7 @@ type Options struct {
 	Notify      Notify `json:"notify"`
 	// DHCP are the networks to serve leases and boot files on.
 	DHCP []dhcp.Network `json:"dhcp"`
-	TFTP Listener       `json:"tftp"`
+	TFTP TFTP           `json:"tftp"`
 	// Resync is the longest time after which everything is checked again.
 	Resync time.Duration `json:"resync"`
 
@@ -217,9 +218,11 @@ type Metadata struct {
 	Static map[string]string `json:"static"`
 }
 
-// Listener has the settings of a part that has no other: host:port, or empty for off.
-type Listener struct {
-	Listen string `json:"listen"`
+// TFTP says where boot loaders are served, and how many transfers may be under way.
+type TFTP struct {
+	Listen                 string `json:"listen"` // host:port, or empty for off
+	MaxTransfers           int    `json:"maxTransfers"`
+	MaxTransfersPerAddress int    `json:"maxTransfersPerAddress"`
 }
 
 // Admin has the settings of the listener that shows what is so.
@@ -319,6 +322,7 @@ func Default() Options {
 		Admin:    Admin{Listen: "127.0.0.1:8080", Hosts: []string{}, TrustedHeader: TrustedHeader{From: []string{}}},
 		Notify:   Notify{ClaimWaiting: time.Hour, Webhooks: []NotifyWebhook{}},
 		DHCP:     []dhcp.Network{},
+		TFTP:     TFTP{MaxTransfers: tftp.DefaultMaxTransfers, MaxTransfersPerAddress: tftp.DefaultMaxPerAddress},
 		Resync:   2 * time.Minute,
 	}
 }

@@ -51,6 +51,14 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "guard: {maxDisruptions: -1}\n",
 			want: "ingot.yaml:2:25: guard.maxDisruptions: -1 is not allowed: must be 0 or more",
 		},
+		"a limit that lets nobody in": {
+			text: repository + "tftp: {maxTransfersPerAddress: 0}\n",
+			want: "ingot.yaml:2:32: tftp.maxTransfersPerAddress: 0 is not allowed: must be 1 or more",
+		},
+		"a limit beyond reason": {
+			text: repository + "dhcp:\n- name: rack1\n  interface: eth1\n  role: host\n  subnets: [{cidr: 10.0.0.0/24}]\n  rateLimit: {client: 20000}\n",
+			want: "ingot.yaml:7:23: dhcp[0].rateLimit.client: 20000 must be from 1 to 10000 packets per second; leave it out for the default",
+		},
 		"a listener without a port": {
 			text: repository + "admin: {listen: localhost}\n",
 			want: `ingot.yaml:2:17: admin.listen: "localhost" is not allowed: must be host:port or :port, such as ` +
@@ -402,7 +410,13 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"metadata.listen":             func(o *Options) { o.Metadata.Listen = "1" },
 		"events.listen":               func(o *Options) { o.Events.Listen = ":1" },
 		"tftp.listen":                 func(o *Options) { o.TFTP.Listen = "69" },
-		"boot.loaderDirs":             func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
+		"tftp.maxTransfers":           func(o *Options) { o.TFTP.MaxTransfers = 0 },
+		"tftp.maxTransfers ":          func(o *Options) { o.TFTP.MaxTransfers = 1 << 20 },
+		"tftp.maxTransfersPerAddress": func(o *Options) { o.TFTP.MaxTransfersPerAddress = 0 },
+		"dhcp[0].rateLimit.port": func(o *Options) {
+			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "bmc", RateLimit: dhcp.RateLimit{Port: -1}}}
+		},
+		"boot.loaderDirs": func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
 		"dhcp[0].role": func(o *Options) {
 			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "oob"}}
 		},

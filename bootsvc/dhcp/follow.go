@@ -1,0 +1,89 @@
+package dhcp
+
+import (
+	"net/netip"
+	"strings"
+
+	"ingot/bootsvc/netboot"
+	"ingot/model"
+)
+
+// follow4 tells what became of a packet, for people who follow its card.
+func (n *network) follow4(p packet4, a answer4) {
+	if n.server.told == nil || p.mac == "" {
+		return
+	}
+	e := n.event(model.CardDHCPv4, p.kind.String(), a.boot.Kind, p.relay.address, p.relay.port)
+	switch {
+	case a.reply == nil && a.lease == nil:
+		silent(&e, a.outcome)
+	case a.reply == nil: // it gave its address back
+		e.Result, e.Answer = model.CardAnswered, a.outcome
+	default:
+		e.Result, e.Answer = model.CardAnswered, answerText(a.outcome, a.reply.yiaddr, a.boot)
+		if a.reply.nak {
+			e.Result = model.CardRefused
+		} else if a.lease != nil {
+			e.Result, e.Routine = model.CardServed, address4(p.ClientIPAddr).IsValid()
+		}
+	}
+	n.server.told(p.mac, e)
+}
+
+// follow6 is follow4 for DHCPv6; why is why there is no answer.
+func (n *network) follow6(x *exchange6, d decision6, why string) {
+	if n.server.told == nil || x.mac == "" {
+		return
+	}
+	e := n.event(model.CardDHCPv6, x.kind.String(), d.asked.Kind, x.relay, x.port())
+	switch outcome := d.outcome(); {
+	case why != "":
+		silent(&e, why)
+	case outcome == "refused":
+		e.Result, e.Answer = model.CardRefused, answerText(outcome, netip.Addr{}, d.asked)
+	default:
+		e.Result, e.Answer = model.CardAnswered, answerText(outcome, d.client(netip.Addr{}), d.asked)
+		if outcome == "reply" && len(d.leases) > 0 {
+			e.Result, e.Routine = model.CardServed, e.Asked == "RENEW" || e.Asked == "REBIND"
+		}
+	}
+	n.server.told(x.mac, e)
+}
+
+// event is an event without its result. Kind is that of a client that asks what to boot.
+func (n *network) event(protocol model.CardProtocol, asked string, kind netboot.Kind, relay netip.Addr, port string) model.CardEvent {
+	e := model.CardEvent{At: n.server.clock(), Protocol: protocol, Asked: asked, From: n.Name}
+	if kind != netboot.KindNone {
+		e.Asked += " by " + string(kind)
+	}
+	if relay.IsValid() {
+		e.From += ", relay " + relay.String()
+	}
+	if port != "" {
+		e.From += " port " + port
+	}
+	return e
+}
+
+// silent makes e one of a packet that is not answered.
+func silent(e *model.CardEvent, why string) {
+	e.Routine, e.Result, e.Answer = true, model.CardUnanswered, why
+	switch why {
+	case overClient:
+		e.Result, e.Answer = model.CardLimited, "over rateLimit.client"
+	case overPort:
+		e.Result, e.Answer = model.CardLimited, "over rateLimit.port"
+	}
+}
+
+// answerText says what a card was told.
+func answerText(outcome string, a netip.Addr, boot netboot.Answer) string {
+	text := strings.ToUpper(outcome)
+	if a.IsValid() {
+		text += " " + a.String()
+	}
+	if file := boot.Text(); file != "" {
+		text += ", " + file
+	}
+	return text
+}

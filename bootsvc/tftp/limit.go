@@ -1,0 +1,109 @@
+package tftp
+
+import (
+	"net/netip"
+	"time"
+
+	"ingot/model"
+)
+
+// The limits where Options say nothing.
+const (
+	DefaultMaxTransfers  = 1024
+	DefaultMaxPerAddress = 64 // a rack may ask from behind one address (NAT)
+)
+
+const (
+	// refusalPause is how often one address is told that it has too many transfers.
+	refusalPause = time.Second
+	// maxRefusals bounds the errors about limits that are sent within a second. A source
+	// address can be forged, and nobody is to be flooded with what he did not ask for.
+	maxRefusals = 64
+)
+
+// limits bound the transfers under way.
+type limits struct{ all, address int }
+
+// overLimit is why a transfer may not begin: its result, nothing when it may, and what its
+// client is told. The client asks again in a while, by when there may be room.
+type overLimit struct{ result, text string }
+
+// overLimit returns which limit one more transfer to an address would be over.
+func (s *Server) overLimit(client netip.Addr) overLimit {
+	switch c := s.callers[client]; {
+	case s.stopped:
+		return overLimit{result: resultBusy}
+	case c != nil && c.transfers >= s.most.address:
+		return overLimit{resultLimited, "too many from this address, ask again"}
+	case len(s.all) >= s.most.all:
+		return overLimit{resultBusy, "too many transfers, ask again"}
+	}
+	return overLimit{}
+}
+
+// refuse counts a request over a limit, and tells its client (RFC 1350 §5), as otherwise nobody
+// learns what a machine waits for. An address is told once in a while, and so are all
+// together: the others get no answer.
+func (s *Server) refuse(over overLimit, client netip.AddrPort, control []byte, r readRequest, now time.Time) {
+	s.metrics.requests.WithLabelValues(over.result).Inc()
+	if over.text == "" {
+		return
+	}
+	at := unmapped(client).Addr()
+	s.told(at, model.CardEvent{
+		At: now, Protocol: model.CardTFTP, Asked: clean(cleanName(r.name)), From: at.String(), Result: model.CardLimited, Answer: over.text, Routine: true,
+	})
+	c := s.callers[at]
+	if c != nil && now.Sub(c.refused) < refusalPause || !s.errors.allow(now) {
+		return
+	}
+	if c != nil {
+		c.refused = now
+	}
+	s.send(errorPacket(codeOther, over.text), client, control)
+}
+
+// refusals counts the errors about limits of the present second.
+type refusals struct {
+	since time.Time
+	sent  int
+}
+
+// allow reports whether one more may be sent, and counts it.
+func (r *refusals) allow(now time.Time) bool {
+	if age := now.Sub(r.since); age < 0 || age >= time.Second {
+		*r = refusals{since: now}
+	}
+	r.sent++
+	return r.sent <= maxRefusals
+}
+
+// mostToOne returns how many transfers are under way to the address that has most.
+func (s *Server) mostToOne() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	most := 0
+	for _, c := range s.callers {
+		most = max(most, c.transfers)
+	}
+	return float64(most)
+}
+
+// event is what is said of a transfer that is over.
+func (t *transfer) event(took time.Duration) model.CardEvent {
+	at := unmapped(t.client).Addr()
+	e := model.CardEvent{
+		At: t.started, Protocol: model.CardTFTP, Asked: clean(t.name), From: at.String(), Bytes: t.bytes, Seconds: took.Seconds(), Answer: t.result,
+	}
+	switch t.result {
+	case resultOK:
+		e.Result, e.Answer = model.CardServed, ""
+	case resultDeclined:
+		e.Result, e.Answer, e.Bytes = model.CardAnswered, "its size", 0
+	case resultNotFound:
+		e.Result, e.Routine = model.CardRefused, true
+	default:
+		e.Result = model.CardFailed
+	}
+	return e
+}
