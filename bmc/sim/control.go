@@ -58,7 +58,7 @@ type bmcView struct {
 // faultsView is what GET /faults shows.
 type faultsView struct {
 	Set   map[string][]Fault `json:"set"` // by BMC or server
-	Known []Fault            `json:"known"`
+	Known []FaultKind        `json:"known"`
 }
 
 // faultRequest is the body of POST /faults.
@@ -223,7 +223,7 @@ func (r *Rack) bmcViews() []bmcView {
 }
 
 func (r *Rack) faultsView() faultsView {
-	v := faultsView{Set: make(map[string][]Fault), Known: Faults()}
+	v := faultsView{Set: make(map[string][]Fault), Known: FaultKinds()}
 	for name, f := range r.targets() {
 		if set := f.Faults(); len(set) > 0 {
 			v.Set[name] = set

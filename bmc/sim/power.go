@@ -59,7 +59,7 @@ func judge(resetType string, power model.Power, runs system, refusesRepeat bool)
 	switch resetType {
 	case "On", "ForceOn":
 		return repeated(refusesRepeat)
-	case "GracefulShutdown", "PushPowerButton":
+	case "Off", "GracefulShutdown", "PushPowerButton":
 		return verdict{do: heard(runs, TransitionShutdown)}
 	case "GracefulRestart": // firmware that found nothing to boot hears this, too
 		return verdict{do: TransitionReboot}
@@ -77,7 +77,7 @@ func judgeOff(resetType string, refusesRepeat bool) verdict {
 	switch resetType {
 	case "On", "ForceOn", "PushPowerButton", "PowerCycle":
 		return verdict{do: TransitionOn}
-	case "ForceOff", "GracefulShutdown":
+	case "Off", "ForceOff", "GracefulShutdown":
 		return repeated(refusesRepeat)
 	}
 	return verdict{refused: refusedState}
