@@ -136,7 +136,7 @@ func (o Options) validate() error {
 		errs = append(errs, fmt.Errorf("session limit %d: it cannot be negative", o.SessionLimit))
 	}
 	if _, ok := personalities[o.Personality]; !ok {
-		errs = append(errs, fmt.Errorf("personality %q: known are %s", o.Personality, strings.Join(Personalities(), ", ")))
+		errs = append(errs, unknownPersonality(o.Personality))
 	}
 	if o.BootURL != "" {
 		errs = append(errs, checkBootURL(o.BootURL))
@@ -148,6 +148,14 @@ func (o Options) validate() error {
 		errs = append(errs, o.Machines.Check(o.BMCs*o.SystemsPerBMC))
 	}
 	return errors.Join(errs...)
+}
+
+func unknownPersonality(name string) error {
+	hint := ""
+	if near := model.Nearest(name, Personalities()); near != "" {
+		hint = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return fmt.Errorf("personality %q: %sknown are %s", name, hint, strings.Join(Personalities(), ", "))
 }
 
 func checkBootURL(base string) error {

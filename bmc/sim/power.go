@@ -237,6 +237,22 @@ func (s *Server) PowerCut() {
 	s.darken("power failed")
 }
 
+// Unplug takes the mains away from the machines and from their BMC, which forgets its
+// sessions and refuses connections.
+func (b *BMC) Unplug() error {
+	for _, s := range b.servers {
+		s.PowerCut()
+	}
+	b.sessions.clear()
+	return b.SetFault(FaultRefuse)
+}
+
+// Plug gives the mains back: the BMC starts where it was, and the machines stay off.
+func (b *BMC) Plug() error {
+	b.bootedAt.Store(time.Now().Unix())
+	return b.ClearFault(FaultRefuse)
+}
+
 // PressPower presses the button on the front: on when off, else a polite request
 // that only a running system hears.
 func (s *Server) PressPower() {
