@@ -103,13 +103,14 @@ func TestClientAndSimulatedRack(t *testing.T) {
 	for _, kind := range sim.Personalities() {
 		t.Run(kind, func(t *testing.T) {
 			ctx, rack, p := join(t, sim.Options{Personality: kind})
+			traits := sim.TraitsOf(kind)
 
 			b := rack.BMCs()[0]
 			found, err := p.Discover(ctx, b.Target())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if found.Fingerprint != b.Fingerprint() || len(found.Systems) != 1 || len(found.Problems) > 0 {
+			if found.Fingerprint != b.Fingerprint() || len(found.Systems) != 1 || traits.UUID && len(found.Problems) > 0 {
 				t.Fatalf("found %+v, want one machine and certificate %s", found, b.Fingerprint())
 			}
 			s := model.SystemTarget{BMC: b.Target(), URI: found.Systems[0].URI}
@@ -117,8 +118,11 @@ func TestClientAndSimulatedRack(t *testing.T) {
 			if err != nil || facts.Inventory.UUID != found.Systems[0].UUID || len(facts.Inventory.Problems) > 0 {
 				t.Fatalf("inventory %+v, %v", facts, err)
 			}
+			if got := facts.Inventory; len(got.Processors) == 0 || len(got.Memory) == 0 || traits.MACs != (len(got.MACs()) > 0) {
+				t.Errorf("inventory %+v, want its parts", got)
+			}
 			variant, err := p.BootOnce(ctx, s, model.BootUEFIHTTP)
-			if err != nil {
+			if (err == nil) != traits.Override || err != nil && !errors.Is(err, bmc.ErrUnsupported) {
 				t.Fatal(err)
 			}
 			t.Logf("variant %s, %+v", variant, p.Stats(b.Name()))
@@ -130,7 +134,7 @@ func TestClientAndSimulatedRack(t *testing.T) {
 				t.Fatal(err)
 			}
 			await(ctx, t, p, s, model.PowerOff)
-			if err := p.ClearBootOverride(ctx, s); err != nil {
+			if err := p.ClearBootOverride(ctx, s); traits.Override && err != nil {
 				t.Error(err)
 			}
 			if stats := p.Stats(b.Name()); stats.Sessions > 1 || stats.Connections > 2 {
@@ -168,6 +172,12 @@ func TestIndicatorOfTheSimulatedRack(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			ctx, rack, p := join(t, sim.Options{Personality: kind})
 			s := rack.Servers()[0]
+			if !sim.TraitsOf(kind).Indicator {
+				if _, err := p.SetIndicator(ctx, s.Target(), model.IndicatorLit); !errors.Is(err, bmc.ErrUnsupported) {
+					t.Errorf("without an indicator: %v", err)
+				}
+				return
+			}
 			for _, led := range []string{model.IndicatorLit, model.IndicatorOff, model.IndicatorBlinking} {
 				shown, err := p.SetIndicator(ctx, s.Target(), led)
 				if err != nil || !shown.Shows(led) {
@@ -193,11 +203,18 @@ func TestIndicatorOfTheSimulatedRack(t *testing.T) {
 func TestBootOrderOfTheSimulatedRack(t *testing.T) {
 	for _, kind := range sim.Personalities() {
 		t.Run(kind, func(t *testing.T) {
-			later := kind == "lenovo" || kind == "ami"
+			traits := sim.TraitsOf(kind)
+			later := traits.OrdersLater
 			ctx, rack, p := join(t, sim.Options{Personality: kind})
 			s := rack.Servers()[0]
 			set := func(device string) (model.ShownBootOrder, error) {
 				return p.SetBootOrder(ctx, s.Target(), []model.BootOrder{{Name: "first", Device: device}})
+			}
+			if !later && !traits.OrdersNow {
+				if _, err := set("Network Card 1 IPv4"); !errors.Is(err, bmc.ErrUnsupported) {
+					t.Errorf("without a boot order: %v", err)
+				}
+				return
 			}
 			order, err := set("Network Card 1 IPv4")
 			if err != nil || !slices.Equal(order.Next, []string{"Boot0002", "Boot0001"}) || order.Pending() != later || s.NetworkFirst() == later {

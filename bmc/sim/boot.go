@@ -171,11 +171,12 @@ func (b *booting) fromNetwork(ctx context.Context, address string) bool {
 
 // settings are iPXE's variables.
 func (s *Server) settings() map[string]string {
+	_, _, arch := s.build.Hardware.architecture()
 	return map[string]string{
 		"uuid": s.uuid, "serial": s.serial, "manufacturer": s.rack().kind.manufacturer, "product": s.model,
 		"net0/mac": s.MAC(0), "netX/mac": s.MAC(0), "mac": s.MAC(0), "net1/mac": s.MAC(1),
 		"net0/ip": s.ip(0), "ip": s.ip(0), "hostname": string(s.name),
-		"platform": "efi", "buildarch": "x86_64", "version": "1.21.1",
+		"platform": "efi", "buildarch": arch, "version": "1.21.1",
 	}
 }
 

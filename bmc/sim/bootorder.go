@@ -2,18 +2,23 @@ package sim
 
 import "slices"
 
-// bootReferences are the references of the boot options, in the order in which the firmware
-// tries them: Boot0001 is the disk, Boot0002 the network.
+// The references of the boot options.
+const (
+	diskOption    = "Boot0001"
+	networkOption = "Boot0002"
+)
+
+// bootReferences are the references in the order in which the firmware tries them.
 func bootReferences(networkFirst bool) []string {
 	if networkFirst {
-		return []string{"Boot0002", "Boot0001"}
+		return []string{networkOption, diskOption}
 	}
-	return []string{"Boot0001", "Boot0002"}
+	return []string{diskOption, networkOption}
 }
 
 func getBootOption(v view) object {
 	name, path := "Hard Drive 1", "HD(1,GPT,2f0cb2e5)"
-	if v.id() == "Boot0002" {
+	if v.id() == networkOption {
 		name, path = "Network Card 1 IPv4", "MAC("+v.server().MAC(0)+")/IPv4(0.0.0.0)"
 	}
 	return object{
@@ -30,12 +35,18 @@ func sentOrder(value any) (order any, only bool) {
 
 // setBootOrder has set take over a persistent boot order. Each option has to be there once.
 func (s *Server) setBootOrder(value any, set func(networkFirst bool)) *message {
+	if s.rack().kind.boot.order == orderNone {
+		return newMessage(msgPropertyUnknown, "BootOrder").about("#/Boot/BootOrder")
+	}
 	sent, _ := value.([]any)
 	for _, first := range []bool{false, true} {
 		if !slices.EqualFunc(bootReferences(first), sent, func(want string, got any) bool { return got == want }) {
 			continue
 		}
 		if !s.faults.has(FaultBootOrderNotKept) {
+			s.mu.Lock()
+			s.changing()
+			s.mu.Unlock()
 			set(first)
 		}
 		return nil
@@ -46,7 +57,7 @@ func (s *Server) setBootOrder(value any, set func(networkFirst bool)) *message {
 // ordersLater reports whether the BMC takes a boot order in the settings object alone, for the
 // next start.
 func (s *Server) ordersLater() bool {
-	return s.rack().kind.ordersLater || s.faults.has(FaultBootOrderInSettings)
+	return s.rack().kind.boot.order == orderLater || s.faults.has(FaultBootOrderInSettings)
 }
 
 // setNextOrder has the next start put the network before the disk, or behind it.
@@ -59,11 +70,13 @@ func (s *Server) setNextOrder(networkFirst bool) {
 
 // startsWith reports whether the network comes before the disk once the firmware has started;
 // the caller holds mu.
-func (s *Server) startsWith() bool {
-	if s.nextFirst != nil {
-		return *s.nextFirst
+func (s *Server) startsWith() bool { return s.written().startsWith() }
+
+func (w written) startsWith() bool {
+	if w.nextFirst != nil {
+		return *w.nextFirst
 	}
-	return s.networkFirst
+	return w.networkFirst
 }
 
 // NetworkFirst reports whether the network comes before the disk in the persistent boot order.

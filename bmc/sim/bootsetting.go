@@ -8,7 +8,7 @@ func setBoot(v view, value any) *message {
 	} else if only {
 		return s.setBootOrder(order, s.SetNetworkFirst)
 	}
-	if v.bmc.rack.kind.rule == overrideInSettings || s.faults.has(FaultOverrideInSettings) {
+	if v.bmc.rack.kind.boot.rule == overrideInSettings || s.faults.has(FaultOverrideInSettings) {
 		return newMessage(msgFutureState, s.settingsURI()).about("#/Boot")
 	}
 	return s.setOverride(value)
@@ -25,7 +25,7 @@ func setFutureBoot(v view, value any) *message {
 	return s.setOverride(value)
 }
 
-func (s *Server) settingsURI() string { return s.URI() + "/" + s.rack().kind.settings }
+func (s *Server) settingsURI() string { return s.URI() + "/" + s.rack().kind.boot.settings }
 
 func (s *Server) setOverride(value any) *message {
 	sent, ok := value.(object)
@@ -41,6 +41,7 @@ func (s *Server) setOverride(value any) *message {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.changing()
 	s.override = next
 	s.note("boot override " + next.Enabled + " " + next.Target)
 	s.keep()
@@ -55,8 +56,9 @@ func getSettings(v view) object {
 	delete(boot, "BootOptions")
 	if s.ordersLater() {
 		s.mu.Lock()
-		boot["BootOrder"] = bootReferences(s.startsWith())
+		shown := s.shown()
+		boot["BootOrder"] = bootReferences(shown.startsWith())
 		s.mu.Unlock()
 	}
-	return object{"Id": v.bmc.rack.kind.settings, "Name": string(s.name) + " after the next reset", "Boot": boot}
+	return object{"Id": v.bmc.rack.kind.boot.settings, "Name": string(s.name) + " after the next reset", "Boot": boot}
 }

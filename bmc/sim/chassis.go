@@ -33,7 +33,7 @@ func (c *Chassis) SKU() string { return c.s.rack().kind.sku }
 func (c *Chassis) DiskSerial(i int) string { return c.s.diskSerial(i) }
 
 // BootTargets are those of a boot override that the BMC knows.
-func (c *Chassis) BootTargets() []string { return c.s.rack().kind.bootTargets }
+func (c *Chassis) BootTargets() []string { return c.s.rack().kind.boot.targets }
 
 // File is where the machine has a file of its own.
 func (c *Chassis) File(what string) string {

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"ingot/model"
@@ -58,17 +60,19 @@ type bmcView struct {
 // faultsView is what GET /faults shows.
 type faultsView struct {
 	Set   map[string][]Fault `json:"set"` // by BMC or server
-	Known []Fault            `json:"known"`
+	Known []FaultKind        `json:"known"`
 }
 
 // faultRequest is the body of POST /faults.
 type faultRequest struct {
-	Target   string `json:"target"` // a BMC or a server
+	Target   string `json:"target"` // a BMC or a server, or "" for every BMC
 	Fault    Fault  `json:"fault"`
 	Delay    string `json:"delay,omitempty"` // 2s
 	Requests int    `json:"requests,omitempty"`
 	Disk     int    `json:"disk,omitempty"`
 	UUID     string `json:"uuid,omitempty"`
+	Part     string `json:"part,omitempty"`
+	Size     int    `json:"size,omitempty"`
 }
 
 // faulty is what faults can be set on.
@@ -85,7 +89,7 @@ type controlError struct {
 }
 
 // ControlHandler serves what doc.go lists under Control. It has no
-// authentication: it is for loopback.
+// authentication: it is for loopback, and refuses what a page of a browser sends.
 func (r *Rack) ControlHandler() http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, h func(*http.Request) (any, error)) {
@@ -107,10 +111,25 @@ func (r *Rack) ControlHandler() http.Handler {
 	}))
 	handle("POST /servers/{name}/running", r.onServer(setRunning))
 	handle("GET /bmcs", func(*http.Request) (any, error) { return r.bmcViews(), nil })
+	handle("POST /bmcs/{name}/unplug", r.onBMC((*BMC).Unplug))
+	handle("POST /bmcs/{name}/plug", r.onBMC((*BMC).Plug))
 	handle("GET /faults", func(*http.Request) (any, error) { return r.faultsView(), nil })
 	handle("POST /faults", r.setFault)
 	handle("DELETE /faults", r.clearFaults)
-	return mux
+	return http.NewCrossOriginProtection().Handler(ownHost(mux))
+}
+
+// ownHost refuses requests to a name: those to an address, or to localhost, cannot have been
+// led here by a page that has its own name resolve to loopback.
+func ownHost(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		host := (&url.URL{Host: req.Host}).Hostname()
+		if host != "localhost" && net.ParseIP(host) == nil {
+			answerControl(w, nil, controlError{http.StatusForbidden, fmt.Errorf("host %q: use an IP address or localhost", host)})
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
 }
 
 func answerControl(w http.ResponseWriter, v any, err error) {
@@ -138,6 +157,21 @@ func (r *Rack) onServer(h func(*Server, *http.Request) (any, error)) func(*http.
 			return nil, controlError{http.StatusNotFound, fmt.Errorf("there is no server %q; GET /servers lists them", name)}
 		}
 		return h(s, req)
+	}
+}
+
+// onBMC finds the BMC that the path names, and shows what has become of it.
+func (r *Rack) onBMC(do func(*BMC) error) func(*http.Request) (any, error) {
+	return func(req *http.Request) (any, error) {
+		name := req.PathValue("name")
+		b := r.BMC(model.BMCName(name))
+		if b == nil {
+			return nil, controlError{http.StatusNotFound, fmt.Errorf("there is no BMC %q; GET /bmcs lists them", name)}
+		}
+		if err := do(b); err != nil {
+			return nil, err
+		}
+		return b.view(), nil
 	}
 }
 
@@ -211,19 +245,24 @@ func newest(events []Event) []Event { return events[max(0, len(events)-history):
 func (r *Rack) bmcViews() []bmcView {
 	views := make([]bmcView, len(r.bmcs))
 	for i, b := range r.bmcs {
-		views[i] = bmcView{
-			Name: b.name, Address: b.Addr(), MAC: b.mac, Fingerprint: b.Fingerprint(),
-			Requests: b.Requests(), Connections: b.Connections(), Sessions: b.Sessions(), Faults: b.Faults(),
-		}
-		for _, s := range b.servers {
-			views[i].Servers = append(views[i].Servers, s.name)
-		}
+		views[i] = b.view()
 	}
 	return views
 }
 
+func (b *BMC) view() bmcView {
+	v := bmcView{
+		Name: b.name, Address: b.Addr(), MAC: b.mac, Fingerprint: b.Fingerprint(),
+		Requests: b.Requests(), Connections: b.Connections(), Sessions: b.Sessions(), Faults: b.Faults(),
+	}
+	for _, s := range b.servers {
+		v.Servers = append(v.Servers, s.name)
+	}
+	return v
+}
+
 func (r *Rack) faultsView() faultsView {
-	v := faultsView{Set: make(map[string][]Fault), Known: Faults()}
+	v := faultsView{Set: make(map[string][]Fault), Known: FaultKinds()}
 	for name, f := range r.targets() {
 		if set := f.Faults(); len(set) > 0 {
 			v.Set[name] = set
@@ -257,17 +296,15 @@ func (r *Rack) setFault(req *http.Request) (any, error) {
 	if err := decodeControl(req, &f); err != nil {
 		return nil, err
 	}
-	t, err := r.target(f.Target)
-	if err != nil {
-		return nil, err
-	}
-	args := FaultArgs{Requests: f.Requests, Disk: f.Disk, UUID: f.UUID}
+	args := FaultArgs{Requests: f.Requests, Disk: f.Disk, UUID: f.UUID, Part: f.Part, Size: f.Size}
 	if f.Delay != "" {
-		if args.Delay, err = time.ParseDuration(f.Delay); err != nil {
+		delay, err := time.ParseDuration(f.Delay)
+		if err != nil {
 			return nil, fmt.Errorf("delay %q: want one such as 500ms or 2s", f.Delay)
 		}
+		args.Delay = delay
 	}
-	if err := t.SetFault(f.Fault, args); err != nil {
+	if err := r.SetFault(FaultSetting{On: f.Target, Fault: f.Fault, FaultArgs: args}); err != nil {
 		return nil, err
 	}
 	return r.faultsView(), nil

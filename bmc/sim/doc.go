@@ -12,8 +12,9 @@
 //
 // Each BMC serves the tree of a small Redfish service (DSP0266): sessions and
 // basic authentication, ETags, $expand, PATCH with extended errors, resets. A
-// Personality makes it look like one vendor's: names, paths, reset types and
-// the rules for the boot override.
+// Personality makes it one vendor's, as recordings show those: which resources and
+// properties there are, their IDs, reset types, the boot override, $expand, ETags and
+// sessions. It is a row of a table, and nothing else knows vendors.
 //
 // # Machines
 //
@@ -58,7 +59,9 @@
 //	POST   /servers/{name}/press-power   the button on the front is pressed
 //	POST   /servers/{name}/running       {"image": "…"}: runs this and has it on its disk
 //	GET    /bmcs                         all BMCs, their addresses, requests and sessions
+//	POST   /bmcs/{name}/unplug           BMC and machines lose the mains now
+//	POST   /bmcs/{name}/plug             they have it again; the machines stay off
 //	GET    /faults                       the faults that are set, and those there are
-//	POST   /faults                       {"target": "rack1-bmc-01", "fault": "slow", "delay": "2s"}
+//	POST   /faults                       {"target": "rack1-bmc-01", "fault": "slow", "delay": "2s"}; without target on every BMC
 //	DELETE /faults?target=…&fault=…      clears one; without fault all of the target's, without both all
 package sim

@@ -45,6 +45,16 @@ const (
 	FaultCollectionEmpty Fault = "collection-empty"
 	// FaultNewAddress moves the BMC to another port, at once and once.
 	FaultNewAddress Fault = "new-address"
+	// FaultSlowPart delays each answer below a path that has FaultArgs.Part in it, "Storage"
+	// when empty, by FaultArgs.Delay, 10 s when 0.
+	FaultSlowPart Fault = "slow-part"
+	// FaultGzip makes the BMC compress each answer, whether or not that was asked for, and
+	// add -gzip to the ETag in its header, which then matches nothing, as some web servers
+	// in front of BMCs do.
+	FaultGzip Fault = "gzip"
+	// FaultPaging makes the BMC answer collections in pages of FaultArgs.Size members, 1
+	// when 0.
+	FaultPaging Fault = "paging"
 )
 
 // Faults of a server. Set on a BMC they are faults of all its servers.
@@ -95,6 +105,9 @@ const (
 	FaultResetHangs Fault = "reset-answer-hangs"
 	// FaultResetLate accepts a reset and carries it out after FaultArgs.Delay, 2 s when 0.
 	FaultResetLate Fault = "reset-late"
+	// FaultPatchLag makes the BMC show what was written only after FaultArgs.Delay, 3 s
+	// when 0. It is in force at once.
+	FaultPatchLag Fault = "patch-lag"
 	// FaultWipeFails makes the wipe of disk FaultArgs.Disk (from 0) fail.
 	FaultWipeFails Fault = "wipe-fails"
 	// FaultWipeHangs makes a wipe come half way and no further.
@@ -124,43 +137,9 @@ type FaultArgs struct {
 	Requests int
 	Disk     int
 	UUID     string
+	Part     string // of a path
+	Size     int    // of a page
 }
-
-// scope is what a fault is of.
-type scope int
-
-const (
-	scopeBMC scope = iota
-	scopeServer
-)
-
-// faultScopes are all faults.
-var faultScopes = map[Fault]scope{
-	FaultRefuse: scopeBMC, FaultHang: scopeBMC, FaultUnauthorized: scopeBMC, FaultDropSessions: scopeBMC,
-	FaultSessionLimit: scopeBMC, FaultSlow: scopeBMC, FaultServerError: scopeBMC,
-	FaultNewCertificate: scopeBMC, FaultNewAddress: scopeBMC, FaultNoSystems: scopeBMC,
-	FaultOKError: scopeBMC, FaultCollectionEmpty: scopeBMC, FaultBladesSwapped: scopeBMC,
-
-	FaultOverrideNotKept: scopeServer, FaultOverrideIgnored: scopeServer, FaultOverrideNeedsMode: scopeServer,
-	FaultIndicatorNotKept: scopeServer, FaultBootOrderNotKept: scopeServer, FaultBootOrderInSettings: scopeServer,
-	FaultOverrideInSettings: scopeServer, FaultGracefulIgnored: scopeServer, FaultPowerOffIgnored: scopeServer,
-	FaultPowerOnIgnored: scopeServer, FaultPowerFlaps: scopeServer, FaultUUIDMissing: scopeServer,
-	FaultUUIDZero: scopeServer, FaultMACsHidden: scopeServer, FaultDiskHidden: scopeServer, FaultWipeFails: scopeServer, FaultWipeHangs: scopeServer, FaultProbeSilent: scopeServer,
-	FaultProbeOtherUUID: scopeServer, FaultHangAfterScript: scopeServer, FaultHangAfterKernel: scopeServer,
-	FaultBootStateSilent: scopeServer, FaultConfiguresItself: scopeServer, FaultUUIDSwapped: scopeServer, FaultFalseOff: scopeServer,
-	FaultResetFails: scopeServer, FaultResetDropped: scopeServer, FaultResetHangs: scopeServer, FaultResetLate: scopeServer,
-}
-
-// pretendedFaults are those of what a pretended machine runs.
-var pretendedFaults = []Fault{
-	FaultWipeFails, FaultWipeHangs, FaultDiskHidden, FaultProbeSilent, FaultProbeOtherUUID, FaultHangAfterScript, FaultHangAfterKernel, FaultBootStateSilent, FaultConfiguresItself,
-}
-
-// OfPretended reports whether f befalls pretended machines only.
-func (f Fault) OfPretended() bool { return slices.Contains(pretendedFaults, f) }
-
-// Faults are all faults there are, sorted.
-func Faults() []Fault { return slices.Sorted(maps.Keys(faultScopes)) }
 
 // faults are those that are set on one BMC or server.
 type faults struct {
@@ -243,11 +222,16 @@ func (f *faults) list() []Fault {
 // SetFault makes the BMC misbehave. A fault of a server is one of all servers of
 // the BMC. FaultRefuse and FaultNewAddress fail when the BMC cannot be moved.
 func (b *BMC) SetFault(fault Fault, args ...FaultArgs) error {
-	a, err := faultArgs(fault, args)
+	kind, err := kindOf(fault)
 	if err != nil {
 		return err
 	}
-	if faultScopes[fault] == scopeServer {
+	fault = kind.Name
+	a, err := kind.check(args)
+	if err != nil {
+		return err
+	}
+	if kind.Of == scopeServer {
 		return b.setOnServers(fault, a)
 	}
 	b.rack.opts.Log.Info("fault set", "bmc", b.name, "fault", string(fault))
@@ -270,7 +254,7 @@ func (b *BMC) SetFault(fault Fault, args ...FaultArgs) error {
 // setOnServers makes all servers misbehave, or none.
 func (b *BMC) setOnServers(fault Fault, a FaultArgs) error {
 	for _, s := range b.servers {
-		if err := s.machine.Suffers(fault); err != nil {
+		if err := s.suffers(fault, a); err != nil {
 			return err
 		}
 	}
@@ -283,10 +267,12 @@ func (b *BMC) setOnServers(fault Fault, a FaultArgs) error {
 // ClearFault ends a fault; one that is not set is no error. Clearing FaultRefuse
 // fails when somebody else has taken the BMC's port meanwhile.
 func (b *BMC) ClearFault(fault Fault) error {
-	if _, err := faultArgs(fault, nil); err != nil {
+	kind, err := kindOf(fault)
+	if err != nil {
 		return err
 	}
-	if faultScopes[fault] == scopeServer {
+	fault = kind.Name
+	if kind.Of == scopeServer {
 		for _, s := range b.servers {
 			s.faults.remove(fault)
 		}
@@ -305,18 +291,20 @@ func (b *BMC) Faults() []Fault { return b.faults.list() }
 
 // SetFault makes the server misbehave; a fault of a BMC is to be set there.
 func (s *Server) SetFault(fault Fault, args ...FaultArgs) error {
-	a, err := faultArgs(fault, args)
+	kind, err := kindOf(fault)
 	if err != nil {
 		return err
 	}
-	if faultScopes[fault] != scopeServer {
-		return fmt.Errorf("fault %s is one of a BMC: set it on %s", fault, s.bmc.name)
-	}
-	if err := s.machine.Suffers(fault); err != nil {
+	fault = kind.Name
+	a, err := kind.check(args)
+	if err != nil {
 		return err
 	}
-	if (fault == FaultWipeFails || fault == FaultDiskHidden) && (a.Disk < 0 || a.Disk >= len(s.build.Hardware.Drives)) {
-		return fmt.Errorf("fault %s: server %s has disks 0 to %d, not %d", fault, s.name, len(s.build.Hardware.Drives)-1, a.Disk)
+	if kind.Of != scopeServer {
+		return fmt.Errorf("fault %s is one of a BMC: set it on %s", fault, s.bmc.name)
+	}
+	if err := s.suffers(fault, a); err != nil {
+		return err
 	}
 	s.rack().opts.Log.Info("fault set", "server", string(s.name), "fault", string(fault))
 	s.faults.put(fault, a)
@@ -325,27 +313,25 @@ func (s *Server) SetFault(fault Fault, args ...FaultArgs) error {
 
 // ClearFault ends a fault; one that is not set is no error.
 func (s *Server) ClearFault(fault Fault) error {
-	if _, err := faultArgs(fault, nil); err != nil {
+	kind, err := kindOf(fault)
+	if err != nil {
 		return err
 	}
-	s.faults.remove(fault)
+	s.faults.remove(kind.Name)
 	return nil
 }
 
 // Faults are the faults that are set on the server, sorted.
 func (s *Server) Faults() []Fault { return s.faults.list() }
 
-// faultArgs returns the arguments that were given, if any, once fault is known.
-func faultArgs(fault Fault, args []FaultArgs) (FaultArgs, error) {
-	switch _, known := faultScopes[fault]; {
-	case !known:
-		return FaultArgs{}, fmt.Errorf("fault %q is not known; there are %v", fault, Faults())
-	case len(args) > 1:
-		return FaultArgs{}, fmt.Errorf("fault %s: arguments are given at most once", fault)
-	case len(args) == 0:
-		return FaultArgs{}, nil
-	case args[0].Delay < 0 || args[0].Requests < 0:
-		return FaultArgs{}, fmt.Errorf("fault %s: a delay or number of requests cannot be negative", fault)
+// suffers returns nil if the server can have the fault, or why not.
+func (s *Server) suffers(fault Fault, a FaultArgs) error {
+	disks := len(s.build.Hardware.Drives)
+	switch {
+	case (fault == FaultWipeFails || fault == FaultDiskHidden) && (a.Disk < 0 || a.Disk >= disks):
+		return fmt.Errorf("fault %s: server %s has %d disks, numbered from 0, and no disk %d", fault, s.name, disks, a.Disk)
+	case (fault == FaultOverrideInSettings || fault == FaultBootOrderInSettings) && s.rack().kind.boot.settings == "":
+		return fmt.Errorf("fault %s: the personality %s has no settings object", fault, s.rack().opts.Personality)
 	}
-	return args[0], nil
+	return s.machine.Suffers(fault)
 }

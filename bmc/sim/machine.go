@@ -56,7 +56,7 @@ type pretended struct{ *Server }
 
 // pretendedBuild is what the pretended machines of a personality are made of.
 func pretendedBuild(k *personality) Build {
-	return Build{Hardware: k.hardware, NICs: 2, Targets: k.bootTargets, Modes: overrideModes}
+	return Build{Hardware: k.hardware, NICs: 2, Targets: k.boot.targets, Modes: overrideModes}
 }
 
 // Change implements Machine.

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,7 +19,7 @@ func (b *BMC) document(w http.ResponseWriter, r *http.Request) bool {
 	case root + "/odata":
 		body = mustJSON(b.serviceDocument())
 	case root + "/$metadata":
-		kind, body = "application/xml; charset=utf-8", []byte(metadata(schemasOf(b.rack.tree)))
+		kind, body = "application/xml; charset=utf-8", []byte(metadata(schemasOf(b.rack.tree), collectionsOf(b.rack.tree)))
 	default:
 		return false
 	}
@@ -41,7 +43,7 @@ func (b *BMC) document(w http.ResponseWriter, r *http.Request) bool {
 // serviceDocument is the OData service document (DSP0266 §8.4.2).
 func (b *BMC) serviceDocument() object {
 	entries := []object{{"name": "Service", "kind": "Singleton", "url": root + "/"}}
-	for _, name := range []string{"Systems", "Chassis", "Managers", "SessionService", "AccountService", "UpdateService", "EventService", "TaskService", "Registries", "JsonSchemas"} {
+	for _, name := range slices.Sorted(maps.Keys(b.rack.tree.child)) {
 		entries = append(entries, object{"name": name, "kind": "Singleton", "url": root + "/" + name})
 	}
 	return object{"@odata.context": root + "/$metadata", "value": append(entries, object{"name": "Sessions", "kind": "Singleton", "url": root + "/SessionService/Sessions"})}
@@ -49,7 +51,7 @@ func (b *BMC) serviceDocument() object {
 
 // metadata is the OData metadata document, which names the schemas in use and
 // where they are defined (DSP0266 §8.4.1).
-func metadata(schemas []string) string {
+func metadata(schemas, collections []string) string {
 	var x strings.Builder
 	x.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n")
 	x.WriteString(`<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0">` + "\n")
@@ -68,28 +70,20 @@ func metadata(schemas []string) string {
 			include(kind, kind)
 		}
 	}
-	for _, kind := range collectionKinds {
+	for _, kind := range collections {
 		include(kind, kind)
 	}
 	include("RedfishExtensions", "RedfishExtensions.v1_0_0")
 	include("Message", "Message", "Message.v1_1_1")
-	include("Settings", "Settings", "Settings.v1_3_5")
+	include("Settings", "Settings", settingsSchema)
 	x.WriteString(` <edmx:DataServices>
   <Schema xmlns="http://docs.oasis-open.org/odata/ns/edm" Namespace="Service">
-   <EntityContainer Name="Service" Extends="ServiceRoot.v1_16_0.ServiceContainer"/>
+   <EntityContainer Name="Service" Extends="` + rootSchema + `.ServiceContainer"/>
   </Schema>
  </edmx:DataServices>
 </edmx:Edmx>
 `)
 	return x.String()
-}
-
-// collectionKinds are the schemas of the collections.
-var collectionKinds = []string{
-	"ChassisCollection", "ComputerSystemCollection", "EthernetInterfaceCollection", "EventDestinationCollection",
-	"JsonSchemaFileCollection", "ManagerAccountCollection", "ManagerCollection", "MemoryCollection",
-	"MessageRegistryFileCollection", "ProcessorCollection", "RoleCollection", "SessionCollection",
-	"SoftwareInventoryCollection", "StorageCollection", "TaskCollection", "VolumeCollection",
 }
 
 func getSchemaFile(v view) object {

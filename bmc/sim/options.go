@@ -36,7 +36,8 @@ type Options struct {
 	Delays      Delays
 	// Personality is one of Personalities, "generic" when empty.
 	Personality string
-	// SessionLimit is how many Redfish sessions a BMC keeps open, 16 when 0.
+	// SessionLimit is how many Redfish sessions a BMC keeps open, those of its personality
+	// when 0.
 	SessionLimit int
 	// Seed makes another rack of the same shape: other UUIDs, MACs and serials.
 	Seed int64
@@ -101,7 +102,6 @@ func (o Options) withDefaults() Options {
 	o.Username = orDefault(o.Username, "admin")
 	o.Password = orDefault(o.Password, model.NewSensitive("ingot-sim"))
 	o.Personality = orDefault(o.Personality, "generic")
-	o.SessionLimit = orDefault(o.SessionLimit, 16)
 	o.Delays.ProbeRestart = orDefault(o.Delays.ProbeRestart, 20*time.Second)
 	o.Delays.ProbeRepeat = orDefault(o.Delays.ProbeRepeat, 30*time.Second)
 	o.Delays.Settle = orDefault(o.Delays.Settle, 2*time.Second)
@@ -132,11 +132,11 @@ func (o Options) validate() error {
 	if o.Port < 0 || o.Port != 0 && o.Port+o.BMCs-1 > math.MaxUint16 {
 		errs = append(errs, fmt.Errorf("port %d: each BMC needs one of its own, from there to %d", o.Port, math.MaxUint16))
 	}
-	if o.SessionLimit < 1 {
-		errs = append(errs, fmt.Errorf("session limit %d: at least 1 is needed", o.SessionLimit))
+	if o.SessionLimit < 0 {
+		errs = append(errs, fmt.Errorf("session limit %d: it cannot be negative", o.SessionLimit))
 	}
 	if _, ok := personalities[o.Personality]; !ok {
-		errs = append(errs, fmt.Errorf("personality %q: known are %s", o.Personality, strings.Join(Personalities(), ", ")))
+		errs = append(errs, unknownPersonality(o.Personality))
 	}
 	if o.BootURL != "" {
 		errs = append(errs, checkBootURL(o.BootURL))
@@ -148,6 +148,14 @@ func (o Options) validate() error {
 		errs = append(errs, o.Machines.Check(o.BMCs*o.SystemsPerBMC))
 	}
 	return errors.Join(errs...)
+}
+
+func unknownPersonality(name string) error {
+	hint := ""
+	if near := model.Nearest(name, Personalities()); near != "" {
+		hint = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return fmt.Errorf("personality %q: %sknown are %s", name, hint, strings.Join(Personalities(), ", "))
 }
 
 func checkBootURL(base string) error {

@@ -59,7 +59,7 @@ func judge(resetType string, power model.Power, runs system, refusesRepeat bool)
 	switch resetType {
 	case "On", "ForceOn":
 		return repeated(refusesRepeat)
-	case "GracefulShutdown", "PushPowerButton":
+	case "Off", "GracefulShutdown", "PushPowerButton":
 		return verdict{do: heard(runs, TransitionShutdown)}
 	case "GracefulRestart": // firmware that found nothing to boot hears this, too
 		return verdict{do: TransitionReboot}
@@ -77,7 +77,7 @@ func judgeOff(resetType string, refusesRepeat bool) verdict {
 	switch resetType {
 	case "On", "ForceOn", "PushPowerButton", "PowerCycle":
 		return verdict{do: TransitionOn}
-	case "ForceOff", "GracefulShutdown":
+	case "Off", "ForceOff", "GracefulShutdown":
 		return repeated(refusesRepeat)
 	}
 	return verdict{refused: refusedState}
@@ -235,6 +235,22 @@ func (s *Server) PowerCut() {
 	defer s.mu.Unlock()
 	s.cause = cause{by: CauseLoss}
 	s.darken("power failed")
+}
+
+// Unplug takes the mains away from the machines and from their BMC, which forgets its
+// sessions and refuses connections.
+func (b *BMC) Unplug() error {
+	for _, s := range b.servers {
+		s.PowerCut()
+	}
+	b.sessions.clear()
+	return b.SetFault(FaultRefuse)
+}
+
+// Plug gives the mains back: the BMC starts where it was, and the machines stay off.
+func (b *BMC) Plug() error {
+	b.bootedAt.Store(time.Now().Unix())
+	return b.ClearFault(FaultRefuse)
 }
 
 // PressPower presses the button on the front: on when off, else a polite request

@@ -106,7 +106,7 @@ func TestMemberIDsSortAsTheirMembersDo(t *testing.T) {
 	} {
 		var ids []string
 		for i := range 12 {
-			ids = append(ids, memberID(format, i, 12))
+			ids = append(ids, memberID(format, i, 12, 1))
 		}
 		if ids[0] != want[0] || ids[11] != want[1] || !slices.IsSorted(ids) {
 			t.Errorf("%s: %v", format, ids)

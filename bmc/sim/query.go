@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// maxLevels is how deep $expand goes.
-const maxLevels = 3
-
 // query is what a request asks for beyond the resource (DSP0266 §7.3).
 type query struct {
 	only        bool
@@ -27,7 +24,7 @@ type queryProblem struct {
 
 // parseQuery reads the query parameters. Unknown ones that begin with $ are
 // errors, others are ignored.
-func parseQuery(raw string) (query, *queryProblem) {
+func parseQuery(raw string, can rootForm) (query, *queryProblem) {
 	q := query{top: -1}
 	if raw == "" {
 		return q, nil
@@ -37,17 +34,20 @@ func parseQuery(raw string) (query, *queryProblem) {
 		return q, &queryProblem{http.StatusBadRequest, newMessage(msgQueryUnsupported)}
 	}
 	for name := range values {
-		if p := q.set(name, values.Get(name)); p != nil {
+		if p := q.set(name, values.Get(name), can); p != nil {
 			return q, p
 		}
 	}
 	return q, nil
 }
 
-func (q *query) set(name, value string) *queryProblem {
+func (q *query) set(name, value string, can rootForm) *queryProblem {
 	var p *queryProblem
 	switch name {
 	case "only":
+		if !can.only {
+			return nil // as a parameter that is not known
+		}
 		if value != "" {
 			return &queryProblem{http.StatusBadRequest, newMessage(msgQueryValue, value, name)}
 		}
@@ -57,7 +57,7 @@ func (q *query) set(name, value string) *queryProblem {
 	case "$top":
 		q.top, p = number(name, value)
 	case "$expand":
-		return q.setExpand(value)
+		return q.setExpand(value, can.expand)
 	default:
 		if strings.HasPrefix(name, "$") {
 			return &queryProblem{http.StatusNotImplemented, newMessage(msgQueryUnsupported)}
@@ -78,9 +78,12 @@ func number(name, value string) (int, *queryProblem) {
 }
 
 // setExpand reads ".", "~" or "*", with "($levels=N)" or without.
-func (q *query) setExpand(value string) *queryProblem {
+func (q *query) setExpand(value string, can expansion) *queryProblem {
 	bad := &queryProblem{http.StatusBadRequest, newMessage(msgQueryValue, value, "$expand")}
-	if value == "" {
+	switch {
+	case can.levels == 0:
+		return &queryProblem{http.StatusNotImplemented, newMessage(msgQueryUnsupported)}
+	case value == "", value[0] != '.' && !can.all:
 		return bad
 	}
 	switch value[0] {
@@ -103,8 +106,8 @@ func (q *query) setExpand(value string) *queryProblem {
 	switch {
 	case !opened || !closed || err != nil:
 		return bad
-	case n < 1 || n > maxLevels:
-		return &queryProblem{http.StatusBadRequest, newMessage(msgQueryRange, levels, "$levels", "1 to "+strconv.Itoa(maxLevels))}
+	case n < 1 || n > can.levels:
+		return &queryProblem{http.StatusBadRequest, newMessage(msgQueryRange, levels, "$levels", "1 to "+strconv.Itoa(can.levels))}
 	}
 	q.levels = n
 	return nil

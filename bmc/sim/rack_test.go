@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -310,7 +311,23 @@ func TestARackIsControlledOverHTTP(t *testing.T) {
 			name: "which faults there are", method: "GET", path: "/faults", body: "", status: 200,
 			holds: func(a string) bool { return strings.Contains(a, `"slow"`) && strings.Contains(a, `"known"`) },
 		},
-		{name: "no such fault", method: "POST", path: "/faults", body: `{"target":"` + name + `","fault":"x"}`, status: 400, holds: nil},
+		{
+			name: "a fault that is misspelt", method: "POST", path: "/faults", body: `{"target":"` + name + `","fault":"hagn"}`, status: 400,
+			holds: func(a string) bool { return strings.Contains(a, "did you mean hang?") },
+		},
+		{
+			name: "unplugged", method: "POST", path: "/bmcs/rack1-bmc-02/unplug", status: 200,
+			holds: func(string) bool {
+				return s.Power() == model.PowerOff && slices.Contains(rack.BMCs()[1].Faults(), sim.FaultRefuse)
+			},
+		},
+		{
+			name: "plugged in", method: "POST", path: "/bmcs/rack1-bmc-02/plug", status: 200,
+			holds: func(string) bool {
+				return s.Power() == model.PowerOff && !slices.Contains(rack.BMCs()[1].Faults(), sim.FaultRefuse)
+			},
+		},
+		{name: "no such BMC", method: "POST", path: "/bmcs/x/plug", status: 404},
 		{name: "no such target", method: "POST", path: "/faults", body: `{"target":"x","fault":"slow"}`, status: 404, holds: nil},
 		{
 			name: "no such field", method: "POST", path: "/faults", body: `{"targets":"x"}`, status: 400,

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,7 +32,7 @@ func (b *BMC) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The body is read before anything else: only then does the server notice
 	// that a client which waits for a hanging BMC has gone.
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if !b.stall(r.Context()) {
+	if !b.stall(r.Context(), r.URL.Path) {
 		panic(http.ErrAbortHandler) // no answer at all
 	}
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
@@ -50,7 +52,7 @@ func (b *BMC) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // stall holds a request back as long as faults and delays have it, and reports
 // false when it is over before.
-func (b *BMC) stall(ctx context.Context) bool {
+func (b *BMC) stall(ctx context.Context, path string) bool {
 	for cleared := b.faults.until(FaultHang); cleared != nil; cleared = b.faults.until(FaultHang) {
 		select {
 		case <-ctx.Done():
@@ -61,6 +63,9 @@ func (b *BMC) stall(ctx context.Context) bool {
 	wait := b.rack.opts.Delays.Request
 	if args, slow := b.faults.get(FaultSlow); slow {
 		wait += orDefault(args.Delay, 2*time.Second)
+	}
+	if args, slow := b.faults.get(FaultSlowPart); slow && strings.Contains(path, orDefault(args.Part, "Storage")) {
+		wait += orDefault(args.Delay, 10*time.Second)
 	}
 	return delay.Wait(ctx, wait)
 }
@@ -242,11 +247,27 @@ func (b *BMC) write(w http.ResponseWriter, r *http.Request, rep reply) {
 		return
 	}
 	h.Set("Content-Type", "application/json; charset=utf-8")
+	if b.faults.has(FaultGzip) {
+		raw = compress(h, raw)
+	}
 	h.Set("Content-Length", strconv.Itoa(len(raw)))
 	w.WriteHeader(rep.status)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(raw) // a client that has gone is no news
 	}
+}
+
+// compress returns raw compressed, and says so in the headers.
+func compress(h http.Header, raw []byte) []byte {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, _ = z.Write(raw) // to memory
+	_ = z.Close()
+	h.Set("Content-Encoding", "gzip")
+	if etag := h.Get("ETag"); etag != "" {
+		h.Set("ETag", strings.TrimSuffix(etag, `"`)+`-gzip"`)
+	}
+	return out.Bytes()
 }
 
 func reads(method string) bool { return method == http.MethodGet || method == http.MethodHead }
@@ -270,12 +291,20 @@ func (v view) encode(o object) (raw []byte, etag string) {
 	hash := fnv.New64a()
 	_, _ = hash.Write(raw) // never fails
 	etag = `"` + strconv.FormatUint(hash.Sum64(), 16) + `"`
-	if v.bmc.rack.kind.weakETags {
-		etag = "W/" + etag
-	}
 	head := object{"@odata.etag": etag}
+	switch v.bmc.rack.kind.etags {
+	case etagStrong:
+	case etagWeak:
+		etag = "W/" + etag
+		head["@odata.etag"] = etag
+	case etagHeader:
+		delete(head, "@odata.etag")
+	}
 	if clock {
 		head["DateTime"] = now
+	}
+	if len(head) == 0 {
+		return raw, etag
 	}
 	front := mustJSON(head)
 	out := make([]byte, 0, len(front)+len(raw))
@@ -286,7 +315,7 @@ func (v view) encode(o object) (raw []byte, etag string) {
 
 // read answers GET and HEAD.
 func (b *BMC) read(v view, query string) reply {
-	q, problem := parseQuery(query)
+	q, problem := parseQuery(query, v.bmc.rack.kind.root)
 	if problem != nil {
 		return failure(problem.status, problem.message)
 	}
@@ -296,6 +325,9 @@ func (b *BMC) read(v view, query string) reply {
 	}
 	if q.only {
 		v, o = b.only(v, o)
+	}
+	if args, pages := b.faults.get(FaultPaging); pages && v.node.ids != nil {
+		q.top = orDefault(args.Size, 1)
 	}
 	q.page(v, o)
 	if q.levels > 0 {

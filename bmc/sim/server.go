@@ -43,6 +43,7 @@ type Server struct {
 	lastReset    time.Time
 	progress     string // BootProgress.LastState
 	readings     int    // of the power state, while it flaps
+	lag          lag
 
 	// life counts lives: from power, or a restart, to the next or to darkness.
 	// What belongs to an earlier life has no effect any more.
@@ -67,34 +68,6 @@ const (
 	// systemGuest is what only the guest of a virtual machine knows.
 	systemGuest system = "guest"
 )
-
-// bootOverride is ComputerSystem.Boot.BootSourceOverride….
-type bootOverride struct {
-	Enabled string `json:"enabled"` // Disabled, Once or Continuous
-	Target  string `json:"target"`
-	Mode    string `json:"mode"` // UEFI or Legacy
-	HTTPURI string `json:"httpURI,omitempty"`
-}
-
-// noOverride is how a machine is delivered.
-var noOverride = bootOverride{Enabled: "Disabled", Target: "None", Mode: "UEFI"}
-
-// fromNetwork reports whether the override asks for a network boot.
-func (o bootOverride) fromNetwork() bool {
-	return o.Enabled != "Disabled" && (o.Target == "Pxe" || o.Target == "UefiHttp")
-}
-
-// address is what a network boot asks for first: what the override names, or what
-// the machine would learn by DHCP.
-func (o bootOverride) address(byDHCP string) string {
-	if o.Enabled != "Disabled" && o.Target == "UefiHttp" && o.HTTPURI != "" {
-		return o.HTTPURI
-	}
-	return byDHCP
-}
-
-// fromDisk reports whether the override asks for a boot from disk.
-func (o bootOverride) fromDisk() bool { return o.Enabled != "Disabled" && o.Target == "Hdd" }
 
 // Disk is what is installed on a server.
 type Disk struct {
@@ -179,17 +152,17 @@ func (r *ring[T]) last() *T {
 
 func newServer(b *BMC, index int) (*Server, error) {
 	r := b.rack
-	s := &Server{
-		bmc: b, index: index,
-		id:   memberID(r.kind.system, index, r.opts.SystemsPerBMC),
-		name: model.ServerName(fmt.Sprintf("%s-system-%d", b.name, index)),
-	}
+	s := &Server{bmc: b, index: index, name: model.ServerName(fmt.Sprintf("%s-system-%d", b.name, index))}
 	if from := s.HostAddress(); from.IsValid() {
 		s.own = newOwnClient(from)
 	}
 	id := r.identity(string(s.name))
 	s.uuid, s.serial = id.uuid(), id.serial()
-	if r.kind.macUUID {
+	if r.kind.system == serialID { // so that the IDs sort as the servers do
+		s.serial = fmt.Sprintf("%02d%s", index, s.serial[2:])
+	}
+	s.id = s.memberID(r.kind.system)
+	if r.kind.uuid == uuidMAC {
 		s.uuid = "00000000-0000-0000-0000-" + strings.ReplaceAll(s.MAC(0), ":", "")
 	}
 	if n := (b.number-1)*r.opts.SystemsPerBMC + index; n < len(r.opts.UUIDs) {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -15,10 +16,10 @@ import (
 func newTree(k *personality) *node {
 	read := []string{http.MethodGet, http.MethodHead}
 	t := &node{
-		schema: "ServiceRoot.v1_16_0", get: getRoot, open: read,
+		schema: rootSchema, get: getRoot, open: read,
 		child: map[string]*node{
 			"Systems":        systemsNode(k),
-			"Chassis":        chassisNode(),
+			"Chassis":        chassisNode(k),
 			"Managers":       managersNode(k),
 			"SessionService": sessionNode(),
 			"AccountService": accountNode(),
@@ -28,37 +29,71 @@ func newTree(k *personality) *node {
 			"Registries":     registriesNode(),
 		},
 	}
+	k.keepWhatItHas(t.child)
+	if !k.has("JsonSchemas") {
+		return t
+	}
 	schemas := schemasOf(t)
 	t.child["JsonSchemas"] = collection("JsonSchemaFile", "Schemas", fixed(schemas...), &node{schema: "JsonSchemaFile.v1_1_5", get: getSchemaFile})
 	return t
 }
 
+// rootSchema is the first that has TopSkipQuery.
+const rootSchema = "ServiceRoot.v1_17_0"
+
 func getRoot(v view) object {
-	b := v.bmc
-	return object{
-		"Id": "RootService", "Name": "Root Service", "RedfishVersion": "1.15.0", "UUID": b.uuid,
-		"Vendor": b.rack.kind.manufacturer, "Product": b.rack.kind.bmcModel,
-		"ProtocolFeaturesSupported": object{
-			"ExpandQuery":     object{"ExpandAll": true, "Levels": true, "MaxLevels": maxLevels, "Links": true, "NoLinks": true},
-			"OnlyMemberQuery": true, "TopSkipQuery": true, "SelectQuery": false, "FilterQuery": false, "ExcerptQuery": false,
-		},
+	b, k := v.bmc, v.bmc.rack.kind
+	o := object{
+		"Id": "RootService", "Name": "Root Service", "RedfishVersion": k.root.version, "UUID": b.uuid,
 		"Systems": v.link("Systems"), "Chassis": v.link("Chassis"), "Managers": v.link("Managers"),
 		"SessionService": v.link("SessionService"), "AccountService": v.link("AccountService"),
 		"UpdateService": v.link("UpdateService"), "EventService": v.link("EventService"), "Tasks": v.link("TaskService"),
 		"Registries": v.link("Registries"), "JsonSchemas": v.link("JsonSchemas"),
 		"Links": object{"Sessions": v.link("SessionService/Sessions")},
 	}
+	for name, value := range map[string]string{"Vendor": k.root.vendor, "Product": k.root.product} {
+		if value != "" {
+			o[name] = value
+		}
+	}
+	if features := k.root.features(); features != nil {
+		o["ProtocolFeaturesSupported"] = features
+	}
+	if !k.has("RootUUID") {
+		delete(o, "UUID")
+	}
+	return k.trim(o)
+}
+
+// features are ProtocolFeaturesSupported, nil of a service that does not say.
+func (r rootForm) features() object {
+	if r.expand == (expansion{}) && !r.only {
+		return nil
+	}
+	expands := r.expand.levels > 0
+	expand := object{"ExpandAll": r.expand.all, "Levels": expands, "Links": r.expand.all, "NoLinks": expands}
+	if expands {
+		expand["MaxLevels"] = r.expand.levels
+	}
+	o := object{"ExpandQuery": expand, "OnlyMemberQuery": r.only, "SelectQuery": false, "FilterQuery": false, "ExcerptQuery": false}
+	if r.topSkip {
+		o["TopSkipQuery"] = true
+	}
+	return o
 }
 
 // chassisNode is a chassis for each machine.
-func chassisNode() *node {
-	return collection("Chassis", "Chassis", chassisIDs, &node{
+func chassisNode(k *personality) *node {
+	chassis := &node{
 		schema: "Chassis.v1_23_0", get: getChassis,
 		child: map[string]*node{
-			"Power":   {schema: "Power.v1_7_1", get: getPower},
-			"Thermal": {schema: "Thermal.v1_7_1", get: getThermal},
+			"Power":           {schema: "Power.v1_7_1", get: getPower},
+			"Thermal":         {schema: "Thermal.v1_7_1", get: getThermal},
+			"NetworkAdapters": collection("NetworkAdapter", "Network Adapters", fixed(cardID), cardNode()),
 		},
-	})
+	}
+	k.keepWhatItHas(chassis.child)
+	return collection("Chassis", "Chassis", chassisIDs, chassis)
 }
 
 func chassisIDs(v view) []string {
@@ -70,7 +105,7 @@ func chassisIDs(v view) []string {
 }
 
 func (s *Server) chassisID() string {
-	return memberID(s.rack().kind.chassis, s.index, s.rack().opts.SystemsPerBMC)
+	return s.memberID(s.rack().kind.chassis)
 }
 
 // chassisServer is the machine in the chassis.
@@ -86,13 +121,13 @@ func (v view) chassisServer() *Server {
 func getChassis(v view) object {
 	s, k := v.chassisServer(), v.bmc.rack.kind
 	manager := []object{link(root + "/Managers/" + k.manager)}
-	return object{
+	return k.trim(object{
 		"Id": v.id(), "Name": "Chassis", "ChassisType": "RackMount", "Manufacturer": k.manufacturer, "Model": s.model,
 		"SKU": k.sku, "SerialNumber": s.serial, "PartNumber": k.sku, "PowerState": string(s.reportedPower()), "Status": status(),
 		"Location": object{"Placement": object{"Rack": "rack1", "RackOffset": v.bmc.number, "RackOffsetUnits": "EIA_310"}},
-		"Power":    v.link("Power"), "Thermal": v.link("Thermal"),
+		"Power":    v.link("Power"), "Thermal": v.link("Thermal"), "NetworkAdapters": v.link("NetworkAdapters"),
 		"Links": object{"ComputerSystems": []object{link(s.URI())}, "ManagedBy": manager, "ManagersInChassis": manager},
-	}
+	})
 }
 
 func getPower(v view) object {
@@ -136,14 +171,20 @@ func getThermal(v view) object {
 }
 
 func managersNode(k *personality) *node {
-	return collection("Manager", "Managers", fixed(k.manager), &node{
+	manager := &node{
 		schema: "Manager.v1_18_0", get: getManager,
 		child: map[string]*node{
 			"EthernetInterfaces": collection("EthernetInterface", "Interfaces of the BMC", fixed("eth0"), &node{schema: "EthernetInterface.v1_9_0", get: getManagerNIC}),
 			"NetworkProtocol":    {schema: "ManagerNetworkProtocol.v1_9_1", get: getNetworkProtocol},
-			"Actions":            {child: map[string]*node{"Manager.Reset": {post: resetManager, bodyless: true}}},
 		},
-	})
+	}
+	if k.has("VirtualMedia") {
+		manager.child["VirtualMedia"] = mediaNode()
+	}
+	if k.managerResets != nil {
+		manager.child["Actions"] = &node{child: map[string]*node{"Manager.Reset": {post: resetManager, bodyless: true}}}
+	}
+	return collection("Manager", "Managers", fixed(k.manager), manager)
 }
 
 func getManager(v view) object {
@@ -153,7 +194,11 @@ func getManager(v view) object {
 		servers = append(servers, link(s.URI()))
 		chassis = append(chassis, link(root+"/Chassis/"+s.chassisID()))
 	}
-	return object{
+	links := object{"ManagerForServers": servers, "ManagerForChassis": chassis, "ManagerInChassis": chassis[0]}
+	if !k.has("ManagerForServers") {
+		delete(links, "ManagerForServers")
+	}
+	o := object{
 		"Id": v.id(), "Name": "Manager", "ManagerType": "BMC", "Manufacturer": k.manufacturer, "Model": k.bmcModel,
 		"FirmwareVersion": k.bmcFirmware, "UUID": b.uuid, "ServiceEntryPointUUID": b.uuid, "SerialNumber": b.serial,
 		"PowerState": "On", "Status": status(), "DateTime": redfishTime(time.Now()), "DateTimeLocalOffset": "+00:00",
@@ -161,11 +206,17 @@ func getManager(v view) object {
 		"GraphicalConsole":   object{"ServiceEnabled": true, "MaxConcurrentSessions": 2, "ConnectTypesSupported": []string{"KVMIP"}},
 		"EthernetInterfaces": v.link("EthernetInterfaces"),
 		"NetworkProtocol":    v.link("NetworkProtocol"),
-		"Links":              object{"ManagerForServers": servers, "ManagerForChassis": chassis, "ManagerInChassis": chassis[0]},
-		"Actions": object{"#Manager.Reset": object{
-			"target": v.path + "/Actions/Manager.Reset", "ResetType@Redfish.AllowableValues": k.managerResets,
-		}},
+		"Links":              links,
 	}
+	if k.has("VirtualMedia") {
+		o["VirtualMedia"] = v.link("VirtualMedia")
+	}
+	if k.managerResets != nil {
+		o["Actions"] = object{"#Manager.Reset": object{
+			"target": v.path + "/Actions/Manager.Reset", "ResetType@Redfish.AllowableValues": k.managerResets,
+		}}
+	}
+	return o
 }
 
 // resetManager restarts the BMC: the machines go on, the sessions are gone.
@@ -217,7 +268,7 @@ func sessionNode() *node {
 		get: func(v view) object {
 			return object{
 				"Id": "SessionService", "Name": "Session Service", "ServiceEnabled": true,
-				"SessionTimeout": int(sessionIdle / time.Second), "Status": status(), "Sessions": v.link("Sessions"),
+				"SessionTimeout": int(v.bmc.rack.kind.idle / time.Second), "Status": status(), "Sessions": v.link("Sessions"),
 			}
 		},
 	}
@@ -249,7 +300,7 @@ func openSession(v view, sent object) reply {
 	if b.faults.has(FaultSessionLimit) {
 		return failure(http.StatusServiceUnavailable, newMessage(msgSessionLimit))
 	}
-	token, s, ok := b.sessions.add(name, b.rack.opts.SessionLimit, time.Now())
+	token, s, ok := b.sessions.add(name, b.rack.sessionRules(), time.Now())
 	if !ok {
 		return failure(http.StatusServiceUnavailable, newMessage(msgSessionLimit))
 	}
@@ -447,10 +498,19 @@ func taskNode() *node {
 
 // schemasOf lists the schemas of the resources below n, sorted.
 func schemasOf(n *node) []string {
+	return schemasBelow(n, func(n *node) bool { return n.ids == nil })
+}
+
+// collectionsOf lists those of the collections.
+func collectionsOf(n *node) []string {
+	return schemasBelow(n, func(n *node) bool { return n.ids != nil })
+}
+
+func schemasBelow(n *node, wanted func(*node) bool) []string {
 	seen := make(map[string]bool)
 	var walk func(*node)
 	walk = func(n *node) {
-		if n.schema != "" && n.ids == nil {
+		if n.schema != "" && wanted(n) {
 			seen[n.schema] = true
 		}
 		for _, c := range n.child {
@@ -461,10 +521,5 @@ func schemasOf(n *node) []string {
 		}
 	}
 	walk(n)
-	var names []string
-	for name := range seen {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(seen))
 }

@@ -12,8 +12,16 @@ import (
 	"ingot/model"
 )
 
-// sessionIdle is how long a session lives unused.
-const sessionIdle = 30 * time.Minute
+// sessionRules are how many sessions a BMC keeps open, and how long one lives unused.
+type sessionRules struct {
+	limit int
+	idle  time.Duration
+}
+
+// sessionRules are those of the personality, and of the options before it.
+func (r *Rack) sessionRules() sessionRules {
+	return sessionRules{limit: orDefault(r.opts.SessionLimit, r.kind.sessions), idle: r.kind.idle}
+}
 
 // maxAccounts is how many accounts a BMC keeps.
 const maxAccounts = 16
@@ -29,17 +37,18 @@ type sessions struct {
 type session struct {
 	id       string
 	user     string
+	idle     time.Duration // after which it is closed
 	created  time.Time
 	usedAt   time.Time
 	requests int
 }
 
 // add opens a session and returns its token, or false at the limit.
-func (s *sessions) add(user string, limit int, now time.Time) (string, session, bool) {
+func (s *sessions) add(user string, rules sessionRules, now time.Time) (string, session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire(now)
-	if len(s.byToken) >= limit {
+	if len(s.byToken) >= rules.limit {
 		return "", session{}, false
 	}
 	if s.byToken == nil {
@@ -47,7 +56,7 @@ func (s *sessions) add(user string, limit int, now time.Time) (string, session, 
 	}
 	s.last++
 	token := rand.Text()
-	added := &session{id: strconv.Itoa(s.last), user: user, created: now, usedAt: now}
+	added := &session{id: strconv.Itoa(s.last), user: user, idle: rules.idle, created: now, usedAt: now}
 	s.byToken[token] = added
 	return token, *added, true
 }
@@ -55,7 +64,7 @@ func (s *sessions) add(user string, limit int, now time.Time) (string, session, 
 // expire closes sessions that were not used for long.
 func (s *sessions) expire(now time.Time) {
 	for token, e := range s.byToken {
-		if now.Sub(e.usedAt) > sessionIdle {
+		if now.Sub(e.usedAt) > e.idle {
 			delete(s.byToken, token)
 		}
 	}
@@ -70,7 +79,7 @@ func (s *sessions) use(token string, limit int, now time.Time) (user string, ok 
 	switch {
 	case e == nil:
 		return "", false
-	case now.Sub(e.usedAt) > sessionIdle, limit > 0 && e.requests >= limit:
+	case now.Sub(e.usedAt) > e.idle, limit > 0 && e.requests >= limit:
 		delete(s.byToken, token)
 		return "", false
 	}

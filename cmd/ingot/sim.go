@@ -18,18 +18,19 @@ import (
 )
 
 type simCommand struct {
-	BMCs           *int   `name:"bmcs" placeholder:"N" help:"How many BMCs. Default: 3, with --qemu 1."`
-	Systems        *int   `placeholder:"N" help:"How many servers behind each BMC. Default: 2, with --qemu 1."`
-	Host           string `default:"127.0.0.1" placeholder:"IP" help:"Address that the BMCs listen on, each on a port of its own. Default: ${default}."`
-	Port           int    `placeholder:"N" help:"Port of the first BMC; each further one takes the next. Default: any that are free."`
-	BootURL        string `name:"boot-url" placeholder:"URL" help:"The boot service that the servers' firmware finds, boot.url of the daemon. Default: http://127.0.0.1:8082."`
-	Fast           bool   `help:"Without the delays of real machines."`
-	Personality    string `default:"generic" placeholder:"NAME" help:"The vendor whose BMCs they imitate: ${personalities}. Default: ${default}."`
-	Username       string `default:"admin" placeholder:"NAME" help:"Account of the BMCs. Default: ${default}."`
-	PasswordFile   string `type:"path" placeholder:"FILE" help:"File that holds its password. Default: the password is ingot-sim."`
-	StateDir       string `type:"path" placeholder:"DIR" help:"Keep disks, power, addresses and certificates here, so that the rack is the same again after a restart."`
-	WriteManifests string `type:"path" placeholder:"DIR" help:"Write the BMC and BMCSecret manifests of the rack here, ready to be committed."`
-	Control        string `placeholder:"ADDRESS" help:"Listen here, such as 127.0.0.1:9000, for requests that cut power or set faults."`
+	BMCs           *int     `name:"bmcs" placeholder:"N" help:"How many BMCs. Default: 3, with --qemu 1."`
+	Systems        *int     `placeholder:"N" help:"How many servers behind each BMC. Default: 2, with --qemu 1."`
+	Host           string   `default:"127.0.0.1" placeholder:"IP" help:"Address that the BMCs listen on, each on a port of its own. Default: ${default}."`
+	Port           int      `placeholder:"N" help:"Port of the first BMC; each further one takes the next. Default: any that are free."`
+	BootURL        string   `name:"boot-url" placeholder:"URL" help:"The boot service that the servers' firmware finds, boot.url of the daemon. Default: http://127.0.0.1:8082."`
+	Fast           bool     `help:"Without the delays of real machines."`
+	Personality    string   `default:"generic" placeholder:"NAME" help:"The vendor whose BMCs they imitate: ${personalities}. Default: ${default}."`
+	Username       string   `default:"admin" placeholder:"NAME" help:"Account of the BMCs. Default: ${default}."`
+	PasswordFile   string   `type:"path" placeholder:"FILE" help:"File that holds its password. Default: the password is ingot-sim."`
+	StateDir       string   `type:"path" placeholder:"DIR" help:"Keep disks, power, addresses and certificates here, so that the rack is the same again after a restart."`
+	WriteManifests string   `type:"path" placeholder:"DIR" help:"Write the BMC and BMCSecret manifests of the rack here, ready to be committed."`
+	Fault          []string `placeholder:"FAULT" sep:"none" help:"A fault that the rack begins with, such as slow,delay=5s; may be given again. See below."`
+	Control        string   `placeholder:"ADDRESS" help:"Listen here, such as 127.0.0.1:9000, for requests that cut power or set faults. Without a host on loopback."`
 
 	qemuFlags `embed:"" group:"QEMU virtual machines"`
 }
@@ -43,8 +44,16 @@ The manifests hold the password in plain text, so the daemon needs git.allowPlai
 Examples:
 
   ingot sim --bmcs 2 --systems 4 --write-manifests ./rack
+  ingot sim --personality lenovo --fault patch-lag,delay=5s --fault session-limit,on=rack1-bmc-01
   ingot sim --control 127.0.0.1:9000
   curl -X POST http://127.0.0.1:9000/servers/NAME/power-cut
+  curl -X POST http://127.0.0.1:9000/bmcs/NAME/unplug
+  curl -d '{"target": "NAME", "fault": "slow", "delay": "2s"}' http://127.0.0.1:9000/faults
+  curl -X DELETE 'http://127.0.0.1:9000/faults?target=NAME'
+
+A fault is a name and its arguments, FAULT[,on=NAME][,ARGUMENT=VALUE]…; on is a BMC or a server, without it every BMC. There are:
+
+` + faultList() + `
 
 With --qemu the servers are QEMU virtual machines with the same BMCs: power, resets and boot override act on them, and a machine boots what it finds on the network of its tap interface, which has to exist. Their consoles are logged to STATE-DIR/server-NAME-console.log; GET /servers/NAME of --control names the file. This needs Debian's packages qemu-system-x86 and ipxe-qemu, ovmf for --firmware uefi, and root for taps:
 
@@ -52,6 +61,19 @@ With --qemu the servers are QEMU virtual machines with the same BMCs: power, res
   ingot sim --qemu --tap tap0 --state-dir ./rack --write-manifests ./fleet
   ingot sim --qemu --systems 2 --tap tap0 --tap tap1 --firmware uefi
   ip netns exec lab ingot sim --qemu --tap tap0 --host 192.0.2.10`
+}
+
+// faultList is a line for each fault.
+func faultList() string {
+	var list strings.Builder
+	for _, k := range sim.FaultKinds() {
+		takes := ""
+		if len(k.Takes) > 0 {
+			takes = " [" + strings.Join(k.Takes, ", ") + "]"
+		}
+		fmt.Fprintf(&list, "  %s%s: %s\n", k.Name, takes, k.About)
+	}
+	return list.String()
 }
 
 // simulated is what the command prints for each BMC.
@@ -72,6 +94,11 @@ func (s simCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	defer rack.Close()
+	for _, text := range s.Fault {
+		if err := setFault(rack, text); err != nil {
+			return fmt.Errorf("--fault: %w", err)
+		}
+	}
 	control, err := s.listenControl(ctx)
 	if err != nil {
 		return err
@@ -89,6 +116,14 @@ func (s simCommand) Run(ctx context.Context, c *console) error {
 		group.Go(func() error { return serveControl(ctx, control, rack.ControlHandler()) })
 	}
 	return group.Wait()
+}
+
+func setFault(rack *sim.Rack, text string) error {
+	f, err := sim.ParseFault(text)
+	if err != nil {
+		return err
+	}
+	return rack.SetFault(f)
 }
 
 func (s simCommand) options(c *console) (sim.Options, error) {
@@ -143,8 +178,15 @@ func (s simCommand) listenControl(ctx context.Context) (net.Listener, error) {
 	if s.Control == "" {
 		return nil, nil
 	}
+	address := s.Control
+	if !strings.Contains(address, ":") {
+		address = ":" + address
+	}
+	if strings.HasPrefix(address, ":") {
+		address = "127.0.0.1" + address
+	}
 	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", s.Control)
+	ln, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("--control: %w", err)
 	}
@@ -197,7 +239,7 @@ func printRack(c *console, rack *sim.Rack) error {
 
 // serveControl answers control requests until ctx is done.
 func serveControl(ctx context.Context, ln net.Listener, handler http.Handler) error {
-	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute}
+	srv := &http.Server{Handler: handler, MaxHeaderBytes: 32 << 10, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
 	if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
