@@ -62,7 +62,11 @@ func (t *Table) mayKeep(e *entry, q Query) bool {
 	if _, ok := q.onLink(e.address); !ok || e.pool.bits != q.Bits || e.declined || t.own[e.address] {
 		return false
 	}
-	return !t.reservedForOther(e.address, q.MAC) || t.outlastsReservation(e, q.Now)
+	if !t.isToLeave(e, q) {
+		return true
+	}
+	ends := e.expires > 0 && !t.keep(e.mac)
+	return t.outlastsReservation(e, q.Now) && !t.leftPort(e.address, q) && (!ends || e.expires-q.Now.Unix() >= leastRest)
 }
 
 // outlastsReservation reports whether e stays with its client even against a reservation: its lease has not
@@ -77,7 +81,7 @@ func (t *Table) fresh(p *pool, a netip.Addr) bool {
 	if used || p.bits > 0 {
 		return !used
 	}
-	_, reserved := t.reserved[a]
+	_, reserved := t.reserved.byAddress[a]
 	return !reserved && !t.own[a] && !p.subnet.special(a)
 }
 
@@ -150,7 +154,7 @@ func (t *Table) Take(q Query) (model.Lease, error) {
 	default:
 		t.remove(e)
 	}
-	if q.Bits == 0 && (t.reservedForOther(q.Wish, q.MAC) || t.own[q.Wish]) {
+	if q.Bits == 0 && (t.reservedForOther(q.Wish, q) || t.own[q.Wish]) {
 		return model.Lease{}, errTaken
 	}
 	p := s.poolOf(q.Wish, q.Bits)

@@ -75,7 +75,7 @@ func (t *Table) renewFree(s *Subnet, q Query) (*entry, RenewalState) {
 	r, _, reserved := t.reservation(q)
 	mine := reserved && r.Address == q.Wish
 	switch {
-	case q.Bits == 0 && t.reservedForOther(q.Wish, q.MAC):
+	case q.Bits == 0 && t.reservedForOther(q.Wish, q):
 		return nil, RenewalTaken
 	case !mine && (!p.ranged || p.bits != q.Bits || !t.fresh(p, q.Wish)):
 		return nil, RenewalUnknown

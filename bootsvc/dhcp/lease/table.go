@@ -20,6 +20,7 @@ const (
 	shortOffer   = 10 * time.Second // the same when a pool is full of offers
 	setAside     = 10 * time.Minute // an address that somebody else was found to use
 	keptFor      = 10 * time.Minute // an ended lease of a Reserved server, before it is looked at again
+	leastRest    = 60               // seconds of a lease that ends for a reservation: who asks later asks anew
 	maxDeclines  = 3                // that one MAC address may make in setAside
 	maxDecliners = 4096             // MAC addresses whose declines are counted
 	maxRefused   = 1024             // MAC addresses of the refused that are counted
@@ -44,8 +45,11 @@ type Query struct {
 	// Subnets are those of the client's link, all of one family, the preferred first.
 	Subnets  []*Subnet
 	MAC      string // canonical
-	ClientID string // hexadecimal, for people
+	ClientID string // hexadecimal
 	IAID     uint32
+	// Port is where a relay that is trusted heard the client, Relay what is shown of any relay.
+	Port     model.RelayPort
+	Relay    model.LeaseRelay
 	Unproven bool       // MAC is the client's own word
 	Binding  bool       // what is found is leased now, and not only offered
 	Wish     netip.Addr // the address asked for; invalid = none
@@ -138,8 +142,7 @@ type Table struct {
 	offers   devices       // those that are only offered
 	offered  []*entry      // offers, about in the order they end
 	gone     []model.Lease // that were forgotten, and are stored still
-	byMAC    map[string][]Reservation
-	reserved map[netip.Addr]Reservation
+	reserved reservations
 	own      map[netip.Addr]bool      // addresses of this machine
 	declines map[string]*declineCount // by MAC address
 	warned   map[netip.Addr]bool      // reservations that somebody else was said to hold
@@ -275,7 +278,7 @@ func (t *Table) set(e *entry, l model.Lease) {
 		e.pool.declined++
 	}
 	e.shares = e.shared(l)
-	e.mac, e.clientID, e.iaid, e.declined, e.unproven = l.MAC, l.ClientID, l.IAID, l.Declined, l.Unproven
+	e.mac, e.clientID, e.iaid, e.declined, e.unproven, e.relay = l.MAC, l.ClientID, l.IAID, l.Declined, l.Unproven, l.Relay
 	e.since, e.renewed, e.expires, e.offeredUntil = seconds(l.Since), seconds(l.Renewed), max(seconds(l.Expires), 1), 0
 	if e.index < 0 {
 		heap.Push(&e.pool.ending, e)
@@ -319,8 +322,14 @@ func (t *Table) lease(e *entry, q Query) model.Lease {
 	l := e.lease()
 	l.ClientID, l.IAID, l.Unproven, l.Renewed = q.ClientID, q.IAID, q.Unproven, now
 	l.Expires = now.Add(e.pool.subnet.LeaseTime)
-	if e.expires == 0 {
+	if q.Relay.Address.IsValid() { // who renews by unicast passes by its relay
+		l.Relay = q.Relay
+	}
+	switch {
+	case e.expires == 0:
 		l.Since = now
+	case e.live(q.Now) && t.isToLeave(e, q) && !t.keep(e.mac): // or its own client would wait for ever
+		l.Expires = timeOf(min(seconds(l.Expires), e.expires))
 	}
 	return l
 }
@@ -331,6 +340,7 @@ func (e *entry) lease() model.Lease {
 		Network: e.pool.subnet.network.Name, Role: e.pool.subnet.network.Role,
 		MAC: e.mac, Address: e.address, Bits: e.pool.bits, ClientID: e.clientID, IAID: e.iaid,
 		Since: timeOf(e.since), Renewed: timeOf(e.renewed), Expires: timeOf(e.expires), Declined: e.declined, Unproven: e.unproven,
+		Relay: e.relay,
 	}
 }
 
