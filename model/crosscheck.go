@@ -16,6 +16,9 @@ func (c *crossCheck) all() []Problem {
 	d := c.desired
 	endpoints, servers := all(d.Endpoints), all(d.Servers)
 	clashes(c, endpoints, "spec.macAddress", "has the MAC address %s of", one(func(e *Endpoint) string { return e.Spec.MACAddress }))
+	clashes(c, endpoints, "metadata.annotations["+AnnotationClientID+"]", "has the client identifier %s of", one(clientOf))
+	clashes(c, endpoints, "metadata.annotations["+AnnotationCircuitID+"]", "has the relay port %s of", one(portOf))
+	clashes(c, endpoints, "metadata.annotations["+AnnotationRemoteID+"]", "has the relay %s of", one(relayOf))
 	describers := c.describers()
 	clashes(c, describers, "spec", "describes a BMC %s, as does", one(func(o Object) string { return o.Metadata().Name }))
 	clashes(c, describers, "spec", "has the address %s of", one(c.address))
@@ -44,8 +47,39 @@ type crossCheck struct {
 
 func (c *crossCheck) conflict(o Object, field, message string) {
 	p := problemOf(o, field, message)
+	if at, known := o.Metadata().Places[field]; known {
+		p.Line, p.Column = at.Line, at.Column
+	}
 	p.Rule = RuleConflict
 	c.problems = append(c.problems, p)
+}
+
+// clientOf is the client identifier of an Endpoint, of which one may have an address of each family.
+func clientOf(e *Endpoint) string {
+	switch id := e.ClientID(); {
+	case id == "":
+		return ""
+	case strings.Contains(e.Spec.IP, ":"):
+		return "0x" + id + " (IPv6)"
+	default:
+		return "0x" + id
+	}
+}
+
+// portOf is the port that an Endpoint is for, of any relay or of one.
+func portOf(e *Endpoint) string {
+	if p := e.RelayPort(); p.CircuitID != "" {
+		return p.name()
+	}
+	return ""
+}
+
+// relayOf is the relay of which an Endpoint is for any port.
+func relayOf(e *Endpoint) string {
+	if p := e.RelayPort(); p.CircuitID == "" {
+		return p.name()
+	}
+	return ""
 }
 
 // one makes a list of a key, none of one that is empty.

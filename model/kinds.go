@@ -72,6 +72,15 @@ const (
 	// AnnotationBootFromDisk, on a Server, is how iPXE sends it on to its disk: exit,
 	// sanboot or http-404.
 	AnnotationBootFromDisk = "ingot/boot-from-disk"
+	// AnnotationClientID, on an Endpoint, is the DHCP client identifier, or DUID, of its
+	// device: 0x01a0b1, 01:a0:b1 or text. Who shows it gets the address, as does who has the MAC address.
+	AnnotationClientID = "ingot/dhcp-client-id"
+	// AnnotationCircuitID, on an Endpoint, is the port that the address is for: the circuit
+	// ID that a relay adds, as 0x000a1b, 00:0a:1b or text. The MAC address reserves nothing then.
+	AnnotationCircuitID = "ingot/dhcp-circuit-id"
+	// AnnotationRemoteID, on an Endpoint, is the relay that the address is for: the remote ID
+	// that it adds, as 0x000a1b, 00:0a:1b or text. The MAC address reserves nothing then.
+	AnnotationRemoteID = "ingot/dhcp-remote-id"
 )
 
 // typeInternal is the value of AnnotationType for what is no person's.
@@ -129,10 +138,15 @@ type Meta struct {
 	Encrypted bool `json:"-"`
 	// References are the other objects that it names, in the order of the kind's fields.
 	References []Reference `json:"-"`
+	// Places are where fields stand that other objects may not share, by their path.
+	Places map[string]Place `json:"-"`
 	// Within is the Server that describes a BMC within itself, "" for what stands in Git by
 	// itself.
 	Within ServerName `json:"-"`
 }
+
+// Place is where a field stands in its file.
+type Place struct{ Line, Column int }
 
 // Position is Source taken apart; line is 0 if it is not known.
 func (m *Meta) Position() (file string, line int) {
@@ -166,7 +180,8 @@ type Endpoint struct {
 
 // EndpointSpec is a device's addresses.
 type EndpointSpec struct {
-	MACAddress string `json:"macAddress"` // canonical, see CanonicalMAC
+	// MACAddress is canonical, see CanonicalMAC. It is empty for one that annotations alone tell.
+	MACAddress string `json:"macAddress,omitempty"`
 	IP         string `json:"ip"`
 }
 

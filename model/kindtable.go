@@ -153,6 +153,9 @@ var annotations = map[string]annotation{
 	AnnotationKernelArguments:     {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 	AnnotationDisksAccepted:       {kinds: []Kind{KindServer}},
 	AnnotationMACAddresses:        {kinds: []Kind{KindServer}},
+	AnnotationClientID:            {kinds: []Kind{KindEndpoint}},
+	AnnotationCircuitID:           {kinds: []Kind{KindEndpoint}},
+	AnnotationRemoteID:            {kinds: []Kind{KindEndpoint}},
 	AnnotationBootFromDisk:        {kinds: []Kind{KindServer}, values: []string{"exit", "sanboot", "http-404"}},
 }
 

@@ -50,6 +50,18 @@ type Lease struct {
 	// Unproven is set when the client alone said that MAC is its own, or nothing shows it: by
 	// DHCPv6, unless the client's frames or its relay (RFC 6939) show it.
 	Unproven bool `json:"unproven,omitempty"`
+	// Relay is the relay that the client was last heard through, zero if it was none.
+	Relay LeaseRelay `json:"relay,omitzero"`
+}
+
+// LeaseRelay is what a relay said of itself, and of where it heard a client. Nobody vouches for
+// it: it is for people.
+type LeaseRelay struct {
+	Address netip.Addr `json:"address"` // giaddr, or the link address of DHCPv6
+	// CircuitID and RemoteID are the sub-options of option 82 (RFC 3046 §2.0), clipped: as
+	// text, or in hexadecimal where they are none.
+	CircuitID string `json:"circuitID,omitempty"`
+	RemoteID  string `json:"remoteID,omitempty"`
 }
 
 // EndpointFacts is what leases say of one device on a bmc network. DHCP alone

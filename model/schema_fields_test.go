@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -86,8 +87,10 @@ var fieldSchemas = map[string]fieldSchema{
 	"ObjectRef.namespace": {about: "Its namespace, default where it is left out.", text: spaceText},
 	"ObjectRef.name":      {about: "Its name.", text: nameText},
 
-	"Endpoint.spec":           {about: "The addresses of a device on the management network."},
-	"EndpointSpec.macAddress": {about: "Such as 00:1a:2b:3c:4d:5e.", text: macText},
+	"Endpoint.spec": {about: "The addresses of a device on the management network."},
+	"EndpointSpec.macAddress": {
+		about: "Such as 00:1a:2b:3c:4d:5e. It may be left out where annotations say who gets the address.", text: macText,
+	},
 	"EndpointSpec.ip": {
 		about: "The address that is reserved for the device, such as 192.168.100.10 or fd00::10.",
 		text:  ipText,
@@ -232,8 +235,39 @@ func has(field string, values ...string) schema {
 	return schema{"type": "object", "required": []string{field}, "properties": schema{field: schema{"enum": values}}}
 }
 
+// isAnnotated is a schema of manifests in which one of the annotations is there.
+func isAnnotated(names ...string) schema {
+	var cases []schema
+	for _, name := range names {
+		cases = append(cases, schema{"required": []string{name}, "properties": schema{name: schema{"type": "string", "minLength": 1}}})
+	}
+	annotations := schema{"required": []string{"annotations"}, "properties": schema{"annotations": schema{"type": "object", "anyOf": cases}}}
+	annotations["type"] = "object"
+	return schema{"required": []string{"metadata"}, "properties": schema{"metadata": annotations}}
+}
+
+// identifierText is what an identifier of a DHCP client or of a relay's port may be.
+func identifierText(least int) textSchema {
+	const short = hexPrefix + "|" + hexNumber
+	times := func(least, most int) string { return fmt.Sprintf("{%d,%d}", least, most) }
+	return textSchema{
+		pattern: `(?:` + short + `)(?:` + hexPair + `)` + times(least, MaxDHCPIdentifier) +
+			`|` + hexPair + `(?::` + hexPair + `)` + times(1, MaxDHCPIdentifier-1) +
+			`|(?:` + textPrefix + `)?[ -~]` + times(least, MaxDHCPIdentifier),
+		want: "want " + wantIdentifier,
+		not: `(?:` + short + `)(?:(?:` + hexPair + `)*(?:[0-9A-Fa-f]?[^0-9A-Fa-f].*|[0-9A-Fa-f])|(?:` + hexPair + `)` +
+			times(0, least-1) + `)|` + textPrefix + `[ -~]` + times(0, least-1),
+	}
+}
+
 // structSchemas are what the schemas say of fields together.
 var structSchemas = map[string]schema{
+	"Endpoint": {
+		"if": schema{"not": isAnnotated(AnnotationClientID, AnnotationCircuitID, AnnotationRemoteID)},
+		"then": schema{"properties": schema{"spec": schema{
+			"type": "object", "required": []string{"macAddress"}, "properties": schema{"macAddress": schema{"type": "string", "minLength": 1}},
+		}}},
+	},
 	"BMCSpec": {"oneOf": []schema{given("endpointRef"), given("access")}},
 	"ServerSpec": {"allOf": []schema{
 		{"not": schema{"allOf": []schema{given("bmcRef"), given("bmc")}}},
@@ -284,6 +318,8 @@ func (w *schemaWriter) annotations() schema {
 			one := `[ \t]*(?:` + macPattern + `)[ \t]*`
 			const want = "want MAC addresses such as 00:1a:2b:3c:4d:5e, separated by commas"
 			all[name] = textSchema{pattern: one + `(?:,` + one + `)*`, want: want, not: `(?:.*,)?[ \t]*` + zeroMAC + `[ \t]*(?:,.*)?`}.schema(true)
+		case dhcpClientAnnotations[name] > 0:
+			all[name] = identifierText(dhcpClientAnnotations[name]).schema(false)
 		case all[name] == nil:
 			all[name] = textSchema{}.schema(false)
 		}

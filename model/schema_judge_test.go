@@ -253,6 +253,8 @@ var someTexts = []string{
 	"/redfish/v1", "Bmc-1.Example.com", "example.com/Rack_7",
 	"YQ==", "YQ=", "YWI=", "YW\nI=\n", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 253), strings.Repeat("a", 254),
 	"/" + strings.Repeat("a", 255), "/" + strings.Repeat("a", 256),
+	"0x", "0x0", "0x0g", "0x01", "0x0a0b", "hex:", "hex:0A", "hex:0a0b", "hex:é", "0a:0b", "0a:0", "text:", "text:a", "text:0x", "Eth1/7",
+	"0x" + strings.Repeat("0a", 128), "0x" + strings.Repeat("0a", 129), strings.Repeat("a", 128), strings.Repeat("a", 129),
 }
 
 // file judges each document of a file.

@@ -36,7 +36,7 @@ func (d *nodeDecoder) check(o Object) {
 	case *Secret:
 		return
 	case *Endpoint:
-		d.in("spec", func() { d.checkEndpoint(&o.Spec) })
+		d.in("spec", func() { d.checkEndpoint(o) })
 	case *BMC:
 		d.in("spec", func() { d.checkBMC(&o.Spec) })
 	case *Server:
@@ -92,7 +92,7 @@ func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
 		case key == AnnotationOperation:
 			d.checkOperation(value)
 		case strings.HasPrefix(key, ownPrefix), key == AnnotationMaintenanceApproved:
-			d.checkOwnAnnotation(kind, key, value)
+			d.checkOwnAnnotation(kind, key, all)
 		case strings.HasPrefix(key, DHCPOptionPrefix):
 			d.checkDHCPOption(kind, key, value)
 		}
@@ -126,8 +126,9 @@ func (d *nodeDecoder) checkOperation(value string) {
 	}
 }
 
-func (d *nodeDecoder) checkOwnAnnotation(kind Kind, key, value string) {
+func (d *nodeDecoder) checkOwnAnnotation(kind Kind, key string, all map[string]string) {
 	a, known := annotations[key]
+	value := all[key]
 	switch {
 	case !known:
 		d.odd(key, "unknown annotation, "+guess(key, slices.Sorted(maps.Keys(annotations))))
@@ -143,6 +144,8 @@ func (d *nodeDecoder) checkOwnAnnotation(kind Kind, key, value string) {
 		}
 	case key == AnnotationMACAddresses:
 		d.checkMACAddresses(value)
+	case kind == KindEndpoint:
+		d.checkDHCPClient(all, key, value)
 	}
 }
 
@@ -184,9 +187,12 @@ func (d *nodeDecoder) checkMACAddresses(value string) {
 	}
 }
 
-func (d *nodeDecoder) checkEndpoint(s *EndpointSpec) {
-	d.mac("macAddress", &s.MACAddress, true)
-	d.ip("ip", &s.IP)
+func (d *nodeDecoder) checkEndpoint(o *Endpoint) {
+	d.mac("macAddress", &o.Spec.MACAddress, !isToldBeside(o.Annotations))
+	d.ip("ip", &o.Spec.IP)
+	if o.RelayPort() != (RelayPort{}) && strings.Contains(o.Spec.IP, ":") {
+		d.odd("ip", "is reserved for nobody: the port of a relay is known by DHCPv4 alone")
+	}
 }
 
 func (d *nodeDecoder) checkBMC(s *BMCSpec) {

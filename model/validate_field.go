@@ -119,6 +119,15 @@ func (d *nodeDecoder) refers(to Identity) {
 	d.meta.References = append(d.meta.References, Reference{to, pathText(d.path, "name"), n.Line + d.offset, n.Column})
 }
 
+// place notes where a field stands that other objects may not share.
+func (d *nodeDecoder) place(name string) {
+	n := locate(d.root, d.path, name)
+	if d.meta.Places == nil {
+		d.meta.Places = make(map[string]Place)
+	}
+	d.meta.Places[pathText(d.path, name)] = Place{n.Line + d.offset, n.Column}
+}
+
 func (d *nodeDecoder) port(name string, port int32) {
 	switch {
 	case port == 0:

@@ -71,7 +71,7 @@ func (n *network) admits(mac string) bool {
 
 // logNew says which device was given an address, or prefix, that it did not have, and by which
 // relay, on which of its ports, it was heard.
-func (n *network) logNew(l model.Lease, relay netip.Addr, port string) {
+func (n *network) logNew(l model.Lease) {
 	if l.Declined || l.Expires.IsZero() || !l.Since.Equal(l.Renewed) {
 		return
 	}
@@ -79,8 +79,11 @@ func (n *network) logNew(l model.Lease, relay netip.Addr, port string) {
 	if l.Bits > 0 {
 		facts = append(facts, "bits", l.Bits)
 	}
-	if relay.IsValid() {
-		facts = append(facts, "relay", relay, "port", port)
+	if r := l.Relay; r.Address.IsValid() {
+		facts = append(facts, "relay", r.Address, "port", r.CircuitID)
+		if r.RemoteID != "" {
+			facts = append(facts, "remote", r.RemoteID)
+		}
 	}
 	n.server.log.Info("new lease", facts...)
 }

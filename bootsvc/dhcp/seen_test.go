@@ -32,6 +32,12 @@ func TestWhatTheLogSaysOfAPacket(t *testing.T) {
 			want: `level=INFO msg="new lease" network=hosts mac=02:00:00:00:00:01 address=192.0.2.10 until=2026-11-21T11:00:00.000Z ` +
 				`relay=192.0.2.1 port=eth7`,
 		},
+		"a lease by a relay that has a name": {
+			kind: dhcpv4.MessageTypeRequest, change: relayed, from: "192.0.2.1:67",
+			options: map[byte]any{50: addr("192.0.2.10"), 82: []byte{1, 2, 0, 7, 2, 3, 's', 'w', '1'}},
+			want: `level=INFO msg="new lease" network=hosts mac=02:00:00:00:00:01 address=192.0.2.10 until=2026-11-21T11:00:00.000Z ` +
+				`relay=192.0.2.1 port=0007 remote=sw1`,
+		},
 		"a packet that is dropped": {
 			kind: dhcpv4.MessageTypeDiscover, from: "203.0.113.1:68",
 			want: `level=DEBUG msg="a DHCP packet is not answered" network=hosts family=4 from=203.0.113.1:68 mac=02:00:00:00:00:01 reason=source`,
@@ -72,9 +78,9 @@ func TestARenewalIsNoNewLease(t *testing.T) {
 	said.Reset()
 	q := n.query4(packet4{DHCPv4: &dhcpv4.DHCPv4{}, mac: mac1, link: n.link()}, addr("192.0.2.10"), t0.Add(time.Minute))
 	l, _ := s.table.Renewal(q)
-	n.logNew(l, netip.Addr{}, "")
+	n.logNew(l)
 	l.Expires = time.Time{}
-	n.logNew(l, netip.Addr{}, "")
+	n.logNew(l)
 	if said.Len() > 0 {
 		t.Errorf("said: %s", said.String())
 	}

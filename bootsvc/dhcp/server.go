@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -236,7 +237,14 @@ func (s *Server) Close() {
 
 // SetReservations replaces the reservations. A device that holds an address which
 // is now reserved for another keeps it until its lease ends.
-func (s *Server) SetReservations(all []lease.Reservation) { s.table.SetReservations(all) }
+func (s *Server) SetReservations(all []lease.Reservation) {
+	byPort := slices.IndexFunc(all, func(r lease.Reservation) bool { return r.Port != model.RelayPort{} })
+	if byPort >= 0 && !slices.ContainsFunc(s.networks, func(n *network) bool { return len(n.relays) > 0 }) {
+		s.log.Warn("addresses that are reserved for the port of a relay are given to nobody: no network names its relays (dhcp[].relays), "+
+			"and anybody may say what he likes of his port", "endpoint", all[byPort].Name)
+	}
+	s.table.SetReservations(all)
+}
 
 // Holder returns the MAC address that has a live lease on a, unless that is only the
 // client's own word.

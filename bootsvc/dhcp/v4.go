@@ -1,7 +1,6 @@
 package dhcp
 
 import (
-	"encoding/hex"
 	"net/netip"
 	"slices"
 	"sync"
@@ -45,7 +44,7 @@ func (n *network) answer4(p packet4, a answer4, err error) {
 	n.metrics.packet("4", type4(p.kind), a.outcome)
 	n.follow4(p, a)
 	if a.lease != nil {
-		n.logNew(*a.lease, p.relay.address, p.relay.port)
+		n.logNew(*a.lease)
 	}
 	if a.reply == nil {
 		if a.lease == nil && err == nil {
@@ -144,7 +143,7 @@ func (n *network) decide4(p packet4, now time.Time) answer4 {
 func (n *network) query4(p packet4, wish netip.Addr, now time.Time) lease.Query {
 	return lease.Query{
 		Network: n.leases, Subnets: n.subnets4(p), MAC: p.mac, Wish: wish, Now: now,
-		ClientID: hex.EncodeToString(clipped(p.Options.Get(dhcpv4.OptionClientIdentifier), maxClientID)), Unproven: p.named,
+		ClientID: p.clientID(), Unproven: p.named, Port: n.portOf(p), Relay: p.seenBy(),
 	}
 }
 
@@ -246,7 +245,7 @@ func (n *network) lease4(p packet4, l model.Lease, kind dhcpv4.MessageType, now 
 	s, _ := n.leases.SubnetOf(l.Address, 0)
 	r := newReply4(p, kind, p.server4(s))
 	r.yiaddr = l.Address
-	r.lifetime(s.LeaseTime)
+	r.lifetime(l.Expires.Sub(l.Renewed))
 	a := answer4{reply: r, client: l.Address}
 	n.tell4(p, &a, s, kind == dhcpv4.MessageTypeAck, now)
 	return a

@@ -7,10 +7,12 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -691,4 +693,48 @@ func FuzzHandle4(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestAPortCountsFromARelayThatIsConfigured: anybody who reaches us can say in a relay's name where
+// he is plugged in.
+func TestAPortCountsFromARelayThatIsConfigured(t *testing.T) {
+	for name, tc := range map[string]struct {
+		relays []string
+		from   string
+		giaddr string
+		want   string
+	}{
+		"a relay that is configured":      {relays: []string{"192.0.2.1"}, from: "192.0.2.1:67", giaddr: "192.0.2.1", want: "192.0.2.77"},
+		"no relay is configured":          {from: "192.0.2.1:67", giaddr: "192.0.2.1", want: "192.0.2.10"},
+		"a client that says it of itself": {relays: []string{"192.0.2.1"}, from: anyone, giaddr: "0.0.0.0", want: "192.0.2.10"},
+		"another relay":                   {relays: []string{"192.0.2.1"}, from: "192.0.2.3:67", giaddr: "192.0.2.1", want: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := hosts()
+			cfg.Relays = tc.relays
+			s := testServer(t, Options{Networks: []Network{cfg}})
+			s.SetReservations([]lease.Reservation{{Port: model.RelayPort{CircuitID: "eth7"}, Name: "e", Address: addr("192.0.2.77")}})
+			relayed := func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.ParseIP(tc.giaddr).To4() }
+			got, _ := hear(t, s, packetOf(t, dhcpv4.MessageTypeDiscover, mac1, relayed, map[byte]any{82: []byte{1, 4, 'e', 't', 'h', '7'}}), tc.from, port4Server)
+			if got.You != tc.want {
+				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestAClientIdentifierReservesAndProvesNothing (law 5): the lease is the MAC address's that asked, so
+// nobody boots as another by showing his client identifier.
+func TestAClientIdentifierReservesAndProvesNothing(t *testing.T) {
+	s := testServer(t, Options{Clock: func() time.Time { return t0 }})
+	s.SetReservations([]lease.Reservation{{MAC: mac1, ClientID: "0102", Name: "e", Address: addr("192.0.2.77")}})
+	got, _ := hear(t, s, packetOf(t, dhcpv4.MessageTypeRequest, mac2, nil, map[byte]any{50: addr("192.0.2.77"), 61: []byte{1, 2}}), anyone, port4Server)
+	if got.Lease != "192.0.2.77" {
+		t.Fatalf("got %+v", got)
+	}
+	q := lease.Query{Network: s.networks[0].leases, Subnets: s.networks[0].leases.Subnets, MAC: mac2, ClientID: "0102", Wish: addr("192.0.2.77"), Now: t0}
+	l, _ := s.table.Renewal(q)
+	if l.MAC != mac2 {
+		t.Errorf("the lease is %s's, want that of %s, which asked", l.MAC, mac2)
+	}
 }

@@ -1,7 +1,6 @@
 package dhcp
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/hex"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
 	"ingot/bootsvc/netboot"
+	"ingot/model"
 )
 
 // packet4 is a client's DHCPv4 packet, and how it came.
@@ -33,7 +33,9 @@ type relay4 struct {
 	link     netip.Addr // the client's link: sub-option 5 (RFC 3527), option 118 (RFC 3011), or giaddr
 	server   netip.Addr // sub-option 11 (RFC 5107): what clients take for the server
 	port     string     // sub-option 1 (RFC 3046): where it heard the client
-	fromPort bool       // sub-option 19 (RFC 8357): answers go to the port it sent from
+	remote   string     // sub-option 2, as port for people
+	at       model.RelayPort
+	fromPort bool // sub-option 19 (RFC 8357): answers go to the port it sent from
 }
 
 // drop4 is why a packet is not looked into: the label of a metric. Those of limits are
@@ -173,7 +175,10 @@ func relayOf(p *dhcpv4.DHCPv4) relay4 {
 	}
 	r.link = cmp.Or(address4(info[uint8(dhcpv4.LinkSelectionSubOption.Code())]), r.link) // RFC 3527 §3
 	r.server = address4(info[uint8(dhcpv4.ServerIdentifierOverrideSubOption.Code())])
-	r.port = readable(info[uint8(dhcpv4.AgentCircuitIDSubOption.Code())])
+	r.at = model.RelayPort{
+		CircuitID: string(info[uint8(dhcpv4.AgentCircuitIDSubOption.Code())]), RemoteID: string(info[uint8(dhcpv4.AgentRemoteIDSubOption.Code())]),
+	}
+	r.port, r.remote = model.ReadableIdentifier(r.at.CircuitID), model.ReadableIdentifier(r.at.RemoteID)
 	_, r.fromPort = info[uint8(dhcpv4.RelaySourcePortSubOption.Code())]
 	return r
 }
@@ -183,17 +188,24 @@ func selected4(p *dhcpv4.DHCPv4) netip.Addr {
 	return address4(p.Options.Get(dhcpv4.OptionSubnetSelection))
 }
 
-// maxPort bounds what is shown of a circuit ID.
-const maxPort = 64
+// clientID returns p's client identifier in hexadecimal. One that is longer than is kept is
+// nobody's in a manifest, which are shorter.
+func (p packet4) clientID() string {
+	return hex.EncodeToString(clipped(p.Options.Get(dhcpv4.OptionClientIdentifier), maxClientID))
+}
 
-// readable returns a circuit ID as people know it: as text if it is some, else in
-// hexadecimal.
-func readable(id []byte) string {
-	id = clipped(id, maxPort)
-	if bytes.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return hex.EncodeToString(id)
+// seenBy returns what is shown of p's relay.
+func (p packet4) seenBy() model.LeaseRelay {
+	return model.LeaseRelay{Address: p.relay.address, CircuitID: p.relay.port, RemoteID: p.relay.remote}
+}
+
+// portOf returns the port that p's relay says it heard its client on. Anybody who reaches us can
+// say so in a relay's name, so only those count that the configuration names.
+func (n *network) portOf(p packet4) model.RelayPort {
+	if len(n.relays) == 0 || !n.trusts(p.from.Addr()) {
+		return model.RelayPort{}
 	}
-	return string(id)
+	return p.relay.at
 }
 
 // address4 returns the address in b, invalid when it is none or 0.0.0.0.

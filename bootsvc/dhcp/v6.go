@@ -222,7 +222,7 @@ func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from n
 	n.metrics.packet(family(true), kind, d.outcome())
 	n.follow6(x, d, "")
 	for _, l := range d.leases {
-		n.logNew(l, x.relay, "")
+		n.logNew(l)
 	}
 	if d.boot != nil && (d.kind == dhcpv6.MessageTypeReply || n.Mode == ModeProxy) { // the last of an exchange
 		n.server.noteAnswer(*d.boot, d.client(x.peer))

@@ -112,7 +112,7 @@ func TestAClientThatNothingShowsHasALeaseByItsDUID6(t *testing.T) {
 			stored := l.store.get(netip.MustParseAddr("fd00::10"))
 			want := model.Lease{
 				Network: "net", Role: model.RoleHost, Address: netip.MustParseAddr("fd00::10"), ClientID: stored.ClientID, IAID: 1, Unproven: true,
-				Since: start6, Renewed: start6, Expires: start6.Add(time.Hour),
+				Since: start6, Renewed: start6, Expires: start6.Add(time.Hour), Relay: model.LeaseRelay{Address: netip.MustParseAddr("fd00::1")},
 			}
 			if diff := cmp.Diff(want, stored, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 				t.Errorf("stored lease (-want +got):\n%s", diff)

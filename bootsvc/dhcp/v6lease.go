@@ -214,6 +214,7 @@ func (x *exchange6) about(ia ia6) (lease.Query, bool) {
 	q := lease.Query{
 		Network: x.network.leases, Subnets: x.subnets, MAC: x.mac,
 		ClientID: hex.EncodeToString(x.clientID), IAID: ia.id, Unproven: x.unproven, Unreserved: x.unproven, Former: x.former, Now: x.now,
+		Relay:   model.LeaseRelay{Address: x.relay},
 		Binding: x.kind != dhcpv6.MessageTypeSolicit || x.rapid,
 	}
 	switch {

@@ -93,7 +93,7 @@ func (p *packet6) link() (netip.Addr, bool) {
 // people know it, "" when it names none.
 func (p *packet6) port() string {
 	if n := len(p.relays); n > 0 {
-		return readable(p.relays[n-1].interfaceID)
+		return model.ReadableIdentifier(string(p.relays[n-1].interfaceID))
 	}
 	return ""
 }

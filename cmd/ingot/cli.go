@@ -63,7 +63,7 @@ type commandLine struct {
 	Plan     planCommand     `cmd:"" help:"Say what merging a branch does to which machine, before it is merged."`
 	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
 	Init     initCommand     `cmd:"" help:"Make a new repository, and the configuration for it."`
-	Import   importCommand   `cmd:"" help:"Make a repository of a cluster in which metal-operator runs."`
+	Import   importCommands  `cmd:"" help:"Make a repository of a cluster in which metal-operator runs, or manifests of what another DHCP server gave away."`
 	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
@@ -119,7 +119,7 @@ func formatOf(parsed *kong.Context, format string) (string, error) {
 		known = f.formats()
 	}
 	if !slices.Contains(known, format) {
-		return "", fmt.Errorf("-o %s: ingot %s prints %s; see ingot %[2]s --help", format, command.Name, strings.Join(known, ", "))
+		return "", fmt.Errorf("-o %s: %s prints %s; see %[2]s --help", format, command.FullPath(), strings.Join(known, ", "))
 	}
 	return format, nil
 }

@@ -15,6 +15,23 @@ import (
 	"ingot/model/text"
 )
 
+// importCommands are what can be imported. A cluster is where nothing else is said, as before there
+// was anything else.
+type importCommands struct {
+	Cluster importCommand     `cmd:"" default:"withargs" help:"Make a repository of a cluster in which metal-operator runs."`
+	DHCP    importDHCPCommand `cmd:"" name:"dhcp" help:"Make Endpoints of what Kea, dnsmasq or ISC dhcpd has reserved and leased."`
+}
+
+// Help implements kong.HelpProvider.
+func (importCommands) Help() string {
+	return `A cluster is imported where nothing else is said; see ingot import cluster --help, and ingot import dhcp --help.
+
+Examples:
+
+  ingot import fleet cluster.yaml
+  ingot import dhcp --from kea /etc/kea/kea-dhcp4.conf /var/lib/kea/kea-leases4.csv*`
+}
+
 type importCommand struct {
 	Dir              string   `arg:"" type:"path" help:"The folder of the new repository; made if it is not there."`
 	Files            []string `arg:"" optional:"" name:"file" help:"What kubectl printed; - or none is standard input."`

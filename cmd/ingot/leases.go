@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"ingot/model"
@@ -20,7 +22,7 @@ type leasesCommand struct {
 
 // Help implements kong.HelpProvider.
 func (leasesCommand) Help() string {
-	return `Asks a running daemon, which gives the leases. The status branch has none.
+	return `Asks a running daemon, which gives the leases. The status branch has none. RELAY is the relay that the device was last heard through, and what that calls itself and the port (option 82); nobody vouches for it.
 
 Examples:
 
@@ -59,7 +61,7 @@ func (l leasesCommand) Run(ctx context.Context, c *console) error {
 		c.printf("No leases.\n")
 		return nil
 	}
-	c.printTable([]string{"ADDRESS", "STATE", "NETWORK", "MAC", "SERVER", "SINCE", "LEFT", "WHY"}, leaseRows(leases, time.Now()))
+	c.printTable([]string{"ADDRESS", "STATE", "NETWORK", "MAC", "SERVER", "SINCE", "LEFT", "RELAY", "WHY"}, leaseRows(leases, time.Now()))
 	return nil
 }
 
@@ -85,6 +87,11 @@ func (a *adminClient) leases(ctx context.Context, network, mac string) ([]query.
 	}
 }
 
+// seenBy is the relay that a device was last heard through, with the port there.
+func seenBy(l query.Lease) string {
+	return strings.Join(slices.DeleteFunc([]string{l.Relay, l.RemoteID, l.CircuitID}, func(s string) bool { return s == "" }), " ")
+}
+
 // leaseRows are the rows of a table of leases.
 func leaseRows(leases []query.Lease, now time.Time) [][]cell {
 	rows := make([][]cell, len(leases))
@@ -95,7 +102,7 @@ func leaseRows(leases []query.Lease, now time.Time) [][]cell {
 		}
 		rows[i] = []cell{
 			textCell(l.Name), stateCell(l.State), textCell(l.Network), textCell(orDash(l.MAC)), textCell(orDash(l.Server)),
-			textCell(age(l.Since, now)), textCell(until), textCell(l.Why),
+			textCell(age(l.Since, now)), textCell(until), textCell(orDash(seenBy(l))), textCell(l.Why),
 		}
 	}
 	return rows

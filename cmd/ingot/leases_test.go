@@ -35,7 +35,7 @@ func TestLeasesAreATable(t *testing.T) {
 	leases := []query.Lease{
 		{
 			Common: query.Common{Name: "192.0.2.10", State: query.LeaseLive, Since: now.Add(-3 * time.Minute)}, Network: "rack1", MAC: "02:00:00:00:00:0a",
-			Server: "s1", Expires: now.Add(30*time.Minute + 30*time.Second),
+			Server: "s1", Expires: now.Add(30*time.Minute + 30*time.Second), Relay: "192.0.2.1", CircuitID: "Eth1/7", RemoteID: "leaf1",
 		},
 		{
 			Common:  query.Common{Name: "192.0.2.11", State: query.LeaseDeclined, Since: now.Add(-3 * time.Minute), Why: "set aside"},
@@ -45,9 +45,9 @@ func TestLeasesAreATable(t *testing.T) {
 	var asked []string
 	address := leasesDaemon(t, leases, &asked)
 	out, errs, code := command(t, "leases", "--address", address, "--network", "rack1", "--mac", "02-00-00-00-00-0A")
-	want := `ADDRESS     STATE     NETWORK  MAC                SERVER  SINCE  LEFT  WHY
-192.0.2.10  Live      rack1    02:00:00:00:00:0a  s1      3m     30m
-192.0.2.11  Declined  rack1    -                  -       3m     over  set aside
+	want := `ADDRESS     STATE     NETWORK  MAC                SERVER  SINCE  LEFT  RELAY                   WHY
+192.0.2.10  Live      rack1    02:00:00:00:00:0a  s1      3m     30m   192.0.2.1 leaf1 Eth1/7
+192.0.2.11  Declined  rack1    -                  -       3m     over  -                       set aside
 `
 	if diff := cmp.Diff(want, out); diff != "" || errs != "" || code != 0 {
 		t.Errorf("exit code %d, stderr %q, stdout (-want +got):\n%s", code, errs, diff)

@@ -68,13 +68,14 @@ func (f *fleet) devices() map[string]*endpointView {
 		return byMAC[mac]
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Endpoints)) {
-		if v := view(d.Endpoints[name].Spec.MACAddress); v.spec == nil {
-			v.spec = d.Endpoints[name]
+		if mac := d.Endpoints[name].Spec.MACAddress; mac != "" && view(mac).spec == nil {
+			view(mac).spec = d.Endpoints[name]
 		}
 	}
 	for mac, facts := range o.EndpointFacts {
 		view(mac).facts = facts
 	}
+	f.findReserved(view)
 	for _, name := range slices.Sorted(maps.Keys(o.Endpoints)) {
 		rec := o.Endpoints[name]
 		if byMAC[rec.MACAddress] == nil && !f.keptEndpoint(rec) && !f.endpointRefs()[name] {
@@ -85,6 +86,24 @@ func (f *fleet) devices() map[string]*endpointView {
 		}
 	}
 	return byMAC
+}
+
+// findReserved finds the devices of those Endpoints in Git that name no MAC address: DHCP gave each
+// the address that is reserved for its port, or its client identifier.
+func (f *fleet) findReserved(view func(mac string) *endpointView) {
+	var holders map[string]string
+	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Endpoints)) {
+		e := f.in.Desired.Endpoints[name]
+		if e.Spec.MACAddress != "" {
+			continue
+		}
+		if holders == nil {
+			holders = holdersOf(f.in.Observed.EndpointFacts)
+		}
+		if mac := holders[e.Spec.IP]; mac != "" && view(mac).spec == nil {
+			view(mac).spec = e
+		}
+	}
 }
 
 // keptEndpoint reports whether the record of a device is kept though neither Git

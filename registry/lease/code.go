@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -19,6 +20,10 @@ import (
 //	name:  network, 0, '4' or '6', address (4 or 16 bytes), bits (1 byte)
 //	value: version 1, flags, role, MAC address (6 bytes, if flagged), Nth (1 byte, if
 //	       flagged), IAID (4 bytes), Since, Renewed and Expires (8 bytes each), client identifier (the rest)
+//
+// A lease by a relay has behind a zero byte that relay: the length of its address, the address,
+// the length of the circuit ID, the circuit ID, the remote ID (the rest). Versions that do not know
+// of it read it as a part of the client identifier, which is for people.
 //
 // Numbers are big-endian, so the names of neighbours in a pool are neighbours in a
 // tree, and are written together.
@@ -119,7 +124,24 @@ func valueOf(l *model.Lease) ([]byte, error) {
 		}
 		raw = binary.BigEndian.AppendUint64(raw, uint64(n))
 	}
-	return append(raw, l.ClientID...), nil
+	return appendRelay(append(raw, l.ClientID...), l)
+}
+
+// appendRelay appends the relay of a lease that has one.
+func appendRelay(raw []byte, l *model.Lease) ([]byte, error) {
+	r := &l.Relay
+	switch {
+	case strings.Contains(l.ClientID, "\x00"):
+		return nil, fmt.Errorf("%.64q is no client identifier in hexadecimal", l.ClientID)
+	case !r.Address.IsValid():
+		return raw, nil
+	case len(r.CircuitID) > math.MaxUint8 || r.Address.Zone() != "":
+		return nil, fmt.Errorf("%s is no relay, or %.64q no circuit ID", r.Address, r.CircuitID)
+	}
+	address := r.Address.AsSlice()
+	raw = append(append(raw, 0, byte(len(address))), address...)
+	raw = append(append(raw, byte(len(r.CircuitID))), r.CircuitID...)
+	return append(raw, r.RemoteID...), nil
 }
 
 func roleByte(role model.NetworkRole) (byte, error) {
@@ -218,7 +240,20 @@ func (in *reader) readValue(l *model.Lease) {
 	l.IAID = binary.BigEndian.Uint32(in.take(4))
 	l.Since, l.Renewed, l.Expires = in.time(), in.time(), in.time()
 	in.need(!l.Expires.IsZero() && len(in.rest) <= MaxSize)
-	l.ClientID = string(in.rest)
+	client, relay, relayed := bytes.Cut(in.rest, []byte{0})
+	l.ClientID = string(client)
+	if relayed {
+		in.rest = relay
+		in.readRelay(&l.Relay)
+	}
+}
+
+func (in *reader) readRelay(r *model.LeaseRelay) {
+	address, ok := netip.AddrFromSlice(in.take(int(in.take(1)[0])))
+	r.Address = address
+	in.need(ok)
+	r.CircuitID = string(in.take(int(in.take(1)[0])))
+	r.RemoteID = string(in.rest)
 }
 
 func (in *reader) time() time.Time {

@@ -49,6 +49,10 @@ func TestLeaseLayoutStays(t *testing.T) {
 	if name != wantName || string(value) != wantValue {
 		t.Errorf("name %q, value %q", name, value)
 	}
+	l.Relay = model.LeaseRelay{Address: netip.MustParseAddr("192.0.2.1"), CircuitID: "Eth7", RemoteID: "leaf1"}
+	if _, value := stored(t, l); string(value) != wantValue+"\x00\x04\xc0\x00\x02\x01\x04Eth7leaf1" {
+		t.Errorf("by a relay: %q", value)
+	}
 }
 
 func FuzzDecodeLease(f *testing.F) {
@@ -122,6 +126,10 @@ func variety() []model.Lease {
 			l.Address, l.IAID, l.ClientID = netip.MustParseAddr("fd00::4"), 0xfffffffe, ""
 			l.Since, l.Renewed = time.Time{}, now.Add(time.Nanosecond)
 		}),
+		leaseWith(41, func(l *model.Lease) {
+			l.Relay = model.LeaseRelay{Address: netip.MustParseAddr("192.0.2.1"), CircuitID: "Eth1/7", RemoteID: "leaf1"}
+		}),
+		leaseWith(42, func(l *model.Lease) { l.ClientID, l.Relay.Address = "", netip.MustParseAddr("fd00::1") }),
 		leaseWith(5, func(l *model.Lease) { l.Address, l.Bits = netip.MustParseAddr("fd00:1::"), 64 }),
 		leaseWith(6, func(l *model.Lease) { l.Address, l.Bits = netip.MustParseAddr("fd00:1::"), 128 }),
 	}

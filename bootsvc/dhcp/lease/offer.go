@@ -63,10 +63,14 @@ func (t *Table) mayKeep(e *entry, q Query) bool {
 	if _, ok := q.onLink(e.address); !ok || e.pool.bits != q.Bits || e.declined || t.own[e.address] {
 		return false
 	}
-	if !t.reservedForOther(e.address, q) {
+	switch {
+	case !t.isToLeave(e, q):
 		return true
+	case q.Unreserved && !e.unproven:
+		return false
 	}
-	return t.outlastsReservation(e, q.Now) && (e.unproven || !q.Unreserved)
+	ends := e.expires > 0 && !t.keep(e.mac)
+	return t.outlastsReservation(e, q.Now) && !t.leftPort(e.address, q) && (!ends || e.expires-q.Now.Unix() >= leastRest)
 }
 
 // outlastsReservation reports whether e stays with its client even against a reservation: its lease has not
@@ -81,7 +85,7 @@ func (t *Table) fresh(p *pool, a netip.Addr) bool {
 	if used || p.bits > 0 {
 		return !used
 	}
-	_, reserved := t.reserved[a]
+	_, reserved := t.reserved.byAddress[a]
 	return !reserved && !t.own[a] && !p.subnet.special(a)
 }
 

@@ -6,6 +6,8 @@ import (
 	"math"
 	"net/netip"
 	"time"
+
+	"ingot/model"
 )
 
 // maxLeases bounds the leases of one pool: an IPv6 range has room for more MAC
@@ -29,8 +31,9 @@ type entry struct {
 	requested     bool          // of an offer: its client has asked for it, and it may be being stored
 	iaid          uint32
 	declined      bool
-	unproven      bool        // mac is the client's own word
-	loaded        bool        // it is as the store has it, and was not asked for since
+	unproven      bool // mac is the client's own word
+	loaded        bool // it is as the store has it, and was not asked for since
+	relay         model.LeaseRelay
 	returned      bool        // its client gave it back, which is not stored yet
 	asker         association // that it is held for, or was last
 	shares        []share     // that hold the lease beside iaid

@@ -2,32 +2,128 @@ package lease
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"ingot/model"
 )
 
-// Reservation is an address that is kept for one MAC address.
+// Reservation is an address that is kept for one device, or for what is plugged into one port.
 type Reservation struct {
-	MAC     string // canonical
-	Name    string // of the Endpoint, for the log
-	Address netip.Addr
-	Options model.DHCPOptions // that its device is told, before those of its subnet
+	MAC      string          // canonical; empty = any
+	ClientID string          // client identifier or DUID, in hexadecimal; who shows it counts as who has MAC
+	Port     model.RelayPort // of a relay; whoever is there, and nobody else, counts
+	Name     string          // of the Endpoint, for the log
+	Address  netip.Addr
+	Options  model.DHCPOptions // that its device is told, before those of its subnet
+}
+
+// reservations are all that there are.
+type reservations struct {
+	byAddress  map[netip.Addr]Reservation
+	byMAC      map[string][]Reservation
+	byClientID map[string][]Reservation
+	byPort     map[model.RelayPort][]Reservation
+}
+
+// add adds a reservation under all that it is for.
+func (all *reservations) add(r Reservation) {
+	all.byAddress[r.Address] = r
+	if r.Port != (model.RelayPort{}) {
+		all.byPort[r.Port] = append(all.byPort[r.Port], r)
+		return
+	}
+	if r.MAC != "" {
+		all.byMAC[r.MAC] = append(all.byMAC[r.MAC], r)
+	}
+	if r.ClientID != "" {
+		all.byClientID[r.ClientID] = append(all.byClientID[r.ClientID], r)
+	}
+}
+
+// of returns the reservations that are the client's who asks, those that count most first: of the
+// port that it is plugged into, which no client can choose; of its client identifier, which an
+// operating system is given to be known by; of its MAC address.
+func (all *reservations) of(q Query) []Reservation {
+	mac := q.MAC
+	if q.Unreserved {
+		mac = ""
+	}
+	if len(all.byPort)+len(all.byClientID) == 0 {
+		return all.byMAC[mac]
+	}
+	var found []Reservation
+	for _, port := range portsOf(q.Port) {
+		found = append(found, all.byPort[port]...)
+	}
+	for _, id := range clientsOf(q.ClientID) {
+		found = append(found, all.byClientID[id]...)
+	}
+	return append(found, all.byMAC[mac]...)
+}
+
+// portsOf are the names that a port goes by, the most exact first.
+func portsOf(p model.RelayPort) []model.RelayPort {
+	switch {
+	case p == model.RelayPort{}:
+		return nil
+	case p.CircuitID == "" || p.RemoteID == "":
+		return []model.RelayPort{p}
+	}
+	return []model.RelayPort{p, {CircuitID: p.CircuitID}, {RemoteID: p.RemoteID}}
+}
+
+// clientsOf are the names that a client identifier goes by: itself, the DUID in it (RFC 4361 §6.1:
+// type 255, an IAID of 4 bytes), and what stands behind type 0, which says that it is no
+// hardware's (RFC 2132 §9.14), as dhclient and dnsmasq have it.
+func clientsOf(id string) []string {
+	const typeByte, iaid = 2, 8 // in hexadecimal digits
+	switch {
+	case id == "":
+		return nil
+	case strings.HasPrefix(id, "ff") && len(id) > typeByte+iaid:
+		return []string{id, id[typeByte+iaid:]}
+	case strings.HasPrefix(id, "00") && len(id) > typeByte:
+		return []string{id, id[typeByte:]}
+	}
+	return []string{id}
+}
+
+// isFor reports whether a reservation is the client's who asks.
+func (r *Reservation) isFor(q Query) bool {
+	switch {
+	case q.Nth > 0:
+		return false
+	case r.Port != (model.RelayPort{}):
+		return slices.Contains(portsOf(q.Port), r.Port)
+	}
+	return r.MAC == q.MAC && r.MAC != "" && !q.Unreserved || r.ClientID != "" && slices.Contains(clientsOf(q.ClientID), r.ClientID)
+}
+
+// gave reports whether e, whose client does not say by which port it is heard, was given to what is
+// plugged into the port of a reservation: who renews by unicast passes by its relay.
+func (r *Reservation) gave(e *entry, q Query) bool {
+	isSame := func(id, shown string) bool { return id == "" || model.ReadableIdentifier(id) == shown }
+	none := model.RelayPort{}
+	return r.Port != none && q.Port == none && isSame(r.Port.CircuitID, e.relay.CircuitID) && isSame(r.Port.RemoteID, e.relay.RemoteID)
 }
 
 // SetReservations replaces all reservations. Leases stay as they are.
 func (t *Table) SetReservations(all []Reservation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.byMAC, t.reserved = make(map[string][]Reservation, len(all)), make(map[netip.Addr]Reservation, len(all))
+	t.reserved = reservations{
+		byAddress: make(map[netip.Addr]Reservation, len(all)), byMAC: make(map[string][]Reservation, len(all)),
+		byClientID: make(map[string][]Reservation), byPort: make(map[model.RelayPort][]Reservation),
+	}
 	for _, r := range all {
 		r.Address = r.Address.Unmap().WithZone("")
-		if first, duplicate := t.reserved[r.Address]; duplicate || !r.Address.IsValid() {
+		if first, duplicate := t.reserved.byAddress[r.Address]; duplicate || !r.Address.IsValid() {
 			t.log.Warn("a reservation is left out: its address is reserved already", "endpoint", r.Name, "address", r.Address, "first", first.Name)
 			continue
 		}
-		t.byMAC[r.MAC] = append(t.byMAC[r.MAC], r)
-		t.reserved[r.Address] = r
+		t.reserved.add(r)
 	}
 	clear(t.warned)
 	t.lookAgain()
@@ -61,14 +157,14 @@ func (t *Table) warnHeld(r Reservation, e *entry) {
 	}
 	t.warned[r.Address] = true
 	t.log.Warn("a reserved address is still another device's: its own device gets another until that lease ends",
-		"endpoint", r.Name, "address", r.Address, "mac", r.MAC, "holder", e.mac, "declined", e.declined, "until", time.Unix(e.expires, 0).UTC())
+		"endpoint", r.Name, "address", r.Address, "holder", e.mac, "declined", e.declined, "until", time.Unix(e.expires, 0).UTC())
 }
 
-// Options returns the options that a MAC address is told, nil for none.
-func (t *Table) Options(mac string) model.DHCPOptions {
+// Options returns the options that the client who asks is told, nil for none.
+func (t *Table) Options(q Query) model.DHCPOptions {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range t.byMAC[mac] {
+	for _, r := range t.reserved.of(q) {
 		if r.Options != nil {
 			return r.Options
 		}
@@ -86,10 +182,10 @@ func (t *Table) Reserves(q Query) bool {
 
 // reservation returns the client's reservation on its link.
 func (t *Table) reservation(q Query) (Reservation, *Subnet, bool) {
-	if q.Bits > 0 || q.Nth > 0 || q.Unreserved {
+	if q.Bits > 0 || q.Nth > 0 {
 		return Reservation{}, nil, false
 	}
-	for _, r := range t.byMAC[q.MAC] {
+	for _, r := range t.reserved.of(q) {
 		if s, ok := q.onLink(r.Address); ok && !t.own[r.Address] && !s.special(r.Address) {
 			return r, s, true
 		}
@@ -97,8 +193,20 @@ func (t *Table) reservation(q Query) (Reservation, *Subnet, bool) {
 	return Reservation{}, nil, false
 }
 
-// reservedForOther reports whether a is kept for another than the client that asks.
+// reservedForOther reports whether a is kept for another client than who asks.
 func (t *Table) reservedForOther(a netip.Addr, q Query) bool {
-	r, ok := t.reserved[a]
-	return ok && (r.MAC != q.MAC || q.Nth > 0 || q.Unreserved)
+	r, ok := t.reserved.byAddress[a]
+	return ok && !r.isFor(q)
+}
+
+// isToLeave reports whether what the client who asks holds is kept for another.
+func (t *Table) isToLeave(e *entry, q Query) bool {
+	r, ok := t.reserved.byAddress[e.address]
+	return ok && e.pool.bits == 0 && !r.isFor(q) && !r.gave(e, q)
+}
+
+// leftPort reports whether a is kept for a port, and who asks is plugged into another one.
+func (t *Table) leftPort(a netip.Addr, q Query) bool {
+	r, ok := t.reserved.byAddress[a]
+	return ok && r.Port != (model.RelayPort{}) && q.Port != (model.RelayPort{}) && !r.isFor(q)
 }

@@ -20,6 +20,7 @@ const (
 	shortOffer   = 10 * time.Second // the same when a pool is full of offers
 	setAside     = 10 * time.Minute // an address that somebody else was found to use
 	keptFor      = 10 * time.Minute // an ended lease of a Reserved server, before it is looked at again
+	leastRest    = 60               // seconds of a lease that ends for a reservation: who asks later asks anew
 	maxDeclines  = 3                // that one MAC address may make in setAside
 	maxDecliners = 4096             // MAC addresses whose declines are counted
 	maxRefused   = 1024             // MAC addresses of the refused that are counted
@@ -46,6 +47,9 @@ type Query struct {
 	MAC      string // canonical; "" = nothing shows it, and ClientID and IAID tell who asks
 	ClientID string // hexadecimal
 	IAID     uint32
+	// Port is where a relay that is trusted heard the client, Relay what is shown of any relay.
+	Port     model.RelayPort
+	Relay    model.LeaseRelay
 	Nth      int  // of the leases that MAC has at once, see Table.Nth
 	Unproven bool // MAC is the client's own word
 	// Unreserved: what is reserved for MAC is not given, for it is the client's own word.
@@ -142,8 +146,7 @@ type Table struct {
 	offers   devices       // those that are only offered
 	offered  []*entry      // offers, about in the order they end
 	gone     []model.Lease // that were forgotten, and are stored still
-	byMAC    map[string][]Reservation
-	reserved map[netip.Addr]Reservation
+	reserved reservations
 	own      map[netip.Addr]bool // addresses of this machine
 	declines map[deviceID]*declineCount
 	warned   map[netip.Addr]bool   // reservations that somebody else was said to hold
@@ -279,6 +282,7 @@ func (t *Table) set(e *entry, l model.Lease) {
 	e.shares = e.shared(l)
 	e.mac, e.nth, e.device = l.MAC, l.Nth, deviceOf(l)
 	e.clientID, e.iaid, e.declined, e.unproven, e.loaded = l.ClientID, l.IAID, l.Declined, l.Unproven, false
+	e.relay = l.Relay
 	e.since, e.renewed, e.expires, e.offeredUntil = seconds(l.Since), seconds(l.Renewed), max(seconds(l.Expires), 1), 0
 	if e.index < 0 {
 		heap.Push(&e.pool.ending, e)
@@ -322,8 +326,14 @@ func (t *Table) lease(e *entry, q Query) model.Lease {
 	l := e.lease()
 	l.ClientID, l.IAID, l.Unproven, l.Renewed = q.ClientID, q.IAID, q.Unproven, now
 	l.Expires = now.Add(e.pool.subnet.LeaseTime)
-	if e.expires == 0 {
+	if q.Relay.Address.IsValid() { // who renews by unicast passes by its relay
+		l.Relay = q.Relay
+	}
+	switch {
+	case e.expires == 0:
 		l.Since = now
+	case e.live(q.Now) && t.isToLeave(e, q) && !t.keep(e.mac): // or its own client would wait for ever
+		l.Expires = timeOf(min(seconds(l.Expires), e.expires))
 	}
 	return l
 }
@@ -334,6 +344,7 @@ func (e *entry) lease() model.Lease {
 		Network: e.pool.subnet.network.Name, Role: e.pool.subnet.network.Role,
 		MAC: e.mac, Nth: e.nth, Address: e.address, Bits: e.pool.bits, ClientID: e.clientID, IAID: e.iaid,
 		Since: timeOf(e.since), Renewed: timeOf(e.renewed), Expires: timeOf(e.expires), Declined: e.declined, Unproven: e.unproven,
+		Relay: e.relay,
 	}
 }
 

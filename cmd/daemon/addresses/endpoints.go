@@ -1,7 +1,9 @@
 package addresses
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"ingot/bootsvc/dhcp/lease"
@@ -53,9 +55,12 @@ func endpointMACs(d *model.Desired) map[netip.Addr]string {
 // Reservations returns the addresses that DHCP keeps for the Endpoints in Git.
 func Reservations(d *model.Desired) []lease.Reservation {
 	var all []lease.Reservation
-	for name, e := range d.Endpoints {
+	for _, name := range slices.Sorted(maps.Keys(d.Endpoints)) { // of two with one address, always the same
+		e := d.Endpoints[name]
 		if ip, err := netip.ParseAddr(e.Spec.IP); err == nil {
-			all = append(all, lease.Reservation{MAC: e.Spec.MACAddress, Name: name, Address: ip, Options: e.DHCPOptions()})
+			all = append(all, lease.Reservation{
+				MAC: e.Spec.MACAddress, ClientID: e.ClientID(), Port: e.RelayPort(), Name: name, Address: ip, Options: e.DHCPOptions(),
+			})
 		}
 	}
 	return all

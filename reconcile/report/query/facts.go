@@ -16,7 +16,10 @@ func LeaseRows(leases []model.Lease, owner func(mac string) string, now time.Tim
 		l := &leases[i]
 		row := &Lease{
 			Common: Common{Name: l.Address.String(), State: LeaseLive, Since: l.Since}, Network: l.Network, Role: string(l.Role), MAC: l.MAC,
-			Renewed: l.Renewed, Expires: l.Expires,
+			Renewed: l.Renewed, Expires: l.Expires, CircuitID: l.Relay.CircuitID, RemoteID: l.Relay.RemoteID,
+		}
+		if l.Relay.Address.IsValid() {
+			row.Relay = l.Relay.Address.String()
 		}
 		if l.Bits > 0 {
 			row.Name = fmt.Sprintf("%s/%d", l.Address, l.Bits)

@@ -12,7 +12,8 @@ import (
 func TestLeasesAsOfNow(t *testing.T) {
 	address := netip.MustParseAddr
 	leases := []model.Lease{
-		{Network: "hosts", Role: model.RoleHost, MAC: "02:00:00:00:00:02", Address: address("192.0.2.10"), Since: at(1), Renewed: at(2), Expires: at(5)},
+		{Network: "hosts", Role: model.RoleHost, MAC: "02:00:00:00:00:02", Address: address("192.0.2.10"), Since: at(1), Renewed: at(2), Expires: at(5),
+			Relay: model.LeaseRelay{Address: address("192.0.2.1"), CircuitID: "Eth1/7", RemoteID: "leaf1"}},
 		{Network: "hosts", Role: model.RoleHost, MAC: "02:00:00:00:00:01", Address: address("192.0.2.9"), Since: at(1), Expires: at(3)},
 		{Network: "hosts", Role: model.RoleHost, Address: address("192.0.2.8"), Since: at(2), Expires: at(9), Declined: true},
 		{Network: "hosts", Role: model.RoleHost, MAC: "02:00:00:00:00:01", Address: address("fd00::"), Bits: 64, Since: at(1), Expires: at(9)},
@@ -22,7 +23,8 @@ func TestLeasesAsOfNow(t *testing.T) {
 	want := []*Lease{
 		{Common: Common{Name: "192.0.2.8", State: LeaseDeclined, Since: at(2), Why: why, WhySince: at(2)}, Network: "hosts", Role: "host", Expires: at(9)},
 		{Common: Common{Name: "192.0.2.9", State: LeaseEnded, Since: at(1)}, Network: "hosts", Role: "host", MAC: "02:00:00:00:00:01", Server: "s1", Expires: at(3)},
-		{Common: Common{Name: "192.0.2.10", State: LeaseLive, Since: at(1)}, Network: "hosts", Role: "host", MAC: "02:00:00:00:00:02", Renewed: at(2), Expires: at(5)},
+		{Common: Common{Name: "192.0.2.10", State: LeaseLive, Since: at(1)}, Network: "hosts", Role: "host", MAC: "02:00:00:00:00:02", Renewed: at(2), Expires: at(5),
+			Relay: "192.0.2.1", CircuitID: "Eth1/7", RemoteID: "leaf1"},
 		{Common: Common{Name: "fd00::/64", State: LeaseLive, Since: at(1)}, Network: "hosts", Role: "host", MAC: "02:00:00:00:00:01", Server: "s1", Expires: at(9)},
 	}
 	if diff := cmp.Diff(want, LeaseRows(leases, owner, at(3)), shown); diff != "" {

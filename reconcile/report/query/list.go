@@ -66,6 +66,9 @@ var (
 		texts("role", func(r *Lease) string { return r.Role }),
 		texts("mac", func(r *Lease) string { return r.MAC }),
 		texts("server", func(r *Lease) string { return r.Server }),
+		texts("relay", func(r *Lease) string { return r.Relay }),
+		texts("circuitID", func(r *Lease) string { return r.CircuitID }),
+		texts("remoteID", func(r *Lease) string { return r.RemoteID }),
 		times("renewed", func(r *Lease) time.Time { return r.Renewed }),
 		times("expires", func(r *Lease) time.Time { return r.Expires }))
 	Pools = list("pools", func(r *Pool) *Common { return &r.Common },

@@ -109,6 +109,11 @@ type Lease struct {
 	Server  string    `json:"server,omitempty"`
 	Renewed time.Time `json:"renewed,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
+	// Relay is the relay that the device was last heard through, CircuitID and RemoteID what it
+	// calls the port and itself.
+	Relay     string `json:"relay,omitempty"`
+	CircuitID string `json:"circuitID,omitempty"`
+	RemoteID  string `json:"remoteID,omitempty"`
 }
 
 // The states of a pool.

@@ -355,6 +355,7 @@ func (p *page) leasesTable() table {
 			textOf("MAC address", "mac", func(r R) string { return r.MAC }),
 			linkOf("Server", "server", func(_ *view, r R) link { return to("server", r.Server) }),
 			textOf("Network", "network", func(r R) string { return r.Network }), textOf("Role", "role", func(r R) string { return r.Role }),
+			textOf("Relay", "relay", func(r R) string { return r.Relay }), textOf("Port", "circuitID", func(r R) string { return r.CircuitID }),
 			timeOf("Renewed", "renewed", func(r R) time.Time { return r.Renewed }), timeOf("Expires", "expires", func(r R) time.Time { return r.Expires }),
 		},
 	}.table(p)

@@ -1,0 +1,120 @@
+package lease
+
+import (
+	"testing"
+	"time"
+
+	"ingot/model"
+)
+
+func TestWhoseAReservationIs(t *testing.T) {
+	port := func(circuit, remote string) model.RelayPort {
+		return model.RelayPort{CircuitID: circuit, RemoteID: remote}
+	}
+	all := []Reservation{
+		{Port: port("Eth7", "sw1"), MAC: mac3, Address: addr("192.0.2.71")},
+		{Port: port("Eth7", ""), Address: addr("192.0.2.72")},
+		{Port: port("", "sw2"), Address: addr("192.0.2.73")},
+		{ClientID: "0102", Address: addr("192.0.2.74")},
+		{ClientID: "00030001aabb", Address: addr("192.0.2.75")},
+		{ClientID: "6162", MAC: mac2, Address: addr("192.0.2.76")},
+		{MAC: mac1, Address: addr("192.0.2.77")},
+	}
+	for name, tc := range map[string]struct {
+		mac, clientID string
+		port          model.RelayPort
+		want          string
+	}{
+		"a MAC address": {mac: mac1, want: "192.0.2.77"},
+		"a client identifier before a MAC address":       {mac: mac1, clientID: "0102", want: "192.0.2.74"},
+		"a port before a client identifier":              {mac: mac1, clientID: "0102", port: port("Eth7", "sw9"), want: "192.0.2.72"},
+		"a port of a relay before a port of any":         {mac: mac1, port: port("Eth7", "sw1"), want: "192.0.2.71"},
+		"a port of any relay before any port of one":     {mac: mac1, port: port("Eth7", "sw2"), want: "192.0.2.72"},
+		"any port of a relay":                            {mac: mac1, port: port("Eth9", "sw2"), want: "192.0.2.73"},
+		"a port that nothing is reserved for":            {mac: mac1, port: port("Eth9", "sw9"), want: "192.0.2.77"},
+		"the MAC address beside a port reserves nothing": {mac: mac3, want: "192.0.2.10"},
+		"the DUID in a client identifier":                {mac: mac3, clientID: "ff00000001" + "00030001aabb", want: "192.0.2.75"},
+		"the text in a client identifier":                {mac: mac3, clientID: "00" + "6162", want: "192.0.2.76"},
+		"the MAC address beside a client identifier":     {mac: mac2, clientID: "0199", want: "192.0.2.76"},
+		"another client identifier":                      {mac: mac3, clientID: "0103", want: "192.0.2.10"},
+		"a part of a client identifier is not it":        {mac: mac3, clientID: "010203", want: "192.0.2.10"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(setup{})
+			w.table.SetReservations(all)
+			q := ask(w, tc.mac, "", t0)
+			q.ClientID, q.Port = tc.clientID, tc.port
+			l, err := w.table.Offer(q)
+			if err != nil || l.Address != addr(tc.want) {
+				t.Errorf("got %s, %v, want %s", l.Address, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestADeviceThatIsPluggedInElsewhereLeavesThePortsAddress(t *testing.T) {
+	w := newWorld(setup{})
+	w.table.SetReservations([]Reservation{{Port: model.RelayPort{CircuitID: "Eth7"}, Address: addr("192.0.2.77")}})
+	at := func(circuit string) Query {
+		q := ask(w, mac1, "", t0)
+		q.Port = model.RelayPort{CircuitID: circuit}
+		q.Relay = model.LeaseRelay{Address: addr("192.0.2.1"), CircuitID: circuit}
+		return q
+	}
+	first, _ := w.table.Offer(at("Eth7"))
+	commitNow(t, w, first)
+	renews := ask(w, mac1, "192.0.2.77", t0.Add(30*time.Minute)) // by unicast, past its relay
+	l, state := w.table.Renewal(renews)
+	if state != RenewalKnown || l.Expires != t0.Add(90*time.Minute) || l.Relay.CircuitID != "Eth7" {
+		t.Errorf("renewed past its relay: %v, %+v", state, l)
+	}
+	commitNow(t, w, l)
+	moved, err := w.table.Offer(at("Eth9"))
+	if err != nil || moved.Address != addr("192.0.2.10") {
+		t.Fatalf("in another port: %s, %v", moved.Address, err)
+	}
+	commitNow(t, w, moved)
+	q := at("Eth7")
+	q.MAC = mac2
+	if l, err := w.table.Offer(q); err != nil || l.Address != addr("192.0.2.77") {
+		t.Errorf("the next in the port got %s, %v", l.Address, err)
+	}
+}
+
+// TestALeaseEndsForAReservation: renewing it does not keep the address from its own device for ever.
+func TestALeaseEndsForAReservation(t *testing.T) {
+	w := newWorld(setup{})
+	lease(t, w, mac1, t0)
+	w.table.SetReservations([]Reservation{{MAC: mac2, Address: addr("192.0.2.10")}})
+	renew := func(after time.Duration) (model.Lease, RenewalState) {
+		l, state := w.table.Renewal(ask(w, mac1, "192.0.2.10", t0.Add(after)))
+		if state >= RenewalFree {
+			commitNow(t, w, l)
+		}
+		return l, state
+	}
+	for _, after := range []time.Duration{30 * time.Minute, 45 * time.Minute, 59 * time.Minute} {
+		if l, state := renew(after); state != RenewalKnown || l.Expires != t0.Add(time.Hour) {
+			t.Errorf("after %s: %v until %s, want until %s", after, state, l.Expires, t0.Add(time.Hour))
+		}
+	}
+	if l, _ := w.table.Offer(ask(w, mac2, "", t0.Add(59*time.Minute))); l.Address == addr("192.0.2.10") {
+		t.Error("its own device is offered it while the lease lasts")
+	}
+	if _, state := renew(59*time.Minute + 30*time.Second); state != RenewalTaken {
+		t.Errorf("in its last minute: %v, want %v", state, RenewalTaken)
+	}
+	if l, err := w.table.Offer(ask(w, mac2, "", t0.Add(time.Hour+time.Second))); err != nil || l.Address != addr("192.0.2.10") {
+		t.Errorf("its own device got %s, %v", l.Address, err)
+	}
+}
+
+func TestTheAddressOfAReservedServerDoesNotEndForAReservation(t *testing.T) {
+	w := newWorld(setup{Options: Options{Keep: func(mac string) bool { return mac == mac1 }}})
+	lease(t, w, mac1, t0)
+	w.table.SetReservations([]Reservation{{MAC: mac2, Address: addr("192.0.2.10")}})
+	l, state := w.table.Renewal(ask(w, mac1, "192.0.2.10", t0.Add(30*time.Minute)))
+	if state != RenewalKnown || l.Expires != t0.Add(90*time.Minute) {
+		t.Errorf("%v until %s", state, l.Expires)
+	}
+}

@@ -1,0 +1,158 @@
+package dhcpimport
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+)
+
+var updateGolden = flag.Bool("update", false, "write the golden files anew")
+
+// now is when the leases of testdata are looked at.
+var now = time.Date(2026, 11, 26, 16, 0, 0, 0, time.UTC)
+
+// sources are the files of each server in testdata.
+var sources = map[Server][]string{
+	Kea:     {"kea/kea-dhcp4.conf", "kea/kea-leases4.csv", "kea/kea-leases4.csv.2", "kea/kea-leases6.csv"},
+	Dnsmasq: {"dnsmasq/dnsmasq.conf", "dnsmasq/conf.d", "dnsmasq/dnsmasq.leases"},
+	Dhcpd:   {"dhcpd/dhcpd.conf", "dhcpd/more.conf", "dhcpd/dhcpd.leases"},
+}
+
+func TestConvert(t *testing.T) {
+	for from, files := range sources {
+		t.Run(string(from), func(t *testing.T) {
+			t.Chdir("testdata")
+			r, err := Convert(from, files, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b strings.Builder
+			fmt.Fprintf(&b, "%d reserved, %d leased\n", r.Reserved, r.Leased)
+			for _, l := range r.LeftOut {
+				fmt.Fprintf(&b, "%s: %s: %s\n", l.Where, l.What, l.Why)
+			}
+			for _, name := range slices.Sorted(maps.Keys(r.Files)) {
+				fmt.Fprintf(&b, "--- %s\n%s", name, r.Files[name])
+			}
+			golden := string(from) + ".golden"
+			if *updateGolden {
+				if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), b.String()); diff != "" {
+				t.Errorf("(-want +got; -update writes it anew):\n%s", diff)
+			}
+			valid(t, r)
+		})
+	}
+}
+
+// valid checks that the decoder takes all manifests, beside one another.
+func valid(t *testing.T, r *Result) {
+	t.Helper()
+	d := model.NewDesired()
+	for name, data := range r.Files {
+		objects, problems := model.Decode(name, []byte(data), model.DecodeOptions{})
+		if len(problems) > 0 {
+			t.Errorf("%v", problems)
+			continue
+		}
+		e := objects[0].(*model.Endpoint)
+		if d.Endpoints[e.Name] != nil || name != e.Name+".yaml" {
+			t.Errorf("%s is another's name, or %s no file for it", e.Name, name)
+		}
+		d.Endpoints[e.Name] = e
+	}
+	for _, p := range model.CrossCheck(d) {
+		t.Error(p)
+	}
+}
+
+// TestTheServersTakeTheirConfigurations: what is imported in the tests is what the servers read.
+func TestTheServersTakeTheirConfigurations(t *testing.T) {
+	for name, command := range map[string][]string{
+		"Kea":     {"kea-dhcp4", "-t", "testdata/kea/kea-dhcp4.conf"},
+		"dnsmasq": {"dnsmasq", "--test", "--conf-file=testdata/dnsmasq/dnsmasq.conf"},
+		"dhcpd":   {"dhcpd", "-t", "-cf", "testdata/dhcpd/dhcpd.conf"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := exec.LookPath(command[0]); err != nil {
+				t.Skipf("%s is not installed", command[0])
+			}
+			cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+			cmd.Env = append(os.Environ(), "KEA_LOCKFILE_DIR="+t.TempDir(), "KEA_PIDFILE_DIR="+t.TempDir())
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeRead(t *testing.T) {
+	deep := strings.Repeat("[", maxDepth+1)
+	for name, tc := range map[string]struct {
+		from       Server
+		text, want string
+	}{
+		"no JSON":                      {Kea, `{"Dhcp4": *x}`, "line 1: found '*' outside a string"},
+		"nothing of Kea":               {Kea, `{"a": 1}`, "it has neither Dhcp4 nor Dhcp6"},
+		"an include of Kea":            {Kea, `{"Dhcp4": <?include "/etc/shadow"?>}`, "it includes another file, which is not opened"},
+		"a comment without end":        {Kea, "{ /* ", "a comment has no end"},
+		"JSON that is nested too deep": {Kea, deep, "it has more than 64 blocks"},
+		"a block without end":          {Dhcpd, "host a {\n", "line 2: a block has no end"},
+		"a brace too many":             {Dhcpd, "}\n", "line 1: found a brace that closes nothing"},
+		"a string without end":         {Dhcpd, "option a \"b\n", "line 1: a string has no end"},
+		"blocks that are too deep":     {Dhcpd, strings.Repeat("group {", maxDepth+1), "there are more than 64 blocks"},
+		"no text":                      {Dnsmasq, "a\x00b", "it is no text"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "f")
+			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Convert(tc.from, []string{path}, now); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func FuzzKea(f *testing.F)     { fuzz(f, Kea) }
+func FuzzDnsmasq(f *testing.F) { fuzz(f, Dnsmasq) }
+func FuzzDhcpd(f *testing.F)   { fuzz(f, Dhcpd) }
+
+// fuzz checks that of whatever file the decoder takes what is made of it.
+func fuzz(f *testing.F, from Server) {
+	for _, name := range sources[from] {
+		if data, err := os.ReadFile(filepath.Join("testdata", name)); err == nil {
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := &reader{now: now, file: "f"}
+		if parsers[from](r, data) != nil {
+			return
+		}
+		result, err := newConverter(r).convert()
+		if err != nil {
+			return
+		}
+		valid(t, result)
+	})
+}
