@@ -26,6 +26,9 @@ type Options struct {
 	// link-local and cloud metadata addresses are refused, and this machine itself
 	// unless the reference names it literally (localhost, 127.0.0.1, [::1]).
 	AllowedRegistries []string
+	// ImageDirs are the folders, as absolute paths, that images in OCI image layouts may lie in; empty
+	// allows none.
+	ImageDirs []string
 	// Own are the images that the configuration itself names: their registries may be
 	// where only AllowedRegistries may.
 	Own []string
@@ -65,6 +68,7 @@ type Options struct {
 // is safe for concurrent use.
 type Images struct {
 	allowed   []string
+	layouts   layouts
 	plainHTTP []string
 	tlsHere   []string
 	before    func(ref, architecture string) (model.PinnedImage, bool)
@@ -89,6 +93,7 @@ type imageKey struct{ ref, architecture string }
 // registries or the credentials file cannot be used.
 func New(o Options) (*Images, error) {
 	i := &Images{
+		layouts: layouts{o.ImageDirs},
 		before:  o.Pinned,
 		timeout: o.Timeout,
 		log:     logger(o.Log),
@@ -208,13 +213,16 @@ func (i *Images) recall(ref, architecture string, why *Error) (model.PinnedImage
 	if !ok {
 		return model.PinnedImage{}, why
 	}
-	i.log.Warn("registry cannot be reached: the image is what its reference meant last", "image", ref, "digest", img.Digest, "err", why)
+	i.log.Warn("image cannot be had from where it is kept: it is what its reference meant last", "image", ref, "digest", img.Digest, "err", why)
 	return img, nil
 }
 
 // allow refuses registries that are not on the allow list, and addresses that
 // are never registries.
 func (i *Images) allow(r Reference) error {
+	if r.Layout != "" {
+		return nil // layouts opens nothing else
+	}
 	if len(i.allowed) > 0 && !slices.Contains(i.allowed, r.Registry) {
 		return &Error{Reason: model.ReasonRegistryNotAllowed, Message: fmt.Sprintf(
 			"registry %s is not allowed; boot.allowedRegistries has %s", r.Registry, strings.Join(i.allowed, ", "))}
@@ -274,7 +282,7 @@ func logger(log *slog.Logger) *slog.Logger {
 func registriesOf(refs []string) []string {
 	var all []string
 	for _, ref := range refs {
-		if r, err := ParseReference(ref); err == nil {
+		if r, err := ParseReference(ref); err == nil && r.Layout == "" {
 			all = append(all, r.Registry)
 		}
 	}

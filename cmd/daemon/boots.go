@@ -17,7 +17,7 @@ import (
 func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	o := &d.opts
 	d.images, err = oci.New(oci.Options{
-		AllowedRegistries: o.Boot.AllowedRegistries, Own: []string{o.Discovery.Image, o.Cleanup.Image},
+		AllowedRegistries: o.Boot.AllowedRegistries, ImageDirs: o.Boot.ImageDirs, Own: []string{o.Discovery.Image, o.Cleanup.Image},
 		Inside: d.isBMC, PlainHTTP: o.Boot.InsecureRegistries, TLSHere: o.Boot.SecureRegistries, CAFile: o.Boot.CAFile,
 		CredentialsFile: o.Boot.CredentialsFile, Pinned: adapter.LastPinned(d.registry.Observed),
 		Log: d.log, Registerer: d.metrics,

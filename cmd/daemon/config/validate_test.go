@@ -402,6 +402,9 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"metadata.listen":             func(o *Options) { o.Metadata.Listen = "1" },
 		"events.listen":               func(o *Options) { o.Events.Listen = ":1" },
 		"tftp.listen":                 func(o *Options) { o.TFTP.Listen = "69" },
+		"boot.imageDirs":              func(o *Options) { o.Boot.ImageDirs = []string{"/srv/images/../etc"} },
+		"discovery.image":             func(o *Options) { o.Discovery.Image = "oci:/etc/probe" },
+		"cleanup.image":               func(o *Options) { o.Cleanup.Image = "https://registry.example.com/probe" },
 		"boot.loaderDirs":             func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
 		"dhcp[0].role": func(o *Options) {
 			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "oob"}}
