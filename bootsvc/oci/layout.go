@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/opencontainers/go-digest"
+	"golang.org/x/sys/unix"
 
 	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
@@ -99,7 +98,7 @@ func (l layouts) read(r Reference, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer part.Close()
+	defer part.file.Close()
 	if part.Size() > maxManifest {
 		return nil, invalid("%s of the layout is larger than %d bytes", name, maxManifest)
 	}
@@ -114,7 +113,7 @@ func (l layouts) openAt(r Reference, layer *model.Layer, offset int64) (io.ReadC
 		return nil, err
 	}
 	if part.Size() != layer.Size {
-		part.Close()
+		part.file.Close()
 		return nil, invalid("the layout has %d bytes of layer %s, and the manifest says %d", part.Size(), layer.Digest, layer.Size)
 	}
 	_, err = part.Seek(offset, io.SeekStart)
@@ -167,7 +166,7 @@ func (l layouts) openFile(r Reference, name string) (*os.File, fs.FileInfo, erro
 	if err != nil {
 		return nil, nil, &rootError{err}
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // it was only read
 	file, err := root.OpenFile(filepath.Join(inside, name), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,10 +170,7 @@ func TestLayoutIsRefused(t *testing.T) {
 	whole.writeTo(t, outside)
 
 	change := func(name string, do func(layoutFiles)) {
-		f := layoutFiles{}
-		for file, content := range whole {
-			f[file] = content
-		}
+		f := maps.Clone(whole)
 		do(f)
 		f.writeTo(t, filepath.Join(dir, name))
 	}

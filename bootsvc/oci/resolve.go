@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
+	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"ingot/bootsvc/internal/lru"
 	"ingot/model"
@@ -49,6 +50,9 @@ type Options struct {
 	// whenever a registry asks for some. Its credential helpers are not run. Empty means
 	// anonymous.
 	CredentialsFile string
+	// Helper gives the credentials of a registry, for a person's own, when there is no
+	// CredentialsFile; nil gives none.
+	Helper auth.CredentialFunc
 	// Pinned returns the image that a reference meant for an architecture when a boot
 	// ticket last pinned it, for the time that its registry cannot be reached. It is
 	// asked for what this process has not resolved itself; nil means that nothing is
@@ -117,7 +121,7 @@ func New(o Options) (*Images, error) {
 	if i.tlsHere, err = normalRegistries(o.TLSHere); err != nil {
 		return nil, fmt.Errorf("boot.secureRegistries: %w", err)
 	}
-	credentials := credentialsFile{o.CredentialsFile}
+	credentials := credentialsFile{o.CredentialsFile, o.Helper}
 	if err := credentials.check(); err != nil {
 		return nil, err
 	}

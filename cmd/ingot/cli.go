@@ -62,6 +62,7 @@ type commandLine struct {
 	Leases   leasesCommand   `cmd:"" help:"Show which device has which address by DHCP."`
 	Plan     planCommand     `cmd:"" help:"Say what merging a branch does to which machine, before it is merged."`
 	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
+	Image    imageCommand    `cmd:"" help:"Make, inspect, push and pull boot images."`
 	Init     initCommand     `cmd:"" help:"Make a new repository, and the configuration for it."`
 	Import   importCommand   `cmd:"" help:"Make a repository of a cluster in which metal-operator runs."`
 	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
