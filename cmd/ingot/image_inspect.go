@@ -94,11 +94,9 @@ func (i imageInspectCommand) Run(ctx context.Context, c *console) error {
 func (i imageInspectCommand) options(c *console, ref string) (oci.Options, error) {
 	if i.Config != "" {
 		o, err := config.Load(i.Config, c.daemonEnv())
-		return oci.Options{
-			AllowedRegistries: o.Boot.AllowedRegistries, ImageDirs: o.Boot.ImageDirs, Own: []string{o.Discovery.Image, o.Cleanup.Image},
-			PlainHTTP: o.Boot.InsecureRegistries, TLSHere: o.Boot.SecureRegistries, CAFile: o.Boot.CAFile,
-			CredentialsFile: o.Boot.CredentialsFile, Log: c.log,
-		}, err
+		images := o.Images()
+		images.Log = c.log
+		return images, err
 	}
 	o := oci.Options{Own: []string{ref}, Log: c.log}
 	r, err := oci.ParseReference(ref)
