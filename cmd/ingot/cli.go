@@ -54,6 +54,8 @@ type commandLine struct {
 	LogLevel  string `enum:",debug,info,warn,error" default:"" env:"INGOT_LOG_LEVEL" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error. Default: info for run, warn for the others."`
 	LogFormat string `enum:"text,json" default:"text" env:"INGOT_LOG_FORMAT" placeholder:"FORMAT" help:"How lines are logged, to standard error: text or json."`
 
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
+
 	Run      runCommand      `cmd:"" help:"Run the daemon."`
 	Demo     demoCommand     `cmd:"" help:"See it work: a simulated rack and everything else on loopback, no root, no network."`
 	Sim      simCommand      `cmd:"" help:"Run a simulated rack of BMCs and servers alone."`
@@ -69,6 +71,10 @@ type commandLine struct {
 	Import   importCommand   `cmd:"" help:"Make a repository of a cluster in which metal-operator runs."`
 	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
+
+	Completion completionCommand `cmd:"" help:"Print the completion of a shell."`
+	Man        manCommand        `cmd:"" hidden:"" help:"Write the manual pages."`
+	Complete   completeCommand   `cmd:"" hidden:"" name:"__complete" help:"Complete a command line."`
 }
 
 // commandLineVariables are the INGOT_ variables that are flags of the command line, not
@@ -84,13 +90,16 @@ func execute(ctx context.Context, args []string, c *console) int {
 		kong.Name("ingot"),
 		kong.Description(description),
 		kong.Writers(c.out, c.err),
-		kong.Vars{"personalities": strings.Join(sim.Personalities(), ", ")},
+		kong.Vars{"personalities": strings.Join(sim.Personalities(), ", "), "version": versionLine()},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(c),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
 	if err != nil {
 		panic(err) // commandLine itself is wrong, whatever the arguments are
+	}
+	if len(args) > 0 && args[0] == "help" { // as git has it
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
