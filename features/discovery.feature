@@ -18,6 +18,19 @@ Feature: Machines become known without anybody typing
     Then "bmc1-system-0" is Available
     And "bmc1-system-1" is Available
 
+  Scenario: no registry is needed to begin
+    Given images lie in a folder, and there is no registry
+    And the machines
+      | SERVER        | BMC  |
+      | bmc1-system-0 | bmc1 |
+    When BMC "bmc1" is committed
+    Then "bmc1-system-0" is Available
+    When the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Booted on "bmc1-system-0"
+    And "bmc1-system-0" runs image "linux"
+
   Scenario: a server whose BMC never shows a UUID is the one that Git gives it
     Given the machines
       | SERVER | BMC  | FAULT        |

@@ -16,12 +16,13 @@ Feature: An image that cannot be booted is found out before power-on
     And nothing happens to "s1"
 
     Examples:
-      | FLAW                         | MESSAGE                                       |
-      | has no initramfs             | no initramfs layer                            |
-      | has two kernels              | two kernel layers                             |
-      | is for arm64 alone           | no image for architecture amd64               |
-      | was never pushed             | no such repository, tag or digest             |
-      | is not what its digest says  | other bytes than                              |
+      | FLAW                                   | MESSAGE                               |
+      | has no initramfs                       | no initramfs layer                    |
+      | has two kernels                        | two kernel layers                     |
+      | is for arm64 alone                     | no image for architecture amd64       |
+      | was never pushed                       | no such repository, tag or digest     |
+      | is not what its digest says            | other bytes than                      |
+      | is in a folder that claims may not name | none of the folders of boot.imageDirs |
 
   Scenario: an image that is pushed anew is tried again
     Given image "bad" has no initramfs

@@ -24,14 +24,14 @@ state: {dir: %q}
 bmc: {%srequestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
 discovery: {image: %q, macPrefixesFile: %q}
 guard: {maxConcurrentPowerOns: 200%s}
-boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB%s, loaderDirs: [%q]%s}
+boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB%s%s, loaderDirs: [%q]%s}
 registry: {listen: "127.0.0.1:0", url: %q}
 metadata: {listen: "127.0.0.1:0"}
 admin: {%s}
 secretFiles: %q
 %s%s%s`, w.remote, w.branch, w.folder, w.intervals.git, w.sealed == "", w.keySettings(), w.auth, w.tenantSettings(), w.signing.verify(),
 		w.intervals.status, w.mirroring(), w.signing.status(), redis, w.redisMore, stateDir, w.bmcNetworks,
-		w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.registrySettings(), w.loaderDir(), w.bindingSettings(),
+		w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.registrySettings(), w.imageSettings(), w.loaderDir(), w.bindingSettings(),
 		w.report.server.URL, w.adminSettings(), w.secretFolder(), w.webhook, w.notifySettings(), w.networkSettings())
 }
 

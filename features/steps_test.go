@@ -122,9 +122,10 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^it is told that it is ` + name + `$`:                             toldName,
 
 		// images
-		`^image ` + name + ` (has no initramfs|has two kernels|is for arm64 alone|was never pushed|is not what its digest says)$`: imageIs,
+		`^image ` + name + ` (has no initramfs|has two kernels|is for arm64 alone|was never pushed|is not what its digest says|is in a folder that claims may not name)$`: imageIs,
 		`^image ` + name + ` is pushed as it should be$`:                              imageIsWhole,
 		`^the tag of image ` + name + ` moves on to ` + name + `$`:                    tagMoves,
+		`^images lie in a folder, and there is no registry$`:                          imagesInFolder,
 		`^the image registry goes down$`:                                              registryGoesDown,
 		`^the Ignition of claim ` + name + ` is Butane with a mistake in line (\d+)$`: butaneMistake,
 

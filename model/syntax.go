@@ -14,6 +14,7 @@ const (
 	keyWant       = `want a key such as rack or example.com/rack: at most 63 letters, digits, "-", "_" and ".", after an optional domain and "/"`
 	valueWant     = `want at most 63 letters, digits, "-", "_" and ".", with a letter or digit at either end`
 	imageWant     = `want an OCI reference such as registry.example.com/os/image:tag or …/image@sha256:digest`
+	layoutWant    = `want an OCI image layout such as oci:/srv/images/probe, with :tag or @sha256:digest behind it: an absolute path of parts with letters, digits, "-", "_" and "." that do not begin with "."`
 )
 
 // subdomainFault checks a name by RFC 1123, as Kubernetes does.
@@ -102,6 +103,9 @@ func imageFault(s string) string {
 	case len(s) > 1024:
 		return imageWant
 	}
+	if layout, ok := strings.CutPrefix(s, "oci:"); ok {
+		return layoutFault(layout)
+	}
 	name, digest, pinned := strings.Cut(s, "@")
 	if pinned && !isDigest(digest) {
 		return imageWant
@@ -120,6 +124,33 @@ func imageFault(s string) string {
 		}
 	}
 	return ""
+}
+
+// layoutFault checks what follows oci: in the reference of an image in a folder or archive.
+func layoutFault(s string) string {
+	name, digest, pinned := strings.Cut(s, "@")
+	path, tag, tagged := strings.Cut(name, ":")
+	parts, absolute := strings.CutPrefix(path, "/")
+	if !absolute || pinned && !isDigest(digest) || tagged && !isTag(tag) {
+		return layoutWant
+	}
+	for part := range strings.SplitSeq(parts, "/") {
+		if !isLayoutPart(part) {
+			return layoutWant
+		}
+	}
+	return ""
+}
+
+// isLayoutPart checks one part of a layout's path, which means nothing to iPXE, to a URL or
+// to a file system.
+func isLayoutPart(s string) bool {
+	for i := range len(s) {
+		if !isAlnum(s[i]) && !isDashUnderscoreDot(s[i]) {
+			return false
+		}
+	}
+	return s != "" && s[0] != '.'
 }
 
 func isDigest(s string) bool {

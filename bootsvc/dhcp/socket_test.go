@@ -388,3 +388,32 @@ func TestWhatANetworkDoes(t *testing.T) {
 		})
 	}
 }
+
+func TestAsk(t *testing.T) {
+	if !insideNamespace(t) {
+		return
+	}
+	n := hosts()
+	n.Interface = "srv0"
+	plug(t, "srv0", "cli0")
+	if server, err := Ask(t.Context(), "cli0", 300*time.Millisecond); err != nil || server.IsValid() {
+		t.Errorf("nobody answers: got %v, %v", server, err)
+	}
+	store := newMemory()
+	start(t, Options{Networks: []Network{n}, Store: store})
+	var server netip.Addr
+	var err error
+	eventually(t, "a server answers", func() bool {
+		server, err = Ask(t.Context(), "cli0", time.Second)
+		return err != nil || server.IsValid()
+	})
+	if want := netip.MustParseAddr("192.0.2.2"); err != nil || server != want {
+		t.Errorf("got %v, %v; want %v", server, err, want)
+	}
+	if leases, err := store.Leases(t.Context()); err != nil || len(leases) != 0 {
+		t.Errorf("to ask took an address: %v, %v", leases, err)
+	}
+	if _, err := Ask(t.Context(), "none0", time.Second); err == nil {
+		t.Error("an interface that is not there was asked on")
+	}
+}

@@ -17,7 +17,7 @@ type Fetch func(ctx context.Context, offset int64) (io.ReadCloser, error)
 var ErrNoOffset = errors.New("the registry does not serve parts of blobs")
 
 // ErrCorrupt is returned for a blob that is not what its digest and size say.
-var ErrCorrupt = errors.New("the registry sent other bytes than the blob's digest and size say")
+var ErrCorrupt = errors.New("its source sent other bytes than the blob's digest and size say")
 
 var (
 	errStalled = errors.New("the registry sent nothing for a while")

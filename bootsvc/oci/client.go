@@ -80,6 +80,9 @@ func errorKind(body []byte) string {
 
 // manifest fetches the manifest at a tag or digest and verifies it.
 func (i *Images) manifest(ctx context.Context, r Reference, at string) (manifest, string, error) {
+	if r.Layout != "" {
+		return i.layouts.manifest(r, at)
+	}
 	resp, err := i.get(ctx, r, "manifests/"+at, http.Header{"Accept": {strings.Join(manifestTypes, ", ")}})
 	if err != nil {
 		return manifest{}, "", err
@@ -122,6 +125,9 @@ func manifestDigest(raw []byte, at, told string) (string, error) {
 // openAt starts to fetch a layer from offset on. The bytes are not verified yet. It returns imagecache.ErrNoOffset when
 // the registry does not serve parts.
 func (i *Images) openAt(ctx context.Context, r Reference, layer *model.Layer, offset int64) (io.ReadCloser, error) {
+	if r.Layout != "" {
+		return i.layouts.openAt(r, layer, offset)
+	}
 	header := make(http.Header)
 	if offset > 0 {
 		header.Set("Range", fmt.Sprintf("bytes=%d-", offset))

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,11 @@ const maxCredentials = 1 << 20
 // Ingot runs; what came of them is remembered elsewhere. Package credentials would ask
 // for a registry's host alone, and knows neither entries for a path nor two spellings of
 // a registry.
-type credentialsFile struct{ path string }
+type credentialsFile struct {
+	path string
+	// helper gives the credential of a registry where there is no file; nil gives none.
+	helper auth.CredentialFunc
+}
 
 // dockerConfig is what Ingot reads of a docker config.json.
 type dockerConfig struct {
@@ -53,7 +58,10 @@ func (f credentialsFile) check() error {
 
 // lookup returns the credential for r: that of its repository, else of the nearest path
 // above it that has one, else of its registry. It is anonymous when there is none.
-func (f credentialsFile) lookup(r Reference) (auth.Credential, error) {
+func (f credentialsFile) lookup(ctx context.Context, r Reference) (auth.Credential, error) {
+	if f.path == "" && f.helper != nil {
+		return f.helper(ctx, r.Registry)
+	}
 	if f.path == "" {
 		return auth.EmptyCredential, nil
 	}
@@ -153,10 +161,18 @@ func (f credentialsFile) decode(name string, entry dockerAuth) (auth.Credential,
 	return c, nil
 }
 
+// name is where people look for the credentials.
+func (f credentialsFile) name() string {
+	if f.path == "" && f.helper != nil {
+		return "docker login"
+	}
+	return "boot.credentialsFile"
+}
+
 // lacks says for people that there is no credential for r.
 func (f credentialsFile) lacks(r Reference) string {
-	if f.path == "" {
+	if f.path == "" && f.helper == nil {
 		return "boot.credentialsFile is not set"
 	}
-	return fmt.Sprintf("boot.credentialsFile has none for %s", r.Registry)
+	return fmt.Sprintf("%s has none for %s", f.name(), r.Registry)
 }

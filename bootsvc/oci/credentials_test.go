@@ -1,9 +1,12 @@
 package oci
 
 import (
+	"context"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
 func TestCredentialsOfARepository(t *testing.T) {
@@ -80,7 +83,7 @@ func TestCredentialsOfARepository(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := credentialsFile{writeFile(t, tc.file)}.lookup(r)
+			c, err := credentialsFile{path: writeFile(t, tc.file)}.lookup(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +126,7 @@ func TestCredentialsThatCannotBeRead(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = images.login.credentials.lookup(Reference{Registry: "ghcr.io", Repository: "a"})
+				_, err = images.login.credentials.lookup(t.Context(), Reference{Registry: "ghcr.io", Repository: "a"})
 				want = tc.late
 			}
 			if err == nil || !strings.Contains(err.Error(), want) ||
@@ -131,5 +134,20 @@ func TestCredentialsThatCannotBeRead(t *testing.T) {
 				t.Errorf("got %v, want %s and what to correct", err, want)
 			}
 		})
+	}
+}
+
+func TestAPersonsCredentialsComeFromDockerLogin(t *testing.T) {
+	var asked string
+	f := credentialsFile{helper: func(_ context.Context, registry string) (auth.Credential, error) {
+		asked = registry
+		return auth.Credential{Username: "ann"}, nil
+	}}
+	c, err := f.lookup(t.Context(), Reference{Registry: "ghcr.io", Repository: "a"})
+	if err != nil || c.Username != "ann" || asked != "ghcr.io" {
+		t.Errorf("got %v, %v of %q", c, err, asked)
+	}
+	if got := f.lacks(Reference{Registry: "ghcr.io"}); got != "docker login has none for ghcr.io" {
+		t.Errorf("got %q", got)
 	}
 }

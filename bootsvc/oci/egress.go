@@ -171,3 +171,7 @@ func checkResolved(resolved string, local bool) error {
 	}
 	return nil
 }
+
+// OnThisMachine reports whether a registry, host or host:port, is written as this machine
+// itself, and so is spoken to without TLS.
+func OnThisMachine(registry string) bool { return loopbackHost(hostname(registry)) }

@@ -145,3 +145,14 @@ func TestWhatIsNoRegistryIsToldNothingOf(t *testing.T) {
 		}
 	})
 }
+
+func TestOnThisMachine(t *testing.T) {
+	for registry, want := range map[string]bool{
+		"127.0.0.1:5000": true, "localhost:5000": true, "[::1]:5000": true, "localhost": true,
+		"registry.example.com": false, "192.0.2.1:5000": false, "localhost.example.com:5000": false,
+	} {
+		if got := OnThisMachine(registry); got != want {
+			t.Errorf("%s: %v", registry, got)
+		}
+	}
+}

@@ -144,9 +144,9 @@ func isRegistry(h http.Header, body []byte) bool {
 	return h.Get("Docker-Distribution-Api-Version") != "" || errorKind(body) != ""
 }
 
-// named reports whether the configuration names a registry.
+// named reports whether the configuration names a registry, or the folder of a layout.
 func (i *Images) named(r Reference) bool {
-	return i.egress.open || slices.Contains(i.egress.named, r.Registry) || slices.Contains(i.plainHTTP, r.Registry)
+	return i.egress.open || r.Layout != "" || slices.Contains(i.egress.named, r.Registry) || slices.Contains(i.plainHTTP, r.Registry)
 }
 
 // told is what of an error the author of a reference is told. The log has all of it.

@@ -90,7 +90,7 @@ func (l *login) do(req *http.Request, r Reference) (*http.Response, error) {
 		lacks := l.credentials.lacks(r)
 		return nil, &loginError{unauthorized("the image does not exist, or credentials are needed to see it: %s", lacks), a.registry}
 	}
-	return nil, &loginError{unauthorized("the registry refuses the credentials that boot.credentialsFile has for it"), a.registry}
+	return nil, &loginError{unauthorized("the registry refuses the credentials that %s has for it", l.credentials.name()), a.registry}
 }
 
 // unauthorized returns an Error for credentials that do not do.
@@ -102,7 +102,7 @@ func unauthorized(format string, args ...any) *Error {
 // auth.CredentialFunc, to which a registry is its host; here each path may have its own.
 func (l *login) credential(ctx context.Context, _ string) (auth.Credential, error) {
 	a := attemptOf(ctx)
-	c, err := l.credentials.lookup(a.ref)
+	c, err := l.credentials.lookup(ctx, a.ref)
 	if err != nil {
 		return auth.EmptyCredential, &Error{Reason: model.ReasonUnauthorized, Message: err.Error(), Err: err}
 	}
@@ -189,7 +189,7 @@ func (l *login) refused(a *attempt, code int) *Error {
 	case a.anonymous:
 		return unauthorized("token server %s gives no token without credentials (%d): %s", host, code, l.credentials.lacks(a.ref))
 	}
-	return unauthorized("token server %s refuses the credentials that boot.credentialsFile has for %s (%d)", host, a.ref.Registry, code)
+	return unauthorized("token server %s refuses the credentials that %s has for %s (%d)", host, l.credentials.name(), a.ref.Registry, code)
 }
 
 // maxRedirects bounds how often a request is led elsewhere.

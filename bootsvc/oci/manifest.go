@@ -24,7 +24,10 @@ var manifestTypes = []string{mediaOCIIndex, mediaOCIManifest, mediaDockerList, m
 
 // Media types of layers that boot.
 const (
-	MediaUKI = "application/vnd.ironcore.image.uki"
+	MediaKernel    = ironcoreLayer + "kernel"
+	MediaInitramfs = ironcoreLayer + "initramfs"
+	MediaSquashfs  = ironcoreLayer + "squashfs"
+	MediaUKI       = ironcoreLayer + "uki"
 
 	ironcoreLayer    = "application/vnd.ironcore.image."
 	gardenLinuxLayer = "application/io.gardenlinux."
@@ -203,11 +206,11 @@ func (m manifest) pin() (model.PinnedImage, error) {
 // if it is none that boots.
 func layerOf(img *model.PinnedImage, mediaType string) (part **model.Layer, name string) {
 	switch mediaType {
-	case ironcoreLayer + "kernel", gardenLinuxLayer + "kernel":
+	case MediaKernel, gardenLinuxLayer + "kernel":
 		return &img.Kernel, "kernel"
-	case ironcoreLayer + "initramfs", gardenLinuxLayer + "initrd":
+	case MediaInitramfs, gardenLinuxLayer + "initrd":
 		return &img.Initrd, "initramfs"
-	case ironcoreLayer + "squashfs", gardenLinuxLayer + "squashfs":
+	case MediaSquashfs, gardenLinuxLayer + "squashfs":
 		return &img.Squashfs, "squashfs"
 	case MediaUKI:
 		return &img.UKI, "UKI"
@@ -226,7 +229,7 @@ func packedLayer(mediaType string) (name, packing string, packed bool) {
 // complete returns an error that names what an image lacks to boot: it needs a
 // kernel and an initramfs, or a UKI.
 func complete(img model.PinnedImage, m manifest) error {
-	const kernel, initramfs = ironcoreLayer + "kernel", ironcoreLayer + "initramfs"
+	const kernel, initramfs = MediaKernel, MediaInitramfs
 	switch {
 	case img.Kernel != nil && img.Initrd != nil:
 		return nil

@@ -181,7 +181,7 @@ func TestCredentialsAlongRedirects(t *testing.T) {
 			}
 		}
 		t.Run(title, func(t *testing.T) {
-			file := credentialsFile{writeFile(t, `{"auths":{"`+first.Host+`":{"auth":"`+encode("ann:s3cret")+`"}}}`)}
+			file := credentialsFile{path: writeFile(t, `{"auths":{"`+first.Host+`":{"auth":"`+encode("ann:s3cret")+`"}}}`)}
 			r := Reference{Registry: first.Host, Repository: "os", Tag: "1"}
 			registry := &chain{origins: origins, path: "/v2/os/blobs/", answer: func(req *http.Request) *http.Response {
 				if strings.HasSuffix(req.URL.Path, "/0") && req.Header.Get("Authorization") == "" {
@@ -217,7 +217,7 @@ func TestCredentialsAlongRedirects(t *testing.T) {
 // A registry without TLS that leads to its own host with it, which asks for a login, is
 // another origin as well.
 func TestNobodyLogsInWhereARegistryLeadsTo(t *testing.T) {
-	file := credentialsFile{writeFile(t, dockerLogin("a", "ann:s3cret"))}
+	file := credentialsFile{path: writeFile(t, dockerLogin("a", "ann:s3cret"))}
 	registry := &chain{origins: []string{"http://a", "https://a"}, path: "/v2/os/blobs/", answer: func(req *http.Request) *http.Response {
 		if req.URL.Scheme == "https" && req.Header.Get("Authorization") == "" {
 			return answer(req, http.StatusUnauthorized, "", "WWW-Authenticate", "Basic")

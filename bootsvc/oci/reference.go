@@ -25,32 +25,46 @@ var dockerHubAliases = []string{"index.docker.io", "registry-1.docker.io", "regi
 var (
 	hostPattern       = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 	repositoryPattern = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	layoutPattern     = regexp.MustCompile(`^oci:(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$`)
 	tagPattern        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 )
 
+// layoutPrefix is what references of OCI image layouts on this machine begin with.
+const layoutPrefix = "oci:"
+
 // Reference is an image reference in its normal form: exactly one of Tag and
-// Digest is set.
+// Digest is set, or neither for the only image of a layout.
 type Reference struct {
 	Registry   string // host or host:port, lower case, Docker Hub as docker.io
 	Repository string // path within the registry
 	Tag        string
 	Digest     string // sha256:… or sha512:…
+	Layout     string // absolute path of an OCI image layout, in place of registry and repository
 }
 
-// Name returns registry/repository, without tag or digest.
-func (r Reference) Name() string { return r.Registry + "/" + r.Repository }
+// Name returns registry/repository, or oci:/path of a layout, without tag or digest.
+func (r Reference) Name() string {
+	if r.Layout != "" {
+		return layoutPrefix + r.Layout
+	}
+	return r.Registry + "/" + r.Repository
+}
 
 // String returns the whole reference.
 func (r Reference) String() string {
 	if r.Digest != "" {
 		return r.Name() + "@" + r.Digest
 	}
+	if r.Tag == "" {
+		return r.Name()
+	}
 	return r.Name() + ":" + r.Tag
 }
 
 // ParseReference parses an image reference as people write it. A reference
 // without a tag means latest, one with tag and digest means the digest, and one
-// without a registry is Docker Hub's.
+// without a registry is Docker Hub's. oci:/path, with a tag or digest, is an image in an
+// OCI image layout.
 func ParseReference(s string) (Reference, error) {
 	if err := checkReferenceText(s); err != nil {
 		return Reference{}, err
@@ -58,6 +72,9 @@ func ParseReference(s string) (Reference, error) {
 	name, digest, pinned := strings.Cut(s, "@")
 	if pinned && !ValidDigest(digest) {
 		return Reference{}, errors.New("the digest after @ must be sha256: and 64, or sha512: and 128, lower-case hexadecimal digits")
+	}
+	if strings.HasPrefix(name, layoutPrefix) {
+		return parseLayout(name, digest)
 	}
 	registry, path := splitRegistry(name)
 	repository, tag, tagged := cutLast(path, ':')
@@ -81,6 +98,33 @@ func ParseReference(s string) (Reference, error) {
 		return Reference{Registry: host, Repository: repository, Digest: digest}, nil
 	}
 	return Reference{Registry: host, Repository: repository, Tag: tag}, nil
+}
+
+// CheckReference returns what is wrong with an image reference, given the folders that
+// layouts may lie in.
+func CheckReference(s string, imageDirs []string) error {
+	r, err := ParseReference(s)
+	if err != nil || r.Layout == "" {
+		return err
+	}
+	if _, _, ok := (layouts{imageDirs}).within(r.Layout); !ok {
+		return errOutside
+	}
+	return nil
+}
+
+// parseLayout parses the reference of an image in a layout.
+func parseLayout(name, digest string) (Reference, error) {
+	path, tag, tagged := strings.Cut(name[len(layoutPrefix):], ":")
+	switch {
+	case !layoutPattern.MatchString(layoutPrefix + path):
+		return Reference{}, fmt.Errorf("layout %q: an absolute path is wanted, whose parts have letters, digits, '_', '-' and '.' and do not begin with '.'", path)
+	case tagged && !tagPattern.MatchString(tag):
+		return Reference{}, fmt.Errorf("tag %q: letters, digits, '_', '.' and '-' are allowed, at most 128", tag)
+	case digest != "":
+		return Reference{Layout: path, Digest: digest}, nil
+	}
+	return Reference{Layout: path, Tag: tag}, nil
 }
 
 // checkReferenceText refuses what is no reference at all.
@@ -182,9 +226,12 @@ func ValidDigest(s string) bool {
 	return false
 }
 
-// ValidName reports whether s can be registry/repository: nothing in it means
-// anything to iPXE or a URL.
+// ValidName reports whether s can be registry/repository, or oci:/path: nothing in it
+// means anything to iPXE or a URL.
 func ValidName(s string) bool {
+	if strings.HasPrefix(s, layoutPrefix) {
+		return len(s) <= maxReference && layoutPattern.MatchString(s)
+	}
 	for _, c := range []byte(s) {
 		switch {
 		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':

@@ -17,20 +17,23 @@ func TestParseReference(t *testing.T) {
 		in   string
 		want Reference
 	}{
-		"a name without a tag is latest":            {"ghcr.io/a/b", Reference{"ghcr.io", "a/b", "latest", ""}},
-		"a tag is a tag":                            {"ghcr.io/a/b:1.2_x", Reference{"ghcr.io", "a/b", "1.2_x", ""}},
-		"I01: of tag and digest the digest wins":    {"ghcr.io/a/b:1@" + sumA, Reference{"ghcr.io", "a/b", "", sumA}},
-		"sha512 is a digest too":                    {"ghcr.io/a/b@" + sumB, Reference{"ghcr.io", "a/b", "", sumB}},
-		"I14: a port is not a tag":                  {"host:5000/repo", Reference{"host:5000", "repo", "latest", ""}},
-		"a port and a tag":                          {"host:5000/repo:x", Reference{"host:5000", "repo", "x", ""}},
-		"I08: registries have no capital letters":   {"GHCR.IO/a", Reference{"ghcr.io", "a", "latest", ""}},
-		"I08: Docker Hub has one name":              {"index.docker.io/library/a", Reference{"docker.io", "library/a", "latest", ""}},
-		"no registry is Docker Hub":                 {"a/b:1", Reference{"docker.io", "a/b", "1", ""}},
-		"one word is Docker Hub's library":          {"debian", Reference{"docker.io", "library/debian", "latest", ""}},
-		"the port of HTTPS goes without saying":     {"ghcr.io:443/a", Reference{"ghcr.io", "a", "latest", ""}},
-		"localhost is a registry":                   {"localhost/a", Reference{"localhost", "a", "latest", ""}},
-		"an IPv6 registry stands in brackets":       {"[fd00::1]:5000/a", Reference{"[fd00::1]:5000", "a", "latest", ""}},
-		"an IPv4 registry with a port and a digest": {"10.0.0.1:5000/a@" + sumA, Reference{"10.0.0.1:5000", "a", "", sumA}},
+		"a name without a tag is latest":            {"ghcr.io/a/b", Reference{"ghcr.io", "a/b", "latest", "", ""}},
+		"a tag is a tag":                            {"ghcr.io/a/b:1.2_x", Reference{"ghcr.io", "a/b", "1.2_x", "", ""}},
+		"I01: of tag and digest the digest wins":    {"ghcr.io/a/b:1@" + sumA, Reference{"ghcr.io", "a/b", "", sumA, ""}},
+		"sha512 is a digest too":                    {"ghcr.io/a/b@" + sumB, Reference{"ghcr.io", "a/b", "", sumB, ""}},
+		"I14: a port is not a tag":                  {"host:5000/repo", Reference{"host:5000", "repo", "latest", "", ""}},
+		"a port and a tag":                          {"host:5000/repo:x", Reference{"host:5000", "repo", "x", "", ""}},
+		"I08: registries have no capital letters":   {"GHCR.IO/a", Reference{"ghcr.io", "a", "latest", "", ""}},
+		"I08: Docker Hub has one name":              {"index.docker.io/library/a", Reference{"docker.io", "library/a", "latest", "", ""}},
+		"no registry is Docker Hub":                 {"a/b:1", Reference{"docker.io", "a/b", "1", "", ""}},
+		"one word is Docker Hub's library":          {"debian", Reference{"docker.io", "library/debian", "latest", "", ""}},
+		"the port of HTTPS goes without saying":     {"ghcr.io:443/a", Reference{"ghcr.io", "a", "latest", "", ""}},
+		"localhost is a registry":                   {"localhost/a", Reference{"localhost", "a", "latest", "", ""}},
+		"an IPv6 registry stands in brackets":       {"[fd00::1]:5000/a", Reference{"[fd00::1]:5000", "a", "latest", "", ""}},
+		"an IPv4 registry with a port and a digest": {"10.0.0.1:5000/a@" + sumA, Reference{"10.0.0.1:5000", "a", "", sumA, ""}},
+		"a layout may do without a tag":             {"oci:/srv/images/Probe", Reference{"", "", "", "", "/srv/images/Probe"}},
+		"a layout with a tag":                       {"oci:/srv/probe.tar:v1", Reference{"", "", "v1", "", "/srv/probe.tar"}},
+		"of a layout's tag and digest, too":         {"oci:/srv/probe:v1@" + sumA, Reference{"", "", "", sumA, "/srv/probe"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParseReference(tc.in)
@@ -68,6 +71,10 @@ func TestParseReferenceRefuses(t *testing.T) {
 		"a zone":                        {"[fe80::1%25eth0]:5000/a", "not a host name"},
 		"an address without brackets":   {"fd00::1/a", "not a host name"},
 		"a dot at the end":              {"ghcr.io./a", "not a host name"},
+		"a layout by a relative path":   {"oci:srv/probe", "absolute path"},
+		"a layout that climbs":          {"oci:/srv/../etc", "absolute path"},
+		"a layout with an odd tag":      {"oci:/srv/probe:ta%g", "tag"},
+		"all of the file system":        {"oci:/", "absolute path"},
 		"a very long name":              {"ghcr.io/" + strings.Repeat("a", 2000), "longer than"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +91,7 @@ func TestParseReferenceRefuses(t *testing.T) {
 
 func FuzzParseReference(f *testing.F) {
 	for _, s := range []string{
-		"a", "ghcr.io/a/b:1@" + sumA, "[::1]:5000/a", "host:5000/repo", "A.b/c", "AAA00/0", "LocalHost/0", "x//y", "169.254.169.254/a",
+		"a", "ghcr.io/a/b:1@" + sumA, "[::1]:5000/a", "host:5000/repo", "A.b/c", "AAA00/0", "LocalHost/0", "x//y", "oci:/srv/a.tar:1", "169.254.169.254/a",
 	} {
 		f.Add(s)
 	}
@@ -93,8 +100,8 @@ func FuzzParseReference(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if (r.Tag == "") == (r.Digest == "") {
-			t.Fatalf("%q: exactly one of tag and digest is to be set: %#v", s, r)
+		if both := r.Tag != "" && r.Digest != ""; both || r.Layout == "" && r.Tag == "" && r.Digest == "" {
+			t.Fatalf("%q: exactly one of tag and digest is to be set, or none of a layout: %#v", s, r)
 		}
 		again, err := ParseReference(r.String())
 		if err != nil || again != r {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
+	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"ingot/bootsvc/internal/lru"
 	"ingot/model"
@@ -26,6 +27,9 @@ type Options struct {
 	// link-local and cloud metadata addresses are refused, and this machine itself
 	// unless the reference names it literally (localhost, 127.0.0.1, [::1]).
 	AllowedRegistries []string
+	// ImageDirs are the folders, as absolute paths, that images in OCI image layouts may lie in; empty
+	// allows none.
+	ImageDirs []string
 	// Own are the images that the configuration itself names: their registries may be
 	// where only AllowedRegistries may.
 	Own []string
@@ -46,6 +50,9 @@ type Options struct {
 	// whenever a registry asks for some. Its credential helpers are not run. Empty means
 	// anonymous.
 	CredentialsFile string
+	// Helper gives the credentials of a registry, for a person's own, when there is no
+	// CredentialsFile; nil gives none.
+	Helper auth.CredentialFunc
 	// Pinned returns the image that a reference meant for an architecture when a boot
 	// ticket last pinned it, for the time that its registry cannot be reached. It is
 	// asked for what this process has not resolved itself; nil means that nothing is
@@ -65,6 +72,7 @@ type Options struct {
 // is safe for concurrent use.
 type Images struct {
 	allowed   []string
+	layouts   layouts
 	plainHTTP []string
 	tlsHere   []string
 	before    func(ref, architecture string) (model.PinnedImage, bool)
@@ -89,6 +97,7 @@ type imageKey struct{ ref, architecture string }
 // registries or the credentials file cannot be used.
 func New(o Options) (*Images, error) {
 	i := &Images{
+		layouts: layouts{o.ImageDirs},
 		before:  o.Pinned,
 		timeout: o.Timeout,
 		log:     logger(o.Log),
@@ -112,7 +121,7 @@ func New(o Options) (*Images, error) {
 	if i.tlsHere, err = normalRegistries(o.TLSHere); err != nil {
 		return nil, fmt.Errorf("boot.secureRegistries: %w", err)
 	}
-	credentials := credentialsFile{o.CredentialsFile}
+	credentials := credentialsFile{o.CredentialsFile, o.Helper}
 	if err := credentials.check(); err != nil {
 		return nil, err
 	}
@@ -208,13 +217,16 @@ func (i *Images) recall(ref, architecture string, why *Error) (model.PinnedImage
 	if !ok {
 		return model.PinnedImage{}, why
 	}
-	i.log.Warn("registry cannot be reached: the image is what its reference meant last", "image", ref, "digest", img.Digest, "err", why)
+	i.log.Warn("image cannot be had from where it is kept: it is what its reference meant last", "image", ref, "digest", img.Digest, "err", why)
 	return img, nil
 }
 
 // allow refuses registries that are not on the allow list, and addresses that
 // are never registries.
 func (i *Images) allow(r Reference) error {
+	if r.Layout != "" {
+		return nil // layouts opens nothing else
+	}
 	if len(i.allowed) > 0 && !slices.Contains(i.allowed, r.Registry) {
 		return &Error{Reason: model.ReasonRegistryNotAllowed, Message: fmt.Sprintf(
 			"registry %s is not allowed; boot.allowedRegistries has %s", r.Registry, strings.Join(i.allowed, ", "))}
@@ -274,7 +286,7 @@ func logger(log *slog.Logger) *slog.Logger {
 func registriesOf(refs []string) []string {
 	var all []string
 	for _, ref := range refs {
-		if r, err := ParseReference(ref); err == nil {
+		if r, err := ParseReference(ref); err == nil && r.Layout == "" {
 			all = append(all, r.Registry)
 		}
 	}

@@ -16,12 +16,10 @@ import (
 // makeBoots makes what prepares boots, and the boot service.
 func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	o := &d.opts
-	d.images, err = oci.New(oci.Options{
-		AllowedRegistries: o.Boot.AllowedRegistries, Own: []string{o.Discovery.Image, o.Cleanup.Image},
-		Inside: d.isBMC, PlainHTTP: o.Boot.InsecureRegistries, TLSHere: o.Boot.SecureRegistries, CAFile: o.Boot.CAFile,
-		CredentialsFile: o.Boot.CredentialsFile, Pinned: adapter.LastPinned(d.registry.Observed),
-		Log: d.log, Registerer: d.metrics,
-	})
+	images := o.Images()
+	images.Inside, images.Pinned = d.isBMC, adapter.LastPinned(d.registry.Observed)
+	images.Log, images.Registerer = d.log, d.metrics
+	d.images, err = oci.New(images)
 	if err != nil {
 		return err
 	}

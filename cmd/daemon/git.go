@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"ingot/cmd/daemon/config"
 	"ingot/cmd/daemon/secretfiles"
 	"ingot/gitsource"
 	"ingot/model"
@@ -15,7 +14,7 @@ import (
 // openGit opens the branch with the manifests and the status branch.
 func (d *daemon) openGit() (err error) {
 	o := &d.opts
-	auth := GitAuth(o.Git)
+	auth := o.Git.Credentials()
 	crossCheck, stillFit := model.CrossCheck, model.StillFit
 	if o.SecretFiles != "" {
 		crossCheck, stillFit = model.CrossCheckInGit, model.StillFitInGit
@@ -52,15 +51,6 @@ func (d *daemon) joinSecrets() {
 	}
 	d.secrets.Open()
 	d.desired, d.desiredChanged = d.secrets.Desired, d.secrets.Changed()
-}
-
-// GitAuth names the credential files as gitsource wants them.
-func GitAuth(g config.Git) gitsource.Auth {
-	a := g.Auth
-	return gitsource.Auth{
-		UsernameFile: a.UsernameFile, PasswordFile: a.PasswordFile, CAFile: a.CAFile,
-		SSHKeyFile: a.SSHKeyFile, KnownHostsFile: a.KnownHostsFile, GitHubApp: a.App(), Proxy: g.Proxy,
-	}
 }
 
 // wakeSource has the repository fetched at once whenever the program around asks for it.

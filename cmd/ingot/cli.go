@@ -42,6 +42,7 @@ Examples:
   ingot init fleet                  make a repository to start from
   ingot validate fleet/             check manifests before you commit them
   ingot plan                        what merging this branch does to which machine
+  ingot check --config ingot.yaml   see what a first start would trip over
   ingot run --config ingot.yaml     run the daemon
   ingot status                      where everything is, and what it waits for
   ingot explain server rack1-03     why one server is not where it should be
@@ -53,6 +54,8 @@ type commandLine struct {
 	LogLevel  string `enum:",debug,info,warn,error" default:"" env:"INGOT_LOG_LEVEL" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error. Default: info for run, warn for the others."`
 	LogFormat string `enum:"text,json" default:"text" env:"INGOT_LOG_FORMAT" placeholder:"FORMAT" help:"How lines are logged, to standard error: text or json."`
 
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
+
 	Run      runCommand      `cmd:"" help:"Run the daemon."`
 	Demo     demoCommand     `cmd:"" help:"See it work: a simulated rack and everything else on loopback, no root, no network."`
 	Sim      simCommand      `cmd:"" help:"Run a simulated rack of BMCs and servers alone."`
@@ -62,10 +65,16 @@ type commandLine struct {
 	Leases   leasesCommand   `cmd:"" help:"Show which device has which address by DHCP."`
 	Plan     planCommand     `cmd:"" help:"Say what merging a branch does to which machine, before it is merged."`
 	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
+	Check    checkCommand    `cmd:"" help:"Look at all that a first start of the daemon trips over, and change nothing."`
+	Image    imageCommand    `cmd:"" help:"Make, inspect, push and pull boot images."`
 	Init     initCommand     `cmd:"" help:"Make a new repository, and the configuration for it."`
 	Import   importCommands  `cmd:"" help:"Make a repository of a cluster in which metal-operator runs, or manifests of what another DHCP server gave away."`
 	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
+
+	Completion completionCommand `cmd:"" help:"Print the completion of a shell."`
+	Man        manCommand        `cmd:"" hidden:"" help:"Write the manual pages."`
+	Complete   completeCommand   `cmd:"" hidden:"" name:"__complete" help:"Complete a command line."`
 }
 
 // commandLineVariables are the INGOT_ variables that are flags of the command line, not
@@ -81,13 +90,16 @@ func execute(ctx context.Context, args []string, c *console) int {
 		kong.Name("ingot"),
 		kong.Description(description),
 		kong.Writers(c.out, c.err),
-		kong.Vars{"personalities": strings.Join(sim.Personalities(), ", ")},
+		kong.Vars{"personalities": strings.Join(sim.Personalities(), ", "), "version": versionLine()},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(c),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
 	if err != nil {
 		panic(err) // commandLine itself is wrong, whatever the arguments are
+	}
+	if len(args) > 0 && args[0] == "help" { // as git has it
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {

@@ -17,7 +17,7 @@ type explainCommand struct {
 	fleetSource `embed:""`
 	watchFlags  `embed:""`
 
-	Kind string `arg:"" help:"Its kind: server, claim, boot-configuration, bmc or endpoint."`
+	Kind string `arg:"" values:"server claim boot-configuration bmc endpoint" help:"Its kind: server, claim, boot-configuration, bmc or endpoint."`
 	Name string `arg:"" help:"Its name; a claim's is namespace/name or name."`
 }
 
@@ -39,7 +39,10 @@ func (e *explainCommand) Validate() error {
 	if e.Interval < minInterval {
 		return fmt.Errorf("--interval %s is not allowed: must be at least %s", e.Interval, minInterval)
 	}
-	if kinds := report.ExplainKinds(); !slices.Contains(kinds, e.Kind) {
+	kinds := report.ExplainKinds()
+	if one := singular(e.Kind); slices.Contains(kinds, one) {
+		e.Kind = one
+	} else {
 		return fmt.Errorf("%q is no kind that can be explained: it is %s", e.Kind, strings.Join(kinds, ", "))
 	}
 	return nil

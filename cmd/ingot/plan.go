@@ -152,7 +152,7 @@ func (p planCommand) configured(ctx context.Context, c *console) (*planning, err
 	if p.Head == "HEAD" {
 		return nil, errors.New("name the branch that is to be merged with --head: with --config no clone says which one is meant")
 	}
-	auth := daemon.GitAuth(opts.Git)
+	auth := opts.Git.Credentials()
 	in := &planning{baseName: cmp.Or(p.Base, opts.Git.Branch), policy: daemon.Policy(opts, nil)}
 	branch, err := gitsource.NewStatusBranch(gitsource.StatusOptions{URL: opts.Git.URL, Branch: opts.Status.Branch, Auth: auth, Log: c.log})
 	if err != nil {

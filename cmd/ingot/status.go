@@ -16,7 +16,7 @@ type statusCommand struct {
 	watchFlags `embed:""`
 	Selector   string `short:"l" placeholder:"SELECTOR" help:"Show only what has these labels: rack=7,zone in (a,b),!gpu. A server has those of its BMC, too."`
 	ExitCode   bool   `xor:"end" help:"Exit with 5 if somebody has to act, and 6 if something is merely under way."`
-	Kind       string `arg:"" optional:"" help:"Show only this kind: server, claim or bmc."`
+	Kind       string `arg:"" optional:"" values:"server claim bmc" help:"Show only this kind: server, claim or bmc."`
 	Name       string `arg:"" optional:"" help:"Show only the object of this name; a claim's is namespace/name or name."`
 }
 
@@ -54,8 +54,9 @@ func (s *statusCommand) Validate() error {
 	if _, err := model.ParseLabelSelector(s.Selector); err != nil {
 		return fmt.Errorf("--selector: %w", err)
 	}
-	switch s.Kind {
+	switch one := singular(s.Kind); one {
 	case "", "server", "claim", "bmc":
+		s.Kind = one
 		return nil
 	}
 	return fmt.Errorf("%q is no kind that has a status: it is server, claim or bmc", s.Kind)

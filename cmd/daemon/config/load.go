@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -40,6 +41,7 @@ func Load(file string, env []string) (Options, error) {
 			if opts.Git.Ref() == (gitsource.Ref{}) {
 				opts.Git.Branch = Default().Git.Branch
 			}
+			opts.findProbe()
 			wrong = append(opts.Validate(), missingFiles(&opts)...)
 			locate(wrong, file, data, set)
 		}
@@ -49,6 +51,17 @@ func Load(file string, env []string) (Options, error) {
 		return Options{}, err
 	}
 	return opts, nil
+}
+
+// findProbe has servers discovered with the image that a package installed, where no other
+// is set: the layout "probe" in the first of boot.imageDirs that has one.
+func (o *Options) findProbe() {
+	for _, dir := range o.Boot.ImageDirs {
+		layout := filepath.Join(dir, "probe")
+		if info, err := os.Stat(filepath.Join(layout, "oci-layout")); o.Discovery.Image == "" && err == nil && info.Mode().IsRegular() {
+			o.Discovery.Image = "oci:" + layout
+		}
+	}
 }
 
 func readFile(file string) ([]byte, error) {

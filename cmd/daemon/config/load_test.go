@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -187,6 +188,33 @@ func TestWithoutAFileTheEnvironmentIsEnough(t *testing.T) {
 	_, err = Load("", nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "git.url: is required: ") {
 		t.Errorf("got %v, want that git.url is missing", err)
+	}
+}
+
+func TestAProbeImageThatIsInstalledNeedsNoSetting(t *testing.T) {
+	empty, dir := t.TempDir(), t.TempDir()
+	if err := errors.Join(
+		os.Mkdir(filepath.Join(dir, "probe"), 0o755),
+		os.WriteFile(filepath.Join(dir, "probe", "oci-layout"), []byte("{}"), 0o644),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		env  []string
+		want string
+	}{
+		"none is set, and there is one":  {[]string{"INGOT_BOOT_IMAGE_DIRS=" + empty + "," + dir}, "oci:" + dir + "/probe"},
+		"none is set, and there is none": {[]string{"INGOT_BOOT_IMAGE_DIRS=" + empty}, ""},
+		"one is set": {
+			[]string{"INGOT_BOOT_IMAGE_DIRS=" + dir, "INGOT_DISCOVERY_IMAGE=registry.example.com/probe"}, "registry.example.com/probe",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := Load("", append(tc.env, "INGOT_GIT_URL=https://git.example.com/fleet.git"))
+			if err != nil || o.Discovery.Image != tc.want {
+				t.Errorf("got %q, %v; want %q", o.Discovery.Image, err, tc.want)
+			}
+		})
 	}
 }
 

@@ -182,6 +182,8 @@ type Boot struct {
 	URL               string   `json:"url"` // as servers reach it; derived when empty
 	Architectures     []string `json:"architectures"`
 	AllowedRegistries []string `json:"allowedRegistries"` // host or host:port; empty = any
+	// ImageDirs are the folders that images in OCI image layouts (oci:/folder) may lie in.
+	ImageDirs []string `json:"imageDirs"`
 	// InsecureRegistries, host or host:port, are reached without TLS, as those are that are
 	// called localhost or by a loopback address.
 	InsecureRegistries []string `json:"insecureRegistries"`
@@ -313,7 +315,7 @@ func Default() Options {
 			MaxDisruptions: 3, MaxPowerDisruptions: 10, Window: time.Hour, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
 		},
 		Boot: Boot{
-			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, InsecureRegistries: []string{}, SecureRegistries: []string{},
+			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, ImageDirs: []string{"/usr/share/ingot/images"}, InsecureRegistries: []string{}, SecureRegistries: []string{},
 			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, BindTickets: "machine",
 			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs),
 		},

@@ -3,12 +3,14 @@ package config
 import (
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"ingot/bootsvc/metadata"
 	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
 	"ingot/model"
 )
 
@@ -104,6 +106,7 @@ func (c *checks) names(o *Options) {
 			c.wrong("boot.architectures", "%q is not allowed: must be among %s", a, strings.Join(architectures, ", "))
 		}
 	}
+	c.images(o)
 	c.registries("boot.allowedRegistries", o.Boot.AllowedRegistries)
 	c.registries("boot.insecureRegistries", o.Boot.InsecureRegistries)
 	c.registries("boot.secureRegistries", o.Boot.SecureRegistries)
@@ -160,6 +163,23 @@ func (c *checks) registries(key string, hosts []string) {
 	for _, r := range hosts {
 		if r == "" || strings.ContainsAny(r, "/ @") {
 			c.wrong(key, "%q is not allowed: must be host or host:port, without scheme and path, such as registry.example.com:5000", r)
+		}
+	}
+}
+
+// images checks where images are kept, and those that the configuration itself names.
+func (c *checks) images(o *Options) {
+	for _, dir := range o.Boot.ImageDirs {
+		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
+			c.wrong("boot.imageDirs", "%q is not allowed: must be the whole path of a folder, such as /srv/images", dir)
+		}
+	}
+	for key, image := range map[string]string{"discovery.image": o.Discovery.Image, "cleanup.image": o.Cleanup.Image} {
+		if image == "" {
+			continue
+		}
+		if err := oci.CheckReference(image, o.Boot.ImageDirs); err != nil {
+			c.wrong(key, "%q is not allowed: %v; write it as registry.example.com/name:tag, or as oci:/folder:tag in a folder of boot.imageDirs", image, err)
 		}
 	}
 }

@@ -417,6 +417,9 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "bmc", RateLimit: dhcp.RateLimit{Port: -1}}}
 		},
 		"boot.loaderDirs": func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
+		"boot.imageDirs":  func(o *Options) { o.Boot.ImageDirs = []string{"/srv/images/../etc"} },
+		"discovery.image": func(o *Options) { o.Discovery.Image = "oci:/etc/probe" },
+		"cleanup.image":   func(o *Options) { o.Cleanup.Image = "https://registry.example.com/probe" },
 		"dhcp[0].role": func(o *Options) {
 			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "oob"}}
 		},

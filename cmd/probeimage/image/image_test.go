@@ -427,19 +427,8 @@ func TestPush(t *testing.T) {
 		t.Errorf("pushed %s: %s; kept %v", digest, index, u.kept)
 	}
 	_, err = Result{Layout: folder}.Push(t.Context(), "no reference")
-	if err == nil || !strings.Contains(err.Error(), "registry/repository:tag") {
+	if err == nil || !strings.Contains(err.Error(), "no reference") {
 		t.Errorf("a reference that is none: %v", err)
-	}
-}
-
-func TestLoopback(t *testing.T) {
-	for registry, want := range map[string]bool{
-		"127.0.0.1:5000": true, "localhost:5000": true, "[::1]:5000": true, "localhost": true,
-		"registry.example.com": false, "192.0.2.1:5000": false, "localhost.example.com:5000": false,
-	} {
-		if got := loopback(registry); got != want {
-			t.Errorf("%s: %v", registry, got)
-		}
 	}
 }
 

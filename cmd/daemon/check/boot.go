@@ -1,0 +1,59 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
+	"ingot/cmd/daemon/config"
+)
+
+// loaders checks whether there are boot loaders for the servers' architectures.
+func loaders(_ context.Context, o *config.Options) []Result {
+	const check = "boot.loaderDirs"
+	if !o.ServesLoaders() {
+		return []Result{skipped(check, "neither dhcp nor tftp serves boot loaders")}
+	}
+	missing := netboot.OpenLoaders(o.Boot.LoaderDirs).Missing(o.Boot.Architectures)
+	if len(missing) == 0 {
+		return []Result{ok(check, "there are boot loaders for "+strings.Join(o.Boot.Architectures, ", "))}
+	}
+	var results []Result
+	for _, line := range missing {
+		what, _, _ := strings.Cut(line, ";")
+		results = append(results, wrong(check, what,
+			"install iPXE (Debian: apt install ipxe), or take an architecture that you do not have out of boot.architectures"))
+	}
+	return results
+}
+
+// image checks whether the probe's image can be booted on each architecture.
+func image(ctx context.Context, o *config.Options) []Result {
+	const check = "discovery.image"
+	if o.Discovery.Image == "" {
+		return []Result{wrong(check, "is not set, so no server is discovered",
+			"copy the probe's layout to a folder of boot.imageDirs, as "+firstOf(o.Boot.ImageDirs)+"/probe, or set discovery.image")}
+	}
+	options := o.Images()
+	images, err := oci.New(options)
+	if err != nil {
+		return []Result{wrong(check, err.Error(), "correct the keys of boot")}
+	}
+	defer images.Close()
+	var results []Result
+	for _, architecture := range o.Boot.Architectures {
+		_, err := images.Resolve(ctx, o.Discovery.Image, architecture)
+		results = append(results, judged(check, err, fmt.Sprintf("%s boots %s", o.Discovery.Image, architecture),
+			"see `ingot image inspect`; take an architecture that you do not have out of boot.architectures"))
+	}
+	return results
+}
+
+func firstOf(dirs []string) string {
+	if len(dirs) == 0 {
+		return "/usr/share/ingot/images"
+	}
+	return dirs[0]
+}

@@ -1,0 +1,62 @@
+// Package check looks at what a first start of the daemon would trip over, and changes
+// nothing. Each check is a function of the configuration with a Result; where the daemon has
+// code for what is checked, that is what is asked.
+package check
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"ingot/cmd/daemon/config"
+)
+
+// Outcome is what became of a check.
+type Outcome string
+
+// The outcomes.
+const (
+	OK      Outcome = "ok"
+	Wrong   Outcome = "wrong"
+	Skipped Outcome = "not looked at"
+)
+
+// Result is what a check found.
+type Result struct {
+	Check   string  `json:"check"` // the key, or what was looked at
+	Outcome Outcome `json:"outcome"`
+	Message string  `json:"message"`
+	Mend    string  `json:"mend,omitempty"` // what to do about it
+}
+
+func ok(check, message string) Result          { return Result{check, OK, message, ""} }
+func wrong(check, message, mend string) Result { return Result{check, Wrong, message, mend} }
+func skipped(check, message string) Result     { return Result{check, Skipped, message, ""} }
+
+// wait is how long is waited for what is on the network.
+const wait = 10 * time.Second
+
+// A check looks at one thing.
+type check func(context.Context, *config.Options) []Result
+
+// Listeners are opened for a moment by some checks, so those run one after the other.
+var checks = [][]check{{gitAccess}, {clock}, {store}, {sealKey, stateDir, space}, {listeners, urls, dhcpSockets, dhcpServers}, {loaders}, {image}}
+
+// Run makes all checks, and returns their results in a fixed order.
+func Run(ctx context.Context, o *config.Options) []Result {
+	found := make([][]Result, len(checks))
+	var all sync.WaitGroup
+	for i, group := range checks {
+		all.Go(func() {
+			for _, look := range group {
+				found[i] = append(found[i], look(ctx, o)...)
+			}
+		})
+	}
+	all.Wait()
+	var results []Result
+	for _, group := range found {
+		results = append(results, group...)
+	}
+	return results
+}

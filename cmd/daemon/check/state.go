@@ -1,0 +1,132 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ingot/cmd/daemon/config"
+	"ingot/registry"
+	registrystore "ingot/registry/store"
+)
+
+// store checks whether Redis can be used, or the file of the embedded store.
+func store(ctx context.Context, o *config.Options) []Result {
+	if o.Redis.URL == "" {
+		return []Result{embedded(o.State.Dir)}
+	}
+	redis, err := registrystore.OpenRedis(ctx, registrystore.RedisConfig{
+		URL: o.Redis.URL, PasswordFile: o.Redis.PasswordFile, CAFile: o.Redis.CAFile, Owner: "check", Clock: time.Now,
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err == nil {
+		defer func() { _ = redis.Close() }() // nothing was written
+		if redis.Durability() != registrystore.DurableAlways && !o.Status.MirrorFirst {
+			return []Result{wrong("redis.url", "may lose what it accepted, and status.mirrorFirst is false",
+				"have Redis write each change before it answers: appendonly yes, appendfsync always")}
+		}
+	}
+	return []Result{judged("redis.url", err, "Redis can be used", "start Redis, or correct redis.url")}
+}
+
+// embedded checks the file of the embedded store.
+func embedded(dir string) Result {
+	name := filepath.Join(dir, "ingot.db")
+	file, err := os.OpenFile(name, os.O_RDWR, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ok("store", "is made in state.dir at the first start")
+	case err != nil:
+		return wrong("store", err.Error(), "let the user that Ingot runs as read and write it")
+	}
+	defer file.Close()
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return skipped("store", name+" is in use: Ingot runs")
+	}
+	return ok("store", name+" can be opened")
+}
+
+// sealKey checks the key that credentials are sealed with.
+func sealKey(_ context.Context, o *config.Options) []Result {
+	name := o.Redis.SealKeyFile
+	if name == "" {
+		name = filepath.Join(o.State.Dir, config.SealKeyName)
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			return []Result{ok("redis.sealKeyFile", "is made in state.dir at the first start; keep a copy of it")}
+		}
+	}
+	_, err := registry.LoadSealKey(name, false)
+	return []Result{judged("redis.sealKeyFile", err, "can be used", "make one: openssl rand -hex 32, with mode 0600")}
+}
+
+// stateDir checks whether state.dir can be written to, or made.
+func stateDir(_ context.Context, o *config.Options) []Result {
+	dir := existing(o.State.Dir)
+	err := unix.Access(dir, unix.W_OK|unix.X_OK)
+	info, _ := os.Stat(dir)
+	switch {
+	case info != nil && !info.IsDir():
+		return []Result{wrong("state.dir", dir+" is no folder", "name a folder in state.dir")}
+	case err != nil:
+		return []Result{wrong("state.dir", fmt.Sprintf("%s cannot be written to by user %d: %v", dir, os.Getuid(), err),
+			"make "+o.State.Dir+" and give it to the user that Ingot runs as, and check as that user")}
+	case dir != o.State.Dir:
+		return []Result{ok("state.dir", "is made at the first start")}
+	}
+	return []Result{ok("state.dir", "can be written to")}
+}
+
+// existing returns dir, or the nearest folder above it that exists.
+func existing(dir string) string {
+	dir = filepath.Clean(dir)
+	for dir != filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// What has to be free on disk at least.
+const (
+	leastState  = 256 << 20
+	leastImages = 2 << 30
+)
+
+// space checks how much is free where state and images are kept.
+func space(_ context.Context, o *config.Options) []Result {
+	images := o.Boot.CacheDir
+	if images == "" {
+		images = filepath.Join(o.State.Dir, "images")
+	}
+	return []Result{
+		spaceOf("state.dir space", o.State.Dir, leastState),
+		spaceOf("boot.cacheDir space", images, min(leastImages, uint64(o.Boot.CacheSize))),
+	}
+}
+
+func spaceOf(check, dir string, least uint64) Result {
+	var s unix.Statfs_t
+	if err := unix.Statfs(existing(dir), &s); err != nil {
+		return skipped(check, err.Error())
+	}
+	return spaceResult(check, dir, s.Bavail*uint64(s.Bsize), least)
+}
+
+// spaceResult judges how much is free.
+func spaceResult(check, dir string, free, least uint64) Result {
+	const mib = 1 << 20
+	message := fmt.Sprintf("%d MiB are free at %s", free/mib, dir)
+	if free < least {
+		return wrong(check, message, fmt.Sprintf("make room for %d MiB at least, or name another folder", least/mib))
+	}
+	return ok(check, message)
+}

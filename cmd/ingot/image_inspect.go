@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"oras.land/oras-go/v2/registry/remote/credentials"
+
+	"ingot/bootsvc/oci"
+	"ingot/bootsvc/oci/artifact"
+	"ingot/cmd/daemon/config"
+	"ingot/model"
+)
+
+type imageInspectCommand struct {
+	registryFlags `embed:""`
+
+	Config string   `short:"c" placeholder:"FILE" help:"Ask as the daemon with this configuration does: its registries, credentials and folders count."`
+	Arch   []string `placeholder:"ARCHITECTURE" help:"The architectures that it has to be bootable on; without them one will do."`
+	Image  string   `arg:"" help:"The image: REGISTRY/REPOSITORY:TAG or oci:FOLDER:TAG."`
+}
+
+// Help implements kong.HelpProvider.
+func (imageInspectCommand) Help() string {
+	return `Reads the image by the daemon's own code, and fetches no layer. Exit code 1 when no server could boot it, or none of an architecture that --arch names.
+
+Examples:
+
+  ingot image inspect registry.example.com/os:v1
+  ingot image inspect --config /etc/ingot/ingot.yaml --arch amd64 --arch arm64 oci:/srv/images/os:v1`
+}
+
+// inspectedArchitectures are those that servers have.
+var inspectedArchitectures = []string{"amd64", "arm64"}
+
+// inspection is what is known of an image.
+type inspection struct {
+	Image         string         `json:"image"`
+	Architectures []inspectedFor `json:"architectures"`
+}
+
+// inspectedFor is an image as a server of one architecture would boot it.
+type inspectedFor struct {
+	Architecture string       `json:"architecture"`
+	Bootable     bool         `json:"bootable"`
+	Digest       string       `json:"digest,omitempty"`
+	By           []string     `json:"by,omitempty"` // in which ways firmware can start it
+	Kernel       *model.Layer `json:"kernel,omitempty"`
+	Initramfs    *model.Layer `json:"initramfs,omitempty"`
+	Squashfs     *model.Layer `json:"squashfs,omitempty"`
+	UKI          *model.Layer `json:"uki,omitempty"`
+	Reason       string       `json:"reason,omitempty"`
+	Message      string       `json:"message,omitempty"`
+}
+
+// Run prints what servers make of an image.
+func (i imageInspectCommand) Run(ctx context.Context, c *console) error {
+	ref, err := artifact.LocalReference(i.Image)
+	if err != nil {
+		return err
+	}
+	options, err := i.options(c, ref)
+	if err != nil {
+		return err
+	}
+	images, err := oci.New(options)
+	if err != nil {
+		return err
+	}
+	defer images.Close()
+	result := inspection{Image: ref}
+	for _, architecture := range inspectedArchitectures {
+		img, err := images.Resolve(ctx, ref, architecture)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		result.Architectures = append(result.Architectures, inspected(architecture, img, err))
+	}
+	if c.json() {
+		err = c.printJSON(result)
+	} else {
+		c.printInspection(result)
+	}
+	if err == nil && !result.bootable(i.Arch) {
+		return exitStatus(exitFailed)
+	}
+	return err
+}
+
+// options are those of the daemon, or what a person may do without one.
+func (i imageInspectCommand) options(c *console, ref string) (oci.Options, error) {
+	if i.Config != "" {
+		o, err := config.Load(i.Config, c.daemonEnv())
+		images := o.Images()
+		images.Log = c.log
+		return images, err
+	}
+	o := oci.Options{Own: []string{ref}, Log: c.log}
+	r, err := oci.ParseReference(ref)
+	if err != nil {
+		return o, fmt.Errorf("%s: %w", i.Image, err)
+	}
+	if r.Layout != "" {
+		o.ImageDirs = []string{filepath.Dir(r.Layout)}
+		return o, nil
+	}
+	if i.PlainHTTP {
+		o.PlainHTTP = []string{r.Registry}
+	}
+	if store, err := credentials.NewStoreFromDocker(credentials.StoreOptions{}); err == nil {
+		o.Helper = credentials.Credential(store)
+	}
+	return o, nil
+}
+
+// inspected says what one architecture makes of an image.
+func inspected(architecture string, img model.PinnedImage, err error) inspectedFor {
+	var why *oci.Error
+	switch {
+	case errors.As(err, &why):
+		return inspectedFor{Architecture: architecture, Reason: why.Reason, Message: why.Message}
+	case err != nil:
+		return inspectedFor{Architecture: architecture, Message: err.Error()}
+	}
+	a := inspectedFor{
+		Architecture: architecture, Bootable: true, Digest: img.Digest,
+		Kernel: img.Kernel, Initramfs: img.Initrd, Squashfs: img.Squashfs, UKI: img.UKI,
+	}
+	if img.Kernel != nil {
+		a.By = append(a.By, "iPXE")
+	}
+	if img.UKI != nil {
+		a.By = append(a.By, "UEFI HTTP boot")
+	}
+	return a
+}
+
+// bootable reports whether each of these architectures can boot the image, or without any
+// one at all.
+func (i inspection) bootable(wanted []string) bool {
+	can := make(map[string]bool)
+	for _, a := range i.Architectures {
+		can[a.Architecture] = a.Bootable
+	}
+	for _, architecture := range wanted {
+		if !can[architecture] {
+			return false
+		}
+	}
+	return len(wanted) > 0 || can["amd64"] || can["arm64"]
+}
+
+// printInspection prints a row for each architecture.
+func (c *console) printInspection(i inspection) {
+	var rows [][]cell
+	for _, a := range i.Architectures {
+		boots, detail := cell{"no", red}, textCell(a.Message)
+		if a.Bootable {
+			boots, detail = cell{"yes", green}, textCell(strings.Join(a.layers(), ", "))
+		}
+		rows = append(rows, []cell{textCell(a.Architecture), boots, textCell(orDash(strings.Join(a.By, ", "))), textCell(orDash(a.Digest)), detail})
+	}
+	c.printTable([]string{"ARCHITECTURE", "BOOTS", "BY", "DIGEST", "LAYERS, OR WHY NOT"}, rows)
+}
+
+// layers lists the layers with their sizes.
+func (a inspectedFor) layers() []string {
+	var all []string
+	for _, l := range []struct {
+		name string
+		*model.Layer
+	}{{"kernel", a.Kernel}, {"initramfs", a.Initramfs}, {"squashfs", a.Squashfs}, {"UKI", a.UKI}} {
+		if l.Layer != nil {
+			all = append(all, l.name+" "+sizeText(l.Size))
+		}
+	}
+	return all
+}
