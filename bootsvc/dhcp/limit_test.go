@@ -142,7 +142,8 @@ func TestLimitsAreShown(t *testing.T) {
 			t.Errorf("the limit of a %s is %v, want %v", labels, got, want)
 		}
 	}
-	if got := testutil.ToFloat64(limitedGauge("client", s.limits.clients, s.clock)); got != 1 {
-		t.Errorf("%v clients are limited", got)
+	clients, ports := limitedGauges(s.limits, s.clock)
+	if c, p := testutil.ToFloat64(clients), testutil.ToFloat64(ports); c != 1 || p != 0 {
+		t.Errorf("%v clients and %v ports are limited", c, p)
 	}
 }
