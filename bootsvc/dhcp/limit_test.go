@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"testing"
@@ -97,6 +98,28 @@ func TestAMACAddressIsCountedForEachPort(t *testing.T) {
 	}
 	if got := n.overLimit(mac1, netip.MustParseAddr("192.0.2.6"), "eth1", t0); got != "" {
 		t.Errorf("behind another relay it is over %q", got)
+	}
+}
+
+// Over IPv6 a port is the relay's interface ID (RFC 8415 §21.18).
+func TestAPortOfARelayIsLimited6(t *testing.T) {
+	cfg := plain6()
+	cfg.Relays, cfg.RateLimit = []string{"fd00:9::2"}, RateLimit{Port: 1}
+	l := newLab6(t, cfg)
+	solicit := func(i int, port string) error {
+		_, err := l.ask(l.table(relayed6(fmt.Sprintf("SOLICIT 000001\n 1 0003 0001 5254001200%02x", i)+na6, "RELAY-FORW 00 fd00::1 fe80::2\n    18 "+port)), relayed7)
+		return err
+	}
+	for i := range limitWindow {
+		if err := solicit(i, "01"); err != nil {
+			t.Errorf("packet %d: %v", i, err)
+		}
+	}
+	if err := solicit(99, "01"); !errors.Is(err, drop6(overPort)) {
+		t.Errorf("one packet more: %v", err)
+	}
+	if err := solicit(99, "02"); err != nil {
+		t.Errorf("on another port: %v", err)
 	}
 }
 
