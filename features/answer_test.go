@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cucumber/godog"
+
 	"ingot/features/internal/rig"
 )
 
@@ -112,6 +114,38 @@ func explainSays(ctx context.Context, kind, name, want string) error {
 			err = fmt.Errorf("ingot explain does not say %q:\n%s", want, x)
 		}
 		return err
+	})
+}
+
+// explainCardSays compares the timeline of a device's network card: each row of the table is a line,
+// in this order.
+func explainCardSays(ctx context.Context, name string, table *godog.Table) error {
+	w := siteOf(ctx)
+	d, err := w.device(name)
+	if err != nil {
+		return err
+	}
+	return rig.Within(patience, func() error {
+		x, err := explain(ctx, "endpoint", d.mac)
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(x, "\n")
+		for _, row := range table.Rows[1:] {
+			at := slices.IndexFunc(lines, func(line string) bool {
+				for _, c := range row.Cells {
+					if !strings.Contains(line, c.Value) {
+						return false
+					}
+				}
+				return true
+			})
+			if at < 0 {
+				return fmt.Errorf("ingot explain does not say %s, or not in this order:\n%s", row.Cells[1].Value, x)
+			}
+			lines = lines[at+1:]
+		}
+		return nil
 	})
 }
 

@@ -85,6 +85,20 @@ Feature: A server is told what its boot ticket allows, and nothing else
     When Ignition of "s1" is asked for from the address of "s1"
     Then it is refused with 403
 
+  Scenario: what a network card asked, and how it was answered, is one timeline
+    Given "s1" suffers from "hang-after-script"
+    And the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+    And the status branch says of claim "web": "last seen fetching iPXE script"
+    When "s1" asks what to boot, as iPXE
+    And Ignition of "s1" is asked for from the address of "s1"
+    Then "ingot explain" says of the network card of "s1"
+      | BY     | ASKED            | RESULT   | ANSWER               |
+      | DHCPv4 | DISCOVER by ipxe | answered | boots its script     |
+      | DHCPv4 | REQUEST by ipxe  | served   | boots its script     |
+      | HTTP   | Ignition         | refused  | the token is missing |
+
   Scenario: a MAC address that is refused gets nothing
     Then device "02:de:ad:00:00:01" gets no address
     And device "02:de:ae:00:00:01" is plugged in

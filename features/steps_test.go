@@ -54,6 +54,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^(no|one|\d+) passwords? (?:was|were) refused by BMC ` + name + `$`:               passwordsRefused,
 		`^the metrics say that network ` + name + ` is full$`:                              metricsFull,
 		`^"ingot explain" says of (server|claim) ` + name + `: "(.*)"$`:                    explainSays,
+		`^"ingot explain" says of the network card of ` + name + `$`:                       explainCardSays,
 
 		// an older release
 		`^Ingot starts$`: startIngot,

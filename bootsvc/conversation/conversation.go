@@ -38,18 +38,19 @@ type card struct{ events []model.CardEvent }
 func New(reg prometheus.Registerer) *Log {
 	l := &Log{known: lru.New[string, *card](maxKnown), unknown: lru.New[string, *card](maxUnknown)}
 	if reg != nil {
-		reg.MustRegister(gauge(l.known, "yes"), gauge(l.unknown, "no"))
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "ingot_card_timelines",
+			Help: "Network cards of which it is remembered what they asked.",
+		}, l.cards))
 	}
 	return l
 }
 
-// gauge says how many cards are remembered.
-func gauge(cards *lru.Cache[string, *card], served string) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name:        "ingot_card_timelines",
-		Help:        "Network cards whose conversation with Ingot is remembered, by whether they were ever served a lease or a file.",
-		ConstLabels: prometheus.Labels{"served": served},
-	}, func() float64 { n, _ := cards.Size(); return float64(n) })
+// cards returns how many cards are remembered.
+func (l *Log) cards() float64 {
+	known, _ := l.known.Size()
+	unknown, _ := l.unknown.Size()
+	return float64(known + unknown)
 }
 
 // Add remembers an event of the card with a MAC address. One of no card is passed over.

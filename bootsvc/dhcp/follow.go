@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 
@@ -67,18 +68,38 @@ func (n *network) event(protocol model.CardProtocol, asked string, kind netboot.
 
 // silent makes e one of a packet that is not answered.
 func silent(e *model.CardEvent, why string) {
-	e.Routine, e.Result, e.Answer = true, model.CardUnanswered, why
-	switch why {
-	case overClient:
-		e.Result, e.Answer = model.CardLimited, "over rateLimit.client"
-	case overPort:
-		e.Result, e.Answer = model.CardLimited, "over rateLimit.port"
+	e.Routine, e.Result, e.Answer = true, model.CardUnanswered, cmp.Or(reasons[why], why)
+	if why == overClient || why == overPort {
+		e.Result = model.CardLimited
 	}
+}
+
+// reasons say for people why packets are not answered, where the label of the metric does not.
+var reasons = map[string]string{
+	overClient:             "over rateLimit.client",
+	overPort:               "over rateLimit.port",
+	string(drop4Filter):    "macAllow or macDeny keeps it out",
+	string(drop4Relay):     "the link that its relay names lies in none of the subnets",
+	string(drop4Source):    "it is on another link, and came by no relay",
+	string(drop4NotReady):  "this machine has no address on the network yet",
+	string(drop4BOOTP):     "it speaks BOOTP, not DHCP",
+	string(drop6Server):    "it asks another server",
+	string(drop6Nothing):   "there is nothing to say",
+	string(drop4Untrusted): "its relay is not among relays, or names an address that it does not send from",
+	"exhausted":            "no address of the range is free",
+	"unknown address":      "nothing is known of its address, which may be another server's",
+	"not its own":          "the address is not its own",
+	"not stored":           "the lease could not be stored",
+	"other server":         "it asks another server",
+	"ignored":              "it is another server's to answer",
 }
 
 // answerText says what a card was told.
 func answerText(outcome string, a netip.Addr, boot netboot.Answer) string {
 	text := strings.ToUpper(outcome)
+	if outcome == toldByProxy {
+		text = "PROXY OFFER"
+	}
 	if a.IsValid() {
 		text += " " + a.String()
 	}

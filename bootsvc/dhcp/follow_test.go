@@ -94,12 +94,12 @@ func TestWhatIsToldOfACard(t *testing.T) {
 	r.want(t,
 		mac2+" DHCPv4 DISCOVER by pxe from hosts: answered, OFFER 192.0.2.11, no boot file: no ticket",
 		mac2+" DHCPv4 REQUEST from hosts: refused, NAK",
-		mac3+" DHCPv4 DISCOVER from hosts: unanswered, filter (routine)",
-		mac2+" DHCPv4 DISCOVER from hosts: unanswered, source (routine)",
+		mac3+" DHCPv4 DISCOVER from hosts: unanswered, macAllow or macDeny keeps it out (routine)",
+		mac2+" DHCPv4 DISCOVER from hosts: unanswered, it is on another link, and came by no relay (routine)",
 	)
 	store.fail(errAway)
 	say(dhcpv4.MessageTypeRequest, mac2, anyone, nil, map[byte]any{50: addr("192.0.2.12"), 54: addr("192.0.2.2")})
-	r.want(t, mac2+" DHCPv4 REQUEST from hosts: unanswered, not stored (routine)")
+	r.want(t, mac2+" DHCPv4 REQUEST from hosts: unanswered, the lease could not be stored (routine)")
 	for range DefaultClientRate*limitWindow + 1 {
 		say(dhcpv4.MessageTypeInform, "02:00:00:00:00:09", anyone, nil, nil)
 	}
@@ -124,6 +124,21 @@ func TestWhatIsToldOfACard6(t *testing.T) {
 		mac6+" DHCPv6 SOLICIT from "+l.Network.Name+": answered, ADVERTISE fd00::10",
 		mac6+" DHCPv6 REQUEST from "+l.Network.Name+": served, REPLY fd00::10",
 		mac6+" DHCPv6 RENEW from "+l.Network.Name+": served, REPLY fd00::10 (routine)",
-		mac6+" DHCPv6 SOLICIT from "+l.Network.Name+": unanswered, source (routine)",
+		mac6+" DHCPv6 SOLICIT from "+l.Network.Name+": unanswered, it is on another link, and came by no relay (routine)",
+	)
+}
+
+func TestWhatIsToldOfACardByAProxy(t *testing.T) {
+	r := newRecorder()
+	cfg := hosts()
+	cfg.Mode, cfg.Subnets = ModeProxy, nil
+	s := testServer(t, Options{Networks: []Network{cfg}, Tickets: tickets{uuid: discovery()}, Loaders: loaders(t), Told: r.told, Clock: func() time.Time { return t0 }})
+	for _, kind := range []dhcpv4.MessageType{dhcpv4.MessageTypeDiscover, dhcpv4.MessageTypeRequest} {
+		s.networks[0].handle4(packetOf(t, kind, mac1, nil, firmwares["Dell, BIOS"].options), netip.MustParseAddrPort(anyone), port4Server)
+		r.next(t)
+	}
+	r.want(t,
+		mac1+" DHCPv4 DISCOVER by pxe from hosts: answered, PROXY OFFER, boots undionly.kpxe",
+		mac1+" DHCPv4 REQUEST from hosts: unanswered, it is another server's to answer (routine)",
 	)
 }

@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"testing"
@@ -100,6 +101,28 @@ func TestAMACAddressIsCountedForEachPort(t *testing.T) {
 	}
 }
 
+// Over IPv6 a port is the relay's interface ID (RFC 8415 §21.18).
+func TestAPortOfARelayIsLimited6(t *testing.T) {
+	cfg := plain6()
+	cfg.Relays, cfg.RateLimit = []string{"fd00:9::2"}, RateLimit{Port: 1}
+	l := newLab6(t, cfg)
+	solicit := func(i int, port string) error {
+		_, err := l.ask(l.table(relayed6(fmt.Sprintf("SOLICIT 000001\n 1 0003 0001 5254001200%02x", i)+na6, "RELAY-FORW 00 fd00::1 fe80::2\n    18 "+port)), relayed7)
+		return err
+	}
+	for i := range limitWindow {
+		if err := solicit(i, "01"); err != nil {
+			t.Errorf("packet %d: %v", i, err)
+		}
+	}
+	if err := solicit(99, "01"); !errors.Is(err, drop6(overPort)) {
+		t.Errorf("one packet more: %v", err)
+	}
+	if err := solicit(99, "02"); err != nil {
+		t.Errorf("on another port: %v", err)
+	}
+}
+
 func TestTheLimiterHasAFixedNumberOfPlaces(t *testing.T) {
 	l, now := newLimiter(), t0.Add(time.Second)
 	noisy := sender{mac: "noisy"}
@@ -142,7 +165,8 @@ func TestLimitsAreShown(t *testing.T) {
 			t.Errorf("the limit of a %s is %v, want %v", labels, got, want)
 		}
 	}
-	if got := testutil.ToFloat64(limitedGauge("client", s.limits.clients, s.clock)); got != 1 {
-		t.Errorf("%v clients are limited", got)
+	clients, ports := limitedGauges(s.limits, s.clock)
+	if c, p := testutil.ToFloat64(clients), testutil.ToFloat64(ports); c != 1 || p != 0 {
+		t.Errorf("%v clients and %v ports are limited", c, p)
 	}
 }

@@ -35,18 +35,23 @@ func newMetrics(reg prometheus.Registerer, l limits, clock func() time.Time) met
 		}, []string{"network", "per"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.packets, m.dropped, m.boots, m.rates, limitedGauge("client", l.clients, clock), limitedGauge("port", l.ports, clock))
+		clients, ports := limitedGauges(l, clock)
+		reg.MustRegister(m.packets, m.dropped, m.boots, m.rates, clients, ports)
 	}
 	return m
 }
 
-// limitedGauge counts those who are over a limit.
-func limitedGauge(per string, l *limiter, clock func() time.Time) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name:        "ingot_dhcp_limited",
-		Help:        "Clients, or ports of relays, whose DHCP packets are dropped at present because they are too many.",
-		ConstLabels: prometheus.Labels{"per": per},
-	}, func() float64 { return float64(l.limited(clock())) })
+// limitedGauges count those who are over a limit.
+func limitedGauges(l limits, clock func() time.Time) (clients, ports prometheus.Collector) {
+	clients = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "ingot_dhcp_limited_clients",
+		Help: "MAC addresses whose DHCP packets are dropped at present because they are too many.",
+	}, func() float64 { return float64(l.clients.limited(clock())) })
+	ports = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "ingot_dhcp_limited_ports",
+		Help: "Ports of relays whose DHCP packets are dropped at present because they are too many.",
+	}, func() float64 { return float64(l.ports.limited(clock())) })
+	return clients, ports
 }
 
 // networkMetrics are the metrics of one network.

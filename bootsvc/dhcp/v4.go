@@ -301,6 +301,9 @@ func (n *network) inform4(p packet4, now time.Time) answer4 {
 	return a
 }
 
+// toldByProxy is the outcome of a packet that a proxy answers.
+const toldByProxy = "told"
+
 // decideProxy4 tells firmware what to boot, beside the DHCP server that gives it
 // its address: on port 67 as a second offer without address, on port 4011 as the
 // answer to a client that comes back (Preboot Execution Environment 2.1, §2.2). It is silent
@@ -320,7 +323,7 @@ func (n *network) decideProxy4(p packet4, now time.Time) answer4 {
 		return silence4("ignored")
 	}
 	r := newReply4(p, kind, p.server4(nil))
-	a := answer4{outcome: "told", reply: r, client: address4(p.ClientIPAddr)}
+	a := answer4{outcome: toldByProxy, reply: r, client: address4(p.ClientIPAddr)}
 	if !a.client.IsValid() && !p.from.Addr().IsUnspecified() {
 		a.client = p.from.Addr()
 	}

@@ -324,6 +324,19 @@ func TestWhichServerIsAtAnAddress(t *testing.T) {
 	}
 }
 
+// A card need be no known server's, but nothing may speak against it.
+func TestWhichNetworkCardIsAtAnAddress(t *testing.T) {
+	rules := newRackRoom().bindings(nil)
+	for client, want := range map[string]string{
+		"10.0.0.1": "m1", "::ffff:10.0.0.1": "m1", "10.0.0.3": "m3", "10.0.0.21": "m1", "fe80::1%eth0": "m1", "10.0.0.9": "",
+		"10.0.0.13": "", "10.0.0.14": "", "10.0.0.44": "", "10.0.0.66": "",
+	} {
+		if got := rules.Card(netip.MustParseAddr(client)); got != want {
+			t.Errorf("at %s is %q, want %q", client, got, want)
+		}
+	}
+}
+
 func TestWhatWasHeardIsForAnHour(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	h := NewHeard(func() time.Time { return now })

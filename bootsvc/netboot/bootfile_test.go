@@ -208,3 +208,20 @@ func TestURLs(t *testing.T) {
 		}
 	}
 }
+
+// What is said of a boot file names no URL, for one holds what only its machine is to know.
+func TestWhatIsSaidOfABootFile(t *testing.T) {
+	for want, a := range map[string]Answer{
+		"":                        {Reason: ReasonNotAsked},
+		"no boot file: no ticket": {Kind: KindPXE, Reason: ReasonNoTicket},
+		"boots undionly.kpxe":     {Kind: KindPXE, Loader: true, File: "undionly.kpxe"},
+		"boots ipxe.efi":          {Kind: KindHTTP, Loader: true, HTTP: true, File: "http://192.0.2.1:8082/loader/ipxe.efi"},
+		"boots its script":        {Kind: KindIPXE, HTTP: true, File: "http://192.0.2.1:8082/ipxe/" + uuidText},
+		"boots a UKI":             {Kind: KindHTTP, HTTP: true, File: "http://192.0.2.1:8082/httpboot/x"},
+		"fetches Ignition":        {Kind: KindProbe, HTTP: true, File: "http://192.0.2.1:8082/ignition/" + uuidText},
+	} {
+		if got := a.Text(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -63,6 +63,15 @@ func (b AddressRules) asker(client netip.Addr) asker {
 	return a
 }
 
+// Card returns the MAC address of the network interface that is at an address, "" when nothing shows
+// it or what shows it disagrees.
+func (b AddressRules) Card(client netip.Addr) string {
+	if o := b.observe(client.Unmap()); o.doubt == "" {
+		return o.mac
+	}
+	return ""
+}
+
 // observe gathers the evidence. What the link shows, where it shows something, must
 // belong to the server that everything else points to.
 func (b AddressRules) observe(client netip.Addr) observation {

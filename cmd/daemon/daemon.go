@@ -17,6 +17,7 @@ import (
 
 	"ingot/bmc"
 	"ingot/bootsvc"
+	"ingot/bootsvc/conversation"
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/neighbour"
@@ -89,7 +90,8 @@ type daemon struct {
 	dhcp       *dhcp.Server // nil = off
 	tftp       *tftp.Server // nil = off
 	endpoints  *addresses.Endpoints
-	heard      *netboot.Heard     // by dhcp
+	heard      *netboot.Heard // by dhcp
+	cards      *conversation.Log
 	links      *neighbour.Table   // nil = they cannot be read
 	neighbours netboot.Neighbours // links, or why not
 	identity   []byte             // of this Ingot among DHCP servers, derived from its key
@@ -132,7 +134,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
-	d.heard = netboot.NewHeard(nil)
+	d.heard, d.cards = netboot.NewHeard(nil), conversation.New(d.metrics)
 	d.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return d.desired() }}
 	d.openNeighbours()
 	d.warnAddressRules()

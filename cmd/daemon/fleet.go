@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"ingot/cmd/daemon/admin"
 	"ingot/model"
@@ -20,9 +21,10 @@ type fleet struct {
 	leases kept[*query.Lease]
 	pools  kept[*query.Pool]
 	images kept[*query.Image]
+	since  time.Time // when the process began
 }
 
-func newFleet(d *daemon) *fleet { return &fleet{daemon: d, rows: query.NewKeeper()} }
+func newFleet(d *daemon) *fleet { return &fleet{daemon: d, rows: query.NewKeeper(), since: d.clock()} }
 
 // Rows implements admin.Fleet.
 func (f *fleet) Rows() *query.Rows {
@@ -64,13 +66,16 @@ func (f *fleet) CommitStatus() *report.Trouble {
 func (f *fleet) Changed() <-chan struct{} { return f.daemon.loop.Shown() }
 
 // Explain implements admin.Fleet.
-func (f *fleet) Explain(kind, name string) (report.Explanation, error) {
-	r := f.daemon.reporter.Report()
-	if r == nil {
-		return report.Explanation{}, fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, report.ErrUnknownObject)
+func (f *fleet) Explain(kind, name string) (e report.Explanation, err error) {
+	if r := f.daemon.reporter.Report(); r == nil {
+		err = fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, report.ErrUnknownObject)
+	} else {
+		e, err = report.Explain(r.Report, kind, name)
+		e.AddUses(func(server model.ServerName) []string { return report.TicketUses(r.Input.Observed.Progress[server]) })
 	}
-	e, err := report.Explain(r.Report, kind, name)
-	e.AddUses(func(server model.ServerName) []string { return report.TicketUses(r.Input.Observed.Progress[server]) })
+	if kind == "endpoint" {
+		return f.explainEndpoint(name, e, err)
+	}
 	return e, err
 }
 

@@ -99,7 +99,7 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 		parts.Go(func() error { return listen.Serve(ctx, l.boot, d.whenReady(d.bootsvc.Handler()), d.log) })
 	}
 	if l.registry != nil {
-		parts.Go(func() error { return listen.Serve(ctx, l.registry, d.whenReady(d.probes), d.log) })
+		parts.Go(func() error { return listen.Serve(ctx, l.registry, d.whenReady(d.followReports(d.probes)), d.log) })
 	}
 	if l.metadata != nil {
 		handler := bootmetadata.NewHandler(bootmetadata.Options{

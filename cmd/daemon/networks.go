@@ -22,7 +22,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	if len(o.DHCP) > 0 {
 		d.dhcp, err = dhcp.New(dhcp.Options{
 			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Tickets: d.registry, Loaders: d.loaders,
-			Site: d.site, Note: d.stages.SawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard,
+			Site: d.site, Note: d.stages.SawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard, Told: d.cards.Add,
 			Log: d.log, Registerer: d.metrics,
 		})
 		if err != nil {
@@ -35,7 +35,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	if o.TFTP.Listen != "" {
 		d.tftp, err = tftp.New(tftp.Options{
 			Loaders: d.loaders, MaxTransfers: o.TFTP.MaxTransfers, MaxPerAddress: o.TFTP.MaxTransfersPerAddress, Seen: d.sawTFTP,
-			Log: d.log, Registerer: d.metrics,
+			Told: d.followTFTP, Log: d.log, Registerer: d.metrics,
 		})
 		if err == nil {
 			err = d.tftp.Listen(ctx, o.TFTP.Listen)

@@ -18,18 +18,19 @@ type explainCommand struct {
 	watchFlags  `embed:""`
 
 	Kind string `arg:"" values:"server claim boot-configuration bmc endpoint" help:"Its kind: server, claim, boot-configuration, bmc or endpoint."`
-	Name string `arg:"" help:"Its name; a claim's is namespace/name or name."`
+	Name string `arg:"" help:"Its name; a claim's is namespace/name or name, and an endpoint may be named by its MAC address."`
 }
 
 // Help implements kong.HelpProvider.
 func (explainCommand) Help() string {
-	return `Prints the state of one object and since when it has it, what it waits for and who has to act, which boot stages its server has passed, and the same for the objects that it depends on. Without a daemon on this machine it reads the status branch of the clone that the working directory is in.
+	return `Prints the state of one object and since when it has it, what it waits for and who has to act, which boot stages its server has passed, and the same for the objects that it depends on. Of an endpoint, or of any network card that its MAC address names, it also prints what the card asked by DHCP, TFTP and HTTP and how it was answered, which only a running daemon knows. Without a daemon on this machine it reads the status branch of the clone that the working directory is in.
 
 Examples:
 
   ingot explain server rack1-bmc-03-system-0
   ingot explain claim default/web-1
   ingot explain --watch server rack1-bmc-03-system-0
+  ingot explain endpoint 02:00:00:00:00:0a
   ingot explain --git https://git.example.com/infra/metal.git endpoint oob-a0369f0102ff
   ingot explain -o json server rack1-bmc-03-system-0 | jq .boot`
 }
@@ -69,6 +70,9 @@ func (e explainCommand) read(ctx context.Context, c *console) (x report.Explanat
 		x, err = daemon.explain(ctx, e.Kind, e.Name)
 		return err
 	}, func(files map[string][]byte) (err error) {
+		if e.Kind == "endpoint" && !e.quiet {
+			fmt.Fprintln(c.err, "ingot: what its network card asked, and how that was answered, is known to a running daemon alone: name it with --address")
+		}
 		x, err = report.ExplainFiles(files, e.Kind, e.Name)
 		return err
 	})
@@ -107,6 +111,7 @@ func printExplanation(c *console, x report.Explanation, now time.Time) {
 		c.printf("    %s\n", printable(use))
 	}
 	printConditions(c, x.Conditions, now)
+	printCard(c, x.Card, now)
 	for _, on := range x.Related {
 		c.printf("\n")
 		printExplanation(c, on, now)

@@ -31,7 +31,11 @@ func (e explainCommand) watch(ctx context.Context, c *console) error {
 		e.quiet = true
 		return err
 	}
-	return e.watchFlags.watch(ctx, func(ctx context.Context) <-chan news { return e.follow(ctx, c) }, look,
+	follow := func(ctx context.Context) <-chan news { return e.follow(ctx, c) }
+	if e.Kind == "endpoint" { // nobody tells of what its network card asks
+		follow = func(context.Context) <-chan news { return nil }
+	}
+	return e.watchFlags.watch(ctx, follow, look,
 		func(err error, at time.Time) { show(x, err, at) })
 }
 

@@ -33,6 +33,8 @@ type Explanation struct {
 	// Only a running Ingot knows.
 	Uses       []string           `json:"uses,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Card is the conversation of the network card of an endpoint. Only a running Ingot knows.
+	Card *Card `json:"card,omitempty"`
 	// Related are the objects that it hangs on.
 	Related []Explanation `json:"related,omitempty"`
 }
@@ -49,8 +51,10 @@ var ErrUnknownObject = errors.New("not known")
 // explainFolders are where the status branch has the objects of each kind.
 var explainFolders = map[string]string{
 	"server": "servers/", "claim": claimFolder, "boot-configuration": bootConfigurationFolder, "bmc": "bmcs/",
-	"endpoint": "endpoints/",
+	endpointKind: "endpoints/",
 }
+
+const endpointKind = "endpoint"
 
 // ExplainKinds are the kinds of objects that can be explained, sorted.
 func ExplainKinds() []string { return slices.Sorted(maps.Keys(explainFolders)) }
@@ -72,6 +76,9 @@ func (d documents) explain(kind, name string) (Explanation, error) {
 		return Explanation{}, fmt.Errorf("%q is no kind that can be explained: it is %s", kind, strings.Join(ExplainKinds(), ", "))
 	}
 	path, err := d.find(kind, name)
+	if at := d.endpointOf(name); err != nil && kind == endpointKind && at != "" {
+		path, err = at, nil
+	}
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -124,6 +131,26 @@ func (d documents) find(kind, name string) (string, error) {
 		return same[0], nil
 	}
 	return "", fmt.Errorf("there are %d %ss %s: name it with its namespace, such as %s", len(same), kind, name, nameAt(kind, same[0]))
+}
+
+// endpointOf returns the path of the Endpoint with a MAC address, "" when there is none.
+func (d documents) endpointOf(mac string) string {
+	wanted, ok := model.ParseMAC(mac)
+	for _, path := range d.paths {
+		if !ok || !strings.HasPrefix(path, explainFolders[endpointKind]) {
+			continue
+		}
+		doc, err := d.at(path)
+		o, isDocument := doc.(*Document)
+		if err != nil || !isDocument {
+			continue
+		}
+		spec, _ := o.Spec.(EndpointSpec)
+		if its, ok := model.ParseMAC(spec.MACAddress); ok && its == wanted {
+			return path
+		}
+	}
+	return ""
 }
 
 // PathOf is where an object of a kind that can be explained stands on the status branch.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ingot/model"
 	"ingot/reconcile/report"
 )
 
@@ -31,6 +32,24 @@ func TestTheExplanationForPrograms(t *testing.T) {
 		"secret/s1":         {code: http.StatusBadRequest, body: "is no kind that can be explained"},
 	} {
 		w := ask(o, http.MethodGet, "/api/v1/explain/"+path)
+		if w.Code != want.code || !strings.Contains(w.Body.String(), want.body) {
+			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+func TestANetworkCardForPrograms(t *testing.T) {
+	o := Options{Fleet: aFleet{card: report.Card{MAC: "02:00:00:00:00:0a", Server: "s1", Events: []model.CardEvent{{Asked: "ipxe.efi"}}}}}
+	for path, want := range map[string]struct {
+		code int
+		body string
+	}{
+		"02:00:00:00:00:0a": {http.StatusOK, `"asked": "ipxe.efi"`},
+		"02-00-00-00-00-0A": {http.StatusOK, `"mac": "02:00:00:00:00:0a"`},
+		"02:00:00:00:00:0b": {http.StatusNotFound, "the network card 02:00:00:00:00:0b is not known: it asked this process for nothing, and no server has it\n"},
+		"s1":                {http.StatusBadRequest, "\"s1\" is no MAC address: write it as 02:00:00:00:00:0a\n"},
+	} {
+		w := ask(o, http.MethodGet, "/api/v1/cards/"+path)
 		if w.Code != want.code || !strings.Contains(w.Body.String(), want.body) {
 			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
 		}

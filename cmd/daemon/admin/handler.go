@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"ingot/model"
 	"ingot/reconcile/report"
 	"ingot/reconcile/report/query"
 )
@@ -24,6 +26,8 @@ type Fleet interface {
 	// Explain explains one object. For one that is not known the error is
 	// report.ErrUnknownObject.
 	Explain(kind, name string) (report.Explanation, error)
+	// Card returns a network card and its conversation, and false when nothing is known of it.
+	Card(mac string) (report.Card, bool)
 	// Rows are the lists of the newest report, the same ones while nothing in them changed.
 	// They are shared: nobody changes them, nor those below.
 	Rows() *query.Rows
@@ -63,6 +67,7 @@ func NewHandler(o Options) http.Handler {
 	mux.HandleFunc("GET /readyz", h.ready)
 	mux.HandleFunc("GET /api/v1/status", h.status)
 	mux.HandleFunc("GET /api/v1/explain/{kind}/{name...}", h.explain)
+	mux.HandleFunc("GET /api/v1/cards/{mac}", h.card)
 	h.serveLists(mux)
 	h.serveEvents(mux, o.Closing)
 	serveOpenAPI(mux)
@@ -108,6 +113,21 @@ func (h *handler) explain(w http.ResponseWriter, r *http.Request) {
 	default:
 		writeText(w, http.StatusBadRequest, err.Error()+"\n")
 	}
+}
+
+// card answers GET /api/v1/cards/MAC.
+func (h *handler) card(w http.ResponseWriter, r *http.Request) {
+	mac, ok := model.ParseMAC(r.PathValue("mac"))
+	if !ok {
+		writeText(w, http.StatusBadRequest, fmt.Sprintf("%q is no MAC address: write it as 02:00:00:00:00:0a\n", r.PathValue("mac")))
+		return
+	}
+	card, known := h.fleet.Card(mac.String())
+	if !known {
+		writeText(w, http.StatusNotFound, "the network card "+mac.String()+" is not known: it asked this process for nothing, and no server has it\n")
+		return
+	}
+	h.answer(w, r, "", card)
 }
 
 func (h *handler) writeJSON(w http.ResponseWriter, code int, body any) {

@@ -29,6 +29,7 @@ type aFleet struct {
 	leases  []*query.Lease
 	pools   []*query.Pool
 	images  []*query.Image
+	card    report.Card
 }
 
 func (f aFleet) Summary() report.Summary       { return f.summary }
@@ -44,6 +45,8 @@ func (f aFleet) Rows() *query.Rows {
 func (f aFleet) Leases() []*query.Lease   { return f.leases }
 func (f aFleet) Pools() []*query.Pool     { return f.pools }
 func (f aFleet) Changed() <-chan struct{} { return nil }
+
+func (f aFleet) Card(mac string) (report.Card, bool) { return f.card, f.card.MAC == mac }
 
 func (f aFleet) Images() []*query.Image { return f.images }
 

@@ -115,6 +115,12 @@ func (l *live) Explain(kind, name string) (report.Explanation, error) {
 	return report.Explain(l.now(), kind, name)
 }
 
+// Card implements Fleet.
+func (l *live) Card(mac string) (report.Card, bool) {
+	events := []model.CardEvent{{At: since, Last: since, Times: 2, Protocol: model.CardTFTP, Asked: "ipxe.efi", From: "10.0.0.7", Result: model.CardFailed, Answer: "timeout", Bytes: 1, Seconds: 1}}
+	return report.Card{MAC: mac, Server: "s1", Limited: "x", Since: since, Events: events}, true
+}
+
 func (l *live) Rows() *query.Rows {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -45,6 +45,8 @@ func (s *schemas) ref(t reflect.Type) object {
 		return object{"type": "integer"}
 	case reflect.Uint64, reflect.Uint8, reflect.Uint32:
 		return object{"type": "integer", "minimum": 0}
+	case reflect.Float64:
+		return object{"type": "number"}
 	case reflect.Slice:
 		return object{"type": "array", "items": s.ref(t.Elem())}
 	case reflect.Map:

@@ -39,6 +39,10 @@ func operations() []operation {
 			path: "/api/v1/explain/{kind}/{name}", summary: "All there is to say of one object: what it waits for, who has to act, how far its boot came. Kinds are bmc, boot-configuration, claim, endpoint and server.",
 			answer: reflect.TypeFor[report.Explanation](), example: "/api/v1/explain/claim/default/c1",
 		},
+		{
+			path: "/api/v1/cards/{mac}", summary: "A network card by its MAC address, and what it asked of this process by DHCP, TFTP and HTTP, the oldest first. Nothing of it is stored.",
+			answer: reflect.TypeFor[report.Card](), example: "/api/v1/cards/02:00:00:00:00:01",
+		},
 		listOf(query.Servers, "Servers."), listOf(query.Claims, "Claims, and ServerBootConfigurations in Git."), listOf(query.BMCs, "BMCs."),
 		listOf(query.Endpoints, "Devices that may be BMCs."), listOf(query.Problems, "Problems in the manifests. Their states are error and warning."),
 		listOf(query.Leases, "DHCP leases, at most 50,000."), listOf(query.Pools, "DHCP pools."), listOf(query.Images, "Blobs of images in the cache."),

@@ -1,0 +1,105 @@
+package daemon
+
+import (
+	"net/http"
+	"net/netip"
+	"path"
+
+	"ingot/bootsvc/conversation"
+	"ingot/model"
+	"ingot/reconcile/report"
+	"ingot/reconcile/report/query"
+)
+
+// followAddress remembers what was asked from an address, of the card that evidence shows there: mac
+// if that was judged already. What no evidence shows to be of a card is of none.
+func (d *daemon) followAddress(client netip.Addr, mac string, e model.CardEvent) {
+	if mac == "" {
+		mac = d.addressRulesAtOnce().Card(client)
+	}
+	d.cards.Add(mac, e)
+}
+
+// followTFTP remembers a transfer.
+func (d *daemon) followTFTP(client netip.Addr, e model.CardEvent) { d.followAddress(client, "", e) }
+
+// reports are what probes send, by the end of the path. What stands before it may be a token.
+var reports = map[string]string{
+	"register": "report", "bootstate": "boot state", "wipe": "wipe result", "wipe-progress": "wipe progress",
+}
+
+// followReports remembers what probes report.
+func (d *daemon) followReports(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		what, known := reports[path.Base(r.URL.Path)]
+		if !known {
+			next.ServeHTTP(w, r)
+			return
+		}
+		from, _ := netip.ParseAddrPort(r.RemoteAddr)
+		start, s := d.clock(), &statusWriter{ResponseWriter: w, code: http.StatusOK}
+		next.ServeHTTP(s, r)
+		e := model.CardEvent{
+			At: start, Protocol: model.CardHTTP, Asked: what, From: from.Addr().Unmap().String(), Result: model.CardServed,
+			Seconds: d.clock().Sub(start).Seconds(), Bytes: max(r.ContentLength, 0),
+		}
+		if s.code >= http.StatusBadRequest {
+			e.Result, e.Answer, e.Routine = model.CardRefused, http.StatusText(s.code), true
+		}
+		d.followAddress(from.Addr(), "", e)
+	})
+}
+
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(code int) {
+	w.code = code
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Card implements admin.Fleet.
+func (f *fleet) Card(mac string) (report.Card, bool) {
+	d := f.daemon
+	c := report.Card{MAC: mac, Server: d.ownerOf(mac), Since: f.since, Events: d.cards.Of(mac)}
+	if e, limited := conversation.Limited(c.Events, d.clock()); limited {
+		c.Limited = report.LimitText(e)
+	}
+	known := len(c.Events) > 0 || c.Server != ""
+	if c.Events == nil {
+		c.Events = []model.CardEvent{}
+	}
+	return c, known
+}
+
+// explainEndpoint explains an Endpoint with the conversation of its network card, or a network card of
+// which there is none. Explained is what the report says.
+func (f *fleet) explainEndpoint(name string, explained report.Explanation, err error) (report.Explanation, error) {
+	text := name
+	if err == nil {
+		row, _ := query.Endpoints.Find(f.Rows().Endpoints, explained.Name)
+		if row == nil {
+			return explained, nil
+		}
+		text = row.MAC
+	}
+	mac, ok := model.ParseMAC(text)
+	if !ok {
+		return explained, err
+	}
+	card, known := f.Card(mac.String())
+	switch {
+	case err == nil:
+		explained.AddCard(card)
+	case known:
+		return report.ExplainCard(card), nil
+	}
+	return explained, err
+}

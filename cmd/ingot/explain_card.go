@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/report"
+)
+
+// resultColours are the colours of what became of what a network card asked.
+var resultColours = map[model.CardResult]colour{
+	model.CardServed: green, model.CardRefused: red, model.CardFailed: red, model.CardLimited: yellow, model.CardUnanswered: yellow,
+}
+
+// printCard prints the conversation of a network card, the oldest first.
+func printCard(c *console, card *report.Card, now time.Time) {
+	switch {
+	case card == nil:
+		return
+	case len(card.Events) == 0:
+		c.printf("  it asked for nothing by DHCP, TFTP or HTTP since the daemon began, %s ago\n", age(card.Since, now))
+		return
+	}
+	c.printf("  what its network card asked since the daemon began, %s ago, as far as that is kept:\n", age(card.Since, now))
+	rows := make([][]cell, len(card.Events))
+	for i, e := range card.Events {
+		rows[i] = []cell{
+			{text: "    " + eventTime(e.At, now)}, textCell(string(e.Protocol)), textCell(e.Asked),
+			{text: string(e.Result), in: resultColours[e.Result]}, textCell(eventText(e)),
+		}
+	}
+	c.printTable([]string{"    TIME", "BY", "ASKED", "RESULT", "ANSWER"}, rows)
+}
+
+// eventTime is when something was asked: with its day, if that is not today.
+func eventTime(at, now time.Time) string {
+	at = at.UTC()
+	if at.Format(time.DateOnly) == now.UTC().Format(time.DateOnly) {
+		return at.Format(time.TimeOnly + "Z")
+	}
+	return at.Format("2006-01-02T15:04:05Z")
+}
+
+// eventText says how a network card was answered, how long that took, from where it asked and how
+// often.
+func eventText(e model.CardEvent) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if e.Answer != "" {
+		add("%s", e.Answer)
+	}
+	if e.Bytes > 0 {
+		add("%s in %s", bytesText(e.Bytes), time.Duration(e.Seconds*float64(time.Second)).Round(time.Millisecond))
+	}
+	if e.From != "" {
+		add("from %s", e.From)
+	}
+	if e.Times > 1 {
+		add("×%d until %s", e.Times, e.Last.UTC().Format(time.TimeOnly+"Z"))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// bytesText is a number of bytes in its largest unit.
+func bytesText(n int64) string {
+	size, unit := float64(n), 0
+	units := []string{"B", "KiB", "MiB", "GiB"}
+	for size >= 1024 && unit < len(units)-1 {
+		size, unit = size/1024, unit+1
+	}
+	if unit == 0 || size >= 10 {
+		return fmt.Sprintf("%.0f %s", size, units[unit])
+	}
+	return fmt.Sprintf("%.1f %s", size, units[unit])
+}
