@@ -206,9 +206,10 @@ func TestWhoContradicts(t *testing.T) {
 		"who says more": {other(func(c *Config) {
 			c.Prefixes = append(c.Prefixes, Prefix{Prefix: netip.MustParsePrefix("fd09::/64"), OnLink: true})
 		}), ""},
-		"who knows no DHCPv6":     {other(func(c *Config) { c.Managed = false }), "managed: false"},
-		"who has DHCPv6 for less": {other(func(c *Config) { c.OtherConfig = false }), ""},
-		"who has another MTU":     {other(func(c *Config) { c.MTU = 1500 }), "mtu: 1500"},
+		"a prefix that begins alike": {other(func(c *Config) { c.Prefixes[0].Prefix = netip.MustParsePrefix("fd00:20::/60") }), ""},
+		"who knows no DHCPv6":        {other(func(c *Config) { c.Managed = false }), "managed: false"},
+		"who has DHCPv6 for less":    {other(func(c *Config) { c.OtherConfig = false }), ""},
+		"who has another MTU":        {other(func(c *Config) { c.MTU = 1500 }), "mtu: 1500"},
 		"who says otherwise of a prefix": {
 			other(func(c *Config) { c.Prefixes[0].Autonomous = false }),
 			"prefix fd00:20::/64: onLink true, autonomous false, validLifetime 4h0m0s, preferredLifetime 2h0m0s",
