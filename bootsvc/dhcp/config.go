@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/bootsvc/dhcp/lease"
+	"ingot/bootsvc/routeradvert"
 	"ingot/model"
 )
 
@@ -39,6 +40,8 @@ type Network struct {
 	RapidCommit bool `json:"rapidCommit"`
 	// Options are for clients of all its IPv4 subnets.
 	Options ClientOptions `json:"options"`
+	// RouterAdvertisements are sent to the interface; nil = none are.
+	RouterAdvertisements *routeradvert.Config `json:"routerAdvertisements"`
 	// MACAllow and MACDeny are beginnings of MAC addresses: "a0:36:9f". A MAC address
 	// is served if MACAllow is empty or names it, and MACDeny does not.
 	MACAllow []string `json:"macAllow"`

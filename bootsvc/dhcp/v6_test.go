@@ -329,6 +329,11 @@ func TestExchange6(t *testing.T) {
 				from: onLink6, packet: "RENEW 000003" + ids + "\n 3 00000008 00000000 00000000\n  5 fd00::11 00000000 00000000",
 				want: "REPLY 000003" + ids + "\n 3 00000008 00000708 00000b40\n  5 fd00::11 00000e10 00000e10",
 			},
+			// what is asked for by name is meant, whatever the client is called now
+			{
+				from: onLink6, packet: "SOLICIT 000006\n 1 0001 0001 2a3b4c5d 525400120001\n 3 00000009 00000000 00000000\n  5 fd00::11 00000000 00000000",
+				want: "ADVERTISE 000006\n 1 0001 0001 2a3b4c5d 525400120001\n 2 $server\n 3 00000009 00000708 00000b40\n  5 fd00::11 00000e10 00000e10",
+			},
 			{
 				from: onLink6, packet: "RELEASE 000004" + ids + "\n 3 00000008 00000000 00000000\n  5 fd00::11 00000000 00000000",
 				want: "REPLY 000004" + ids + "\n " + success,
@@ -1091,6 +1096,15 @@ func FuzzHandle6(f *testing.F) {
 			),
 		),
 	)
+	for _, table := range []string{
+		"REQUEST 000001" + duidEN6 + server6 + ia1 + ia2 + "\n 25 00000001 00000000 00000000\n 25 00000002 00000000 00000000",
+		"RENEW 000002" + duidUUID6 + server6 + ia1 + "\n  5 fd00::10 00000000 00000000\n  5 fd00::11 00000000 00000000" + ia2,
+		behind6("SOLICIT 000003"+duidUUID6+ia1, "fe80::a1b2:c3d4:e5f6:1"),
+		behind6("RELEASE 000004"+duidEN6+server6+ia1+"\n  5 fd00::10 00000000 00000000"+ia1, "fe80::5054:ff:fe12:1"),
+		relayed6("SOLICIT 000005\n 1 $client"+ia1+ia2, "RELAY-FORW 00 fd00::1 fe80::2\n    79 0001 525400120001"),
+	} {
+		f.Add(l.table(table))
+	}
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		l.now = l.now.Add(time.Minute) // so that nobody sends too much
 		x, err := l.hear6(bytes.Clone(packet), netip.MustParseAddrPort(onLink6), l.frame(packet, onLink6))

@@ -23,6 +23,7 @@ import (
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
+	"ingot/bootsvc/routeradvert"
 	"ingot/bootsvc/tftp"
 	"ingot/cmd/daemon/access"
 	"ingot/cmd/daemon/adapter"
@@ -88,6 +89,7 @@ type daemon struct {
 	bootsvc    *bootsvc.Server
 	loaders    *netboot.Loaders
 	dhcp       *dhcp.Server // nil = off
+	adverts    *routeradvert.Sender
 	tftp       *tftp.Server // nil = off
 	endpoints  *addresses.Endpoints
 	heard      *netboot.Heard // by dhcp
@@ -237,6 +239,7 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 	}
 	parts.Go(func() error { return d.registry.Run(ctx) })
 	leased := d.startDHCP(ctx, parts)
+	parts.Go(func() error { return d.adverts.Run(ctx) })
 	if err := d.takeOver(ctx); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/routeradvert"
 	"ingot/bootsvc/tftp"
 	"ingot/cmd/daemon/metadata"
 	"ingot/cmd/daemon/stages"
@@ -32,6 +33,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	d.adverts = routeradvert.New(routeradvert.Options{Networks: o.RouterAdvertisements(), Log: d.log, Registerer: d.metrics})
 	if o.TFTP.Listen != "" {
 		d.tftp, err = tftp.New(tftp.Options{
 			Loaders: d.loaders, MaxTransfers: o.TFTP.MaxTransfers, MaxPerAddress: o.TFTP.MaxTransfersPerAddress, Seen: d.sawTFTP,

@@ -206,6 +206,20 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			want: `ingot.yaml:9:14: dhcp[0].subnets[0].options.121: found "10.0.0.0/8", want 1 to 16 routes with commas between, as ` +
 				`10.0.0.0/8 via 192.0.2.1, 0.0.0.0/0 via 192.0.2.2: "10.0.0.0/8" is no route`,
 		},
+		"a prefix of router advertisements": {
+			text: repository + "dhcp:\n- name: n\n  role: host\n  interface: eth0\n  subnets: [{cidr: \"fd00::/64\"}]\n  routerAdvertisements:\n" +
+				"    prefixes:\n    - prefix: fd00::/56\n      autonomous: true\n",
+			want: "ingot.yaml:9:15: dhcp[0].routerAdvertisements.prefixes[0].prefix: fd00::/56 must be a /64, of which machines make " +
+				"themselves addresses (autonomous)",
+		},
+		"a key of router advertisements": {
+			text: repository + "dhcp:\n- name: n\n  role: host\n  interface: eth0\n  subnets: [{cidr: \"fd00::/64\"}]\n  routerAdvertisements: {manage: true}\n",
+			want: `ingot.yaml:7:26: dhcp[0].routerAdvertisements.manage: unknown field, did you mean "managed"?`,
+		},
+		"router advertisements without a link": {
+			text: repository + "dhcp:\n- name: n\n  role: host\n  listen: fd00::1\n  subnets: [{cidr: \"fd00::/64\"}]\n  routerAdvertisements: {managed: true}\n",
+			want: "ingot.yaml:7:25: dhcp[0].routerAdvertisements: they are sent to the link of an interface, and this network names none",
+		},
 		"a network without a name": {
 			text: repository + "dhcp:\n  - {role: bmc, interface: eth0, subnets: [{cidr: 10.0.0.0/24}]}\n",
 			want: "ingot.yaml:3:5: dhcp[0].name: \"\" must be 1 to 40 letters, digits and dashes, with no dash at an end",

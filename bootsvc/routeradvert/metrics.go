@@ -1,0 +1,23 @@
+package routeradvert
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics are what a Sender counts, by network.
+type metrics struct{ sent, contradicting *prometheus.CounterVec }
+
+func newMetrics(reg prometheus.Registerer) metrics {
+	m := metrics{
+		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_router_advertisements_sent_total",
+			Help: "IPv6 router advertisements sent, by network.",
+		}, []string{"network"}),
+		contradicting: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_router_advertisements_contradicting_total",
+			Help: "IPv6 router advertisements of other routers that say otherwise than Ingot's, by network.",
+		}, []string{"network"}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.sent, m.contradicting)
+	}
+	return m
+}
