@@ -18,6 +18,7 @@ import (
 	"ingot/bmc"
 	"ingot/bootsvc"
 	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/dhcp/inuse"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
@@ -86,8 +87,9 @@ type daemon struct {
 	boots      *adapter.Boots
 	bootsvc    *bootsvc.Server
 	loaders    *netboot.Loaders
-	dhcp       *dhcp.Server // nil = off
-	tftp       *tftp.Server // nil = off
+	dhcp       *dhcp.Server  // nil = off
+	prober     *inuse.Prober // nil = nobody is asked
+	tftp       *tftp.Server  // nil = off
 	endpoints  *addresses.Endpoints
 	heard      *netboot.Heard     // by dhcp
 	links      *neighbour.Table   // nil = they cannot be read
