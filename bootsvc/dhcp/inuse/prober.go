@@ -20,7 +20,7 @@ const (
 	asks      = 2
 	onLink    = 150 * time.Millisecond // for an answer to each
 	routed    = 300 * time.Millisecond
-	wakeEvery = 500 * time.Millisecond // for a reader to look whether it is to end
+	wakeEvery = 500 * time.Millisecond // for a reader to check whether it is to end
 )
 
 // Link is a link of this machine.

@@ -78,7 +78,7 @@ func TestADeviceKeepsItsManifest(t *testing.T) {
 		endpoint("endpoints/moved.yaml", "moved", "02:00:00:00:00:02", "192.0.2.150", nil),
 		endpoint("all.yaml", "elsewhere", "02:00:00:00:00:06", "192.0.2.151", nil),
 		endpoint("endpoints/port.yaml", "port", "", "192.0.2.13", map[string]string{model.AnnotationCircuitID: "Eth1/7"}),
-		endpoint("endpoints/node1.yaml", "node1", "02:00:00:00:00:55", "192.0.2.155", nil),
+		endpoint("endpoints/port-a.yaml", "port-a", "02:00:00:00:00:55", "192.0.2.155", nil),
 	}
 	r, err := Convert(Kea, sources[Kea], there, now)
 	if err != nil {
@@ -91,7 +91,7 @@ func TestADeviceKeepsItsManifest(t *testing.T) {
 	if data := r.Files["moved.yaml"]; !strings.Contains(data, "ip: 192.0.2.101") {
 		t.Errorf("a device that moved: %s", data)
 	}
-	if r.Files["node1.yaml"] != "" || r.Files["node1-192-0-2-107.yaml"] == "" {
+	if r.Files["port-a.yaml"] != "" || r.Files["port-a-192-0-2-14.yaml"] == "" {
 		t.Errorf("a name that another has is taken: %v", slices.Sorted(maps.Keys(r.Files)))
 	}
 	want := LeftOut{"kea/kea-leases4.csv:11", "192.0.2.106", "Endpoint elsewhere in all.yaml is for this device or address, and says otherwise: change it there"}
