@@ -41,6 +41,8 @@ type Options struct {
 	// Heard is told what clients ask other DHCP servers for, and on which ports relays
 	// hear them; nil = nobody is.
 	Heard *netboot.Heard
+	// Prober is asked whether somebody uses an address before it is given; nil = nobody is.
+	Prober Prober
 	// InVain notes that the firmware of a ticket's server asked what to boot, and was
 	// told nothing: the ticket does not let it boot any more. It must not block.
 	InVain func(t *model.Ticket, mac string)
@@ -76,6 +78,7 @@ type Server struct {
 	told        func(string, model.CardEvent)
 	loopLimiter *netboot.LoopLimiter
 	limits      limits
+	conflicts   *conflicts
 	metrics     metrics
 	log         *slog.Logger
 	clock       func() time.Time
@@ -94,7 +97,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain, told: o.Told,
-		loopLimiter: netboot.NewLoaderLimiter(), limits: newLimits(), log: o.Log, clock: o.Clock,
+		loopLimiter: netboot.NewLoaderLimiter(), limits: newLimits(), conflicts: newConflicts(o.Prober), log: o.Log, clock: o.Clock,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -157,6 +160,7 @@ func (s *Server) Run(ctx context.Context) error {
 	stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
 	committing.Go(func() { s.committer.Run(stopped) })
 	s.follow(ctx)
+	s.conflicts.asking.Wait()
 	stop() // after the readers, so that what they took in is still stored and answered
 	committing.Wait()
 	return nil

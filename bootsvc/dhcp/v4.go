@@ -25,12 +25,20 @@ func (n *network) handle4(data []byte, from netip.AddrPort, port uint16) {
 		return
 	}
 	a := n.decide4(p, now)
+	if n.asksFirst(a) && n.answerFirst(p, a) {
+		return
+	}
+	n.commit4(p, a)
+}
+
+// commit4 answers p once what is promised is stored.
+func (n *network) commit4(p packet4, a answer4) {
 	if a.lease == nil {
 		n.answer4(p, a, nil)
 		return
 	}
 	n.server.committer.Commit(*a.lease, func(err error) {
-		defer n.recoverPanic(false, from) // this is the committer's goroutine
+		defer n.recoverPanic(false, p.from) // this is the committer's goroutine
 		n.answer4(p, a, err)
 	})
 }
@@ -114,6 +122,7 @@ type answer4 struct {
 	told    netboot.Answer // the boot file to be noted, without ticket for none
 	boot    netboot.Answer // the boot file, or why there is none
 	client  netip.Addr     // the client's address
+	fresh   bool           // nobody has told the client of that before
 }
 
 // silence4 is the answer of somebody who has nothing to say.
@@ -197,11 +206,11 @@ func (n *network) discover4(p packet4, now time.Time) answer4 {
 	if q.Binding {
 		a := n.lease4(p, l, dhcpv4.MessageTypeAck, now)
 		a.reply.flag(dhcpv4.OptionRapidCommit.Code())
-		a.outcome, a.lease = "ack", &l
+		a.outcome, a.lease, a.fresh = "ack", &l, true
 		return a
 	}
 	a := n.lease4(p, l, dhcpv4.MessageTypeOffer, now)
-	a.outcome = "offer"
+	a.outcome, a.fresh = "offer", true
 	return a
 }
 
@@ -222,6 +231,7 @@ func (n *network) request4(p packet4, now time.Time) answer4 {
 	case state >= lease.RenewalFree:
 		a := n.lease4(p, l, dhcpv4.MessageTypeAck, now)
 		a.outcome, a.lease = "ack", &l
+		a.fresh = state == lease.RenewalFree && !selecting && !address4(p.ClientIPAddr).IsValid() // INIT-REBOOT
 		return a
 	case state == lease.RenewalUnknown && !selecting, len(q.Subnets) == 0:
 		return silence4("unknown address") // it may be another server's

@@ -19,6 +19,7 @@ import (
 	"ingot/bootsvc"
 	"ingot/bootsvc/conversation"
 	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/dhcp/inuse"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
@@ -90,7 +91,8 @@ type daemon struct {
 	loaders    *netboot.Loaders
 	dhcp       *dhcp.Server // nil = off
 	adverts    *routeradvert.Sender
-	tftp       *tftp.Server // nil = off
+	tftp       *tftp.Server  // nil = off
+	prober     *inuse.Prober // nil = nobody is asked
 	endpoints  *addresses.Endpoints
 	heard      *netboot.Heard // by dhcp
 	cards      *conversation.Log

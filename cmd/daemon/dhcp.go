@@ -20,6 +20,9 @@ func (d *daemon) startDHCP(ctx context.Context, parts *errgroup.Group) (leased c
 		return leased
 	}
 	known := make(chan struct{})
+	if d.prober != nil {
+		parts.Go(func() error { return d.prober.Run(ctx) })
+	}
 	parts.Go(func() error { return d.reserve(ctx, known) })
 	parts.Go(func() error { return d.serveDHCP(ctx, known, leased, 10*time.Second) })
 	return leased

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/dhcp/inuse"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/routeradvert"
 	"ingot/bootsvc/tftp"
@@ -24,7 +25,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 		d.dhcp, err = dhcp.New(dhcp.Options{
 			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Tickets: d.registry, Loaders: d.loaders,
 			Site: d.site, Note: d.stages.SawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard, Told: d.cards.Add,
-			Log: d.log, Registerer: d.metrics,
+			Log: d.log, Registerer: d.metrics, Prober: d.openProber(),
 		})
 		if err != nil {
 			return err
@@ -47,6 +48,17 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// openProber returns who asks whether somebody uses an address, nil where that is not possible.
+func (d *daemon) openProber() dhcp.Prober {
+	p, err := inuse.Open()
+	if err != nil {
+		d.log.Warn("addresses are given without asking whether somebody uses them: that needs CAP_NET_RAW", "err", err)
+		return nil
+	}
+	d.prober = p
+	return p
 }
 
 // openLoaders opens the boot loaders, and warns of those that machines may ask for and that

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ingot/cmd/ingot/dhcpimport"
+	"ingot/model"
 	"ingot/model/text"
 )
 
@@ -49,11 +50,15 @@ type importedDHCP struct {
 
 // Run makes manifests of the files of a DHCP server.
 func (i importDHCPCommand) Run(c *console) error {
-	r, err := dhcpimport.Convert(i.From, i.Paths, time.Now())
+	there, err := i.there()
 	if err != nil {
 		return fmt.Errorf("nothing was written: %w", err)
 	}
-	if len(r.Files) == 0 {
+	r, err := dhcpimport.Convert(i.From, i.Paths, there, time.Now())
+	if err != nil {
+		return fmt.Errorf("nothing was written: %w", err)
+	}
+	if len(r.Files)+len(r.Same) == 0 {
 		i.printLeftOut(c, r.LeftOut)
 		return errors.New("nothing was written: there is no reservation and no lease in it that Ingot has a use for")
 	}
@@ -62,6 +67,7 @@ func (i importDHCPCommand) Run(c *console) error {
 		return err
 	}
 	done.Dir, done.Reserved, done.Leased = i.Into, r.Reserved, r.Leased
+	done.Unchanged = append(done.Unchanged, r.Same...)
 	done.LeftOut = append([]dhcpimport.LeftOut{}, r.LeftOut...)
 	done.Notes = append([]string{}, contradictions(i.files(r.Files))...)
 	if c.json() {
@@ -69,6 +75,24 @@ func (i importDHCPCommand) Run(c *console) error {
 	}
 	i.print(c, done)
 	return nil
+}
+
+// there are the Endpoints in the folder.
+func (i importDHCPCommand) there() (all []*model.Endpoint, err error) {
+	files, err := filepath.Glob(filepath.Join(i.Into, "*.yaml"))
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		objects, _ := model.Decode(file, data, model.DecodeOptions{}) // what is wrong, ingot validate says
+		for _, o := range objects {
+			if e, is := o.(*model.Endpoint); is {
+				all = append(all, e)
+			}
+		}
+	}
+	return all, err
 }
 
 // files are manifests by their paths.
@@ -116,8 +140,8 @@ func (i importDHCPCommand) write(files map[string]string) (done importedDHCP, er
 }
 
 func (i importDHCPCommand) print(c *console, done importedDHCP) {
-	c.printf("%s written to %s, %d of that name were there already and are the same. They are of %s and %s.\n", text.Plural(len(done.Written), "Endpoint"),
-		i.Into, len(done.Unchanged), text.Plural(done.Reserved, "reservation"), text.Plural(done.Leased, "lease"))
+	c.printf("%s written to %s, of %s and %s; %d are there already.\n", text.Plural(len(done.Written), "Endpoint"),
+		i.Into, text.Plural(done.Reserved, "reservation"), text.Plural(done.Leased, "lease"), len(done.Unchanged))
 	i.printLeftOut(c, done.LeftOut)
 	printList(c, "Look at this before you commit them:", len(done.Notes), func(n int) string { return done.Notes[n] })
 	c.printf("\nNext: ingot validate, commit and push. Ingot reserves the addresses once it has read the commit.\n")

@@ -12,7 +12,7 @@ func TestTheAddressesOfAnotherServerAreImported(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "endpoints")
 	args := []string{"import", "dhcp", "--from", "kea", "--into", dir, "dhcpimport/testdata/kea/kea-dhcp4.conf"}
 	out, errs, code := command(t, args...)
-	for _, want := range []string{"7 Endpoints written to " + dir, "They are of 7 reservations and 0 leases.", "Left out (5):\n", "flex-id", "ingot validate"} {
+	for _, want := range []string{"7 Endpoints written to " + dir, ", of 7 reservations and 0 leases; 0 are there already.", "Left out (5):\n", "flex-id", "ingot validate"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
@@ -55,5 +55,44 @@ func TestNothingIsWrittenOfFilesWithoutAddresses(t *testing.T) {
 	}
 	if _, _, code := command(t, "import", "dhcp", "--from", "kea", "--into", filepath.Join(dir, "e"), filepath.Join(dir, "missing")); code != exitFailed {
 		t.Errorf("a file that is missing: exit code %d", code)
+	}
+}
+
+// TestTheDayOfTheMove runs the commands of the documentation, on the files of testdata in the place of
+// those of the old server.
+func TestTheDayOfTheMove(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/networks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := filepath.Abs("dhcpimport/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := strings.NewReplacer(
+		"/etc/kea/", data+"/kea/", "/var/lib/kea/kea-leases4.csv*", data+"/kea/kea-leases4.csv "+data+"/kea/kea-leases4.csv.2",
+		"/etc/dnsmasq.conf", data+"/dnsmasq/dnsmasq.conf", "/etc/dnsmasq.d", data+"/dnsmasq/conf.d", "/var/lib/misc/", data+"/dnsmasq/",
+		"/etc/dhcp/", data+"/dhcpd/", "/var/lib/dhcp/", data+"/dhcpd/",
+	)
+	t.Chdir(t.TempDir())
+	_, day, _ := strings.Cut(string(doc), "## The day of the move")
+	imported := 0
+	for line := range strings.Lines(day) {
+		words := strings.Fields(places.Replace(line))
+		if !strings.HasPrefix(line, "    ") || len(words) < 2 || words[0] != "ingot" || words[1] == "leases" {
+			continue
+		}
+		if words[1] == "import" && imported < 4 { // of another server than the one before
+			imported++
+			if err := os.RemoveAll("endpoints"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out, errs, code := command(t, words[1:]...); code != exitFine {
+			t.Errorf("%s: exit code %d\n%s%s", strings.TrimSpace(line), code, out, errs)
+		}
+	}
+	if imported != 4 {
+		t.Errorf("%d imports are documented, want one of each server, and one on the day", imported)
 	}
 }

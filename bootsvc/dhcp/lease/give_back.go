@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"net/netip"
 	"time"
 
 	"ingot/model"
@@ -45,6 +46,36 @@ func (t *Table) Decline(q Query) (l *model.Lease, ok bool) {
 	t.set(e, aside)
 	aside = e.lease()
 	return &aside, true
+}
+
+// Unasked reports whether a is only offered, and nobody was asked yet whether somebody uses it.
+func (t *Table) Unasked(a netip.Addr) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.bySlot[slot{a, 0}]
+	return e != nil && e.expires == 0 && !e.asked
+}
+
+// SetAsked notes that nobody uses a.
+func (t *Table) SetAsked(a netip.Addr) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.bySlot[slot{a, 0}]; e != nil {
+		e.asked = true
+	}
+}
+
+// SetAside sets aside what a client is offered, q.Wish, and somebody else was found to use. The
+// lease is to be committed. It is false when it is not offered to the client any more.
+func (t *Table) SetAside(q Query) (model.Lease, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.bySlot[slot{q.Wish, q.Bits}]
+	if e == nil || e.mac != q.MAC || e.expires != 0 {
+		return model.Lease{}, false
+	}
+	t.set(e, model.Lease{Address: e.address, Bits: e.pool.bits, Expires: q.Now.Add(setAside), Renewed: q.Now, Since: q.Now, Declined: true})
+	return e.lease(), true
 }
 
 // leasedTo returns what q.Wish is leased as, if the client that asks holds it. What it was only

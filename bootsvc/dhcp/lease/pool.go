@@ -28,6 +28,7 @@ type entry struct {
 	offeredUntil  int64         // until when an offer of it stands
 	index         int           // in pool.ending
 	waits         *list.Element // in pool.unrequested, nil = it is not there
+	asked         bool          // of an offer: nobody was found to use the address
 	requested     bool          // of an offer: its client has asked for it, and it may be being stored
 	iaid          uint32
 	declined      bool

@@ -2,8 +2,10 @@ package dhcpimport
 
 import (
 	"cmp"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,18 +22,68 @@ type Result struct {
 	Files map[string]string
 	// Reserved and Leased are how many of them come of reservations, and of leases alone.
 	Reserved, Leased int
+	// Same are the Endpoints that were there before, for the same device and address.
+	Same []string
 	// LeftOut is what no manifest was made of, in the order in which it stands.
 	LeftOut []LeftOut
 }
 
 // Convert makes Endpoints of what files say that a server has reserved, and of its leases that have
-// not ended by now.
-func Convert(from Server, paths []string, now time.Time) (*Result, error) {
+// not ended by now. Those that are there keep their names, and their files where nothing else is
+// to be said of the device.
+func Convert(from Server, paths []string, there []*model.Endpoint, now time.Time) (*Result, error) {
 	r := &reader{now: now}
 	if err := r.read(from, paths); err != nil {
 		return nil, err
 	}
-	return newConverter(r).convert()
+	c := newConverter(r)
+	for _, e := range there {
+		c.learn(e)
+	}
+	return c.convert()
+}
+
+// learn notes an Endpoint that is there.
+func (c *converter) learn(e *model.Endpoint) {
+	c.names[e.Name] = true
+	at, ok := parseAddress(e.Spec.IP)
+	if !ok {
+		return
+	}
+	port := e.RelayPort()
+	clientID, _ := hex.DecodeString(e.ClientID())
+	own := &entry{address: at, mac: e.Spec.MACAddress, clientID: clientID, circuitID: []byte(port.CircuitID), remoteID: []byte(port.RemoteID)}
+	for _, key := range own.keys() {
+		c.there[key] = known{e, own}
+	}
+}
+
+// known is an Endpoint that is there.
+type known struct {
+	*model.Endpoint
+	entry *entry
+}
+
+// keys are what is one device's alone.
+func (e *entry) keys() []string {
+	keys := []string{e.address.String()}
+	if e.mac != "" {
+		keys = append(keys, e.mac)
+	}
+	if key := e.key(); key != "" {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// isThere returns the Endpoint that is there for the device, or else with the address, of an entry.
+func (c *converter) isThere(e *entry) (k known, found bool) {
+	for _, key := range slices.Backward(e.keys()) {
+		if k, found = c.there[key]; found {
+			return k, true
+		}
+	}
+	return k, false
 }
 
 // converter makes manifests of what was read.
@@ -41,10 +93,15 @@ type converter struct {
 	addresses map[netip.Addr]*entry
 	macs      map[string]*entry
 	others    map[string]*entry // by client identifier, or relay port
+	there     map[string]known  // by entry.keys
+	names     map[string]bool   // of those that are there
 }
 
 func newConverter(r *reader) *converter {
-	return &converter{reader: r, addresses: make(map[netip.Addr]*entry), macs: make(map[string]*entry), others: make(map[string]*entry)}
+	return &converter{
+		reader: r, addresses: make(map[netip.Addr]*entry), macs: make(map[string]*entry), others: make(map[string]*entry),
+		there: make(map[string]known), names: make(map[string]bool),
+	}
 }
 
 func (c *converter) convert() (*Result, error) {
@@ -135,19 +192,30 @@ func (e *entry) key() string {
 // write makes the manifests. Those that the decoder does not take are left out.
 func (c *converter) write() (*Result, error) {
 	r := &Result{Files: make(map[string]string, len(c.chosen))}
-	shared := c.names()
+	shared := c.shared()
 	for _, e := range c.chosen {
 		name := e.name()
-		if shared[name] > 1 || r.Files[name+".yaml"] != "" {
+		k, there := c.isThere(e)
+		switch {
+		case there && slices.Equal(k.entry.keys(), e.keys()):
+			r.Same = append(r.Same, k.Name)
+			continue
+		case there && path.Base(k.file()) != k.Name+".yaml":
+			if err := c.skip(e.where, e.address.String(), fmt.Sprintf("Endpoint %s in %s is for this device or address, and says otherwise: change it there", k.Name, k.file())); err != nil {
+				return nil, err
+			}
+			continue
+		case there:
+			name = k.Name
+		case shared[name] > 1 || r.Files[name+".yaml"] != "" || c.names[name]:
 			name += "-" + e.suffix()
 		}
 		data, err := e.manifest(name)
 		if err != nil {
 			return nil, err
 		}
-		_, problems := model.Decode(name, []byte(data), model.DecodeOptions{})
-		if i := slices.IndexFunc(problems, func(p model.Problem) bool { return p.Severity == model.SeverityError }); i >= 0 {
-			if err := c.skip(e.where, e.address.String(), strings.TrimSpace(problems[i].Field+": "+problems[i].Message)); err != nil {
+		if why := refused(name, data); why != "" {
+			if err := c.skip(e.where, e.address.String(), why); err != nil {
 				return nil, err
 			}
 			continue
@@ -163,8 +231,24 @@ func (c *converter) write() (*Result, error) {
 	return r, nil
 }
 
-// names counts how many devices have each name.
-func (c *converter) names() map[string]int {
+// refused returns why the decoder does not take a manifest, "" if it does.
+func refused(name, data string) string {
+	_, problems := model.Decode(name, []byte(data), model.DecodeOptions{})
+	i := slices.IndexFunc(problems, func(p model.Problem) bool { return p.Severity == model.SeverityError })
+	if i < 0 {
+		return ""
+	}
+	return strings.TrimSpace(problems[i].Field + ": " + problems[i].Message)
+}
+
+// file is where an Endpoint stands.
+func (k known) file() string {
+	file, _ := k.Position()
+	return file
+}
+
+// shared counts how many devices have each name.
+func (c *converter) shared() map[string]int {
 	n := make(map[string]int)
 	for _, e := range c.chosen {
 		n[e.name()]++
@@ -214,5 +298,12 @@ func (e *entry) manifest(name string) (string, error) {
 		metadata["annotations"] = annotations
 	}
 	data, err := yaml.Marshal(map[string]any{"apiVersion": model.APIVersion, "kind": model.KindEndpoint, "metadata": metadata, "spec": spec})
+	if e.lease {
+		return leaseMark + string(data), err
+	}
 	return string(data), err
 }
+
+// leaseMark stands above what nobody wrote down. It does not say where, so that the manifest is the
+// same when it is made again.
+const leaseMark = "# A lease of the DHCP server before.\n"

@@ -33,7 +33,7 @@ func TestConvert(t *testing.T) {
 	for from, files := range sources {
 		t.Run(string(from), func(t *testing.T) {
 			t.Chdir("testdata")
-			r, err := Convert(from, files, now)
+			r, err := Convert(from, files, nil, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,6 +60,43 @@ func TestConvert(t *testing.T) {
 			}
 			valid(t, r)
 		})
+	}
+}
+
+// TestADeviceKeepsItsManifest: what is imported again neither doubles Endpoints nor writes over what
+// somebody made of one.
+func TestADeviceKeepsItsManifest(t *testing.T) {
+	t.Chdir("testdata")
+	endpoint := func(file, name, mac, ip string, annotations map[string]string) *model.Endpoint {
+		return &model.Endpoint{
+			Meta: model.Meta{Name: name, Source: file + ":1", Annotations: annotations, Labels: map[string]string{"rack": "4"}},
+			Spec: model.EndpointSpec{MACAddress: mac, IP: ip},
+		}
+	}
+	there := []*model.Endpoint{
+		endpoint("endpoints/own-name.yaml", "own-name", "02:00:00:00:00:01", "192.0.2.100", nil),
+		endpoint("endpoints/moved.yaml", "moved", "02:00:00:00:00:02", "192.0.2.150", nil),
+		endpoint("all.yaml", "elsewhere", "02:00:00:00:00:06", "192.0.2.151", nil),
+		endpoint("endpoints/port.yaml", "port", "", "192.0.2.13", map[string]string{model.AnnotationCircuitID: "Eth1/7"}),
+		endpoint("endpoints/port-a.yaml", "port-a", "02:00:00:00:00:55", "192.0.2.155", nil),
+	}
+	r, err := Convert(Kea, sources[Kea], there, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(r.Same)
+	if diff := cmp.Diff([]string{"own-name", "port"}, r.Same); diff != "" {
+		t.Errorf("same (-want +got):\n%s", diff)
+	}
+	if data := r.Files["moved.yaml"]; !strings.Contains(data, "ip: 192.0.2.101") {
+		t.Errorf("a device that moved: %s", data)
+	}
+	if r.Files["port-a.yaml"] != "" || r.Files["port-a-192-0-2-14.yaml"] == "" {
+		t.Errorf("a name that another has is taken: %v", slices.Sorted(maps.Keys(r.Files)))
+	}
+	want := LeftOut{"kea/kea-leases4.csv:11", "192.0.2.106", "Endpoint elsewhere in all.yaml is for this device or address, and says otherwise: change it there"}
+	if !slices.Contains(r.LeftOut, want) {
+		t.Errorf("left out: %v", r.LeftOut)
 	}
 }
 
@@ -126,7 +163,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Convert(tc.from, []string{path}, now); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := Convert(tc.from, []string{path}, nil, now); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %s", err, tc.want)
 			}
 		})

@@ -74,13 +74,20 @@ admin: {listen: "127.0.0.1:8080"}
 `, i.Repo.URL(), filepath.Join(i.dir, "state")) + i.Config
 }
 
-// Launch runs Ingot and does not wait for anything.
-func (i *Ingot) Launch(t testing.TB) {
+// Program returns where the program under test is.
+func Program(t testing.TB) string {
 	t.Helper()
 	program, err := builtIngot()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return program
+}
+
+// Launch runs Ingot and does not wait for anything.
+func (i *Ingot) Launch(t testing.TB) {
+	t.Helper()
+	program := Program(t)
 	file := filepath.Join(i.dir, "ingot.yaml")
 	if err := os.WriteFile(file, []byte(i.configuration()), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,224 @@
+package inuse
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// How often, and for how long, is asked. Clients ask again after 4 s.
+const (
+	asks      = 2
+	onLink    = 150 * time.Millisecond // for an answer to each
+	routed    = 300 * time.Millisecond
+	wakeEvery = 500 * time.Millisecond // for a reader to check whether it is to end
+)
+
+// Link is a link of this machine.
+type Link struct {
+	Index int
+	MAC   net.HardwareAddr // of this machine's interface
+}
+
+// Prober asks. It is safe for concurrent use.
+type Prober struct {
+	arp  int // packet socket that hears ARP on all links
+	echo net.PacketConn
+
+	mu      sync.Mutex
+	closed  bool
+	waiting map[question][]chan string
+}
+
+// question is an address that is asked for, on a link, or 0 by ICMP.
+type question struct {
+	link int
+	addr netip.Addr
+}
+
+// Open returns a Prober. Run is to be called, which closes it.
+func Open() (*Prober, error) {
+	echo, err := net.ListenPacket("ip4:icmp", "0.0.0.0")
+	if err != nil {
+		return nil, fmt.Errorf("hear answers to ICMP: %w", err)
+	}
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, int(ethARP))
+	if err != nil {
+		_ = echo.Close()
+		return nil, fmt.Errorf("hear ARP: %w", os.NewSyscallError("socket", err))
+	}
+	timeout := unix.NsecToTimeval(int64(wakeEvery))
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
+		_, _ = echo.Close(), unix.Close(fd)
+		return nil, fmt.Errorf("hear ARP: %w", os.NewSyscallError("setsockopt", err))
+	}
+	return &Prober{arp: fd, echo: echo, waiting: make(map[question][]chan string)}, nil
+}
+
+// ethARP is the protocol ARP in network order.
+var ethARP = binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, unix.ETH_P_ARP))
+
+// Run hears answers until ctx ends. Nobody is asked from then on.
+func (p *Prober) Run(ctx context.Context) error {
+	var readers sync.WaitGroup
+	readers.Go(func() { p.readARP(ctx) })
+	readers.Go(func() { p.readEcho() })
+	<-ctx.Done()
+	err := p.echo.Close()
+	readers.Wait()
+	return errors.Join(err, p.close())
+}
+
+func (p *Prober) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	return unix.Close(p.arp)
+}
+
+// InUse reports whether somebody answers for an address, and by which MAC address, "" where that
+// cannot be seen. A link without index is behind a router.
+func (p *Prober) InUse(addr netip.Addr, link Link) (by string, used bool) {
+	q, answered := question{link.Index, addr}, make(chan string, 1)
+	p.mu.Lock()
+	p.waiting[q] = append(p.waiting[q], answered)
+	p.mu.Unlock()
+	defer p.forget(q, answered)
+	wait := onLink
+	if link.Index == 0 {
+		wait = routed
+	}
+	for range asks {
+		if p.ask(q, link.MAC) != nil {
+			return "", false // there is no way there
+		}
+		select {
+		case by := <-answered:
+			return by, true
+		case <-time.After(wait):
+		}
+	}
+	return "", false
+}
+
+// forget ends the wait for an answer.
+func (p *Prober) forget(q question, answered chan string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := slices.DeleteFunc(p.waiting[q], func(c chan string) bool { return c == answered })
+	if p.waiting[q] = left; len(left) == 0 {
+		delete(p.waiting, q)
+	}
+}
+
+// tell tells who waits that somebody answers for an address.
+func (p *Prober) tell(q question, by string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.waiting[q] {
+		select {
+		case c <- by:
+		default: // it has an answer
+		}
+	}
+}
+
+// ask asks once.
+func (p *Prober) ask(q question, from net.HardwareAddr) error {
+	p.mu.Lock()
+	defer p.mu.Unlock() // the descriptor may be another's once it is closed
+	switch {
+	case p.closed:
+		return net.ErrClosed
+	case q.link == 0:
+		_, err := p.echo.WriteTo(echoRequest(), &net.IPAddr{IP: q.addr.AsSlice()})
+		return err
+	}
+	to := unix.SockaddrLinklayer{Protocol: ethARP, Ifindex: q.link, Halen: 6, Addr: [8]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}
+	return unix.Sendto(p.arp, arpProbe(q.addr, from), 0, &to)
+}
+
+// Kinds of ARP (RFC 826), and lengths.
+const (
+	arpRequest = 1
+	arpLength  = 28
+)
+
+// arpProbe asks who has an address. Its sender has none, so that nobody's table changes (RFC 5227
+// §2.1.1).
+func arpProbe(addr netip.Addr, from net.HardwareAddr) []byte {
+	b := make([]byte, arpLength)
+	binary.BigEndian.PutUint16(b[0:], 1) // Ethernet
+	binary.BigEndian.PutUint16(b[2:], unix.ETH_P_IP)
+	b[4], b[5] = 6, 4
+	binary.BigEndian.PutUint16(b[6:], arpRequest)
+	copy(b[8:14], from)
+	copy(b[24:], addr.AsSlice())
+	return b
+}
+
+// arpSender returns who says that an address is its own: by a reply, or by a request with a sender.
+func arpSender(b []byte) (mac string, addr netip.Addr, ok bool) {
+	if len(b) < arpLength || binary.BigEndian.Uint16(b[0:]) != 1 || binary.BigEndian.Uint16(b[2:]) != unix.ETH_P_IP || b[4] != 6 || b[5] != 4 {
+		return "", addr, false
+	}
+	addr = netip.AddrFrom4([4]byte(b[14:18]))
+	return net.HardwareAddr(b[8:14]).String(), addr, !addr.IsUnspecified()
+}
+
+// readARP tells of answers on links.
+func (p *Prober) readARP(ctx context.Context) {
+	buf := make([]byte, 128)
+	for ctx.Err() == nil {
+		n, from, err := unix.Recvfrom(p.arp, buf, 0)
+		at, isLink := from.(*unix.SockaddrLinklayer)
+		if err != nil || !isLink || at.Pkttype == unix.PACKET_OUTGOING {
+			if err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
+				time.Sleep(10 * time.Millisecond) // such as a link that went down
+			}
+			continue
+		}
+		if mac, addr, ok := arpSender(buf[:n]); ok {
+			p.tell(question{at.Ifindex, addr}, mac)
+		}
+	}
+}
+
+// echoRequest is an ICMP echo request (RFC 792). Its answer is told by who sends it.
+func echoRequest() []byte {
+	b := make([]byte, 8)
+	const request, id = 8, 0x4947
+	b[0] = request
+	binary.BigEndian.PutUint16(b[4:], id)
+	binary.BigEndian.PutUint16(b[2:], ^uint16(request<<8+id)) // of a sum without carry
+	return b
+}
+
+// readEcho tells of answers to ICMP, until the socket is closed.
+func (p *Prober) readEcho() {
+	buf := make([]byte, 1500)
+	for {
+		n, from, err := p.echo.ReadFrom(buf)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		at, isIP := from.(*net.IPAddr)
+		const reply = 0
+		if addr, ok := netip.AddrFromSlice(at.IP); isIP && ok && n >= 8 && buf[0] == reply {
+			p.tell(question{0, addr.Unmap()}, "")
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package inuse
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// inNamespace runs a test in a network namespace of its own, in which a device is on the other end
+// of the link rack. The thread is given up with it.
+func inNamespace(t *testing.T, test func()) {
+	t.Helper()
+	lacks := t.Skip
+	if os.Getenv("INGOT_LAB") == "required" { // as in continuous integration
+		lacks = t.Fatal
+	}
+	if os.Geteuid() != 0 {
+		lacks("needs root, for a network namespace")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		lacks("needs the program ip: install iproute2")
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked, so nobody else comes to be in there
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			t.Errorf("no network namespace: %v", err)
+			return
+		}
+		for _, args := range [][]string{
+			{"link", "set", "lo", "up"},
+			{"link", "add", "rack", "address", "02:00:00:00:00:01", "type", "veth", "peer", "name", "far", "address", "02:00:00:00:00:02"},
+			{"address", "add", "192.0.2.1/24", "dev", "rack"},
+			{"link", "set", "far", "up"},
+			{"link", "set", "rack", "up"},
+			{"address", "add", "192.0.2.9/32", "dev", "far"},
+		} {
+			if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+				t.Errorf("ip %v: %v: %s", args, err, out)
+				return
+			}
+		}
+		test()
+	}()
+	<-done
+}
+
+func TestWhoUsesAnAddress(t *testing.T) {
+	inNamespace(t, func() {
+		p, err := Open()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		ended := make(chan error)
+		go func() { ended <- p.Run(ctx) }()
+		rack, err := net.InterfaceByName("rack")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		link := Link{rack.Index, rack.HardwareAddr}
+		if by, used := p.InUse(netip.MustParseAddr("192.0.2.9"), link); !used || by != "02:00:00:00:00:02" {
+			t.Errorf("of a device on the link: %q, %v", by, used)
+		}
+		start := time.Now()
+		if by, used := p.InUse(netip.MustParseAddr("192.0.2.10"), link); used {
+			t.Errorf("of nobody: %q", by)
+		}
+		if took := time.Since(start); took < asks*onLink {
+			t.Errorf("it was waited for %s only", took)
+		}
+		if _, used := p.InUse(netip.MustParseAddr("192.0.2.9"), Link{}); !used {
+			t.Error("of a device that answers ICMP: not used")
+		}
+		if _, used := p.InUse(netip.MustParseAddr("198.51.100.9"), Link{}); used {
+			t.Error("where there is no way to: used")
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if _, used := p.InUse(netip.MustParseAddr("192.0.2.9"), link); used {
+			t.Error("it asks after its end")
+		}
+	})
+}
+
+func TestARPThatSaysNothing(t *testing.T) {
+	probe := arpProbe(netip.MustParseAddr("192.0.2.9"), net.HardwareAddr{2, 0, 0, 0, 0, 1})
+	if _, _, ok := arpSender(probe); ok {
+		t.Error("who asks for an address has it")
+	}
+	if _, _, ok := arpSender(probe[:27]); ok {
+		t.Error("a part of a packet is one")
+	}
+	reply := append([]byte(nil), probe...)
+	copy(reply[14:], []byte{192, 0, 2, 9})
+	if mac, addr, ok := arpSender(reply); !ok || mac != "02:00:00:00:00:01" || addr != netip.MustParseAddr("192.0.2.9") {
+		t.Errorf("%s %s %v", mac, addr, ok)
+	}
+}
