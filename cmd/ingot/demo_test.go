@@ -202,6 +202,9 @@ func TestARackThatCannotBeIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ args, want string }{
 		"no BMCs":           {"--bmcs=-1", "-1 BMCs: 1 to 8192 are possible"},
 		"a vendor unheard":  {"--personality=acme", `personality "acme": known are`},
+		"a vendor misspelt": {"--personality=lenvo", "did you mean lenovo?"},
+		"a fault misspelt":  {"--fault=slwo", "did you mean slow?"},
+		"a fault of nobody": {"--fault=slow,on=x", `there is no BMC or server "x"`},
 		"an empty password": {"--password-file=" + empty, "is empty"},
 		"no such control":   {"--control=nowhere", "--control: "},
 	} {

@@ -37,7 +37,7 @@ type simCommand struct {
 
 // Help implements kong.HelpProvider.
 func (simCommand) Help() string {
-	return `Simulated BMCs answer Redfish over HTTPS, and their servers boot for real: they fetch iPXE script, kernel and Ignition, report as a probe, and are wiped. Prints the addresses and runs until SIGINT or SIGTERM.
+	return `Simulated BMCs answer Redfish over HTTPS, and their servers boot for real: they fetch iPXE script, kernel and Ignition, report as a probe, and are wiped. Prints the addresses and runs until SIGINT or SIGTERM. docs/simulator.md says more.
 
 The manifests hold the password in plain text, so the daemon needs git.allowPlaintextSecrets: true, bmc.networks: [127.0.0.0/8] to reach BMCs on this machine, and boot.bindTickets: nothing, because servers on loopback cannot be told apart.
 
