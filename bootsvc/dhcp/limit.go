@@ -72,7 +72,7 @@ func (l *limiter) hash(who sender) uint64 {
 	return h.Sum64()
 }
 
-// allow counts a packet of who and reports whether it may be looked into, at a rate of so many
+// allow counts a packet of a sender and reports whether it may be looked into, at a rate of so many
 // packets per second.
 func (l *limiter) allow(who sender, rate int, now time.Time) bool {
 	hash := l.hash(who)

@@ -16,8 +16,8 @@ type Config struct {
 	// alone (O): RFC 4861 §4.2.
 	Managed     bool `json:"managed"`
 	OtherConfig bool `json:"otherConfig"`
-	// RouterLifetime is for how long this machine is the default router of who hears it; 0 =
-	// it is no router.
+	// RouterLifetime is for how long this machine is the default router of the hosts that hear
+	// it; 0 = it is no router.
 	RouterLifetime time.Duration `json:"routerLifetime"`
 	// Interval is the longest time between two advertisements; 10m when 0.
 	Interval time.Duration `json:"interval"`
