@@ -26,7 +26,7 @@ UNITS = $(shell go list ./... | grep -v '^ingot/features')
 FEATURES_FAST = $(shell go list ./features/... | grep -v -e '/features/life$$' -e '/features/lab$$')
 
 .NOTPARALLEL:
-.PHONY: help setup build vet units race features features-redis machines test test-long test-e2e lint fmt bench bench-scale fuzz image probe-image demo monitoring lint-dashboards clean
+.PHONY: help setup build vet units race features features-redis machines test test-long test-e2e lint fmt bench bench-scale fuzz image probe-image dist test-packages demo monitoring lint-dashboards clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,6 +106,12 @@ image: ## Build the container image
 
 probe-image: ## Build the discovery image into dist/probe: kernel, initramfs, UKI, OCI layout (Debian)
 	go run ./cmd/probeimage --out dist/probe --version $(VERSION) $(PROBEIMAGE_FLAGS)
+
+dist: ## Make archives, packages, checksums and an SBOM of what is committed, in dist/release
+	@bash .ci/dist $(VERSION)
+
+test-packages: ## Install, run and purge the .deb of "make dist" on a copy of this Debian that is thrown away (as root)
+	@bash .ci/package-test dist/release/ingot_*_$$(dpkg --print-architecture).deb
 
 demo: ## Try Ingot on a simulated rack, on loopback only
 	go run ./cmd/ingot demo

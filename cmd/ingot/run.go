@@ -65,6 +65,9 @@ func (r runCommand) Run(ctx context.Context, c *console) error {
 		Wake:    hangup,
 		Ready: func(a daemon.Addresses) {
 			c.log.Info("listening", "boot", a.Boot, "registry", a.Registry, "metadata", a.Metadata, "admin", a.Admin, "webhook", a.Webhook)
+			if err := notifySystemd(os.Getenv("NOTIFY_SOCKET"), "READY=1"); err != nil {
+				c.log.Warn("the service manager was not told that Ingot is ready", "err", err)
+			}
 		},
 	})
 }
