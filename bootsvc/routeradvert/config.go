@@ -16,7 +16,7 @@ type Config struct {
 	// alone (O): RFC 4861 §4.2.
 	Managed     bool `json:"managed"`
 	OtherConfig bool `json:"otherConfig"`
-	// RouterLifetime is for how long this machine is the default router of who hears it; 0 =
+	// RouterLifetime is for how long this machine is the default router of the machines that hear it; 0 =
 	// it is no router.
 	RouterLifetime time.Duration `json:"routerLifetime"`
 	// Interval is the longest time between two advertisements; 10m when 0.

@@ -166,7 +166,7 @@ func TestWhatIsHeardOfOthers(t *testing.T) {
 		want     bool
 	}{
 		"a solicitation":                              {message: solicitation(source), from: linkLocal, hopLimit: 255, want: true},
-		"one of who has no address yet":               {message: solicitation(), from: unspecified, hopLimit: 255, want: true},
+		"one without an address yet":                  {message: solicitation(), from: unspecified, hopLimit: 255, want: true},
 		"one that says what such a one cannot":        {message: solicitation(source), from: unspecified, hopLimit: 255},
 		"one that a router passed on":                 {message: solicitation(), from: linkLocal, hopLimit: 254},
 		"one of a later version":                      {message: solicitation(), from: linkLocal, hopLimit: 255, code: 1},
