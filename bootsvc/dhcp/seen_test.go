@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
+
+	"ingot/bootsvc/dhcp/lease"
 )
 
 func TestWhatTheLogSaysOfAPacket(t *testing.T) {
@@ -83,5 +85,22 @@ func TestARenewalIsNoNewLease(t *testing.T) {
 	n.logNew(l)
 	if said.Len() > 0 {
 		t.Errorf("said: %s", said.String())
+	}
+}
+
+// TestALeaseThatIsAskedForTwiceIsNewOnce: firmware asks again within the second.
+func TestALeaseThatIsAskedForTwiceIsNewOnce(t *testing.T) {
+	var said bytes.Buffer
+	s := testServer(t, Options{Clock: func() time.Time { return t0 }, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for range 2 {
+		data := packetOf(t, dhcpv4.MessageTypeRequest, mac1, nil, map[byte]any{50: addr("192.0.2.10")})
+		s.networks[0].handle4(data, netip.MustParseAddrPort(anyone), port4Server)
+		s.committer.Run(ctx) // stores what waits, once
+		s.committer = lease.NewCommitter(newMemory(), s.table, nil, s.log)
+	}
+	if n := strings.Count(said.String(), "new lease"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, said.String())
 	}
 }

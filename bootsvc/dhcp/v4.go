@@ -51,7 +51,7 @@ func (n *network) answer4(p packet4, a answer4, err error) {
 	}
 	n.metrics.packet("4", type4(p.kind), a.outcome)
 	n.follow4(p, a)
-	if a.lease != nil {
+	if a.lease != nil && !a.renews {
 		n.logNew(*a.lease)
 	}
 	if a.reply == nil {
@@ -123,6 +123,7 @@ type answer4 struct {
 	boot    netboot.Answer // the boot file, or why there is none
 	client  netip.Addr     // the client's address
 	fresh   bool           // nobody has told the client of that before
+	renews  bool           // the client has the lease already
 }
 
 // silence4 is the answer of somebody who has nothing to say.
@@ -231,6 +232,7 @@ func (n *network) request4(p packet4, now time.Time) answer4 {
 	case state >= lease.RenewalFree:
 		a := n.lease4(p, l, dhcpv4.MessageTypeAck, now)
 		a.outcome, a.lease = "ack", &l
+		a.renews = state == lease.RenewalKnown
 		a.fresh = state == lease.RenewalFree && !selecting && !address4(p.ClientIPAddr).IsValid() // INIT-REBOOT
 		return a
 	case state == lease.RenewalUnknown && !selecting, len(q.Subnets) == 0:

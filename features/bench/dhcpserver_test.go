@@ -78,6 +78,7 @@ dhcp:
 - name: bench
   interface: %[5]s
   role: host
+  probe: false
   subnets:
   - {cidr: 10.9.0.0/16, range: %[6]s-%[7]s, gateway: %[4]s, dns: [%[4]s], leaseTime: %[10]ds}
   - {cidr: "fd09::/64", range: "%[8]s-%[9]s", dns: ["%[11]s"], leaseTime: %[10]ds}
