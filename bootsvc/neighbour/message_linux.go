@@ -3,6 +3,7 @@ package neighbour
 import (
 	"encoding/binary"
 	"errors"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,13 @@ type attribute struct {
 
 // typeMask leaves out the flags NLA_F_NESTED and NLA_F_NET_BYTEORDER.
 const typeMask = 1<<14 - 1
+
+// maxMessage is how much the kernel says at a time, in bytes.
+const maxMessage = 1 << 16
+
+// buffers are for what the kernel says; nothing of it is kept. To make one for each
+// question had the garbage collected more often than all else that a boot needs.
+var buffers = sync.Pool{New: func() any { return new([maxMessage]byte) }}
 
 // errMessage is what the kernel never sends.
 var errMessage = errors.New("the kernel's answer cannot be read")
@@ -34,9 +42,10 @@ func ask(kind, flags uint16, body any, attrs []attribute, answered func(kind uin
 	if err := unix.Sendto(fd, question, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return err
 	}
-	buffer := make([]byte, 1<<16)
+	buffer := buffers.Get().(*[maxMessage]byte)
+	defer buffers.Put(buffer)
 	for {
-		n, _, err := unix.Recvfrom(fd, buffer, 0)
+		n, _, err := unix.Recvfrom(fd, buffer[:], 0)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}

@@ -141,7 +141,8 @@ func resolved(addr netip.Addr, at linkAddress) (e entry, err error) {
 
 // catchUp takes in the changes that wait. The caller holds the memory's lock.
 func (t *Table) catchUp(now time.Time) {
-	var buffer [1 << 16]byte
+	buffer := buffers.Get().(*[maxMessage]byte)
+	defer buffers.Put(buffer)
 	for {
 		if t.changes < 0 {
 			t.memory.lost = now
