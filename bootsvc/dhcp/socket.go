@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ingot/bootsvc/internal/socket"
 )
 
 // Ports of DHCP: RFC 2131 §4.1, RFC 8415 §7.2, and that of PXE boot servers.
@@ -70,9 +72,9 @@ type sockets struct {
 	current  atomic.Pointer[link]
 	v4       atomic.Pointer[conn]
 	v6       atomic.Pointer[conn]
-	proxy    atomic.Pointer[conn]       // port 4011
-	frames   atomic.Pointer[descriptor] // for Ethernet frames
-	noFrames atomic.Bool                // they were tried in vain
+	proxy    atomic.Pointer[conn]          // port 4011
+	frames   atomic.Pointer[socket.Socket] // for Ethernet frames
+	noFrames atomic.Bool                   // they were tried in vain
 
 	mu     sync.Mutex
 	fresh  []*conn // not read yet
@@ -205,7 +207,7 @@ func (n *network) openOne(at *atomic.Pointer[conn], l *link, to netip.AddrPort, 
 	if c.v6 && l.name != "" {
 		for _, group := range groups6 {
 			if err := c.join(group, l.index); err != nil {
-				c.close()
+				c.Close()
 				return fmt.Errorf("join the multicast groups of DHCPv6 on %s: %w", l.name, err)
 			}
 		}
@@ -257,7 +259,7 @@ func (s *sockets) unread() []*conn {
 func (s *sockets) interrupt() {
 	for _, at := range []*atomic.Pointer[conn]{&s.v4, &s.v6, &s.proxy} {
 		if c := at.Load(); c != nil {
-			c.interrupt()
+			c.Interrupt()
 		}
 	}
 }
@@ -266,11 +268,11 @@ func (s *sockets) interrupt() {
 func (s *sockets) close() {
 	for _, at := range []*atomic.Pointer[conn]{&s.v4, &s.v6, &s.proxy} {
 		if c := at.Swap(nil); c != nil {
-			c.close()
+			c.Close()
 		}
 	}
 	if frames := s.frames.Swap(nil); frames != nil {
-		frames.close()
+		frames.Close()
 	}
 	s.noFrames.Store(false)
 	s.current.Store(nil)
@@ -287,7 +289,7 @@ func (n *network) read(ctx context.Context, c *conn) {
 	for {
 		size, from, err := c.receive(buf)
 		switch {
-		case errors.Is(err, errEnded), ctx.Err() != nil:
+		case errors.Is(err, socket.ErrEnded), ctx.Err() != nil:
 			return
 		case err != nil: // such as an ICMP error for an answer, or an interface that went down
 			if !pause(ctx, 10*time.Millisecond) {
@@ -305,13 +307,14 @@ func (n *network) read(ctx context.Context, c *conn) {
 // store could not be read. Who sent it has given up, or has sent it again since; a
 // client that was there hours ago must neither get a lease nor be refused one.
 func (c *conn) discard() {
-	_ = c.raw.Control(func(fd uintptr) {
+	_ = c.Set(func(fd int) error {
 		var b [1]byte
 		for range maxDiscarded {
-			if _, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_DONTWAIT); err != nil {
-				return
+			if _, _, err := unix.Recvfrom(fd, b[:], unix.MSG_DONTWAIT); err != nil {
+				return err
 			}
 		}
+		return nil
 	})
 }
 
@@ -374,7 +377,7 @@ func (n *network) send(c *conn, to netip.AddrPort, data []byte) {
 func (n *network) unicast4(mac net.HardwareAddr, src, dst netip.Addr, data, buf []byte) {
 	l := n.link()
 	if frames := n.frames(l); frames != nil && len(l.mac) == 6 && src.Is4() && dst.Is4() {
-		if frames.sendFrame(frame4(buf, mac, l.mac, src, dst, data), l.index, mac) == nil {
+		if sendFrame(frames, frame4(buf, mac, l.mac, src, dst, data), l.index, mac) == nil {
 			return
 		}
 	}
@@ -382,7 +385,7 @@ func (n *network) unicast4(mac net.HardwareAddr, src, dst netip.Addr, data, buf 
 }
 
 // frames returns the socket for Ethernet frames, nil where there is none to be had.
-func (n *network) frames(l *link) *descriptor {
+func (n *network) frames(l *link) *socket.Socket {
 	s := &n.sockets
 	if d := s.frames.Load(); d != nil || l.name == "" || s.noFrames.Load() {
 		return d
@@ -398,8 +401,8 @@ func (n *network) frames(l *link) *descriptor {
 		n.server.log.Warn("answers are broadcast, for Ethernet frames cannot be sent: that needs CAP_NET_RAW", "network", n.Name, "err", err)
 		return nil
 	}
-	s.frames.Store(&d)
-	return &d
+	s.frames.Store(d)
+	return d
 }
 
 // frame4 returns an Ethernet frame with an IPv4 packet with a UDP packet from port

@@ -72,7 +72,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 func localAddr(t testing.TB, c *conn) *net.UDPAddr {
 	t.Helper()
 	var a netip.AddrPort
-	if err := c.set(func(fd int) error {
+	if err := c.Set(func(fd int) error {
 		sa, err := syscall.Getsockname(fd)
 		a = c.addrPort(sa)
 		return err

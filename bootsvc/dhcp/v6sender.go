@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"ingot/bootsvc/internal/socket"
 	"ingot/model"
 )
 
@@ -25,7 +26,7 @@ const (
 // kernel does not say so of what a UDP socket receives, so a socket for frames receives the
 // same packets besides, and before it.
 type senders struct {
-	descriptor
+	*socket.Socket
 	seed maphash.Seed
 
 	mu   sync.Mutex
@@ -36,12 +37,12 @@ type senders struct {
 
 // openSenders returns the senders of an interface.
 func openSenders(index int) (*senders, error) {
-	d, err := newDescriptor(unix.AF_PACKET, unix.SOCK_DGRAM)
+	frames, err := socket.New(unix.AF_PACKET, unix.SOCK_DGRAM)
 	if err != nil {
 		return nil, err
 	}
-	s := &senders{descriptor: d, seed: maphash.MakeSeed(), seen: make(map[uint64]string), last: make([]uint64, maxSenders)}
-	err = d.set(func(fd int) error {
+	s := &senders{Socket: frames, seed: maphash.MakeSeed(), seen: make(map[uint64]string), last: make([]uint64, maxSenders)}
+	err = s.Set(func(fd int) error {
 		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, clients6)
 	}, func(fd int) error {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, socketBuffer)
@@ -51,7 +52,7 @@ func openSenders(index int) (*senders, error) {
 		return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL}), Ifindex: index})
 	})
 	if err != nil {
-		d.close()
+		s.Close()
 		return nil, fmt.Errorf("receive frames: %w", err)
 	}
 	return s, nil
@@ -114,14 +115,14 @@ func (s *senders) of(packet []byte, from netip.Addr) string {
 // catchUp takes in what came since.
 func (s *senders) catchUp() {
 	var buf [headerIPv6 + headerUDP + maxPacket]byte
-	_ = s.raw.Control(func(fd uintptr) {
+	_ = s.Set(func(fd int) error {
 		for {
-			size, from, err := unix.Recvfrom(int(fd), buf[:], unix.MSG_DONTWAIT)
+			size, from, err := unix.Recvfrom(fd, buf[:], unix.MSG_DONTWAIT)
 			if err == unix.EINTR { //nolint:errorlint // a bare number
 				continue
 			}
 			if err != nil {
-				return
+				return err
 			}
 			if link, ok := from.(*unix.SockaddrLinklayer); ok && link.Halen == uint8(len(model.MAC{})) {
 				s.took(buf[:size], clientMAC(link.Addr[:link.Halen]))

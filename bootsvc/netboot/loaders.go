@@ -66,11 +66,17 @@ func (l *Loaders) Open(name string) (io.ReadSeekCloser, int64, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("read boot loader %s: %w", path, err)
 	}
-	return reader{bytes.NewReader(contents)}, int64(len(contents)), nil
+	return reader{bytes.NewReader(contents), contents}, int64(len(contents)), nil
 }
 
 // reader is a file that is held in memory.
-type reader struct{ *bytes.Reader }
+type reader struct {
+	*bytes.Reader
+	contents []byte
+}
+
+// Contents returns the whole file, which nobody may change.
+func (r reader) Contents() []byte { return r.contents }
 
 // Close implements io.Closer.
 func (reader) Close() error { return nil }

@@ -14,6 +14,7 @@ var errPanic = errors.New("reading the file panicked")
 
 // read opens the file of a transfer and reads it, a chunk whenever the transfer asks
 // for more, until its end or that of the transfer. It is the transfer's own goroutine.
+// A file that is held in memory is sent from there.
 func (s *Server) read(t *transfer) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -27,6 +28,10 @@ func (s *Server) read(t *transfer) {
 		return
 	}
 	defer file.Close()
+	if held, ok := file.(interface{ Contents() []byte }); ok && t.request.mode == "octet" {
+		s.supply(t, held.Contents(), size, io.EOF)
+		return
+	}
 	chunk := make([]byte, chunkSize)
 	for goesOn := true; goesOn && err == nil; {
 		var data []byte

@@ -160,3 +160,38 @@ func TestATransferThatIsDone(t *testing.T) {
 	l.counted(t, resultAborted, 0)
 	l.idle(t)
 }
+
+// inMemory is Files that can be had whole, and cannot be read otherwise.
+type inMemory struct{ folder }
+
+// Open implements Files.
+func (m inMemory) Open(name string) (io.ReadSeekCloser, int64, error) {
+	contents := m.folder[name]
+	return heldWhole{held{bytes.NewReader(contents)}, contents}, int64(len(contents)), nil
+}
+
+type heldWhole struct {
+	held
+	contents []byte
+}
+
+func (h heldWhole) Contents() []byte { return h.contents }
+
+func TestAFileInMemoryIsSentFromThere(t *testing.T) {
+	file := append(pattern(3*chunkSize+5), '\n')
+	was := bytes.Clone(file)
+	l := newLab(t, folder{}, func(s *Server) { s.answer, s.files = time.Second, inMemory{folder{"ipxe.efi": file}} })
+	for _, options := range [][]string{nil, {"blksize", "1468", "tsize", "0"}, {"windowsize", "8"}} {
+		if got := newClient(t, l, "127.0.0.1").fetch("ipxe.efi", "octet", options...); !bytes.Equal(got.Body, was) {
+			t.Errorf("with %q came %d bytes, %s", options, len(got.Body), got.Error)
+		}
+	}
+	if got := newClient(t, l, "127.0.0.1").fetch("ipxe.efi", "netascii"); !bytes.Equal(got.Body, netascii(was)) {
+		t.Errorf("as netascii came %d bytes, %s", len(got.Body), got.Error)
+	}
+	if !bytes.Equal(file, was) {
+		t.Error("the file in memory was changed")
+	}
+	l.counted(t, resultOK, 4)
+	l.idle(t)
+}

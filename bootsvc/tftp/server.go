@@ -9,12 +9,14 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ingot/bootsvc/internal/socket"
 	"ingot/model"
 )
 
@@ -35,7 +37,8 @@ const (
 // Files are the files that are served.
 type Files interface {
 	// Open opens the file with exactly this name, and returns its size in bytes. The
-	// error wraps fs.ErrNotExist when there is none.
+	// error wraps fs.ErrNotExist when there is none. A file that is held in memory has a
+	// method Contents() []byte; what that returns does not change any more.
 	Open(name string) (io.ReadSeekCloser, int64, error)
 }
 
@@ -69,7 +72,8 @@ type Server struct {
 	answer  time.Duration
 	limit   time.Duration
 	most    limits
-	conn    *net.UDPConn   // nil before Listen
+	conn    *socket.Socket // nil before Listen
+	addr    net.Addr       // of conn
 	running sync.WaitGroup // the reader of the socket and those of files
 
 	mu      sync.Mutex
@@ -109,18 +113,16 @@ func New(o Options) (*Server, error) {
 }
 
 // Listen binds a UDP address: host:port, or :69 for all.
-func (s *Server) Listen(ctx context.Context, address string) (err error) {
-	s.conn, err = listen(ctx, address)
+func (s *Server) Listen(_ context.Context, address string) error {
+	conn, at, err := listen(address)
+	if err == nil {
+		s.conn, s.addr = conn, at
+	}
 	return err
 }
 
 // Addr returns where the server listens, nil before Listen.
-func (s *Server) Addr() net.Addr {
-	if s.conn == nil {
-		return nil
-	}
-	return s.conn.LocalAddr()
-}
+func (s *Server) Addr() net.Addr { return s.addr }
 
 // Run serves until ctx is done; transfers under way may go on for a short while
 // then. It closes the socket.
@@ -141,7 +143,7 @@ func (s *Server) Run(ctx context.Context) error {
 // which closes it itself when it ends. It may be called again.
 func (s *Server) Close() {
 	if s.conn != nil {
-		_ = s.conn.Close() // Run may have closed it
+		s.conn.Close() // Run may have closed it
 	}
 }
 
@@ -149,15 +151,18 @@ func (s *Server) Close() {
 func (s *Server) serve() error {
 	packet, control := make([]byte, maxRequest+1), make([]byte, 128) // of a longer one enough to refuse it
 	for {
-		n, controlled, _, client, err := s.conn.ReadMsgUDPAddrPort(packet, control)
+		p, err := s.conn.Receive(packet, control, 0)
 		switch {
-		case errors.Is(err, net.ErrClosed):
+		case errors.Is(err, socket.ErrEnded):
 			return err
 		case err != nil:
 			s.log.Warn("TFTP lost a packet", "err", err)
 			time.Sleep(readPause)
 		default:
-			s.handle(packet[:n], client, control[:controlled])
+			s.handle(packet[:p.Size], socket.AddrPort(p.From), control[:p.Control])
+			if p.Size > 1 && packet[1] == opRead {
+				runtime.Gosched() // so that the file is read here, at once, and not by a thread that is woken for it
+			}
 		}
 	}
 }

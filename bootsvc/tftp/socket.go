@@ -1,35 +1,86 @@
 package tftp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
+	"golang.org/x/sys/unix"
+
+	"ingot/bootsvc/internal/socket"
 )
 
 // receiveBuffer holds the requests of a row of machines that is powered on at
 // once, in bytes.
 const receiveBuffer = 1 << 20
 
-// listen returns a UDP socket whose packets tell the address that they were sent to.
-func listen(ctx context.Context, address string) (*net.UDPConn, error) {
-	var lc net.ListenConfig
-	conn, err := lc.ListenPacket(ctx, "udp", address)
+// listen returns a UDP socket whose packets tell the address that they were sent to, and
+// where it listens.
+func listen(address string) (*socket.Socket, *net.UDPAddr, error) {
+	at, err := net.ResolveUDPAddr("udp", address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on UDP %s: %w", address, bindError(err))
+		return nil, nil, fmt.Errorf("cannot listen on UDP %s: %w", address, err)
 	}
-	udp := conn.(*net.UDPConn)
-	if err := receiveControl(udp); err != nil {
-		_ = conn.Close()
-		return nil, fmt.Errorf("listen on UDP %s: learn which address a client asks: %w", address, err)
+	conn, err := bind(at)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot listen on UDP %s: %w", address, bindError(err))
 	}
-	_ = udp.SetReadBuffer(receiveBuffer) // the default serves fewer at once
-	return udp, nil
+	var bound syscall.Sockaddr
+	err = conn.Set(func(fd int) (err error) {
+		bound, err = syscall.Getsockname(fd)
+		return err
+	})
+	if err != nil {
+		conn.Close()
+		return nil, nil, fmt.Errorf("listen on UDP %s: %w", address, err)
+	}
+	return conn, net.UDPAddrFromAddrPort(socket.AddrPort(bound)), nil
+}
+
+// bind binds a socket to an address; one without a host is that of all, of both families
+// where there is IPv6.
+func bind(at *net.UDPAddr) (*socket.Socket, error) {
+	addr := at.AddrPort()
+	if at.IP == nil {
+		addr = netip.AddrPortFrom(netip.IPv6Unspecified(), addr.Port())
+		if conn, err := bindTo(addr); !errors.Is(err, syscall.EAFNOSUPPORT) {
+			return conn, err
+		}
+		addr = netip.AddrPortFrom(netip.IPv4Unspecified(), addr.Port())
+	}
+	if ifi, err := net.InterfaceByName(at.Zone); err == nil {
+		addr = netip.AddrPortFrom(addr.Addr().WithZone(strconv.Itoa(ifi.Index)), addr.Port())
+	}
+	return bindTo(unmapped(addr))
+}
+
+// bindTo binds a socket to exactly this address.
+func bindTo(addr netip.AddrPort) (*socket.Socket, error) {
+	domain, tellTo := unix.AF_INET6, func(fd int) error {
+		both := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
+		return errors.Join(both, unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1))
+	}
+	if addr.Addr().Is4() {
+		domain, tellTo = unix.AF_INET, func(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1) }
+	}
+	conn, err := socket.New(domain, unix.SOCK_DGRAM)
+	if err != nil {
+		return nil, err
+	}
+	err = conn.Set(tellTo, func(fd int) error {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer) // the default serves fewer at once
+		return syscall.Bind(fd, socket.Sockaddr(addr))
+	})
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // bindError says what to do about a socket that could not be opened.
@@ -48,18 +99,10 @@ func bindError(err error) error {
 // send sends a packet from the address that the client asked, else from any. One
 // that cannot be sent is lost, as packets are.
 func (s *Server) send(p []byte, client netip.AddrPort, control []byte) {
-	_, _, err := s.conn.WriteMsgUDPAddrPort(p, control, client)
-	if err != nil && control != nil {
-		_, _, _ = s.conn.WriteMsgUDPAddrPort(p, nil, client)
+	to := socket.Sockaddr(client)
+	if err := s.conn.Send(p, control, to); err != nil && control != nil {
+		_ = s.conn.Send(p, nil, to)
 	}
-}
-
-// receiveControl turns on the control messages that tell where a packet went.
-func receiveControl(conn *net.UDPConn) error {
-	if conn.LocalAddr().(*net.UDPAddr).IP.To4() != nil {
-		return ipv4.NewPacketConn(conn).SetControlMessage(ipv4.FlagDst, true)
-	}
-	return ipv6.NewPacketConn(conn).SetControlMessage(ipv6.FlagDst|ipv6.FlagInterface, true)
 }
 
 // answerFrom makes, of the control message of a packet from client, the one that

@@ -131,13 +131,18 @@ func (t *transfer) unsent() []byte {
 }
 
 // add adds what was read of the file, and why nothing comes after it: io.EOF at the
-// end, else what broke.
+// end, else what broke. What comes last is kept as it is, not copied: data may be a whole
+// file that is in memory anyhow.
 func (t *transfer) add(data []byte, err error) {
-	t.room = append(append(t.room[:0], t.data...), data...)
-	t.data = t.room
 	if t.whole = errors.Is(err, io.EOF); !t.whole {
 		t.err = err
 	}
+	if t.whole && len(t.data) == 0 {
+		t.data, t.room = data, nil
+		return
+	}
+	t.room = append(append(t.room[:0], t.data...), data...)
+	t.data = t.room
 }
 
 // broken reports whether the client waits for a block that cannot be read.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ingot/bootsvc/internal/socket"
 )
 
 // reading opens a socket on loopback that somebody reads, and returns what its
@@ -18,7 +20,7 @@ func reading(t *testing.T) (c *conn, ended <-chan error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.close)
+	t.Cleanup(c.Close)
 	got := make(chan error, 1)
 	go func() {
 		for {
@@ -36,10 +38,10 @@ func isEnded(t *testing.T, ended <-chan error) {
 	t.Helper()
 	select {
 	case err := <-ended:
-		if !errors.Is(err, errEnded) {
+		if !errors.Is(err, socket.ErrEnded) {
 			t.Errorf("the reader ended with %v", err)
 		}
-	case <-time.After(wakeEvery / 2):
+	case <-time.After(socket.WakeEvery / 2):
 		t.Fatal("the reader does not end")
 	}
 }
@@ -56,13 +58,13 @@ func taken(to *net.UDPAddr) bool {
 func TestClosingASocketEndsItsReader(t *testing.T) {
 	c, ended := reading(t)
 	address := localAddr(t, c)
-	c.close()
+	c.Close()
 	isEnded(t, ended)
 	eventually(t, "its port is free again", func() bool { return !taken(address) })
 	if err := c.send([]byte("late"), address.AddrPort()); err == nil {
 		t.Error("it sends afterwards")
 	}
-	if _, _, err := c.receive(nil); !errors.Is(err, errEnded) {
+	if _, _, err := c.receive(nil); !errors.Is(err, socket.ErrEnded) {
 		t.Errorf("receiving afterwards: %v", err)
 	}
 }
@@ -74,7 +76,7 @@ func TestAnInterruptedSocketStillSends(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = other.Close() }()
-	c.interrupt()
+	c.Interrupt()
 	isEnded(t, ended)
 	if err := c.send([]byte("the last answer"), other.LocalAddr().(*net.UDPAddr).AddrPort()); err != nil {
 		t.Fatal(err)
@@ -91,7 +93,7 @@ func TestAnEmptyPacketIsAPacket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer c.Close()
 	if err := c.send(nil, localAddr(t, c).AddrPort()); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,7 @@ func TestPacketsThatWaitAreReadWithoutAPause(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer c.Close()
 	const packets = 200
 	for range packets {
 		if err := c.send([]byte("packet"), localAddr(t, c).AddrPort()); err != nil {

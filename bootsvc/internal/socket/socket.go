@@ -1,0 +1,164 @@
+// Package socket has the sockets of DHCP and TFTP, which are used by blocking calls.
+//
+// The runtime's poller does not know them: it is woken for each packet that comes, and
+// again for each that has left, and hands what came to another thread, which costs more
+// than the packet does.
+package socket
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// WakeEvery is how often, at the least, a reader looks whether it is to end, if the
+	// kernel should not wake it.
+	WakeEvery = 5 * time.Second
+	// sendTimeout bounds the wait for room in a link's queue. Clients ask again.
+	sendTimeout = 100 * time.Millisecond
+)
+
+// ErrEnded is returned to the reader of a socket that was closed or interrupted.
+var ErrEnded = errors.New("the socket is read no longer")
+
+// Socket is a socket of packets. One goroutine reads it; any may send.
+type Socket struct {
+	file  *os.File // closed once nobody uses it any longer
+	raw   syscall.RawConn
+	ended atomic.Bool
+}
+
+// New returns a new socket.
+func New(domain, kind int) (*Socket, error) {
+	fd, err := unix.Socket(domain, kind|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	s := &Socket{file: os.NewFile(uintptr(fd), "socket")}
+	if s.raw, err = s.file.SyscallConn(); err == nil {
+		err = s.Set(timeout(unix.SO_SNDTIMEO, sendTimeout), timeout(unix.SO_RCVTIMEO, WakeEvery))
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// timeout returns the step that bounds a kind of call.
+func timeout(option int, d time.Duration) func(fd int) error {
+	return func(fd int) error {
+		limit := unix.NsecToTimeval(int64(d))
+		return unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, option, &limit)
+	}
+}
+
+// Set calls steps, one after the other, with the file descriptor, until one fails.
+func (s *Socket) Set(steps ...func(fd int) error) error {
+	var err error
+	closed := s.raw.Control(func(fd uintptr) {
+		for _, step := range steps {
+			if err == nil {
+				err = step(int(fd))
+			}
+		}
+	})
+	return errors.Join(closed, err)
+}
+
+// Packet is what was received.
+type Packet struct {
+	Size    int // bytes of the packet
+	Control int // bytes of the control message
+	From    syscall.Sockaddr
+}
+
+// Receive waits for a packet and reads it, and what the kernel says of it. It is ErrEnded
+// once the socket was closed or interrupted. When nothing is there it leaves the socket
+// alone for a time before it waits to be woken: where many packets come, it is woken for
+// a handful of them then.
+func (s *Socket) Receive(packet, control []byte, gather time.Duration) (p Packet, err error) {
+	flags := 0
+	if gather > 0 {
+		flags = syscall.MSG_DONTWAIT
+	}
+	for !s.ended.Load() {
+		// unix.Recvmsg would ask for the socket's protocol, too, for each packet.
+		closed := s.raw.Control(func(fd uintptr) {
+			p.Size, p.Control, _, p.From, err = syscall.Recvmsg(int(fd), packet, control, flags)
+		})
+		switch {
+		case closed != nil:
+			return Packet{}, ErrEnded
+		case err == syscall.EAGAIN && flags != 0: //nolint:errorlint // a bare number
+			time.Sleep(gather)
+			flags = 0
+		case err == syscall.EINTR, err == syscall.EAGAIN: //nolint:errorlint // bare numbers
+		case err != nil:
+			return Packet{}, err
+		case p.From != nil: // none once it was interrupted
+			return p, nil
+		}
+	}
+	return Packet{}, ErrEnded
+}
+
+// Send sends one packet.
+func (s *Socket) Send(packet, control []byte, to syscall.Sockaddr) error {
+	var err error
+	closed := s.raw.Control(func(fd uintptr) {
+		for {
+			if _, err = syscall.SendmsgN(int(fd), packet, control, to, 0); err != syscall.EINTR { //nolint:errorlint // a bare number
+				return
+			}
+		}
+	})
+	if closed != nil {
+		return closed
+	}
+	return err
+}
+
+// Interrupt makes the reader return; the socket can still send.
+func (s *Socket) Interrupt() {
+	s.ended.Store(true)
+	// It wakes the reader, though it is an error for a socket that is not connected.
+	_ = s.Set(func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RD) })
+}
+
+// Close closes the socket, and its reader returns.
+func (s *Socket) Close() {
+	s.Interrupt()
+	_ = s.file.Close()
+}
+
+// AddrPort returns the address and port that sa has; its zone is a number.
+func AddrPort(sa syscall.Sockaddr) netip.AddrPort {
+	switch sa := sa.(type) {
+	case *syscall.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
+	case *syscall.SockaddrInet6:
+		a := netip.AddrFrom16(sa.Addr)
+		if sa.ZoneId != 0 {
+			a = a.WithZone(strconv.Itoa(int(sa.ZoneId)))
+		}
+		return netip.AddrPortFrom(a, uint16(sa.Port))
+	}
+	return netip.AddrPort{}
+}
+
+// Sockaddr returns an address as the kernel takes it.
+func Sockaddr(a netip.AddrPort) syscall.Sockaddr {
+	if a.Addr().Is4() {
+		return &syscall.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
+	}
+	zone, _ := strconv.Atoi(a.Addr().Zone()) // as AddrPort wrote it
+	return &syscall.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16(), ZoneId: uint32(zone)}
+}
