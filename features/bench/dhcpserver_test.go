@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"os/user"
 	"path/filepath"
 	"testing"
 	"time"
@@ -21,9 +23,9 @@ type dhcpServer struct {
 // cpu is what the server has used until now.
 func (s *dhcpServer) cpu() time.Duration {
 	s.link.Helper()
-	used := cpuOf(s.link, s.process)
+	used := processCPU(s.link, s.process)
 	for _, pid := range s.helpers {
-		used += cpuOf(s.link, pid)
+		used += processCPU(s.link, pid)
 	}
 	return used
 }
@@ -84,12 +86,62 @@ dhcp:
 	return l.serve(`msg="DHCP answers"`, settings, program, "run", "--config", config).Process.Pid
 }
 
+// keaSynced is the name of Kea with leases in PostgreSQL.
+const keaSynced = "Kea on PostgreSQL"
+
 // keaDHCP serves one family with Kea as its makers measure it: leases in a file
 // that is appended to and left to the system to write, a thread for each core, and
 // no line in the log for each lease.
 func keaDHCP(b *testing.B, family string) *dhcpServer {
 	b.Helper()
 	l := newLink(b)
+	return &dhcpServer{name: "Kea", link: l, process: l.kea(family, fmt.Sprintf(`{"type": "memfile", "name": %q}`, filepath.Join(l.dir, "leases")))}
+}
+
+// keaSyncedDHCP serves IPv4 with Kea whose leases are in PostgreSQL, and so on disk when it
+// answers, as Ingot's are; nil where there is no PostgreSQL. Its CPU time is that of Kea
+// alone.
+func keaSyncedDHCP(b *testing.B) *dhcpServer {
+	b.Helper()
+	l := newLink(b)
+	socket, why := l.postgres("/usr/share/kea/scripts/pgsql/dhcpdb_create.pgsql")
+	if why != "" {
+		b.Logf("WITHOUT Kea on PostgreSQL: %s", why)
+		return nil
+	}
+	pid := l.kea("4", fmt.Sprintf(`{"type": "postgresql", "name": "postgres", "host": %q, "user": "postgres"}`, socket))
+	return &dhcpServer{name: keaSynced, link: l, process: pid}
+}
+
+// postgres runs PostgreSQL with the tables of a script, and returns the folder of its
+// socket, or why it cannot.
+func (l *link) postgres(script string) (dir, why string) {
+	l.Helper()
+	owner, err := user.Lookup("postgres")
+	if err != nil {
+		return "", err.Error()
+	}
+	for _, program := range []string{"initdb", "postgres", "psql"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", err.Error() + " (package postgresql; its programs have to be in PATH)"
+		}
+	}
+	if dir, err = os.MkdirTemp("", "ingot-bench-postgres"); err != nil { // where its user may look
+		l.Fatal(err)
+	}
+	l.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l.must("chown", owner.Uid, dir)
+	as := []string{"setpriv", "--reuid", owner.Uid, "--regid", owner.Gid, "--clear-groups"}
+	data := filepath.Join(dir, "data")
+	l.must(as[0], append(as[1:], "initdb", "-D", data, "-A", "trust", "-U", "postgres")...)
+	l.serve("ready to accept connections", nil, append(as, "postgres", "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories="+dir)...)
+	l.must("psql", "-h", dir, "-U", "postgres", "-q", "-v", "ON_ERROR_STOP=1", "-f", script)
+	return dir, ""
+}
+
+// kea runs Kea for one family, with its leases in a database, and returns its process.
+func (l *link) kea(family, database string) (pid int) {
+	l.Helper()
 	identity := ""
 	subnet := fmt.Sprintf(`{"id": 1, "subnet": "10.9.0.0/16", "pools": [{"pool": "%s - %s"}],
 		"option-data": [{"name": "routers", "data": %q}, {"name": "domain-name-servers", "data": %[3]q}]}`,
@@ -101,16 +153,15 @@ func keaDHCP(b *testing.B, family string) *dhcpServer {
 	}
 	config := l.file("kea.json", fmt.Appendf(nil, `{"Dhcp%[1]s": { %[6]s
 		"interfaces-config": {"interfaces": [%[2]q]},
-		"lease-database": {"type": "memfile", "name": %[3]q},
+		"lease-database": %[3]s,
 		"multi-threading": {"enable-multi-threading": true, "thread-pool-size": 0, "packet-queue-size": 64},
 		"valid-lifetime": %[4]d, "subnet%[1]s": [%[5]s],
 		"loggers": [
 			{"name": "kea-dhcp%[1]s", "severity": "INFO", "output_options": [{"output": "stdout"}]},
 			{"name": "kea-dhcp%[1]s.leases", "severity": "WARN", "output_options": [{"output": "stdout"}]}
-		]}}`, family, serverDevice, filepath.Join(l.dir, "leases"), dhcpValidity, subnet, identity))
+		]}}`, family, serverDevice, database, dhcpValidity, subnet, identity))
 	environment := []string{"KEA_LOCKFILE_DIR=" + l.dir, "KEA_PIDFILE_DIR=" + l.dir}
-	kea := l.serve("DHCP"+family+"_STARTED", environment, "kea-dhcp"+family, "-c", config)
-	return &dhcpServer{name: "Kea", link: l, process: kea.Process.Pid}
+	return l.serve("DHCP"+family+"_STARTED", environment, "kea-dhcp"+family, "-c", config).Process.Pid
 }
 
 // dnsmasqDHCP serves IPv4 with dnsmasq, and the link's folder by TFTP.
