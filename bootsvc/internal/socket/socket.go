@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// WakeEvery is how often, at the least, a reader looks whether it is to end, if the
+	// WakeEvery is how often, at the least, a reader checks whether it is to end, if the
 	// kernel should not wake it.
 	WakeEvery = 5 * time.Second
 	// sendTimeout bounds the wait for room in a link's queue. Clients ask again.
