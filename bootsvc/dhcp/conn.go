@@ -64,7 +64,7 @@ func listen(name string, to netip.AddrPort) (*conn, error) {
 	return c, nil
 }
 
-// Close closes the socket, and what knows its senders.
+// Close closes the socket, and its reader returns.
 func (c *conn) Close() {
 	c.Socket.Close()
 	if c.senders != nil {

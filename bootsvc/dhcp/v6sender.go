@@ -37,12 +37,12 @@ type senders struct {
 
 // openSenders returns the senders of an interface.
 func openSenders(index int) (*senders, error) {
-	d, err := socket.New(unix.AF_PACKET, unix.SOCK_DGRAM)
+	frames, err := socket.New(unix.AF_PACKET, unix.SOCK_DGRAM)
 	if err != nil {
 		return nil, err
 	}
-	s := &senders{Socket: d, seed: maphash.MakeSeed(), seen: make(map[uint64]string), last: make([]uint64, maxSenders)}
-	err = d.Set(func(fd int) error {
+	s := &senders{Socket: frames, seed: maphash.MakeSeed(), seen: make(map[uint64]string), last: make([]uint64, maxSenders)}
+	err = s.Set(func(fd int) error {
 		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, clients6)
 	}, func(fd int) error {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, socketBuffer)
@@ -52,7 +52,7 @@ func openSenders(index int) (*senders, error) {
 		return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL}), Ifindex: index})
 	})
 	if err != nil {
-		d.Close()
+		s.Close()
 		return nil, fmt.Errorf("receive frames: %w", err)
 	}
 	return s, nil
