@@ -36,6 +36,10 @@ type Options struct {
 	// written. An error keeps it from being sent and is returned. nil = always allowed.
 	Permit func(ctx context.Context, t model.BMCTarget, uri string) error
 
+	// ReadBack is how long to wait, each time, before a boot override is read again that is
+	// not shown at once; nil = 1, 2 and 3 s.
+	ReadBack []time.Duration
+
 	// Sessions remembers the sessions that are open, for the next process to use or
 	// delete if this one is killed. nil = they are not remembered.
 	Sessions Sessions
@@ -79,6 +83,9 @@ func NewPool(o Options) *Pool {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.ReadBack == nil {
+		o.ReadBack = readBackAfter
 	}
 	o.taskPoll = cmp.Or(o.taskPoll, taskPoll)
 	o.freshFor = cmp.Or(o.freshFor, freshFor)
