@@ -80,7 +80,7 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 		systems: make(map[string]*systemState),
 		turns:   make(map[string]chan struct{}),
 	}
-	secure := c.pin.tlsConfig(p.opts.CA, t.Address, t.Hostname)
+	secure := c.pin.tlsConfig(p.opts.CA, t)
 	c.wire = &http.Transport{
 		DialContext:         dialPlain(c.dial(c.dialer("http"))),
 		DialTLSContext:      dialTLS(c.dial(c.dialer("https")), secure, min(p.opts.Timeout, 30*time.Second)),
@@ -100,7 +100,7 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 // serves reports whether the client still speaks with the BMC as t says.
 func (c *client) serves(t model.BMCTarget) bool {
 	return c.target.Scheme == t.Scheme && c.target.Address == t.Address && c.target.Hostname == t.Hostname &&
-		c.target.Default == t.Default && c.creds == digestOf(t)
+		c.target.TLSMinimum == t.TLSMinimum && c.target.Default == t.Default && c.creds == digestOf(t)
 }
 
 // errForeignRedirect refuses to be sent elsewhere.

@@ -50,6 +50,8 @@ type Options struct {
 
 	taskPoll time.Duration // 0 = taskPoll
 	freshFor time.Duration // 0 = freshFor
+	// observe, if set, is told of each request that was answered.
+	observe func(method, uri string, took time.Duration)
 }
 
 // logoutWithin bounds the deletion of a session, which must not hold up a shutdown.
@@ -134,6 +136,8 @@ func checkTarget(t model.BMCTarget) error {
 		return fmt.Errorf("bmc %s: scheme %q is neither http nor https", t.Name, t.Scheme)
 	case t.Address == "":
 		return fmt.Errorf("bmc %s: no address", t.Name)
+	case t.TLSMinimum != "" && tlsVersions[t.TLSMinimum] == 0:
+		return fmt.Errorf("bmc %s: no version of TLS is %q", t.Name, t.TLSMinimum)
 	}
 	return nil
 }

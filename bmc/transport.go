@@ -110,6 +110,9 @@ func (c *client) send(req *http.Request, a *auth) (*http.Response, error) {
 	}
 	c.metrics.answered(req.Method, resp.StatusCode, took)
 	c.pace.answered(took)
+	if c.opts.observe != nil {
+		c.opts.observe(req.Method, req.URL.RequestURI(), took)
+	}
 	c.note(resp, a)
 	return resp, nil
 }
