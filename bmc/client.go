@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"ingot/model"
@@ -53,6 +54,7 @@ type client struct {
 	turns   map[string]chan struct{} // by URI; held by the request that changes the system
 
 	requests, connections, sessions atomic.Uint64
+	asked, failed                   prometheus.Counter // of the metrics
 }
 
 // Sizes that keep a thousand idle BMCs small.
@@ -80,6 +82,7 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 		systems: make(map[string]*systemState),
 		turns:   make(map[string]chan struct{}),
 	}
+	c.asked, c.failed = p.metrics.of(c.name)
 	secure := c.pin.tlsConfig(p.opts.CA, t)
 	c.wire = &http.Transport{
 		DialContext:         dialPlain(c.dial(c.dialer("http"))),

@@ -105,7 +105,7 @@ func NewPool(o Options) *Pool {
 	return &Pool{
 		opts:    o,
 		breaker: b,
-		metrics: newMetrics(o.Registerer, b.count),
+		metrics: newMetrics(o.Registerer, b.count, o.RequestsPerSecond),
 		clients: make(map[model.BMCName]*client),
 		closing: make(chan struct{}),
 	}
@@ -168,6 +168,7 @@ func (p *Pool) Forget(ctx context.Context, name model.BMCName) {
 	defer p.mu.Unlock()
 	if c := p.clients[name]; c != nil {
 		delete(p.clients, name)
+		p.metrics.forget(string(name))
 		p.retire(ctx, c)
 	}
 }

@@ -516,7 +516,7 @@ func TestForgetLogsOut(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	f := newFake(t, plain)
 	reg := prometheus.NewPedanticRegistry()
-	p := newPool(t, Options{Registerer: reg})
+	p := newPool(t, Options{Registerer: reg, RequestsPerSecond: 5})
 	missing := f.system1()
 	missing.URI = "/redfish/v1/Systems/9"
 	if _, err := p.Power(context.Background(), missing); !errors.Is(err, ErrNotFound) {
@@ -546,6 +546,34 @@ ingot_redfish_sessions_opened_total 1
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "ingot_redfish_connections_opened_total",
 		"ingot_redfish_requests_total", "ingot_redfish_sessions_opened_total"); err != nil {
 		t.Error(err)
+	}
+	f.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		fail(w, http.StatusInternalServerError, "Base.1.0.InternalError")
+		return true
+	})
+	if _, err := p.Power(context.Background(), f.system1()); err == nil {
+		t.Fatal("it succeeded")
+	}
+	want = `
+# HELP ingot_redfish_bmc_failures_total Requests to each BMC with no answer, or that it failed or refused: 401, 403, 408, 429 and from 500 on.
+# TYPE ingot_redfish_bmc_failures_total counter
+ingot_redfish_bmc_failures_total{bmc="bmc-1"} 1
+# HELP ingot_redfish_bmc_requests_total Requests sent to each BMC.
+# TYPE ingot_redfish_bmc_requests_total counter
+ingot_redfish_bmc_requests_total{bmc="bmc-1"} 4
+# HELP ingot_redfish_requests_per_second_limit Most requests a second that one BMC is sent (bmc.requestsPerSecond); ` +
+		`one that answers slowly is sent fewer. 0 = no limit.
+# TYPE ingot_redfish_requests_per_second_limit gauge
+ingot_redfish_requests_per_second_limit 5
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "ingot_redfish_bmc_failures_total",
+		"ingot_redfish_bmc_requests_total", "ingot_redfish_requests_per_second_limit"); err != nil {
+		t.Error(err)
+	}
+	f.answers(nil)
+	p.Forget(context.Background(), "bmc-1")
+	if n, err := testutil.GatherAndCount(reg, "ingot_redfish_bmc_failures_total", "ingot_redfish_bmc_requests_total"); n != 0 || err != nil {
+		t.Errorf("%d series of a BMC that is forgotten, %v", n, err)
 	}
 	problems, err := testutil.GatherAndLint(reg)
 	if err != nil || len(problems) > 0 {
