@@ -71,7 +71,7 @@ func tlsAdvice(err error) string {
 	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
 	switch {
 	case strings.Contains(err.Error(), noHandshake):
-		return "it took the connection and then said nothing: restart the BMC, and look whether its web page answers"
+		return "it took the connection and then said nothing: restart the BMC, and check whether its web page answers"
 	case errors.Is(err, ErrCertificateChanged):
 		return "make sure that it is the BMC, for instance at its own console, and expect the certificate that is shown now"
 	case noTLS:
@@ -107,7 +107,7 @@ func (k *checkup) redfish(ctx context.Context) bool {
 	if err != nil {
 		advice := "it answers, but not as a BMC does: correct the address, or switch on Redfish in the BMC's settings"
 		if errors.Is(err, ErrUnreachable) {
-			advice = "it took the connection and then gave no answer: restart the BMC, and look whether its web page answers"
+			advice = "it took the connection and then gave no answer: restart the BMC, and check whether its web page answers"
 		}
 		if statusOf(err) == http.StatusBadRequest && k.opts.Target.Scheme == "http" {
 			advice = "it refuses http on this port: use https"
@@ -154,7 +154,7 @@ func (k *checkup) login(ctx context.Context) bool {
 func loginAdvice(err error) string {
 	switch {
 	case errors.Is(err, ErrUnauthorized):
-		return "correct user name and password, and look whether the account may log in by Redfish and is not locked: BMCs lock it for some minutes after a few wrong passwords"
+		return "correct user name and password, and check whether the account may log in by Redfish and is not locked: BMCs lock it for some minutes after a few wrong passwords"
 	case errors.Is(err, ErrBusy):
 		return "all of its sessions are taken: end some on its web page, or wait until they end by themselves, which takes half an hour on most"
 	}
