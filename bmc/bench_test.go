@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stmcginnis/gofish"
 
@@ -19,7 +21,7 @@ import (
 // could cost, a kept net/http connection and a narrow decode, and with a gofish
 // client for each operation, as metal-operator has it.
 func BenchmarkPowerPoll(b *testing.B) {
-	body := benchSystem(b)
+	body, etag := benchSystem(b), ""
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodPost:
@@ -31,13 +33,18 @@ func BenchmarkPowerPoll(b *testing.B) {
 				`{"Systems":{"@odata.id":"/redfish/v1/Systems"},"Links":{"Sessions":{"@odata.id":"/redfish/v1/SessionService/Sessions"}}}`)
 		case r.URL.Path == "/redfish/v1/Systems":
 			io.WriteString(w, `{"Members":[{"@odata.id":"`+sysURI+`"}]}`)
+		case etag != "" && r.Header.Get("If-None-Match") == etag:
+			w.WriteHeader(http.StatusNotModified)
 		default:
+			if etag != "" {
+				w.Header().Set("ETag", etag)
+			}
 			w.Write(body)
 		}
 	}))
 	defer srv.Close()
 
-	b.Run("ingot", func(b *testing.B) {
+	poll := func(b *testing.B) {
 		p := newPool(b, Options{})
 		s := model.SystemTarget{URI: sysURI, BMC: model.BMCTarget{
 			Name: "b", Scheme: "https", Address: strings.TrimPrefix(srv.URL, "https://"),
@@ -46,16 +53,29 @@ func BenchmarkPowerPoll(b *testing.B) {
 		if _, err := p.Power(context.Background(), s); err != nil {
 			b.Fatal(err)
 		}
+		before := p.Stats("b")
 		b.ReportAllocs()
+		used := cpuUsed(b)
 		for b.Loop() {
 			if power, err := p.Power(context.Background(), s); power != model.PowerOn {
 				b.Fatal(power, err)
 			}
 		}
-	})
+		b.ReportMetric(float64((cpuUsed(b)-used).Microseconds())/float64(b.N), "cpu-us/op")
+		after := p.Stats("b")
+		if after.Requests-before.Requests != uint64(b.N) || after.Connections != before.Connections || after.Sessions != before.Sessions {
+			b.Errorf("%d polls took it from %+v to %+v, want one request each", b.N, before, after)
+		}
+	}
+	b.Run("ingot", poll)
+	etag = `"1"`
+	b.Run("ingot, of a BMC with ETags", poll)
+	etag = ""
 	b.Run("yardstick net/http", func(b *testing.B) {
 		c := srv.Client()
 		b.ReportAllocs()
+		used := cpuUsed(b)
+		defer func() { b.ReportMetric(float64((cpuUsed(b)-used).Microseconds())/float64(b.N), "cpu-us/op") }()
 		for b.Loop() {
 			resp, err := c.Get(srv.URL + sysURI)
 			if err != nil {
@@ -74,6 +94,8 @@ func BenchmarkPowerPoll(b *testing.B) {
 	})
 	b.Run("gofish client each time", func(b *testing.B) {
 		b.ReportAllocs()
+		used := cpuUsed(b)
+		defer func() { b.ReportMetric(float64((cpuUsed(b)-used).Microseconds())/float64(b.N), "cpu-us/op") }()
 		for b.Loop() {
 			client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 			api, err := gofish.Connect(gofish.ClientConfig{
@@ -89,6 +111,16 @@ func BenchmarkPowerPoll(b *testing.B) {
 			api.Logout()
 		}
 	})
+}
+
+// cpuUsed is the CPU time of this process, the simulated BMC included, which other processes
+// do not make longer.
+func cpuUsed(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // benchSystem is a system resource of some 4.7 KB.

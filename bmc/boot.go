@@ -44,7 +44,7 @@ func (c *client) bootOnce(ctx context.Context, t model.SystemTarget, method mode
 		if elsewhere && r.uri == uri {
 			continue
 		}
-		read, err := c.try(ctx, uri, r)
+		read, err := c.try(ctx, uri, r, s.boot)
 		if err != nil && !refusedWrite(err) {
 			return "", err
 		}

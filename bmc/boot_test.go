@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,6 +19,8 @@ func TestLadder(t *testing.T) {
 	const uri = "/s/1"
 	pxe := override{Enabled: once, Target: "Pxe"}
 	moded := override{Enabled: once, Target: "Pxe", Mode: uefi}
+	legacy := override{Enabled: once, Target: "Pxe", Mode: "Legacy"}
+	http := override{Enabled: once, Target: "UefiHttp"}
 	stays := func(o override) override { o.Enabled = continuous; return o }
 	settings := func(o override) []variant {
 		return []variant{{variantSettings, uri + "/SD", o}, {variantSettings, uri + "/Settings", o}, {variantSettings, uri + "/Pending", o}}
@@ -45,10 +48,19 @@ func TestLadder(t *testing.T) {
 			want: chain(variant{variantDefault, uri, pxe}, variant{variantWithMode, uri, moded}, settings(pxe),
 				variant{VariantContinuous, uri, stays(pxe)}),
 		},
-		"a mode that is not UEFI is sent at first": {
+		"a mode that is not UEFI stays what it is": {
 			state: systemState{boot: boot{Mode: new("Legacy")}},
-			want: chain(variant{variantDefault, uri, moded}, variant{variantWithoutMode, uri, pxe}, settings(moded),
-				variant{VariantContinuous, uri, stays(moded)}),
+			want: chain(variant{variantDefault, uri, pxe}, variant{variantWithMode, uri, legacy}, settings(pxe),
+				variant{VariantContinuous, uri, stays(pxe)}),
+		},
+		"a Supermicro that boots by BIOS gets that mode (B03)": {
+			state: systemState{boot: boot{Mode: new("Legacy")}, quirk: quirkOf("Supermicro", "X10SDV", "")},
+			want: chain(variant{variantDefault, uri, legacy}, variant{variantWithoutMode, uri, pxe}, settings(legacy),
+				variant{VariantContinuous, uri, stays(legacy)}),
+		},
+		"UEFI HTTP boot is asked for without another mode than UEFI": {
+			state: systemState{boot: boot{Mode: new("Legacy")}}, target: "UefiHttp",
+			want: chain(variant{variantDefault, uri, http}, settings(http), variant{VariantContinuous, uri, stays(http)}),
 		},
 		"a Supermicro gets the mode whenever it shows one (B03)": {
 			state: systemState{boot: boot{Mode: new("UEFI")}, quirk: quirkOf("Supermicro", "SYS-821GE", "")},
@@ -65,7 +77,8 @@ func TestLadder(t *testing.T) {
 		},
 		"a machine without UEFI is not asked for it": {
 			state: systemState{boot: boot{Mode: new("Legacy"), Modes: []string{"Legacy"}}},
-			want:  chain(variant{variantDefault, uri, pxe}, settings(pxe), variant{VariantContinuous, uri, stays(pxe)}),
+			want: chain(variant{variantDefault, uri, pxe}, variant{variantWithMode, uri, legacy}, settings(pxe),
+				variant{VariantContinuous, uri, stays(pxe)}),
 		},
 		"the settings object that the system names is the one (B04)": {
 			state: systemState{settings: "/s/1/Elsewhere", quirk: quirkOf("Lenovo", "SR670", "")},
@@ -211,7 +224,7 @@ func TestBootOnce(t *testing.T) {
 		},
 		"that is refused with the mode is written without": {
 			prepare: func(f *fake) {
-				f.resources[sysURI]["Boot"].(object)["BootSourceOverrideMode"] = "Legacy"
+				f.resources[sysURI]["Manufacturer"] = "Supermicro"
 				f.store = func(path string, b object) int {
 					if b["BootSourceOverrideMode"] != nil {
 						return http.StatusBadRequest
@@ -381,6 +394,95 @@ func TestBootOnce(t *testing.T) {
 	}
 }
 
+// An override that is shown late is waited for, and no other variant is written on top of it.
+func TestAnOverrideThatIsShownLate(t *testing.T) {
+	for name, tt := range map[string]struct {
+		late    int // readings that still show what was there before
+		patches int
+		want    string
+		boot    object
+	}{
+		"by the first reading after a wait": {late: 1, patches: 1, want: "default", boot: object{"Enabled": "Once", "Target": "Pxe", "Mode": "Legacy"}},
+		"by the last":                       {late: 3, patches: 1, want: "default", boot: object{"Enabled": "Once", "Target": "Pxe", "Mode": "Legacy"}},
+		"by none is written another way":    {late: 4, patches: 2, want: "with-mode", boot: object{"Enabled": "Once", "Target": "Pxe", "Mode": "Legacy"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, plain)
+			boot := f.resources[sysURI]["Boot"].(object)
+			boot["BootSourceOverrideMode"] = "Legacy"
+			var late []func()
+			f.store = func(path string, b object) int {
+				if len(late) == 0 {
+					late = make([]func(), tt.late+1)
+				}
+				late[len(late)-1] = func() { f.keep(path, b) }
+				return http.StatusNoContent
+			}
+			f.answer = func(_ http.ResponseWriter, r *http.Request) bool {
+				f.change(func() {
+					if r.Method == http.MethodGet && r.URL.Path == sysURI && len(late) > 0 {
+						if late[0] != nil {
+							late[0]()
+						}
+						late = late[1:]
+					}
+				})
+				return false
+			}
+			p := newPool(t, Options{ReadBack: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}})
+			got, err := p.BootOnce(context.Background(), f.system1(), model.BootPXE)
+			if got != tt.want || err != nil {
+				t.Errorf("got %q, %v; want %q", got, err, tt.want)
+			}
+			if n := counted(f.requests(), "PATCH"); n != tt.patches {
+				t.Errorf("%d PATCHes, want %d", n, tt.patches)
+			}
+			for key, want := range tt.boot {
+				if got := boot["BootSourceOverride"+key]; got != want {
+					t.Errorf("%s is %v, want %v", key, got, want)
+				}
+			}
+		})
+	}
+}
+
+// What is read back at once that is neither what was asked for nor what was there before is
+// the BMC's last word.
+func TestAnOverrideThatIsAnotherIsNotWaitedFor(t *testing.T) {
+	f := newFake(t, plain)
+	f.store = func(path string, b object) int {
+		b["BootSourceOverrideEnabled"] = "Continuous"
+		return f.keep(path, b)
+	}
+	p := newPool(t, Options{ReadBack: []time.Duration{time.Hour}})
+	if got, err := p.BootOnce(t.Context(), f.system1(), model.BootPXE); got != VariantContinuous || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestAnOverrideThatIsLateDoesNotOutlastItsCaller(t *testing.T) {
+	f := newFake(t, plain)
+	ctx, cancel := context.WithCancel(t.Context())
+	f.store = func(string, object) int { cancel(); return http.StatusNoContent }
+	p := newPool(t, Options{ReadBack: []time.Duration{time.Hour}})
+	if _, err := p.BootOnce(ctx, f.system1(), model.BootPXE); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An override is read back as long as the slowest BMCs take to show it.
+func TestReadBackByDefault(t *testing.T) {
+	var got []time.Duration
+	after := time.Duration(0)
+	for _, wait := range NewPool(Options{}).opts.ReadBack {
+		after += wait
+		got = append(got, after)
+	}
+	if diff := cmp.Diff([]time.Duration{time.Second, 3 * time.Second, 6 * time.Second}, got); diff != "" {
+		t.Errorf("read again after (-want +got):\n%s", diff)
+	}
+}
+
 func TestOverrideNotKeptSaysWhatWasAskedAndRead(t *testing.T) {
 	f := newFake(t, plain)
 	f.resources[sysURI]["@Redfish.Settings"] = object{"SettingsObject": object{"@odata.id": sysURI + "/SD"}}
@@ -437,6 +539,49 @@ func TestClearBootOverride(t *testing.T) {
 				}
 			}, patches: 2,
 			want: object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "Pxe"},
+		},
+		"of one that refuses it without the mode sends that": {
+			prepare: func(f *fake) {
+				set(f, "Once", "Pxe")
+				f.resources[sysURI]["Boot"].(object)["BootSourceOverrideMode"] = "Legacy"
+				f.store = func(path string, b object) int {
+					if b["BootSourceOverrideMode"] == nil {
+						return http.StatusBadRequest
+					}
+					return f.keep(path, b)
+				}
+			}, patches: 4,
+			want: object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "None", "BootSourceOverrideMode": "Legacy"},
+		},
+		"of a Supermicro sends the mode, which it forgets otherwise (B03)": {
+			prepare: func(f *fake) {
+				set(f, "Once", "Pxe")
+				f.resources[sysURI]["Manufacturer"] = "Supermicro"
+				f.resources[sysURI]["Boot"].(object)["BootSourceOverrideMode"] = "UEFI"
+				f.store = func(path string, b object) int {
+					if b["BootSourceOverrideMode"] == nil {
+						b["BootSourceOverrideMode"] = "Legacy"
+					}
+					return f.keep(path, b)
+				}
+			}, patches: 1,
+			want: object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "None", "BootSourceOverrideMode": "UEFI"},
+		},
+		"of one that takes it in the settings object alone is cleared there (B04)": {
+			prepare: func(f *fake) {
+				set(f, "Once", "Pxe")
+				const settings = sysURI + "/SD"
+				f.resources[settings] = object{"Boot": object{"BootSourceOverrideEnabled": "Disabled"}}
+				f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+					if r.Method == http.MethodPatch && r.URL.Path == sysURI {
+						fail(w, http.StatusBadRequest, "Ami.1.0.OperationSupportedInFutureStateURI")
+						return true
+					}
+					return false
+				}
+				f.store = func(path string, b object) int { f.keep(sysURI, b); return f.keep(path, b) }
+			}, patches: 2,
+			want: object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "None"},
 		},
 		"of a machine that has none": {
 			prepare: func(f *fake) { f.resources[sysURI]["Boot"] = object{"BootOrder": "x"} }, want: object{"BootOrder": "x"},

@@ -68,23 +68,25 @@ func (s *systemState) bootTarget(method model.BootMethod) (string, error) {
 	return "", fmt.Errorf("the machine allows only the boot targets %s", strings.Join(targets, ", "))
 }
 
-// variants returns the variants of the override, in the order to try them.
+// variants returns the variants of the override, in the order to try them. None of them
+// changes the boot mode: an operating system that was installed in one does not start in the
+// other.
 func (s *systemState) variants(uri, target string) []variant {
 	plain := override{Enabled: once, Target: target}
 	moded := plain
-	moded.Mode = uefi
+	moded.Mode = s.mode(target)
 
-	first := plain
-	if s.sendsMode() {
-		first = moded
+	first, other := plain, moded
+	if s.quirk.alwaysMode {
+		first, other = moded, plain
 	}
 	all := []variant{{variantDefault, uri, first}}
-	switch {
-	case !s.hasMode():
-	case first == moded:
-		all = append(all, variant{variantWithoutMode, uri, plain})
-	default:
-		all = append(all, variant{variantWithMode, uri, moded})
+	if moded != plain {
+		name := variantWithMode
+		if other == plain {
+			name = variantWithoutMode
+		}
+		all = append(all, variant{name, uri, other})
 	}
 	for _, at := range s.settingsURIs(uri) {
 		all = append(all, variant{variantSettings, at, first})
@@ -122,15 +124,16 @@ func promote(all []variant, wanted func(variant) bool) {
 	all[0] = r
 }
 
-// hasMode reports whether the machine shows a boot mode, which may be UEFI (B02).
-func (s *systemState) hasMode() bool {
-	return s.boot.Mode != nil && (len(s.boot.Modes) == 0 || slices.Contains(s.boot.Modes, uefi))
-}
-
-// sendsMode reports whether the first variant sends the mode: if it has to change, or if
-// the BMC forgets it otherwise (B03).
-func (s *systemState) sendsMode() bool {
-	return s.hasMode() && (*s.boot.Mode != uefi || s.quirk.alwaysMode)
+// mode is the boot mode that the machine shows, as it may be sent with an override of the
+// target, or "" (B02): it is sent to BMCs that insist on it or forget it otherwise (B03).
+func (s *systemState) mode(target string) string {
+	if s.boot.Mode == nil || len(s.boot.Modes) > 0 && !slices.Contains(s.boot.Modes, *s.boot.Mode) {
+		return ""
+	}
+	if *s.boot.Mode != uefi && target == string(model.BootUEFIHTTP) { // which contradicts it
+		return ""
+	}
+	return *s.boot.Mode
 }
 
 // settingsURIs returns the URIs at which the settings object may be.
@@ -156,10 +159,25 @@ func (o override) keptIn(b boot) bool {
 		strings.EqualFold(*b.Enabled, o.Enabled) && strings.EqualFold(*b.Target, o.Target)
 }
 
+// shownIn reports whether what was asked for is what is shown: an override as it was asked
+// for, or none where it was to be cleared.
+func (o override) shownIn(b boot) bool {
+	return o.keptIn(b) || o.Enabled == disabled && b.idle()
+}
+
+// mayBeLate reports whether what is shown is what was there before, so that what was asked
+// for may yet come. A BMC that shows a third thing has made up its mind.
+func (o override) mayBeLate(read, before boot) bool {
+	return read.sameAs(before) || o.Enabled != disabled && read.idle()
+}
+
 // empty reports whether there is no override at all.
 func (b boot) empty() bool {
 	return b.Enabled == nil && b.Target == nil && len(b.Targets) == 0
 }
+
+// sameAs reports whether both show the same override.
+func (b boot) sameAs(other boot) bool { return b.String() == other.String() }
 
 // idle reports whether the next boot follows the boot order.
 func (b boot) idle() bool {

@@ -5,16 +5,32 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 )
 
+// readBackAfter is how long to wait, each time, before an override is read again that is not
+// shown at once: some BMCs show a write after 3 to 5 s.
+var readBackAfter = []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}
+
 // try writes one variant and returns what is read afterwards. It reads even if the BMC
-// failed, because the override may be set nevertheless.
-func (c *client) try(ctx context.Context, system string, r variant) (boot, error) {
+// failed, because the override may be set nevertheless. What is shown as it was before the
+// first variant is read again after some time, so that no other is written on top of one that
+// is only late.
+func (c *client) try(ctx context.Context, system string, r variant, before boot) (boot, error) {
 	failed := c.patchBoot(ctx, system, r)
 	if failed != nil && (refusesChange(statusOf(failed)) || !refusedWrite(failed)) {
 		return boot{}, failed
 	}
 	read, err := c.readBack(ctx, system, r)
+	for _, wait := range c.opts.ReadBack {
+		if err != nil || r.want.shownIn(read) || !r.want.mayBeLate(read, before) {
+			break
+		}
+		if !pause(ctx, wait) {
+			return boot{}, context.Cause(ctx)
+		}
+		read, err = c.readBack(ctx, system, r)
+	}
 	if failed != nil && (err != nil || !r.want.keptIn(read)) {
 		return boot{}, failed
 	}

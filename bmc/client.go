@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"ingot/model"
@@ -53,6 +54,7 @@ type client struct {
 	turns   map[string]chan struct{} // by URI; held by the request that changes the system
 
 	requests, connections, sessions atomic.Uint64
+	asked, failed                   prometheus.Counter // of the metrics
 }
 
 // Sizes that keep a thousand idle BMCs small.
@@ -80,7 +82,8 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 		systems: make(map[string]*systemState),
 		turns:   make(map[string]chan struct{}),
 	}
-	secure := c.pin.tlsConfig(p.opts.CA, t.Address, t.Hostname)
+	c.asked, c.failed = p.metrics.of(c.name)
+	secure := c.pin.tlsConfig(p.opts.CA, t)
 	c.wire = &http.Transport{
 		DialContext:         dialPlain(c.dial(c.dialer("http"))),
 		DialTLSContext:      dialTLS(c.dial(c.dialer("https")), secure, min(p.opts.Timeout, 30*time.Second)),
@@ -100,7 +103,7 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 // serves reports whether the client still speaks with the BMC as t says.
 func (c *client) serves(t model.BMCTarget) bool {
 	return c.target.Scheme == t.Scheme && c.target.Address == t.Address && c.target.Hostname == t.Hostname &&
-		c.target.Default == t.Default && c.creds == digestOf(t)
+		c.target.TLSMinimum == t.TLSMinimum && c.target.Default == t.Default && c.creds == digestOf(t)
 }
 
 // errForeignRedirect refuses to be sent elsewhere.
@@ -224,21 +227,49 @@ func path(uri string) string {
 	return uri
 }
 
-// close logs out and drops the connections.
-func (c *client) close(ctx context.Context) error {
+// close logs out and drops the connections. A logout that fails is tried again after each of
+// the waits, until stop is closed.
+func (c *client) close(ctx context.Context, waits []time.Duration, stop <-chan struct{}) error {
 	defer c.wire.CloseIdleConnections()
 	a := c.auth.Swap(nil)
 	if a == nil || a.session == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, loginKey{}, a), logoutWithin)
-	defer cancel()
-	_, err := c.do(ctx, http.MethodDelete, a.session, nil)
-	if err != nil && !gone(err) {
+	err := c.logOut(ctx, a.session, a)
+	for _, wait := range waits {
+		if err == nil || !pauseUntil(stop, wait) {
+			break
+		}
+		err = c.logOut(ctx, a.session, a)
+	}
+	if err != nil {
 		return fmt.Errorf("log out: %w", err)
 	}
-	c.drop(ctx, a.session)
 	return nil
+}
+
+// logOut deletes a session by the credentials of a, and forgets it once it is gone. It ends in
+// a short time, even if ctx has ended.
+func (c *client) logOut(ctx context.Context, session string, a *auth) error {
+	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), loginKey{}, a), logoutWithin)
+	defer cancel()
+	if _, err := c.do(ctx, http.MethodDelete, session, nil); err != nil && !gone(err) {
+		return err
+	}
+	c.drop(ctx, session)
+	return nil
+}
+
+// pauseUntil waits for d, and reports whether it was not stopped meanwhile.
+func pauseUntil(stop <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-stop:
+		return false
+	case <-timer.C:
+		return true
+	}
 }
 
 // pace is a token bucket that fills no faster than the BMC answers.

@@ -61,6 +61,9 @@ func dialPlain(dial dialFunc) dialFunc {
 	}
 }
 
+// noHandshake begins the error of a BMC that does not answer a TLS handshake.
+const noHandshake = "no TLS handshake"
+
 // dialTLS makes connections with TLS and forgets the certificates, of which the pin
 // has what it needs.
 func dialTLS(dial dialFunc, cfg *tls.Config, within time.Duration) dialFunc {
@@ -70,7 +73,7 @@ func dialTLS(dial dialFunc, cfg *tls.Config, within time.Duration) dialFunc {
 			return nil, err
 		}
 		conn := tls.Client(plain, named(cfg, address))
-		tooLate := fmt.Errorf("no TLS handshake within %s", within)
+		tooLate := fmt.Errorf(noHandshake+" within %s", within)
 		ctx, cancel := context.WithTimeoutCause(ctx, within, tooLate)
 		defer cancel()
 		if err := conn.HandshakeContext(ctx); err != nil {

@@ -29,7 +29,7 @@ func TestKeptConnectionsForgetCertificates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var p pin
 			address := server.Listener.Addr().String()
-			conn, err := dialTLS(new(net.Dialer).DialContext, p.tlsConfig(ca, address, ""), time.Minute)(t.Context(), "tcp", address)
+			conn, err := dialTLS(new(net.Dialer).DialContext, p.tlsConfig(ca, model.BMCTarget{Address: address}), time.Minute)(t.Context(), "tcp", address)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestHandshakeWithoutAnAnswer(t *testing.T) {
 	}
 	defer l.Close()
 	connect := func(ctx context.Context, within time.Duration) error {
-		_, err := dialTLS(new(net.Dialer).DialContext, new(pin).tlsConfig(nil, l.Addr().String(), ""), within)(ctx, "tcp", l.Addr().String())
+		_, err := dialTLS(new(net.Dialer).DialContext, new(pin).tlsConfig(nil, model.BMCTarget{Address: l.Addr().String()}), within)(ctx, "tcp", l.Addr().String())
 		return err
 	}
 	if err := connect(t.Context(), time.Millisecond); err == nil || !strings.Contains(err.Error(), "no TLS handshake within 1ms") {
@@ -85,7 +85,7 @@ func TestServerNameOfAnAddressWithoutPort(t *testing.T) {
 		if !strings.HasSuffix(target, ":8443") {
 			dialled += ":443"
 		}
-		if got := named(new(pin).tlsConfig(nil, target, ""), dialled).ServerName; got != want {
+		if got := named(new(pin).tlsConfig(nil, model.BMCTarget{Address: target}), dialled).ServerName; got != want {
 			t.Errorf("%s: server name %q, want %q", target, got, want)
 		}
 	}

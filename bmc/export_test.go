@@ -2,6 +2,7 @@ package bmc
 
 import (
 	"errors"
+	"time"
 
 	"ingot/model"
 )
@@ -13,6 +14,12 @@ func NotCarriedOut(err error) bool {
 		NotCarriedOut() bool
 	}](err)
 	return ok && e.NotCarriedOut()
+}
+
+// Hasty returns the options for a BMC that need not be spared.
+func (o CheckOptions) Hasty() CheckOptions {
+	o.pace, o.readBack = -1, []time.Duration{time.Millisecond}
+	return o
 }
 
 // Fingerprint returns the SHA-256 of the certificate that the BMC showed last, in

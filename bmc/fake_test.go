@@ -432,6 +432,9 @@ func newPool(t testing.TB, o Options) *Pool {
 	if o.Networks == nil {
 		o.Networks = loopback
 	}
+	if o.ReadBack == nil {
+		o.ReadBack = []time.Duration{}
+	}
 	p := NewPool(o)
 	t.Cleanup(func() {
 		if err := p.Close(context.Background()); err != nil {

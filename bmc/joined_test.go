@@ -24,7 +24,7 @@ func join(t *testing.T, o sim.Options) (context.Context, *sim.Rack, *bmc.Pool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	ran := make(chan error, 1)
 	go func() { ran <- rack.Run(ctx) }()
-	p := bmc.NewPool(bmc.Options{Networks: model.BMCNetworks{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}})
+	p := bmc.NewPool(bmc.Options{ReadBack: []time.Duration{10 * time.Millisecond}, Networks: model.BMCNetworks{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}})
 	t.Cleanup(func() {
 		_ = p.Close(ctx)
 		cancel()

@@ -1,6 +1,7 @@
 package bmc
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,6 +10,8 @@ import (
 	"fmt"
 	"net"
 	"sync"
+
+	"ingot/model"
 )
 
 // pin is the certificate that a BMC is known by.
@@ -17,6 +20,8 @@ type pin struct {
 	given  string // by the caller; empty on first contact
 	seen   string // in the last handshake
 	policy bool   // compare with what is expected; otherwise a CA was asked
+
+	met func(tls.ConnectionState) // told of each handshake, before its certificate is judged; nil = nobody is
 }
 
 // expect sets the fingerprint that the caller knows the BMC by and reports
@@ -53,8 +58,10 @@ func (p *pin) verify(cs tls.ConnectionState) error {
 	if len(cs.PeerCertificates) == 0 {
 		return errors.New("the BMC shows no certificate")
 	}
-	sum := sha256.Sum256(cs.PeerCertificates[0].Raw)
-	shown := hex.EncodeToString(sum[:])
+	if p.met != nil {
+		p.met(cs)
+	}
+	shown := fingerprintOf(cs.PeerCertificates[0])
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,23 +76,32 @@ func (p *pin) verify(cs tls.ConnectionState) error {
 	return nil
 }
 
+// fingerprintOf is the SHA-256 of a certificate, in hexadecimal.
+func fingerprintOf(cert *x509.Certificate) string {
+	sum := sha256.Sum256(cert.Raw)
+	return hex.EncodeToString(sum[:])
+}
+
 // tlsConfig verifies by the CA, if there is one, else by the pin: BMCs ship with
 // certificates that they signed themselves. A certificate that a CA signed is for the
 // hostname, if that is given, or else for the host of the address.
-func (p *pin) tlsConfig(ca *x509.CertPool, address, hostname string) *tls.Config {
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: cipherSuites(), VerifyConnection: p.verify, RootCAs: ca}
+func (p *pin) tlsConfig(ca *x509.CertPool, t model.BMCTarget) *tls.Config {
+	cfg := &tls.Config{MinVersion: tlsVersions[cmp.Or(t.TLSMinimum, "1.2")], CipherSuites: cipherSuites(), VerifyConnection: p.verify, RootCAs: ca}
 	p.policy = ca == nil
 	if ca == nil {
 		cfg.InsecureSkipVerify = true // verify compares with the pin instead
 	}
-	if host, _, err := net.SplitHostPort(address); err == nil {
+	if host, _, err := net.SplitHostPort(t.Address); err == nil {
 		cfg.ServerName = host
 	}
-	if ca != nil && hostname != "" {
-		cfg.ServerName = hostname
+	if ca != nil && t.Hostname != "" {
+		cfg.ServerName = t.Hostname
 	}
 	return cfg
 }
+
+// tlsVersions are the versions that BMCTarget.TLSMinimum may be.
+var tlsVersions = map[string]uint16{"1.0": tls.VersionTLS10, "1.1": tls.VersionTLS11, "1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}
 
 // cipherSuites are those for TLS before 1.3. BMCs of some age have none but with RSA key
 // exchange, which Go leaves out unless it is asked for.

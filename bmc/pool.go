@@ -36,6 +36,10 @@ type Options struct {
 	// written. An error keeps it from being sent and is returned. nil = always allowed.
 	Permit func(ctx context.Context, t model.BMCTarget, uri string) error
 
+	// ReadBack is how long to wait, each time, before a boot override is read again that is
+	// not shown at once; nil = 1, 2 and 3 s.
+	ReadBack []time.Duration
+
 	// Sessions remembers the sessions that are open, for the next process to use or
 	// delete if this one is killed. nil = they are not remembered.
 	Sessions Sessions
@@ -44,12 +48,19 @@ type Options struct {
 	Registerer prometheus.Registerer
 	Clock      func() time.Time
 
-	taskPoll time.Duration // 0 = taskPoll
-	freshFor time.Duration // 0 = freshFor
+	taskPoll    time.Duration   // 0 = taskPoll
+	freshFor    time.Duration   // 0 = freshFor
+	logOutAgain []time.Duration // nil = logOutAgain
+	// observe, if set, is told of each request that was answered.
+	observe func(method, uri string, took time.Duration)
 }
 
 // logoutWithin bounds the deletion of a session, which must not hold up a shutdown.
 const logoutWithin = 5 * time.Second
+
+// logOutAgain is how long to wait, each time, before a logout that failed is tried again from
+// a BMC that is no longer wanted: nobody would think of it later.
+var logOutAgain = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
 
 // errClosed is what a closed pool answers.
 var errClosed = errors.New("the pool of BMC clients is closed")
@@ -64,6 +75,7 @@ type Pool struct {
 	closed  bool
 	clients map[model.BMCName]*client
 	retired sync.WaitGroup // clients that are logging out
+	closing chan struct{}  // closed with the pool
 }
 
 // NewPool returns a Pool. It opens no connection until one is needed.
@@ -80,6 +92,12 @@ func NewPool(o Options) *Pool {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
+	if o.ReadBack == nil {
+		o.ReadBack = readBackAfter
+	}
+	if o.logOutAgain == nil {
+		o.logOutAgain = logOutAgain
+	}
 	o.taskPoll = cmp.Or(o.taskPoll, taskPoll)
 	o.freshFor = cmp.Or(o.freshFor, freshFor)
 	o.Log = o.Log.With("component", "bmc")
@@ -87,8 +105,9 @@ func NewPool(o Options) *Pool {
 	return &Pool{
 		opts:    o,
 		breaker: b,
-		metrics: newMetrics(o.Registerer, b.count),
+		metrics: newMetrics(o.Registerer, b.count, o.RequestsPerSecond),
 		clients: make(map[model.BMCName]*client),
+		closing: make(chan struct{}),
 	}
 }
 
@@ -127,6 +146,8 @@ func checkTarget(t model.BMCTarget) error {
 		return fmt.Errorf("bmc %s: scheme %q is neither http nor https", t.Name, t.Scheme)
 	case t.Address == "":
 		return fmt.Errorf("bmc %s: no address", t.Name)
+	case t.TLSMinimum != "" && tlsVersions[t.TLSMinimum] == 0:
+		return fmt.Errorf("bmc %s: no version of TLS is %q", t.Name, t.TLSMinimum)
 	}
 	return nil
 }
@@ -135,7 +156,7 @@ func checkTarget(t model.BMCTarget) error {
 func (p *Pool) retire(ctx context.Context, c *client) {
 	ctx = context.WithoutCancel(ctx)
 	p.retired.Go(func() {
-		if err := c.close(ctx); err != nil {
+		if err := c.close(ctx, p.opts.logOutAgain, p.closing); err != nil {
 			c.log.Warn("a session is left open on the BMC", "err", err)
 		}
 	})
@@ -147,6 +168,7 @@ func (p *Pool) Forget(ctx context.Context, name model.BMCName) {
 	defer p.mu.Unlock()
 	if c := p.clients[name]; c != nil {
 		delete(p.clients, name)
+		p.metrics.forget(string(name))
 		p.retire(ctx, c)
 	}
 }
@@ -157,6 +179,9 @@ func (p *Pool) Forget(ctx context.Context, name model.BMCName) {
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	clients := p.clients
+	if !p.closed {
+		close(p.closing)
+	}
 	p.closed, p.clients = true, nil
 	p.mu.Unlock()
 
@@ -164,7 +189,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	var g errgroup.Group
 	g.SetLimit(64)
 	for _, c := range clients {
-		g.Go(func() error { return c.close(ctx) })
+		g.Go(func() error { return c.close(ctx, nil, p.closing) })
 	}
 	err := g.Wait()
 	p.retired.Wait()

@@ -91,10 +91,7 @@ var anySettings = []string{"SD", "Settings", "Pending"}
 // quirkOf returns what the table says of a machine.
 func quirkOf(manufacturer, model, firmware string) quirk {
 	var q quirk
-	for _, row := range quirkTable {
-		if !begins(manufacturer, row.manufacturer) || !begins(model, row.model) || !begins(firmware, row.firmware) {
-			continue
-		}
+	for _, row := range rowsOf(manufacturer, model, firmware) {
 		q.alwaysMode = q.alwaysMode || row.quirk.alwaysMode
 		q.settings = append(q.settings, row.quirk.settings...)
 		if q.first == "" {
@@ -108,6 +105,16 @@ func quirkOf(manufacturer, model, firmware string) quirk {
 		}
 	}
 	return q
+}
+
+// rowsOf returns the rows of the table that a machine is meant by.
+func rowsOf(manufacturer, model, firmware string) (rows []quirkRow) {
+	for _, row := range quirkTable {
+		if begins(manufacturer, row.manufacturer) && begins(model, row.model) && begins(firmware, row.firmware) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 func begins(s, prefix string) bool {

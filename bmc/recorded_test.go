@@ -118,6 +118,7 @@ func (r *recording) try(t *testing.T) *result {
 			r.tryServer(ctx, p, res, want, got, facts, target, asked)
 		}
 	}
+	r.check(ctx, t, res, target, servers)
 	res.notes = append(res.notes, facts.Others...)
 	res.notes = append(res.notes, facts.Problems...)
 	if servers == 0 && res.verdict == right {
@@ -130,6 +131,23 @@ func (r *recording) try(t *testing.T) *result {
 		}
 	}
 	return res
+}
+
+// check has the BMC checked as a person does, who is told of each server that there is.
+func (r *recording) check(ctx context.Context, t *testing.T, res *result, target model.BMCTarget, servers int) {
+	told := 0
+	report := bmc.Check(ctx, bmc.CheckOptions{Target: target}.Hasty())
+	for _, item := range report.Checks {
+		if item.Check == "identity" {
+			told++
+		}
+		if item.Result == bmc.CheckFails {
+			t.Logf("   check: %s %s: %s; %s", item.System, item.Check, item.Detail, item.Advice)
+		}
+	}
+	if told != servers || servers == 0 && report.Usable() {
+		res.miss("a check that tells of %d servers: %+v", servers, report.Checks)
+	}
 }
 
 func systemAt(facts *model.BMCFacts, uri string) *model.SystemFact {

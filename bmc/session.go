@@ -73,14 +73,35 @@ func (c *client) authorizedAfter(ctx context.Context, stale *auth) (*auth, error
 	if stale != nil {
 		c.auth.Store(nil)
 		c.service.Store(nil) // the BMC may have come back with another firmware
-		c.drop(ctx, stale.session)
 	}
 	a, err := c.logIn(ctx)
+	if errors.Is(err, ErrBusy) && c.endStale(ctx, stale, stale) {
+		c.full = time.Time{}
+		a, err = c.logIn(ctx) // there is room now
+	}
 	if err != nil {
 		return nil, err
 	}
+	c.endStale(ctx, stale, a)
 	c.auth.Store(a)
 	return a, nil
+}
+
+// endStale deletes a session that was refused, by the credentials of a, and reports whether
+// that succeeded. Some BMCs answer 401 now and then to one that is still open (B14), which
+// would take up one of the few that they have.
+func (c *client) endStale(ctx context.Context, stale, a *auth) bool {
+	if stale == nil || stale.session == "" || stale.session == a.session && stale != a {
+		return false
+	}
+	if stale == a {
+		c.quiet.Store(0) // a BMC that has no session free asks to be left alone, which this helps
+	}
+	err := c.logOut(ctx, stale.session, a)
+	if err != nil {
+		c.log.Debug("a session that was refused may be left open on the BMC", "err", err)
+	}
+	return err == nil
 }
 
 // lockLogin waits until no other call logs in or reads the service root.
@@ -216,6 +237,11 @@ func (c *client) postSession(ctx context.Context, svc *service, signed bool) (*a
 	}
 	token := a.header.Get("X-Auth-Token")
 	if token == "" {
+		if uri := sessionURI(a); uri != "" { // it would take up one of the few that there are
+			if err := c.logOut(ctx, uri, &auth{basic: true}); err != nil {
+				c.log.Warn("a session without a token is left open on the BMC", "err", err)
+			}
+		}
 		c.log.Info("the BMC opens sessions without a token; every request carries the password")
 		return &auth{basic: true}, nil
 	}

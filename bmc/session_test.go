@@ -43,7 +43,7 @@ func TestSessionLost(t *testing.T) {
 	}{
 		"a poll logs in once and is repeated (B15)": {
 			do:   func(p *Pool, f *fake) error { _, err := p.Power(context.Background(), f.system1()); return err },
-			want: []string{poll, "GET /redfish/v1/", login, poll},
+			want: []string{poll, "GET /redfish/v1/", login, logout, poll},
 		},
 		"a write keeps its body (B15)": {
 			do: func(p *Pool, f *fake) error {
@@ -57,8 +57,8 @@ func TestSessionLost(t *testing.T) {
 				return errOf(p.Reset(context.Background(), f.system1(), model.ResetForceOff, ""))
 			},
 			want: []string{
-				poll, "GET /redfish/v1/", login, poll,
-				"POST " + sysURI + "/Actions/ComputerSystem.Reset", "GET /redfish/v1/", login,
+				poll, "GET /redfish/v1/", login, logout, poll,
+				"POST " + sysURI + "/Actions/ComputerSystem.Reset", "GET /redfish/v1/", login, logout,
 				"POST " + sysURI + "/Actions/ComputerSystem.Reset",
 			},
 		},
@@ -76,10 +76,115 @@ func TestSessionLost(t *testing.T) {
 			if err := tt.do(p, f); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, f.requests()); diff != "" {
+			got := f.requests()
+			for i := range got {
+				if strings.HasPrefix(got[i], logout) { // of whatever session
+					got[i] = logout
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// logout is how the deletion of a session begins.
+const logout = "DELETE /redfish/v1/SessionService/Sessions/"
+
+// A session that the BMC refuses once, or now and then, and that is open all the same does
+// not take up one of the few that it has, not even where it has only one.
+func TestARefusedSessionIsNotLeftOpen(t *testing.T) {
+	for name, most := range map[string]int{"of many": 16, "of one": 1} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, plain)
+			p := newPool(t, Options{})
+			if _, err := p.Power(context.Background(), f.system1()); err != nil {
+				t.Fatal(err)
+			}
+			for range 6 {
+				refused := false
+				f.answers(func(w http.ResponseWriter, r *http.Request) bool {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					switch {
+					case r.URL.Path == sysURI && !refused:
+						refused = true
+						fail(w, http.StatusUnauthorized, "Base.1.0.NoValidSession")
+						return true
+					case r.Method == http.MethodPost && len(f.sessions) >= most:
+						w.Header().Set("Retry-After", "60")
+						fail(w, http.StatusServiceUnavailable, "Base.1.0.SessionLimitExceeded")
+						return true
+					}
+					return false
+				})
+				if _, err := p.Power(context.Background(), f.system1()); err != nil {
+					t.Fatal(err)
+				}
+				if f.mu.Lock(); len(f.sessions) != 1 || !refused {
+					t.Errorf("%d sessions are open, refused %t", len(f.sessions), refused)
+				}
+				f.mu.Unlock()
+			}
+		})
+	}
+}
+
+func TestASessionWithoutATokenIsClosed(t *testing.T) {
+	f := newFake(t, plain)
+	f.basic = true
+	f.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost {
+			return false
+		}
+		f.change(func() { f.sessions["7"] = true })
+		w.Header().Set("Location", "/redfish/v1/SessionService/Sessions/7")
+		w.WriteHeader(http.StatusCreated)
+		return true
+	})
+	if _, err := newPool(t, Options{}).Power(context.Background(), f.system1()); err != nil {
+		t.Fatal(err)
+	}
+	f.change(func() {
+		if len(f.sessions) > 0 {
+			t.Errorf("%d sessions are left open", len(f.sessions))
+		}
+	})
+}
+
+// Nobody thinks later of a session on a BMC that is no longer wanted, so that its logout is
+// tried again, but not for longer than the pool is there.
+func TestALogoutThatFailsIsTriedAgain(t *testing.T) {
+	failFirst := func(f *fake, n int) {
+		f.answers(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodDelete || n == 0 {
+				return false
+			}
+			n--
+			fail(w, http.StatusInternalServerError, "Base.1.0.InternalError")
+			return true
+		})
+	}
+	f := newFake(t, plain)
+	p := newPool(t, Options{logOutAgain: []time.Duration{time.Millisecond, time.Millisecond}})
+	if _, err := p.Power(context.Background(), f.system1()); err != nil {
+		t.Fatal(err)
+	}
+	failFirst(f, 2)
+	p.Forget(context.Background(), "bmc-1")
+	p.retired.Wait()
+	if len(f.sessions) > 0 {
+		t.Error("the session is left open")
+	}
+	p = newPool(t, Options{logOutAgain: []time.Duration{time.Hour}})
+	if _, err := p.Power(context.Background(), f.system1()); err != nil {
+		t.Fatal(err)
+	}
+	failFirst(f, 1)
+	p.Forget(context.Background(), "bmc-1")
+	if err := p.Close(context.Background()); err != nil { // which waits for it
+		t.Error(err)
 	}
 }
 
@@ -411,7 +516,7 @@ func TestForgetLogsOut(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	f := newFake(t, plain)
 	reg := prometheus.NewPedanticRegistry()
-	p := newPool(t, Options{Registerer: reg})
+	p := newPool(t, Options{Registerer: reg, RequestsPerSecond: 5})
 	missing := f.system1()
 	missing.URI = "/redfish/v1/Systems/9"
 	if _, err := p.Power(context.Background(), missing); !errors.Is(err, ErrNotFound) {
@@ -441,6 +546,34 @@ ingot_redfish_sessions_opened_total 1
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "ingot_redfish_connections_opened_total",
 		"ingot_redfish_requests_total", "ingot_redfish_sessions_opened_total"); err != nil {
 		t.Error(err)
+	}
+	f.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		fail(w, http.StatusInternalServerError, "Base.1.0.InternalError")
+		return true
+	})
+	if _, err := p.Power(context.Background(), f.system1()); err == nil {
+		t.Fatal("it succeeded")
+	}
+	want = `
+# HELP ingot_redfish_bmc_failures_total Requests to each BMC with no answer, or that it failed or refused: 401, 403, 408, 429 and from 500 on.
+# TYPE ingot_redfish_bmc_failures_total counter
+ingot_redfish_bmc_failures_total{bmc="bmc-1"} 1
+# HELP ingot_redfish_bmc_requests_total Requests sent to each BMC.
+# TYPE ingot_redfish_bmc_requests_total counter
+ingot_redfish_bmc_requests_total{bmc="bmc-1"} 4
+# HELP ingot_redfish_requests_per_second_limit Most requests a second that one BMC is sent (bmc.requestsPerSecond); ` +
+		`one that answers slowly is sent fewer. 0 = no limit.
+# TYPE ingot_redfish_requests_per_second_limit gauge
+ingot_redfish_requests_per_second_limit 5
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "ingot_redfish_bmc_failures_total",
+		"ingot_redfish_bmc_requests_total", "ingot_redfish_requests_per_second_limit"); err != nil {
+		t.Error(err)
+	}
+	f.answers(nil)
+	p.Forget(context.Background(), "bmc-1")
+	if n, err := testutil.GatherAndCount(reg, "ingot_redfish_bmc_failures_total", "ingot_redfish_bmc_requests_total"); n != 0 || err != nil {
+		t.Errorf("%d series of a BMC that is forgotten, %v", n, err)
 	}
 	problems, err := testutil.GatherAndLint(reg)
 	if err != nil || len(problems) > 0 {

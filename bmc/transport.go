@@ -104,12 +104,22 @@ func (c *client) send(req *http.Request, a *auth) (*http.Response, error) {
 	began := time.Now()
 	resp, err := c.deliver(req)
 	took := time.Since(began)
+	status := 0
+	if err == nil {
+		status = resp.StatusCode
+	}
+	c.asked.Inc()
+	if isFailure(status) {
+		c.failed.Inc()
+	}
+	c.metrics.answered(req.Method, status, took)
 	if err != nil {
-		c.metrics.answered(req.Method, 0, took)
 		return nil, err
 	}
-	c.metrics.answered(req.Method, resp.StatusCode, took)
 	c.pace.answered(took)
+	if c.opts.observe != nil {
+		c.opts.observe(req.Method, req.URL.RequestURI(), took)
+	}
 	c.note(resp, a)
 	return resp, nil
 }

@@ -18,6 +18,8 @@ type BMCTarget struct {
 	// Fingerprint is the SHA-256 of the certificate that was pinned on first
 	// contact, in hexadecimal; empty before it.
 	Fingerprint string
+	// TLSMinimum is the lowest version of TLS, "1.0" to "1.3"; "" = 1.2.
+	TLSMinimum string
 	// Trial is set while the credentials are only being tried: a refusal is taken at
 	// its word, for each further attempt brings the account nearer to being locked.
 	Trial bool

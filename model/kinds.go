@@ -66,6 +66,9 @@ const (
 	// AnnotationMACAddresses, on a Server, are MAC addresses of its network cards,
 	// separated by commas, beside those that its BMC shows.
 	AnnotationMACAddresses = "ingot/mac-addresses"
+	// AnnotationTLSMinimum, on a BMC, is the lowest version of TLS that is spoken with it,
+	// "1.0" to "1.3", in place of 1.2: for one that knows no better.
+	AnnotationTLSMinimum = "ingot/tls-minimum"
 	// AnnotationKernelArguments, on a ServerClaim, adds kernel arguments to those of
 	// Ingot.
 	AnnotationKernelArguments = "ingot/kernel-arguments"

@@ -156,6 +156,7 @@ var annotations = map[string]annotation{
 	AnnotationClientID:            {kinds: []Kind{KindEndpoint}},
 	AnnotationCircuitID:           {kinds: []Kind{KindEndpoint}},
 	AnnotationRemoteID:            {kinds: []Kind{KindEndpoint}},
+	AnnotationTLSMinimum:          {kinds: []Kind{KindBMC, KindServer}, values: []string{"1.0", "1.1", "1.2", "1.3"}},
 	AnnotationBootFromDisk:        {kinds: []Kind{KindServer}, values: []string{"exit", "sanboot", "http-404"}},
 }
 

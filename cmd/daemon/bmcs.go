@@ -16,12 +16,13 @@ func (d *daemon) openBMCs() error {
 	if err != nil {
 		return err
 	}
-	var timeout time.Duration // of one request; 0 = the pool's default
+	var timeout time.Duration    // of one request; 0 = the pool's default
+	var readBack []time.Duration // nil = the pool's default
 	if d.opts.Tuning.Fast {
-		timeout = 10 * time.Second
+		timeout, readBack = 10*time.Second, []time.Duration{100 * time.Millisecond}
 	}
 	d.pool = bmc.NewPool(bmc.Options{
-		Timeout:           timeout,
+		Timeout: timeout, ReadBack: readBack,
 		RequestsPerSecond: d.opts.BMC.RequestsPerSecond, MaxInFlight: d.opts.BMC.MaxInFlight, CA: ca, Networks: d.opts.BMC.Networks,
 		Permit: d.permit, Sessions: adapter.Sessions{Registry: d.registry}, Log: d.log, Registerer: d.metrics,
 	})

@@ -39,6 +39,8 @@ Exit codes: 0 fine, 1 failed; of a plan, 2 there are changes and 3 there are des
 Examples:
 
   ingot demo                        try all of it on this machine, nothing else needed
+  ingot bmc check --address 192.0.2.10 --username root --password-file bmc.password
+                                    what of your own machine works, changing nothing
   ingot init fleet                  make a repository to start from
   ingot validate fleet/             check manifests before you commit them
   ingot plan                        what merging this branch does to which machine
@@ -63,6 +65,7 @@ type commandLine struct {
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
 	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
 	Leases   leasesCommand   `cmd:"" help:"Show which device has which address by DHCP."`
+	BMC      bmcCommand      `cmd:"" name:"bmc" help:"Check a BMC."`
 	Plan     planCommand     `cmd:"" help:"Say what merging a branch does to which machine, before it is merged."`
 	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
 	Check    checkCommand    `cmd:"" help:"Look at all that a first start of the daemon trips over, and change nothing."`

@@ -94,6 +94,7 @@ func (v *endpointView) manifest() *model.BMC {
 func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 	t := model.BMCTarget{
 		Name: b.name, Scheme: b.spec.Spec.Protocol.Scheme, Fingerprint: b.rec.Fingerprint, Hostname: b.spec.Spec.Hostname,
+		TLSMinimum: b.spec.Annotations[model.AnnotationTLSMinimum],
 	}
 	if t.Scheme == "" {
 		t.Scheme = "https"

@@ -68,7 +68,7 @@ func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step 
 		return s.look(s.reading.At, s.why(model.ReasonWaitingForPower, "looking whether the server powered on")) // before it is asked again
 	}
 	switch {
-	case s.fleet.powerOns <= 0:
+	case !s.hasPlace():
 		return s.queueUp(then, before)
 	case s.unsureTries() >= s.fleet.in.Policy.UnsureTries:
 		return s.powerUnknown()
@@ -81,12 +81,23 @@ func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step 
 // queuedPerPowerOn is how many servers stand in line for each that may be powering on.
 const queuedPerPowerOn = 4
 
+// hasPlace reports whether the server may be powered on beside the others. One that did not
+// come on when it was last asked leaves half of the places to those that may, so that broken
+// machines do not hold up the others again and again.
+func (s *server) hasPlace() bool {
+	left := s.fleet.powerOns
+	if s.starting() {
+		left -= s.fleet.in.Policy.MaxConcurrentPowerOns / 2
+	}
+	return left > 0
+}
+
 // queueUp has the server wait for another to be on, whose place it takes even before the
 // next plan: in a large fleet that would come long after.
 func (s *server) queueUp(then func(*model.ServerRecord), before []Action) Step {
 	st := s.rest(s.why(model.ReasonPowerOnsLimited, "waiting for other servers to power on (guard.maxConcurrentPowerOns)"))
 	f := s.fleet
-	if st.Move != nil || s.unsureTries() >= f.in.Policy.UnsureTries || len(f.queued) >= queuedPerPowerOn*f.in.Policy.MaxConcurrentPowerOns {
+	if st.Move != nil || s.starting() || s.unsureTries() >= f.in.Policy.UnsureTries || len(f.queued) >= queuedPerPowerOn*f.in.Policy.MaxConcurrentPowerOns {
 		return st
 	}
 	next := *s

@@ -142,3 +142,47 @@ func TestALookFollowsOnAPowerRequestThatWasAnswered(t *testing.T) {
 		t.Error("a look is followed by another")
 	}
 }
+
+// Machines that were asked to power on and did not come on are asked again in half of the
+// places alone, whatever their names: the others are for those that may come on.
+func TestServersThatDoNotComeOnLeaveRoomForOthers(t *testing.T) {
+	in := lostPower(17)
+	in.Policy.MaxConcurrentPowerOns = 10
+	for i := range 12 { // by name before the others
+		name := fleettest.ServerName(i)
+		at := in.Now.Add(-time.Hour)
+		in.Observed.Servers[name].Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: at}
+		in.Readings[name] = Reading{At: in.Now.Add(-time.Second), Offs: 3}
+	}
+	r := Plan(in)
+	broken, others := 0, 0
+	for name, m := range r.Moves {
+		if last, ok := m.Do[len(m.Do)-1].(SetPower); !ok || last.Reset != model.ResetOn {
+			continue
+		}
+		if name < fleettest.ServerName(12) {
+			broken++
+		} else {
+			others++
+		}
+	}
+	if broken != 5 || others != 5 {
+		t.Errorf("powered on are %d that did not come on and %d others, want 5 and 5", broken, others)
+	}
+	for _, q := range r.Queued {
+		if q.Name < fleettest.ServerName(12) {
+			t.Errorf("%s, which did not come on, is in line", q.Name)
+		}
+	}
+}
+
+func TestAServerThatDidNotComeOnHasTheOnlyPlace(t *testing.T) {
+	in := lostPower(1)
+	in.Policy.MaxConcurrentPowerOns = 1
+	name := fleettest.ServerName(0)
+	in.Observed.Servers[name].Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Hour)}
+	in.Readings[name] = Reading{At: in.Now.Add(-time.Second), Offs: 3}
+	if r := Plan(in); len(r.Moves) != 1 {
+		t.Errorf("%d moves, want that it is asked again", len(r.Moves))
+	}
+}

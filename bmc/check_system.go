@@ -1,0 +1,260 @@
+package bmc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ingot/model"
+)
+
+// systemCheck is what is known of one system while it is checked.
+type systemCheck struct {
+	*checkup
+	fact   model.SystemFact
+	target model.SystemTarget
+}
+
+// system checks one system.
+func (k *checkup) system(ctx context.Context, fact model.SystemFact) {
+	s := &systemCheck{k, fact, model.SystemTarget{BMC: k.opts.Target, URI: fact.URI, UUID: fact.UUID, Board: fact.Board}}
+	if k.report.BMC.Fingerprint != "" && k.opts.CA == nil {
+		s.target.BMC.Fingerprint = k.report.BMC.Fingerprint
+	}
+	s.identity()
+	s.inventory(ctx)
+	s.power(ctx)
+	s.boot()
+	s.indicator()
+	s.consoles(ctx)
+	if k.opts.Write && ctx.Err() == nil {
+		s.writes(ctx)
+	}
+}
+
+// note adds a row about the system.
+func (s *systemCheck) note(item CheckItem) {
+	item.System = s.fact.URI
+	s.add(item)
+}
+
+// identity checks whether the machine can be told from others.
+func (s *systemCheck) identity() {
+	item := CheckItem{Check: "identity", Result: CheckWorks, Needed: true, Detail: "UUID " + s.fact.UUID}
+	switch {
+	case s.fact.UUID != "" && s.shared():
+		item.Result, item.Advice = CheckFails, "another system of this BMC shows the same UUID, so that neither is touched: have the board's UUID set anew"
+	case s.fact.UUID != "":
+	case s.fact.Board.SerialNumber != "" && s.shared():
+		item.Result, item.Detail = CheckFails, "no UUID; serial number "+s.fact.Board.SerialNumber
+		item.Advice = "another system of this BMC shows the same serial number and model, so that nothing tells them apart"
+	case s.fact.Board.SerialNumber != "":
+		item.Result, item.Detail = CheckPartly, strings.TrimSpace("no UUID; serial number "+s.fact.Board.SerialNumber+" "+s.fact.Board.Model)
+		item.Advice = "give it a UUID of your own by a Server in Git (systemUUID and bmcRef); it is then told by serial number and model"
+	default:
+		item.Result, item.Detail = CheckFails, "neither a UUID nor a serial number tells it from others"
+		item.Advice = "have the board's UUID or serial number set: by the maker's tool, or IPMI's FRU"
+	}
+	s.note(item)
+}
+
+// shared reports whether another system of the BMC shows the same identity.
+func (s *systemCheck) shared() bool {
+	return slices.ContainsFunc(s.report.BMC.Systems, func(other model.SystemFact) bool {
+		return other.URI != s.fact.URI && other.UUID == s.fact.UUID && other.Board == s.fact.Board
+	})
+}
+
+// inventory checks whether the machine's parts can be read, and which quirks it has.
+func (s *systemCheck) inventory(ctx context.Context) {
+	facts, err := s.pool.Inventory(ctx, s.target)
+	if err != nil {
+		s.note(CheckItem{Check: "inventory", Result: CheckFails, Needed: true, Detail: err.Error(), Advice: "restart the BMC, or update its firmware"})
+		return
+	}
+	inv := facts.Inventory
+	item := CheckItem{Check: "inventory", Result: CheckWorks, Needed: true, Detail: partsOf(inv)}
+	if len(inv.MACs()) == 0 {
+		item.Result = CheckPartly
+		item.Advice = "the BMC shows no MAC address: name them in Git (annotation ingot/mac-addresses of the Server), or firmware's requests are to tell them"
+	}
+	s.note(item)
+	for _, problem := range inv.Problems {
+		s.note(CheckItem{Check: "remark", Result: CheckPartly, Detail: problem})
+	}
+	for _, row := range rowsOf(inv.Manufacturer, inv.Model, s.report.BMC.FirmwareVersion) {
+		s.note(CheckItem{Check: "quirk", Result: CheckWorks, Detail: cmp.Or(row.manufacturer, row.model) + ": " + row.behaviour})
+	}
+}
+
+// partsOf counts what an inventory has.
+func partsOf(inv *model.Inventory) string {
+	drives, volumes := 0, 0
+	for _, st := range inv.Storages {
+		drives, volumes = drives+len(st.Drives), volumes+len(st.Volumes)
+	}
+	return fmt.Sprintf("%s; processors %d, memory %d GiB in %d modules, drives %d, volumes %d, MAC addresses %d, BIOS %s",
+		joinOr(filled(inv.Manufacturer, inv.Model, inv.SerialNumber), "it says nothing of itself"),
+		len(inv.Processors), inv.MemoryBytes>>30, len(inv.Memory), drives, volumes, len(inv.MACs()), cmp.Or(inv.BIOSVersion, "unknown"))
+}
+
+// power checks whether the machine's power can be read and switched. It is not switched.
+func (s *systemCheck) power(ctx context.Context) {
+	power, err := s.pool.Power(ctx, s.target)
+	item := CheckItem{Check: "power state", Result: CheckWorks, Needed: true, Detail: string(power)}
+	switch {
+	case err != nil:
+		item.Result, item.Detail = CheckFails, err.Error()
+	case power == model.PowerUnknown:
+		item.Result, item.Advice = CheckFails, "the BMC shows no power state that is known: restart it, or update its firmware"
+	case !power.Settled():
+		item.Result, item.Advice = CheckPartly, "it is on its way: check again in a minute"
+	}
+	s.note(item)
+
+	state, err := s.client.resettable(ctx, s.fact.URI)
+	item = CheckItem{Check: "reset types", Result: CheckWorks, Needed: true, Detail: joinOr(state.resets, "the BMC does not list them: they are tried")}
+	var lacks []string
+	for _, kind := range []model.ResetKind{model.ResetOn, model.ResetForceOff} {
+		if len(resetTypes(kind, state.resets)) == 0 {
+			lacks = append(lacks, string(kind))
+		}
+	}
+	switch {
+	case err != nil:
+		item.Result, item.Detail = CheckFails, err.Error()
+	case len(lacks) > 0:
+		item.Result, item.Advice = CheckFails, "it cannot be switched, for want of "+strings.Join(lacks, " and ")
+	case len(resetTypes(model.ResetGracefulOff, state.resets)) == 0:
+		item.Result, item.Advice = CheckPartly, "it has no graceful shutdown: it is forced off at once, whatever runs on it"
+	}
+	s.note(item)
+}
+
+// boot checks whether the machine's next boot can be chosen.
+func (s *systemCheck) boot() {
+	state := s.client.state(s.fact.URI)
+	item := CheckItem{Check: "boot override", Result: CheckWorks, Needed: true}
+	targets, modes := clipped(state.boot.Targets), clipped(state.boot.Modes)
+	item.Detail = fmt.Sprintf("targets %s; now %s", joinOr(targets, "not listed: they are tried"), state.boot)
+	if state.boot.Mode != nil {
+		item.Detail += fmt.Sprintf("; mode %s of %s", cmp.Or(clip(*state.boot.Mode), "nothing"), joinOr(modes, "any"))
+	}
+	if _, err := state.bootTarget(model.BootPXE); err != nil {
+		item.Result, item.Detail = CheckFails, err.Error()
+		item.Advice = "Ingot cannot have it boot from the network: update the firmware"
+	}
+	s.note(item)
+	if n := len(state.boot.Order); n > 0 {
+		s.note(CheckItem{Check: "boot order", Result: CheckWorks, Detail: fmt.Sprintf("%d: %s", n, joinOr(clipped(state.boot.Order), ""))})
+	} else {
+		s.note(CheckItem{Check: "boot order", Result: CheckNone, Detail: "spec.bootOrder of a Server has no effect on it"})
+	}
+}
+
+// indicator checks whether the machine has a light to find it by.
+func (s *systemCheck) indicator() {
+	shown := s.client.state(s.fact.URI).locator.shown()
+	s.note(CheckItem{Check: "indicator LED", Result: resultOf(shown.LED != ""), Detail: shown.LED})
+}
+
+// consoles notes by what a person sees the console of the machine.
+func (s *systemCheck) consoles(ctx context.Context) {
+	a, err := s.client.get(ctx, s.fact.URI)
+	var sys struct{ SerialConsole, GraphicalConsole map[string]any }
+	if err == nil {
+		sys, _, err = decode[struct{ SerialConsole, GraphicalConsole map[string]any }](a.body)
+	}
+	if err != nil {
+		s.note(CheckItem{Check: "console", Result: CheckFails, Detail: err.Error()})
+		return
+	}
+	var has []string
+	for _, name := range []string{"SSH", "IPMI", "Telnet", "WebSocket"} {
+		if _, ok := sys.SerialConsole[name].(map[string]any); ok {
+			has = append(has, "serial by "+name)
+		}
+	}
+	if on, _ := sys.GraphicalConsole["ServiceEnabled"].(bool); on {
+		has = append(has, "graphical")
+	}
+	if len(has) > 0 { // or that of the BMC is all there is
+		s.note(CheckItem{Check: "console", Result: CheckWorks, Detail: joinOr(has, "")})
+	}
+}
+
+// writes has what can be put back be changed: the indicator and the boot override.
+func (s *systemCheck) writes(ctx context.Context) {
+	s.toggleIndicator(ctx)
+	if ctx.Err() == nil {
+		s.setOverride(ctx)
+	}
+}
+
+// toggleIndicator switches the indicator and puts it back, even after ctx has ended.
+func (s *systemCheck) toggleIndicator(ctx context.Context) {
+	before := s.client.state(s.fact.URI).locator.shown()
+	if before.LED == "" {
+		return
+	}
+	to := model.IndicatorLit
+	if before.LED == model.IndicatorLit {
+		to = model.IndicatorOff
+	}
+	item := CheckItem{Check: "write indicator LED", Result: CheckWorks, Detail: fmt.Sprintf("%s, then %s again", to, before.LED)}
+	_, err := s.pool.SetIndicator(ctx, s.target, to)
+	if err == nil || !nothingDone(err) {
+		put, cancel := s.puttingBack(ctx)
+		defer cancel()
+		if _, back := s.pool.SetIndicator(put, s.target, before.LED); back != nil {
+			item.Advice = "switch it back to " + before.LED + " by hand"
+			err = errors.Join(err, back)
+		}
+	}
+	if err != nil {
+		item.Result, item.Detail = CheckFails, err.Error()
+	}
+	s.note(item)
+}
+
+// setOverride sets the boot override as for an install, and clears it, even after ctx has
+// ended. What was set by somebody is left alone.
+func (s *systemCheck) setOverride(ctx context.Context) {
+	item := CheckItem{Check: "write boot override", Result: CheckWorks, Needed: true}
+	if now := s.client.state(s.fact.URI).boot; !now.idle() {
+		item.Result, item.Detail = CheckPartly, fmt.Sprintf("not tried: somebody set %s, which is left as it is", now)
+		s.note(item)
+		return
+	}
+	variant, err := s.pool.BootOnce(ctx, s.target, model.BootPXE)
+	item.Detail = fmt.Sprintf("kept as %s, then cleared", variant)
+	if variant == VariantContinuous {
+		item.Result, item.Advice = CheckPartly, "it keeps none for the next boot alone: Ingot clears it once the server has booted"
+	}
+	if err == nil || !nothingDone(err) {
+		put, cancel := s.puttingBack(ctx)
+		defer cancel()
+		if back := s.pool.ClearBootOverride(put, s.target); back != nil {
+			item.Advice = "clear the boot override by hand, or the machine's next boot is from the network"
+			err = errors.Join(err, back)
+		}
+	}
+	if err != nil {
+		item.Result, item.Detail = CheckFails, err.Error()
+	}
+	s.note(item)
+}
+
+// puttingBack is for what has to be done even after ctx has ended.
+func (s *systemCheck) puttingBack(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 2*s.client.opts.Timeout)
+}
+
+// nothingDone reports whether a call that failed is certain to have changed nothing.
+func nothingDone(err error) bool {
+	_, ok := errors.AsType[*notCarriedOut](err)
+	return ok
+}
