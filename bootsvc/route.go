@@ -48,6 +48,7 @@ var routes = []*route{
 	newRoute("/httpboot", (*Server).serveHTTPBoot),
 	newRoute("/httpboot/{image}", (*Server).serveUKI).andMore(3),
 	newRoute("/loader/{name}", (*Server).serveLoader),
+	newRoute("/files/{path}", (*Server).serveFile).andMore(1),
 }
 
 // unknownPath is the route of all other paths.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,6 +73,9 @@ const (
 	// AnnotationBootFromDisk, on a Server, is how iPXE sends it on to its disk: exit,
 	// sanboot or http-404.
 	AnnotationBootFromDisk = "ingot/boot-from-disk"
+	// AnnotationBootLoader, on a Server, or on an Endpoint of a network card, is which boot
+	// loader its firmware is told: ipxe, snponly or snp.
+	AnnotationBootLoader = "ingot/boot-loader"
 )
 
 // typeInternal is the value of AnnotationType for what is no person's.
@@ -83,6 +87,12 @@ const (
 	BootedServed = "served" // its Ignition, or whatever configures it
 	BootedKernel = "kernel" // its kernel, which is all that it fetches from Ingot
 )
+
+// bootLoaders are the values of AnnotationBootLoader.
+var bootLoaders = []string{"ipxe", "snponly", "snp"}
+
+// BootLoaders returns the values that AnnotationBootLoader may have.
+func BootLoaders() []string { return slices.Clone(bootLoaders) }
 
 // Values of AnnotationDisksAccepted beside serial numbers.
 const (

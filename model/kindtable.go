@@ -154,6 +154,7 @@ var annotations = map[string]annotation{
 	AnnotationDisksAccepted:       {kinds: []Kind{KindServer}},
 	AnnotationMACAddresses:        {kinds: []Kind{KindServer}},
 	AnnotationBootFromDisk:        {kinds: []Kind{KindServer}, values: []string{"exit", "sanboot", "http-404"}},
+	AnnotationBootLoader:          {kinds: []Kind{KindServer, KindEndpoint}, values: bootLoaders},
 }
 
 // operations are the known values of AnnotationOperation; those that upstream

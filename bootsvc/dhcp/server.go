@@ -31,6 +31,8 @@ type Options struct {
 	Identity []byte
 	Tickets  netboot.Tickets
 	Loaders  *netboot.Loaders
+	// Rescue says which machines without a ticket are led to the rescue script; nil = none.
+	Rescue *netboot.Rescue
 	// Site returns where clients of a network reach the boot service; local is our
 	// address on that network, of the client's family.
 	Site func(network string, local netip.Addr) netboot.Site
@@ -65,6 +67,7 @@ type Server struct {
 	identity    []byte
 	tickets     netboot.Tickets
 	loaders     *netboot.Loaders
+	rescue      *netboot.Rescue
 	site        func(string, netip.Addr) netboot.Site
 	note        func(netboot.Answer, netip.Addr)
 	heard       *netboot.Heard
@@ -88,7 +91,8 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("dhcp%s: %s", problems[0].Path, problems[0].Message)
 	}
 	s := &Server{
-		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain,
+		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, rescue: o.Rescue, site: o.Site,
+		note: o.Note, heard: o.Heard, inVain: o.InVain,
 		loopLimiter: netboot.NewLoaderLimiter(), limits: newLimiter(), metrics: newMetrics(o.Registerer), log: o.Log, clock: o.Clock,
 	}
 	if s.log == nil {

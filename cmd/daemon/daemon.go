@@ -17,6 +17,7 @@ import (
 
 	"ingot/bmc"
 	"ingot/bootsvc"
+	"ingot/bootsvc/bootfiles"
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/neighbour"
@@ -86,8 +87,10 @@ type daemon struct {
 	boots      *adapter.Boots
 	bootsvc    *bootsvc.Server
 	loaders    *netboot.Loaders
-	dhcp       *dhcp.Server // nil = off
-	tftp       *tftp.Server // nil = off
+	files      *bootfiles.Folder // nil = none
+	rescue     *netboot.Rescue   // nil = nobody
+	dhcp       *dhcp.Server      // nil = off
+	tftp       *tftp.Server      // nil = off
 	endpoints  *addresses.Endpoints
 	heard      *netboot.Heard     // by dhcp
 	links      *neighbour.Table   // nil = they cannot be read
@@ -172,6 +175,9 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 		return d, err
 	}
 	d.openLoaders()
+	if err = d.openFiles(); err != nil {
+		return d, err
+	}
 	if err = d.makeBoots(bootURL, registryURL); err != nil {
 		return d, err
 	}
