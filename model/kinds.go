@@ -74,7 +74,7 @@ const (
 	// sanboot or http-404.
 	AnnotationBootFromDisk = "ingot/boot-from-disk"
 	// AnnotationBootLoader, on a Server, or on an Endpoint of a network card, is which boot
-	// loader its firmware is told: ipxe, snponly or snp.
+	// loader its firmware is told: ipxe, snponly, snp or shim.
 	AnnotationBootLoader = "ingot/boot-loader"
 )
 
@@ -89,7 +89,7 @@ const (
 )
 
 // bootLoaders are the values of AnnotationBootLoader.
-var bootLoaders = []string{"ipxe", "snponly", "snp"}
+var bootLoaders = []string{"ipxe", "snponly", "snp", "shim"}
 
 // BootLoaders returns the values that AnnotationBootLoader may have.
 func BootLoaders() []string { return slices.Clone(bootLoaders) }

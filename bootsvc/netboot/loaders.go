@@ -68,7 +68,7 @@ func OpenLoaders(dirs []string) *Loaders {
 		l.dirs = append(l.dirs, filepath.Clean(dir))
 	}
 	for _, p := range platforms {
-		for _, f := range p.loaders {
+		for _, f := range slices.Concat(p.loaders, p.shim) {
 			l.names[f.name] = f.paths
 		}
 	}

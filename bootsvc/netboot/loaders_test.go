@@ -65,7 +65,7 @@ func TestLoadersFollowTheFolder(t *testing.T) {
 }
 
 func TestOnlyLoadersCanBeOpened(t *testing.T) {
-	dir := folder(t, "ipxe.efi", "secret", "grubx64.efi")
+	dir := folder(t, "ipxe.efi", "secret", "grubia32.efi")
 	if err := os.Mkdir(filepath.Join(dir, "snponly.efi"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestOnlyLoadersCanBeOpened(t *testing.T) {
 	write(t, dir, "ipxe.pxe", "")
 	l := OpenLoaders([]string{dir})
 	for _, name := range []string{
-		"", "secret", "grubx64.efi", "../" + filepath.Base(dir) + "/ipxe.efi", "./ipxe.efi", "IPXE.EFI", "ipxe.efi\x00", "snponly.efi",
+		"", "secret", "grubia32.efi", "../" + filepath.Base(dir) + "/ipxe.efi", "./ipxe.efi", "IPXE.EFI", "ipxe.efi\x00", "snponly.efi",
 		"undionly.kpxe", "ipxe.pxe", "/etc/passwd",
 	} {
 		if f, _, err := l.Open(name); !errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func TestMissingLoadersAreSaid(t *testing.T) {
 }
 
 func TestWhichOfSeveralLoadersAMachineIsTold(t *testing.T) {
-	dir := folder(t, "undionly.kpxe", "ipxe.pxe", "ipxe.efi", "snponly.efi", "ipxe-arm64.efi")
+	dir := folder(t, "undionly.kpxe", "ipxe.pxe", "ipxe.efi", "snponly.efi", "ipxe-arm64.efi", "shimx64.efi.signed", "grubnetx64.efi.signed")
 	if err := os.Mkdir(filepath.Join(dir, "arm64-efi"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestWhichOfSeveralLoadersAMachineIsTold(t *testing.T) {
 	l.Choose(LoaderChoice{
 		Default: map[string]LoaderKind{"amd64": LoaderSNPOnly, "386": LoaderIPXE},
 		Of: func(server model.ServerName, mac string) LoaderKind {
-			return map[string]LoaderKind{"native": LoaderIPXE, "firmware": LoaderSNPOnly, "all": LoaderSNP, asking: LoaderIPXE}[string(server)+mac]
+			return map[string]LoaderKind{"native": LoaderIPXE, "firmware": LoaderSNPOnly, "all": LoaderSNP, "secure": LoaderShim, asking: LoaderIPXE}[string(server)+mac]
 		},
 		Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
@@ -144,6 +144,10 @@ func TestWhichOfSeveralLoadersAMachineIsTold(t *testing.T) {
 		"a BIOS has the drivers of all cards":          {arch: ArchBIOS, server: "all", want: "undionly.kpxe"},
 		"what is asked for and missing is not another": {arch: ArchX64, server: "all", reason: ReasonNoLoader},
 		"a network card of no known server":            {arch: ArchX64, mac: asking, want: "ipxe.efi"},
+		"a server with Secure Boot":                    {arch: ArchX64, server: "secure", want: "shimx64.efi"},
+		"the same by HTTP":                             {arch: ArchX64HTTP, server: "secure", want: "shimx64.efi"},
+		"the same with a BIOS, which has none":         {arch: ArchBIOS, server: "secure", reason: ReasonNoLoader},
+		"the same of another architecture, where none": {arch: ArchARM64, server: "secure", reason: ReasonNoLoader},
 		"a default that is missing":                    {arch: ArchIA32, reason: ReasonNoLoader},
 		"firmware that nothing is known for":           {arch: ArchUnknown, server: "native", reason: ReasonUnknownArch},
 	} {
@@ -154,6 +158,9 @@ func TestWhichOfSeveralLoadersAMachineIsTold(t *testing.T) {
 	}
 	if got := contents(t, l, "snponly-arm64.efi"); got != "of boot.ipxe.org" {
 		t.Errorf("a loader in the folder of its architecture is %q", got)
+	}
+	if got := contents(t, l, "grubx64.efi"); got != "this is grubnetx64.efi.signed" {
+		t.Errorf("what the shim asks for beside itself is %q", got)
 	}
 	log.Reset()
 	for range 3 {
@@ -168,6 +175,19 @@ func TestWhichOfSeveralLoadersAMachineIsTold(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"amd64", "arm64"}, l.UEFI()); diff != "" {
 		t.Errorf("UEFI (-want +got):\n%s", diff)
+	}
+}
+
+func TestAShimIsForThoseAloneThatAskForIt(t *testing.T) {
+	l := OpenLoaders([]string{folder(t, "shimx64.efi", "grubx64.efi", "mmx64.efi", "shimaa64.efi")})
+	for _, arch := range []Arch{ArchX64, ArchARM64} {
+		if name, reason := l.choose(Client{Arch: arch}, "s1"); reason != ReasonNoLoader {
+			t.Errorf("%s is told %q", arch, name)
+		}
+	}
+	l.Choose(LoaderChoice{Default: map[string]LoaderKind{"arm64": LoaderShim}})
+	if name, _ := l.choose(Client{Arch: ArchARM64}, "s1"); name != "shimaa64.efi" {
+		t.Errorf("by default arm64 is told %q", name)
 	}
 }
 

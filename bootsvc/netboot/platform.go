@@ -14,10 +14,11 @@ const (
 	LoaderIPXE    LoaderKind = "ipxe"    // iPXE with drivers of its own
 	LoaderSNPOnly LoaderKind = "snponly" // iPXE with the firmware's driver of the one card that it was loaded from
 	LoaderSNP     LoaderKind = "snp"     // iPXE with the firmware's drivers of all cards
+	LoaderShim    LoaderKind = "shim"    // a distribution's shim, which starts its GRUB where Secure Boot is on
 )
 
 // LoaderKinds are all kinds.
-var LoaderKinds = []LoaderKind{LoaderIPXE, LoaderSNPOnly, LoaderSNP}
+var LoaderKinds = []LoaderKind{LoaderIPXE, LoaderSNPOnly, LoaderSNP, LoaderShim}
 
 // loaderFile is a boot loader.
 type loaderFile struct {
@@ -35,6 +36,9 @@ type platform struct {
 	image   string // the architecture of images whose UKI runs on it; "" where none does
 	source  string // where to get a loader
 	loaders []loaderFile
+	// shim are what only those are told that ask for it: the shim, and what it asks for
+	// beside itself.
+	shim []loaderFile
 }
 
 // The platforms and the boot loaders that run on them: the first that is there wins,
@@ -53,6 +57,7 @@ var (
 		loaders: []loaderFile{
 			uefiLoader(LoaderIPXE, "", "x86_64-efi"), uefiLoader(LoaderSNPOnly, "", "x86_64-efi"), uefiLoader(LoaderSNP, "", "x86_64-efi"),
 		},
+		shim: shimFiles("x64"),
 	}
 	arm64 = platform{
 		key: "arm64", name: "UEFI machines (arm64)", image: "arm64",
@@ -60,6 +65,7 @@ var (
 		loaders: []loaderFile{
 			uefiLoader(LoaderSNP, "arm64", "arm64-efi"), uefiLoader(LoaderSNPOnly, "arm64", "arm64-efi"), uefiLoader(LoaderIPXE, "arm64", "arm64-efi"),
 		},
+		shim: shimFiles("aa64"),
 	}
 	ia32    = rarePlatform("386", "ia32", "i386-efi", LoaderIPXE, LoaderSNPOnly)
 	arm32   = rarePlatform("arm", "arm32", "arm32-efi", LoaderSNP, LoaderSNPOnly, LoaderIPXE)
@@ -75,6 +81,17 @@ func rarePlatform(machine, suffix, folder string, kinds ...LoaderKind) platform 
 		p.loaders = append(p.loaders, uefiLoader(k, suffix, folder))
 	}
 	return p
+}
+
+// shimFiles are a shim and what it asks for: GRUB, or else the keys' manager. The names that
+// end in .signed are Debian's and Ubuntu's, whose GRUB for networks has a name of its own.
+func shimFiles(arch string) []loaderFile {
+	shim, grub, keys := "shim"+arch+".efi", "grub"+arch+".efi", "mm"+arch+".efi"
+	return []loaderFile{
+		{[]LoaderKind{LoaderShim}, shim, []string{shim, shim + ".signed"}},
+		{nil, grub, []string{"grubnet" + arch + ".efi.signed", grub}},
+		{nil, keys, []string{keys, keys + ".signed"}},
+	}
 }
 
 // uefiLoader is the iPXE of a kind, which is called ipxe-arm64.efi here, and ipxe.efi in a
@@ -107,8 +124,11 @@ func LoaderPlatforms() []string {
 
 // of returns p's boot loaders of a kind, all of them for "".
 func (p *platform) of(kind LoaderKind) []loaderFile {
-	if kind == "" {
+	switch {
+	case kind == "":
 		return p.loaders
+	case kind == LoaderShim && len(p.shim) > 0:
+		return p.shim[:1]
 	}
 	return slices.DeleteFunc(slices.Clone(p.loaders), func(f loaderFile) bool { return !slices.Contains(f.kinds, kind) })
 }
