@@ -30,6 +30,7 @@ func (s *Server) serveScript(r *request) {
 		return
 	}
 	switch {
+	case s.rescueServer(r, holder):
 	case !holder.Ticket.MayBoot(holder.Progress):
 		s.serveDisk(r, holder)
 	case r.Method == http.MethodGet && !s.scripts.Allow(holder, s.clock()):
@@ -46,6 +47,9 @@ func (s *Server) serveScript(r *request) {
 func (s *Server) serveUnknown(r *request) {
 	if blankUUID(r.id) {
 		s.serveChain(r)
+		return
+	}
+	if s.rescueStranger(r) {
 		return
 	}
 	r.refuse(http.StatusNotFound, "no server with this UUID or MAC address is known")

@@ -18,6 +18,7 @@ type metrics struct {
 	routes     map[string]routeMetrics
 	imageBytes *prometheus.CounterVec // by source
 	refusals   *prometheus.CounterVec // by what was asked for and reason
+	rescues    *prometheus.CounterVec // by machine
 }
 
 // routeMetrics are those of one route that almost every request counts: to find them by
@@ -47,6 +48,10 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Name: "ingot_boot_ticket_refusals_total",
 			Help: "Requests that a boot ticket did not allow, by what was asked for and reason; Replay is a server that asks again and is sent on to its disk.",
 		}, []string{"what", "reason"}),
+		rescues: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_boot_rescue_scripts_total",
+			Help: "Rescue scripts served to machines without a boot ticket, by machine: unknown to Ingot, or a server that is available.",
+		}, []string{"machine"}),
 	}
 	for _, at := range append(routes, unknownPath) {
 		m.routes[at.pattern] = routeMetrics{
@@ -56,7 +61,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	}
 	m.start()
 	if reg != nil {
-		reg.MustRegister(m.requests, durations, m.imageBytes, m.refusals)
+		reg.MustRegister(m.requests, durations, m.imageBytes, m.refusals, m.rescues)
 	}
 	return m
 }
@@ -68,6 +73,9 @@ func (m *metrics) start() {
 	}
 	for _, source := range []imagecache.Source{imagecache.FromDisk, imagecache.FromRegistry} {
 		m.imageBytes.WithLabelValues(string(source))
+	}
+	for _, machine := range []string{rescueUnknown, rescueAvailable} {
+		m.rescues.WithLabelValues(machine)
 	}
 	for _, what := range []model.TicketThing{model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage} {
 		for _, reason := range model.TicketRefusals {

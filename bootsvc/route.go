@@ -49,6 +49,7 @@ var routes = []*route{
 	newRoute("/httpboot", "boot document", (*Server).serveHTTPBoot),
 	newRoute("/httpboot/{image}", "image layer", (*Server).serveUKI).andMore(3),
 	newRoute("/loader/{name}", "boot loader", (*Server).serveLoader),
+	newRoute("/files/{path}", "file", (*Server).serveFile).andMore(1),
 }
 
 // unknownPath is the route of all other paths.

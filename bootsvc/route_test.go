@@ -31,6 +31,9 @@ func TestRoutes(t *testing.T) {
 		"/httpboot/a/b/c/d/e/f/g":          "/httpboot/{image} a,b,c,d,e,f,g",
 		"/loader":                          "other",
 		"/loader/a":                        "/loader/{name} a",
+		"/files":                           "other",
+		"/files/a":                         "/files/{path} a",
+		"/files/a//b/c":                    "/files/{path} a,b,c",
 		"/IPXE":                            "other",
 		"/" + strings.Repeat("a", maxPath): "other",
 	} {

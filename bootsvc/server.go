@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ingot/bootsvc/bootfiles"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/internal/lru"
 	"ingot/bootsvc/internal/syntax"
@@ -66,6 +67,8 @@ type Options struct {
 	Cache  *imagecache.Cache
 	// Loaders are the boot loaders that are served; nil means none.
 	Loaders *netboot.Loaders
+	// Files are served below /files/ to everybody; nil means none.
+	Files *bootfiles.Folder
 	// AddressRules say who may use the servers' tickets, and which server is at an address;
 	// the zero value knows nobody.
 	AddressRules netboot.AddressRules
@@ -78,6 +81,8 @@ type Options struct {
 	// Told is called for each request, once it is answered; mac is that of the card that asks, as far
 	// as it was judged. It must not block. Nil is allowed.
 	Told func(client netip.Addr, mac string, e model.CardEvent)
+	// Rescue is the script for machines without a boot ticket; its zero value is none.
+	Rescue RescueScript
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -93,10 +98,12 @@ type Server struct {
 	images     *oci.Images
 	cache      *imagecache.Cache
 	loaders    *netboot.Loaders
+	files      *bootfiles.Folder
 	bindings   netboot.AddressRules
 	settle     func(context.Context)
 	diskBoot   func(model.ServerName) DiskBoot
 	told       func(netip.Addr, string, model.CardEvent)
+	rescue     RescueScript
 	boots      *lru.Cache[string, *boot] // by UUID
 	scripts    *netboot.LoopLimiter
 	refusalLog *logLimiter
@@ -116,6 +123,9 @@ func NewServer(o Options) (*Server, error) {
 	if o.Images != nil && o.Cache == nil {
 		return nil, errors.New("images cannot be served without a cache")
 	}
+	if err := o.Rescue.check(); err != nil {
+		return nil, fmt.Errorf("rescue script: %w", err)
+	}
 	s := &Server{
 		base:       base,
 		fromHost:   o.URLFromHost,
@@ -124,10 +134,12 @@ func NewServer(o Options) (*Server, error) {
 		images:     o.Images,
 		cache:      o.Cache,
 		loaders:    o.Loaders,
+		files:      o.Files,
 		bindings:   o.AddressRules,
 		settle:     o.Settle,
 		diskBoot:   o.DiskBoot,
 		told:       o.Told,
+		rescue:     o.Rescue,
 		boots:      lru.New[string, *boot](maxBoots),
 		scripts:    netboot.NewScriptLimiter(),
 		refusalLog: newLogLimiter(),

@@ -504,6 +504,7 @@ func TestABootFromEndToEnd(t *testing.T) {
 		`code aborted is an answer cut off before its end.
 # TYPE ingot_boot_requests_total counter
 ingot_boot_requests_total{code="200",route="/ignition/{uuid}/{token}"} 1
+ingot_boot_requests_total{code="200",route="/files/{path}"} 0
 ingot_boot_requests_total{code="200",route="/httpboot"} 0
 ingot_boot_requests_total{code="200",route="/httpboot/{image}"} 0
 ingot_boot_requests_total{code="200",route="/ignition/{uuid}"} 0

@@ -2,6 +2,7 @@ package model
 
 import (
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,6 +85,9 @@ const (
 	// AnnotationRemoteID, on an Endpoint, is the relay that the address is for: the remote ID
 	// that it adds, as 0x000a1b, 00:0a:1b or text. The MAC address reserves nothing then.
 	AnnotationRemoteID = "ingot/dhcp-remote-id"
+	// AnnotationBootLoader, on a Server, or on an Endpoint of a network card, is which boot
+	// loader its firmware is told: ipxe, snponly, snp or shim.
+	AnnotationBootLoader = "ingot/boot-loader"
 )
 
 // typeInternal is the value of AnnotationType for what is no person's.
@@ -95,6 +99,12 @@ const (
 	BootedServed = "served" // its Ignition, or whatever configures it
 	BootedKernel = "kernel" // its kernel, which is all that it fetches from Ingot
 )
+
+// bootLoaders are the values of AnnotationBootLoader.
+var bootLoaders = []string{"ipxe", "snponly", "snp", "shim"}
+
+// BootLoaders returns the values that AnnotationBootLoader may have.
+func BootLoaders() []string { return slices.Clone(bootLoaders) }
 
 // Values of AnnotationDisksAccepted beside serial numbers.
 const (

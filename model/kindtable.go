@@ -158,6 +158,7 @@ var annotations = map[string]annotation{
 	AnnotationRemoteID:            {kinds: []Kind{KindEndpoint}},
 	AnnotationTLSMinimum:          {kinds: []Kind{KindBMC, KindServer}, values: []string{"1.0", "1.1", "1.2", "1.3"}},
 	AnnotationBootFromDisk:        {kinds: []Kind{KindServer}, values: []string{"exit", "sanboot", "http-404"}},
+	AnnotationBootLoader:          {kinds: []Kind{KindServer, KindEndpoint}, values: bootLoaders},
 }
 
 // operations are the known values of AnnotationOperation; those that upstream

@@ -27,6 +27,10 @@ func (r *Registry) Find(id string) (holder model.TicketHolder, known bool) {
 // either byte order: one, unless several share it.
 func (r *Registry) Namesakes(uuid string) []model.TicketHolder { return r.memory.namesakes(uuid) }
 
+// Named reports whether a server has this system UUID, in either byte order, or this MAC
+// address. Of several that share it Find knows none, and yet it is no stranger's.
+func (r *Registry) Named(id string) bool { return r.memory.named(id) }
+
 func holderOf(rec *model.ServerRecord, progress *model.Progress) model.TicketHolder {
 	holder := model.TicketHolder{Server: rec.Name, Ticket: rec.Ticket}
 	if progress != nil && rec.Ticket != nil && progress.Ticket == rec.Ticket.ID {

@@ -91,6 +91,18 @@ func (m *memory) namesakes(uuid string) []model.TicketHolder {
 	return offers
 }
 
+// named reports whether any server, be it one or several, has this UUID in either byte
+// order, or this MAC address.
+func (m *memory) named(id string) bool {
+	if mac, ok := model.ParseMAC(id); ok {
+		m.mu.RLock()
+		defer m.mu.RUnlock()
+		return len(m.byMAC[mac]) > 0
+	}
+	uuid, err := model.CanonicalUUID(id)
+	return err == nil && len(m.namesakes(uuid)) > 0
+}
+
 // serverWith returns the one server with this MAC address.
 func (m *memory) serverWith(mac model.MAC) (*model.ServerRecord, *model.Progress) {
 	m.mu.RLock()

@@ -32,6 +32,8 @@ type Options struct {
 	Identity []byte
 	Tickets  netboot.Tickets
 	Loaders  *netboot.Loaders
+	// Rescue says which machines without a ticket are led to the rescue script; nil = none.
+	Rescue *netboot.Rescue
 	// Site returns where clients of a network reach the boot service; local is our
 	// address on that network, of the client's family.
 	Site func(network string, local netip.Addr) netboot.Site
@@ -71,6 +73,7 @@ type Server struct {
 	identity    []byte
 	tickets     netboot.Tickets
 	loaders     *netboot.Loaders
+	rescue      *netboot.Rescue
 	site        func(string, netip.Addr) netboot.Site
 	note        func(netboot.Answer, netip.Addr)
 	heard       *netboot.Heard
@@ -96,7 +99,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("dhcp%s: %s", problems[0].Path, problems[0].Message)
 	}
 	s := &Server{
-		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain, told: o.Told,
+		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, rescue: o.Rescue, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain, told: o.Told,
 		loopLimiter: netboot.NewLoaderLimiter(), limits: newLimits(), conflicts: newConflicts(o.Prober), log: o.Log, clock: o.Clock,
 	}
 	if s.log == nil {

@@ -37,36 +37,6 @@ const (
 	ArchUnknown Arch = 0xffff
 )
 
-// platform is a kind of firmware that the same boot loaders run on.
-type platform struct {
-	name    string // for people
-	image   string // the architecture of images whose UKI runs on it; "" where none does
-	loaders []string
-}
-
-// The platforms and the boot loaders that run on them: the first that is there
-// wins. ipxe.efi has drivers of its own; snponly.efi and its kin use the
-// firmware's driver of the one network card that they were loaded from.
-var (
-	bios    = platform{"BIOS machines (amd64)", "", []string{"undionly.kpxe", "undionly.kkpxe", "ipxe.pxe"}}
-	ia32    = platform{"UEFI machines (386)", "386", []string{"ipxe-ia32.efi", "snponly-ia32.efi"}}
-	x64     = platform{"UEFI machines (amd64)", "amd64", []string{"ipxe.efi", "snponly.efi"}}
-	arm32   = platform{"UEFI machines (arm)", "arm", []string{"snp-arm32.efi", "snponly-arm32.efi", "ipxe-arm32.efi"}}
-	arm64   = platform{"UEFI machines (arm64)", "arm64", []string{"snp-arm64.efi", "snponly-arm64.efi", "ipxe-arm64.efi"}}
-	riscv32 = platform{"UEFI machines (riscv)", "riscv", []string{"snp-riscv32.efi", "snponly-riscv32.efi", "ipxe-riscv32.efi"}}
-	riscv64 = platform{"UEFI machines (riscv64)", "riscv64", []string{"snp-riscv64.efi", "snponly-riscv64.efi", "ipxe-riscv64.efi"}}
-	loong64 = platform{"UEFI machines (loong64)", "loong64", []string{"snp-loong64.efi", "snponly-loong64.efi", "ipxe-loong64.efi"}}
-)
-
-// platforms are all platforms, by the architecture of the machines (boot.architectures).
-var platforms = []struct {
-	machine string
-	*platform
-}{
-	{"amd64", &bios}, {"amd64", &x64}, {"386", &ia32}, {"arm", &arm32}, {"arm64", &arm64},
-	{"riscv", &riscv32}, {"riscv64", &riscv64}, {"loong64", &loong64},
-}
-
 // archs are the architectures that IANA has numbered. One without platform boots
 // nothing that Ingot has: it is only named.
 var archs = map[Arch]struct {

@@ -29,15 +29,20 @@ func (s Site) BootFile(c Client, o model.TicketHolder, l *Loaders) (Answer, bool
 	if reason := refusal(c, o); reason != "" {
 		return Answer{Reason: reason}, false
 	}
-	a := s.file(c, o.Ticket, l)
+	a := s.file(c, o, l)
 	a.Ticket = o.Ticket
+	return s.fitting(c, a)
+}
+
+// fitting returns an answer that fits into the packet it is told by, or why there is none.
+func (s Site) fitting(c Client, a Answer) (Answer, bool) {
 	switch {
 	case a.Reason != "":
 	case a.HTTP && len(a.File) > maxURL, !a.HTTP && len(a.File) > maxTFTPName, c.V6 && len(a.URL(s)) > maxURL:
 		a.Reason = ReasonTooLong
 	}
 	if a.Reason != "" {
-		return Answer{Ticket: o.Ticket, Reason: a.Reason}, false
+		return Answer{Ticket: a.Ticket, Reason: a.Reason}, false
 	}
 	return a, true
 }
@@ -70,8 +75,9 @@ func InUse(t *model.Ticket) bool {
 	return t.Open() && !t.AwaitingOff || t != nil && t.Always && t.Ended == model.TicketBooted
 }
 
-// file returns what c boots with t.
-func (s Site) file(c Client, t *model.Ticket, l *Loaders) Answer {
+// file returns what c boots with the ticket of o.
+func (s Site) file(c Client, o model.TicketHolder, l *Loaders) Answer {
+	t := o.Ticket
 	switch c.Kind {
 	case KindProbe:
 		return Answer{File: s.HTTP + "/ignition/" + t.UUID, HTTP: true}
@@ -82,17 +88,24 @@ func (s Site) file(c Client, t *model.Ticket, l *Loaders) Answer {
 		if ukiFits(c.Arch, &t.Image) {
 			return Answer{File: s.HTTP + UKIPath(t), HTTP: true, VendorClass: httpClient}
 		}
-		name, reason := l.choose(c.Arch)
-		return Answer{File: s.HTTP + LoaderPath(name), HTTP: true, Loader: true, VendorClass: httpClient, Reason: reason}
+		return s.loader(c, o.Server, l)
 	case KindPXE:
-		name, reason := l.choose(c.Arch)
-		if reason == "" && !s.TFTP.IsValid() {
-			reason = ReasonNoTFTP
-		}
-		return Answer{File: name, Loader: true, VendorClass: v4Only(c, pxeClient), Reason: reason}
+		return s.loader(c, o.Server, l)
 	case KindNone:
 	}
 	return Answer{Reason: ReasonNotAsked}
+}
+
+// loader returns the boot loader that firmware is told.
+func (s Site) loader(c Client, server model.ServerName, l *Loaders) Answer {
+	name, reason := l.choose(c, server)
+	if c.Kind == KindHTTP {
+		return Answer{File: s.HTTP + LoaderPath(name), HTTP: true, Loader: true, VendorClass: httpClient, Reason: reason}
+	}
+	if reason == "" && !s.TFTP.IsValid() {
+		reason = ReasonNoTFTP
+	}
+	return Answer{File: name, Loader: true, VendorClass: v4Only(c, pxeClient), Reason: reason}
 }
 
 // v4Only returns the vendor class of a PXE server. UEFI takes a DHCPv6 answer that

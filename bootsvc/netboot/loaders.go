@@ -2,16 +2,20 @@ package netboot
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"ingot/model"
 )
 
 // maxLoader bounds the size of a boot loader, in bytes.
@@ -24,12 +28,29 @@ var DefaultLoaderDirs = []string{"/usr/lib/ipxe", "/boot"}
 // name for can be opened, whatever else lies there. It is safe for concurrent use;
 // nil has none.
 type Loaders struct {
-	dirs  []string
-	names map[string]bool
+	dirs   []string
+	names  map[string][]string // the paths in a folder, by name
+	choice LoaderChoice
 
 	mu       sync.Mutex
-	contents map[string]loader // by path
+	contents map[string]loader    // by path
+	warned   map[string]time.Time // when it was last logged that there is none, by what is missing
 }
+
+// LoaderChoice says which of the boot loaders of a platform a machine is told.
+type LoaderChoice struct {
+	// Default are the kinds by platform, see LoaderPlatforms; a platform that is not among
+	// them has the first loader that is there.
+	Default map[string]LoaderKind
+	// Of is the kind for a server, or for the network card that asks where no server is
+	// known; nil or "" is the default.
+	Of func(server model.ServerName, mac string) LoaderKind
+	// Log is told of machines that there is no loader for, now and then; nil = nobody is.
+	Log *slog.Logger
+}
+
+// warnEvery is how often it is logged that there is no loader.
+const warnEvery = time.Minute
 
 // loader is a file as it was when it was read.
 type loader struct {
@@ -42,17 +63,20 @@ type loader struct {
 // from the first. Nothing is read yet, and files may come, go and change at any
 // time: each answer says what is there then.
 func OpenLoaders(dirs []string) *Loaders {
-	l := &Loaders{names: make(map[string]bool), contents: make(map[string]loader)}
+	l := &Loaders{names: make(map[string][]string), contents: make(map[string]loader), warned: make(map[string]time.Time)}
 	for _, dir := range dirs {
 		l.dirs = append(l.dirs, filepath.Clean(dir))
 	}
 	for _, p := range platforms {
-		for _, name := range p.loaders {
-			l.names[name] = true
+		for _, f := range slices.Concat(p.loaders, p.shim) {
+			l.names[f.name] = f.paths
 		}
 	}
 	return l
 }
+
+// Choose sets which loader of several a machine is told. It is called before all else.
+func (l *Loaders) Choose(c LoaderChoice) { l.choice = c }
 
 // Open opens the boot loader with exactly this name, and returns its size in
 // bytes. What is read stays the same when the file is changed meanwhile. The error
@@ -67,6 +91,13 @@ func (l *Loaders) Open(name string) (io.ReadSeekCloser, int64, error) {
 		return nil, 0, fmt.Errorf("read boot loader %s: %w", path, err)
 	}
 	return reader{bytes.NewReader(contents), contents}, int64(len(contents)), nil
+}
+
+// Reserves reports whether a name on the TFTP server is Ingot's own, whether it is there or
+// not: a boot loader, or the script that iPXE looks for beside its loader before it asks
+// DHCP.
+func (l *Loaders) Reserves(name string) bool {
+	return name == "autoexec.ipxe" || l != nil && l.names[name] != nil
 }
 
 // reader is a file that is held in memory.
@@ -86,47 +117,78 @@ func (reader) Close() error { return nil }
 func (l *Loaders) Missing(architectures []string) []string {
 	var lines []string
 	for _, p := range platforms {
-		if !slices.Contains(architectures, p.machine) || l.first(p.platform) != "" {
-			continue
+		if kind := l.byDefault(p.platform); slices.Contains(architectures, p.machine) && l.first(p.platform, kind) == "" {
+			lines = append(lines, l.missing(p.platform, kind))
 		}
-		where := "any folder: none is set"
-		if l != nil && len(l.dirs) > 0 {
-			where = strings.Join(l.dirs, ", ")
-		}
-		lines = append(lines, fmt.Sprintf("no boot loader %s for %s in %s; install the package ipxe or build one; those machines cannot boot by PXE",
-			strings.Join(p.loaders, " or "), p.name, where))
 	}
 	return lines
+}
+
+// missing says that a platform has no boot loader of a kind, and what to do.
+func (l *Loaders) missing(p *platform, kind LoaderKind) string {
+	where := "any folder: none is set"
+	if l != nil && len(l.dirs) > 0 {
+		where = strings.Join(l.dirs, ", ")
+	}
+	return fmt.Sprintf("no boot loader %s for %s in %s; %s; those machines cannot boot by PXE", p.names(kind), p.name, where, p.source)
 }
 
 // UEFI returns the architectures of UEFI machines that a boot loader is there for.
 func (l *Loaders) UEFI() []string {
 	found := []string{}
 	for _, p := range platforms {
-		if p.platform != &bios && l.first(p.platform) != "" {
+		if p.platform != &bios && l.first(p.platform, l.byDefault(p.platform)) != "" {
 			found = append(found, p.machine)
 		}
 	}
 	return found
 }
 
-// choose returns the boot loader for machines of architecture a.
-func (l *Loaders) choose(a Arch) (string, Reason) {
-	p := archs[a].platform
+// choose returns the boot loader for the machine of a server, "" for none, that asks as c.
+func (l *Loaders) choose(c Client, server model.ServerName) (string, Reason) {
+	p := archs[c.Arch].platform
 	if p == nil {
 		return "", ReasonUnknownArch
 	}
-	if name := l.first(p); name != "" {
+	kind := l.byDefault(p)
+	if l != nil && l.choice.Of != nil {
+		kind = cmp.Or(l.choice.Of(server, c.MAC), kind)
+	}
+	if name := l.first(p, kind); name != "" {
 		return name, ""
 	}
+	l.warn(p, kind, server, c.MAC)
 	return "", ReasonNoLoader
 }
 
-// first returns the first of p's boot loaders that is there, or "".
-func (l *Loaders) first(p *platform) string {
-	for _, name := range p.loaders {
-		if _, _, err := l.find(name); err == nil {
-			return name
+// byDefault is the kind of loader that p's machines are told, "" for any.
+func (l *Loaders) byDefault(p *platform) LoaderKind {
+	if l == nil {
+		return ""
+	}
+	return l.choice.Default[p.key]
+}
+
+// warn logs, not too often, that a machine is told nothing for want of a loader.
+func (l *Loaders) warn(p *platform, kind LoaderKind, server model.ServerName, mac string) {
+	if l == nil || l.choice.Log == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	what, now := p.key+" "+string(kind), time.Now()
+	if now.Sub(l.warned[what]) < warnEvery {
+		return
+	}
+	l.warned[what] = now
+	l.choice.Log.Warn("a machine asks for a boot loader that is missing", "server", string(server), "mac", mac, "reason", l.missing(p, kind))
+}
+
+// first returns the first of p's boot loaders of a kind that is there, or "".
+func (l *Loaders) first(p *platform, kind LoaderKind) string {
+	for _, f := range p.of(kind) {
+		if _, _, err := l.find(f.name); err == nil {
+			return f.name
 		}
 	}
 	return ""
@@ -135,14 +197,16 @@ func (l *Loaders) first(p *platform) string {
 // find returns where the boot loader of a name is. A name is looked up before it
 // touches the file system, for it comes from outside.
 func (l *Loaders) find(name string) (string, fs.FileInfo, error) {
-	if l == nil || !l.names[name] {
+	if l == nil || l.names[name] == nil {
 		return "", nil, fmt.Errorf("boot loader: %w", fs.ErrNotExist)
 	}
 	for _, dir := range l.dirs {
-		path := filepath.Join(dir, name)
-		info, err := os.Stat(path)
-		if err == nil && info.Mode().IsRegular() && info.Size() > 0 && info.Size() <= maxLoader {
-			return path, info, nil
+		for _, at := range l.names[name] {
+			path := filepath.Join(dir, at)
+			info, err := os.Stat(path)
+			if err == nil && info.Mode().IsRegular() && info.Size() > 0 && info.Size() <= maxLoader {
+				return path, info, nil
+			}
 		}
 	}
 	return "", nil, fmt.Errorf("boot loader %s: %w", name, fs.ErrNotExist)

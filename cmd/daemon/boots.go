@@ -42,7 +42,8 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,
-		Cache: d.cache, Loaders: d.loaders, AddressRules: d.addressRules(), DiskBoot: d.boots.DiskBoot,
+		Cache: d.cache, Loaders: d.loaders, Files: d.files, AddressRules: d.addressRules(), DiskBoot: d.boots.DiskBoot,
+		Rescue: bootsvc.RescueScript{File: o.Boot.Rescue.Script, Whom: d.rescue},
 		Settle: func(ctx context.Context) { d.stages.Settle(ctx) }, Told: d.followAddress, Log: d.log, Registerer: d.metrics,
 	})
 	return err

@@ -17,6 +17,7 @@ import (
 
 	"ingot/bmc"
 	"ingot/bootsvc"
+	"ingot/bootsvc/bootfiles"
 	"ingot/bootsvc/conversation"
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/dhcp/inuse"
@@ -89,7 +90,9 @@ type daemon struct {
 	boots      *adapter.Boots
 	bootsvc    *bootsvc.Server
 	loaders    *netboot.Loaders
-	dhcp       *dhcp.Server // nil = off
+	files      *bootfiles.Folder // nil = none
+	rescue     *netboot.Rescue   // nil = nobody
+	dhcp       *dhcp.Server      // nil = off
 	adverts    *routeradvert.Sender
 	tftp       *tftp.Server  // nil = off
 	prober     *inuse.Prober // nil = nobody is asked
@@ -178,6 +181,9 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 		return d, err
 	}
 	d.openLoaders()
+	if err = d.openFiles(); err != nil {
+		return d, err
+	}
 	if err = d.makeBoots(bootURL, registryURL); err != nil {
 		return d, err
 	}

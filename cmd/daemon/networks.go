@@ -13,6 +13,8 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/routeradvert"
 	"ingot/bootsvc/tftp"
+	"ingot/cmd/daemon/addresses"
+	"ingot/cmd/daemon/admin"
 	"ingot/cmd/daemon/metadata"
 	"ingot/cmd/daemon/stages"
 )
@@ -23,7 +25,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	d.stages = stages.NewRecorder(d.registry, d.log)
 	if len(o.DHCP) > 0 {
 		d.dhcp, err = dhcp.New(dhcp.Options{
-			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Tickets: d.registry, Loaders: d.loaders,
+			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Tickets: d.registry, Loaders: d.loaders, Rescue: d.rescue,
 			Site: d.site, Note: d.stages.SawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard, Told: d.cards.Add,
 			Log: d.log, Registerer: d.metrics, Prober: d.openProber(),
 		})
@@ -37,7 +39,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	d.adverts = routeradvert.New(routeradvert.Options{Networks: o.RouterAdvertisements(), Log: d.log, Registerer: d.metrics})
 	if o.TFTP.Listen != "" {
 		d.tftp, err = tftp.New(tftp.Options{
-			Loaders: d.loaders, MaxTransfers: o.TFTP.MaxTransfers, MaxPerAddress: o.TFTP.MaxTransfersPerAddress, Seen: d.sawTFTP,
+			Loaders: tftpFiles{d.loaders, d.files}, MaxTransfers: o.TFTP.MaxTransfers, MaxPerAddress: o.TFTP.MaxTransfersPerAddress, Seen: d.sawTFTP,
 			Told: d.followTFTP, Log: d.log, Registerer: d.metrics,
 		})
 		if err == nil {
@@ -66,12 +68,31 @@ func (d *daemon) openProber() dhcp.Prober {
 func (d *daemon) openLoaders() {
 	o := &d.opts
 	d.loaders = netboot.OpenLoaders(o.Boot.LoaderDirs)
+	choice := netboot.LoaderChoice{
+		Default: make(map[string]netboot.LoaderKind), Of: (&addresses.Loaders{Desired: d.desired}).Kind, Log: d.log,
+	}
+	for platform, kind := range o.Boot.Loaders {
+		choice.Default[platform] = netboot.LoaderKind(kind)
+	}
+	d.loaders.Choose(choice)
 	if !o.ServesLoaders() {
 		return
 	}
 	for _, missing := range d.loaders.Missing(o.Boot.Architectures) {
 		d.log.Warn("a boot loader is missing", "reason", missing)
 	}
+}
+
+// loadersThere returns nil, or which boot loaders are missing, which keeps nothing but the
+// machines that need them from booting.
+func (d *daemon) loadersThere() error {
+	if !d.opts.ServesLoaders() {
+		return nil
+	}
+	if missing := d.loaders.Missing(d.opts.Boot.Architectures); len(missing) > 0 {
+		return admin.Remark(strings.Join(missing, "; "))
+	}
+	return nil
 }
 
 // site returns where machines on a network reach the boot service: at local, this machine's
@@ -116,7 +137,10 @@ func unreachable(base string, local netip.Addr) bool {
 
 // sawTFTP notes that a client was sent a boot loader. All others wait for it meanwhile, and
 // whose client that is anybody can forge.
-func (d *daemon) sawTFTP(client netip.Addr, _ string) {
+func (d *daemon) sawTFTP(client netip.Addr, name string) {
+	if !d.loaders.Reserves(name) {
+		return
+	}
 	if holder, ok := d.addressRulesAtOnce().At(client); ok && holder.Ticket.MayBoot(holder.Progress) {
 		d.stages.SawTFTP(holder.Ticket, client)
 	}

@@ -42,6 +42,10 @@ type bootCase struct {
 	network  string   // as Ingot is told of it, rackNetwork if empty
 	bridge   string   // that its network card is plugged into, the rack's link if empty
 	stages   []string // that the server's timeline names, in order
+	ovmf     string   // where UEFI is, Debian's if empty
+	// push pushes the image that it is discovered with; nil is the probe's as it is.
+	push   func(*testing.T, *rig.Namespace) string
+	config string // more of Ingot's configuration
 }
 
 var bootCases = []bootCase{
@@ -100,25 +104,10 @@ func (c bootCase) boot(t *testing.T) {
 // bootIn is boot in a rack that may have more in it.
 func (c bootCase) bootIn(t *testing.T, r *rack) {
 	t.Helper()
-	r.server.StartRadvd(t, "fd77:1::/64", c.network == network6)
-	reference := rig.PushProbe(t, r.server)
-	r.server.Tap("tap0", cmp.Or(c.bridge, rig.BridgeName))
-	if c.old {
-		disguise(t, r.server, "tap0")
-	}
-	facts := r.server.StartRack(t, rig.RackOrder{
-		StateDir: t.TempDir(), QEMU: qemu.Machines{{Firmware: c.firmware, Taps: []string{"tap0"}, ExtraArgs: c.settings}},
-	})
-	server := facts.Servers[0]
-	rig.KeepConsole(t, server)
-	settings := fmt.Sprintf("tftp: {listen: \":69\"}\ndiscovery: {image: %q}\n", reference)
-	i := rig.NewIngot(t, r.server, cmp.Or(c.network, rackNetwork)+settings)
-	i.CommitRack(t, facts)
+	i, server := c.startIn(t, r)
 	began := time.Now()
-	i.Start(t)
-
 	content := i.StatusHas(t, bootPatience, "servers/"+server.Name+".yaml", "state: Available")
-	t.Logf("Available %s after Ingot's start", time.Since(began).Round(100*time.Millisecond))
+	t.Logf("Available %s after Ingot was ready", time.Since(began).Round(100*time.Millisecond))
 	if err := inOrder(content, c.stages); err != nil {
 		t.Errorf("the timeline of %s: %v:\n%s", server.Name, err, content)
 	}
@@ -130,6 +119,32 @@ func (c bootCase) bootIn(t *testing.T, r *rack) {
 	if err := r.server.Control("/servers/"+server.Name, &detail); err != nil || detail.Power != "Off" {
 		t.Errorf("its power is %q, want Off (%v)", detail.Power, err)
 	}
+}
+
+// startIn powers a machine on to be discovered, and returns who looks after it.
+func (c bootCase) startIn(t *testing.T, r *rack) (*rig.Ingot, rig.SimulatedServer) {
+	t.Helper()
+	r.server.StartRadvd(t, "fd77:1::/64", c.network == network6)
+	push := func(t *testing.T, on *rig.Namespace) string { return rig.PushProbe(t, on) }
+	if c.push != nil {
+		push = c.push
+	}
+	reference := push(t, r.server)
+	r.server.Tap("tap0", cmp.Or(c.bridge, rig.BridgeName))
+	if c.old {
+		disguise(t, r.server, "tap0")
+	}
+	facts := r.server.StartRack(t, rig.RackOrder{
+		StateDir: t.TempDir(),
+		QEMU:     qemu.Machines{{Firmware: c.firmware, OVMFDir: c.ovmf, Taps: []string{"tap0"}, ExtraArgs: c.settings}},
+	})
+	server := facts.Servers[0]
+	rig.KeepConsole(t, server)
+	settings := fmt.Sprintf("tftp: {listen: \":69\"}\ndiscovery: {image: %q}\n", reference)
+	i := rig.NewIngot(t, r.server, cmp.Or(c.network, rackNetwork)+settings+c.config)
+	i.CommitRack(t, facts)
+	i.Start(t)
+	return i, server
 }
 
 // inOrder is nil if the bootTimeline of a Server's status names the stages, in

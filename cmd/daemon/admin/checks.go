@@ -19,6 +19,8 @@ type Parts struct {
 	Source      Source
 	// NetworksServed returns nil, or which network cannot be served; nil = there is none.
 	NetworksServed func() error
+	// LoadersThere returns nil, or a Remark on which boot loaders are missing; nil = none is needed.
+	LoadersThere func() error
 }
 
 // Store is the store of records, and which process leads.
@@ -55,6 +57,12 @@ func Checks(p Parts) []Check {
 				return nil
 			}
 			return p.NetworksServed()
+		}),
+		check("loaders", func() error {
+			if p.LoadersThere == nil {
+				return nil
+			}
+			return p.LoadersThere()
 		}),
 	}
 }

@@ -97,6 +97,7 @@ func TestReadyIsThatEveryCheckPasses(t *testing.T) {
 	plain := func(*http.Request) {}
 	fine := Check{Name: "git", Do: func(context.Context) error { return nil }}
 	broken := Check{Name: "store", Do: func(context.Context) error { return errors.New("redis does not answer") }}
+	odd := Check{Name: "loaders", Do: func(context.Context) error { return Remark("no boot loader") }}
 	for name, tc := range map[string]struct {
 		checks []Check
 		as     func(*http.Request)
@@ -111,6 +112,12 @@ func TestReadyIsThatEveryCheckPasses(t *testing.T) {
 		},
 		"for a program": {
 			checks: []Check{fine}, as: asJSON, code: 200, body: `{"ready":true,"checks":[{"name":"git"}]}`,
+		},
+		"one has to be looked at, and is ready": {
+			checks: []Check{odd}, as: plain, code: 200, body: "loaders: ready, but no boot loader\n",
+		},
+		"for a program, which has to be looked at": {
+			checks: []Check{odd}, as: asJSON, code: 200, body: `{"ready":true,"checks":[{"name":"loaders","remark":"no boot loader"}]}`,
 		},
 		"for a program, not": {
 			checks: []Check{broken}, as: asJSON, code: 503,

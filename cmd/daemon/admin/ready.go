@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -15,9 +16,14 @@ const checkTimeout = 3 * time.Second
 // A Check says whether one part is ready.
 type Check struct {
 	Name string
-	// Do returns nil, or why the part is not ready.
+	// Do returns nil, or why the part is not ready; a Remark if it is ready nonetheless.
 	Do func(context.Context) error
 }
+
+// A Remark is what somebody has to look at in a part that is ready.
+type Remark string
+
+func (r Remark) Error() string { return string(r) }
 
 // readiness is the answer of /readyz.
 type readiness struct {
@@ -28,6 +34,8 @@ type readiness struct {
 type checkResult struct {
 	Name  string `json:"name"`
 	Error string `json:"error,omitempty"` // empty when ready
+	// Remark is what to look at, though it is ready.
+	Remark string `json:"remark,omitempty"`
 }
 
 // ready answers GET /readyz.
@@ -53,7 +61,11 @@ func runChecks(ctx context.Context, checks []Check) readiness {
 	for i, c := range checks {
 		result.Checks[i].Name = c.Name
 		wg.Go(func() {
-			if err := c.Do(ctx); err != nil {
+			var remark Remark
+			switch err := c.Do(ctx); {
+			case errors.As(err, &remark):
+				result.Checks[i].Remark = string(remark)
+			case err != nil:
 				result.Checks[i].Error = err.Error()
 			}
 		})
@@ -70,8 +82,11 @@ func (r readiness) String() string {
 	var b strings.Builder
 	for _, c := range r.Checks {
 		state := "ready"
-		if c.Error != "" {
+		switch {
+		case c.Error != "":
 			state = "not ready: " + c.Error
+		case c.Remark != "":
+			state = "ready, but " + c.Remark
 		}
 		fmt.Fprintf(&b, "%s: %s\n", c.Name, state)
 	}

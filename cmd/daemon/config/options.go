@@ -204,7 +204,26 @@ type Boot struct {
 	BindTickets string `json:"bindTickets"`
 	// LoaderDirs are the folders with iPXE's binaries; the first that has one wins.
 	LoaderDirs []string `json:"loaderDirs"`
+	// Loaders say which kind of boot loader machines are told, by platform: bios, amd64,
+	// arm64 …
+	Loaders map[string]string `json:"loaders"`
+	// Files is a folder that is served to everybody by TFTP, and by HTTP below /files/.
+	Files string `json:"files"`
+	// Rescue is what machines without a boot ticket are served.
+	Rescue BootRescue `json:"rescue"`
 }
+
+// BootRescue is an iPXE script for machines without a boot ticket.
+type BootRescue struct {
+	Script string `json:"script"` // its file; empty = none
+	For    string `json:"for"`    // RescueUnknown or RescueAvailable
+}
+
+// Values of boot.rescue.for.
+const (
+	RescueUnknown   = "unknown"   // machines that are no server of Ingot's
+	RescueAvailable = "available" // besides, servers that are Available
+)
 
 // Registry has the settings of the probe endpoint.
 type Registry struct {
@@ -317,7 +336,7 @@ func Default() Options {
 		Boot: Boot{
 			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, ImageDirs: []string{"/usr/share/ingot/images"}, InsecureRegistries: []string{}, SecureRegistries: []string{},
 			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, BindTickets: "machine",
-			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs),
+			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs), Loaders: map[string]string{}, Rescue: BootRescue{For: RescueUnknown},
 		},
 		Registry: Registry{Listen: ":10000", RequireToken: true},
 		Metadata: Metadata{Static: map[string]string{}},

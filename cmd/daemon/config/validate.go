@@ -35,6 +35,7 @@ func (o *Options) Validate() []model.Problem {
 	c.admin(&o.Admin)
 	c.notify(&o.Notify)
 	c.networks(o)
+	c.boot(o)
 	c.unavailable(o)
 	return c
 }

@@ -415,6 +415,13 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 			o.Boot.AllowedRegistries = []string{"ghcr.io", "localhost:5000", "ghcr.io/example"}
 		},
 		"boot.bindTickets":            func(o *Options) { o.Boot.BindTickets = "address" },
+		"boot.files":                  func(o *Options) { o.Boot.Files = "/var/lib" }, // state.dir is within
+		"boot.files ":                 func(o *Options) { o.Boot.Files, o.SecretFiles = "/srv/files/", "/srv/files/../files/secrets" },
+		" boot.files":                 func(o *Options) { o.Boot.Files, o.Redis.SealKeyFile = "/srv", "/srv/seal.key" },
+		" boot.files ":                func(o *Options) { o.Boot.Files = "/" },
+		"boot.loaders":                func(o *Options) { o.Boot.Loaders = map[string]string{"sparc": "ipxe"} },
+		"boot.loaders ":               func(o *Options) { o.Boot.Loaders = map[string]string{"amd64": "grub"} },
+		"boot.rescue.for":             func(o *Options) { o.Boot.Rescue.For = "everybody" },
 		"boot.insecureRegistries":     func(o *Options) { o.Boot.InsecureRegistries = []string{"http://registry"} },
 		"metadata.static":             func(o *Options) { o.Metadata.Static = map[string]string{"rack": "7", "server-name": "x"} },
 		"boot.cacheSize":              func(o *Options) { o.Boot.CacheSize = 0 },

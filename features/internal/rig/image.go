@@ -41,6 +41,17 @@ func PushProbe(t testing.TB, on *Namespace) (reference string) {
 	return PushImage(t, on, built, nil)
 }
 
+// PushProbeAs is PushProbe with a UKI that is made of the probe's.
+func PushProbeAs(t testing.TB, on *Namespace, change func(uki string) string) (reference string) {
+	t.Helper()
+	built, err := probeImage()
+	if err != nil {
+		Missing(t, "the probe's image cannot be built here: "+err.Error())
+	}
+	built.UKI = change(built.UKI)
+	return PushImage(t, on, built, nil)
+}
+
 // PushImage pushes an image to a registry of its own. What it has for a root file
 // system may be nil.
 func PushImage(t testing.TB, on *Namespace, built image.Result, root []byte) (reference string) {

@@ -31,6 +31,8 @@ var (
 	ToolKea6     = Tool{"kea-dhcp6", "kea-dhcp6-server"}
 	ToolPerfdhcp = Tool{"perfdhcp", "kea-admin"}
 	ToolCurl     = Tool{"curl", "curl"}
+
+	ToolOsslsigncode = Tool{"osslsigncode", "osslsigncode"}
 )
 
 // required is set where a test that cannot run is a failure.

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ingot/bootsvc/netboot"
+)
+
+func (c *checks) boot(o *Options) {
+	c.bootFiles(o)
+	c.bootLoaders(o.Boot.Loaders)
+	if whom := []string{RescueUnknown, RescueAvailable}; !slices.Contains(whom, o.Boot.Rescue.For) {
+		c.wrong("boot.rescue.for", "%q is not allowed: must be one of %s", o.Boot.Rescue.For, strings.Join(whom, ", "))
+	}
+}
+
+func (c *checks) bootLoaders(kinds map[string]string) {
+	for _, platform := range slices.Sorted(maps.Keys(kinds)) {
+		if all := netboot.LoaderPlatforms(); !slices.Contains(all, platform) {
+			c.wrong("boot.loaders", "%q is not allowed: must be among %s", platform, strings.Join(all, ", "))
+		}
+		if kind := netboot.LoaderKind(kinds[platform]); !slices.Contains(netboot.LoaderKinds, kind) {
+			c.wrong("boot.loaders", "%q for %s is not allowed: must be one of %s", kind, platform, loaderKinds())
+		}
+	}
+}
+
+// bootFiles refuses a folder of boot files in which something lies that is not for
+// everybody.
+func (c *checks) bootFiles(o *Options) {
+	if o.Boot.Files == "" {
+		return
+	}
+	others := append(o.Files(), File{"state.dir", o.State.Dir}, File{"secretFiles", o.SecretFiles}, File{"admin.users", o.Admin.Users})
+	for _, other := range others {
+		if other.Path != "" && within(other.Path, o.Boot.Files) {
+			c.wrong("boot.files", "%q holds %s of %s, and everybody on the boot network can read what is in boot.files: name a folder of its own, such as "+
+				"/srv/ingot/files", o.Boot.Files, other.Path, other.Key)
+			return
+		}
+	}
+}
+
+// within reports whether a path lies in a folder, or is the folder, as far as the names say.
+func within(path, folder string) bool {
+	between, err := filepath.Rel(folder, path)
+	return err == nil && between != ".." && !strings.HasPrefix(between, ".."+string(filepath.Separator))
+}
+
+func loaderKinds() string {
+	var names []string
+	for _, k := range netboot.LoaderKinds {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}
