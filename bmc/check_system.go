@@ -197,8 +197,8 @@ func (s *systemCheck) writes(ctx context.Context) {
 // toggleIndicator switches the indicator and puts it back, even after ctx has ended.
 func (s *systemCheck) toggleIndicator(ctx context.Context) {
 	before := s.client.state(s.fact.URI).locator.shown()
-	if before.LED == "" {
-		return
+	if !slices.Contains([]string{model.IndicatorOff, model.IndicatorLit, model.IndicatorBlinking}, before.LED) {
+		return // such as Unknown, which cannot be put back
 	}
 	to := model.IndicatorLit
 	if before.LED == model.IndicatorLit {

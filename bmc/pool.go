@@ -71,11 +71,12 @@ type Pool struct {
 	metrics *metrics
 	breaker *breaker
 
-	mu      sync.Mutex
-	closed  bool
-	clients map[model.BMCName]*client
-	retired sync.WaitGroup // clients that are logging out
-	closing chan struct{}  // closed with the pool
+	mu       sync.Mutex
+	closed   bool
+	clients  map[model.BMCName]*client
+	retired  sync.WaitGroup        // clients that are logging out
+	retiring map[model.BMCName]int // how many of each BMC are
+	closing  chan struct{}         // closed with the pool
 }
 
 // NewPool returns a Pool. It opens no connection until one is needed.
@@ -103,11 +104,12 @@ func NewPool(o Options) *Pool {
 	o.Log = o.Log.With("component", "bmc")
 	b := newBreaker(o.Clock)
 	return &Pool{
-		opts:    o,
-		breaker: b,
-		metrics: newMetrics(o.Registerer, b.count, o.RequestsPerSecond),
-		clients: make(map[model.BMCName]*client),
-		closing: make(chan struct{}),
+		opts:     o,
+		breaker:  b,
+		metrics:  newMetrics(o.Registerer, b.count, o.RequestsPerSecond),
+		clients:  make(map[model.BMCName]*client),
+		retiring: make(map[model.BMCName]int),
+		closing:  make(chan struct{}),
 	}
 }
 
@@ -127,8 +129,9 @@ func (p *Pool) client(ctx context.Context, t model.BMCTarget) (*client, error) {
 		c = newClient(p, t)
 		if old != nil {
 			p.retire(ctx, old)
-			c.resumed = true // what is kept is of other credentials, or of another address
 		}
+		// What is kept is of other credentials, of another address, or about to be logged out.
+		c.resumed = p.retiring[t.Name] > 0
 		p.clients[t.Name] = c
 	}
 	c.trial.Store(t.Trial)
@@ -155,11 +158,22 @@ func checkTarget(t model.BMCTarget) error {
 // retire logs a client out beside the caller's work. The caller holds mu.
 func (p *Pool) retire(ctx context.Context, c *client) {
 	ctx = context.WithoutCancel(ctx)
+	name := c.target.Name
+	p.retiring[name]++
 	p.retired.Go(func() {
+		defer p.retiredOne(name)
 		if err := c.close(ctx, p.opts.logOutAgain, p.closing); err != nil {
 			c.log.Warn("a session is left open on the BMC", "err", err)
 		}
 	})
+}
+
+func (p *Pool) retiredOne(name model.BMCName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.retiring[name]--; p.retiring[name] == 0 {
+		delete(p.retiring, name)
+	}
 }
 
 // Forget drops the client of a BMC that is no longer wanted and logs it out.

@@ -75,29 +75,40 @@ func (c *client) authorizedAfter(ctx context.Context, stale *auth) (*auth, error
 		c.service.Store(nil) // the BMC may have come back with another firmware
 	}
 	a, err := c.logIn(ctx)
-	if errors.Is(err, ErrBusy) && c.endStale(ctx, stale, stale) {
-		c.full = time.Time{}
-		a, err = c.logIn(ctx) // there is room now
+	if errors.Is(err, ErrBusy) && c.makeRoom(ctx, stale) {
+		a, err = c.logIn(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c.endStale(ctx, stale, a)
 	c.auth.Store(a)
+	if stale != nil && stale.session != a.session {
+		c.endStale(ctx, stale)
+	}
 	return a, nil
 }
 
-// endStale deletes a session that was refused, by the credentials of a, and reports whether
-// that succeeded. Some BMCs answer 401 now and then to one that is still open (B14), which
-// would take up one of the few that they have.
-func (c *client) endStale(ctx context.Context, stale, a *auth) bool {
-	if stale == nil || stale.session == "" || stale.session == a.session && stale != a {
+// makeRoom ends a session that was refused, on a BMC that has none free, and reports whether it
+// may have one now.
+func (c *client) makeRoom(ctx context.Context, stale *auth) bool {
+	asked := c.quiet.Swap(0) // it asks to be left alone, which this helps
+	if !c.endStale(ctx, stale) {
+		c.quiet.Store(asked)
 		return false
 	}
-	if stale == a {
-		c.quiet.Store(0) // a BMC that has no session free asks to be left alone, which this helps
+	c.full = time.Time{}
+	return true
+}
+
+// endStale deletes a session that was refused, and reports whether that was tried and nothing
+// spoke against it. Some BMCs answer 401 now and then to one that is still open (B14), which would
+// take up one of the few that they have. It is deleted by its own token: a BMC that was restarted
+// may have given its name to a session of somebody else.
+func (c *client) endStale(ctx context.Context, stale *auth) bool {
+	if stale == nil || stale.session == "" {
+		return false
 	}
-	err := c.logOut(ctx, stale.session, a)
+	err := c.logOut(ctx, stale.session, stale)
 	if err != nil {
 		c.log.Debug("a session that was refused may be left open on the BMC", "err", err)
 	}
@@ -231,7 +242,10 @@ func (c *client) postSession(ctx context.Context, svc *service, signed bool) (*a
 	if signed {
 		sign = &auth{basic: true}
 	}
-	a, err := c.do(context.WithValue(ctx, loginKey{}, sign), http.MethodPost, svc.sessions, body)
+	// The session of a login that was begun would be left open if its answer were not awaited.
+	lasting, cancel := outlasting(ctx, logoutWithin)
+	defer cancel()
+	a, err := c.do(context.WithValue(lasting, loginKey{}, sign), http.MethodPost, svc.sessions, body)
 	if err != nil {
 		return nil, err
 	}
@@ -249,6 +263,13 @@ func (c *client) postSession(ctx context.Context, svc *service, signed bool) (*a
 	c.metrics.sessions.Inc()
 	c.breaker.accept(c.creds, c.target.Name)
 	return &auth{token: token, session: sessionURI(a)}, nil
+}
+
+// outlasting returns a context that ends so much later than ctx does.
+func outlasting(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
+	return lasting, func() { stop(); cancel() }
 }
 
 // sessionURI returns where the session is deleted: the header Location, or for
