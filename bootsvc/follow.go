@@ -11,9 +11,14 @@ import (
 
 // follow tells what became of a request, for people who follow the card that asks.
 func (s *Server) follow(r *request, code int, start time.Time, took time.Duration) {
-	if s.told != nil {
-		s.told(r.client, r.by.MAC, r.event(code, start, took))
+	if s.told == nil {
+		return
 	}
+	mac := r.by.MAC
+	if !r.by.Own || code >= http.StatusBadRequest {
+		mac = "" // who asks is in doubt
+	}
+	s.told(r.client, mac, r.event(code, start, took))
 }
 
 // event is what is said of a request: what kind of thing was asked for, for a path holds

@@ -52,6 +52,9 @@ type Lease struct {
 	Unproven bool `json:"unproven,omitempty"`
 	// Relay is the relay that the client was last heard through, zero if it was none.
 	Relay LeaseRelay `json:"relay,omitzero"`
+	// Reserved is the Endpoint without a MAC address that reserves Address for the client's port or
+	// client identifier, "" if none does. It is not stored with the lease.
+	Reserved string `json:"-"`
 }
 
 // LeaseRelay is what a relay said of itself, and of where it heard a client. Nobody vouches for
@@ -71,6 +74,8 @@ type EndpointFacts struct {
 	IP         string    `json:"ip"`         // IPv4 rather than IPv6; empty once another device has it
 	Network    string    `json:"network"`
 	Since      time.Time `json:"since"` // when it got IP
+	// Reserved is the Endpoint without a MAC address by which IP was last given, "" if none was.
+	Reserved string `json:"reserved,omitempty"`
 }
 
 // PoolFacts is how full the pool of one subnet is, for people: DHCP alone says it.

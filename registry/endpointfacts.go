@@ -170,7 +170,7 @@ func (m *memory) knows(l *model.Lease) bool {
 		return holder == "" || holder == l.MAC
 	}
 	f := m.state.EndpointFacts[l.MAC]
-	return holder == l.MAC && f != nil && f.IP == string(ip) && f.Network == l.Network
+	return holder == l.MAC && f != nil && f.IP == string(ip) && f.Network == l.Network && f.Reserved == l.Reserved
 }
 
 // isLeased reports whether a lease says that a device has an address now. One that
@@ -211,13 +211,13 @@ func (t *tenancy) observe(l *model.Lease, now time.Time, changed map[string]bool
 
 // nextFacts decides what a lease makes of what is known of its device.
 func nextFacts(old *model.EndpointFacts, l *model.Lease, now time.Time) (*model.EndpointFacts, bool) {
-	next := &model.EndpointFacts{MACAddress: l.MAC, IP: l.Address.String(), Network: l.Network, Since: l.Since.UTC()}
+	next := &model.EndpointFacts{MACAddress: l.MAC, IP: l.Address.String(), Network: l.Network, Since: l.Since.UTC(), Reserved: l.Reserved}
 	switch {
 	case old == nil:
 		return next, true
-	case old.IP == next.IP && old.Network == next.Network, isOlder(l, old, now), isIPv4(old.IP) && !l.Address.Is4():
+	case old.IP == next.IP && old.Network == next.Network && old.Reserved == next.Reserved, isOlder(l, old, now), isIPv4(old.IP) && !l.Address.Is4():
 		return old, false
-	case old.IP == next.IP: // its network got another name
+	case old.IP == next.IP: // its network got another name, or another reservation is why it has it
 		next.Since = old.Since
 	case next.Since.Before(old.Since): // it came back to an address that was still its own
 		next.Since = lease.LastSeen(l).UTC()

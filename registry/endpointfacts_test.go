@@ -301,3 +301,20 @@ func TestThereIsAnEndToDevices(t *testing.T) {
 		t.Errorf("%d devices", len(got))
 	}
 }
+
+func TestWhichReservationGaveAnAddressIsNoted(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	l := model.Lease{
+		Network: "oob", Role: model.RoleBMC, MAC: "02:00:00:00:00:01", Address: netip.MustParseAddr("192.0.2.7"),
+		Since: now.Add(-time.Hour), Renewed: now, Expires: now.Add(time.Hour),
+	}
+	facts, _ := nextFacts(nil, &l, now)
+	for _, reserved := range []string{"port-7", "port-7", ""} {
+		l.Reserved = reserved
+		next, isNew := nextFacts(facts, &l, now)
+		if isNew != (facts.Reserved != reserved) || next.Reserved != reserved || !next.Since.Equal(facts.Since) {
+			t.Errorf("%q: got %+v, new %v, after %+v", reserved, next, isNew, facts)
+		}
+		facts = next
+	}
+}

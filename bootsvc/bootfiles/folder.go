@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +23,8 @@ const (
 
 	// othersRead is the permission of everybody to read a file.
 	othersRead fs.FileMode = 0o004
+	// othersEnter is that of everybody to open what is in a folder.
+	othersEnter fs.FileMode = 0o001
 
 	// logEvery is how often it is logged that a file is not served.
 	logEvery = time.Minute
@@ -75,6 +78,11 @@ func (f *Folder) Find(name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("open the folder of boot files: %w", err)
 	}
 	defer func() { _ = root.Close() }() // of what was only read
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if info, err := root.Stat(dir); err != nil || info.Mode().Perm()&othersEnter == 0 {
+			return nil, nil, notServed(name)
+		}
+	}
 	// a device or a FIFO is not even opened: that alone can have an effect, or wait
 	if info, err := root.Stat(name); err != nil || !f.serves(name, info) {
 		return nil, nil, notServed(name)

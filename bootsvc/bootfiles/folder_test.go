@@ -141,3 +141,22 @@ func TestAFolderHasToBeThere(t *testing.T) {
 		}
 	}
 }
+
+func TestAFileInAFolderThatIsNotForEverybodyIsNotServed(t *testing.T) {
+	dir := t.TempDir()
+	for _, err := range []error{os.Mkdir(filepath.Join(dir, "keys"), 0o700), os.WriteFile(filepath.Join(dir, "keys", "key"), []byte("s"), 0o600)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "keys", "key"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := New(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file, _, err := f.Find("keys/key"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, %v", file, err)
+	}
+}

@@ -67,15 +67,20 @@ func (n *network) answerFirst(p packet4, a answer4) bool {
 func (n *network) unused(p packet4, a answer4) answer4 {
 	for range maxConflicts {
 		by, used := n.server.conflicts.prober.InUse(a.client, n.linkTo(a.client))
-		if !used || by == p.mac || n.server.conflicts.isProxy(by, a.client, n.server.clock()) {
+		now := n.server.clock()
+		q := n.query4(p, a.client, now)
+		// Behind a router nobody can tell whether it is the client itself that answers.
+		own := by == p.mac || by == "" && n.server.table.IsReserved(q, a.client)
+		if !used || own || n.server.conflicts.isProxy(by, a.client, now) {
 			n.server.table.SetAsked(a.client)
 			return a
 		}
-		now := n.server.clock()
-		q := n.query4(p, a.client, now)
-		aside, ok := n.server.table.SetAside(q)
-		if !ok {
+		aside, offered := n.server.table.SetAside(q)
+		switch {
+		case !offered:
 			return silence4("in use")
+		case !aside.Address.IsValid():
+			return a // so much is set aside that somebody seems to answer for all
 		}
 		n.server.log.Warn("an address is in use by a device that Ingot did not give it to: it is set aside", "network", n.Name,
 			"address", a.client, "by", by, "mac", p.mac, "until", aside.Expires)

@@ -61,6 +61,7 @@ func (n *network) hear6(packet []byte, from netip.AddrPort, frame string) (*exch
 	if p.serverID != nil && !bytes.Equal(p.serverID, x.duid) {
 		return x, drop6Server
 	}
+	p.believed = n.believe(p.relays, from.Addr())
 	x.card = p.card(frame)
 	switch {
 	case x.mac == "" && p.clientID == nil:
@@ -81,14 +82,14 @@ func (n *network) hear6(packet []byte, from netip.AddrPort, frame string) (*exch
 // a link that is configured. Without one, or by lightweight relays only (RFC
 // 6221), the client is on our own link.
 func (n *network) place6(x *exchange6, from netip.Addr) error {
-	link, relayed := x.link()
-	if !relayed {
+	if _, relayed := linkOf(x.relays); !relayed {
 		if x.subnets = n.leases.OnOurLink(true); !from.IsLinkLocalUnicast() && !x.onLink(from) {
 			return drop6Source // the answer would go to somebody who did not ask
 		}
 		return nil
 	}
-	if !n.trusts(from) {
+	link, isBelieved := linkOf(x.believed)
+	if !isBelieved {
 		return drop6Untrusted
 	}
 	x.relay = link

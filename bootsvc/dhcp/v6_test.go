@@ -1188,3 +1188,29 @@ func BenchmarkCodec6(b *testing.B) {
 		}
 	}
 }
+
+func TestOnlyRelaysThatAreTrustedAreBelieved6(t *testing.T) {
+	made := relayed6("SOLICIT 000001\n 1 $client"+na6,
+		"RELAY-FORW 00 fd00:8::1 fe80::2\n    18 \"made-up\"\n    79 0001 525400120001", "RELAY-FORW 01 fd00::1 fe80::66\n    18 \"eth1\"\n    79 0001 525400660001")
+	for name, tc := range map[string]struct {
+		relays  []string
+		packet  string
+		want    string
+		dropped error
+	}{
+		"what a client says as if it were a relay":  {[]string{"fd00:7::1"}, made, " eth1 fd00::1", nil},
+		"what a relay says that another one trusts": {[]string{"fd00:7::1", "fe80::/10"}, made, "52:54:00:12:00:01 made-up fd00:8::1", drop6Relay},
+		"a client that says it is a relay itself":   {[]string{"fd00:9::1"}, made, "  invalid IP", drop6Untrusted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := plain6()
+			cfg.Relays = tc.relays
+			l := newLab6(t, cfg)
+			x, err := l.hear6(l.table(tc.packet), netip.MustParseAddrPort("[fd00:7::1]:547"), "")
+			link, _ := linkOf(x.believed)
+			if got := x.mac + " " + x.port() + " " + link.String(); got != tc.want || !errors.Is(err, tc.dropped) {
+				t.Errorf("got %q, %v, want %q, %v", got, err, tc.want, tc.dropped)
+			}
+		})
+	}
+}

@@ -249,7 +249,7 @@ func TestRelays6(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link, _ := p.link()
+	link, _ := linkOf(p.relays)
 	if got, want := []any{len(p.relays), link, p.card("").mac, p.peer}, []any{
 		3, netip.MustParseAddr("fd00:7::1"), "52:54:00:12:00:01", netip.MustParseAddr("fe80::1"),
 	}; !cmp.Equal(got, want, cmpopts.EquateComparable(netip.Addr{})) {

@@ -28,6 +28,9 @@ type relay6 struct {
 type packet6 struct {
 	message6
 	relays []relay6 // the one that sent us the packet first, the one next to the client last
+	// believed are the first of relays, whose word counts. A relay passes on what claims to be
+	// another relay's, and may be its client's own (RFC 8415 §19.1.2).
+	believed []relay6
 	// peer is the address that the client sent from, as the relay next to it saw it.
 	peer netip.Addr
 }
@@ -46,6 +49,7 @@ func parsePacket6(data []byte, from netip.Addr) (packet6, error) {
 		}
 		p.relays, p.peer, data = append(p.relays, relay), relay.peer, inner
 	}
+	p.believed = p.relays
 	var err error
 	p.message6, err = parseMessage6(data)
 	return p, err
@@ -78,10 +82,22 @@ func parseRelay6(data []byte) (r relay6, inner []byte, err error) {
 	return r, inner, err
 }
 
-// link returns the link-address of the relay nearest to the client that names
+// believe returns the relays of a packet from an address whose word counts: the one that sent it, if it
+// is trusted, and each that a trusted one heard by an address that is trusted.
+func (n *network) believe(relays []relay6, from netip.Addr) []relay6 {
+	for i, r := range relays {
+		if !n.trusts(from) {
+			return relays[:i]
+		}
+		from = r.peer
+	}
+	return relays
+}
+
+// linkOf returns the link-address of the relay nearest to the client that names
 // one: lightweight relays (RFC 6221) do not.
-func (p *packet6) link() (netip.Addr, bool) {
-	for _, r := range slices.Backward(p.relays) {
+func linkOf(relays []relay6) (netip.Addr, bool) {
+	for _, r := range slices.Backward(relays) {
 		if !r.link.IsUnspecified() {
 			return r.link, true
 		}
@@ -92,8 +108,8 @@ func (p *packet6) link() (netip.Addr, bool) {
 // port returns the port that the relay next to the client heard it on (RFC 8415 §21.18), as
 // people know it, "" when it names none.
 func (p *packet6) port() string {
-	if n := len(p.relays); n > 0 {
-		return model.ReadableIdentifier(string(p.relays[n-1].interfaceID))
+	if n := len(p.believed); n > 0 {
+		return model.ReadableIdentifier(string(p.believed[n-1].interfaceID))
 	}
 	return ""
 }
@@ -115,7 +131,9 @@ type card struct {
 func (p *packet6) card(frame string) card {
 	seen := frame
 	if n := len(p.relays); n > 0 {
-		seen = p.relays[n-1].clientMAC
+		if seen = ""; len(p.believed) == n {
+			seen = p.relays[n-1].clientMAC
+		}
 	}
 	if seen != "" {
 		return card{mac: seen, former: p.formerMAC()}

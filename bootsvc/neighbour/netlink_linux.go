@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -202,6 +203,9 @@ func wayTo(addr netip.Addr) (index int, onLink bool, err error) {
 	}
 	if zone := addr.Zone(); zone != "" {
 		link, err := net.InterfaceByName(zone)
+		if index, bad := strconv.Atoi(zone); err != nil && bad == nil {
+			return index, true, nil // as the kernel names it
+		}
 		if err != nil {
 			return 0, false, fmt.Errorf("find the interface of %s: %w", addr, err)
 		}

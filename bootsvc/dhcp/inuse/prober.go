@@ -1,7 +1,9 @@
 package inuse
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -31,8 +33,9 @@ type Link struct {
 
 // Prober asks. It is safe for concurrent use.
 type Prober struct {
-	arp  int // packet socket that hears ARP on all links
-	echo net.PacketConn
+	arp   int     // packet socket that hears ARP on all links
+	nonce [8]byte // that answers to ICMP bring back
+	echo  net.PacketConn
 
 	mu      sync.Mutex
 	closed  bool
@@ -61,7 +64,9 @@ func Open() (*Prober, error) {
 		_, _ = echo.Close(), unix.Close(fd)
 		return nil, fmt.Errorf("hear ARP: %w", os.NewSyscallError("setsockopt", err))
 	}
-	return &Prober{arp: fd, echo: echo, waiting: make(map[question][]chan string)}, nil
+	p := &Prober{arp: fd, echo: echo, waiting: make(map[question][]chan string)}
+	_, _ = rand.Read(p.nonce[:]) // never fails
+	return p, nil
 }
 
 // ethARP is the protocol ARP in network order.
@@ -140,11 +145,11 @@ func (p *Prober) ask(q question, from net.HardwareAddr) error {
 	case p.closed:
 		return net.ErrClosed
 	case q.link == 0:
-		_, err := p.echo.WriteTo(echoRequest(), &net.IPAddr{IP: q.addr.AsSlice()})
+		_, err := p.echo.WriteTo(echoRequest(p.nonce), &net.IPAddr{IP: q.addr.AsSlice()})
 		return err
 	}
 	to := unix.SockaddrLinklayer{Protocol: ethARP, Ifindex: q.link, Halen: 6, Addr: [8]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}
-	return unix.Sendto(p.arp, arpProbe(q.addr, from), 0, &to)
+	return unix.Sendto(p.arp, arpProbe(q.addr, from), unix.MSG_DONTWAIT, &to)
 }
 
 // Kinds of ARP (RFC 826), and lengths.
@@ -194,13 +199,22 @@ func (p *Prober) readARP(ctx context.Context) {
 }
 
 // echoRequest is an ICMP echo request (RFC 792). Its answer is told by who sends it.
-func echoRequest() []byte {
-	b := make([]byte, 8)
-	const request, id = 8, 0x4947
-	b[0] = request
-	binary.BigEndian.PutUint16(b[4:], id)
-	binary.BigEndian.PutUint16(b[2:], ^uint16(request<<8+id)) // of a sum without carry
+func echoRequest(nonce [8]byte) []byte {
+	const request = 8
+	b := append([]byte{request, 0, 0, 0, 0, 0, 0, 0}, nonce[:]...)
+	sum := uint32(0)
+	for i := 0; i < len(b); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(b[i:]))
+	}
+	sum = sum>>16 + sum&0xffff // RFC 1071
+	binary.BigEndian.PutUint16(b[2:], ^uint16(sum>>16+sum))
 	return b
+}
+
+// isEchoReply reports whether an ICMP message is the answer to echoRequest.
+func isEchoReply(b []byte, nonce [8]byte) bool {
+	const reply, header = 0, 8
+	return len(b) == header+len(nonce) && b[0] == reply && bytes.Equal(b[header:], nonce[:])
 }
 
 // readEcho tells of answers to ICMP, until the socket is closed.
@@ -216,8 +230,10 @@ func (p *Prober) readEcho() {
 			continue
 		}
 		at, isIP := from.(*net.IPAddr)
-		const reply = 0
-		if addr, ok := netip.AddrFromSlice(at.IP); isIP && ok && n >= 8 && buf[0] == reply {
+		if !isIP || !isEchoReply(buf[:n], p.nonce) {
+			continue
+		}
+		if addr, ok := netip.AddrFromSlice(at.IP); ok {
 			p.tell(question{0, addr.Unmap()}, "")
 		}
 	}

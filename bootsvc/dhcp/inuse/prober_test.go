@@ -1,6 +1,7 @@
 package inuse
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"net/netip"
@@ -108,5 +109,29 @@ func TestARPThatSaysNothing(t *testing.T) {
 	copy(reply[14:], []byte{192, 0, 2, 9})
 	if mac, addr, ok := arpSender(reply); !ok || mac != "02:00:00:00:00:01" || addr != netip.MustParseAddr("192.0.2.9") {
 		t.Errorf("%s %s %v", mac, addr, ok)
+	}
+}
+
+func TestOnlyAnAnswerToOurOwnEchoCounts(t *testing.T) {
+	nonce := [8]byte{0xff, 0xff, 0xff, 0xfe, 1, 2, 3, 4}
+	request := echoRequest(nonce)
+	sum := uint32(0)
+	for i := 0; i < len(request); i += 2 {
+		sum += uint32(request[i])<<8 + uint32(request[i+1])
+	}
+	if sum = sum>>16 + sum&0xffff; sum != 0xffff {
+		t.Errorf("the checksum is wrong: %x", sum)
+	}
+	answer := bytes.Clone(request)
+	answer[0] = 0
+	for name, tc := range map[string]struct {
+		message []byte
+		want    bool
+	}{
+		"the answer": {answer, true}, "a request": {request, false}, "one to somebody else": {append(answer[:15:15], 9), false}, "one that is cut off": {answer[:8], false},
+	} {
+		if got := isEchoReply(tc.message, nonce); got != tc.want {
+			t.Errorf("%s: got %t", name, got)
+		}
 	}
 }

@@ -65,14 +65,26 @@ func (t *Table) SetAsked(a netip.Addr) {
 	}
 }
 
+// How much of a pool is set aside at most: a share of it, or a few addresses of a small one.
+// Somebody who answers for whatever is asked for must not leave nothing to others.
+const (
+	asideShare = 4
+	asideFew   = 4
+)
+
 // SetAside sets aside what a client is offered, q.Wish, and somebody else was found to use. The
-// lease is to be committed. It is false when it is not offered to the client any more.
-func (t *Table) SetAside(q Query) (model.Lease, bool) {
+// lease is to be committed. It is invalid when no more is set aside, and then the client may have
+// the address; offered is false when the address is not offered to it any more.
+func (t *Table) SetAside(q Query) (aside model.Lease, offered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.bySlot[slot{q.Wish, q.Bits}]
 	if e == nil || e.mac != q.MAC || e.expires != 0 {
 		return model.Lease{}, false
+	}
+	if e.pool.declined >= max(asideFew, e.pool.limit/asideShare) {
+		e.asked = true
+		return model.Lease{}, true
 	}
 	t.set(e, model.Lease{Address: e.address, Bits: e.pool.bits, Expires: q.Now.Add(setAside), Renewed: q.Now, Since: q.Now, Declined: true})
 	return e.lease(), true

@@ -31,6 +31,7 @@ type entry struct {
 	asked         bool          // of an offer: nobody was found to use the address
 	requested     bool          // of an offer: its client has asked for it, and it may be being stored
 	iaid          uint32
+	rightful      bool // of an offer: it was reserved for its client
 	declined      bool
 	unproven      bool // mac is the client's own word
 	loaded        bool // it is as the store has it, and was not asked for since

@@ -46,7 +46,7 @@ func (t *Table) renew(q Query) (*entry, RenewalState) {
 		return nil, RenewalOutside
 	}
 	if r, _, ok := t.reservation(q); ok && r.Address != q.Wish {
-		if other := t.bySlot[slot{r.Address, 0}]; other == nil || other.device == q.device() || !t.outlastsReservation(other, q.Now) {
+		if other := t.bySlot[slot{r.Address, 0}]; other == nil || other.device == q.device() || !t.holds(other, q.Now) {
 			return nil, RenewalElsewhere
 		}
 	}
@@ -83,5 +83,7 @@ func (t *Table) renewFree(s *Subnet, q Query) (*entry, RenewalState) {
 	case p.entries >= p.limit && !t.forgetOne(p, q.Now):
 		return nil, RenewalUnknown
 	}
-	return t.insert(p, q.Wish, q), RenewalFree
+	e := t.insert(p, q.Wish, q)
+	e.rightful = mine
+	return e, RenewalFree
 }

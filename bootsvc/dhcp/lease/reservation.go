@@ -141,13 +141,21 @@ func (t *Table) pickReserved(q Query) *entry {
 	case e == nil:
 	case e.device == q.device():
 		return e
-	case t.outlastsReservation(e, q.Now):
+	case t.holds(e, q.Now):
 		t.warnHeld(r, e)
 		return nil
 	default:
 		t.remove(e)
 	}
-	return t.insert(s.poolOf(r.Address, 0), r.Address, q)
+	e = t.insert(s.poolOf(r.Address, 0), r.Address, q)
+	e.rightful = true
+	return e
+}
+
+// holds reports whether e keeps a reserved address even from a device that it is reserved for, of
+// which there may be several: two network cards with one client identifier.
+func (t *Table) holds(e *entry, now time.Time) bool {
+	return t.outlastsReservation(e, now) || e.expires == 0 && e.rightful && !e.free(now)
 }
 
 // warnHeld says once that a reservation waits for a lease to end.
@@ -157,7 +165,7 @@ func (t *Table) warnHeld(r Reservation, e *entry) {
 	}
 	t.warned[r.Address] = true
 	t.log.Warn("a reserved address is still another device's: its own device gets another until that lease ends",
-		"endpoint", r.Name, "address", r.Address, "holder", e.mac, "declined", e.declined, "until", time.Unix(e.expires, 0).UTC())
+		"endpoint", r.Name, "address", r.Address, "holder", e.mac, "declined", e.declined, "until", time.Unix(max(e.expires, e.offeredUntil), 0).UTC())
 }
 
 // Options returns the options that the client who asks is told, nil for none.
@@ -180,6 +188,14 @@ func (t *Table) Reserves(q Query) bool {
 	return ok
 }
 
+// IsReserved reports whether a is reserved for the client.
+func (t *Table) IsReserved(q Query, a netip.Addr) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r, _, ok := t.reservation(q)
+	return ok && r.Address == a
+}
+
 // reservation returns the client's reservation on its link.
 func (t *Table) reservation(q Query) (Reservation, *Subnet, bool) {
 	if q.Bits > 0 || q.Nth > 0 {
@@ -197,6 +213,15 @@ func (t *Table) reservation(q Query) (Reservation, *Subnet, bool) {
 func (t *Table) reservedForOther(a netip.Addr, q Query) bool {
 	r, ok := t.reserved.byAddress[a]
 	return ok && !r.isFor(q)
+}
+
+// reservedBy returns the Endpoint without a MAC address that reserves e for its client, or "".
+func (t *Table) reservedBy(e *entry, q Query) string {
+	r, ok := t.reserved.byAddress[e.address]
+	if !ok || r.MAC != "" || !r.isFor(q) && !r.gave(e, q) {
+		return ""
+	}
+	return r.Name
 }
 
 // isToLeave reports whether what the client who asks holds is kept for another.

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -116,5 +117,67 @@ func TestTheAddressOfAReservedServerDoesNotEndForAReservation(t *testing.T) {
 	l, state := w.table.Renewal(ask(w, mac1, "192.0.2.10", t0.Add(30*time.Minute)))
 	if state != RenewalKnown || l.Expires != t0.Add(90*time.Minute) {
 		t.Errorf("%v until %s", state, l.Expires)
+	}
+}
+
+func TestCardsThatShareAReservationDoNotStealIt(t *testing.T) {
+	w := newWorld(setup{})
+	w.table.SetReservations([]Reservation{{ClientID: "ff00aabb", Name: "machine", Address: addr("192.0.2.77")}})
+	by := func(mac, wish string, now time.Time) Query {
+		q := ask(w, mac, wish, now)
+		q.ClientID = "ff00aabb"
+		return q
+	}
+	first, err := w.table.Offer(by(mac1, "", t0))
+	if err != nil || first.Address != addr("192.0.2.77") {
+		t.Fatalf("offered %s, %v", first.Address, err)
+	}
+	second, err := w.table.Offer(by(mac2, "", t0))
+	if err != nil || second.Address == first.Address {
+		t.Errorf("the other card is offered %s, %v", second.Address, err)
+	}
+	for mac, a := range map[string]netip.Addr{mac1: first.Address, mac2: second.Address} {
+		if l, state := w.table.Renewal(by(mac, a.String(), t0)); state != RenewalFree {
+			t.Errorf("%s asks for %s that it was offered: %v, %+v", mac, a, state, l)
+		}
+	}
+}
+
+func TestALeaseSaysWhichEndpointWithoutMACAddressReservesIt(t *testing.T) {
+	w := newWorld(setup{})
+	w.table.SetReservations([]Reservation{
+		{ClientID: "ff00aabb", Name: "by-client", Address: addr("192.0.2.77")}, {MAC: mac2, Name: "by-mac", Address: addr("192.0.2.78")},
+	})
+	for mac, want := range map[string]string{mac1: "by-client", mac2: "", mac3: ""} {
+		q := ask(w, mac, "", t0)
+		if mac == mac1 {
+			q.ClientID = "ff00aabb"
+		}
+		l, err := w.table.Offer(q)
+		if err != nil || l.Reserved != want {
+			t.Errorf("%s: %q, %v, want %q", mac, l.Reserved, err, want)
+		}
+	}
+}
+
+func TestNobodyHasAllOfAPoolSetAside(t *testing.T) {
+	net := hosts()
+	net.Ranges = []Range{rangeOf("192.0.2.10-192.0.2.29")}
+	w := newWorld(setup{subnets: []Subnet{net}})
+	for {
+		l, err := w.table.Offer(ask(w, mac1, "", t0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		aside, offered := w.table.SetAside(ask(w, mac1, l.Address.String(), t0))
+		if !offered {
+			t.Fatalf("%s is not offered", l.Address)
+		}
+		if !aside.Address.IsValid() {
+			break
+		}
+	}
+	if _, err := w.table.Offer(ask(w, mac2, "", t0.Add(setAside/2))); err != nil {
+		t.Errorf("another client: %v", err)
 	}
 }

@@ -326,6 +326,7 @@ func (t *Table) lease(e *entry, q Query) model.Lease {
 	l := e.lease()
 	l.ClientID, l.IAID, l.Unproven, l.Renewed = q.ClientID, q.IAID, q.Unproven, now
 	l.Expires = now.Add(e.pool.subnet.LeaseTime)
+	l.Reserved = t.reservedBy(e, q)
 	if q.Relay.Address.IsValid() { // who renews by unicast passes by its relay
 		l.Relay = q.Relay
 	}

@@ -37,7 +37,7 @@ func (l *Loaders) ofCard(d *model.Desired, mac string) netboot.LoaderKind {
 	if l.of != d {
 		l.of, l.byCard = d, make(map[string]netboot.LoaderKind)
 		for _, e := range d.Endpoints {
-			if kind := e.Annotations[model.AnnotationBootLoader]; kind != "" {
+			if kind := e.Annotations[model.AnnotationBootLoader]; kind != "" && e.Spec.MACAddress != "" {
 				l.byCard[e.Spec.MACAddress] = netboot.LoaderKind(kind)
 			}
 		}

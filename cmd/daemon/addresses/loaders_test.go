@@ -20,8 +20,9 @@ func TestWhichLoaderGitGives(t *testing.T) {
 	d = &model.Desired{
 		Servers: map[model.ServerName]*model.Server{"s1": {Meta: with("snponly")}, "s2": {}},
 		Endpoints: map[string]*model.Endpoint{
-			"e1": {Meta: with("ipxe"), Spec: model.EndpointSpec{MACAddress: "02:00:00:00:00:01"}},
-			"e2": {Spec: model.EndpointSpec{MACAddress: "02:00:00:00:00:02"}},
+			"e1":        {Meta: with("ipxe"), Spec: model.EndpointSpec{MACAddress: "02:00:00:00:00:01"}},
+			"of a port": {Meta: with("shim")},
+			"e2":        {Spec: model.EndpointSpec{MACAddress: "02:00:00:00:00:02"}},
 		},
 	}
 	for title, tc := range map[string]struct {
@@ -33,6 +34,7 @@ func TestWhichLoaderGitGives(t *testing.T) {
 		"its card's":                            {"s2", "02:00:00:00:00:01", netboot.LoaderIPXE},
 		"that of a card of no server":           {"", "02:00:00:00:00:01", netboot.LoaderIPXE},
 		"none":                                  {"s2", "02:00:00:00:00:02", ""},
+		"none, as no card is known":             {"s2", "", ""},
 	} {
 		if got := l.Kind(tc.server, tc.mac); got != tc.want {
 			t.Errorf("%s: got %q, want %q", title, got, tc.want)

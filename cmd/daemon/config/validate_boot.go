@@ -44,10 +44,22 @@ func (c *checks) bootFiles(o *Options) {
 	}
 }
 
-// within reports whether a path lies in a folder, or is the folder, as far as the names say.
+// within reports whether a path lies in a folder, or is the folder.
 func within(path, folder string) bool {
+	path, folder = resolved(path), resolved(folder)
 	between, err := filepath.Rel(folder, path)
 	return err == nil && between != ".." && !strings.HasPrefix(between, ".."+string(filepath.Separator))
+}
+
+// resolved returns a path without links, as far as it is there.
+func resolved(path string) string {
+	path, _ = filepath.Abs(path)
+	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, strings.TrimPrefix(path, at))
+		}
+	}
+	return path
 }
 
 func loaderKinds() string {
