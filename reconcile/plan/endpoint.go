@@ -100,7 +100,9 @@ func (f *fleet) findReserved(view func(mac string) *endpointView) {
 		if holders == nil {
 			holders = holdersOf(f.in.Observed.EndpointFacts)
 		}
-		if mac := holders[e.Spec.IP]; mac != "" && view(mac).spec == nil {
+		mac := holders[e.Spec.IP]
+		// Whoever had the address before it was reserved keeps it until its lease ends.
+		if facts := f.in.Observed.EndpointFacts[mac]; facts != nil && facts.Reserved == e.Name && view(mac).spec == nil {
 			view(mac).spec = e
 		}
 	}

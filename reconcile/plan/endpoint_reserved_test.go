@@ -17,12 +17,15 @@ func TestAnEndpointWithoutMACAddressIsTheDeviceThatHasItsAddress(t *testing.T) {
 	} {
 		d.Endpoints[e.Name] = e
 	}
-	for mac, ip := range map[string]string{"02:00:00:00:00:01": "192.0.2.7", "02:00:00:00:00:02": "192.0.2.8"} {
-		o.EndpointFacts[mac] = &model.EndpointFacts{MACAddress: mac, IP: ip}
+	for _, facts := range []*model.EndpointFacts{
+		{MACAddress: "02:00:00:00:00:01", IP: "192.0.2.7", Reserved: "port-7"}, {MACAddress: "02:00:00:00:00:02", IP: "192.0.2.8", Reserved: "port-8"},
+		{MACAddress: "02:00:00:00:00:03", IP: "192.0.2.9"}, // had it before it was reserved
+	} {
+		o.EndpointFacts[facts.MACAddress] = facts
 	}
 	f := &fleet{in: &Input{Desired: d, Observed: o}}
 	devices := f.devices()
-	if len(devices) != 2 || devices["02:00:00:00:00:01"].spec != d.Endpoints["port-7"] || devices["02:00:00:00:00:02"].spec != d.Endpoints["own"] {
+	if len(devices) != 3 || devices["02:00:00:00:00:03"].spec != nil || devices["02:00:00:00:00:01"].spec != d.Endpoints["port-7"] || devices["02:00:00:00:00:02"].spec != d.Endpoints["own"] {
 		t.Errorf("got %d devices: %+v, %+v", len(devices), devices["02:00:00:00:00:01"], devices["02:00:00:00:00:02"])
 	}
 }

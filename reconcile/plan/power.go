@@ -85,9 +85,12 @@ const queuedPerPowerOn = 4
 // come on when it was last asked leaves half of the places to those that may, so that broken
 // machines do not hold up the others again and again.
 func (s *server) hasPlace() bool {
-	left := s.fleet.powerOns
+	left, p := s.fleet.powerOns, &s.fleet.in.Policy
 	if s.starting() {
-		left -= s.fleet.in.Policy.MaxConcurrentPowerOns / 2
+		if p.MaxConcurrentPowerOns == 1 && s.now().Before(s.rec.Asked.At.Add(2*p.PowerOnLimit)) {
+			return false // it takes turns with the others
+		}
+		left -= p.MaxConcurrentPowerOns / 2
 	}
 	return left > 0
 }
