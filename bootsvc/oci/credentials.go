@@ -60,6 +60,9 @@ func (f credentialsFile) check() error {
 // above it that has one, else of its registry. It is anonymous when there is none.
 func (f credentialsFile) lookup(ctx context.Context, r Reference) (auth.Credential, error) {
 	if f.path == "" && f.helper != nil {
+		if r.Registry == dockerHub {
+			return f.helper(ctx, dockerHubHost)
+		}
 		return f.helper(ctx, r.Registry)
 	}
 	if f.path == "" {

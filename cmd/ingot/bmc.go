@@ -57,7 +57,7 @@ func (b *bmcCheckCommand) Validate() error {
 	if strings.Contains(b.Address, "://") {
 		u, err := url.Parse(b.Address)
 		if err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
-			return fmt.Errorf("--address %q: write the host alone, such as 192.0.2.10; --scheme and --port say the rest", b.Address)
+			return errors.New("--address: write the host alone, such as 192.0.2.10; --scheme, --port, --username and --password-file say the rest")
 		}
 		return fmt.Errorf("--address %q: write --address %s --scheme %s", b.Address, u.Host, u.Scheme)
 	}

@@ -19,7 +19,7 @@ type imageInspectCommand struct {
 	registryFlags `embed:""`
 
 	Config string   `short:"c" placeholder:"FILE" help:"Ask as the daemon with this configuration does: its registries, credentials and folders count."`
-	Arch   []string `placeholder:"ARCHITECTURE" help:"The architectures that it has to be bootable on; without them one will do."`
+	Arch   []string `enum:"amd64,arm64" placeholder:"ARCHITECTURE" help:"The architectures that it has to be bootable on; without them one will do."`
 	Image  string   `arg:"" help:"The image: REGISTRY/REPOSITORY:TAG or oci:FOLDER:TAG."`
 }
 

@@ -59,7 +59,9 @@ func (i importDHCPCommand) Run(c *console) error {
 		return fmt.Errorf("nothing was written: %w", err)
 	}
 	if len(r.Files)+len(r.Same) == 0 {
-		i.printLeftOut(c, r.LeftOut)
+		if !c.json() {
+			i.printLeftOut(c, r.LeftOut)
+		}
 		return errors.New("nothing was written: there is no reservation and no lease in it that Ingot has a use for")
 	}
 	done, err := i.write(r.Files)
@@ -78,7 +80,7 @@ func (i importDHCPCommand) Run(c *console) error {
 }
 
 // there are the Endpoints in the folder.
-func (i importDHCPCommand) there() (all []*model.Endpoint, err error) {
+func (i importDHCPCommand) there() (all []model.Object, err error) {
 	files, err := filepath.Glob(filepath.Join(i.Into, "*.yaml"))
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -86,11 +88,7 @@ func (i importDHCPCommand) there() (all []*model.Endpoint, err error) {
 			return nil, err
 		}
 		objects, _ := model.Decode(file, data, model.DecodeOptions{}) // what is wrong, ingot validate says
-		for _, o := range objects {
-			if e, is := o.(*model.Endpoint); is {
-				all = append(all, e)
-			}
-		}
+		all = append(all, objects...)
 	}
 	return all, err
 }

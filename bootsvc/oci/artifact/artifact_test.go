@@ -89,6 +89,19 @@ func TestAdd(t *testing.T) {
 	}
 }
 
+func TestATagOfAnEqualImageStays(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "os")
+	for _, tag := range []string{"v1", "latest"} {
+		add(t, folder, tag, testImage("amd64", "first"))
+	}
+	add(t, folder, "latest", testImage("amd64", "second"))
+	for _, tag := range []string{"v1", "latest"} {
+		if _, err := resolve(t, "oci:"+folder+":"+tag, "amd64", folder); err != nil {
+			t.Errorf("%s: %v", tag, err)
+		}
+	}
+}
+
 // uploads is a registry that takes images and gives them out (distribution specification v1.1,
 // "Push" and "Pull").
 type uploads struct {

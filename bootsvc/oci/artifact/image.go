@@ -15,6 +15,7 @@ import (
 	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry"
 )
 
 // Layer is one layer of an image.
@@ -52,10 +53,35 @@ func Add(ctx context.Context, store oras.Target, tag string, img Image) (ocispec
 	if err := store.Tag(ctx, d, tag); err != nil {
 		return d, err
 	}
-	if deleter, ok := store.(content.Deleter); ok && had.Digest != "" && had.Digest != d.Digest {
-		return d, deleter.Delete(ctx, had) // and what it alone referred to
+	deleter, ok := store.(content.Deleter)
+	if !ok || had.Digest == "" || had.Digest == d.Digest {
+		return d, nil
 	}
-	return d, nil
+	if tagged, err := isTagged(ctx, store, had); err != nil || tagged {
+		return d, err
+	}
+	return d, deleter.Delete(ctx, had) // and what it alone referred to
+}
+
+// isTagged reports whether a tag of a store means an index: equal images have one, whatever
+// they are called.
+func isTagged(ctx context.Context, store oras.Target, index ocispec.Descriptor) (bool, error) {
+	lister, ok := store.(registry.TagLister)
+	if !ok {
+		return true, nil // nobody can tell
+	}
+	tagged := false
+	err := lister.Tags(ctx, "", func(tags []string) error {
+		for _, tag := range tags {
+			d, err := store.Resolve(ctx, tag)
+			if err != nil {
+				return err
+			}
+			tagged = tagged || d.Digest == index.Digest
+		}
+		return nil
+	})
+	return tagged, err
 }
 
 // withEntry returns entries with one that takes the place of that of its architecture.

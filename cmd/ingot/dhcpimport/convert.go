@@ -31,14 +31,17 @@ type Result struct {
 // Convert makes Endpoints of what files say that a server has reserved, and of its leases that have
 // not ended by now. Those that are there keep their names, and their files where nothing else is
 // to be said of the device.
-func Convert(from Server, paths []string, there []*model.Endpoint, now time.Time) (*Result, error) {
+func Convert(from Server, paths []string, there []model.Object, now time.Time) (*Result, error) {
 	r := &reader{now: now}
 	if err := r.read(from, paths); err != nil {
 		return nil, err
 	}
 	c := newConverter(r)
-	for _, e := range there {
-		c.learn(e)
+	for _, o := range there {
+		c.inFile[fileOf(o)]++
+		if e, is := o.(*model.Endpoint); is {
+			c.learn(e)
+		}
 	}
 	return c.convert()
 }
@@ -95,12 +98,13 @@ type converter struct {
 	others    map[string]*entry // by client identifier, or relay port
 	there     map[string]known  // by entry.keys
 	names     map[string]bool   // of those that are there
+	inFile    map[string]int    // objects of each file that is there
 }
 
 func newConverter(r *reader) *converter {
 	return &converter{
 		reader: r, addresses: make(map[netip.Addr]*entry), macs: make(map[string]*entry), others: make(map[string]*entry),
-		there: make(map[string]known), names: make(map[string]bool),
+		there: make(map[string]known), names: make(map[string]bool), inFile: make(map[string]int),
 	}
 }
 
@@ -200,7 +204,7 @@ func (c *converter) write() (*Result, error) {
 		case there && slices.Equal(k.entry.keys(), e.keys()):
 			r.Same = append(r.Same, k.Name)
 			continue
-		case there && path.Base(k.file()) != k.Name+".yaml":
+		case there && (path.Base(k.file()) != k.Name+".yaml" || c.inFile[k.file()] > 1 || r.Files[k.Name+".yaml"] != ""):
 			if err := c.skip(e.where, e.address.String(), fmt.Sprintf("Endpoint %s in %s is for this device or address, and says otherwise: change it there", k.Name, k.file())); err != nil {
 				return nil, err
 			}
@@ -209,6 +213,12 @@ func (c *converter) write() (*Result, error) {
 			name = k.Name
 		case shared[name] > 1 || r.Files[name+".yaml"] != "" || c.names[name]:
 			name += "-" + e.suffix()
+		}
+		if !there && (r.Files[name+".yaml"] != "" || c.names[name]) {
+			if err := c.skip(e.where, e.address.String(), "Endpoint "+name+" is there already, for another device: give it another name"); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		data, err := e.manifest(name)
 		if err != nil {
@@ -242,8 +252,10 @@ func refused(name, data string) string {
 }
 
 // file is where an Endpoint stands.
-func (k known) file() string {
-	file, _ := k.Position()
+func (k known) file() string { return fileOf(k.Endpoint) }
+
+func fileOf(o model.Object) string {
+	file, _ := o.Metadata().Position()
 	return file
 }
 

@@ -73,7 +73,7 @@ func TestADeviceKeepsItsManifest(t *testing.T) {
 			Spec: model.EndpointSpec{MACAddress: mac, IP: ip},
 		}
 	}
-	there := []*model.Endpoint{
+	there := []model.Object{
 		endpoint("endpoints/own-name.yaml", "own-name", "02:00:00:00:00:01", "192.0.2.100", nil),
 		endpoint("endpoints/moved.yaml", "moved", "02:00:00:00:00:02", "192.0.2.150", nil),
 		endpoint("all.yaml", "elsewhere", "02:00:00:00:00:06", "192.0.2.151", nil),
@@ -97,6 +97,28 @@ func TestADeviceKeepsItsManifest(t *testing.T) {
 	want := LeftOut{"kea/kea-leases4.csv:11", "192.0.2.106", "Endpoint elsewhere in all.yaml is for this device or address, and says otherwise: change it there"}
 	if !slices.Contains(r.LeftOut, want) {
 		t.Errorf("left out: %v", r.LeftOut)
+	}
+}
+
+// TestNothingIsLostInSilence: of two devices that changed places, and of a file with more in it than
+// one Endpoint, somebody has to decide.
+func TestNothingIsLostInSilence(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "dnsmasq.conf")
+	text := "dhcp-host=02:00:00:00:00:01,192.0.2.2\ndhcp-host=02:00:00:00:00:02,192.0.2.1\ndhcp-host=02:00:00:00:00:03,192.0.2.33\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	there := []model.Object{
+		&model.Endpoint{Meta: model.Meta{Name: "a", Source: "endpoints/a.yaml:1"}, Spec: model.EndpointSpec{MACAddress: "02:00:00:00:00:01", IP: "192.0.2.1"}},
+		&model.Endpoint{Meta: model.Meta{Name: "b", Source: "endpoints/b.yaml:1"}, Spec: model.EndpointSpec{MACAddress: "02:00:00:00:00:03", IP: "192.0.2.3"}},
+		&model.BMC{Meta: model.Meta{Name: "b", Source: "endpoints/b.yaml:8"}},
+	}
+	r, err := Convert(Dnsmasq, []string{file}, there, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Files) != 1 || len(r.LeftOut) != 2 || r.Files["a.yaml"] == "" {
+		t.Errorf("written: %v, left out: %v", slices.Sorted(maps.Keys(r.Files)), r.LeftOut)
 	}
 }
 
