@@ -77,9 +77,11 @@ func defineChoices(sc *godog.ScenarioContext) {
 			"the address that it had": askForSame,
 		},
 		`^` + device + ` (%s)$`: {
-			"has the address that it had":                  hasSameAddress,
-			"gets no address":                              noAddress,
-			"is given the address that is reserved for it": givenReserved,
+			"has the address that it had":                   hasSameAddress,
+			"gets no address":                               noAddress,
+			"is given the address that is reserved for it":  givenReserved,
+			"has the address that is reserved for its port": hasReserved,
+			"has another address":                           hasUnreserved,
 		},
 		`^claim ` + name + ` is (%s)$`: {
 			"Unbound":     claimUnbound,

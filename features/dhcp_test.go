@@ -65,8 +65,8 @@ func (n *network) configuration() string {
 	if n.refuses != "" {
 		refuses = fmt.Sprintf(", macDeny: [%q]", n.refuses)
 	}
-	return fmt.Sprintf("- {name: %s, listen: %q, role: %s%s, subnets: [{cidr: %s, range: %s-%s}]}\n",
-		n.name, n.server, n.role, refuses, n.subnet, n.address(firstAddress), n.address(firstAddress+n.addresses-1))
+	return fmt.Sprintf("- {name: %s, listen: %q, relays: [%s], role: %s%s, subnets: [{cidr: %s, range: %s-%s}]}\n",
+		n.name, n.server, n.relay(), n.role, refuses, n.subnet, n.address(firstAddress), n.address(firstAddress+n.addresses-1))
 }
 
 // device is something with a network interface: a BMC, a server, or neither.
@@ -77,6 +77,7 @@ type device struct {
 	address netip.Addr // that it has, invalid for none
 	had     netip.Addr // that it had before it last asked
 	client  []byte     // its client identifier
+	port    string     // of the relay, that it is plugged into; "" when the relay does not say
 }
 
 // device returns the device that the scenario calls by name: a BMC, a machine, a
@@ -116,10 +117,13 @@ func (d *device) request(kind dhcpv4.MessageType, wish netip.Addr, more ...dhcpv
 	if err != nil {
 		return nil, err
 	}
-	sourcePort := dhcpv4.OptGeneric(dhcpv4.RelaySourcePortSubOption, []byte{0, 0})
+	told := []dhcpv4.Option{dhcpv4.OptGeneric(dhcpv4.RelaySourcePortSubOption, []byte{0, 0})}
+	if d.port != "" {
+		told = append(told, dhcpv4.OptGeneric(dhcpv4.AgentCircuitIDSubOption, []byte(d.port)))
+	}
 	all := []dhcpv4.Modifier{
 		dhcpv4.WithHwAddr(hw), dhcpv4.WithMessageType(kind), dhcpv4.WithRelay(net.IP(d.network.relay().AsSlice())),
-		dhcpv4.WithOption(dhcpv4.OptRelayAgentInfo(sourcePort)),
+		dhcpv4.WithOption(dhcpv4.OptRelayAgentInfo(told...)),
 		dhcpv4.WithOption(dhcpv4.OptClientIdentifier(d.client)),
 	}
 	if wish.IsValid() {

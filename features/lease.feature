@@ -48,6 +48,13 @@ Feature: A BMC that is plugged in is found, and keeps its address
     Then BMC "bmc1" is given the address that is reserved for it
     And nothing happens to "bmc1-system-0"
 
+  Scenario: an address that is reserved for a port of a relay goes to what is plugged in there
+    Given an Endpoint that reserves an address for port "eth7" of a relay is committed
+    When device "camera" is plugged into port "eth8"
+    And device "switch" is plugged into port "eth7"
+    Then device "switch" has the address that is reserved for its port
+    And device "camera" has another address
+
   Scenario: a BMC keeps its address, whatever client it says that it is
     Given BMC "bmc1" is plugged in
     And BMC "bmc2" is plugged in

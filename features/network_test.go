@@ -196,6 +196,45 @@ func commitEndpoint(ctx context.Context, name string) error {
 	return w.applied(ctx, commit)
 }
 
+// commitPort reserves an address in Git for whatever is plugged into a port.
+func commitPort(ctx context.Context, port string) error {
+	w := siteOf(ctx)
+	o := object(model.KindEndpoint, port, nil)
+	o["metadata"].(map[string]any)["annotations"] = map[string]any{model.AnnotationCircuitID: port}
+	spec(o)["ip"] = w.networks[0].reserved().String()
+	commit, err := w.repo.Commit(map[string]string{"endpoints/" + port + ".yaml": text(o)}, "reserve an address for "+port)
+	if err != nil {
+		return err
+	}
+	return w.applied(ctx, commit)
+}
+
+// plugIntoPort plugs a device into a port of its relay.
+func plugIntoPort(ctx context.Context, name, port string) error {
+	d, err := siteOf(ctx).device(name)
+	if err != nil {
+		return err
+	}
+	d.port = port
+	return plugIn(ctx, name)
+}
+
+func hasReserved(ctx context.Context, name string) error {
+	d, err := siteOf(ctx).device(name)
+	if err == nil && d.address != d.network.reserved() {
+		err = fmt.Errorf("%s has %s, not %s", name, d.address, d.network.reserved())
+	}
+	return err
+}
+
+func hasUnreserved(ctx context.Context, name string) error {
+	d, err := siteOf(ctx).device(name)
+	if err == nil && (!d.address.IsValid() || d.address == d.network.reserved()) {
+		err = fmt.Errorf("%s has %s", name, d.address)
+	}
+	return err
+}
+
 // givenReserved asks again and again, as a device does whose lease is short.
 func givenReserved(ctx context.Context, name string) error {
 	w := siteOf(ctx)

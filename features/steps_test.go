@@ -43,10 +43,11 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^nothing that Ingot keeps holds the password of a BMC$`:                                     keepsNoPassword,
 
 		// devices, and the networks that they ask on
-		`^the networks$`:                          theNetworks,
-		`^the MAC prefix database$`:               theDatabase,
-		`^the MAC prefix database is taken away$`: withoutDatabase,
-		`^` + device + ` is plugged in$`:          plugIn,
+		`^the networks$`:                                     theNetworks,
+		`^the MAC prefix database$`:                          theDatabase,
+		`^the MAC prefix database is taken away$`:            withoutDatabase,
+		`^` + device + ` is plugged in$`:                     plugIn,
+		`^` + device + ` is plugged into port ` + name + `$`: plugIntoPort,
 		`^BMC ` + name + ` moves to another address(?:, where BMC ` + name + ` answers|)$`: moveBMC,
 		`^` + device + ` asks what to boot, as (.+)$`:                                      askBoot,
 		`^it is told (.+) by (TFTP|HTTP)$`:                                                 toldFile,
@@ -61,6 +62,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 
 		// commits
 		`^an Endpoint that reserves an address for BMC ` + name + ` is committed$`:                               commitEndpoint,
+		`^an Endpoint that reserves an address for port ` + name + ` of a relay is committed$`:                   commitPort,
 		`^a BMCSecret for BMC ` + name + ` is committed$`:                                                        commitSecret,
 		`^BMC ` + name + ` is (committed|removed)$`:                                                              commitBMC,
 		`^the servers are committed$`:                                                                            commitServers,

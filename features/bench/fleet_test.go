@@ -21,6 +21,8 @@ const (
 	goalCPU100      = 4 * time.Second
 	goalResident    = 60.0  // MiB at 100 servers
 	goalResident1k  = 120.0 // MiB at 1,000
+	goalResident2k  = 300.0 // MiB at 2,000
+	goalCore2k      = 0.25  // of a core, at 2,000 and a poll a minute
 	goalLatency     = time.Second
 )
 
@@ -38,7 +40,12 @@ func BenchmarkFleet(b *testing.B) {
 		{"100 servers", func(b *testing.B, program string, t *table) { lifecycle(b, program, 100, t) }},
 		{"100 servers, Redis", func(b *testing.B, program string, t *table) { withRedis(b, program, 100, t) }},
 		{"500 servers", func(b *testing.B, program string, t *table) { lifecycle(b, program, 500, t) }},
-		{"1000 servers, idle", idle},
+		{"1000 servers, idle", func(b *testing.B, program string, t *table) {
+			resting{servers: 1000, poll: 10 * time.Second, resident: goalResident1k, core: none}.watch(b, program, t)
+		}},
+		{"2000 servers, idle, a poll a minute", func(b *testing.B, program string, t *table) {
+			resting{servers: 2000, poll: time.Minute, resident: goalResident2k, core: goalCore2k}.watch(b, program, t)
+		}},
 		{"from commit to power", latency},
 	} {
 		b.Run(c.name, func(b *testing.B) {
@@ -93,43 +100,49 @@ func withRedis(b *testing.B, program string, servers int, t *table) {
 	t.number("resident of Redis, MiB", mebibytes(memoryOf(b, pid).now), none, none)
 }
 
-// idlePoll is how often an idle fleet is polled here, idlePolls how often it is
-// polled while it is watched.
-const (
-	idlePoll  = 10 * time.Second
-	idlePolls = 2
-)
+// idlePolls is how often an idle fleet is polled while it is watched.
+const idlePolls = 2
 
-// idle watches a fleet in which nothing happens.
-func idle(b *testing.B, program string, t *table) {
-	const servers = 1000
-	y := measureYardsticks(b, servers)
-	f := newFleet(b, program, servers, "INGOT_BMC_POLL_INTERVAL="+idlePoll.String())
+// resting is a fleet in which nothing happens, with its goals.
+type resting struct {
+	servers        int
+	poll           time.Duration
+	resident, core float64 // in MiB, and of a core
+}
+
+// watch measures what such a fleet costs.
+func (r resting) watch(b *testing.B, program string, t *table) {
+	y := measureYardsticks(b, r.servers)
+	f := newFleet(b, program, r.servers, "INGOT_BMC_POLL_INTERVAL="+r.poll.String())
 	onboard := f.onboard()
 	f.settle()
 	f.await("the Ignition that probes were given is forgotten", 2*time.Minute, func() bool {
 		time.Sleep(time.Second)
-		return f.metric("ingot_store_writes_total", `bucket="payload"`) >= 2*servers
+		return f.metric("ingot_store_writes_total", `bucket="payload"`) >= float64(2*r.servers)
 	})
 	writes := func() float64 { return f.metric("ingot_store_writes_total") }
 	plans := func() float64 { return f.metric("ingot_plan_duration_seconds_count") }
 	requests, connections, commits := f.rack.Requests().Total, f.rack.Connections().Total, f.statusCommits()
 	written, planned := writes(), plans()
 	cpu := cpuOf(b, f.daemon.Process.Pid)
-	time.Sleep(idlePolls * idlePoll)
+	watched := idlePolls * r.poll
+	time.Sleep(watched)
 	cpu = cpuOf(b, f.daemon.Process.Pid) - cpu
 	resident := memoryOf(b, f.daemon.Process.Pid)
 
-	perPoll := func(n int64) float64 { return float64(n) / servers / idlePolls }
+	perPoll := func(n int64) float64 { return float64(n) / float64(r.servers) / idlePolls }
 	t.duration("BMCs committed until all Available", onboard, none, y.Onboard.Wall+bootTime)
 	t.number("requests per server and poll interval", perPoll(f.rack.Requests().Total-requests), 1.1, 1)
 	t.number("connections opened meanwhile", float64(f.rack.Connections().Total-connections), 0, none)
 	t.number("status commits meanwhile", float64(f.statusCommits()-commits), 0, none)
 	t.number("store writes meanwhile", writes()-written, 0, none)
+	t.number("sessions per server, from the start", float64(f.rack.Sessions().Total)/float64(r.servers), goalSessions, 1)
+	servers := time.Duration(r.servers)
+	t.number("of a core", cpu.Seconds()/watched.Seconds(), r.core, none)
 	t.duration("CPU per server and poll", cpu/servers/idlePolls, none, y.Poll.CPU/servers)
 	t.duration("  the same by a new gofish client each time", y.FreshClient.CPU/freshClients, none, y.Poll.CPU/servers)
-	t.number("plans per second", (plans()-planned)/(idlePolls*idlePoll).Seconds(), none, none)
-	t.memory(resident, goalResident1k)
+	t.number("plans per second", (plans()-planned)/watched.Seconds(), none, none)
+	t.memory(resident, r.resident)
 	b.ReportMetric(mebibytes(resident.now), "MiB")
 	b.ReportMetric(perPoll(f.rack.Requests().Total-requests), "requests/poll")
 }
