@@ -248,6 +248,7 @@ func TestAStoreThatLostTheLeasesIsToldThemAgain(t *testing.T) {
 		request(t, w, &o, mac1)
 		request(t, w, &o, mac2)
 		time.Sleep(time.Second) // they may be stored one after the other
+		synctest.Wait()
 		clear(store.leases)
 		time.Sleep(2 * tendStore)
 		if synctest.Wait(); len(store.leases) != 0 {
