@@ -18,7 +18,7 @@ var modeListed = []string{
 
 // personalities are the vendors' ways by name. What they have and lack is what recordings of
 // such BMCs show; how they answer writes is what their users report. There is no recording of
-// Fujitsu's: its row is from reports alone. "generic" is no vendor's.
+// Fujitsu's: its row is what is generally known of them, without a recording. "generic" is no vendor's.
 var personalities = map[string]*personality{
 	"generic": {
 		manufacturer: "Ingot", models: []string{"Simulated Server"}, sku: "SIM-1", bios: "1.0.0", macPrefix: "02:1e:07",
