@@ -61,7 +61,7 @@ type fake struct {
 	reset func(resetType string) (int, string)
 }
 
-func newFake(t *testing.T, start func(*httptest.Server)) *fake {
+func newFake(t testing.TB, start func(*httptest.Server)) *fake {
 	t.Helper()
 	f := &fake{
 		resources: tree(),

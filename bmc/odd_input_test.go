@@ -3,6 +3,7 @@ package bmc
 import (
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -152,4 +153,41 @@ func TestAnExpiredCertificate(t *testing.T) {
 	if _, err := newPool(t, Options{}).Power(t.Context(), f.system1()); err != nil {
 		t.Errorf("pinned: %v", err)
 	}
+}
+
+// FuzzAnswers has one resource answered by whatever comes to mind: nothing panics or hangs, and no
+// machine is taken for another one.
+func FuzzAnswers(f *testing.F) {
+	const uuid = "38947555-7742-3448-3784-823347823834"
+	resources := tree()
+	uris := slices.Sorted(maps.Keys(resources))
+	for i, uri := range uris {
+		body, err := json.Marshal(resources[uri])
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(uint8(i), body)
+	}
+	f.Fuzz(func(t *testing.T, at uint8, body []byte) {
+		uri, fake := uris[int(at)%len(uris)], newFake(t, plain)
+		fake.answers(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path != uri {
+				return false
+			}
+			_, _ = w.Write(body)
+			return true
+		})
+		p := newPool(t, Options{})
+		if facts, err := p.Discover(t.Context(), fake.target()); err == nil && uri != sysURI {
+			for _, s := range facts.Systems {
+				if s.UUID != "" && s.UUID != uuid {
+					t.Errorf("%s: the system has UUID %s", uri, s.UUID)
+				}
+			}
+		}
+		s := fake.system1()
+		s.UUID = uuid
+		_, _ = p.Power(t.Context(), s)
+		_, _ = p.Inventory(t.Context(), s)
+	})
 }
