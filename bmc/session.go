@@ -93,7 +93,7 @@ func (c *client) authorizedAfter(ctx context.Context, stale *auth) (*auth, error
 func (c *client) makeRoom(ctx context.Context, stale *auth) bool {
 	asked := c.quiet.Swap(0) // it asks to be left alone, which this helps
 	if !c.endStale(ctx, stale) {
-		c.quiet.Store(asked)
+		c.quiet.CompareAndSwap(0, asked)
 		return false
 	}
 	c.full = time.Time{}

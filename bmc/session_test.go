@@ -595,3 +595,51 @@ func gauge(t *testing.T, reg *prometheus.Registry, name string) float64 {
 	t.Fatalf("no metric %s", name)
 	return 0
 }
+
+// A BMC that was restarted names its sessions anew: the one that was ours may be somebody else's.
+func TestTheSessionOfSomebodyElseIsLeftAlone(t *testing.T) {
+	f := newFake(t, plain)
+	p := newPool(t, Options{})
+	if _, err := p.Power(t.Context(), f.system1()); err != nil {
+		t.Fatal(err)
+	}
+	f.dropSessions()
+	var by []string
+	f.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodDelete {
+			by = append(by, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]+" by "+r.Header.Get("X-Auth-Token"))
+		}
+		return false
+	})
+	if _, err := p.Power(t.Context(), f.system1()); err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(by) != 1 || by[0][:strings.Index(by[0], " ")] != by[0][strings.LastIndex(by[0], " ")+1:] {
+		t.Errorf("deleted: %q, want the former session by its own token", by)
+	}
+}
+
+func TestALoginThatWasBegunIsAwaited(t *testing.T) {
+	f := newFake(t, plain)
+	p := newPool(t, Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	f.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost {
+			stop() // as Ctrl-C in the middle of it
+		}
+		return false
+	})
+	if _, err := p.Power(ctx, f.system1()); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.sessions) != 0 {
+		t.Errorf("%d sessions are left open", len(f.sessions))
+	}
+}

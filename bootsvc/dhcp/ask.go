@@ -3,6 +3,7 @@ package dhcp
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -14,7 +15,8 @@ import (
 
 // Ask asks on a network interface, as a device that nobody knows would, whether a DHCP
 // server offers an address within wait (RFC 2131 §4.4.1). Nothing is requested, so no
-// address is taken. It returns the server that answered first, or none.
+// address is taken. It returns the server that answered first, unspecified if it does not say
+// who it is, or none.
 func Ask(ctx context.Context, ifname string, wait time.Duration) (server netip.Addr, err error) {
 	mac := make(net.HardwareAddr, 6)
 	_, _ = rand.Read(mac)        // never fails
@@ -27,9 +29,14 @@ func Ask(ctx context.Context, ifname string, wait time.Duration) (server netip.A
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	offer, err := client.DiscoverOffer(ctx, dhcpv4.WithBroadcast(true))
-	if err != nil {
-		return server, nil //nolint:nilerr // silence: nobody offers anything
+	if errors.Is(err, nclient4.ErrNoResponse) || errors.Is(err, context.DeadlineExceeded) {
+		return server, nil // nobody offers anything
 	}
-	server, _ = netip.AddrFromSlice(offer.ServerIdentifier().To4())
-	return server, nil
+	if err != nil {
+		return server, fmt.Errorf("ask for DHCP servers on %s: %w", ifname, err)
+	}
+	if server, ok := netip.AddrFromSlice(offer.ServerIdentifier().To4()); ok {
+		return server, nil
+	}
+	return netip.IPv4Unspecified(), nil
 }

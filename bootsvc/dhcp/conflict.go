@@ -70,8 +70,7 @@ func (n *network) unused(p packet4, a answer4) answer4 {
 		now := n.server.clock()
 		q := n.query4(p, a.client, now)
 		// Behind a router nobody can tell whether it is the client itself that answers.
-		own := by == p.mac || by == "" && n.server.table.IsReserved(q, a.client)
-		if !used || own || n.server.conflicts.isProxy(by, a.client, now) {
+		if !used || by == p.mac || by == "" && n.server.table.IsReserved(q, a.client) || n.server.conflicts.isProxy(by, a.client, now) {
 			n.server.table.SetAsked(a.client)
 			return a
 		}

@@ -249,6 +249,7 @@ func TestRelays6(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.believed = p.relays
 	link, _ := linkOf(p.relays)
 	if got, want := []any{len(p.relays), link, p.card("").mac, p.peer}, []any{
 		3, netip.MustParseAddr("fd00:7::1"), "52:54:00:12:00:01", netip.MustParseAddr("fe80::1"),
@@ -344,6 +345,7 @@ func TestWhichCardAsks6(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			p.believed = p.relays
 			c.want.former = p.formerMAC()
 			got := p.card(c.frame)
 			if got != c.want {

@@ -28,7 +28,7 @@ type relay6 struct {
 type packet6 struct {
 	message6
 	relays []relay6 // the one that sent us the packet first, the one next to the client last
-	// believed are the first of relays, whose word counts. A relay passes on what claims to be
+	// believed are the first of relays, whose word counts: none until network.believe says so. A relay passes on what claims to be
 	// another relay's, and may be its client's own (RFC 8415 §19.1.2).
 	believed []relay6
 	// peer is the address that the client sent from, as the relay next to it saw it.
@@ -49,7 +49,6 @@ func parsePacket6(data []byte, from netip.Addr) (packet6, error) {
 		}
 		p.relays, p.peer, data = append(p.relays, relay), relay.peer, inner
 	}
-	p.believed = p.relays
 	var err error
 	p.message6, err = parseMessage6(data)
 	return p, err
@@ -130,10 +129,11 @@ type card struct {
 // a machine show the same one (RFC 8415 §11), and so do machines that were copied.
 func (p *packet6) card(frame string) card {
 	seen := frame
-	if n := len(p.relays); n > 0 {
-		if seen = ""; len(p.believed) == n {
-			seen = p.relays[n-1].clientMAC
-		}
+	switch n := len(p.relays); {
+	case len(p.believed) < n: // the one next to the client is not to be believed
+		seen = ""
+	case n > 0:
+		seen = p.believed[n-1].clientMAC
 	}
 	if seen != "" {
 		return card{mac: seen, former: p.formerMAC()}

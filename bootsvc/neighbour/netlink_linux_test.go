@@ -3,51 +3,27 @@ package neighbour
 import (
 	"net/netip"
 	"os"
-	"os/exec"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"ingot/bootsvc/internal/netnstest"
 )
 
 // inNamespace runs a test in a network namespace of its own, with a link whose
-// neighbours are what the test says. The thread is given up with it.
+// neighbours are what the test says.
 func inNamespace(t *testing.T, test func(ip func(args ...string))) {
 	t.Helper()
-	lacks := t.Skip
-	if os.Getenv("INGOT_LAB") == "required" { // as in continuous integration
-		lacks = t.Fatal
-	}
-	if os.Geteuid() != 0 {
-		lacks("needs root, for a network namespace")
-	}
-	if _, err := exec.LookPath("ip"); err != nil {
-		lacks("needs the program ip: install iproute2")
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked, so nobody else comes to be in there
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			t.Errorf("no network namespace: %v", err)
-			return
-		}
-		ip := func(args ...string) {
-			if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-				t.Errorf("ip %v: %v: %s", args, err, out)
-			}
-		}
-		ip("link", "set", "lo", "up")
-		ip("link", "add", "rack", "type", "veth", "peer", "name", "far")
-		ip("address", "add", "192.0.2.1/24", "dev", "rack")
-		ip("-6", "address", "add", "2001:db8::1/64", "dev", "rack", "nodad")
-		ip("link", "set", "far", "up")
-		ip("link", "set", "rack", "up")
-		test(ip)
-	}()
-	<-done
+	netnstest.Run(t, [][]string{
+		{"link", "set", "lo", "up"},
+		{"link", "add", "rack", "type", "veth", "peer", "name", "far"},
+		{"address", "add", "192.0.2.1/24", "dev", "rack"},
+		{"-6", "address", "add", "2001:db8::1/64", "dev", "rack", "nodad"},
+		{"link", "set", "far", "up"},
+		{"link", "set", "rack", "up"},
+	}, test)
 }
 
 const (

@@ -186,3 +186,24 @@ func TestAServerThatDidNotComeOnHasTheOnlyPlace(t *testing.T) {
 		t.Errorf("%d moves, want that it is asked again", len(r.Moves))
 	}
 }
+
+func TestAServerThatDidNotComeOnTakesTurnsForTheOnlyPlace(t *testing.T) {
+	for name, tc := range map[string]struct {
+		limits time.Duration // since it was asked, in PowerOnLimit
+		want   model.ServerName
+	}{
+		"another comes first for a time": {limits: 1, want: fleettest.ServerName(1)},
+		"then it is asked again":         {limits: 2, want: fleettest.ServerName(0)},
+	} {
+		in := lostPower(2)
+		in.Policy.MaxConcurrentPowerOns = 1
+		broken := fleettest.ServerName(0)
+		at := in.Now.Add(-tc.limits*in.Policy.PowerOnLimit - time.Second)
+		in.Observed.Servers[broken].Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: at}
+		in.Readings[broken] = Reading{At: in.Now.Add(-time.Second), Offs: 3}
+		r := Plan(in)
+		if m := r.Moves[tc.want]; m == nil || len(r.Moves) != 1 {
+			t.Errorf("%s: %d moves, want that of %s", name, len(r.Moves), tc.want)
+		}
+	}
+}

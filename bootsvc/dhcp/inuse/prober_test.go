@@ -5,53 +5,24 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
-	"runtime"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"ingot/bootsvc/internal/netnstest"
 )
 
 // inNamespace runs a test in a network namespace of its own, in which a device is on the other end
-// of the link rack. The thread is given up with it.
+// of the link rack.
 func inNamespace(t *testing.T, test func()) {
 	t.Helper()
-	lacks := t.Skip
-	if os.Getenv("INGOT_LAB") == "required" { // as in continuous integration
-		lacks = t.Fatal
-	}
-	if os.Geteuid() != 0 {
-		lacks("needs root, for a network namespace")
-	}
-	if _, err := exec.LookPath("ip"); err != nil {
-		lacks("needs the program ip: install iproute2")
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked, so nobody else comes to be in there
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			t.Errorf("no network namespace: %v", err)
-			return
-		}
-		for _, args := range [][]string{
-			{"link", "set", "lo", "up"},
-			{"link", "add", "rack", "address", "02:00:00:00:00:01", "type", "veth", "peer", "name", "far", "address", "02:00:00:00:00:02"},
-			{"address", "add", "192.0.2.1/24", "dev", "rack"},
-			{"link", "set", "far", "up"},
-			{"link", "set", "rack", "up"},
-			{"address", "add", "192.0.2.9/32", "dev", "far"},
-		} {
-			if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-				t.Errorf("ip %v: %v: %s", args, err, out)
-				return
-			}
-		}
-		test()
-	}()
-	<-done
+	netnstest.Run(t, [][]string{
+		{"link", "set", "lo", "up"},
+		{"link", "add", "rack", "address", "02:00:00:00:00:01", "type", "veth", "peer", "name", "far", "address", "02:00:00:00:00:02"},
+		{"address", "add", "192.0.2.1/24", "dev", "rack"},
+		{"link", "set", "far", "up"},
+		{"link", "set", "rack", "up"},
+		{"address", "add", "192.0.2.9/32", "dev", "far"},
+	}, func(func(...string)) { test() })
 }
 
 func TestWhoUsesAnAddress(t *testing.T) {

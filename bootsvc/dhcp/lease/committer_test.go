@@ -247,8 +247,7 @@ func TestAStoreThatLostTheLeasesIsToldThemAgain(t *testing.T) {
 		var o outcomes
 		request(t, w, &o, mac1)
 		request(t, w, &o, mac2)
-		time.Sleep(time.Second) // they may be stored one after the other
-		synctest.Wait()
+		rested() // they may be stored one after the other
 		clear(store.leases)
 		time.Sleep(2 * tendStore)
 		if synctest.Wait(); len(store.leases) != 0 {

@@ -55,8 +55,8 @@ func within(path, folder string) bool {
 func resolved(path string) string {
 	path, _ = filepath.Abs(path)
 	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(real, strings.TrimPrefix(path, at))
+		if actual, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(actual, strings.TrimPrefix(path, at))
 		}
 	}
 	return path

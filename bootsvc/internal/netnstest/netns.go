@@ -1,0 +1,49 @@
+//go:build linux
+
+// Package netnstest runs tests in network namespaces of their own.
+package netnstest
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Run runs a test in a network namespace of its own, in which commands are what ip(8) is told
+// first; ip tells it more. The thread is given up with it. Without root or ip the test is
+// skipped, or fails in continuous integration (INGOT_LAB=required).
+func Run(t *testing.T, commands [][]string, test func(ip func(args ...string))) {
+	t.Helper()
+	lacks := t.Skip
+	if os.Getenv("INGOT_LAB") == "required" {
+		lacks = t.Fatal
+	}
+	if os.Geteuid() != 0 {
+		lacks("needs root, for a network namespace")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		lacks("needs the program ip: install iproute2")
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked, so nobody else comes to be in there
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			t.Errorf("no network namespace: %v", err)
+			return
+		}
+		ip := func(args ...string) {
+			if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+				t.Errorf("ip %v: %v: %s", args, err, out)
+			}
+		}
+		for _, args := range commands {
+			ip(args...)
+		}
+		test(ip)
+	}()
+	<-done
+}
