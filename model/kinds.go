@@ -88,6 +88,15 @@ const (
 	// AnnotationBootLoader, on a Server, or on an Endpoint of a network card, is which boot
 	// loader its firmware is told: ipxe, snponly, snp or shim.
 	AnnotationBootLoader = "ingot/boot-loader"
+	// AnnotationRootDevice, on a Server or a ServerClaim, says which disk a disk image goes to:
+	// "serial=S1, size>=400GB", see ParseRootDeviceHints.
+	AnnotationRootDevice = "ingot/root-device"
+	// AnnotationSeed, on a ServerClaim, is how its configuration reaches the system of a disk
+	// image: a SeedKind.
+	AnnotationSeed = "ingot/seed"
+	// AnnotationOverwrite, on a ServerClaim, lets a disk image overwrite what is on the disk;
+	// once for each new value.
+	AnnotationOverwrite = "ingot/overwrite"
 )
 
 // typeInternal is the value of AnnotationType for what is no person's.

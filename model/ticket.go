@@ -33,6 +33,8 @@ type Ticket struct {
 	Purpose TicketPurpose `json:"purpose"`
 	Claim   ClaimName     `json:"claim,omitempty"`
 	Image   PinnedImage   `json:"image"`
+	// Disk is the disk image that the probe in Image writes; nil = Image is what runs.
+	Disk *DiskImage `json:"disk,omitempty"`
 	// Digest identifies all that is booted: image, Ignition, kernel arguments.
 	Digest  string    `json:"digest"`
 	ArmedAt time.Time `json:"armedAt"`
@@ -97,13 +99,19 @@ func (t *Ticket) State(p *Progress) TicketState {
 }
 
 // ServedAt is when the server was served the last thing that it needs to install what the
-// ticket is for: its Ignition, or its kernel where that is all. Zero is not yet.
+// ticket is for: its Ignition, or its kernel where that is all. With a disk image it is when
+// the probe had written and verified it, so that a machine which lost power before that is
+// installed again. Zero is not yet.
 func (t *Ticket) ServedAt(p *Progress) time.Time {
 	switch {
 	case !t.IgnitionAt.IsZero():
 		return t.IgnitionAt
 	case p == nil || p.Ticket != t.ID:
 		return time.Time{}
+	case t.Disk != nil && p.Install == nil:
+		return time.Time{}
+	case t.Disk != nil:
+		return p.Install.VerifiedAt
 	case p.IgnitionAt.IsZero() && t.BootedBy == BootedKernel:
 		return p.KernelAt
 	}

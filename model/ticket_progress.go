@@ -22,6 +22,9 @@ type Progress struct {
 	Boots    int       `json:"boots,omitempty"`
 	ConfigAt time.Time `json:"configAt,omitzero"`
 	Client   string    `json:"client,omitempty"` // IP address of the last request
+	// Install is how far the probe has come that writes the ticket's disk image, nil before
+	// its first report. The registry's endpoint notes it.
+	Install *DiskInstall `json:"install,omitempty"`
 	// Firmware is what DHCP heard of the machine's firmware, nil when it heard nothing.
 	Firmware *BootFirmware `json:"firmware,omitempty"`
 	// Sightings are the network cards that asked DHCP for a boot file under the server's
