@@ -68,6 +68,8 @@ type SimulatedServer struct {
 	// These are of QEMU virtual machines: the log of its console, and its disks.
 	Console string
 	Disks   []string
+	// DiskSerials are the serial numbers of the disks.
+	DiskSerials []string
 }
 
 // rackControl is where a simulated rack takes what a person may do to it.
@@ -91,7 +93,11 @@ func runRack(order string) error {
 		facts.BMCs = append(facts.BMCs, SimulatedBMC{string(b.Name()), b.Addr(), b.MAC()})
 	}
 	for _, s := range rack.Servers() {
-		facts.Servers = append(facts.Servers, SimulatedServer{string(s.Name()), s.UUID(), s.MAC(0), s.Console(), s.DiskFiles()})
+		server := SimulatedServer{Name: string(s.Name()), UUID: s.UUID(), MAC: s.MAC(0), Console: s.Console(), Disks: s.DiskFiles()}
+		for i := range server.Disks {
+			server.DiskSerials = append(server.DiskSerials, s.DiskSerial(i))
+		}
+		facts.Servers = append(facts.Servers, server)
 	}
 	data, err := json.Marshal(facts)
 	if err != nil {

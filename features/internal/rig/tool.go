@@ -14,23 +14,28 @@ type Tool struct{ Program, Install string }
 
 // The tools. Every test needs ip, busybox and git.
 var (
-	ToolIP       = Tool{"ip", "iproute2"}
-	ToolBusybox  = Tool{"busybox", "busybox-static"}
-	ToolDhclient = Tool{"dhclient", "isc-dhcp-client"}
-	ToolDhcpcd   = Tool{"dhcpcd", "dhcpcd-base"}
-	ToolDhcrelay = Tool{"dhcrelay", "isc-dhcp-relay"}
-	ToolDnsmasq  = Tool{"dnsmasq", "dnsmasq-base"}
-	ToolRedis    = Tool{"redis-server", "redis-server"}
-	ToolGit      = Tool{"git", "git"}
-	ToolNft      = Tool{"nft", "nftables"}
-	ToolRadvd    = Tool{"radvd", "radvd"}
-	ToolQEMU     = Tool{"qemu-system-x86_64", "qemu-system-x86"}
-	ToolMtools   = Tool{"mcopy", "mtools"}
-	ToolSyslinux = Tool{"syslinux", "syslinux"}
-	ToolKea4     = Tool{"kea-dhcp4", "kea-dhcp4-server"}
-	ToolKea6     = Tool{"kea-dhcp6", "kea-dhcp6-server"}
-	ToolPerfdhcp = Tool{"perfdhcp", "kea-admin"}
-	ToolCurl     = Tool{"curl", "curl"}
+	ToolIP         = Tool{"ip", "iproute2"}
+	ToolBusybox    = Tool{"busybox", "busybox-static"}
+	ToolDhclient   = Tool{"dhclient", "isc-dhcp-client"}
+	ToolDhcpcd     = Tool{"dhcpcd", "dhcpcd-base"}
+	ToolDhcrelay   = Tool{"dhcrelay", "isc-dhcp-relay"}
+	ToolDnsmasq    = Tool{"dnsmasq", "dnsmasq-base"}
+	ToolRedis      = Tool{"redis-server", "redis-server"}
+	ToolGit        = Tool{"git", "git"}
+	ToolNft        = Tool{"nft", "nftables"}
+	ToolRadvd      = Tool{"radvd", "radvd"}
+	ToolQEMU       = Tool{"qemu-system-x86_64", "qemu-system-x86"}
+	ToolMtools     = Tool{"mcopy", "mtools"}
+	ToolSyslinux   = Tool{"syslinux", "syslinux"}
+	ToolMmdebstrap = Tool{"mmdebstrap", "mmdebstrap"}
+	ToolSfdisk     = Tool{"sfdisk", "fdisk"}
+	ToolMkfsVFAT   = Tool{"mkfs.vfat", "dosfstools"}
+	ToolQEMUImg    = Tool{"qemu-img", "qemu-utils"}
+	ToolZstd       = Tool{"zstd", "zstd"}
+	ToolKea4       = Tool{"kea-dhcp4", "kea-dhcp4-server"}
+	ToolKea6       = Tool{"kea-dhcp6", "kea-dhcp6-server"}
+	ToolPerfdhcp   = Tool{"perfdhcp", "kea-admin"}
+	ToolCurl       = Tool{"curl", "curl"}
 
 	ToolOsslsigncode = Tool{"osslsigncode", "osslsigncode"}
 )

@@ -1,0 +1,332 @@
+package life
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ingot/bmc/sim/qemu"
+	"ingot/bootsvc/oci/ociserver"
+	"ingot/features/internal/rig"
+)
+
+// debianScript makes the image that is installed.
+//
+//go:embed debian.sh
+var debianScript []byte
+
+// cloudLimit is how long a machine may take from power on until its system has run what
+// cloud-init was given, when other tests use the computer, too.
+const cloudLimit = 6 * time.Minute
+
+// TestAnOrdinaryCloudImageOnDisk takes machines with two disks through the life of a claim
+// that has an image as publishers make them: on the disk that is named, and on no other.
+func TestAnOrdinaryCloudImageOnDisk(t *testing.T) {
+	rig.NeedMachines(t, rig.ToolMtools, rig.ToolSyslinux, rig.ToolMmdebstrap, rig.ToolSfdisk, rig.ToolMkfsVFAT, rig.ToolQEMUImg, rig.ToolZstd)
+	rig.NeedFile(t, "/usr/lib/syslinux/mbr/gptmbr.bin", "syslinux-common")
+	c := newCloud(t)
+	for _, stage := range []struct {
+		rule string
+		do   func(*cloud, *testing.T, *tenant)
+	}{
+		{"a machine with two disks is discovered", (*cloud).discovered},
+		{"a claim's cloud image is installed on the disk that its hint names, and configures itself", (*cloud).installed},
+		{"after a power cut the machine boots from that disk", (*cloud).cut},
+		{"another image is installed on the same disk once that is asked for", (*cloud).reinstalled},
+		{"a machine whose claim is removed has both disks wiped", (*cloud).released},
+	} {
+		passed := t.Run(stage.rule, func(t *testing.T) {
+			for _, m := range c.tenants {
+				t.Run(m.name, func(t *testing.T) {
+					t.Parallel()
+					began := time.Now()
+					stage.do(c, t, m)
+					t.Logf("after %s", time.Since(began).Round(100*time.Millisecond))
+				})
+			}
+		})
+		if !passed {
+			return
+		}
+	}
+}
+
+// tenant is a machine, and the claim that is made for it.
+type tenant struct {
+	name, claim string
+	spec        qemu.Machine
+	images      [2]string // the first, and the one that takes its place
+	server      rig.SimulatedServer
+	was         Word
+}
+
+// cloud is what the machines live in.
+type cloud struct {
+	on      *rig.Namespace
+	ingot   *rig.Ingot
+	witness *witness
+	tenants []*tenant
+}
+
+// target is the number of the disk that the image goes to.
+const target = 1
+
+// newCloud makes machines that are off, places where their images are published, and an
+// Ingot that knows of their BMCs.
+func newCloud(t *testing.T) *cloud {
+	t.Helper()
+	disk := debianImage(t)
+	on := rig.NewServer(t)
+	two := func(bus qemu.DiskBus) []qemu.Disk { return []qemu.Disk{{Bus: bus, SizeMiB: 800}, {Bus: bus, SizeMiB: 1024}} }
+	files := publish(t, on, disk)
+	layers := rig.NewImages(t, on)
+	c := &cloud{on: on, witness: newWitness(t, on), tenants: []*tenant{
+		{
+			name: "BIOS", claim: "web-bios",
+			spec:   qemu.Machine{Firmware: qemu.FirmwareBIOS, MemoryMiB: 1024, Disks: two(qemu.DiskVirtio)},
+			images: [2]string{pushDisk(t, layers, disk, "qcow2"), files["zst"]},
+		},
+		{
+			name: "UEFI", claim: "web-uefi",
+			spec:   qemu.Machine{Firmware: qemu.FirmwareUEFI, MemoryMiB: 1024, Disks: two(qemu.DiskNVMe)},
+			images: [2]string{files["zst"], pushDisk(t, layers, disk, "raw")},
+		},
+	}}
+	order := rig.RackOrder{StateDir: t.TempDir(), BMCs: len(c.tenants), SystemsPerBMC: 1}
+	for _, m := range c.tenants {
+		tap := "tap" + m.name
+		on.Tap(tap, rig.BridgeName)
+		m.spec.Taps = []string{tap}
+		order.QEMU, order.NetworkFirst = append(order.QEMU, m.spec), append(order.NetworkFirst, true)
+	}
+	facts := on.StartRack(t, order)
+	probe := rig.PushProbe(t, on)
+	settings := fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q, %q]}\n", probe, registryOf(probe), registryOf(c.tenants[0].images[0]))
+	c.ingot = rig.NewIngot(t, on, network+settings)
+	c.ingot.CommitRack(t, facts)
+	for n, m := range c.tenants {
+		m.server = facts.Servers[n]
+		rig.KeepConsole(t, m.server)
+	}
+	c.ingot.Start(t)
+	return c
+}
+
+// debianImage returns the path of a disk image. It is kept between runs, by what made it.
+func debianImage(t *testing.T) string {
+	t.Helper()
+	sum := sha256.Sum256(debianScript)
+	kept, err := os.UserCacheDir()
+	if err != nil {
+		kept = os.TempDir()
+	}
+	dir := filepath.Join(kept, "ingot-images", hex.EncodeToString(sum[:8]))
+	disk := filepath.Join(dir, "disk.raw")
+	if _, err := os.Stat(disk); err == nil {
+		return disk
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	making, err := os.MkdirTemp(filepath.Dir(dir), "making-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(making)
+	began := time.Now()
+	command := exec.CommandContext(t.Context(), "bash", "-s", making)
+	command.Stdin = strings.NewReader(string(debianScript))
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("the image cannot be made: %v\n%s", err, out)
+	}
+	t.Logf("the image was made in %s", time.Since(began).Round(time.Second))
+	if err := os.Rename(making, dir); err != nil {
+		t.Fatal(err)
+	}
+	return disk
+}
+
+// publish serves a disk image compressed over the machines' link, as publishers do, and
+// returns its URL with its digest, by the way it is compressed.
+func publish(t *testing.T, on *rig.Namespace, disk string) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	rig.MustRun(t, "zstd", "-q", "-T2", "-3", disk, "-o", filepath.Join(dir, "debian.raw.zst"))
+	var listener net.Listener
+	err := on.Do(func() (err error) {
+		listener, err = net.Listen("tcp", rig.ServerAddress+":0")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.FileServer(http.Dir(dir)), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // until it is closed
+	t.Cleanup(func() { _ = server.Close() })
+	url := "http://" + listener.Addr().String() + "/debian.raw.zst#sha256:" + digestOf(t, filepath.Join(dir, "debian.raw.zst"))
+	return map[string]string{"zst": url}
+}
+
+// digestOf is the SHA-256 of a file, in hexadecimal.
+func digestOf(t *testing.T, path string) string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		t.Fatal(err)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// pushDisk pushes a disk image in a format to a registry.
+func pushDisk(t *testing.T, to *ociserver.Registry, disk, format string) (reference string) {
+	t.Helper()
+	made := filepath.Join(t.TempDir(), "disk."+format)
+	rig.MustRun(t, "qemu-img", "convert", "-f", "raw", "-O", format, disk, made)
+	mediaType := "application/vnd.ingot.disk." + format
+	if format == "raw" {
+		rig.MustRun(t, "zstd", "-q", "--rm", "-T2", "-3", made)
+		made, mediaType = made+".zst", mediaType+"+zstd"
+	}
+	content, err := os.ReadFile(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, _, err = to.Push("debian", format, ociserver.Image{Disk: content, DiskType: mediaType})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reference
+}
+
+func (c *cloud) discovered(t *testing.T, m *tenant) {
+	c.ingot.StatusHas(t, bootLimit, m.status(), "state: Available", "powerState: \"Off\"")
+}
+
+// installed commits a claim whose user-data has the system speak.
+func (c *cloud) installed(t *testing.T, m *tenant) {
+	m.was = c.install(t, m, m.images[0], "", 1)
+	if want := (Word{UUID: m.server.UUID, Hostname: m.claim, From: FromDisk, Installation: m.was.Installation, Boot: m.was.Boot}); m.was != want {
+		t.Errorf("the machine says %+v, want %+v", m.was, want)
+	}
+}
+
+// install has the claim ask for an image, and waits for the n-th start of its system.
+func (c *cloud) install(t *testing.T, m *tenant, image, reprovision string, n int) Word {
+	t.Helper()
+	c.ingot.Commit(t, m.manifest(), fmt.Sprintf(cloudManifests, m.claim, image, m.server.Name, m.server.DiskSerials[target], reprovision, c.witness.url))
+	said := c.witness.await(t, cloudLimit, m.server.UUID, n)
+	c.ingot.StatusHas(t, rig.Patience, "serverclaims/default/"+m.claim+".yaml", "phase: Bound", "reason: Booted", m.server.DiskSerials[target])
+	c.untouched(t, m)
+	return said
+}
+
+// untouched looks whether the other disk is as it was: blank.
+func (c *cloud) untouched(t *testing.T, m *tenant) {
+	t.Helper()
+	if at, ok := blank(t, m.server.Disks[1-target]); !ok {
+		t.Errorf("the other disk was written to, at byte %d", at)
+	}
+}
+
+// cut takes the machine's power away, and Ingot has it boot its disk.
+func (c *cloud) cut(t *testing.T, m *tenant) {
+	if err := c.on.Meddle("/servers/" + m.server.Name + "/power-cut"); err != nil {
+		t.Fatal(err)
+	}
+	said := c.witness.await(t, cloudLimit, m.server.UUID, 2)
+	if said.Installation != m.was.Installation {
+		t.Errorf("it runs installation %s, want %s", said.Installation, m.was.Installation)
+	}
+	c.untouched(t, m)
+}
+
+func (c *cloud) reinstalled(t *testing.T, m *tenant) {
+	said := c.install(t, m, m.images[1], "second", 3)
+	if said.Installation == m.was.Installation || said.Hostname != m.claim {
+		t.Errorf("the machine says %+v after it was installed again, and before it %+v", said, m.was)
+	}
+}
+
+func (c *cloud) released(t *testing.T, m *tenant) {
+	c.ingot.Remove(t, m.manifest())
+	c.ingot.StatusHas(t, bootLimit, m.status(), "state: Available", "powerState: \"Off\"", "reason: WipeDone")
+	for i, disk := range m.server.Disks {
+		if at, ok := blank(t, disk); !ok {
+			t.Errorf("disk %d still holds data, at byte %d", i, at)
+		}
+	}
+}
+
+// blank reports whether a disk holds nothing but zeros, else where the first other byte is.
+func blank(t *testing.T, path string) (at int64, ok bool) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	buffer := make([]byte, 1<<20)
+	for {
+		n, err := io.ReadFull(f, buffer)
+		for i, b := range buffer[:n] {
+			if b != 0 {
+				return at + int64(i), false
+			}
+		}
+		at += int64(n)
+		if err != nil {
+			return at, true
+		}
+	}
+}
+
+func (m *tenant) status() string   { return "servers/" + m.server.Name + ".yaml" }
+func (m *tenant) manifest() string { return "claims/" + m.claim + ".yaml" }
+
+// cloudManifests are a claim with a disk image, and its user-data: a script that speaks to
+// the witness on each start.
+const cloudManifests = `apiVersion: metal.ironcore.dev/v1alpha1
+kind: ServerClaim
+metadata:
+  name: %[1]s
+  namespace: default
+  annotations: {ingot/root-device: "serial=%[4]s", ingot/reprovision: "%[5]s"}
+spec:
+  power: "On"
+  image: %[2]q
+  serverRef: {name: %[3]s}
+  ignitionSecretRef: {name: %[1]s}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: %[1]s, namespace: default}
+stringData:
+  user-data: |
+    #cloud-config
+    ssh_genkeytypes: [ed25519]
+    write_files:
+    - path: /var/lib/cloud/scripts/per-boot/witness
+      permissions: "0755"
+      content: |
+        #!/usr/bin/python3
+        import json, socket, urllib.request
+        read = lambda path: open(path).read().strip()
+        word = {"UUID": read("/sys/class/dmi/id/product_uuid").lower(), "Hostname": socket.gethostname(), "From": "disk",
+                "Installation": read("/var/lib/cloud/data/instance-id"), "Boot": read("/proc/sys/kernel/random/boot_id")}
+        urllib.request.urlopen("%[6]s", json.dumps(word).encode(), timeout=30)
+`
