@@ -40,7 +40,7 @@ func stolen(t *model.Ticket, p *model.Progress) (by model.TicketUse, yes bool) {
 	asked := false
 	for _, u := range p.Uses {
 		switch u.What {
-		case model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage:
+		case model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage, model.ThingInstall:
 			if u.Served() && (u.Own || u.MAC == "") {
 				return by, false
 			}
