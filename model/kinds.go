@@ -109,6 +109,11 @@ const (
 	BootedKernel = "kernel" // its kernel, which is all that it fetches from Ingot
 )
 
+// seedKinds are the values of AnnotationSeed.
+var seedKinds = []string{
+	string(SeedAuto), string(SeedNoCloud), string(SeedOpenStack), string(SeedFCOS), string(SeedFlatcar), string(SeedNone),
+}
+
 // bootLoaders are the values of AnnotationBootLoader.
 var bootLoaders = []string{"ipxe", "snponly", "snp", "shim"}
 
