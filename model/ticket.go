@@ -72,6 +72,9 @@ type PinnedImage struct {
 	Initrd       *Layer `json:"initrd,omitempty"`
 	Squashfs     *Layer `json:"squashfs,omitempty"`
 	UKI          *Layer `json:"uki,omitempty"`
+	// Disk is a disk image. An image that has one is installed, whatever layers it has beside
+	// it, unless its claim is booted from the network each time.
+	Disk *Layer `json:"disk,omitempty"`
 }
 
 // Layer is one blob of an image.

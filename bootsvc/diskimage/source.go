@@ -192,14 +192,18 @@ func (f *urlFetch) refused(resp *http.Response, public bool) error {
 // unreachable says for people why a server cannot be asked.
 func (f *urlFetch) unreachable(err error) error {
 	var link *url.Error
+	var refused interface{ AddressRefused() bool }
 	e := &Error{Reason: model.ReasonRegistryUnreachable, Err: err, Message: "the server of the disk image cannot be reached"}
 	if errors.As(err, &link) {
 		err = link.Err
 	}
-	if !f.named {
-		e.Message += "; Ingot's log says more"
-	} else {
+	switch {
+	case errors.As(err, &refused) && refused.AddressRefused():
+		e.Reason, e.Message = model.ReasonRegistryNotAllowed, "the server of the disk image: "+syntax.Printable(err.Error())
+	case f.named:
 		e.Message += ": " + syntax.Printable(err.Error())
+	default:
+		e.Message += "; Ingot's log says more"
 	}
 	return e
 }
