@@ -304,7 +304,7 @@ func (w *schemaWriter) annotations() schema {
 	for _, asked := range []string{AnnotationReprovision, AnnotationDiscover, AnnotationDisksAccepted, AnnotationOverwrite} {
 		all[asked] = textSchema{max: maxAsked}.schema(false)
 	}
-	all[AnnotationRootDevice] = textSchema{max: maxRootDevice}.schema(false)
+	all[AnnotationRootDevice] = textSchema{max: maxHintsLength}.schema(false)
 	for name, a := range annotations {
 		switch {
 		case !slices.Contains(a.kinds, w.kind):

@@ -151,13 +151,10 @@ func (d *nodeDecoder) checkOwnAnnotation(kind Kind, key string, all map[string]s
 	}
 }
 
-// maxRootDevice is how long what is said of a disk may be: messages name it.
-const maxRootDevice = 512
-
 // checkRootDevice checks what is said of the disk that a disk image goes to.
 func (d *nodeDecoder) checkRootDevice(value string) {
-	if len(value) > maxRootDevice {
-		d.bad(AnnotationRootDevice, "it has "+strconv.Itoa(len(value))+" bytes, at most "+strconv.Itoa(maxRootDevice)+" are allowed")
+	if _, err := ParseRootDeviceHints(value); err != nil {
+		d.bad(AnnotationRootDevice, err.Error())
 	}
 }
 

@@ -107,7 +107,7 @@ func (s *server) bootsNothing() bool {
 	t := s.rec.Ticket
 	switch s.rec.State {
 	case model.StateReserved:
-		return t.Purpose == model.PurposeClaim && t.Claim == s.rec.Claim && s.installs()
+		return t.Purpose == model.PurposeClaim && t.Claim == s.rec.Claim && s.installs() && s.diskInstall() == nil
 	case model.StateDiscovery:
 		return t.Purpose == model.PurposeDiscovery && s.probeReport() == nil
 	case model.StateCleanup:
