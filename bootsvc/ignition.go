@@ -55,10 +55,10 @@ func (s *Server) judgeNoToken(o model.TicketHolder, r *request) refusal {
 		return refusedSpent
 	case !netboot.WithoutToken(t):
 		return refusedNoToken
-	case !t.Always && s.late(o): // nothing tells the boots of others apart
-		return refusedLate
+	case t.Always: // nothing tells its boots apart
+		return refusal{}
 	}
-	return refusal{}
+	return s.judgeTime(o)
 }
 
 func (s *Server) serveTicketIgnition(r *request, o model.TicketHolder) {
@@ -79,6 +79,9 @@ func (s *Server) serveTicketIgnition(r *request, o model.TicketHolder) {
 		return
 	}
 	s.served(r, o.Ticket, model.ThingIgnition)
+	if p.Install != nil {
+		p.Ignition = p.InstallIgnition(s.installURL(r, o))
+	}
 	r.body(ignitionMedia, p.Ignition)
 }
 

@@ -14,11 +14,12 @@ import (
 
 // metrics are what the HTTP server counts.
 type metrics struct {
-	requests   *prometheus.CounterVec // by route and code
-	routes     map[string]routeMetrics
-	imageBytes *prometheus.CounterVec // by source
-	refusals   *prometheus.CounterVec // by what was asked for and reason
-	rescues    *prometheus.CounterVec // by machine
+	requests     *prometheus.CounterVec // by route and code
+	routes       map[string]routeMetrics
+	imageBytes   *prometheus.CounterVec // by source
+	installBytes *prometheus.CounterVec // by kind
+	refusals     *prometheus.CounterVec // by what was asked for and reason
+	rescues      *prometheus.CounterVec // by machine
 }
 
 // routeMetrics are those of one route that almost every request counts: to find them by
@@ -44,6 +45,10 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Name: "ingot_boot_image_bytes_total",
 			Help: "Bytes of image layers sent to booting machines, by where they came from: disk (the cache), or registry (a fetch that was followed, or streamed past the cache).",
 		}, []string{"source"}),
+		installBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_boot_install_bytes_total",
+			Help: "Bytes sent to probes that write disk images, by kind: document, table (of chunks), or chunks.",
+		}, []string{"kind"}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_boot_ticket_refusals_total",
 			Help: "Requests that a boot ticket did not allow, by what was asked for and reason; Replay is a server that asks again and is sent on to its disk.",
@@ -61,7 +66,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	}
 	m.start()
 	if reg != nil {
-		reg.MustRegister(m.requests, durations, m.imageBytes, m.refusals, m.rescues)
+		reg.MustRegister(m.requests, durations, m.imageBytes, m.installBytes, m.refusals, m.rescues)
 	}
 	return m
 }
@@ -74,10 +79,13 @@ func (m *metrics) start() {
 	for _, source := range []imagecache.Source{imagecache.FromDisk, imagecache.FromRegistry} {
 		m.imageBytes.WithLabelValues(string(source))
 	}
+	for _, kind := range []string{installDocument, installTable, installChunks} {
+		m.installBytes.WithLabelValues(kind)
+	}
 	for _, machine := range []string{rescueUnknown, rescueAvailable} {
 		m.rescues.WithLabelValues(machine)
 	}
-	for _, what := range []model.TicketThing{model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage} {
+	for _, what := range []model.TicketThing{model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage, model.ThingInstall} {
 		for _, reason := range model.TicketRefusals {
 			m.refusals.WithLabelValues(string(what), string(reason))
 		}

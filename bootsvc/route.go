@@ -45,6 +45,7 @@ var routes = []*route{
 	newRoute("/ignition/{uuid}/{token}", "Ignition", (*Server).serveIgnition),
 	newRoute("/ignition/{uuid}", "Ignition", (*Server).serveNoToken),
 	newRoute("/nocloud/{uuid}/{token}/{file}", "cloud-init", (*Server).serveNoCloud),
+	newRoute("/install/{uuid}/{token}/{part}", "disk image", (*Server).serveInstall),
 	newRoute("/image", "image layer", (*Server).serveImage),
 	newRoute("/httpboot", "boot document", (*Server).serveHTTPBoot),
 	newRoute("/httpboot/{image}", "image layer", (*Server).serveUKI).andMore(3),

@@ -65,6 +65,8 @@ type Options struct {
 	// disk, and bounds their fetches.
 	Images *oci.Images
 	Cache  *imagecache.Cache
+	// DiskImages are where the chunks of disk images are; nil means that there are none.
+	DiskImages DiskImages
 	// Loaders are the boot loaders that are served; nil means none.
 	Loaders *netboot.Loaders
 	// Files are served below /files/ to everybody; nil means none.
@@ -97,6 +99,7 @@ type Server struct {
 	token      func(*model.Ticket, int) model.Sensitive
 	images     *oci.Images
 	cache      *imagecache.Cache
+	disks      DiskImages
 	loaders    *netboot.Loaders
 	files      *bootfiles.Folder
 	bindings   netboot.AddressRules
@@ -133,6 +136,7 @@ func NewServer(o Options) (*Server, error) {
 		token:      o.Token,
 		images:     o.Images,
 		cache:      o.Cache,
+		disks:      o.DiskImages,
 		loaders:    o.Loaders,
 		files:      o.Files,
 		bindings:   o.AddressRules,

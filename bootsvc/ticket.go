@@ -88,21 +88,26 @@ func (s *Server) judgeToken(o model.TicketHolder, shown string) refusal {
 	b := s.bootOf(o.Ticket, presentBoot(o))
 	isShown := func(b *boot) bool { return sameToken(b.token, shown) }
 	switch {
-	case isShown(b) && netboot.InUse(o.Ticket) && s.late(o):
-		return refusedLate
 	case isShown(b) && netboot.InUse(o.Ticket):
-		return refusal{}
+		return s.judgeTime(o)
 	case isShown(b), slices.ContainsFunc(b.previous, isShown):
 		return refusedSpent
 	}
 	return refusedToken
 }
 
-// late reports whether a server's configuration was fetched so long ago that nobody needs
-// it any more for the present boot.
-func (s *Server) late(o model.TicketHolder) bool {
+// judgeTime returns why what configures a server is not given any more in its present boot:
+// it was fetched so long ago that nobody needs it. A probe that writes a disk image needs its
+// own until it is done.
+func (s *Server) judgeTime(o model.TicketHolder) refusal {
 	at := configured(o)
-	return !at.IsZero() && !s.clock().Before(at.Add(configLife))
+	switch {
+	case o.Ticket.Disk != nil && !o.Ticket.ServedAt(o.Progress).IsZero():
+		return refusedInstalled
+	case o.Ticket.Disk != nil, at.IsZero(), s.clock().Before(at.Add(configLife)):
+		return refusal{}
+	}
+	return refusedLate
 }
 
 // judgeAddress returns why a server's ticket may not be used from where r comes from.

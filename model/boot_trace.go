@@ -10,6 +10,16 @@ const (
 	StageBootState BootStage = "boot state"
 )
 
+// The stages of the writing of a disk image that its probe reports.
+const (
+	StageDiskProbe    BootStage = "disk probe" // the probe runs that writes it
+	StageDiskChosen   BootStage = "disk chosen"
+	StageDiskWriting  BootStage = "disk writing"
+	StageDiskVerified BootStage = "disk verified"
+	StageDiskEntry    BootStage = "boot entry"
+	StageDiskReboot   BootStage = "disk reboot" // the probe is done, and the disk is booted next
+)
+
 // BootStep is one stage of a boot that was seen.
 type BootStep struct {
 	Stage BootStage `json:"stage"`
@@ -65,6 +75,16 @@ func (b BootTrace) Steps() []BootStep {
 	add(StageKernel, p.KernelAt)
 	add(StageInitrd, p.InitrdAt)
 	add(StageIgnition, p.IgnitionAt)
+	if in := p.Install; in != nil {
+		add(StageDiskProbe, in.BootedAt)
+		add(StageDiskChosen, in.ChosenAt)
+		add(StageDiskWriting, in.StartedAt)
+		add(StageDiskVerified, in.VerifiedAt)
+		add(StageDiskEntry, in.BootEntryAt)
+		add(StageDiskReboot, in.RebootingAt)
+	} else if b.Ticket.Disk != nil { // the store was lost, and with it the rest
+		add(StageDiskVerified, b.Ticket.IgnitionAt)
+	}
 	if b.Probe != nil && b.Probe.Ticket == id {
 		add(StageReport, b.Probe.ReceivedAt)
 	}
@@ -84,10 +104,10 @@ func (b BootTrace) served() Progress {
 	if b.Progress != nil && b.Progress.Ticket == b.Ticket.ID {
 		p = *b.Progress
 	}
-	if p.IgnitionAt.IsZero() && b.Ticket.BootedBy != BootedKernel {
+	if p.IgnitionAt.IsZero() && b.Ticket.BootedBy != BootedKernel && b.Ticket.Disk == nil {
 		p.IgnitionAt = b.Ticket.IgnitionAt
 	}
-	if b.Ticket.Config == ThingScript {
+	if b.Ticket.Config == ThingScript && b.Ticket.Disk == nil {
 		p.IgnitionAt = time.Time{} // there is none: its script is the last that is served to it
 	}
 	return p
@@ -115,6 +135,19 @@ func (b BootTrace) Upcoming(last BootStage) string {
 	case StageInitrd:
 		return string(StageIgnition)
 	case StageIgnition:
+		if b.Ticket.Disk != nil {
+			return string(StageDiskProbe)
+		}
+		return string(b.Outcome())
+	case StageDiskProbe:
+		return string(StageDiskChosen)
+	case StageDiskChosen:
+		return string(StageDiskWriting)
+	case StageDiskWriting:
+		return string(StageDiskVerified)
+	case StageDiskVerified, StageDiskEntry:
+		return string(StageDiskReboot)
+	case StageDiskReboot:
 		return string(b.Outcome())
 	case StageReport, StageWipe, StageBootState:
 	}

@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // InstallVersion is the version of InstallDocument that probes know.
 const InstallVersion = 1
@@ -99,9 +103,120 @@ type DiskInstall struct {
 	Reason  Reason           `json:"reason,omitempty"` // why it failed; "" = it did not
 	Message string           `json:"message,omitempty"`
 	Warning string           `json:"warning,omitempty"`
-	// StartedAt is when writing began, ReportedAt when something was reported last,
-	// VerifiedAt when DiskVerified was: zero = not yet.
-	StartedAt  time.Time `json:"startedAt,omitzero"`
-	ReportedAt time.Time `json:"reportedAt"`
+	// Boot is Progress.Boots as it was then: in another boot the probe begins anew.
+	Boot int `json:"boot,omitempty"`
+	// When each stage was reported first in this boot, zero = not yet, and when something was
+	// reported last. StartedAt is that of DiskWriting.
+	BootedAt    time.Time `json:"bootedAt,omitzero"`
+	ChosenAt    time.Time `json:"chosenAt,omitzero"`
+	StartedAt   time.Time `json:"startedAt,omitzero"`
+	VerifiedAt  time.Time `json:"verifiedAt,omitzero"`
+	BootEntryAt time.Time `json:"bootEntryAt,omitzero"`
+	RebootingAt time.Time `json:"rebootingAt,omitzero"`
+	ReportedAt  time.Time `json:"reportedAt"`
+	// Tenths is how many tenths of DiskImage.Data were written at TenthAt, when the last of
+	// them was: it is by these that people are told, so that what is said changes ten times.
+	Tenths  int       `json:"tenths,omitempty"`
+	TenthAt time.Time `json:"tenthAt,omitzero"`
+}
+
+// at is when a stage was reported first; nil for a stage that is not known.
+func (d *DiskInstall) at(stage DiskInstallStage) *time.Time {
+	switch stage {
+	case DiskProbeBooted:
+		return &d.BootedAt
+	case DiskChosen:
+		return &d.ChosenAt
+	case DiskWriting:
+		return &d.StartedAt
+	case DiskVerified:
+		return &d.VerifiedAt
+	case DiskBootEntry:
+		return &d.BootEntryAt
+	case DiskRebooting:
+		return &d.RebootingAt
+	}
+	return nil
+}
+
+// Known reports whether a stage is one of DiskInstallStages.
+func (s DiskInstallStage) Known() bool { return slices.Contains(DiskInstallStages, s) }
+
+// Before reports whether a stage comes before another.
+func (s DiskInstallStage) Before(other DiskInstallStage) bool {
+	return slices.Index(DiskInstallStages, s) < slices.Index(DiskInstallStages, other)
+}
+
+// Verified reports whether the disk is known to hold the image. From then on nothing is
+// written to it again with the same ticket.
+func (d *DiskInstall) Verified() bool { return d != nil && !d.VerifiedAt.IsZero() }
+
+// Writes reports whether anything may have been written to the disk.
+func (d *DiskInstall) Writes() bool { return d != nil && !d.StartedAt.IsZero() }
+
+// Told is the install after a report at now, of boot, with data bytes to be written in all;
+// nil = nothing was reported before. Within one boot it only goes forward, and after
+// DiskVerified in no other boot either. A probe that has just booted begins anew.
+func (d *DiskInstall) Told(r *ProbeInstall, boot int, data uint64, now time.Time) DiskInstall {
+	next := DiskInstall{Boot: boot}
+	anew := d == nil || !d.Verified() && (boot != d.Boot || r.Stage == DiskProbeBooted)
+	switch {
+	case anew:
+	case d.Reason != "" && r.Stage.Before(DiskVerified): // it was over
+		return *d
+	default:
+		next = *d
+	}
+	next.ReportedAt = now
+	next.Warning = cmp.Or(r.Warning, next.Warning)
+	if r.Reason != "" && !next.Verified() {
+		next.Reason, next.Message = r.Reason, r.Message
+	} else if r.Reason != "" { // what follows is not what the install hangs on
+		next.Warning = r.Reason + ": " + r.Message
+	}
+	if !anew && r.Stage.Before(next.Stage) {
+		return next
+	}
+	next.reach(r, data, now)
+	return next
+}
+
+// reach notes the stage of a report and what comes with it.
+func (d *DiskInstall) reach(r *ProbeInstall, data uint64, now time.Time) {
+	if r.Disk != nil && !d.Verified() {
+		d.Disk = r.Disk
+	}
+	d.Stage = r.Stage
+	if at := d.at(r.Stage); at.IsZero() {
+		*at = now
+	}
+	d.Done = max(d.Done, min(r.Done, data))
+	if data == 0 {
+		return
+	}
+	if tenths := int(d.Done / max(data/10, 1)); min(tenths, 10) > d.Tenths {
+		d.Tenths, d.TenthAt = min(tenths, 10), now
+	}
+}
+
+// InstallTarget is what a ticket's disk image may be written to, as it was when the ticket was
+// armed.
+type InstallTarget struct {
+	// RootDevice is AnnotationRootDevice of the claim.
+	RootDevice string `json:"rootDevice,omitempty"`
+	// Previous and MayOverwrite are those of InstallDocument. Overwrite is the value of
+	// AnnotationOverwrite that lets the disk be overwritten, "" if none does.
+	Previous     *RootDisk `json:"previous,omitempty"`
+	MayOverwrite bool      `json:"mayOverwrite,omitempty"`
+	Overwrite    string    `json:"overwrite,omitempty"`
+}
+
+// InstalledDisk is the disk of a server that the image of its claim is on, or is being
+// written to.
+type InstalledDisk struct {
+	RootDisk
+	// RootDevice is AnnotationRootDevice of the claim as it was when the disk was chosen.
+	RootDevice string `json:"rootDevice,omitempty"`
+	// VerifiedAt is when the image was there, zero = it may be there in part.
 	VerifiedAt time.Time `json:"verifiedAt,omitzero"`
 }

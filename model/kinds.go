@@ -89,7 +89,7 @@ const (
 	// loader its firmware is told: ipxe, snponly, snp or shim.
 	AnnotationBootLoader = "ingot/boot-loader"
 	// AnnotationRootDevice, on a Server or a ServerClaim, says which disk a disk image goes to:
-	// "serial=S1, size>=400GB", see ParseRootDeviceHints.
+	// "serial=S1" or "rotational=false, size>=400GB".
 	AnnotationRootDevice = "ingot/root-device"
 	// AnnotationSeed, on a ServerClaim, is how its configuration reaches the system of a disk
 	// image: a SeedKind.
@@ -108,6 +108,11 @@ const (
 	BootedServed = "served" // its Ignition, or whatever configures it
 	BootedKernel = "kernel" // its kernel, which is all that it fetches from Ingot
 )
+
+// seedKinds are the values of AnnotationSeed.
+var seedKinds = []string{
+	string(SeedAuto), string(SeedNoCloud), string(SeedOpenStack), string(SeedFCOS), string(SeedFlatcar), string(SeedNone),
+}
 
 // bootLoaders are the values of AnnotationBootLoader.
 var bootLoaders = []string{"ipxe", "snponly", "snp", "shim"}

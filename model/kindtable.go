@@ -159,6 +159,9 @@ var annotations = map[string]annotation{
 	AnnotationTLSMinimum:          {kinds: []Kind{KindBMC, KindServer}, values: []string{"1.0", "1.1", "1.2", "1.3"}},
 	AnnotationBootFromDisk:        {kinds: []Kind{KindServer}, values: []string{"exit", "sanboot", "http-404"}},
 	AnnotationBootLoader:          {kinds: []Kind{KindServer, KindEndpoint}, values: bootLoaders},
+	AnnotationRootDevice:          {kinds: []Kind{KindServer, KindServerClaim, KindServerBootConfiguration}},
+	AnnotationSeed:                {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}, values: seedKinds},
+	AnnotationOverwrite:           {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 }
 
 // operations are the known values of AnnotationOperation; those that upstream

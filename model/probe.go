@@ -133,6 +133,13 @@ type ProbeDisk struct {
 	// Remote is set for a disk that is not in the machine, but on a storage network.
 	// Probes of before do not tell.
 	Remote bool `json:"remote,omitempty"`
+	// Transport is what the disk hangs on: sata, sas, nvme, virtio, usb, mmc (soldered), sd
+	// (a card), scsi for a RAID controller's volume, iscsi, fc or nvme-fabrics. ByPath is its
+	// place in the machine as udev names it in /dev/disk/by-path, and HCTL its SCSI host,
+	// channel, target and LUN. Each is empty when it is not known.
+	Transport string `json:"transport,omitempty"`
+	ByPath    string `json:"byPath,omitempty"`
+	HCTL      string `json:"hctl,omitempty"`
 }
 
 // ProbeMemory is one memory device (DSP0134 §7.18).

@@ -65,6 +65,41 @@ const (
 	ReasonValidationFailed    Reason = "ValidationFailed"    // the image cannot be booted
 )
 
+// What speaks against a disk image, or against the disk that it is to be written to. All of
+// it but what only the machine can tell is found before the server is powered on.
+const (
+	ReasonDigestMissing       Reason = "DigestMissing"       // the URL of the image does not say its digest
+	ReasonDigestMismatch      Reason = "DigestMismatch"      // what was fetched is not what the digest says
+	ReasonImageUnsafe         Reason = "ImageUnsafe"         // the image refers to other files, or is encrypted
+	ReasonImageFormat         Reason = "ImageFormat"         // it is in a format that is not taken
+	ReasonImageNoPartitions   Reason = "ImageNoPartitions"   // it has no partition table, or a damaged one
+	ReasonImageCannotBoot     Reason = "ImageCannotBoot"     // it has nothing that the server's firmware starts
+	ReasonImageTooLarge       Reason = "ImageTooLarge"       // it is larger than boot.maxImageSize
+	ReasonImagePreparing      Reason = "ImagePreparing"      // it is being fetched and converted
+	ReasonSectorSizeMismatch  Reason = "SectorSizeMismatch"  // it was made for disks of another sector size
+	ReasonDiskTooSmall        Reason = "DiskTooSmall"        // the disk is smaller than the image
+	ReasonRootDeviceAmbiguous Reason = "RootDeviceAmbiguous" // several disks fit ingot/root-device
+	ReasonRootDeviceMissing   Reason = "RootDeviceMissing"   // no disk fits
+	ReasonRootDeviceNotBlank  Reason = "RootDeviceNotBlank"  // the disk holds something that may not be overwritten
+	ReasonRootDeviceGone      Reason = "RootDeviceGone"      // the disk that was installed is not there any more
+	ReasonMultipath           Reason = "Multipath"           // the disk is seen on several paths
+	ReasonDuplicateIdentity   Reason = "DuplicateIdentity"   // another disk has a label or UUID of the image
+	ReasonSeedNoRoom          Reason = "SeedNoRoom"          // the partition table has no room for the seed
+	ReasonSeedTargetMissing   Reason = "SeedTargetMissing"   // the image lacks the filesystem that the seed goes into
+	ReasonSeedFilesystem      Reason = "SeedFilesystem"      // the probe cannot write to that filesystem
+)
+
+// What becomes of the writing of a disk image.
+const (
+	ReasonInstalling       Reason = "Installing"       // the probe writes it
+	ReasonDiskBusy         Reason = "DiskBusy"         // something on the machine holds the disk
+	ReasonDiskWriteFailed  Reason = "DiskWriteFailed"  // the disk reported an error
+	ReasonDiskLies         Reason = "DiskLies"         // the disk gave back other data than was written
+	ReasonInstallStalled   Reason = "InstallStalled"   // the probe stopped reporting
+	ReasonInstallFailed    Reason = "InstallFailed"    // it failed for another reason, or however often it was tried
+	ReasonInstalledNotSeen Reason = "InstalledNotSeen" // it is written, and the system has not said that it is up
+)
+
 // What a claim waits for.
 const (
 	ReasonNoServerFree        Reason = "NoServerFree"        // no server that it may have is free
@@ -130,4 +165,9 @@ var Reasons = []Reason{
 	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonCredentialsMissing,
 	ReasonNoMACPrefix, ReasonShadowedBy, ReasonUnknownError, ReasonUnsupported, ReasonBootOverrideNotKept,
 	ReasonSettingNotKept, ReasonBootOptionUnknown, ReasonSettingPending,
+	ReasonDigestMissing, ReasonDigestMismatch, ReasonImageUnsafe, ReasonImageFormat, ReasonImageNoPartitions,
+	ReasonImageCannotBoot, ReasonImageTooLarge, ReasonImagePreparing, ReasonSectorSizeMismatch, ReasonDiskTooSmall,
+	ReasonRootDeviceAmbiguous, ReasonRootDeviceMissing, ReasonRootDeviceNotBlank, ReasonRootDeviceGone, ReasonMultipath,
+	ReasonDuplicateIdentity, ReasonSeedNoRoom, ReasonSeedTargetMissing, ReasonSeedFilesystem, ReasonInstalling,
+	ReasonDiskBusy, ReasonDiskWriteFailed, ReasonDiskLies, ReasonInstallStalled, ReasonInstallFailed, ReasonInstalledNotSeen,
 }

@@ -79,6 +79,11 @@ type ServerRecord struct {
 	// since when that is taken to be installed though nothing has said so; zero = it has.
 	Installed   string    `json:"installed,omitempty"`
 	Unconfirmed time.Time `json:"unconfirmed,omitzero"`
+	// RootDisk is the disk that a disk image of the claim was written to, or began to be; nil =
+	// none was. Blank is set once the last cleanup has wiped all disks, until something is
+	// installed.
+	RootDisk *InstalledDisk `json:"rootDisk,omitempty"`
+	Blank    bool           `json:"blank,omitempty"`
 
 	// Theft is how a ticket of the server was last used up by somebody else; nil = none was.
 	Theft *Theft `json:"theft,omitempty"`
@@ -143,6 +148,7 @@ type ServerRecord struct {
 	HandledReprovision string `json:"handledReprovision,omitempty"`
 	HandledDiscover    string `json:"handledDiscover,omitempty"`
 	HandledDisks       string `json:"handledDisks,omitempty"`
+	HandledOverwrite   string `json:"handledOverwrite,omitempty"`
 	// HandledBefore are values that were handled before those, as "annotation=value",
 	// newest last: going back to one asks for nothing (law 1).
 	HandledBefore []string `json:"handledBefore,omitempty"`
@@ -204,6 +210,9 @@ type BootProblem struct {
 	Reason  string    `json:"reason"` // one word in CamelCase
 	Message string    `json:"message"`
 	Since   time.Time `json:"since"` // when it was first found for that reason
+	// Stage is how far the writing of the disk image had come that ended so; "" = no probe
+	// has told of any.
+	Stage DiskInstallStage `json:"stage,omitempty"`
 
 	// Failures counts the attempts in vain, NotBefore is when the next may be made.
 	Failures  int       `json:"failures,omitempty"`

@@ -41,7 +41,8 @@ const (
 	imagePart    = `[a-z0-9](?:[-_.a-z0-9]*[a-z0-9])?`
 	imageHost    = `[-_\]A-Za-z0-9]*[.:\[][-_.:\[\]A-Za-z0-9]*`
 	layoutPart   = `[-_A-Za-z0-9][-_.A-Za-z0-9]*`
-	imagePattern = `(?:oci:(?:/` + layoutPart + `)+|(?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart + `)*)(?::[_A-Za-z0-9][-_.A-Za-z0-9]{0,127})?` +
+	urlPattern   = `https?://[-_.:\[\]A-Za-z0-9]+/[-._~:/?\[\]@!$&'()*+,;=%A-Za-z0-9]+#(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})`
+	imagePattern = urlPattern + `|(?:oci:(?:/` + layoutPart + `)+|(?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart + `)*)(?::[_A-Za-z0-9][-_.A-Za-z0-9]{0,127})?` +
 		`(?:@(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}))?`
 
 	// Of the first octet of one device's address the lowest bit is not set.
@@ -177,7 +178,7 @@ var fieldSchemas = map[string]fieldSchema{
 	"ServerClaimSpec.ignitionSecretRef": {about: "The Secret with what configures the server: ignition, user-data or ipxe-script."},
 	"ServerClaimSpec.userDataRef":       {about: "The Secret with user data."},
 	"ServerClaimSpec.image": {
-		about: "What the server boots, such as registry.example.com/os/image:tag or …/image@sha256:digest; oci:/folder:tag is an OCI image layout on Ingot's machine.",
+		about: "What the server boots, such as registry.example.com/os/image:tag or …/image@sha256:digest; oci:/folder:tag is an OCI image layout on Ingot's machine. https://…#sha256:… is a disk image that is written to the server's disk.",
 		text:  imageText,
 	},
 	"ServerClaimSpec.tolerations": {about: "The taints that the server may have."},
@@ -193,7 +194,7 @@ var fieldSchemas = map[string]fieldSchema{
 	"LabelSelectorRequirement.values[]": {about: "A value of the label.", text: valueText},
 	"ServerBootConfiguration.spec":      {about: "What a server boots once that no claim has."},
 	"ServerBootConfigurationSpec.image": {
-		about: "What the server boots, such as registry.example.com/os/image:tag or …/image@sha256:digest; oci:/folder:tag is an OCI image layout on Ingot's machine.",
+		about: "What the server boots, such as registry.example.com/os/image:tag or …/image@sha256:digest; oci:/folder:tag is an OCI image layout on Ingot's machine. https://…#sha256:… is a disk image that is written to the server's disk.",
 		text:  imageText,
 	},
 	"ServerMaintenance.spec":          {about: "Which server is out of service, and how."},
@@ -300,9 +301,10 @@ func (w *schemaWriter) annotations() schema {
 			want: "want " + oneOf(names) + `, with a suffix after "#" or without`,
 		}.schema(true),
 	}
-	for _, asked := range []string{AnnotationReprovision, AnnotationDiscover, AnnotationDisksAccepted} {
+	for _, asked := range []string{AnnotationReprovision, AnnotationDiscover, AnnotationDisksAccepted, AnnotationOverwrite} {
 		all[asked] = textSchema{max: maxAsked}.schema(false)
 	}
+	all[AnnotationRootDevice] = textSchema{max: maxHintsLength}.schema(false)
 	for name, a := range annotations {
 		switch {
 		case !slices.Contains(a.kinds, w.kind):

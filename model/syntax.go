@@ -13,7 +13,7 @@ const (
 	labelWant     = `want at most 63 lower-case letters, digits and "-", with a letter or digit at either end`
 	keyWant       = `want a key such as rack or example.com/rack: at most 63 letters, digits, "-", "_" and ".", after an optional domain and "/"`
 	valueWant     = `want at most 63 letters, digits, "-", "_" and ".", with a letter or digit at either end`
-	imageWant     = `want an OCI reference such as registry.example.com/os/image:tag or …/image@sha256:digest`
+	imageWant     = `want an OCI reference such as registry.example.com/os/image:tag or …/image@sha256:digest, or the URL of a disk image with its digest: https://…#sha256:…`
 	layoutWant    = `want an OCI image layout such as oci:/srv/images/probe, with :tag or @sha256:digest behind it: an absolute path of parts with letters, digits, "-", "_" and "." that do not begin with "."`
 )
 
@@ -94,12 +94,12 @@ func isSecretKey(s string) bool {
 	return s != "" && len(s) <= 253
 }
 
-// imageFault checks an OCI reference loosely: what a registry would refuse it
+// imageFault checks the URL of a disk image, or an OCI reference loosely: what a registry would refuse it
 // will refuse itself, this is for slips of the pen.
 func imageFault(s string) string {
 	switch {
-	case strings.Contains(s, "://"):
-		return imageWant + ", without https://"
+	case IsImageURL(s):
+		return imageURLFault(s)
 	case len(s) > 1024:
 		return imageWant
 	}

@@ -35,6 +35,8 @@ type Ticket struct {
 	Image   PinnedImage   `json:"image"`
 	// Disk is the disk image that the probe in Image writes; nil = Image is what runs.
 	Disk *DiskImage `json:"disk,omitempty"`
+	// Target is what it may be written to, nil without Disk.
+	Target *InstallTarget `json:"target,omitempty"`
 	// Digest identifies all that is booted: image, Ignition, kernel arguments.
 	Digest  string    `json:"digest"`
 	ArmedAt time.Time `json:"armedAt"`
@@ -72,6 +74,9 @@ type PinnedImage struct {
 	Initrd       *Layer `json:"initrd,omitempty"`
 	Squashfs     *Layer `json:"squashfs,omitempty"`
 	UKI          *Layer `json:"uki,omitempty"`
+	// Disk is a disk image. An image that has one is installed, whatever layers it has beside
+	// it, unless its claim is booted from the network each time.
+	Disk *Layer `json:"disk,omitempty"`
 }
 
 // Layer is one blob of an image.
@@ -79,6 +84,22 @@ type Layer struct {
 	Digest    string `json:"digest"`
 	Size      int64  `json:"size"` // bytes
 	MediaType string `json:"mediaType,omitempty"`
+}
+
+// ImageName is the image that the ticket is for, as the person wrote it.
+func (t *Ticket) ImageName() string {
+	if t.Disk != nil {
+		return t.Disk.Ref
+	}
+	return t.Image.Ref
+}
+
+// RootDevice is what the claim said of the disk when the ticket was armed.
+func (t *Ticket) RootDevice() string {
+	if t.Target == nil {
+		return ""
+	}
+	return t.Target.RootDevice
 }
 
 // State is the ticket's state, given the progress seen.

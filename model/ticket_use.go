@@ -37,6 +37,7 @@ const (
 	ThingIgnition  TicketThing = "Ignition"
 	ThingCloudInit TicketThing = "cloud-init data"
 	ThingImage     TicketThing = "image"
+	ThingInstall   TicketThing = "disk image" // to a probe that writes it: what to write, and its chunks
 	ThingReport    TicketThing = "report"
 	ThingBootState TicketThing = "boot state"
 	ThingWipe      TicketThing = "wipe result"

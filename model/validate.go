@@ -85,7 +85,7 @@ func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
 		size += len(key) + len(value)
 		d.fault(key, key, keyFault(strings.ToLower(key)))
 		switch key {
-		case AnnotationOperation, AnnotationReprovision, AnnotationDiscover, AnnotationDisksAccepted:
+		case AnnotationOperation, AnnotationReprovision, AnnotationDiscover, AnnotationDisksAccepted, AnnotationOverwrite:
 			d.checkAsked(key, value)
 		}
 		switch {
@@ -144,8 +144,17 @@ func (d *nodeDecoder) checkOwnAnnotation(kind Kind, key string, all map[string]s
 		}
 	case key == AnnotationMACAddresses:
 		d.checkMACAddresses(value)
+	case key == AnnotationRootDevice:
+		d.checkRootDevice(value)
 	case kind == KindEndpoint:
 		d.checkDHCPClient(all, key, value)
+	}
+}
+
+// checkRootDevice checks what is said of the disk that a disk image goes to.
+func (d *nodeDecoder) checkRootDevice(value string) {
+	if _, err := ParseRootDeviceHints(value); err != nil {
+		d.bad(AnnotationRootDevice, err.Error())
 	}
 }
 
@@ -326,10 +335,20 @@ func (d *nodeDecoder) checkClaim(s *ServerClaimSpec) {
 	d.selector("serverSelector", s.ServerSelector)
 	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef, KindSecret)
 	d.optionalRef("userDataRef", s.UserDataRef, KindSecret)
-	if d.requiredAs("image", s.Image, "is required: "+strings.TrimPrefix(imageWant, "want ")) {
-		d.fault("image", s.Image, imageFault(s.Image))
-	}
+	d.image(s.Image)
 	each(d, "tolerations", s.Tolerations, d.toleration)
+}
+
+// image checks what a server is to boot. Of a URL nothing is quoted that may be a password.
+func (d *nodeDecoder) image(image string) {
+	if !d.requiredAs("image", image, "is required: "+strings.TrimPrefix(imageWant, "want ")) {
+		return
+	}
+	if fault := imageFault(image); fault != "" && IsImageURL(image) {
+		d.bad("image", fault)
+		return
+	}
+	d.fault("image", image, imageFault(image))
 }
 
 func (d *nodeDecoder) toleration(t *Toleration) {
@@ -355,9 +374,7 @@ func (d *nodeDecoder) toleration(t *Toleration) {
 
 func (d *nodeDecoder) checkBootConfiguration(s *ServerBootConfigurationSpec) {
 	d.ref("serverRef", s.ServerRef, KindServer)
-	if d.requiredAs("image", s.Image, "is required: "+strings.TrimPrefix(imageWant, "want ")) {
-		d.fault("image", s.Image, imageFault(s.Image))
-	}
+	d.image(s.Image)
 	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef, KindSecret)
 }
 

@@ -211,6 +211,8 @@ func (l *Loop) tell(j *job, s *plan.Settled) {
 	case plan.MoveStopped:
 	case plan.MoveOvertaken:
 		log.Info("power has changed meanwhile, nothing is asked for", "power", s.ServerFacts[0].Power)
+	case plan.MovePreparing:
+		log.Debug("what the server is to boot is being prepared", "progress", s.Err)
 	case plan.MoveNoShutdown:
 		log.Info("machine knows no graceful shutdown, it is forced off", "err", s.Err)
 	case plan.MoveUnanswered:
@@ -322,7 +324,7 @@ func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCM
 		if credential {
 			log.Warn("BMC refuses default credentials", "credential", m.Credential)
 		}
-	case plan.MoveStopped, plan.MoveOvertaken, plan.MoveNoShutdown, plan.MoveUnanswered:
+	case plan.MoveStopped, plan.MoveOvertaken, plan.MoveNoShutdown, plan.MoveUnanswered, plan.MovePreparing:
 	}
 	return l.save(ctx, s.Changes, "bmc", string(m.Then.Name))
 }

@@ -2,8 +2,10 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan"
 )
 
@@ -21,6 +23,23 @@ type Reasoner interface {
 	Reason() model.Reason
 }
 
+// Preparing is an error of Boots.Arm with reason ImagePreparing that knows how far what is to be
+// booted has been prepared: done of total bytes of a stage, total 0 where it is not known.
+type Preparing interface {
+	Reasoner
+	Preparing() (stage string, done, total uint64)
+}
+
+// preparedText says how far something has been prepared, by tenths, so that not every step is
+// news.
+func preparedText(p Preparing) string {
+	stage, done, total := p.Preparing()
+	if total == 0 {
+		return stage
+	}
+	return fmt.Sprintf("%s, %d %% of %s", stage, min(done/max(total/10, 1), 10)*10, text.Bytes(total))
+}
+
 // errNotSaved is returned where an effect was not begun, for it could not be recorded
 // first.
 var errNotSaved = errors.New("not asked for, because it cannot be recorded before")
@@ -34,6 +53,9 @@ func failure(err error, stopped bool) *plan.Failure {
 	f := &plan.Failure{Text: err.Error()}
 	if r, ok := errors.AsType[Reasoner](err); ok {
 		f.Reason = r.Reason()
+	}
+	if p, ok := errors.AsType[Preparing](err); ok {
+		f.Text = preparedText(p)
 	}
 	undone, ok := errors.AsType[Undone](err)
 	switch {

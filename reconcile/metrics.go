@@ -171,6 +171,9 @@ func (m *Metrics) acted(a plan.Action, took time.Duration, failed *plan.Failure)
 	}
 	name := actionName(a)
 	m.actions.WithLabelValues(name).Observe(took.Seconds())
+	if failed != nil && failed.Reason == model.ReasonImagePreparing {
+		return // it goes on
+	}
 	if failed != nil {
 		m.failures.WithLabelValues(name, reasonLabel(failed.Reason)).Inc()
 		return

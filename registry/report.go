@@ -15,6 +15,8 @@ import (
 // server's.
 func (r *Registry) SaveReport(ctx context.Context, t *model.Ticket, what model.ServerReport) error {
 	switch v := what.(type) {
+	case *model.ProbeInstall:
+		return r.noteInstall(ctx, t, v)
 	case *model.ProbeReport:
 		return saveReport(ctx, r, t, report[model.ProbeReport]{
 			bucket: store.BucketProbe, value: v,

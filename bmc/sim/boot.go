@@ -58,7 +58,7 @@ func (s *Server) boot(ctx context.Context, life uint64) {
 			return
 		}
 		if source == BootFromDisk {
-			b.fromDisk()
+			b.fromDisk(ctx)
 			return
 		}
 		if b.fromNetwork(ctx, address) {
@@ -133,7 +133,8 @@ func (b *booting) ends(o Outcome, err error) {
 	})
 }
 
-func (b *booting) fromDisk() {
+func (b *booting) fromDisk(ctx context.Context) {
+	var report *bootStateRun
 	b.record(func(r *BootRecord) {
 		if b.disk == nil {
 			r.From, r.Outcome = BootFromNothing, OutcomeNoDevice
@@ -143,6 +144,16 @@ func (b *booting) fromDisk() {
 		r.From, r.Outcome = BootFromDisk, OutcomeDisk
 		b.system, b.progress = systemOS, progressOS
 		b.logDisk(EventDiskBoot, "runs from disk "+b.disk.Image, "")
+		b.keep()
+		if !b.said {
+			report = seedReport(ctx, b.seed)
+		}
+	})
+	if report == nil || !delay.Wait(ctx, b.delays().Boot) || !b.sayBooted(ctx, report) {
+		return
+	}
+	b.during(b.life, func() {
+		b.said = true
 		b.keep()
 	})
 }
@@ -401,6 +412,7 @@ func (b *booting) ignitionOnce(ctx context.Context, address string) ([]byte, err
 func (b *booting) install(img image, sum string) {
 	b.during(b.life, func() {
 		now := time.Now()
+		b.clearDisk(b.diskSerial(0))
 		b.disk = &Disk{Image: img.kernel, IgnitionSHA256: sum, InstalledAt: now}
 		b.installs.add(Install{Image: img.kernel, IgnitionSHA256: sum, At: now})
 		b.logDisk(EventInstalled, "installed "+img.kernel, "")
@@ -411,13 +423,14 @@ func (b *booting) install(img image, sum string) {
 }
 
 // sayBooted posts the boot state until it is taken, as the unit that Ingot adds
-// to a claim's Ignition does.
-func (b *booting) sayBooted(ctx context.Context, to *bootStateRun) {
+// to a claim's Ignition does, and reports whether it was.
+func (b *booting) sayBooted(ctx context.Context, to *bootStateRun) bool {
 	if to == nil || b.faults.has(FaultBootStateSilent) {
-		return
+		return false
 	}
 	body := model.ProbeBootState{SystemUUID: to.uuid, Booted: true}
 	b.until(ctx, "boot state", func() error { return b.post(ctx, to.url, body) })
+	return ctx.Err() == nil
 }
 
 // until does try until it succeeds, more and more rarely, at most every 5 s.

@@ -29,6 +29,8 @@ type bootService struct {
 	bootStates    chan model.ProbeBootState
 	wipes         chan model.ProbeWipe
 	progress      chan model.ProbeWipeProgress
+	reports       chan model.ProbeInstall
+	install       http.Handler // of disk images; nil = none
 }
 
 func newBootService(t *testing.T) *bootService {
@@ -36,7 +38,7 @@ func newBootService(t *testing.T) *bootService {
 		ignition: make(map[string]string), failures: make(map[string]int),
 		registrations: make(chan model.ProbeRegistration, 100), bootStates: make(chan model.ProbeBootState, 100),
 		wipes:    make(chan model.ProbeWipe, 100),
-		progress: make(chan model.ProbeWipeProgress, 100),
+		progress: make(chan model.ProbeWipeProgress, 100), reports: make(chan model.ProbeInstall, 100),
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ipxe/{uuid}", b.serveScript)
@@ -46,6 +48,8 @@ func newBootService(t *testing.T) *bootService {
 	mux.HandleFunc("POST /r/tok/bootstate", func(w http.ResponseWriter, r *http.Request) { take(w, r, b.bootStates, http.StatusOK) })
 	mux.HandleFunc("POST /r/tok/wipe", func(w http.ResponseWriter, r *http.Request) { take(w, r, b.wipes, http.StatusOK) })
 	mux.HandleFunc("POST /r/tok/wipe-progress", func(w http.ResponseWriter, r *http.Request) { take(w, r, b.progress, http.StatusCreated) })
+	mux.HandleFunc("POST /r/tok/install", func(w http.ResponseWriter, r *http.Request) { take(w, r, b.reports, http.StatusOK) })
+	mux.HandleFunc("GET /install/", func(w http.ResponseWriter, r *http.Request) { b.install.ServeHTTP(w, r) })
 	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if b.fails(r.URL.Path) {
 			w.WriteHeader(http.StatusInternalServerError)

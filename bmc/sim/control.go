@@ -38,6 +38,7 @@ type serverDetail struct {
 	Installs []Install     `json:"installs"`
 	Events   []Event       `json:"events"`
 	MACs     []string      `json:"macs"`
+	Contents []Content     `json:"contents"` // of its disks
 	// These are of virtual machines.
 	Console string   `json:"console,omitempty"`
 	Disks   []string `json:"disks,omitempty"`
@@ -231,7 +232,7 @@ func (s *Server) view() serverView {
 func (s *Server) detail() serverDetail {
 	d := serverDetail{
 		serverView: s.view(), Boots: s.Boots(), Resets: s.Resets(), Installs: s.Installs(), Events: newest(s.Events()),
-		Console: s.Console(), Disks: s.DiskFiles(), PID: s.PID(),
+		Contents: s.Contents(), Console: s.Console(), Disks: s.DiskFiles(), PID: s.PID(),
 	}
 	for i := range s.build.NICs {
 		d.MACs = append(d.MACs, s.MAC(i))

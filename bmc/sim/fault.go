@@ -115,6 +115,22 @@ const (
 	// FaultDiskHidden hides disk FaultArgs.Disk (from 0) from what runs on the server, as
 	// a controller does that fails; the BMC still shows it.
 	FaultDiskHidden Fault = "disk-hidden"
+	// FaultInstallHangs makes the writing of a disk image come half way and no further.
+	FaultInstallHangs Fault = "install-hangs"
+	// FaultInstallCut makes the power fail half way through the writing of a disk image,
+	// FaultArgs.Requests times, or each time when 0. FaultVerifiedCut does once all is written,
+	// before that is reported.
+	FaultInstallCut  Fault = "install-power-cut"
+	FaultVerifiedCut Fault = "verified-power-cut"
+	// FaultWriteFails makes writing to disk FaultArgs.Disk (from 0) fail half way.
+	FaultWriteFails Fault = "write-fails"
+	// FaultDuplicateLabels gives disk FaultArgs.Disk the labels of whatever disk image is to
+	// be written to another.
+	FaultDuplicateLabels Fault = "duplicate-labels"
+	// FaultDiskHolds has something on disk FaultArgs.Disk that nobody knows of.
+	FaultDiskHolds Fault = "disk-holds-data"
+	// FaultSectors4K makes the sectors of disk FaultArgs.Disk have 4096 bytes.
+	FaultSectors4K Fault = "sectors-4k"
 	// FaultProbeSilent makes the probe run and never report.
 	FaultProbeSilent Fault = "probe-silent"
 	// FaultProbeOtherUUID makes the probe report as FaultArgs.UUID, or as a UUID
@@ -328,10 +344,13 @@ func (s *Server) Faults() []Fault { return s.faults.list() }
 func (s *Server) suffers(fault Fault, a FaultArgs) error {
 	disks := len(s.build.Hardware.Drives)
 	switch {
-	case (fault == FaultWipeFails || fault == FaultDiskHidden) && (a.Disk < 0 || a.Disk >= disks):
+	case slices.Contains(diskFaults, fault) && (a.Disk < 0 || a.Disk >= disks):
 		return fmt.Errorf("fault %s: server %s has %d disks, numbered from 0, and no disk %d", fault, s.name, disks, a.Disk)
 	case (fault == FaultOverrideInSettings || fault == FaultBootOrderInSettings) && s.rack().kind.boot.settings == "":
 		return fmt.Errorf("fault %s: the personality %s has no settings object", fault, s.rack().opts.Personality)
 	}
 	return s.machine.Suffers(fault)
 }
+
+// diskFaults are those of one disk.
+var diskFaults = []Fault{FaultWipeFails, FaultDiskHidden, FaultWriteFails, FaultDuplicateLabels, FaultDiskHolds, FaultSectors4K}

@@ -41,7 +41,9 @@ var faultKinds = []FaultKind{
 	{Name: FaultCollectionEmpty, Of: scopeBMC, About: "collections say how many members they have and list none"},
 	{Name: FaultConfiguresItself, Of: scopeServer, About: "a kernel from the network asks for no Ignition", pretended: true},
 	{Name: FaultDiskHidden, Of: scopeServer, About: "a disk is not seen by what runs on the server", Takes: []string{"disk"}, pretended: true},
+	{Name: FaultDiskHolds, Of: scopeServer, About: "a disk holds something that nobody knows of", Takes: []string{"disk"}, pretended: true},
 	{Name: FaultDropSessions, Of: scopeBMC, About: "sessions are forgotten, at once, or each after so many requests", Takes: []string{"requests"}},
+	{Name: FaultDuplicateLabels, Of: scopeServer, About: "a disk has the labels of the disk image for another", Takes: []string{"disk"}, pretended: true},
 	{Name: FaultFalseOff, Of: scopeServer, About: "the power state reads Off, for so many readings if given", Takes: []string{"requests"}},
 	{Name: FaultGracefulIgnored, Of: scopeServer, About: "the operating system ignores graceful requests"},
 	{Name: FaultGzip, Of: scopeBMC, About: "answers are compressed unasked, and their ETags match nothing"},
@@ -49,6 +51,8 @@ var faultKinds = []FaultKind{
 	{Name: FaultHangAfterKernel, Of: scopeServer, About: "a network boot hangs once the kernel is fetched", pretended: true},
 	{Name: FaultHangAfterScript, Of: scopeServer, About: "a network boot hangs once the script is fetched", pretended: true},
 	{Name: FaultIndicatorNotKept, Of: scopeServer, About: "what the indicator is to show is accepted and not kept"},
+	{Name: FaultInstallHangs, Of: scopeServer, About: "the writing of a disk image comes half way and no further", pretended: true},
+	{Name: FaultInstallCut, Of: scopeServer, About: "the power fails half way through the writing of a disk image", Takes: []string{"requests"}, pretended: true},
 	{Name: FaultMACsHidden, Of: scopeServer, About: "network interfaces show no MAC addresses"},
 	{Name: FaultNewAddress, Of: scopeBMC, About: "the BMC moves to another port, once"},
 	{Name: FaultNewCertificate, Of: scopeBMC, About: "the BMC has another certificate, once"},
@@ -70,6 +74,7 @@ var faultKinds = []FaultKind{
 	{Name: FaultResetHangs, Of: scopeServer, About: "a reset is carried out and not answered", Takes: []string{"requests"}},
 	{Name: FaultResetFails, Of: scopeServer, About: "a reset is carried out and answered with 500", Takes: []string{"requests"}},
 	{Name: FaultResetLate, Of: scopeServer, About: "a reset is accepted and carried out after delay (2s)", Takes: []string{"delay", "requests"}},
+	{Name: FaultSectors4K, Of: scopeServer, About: "the sectors of a disk have 4096 bytes", Takes: []string{"disk"}, pretended: true},
 	{Name: FaultServerError, Of: scopeBMC, About: "everything but the service root is answered with 500"},
 	{Name: FaultSessionLimit, Of: scopeBMC, About: "logins are answered with 503"},
 	{Name: FaultSlow, Of: scopeBMC, About: "each answer takes delay (2s)", Takes: []string{"delay"}},
@@ -78,8 +83,10 @@ var faultKinds = []FaultKind{
 	{Name: FaultUUIDMissing, Of: scopeServer, About: "the system has no UUID"},
 	{Name: FaultUUIDSwapped, Of: scopeServer, About: "the system shows another machine's UUID", Takes: []string{"uuid"}},
 	{Name: FaultUUIDZero, Of: scopeServer, About: "the system's UUID is all zeros"},
+	{Name: FaultVerifiedCut, Of: scopeServer, About: "the power fails once a disk image is written, before that is told", Takes: []string{"requests"}, pretended: true},
 	{Name: FaultWipeFails, Of: scopeServer, About: "the wipe of a disk fails", Takes: []string{"disk"}, pretended: true},
 	{Name: FaultWipeHangs, Of: scopeServer, About: "a wipe comes half way and no further", pretended: true},
+	{Name: FaultWriteFails, Of: scopeServer, About: "the writing of a disk image to a disk fails half way", Takes: []string{"disk"}, pretended: true},
 }
 
 // FaultKinds are all faults there are, in the order of their names.

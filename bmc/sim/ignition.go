@@ -74,6 +74,7 @@ type probeRun struct {
 	registryURL string
 	serverUUID  string
 	wipe        string // "" outside cleanup
+	install     string // below where its document is, "" outside installs
 	reportURL   string
 }
 
@@ -247,7 +248,7 @@ func parseBootState(text string) *bootStateRun {
 }
 
 // flagPattern finds flags of metalprobe in a command line of any form.
-var flagPattern = regexp.MustCompile(`--?(registry-url|server-uuid|wipe|report-url)[= ]["']?([^\s"'\\]+)`)
+var flagPattern = regexp.MustCompile(`--?(registry-url|server-uuid|wipe|report-url|install)[= ]["']?([^\s"'\\]+)`)
 
 // findProbe returns the command line of the metalprobe that text runs, or nil.
 func findProbe(text string) *probeRun {
@@ -265,6 +266,8 @@ func findProbe(text string) *probeRun {
 			p.wipe = flag[2]
 		case "report-url":
 			p.reportURL = flag[2]
+		case "install":
+			p.install = strings.TrimSuffix(flag[2], "/")
 		}
 	}
 	if p.registryURL == "" {

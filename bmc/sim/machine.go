@@ -87,6 +87,7 @@ func (pretended) Reordered() {}
 // Adopt implements Machine.
 func (p pretended) Adopt(image string) error {
 	p.end()
+	p.clearDisk(p.diskSerial(0))
 	p.disk = &Disk{Image: image, InstalledAt: time.Now()}
 	p.system, p.progress = systemOS, progressOS
 	p.cause = cause{by: CauseTest}

@@ -61,6 +61,7 @@ type Delays struct {
 	Firmware time.Duration // from power to the first boot attempt
 	Boot     time.Duration // from the kernel's start to the probe's first word or the boot state
 	Wipe     time.Duration // of all disks
+	Write    time.Duration // of a disk image
 	Request  time.Duration // added to each Redfish answer
 	// ProbeRestart is the time after which systemd restarts a failed probe, 20 s
 	// when 0; ProbeRepeat the one between two registrations, 30 s when 0.
@@ -78,7 +79,7 @@ type Delays struct {
 func DefaultDelays() Delays {
 	return Delays{
 		PowerOn: time.Second, PowerOff: time.Second, Firmware: 500 * time.Millisecond,
-		Boot: 1500 * time.Millisecond, Wipe: 1500 * time.Millisecond, ProbeRestart: 5 * time.Second,
+		Boot: 1500 * time.Millisecond, Wipe: 1500 * time.Millisecond, Write: 4 * time.Second, ProbeRestart: 5 * time.Second,
 		NetworkRetry: time.Second,
 	}
 }

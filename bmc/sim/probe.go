@@ -27,6 +27,10 @@ func (b *booting) probe(ctx context.Context, p probeRun) {
 	if b.faults.has(FaultProbeSilent) {
 		return
 	}
+	if p.install != "" {
+		b.installDisk(ctx, p)
+		return
+	}
 	for {
 		err := b.register(ctx, p)
 		b.posted("registration", err)
@@ -136,8 +140,7 @@ func (b *booting) wipe(mode string) []model.DiskWipe {
 	return disks
 }
 
-// erase erases the disks but those with the serial numbers in left. The system is on the
-// first one.
+// erase erases the disks but those with the serial numbers in left.
 func (b *booting) erase(left []string) {
 	b.during(b.life, func() {
 		e := Event{Kind: EventWiped, What: "disks erased", Left: left}
@@ -145,8 +148,10 @@ func (b *booting) erase(left []string) {
 			e.Image, e.IgnitionSHA256 = b.disk.Image, b.disk.IgnitionSHA256
 		}
 		b.log(e)
-		if !slices.Contains(left, b.diskSerial(0)) {
-			b.disk = nil
+		for i := range max(len(b.build.Hardware.Drives), 1) {
+			if !slices.Contains(left, b.diskSerial(i)) {
+				b.clearDisk(b.diskSerial(i))
+			}
 		}
 		b.keep()
 	})
@@ -288,17 +293,25 @@ func (s *Server) probeNeighbors() []model.ProbeLLDP {
 
 func (s *Server) probeDisks() []model.ProbeDisk {
 	var disks []model.ProbeDisk
-	for i, d := range s.build.Hardware.Drives {
-		if s.hidden(i) {
-			continue
+	for i := range s.build.Hardware.Drives {
+		if !s.hidden(i) {
+			disks = append(disks, s.probeDisk(i))
 		}
-		disks = append(disks, model.ProbeDisk{
-			Path: "/dev/" + d.Name, Name: d.Name, Rotational: d.rotational(), Vendor: d.Vendor, Model: d.Model,
-			Serial: s.diskSerial(i), WWID: s.wwid(i),
-			PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: d.Bytes,
-		})
 	}
 	return disks
+}
+
+// probeDisk is the i-th disk as the probe sees it.
+func (s *Server) probeDisk(i int) model.ProbeDisk {
+	d, sector := s.build.Hardware.Drives[i], uint64(512)
+	if args, large := s.faults.get(FaultSectors4K); large && args.Disk == i {
+		sector = 4096
+	}
+	return model.ProbeDisk{
+		Path: "/dev/" + d.Name, Name: d.Name, Rotational: d.rotational(), Vendor: d.Vendor, Model: d.Model,
+		Serial: s.diskSerial(i), WWID: s.wwid(i), Transport: strings.ToLower(d.Protocol), ByPath: fmt.Sprintf("pci-0000:%02x:00.0", 0x60+i),
+		PhysicalBlockSize: 4096, LogicalBlockSize: sector, HWSectorSize: sector, SizeBytes: d.Bytes,
+	}
 }
 
 func (s *Server) probeMemory() []model.ProbeMemory {

@@ -37,7 +37,10 @@ type Server struct {
 	power        model.Power
 	system       system // what runs on it
 	override     bootOverride
-	disk         *Disk // nil when empty
+	disk         *Disk              // the system that its firmware boots, nil when there is none
+	contents     map[string]Content // of the disks that disk images were written to, by serial number
+	seed         *model.InstallSeed // of disk, nil if it has none
+	said         bool               // what is on disk has posted its boot state
 	assetTag     string
 	indicator    string
 	lastReset    time.Time
@@ -74,6 +77,9 @@ type Disk struct {
 	Image          string    `json:"image"` // digest of the kernel, "sha256:<hex>", or what SetRunning was given
 	IgnitionSHA256 string    `json:"ignitionSHA256,omitempty"`
 	InstalledAt    time.Time `json:"installedAt"`
+	// Serial is the serial number of the disk that a disk image was written to; Image is then
+	// the digest of that.
+	Serial string `json:"serial,omitempty"`
 }
 
 // Install is an image that was written to a server's disk.
@@ -81,6 +87,7 @@ type Install struct {
 	Image          string    `json:"image"`
 	IgnitionSHA256 string    `json:"ignitionSHA256,omitempty"`
 	At             time.Time `json:"at"`
+	Serial         string    `json:"serial,omitempty"` // as Disk.Serial
 }
 
 // BootSource is what a boot came from.
@@ -183,7 +190,10 @@ func (s *Server) restore() error {
 	if err != nil {
 		return err
 	}
-	s.disk = kept.Disk
+	s.disk, s.seed, s.said = kept.Disk, kept.Seed, kept.Said
+	if s.contents = kept.Contents; s.contents == nil {
+		s.contents = make(map[string]Content)
+	}
 	if kept.Override != (bootOverride{}) {
 		s.override = kept.Override
 	}
@@ -199,7 +209,7 @@ func (s *Server) keep() {
 	if s.rack().store.dir == "" {
 		return
 	}
-	kept := keptServer{Running: s.system == systemOS && s.power == model.PowerOn, Disk: s.disk, Override: s.override}
+	kept := keptServer{Running: s.system == systemOS && s.power == model.PowerOn, Disk: s.disk, Override: s.override, Contents: s.contents, Seed: s.seed, Said: s.said}
 	if err := s.rack().store.saveServer(s.name, kept); err != nil {
 		s.rack().opts.Log.Warn("state of server is not kept", "server", string(s.name), "err", err)
 	}

@@ -26,9 +26,12 @@ type keptBMC struct {
 
 // keptServer is what is kept of a server.
 type keptServer struct {
-	Running  bool         `json:"running,omitempty"` // its installed system runs
-	Disk     *Disk        `json:"disk,omitempty"`
-	Override bootOverride `json:"override"`
+	Running  bool               `json:"running,omitempty"` // its installed system runs
+	Disk     *Disk              `json:"disk,omitempty"`
+	Override bootOverride       `json:"override"`
+	Contents map[string]Content `json:"contents,omitempty"`
+	Seed     *model.InstallSeed `json:"seed,omitempty"`
+	Said     bool               `json:"said,omitempty"`
 }
 
 func (st store) prepare() error {

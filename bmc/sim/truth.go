@@ -29,6 +29,7 @@ const (
 	EventNetworkGone  EventKind = "NetworkGone"  // the firmware has left the network for the next device
 	EventProbeRuns    EventKind = "ProbeRuns"    // metalprobe runs
 	EventInstalled    EventKind = "Installed"    // on the disk, and runs; with Image and IgnitionSHA256
+	EventWritten      EventKind = "Written"      // a disk image, whole, by a probe; with Image
 	EventDiskBoot     EventKind = "DiskBoot"     // what is on the disk runs; with Image and IgnitionSHA256
 	EventNoDevice     EventKind = "NoDevice"     // nothing to boot from: it stays so until it is restarted
 	EventWiped        EventKind = "Wiped"        // with Image and IgnitionSHA256 of what was on the disk, if anything was, and Left

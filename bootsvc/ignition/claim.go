@@ -64,7 +64,7 @@ func (g *Compiler) ForClaim(b ClaimBoot) (model.Sensitive, error) {
 
 // claimed makes a claim's payload.
 func (g *Compiler) claimed(b ClaimBoot) (p Payload, err error) {
-	if err := b.check(); err != nil {
+	if err := b.checkDocuments(maxSource); err != nil {
 		return p, err
 	}
 	if p.KernelArguments, err = KernelArguments(b.KernelArguments); err != nil {
@@ -80,10 +80,15 @@ func (g *Compiler) claimed(b ClaimBoot) (p Payload, err error) {
 	return p, err
 }
 
-// check refuses what no machine could be given, before anything is parsed.
-func (b ClaimBoot) check() error {
+// checkDocuments refuses what no machine could be given, before anything is parsed. most is how
+// large user-data and Ignition may be, in bytes.
+func (b ClaimBoot) checkDocuments(most int) error {
 	for _, key := range []string{keyIgnition, keyFormat, UserData, keyMetaData, keyVendorData, keyNetworkConfig, keyScript} {
-		if err := checkText(key, b.value(key)); err != nil {
+		limit := maxSource
+		if key == UserData || key == keyIgnition {
+			limit = most
+		}
+		if err := checkText(key, b.value(key), limit); err != nil {
 			return err
 		}
 	}
@@ -107,9 +112,9 @@ func (b ClaimBoot) check() error {
 }
 
 // checkText refuses what is too large, or no text.
-func checkText(key, text string) error {
-	if len(text) > maxSource {
-		return sourceError(key, "the source has %d bytes; at most %d are allowed. Let it fetch large files by URL", len(text), maxSource)
+func checkText(key, text string, most int) error {
+	if len(text) > most {
+		return sourceError(key, "the source has %d bytes; at most %d are allowed. Let it fetch large files by URL", len(text), most)
 	}
 	for at, r := range text {
 		if r != 0 && (r != utf8.RuneError || strings.HasPrefix(text[at:], string(utf8.RuneError))) {

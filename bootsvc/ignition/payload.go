@@ -22,11 +22,14 @@ type Payload struct {
 	Script string `json:"script,omitempty"`
 	// KernelArguments end the kernel's line in Ingot's script.
 	KernelArguments string `json:"kernelArguments,omitempty"`
+	// Install is what the probe that Ignition starts writes to a disk, nil if it writes none.
+	// Its TableDigest is left to whoever has the table.
+	Install *model.InstallDocument `json:"install,omitempty"`
 }
 
 // Seal returns the payload as it is kept. Mere Ignition stays what it is.
 func (p Payload) Seal() model.Sensitive {
-	if p.NoCloud == nil && p.Script == "" && p.KernelArguments == "" {
+	if p.NoCloud == nil && p.Script == "" && p.KernelArguments == "" && p.Install == nil {
 		return model.NewSensitive(p.Ignition)
 	}
 	var b bytes.Buffer

@@ -2,7 +2,6 @@ package oci
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,14 +14,24 @@ import (
 	"ingot/model"
 )
 
-// errForbiddenAddress is returned for addresses that no registry lives at.
-var errForbiddenAddress = errors.New("the address is refused: link-local and metadata addresses are never registries, " +
-	"and this machine itself only if the image reference names it")
+// addressError says why an address is refused.
+type addressError string
 
-// errInside is returned for addresses where no registry is but those that the
-// configuration names.
-var errInside = errors.New("the address is this machine's or of the BMCs' networks, where no image is looked for: " +
-	"if it is a registry, boot.allowedRegistries must name it with its port")
+// Error implements error.
+func (e addressError) Error() string { return string(e) }
+
+// AddressRefused reports that nothing was asked at the address, so that it can be told.
+func (e addressError) AddressRefused() bool { return true }
+
+const (
+	// errForbiddenAddress is returned for addresses that no registry lives at.
+	errForbiddenAddress addressError = "the address is refused: link-local and metadata addresses are never registries, " +
+		"and this machine itself only if the image reference names it"
+	// errInside is returned for addresses where no registry is but those that the
+	// configuration names.
+	errInside addressError = "the address is this machine's or of the BMCs' networks, where no image is looked for: " +
+		"if it is a registry, boot.allowedRegistries must name it with its port"
+)
 
 // forbidden reports whether nothing may ever be fetched from addr.
 func forbidden(addr netip.Addr) bool {
@@ -170,6 +179,28 @@ func checkResolved(resolved string, local bool) error {
 		return errForbiddenAddress
 	}
 	return nil
+}
+
+// Client returns a client for files on web servers. It goes where images may come from, as
+// registries' does, with the same authorities: to no link-local, metadata or BMC address, and to
+// this machine only if the URL that is asked for says so and boot.allowedRegistries names it. Which
+// other hosts are asked is not bounded by that list, and no credentials are sent. It ends no
+// request by itself.
+func (i *Images) Client() *http.Client {
+	return &http.Client{Transport: urlTransport{i.files}}
+}
+
+// urlTransport is a RoundTripper for what people name by a URL. Only the URL that they wrote may
+// name this machine; a redirect does not.
+type urlTransport struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (u urlTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	first := req
+	for first.Response != nil && first.Response.Request != nil {
+		first = first.Response.Request // of a redirect, what led here
+	}
+	return u.next.RoundTrip(req.WithContext(withLocal(req.Context(), first.URL.Host)))
 }
 
 // OnThisMachine reports whether a registry, host or host:port, is written as this machine

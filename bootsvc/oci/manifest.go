@@ -109,7 +109,7 @@ func (m manifest) index() bool {
 // choose returns the entry of an index for architecture, which may carry a
 // variant: arm64/v8.
 func (m manifest) choose(architecture string) (descriptor, error) {
-	for _, fits := range []func(descriptor, string) bool{byPlatformAndName, byPlatform, byAnnotation} {
+	for _, fits := range []func(descriptor, string) bool{byDiskType, byPlatformAndName, byPlatform, byAnnotation} {
 		for _, d := range m.Manifests {
 			if fits(d, architecture) {
 				return d, checkEntry(d, maxManifest)
@@ -180,9 +180,12 @@ func (m manifest) architectures() string {
 	return strings.Join(have[:min(len(have), 20)], ", ")
 }
 
-// pin returns the layers that boot. Other layers are left alone.
-func (m manifest) pin() (model.PinnedImage, error) {
-	var img model.PinnedImage
+// pin returns the layers that boot, and the one that is installed. Other layers are left alone.
+// marked says that the index which names the manifest calls it a disk.
+func (m manifest) pin(marked bool) (img model.PinnedImage, err error) {
+	if img.Disk, err = m.disk(marked); err != nil {
+		return model.PinnedImage{}, err
+	}
 	for _, d := range m.Layers {
 		part, name := layerOf(&img, d.MediaType)
 		if plain, packing, packed := packedLayer(d.MediaType); packed {
@@ -226,17 +229,19 @@ func packedLayer(mediaType string) (name, packing string, packed bool) {
 	return name, packing, packed && name != ""
 }
 
-// complete returns an error that names what an image lacks to boot: it needs a
-// kernel and an initramfs, or a UKI.
+// complete returns an error that names what an image lacks: it needs a kernel and an
+// initramfs, or a UKI, or a disk.
 func complete(img model.PinnedImage, m manifest) error {
 	const kernel, initramfs = MediaKernel, MediaInitramfs
 	switch {
-	case img.Kernel != nil && img.Initrd != nil:
+	case img.Disk != nil, img.Kernel != nil && img.Initrd != nil:
 		return nil
+	case m.container():
+		return invalid("it is a container image of %d layers, and what a container holds does not boot by itself. Of a bootable container (bootc) bootc-image-builder makes a disk image; push that, or kernel and initramfs layers", len(m.Layers))
 	case img.Kernel == nil && img.Initrd == nil && img.UKI != nil:
 		return nil
 	case img.Kernel == nil && img.Initrd == nil:
-		return invalid("the image has no kernel layer (%s) and no initramfs layer (%s), nor a UKI (%s); %s", kernel, initramfs, MediaUKI, m.has(img))
+		return invalid("the image has no kernel layer (%s) and no initramfs layer (%s), nor a UKI (%s), nor a disk (%s); %s", kernel, initramfs, MediaUKI, MediaDiskRaw, m.has(img))
 	case img.Kernel == nil:
 		return invalid("the image has no kernel layer (%s); %s", kernel, m.has(img))
 	default:
@@ -283,8 +288,8 @@ func checkEntry(d descriptor, limit int64) error {
 	return nil
 }
 
-// Layers returns an image's layers in the order in which they are booted; those
-// that it lacks are nil.
+// Layers returns an image's layers that are booted from the network, in their order; those
+// that it lacks are nil. Its disk is none of them: no machine fetches that from here.
 func Layers(img *model.PinnedImage) [4]*model.Layer {
 	return [4]*model.Layer{img.Kernel, img.Initrd, img.Squashfs, img.UKI}
 }

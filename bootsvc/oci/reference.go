@@ -64,8 +64,9 @@ func (r Reference) String() string {
 // ParseReference parses an image reference as people write it. A reference
 // without a tag means latest, one with tag and digest means the digest, and one
 // without a registry is Docker Hub's. oci:/path, with a tag or digest, is an image in an
-// OCI image layout.
+// OCI image layout. oci:// may stand before a registry.
 func ParseReference(s string) (Reference, error) {
+	s = strings.TrimPrefix(s, "oci://")
 	if err := checkReferenceText(s); err != nil {
 		return Reference{}, err
 	}

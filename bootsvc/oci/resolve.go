@@ -80,6 +80,7 @@ type Images struct {
 	log       *slog.Logger
 	egress    egress
 	transport *http.Transport
+	files     egressTransport // the transport behind the egress filter
 	closeIdle func()
 	retries   *retries
 	login     *login
@@ -132,7 +133,8 @@ func New(o Options) (*Images, error) {
 		return nil, fmt.Errorf("boot.caFile: %w", err)
 	}
 	i.retries = &retries{i.timeout, 250 * time.Millisecond}
-	i.login = newLogin(i.retries.transport(egressTransport{authorities, i.egress}), credentials)
+	i.files = egressTransport{authorities, i.egress}
+	i.login = newLogin(i.retries.transport(i.files), credentials)
 	i.closeIdle = authorities.closeIdle
 	return i, nil
 }
@@ -145,7 +147,8 @@ func (i *Images) Close() {
 }
 
 // Resolve returns the image that ref names now, pinned by digest, for
-// architecture (amd64, arm64, arm64/v8). Callers that ask for the same at the
+// architecture (amd64, arm64, arm64/v8). An image may have layers that boot from the network and
+// a disk: then it is installed, unless whoever asks wants it booted each time. Callers that ask for the same at the
 // same time share one answer; only references by digest are remembered. While the
 // registry cannot be reached, a tag means what it meant last. Every error is an
 // *Error, but for ctx's own end.
@@ -249,7 +252,7 @@ func (i *Images) plain(registry string) bool {
 
 // walk follows r through indexes to the manifest for architecture.
 func (i *Images) walk(ctx context.Context, r Reference, architecture string) (model.PinnedImage, error) {
-	at := r.Digest
+	at, disk := r.Digest, false
 	if at == "" {
 		at = r.Tag
 	}
@@ -259,7 +262,7 @@ func (i *Images) walk(ctx context.Context, r Reference, architecture string) (mo
 			return model.PinnedImage{}, &askError{err}
 		}
 		if !m.index() {
-			img, err := m.pin()
+			img, err := m.pin(disk)
 			img.Repository, img.Digest, img.Architecture = r.Name(), sum, architecture
 			return img, err
 		}
@@ -270,7 +273,7 @@ func (i *Images) walk(ctx context.Context, r Reference, architecture string) (mo
 		if err != nil {
 			return model.PinnedImage{}, err
 		}
-		at = d.Digest
+		at, disk = d.Digest, markedAsDisk(d)
 	}
 }
 

@@ -181,8 +181,8 @@ func TestResolveChoosesFromIndexes(t *testing.T) {
 			index: pushLayers(t, reg, mediaOCIManifest, ociserver.MediaInitrd), arch: "amd64", want: "no kernel layer",
 		},
 		"I04: what an ordinary container image lacks is said": {
-			index: pushLayers(t, reg, mediaDockerManifest, "application/vnd.docker.image.rootfs.diff.tar.gzip"), arch: "amd64",
-			want: "its layers are application/vnd.docker.image.rootfs.diff.tar.gzip",
+			index: pushLayers(t, reg, mediaDockerManifest, "application/vnd.docker.image.rootfs.diff.tar.gzip", "application/vnd.docker.image.rootfs.diff.tar.gzip"), arch: "amd64",
+			want: "it is a container image of 2 layers, and what a container holds does not boot by itself. Of a bootable container (bootc) bootc-image-builder makes a disk image",
 		},
 		"I04: two kernels are one too many": {
 			index: pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaKernel, ociserver.MediaInitrd), arch: "amd64",
@@ -205,7 +205,7 @@ func TestResolveChoosesFromIndexes(t *testing.T) {
 		"I04: a squashfs alone is no image": {
 			index: pushLayers(t, reg, mediaOCIManifest, ociserver.MediaSquashfs), arch: "amd64",
 			want: "no kernel layer (application/vnd.ironcore.image.kernel) and no initramfs layer " +
-				"(application/vnd.ironcore.image.initramfs), nor a UKI (application/vnd.ironcore.image.uki); it has squashfs",
+				"(application/vnd.ironcore.image.initramfs), nor a UKI (application/vnd.ironcore.image.uki), nor a disk (application/vnd.ingot.disk.raw); it has squashfs",
 		},
 		"I04: a kernel beside a UKI is half an image": {
 			index: pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaUKI), arch: "amd64",
@@ -309,7 +309,7 @@ func TestResolveRefusesForeignAndHugeLayers(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			m, err := parseManifest([]byte(tc.manifest), mediaOCIManifest)
 			if err == nil {
-				_, err = m.pin()
+				_, err = m.pin(false)
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %s", err, tc.want)

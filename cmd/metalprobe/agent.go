@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"ingot/cmd/metalprobe/install"
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/cmd/metalprobe/machine"
 	"ingot/cmd/metalprobe/wipe"
@@ -30,20 +31,23 @@ type agent struct {
 	host   *inventory.Host
 	wiper  wipe.Wiper
 	choose func() []wipe.Choice
-	post   func(ctx context.Context, address string, body any) error
-	log    *slog.Logger
+	// installer installs, and posts its progress by what it is handed.
+	installer func(install.Post) install.Installer
+	post      func(ctx context.Context, address string, body any) error
+	log       *slog.Logger
 }
 
 // newAgent returns the agent of the machine this runs on.
 func newAgent(o options, log *slog.Logger) *agent {
 	host := inventory.Local(log)
 	return &agent{
-		options: o,
-		host:    host,
-		wiper:   wipe.Local(log),
-		choose:  func() []wipe.Choice { return wipe.Choose(host.Disks(), host.Use(), o.wipe) },
-		post:    newClient(o.timeout).post,
-		log:     log,
+		options:   o,
+		host:      host,
+		wiper:     wipe.Local(log),
+		choose:    func() []wipe.Choice { return wipe.Choose(host.Disks(), host.Use(), o.wipe) },
+		installer: func(post install.Post) install.Installer { return install.Local(host, post, log) },
+		post:      newClient(o.timeout).post,
+		log:       log,
 	}
 }
 
@@ -59,6 +63,8 @@ func (a *agent) do(ctx context.Context, stdout io.Writer) error {
 		return a.printChoices(stdout)
 	case a.options.wipe != "":
 		return a.cleanUp(ctx)
+	case a.options.install != "":
+		return a.installDisk(ctx)
 	}
 	return a.register(ctx)
 }
@@ -139,13 +145,7 @@ func (a *agent) refresh(ctx context.Context, data *model.ProbeData) (lldp bool) 
 // cleanUp registers the server, wipes its disks and reports the outcome. The error
 // machine.ErrPowerOff means that the machine has nothing more to do.
 func (a *agent) cleanUp(ctx context.Context) error {
-	data := a.host.Read(time.Now())
-	a.refresh(ctx, &data)
-	if err := a.postInventory(ctx, data); err != nil {
-		a.log.Warn("server is not registered; the cleanup continues", "uuid", a.serverUUID, "err", err)
-	} else {
-		a.log.Info("server is registered", "uuid", a.serverUUID)
-	}
+	a.registerOnce(ctx)
 	disks := a.wipeDisks(ctx)
 	if ctx.Err() != nil {
 		return errors.New("the wipe was interrupted: it starts over when the probe is restarted")
@@ -163,6 +163,35 @@ func (a *agent) cleanUp(ctx context.Context) error {
 	}
 	if !a.once {
 		<-ctx.Done()
+	}
+	return nil
+}
+
+// registerOnce posts the inventory. What is to be done goes on without it.
+func (a *agent) registerOnce(ctx context.Context) {
+	data := a.host.Read(time.Now())
+	a.refresh(ctx, &data)
+	if err := a.postInventory(ctx, data); err != nil {
+		a.log.Warn("server is not registered; the work goes on", "uuid", a.serverUUID, "err", err)
+		return
+	}
+	a.log.Info("server is registered", "uuid", a.serverUUID)
+}
+
+// installDisk registers the server and installs a disk image. The error machine.ErrPowerOff
+// means that the outcome is reported and the machine has nothing more to do.
+func (a *agent) installDisk(ctx context.Context) error {
+	a.registerOnce(ctx)
+	address, err := url.JoinPath(a.registryURL, "install")
+	if err != nil {
+		return errors.New("the URL of the registry cannot be used")
+	}
+	post := func(ctx context.Context, p model.ProbeInstall) error { return a.post(ctx, address, p) }
+	if err := a.installer(post).Run(ctx, a.options.install, a.serverUUID); err != nil {
+		return err
+	}
+	if a.powerOff {
+		return machine.ErrPowerOff
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ type options struct {
 
 	wipe      string
 	reportURL string // as registryURL
+	install   string // URL of the install document, as registryURL
 	dryRun    bool
 	interval  time.Duration
 	once      bool
@@ -59,6 +60,13 @@ cleanup; both addresses below are in that image's Ignition.
               and no disk has failed; else it stays on. In the image that Ingot boots
               this is always so.
 
+  Install     metalprobe --registry-url URL --server-uuid UUID --install URL
+              registers, fetches the install document, writes its disk image to the disk
+              that it names, verifies it, and posts the progress to the registry.
+              THIS DESTROYS DATA, on that disk alone. A disk that holds anything is
+              refused, unless the document allows it. With --power-off the machine is
+              powered off when the outcome is accepted.
+
   By hand     metalprobe --json                   prints the inventory
               metalprobe --wipe quick --dry-run   prints which disks would be wiped
 
@@ -81,7 +89,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.BoolVar(&o.once, "once", false, "end after the first post that succeeded")
 	f.StringVar(&o.wipe, "wipe", "", "wipe the disks: none, quick or secure")
 	f.StringVar(&o.reportURL, "report-url", "", "where to post the outcome of a wipe (required with --wipe)")
-	f.BoolVar(&o.powerOff, "power-off", false, "power the machine off after a wipe that is reported and left no disk failed")
+	f.StringVar(&o.install, "install", "", "write the disk image of the install document at this URL to the machine's disk")
+	f.BoolVar(&o.powerOff, "power-off", false, "power the machine off after an install, or a wipe that is reported and left no disk failed")
 	f.BoolVar(&o.dryRun, "dry-run", false, "with --wipe: print what would be wiped, and end")
 	f.BoolVar(&o.json, "json", false, "print the inventory as JSON, and end")
 	f.BoolVar(&o.version, "version", false, "print the version, and end")
@@ -114,6 +123,8 @@ func (o options) check() error {
 		return errors.New("--dry-run needs --wipe, of which it shows the effect")
 	case o.dryRun:
 		return nil
+	case o.install != "" && o.wipe != "":
+		return errors.New("--install and --wipe do not go together: a machine is installed, or cleaned up")
 	case o.wipe == "" && o.reportURL != "":
 		return errors.New("--report-url is given without --wipe: nothing is wiped unless --wipe says how")
 	case o.serverUUID == "":
@@ -121,10 +132,16 @@ func (o options) check() error {
 	case o.timeout <= 0 || o.interval <= 0 || o.lldpInterval <= 0:
 		return errors.New("--registry-client-timeout, --interval and --lldp-sync-interval must be longer than 0")
 	}
-	if err := checkURL("registry-url", o.registryURL); err != nil || o.wipe == "" {
+	if err := checkURL("registry-url", o.registryURL); err != nil {
 		return err
 	}
-	return checkURL("report-url", o.reportURL)
+	switch {
+	case o.install != "":
+		return checkURL("install", o.install)
+	case o.wipe != "":
+		return checkURL("report-url", o.reportURL)
+	}
+	return nil
 }
 
 // checkURL does not show the URL, because it may hold a token.

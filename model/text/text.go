@@ -16,6 +16,19 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Bytes writes an amount of bytes in units of thousands, as disks are sold: 645 MB, 1.2 TB.
+func Bytes(n uint64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}
+	value, unit := float64(n), 0
+	for value >= 999.5 && unit < len(units)-1 {
+		value, unit = value/1000, unit+1
+	}
+	if value < 9.95 && unit > 0 {
+		return fmt.Sprintf("%.1f %s", value, units[unit])
+	}
+	return fmt.Sprintf("%.0f %s", value, units[unit])
+}
+
 // Time is a time in UTC, to the second.
 func Time(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 

@@ -100,6 +100,25 @@ type Boot struct {
 	secret          *model.Secret // that Secret is of
 	namespace       string        // of the claim, "" = it is none's
 	KernelArguments string        // added to those that every boot has
+
+	// What follows counts where Image is a disk image, which cannot be told by its name alone:
+	// whoever arms the ticket finds out.
+	//
+	// Hints are the values of model.AnnotationRootDevice, of the Server and of its claim, and
+	// rootDevice is the claim's. Seed is how the configuration reaches the system, seed is
+	// what the claim says of that.
+	Hints            []string
+	Seed             model.SeedKind
+	rootDevice, seed string
+	// ProbeImage is the OCI reference of the probe that writes the disk; "" = none is known.
+	ProbeImage string
+	// Previous is the disk that holds the claim's last install, or a part of it; nil = none does.
+	Previous *model.RootDisk
+	// MayOverwrite lets what is on another disk be overwritten; Overwrite says that it is the
+	// claim that lets it.
+	MayOverwrite, Overwrite bool
+	// Disks are those that a probe reported last.
+	Disks []model.ProbeDisk
 	// Needs is what Image must have for the server to start it.
 	Needs Needs
 }

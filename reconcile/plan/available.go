@@ -29,6 +29,8 @@ func (s *server) available() Step {
 		rec.Tenant, rec.ClaimCleanup = s.bind.Tenant, s.bind.Annotations[model.AnnotationCleanup]
 		s.announce(model.IntentBind, string(rec.Claim))
 		handleAnew(rec, AskedReprovision, s.bind.Annotations[model.AnnotationReprovision])
+		handleAnew(rec, AskedOverwrite, "") // its first install asks for it as well as any other
+		rec.RootDisk = nil
 		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.Attempts, rec.Release = "", time.Time{}, "", 0, nil
 		return s.enter(model.StateReserved)
 	}

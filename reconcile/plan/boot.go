@@ -15,6 +15,7 @@ func (s *server) claimBoot() (Boot, Why) {
 	boot, why := bootOfClaim(s.fleet.in.Desired, s.claim)
 	boot.Ticket.Always = s.claim.Annotations[model.AnnotationBoot] == "always"
 	boot.Ticket.BootedBy = s.bootedBy()
+	s.target(&boot)
 	why.Since = s.rec.Since
 	return boot, why
 }
@@ -27,6 +28,8 @@ var bootKeys = []string{"ignition", "format", "user-data", "meta-data", "vendor-
 func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
 	boot := Boot{Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments]}
 	boot.namespace = cmp.Or(c.Namespace, model.DefaultNamespace)
+	boot.rootDevice, boot.seed = c.Annotations[model.AnnotationRootDevice], c.Annotations[model.AnnotationSeed]
+	boot.Seed = cmp.Or(model.SeedKind(boot.seed), model.SeedAuto)
 	ref := c.Spec.IgnitionSecretRef
 	if ref == nil {
 		return boot, Why{}
@@ -51,8 +54,8 @@ func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
 		"ipxe-script", name), Actor: Tenant}
 }
 
-// bootDigest identifies what is booted: the image as it was asked for, the Secret and
-// the kernel arguments. The image's own digest is pinned in the ticket, so a tag that
+// bootDigest identifies what is booted: the image as it was asked for, the Secret, the
+// kernel arguments, and what the claim says of the disk and of the seed. The image's own digest is pinned in the ticket, so a tag that
 // moves does not ask for anything new. Records hold it under a key alone, see DigestKey.
 func bootDigest(b Boot) string {
 	h := sha256.New()
@@ -63,6 +66,8 @@ func bootDigest(b Boot) string {
 		digestMore(h, key, b.Secret[key].Reveal())
 	}
 	digestMore(h, "kernel-arguments", b.KernelArguments)
+	digestMore(h, "root-device", b.rootDevice)
+	digestMore(h, "seed", b.seed)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
@@ -85,5 +90,9 @@ func BootOf(d *model.Desired, t *model.Ticket, key model.DigestKey) (Boot, bool)
 	}
 	b, why := bootOfClaim(d, c)
 	b.Ticket, b.Architecture = *t, t.Image.Architecture
+	b.Hints = b.hints(d.Servers[t.Server])
+	if to := t.Target; to != nil {
+		b.Previous, b.MayOverwrite, b.Overwrite = to.Previous, to.MayOverwrite, to.Overwrite != ""
+	}
 	return b, why.Reason == "" && sameBoot(key, t.Digest, t, &b)
 }

@@ -24,6 +24,13 @@ var stageHints = map[model.BootStage]string{
 		"network card",
 	model.StageIgnition: "it took its Ignition and then nothing was heard: look at its console, whether it can reach registry.url, and " +
 		"whether the image runs there",
+	model.StageDiskProbe:    "its probe has not chosen a disk: look at its console",
+	model.StageDiskChosen:   "its probe has not begun to write: look at its console, and whether it can reach boot.url",
+	model.StageDiskWriting:  "its probe stopped writing: look at its console, at the disk, and whether it can reach boot.url",
+	model.StageDiskVerified: "the image is on its disk and its probe did not go on: look at its console, and start it from its disk",
+	model.StageDiskEntry:    "the image is on its disk and its probe did not power it off: look at its console, and start it from its disk",
+	model.StageDiskReboot: "it was to start from its disk and nothing was heard: look at its console, whether the image has drivers for " +
+		"this machine, and whether it can reach registry.url",
 }
 
 // trace is what is known of the server's boot.
@@ -46,6 +53,10 @@ func (s *server) lastStage() string {
 		return fmt.Sprintf("last seen fetching its boot loader by %s at %s", strings.TrimSuffix(string(last.Stage), " boot"), at)
 	case model.StageReport, model.StageWipe, model.StageBootState:
 		return fmt.Sprintf("its %s came at %s", last.Stage, at)
+	case model.StageDiskProbe:
+		return "its probe runs since " + at
+	case model.StageDiskChosen, model.StageDiskWriting, model.StageDiskVerified, model.StageDiskEntry, model.StageDiskReboot:
+		return fmt.Sprintf("last stage: %s at %s", last.Stage, at)
 	case model.StageScript, model.StageKernel, model.StageInitrd, model.StageIgnition:
 	}
 	return fmt.Sprintf("last seen fetching %s at %s", last.Stage, at)

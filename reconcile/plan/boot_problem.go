@@ -9,8 +9,26 @@ import (
 	"ingot/model"
 )
 
-// operatorsReasons are the reasons of images that whoever wrote the claim cannot correct.
-var operatorsReasons = []model.Reason{model.ReasonArmFailed, model.ReasonRegistryUnreachable, model.ReasonUnauthorized}
+// operatorsReasons are the reasons of images, and of installs, that whoever wrote the claim
+// cannot correct.
+var operatorsReasons = []model.Reason{
+	model.ReasonArmFailed, model.ReasonRegistryUnreachable, model.ReasonUnauthorized,
+	model.ReasonMultipath, model.ReasonDuplicateIdentity, model.ReasonDiskBusy, model.ReasonDiskWriteFailed, model.ReasonDiskLies,
+	model.ReasonInstallStalled, model.ReasonInstallFailed,
+}
+
+// actorOn is who has to act on a reason for which the server cannot boot.
+func (s *server) actorOn(reason model.Reason) Actor {
+	chosen := reason == model.ReasonRootDeviceAmbiguous || reason == model.ReasonRootDeviceMissing
+	byClaim := s.claim != nil && s.claim.Annotations[model.AnnotationRootDevice] != ""
+	switch {
+	case s.rec.Claim == "" || slices.Contains(operatorsReasons, reason):
+		return RackOperator
+	case chosen && !byClaim && s.annotation(model.AnnotationRootDevice) != "":
+		return RackOperator // it is the Server that says which disk
+	}
+	return Tenant
+}
 
 // armProblem is the problem of a boot that could not be armed.
 func armProblem(old *model.BootProblem, name model.ServerName, do Arm, f *Failure, now time.Time, p Policy) *model.BootProblem {
@@ -39,7 +57,9 @@ func concerns(p *model.BootProblem, b *Boot) bool {
 
 // FailedBoot reports whether the problem is that the server did not boot, rather
 // than that there is nothing that it could boot.
-func FailedBoot(p *model.BootProblem) bool { return p != nil && p.Reason == model.ReasonBootTimeout }
+func FailedBoot(p *model.BootProblem) bool {
+	return p != nil && (p.Reason == model.ReasonBootTimeout || FailedDisk(p))
+}
 
 // trouble is why a boot cannot be had now, and when to look again.
 func (s *server) trouble(b Boot) (why Why, until time.Time) {
@@ -50,8 +70,14 @@ func (s *server) trouble(b Boot) (why Why, until time.Time) {
 		return why, time.Time{}
 	}
 	p := s.rec.BootProblem
-	if concerns(p, &b) && s.now().Before(p.NotBefore) {
-		return s.problemWhy(p), p.NotBefore
+	if concerns(p, &b) {
+		until = p.NotBefore
+		if p.Reason == model.ReasonImagePreparing {
+			until = s.reading.PreparedAfter
+		}
+		if s.now().Before(until) {
+			return s.problemWhy(p), until
+		}
 	}
 	return Why{}, time.Time{}
 }
@@ -74,6 +100,10 @@ func (s *server) unsupportedArchitecture() Why {
 func (s *server) problemWhy(p *model.BootProblem) Why {
 	why := Why{Reason: p.Reason, Since: p.Since, Actor: RackOperator}
 	switch {
+	case FailedDisk(p):
+		return s.failedDiskWhy(p)
+	case p.Reason == model.ReasonImagePreparing:
+		return preparingWhy(p)
 	case FailedBoot(p) && s.givenUp():
 		why.Reason = model.ReasonBootFailed
 		why.Message = fmt.Sprintf("given up on booting %s: %s; it is left as it is, fix it and set annotation %s: %s#1 on Server %s",
@@ -81,9 +111,7 @@ func (s *server) problemWhy(p *model.BootProblem) Why {
 	case FailedBoot(p):
 		why.Message = p.Message + "; it is tried again"
 	default:
-		if s.rec.Claim != "" && !slices.Contains(operatorsReasons, p.Reason) {
-			why.Actor = Tenant
-		}
+		why.Actor = s.actorOn(p.Reason)
 		left := "it is not powered on for that"
 		if s.rec.Installed != "" {
 			left = "it keeps running what it has"

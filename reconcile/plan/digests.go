@@ -5,14 +5,15 @@ import "ingot/model"
 // digestKey is what a digest is made from. An object of the desired state is never
 // changed, so that its address stands for what it holds while it is remembered.
 type digestKey struct {
-	namespace, image, arguments string
-	secret                      *model.Secret
+	namespace, image, arguments, rootDevice, seed string
+
+	secret *model.Secret
 }
 
 // digest is bootDigest under a key, remembered for as long as the desired state has the
 // same.
 func (m *Memory) digest(b *Boot, key model.DigestKey) string {
-	made := digestKey{b.namespace, b.Image, b.KernelArguments, b.secret}
+	made := digestKey{b.namespace, b.Image, b.KernelArguments, b.rootDevice, b.seed, b.secret}
 	sum, known := m.now[made]
 	if !known {
 		if sum, known = m.previous[made]; !known {

@@ -133,11 +133,19 @@ func (s *server) awaitInstall() Step {
 	switch {
 	case s.reportedBooted():
 		rec := s.edit()
+		s.noteDisk()
 		rec.Doubt, rec.Installed, rec.Unconfirmed, rec.Attempts, rec.BootProblem = nil, rec.Ticket.Digest, time.Time{}, 0, nil
 		s.end(model.TicketBooted)
 		return s.stay()
 	case s.rec.Ticket.Open() && s.rec.Ticket.AwaitingOff:
 		s.end(model.TicketSpent)
+		return s.stay()
+	case s.writingDisk():
+		// Its probe says that it is not installed.
+		t := *s.rec.Ticket
+		t.IgnitionAt = time.Time{}
+		rec := s.edit()
+		rec.Ticket, rec.Doubt = &t, nil
 		return s.stay()
 	case s.rec.Ticket.Open() && s.rec.Ticket.IgnitionAt.IsZero():
 		// Nothing more is served with it, but what took it may still report.
@@ -184,6 +192,7 @@ func (s *server) disputed() Step {
 func (s *server) choose(a model.Alternative) Step {
 	rec := s.edit()
 	if rec.Claim != a.Claim {
+		rec.RootDisk, rec.Blank = nil, false
 		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.WantPower, rec.Release = "", time.Time{}, "", "", nil
 	}
 	if a.Claim != "" && rec.Claim != a.Claim {

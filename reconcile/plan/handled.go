@@ -13,6 +13,7 @@ const (
 	AskedReprovision = "reprovision"
 	AskedDiscover    = "discover"
 	AskedDisks       = "disks"
+	AskedOverwrite   = "overwrite"
 )
 
 // MaxHandled is how many values that were handled before are remembered.
@@ -29,6 +30,8 @@ func LatestHandled(rec *model.ServerRecord, asked string) *string {
 		return &rec.HandledDiscover
 	case AskedDisks:
 		return &rec.HandledDisks
+	case AskedOverwrite:
+		return &rec.HandledOverwrite
 	}
 	panic("nothing is handled that is called " + asked)
 }

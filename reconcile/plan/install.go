@@ -13,7 +13,8 @@ import (
 type InstallStage string
 
 // The stages of an install. What is "served" is what configures the machine: its
-// Ignition, its cloud-init data, its own script, or its kernel where its claim counts that.
+// Ignition, its cloud-init data, its own script, or its kernel where its claim counts that;
+// with a disk image it is "served" once that is on its disk.
 const (
 	InstallNone          InstallStage = ""              // nothing is to be installed
 	InstallSecretMissing InstallStage = "SecretMissing" // what is to be booted is not known
@@ -22,6 +23,8 @@ const (
 	InstallAwaitingOff   InstallStage = "AwaitingOff"   // it may still run what the ticket is to replace
 	InstallReady         InstallStage = "Ready"         // it is off, and boots from the network next
 	InstallBooting       InstallStage = "Booting"       // it is on, and was not served yet
+	InstallWritingDisk   InstallStage = "WritingDisk"   // its probe writes its disk image
+	InstallDiskFailed    InstallStage = "DiskFailed"    // its probe could not write it
 	InstallStranded      InstallStage = "Stranded"      // it asked while no Ingot answered
 	InstallServed        InstallStage = "Served"        // it was served, and the time is not on record
 	InstallInstalling    InstallStage = "Installing"    // it was served, and its report is waited for
@@ -58,7 +61,7 @@ func (s *server) stage(boot *Boot, missing Why) InstallStage {
 	switch {
 	case missing.Reason != "":
 		return InstallSecretMissing
-	case !ours || t.State(s.progress()) == model.TicketArmed && t.Digest != s.digest(boot):
+	case !ours || t.State(s.progress()) == model.TicketArmed && (t.Digest != s.digest(boot) || s.otherTarget(t)):
 		return InstallToArm
 	case t.AwaitingOff:
 		return InstallAwaitingOff
@@ -79,6 +82,10 @@ func (s *server) ticketStage() InstallStage {
 		return s.servedStage()
 	case s.confirmed():
 		return InstallBooted
+	case s.diskFailed():
+		return InstallDiskFailed
+	case s.writingDisk():
+		return InstallWritingDisk
 	case s.stranded():
 		return InstallStranded
 	}
@@ -115,6 +122,10 @@ func (s *server) install() Step {
 		return s.bootForClaim()
 	case InstallBooting:
 		return s.awaitBoot()
+	case InstallWritingDisk:
+		return s.awaitDisk()
+	case InstallDiskFailed:
+		return s.failDisk()
 	case InstallUsedEarly, InstallStranded:
 		return s.startOver()
 	case InstallServed:
@@ -138,10 +149,12 @@ func (s *server) install() Step {
 func (s *server) armForClaim(boot Boot) Step {
 	p := s.rec.BootProblem
 	switch {
-	case s.rec.Attempts > 0 && p != nil && p.Digest != s.digest(&boot):
+	case s.rec.Attempts > 0 && p != nil && (p.Digest != s.digest(&boot) || s.otherTarget(s.rec.Ticket)):
 		rec := s.edit()
 		rec.Attempts, rec.BootProblem = 0, nil
 		return s.stay()
+	case s.givenUp() && FailedDisk(p):
+		return s.leaveOff(p)
 	case s.givenUp():
 		return s.arm(model.PurposeClaim, boot)
 	}
@@ -190,12 +203,16 @@ func (s *server) noteServed() Step {
 	t := *s.rec.Ticket
 	t.IgnitionAt = t.ServedAt(s.progress())
 	s.edit().Ticket = &t
+	s.noteDisk()
 	return s.stay()
 }
 
 // awaitReport waits for a server that was served to report that it has booted.
 func (s *server) awaitReport() Step {
 	st := s.rest(s.why(model.ReasonWaitingForBoot, "waiting for the server to report that it has booted, "+s.lastStage()))
+	if due := s.probeGoesOff(); !due.IsZero() {
+		st = s.look(due, s.why(model.ReasonWaitingForBoot, s.diskName()+" holds its image: waiting for the probe to power it off, to start it from there"))
+	}
 	return st.wakeBy(s.rec.Ticket.IgnitionAt.Add(s.fleet.in.Policy.BootGrace))
 }
 
@@ -216,6 +233,7 @@ func (s *server) installed() Step {
 // The ticket stays open, for the server may yet report.
 func (s *server) takeForInstalled() Step {
 	rec := s.edit()
+	s.noteDisk()
 	rec.Installed, rec.Reprovision, rec.Attempts, rec.BootProblem = rec.Ticket.Digest, "", 0, nil
 	rec.Unconfirmed = s.now()
 	s.noteBootsAfter()

@@ -45,12 +45,14 @@ type Reading struct {
 	// Unsaved counts the newest attempts in a row whose outcome, or what was to be
 	// asked for, could not be saved.
 	Unsaved int
+	// PreparedAfter is when to look next whether what the server is to boot is prepared.
+	PreparedAfter time.Time
 }
 
 // Saw is the reading after an answer.
 func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Reading {
 	next := Reading{
-		At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset,
+		At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset, PreparedAfter: r.PreparedAfter,
 		InventoryAt: r.InventoryAt, InventoryOn: r.InventoryOn, Unread: r.Unread, PartsAfter: r.PartsAfter,
 		Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want),
 	}

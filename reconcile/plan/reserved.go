@@ -78,7 +78,11 @@ func (s *server) keepRunning() Step {
 	if s.unconfirmed() && why.Reason == "" {
 		return s.restOrSave(s.unconfirmedWhy()).wakeBy(s.quietEnd())
 	}
-	return s.restOrSave(why)
+	st := s.restOrSave(why)
+	if why.Reason == model.ReasonImagePreparing {
+		st = st.wakeBy(s.reading.PreparedAfter)
+	}
+	return st
 }
 
 // keepAbsent keeps a server as it was whose claim Git lacks, though no commit took it

@@ -33,6 +33,7 @@ const (
 	MoveOvertaken  MoveOutcome = "Overtaken"  // the power had changed meanwhile, and nothing was asked for
 	MoveNoShutdown MoveOutcome = "NoShutdown" // the machine knows no graceful shutdown, and is forced off next
 	MoveUnanswered MoveOutcome = "Unanswered" // the machine was not read, or is another one, and nothing was asked for
+	MovePreparing  MoveOutcome = "Preparing"  // what the server is to boot is not ready yet, and nothing was asked for
 	MoveFailed     MoveOutcome = "Failed"
 )
 
@@ -232,6 +233,11 @@ func (o *outcome) arm(do Arm, a *Answer) {
 	if o.failed = do.Boot.Needs.Unmet(&t.Image); o.failed != nil {
 		return
 	}
+	if t.Disk == nil {
+		t.Target = nil
+	} else {
+		t.Config = "" // it is the probe that boots
+	}
 	o.rec.Ticket, o.decided = &t, true
 	o.payloads = map[string]model.Sensitive{t.ID: a.Payload}
 	o.rec.Serial++
@@ -338,6 +344,9 @@ func (o *outcome) fails(s *Settled, f *Failure, now time.Time) {
 	case f.Kind == FailureUnrecorded:
 		s.Outcome = MoveFailed
 		o.reading = o.reading.Lost(s.Err, name, p, now)
+	case arms && f.Reason == model.ReasonImagePreparing:
+		s.Outcome = MovePreparing
+		o.prepares(s, arm, f, now)
 	case arms:
 		s.Outcome = MoveFailed
 		rec := o.before()

@@ -30,6 +30,9 @@ func (s *server) enter(state model.ServerState, do ...Action) Step {
 	rec := s.edit()
 	s.noteDisks()
 	rec.State, rec.Since, rec.BootProblem, rec.Identified = state, s.now(), nil, true
+	if state == model.StateInitial {
+		rec.Blank = false // somebody else may have used it
+	}
 	if state != model.StateError {
 		rec.Reason, rec.Message = "", ""
 	}

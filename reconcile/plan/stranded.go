@@ -20,6 +20,9 @@ func (s *server) stranded() bool {
 // before may not have arrived.
 func (s *server) strandedEnd() time.Time {
 	in, t := s.fleet.in, s.rec.Ticket
+	if s.toldSinceOn(s.diskInstall()) {
+		return time.Time{} // its probe reports, or stalls, see window
+	}
 	if in.Serving.IsZero() || !t.Open() || t.AwaitingOff || !s.begun() || !s.rec.Asked.At.Before(in.Serving) ||
 		t.State(s.progress()) == model.TicketIgnitionServed || lastServed(s.progress()).After(in.Serving) {
 		return time.Time{}

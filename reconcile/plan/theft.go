@@ -40,7 +40,7 @@ func stolen(t *model.Ticket, p *model.Progress) (by model.TicketUse, yes bool) {
 	asked := false
 	for _, u := range p.Uses {
 		switch u.What {
-		case model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage:
+		case model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage, model.ThingInstall:
 			if u.Served() && (u.Own || u.MAC == "") {
 				return by, false
 			}
@@ -107,7 +107,7 @@ func (s *server) bootsNothing() bool {
 	t := s.rec.Ticket
 	switch s.rec.State {
 	case model.StateReserved:
-		return t.Purpose == model.PurposeClaim && t.Claim == s.rec.Claim && s.installs()
+		return t.Purpose == model.PurposeClaim && t.Claim == s.rec.Claim && s.installs() && s.diskInstall() == nil
 	case model.StateDiscovery:
 		return t.Purpose == model.PurposeDiscovery && s.probeReport() == nil
 	case model.StateCleanup:

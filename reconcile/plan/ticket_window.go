@@ -37,6 +37,9 @@ func (s *server) window() (length time.Duration, end time.Time) {
 			return 0, time.Time{}
 		}
 		length = p.BootTimeout
+		if told := s.diskInstall(); s.toldSinceOn(told) {
+			from, length = told.ReportedAt, installSilence
+		}
 	case model.PurposeCleanup:
 		length = p.cleanupTimeout(t.CleanupMode)
 		if w := s.trace().Wiping(); w != nil && w.ReceivedAt.After(from) {
@@ -75,19 +78,32 @@ func (s *server) expire() (Step, bool) {
 
 // bootFailed notes that nothing came of a boot for the claim in its time.
 func (s *server) bootFailed(length time.Duration) {
+	switch in := s.diskInstall(); {
+	case s.toldSinceOn(in):
+		s.noteFailedBoot(model.ReasonInstallStalled, s.stalledText(length), in.Stage)
+	case s.begun():
+		s.noteFailedBoot(model.ReasonBootTimeout, fmt.Sprintf("it did not boot within %s, %s; %s", length, s.lastStage(), s.hint()), "")
+	default:
+		s.noteFailedBoot(model.ReasonBootTimeout, fmt.Sprintf("it was not powered on within %s", length), "")
+	}
+}
+
+// noteFailedBoot notes why a boot for the claim came to nothing, and how far the writing of
+// its disk image had come, "" if it had not begun.
+func (s *server) noteFailedBoot(reason model.Reason, message string, stage model.DiskInstallStage) {
 	t, rec := s.rec.Ticket, s.edit()
 	p := model.BootProblem{
-		Digest: t.Digest, Architecture: t.Image.Architecture, Image: t.Image.Ref, Reason: model.ReasonBootTimeout, Since: s.now(),
-		Message: fmt.Sprintf("it was not powered on within %s", length),
+		Digest: t.Digest, Architecture: t.Image.Architecture, Image: t.ImageName(), Reason: reason, Message: message, Since: s.now(),
+		Stage: stage,
 	}
-	if s.begun() {
-		if !s.progress().LockedOut() {
-			rec.Attempts++
-		}
-		p.Message = fmt.Sprintf("it did not boot within %s, %s; %s", length, s.lastStage(), s.hint())
+	if s.begun() && !s.progress().LockedOut() {
+		rec.Attempts++
 	}
 	if old := rec.BootProblem; FailedBoot(old) && old.Digest == p.Digest {
-		p.Since, p.Failures = old.Since, old.Failures
+		p.Failures = old.Failures
+		if old.Reason == reason {
+			p.Since = old.Since
+		}
 		if !s.begun() && rec.Attempts > 0 {
 			p.Message = old.Message // of when it was
 		}

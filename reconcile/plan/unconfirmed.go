@@ -75,6 +75,9 @@ func later(a, b time.Time) time.Time {
 // unconfirmedWhy says that nothing has said that the server booted, and what can.
 func (s *server) unconfirmedWhy() Why {
 	why := Why{Reason: model.ReasonUnconfirmed, Since: s.rec.Unconfirmed, Actor: Tenant}
+	if t := s.rec.Ticket; t != nil && t.Disk != nil {
+		return s.notSeen()
+	}
 	served := "Ignition"
 	switch t := s.rec.Ticket; {
 	case t == nil:

@@ -10,6 +10,8 @@ var stageReasons = map[model.BootStage]string{
 	model.StageArmed: "Armed", model.StageDHCP: "DHCP", model.StageTFTP: "TFTP", model.StageHTTPBoot: "HTTPBoot",
 	model.StageScript: "IPXEScript", model.StageKernel: "Kernel", model.StageInitrd: "Initrd", model.StageIgnition: "Ignition",
 	model.StageReport: "Report", model.StageWipe: "Wipe", model.StageBootState: "BootState",
+	model.StageDiskProbe: "DiskProbe", model.StageDiskChosen: "DiskChosen", model.StageDiskWriting: "DiskWriting",
+	model.StageDiskVerified: "DiskVerified", model.StageDiskEntry: "DiskBootEntry", model.StageDiskReboot: "DiskReboot",
 }
 
 // progressText is a boot in a line: what was seen last, what before it, and what is
@@ -23,8 +25,20 @@ func progressText(b model.BootTrace, steps []model.BootStep) string {
 	if w := b.Wiping(); w != nil && len(w.Disks) > 0 {
 		text += "; its wipe: " + plan.WipeText(w)
 	}
+	if in := installing(b); in != nil && in.Stage == model.DiskWriting {
+		text += "; " + plan.InstallText(b.Ticket.Disk, in)
+	}
 	if next := b.Upcoming(last.Stage); next != "" && b.Ticket.Open() {
 		text += "; not seen yet: " + next
 	}
 	return text
+}
+
+// installing is how far the writing of the ticket's disk image is, nil if nothing was reported
+// of it.
+func installing(b model.BootTrace) *model.DiskInstall {
+	if b.Ticket == nil || b.Ticket.Disk == nil || b.Progress == nil || b.Progress.Ticket != b.Ticket.ID {
+		return nil
+	}
+	return b.Progress.Install
 }

@@ -103,7 +103,7 @@ func refusedUseText(u model.TicketUse) string {
 	switch u.What {
 	case model.ThingReport, model.ThingBootState, model.ThingWipe:
 		verb = "sent a "
-	case model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage, model.ThingBootFile:
+	case model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage, model.ThingInstall, model.ThingBootFile:
 	}
 	return fmt.Sprintf("%s %s%s and was refused: %s", cmp.Or(who(u), "somebody"), verb, u.What, refusalText(u.Refusal))
 }

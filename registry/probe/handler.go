@@ -69,7 +69,7 @@ func (o Options) withDefaults() Options {
 }
 
 // Handler serves what probes report to: with the token of a boot ticket in the
-// path as /r/{token}/register, /bootstate, /wipe and /wipe-progress, and upstream's
+// path as /r/{token}/register, /bootstate, /wipe, /wipe-progress and /install, and upstream's
 // paths without one, which are refused unless the endpoint is open.
 func Handler(o Options) http.Handler { return newEndpoint(o).handler() }
 
@@ -94,6 +94,7 @@ func (e *endpoint) handler() http.Handler {
 	}
 	mux.HandleFunc("POST /r/{token}/wipe", e.serve(model.ThingWipe, e.wipe))
 	mux.HandleFunc("POST /r/{token}/wipe-progress", e.serve(model.ThingReport, e.wipeProgress)) // no result yet
+	mux.HandleFunc("POST /r/{token}/install", e.serve(model.ThingReport, e.install))
 	mux.HandleFunc("DELETE /delete/{uuid}", e.serve(model.ThingReport, e.forget))
 	return e.counted(mux)
 }
@@ -133,7 +134,7 @@ func pathLabel(path string) string {
 	if parts[0] == "r" && len(parts) > 2 {
 		parts = parts[2:]
 	}
-	if slices.Contains([]string{"register", "bootstate", "wipe", "wipe-progress", "systems", "delete"}, parts[0]) {
+	if slices.Contains([]string{"register", "bootstate", "wipe", "wipe-progress", "install", "systems", "delete"}, parts[0]) {
 		return parts[0]
 	}
 	return "other"

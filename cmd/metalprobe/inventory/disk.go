@@ -95,6 +95,8 @@ func (h *Host) disk(name string) Disk {
 		Device:     h.text(at("dev")...),
 		Partitions: h.partitions(name),
 	}
+	place := h.placeOf(name)
+	d.Transport, d.ByPath, d.HCTL = place.transport, place.byPath, place.hctl
 	d.Serial = h.serial(d.ProbeDisk)
 	d.Above = h.above(name, nil)
 	return d

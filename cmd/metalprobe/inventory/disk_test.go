@@ -41,6 +41,7 @@ func sataDisk(name, major string) Disk {
 			Path: "/dev/" + name, Name: name, Vendor: "ATA", Model: "SAMSUNG MZ7LH960",
 			Serial: "S45NNE0M" + name, WWID: "naa.5002538e0000" + name,
 			PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: 960197124096, NUMANodeID: 1,
+			Transport: "sata", ByPath: "pci-0000:00:17.0-ata-1",
 		},
 		Device:     major + ":0",
 		Partitions: []Partition{{Name: name + "1", Start: 1 << 20, Bytes: 2 << 20}},
@@ -77,7 +78,7 @@ func TestDisks(t *testing.T) {
 		},
 		"an NVMe disk of a kind that Linux hides is a disk all the same": {
 			files: tree{"sys/block/nvme0n2/device/serial": "S1\n", "sys/block/nvme0n2/hidden": "1\n"},
-			want:  []Disk{{ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n2", Name: "nvme0n2", Serial: "S1", NUMANodeID: -1}}},
+			want:  []Disk{{ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n2", Name: "nvme0n2", Serial: "S1", NUMANodeID: -1, Transport: "nvme"}}},
 		},
 		"what the kernel makes up, optical drives, hidden paths and what the firmware lives in are no disks": {
 			files: tree{
@@ -105,13 +106,15 @@ func TestDisks(t *testing.T) {
 				"sys/block/nvme0n1/device/nvme0/transport": "tcp\n", "sys/block/nvme0n1/device/serial": "S1\n",
 			},
 			want: []Disk{{
-				ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n1", Name: "nvme0n1", Serial: "S1", NUMANodeID: -1, Remote: true},
+				ProbeDisk: model.ProbeDisk{
+					Path: "/dev/nvme0n1", Name: "nvme0n1", Serial: "S1", NUMANodeID: -1, Remote: true, Transport: "nvme-fabrics",
+				},
 			}},
 		},
 		"an NVMe disk on PCI Express is": {
 			files: tree{"sys/block/nvme0n1/device/transport": "pcie\n"},
 			want: []Disk{{
-				ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n1", Name: "nvme0n1", NUMANodeID: -1},
+				ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n1", Name: "nvme0n1", NUMANodeID: -1, Transport: "nvme"},
 			}},
 		},
 		"an iSCSI disk is not in the machine": {
@@ -120,7 +123,9 @@ func TestDisks(t *testing.T) {
 				"sys/block/sdc/device": "-> ../../devices/platform/host6/session1/target6:0:0/6:0:0:0",
 			},
 			want: []Disk{{
-				ProbeDisk: model.ProbeDisk{Path: "/dev/sdc", Name: "sdc", Model: "LUN", NUMANodeID: -1, Remote: true},
+				ProbeDisk: model.ProbeDisk{
+					Path: "/dev/sdc", Name: "sdc", Model: "LUN", NUMANodeID: -1, Remote: true, Transport: "iscsi", HCTL: "6:0:0:0",
+				},
 			}},
 		},
 	}
@@ -128,6 +133,63 @@ func TestDisks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, test.files.host(t).Disks()); diff != "" {
 				t.Errorf("disks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhereADiskIs(t *testing.T) {
+	at := func(name, device string) tree {
+		return tree{
+			"sys/devices/" + device + "/model": "M",
+			"sys/block/" + name + "/device":    "-> ../../devices/" + device,
+		}
+	}
+	tests := map[string]struct {
+		name, device string
+		files        tree
+		want         place
+	}{
+		"SATA behind AHCI": {
+			name: "sda", device: "pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0", want: place{"sata", "pci-0000:00:17.0-ata-3", "2:0:0:0"},
+		},
+		"SAS behind an adapter": {
+			name: "sdb", device: "pci0000:00/0000:00:01.0/0000:3b:00.0/host0/port-0:0/end_device-0:0/target0:0:5/0:0:5:0",
+			want: place{"sas", "pci-0000:3b:00.0-scsi-0:0:5:0", "0:0:5:0"},
+		},
+		"a volume of a RAID controller": {
+			name: "sdc", device: "pci0000:00/0000:00:01.0/0000:02:00.0/host10/target10:2:0/10:2:0:0", want: place{"scsi", "pci-0000:02:00.0-scsi-0:2:0:0", "10:2:0:0"},
+		},
+		"NVMe": {
+			name: "nvme1n1", device: "pci0000:00/0000:00:1d.0/0000:04:00.0/nvme/nvme1", want: place{"nvme", "pci-0000:04:00.0-nvme-1", ""},
+		},
+		"the second namespace of NVMe": {
+			name: "nvme1n2", device: "pci0000:00/0000:00:1d.0/0000:04:00.0/nvme/nvme1", files: tree{"sys/block/nvme1n2/nsid": "2\n"},
+			want: place{"nvme", "pci-0000:04:00.0-nvme-2", ""},
+		},
+		"virtio-blk": {name: "vda", device: "pci0000:00/0000:00:05.0/virtio2", want: place{"virtio", "pci-0000:00:05.0", ""}},
+		"virtio-scsi": {
+			name: "sdd", device: "pci0000:00/0000:00:06.0/virtio3/host4/target4:0:1/4:0:1:0", want: place{"virtio", "pci-0000:00:06.0-scsi-0:0:1:0", "4:0:1:0"},
+		},
+		"USB": {
+			name: "sde", device: "pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host5/target5:0:0/5:0:0:0", want: place{"usb", "", "5:0:0:0"},
+		},
+		"a memory card": {
+			name: "mmcblk0", device: "pci0000:00/0000:00:1a.0/mmc_host/mmc0/mmc0:0001", files: tree{"sys/devices/pci0000:00/0000:00:1a.0/mmc_host/mmc0/mmc0:0001/type": "SD\n"},
+			want: place{"sd", "", ""},
+		},
+		"soldered flash memory": {
+			name: "mmcblk0", device: "platform/soc/mmc_host/mmc0/mmc0:0001", files: tree{"sys/devices/platform/soc/mmc_host/mmc0/mmc0:0001/type": "MMC\n"},
+			want: place{"mmc", "", ""},
+		},
+		"Fibre Channel": {
+			name: "sdf", device: "pci0000:00/0000:05:00.0/host7/rport-7:0-1/target7:0:0/7:0:0:1", want: place{"fc", "", "7:0:0:1"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := with(at(test.name, test.device), test.files).host(t).placeOf(test.name); got != test.want {
+				t.Errorf("place is %+v, want %+v", got, test.want)
 			}
 		})
 	}

@@ -1,0 +1,267 @@
+package diskimage
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+
+	"ingot/model"
+)
+
+// job prepares one image, however many want it.
+type job struct {
+	store *Store
+	src   Source
+	taken int64 // of the store's room; the job's goroutine alone changes it
+
+	stage       atomic.Pointer[Stage]
+	at, whole   atomic.Int64
+	temporaries int
+
+	done  chan struct{} // closed when it has ended
+	image Image
+	err   error
+}
+
+func newJob(s *Store, src Source) *job {
+	j := &job{store: s, src: src, done: make(chan struct{})}
+	j.enter(StageQueued)
+	return j
+}
+
+// enter goes on to a stage.
+func (j *job) enter(stage Stage) {
+	j.at.Store(0)
+	j.whole.Store(0)
+	j.stage.Store(&stage)
+}
+
+func (j *job) progress(done, total int64) {
+	j.at.Store(done)
+	j.whole.Store(total)
+}
+
+// state says how far the job is.
+func (j *job) state() *Preparing {
+	return &Preparing{Stage: *j.stage.Load(), Done: j.at.Load(), Total: j.whole.Load()}
+}
+
+// run prepares the image, and ends with the store.
+func (j *job) run() {
+	defer close(j.done)
+	defer j.store.finish(j)
+	began := j.store.clock()
+	err := j.guarded(j.store.life)
+	if err != nil {
+		j.store.folder.discard(j.src.Digest)
+		if j.store.life.Err() != nil {
+			err = ErrClosed
+		}
+		j.err = err
+	}
+	took := j.store.clock().Sub(began)
+	j.store.metrics.observe(took, err)
+	if err != nil {
+		j.store.log.Warn("disk image cannot be prepared", "image", j.src.Ref, "digest", j.src.Digest, "took", took, "err", explained(err))
+		return
+	}
+	j.store.log.Info("disk image is prepared", "image", j.src.Ref, "digest", j.src.Digest,
+		"bytes", j.image.Disk.Bytes, "stored", j.image.Stored, "took", took)
+}
+
+// explained is an error with what lies beneath, for the log.
+func explained(err error) error {
+	var own *Error
+	if errors.As(err, &own) && own.Err != nil {
+		return fmt.Errorf("%w (%w)", err, own.Err)
+	}
+	return err
+}
+
+// guarded prepares the image. A library that cannot cope with a file ends that file's job alone.
+func (j *job) guarded(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			j.store.log.Error("disk image: internal error", "image", j.src.Ref, "digest", j.src.Digest, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = refuse(model.ReasonImageFormat, "the disk image cannot be read (internal error, which Ingot's log has)")
+		}
+	}()
+	return j.prepare(ctx)
+}
+
+func (j *job) prepare(ctx context.Context) error {
+	if err := enterSlot(ctx, j.store.fetches); err != nil {
+		return err
+	}
+	j.enter(StageFetch)
+	source, err := j.fetchInSlot(ctx)
+	if err != nil {
+		return err
+	}
+	defer source.file.Close()
+	j.enter(StageQueued)
+	if err := enterSlot(ctx, j.store.converting); err != nil {
+		return err
+	}
+	defer func() { <-j.store.converting }()
+	j.enter(StageConvert)
+	img, err := j.convert(ctx, source)
+	if err != nil {
+		return err
+	}
+	j.enter(StageCheck)
+	if j.image, err = j.inspect(img, source); err != nil {
+		return err
+	}
+	return j.keep(img)
+}
+
+// enterSlot waits for its turn.
+func enterSlot(ctx context.Context, slots chan struct{}) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case slots <- struct{}{}:
+		return nil
+	}
+}
+
+func (j *job) fetchInSlot(ctx context.Context) (fetched, error) {
+	defer func() { <-j.store.fetches }()
+	if err := j.store.folder.begin(j.src.Digest); err != nil {
+		return fetched{}, &diskError{err}
+	}
+	source, err := j.fetch(ctx)
+	var own *Error
+	var disk *diskError
+	if err != nil && !errors.As(err, &own) && !errors.As(err, &disk) && ctx.Err() == nil {
+		err = fmt.Errorf("fetch the disk image: %w", err)
+	}
+	return source, err
+}
+
+// chunked is an image in chunks that lie in the job's folder.
+type chunked struct {
+	convertedImage
+	chunks *os.File
+}
+
+// convert makes chunks of the source, which takes no room afterwards.
+func (j *job) convert(ctx context.Context, source fetched) (chunked, error) {
+	chunks, err := j.create(chunksName)
+	if err != nil {
+		return chunked{}, err
+	}
+	c := conversion{
+		source: source.file, size: source.size, container: j.src.Container, max: j.store.maxImage,
+		chunks: takingFile{chunks, j}, scratch: j.scratch, took: j.take, progress: j.progress,
+	}
+	img, err := c.run(ctx)
+	if err != nil {
+		chunks.Close()
+		return chunked{}, err
+	}
+	j.store.metrics.converted.Add(float64(img.table.Bytes))
+	if err := os.Remove(source.file.Name()); err != nil {
+		chunks.Close()
+		return chunked{}, &diskError{err}
+	}
+	j.give(j.taken - int64(img.table.Stored()))
+	return chunked{img, chunks}, nil
+}
+
+// inspect reads the disk that is in the chunks.
+func (j *job) inspect(img chunked, source fetched) (Image, error) {
+	disk, err := newChunkReader(img.table, img.chunks)
+	if err != nil {
+		return Image{}, err
+	}
+	defer disk.Close()
+	l, err := readLayout(disk, img.table.Bytes)
+	if err != nil {
+		return Image{}, err
+	}
+	sum := sha256.Sum256(img.table.Encode())
+	return Image{
+		Disk: model.DiskImage{
+			Ref: j.src.Ref, Digest: j.src.Digest, Format: img.format, Compression: img.compression,
+			Bytes: img.table.Bytes, Data: img.table.Data(), SectorSize: l.sectorSize, Starts: l.starts,
+		},
+		Identities:  l.identities(),
+		TableDigest: "sha256:" + hex.EncodeToString(sum[:]),
+		File:        source.size, Stored: img.table.Stored(),
+		PartitionTable: l.table, Partitions: l.partitions,
+	}, nil
+}
+
+// keep makes what was made durable, and gives it its name.
+func (j *job) keep(img chunked) error {
+	defer img.chunks.Close()
+	if err := img.chunks.Sync(); err != nil {
+		return &diskError{err}
+	}
+	table := img.table.Encode()
+	if err := j.take(int64(len(table))); err != nil {
+		return err
+	}
+	if err := j.store.folder.keep(j.src.Digest, table, j.image); err != nil {
+		return &diskError{err}
+	}
+	return nil
+}
+
+// take takes room for n bytes.
+func (j *job) take(n int64) error {
+	if err := j.store.take(n); err != nil {
+		return err
+	}
+	j.taken += n
+	return nil
+}
+
+// give gives room for n bytes back.
+func (j *job) give(n int64) {
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	j.taken -= n
+	j.store.size -= n
+	j.store.count()
+}
+
+// create makes a file in the job's folder.
+func (j *job) create(name string) (*os.File, error) {
+	file, err := j.store.folder.create(j.src.Digest, name)
+	if err != nil {
+		return nil, &diskError{err}
+	}
+	return file, nil
+}
+
+// scratch makes a file that is needed for a while.
+func (j *job) scratch() (*os.File, error) {
+	j.temporaries++
+	return j.create(fmt.Sprintf("scratch-%d", j.temporaries))
+}
+
+// takingFile takes room for what is written.
+type takingFile struct {
+	file *os.File
+	job  *job
+}
+
+// Write implements io.Writer.
+func (t takingFile) Write(p []byte) (int, error) {
+	if err := t.job.take(int64(len(p))); err != nil {
+		return 0, err
+	}
+	n, err := t.file.Write(p)
+	if err != nil {
+		err = &diskError{err}
+	}
+	return n, err
+}

@@ -1,0 +1,168 @@
+package diskimage
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"go.uber.org/goleak"
+
+	"ingot/bootsvc/diskimage/diskimagetest"
+	"ingot/bootsvc/imagecache"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const mib = 1 << 20
+
+// storeFor opens a store that is closed with the test. Prepare waits until it is done.
+func storeFor(t *testing.T, change func(*Options)) *Store {
+	t.Helper()
+	o := Options{Dir: filepath.Join(t.TempDir(), "images"), Patience: waitLong}
+	if change != nil {
+		change(&o)
+	}
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+const waitLong = 1 << 40
+
+// sourceOf is a source of a file whose digest is right.
+func sourceOf(raw []byte) Source {
+	return Source{Ref: "registry.example/os:1", Digest: diskimagetest.SHA256(raw), Bytes: int64(len(raw)), Fetch: fetchOf(raw)}
+}
+
+func fetchOf(raw []byte) func(context.Context, int64) (io.ReadCloser, error) {
+	return func(_ context.Context, from int64) (io.ReadCloser, error) {
+		if from > int64(len(raw)) {
+			return nil, imagecache.ErrNoOffset
+		}
+		return io.NopCloser(bytes.NewReader(raw[from:])), nil
+	}
+}
+
+// prepared prepares a file, or fails the test.
+func prepared(t *testing.T, s *Store, raw []byte) Image {
+	t.Helper()
+	img, err := s.Prepare(t.Context(), sourceOf(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// reasonOf is the reason of an *Error, or the text of another.
+func reasonOf(err error) string {
+	var own *Error
+	if errors.As(err, &own) {
+		return own.Reason
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// run runs a tool, and skips the test where it is missing.
+func run(t testing.TB, name string, args ...string) []byte {
+	t.Helper()
+	return runWith(t, nil, name, args...)
+}
+
+// runWith runs a tool that reads something.
+func runWith(t testing.TB, in io.Reader, name string, args ...string) []byte {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is missing (make setup installs it): images that it makes are not tried", name)
+	}
+	var stderr strings.Builder
+	cmd := exec.Command(path, args...)
+	cmd.Stdin, cmd.Stderr = in, &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, stderr.String())
+	}
+	return out
+}
+
+// fileWith is a file with a content.
+func fileWith(t testing.TB, name string, raw []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// qcow2Of makes a qcow2 of a raw disk.
+func qcow2Of(t testing.TB, raw []byte, args ...string) []byte {
+	t.Helper()
+	from := fileWith(t, "disk.raw", raw)
+	to := from + ".qcow2"
+	run(t, "qemu-img", append(append([]string{"convert", "-f", "raw", "-O", "qcow2"}, args...), from, to)...)
+	out, err := os.ReadFile(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func gzipOf(raw []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(raw)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+func zstdOf(raw []byte) []byte {
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer w.Close()
+	return w.EncodeAll(raw, nil)
+}
+
+// diskOf is the disk that a store keeps in chunks.
+func diskOf(t *testing.T, s *Store, digest string) []byte {
+	t.Helper()
+	o, err := s.Open(digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	raw, err := io.ReadAll(o.Table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := diskimagetest.SHA256(raw); got != o.Image.TableDigest {
+		t.Fatalf("the table has digest %s, and %s is said", got, o.Image.TableDigest)
+	}
+	table := parseTable(t, raw)
+	r, err := newChunkReader(table, o.Chunks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	disk := make([]byte, table.Bytes)
+	if err := readFull(r, disk, 0); err != nil {
+		t.Fatal(err)
+	}
+	return disk
+}

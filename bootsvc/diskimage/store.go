@@ -1,0 +1,393 @@
+package diskimage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/model"
+)
+
+var (
+	// ErrNotHere is returned for an image that is not kept: prepare it.
+	ErrNotHere = errors.New("the disk image is not here")
+	// ErrClosed is returned by a Store that was closed.
+	ErrClosed = errors.New("disk images: the store is closed")
+)
+
+// DefaultMaxImageBytes is how large the disk of an image may be when nothing is said.
+const DefaultMaxImageBytes = 256 << 30
+
+// Options are the options of Open.
+type Options struct {
+	// Dir is the folder of the images, which is made if need be and belongs to one process at
+	// a time.
+	Dir string
+	// MaxBytes bounds what images take on disk, those that are prepared included. Zero or less
+	// means no bound but the disk's own.
+	MaxBytes int64
+	// MaxImageBytes bounds the disk that an image is of; zero means DefaultMaxImageBytes.
+	MaxImageBytes int64
+	// Spare reports whether the image with a digest is not to be evicted, for a server is about
+	// to be installed from it; nil means none is. It is called from several goroutines, and
+	// must not call the Store.
+	Spare func(digest string) bool
+	// Patience is how long Prepare waits for an image that is being prepared; zero means a
+	// second, less means not at all.
+	Patience time.Duration
+	// Fetches bounds the images that are fetched at the same time; zero means 4. One is
+	// converted at a time.
+	Fetches int
+	// Stall is how long a server may send nothing; zero means a minute.
+	Stall time.Duration
+
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	Clock      func() time.Time // nil means time.Now
+}
+
+// Image is what is known of an image that is prepared.
+type Image struct {
+	Disk       model.DiskImage      `json:"disk"`
+	Identities model.DiskIdentities `json:"identities"`
+	// TableDigest is of the chunk table: sha256:….
+	TableDigest string `json:"tableDigest"`
+	// File and Stored are how many bytes the file as published and its chunks take.
+	File   int64  `json:"file"`
+	Stored uint64 `json:"stored"`
+	// PartitionTable is gpt or mbr.
+	PartitionTable string      `json:"partitionTable"`
+	Partitions     []Partition `json:"partitions"`
+}
+
+// Store keeps disk images as chunks. It is safe for concurrent use.
+type Store struct {
+	folder   folder
+	max      int64
+	maxImage uint64
+	spare    func(digest string) bool
+	patience time.Duration
+	stall    time.Duration
+	pause    func(idle int) time.Duration // before a fetch goes on
+	log      *slog.Logger
+	metrics  metrics
+	clock    func() time.Time
+
+	life       context.Context // ends with Close
+	end        context.CancelFunc
+	group      sync.WaitGroup
+	fetches    chan struct{} // one for each fetch under way
+	converting chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	images map[string]*kept // by digest
+	jobs   map[string]*job  // by digest
+	failed map[string]failure
+	size   int64 // of images, and of what jobs have taken
+}
+
+// kept is an image that is whole.
+type kept struct {
+	image         Image
+	bytes         int64
+	used, touched time.Time
+}
+
+// Open opens the store in a folder, with the images that are whole in it. What a former process
+// left unfinished is removed.
+func Open(o Options) (*Store, error) {
+	s := &Store{
+		max: o.MaxBytes, maxImage: DefaultMaxImageBytes, spare: o.Spare, log: o.Log, clock: o.Clock,
+		patience: cmp.Or(o.Patience, time.Second), stall: cmp.Or(o.Stall, time.Minute), pause: waitBefore,
+		metrics: newMetrics(), fetches: make(chan struct{}, cmp.Or(o.Fetches, 4)), converting: make(chan struct{}, 1),
+		images: make(map[string]*kept), jobs: make(map[string]*job), failed: make(map[string]failure),
+	}
+	if o.MaxImageBytes > 0 {
+		s.maxImage = uint64(o.MaxImageBytes)
+	}
+	if s.spare == nil {
+		s.spare = func(string) bool { return false }
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	var err error
+	if s.folder, err = openFolder(o.Dir); err != nil {
+		return nil, fmt.Errorf("open the disk images: %w", err)
+	}
+	found, err := s.folder.scan()
+	if err != nil {
+		s.folder.close()
+		return nil, fmt.Errorf("open the disk images: %w", err)
+	}
+	for digest, k := range found {
+		s.images[digest] = k
+		s.size += k.bytes
+	}
+	s.count()
+	s.metrics.limit.Set(float64(max(0, s.max)))
+	s.metrics.register(o.Registerer)
+	return s, nil
+}
+
+// Close ends what is being prepared and waits for it.
+func (s *Store) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.end()
+	s.group.Wait()
+	s.folder.close()
+}
+
+// Prepare returns an image that can be served. One that is not here is fetched, checked and
+// converted, which goes on when ctx ends: until it is done the error is *Preparing. Callers that
+// want the same share it. An image that cannot be used is an *Error; that of Source.Fetch is
+// wrapped. Both are answered from memory for a while, and what is wrong with the image itself
+// for as long as the process runs.
+func (s *Store) Prepare(ctx context.Context, src Source) (Image, error) {
+	if !validDigest(src.Digest) {
+		return Image{}, refuse(model.ReasonDigestMissing, "digest %.200q is not sha256: or sha512: with hexadecimal digits in lower case", src.Digest)
+	}
+	img, j, err := s.find(src)
+	if j == nil {
+		return img, err
+	}
+	wait := time.NewTimer(max(0, s.patience))
+	defer wait.Stop()
+	select {
+	case <-j.done:
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	select {
+	case <-j.done:
+		if j.err != nil {
+			return Image{}, j.err
+		}
+		return j.image.as(src.Ref), nil
+	default:
+		return Image{}, j.state()
+	}
+}
+
+// as returns the image as it is called by whoever asks.
+func (i Image) as(ref string) Image {
+	i.Disk.Ref = ref
+	return i
+}
+
+// find returns an image that is here, the job that prepares it, or why it cannot be had.
+func (s *Store) find(src Source) (Image, *job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return Image{}, nil, ErrClosed
+	}
+	if k := s.images[src.Digest]; k != nil {
+		s.use(src.Digest, k)
+		return k.image.as(src.Ref), nil, nil
+	}
+	if j := s.jobs[src.Digest]; j != nil {
+		return Image{}, j, nil
+	}
+	if err := s.remembered(src); err != nil {
+		return Image{}, nil, err
+	}
+	j := newJob(s, src)
+	s.jobs[src.Digest] = j
+	s.metrics.preparing.Set(float64(len(s.jobs)))
+	s.group.Go(j.run)
+	return Image{}, j, nil
+}
+
+// use notes that an image is used; mu is held.
+func (s *Store) use(digest string, k *kept) {
+	k.used = s.clock()
+	if k.used.Sub(k.touched) >= touchEvery {
+		k.touched = k.used
+		s.folder.touch(digest, k.used)
+	}
+}
+
+// touchEvery is how often the use of an image is noted on disk.
+const touchEvery = time.Minute
+
+// Opened is an image that is served. It is to be closed.
+type Opened struct {
+	Image         Image
+	Table, Chunks *os.File
+}
+
+// Close closes the files.
+func (o Opened) Close() {
+	o.Table.Close()
+	o.Chunks.Close()
+}
+
+// Open opens an image that is here, for reading. It stays readable until it is closed, also when
+// it is evicted meanwhile. The error is ErrNotHere for one that has to be prepared.
+func (s *Store) Open(digest string) (Opened, error) {
+	s.mu.Lock()
+	k := s.images[digest]
+	if k != nil {
+		s.use(digest, k)
+	}
+	s.mu.Unlock()
+	if k == nil {
+		return Opened{}, ErrNotHere
+	}
+	o, err := s.folder.open(digest)
+	if err != nil {
+		s.log.Warn("disk image cannot be opened: it is prepared anew when it is wanted", "digest", digest, "err", err)
+		s.forget(digest, k)
+		return Opened{}, ErrNotHere
+	}
+	o.Image = k.image
+	return o, nil
+}
+
+// forget removes an image that is damaged.
+func (s *Store) forget(digest string, k *kept) {
+	s.mu.Lock()
+	var gone string
+	if s.images[digest] == k {
+		gone = s.unlink(digest)
+	}
+	s.mu.Unlock()
+	s.folder.remove(gone)
+}
+
+// unlink takes an image out of the store, and returns what is to be removed without mu, which
+// is held: a large file takes a while to go.
+func (s *Store) unlink(digest string) (gone string) {
+	s.size -= s.images[digest].bytes
+	delete(s.images, digest)
+	s.count()
+	return s.folder.unlink(digest)
+}
+
+// failure is why an image cannot be had.
+type failure struct {
+	err   error
+	until time.Time // zero = for good
+}
+
+// How long failures are remembered, and how many.
+const (
+	rememberMismatch = time.Minute
+	rememberOther    = 30 * time.Second
+	maxFailures      = 1000
+)
+
+// remembered returns why an image could not be had lately; mu is held.
+func (s *Store) remembered(src Source) error {
+	for _, key := range []string{src.Digest, src.Digest + " " + src.Ref} {
+		f, known := s.failed[key]
+		switch {
+		case known && (f.until.IsZero() || s.clock().Before(f.until)):
+			return f.err
+		case known:
+			delete(s.failed, key)
+		}
+	}
+	return nil
+}
+
+// remember keeps why an image cannot be had. What is wrong with the file of a digest is wrong
+// for good; what is wrong with a place is so for a while, and of that place alone. mu is held.
+func (s *Store) remember(src Source, err error) {
+	if len(s.failed) >= maxFailures {
+		clear(s.failed)
+	}
+	var own *Error
+	key, f := src.Digest+" "+src.Ref, failure{err, s.clock().Add(rememberOther)}
+	if errors.As(err, &own) {
+		switch own.Reason {
+		case model.ReasonDigestMismatch:
+			f.until = s.clock().Add(rememberMismatch)
+		case model.ReasonImageUnsafe, model.ReasonImageFormat, model.ReasonImageNoPartitions:
+			key, f.until = src.Digest, time.Time{}
+		}
+	}
+	s.failed[key] = f
+}
+
+// finish notes how a job ended.
+func (s *Store) finish(j *job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.jobs, j.src.Digest)
+	s.metrics.preparing.Set(float64(len(s.jobs)))
+	if j.err != nil {
+		s.size -= j.taken
+		if !errors.Is(j.err, ErrClosed) {
+			s.remember(j.src, j.err)
+		}
+	} else {
+		now := s.clock()
+		s.images[j.src.Digest] = &kept{image: j.image, bytes: j.taken, used: now, touched: now}
+	}
+	s.count()
+}
+
+// count shows what there is; mu is held, or nobody else knows s yet.
+func (s *Store) count() {
+	s.metrics.size.Set(float64(s.size))
+	s.metrics.images.Set(float64(len(s.images)))
+}
+
+// take takes room, and evicts images for it if it must.
+func (s *Store) take(n int64) error {
+	s.mu.Lock()
+	s.size += n
+	var gone []string
+	if s.max > 0 && s.size > s.max {
+		gone = s.evict(s.size - s.max)
+	}
+	fits := s.max <= 0 || s.size <= s.max
+	if !fits {
+		s.size -= n
+	}
+	s.count()
+	s.mu.Unlock()
+	for _, path := range gone {
+		s.folder.remove(path)
+	}
+	if !fits {
+		return refuse(model.ReasonImageTooLarge, "the cache of disk images may take %s, which this image and those that servers are being installed from exceed: allow it more, or take a smaller image", sizeText(s.max))
+	}
+	return nil
+}
+
+// evict takes images out that were not used longest until so many bytes are free, or none is
+// left that may go; mu is held. It returns what is to be removed without.
+func (s *Store) evict(excess int64) (gone []string) {
+	digests := slices.SortedFunc(maps.Keys(s.images), func(a, b string) int { return s.images[a].used.Compare(s.images[b].used) })
+	for _, digest := range digests {
+		if excess <= 0 {
+			break
+		}
+		if s.spare(digest) {
+			continue
+		}
+		excess -= s.images[digest].bytes
+		gone = append(gone, s.unlink(digest))
+		s.metrics.evictions.Inc()
+	}
+	return gone
+}

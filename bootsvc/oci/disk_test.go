@@ -1,0 +1,161 @@
+package oci
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/bootsvc/oci/ociserver"
+	"ingot/model"
+)
+
+const tarLayer = "application/vnd.oci.image.layer.v1.tar"
+
+func titled(d ociserver.Descriptor, title string) ociserver.Descriptor {
+	d.Annotations = map[string]string{titleAnnotation: title}
+	return d
+}
+
+func diskEntry(d ociserver.Descriptor, architecture, diskType string) ociserver.Descriptor {
+	d.Platform = &ociserver.Platform{Architecture: architecture, OS: "linux"}
+	d.Annotations = map[string]string{diskTypeAnnotation: diskType}
+	return d
+}
+
+func TestDiskLayerIsFound(t *testing.T) {
+	reg := newRegistry(t)
+	images := newImages(t, Options{})
+	disk := func(mediaType string) *model.Layer { return layer(mediaType, "disk") }
+	kernel, initrd := descriptorOf(MediaKernel, "k"), descriptorOf(MediaInitramfs, "i")
+	ours := pushManifest(t, reg, descriptorOf(MediaDiskQcow2, "disk"))
+	for title, tc := range map[string]struct {
+		image ociserver.Descriptor
+		arch  string
+		want  model.PinnedImage
+	}{
+		"by our media type":                 {image: ours, want: model.PinnedImage{Disk: disk(MediaDiskQcow2)}},
+		"by our media type with a packing":  {image: pushManifest(t, reg, descriptorOf(MediaDiskRaw+"+zstd", "disk")), want: model.PinnedImage{Disk: disk(MediaDiskRaw + "+zstd")}},
+		"by KubeVirt's media type":          {image: pushManifest(t, reg, descriptorOf("application/vnd.kubevirt.disk.raw+gzip", "disk")), want: model.PinnedImage{Disk: disk("application/vnd.kubevirt.disk.raw+gzip")}},
+		"by the name of its file":           {image: pushManifest(t, reg, titled(descriptorOf("application/octet-stream", "disk"), "debian-13-genericcloud-amd64.qcow2")), want: model.PinnedImage{Disk: disk(MediaDiskRaw)}},
+		"by the name of its packed file":    {image: pushManifest(t, reg, descriptorOf("text/plain", "notes"), titled(descriptorOf("application/zstd", "disk"), "out/Disk.RAW.zst")), want: model.PinnedImage{Disk: disk(MediaDiskRaw)}},
+		"by its file's name, called a tar":  {image: pushManifest(t, reg, titled(descriptorOf(tarLayer, "disk"), "ubuntu.img.gz")), want: model.PinnedImage{Disk: disk(MediaDiskRaw)}},
+		"in a container image of one layer": {image: pushManifest(t, reg, descriptorOf(tarLayer+"+gzip", "disk")), want: model.PinnedImage{Disk: disk(tarLayer + "+gzip")}},
+		"by an index, as Podman marks it": {
+			image: pushIndex(t, reg, mediaOCIIndex, on(pushManifest(t, reg, kernel, initrd), "amd64", ""),
+				diskEntry(pushManifest(t, reg, descriptorOf("application/zstd", "hyperv")), "x86_64", "hyperv"),
+				diskEntry(pushManifest(t, reg, descriptorOf("application/zstd", "arm")), "aarch64", "qemu"),
+				diskEntry(pushManifest(t, reg, descriptorOf("application/zstd", "disk")), "x86_64", "qemu")),
+			want: model.PinnedImage{Disk: disk(MediaDiskRaw)},
+		},
+		"by an index, for another architecture": {
+			image: pushIndex(t, reg, mediaOCIIndex, diskEntry(pushManifest(t, reg, descriptorOf("application/zstd", "other")), "x86_64", "raw"),
+				diskEntry(pushManifest(t, reg, descriptorOf("application/zstd", "disk")), "aarch64", "raw")),
+			arch: "arm64", want: model.PinnedImage{Disk: disk(MediaDiskRaw)},
+		},
+		"beside layers that boot": {
+			image: pushManifest(t, reg, kernel, initrd, descriptorOf(MediaDiskRaw, "disk")),
+			want:  model.PinnedImage{Kernel: layer(MediaKernel, "k"), Initrd: layer(MediaInitramfs, "i"), Disk: disk(MediaDiskRaw)},
+		},
+		"not: a kernel that was pushed from vmlinuz.bin": {
+			image: pushManifest(t, reg, titled(kernel, "vmlinuz.bin"), titled(initrd, "initrd.img")),
+			want:  model.PinnedImage{Kernel: layer(MediaKernel, "k"), Initrd: layer(MediaInitramfs, "i")},
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			arch := tc.arch
+			if arch == "" {
+				arch = "amd64"
+			}
+			ref := reg.Host() + "/os@" + tc.image.Digest
+			got, err := images.Resolve(t.Context(), ref, arch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tc.want.Ref, tc.want.Repository, tc.want.Architecture, tc.want.Digest = ref, reg.Host()+"/os", arch, got.Digest
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if container := got.Disk != nil && InContainer(got.Disk); container != strings.Contains(title, "container image") {
+				t.Errorf("it is in a container: %v", container)
+			}
+			if err := CheckNetworkBoot(&got); (err == nil) != (got.Kernel != nil) {
+				t.Errorf("it boots from the network: %v", err)
+			}
+		})
+	}
+	if got, err := images.Resolve(t.Context(), "oci://"+reg.Host()+"/os@"+ours.Digest, "amd64"); err != nil || got.Disk == nil {
+		t.Errorf("with oci:// before it: %v", err)
+	}
+}
+
+func TestImageWithTwoDisksIsRefused(t *testing.T) {
+	reg := newRegistry(t)
+	images := newImages(t, Options{})
+	for title, tc := range map[string]struct {
+		image ociserver.Descriptor
+		want  string
+	}{
+		"by their types": {pushManifest(t, reg, descriptorOf(MediaDiskRaw, "a"), descriptorOf(MediaDiskQcow2, "b")), "2 disk layers (application/vnd.ingot.disk.raw, application/vnd.ingot.disk.qcow2)"},
+		"by their names": {pushManifest(t, reg, titled(descriptorOf("a/b", "a"), "a.raw"), titled(descriptorOf("a/b", "b"), "b.img")), "2 disk layers (a.raw, b.img)"},
+		"N10 an index without the server's architecture": {
+			pushIndex(t, reg, mediaOCIIndex, diskEntry(pushManifest(t, reg, descriptorOf(MediaDiskRaw, "a")), "aarch64", "raw")),
+			"there is no image for architecture amd64; the index has aarch64",
+		},
+		"a disk that is kept elsewhere": {pushManifest(t, reg, ociserver.Descriptor{MediaType: MediaDiskRaw, Digest: sumA, Size: 0}), "the disk layer: a size of 0 bytes"},
+	} {
+		_, err := images.Resolve(t.Context(), reg.Host()+"/os@"+tc.image.Digest, "amd64")
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want %s", title, err, tc.want)
+		}
+	}
+}
+
+func TestClientOfURLsGoesWhereImagesMayComeFrom(t *testing.T) {
+	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if to := r.URL.Query().Get("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusFound)
+			return
+		}
+		_, _ = io.WriteString(w, "disk")
+	}))
+	defer here.Close()
+	host := strings.TrimPrefix(here.URL, "http://")
+	named := newImages(t, Options{AllowedRegistries: []string{host}})
+	for title, tc := range map[string]struct {
+		images  *Images
+		url     string
+		refused error
+	}{
+		"this machine, which the configuration names": {named, here.URL, nil},
+		"this machine, which it does not name":        {newImages(t, Options{AllowedRegistries: []string{"ghcr.io"}}), here.URL, errInside},
+		"a redirect within this machine":              {named, here.URL + "/?to=" + here.URL, nil},
+		"a redirect to a metadata address":            {named, here.URL + "/?to=http://169.254.169.254/", errForbiddenAddress},
+		"a metadata address":                          {named, "http://169.254.169.254/latest", errForbiddenAddress},
+		"a link-local address":                        {named, "https://[fe80::1]/disk", errForbiddenAddress},
+	} {
+		t.Run(title, func(t *testing.T) {
+			resp, err := tc.images.Client().Get(tc.url)
+			if err == nil {
+				resp.Body.Close()
+			}
+			if !errors.Is(err, tc.refused) {
+				t.Errorf("got %v, want %v", err, tc.refused)
+			}
+			var told interface{ AddressRefused() bool }
+			if (tc.refused != nil) != errors.As(err, &told) {
+				t.Errorf("that the address is refused is told: %v", err)
+			}
+		})
+	}
+	// What a host that is not this machine redirects to is not this machine either.
+	req := httptest.NewRequest(http.MethodGet, here.URL, nil)
+	req.Response = &http.Response{Request: httptest.NewRequest(http.MethodGet, "https://images.example/disk", nil)}
+	if _, err := named.Client().Transport.RoundTrip(req); !errors.Is(err, errForbiddenAddress) { //nolint:bodyclose // there is none
+		t.Errorf("a redirect from elsewhere to this machine: %v", err)
+	}
+}

@@ -1,0 +1,137 @@
+package install
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ingot/cmd/metalprobe/inventory"
+	"ingot/model"
+)
+
+// loopDevice is a block device over a file of random bytes.
+func loopDevice(t testing.TB, mebibytes int, args ...string) string {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root can make a loop device")
+	}
+	losetup, err := exec.LookPath("losetup")
+	if err != nil {
+		t.Skip("losetup is not installed: nothing is written to a block device")
+	}
+	file := filepath.Join(t.TempDir(), "disk")
+	if err := os.WriteFile(file, bytes.Repeat([]byte("data of before. "), mebibytes*mebibyte/16), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(losetup, append(args, "--find", "--show", file)...).CombinedOutput()
+	if err != nil {
+		t.Skipf("no loop device can be made here: %v: %s", err, out)
+	}
+	device := strings.TrimSpace(string(out))
+	t.Cleanup(func() {
+		if out, err := exec.Command(losetup, "--detach", device).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	return device
+}
+
+// onDevice is an installer of a machine whose disk is a block device.
+func onDevice(t testing.TB, d *daemon, device string) Installer {
+	t.Helper()
+	r, err := look(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := r.Size()
+	r.Close()
+	return Installer{
+		Disks: func() []inventory.Disk {
+			return []inventory.Disk{{ProbeDisk: model.ProbeDisk{
+				Name: filepath.Base(device), Path: device, SizeBytes: uint64(size), LogicalBlockSize: uint64(d.doc.Image.SectorSize),
+			}}}
+		},
+		Use:  func() map[string]string { return nil },
+		Open: Open, Look: look, Post: d.post, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+func TestAnImageIsInstalledOnABlockDevice(t *testing.T) {
+	for _, sector := range []int{512, 4096} {
+		t.Run(fmt.Sprintf("of sectors of %d bytes", sector), func(t *testing.T) {
+			device := loopDevice(t, 64, "--sector-size", fmt.Sprint(sector))
+			image := imageOf(t, 41, sector)
+			d := serve(t, image)
+			d.doc.Image.SectorSize = sector
+			if err := onDevice(t, d, device).Run(t.Context(), d.url(), "uuid"); err != nil {
+				t.Fatal(err)
+			}
+			if last, _ := d.outcome(); last.Stage != model.DiskRebooting || last.Reason != "" {
+				t.Fatalf("last report: %+v", last)
+			}
+			disk, err := os.ReadFile(device)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareDisk(t, disk, image, d)
+			if out := tool(t, "sgdisk", "-v", device); !strings.Contains(out, "No problems found") {
+				t.Errorf("sgdisk -v:\n%s", out)
+			}
+			compareSeed(t, disk, d)
+		})
+	}
+}
+
+// compareSeed reads the seed as others do.
+func compareSeed(t *testing.T, disk []byte, d *daemon) {
+	t.Helper()
+	c := lookAt(bytes.NewReader(disk), int64(len(disk)))
+	seeds := c.seeds()
+	if len(seeds) != 1 {
+		t.Fatalf("%d seeds, want 1", len(seeds))
+	}
+	file := filepath.Join(t.TempDir(), "seed")
+	if err := os.WriteFile(file, disk[seeds[0].from:seeds[0].to], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tool(t, "fsck.vfat", "-n", file)
+	for name, want := range d.doc.Seed.Files {
+		if got := tool(t, "mtype", "-i", file, "::/"+name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func tool(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not installed: what was written is not read by others", name)
+	}
+	out, err := exec.Command(path, args...).CombinedOutput()
+	if err != nil {
+		t.Errorf("%s %v: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}
+
+func TestADiskInUseIsBusy(t *testing.T) {
+	device := loopDevice(t, 32)
+	holder, err := Open(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	d := serve(t, imageOf(t, 21, 512))
+	if err := onDevice(t, d, device).Run(t.Context(), d.url(), "uuid"); err != nil {
+		t.Fatal(err)
+	}
+	if last, _ := d.outcome(); last.Reason != model.ReasonDiskBusy {
+		t.Errorf("reported %q: %q, want DiskBusy", last.Reason, last.Message)
+	}
+}

@@ -1,0 +1,267 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"ingot/model"
+	"ingot/model/text"
+)
+
+const (
+	// installSilence is how long the probe that writes a disk image may report nothing, which it
+	// does every few seconds, before it is taken to have stopped.
+	installSilence = 5 * time.Minute
+
+	// A probe that has written its image powers its machine off: for probeOffLimit that is
+	// looked for each probeOffEvery.
+	probeOffLimit = 2 * time.Minute
+	probeOffEvery = 5 * time.Second
+
+	// preparedEvery is how often it is looked whether a disk image is prepared.
+	preparedEvery = 10 * time.Second
+)
+
+// FailedDisk reports whether the problem is that the probe did not bring the disk image onto the
+// disk.
+func FailedDisk(p *model.BootProblem) bool { return p != nil && p.Stage != "" }
+
+// diskInstall is what was reported of the writing of the disk image that the server's open
+// ticket is for, nil if nothing was.
+func (s *server) diskInstall() *model.DiskInstall {
+	p := s.progress()
+	if p == nil || !s.opened(model.PurposeClaim) || s.rec.Ticket.Disk == nil {
+		return nil
+	}
+	return p.Install
+}
+
+// writingDisk reports whether the server's probe is about to write its disk image, as far as is
+// known: it reported since the server was powered on, and neither that it is done nor that it
+// failed.
+func (s *server) writingDisk() bool {
+	in := s.diskInstall()
+	if in == nil || in.Verified() || in.Reason != "" || s.rec.Ticket.AwaitingOff || s.power() != model.PowerOn {
+		return false
+	}
+	return s.toldSinceOn(in)
+}
+
+// toldSinceOn reports whether something was reported of an install since the server was asked to
+// power on for it.
+func (s *server) toldSinceOn(in *model.DiskInstall) bool {
+	return in != nil && !(s.begun() && in.ReportedAt.Before(s.rec.Asked.At))
+}
+
+// diskFailed reports whether the probe could not write the disk image: it said so, or the
+// server started again, or went off, as often as is tried.
+func (s *server) diskFailed() bool {
+	in := s.diskInstall()
+	if in == nil || in.Verified() || s.rec.Ticket.AwaitingOff {
+		return false
+	}
+	return in.Reason != "" || s.restartsTooOften()
+}
+
+// restartsTooOften reports whether the server was cut off from its install as often as is tried.
+func (s *server) restartsTooOften() bool {
+	boots := s.progress().Boots
+	if s.power() == model.PowerOff && !s.settling() {
+		boots++
+	}
+	return boots >= s.fleet.in.Policy.BootAttempts
+}
+
+// failDisk ends a ticket whose image the probe could not write.
+func (s *server) failDisk() Step {
+	in := s.diskInstall()
+	reason, message := in.Reason, in.Message
+	switch {
+	case reason == "":
+		reason = model.ReasonInstallFailed
+		message = fmt.Sprintf("the server went off, or started again, %d times before its image was on the disk", s.fleet.in.Policy.BootAttempts)
+	case !slices.Contains(model.Reasons, reason):
+		reason, message = model.ReasonInstallFailed, reason+": "+message
+	}
+	s.noteFailedBoot(reason, message, in.Stage)
+	lost := []model.Reason{model.ReasonRootDeviceGone, model.ReasonDiskWriteFailed, model.ReasonDiskLies}
+	if d := s.rec.RootDisk; d != nil && d.VerifiedAt.IsZero() && slices.Contains(lost, reason) {
+		s.edit().RootDisk = nil // nothing of use is on it: another may be taken
+	}
+	s.end(model.TicketSpent)
+	return s.stay()
+}
+
+// leaveOff powers a server off whose image could not be written, however often it was tried,
+// and leaves it so until a person acts: what runs on it is its probe.
+func (s *server) leaveOff(p *model.BootProblem) Step {
+	st, done := s.off(0)
+	if !done {
+		return st
+	}
+	return s.restOrSave(s.problemWhy(p))
+}
+
+// otherTarget reports whether the claim lets a disk be overwritten, or does so no more, other
+// than when a ticket with a disk image was armed.
+func (s *server) otherTarget(t *model.Ticket) bool {
+	return t != nil && t.Target != nil && t.Claim == s.rec.Claim && t.Target.Overwrite != s.overwriteAsked()
+}
+
+// awaitDisk waits for the probe to write the disk image. The disk stands on record as soon as
+// anything may be on it.
+func (s *server) awaitDisk() Step {
+	in, t := s.diskInstall(), s.rec.Ticket
+	if d := s.rec.RootDisk; in.Writes() && in.Disk != nil && (d == nil || d.RootDisk != *in.Disk) {
+		s.edit().RootDisk = &model.InstalledDisk{RootDisk: *in.Disk, RootDevice: t.RootDevice()}
+		return s.stay()
+	}
+	says := "installing " + t.Disk.Ref + ": " + InstallText(t.Disk, in)
+	if p := s.rec.BootProblem; FailedBoot(p) {
+		says += fmt.Sprintf("; attempt %d of %d, before it %s", s.rec.Attempts+1, s.fleet.in.Policy.BootAttempts, p.Message)
+	}
+	return s.rest(Why{Reason: model.ReasonInstalling, Message: says, Since: cmp.Or(in.StartedAt, in.BootedAt, s.rec.Since)})
+}
+
+// noteDisk notes that the disk image of the server's ticket is on its disk, and what was made
+// use of for that. With any other ticket it notes that the disks hold something.
+func (s *server) noteDisk() {
+	rec := s.edit()
+	t := rec.Ticket
+	rec.Blank = false
+	if t == nil || t.Disk == nil {
+		return
+	}
+	if to := t.Target; to != nil && to.Overwrite != "" {
+		handle(rec, AskedOverwrite, to.Overwrite)
+	}
+	d := model.InstalledDisk{RootDevice: t.RootDevice()}
+	if rec.RootDisk != nil {
+		d.RootDisk = rec.RootDisk.RootDisk
+	}
+	if p := s.progress(); p != nil && p.Install != nil && p.Install.Disk != nil {
+		d.RootDisk = *p.Install.Disk
+	}
+	if d.RootDisk == (model.RootDisk{}) {
+		return // it was lost with the store
+	}
+	d.VerifiedAt = cmp.Or(t.IgnitionAt, s.now())
+	rec.RootDisk = &d
+}
+
+// probeGoesOff is when to look next whether the probe that has written the disk image has
+// powered the server off; zero = that is not awaited.
+func (s *server) probeGoesOff() time.Time {
+	in := s.diskInstall()
+	if in == nil || in.RebootingAt.IsZero() || !s.now().Before(in.RebootingAt.Add(probeOffLimit)) {
+		return time.Time{}
+	}
+	if a := s.rec.Asked; a != nil && a.At.After(in.RebootingAt) {
+		return time.Time{} // it went off, and was started from its disk
+	}
+	return s.reading.At.Add(probeOffEvery)
+}
+
+// diskName is the disk that the server's image is on, for people.
+func (s *server) diskName() string {
+	if s.rec.RootDisk == nil {
+		return "its disk"
+	}
+	return "disk " + RootDiskText(&s.rec.RootDisk.RootDisk)
+}
+
+// stalledText says that nothing was reported of an install for a while.
+func (s *server) stalledText(silence time.Duration) string {
+	in := s.diskInstall()
+	return fmt.Sprintf("its probe has reported nothing for %s, last at %s: %s; look at its console and at its link", silence,
+		text.Time(in.ReportedAt), InstallText(s.rec.Ticket.Disk, in))
+}
+
+// failedDiskWhy says why the probe did not bring the disk image onto the disk.
+func (s *server) failedDiskWhy(p *model.BootProblem) Why {
+	why := Why{Reason: p.Reason, Since: p.Since, Actor: s.actorOn(p.Reason)}
+	if !s.givenUp() {
+		why.Message = fmt.Sprintf("installing %s failed at stage %s: %s; it is tried again, attempt %d of %d", p.Image, p.Stage, p.Message,
+			s.rec.Attempts+1, s.fleet.in.Policy.BootAttempts)
+		return why
+	}
+	if p.Reason == model.ReasonInstallStalled {
+		why.Reason = model.ReasonInstallFailed
+	}
+	why.Message = fmt.Sprintf("given up on installing %s, which failed at stage %s: %s; it is powered off: correct that in Git, or set "+
+		"annotation %s: %s on Server %s once it is fixed", p.Image, p.Stage, p.Message, model.AnnotationOperation, s.newRetry(), s.name)
+	return why
+}
+
+// notSeen says that the disk image is on the disk, and that nothing said since that it is up.
+func (s *server) notSeen() Why {
+	t := s.rec.Ticket
+	return Why{model.ReasonInstalledNotSeen, fmt.Sprintf("image %s is on %s, and its system has not said since that it is up (%s): it is left "+
+		"to that, and not installed again. Look at its console: the image may lack a driver for this machine, or not be signed for its Secure "+
+		"Boot. If it runs, have it report by cloud-init or Ignition, or give ServerClaim %s annotation %s: %s; to have it installed "+
+		"again, a new value of annotation %s",
+		t.Disk.Ref, s.diskName(), s.lastStage(), s.rec.Claim, model.AnnotationBooted, model.BootedServed, model.AnnotationReprovision),
+		s.rec.Unconfirmed, Tenant}
+}
+
+// preparingWhy says that the disk image is being prepared: nobody has to act.
+func preparingWhy(p *model.BootProblem) Why {
+	return Why{Reason: p.Reason, Message: fmt.Sprintf("preparing image %s: %s; it is not powered on before", p.Image, p.Message), Since: p.Since}
+}
+
+// prepares notes how far what the server is to boot has been prepared: that is no failure, and
+// is looked for again after a few seconds.
+func (o *outcome) prepares(s *Settled, do Arm, f *Failure, now time.Time) {
+	o.reading.PreparedAfter = now.Add(preparedEvery - time.Duration(float64(preparedEvery)/2*jitter(o.rec.Name)))
+	rec, b := o.before(), &do.Boot
+	p := model.BootProblem{
+		Digest: b.Ticket.Digest, Architecture: b.Architecture, Image: b.Image, Reason: f.Reason, Message: f.Text, Since: now,
+	}
+	if old := rec.BootProblem; concerns(old, b) && old.Reason == f.Reason {
+		p.Since = old.Since
+	}
+	if rec.BootProblem == nil || *rec.BootProblem != p {
+		rec.BootProblem = &p
+		s.Servers = append(s.Servers, rec)
+	}
+}
+
+// InstallText says how far the writing of a disk image is, by the tenths of its data.
+func InstallText(disk *model.DiskImage, in *model.DiskInstall) string {
+	to := ""
+	if in.Disk != nil {
+		to = " to " + RootDiskText(in.Disk)
+	}
+	switch in.Stage {
+	case model.DiskProbeBooted:
+		return "its probe runs"
+	case model.DiskChosen:
+		return "disk " + RootDiskText(in.Disk) + " is chosen"
+	case model.DiskVerified, model.DiskBootEntry, model.DiskRebooting:
+		return "it is on disk " + RootDiskText(in.Disk)
+	case model.DiskWriting:
+	}
+	says := fmt.Sprintf("%d %% of %s written%s", in.Tenths*10, text.Bytes(disk.Data), to)
+	took := in.TenthAt.Sub(in.StartedAt)
+	if in.Tenths == 0 || in.StartedAt.IsZero() || took < time.Second {
+		return says
+	}
+	rate := float64(disk.Data) / 10 * float64(in.Tenths) / took.Seconds()
+	left := took / time.Duration(in.Tenths) * time.Duration(10-in.Tenths)
+	return fmt.Sprintf("%s, %s/s, done at about %s", says, text.Bytes(uint64(rate)), text.Time(in.TenthAt.Add(left)))
+}
+
+// RootDiskText is a disk as it is shown to people.
+func RootDiskText(d *model.RootDisk) string {
+	switch {
+	case d == nil:
+		return "that is not known"
+	case d.Serial != "":
+		return fmt.Sprintf("%s (serial %s)", d.Name, d.Serial)
+	case d.WWID != "":
+		return fmt.Sprintf("%s (wwid %s)", d.Name, d.WWID)
+	}
+	return d.Name
+}
