@@ -226,9 +226,6 @@ func (s *Server) diskSerial(i int) string { return s.identity().part(i + 1) }
 // Name is the name that Ingot gives the server: <bmc>-system-<index>.
 func (s *Server) Name() model.ServerName { return s.name }
 
-// DiskSerial is the serial number of the i-th disk.
-func (s *Server) DiskSerial(i int) string { return s.diskSerial(i) }
-
 // UUID is the system UUID that the machine itself sees, in lower case.
 func (s *Server) UUID() string { return s.uuid }
 

@@ -51,6 +51,9 @@ type blob struct {
 type Image struct {
 	Architecture                  string // amd64; empty makes an image without an index
 	Kernel, Initrd, Squashfs, UKI []byte
+	// Disk is a disk image, and DiskType its media type.
+	Disk     []byte
+	DiskType string
 }
 
 // Descriptor is what an OCI manifest says of a blob.
@@ -148,7 +151,7 @@ func (r *Registry) pushImage(name string, img Image) (Descriptor, error) {
 	for _, l := range []struct {
 		mediaType string
 		bytes     []byte
-	}{{MediaKernel, img.Kernel}, {MediaInitrd, img.Initrd}, {MediaSquashfs, img.Squashfs}, {MediaUKI, img.UKI}} {
+	}{{MediaKernel, img.Kernel}, {MediaInitrd, img.Initrd}, {MediaSquashfs, img.Squashfs}, {MediaUKI, img.UKI}, {img.DiskType, img.Disk}} {
 		if l.bytes != nil {
 			layers = append(layers, r.PushBlob(name, l.mediaType, l.bytes))
 		}
