@@ -75,6 +75,9 @@ func (n *network) hear6(packet []byte, from netip.AddrPort, frame string) (*exch
 	if over := n.overLimit(cmp.Or(x.mac, string(p.clientID)), x.relay, x.port(), x.now); over != "" {
 		return x, drop6(over)
 	}
+	if !x.unproven {
+		n.server.heard.On(x.mac, x.port())
+	}
 	return x, nil
 }
 
