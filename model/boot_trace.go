@@ -4,10 +4,10 @@ import "time"
 
 // The stages of a boot that others than the boot service see.
 const (
-	StageArmed     BootStage = "armed"
-	StageReport    BootStage = "report"
-	StageWipe      BootStage = "wipe"
-	StageBootState BootStage = "boot state"
+	StageArmed     BootStage = "armed"      // it has a boot ticket, and has not asked yet
+	StageReport    BootStage = "report"     // the probe reported
+	StageWipe      BootStage = "wipe"       // the probe reported of its wipe
+	StageBootState BootStage = "boot state" // what was installed said that it runs
 )
 
 // The stages of the writing of a disk image that its probe reports.

@@ -54,30 +54,34 @@ func (c *crossCheck) conflict(o Object, field, message string) {
 	c.problems = append(c.problems, p)
 }
 
-// clientOf is the client identifier of an Endpoint, of which one may have an address of each family.
+// clientOf is the client identifier of an Endpoint.
 func clientOf(e *Endpoint) string {
-	switch id := e.ClientID(); {
-	case id == "":
-		return ""
-	case strings.Contains(e.Spec.IP, ":"):
-		return "0x" + id + " (IPv6)"
-	default:
-		return "0x" + id
+	if id := e.ClientID(); id != "" {
+		return "0x" + id + familyOf(e)
 	}
+	return ""
 }
 
 // portOf is the port that an Endpoint is for, of any relay or of one.
 func portOf(e *Endpoint) string {
 	if p := e.RelayPort(); p.CircuitID != "" {
-		return p.name()
+		return p.name() + familyOf(e)
 	}
 	return ""
 }
 
 // relayOf is the relay of which an Endpoint is for any port.
 func relayOf(e *Endpoint) string {
-	if p := e.RelayPort(); p.CircuitID == "" {
-		return p.name()
+	if p := e.RelayPort(); p.CircuitID == "" && p.RemoteID != "" {
+		return p.name() + familyOf(e)
+	}
+	return ""
+}
+
+// familyOf is added to what a client or a port is known by, which may have an address of each family.
+func familyOf(e *Endpoint) string {
+	if strings.Contains(e.Spec.IP, ":") {
+		return " (IPv6)"
 	}
 	return ""
 }

@@ -15,8 +15,9 @@ const MaxDHCPIdentifier = 128
 // minClientID is how long a client identifier is at least (RFC 2132 §9.14).
 const minClientID = 2
 
-// RelayPort is where a relay hears a client: the sub-options of option 82 (RFC 3046 §3.1, §3.2),
-// as their bytes. One that is empty stands for any.
+// RelayPort is where a relay hears a client: the sub-options of option 82 (RFC 3046 §3.1, §3.2), or over
+// DHCPv6 the interface ID (RFC 8415 §21.18) and what stands behind the enterprise number of the remote ID
+// (RFC 4649 §3), as their bytes. One that is empty stands for any.
 type RelayPort struct{ CircuitID, RemoteID string }
 
 // dhcpClientAnnotations say to whom DHCP gives the address of an Endpoint; the least bytes of each.

@@ -75,7 +75,6 @@ func TestWhoGetsTheAddressOfAnEndpoint(t *testing.T) {
 		},
 		"a port for DHCPv6": {
 			annotations: "    ingot/dhcp-circuit-id: Eth1/7\n", spec: "  ip: fd00::1\n", port: RelayPort{CircuitID: "Eth1/7"},
-			want: "e.yaml:8:7: warning: Endpoint e: spec.ip: is reserved for nobody: the port of a relay is known by DHCPv4 alone\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,11 +95,15 @@ func TestWhoGetsTheAddressOfAnEndpoint(t *testing.T) {
 
 func TestNoTwoEndpointsAreForOneClient(t *testing.T) {
 	d := NewDesired()
-	for i, annotation := range []string{
-		"ingot/dhcp-client-id: '0x6162'", "ingot/dhcp-client-id: ab", "ingot/dhcp-circuit-id: p1", "ingot/dhcp-circuit-id: text:p1",
-		"ingot/dhcp-remote-id: r", "ingot/dhcp-remote-id: r", "{ingot/dhcp-circuit-id: p1, ingot/dhcp-remote-id: r}",
+	for i, e := range []struct{ annotation, ip string }{
+		{"ingot/dhcp-client-id: '0x6162'", "192.0.2.1"}, {"ingot/dhcp-client-id: ab", "192.0.2.2"},
+		{"ingot/dhcp-circuit-id: p1", "192.0.2.3"}, {"ingot/dhcp-circuit-id: text:p1", "192.0.2.4"},
+		{"ingot/dhcp-remote-id: r", "192.0.2.5"}, {"ingot/dhcp-remote-id: r", "192.0.2.6"},
+		{"{ingot/dhcp-circuit-id: p1, ingot/dhcp-remote-id: r}", "192.0.2.7"},
+		// A port has an address of each family.
+		{"ingot/dhcp-circuit-id: p1", "fd00::1"}, {"ingot/dhcp-remote-id: r", "fd00::2"}, {"ingot/dhcp-remote-id: '0x72'", "fd00::3"},
 	} {
-		text := fmt.Sprintf("apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: e%d, annotations:\n  %s }\nspec: {ip: 192.0.2.%d}\n", i, braced(annotation), i+1)
+		text := fmt.Sprintf("apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: e%d, annotations:\n  %s }\nspec: {ip: %q}\n", i, braced(e.annotation), e.ip)
 		objects, problems := Decode(fmt.Sprintf("e%d.yaml", i), []byte(text), DecodeOptions{})
 		if HasErrors(problems) {
 			t.Fatal(problemLines(problems))
@@ -114,7 +117,9 @@ func TestNoTwoEndpointsAreForOneClient(t *testing.T) {
 		"e2.yaml:4:27: Endpoint e2: metadata.annotations[ingot/dhcp-circuit-id]: has the relay port circuit p1 of Endpoint e3 (e3.yaml:1)" + only +
 		"e3.yaml:4:27: Endpoint e3: metadata.annotations[ingot/dhcp-circuit-id]: has the relay port circuit p1 of Endpoint e2 (e2.yaml:1)" + only +
 		"e4.yaml:4:26: Endpoint e4: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r of Endpoint e5 (e5.yaml:1)" + only +
-		"e5.yaml:4:26: Endpoint e5: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r of Endpoint e4 (e4.yaml:1)" + only
+		"e5.yaml:4:26: Endpoint e5: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r of Endpoint e4 (e4.yaml:1)" + only +
+		"e8.yaml:4:26: Endpoint e8: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r (IPv6) of Endpoint e9 (e9.yaml:1)" + only +
+		"e9.yaml:4:26: Endpoint e9: metadata.annotations[ingot/dhcp-remote-id]: has the relay remote r (IPv6) of Endpoint e8 (e8.yaml:1)" + only
 	if diff := cmp.Diff(want, problemLines(CrossCheck(d))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -79,8 +79,8 @@ const (
 	// AnnotationClientID, on an Endpoint, is the DHCP client identifier, or DUID, of its
 	// device: 0x01a0b1, 01:a0:b1 or text. Who shows it gets the address, as does who has the MAC address.
 	AnnotationClientID = "ingot/dhcp-client-id"
-	// AnnotationCircuitID, on an Endpoint, is the port that the address is for: the circuit
-	// ID that a relay adds, as 0x000a1b, 00:0a:1b or text. The MAC address reserves nothing then.
+	// AnnotationCircuitID, on an Endpoint, is the port that the address is for: the circuit ID, or the
+	// interface ID of DHCPv6, that a relay adds, as 0x000a1b, 00:0a:1b or text. The MAC address reserves nothing then.
 	AnnotationCircuitID = "ingot/dhcp-circuit-id"
 	// AnnotationRemoteID, on an Endpoint, is the relay that the address is for: the remote ID
 	// that it adds, as 0x000a1b, 00:0a:1b or text. The MAC address reserves nothing then.

@@ -61,8 +61,8 @@ type Lease struct {
 // it: it is for people.
 type LeaseRelay struct {
 	Address netip.Addr `json:"address"` // giaddr, or the link address of DHCPv6
-	// CircuitID and RemoteID are the sub-options of option 82 (RFC 3046 §2.0), clipped: as
-	// text, or in hexadecimal where they are none.
+	// CircuitID and RemoteID are those of RelayPort, clipped: as text, or in hexadecimal where
+	// they are none.
 	CircuitID string `json:"circuitID,omitempty"`
 	RemoteID  string `json:"remoteID,omitempty"`
 }

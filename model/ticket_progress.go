@@ -42,13 +42,13 @@ type BootStage string
 
 // The boot stages that the boot service sees, in order.
 const (
-	StageDHCP     BootStage = "DHCP"      // firmware was told a boot file
-	StageTFTP     BootStage = "TFTP"      // it fetched a boot loader by TFTP
-	StageHTTPBoot BootStage = "HTTP boot" // it fetched a boot loader or a UKI by HTTP
-	StageScript   BootStage = "iPXE script"
-	StageKernel   BootStage = "kernel"
-	StageInitrd   BootStage = "initrd"
-	StageIgnition BootStage = "Ignition"
+	StageDHCP     BootStage = "DHCP"        // firmware was told a boot file
+	StageTFTP     BootStage = "TFTP"        // it fetched a boot loader by TFTP
+	StageHTTPBoot BootStage = "HTTP boot"   // it fetched a boot loader or a UKI by HTTP
+	StageScript   BootStage = "iPXE script" // iPXE fetched its script
+	StageKernel   BootStage = "kernel"      // iPXE fetched the kernel
+	StageInitrd   BootStage = "initrd"      // iPXE fetched the initramfs
+	StageIgnition BootStage = "Ignition"    // what was started fetched its configuration
 )
 
 // Configured is when the configuration was fetched in the present boot, zero when it was

@@ -199,9 +199,6 @@ func (d *nodeDecoder) checkMACAddresses(value string) {
 func (d *nodeDecoder) checkEndpoint(o *Endpoint) {
 	d.mac("macAddress", &o.Spec.MACAddress, !isToldBeside(o.Annotations))
 	d.ip("ip", &o.Spec.IP)
-	if o.RelayPort() != (RelayPort{}) && strings.Contains(o.Spec.IP, ":") {
-		d.odd("ip", "is reserved for nobody: the port of a relay is known by DHCPv4 alone")
-	}
 }
 
 func (d *nodeDecoder) checkBMC(s *BMCSpec) {

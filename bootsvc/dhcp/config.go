@@ -38,8 +38,7 @@ type Network struct {
 	// RapidCommit leases an address at once to DHCPv4 clients that ask for that (RFC
 	// 4039). Of several servers on a link at most one may do so. DHCPv6 clients always may.
 	RapidCommit bool `json:"rapidCommit"`
-	// Probe has the link asked whether somebody uses an address before it is offered (DHCPv4); it is when
-	// nil.
+	// Probe has the link asked whether somebody uses an address before it is offered; it is when nil.
 	Probe *bool `json:"probe"`
 	// Options are for clients of all its IPv4 subnets.
 	Options ClientOptions `json:"options"`

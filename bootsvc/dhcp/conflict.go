@@ -2,10 +2,12 @@ package dhcp
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
 	"ingot/bootsvc/dhcp/inuse"
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/model"
 )
 
@@ -16,6 +18,9 @@ const (
 	proxyAfter   = 16               // addresses that one device answers for, and then no longer counts
 	proxyFor     = 10 * time.Minute // for how long those are remembered
 )
+
+// inUse is why a client is not answered that somebody else uses the addresses of.
+const inUse = "in use"
 
 // Prober finds out whether somebody uses an address: by which MAC address, "" where that cannot be
 // seen.
@@ -38,26 +43,36 @@ func newConflicts(p Prober) *conflicts {
 	return &conflicts{prober: p, slots: make(chan struct{}, maxAsking)}
 }
 
+// probes reports whether n's clients are given addresses only once it is known that nobody uses them.
+func (n *network) probes() bool {
+	return n.server.conflicts.prober != nil && (n.Probe == nil || *n.Probe)
+}
+
 // asksFirst reports whether the link is to be asked before a is given: a client that has the address
 // already, or that was told of it, uses it itself.
 func (n *network) asksFirst(a answer4) bool {
-	return a.fresh && n.server.conflicts.prober != nil && (n.Probe == nil || *n.Probe) && !a.client.IsLoopback() &&
-		n.server.table.Unasked(a.client)
+	return a.fresh && n.probes() && !a.client.IsLoopback() && n.server.table.Unasked(a.client)
 }
 
 // answerFirst answers p once it is known that nobody uses the address, and reports false if that is
 // to be done without. Nobody else waits meanwhile.
 func (n *network) answerFirst(p packet4, a answer4) bool {
-	c := n.server.conflicts
+	return n.server.conflicts.later(func() {
+		defer n.recoverPanic(false, p.from)
+		n.commit4(p, n.unused(p, a))
+	})
+}
+
+// later has a packet answered beside the others, and reports false if too many are.
+func (c *conflicts) later(answer func()) bool {
 	select {
 	case c.slots <- struct{}{}:
 	default:
 		return false
 	}
 	c.asking.Go(func() {
-		defer n.recoverPanic(false, p.from)
 		defer func() { <-c.slots }()
-		n.commit4(p, n.unused(p, a))
+		answer()
 	})
 	return true
 }
@@ -66,40 +81,67 @@ func (n *network) answerFirst(p packet4, a answer4) bool {
 // in use is set aside.
 func (n *network) unused(p packet4, a answer4) answer4 {
 	for range maxConflicts {
-		by, used := n.server.conflicts.prober.InUse(a.client, n.linkTo(a.client))
-		now := n.server.clock()
-		q := n.query4(p, a.client, now)
-		// Behind a router nobody can tell whether it is the client itself that answers.
-		if !used || by == p.mac || by == "" && n.server.table.IsReserved(q, a.client) || n.server.conflicts.isProxy(by, a.client, now) {
-			n.server.table.SetAsked(a.client)
+		q := n.query4(p, a.client, n.server.clock())
+		switch n.lookFor(q, n.linkTo(a.client)) {
+		case usedByNobody:
 			return a
+		case usedNotOffered:
+			return silence4(inUse)
+		case usedByOther:
 		}
-		aside, offered := n.server.table.SetAside(q)
-		switch {
-		case !offered:
-			return silence4("in use")
-		case !aside.Address.IsValid():
-			return a // so much is set aside that somebody seems to answer for all
-		}
-		n.server.log.Warn("an address is in use by a device that Ingot did not give it to: it is set aside", "network", n.Name,
-			"address", a.client, "by", by, "mac", p.mac, "until", aside.Expires)
-		n.server.committer.Commit(aside, func(error) {}) // it is true in memory
-		if a = n.decide4(p, now); !n.asksFirst(a) {
+		if a = n.decide4(p, n.server.clock()); !n.asksFirst(a) {
 			return a
 		}
 	}
-	return silence4("in use")
+	return silence4(inUse)
+}
+
+// use is who uses an address that is offered to a client.
+type use int
+
+// The uses.
+const (
+	usedByNobody   use = iota // or by the client itself, or by whoever answers for all
+	usedByOther               // and the address was set aside
+	usedNotOffered            // the client is offered the address no more
+)
+
+// lookFor finds out whether somebody uses q.Wish, which the client is offered, and then sets it aside.
+func (n *network) lookFor(q lease.Query, on inuse.Link) use {
+	by, used := n.server.conflicts.prober.InUse(q.Wish, on)
+	// Behind a router nobody can tell whether it is the client itself that answers.
+	if !used || by != "" && by == q.MAC || by == "" && n.server.table.IsReserved(q, q.Wish) || n.server.conflicts.isProxy(by, q.Wish, q.Now) {
+		n.server.table.SetAsked(q.Wish)
+		return usedByNobody
+	}
+	aside, offered := n.server.table.SetAside(q)
+	switch {
+	case !offered:
+		return usedNotOffered
+	case !aside.Address.IsValid():
+		return usedByNobody // so much is set aside that somebody seems to answer for all
+	}
+	n.server.log.Warn("an address is in use by a device that Ingot did not give it to: it is set aside", "network", n.Name,
+		"address", q.Wish, "by", by, "mac", q.MAC, "until", aside.Expires)
+	n.server.committer.Commit(aside, func(error) {}) // it is true in memory
+	return usedByOther
 }
 
 // linkTo returns the link that an address is asked for on, zero for behind a router.
 func (n *network) linkTo(addr netip.Addr) inuse.Link {
 	l := n.link()
-	for _, p := range l.v4 {
-		if n.Interface != "" && len(l.mac) == len(model.MAC{}) && p.Contains(addr) {
-			return inuse.Link{Index: l.index, MAC: l.mac}
-		}
+	if slices.ContainsFunc(l.of(addr.Is6()), func(p netip.Prefix) bool { return p.Contains(addr) }) {
+		return n.ownLink(l)
 	}
 	return inuse.Link{}
+}
+
+// ownLink returns n's link, zero if nobody can be asked on it.
+func (n *network) ownLink(l *link) inuse.Link {
+	if n.Interface == "" || len(l.mac) != len(model.MAC{}) {
+		return inuse.Link{}
+	}
+	return inuse.Link{Index: l.index, MAC: l.mac}
 }
 
 // isProxy reports whether a device answers for whatever address is asked for, as a router does that is

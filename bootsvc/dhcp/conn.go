@@ -17,6 +17,9 @@ import (
 // woken costs more than a packet does, and nobody who boots notices.
 const gatherTime = 2 * time.Millisecond
 
+// packetsAtOnce bounds the packets that are received by one call.
+const packetsAtOnce = 16
+
 // conn is one UDP socket.
 type conn struct {
 	*socket.Socket
@@ -61,6 +64,7 @@ func listen(name string, to netip.AddrPort) (*conn, error) {
 		c.Close()
 		return nil, err
 	}
+	c.Inbox(packetsAtOnce, maxPacket+1, 0) // of a longer packet enough to refuse it
 	return c, nil
 }
 
@@ -79,20 +83,19 @@ func (c *conn) join(group netip.Addr, index int) error {
 	})
 }
 
-// receive waits for a packet and reads it into buf. It is socket.ErrEnded once the socket
-// was closed or interrupted.
-func (c *conn) receive(buf []byte) (size int, from netip.AddrPort, err error) {
-	p, err := c.Receive(buf, nil, gatherTime)
+// receive waits for a packet. It is socket.ErrEnded once the socket was closed or
+// interrupted.
+func (c *conn) receive() (data []byte, from netip.AddrPort, err error) {
+	p, err := c.Receive(gatherTime)
 	if err != nil {
-		return 0, from, err
+		return nil, from, err
 	}
-	return p.Size, c.addrPort(p.From), nil
+	return p.Data, c.clientOf(p.From), nil
 }
 
-// addrPort returns the address that a packet came from. It has a zone only where the
+// clientOf returns the address that a packet came from. It has a zone only where the
 // answer would not find its way without.
-func (c *conn) addrPort(sa syscall.Sockaddr) netip.AddrPort {
-	at := socket.AddrPort(sa)
+func (c *conn) clientOf(at netip.AddrPort) netip.AddrPort {
 	a := at.Addr().Unmap()
 	if c.bound {
 		a = a.WithZone("")

@@ -86,6 +86,7 @@ var reasons = map[string]string{
 	string(drop6Server):    "it asks another server",
 	string(drop6Nothing):   "there is nothing to say",
 	string(drop4Untrusted): "its relay is not among relays, or names an address that it does not send from",
+	inUse:                  "each address that it might have is in use by another device",
 	"exhausted":            "no address of the range is free",
 	"unknown address":      "nothing is known of its address, which may be another server's",
 	"not its own":          "the address is not its own",

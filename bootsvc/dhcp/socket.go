@@ -285,9 +285,8 @@ func (n *network) read(ctx context.Context, c *conn) {
 	if time.Since(c.opened) > askAgain {
 		c.discard()
 	}
-	buf := make([]byte, maxPacket+1)
 	for {
-		size, from, err := c.receive(buf)
+		data, from, err := c.receive()
 		switch {
 		case errors.Is(err, socket.ErrEnded), ctx.Err() != nil:
 			return
@@ -295,10 +294,10 @@ func (n *network) read(ctx context.Context, c *conn) {
 			if !pause(ctx, 10*time.Millisecond) {
 				return
 			}
-		case size > maxPacket:
+		case len(data) > maxPacket:
 			n.metrics.drop(family(c.v6), "too long")
 		default:
-			n.handle(ctx, c, buf[:size], from)
+			n.handle(ctx, c, data, from)
 		}
 	}
 }

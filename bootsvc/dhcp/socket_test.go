@@ -18,6 +18,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
 
+	"ingot/bootsvc/internal/socket"
 	"ingot/model"
 )
 
@@ -74,7 +75,7 @@ func localAddr(t testing.TB, c *conn) *net.UDPAddr {
 	var a netip.AddrPort
 	if err := c.Set(func(fd int) error {
 		sa, err := syscall.Getsockname(fd)
-		a = c.addrPort(sa)
+		a = c.clientOf(socket.AddrPort(sa))
 		return err
 	}); err != nil {
 		t.Fatal(err)

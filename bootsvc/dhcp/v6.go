@@ -32,6 +32,13 @@ func (n *network) handle6(ctx context.Context, packet []byte, from netip.AddrPor
 		n.drop6(ctx, x, from, err)
 		return
 	}
+	if !n.answerFirst6(ctx, x, d, from) {
+		n.commit6(ctx, x, d, from)
+	}
+}
+
+// commit6 answers x once what is promised is stored.
+func (n *network) commit6(ctx context.Context, x *exchange6, d decision6, from netip.AddrPort) {
 	commitAll6(n.server.committer, d.leases, func(err error) {
 		defer n.recoverPanic(true, from) // this is the committer's goroutine
 		n.answer6(ctx, x, d, from, err)
@@ -74,6 +81,9 @@ func (n *network) hear6(packet []byte, from netip.AddrPort, frame string) (*exch
 	}
 	if over := n.overLimit(cmp.Or(x.mac, string(p.clientID)), x.relay, x.port(), x.now); over != "" {
 		return x, drop6(over)
+	}
+	if !x.unproven {
+		n.server.heard.On(x.mac, x.port())
 	}
 	return x, nil
 }

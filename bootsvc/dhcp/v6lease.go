@@ -214,7 +214,7 @@ func (x *exchange6) about(ia ia6) (lease.Query, bool) {
 	q := lease.Query{
 		Network: x.network.leases, Subnets: x.subnets, MAC: x.mac,
 		ClientID: hex.EncodeToString(x.clientID), IAID: ia.id, Unproven: x.unproven, Unreserved: x.unproven, Former: x.former, Now: x.now,
-		Relay:   model.LeaseRelay{Address: x.relay},
+		Port: x.network.portOf6(x), Relay: x.seenBy(),
 		Binding: x.kind != dhcpv6.MessageTypeSolicit || x.rapid,
 	}
 	switch {
@@ -228,6 +228,23 @@ func (x *exchange6) about(ia ia6) (lease.Query, bool) {
 		q.Subnets, q.Bits = x.subnets[at:at+1], x.subnets[at].Delegate.Bits
 	}
 	return q, len(q.Subnets) > 0
+}
+
+// portOf6 is portOf for DHCPv6: without relays in the configuration those are believed that are no
+// relays at all.
+func (n *network) portOf6(x *exchange6) model.RelayPort {
+	if len(n.relays) == 0 {
+		return model.RelayPort{}
+	}
+	return x.heardOn()
+}
+
+// seenBy returns what is shown of the relay that x came by.
+func (x *exchange6) seenBy() model.LeaseRelay {
+	if !x.relay.IsValid() {
+		return model.LeaseRelay{}
+	}
+	return model.LeaseRelay{Address: x.relay, CircuitID: x.port(), RemoteID: model.ReadableIdentifier(x.heardOn().RemoteID)}
 }
 
 // fits reports whether p is as long as what q asks for.

@@ -35,6 +35,7 @@ const (
 	drop6Untrusted drop6 = "untrusted" // from a relay that is not among relays
 	drop6Source    drop6 = "source"    // neither relayed nor from our own link
 	drop6Nothing   drop6 = "nothing"   // there is nothing to say
+	drop6InUse     drop6 = inUse       // somebody else uses each address that the client might have
 )
 
 func (d drop6) Error() string { return "DHCPv6 packet dropped: " + string(d) }

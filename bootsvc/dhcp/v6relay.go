@@ -15,11 +15,15 @@ import (
 // §19.1.2 lets relays nest 8 deep, RFC 3315 let them nest 32 deep.
 const maxRelays6 = 32
 
+// enterprise6 is how many bytes the enterprise number has that a remote ID begins with (RFC 4649 §3).
+const enterprise6 = 4
+
 // relay6 is what one relay says of the packet that it passed on: RFC 8415 §9.
 type relay6 struct {
 	hops        uint8
 	link, peer  netip.Addr
 	interfaceID []byte // RFC 8415 §21.18; nil if it sent none
+	remoteID    []byte // RFC 4649 §3, without the enterprise number; nil if it sent none
 	port        []byte // RFC 8357 §5.1; nil if it sent none
 	clientMAC   string // RFC 6939; canonical, empty if it sent none
 }
@@ -67,6 +71,8 @@ func parseRelay6(data []byte) (r relay6, inner []byte, err error) {
 			inner = value
 		case dhcpv6.OptionInterfaceID:
 			r.interfaceID = value
+		case dhcpv6.OptionRemoteID:
+			r.remoteID = value[min(enterprise6, len(value)):]
 		case dhcpv6.OptionRelayPort:
 			r.port = value
 		case dhcpv6.OptionClientLinkLayerAddr:
@@ -104,14 +110,16 @@ func linkOf(relays []relay6) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// port returns the port that the relay next to the client heard it on (RFC 8415 §21.18), as
-// people know it, "" when it names none.
-func (p *packet6) port() string {
+// heardOn returns the port that the relay next to the client heard it on, of those whose word counts.
+func (p *packet6) heardOn() model.RelayPort {
 	if n := len(p.believed); n > 0 {
-		return model.ReadableIdentifier(string(p.believed[n-1].interfaceID))
+		return model.RelayPort{CircuitID: string(p.believed[n-1].interfaceID), RemoteID: string(p.believed[n-1].remoteID)}
 	}
-	return ""
+	return model.RelayPort{}
 }
+
+// port is the interface ID of heardOn as people know it, "" when there is none.
+func (p *packet6) port() string { return model.ReadableIdentifier(p.heardOn().CircuitID) }
 
 // card is the network interface that asks, as far as it can be told.
 type card struct {

@@ -69,9 +69,9 @@ const (
 	ReasonNoTicket    Reason = "no ticket"            // the server has no ticket that lets it boot now
 	ReasonUnknownArch Reason = "unknown architecture" // no boot loader is known for it
 	ReasonNoLoader    Reason = "no loader"            // the folders hold none for the architecture
-	ReasonNoTFTP      Reason = "TFTP is off"
-	ReasonTooLong     Reason = "name too long" // for the field of the packet that it goes into
-	ReasonLoop        Reason = "boot loop"     // for callers: a LoopLimiter refused
+	ReasonNoTFTP      Reason = "TFTP is off"          // the firmware fetches by TFTP alone, and tftp.listen is empty
+	ReasonTooLong     Reason = "name too long"        // the name of the boot file, for the field of the packet that it goes into
+	ReasonLoop        Reason = "boot loop"            // the machine asked again and again in a short time: for callers, whose LoopLimiter refused
 )
 
 // Tickets is where boot tickets are found.

@@ -51,14 +51,28 @@ type Sender struct {
 	log      *slog.Logger
 }
 
+// Healthy returns nil, or to which networks no advertisements can be sent, and why.
+func (s *Sender) Healthy() error {
+	var all []error
+	for _, n := range s.networks {
+		if reason := n.trouble(); reason != "" {
+			all = append(all, fmt.Errorf("network %s: %s", n.Name, reason))
+		}
+	}
+	return errors.Join(all...)
+}
+
 // network is a Network that is served.
 type network struct {
 	Network
 	log           *slog.Logger
 	sent          prometheus.Counter
 	contradicting prometheus.Counter
-	warned        bool   // of a router that contradicts
-	reason        string // why it cannot be served, as it was said last
+	failing       prometheus.Gauge
+	warned        bool // of a router that contradicts
+
+	mu     sync.Mutex
+	reason string // why it cannot be served, as it was said last; "" = it is served, or not begun with yet
 }
 
 // New returns a Sender. It opens nothing.
@@ -71,7 +85,7 @@ func New(o Options) *Sender {
 	for _, n := range o.Networks {
 		s.networks = append(s.networks, &network{
 			Network: n, log: s.log.With("network", n.Name),
-			sent: m.sent.WithLabelValues(n.Name), contradicting: m.contradicting.WithLabelValues(n.Name),
+			sent: m.sent.WithLabelValues(n.Name), contradicting: m.contradicting.WithLabelValues(n.Name), failing: m.failing.WithLabelValues(n.Name),
 		})
 	}
 	return s
@@ -104,10 +118,26 @@ func (n *network) run(ctx context.Context) {
 
 // say says why a network is not served, once.
 func (n *network) say(err error) {
-	if err.Error() != n.reason {
-		n.reason = err.Error()
+	if n.setTrouble(err.Error()) {
 		n.log.Error("router advertisements are not sent", "err", err)
 	}
+}
+
+// setTrouble notes why a network is not served, "" if it is, and reports whether that is new.
+func (n *network) setTrouble(reason string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.failing.Set(map[bool]float64{false: 1}[reason == ""])
+	isNew := n.reason != reason
+	n.reason = reason
+	return isNew
+}
+
+// trouble returns why a network is not served, "" if it is.
+func (n *network) trouble() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.reason
 }
 
 // link is an interface that is served.
@@ -177,7 +207,7 @@ func (n *network) serve(ctx context.Context) error {
 
 // begin says that a network is served.
 func (n *network) begin() {
-	n.reason = ""
+	n.setTrouble("")
 	n.log.Info("router advertisements are sent", "interface", n.Interface, "router", n.Config.RouterLifetime > 0)
 	forwards, err := os.ReadFile("/proc/sys/net/ipv6/conf/" + n.Interface + "/forwarding")
 	if n.Config.RouterLifetime > 0 && err == nil && strings.TrimSpace(string(forwards)) == "0" {

@@ -19,6 +19,13 @@ import (
 // once, in bytes.
 const receiveBuffer = 1 << 20
 
+const (
+	// packetsAtOnce bounds the packets that are received, or sent, by one call.
+	packetsAtOnce = 32
+	// controlSize is more than a control message with an address takes, in bytes.
+	controlSize = 128
+)
+
 // listen returns a UDP socket whose packets tell the address that they were sent to, and
 // where it listens.
 func listen(address string) (*socket.Socket, *net.UDPAddr, error) {
@@ -72,6 +79,7 @@ func bindTo(addr netip.AddrPort) (*socket.Socket, error) {
 	if err != nil {
 		return nil, err
 	}
+	conn.Inbox(packetsAtOnce, maxRequest+1, controlSize) // of a longer packet enough to refuse it
 	err = conn.Set(tellTo, func(fd int) error {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer) // the default serves fewer at once
 		return syscall.Bind(fd, socket.Sockaddr(addr))
@@ -96,13 +104,10 @@ func bindError(err error) error {
 	return err
 }
 
-// send sends a packet from the address that the client asked, else from any. One
-// that cannot be sent is lost, as packets are.
+// send sends a packet from the address that the client asked, else from any, together with
+// others.
 func (s *Server) send(p []byte, client netip.AddrPort, control []byte) {
-	to := socket.Sockaddr(client)
-	if err := s.conn.Send(p, control, to); err != nil && control != nil {
-		_ = s.conn.Send(p, nil, to)
-	}
+	s.out.Add(append(s.out.Packet(), p...), control, client)
 }
 
 // answerFrom makes, of the control message of a packet from client, the one that

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"ingot/bootsvc/internal/socket"
 )
 
 // caller is an address with transfers under way.
@@ -14,14 +16,21 @@ type caller struct {
 	refused   time.Time // when it was last told that they are too many
 }
 
-// handle deals with one packet.
-func (s *Server) handle(packet []byte, client netip.AddrPort, control []byte) {
-	if len(packet) < 4 {
-		return
-	}
-	now := s.clock()
+// handle deals with one packet. What it is answered is sent together with the answers to
+// those that came with it.
+func (s *Server) handle(p socket.Packet, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(p.Data) >= 4 {
+		s.take(p.Data, p.From, p.Control, now)
+	}
+	if !s.conn.Waiting() {
+		s.out.Flush()
+	}
+}
+
+// take takes in a packet and what the kernel says of it.
+func (s *Server) take(packet []byte, client netip.AddrPort, control []byte, now time.Time) {
 	t := s.current[unmapped(client)]
 	switch op := binary.BigEndian.Uint16(packet); {
 	case op == opWrite:
@@ -107,9 +116,9 @@ func (s *Server) declined(t *transfer) {
 // pump sends the blocks that a client may be sent, as far as they are read, and asks
 // for more of the file. What is lost is sent again in its time.
 func (s *Server) pump(t *transfer, now time.Time) {
-	for p := t.next(s.block[:0]); p != nil; p = t.next(s.block[:0]) {
+	for p := t.next(s.out.Packet()); p != nil; p = t.next(s.out.Packet()) {
 		t.sentAt = now
-		s.send(p, t.client, t.control)
+		s.out.Add(p, t.control, t.client)
 	}
 	switch {
 	case t.broken():
@@ -137,6 +146,7 @@ func (s *Server) repeat(t *transfer, now time.Time) {
 func (s *Server) tick(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.out.Flush()
 	for t := range s.all {
 		switch {
 		case t.result != "": // its file is still being read

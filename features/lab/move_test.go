@@ -71,26 +71,36 @@ func TestTheMoveFromKea(t *testing.T) {
 	}
 }
 
-// TestAnAddressIsReservedForThePortOfARelay: dhcrelay calls the port by its interface, and whatever
-// device is there gets the address, one after the other.
+// dhcrelayPort6 is what dhcrelay -6 calls the first of its interfaces.
+const dhcrelayPort6 = "0x01000000"
+
+// TestAnAddressIsReservedForThePortOfARelay: dhcrelay calls the port by its interface, over DHCPv6 by a number of its
+// own, and whatever device is there gets the address, one after the other.
 func TestAnAddressIsReservedForThePortOfARelay(t *testing.T) {
-	rig.Need(t, rig.ToolDhcrelay)
+	rig.Need(t, rig.ToolDhcrelay, rig.ToolDhclient)
 	t.Parallel()
 	r := newRack(t)
 	r.addRelay(t)
 	i := rig.NewIngot(t, r.server, rackNetwork+"  relays: [10.77.1.2, 10.77.2.1, \"fd77:1::2\"]\n")
 	i.Commit(t, "port.yaml", "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: port, annotations: {ingot/dhcp-circuit-id: "+
 		rig.BridgeName+"}}\nspec: {ip: 10.77.2.20}\n")
+	i.Commit(t, "port6.yaml", "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: port6, annotations: {ingot/dhcp-circuit-id: '"+
+		dhcrelayPort6+"'}}\nspec: {ip: \"fd77:2::20\"}\n")
 	i.Start(t)
-	for range 2 {
-		c := newClient(t, udhcpc, r.nextHost(t, true))
+	for _, tc := range []struct {
+		kind clientKind
+		want string
+	}{{udhcpc, "10.77.2.20"}, {dhclient6, "fd77:2::20"}, {dhclient6, "fd77:2::20"}, {udhcpc, "10.77.2.20"}} {
+		c := newClient(t, tc.kind, r.nextHost(t, true))
 		c.start(t)
-		if got := c.mustAwait(t).Address; got.String() != "10.77.2.20" {
-			t.Errorf("%s was given %s, want 10.77.2.20", c.on.MAC, got)
+		if got := c.mustAwait(t).Address; got.String() != tc.want {
+			t.Errorf("%s was given %s, want %s", c.on.MAC, got, tc.want)
 		}
 		c.releaseNow(t)
 	}
-	if log := i.Process.Output.String(); !strings.Contains(log, `"relay":"`+relayAddress+`","port":"`+rig.BridgeName+`"`) {
-		t.Errorf("the log does not say by which relay the lease was asked for:\n%s", i.Process.Output.Tail(20))
+	for relay, port := range map[string]string{relayAddress: rig.BridgeName, relayAddress6: strings.TrimPrefix(dhcrelayPort6, "0x")} {
+		if log := i.Process.Output.String(); !strings.Contains(log, `"relay":"`+relay+`","port":"`+port+`"`) {
+			t.Errorf("the log does not say by which relay the lease was asked for:\n%s", i.Process.Output.Tail(20))
+		}
 	}
 }

@@ -71,14 +71,6 @@ var tellingReasons = []model.Reason{
 	model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,
 }
 
-// BMCReadable is the condition of a claim whose server runs as far as is known, while its
-// BMC cannot be read.
-const BMCReadable = model.ConditionBMCReadable
-
-// MaintenanceApproved is the condition of a server, and of its claim, for which a
-// ServerMaintenance waits: both go on as they did.
-const MaintenanceApproved = "MaintenanceApproved"
-
 // ranWhenLastRead reports whether the server was On when it was last read, and why is
 // nothing but that it cannot be read now: what runs on it goes on without its BMC.
 func (s *server) ranWhenLastRead(why Why) bool {

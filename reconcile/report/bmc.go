@@ -67,9 +67,9 @@ func (v *view) bmcDocument(b *plan.BMC) *Document {
 	why, facts := b.Why, v.in.Observed.BMCFacts[b.Name]
 	st := BMCStatus{State: BMCState(why)}
 	if st.State == BMCEnabled {
-		st.Conditions = append(st.Conditions, condition("Ready", true, "Connected", "", b.Record.Since))
+		st.Conditions = append(st.Conditions, condition(typeReady, true, reasonConnected, "", b.Record.Since))
 	} else {
-		st.Conditions = append(st.Conditions, condition("Ready", false, why.Reason, why.Text(), why.Since))
+		st.Conditions = append(st.Conditions, condition(typeReady, false, why.Reason, why.Text(), why.Since))
 	}
 	if facts != nil {
 		st.MACAddress, st.Manufacturer, st.Model, st.SKU = facts.MACAddress, facts.Manufacturer, facts.Model, facts.SKU
@@ -77,7 +77,7 @@ func (v *view) bmcDocument(b *plan.BMC) *Document {
 		st.OtherSystems = facts.Others
 		problems := slices.Concat(facts.Problems, b.Problems)
 		if len(problems) > 0 {
-			st.Conditions = append(st.Conditions, condition("Complete", false, "PartsUnreadable", strings.Join(problems, "; "), b.Record.Since))
+			st.Conditions = append(st.Conditions, condition(typeComplete, false, reasonPartsUnreadable, strings.Join(problems, "; "), b.Record.Since))
 		}
 		if why := b.Duplicate; why != nil {
 			st.Conditions = append(st.Conditions, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, why.Text(), why.Since))

@@ -13,12 +13,6 @@ import (
 // bootNamespace is where boot configurations stand that belong to no claim.
 const bootNamespace = "ingot-system"
 
-// The conditions of a boot configuration that say whether it can be booted.
-const (
-	imageValidation    = "ImageValidation"
-	ignitionValidation = "IgnitionValidation"
-)
-
 // BootConfigurationSpec is what a server boots.
 type BootConfigurationSpec struct {
 	ServerRef model.LocalRef `json:"serverRef"`
@@ -98,16 +92,16 @@ func (s serverView) bootConfiguration() *Document {
 	d := s.newBootConfiguration(t.Image.Ref)
 	image := imageOf(&t.Image)
 	st := BootConfigurationStatus{State: "Ready", ImageDigest: t.Image.Digest, Image: image}
-	st.Conditions = append(st.Conditions, condition(imageValidation, true, "ValidationSucceeded", image.found(t.ArchitectureBy), t.ArmedAt))
+	st.Conditions = append(st.Conditions, condition(typeImageValidation, true, reasonValidationSucceeded, image.found(t.ArchitectureBy), t.ArmedAt))
 	if why := s.Unbooted; why != nil {
 		st.State = "Error"
-		st.Conditions = append(st.Conditions, condition("Booted", false, why.Reason, why.Text(), why.Since))
+		st.Conditions = append(st.Conditions, condition(typeBooted, false, why.Reason, why.Text(), why.Since))
 	}
 	if p := s.progress(); p != nil {
 		st.Conditions = append(st.Conditions, fetched(t, p)...)
 	}
 	if b := s.in.Observed.BootStates[s.Name]; b != nil && b.Ticket == t.ID {
-		st.Conditions = append(st.Conditions, condition("BootStateReceived", true, "BootStateReceived", "Server successfully posted boot state", b.ReceivedAt))
+		st.Conditions = append(st.Conditions, condition(typeBootStateReceived, true, reasonBootState, "Server successfully posted boot state", b.ReceivedAt))
 	}
 	d.Status = st
 	return d
@@ -116,14 +110,14 @@ func (s serverView) bootConfiguration() *Document {
 // fetched are the conditions of what was fetched with a ticket.
 func fetched(t *model.Ticket, p *model.Progress) (conds []metav1.Condition) {
 	if !p.ScriptAt.IsZero() {
-		conds = append(conds, condition("IPXEScriptFetched", true, "IPXEScriptDelivered", "IPXE script has been successfully delivered to the client.", p.ScriptAt))
+		conds = append(conds, condition(typeIPXEScriptFetched, true, reasonScriptDelivered, "IPXE script has been successfully delivered to the client.", p.ScriptAt))
 	}
 	switch {
 	case p.IgnitionAt.IsZero() || t.Config == model.ThingScript:
 	case t.Config == model.ThingCloudInit:
-		conds = append(conds, condition("CloudInitDataFetched", true, "CloudInitDataDelivered", "cloud-init data has been successfully delivered to the client.", p.IgnitionAt))
+		conds = append(conds, condition(typeCloudInitFetched, true, reasonCloudInitDelivered, "cloud-init data has been successfully delivered to the client.", p.IgnitionAt))
 	default:
-		conds = append(conds, condition("IgnitionDataFetched", true, "IgnitionDataDelivered", "Ignition data has been successfully delivered to the client.", p.IgnitionAt))
+		conds = append(conds, condition(typeIgnitionFetched, true, reasonIgnitionDelivered, "Ignition data has been successfully delivered to the client.", p.IgnitionAt))
 	}
 	return conds
 }
@@ -150,9 +144,9 @@ func (s serverView) pendingBoot() *Document {
 
 // validation is the condition that a boot's trouble is shown as.
 func validation(why plan.Why) metav1.Condition {
-	kind := imageValidation
+	kind := typeImageValidation
 	if why.Reason == model.ReasonSourceInvalid {
-		kind = ignitionValidation
+		kind = typeIgnitionValidation
 	}
 	c := condition(kind, false, why.Reason, why.Text(), why.Since)
 	if why.Reason == model.ReasonArmFailed {

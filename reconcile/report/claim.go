@@ -35,7 +35,7 @@ func (v *view) claimStatus(c *plan.Claim) ClaimStatus {
 	var st ClaimStatus
 	if s := v.servers[c.Server]; s == nil {
 		st = ClaimStatus{Phase: "Unbound", Conditions: []metav1.Condition{
-			condition("Bound", false, c.Why.Reason, c.Why.Text(), c.Record.FirstSeen),
+			condition(typeBound, false, c.Why.Reason, c.Why.Text(), c.Record.FirstSeen),
 		}}
 	} else {
 		st = ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: v.server(s).boundConditions(c.Manifest)}
@@ -64,8 +64,8 @@ func (v *view) heldClaimDocument(s *plan.Server, a model.Absence) *Document {
 	d.Metadata.Namespace = ns
 	why := plan.AbsentWhy("the claim", a)
 	st := ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: []metav1.Condition{
-		condition("Bound", true, "Bound", "bound to server "+string(s.Name), s.Record.ClaimedAt),
-		condition("Ready", false, model.ReasonAbsentWithoutCommit, why.Text(), a.Since),
+		condition(typeBound, true, reasonBound, "bound to server "+string(s.Name), s.Record.ClaimedAt),
+		condition(typeReady, false, model.ReasonAbsentWithoutCommit, why.Text(), a.Since),
 		condition(model.ReasonAbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since),
 	}}
 	if d.Status = st; s.Record.Claim.IsBootConfiguration() {
@@ -80,31 +80,31 @@ func (v *view) heldClaimDocument(s *plan.Server, a model.Absence) *Document {
 
 // boundConditions says how far a bound claim's server is.
 func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
-	conds := []metav1.Condition{condition("Bound", true, "Bound", "bound to server "+string(s.Name), s.Record.ClaimedAt)}
+	conds := []metav1.Condition{condition(typeBound, true, reasonBound, "bound to server "+string(s.Name), s.Record.ClaimedAt)}
 	why := s.Why
 	booted := s.Record.Installed != "" && s.Unconfirmed == nil
 	switch {
 	case why.Reason == "" && c.Spec.Power == model.PowerOff:
-		conds = append(conds, condition("Ready", true, "PoweredOff", "", s.Record.ClaimedAt))
+		conds = append(conds, condition(typeReady, true, reasonPoweredOff, "", s.Record.ClaimedAt))
 	case booted && why.Reason == "":
-		conds = append(conds, condition("Ready", true, "Booted", "", s.bootedAt()))
+		conds = append(conds, condition(typeReady, true, reasonBooted, "", s.bootedAt()))
 	case booted && s.RanWhenLastRead:
-		conds = append(conds, condition("Ready", true, "Booted", "", s.bootedAt()),
-			condition(plan.BMCReadable, false, why.Reason, why.Text(), why.Since))
+		conds = append(conds, condition(typeReady, true, reasonBooted, "", s.bootedAt()),
+			condition(model.ConditionBMCReadable, false, why.Reason, why.Text(), why.Since))
 	default:
-		conds = append(conds, condition("Ready", false, why.Reason, why.Text(), why.Since))
+		conds = append(conds, condition(typeReady, false, why.Reason, why.Text(), why.Since))
 	}
 	if u := s.Unconfirmed; u != nil {
 		conds = append(conds, condition(model.ReasonUnconfirmed, true, u.Reason, u.Text(), u.Since))
 	}
 	if e := s.Exposed; e != nil {
-		conds = append(conds, condition("SecretExposed", true, e.Reason, e.Text(), e.Since))
+		conds = append(conds, condition(typeSecretExposed, true, e.Reason, e.Text(), e.Since))
 	}
 	if p := s.Pending; p != nil {
 		conds = append(conds, condition(model.ReasonPendingReprovision, true, p.Reason, p.Text(), s.Record.ClaimedAt))
 	}
 	if why := s.Approval; why != nil {
-		conds = append(conds, condition(plan.MaintenanceApproved, false, why.Reason, why.Text(), why.Since))
+		conds = append(conds, condition(typeMaintenanceApproved, false, why.Reason, why.Text(), why.Since))
 	}
 	return conds
 }

@@ -28,13 +28,13 @@ func condition(kind string, holds bool, reason, message string, since time.Time)
 // serverConditions says how the server fares, in a fixed order.
 func (v *view) serverConditions(s serverView) []metav1.Condition {
 	why := s.Why
-	ready := condition("Ready", true, string(s.Record.State), "", s.Record.Since)
+	ready := condition(typeReady, true, string(s.Record.State), "", s.Record.Since)
 	if why.Reason != "" {
-		ready = condition("Ready", false, why.Reason, why.Text(), why.Since)
+		ready = condition(typeReady, false, why.Reason, why.Text(), why.Since)
 	}
 	conds := []metav1.Condition{ready}
 	if p := v.in.Observed.Probes[s.Name]; p != nil {
-		conds = append(conds, condition(model.ConditionDiscovered, true, "ReportReceived", "the probe reported", p.ReceivedAt))
+		conds = append(conds, condition(model.ConditionDiscovered, true, reasonReportReceived, "the probe reported", p.ReceivedAt))
 	}
 	if why.Reason == model.ReasonFoundRunning {
 		conds = append(conds, condition(model.ReasonFoundRunning, true, model.ReasonFoundRunning, why.Message, why.Since))
@@ -42,19 +42,19 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 	trace := s.trace()
 	if steps := trace.Steps(); len(steps) > 0 {
 		last := steps[len(steps)-1]
-		conds = append(conds, condition("BootProgress", last.Stage == trace.Outcome(), stageReasons[last.Stage], progressText(trace, steps), last.At))
+		conds = append(conds, condition(typeBootProgress, last.Stage == trace.Outcome(), stageReasons[last.Stage], progressText(trace, steps), last.At))
 	}
 	if why := s.Duplicate; why != nil {
 		conds = append(conds, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, why.Text(), why.Since))
 	}
 	if why := s.Approval; why != nil {
-		conds = append(conds, condition(plan.MaintenanceApproved, false, why.Reason, why.Text(), why.Since))
+		conds = append(conds, condition(typeMaintenanceApproved, false, why.Reason, why.Text(), why.Since))
 	}
 	if why := s.Power; why != nil {
 		conds = append(conds, condition(model.ReasonPowerIgnored, true, model.ReasonPowerIgnored, why.Text(), why.Since))
 	}
 	if no := s.Record.NoDiskBoot; no != nil {
-		conds = append(conds, condition("DiskBoot", false, no.Reason, noDiskText(s.Name, no), no.Since))
+		conds = append(conds, condition(typeDiskBoot, false, no.Reason, noDiskText(s.Name, no), no.Since))
 	}
 	conds = append(conds, s.settingConditions()...)
 	if c, failed := s.operationCondition(); failed {
@@ -91,7 +91,7 @@ func (s serverView) operationCondition() (c metav1.Condition, telling bool) {
 		if op.Message == "" {
 			return metav1.Condition{}, false
 		}
-		return condition("Operation", true, "OutcomeDone", text, since), true
+		return condition(typeOperation, true, outcomePrefix+string(model.OutcomeDone), text, since), true
 	case "":
 		return metav1.Condition{}, false
 	case model.OutcomeUnknown:
@@ -101,7 +101,7 @@ func (s serverView) operationCondition() (c metav1.Condition, telling bool) {
 	if since.IsZero() {
 		since = op.NotedAt
 	}
-	return condition("Operation", false, "Outcome"+string(op.Outcome), text, since), true
+	return condition(typeOperation, false, outcomePrefix+string(op.Outcome), text, since), true
 }
 
 // noDiskText says what it means that the BMC sets no one-time boot from disk.
@@ -116,11 +116,11 @@ func (s serverView) wipedCondition() (c metav1.Condition, wiped bool) {
 	failed, missing := plan.FailedDisksText(s.Record.Wiped), plan.MissingDisksText(plan.NotAccepted(s.Record.Missing))
 	switch {
 	case failed != "" && missing != "":
-		return condition(model.ConditionWiped, false, "WipeFailed", failed+"; "+missing, s.Record.Since), true
+		return condition(model.ConditionWiped, false, reasonWipeFailed, failed+"; "+missing, s.Record.Since), true
 	case failed != "":
-		return condition(model.ConditionWiped, false, "WipeFailed", failed, s.Record.Since), true
+		return condition(model.ConditionWiped, false, reasonWipeFailed, failed, s.Record.Since), true
 	case missing != "":
-		return condition(model.ConditionWiped, false, "DiskMissing", missing, s.Record.Since), true
+		return condition(model.ConditionWiped, false, reasonDiskMissing, missing, s.Record.Since), true
 	case len(s.Record.Wiped) == 0:
 		return metav1.Condition{}, false
 	}
@@ -132,5 +132,5 @@ func (s serverView) wipedCondition() (c metav1.Condition, wiped bool) {
 	if gone := slices.DeleteFunc(slices.Clone(s.Record.Missing), func(m model.MissingDisk) bool { return !replaced(m) }); len(gone) > 0 {
 		done += "; replaced under a ServerMaintenance and not wiped: " + plan.DisksText(gone)
 	}
-	return condition(model.ConditionWiped, true, "WipeDone", done, s.Record.Since), true
+	return condition(model.ConditionWiped, true, reasonWipeDone, done, s.Record.Since), true
 }

@@ -42,12 +42,12 @@ func (v *view) endpointDocument(e *plan.Endpoint) *Document {
 	}
 	switch {
 	case e.Why.Reason != "":
-		st.Conditions = append(st.Conditions, condition("Recognised", false, e.Why.Reason, e.Why.Text(), e.Why.Since))
+		st.Conditions = append(st.Conditions, condition(typeRecognised, false, e.Why.Reason, e.Why.Text(), e.Why.Since))
 	default:
-		st.Conditions = append(st.Conditions, condition("Recognised", true, "MACPrefix", fmt.Sprintf("BMC %s, by entry %s of the MAC prefix database", e.Name, e.Prefix.Prefix), e.Record.Since))
+		st.Conditions = append(st.Conditions, condition(typeRecognised, true, reasonMACPrefix, fmt.Sprintf("BMC %s, by entry %s of the MAC prefix database", e.Name, e.Prefix.Prefix), e.Record.Since))
 	}
 	if why := e.Lost; why != nil {
-		st.Conditions = append(st.Conditions, condition("Reachable", false, why.Reason, why.Text(), why.Since))
+		st.Conditions = append(st.Conditions, condition(typeReachable, false, why.Reason, why.Text(), why.Since))
 	}
 	own := *e.Record
 	d.Status, d.Record = st, &own

@@ -183,7 +183,7 @@ func meant(name string, known []string) string {
 func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 	spec, _ := o.Spec.(ServerSpec)
 	e.State, e.Conditions = string(status.State), status.Conditions
-	e.wait("Ready", plan.MaintenanceApproved)
+	e.wait(typeReady, typeMaintenanceApproved)
 	e.fact("install stage", string(status.InstallStage))
 	e.fact("power", string(status.PowerState))
 	if ref := spec.ServerClaimRef; ref != nil {
@@ -209,7 +209,7 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 		e.fact("taint", fmt.Sprintf("%s, by ServerReadinessRule %s: %s", strings.TrimSuffix(t.Key+"="+t.Value, "="), t.Rule, t.Message))
 	}
 	e.Boot = status.BootTimeline
-	if c := conditions(e.Conditions).of("BootProgress"); c.Status == metav1.ConditionFalse && len(e.Boot) > 0 {
+	if c := conditions(e.Conditions).of(typeBootProgress); c.Status == metav1.ConditionFalse && len(e.Boot) > 0 {
 		e.BootHint = plan.BootHint(e.Boot[len(e.Boot)-1].Stage)
 	}
 	if spec.BMCRef != nil {
@@ -220,7 +220,7 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 func (d documents) claim(e *Explanation, o *Document, status ClaimStatus) {
 	conds, summary := conditions(status.Conditions), claimSummary(o, status)
 	e.State, e.Since, e.Conditions = string(summary.State), summary.Since, status.Conditions
-	e.wait("Bound", "Ready", plan.BMCReadable, plan.MaintenanceApproved)
+	e.wait(typeBound, typeReady, model.ConditionBMCReadable, typeMaintenanceApproved)
 	if p := conds.of(model.ReasonPendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
 		e.because(p)
 	}
@@ -249,16 +249,16 @@ func (d documents) tenant(path string) string {
 
 func (d documents) bootConfiguration(e *Explanation, o *Document, status BootConfigurationStatus) {
 	conds := conditions(status.Conditions)
-	e.State, e.Since, e.Conditions = status.State, conds.of("Bound").LastTransitionTime.Time, status.Conditions
-	e.wait("Bound", imageValidation, ignitionValidation, "Booted", "Ready")
+	e.State, e.Since, e.Conditions = status.State, conds.of(typeBound).LastTransitionTime.Time, status.Conditions
+	e.wait(typeBound, typeImageValidation, typeIgnitionValidation, typeBooted, typeReady)
 	spec, _ := o.Spec.(BootConfigurationSpec)
 	e.fact("image", spec.Image)
 	d.relate(e, "server", spec.ServerRef.Name)
 }
 
 func (d documents) bmc(e *Explanation, o *Document, status BMCStatus) {
-	e.State, e.Since, e.Conditions = status.State, conditions(status.Conditions).of("Ready").LastTransitionTime.Time, status.Conditions
-	e.wait("Ready")
+	e.State, e.Since, e.Conditions = status.State, conditions(status.Conditions).of(typeReady).LastTransitionTime.Time, status.Conditions
+	e.wait(typeReady)
 	e.fact("address", status.IP)
 	e.fact("hardware", strings.TrimSpace(status.Manufacturer+" "+status.Model))
 	e.fact("serial number", status.SerialNumber)
@@ -272,7 +272,7 @@ func (d documents) bmc(e *Explanation, o *Document, status BMCStatus) {
 func (d documents) endpoint(e *Explanation, o *Document, status EndpointStatus) {
 	spec, _ := o.Spec.(EndpointSpec)
 	e.Since, e.Conditions = status.Since, status.Conditions
-	e.wait("Reachable", "Recognised")
+	e.wait(typeReachable, typeRecognised)
 	e.fact("MAC address", spec.MACAddress)
 	e.fact("address", spec.IP)
 	e.fact("network", status.Network)

@@ -61,12 +61,12 @@ func claimGlance(d *Document, st ClaimStatus) Glance {
 // endpointGlance is that of a device. One that is lost waits for its address before all.
 func endpointGlance(d *Document, st EndpointStatus) Glance {
 	conds := conditions(st.Conditions)
-	recognised, lost := conds.of("Recognised"), conds.of("Reachable")
+	recognised, lost := conds.of(typeRecognised), conds.of(typeReachable)
 	switch {
 	case lost.Status == metav1.ConditionFalse:
-		return glance(d.Metadata.Name, string(EndpointLost), lost.LastTransitionTime.Time, conds, conds.why("Reachable"))
+		return glance(d.Metadata.Name, string(EndpointLost), lost.LastTransitionTime.Time, conds, conds.why(typeReachable))
 	case recognised.Status == metav1.ConditionFalse:
-		return glance(d.Metadata.Name, string(EndpointUnrecognised), recognised.LastTransitionTime.Time, conds, conds.why("Recognised"))
+		return glance(d.Metadata.Name, string(EndpointUnrecognised), recognised.LastTransitionTime.Time, conds, conds.why(typeRecognised))
 	}
 	return glance(d.Metadata.Name, string(EndpointRecognised), st.Since, conds, "")
 }

@@ -15,21 +15,21 @@ func (v *view) macsCondition(s serverView) (c metav1.Condition, telling bool) {
 	macs := s.Record.MACs
 	write := fmt.Sprintf("annotation %s of Server %s", model.AnnotationMACAddresses, s.Name)
 	identified := func(holds bool, reason, text string) (metav1.Condition, bool) {
-		return condition("Identified", holds, reason, text, s.Record.Since), true
+		return condition(typeIdentified, holds, reason, text, s.Record.Since), true
 	}
 	shared := v.sharedMACs(macs)
 	switch {
 	case len(shared) > 0:
-		return identified(false, "MACAddressShared", fmt.Sprintf("%s: several systems show it, so it identifies none of them: write it in annotation %s of the Server that has it",
+		return identified(false, reasonMACAddressShared, fmt.Sprintf("%s: several systems show it, so it identifies none of them: write it in annotation %s of the Server that has it",
 			text.List(shared, ", "), model.AnnotationMACAddresses))
 	case len(macs) > 0 && macs[0].IdentifiedBy.Certain(), s.facts().Inventory == nil, s.Record.State == model.StateInitial, s.Record.State == model.StateDiscovery:
 		return metav1.Condition{}, false
 	case len(macs) == 0:
-		return identified(false, "NoMACAddress", "neither Git nor its BMC gives a MAC address of it, so it may be refused what it asks for: write those of its network cards in "+write)
+		return identified(false, reasonNoMACAddress, "neither Git nor its BMC gives a MAC address of it, so it may be refused what it asks for: write those of its network cards in "+write)
 	case macs[0].IdentifiedBy == model.MACByRecord:
-		return identified(true, "Record", MACsText(macs)+": its BMC shows none, and its probe reported these once: to be certain, write them in "+write)
+		return identified(true, reasonByRecord, MACsText(macs)+": its BMC shows none, and its probe reported these once: to be certain, write them in "+write)
 	}
-	return identified(true, "Sighting", MACsText(macs)+": its BMC shows none, and these were seen to boot when it was discovered: to be certain, write them in "+write)
+	return identified(true, reasonBySighting, MACsText(macs)+": its BMC shows none, and these were seen to boot when it was discovered: to be certain, write them in "+write)
 }
 
 // sharedMACs are those of a server's MAC addresses that another system shows, too, and

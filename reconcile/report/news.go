@@ -153,7 +153,7 @@ func claimOutcomeOf(old, now *Document, before, after ClaimStatus) outcome {
 		return outcome{weighsState, fmt.Sprintf("%s on %s", is.State, is.Server)}
 	}
 	text := string(is.State)
-	if why := conditions(after.Conditions).of("Bound"); why.Reason != "" {
+	if why := conditions(after.Conditions).of(typeBound); why.Reason != "" {
 		text += ", " + why.Reason
 	}
 	return outcome{weighsState, text}
@@ -163,7 +163,7 @@ func claimOutcomeOf(old, now *Document, before, after ClaimStatus) outcome {
 func bmcOutcome(old, now *Document) outcome {
 	before, _ := old.Status.(BMCStatus)
 	after := now.Status.(BMCStatus)
-	was, is := conditions(before.Conditions).of("Ready"), conditions(after.Conditions).of("Ready")
+	was, is := conditions(before.Conditions).of(typeReady), conditions(after.Conditions).of(typeReady)
 	switch {
 	case is.Status == metav1.ConditionFalse && was.Status == metav1.ConditionTrue:
 		return outcome{weighsTrouble, "lost (" + is.Reason + ")"}
@@ -244,7 +244,7 @@ func configurationOutcome(old, now *Document) outcome {
 
 // changed is the reason of a condition that is not what it was, of Ready before others.
 func changed(before, after conditions) outcome {
-	for _, c := range append([]metav1.Condition{after.of("Ready")}, after...) {
+	for _, c := range append([]metav1.Condition{after.of(typeReady)}, after...) {
 		if old := before.of(c.Type); c.Type != "" && (old.Status != c.Status || old.Reason != c.Reason) {
 			return outcome{weighsStep, c.Reason}
 		}

@@ -110,7 +110,7 @@ func guardNotices(r *Revision) (all []Notice) {
 func serverNotices(d *Document) (all []Notice) {
 	status, _ := d.Status.(ServerStatus)
 	rec, _ := d.Record.(*model.ServerRecord)
-	ready := conditions(status.Conditions).of("Ready")
+	ready := conditions(status.Conditions).of(typeReady)
 	if rec != nil && rec.State == model.StateError {
 		n := Notice{
 			Kind: NoticeServerError, Object: "server", Name: d.Metadata.Name, Reason: cmp.Or(rec.Reason, string(model.StateError)), Since: rec.Since,
@@ -127,7 +127,7 @@ func serverNotices(d *Document) (all []Notice) {
 		}
 		all = append(all, identified(n, ""))
 	}
-	if c := conditions(status.Conditions).of(ticketRefused); c.Status == metav1.ConditionTrue {
+	if c := conditions(status.Conditions).of(typeTicketRefused); c.Status == metav1.ConditionTrue {
 		all = append(all, noticeOf(NoticeTicketRefused, "server", d.Metadata.Name, c))
 	}
 	return all
@@ -135,7 +135,7 @@ func serverNotices(d *Document) (all []Notice) {
 
 func bmcNotices(d *Document, p NoticePolicy, now time.Time) []Notice {
 	status, _ := d.Status.(BMCStatus)
-	c := conditions(status.Conditions).of("Ready")
+	c := conditions(status.Conditions).of(typeReady)
 	if status.State != BMCError || c.Reason == model.ReasonIgnored || now.Sub(c.LastTransitionTime.Time) < p.BMCLost {
 		return nil
 	}
@@ -154,12 +154,12 @@ func claimNotices(d *Document, p NoticePolicy, now time.Time) (all []Notice) {
 	}
 	conds := conditions(status.Conditions)
 	name := d.Metadata.fullName()
-	if c := conds.of("SecretExposed"); c.Status == metav1.ConditionTrue {
+	if c := conds.of(typeSecretExposed); c.Status == metav1.ConditionTrue {
 		all = append(all, noticeOf(NoticeTicketRefused, object, name, c))
 	}
-	c := conds.of("Bound")
+	c := conds.of(typeBound)
 	if c.Status == metav1.ConditionTrue {
-		c = conds.of("Ready")
+		c = conds.of(typeReady)
 	}
 	switch {
 	case c.Status == metav1.ConditionTrue && c.Reason == string(ClaimBooted):

@@ -80,7 +80,7 @@ func TestWhatPeopleWantToBeToldOf(t *testing.T) {
 		"a server whose ticket another asked for": {
 			path: "servers/s1.yaml",
 			object: aServer("s1", model.ServerRecord{State: model.StateReserved},
-				condition(ticketRefused, true, "RefusedOther", "10.0.0.9 asked", before(time.Minute))),
+				condition(typeTicketRefused, true, "RefusedOther", "10.0.0.9 asked", before(time.Minute))),
 			want: []Notice{{
 				Kind: NoticeTicketRefused, Object: "server", Name: "s1", Reason: "RefusedOther", Since: before(time.Minute), Message: "10.0.0.9 asked",
 			}},

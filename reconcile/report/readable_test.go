@@ -59,9 +59,9 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 				c(in, rec)
 			}
 			conds := claimConditionsOf(in, rec.Claim)
-			ready, unread := fleettest.ConditionOf(conds, "Ready"), fleettest.ConditionOf(conds, plan.BMCReadable)
+			ready, unread := fleettest.ConditionOf(conds, "Ready"), fleettest.ConditionOf(conds, model.ConditionBMCReadable)
 			if got := strings.HasPrefix(ready, "True Booted"); got != tc.booted || got != strings.HasPrefix(unread, "False ") {
-				t.Errorf("Ready is %q and %s %q, want Booted: %t", ready, plan.BMCReadable, unread, tc.booted)
+				t.Errorf("Ready is %q and %s %q, want Booted: %t", ready, model.ConditionBMCReadable, unread, tc.booted)
 			}
 		})
 	}

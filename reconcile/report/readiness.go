@@ -101,5 +101,5 @@ func (s serverView) inventoryCondition() (c metav1.Condition, telling bool) {
 	if inv == nil || len(inv.Problems) == 0 {
 		return metav1.Condition{}, false
 	}
-	return condition(model.ConditionInventoryComplete, false, "PartsUnreadable", strings.Join(inv.Problems, "; "), s.Record.Since), true
+	return condition(model.ConditionInventoryComplete, false, reasonPartsUnreadable, strings.Join(inv.Problems, "; "), s.Record.Since), true
 }

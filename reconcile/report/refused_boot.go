@@ -12,11 +12,8 @@ import (
 	"ingot/model"
 )
 
-// bootRefused is the condition of a server in whose name somebody asked to boot who could
-// not be taken for it. That may be the server itself.
-const bootRefused = "BootRefused"
-
-// refusedBoot says who was refused, and what to do if that is the server. As ticketRefused it has
+// refusedBoot says who asked to boot in the server's name and could not be taken for it, and what to
+// do if that is the server. As ticketRefused it has
 // neither counts nor the times of repetitions.
 func (s serverView) refusedBoot() (c metav1.Condition, refused bool) {
 	p := s.progress()
@@ -34,7 +31,7 @@ func (s serverView) refusedBoot() (c metav1.Condition, refused bool) {
 	if more := len(by) - maxRefusedUses; more > 0 {
 		texts = append(texts, "and others before")
 	}
-	return condition(bootRefused, true, string(by[0].Refusal), strings.Join(texts, "; "), by[len(by)-1].First), true
+	return condition(typeBootRefused, true, string(by[0].Refusal), strings.Join(texts, "; "), by[len(by)-1].First), true
 }
 
 // refusals are the newest use of each client that was refused because it is not clear

@@ -12,9 +12,6 @@ import (
 	"ingot/model/text"
 )
 
-// ticketRefused is the condition of a server whose newest boot ticket others asked for.
-const ticketRefused = "TicketRefused"
-
 // maxRefusedUses is how many refused uses of a ticket the status branch names.
 const maxRefusedUses = 3
 
@@ -36,7 +33,7 @@ func (s serverView) ticketRefused() (c metav1.Condition, refused bool) {
 	if more := len(by) - maxRefusedUses; more > 0 {
 		texts = append(texts, "and others before")
 	}
-	return condition(ticketRefused, true, string(by[0].Refusal), strings.Join(texts, "; "), since), true
+	return condition(typeTicketRefused, true, string(by[0].Refusal), strings.Join(texts, "; "), since), true
 }
 
 // addresses are the IP addresses that the server is known to have.
@@ -57,7 +54,7 @@ func (s serverView) addresses() map[string]bool {
 // nothing: it is known by its MAC address, else by its addresses, and by having been
 // served before. Images are served to firmware that nobody knows as well, so they tell
 // nothing of the client, and boot files are noted of the server itself alone. A client that is not
-// known at all may be the server, see bootRefused, unless its MAC address is another's and it
+// known at all may be the server, see refusedBoot, unless its MAC address is another's and it
 // shows a token that only the server was given.
 func refusedUses(p *model.Progress, own map[string]bool) []model.TicketUse {
 	served := make(map[string]bool)

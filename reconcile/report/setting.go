@@ -18,13 +18,13 @@ func (s serverView) settingConditions() (conds []metav1.Condition) {
 	}
 	spec := &s.Manifest.Spec
 	if p := s.Record.IndicatorProblem; p != nil && spec.IndicatorLED == p.Want {
-		conds = append(conds, s.settingCondition("IndicatorLED", "its indicator is not "+p.Want, p))
+		conds = append(conds, s.settingCondition(typeIndicatorLED, "its indicator is not "+p.Want, p))
 	}
 	wish := model.BootOrderWish(spec.BootOrder)
 	if p := s.Record.BootOrderProblem; p != nil && strings.HasPrefix(p.Want, wish) {
-		conds = append(conds, s.settingCondition("BootOrder", "its boot order is not as its manifest says", p))
+		conds = append(conds, s.settingCondition(typeBootOrder, "its boot order is not as its manifest says", p))
 	} else if p := s.Record.BootOrderPending; p != nil && strings.HasPrefix(s.Record.BootOrderSet, wish) && !s.hasBootOrder(p.Order) {
-		conds = append(conds, condition("BootOrder", false, model.ReasonSettingPending,
+		conds = append(conds, condition(typeBootOrder, false, model.ReasonSettingPending,
 			"its BMC has taken the boot order, which counts from its next start on: "+strings.Join(p.Order, ", "), p.Since))
 	}
 	return conds

@@ -11,7 +11,6 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
 )
 
 // Summary is the fleet at a glance: what GET /api/v1/status answers and
@@ -161,7 +160,7 @@ func (s *Summary) Add(doc any) {
 func serverSummary(d *Document, status ServerStatus) ServerSummary {
 	s := ServerSummary{
 		Name: model.ServerName(d.Metadata.Name), State: status.State, Power: status.PowerState, Labels: d.Metadata.Labels,
-		Why: cmp.Or(conditions(status.Conditions).why("Ready"), conditions(status.Conditions).why(plan.MaintenanceApproved)),
+		Why: cmp.Or(conditions(status.Conditions).why(typeReady), conditions(status.Conditions).why(typeMaintenanceApproved)),
 	}
 	if spec, _ := d.Spec.(ServerSpec); spec.BMCRef != nil {
 		s.BMC = model.BMCName(spec.BMCRef.Name)
@@ -181,20 +180,20 @@ func requested(d *Document, status BootConfigurationStatus) (st ClaimStatus, inG
 
 func claimSummary(d *Document, status ClaimStatus) ClaimSummary {
 	conds := conditions(status.Conditions)
-	bound, ready := conds.of("Bound"), conds.of("Ready")
+	bound, ready := conds.of(typeBound), conds.of(typeReady)
 	c := ClaimSummary{
 		Name: model.Identity{Kind: model.Kind(d.Kind), Namespace: d.Metadata.Namespace, Name: d.Metadata.Name}.ClaimName(), State: ClaimUnbound,
-		Server: status.Server, Since: bound.LastTransitionTime.Time, Why: conds.why("Bound"),
+		Server: status.Server, Since: bound.LastTransitionTime.Time, Why: conds.why(typeBound),
 		Image: imageOfClaim(d), Labels: d.Metadata.Labels,
 	}
 	if bound.Status != metav1.ConditionTrue {
 		return c
 	}
-	c.State, c.Why = ClaimBound, conds.why("Ready")
-	if ready.Status == metav1.ConditionTrue && ready.Reason == "Booted" {
+	c.State, c.Why = ClaimBound, conds.why(typeReady)
+	if ready.Status == metav1.ConditionTrue && ready.Reason == reasonBooted {
 		c.State, c.Since = ClaimBooted, ready.LastTransitionTime.Time
 	}
-	c.Why = cmp.Or(c.Why, conds.why(plan.BMCReadable), conds.why(plan.MaintenanceApproved))
+	c.Why = cmp.Or(c.Why, conds.why(model.ConditionBMCReadable), conds.why(typeMaintenanceApproved))
 	if u := conds.of(model.ReasonUnconfirmed); c.State == ClaimBound && u.Status == metav1.ConditionTrue {
 		c.State, c.Since = ClaimUnconfirmed, u.LastTransitionTime.Time
 	}
@@ -219,7 +218,7 @@ func bmcSummary(d *Document, status BMCStatus) BMCSummary {
 	conds := conditions(status.Conditions)
 	b := BMCSummary{
 		Name: model.BMCName(d.Metadata.Name), State: status.State, Labels: d.Metadata.Labels,
-		Since: conds.of("Ready").LastTransitionTime.Time, Why: conds.why("Ready"),
+		Since: conds.of(typeReady).LastTransitionTime.Time, Why: conds.why(typeReady),
 	}
 	spec, _ := d.Spec.(BMCSpec)
 	ip := status.IP

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,13 +37,14 @@ type Prober struct {
 	arp   int     // packet socket that hears ARP on all links
 	nonce [8]byte // that answers to ICMP bring back
 	echo  net.PacketConn
+	icmp6 *ipv6.PacketConn // nil where there is no IPv6
 
 	mu      sync.Mutex
 	closed  bool
 	waiting map[question][]chan string
 }
 
-// question is an address that is asked for, on a link, or 0 by ICMP.
+// question is an address that is asked for, on a link, or 0 by an echo.
 type question struct {
 	link int
 	addr netip.Addr
@@ -64,7 +66,12 @@ func Open() (*Prober, error) {
 		_, _ = echo.Close(), unix.Close(fd)
 		return nil, fmt.Errorf("hear ARP: %w", os.NewSyscallError("setsockopt", err))
 	}
-	p := &Prober{arp: fd, echo: echo, waiting: make(map[question][]chan string)}
+	icmp6, err := open6()
+	if err != nil {
+		_, _ = echo.Close(), unix.Close(fd)
+		return nil, err
+	}
+	p := &Prober{arp: fd, echo: echo, icmp6: icmp6, waiting: make(map[question][]chan string)}
 	_, _ = rand.Read(p.nonce[:]) // never fails
 	return p, nil
 }
@@ -77,8 +84,14 @@ func (p *Prober) Run(ctx context.Context) error {
 	var readers sync.WaitGroup
 	readers.Go(func() { p.readARP(ctx) })
 	readers.Go(func() { p.readEcho() })
+	if p.icmp6 != nil {
+		readers.Go(p.readICMP6)
+	}
 	<-ctx.Done()
 	err := p.echo.Close()
+	if p.icmp6 != nil {
+		err = errors.Join(err, p.icmp6.Close())
+	}
 	readers.Wait()
 	return errors.Join(err, p.close())
 }
@@ -144,8 +157,10 @@ func (p *Prober) ask(q question, from net.HardwareAddr) error {
 	switch {
 	case p.closed:
 		return net.ErrClosed
+	case q.addr.Is6():
+		return p.ask6(q, from)
 	case q.link == 0:
-		_, err := p.echo.WriteTo(echoRequest(p.nonce), &net.IPAddr{IP: q.addr.AsSlice()})
+		_, err := p.echo.WriteTo(echoRequest(echoRequest4, p.nonce), &net.IPAddr{IP: q.addr.AsSlice()})
 		return err
 	}
 	to := unix.SockaddrLinklayer{Protocol: ethARP, Ifindex: q.link, Halen: 6, Addr: [8]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}
@@ -198,9 +213,15 @@ func (p *Prober) readARP(ctx context.Context) {
 	}
 }
 
-// echoRequest is an ICMP echo request (RFC 792). Its answer is told by who sends it.
-func echoRequest(nonce [8]byte) []byte {
-	const request = 8
+// Types of ICMP (RFC 792).
+const (
+	echoReply4   = 0
+	echoRequest4 = 8
+)
+
+// echoRequest is an echo request of ICMP (RFC 792), or of ICMPv6 (RFC 4443 §4.1), which differ in the type. Its
+// answer is told by who sends it.
+func echoRequest(request byte, nonce [8]byte) []byte {
 	b := append([]byte{request, 0, 0, 0, 0, 0, 0, 0}, nonce[:]...)
 	sum := uint32(0)
 	for i := 0; i < len(b); i += 2 {
@@ -211,9 +232,9 @@ func echoRequest(nonce [8]byte) []byte {
 	return b
 }
 
-// isEchoReply reports whether an ICMP message is the answer to echoRequest.
-func isEchoReply(b []byte, nonce [8]byte) bool {
-	const reply, header = 0, 8
+// isEchoReply reports whether an ICMP message is the answer, of a type, to echoRequest.
+func isEchoReply(b []byte, reply byte, nonce [8]byte) bool {
+	const header = 8
 	return len(b) == header+len(nonce) && b[0] == reply && bytes.Equal(b[header:], nonce[:])
 }
 
@@ -229,12 +250,17 @@ func (p *Prober) readEcho() {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		at, isIP := from.(*net.IPAddr)
-		if !isIP || !isEchoReply(buf[:n], p.nonce) {
-			continue
-		}
-		if addr, ok := netip.AddrFromSlice(at.IP); ok {
-			p.tell(question{0, addr.Unmap()}, "")
-		}
+		p.tellEcho(buf[:n], echoReply4, from)
+	}
+}
+
+// tellEcho tells of a message that somebody sent, if it is the answer to echoRequest.
+func (p *Prober) tellEcho(message []byte, reply byte, from net.Addr) {
+	at, isIP := from.(*net.IPAddr)
+	if !isIP || !isEchoReply(message, reply, p.nonce) {
+		return
+	}
+	if addr, ok := netip.AddrFromSlice(at.IP); ok {
+		p.tell(question{0, addr.Unmap()}, "")
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mdlayher/ndp"
+
 	"ingot/bootsvc/internal/netnstest"
 )
 
@@ -20,8 +22,12 @@ func inNamespace(t *testing.T, test func()) {
 		{"link", "add", "rack", "address", "02:00:00:00:00:01", "type", "veth", "peer", "name", "far", "address", "02:00:00:00:00:02"},
 		{"address", "add", "192.0.2.1/24", "dev", "rack"},
 		{"link", "set", "far", "up"},
+		{"link", "set", "rack", "addrgenmode", "none"},
 		{"link", "set", "rack", "up"},
 		{"address", "add", "192.0.2.9/32", "dev", "far"},
+		{"address", "add", "fe80::1/64", "dev", "rack", "nodad"},
+		{"address", "add", "fd00::1/64", "dev", "rack", "nodad"},
+		{"address", "add", "fd00::9/128", "dev", "far", "nodad"},
 	}, func(func(...string)) { test() })
 }
 
@@ -42,28 +48,39 @@ func TestWhoUsesAnAddress(t *testing.T) {
 			return
 		}
 		link := Link{rack.Index, rack.HardwareAddr}
-		if by, used := p.InUse(netip.MustParseAddr("192.0.2.9"), link); !used || by != "02:00:00:00:00:02" {
-			t.Errorf("of a device on the link: %q, %v", by, used)
-		}
-		start := time.Now()
-		if by, used := p.InUse(netip.MustParseAddr("192.0.2.10"), link); used {
-			t.Errorf("of nobody: %q", by)
-		}
-		if took := time.Since(start); took < asks*onLink {
-			t.Errorf("it was waited for %s only", took)
-		}
-		if _, used := p.InUse(netip.MustParseAddr("192.0.2.9"), Link{}); !used {
-			t.Error("of a device that answers ICMP: not used")
-		}
-		if _, used := p.InUse(netip.MustParseAddr("198.51.100.9"), Link{}); used {
-			t.Error("where there is no way to: used")
+		for name, tc := range map[string]struct {
+			addr string
+			link Link
+			used bool
+			by   string
+		}{
+			"a device on the link":                  {"192.0.2.9", link, true, "02:00:00:00:00:02"},
+			"a device on the link, by IPv6":         {"fd00::9", link, true, "02:00:00:00:00:02"},
+			"nobody on the link":                    {addr: "192.0.2.10", link: link},
+			"nobody on the link, by IPv6":           {addr: "fd00::10", link: link},
+			"a device that answers ICMP":            {addr: "192.0.2.9", used: true},
+			"a device that answers ICMPv6":          {addr: "fd00::9", used: true},
+			"where there is no way to":              {addr: "198.51.100.9"},
+			"where there is no way to by IPv6":      {addr: "fd99::9"},
+			"on a link that is none":                {addr: "192.0.2.9", link: Link{1 << 20, link.MAC}},
+			"on a link that is none, asked by IPv6": {addr: "fd00::9", link: Link{1 << 20, link.MAC}},
+		} {
+			start := time.Now()
+			if by, used := p.InUse(netip.MustParseAddr(tc.addr), tc.link); used != tc.used || by != tc.by {
+				t.Errorf("%s: %q, %v, want %q, %v", name, by, used, tc.by, tc.used)
+			}
+			if took := time.Since(start); tc.link.Index == rack.Index && !tc.used && took < asks*onLink {
+				t.Errorf("%s: it was waited for %s only", name, took)
+			}
 		}
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if _, used := p.InUse(netip.MustParseAddr("192.0.2.9"), link); used {
-			t.Error("it asks after its end")
+		for _, addr := range []string{"192.0.2.9", "fd00::9"} {
+			if _, used := p.InUse(netip.MustParseAddr(addr), link); used {
+				t.Errorf("it asks for %s after its end", addr)
+			}
 		}
 	})
 }
@@ -85,7 +102,7 @@ func TestARPThatSaysNothing(t *testing.T) {
 
 func TestOnlyAnAnswerToOurOwnEchoCounts(t *testing.T) {
 	nonce := [8]byte{0xff, 0xff, 0xff, 0xfe, 1, 2, 3, 4}
-	request := echoRequest(nonce)
+	request := echoRequest(echoRequest4, nonce)
 	sum := uint32(0)
 	for i := 0; i < len(request); i += 2 {
 		sum += uint32(request[i])<<8 + uint32(request[i+1])
@@ -101,8 +118,47 @@ func TestOnlyAnAnswerToOurOwnEchoCounts(t *testing.T) {
 	}{
 		"the answer": {answer, true}, "a request": {request, false}, "one to somebody else": {append(answer[:15:15], 9), false}, "one that is cut off": {answer[:8], false},
 	} {
-		if got := isEchoReply(tc.message, nonce); got != tc.want {
+		if got := isEchoReply(tc.message, echoReply4, nonce); got != tc.want {
 			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+func TestAdvertisementsThatSayNothing(t *testing.T) {
+	advertise := func(a *ndp.NeighborAdvertisement) []byte {
+		t.Helper()
+		b, err := ndp.MarshalMessage(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	addr := netip.MustParseAddr("fd00::9")
+	mac := &ndp.LinkLayerAddress{Direction: ndp.Target, Addr: net.HardwareAddr{2, 0, 0, 0, 0, 1}}
+	whole := advertise(&ndp.NeighborAdvertisement{TargetAddress: addr, Options: []ndp.Option{mac}})
+	code := bytes.Clone(whole)
+	code[1] = 1
+	asks, err := solicitation(addr, mac.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		message  []byte
+		hopLimit int
+		mac      string
+		want     bool
+	}{
+		"one that names a MAC address": {whole, 255, "02:00:00:00:00:01", true},
+		"one that names none":          {advertise(&ndp.NeighborAdvertisement{TargetAddress: addr}), 255, "", true},
+		"one of another link":          {whole, 254, "", false},
+		"one with a code":              {code, 255, "", false},
+		"one that is cut off":          {whole[:10], 255, "", false},
+		"one of a group":               {advertise(&ndp.NeighborAdvertisement{TargetAddress: netip.MustParseAddr("ff02::1")}), 255, "", false},
+		"a question":                   {asks, 255, "", false},
+		"nothing":                      {nil, 255, "", false},
+	} {
+		if by, at, ok := advertiser(tc.message, tc.hopLimit); ok != tc.want || by != tc.mac || ok && at != addr {
+			t.Errorf("%s: %q, %s, %t", name, by, at, ok)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (t *Table) SetAside(q Query) (aside model.Lease, offered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.bySlot[slot{q.Wish, q.Bits}]
-	if e == nil || e.mac != q.MAC || e.expires != 0 {
+	if e == nil || e.device != q.device() || e.expires != 0 {
 		return model.Lease{}, false
 	}
 	if e.pool.declined >= max(asideFew, e.pool.limit/asideShare) {

@@ -181,3 +181,23 @@ func TestNobodyHasAllOfAPoolSetAside(t *testing.T) {
 		t.Errorf("another client: %v", err)
 	}
 }
+
+// TestOnlyWhatItsClientIsOfferedIsSetAside: of clients whose MAC address nothing shows, each is another.
+func TestOnlyWhatItsClientIsOfferedIsSetAside(t *testing.T) {
+	w := newWorld(setup{subnets: []Subnet{hosts()}})
+	q := ask(w, "", "", t0)
+	q.ClientID, q.IAID = "000200000009aa", 1
+	l, err := w.table.Offer(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Wish = l.Address
+	other := q
+	other.ClientID = "000200000009bb"
+	if _, offered := w.table.SetAside(other); offered {
+		t.Error("another client's offer was set aside")
+	}
+	if _, offered := w.table.SetAside(q); !offered {
+		t.Error("its own was not")
+	}
+}

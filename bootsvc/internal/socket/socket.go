@@ -33,6 +33,7 @@ type Socket struct {
 	file  *os.File // closed once nobody uses it any longer
 	raw   syscall.RawConn
 	ended atomic.Bool
+	inbox *inbox // of the reader; nil = nobody reads
 }
 
 // New returns a new socket.
@@ -71,43 +72,6 @@ func (s *Socket) Set(steps ...func(fd int) error) error {
 		}
 	})
 	return errors.Join(closed, err)
-}
-
-// Packet is what was received.
-type Packet struct {
-	Size    int // bytes of the packet
-	Control int // bytes of the control message
-	From    syscall.Sockaddr
-}
-
-// Receive waits for a packet and reads it, and what the kernel says of it. It is ErrEnded
-// once the socket was closed or interrupted. When nothing is there it leaves the socket
-// alone for a time before it waits to be woken: where many packets come, it is woken for
-// a handful of them then.
-func (s *Socket) Receive(packet, control []byte, gather time.Duration) (p Packet, err error) {
-	flags := 0
-	if gather > 0 {
-		flags = syscall.MSG_DONTWAIT
-	}
-	for !s.ended.Load() {
-		// unix.Recvmsg would ask for the socket's protocol, too, for each packet.
-		closed := s.raw.Control(func(fd uintptr) {
-			p.Size, p.Control, _, p.From, err = syscall.Recvmsg(int(fd), packet, control, flags)
-		})
-		switch {
-		case closed != nil:
-			return Packet{}, ErrEnded
-		case err == syscall.EAGAIN && flags != 0: //nolint:errorlint // a bare number
-			time.Sleep(gather)
-			flags = 0
-		case err == syscall.EINTR, err == syscall.EAGAIN: //nolint:errorlint // bare numbers
-		case err != nil:
-			return Packet{}, err
-		case p.From != nil: // none once it was interrupted
-			return p, nil
-		}
-	}
-	return Packet{}, ErrEnded
 }
 
 // Send sends one packet.

@@ -19,6 +19,9 @@ type Parts struct {
 	Source      Source
 	// NetworksServed returns nil, or which network cannot be served; nil = there is none.
 	NetworksServed func() error
+	// Advertised returns nil, or to which network no router advertisements can be sent; nil = to none
+	// are any.
+	Advertised func() error
 	// LoadersThere returns nil, or a Remark on which boot loaders are missing; nil = none is needed.
 	LoadersThere func() error
 }
@@ -52,19 +55,18 @@ func Checks(p Parts) []Check {
 		check("status", p.published),
 		check("records", p.RecordsRead),
 		check("git", p.gitRead),
-		check("networks", func() error {
-			if p.NetworksServed == nil {
-				return nil
-			}
-			return p.NetworksServed()
-		}),
-		check("loaders", func() error {
-			if p.LoadersThere == nil {
-				return nil
-			}
-			return p.LoadersThere()
-		}),
+		check("networks", unlessNil(p.NetworksServed)),
+		check("router advertisements", unlessNil(p.Advertised)),
+		check("loaders", unlessNil(p.LoadersThere)),
 	}
+}
+
+// unlessNil returns do, which finds nothing where it is nil.
+func unlessNil(do func() error) func() error {
+	if do == nil {
+		return func() error { return nil }
+	}
+	return do
 }
 
 func (p Parts) leads() error {

@@ -31,6 +31,7 @@ type aFleet struct {
 	history  map[string][]Commit
 	requests map[string]Requests
 	uses     []string
+	cards    map[string]report.Card // by the name of their Endpoint, or their own
 }
 
 func (f *aFleet) Report() *model.Report  { return f.report }
@@ -53,6 +54,13 @@ func (f *aFleet) Pools() []*query.Pool {
 func (f *aFleet) Explain(kind, name string) (report.Explanation, error) {
 	e, err := report.Explain(f.report, kind, name)
 	e.AddUses(func(model.ServerName) []string { return f.uses })
+	switch c, has := f.cards[name]; {
+	case !has || kind != "endpoint":
+	case err != nil:
+		return report.ExplainCard(c), nil
+	default:
+		e.AddCard(c)
+	}
 	return e, err
 }
 
@@ -146,7 +154,15 @@ func shownFleet() *aFleet {
 		},
 		history:  map[string][]Commit{"rack1-02": {{"5ca1ab1e00", five, []string{"rack1-02: Available → Reserved for default/web"}}}},
 		requests: map[string]Requests{"rack1-02-bmc": {12, 2, 1}},
-		uses:     []string{"iPXE script for 10.1.0.7, once at 2026-11-26T11:58:00Z, served"},
+		cards: map[string]report.Card{"e1": {
+			MAC: "02:00:00:00:00:09", Since: now.Add(-time.Hour), Limited: "DHCPv4 over rateLimit.client: since 11:58:00Z 3 times",
+			Events: []model.CardEvent{
+				{At: now.Add(-10 * time.Minute), Protocol: model.CardDHCPv4, Asked: "DISCOVER by pxe", From: "rack1, relay 10.0.0.1 port Eth1/7", Result: model.CardAnswered, Answer: "OFFER 10.0.0.9, boots undionly.kpxe"},
+				{At: now.Add(-9 * time.Minute), Protocol: model.CardTFTP, Asked: "undionly.kpxe", From: "10.0.0.9", Result: model.CardServed, Bytes: 71_680, Seconds: 0.4},
+				{At: now.Add(-2 * time.Minute), Last: now.Add(-time.Minute), Times: 12, Protocol: model.CardHTTP, Asked: hostile, Result: model.CardRefused, Answer: hostile},
+			},
+		}},
+		uses: []string{"iPXE script for 10.1.0.7, once at 2026-11-26T11:58:00Z, served"},
 	}
 }
 

@@ -40,6 +40,8 @@ type objectPage struct {
 	Hint        string
 	History     []commitView
 
+	// Of an Endpoint.
+	Conversation *conversation
 	// Of a server, and of the one that a claim has.
 	Boot *boot
 	// Of a server.
@@ -118,7 +120,7 @@ func (v *view) object(w http.ResponseWriter, r *http.Request, kind, name string)
 		Why: e.Why, Predicates: predicates(e.Why), Actor: e.Actor, Next: e.Next, Conditions: v.conditions(e.Conditions),
 		File: link{file, v.Web.Branch(v.StatusBranch, file)}, Commits: link{"its commits", v.Web.History(v.StatusBranch, file)},
 		API: "/api/v1/explain/" + kind + "/" + escaped(e.Name), Hint: e.BootHint,
-		Manifest: v.manifest(kind, e.Name),
+		Manifest: v.manifest(kind, e.Name), Conversation: v.conversation(e.Card),
 	}
 	for _, f := range e.Facts {
 		o.Facts = append(o.Facts, fact{f.Name, v.factLink(f)})

@@ -175,6 +175,22 @@ func TestAnObjectLeadsToItsManifest(t *testing.T) {
 	says(t, shown(t, h, "/servers/rack1-03", 200), "Manifest: not in any manifest")
 }
 
+func TestAnEndpointShowsWhatItsNetworkCardAsked(t *testing.T) {
+	f := shownFleet()
+	h := handlerOf(f)
+	says(t, shown(t, h, "/endpoints/e1", 200),
+		"What its network card asked", "1 h 0 min ago", `<a href="/api/v1/cards/02:00:00:00:00:09">`, "over rateLimit.client",
+		"10 min ago</time></td><td>DHCPv4</td><th scope=\"row\">DISCOVER by pxe</th><td>answered</td>"+
+			`<td class="text">OFFER 10.0.0.9, boots undionly.kpxe; from rack1, relay 10.0.0.1 port Eth1/7</td>`,
+		"<td>TFTP</td><th scope=\"row\">undionly.kpxe</th><td>served</td><td class=\"text\">70.0 KiB in 400ms; from 10.0.0.9</td>",
+		"&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt;; 12 times until 11:59:00Z", "!<script>alert")
+	says(t, shown(t, h, "/servers/rack1-02", 200), "!What its network card asked")
+	f.cards["e1"] = report.Card{MAC: "02:00:00:00:00:09", Since: now.Add(-time.Minute)}
+	says(t, shown(t, h, "/endpoints/e1", 200), "Nothing by DHCP, TFTP or HTTP since this process began, <time", "1 min ago", "!conversation-table")
+	f.cards["02:00:00:00:00:08"] = report.Card{MAC: "02:00:00:00:00:08", Since: now.Add(-time.Minute), Events: []model.CardEvent{{At: now, Protocol: model.CardDHCPv6, Asked: "SOLICIT"}}}
+	says(t, shown(t, h, "/endpoints/02:00:00:00:00:08", 200), "<h1>02:00:00:00:00:08</h1>", "SOLICIT", "Manifest: not in any manifest")
+}
+
 func TestEveryColumnThatLeadsToAnOrderIsAField(t *testing.T) {
 	h := handlerOf(shownFleet())
 	sort := regexp.MustCompile(`href="(/\w+\?sort=[^"]*)"`)

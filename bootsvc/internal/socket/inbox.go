@@ -1,0 +1,87 @@
+package socket
+
+import (
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// inbox is where packets are received, many by one call when many wait.
+type inbox struct {
+	batch   batch
+	next    int // of those received, which was not handed over yet
+	count   int
+	flags   int // of the call
+	err     error
+	receive func(fd uintptr)
+}
+
+// Packet is what was received. It is good until the next one is.
+type Packet struct {
+	Data    []byte
+	Control []byte         // control message: what the kernel says of the packet
+	From    netip.AddrPort // its zone is a number
+}
+
+// Inbox makes room for at most so many packets that are received by one call, with control
+// messages, of as many bytes. It is called once before Receive.
+func (s *Socket) Inbox(packets, packet, control int) {
+	in := &inbox{batch: newBatch(packets, packet, control), count: packets}
+	in.receive = in.fill // made once, not for each call
+	in.next = in.count   // all are empty
+	s.inbox = in
+}
+
+// Receive waits for a packet. It is ErrEnded once the socket was closed or interrupted. When
+// nothing is there it leaves the socket alone for a time before it waits to be woken: where
+// many packets come, it is woken for a handful of them then.
+func (s *Socket) Receive(gather time.Duration) (Packet, error) {
+	in := s.inbox
+	in.flags = unix.MSG_WAITFORONE
+	if gather > 0 {
+		in.flags = unix.MSG_DONTWAIT
+	}
+	for !s.ended.Load() {
+		if p, ok := in.take(); ok {
+			return p, nil
+		}
+		closed := s.raw.Control(in.receive)
+		switch {
+		case closed != nil:
+			return Packet{}, ErrEnded
+		case in.err == unix.EAGAIN && in.flags == unix.MSG_DONTWAIT: //nolint:errorlint // a bare number
+			time.Sleep(gather)
+			in.flags = unix.MSG_WAITFORONE
+		case in.err != nil && in.err != unix.EINTR && in.err != unix.EAGAIN: //nolint:errorlint // bare numbers
+			return Packet{}, in.err
+		}
+	}
+	return Packet{}, ErrEnded
+}
+
+// Waiting reports whether packets were received that Receive has not returned yet.
+func (s *Socket) Waiting() bool { return s.inbox.next < s.inbox.count }
+
+// fill receives what there is.
+func (in *inbox) fill(fd uintptr) {
+	for i := range in.count { // what was received took some of the room
+		e := &in.batch.envelopes[i]
+		in.batch.prepare(i, len(e.name), len(e.packet), len(e.control))
+	}
+	in.next = 0
+	in.count, in.err = in.batch.call(unix.SYS_RECVMMSG, fd, 0, len(in.batch.messages), in.flags)
+}
+
+// take returns the next packet that was received.
+func (in *inbox) take() (Packet, bool) {
+	for in.next < in.count {
+		i := in.next
+		in.next++
+		m, e := &in.batch.messages[i], &in.batch.envelopes[i]
+		if from := in.batch.from(i); from.IsValid() { // it is not once the reader is interrupted
+			return Packet{e.packet[:m.size], e.control[:m.header.Controllen], from}, true
+		}
+	}
+	return Packet{}, false
+}

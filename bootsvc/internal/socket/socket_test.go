@@ -1,0 +1,119 @@
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+	"testing"
+
+	"golang.org/x/net/ipv4"
+	"golang.org/x/sys/unix"
+)
+
+// bound returns a UDP socket of loopback, and where it is.
+func bound(t *testing.T, at string) (*Socket, netip.AddrPort) {
+	t.Helper()
+	domain, addr := unix.AF_INET6, netip.MustParseAddrPort(at)
+	if addr.Addr().Is4() {
+		domain = unix.AF_INET
+	}
+	s, err := New(domain, unix.SOCK_DGRAM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	s.Inbox(4, 16, 64)
+	err = s.Set(func(fd int) error { return syscall.Bind(fd, Sockaddr(addr)) }, func(fd int) error {
+		sa, err := syscall.Getsockname(fd)
+		addr = AddrPort(sa)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, addr
+}
+
+func TestPacketsComeInOrderAndFromTheirSender(t *testing.T) {
+	for _, at := range []string{"127.0.0.1:0", "[::1]:0"} {
+		reader, to := bound(t, at)
+		sender, from := bound(t, at)
+		out := sender.Outbox(3, 32, 64)
+		const packets = 11
+		for n := range packets {
+			out.Add(fmt.Appendf(out.Packet(), "packet %d", n), nil, to)
+		}
+		out.Flush()
+		out.Flush() // there is nothing left
+		waiting := 0
+		for n := range packets {
+			p, err := reader.Receive(0)
+			if want := fmt.Sprint("packet ", n); err != nil || string(p.Data) != want || p.From != from {
+				t.Errorf("%s: got %q from %s, %v; want %q from %s", at, p.Data, p.From, err, want, from)
+			}
+			if reader.Waiting() {
+				waiting++
+			}
+		}
+		if waiting == 0 || reader.Waiting() {
+			t.Errorf("%s: after %d packets more were waiting, and at the end: %v", at, waiting, reader.Waiting())
+		}
+	}
+}
+
+func TestALongPacketIsCutOffAndTheNextIsNot(t *testing.T) {
+	reader, to := bound(t, "127.0.0.1:0")
+	for _, text := range []string{"longer than the room", "short", "", "as long as it is"} {
+		if err := reader.Send([]byte(text), nil, Sockaddr(to)); err != nil {
+			t.Fatal(err)
+		}
+		p, err := reader.Receive(0)
+		if want := text[:min(len(text), 16)]; err != nil || string(p.Data) != want {
+			t.Errorf("got %q, %v; want %q", p.Data, err, want)
+		}
+	}
+}
+
+func TestWhatCannotComeFromItsAddressComesFromAny(t *testing.T) {
+	reader, to := bound(t, "127.0.0.1:0")
+	sender, from := bound(t, "127.0.0.1:0")
+	out := sender.Outbox(4, 16, 64)
+	foreign := (&ipv4.ControlMessage{Src: netip.MustParseAddr("192.0.2.1").AsSlice()}).Marshal()
+	out.Add(append(out.Packet(), "one"...), nil, to)
+	out.Add(append(out.Packet(), "foreign"...), foreign, to)
+	out.Add(append(out.Packet(), "nowhere"...), nil, netip.AddrPortFrom(to.Addr(), 0)) // is lost
+	out.Add(append(out.Packet(), "last"...), nil, to)
+	out.Flush()
+	for _, want := range []string{"one", "foreign", "last"} {
+		if p, err := reader.Receive(0); err != nil || string(p.Data) != want || p.From != from {
+			t.Errorf("got %q from %s, %v; want %q", p.Data, p.From, err, want)
+		}
+	}
+}
+
+func TestAddressesAreWrittenAsTheyAreRead(t *testing.T) {
+	for _, text := range []string{"192.0.2.1:69", "[2001:db8::1]:65535", "[::ffff:192.0.2.1]:1", "[fe80::1%7]:2"} {
+		b, want := newBatch(1, 0, 0), netip.MustParseAddrPort(text)
+		b.prepare(0, putName(b.envelopes[0].name[:], want), 0, 0)
+		if got := b.from(0); got != want {
+			t.Errorf("%s is read as %s", want, got)
+		}
+	}
+}
+
+func TestTheReaderOfAClosedSocketReturns(t *testing.T) {
+	s, _ := bound(t, "127.0.0.1:0")
+	ended := make(chan error)
+	go func() {
+		_, err := s.Receive(0)
+		ended <- err
+	}()
+	s.Close()
+	if err := <-ended; !errors.Is(err, ErrEnded) {
+		t.Errorf("it returned %v", err)
+	}
+	out := s.Outbox(1, 1, 1)
+	out.Add(append(out.Packet(), 0), nil, netip.MustParseAddrPort("127.0.0.1:9"))
+	out.Flush()
+}
