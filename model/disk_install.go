@@ -162,23 +162,39 @@ func (d *DiskInstall) Told(r *ProbeInstall, boot int, data uint64, now time.Time
 	anew := d == nil || !d.Verified() && (boot != d.Boot || r.Stage == DiskProbeBooted)
 	switch {
 	case anew:
-	case d.Reason != "" && r.Stage.Before(DiskVerified): // it was over
+	case d.Reason != "" && !d.Verified(): // it was over
 		return *d
 	default:
 		next = *d
 	}
 	next.ReportedAt = now
 	next.Warning = cmp.Or(r.Warning, next.Warning)
-	if r.Reason != "" && !next.Verified() {
-		next.Reason, next.Message = r.Reason, r.Message
-	} else if r.Reason != "" { // what follows is not what the install hangs on
-		next.Warning = r.Reason + ": " + r.Message
+	if r.Reason != "" {
+		next.failed(r, now)
+		return next
 	}
 	if !anew && r.Stage.Before(next.Stage) {
 		return next
 	}
 	next.reach(r, data, now)
 	return next
+}
+
+// failed notes that the probe gave up. At DiskVerified it is the verifying that failed, and
+// after it nothing that the install hangs on.
+func (d *DiskInstall) failed(r *ProbeInstall, now time.Time) {
+	if d.Verified() {
+		d.Warning = r.Reason + ": " + r.Message
+		return
+	}
+	d.Reason, d.Message = r.Reason, r.Message
+	stage := r.Stage
+	if !stage.Before(DiskVerified) {
+		stage = DiskWriting
+	}
+	if !stage.Before(d.Stage) {
+		d.reach(&ProbeInstall{Stage: stage, Disk: r.Disk}, 0, now)
+	}
 }
 
 // reach notes the stage of a report and what comes with it.
@@ -190,10 +206,10 @@ func (d *DiskInstall) reach(r *ProbeInstall, data uint64, now time.Time) {
 	if at := d.at(r.Stage); at.IsZero() {
 		*at = now
 	}
-	d.Done = max(d.Done, min(r.Done, data))
 	if data == 0 {
 		return
 	}
+	d.Done = max(d.Done, min(r.Done, data))
 	if tenths := int(d.Done / max(data/10, 1)); min(tenths, 10) > d.Tenths {
 		d.Tenths, d.TenthAt = min(tenths, 10), now
 	}

@@ -70,6 +70,7 @@ type machine struct {
 	starting  bool // it was asked to power on and has not yet
 	installs  int
 	boots     []string
+	installer
 }
 
 func (w *loopWorld) machine(i int) *machine {
@@ -112,6 +113,7 @@ func (w *loopWorld) set(m *machine, p model.Power) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m.power = p
+	m.session++
 }
 
 // boot is a machine's firmware and what it boots.
@@ -119,6 +121,7 @@ func (w *loopWorld) boot(m *machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m.power, m.starting = model.PowerOn, false
+	m.session++
 	if m.nextOrder != nil && !m.forgetful {
 		m.order, m.nextOrder = m.nextOrder, nil
 	}
@@ -130,9 +133,18 @@ func (w *loopWorld) boot(m *machine) {
 	}
 	if !network || rec == nil || !rec.Ticket.MayBoot(w.observed.Progress[m.name]) {
 		m.boots = append(m.boots, "disk "+m.disk)
+		w.startDisk(m)
 		return
 	}
-	time.AfterFunc(w.delay, func() { w.booted(m, rec.Ticket) })
+	session := m.session
+	time.AfterFunc(w.delay, func() {
+		w.mu.Lock()
+		isOver := rec.Ticket.Disk != nil && m.session != session
+		w.mu.Unlock()
+		if !isOver {
+			w.booted(m, rec.Ticket)
+		}
+	})
 }
 
 func (w *loopWorld) booted(m *machine, t *model.Ticket) {
@@ -145,6 +157,10 @@ func (w *loopWorld) booted(m *machine, t *model.Ticket) {
 	now := time.Now()
 	m.boots = append(m.boots, "network "+t.Image.Ref)
 	progress := model.Progress{Ticket: t.ID, ScriptAt: now, IgnitionAt: now}
+	if old := w.observed.Progress[m.name]; t.Disk != nil && old != nil && old.Ticket == t.ID {
+		progress, _ = old.Reached(model.StageScript, now)
+		progress, _ = progress.Reached(model.StageIgnition, now)
+	}
 	for _, mac := range m.sights {
 		progress, _ = progress.Sighted(mac, now)
 	}
@@ -174,10 +190,15 @@ func (w *loopWorld) booted(m *machine, t *model.Ticket) {
 			}
 		}
 		if !m.wipeFail {
-			m.disk = ""
+			m.disk, m.seed, m.owner = "", "", ""
 		}
 		w.observed.Wipes[m.name] = &model.WipeReport{Ticket: t.ID, ReceivedAt: now, Disks: wiped}
 	case model.PurposeClaim:
+		if t.Disk != nil {
+			w.writeDisk(m, t)
+			return
+		}
+		m.seed, m.owner = "", t.Claim
 		m.disk, m.installs = t.Digest, m.installs+1
 		if !m.noNotice {
 			w.observed.BootStates[m.name] = &model.BootState{Ticket: t.ID, ReceivedAt: now}
@@ -195,6 +216,10 @@ func (w *loopWorld) Arm(_ context.Context, b plan.Boot) (model.Ticket, model.Sen
 		return t, model.Sensitive{}, &armError{"ValidationFailed", "image " + b.Image + " has no kernel layer"}
 	case b.Secret["ignition"].Reveal() == "bad":
 		return t, model.Sensitive{}, &armError{model.ReasonSourceInvalid, "ignition: line 3, column 5: unknown key"}
+	}
+	if w.isDisk(b.Image) && t.Purpose == model.PurposeClaim {
+		err := w.armDisk(&t, b.Image, b.Architecture)
+		return t, model.NewSensitive("served by " + t.ID), err
 	}
 	t.Image = model.PinnedImage{
 		Ref: b.Image, Repository: "registry/os", Digest: "sha256:" + b.Image, Architecture: b.Architecture,

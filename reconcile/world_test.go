@@ -37,6 +37,7 @@ type loopWorld struct {
 	memory
 	bmcs
 	configured
+	diskImages
 }
 
 // configured is what an operator configures.
@@ -53,8 +54,9 @@ type configured struct {
 func newLoopWorld(t *testing.T, servers int) *loopWorld {
 	w := &loopWorld{
 		t: t, machines: make(map[string]*machine), delay: 2 * time.Second,
-		source: source{desired: model.NewDesired(), changed: make(chan struct{}, 1), hidden: make(map[model.Identity]bool)},
-		memory: memory{observed: model.NewObserved(), stored: make(chan struct{}, 1)},
+		source:     source{desired: model.NewDesired(), changed: make(chan struct{}, 1), hidden: make(map[model.Identity]bool)},
+		memory:     memory{observed: model.NewObserved(), stored: make(chan struct{}, 1)},
+		diskImages: diskImages{installStep: 5 * time.Second},
 	}
 	w.desired.Revision = "main@sha1:1"
 	for i := range servers {

@@ -1,14 +1,17 @@
 package diskimage
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,4 +168,15 @@ func diskOf(t *testing.T, s *Store, digest string) []byte {
 		t.Fatal(err)
 	}
 	return disk
+}
+
+func tarOf(files map[string][]byte) []byte {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		_ = w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(files[name]))})
+		_, _ = w.Write(files[name])
+	}
+	_ = w.Close()
+	return b.Bytes()
 }

@@ -1,0 +1,288 @@
+package reconcile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+)
+
+const diskOS = "disk/debian:13"
+
+// diskClaim is a claim with a disk image.
+func diskClaim(change ...func(*model.ServerClaim)) *model.ServerClaim {
+	c := claim("web", change...)
+	if !strings.HasPrefix(c.Spec.Image, "disk/") {
+		c.Spec.Image = diskOS
+	}
+	return c
+}
+
+// claimDisk has a claim ask for a disk image on a free server.
+func (w *loopWorld) claimDisk(change ...func(*model.ServerClaim)) {
+	w.t.Helper()
+	w.expect(2*time.Minute, 0, "Available Off")
+	w.commit(func(d *model.Desired) { d.Add(diskClaim(change...)) })
+}
+
+// record is the record of the first server.
+func (w *loopWorld) record() *model.ServerRecord { return w.Observed().Servers[w.machine(0).name] }
+
+// installedOnce complains unless the server runs from its disk what was installed so many times.
+func (w *loopWorld) installedTimes(n int) {
+	w.t.Helper()
+	m, rec := w.seen(0), w.record()
+	last := ""
+	if len(m.boots) > 0 {
+		last = m.boots[len(m.boots)-1]
+	}
+	if m.installs != n || rec.Installed == "" || !rec.Unconfirmed.IsZero() || last != "disk "+m.disk || m.disk == "" {
+		w.t.Errorf("installed %d times, on record %q (unconfirmed %v), last boot %q of disk %q: want %d installs that run from disk; %+v",
+			m.installs, rec.Installed, rec.Unconfirmed, last, m.disk, n, w.plan().Servers[0].Why)
+	}
+}
+
+func TestADiskImageIsInstalledAndRunsFromItsDisk(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.preparing = 3
+		w.claimDisk()
+		pass(12 * time.Second)
+		why := w.plan().Servers[0].Why
+		if want := "preparing image disk/debian:13: fetching, 30 % of 600 MB; it is not powered on before"; why.Reason != model.ReasonImagePreparing ||
+			why.Message != want || why.Actor != "" {
+			t.Errorf("it waits for %+v, want %q", why, want)
+		}
+		if rec, m := w.record(), w.seen(0); rec.Attempts != 0 || rec.Failures != 0 || rec.BootProblem.Failures != 0 || m.ons != 1 {
+			t.Errorf("while the image is prepared it has %d attempts, %d failures, and was powered on %d times", rec.Attempts, rec.Failures, m.ons)
+		}
+		pass(70 * time.Second)
+		why = w.plan().Servers[0].Why
+		if want := "installing disk/debian:13: 30 % of 600 MB written to sda (serial S1), 12 MB/s, done at about "; why.Reason != model.ReasonInstalling ||
+			!strings.HasPrefix(why.Message, strings.Replace(want, "30", why.Message[len("installing disk/debian:13: "):][:2], 1)) || why.Actor != "" {
+			t.Errorf("while it is written it says %+v, want %q", why, want)
+		}
+		pass(2 * time.Minute)
+		w.installedTimes(1)
+		if d := w.record().RootDisk; d == nil || d.Serial != "S1" || d.VerifiedAt.IsZero() {
+			t.Errorf("root disk on record %+v", d)
+		}
+		w.set(w.machine(0), model.PowerOff)
+		w.expect(3*time.Minute, 0, "Reserved On default/web")
+		w.installedTimes(1)
+		w.commit(func(d *model.Desired) {
+			d.Add(diskClaim(fleettest.Annotated(model.AnnotationReprovision, "2"), func(c *model.ServerClaim) { c.Spec.Image = "disk/debian:14" }))
+		})
+		pass(5 * time.Minute)
+		w.installedTimes(2)
+		if to := w.record().Ticket.Target; to.Previous == nil || to.Previous.Serial != "S1" || to.MayOverwrite {
+			t.Errorf("reprovision may go to %+v, want the same disk and nothing else overwritten", to)
+		}
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(5*time.Minute, 0, "Available Off")
+		if rec := w.record(); rec.RootDisk != nil || !rec.Blank {
+			t.Errorf("after cleanup the root disk is %+v, blank %v", rec.RootDisk, rec.Blank)
+		}
+		w.commit(func(d *model.Desired) { d.Add(diskClaim()) })
+		pass(5 * time.Minute)
+		w.installedTimes(3)
+		if to := w.record().Ticket.Target; to.Previous != nil || !to.MayOverwrite {
+			t.Errorf("after a wipe it may go to %+v", to)
+		}
+	})
+}
+
+func TestAPowerCutInAnInstall(t *testing.T) {
+	for _, stage := range model.DiskInstallStages {
+		for _, comesOn := range []bool{false, true} {
+			t.Run(fmt.Sprint(stage, ", comes on by itself ", comesOn), func(t *testing.T) {
+				live(t, 1, func(t *testing.T, w *loopWorld) {
+					w.change(0, func(m *machine) { m.cut, m.cuts, m.comesOn, m.netFirst = stage, 1, comesOn, comesOn })
+					w.claimDisk()
+					pass(12 * time.Minute)
+					w.installedTimes(1)
+					if m := w.seen(0); m.untaken > 0 || w.record().Attempts > 0 {
+						t.Errorf("%d reports were refused, %d attempts", m.untaken, w.record().Attempts)
+					}
+				})
+			})
+		}
+	}
+	t.Run("after it was verified, and before that was reported", func(t *testing.T) {
+		live(t, 1, func(t *testing.T, w *loopWorld) {
+			w.change(0, func(m *machine) { m.unsaid = true })
+			w.claimDisk()
+			pass(10 * time.Minute)
+			w.installedTimes(1)
+			if m := w.seen(0); m.writes != 1 {
+				t.Errorf("it was written to %d times", m.writes)
+			}
+		})
+	})
+	t.Run("again and again", func(t *testing.T) {
+		live(t, 1, func(t *testing.T, w *loopWorld) {
+			w.change(0, func(m *machine) { m.cut, m.cuts = model.DiskWriting, 1000 })
+			w.claimDisk()
+			pass(24 * time.Hour)
+			m, why := w.seen(0), w.plan().Servers[0].Why
+			if m.writes != 9 || m.power != model.PowerOff || why.Reason != model.ReasonInstallFailed {
+				t.Errorf("written to %d times, power %s, %+v; want 3 times for each of 3 tickets, and to be left off", m.writes, m.power, why)
+			}
+		})
+	})
+}
+
+func TestAnInstallThatFails(t *testing.T) {
+	const busy = model.ReasonDiskBusy
+	for name, tc := range map[string]struct {
+		change func(*machine)
+		reason model.Reason
+		ons    int // beside discovery
+	}{
+		"is given up after three attempts": {
+			func(m *machine) { m.fails = map[model.DiskInstallStage]model.Reason{model.DiskChosen: busy} }, busy, 3},
+		"for a reason that is not known is InstallFailed": {
+			func(m *machine) { m.fails = map[model.DiskInstallStage]model.Reason{model.DiskChosen: "Nonsense"} }, model.ReasonInstallFailed, 3},
+		"is given up when the probe stops three times": {
+			func(m *machine) { m.stalls = model.DiskWriting }, model.ReasonInstallFailed, 3},
+		"may fail after something was written": {
+			func(m *machine) {
+				m.fails = map[model.DiskInstallStage]model.Reason{model.DiskVerified: model.ReasonDiskLies}
+			}, model.ReasonDiskLies, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, 1, func(t *testing.T, w *loopWorld) {
+				w.change(0, tc.change)
+				w.claimDisk()
+				pass(time.Hour)
+				why, m := w.plan().Servers[0].Why, w.seen(0)
+				if why.Reason != tc.reason || m.ons-1 != tc.ons || m.power != model.PowerOff || m.installs != 0 {
+					t.Errorf("powered on %d times, power %s, %d installs: %+v; want %d, Off, none, %s", m.ons-1, m.power, m.installs, why, tc.ons, tc.reason)
+				}
+				pass(24 * time.Hour)
+				if now := w.seen(0); now.ons != m.ons {
+					t.Errorf("it was powered on again %d times", now.ons-m.ons)
+				}
+				w.change(0, func(m *machine) { m.fails, m.stalls = nil, "" })
+				w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1("retry#1"))) })
+				pass(10 * time.Minute)
+				w.installedTimes(1)
+			})
+		})
+	}
+}
+
+func TestOverwriteIsAskedForOnce(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.change(0, func(m *machine) {
+			m.fails = map[model.DiskInstallStage]model.Reason{model.DiskChosen: model.ReasonRootDeviceNotBlank}
+		})
+		w.claimDisk()
+		pass(time.Hour)
+		if why := w.plan().Servers[0].Why; why.Reason != model.ReasonRootDeviceNotBlank || why.Actor != "tenant" {
+			t.Fatalf("it waits for %+v", why)
+		}
+		if to := w.record().Ticket.Target; to.MayOverwrite || to.Overwrite != "" {
+			t.Errorf("it may go to %+v", to)
+		}
+		w.change(0, func(m *machine) { m.fails = nil })
+		w.commit(func(d *model.Desired) { d.Add(diskClaim(fleettest.Annotated(model.AnnotationOverwrite, "1"))) })
+		pass(10 * time.Minute)
+		w.installedTimes(1)
+		rec := w.record()
+		if to := rec.Ticket.Target; !to.MayOverwrite || to.Overwrite != "1" || rec.HandledOverwrite != "1" {
+			t.Errorf("it might go to %+v, and %q is handled", to, rec.HandledOverwrite)
+		}
+		w.commit(func(d *model.Desired) {
+			d.Add(diskClaim(fleettest.Annotated(model.AnnotationOverwrite, "1"), fleettest.Annotated(model.AnnotationReprovision, "2")))
+		})
+		pass(10 * time.Minute)
+		w.installedTimes(2)
+		if to := w.record().Ticket.Target; to.MayOverwrite || to.Overwrite != "" {
+			t.Errorf("at the second install it may go to %+v", to)
+		}
+	})
+}
+
+func TestAnInstalledImageThatIsNotHeardOfIsNotInstalledAgain(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.change(0, func(m *machine) { m.noNotice = true })
+		w.claimDisk()
+		pass(25 * time.Minute)
+		if why := w.why(0); why != model.ReasonWaitingForBoot {
+			t.Errorf("before its time is over it waits for %s", why)
+		}
+		pass(20 * time.Minute)
+		why := w.plan().Servers[0].Why
+		if why.Reason != model.ReasonInstalledNotSeen || !strings.Contains(why.Message, "disk sda (serial S1)") || !strings.Contains(why.Message, "disk reboot") {
+			t.Errorf("it waits for %+v", why)
+		}
+		for range 3 {
+			w.set(w.machine(0), model.PowerOff)
+			pass(20 * time.Minute)
+		}
+		if m := w.seen(0); m.writes != 1 || m.power != model.PowerOn || m.boots[len(m.boots)-1] != "disk "+m.disk {
+			t.Errorf("written to %d times, power %s, boots %q", m.writes, m.power, m.boots)
+		}
+	})
+}
+
+func TestWhatComesInTheWayOfAnInstall(t *testing.T) {
+	begun := func(w *loopWorld) {
+		w.claimDisk()
+		pass(45 * time.Second)
+		if why := w.why(0); why != model.ReasonInstalling {
+			w.t.Fatalf("it waits for %s", why)
+		}
+	}
+	power := func(p model.Power) func(d *model.Desired) {
+		return func(d *model.Desired) { d.Add(diskClaim(func(c *model.ServerClaim) { c.Spec.Power = p })) }
+	}
+	for name, do := range map[string]func(w *loopWorld){
+		"a restart":                 func(w *loopWorld) { w.stop(); pass(time.Minute); w.start() },
+		"a restart that takes long": func(w *loopWorld) { w.stop(); pass(30 * time.Minute); w.start() },
+		"a lost store":              func(w *loopWorld) { w.loseStore(w.files()) },
+		"a claim that wants it off": func(w *loopWorld) {
+			w.commit(power(model.PowerOff))
+			w.expect(10*time.Minute, 0, "Reserved Off default/web")
+			if t := w.record().Ticket; t.Open() {
+				w.t.Errorf("its ticket is open: %+v", t)
+			}
+			w.commit(power(model.PowerOn))
+		},
+		"a maintenance": func(w *loopWorld) {
+			w.commit(func(d *model.Desired) { d.Add(fleettest.MaintenanceOf("m", 0)) })
+			w.expect(10*time.Minute, 0, "Maintenance Off default/web")
+			w.commit(func(d *model.Desired) { delete(d.Maintenances, "m") })
+		},
+		"another image": func(w *loopWorld) {
+			w.commit(func(d *model.Desired) {
+				d.Add(diskClaim(func(c *model.ServerClaim) { c.Spec.Image = "disk/other:1" }, fleettest.Annotated(model.AnnotationReprovision, "2")))
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, 1, func(t *testing.T, w *loopWorld) {
+				begun(w)
+				do(w)
+				pass(time.Hour)
+				if m := w.seen(0); m.writes > 2 {
+					t.Errorf("written to %d times", m.writes)
+				}
+				w.installedTimes(w.seen(0).installs)
+			})
+		})
+	}
+	t.Run("a release", func(t *testing.T) {
+		live(t, 1, func(t *testing.T, w *loopWorld) {
+			begun(w)
+			w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+			w.expect(10*time.Minute, 0, "Available Off")
+			if m := w.seen(0); m.disk != "" || m.installs != 0 {
+				t.Errorf("its disk holds %q, installed %d times", m.disk, m.installs)
+			}
+		})
+	})
+}
