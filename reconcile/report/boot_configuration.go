@@ -95,10 +95,14 @@ func (s serverView) bootConfigurationName() model.ClaimName {
 // bootConfiguration shows the server's boot ticket in upstream's words.
 func (s serverView) bootConfiguration() *Document {
 	t := s.Record.Ticket
-	d := s.newBootConfiguration(t.Image.Ref)
+	d := s.newBootConfiguration(t.ImageName())
 	image := imageOf(&t.Image)
 	st := BootConfigurationStatus{State: "Ready", ImageDigest: t.Image.Digest, Image: image}
-	st.Conditions = append(st.Conditions, condition(imageValidation, true, "ValidationSucceeded", image.found(t.ArchitectureBy), t.ArmedAt))
+	found := image.found(t.ArchitectureBy)
+	if t.Disk != nil {
+		st.ImageDigest, found = t.Disk.Digest, foundDisk(t.Disk)+"; its probe: "+found
+	}
+	st.Conditions = append(st.Conditions, condition(imageValidation, true, "ValidationSucceeded", found, t.ArmedAt))
 	if why := s.Unbooted; why != nil {
 		st.State = "Error"
 		st.Conditions = append(st.Conditions, condition("Booted", false, why.Reason, why.Text(), why.Since))
@@ -141,7 +145,9 @@ func (s serverView) pendingBoot() *Document {
 	d := s.newBootConfiguration(image)
 	st := BootConfigurationStatus{State: "Pending"}
 	if s.Unarmed != nil {
-		st.State = "Error"
+		if s.Unarmed.Reason != model.ReasonImagePreparing {
+			st.State = "Error"
+		}
 		st.Conditions = append(st.Conditions, validation(*s.Unarmed))
 	}
 	d.Status = st
@@ -155,7 +161,7 @@ func validation(why plan.Why) metav1.Condition {
 		kind = ignitionValidation
 	}
 	c := condition(kind, false, why.Reason, why.Text(), why.Since)
-	if why.Reason == model.ReasonArmFailed {
+	if why.Reason == model.ReasonArmFailed || why.Reason == model.ReasonImagePreparing {
 		c.Status = metav1.ConditionUnknown
 	}
 	return c
