@@ -51,6 +51,8 @@ var (
 		"Claims that have no server, or whose server is not where it should be, by phase and reason.", []string{"phase", "reason"}, nil)
 	claimsUnconfirmed = prometheus.NewDesc("ingot_claims_unconfirmed",
 		"Claims whose server was served what installs it and did not report that it booted.", nil, nil)
+	installServers = prometheus.NewDesc("ingot_install_servers",
+		"Servers on which a disk image is being installed, by the stage that their probe reported last.", []string{"stage"}, nil)
 	fleetBMCs = prometheus.NewDesc("ingot_bmcs",
 		"BMCs by state.", []string{"state"}, nil)
 	bmcsFailing = prometheus.NewDesc("ingot_bmcs_failing",
@@ -84,7 +86,7 @@ func (c *FleetCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		serverState, serverPower, serverCondition, bmcReady, bmcRead,
 		fleetServers, serversOldest, serversWaiting, serversForActor, serverWaits,
-		fleetClaims, claimsWaiting, claimsUnconfirmed, claimWaits, fleetBMCs, bmcsFailing, bmcFails,
+		fleetClaims, claimsWaiting, claimsUnconfirmed, claimWaits, installServers, fleetBMCs, bmcsFailing, bmcFails,
 		guardHeld, guardHolds, absent, observeOnly,
 	} {
 		ch <- d
@@ -126,6 +128,7 @@ func (c *FleetCollector) Collect(ch chan<- prometheus.Metric) {
 	s := scrape{ch, r}
 	s.servers()
 	s.claims()
+	s.installs()
 	s.bmcs()
 	s.guard()
 }
@@ -308,6 +311,21 @@ func (s scrape) bmcs() {
 		s.gauge(bmcsFailing, float64(n), reason)
 	}
 	s.named(bmcFails, failing)
+}
+
+// installs counts the servers whose disk image is being written, by stage.
+func (s scrape) installs() {
+	stages := zeroed(model.DiskInstallStages)
+	for i := range s.Result.Servers {
+		rec := s.Result.Servers[i].Record
+		p := s.Input.Observed.ProgressOf(rec)
+		if t := rec.Ticket; t.Open() && t.Disk != nil && rec.Installed == "" && p != nil && p.Install != nil && p.Install.Stage.Known() {
+			stages[p.Install.Stage]++
+		}
+	}
+	for stage, n := range stages {
+		s.gauge(installServers, float64(n), string(stage))
+	}
 }
 
 // guard shows what waits for an approval.

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
 )
 
 // timings measures how long servers and claims take, from the records that one plan finds
@@ -18,6 +20,11 @@ type timings struct {
 	states    *prometheus.HistogramVec // by state
 	release   prometheus.Histogram
 	discovery prometheus.Histogram
+	// Of disk images: how long their writing took, how much was written, and what failed, by
+	// reason.
+	installs       prometheus.Histogram
+	installBytes   prometheus.Counter
+	installFailure *prometheus.CounterVec
 
 	seen map[model.ServerName]course // nil = before the first plan
 }
@@ -56,6 +63,7 @@ type took struct {
 	of    string // the value of its label, "" = it has none
 	since time.Time
 	until time.Time
+	bytes uint64 // of measureInstall
 }
 
 // measure is what was measured.
@@ -66,6 +74,8 @@ const (
 	measureState
 	measureRelease
 	measureDiscovery
+	measureInstall
+	measureInstallFailure // of a reason
 )
 
 // Months in a state are as common as the seconds of a boot are.
@@ -93,13 +103,26 @@ func newTimings(reg prometheus.Registerer) timings {
 			Buckets: bootBuckets,
 		}),
 	}
+	t.installs = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "ingot_install_seconds", Help: "Time from when a probe began to write a disk image until it had verified it.",
+		Buckets: bootBuckets,
+	})
+	t.installBytes = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "ingot_install_bytes_total", Help: "Bytes of disk images that probes wrote and verified; zeros are not counted.",
+	})
+	t.installFailure = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ingot_install_failures_total", Help: "Attempts to write a disk image that failed, by reason.",
+	}, []string{"reason"})
+	for _, reason := range installReasons {
+		t.installFailure.WithLabelValues(reason)
+	}
 	for _, name := range claimStageNames {
 		t.stages.WithLabelValues(name)
 	}
 	for _, s := range model.ServerStates {
 		t.states.WithLabelValues(string(s))
 	}
-	reg.MustRegister(t.stages, t.states, t.release, t.discovery)
+	reg.MustRegister(t.stages, t.states, t.release, t.discovery, t.installs, t.installBytes, t.installFailure)
 	return t
 }
 
@@ -137,6 +160,11 @@ func (t *timings) count(times []took) {
 			t.release.Observe(seconds)
 		case measureDiscovery:
 			t.discovery.Observe(seconds)
+		case measureInstall:
+			t.installs.Observe(seconds)
+			t.installBytes.Add(float64(m.bytes))
+		case measureInstallFailure:
+			t.installFailure.WithLabelValues(m.of).Inc()
 		}
 	}
 }
@@ -144,20 +172,42 @@ func (t *timings) count(times []took) {
 // next returns the server's course with what is observed now, and what can be measured by
 // that. The zero course is that of a server which was not seen before.
 func (c course) next(o *model.Observed, rec *model.ServerRecord) (course, []took) {
-	was := c.record
+	was, wasSeen := c.record, c.progress
 	c.record, c.progress, c.booted = rec, o.Progress[rec.Name], o.BootStates[rec.Name]
 	var times []took
 	if was == nil {
 		c.appeared = appeared(o, rec)
 	} else if was.State != rec.State {
-		times = append(times, took{measureState, stateLabel(was.State), was.Since, rec.Since})
+		times = append(times, took{measureState, stateLabel(was.State), was.Since, rec.Since, 0})
 	}
 	if was == nil || was.Claim != rec.Claim && !was.ClaimedAt.Equal(rec.ClaimedAt) { // a renamed claim keeps its time
 		c.counted = [claimStages]bool{}
 	}
 	c, freed := c.freed(o)
 	c, staged := c.staged(o)
-	return c, slices.Concat(times, freed, staged)
+	return c, slices.Concat(times, freed, staged, c.wrote(was, wasSeen))
+}
+
+// installReasons are the reasons of failed installs that have a series before one has come.
+var installReasons = []model.Reason{
+	model.ReasonInstallStalled, model.ReasonInstallFailed, model.ReasonRootDeviceNotBlank, model.ReasonRootDeviceMissing,
+	model.ReasonDuplicateIdentity, model.ReasonDiskBusy, model.ReasonDiskWriteFailed, model.ReasonDiskLies,
+}
+
+// wrote measures what became of the writing of a disk image since the record and the progress
+// that were seen before.
+func (c course) wrote(was *model.ServerRecord, seen *model.Progress) (times []took) {
+	t, p := c.record.Ticket, c.progress
+	if t != nil && t.Disk != nil && p != nil && p.Ticket == t.ID && p.Install.Verified() &&
+		(seen == nil || seen.Ticket != t.ID || !seen.Install.Verified()) {
+		in := p.Install
+		times = append(times, took{measureInstall, "", cmp.Or(in.StartedAt, in.VerifiedAt), in.VerifiedAt, in.Done})
+	}
+	problem := c.record.BootProblem
+	if plan.FailedDisk(problem) && (was == nil || was.BootProblem == nil || was.BootProblem.Failures < problem.Failures) {
+		times = append(times, took{what: measureInstallFailure, of: reasonLabel(problem.Reason)})
+	}
+	return times
 }
 
 // stateLabel is a state as a metric's label: a record of another version may have any.
@@ -188,10 +238,10 @@ func (c course) freed(o *model.Observed) (course, []took) {
 	switch rec := c.record; rec.State {
 	case model.StateAvailable:
 		if !c.appeared.IsZero() {
-			times = append(times, took{measureDiscovery, "", c.appeared, rec.Since})
+			times = append(times, took{measureDiscovery, "", c.appeared, rec.Since, 0})
 		}
 		if !c.removed.IsZero() {
-			times = append(times, took{measureRelease, "", c.removed, rec.Since})
+			times = append(times, took{measureRelease, "", c.removed, rec.Since, 0})
 		}
 		c.appeared, c.removed = time.Time{}, time.Time{}
 	case model.StateReserved:
@@ -231,7 +281,7 @@ func (c course) staged(o *model.Observed) (course, []took) {
 		}
 		reached := !at.IsZero()
 		if reached && rec.Reprovision == "" {
-			times = append(times, took{measureStage, claimStageNames[stage], claim.FirstSeen, at})
+			times = append(times, took{measureStage, claimStageNames[stage], claim.FirstSeen, at, 0})
 		}
 		c.counted[stage] = reached || rec.Reprovision != "" || rec.Installed != "" && claimStage(stage) != stageBooted
 	}

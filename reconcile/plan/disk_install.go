@@ -28,6 +28,20 @@ const (
 // disk.
 func FailedDisk(p *model.BootProblem) bool { return p != nil && p.Stage != "" }
 
+// imageReasons are the reasons that disk images alone have.
+var imageReasons = []model.Reason{
+	model.ReasonDigestMissing, model.ReasonDigestMismatch, model.ReasonImageUnsafe, model.ReasonImageFormat,
+	model.ReasonImageNoPartitions, model.ReasonImageCannotBoot, model.ReasonImageTooLarge, model.ReasonImagePreparing,
+	model.ReasonSectorSizeMismatch, model.ReasonDiskTooSmall, model.ReasonRootDeviceAmbiguous, model.ReasonRootDeviceMissing,
+	model.ReasonRootDeviceGone, model.ReasonMultipath,
+}
+
+// OfDiskImage reports whether the problem is one of a disk image, or of the disk that it is to
+// go to.
+func OfDiskImage(p *model.BootProblem) bool {
+	return FailedDisk(p) || p != nil && slices.Contains(imageReasons, p.Reason)
+}
+
 // diskInstall is what was reported of the writing of the disk image that the server's open
 // ticket is for, nil if nothing was.
 func (s *server) diskInstall() *model.DiskInstall {
@@ -132,6 +146,7 @@ func (s *server) noteDisk() {
 	t := rec.Ticket
 	rec.Blank = false
 	if t == nil || t.Disk == nil {
+		rec.RootDisk = nil // what was installed may be anywhere
 		return
 	}
 	if to := t.Target; to != nil && to.Overwrite != "" {

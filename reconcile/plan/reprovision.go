@@ -72,7 +72,7 @@ func (s *server) pendingReprovision() Why {
 		return s.why(model.ReasonReprovisionQueued, "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)")
 	}
 	if s.outdated() {
-		return s.whySince(model.ReasonPendingReprovision, fmt.Sprintf("image, Secret or kernel arguments changed since it was installed; "+
+		return s.whySince(model.ReasonPendingReprovision, fmt.Sprintf("image, Secret, kernel arguments, root device or seed changed since it was installed; "+
 			"give ServerClaim %s a new value of annotation %s to have it reinstalled",
 			s.rec.Claim, model.AnnotationReprovision), Tenant)
 	}

@@ -219,7 +219,19 @@ func (c *comparison) otherBoot(before, after *model.ServerClaim) string {
 	if a, b := before.Annotations[model.AnnotationKernelArguments], after.Annotations[model.AnnotationKernelArguments]; a != b {
 		what = append(what, "other kernel arguments")
 	}
+	for _, a := range diskAnnotations {
+		if was, is := before.Annotations[a.name], after.Annotations[a.name]; was != is {
+			what = append(what, fmt.Sprintf("%s (%s %q instead of %q)", a.what, a.name, is, was))
+		}
+	}
 	return strings.Join(what, ", ")
+}
+
+// diskAnnotations are the annotations of a claim that say where a disk image goes, and with what.
+var diskAnnotations = []struct{ name, what string }{
+	{model.AnnotationRootDevice, "another disk"},
+	{model.AnnotationSeed, "another way for its configuration"},
+	{model.AnnotationOverwrite, "another say on what may be overwritten"},
 }
 
 // secretOf is what a claim's Secret holds, as far as Git says.
@@ -242,7 +254,7 @@ func (c *comparison) otherInstall(server model.ServerName, cl plan.Claim, what s
 	case rec.Installed != "" || rec.Doubt != nil:
 		e.Message = fmt.Sprintf("goes on running what it was installed with: %s waits until it is asked for", what)
 		e.Next = fmt.Sprintf("to have it installed, which restarts the server: give %s a new value of annotation %s", cl.Name.Identity(), model.AnnotationReprovision)
-	case slices.Contains([]plan.InstallStage{plan.InstallServed, plan.InstallInstalling, plan.InstallPoweredOff, plan.InstallUnreported}, stage):
+	case slices.Contains([]plan.InstallStage{plan.InstallWritingDisk, plan.InstallServed, plan.InstallInstalling, plan.InstallPoweredOff, plan.InstallUnreported}, stage):
 		e.Message = fmt.Sprintf("is being installed, and goes on with what it was served: %s waits until it is asked for", what)
 		e.Next = fmt.Sprintf("to have it installed after that: give %s a new value of annotation %s", cl.Name.Identity(), model.AnnotationReprovision)
 	default:

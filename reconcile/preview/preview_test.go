@@ -175,6 +175,18 @@ func TestWhatACommitDoes(t *testing.T) {
 			commit: changed(first, func(c *model.ServerClaim) { c.Spec.Image = "linux:2" }),
 			want:   "pending bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "image linux:2 instead of os:1",
 		},
+		"another disk for its disk image waits": {
+			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationRootDevice] = "serial=S2" }),
+			want:   "pending bmc00000-system-0 default/c00000", verdict: preview.Changes, says: `another disk (ingot/root-device "serial=S2" instead of "")`,
+		},
+		"another seed waits": {
+			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationSeed] = "openstack" }),
+			want:   "pending bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "another way for its configuration",
+		},
+		"a leave to overwrite a disk waits": {
+			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationOverwrite] = "1" }),
+			want:   "pending bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "what may be overwritten",
+		},
 		"other kernel arguments wait": {
 			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationKernelArguments] = "quiet" }),
 			want:   "pending bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "other kernel arguments",

@@ -89,10 +89,14 @@ func (s serverView) bootConfigurationName() model.ClaimName {
 // bootConfiguration shows the server's boot ticket in upstream's words.
 func (s serverView) bootConfiguration() *Document {
 	t := s.Record.Ticket
-	d := s.newBootConfiguration(t.Image.Ref)
+	d := s.newBootConfiguration(t.ImageName())
 	image := imageOf(&t.Image)
 	st := BootConfigurationStatus{State: "Ready", ImageDigest: t.Image.Digest, Image: image}
-	st.Conditions = append(st.Conditions, condition(typeImageValidation, true, reasonValidationSucceeded, image.found(t.ArchitectureBy), t.ArmedAt))
+	found := image.found(t.ArchitectureBy)
+	if t.Disk != nil {
+		st.ImageDigest, found = t.Disk.Digest, foundDisk(t.Disk)+"; its probe: "+found
+	}
+	st.Conditions = append(st.Conditions, condition(typeImageValidation, true, reasonValidationSucceeded, found, t.ArmedAt))
 	if why := s.Unbooted; why != nil {
 		st.State = "Error"
 		st.Conditions = append(st.Conditions, condition(typeBooted, false, why.Reason, why.Text(), why.Since))
@@ -135,7 +139,9 @@ func (s serverView) pendingBoot() *Document {
 	d := s.newBootConfiguration(image)
 	st := BootConfigurationStatus{State: "Pending"}
 	if s.Unarmed != nil {
-		st.State = "Error"
+		if s.Unarmed.Reason != model.ReasonImagePreparing {
+			st.State = "Error"
+		}
 		st.Conditions = append(st.Conditions, validation(*s.Unarmed))
 	}
 	d.Status = st
@@ -149,7 +155,7 @@ func validation(why plan.Why) metav1.Condition {
 		kind = typeIgnitionValidation
 	}
 	c := condition(kind, false, why.Reason, why.Text(), why.Since)
-	if why.Reason == model.ReasonArmFailed {
+	if why.Reason == model.ReasonArmFailed || why.Reason == model.ReasonImagePreparing {
 		c.Status = metav1.ConditionUnknown
 	}
 	return c

@@ -94,6 +94,9 @@ func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 	default:
 		conds = append(conds, condition(typeReady, false, why.Reason, why.Text(), why.Since))
 	}
+	if c, telling := s.installedCondition(); telling {
+		conds = append(conds, c)
+	}
 	if u := s.Unconfirmed; u != nil {
 		conds = append(conds, condition(model.ReasonUnconfirmed, true, u.Reason, u.Text(), u.Since))
 	}

@@ -20,6 +20,7 @@ const (
 	typeReachable           = "Reachable"            // False: the device has lost its address
 	typeImageValidation     = "ImageValidation"      // the image can be booted
 	typeIgnitionValidation  = "IgnitionValidation"   // False: the configuration of the boot cannot be used
+	typeInstalled           = "Installed"            // the claim's disk image is on its server's disk, and its system is up
 	typeBooted              = "Booted"               // False: the boot came to nothing
 	typeIPXEScriptFetched   = "IPXEScriptFetched"    // the server fetched its iPXE script
 	typeIgnitionFetched     = "IgnitionDataFetched"  // the server fetched its Ignition

@@ -198,6 +198,7 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 	if rec, _ := o.Record.(*model.ServerRecord); rec != nil {
 		e.Since = rec.Since
 		e.fact("MAC addresses", MACsText(rec.MACs))
+		e.installFacts(status.Install, rec)
 	}
 	if spec.Unclaimable {
 		e.fact("cordoned", "yes: unclaimable is set")

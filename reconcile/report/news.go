@@ -49,6 +49,9 @@ var stageOutcomes = map[model.BootStage]string{
 	model.StageHTTPBoot: "boot loader served by HTTP", model.StageScript: "iPXE script served", model.StageKernel: "kernel served",
 	model.StageInitrd: "initramfs served", model.StageIgnition: "Ignition served", model.StageReport: "probe reported",
 	model.StageWipe: "wipe reported", model.StageBootState: "reported that it booted",
+	model.StageDiskProbe: "probe runs that writes its disk", model.StageDiskChosen: "disk chosen",
+	model.StageDiskWriting: "disk image being written", model.StageDiskVerified: "disk image verified",
+	model.StageDiskEntry: "boot entry made", model.StageDiskReboot: "starts from its disk next",
 }
 
 // newsKinds are the folders of objects, what matters most first among those that weigh the
@@ -207,7 +210,7 @@ func serverOutcome(old, now *Document) outcome {
 
 // inventoryOf is what of a server's status its BMC and its probe tell.
 func inventoryOf(s ServerStatus) ServerStatus {
-	s.State, s.InstallStage, s.PowerState, s.Conditions, s.BootTimeline, s.Cleanup, s.LeftOut = "", "", "", nil, nil, nil, nil
+	s.State, s.InstallStage, s.PowerState, s.Conditions, s.BootTimeline, s.Cleanup, s.Install, s.LeftOut = "", "", "", nil, nil, nil, nil, nil
 	return s
 }
 

@@ -41,6 +41,7 @@ type ServerStatus struct {
 	Conditions        []metav1.Condition       `json:"conditions,omitempty"`
 	BootTimeline      []model.BootStep         `json:"bootTimeline,omitempty"`
 	Cleanup           *CleanupStatus           `json:"cleanup,omitempty"`
+	Install           *InstallStatus           `json:"install,omitempty"`
 	// Taints are those that ServerReadinessRules keep on it, beside those of its spec.
 	Taints []TaintStatus `json:"taints,omitempty"`
 	// LeftOut says what of these lists is too long to be shown.
@@ -133,6 +134,7 @@ func (v *view) serverStatus(s serverView) ServerStatus {
 	if s.Record.State == model.StateCleanup {
 		st.Cleanup = b.cleanup(cleanupOf(s.trace().Wiping()))
 	}
+	st.Install = s.installOf()
 	if p := v.in.Observed.Probes[s.Name]; p != nil && len(p.Data.NetworkInterfaces) > 0 {
 		nics = probedInterfaces(&p.Data)
 	}

@@ -1,0 +1,112 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+	"ingot/model/text"
+	"ingot/reconcile/plan"
+)
+
+
+// InstallStatus is what is known of the disk image of a server, as the status branch shows it:
+// how far its writing is in steps of ten per cent, so that an install costs few commits.
+type InstallStatus struct {
+	Image  string `json:"image"`
+	Digest string `json:"digest,omitempty"` // of the file as it is published
+	Format string `json:"format,omitempty"`
+	Size   string `json:"size,omitempty"` // of the disk that it is of
+	// Disk is the one that it goes to, or is on.
+	Disk    string                 `json:"disk,omitempty"`
+	Stage   model.DiskInstallStage `json:"stage,omitempty"`
+	Percent *int                   `json:"percent,omitempty"` // of its data that is written
+	Warning string                 `json:"warning,omitempty"`
+}
+
+// installOf is the disk image of the server's newest ticket, nil if there is none.
+func (s serverView) installOf() *InstallStatus {
+	t := s.Record.Ticket
+	if t == nil || t.Disk == nil || t.Claim != s.Record.Claim {
+		return nil
+	}
+	st := &InstallStatus{
+		Image: shownText(t.Disk.Ref), Digest: t.Disk.Digest, Format: formatOf(t.Disk),
+		Size: text.Bytes(t.Disk.Bytes),
+	}
+	if d := s.Record.RootDisk; d != nil {
+		st.Disk = shownText(plan.RootDiskText(&d.RootDisk))
+	}
+	in := installing(s.trace())
+	if in == nil {
+		return st
+	}
+	st.Stage, st.Warning = in.Stage, shownText(in.Warning)
+	if in.Disk != nil {
+		st.Disk = shownText(plan.RootDiskText(in.Disk))
+	}
+	if in.Stage == model.DiskWriting {
+		st.Percent = new(in.Tenths * 10)
+	}
+	return st
+}
+
+// foundDisk says what was found in a disk image, for people.
+func foundDisk(d *model.DiskImage) string {
+	return fmt.Sprintf("found a disk of %s with %s of data, as %s", text.Bytes(d.Bytes), text.Bytes(d.Data), formatOf(d))
+}
+
+// formatOf is in which format a disk image is published, such as qcow2+zstd.
+func formatOf(d *model.DiskImage) string { return strings.TrimSuffix(d.Format+"+"+d.Compression, "+") }
+
+// installedCondition says of a claim with a disk image whether its system is up on its disk.
+func (s serverView) installedCondition() (c metav1.Condition, telling bool) {
+	rec, why := s.Record, s.Why
+	t := rec.Ticket
+	hasDisk := t != nil && t.Disk != nil && t.Claim == rec.Claim
+	switch {
+	case rec.Installed != "" && !hasDisk && rec.RootDisk == nil:
+		return c, false
+	case rec.Installed != "" && s.Unconfirmed == nil:
+		on := "on its disk"
+		if rec.RootDisk != nil {
+			on = "on disk " + plan.RootDiskText(&rec.RootDisk.RootDisk)
+		}
+		return condition(typeInstalled, true, "Booted", "its system runs "+on, s.bootedAt()), true
+	case rec.Installed != "":
+		why = *s.Unconfirmed
+	case !hasDisk && !plan.OfDiskImage(rec.BootProblem):
+		return c, false
+	}
+	if why.Reason == "" {
+		return c, false
+	}
+	return condition(typeInstalled, false, why.Reason, why.Text(), why.Since), true
+}
+
+// installFacts are what `ingot explain` says of a server's disk image.
+func (e *Explanation) installFacts(st *InstallStatus, rec *model.ServerRecord) {
+	if st != nil {
+		e.fact("disk image", fmt.Sprintf("%s (%s, %s, a disk of %s)", st.Image, st.Digest, st.Format, st.Size))
+		e.fact("warning of its install", st.Warning)
+	}
+	if rec == nil || rec.RootDisk == nil {
+		return
+	}
+	d := rec.RootDisk
+	says := plan.RootDiskText(&d.RootDisk)
+	if d.Model != "" {
+		says += ", " + d.Model
+	}
+	if d.Bytes > 0 {
+		says += ", " + text.Bytes(d.Bytes)
+	}
+	if d.VerifiedAt.IsZero() {
+		says += ": the image may be there in part"
+	} else {
+		says += ": the image is there since " + text.Time(d.VerifiedAt)
+	}
+	e.fact("root disk", says)
+}
