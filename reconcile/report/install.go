@@ -11,7 +11,6 @@ import (
 	"ingot/reconcile/plan"
 )
 
-
 // InstallStatus is what is known of the disk image of a server, as the status branch shows it:
 // how far its writing is in steps of ten per cent, so that an install costs few commits.
 type InstallStatus struct {
@@ -74,7 +73,7 @@ func (s serverView) installedCondition() (c metav1.Condition, telling bool) {
 		if rec.RootDisk != nil {
 			on = "on disk " + plan.RootDiskText(&rec.RootDisk.RootDisk)
 		}
-		return condition(typeInstalled, true, "Booted", "its system runs "+on, s.bootedAt()), true
+		return condition(typeInstalled, true, reasonBooted, "its system runs "+on, s.bootedAt()), true
 	case rec.Installed != "":
 		why = *s.Unconfirmed
 	case !hasDisk && !plan.OfDiskImage(rec.BootProblem):
