@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ingot/cmd/metalprobe/install"
+	"ingot/cmd/metalprobe/install/efi"
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/cmd/metalprobe/machine"
 	"ingot/cmd/metalprobe/wipe"
@@ -33,6 +34,7 @@ type agent struct {
 	choose func() []wipe.Choice
 	// installer installs, and posts its progress by what it is handed.
 	installer func(install.Post) install.Installer
+	firmware  func() (efi.Variables, error)
 	post      func(ctx context.Context, address string, body any) error
 	log       *slog.Logger
 }
@@ -146,6 +148,7 @@ func (a *agent) refresh(ctx context.Context, data *model.ProbeData) (lldp bool) 
 // machine.ErrPowerOff means that the machine has nothing more to do.
 func (a *agent) cleanUp(ctx context.Context) error {
 	a.registerOnce(ctx)
+	a.cleanFirmware()
 	disks := a.wipeDisks(ctx)
 	if ctx.Err() != nil {
 		return errors.New("the wipe was interrupted: it starts over when the probe is restarted")
@@ -194,6 +197,29 @@ func (a *agent) installDisk(ctx context.Context) error {
 		return machine.ErrPowerOff
 	}
 	return nil
+}
+
+// bootEntries is how the labels of boot entries begin that installs make.
+const bootEntries = "Ingot "
+
+// cleanFirmware takes away the boot entries of installs, of whatever tenant.
+func (a *agent) cleanFirmware() {
+	if a.options.wipe == model.CleanupNone {
+		return
+	}
+	variables, err := a.firmware()
+	if errors.Is(err, efi.ErrNone) {
+		return
+	}
+	removed := 0
+	if err == nil {
+		removed, err = variables.Clean(bootEntries)
+	}
+	if err != nil {
+		a.log.Warn("boot entries of former installs are not taken away", "err", err)
+		return
+	}
+	a.log.Info("boot entries of former installs are taken away", "entries", removed)
 }
 
 // wipeDisks wipes the disks and posts the progress.

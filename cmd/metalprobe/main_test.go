@@ -12,6 +12,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +23,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"ingot/cmd/metalprobe/install"
+	"ingot/cmd/metalprobe/install/efi"
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/cmd/metalprobe/machine"
 	"ingot/cmd/metalprobe/wipe"
@@ -63,6 +67,14 @@ func TestParse(t *testing.T) {
 		"a machine that ends with its wipe": {
 			args: []string{url, id, "--wipe=secure", "--report-url=http://h/wipe", "--power-off"},
 			want: changed(func(o *options) { o.wipe, o.reportURL, o.powerOff = "secure", "http://h/wipe", true }),
+		},
+		"an install": {
+			args: []string{url, id, "--install=http://192.0.2.1:8080/install/u/t/document"},
+			want: changed(func(o *options) { o.install = "http://192.0.2.1:8080/install/u/t/document" }),
+		},
+		"an install from nowhere": {args: []string{url, id, "--install=" + token}, err: "--install is not an address"},
+		"an install and a wipe": {
+			args: []string{url, id, "--install=http://h/", "--wipe=quick", "--report-url=http://h/"}, err: "--install and --wipe do not go together",
 		},
 		"a machine that would, and is only to register": {
 			args: []string{url, id, "--power-off"}, want: changed(func(o *options) { o.powerOff = true }),
@@ -140,6 +152,7 @@ func newWorld(t *testing.T, args ...string) *world {
 	w := &world{log: &syncBuffer{}}
 	log := slog.New(slog.NewTextHandler(w.log, nil))
 	w.agent = &agent{options: o, log: log, wiper: wipe.Local(log)}
+	w.firmware = func() (efi.Variables, error) { return efi.Variables{}, efi.ErrNone }
 	w.host = &inventory.Host{
 		Root:       t.TempDir(),
 		Interfaces: func() ([]inventory.Interface, error) { return nil, nil },
@@ -371,6 +384,61 @@ func TestTheMachineIsPoweredOffOnlyWhenAllIsWell(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestAMachineThatIsInstalledIsPoweredOff(t *testing.T) {
+	document := model.InstallDocument{Version: model.InstallVersion, Install: "i", Image: model.DiskImage{Bytes: 1}, Hints: []string{"seriel=1"}}
+	daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(document) }))
+	defer daemon.Close()
+	for name, test := range map[string]struct {
+		flags []string
+		want  error
+	}{
+		"as the image that Ingot boots asks for": {[]string{"--power-off"}, machine.ErrPowerOff},
+		"and stays on by hand":                   {nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, append(test.flags, "--install="+daemon.URL+"/"+token)...)
+			var address string
+			post := w.post
+			w.post = func(ctx context.Context, to string, body any) error {
+				address = to
+				return post(ctx, to, body)
+			}
+			w.installer = func(post install.Post) install.Installer {
+				return install.Installer{Product: func() string { return "" }, Post: post, Log: w.agent.log}
+			}
+			if err := w.do(t.Context(), io.Discard); !errors.Is(err, test.want) || test.want == nil && err != nil {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			last, _ := w.posted[len(w.posted)-1].(model.ProbeInstall)
+			if last.Reason == "" || last.Install != "i" || last.SystemUUID != uuid || address != "http://h/r/"+token+"/install" {
+				t.Errorf("reported to %s: %+v", address, last)
+			}
+			if strings.Contains(w.log.String(), token) {
+				t.Errorf("the log shows the token:\n%s", w.log)
+			}
+		})
+	}
+}
+
+func TestACleanupTakesBootEntriesAway(t *testing.T) {
+	const name, vendor = "Boot0003", "-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+	for mode, kept := range map[string]bool{model.CleanupQuick: false, model.CleanupNone: true} {
+		folder := t.TempDir()
+		entry := append([]byte{7, 0, 0, 0}, efi.Option{Label: "Ingot web-1"}.Encode()...)
+		if err := os.WriteFile(filepath.Join(folder, name+vendor), entry, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(t, "--wipe="+mode, "--report-url=http://h/r/"+token+"/wipe", "--once")
+		w.firmware = func() (efi.Variables, error) { return efi.Variables{Folder: folder}, nil }
+		if err := w.cleanUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(folder, name+vendor)); (err == nil) != kept {
+			t.Errorf("after mode %s the entry is there: %v, want %v\n%s", mode, err == nil, kept, w.log)
+		}
 	}
 }
 

@@ -149,7 +149,9 @@ func TestSignatures(t *testing.T) {
 			size: 1 << 20, spans: []span{{32768, "\x01CD001"}, {32768 + 40, "cidata                          "}, {32768 + 813, "2026112012345600"}, {32768 + 830, "0000000000000000"}},
 			want: ID{"iso9660", "cidata", "2026-11-20-12-34-56-00"},
 		},
-		"NTFS": {size: 1 << 20, spans: []span{{3, "NTFS    "}, {510, "\x55\xaa"}}, want: ID{Type: "ntfs"}},
+		"XFS":   {size: 1 << 20, spans: []span{{0, "XFSB"}, {32, u}, {108, "root"}}, want: ID{"xfs", "root", testUUID}},
+		"Btrfs": {size: 1 << 20, spans: []span{{65536 + 32, u}, {65536 + 64, "_BHRfS_M"}, {65536 + 299, "OEM"}}, want: ID{"btrfs", "OEM", testUUID}},
+		"NTFS":  {size: 1 << 20, spans: []span{{3, "NTFS    "}, {510, "\x55\xaa"}}, want: ID{Type: "ntfs"}},
 		"boot code that names FAT and has no parameters": {
 			size: 1 << 20, spans: []span{{82, "FAT32   "}, {510, "\x55\xaa"}},
 		},

@@ -56,8 +56,9 @@ func onDevice(t testing.TB, d *daemon, device string) Installer {
 				Name: filepath.Base(device), Path: device, SizeBytes: uint64(size), LogicalBlockSize: uint64(d.doc.Image.SectorSize),
 			}}}
 		},
-		Use:  func() map[string]string { return nil },
-		Open: Open, Look: look, Post: d.post, Log: slog.New(slog.DiscardHandler),
+		Use:     func() map[string]string { return nil },
+		Product: func() string { return "" },
+		Open:    Open, Look: look, Post: d.post, Log: slog.New(slog.DiscardHandler),
 	}
 }
 

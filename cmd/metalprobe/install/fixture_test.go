@@ -261,6 +261,7 @@ func machineOf(d *daemon, disks map[string]*memoryDisk) Installer {
 		Takedown: func(inventory.Node) error { return nil },
 		Open:     func(path string) (Disk, error) { return open(path) },
 		Look:     func(path string) (Reader, error) { return open(path) },
+		Product:  func() string { return "" },
 		Post:     d.post,
 		Log:      slog.New(slog.DiscardHandler),
 	}

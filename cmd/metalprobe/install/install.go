@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"ingot/cmd/metalprobe/install/efi"
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/cmd/metalprobe/wipe"
 	"ingot/model"
@@ -39,13 +40,28 @@ type Installer struct {
 	// Open opens a disk for writing, and Look one to be looked at, by its path.
 	Open func(path string) (Disk, error)
 	Look func(path string) (Reader, error)
-	Post Post
-	Log  *slog.Logger
+	// Mount mounts a partition, and Firmware opens the firmware's variables: efi.ErrNone for a
+	// machine that has none.
+	Mount    Mount
+	Firmware func() (efi.Variables, error)
+	// Product is the serial number that the machine's firmware has for it.
+	Product func() string
+	Post    Post
+	Log     *slog.Logger
 }
 
 // Local installs on the machine this runs on.
 func Local(host *inventory.Host, post Post, log *slog.Logger) Installer {
-	return Installer{Disks: host.Disks, Use: host.Use, Takedown: wipe.Takedown, Open: Open, Look: look, Post: post, Log: log}
+	return Installer{
+		Disks: host.Disks, Use: host.Use, Takedown: wipe.Takedown, Open: Open, Look: look,
+		Mount: mountPartition, Firmware: efi.Open, Product: productSerial, Post: post, Log: log,
+	}
+}
+
+// productSerial reads the machine's serial number (DSP0134 §7.2), "" if it has none.
+func productSerial() string {
+	text, _ := os.ReadFile("/sys/class/dmi/id/product_serial")
+	return string(text)
 }
 
 // look opens a disk to be looked at.
@@ -89,6 +105,9 @@ func (i Installer) Run(ctx context.Context, address, uuid string) error {
 	defer stop()
 	r.stage(model.DiskProbeBooted)
 
+	if strings.Contains(i.Product(), "ds=nocloud") {
+		r.warn("the machine's serial number has ds=nocloud, which cloud-init takes before any seed")
+	}
 	t := &task{Installer: i, src: src, doc: doc, report: r}
 	err = t.do(ctx)
 	if err == nil || ctx.Err() != nil {
@@ -108,6 +127,7 @@ type task struct {
 	report *reporter
 
 	chosen model.CandidateDisk
+	disk   Disk // that was chosen, while it is open
 }
 
 // do installs, up to the end of the machine's work.
@@ -119,25 +139,28 @@ func (t *task) do(ctx context.Context) error {
 	if err := t.report.accepted(ctx); err != nil {
 		return err
 	}
+	t.report.stage(model.DiskBootEntry)
+	if err := t.bootEntry(); err != nil {
+		t.report.warn("the firmware has no boot entry for the system, which starts all the same if its loader is where firmware looks by itself: %v", err)
+	}
 	t.report.stage(model.DiskRebooting)
 	return t.report.accepted(ctx)
 }
 
 // write puts the image on its disk, unless this very install is there already.
 func (t *task) write(ctx context.Context) error {
-	if s := t.doc.Seed; s != nil && s.Kind != model.SeedNone && !seedVolume(s) {
+	if s := t.doc.Seed; s != nil && s.Kind != model.SeedNone && !seedVolume(s) && !seedFiles(s) {
 		return failure(model.ReasonSeedFilesystem, "seed %q is not known to this probe: build the probe image anew", s.Kind)
 	}
 	table, err := t.src.table(ctx, t.doc)
 	if err != nil {
 		return err
 	}
-	disk, err := t.choose(ctx)
-	if err != nil {
+	if t.disk, err = t.choose(ctx); err != nil {
 		return err
 	}
-	defer disk.Close()
-	held := lookAt(disk, disk.Size())
+	defer func() { t.disk.Close() }()
+	held := lookAt(t.disk, t.disk.Size())
 	if held.ours(t.doc.Install) {
 		t.Log.Info("this install is on the disk already, and whole", "disk", t.chosen.Name)
 		return nil
@@ -152,7 +175,7 @@ func (t *task) write(ctx context.Context) error {
 	if err := t.clearSeeds(seeds); err != nil {
 		return err
 	}
-	return t.image(ctx, disk, table)
+	return t.image(ctx, table)
 }
 
 // choose chooses the disk and opens it, with nothing resting on it any more.
@@ -335,17 +358,18 @@ func (t *task) clearSeed(s oldSeed) error {
 }
 
 // image writes the image, its seed and its partition table to a disk that may be overwritten.
-func (t *task) image(ctx context.Context, disk Disk, table model.ChunkTable) error {
+func (t *task) image(ctx context.Context, table model.ChunkTable) error {
 	u, err := t.src.at(t.doc.Chunks)
 	if err != nil {
 		return err
 	}
 	d := download{url: u, table: table}
-	begin, err := first(ctx, t.src, d)
+	w := newWriter(t.disk, t.chosen.Serial, table, t.report.done)
+	begin, err := w.first(ctx, t.src, d)
 	if err != nil {
 		return err
 	}
-	p := place{t.doc.Install, table.Bytes, disk.Size(), disk.SectorSize(), nil}
+	p := place{t.doc.Install, table.Bytes, t.disk.Size(), t.disk.SectorSize(), nil}
 	if seedVolume(t.doc.Seed) {
 		p.seed = t.doc.Seed
 	}
@@ -353,20 +377,26 @@ func (t *task) image(ctx context.Context, disk Disk, table model.ChunkTable) err
 	if err != nil {
 		return err
 	}
-	w := newWriter(disk, t.chosen.Serial, table, t.report.done)
 	t.report.writing(table.Data())
+	var changed span // what the seed's files changed
 	for _, step := range []func() error{
 		func() error { return w.begin() },
 		func() error { return w.body(ctx, t.src, d, begin) },
 		func() error { return w.ends(a) },
-		func() error { return w.check(a) },
+		func() (err error) {
+			if seedFiles(t.doc.Seed) {
+				changed, err = t.files(w, a)
+			}
+			return err
+		},
+		func() error { return w.check(a, changed) },
 		func() error { return w.finish(a.head) },
 	} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	if err := disk.Reread(); err != nil {
+	if err := t.disk.Reread(); err != nil {
 		t.report.warn("the kernel does not read the new partition table: %v", err)
 	}
 	return nil

@@ -378,6 +378,18 @@ func TestAPowerCutLeavesNothingOrAll(t *testing.T) {
 	}
 }
 
+func TestASerialNumberThatConfiguresTheSystemIsWarnedOf(t *testing.T) {
+	d := serve(t, imageOf(t, 21, 512))
+	machine := machineOf(d, map[string]*memoryDisk{"sda": newMemoryDisk(32 * mebibyte)})
+	machine.Product = func() string { return "ds=nocloud;s=http://192.0.2.1/\n" }
+	if err := machine.Run(t.Context(), d.url(), "uuid"); err != nil {
+		t.Fatal(err)
+	}
+	if last, _ := d.outcome(); !strings.Contains(last.Warning, "ds=nocloud") || last.Stage != model.DiskRebooting {
+		t.Errorf("last report: %+v", last)
+	}
+}
+
 func TestADiskThatLiesIsSaidTo(t *testing.T) {
 	d := serve(t, imageOf(t, 21, 512))
 	m := newMemoryDisk(32 * mebibyte)

@@ -196,7 +196,7 @@ func (s *source) fetch(ctx context.Context, what string, u *url.URL, most int64)
 		if err != nil {
 			return false, err
 		}
-		defer r.Close()
+		defer func() { _ = r.Close() }() // was only read
 		content, err = io.ReadAll(io.LimitReader(r, most+1))
 		if err == nil && int64(len(content)) > most {
 			err = failure(model.ReasonInstallFailed, "%s has more than %d bytes", what, most)
@@ -278,7 +278,7 @@ func (s *source) chunks(ctx context.Context, d *download) error {
 		if err != nil {
 			return false, err
 		}
-		defer r.Close()
+		defer func() { _ = r.Close() }() // was only read
 		for d.next < d.end {
 			if err := d.one(ctx, r); err != nil {
 				return progress, err

@@ -35,6 +35,7 @@ func (w *writer) body(ctx context.Context, src *source, d download, first []byte
 	if w.table.Chunks[0].Length > 0 {
 		w.count(len(first))
 	}
+	w.buffers <- first[:model.ChunkBytes]
 	return w.rest(ctx, src, d)
 }
 
@@ -44,7 +45,7 @@ func (w *writer) ends(a arrangement) error {
 		if err := w.clear(a.seedAt.from, a.seedAt.to-a.seedAt.from); err != nil {
 			return err
 		}
-		if err := a.seed.WriteTo(&within{w, a.seedAt}); err != nil {
+		if err := a.seed.WriteTo(within{w, a.seedAt}); err != nil {
 			return fmt.Errorf("write the seed: %w", err)
 		}
 	}
@@ -63,11 +64,12 @@ func (w *writer) flush() error {
 	return nil
 }
 
-// check reads back a sample of the image, the seed, and the backup of the table.
-func (w *writer) check(a arrangement) error {
-	changed := []span{{a.tailAt, w.disk.Size()}}
-	if a.tail == nil {
-		changed = nil
+// check reads back a sample of the image, but what the seed's files changed, the seed, and the
+// backup of the table.
+func (w *writer) check(a arrangement, files span) error {
+	changed := []span{files}
+	if a.tail != nil {
+		changed = append(changed, span{a.tailAt, w.disk.Size()})
 	}
 	if a.seed != nil {
 		changed = append(changed, a.seedAt)
@@ -108,14 +110,17 @@ func (w *writer) finish(head []byte) error {
 	return w.same(head, 0)
 }
 
-// within writes to a span of a disk.
+// within is a span of a disk.
 type within struct {
 	w  *writer
 	in span
 }
 
+// ReadAt implements io.ReaderAt.
+func (v within) ReadAt(p []byte, at int64) (int, error) { return v.w.disk.ReadAt(p, v.in.from+at) }
+
 // WriteAt implements io.WriterAt.
-func (v *within) WriteAt(p []byte, at int64) (int, error) {
+func (v within) WriteAt(p []byte, at int64) (int, error) {
 	if at < 0 || at+int64(len(p)) > v.in.to-v.in.from {
 		return 0, fmt.Errorf("%d bytes at %d do not fit into %d", len(p), at, v.in.to-v.in.from)
 	}

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 // How much is under way between network and disk: chunks as they are stored, and as they are
 // written. All memory of an install is these.
 const (
-	fetchedAhead = 3
+	fetchedAhead = 2
 	decodedAhead = 2
 )
 
@@ -35,13 +36,24 @@ type writer struct {
 	sampled map[int]uint64 // hashes of the chunks that are read back, 0 until they are written
 	written uint64
 	zeros   []byte
+	// stored and buffers are the memory for chunks, as they are stored and as they are written.
+	stored, buffers chan []byte
 }
 
 // samples is how many chunks are read back.
 const samples = 24
 
 func newWriter(disk Disk, serial string, table model.ChunkTable, done func(uint64)) *writer {
-	w := &writer{disk: disk, serial: serial, table: table, done: done, seed: maphash.MakeSeed(), sampled: make(map[int]uint64)}
+	w := &writer{
+		disk: disk, serial: serial, table: table, done: done, seed: maphash.MakeSeed(), sampled: make(map[int]uint64),
+		stored: make(chan []byte, fetchedAhead), buffers: make(chan []byte, decodedAhead),
+	}
+	for range fetchedAhead {
+		w.stored <- make([]byte, model.MaxChunkBytes)
+	}
+	for range decodedAhead {
+		w.buffers <- alignedBuffer(model.ChunkBytes, 64) // a decoder wants a little more
+	}
 	for range samples {
 		w.sampled[rand.IntN(len(table.Chunks))] = 0
 	}
@@ -72,18 +84,16 @@ func decode(z *zstd.Decoder, table model.ChunkTable, s stored, buffer []byte) (d
 	return decoded{s.number, content}, nil
 }
 
-// chunkBuffer is memory for a chunk that is unpacked; a decoder wants a little more.
-func chunkBuffer() []byte { return alignedBuffer(model.ChunkBytes, 64) }
-
-// first fetches and unpacks the first chunk, which has the partition table.
-func first(ctx context.Context, src *source, d download) ([]byte, error) {
-	buffer := chunkBuffer()
+// first fetches and unpacks the first chunk, which has the partition table. Its memory is given
+// back once it is written.
+func (w *writer) first(ctx context.Context, src *source, d download) ([]byte, error) {
+	buffer := <-w.buffers
 	if d.table.Chunks[0].Length == 0 {
+		clear(buffer)
 		return buffer[:d.table.Size(0)], nil
 	}
 	out := make(chan stored, 1)
-	d.end, d.out, d.free = 1, out, make(chan []byte, 1)
-	d.free <- make([]byte, model.MaxChunkBytes)
+	d.end, d.out, d.free = 1, out, w.stored
 	if err := src.chunks(ctx, &d); err != nil {
 		return nil, err
 	}
@@ -92,7 +102,9 @@ func first(ctx context.Context, src *source, d download) ([]byte, error) {
 		return nil, err
 	}
 	defer z.Close()
-	got, err := decode(z, d.table, <-out, buffer)
+	chunk := <-out
+	got, err := decode(z, d.table, chunk, buffer)
+	w.stored <- chunk.bytes
 	return got.bytes, err
 }
 
@@ -103,14 +115,8 @@ func (w *writer) rest(ctx context.Context, src *source, d download) error {
 		return err
 	}
 	defer z.Close()
-	compressed, unpacked, buffers := make(chan stored, fetchedAhead), make(chan decoded, decodedAhead), make(chan []byte, decodedAhead)
-	d.next, d.end, d.out, d.free = 1, len(w.table.Chunks), compressed, make(chan []byte, fetchedAhead)
-	for range fetchedAhead {
-		d.free <- make([]byte, model.MaxChunkBytes)
-	}
-	for range decodedAhead {
-		buffers <- chunkBuffer()
-	}
+	compressed, unpacked := make(chan stored, fetchedAhead), make(chan decoded, decodedAhead)
+	d.next, d.end, d.out, d.free = 1, len(w.table.Chunks), compressed, w.stored
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(compressed)
@@ -121,7 +127,7 @@ func (w *writer) rest(ctx context.Context, src *source, d download) error {
 		for s := range compressed {
 			var buffer []byte
 			select {
-			case buffer = <-buffers:
+			case buffer = <-w.buffers:
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
@@ -129,17 +135,17 @@ func (w *writer) rest(ctx context.Context, src *source, d download) error {
 			if err != nil {
 				return err
 			}
-			d.free <- s.bytes
+			w.stored <- s.bytes
 			unpacked <- chunk
 		}
 		return nil
 	})
-	group.Go(func() error { return w.inOrder(ctx, unpacked, buffers) })
+	group.Go(func() error { return w.inOrder(ctx, unpacked) })
 	return group.Wait()
 }
 
 // inOrder writes chunks as they come, and the zeros between them.
-func (w *writer) inOrder(ctx context.Context, unpacked <-chan decoded, buffers chan<- []byte) error {
+func (w *writer) inOrder(ctx context.Context, unpacked <-chan decoded) error {
 	next := 1
 	for chunk := range unpacked {
 		if err := w.zero(ctx, next, chunk.number); err != nil {
@@ -152,7 +158,7 @@ func (w *writer) inOrder(ctx context.Context, unpacked <-chan decoded, buffers c
 			w.sampled[chunk.number] = maphash.Bytes(w.seed, chunk.bytes)
 		}
 		w.count(len(chunk.bytes))
-		buffers <- chunk.bytes[:model.ChunkBytes]
+		w.buffers <- chunk.bytes[:model.ChunkBytes]
 		next = chunk.number + 1
 	}
 	if ctx.Err() != nil {
@@ -239,7 +245,8 @@ func (s span) overlaps(o span) bool { return s.from < o.to && o.from < s.to }
 // verify reads a sample of the chunks back. Those that were changed after they had been written
 // are left out.
 func (w *writer) verify(changed []span) error {
-	buffer := chunkBuffer()
+	buffer := <-w.buffers
+	defer func() { w.buffers <- buffer }()
 	for number, want := range w.sampled {
 		at := int64(number) * model.ChunkBytes
 		size := int64(w.table.Size(number))
@@ -250,21 +257,24 @@ func (w *writer) verify(changed []span) error {
 		if altered {
 			continue
 		}
-		if w.table.Chunks[number].Length == 0 {
-			want = maphash.Bytes(w.seed, make([]byte, size))
-		}
-		if err := w.compare(buffer[:size], at, want); err != nil {
+		zeros := w.table.Chunks[number].Length == 0
+		if err := w.compare(buffer[:size], at, func(b []byte) bool {
+			return zeros && isZero(b) || !zeros && maphash.Bytes(w.seed, b) == want
+		}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) compare(buffer []byte, at int64, want uint64) error {
+// isZero reports whether all bytes are 0.
+func isZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
+
+func (w *writer) compare(buffer []byte, at int64, same func([]byte) bool) error {
 	if _, err := w.disk.ReadAt(buffer, at); err != nil {
 		return failure(model.ReasonDiskLies, "the disk with serial number %s cannot be read at byte %d, where it was written: %v", orNone(w.serial), at, err)
 	}
-	if maphash.Bytes(w.seed, buffer) != want {
+	if !same(buffer) {
 		return failure(model.ReasonDiskLies, "the disk with serial number %s reads other data at byte %d than were written: replace it", orNone(w.serial), at)
 	}
 	return nil

@@ -2,7 +2,7 @@ package image
 
 // wanted are the modules for the hardware of servers and virtual machines: network cards,
 // disks and their controllers, their buses, and the power button. The modules on which
-// these depend are added by themselves. There is nothing for USB, to which no disks or
+// these depend are added by themselves; and what an install mounts. There is nothing for USB, to which no disks or
 // network cards of a server are attached.
 var wanted = []string{
 	// Buses, and other hardware of a platform.
@@ -27,4 +27,9 @@ var wanted = []string{
 	"hisi_sas_v3_hw", "3w_sas",
 	"virtio_blk", "virtio_scsi", "vmw_pvscsi", "hv_storvsc", "xen_blkfront",
 	"mmc_block", "sdhci_pci", "sdhci_acpi",
+
+	// What an install mounts: the EFI system partition, with the character sets that FAT asks
+	// for, the firmware's variables, and filesystems of images that take a seed. Btrfs is as
+	// large as all of these together, and no image in use today wants it.
+	"vfat", "nls_cp437", "nls_ascii", "nls_iso8859_1", "nls_utf8", "efivarfs", "ext4",
 }
