@@ -31,7 +31,7 @@ func newChunkWriter(to io.Writer, max uint64) (*chunkWriter, error) {
 	// Each chunk is read by itself by a machine that has little memory and less time: the
 	// fastest level, and a window of no more than the chunk.
 	pack, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-		zstd.WithWindowSize(model.ChunkBytes), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
+		zstd.WithWindowSize(model.ChunkBytes), zstd.WithEncoderCRC(false))
 	if err != nil {
 		return nil, err
 	}

@@ -385,7 +385,7 @@ func TestFileThatIsReplacedMeanwhileIsFetchedAnew(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) == 1 {
 			w.Header().Set("ETag", `"old"`)
-			http.ServeContent(&cuttingWriter{w, mib}, r, "disk", time.Time{}, bytes.NewReader(tiny(2)))
+			http.ServeContent(&cuttingWriter{w, mib}, r, "disk", time.Time{}, bytes.NewReader(diskimagetest.Noise(8*mib, 9)))
 			return
 		}
 		w.Header().Set("ETag", `"new"`)

@@ -16,7 +16,7 @@ import (
 
 // imageCommand is what one does with boot images.
 type imageCommand struct {
-	Make    imageMakeCommand    `cmd:"" help:"Make an image of a kernel, an initramfs, a squashfs or a UKI."`
+	Make    imageMakeCommand    `cmd:"" help:"Make an image of a disk image, or of a kernel, an initramfs, a squashfs or a UKI."`
 	Inspect imageInspectCommand `cmd:"" help:"Say whether servers can boot an image, and of which architectures."`
 	Push    imagePushCommand    `cmd:"" help:"Copy an image from a layout to a registry."`
 	Pull    imagePullCommand    `cmd:"" help:"Copy an image from a registry to a layout."`
@@ -29,6 +29,7 @@ func (imageCommand) Help() string {
 Examples:
 
   ingot image make --kernel vmlinuz --initramfs initrd.img oci:images/os:v1
+  ingot image make --disk debian-13-genericcloud-amd64.qcow2 oci:images/debian:13
   ingot image inspect oci:images/os:v1
   ingot image push oci:images/os:v1 registry.example.com/os:v1
   ingot image pull registry.example.com/os:v1 oci:/usr/share/ingot/images/os:v1`
@@ -103,6 +104,7 @@ type imageMakeCommand struct {
 	Initramfs string `type:"existingfile" placeholder:"FILE" help:"The initramfs."`
 	Squashfs  string `type:"existingfile" placeholder:"FILE" help:"The root file system that the initramfs fetches."`
 	UKI       string `name:"uki" type:"existingfile" placeholder:"FILE" help:"A unified kernel image, for UEFI HTTP boot."`
+	Disk      string `type:"existingfile" placeholder:"FILE" help:"A disk image, raw or qcow2, packed with zstd, gzip, xz or bzip2 or not: it is installed. A raw one that is not packed is packed with zstd."`
 	Arch      string `enum:"amd64,arm64" default:"amd64" help:"The architecture that it is for: amd64 or arm64."`
 	To        string `arg:"" help:"Where to: oci:FOLDER:TAG. An image for another architecture that the tag has is kept beside it."`
 }
@@ -126,6 +128,14 @@ func (m imageMakeCommand) Run(ctx context.Context, c *console) error {
 		}
 		defer content.Close()
 		img.Layers = append(img.Layers, artifact.Layer{MediaType: l.mediaType, Content: content})
+	}
+	if m.Disk != "" {
+		disk, remove, err := diskLayer(m.Disk)
+		if err != nil {
+			return err
+		}
+		defer remove()
+		img.Layers = append(img.Layers, disk)
 	}
 	store, err := layout.NewWithContext(ctx, ref.Layout)
 	if err != nil {
@@ -152,8 +162,8 @@ func (m imageMakeCommand) target() (oci.Reference, error) {
 	switch {
 	case (m.Kernel == "") != (m.Initramfs == ""):
 		return oci.Reference{}, errors.New("a kernel and its initramfs belong together: give --kernel and --initramfs")
-	case m.Kernel == "" && m.UKI == "":
-		return oci.Reference{}, errors.New("nothing to boot: give --kernel and --initramfs, or --uki, or all of them")
+	case m.Kernel == "" && m.UKI == "" && m.Disk == "":
+		return oci.Reference{}, errors.New("nothing to boot: give --disk, --kernel and --initramfs, --uki, or all of them")
 	case !isLayout(m.To):
 		return oci.Reference{}, fmt.Errorf("%s is no layout: make it in one, oci:FOLDER:TAG, and push that", m.To)
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
+	"ingot/bootsvc/diskimage"
 	"ingot/bootsvc/oci"
 	"ingot/bootsvc/oci/artifact"
 	"ingot/cmd/daemon/config"
@@ -20,17 +22,19 @@ type imageInspectCommand struct {
 
 	Config string   `short:"c" placeholder:"FILE" help:"Ask as the daemon with this configuration does: its registries, credentials and folders count."`
 	Arch   []string `enum:"amd64,arm64" placeholder:"ARCHITECTURE" help:"The architectures that it has to be bootable on; without them one will do."`
-	Image  string   `arg:"" help:"The image: REGISTRY/REPOSITORY:TAG or oci:FOLDER:TAG."`
+	Image  string   `arg:"" help:"The image: REGISTRY/REPOSITORY:TAG, oci:FOLDER:TAG, https://HOST/PATH#sha256:DIGEST or a file."`
 }
 
 // Help implements kong.HelpProvider.
 func (imageInspectCommand) Help() string {
-	return `Reads the image by the daemon's own code, and fetches no layer. Exit code 1 when no server could boot it, or none of an architecture that --arch names.
+	return `Reads the image by the daemon's own code. Of layers that boot from the network none is fetched; a disk image is, for what it is and how it starts its own bytes say: format, size, partitions, firmware. With --arch only those of these architectures are. Exit code 1 when no server could boot it, or none of an architecture that --arch names.
 
 Examples:
 
   ingot image inspect registry.example.com/os:v1
-  ingot image inspect --config /etc/ingot/ingot.yaml --arch amd64 --arch arm64 oci:/srv/images/os:v1`
+  ingot image inspect --config /etc/ingot/ingot.yaml --arch amd64 --arch arm64 oci:/srv/images/os:v1
+  ingot image inspect https://cloud.debian.org/images/…/debian-13-genericcloud-amd64.qcow2#sha512:…
+  ingot image inspect disk.raw.zst`
 }
 
 // inspectedArchitectures are those that servers have.
@@ -52,32 +56,26 @@ type inspectedFor struct {
 	Initramfs    *model.Layer `json:"initramfs,omitempty"`
 	Squashfs     *model.Layer `json:"squashfs,omitempty"`
 	UKI          *model.Layer `json:"uki,omitempty"`
-	Reason       string       `json:"reason,omitempty"`
-	Message      string       `json:"message,omitempty"`
+	// Disk is what is installed; where it is, the other layers are booted only for claims that
+	// boot from the network each time.
+	Disk    *diskimage.Image `json:"disk,omitempty"`
+	Reason  string           `json:"reason,omitempty"`
+	Message string           `json:"message,omitempty"`
 }
 
 // Run prints what servers make of an image.
 func (i imageInspectCommand) Run(ctx context.Context, c *console) error {
-	ref, err := artifact.LocalReference(i.Image)
+	disks, err := newDiskInspector(c)
 	if err != nil {
 		return err
 	}
-	options, err := i.options(c, ref)
+	defer disks.close()
+	result, err := i.inspect(ctx, c, disks)
 	if err != nil {
 		return err
 	}
-	images, err := oci.New(options)
-	if err != nil {
-		return err
-	}
-	defer images.Close()
-	result := inspection{Image: ref}
-	for _, architecture := range inspectedArchitectures {
-		img, err := images.Resolve(ctx, ref, architecture)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		result.Architectures = append(result.Architectures, inspected(architecture, img, err))
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if c.json() {
 		err = c.printJSON(result)
@@ -88,6 +86,58 @@ func (i imageInspectCommand) Run(ctx context.Context, c *console) error {
 		return exitStatus(exitFailed)
 	}
 	return err
+}
+
+// inspect returns what each architecture makes of the image.
+func (i imageInspectCommand) inspect(ctx context.Context, c *console, disks *diskInspector) (inspection, error) {
+	result := inspection{Image: i.Image}
+	if src, ok, err := i.diskSource(c); ok {
+		for _, architecture := range inspectedArchitectures {
+			a := inspectedFor{}
+			if err != nil {
+				a = inspectedError(architecture, err)
+			} else {
+				a = disks.diskOf(ctx, architecture, src)
+			}
+			result.Architectures = append(result.Architectures, a)
+		}
+		return result, nil
+	}
+	ref, err := artifact.LocalReference(i.Image)
+	if err != nil {
+		return result, err
+	}
+	options, err := i.options(c, ref)
+	if err != nil {
+		return result, err
+	}
+	images, err := oci.New(options)
+	if err != nil {
+		return result, err
+	}
+	defer images.Close()
+	result.Image = ref
+	for _, architecture := range inspectedArchitectures {
+		img, err := images.Resolve(ctx, ref, architecture)
+		a := inspected(architecture, img, err)
+		if err == nil && img.Disk != nil && (len(i.Arch) == 0 || slices.Contains(i.Arch, architecture)) {
+			src, err := layerSource(images, img)
+			if err != nil {
+				return result, err
+			}
+			a = a.installing(disks.diskOf(ctx, architecture, src))
+		}
+		result.Architectures = append(result.Architectures, a)
+	}
+	return result, nil
+}
+
+// installing is an image that is installed, and whose other layers are booted only for claims
+// that want it.
+func (a inspectedFor) installing(disk inspectedFor) inspectedFor {
+	disk.Digest = a.Digest
+	disk.Kernel, disk.Initramfs, disk.Squashfs, disk.UKI = a.Kernel, a.Initramfs, a.Squashfs, a.UKI
+	return disk
 }
 
 // options are those of the daemon, or what a person may do without one.
@@ -129,6 +179,9 @@ func inspected(architecture string, img model.PinnedImage, err error) inspectedF
 		Architecture: architecture, Bootable: true, Digest: img.Digest,
 		Kernel: img.Kernel, Initramfs: img.Initrd, Squashfs: img.Squashfs, UKI: img.UKI,
 	}
+	if img.Disk != nil {
+		a.By = append(a.By, "disk")
+	}
 	if img.Kernel != nil {
 		a.By = append(a.By, "iPXE")
 	}
@@ -164,11 +217,21 @@ func (c *console) printInspection(i inspection) {
 		rows = append(rows, []cell{textCell(a.Architecture), boots, textCell(orDash(strings.Join(a.By, ", "))), textCell(orDash(a.Digest)), detail})
 	}
 	c.printTable([]string{"ARCHITECTURE", "BOOTS", "BY", "DIGEST", "LAYERS, OR WHY NOT"}, rows)
+	shown := make(map[string]bool)
+	for _, a := range i.Architectures {
+		if a.Disk != nil && !shown[a.Disk.Disk.Digest] {
+			shown[a.Disk.Disk.Digest] = true
+			c.printDisk(a.Disk)
+		}
+	}
 }
 
 // layers lists the layers with their sizes.
 func (a inspectedFor) layers() []string {
 	var all []string
+	if a.Disk != nil {
+		all = append(all, "disk "+sizeText(a.Disk.File))
+	}
 	for _, l := range []struct {
 		name string
 		*model.Layer

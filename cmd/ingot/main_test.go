@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"ingot/bootsvc/diskimage/diskimagetest"
 )
 
 func TestMain(m *testing.M) {
@@ -22,12 +24,17 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	disk := filepath.Join(t.TempDir(), "disk.raw")
+	if err := os.WriteFile(disk, diskimagetest.Disk(diskimagetest.Options{BootCode: true, ESP: diskimagetest.Bootable()}), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SEEDS", seeds)
 			env.Setenv("SOPS", encrypted)
+			env.Setenv("DISK", disk)
 			return nil
 		},
 	})

@@ -1,0 +1,166 @@
+package diskimage
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ingot/bootsvc/diskimage/diskimagetest"
+)
+
+// cpu returns the CPU time that this process has used.
+func cpu() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// resident returns how much memory this process has resident, and the most that it has had since
+// resident was asked last, in bytes; 0 where that cannot be told.
+func resident() (now, peak int64) {
+	raw, err := os.ReadFile("/proc/self/status")
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+	if err != nil {
+		return 0, 0
+	}
+	value := func(key string) (kib int64) {
+		if _, line, ok := bytes.Cut(raw, []byte(key)); ok {
+			_, _ = fmt.Sscan(string(line), &kib)
+		}
+		return kib << 10
+	}
+	return value("VmRSS:"), value("VmHWM:")
+}
+
+// systemDisk is a disk as systems are: an eighth packs badly, half packs well, the rest is zeros.
+func systemDisk(size int) []byte {
+	disk := make([]byte, size)
+	copy(disk, diskimagetest.Disk(diskimagetest.Options{ESP: diskimagetest.Bootable(), Bytes: size}))
+	words := diskimagetest.Noise(64<<10, 7)
+	for at := 5 * mib; at < size/8*5; at += 32 {
+		if at/mib%5 == 0 {
+			copy(disk[at:], diskimagetest.Noise(32, byte(at>>5)))
+			disk[at], disk[at+1] = byte(at>>16), byte(at>>8)
+			continue
+		}
+		word := (at * 7919) % (len(words) - 32)
+		copy(disk[at:at+24], words[word/64*64:])
+		copy(disk[at+24:], fmt.Sprintf("%08x", at/4096))
+	}
+	return disk
+}
+
+// BenchmarkConversion compares, for each packing, the CPU that an image takes from its file to
+// chunks with what unpacking and hashing take alone: file and disk, by SHA-256.
+func BenchmarkConversion(b *testing.B) {
+	disk := systemDisk(128 * mib)
+	files := []struct {
+		name string
+		raw  func() []byte
+	}{
+		{"raw", func() []byte { return disk }},
+		{"zstd", func() []byte { return zstdOf(disk) }},
+		{"gzip", func() []byte { return gzipOf(disk) }},
+		{"xz", func() []byte { return run(b, "xz", "-1", "-c", fileWith(b, "disk", disk)) }},
+		{"bzip2", func() []byte { return run(b, "bzip2", "-c", fileWith(b, "disk", disk)) }},
+		{"qcow2", func() []byte { return qcow2Of(b, disk) }},
+		{"qcow2-zlib", func() []byte { return qcow2Of(b, disk, "-c") }},
+		{"qcow2-zstd", func() []byte { return qcow2Of(b, disk, "-c", "-o", "compression_type=zstd") }},
+	}
+	for _, f := range files {
+		b.Run(f.name, func(b *testing.B) {
+			path := fileWith(b, "source", f.raw())
+			debug.FreeOSMemory()
+			var alone, converted time.Duration
+			var most int64 // that a conversion takes beside what the benchmark holds
+			for b.Loop() {
+				alone += hashAlone(b, path)
+				debug.FreeOSMemory()
+				before, _ := resident()
+				converted += convertFile(b, path)
+				_, peak := resident()
+				most = max(most, peak-before)
+			}
+			b.ReportMetric(float64(len(disk))/mib*float64(b.N)/converted.Seconds(), "MiB/cpu-s")
+			b.ReportMetric(converted.Seconds()/alone.Seconds(), "x-unpack+hash")
+			b.ReportMetric(float64(most)/mib, "resident-MiB")
+		})
+	}
+}
+
+// convertFile makes chunks of a file, its digest included, and returns the CPU that took.
+func convertFile(b *testing.B, path string) time.Duration {
+	began := cpu()
+	source, err := os.Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer source.Close()
+	info, err := source.Stat()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := io.Copy(sha256.New(), source); err != nil {
+		b.Fatal(err)
+	}
+	chunks, err := os.Create(filepath.Join(b.TempDir(), "chunks"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer chunks.Close()
+	c := conversion{
+		source: source, size: info.Size(), max: DefaultMaxImageBytes, chunks: chunks, progress: func(int64, int64) {},
+		took: func(int64) error { return nil },
+	}
+	if _, err := c.run(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return cpu() - began
+}
+
+// hashAlone hashes a file and the disk that is in it, and returns the CPU that took.
+func hashAlone(b *testing.B, path string) time.Duration {
+	began := cpu()
+	source, err := os.Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer source.Close()
+	size, err := io.Copy(sha256.New(), source)
+	if err != nil {
+		b.Fatal(err)
+	}
+	head, err := headOf(source, size)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var disk io.Reader
+	if format, err := formatOf(head); err == nil && format == formatQcow2 {
+		img, err := readQcow2(source, size)
+		if err != nil {
+			b.Fatal(err)
+		}
+		disk = io.NewSectionReader(img, 0, img.Size())
+	} else {
+		u, err := newUnpacker(io.NewSectionReader(source, 0, size), compressionOf(head))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer u.close()
+		disk = u
+	}
+	if _, err := io.CopyBuffer(sha256.New(), struct{ io.Reader }{disk}, make([]byte, mib)); err != nil {
+		b.Fatal(err)
+	}
+	return cpu() - began
+}
