@@ -344,14 +344,8 @@ func (o *outcome) fails(s *Settled, f *Failure, now time.Time) {
 	case f.Kind == FailureUnrecorded:
 		s.Outcome = MoveFailed
 		o.reading = o.reading.Lost(s.Err, name, p, now)
-	case arms && f.Reason == model.ReasonImagePreparing:
-		s.Outcome = MovePreparing
-		o.prepares(s, arm, f, now)
 	case arms:
-		s.Outcome = MoveFailed
-		rec := o.before()
-		rec.BootProblem = armProblem(rec.BootProblem, name, arm, f, now, p)
-		s.Servers = append(s.Servers, rec)
+		o.notArmed(s, arm, f, now)
 	default:
 		s.Outcome = MoveFailed
 		rec := o.before()
@@ -360,6 +354,19 @@ func (o *outcome) fails(s *Settled, f *Failure, now time.Time) {
 		rec.LastError = s.Err
 		s.Servers = append(s.Servers, rec)
 	}
+}
+
+// notArmed notes why a boot could not be armed. That its image is being prepared is no failure.
+func (o *outcome) notArmed(s *Settled, arm Arm, f *Failure, now time.Time) {
+	if f.Reason == model.ReasonImagePreparing {
+		s.Outcome = MovePreparing
+		o.prepares(s, arm, f, now)
+		return
+	}
+	s.Outcome = MoveFailed
+	rec := o.before()
+	rec.BootProblem = armProblem(rec.BootProblem, rec.Name, arm, f, now, *o.was.policy)
+	s.Servers = append(s.Servers, rec)
 }
 
 // before is a copy of the record as it was; that of a new server is what it will be.
