@@ -1,6 +1,7 @@
 package bootsvc
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -19,7 +20,7 @@ var ErrNotPrepared = errors.New("the disk image is being prepared")
 type DiskImages interface {
 	// Open returns the chunks of a disk image, to be closed. Where they are not here, as after
 	// the cache was lost, the error is ErrNotPrepared, and they are being made anew from then on.
-	Open(image *model.DiskImage) (*DiskChunks, error)
+	Open(ctx context.Context, image *model.DiskImage) (*DiskChunks, error)
 }
 
 // DiskChunks is a disk image as it is served.
@@ -88,7 +89,7 @@ var installThings = map[string]string{
 
 // openDisk returns the chunks of a ticket's disk image, and answers itself when there are none.
 func (s *Server) openDisk(r *request, t *model.Ticket) (*DiskChunks, bool) {
-	image, err := s.disks.Open(t.Disk)
+	image, err := s.disks.Open(r.Context(), t.Disk)
 	switch {
 	case err == nil:
 		return image, true
@@ -135,9 +136,9 @@ func (s *Server) serveInstallFile(r *request, o model.TicketHolder, f *os.File, 
 	http.ServeContent(&r.w, r.Request, "", time.Time{}, f)
 }
 
-// installURL is below where the ticket's install is served to the bearer of the token of the
+// installURL is where the ticket's install document is served to the bearer of the token of the
 // boot that its server is in.
 func (s *Server) installURL(r *request, o model.TicketHolder) string {
 	token := s.bootOf(o.Ticket, presentBoot(o)).token
-	return strings.Join([]string{s.baseFor(r), "install", o.Ticket.UUID, token.Reveal()}, "/")
+	return strings.Join([]string{s.baseFor(r), "install", o.Ticket.UUID, token.Reveal(), installDocument}, "/")
 }

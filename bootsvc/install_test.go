@@ -2,6 +2,7 @@ package bootsvc
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func newShelf(t *testing.T, digest string, table, chunks []byte) *shelf {
 	return s
 }
 
-func (s *shelf) Open(image *model.DiskImage) (*DiskChunks, error) {
+func (s *shelf) Open(_ context.Context, image *model.DiskImage) (*DiskChunks, error) {
 	switch {
 	case s.err != nil:
 		return nil, s.err
@@ -120,7 +121,7 @@ func TestAnInstallIsServed(t *testing.T) {
 		t.Errorf("the script boots no probe:\n%s", script)
 	}
 	_, probe := in.get("/ignition/" + uuid1 + "/" + tokenOf(in.ticket).Reveal())
-	if want := "--install=http://boot.example:8082" + in.path(0, ""); !strings.Contains(probe+"/", want[:len(want)-1]) {
+	if want := "--install=http://boot.example:8082" + in.path(0, "document"); !strings.Contains(probe, want) {
 		t.Errorf("the probe's Ignition has no %s:\n%s", want, probe)
 	}
 	in.now = in.now.Add(time.Hour) // writing takes its time
@@ -230,7 +231,7 @@ func TestAPowerCutInstallsAgain(t *testing.T) {
 		t.Fatalf("the second boot has no token of its own:\n%s", script)
 	}
 	_, probe := in.get("/ignition/" + uuid1 + "/" + second)
-	if !strings.Contains(probe, "/install/"+uuid1+"/"+second) {
+	if !strings.Contains(probe, "/install/"+uuid1+"/"+second+"/document") {
 		t.Errorf("the second boot's probe has no install of its own:\n%s", probe)
 	}
 	if code, body := in.get(in.path(1, "document")); code != http.StatusOK {

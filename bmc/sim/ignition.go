@@ -74,7 +74,7 @@ type probeRun struct {
 	registryURL string
 	serverUUID  string
 	wipe        string // "" outside cleanup
-	install     string // below where its document is, "" outside installs
+	install     string // where its install document is, "" outside installs
 	reportURL   string
 }
 
@@ -267,7 +267,7 @@ func findProbe(text string) *probeRun {
 		case "report-url":
 			p.reportURL = flag[2]
 		case "install":
-			p.install = strings.TrimSuffix(flag[2], "/")
+			p.install = flag[2]
 		}
 	}
 	if p.registryURL == "" {

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -40,7 +41,7 @@ type installing struct {
 // the chunks, each of which it has checked, tells how far it is, and powers the machine off.
 func (b *booting) installDisk(ctx context.Context, p probeRun) {
 	in := &installing{booting: b, run: p}
-	raw, err := again(ctx, b, func() ([]byte, error) { return b.fetch(ctx, p.install+"/document", "metalprobe", maxInstallDocument) })
+	raw, err := again(ctx, b, func() ([]byte, error) { return b.fetch(ctx, p.install, "metalprobe", maxInstallDocument) })
 	if err == nil {
 		err = json.Unmarshal(raw, &in.document)
 	}
@@ -163,11 +164,16 @@ func (in *installing) isDone(drive int) (done bool) {
 	return done
 }
 
+// at is the URL of something that the document names relative to itself.
+func (in *installing) at(name string) string {
+	return in.run.install[:strings.LastIndexByte(in.run.install, '/')+1] + name
+}
+
 // table fetches the table of chunks.
 func (in *installing) table(ctx context.Context) (model.ChunkTable, *installFailure) {
 	limit := int64(model.MaxChunkTable(in.document.Image.Bytes))
 	raw, err := again(ctx, in.booting, func() ([]byte, error) {
-		return in.fetch(ctx, in.run.install+"/"+in.document.Table, "metalprobe", limit)
+		return in.fetch(ctx, in.at(in.document.Table), "metalprobe", limit)
 	})
 	if err != nil {
 		return model.ChunkTable{}, failInstall(model.ReasonInstallFailed, "the chunk table cannot be fetched: %v", withoutURL(err))
@@ -377,7 +383,7 @@ func (w *diskWriter) next(ctx context.Context, c model.Chunk) (raw []byte, err e
 
 // from asks for all chunks from an offset on.
 func (w *diskWriter) from(ctx context.Context, offset uint64) (io.ReadCloser, error) {
-	address := w.run.install + "/" + w.document.Chunks
+	address := w.at(w.document.Chunks)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, errors.New("the URL cannot be used")

@@ -93,7 +93,7 @@ func sumOf(raw []byte) string {
 // installs has a server install.
 func (in *installer) installs(s *sim.Server) {
 	in.document.Seed.Files["vendor-data"] = strings.ReplaceAll(in.document.Seed.Files["vendor-data"], "ITS-OWN", s.UUID())
-	in.offer(s.UUID(), in.probeIgnition(s.UUID(), "--install="+in.URL+"/install"))
+	in.offer(s.UUID(), in.probeIgnition(s.UUID(), "--install="+in.URL+"/install/document"))
 }
 
 // told returns the stages that are reported up to one, or a failure, and the last report.

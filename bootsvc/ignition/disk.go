@@ -116,8 +116,7 @@ func (g *Compiler) installDocument(b *DiskBoot) (*model.InstallDocument, error) 
 	return d, nil
 }
 
-// InstallIgnition is the Ignition of a probe that installs, which finds its document below a
-// URL. The URL is plain, as syntax.URL has it, so that it stands anywhere unescaped.
+// InstallIgnition is the Ignition of a probe that installs, whose document is at a URL. The URL is plain, as syntax.URL has it, so that it stands anywhere unescaped.
 func (p Payload) InstallIgnition(url string) string {
 	return strings.ReplaceAll(p.Ignition, installMark, url)
 }

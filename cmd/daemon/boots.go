@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"ingot/bootsvc"
+	"ingot/bootsvc/diskimage"
 	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/oci"
@@ -36,13 +37,16 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	if err = d.openCache(); err != nil {
 		return err
 	}
+	if err = d.openDisks(); err != nil {
+		return err
+	}
 	d.boots = &adapter.Boots{
-		Registry: d.registry, Images: d.images, Cache: d.cache, Log: d.log, Ignition: compiler,
+		Registry: d.registry, Images: d.images, Cache: d.cache, Disks: d.disks, Log: d.log, Ignition: compiler,
 		RegistryURL: registryURL, Desired: d.desired,
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,
-		Cache: d.cache, Loaders: d.loaders, Files: d.files, AddressRules: d.addressRules(), DiskBoot: d.boots.DiskBoot,
+		Cache: d.cache, DiskImages: d.boots, Loaders: d.loaders, Files: d.files, AddressRules: d.addressRules(), DiskBoot: d.boots.DiskBoot,
 		Rescue: bootsvc.RescueScript{File: o.Boot.Rescue.Script, Whom: d.rescue},
 		Settle: func(ctx context.Context) { d.stages.Settle(ctx) }, Told: d.followAddress, Log: d.log, Registerer: d.metrics,
 	})
@@ -62,6 +66,22 @@ func (d *daemon) openCache() (err error) {
 	})
 	if err != nil {
 		return fmt.Errorf("boot.cacheDir: %w", err)
+	}
+	return nil
+}
+
+// openDisks opens the cache of disk images.
+func (d *daemon) openDisks() (err error) {
+	dir := d.opts.Boot.DiskCacheDir
+	if dir == "" {
+		dir = filepath.Join(d.opts.State.Dir, "disks")
+	}
+	d.disks, err = diskimage.Open(diskimage.Options{
+		Dir: dir, MaxBytes: int64(d.opts.Boot.DiskCacheSize), MaxImageBytes: int64(d.opts.Boot.MaxImageSize), Spare: d.inUse.Spare,
+		Log: d.log, Registerer: d.metrics,
+	})
+	if err != nil {
+		return fmt.Errorf("boot.diskCacheDir: %w", err)
 	}
 	return nil
 }

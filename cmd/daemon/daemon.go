@@ -21,6 +21,7 @@ import (
 	"ingot/bootsvc/conversation"
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/dhcp/inuse"
+	"ingot/bootsvc/diskimage"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
@@ -86,6 +87,7 @@ type daemon struct {
 	pool       *bmc.Pool
 	images     *oci.Images
 	cache      *imagecache.Cache
+	disks      *diskimage.Store
 	inUse      *adapter.Pins // what the cache must keep
 	boots      *adapter.Boots
 	bootsvc    *bootsvc.Server
@@ -326,6 +328,9 @@ func (d *daemon) close() {
 	}
 	if d.cache != nil {
 		d.cache.Close()
+	}
+	if d.disks != nil {
+		d.disks.Close()
 	}
 	if d.images != nil {
 		d.images.Close()

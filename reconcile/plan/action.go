@@ -117,6 +117,8 @@ type Boot struct {
 	// MayOverwrite lets what is on another disk be overwritten; Overwrite says that it is the
 	// claim that lets it.
 	MayOverwrite, Overwrite bool
+	// Firmware is what DHCP heard of the server's, nil = nothing.
+	Firmware *model.BootFirmware
 	// Disks are those that a probe reported last.
 	Disks []model.ProbeDisk
 	// Needs is what Image must have for the server to start it.

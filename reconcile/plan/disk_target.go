@@ -11,6 +11,7 @@ func (s *server) target(b *Boot) {
 	p := &s.fleet.in.Policy
 	b.Hints = b.hints(s.spec)
 	b.ProbeImage = cmp.Or(p.DiscoveryImage, p.CleanupImage)
+	b.Firmware = s.firmware()
 	if probe := s.fleet.in.Observed.Probes[s.name]; probe != nil {
 		b.Disks = probe.Data.Storage
 	}

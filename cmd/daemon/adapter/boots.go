@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ingot/bootsvc"
+	"ingot/bootsvc/diskimage"
 	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/oci"
@@ -22,6 +23,7 @@ type Boots struct {
 	Registry    *registry.Registry
 	Images      *oci.Images
 	Cache       *imagecache.Cache
+	Disks       *diskimage.Store
 	Log         *slog.Logger
 	Ignition    *ignition.Compiler
 	RegistryURL string
@@ -31,10 +33,17 @@ type Boots struct {
 // Arm implements reconcile.Boots.
 func (b *Boots) Arm(ctx context.Context, boot plan.Boot) (t model.Ticket, payload model.Sensitive, err error) {
 	t = boot.Ticket
-	if t.Image, err = b.Images.Resolve(ctx, boot.Image, boot.Architecture); err != nil {
+	source, img, err := b.diskSource(ctx, &boot)
+	switch {
+	case err != nil:
 		return t, payload, bootReasoned(err)
+	case source != nil:
+		payload, err = b.armDisk(ctx, &t, &boot, source)
+	default:
+		t.Image = img
+		payload, err = b.render(&t, &boot)
 	}
-	if payload, err = b.render(&t, boot); err != nil {
+	if err != nil {
 		return t, payload, bootReasoned(err)
 	}
 	if err := registry.CheckPayload(t.ID, payload); err != nil {
@@ -64,19 +73,24 @@ func (b *Boots) prefetch(ctx context.Context, t *model.Ticket) error {
 }
 
 // render makes the Ignition that a ticket hands out.
-func (b *Boots) render(t *model.Ticket, boot plan.Boot) (model.Sensitive, error) {
-	token := b.Registry.TokenKey().Report(t)
+func (b *Boots) render(t *model.Ticket, boot *plan.Boot) (model.Sensitive, error) {
 	if t.Purpose == model.PurposeClaim {
-		_, name := model.SplitName(t.Claim)
-		return b.Ignition.ForClaim(ignition.ClaimBoot{
-			UUID: t.UUID, Secret: boot.Secret, KernelArguments: boot.KernelArguments,
-			BootStateURL: b.RegistryURL + "/r/" + token.Reveal() + "/bootstate",
-			InstanceID:   t.ID, Hostname: name,
-		})
+		return b.Ignition.ForClaim(b.claimBoot(t, boot))
 	}
+	token := b.Registry.TokenKey().Report(t)
 	return b.Ignition.ForProbe(ignition.ProbeBoot{
 		UUID: t.UUID, RegistryURL: b.RegistryURL, Token: token, Purpose: t.Purpose, CleanupMode: t.CleanupMode,
 	})
+}
+
+// claimBoot is what the server of a claim is configured with.
+func (b *Boots) claimBoot(t *model.Ticket, boot *plan.Boot) ignition.ClaimBoot {
+	_, name := model.SplitName(t.Claim)
+	return ignition.ClaimBoot{
+		UUID: t.UUID, Secret: boot.Secret, KernelArguments: boot.KernelArguments,
+		BootStateURL: b.RegistryURL + "/r/" + b.Registry.TokenKey().Report(t).Reveal() + "/bootstate",
+		InstanceID:   t.ID, Hostname: name,
+	}
 }
 
 // Find implements bootsvc.Tickets.
@@ -97,7 +111,10 @@ func (b *Boots) Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, 
 	if !same {
 		return ign, fmt.Errorf("%w, and Git no longer holds what the ticket was armed for", err)
 	}
-	return b.render(t, boot)
+	if t.Disk != nil {
+		return b.renderDiskAgain(t, &boot)
+	}
+	return b.render(t, &boot)
 }
 
 // DiskBoot is how a server's firmware is sent on to its disk.

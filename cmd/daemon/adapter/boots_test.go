@@ -43,7 +43,7 @@ func TestATicketHandsOutTheSameBytesOverRestarts(t *testing.T) {
 			}
 			dir := t.TempDir()
 			first := process(t, dir)
-			made, err := first.render(&ticket, boot)
+			made, err := first.render(&ticket, &boot)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func TestATicketHandsOutTheSameBytesOverRestarts(t *testing.T) {
 			if kept, err := second.Payload(t.Context(), &ticket); err != nil || kept != made {
 				t.Errorf("T14: after a restart it is something else, %v", err)
 			}
-			if again, err := second.render(&ticket, boot); err != nil || again != made {
+			if again, err := second.render(&ticket, &boot); err != nil || again != made {
 				t.Errorf("T14: made again from Git it is something else, %v", err)
 			}
 		})

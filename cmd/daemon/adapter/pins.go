@@ -25,7 +25,8 @@ func LastPinned(observed func() *model.Observed) func(ref, architecture string) 
 	}
 }
 
-// Pins are the digests of the layers that tickets in use pin, which the cache must keep.
+// Pins are the digests of the layers and disk images that tickets in use pin, which the caches
+// must keep.
 type Pins struct {
 	Observed func() *model.Observed
 
@@ -51,6 +52,9 @@ func pinnedLayers(o *model.Observed) map[string]bool {
 	for _, rec := range o.Servers {
 		if rec.Ticket == nil || !netboot.InUse(rec.Ticket) {
 			continue
+		}
+		if rec.Ticket.Disk != nil {
+			pinned[rec.Ticket.Disk.Digest] = true
 		}
 		img := &rec.Ticket.Image
 		for _, layer := range []*model.Layer{img.Kernel, img.Initrd, img.Squashfs, img.UKI} {

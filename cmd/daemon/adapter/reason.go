@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"ingot/bmc"
+	"ingot/bootsvc/diskimage"
 	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/oci"
 	"ingot/model"
@@ -56,11 +57,31 @@ func reasoned(err error) error {
 func bootReasoned(err error) error {
 	var image *oci.Error
 	var source *ignition.SourceError
+	var disk *diskimage.Error
+	var preparing *diskimage.Preparing
 	switch {
+	case errors.As(err, &preparing):
+		return &stillPreparing{preparing}
+	case errors.As(err, &disk):
+		return &because{err, disk.Reason}
 	case errors.As(err, &image):
 		return &because{err, image.Reason}
 	case errors.As(err, &source):
 		return &because{err, model.ReasonSourceInvalid}
 	}
 	return err
+}
+
+// stillPreparing is a disk image that is not ready yet, as reconcile knows it.
+type stillPreparing struct{ is *diskimage.Preparing }
+
+// Error implements error.
+func (p *stillPreparing) Error() string { return p.is.Error() }
+
+// Reason implements reconcile.Reasoner.
+func (*stillPreparing) Reason() string { return model.ReasonImagePreparing }
+
+// Preparing implements reconcile.Preparing.
+func (p *stillPreparing) Preparing() (stage string, done, total uint64) {
+	return string(p.is.Stage), uint64(max(0, p.is.Done)), uint64(max(0, p.is.Total))
 }

@@ -292,7 +292,7 @@ func TestRun(t *testing.T) {
 	delete(got, "state.dir space") // of the machine that tests run on
 	want := map[string]Outcome{
 		"git.url": OK, "status.branch": OK, "clock": OK, "store": OK, "redis.sealKeyFile": OK, "state.dir": OK,
-		"boot.cacheDir space": OK, "boot.listen": OK, "registry.listen": OK, "admin.listen": OK, "tftp.listen": OK,
+		"boot.cacheDir space": OK, "boot.diskCacheDir space": OK, "boot.listen": OK, "registry.listen": OK, "admin.listen": OK, "tftp.listen": OK,
 		"boot.url": Wrong, "registry.url": Wrong, "boot.loaderDirs": Wrong, "discovery.image": Wrong,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -59,7 +59,7 @@ bmc:      {caFile: "", requestsPerSecond: 5, maxInFlight: 2, powerOffGrace: 5m, 
 discovery: {image: "", ignitionTemplateFile: "", timeout: 30m, attempts: 3, macPrefixesFile: ""}
 cleanup:  {mode: quick, image: ""}
 guard:    {window: 1h, maxDisruptions: 3, maxPowerDisruptions: 10, maxConcurrentReprovisions: 1, maxConcurrentPowerOns: 10}
-boot:     {listen: ":8082", url: "", architectures: [amd64, arm64], allowedRegistries: [], cacheDir: "", cacheSize: 20GiB}
+boot:     {listen: ":8082", url: "", architectures: [amd64, arm64], allowedRegistries: [], cacheDir: "", cacheSize: 20GiB, diskCacheDir: "", diskCacheSize: 100GiB, maxImageSize: 256GiB}
 registry: {listen: ":10000", url: "", requireToken: true}
 metadata: {listen: ""}
 events:   {listen: "", url: ""}

@@ -199,6 +199,11 @@ type Boot struct {
 	// MaxConcurrentDownloads bounds how many layers are fetched from OCI registries at the
 	// same time.
 	MaxConcurrentDownloads int `json:"maxConcurrentDownloads"`
+	// DiskCacheDir is where disk images are kept that probes write, state.dir/disks when empty.
+	DiskCacheDir  string   `json:"diskCacheDir"`
+	DiskCacheSize ByteSize `json:"diskCacheSize"`
+	// MaxImageSize bounds the disk that a disk image is of.
+	MaxImageSize ByteSize `json:"maxImageSize"`
 	// BindTickets says which client may use a server's boot ticket: machine, first-client
 	// or nothing.
 	BindTickets string `json:"bindTickets"`
@@ -335,7 +340,7 @@ func Default() Options {
 		},
 		Boot: Boot{
 			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, ImageDirs: []string{"/usr/share/ingot/images"}, InsecureRegistries: []string{}, SecureRegistries: []string{},
-			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, BindTickets: "machine",
+			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, DiskCacheSize: 100 << 30, MaxImageSize: 256 << 30, BindTickets: "machine",
 			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs), Loaders: map[string]string{}, Rescue: BootRescue{For: RescueUnknown},
 		},
 		Registry: Registry{Listen: ":10000", RequireToken: true},

@@ -68,6 +68,12 @@ func (c *checks) numbers(o *Options) {
 	if o.Boot.CacheSize < 1<<20 {
 		c.wrong("boot.cacheSize", "%s is not allowed: must be 1MiB or more, such as 20GiB", o.Boot.CacheSize)
 	}
+	if o.Boot.DiskCacheSize < 1<<20 {
+		c.wrong("boot.diskCacheSize", "%s is not allowed: must be 1MiB or more, such as 100GiB", o.Boot.DiskCacheSize)
+	}
+	if o.Boot.MaxImageSize < 1<<20 {
+		c.wrong("boot.maxImageSize", "%s is not allowed: must be 1MiB or more, such as 256GiB", o.Boot.MaxImageSize)
+	}
 }
 
 func (c *checks) positive(key string, d time.Duration) {

@@ -424,6 +424,8 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"boot.rescue.for":             func(o *Options) { o.Boot.Rescue.For = "everybody" },
 		"boot.insecureRegistries":     func(o *Options) { o.Boot.InsecureRegistries = []string{"http://registry"} },
 		"metadata.static":             func(o *Options) { o.Metadata.Static = map[string]string{"rack": "7", "server-name": "x"} },
+		"boot.diskCacheSize":          func(o *Options) { o.Boot.DiskCacheSize = 0 },
+		"boot.maxImageSize":           func(o *Options) { o.Boot.MaxImageSize = 1 },
 		"boot.cacheSize":              func(o *Options) { o.Boot.CacheSize = 0 },
 		"registry.url":                func(o *Options) { o.Registry.URL = "ftp://host" },
 		"registry.listen":             func(o *Options) { o.Registry.Listen = ":70000" },
