@@ -108,16 +108,17 @@ image: ## Build the container image
 probe-image: ## Build the discovery image into dist/probe: kernel, initramfs, UKI, OCI layout (Debian)
 	go run ./cmd/probeimage --out dist/probe --version $(VERSION) $(PROBEIMAGE_FLAGS)
 
-dist: ## Make archives, packages, checksums and an SBOM of what is committed, in dist/release
+dist: ## Make archives, packages, a container image, checksums and an SBOM of what is committed, in dist/release
 	@bash .ci/dist $(VERSION)
 
 # Of which architectures packages are tried, beside this machine's own.
 PACKAGE_ARCHITECTURES ?= amd64 arm64
 
-test-packages: setup ## Make packages of two versions, and install, run, upgrade and purge them on a copy of this Debian that is thrown away (as root)
-	@OUT=dist/packages/from PACKAGES_ONLY=1 bash .ci/dist 1.0.0 $$(dpkg --print-architecture) >/dev/null
-	@OUT=dist/packages/to PACKAGES_ONLY=1 bash .ci/dist 1.0.1 $(PACKAGE_ARCHITECTURES) >/dev/null
+test-packages: setup ## Make packages of two versions, install, run, upgrade and purge them on a copy of this Debian that is thrown away, and run the container image (as root)
+	@OUT=dist/packages/from PARTS=packages bash .ci/dist 1.0.0 $$(dpkg --print-architecture) >/dev/null
+	@OUT=dist/packages/to PARTS="packages container" bash .ci/dist 1.0.1 $(PACKAGE_ARCHITECTURES) >/dev/null
 	@bash .ci/package-test dist/packages/from dist/packages/to
+	@bash .ci/container-test dist/packages/to/ingot-*-oci.tar
 
 demo: ## Try Ingot on a simulated rack, on loopback only
 	go run ./cmd/ingot demo
