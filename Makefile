@@ -67,11 +67,12 @@ machines: setup ## Boot the discovery image, firmware and whole lives on machine
 	go test -count=1 -timeout 30m -v ./features/lab
 	go test -count=1 -timeout 20m -v ./features/life
 
-test-long: setup race features-redis machines ## The long proofs: data races, features on Redis, machines of qemu, all kill points, all random histories of the loop, HISTORIES (10000) of the plan and a fifth of them of what is assembled, COMMITS (2000) of a branch and WALK (200) of the program; less after PROOFS_UNTIL
+test-long: setup race features-redis machines ## The long proofs: data races, features on Redis, machines of qemu, all kill points, packages of this architecture (as root), all random histories of the loop, HISTORIES (10000) of the plan and a fifth of them of what is assembled, COMMITS (2000) of a branch and WALK (200) of the program; less after PROOFS_UNTIL
 	HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile
 	HISTORIES=$(HISTORIES) COMMITS=$(COMMITS) go test -count=1 -timeout 60m -v -run 'AssembledAsAllIs|BoundedOverManyCommits' ./gitsource
 	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 30m -parallel 8 -v -run 'KillPoints' ./features
 	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) WALK=$(WALK) go test -count=1 -timeout 40m -parallel 16 -v -run 'Walk' ./features
+	@if [ "$$(id -u)" = 0 ]; then $(MAKE) test-packages PACKAGE_ARCHITECTURES="$$(dpkg --print-architecture)"; else echo "test-long: not root, so packages are not tried"; fi
 
 test-e2e: ## Take machines of qemu through the whole life of a server (as root)
 	@test "$$(id -u)" = 0 || { echo "test-e2e: it makes network namespaces: run it as root" >&2; exit 1; }
@@ -107,11 +108,17 @@ image: ## Build the container image
 probe-image: ## Build the discovery image into dist/probe: kernel, initramfs, UKI, OCI layout (Debian)
 	go run ./cmd/probeimage --out dist/probe --version $(VERSION) $(PROBEIMAGE_FLAGS)
 
-dist: ## Make archives, packages, checksums and an SBOM of what is committed, in dist/release
+dist: ## Make archives, packages, a container image, checksums and an SBOM of what is committed, in dist/release
 	@bash .ci/dist $(VERSION)
 
-test-packages: ## Install, run and purge the .deb of "make dist" on a copy of this Debian that is thrown away (as root)
-	@bash .ci/package-test dist/release/ingot_*_$$(dpkg --print-architecture).deb
+# Of which architectures packages are tried, beside this machine's own.
+PACKAGE_ARCHITECTURES ?= amd64 arm64
+
+test-packages: setup ## Make packages of two versions, install, run, upgrade and purge them on a copy of this Debian that is thrown away, and run the container image (as root)
+	@OUT=dist/packages/from PARTS=packages bash .ci/dist 1.0.0 $$(dpkg --print-architecture) >/dev/null
+	@OUT=dist/packages/to PARTS="packages container" bash .ci/dist 1.0.1 $(PACKAGE_ARCHITECTURES) >/dev/null
+	@bash .ci/package-test dist/packages/from dist/packages/to
+	@bash .ci/container-test dist/packages/to/ingot-*-oci.tar
 
 demo: ## Try Ingot on a simulated rack, on loopback only
 	go run ./cmd/ingot demo

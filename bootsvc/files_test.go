@@ -24,10 +24,7 @@ func fileFolder(t testing.TB, names ...string) (dir string, change func(*Options
 			t.Fatal(err)
 		}
 	}
-	f, err := bootfiles.New(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := bootfiles.New(dir, nil)
 	return dir, func(o *Options) { o.Files = f }
 }
 

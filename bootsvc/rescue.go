@@ -95,11 +95,8 @@ func (s *Server) serveRescue(r *request, machine string) bool {
 // rescue script.
 const rescued = model.TicketRefusal("rescued")
 
-// check returns what is wrong with the script at the start.
-func (r RescueScript) check() error {
-	if r.Whom == nil {
-		return nil
-	}
+// Check returns why the script cannot be served now.
+func (r RescueScript) Check() error {
 	if r.File == "" {
 		return errors.New("the rescue script is no file")
 	}

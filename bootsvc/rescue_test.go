@@ -124,7 +124,7 @@ ingot_boot_rescue_scripts_total{machine="unknown"} 4
 	}
 }
 
-func TestWhatIsNoRescueScriptIsRefusedAtTheStart(t *testing.T) {
+func TestWhatIsNoRescueScriptIsToldAtTheStartAndKeepsNothingElseFromWorking(t *testing.T) {
 	for title, file := range map[string]string{
 		"a shell script":   rescueFile(t, "#!/bin/sh\n"),
 		"nothing":          rescueFile(t, ""),
@@ -132,9 +132,10 @@ func TestWhatIsNoRescueScriptIsRefusedAtTheStart(t *testing.T) {
 		"no file":          filepath.Join(t.TempDir(), "missing"),
 		"a file that none": "",
 	} {
-		_, err := NewServer(Options{URL: "http://boot.example", Rescue: RescueScript{file, whom()}})
-		if err == nil {
-			t.Errorf("%s is taken for an iPXE script", title)
+		var log strings.Builder
+		_, err := NewServer(Options{URL: "http://boot.example", Rescue: RescueScript{file, whom()}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil || !strings.Contains(log.String(), "rescue script cannot be served") {
+			t.Errorf("%s: %v, the log says %q", title, err, log.String())
 		}
 	}
 }

@@ -126,9 +126,6 @@ func NewServer(o Options) (*Server, error) {
 	if o.Images != nil && o.Cache == nil {
 		return nil, errors.New("images cannot be served without a cache")
 	}
-	if err := o.Rescue.check(); err != nil {
-		return nil, fmt.Errorf("rescue script: %w", err)
-	}
 	s := &Server{
 		base:       base,
 		fromHost:   o.URLFromHost,
@@ -151,6 +148,11 @@ func NewServer(o Options) (*Server, error) {
 		log:        logger(o.Log),
 		metrics:    newMetrics(o.Registerer),
 		clock:      o.Clock,
+	}
+	if o.Rescue.Whom != nil {
+		if err := o.Rescue.Check(); err != nil {
+			s.log.Warn("the rescue script cannot be served: machines without a boot ticket go on to their disks until it can", "err", err)
+		}
 	}
 	if s.settle == nil {
 		s.settle = func(context.Context) {}

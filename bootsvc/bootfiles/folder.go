@@ -45,17 +45,22 @@ type Folder struct {
 	logged time.Time // when it was last logged that a file is not served
 }
 
-// New returns the folder dir, which has to be there. It is opened anew for each file, so
-// that it may be replaced as a whole.
-func New(dir string, log *slog.Logger) (*Folder, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
+// New returns the folder dir. It is opened anew for each file, so that it may be replaced as a
+// whole, or come later.
+func New(dir string, log *slog.Logger) *Folder {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Folder{dir: dir, log: log}, root.Close()
+	return &Folder{dir: dir, log: log}
+}
+
+// Check returns why no file can be served now.
+func (f *Folder) Check() error {
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return err
+	}
+	return root.Close()
 }
 
 // Open opens the file with exactly this name, a path with slashes, and returns its size.

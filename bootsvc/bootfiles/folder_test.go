@@ -25,15 +25,6 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-func open(t *testing.T, dir string, log *slog.Logger) *Folder {
-	t.Helper()
-	f, err := New(dir, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 // read returns what a file holds.
 func read(t *testing.T, f *Folder, name string) string {
 	t.Helper()
@@ -56,7 +47,7 @@ func TestFilesBelowTheFolderAreServed(t *testing.T) {
 	if err := os.Symlink("..data/zone.cfg", filepath.Join(dir, "zone.cfg")); err != nil {
 		t.Fatal(err)
 	}
-	f := open(t, dir, nil)
+	f := New(dir, nil)
 	for name, want := range map[string]string{"switches/leaf 1.cfg": "hostname leaf1", "zone.cfg": "by a link"} {
 		if got := read(t, f, name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
@@ -98,7 +89,7 @@ func TestNothingElseIsServed(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f := open(t, dir, nil)
+	f := New(dir, nil)
 	for _, name := range []string{
 		"", ".", "..", "/", "missing", "sub", "sub/", "/sub/inside", "sub//inside", "./sub/inside", "sub/../sub/inside", "../outside",
 		"../files/sub/inside", ".hidden", "sub/.git/config", "private", `back\slash`, "sub/inside\x00", "sub/in\nside", deep,
@@ -121,7 +112,7 @@ func TestAFileThatIsNotForEverybodyIsNamedInTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	f := open(t, dir, slog.New(slog.NewTextHandler(&log, nil)))
+	f := New(dir, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 3 {
 		if _, _, err := f.Open("key"); err == nil {
 			t.Error("it is served")
@@ -132,13 +123,21 @@ func TestAFileThatIsNotForEverybodyIsNamedInTheLog(t *testing.T) {
 	}
 }
 
-func TestAFolderHasToBeThere(t *testing.T) {
+func TestAFolderThatComesLaterIsServed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, filepath.Dir(file), "file", "x")
 	for _, dir := range []string{file, file + "-missing"} {
-		if _, err := New(dir, nil); err == nil {
+		if New(dir, nil).Check() == nil {
 			t.Errorf("%s is taken for a folder", dir)
 		}
+	}
+	later := New(file+"-missing", nil)
+	if _, _, err := later.Open("leaf1.cfg"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file of a folder that is not there: %v", err)
+	}
+	write(t, file+"-missing", "leaf1.cfg", "x")
+	if got := read(t, later, "leaf1.cfg"); got != "x" || later.Check() != nil {
+		t.Errorf("once it is there: %q, %v", got, later.Check())
 	}
 }
 
@@ -152,10 +151,7 @@ func TestAFileInAFolderThatIsNotForEverybodyIsNotServed(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "keys", "key"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f, err := New(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := New(dir, nil)
 	if file, _, err := f.Find("keys/key"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, %v", file, err)
 	}

@@ -1,23 +1,23 @@
 package daemon
 
 import (
-	"fmt"
 	"io"
 
 	"ingot/bootsvc/bootfiles"
 	"ingot/bootsvc/netboot"
 )
 
-// openFiles opens the folder of boot.files, and says whom the rescue script is for.
-func (d *daemon) openFiles() (err error) {
+// useFiles serves the folder of boot.files, and says whom the rescue script is for. Both are for
+// what is no server of Ingot's: while they cannot be read, all else goes on.
+func (d *daemon) useFiles() {
 	d.rescue = rescueOf(d)
 	if d.opts.Boot.Files == "" {
-		return nil
+		return
 	}
-	if d.files, err = bootfiles.New(d.opts.Boot.Files, d.log); err != nil {
-		return fmt.Errorf("boot.files: %w", err)
+	d.files = bootfiles.New(d.opts.Boot.Files, d.log)
+	if err := d.files.Check(); err != nil {
+		d.log.Warn("boot.files cannot be read: nothing of it is served until it can", "err", err)
 	}
-	return nil
 }
 
 // tftpFiles are what is served by TFTP: the boot loaders, and the files of boot.files that

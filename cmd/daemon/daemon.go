@@ -183,9 +183,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 		return d, err
 	}
 	d.openLoaders()
-	if err = d.openFiles(); err != nil {
-		return d, err
-	}
+	d.useFiles()
 	if err = d.makeBoots(bootURL, registryURL); err != nil {
 		return d, err
 	}

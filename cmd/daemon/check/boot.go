@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"ingot/bootsvc"
+	"ingot/bootsvc/bootfiles"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/cmd/daemon/config"
@@ -25,6 +27,20 @@ func loaders(_ context.Context, o *config.Options) []Result {
 		what, _, _ := strings.Cut(line, ";")
 		results = append(results, wrong(check, what,
 			"install iPXE (Debian: apt install ipxe), or take an architecture that you do not have out of boot.architectures"))
+	}
+	return results
+}
+
+// files checks whether the operator's own files can be served.
+func files(_ context.Context, o *config.Options) []Result {
+	var results []Result
+	if dir := o.Boot.Files; dir != "" {
+		results = append(results, judged("boot.files", bootfiles.New(dir, nil).Check(), dir+" can be read",
+			"make the folder, or take the key out: nothing of it is served until it is there"))
+	}
+	if script := o.Boot.Rescue.Script; script != "" {
+		results = append(results, judged("boot.rescue.script", bootsvc.RescueScript{File: script}.Check(), script+" is an iPXE script",
+			"correct the file, or take the key out: machines without a boot ticket go on to their disks until then"))
 	}
 	return results
 }

@@ -302,3 +302,28 @@ func TestRun(t *testing.T) {
 		t.Error("the checks made state.dir")
 	}
 }
+
+func TestFilesOfOnesOwn(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "rescue.ipxe")
+	o := config.Default()
+	if got := files(t.Context(), &o); len(got) > 0 {
+		t.Errorf("without any, %+v", got)
+	}
+	o.Boot.Files, o.Boot.Rescue.Script = filepath.Join(dir, "files"), script
+	outcomes := func() (all []Outcome) {
+		for _, r := range files(t.Context(), &o) {
+			all = append(all, r.Outcome)
+		}
+		return all
+	}
+	if diff := cmp.Diff([]Outcome{Wrong, Wrong}, outcomes()); diff != "" {
+		t.Errorf("neither is there (-want +got):\n%s", diff)
+	}
+	if err := errors.Join(os.Mkdir(o.Boot.Files, 0o755), os.WriteFile(script, []byte("#!ipxe\nexit\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Outcome{OK, OK}, outcomes()); diff != "" {
+		t.Errorf("both are there (-want +got):\n%s", diff)
+	}
+}
