@@ -78,6 +78,9 @@ type device struct {
 	had     netip.Addr // that it had before it last asked
 	client  []byte     // its client identifier
 	port    string     // of the relay, that it is plugged into; "" when the relay does not say
+	shows   []byte     // the client identifier that it always shows; nil = another each time
+	before  netip.Addr // that another DHCP server gave it
+	told    *dhcpv4.DHCPv4
 }
 
 // device returns the device that the scenario calls by name: a BMC, a machine, a
@@ -184,7 +187,9 @@ func (d *device) ask(kind, want dhcpv4.MessageType, wish netip.Addr, more ...dhc
 // identifier is another one each time, as those of firmware, boot loader and
 // operating system are.
 func (d *device) acquire(wish netip.Addr, more ...dhcpv4.Modifier) (answer *dhcpv4.DHCPv4, err error) {
-	d.client = newClientID()
+	if d.client = d.shows; d.client == nil {
+		d.client = newClientID()
+	}
 	err = rig.Within(patience, func() error {
 		offer, err := d.ask(dhcpv4.MessageTypeDiscover, dhcpv4.MessageTypeOffer, wish, more...)
 		if err != nil {
@@ -203,7 +208,7 @@ func (d *device) acquire(wish netip.Addr, more ...dhcpv4.Modifier) (answer *dhcp
 
 // hold notes the address that an answer gives.
 func (d *device) hold(answer *dhcpv4.DHCPv4) {
-	d.had = d.address
+	d.had, d.told = d.address, answer
 	d.address, _ = netip.AddrFromSlice(answer.YourIPAddr.To4())
 }
 

@@ -235,25 +235,36 @@ func hasUnreserved(ctx context.Context, name string) error {
 	return err
 }
 
-// givenReserved asks again and again, as a device does whose lease is short.
 func givenReserved(ctx context.Context, name string) error {
 	w := siteOf(ctx)
 	d, err := w.device(name)
 	if err != nil {
 		return err
 	}
-	err = rig.Within(patience, func() error {
+	err = d.askUntil(func() error {
+		if d.address != d.network.reserved() {
+			return fmt.Errorf("%s has %s, not %s", name, d.address, d.network.reserved())
+		}
+		return nil
+	})
+	if b := w.bmcs[name]; err == nil && b != nil {
+		err = w.connect(d, b)
+	}
+	return err
+}
+
+// askUntil asks again and again, as a device does whose lease is short, until it was told what it should be.
+func (d *device) askUntil(right func() error) error {
+	return rig.Within(patience, func() error {
 		_, err := d.acquire(netip.Addr{})
-		if err == nil && d.address != d.network.reserved() {
+		if err == nil {
+			err = right()
+		}
+		if err != nil {
 			time.Sleep(200 * time.Millisecond) // Ingot answers a device only so often
-			err = fmt.Errorf("%s has %s, not %s", name, d.address, d.network.reserved())
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	return w.connect(d, w.bmcs[name])
 }
 
 func commitSecret(ctx context.Context, name string) error {

@@ -110,6 +110,7 @@ type site struct {
 	cables   map[*device]*cable
 	found    map[string]string // Ingot's names of BMCs and devices that nobody typed
 	told     *dhcpv4.DHCPv4    // what a machine was last told to boot
+	manifest string            // of a device's Endpoint, as it was committed last
 
 	tenants     []tenant // besides the operator, who has the rest of the repository
 	bmcNetworks string   // the setting bmc.networks, if there is one

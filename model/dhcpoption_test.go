@@ -118,3 +118,27 @@ func TestAnOptionByNameCountsBeforeTheSameByNumber(t *testing.T) {
 		}
 	}
 }
+
+func FuzzDHCPOption(f *testing.F) {
+	for name, text := range map[string]string{
+		"host-name": "rack1-07", "mtu": "9000", "ntp-servers": "192.0.2.1, 192.0.2.2", "vendor": "hex:0104c0000201", "boot-file": "leaf1.cfg",
+		"ipv6-only": "1800", "captive-portal": "http://192.0.2.1/x", "domain-search": "a.example, b.example", "routes": "10.0.0.0/8 via 192.0.2.1, 0.0.0.0/0 via 192.0.2.2",
+		"capwap": "192.0.2.1", "224": "hex:0a0b", "53": "hex:01", "121": "10.0.0.0/33 via ::1", "wpad": "javascript:x",
+	} {
+		f.Add(name, text)
+	}
+	f.Fuzz(func(t *testing.T, name, text string) {
+		o := make(DHCPOptions)
+		if err := o.Set(name, text); err != nil {
+			if len(o) > 0 {
+				t.Errorf("%q %q is refused, and set: %v", name, text, err)
+			}
+			return
+		}
+		for code, value := range o {
+			if _, own := ownDHCPOptions[code]; own || len(value) == 0 || len(value) > maxDHCPOption {
+				t.Errorf("%q %q is option %d of %d bytes", name, text, code, len(value))
+			}
+		}
+	})
+}

@@ -648,6 +648,10 @@ func FuzzHandle4(f *testing.F) {
 		),
 		false,
 	)
+	for _, kind := range []dhcpv4.MessageType{dhcpv4.MessageTypeDecline, dhcpv4.MessageTypeRelease, dhcpv4.MessageTypeInform} {
+		has := func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.IP{192, 0, 2, 10} }
+		f.Add(packetOf(f, kind, mac1, has, map[byte]any{50: addr("192.0.2.10"), 61: []byte{255, 0, 0, 0, 1, 0, 2, 0, 0, 0xab, 0x11, 0x7e}}), false)
+	}
 	request := []byte{53, 1, 3, 50, 4, 192, 0, 2, 10}
 	for _, data := range [][]byte{
 		withoutEnd(f, packetOf(f, dhcpv4.MessageTypeDiscover, mac1, nil, map[byte]any{80: []byte{}})),

@@ -1073,6 +1073,7 @@ func pair6(t testing.TB) (server *conn, client *net.UDPConn) {
 func FuzzHandle6(f *testing.F) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "v6", "*.packet"))
 	cfg := plain6()
+	cfg.Relays = []string{"fe80::2"}
 	cfg.Subnets[0].Delegate = lease.Delegation{From: netip.MustParsePrefix("fd00:1::/60"), Bits: 62}
 	cfg.Subnets = append(
 		cfg.Subnets,
@@ -1081,6 +1082,10 @@ func FuzzHandle6(f *testing.F) {
 		},
 	)
 	l := newLab6(f, cfg)
+	l.server.SetReservations([]lease.Reservation{
+		{Port: model.RelayPort{CircuitID: "Eth1/7", RemoteID: "leaf1"}, Name: "port", Address: netip.MustParseAddr("fd00::77")},
+		{MAC: mac6, ClientID: "00020000ab117e9b5ea5e1d3a3d2", Name: "client", Address: netip.MustParseAddr("fd00::11")},
+	})
 	for _, file := range files {
 		table, err := os.ReadFile(file)
 		if err != nil {
@@ -1102,6 +1107,9 @@ func FuzzHandle6(f *testing.F) {
 		behind6("SOLICIT 000003"+duidUUID6+ia1, "fe80::a1b2:c3d4:e5f6:1"),
 		behind6("RELEASE 000004"+duidEN6+server6+ia1+"\n  5 fd00::10 00000000 00000000"+ia1, "fe80::5054:ff:fe12:1"),
 		relayed6("SOLICIT 000005\n 1 $client"+ia1+ia2, "RELAY-FORW 00 fd00::1 fe80::2\n    79 0001 525400120001"),
+		at6("REQUEST 000006\n 1 $client"+server6+ia1, port7+leaf1+saw6), at6("SOLICIT 000007"+duidEN6+ia1, port7+leaf2),
+		relayed6("SOLICIT 000008"+duidUUID6+ia1, "RELAY-FORW 00 fd00::1 fe80::2"+port7, "RELAY-FORW 01 :: fe80::3\n    18 01000000"),
+		"DECLINE 000009\n 1 $client" + server6 + ia1 + "\n  5 fd00::10 00000000 00000000", "CONFIRM 00000a" + duidEN6 + ia1 + "\n  5 fd00::10 00000000 00000000",
 	} {
 		f.Add(l.table(table))
 	}

@@ -767,6 +767,9 @@ func TestListenThatFails(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(asked("ipxe.efi", "octet", "tsize", "0", "blksize", "1468"))
 	f.Add(asked(`\boot\undionly.kpxe`+"\xff", "NETASCII", "windowsize", "4"))
+	f.Add(asked("autoexec.ipxe", "octet", "blksize", "1432", "tsize", "0", "windowsize", "64"))
+	f.Add(asked("pxelinux.cfg/01-02-00-00-00-00-01", "octet", "timeout", "5", "multicast", "", "blksize2", "2048"))
+	f.Add(asked("boot.cfg", "mail", "BLKSIZE", "7", "windowsize", "0", "tsize", "-1"))
 	f.Add([]byte{0, 1, 0, 0})
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		r, ok := parseRead(packet)

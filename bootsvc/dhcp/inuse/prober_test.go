@@ -162,3 +162,27 @@ func TestAdvertisementsThatSayNothing(t *testing.T) {
 		}
 	}
 }
+
+func FuzzAnswers(f *testing.F) {
+	nonce := [8]byte{1, 2, 3, 4, 5, 6, 7, 8}
+	solicits, err := solicitation(netip.MustParseAddr("fd00::9"), net.HardwareAddr{2, 0, 0, 0, 0, 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, message := range [][]byte{
+		solicits, arpProbe(netip.MustParseAddr("192.0.2.9"), net.HardwareAddr{2, 0, 0, 0, 0, 1}), echoRequest(echoReply4, nonce),
+		{136, 0, 0, 0, 0, 0, 0, 0, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 2, 1, 2, 0, 0, 0, 0, 1},
+		{136, 0, 0, 0, 0, 0, 0, 0, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 2, 0},
+	} {
+		f.Add(message)
+	}
+	f.Fuzz(func(t *testing.T, message []byte) {
+		if mac, addr, ok := advertiser(message, ndp.HopLimit); ok && (!addr.Is6() || addr.IsMulticast() || len(mac) > len("02:00:00:00:00:01")) {
+			t.Errorf("%x is of %s, %s", message, mac, addr)
+		}
+		if mac, addr, ok := arpSender(message); ok && (!addr.Is4() || addr.IsUnspecified() || mac == "") {
+			t.Errorf("%x is of %s, %s", message, mac, addr)
+		}
+		_ = isEchoReply(message, echoReply4, nonce)
+	})
+}

@@ -1,0 +1,60 @@
+Feature: A device that is no server has the address and the options that Git says
+
+  Background:
+    Given the networks
+      | NETWORK | FOR  |
+      | oob     | BMCs |
+    And Ingot starts
+
+  Scenario: an address that is reserved for a client identifier goes to whoever shows it
+    (whatever its network card is)
+    Given an Endpoint that reserves an address for client identifier "leaf-1" is committed
+    When device "camera" is plugged in
+    And device "switch" is plugged in, and shows client identifier "leaf-1"
+    Then device "switch" is given the address that is reserved for it
+    And device "camera" has another address
+
+  Scenario: a device is told the options of its Endpoint
+    When an Endpoint of device "switch" is committed with the options
+      | OPTION    | VALUE     |
+      | host-name | leaf1     |
+      | boot-file | leaf1.cfg |
+    Then device "switch" is told host name "leaf1"
+    And device "switch" is told boot file "leaf1.cfg"
+
+  Scenario: no device is told the options of another's Endpoint
+    Given an Endpoint of device "switch" is committed with the options
+      | OPTION    | VALUE     |
+      | boot-file | leaf1.cfg |
+    And device "switch" is told boot file "leaf1.cfg"
+    When device "camera" is plugged in
+    Then device "camera" is told no boot file
+
+  Scenario Outline: a value that option <OPTION> cannot have is a problem at its line and column
+    When an Endpoint of device "switch" is committed with the options
+      | OPTION   | VALUE   |
+      | <OPTION> | <VALUE> |
+    Then the problems name the line and column of option "<OPTION>"
+
+    Examples:
+      | OPTION | VALUE                  |
+      | mtu    | 67                     |
+      | routes | 10.0.0.0/8 by 10.0.0.1 |
+      | wpad   | here                   |
+
+  Scenario: a lease is listed with the port of the relay that its device is plugged into
+    When device "switch" is plugged into port "eth7"
+    Then "ingot leases" lists device "switch" on port "eth7"
+
+  Scenario: what a DHCP server reserved and leased before keeps its address
+    Given Kea reserved an address for device "switch", and leased one to device "camera"
+    When Endpoints that "ingot import dhcp" makes of that are committed
+    Then device "camera" is given the address that Kea gave it
+    And device "switch" is given the address that Kea gave it
+
+  Scenario: a device that asks too much is held back, and nobody else is
+    When device "camera" asks for an address 100 times at once
+    And device "switch" is plugged in
+    Then "ingot explain" says of the network card of "camera"
+      | RESULT  | ANSWER                |
+      | limited | over rateLimit.client |

@@ -1,0 +1,240 @@
+package features
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cucumber/godog"
+	"github.com/insomniacslk/dhcp/dhcpv4"
+
+	"ingot/features/internal/rig"
+	"ingot/model"
+)
+
+// defineDevices defines the steps about devices that are no servers.
+func defineDevices(sc *godog.ScenarioContext) {
+	const name = `"([^"]*)"`
+	for expression, do := range map[string]any{
+		`^an Endpoint that reserves an address for client identifier ` + name + ` is committed$`:   commitClient,
+		`^device ` + name + ` is plugged in, and shows client identifier ` + name + `$`:            plugInAs,
+		`^an Endpoint of device ` + name + ` is committed with the options$`:                       commitOptions,
+		`^device ` + name + ` is told (host name|boot file) ` + name + `$`:                         toldOption,
+		`^device ` + name + ` is told no (host name|boot file)$`:                                   toldNoOption,
+		`^the problems name the line and column of option ` + name + `$`:                           problemAtOption,
+		`^"ingot leases" lists device ` + name + ` on port ` + name + `$`:                          leasesList,
+		`^Kea reserved an address for device ` + name + `, and leased one to device ` + name + `$`: keaGave,
+		`^Endpoints that "ingot import dhcp" makes of that are committed$`:                         importKea,
+		`^device ` + name + ` is given the address that Kea gave it$`:                              givenAsByKea,
+		`^device ` + name + ` asks for an address (\d+) times at once$`:                            askOften,
+	} {
+		sc.Step(expression, do)
+	}
+}
+
+// commitClient reserves an address in Git for whoever shows a client identifier.
+func commitClient(ctx context.Context, id string) error {
+	w := siteOf(ctx)
+	return w.commitAnnotated(ctx, id, map[string]any{model.AnnotationClientID: id}, map[string]any{"ip": w.networks[0].reserved().String()})
+}
+
+// commitAnnotated commits an Endpoint with annotations, and waits until it is in force.
+func (w *site) commitAnnotated(ctx context.Context, name string, annotations, says map[string]any) error {
+	o := object(model.KindEndpoint, name, nil)
+	o["metadata"].(map[string]any)["annotations"], o["spec"] = annotations, says
+	w.manifest = text(o)
+	commit, err := w.repo.Commit(map[string]string{"endpoints/" + name + ".yaml": w.manifest}, "describe "+name)
+	if err != nil {
+		return err
+	}
+	return w.applied(ctx, commit)
+}
+
+func plugInAs(ctx context.Context, name, id string) error {
+	d, err := siteOf(ctx).device(name)
+	if err != nil {
+		return err
+	}
+	d.shows = []byte(id)
+	return plugIn(ctx, name)
+}
+
+func commitOptions(ctx context.Context, name string, table *godog.Table) error {
+	if err := known(table, "OPTION", "VALUE"); err != nil {
+		return err
+	}
+	w := siteOf(ctx)
+	d, err := w.device(name)
+	if err != nil {
+		return err
+	}
+	options := make(map[string]any)
+	for _, row := range rows(table) {
+		options[model.DHCPOptionPrefix+row["OPTION"]] = row["VALUE"]
+	}
+	return w.commitAnnotated(ctx, name, options, map[string]any{"macAddress": d.mac, "ip": d.network.reserved().String()})
+}
+
+// toldOf returns what a device was told by an option that people call by a name, "" for nothing.
+func (d *device) toldOf(option string) string {
+	if option == "host name" {
+		return d.told.HostName()
+	}
+	return d.told.BootFileNameOption()
+}
+
+func toldOption(ctx context.Context, name, option, want string) error {
+	d, err := siteOf(ctx).device(name)
+	if err != nil {
+		return err
+	}
+	return d.askUntil(func() error {
+		if got := d.toldOf(option); got != want {
+			return fmt.Errorf("%s is told %s %q, not %q", name, option, got, want)
+		}
+		return nil
+	})
+}
+
+func toldNoOption(ctx context.Context, name, option string) error {
+	d, err := siteOf(ctx).device(name)
+	if err != nil {
+		return err
+	}
+	if d.told == nil || d.toldOf(option) != "" {
+		return fmt.Errorf("%s is told %v", name, d.told)
+	}
+	return nil
+}
+
+// problemAtOption looks for the place of an option's value, as the manifest was committed, among the problems.
+func problemAtOption(ctx context.Context, option string) error {
+	w := siteOf(ctx)
+	key := model.DHCPOptionPrefix + option + ": "
+	for i, line := range strings.Split(w.manifest, "\n") {
+		if at := strings.Index(line, key); at >= 0 {
+			place := fmt.Sprintf("line: %d column: %d object: Endpoint", i+1, at+len(key)+1)
+			return errors.Join(w.statusHolds(model.ReportProblems, place), w.statusHolds(model.ReportProblems, "["+strings.TrimSuffix(key, ": ")+"]"))
+		}
+	}
+	return fmt.Errorf("no manifest has option %s:\n%s", option, w.manifest)
+}
+
+func leasesList(ctx context.Context, name, port string) error {
+	w := siteOf(ctx)
+	d, err := w.device(name)
+	if err != nil {
+		return err
+	}
+	return rig.Within(patience, func() error {
+		out, err := runIngot(ctx, w.dir, "leases", "--address", "http://"+w.ingot.where.Admin, "--mac", d.mac)
+		if err != nil {
+			return err
+		}
+		for _, want := range []string{d.address.String(), d.mac, "Live", d.network.relay().String(), port} {
+			if !strings.Contains(out, want) {
+				return fmt.Errorf("it does not say %q:\n%s", want, out)
+			}
+		}
+		return nil
+	})
+}
+
+// Where Kea's reservation and lease are within a network.
+const (
+	keaReserved = 60
+	keaLeased   = firstAddress + 30
+)
+
+// keaGave writes what Kea leaves behind: its configuration and its leases.
+func keaGave(ctx context.Context, reserved, leased string) error {
+	w := siteOf(ctx)
+	s, err := w.device(reserved)
+	if err != nil {
+		return err
+	}
+	c, err := w.device(leased)
+	if err != nil {
+		return err
+	}
+	n := s.network
+	s.before, c.before = n.address(keaReserved), n.address(keaLeased)
+	configuration := fmt.Sprintf(`{"Dhcp4": {"subnet4": [{"id": 1, "subnet": %q, "reservations": [{"hw-address": %q, "ip-address": %q}]}]}}`, n.subnet, s.mac, s.before)
+	const farOff = 4102444800 // 2100
+	leases := "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context,pool_id\n" +
+		fmt.Sprintf("%s,%s,,4000,%d,1,0,0,,0,,0\n", c.before, c.mac, farOff)
+	return errors.Join(
+		os.WriteFile(filepath.Join(w.dir, "kea-dhcp4.conf"), []byte(configuration), 0o600),
+		os.WriteFile(filepath.Join(w.dir, "kea-leases4.csv"), []byte(leases), 0o600),
+	)
+}
+
+func importKea(ctx context.Context) error {
+	w := siteOf(ctx)
+	into := filepath.Join(w.dir, "imported")
+	if _, err := runIngot(ctx, w.dir, "import", "dhcp", "--from", "kea", "--into", into, "kea-dhcp4.conf", "kea-leases4.csv"); err != nil {
+		return err
+	}
+	made, err := filepath.Glob(filepath.Join(into, "*.yaml"))
+	if err == nil && len(made) != 2 {
+		err = fmt.Errorf("ingot import made %v, not two Endpoints", made)
+	}
+	if err != nil {
+		return err
+	}
+	files := make(map[string]string)
+	for _, path := range made {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		files["endpoints/"+filepath.Base(path)] = string(content)
+	}
+	commit, err := w.repo.Commit(files, "take over what Kea gave")
+	if err != nil {
+		return err
+	}
+	return w.applied(ctx, commit)
+}
+
+func givenAsByKea(ctx context.Context, name string) error {
+	d, err := siteOf(ctx).device(name)
+	if err != nil {
+		return err
+	}
+	return d.askUntil(func() error {
+		if d.address != d.before {
+			return fmt.Errorf("%s has %s, and Kea gave it %s", name, d.address, d.before)
+		}
+		return nil
+	})
+}
+
+// askOften sends Discovers, and does not wait for answers.
+func askOften(ctx context.Context, name string, times int) error {
+	d, err := siteOf(ctx).device(name)
+	if err != nil {
+		return err
+	}
+	relay := net.Dialer{LocalAddr: &net.UDPAddr{IP: net.IP(d.network.relay().AsSlice())}}
+	conn, err := relay.DialContext(ctx, "udp4", d.network.server)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for range times {
+		p, err := d.request(dhcpv4.MessageTypeDiscover, netip.Addr{})
+		if err != nil {
+			return err
+		}
+		if _, err := conn.Write(p.ToBytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
