@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"runtime/debug"
+	"time"
 )
 
 // errPanic is why a file cannot be read whose reading panicked.
@@ -28,7 +29,8 @@ func (s *Server) read(t *transfer) {
 		return
 	}
 	defer file.Close()
-	if held, ok := file.(interface{ Contents() []byte }); ok && t.request.mode == "octet" {
+	if held, ok := file.(interface{ Contents() []byte }); ok && t.request.mode == modeOctet {
+		s.hold(t.name, held.Contents())
 		s.supply(t, held.Contents(), size, io.EOF)
 		return
 	}
@@ -36,7 +38,7 @@ func (s *Server) read(t *transfer) {
 	for goesOn := true; goesOn && err == nil; {
 		var data []byte
 		data, err = fill(chunk, file)
-		if t.request.mode == "netascii" {
+		if t.request.mode == modeNetASCII {
 			data = netascii(data)
 		}
 		s.supply(t, data, size, err)
@@ -66,8 +68,14 @@ func netascii(text []byte) []byte {
 	return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
 }
 
-// supply hands over what was read of a transfer's file, whose size it is, and sends
-// what the client waits for.
+// hold remembers a file that is in memory for those that ask for it now.
+func (s *Server) hold(name string, contents []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.since.hold(name, contents)
+}
+
+// supply hands over what was read of a transfer's file, whose size it is.
 func (s *Server) supply(t *transfer, data []byte, size int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +88,12 @@ func (s *Server) supply(t *transfer, data []byte, size int64, err error) {
 		}
 		return
 	}
+	s.proceed(t, data, size, err, s.clock())
+}
+
+// proceed takes what was read of a transfer's file, and sends what the client waits for.
+func (s *Server) proceed(t *transfer, data []byte, size int64, err error, now time.Time) {
 	t.add(data, err)
-	now := s.clock()
 	if !t.opened && t.err == nil {
 		if t.options = t.request.optionsPacket(t.client.Addr(), size); t.options != nil {
 			s.repeat(t, now)

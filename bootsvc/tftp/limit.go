@@ -45,12 +45,12 @@ func (s *Server) overLimit(client netip.Addr) overLimit {
 // learns what a machine waits for. An address is told once in a while, and so are all
 // together: the others get no answer.
 func (s *Server) refuse(over overLimit, client netip.AddrPort, control []byte, r readRequest, now time.Time) {
-	s.metrics.requests.WithLabelValues(over.result).Inc()
+	s.metrics.requests[over.result].Inc()
 	if over.text == "" {
 		return
 	}
 	at := unmapped(client).Addr()
-	s.told(at, model.CardEvent{
+	s.since.note(at, model.CardEvent{
 		At: now, Protocol: model.CardTFTP, Asked: clean(cleanName(r.name)), From: at.String(), Result: model.CardLimited, Answer: over.text, Routine: true,
 	})
 	c := s.callers[at]

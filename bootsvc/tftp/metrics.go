@@ -22,7 +22,7 @@ var results = []string{
 
 // metrics are what the TFTP server counts.
 type metrics struct {
-	requests  *prometheus.CounterVec // by result
+	requests  map[string]prometheus.Counter // by result
 	bytes     prometheus.Counter
 	durations prometheus.Histogram
 	active    prometheus.Gauge
@@ -30,11 +30,12 @@ type metrics struct {
 
 // newMetrics returns metrics; mostToOne is how many transfers the address has that has most.
 func newMetrics(reg prometheus.Registerer, most limits, mostToOne func() float64) metrics {
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ingot_tftp_requests_total",
+		Help: "TFTP requests, by result; declined is a client that only asked for a file's size, busy one that is to ask again, limited one whose address has too many transfers.",
+	}, []string{"result"})
 	m := metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingot_tftp_requests_total",
-			Help: "TFTP requests, by result; declined is a client that only asked for a file's size, busy one that is to ask again, limited one whose address has too many transfers.",
-		}, []string{"result"}),
+		requests: make(map[string]prometheus.Counter),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ingot_tftp_bytes_total",
 			Help: "Bytes of boot loaders sent by TFTP.",
@@ -50,7 +51,7 @@ func newMetrics(reg prometheus.Registerer, most limits, mostToOne func() float64
 		}),
 	}
 	for _, result := range results {
-		m.requests.WithLabelValues(result)
+		m.requests[result] = requests.WithLabelValues(result)
 	}
 	bound := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "ingot_tftp_transfers_limit",
@@ -59,7 +60,7 @@ func newMetrics(reg prometheus.Registerer, most limits, mostToOne func() float64
 	bound.WithLabelValues("server").Set(float64(most.all))
 	bound.WithLabelValues("address").Set(float64(most.address))
 	if reg != nil {
-		reg.MustRegister(m.requests, m.bytes, m.durations, m.active, bound, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		reg.MustRegister(requests, m.bytes, m.durations, m.active, bound, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "ingot_tftp_address_transfers",
 			Help: "TFTP transfers under way to the address that has most.",
 		}, mostToOne))

@@ -46,13 +46,19 @@ const (
 	blockV6 = 1428
 )
 
+// The modes of a transfer (RFC 1350 §1).
+const (
+	modeOctet    = "octet"
+	modeNetASCII = "netascii"
+)
+
 // readRequest is a read request (RFC 1350 §5).
 type readRequest struct {
 	name   string // as it was asked for
-	mode   string // octet or netascii
-	block  int    // the size that is asked for, 0 = none
-	window int    // blocks that are asked for at a time, 0 = no number
-	size   bool   // the file's size is asked for (RFC 2349)
+	mode   string
+	block  int  // the size that is asked for, 0 = none
+	window int  // blocks that are asked for at a time, 0 = no number
+	size   bool // the file's size is asked for (RFC 2349)
 }
 
 // parseRead returns the read request in p, the opcode included. It knows no
@@ -66,7 +72,7 @@ func parseRead(p []byte) (readRequest, bool) {
 		return readRequest{}, false
 	}
 	r := readRequest{name: fields[0], mode: strings.ToLower(fields[1])}
-	if r.mode != "octet" && r.mode != "netascii" {
+	if r.mode != modeOctet && r.mode != modeNetASCII {
 		return readRequest{}, false
 	}
 	for i := 2; i+1 < len(fields); i += 2 {
@@ -105,7 +111,7 @@ func (r readRequest) blockFor(client netip.Addr) int {
 // optionsPacket returns the answer to the options of a request for a file of so many
 // bytes (RFC 2347), nil when none is granted.
 func (r readRequest) optionsPacket(client netip.Addr, size int64) []byte {
-	p := []byte{0, opOptions}
+	p := append(make([]byte, 0, 64), 0, opOptions)
 	add := func(name string, value int64) {
 		p = append(append(p, name...), 0)
 		p = append(strconv.AppendInt(p, value, 10), 0)
@@ -113,7 +119,7 @@ func (r readRequest) optionsPacket(client netip.Addr, size int64) []byte {
 	if block := r.blockFor(client); block > 0 {
 		add("blksize", int64(block))
 	}
-	if r.size && r.mode == "octet" { // in netascii the size of what is sent is another
+	if r.size && r.mode == modeOctet { // in netascii the size of what is sent is another
 		add("tsize", size)
 	}
 	if r.window > 0 {

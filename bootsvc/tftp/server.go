@@ -42,7 +42,8 @@ const (
 type Files interface {
 	// Open opens the file with exactly this name, and returns its size in bytes. The
 	// error wraps fs.ErrNotExist when there is none. A file that is held in memory has a
-	// method Contents() []byte; what that returns does not change any more.
+	// method Contents() []byte; what that returns does not change any more, and it is
+	// served without asking again for a quarter of a second.
 	Open(name string) (io.ReadSeekCloser, int64, error)
 }
 
@@ -54,11 +55,12 @@ type Options struct {
 	MaxTransfers  int
 	MaxPerAddress int
 	// Seen is called for each transfer once its client has acknowledged the first block:
-	// not of one that only asked for the size. It must not block. Nil is allowed.
+	// not of one that only asked for the size, and once for those of a client that follow one
+	// another within a quarter of a second. It must not block. Nil is allowed.
 	Seen func(client netip.Addr, name string)
-	// Told is called for each read request, once it is known what became of it. It must not
-	// block. Nil is allowed.
-	Told func(client netip.Addr, e model.CardEvent)
+	// Told is called with what became of the read requests of a client, within a second,
+	// while packets are dealt with. Nil is allowed.
+	Told func(client netip.Addr, events []model.CardEvent)
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -69,7 +71,7 @@ type Options struct {
 type Server struct {
 	files   Files
 	seen    func(netip.Addr, string)
-	told    func(netip.Addr, model.CardEvent)
+	told    func(netip.Addr, []model.CardEvent)
 	log     *slog.Logger
 	metrics metrics
 	clock   func() time.Time
@@ -86,7 +88,10 @@ type Server struct {
 	callers map[netip.Addr]*caller       // that have transfers in all
 	all     map[*transfer]bool           // with those that are over, but whose file is still being read
 	out     *socket.Outbox               // what is to be sent; nil before Listen
-	errors  refusals                     // of clients over a limit
+	routes  routes                       // of answers
+	readers uint64                       // of files that were begun
+	since   sinceTick
+	errors  refusals // of clients over a limit
 }
 
 // New returns a Server that does not listen yet.
@@ -104,7 +109,7 @@ func New(o Options) (*Server, error) {
 		s.seen = func(netip.Addr, string) {}
 	}
 	if s.told == nil {
-		s.told = func(netip.Addr, model.CardEvent) {}
+		s.told = func(netip.Addr, []model.CardEvent) {}
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -140,6 +145,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.abandon()
 	s.Close()
 	s.running.Wait()
+	s.tell()
 	return err
 }
 
@@ -165,10 +171,8 @@ func (s *Server) serve() error {
 			continue
 		}
 		now := s.clock()
-		s.handle(p, now)
-		// so that a file is read here, at once, and not by a thread that is woken for it
-		asked := len(p.Data) > 1 && p.Data[1] == opRead
-		if asked || now.Sub(yielded) >= yieldEvery {
+		reads := s.handle(p, now)
+		if reads || now.Sub(yielded) >= yieldEvery { // the file is read here, at once, and not by a thread that is woken for it
 			runtime.Gosched()
 			yielded = now
 		}
@@ -188,6 +192,7 @@ func (s *Server) watch(ctx context.Context, broken <-chan error) error {
 			return fmt.Errorf("serve TFTP on %s: %w", s.Addr(), err)
 		case <-ticker.C:
 			s.tick(s.clock())
+			s.tell()
 		case <-done:
 			s.stop()
 			done, limit = nil, time.After(s.limit)

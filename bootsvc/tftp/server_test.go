@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -142,7 +143,7 @@ func (l *lab) seen(t *testing.T, n int) []string {
 func (l *lab) counted(t *testing.T, result string, want float64) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%v requests are %s", want, result), func() bool {
-		return testutil.ToFloat64(l.metrics.requests.WithLabelValues(result)) == want
+		return testutil.ToFloat64(l.metrics.requests[result]) == want
 	})
 }
 
@@ -372,10 +373,12 @@ func TestATransfer(t *testing.T) {
 			}
 		})
 	}
-	if n := len(l.seen(t, 18)); n != 18 {
-		t.Errorf("%d transfers were seen", n)
-	}
 	l.counted(t, resultOK, 18)
+	saw := slices.Compact(slices.Sorted(slices.Values(l.seen(t, 5))))
+	want := []string{"127.0.0.1 even.efi", "127.0.0.1 text", "127.0.0.1 tiny.efi", "127.0.0.1 undionly.kpxe", "::1 undionly.kpxe"}
+	if diff := cmp.Diff(want, saw); diff != "" {
+		t.Errorf("what was seen, -want +got:\n%s", diff)
+	}
 	l.counted(t, resultNotFound, 6)
 	l.counted(t, resultFailed, 2)
 	l.idle(t)
@@ -672,10 +675,12 @@ func TestWhatIsToldOfTransfers(t *testing.T) {
 	var told []string
 	l := newLab(t, folder{"ipxe.efi": pattern(1000)}, func(s *Server) {
 		s.answer, s.most = time.Second, limits{all: 1, address: 1}
-		s.told = func(client netip.Addr, e model.CardEvent) {
+		s.told = func(client netip.Addr, events []model.CardEvent) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, fmt.Sprintf("%s %s %s %s: %s %q %d bytes", client, e.Protocol, e.From, e.Asked, e.Result, e.Answer, e.Bytes))
+			for _, e := range events {
+				told = append(told, fmt.Sprintf("%s %s %s %s: %s %q %d bytes", client, e.Protocol, e.From, e.Asked, e.Result, e.Answer, e.Bytes))
+			}
 		}
 	})
 	c := newClient(t, l, "127.0.0.1")
@@ -689,6 +694,11 @@ func TestWhatIsToldOfTransfers(t *testing.T) {
 		`127.0.0.1 TFTP 127.0.0.1 ?[2J` + strings.Repeat("x", 60) + `: refused "not found" 0 bytes`,
 		`127.0.0.1 TFTP 127.0.0.1 ipxe.efi: limited "too many from this address, ask again" 0 bytes`,
 	}
+	eventually(t, "all is told", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(told) >= len(want)
+	})
 	mu.Lock()
 	defer mu.Unlock()
 	if diff := cmp.Diff(want, told); diff != "" {

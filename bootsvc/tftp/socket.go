@@ -1,6 +1,7 @@
 package tftp
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -108,6 +109,22 @@ func bindError(err error) error {
 // others.
 func (s *Server) send(p []byte, client netip.AddrPort, control []byte) {
 	s.out.Add(append(s.out.Packet(), p...), control, client)
+}
+
+// routes makes control messages, and remembers the last, as most packets came to the same
+// address.
+type routes struct {
+	received []byte
+	local    bool // the client's address is link-local
+	answer   []byte
+}
+
+// back is answerFrom.
+func (r *routes) back(received []byte, client netip.Addr) []byte {
+	if local := client.IsLinkLocalUnicast(); r.received == nil || local != r.local || !bytes.Equal(received, r.received) {
+		*r = routes{append([]byte{}, received...), local, answerFrom(received, client)}
+	}
+	return r.answer
 }
 
 // answerFrom makes, of the control message of a packet from client, the one that

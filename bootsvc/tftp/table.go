@@ -2,8 +2,11 @@ package tftp
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/netip"
 	"time"
 
@@ -16,17 +19,19 @@ type caller struct {
 	refused   time.Time // when it was last told that they are too many
 }
 
-// handle deals with one packet. What it is answered is sent together with the answers to
-// those that came with it.
-func (s *Server) handle(p socket.Packet, now time.Time) {
+// handle deals with one packet, and reports whether a file is to be read for it. What it is
+// answered is sent together with the answers to those that came with it.
+func (s *Server) handle(p socket.Packet, now time.Time) (reads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before := s.readers
 	if len(p.Data) >= 4 {
 		s.take(p.Data, p.From, p.Control, now)
 	}
 	if !s.conn.Waiting() {
 		s.out.Flush()
 	}
+	return s.readers != before
 }
 
 // take takes in a packet and what the kernel says of it.
@@ -34,7 +39,7 @@ func (s *Server) take(packet []byte, client netip.AddrPort, control []byte, now 
 	t := s.current[unmapped(client)]
 	switch op := binary.BigEndian.Uint16(packet); {
 	case op == opWrite:
-		s.metrics.requests.WithLabelValues(resultRefused).Inc()
+		s.metrics.requests[resultRefused].Inc()
 		s.send(errorPacket(codeReadOnly, "files are only read here"), client, answerFrom(control, client.Addr()))
 	case op == opRead && t.goesOn(packet, now):
 		s.askedAgain(t, now)
@@ -52,10 +57,10 @@ func (s *Server) take(packet []byte, client netip.AddrPort, control []byte, now 
 func (s *Server) begin(packet []byte, client netip.AddrPort, control []byte, now time.Time) {
 	r, ok := parseRead(packet)
 	if !ok {
-		s.metrics.requests.WithLabelValues(resultRefused).Inc()
+		s.metrics.requests[resultRefused].Inc()
 		return
 	}
-	at, control := unmapped(client), answerFrom(control, client.Addr())
+	at, control := unmapped(client), s.routes.back(control, client.Addr())
 	if before := s.current[at]; before != nil {
 		s.end(before, resultAborted)
 	}
@@ -66,7 +71,7 @@ func (s *Server) begin(packet []byte, client netip.AddrPort, control []byte, now
 	t := &transfer{
 		client: client, control: control, packet: bytes.Clone(packet), request: r, name: cleanName(r.name),
 		block: max(r.blockFor(client.Addr()), defaultBlock), window: max(r.window, 1),
-		started: now, more: make(chan struct{}, 1), reading: true,
+		started: now,
 	}
 	s.current[at] = t
 	s.all[t] = true
@@ -75,6 +80,12 @@ func (s *Server) begin(packet []byte, client netip.AddrPort, control []byte, now
 	}
 	s.callers[at.Addr()].transfers++
 	s.metrics.active.Inc()
+	if contents, ok := s.since.held[t.name]; ok && r.mode == modeOctet {
+		s.proceed(t, contents, int64(len(contents)), io.EOF, now)
+		return
+	}
+	t.more, t.reading = make(chan struct{}, 1), true
+	s.readers++
 	s.running.Go(func() { s.read(t) })
 }
 
@@ -98,8 +109,8 @@ func (s *Server) acknowledged(t *transfer, number uint16, now time.Time) {
 	} else {
 		s.pump(t, now)
 	}
-	if had == 0 && t.acked > 0 {
-		s.seen(t.client.Addr().Unmap(), t.name)
+	if at := t.client.Addr().Unmap(); had == 0 && t.acked > 0 && s.since.sees(at, t.name) {
+		s.seen(at, t.name)
 	}
 }
 
@@ -174,7 +185,9 @@ func (s *Server) giveUp(t *transfer, result string, code byte, text string) {
 func (s *Server) end(t *transfer, result string) {
 	t.result = result
 	delete(s.current, unmapped(t.client))
-	close(t.more)
+	if t.more != nil {
+		close(t.more)
+	}
 	if !t.reading {
 		s.release(t)
 	}
@@ -189,13 +202,16 @@ func (s *Server) release(t *transfer) {
 	}
 	took := s.clock().Sub(t.started)
 	s.metrics.active.Dec()
-	s.metrics.requests.WithLabelValues(t.result).Inc()
+	s.metrics.requests[t.result].Inc()
 	s.metrics.bytes.Add(float64(t.bytes))
 	if t.result == resultOK {
 		s.metrics.durations.Observe(took.Seconds())
 	}
-	s.told(at, t.event(took))
-	s.log.Debug("TFTP transfer", "client", at.String(), "file", clean(t.name), "result", t.result, "bytes", t.bytes, "took", took)
+	s.since.note(at, t.event(took))
+	if ctx := context.Background(); s.log.Enabled(ctx, slog.LevelDebug) {
+		s.log.LogAttrs(ctx, slog.LevelDebug, "TFTP transfer", slog.String("client", at.String()), slog.String("file", clean(t.name)),
+			slog.String("result", t.result), slog.Int64("bytes", t.bytes), slog.Duration("took", took))
+	}
 }
 
 // stop lets no transfer begin any more.

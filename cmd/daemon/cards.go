@@ -20,8 +20,13 @@ func (d *daemon) followAddress(client netip.Addr, mac string, e model.CardEvent)
 	d.cards.Add(mac, e)
 }
 
-// followTFTP remembers a transfer.
-func (d *daemon) followTFTP(client netip.Addr, e model.CardEvent) { d.followAddress(client, "", e) }
+// followTFTP remembers the transfers of a client.
+func (d *daemon) followTFTP(client netip.Addr, events []model.CardEvent) {
+	mac := d.addressRulesAtOnce().Card(client)
+	for _, e := range events {
+		d.cards.Add(mac, e)
+	}
+}
 
 // reports are what probes send, by the end of the path. What stands before it may be a token.
 var reports = map[string]string{
