@@ -29,7 +29,7 @@ var wanted = []string{
 	"mmc_block", "sdhci_pci", "sdhci_acpi",
 
 	// What an install mounts: the EFI system partition, with the character sets that FAT asks
-	// for, the firmware's variables, and filesystems of images that take a seed. Btrfs is as
-	// large as all of these together, and no image in use today wants it.
+	// for, the firmware's variables, and filesystems of images that take a seed. Btrfs, which
+	// Flatcar's OEM filesystem may be, is larger than all of these together and is left out.
 	"vfat", "nls_cp437", "nls_ascii", "nls_iso8859_1", "nls_utf8", "efivarfs", "ext4",
 }
