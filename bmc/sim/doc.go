@@ -23,7 +23,9 @@
 // files that the script names, and the Ignition that the kernel's command line names. If
 // the Ignition runs metalprobe the server registers, or wipes its disk and reports;
 // anything else is an operating system, which is now on the disk, and posts the boot state
-// if /etc/ingot/bootstate says where. At rest a server costs neither a goroutine nor a
+// if /etc/ingot/bootstate says where. A metalprobe that is to install chooses a disk, writes the
+// chunks of a disk image to it, which it has checked, and switches the machine off: its system
+// posts the boot state when it runs from disk, if its seed says where. At rest a server costs neither a goroutine nor a
 // timer. UEFI HTTP boot does the same: the script stands for the loader that firmware
 // would fetch first.
 //
