@@ -66,8 +66,11 @@ type tenant struct {
 	name, claim string
 	spec        qemu.Machine
 	images      [2]string // the first, and the one that takes its place
-	server      rig.SimulatedServer
-	was         Word
+	// target is the number of the disk that the image goes to. A BIOS starts the first disk of
+	// its own order and no other; UEFI starts the one that its boot entry names.
+	target int
+	server rig.SimulatedServer
+	was    Word
 }
 
 // cloud is what the machines live in.
@@ -78,16 +81,15 @@ type cloud struct {
 	tenants []*tenant
 }
 
-// target is the number of the disk that the image goes to.
-const target = 1
-
 // newCloud makes machines that are off, places where their images are published, and an
 // Ingot that knows of their BMCs.
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
 	disk := debianImage(t)
 	on := rig.NewServer(t)
-	two := func(bus qemu.DiskBus) []qemu.Disk { return []qemu.Disk{{Bus: bus, SizeMiB: 800}, {Bus: bus, SizeMiB: 1024}} }
+	two := func(bus qemu.DiskBus) []qemu.Disk {
+		return []qemu.Disk{{Bus: bus, SizeMiB: 800}, {Bus: bus, SizeMiB: 1024}}
+	}
 	files := publish(t, on, disk)
 	layers := rig.NewImages(t, on)
 	c := &cloud{on: on, witness: newWitness(t, on), tenants: []*tenant{
@@ -100,6 +102,7 @@ func newCloud(t *testing.T) *cloud {
 			name: "UEFI", claim: "web-uefi",
 			spec:   qemu.Machine{Firmware: qemu.FirmwareUEFI, MemoryMiB: 1024, Disks: two(qemu.DiskNVMe)},
 			images: [2]string{files["zst"], pushDisk(t, layers, disk, "raw")},
+			target: 1,
 		},
 	}}
 	order := rig.RackOrder{StateDir: t.TempDir(), BMCs: len(c.tenants), SystemsPerBMC: 1}
@@ -228,9 +231,9 @@ func (c *cloud) installed(t *testing.T, m *tenant) {
 // install has the claim ask for an image, and waits for the n-th start of its system.
 func (c *cloud) install(t *testing.T, m *tenant, image, reprovision string, n int) Word {
 	t.Helper()
-	c.ingot.Commit(t, m.manifest(), fmt.Sprintf(cloudManifests, m.claim, image, m.server.Name, m.server.DiskSerials[target], reprovision, c.witness.url))
+	c.ingot.Commit(t, m.manifest(), fmt.Sprintf(cloudManifests, m.claim, image, m.server.Name, m.server.DiskSerials[m.target], reprovision, c.witness.url))
 	said := c.witness.await(t, cloudLimit, m.server.UUID, n)
-	c.ingot.StatusHas(t, rig.Patience, "serverclaims/default/"+m.claim+".yaml", "phase: Bound", "reason: Booted", m.server.DiskSerials[target])
+	c.ingot.StatusHas(t, rig.Patience, "serverclaims/default/"+m.claim+".yaml", "phase: Bound", "reason: Booted", m.server.DiskSerials[m.target])
 	c.untouched(t, m)
 	return said
 }
@@ -238,7 +241,7 @@ func (c *cloud) install(t *testing.T, m *tenant, image, reprovision string, n in
 // untouched looks whether the other disk is as it was: blank.
 func (c *cloud) untouched(t *testing.T, m *tenant) {
 	t.Helper()
-	if at, ok := blank(t, m.server.Disks[1-target]); !ok {
+	if at, ok := blank(t, m.server.Disks[1-m.target]); !ok {
 		t.Errorf("the other disk was written to, at byte %d", at)
 	}
 }
