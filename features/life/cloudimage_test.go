@@ -238,7 +238,7 @@ func (c *cloud) install(t *testing.T, m *tenant, image, reprovision string, n in
 	return said
 }
 
-// untouched looks whether the other disk is as it was: blank.
+// untouched checks whether the other disk is as it was: blank.
 func (c *cloud) untouched(t *testing.T, m *tenant) {
 	t.Helper()
 	if at, ok := blank(t, m.server.Disks[1-m.target]); !ok {

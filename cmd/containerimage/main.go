@@ -1,8 +1,8 @@
-// Command container writes the container image of Ingot as an OCI image layout, without a container
+// Containerimage writes the container image of Ingot as an OCI image layout, without a container
 // engine: one image for each architecture, all in one index. Of the same programs and time it
 // writes the same bytes.
 //
-//	container OUT VERSION TIME ARCHITECTURE=ROOT...
+//	containerimage OUT VERSION TIME ARCHITECTURE=ROOT...
 //
 // TIME is in seconds since 1970; ROOT has usr/bin/ingot and usr/bin/metalprobe.
 package main
