@@ -17,7 +17,7 @@ import (
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "container:", err)
+		fmt.Fprintln(os.Stderr, "containerimage:", err)
 		os.Exit(1)
 	}
 }
