@@ -71,8 +71,8 @@ func (f *fleet) unserved() []*desiredClaim {
 	if f.observeOnly.Reason != "" {
 		return nil
 	}
-	for _, c := range f.memory.claims {
-		if f.served[c.name] == "" {
+	for i, c := range f.memory.claims {
+		if f.served[i] == nil {
 			all = append(all, c)
 		}
 	}
@@ -139,7 +139,7 @@ func (l labels) have(asks *asked, c *model.ServerClaim) bool {
 func (f *fleet) adopted() map[model.ClaimName]bool {
 	claims := make(map[model.ClaimName]bool)
 	for name, s := range f.in.Desired.Servers {
-		known := f.byName[f.resolve(string(name))]
+		known := f.server(f.resolve(string(name)))
 		past := known != nil && known.rec.State != model.StateInitial && !known.doubted()
 		if ref := s.Spec.ServerClaimRef; ref != nil && !past {
 			claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)] = true
@@ -339,7 +339,7 @@ func (f *fleet) mismatch(c *model.ServerClaim, s *server) string {
 // for as long as the plan is made.
 func (f *fleet) serverLabels(s *server) map[string]string {
 	var spec *model.BMC
-	if b := f.bmcBy[s.rec.BMC]; b != nil {
+	if b := s.bmc; b != nil {
 		spec = b.spec
 	}
 	if spec == nil || s.spec == nil || len(spec.Labels) == 0 || len(s.spec.Labels) == 0 {

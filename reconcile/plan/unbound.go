@@ -129,7 +129,7 @@ func (f *fleet) countAgainst(asks *asked, c *model.ServerClaim) map[string]int {
 // unboundRef says why the one server that a claim names is not given to it.
 func (f *fleet) unboundRef(c *model.ServerClaim, ref string) Why {
 	name := f.resolve(ref)
-	s := f.byName[name]
+	s := f.server(name)
 	if s == nil {
 		return Why{Reason: model.ReasonServerUnknown, Message: f.unknownServer(ref), Actor: Tenant}
 	}
