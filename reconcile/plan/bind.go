@@ -83,11 +83,15 @@ func (f *fleet) unserved() []*desiredClaim {
 // order.
 func (f *fleet) waiting(claims []*desiredClaim, free []*server) []waitingClaim {
 	var queue []waitingClaim
-	adopted, offered := f.adopted(), f.labelsOf(free)
+	var adopted map[model.ClaimName]bool
+	offered := f.labelsOf(free)
 	for _, d := range claims {
 		wish := f.wishOf(d)
 		if !offered.have(wish.asks, d.claim) {
 			continue
+		}
+		if adopted == nil {
+			adopted = f.adopted()
 		}
 		name, c := d.name, d.claim
 		if adopted[name] || f.unready(c).Reason != "" || f.unbindable(name).Reason != "" {
@@ -150,7 +154,10 @@ func (f *fleet) adopted() map[model.ClaimName]bool {
 
 // unready says why a claim cannot be served whatever servers are free.
 func (f *fleet) unready(c *model.ServerClaim) Why {
-	_, why := bootOfClaim(f.in.Desired, c)
+	var why Why
+	if c.Spec.IgnitionSecretRef != nil { // else nothing can be missing
+		_, why = bootOfClaim(f.in.Desired, c)
+	}
 	if c.BootConfiguration {
 		why = cmp.Or(f.superseded(c), why)
 	}

@@ -51,3 +51,17 @@ func TestAManifestIsOfTheMachineWithoutAnother(t *testing.T) {
 		}
 	}
 }
+
+// A manifest by the UUID of two machines is that of the first by name, in each plan.
+func TestAManifestOfTwoMachinesIsOfTheFirst(t *testing.T) {
+	const uuid = "00000000-0000-4000-8000-000000000001"
+	d := model.NewDesired()
+	d.Add(&model.Server{Meta: model.Meta{Name: "x"}, Spec: model.ServerSpec{SystemUUID: uuid}})
+	for range 20 {
+		f := &fleet{in: &Input{Desired: d}, memory: new(Memory), aliases: make(map[string]model.ServerName)}
+		f.matchSpecs(map[model.ServerName]*model.ServerRecord{"a": {Name: "a", UUID: uuid}, "b": {Name: "b", UUID: uuid}, "c": {Name: "c", UUID: uuid}})
+		if f.aliases["x"] != "a" {
+			t.Fatalf("it is of %v", f.aliases)
+		}
+	}
+}

@@ -23,10 +23,12 @@ type Memory struct {
 	// ServerBootConfigurations that may be for the same one.
 	naming map[string]model.ClaimName
 
+	plans   uint64            // that were made with it
 	asked   map[string]*asked // by what it writes
 	lacking lackText          // that what is asked lacks
 
 	servers keys[model.ServerName, *model.ServerRecord]
+	kept    keptOfServers
 	bmcs    keys[model.BMCName, *model.BMC]
 	lookups
 }
@@ -44,6 +46,9 @@ type asked struct {
 	first    label
 	requires bool
 	lacks    string // why they have no server, of Memory.lacking and first; "" = not said yet
+	// unbound is why no server is free for those of the plan with a number.
+	unbound Why
+	of      uint64
 }
 
 // lackText is why a claim has no server that requires a label which no available server

@@ -57,10 +57,13 @@ func observeAnew(r *rand.Rand, was *Input) *Input {
 	in.Observed = &o
 	server := func() model.ServerName { return fleettest.ServerName(r.IntN(13)) }
 	for range 1 + r.IntN(3) {
-		switch r.IntN(8) {
+		switch r.IntN(9) {
 		case 0:
 			o.Servers = changed(o.Servers, server(), func(rec *model.ServerRecord) {
 				rec.State = model.ServerStates[r.IntN(len(model.ServerStates))]
+				if r.IntN(2) == 0 {
+					rec.MACs = fleettest.MACs(model.MACByBMC, r.IntN(20))
+				}
 			})
 		case 1: // it was bound, or given up
 			claim := anyOf(r, in.Desired.Claims)
@@ -81,6 +84,16 @@ func observeAnew(r *rand.Rand, was *Input) *Input {
 		case 3:
 			o.Servers = maps.Clone(o.Servers)
 			delete(o.Servers, server())
+		case 8: // it was installed with what its claim asks for now, or with something else
+			o.Servers = changed(o.Servers, server(), func(rec *model.ServerRecord) {
+				if c := in.Desired.Claims[rec.Claim]; c != nil {
+					boot, _ := bootOfClaim(in.Desired, c)
+					rec.State, rec.Installed = model.StateReserved, keyedDigest(in.DigestKey, &boot)
+					if r.IntN(2) == 0 {
+						rec.Installed = fleettest.DigestOf("os:2")
+					}
+				}
+			})
 		case 4: // a BMC shows other systems than before
 			o.BMCFacts = changed(o.BMCFacts, model.BMCName(fleettest.BMCName(1+r.IntN(11))), func(facts *model.BMCFacts) {
 				facts.Systems = [][]model.SystemFact{
@@ -135,6 +148,9 @@ func sharing(was, d *model.Desired) *model.Desired {
 	if maps.Equal(was.Servers, d.Servers) {
 		d.Servers = was.Servers
 	}
+	if maps.Equal(was.Secrets, d.Secrets) {
+		d.Secrets = was.Secrets
+	}
 	if maps.Equal(was.Claims, d.Claims) {
 		d.Claims = was.Claims
 	}
@@ -146,7 +162,7 @@ func sharing(was, d *model.Desired) *model.Desired {
 func commitAnew(r *rand.Rand, was *model.Desired) *model.Desired {
 	d := was.Clone()
 	for range 1 + r.IntN(4) {
-		switch claim, bmc, i := anyOf(r, d.Claims), anyOf(r, d.BMCs), r.IntN(12); r.IntN(11) {
+		switch claim, bmc, i := anyOf(r, d.Claims), anyOf(r, d.BMCs), r.IntN(12); r.IntN(12) {
 		case 0:
 			delete(d.Claims, claim)
 		case 1:
@@ -178,8 +194,16 @@ func commitAnew(r *rand.Rand, was *model.Desired) *model.Desired {
 				Unclaimable: r.IntN(4) == 0, Taints: []model.Taint{{Key: "dedicated", Value: fmt.Sprint(r.IntN(2)), Effect: model.TaintNoBind}},
 			})
 			d.Servers[fleettest.ServerName(i)].Labels = map[string]string{"slot": fmt.Sprint(r.IntN(3))}
+			if r.IntN(2) == 0 {
+				d.Servers[fleettest.ServerName(i)].Annotations = map[string]string{model.AnnotationMACAddresses: fleettest.CardOf(r.IntN(20))}
+			}
 		case 8:
 			delete(d.Servers, fleettest.ServerName(i))
+		case 11:
+			secret := &model.Secret{Meta: model.Meta{Name: "ign", Namespace: "default"}}
+			secret.Values = map[string]model.Sensitive{"ignition": model.NewSensitive(fmt.Sprint(r.IntN(3)))}
+			d.Secrets = maps.Clone(d.Secrets)
+			d.Add(secret)
 		case 10: // the manifest of a machine by its UUID, whatever that is called here; no two have one
 			uuid := fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1)
 			maps.DeleteFunc(d.Servers, func(_ model.ServerName, s *model.Server) bool { return s.Spec.SystemUUID == uuid })
@@ -196,7 +220,10 @@ func commitAnew(r *rand.Rand, was *model.Desired) *model.Desired {
 
 // askAnew has a claim ask for other servers.
 func askAnew(r *rand.Rand, c *model.ServerClaim) {
-	c.Spec.ServerRef, c.Spec.ServerSelector, c.Spec.Tolerations, c.Tenant = nil, nil, nil, ""
+	c.Spec.ServerRef, c.Spec.ServerSelector, c.Spec.Tolerations, c.Tenant, c.Spec.IgnitionSecretRef = nil, nil, nil, "", nil
+	if r.IntN(2) == 0 {
+		c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"}
+	}
 	if r.IntN(4) > 0 {
 		c.Spec.ServerSelector = requires([]string{"none", "rack", "slot"}[r.IntN(3)], fmt.Sprint(r.IntN(3)))
 	}

@@ -48,7 +48,6 @@ type fleet struct {
 	unboundOf               *unboundServers                        // made when first needed
 	likely                  likely                                 // made when first needed
 	unknown                 *Why                                   // of the very first claims; made when first needed
-	noneFree                map[*asked]Why                         // by what claims ask for
 	aliases                 map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
 	otherUUID               map[model.ServerName]*otherUUID        // by the name of the manifest; nil while there is none
 	duplicates              map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none
@@ -155,10 +154,10 @@ func newFleet(in *Input) *fleet {
 		maintained:     make(map[model.ServerName]maintained),
 		awaiting:       make(map[model.ServerName]string),
 		labels:         make(map[model.ServerName]map[string]string),
-		noneFree:       make(map[*asked]Why),
 		aliases:        make(map[string]model.ServerName),
 		powerOns:       in.Policy.MaxConcurrentPowerOns,
 	}
+	f.memory.plans++
 	f.memory.see(in.Desired)
 	f.served = make([]*server, len(f.memory.claims))
 	record := in.Observed.Fleet

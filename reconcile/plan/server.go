@@ -27,6 +27,7 @@ type server struct {
 	bringsBack bool
 	// fresh is set for a server whose record is only being made.
 	fresh bool
+	kept  *serverKept
 }
 
 // step returns the server's next step, and has it looked at again when its ticket

@@ -19,11 +19,13 @@ func (f *fleet) loadServers() {
 	manifests, facts, readings := m.manifests.of(names, f.specs), m.facts.of(names, o.ServerFacts), m.readings.of(names, f.in.Readings)
 	bmcs := m.serverBMCs.of(records, m.bmcPlaces.names, f.bmcAt, func(r *model.ServerRecord) model.BMCName { return r.BMC })
 	claims := m.serverClaims.of(records, m.claimNames, m.claimPlaces.of(m.claimNames), func(r *model.ServerRecord) model.ClaimName { return r.Claim })
+	kept := m.kept.of(names)
 	f.servers = make([]*server, len(names))
 	all := make([]server, len(names)) // one allocation for the whole fleet
 	for i, name := range names {
 		s := &all[i]
 		s.fleet, s.name, s.rec, s.stored, s.spec, s.facts, s.reading = f, name, records[i], stored[i], manifests[i], facts[i], &readings[i]
+		s.kept = &kept[i]
 		if s.facts == nil {
 			s.facts = &model.ServerFacts{Name: name}
 		}
@@ -97,7 +99,9 @@ func (f *fleet) matchEachSpec(recs map[model.ServerName]*model.ServerRecord) (sp
 		if byUUID == nil {
 			byUUID = make(map[string]model.ServerName, len(recs))
 			for n, r := range recs {
-				byUUID[r.UUID] = n
+				if first, twice := byUUID[r.UUID]; !twice || n < first {
+					byUUID[r.UUID] = n
+				}
 			}
 		}
 		of := f.ofUUID(uuid, byUUID)
