@@ -63,7 +63,7 @@ func (a *assembler) listed(id model.Identity, now located) bool {
 // differs reports whether a revision that does not descend says of an object what
 // cannot be taken over unasked.
 func (a *assembler) differs(id model.Identity, now located) bool {
-	before, inForce := a.prev.objects[id]
+	before, inForce := a.prev.objects.get(id)
 	e, was := a.prev.absent[id]
 	switch {
 	case before.object != nil:
@@ -98,7 +98,7 @@ func (a *assembler) absence(id model.Identity) model.Absence {
 // keepAbsent lists an object, which stays in force if it is, with the faulty files
 // that may hold what Git has in its place.
 func (a *assembler) keepAbsent(id model.Identity, e model.Absence, behind ...string) {
-	if _, inForce := a.prev.objects[id]; inForce {
+	if _, inForce := a.prev.objects.get(id); inForce {
 		a.keepLastGood(id)
 	}
 	a.list(id, e, behind...)
@@ -126,7 +126,7 @@ func (a *assembler) settleVanished() {
 			a.settleAbsent(id, e)
 		}
 	}
-	for id, p := range a.prev.objects {
+	for id, p := range a.prev.objects.all() {
 		_, absent := a.prev.absent[id]
 		switch {
 		case absent || a.candidates[id] != nil || a.settled(id):
@@ -159,7 +159,7 @@ func (a *assembler) freshOf(p located) []string {
 // settleAbsent decides what becomes of an object that was listed and that the
 // revision lacks. Who approved what Git had in its place did not approve its removal.
 func (a *assembler) settleAbsent(id model.Identity, e model.Absence) {
-	before, inForce := a.prev.objects[id]
+	before, inForce := a.prev.objects.get(id)
 	offered := a.prev.offered[id]
 	behind, fresh := a.suspectsOf(offered), a.fresh[cmp.Or(offered.owner(), before.owner())]
 	switch {
@@ -182,8 +182,8 @@ func (a *assembler) settleAbsent(id model.Identity, e model.Absence) {
 
 // remove notes that the revision took an object away, if it was in force.
 func (a *assembler) remove(id model.Identity, approved bool) {
-	if _, inForce := a.prev.objects[id]; inForce {
-		a.gone[id] = model.Removal{Revision: a.revision, At: a.at, Approved: approved, Tenant: a.prev.objects[id].owner()}
+	if _, inForce := a.prev.objects.get(id); inForce {
+		a.gone[id] = model.Removal{Revision: a.revision, At: a.at, Approved: approved, Tenant: a.prev.objects.of(id).owner()}
 	}
 }
 
@@ -195,7 +195,7 @@ func (a *assembler) follow() {
 	removed, renamed := a.effective.removed, a.effective.renamed
 	maps.Copy(removed, a.prev.removed)
 	for id, r := range a.gone {
-		for _, tenant := range append(slices.Clip(a.prev.objects[id].rarely().formerly), r.Tenant) {
+		for _, tenant := range append(slices.Clip(a.prev.objects.of(id).rarely().formerly), r.Tenant) {
 			r.Tenant = tenant
 			removed[id] = append(without(removed[id], r.Tenant), r)
 		}
@@ -206,7 +206,7 @@ func (a *assembler) follow() {
 		}
 	}
 	for old := range pairs {
-		p := a.prev.objects[old.Identity()]
+		p := a.prev.objects.of(old.Identity())
 		for _, tenant := range append(slices.Clip(p.rarely().formerly), p.owner()) {
 			a.forget(old.Identity(), tenant)
 		}

@@ -93,7 +93,7 @@ func (p located) suspects() []string {
 
 // effective is what is in force. It is not changed once made.
 type effective struct {
-	objects map[model.Identity]located
+	objects *objectsInForce
 	// files are those of the revision in force, in order of path.
 	files []manifest
 	// content are the objects as the planner reads them.
@@ -116,7 +116,7 @@ type effective struct {
 
 func newEffective() effective {
 	return effective{
-		objects: make(map[model.Identity]located),
+		objects: new(objectsInForce),
 		absent:  make(map[model.Identity]model.Absence),
 		offered: make(map[model.Identity]located),
 		removed: make(map[model.Identity][]model.Removal),
@@ -137,7 +137,7 @@ func (f effective) find(path string) (int, bool) {
 }
 
 // isEmpty reports whether there is nothing that a revision could take away.
-func (f effective) isEmpty() bool { return len(f.objects)+len(f.absent) == 0 }
+func (f effective) isEmpty() bool { return f.objects.len()+len(f.absent) == 0 }
 
 // outcome is what a revision comes to.
 type outcome struct {
@@ -177,7 +177,7 @@ type assembler struct {
 	outcome
 	// aside are the objects in force that are not looked at, for they stay as they are, when
 	// a part is assembled; those of prev that are count as they are there.
-	aside map[model.Identity]located
+	aside *objectsInForce
 	// noted are the problems of the files, clashes is how many there are between objects.
 	noted   []model.Problem
 	clashes int
@@ -236,7 +236,7 @@ func newAssembler(c change, r rules) *assembler {
 			effective:   newEffective(),
 			quarantined: make(map[model.Identity][]string),
 		},
-		candidates: make(map[model.Identity][]located, len(c.prev.objects)),
+		candidates: make(map[model.Identity][]located, c.prev.objects.len()),
 		heirs:      make(map[model.Identity][]located),
 		contested:  make(map[model.Identity]bool),
 		refused:    make(map[model.Identity][]located),
@@ -313,7 +313,7 @@ func (a *assembler) knew(blob plumbing.Hash) bool {
 // not to wait for an approval.
 func (a *assembler) choose() {
 	for id, c := range a.candidates {
-		before := a.prev.objects[id]
+		before := a.prev.objects.of(id)
 		switch {
 		case len(c) > 1:
 			a.problems = append(a.problems, duplicateProblems(id, c)...)
@@ -335,7 +335,7 @@ func (a *assembler) choose() {
 			if a.contested[id] { // or a restart could not tell whose it is
 				now.hold(cmp.Or(before.rarely().since, a.revision))
 			}
-			a.effective.objects[id] = now
+			a.effective.objects.set(id, now)
 		}
 	}
 }
@@ -355,7 +355,7 @@ func (a *assembler) mayFollow(before model.Object, after located) bool {
 // keepLastGood keeps the object in force as it is, with the files that may hold it if they
 // are others than before.
 func (a *assembler) keepLastGood(id model.Identity, behind ...string) {
-	p, ok := a.prev.objects[id]
+	p, ok := a.prev.objects.get(id)
 	behind = bounded(behind)
 	if e, absent := a.prev.absent[id]; absent {
 		a.list(id, e, behind...)
@@ -372,21 +372,21 @@ func (a *assembler) keepLastGood(id model.Identity, behind ...string) {
 	if len(behind) > 0 {
 		p.alter(func(r *rarely) { r.behind = behind })
 	}
-	a.effective.objects[id] = p
+	a.effective.objects.set(id, p)
 }
 
 // keepOrQuarantine keeps an object; without one in force what its owner defines is
 // quarantined.
 func (a *assembler) keepOrQuarantine(id model.Identity, owner string, behind ...string) {
 	a.keepLastGood(id, behind...)
-	if _, inForce := a.prev.objects[id]; !inForce {
+	if _, inForce := a.prev.objects.get(id); !inForce {
 		a.quarantined[id] = append(a.quarantined[id], owner)
 	}
 }
 
 // settled reports whether it is decided what becomes of an identity.
 func (a *assembler) settled(id model.Identity) bool {
-	_, inForce := a.effective.objects[id]
+	_, inForce := a.effective.objects.get(id)
 	_, absent := a.effective.absent[id]
 	return inForce || absent || len(a.quarantined[id]) > 0
 }
@@ -411,15 +411,15 @@ func (a *assembler) settleClashes() {
 	a.problems = append(a.problems, problems...)
 	for _, p := range problems {
 		id, ok := named(p)
-		now, inForce := a.effective.objects[id]
+		now, inForce := a.effective.objects.get(id)
 		if !ok || !inForce || !isError(p) {
 			continue
 		}
-		if before, was := a.prev.objects[id]; was && before.sameAs(now) {
+		if before, was := a.prev.objects.get(id); was && before.sameAs(now) {
 			a.keep(id, now)
 			continue
 		}
-		delete(a.effective.objects, id)
+		a.effective.objects.drop(id)
 		a.effective.content = nil
 		if !a.succeeds(id, now.owner()) {
 			a.keepOrQuarantine(id, now.owner())
@@ -431,9 +431,9 @@ func (a *assembler) settleClashes() {
 // restart could not tell which of them was first.
 func (a *assembler) keep(id model.Identity, now located) {
 	if !now.lastGood {
-		now.hold(cmp.Or(a.prev.objects[id].rarely().since, a.revision))
+		now.hold(cmp.Or(a.prev.objects.of(id).rarely().since, a.revision))
 	}
-	a.effective.objects[id] = now
+	a.effective.objects.set(id, now)
 }
 
 // duplicateProblems has a problem for each place that defines the same object.
@@ -473,9 +473,9 @@ func named(p model.Problem) (model.Identity, bool) {
 }
 
 // contentOf are the objects in force as the planner reads them.
-func contentOf(objects map[model.Identity]located) *model.Desired {
+func contentOf(objects *objectsInForce) *model.Desired {
 	d := model.NewDesired()
-	for _, p := range objects {
+	for _, p := range objects.all() {
 		if p.object != nil {
 			d.Add(p.object)
 		}
@@ -489,7 +489,7 @@ func (o outcome) desired() *model.Desired {
 	*d = *o.effective.content
 	hidden := maps.Clone(o.quarantined)
 	if !o.effective.plain {
-		for id, p := range o.effective.objects {
+		for id, p := range o.effective.objects.all() {
 			if p.object == nil {
 				hidden[id] = append(slices.Clip(hidden[id]), p.owner())
 			}

@@ -216,23 +216,23 @@ func (s *Source) beginUnknown(b *Beginning) {
 
 // baseEffective is what the records and the cache know to be in force beside the files
 // of the revision applied.
-func baseEffective(b Beginning, lastGood map[model.Identity]located, files []manifest) effective {
+func baseEffective(b Beginning, lastGood *objectsInForce, files []manifest) effective {
 	f := newEffective()
 	f.token = b.AbsentToken
 	was := formers(b.Owners, files)
 	seed := func(id model.Identity) {
-		p, ok := lastGood[id]
+		p, ok := lastGood.get(id)
 		if !ok {
 			p = located{lastGood: true, rare: &rarely{since: b.Applied.Revision(), tenant: b.Owners[id], previous: was[id]}}
 		}
-		f.objects[id] = p
+		f.objects.set(id, p)
 	}
 	for _, id := range b.Bound {
 		seed(id)
 	}
 	for _, e := range b.Absent {
 		f.absent[e.Identity] = e
-		_, cached := lastGood[e.Identity]
+		_, cached := lastGood.get(e.Identity)
 		if cached || e.Blob == "" || claiming(e.Identity.Kind) {
 			seed(e.Identity)
 		}
@@ -246,7 +246,7 @@ func baseEffective(b Beginning, lastGood map[model.Identity]located, files []man
 			defined[o.Identity()] = true
 		}
 	}
-	for id, p := range lastGood {
+	for id, p := range lastGood.all() {
 		behind := slices.ContainsFunc(p.suspects(), func(file string) bool {
 			_, found := above(func(path string) bool { return faulty[path] }, file)
 			return found || file == anywhere && len(faulty) > 0

@@ -26,7 +26,7 @@ func bounded(files []string) []string {
 // keepFromFaultyFiles holds the objects of files that cannot be read in whole, also
 // when such a file moved.
 func (a *assembler) keepFromFaultyFiles() {
-	for id, p := range a.prev.objects {
+	for id, p := range a.prev.objects.all() {
 		if _, absent := a.prev.absent[id]; absent || a.candidates[id] != nil {
 			continue
 		}

@@ -97,6 +97,8 @@ type decodedEntry struct {
 	*decoded
 }
 
+func (e decodedEntry) comparePath(f decodedEntry) int { return strings.Compare(e.path, f.path) }
+
 // known finds what was decoded already, of entries that are asked for in order of path.
 type known []decodedEntry
 
@@ -135,43 +137,51 @@ func (r *reader) read(s *store, root plumbing.Hash, dir string, held *heldPaths)
 	if err != nil {
 		return nil, err
 	}
-	l := lister{store: s, shares: shares, held: held, old: r.folders, new: make(map[folderKey][]entry), barren: make(map[plumbing.Hash]bool)}
+	l := lister{
+		store: s, shares: shares, held: held, old: r.folders, new: make(map[folderKey][]entry, len(r.folders)), barren: make(map[plumbing.Hash]bool),
+		listed: make([]decodedEntry, 0, len(r.last)+spareEntries),
+	}
 	if err := l.list(entry{path: dir, hash: top, ignored: ignore.Ignores(dir, true)}, ignore, 0); err != nil {
 		return nil, err
 	}
 	if l.found > shares.files {
 		return nil, errTooManyManifests
 	}
-	entries := l.listed
-	slices.SortStableFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	now := sorted(l.listed, decodedEntry.comparePath)
 	seen := known(r.last)
-	if err := shares.weigh(entries, func(e entry) (int64, error) { return sizeOf(s, e, seen.of(e)) }); err != nil {
+	for i := range now {
+		now[i].decoded = seen.of(now[i].entry)
+	}
+	if err := shares.weigh(now, func(e decodedEntry) (int64, error) { return sizeOf(s, e.entry, e.decoded) }); err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e entry) bool { return shares.isOver(e.path) })
-	now := make([]decodedEntry, 0, len(entries))
-	manifests := append(make([]manifest, 0, len(entries)), shares.unread(s, root)...)
+	if len(shares.over) > 0 {
+		now = slices.DeleteFunc(now, func(e decodedEntry) bool { return shares.isOver(e.path) })
+	}
+	manifests := append(make([]manifest, 0, len(now)), shares.unread(s, root)...)
 	var size int64
-	seen = r.last
-	for _, e := range entries {
-		d := seen.of(e)
-		if d == nil {
-			if d, err = r.open(s, e); err != nil {
+	for i := range now {
+		e := &now[i]
+		if e.decoded == nil {
+			if e.decoded, err = r.open(s, e.entry); err != nil {
 				return nil, err
 			}
 		}
-		if size += d.size; size > shares.bytes {
+		if size += e.size; size > shares.bytes {
 			return nil, errTooMuchToRead
 		}
-		now = append(now, decodedEntry{e, d})
-		if d.foreign && !held.has(e.path) {
+		if e.foreign && !held.has(e.path) {
 			continue
 		}
-		manifests = append(manifests, manifest{e.path, e.hash, d})
+		manifests = append(manifests, manifest{e.path, e.hash, e.decoded})
 	}
 	r.folders, r.last = l.new, now
 	return inOrder(manifests), nil
 }
+
+// spareEntries is for how many more entries than the revision before has there is room from
+// the start.
+const spareEntries = 256
 
 // forgetFaulty has the files that are wrong decoded again, and reports whether there are any.
 func (r *reader) forgetFaulty() bool {
@@ -182,11 +192,16 @@ func (r *reader) forgetFaulty() bool {
 
 // inOrder returns manifests in order of path.
 func inOrder(files []manifest) []manifest {
-	byPath := func(a, b manifest) int { return strings.Compare(a.path, b.path) }
-	if slices.IsSortedFunc(files, byPath) {
-		return files
+	return sorted(files, func(a, b manifest) int { return strings.Compare(a.path, b.path) })
+}
+
+// sorted returns a list in its order, the very same one if it is so already, as what Git lists
+// is as good as always.
+func sorted[E any](list []E, compare func(a, b E) int) []E {
+	if slices.IsSortedFunc(list, compare) {
+		return list
 	}
-	return slices.SortedStableFunc(slices.Values(files), byPath)
+	return slices.SortedStableFunc(slices.Values(list), compare)
 }
 
 // open decodes one entry, or says why it is not looked at.
@@ -287,7 +302,7 @@ type lister struct {
 	shares   *shares
 	held     *heldPaths
 	old, new map[folderKey][]entry
-	listed   []entry // that concern us
+	listed   []decodedEntry // that concern us, none decoded yet
 	found    int
 	skipped  int // folders and files that are ignored, or of tenants that are over their share
 	// barren are the folders without entries that concern us, by content: one that
@@ -343,7 +358,7 @@ func (l *lister) entry(e entry, ignore Ignore, depth int) error {
 	case !l.shares.add(e.path, &l.found):
 		l.skipped++
 	default:
-		l.listed = append(l.listed, e)
+		l.listed = append(l.listed, decodedEntry{entry: e})
 	}
 	return nil
 }

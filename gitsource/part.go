@@ -1,7 +1,6 @@
 package gitsource
 
 import (
-	"maps"
 	"slices"
 
 	"ingot/model"
@@ -57,7 +56,7 @@ func (f effective) objectsOf(files []manifest) effective {
 	for _, file := range files {
 		for _, o := range file.objects {
 			id := o.Identity()
-			part.objects[id] = f.objects[id]
+			part.objects.set(id, f.objects.of(id))
 		}
 	}
 	return part
@@ -65,14 +64,14 @@ func (f effective) objectsOf(files []manifest) effective {
 
 // standsNowhereElse reports whether no object of the files is one of all that are in force
 // but for those of their own.
-func standsNowhereElse(files []manifest, own, all map[model.Identity]located) bool {
+func standsNowhereElse(files []manifest, own, all *objectsInForce) bool {
 	for _, file := range files {
 		for _, o := range file.objects {
 			id := o.Identity()
-			if _, inForce := all[id]; !inForce {
+			if _, inForce := all.get(id); !inForce {
 				continue
 			}
-			if _, itself := own[id]; !itself {
+			if _, itself := own.get(id); !itself {
 				return false
 			}
 		}
@@ -88,7 +87,7 @@ func (a *assembler) isPlain() bool {
 		count += len(f.objects)
 	}
 	odd := len(a.faulty) + len(a.refused) + len(a.unread) + len(a.quarantined) + len(a.effective.absent) + len(a.contested) + a.clashes
-	if odd > 0 || count != len(a.effective.objects) || model.HasErrors(a.problems) {
+	if odd > 0 || count != a.effective.objects.len() || model.HasErrors(a.problems) {
 		return false
 	}
 	for _, f := range a.files {
@@ -97,7 +96,7 @@ func (a *assembler) isPlain() bool {
 			return false
 		}
 		for _, o := range f.objects {
-			if p := a.effective.objects[o.Identity()]; p.object != o || p.path != f.path || p.lastGood {
+			if p := a.effective.objects.of(o.Identity()); p.object != o || p.path != f.path || p.lastGood {
 				return false
 			}
 		}
@@ -113,11 +112,7 @@ func (a *assembler) whole(prev effective, files []manifest, r rules) (outcome, b
 	out.effective.files, out.effective.plain = files, true
 	out.effective.objects, out.effective.content = prev.objects, prev.content
 	if len(changes) > 0 {
-		out.effective.objects = maps.Clone(prev.objects)
-		for id := range a.prev.objects {
-			delete(out.effective.objects, id)
-		}
-		maps.Copy(out.effective.objects, a.effective.objects)
+		out.effective.objects = prev.objects.replacing(a.prev.objects, a.effective.objects)
 		out.effective.content = prev.content.With(changes)
 	}
 	stillFit := r.stillFit != nil && r.stillFit(out.effective.content, changes)
@@ -135,11 +130,11 @@ func (a *assembler) whole(prev effective, files []manifest, r rules) (outcome, b
 // changes are what became of the objects of the part.
 func (a *assembler) changes() []model.Change {
 	var all []model.Change
-	for id, before := range a.prev.objects {
-		all = append(all, model.Change{Before: before.object, After: a.effective.objects[id].object})
+	for id, before := range a.prev.objects.all() {
+		all = append(all, model.Change{Before: before.object, After: a.effective.objects.of(id).object})
 	}
-	for id, after := range a.effective.objects {
-		if _, was := a.prev.objects[id]; !was {
+	for id, after := range a.effective.objects.all() {
+		if _, was := a.prev.objects.get(id); !was {
 			all = append(all, model.Change{After: after.object})
 		}
 	}
@@ -159,21 +154,21 @@ func (a *assembler) notedOfOthers(prev effective) []model.Problem {
 
 // before is an object as it was in force, also where a part is assembled.
 func (a *assembler) before(id model.Identity) (located, bool) {
-	if p, was := a.prev.objects[id]; was {
+	if p, was := a.prev.objects.get(id); was {
 		return p, true
 	}
-	p, was := a.aside[id]
+	p, was := a.aside.get(id)
 	return p, was
 }
 
 // inForce is an object as it is in force, also where a part is assembled.
 func (a *assembler) inForce(id model.Identity) (located, bool) {
-	if p, is := a.effective.objects[id]; is {
+	if p, is := a.effective.objects.get(id); is {
 		return p, true
 	}
-	if _, was := a.prev.objects[id]; was {
+	if _, was := a.prev.objects.get(id); was {
 		return located{}, false
 	}
-	p, is := a.aside[id]
+	p, is := a.aside.get(id)
 	return p, is
 }

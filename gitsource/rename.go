@@ -13,15 +13,15 @@ import (
 func (a *assembler) renames() map[model.ClaimName]model.ClaimName {
 	var vanished, arrived []model.Identity
 	for id, r := range a.gone {
-		if id.Kind == model.KindServerClaim && !r.Approved && a.prev.objects[id].object != nil {
+		if id.Kind == model.KindServerClaim && !r.Approved && a.prev.objects.of(id).object != nil {
 			vanished = append(vanished, id)
 		}
 	}
 	if len(vanished) == 0 {
 		return nil
 	}
-	for id, p := range a.effective.objects {
-		_, was := a.prev.objects[id]
+	for id, p := range a.effective.objects.all() {
+		_, was := a.prev.objects.get(id)
 		if id.Kind == model.KindServerClaim && !was && p.object != nil {
 			arrived = append(arrived, id)
 		}
@@ -37,11 +37,11 @@ func (a *assembler) renames() map[model.ClaimName]model.ClaimName {
 	}
 	pairs := make(map[model.ClaimName]model.ClaimName)
 	for old := range forth {
-		now, ok := a.only(forth[old], a.prev.objects[old].path, a.effective.objects)
+		now, ok := a.only(forth[old], a.prev.objects.of(old).path, a.effective.objects)
 		if !ok {
 			continue
 		}
-		if again, ok := a.only(back[now], a.effective.objects[now].path, a.prev.objects); ok && again == old {
+		if again, ok := a.only(back[now], a.effective.objects.of(now).path, a.prev.objects); ok && again == old {
 			pairs[old.ClaimName()] = now.ClaimName()
 		}
 	}
@@ -56,11 +56,11 @@ func (a *assembler) changedAlong(pairs map[model.ClaimName]model.ClaimName, vani
 	for old, now := range pairs {
 		paired[old], paired[now] = true, true
 	}
-	left := func(ids []model.Identity, in map[model.Identity]located) map[string][]model.Identity {
+	left := func(ids []model.Identity, in *objectsInForce) map[string][]model.Identity {
 		byFile := make(map[string][]model.Identity)
 		for _, id := range ids {
 			if !paired[id.ClaimName()] {
-				byFile[in[id].path] = append(byFile[in[id].path], id)
+				byFile[in.of(id).path] = append(byFile[in.of(id).path], id)
 			}
 		}
 		return byFile
@@ -76,7 +76,7 @@ func (a *assembler) changedAlong(pairs map[model.ClaimName]model.ClaimName, vani
 			pairs[old.ClaimName()] = now.ClaimName()
 			continue
 		}
-		o := a.effective.objects[now].object
+		o := a.effective.objects.of(now).object
 		_, line := o.Metadata().Position()
 		a.problems = append(a.problems, model.Problem{
 			Severity: model.SeverityWarning, File: file, Line: line, Object: now.String(), Field: "metadata.name",
@@ -90,8 +90,8 @@ func (a *assembler) changedAlong(pairs map[model.ClaimName]model.ClaimName, vani
 // one of its file, "" if it does: it may differ in what may change in place, if it asks for the
 // same secrets, and for the same image or the same server by name.
 func (a *assembler) otherClaim(old, now model.Identity) string {
-	before, ok := a.prev.objects[old].object.(*model.ServerClaim)
-	after, ok2 := a.effective.objects[now].object.(*model.ServerClaim)
+	before, ok := a.prev.objects.of(old).object.(*model.ServerClaim)
+	after, ok2 := a.effective.objects.of(now).object.(*model.ServerClaim)
 	switch {
 	case !ok || !ok2 || old.Namespace != now.Namespace:
 		return "its namespace is another"
@@ -111,13 +111,13 @@ func (a *assembler) otherClaim(old, now model.Identity) string {
 }
 
 // only returns the one of several identities, or the only one in a file.
-func (a *assembler) only(ids []model.Identity, file string, in map[model.Identity]located) (model.Identity, bool) {
+func (a *assembler) only(ids []model.Identity, file string, in *objectsInForce) (model.Identity, bool) {
 	if len(ids) == 1 {
 		return ids[0], true
 	}
 	var found []model.Identity
 	for _, id := range ids {
-		if in[id].path == file {
+		if in.of(id).path == file {
 			found = append(found, id)
 		}
 	}
@@ -133,8 +133,8 @@ func (a *assembler) sameClaim(old, now model.Identity) bool {
 	if old.Namespace != now.Namespace {
 		return false
 	}
-	before, ok := a.prev.objects[old].object.(*model.ServerClaim)
-	after, ok2 := a.effective.objects[now].object.(*model.ServerClaim)
+	before, ok := a.prev.objects.of(old).object.(*model.ServerClaim)
+	after, ok2 := a.effective.objects.of(now).object.(*model.ServerClaim)
 	return ok && ok2 &&
 		reflect.DeepEqual(nameless(before), nameless(after)) &&
 		a.sameSecret(old.Namespace, before.Spec.IgnitionSecretRef, after.Spec.IgnitionSecretRef) &&

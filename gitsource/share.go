@@ -94,7 +94,7 @@ func (s *shares) add(file string, all *int) bool {
 }
 
 // weigh finds the tenants whose manifests have more bytes than their share.
-func (s *shares) weigh(entries []entry, sizeOf func(entry) (int64, error)) error {
+func (s *shares) weigh(entries []decodedEntry, sizeOf func(decodedEntry) (int64, error)) error {
 	if len(s.tenants) == 0 {
 		return nil
 	}

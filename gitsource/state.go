@@ -114,7 +114,7 @@ func (s *state) setEffective(f effective, contentOf func(plumbing.Hash) ([]byte,
 	if f.plain {
 		return
 	}
-	for id, p := range f.objects {
+	for id, p := range f.objects.all() {
 		if !p.lastGood || p.object == nil {
 			continue
 		}
@@ -133,8 +133,8 @@ func (s *state) setEffective(f effective, contentOf func(plumbing.Hash) ([]byte,
 // held returns what was held already when a revision was in force: nothing of one
 // that the state does not remember, for that may have had newer versions. parse
 // decodes a blob.
-func (s *state) held(at model.Applied, parse func(file string, content []byte) *decoded) map[model.Identity]located {
-	out := make(map[model.Identity]located)
+func (s *state) held(at model.Applied, parse func(file string, content []byte) *decoded) *objectsInForce {
+	out := new(objectsInForce)
 	if s == nil {
 		return out
 	}
@@ -162,9 +162,9 @@ func (s *state) held(at model.Applied, parse func(file string, content []byte) *
 		}
 		i := slices.IndexFunc(files[file].objects, func(o model.Object) bool { return o.Identity() == h.Identity })
 		if i >= 0 {
-			out[h.Identity] = located{
+			out.set(h.Identity, located{
 				object: files[file].objects[i], path: h.Path, blob: plumbing.NewHash(h.Blob), lastGood: true, rare: &rarely{since: h.Since, behind: h.Behind},
-			}
+			})
 		}
 	}
 	return out

@@ -28,7 +28,7 @@ func (a *assembler) problemsOf(f manifest) []model.Problem {
 // away what is somebody else's by writing it where it does not count.
 func (a *assembler) keepRefused() {
 	for id, places := range a.refused {
-		before, inForce := a.prev.objects[id]
+		before, inForce := a.prev.objects.get(id)
 		if _, absent := a.prev.absent[id]; absent || !inForce || a.settled(id) || a.candidates[id] != nil {
 			continue
 		}
@@ -65,7 +65,7 @@ func (a *assembler) concerns(p model.Problem, id model.Identity) bool {
 	if len(a.tenants) == 0 {
 		return true
 	}
-	if before, inForce := a.prev.objects[id]; inForce && before.object != nil {
+	if before, inForce := a.prev.objects.get(id); inForce && before.object != nil {
 		return before.owner() == a.tenants.Owner(p.File)
 	}
 	return a.tenants.Refuse(p.File, id) == ""
@@ -75,7 +75,7 @@ func (a *assembler) concerns(p model.Problem, id model.Identity) bool {
 // whoever had it first. The others do not count until he gives it up.
 func (a *assembler) tellApart() {
 	for id, places := range a.candidates {
-		before := a.prev.objects[id]
+		before := a.prev.objects.of(id)
 		owner := before.owner()
 		foreign := func(p located) bool { return p.owner() != owner }
 		switch {
@@ -136,7 +136,8 @@ func (a *assembler) succeed(renamed map[model.ClaimName]model.ClaimName) {
 		_, gone := a.gone[id]
 		_, goesOn := renamed[id.ClaimName()]
 		if gone && len(heirs) == 1 && !(goesOn && id.Kind == model.KindServerClaim) {
-			a.effective.objects[id], came[id] = heirs[0], true
+			a.effective.objects.set(id, heirs[0])
+			came[id] = true
 		}
 	}
 	if len(came) > 0 {
@@ -158,10 +159,10 @@ func (a *assembler) settleHeirs(came map[model.Identity]bool) {
 			a.problems = append(a.problems, p)
 		}
 		id, ok := named(p)
-		switch now, inForce := a.effective.objects[id]; {
+		switch now, inForce := a.effective.objects.get(id); {
 		case !ok || !inForce || !isError(p):
 		case came[id]:
-			delete(a.effective.objects, id)
+			a.effective.objects.drop(id)
 			a.effective.content = nil
 		default:
 			a.keep(id, now)
@@ -173,7 +174,7 @@ func (a *assembler) settleHeirs(came map[model.Identity]bool) {
 // the same name, which was removed. That one's removal goes on whatever is wrong with this.
 func (a *assembler) succeeds(id model.Identity, owner string) bool {
 	of := func(r model.Removal) bool { return r.IsOf(owner) }
-	_, inForce := a.prev.objects[id]
+	_, inForce := a.prev.objects.get(id)
 	gone := a.prev.removed[id]
 	return !inForce && len(gone) > 0 && !slices.ContainsFunc(gone, of)
 }

@@ -3,9 +3,12 @@ package reconcile
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
@@ -35,6 +38,7 @@ type history struct {
 	asked          map[model.ClaimName]int
 	disks          map[model.ServerName]seenDisk
 	owner          map[model.ServerName]seenOwner
+	memory         plan.Memory // of the plans that are compared
 }
 
 // seenDisk is what a disk holds, and at which look that was first seen.
@@ -166,6 +170,7 @@ func (h *history) event() {
 // check looks for broken laws.
 func (h *history) check() {
 	w := h.w
+	h.checkMemory()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h.looks++
@@ -191,6 +196,29 @@ func (h *history) check() {
 			h.owner[m.name] = seenOwner{rec.Claim, rec.ClaimedAt, h.looks}
 		}
 		h.checkTicket(rec)
+	}
+}
+
+// checkMemory checks whether a plan that remembers the looks before comes to the same as one
+// from nothing, now and when time alone has passed.
+func (h *history) checkMemory() {
+	h.w.mu.Lock()
+	loop := h.w.loop
+	h.w.mu.Unlock()
+	if loop == nil {
+		return
+	}
+	for _, later := range []time.Duration{0, time.Second, time.Minute, time.Hour} {
+		in := loop.Input(time.Now().Add(later))
+		if in == nil {
+			return
+		}
+		want := plan.Plan(in)
+		in.Memory = &h.memory
+		if got := plan.Plan(in); !reflect.DeepEqual(got, want) {
+			h.fail("%s later a plan with a memory differs (-without +with):\n%s", later,
+				gocmp.Diff(want, got, gocmp.Exporter(func(reflect.Type) bool { return true })))
+		}
 	}
 }
 

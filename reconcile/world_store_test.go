@@ -22,6 +22,7 @@ type source struct {
 // memory is a store.
 type memory struct {
 	observed *model.Observed
+	last     model.Observed // that was given out
 	stored   chan struct{}
 	saves    int
 	onSave   func(c plan.Changes) // called with each save that is made; nil = not
@@ -115,15 +116,26 @@ func (w *loopWorld) Observed() *model.Observed {
 	return w.snapshot()
 }
 
+// snapshot is what is stored. As those of the registry, two snapshots share what has not
+// changed between them.
 func (w *loopWorld) snapshot() *model.Observed {
-	o := *w.observed
-	o.Servers, o.BMCs, o.Claims = maps.Clone(o.Servers), maps.Clone(o.BMCs), maps.Clone(o.Claims)
-	o.BMCFacts, o.ServerFacts = maps.Clone(o.BMCFacts), maps.Clone(o.ServerFacts)
-	o.Endpoints, o.EndpointFacts = maps.Clone(o.Endpoints), maps.Clone(o.EndpointFacts)
-	o.Probes, o.BootStates = maps.Clone(o.Probes), maps.Clone(o.BootStates)
-	o.Wipes, o.Progress = maps.Clone(o.Wipes), maps.Clone(o.Progress)
-	o.WipeProgress = maps.Clone(o.WipeProgress)
+	o, last := *w.observed, w.last
+	o.Servers, o.BMCs, o.Claims = shared(last.Servers, o.Servers), shared(last.BMCs, o.BMCs), shared(last.Claims, o.Claims)
+	o.BMCFacts, o.ServerFacts = shared(last.BMCFacts, o.BMCFacts), shared(last.ServerFacts, o.ServerFacts)
+	o.Endpoints, o.EndpointFacts = shared(last.Endpoints, o.Endpoints), shared(last.EndpointFacts, o.EndpointFacts)
+	o.Probes, o.BootStates = shared(last.Probes, o.Probes), shared(last.BootStates, o.BootStates)
+	o.Wipes, o.Progress = shared(last.Wipes, o.Wipes), shared(last.Progress, o.Progress)
+	o.WipeProgress = shared(last.WipeProgress, o.WipeProgress)
+	w.last = o
 	return &o
+}
+
+// shared is a copy of what there is now, or the last one if that is the same.
+func shared[K, V comparable](last, now map[K]V) map[K]V {
+	if last != nil && maps.Equal(last, now) {
+		return last
+	}
+	return maps.Clone(now)
 }
 
 func (w *loopWorld) Changed() <-chan struct{} { return w.stored }

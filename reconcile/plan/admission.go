@@ -24,14 +24,19 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 	if len(f.bmcs) == 0 {
 		return known
 	}
+	settled := f.memory.settled.of(known, f.memory.bmcPlaces.names)
+	if settled.distinct && settled.all(f.bmcs) {
+		return known // as good as always
+	}
 	a := admission{f: f, recs: known, byUUID: f.uuids(known)}
+	settled.distinct = len(a.byUUID) == len(known)
 	for _, r := range known {
-		if b := f.bmcBy[r.BMC]; b != nil {
-			b.known = append(b.known, r)
+		if at, inGit := f.bmcAt[r.BMC]; inGit && !settled.is(at, f.bmcs[at]) {
+			f.bmcs[at].known = append(f.bmcs[at].known, r)
 		}
 	}
-	for _, b := range f.bmcs {
-		if b.facts == nil || b.isAnother() {
+	for at, b := range f.bmcs {
+		if settled.is(at, b) {
 			continue
 		}
 		for i, sys := range b.facts.Systems {
@@ -39,8 +44,50 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 				b.problems = append(b.problems, problem)
 			}
 		}
+		settled.note(at, b)
 	}
 	return a.recs
+}
+
+// settledBMCs are those that showed nothing, with the same records of servers, but servers that
+// were there so far.
+type settledBMCs struct {
+	recs  map[model.ServerName]*model.ServerRecord
+	names []model.BMCName
+	// distinct is set if no two of the servers have one UUID.
+	distinct bool
+	facts    []*model.BMCFacts // that each BMC showed, in the order of names; nil = it is none of them
+}
+
+// of returns those for some records and BMCs, which begin anew with others.
+func (s *settledBMCs) of(recs map[model.ServerName]*model.ServerRecord, names []model.BMCName) *settledBMCs {
+	if !sameMap(s.recs, recs) || !sameList(s.names, names) {
+		*s = settledBMCs{recs: recs, names: names, facts: make([]*model.BMCFacts, len(names))}
+	}
+	return s
+}
+
+// is reports whether nothing is admitted of the BMC at a place.
+func (s *settledBMCs) is(at int, b *bmcView) bool {
+	return b.facts == nil || b.isAnother() || s.facts[at] == b.facts
+}
+
+// all reports whether nothing is admitted of any BMC.
+func (s *settledBMCs) all(bmcs []*bmcView) bool {
+	for at, b := range bmcs {
+		if !s.is(at, b) {
+			return false
+		}
+	}
+	return true
+}
+
+// note notes whether the BMC at a place shows nothing but servers that were there so far.
+func (s *settledBMCs) note(at int, b *bmcView) {
+	s.facts[at] = nil
+	if !slices.ContainsFunc(b.facts.Systems, func(sys model.SystemFact) bool { return !sys.Unread && !b.knows(sys) }) {
+		s.facts[at] = b.facts
+	}
 }
 
 // admit adds a record for a system if it is new, or a known server that has moved. It
@@ -91,7 +138,7 @@ func (f *fleet) moved(rec *model.ServerRecord, b *bmcView) bool {
 	if len(f.duplicates[rec.Name]) > 0 {
 		return false // it may be either of them
 	}
-	old := f.bmcBy[rec.BMC]
+	old := f.bmc(rec.BMC)
 	if old == nil {
 		return true
 	}

@@ -10,7 +10,7 @@ import (
 // adoptable reports whether Git says that this server serves a claim already.
 func (s *server) adoptable() bool {
 	c := s.adopter()
-	return c != nil && s.fleet.served[c.ClaimName()] == ""
+	return c != nil && s.fleet.serving(c.ClaimName()) == nil
 }
 
 // adopter is the claim that the server's manifest names in serverClaimRef.
@@ -36,7 +36,7 @@ func (s *server) unreadyToAdopt() Why {
 // adopt takes over a server as it runs, without touching it (L01).
 func (s *server) adopt() Step {
 	s.claim = s.adopter()
-	s.fleet.served[s.claim.ClaimName()] = s.name
+	s.fleet.serve(s.claim.ClaimName(), s)
 	rec := s.edit()
 	rec.Claim, rec.ClaimedAt, rec.WantPower = s.claim.ClaimName(), s.now(), s.claim.Spec.Power
 	rec.Tenant, rec.ClaimCleanup = s.claim.Tenant, s.claim.Annotations[model.AnnotationCleanup]

@@ -73,7 +73,7 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 			in.Observed.ServerFacts[name].Inventory = &model.Inventory{Processors: tc.processors}
 			in.Observed.Progress[name] = &model.Progress{Ticket: "an older one", Firmware: tc.firmware}
 			in.Observed.Probes[name] = &model.ProbeReport{Data: model.ProbeData{CPU: []model.ProbeCPU{{Capabilities: tc.probed}}}}
-			if got := newFleet(in).byName[name].architecture().String(); got != tc.want {
+			if got := newFleet(in).server(name).architecture().String(); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
@@ -130,7 +130,7 @@ func TestAnImageThatTheServersFirmwareCannotStart(t *testing.T) {
 				b.Secret = map[string]model.Sensitive{"ipxe-script": model.NewSensitive("#!ipxe")}
 			}
 			got := ""
-			if err := newFleet(in).byName[name].needs(&b).Unmet(&tc.image); err != nil {
+			if err := newFleet(in).server(name).needs(&b).Unmet(&tc.image); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {

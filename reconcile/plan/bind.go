@@ -71,8 +71,8 @@ func (f *fleet) unserved() []*desiredClaim {
 	if f.observeOnly.Reason != "" {
 		return nil
 	}
-	for _, c := range f.memory.claims {
-		if f.served[c.name] == "" {
+	for i, c := range f.memory.claims {
+		if f.served[i] == nil {
 			all = append(all, c)
 		}
 	}
@@ -83,11 +83,15 @@ func (f *fleet) unserved() []*desiredClaim {
 // order.
 func (f *fleet) waiting(claims []*desiredClaim, free []*server) []waitingClaim {
 	var queue []waitingClaim
-	adopted, offered := f.adopted(), f.labelsOf(free)
+	var adopted map[model.ClaimName]bool
+	offered := f.labelsOf(free)
 	for _, d := range claims {
 		wish := f.wishOf(d)
 		if !offered.have(wish.asks, d.claim) {
 			continue
+		}
+		if adopted == nil {
+			adopted = f.adopted()
 		}
 		name, c := d.name, d.claim
 		if adopted[name] || f.unready(c).Reason != "" || f.unbindable(name).Reason != "" {
@@ -139,7 +143,7 @@ func (l labels) have(asks *asked, c *model.ServerClaim) bool {
 func (f *fleet) adopted() map[model.ClaimName]bool {
 	claims := make(map[model.ClaimName]bool)
 	for name, s := range f.in.Desired.Servers {
-		known := f.byName[f.resolve(string(name))]
+		known := f.server(f.resolve(string(name)))
 		past := known != nil && known.rec.State != model.StateInitial && !known.doubted()
 		if ref := s.Spec.ServerClaimRef; ref != nil && !past {
 			claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)] = true
@@ -150,7 +154,10 @@ func (f *fleet) adopted() map[model.ClaimName]bool {
 
 // unready says why a claim cannot be served whatever servers are free.
 func (f *fleet) unready(c *model.ServerClaim) Why {
-	_, why := bootOfClaim(f.in.Desired, c)
+	var why Why
+	if c.Spec.IgnitionSecretRef != nil { // else nothing can be missing
+		_, why = bootOfClaim(f.in.Desired, c)
+	}
 	if c.BootConfiguration {
 		why = cmp.Or(f.superseded(c), why)
 	}
@@ -339,7 +346,7 @@ func (f *fleet) mismatch(c *model.ServerClaim, s *server) string {
 // for as long as the plan is made.
 func (f *fleet) serverLabels(s *server) map[string]string {
 	var spec *model.BMC
-	if b := f.bmcBy[s.rec.BMC]; b != nil {
+	if b := s.bmc; b != nil {
 		spec = b.spec
 	}
 	if spec == nil || s.spec == nil || len(spec.Labels) == 0 || len(s.spec.Labels) == 0 {

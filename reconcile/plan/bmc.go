@@ -27,6 +27,8 @@ type bmcView struct {
 	swapped    bool                  // it shows another machine in the place of a server since it was read
 	known      []*model.ServerRecord // of the servers that were behind it so far
 
+	readAt time.Time // when its own facts were last read in this process
+
 	endpoint *endpointView // the device that it is, if it is known
 	found    bool          // it was recognised by the MAC prefix database
 	trial    string        // the credential of the database that is to be tried
@@ -38,9 +40,11 @@ type bmcView struct {
 func (f *fleet) loadBMCs() {
 	d := f.in.Desired
 	all := make([]bmcView, 0, len(d.BMCs)+len(f.endpoints))
-	f.memory.bmcs = keysInOrder(f.memory.bmcs, d.BMCs)
-	for _, name := range f.memory.bmcs {
-		spec := d.BMCs[name]
+	m := f.memory
+	names := m.bmcs.of(d.BMCs)
+	manifests := m.bmcManifests.of(names, d.BMCs)
+	for i, name := range names {
+		spec := manifests[i]
 		b := bmcView{name: name, spec: spec}
 		switch {
 		case spec.Spec.EndpointRef != nil:
@@ -55,11 +59,22 @@ func (f *fleet) loadBMCs() {
 			all = append(all, bmcView{name: model.BMCName(v.name), spec: v.manifest(), endpoint: v, found: true})
 		}
 	}
-	f.bmcs = make([]*bmcView, 0, len(all))
-	f.bmcBy = make(map[model.BMCName]*bmcView, len(all))
+	f.bmcs = make([]*bmcView, len(all))
 	for i := range all {
-		b := &all[i]
-		b.rec, b.facts = f.in.Observed.BMCs[b.name], f.in.Observed.BMCFacts[b.name]
+		f.bmcs[i] = &all[i]
+	}
+	if len(all) > len(names) {
+		slices.SortFunc(f.bmcs, func(a, b *bmcView) int { return strings.Compare(string(a.name), string(b.name)) })
+		names = make([]model.BMCName, len(f.bmcs))
+		for i, b := range f.bmcs {
+			names[i] = b.name
+		}
+	}
+	f.bmcAt = m.bmcPlaces.of(names)
+	records, facts := m.bmcRecords.of(names, f.in.Observed.BMCs), m.bmcFacts.of(names, f.in.Observed.BMCFacts)
+	read := m.bmcRead.of(names, f.in.BMCRead)
+	for i, b := range f.bmcs {
+		b.rec, b.facts, b.readAt = records[i], facts[i], read[i]
 		if b.rec == nil {
 			b.rec = &model.BMCRecord{Name: b.name}
 		}
@@ -70,10 +85,7 @@ func (f *fleet) loadBMCs() {
 		if uuid := b.spec.Spec.BMCUUID; uuid != "" && b.facts != nil && b.facts.UUID == "" {
 			b.problems = append(b.problems, fmt.Sprintf("it shows no UUID, so spec.bmcUUID %s (%s) cannot be compared", uuid, b.spec.Source))
 		}
-		f.bmcs = append(f.bmcs, b)
-		f.bmcBy[b.name] = b
 	}
-	slices.SortFunc(f.bmcs, func(a, b *bmcView) int { return strings.Compare(string(a.name), string(b.name)) })
 	f.noteTaken()
 }
 
@@ -229,10 +241,10 @@ func (f *fleet) bmcDue(b *bmcView) time.Time {
 	case b.swapped || b.asked || b.rec.Reason != "" || b.facts == nil || b.rec.Address != b.target.Address || b.unpinned():
 		return f.in.Now
 	case b.lacks || b.isAnother():
-		return f.in.BMCRead[b.name].Add(f.in.Policy.PollInterval)
+		return b.readAt.Add(f.in.Policy.PollInterval)
 	}
 	every := f.in.Policy.RefreshInterval
-	return f.in.BMCRead[b.name].Add(every - time.Duration(jitter(b.name)/5*float64(every)))
+	return b.readAt.Add(every - time.Duration(jitter(b.name)/5*float64(every)))
 }
 
 // unpinned reports whether the certificate of a BMC is still to be pinned: another one than

@@ -69,7 +69,7 @@ func TestWhoGivesAUUID(t *testing.T) {
 				facts.Systems = append(facts.Systems, model.SystemFact{URI: two, UUID: "00000000-0000-4000-8000-00000000000c"})
 			}
 			b := &bmcView{name: "b", spec: &model.BMC{}, facts: facts}
-			f := &fleet{in: in, bmcs: []*bmcView{b}, bmcBy: map[model.BMCName]*bmcView{"b": b}}
+			f := withBMCs(&fleet{in: in}, b)
 			var got string
 			for name, rec := range f.admitted() {
 				if rec.SystemURI == one {
@@ -111,7 +111,7 @@ func TestAMachineWithoutAUUIDThatIsMoved(t *testing.T) {
 	in.Desired.Add(uuidOf("s", "new", "", fleettest.GivenUUID))
 	before, after := &bmcView{name: "old", spec: &model.BMC{}, facts: is("S1")}, &bmcView{name: "new", spec: &model.BMC{}, facts: is("S2")}
 	at := func() model.BMCName {
-		f := &fleet{in: in, bmcs: []*bmcView{before, after}, bmcBy: map[model.BMCName]*bmcView{"old": before, "new": after}}
+		f := withBMCs(&fleet{in: in}, before, after)
 		return f.admitted()["s"].BMC
 	}
 	if at := at(); at != "old" {

@@ -13,7 +13,7 @@ import (
 // confirmed to be off, and has nothing else to do: nobody's machine, so that nobody's next
 // boot is another one by that.
 func (s *server) orderBoot(st Step) Step {
-	inv, rec := s.facts.Inventory, s.fleet.in.Observed.Servers[s.name]
+	inv, rec := s.facts.Inventory, s.stored
 	rests := st.Queued == nil && (st.Move == nil || st.Move.Routine)
 	if !rests || s.spec == nil || len(s.spec.Spec.BootOrder) == 0 || inv == nil || rec == nil || !s.atRest(rec) {
 		return st

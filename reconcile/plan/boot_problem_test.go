@@ -86,7 +86,7 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 			} else {
 				tc.change(in, rec)
 			}
-			st := newFleet(in).byName[rec.Name].step()
+			st := newFleet(in).server(rec.Name).step()
 			if diff := cmp.Diff(tc.want, st.Why); diff != "" {
 				t.Errorf("why (-want +got):\n%s", diff)
 			}

@@ -6,25 +6,54 @@ import (
 	"ingot/model"
 )
 
-// loadClaim finds the claim that a server is recorded to have. Of two servers of one
-// claim, one that is being released had the claim that was called so before.
-func (f *fleet) loadClaim(s *server) {
+// loadClaim finds the claim that a server is recorded to have; at is its place among those in
+// Git, nowhere if it is not there. Of two servers of one claim, one that is being released had the
+// claim that was called so before.
+func (f *fleet) loadClaim(s *server, at int) {
 	name := s.rec.Claim
 	if name == "" {
 		return
 	}
-	claim := f.in.Desired.Claims[name]
+	var claim *model.ServerClaim
+	if at != nowhere {
+		claim = f.memory.claims[at].claim
+	}
 	if f.otherTenants(s.rec, claim) {
 		return
 	}
-	other := f.byName[f.served[name]]
+	other := f.servedElse[name]
+	if at != nowhere {
+		other = f.served[at]
+	}
 	if other != nil && s.rec.Release != nil && other.rec.Release == nil {
 		return
 	}
 	if other != nil && other.rec.Release != nil {
 		other.claim = nil
 	}
-	s.claim, f.served[name] = claim, s.name
+	s.claim = claim
+	if at == nowhere {
+		f.servedElse[name] = s
+		return
+	}
+	f.served[at] = s
+}
+
+// serving is the server that a claim is bound to, nil if it has none.
+func (f *fleet) serving(name model.ClaimName) *server {
+	if i, inGit := f.memory.claimAt(name); inGit {
+		return f.served[i]
+	}
+	return f.servedElse[name]
+}
+
+// serve notes the server that a claim is bound to.
+func (f *fleet) serve(name model.ClaimName, s *server) {
+	if i, inGit := f.memory.claimAt(name); inGit {
+		f.served[i] = s
+		return
+	}
+	f.servedElse[name] = s
 }
 
 // planClaims notes claims seen for the first time and drops records of claims gone.
@@ -33,8 +62,8 @@ func (f *fleet) planClaims(r *Result) {
 		return
 	}
 	known, wanted := f.in.Observed.Claims, 0
-	for _, c := range f.memory.claims {
-		if known[c.name] == nil {
+	for i, rec := range f.claimRecords() {
+		if c := f.memory.claims[i]; rec == nil {
 			r.Decided.Claims = append(r.Decided.Claims, f.claimRecord(c.name))
 			continue
 		}
@@ -44,11 +73,16 @@ func (f *fleet) planClaims(r *Result) {
 		return // as good as always: there is no record of another
 	}
 	for name := range known {
-		if f.in.Desired.Claims[name] == nil && f.served[name] == "" && !f.deletionUntrusted(name) {
+		if f.in.Desired.Claims[name] == nil && f.servedElse[name] == nil && !f.deletionUntrusted(name) {
 			r.Decided.DropClaims = append(r.Decided.DropClaims, name)
 		}
 	}
 	slices.Sort(r.Decided.DropClaims)
+}
+
+// claimRecords are those of the claims in Git, in their order; nil for one that is new.
+func (f *fleet) claimRecords() []*model.ClaimRecord {
+	return f.memory.claimRecords.of(f.memory.claimNames, f.in.Observed.Claims)
 }
 
 // claimRecord is the claim's record, made now for one that is new.

@@ -181,11 +181,11 @@ func (s *server) cleanupMode() string {
 // noteCleanup has the record say how the claim asks for its disks to be wiped: once that is
 // done, the claim is gone. It touches nothing.
 func (s *server) noteCleanup() (Step, bool) {
-	if s.claim == nil || s.rec.Claim != s.claim.ClaimName() || s.rec.Release != nil || s.doubted() || s.fleet.observeOnly.Reason != "" {
+	if s.claim == nil || s.rec.Release != nil || s.doubted() || s.fleet.observeOnly.Reason != "" {
 		return Step{}, false
 	}
 	asked := s.claim.Annotations[model.AnnotationCleanup]
-	if s.rec.ClaimCleanup == asked {
+	if s.rec.ClaimCleanup == asked || s.rec.Claim != s.claim.ClaimName() {
 		return Step{}, false
 	}
 	s.edit().ClaimCleanup = asked

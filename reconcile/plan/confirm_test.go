@@ -12,7 +12,7 @@ func TestAnUnreadSystemHasNotMoved(t *testing.T) {
 	rec := &model.ServerRecord{Name: "a", BMC: "one", SystemURI: "/1", UUID: "u"}
 	old := &bmcView{name: "one", facts: &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", Unread: true}}}}
 	other := &bmcView{name: "two", facts: &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", UUID: "u"}}}}
-	f := &fleet{bmcBy: map[model.BMCName]*bmcView{"one": old, "two": other}}
+	f := withBMCs(new(fleet), old, other)
 	if f.moved(rec, other) {
 		t.Error("it is taken to have moved")
 	}

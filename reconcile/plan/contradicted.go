@@ -74,7 +74,7 @@ func (o *otherUUID) whose() string {
 // areTwo reports whether two names are those of different BMCs. One that nobody knows is not
 // any, and a device is the BMC in Git that describes it.
 func (f *fleet) areTwo(said, is model.BMCName) bool {
-	a, b := f.bmcBy[said], f.bmcBy[is]
+	a, b := f.bmc(said), f.bmc(is)
 	if a == nil || b == nil || a == b || a.endpoint != nil && a.endpoint == b.endpoint {
 		return false
 	}

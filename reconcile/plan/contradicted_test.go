@@ -24,10 +24,13 @@ func TestWhichBMCsAreTwo(t *testing.T) {
 		"of which nobody knows one":           {nil, view("192.0.2.1:443", nil), false},
 		"of which one's address is not known": {view("", nil), view("192.0.2.1:443", device), true},
 	} {
-		f := &fleet{bmcBy: map[model.BMCName]*bmcView{"is": tt.is}}
+		tt.is.name = "is"
+		bmcs := []*bmcView{tt.is}
 		if tt.said != nil {
-			f.bmcBy["said"] = tt.said
+			tt.said.name = "said"
+			bmcs = append(bmcs, tt.said)
 		}
+		f := withBMCs(new(fleet), bmcs...)
 		if got := f.areTwo("said", "is"); got != tt.want {
 			t.Errorf("BMCs %s: %v, want %v", name, got, tt.want)
 		}
@@ -41,10 +44,24 @@ func TestAManifestIsOfTheMachineWithoutAnother(t *testing.T) {
 	d.Add(&model.Server{Meta: model.Meta{Name: "a"}})
 	for _, said := range []string{uuid, swapped} {
 		d.Add(&model.Server{Meta: model.Meta{Name: "x"}, Spec: model.ServerSpec{SystemUUID: said}})
-		f := &fleet{in: &Input{Desired: d}, aliases: make(map[string]model.ServerName)}
+		f := &fleet{in: &Input{Desired: d}, memory: new(Memory), aliases: make(map[string]model.ServerName)}
 		specs := f.matchSpecs(map[model.ServerName]*model.ServerRecord{"a": {Name: "a", UUID: uuid}, "b": {Name: "b", UUID: swapped}})
 		if specs["b"] != d.Servers["x"] || f.aliases["x"] != "b" {
 			t.Errorf("with UUID %s it is of %v", said, f.aliases)
+		}
+	}
+}
+
+// A manifest by the UUID of two machines is that of the first by name, in each plan.
+func TestAManifestOfTwoMachinesIsOfTheFirst(t *testing.T) {
+	const uuid = "00000000-0000-4000-8000-000000000001"
+	d := model.NewDesired()
+	d.Add(&model.Server{Meta: model.Meta{Name: "x"}, Spec: model.ServerSpec{SystemUUID: uuid}})
+	for range 20 {
+		f := &fleet{in: &Input{Desired: d}, memory: new(Memory), aliases: make(map[string]model.ServerName)}
+		f.matchSpecs(map[model.ServerName]*model.ServerRecord{"a": {Name: "a", UUID: uuid}, "b": {Name: "b", UUID: uuid}, "c": {Name: "c", UUID: uuid}})
+		if f.aliases["x"] != "a" {
+			t.Fatalf("it is of %v", f.aliases)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 			rec := in.Observed.Servers["bmc00000-system-0"]
 			tc.before(rec)
 			isOutdated := func() bool {
-				s := newFleet(in).byName[rec.Name]
+				s := newFleet(in).server(rec.Name)
 				return s.claim != nil && s.outdated()
 			}
 			if got := isOutdated(); got != tc.outdated {

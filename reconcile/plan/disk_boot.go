@@ -53,7 +53,7 @@ func (o *outcome) diskOnce(do DiskOnce, a *Answer) {
 
 // bmcFirmware is the version of the firmware of the server's BMC, "" if it is not known.
 func (s *server) bmcFirmware() string {
-	if b := s.fleet.bmcBy[s.rec.BMC]; b != nil && b.facts != nil {
+	if b := s.bmc; b != nil && b.facts != nil {
 		return b.facts.FirmwareVersion
 	}
 	return ""

@@ -41,7 +41,7 @@ func (f *fleet) pairDuplicates(known map[model.ServerName]*model.ServerRecord, b
 // elsewhere. That it is still there is not known while its own BMC has never answered, or
 // shows nothing of it.
 func (f *fleet) noteDuplicate(of *model.ServerRecord, b *bmcView, sys model.SystemFact) {
-	own := f.bmcBy[of.BMC]
+	own := f.bmc(of.BMC)
 	if own != nil && (own.facts == nil || shownAs(own.facts, of) == shownUnread) {
 		b.problems = append(b.problems, fmt.Sprintf("system %s has the UUID %s of server %s, which is looked for behind BMC %s "+
 			"first", sys.URI, sys.UUID, of.Name, of.BMC))

@@ -137,7 +137,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 			f := newFleet(in)
 			f.guard()
 			f.bindClaims()
-			s := f.byName[name]
+			s := f.server(name)
 			st := s.step()
 			if got := s.rec.Ticket; got != nil && got.Ended != tc.ended {
 				t.Errorf("its ticket is %q, want %q", got.Ended, tc.ended)

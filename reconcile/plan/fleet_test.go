@@ -53,3 +53,14 @@ func claimWhy(in *Input, name model.ClaimName) Why {
 	}
 	return Why{Reason: "unknown"}
 }
+
+// withBMCs gives a fleet its BMCs, whose names are all different.
+func withBMCs(f *fleet, bmcs ...*bmcView) *fleet {
+	names := make([]model.BMCName, len(bmcs))
+	for i, b := range bmcs {
+		names[i] = b.name
+	}
+	f.memory, f.bmcs = new(Memory), bmcs
+	f.bmcAt = f.memory.bmcPlaces.of(names)
+	return f
+}

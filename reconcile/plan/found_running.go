@@ -78,12 +78,12 @@ func (s *server) surelyOff() bool {
 // bmcRestarted reports whether the BMC is known to have restarted since it began to say
 // what was read last.
 func (s *server) bmcRestarted() bool {
-	b := s.fleet.bmcBy[s.rec.BMC]
+	b := s.bmc
 	return b != nil && b.facts != nil && restarted(s.reading.BMCReset, b.facts.LastResetTime)
 }
 
 func (s *server) offForLong() bool {
-	p, r := s.fleet.in.Policy, s.reading
+	p, r := &s.fleet.in.Policy, s.reading
 	return s.power() == model.PowerOff && r.Offs >= p.FoundOffReadings && !s.now().Before(r.OffSince.Add(p.FoundOffTime))
 }
 

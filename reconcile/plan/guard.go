@@ -57,10 +57,10 @@ func (f *fleet) boundByNamespace() map[string]int {
 // endApproved reports whether a step takes a server from a claim of which a person
 // approved that it is gone: that is an approval for the guard too.
 func (f *fleet) endApproved(d model.Disruption) bool {
-	if d.Action != stepRelease && d.Action != stepRetain || f.byName[d.Server].rec.State != model.StateReserved {
+	if d.Action != stepRelease && d.Action != stepRetain || f.server(d.Server).rec.State != model.StateReserved {
 		return false
 	}
-	r, _ := f.claimRemoval(f.byName[d.Server].rec)
+	r, _ := f.claimRemoval(f.server(d.Server).rec)
 	return r.Approved
 }
 

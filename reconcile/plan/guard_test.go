@@ -101,7 +101,7 @@ func TestTheGuardLetsAnApprovedRemovalPass(t *testing.T) {
 			})
 			f := newFleet(in)
 			f.guard()
-			if got := f.byName["s1"].may(stepRelease); got != tc.want || (len(f.blockedByGuard["s1"]) > 0) == tc.want {
+			if got := f.server("s1").may(stepRelease); got != tc.want || (len(f.blockedByGuard["s1"]) > 0) == tc.want {
 				t.Errorf("allowed are %v, held %v", f.allowed["s1"], f.blockedByGuard["s1"])
 			}
 		})

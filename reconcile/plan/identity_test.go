@@ -21,7 +21,7 @@ func TestWhyAReadingFailed(t *testing.T) {
 		model.ReasonIdentityUnknown:      {model.ReasonIdentityUnknown, ""},
 	}
 	for reason, want := range tests {
-		s := &server{name: "s", rec: &model.ServerRecord{BMC: "b"}, reading: Reading{Failures: 2, Reason: reason}}
+		s := &server{name: "s", rec: &model.ServerRecord{BMC: "b"}, reading: &Reading{Failures: 2, Reason: reason}}
 		b := &bmcView{name: "b", spec: &model.BMC{}}
 		f := &fleet{servers: []*server{s}, bmcs: []*bmcView{b}}
 		if got := s.unreachable().Reason; got != want.server {
@@ -45,14 +45,11 @@ func TestABMCThatShowsAnotherMachineIsReadAtOnce(t *testing.T) {
 		"after that was seen":  {now, now.Add(time.Minute)},
 	} {
 		facts := &model.BMCFacts{Name: "b", Systems: []model.SystemFact{{URI: "/1", UUID: "u"}}}
-		b := &bmcView{name: "b", facts: facts, rec: &model.BMCRecord{Name: "b"}}
-		f := &fleet{
-			in:    &Input{Now: now, Policy: DefaultPolicy(), BMCRead: map[model.BMCName]time.Time{"b": tt.read}},
-			bmcBy: map[model.BMCName]*bmcView{"b": b},
-		}
+		b := &bmcView{name: "b", facts: facts, rec: &model.BMCRecord{Name: "b"}, readAt: tt.read}
+		f := &fleet{in: &Input{Now: now, Policy: DefaultPolicy()}}
 		s := &server{
-			fleet: f, rec: &model.ServerRecord{BMC: "b", SystemURI: "/1", UUID: "u"},
-			reading: Reading{Failures: 1, Reason: model.ReasonIdentityMismatch, Since: now.Add(-time.Second)},
+			fleet: f, bmc: b, rec: &model.ServerRecord{BMC: "b", SystemURI: "/1", UUID: "u"},
+			reading: &Reading{Failures: 1, Reason: model.ReasonIdentityMismatch, Since: now.Add(-time.Second)},
 		}
 		b.spec = &model.BMC{}
 		f.blocked(s)

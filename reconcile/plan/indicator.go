@@ -6,7 +6,7 @@ import "ingot/model"
 // with the server: it disturbs nothing that runs, so its state does not matter, but whether
 // it is the machine that is meant does.
 func (s *server) indicate(st Step) Step {
-	inv, rec := s.facts.Inventory, s.fleet.in.Observed.Servers[s.name]
+	inv, rec := s.facts.Inventory, s.stored
 	if st.Queued != nil {
 		return st // it may be begun at any time, and one server has one move
 	}

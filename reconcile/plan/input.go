@@ -6,7 +6,9 @@ import (
 	"ingot/model"
 )
 
-// Input is all that Plan and Status look at. Nobody changes what it points to.
+// Input is all that Plan and Status look at. Nobody changes what it points to: what differs
+// from one plan to the next is in other maps, for a Memory takes the very same ones to be the
+// same.
 type Input struct {
 	Desired  *model.Desired
 	Observed *model.Observed

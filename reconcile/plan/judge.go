@@ -81,10 +81,13 @@ func (f *fleet) judgeClaims() []Claim {
 			chosen[s.bind.Identity().ClaimName()] = s
 		}
 	}
-	for i := range f.memory.claims {
+	for i, rec := range f.claimRecords() {
 		d, c := f.memory.claims[i], &all[i]
-		*c = Claim{Name: d.name, Manifest: d.claim, Record: f.claimRecord(d.name)}
-		if s := f.byName[f.served[d.name]]; s != nil {
+		if rec == nil {
+			rec = f.claimRecord(d.name)
+		}
+		c.Name, c.Manifest, c.Record = d.name, d.claim, rec
+		if s := f.served[i]; s != nil {
 			c.Server = s.name
 		} else if s := chosen[d.name]; s != nil {
 			c.Why = Why{Reason: model.ReasonInProgress, Message: fmt.Sprintf("server %s is chosen for it", s.name)}
@@ -149,7 +152,7 @@ func (f *fleet) judgeMaintenances() []Maintenance {
 		m := f.in.Desired.Maintenances[name]
 		server := f.resolve(m.Spec.ServerRef.Name)
 		j := Maintenance{Name: name, Manifest: m, Server: server}
-		if f.byName[server] == nil {
+		if f.server(server) == nil {
 			j.Unknown = f.unknownServer(m.Spec.ServerRef.Name)
 		} else {
 			j.Refused = !f.mayMaintain(m, server)

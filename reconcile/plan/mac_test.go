@@ -102,7 +102,7 @@ func TestWhichMACAddressesAreAServers(t *testing.T) {
 				fleettest.InGit(tt.git)(spec)
 			}
 			in.Desired.Add(spec)
-			s := newFleet(in).byName[rec.Name]
+			s := newFleet(in).server(rec.Name)
 			s.noteMACs()
 			if diff := cmp.Diff(tt.want, s.rec.MACs, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)

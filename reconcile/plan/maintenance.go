@@ -23,7 +23,7 @@ func (f *fleet) loadMaintenances() {
 	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Maintenances)) {
 		m := f.in.Desired.Maintenances[name]
 		server := f.resolve(m.Spec.ServerRef.Name)
-		s := f.byName[server]
+		s := f.server(server)
 		if s == nil || !f.mayMaintain(m, server) {
 			continue
 		}

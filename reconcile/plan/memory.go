@@ -2,31 +2,35 @@ package plan
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
 	"ingot/model"
 )
 
-// Memory keeps from one plan to the next what was worked out of a desired state, which
-// never changes, nor do its objects: doing so anew for each plan of a large fleet costs more
-// than all the rest of it. What was worked out of an object is kept for as long as the
-// desired state has that very one. It is not for concurrent use, and nil remembers nothing.
-// It is for one key.
+// Memory keeps from one plan to the next what was worked out of what is planned with, which
+// never changes: doing so anew for each plan of a large fleet costs more than all the rest of
+// it. What was worked out of an object is kept for as long as the desired state has that very
+// one, and what was looked up in a map for as long as the input has that very map. Nothing that
+// depends on the time is kept. It is not for concurrent use, and nil remembers nothing. It is for
+// one key.
 type Memory struct {
 	of            *model.Desired // of which now and claims are
 	now, previous map[digestKey]string
-	claims        []*desiredClaim // in the order of names
+	claims        []*desiredClaim   // in the order of names
+	claimNames    []model.ClaimName // the very same list for as long as there are no others
 	// naming are the claims that name a server, by what they call it: there are
 	// ServerBootConfigurations that may be for the same one.
 	naming map[string]model.ClaimName
 
+	plans   uint64            // that were made with it
 	asked   map[string]*asked // by what it writes
 	lacking lackText          // that what is asked lacks
 
-	servers []model.ServerName // in their order
-	bmcs    []model.BMCName
+	servers keys[model.ServerName, *model.ServerRecord]
+	kept    keptOfServers
+	bmcs    keys[model.BMCName, *model.BMC]
+	lookups
 }
 
 // desiredClaim is a claim in Git.
@@ -42,6 +46,9 @@ type asked struct {
 	first    label
 	requires bool
 	lacks    string // why they have no server, of Memory.lacking and first; "" = not said yet
+	// unbound is why no server is free for those of the plan with a number.
+	unbound Why
+	of      uint64
 }
 
 // lackText is why a claim has no server that requires a label which no available server
@@ -83,13 +90,20 @@ func (m *Memory) seeClaims(d *model.Desired) {
 			claims = append(claims, &desiredClaim{name: c.name, claim: claim})
 		}
 	}
-	if known := claims; len(known) < len(d.Claims) {
+	known := len(claims)
+	if known < len(d.Claims) {
 		for name, claim := range d.Claims {
-			if _, ok := slices.BinarySearchFunc(known, name, (*desiredClaim).compareName); !ok {
+			if _, ok := slices.BinarySearchFunc(claims[:known], name, (*desiredClaim).compareName); !ok {
 				claims = append(claims, &desiredClaim{name: name, claim: claim})
 			}
 		}
 		slices.SortFunc(claims, func(a, b *desiredClaim) int { return a.compareName(b.name) })
+	}
+	if known < len(claims) || known < len(m.claims) {
+		m.claimNames = make([]model.ClaimName, len(claims))
+		for i, c := range claims {
+			m.claimNames[i] = c.name
+		}
 	}
 	m.claims = claims
 }
@@ -159,15 +173,8 @@ func (m *Memory) lacks(a *asked, t lackText) string {
 	return a.lacks
 }
 
-// keysInOrder are the keys of a map in their order: those that were known, if they are the
-// same.
-func keysInOrder[K cmp.Ordered, V any](known []K, of map[K]V) []K {
-	same := len(known) == len(of)
-	for i := 0; same && i < len(known); i++ {
-		_, same = of[known[i]]
-	}
-	if same {
-		return known
-	}
-	return slices.Sorted(maps.Keys(of))
+// claimAt is where in claims one of a name is, and whether it is there.
+func (m *Memory) claimAt(name model.ClaimName) (int, bool) {
+	i, inGit := m.claimPlaces.of(m.claimNames)[name]
+	return i, inGit
 }

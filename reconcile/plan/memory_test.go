@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,17 +25,16 @@ func TestAPlanWithAMemoryIsThatWithoutOne(t *testing.T) {
 		in.Policy.Tenants = model.Tenants{{Path: "alpha", Servers: requires("rack", "1")}}
 		memory, revisions := &Memory{}, []*model.Desired{in.Desired}
 		for range 20 {
-			next := *in
-			next.Observed = observeAnew(r, in.Observed)
+			next := observeAnew(r, in)
 			switch r.IntN(4) {
 			case 0: // nothing came to Git
 			case 1: // what is in force is taken back
 				next.Desired = revisions[r.IntN(len(revisions))]
 			default:
-				next.Desired = commitAnew(r, in.Desired)
+				next.Desired = sharing(in.Desired, commitAnew(r, in.Desired))
 				revisions = append(revisions, next.Desired)
 			}
-			in = &next
+			in = next
 			want := Plan(in)
 			remembering := *in
 			remembering.Memory = memory
@@ -45,18 +45,116 @@ func TestAPlanWithAMemoryIsThatWithoutOne(t *testing.T) {
 	}
 }
 
-// observeAnew changes some records of servers.
-func observeAnew(r *rand.Rand, was *model.Observed) *model.Observed {
-	o := *was
-	o.Servers = maps.Clone(o.Servers)
-	for _, name := range slices.Sorted(maps.Keys(o.Servers)) {
-		if r.IntN(6) == 0 {
-			rec := *o.Servers[name]
-			rec.State = model.ServerStates[r.IntN(len(model.ServerStates))]
-			o.Servers[name] = &rec
+// observeAnew lets time pass and changes some of what is known of the fleet. What it does not
+// change stays the same map, as it does in the snapshots of the store.
+func observeAnew(r *rand.Rand, was *Input) *Input {
+	in := *was
+	in.Now = in.Now.Add([]time.Duration{0, time.Second, time.Minute, time.Hour, 24 * time.Hour}[r.IntN(5)])
+	if r.IntN(4) == 0 {
+		return &in
+	}
+	o := *in.Observed
+	in.Observed = &o
+	server := func() model.ServerName { return fleettest.ServerName(r.IntN(13)) }
+	for range 1 + r.IntN(3) {
+		switch r.IntN(9) {
+		case 0:
+			o.Servers = changed(o.Servers, server(), func(rec *model.ServerRecord) {
+				rec.State = model.ServerStates[r.IntN(len(model.ServerStates))]
+				if r.IntN(2) == 0 {
+					rec.MACs = fleettest.MACs(model.MACByBMC, r.IntN(20))
+				}
+			})
+		case 1: // it was bound, or given up
+			claim := anyOf(r, in.Desired.Claims)
+			o.Servers = changed(o.Servers, server(), func(rec *model.ServerRecord) {
+				rec.State, rec.Claim = model.StateReserved, []model.ClaimName{claim, "", "default/gone"}[r.IntN(3)]
+			})
+		case 2: // it is behind another BMC, or a machine with the UUID of another
+			o.Servers = changed(o.Servers, server(), func(rec *model.ServerRecord) {
+				if r.IntN(2) == 0 {
+					rec.BMC = model.BMCName(fleettest.BMCName(r.IntN(13)))
+					return
+				}
+				rec.UUID = o.BMCFacts[settledBMC].Systems[0].UUID
+				o.BMCFacts = changed(o.BMCFacts, rec.BMC, func(facts *model.BMCFacts) {
+					facts.Systems = []model.SystemFact{{URI: rec.SystemURI, UUID: rec.UUID}}
+				})
+			})
+		case 3:
+			o.Servers = maps.Clone(o.Servers)
+			delete(o.Servers, server())
+		case 8: // it was installed with what its claim asks for now, or with something else
+			o.Servers = changed(o.Servers, server(), func(rec *model.ServerRecord) {
+				if c := in.Desired.Claims[rec.Claim]; c != nil {
+					boot, _ := bootOfClaim(in.Desired, c)
+					rec.State, rec.Installed = model.StateReserved, keyedDigest(in.DigestKey, &boot)
+					if r.IntN(2) == 0 {
+						rec.Installed = fleettest.DigestOf("os:2")
+					}
+				}
+			})
+		case 4: // a BMC shows other systems than before
+			o.BMCFacts = changed(o.BMCFacts, model.BMCName(fleettest.BMCName(1+r.IntN(11))), func(facts *model.BMCFacts) {
+				facts.Systems = [][]model.SystemFact{
+					nil, {{URI: "/1", Unread: true}}, {{URI: "/1", UUID: fleettest.GivenUUID}},
+					{{URI: "/1", UUID: o.BMCFacts[settledBMC].Systems[0].UUID}},
+				}[r.IntN(4)]
+			})
+		case 5:
+			o.ServerFacts = changed(o.ServerFacts, server(), func(facts *model.ServerFacts) {
+				facts.Power = []model.Power{model.PowerOn, model.PowerOff, model.PowerUnknown}[r.IntN(3)]
+				facts.Inventory = &model.Inventory{MACAddresses: []string{fleettest.CardOf(r.IntN(20))}}
+			})
+		case 6:
+			in.Readings = maps.Clone(in.Readings)
+			in.Readings[server()] = Reading{At: in.Now, Offs: r.IntN(4), Reached: true, Failures: r.IntN(3)}
+			in.BMCRead = maps.Clone(in.BMCRead)
+			in.BMCRead[model.BMCName(fleettest.BMCName(r.IntN(13)))] = in.Now
+		case 7: // what was decided is recorded
+			o.Claims = maps.Clone(o.Claims)
+			for _, rec := range Plan(was).Decided.Claims {
+				o.Claims[rec.Name] = rec
+			}
+			o.Servers = maps.Clone(o.Servers)
+			for name, m := range Plan(was).Moves {
+				o.Servers[name] = m.Then
+			}
 		}
 	}
-	return &o
+	return &in
+}
+
+// settledBMC is a BMC of which observeAnew changes nothing.
+const settledBMC = "bmc00000"
+
+// changed is a copy of a map in which one object is another.
+func changed[K comparable, V any](of map[K]*V, key K, change func(*V)) map[K]*V {
+	next := maps.Clone(of)
+	if next[key] != nil {
+		v := *next[key]
+		change(&v)
+		next[key] = &v
+	}
+	return next
+}
+
+// sharing is a revision that shares with the one before the maps that are the same, as those
+// of the source do.
+func sharing(was, d *model.Desired) *model.Desired {
+	if maps.Equal(was.BMCs, d.BMCs) {
+		d.BMCs = was.BMCs
+	}
+	if maps.Equal(was.Servers, d.Servers) {
+		d.Servers = was.Servers
+	}
+	if maps.Equal(was.Secrets, d.Secrets) {
+		d.Secrets = was.Secrets
+	}
+	if maps.Equal(was.Claims, d.Claims) {
+		d.Claims = was.Claims
+	}
+	return d
 }
 
 // commitAnew changes some of what Git asks for. What it does not change stays the same
@@ -64,7 +162,7 @@ func observeAnew(r *rand.Rand, was *model.Observed) *model.Observed {
 func commitAnew(r *rand.Rand, was *model.Desired) *model.Desired {
 	d := was.Clone()
 	for range 1 + r.IntN(4) {
-		switch claim, bmc, i := anyOf(r, d.Claims), anyOf(r, d.BMCs), r.IntN(12); r.IntN(10) {
+		switch claim, bmc, i := anyOf(r, d.Claims), anyOf(r, d.BMCs), r.IntN(12); r.IntN(12) {
 		case 0:
 			delete(d.Claims, claim)
 		case 1:
@@ -96,8 +194,20 @@ func commitAnew(r *rand.Rand, was *model.Desired) *model.Desired {
 				Unclaimable: r.IntN(4) == 0, Taints: []model.Taint{{Key: "dedicated", Value: fmt.Sprint(r.IntN(2)), Effect: model.TaintNoBind}},
 			})
 			d.Servers[fleettest.ServerName(i)].Labels = map[string]string{"slot": fmt.Sprint(r.IntN(3))}
+			if r.IntN(2) == 0 {
+				d.Servers[fleettest.ServerName(i)].Annotations = map[string]string{model.AnnotationMACAddresses: fleettest.CardOf(r.IntN(20))}
+			}
 		case 8:
 			delete(d.Servers, fleettest.ServerName(i))
+		case 11:
+			secret := &model.Secret{Meta: model.Meta{Name: "ign", Namespace: "default"}}
+			secret.Values = map[string]model.Sensitive{"ignition": model.NewSensitive(fmt.Sprint(r.IntN(3)))}
+			d.Secrets = maps.Clone(d.Secrets)
+			d.Add(secret)
+		case 10: // the manifest of a machine by its UUID, whatever that is called here; no two have one
+			uuid := fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1)
+			maps.DeleteFunc(d.Servers, func(_ model.ServerName, s *model.Server) bool { return s.Spec.SystemUUID == uuid })
+			d.Add(&model.Server{Meta: model.Meta{Name: nameable(r)}, Spec: model.ServerSpec{SystemUUID: uuid}})
 		case 9:
 			d.Add(&model.ServerBootConfiguration{
 				Meta: model.Meta{Name: fmt.Sprint("b", i%3)},
@@ -110,7 +220,10 @@ func commitAnew(r *rand.Rand, was *model.Desired) *model.Desired {
 
 // askAnew has a claim ask for other servers.
 func askAnew(r *rand.Rand, c *model.ServerClaim) {
-	c.Spec.ServerRef, c.Spec.ServerSelector, c.Spec.Tolerations, c.Tenant = nil, nil, nil, ""
+	c.Spec.ServerRef, c.Spec.ServerSelector, c.Spec.Tolerations, c.Tenant, c.Spec.IgnitionSecretRef = nil, nil, nil, "", nil
+	if r.IntN(2) == 0 {
+		c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"}
+	}
 	if r.IntN(4) > 0 {
 		c.Spec.ServerSelector = requires([]string{"none", "rack", "slot"}[r.IntN(3)], fmt.Sprint(r.IntN(3)))
 	}

@@ -72,7 +72,7 @@ func TestPartsAreReadAgain(t *testing.T) {
 			if tt.power != "" {
 				facts.Power = tt.power
 			}
-			st := (&server{fleet: &fleet{in: &in}, name: name, facts: facts, reading: tt.reading, rec: &model.ServerRecord{Name: name}}).rest(Why{})
+			st := (&server{fleet: &fleet{in: &in}, name: name, facts: facts, reading: &tt.reading, rec: &model.ServerRecord{Name: name}}).rest(Why{})
 			want := []Action{Inspect{Inventory: tt.due}}
 			if diff := cmp.Diff(want, st.Move.Do); diff != "" || !st.Move.Routine {
 				t.Errorf("(-want +got):\n%s", diff)

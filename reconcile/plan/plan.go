@@ -13,9 +13,10 @@ type fleet struct {
 	in      *Input
 	memory  *Memory
 	servers []*server // in the order of names
-	byName  map[model.ServerName]*server
-	bmcs    []*bmcView
-	bmcBy   map[model.BMCName]*bmcView
+	// serverAt says where in servers one of a name is, bmcAt where in bmcs.
+	serverAt map[model.ServerName]int
+	bmcs     []*bmcView // in the order of names
+	bmcAt    map[model.BMCName]int
 	// endpoints are in the order of names.
 	endpoints     []*endpointView
 	endpointBy    map[string]*endpointView
@@ -23,8 +24,10 @@ type fleet struct {
 	refs          map[string]bool // made when first needed
 	// specs are the manifests of servers, by the name that Ingot knows the server by.
 	specs map[model.ServerName]*model.Server
-	// served says which server each claim is bound to.
-	served map[model.ClaimName]model.ServerName
+	// served are the servers that claims are bound to, in the order of Memory.claims, and
+	// servedElse those of claims that Git lacks.
+	served     []*server
+	servedElse map[model.ClaimName]*server
 	// allowed are the steps that the guard lets be begun now, held those that it holds
 	// back, by server.
 	allowed, blockedByGuard map[model.ServerName][]model.Disruption
@@ -45,7 +48,6 @@ type fleet struct {
 	unboundOf               *unboundServers                        // made when first needed
 	likely                  likely                                 // made when first needed
 	unknown                 *Why                                   // of the very first claims; made when first needed
-	noneFree                map[*asked]Why                         // by what claims ask for
 	aliases                 map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
 	otherUUID               map[model.ServerName]*otherUUID        // by the name of the manifest; nil while there is none
 	duplicates              map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none
@@ -111,10 +113,26 @@ func (f *fleet) target(rec *model.ServerRecord) model.SystemTarget {
 	if rec.Board != nil {
 		t.UUID, t.Board = "", *rec.Board
 	}
-	if b := f.bmcBy[rec.BMC]; b != nil {
+	if b := f.bmc(rec.BMC); b != nil {
 		t.BMC = b.target
 	}
 	return t
+}
+
+// server is the server of a name, nil if there is none.
+func (f *fleet) server(name model.ServerName) *server {
+	if i, known := f.serverAt[name]; known {
+		return f.servers[i]
+	}
+	return nil
+}
+
+// bmc is the BMC of a name, nil if there is none.
+func (f *fleet) bmc(name model.BMCName) *bmcView {
+	if i, known := f.bmcAt[name]; known {
+		return f.bmcs[i]
+	}
+	return nil
 }
 
 func (r *Result) wake(at time.Time) {
@@ -127,8 +145,7 @@ func newFleet(in *Input) *fleet {
 	f := &fleet{
 		in:             in,
 		memory:         cmp.Or(in.Memory, new(Memory)),
-		byName:         make(map[model.ServerName]*server, len(in.Observed.Servers)),
-		served:         make(map[model.ClaimName]model.ServerName, len(in.Observed.Claims)),
+		servedElse:     make(map[model.ClaimName]*server),
 		allowed:        make(map[model.ServerName][]model.Disruption),
 		blockedByGuard: make(map[model.ServerName][]model.Disruption),
 		renamed:        make(map[model.ServerName]*model.ServerClaim),
@@ -137,11 +154,12 @@ func newFleet(in *Input) *fleet {
 		maintained:     make(map[model.ServerName]maintained),
 		awaiting:       make(map[model.ServerName]string),
 		labels:         make(map[model.ServerName]map[string]string),
-		noneFree:       make(map[*asked]Why),
 		aliases:        make(map[string]model.ServerName),
 		powerOns:       in.Policy.MaxConcurrentPowerOns,
 	}
+	f.memory.plans++
 	f.memory.see(in.Desired)
+	f.served = make([]*server, len(f.memory.claims))
 	record := in.Observed.Fleet
 	f.record = &record
 	f.loadEndpoints()

@@ -195,7 +195,7 @@ func (s *server) reached() bool {
 
 // settling reports whether a power-on was asked for and may still take effect.
 func (s *server) settling() bool {
-	return awaitsOn(s.rec.Asked, s.reading, &s.fleet.in.Policy, s.now())
+	return awaitsOn(s.rec.Asked, *s.reading, &s.fleet.in.Policy, s.now())
 }
 
 // awaitsOn reports whether a power-on was asked for that was not seen to take effect and

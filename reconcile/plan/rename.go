@@ -17,13 +17,14 @@ func (f *fleet) followRenames() {
 		if c == nil || f.otherTenants(s.rec, c) {
 			continue
 		}
-		if other := f.byName[f.served[name]]; other != nil && other.rec.Release == nil {
+		if other := f.serving(name); other != nil && other.rec.Release == nil {
 			f.outrun[s.rec.Claim] = true // that name has a server: this one is merely given up
 			continue
 		} else if other != nil {
 			other.claim = nil // it was of the claim that had this name before, and goes on being released
 		}
-		f.renamed[s.name], f.served[name] = c, s.name
+		f.renamed[s.name] = c
+		f.serve(name, s)
 	}
 }
 

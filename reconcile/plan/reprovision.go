@@ -80,7 +80,11 @@ func (s *server) pendingReprovision() Why {
 }
 
 // outdated reports whether the claim asks for something else than was installed.
-func (s *server) outdated() bool {
+func (s *server) outdated() bool { return !s.kept.isCurrent(s) }
+
+// current reports whether the claim asks for nothing else than was installed, as far as that is
+// known.
+func (s *server) current() bool {
 	boot, why := s.claimBoot()
-	return s.rec.Installed != "" && why.Reason == "" && !s.runs(&boot)
+	return s.rec.Installed == "" || why.Reason != "" || s.runs(&boot)
 }

@@ -12,8 +12,10 @@ type server struct {
 	name    model.ServerName
 	spec    *model.Server // what Git says of it; nil when nothing
 	rec     *model.ServerRecord
+	stored  *model.ServerRecord // as the input has it; nil = it has none
 	facts   *model.ServerFacts
-	reading Reading
+	bmc     *bmcView           // that its record names; nil = it is not known
+	reading *Reading           // which nobody changes
 	claim   *model.ServerClaim // the claim it is bound to, if Git still holds it
 	bind    *model.ServerClaim // the claim it is to be bound to now
 	// blocked says why the server cannot be reached or must not be; "" = it can.
@@ -25,6 +27,7 @@ type server struct {
 	bringsBack bool
 	// fresh is set for a server whose record is only being made.
 	fresh bool
+	kept  *serverKept
 }
 
 // step returns the server's next step, and has it looked at again when its ticket
@@ -106,7 +109,7 @@ func (s *server) next() Step {
 // noteNew records a server that is seen for the first time: it is known for good before
 // anything is done to it.
 func (s *server) noteNew() (Step, bool) {
-	if s.fleet.in.Observed.Servers[s.name] != nil {
+	if s.stored != nil {
 		return Step{}, false
 	}
 	s.edit().MACs = s.macs()

@@ -8,29 +8,37 @@ import (
 
 // loadServers puts together what is known of each server, known or new.
 func (f *fleet) loadServers() {
-	recs := f.admitted()
-	names := keysInOrder(f.memory.servers, recs)
-	f.memory.servers = names
-	f.specs = f.matchSpecs(recs)
+	recs, o, m := f.admitted(), f.in.Observed, f.memory
+	names := m.servers.of(recs)
+	f.serverAt, f.specs = m.serverPlaces.of(names), f.matchSpecs(recs)
+	records := m.records.of(names, recs)
+	stored := records
+	if !sameMap(recs, o.Servers) {
+		stored = m.stored.of(names, o.Servers)
+	}
+	manifests, facts, readings := m.manifests.of(names, f.specs), m.facts.of(names, o.ServerFacts), m.readings.of(names, f.in.Readings)
+	bmcs := m.serverBMCs.of(records, m.bmcPlaces.names, f.bmcAt, func(r *model.ServerRecord) model.BMCName { return r.BMC })
+	claims := m.serverClaims.of(records, m.claimNames, m.claimPlaces.of(m.claimNames), func(r *model.ServerRecord) model.ClaimName { return r.Claim })
+	kept := m.kept.of(names)
 	f.servers = make([]*server, len(names))
 	all := make([]server, len(names)) // one allocation for the whole fleet
 	for i, name := range names {
 		s := &all[i]
-		*s = server{
-			fleet: f, name: name, rec: recs[name], spec: f.specs[name],
-			facts: f.in.Observed.ServerFacts[name], reading: f.in.Readings[name],
-		}
+		s.fleet, s.name, s.rec, s.stored, s.spec, s.facts, s.reading = f, name, records[i], stored[i], manifests[i], facts[i], &readings[i]
+		s.kept = &kept[i]
 		if s.facts == nil {
 			s.facts = &model.ServerFacts{Name: name}
 		}
-		f.loadClaim(s)
+		if at := bmcs[i]; at != nowhere {
+			s.bmc = f.bmcs[at]
+		}
+		f.loadClaim(s, claims[i])
 		f.noteDisputed(s)
 		s.blocked = f.blocked(s)
-		if b := f.bmcBy[s.rec.BMC]; b != nil && s.bmcToConfirm() {
-			b.asked = true
+		if s.bmc != nil && s.bmcToConfirm() {
+			s.bmc.asked = true
 		}
 		f.servers[i] = s
-		f.byName[name] = s
 	}
 	f.followRenames()
 }
@@ -47,18 +55,42 @@ func (f *fleet) noteDisputed(s *server) {
 	}
 }
 
-// matchSpecs finds each server's manifest: by name, else by UUID. One whose UUID is another
-// than that of the server of its name, and of none that has no manifest, is noted.
+// matchedSpecs are manifests of which each is that of the server of its name.
+type matchedSpecs struct {
+	manifests map[model.ServerName]*model.Server
+	recs      map[model.ServerName]*model.ServerRecord
+	specs     map[model.ServerName]*model.Server
+}
+
+// matchSpecs finds each server's manifest, which nobody changes: those that were found for the
+// same manifests and records, if each is that of the server of its name.
 func (f *fleet) matchSpecs(recs map[model.ServerName]*model.ServerRecord) map[model.ServerName]*model.Server {
-	specs := make(map[model.ServerName]*model.Server, len(f.in.Desired.Servers))
+	m, manifests := &f.memory.matched, f.in.Desired.Servers
+	if m.specs != nil && sameMap(m.manifests, manifests) && sameMap(m.recs, recs) {
+		return m.specs
+	}
+	specs, byName := f.matchEachSpec(recs)
+	*m = matchedSpecs{}
+	if byName {
+		*m = matchedSpecs{manifests, recs, specs}
+	}
+	return specs
+}
+
+// matchEachSpec finds each server's manifest: by name, else by UUID. One whose UUID is another
+// than that of the server of its name, and of none that has no manifest, is noted. byName is
+// set if each was found by its name.
+func (f *fleet) matchEachSpec(recs map[model.ServerName]*model.ServerRecord) (specs map[model.ServerName]*model.Server, byName bool) {
+	specs, byName = make(map[model.ServerName]*model.Server, len(f.in.Desired.Servers)), true
 	var byUUID map[string]model.ServerName
 	for name, spec := range f.in.Desired.Servers {
 		if r := recs[name]; r != nil && (spec.Spec.SystemUUID == "" || model.SameUUID(spec.Spec.SystemUUID, r.UUID)) {
 			specs[name] = spec
 			continue
 		}
+		byName = false
 		uuid := spec.Spec.SystemUUID
-		if own := f.ownSystem(f.bmcBy[model.BMCName(name)]); own != nil && recs[name] == nil {
+		if own := f.ownSystem(f.bmc(model.BMCName(name))); own != nil && recs[name] == nil {
 			uuid = own.UUID
 		}
 		if uuid == "" {
@@ -67,7 +99,9 @@ func (f *fleet) matchSpecs(recs map[model.ServerName]*model.ServerRecord) map[mo
 		if byUUID == nil {
 			byUUID = make(map[string]model.ServerName, len(recs))
 			for n, r := range recs {
-				byUUID[r.UUID] = n
+				if first, twice := byUUID[r.UUID]; !twice || n < first {
+					byUUID[r.UUID] = n
+				}
 			}
 		}
 		of := f.ofUUID(uuid, byUUID)
@@ -78,7 +112,7 @@ func (f *fleet) matchSpecs(recs map[model.ServerName]*model.ServerRecord) map[mo
 			f.noteOtherUUID(name, otherUUID{spec, of})
 		}
 	}
-	return specs
+	return specs, byName
 }
 
 // ofUUID is the server that has a UUID, one without a manifest of its name if there is one;
@@ -110,7 +144,7 @@ func (f *fleet) resolve(name string) model.ServerName {
 // blocked says why a server cannot be acted upon at all.
 func (f *fleet) blocked(s *server) Why {
 	since := s.rec.Since
-	b := f.bmcBy[s.rec.BMC]
+	b := s.bmc
 	if name, _ := s.requested(); name == model.OperationIgnore {
 		return Why{model.ReasonIgnored, "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
 	}
@@ -122,7 +156,7 @@ func (f *fleet) blocked(s *server) Why {
 	}
 	as := shownAs(b.facts, s.rec)
 	b.lacks = b.lacks || as != shownItself || s.reading.mistaken()
-	if s.reading.mistaken() && s.reading.Since.After(f.in.BMCRead[b.name]) {
+	if s.reading.mistaken() && s.reading.Since.After(b.readAt) {
 		b.swapped = true
 	}
 	switch as {

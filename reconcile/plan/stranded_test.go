@@ -82,7 +82,7 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 				for _, c := range tc.changes {
 					c(in, rec)
 				}
-				s := newFleet(in).byName[rec.Name]
+				s := newFleet(in).server(rec.Name)
 				st := s.step()
 				if got := s.rec.Ticket.Ended == model.TicketSpent && s.power() == model.PowerOn; got != tc.want {
 					t.Fatalf("it is given up: %t, want %t; its ticket is %+v", got, tc.want, s.rec.Ticket)

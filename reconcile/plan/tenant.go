@@ -87,7 +87,7 @@ func (f *fleet) mayMaintain(m *model.ServerMaintenance, name model.ServerName) b
 	if of == nil || of.Refuse(name.Identity()) == "" {
 		return true
 	}
-	s := f.byName[name]
+	s := f.server(name)
 	switch {
 	case s == nil:
 		return false

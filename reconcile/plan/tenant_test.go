@@ -25,7 +25,7 @@ func TestEachServersRemovalIsNoted(t *testing.T) {
 	d.Removed = map[model.Identity][]model.Removal{web.Identity(): {removedBy("gamma").Removal}}
 	f := newFleet(&Input{Now: time.Now(), Desired: d, Observed: observed, Policy: Policy{Tenants: fleettest.Tenants}})
 	for name, want := range map[model.ServerName]string{"s1": stepRelease, "s2": stepRelease, "s3": ""} {
-		if got := f.byName[name].endAsked(); got != want {
+		if got := f.server(name).endAsked(); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}

@@ -195,7 +195,7 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 			if tc.change != nil {
 				tc.change(in, rec)
 			}
-			s := newFleet(in).byName[rec.Name]
+			s := newFleet(in).server(rec.Name)
 			st := s.step()
 			if got := s.rec.Ticket.Ended == model.TicketSpent; got != tc.want {
 				t.Fatalf("it is Spent: %t, want %t: %+v", got, tc.want, s.rec.Ticket)
@@ -223,7 +223,7 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 				t.Errorf("it counts as %d attempts", s.rec.Attempts)
 			}
 			in.Observed.Servers[rec.Name] = s.rec
-			next := newFleet(in).byName[rec.Name]
+			next := newFleet(in).server(rec.Name)
 			does := map[bool]string{true: "arm boot ticket", false: "ask for power"}[tc.purpose == model.PurposeClaim]
 			if st := next.step(); !strings.HasPrefix(done(st), does) {
 				t.Errorf("then %q is done", done(st))

@@ -81,7 +81,7 @@ func TestTheWindowOfATicket(t *testing.T) {
 			if tc.change != nil {
 				tc.change(in, rec)
 			}
-			_, end := newFleet(in).byName[rec.Name].window()
+			_, end := newFleet(in).server(rec.Name).window()
 			if got := end.Sub(in.Now); tc.want == 0 && !end.IsZero() || tc.want != 0 && got != tc.want {
 				t.Errorf("it ends %v from now (%v), want %v", got, end, tc.want)
 			}
@@ -170,7 +170,7 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 			if tc.change != nil {
 				tc.change(in, rec)
 			}
-			s := newFleet(in).byName[rec.Name]
+			s := newFleet(in).server(rec.Name)
 			st := s.step()
 			got := outcome{s.rec.Ticket.Ended, s.rec.Attempts, s.rec.BootProblem, done(st)}
 			if got.Problem != nil {
@@ -219,7 +219,7 @@ func TestAWipesTicketIsHeldBackUntilTheServerIsKnownToBeOff(t *testing.T) {
 			if rec.Ticket != nil {
 				rec.Ticket.ID, rec.Ticket.Purpose, rec.Ticket.ArmedAt = "t", model.PurposeCleanup, in.Now
 			}
-			s := newFleet(in).byName[rec.Name]
+			s := newFleet(in).server(rec.Name)
 			st := s.step()
 			if got := done(st); got != tc.want {
 				t.Errorf("done is %q, want %q", got, tc.want)

@@ -27,15 +27,21 @@ func (f *fleet) unbound(d *desiredClaim) Why {
 	if ref := c.Spec.ServerRef; ref != nil {
 		return f.unboundRef(c, ref.Name)
 	}
-	u, asks := f.unboundServers(), f.memory.asks(d)
-	if f.countsByLabel(asks, c) && u.noneHas(asks.first) {
-		return Why{Reason: model.ReasonNoServerFree, Message: f.memory.lacks(asks, u.lackText()) + f.likelyLabel(c), Actor: RackOperator}
+	asks := f.memory.asks(d)
+	if asks.of != f.memory.plans {
+		asks.of, asks.unbound = f.memory.plans, f.noneFree(asks, c)
 	}
-	if why, ok := f.noneFree[asks]; ok {
+	return asks.unbound
+}
+
+// noneFree says of all claims that ask for the same why no server is free for them.
+func (f *fleet) noneFree(asks *asked, c *model.ServerClaim) Why {
+	u, why := f.unboundServers(), Why{Reason: model.ReasonNoServerFree, Actor: RackOperator}
+	if f.countsByLabel(asks, c) && u.noneHas(asks.first) {
+		why.Message = f.memory.lacks(asks, u.lackText()) + f.likelyLabel(c)
 		return why
 	}
-	why := Why{Reason: model.ReasonNoServerFree, Message: u.text(f.countAgainst(asks, c)) + f.likelyLabel(c), Actor: RackOperator}
-	f.noneFree[asks] = why
+	why.Message = u.text(f.countAgainst(asks, c)) + f.likelyLabel(c)
 	return why
 }
 
@@ -129,7 +135,7 @@ func (f *fleet) countAgainst(asks *asked, c *model.ServerClaim) map[string]int {
 // unboundRef says why the one server that a claim names is not given to it.
 func (f *fleet) unboundRef(c *model.ServerClaim, ref string) Why {
 	name := f.resolve(ref)
-	s := f.byName[name]
+	s := f.server(name)
 	if s == nil {
 		return Why{Reason: model.ReasonServerUnknown, Message: f.unknownServer(ref), Actor: Tenant}
 	}

@@ -132,7 +132,7 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 				c(in, rec)
 			}
 			for range 4 { // a record is changed a step at a time
-				s := newFleet(in).byName[rec.Name]
+				s := newFleet(in).server(rec.Name)
 				st := s.step()
 				if st.Move == nil || done(st) != "" {
 					break

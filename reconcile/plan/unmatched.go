@@ -29,8 +29,8 @@ func (f *fleet) unknownServer(name string) string {
 	l := &f.likely
 	if l.guessed == nil {
 		l.guessed, l.names = make(map[string]string), model.Guesses{Left: model.MaxGuesses}
-		for name := range f.byName {
-			l.servers = append(l.servers, string(name))
+		for _, s := range f.servers {
+			l.servers = append(l.servers, string(s.name))
 		}
 		for name := range f.in.Desired.Servers {
 			l.servers = append(l.servers, string(name))
@@ -115,7 +115,7 @@ func (b *bmcView) unasked() bool { return b.facts == nil && b.why.Reason == mode
 // missing reports whether a server that Git names is not known, nor hidden by what cannot be
 // read.
 func (f *fleet) missing(id model.Identity) bool {
-	return f.byName[f.resolve(id.Name)] == nil && !f.in.Desired.Quarantined[id] &&
+	return f.server(f.resolve(id.Name)) == nil && !f.in.Desired.Quarantined[id] &&
 		!slices.ContainsFunc(f.record.Unreadable, func(u model.UnreadableRecord) bool { return string(u.Server) == id.Name })
 }
 
@@ -157,7 +157,7 @@ func (f *fleet) unmatchedServers(unread string) []model.Problem {
 		for _, id := range model.UUIDVariants(uuid) {
 			has = cmp.Or(has, byUUID[id])
 		}
-		switch s := f.byName[model.ServerName(spec.Name)]; {
+		switch s := f.server(model.ServerName(spec.Name)); {
 		case uuid == "":
 			field, says = "metadata.name", "no server is called so"+guesses.Near(spec.Name, names)
 		case has != "":

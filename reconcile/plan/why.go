@@ -78,7 +78,7 @@ func (s *server) ranWhenLastRead(why Why) bool {
 		return false
 	}
 	if s.blocked.Reason != "" {
-		b := s.fleet.bmcBy[s.rec.BMC]
+		b := s.bmc
 		ofBMC := b != nil && why == b.why && (why.Reason == b.rec.Reason || why.Reason == model.ReasonAuthenticationFailed)
 		return why == s.blocked && (why.Reason == model.ReasonSystemUnreadable || ofBMC)
 	}

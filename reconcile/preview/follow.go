@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"maps"
 	"slices"
 
 	"ingot/model"
@@ -61,12 +62,24 @@ func (f *future) noteSteps(before *model.FleetRecord) {
 	}
 }
 
-// record takes what was decided for recorded, and reports whether that was anything.
+// record takes what was decided for recorded, and reports whether that was anything. What was
+// planned with stays as it was, for a plan's memory goes by that.
 func (f *future) record() bool {
-	o, c := f.in.Observed, f.last.Decided
-	any := c.Fleet != nil || len(c.Claims)+len(c.DropClaims)+len(c.Endpoints)+len(c.DropEndpoints) > 0
+	o, c := *f.in.Observed, f.last.Decided
+	f.in.Observed = &o
+	claims, endpoints := len(c.Claims)+len(c.DropClaims) > 0, len(c.Endpoints)+len(c.DropEndpoints) > 0
+	any := c.Fleet != nil || claims || endpoints
 	if c.Fleet != nil {
 		o.Fleet = *c.Fleet
+	}
+	if claims {
+		o.Claims = maps.Clone(o.Claims)
+	}
+	if endpoints {
+		o.Endpoints = maps.Clone(o.Endpoints)
+	}
+	if len(f.last.Moves) > 0 {
+		o.Servers, f.in.Readings = maps.Clone(o.Servers), maps.Clone(f.in.Readings)
 	}
 	for _, rec := range c.Claims {
 		o.Claims[rec.Name] = rec
