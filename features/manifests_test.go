@@ -207,6 +207,12 @@ func (w *site) claim(row map[string]string) error {
 			annotate(o, model.AnnotationBoot, value)
 		case "BOOTED":
 			annotate(o, model.AnnotationBooted, value)
+		case "ROOT DEVICE":
+			hint, err := w.rootDevice(row["SERVER"], value)
+			if err != nil {
+				return err
+			}
+			annotate(o, model.AnnotationRootDevice, hint)
 		case "IMAGE":
 			if w.image[value] == "" {
 				return fmt.Errorf("there is no image %q", value)
