@@ -509,6 +509,7 @@ ingot_boot_requests_total{code="200",route="/httpboot"} 0
 ingot_boot_requests_total{code="200",route="/httpboot/{image}"} 0
 ingot_boot_requests_total{code="200",route="/ignition/{uuid}"} 0
 ingot_boot_requests_total{code="200",route="/image"} 3
+ingot_boot_requests_total{code="200",route="/install/{uuid}/{token}/{part}"} 0
 ingot_boot_requests_total{code="200",route="/ipxe/"} 1
 ingot_boot_requests_total{code="200",route="/ipxe/{uuid}"} 2
 ingot_boot_requests_total{code="200",route="/loader/{name}"} 0

@@ -6,6 +6,23 @@ Feature: A disk image is installed on the right disk, and nowhere else
       | s1     | Available |
     And disk image "debian" is in the registry
 
+  Scenario: the disk that the claim names is written, and the other is not
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  | ROOT DEVICE     |
+      | web   | s1     | debian | the second disk |
+    Then claim "web" is Booted on "s1"
+    And the second disk of "s1" holds disk image "debian"
+    And the first disk of "s1" holds nothing
+    And "s1" was installed once and wiped 0 times
+
+  Scenario: without a hint it is the smallest disk that is large enough
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  |
+      | web   | s1     | debian |
+    Then claim "web" is Booted on "s1"
+    And the first disk of "s1" holds disk image "debian"
+    And the second disk of "s1" holds nothing
+
   Scenario Outline: an image that <FLAW> is told of, and its server stays off
     (N03, N05, N07, N11, N12)
     Given disk image "bad" <FLAW>
@@ -45,13 +62,65 @@ Feature: A disk image is installed on the right disk, and nowhere else
       | two      | any serial number        | RootDeviceAmbiguous |
       | no disks | a disk that is not there | RootDeviceMissing   |
 
+  Scenario: a power cut while the disk is written installs again
+    (N44)
+    Given "s1" suffers from "install-hangs"
+    And the claims are committed
+      | CLAIM | SERVER | IMAGE  |
+      | web   | s1     | debian |
+    And the status branch says of claim "web": "Installing"
+    When the power of "s1" is cut
+    And "s1" no longer suffers from "install-hangs"
+    Then claim "web" is Booted on "s1"
+    And the first disk of "s1" holds disk image "debian"
+
+  Scenario: a power cut after the disk was verified boots from it
+    Given "s1" suffers from "bootstate-silent"
+    And the claims are committed
+      | CLAIM | SERVER | IMAGE  |
+      | web   | s1     | debian |
+    And the first disk of "s1" holds disk image "debian"
+    When the power of "s1" is cut
+    And "s1" no longer suffers from "bootstate-silent"
+    Then claim "web" is Booted on "s1"
+    And "s1" was installed 0 times and wiped 0 times
+
+  Scenario: a disk that holds something is refused until the claim gives it up
+    (N25)
+    Given "s1" suffers from "disk-holds-data"
+    And the claims are committed
+      | CLAIM | SERVER | IMAGE  |
+      | web   | s1     | debian |
+    And the status branch says of claim "web": "RootDeviceNotBlank"
+    When the claims are committed
+      | CLAIM | OVERWRITE |
+      | web   | 1         |
+    Then claim "web" is Booted on "s1"
+
+  Scenario: another image goes to the same disk, once the claim asks for that
+    (N61)
+    Given disk image "rocky" is in the registry
+    And the claims are committed
+      | CLAIM | SERVER | IMAGE  | ROOT DEVICE     |
+      | web   | s1     | debian | the second disk |
+    And claim "web" is Booted on "s1"
+    And the claims are committed
+      | CLAIM | IMAGE |
+      | web   | rocky |
+    And the status branch says of claim "web": "PendingReprovision"
+    When the claims are committed
+      | CLAIM | REPROVISION |
+      | web   | 1           |
+    Then the second disk of "s1" holds disk image "rocky"
+    And claim "web" is Booted on "s1"
+    And the first disk of "s1" holds nothing
+
   Scenario: a release wipes what was installed
     Given the claims are committed
       | CLAIM | SERVER | IMAGE  | ROOT DEVICE     |
       | web   | s1     | debian | the second disk |
     And claim "web" is Booted on "s1"
-    And the second disk of "s1" holds disk image "debian"
-    And the first disk of "s1" holds nothing
     When claim "web" is removed
     Then "s1" is Available
     And the second disk of "s1" holds nothing
+    And the first disk of "s1" holds nothing

@@ -213,6 +213,8 @@ func (w *site) claim(row map[string]string) error {
 				return err
 			}
 			annotate(o, model.AnnotationRootDevice, hint)
+		case "OVERWRITE":
+			annotate(o, model.AnnotationOverwrite, value)
 		case "IMAGE":
 			if w.image[value] == "" {
 				return fmt.Errorf("there is no image %q", value)

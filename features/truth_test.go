@@ -31,7 +31,7 @@ func happened(e sim.RackEvent) (_ ledger.Event, ok bool) {
 	switch {
 	case e.Kind == sim.EventInstalled && e.Cause == sim.CauseTest:
 		h.Kind = ledger.Found
-	case e.Kind == sim.EventInstalled:
+	case e.Kind == sim.EventInstalled, e.Kind == sim.EventWritten:
 		h.Kind = ledger.Install
 	case e.Kind == sim.EventPowerOn && e.Cause != sim.CauseTest:
 		h.Kind = ledger.PowerOn
@@ -66,6 +66,7 @@ func (w *site) happenings() []ledger.Event {
 		events = append(events, ledger.Event{At: e.at, Machine: e.uuid, Kind: ledger.Ignition, Claim: e.claim})
 	}
 	events = append(events, w.given...)
+	given := make(map[string]model.ClaimName) // whose Ignition the probe was given that writes disks
 	for _, e := range w.rack.Events() {
 		h, ok := happened(e)
 		if !ok {
@@ -76,6 +77,12 @@ func (w *site) happenings() []ledger.Event {
 		}
 		if h.Kind == ledger.Install || h.Kind == ledger.Ignition {
 			h.Claim = claims[cmp.Or(e.IgnitionSHA256, strings.TrimPrefix(e.Digest, "sha256:"))]
+		}
+		switch {
+		case h.Kind == ledger.Ignition:
+			given[h.Machine] = h.Claim
+		case e.Kind == sim.EventWritten:
+			h.Claim = given[h.Machine]
 		}
 		events = append(events, h)
 	}
