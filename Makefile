@@ -43,9 +43,9 @@ vet: ## Run go vet
 units: setup ## Run the unit tests, but those that boot machines
 	go test -short -vet=off -p 4 -timeout 30m $(UNITS)
 
-# What starts no goroutine and holds no lock has no data races; the tests of examples/monitoring
+# What starts no goroutine has no data races of its own; the tests of examples/monitoring
 # look at other processes, of which the detector sees nothing.
-NO_RACES = ingot/examples% ingot/reconcile/plan ingot/reconcile/report ingot/reconcile/preview ingot/reconcile/merge ingot/cmd/ingot/cluster
+NO_RACES = ingot/model% ingot/examples% ingot/reconcile/plan ingot/reconcile/report ingot/reconcile/preview ingot/reconcile/merge ingot/cmd/ingot/cluster
 
 race: setup ## Run the unit tests with the race detector, but those that boot machines
 	CGO_ENABLED=1 go test -race -short -vet=off -ldflags=-w -p 4 -timeout 30m $(filter-out $(NO_RACES),$(UNITS))

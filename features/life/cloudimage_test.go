@@ -27,10 +27,11 @@ var debianScript []byte
 
 // cloudLimit is how long a machine may take from power on until its system has run what
 // cloud-init was given, when other tests use the computer, too.
-const cloudLimit = 6 * time.Minute
+const cloudLimit = 10 * time.Minute
 
 // TestAnOrdinaryCloudImageOnDisk takes machines with two disks through the life of a claim
-// that has an image as publishers make them: on the disk that is named, and on no other.
+// that has an image as publishers make them: on the disk that is named, and on no other. A boot
+// with cloud-init takes a minute or two here, so that what comes after the install is shared out.
 func TestAnOrdinaryCloudImageOnDisk(t *testing.T) {
 	rig.NeedMachines(t, rig.ToolMtools, rig.ToolSyslinux, rig.ToolMmdebstrap, rig.ToolSfdisk, rig.ToolMkfsVFAT, rig.ToolQEMUImg, rig.ToolZstd)
 	rig.NeedFile(t, "/usr/lib/syslinux/mbr/gptmbr.bin", "syslinux-common")
@@ -41,8 +42,7 @@ func TestAnOrdinaryCloudImageOnDisk(t *testing.T) {
 	}{
 		{"a machine with two disks is discovered", (*cloud).discovered},
 		{"a claim's cloud image is installed on the disk that its hint names, and configures itself", (*cloud).installed},
-		{"after a power cut the machine boots from that disk", (*cloud).cut},
-		{"another image is installed on the same disk once that is asked for", (*cloud).reinstalled},
+		{"after a power cut the machine boots from that disk, or another image is installed there", (*cloud).goesOn},
 		{"a machine whose claim is removed has both disks wiped", (*cloud).released},
 	} {
 		passed := t.Run(stage.rule, func(t *testing.T) {
@@ -65,7 +65,8 @@ func TestAnOrdinaryCloudImageOnDisk(t *testing.T) {
 type tenant struct {
 	name, claim string
 	spec        qemu.Machine
-	images      [2]string // the first, and the one that takes its place
+	image       string
+	next        string // that takes its place, "" = its power is cut instead
 	// target is the number of the disk that the image goes to. A BIOS starts the first disk of
 	// its own order and no other; UEFI starts the one that its boot entry names.
 	target int
@@ -90,19 +91,18 @@ func newCloud(t *testing.T) *cloud {
 	two := func(bus qemu.DiskBus) []qemu.Disk {
 		return []qemu.Disk{{Bus: bus, SizeMiB: 800}, {Bus: bus, SizeMiB: 1024}}
 	}
-	files := publish(t, on, disk)
+	url := publish(t, on, disk)
 	layers := rig.NewImages(t, on)
 	c := &cloud{on: on, witness: newWitness(t, on), tenants: []*tenant{
 		{
 			name: "BIOS", claim: "web-bios",
-			spec:   qemu.Machine{Firmware: qemu.FirmwareBIOS, MemoryMiB: 1024, Disks: two(qemu.DiskVirtio)},
-			images: [2]string{pushDisk(t, layers, disk, "qcow2"), files["zst"]},
+			spec:  qemu.Machine{Firmware: qemu.FirmwareBIOS, MemoryMiB: 1024, Disks: two(qemu.DiskVirtio)},
+			image: pushDisk(t, layers, disk), next: url,
 		},
 		{
 			name: "UEFI", claim: "web-uefi",
-			spec:   qemu.Machine{Firmware: qemu.FirmwareUEFI, MemoryMiB: 1024, Disks: two(qemu.DiskNVMe)},
-			images: [2]string{files["zst"], pushDisk(t, layers, disk, "raw")},
-			target: 1,
+			spec:  qemu.Machine{Firmware: qemu.FirmwareUEFI, MemoryMiB: 1024, Disks: two(qemu.DiskNVMe)},
+			image: url, target: 1,
 		},
 	}}
 	order := rig.RackOrder{StateDir: t.TempDir(), BMCs: len(c.tenants), SystemsPerBMC: 1}
@@ -114,7 +114,7 @@ func newCloud(t *testing.T) *cloud {
 	}
 	facts := on.StartRack(t, order)
 	probe := rig.PushProbe(t, on)
-	settings := fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q, %q]}\n", probe, registryOf(probe), registryOf(c.tenants[0].images[0]))
+	settings := fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q, %q]}\n", probe, registryOf(probe), registryOf(c.tenants[0].image))
 	c.ingot = rig.NewIngot(t, on, network+settings)
 	c.ingot.CommitRack(t, facts)
 	for n, m := range c.tenants {
@@ -159,12 +159,13 @@ func debianImage(t *testing.T) string {
 	return disk
 }
 
-// publish serves a disk image compressed over the machines' link, as publishers do, and
-// returns its URL with its digest, by the way it is compressed.
-func publish(t *testing.T, on *rig.Namespace, disk string) map[string]string {
+// publish serves a disk image over the machines' link as publishers do, packed with zstd, and
+// returns its URL with its digest.
+func publish(t *testing.T, on *rig.Namespace, disk string) (url string) {
 	t.Helper()
 	dir := t.TempDir()
-	rig.MustRun(t, "zstd", "-q", "-T2", "-3", disk, "-o", filepath.Join(dir, "debian.raw.zst"))
+	file := filepath.Join(dir, "debian.raw.zst")
+	rig.MustRun(t, "zstd", "-q", "-T2", "-3", disk, "-o", file)
 	var listener net.Listener
 	err := on.Do(func() (err error) {
 		listener, err = net.Listen("tcp", rig.ServerAddress+":0")
@@ -176,8 +177,7 @@ func publish(t *testing.T, on *rig.Namespace, disk string) map[string]string {
 	server := &http.Server{Handler: http.FileServer(http.Dir(dir)), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // until it is closed
 	t.Cleanup(func() { _ = server.Close() })
-	url := "http://" + listener.Addr().String() + "/debian.raw.zst#sha256:" + digestOf(t, filepath.Join(dir, "debian.raw.zst"))
-	return map[string]string{"zst": url}
+	return "http://" + listener.Addr().String() + "/debian.raw.zst#sha256:" + digestOf(t, file)
 }
 
 // digestOf is the SHA-256 of a file, in hexadecimal.
@@ -195,21 +195,16 @@ func digestOf(t *testing.T, path string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// pushDisk pushes a disk image in a format to a registry.
-func pushDisk(t *testing.T, to *ociserver.Registry, disk, format string) (reference string) {
+// pushDisk pushes a disk image to a registry, as qcow2.
+func pushDisk(t *testing.T, to *ociserver.Registry, disk string) (reference string) {
 	t.Helper()
-	made := filepath.Join(t.TempDir(), "disk."+format)
-	rig.MustRun(t, "qemu-img", "convert", "-f", "raw", "-O", format, disk, made)
-	mediaType := "application/vnd.ingot.disk." + format
-	if format == "raw" {
-		rig.MustRun(t, "zstd", "-q", "--rm", "-T2", "-3", made)
-		made, mediaType = made+".zst", mediaType+"+zstd"
-	}
+	made := filepath.Join(t.TempDir(), "disk.qcow2")
+	rig.MustRun(t, "qemu-img", "convert", "-f", "raw", "-O", "qcow2", disk, made)
 	content, err := os.ReadFile(made)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reference, _, err = to.Push("debian", format, ociserver.Image{Disk: content, DiskType: mediaType})
+	reference, _, err = to.Push("debian", "qcow2", ociserver.Image{Disk: content, DiskType: "application/vnd.ingot.disk.qcow2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +217,7 @@ func (c *cloud) discovered(t *testing.T, m *tenant) {
 
 // installed commits a claim whose user-data has the system speak.
 func (c *cloud) installed(t *testing.T, m *tenant) {
-	m.was = c.install(t, m, m.images[0], "", 1)
+	m.was = c.install(t, m, m.image, "", 1)
 	if want := (Word{UUID: m.server.UUID, Hostname: m.claim, From: FromDisk, Installation: m.was.Installation, Boot: m.was.Boot}); m.was != want {
 		t.Errorf("the machine says %+v, want %+v", m.was, want)
 	}
@@ -246,6 +241,15 @@ func (c *cloud) untouched(t *testing.T, m *tenant) {
 	}
 }
 
+// goesOn is what comes after the install.
+func (c *cloud) goesOn(t *testing.T, m *tenant) {
+	if m.next == "" {
+		c.cut(t, m)
+		return
+	}
+	c.reinstalled(t, m)
+}
+
 // cut takes the machine's power away, and Ingot has it boot its disk.
 func (c *cloud) cut(t *testing.T, m *tenant) {
 	if err := c.on.Meddle("/servers/" + m.server.Name + "/power-cut"); err != nil {
@@ -258,8 +262,10 @@ func (c *cloud) cut(t *testing.T, m *tenant) {
 	c.untouched(t, m)
 }
 
+// reinstalled has the claim ask for another image, and for a reprovision.
 func (c *cloud) reinstalled(t *testing.T, m *tenant) {
-	said := c.install(t, m, m.images[1], "second", 3)
+	t.Helper()
+	said := c.install(t, m, m.next, "second", 2)
 	if said.Installation == m.was.Installation || said.Hostname != m.claim {
 		t.Errorf("the machine says %+v after it was installed again, and before it %+v", said, m.was)
 	}
