@@ -173,7 +173,7 @@ func enumerated(s schema) (values []string) {
 
 // typeWord is the type of a field, or of a list's entries, in a word.
 func typeWord(t reflect.Type, list string) string {
-	word := "number"
+	var word string
 	switch t.Kind() {
 	case reflect.String:
 		word = "text"
@@ -183,6 +183,8 @@ func typeWord(t reflect.Type, list string) string {
 		word = textsByKey
 	case reflect.Struct:
 		word = "mapping"
+	default:
+		word = "number"
 	}
 	return cmp.Or(map[string]string{"": word}[list], "list of "+word+"s")
 }

@@ -69,8 +69,7 @@ func prepared(t *testing.T, s *Store, raw []byte) Image {
 
 // reasonOf is the reason of an *Error, or the text of another.
 func reasonOf(err error) string {
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return own.Reason
 	}
 	if err != nil {

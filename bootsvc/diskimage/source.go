@@ -191,10 +191,9 @@ func (f *urlFetch) refused(resp *http.Response, public bool) error {
 
 // unreachable says for people why a server cannot be asked.
 func (f *urlFetch) unreachable(err error) error {
-	var link *url.Error
 	var refused interface{ AddressRefused() bool }
 	e := &Error{Reason: model.ReasonRegistryUnreachable, Err: err, Message: "the server of the disk image cannot be reached"}
-	if errors.As(err, &link) {
+	if link, ok := errors.AsType[*url.Error](err); ok {
 		err = link.Err
 	}
 	switch {

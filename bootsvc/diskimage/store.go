@@ -314,9 +314,8 @@ func (s *Store) remember(src Source, err error) {
 	if len(s.failed) >= maxFailures {
 		clear(s.failed)
 	}
-	var own *Error
 	key, f := src.Digest+" "+src.Ref, failure{err, s.clock().Add(rememberOther)}
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		switch own.Reason {
 		case model.ReasonDigestMismatch:
 			f.until = s.clock().Add(rememberMismatch)

@@ -45,10 +45,10 @@ type DiskBoot struct {
 	arguments string // KernelArguments, checked
 }
 
-// IgnitionSeed returns the seed by which an image of these filesystems reads Ignition, "" for
+// SeedOf returns the seed by which an image of these filesystems reads Ignition, "" for
 // none: of Fedora CoreOS the filesystem boot has the file ignition.firstboot, and Flatcar has a
 // filesystem OEM.
-func IgnitionSeed(labels []string, firstBoot bool) model.SeedKind {
+func SeedOf(labels []string, firstBoot bool) model.SeedKind {
 	for _, label := range labels {
 		switch {
 		case label == labelFCOS && firstBoot:

@@ -255,7 +255,7 @@ func TestTheSeedThatAnImageLooksFor(t *testing.T) {
 		"an image that reads no Ignition":  {[]string{"cloudimg-rootfs", "UEFI"}, false, ""},
 		"an image without any filesystems": {nil, true, ""},
 	} {
-		if got := IgnitionSeed(tc.labels, tc.firstBoot); got != tc.want {
+		if got := SeedOf(tc.labels, tc.firstBoot); got != tc.want {
 			t.Errorf("%s: %q, want %q", title, got, tc.want)
 		}
 	}

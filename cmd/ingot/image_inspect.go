@@ -93,13 +93,11 @@ func (i imageInspectCommand) inspect(ctx context.Context, c *console, disks *dis
 	result := inspection{Image: i.Image}
 	if src, ok, err := i.diskSource(c); ok {
 		for _, architecture := range inspectedArchitectures {
-			a := inspectedFor{}
 			if err != nil {
-				a = inspectedError(architecture, err)
-			} else {
-				a = disks.diskOf(ctx, architecture, src)
+				result.Architectures = append(result.Architectures, inspectedError(architecture, err))
+				continue
 			}
-			result.Architectures = append(result.Architectures, a)
+			result.Architectures = append(result.Architectures, disks.diskOf(ctx, architecture, src))
 		}
 		return result, nil
 	}

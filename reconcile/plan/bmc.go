@@ -35,6 +35,17 @@ type bmcView struct {
 	resume   time.Time     // when the next may be tried, if none may now
 }
 
+// endpointOf is the device that a BMC's manifest means, nil if it names none that is known.
+func (f *fleet) endpointOf(spec *model.BMC) *endpointView {
+	switch {
+	case spec.Spec.EndpointRef != nil:
+		return f.endpoint(spec.Spec.EndpointRef.Name)
+	case spec.Spec.Access != nil && spec.Spec.Access.MACAddress != "":
+		return f.endpointByMAC[spec.Spec.Access.MACAddress]
+	}
+	return nil
+}
+
 // loadBMCs puts together what is known of each BMC in Git, and of each device that
 // was recognised as one, in the order of names.
 func (f *fleet) loadBMCs() {
@@ -44,15 +55,7 @@ func (f *fleet) loadBMCs() {
 	names := m.bmcs.of(d.BMCs)
 	manifests := m.bmcManifests.of(names, d.BMCs)
 	for i, name := range names {
-		spec := manifests[i]
-		b := bmcView{name: name, spec: spec}
-		switch {
-		case spec.Spec.EndpointRef != nil:
-			b.endpoint = f.endpoint(spec.Spec.EndpointRef.Name)
-		case spec.Spec.Access != nil && spec.Spec.Access.MACAddress != "":
-			b.endpoint = f.endpointByMAC[spec.Spec.Access.MACAddress]
-		}
-		all = append(all, b)
+		all = append(all, bmcView{name: name, spec: manifests[i], endpoint: f.endpointOf(manifests[i])})
 	}
 	for _, v := range f.endpoints {
 		if v.bmc {

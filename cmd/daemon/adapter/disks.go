@@ -90,7 +90,7 @@ func ignitionSeed(partitions []diskimage.Partition) model.SeedKind {
 	}
 	firstBoot := slices.ContainsFunc(partitions, func(p diskimage.Partition) bool { return p.Name == "boot" && p.Label == "boot" }) &&
 		slices.Contains(labels, "EFI-SYSTEM")
-	return ignition.IgnitionSeed(labels, firstBoot)
+	return ignition.SeedOf(labels, firstBoot)
 }
 
 // renderDiskAgain makes anew what a ticket hands out that installs a disk image, which has to

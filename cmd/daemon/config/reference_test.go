@@ -161,8 +161,9 @@ func typeText(v reflect.Value) string {
 		return "whole number"
 	case reflect.Float64:
 		return "number"
+	default:
+		return "text"
 	}
-	return "text"
 }
 
 // defaultText is the default of a setting as it is written.
@@ -217,7 +218,7 @@ func entriesOf(of reflect.Type, path string) []entry {
 			}
 			t = t.Elem()
 		}
-		if _, text := reflect.New(t).Interface().(encoding.TextUnmarshaler); t.Kind() == reflect.Struct && !text && strings.HasPrefix(t.PkgPath(), "ingot/") {
+		if _, text := reflect.TypeAssert[encoding.TextUnmarshaler](reflect.New(t)); t.Kind() == reflect.Struct && !text && strings.HasPrefix(t.PkgPath(), "ingot/") {
 			within = append(within, entriesOf(t, path+"."+name)...)
 		}
 	}
