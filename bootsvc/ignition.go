@@ -55,6 +55,8 @@ func (s *Server) judgeNoToken(o model.TicketHolder, r *request) refusal {
 		return refusedSpent
 	case !netboot.WithoutToken(t):
 		return refusedNoToken
+	case t.Disk != nil && reached(o, model.StageScript): // it has its token by its script
+		return refusedNoToken
 	case t.Always: // nothing tells its boots apart
 		return refusal{}
 	}

@@ -116,6 +116,9 @@ func (s *Server) serveInstallDocument(r *request, o model.TicketHolder, image *D
 	}
 	document := *p.Install
 	document.TableDigest = image.TableDigest
+	if p := o.Progress; p != nil && p.Install.Writes() && p.Install.Disk != nil {
+		document.Previous = p.Install.Disk // what an earlier boot of this install has written there is its own
+	}
 	raw, err := json.Marshal(document)
 	if err != nil {
 		r.refuse(http.StatusInternalServerError, "the install document cannot be encoded")

@@ -12,12 +12,12 @@ const (
 
 // The stages of the writing of a disk image that its probe reports.
 const (
-	StageDiskProbe    BootStage = "disk probe" // the probe runs that writes it
-	StageDiskChosen   BootStage = "disk chosen"
-	StageDiskWriting  BootStage = "disk writing"
-	StageDiskVerified BootStage = "disk verified"
-	StageDiskEntry    BootStage = "boot entry"
-	StageDiskReboot   BootStage = "disk reboot" // the probe is done, and the disk is booted next
+	StageDiskProbe    BootStage = "disk probe"    // the probe runs that writes it
+	StageDiskChosen   BootStage = "disk chosen"   // the probe has chosen the disk
+	StageDiskWriting  BootStage = "disk writing"  // the probe writes it
+	StageDiskVerified BootStage = "disk verified" // the image is on it, and was read back in samples
+	StageDiskEntry    BootStage = "boot entry"    // the probe gives the firmware a boot entry for it
+	StageDiskReboot   BootStage = "disk reboot"   // the probe is done, and the disk is booted next
 )
 
 // BootStep is one stage of a boot that was seen.

@@ -105,6 +105,9 @@ type DiskInstall struct {
 	Warning string           `json:"warning,omitempty"`
 	// Boot is Progress.Boots as it was then: in another boot the probe begins anew.
 	Boot int `json:"boot,omitempty"`
+	// Begun counts the boots of the probe with this ticket before the present one. Not all of
+	// them are in Progress.Boots: firmware that boots a UKI asks for no script.
+	Begun int `json:"begun,omitempty"`
 	// When each stage was reported first in this boot, zero = not yet, and when something was
 	// reported last. StartedAt is that of DiskWriting.
 	BootedAt    time.Time `json:"bootedAt,omitzero"`
@@ -161,6 +164,11 @@ func (d *DiskInstall) Told(r *ProbeInstall, boot int, data uint64, now time.Time
 	next := DiskInstall{Boot: boot}
 	anew := d == nil || !d.Verified() && (boot != d.Boot || r.Stage == DiskProbeBooted)
 	switch {
+	case anew && d != nil:
+		next.Begun = d.Begun
+		if d.Stage != DiskProbeBooted || boot != d.Boot {
+			next.Begun++
+		}
 	case anew:
 	case d.Reason != "" && !d.Verified(): // it was over
 		return *d
@@ -206,6 +214,9 @@ func (d *DiskInstall) reach(r *ProbeInstall, data uint64, now time.Time) {
 	if at := d.at(r.Stage); at.IsZero() {
 		*at = now
 	}
+	if !r.Stage.Before(DiskVerified) && d.VerifiedAt.IsZero() {
+		d.VerifiedAt = now // that was told to a store that was lost since
+	}
 	if data == 0 {
 		return
 	}
@@ -218,8 +229,9 @@ func (d *DiskInstall) reach(r *ProbeInstall, data uint64, now time.Time) {
 // InstallTarget is what a ticket's disk image may be written to, as it was when the ticket was
 // armed.
 type InstallTarget struct {
-	// RootDevice is AnnotationRootDevice of the claim.
-	RootDevice string `json:"rootDevice,omitempty"`
+	// RootDevice is AnnotationRootDevice of the claim, Hints those of the Server and of it.
+	RootDevice string   `json:"rootDevice,omitempty"`
+	Hints      []string `json:"hints,omitempty"`
 	// Previous and MayOverwrite are those of InstallDocument. Overwrite is the value of
 	// AnnotationOverwrite that lets the disk be overwritten, "" if none does.
 	Previous     *RootDisk `json:"previous,omitempty"`

@@ -80,10 +80,8 @@ type ServerRecord struct {
 	Installed   string    `json:"installed,omitempty"`
 	Unconfirmed time.Time `json:"unconfirmed,omitzero"`
 	// RootDisk is the disk that a disk image of the claim was written to, or began to be; nil =
-	// none was. Blank is set once the last cleanup has wiped all disks, until something is
-	// installed.
+	// none was.
 	RootDisk *InstalledDisk `json:"rootDisk,omitempty"`
-	Blank    bool           `json:"blank,omitempty"`
 
 	// Theft is how a ticket of the server was last used up by somebody else; nil = none was.
 	Theft *Theft `json:"theft,omitempty"`

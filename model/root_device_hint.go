@@ -97,7 +97,7 @@ func parseRootDeviceHint(text string) (RootDeviceHint, error) {
 func (h RootDeviceHint) check() (RootDeviceHint, error) {
 	ordered := h.Op == ">=" || h.Op == "<="
 	switch {
-	case slices.Contains([]string{"name", "path", "device", "devicename"}, h.Key), strings.HasPrefix(h.Value, "/dev/"):
+	case slices.Contains([]string{"name", "path", "device", "devicename"}, h.Key), strings.HasPrefix(h.Value, "/"):
 		return h, errKernelName
 	case !slices.Contains(hintKeys, h.Key):
 		return h, fmt.Errorf("key %s is not known; %s", show(h.Key), guess(h.Key, hintKeys))

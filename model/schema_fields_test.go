@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // fieldSchema is what the schemas say of a field beside its type.
@@ -292,6 +293,29 @@ var structSchemas = map[string]schema{
 	},
 }
 
+// hintsPattern is what ParseRootDeviceHints reads.
+func hintsPattern() string {
+	anyCase := func(words ...string) string {
+		for i, word := range words {
+			var b strings.Builder
+			for _, r := range word {
+				if upper := unicode.ToUpper(r); upper != r {
+					fmt.Fprintf(&b, "[%c%c]", r, upper)
+					continue
+				}
+				b.WriteRune(r)
+			}
+			words[i] = b.String()
+		}
+		return "(?:" + strings.Join(words, "|") + ")"
+	}
+	named := anyCase(hintSerial, hintWWID, hintModel, hintVendor, hintTransport, hintByPath, hintHCTL) + `\s*!?=\s*[^\s/<>=,][^<>=,]*`
+	rotates := anyCase(hintRotational) + `\s*!?=\s*` + anyCase("true", "yes", "1", "false", "no", "0")
+	sized := anyCase(hintSize) + `\s*[<>]=\s*[0-9]+\s*(?:KiB|MiB|GiB|TiB|kB|MB|GB|TB|B)?`
+	one := `\s*(?:` + named + "|" + rotates + "|" + sized + `)\s*`
+	return `\s*|` + one + "(?:," + one + fmt.Sprintf("){0,%d}", maxHints-1)
+}
+
 // annotations are the annotations that something is to be said of.
 func (w *schemaWriter) annotations() schema {
 	names := slices.Sorted(maps.Keys(operations))
@@ -304,7 +328,12 @@ func (w *schemaWriter) annotations() schema {
 	for _, asked := range []string{AnnotationReprovision, AnnotationDiscover, AnnotationDisksAccepted, AnnotationOverwrite} {
 		all[asked] = textSchema{max: maxAsked}.schema(false)
 	}
-	all[AnnotationRootDevice] = textSchema{max: maxHintsLength}.schema(false)
+	if slices.Contains(annotations[AnnotationRootDevice].kinds, w.kind) {
+		all[AnnotationRootDevice] = textSchema{
+			pattern: hintsPattern(), max: maxHintsLength,
+			want: "want conditions such as serial=S4X1NB0K or rotational=false, size>=400GB; keys are " + oneOf(hintKeys) + ", and no kernel names",
+		}.schema(false)
+	}
 	for name, a := range annotations {
 		switch {
 		case !slices.Contains(a.kinds, w.kind):

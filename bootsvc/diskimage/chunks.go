@@ -2,6 +2,7 @@ package diskimage
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -102,6 +103,8 @@ const cachedChunks = 3
 
 // chunkReader reads the disk that is in chunks. It is for one goroutine.
 type chunkReader struct {
+	ctx context.Context // of the look at the image; nil = it has no end
+
 	table  model.ChunkTable
 	chunks io.ReaderAt
 	unpack *zstd.Decoder
@@ -154,6 +157,9 @@ func (r *chunkReader) chunk(n int) ([]byte, error) {
 	c := r.table.Chunks[n]
 	if c.Length == 0 {
 		return nil, nil
+	}
+	if r.ctx != nil && r.ctx.Err() != nil {
+		return nil, r.ctx.Err()
 	}
 	for i, had := range r.cached {
 		if had.n == n {

@@ -239,7 +239,7 @@ func readFull(r io.ReaderAt, p []byte, at int64) error {
 
 // inContainer converts the one disk image of a container image's layer.
 func (c *conversion) inContainer(ctx context.Context, r io.Reader) (format string, table model.ChunkTable, err error) {
-	archive := tar.NewReader(r)
+	archive := tar.NewReader(&boundedReader{r, int64(c.max) + maxContainerRest, c.max})
 	found := ""
 	for range maxContainerFiles {
 		h, err := archive.Next()
@@ -264,6 +264,25 @@ func (c *conversion) inContainer(ctx context.Context, r io.Reader) (format strin
 		}
 	}
 	return "", table, refuse(model.ReasonImageFormat, "the container image has more than %d files; one below disk/ is wanted", maxContainerFiles)
+}
+
+// maxContainerRest is how much a layer may hold beside its disk image, unpacked.
+const maxContainerRest = 1 << 30
+
+// boundedReader ends with an error what unpacks to more than left bytes.
+type boundedReader struct {
+	r    io.Reader
+	left int64
+	max  uint64
+}
+
+// Read implements io.Reader.
+func (b *boundedReader) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n, tooLarge(0, b.max)
+	}
+	return n, err
 }
 
 // maxContainerFiles bounds the files of a layer that are passed over.

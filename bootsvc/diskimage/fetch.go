@@ -107,7 +107,11 @@ func (f *fetching) restart() error {
 	return nil
 }
 
-var errStalled = errors.New("nothing came for too long")
+// leastPace is how many bytes have to come within the time that a server may be silent: one that
+// gives drop by drop would keep a place that others wait for.
+const leastPace = 1 << 20
+
+var errStalled = errors.New("next to nothing came for too long")
 
 // rest fetches from where the file ends.
 func (f *fetching) rest(ctx context.Context) error {
@@ -124,10 +128,14 @@ func (f *fetching) rest(ctx context.Context) error {
 	if s, ok := body.(sized); ok && f.total == 0 {
 		f.total = s.Size()
 	}
+	watch.Reset(stall)
 	buf := make([]byte, 256<<10)
-	for {
+	for mark := f.size; ; {
 		n, err := body.Read(buf)
-		watch.Reset(stall)
+		if f.size+int64(n)-mark >= leastPace {
+			watch.Reset(stall)
+			mark = f.size + int64(n)
+		}
 		if n > 0 {
 			if err := f.add(buf[:n]); err != nil {
 				return err

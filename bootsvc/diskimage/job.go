@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"ingot/model"
 )
@@ -115,7 +116,7 @@ func (j *job) prepare(ctx context.Context) error {
 		return err
 	}
 	j.enter(StageCheck)
-	if j.image, err = j.inspect(img, source); err != nil {
+	if j.image, err = j.inspect(ctx, img, source); err != nil {
 		return err
 	}
 	return j.keep(img)
@@ -144,6 +145,10 @@ func (j *job) fetchInSlot(ctx context.Context) (fetched, error) {
 	}
 	return source, err
 }
+
+// inspectLimit is how long may be looked at what an image holds: no system has so much that says
+// how it starts, and nothing else is converted meanwhile.
+const inspectLimit = 2 * time.Minute
 
 // chunked is an image in chunks that lie in the job's folder.
 type chunked struct {
@@ -176,14 +181,22 @@ func (j *job) convert(ctx context.Context, source fetched) (chunked, error) {
 }
 
 // inspect reads the disk that is in the chunks.
-func (j *job) inspect(img chunked, source fetched) (Image, error) {
+func (j *job) inspect(ctx context.Context, img chunked, source fetched) (Image, error) {
 	disk, err := newChunkReader(img.table, img.chunks)
 	if err != nil {
 		return Image{}, err
 	}
 	defer disk.Close()
+	ctx, cancel := context.WithTimeout(ctx, inspectLimit)
+	defer cancel()
+	disk.ctx = ctx
 	l, err := readLayout(disk, img.table.Bytes)
-	if err != nil {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return Image{}, refuse(model.ReasonImageFormat, "its partitions are not read within %s: they are not those of a system", inspectLimit)
+	case ctx.Err() != nil:
+		return Image{}, ctx.Err()
+	case err != nil:
 		return Image{}, err
 	}
 	sum := sha256.Sum256(img.table.Encode())

@@ -106,6 +106,9 @@ func (w *watchedReader) ReadAt(p []byte, at int64) (int, error) {
 
 // readTable reads the partition table of a disk.
 func readTable(r io.ReaderAt, size uint64) (layout, error) {
+	if size < 32<<10 {
+		return layout{}, refuse(model.ReasonImageNoPartitions, "it has %d bytes: less than a disk with a system has", size)
+	}
 	first := make([]byte, sectorBytes)
 	if err := readFull(r, first, 0); err != nil {
 		return layout{}, err

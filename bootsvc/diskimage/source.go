@@ -143,7 +143,7 @@ func (f *urlFetch) check(resp *http.Response, from int64, public bool) (int64, e
 		return 0, f.refused(resp, public)
 	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return 0, refuse(model.ReasonImageFormat, "the server packs the file for the way (Content-Encoding %s), which was not asked for", syntax.Printable(coding))
+		return 0, refuse(model.ReasonRegistryUnreachable, "the server packs the file for the way (Content-Encoding %s), which was not asked for", syntax.Printable(coding))
 	}
 	return max(0, resp.ContentLength), nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -202,7 +203,9 @@ func (s *Store) find(src Source) (Image, *job, error) {
 		s.use(src.Digest, k)
 		return k.image.as(src.Ref), nil, nil
 	}
-	if j := s.jobs[src.Digest]; j != nil {
+	if j := s.jobs[src.Digest]; j != nil && j.src.Container != src.Container {
+		return Image{}, nil, &Preparing{Stage: StageQueued} // the other is read in another way
+	} else if j != nil {
 		return Image{}, j, nil
 	}
 	if err := s.remembered(src); err != nil {
@@ -252,6 +255,9 @@ func (s *Store) Open(digest string) (Opened, error) {
 		return Opened{}, ErrNotHere
 	}
 	o, err := s.folder.open(digest)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Opened{}, err
+	}
 	if err != nil {
 		s.log.Warn("disk image cannot be opened: it is prepared anew when it is wanted", "digest", digest, "err", err)
 		s.forget(digest, k)
@@ -294,9 +300,17 @@ const (
 	maxFailures      = 1000
 )
 
+// file names what is read in one way: what is wrong with a layer is not with the bare file.
+func (s Source) file() string {
+	if s.Container {
+		return s.Digest + " in a container"
+	}
+	return s.Digest
+}
+
 // remembered returns why an image could not be had lately; mu is held.
 func (s *Store) remembered(src Source) error {
-	for _, key := range []string{src.Digest, src.Digest + " " + src.Ref} {
+	for _, key := range []string{src.file(), src.file() + " " + src.Ref} {
 		f, known := s.failed[key]
 		switch {
 		case known && (f.until.IsZero() || s.clock().Before(f.until)):
@@ -314,13 +328,13 @@ func (s *Store) remember(src Source, err error) {
 	if len(s.failed) >= maxFailures {
 		clear(s.failed)
 	}
-	key, f := src.Digest+" "+src.Ref, failure{err, s.clock().Add(rememberOther)}
+	key, f := src.file()+" "+src.Ref, failure{err, s.clock().Add(rememberOther)}
 	if own, ok := errors.AsType[*Error](err); ok {
 		switch own.Reason {
 		case model.ReasonDigestMismatch:
 			f.until = s.clock().Add(rememberMismatch)
 		case model.ReasonImageUnsafe, model.ReasonImageFormat, model.ReasonImageNoPartitions:
-			key, f.until = src.Digest, time.Time{}
+			key, f.until = src.file(), time.Time{}
 		}
 	}
 	s.failed[key] = f

@@ -166,7 +166,7 @@ func joinHandled(to *model.ServerRecord, from *model.ServerRecord) bool {
 	return true
 }
 
-var allAsked = []string{plan.AskedOperation, plan.AskedReprovision, plan.AskedDiscover, plan.AskedDisks}
+var allAsked = []string{plan.AskedOperation, plan.AskedReprovision, plan.AskedDiscover, plan.AskedDisks, plan.AskedOverwrite}
 
 // joinMissing adds the disks that another copy knows to be missing, unless a person said
 // there that they are permanently removed.

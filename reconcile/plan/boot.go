@@ -90,9 +90,8 @@ func BootOf(d *model.Desired, t *model.Ticket, key model.DigestKey) (Boot, bool)
 	}
 	b, why := bootOfClaim(d, c)
 	b.Ticket, b.Architecture = *t, t.Image.Architecture
-	b.Hints = b.hints(d.Servers[t.Server])
 	if to := t.Target; to != nil {
-		b.Previous, b.MayOverwrite, b.Overwrite = to.Previous, to.MayOverwrite, to.Overwrite != ""
+		b.Hints, b.Previous, b.MayOverwrite, b.Overwrite = to.Hints, to.Previous, to.MayOverwrite, to.Overwrite != ""
 	}
 	return b, why.Reason == "" && sameBoot(key, t.Digest, t, &b)
 }

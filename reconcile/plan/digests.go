@@ -46,7 +46,7 @@ func sameBoot(key model.DigestKey, recorded string, t *model.Ticket, b *Boot) bo
 	case model.PlainDigest(recorded):
 		return recorded == bootDigest(*b)
 	case t != nil && t.Purpose == model.PurposeClaim && t.Digest == recorded:
-		return t.Image.Ref == b.Image
+		return t.ImageName() == b.Image
 	}
 	return true
 }

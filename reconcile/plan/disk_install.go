@@ -82,6 +82,9 @@ func (s *server) diskFailed() bool {
 // restartsTooOften reports whether the server was cut off from its install as often as is tried.
 func (s *server) restartsTooOften() bool {
 	boots := s.progress().Boots
+	if in := s.diskInstall(); in != nil {
+		boots = max(boots, in.Begun)
+	}
 	if s.power() == model.PowerOff && !s.settling() {
 		boots++
 	}
@@ -118,10 +121,13 @@ func (s *server) leaveOff(p *model.BootProblem) Step {
 	return s.restOrSave(s.problemWhy(p))
 }
 
-// otherTarget reports whether the claim lets a disk be overwritten, or does so no more, other
-// than when a ticket with a disk image was armed.
+// otherTarget reports whether the Server or the claim says something else of the disk than when
+// a ticket with a disk image was armed: which one it is, or whether it may be overwritten.
 func (s *server) otherTarget(t *model.Ticket) bool {
-	return t != nil && t.Target != nil && t.Claim == s.rec.Claim && t.Target.Overwrite != s.overwriteAsked()
+	if t == nil || t.Target == nil || t.Claim != s.rec.Claim || s.claim == nil {
+		return false
+	}
+	return t.Target.Overwrite != s.overwriteAsked() || !slices.Equal(t.Target.Hints, hints(s.spec, s.claim.Annotations[model.AnnotationRootDevice]))
 }
 
 // awaitDisk waits for the probe to write the disk image. The disk stands on record as soon as
@@ -144,7 +150,6 @@ func (s *server) awaitDisk() Step {
 func (s *server) noteDisk() {
 	rec := s.edit()
 	t := rec.Ticket
-	rec.Blank = false
 	if t == nil || t.Disk == nil {
 		rec.RootDisk = nil // what was installed may be anywhere
 		return

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"slices"
 
 	"ingot/model"
 )
@@ -9,28 +10,46 @@ import (
 // target fills in what of a boot is about the disk that a disk image is written to.
 func (s *server) target(b *Boot) {
 	p := &s.fleet.in.Policy
-	b.Hints = b.hints(s.spec)
+	b.Hints = hints(s.spec, b.rootDevice)
 	b.ProbeImage = cmp.Or(p.DiscoveryImage, p.CleanupImage)
 	b.Firmware = s.firmware()
-	if probe := s.fleet.in.Observed.Probes[s.name]; probe != nil {
-		b.Disks = probe.Data.Storage
-	}
+	b.Disks = s.presentDisks()
 	overwrite := s.overwriteAsked()
 	b.Previous, b.Overwrite = s.previousDisk(b), overwrite != ""
-	b.MayOverwrite = b.Overwrite || s.rec.Blank
+	b.MayOverwrite = b.Overwrite
 	b.Ticket.Target = &model.InstallTarget{
-		RootDevice: b.rootDevice, Previous: b.Previous, MayOverwrite: b.MayOverwrite, Overwrite: overwrite,
+		RootDevice: b.rootDevice, Hints: b.Hints, Previous: b.Previous, MayOverwrite: b.MayOverwrite, Overwrite: overwrite,
 	}
 }
 
+// presentDisks are the disks that the server is known to have now, as its discovery reported
+// them; nil if others may be in it since: then its probe says what speaks against an install.
+func (s *server) presentDisks() []model.ProbeDisk {
+	probe := s.fleet.in.Observed.Probes[s.name]
+	if probe == nil {
+		return nil
+	}
+	reported := probe.Data.Storage
+	isReplaced := func(d model.Disk) bool { return d.ReplacedBy != "" }
+	isNew := func(w model.DiskWipe) bool {
+		return !slices.ContainsFunc(reported, func(d model.ProbeDisk) bool {
+			return d.Serial == w.Serial && d.WWID == w.WWID && d.SizeBytes == w.SizeBytes
+		})
+	}
+	if slices.ContainsFunc(s.rec.Disks, isReplaced) || slices.ContainsFunc(s.rec.Wiped, isNew) || len(s.rec.Wiped) > 0 && len(s.rec.Wiped) != len(reported) {
+		return nil
+	}
+	return reported
+}
+
 // hints are what the server's manifest and the claim say of the disk: both have to hold.
-func (b *Boot) hints(server *model.Server) []string {
+func hints(server *model.Server, rootDevice string) []string {
 	var all []string
 	if server != nil && server.Annotations[model.AnnotationRootDevice] != "" {
 		all = append(all, server.Annotations[model.AnnotationRootDevice])
 	}
-	if b.rootDevice != "" {
-		all = append(all, b.rootDevice)
+	if rootDevice != "" {
+		all = append(all, rootDevice)
 	}
 	return all
 }

@@ -109,6 +109,9 @@ func (s *server) handleAll() {
 		if v := s.claim.Annotations[model.AnnotationReprovision]; v != "" {
 			handle(rec, AskedReprovision, v)
 		}
+		if v := s.claim.Annotations[model.AnnotationOverwrite]; v != "" {
+			handle(rec, AskedOverwrite, v)
+		}
 	}
 }
 
@@ -140,8 +143,9 @@ func (s *server) awaitInstall() Step {
 	case s.rec.Ticket.Open() && s.rec.Ticket.AwaitingOff:
 		s.end(model.TicketSpent)
 		return s.stay()
-	case s.writingDisk():
-		// Its probe says that it is not installed.
+	case s.writingDisk() && s.diskInstall().ReportedAt.After(s.rec.Doubt.Since):
+		// Its probe says so now that it is not installed. What a store that is older than the
+		// install has of an earlier report says nothing.
 		t := *s.rec.Ticket
 		t.IgnitionAt = time.Time{}
 		rec := s.edit()
@@ -192,7 +196,7 @@ func (s *server) disputed() Step {
 func (s *server) choose(a model.Alternative) Step {
 	rec := s.edit()
 	if rec.Claim != a.Claim {
-		rec.RootDisk, rec.Blank = nil, false
+		rec.RootDisk = nil
 		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.WantPower, rec.Release = "", time.Time{}, "", "", nil
 	}
 	if a.Claim != "" && rec.Claim != a.Claim {

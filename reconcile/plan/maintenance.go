@@ -145,7 +145,6 @@ func (s *server) maintenance() (Step, bool) {
 func (s *server) beginMaintenance(asked maintained) Step {
 	rec := s.edit()
 	rec.Back, rec.MaintainedBy = rec.State, asked.by
-	rec.Blank = false // other disks may be in it then
 	if asked.power == model.PowerOn {
 		rec.MaintenancePower = &model.MaintenancePower{Want: model.PowerOn, Due: true}
 	}

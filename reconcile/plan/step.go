@@ -30,20 +30,26 @@ func (s *server) enter(state model.ServerState, do ...Action) Step {
 	rec := s.edit()
 	s.noteDisks()
 	rec.State, rec.Since, rec.BootProblem, rec.Identified = state, s.now(), nil, true
-	if state == model.StateInitial {
-		rec.Blank = false // somebody else may have used it
-	}
 	if state != model.StateError {
 		rec.Reason, rec.Message = "", ""
 	}
 	return s.stay(do...)
 }
 
+// holdsDiskImage reports whether the probe has verified the disk image that the open ticket is
+// for: the ticket boots nothing any more, and its end would have the image written again.
+func (s *server) holdsDiskImage() bool {
+	t := s.rec.Ticket
+	return s.opened(model.PurposeClaim) && t.Disk != nil && t.State(s.progress()) == model.TicketIgnitionServed
+}
+
 // fail enters Error, to return to the present state once the cause is gone.
 func (s *server) fail(reason, message string) Step {
 	rec := s.edit()
 	rec.Back, rec.Reason, rec.Message = rec.State, reason, message
-	s.end(model.TicketSpent)
+	if !s.holdsDiskImage() {
+		s.end(model.TicketSpent)
+	}
 	return s.enter(model.StateError)
 }
 

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 
 	"ingot/model"
 	"ingot/model/text"
@@ -86,15 +85,9 @@ func (s *server) cleaned(disks []model.DiskWipe, missing []model.MissingDisk) St
 		missing = remembered(missing)
 	}
 	rec.Wiped, rec.Missing, rec.Release, rec.Attempts, rec.Intent, rec.ClaimCleanup = disks, missing, nil, 0, nil, ""
-	rec.RootDisk, rec.Blank = nil, allWiped(disks)
+	rec.RootDisk = nil
 	s.end(model.TicketBooted)
 	return s.enter(model.StateAvailable)
-}
-
-// allWiped reports whether a wipe left nothing on any disk.
-func allWiped(disks []model.DiskWipe) bool {
-	isKept := func(d model.DiskWipe) bool { return d.Result != model.WipeDone }
-	return len(disks) > 0 && !slices.ContainsFunc(disks, isKept)
 }
 
 // noteWiped has the record know what was wiped.

@@ -20,6 +20,7 @@ type content struct {
 	// unfinished is set for a disk that holds nothing but an install of ours that was not
 	// finished.
 	unfinished bool
+	bootRecord bool // it has a master boot record, maybe one that protects a GPT
 	found      []identity
 	partitions []partition
 }
@@ -42,7 +43,7 @@ const (
 // lookAt reads what a disk holds.
 func lookAt(r io.ReaderAt, size int64) content {
 	var c content
-	c.unfinished = hasAt(r, markerAt, marker)
+	c.unfinished, c.bootRecord = hasAt(r, markerAt, marker), hasAt(r, 510, "\x55\xaa")
 	table, err := gpt.Read(r, size)
 	switch {
 	case err == nil:
@@ -122,7 +123,11 @@ func (c content) blank() bool { return len(c.holds) == 0 || c.unfinished }
 
 // ours reports whether the disk has the seed of one install, and so all of it: by the name and
 // GUID of its partition, or, in a master boot record, by the serial number of its filesystem.
+// Its first block is written last: without that the disk is not whole, though all else is there.
 func (c content) ours(install string) bool {
+	if c.unfinished || !c.bootRecord {
+		return false
+	}
 	serial := seedSerial(install)
 	uuid := fmt.Sprintf("%04x-%04x", serial>>16, serial&0xffff)
 	return slices.ContainsFunc(c.partitions, func(p partition) bool {

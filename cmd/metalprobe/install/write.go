@@ -211,6 +211,7 @@ func (w *writer) zero(ctx context.Context, number, end int) error {
 			return err
 		}
 		from += n
+		w.count(0) // zeros are progress, too: silence is taken for a hang
 	}
 	return nil
 }
