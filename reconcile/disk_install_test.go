@@ -286,3 +286,28 @@ func TestWhatComesInTheWayOfAnInstall(t *testing.T) {
 		})
 	})
 }
+
+// A store and a status branch may both be of while a disk was written: what was reported then says
+// nothing of now.
+func TestAnOldReportHasNothingWrittenAgain(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.claimDisk()
+		pass(45 * time.Second)
+		if why := w.why(0); why != model.ReasonInstalling {
+			t.Fatalf("it waits for %s", why)
+		}
+		files, name := w.files(), w.machine(0).name
+		old := *w.Observed().Progress[name]
+		pass(10 * time.Minute)
+		w.installedTimes(1)
+		w.loseStore(files)
+		w.mu.Lock()
+		w.observed.Progress[name] = &old
+		delete(w.observed.BootStates, name)
+		w.mu.Unlock()
+		pass(3 * time.Hour)
+		if m := w.seen(0); m.writes != 1 || m.power != model.PowerOn {
+			t.Errorf("its disk was written to %d times, and its power is %s: want one time, and On; %+v", m.writes, m.power, w.plan().Servers[0].Why)
+		}
+	})
+}

@@ -346,10 +346,19 @@ func TestAnInstallThatIsWholeIsNotWrittenAgain(t *testing.T) {
 
 // TestAPowerCutLeavesNothingOrAll cuts the power before each write.
 func TestAPowerCutLeavesNothingOrAll(t *testing.T) {
-	image := imageOf(t, 21, 512)
+	for _, sector := range []int{512, 4096} {
+		t.Run(fmt.Sprintf("%d-byte sectors", sector), func(t *testing.T) { cutAtEachWrite(t, sector) })
+	}
+}
+
+// cutAtEachWrite cuts an install off before each of its writes, and begins it again.
+func cutAtEachWrite(t *testing.T, sector int) {
+	t.Helper()
+	image := imageOf(t, 21, sector)
 	for cut := 0; ; cut++ {
 		d := serve(t, image)
 		m := newMemoryDisk(32 * mebibyte)
+		m.sector, d.doc.Image.SectorSize = sector, sector
 		m.cutAfter = cut
 		if err := machineOf(d, map[string]*memoryDisk{"sda": m}).Run(t.Context(), d.url(), "uuid"); err != nil {
 			t.Fatal(err)
@@ -366,6 +375,9 @@ func TestAPowerCutLeavesNothingOrAll(t *testing.T) {
 		}
 		if _, ok := gpt.ReadMBR(m.b); ok {
 			t.Fatalf("cut after %d writes: the disk has a partition table", cut)
+		}
+		if lookAt(m, int64(len(m.b))).ours(d.doc.Install) {
+			t.Errorf("cut after %d writes: the disk is taken for whole", cut)
 		}
 		m.cutAfter, d.reports = -1, nil
 		if err := machineOf(d, map[string]*memoryDisk{"sda": m}).Run(t.Context(), d.url(), "uuid"); err != nil {
