@@ -48,6 +48,7 @@ func newAgent(o options, log *slog.Logger) *agent {
 		wiper:     wipe.Local(log),
 		choose:    func() []wipe.Choice { return wipe.Choose(host.Disks(), host.Use(), o.wipe) },
 		installer: func(post install.Post) install.Installer { return install.Local(host, post, log) },
+		firmware:  efi.Open,
 		post:      newClient(o.timeout).post,
 		log:       log,
 	}

@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -636,5 +637,15 @@ func TestPrinting(t *testing.T) {
 	err := run(t.Context(), []string{"--wipe=quick", "--dry-run"}, &out, io.Discard)
 	if err != nil || !strings.HasPrefix(out.String(), "DISK ") {
 		t.Errorf("--dry-run: %q, %v", out.String(), err)
+	}
+}
+
+// What a test sets by itself no test would miss in the agent of a machine.
+func TestTheAgentOfAMachineHasAllItsParts(t *testing.T) {
+	v := reflect.ValueOf(newAgent(options{}, slog.New(slog.DiscardHandler))).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Func && f.IsNil() {
+			t.Errorf("it has no %s", v.Type().Field(i).Name)
+		}
 	}
 }
