@@ -245,3 +245,41 @@ func TestAPowerCutInstallsAgain(t *testing.T) {
 		t.Errorf("once verified it boots\n%s", script)
 	}
 }
+
+// What an earlier boot of the same install has begun to write is the install's own.
+func TestADiskThatTheInstallBeganIsItsOwn(t *testing.T) {
+	in := newInstall(t)
+	previous := func() *model.RootDisk {
+		code, text := in.get(in.path(0, "document"))
+		var document model.InstallDocument
+		if err := json.Unmarshal([]byte(text), &document); err != nil || code != http.StatusOK {
+			t.Fatal(code, text, err)
+		}
+		return document.Previous
+	}
+	disk := &model.RootDisk{Name: "sda", Serial: "S1"}
+	in.reported(model.DiskInstall{Stage: model.DiskChosen, Disk: disk})
+	if got := previous(); got != nil {
+		t.Errorf("before anything is written, %+v is its own", got)
+	}
+	in.reported(model.DiskInstall{Stage: model.DiskWriting, Disk: disk, StartedAt: in.now})
+	if diff := cmp.Diff(disk, previous()); diff != "" {
+		t.Errorf("once it is being written (-want +got):\n%s", diff)
+	}
+}
+
+// A probe in a UKI cannot know its token; one that iPXE boots has it by its script.
+func TestAProbeThatHasAScriptNeedsItsToken(t *testing.T) {
+	for want, first := range map[string][]string{"200": nil, "403": {"script"}} {
+		s := newSegment(t)
+		ticket := *s.ticket
+		ticket.Disk = &model.DiskImage{Ref: "https://images.example/os.raw", Digest: "sha512:1"}
+		s.arm(&ticket)
+		for _, what := range first {
+			s.fetch("10.0.0.1", what)
+		}
+		if got := s.fetch("10.0.0.1", "Ignition, tokenless"); !strings.HasPrefix(got, want) {
+			t.Errorf("after %q: %s, want %s", first, got, want)
+		}
+	}
+}

@@ -232,11 +232,10 @@ type InstallTarget struct {
 	// RootDevice is AnnotationRootDevice of the claim, Hints those of the Server and of it.
 	RootDevice string   `json:"rootDevice,omitempty"`
 	Hints      []string `json:"hints,omitempty"`
-	// Previous and MayOverwrite are those of InstallDocument. Overwrite is the value of
-	// AnnotationOverwrite that lets the disk be overwritten, "" if none does.
-	Previous     *RootDisk `json:"previous,omitempty"`
-	MayOverwrite bool      `json:"mayOverwrite,omitempty"`
-	Overwrite    string    `json:"overwrite,omitempty"`
+	// Previous is that of InstallDocument. Overwrite is the value of AnnotationOverwrite that
+	// lets the disk be overwritten, "" if none does.
+	Previous  *RootDisk `json:"previous,omitempty"`
+	Overwrite string    `json:"overwrite,omitempty"`
 }
 
 // InstalledDisk is the disk of a server that the image of its claim is on, or is being

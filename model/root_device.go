@@ -31,6 +31,20 @@ type DiskNeed struct {
 	Previous *RootDisk
 }
 
+// NeedOf is what an image needs of its disk, with the values of AnnotationRootDevice. The problem
+// is one of a hint that cannot be read.
+func NeedOf(img DiskImage, hints []string, previous *RootDisk) (DiskNeed, *RootDiskProblem) {
+	need := DiskNeed{Bytes: img.Bytes, SectorSize: img.SectorSize, Previous: previous}
+	for _, hint := range hints {
+		h, err := ParseRootDeviceHints(hint)
+		if err != nil {
+			return need, &RootDiskProblem{ReasonRootDeviceMissing, fmt.Sprintf("annotation %s: %v", AnnotationRootDevice, err)}
+		}
+		need.Hints = append(need.Hints, h)
+	}
+	return need, nil
+}
+
 // RootDiskProblem is why no disk was chosen.
 type RootDiskProblem struct {
 	Reason Reason
@@ -190,7 +204,7 @@ func (c diskChoice) none(fit []CandidateDisk) *RootDiskProblem {
 	if hints := c.hints(); hints != "" {
 		which = "no disk that fulfils " + hints
 	}
-	return c.problem(reason, "%s takes the image, which needs %s and sectors of %d bytes", which, size(c.need.Bytes), c.sectorSize())
+	return c.problem(reason, "%s takes the image, which needs %s and sectors of %d bytes", which, text.Bytes(c.need.Bytes), c.sectorSize())
 }
 
 // sectorSize is that of the disks that take the image, in bytes.
@@ -283,7 +297,7 @@ func describe(d ProbeDisk) string {
 	if d.Rotational {
 		spins = "rotational"
 	}
-	parts := []string{size(d.SizeBytes)}
+	parts := []string{text.Bytes(d.SizeBytes)}
 	for _, p := range []struct{ name, value string }{
 		{"", strings.TrimSpace(d.Vendor + " " + d.Model)},
 		{"serial ", d.Serial}, {"wwid ", d.WWID}, {"transport ", d.Transport}, {"by-path ", d.ByPath}, {"hctl ", d.HCTL},
@@ -294,17 +308,4 @@ func describe(d ProbeDisk) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// size is an amount of bytes as disks are sold: in powers of ten.
-func size(bytes uint64) string {
-	units := []string{"bytes", "kB", "MB", "GB", "TB", "PB", "EB"}
-	n, unit := float64(bytes), 0
-	for n >= 1000 && unit < len(units)-1 {
-		n, unit = n/1000, unit+1
-	}
-	if unit == 0 {
-		return fmt.Sprintf("%d bytes", bytes)
-	}
-	return strings.Replace(fmt.Sprintf("%.1f", n), ".0", "", 1) + " " + units[unit]
 }

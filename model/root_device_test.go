@@ -169,7 +169,7 @@ func TestTheRootDiskIsChosen(t *testing.T) {
 		"no disk at all": {reason: ReasonRootDeviceMissing, says: []string{"the machine shows no disk"}},
 		"all too small (N14)": {
 			disks: []CandidateDisk{sold("sda", 9), sold("sdb", 4)}, reason: ReasonDiskTooSmall,
-			says: []string{"needs 10 GB", "sda (9 GB", "it has 9000000000 bytes, the image 10000000000"},
+			says: []string{"needs 10 GB", "sda (9.0 GB", "it has 9000000000 bytes, the image 10000000000"},
 		},
 		"sectors of another size (N13)": {
 			disks: []CandidateDisk{sold("sda", 500, fourK), sold("sdb", 1)}, reason: ReasonSectorSizeMismatch,

@@ -77,7 +77,7 @@ func TestADiskImageIsInstalledAndRunsFromItsDisk(t *testing.T) {
 		})
 		pass(5 * time.Minute)
 		w.installedTimes(2)
-		if to := w.record().Ticket.Target; to.Previous == nil || to.Previous.Serial != "S1" || to.MayOverwrite {
+		if to := w.record().Ticket.Target; to.Previous == nil || to.Previous.Serial != "S1" || to.Overwrite != "" {
 			t.Errorf("reprovision may go to %+v, want the same disk and nothing else overwritten", to)
 		}
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
@@ -88,7 +88,7 @@ func TestADiskImageIsInstalledAndRunsFromItsDisk(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(diskClaim()) })
 		pass(5 * time.Minute)
 		w.installedTimes(3)
-		if to := w.record().Ticket.Target; to.Previous != nil || to.MayOverwrite {
+		if to := w.record().Ticket.Target; to.Previous != nil || to.Overwrite != "" {
 			t.Errorf("after a wipe, which the probe sees for itself, it may go to %+v", to)
 		}
 	})
@@ -184,7 +184,7 @@ func TestOverwriteIsAskedForOnce(t *testing.T) {
 		if why := w.plan().Servers[0].Why; why.Reason != model.ReasonRootDeviceNotBlank || why.Actor != "tenant" {
 			t.Fatalf("it waits for %+v", why)
 		}
-		if to := w.record().Ticket.Target; to.MayOverwrite || to.Overwrite != "" {
+		if to := w.record().Ticket.Target; to.Overwrite != "" {
 			t.Errorf("it may go to %+v", to)
 		}
 		w.change(0, func(m *machine) { m.fails = nil })
@@ -192,7 +192,7 @@ func TestOverwriteIsAskedForOnce(t *testing.T) {
 		pass(10 * time.Minute)
 		w.installedTimes(1)
 		rec := w.record()
-		if to := rec.Ticket.Target; !to.MayOverwrite || to.Overwrite != "1" || rec.HandledOverwrite != "1" {
+		if to := rec.Ticket.Target; to.Overwrite != "1" || rec.HandledOverwrite != "1" {
 			t.Errorf("it might go to %+v, and %q is handled", to, rec.HandledOverwrite)
 		}
 		w.commit(func(d *model.Desired) {
@@ -200,7 +200,7 @@ func TestOverwriteIsAskedForOnce(t *testing.T) {
 		})
 		pass(10 * time.Minute)
 		w.installedTimes(2)
-		if to := w.record().Ticket.Target; to.MayOverwrite || to.Overwrite != "" {
+		if to := w.record().Ticket.Target; to.Overwrite != "" {
 			t.Errorf("at the second install it may go to %+v", to)
 		}
 	})
@@ -308,6 +308,58 @@ func TestAnOldReportHasNothingWrittenAgain(t *testing.T) {
 		pass(3 * time.Hour)
 		if m := w.seen(0); m.writes != 1 || m.power != model.PowerOn {
 			t.Errorf("its disk was written to %d times, and its power is %s: want one time, and On; %+v", m.writes, m.power, w.plan().Servers[0].Why)
+		}
+	})
+}
+
+// A power request whose answer is lost may have had its effect: what was verified before stays so.
+func TestALostPowerAnswerHasNothingWrittenAgain(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.claimDisk()
+		for range 600 {
+			if t := w.record().Ticket; t != nil && !t.IgnitionAt.IsZero() {
+				break
+			}
+			pass(time.Second)
+		}
+		w.change(0, func(m *machine) { m.mute = true })
+		pass(30 * time.Minute)
+		if rec := w.record(); rec.State != model.StateError || rec.Reason != model.ReasonPowerOutcomeUnknown {
+			t.Fatalf("its record says %s %s (ticket served at %v, writes %d)", rec.State, rec.Reason, rec.Ticket.IgnitionAt, w.seen(0).writes)
+		}
+		w.change(0, func(m *machine) { m.mute = false })
+		w.set(w.machine(0), model.PowerOn)
+		pass(3 * time.Hour)
+		if rec, m := w.record(), w.seen(0); m.writes != 1 || m.power != model.PowerOn || rec.State != model.StateReserved {
+			t.Errorf("its disk was written to %d times, it is %s and %s: want one time, On and Reserved; %+v", m.writes, m.power, rec.State, w.plan().Servers[0].Why)
+		}
+	})
+}
+
+// What a Server says of the disk counts until it is served, as what its claim says does.
+func TestAHintOfTheServerThatChangesIsFollowed(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		hint := func(value string) func(d *model.Desired) {
+			name := w.machine(0).name
+			return func(d *model.Desired) {
+				s := &model.Server{}
+				s.Name, s.Annotations = string(name), map[string]string{model.AnnotationRootDevice: value}
+				d.Servers[name] = s
+			}
+		}
+		w.expect(2*time.Minute, 0, "Available Off")
+		w.commit(hint("serial=S2"))
+		w.change(0, func(m *machine) { m.dark = true })
+		w.commit(func(d *model.Desired) { d.Add(diskClaim()) })
+		pass(30 * time.Second)
+		first := w.record().Ticket
+		if first == nil || first.Target == nil || len(first.Target.Hints) != 1 || first.Target.Hints[0] != "serial=S2" {
+			t.Fatalf("its ticket is %+v", first)
+		}
+		w.commit(hint("serial=S1"))
+		pass(time.Minute)
+		if now := w.record().Ticket; now.ID == first.ID || len(now.Target.Hints) != 1 || now.Target.Hints[0] != "serial=S1" {
+			t.Errorf("its ticket is still %+v", now)
 		}
 	})
 }

@@ -56,6 +56,7 @@ func (b *booting) installDisk(ctx context.Context, p probeRun) {
 	case failed != nil:
 		b.during(b.life, func() { b.log(Event{Kind: EventNote, What: "the install has failed: " + failed.Error()}) })
 		in.insist(ctx, model.ProbeInstall{Stage: in.stage(), Reason: failed.reason, Message: failed.message})
+		in.powerOff()
 	default:
 		in.finish(ctx)
 	}
@@ -104,13 +105,9 @@ func (in *installing) write(ctx context.Context) *installFailure {
 
 // choose returns the drive to write to.
 func (in *installing) choose() (drive int, failed *installFailure) {
-	need := model.DiskNeed{Bytes: in.document.Image.Bytes, SectorSize: in.document.Image.SectorSize, Previous: in.document.Previous}
-	for _, text := range in.document.Hints {
-		hints, err := model.ParseRootDeviceHints(text)
-		if err != nil {
-			return 0, failInstall(model.ReasonRootDeviceMissing, "hint %q: %v", text, err)
-		}
-		need.Hints = append(need.Hints, hints)
+	need, problem := model.NeedOf(in.document.Image, in.document.Hints, in.document.Previous)
+	if problem != nil {
+		return 0, failInstall(problem.Reason, "%s", problem.Message)
 	}
 	var candidates []model.CandidateDisk
 	for _, d := range in.probeDisks() {
@@ -130,7 +127,7 @@ func (in *installing) choose() (drive int, failed *installFailure) {
 }
 
 // guard refuses a disk that holds something nobody gave up, and a machine in which another disk
-// could be taken for the one that is written. What may be overwritten is taken off other disks.
+// could be taken for the one that is written: no other disk is ever written to.
 func (in *installing) guard(drive int) (failed *installFailure) {
 	own := in.document.Previous != nil && in.document.Previous.Is(in.probeDisk(drive))
 	in.during(in.life, func() {
@@ -142,11 +139,7 @@ func (in *installing) guard(drive int) (failed *installFailure) {
 		}
 		for i, d := range in.build.Hardware.Drives {
 			shared := in.shares(i, in.document.Identities)
-			switch {
-			case i == drive, shared == "", in.hidden(i):
-			case in.document.MayOverwrite:
-				in.clearDisk(in.diskSerial(i))
-			default:
+			if i != drive && shared != "" && !in.hidden(i) {
 				failed = failInstall(model.ReasonDuplicateIdentity, "disk %s (serial %s) has the %s as well as the image", d.Name, in.diskSerial(i), shared)
 				return
 			}
@@ -280,6 +273,11 @@ func (in *installing) finish(ctx context.Context) {
 		in.tell(ctx, model.ProbeInstall{Stage: model.DiskBootEntry, Done: done})
 	}
 	in.insist(ctx, model.ProbeInstall{Stage: model.DiskRebooting, Done: done})
+	in.powerOff()
+}
+
+// powerOff ends the machine's work, as the probe does once its outcome is known.
+func (in *installing) powerOff() {
 	in.during(in.life, func() { in.darken("powered off by the probe") })
 }
 

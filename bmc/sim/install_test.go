@@ -236,7 +236,7 @@ func TestADiskThatAnotherInstallWroteIsRefused(t *testing.T) {
 	}
 }
 
-func TestOverwritingTakesTheSameLabelsOffOtherDisks(t *testing.T) {
+func TestOverwritingLeavesTheSameLabelsOnOtherDisks(t *testing.T) {
 	in := newInstaller(t)
 	rack := start(t, sim.Options{BootURL: in.URL})
 	s := rack.Servers()[0]
@@ -245,10 +245,13 @@ func TestOverwritingTakesTheSameLabelsOffOtherDisks(t *testing.T) {
 		in.document.Install = fmt.Sprintf("s1.%d", i)
 		in.document.Hints, in.document.MayOverwrite = []string{"serial=" + hint}, true
 		bootOnce(t, s)
-		in.told(t, model.DiskRebooting)
+		want := []model.Reason{"", model.ReasonDuplicateIdentity}[i]
+		if _, last := in.told(t, model.DiskRebooting); last.Reason != want {
+			t.Errorf("install %d ends with %q (%s), want %q", i, last.Reason, last.Message, want)
+		}
 		simtest.Powered(t, s, model.PowerOff)
 	}
-	if c := s.Contents(); c[0].Image != "" || !c[1].Whole {
+	if c := s.Contents(); !c[0].Whole || c[1].Image != "" {
 		t.Errorf("on the disks: %+v", c)
 	}
 }

@@ -193,7 +193,10 @@ func (j *job) inspect(ctx context.Context, img chunked, source fetched) (Image, 
 	l, err := readLayout(disk, img.table.Bytes)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return Image{}, refuse(model.ReasonImageFormat, "its partitions are not read within %s: they are not those of a system", inspectLimit)
+		return Image{}, &Error{
+			Reason: model.ReasonImageFormat, Err: ctx.Err(),
+			Message: fmt.Sprintf("its partitions are not read within %s: they are not those of a system, or this machine is too busy", inspectLimit),
+		}
 	case ctx.Err() != nil:
 		return Image{}, ctx.Err()
 	case err != nil:

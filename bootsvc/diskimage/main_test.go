@@ -20,6 +20,7 @@ import (
 
 	"ingot/bootsvc/diskimage/diskimagetest"
 	"ingot/bootsvc/imagecache"
+	"ingot/model/testtool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -78,7 +79,7 @@ func reasonOf(err error) string {
 	return ""
 }
 
-// run runs a tool, and skips the test where it is missing.
+// run runs a tool.
 func run(t testing.TB, name string, args ...string) []byte {
 	t.Helper()
 	return runWith(t, nil, name, args...)
@@ -87,12 +88,8 @@ func run(t testing.TB, name string, args ...string) []byte {
 // runWith runs a tool that reads something.
 func runWith(t testing.TB, in io.Reader, name string, args ...string) []byte {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("%s is missing (make setup installs it): images that it makes are not tried", name)
-	}
 	var stderr strings.Builder
-	cmd := exec.Command(path, args...)
+	cmd := exec.Command(testtool.Path(t, name), args...)
 	cmd.Stdin, cmd.Stderr = in, &stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -203,9 +203,11 @@ func (s *Store) find(src Source) (Image, *job, error) {
 		s.use(src.Digest, k)
 		return k.image.as(src.Ref), nil, nil
 	}
-	if j := s.jobs[src.Digest]; j != nil && j.src.Container != src.Container {
-		return Image{}, nil, &Preparing{Stage: StageQueued} // the other is read in another way
-	} else if j != nil {
+	switch j := s.jobs[src.Digest]; {
+	case j == nil:
+	case j.src.Container != src.Container: // that one is read in another way
+		return Image{}, nil, &Preparing{Stage: StageQueued}
+	default:
 		return Image{}, j, nil
 	}
 	if err := s.remembered(src); err != nil {
@@ -297,6 +299,7 @@ type failure struct {
 const (
 	rememberMismatch = time.Minute
 	rememberOther    = 30 * time.Second
+	rememberSlow     = time.Hour
 	maxFailures      = 1000
 )
 
@@ -335,6 +338,9 @@ func (s *Store) remember(src Source, err error) {
 			f.until = s.clock().Add(rememberMismatch)
 		case model.ReasonImageUnsafe, model.ReasonImageFormat, model.ReasonImageNoPartitions:
 			key, f.until = src.file(), time.Time{}
+			if errors.Is(own, context.DeadlineExceeded) { // it may be this machine that is slow
+				f.until = s.clock().Add(rememberSlow)
+			}
 		}
 	}
 	s.failed[key] = f

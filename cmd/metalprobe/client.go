@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
+
+	"ingot/cmd/metalprobe/install"
 )
 
 // client posts reports to Ingot. The path of a URL holds a token, so no error shows more
@@ -38,7 +39,7 @@ func (c client) post(ctx context.Context, address string, body any) error {
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(request)
 	if err != nil {
-		return fmt.Errorf("post to %s: %w", request.URL.Host, withoutURL(err))
+		return fmt.Errorf("post to %s: %w", request.URL.Host, install.WithoutURL(err))
 	}
 	defer response.Body.Close()
 	// The answer is read to its end so that the connection can be reused.
@@ -47,14 +48,6 @@ func (c client) post(ctx context.Context, address string, body any) error {
 		return fmt.Errorf("post to %s: answered %s: %s", request.URL.Host, response.Status, firstLine(answer))
 	}
 	return nil
-}
-
-// withoutURL unwraps the error of net/http that shows the whole URL.
-func withoutURL(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
 }
 
 // firstLine returns up to 200 bytes of an answer, for a log.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/testtool"
 )
 
 const testUUID = "11223344-5566-7788-99aa-bbccddeeff00"
@@ -51,11 +53,7 @@ func TestWhatToolsMakeIsIdentified(t *testing.T) {
 			if err := os.Truncate(path, test.size); err != nil {
 				t.Fatal(err)
 			}
-			tool, err := exec.LookPath(test.make[0])
-			if err != nil {
-				t.Skipf("%s is not installed", test.make[0])
-			}
-			if out, err := exec.Command(tool, append(test.make[1:], path)...).CombinedOutput(); err != nil {
+			if out, err := exec.Command(testtool.Path(t, test.make[0]), append(test.make[1:], path)...).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %v\n%s", test.make, err, out)
 			}
 			f, err := os.Open(path)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/testtool"
 )
 
 const (
@@ -256,11 +258,7 @@ func TestTablesOfOtherPrograms(t *testing.T) {
 
 func run(t *testing.T, in, name string, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("%s is missing: tables are not compared with its own", name)
-	}
-	cmd := exec.Command(path, args...)
+	cmd := exec.Command(testtool.Path(t, name), args...)
 	cmd.Stdin = strings.NewReader(in)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

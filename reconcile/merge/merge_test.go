@@ -520,6 +520,7 @@ func TestWhatComesFromTheBranchIsDoubted(t *testing.T) {
 func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 	store := recordsOf(copyOf(at(5, 110), model.StateReserved, "default/web", func(r *model.ServerRecord) {
 		r.HandledOperation, r.HandledReprovision, r.HandledBefore = "power-cycle#2", "1", []string{"operation=power-cycle"}
+		r.HandledOverwrite = "yes"
 		r.Serial, r.Missing = 7, []model.MissingDisk{{Name: "sdb", Serial: "B"}, {Name: "sdc", Serial: "C", Gone: true}}
 		r.Disks, r.DisksAt = []model.Disk{{Name: "sda", Serial: "A"}, {Name: "sdb", Serial: "B"}}, mergeNow
 		r.Operation = &model.Operation{Value: "power-cycle#2", AskedAt: mergeNow, Outcome: model.OutcomeDone}
@@ -541,6 +542,7 @@ func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 	for _, v := range []struct{ asked, value string }{
 		{asked: plan.AskedOperation, value: "power-cycle"}, {plan.AskedOperation, "power-cycle#2"}, {plan.AskedOperation, "force-off"},
 		{plan.AskedReprovision, "1"}, {plan.AskedDiscover, "x"}, {plan.AskedDisks, "D"},
+		{plan.AskedOverwrite, "yes"},
 	} {
 		if !plan.WasHandled(got, v.asked, v.value) {
 			t.Errorf("%s %s is not handled: %+v", v.asked, v.value, got)

@@ -150,11 +150,11 @@ func joinHandled(to *model.ServerRecord, from *model.ServerRecord) bool {
 		}
 	}
 	for _, v := range from.HandledBefore {
-		if asked, value, ok := strings.Cut(v, "="); ok && slices.Contains(allAsked, asked) {
+		if asked, value, ok := strings.Cut(v, "="); ok && slices.Contains(plan.Asked, asked) {
 			add(asked, value)
 		}
 	}
-	for _, asked := range allAsked {
+	for _, asked := range plan.Asked {
 		add(asked, *plan.LatestHandled(from, asked))
 	}
 	room := max(0, maxJoined-len(to.HandledBefore))
@@ -165,8 +165,6 @@ func joinHandled(to *model.ServerRecord, from *model.ServerRecord) bool {
 	to.HandledBefore = append(more, to.HandledBefore...)
 	return true
 }
-
-var allAsked = []string{plan.AskedOperation, plan.AskedReprovision, plan.AskedDiscover, plan.AskedDisks, plan.AskedOverwrite}
 
 // joinMissing adds the disks that another copy knows to be missing, unless a person said
 // there that they are permanently removed.

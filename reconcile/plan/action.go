@@ -114,9 +114,8 @@ type Boot struct {
 	ProbeImage string
 	// Previous is the disk that holds the claim's last install, or a part of it; nil = none does.
 	Previous *model.RootDisk
-	// MayOverwrite lets what is on another disk be overwritten; Overwrite says that it is the
-	// claim that lets it.
-	MayOverwrite, Overwrite bool
+	// MayOverwrite is set if the claim lets what is on another disk be overwritten.
+	MayOverwrite bool
 	// Firmware is what DHCP heard of the server's, nil = nothing.
 	Firmware *model.BootFirmware
 	// Disks are those that a probe reported last.

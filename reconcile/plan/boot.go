@@ -91,7 +91,7 @@ func BootOf(d *model.Desired, t *model.Ticket, key model.DigestKey) (Boot, bool)
 	b, why := bootOfClaim(d, c)
 	b.Ticket, b.Architecture = *t, t.Image.Architecture
 	if to := t.Target; to != nil {
-		b.Hints, b.Previous, b.MayOverwrite, b.Overwrite = to.Hints, to.Previous, to.MayOverwrite, to.Overwrite != ""
+		b.Hints, b.Previous, b.MayOverwrite = to.Hints, to.Previous, to.Overwrite != ""
 	}
 	return b, why.Reason == "" && sameBoot(key, t.Digest, t, &b)
 }

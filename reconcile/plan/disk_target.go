@@ -15,11 +15,8 @@ func (s *server) target(b *Boot) {
 	b.Firmware = s.firmware()
 	b.Disks = s.presentDisks()
 	overwrite := s.overwriteAsked()
-	b.Previous, b.Overwrite = s.previousDisk(b), overwrite != ""
-	b.MayOverwrite = b.Overwrite
-	b.Ticket.Target = &model.InstallTarget{
-		RootDevice: b.rootDevice, Hints: b.Hints, Previous: b.Previous, MayOverwrite: b.MayOverwrite, Overwrite: overwrite,
-	}
+	b.Previous, b.MayOverwrite = s.previousDisk(b), overwrite != ""
+	b.Ticket.Target = &model.InstallTarget{RootDevice: b.rootDevice, Hints: b.Hints, Previous: b.Previous, Overwrite: overwrite}
 }
 
 // presentDisks are the disks that the server is known to have now, as its discovery reported

@@ -16,6 +16,9 @@ const (
 	AskedOverwrite   = "overwrite"
 )
 
+// Asked is all of that.
+var Asked = []string{AskedOperation, AskedReprovision, AskedDiscover, AskedDisks, AskedOverwrite}
+
 // MaxHandled is how many values that were handled before are remembered.
 const MaxHandled = 32
 

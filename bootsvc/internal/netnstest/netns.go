@@ -4,29 +4,22 @@
 package netnstest
 
 import (
-	"os"
 	"os/exec"
 	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"ingot/model/testtool"
 )
 
 // Run runs a test in a network namespace of its own, in which commands are what ip(8) is told
 // first; ip tells it more. The thread is given up with it. Without root or ip the test is
-// skipped, or fails in continuous integration (INGOT_LAB=required).
+// skipped, or fails in continuous integration, see testtool.
 func Run(t *testing.T, commands [][]string, test func(ip func(args ...string))) {
 	t.Helper()
-	lacks := t.Skip
-	if os.Getenv("INGOT_LAB") == "required" {
-		lacks = t.Fatal
-	}
-	if os.Geteuid() != 0 {
-		lacks("needs root, for a network namespace")
-	}
-	if _, err := exec.LookPath("ip"); err != nil {
-		lacks("needs the program ip: install iproute2")
-	}
+	testtool.Root(t, "make a network namespace")
+	testtool.Path(t, "ip")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

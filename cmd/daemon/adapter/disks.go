@@ -159,13 +159,9 @@ func fitsServer(img *model.DiskImage, boot *plan.Boot) error {
 	if err := starts(img, boot); err != nil {
 		return err
 	}
-	need := model.DiskNeed{Bytes: img.Bytes, SectorSize: img.SectorSize, Previous: boot.Previous}
-	for _, text := range boot.Hints {
-		hints, err := model.ParseRootDeviceHints(text)
-		if err != nil {
-			return &because{fmt.Errorf("annotation %s: %w", model.AnnotationRootDevice, err), model.ReasonRootDeviceMissing}
-		}
-		need.Hints = append(need.Hints, hints)
+	need, problem := model.NeedOf(*img, boot.Hints, boot.Previous)
+	if problem != nil {
+		return &because{problem, problem.Reason}
 	}
 	if len(boot.Disks) == 0 {
 		return nil // its probe sees for itself

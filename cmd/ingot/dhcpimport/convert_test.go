@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/testtool"
 )
 
 var updateGolden = flag.Bool("update", false, "write the golden files anew")
@@ -151,14 +152,7 @@ func TestTheServersTakeTheirConfigurations(t *testing.T) {
 		"dhcpd":   {"dhcpd", "-t", "-cf", "testdata/dhcpd/dhcpd.conf"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := exec.LookPath(command[0]); err != nil {
-				lacks := t.Skipf
-				if os.Getenv("INGOT_LAB") == "required" { // as in continuous integration
-					lacks = t.Fatalf
-				}
-				lacks("%s is not installed: make setup", command[0])
-			}
-			cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+			cmd := exec.CommandContext(t.Context(), testtool.Path(t, command[0]), command[1:]...)
 			cmd.Env = append(os.Environ(), "KEA_LOCKFILE_DIR="+t.TempDir(), "KEA_PIDFILE_DIR="+t.TempDir())
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)

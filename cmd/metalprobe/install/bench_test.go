@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/model/testtool"
 )
 
 // BenchmarkInstall installs an image on a block device, and has dd write the same bytes to the
@@ -70,6 +71,9 @@ func TestMemoryOfAnInstall(t *testing.T) {
 	if os.Getenv(installIn) != "" {
 		installAlone(t)
 		return
+	}
+	if testtool.RaceDetector {
+		t.Skip("the race detector takes more memory than the install")
 	}
 	const most = 40 << 10 // KiB
 	device := loopDevice(t, 192)

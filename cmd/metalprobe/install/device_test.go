@@ -12,25 +12,21 @@ import (
 
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/model"
+	"ingot/model/testtool"
 )
 
 // loopDevice is a block device over a file of random bytes.
 func loopDevice(t testing.TB, mebibytes int, args ...string) string {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("only root can make a loop device")
-	}
-	losetup, err := exec.LookPath("losetup")
-	if err != nil {
-		t.Skip("losetup is not installed: nothing is written to a block device")
-	}
+	testtool.Root(t, "make a loop device")
+	losetup := testtool.Path(t, "losetup")
 	file := filepath.Join(t.TempDir(), "disk")
 	if err := os.WriteFile(file, bytes.Repeat([]byte("data of before. "), mebibytes*mebibyte/16), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.Command(losetup, append(args, "--find", "--show", file)...).CombinedOutput()
 	if err != nil {
-		t.Skipf("no loop device can be made here: %v: %s", err, out)
+		testtool.Lacks(t, "no loop device can be made here: %v: %s", err, out)
 	}
 	device := strings.TrimSpace(string(out))
 	t.Cleanup(func() {
@@ -110,11 +106,7 @@ func compareSeed(t *testing.T, disk []byte, d *daemon) {
 
 func tool(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("%s is not installed: what was written is not read by others", name)
-	}
-	out, err := exec.Command(path, args...).CombinedOutput()
+	out, err := exec.Command(testtool.Path(t, name), args...).CombinedOutput()
 	if err != nil {
 		t.Errorf("%s %v: %v\n%s", name, args, err, out)
 	}

@@ -18,6 +18,7 @@ import (
 	"ingot/cmd/metalprobe/install/fat"
 	"ingot/model"
 	"ingot/model/gpt"
+	"ingot/model/testtool"
 )
 
 func TestFilesOfASeed(t *testing.T) {
@@ -138,10 +139,7 @@ func TestTheLoaderIsFound(t *testing.T) {
 // systemImage is an image with an EFI system partition and a filesystem of a label.
 func systemImage(t *testing.T, label string, files map[string]string) []byte {
 	t.Helper()
-	mke2fs, err := exec.LookPath("mke2fs")
-	if err != nil {
-		t.Skip("mke2fs is not installed: no filesystem can be made to be mounted")
-	}
+	mke2fs := testtool.Path(t, "mke2fs")
 	folder, file := t.TempDir(), filepath.Join(t.TempDir(), "ext4")
 	for path, content := range files {
 		if err := os.WriteFile(filepath.Join(folder, path), []byte(content), 0o644); err != nil {
@@ -217,7 +215,7 @@ func TestASeedGoesIntoAFilesystemOfTheImage(t *testing.T) {
 	}
 	last, _ := d.outcome()
 	if strings.Contains(last.Message, "mount namespace") {
-		t.Skip("no mount namespace can be made here")
+		testtool.Lacks(t, "no mount namespace can be made here")
 	}
 	if last.Reason != "" || last.Warning != "" || last.Stage != model.DiskRebooting {
 		t.Fatalf("last report: %+v", last)

@@ -180,9 +180,9 @@ func (t *task) write(ctx context.Context) error {
 
 // choose chooses the disk and opens it, with nothing resting on it any more.
 func (t *task) choose(ctx context.Context) (Disk, error) {
-	need, err := t.need()
-	if err != nil {
-		return nil, err
+	need, unread := model.NeedOf(t.doc.Image, t.doc.Hints, t.doc.Previous)
+	if unread != nil {
+		return nil, &Failure{unread.Reason, unread.Message}
 	}
 	found, problem := t.await(ctx, need)
 	if problem != nil {
@@ -199,19 +199,6 @@ func (t *task) choose(ctx context.Context) (Disk, error) {
 	t.report.change(func(p *model.ProbeInstall) { p.Disk = &remembered })
 	t.report.stage(model.DiskChosen)
 	return disk, nil
-}
-
-// need is what the image needs of its disk.
-func (t *task) need() (model.DiskNeed, error) {
-	need := model.DiskNeed{Bytes: t.doc.Image.Bytes, SectorSize: t.doc.Image.SectorSize, Previous: t.doc.Previous}
-	for _, text := range t.doc.Hints {
-		hints, err := model.ParseRootDeviceHints(text)
-		if err != nil {
-			return need, failure(model.ReasonRootDeviceMissing, "annotation ingot/root-device: %v", err)
-		}
-		need.Hints = append(need.Hints, hints)
-	}
-	return need, nil
 }
 
 // await chooses the disk, and waits for one that is named and not there yet.

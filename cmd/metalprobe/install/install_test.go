@@ -18,7 +18,7 @@ import (
 )
 
 var wholeRoad = []model.DiskInstallStage{
-	model.DiskProbeBooted, model.DiskChosen, model.DiskWriting, model.DiskVerified, model.DiskRebooting,
+	model.DiskProbeBooted, model.DiskChosen, model.DiskWriting, model.DiskVerified, model.DiskBootEntry, model.DiskRebooting,
 }
 
 // compareStages compares stages with a road: of quick ones only the last may be reported, but
@@ -194,7 +194,7 @@ func TestInstallsThatAreRefused(t *testing.T) {
 		},
 		"two disks fulfil a hint of identity (N18)": {
 			disks: map[string]*memoryDisk{"sda": blank(), "sdb": blank()}, change: func(d *daemon) { d.doc.Hints = []string{"serial=S-*"} },
-			reason: model.ReasonRootDeviceAmbiguous, says: "sdb (33.6 MB, serial S-sdb, 512-byte sectors): takes the image",
+			reason: model.ReasonRootDeviceAmbiguous, says: "sdb (34 MB, serial S-sdb, 512-byte sectors): takes the image",
 		},
 		"a member of a RAID of the firmware (N24)": {
 			disks: map[string]*memoryDisk{"sda": on(blank(), span2{32*mebibyte - 1024, "Intel Raid ISM Cfg Sig. 1.1.00"})}, reason: model.ReasonRootDeviceMissing,
@@ -325,9 +325,9 @@ func TestAnInstallThatIsWholeIsNotWrittenAgain(t *testing.T) {
 	if err := machine.Run(t.Context(), d.url(), "uuid"); err != nil {
 		t.Fatal(err)
 	}
-	want := []model.DiskInstallStage{model.DiskProbeBooted, model.DiskChosen, model.DiskVerified, model.DiskRebooting}
+	road := []model.DiskInstallStage{model.DiskProbeBooted, model.DiskChosen, model.DiskVerified, model.DiskBootEntry, model.DiskRebooting}
 	last, stages := d.outcome()
-	compareStages(t, want, stages)
+	compareStages(t, road, stages)
 	if last.Reason != "" {
 		t.Errorf("last report: %+v", last)
 	}

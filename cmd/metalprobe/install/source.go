@@ -93,7 +93,7 @@ func (s *source) open(ctx context.Context, u *url.URL, from uint64) (*body, erro
 	response, err := s.client.Do(request)
 	if err != nil {
 		cancel(nil)
-		return nil, fmt.Errorf("fetch from %s: %w", u.Host, withoutURL(err))
+		return nil, fmt.Errorf("fetch from %s: %w", u.Host, WithoutURL(err))
 	}
 	partial := strings.HasPrefix(response.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", from))
 	if from == 0 && response.StatusCode == http.StatusOK || response.StatusCode == http.StatusPartialContent && partial {
@@ -117,8 +117,8 @@ func retryAfter(r *http.Response) time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxAsked)
 }
 
-// withoutURL unwraps the error of net/http that shows the whole URL.
-func withoutURL(err error) error {
+// WithoutURL unwraps the error of net/http that shows the whole URL, in which there is a token.
+func WithoutURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}

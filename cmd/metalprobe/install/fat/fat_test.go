@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model/filesystem"
+	"ingot/model/testtool"
 )
 
 // memory is a disk in memory.
@@ -120,11 +121,7 @@ func entriesOf(v Volume) int {
 
 func tool(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("%s is not installed: volumes are not read by others", name)
-	}
-	cmd := exec.Command(path, args...)
+	cmd := exec.Command(testtool.Path(t, name), args...)
 	cmd.Env = append(os.Environ(), "MTOOLS_SKIP_CHECK=1")
 	out, err := cmd.Output()
 	if err != nil {
