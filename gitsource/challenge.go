@@ -275,7 +275,7 @@ func (b *StatusBranch) moveOnce(ctx context.Context, ref plumbing.ReferenceName,
 		if !adv.Capabilities.Supports(capability.DeleteRefs) {
 			return old, "", errors.New("the server deletes no refs")
 		}
-		said, err = b.send(ctx, session, adv, cmd, nil)
+		said, err = b.send(ctx, session, adv.Capabilities, cmd, nil)
 		return old, said, err
 	}
 	tree := hashObject("tree", nil)
@@ -287,6 +287,6 @@ func (b *StatusBranch) moveOnce(ctx context.Context, ref plumbing.ReferenceName,
 	pack := newPackWriter()
 	pack.add(packCommit, content)
 	pack.add(packTree, nil)
-	said, err = b.send(ctx, session, adv, cmd, pack.bytes())
+	said, err = b.send(ctx, session, adv.Capabilities, cmd, pack.bytes())
 	return old, said, err
 }

@@ -67,6 +67,12 @@ type remote struct {
 
 	retryAfter func(time.Duration) // told what a server that is asked too often says
 	away       atomic.Int64        // nanoseconds that a server asked for, since it was last read
+	redirected atomic.Bool         // the server sent a request elsewhere, which only one without a body follows
+}
+
+// standsAlone reports whether a push needs no request before it, as over HTTP without redirects.
+func (r *remote) standsAlone() bool {
+	return (strings.HasPrefix(r.url, "http://") || strings.HasPrefix(r.url, "https://")) && !r.redirected.Load()
 }
 
 // newRemote checks what can be checked without the network.
@@ -267,7 +273,7 @@ func (r *remote) roundTripper() (http.RoundTripper, error) {
 		r.closeIdle()
 		r.transport, r.ca = t, ca
 	}
-	return &guard{next: r.transport, retryAfter: r.retryAfter, away: &r.away}, nil
+	return &guard{next: r.transport, remote: r}, nil
 }
 
 // readCA reads the CA file, nil if there is none.
@@ -341,9 +347,8 @@ func newTransport(ca []byte, proxy string) (*http.Transport, error) {
 // guard bounds the answers of a server, and notes when it says that it is asked
 // too often.
 type guard struct {
-	next       http.RoundTripper
-	retryAfter func(time.Duration)
-	away       *atomic.Int64
+	next   http.RoundTripper
+	remote *remote
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -353,11 +358,14 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if res.StatusCode == http.StatusTooManyRequests || res.StatusCode == http.StatusServiceUnavailable {
-		g.retryAfter(parseRetryAfter(res.Header.Get("Retry-After")))
+		g.remote.retryAfter(parseRetryAfter(res.Header.Get("Retry-After")))
 	}
 	// GitHub says so with a 403 too.
 	if v := res.Header.Get("Retry-After"); v != "" && res.StatusCode >= http.StatusBadRequest {
-		g.away.Store(int64(parseRetryAfter(v)))
+		g.remote.away.Store(int64(parseRetryAfter(v)))
+	}
+	if res.StatusCode >= 300 && res.StatusCode < 400 {
+		g.remote.redirected.Store(true)
 	}
 	limit := int64(maxPack)
 	switch {

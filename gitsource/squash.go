@@ -234,7 +234,7 @@ func (b *StatusBranch) moveAtHead(ctx context.Context, cmd *packp.Command, pack 
 	if head != b.head {
 		return errMoved
 	}
-	said, err := b.send(ctx, session, adv, cmd, pack)
+	said, err := b.send(ctx, session, adv.Capabilities, cmd, pack)
 	if err == nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -32,6 +33,9 @@ const (
 	// recheckAfter is how long the server is believed to hold what it was given,
 	// while there is nothing new to write.
 	recheckAfter = 5 * time.Minute
+
+	// believeFor is how long after a push the next one goes without a look at the branch.
+	believeFor = time.Minute
 )
 
 // ErrFenced is returned when the status branch was written by another Ingot, with a
@@ -86,8 +90,9 @@ type StatusBranch struct {
 	shown   writer        // who wrote head
 	highest writer        // of all who are known to have written the branch
 	checked time.Time     // when the server last answered
-	asked   int           // how often it was asked
-	foreign *Foreign      // met and not yet reported
+	offer   offer
+	asked   int      // how often it was asked
+	foreign *Foreign // met and not yet reported
 
 	last        plumbing.Hash // the newest commit of ours that the branch is known to have held
 	lastVersion model.Version // of last, zero while it is not known
@@ -266,7 +271,7 @@ func (b *StatusBranch) attempt(ctx context.Context, report *model.Report) (p Pub
 		return Published{}, false, err
 	}
 	defer closeSession(session)
-	adv, head, err := b.advertised(ctx, session)
+	can, head, err := b.lookOrBelieve(ctx, session, report)
 	if err != nil {
 		return Published{}, false, err
 	}
@@ -282,7 +287,33 @@ func (b *StatusBranch) attempt(ctx context.Context, report *model.Report) (p Pub
 	if b.settled(report) {
 		return Published{Commit: b.head.String()}, false, nil
 	}
-	return b.push(ctx, session, adv, report)
+	return b.push(ctx, session, can, report)
+}
+
+// offer is what the server said that it can do.
+type offer struct {
+	can *capability.List
+	at  time.Time
+}
+
+// lookOrBelieve returns what the server can do, and the branch's head. Over HTTP each request
+// stands alone, and a push names the head that it expects: while ours was the last one that
+// moved the branch, the server is not asked for its head first, which is half of the work.
+func (b *StatusBranch) lookOrBelieve(ctx context.Context, s transport.Session, report *model.Report) (*capability.List, plumbing.Hash, error) {
+	now := b.opts.Clock()
+	if last := b.offer; last.can != nil && now.Sub(last.at) < recheckAfter && now.Sub(b.checked) < believeFor &&
+		b.known && !b.settled(report) && b.remote.standsAlone() {
+		return last.can, b.head, nil
+	}
+	adv, head, err := b.advertised(ctx, s)
+	if err != nil {
+		return nil, head, err
+	}
+	b.offer = offer{}
+	if !head.IsZero() {
+		b.offer = offer{adv.Capabilities, now}
+	}
+	return adv.Capabilities, head, nil
 }
 
 // fenced fails if another Ingot is known to have written the branch since.

@@ -20,7 +20,7 @@ import (
 
 // push sends what the server lacks, and makes it move the branch if that is where
 // we believe it to be.
-func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession, adv *packp.AdvRefs, report *model.Report) (p Published, again bool, err error) {
+func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession, can *capability.List, report *model.Report) (p Published, again bool, err error) {
 	pack := newPackWriter()
 	report = overwriting(report, b.foreign)
 	says := commitMessage(report)
@@ -30,11 +30,11 @@ func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession,
 		return Published{}, false, &failure{failureKey, err}
 	}
 	pack.add(packCommit, content)
-	if err := b.tree.pack(pack, !adv.Capabilities.Supports("no-thin")); err != nil {
+	if err := b.tree.pack(pack, !can.Supports("no-thin")); err != nil {
 		return Published{}, false, err
 	}
 	packed := pack.bytes()
-	said, err := b.send(ctx, s, adv, &packp.Command{Name: b.remote.ref(), Old: b.head, New: commit}, packed)
+	said, err := b.send(ctx, s, can, &packp.Command{Name: b.remote.ref(), Old: b.head, New: commit}, packed)
 	if err != nil {
 		return b.refused(ctx, commit, said, err)
 	}
@@ -65,10 +65,10 @@ func (b *StatusBranch) landed(commit plumbing.Hash, report *model.Report) {
 
 // send asks for one ref to be moved, and returns what the server said beside its
 // verdict.
-func (b *StatusBranch) send(ctx context.Context, s transport.ReceivePackSession, adv *packp.AdvRefs, cmd *packp.Command, pack []byte) (string, error) {
-	req := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
+func (b *StatusBranch) send(ctx context.Context, s transport.ReceivePackSession, can *capability.List, cmd *packp.Command, pack []byte) (string, error) {
+	req := packp.NewReferenceUpdateRequestFromCapabilities(can)
 	var said excerpt
-	if adv.Capabilities.Supports(capability.Sideband64k) {
+	if can.Supports(capability.Sideband64k) {
 		if err := req.Capabilities.Set(capability.Sideband64k); err != nil {
 			return "", err
 		}
@@ -92,6 +92,7 @@ func (b *StatusBranch) send(ctx context.Context, s transport.ReceivePackSession,
 // succeeded.
 func (b *StatusBranch) refused(ctx context.Context, commit plumbing.Hash, said string, err error) (Published, bool, error) {
 	why := b.remote.explain(ctx, err)
+	b.offer = offer{} // the next attempt looks first
 	if unwell(err) {
 		b.known = false
 		return Published{}, false, why
