@@ -37,6 +37,7 @@ func Of(in Input) *Preview {
 	p.Effects = append(p.Effects, c.left(p.Effects)...)
 	p.Effects = append(p.Effects, c.laterBoots(p.Effects)...)
 	p.Effects = append(p.Effects, c.laterCleanups(p.Effects)...)
+	p.Effects = append(p.Effects, c.settings()...)
 	p.Effects = append(p.Effects, c.bmcs()...)
 	p.sort()
 	p.Verdict = p.judge()
@@ -386,6 +387,8 @@ func (c *comparison) otherBMC(before, after *model.BMC) string {
 		return "other credentials"
 	case a.BMCUUID != b.BMCUUID:
 		return "another UUID"
+	case before.Annotations[model.AnnotationTLSMinimum] != after.Annotations[model.AnnotationTLSMinimum]:
+		return "another lowest version of TLS"
 	}
 	return ""
 }

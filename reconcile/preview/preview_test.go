@@ -187,6 +187,42 @@ func TestWhatACommitDoes(t *testing.T) {
 			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationOverwrite] = "1" }),
 			want:   "pending bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "what may be overwritten",
 		},
+		"a hint of a server for its disk counts later": {
+			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationRootDevice] = "serial=S2" }),
+			want:   "setting bmc00000-system-0 default/c00000", verdict: preview.Changes,
+			says: `the disk that fits "serial=S2", from its next installation on (ingot/root-device, without this what is the default)`,
+		},
+		"how a server is sent on to its disk counts from its next boot": {
+			fleet: func(in *plan.Input) {
+				server(3, func(s *model.Server) { s.Annotations[model.AnnotationBootFromDisk] = "exit" })(in.Desired)
+			},
+			commit: server(3, func(s *model.Server) { s.Annotations[model.AnnotationBootFromDisk] = "sanboot" }),
+			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: `by "sanboot", from its next boot from the network on (ingot/boot-from-disk, without this "exit")`,
+		},
+		"another boot loader counts from its next boot": {
+			commit: server(3, func(s *model.Server) { s.Annotations[model.AnnotationBootLoader] = "snponly" }),
+			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: `boot loader "snponly"`,
+		},
+		"what a server is known by is told": {
+			commit: server(3, func(s *model.Server) { s.Annotations[model.AnnotationMACAddresses] = "02:00:00:00:00:99" }),
+			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: "02:00:00:00:00:99",
+		},
+		"disks that a wipe need not show are told": {
+			commit: server(3, func(s *model.Server) { s.Annotations[model.AnnotationDisksAccepted] = "S1" }),
+			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: `need not show these disks at its next wipe: "S1"`,
+		},
+		"what a claim counts as booted by is told": {
+			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBooted] = model.BootedKernel }),
+			want:   "setting bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "counts as booted by",
+		},
+		"another TLS minimum of a BMC is told": {
+			commit: func(d *model.Desired) {
+				b := *d.BMCs["bmc00003"]
+				b.Annotations = map[string]string{model.AnnotationTLSMinimum: "1.0"}
+				d.Add(&b)
+			},
+			want: "bmc-changed bmc00003", verdict: preview.Changes, says: "another lowest version of TLS",
+		},
 		"other kernel arguments wait": {
 			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationKernelArguments] = "quiet" }),
 			want:   "pending bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "other kernel arguments",
