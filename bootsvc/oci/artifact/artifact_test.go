@@ -166,9 +166,14 @@ func TestCopy(t *testing.T) {
 	made := add(t, first, "v1", testImage("amd64", "x86"))
 	add(t, first, "v1", testImage("arm64", "arm"))
 
+	var mu sync.Mutex
 	var began []string
 	var copied atomic.Int64
-	o := Options{Copied: &copied, Began: func(d ocispec.Descriptor) { began = append(began, d.MediaType) }}
+	o := Options{Copied: &copied, Began: func(d ocispec.Descriptor) {
+		mu.Lock()
+		defer mu.Unlock()
+		began = append(began, d.MediaType)
+	}}
 	pushed, err := Copy(t.Context(), "oci:"+first, host+"/os/test:1", o)
 	if err != nil {
 		t.Fatal(err)

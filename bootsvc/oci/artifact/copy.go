@@ -27,6 +27,7 @@ import (
 type Options struct {
 	PlainHTTP bool // without TLS; registries on this machine are reached so in any case
 	// Began is called for each blob before it is copied; Had for each that was there already.
+	// Several are copied at once, so both may be called concurrently.
 	Began, Had func(ocispec.Descriptor)
 	// Copied counts the bytes that were read of blobs; nil counts nothing.
 	Copied *atomic.Int64
