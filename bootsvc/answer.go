@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // piece is how much of a file the kernel sends before the client's time is extended.
@@ -22,6 +24,16 @@ type answer struct {
 	stall time.Duration
 	code  int
 	sent  int64 // bytes of the body
+	// counter counts them as they are sent, for an answer may take minutes; nil = nothing does.
+	counter prometheus.Counter
+}
+
+// note notes that bytes of the body were sent.
+func (a *answer) note(bytes int64) {
+	a.sent += bytes
+	if a.counter != nil {
+		a.counter.Add(float64(bytes))
+	}
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -35,7 +47,7 @@ func (a *answer) WriteHeader(code int) {
 func (a *answer) Write(p []byte) (int, error) {
 	a.extend()
 	n, err := a.ResponseWriter.Write(p)
-	a.sent += int64(n)
+	a.note(int64(n))
 	return n, err
 }
 
@@ -76,7 +88,7 @@ func (a *answer) send(src io.Reader, limit int64) (int64, error) {
 	}
 	a.extend()
 	n, err := io.CopyN(a.ResponseWriter, src, min(limit, piece))
-	a.sent += n
+	a.note(n)
 	return n, err
 }
 

@@ -73,12 +73,11 @@ func (s *Server) serveCached(r *request, want wanted) {
 	}
 	defer func() { _ = blob.Close() }()
 	s.noteLayer(r, want)
-	source := blob.Source()
+	r.w.counter = s.metrics.imageBytes.WithLabelValues(string(blob.Source()))
 	h := r.w.Header()
 	h.Set("Content-Type", want.contentType())
 	h.Set("ETag", etag(want.layer))
 	http.ServeContent(&r.w, r.Request, "", time.Time{}, blob)
-	s.metrics.imageBytes.WithLabelValues(string(source)).Add(float64(r.w.sent))
 	if err := blob.Err(); err != nil && r.Context().Err() == nil {
 		s.log.Warn("image layer was cut off", "server", want.ticket.Server, "err", syntax.Printable(err.Error()))
 		panic(http.ErrAbortHandler)

@@ -70,7 +70,7 @@ func (s *Server) serveInstall(r *request) {
 		return
 	}
 	defer image.Close()
-	r.thing = installThings[kind]
+	r.thing, r.w.counter = installThings[kind], s.metrics.installBytes.WithLabelValues(kind)
 	switch kind {
 	case installDocument:
 		s.serveInstallDocument(r, holder, image)
@@ -79,7 +79,6 @@ func (s *Server) serveInstall(r *request) {
 	case installChunks:
 		s.serveInstallFile(r, holder, image.Chunks, image.TableDigest)
 	}
-	s.metrics.installBytes.WithLabelValues(kind).Add(float64(r.w.sent))
 }
 
 // installThings are what is asked for, for people.

@@ -68,7 +68,7 @@ func (r *request) respond(code int, contentType, body string) {
 	r.w.WriteHeader(code)
 	if r.Method != http.MethodHead {
 		n, _ := io.WriteString(r.w.ResponseWriter, body) // a client that went away is no news
-		r.w.sent = int64(n)
+		r.w.note(int64(n))
 	}
 }
 

@@ -148,7 +148,13 @@ func (a *agent) refresh(ctx context.Context, data *model.ProbeData) (lldp bool) 
 // cleanUp registers the server, wipes its disks and reports the outcome. The error
 // machine.ErrPowerOff means that the machine has nothing more to do.
 func (a *agent) cleanUp(ctx context.Context) error {
-	a.registerOnce(ctx)
+	data := a.host.Read(time.Now())
+	a.refresh(ctx, &data)
+	if err := a.postInventory(ctx, data); err != nil {
+		a.log.Warn("server is not registered; the wipe goes on", "uuid", a.serverUUID, "err", err)
+	} else {
+		a.log.Info("server is registered", "uuid", a.serverUUID)
+	}
 	a.cleanFirmware()
 	disks := a.wipeDisks(ctx)
 	if ctx.Err() != nil {
@@ -171,21 +177,9 @@ func (a *agent) cleanUp(ctx context.Context) error {
 	return nil
 }
 
-// registerOnce posts the inventory. What is to be done goes on without it.
-func (a *agent) registerOnce(ctx context.Context) {
-	data := a.host.Read(time.Now())
-	a.refresh(ctx, &data)
-	if err := a.postInventory(ctx, data); err != nil {
-		a.log.Warn("server is not registered; the work goes on", "uuid", a.serverUUID, "err", err)
-		return
-	}
-	a.log.Info("server is registered", "uuid", a.serverUUID)
-}
-
-// installDisk registers the server and installs a disk image. The error machine.ErrPowerOff
-// means that the outcome is reported and the machine has nothing more to do.
+// installDisk installs a disk image. The error machine.ErrPowerOff means that the outcome is
+// reported and the machine has nothing more to do. A claimed server registers no inventory.
 func (a *agent) installDisk(ctx context.Context) error {
-	a.registerOnce(ctx)
 	address, err := url.JoinPath(a.registryURL, "install")
 	if err != nil {
 		return errors.New("the URL of the registry cannot be used")

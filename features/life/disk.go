@@ -52,7 +52,8 @@ const (
 	sectorSize  = 512
 	tableAt     = 446
 	entrySize   = 16
-	firstAt     = 8  // in an entry: the first sector
+	typeAt      = 4  // in an entry: of what type it is
+	firstAt     = 8  // the first sector
 	lengthAt    = 12 // and how many there are
 	signatureAt = 510
 )
@@ -68,6 +69,15 @@ func secondPartition(disk io.ReaderAt) (int64, error) {
 	if string(sector[signatureAt:]) != string(signature) {
 		return 0, errors.New("the disk has no partition table")
 	}
+	if sector[tableAt+typeAt] == typeProtective {
+		entry := make([]byte, 128)
+		_, err := disk.ReadAt(entry, 2*sectorSize+int64(len(entry)))
+		return int64(binary.LittleEndian.Uint64(entry[32:])) * sectorSize, err
+	}
 	first := binary.LittleEndian.Uint32(sector[tableAt+entrySize+firstAt:])
 	return int64(first) * sectorSize, nil
 }
+
+// typeProtective is the type of the one partition that a GPT has in the table of a PC's disk;
+// its own entries follow in the third sector (UEFI 2.10, sections 5.2.3 and 5.3).
+const typeProtective = 0xee

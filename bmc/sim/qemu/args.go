@@ -96,6 +96,9 @@ func (m Machine) diskArgs(i int, file, serial string, at []bootIndex) []string {
 	if m.Disks[i].Bus == DiskSATA {
 		args = append(args, "-device", "ahci,id=ahci"+n)
 	}
+	if size := m.Disks[i].SectorSize; size != 0 {
+		device += fmt.Sprintf(",logical_block_size=%[1]d,physical_block_size=%[1]d", size)
+	}
 	return append(args, "-device", device+",drive=file"+n+",id="+id+",serial="+serial+bootIndexOption(at, id))
 }
 

@@ -85,14 +85,14 @@ func TestTheCommandLineOfQEMU(t *testing.T) {
 		{
 			name: "disks of all kinds, and more arguments",
 			machine: Machine{
-				Disks:     []Disk{{DiskVirtio, 1}, {DiskSATA, 1}, {DiskNVMe, 1}},
+				Disks:     []Disk{{Bus: DiskVirtio, SizeMiB: 1}, {Bus: DiskSATA, SizeMiB: 1}, {Bus: DiskNVMe, SizeMiB: 1, SectorSize: 4096}},
 				ExtraArgs: []string{"-msg", "timestamp=on"},
 			}, order: disk, httpOnly: false, want: append(common("512"),
 				"-machine pc -boot strict=on", file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=1",
 				"-blockdev driver=file,discard=unmap,node-name=file1,filename=/s/1.img -device ahci,id=ahci1",
 				"-device ide-hd,rotation_rate=1,bus=ahci1.0,drive=file1,id=disk1,serial=D1,bootindex=2",
 				"-blockdev driver=file,discard=unmap,node-name=file2,filename=/s/2.img",
-				"-device nvme,drive=file2,id=disk2,serial=D2,bootindex=3", "-msg timestamp=on"),
+				"-device nvme,logical_block_size=4096,physical_block_size=4096,drive=file2,id=disk2,serial=D2,bootindex=3", "-msg timestamp=on"),
 		},
 	}
 	for _, tt := range tests {
@@ -149,7 +149,7 @@ func TestWhatABMCShowsOfAMachineOfQEMU(t *testing.T) {
 		t.Run(string(tt.firmware), func(t *testing.T) {
 			m := Machine{
 				Firmware: tt.firmware, Taps: []string{"", ""},
-				Disks: []Disk{{DiskSATA, 10}, {DiskNVMe, 20}, {DiskSATA, 30}, {DiskVirtio, 40}},
+				Disks: []Disk{{Bus: DiskSATA, SizeMiB: 10}, {Bus: DiskNVMe, SizeMiB: 20}, {Bus: DiskSATA, SizeMiB: 30}, {Bus: DiskVirtio, SizeMiB: 40}},
 			}
 			b := m.withDefaults().build([]string{"None", "Pxe", "UefiHttp", "Hdd", "Cd", "Usb", "BiosSetup"})
 			if diff := cmp.Diff([][]string{tt.targets, tt.modes}, [][]string{b.Targets, b.Modes}); diff != "" {

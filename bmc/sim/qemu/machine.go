@@ -73,6 +73,8 @@ func DiskBuses() []DiskBus { return []DiskBus{DiskVirtio, DiskSATA, DiskNVMe} }
 type Disk struct {
 	Bus     DiskBus
 	SizeMiB int64
+	// SectorSize is that which the machine sees, in bytes: 512 or 4096; 0 = 512.
+	SectorSize int
 }
 
 // DefaultDisk is what a machine has that is not told otherwise. The file is
@@ -157,6 +159,9 @@ func (m Machine) validate() error {
 		}
 		if d.SizeMiB < 1 || d.SizeMiB > maxDiskMiB {
 			errs = append(errs, fmt.Errorf("disk of %d MiB: 1 to %d are possible", d.SizeMiB, maxDiskMiB))
+		}
+		if !slices.Contains([]int{0, 512, 4096}, d.SectorSize) {
+			errs = append(errs, fmt.Errorf("disk with sectors of %d bytes: 512 and 4096 are possible", d.SectorSize))
 		}
 	}
 	if len(m.Taps) > maxNICs {
