@@ -174,6 +174,19 @@ func TestAnInstallThatFails(t *testing.T) {
 	}
 }
 
+// What a probe finds to be something else is read again where it is kept before the next attempt.
+func TestAnImageThatRottedIsMadeAnew(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.rotten = true
+		w.claimDisk()
+		pass(time.Hour)
+		w.installedTimes(1)
+		if m := w.seen(0); m.ons-1 != 3 { // discovery aside: an attempt, another, and its start from the disk
+			t.Errorf("it was powered on %d times, want 3", m.ons-1)
+		}
+	})
+}
+
 func TestOverwriteIsAskedForOnce(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.change(0, func(m *machine) {

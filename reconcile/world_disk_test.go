@@ -13,6 +13,9 @@ type diskImages struct {
 	onDisk bool
 	// preparing is how often it is still said that an image is being prepared.
 	preparing int
+	// rotten is set while what is kept of images is something else than it was, until they are
+	// looked at.
+	rotten bool
 	// installStep is how long each step of an install takes.
 	installStep time.Duration
 }
@@ -92,7 +95,11 @@ func (w *loopWorld) steps(m *machine, t *model.Ticket, stages []model.DiskInstal
 		if m.stalls == stage {
 			return
 		}
-		if reason := m.fails[stage]; reason != "" {
+		reason := m.fails[stage]
+		if w.rotten && stage == model.DiskWriting {
+			reason = model.ReasonDigestMismatch
+		}
+		if reason != "" {
 			r.Reason, r.Message = reason, "the probe says why"
 			w.told(m, t, &r)
 			return

@@ -218,6 +218,7 @@ func (w *loopWorld) Arm(_ context.Context, b plan.Boot) (model.Ticket, model.Sen
 		return t, model.Sensitive{}, &armError{model.ReasonSourceInvalid, "ignition: line 3, column 5: unknown key"}
 	}
 	if w.isDisk(b.Image) && t.Purpose == model.PurposeClaim {
+		w.rotten = w.rotten && !b.Doubtful
 		err := w.armDisk(&t, b.Image, b.Architecture)
 		return t, model.NewSensitive("served by " + t.ID), err
 	}

@@ -88,6 +88,7 @@ type Store struct {
 	group      sync.WaitGroup
 	fetches    chan struct{} // one for each fetch under way
 	converting chan struct{}
+	checking   sync.Mutex // held while what is kept of an image is read
 
 	mu     sync.Mutex
 	closed bool
@@ -102,6 +103,7 @@ type kept struct {
 	image         Image
 	bytes         int64
 	used, touched time.Time
+	checked       time.Time // when its chunks were last found as its table says
 }
 
 // Open opens the store in a folder, with the images that are whole in it. What a former process

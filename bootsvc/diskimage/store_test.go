@@ -301,6 +301,48 @@ func TestImageThatIsDamagedOnDiskIsPreparedAnew(t *testing.T) {
 	}
 }
 
+func TestImageWhoseChunksRotIsFoundByACheck(t *testing.T) {
+	for name, file := range map[string]string{"chunks": chunksName, "table": tableName} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Now()
+			store := storeFor(t, func(o *Options) { o.Clock = func() time.Time { return now } })
+			img := prepared(t, store, tiny(1))
+			digest := img.Disk.Digest
+			check := func(isHere bool) {
+				t.Helper()
+				if err := store.Check(t.Context(), digest); err != nil {
+					t.Fatal(err)
+				}
+				o, err := store.Open(digest)
+				if err == nil {
+					o.Close()
+				}
+				if isHere != (err == nil) {
+					t.Errorf("it can be opened: %v, want %t", err, isHere)
+				}
+			}
+			check(true)
+			path := filepath.Join(store.folder.path(digest), file)
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content[len(content)-1] ^= 1
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			check(true) // so soon it is not read again
+			now = now.Add(checkedFor)
+			check(false)
+			check(false) // one that is not here is no error
+			prepared(t, store, tiny(1))
+			if got := diskOf(t, store, digest); !bytes.Equal(got, tiny(1)) {
+				t.Error("the disk is another")
+			}
+		})
+	}
+}
+
 // webServer serves a file, and cuts connections after some bytes.
 type webServer struct {
 	file    []byte

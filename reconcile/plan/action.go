@@ -116,6 +116,8 @@ type Boot struct {
 	Previous *model.RootDisk
 	// MayOverwrite is set if the claim lets what is on another disk be overwritten.
 	MayOverwrite bool
+	// Doubtful is set if the last probe found that what it was sent of the image is something else.
+	Doubtful bool
 	// Firmware is what DHCP heard of the server's, nil = nothing.
 	Firmware *model.BootFirmware
 	// Disks are those that a probe reported last.

@@ -14,6 +14,7 @@ func (s *server) target(b *Boot) {
 	b.ProbeImage = cmp.Or(p.DiscoveryImage, p.CleanupImage)
 	b.Firmware = s.firmware()
 	b.Disks = s.presentDisks()
+	b.Doubtful = FailedDisk(s.rec.BootProblem) && s.rec.BootProblem.Reason == model.ReasonDigestMismatch
 	overwrite := s.overwriteAsked()
 	b.Previous, b.MayOverwrite = s.previousDisk(b), overwrite != ""
 	b.Ticket.Target = &model.InstallTarget{RootDevice: b.rootDevice, Hints: b.Hints, Previous: b.Previous, Overwrite: overwrite}

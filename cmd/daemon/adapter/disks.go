@@ -52,6 +52,11 @@ func (b *Boots) layerSource(ref string, img *model.PinnedImage) (*diskimage.Sour
 // armDisk completes a ticket whose disk image a probe writes: the image is prepared, and fits
 // the server as far as that can be known before it is powered on.
 func (b *Boots) armDisk(ctx context.Context, t *model.Ticket, boot *plan.Boot, source *diskimage.Source) (model.Sensitive, error) {
+	if boot.Doubtful {
+		if err := b.Disks.Check(ctx, source.Digest); err != nil {
+			return model.Sensitive{}, fmt.Errorf("check disk image %s where it is kept: %w", boot.Image, err)
+		}
+	}
 	img, err := b.Disks.Prepare(ctx, *source)
 	if err != nil {
 		return model.Sensitive{}, err
