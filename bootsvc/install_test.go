@@ -27,7 +27,7 @@ type shelf struct {
 	err    error // what Open returns
 }
 
-func newShelf(t *testing.T, digest string, table, chunks []byte) *shelf {
+func newShelf(t testing.TB, digest string, table, chunks []byte) *shelf {
 	t.Helper()
 	s := &shelf{dir: t.TempDir(), digest: digest}
 	for name, raw := range map[string][]byte{"table": table, "chunks": chunks} {
@@ -63,7 +63,7 @@ type install struct {
 	chunks  []byte
 }
 
-func newInstall(t *testing.T) *install {
+func newInstall(t testing.TB) *install {
 	t.Helper()
 	in := &install{desk: newDesk(), now: armed.Add(time.Second), ticket: scriptTicket(), chunks: pattern(9<<20, 3)}
 	in.ticket.Disk = &model.DiskImage{Ref: "https://images.example/os.raw", Digest: "sha512:1"}

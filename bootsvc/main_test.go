@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"ingot/bootsvc/internal/filebench"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/model"
@@ -24,6 +25,11 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestMain(m *testing.M) {
+	if url := os.Getenv("BOOTSVC_DRAIN"); url != "" {
+		n, err := filebench.Drain(url, 50)
+		fmt.Println(n, err)
+		return
+	}
 	if os.Getenv("BOOTSVC_CHILD") != "" {
 		if err := runChild(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

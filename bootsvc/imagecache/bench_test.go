@@ -13,14 +13,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"golang.org/x/sys/unix"
+
+	"ingot/bootsvc/internal/filebench"
 )
 
 // cpu returns the CPU time that this process has used.
@@ -129,62 +129,6 @@ func keyOfFile(path string) (Key, error) {
 	return Key{Digest: "sha256:" + hex.EncodeToString(s.Sum(nil)), Size: n}, err
 }
 
-// startNginx serves a folder with nginx, whose worker sends files by sendfile.
-func startNginx(b *testing.B, dir string) (worker int, url string) {
-	b.Helper()
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		b.Log("WITHOUT YARDSTICK: nginx is not installed")
-		return 0, ""
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	own := b.TempDir()
-	conf := filepath.Join(own, "nginx.conf")
-	text := fmt.Sprintf(
-		"user root; daemon off; master_process off; pid %[1]s/pid; error_log %[1]s/error;\nevents {}\n"+
-			"http { access_log off; sendfile on; server { listen %[2]s; root %[3]s; } }\n",
-		own, addr, dir,
-	)
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	cmd := exec.Command(program, "-p", own, "-c", conf)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	until(b, "nginx listens", func() bool {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	})
-	return cmd.Process.Pid, "http://" + addr + "/blob"
-}
-
-// cpuOf returns the CPU time that a process has used (proc(5), stat).
-func cpuOf(b *testing.B, pid int) time.Duration {
-	b.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+2:]))
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
-}
-
 // fetchedBy returns how many bytes a caching server has had from its registry.
 func fetchedBy(b *testing.B, url string) (n float64) {
 	b.Helper()
@@ -215,51 +159,13 @@ func memory(b *testing.B, pid int, which string) float64 {
 }
 
 // drain reads a URL with 50 clients at once, and returns how many bytes came.
-func drain(b *testing.B, url string) (n int64) {
+func drain(b *testing.B, url string) int64 {
 	b.Helper()
-	var clients sync.WaitGroup
-	var mu sync.Mutex
-	host, _ := strings.CutPrefix(url, "http://")
-	host, _, _ = strings.Cut(host, "/")
-	for range 50 {
-		clients.Go(func() {
-			conn, err := net.Dial("tcp", host)
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			defer conn.Close()
-			_, _ = io.WriteString(conn, "GET /blob HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-			// MSG_TRUNC throws bytes away in the kernel, so that clients cost little.
-			got := discard(conn.(*net.TCPConn))
-			mu.Lock()
-			n += got
-			mu.Unlock()
-		})
-	}
-	clients.Wait()
-	return n
-}
-
-// discard reads a connection to its end without copying.
-func discard(conn *net.TCPConn) (total int64) {
-	raw, err := conn.SyscallConn()
+	n, err := filebench.Drain(url, 50)
 	if err != nil {
-		return 0
+		b.Fatal(err)
 	}
-	scratch := make([]byte, 1<<20)
-	for {
-		n := -1
-		_ = raw.Read(func(fd uintptr) bool {
-			var err error
-			n, _, err = unix.Recvfrom(int(fd), scratch, unix.MSG_TRUNC)
-			return err != unix.EAGAIN
-		})
-		if n <= 0 {
-			return total
-		}
-		total += int64(n)
-	}
+	return n
 }
 
 // BenchmarkFiftyClients measures what it costs the server to send a blob to 50 clients
@@ -280,8 +186,8 @@ func BenchmarkFiftyClients(b *testing.B) {
 	servers := []*server{{name: "cache", pid: ours.Process.Pid, url: url}}
 	bare, url := helper(b, "bare", path)
 	servers = append(servers, &server{name: "bare", pid: bare.Process.Pid, url: url})
-	if pid, url := startNginx(b, filepath.Dir(path)); pid != 0 {
-		servers = append(servers, &server{name: "nginx", pid: pid, url: url})
+	if pid, url := filebench.StartNginx(b, filepath.Dir(path)); pid != 0 {
+		servers = append(servers, &server{name: "nginx", pid: pid, url: url + "/blob"})
 	}
 	idle := memory(b, ours.Process.Pid, "VmRSS:")
 	for _, s := range servers {
@@ -289,9 +195,9 @@ func BenchmarkFiftyClients(b *testing.B) {
 	}
 	for b.Loop() {
 		for _, s := range servers {
-			before := cpuOf(b, s.pid)
+			before := filebench.CPUOf(b, s.pid)
 			s.sent += drain(b, s.url)
-			s.cpu += cpuOf(b, s.pid) - before
+			s.cpu += filebench.CPUOf(b, s.pid) - before
 		}
 	}
 	per := func(s *server) float64 { return s.cpu.Seconds() / float64(s.sent) * gib }
