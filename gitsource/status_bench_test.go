@@ -38,14 +38,11 @@ func BenchmarkStatusCommit(b *testing.B) {
 
 func benchCommit(b *testing.B, k int) {
 	dir := b.TempDir()
-	ours, theirs := must2(gitserver.New(dir, "ours")), must2(gitserver.New(dir, "theirs"))
-	target := must2(gitserver.New(dir, "target"))
-	server := must2(ours.ServeHTTP(gitserver.HTTPOptions{}))
-	defer server.Close()
+	theirs, target := must2(gitserver.New(dir, "theirs")), must2(gitserver.New(dir, "target"))
 	targetServer := must2(target.ServeHTTP(gitserver.HTTPOptions{}))
 	defer targetServer.Close()
 
-	branch := must2(NewStatusBranch(StatusOptions{URL: server.URL, Dir: filepath.Join(dir, "scratch")}))
+	branch := must2(NewStatusBranch(StatusOptions{URL: serveAlone(b, dir), Dir: filepath.Join(dir, "scratch")}))
 	defer branch.Close()
 	docs := make(map[string]*model.Document, benchFiles)
 	for i := range benchFiles {
@@ -112,8 +109,50 @@ func benchCommit(b *testing.B, k int) {
 	b.ReportMetric(push.Seconds()*1000/n, "git-push-ms")
 }
 
-// cpuTime is the processor time that this process took so far, without its children; the
-// server of the test that hands requests to git is in it.
+// serveAlone serves a new repository by smart HTTP in a process of its own, whose CPU time is not
+// that of this one, and returns its URL.
+func serveAlone(b *testing.B, dir string) (url string) {
+	b.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), serveIn+"="+dir)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		in.Close()
+		_ = cmd.Wait()
+	})
+	if _, err := fmt.Fscanln(out, &url); err != nil {
+		b.Fatal(err)
+	}
+	return url
+}
+
+// serveIn is the folder in which this program, as a process of its own, is to serve a repository
+// until its input ends.
+const serveIn = "INGOT_TEST_SERVE_IN"
+
+func TestMain(m *testing.M) {
+	dir := os.Getenv(serveIn)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	server := must2(must2(gitserver.New(dir, "ours")).ServeHTTP(gitserver.HTTPOptions{}))
+	fmt.Println(server.URL)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	server.Close()
+}
+
+// cpuTime is the processor time that this process took so far, without its children.
 func cpuTime(b *testing.B) time.Duration {
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
