@@ -95,10 +95,11 @@ fmt: ## Format the code
 	gofmt -w .
 	$(GOLANGCI_LINT) fmt
 
-bench: ## Run the benchmarks of the packages, of a fleet, of boots, and of networks (as root)
+bench: ## Run the benchmarks of the packages, of a fleet, of boots, of networks, and of docs/first-rack.md (as root)
 	go test -run '^$$' -bench . -benchtime 200ms -benchmem -timeout 6m $(UNITS)
 	go test -run '^$$' -bench 'Fleet|Boot' -benchtime 1x -timeout 15m ./features/bench
 	go test -run '^$$' -bench 'DHCP|TFTP' -benchtime 1x -timeout 15m ./features/bench
+	go test -run '^$$' -bench FirstRack -benchtime 1x -timeout 15m ./features/bench
 
 bench-scale: ## Measure 2,000 and 5,000 servers, and 20,000 claims that nothing fits
 	go test -run '^$$' -bench Scale -benchtime 1x -timeout 90m ./features/bench
