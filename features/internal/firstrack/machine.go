@@ -130,15 +130,21 @@ func (m *machine) listen(from io.Reader) {
 // run types a command, and waits for its end. A command that is put into the background is
 // waited for until it shows something, unless that goes to a file.
 func (m *machine) run(command string, limit time.Duration) error {
-	shown := len(m.output.String())
+	if !strings.HasSuffix(command, "&") || strings.Contains(command, ">") {
+		_, err := m.wait(command, limit)
+		return err
+	}
+	// What was shown before may still be on its way to us.
+	const line = "--- what comes now is of the next command"
+	if _, err := m.wait("echo '"+line+"'", limit); err != nil {
+		return err
+	}
 	if _, err := m.wait(command, limit); err != nil {
 		return err
 	}
-	if !strings.HasSuffix(command, "&") || strings.Contains(command, ">") {
-		return nil
-	}
 	return rig.Within(limit, func() error {
-		if len(m.output.String()) == shown {
+		_, shown, _ := strings.Cut(m.output.String(), line+"\n")
+		if shown == "" {
 			return fmt.Errorf("%s shows nothing", command)
 		}
 		return nil
