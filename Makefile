@@ -27,7 +27,7 @@ UNITS = $(shell go list ./... | grep -v '^ingot/features')
 FEATURES_FAST = $(shell go list ./features/... | grep -v -e '/features/life$$' -e '/features/lab$$')
 
 .NOTPARALLEL:
-.PHONY: help setup build vet units race features features-redis machines test test-long test-e2e lint fmt bench bench-scale fuzz image probe-image dist test-packages demo monitoring lint-dashboards clean
+.PHONY: help setup build vet units race features features-redis machines test test-long test-e2e lint fmt bench bench-scale fuzz image probe-image install dist test-packages demo monitoring lint-dashboards clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,10 +95,11 @@ fmt: ## Format the code
 	gofmt -w .
 	$(GOLANGCI_LINT) fmt
 
-bench: ## Run the benchmarks of the packages, of a fleet, of boots, and of networks (as root)
+bench: ## Run the benchmarks of the packages, of a fleet, of boots, of networks, and of docs/first-rack.md (as root)
 	go test -run '^$$' -bench . -benchtime 200ms -benchmem -timeout 6m $(UNITS)
 	go test -run '^$$' -bench 'Fleet|Boot' -benchtime 1x -timeout 15m ./features/bench
 	go test -run '^$$' -bench 'DHCP|TFTP' -benchtime 1x -timeout 15m ./features/bench
+	go test -run '^$$' -bench FirstRack -benchtime 1x -timeout 15m ./features/bench
 
 bench-scale: ## Measure 2,000 and 5,000 servers, and 20,000 claims that nothing fits
 	go test -run '^$$' -bench Scale -benchtime 1x -timeout 90m ./features/bench
@@ -111,6 +112,10 @@ image: ## Build the container image
 
 probe-image: ## Build the discovery image into dist/probe: kernel, initramfs, UKI, OCI layout (Debian)
 	go run ./cmd/probeimage --out dist/probe --version $(VERSION) $(PROBEIMAGE_FLAGS)
+
+install: build ## Install ingot, and the discovery image where it is found without a setting (Debian, as root)
+	install -D -m 0755 -t $(DESTDIR)/usr/local/bin bin/ingot
+	go run ./cmd/probeimage --probe bin/metalprobe --layout $(DESTDIR)/usr/share/ingot/images/probe $(PROBEIMAGE_FLAGS)
 
 dist: ## Make archives, packages, a container image, checksums and an SBOM of what is committed, in dist/release
 	@bash .ci/dist $(VERSION)

@@ -119,7 +119,7 @@ func (n *network) run(ctx context.Context) {
 // say says why a network is not served, once.
 func (n *network) say(err error) {
 	if n.setTrouble(err.Error()) {
-		n.log.Error("router advertisements are not sent", "err", err)
+		n.log.Warn("router advertisements are not sent; it is tried again", "err", err)
 	}
 }
 

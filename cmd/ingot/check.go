@@ -54,7 +54,7 @@ func (k checkCommand) Run(ctx context.Context, c *console) error {
 func wrongConfiguration(err error) []check.Result {
 	var results []check.Result
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
-		results = append(results, check.Result{Check: "configuration", Outcome: check.Wrong, Message: line, Mend: "correct it; nothing else was looked at"})
+		results = append(results, check.Result{Check: "configuration", Outcome: check.Wrong, Message: line, Fix: "correct it; nothing else was checked"})
 	}
 	return results
 }
@@ -65,8 +65,8 @@ func (c *console) printChecks(results []check.Result) {
 	var rows [][]cell
 	for _, r := range results {
 		text := r.Message
-		if r.Mend != "" {
-			text += ". " + strings.ToUpper(r.Mend[:1]) + r.Mend[1:]
+		if r.Fix != "" {
+			text += ". " + strings.ToUpper(r.Fix[:1]) + r.Fix[1:]
 		}
 		rows = append(rows, []cell{{string(r.Outcome), colours[r.Outcome]}, textCell(r.Check), textCell(text)})
 	}

@@ -44,7 +44,7 @@ Examples:
   ingot init fleet                  make a repository to start from
   ingot validate fleet/             check manifests before you commit them
   ingot plan                        what merging this branch does to which machine
-  ingot check --config ingot.yaml   see what a first start would trip over
+  ingot check --config ingot.yaml   check what a first start may fail on
   ingot run --config ingot.yaml     run the daemon
   ingot status                      where everything is, and what it waits for
   ingot explain server rack1-03     why one server is not where it should be
@@ -68,7 +68,7 @@ type commandLine struct {
 	BMC      bmcCommand      `cmd:"" name:"bmc" help:"Check a BMC."`
 	Plan     planCommand     `cmd:"" help:"Say what merging a branch does to which machine, before it is merged."`
 	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
-	Check    checkCommand    `cmd:"" help:"Look at all that a first start of the daemon trips over, and change nothing."`
+	Check    checkCommand    `cmd:"" help:"Check everything that a first start of the daemon may fail on. Changes nothing."`
 	Image    imageCommand    `cmd:"" help:"Make, inspect, push and pull boot images."`
 	Init     initCommand     `cmd:"" help:"Make a new repository, and the configuration for it."`
 	Import   importCommands  `cmd:"" help:"Make a repository of a cluster in which metal-operator runs, or manifests of what another DHCP server gave away."`

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,20 +22,23 @@ import (
 )
 
 type initCommand struct {
-	Dir string `arg:"" type:"path" help:"The folder of the new repository; made if it is not there."`
+	Dir   string `arg:"" type:"path" help:"The folder of the new repository; made if it is not there."`
+	Local bool   `help:"Have Ingot follow the folder itself, without a Git host, and take secrets in plain text: to try Ingot on this machine."`
 
 	newRepository `embed:""`
 }
 
 // newRepository is what is said of a repository that is made.
 type newRepository struct {
-	URL    string `name:"url" placeholder:"URL" help:"Where the repository will be: for the configuration, and as the remote origin."`
-	Forge  string `enum:"github,gitlab,forgejo,none" default:"none" placeholder:"FORGE" help:"Whose checks of pull requests are written: github, gitlab, forgejo or none. Default: ${default}."`
-	Owner  string `placeholder:"@TEAM" help:"Who owns all files but what CODEOWNERS gives to others; without it, no CODEOWNERS is written."`
-	Config string `type:"path" placeholder:"FILE" help:"Where Ingot's configuration is written. Default: ingot.yaml beside the folder."`
-	NoGit  bool   `help:"Write files alone: no git init, no commit."`
+	URL    string            `name:"url" placeholder:"URL" help:"Where the repository will be: for the configuration, and as the remote origin."`
+	Forge  string            `enum:"github,gitlab,forgejo,none" default:"none" placeholder:"FORGE" help:"Whose checks of pull requests are written: github, gitlab, forgejo or none. Default: ${default}."`
+	Owner  string            `placeholder:"@TEAM" help:"Who owns all files but what CODEOWNERS gives to others; without it, no CODEOWNERS is written."`
+	Config string            `type:"path" placeholder:"FILE" help:"Where Ingot's configuration is written. Default: ingot.yaml beside the folder."`
+	DHCP   *interfaceAddress `name:"dhcp" placeholder:"INTERFACE=IP/BITS" help:"Have Ingot give addresses and boot loaders to servers on this interface, on which this machine has this address."`
+	NoGit  bool              `help:"Write files alone: no git init, no commit."`
 
 	plaintext bool // manifests hold secrets as they are
+	local     bool // URL is the folder itself
 }
 
 // Help implements kong.HelpProvider.
@@ -45,6 +49,7 @@ Examples:
 
   ingot init fleet
   ingot init fleet --url https://git.example.com/infra/fleet.git --forge forgejo --owner @infra
+  ingot init fleet --local --dhcp rack0=10.20.0.1/24
   git clone git@git.example.com:infra/fleet.git && ingot init fleet --no-git`
 }
 
@@ -61,6 +66,12 @@ const (
 
 // Run makes the repository.
 func (i initCommand) Run(ctx context.Context, c *console) error {
+	if i.Local {
+		if i.URL != "" {
+			return errors.New("--local and --url: the repository is the folder itself, or elsewhere")
+		}
+		i.URL, i.local, i.plaintext = i.Dir, true, true
+	}
 	committed, err := i.make(ctx, c, i.Dir, nil)
 	if err == nil {
 		i.printNext(c, i.Dir, committed)
@@ -83,7 +94,7 @@ func (n newRepository) make(ctx context.Context, c *console, dir string, manifes
 	for path, content := range repository {
 		files[filepath.Join(dir, filepath.FromSlash(path))] = content
 	}
-	if files[n.config(dir)], err = configuration(n.URL, n.plaintext); err != nil {
+	if files[n.config(dir)], err = n.configuration(); err != nil {
 		return false, err
 	}
 	if err := writeNew(files); err != nil {
@@ -135,23 +146,32 @@ func initTemplate(name string) (string, error) {
 	return string(data), err
 }
 
-// configuration is Ingot's, for the repository at url.
-func configuration(url string, plaintext bool) (string, error) {
+// configuration is Ingot's, for the repository.
+func (n newRepository) configuration() (string, error) {
 	content, err := initTemplate("ingot.yaml")
-	if plaintext {
+	if n.DHCP != nil {
+		settings, err := networkSettings(*n.DHCP)
+		if err != nil {
+			return "", err
+		}
+		before, rest, _ := strings.Cut(content, bootComment)
+		_, after, _ := strings.Cut(rest, "\n\n")
+		content = before + settings + "\n" + after
+	}
+	if n.plaintext {
 		const branch = "\n  branch: main\n"
 		content = strings.Replace(content, branch, branch+"  # Secrets stand in plain text in the repository. For trying out.\n"+
 			"  allowPlaintextSecrets: true\n", 1)
 	}
-	if err != nil || url == "" {
+	if err != nil || n.URL == "" {
 		return content, err
 	}
 	opts := config.Default()
-	opts.Git.URL = url
+	opts.Git.URL = n.URL
 	if err := model.JoinErrors(opts.Validate()); err != nil {
 		return "", err
 	}
-	quoted, err := yaml.Marshal(url)
+	quoted, err := yaml.Marshal(n.URL)
 	return strings.Replace(content, templateURL, strings.TrimSpace(string(quoted)), 1), err
 }
 
@@ -202,7 +222,10 @@ func (n newRepository) commit(ctx context.Context, c *console, dir string, writt
 	if _, err := g.git(ctx, "init", "--quiet", "--initial-branch", "main"); err != nil {
 		return false, err
 	}
-	if n.URL != "" {
+	if err := n.identify(ctx, g); err != nil {
+		return false, err
+	}
+	if n.URL != "" && !n.local {
 		if _, err := g.git(ctx, "remote", "add", "origin", n.URL); err != nil {
 			return false, err
 		}
@@ -215,6 +238,28 @@ func (n newRepository) commit(ctx context.Context, c *console, dir string, writt
 	return true, g.show(ctx, "commit", "--quiet", "-m", "begin the repository of our bare metal")
 }
 
+// identify gives the repository an author where git knows none, as on a machine that was just
+// installed: else git commits nothing.
+func (n newRepository) identify(ctx context.Context, g *clone) error {
+	if _, err := g.git(ctx, "var", "GIT_AUTHOR_IDENT"); err == nil {
+		return nil
+	}
+	name, host := "root", "localhost"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	for _, setting := range [][2]string{{"user.name", name}, {"user.email", name + "@" + host}} {
+		if _, err := g.git(ctx, "config", setting[0], setting[1]); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(g.c.err, "git does not know who you are: commits in %s are by %s <%[2]s@%s>, until git config user.name and user.email say otherwise.\n", g.dir, name, host)
+	return nil
+}
+
 // printNext says what to do next.
 func (n newRepository) printNext(c *console, dir string, committed bool) {
 	c.printf("\nNext:\n\n")
@@ -225,11 +270,16 @@ func (n newRepository) printNext(c *console, dir string, committed bool) {
 	if n.URL == "" {
 		c.printf("  say where it will be    git.url in %s\n", n.config(dir))
 	}
-	c.printf("  push it                 git -C %s push -u origin main\n", dir)
+	if !n.local {
+		c.printf("  push it                 git -C %s push -u origin main\n", dir)
+	}
 	c.printf("  add your first BMC      %s\n", filepath.Join(dir, "bmcs", "example.yaml"))
 	c.printf("  run Ingot               ingot run --config %s\n", n.config(dir))
 	if n.Forge != "none" {
 		c.printf("  let checks run          say where the program is to be had and its checksum, in %s\n", forgeFiles[n.Forge])
+	}
+	if n.local {
+		return
 	}
 	c.printf("\nProtect the branches main and status: who may push to main may do anything to the machines.\n")
 }

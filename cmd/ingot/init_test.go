@@ -88,7 +88,7 @@ func TestANewRepositoryIsValidCommittedAndFollowed(t *testing.T) {
 
 func TestTheConfigurationOfANewRepositoryNamesTheDefaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ingot.yaml")
-	content, err := configuration("", false)
+	content, err := newRepository{}.configuration()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +103,55 @@ func TestTheConfigurationOfANewRepositoryNamesTheDefaults(t *testing.T) {
 	}
 	if _, err := initTemplate("CODEOWNERS"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAConfigurationForANetworkOfServers(t *testing.T) {
+	userOfGit(t)
+	for at, want := range map[string]struct{ url, cidr, addresses string }{
+		"rack0=10.20.0.1/24":    {"http://10.20.0.1", "10.20.0.0/24", "10.20.0.128-10.20.0.254"},
+		"eth1.7=10.20.0.254/24": {"http://10.20.0.254", "10.20.0.0/24", "10.20.0.1-10.20.0.127"},
+		"eth1=10.20.0.9/29":     {"http://10.20.0.9", "10.20.0.8/29", "10.20.0.12-10.20.0.14"},
+		"eth1=10.0.0.1/8":       {"http://10.0.0.1", "10.0.0.0/8", "10.128.0.0-10.255.255.254"},
+	} {
+		dir := t.TempDir()
+		fleet := filepath.Join(dir, "fleet")
+		if stdout, stderr, code := command(t, "init", fleet, "--local", "--dhcp", at); code != exitFine || strings.Contains(stdout, "push") {
+			t.Fatalf("%s: exit code %d\n%s%s", at, code, stdout, stderr)
+		}
+		got, err := config.Load(filepath.Join(dir, "ingot.yaml"), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", at, err)
+		}
+		if got.Git.URL != fleet || !got.Git.AllowPlaintextSecrets {
+			t.Errorf("%s: git %+v, want the folder followed, and secrets in plain text taken", at, got.Git)
+		}
+		network := got.DHCP[0]
+		subnet := network.Subnets[0]
+		name, _, _ := strings.Cut(at, "=")
+		if got.Boot.URL != want.url+":8082" || got.Registry.URL != want.url+":10000" || network.Interface != name ||
+			subnet.CIDR.String() != want.cidr || subnet.Range.String() != want.addresses {
+			t.Errorf("%s: servers reach %s and %s, on %s, and of %s get %s", at, got.Boot.URL, got.Registry.URL, network.Interface, subnet.CIDR, subnet.Range)
+		}
+		if remotes, err := exec.CommandContext(t.Context(), "git", "-C", fleet, "remote").Output(); err != nil || len(remotes) > 0 {
+			t.Errorf("%s: the folder has a remote: %s %v", at, remotes, err)
+		}
+	}
+}
+
+func TestWhereGitKnowsNobodyANewRepositoryHasAnAuthor(t *testing.T) {
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
+	t.Setenv("GIT_CONFIG_COUNT", "1") // git may know a host's full name, and take that
+	t.Setenv("GIT_CONFIG_KEY_0", "user.useConfigOnly")
+	t.Setenv("GIT_CONFIG_VALUE_0", "true")
+	fleet := filepath.Join(t.TempDir(), "fleet")
+	if stdout, stderr, code := command(t, "init", fleet); code != exitFine || !strings.Contains(stderr, "git does not know who you are") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	author, err := exec.CommandContext(t.Context(), "git", "-C", fleet, "log", "--format=%an <%ae>").Output()
+	if err != nil || !strings.Contains(string(author), "@") {
+		t.Errorf("committed by %q: %v", author, err)
 	}
 }
 
@@ -154,6 +203,9 @@ func TestARepositoryIsNotMadeWithAWrong(t *testing.T) {
 		want string
 	}{
 		"URL":                 {args: []string{"--url", "http://ada:hunter2@x"}, want: "git.url: holds a password"},
+		"network":             {args: []string{"--dhcp", "rack0"}, want: "write INTERFACE=ADDRESS/BITS"},
+		"family of addresses": {args: []string{"--dhcp", "rack0=fd00::1/64"}, want: "write an IPv4 address with at most 29 bits for the network"},
+		"second place":        {args: []string{"--local", "--url", "git@h:x"}, want: "--local and --url: the repository is the folder itself, or elsewhere"},
 		"owner":               {args: []string{"--owner", "infra"}, want: `"infra" is no owner: write @team`},
 		"forge":               {args: []string{"--forge", "svn"}, want: `--forge must be one of "github","gitlab","forgejo","none"`},
 		"place for its files": {args: []string{"--config", "fleet/ingot.yaml"}, want: "is within the repository, where it would be read as a manifest"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 type simCommand struct {
 	BMCs           *int     `name:"bmcs" placeholder:"N" help:"How many BMCs. Default: 3, with --qemu 1."`
 	Systems        *int     `placeholder:"N" help:"How many servers behind each BMC. Default: 2, with --qemu 1."`
-	Host           string   `default:"127.0.0.1" placeholder:"IP" help:"Address that the BMCs listen on, each on a port of its own. Default: ${default}."`
+	Host           string   `placeholder:"IP" help:"Address that the BMCs listen on, each on a port of its own. Default: 127.0.0.1, with --bridge its address."`
 	Port           int      `placeholder:"N" help:"Port of the first BMC; each further one takes the next. Default: any that are free."`
 	BootURL        string   `name:"boot-url" placeholder:"URL" help:"The boot service that the servers' firmware finds, boot.url of the daemon. Default: http://127.0.0.1:8082."`
 	Fast           bool     `help:"Without the delays of real machines."`
@@ -55,8 +56,9 @@ A fault is a name and its arguments, FAULT[,on=NAME][,ARGUMENT=VALUE]…; on is 
 
 ` + faultList() + `
 
-With --qemu the servers are QEMU virtual machines with the same BMCs: power, resets and boot override act on them, and a machine boots what it finds on the network of its tap interface, which has to exist. Their consoles are logged to STATE-DIR/server-NAME-console.log; GET /servers/NAME of --control names the file. This needs Debian's packages qemu-system-x86 and ipxe-qemu, ovmf for --firmware uefi, and root for taps:
+With --qemu the servers are QEMU virtual machines with the same BMCs: power, resets and boot override act on them, and a machine boots what it finds on the network of its tap interface. --bridge makes that network, on which this machine has an address and nothing else is, until the rack ends; taps that --tap names have to exist. Their consoles are logged to STATE-DIR/server-NAME-console.log; GET /servers/NAME of --control names the file. This needs Debian's packages qemu-system-x86 and ipxe-qemu, ovmf for --firmware uefi, iproute2 for --bridge, and root for taps:
 
+  ingot sim --qemu --bridge rack0=10.20.0.1/24 --state-dir ./rack --write-manifests ./fleet
   ip tuntap add tap0 mode tap && ip link set tap0 master br0 up
   ingot sim --qemu --tap tap0 --state-dir ./rack --write-manifests ./fleet
   ingot sim --qemu --systems 2 --tap tap0 --tap tap1 --firmware uefi
@@ -85,6 +87,18 @@ type simulated struct {
 
 // Run runs the rack until ctx is done.
 func (s simCommand) Run(ctx context.Context, c *console) error {
+	bmcs, systems := s.layout()
+	if s.QEMU && s.Bridge != nil {
+		b, err := s.bridge(bmcs * systems)
+		if err != nil {
+			return err
+		}
+		if err := b.make(ctx); err != nil {
+			return err
+		}
+		defer b.remove(ctx)
+		s.Tap, s.Host = b.taps, cmp.Or(s.Host, b.address.Addr().String())
+	}
 	opts, err := s.options(c)
 	if err != nil {
 		return err

@@ -11,14 +11,15 @@ import (
 
 // qemuFlags are the flags of `ingot sim` for QEMU virtual machines.
 type qemuFlags struct {
-	QEMU      bool     `name:"qemu" help:"Put QEMU virtual machines behind the BMCs: real firmware boots over a real network. They need no KVM."`
-	Firmware  string   `placeholder:"KIND" help:"With --qemu, the firmware of the machines: bios, uefi or uefi-http (uefi with PXE switched off). Default: bios."`
-	Memory    int      `placeholder:"MIB" help:"With --qemu, memory of each machine. Default: 512."`
-	Disk      []string `placeholder:"BUS" help:"With --qemu, a disk of each machine: virtio, sata or nvme; once for each disk. Default: one virtio."`
-	DiskSize  int64    `placeholder:"MIB" help:"With --qemu, size of each disk, a sparse file in --state-dir. Default: 4096."`
-	Tap       []string `placeholder:"NAME" help:"With --qemu, a tap interface that a NIC is plugged into; the same number for each server, those of the first server first."`
-	OptionROM bool     `name:"option-rom" help:"With --qemu and uefi, boot by iPXE in the NIC's option ROM instead of the firmware's own client."`
-	QEMUArg   []string `name:"qemu-arg" sep:"none" placeholder:"ARG" help:"With --qemu, one more argument for QEMU, such as --qemu-arg=-snapshot; once for each."`
+	QEMU      bool              `name:"qemu" help:"Put QEMU virtual machines behind the BMCs: real firmware boots over a real network. They need no KVM."`
+	Firmware  string            `placeholder:"KIND" help:"With --qemu, the firmware of the machines: bios, uefi or uefi-http (uefi with PXE switched off). Default: bios."`
+	Memory    int               `placeholder:"MIB" help:"With --qemu, memory of each machine. Default: 512."`
+	Disk      []string          `placeholder:"BUS" help:"With --qemu, a disk of each machine: virtio, sata or nvme; once for each disk. Default: one virtio."`
+	DiskSize  int64             `placeholder:"MIB" help:"With --qemu, size of each disk, a sparse file in --state-dir. Default: 4096."`
+	Tap       []string          `placeholder:"NAME" help:"With --qemu, a tap interface that a NIC is plugged into; the same number for each server, those of the first server first."`
+	Bridge    *interfaceAddress `placeholder:"NAME=IP/BITS" help:"With --qemu, make this bridge, with this address of this machine, and plug each server into it by a tap of its own: rack0=10.20.0.1/24."`
+	OptionROM bool              `name:"option-rom" help:"With --qemu and uefi, boot by iPXE in the NIC's option ROM instead of the firmware's own client."`
+	QEMUArg   []string          `name:"qemu-arg" sep:"none" placeholder:"ARG" help:"With --qemu, one more argument for QEMU, such as --qemu-arg=-snapshot; once for each."`
 }
 
 // given returns the flags that were given and mean nothing without --qemu.
@@ -33,6 +34,7 @@ func (f qemuFlags) given() []string {
 		{name: "--disk", set: len(f.Disk) > 0},
 		{name: "--disk-size", set: f.DiskSize != 0},
 		{name: "--tap", set: len(f.Tap) > 0},
+		{name: "--bridge", set: f.Bridge != nil},
 		{name: "--option-rom", set: f.OptionROM},
 		{name: "--qemu-arg", set: len(f.QEMUArg) > 0},
 	} {
@@ -69,6 +71,14 @@ func (f qemuFlags) machines(n int) (qemu.Machines, error) {
 		}
 	}
 	return machines, nil
+}
+
+// bridge is the network that --bridge asks for, for n servers.
+func (f qemuFlags) bridge(n int) (*bridge, error) {
+	if len(f.Tap) > 0 {
+		return nil, errors.New("--bridge and --tap: a server is plugged into one of them")
+	}
+	return newBridge(*f.Bridge, n)
 }
 
 func (f qemuFlags) firmware() qemu.Firmware {

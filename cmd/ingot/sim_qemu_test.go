@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/netip"
 	"os/exec"
 	"strings"
 	"testing"
@@ -67,7 +68,8 @@ func TestVirtualMachinesThatCannotBeAreRefused(t *testing.T) {
 			args: "--qemu --systems=2 --tap=a",
 			want: "--tap: 1 of them for 2 servers; each server takes as many as the others",
 		},
-		"a ROM and a BIOS": {args: "--qemu --option-rom", want: "choose --firmware uefi"},
+		"a bridge without --qemu": {args: "--bridge=rack0=10.20.0.1/24", want: "--bridge: only QEMU virtual machines have that; add --qemu"},
+		"a ROM and a BIOS":        {args: "--qemu --option-rom", want: "choose --firmware uefi"},
 		"no such firmware": {
 			args: "--qemu --firmware=coreboot", want: `firmware "coreboot": there are [bios uefi uefi-http]`,
 		},
@@ -93,6 +95,58 @@ func TestVirtualMachinesThatCannotBeAreRefused(t *testing.T) {
 			t.Errorf("exit code %d, %s", code, stderr)
 		}
 	})
+}
+
+func TestABridgeHasATapForEachServer(t *testing.T) {
+	b, err := newBridge(interfaceAddress{"rack0", netip.MustParsePrefix("10.20.0.1/24")}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, args := range b.commands() {
+		got = append(got, strings.Join(args, " "))
+	}
+	want := []string{
+		"link add name rack0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+		"address add 10.20.0.1/24 dev rack0",
+		"tuntap add rack0-1 mode tap", "link set rack0-1 master rack0 up",
+		"tuntap add rack0-2 mode tap", "link set rack0-2 master rack0 up",
+		"link set rack0 up",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	t.Run("and is not made without ip", func(t *testing.T) {
+		t.Setenv("PATH", "")
+		if err := b.make(t.Context()); err == nil || !strings.Contains(err.Error(), "apt-get install iproute2") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// Nothing is run here: what is not refused would be made.
+func TestABridgeThatCannotBeIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"rack0":                      `"rack0": write INTERFACE=ADDRESS/BITS, such as rack0=10.20.0.1/24`,
+		"=10.20.0.1/24":              "write INTERFACE=ADDRESS/BITS",
+		"rack0=10.20.0.0/24":         "10.20.0.0/24 is the network: write the address of this machine on it, such as 10.20.0.1/24",
+		"twelve-bytes=10.20.0.1/24":  "--bridge twelve-bytes: the name of a bridge has at most 11 bytes",
+		"rack0=10.20.0.1/24 and tap": "--bridge and --tap: a server is plugged into one of them",
+	} {
+		at := new(interfaceAddress)
+		text, tap, _ := strings.Cut(text, " and ")
+		err := at.UnmarshalText([]byte(text))
+		if err == nil {
+			flags := qemuFlags{QEMU: true, Bridge: at}
+			if tap != "" {
+				flags.Tap = []string{tap}
+			}
+			_, err = flags.bridge(1)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
 }
 
 func TestARackWithQEMUIsOneServerUnlessMoreAreAskedFor(t *testing.T) {

@@ -68,8 +68,19 @@ func (a *agent) do(ctx context.Context, stdout io.Writer) error {
 		return a.cleanUp(ctx)
 	case a.options.install != "":
 		return a.installDisk(ctx)
+	case a.bootStateURL != "":
+		return a.reportUp(ctx)
 	}
 	return a.register(ctx)
+}
+
+// reportUp posts that the machine is up. It fails if the post does, and is started again then.
+func (a *agent) reportUp(ctx context.Context) error {
+	if err := a.post(ctx, a.bootStateURL, model.ProbeBootState{SystemUUID: a.serverUUID, Booted: true}); err != nil {
+		return fmt.Errorf("report that server %s is up: %w", a.serverUUID, err)
+	}
+	a.log.Info("this machine is claimed, and reported as up: the image of its claim is the probe's, which does nothing more")
+	return nil
 }
 
 // print writes the inventory for a person.

@@ -73,6 +73,14 @@ func TestParse(t *testing.T) {
 			args: []string{url, id, "--install=http://192.0.2.1:8080/install/u/t/document"},
 			want: changed(func(o *options) { o.install = "http://192.0.2.1:8080/install/u/t/document" }),
 		},
+		"a claim": {
+			args: []string{id, "--boot-state-url=" + defaults.registryURL},
+			want: changed(func(o *options) { o.registryURL, o.bootStateURL = "", defaults.registryURL }),
+		},
+		"a claim and a wipe": {
+			args: []string{url, id, "--boot-state-url=http://h/", "--wipe=quick", "--report-url=http://h/"}, err: "--boot-state-url does not go with --install or --wipe",
+		},
+		"a claim of nowhere":      {args: []string{id, "--boot-state-url=" + token}, err: "--boot-state-url is not an address"},
 		"an install from nowhere": {args: []string{url, id, "--install=" + token}, err: "--install is not an address"},
 		"an install and a wipe": {
 			args: []string{url, id, "--install=http://h/", "--wipe=quick", "--report-url=http://h/"}, err: "--install and --wipe do not go together",
@@ -416,6 +424,24 @@ func TestAMachineThatIsInstalledIsPoweredOff(t *testing.T) {
 			last, _ := w.posted[len(w.posted)-1].(model.ProbeInstall)
 			if last.Reason == "" || last.Install != "i" || last.SystemUUID != uuid || address != "http://h/r/"+token+"/install" {
 				t.Errorf("reported to %s: %+v", address, last)
+			}
+			if strings.Contains(w.log.String(), token) {
+				t.Errorf("the log shows the token:\n%s", w.log)
+			}
+		})
+	}
+}
+
+func TestAClaimedMachineReportsThatItIsUpAndStaysOn(t *testing.T) {
+	for title, answer := range map[string]error{"taken": nil, "refused": errors.New("answered 500")} {
+		t.Run(title, func(t *testing.T) {
+			w := newWorld(t, "--power-off", "--boot-state-url=http://h/r/"+token+"/bootstate")
+			w.answer = func(int) error { return answer }
+			if err := w.do(t.Context(), io.Discard); !errors.Is(err, answer) {
+				t.Errorf("got %v, want %v", err, answer)
+			}
+			if diff := gocmp.Diff([]any{model.ProbeBootState{SystemUUID: uuid, Booted: true}}, w.posted); diff != "" {
+				t.Errorf("posted (-want +got):\n%s", diff)
 			}
 			if strings.Contains(w.log.String(), token) {
 				t.Errorf("the log shows the token:\n%s", w.log)

@@ -26,12 +26,14 @@ type options struct {
 	wipe      string
 	reportURL string // as registryURL
 	install   string // URL of the install document, as registryURL
-	dryRun    bool
-	interval  time.Duration
-	once      bool
-	powerOff  bool
-	json      bool
-	version   bool
+	// bootStateURL is where to report that the machine is up, as registryURL.
+	bootStateURL string
+	dryRun       bool
+	interval     time.Duration
+	once         bool
+	powerOff     bool
+	json         bool
+	version      bool
 }
 
 const usage = `Metalprobe tells Ingot what a server is made of, and wipes its disks on request.
@@ -67,6 +69,10 @@ cleanup; both addresses below are in that image's Ignition.
               refused, unless the document allows it. With --power-off the machine is
               powered off when the outcome is accepted.
 
+  Claim       metalprobe --boot-state-url URL --server-uuid UUID
+              posts that the machine is up, and does nothing more: so it is with a claim
+              whose image is the probe's.
+
   By hand     metalprobe --json                   prints the inventory
               metalprobe --wipe quick --dry-run   prints which disks would be wiped
 
@@ -90,6 +96,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.wipe, "wipe", "", "wipe the disks: none, quick or secure")
 	f.StringVar(&o.reportURL, "report-url", "", "where to post the outcome of a wipe (required with --wipe)")
 	f.StringVar(&o.install, "install", "", "write the disk image of the install document at this URL to the machine's disk")
+	f.StringVar(&o.bootStateURL, "boot-state-url", "", "post to this URL that the machine is up, and end")
 	f.BoolVar(&o.powerOff, "power-off", false, "power the machine off after an install, or a wipe that is reported and left no disk failed")
 	f.BoolVar(&o.dryRun, "dry-run", false, "with --wipe: print what would be wiped, and end")
 	f.BoolVar(&o.json, "json", false, "print the inventory as JSON, and end")
@@ -125,12 +132,17 @@ func (o options) check() error {
 		return nil
 	case o.install != "" && o.wipe != "":
 		return errors.New("--install and --wipe do not go together: a machine is installed, or cleaned up")
+	case o.bootStateURL != "" && (o.install != "" || o.wipe != ""):
+		return errors.New("--boot-state-url does not go with --install or --wipe: a claimed machine is neither installed nor wiped by this run")
 	case o.wipe == "" && o.reportURL != "":
 		return errors.New("--report-url is given without --wipe: nothing is wiped unless --wipe says how")
 	case o.serverUUID == "":
 		return errors.New("--server-uuid is required: the system UUID that the BMC shows for this server")
 	case o.timeout <= 0 || o.interval <= 0 || o.lldpInterval <= 0:
 		return errors.New("--registry-client-timeout, --interval and --lldp-sync-interval must be longer than 0")
+	}
+	if o.bootStateURL != "" {
+		return checkURL("boot-state-url", o.bootStateURL)
 	}
 	if err := checkURL("registry-url", o.registryURL); err != nil {
 		return err

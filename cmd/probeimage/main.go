@@ -20,9 +20,11 @@ a kernel and an initramfs with metalprobe as its init, the same as one UEFI prog
 (a unified kernel image), and all of them as an OCI image layout.
 
   go run ./cmd/probeimage
+  go run ./cmd/probeimage --layout /usr/share/ingot/images/probe
   go run ./cmd/probeimage --push registry.example.com/ingot/probe:1
 
-Put the reference into Ingot's configuration as discovery.image. The kernel is
+The layout /usr/share/ingot/images/probe is what Ingot takes when discovery.image is
+empty; else put the reference into its configuration there. The kernel is
 Debian's: apt-get and dpkg-deb are needed, or --kernel, --modules and --stub.
 
 Flags:
@@ -73,6 +75,7 @@ func parse(args []string, stderr io.Writer) (o image.Options, reference string, 
 		f.PrintDefaults()
 	}
 	f.StringVar(&o.Out, "out", "dist/probe", "the folder to write into")
+	f.StringVar(&o.Layout, "layout", "", "the folder of the OCI image layout (default: oci in --out)")
 	f.StringVar(&o.Arch, "arch", "amd64", "architecture of the servers: amd64 or arm64")
 	f.StringVar(&o.Flavour, "flavour", image.FlavourGeneric, "Debian's kernel: generic, or cloud for virtual machines only")
 	f.StringVar(&o.Kernel, "kernel", "", "a kernel of your own, with --modules")

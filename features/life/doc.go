@@ -8,6 +8,9 @@
 // look at: the status branch, the disks as files of this computer, and the witness,
 // a server on the machines' link that every start of the system tells who it is.
 //
+// Apart from them, what docs/first-rack.md says is typed on a machine of its own, and has to
+// come to a claimed server.
+//
 // It needs root, and the programs that .ci/setup installs. Without them it is
 // skipped and says what to install; with INGOT_LAB=required it fails instead.
 package life

@@ -1,4 +1,4 @@
-// Package check looks at what a first start of the daemon would trip over, and changes
+// Package check checks what a first start of the daemon may fail on, and changes
 // nothing. Each check is a function of the configuration with a Result; where the daemon has
 // code for what is checked, that is what is asked.
 package check
@@ -18,25 +18,25 @@ type Outcome string
 const (
 	OK      Outcome = "ok"
 	Wrong   Outcome = "wrong"
-	Skipped Outcome = "not looked at"
+	Skipped Outcome = "skipped"
 )
 
 // Result is what a check found.
 type Result struct {
-	Check   string  `json:"check"` // the key, or what was looked at
+	Check   string  `json:"check"` // the key, or what was checked
 	Outcome Outcome `json:"outcome"`
 	Message string  `json:"message"`
-	Mend    string  `json:"mend,omitempty"` // what to do about it
+	Fix     string  `json:"fix,omitempty"` // what to do about it
 }
 
-func ok(check, message string) Result          { return Result{check, OK, message, ""} }
-func wrong(check, message, mend string) Result { return Result{check, Wrong, message, mend} }
-func skipped(check, message string) Result     { return Result{check, Skipped, message, ""} }
+func ok(check, message string) Result         { return Result{check, OK, message, ""} }
+func wrong(check, message, fix string) Result { return Result{check, Wrong, message, fix} }
+func skipped(check, message string) Result    { return Result{check, Skipped, message, ""} }
 
 // wait is how long is waited for what is on the network.
 const wait = 10 * time.Second
 
-// A check looks at one thing.
+// A check checks one thing.
 type check func(context.Context, *config.Options) []Result
 
 // Listeners are opened for a moment by some checks, so those run one after the other.

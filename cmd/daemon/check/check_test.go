@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -64,7 +65,7 @@ func TestOtherDHCPServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := dhcp.Network{Name: "rack", Interface: "eth0", Mode: tc.mode}
-			if got := dhcpResult(n, tc.server, tc.err, []netip.Addr{own}); got.Outcome != tc.want || (got.Mend == "") != (tc.want != Wrong) {
+			if got := dhcpResult(n, tc.server, tc.err, []netip.Addr{own}); got.Outcome != tc.want || (got.Fix == "") != (tc.want != Wrong) {
 				t.Errorf("got %+v, want %s", got, tc.want)
 			}
 		})
@@ -125,7 +126,7 @@ func TestListen(t *testing.T) {
 	if got := listenResult("boot.listen", taken, tryListen(t.Context(), "boot.listen", taken)); got.Outcome != Wrong || !strings.Contains(got.Message, "in use") {
 		t.Errorf("got %+v", got)
 	}
-	if got := listenResult("tftp.listen", ":69", fmt.Errorf("listen: %w", syscall.EACCES)); !strings.Contains(got.Mend, "CAP_NET_BIND_SERVICE") {
+	if got := listenResult("tftp.listen", ":69", fmt.Errorf("listen: %w", syscall.EACCES)); !strings.Contains(got.Fix, "CAP_NET_BIND_SERVICE") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -325,5 +326,18 @@ func TestFilesOfOnesOwn(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Outcome{OK, OK}, outcomes()); diff != "" {
 		t.Errorf("both are there (-want +got):\n%s", diff)
+	}
+}
+
+// Scripts read these words.
+func TestTheWordsOfAResult(t *testing.T) {
+	for want, r := range map[string]Result{
+		`{"check":"clock","outcome":"ok","message":"agrees"}`:                         ok("clock", "agrees"),
+		`{"check":"clock","outcome":"wrong","message":"is late","fix":"run chronyd"}`: wrong("clock", "is late", "run chronyd"),
+		`{"check":"clock","outcome":"skipped","message":"no https"}`:                  skipped("clock", "no https"),
+	} {
+		if got, err := json.Marshal(r); err != nil || string(got) != want {
+			t.Errorf("got %s, want %s: %v", got, want, err)
+		}
 	}
 }

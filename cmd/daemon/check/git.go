@@ -22,9 +22,9 @@ func gitAccess(ctx context.Context, o *config.Options) []Result {
 }
 
 // judged is ok without an error, and else wrong.
-func judged(check string, err error, fine, mend string) Result {
+func judged(check string, err error, fine, fix string) Result {
 	if err != nil {
-		return wrong(check, err.Error(), mend)
+		return wrong(check, err.Error(), fix)
 	}
 	return ok(check, fine)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -21,6 +22,14 @@ type ignition struct {
 			} `json:"replace"`
 		} `json:"config"`
 	} `json:"ignition"`
+	Storage struct {
+		Files []struct {
+			Path     string `json:"path"`
+			Contents struct {
+				Source string `json:"source"`
+			} `json:"contents"`
+		} `json:"files"`
+	} `json:"storage"`
 	Systemd struct {
 		Units []struct {
 			Name     string `json:"name"`
@@ -55,11 +64,34 @@ func probeFlags(config []byte) ([]string, error) {
 			}
 		}
 	}
+	if flags, ok := c.bootStateFlags(); ok {
+		return flags, nil
+	}
 	if len(c.Ignition.Config.Merge) > 0 || c.Ignition.Config.Replace.Source != nil {
 		return nil, errors.New("the Ignition has no unit that starts metalprobe; " +
 			"configurations that it merges are not fetched here: put the unit into the configuration itself")
 	}
 	return nil, errors.New("the Ignition has no enabled unit whose ExecStart runs metalprobe")
+}
+
+// bootStateFile is the file by which Ingot tells a claimed server where it reports that it
+// is up, and as which: a URL and a UUID.
+const bootStateFile = "/etc/ingot/bootstate"
+
+// bootStateFlags returns the flags for the Ignition of a claim whose image is the probe's:
+// there is nothing to do but to report that the machine is up.
+func (c ignition) bootStateFlags() ([]string, bool) {
+	for _, f := range c.Storage.Files {
+		text, plain := strings.CutPrefix(f.Contents.Source, "data:,")
+		if f.Path != bootStateFile || !plain {
+			continue
+		}
+		text, err := url.PathUnescape(text)
+		if words := strings.Fields(text); err == nil && len(words) == 2 {
+			return []string{"--boot-state-url=" + words[0], "--server-uuid=" + words[1]}, true
+		}
+	}
+	return nil, false
 }
 
 // commands returns the ExecStart lines of a unit's [Service] section, as words.

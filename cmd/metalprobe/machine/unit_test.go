@@ -55,6 +55,35 @@ systemd:
 	}
 }
 
+// TestWhatAClaimIsServedIsUnderstood joins the probe and what makes the Ignition of a claim
+// that names the probe's image.
+func TestWhatAClaimIsServedIsUnderstood(t *testing.T) {
+	g, err := bootignition.New(bootignition.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://192.0.2.1:10000/r/" + secret + "/bootstate"
+	for title, source := range map[string]string{"no Ignition": "", "an Ignition of its own": `{"ignition":{"version":"3.3.0"}}`} {
+		payload, err := g.ForClaim(bootignition.ClaimBoot{
+			UUID: productUUID, BootStateURL: url, Secret: map[string]model.Sensitive{"ignition": model.NewSensitive(source)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := bootignition.Open(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := probeFlags([]byte(opened.Ignition))
+		if err != nil {
+			t.Errorf("%s: %v", title, err)
+		}
+		if diff := cmp.Diff([]string{"--boot-state-url=" + url, "--server-uuid=" + productUUID}, got); diff != "" {
+			t.Errorf("%s: flags (-want +got):\n%s", title, diff)
+		}
+	}
+}
+
 // config is an Ignition with one unit.
 func config(unit string) string {
 	contents, _ := json.Marshal(unit)
@@ -116,6 +145,14 @@ func TestProbeFlags(t *testing.T) {
 		"a configuration that lies beyond": {
 			config: `{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"http://h/secret"}]}}}`, want: nil,
 			err: "merges are not fetched",
+		},
+		"a boot state file that is compressed": {
+			config: `{"ignition":{"version":"3.0.0"},"storage":{"files":[{"path":"/etc/ingot/bootstate","contents":{"source":"data:;base64,eA=="}}]}}`,
+			want:   nil, err: "no enabled unit",
+		},
+		"a boot state file without a UUID": {
+			config: `{"ignition":{"version":"3.0.0"},"storage":{"files":[{"path":"/etc/ingot/bootstate","contents":{"source":"data:,http%3A//h/secret"}}]}}`,
+			want:   nil, err: "no enabled unit",
 		},
 		"an old version":       {config: `{"ignition":{"version":"2.2.0"}}`, want: nil, err: `version "2.2.0": want version 3`},
 		"no JSON":              {config: "#!ipxe secret", want: nil, err: "not valid JSON"},

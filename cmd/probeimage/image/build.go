@@ -26,6 +26,7 @@ const DefaultArguments = "ip=any console=ttyS0,115200 console=tty0 panic=60"
 // Options are the parts of an image. All but Out have defaults.
 type Options struct {
 	Out     string // the folder to write into
+	Layout  string // the folder of the OCI image layout; default oci in Out
 	Arch    string // amd64 or arm64; default amd64
 	Flavour string // default FlavourGeneric
 
@@ -82,6 +83,9 @@ func Build(ctx context.Context, o Options) (Result, error) {
 	if err := o.complete(); err != nil {
 		return Result{}, err
 	}
+	if o.Out == "" {
+		return Result{}, errors.New("say where the image goes")
+	}
 	temp, err := os.MkdirTemp("", "probeimage-")
 	if err != nil {
 		return Result{}, err
@@ -95,17 +99,42 @@ func Build(ctx context.Context, o Options) (Result, error) {
 	return b.save(ctx, parts)
 }
 
+// Fetch fetches the packages that Build makes an image of into the cache, so that it needs
+// no network.
+func Fetch(ctx context.Context, o Options) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	d := debian{arch: o.Arch, cache: o.Cache}
+	var names []string
+	if o.Kernel == "" {
+		kernel, err := d.kernelPackage(ctx, o.Flavour)
+		if err != nil {
+			return err
+		}
+		names = append(names, kernel)
+	}
+	if o.Stub == "" {
+		names = append(names, stubPackage)
+	}
+	for _, name := range names {
+		if _, err := d.fetch(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // complete fills in defaults and refuses options that contradict each other.
 func (o *Options) complete() error {
 	o.Arch = cmp.Or(o.Arch, "amd64")
 	o.Flavour = cmp.Or(o.Flavour, FlavourGeneric)
 	o.Arguments = cmp.Or(o.Arguments, DefaultArguments)
+	o.Layout = cmp.Or(o.Layout, filepath.Join(o.Out, "oci"))
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
 	switch {
-	case o.Out == "":
-		return errors.New("say where the image goes")
 	case o.Arch != "amd64" && o.Arch != "arm64":
 		return fmt.Errorf("architecture %q is not known: use amd64 or arm64", o.Arch)
 	case o.Flavour != FlavourGeneric && o.Flavour != FlavourCloud:
@@ -245,11 +274,14 @@ func (b *builder) initramfs(k *kernel, probe []byte) ([]byte, error) {
 	return a.compressed()
 }
 
+// stubPackage is Debian's package of the UEFI stub.
+const stubPackage = "systemd-boot-efi"
+
 // uki makes the unified kernel image.
 func (b *builder) uki(ctx context.Context, p parts) ([]byte, error) {
 	stub := b.Stub
 	if stub == "" {
-		folder, err := b.unpacked(ctx, "systemd-boot-efi")
+		folder, err := b.unpacked(ctx, stubPackage)
 		if err != nil {
 			return nil, fmt.Errorf("get the UEFI stub: %w", err)
 		}
@@ -274,7 +306,7 @@ func (b *builder) save(ctx context.Context, p parts) (Result, error) {
 	r := Result{
 		Release: p.release,
 		Kernel:  filepath.Join(b.Out, "vmlinuz"), Initramfs: filepath.Join(b.Out, "initramfs.zst"),
-		Layout: filepath.Join(b.Out, "oci"),
+		Layout: b.Layout,
 		Sizes:  Sizes{int64(len(p.kernel)), int64(len(p.initramfs)), int64(len(p.uki))},
 	}
 	files := map[string][]byte{r.Kernel: p.kernel, r.Initramfs: p.initramfs}
@@ -282,7 +314,7 @@ func (b *builder) save(ctx context.Context, p parts) (Result, error) {
 		r.UKI = filepath.Join(b.Out, "ingot-probe.efi")
 		files[r.UKI] = p.uki
 	}
-	if err := os.MkdirAll(b.Out, 0o755); err != nil {
+	if err := errors.Join(os.MkdirAll(b.Out, 0o755), os.MkdirAll(filepath.Dir(b.Layout), 0o755)); err != nil {
 		return Result{}, err
 	}
 	for path, content := range files {

@@ -220,6 +220,10 @@ func TestAKernelOfTheUsersOwn(t *testing.T) {
 	}{
 		"a kernel and its modules": {o: Options{Kernel: right, Modules: modules, Probe: probe, Stub: stub}, err: ""},
 		"no unified image":         {o: Options{Kernel: right, Modules: modules, Probe: probe, Stub: NoStub}, err: ""},
+		"a layout in a place of its own": {
+			o:   Options{Kernel: right, Modules: modules, Probe: probe, Stub: NoStub, Layout: filepath.Join(folder, "images", "probe")},
+			err: "",
+		},
 		"modules of another kernel": {
 			o:   Options{Kernel: wrong, Modules: modules, Probe: probe, Stub: stub},
 			err: "the modules are for Linux 6.1.0-9-amd64",
@@ -245,6 +249,9 @@ func TestAKernelOfTheUsersOwn(t *testing.T) {
 			}
 			if err != nil {
 				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(r.Layout, "index.json")); err != nil || tc.o.Layout != "" && r.Layout != tc.o.Layout {
+				t.Errorf("the layout is %s, want %s: %v", r.Layout, tc.o.Layout, err)
 			}
 			if r.Release != "6.1.0-9-amd64" || (r.UKI == "") != (tc.o.Stub == NoStub) || r.Sizes.Initramfs == 0 {
 				t.Errorf("result %+v", r)

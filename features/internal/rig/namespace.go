@@ -92,6 +92,11 @@ func (n *Namespace) IP(args ...string) {
 	MustRun(n.t, "ip", append([]string{"-n", n.name}, args...)...)
 }
 
+// Command is a program that will run in the namespace. Its caller starts it, and waits for it.
+func (n *Namespace) Command(command ...string) *exec.Cmd {
+	return exec.Command("ip", append([]string{"netns", "exec", n.name}, command...)...)
+}
+
 // Setting writes a setting of the namespace's network, as sysctl(8).
 func (n *Namespace) Setting(path, value string) {
 	n.t.Helper()

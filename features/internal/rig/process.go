@@ -33,7 +33,7 @@ func (n *Namespace) Start(t testing.TB, what string, command ...string) *Process
 func (n *Namespace) StartWith(t testing.TB, what string, environment []string, command ...string) *Process {
 	t.Helper()
 	p := &Process{what: what, Ended: make(chan struct{})}
-	p.command = exec.Command("ip", append([]string{"netns", "exec", n.name}, command...)...)
+	p.command = n.Command(command...)
 	p.command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, environment...)
 	p.command.Stdout, p.command.Stderr = &p.Output, &p.Output
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}

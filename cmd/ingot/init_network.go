@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// minServerBits bounds how small a network can be that has room for addresses of servers.
+const minServerBits = 29
+
+// bootComment begins the part of the template that networkSettings replaces, up to the next
+// empty line.
+const bootComment = "# How servers reach this machine;"
+
+// networkSettings are the settings for a network on which Ingot gives servers their addresses
+// and boots them.
+func networkSettings(at interfaceAddress) (string, error) {
+	if !at.address.Addr().Is4() || at.address.Bits() > minServerBits {
+		return "", fmt.Errorf("--dhcp %s=%s: write an IPv4 address with at most %d bits for the network", at.name, at.address, minServerBits)
+	}
+	first, last := serverRange(at.address)
+	return fmt.Sprintf(`# How servers reach this machine, and their architectures.
+boot:
+  url: http://%[1]s:8082
+  architectures: [amd64]
+registry:
+  url: http://%[1]s:10000
+
+# The servers' network. Ingot gives them their addresses and boot loaders, and sends the router
+# advertisements that iPXE waits for, by which nobody gets an address or a route.
+tftp:
+  listen: ":69"
+dhcp:
+- name: %[2]s
+  interface: %[3]q
+  role: host
+  routerAdvertisements: {}
+  subnets:
+  - {cidr: %[4]s, range: %[5]s-%[6]s}
+`, at.address.Addr(), strings.ReplaceAll(at.name, ".", "-"), at.name, at.address.Masked(), first, last), nil
+}
+
+// serverRange is the half of a network that this machine's own address is not in.
+func serverRange(own netip.Prefix) (first, last netip.Addr) {
+	base, half := asNumber(own.Masked().Addr()), uint32(1)<<(31-own.Bits())
+	if asNumber(own.Addr()) >= base+half {
+		return asAddress(base + 1), asAddress(base + half - 1)
+	}
+	return asAddress(base + half), asAddress(base + 2*half - 2) // the last is for broadcasts
+}
+
+func asNumber(a netip.Addr) uint32 {
+	bytes := a.As4()
+	return binary.BigEndian.Uint32(bytes[:])
+}
+
+func asAddress(n uint32) netip.Addr {
+	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, n)))
+}

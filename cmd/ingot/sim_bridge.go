@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"strings"
+)
+
+// interfaceAddress is an interface of this machine, and the address that it has on the
+// network there: NAME=ADDRESS/BITS on the command line.
+type interfaceAddress struct {
+	name    string
+	address netip.Prefix // not masked
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (i *interfaceAddress) UnmarshalText(text []byte) error {
+	name, address, _ := strings.Cut(string(text), "=")
+	prefix, err := netip.ParsePrefix(address)
+	switch {
+	case err != nil || name == "" || strings.ContainsAny(name, "/ \t\n"):
+		return fmt.Errorf("%q: write INTERFACE=ADDRESS/BITS, such as rack0=10.20.0.1/24", text)
+	case prefix.Masked().Addr() == prefix.Addr():
+		return fmt.Errorf("%q: %s is the network: write the address of this machine on it, such as %s/%d", text, address, prefix.Addr().Next(), prefix.Bits())
+	}
+	i.name, i.address = name, prefix
+	return nil
+}
+
+// maxBridgeName leaves room for a number behind it in the name of a tap: Linux has 15 bytes.
+const maxBridgeName = 11
+
+// bridge is a network of QEMU virtual machines and this machine: a bridge, and a tap
+// interface for each machine.
+type bridge struct {
+	interfaceAddress
+	taps []string
+}
+
+// newBridge returns the bridge of n machines. It is not there before it is made.
+func newBridge(at interfaceAddress, n int) (*bridge, error) {
+	if len(at.name) > maxBridgeName {
+		return nil, fmt.Errorf("--bridge %s: the name of a bridge has at most %d bytes", at.name, maxBridgeName)
+	}
+	b := &bridge{interfaceAddress: at}
+	for i := range n {
+		b.taps = append(b.taps, fmt.Sprintf("%s-%d", at.name, i+1))
+	}
+	return b, nil
+}
+
+// commands are the arguments of ip(8) that make the bridge. It forwards from the start, for
+// firmware does not wait half a minute for a spanning tree.
+func (b *bridge) commands() [][]string {
+	all := [][]string{
+		{"link", "add", "name", b.name, "type", "bridge", "stp_state", "0", "forward_delay", "0", "mcast_snooping", "0"},
+		{"address", "add", b.address.String(), "dev", b.name},
+	}
+	for _, tap := range b.taps {
+		all = append(all, []string{"tuntap", "add", tap, "mode", "tap"}, []string{"link", "set", tap, "master", b.name, "up"})
+	}
+	return append(all, []string{"link", "set", b.name, "up"})
+}
+
+// make makes the bridge, or leaves nothing of it behind.
+func (b *bridge) make(ctx context.Context) error {
+	for i, args := range b.commands() {
+		err := ip(ctx, args...)
+		switch {
+		case err == nil:
+			continue
+		case i > 0:
+			b.remove(ctx)
+		case strings.Contains(err.Error(), "File exists"):
+			err = fmt.Errorf("there is an interface of that name: choose another, or remove it by ip link delete %s", b.name)
+		}
+		return fmt.Errorf("--bridge %s: %w", b.name, err)
+	}
+	return nil
+}
+
+// remove removes the bridge and its taps.
+func (b *bridge) remove(ctx context.Context) {
+	for _, name := range append(b.taps, b.name) {
+		_ = ip(context.WithoutCancel(ctx), "link", "delete", name) // of one that was not made there is none
+	}
+}
+
+func ip(ctx context.Context, args ...string) error {
+	var says bytes.Buffer
+	cmd := exec.CommandContext(ctx, "ip", args...)
+	cmd.Stdout, cmd.Stderr = &says, &says
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		return errors.New("the program ip is not installed: apt-get install iproute2")
+	}
+	if err != nil {
+		return fmt.Errorf("ip %s: %s", strings.Join(args, " "), cmp.Or(strings.TrimSpace(says.String()), err.Error()))
+	}
+	return nil
+}
