@@ -38,29 +38,12 @@ func TestAnOrdinaryCloudImageOnDisk(t *testing.T) {
 	rig.NeedMachines(t, rig.ToolMtools, rig.ToolSyslinux, rig.ToolMmdebstrap, rig.ToolSfdisk, rig.ToolMkfsVFAT, rig.ToolQEMUImg, rig.ToolZstd)
 	rig.NeedFile(t, "/usr/lib/syslinux/mbr/gptmbr.bin", "syslinux-common")
 	c := newCloud(t)
-	for _, stage := range []struct {
-		rule string
-		do   func(*cloud, *testing.T, *tenant)
-	}{
+	takeThrough(t, c, c.tenants, []stage[*cloud, *tenant]{
 		{"a machine with two disks is discovered", (*cloud).discovered},
 		{"a claim's cloud image is installed on the disk that its hint names, and configures itself", (*cloud).installed},
 		{"after a power cut the machine boots from that disk, or another image is installed there", (*cloud).goesOn},
 		{"a machine whose claim is removed has both disks wiped", (*cloud).released},
-	} {
-		passed := t.Run(stage.rule, func(t *testing.T) {
-			for _, m := range c.tenants {
-				t.Run(m.name, func(t *testing.T) {
-					t.Parallel()
-					began := time.Now()
-					stage.do(c, t, m)
-					t.Logf("after %s", time.Since(began).Round(100*time.Millisecond))
-				})
-			}
-		})
-		if !passed {
-			return
-		}
-	}
+	})
 }
 
 // skipIfLate skips what is left out after PROOFS_UNTIL, in seconds since 1970.
@@ -314,6 +297,7 @@ func blank(t *testing.T, path string) (at int64, ok bool) {
 	}
 }
 
+func (m *tenant) called() string   { return m.name }
 func (m *tenant) status() string   { return "servers/" + m.server.Name + ".yaml" }
 func (m *tenant) manifest() string { return "claims/" + m.claim + ".yaml" }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"ingot/bmc/sim/qemu"
-	"ingot/cmd/probeimage/image"
 	"ingot/features/internal/rig"
 )
 
@@ -107,15 +106,7 @@ func newFaulty(t *testing.T) *faulty {
 // witness of itself.
 func faultyImage(t *testing.T, witness string) string {
 	t.Helper()
-	dir := t.TempDir()
-	program := filepath.Join(dir, "guest")
-	if err := rig.Build(program, "ingot/features/life/guest", "-trimpath", "-ldflags", "-s -w"); err != nil {
-		t.Fatal(err)
-	}
-	built, err := image.Build(t.Context(), image.Options{Out: dir, Flavour: image.FlavourCloud, Probe: program, Arguments: diskArguments})
-	if err != nil {
-		rig.Missing(t, "the system of the image cannot be built here: "+err.Error())
-	}
+	dir, built := t.TempDir(), buildGuest(t)
 	path := filepath.Join(dir, "disk.raw")
 	disk, err := os.Create(path)
 	if err != nil {

@@ -30,37 +30,49 @@ dhcp:
 tftp: {listen: ":69"}
 `
 
-// TestTheLifeOfAServer takes machines through it side by side: each stage begins
-// when all have passed the one before.
+// TestTheLifeOfAServer takes machines through it side by side.
 func TestTheLifeOfAServer(t *testing.T) {
 	rig.NeedMachines(t, rig.ToolMtools, rig.ToolSyslinux)
 	rig.NeedFile(t, bootCode, "syslinux-common")
 	w := newWorld(t)
-	for _, stage := range []struct {
-		rule string
-		do   func(*world, *testing.T, *machine)
-	}{
+	passed := takeThrough(t, w, w.machines, []stage[*world, *machine]{
 		{"a machine whose BMC is in Git is discovered", (*world).discovered},
 		{"a claim's image is booted, is told that claim's Ignition and installs itself", (*world).installed},
 		{"after a power cut the machine boots from its disk", (*world).cut},
 		{"a machine that its system restarts boots from its disk", (*world).restarted},
 		{"a machine whose claim is removed is wiped and Available again", (*world).released},
-	} {
-		passed := t.Run(stage.rule, func(t *testing.T) {
-			for _, m := range w.machines {
-				t.Run(m.name, func(t *testing.T) {
+	})
+	if passed {
+		t.Run("no secret is on the status branch or in the log", w.keptSecrets)
+	}
+}
+
+// stage is a part of the life of machines M in a world W.
+type stage[W, M any] struct {
+	rule string
+	do   func(W, *testing.T, M)
+}
+
+// takeThrough takes machines through stages side by side: each begins when all have passed the
+// one before. It reports whether all have passed the last.
+func takeThrough[W any, M interface{ called() string }](t *testing.T, w W, machines []M, stages []stage[W, M]) bool {
+	t.Helper()
+	for _, s := range stages {
+		passed := t.Run(s.rule, func(t *testing.T) {
+			for _, m := range machines {
+				t.Run(m.called(), func(t *testing.T) {
 					t.Parallel()
 					began := time.Now()
-					stage.do(w, t, m)
+					s.do(w, t, m)
 					t.Logf("after %s", time.Since(began).Round(100*time.Millisecond))
 				})
 			}
 		})
 		if !passed {
-			return
+			return false
 		}
 	}
-	t.Run("no secret is on the status branch or in the log", w.keptSecrets)
+	return true
 }
 
 // machine is a machine that is taken through its life.
@@ -144,6 +156,13 @@ func registryOf(reference string) string {
 // pushGuest pushes the image that claims boot.
 func pushGuest(t *testing.T, on *rig.Namespace) (reference string) {
 	t.Helper()
+	built := buildGuest(t)
+	return rig.PushImage(t, on, built, makeDiskImage(t, built))
+}
+
+// buildGuest builds the system that claims boot, into a folder of the test's own.
+func buildGuest(t *testing.T) image.Result {
+	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "guest")
 	if err := rig.Build(program, "ingot/features/life/guest", "-trimpath", "-ldflags", "-s -w"); err != nil {
@@ -153,7 +172,7 @@ func pushGuest(t *testing.T, on *rig.Namespace) (reference string) {
 	if err != nil {
 		rig.Missing(t, "the claims' image cannot be built here: "+err.Error())
 	}
-	return rig.PushImage(t, on, built, makeDiskImage(t, built))
+	return built
 }
 
 func (w *world) discovered(t *testing.T, m *machine) {
@@ -273,6 +292,7 @@ func (w *world) keptSecrets(t *testing.T) {
 	}
 }
 
+func (m *machine) called() string   { return m.name }
 func (m *machine) status() string   { return "servers/" + m.server.Name + ".yaml" }
 func (m *machine) manifest() string { return "claims/" + m.claim + ".yaml" }
 
