@@ -47,12 +47,13 @@ type dockerAuth struct {
 	RegistryToken string `json:"registrytoken"`
 }
 
-// check returns an error when the file cannot be used at all.
-func (f credentialsFile) check() error {
-	if f.path == "" {
+// CheckCredentials returns an error when a docker config.json cannot be used at all. Of none,
+// which has an empty path, it finds nothing wrong.
+func CheckCredentials(path string) error {
+	if path == "" {
 		return nil
 	}
-	_, err := f.read()
+	_, err := credentialsFile{path: path}.read()
 	return err
 }
 

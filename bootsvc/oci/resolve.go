@@ -123,9 +123,6 @@ func New(o Options) (*Images, error) {
 		return nil, fmt.Errorf("boot.secureRegistries: %w", err)
 	}
 	credentials := credentialsFile{o.CredentialsFile, o.Helper}
-	if err := credentials.check(); err != nil {
-		return nil, err
-	}
 	i.egress = egress{inside: o.Inside, named: slices.Concat(i.allowed, registriesOf(o.Own), i.tlsHere), here: i.tlsHere, open: o.open}
 	i.transport = newTransport(i.timeout, i.egress)
 	authorities := &authorities{file: o.CAFile, base: i.transport}

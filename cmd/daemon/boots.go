@@ -20,6 +20,9 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	images := o.Images()
 	images.Inside, images.Pinned = d.isBMC, adapter.LastPinned(d.registry.Observed)
 	images.Log, images.Registerer = d.log, d.metrics
+	if err := oci.CheckCredentials(o.Boot.CredentialsFile); err != nil {
+		d.log.Warn("registries are given no credentials until the file can be read", "err", err)
+	}
 	d.images, err = oci.New(images)
 	if err != nil {
 		return err

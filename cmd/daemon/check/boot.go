@@ -31,9 +31,13 @@ func loaders(_ context.Context, o *config.Options) []Result {
 	return results
 }
 
-// files checks whether the operator's own files can be served.
+// files checks whether the operator's own files can be read.
 func files(_ context.Context, o *config.Options) []Result {
 	var results []Result
+	if file := o.Boot.CredentialsFile; file != "" {
+		results = append(results, judged("boot.credentialsFile", oci.CheckCredentials(file), file+" can be read",
+			"write it as docker login does, or take the key out: images of registries that ask for credentials do not boot until then"))
+	}
 	if dir := o.Boot.Files; dir != "" {
 		results = append(results, judged("boot.files", bootfiles.New(dir, nil).Check(), dir+" can be read",
 			"make the folder, or take the key out: nothing of it is served until it is there"))

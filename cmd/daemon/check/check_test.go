@@ -311,21 +311,22 @@ func TestFilesOfOnesOwn(t *testing.T) {
 	if got := files(t.Context(), &o); len(got) > 0 {
 		t.Errorf("without any, %+v", got)
 	}
-	o.Boot.Files, o.Boot.Rescue.Script = filepath.Join(dir, "files"), script
+	o.Boot.Files, o.Boot.Rescue.Script, o.Boot.CredentialsFile = filepath.Join(dir, "files"), script, filepath.Join(dir, "config.json")
 	outcomes := func() (all []Outcome) {
 		for _, r := range files(t.Context(), &o) {
 			all = append(all, r.Outcome)
 		}
 		return all
 	}
-	if diff := cmp.Diff([]Outcome{Wrong, Wrong}, outcomes()); diff != "" {
-		t.Errorf("neither is there (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]Outcome{Wrong, Wrong, Wrong}, outcomes()); diff != "" {
+		t.Errorf("none is there (-want +got):\n%s", diff)
 	}
-	if err := errors.Join(os.Mkdir(o.Boot.Files, 0o755), os.WriteFile(script, []byte("#!ipxe\nexit\n"), 0o644)); err != nil {
+	if err := errors.Join(os.Mkdir(o.Boot.Files, 0o755), os.WriteFile(script, []byte("#!ipxe\nexit\n"), 0o644),
+		os.WriteFile(o.Boot.CredentialsFile, []byte("{}"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Outcome{OK, OK}, outcomes()); diff != "" {
-		t.Errorf("both are there (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]Outcome{OK, OK, OK}, outcomes()); diff != "" {
+		t.Errorf("all are there (-want +got):\n%s", diff)
 	}
 }
 

@@ -99,6 +99,9 @@ func missingFiles(o *Options) []model.Problem {
 		}
 	}
 	for _, s := range settings(o) {
+		if s.path == "boot.credentialsFile" {
+			continue // it is read when a registry asks for credentials: all other images boot without it
+		}
 		if name, ok := reflect.TypeAssert[string](s.value); ok && (strings.HasSuffix(s.path, "File") || s.path == "admin.users") {
 			look(s.path, name)
 		}
