@@ -32,6 +32,7 @@ func defineInstalls(sc *godog.ScenarioContext) {
 		`^a web server has disk images$`:                                                    imagesPublished,
 		`^disk image ` + name + ` is at a URL(|` + at + `)$`:                                diskImagePublished,
 		`^the fetch of disk image ` + name + ` went on where it was cut off$`:               fetchedInParts,
+		`^Ingot has (\d+) disk images? written at a time$`:                                  limitInstalls,
 		`^Ingot is killed while it (fetches|converts) the disk image, and started again$`:   killPreparing,
 		`^Ingot is killed once ` + name + ` has half of its disk image, and started again$`: killWriting,
 		`^` + name + ` asked for the rest of its disk image$`:                               askedForRest,
@@ -40,6 +41,12 @@ func defineInstalls(sc *godog.ScenarioContext) {
 	} {
 		sc.Step(expression, do)
 	}
+}
+
+// limitInstalls bounds how many servers are installed from disk images at the same time.
+func limitInstalls(ctx context.Context, n int) error {
+	siteOf(ctx).guard = fmt.Sprintf(", maxConcurrentInstalls: %d", n)
+	return nil
 }
 
 // diskContent is the disk that a disk image called name is of: a tiny one, as a rule.

@@ -63,6 +63,44 @@ func (s *server) writingDisk() bool {
 	return s.toldSinceOn(in)
 }
 
+// hasInstallPlace reports whether the server takes one of the places of
+// guard.maxConcurrentInstalls: it was taken from what it ran to have a disk image written, or was
+// powered on for that, and neither is that known to have ended nor that it did not come on.
+func (s *server) hasInstallPlace() bool {
+	switch {
+	case !s.opened(model.PurposeClaim) || s.rec.Ticket.Disk == nil:
+		return false
+	case s.rec.Reprovision != "" && s.rec.Installed == "" && !s.begun():
+		return true
+	case s.rec.Ticket.AwaitingOff || !s.begun():
+		return false
+	}
+	if in := s.diskInstall(); in.Verified() || in != nil && in.Reason != "" {
+		return false
+	}
+	return s.power() == model.PowerOn || s.comesOn()
+}
+
+// mayInstall reports whether what the server's open ticket is for may be begun, or go on, beside
+// the disk images that are being written.
+func (s *server) mayInstall() bool {
+	return s.rec.Ticket.Disk == nil || s.fleet.installs > 0 || s.hasInstallPlace()
+}
+
+// takeInstallPlace is mayInstall for a server that goes on, and takes its place if it may.
+func (s *server) takeInstallPlace() bool {
+	may := s.mayInstall()
+	if may && s.rec.Ticket.Disk != nil && !s.hasInstallPlace() {
+		s.fleet.installs--
+	}
+	return may
+}
+
+// installsLimited says that the server waits for its turn.
+func (s *server) installsLimited() Why {
+	return s.why(model.ReasonInstallsLimited, "waiting for the disk images of other servers to be written (guard.maxConcurrentInstalls)")
+}
+
 // toldSinceOn reports whether something was reported of an install since the server was asked to
 // power on for it.
 func (s *server) toldSinceOn(in *model.DiskInstall) bool {
