@@ -23,6 +23,16 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And the first disk of "s1" holds disk image "debian"
     And the second disk of "s1" holds nothing
 
+  Scenario: an image that is called something else is installed as what it is, and a note says so
+    (N04)
+    Given disk image "misnamed" is raw and called a qcow2
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE    |
+      | web   | s1     | misnamed |
+    Then claim "web" is Booted on "s1"
+    And the first disk of "s1" holds disk image "misnamed"
+    And the status branch says of server "s1": "it is called qcow2 and is raw"
+
   Scenario Outline: an image that <FLAW> is told of, and its server stays off
     (N03, N05, N07, N11, N12)
     Given disk image "bad" <FLAW>

@@ -23,7 +23,7 @@ import (
 func defineInstalls(sc *godog.ScenarioContext) {
 	const (
 		name     = `"([^"]*)"`
-		pushed   = `is in the registry|is not what its digest says|has a backing file|says that it is of 8 TiB|has no partition table|starts nowhere`
+		pushed   = `is in the registry|is not what its digest says|has a backing file|says that it is of 8 TiB|has no partition table|starts nowhere|is raw and called a qcow2`
 		unpushed = `has no digest at its URL`
 		at       = ` with the digest of another file| and its server ends the first answer half way`
 	)
@@ -66,6 +66,8 @@ func diskImageIs(ctx context.Context, name, how string) error {
 	media := "application/vnd.ingot.disk.raw"
 	switch how {
 	case "is in the registry":
+	case "is raw and called a qcow2":
+		media = "application/vnd.ingot.disk.qcow2"
 	case "has no partition table":
 		raw = diskimagetest.Noise(5<<20, 7)
 	case "starts nowhere":
