@@ -16,8 +16,9 @@ const (
 	installSilence = 5 * time.Minute
 
 	// A probe that has written its image powers its machine off: for probeOffLimit that is
-	// looked for each probeOffEvery.
+	// looked for each probeOffEvery, and first after the little that it takes at least.
 	probeOffLimit = 2 * time.Minute
+	probeOffFirst = 2 * time.Second
 	probeOffEvery = 5 * time.Second
 
 	// preparedEvery is how often it is looked whether a disk image is prepared.
@@ -218,6 +219,9 @@ func (s *server) probeGoesOff() time.Time {
 	}
 	if a := s.rec.Asked; a != nil && a.At.After(in.RebootingAt) {
 		return time.Time{} // it went off, and was started from its disk
+	}
+	if first := in.RebootingAt.Add(probeOffFirst); s.reading.At.Before(first) {
+		return first
 	}
 	return s.reading.At.Add(probeOffEvery)
 }

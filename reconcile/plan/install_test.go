@@ -136,3 +136,20 @@ func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 func asksOn(in *Input, rec *model.ServerRecord) {
 	rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now}
 }
+
+func TestAProbeThatPowersItsMachineOffIsGivenTheTimeForIt(t *testing.T) {
+	told := fleettest.Now.Add(-time.Second)
+	for name, tc := range map[string]struct{ read, want time.Time }{
+		"before it said so, it is looked at soon after": {told.Add(-time.Minute), told.Add(probeOffFirst)},
+		"in the very moment, too":                       {told, told.Add(probeOffFirst)},
+		"and then again and again":                      {told.Add(3 * time.Second), told.Add(3*time.Second + probeOffEvery)},
+	} {
+		in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+		rec.Ticket.Disk, rec.Asked.At = &model.DiskImage{Ref: "os:1"}, told.Add(-time.Minute)
+		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Ticket.ID, Install: &model.DiskInstall{RebootingAt: told, ReportedAt: told}}
+		in.Readings[rec.Name] = Reading{At: tc.read}
+		if got := newFleet(in).servers[0].probeGoesOff(); !got.Equal(tc.want) {
+			t.Errorf("%s: %v after, want %v", name, got.Sub(told), tc.want.Sub(told))
+		}
+	}
+}
