@@ -20,7 +20,7 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 392, redisStore: 405}
+var scenarios = map[storeKind]int{embeddedStore: 405, redisStore: 418}
 
 // concurrency is how many scenarios run at once.
 const concurrency = 8
@@ -112,6 +112,7 @@ func run(t *testing.T, store storeKind) {
 			definePlans(sc)
 			defineConnections(sc)
 			defineDevices(sc)
+			defineInstalls(sc)
 		},
 		Options: &godog.Options{
 			Format: "progress", NoColors: true, Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),

@@ -33,12 +33,14 @@ type gate struct {
 	passed   []exchange
 	watch    func(exchange) // called before the machine gets its answer
 	altered  func(path string, body []byte) []byte
+	cut      func(exchange) bool // reports whether the answer ends half way
 }
 
 // exchange is one request that was answered.
 type exchange struct {
 	at    time.Time // when it was answered
 	path  string
+	part  string // the Range that was asked for, "" = all
 	token string // of a boot ticket, "" without one
 	uuid  string // of the machine, "" when the request does not say
 	code  int
@@ -86,6 +88,14 @@ func (g *gate) onPass(f func(exchange)) {
 	g.watch = f
 }
 
+// cutWhen has the connection be closed half way through the answers that f is true for; nil ends
+// that.
+func (g *gate) cutWhen(f func(exchange) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.cut = f
+}
+
 // exchanges are all exchanges that match says are wanted, oldest first.
 func (g *gate) exchanges(match func(exchange) bool) []exchange {
 	g.mu.Lock()
@@ -115,10 +125,17 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // closes the connection without a word
 	}
-	g.note(r, body, resp.StatusCode, answer)
+	cut := g.note(r, body, resp.StatusCode, answer)
+	if cut {
+		answer = answer[:len(answer)/2]
+	}
 	maps.Copy(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	_, _ = w.Write(answer)
+	if cut {
+		_ = http.NewResponseController(w).Flush() // the client may be gone
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // forward makes the request to Ingot and returns the whole answer.
@@ -164,9 +181,10 @@ func reportToken(ignition []byte) string {
 	return ""
 }
 
-// note remembers an exchange and tells who watches.
-func (g *gate) note(r *http.Request, body []byte, code int, answer []byte) {
-	e := exchange{at: time.Now(), path: r.URL.Path, code: code, uuid: uuidInPath.FindString(r.URL.RequestURI())}
+// note remembers an exchange and tells whoever watches. It reports whether the answer ends half
+// way.
+func (g *gate) note(r *http.Request, body []byte, code int, answer []byte) (cut bool) {
+	e := exchange{at: time.Now(), path: r.URL.Path, part: r.Header.Get("Range"), code: code, uuid: uuidInPath.FindString(r.URL.RequestURI())}
 	if m := tokenInPath.FindStringSubmatch(e.path); m != nil {
 		e.token = m[1]
 	}
@@ -189,11 +207,12 @@ func (g *gate) note(r *http.Request, body []byte, code int, answer []byte) {
 	}
 	g.mu.Lock()
 	g.passed = append(g.passed, e)
-	watch := g.watch
+	watch, ends := g.watch, g.cut
 	g.mu.Unlock()
 	if watch != nil {
 		watch(e)
 	}
+	return ends != nil && ends(e)
 }
 
 // tokens are all tokens of boot tickets that were seen, each once.

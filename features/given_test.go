@@ -34,7 +34,7 @@ func theMachines(ctx context.Context, table *godog.Table) error {
 // theServers makes a rack, has it described in Git, starts Ingot, and waits until
 // each server is in the state that the table names.
 func theServers(ctx context.Context, table *godog.Table) error {
-	if err := known(table, "SERVER", "BMC", "RUNS", "RACK", "STATE"); err != nil {
+	if err := known(table, "SERVER", "BMC", "RUNS", "FAULT", "RACK", "STATE"); err != nil {
 		return err
 	}
 	return siteOf(ctx).inhabit(ctx, rows(table))

@@ -23,6 +23,16 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And the first disk of "s1" holds disk image "debian"
     And the second disk of "s1" holds nothing
 
+  Scenario: an image that is called something else is installed as what it is, and a note says so
+    (N04)
+    Given disk image "misnamed" is raw and called a qcow2
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE    |
+      | web   | s1     | misnamed |
+    Then claim "web" is Booted on "s1"
+    And the first disk of "s1" holds disk image "misnamed"
+    And the status branch says of server "s1": "it is called qcow2 and is raw"
+
   Scenario Outline: an image that <FLAW> is told of, and its server stays off
     (N03, N05, N07, N11, N12)
     Given disk image "bad" <FLAW>
@@ -84,6 +94,55 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And "s1" no longer suffers from "bootstate-silent"
     Then claim "web" is Booted on "s1"
     And "s1" was installed 0 times and wiped 0 times
+
+  Scenario: an image that never says that it is up is told of, and not installed again
+    (N57)
+    Given "s1" suffers from "bootstate-silent"
+    And the claims are committed
+      | CLAIM | SERVER | IMAGE  |
+      | web   | s1     | debian |
+    And the status branch says of claim "web": "InstalledNotSeen"
+    When the power of "s1" is cut
+    Then "s1" runs from its disk again
+    And claim "web" is Unconfirmed on "s1"
+    And "s1" was installed 0 times and wiped 0 times
+
+  Scenario: Ingot is killed while a disk is written, and the rest of the chunks follow
+    (N39)
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  |
+      | web   | s1     | debian |
+    And Ingot is killed once "s1" has half of its disk image, and started again
+    Then claim "web" is Booted on "s1"
+    And the first disk of "s1" holds disk image "debian"
+    And "s1" asked for the rest of its disk image
+    And "s1" was powered on 2 times, installed once and wiped 0 times
+    And each layer was fetched from its registry once
+
+  Scenario Outline: Ingot is killed while it <PREPARES> an image, and begins anew
+    Given disk image "large" is in the registry
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE |
+      | web   | s1     | large |
+    And Ingot is killed while it <PREPARES> the disk image, and started again
+    Then claim "web" is Booted on "s1"
+    And the first disk of "s1" holds disk image "large"
+    And "s1" was installed once and wiped 0 times
+
+    Examples:
+      | PREPARES |
+      | fetches  |
+      | converts |
+
+  Scenario: another disk that the system could take for its own is told of, and nothing is written
+    (N35)
+    Given "s1" suffers from "duplicate-labels"
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  | ROOT DEVICE     |
+      | web   | s1     | debian | the second disk |
+    Then the status branch says of claim "web": "DuplicateIdentity"
+    And "s1" was installed 0 times and wiped 0 times
+    And the second disk of "s1" holds nothing
 
   Scenario: a disk that holds something is refused until the claim gives it up
     (N25)

@@ -6,18 +6,58 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cucumber/godog"
 
 	"ingot/bmc/sim"
 	"ingot/bootsvc/diskimage/diskimagetest"
-	"ingot/bootsvc/oci/ociserver"
 	"ingot/features/internal/rig"
 )
 
-// diskContent is the tiny disk that a disk image called name is of.
+// defineInstalls defines the steps in which disk images are published, fetched and written.
+func defineInstalls(sc *godog.ScenarioContext) {
+	const (
+		name     = `"([^"]*)"`
+		pushed   = `is in the registry|is not what its digest says|has a backing file|says that it is of 8 TiB|has no partition table|starts nowhere|is raw and called a qcow2`
+		unpushed = `has no digest at its URL`
+		at       = ` with the digest of another file| and its server ends the first answer half way`
+	)
+	for expression, do := range map[string]any{
+		`^disk image ` + name + ` (` + pushed + `|` + unpushed + `)$`:                       diskImageIs,
+		`^a web server has disk images$`:                                                    imagesPublished,
+		`^disk image ` + name + ` is at a URL(|` + at + `)$`:                                diskImagePublished,
+		`^the fetch of disk image ` + name + ` went on where it was cut off$`:               fetchedInParts,
+		`^Ingot has (\d+) disk images? written at a time$`:                                  limitInstalls,
+		`^Ingot is killed while it (fetches|converts) the disk image, and started again$`:   killPreparing,
+		`^Ingot is killed once ` + name + ` has half of its disk image, and started again$`: killWriting,
+		`^` + name + ` asked for the rest of its disk image$`:                               askedForRest,
+		`^the (first|second) disk of ` + name + ` holds disk image ` + name + `$`:           diskHolds,
+		`^the (first|second) disk of ` + name + ` holds nothing$`:                           diskHoldsNothing,
+	} {
+		sc.Step(expression, do)
+	}
+}
+
+// limitInstalls bounds how many servers are installed from disk images at the same time.
+func limitInstalls(ctx context.Context, n int) error {
+	siteOf(ctx).guard = fmt.Sprintf(", maxConcurrentInstalls: %d", n)
+	return nil
+}
+
+// diskContent is the disk that a disk image called name is of: a tiny one, as a rule.
 func diskContent(name string) []byte {
-	return diskimagetest.Disk(diskimagetest.Options{
-		BootCode: true, ESP: diskimagetest.Bootable(), Data: diskimagetest.Noise(2<<20, byte(len(name))),
-	})
+	o := diskimagetest.Options{BootCode: true, ESP: diskimagetest.Bootable()}
+	data := 2 << 20
+	if name == "large" { // so that it takes a while to be prepared
+		o.Bytes, data = 64<<20, 56<<20
+	}
+	o.Data = diskimagetest.Noise(data, byte(len(name)))
+	return diskimagetest.Disk(o)
 }
 
 // diskImageIs pushes a disk image, which is wrong in some way or in none.
@@ -26,6 +66,8 @@ func diskImageIs(ctx context.Context, name, how string) error {
 	media := "application/vnd.ingot.disk.raw"
 	switch how {
 	case "is in the registry":
+	case "is raw and called a qcow2":
+		media = "application/vnd.ingot.disk.qcow2"
 	case "has no partition table":
 		raw = diskimagetest.Noise(5<<20, 7)
 	case "starts nowhere":
@@ -53,14 +95,8 @@ func diskImageIs(ctx context.Context, name, how string) error {
 
 // pushDisk pushes a disk image as an artifact of one layer.
 func (w *site) pushDisk(name, media string, raw []byte) error {
-	repository := "images/" + name
-	manifest, err := w.images.PushManifest(repository, ociserver.MediaManifest, map[string]any{
-		"schemaVersion": 2, "mediaType": ociserver.MediaManifest,
-		"config": w.images.PushBlob(repository, "application/vnd.oci.empty.v1+json", []byte("{}")),
-		"layers": []ociserver.Descriptor{w.images.PushBlob(repository, media, raw)},
-	})
-	w.images.Tag(repository, "1", manifest.Digest)
-	w.image[name] = w.imagesSeen.host() + "/" + repository + ":1"
+	reference, err := w.images.PushDisk("images/"+name, "1", media, raw)
+	w.image[name] = strings.Replace(reference, w.images.Host(), w.imagesSeen.host(), 1)
 	return err
 }
 
@@ -79,6 +115,67 @@ func qcow2Header(size, backing uint64) []byte {
 	binary.BigEndian.PutUint32(h[36:], 1)
 	binary.BigEndian.PutUint64(h[40:], 1<<16)
 	return h
+}
+
+// killPreparing kills Ingot while it makes a file of a disk image.
+func killPreparing(ctx context.Context, what string) error {
+	w := siteOf(ctx)
+	file := map[string]string{"fetches": "source", "converts": "chunks"}[what]
+	err := <-w.killWhen(func() bool {
+		found, err := filepath.Glob(filepath.Join(w.stateDir(), "disks", "*.part", file))
+		return err == nil && len(found) > 0
+	})
+	if err != nil {
+		return fmt.Errorf("wait until Ingot %s the disk image: %w", what, err)
+	}
+	return w.start()
+}
+
+// killWriting kills Ingot once a machine has half of its disk image.
+func killWriting(ctx context.Context, name string) error {
+	w := siteOf(ctx)
+	m, err := w.machine(name)
+	if err != nil {
+		return err
+	}
+	killed := make(chan error, 1)
+	var once sync.Once
+	w.boot.cutWhen(func(e exchange) (cut bool) {
+		if e.uuid == m.UUID() && strings.HasSuffix(e.path, "/chunks") {
+			once.Do(func() { cut = true; killed <- w.kill() })
+		}
+		return cut
+	})
+	defer w.boot.cutWhen(nil)
+	select {
+	case err = <-killed:
+	case <-time.After(patience):
+		err = fmt.Errorf("%s does not ask for its disk image", name)
+	}
+	if err != nil {
+		return err
+	}
+	return w.start()
+}
+
+// askedForRest checks whether a machine that was cut off asked for the chunks that it lacked, and
+// for no others.
+func askedForRest(ctx context.Context, name string) error {
+	w := siteOf(ctx)
+	m, err := w.machine(name)
+	if err != nil {
+		return err
+	}
+	asked := w.boot.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && strings.HasSuffix(e.path, "/chunks") })
+	if len(asked) < 2 {
+		return fmt.Errorf("%s asked for chunks %d times", name, len(asked))
+	}
+	for _, e := range asked[1:] {
+		if e.code != http.StatusPartialContent || e.part == "bytes=0-" {
+			return fmt.Errorf("%s asked for %s of the chunks, and was answered %d", name, e.part, e.code)
+		}
+	}
+	return nil
 }
 
 // diskHolds waits until a disk of a machine is what an image is of, byte by byte.

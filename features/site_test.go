@@ -74,6 +74,7 @@ type site struct {
 	image    map[string]string // reference of each image, by its short name
 	probe    string            // reference of the probe's image
 	imageDir string            // folder with images, or ""
+	publish  *publisher        // has files at URLs, nil = nobody has
 	redis    *redisServer
 	boot     *gate // between machines and boot service
 	report   *gate // between probes and the endpoint that they report to

@@ -125,15 +125,12 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^it is told that it is ` + name + `$`:                             toldName,
 
 		// images
-		`^image ` + name + ` (has no initramfs|has two kernels|is for arm64 alone|was never pushed|is not what its digest says|is in a folder that claims may not name)$`:                       imageIs,
-		`^disk image ` + name + ` (is in the registry|is not what its digest says|has a backing file|says that it is of 8 TiB|has no partition table|starts nowhere|has no digest at its URL)$`: diskImageIs,
-		`^the (first|second) disk of ` + name + ` holds disk image ` + name + `$`:                                                                                                               diskHolds,
-		`^the (first|second) disk of ` + name + ` holds nothing$`:                                                                                                                               diskHoldsNothing,
-		`^image ` + name + ` is pushed as it should be$`:                                                                                                                                        imageIsWhole,
-		`^the tag of image ` + name + ` moves on to ` + name + `$`:                                                                                                                              tagMoves,
-		`^images lie in a folder, and there is no registry$`:                                                                                                                                    imagesInFolder,
-		`^the image registry goes down$`:                                                                                                                                                        registryGoesDown,
-		`^the Ignition of claim ` + name + ` is Butane with a mistake in line (\d+)$`:                                                                                                           butaneMistake,
+		`^image ` + name + ` (has no initramfs|has two kernels|is for arm64 alone|was never pushed|is not what its digest says|is in a folder that claims may not name)$`: imageIs,
+		`^image ` + name + ` is pushed as it should be$`:                              imageIsWhole,
+		`^the tag of image ` + name + ` moves on to ` + name + `$`:                    tagMoves,
+		`^images lie in a folder, and there is no registry$`:                          imagesInFolder,
+		`^the image registry goes down$`:                                              registryGoesDown,
+		`^the Ignition of claim ` + name + ` is Butane with a mistake in line (\d+)$`: butaneMistake,
 
 		// what is promised
 		`^` + name + ` (?:is|are) (Initial|Discovery|Available|Reserved|Cleanup|Released|Maintenance)$`: serversAre,

@@ -77,12 +77,16 @@ func (w *site) tenantSettings() string {
 	return settings + "]"
 }
 
-// registrySettings are the registries that have to be named where there are tenants.
+// registrySettings are the hosts of images that have to be named: all of them where there are
+// tenants, and those on this machine where URLs lead.
 func (w *site) registrySettings() string {
-	if len(w.tenants) == 0 {
-		return ""
+	switch {
+	case w.publish != nil:
+		return fmt.Sprintf(", allowedRegistries: [%q, %q]", w.imagesSeen.host(), w.publish.host())
+	case len(w.tenants) > 0:
+		return fmt.Sprintf(", allowedRegistries: [%q]", w.imagesSeen.host())
 	}
-	return fmt.Sprintf(", allowedRegistries: [%q]", w.imagesSeen.host())
+	return ""
 }
 
 // folders are those of the tenants, with their namespaces.

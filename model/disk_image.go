@@ -18,6 +18,9 @@ type DiskImage struct {
 	SectorSize int `json:"sectorSize,omitempty"`
 	// Starts are the ways in which firmware can start it.
 	Starts []StartMethod `json:"starts,omitempty"`
+	// Note says, for people, where the file is not what its name or its media type says, "" if it
+	// is.
+	Note string `json:"note,omitempty"`
 }
 
 // StartMethod is a way in which firmware starts a system from a disk.

@@ -14,6 +14,7 @@ const (
 	ReasonWaitingForBoot         Reason = "WaitingForBoot"         // a boot, or word of it, is awaited
 	ReasonWaitingForStatusBranch Reason = "WaitingForStatusBranch" // what is to be done is shown on the status branch first
 	ReasonPowerOnsLimited        Reason = "PowerOnsLimited"        // guard.maxConcurrentPowerOns are under way
+	ReasonInstallsLimited        Reason = "InstallsLimited"        // guard.maxConcurrentInstalls disk images are being written
 	ReasonReprovisionQueued      Reason = "ReprovisionQueued"      // guard.maxConcurrentReprovisions are under way
 	ReasonWiping                 Reason = "Wiping"                 // its disks are being wiped
 	ReasonPending                Reason = "Pending"                // the BMC has not answered yet at its address
@@ -149,7 +150,7 @@ const (
 // Reasons are all of them.
 var Reasons = []Reason{
 	ReasonInProgress, ReasonWaitingForPower, ReasonWaitingForPowerOff, ReasonWaitingForReport, ReasonWaitingForBoot,
-	ReasonWaitingForStatusBranch, ReasonPowerOnsLimited, ReasonReprovisionQueued, ReasonWiping, ReasonPending, ReasonFoundRunning,
+	ReasonWaitingForStatusBranch, ReasonPowerOnsLimited, ReasonInstallsLimited, ReasonReprovisionQueued, ReasonWiping, ReasonPending, ReasonFoundRunning,
 	ReasonFailing, ReasonDiscoveryFailed, ReasonReportIncomplete, ReasonMachineAmbiguous, ReasonNoDiscoveryImage,
 	ReasonCleanupFailed, ReasonRetained, ReasonMaintenance, ReasonIgnored, ReasonOrphaned, ReasonManifestUnreadable,
 	ReasonSystemMissing, ReasonSystemUnreadable, ReasonIdentityMismatch, ReasonIdentityUnknown, ReasonDuplicateUUID,

@@ -115,6 +115,8 @@ const (
 	// FaultDiskHidden hides disk FaultArgs.Disk (from 0) from what runs on the server, as
 	// a controller does that fails; the BMC still shows it.
 	FaultDiskHidden Fault = "disk-hidden"
+	// FaultDiskSmall makes disk FaultArgs.Disk have no more than 1 MiB.
+	FaultDiskSmall Fault = "disk-small"
 	// FaultInstallHangs makes the writing of a disk image come half way and no further.
 	FaultInstallHangs Fault = "install-hangs"
 	// FaultInstallCut makes the power fail half way through the writing of a disk image,
@@ -353,4 +355,4 @@ func (s *Server) suffers(fault Fault, a FaultArgs) error {
 }
 
 // diskFaults are those of one disk.
-var diskFaults = []Fault{FaultWipeFails, FaultDiskHidden, FaultWriteFails, FaultDuplicateLabels, FaultDiskHolds, FaultSectors4K}
+var diskFaults = []Fault{FaultWipeFails, FaultDiskHidden, FaultWriteFails, FaultDuplicateLabels, FaultDiskHolds, FaultDiskSmall, FaultSectors4K}

@@ -42,6 +42,7 @@ var faultKinds = []FaultKind{
 	{Name: FaultConfiguresItself, Of: scopeServer, About: "a kernel from the network asks for no Ignition", pretended: true},
 	{Name: FaultDiskHidden, Of: scopeServer, About: "a disk is not seen by what runs on the server", Takes: []string{"disk"}, pretended: true},
 	{Name: FaultDiskHolds, Of: scopeServer, About: "a disk holds something that nobody knows of", Takes: []string{"disk"}, pretended: true},
+	{Name: FaultDiskSmall, Of: scopeServer, About: "a disk has no more than 1 MiB", Takes: []string{"disk"}, pretended: true},
 	{Name: FaultDropSessions, Of: scopeBMC, About: "sessions are forgotten, at once, or each after so many requests", Takes: []string{"requests"}},
 	{Name: FaultDuplicateLabels, Of: scopeServer, About: "a disk has the labels of the disk image for another", Takes: []string{"disk"}, pretended: true},
 	{Name: FaultFalseOff, Of: scopeServer, About: "the power state reads Off, for so many readings if given", Takes: []string{"requests"}},

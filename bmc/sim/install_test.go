@@ -166,6 +166,7 @@ func TestWhatABrokenInstallLeaves(t *testing.T) {
 		"N25: a disk that holds something is refused":            {fault: sim.FaultDiskHolds, reason: model.ReasonRootDeviceNotBlank, boots: true},
 		"N35: so is a machine with the same labels elsewhere":    {fault: sim.FaultDuplicateLabels, args: sim.FaultArgs{Disk: 1}, reason: model.ReasonDuplicateIdentity, boots: true},
 		"N13: and a disk of other sectors":                       {fault: sim.FaultSectors4K, reason: model.ReasonSectorSizeMismatch, boots: true},
+		"N14: and one that is too small":                         {fault: sim.FaultDiskSmall, reason: model.ReasonDiskTooSmall, boots: true},
 	} {
 		t.Run(title, func(t *testing.T) {
 			in := newInstaller(t)

@@ -307,6 +307,9 @@ func (s *Server) probeDisk(i int) model.ProbeDisk {
 	if args, large := s.faults.get(FaultSectors4K); large && args.Disk == i {
 		sector = 4096
 	}
+	if args, small := s.faults.get(FaultDiskSmall); small && args.Disk == i {
+		d.Bytes = 1 << 20
+	}
 	return model.ProbeDisk{
 		Path: "/dev/" + d.Name, Name: d.Name, Rotational: d.rotational(), Vendor: d.Vendor, Model: d.Model,
 		Serial: s.diskSerial(i), WWID: s.wwid(i), Transport: strings.ToLower(d.Protocol), ByPath: fmt.Sprintf("pci-0000:%02x:00.0", 0x60+i),

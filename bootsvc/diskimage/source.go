@@ -24,6 +24,9 @@ type Source struct {
 	Ref    string // for people, as they wrote it
 	Digest string // sha256:… or sha512:…, of the file as published
 	Bytes  int64  // of the file; 0 = not known
+	// Kind is what the file is said to be by its name or its media type: raw or qcow2, with +zstd,
+	// +gzip, +xz or +bzip2 if it is packed; "" = nothing is said. What it is, its first bytes say.
+	Kind string
 	// Container reports that the file is the layer of a container image, with one disk image
 	// below disk/.
 	Container bool
@@ -54,7 +57,7 @@ func (u URLRef) Source(client *http.Client, named bool) Source {
 		}
 		return nil
 	}
-	return Source{Ref: u.Ref, Digest: u.Digest, Fetch: f.fetch}
+	return Source{Ref: u.Ref, Digest: u.Digest, Kind: u.kind(), Fetch: f.fetch}
 }
 
 // urlFetch fetches from a web server.

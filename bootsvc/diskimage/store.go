@@ -182,15 +182,22 @@ func (s *Store) Prepare(ctx context.Context, src Source) (Image, error) {
 		if j.err != nil {
 			return Image{}, j.err
 		}
-		return j.image.as(src.Ref), nil
+		return j.image.as(src), nil
 	default:
 		return Image{}, j.state()
 	}
 }
 
 // as returns the image as it is called by whoever asks.
-func (i Image) as(ref string) Image {
-	i.Disk.Ref = ref
+func (i Image) as(src Source) Image {
+	i.Disk.Ref, i.Disk.Note = src.Ref, ""
+	is := i.Disk.Format
+	if i.Disk.Compression != "" {
+		is += "+" + i.Disk.Compression
+	}
+	if src.Kind != "" && src.Kind != is {
+		i.Disk.Note = fmt.Sprintf("it is called %s and is %s: its first bytes count, not what it is called", src.Kind, is)
+	}
 	return i
 }
 
@@ -203,7 +210,7 @@ func (s *Store) find(src Source) (Image, *job, error) {
 	}
 	if k := s.images[src.Digest]; k != nil {
 		s.use(src.Digest, k)
-		return k.image.as(src.Ref), nil, nil
+		return k.image.as(src), nil, nil
 	}
 	switch j := s.jobs[src.Digest]; {
 	case j == nil:

@@ -543,3 +543,48 @@ func TestDiskInAContainerImage(t *testing.T) {
 		})
 	}
 }
+
+func TestAnImageIsWhatItsFirstBytesSay(t *testing.T) {
+	s := storeFor(t, nil)
+	raw := diskimagetest.Disk(diskimagetest.Options{BootCode: true, ESP: diskimagetest.Bootable()})
+	for name, tc := range map[string]struct {
+		file []byte
+		kind string
+		note string
+	}{
+		"as it is called":          {raw, "raw", ""},
+		"as it is called, packed":  {gzipOf(raw), "raw+gzip", ""},
+		"what is called by nobody": {raw, "", ""},
+		"raw that is called qcow2": {raw, "qcow2", "it is called qcow2 and is raw: its first bytes count, not what it is called"},
+		"a qcow2 that is called an image": {
+			qcow2Of(t, raw), "raw", "it is called raw and is qcow2: its first bytes count, not what it is called",
+		},
+		"packed in another way": {gzipOf(raw), "raw+xz", "it is called raw+xz and is raw+gzip: its first bytes count, not what it is called"},
+	} {
+		src := sourceOf(tc.file)
+		src.Kind = tc.kind
+		for _, again := range []bool{false, true} {
+			img, err := s.Prepare(t.Context(), src)
+			if err != nil || img.Disk.Note != tc.note {
+				t.Errorf("%s (again %t): note %q, %v; want %q", name, again, img.Disk.Note, err, tc.note)
+			}
+		}
+	}
+}
+
+func TestWhatTheNameInAURLSays(t *testing.T) {
+	const digest = "#sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for url, want := range map[string]string{
+		"https://images.example/ubuntu-24.04-server-cloudimg-amd64.img": "raw",
+		"https://images.example/a/metal.raw.xz?key=value":               "raw+xz",
+		"https://images.example/download?file=disk.qcow2":               "",
+	} {
+		ref, _, err := ParseURL(url + digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ref.Source(http.DefaultClient, false).Kind; got != want {
+			t.Errorf("%s: got %q, want %q", url, got, want)
+		}
+	}
+}

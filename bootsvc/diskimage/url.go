@@ -53,6 +53,15 @@ func ParseURL(ref string) (URLRef, bool, error) {
 	return URLRef{ref, u.String(), digest}, true, nil
 }
 
+// kind is what the name of the file says that it is.
+func (u URLRef) kind() string {
+	parsed, err := url.Parse(u.URL)
+	if err != nil {
+		return ""
+	}
+	return syntax.DiskFile(parsed.Path)
+}
+
 // withoutQuery is a URL as it may be shown: a query can hold a key.
 func withoutQuery(u *url.URL) string {
 	return fmt.Sprintf("%s://%s%s", u.Scheme, u.Host, u.EscapedPath())

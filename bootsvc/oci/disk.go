@@ -18,6 +18,9 @@ const (
 
 	ingotDisk    = "application/vnd.ingot.disk."
 	kubevirtDisk = "application/vnd.kubevirt.disk."
+
+	// mediaDisk is given to layers of which nothing says what kind of disk they are.
+	mediaDisk = "application/octet-stream"
 )
 
 // titleAnnotation is the name of the file that a layer was pushed from (image-spec v1.1,
@@ -33,7 +36,6 @@ var diskTypes = []string{"raw", "applehv", "qcow2", "qemu"}
 
 var (
 	diskMedia = regexp.MustCompile(`^(` + regexp.QuoteMeta(ingotDisk) + `|` + regexp.QuoteMeta(kubevirtDisk) + `)(raw|qcow2)(\+(zstd|gzip|xz|bzip2))?$`)
-	diskTitle = regexp.MustCompile(`(?i)\.(raw|img|bin|qcow2)(\.(zst|gz|xz|bz2))?$`)
 	// containerMedia are the layers of container images.
 	containerMedia = regexp.MustCompile(`^application/vnd\.(oci\.image\.layer\.v1\.tar(\+(gzip|zstd))?|docker\.image\.rootfs\.diff\.tar(\.gzip|\.zstd)?)$`)
 )
@@ -41,6 +43,15 @@ var (
 // InContainer reports whether a disk layer is one of a container image, with one disk image
 // below disk/ (KubeVirt's containerDisk).
 func InContainer(disk *model.Layer) bool { return containerMedia.MatchString(disk.MediaType) }
+
+// DiskKind returns what the media type of a disk layer, or the name of its file, says that it is:
+// raw or qcow2, with +zstd, +gzip, +xz or +bzip2 if it is packed; "" if nothing is said.
+func DiskKind(disk *model.Layer) string {
+	if m := diskMedia.FindStringSubmatch(disk.MediaType); m != nil {
+		return strings.TrimPrefix(disk.MediaType, m[1])
+	}
+	return ""
+}
 
 // disk returns the layer of a manifest that is a disk image, nil if there is none. marked says
 // that the index which names the manifest calls it a disk.
@@ -73,8 +84,9 @@ func (m manifest) disksByTitle() []descriptor {
 	var found []descriptor
 	for _, d := range m.Layers {
 		part, _ := layerOf(&model.PinnedImage{}, d.MediaType)
-		if part == nil && diskTitle.MatchString(d.Annotations[titleAnnotation]) {
-			d.MediaType = MediaDiskRaw
+		kind := syntax.DiskFile(d.Annotations[titleAnnotation])
+		if part == nil && kind != "" {
+			d.MediaType = ingotDisk + kind
 			found = append(found, d)
 		}
 	}
@@ -93,7 +105,7 @@ func (m manifest) onlyLayer(marked bool) []descriptor {
 	case part != nil:
 		return nil
 	case marked:
-		d.MediaType = MediaDiskRaw
+		d.MediaType = mediaDisk
 	case !containerMedia.MatchString(d.MediaType):
 		return nil
 	}

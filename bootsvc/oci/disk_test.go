@@ -41,21 +41,21 @@ func TestDiskLayerIsFound(t *testing.T) {
 		"by our media type":                 {image: ours, want: model.PinnedImage{Disk: disk(MediaDiskQcow2)}},
 		"by our media type with a packing":  {image: pushManifest(t, reg, descriptorOf(MediaDiskRaw+"+zstd", "disk")), want: model.PinnedImage{Disk: disk(MediaDiskRaw + "+zstd")}},
 		"by KubeVirt's media type":          {image: pushManifest(t, reg, descriptorOf("application/vnd.kubevirt.disk.raw+gzip", "disk")), want: model.PinnedImage{Disk: disk("application/vnd.kubevirt.disk.raw+gzip")}},
-		"by the name of its file":           {image: pushManifest(t, reg, titled(descriptorOf("application/octet-stream", "disk"), "debian-13-genericcloud-amd64.qcow2")), want: model.PinnedImage{Disk: disk(MediaDiskRaw)}},
-		"by the name of its packed file":    {image: pushManifest(t, reg, descriptorOf("text/plain", "notes"), titled(descriptorOf("application/zstd", "disk"), "out/Disk.RAW.zst")), want: model.PinnedImage{Disk: disk(MediaDiskRaw)}},
-		"by its file's name, called a tar":  {image: pushManifest(t, reg, titled(descriptorOf(tarLayer, "disk"), "ubuntu.img.gz")), want: model.PinnedImage{Disk: disk(MediaDiskRaw)}},
+		"by the name of its file":           {image: pushManifest(t, reg, titled(descriptorOf("application/octet-stream", "disk"), "debian-13-genericcloud-amd64.qcow2")), want: model.PinnedImage{Disk: disk(MediaDiskQcow2)}},
+		"by the name of its packed file":    {image: pushManifest(t, reg, descriptorOf("text/plain", "notes"), titled(descriptorOf("application/zstd", "disk"), "out/Disk.RAW.zst")), want: model.PinnedImage{Disk: disk(MediaDiskRaw + "+zstd")}},
+		"by its file's name, called a tar":  {image: pushManifest(t, reg, titled(descriptorOf(tarLayer, "disk"), "ubuntu.img.gz")), want: model.PinnedImage{Disk: disk(MediaDiskRaw + "+gzip")}},
 		"in a container image of one layer": {image: pushManifest(t, reg, descriptorOf(tarLayer+"+gzip", "disk")), want: model.PinnedImage{Disk: disk(tarLayer + "+gzip")}},
 		"by an index, as Podman marks it": {
 			image: pushIndex(t, reg, mediaOCIIndex, on(pushManifest(t, reg, kernel, initrd), "amd64", ""),
 				diskEntry(pushManifest(t, reg, descriptorOf("application/zstd", "hyperv")), "x86_64", "hyperv"),
 				diskEntry(pushManifest(t, reg, descriptorOf("application/zstd", "arm")), "aarch64", "qemu"),
 				diskEntry(pushManifest(t, reg, descriptorOf("application/zstd", "disk")), "x86_64", "qemu")),
-			want: model.PinnedImage{Disk: disk(MediaDiskRaw)},
+			want: model.PinnedImage{Disk: disk(mediaDisk)},
 		},
 		"by an index, for another architecture": {
 			image: pushIndex(t, reg, mediaOCIIndex, diskEntry(pushManifest(t, reg, descriptorOf("application/zstd", "other")), "x86_64", "raw"),
 				diskEntry(pushManifest(t, reg, descriptorOf("application/zstd", "disk")), "aarch64", "raw")),
-			arch: "arm64", want: model.PinnedImage{Disk: disk(MediaDiskRaw)},
+			arch: "arm64", want: model.PinnedImage{Disk: disk(mediaDisk)},
 		},
 		"beside layers that boot": {
 			image: pushManifest(t, reg, kernel, initrd, descriptorOf(MediaDiskRaw, "disk")),
@@ -157,5 +157,20 @@ func TestClientOfURLsGoesWhereImagesMayComeFrom(t *testing.T) {
 	req.Response = &http.Response{Request: httptest.NewRequest(http.MethodGet, "https://images.example/disk", nil)}
 	if _, err := named.Client().Transport.RoundTrip(req); !errors.Is(err, errForbiddenAddress) { //nolint:bodyclose // there is none
 		t.Errorf("a redirect from elsewhere to this machine: %v", err)
+	}
+}
+
+func TestWhatTheMediaTypeOfADiskSays(t *testing.T) {
+	for media, want := range map[string]string{
+		MediaDiskQcow2:                                     "qcow2",
+		MediaDiskRaw + "+zstd":                             "raw+zstd",
+		"application/vnd.kubevirt.disk.raw+gzip":           "raw+gzip",
+		"application/vnd.oci.image.layer.v1.tar+gzip":      "",
+		"application/vnd.oci.image.layer.v1.tar.raw+qcow2": "",
+		mediaDisk: "",
+	} {
+		if got := DiskKind(&model.Layer{MediaType: media}); got != want {
+			t.Errorf("%s: got %q, want %q", media, got, want)
+		}
 	}
 }

@@ -20,6 +20,7 @@ func Policy(o config.Options, loaders []string) plan.Policy {
 	p.CleanupMode, p.CleanupImage = o.Cleanup.Mode, o.Cleanup.Image
 	p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow = o.Guard.MaxDisruptions, o.Guard.MaxPowerDisruptions, o.Guard.Window
 	p.MaxConcurrentReprovisions, p.MaxConcurrentPowerOns = o.Guard.MaxConcurrentReprovisions, o.Guard.MaxConcurrentPowerOns
+	p.MaxConcurrentInstalls = o.Guard.MaxConcurrentInstalls
 	p.MirrorFirst = o.Status.MirrorFirst
 	p.Architectures, p.LoaderArchitectures = o.Boot.Architectures, loaders
 	p.LeaseNetworks = o.LeaseNetworks()

@@ -32,7 +32,7 @@ type demoCommand struct {
 
 // Help implements kong.HelpProvider.
 func (demoCommand) Help() string {
-	return `Starts a rack of simulated servers, a Git repository that describes them, a registry with a tiny image, and the daemon, all in this process and on loopback. Machines on loopback cannot be told apart, so boot.bindTickets is nothing. It shows each server come up, and how to claim one with a commit. Ctrl-C ends it and cleans up.
+	return `Starts a rack of simulated servers, a Git repository that describes them, a registry with a tiny disk image, and the daemon, all in this process and on loopback. Machines on loopback cannot be told apart, so boot.bindTickets is nothing. It shows each server come up, and how to claim one with a commit. Ctrl-C ends it and cleans up.
 
 Examples:
 

@@ -78,6 +78,26 @@ func TestTheDemoSaysHowToClaimAndCleansUp(t *testing.T) {
 	}
 }
 
+func TestTheDemoInstallsADiskImage(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("NOT TESTED: the demo, for which this test needs the program git")
+	}
+	dir := filepath.Join(t.TempDir(), "demo")
+	stdout, stderr, code := command(t, "demo", "--script", "--fast", "--servers", "2", "--dir", dir)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	log, err := exec.Command("git", "-C", filepath.Join(dir, "fleet.git"), "log", "-p", "status").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"demo/linux:1", "format: raw", "its system runs on disk nvme0n1"} {
+		if !strings.Contains(string(log), want) {
+			t.Errorf("the status branch never said %q", want)
+		}
+	}
+}
+
 // showOf returns a show whose daemon answers with the summaries in turn, and with
 // the last from then on.
 func showOf(t *testing.T, servers int, summaries ...report.Summary) (*demoShow, *bytes.Buffer) {

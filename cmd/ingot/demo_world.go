@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"ingot/bmc/sim"
+	"ingot/bootsvc/diskimage/diskimagetest"
+	"ingot/bootsvc/oci"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/cmd/daemon/config"
 	"ingot/examples"
@@ -29,7 +31,7 @@ const (
 	statusBranch = "status"
 )
 
-// claimManifest claims any server, with the demo's image.
+// claimManifest claims any server, and has the demo's disk image installed on it.
 const claimManifest = `apiVersion: metal.ironcore.dev/v1alpha1
 kind: ServerClaim
 metadata:
@@ -70,6 +72,7 @@ func (w *demoWorld) make(d demoCommand) error {
 		return err
 	}
 	delays := sim.DefaultDelays()
+	delays.Write = time.Second // what is written is tiny
 	if d.Fast {
 		delays = sim.FastDelays()
 	}
@@ -122,7 +125,8 @@ func (w *demoWorld) pushImages() (probe string, err error) {
 	if err != nil {
 		return "", err
 	}
-	linux, _, err := w.images.PushBootImage("demo/linux", "1", []byte("linux kernel"), []byte("linux initrd"), []byte("linux root"))
+	disk := diskimagetest.Disk(diskimagetest.Options{BootCode: true, ESP: diskimagetest.Bootable()})
+	linux, err := w.images.PushDisk("demo/linux", "1", oci.MediaDiskRaw, disk)
 	if err != nil {
 		return "", err
 	}

@@ -180,8 +180,8 @@ func fileSource(path string) (diskimage.Source, error) {
 func layerSource(images *oci.Images, img model.PinnedImage) (diskimage.Source, error) {
 	ref, err := oci.ParseReference(img.Repository + "@" + img.Disk.Digest)
 	return diskimage.Source{
-		Ref: img.Ref, Digest: img.Disk.Digest, Bytes: img.Disk.Size, Container: oci.InContainer(img.Disk),
-		Fetch: images.Fetch(ref, img.Disk),
+		Ref: img.Ref, Digest: img.Disk.Digest, Bytes: img.Disk.Size, Kind: oci.DiskKind(img.Disk),
+		Container: oci.InContainer(img.Disk), Fetch: images.Fetch(ref, img.Disk),
 	}, err
 }
 
@@ -201,6 +201,9 @@ func (c *console) printDisk(img *diskimage.Image) {
 	}
 	c.printf("\nInstalled to disk: %s\n", printable(img.Disk.Digest))
 	c.printf("  Format      %s, %s as published\n", format, sizeText(img.File))
+	if img.Disk.Note != "" {
+		c.printf("  Note        %s\n", printable(img.Disk.Note))
+	}
 	c.printf("  Disk        %s (%d bytes), %s of them data, kept in %s\n", sizeText(int64(img.Disk.Bytes)), img.Disk.Bytes, sizeText(int64(img.Disk.Data)), sizeText(int64(img.Stored)))
 	c.printf("  Sectors     %s\n", sector)
 	c.printf("  Starts by   %s\n", orDash(strings.Join(starts, ", ")))

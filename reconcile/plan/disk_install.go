@@ -16,8 +16,9 @@ const (
 	installSilence = 5 * time.Minute
 
 	// A probe that has written its image powers its machine off: for probeOffLimit that is
-	// looked for each probeOffEvery.
+	// looked for each probeOffEvery, and first after the little that it takes at least.
 	probeOffLimit = 2 * time.Minute
+	probeOffFirst = 2 * time.Second
 	probeOffEvery = 5 * time.Second
 
 	// preparedEvery is how often it is looked whether a disk image is prepared.
@@ -61,6 +62,44 @@ func (s *server) writingDisk() bool {
 		return false
 	}
 	return s.toldSinceOn(in)
+}
+
+// hasInstallPlace reports whether the server takes one of the places of
+// guard.maxConcurrentInstalls: it was taken from what it ran to have a disk image written, or was
+// powered on for that, and neither is that known to have ended nor that it did not come on.
+func (s *server) hasInstallPlace() bool {
+	switch {
+	case !s.opened(model.PurposeClaim) || s.rec.Ticket.Disk == nil:
+		return false
+	case s.rec.Reprovision != "" && s.rec.Installed == "" && !s.begun():
+		return true
+	case s.rec.Ticket.AwaitingOff || !s.begun():
+		return false
+	}
+	if in := s.diskInstall(); in.Verified() || in != nil && in.Reason != "" {
+		return false
+	}
+	return s.power() == model.PowerOn || s.comesOn()
+}
+
+// mayInstall reports whether what the server's open ticket is for may be begun, or go on, beside
+// the disk images that are being written.
+func (s *server) mayInstall() bool {
+	return s.rec.Ticket.Disk == nil || s.fleet.installs > 0 || s.hasInstallPlace()
+}
+
+// takeInstallPlace is mayInstall for a server that goes on, and takes its place if it may.
+func (s *server) takeInstallPlace() bool {
+	may := s.mayInstall()
+	if may && s.rec.Ticket.Disk != nil && !s.hasInstallPlace() {
+		s.fleet.installs--
+	}
+	return may
+}
+
+// installsLimited says that the server waits for its turn.
+func (s *server) installsLimited() Why {
+	return s.why(model.ReasonInstallsLimited, "waiting for the disk images of other servers to be written (guard.maxConcurrentInstalls)")
 }
 
 // toldSinceOn reports whether something was reported of an install since the server was asked to
@@ -180,6 +219,9 @@ func (s *server) probeGoesOff() time.Time {
 	}
 	if a := s.rec.Asked; a != nil && a.At.After(in.RebootingAt) {
 		return time.Time{} // it went off, and was started from its disk
+	}
+	if first := in.RebootingAt.Add(probeOffFirst); s.reading.At.Before(first) {
+		return first
 	}
 	return s.reading.At.Add(probeOffEvery)
 }

@@ -173,6 +173,9 @@ func (s *server) awaitOff() Step {
 // bootForClaim boots the server from the network. A reprovision that is asked for by now
 // is part of this install.
 func (s *server) bootForClaim() Step {
+	if !s.takeInstallPlace() {
+		return s.rest(s.installsLimited())
+	}
 	return s.netBoot(func(rec *model.ServerRecord) {
 		handle(rec, AskedReprovision, s.claim.Annotations[model.AnnotationReprovision])
 	})

@@ -84,3 +84,72 @@ func TestTheStagesOfAnInstall(t *testing.T) {
 		})
 	}
 }
+
+func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
+	told := func(change func(d *model.DiskInstall)) func(*Input, *model.ServerRecord) {
+		return func(in *Input, rec *model.ServerRecord) {
+			d := model.DiskInstall{Stage: model.DiskWriting, StartedAt: in.Now, ReportedAt: in.Now}
+			change(&d)
+			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Ticket.ID, Install: &d}
+		}
+	}
+	off := func(in *Input, rec *model.ServerRecord) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }
+	for name, tc := range map[string]struct {
+		change func(in *Input, rec *model.ServerRecord)
+		takes  bool
+	}{
+		"it was powered on":            {func(*Input, *model.ServerRecord) {}, true},
+		"its probe writes":             {told(func(*model.DiskInstall) {}), true},
+		"its disk is verified":         {told(func(d *model.DiskInstall) { d.VerifiedAt = d.StartedAt }), false},
+		"its probe has given up":       {told(func(d *model.DiskInstall) { d.Reason = model.ReasonDiskBusy }), false},
+		"its image is no disk":         {func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Disk = nil }, false},
+		"it still runs something else": {func(_ *Input, rec *model.ServerRecord) { rec.Ticket.AwaitingOff = true }, false},
+		"it is asked to power on":      {func(in *Input, rec *model.ServerRecord) { off(in, rec); asksOn(in, rec) }, true},
+		"that is being asked this very moment": {func(in *Input, rec *model.ServerRecord) {
+			off(in, rec)
+			asksOn(in, rec)
+			in.Busy, in.Readings[rec.Name] = map[model.ServerName]bool{rec.Name: true}, Reading{At: in.Now, Reached: true}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := bigFleet(2, 2)
+			in.Policy.MirrorFirst, in.Policy.MaxConcurrentInstalls = false, 1
+			rec := fleettest.Ticketed(in.Observed, model.StateReserved, model.PurposeClaim)
+			rec.Ticket.Disk = &model.DiskImage{Ref: "os:1"}
+			waits := fleettest.ServerName(1)
+			fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) {
+				ticket := *rec.Ticket
+				ticket.ID, ticket.Server, ticket.Claim = "u", r.Name, r.Claim
+				r.Ticket, r.Installed, r.Asked = &ticket, "", nil
+			})
+			in.Observed.ServerFacts[waits].Power = model.PowerOff
+			tc.change(in, rec)
+			why := Plan(in).Servers[1].Why
+			if got := why.Reason == model.ReasonInstallsLimited; got != tc.takes {
+				t.Errorf("the other server waits for its turn: %t, want %t (%+v)", got, tc.takes, why)
+			}
+		})
+	}
+}
+
+// asksOn has a server be asked to power on just now.
+func asksOn(in *Input, rec *model.ServerRecord) {
+	rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now}
+}
+
+func TestAProbeThatPowersItsMachineOffIsGivenTheTimeForIt(t *testing.T) {
+	told := fleettest.Now.Add(-time.Second)
+	for name, tc := range map[string]struct{ read, want time.Time }{
+		"before it said so, it is looked at soon after": {told.Add(-time.Minute), told.Add(probeOffFirst)},
+		"in the very moment, too":                       {told, told.Add(probeOffFirst)},
+		"and then again and again":                      {told.Add(3 * time.Second), told.Add(3*time.Second + probeOffEvery)},
+	} {
+		in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+		rec.Ticket.Disk, rec.Asked.At = &model.DiskImage{Ref: "os:1"}, told.Add(-time.Minute)
+		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Ticket.ID, Install: &model.DiskInstall{RebootingAt: told, ReportedAt: told}}
+		in.Readings[rec.Name] = Reading{At: tc.read}
+		if got := newFleet(in).servers[0].probeGoesOff(); !got.Equal(tc.want) {
+			t.Errorf("%s: %v after, want %v", name, got.Sub(told), tc.want.Sub(told))
+		}
+	}
+}

@@ -40,6 +40,7 @@ type fleet struct {
 	powerOns                int          // that may still be begun
 	queued                  []QueuedMove // power-ons that may take the place of others
 	reprovisions            int
+	installs                int // from disk images, that may still be begun
 	maintained              map[model.ServerName]maintained
 	readiness               []ReadinessRule
 	awaiting                map[model.ServerName]string            // ServerMaintenances that wait for the owners of claims
@@ -166,7 +167,7 @@ func newFleet(in *Input) *fleet {
 	f.loadBMCs()
 	f.loadServers()
 	f.loadMaintenances()
-	f.reprovisions = in.Policy.MaxConcurrentReprovisions
+	f.reprovisions, f.installs = in.Policy.MaxConcurrentReprovisions, in.Policy.MaxConcurrentInstalls
 	f.observeIfOutdated()
 	for _, s := range f.servers {
 		f.count(s)

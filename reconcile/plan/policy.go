@@ -62,6 +62,7 @@ type Policy struct {
 	GuardWindow               time.Duration
 	MaxConcurrentReprovisions int
 	MaxConcurrentPowerOns     int
+	MaxConcurrentInstalls     int // of disk images
 
 	// BackoffMin and BackoffMax bound the pause after failures.
 	BackoffMin, BackoffMax time.Duration
@@ -129,7 +130,7 @@ func DefaultPolicy() Policy {
 			"quick": 30 * time.Minute, "secure": 24 * time.Hour,
 		},
 		MaxDisruptions: 3, MaxPowerDisruptions: 10, GuardWindow: time.Hour,
-		MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
+		MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10, MaxConcurrentInstalls: 50,
 		UnsureAfter: 20 * time.Second, UnsureTries: 3, OperationExpiry: time.Hour,
 		StrandedAfter: 3 * time.Minute, StartGrace: 5 * time.Minute, TrustedOff: 5 * time.Minute,
 		MaxRefused: 3, RefusedWithin: 30 * time.Minute,

@@ -198,6 +198,12 @@ func (s *server) settling() bool {
 	return awaitsOn(s.rec.Asked, *s.reading, &s.fleet.in.Policy, s.now())
 }
 
+// comesOn reports whether the server is being powered on, or is about to be.
+func (s *server) comesOn() bool {
+	a := s.rec.Asked
+	return s.settling() || s.fleet.in.Busy[s.name] && a != nil && a.Want == model.PowerOn && !a.At.Before(s.reading.At)
+}
+
 // awaitsOn reports whether a power-on was asked for that was not seen to take effect and
 // still may: it takes one of the places of guard.maxConcurrentPowerOns.
 func awaitsOn(asked *model.PowerAsked, r Reading, p *Policy, now time.Time) bool {

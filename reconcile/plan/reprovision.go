@@ -40,9 +40,13 @@ func (s *server) startReprovision() (Step, bool) {
 	case s.fresh:
 		return s.stay(), true // the decision stands on record before anything is done
 	}
+	armed := s.awaitsOff(model.PurposeClaim) && s.rec.Ticket.Claim == s.rec.Claim && s.rec.Ticket.Digest == s.digest(&boot)
+	if armed && !s.takeInstallPlace() {
+		return Step{}, false // nor is it taken from what it runs before its turn comes
+	}
 	s.fleet.reprovisions--
 	s.forgetThefts() // it may run what it was served after them
-	if s.awaitsOff(model.PurposeClaim) && s.rec.Ticket.Claim == s.rec.Claim && s.rec.Ticket.Digest == s.digest(&boot) {
+	if armed {
 		rec := s.edit()
 		rec.Installed, rec.Unconfirmed, rec.Doubt = "", time.Time{}, nil
 		return Step{}, false
@@ -68,6 +72,9 @@ func (s *server) pendingReprovision() Why {
 	if s.rec.Reprovision != "" {
 		if why := s.reprovisionTrouble(); why.Reason != "" {
 			return why
+		}
+		if s.awaitsOff(model.PurposeClaim) && !s.mayInstall() {
+			return s.installsLimited()
 		}
 		return s.why(model.ReasonReprovisionQueued, "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)")
 	}

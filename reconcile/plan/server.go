@@ -34,14 +34,15 @@ type server struct {
 // is over. A step that touches the machine waits while it must not be taken yet, and
 // is then thought over again.
 func (s *server) step() Step {
-	before, powerOns, reprovisions := *s, s.fleet.powerOns, s.fleet.reprovisions
+	f := s.fleet
+	before, powerOns, reprovisions, installs := *s, f.powerOns, f.reprovisions, f.installs
 	st := s.next()
 	for _, m := range []*Move{st.Move, st.Queued} {
 		if m == nil || !m.touches() {
 			continue
 		}
 		if why := before.mustWait(m); why.Reason != "" {
-			*s, s.fleet.powerOns, s.fleet.reprovisions = before, powerOns, reprovisions
+			*s, f.powerOns, f.reprovisions, f.installs = before, powerOns, reprovisions, installs
 			st = s.rest(why)
 		}
 	}

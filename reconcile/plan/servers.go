@@ -188,10 +188,13 @@ func (f *fleet) orphaned(s *server) Why {
 
 // count notes what a server takes of what the fleet shares.
 func (f *fleet) count(s *server) {
-	if a := s.rec.Asked; s.settling() || f.in.Busy[s.name] && a != nil && a.Want == model.PowerOn && a.At.After(s.reading.At) {
+	if s.comesOn() {
 		f.powerOns--
 	}
 	if s.rec.Reprovision != "" && (s.rec.Installed == "" || f.in.Busy[s.name]) && s.rec.State == model.StateReserved {
 		f.reprovisions--
+	}
+	if s.hasInstallPlace() {
+		f.installs--
 	}
 }

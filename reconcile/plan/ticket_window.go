@@ -83,6 +83,7 @@ func (s *server) bootFailed(length time.Duration) {
 		s.noteFailedBoot(model.ReasonInstallStalled, s.stalledText(length), in.Stage)
 	case s.begun():
 		s.noteFailedBoot(model.ReasonBootTimeout, fmt.Sprintf("it did not boot within %s, %s; %s", length, s.lastStage(), s.hint()), "")
+	case !s.mayInstall(): // it waits for its turn, and nothing failed
 	default:
 		s.noteFailedBoot(model.ReasonBootTimeout, fmt.Sprintf("it was not powered on within %s", length), "")
 	}

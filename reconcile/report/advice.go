@@ -29,6 +29,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonWaitingForBoot:         {plan.ActorNone, goesOn},
 	model.ReasonWaitingForStatusBranch: {plan.RackOperator, "see the check status of /readyz: the repository has to take pushes"},
 	model.ReasonPowerOnsLimited:        {plan.ActorNone, goesOn},
+	model.ReasonInstallsLimited:        {plan.ActorNone, goesOn},
 	model.ReasonReprovisionQueued:      {plan.ActorNone, goesOn},
 	model.ReasonWiping:                 {plan.ActorNone, goesOn},
 	model.ReasonPending:                {plan.ActorNone, goesOn},

@@ -18,6 +18,8 @@ type InstallStatus struct {
 	Digest string `json:"digest,omitempty"` // of the file as it is published
 	Format string `json:"format,omitempty"`
 	Size   string `json:"size,omitempty"` // of the disk that it is of
+	// Note says where the file is not what its name says.
+	Note string `json:"note,omitempty"`
 	// Disk is the one that it goes to, or is on.
 	Disk    string                 `json:"disk,omitempty"`
 	Stage   model.DiskInstallStage `json:"stage,omitempty"`
@@ -33,7 +35,7 @@ func (s serverView) installOf() *InstallStatus {
 	}
 	st := &InstallStatus{
 		Image: shownText(t.Disk.Ref), Digest: t.Disk.Digest, Format: formatOf(t.Disk),
-		Size: text.Bytes(t.Disk.Bytes),
+		Size: text.Bytes(t.Disk.Bytes), Note: shownText(t.Disk.Note),
 	}
 	if d := s.Record.RootDisk; d != nil {
 		st.Disk = shownText(plan.RootDiskText(&d.RootDisk))
@@ -89,6 +91,7 @@ func (s serverView) installedCondition() (c metav1.Condition, telling bool) {
 func (e *Explanation) installFacts(st *InstallStatus, rec *model.ServerRecord) {
 	if st != nil {
 		e.fact("disk image", fmt.Sprintf("%s (%s, %s, a disk of %s)", st.Image, st.Digest, st.Format, st.Size))
+		e.fact("note on its image", st.Note)
 		e.fact("warning of its install", st.Warning)
 	}
 	if rec == nil || rec.RootDisk == nil {

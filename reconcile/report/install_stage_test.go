@@ -34,3 +34,13 @@ func TestAServerShowsTheStageOfItsInstall(t *testing.T) {
 		t.Errorf("once it is installed: %q", got)
 	}
 }
+
+func TestAServerShowsANoteOnItsDiskImage(t *testing.T) {
+	in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
+	rec.Ticket.Disk = &model.DiskImage{Ref: "os:1", Format: "qcow2", Bytes: 4 << 30, Note: "it is called raw and is qcow2"}
+	r := NewProjector().Report(in, plan.Plan(in), 1, model.Holder{})
+	st := r.Documents["servers/"+string(rec.Name)+".yaml"].Object.(*Document).Status.(ServerStatus).Install
+	if st == nil || st.Format != "qcow2" || st.Note != rec.Ticket.Disk.Note {
+		t.Errorf("its install is %+v", st)
+	}
+}

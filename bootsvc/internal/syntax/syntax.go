@@ -71,3 +71,22 @@ func Printable(s string) string {
 	}
 	return s
 }
+
+var diskFile = regexp.MustCompile(`(?i)\.(raw|img|bin|qcow2)(\.(zst|gz|xz|bz2))?$`)
+
+// packings are how files are packed, by the ends of their names.
+var packings = map[string]string{"zst": "+zstd", "gz": "+gzip", "xz": "+xz", "bz2": "+bzip2"}
+
+// DiskFile returns what the name of a file says of the disk image in it, as media types write it:
+// raw or qcow2, and how it is packed, +zstd, +gzip, +xz or +bzip2. It is "" for a name that is
+// not a disk image's.
+func DiskFile(name string) string {
+	m := diskFile.FindStringSubmatch(strings.ToLower(name))
+	switch {
+	case m == nil:
+		return ""
+	case m[1] == "qcow2":
+		return "qcow2" + packings[m[3]]
+	}
+	return "raw" + packings[m[3]]
+}

@@ -39,3 +39,21 @@ func TestPrintable(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestDiskFile(t *testing.T) {
+	for name, want := range map[string]string{
+		"debian-13-generic-amd64.qcow2":          "qcow2",
+		"out/Disk.RAW.zst":                       "raw+zstd",
+		"ubuntu-24.04-server-cloudimg-amd64.img": "raw",
+		"flatcar_production_image.bin.bz2":       "raw+bzip2",
+		"metal.raw.xz":                           "raw+xz",
+		"disk.img.gz":                            "raw+gzip",
+		"disk.raw.tar":                           "",
+		"raw":                                    "",
+		"":                                       "",
+	} {
+		if got := DiskFile(name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}

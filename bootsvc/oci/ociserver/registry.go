@@ -112,6 +112,18 @@ func (r *Registry) PushBootImage(name, tag string, kernel, initrd, squashfs []by
 	return r.Push(name, tag, Image{Kernel: kernel, Initrd: initrd, Squashfs: squashfs})
 }
 
+// PushDisk keeps a disk image under a tag, as an artifact of one layer with a media type. It
+// returns the reference to install it by.
+func (r *Registry) PushDisk(name, tag, mediaType string, file []byte) (ref string, err error) {
+	d, err := r.PushManifest(name, MediaManifest, map[string]any{
+		"schemaVersion": 2, "mediaType": MediaManifest,
+		"config": r.PushBlob(name, "application/vnd.oci.empty.v1+json", []byte("{}")),
+		"layers": []Descriptor{r.PushBlob(name, mediaType, file)},
+	})
+	r.Tag(name, tag, d.Digest)
+	return r.Host() + "/" + name + ":" + tag, err
+}
+
 // Push keeps images under a tag: one without an architecture as a manifest, others
 // as an index of manifests. It returns the reference to boot by and the digest of
 // what the tag points to.

@@ -45,7 +45,8 @@ func (b *Boots) layerSource(ref string, img *model.PinnedImage) (*diskimage.Sour
 		return nil, err
 	}
 	return &diskimage.Source{
-		Ref: ref, Digest: layer.Digest, Bytes: layer.Size, Container: oci.InContainer(layer), Fetch: b.Images.Fetch(at, layer),
+		Ref: ref, Digest: layer.Digest, Bytes: layer.Size, Kind: oci.DiskKind(layer), Container: oci.InContainer(layer),
+		Fetch: b.Images.Fetch(at, layer),
 	}, nil
 }
 

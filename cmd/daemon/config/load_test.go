@@ -58,7 +58,7 @@ state:    {dir: /var/lib/ingot}
 bmc:      {caFile: "", requestsPerSecond: 5, maxInFlight: 2, powerOffGrace: 5m, pollInterval: 60s}
 discovery: {image: "", ignitionTemplateFile: "", timeout: 30m, attempts: 3, macPrefixesFile: ""}
 cleanup:  {mode: quick, image: ""}
-guard:    {window: 1h, maxDisruptions: 3, maxPowerDisruptions: 10, maxConcurrentReprovisions: 1, maxConcurrentPowerOns: 10}
+guard:    {window: 1h, maxDisruptions: 3, maxPowerDisruptions: 10, maxConcurrentReprovisions: 1, maxConcurrentPowerOns: 10, maxConcurrentInstalls: 50}
 boot:     {listen: ":8082", url: "", architectures: [amd64, arm64], allowedRegistries: [], cacheDir: "", cacheSize: 20GiB, diskCacheDir: "", diskCacheSize: 100GiB, maxImageSize: 256GiB}
 registry: {listen: ":10000", url: "", requireToken: true}
 metadata: {listen: ""}

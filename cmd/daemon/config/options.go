@@ -174,6 +174,7 @@ type Guard struct {
 	Window                    time.Duration `json:"window"`
 	MaxConcurrentReprovisions int           `json:"maxConcurrentReprovisions"`
 	MaxConcurrentPowerOns     int           `json:"maxConcurrentPowerOns"`
+	MaxConcurrentInstalls     int           `json:"maxConcurrentInstalls"` // of disk images
 }
 
 // Boot has the settings of the boot service.
@@ -337,6 +338,7 @@ func Default() Options {
 		Cleanup:   Cleanup{Mode: "quick"},
 		Guard: Guard{
 			MaxDisruptions: 3, MaxPowerDisruptions: 10, Window: time.Hour, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
+			MaxConcurrentInstalls: 50,
 		},
 		Boot: Boot{
 			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, ImageDirs: []string{"/usr/share/ingot/images"}, InsecureRegistries: []string{}, SecureRegistries: []string{},

@@ -61,6 +61,7 @@ func (c *checks) numbers(o *Options) {
 	c.positive("guard.window", o.Guard.Window)
 	c.atLeast("guard.maxConcurrentReprovisions", o.Guard.MaxConcurrentReprovisions, 0)
 	c.atLeast("guard.maxConcurrentPowerOns", o.Guard.MaxConcurrentPowerOns, 1)
+	c.atLeast("guard.maxConcurrentInstalls", o.Guard.MaxConcurrentInstalls, 1)
 	// written so that NaN is refused as well
 	if rate := o.BMC.RequestsPerSecond; !(rate > 0 && rate <= 1000) {
 		c.wrong("bmc.requestsPerSecond", "%v is not allowed: must be more than 0 and at most 1000, such as 5", rate)

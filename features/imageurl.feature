@@ -1,0 +1,34 @@
+Feature: A disk image at a URL is what its digest says, or is not installed
+
+  Background:
+    Given a web server has disk images
+    And the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+
+  Scenario: a file with the digest that the claim names is installed
+    Given disk image "debian" is at a URL
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  |
+      | web   | s1     | debian |
+    Then claim "web" is Booted on "s1"
+    And the first disk of "s1" holds disk image "debian"
+    And "s1" was installed once and wiped 0 times
+
+  Scenario: a file with another digest is told of, and its server stays off
+    (N03, N15)
+    Given disk image "debian" is at a URL with the digest of another file
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  |
+      | web   | s1     | debian |
+    Then the status branch says of claim "web": "DigestMismatch"
+    And nothing happens to "s1"
+
+  Scenario: a fetch that is cut off goes on where it was
+    Given disk image "debian" is at a URL and its server ends the first answer half way
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  |
+      | web   | s1     | debian |
+    Then claim "web" is Booted on "s1"
+    And the first disk of "s1" holds disk image "debian"
+    And the fetch of disk image "debian" went on where it was cut off

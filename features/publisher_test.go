@@ -1,0 +1,114 @@
+package features
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+
+	"ingot/bootsvc/diskimage/diskimagetest"
+)
+
+// publisher is a web server that has disk images, as distributions have.
+type publisher struct {
+	server *httptest.Server
+
+	mu    sync.Mutex
+	files map[string][]byte   // by path
+	cut   map[string]bool     // whose next answer ends half way, by path
+	asked map[string][]string // for which range each file was asked, "" = for the whole
+}
+
+func newPublisher() *publisher {
+	p := &publisher{files: make(map[string][]byte), cut: make(map[string]bool), asked: make(map[string][]string)}
+	p.server = httptest.NewServer(p)
+	return p
+}
+
+// host is where the publisher is, host:port.
+func (p *publisher) host() string { return p.server.Listener.Addr().String() }
+
+// add adds a file, and returns its URL.
+func (p *publisher) add(name string, content []byte, cut bool) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	path := "/" + name
+	p.files[path], p.cut[path] = content, cut
+	return p.server.URL + path
+}
+
+// ServeHTTP implements http.Handler.
+func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	path := r.URL.Path
+	content, has := p.files[path]
+	cut := p.cut[path]
+	p.cut[path] = false
+	p.asked[path] = append(p.asked[path], r.Header.Get("Range"))
+	p.mu.Unlock()
+	if !has {
+		http.NotFound(w, r)
+		return
+	}
+	if cut {
+		w = &cutAnswer{w, len(content) / 2}
+	}
+	w.Header().Set("ETag", `"`+diskimagetest.SHA256(content)+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// cutAnswer closes the connection once so many bytes are sent.
+type cutAnswer struct {
+	http.ResponseWriter
+	left int
+}
+
+// Write implements io.Writer.
+func (c *cutAnswer) Write(b []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(b[:min(len(b), c.left)])
+	if c.left -= n; c.left == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	return n, err
+}
+
+// imagesPublished has disk images at URLs, where Ingot may fetch them.
+func imagesPublished(ctx context.Context) error {
+	w := siteOf(ctx)
+	w.publish = newPublisher()
+	w.clients = append(w.clients, w.publish.server.Close)
+	return nil
+}
+
+// diskImagePublished has a disk image at a URL, which is wrong in some way or in none.
+func diskImagePublished(ctx context.Context, name, how string) error {
+	w, raw := siteOf(ctx), diskContent(name)
+	cut, of := false, raw
+	switch how {
+	case "":
+	case " with the digest of another file":
+		of = diskContent(name + " as it was")
+	case " and its server ends the first answer half way":
+		cut = true
+	default:
+		return fmt.Errorf("no disk image is known that is at a URL%s", how)
+	}
+	w.image[name] = w.publish.add(name+".raw", raw, cut) + "#" + diskimagetest.SHA256(of)
+	return nil
+}
+
+// fetchedInParts checks whether a disk image was fetched on where its fetch was cut off.
+func fetchedInParts(ctx context.Context, name string) error {
+	p := siteOf(ctx).publish
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	asked := p.asked["/"+name+".raw"]
+	if len(asked) != 2 || asked[0] != "" || !strings.HasPrefix(asked[1], "bytes=") || strings.HasPrefix(asked[1], "bytes=0-") {
+		return fmt.Errorf("disk image %s was asked for %q", name, asked)
+	}
+	return nil
+}
