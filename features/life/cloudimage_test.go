@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,7 +82,7 @@ func newCloud(t *testing.T) *cloud {
 	two := func(bus qemu.DiskBus) []qemu.Disk {
 		return []qemu.Disk{{Bus: bus, SizeMiB: 800}, {Bus: bus, SizeMiB: 1024}}
 	}
-	url := publish(t, on, disk)
+	url, authority := publish(t, on, disk)
 	layers := rig.NewImages(t, on)
 	c := &cloud{on: on, witness: newWitness(t, on), tenants: []*tenant{
 		{
@@ -107,7 +105,8 @@ func newCloud(t *testing.T) *cloud {
 	}
 	facts := on.StartRack(t, order)
 	probe := rig.PushProbe(t, on)
-	settings := fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q, %q]}\n", probe, registryOf(probe), registryOf(c.tenants[0].image))
+	settings := fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q, %q], caFile: %q}\n",
+		probe, registryOf(probe), registryOf(c.tenants[0].image), authority)
 	c.ingot = rig.NewIngot(t, on, network+settings)
 	c.ingot.CommitRack(t, facts)
 	for n, m := range c.tenants {
@@ -150,27 +149,6 @@ func debianImage(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return disk
-}
-
-// publish serves a disk image over the machines' link as publishers do, packed with zstd, and
-// returns its URL with its digest.
-func publish(t *testing.T, on *rig.Namespace, disk string) (url string) {
-	t.Helper()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "debian.raw.zst")
-	rig.MustRun(t, "zstd", "-q", "-T2", "-3", disk, "-o", file)
-	var listener net.Listener
-	err := on.Do(func() (err error) {
-		listener, err = net.Listen("tcp", rig.ServerAddress+":0")
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: http.FileServer(http.Dir(dir)), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // until it is closed
-	t.Cleanup(func() { _ = server.Close() })
-	return "http://" + listener.Addr().String() + "/debian.raw.zst#sha256:" + digestOf(t, file)
 }
 
 // digestOf is the SHA-256 of a file, in hexadecimal.

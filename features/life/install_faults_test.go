@@ -74,7 +74,8 @@ func newFaulty(t *testing.T) *faulty {
 	on := rig.NewServer(t)
 	f := &faulty{whole: t, on: on, witness: newWitness(t, on)}
 	f.image = faultyImage(t, f.witness.url)
-	f.reference = publish(t, on, f.image)
+	var authority string
+	f.reference, authority = publish(t, on, f.image)
 	order := rig.RackOrder{StateDir: t.TempDir(), BMCs: 4, SystemsPerBMC: 1}
 	for i, to := range []**tenant{&f.killed, &f.cut, &f.twin, &f.largerSectors} {
 		disk := qemu.Disk{Bus: qemu.DiskNVMe, SizeMiB: faultyMachine}
@@ -92,7 +93,8 @@ func newFaulty(t *testing.T) *faulty {
 	}
 	facts := on.StartRack(t, order)
 	probe := rig.PushProbe(t, on)
-	f.ingot = rig.NewIngot(t, on, network+fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q]}\n", probe, registryOf(probe)))
+	f.ingot = rig.NewIngot(t, on, network+fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q], caFile: %q}\n",
+		probe, registryOf(probe), authority))
 	f.ingot.CommitRack(t, facts)
 	for i, m := range f.tenants() {
 		m.server = facts.Servers[i]

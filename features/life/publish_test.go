@@ -1,0 +1,65 @@
+package life
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ingot/features/internal/rig"
+)
+
+// publish serves a disk image over the machines' link as publishers do, by HTTPS and packed with
+// zstd. It returns its URL with its digest, and the file of the certificate to trust.
+func publish(t *testing.T, on *rig.Namespace, disk string) (url, authority string) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "debian.raw.zst")
+	rig.MustRun(t, "zstd", "-q", "-T2", "-3", disk, "-o", file)
+	certificate := newCertificate(t)
+	var listener net.Listener
+	err := on.Do(func() (err error) {
+		listener, err = tls.Listen("tcp", rig.ServerAddress+":0", &tls.Config{Certificates: []tls.Certificate{certificate}})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.FileServer(http.Dir(dir)), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // until it is closed
+	t.Cleanup(func() { _ = server.Close() })
+	authority = filepath.Join(t.TempDir(), "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]})
+	if err := os.WriteFile(authority, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "https://" + listener.Addr().String() + "/debian.raw.zst#sha256:" + digestOf(t, file), authority
+}
+
+// newCertificate returns a certificate of the link's server that signs itself.
+func newCertificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.ParseIP(rig.ServerAddress)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
+}
