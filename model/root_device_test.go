@@ -105,6 +105,7 @@ func TestTheRootDiskIsChosen(t *testing.T) {
 	fourK := func(d *CandidateDisk) { d.LogicalBlockSize = 4096 }
 	removable := func(d *CandidateDisk) { d.Removable = true }
 	usb := func(d *CandidateDisk) { d.Transport = "usb" }
+	card := func(d *CandidateDisk) { d.Transport = "sd" }
 	readOnly := func(d *CandidateDisk) { d.ReadOnly = true }
 	remote := func(d *CandidateDisk) { d.Remote = true }
 	lent := func(d *CandidateDisk) { d.Model = "Virtual HDisk" }
@@ -130,10 +131,10 @@ func TestTheRootDiskIsChosen(t *testing.T) {
 		"of equal ones without a place the first by its name": {
 			disks: []CandidateDisk{sold("sdaa", 500, wwid("")), sold("sdb", 500)}, want: "sdb",
 		},
-		"never one that is removable, on USB, read-only, lent, remote or without a size (N28, N29)": {
+		"never one that is removable, on USB, a card, read-only, lent, remote or without a size (N28, N29)": {
 			disks: []CandidateDisk{
 				sold("sda", 100, removable), sold("sdb", 100, usb), sold("sdc", 100, readOnly), sold("sdd", 100, remote),
-				sold("sde", 100, lent), sold("sdf", 0), sold("sdg", 900),
+				sold("sde", 100, lent), sold("sdf", 0), sold("sdg", 900), sold("sdh", 100, card),
 			},
 			want: "sdg",
 		},

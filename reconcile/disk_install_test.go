@@ -229,8 +229,13 @@ func TestAnInstalledImageThatIsNotHeardOfIsNotInstalledAgain(t *testing.T) {
 		}
 		pass(20 * time.Minute)
 		why := w.plan().Servers[0].Why
-		if why.Reason != model.ReasonInstalledNotSeen || !strings.Contains(why.Message, "disk sda (serial S1)") || !strings.Contains(why.Message, "disk reboot") {
+		if why.Reason != model.ReasonInstalledNotSeen {
 			t.Errorf("it waits for %+v", why)
+		}
+		for _, says := range []string{"disk sda (serial S1)", "disk reboot", "may lack a driver" /* N17 */, "not be signed for its Secure Boot" /* N54 */} {
+			if !strings.Contains(why.Message, says) {
+				t.Errorf("%q does not say %q", why.Message, says)
+			}
 		}
 		for range 3 {
 			w.set(w.machine(0), model.PowerOff)

@@ -53,6 +53,16 @@ func TestWhatABootIsKnownBy(t *testing.T) {
 			t.Errorf("%s is not found again for its ticket", title)
 		}
 	}
+	for name, value := range map[string]string{model.AnnotationRootDevice: "serial=S1", model.AnnotationSeed: "openstack"} { // N26
+		d, c := desiredBoot("", "user-data", "a")
+		c.Annotations[name] = value
+		boot, why := bootOfClaim(d, c)
+		sum := bootDigest(boot)
+		if why.Reason != "" || seen[sum] != "" {
+			t.Errorf("with %s it is known as %s, like %q; %v", name, sum, seen[sum], why)
+		}
+		seen[sum] = name
+	}
 	d, c = desiredBoot("", "meta-data", "{}", "format", "fcos")
 	if _, why := bootOfClaim(d, c); why.Reason != "SecretMissing" {
 		t.Errorf("a Secret that boots nothing: %v", why)

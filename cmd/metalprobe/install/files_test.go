@@ -246,18 +246,20 @@ func TestASeedGoesIntoAFilesystemOfTheImage(t *testing.T) {
 func TestASeedWithoutATargetIsRefused(t *testing.T) {
 	tests := map[string]struct {
 		label  string
+		image  string // the label of its filesystem beside "ESP"
 		mount  Mount
 		reason model.Reason
 	}{
-		"no filesystem has the label (N65)": {label: "OEM", reason: model.ReasonSeedTargetMissing},
+		"no filesystem has the label (N65)":    {label: "OEM", image: "boot", reason: model.ReasonSeedTargetMissing},
+		"two filesystems have the label (N65)": {label: "ESP", image: "ESP", reason: model.ReasonSeedTargetMissing},
 		"the kernel has no such filesystem (N66)": {
-			label: "boot", reason: model.ReasonSeedFilesystem,
+			label: "boot", image: "boot", reason: model.ReasonSeedFilesystem,
 			mount: func(string, partition, string, bool, func(*os.Root) error) error { return unix.ENODEV },
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := serve(t, systemImage(t, "boot", nil))
+			d := serve(t, systemImage(t, test.image, nil))
 			d.doc.Seed = &model.InstallSeed{Kind: model.SeedFlatcar, Label: test.label, Files: map[string]string{"config.ign": "{}"}}
 			m := newMemoryDisk(40 * mebibyte)
 			machine := machineOf(d, map[string]*memoryDisk{"sda": m})

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
+	"ingot/cmd/metalprobe/install/efi"
 	"ingot/cmd/metalprobe/install/fat"
 	"ingot/model"
 	"ingot/model/filesystem"
@@ -406,6 +408,31 @@ func TestASerialNumberThatConfiguresTheSystemIsWarnedOf(t *testing.T) {
 	}
 	if last, _ := d.outcome(); !strings.Contains(last.Warning, "ds=nocloud") || last.Stage != model.DiskRebooting {
 		t.Errorf("last report: %+v", last)
+	}
+}
+
+// What starts by the loader for removable media needs no boot entry.
+func TestABootEntryThatCannotBeMadeEndsNoInstall(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		warn bool
+	}{
+		"the firmware's memory is full (N46)": {unix.ENOSPC, true},
+		"the firmware is a BIOS (N52)":        {efi.ErrNone, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := serve(t, imageOf(t, 21, 512))
+			d.doc.BootEntry = "Ingot web-1"
+			machine := machineOf(d, map[string]*memoryDisk{"sda": newMemoryDisk(32 * mebibyte)})
+			machine.Firmware = func() (efi.Variables, error) { return efi.Variables{}, test.err }
+			if err := machine.Run(t.Context(), d.url(), "uuid"); err != nil {
+				t.Fatal(err)
+			}
+			last, _ := d.outcome()
+			if last.Stage != model.DiskRebooting || last.Reason != "" || strings.Contains(last.Warning, "no boot entry") != test.warn {
+				t.Errorf("last report: %+v", last)
+			}
+		})
 	}
 }
 

@@ -56,6 +56,9 @@ func TestAnOptionHasItsPlace(t *testing.T) {
 		"behind the network entry that the machine was started by": {
 			State{Current: new(uint16(2)), Order: []uint16{1, 2, 3}, Options: map[uint16]Option{1: disk, 2: network("PXE"), 3: disk}}, 0, []uint16{1, 2, 0, 3}, nil,
 		},
+		"behind the network entry, where a system put itself first (N50)": {
+			State{Current: new(uint16(2)), Order: []uint16{3, 1, 2}, Options: map[uint16]Option{1: disk, 2: network("PXE"), 3: disk}}, 0, []uint16{3, 1, 2, 0}, nil,
+		},
 		"first, when the machine was started from a disk": {
 			State{Current: new(uint16(1)), Order: []uint16{1, 2}, Options: map[uint16]Option{1: disk, 2: network("PXE")}}, 0, []uint16{0, 1, 2}, nil,
 		},
