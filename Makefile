@@ -9,7 +9,7 @@ COMMITS ?= 2000
 KILLPOINTS ?= all
 # When long proofs leave out what they can, in seconds since 1970; empty = never.
 PROOFS_UNTIL ?=
-IN_TIME = [ -z "$(PROOFS_UNTIL)" ] || [ "$$(date +%s)" -lt "$(PROOFS_UNTIL)" ] || { echo "LEFT OUT, AND NOT PROVED: it is later than PROOFS_UNTIL"; exit 0; };
+IN_TIME = [ -z "$(PROOFS_UNTIL)" ] || [ "$$(date +%s)" -lt "$(PROOFS_UNTIL)" ] || { echo "LEFT OUT, AND NOT PROVED, for it is later than PROOFS_UNTIL: a part of $@" | tee -a "$${LEFT_OUT:-/dev/null}"; exit 0; };
 
 # One set of flags, so that what one target compiled no other compiles again.
 export CGO_ENABLED = 0
@@ -48,7 +48,7 @@ units: setup ## Run the unit tests, but those that boot machines
 # look at other processes, of which the detector sees nothing.
 NO_RACES = ingot/model% ingot/examples% ingot/reconcile/plan ingot/reconcile/report ingot/reconcile/preview ingot/reconcile/merge ingot/cmd/ingot/cluster
 
-# What does in one goroutine what takes the detector longest, or what is about memory.
+# What takes the detector longest and has no goroutines that other tests do not have, or is about memory.
 NO_RACES_IN = ^Test(DescentIsFoundFarBack|WhatHidesAllIsNamedOnce|EachLookComesToTheSameAsFromScratch|ContainerLayerIsUnpackedWithinBounds|FileThatIsNotWholeOrHasATailIsRefused|ImageOfOtherTools|APowerCutLeavesNothingOrAll|UnusedFileLeavesMemory|MoreBlocksThanCanBeCounted|WhatAPreviewDoesNotAnnounceIsNotDone)$$
 
 race: setup ## Run the unit tests with the race detector, but those that boot machines

@@ -73,7 +73,7 @@ func killPoints(t *testing.T, store storeKind) {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			if !slices.Contains(sample, n) {
-				skipIfLate(t)
+				rig.SkipIfLate(t)
 			}
 			killed, err := lifeOfClaim(store, path, "INGOT_FAULT_KILL="+strconv.Itoa(n))
 			if err != nil {

@@ -53,7 +53,7 @@ func TestWalk(t *testing.T) {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			if i >= walkEnough {
-				skipIfLate(t)
+				rig.SkipIfLate(t)
 			}
 			store := embeddedStore
 			if seed%2 == 1 {
@@ -64,16 +64,6 @@ func TestWalk(t *testing.T) {
 				t.Errorf("WALK=1 WALK_SEED=%d, on %s: %s\n%v", seed, store, strings.Join(k.steps, "; "), err)
 			}
 		})
-	}
-}
-
-// skipIfLate skips what is left of a long proof after PROOFS_UNTIL, in seconds since
-// 1970: continuous integration has an end, and says how far it came.
-func skipIfLate(t *testing.T) {
-	t.Helper()
-	until := numberFrom("PROOFS_UNTIL", 0)
-	if until > 0 && time.Now().Unix() >= int64(until) {
-		t.Skip("it is later than PROOFS_UNTIL: this one is left out")
 	}
 }
 

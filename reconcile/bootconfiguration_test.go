@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/report"
 )
 
@@ -77,6 +78,11 @@ func TestAServerThatWasBootingWhenTheStoreWasLostIsNotPoweredOff(t *testing.T) {
 		}
 		if why := w.plan().Servers[0].Why; why.Reason != string(model.DoubtInstallUnknown) {
 			t.Errorf("it says %+v", why)
+		}
+		w.commit(func(d *model.Desired) { d.Add(claim("web", fleettest.Annotated(model.AnnotationReprovision, "1"))) })
+		pass(time.Hour)
+		if m, rec := w.seen(0), w.record(); m.installs != 2 || rec.Doubt != nil || rec.Installed == "" {
+			t.Errorf("asked to be installed again it was installed %d times, in doubt %+v", m.installs, rec.Doubt)
 		}
 	})
 }

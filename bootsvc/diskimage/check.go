@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"ingot/model"
 )
@@ -21,8 +24,12 @@ const checkedFor = time.Minute
 // else. An image that is not here is no error. The images of several callers are read one after
 // the other, for one of some GiB takes seconds.
 func (s *Store) Check(ctx context.Context, digest string) error {
-	s.checking.Lock()
-	defer s.checking.Unlock()
+	select {
+	case s.checking <- struct{}{}:
+		defer func() { <-s.checking }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	s.mu.Lock()
 	k := s.images[digest]
 	isChecked := k != nil && s.clock().Sub(k.checked) < checkedFor
@@ -35,19 +42,24 @@ func (s *Store) Check(ctx context.Context, digest string) error {
 		err = o.check(ctx, k.image.TableDigest, k.image.Disk.Bytes)
 		o.Close()
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
-	}
-	if err != nil {
+	case errors.Is(err, errDamaged), errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.EIO):
 		s.log.Error("disk image is damaged where it is kept, and prepared anew", "digest", digest, "err", err)
 		s.forget(digest, k)
 		return nil
+	case err != nil:
+		return err // the image may be as it was
 	}
 	s.mu.Lock()
 	k.checked = s.clock()
 	s.mu.Unlock()
 	return nil
 }
+
+// errDamaged is of an image that is not what it was.
+var errDamaged = errors.New("damaged")
 
 // check compares the table of an image with its digest, and the chunks with the table.
 func (o Opened) check(ctx context.Context, tableDigest string, size uint64) error {
@@ -56,7 +68,7 @@ func (o Opened) check(ctx context.Context, tableDigest string, size uint64) erro
 		return err
 	}
 	if sum := sha256.Sum256(raw); "sha256:"+hex.EncodeToString(sum[:]) != tableDigest {
-		return errors.New("its table of chunks is another")
+		return fmt.Errorf("%w: its table of chunks is another", errDamaged)
 	}
 	table, err := model.ParseChunkTable(raw, size)
 	if err != nil {
@@ -74,7 +86,7 @@ func (o Opened) check(ctx context.Context, tableDigest string, size uint64) erro
 			return fmt.Errorf("read chunk %d of %d: %w", n, len(table.Chunks), err)
 		}
 		if !bytes.Equal(sum.Sum(nil), c.Sum[:]) {
-			return fmt.Errorf("chunk %d of %d is not what its table says", n, len(table.Chunks))
+			return fmt.Errorf("%w: chunk %d of %d is not what its table says", errDamaged, n, len(table.Chunks))
 		}
 	}
 	return nil

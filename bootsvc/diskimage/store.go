@@ -88,7 +88,7 @@ type Store struct {
 	group      sync.WaitGroup
 	fetches    chan struct{} // one for each fetch under way
 	converting chan struct{}
-	checking   sync.Mutex // held while what is kept of an image is read
+	checking   chan struct{} // one while what is kept of an image is read
 
 	mu     sync.Mutex
 	closed bool
@@ -112,7 +112,7 @@ func Open(o Options) (*Store, error) {
 	s := &Store{
 		max: o.MaxBytes, maxImage: DefaultMaxImageBytes, spare: o.Spare, log: o.Log, clock: o.Clock,
 		patience: cmp.Or(o.Patience, time.Second), stall: cmp.Or(o.Stall, time.Minute), pause: waitBefore,
-		metrics: newMetrics(), fetches: make(chan struct{}, cmp.Or(o.Fetches, 4)), converting: make(chan struct{}, 1),
+		metrics: newMetrics(), fetches: make(chan struct{}, cmp.Or(o.Fetches, 4)), converting: make(chan struct{}, 1), checking: make(chan struct{}, 1),
 		images: make(map[string]*kept), jobs: make(map[string]*job), failed: make(map[string]failure),
 	}
 	if o.MaxImageBytes > 0 {

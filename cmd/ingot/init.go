@@ -70,6 +70,9 @@ func (i initCommand) Run(ctx context.Context, c *console) error {
 		if i.URL != "" {
 			return errors.New("--local and --url: the repository is the folder itself, or elsewhere")
 		}
+		if _, err := exec.LookPath("git"); i.NoGit || err != nil {
+			return errors.New("--local needs git, and no --no-git: Ingot follows the commits of the folder")
+		}
 		i.URL, i.local, i.plaintext = i.Dir, true, true
 	}
 	committed, err := i.make(ctx, c, i.Dir, nil)

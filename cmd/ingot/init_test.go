@@ -206,6 +206,7 @@ func TestARepositoryIsNotMadeWithAWrong(t *testing.T) {
 		"network":             {args: []string{"--dhcp", "rack0"}, want: "write INTERFACE=ADDRESS/BITS"},
 		"family of addresses": {args: []string{"--dhcp", "rack0=fd00::1/64"}, want: "write an IPv4 address with at most 29 bits for the network"},
 		"second place":        {args: []string{"--local", "--url", "git@h:x"}, want: "--local and --url: the repository is the folder itself, or elsewhere"},
+		"nothing to follow":   {args: []string{"--local", "--no-git"}, want: "--local needs git, and no --no-git"},
 		"owner":               {args: []string{"--owner", "infra"}, want: `"infra" is no owner: write @team`},
 		"forge":               {args: []string{"--forge", "svn"}, want: `--forge must be one of "github","gitlab","forgejo","none"`},
 		"place for its files": {args: []string{"--config", "fleet/ingot.yaml"}, want: "is within the repository, where it would be read as a manifest"},

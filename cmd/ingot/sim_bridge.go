@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +41,7 @@ const maxBridgeName = 11
 type bridge struct {
 	interfaceAddress
 	taps []string
+	made []string // interfaces that make made
 }
 
 // newBridge returns the bridge of n machines. It is not there before it is made.
@@ -69,26 +71,37 @@ func (b *bridge) commands() [][]string {
 
 // make makes the bridge, or leaves nothing of it behind.
 func (b *bridge) make(ctx context.Context) error {
-	for i, args := range b.commands() {
-		err := ip(ctx, args...)
-		switch {
-		case err == nil:
-			continue
-		case i > 0:
+	for _, args := range b.commands() {
+		if err := ip(ctx, args...); err != nil {
 			b.remove(ctx)
-		case strings.Contains(err.Error(), "File exists"):
-			err = fmt.Errorf("there is an interface of that name: choose another, or remove it by ip link delete %s", b.name)
+			return fmt.Errorf("--bridge %s: %w", b.name, b.known(err))
 		}
-		return fmt.Errorf("--bridge %s: %w", b.name, err)
+		switch {
+		case args[0] == "tuntap":
+			b.made = append(b.made, args[2])
+		case args[1] == "add" && args[0] == "link":
+			b.made = append(b.made, args[3])
+		}
 	}
 	return nil
 }
 
-// remove removes the bridge and its taps.
-func (b *bridge) remove(ctx context.Context) {
-	for _, name := range append(b.taps, b.name) {
-		_ = ip(context.WithoutCancel(ctx), "link", "delete", name) // of one that was not made there is none
+// known adds to an error what to do about an interface that is there already, perhaps from a rack
+// that was killed.
+func (b *bridge) known(err error) error {
+	if text := err.Error(); !strings.Contains(text, "File exists") && !strings.Contains(text, "Device or resource busy") {
+		return err
 	}
+	return fmt.Errorf("%w: choose another name, or remove what is there, if it is of a rack that was killed, by ip link delete: %s",
+		err, strings.Join(append([]string{b.name}, b.taps...), ", "))
+}
+
+// remove removes what was made of the bridge and its taps.
+func (b *bridge) remove(ctx context.Context) {
+	for _, name := range slices.Backward(b.made) {
+		_ = ip(context.WithoutCancel(ctx), "link", "delete", name) // somebody may have removed it
+	}
+	b.made = nil
 }
 
 func ip(ctx context.Context, args ...string) error {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"net/netip"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -122,6 +124,38 @@ func TestABridgeHasATapForEachServer(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// A bridge that cannot be made whole leaves nothing behind, and takes nothing away that was there.
+func TestABridgeRemovesWhatItMadeAlone(t *testing.T) {
+	dir := t.TempDir()
+	did := filepath.Join(dir, "did")
+	program := "#!/bin/sh\necho \"$@\" >>" + did + "\ncase \"$*\" in \"tuntap add rack0-2 \"*) echo 'ioctl(TUNSETIFF): Device or resource busy' >&2; exit 1;; esac\n"
+	if err := os.WriteFile(filepath.Join(dir, "ip"), []byte(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
+	b, err := newBridge(interfaceAddress{"rack0", netip.MustParsePrefix("10.20.0.1/24")}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.make(t.Context()); err == nil || !strings.Contains(err.Error(), "ip link delete: rack0, rack0-1, rack0-2, rack0-3") {
+		t.Errorf("got %v", err)
+	}
+	b.remove(t.Context())
+	log, err := os.ReadFile(did)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var removed []string
+	for line := range strings.Lines(string(log)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "link delete "); ok {
+			removed = append(removed, name)
+		}
+	}
+	if diff := cmp.Diff([]string{"rack0-1", "rack0"}, removed); diff != "" {
+		t.Errorf("removed (-want +got):\n%s\n%s", diff, log)
+	}
 }
 
 // Nothing is run here: what is not refused would be made.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +31,7 @@ const cloudLimit = 10 * time.Minute
 // that has an image as publishers make them: on the disk that is named, and on no other. A boot
 // with cloud-init takes a minute or two here, so that what comes after the install is shared out.
 func TestAnOrdinaryCloudImageOnDisk(t *testing.T) {
-	skipIfLate(t)
+	rig.SkipIfLate(t)
 	rig.NeedMachines(t, rig.ToolMtools, rig.ToolSyslinux, rig.ToolMmdebstrap, rig.ToolSfdisk, rig.ToolMkfsVFAT, rig.ToolQEMUImg, rig.ToolZstd)
 	rig.NeedFile(t, "/usr/lib/syslinux/mbr/gptmbr.bin", "syslinux-common")
 	c := newCloud(t)
@@ -42,14 +41,6 @@ func TestAnOrdinaryCloudImageOnDisk(t *testing.T) {
 		{"after a power cut the machine boots from that disk, or another image is installed there", (*cloud).goesOn},
 		{"a machine whose claim is removed has both disks wiped", (*cloud).released},
 	})
-}
-
-// skipIfLate skips what is left out after PROOFS_UNTIL, in seconds since 1970.
-func skipIfLate(t *testing.T) {
-	t.Helper()
-	if until, err := strconv.ParseInt(os.Getenv("PROOFS_UNTIL"), 10, 64); err == nil && time.Now().Unix() > until {
-		t.Skip("SKIPPED, AND NOTHING IS PROVED: it is later than PROOFS_UNTIL")
-	}
 }
 
 // tenant is a machine, and the claim that is made for it.

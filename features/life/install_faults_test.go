@@ -8,6 +8,7 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ type faulty struct {
 // TestInstallsThatAreBroken does to installs of real machines what breaks them: whatever comes,
 // a disk holds nothing that starts, or all of the image, and other disks hold what they held.
 func TestInstallsThatAreBroken(t *testing.T) {
-	skipIfLate(t)
+	rig.SkipIfLate(t)
 	rig.NeedMachines(t, rig.ToolMtools, rig.ToolSfdisk, rig.ToolMkfsVFAT)
 	f := newFaulty(t)
 	for _, m := range f.tenants() {
@@ -269,15 +270,25 @@ func (f *faulty) cutAtEachStage(t *testing.T) {
 			t.Fatal("a disk that is half written has a partition table")
 		}
 	}
-	f.ingot.StatusHas(t, bootLimit, m.status(), "stage: Verified")
+	verified := regexp.MustCompile(`"install reported","server":"` + regexp.QuoteMeta(m.server.Name) + `".*"stage":"Verified"`)
+	for began := time.Now(); !verified.MatchString(f.ingot.Process.Output.String()); time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > bootLimit {
+			t.Fatal("its probe does not say that the image is on the disk")
+		}
+	}
+	var before, is struct{ Power string }
+	wasOn := f.on.Control("/servers/"+m.server.Name, &before) == nil && before.Power == "On"
 	f.cutPower(t, m)
-	before, err := f.sent()
+	if err := f.on.Control("/servers/"+m.server.Name, &is); err != nil || !wasOn || is.Power == "On" {
+		t.Errorf("its power was %q when it was to be cut, and is %q (%v)", before.Power, is.Power, err)
+	}
+	sent, err := f.sent()
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.runs(t, m)
-	if after, err := f.sent(); err != nil || after != before {
-		t.Errorf("%d bytes of the image were sent after it was verified (%v)", after-before, err)
+	if after, err := f.sent(); err != nil || after != sent {
+		t.Errorf("%d bytes of the image were sent after it was verified (%v)", after-sent, err)
 	}
 }
 

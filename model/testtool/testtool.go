@@ -1,6 +1,6 @@
 // Package testtool is for tests that need what a computer may lack: programs of others, root,
 // loop devices. Where that is not here the test is skipped and says so; in continuous integration
-// (INGOT_LAB=required) it fails, for a proof that is left out there is missed by nobody.
+// (INGOT_LAB=required) it fails, because there nobody would miss a proof that is left out.
 package testtool
 
 import (
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Lacks ends a test for want of what the message says.
+// Lacks ends a test because of what the message says is missing.
 func Lacks(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("INGOT_LAB") == "required" {

@@ -15,8 +15,8 @@ const (
 	// does every few seconds, before it is taken to have stopped.
 	installSilence = 5 * time.Minute
 
-	// A probe that has written its image powers its machine off: for probeOffLimit that is
-	// looked for each probeOffEvery, and first after the little that it takes at least.
+	// A probe that has written its image powers its machine off. Power is read for that after
+	// probeOffFirst, and then each probeOffEvery until probeOffLimit.
 	probeOffLimit = 2 * time.Minute
 	probeOffFirst = 2 * time.Second
 	probeOffEvery = 5 * time.Second
@@ -71,15 +71,17 @@ func (s *server) hasInstallPlace() bool {
 	switch {
 	case !s.opened(model.PurposeClaim) || s.rec.Ticket.Disk == nil:
 		return false
-	case s.rec.Reprovision != "" && s.rec.Installed == "" && !s.begun():
+	case s.rec.Reprovision != "" && s.rec.Installed == "" && !installUnknown(s.rec) && !s.begun():
 		return true
-	case s.rec.Ticket.AwaitingOff || !s.begun():
+	case s.rec.Ticket.AwaitingOff || !s.begun() || s.rec.Ticket.State(s.progress()) == model.TicketIgnitionServed:
 		return false
 	}
-	if in := s.diskInstall(); in.Verified() || in != nil && in.Reason != "" {
+	in := s.diskInstall()
+	if in != nil && in.Reason != "" {
 		return false
 	}
-	return s.power() == model.PowerOn || s.comesOn()
+	// One whose power failed while it was written to goes on before others begin.
+	return s.power() == model.PowerOn || s.comesOn() || s.toldSinceOn(in)
 }
 
 // mayInstall reports whether what the server's open ticket is for may be begun, or go on, beside

@@ -98,13 +98,19 @@ func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 		change func(in *Input, rec *model.ServerRecord)
 		takes  bool
 	}{
-		"it was powered on":            {func(*Input, *model.ServerRecord) {}, true},
-		"its probe writes":             {told(func(*model.DiskInstall) {}), true},
-		"its disk is verified":         {told(func(d *model.DiskInstall) { d.VerifiedAt = d.StartedAt }), false},
-		"its probe has given up":       {told(func(d *model.DiskInstall) { d.Reason = model.ReasonDiskBusy }), false},
-		"its image is no disk":         {func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Disk = nil }, false},
-		"it still runs something else": {func(_ *Input, rec *model.ServerRecord) { rec.Ticket.AwaitingOff = true }, false},
-		"it is asked to power on":      {func(in *Input, rec *model.ServerRecord) { off(in, rec); asksOn(in, rec) }, true},
+		"it was powered on": {func(*Input, *model.ServerRecord) {}, true},
+		"its probe writes":  {told(func(*model.DiskInstall) {}), true},
+		"its power failed meanwhile": {func(in *Input, rec *model.ServerRecord) {
+			told(func(*model.DiskInstall) {})(in, rec)
+			off(in, rec)
+			rec.Asked.Reached = true
+		}, true},
+		"it was verified, and word of that is lost": {func(in *Input, rec *model.ServerRecord) { rec.Ticket.IgnitionAt = in.Now }, false},
+		"its disk is verified":                      {told(func(d *model.DiskInstall) { d.VerifiedAt = d.StartedAt }), false},
+		"its probe has given up":                    {told(func(d *model.DiskInstall) { d.Reason = model.ReasonDiskBusy }), false},
+		"its image is no disk":                      {func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Disk = nil }, false},
+		"it still runs something else":              {func(_ *Input, rec *model.ServerRecord) { rec.Ticket.AwaitingOff = true }, false},
+		"it is asked to power on":                   {func(in *Input, rec *model.ServerRecord) { off(in, rec); asksOn(in, rec) }, true},
 		"that is being asked this very moment": {func(in *Input, rec *model.ServerRecord) {
 			off(in, rec)
 			asksOn(in, rec)
@@ -129,6 +135,37 @@ func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 				t.Errorf("the other server waits for its turn: %t, want %t (%+v)", got, tc.takes, why)
 			}
 		})
+	}
+}
+
+// What goes on without a reprovision that waits for its turn would end its ticket, to be armed
+// again and again.
+func TestAReprovisionInDoubtWaitsForItsTurnWithOneTicket(t *testing.T) {
+	in := bigFleet(2, 2)
+	in.Policy.MirrorFirst, in.Policy.MaxConcurrentInstalls = false, 1
+	rec := fleettest.Ticketed(in.Observed, model.StateReserved, model.PurposeClaim)
+	rec.Ticket.Disk = &model.DiskImage{Ref: "os:1"}
+	waits := fleettest.ServerName(1)
+	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) {
+		ticket := *rec.Ticket
+		ticket.ID, ticket.Server, ticket.Claim, ticket.AwaitingOff = "u", r.Name, r.Claim, true
+		r.Ticket, r.Installed, r.Asked = &ticket, "", nil
+		r.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Message: "its store was lost", Since: in.Now.Add(-time.Hour)}
+		r.Reprovision, r.HandledReprovision = "2", "2"
+		c := *in.Desired.Claims[r.Claim]
+		c.Annotations = map[string]string{model.AnnotationReprovision: "2"}
+		in.Desired.Add(&c)
+	})
+	var s Server
+	for range 5 { // as the loop does while something is decided
+		p := Plan(in)
+		s = p.Servers[1]
+		if m := p.Moves[waits]; m != nil {
+			in.Observed.Servers[waits] = m.Then
+		}
+	}
+	if s.Why.Reason != model.ReasonInstallsLimited || !s.Record.Ticket.Open() || s.Record.Ticket.ID != "u" {
+		t.Errorf("server %s waits for %+v, with ticket %+v", waits, s.Why, s.Record.Ticket)
 	}
 }
 

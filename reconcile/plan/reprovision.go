@@ -42,6 +42,9 @@ func (s *server) startReprovision() (Step, bool) {
 	}
 	armed := s.awaitsOff(model.PurposeClaim) && s.rec.Ticket.Claim == s.rec.Claim && s.rec.Ticket.Digest == s.digest(&boot)
 	if armed && !s.takeInstallPlace() {
+		if installUnknown(s.rec) {
+			return s.rest(s.installsLimited()), true // what goes on without it would end its ticket
+		}
 		return Step{}, false // nor is it taken from what it runs before its turn comes
 	}
 	s.fleet.reprovisions--

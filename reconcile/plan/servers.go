@@ -191,7 +191,9 @@ func (f *fleet) count(s *server) {
 	if s.comesOn() {
 		f.powerOns--
 	}
-	if s.rec.Reprovision != "" && (s.rec.Installed == "" || f.in.Busy[s.name]) && s.rec.State == model.StateReserved {
+	// One of which it is not known whether it is installed goes on as it is until its turn comes.
+	begun := s.rec.Installed == "" && !installUnknown(s.rec) || f.in.Busy[s.name]
+	if s.rec.Reprovision != "" && begun && s.rec.State == model.StateReserved {
 		f.reprovisions--
 	}
 	if s.hasInstallPlace() {

@@ -34,7 +34,7 @@ const (
 	Operation   Kind = "operation"   // what an annotation asks for once
 	Discover    Kind = "discover"    // a server is looked at by its probe
 	Touch       Kind = "touch"       // anything else that is asked of a machine
-	Setting     Kind = "setting"     // an indicator, a boot order, an annotation that counts later
+	Setting     Kind = "setting"     // an indicator, a boot order, an annotation that asks a machine for nothing
 	Wait        Kind = "wait"        // a claim that has no server
 	Withdraw    Kind = "withdraw"    // a claim is gone that had no server
 	Hold        Kind = "hold"        // a server is left alone

@@ -190,14 +190,21 @@ func TestWhatACommitDoes(t *testing.T) {
 		"a hint of a server for its disk counts later": {
 			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationRootDevice] = "serial=S2" }),
 			want:   "setting bmc00000-system-0 default/c00000", verdict: preview.Changes,
-			says: `the disk that fits "serial=S2", from its next installation on (ingot/root-device, without this what is the default)`,
+			says: `the disk that fits "serial=S2", from its next installation on (ingot/root-device; now unset)`,
 		},
 		"how a server is sent on to its disk counts from its next boot": {
 			fleet: func(in *plan.Input) {
 				server(3, func(s *model.Server) { s.Annotations[model.AnnotationBootFromDisk] = "exit" })(in.Desired)
 			},
 			commit: server(3, func(s *model.Server) { s.Annotations[model.AnnotationBootFromDisk] = "sanboot" }),
-			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: `by "sanboot", from its next boot from the network on (ingot/boot-from-disk, without this "exit")`,
+			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: `by "sanboot", from its next boot from the network on (ingot/boot-from-disk; now "exit")`,
+		},
+		"an annotation that is taken away is told of": {
+			fleet: func(in *plan.Input) {
+				server(3, func(s *model.Server) { s.Annotations[model.AnnotationBootLoader] = "snponly" })(in.Desired)
+			},
+			commit: func(d *model.Desired) { delete(d.Servers, fleettest.ServerName(3)) },
+			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: `is told the boot loader that its network says, from its next boot from the network on (ingot/boot-loader; now "snponly")`,
 		},
 		"another boot loader counts from its next boot": {
 			commit: server(3, func(s *model.Server) { s.Annotations[model.AnnotationBootLoader] = "snponly" }),
@@ -209,7 +216,7 @@ func TestWhatACommitDoes(t *testing.T) {
 		},
 		"disks that a wipe need not show are told": {
 			commit: server(3, func(s *model.Server) { s.Annotations[model.AnnotationDisksAccepted] = "S1" }),
-			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: `need not show these disks at its next wipe: "S1"`,
+			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: `need not account for these disks at its next wipe: "S1"`,
 		},
 		"what a claim counts as booted by is told": {
 			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBooted] = model.BootedKernel }),

@@ -8,24 +8,44 @@ import (
 	"ingot/model"
 )
 
-// setting is an annotation that asks for nothing now, and counts later.
-type setting struct{ annotation, format string } // the value is put into the format
+// setting is an annotation that asks a machine for nothing.
+type setting struct {
+	annotation string
+	with       string // what comes of it; the value is put into it
+	without    string // what comes of it when the annotation is taken away
+}
 
 // serverSettings are those of a Server.
 var serverSettings = []setting{
-	{model.AnnotationRootDevice, "has a disk image go to the disk that fits %s, from its next installation on"},
-	{model.AnnotationBootFromDisk, "is sent on to its disk by %s, from its next boot from the network on"},
-	{model.AnnotationBootLoader, "is told the boot loader %s, from its next boot from the network on"},
-	{model.AnnotationMACAddresses, "is known by the MAC addresses %s beside those that its BMC shows"},
-	{model.AnnotationDisksAccepted, "need not show these disks at its next wipe: %s"},
+	{
+		model.AnnotationRootDevice, "has disk images go to the disk that fits %q, from its next installation on",
+		"has disk images go to the disk that its claim says, or the smallest that fits, from its next installation on",
+	},
+	{
+		model.AnnotationBootFromDisk, "is sent on to its disk by %q, from its next boot from the network on",
+		"is sent on to its disk as its firmware suggests, from its next boot from the network on",
+	},
+	{
+		model.AnnotationBootLoader, "is told the boot loader %q, from its next boot from the network on",
+		"is told the boot loader that its network says, from its next boot from the network on",
+	},
+	{
+		model.AnnotationMACAddresses, "is known by the MAC addresses %q as well as by those that its BMC shows",
+		"is known by the MAC addresses alone that its BMC shows",
+	},
+	{
+		model.AnnotationDisksAccepted, "need not account for these disks at its next wipe: %q",
+		"has to account for each of its disks at its next wipe",
+	},
 }
 
 // claimSettings are those of a claim that has a server.
-var claimSettings = []setting{
-	{model.AnnotationBooted, "counts as booted by %s where nothing reports, from its next installation on"},
-}
+var claimSettings = []setting{{
+	model.AnnotationBooted, "counts as booted by %q where nothing reports, also now if that is awaited",
+	"counts as booted only once it reports",
+}}
 
-// settings are the servers for which an annotation is another that counts later.
+// settings are the servers for which such an annotation is another.
 func (c *comparison) settings() []Effect {
 	var all []Effect
 	for _, name := range slices.Sorted(maps.Keys(c.Fleet.Observed.Servers)) {
@@ -56,7 +76,10 @@ func changedSettings(settings []setting, of Effect, before, after map[string]str
 		}
 		e := of
 		e.Kind, e.value = Setting, s.annotation
-		e.Message = fmt.Sprintf(s.format, shownValue(is)) + fmt.Sprintf(" (%s, without this %s)", s.annotation, shownValue(was))
+		if e.Message = s.without; is != "" {
+			e.Message = fmt.Sprintf(s.with, is)
+		}
+		e.Message += fmt.Sprintf(" (%s; now %s)", s.annotation, shownValue(was))
 		all = append(all, e)
 	}
 	return all
@@ -65,7 +88,7 @@ func changedSettings(settings []setting, of Effect, before, after map[string]str
 // shownValue quotes the value of an annotation.
 func shownValue(v string) string {
 	if v == "" {
-		return "what is the default"
+		return "unset"
 	}
 	return fmt.Sprintf("%q", v)
 }

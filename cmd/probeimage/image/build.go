@@ -86,6 +86,9 @@ func Build(ctx context.Context, o Options) (Result, error) {
 	if o.Out == "" {
 		return Result{}, errors.New("say where the image goes")
 	}
+	if err := mayReplace(o.Layout); err != nil {
+		return Result{}, err
+	}
 	temp, err := os.MkdirTemp("", "probeimage-")
 	if err != nil {
 		return Result{}, err

@@ -457,3 +457,27 @@ func TestWhatAptSays(t *testing.T) {
 		}
 	}
 }
+
+func TestAFolderWithSomethingElseIsNotReplaced(t *testing.T) {
+	dir := t.TempDir()
+	write := func(path string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "images", "probe", "oci-layout"))
+	write(filepath.Join(dir, "images", "os", "oci-layout"))
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for folder, may := range map[string]bool{"missing": true, "empty": true, "images/probe": true, "images": false, "images/probe/oci-layout": false} {
+		if err := mayReplace(filepath.Join(dir, folder)); (err == nil) != may {
+			t.Errorf("%s: %v, want it to be replaced: %t", folder, err, may)
+		}
+	}
+	o := Options{Out: dir, Layout: filepath.Join(dir, "images")}
+	if _, err := Build(t.Context(), o); err == nil || !strings.Contains(err.Error(), "holds something else than an OCI image layout") {
+		t.Errorf("built: %v", err)
+	}
+}

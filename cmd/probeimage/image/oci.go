@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -14,9 +16,29 @@ import (
 	"ingot/bootsvc/oci/artifact"
 )
 
+// mayReplace fails for a folder that holds something else than an OCI image layout: it is not
+// to be lost because somebody named the folder above.
+func mayReplace(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("layout: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, ocispec.ImageLayoutFile)); err != nil {
+		return fmt.Errorf("layout: %s holds something else than an OCI image layout, and is left as it is: name a folder of its own, such as %s",
+			folder, filepath.Join(folder, "probe"))
+	}
+	return nil
+}
+
 // writeLayout replaces the OCI image layout in a folder by that of the image. Tag names
 // an index with an entry for the architecture.
 func writeLayout(ctx context.Context, folder, arch string, p parts) error {
+	if err := mayReplace(folder); err != nil {
+		return err
+	}
 	temp, err := os.MkdirTemp(filepath.Dir(folder), ".oci-")
 	if err != nil {
 		return err
