@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -69,6 +70,13 @@ func (r *rack) host(t *testing.T, relayed bool, mac string) *rig.Namespace {
 		n.Plug(device, mac, r.server, rig.BridgeName)
 		n.IP("route", "add", "fd77:1::/64", "dev", device)
 	}
+	rig.Eventually(t, rig.Patience, func() error { // which clients of DHCPv6 send from
+		out, err := n.Run(t, rig.Patience, "ip", "-6", "-o", "address", "show", "dev", device, "scope", "link")
+		if err == nil && (!strings.Contains(out, "fe80:") || strings.Contains(out, "tentative")) {
+			err = fmt.Errorf("the host has no link-local address: %s", out)
+		}
+		return err
+	})
 	return n
 }
 
