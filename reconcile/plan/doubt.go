@@ -101,17 +101,23 @@ func (s *server) trust() Step {
 // handleAll notes what stands in Git as handled: where it may have been done before the
 // status branch said so, it is not done again.
 func (s *server) handleAll() {
-	rec := s.edit()
 	if name, value := s.requested(); resets[name] != "" {
-		handle(rec, AskedOperation, value)
+		handle(s.edit(), AskedOperation, value)
 	}
-	if s.claim != nil {
-		if v := s.claim.Annotations[model.AnnotationReprovision]; v != "" {
-			handle(rec, AskedReprovision, v)
-		}
-		if v := s.claim.Annotations[model.AnnotationOverwrite]; v != "" {
-			handle(rec, AskedOverwrite, v)
-		}
+	s.handleInstall()
+}
+
+// handleInstall is handleAll for what asks for an install.
+func (s *server) handleInstall() {
+	if s.claim == nil {
+		return
+	}
+	rec := s.edit()
+	if v := s.claim.Annotations[model.AnnotationReprovision]; v != "" {
+		handle(rec, AskedReprovision, v)
+	}
+	if v := s.claim.Annotations[model.AnnotationOverwrite]; v != "" {
+		handle(rec, AskedOverwrite, v)
 	}
 }
 
@@ -122,7 +128,8 @@ func (s *server) doubtInstall() Step {
 	if rec.Doubt.Unannounced {
 		s.handleAll()
 	}
-	rec.Reprovision = "" // it may have been done
+	s.handleInstall()    // it may be what was installed: only another value asks for more
+	rec.Reprovision = "" // likewise
 	rec.Doubt = &model.Doubt{
 		Reason: model.DoubtInstallUnknown, Since: s.now(),
 		Message: "it was bound before the store was lost, and nothing shows whether it was installed since",
