@@ -121,7 +121,7 @@ func (w *site) clone(ctx context.Context) (dir string, err error) {
 	if dir, err = os.MkdirTemp(w.dir, "clone-"); err != nil {
 		return "", err
 	}
-	if _, err := gitIn(ctx, dir, "clone", "--quiet", w.repo.Dir, "."); err != nil {
+	if _, err := gitIn(ctx, dir, "clone", "--quiet", "--no-local", w.repo.Dir, "."); err != nil {
 		return "", err
 	}
 	_, err = gitIn(ctx, dir, "config", "user.name", "Ada")

@@ -45,7 +45,8 @@ func propose(ctx context.Context, change func(dir string) error) error {
 	if err := os.RemoveAll(w.proposal); err != nil {
 		return err
 	}
-	if _, err := gitAs(w.dir, "clone", "--quiet", w.repo.Dir, w.proposal); err != nil {
+	// Ingot pushes meanwhile: files that are linked as they are may be gone by then.
+	if _, err := gitAs(w.dir, "clone", "--quiet", "--no-local", w.repo.Dir, w.proposal); err != nil {
 		return err
 	}
 	if err := change(w.proposal); err != nil {

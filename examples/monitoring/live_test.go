@@ -132,7 +132,7 @@ func (w *world) commit(files map[string]string) {
 	w.Helper()
 	clone := filepath.Join(w.dir, "fleet")
 	if _, err := os.Stat(clone); err != nil {
-		w.run("git", "clone", "-q", w.repository, clone)
+		w.run("git", "clone", "-q", "--no-local", w.repository, clone)
 	}
 	for name, content := range files {
 		if content == "" {
