@@ -127,8 +127,9 @@ func (s *server) doubtInstall() Step {
 	rec := s.edit()
 	if rec.Doubt.Unannounced {
 		s.handleAll()
+	} else {
+		s.handleInstall() // it may be what was installed: only another value asks for more
 	}
-	s.handleInstall()    // it may be what was installed: only another value asks for more
 	rec.Reprovision = "" // likewise
 	rec.Doubt = &model.Doubt{
 		Reason: model.DoubtInstallUnknown, Since: s.now(),

@@ -70,3 +70,19 @@ func TestWhatIsChosenIsWipedAsItWasAskedFor(t *testing.T) {
 		})
 	}
 }
+
+// What asks for an install in Git may be what was installed before the store was lost.
+func TestWhatMayHaveBeenInstalledIsNotAskedForAgain(t *testing.T) {
+	in := bigFleet(1, 1)
+	var name model.ClaimName
+	fleettest.ChangeRecord(in.Observed, 0, func(r *model.ServerRecord) {
+		r.Doubt, r.Installed, name = &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: in.Now}, "", r.Claim
+	})
+	c := *in.Desired.Claims[name]
+	c.Annotations = map[string]string{model.AnnotationReprovision: "1", model.AnnotationOverwrite: "yes"}
+	in.Desired.Add(&c)
+	m := Plan(in).Moves[fleettest.ServerName(0)]
+	if m == nil || m.Then.HandledReprovision != "1" || m.Then.HandledOverwrite != "yes" || m.Then.Reprovision != "" {
+		t.Errorf("the move is %+v", m)
+	}
+}

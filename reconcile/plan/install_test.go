@@ -85,6 +85,23 @@ func TestTheStagesOfAnInstall(t *testing.T) {
 	}
 }
 
+// behindAnInstall is a fleet that may have one disk image written at a time: the record that is
+// returned is of the server which that is done to, and the second one, which change is of, is to
+// be installed, too.
+func behindAnInstall(change func(r *model.ServerRecord)) (*Input, *model.ServerRecord) {
+	in := bigFleet(2, 2)
+	in.Policy.MirrorFirst, in.Policy.MaxConcurrentInstalls = false, 1
+	rec := fleettest.Ticketed(in.Observed, model.StateReserved, model.PurposeClaim)
+	rec.Ticket.Disk = &model.DiskImage{Ref: "os:1"}
+	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) {
+		ticket := *rec.Ticket
+		ticket.ID, ticket.Server, ticket.Claim = "u", r.Name, r.Claim
+		r.Ticket, r.Installed, r.Asked = &ticket, "", nil
+		change(r)
+	})
+	return in, rec
+}
+
 func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 	told := func(change func(d *model.DiskInstall)) func(*Input, *model.ServerRecord) {
 		return func(in *Input, rec *model.ServerRecord) {
@@ -118,17 +135,8 @@ func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := bigFleet(2, 2)
-			in.Policy.MirrorFirst, in.Policy.MaxConcurrentInstalls = false, 1
-			rec := fleettest.Ticketed(in.Observed, model.StateReserved, model.PurposeClaim)
-			rec.Ticket.Disk = &model.DiskImage{Ref: "os:1"}
-			waits := fleettest.ServerName(1)
-			fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) {
-				ticket := *rec.Ticket
-				ticket.ID, ticket.Server, ticket.Claim = "u", r.Name, r.Claim
-				r.Ticket, r.Installed, r.Asked = &ticket, "", nil
-			})
-			in.Observed.ServerFacts[waits].Power = model.PowerOff
+			in, rec := behindAnInstall(func(*model.ServerRecord) {})
+			in.Observed.ServerFacts[fleettest.ServerName(1)].Power = model.PowerOff
 			tc.change(in, rec)
 			why := Plan(in).Servers[1].Why
 			if got := why.Reason == model.ReasonInstallsLimited; got != tc.takes {
@@ -141,21 +149,15 @@ func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 // What goes on without a reprovision that waits for its turn would end its ticket, to be armed
 // again and again.
 func TestAReprovisionInDoubtWaitsForItsTurnWithOneTicket(t *testing.T) {
-	in := bigFleet(2, 2)
-	in.Policy.MirrorFirst, in.Policy.MaxConcurrentInstalls = false, 1
-	rec := fleettest.Ticketed(in.Observed, model.StateReserved, model.PurposeClaim)
-	rec.Ticket.Disk = &model.DiskImage{Ref: "os:1"}
 	waits := fleettest.ServerName(1)
-	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) {
-		ticket := *rec.Ticket
-		ticket.ID, ticket.Server, ticket.Claim, ticket.AwaitingOff = "u", r.Name, r.Claim, true
-		r.Ticket, r.Installed, r.Asked = &ticket, "", nil
-		r.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Message: "its store was lost", Since: in.Now.Add(-time.Hour)}
+	in, _ := behindAnInstall(func(r *model.ServerRecord) {
+		r.Ticket.AwaitingOff = true
+		r.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Message: "its store was lost", Since: fleettest.Now.Add(-time.Hour)}
 		r.Reprovision, r.HandledReprovision = "2", "2"
-		c := *in.Desired.Claims[r.Claim]
-		c.Annotations = map[string]string{model.AnnotationReprovision: "2"}
-		in.Desired.Add(&c)
 	})
+	c := *in.Desired.Claims[in.Observed.Servers[waits].Claim]
+	c.Annotations = map[string]string{model.AnnotationReprovision: "2"}
+	in.Desired.Add(&c)
 	var s Server
 	for range 5 { // as the loop does while something is decided
 		p := Plan(in)
