@@ -3,6 +3,7 @@ package life
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
@@ -207,18 +208,20 @@ func (f *faulty) sent() (int64, error) {
 // awaitSent waits until Ingot, which may be starting, has sent so many bytes more.
 func (f *faulty) awaitSent(t *testing.T, limit time.Duration, more int64) {
 	t.Helper()
-	var from int64
-	if f.ingot.Ready() == nil { // else it counts from zero
-		from, _ = f.sent()
-	}
-	var now int64
-	var err error
-	for began := time.Now(); time.Since(began) < limit; time.Sleep(10 * time.Millisecond) {
-		if now, err = f.sent(); err == nil && now >= from+more {
-			return
+	var from int64 // one that is starting counts from zero
+	if f.ingot.Ready() == nil {
+		var err error
+		if from, err = f.sent(); err != nil {
+			t.Fatal(err)
 		}
 	}
-	t.Fatalf("%d bytes were sent after %s, and %d are awaited (%v)", now-from, limit, more, err)
+	rig.Eventually(t, limit, func() error {
+		now, err := f.sent()
+		if err == nil && now < from+more {
+			err = fmt.Errorf("%d bytes were sent, and %d are awaited", now-from, more)
+		}
+		return err
+	})
 }
 
 func (f *faulty) otherSectors(t *testing.T) {
@@ -271,11 +274,12 @@ func (f *faulty) cutAtEachStage(t *testing.T) {
 		}
 	}
 	verified := regexp.MustCompile(`"install reported","server":"` + regexp.QuoteMeta(m.server.Name) + `".*"stage":"Verified"`)
-	for began := time.Now(); !verified.MatchString(f.ingot.Process.Output.String()); time.Sleep(10 * time.Millisecond) {
-		if time.Since(began) > bootLimit {
-			t.Fatal("its probe does not say that the image is on the disk")
+	rig.Eventually(t, bootLimit, func() error {
+		if !verified.MatchString(f.ingot.Process.Output.String()) {
+			return errors.New("its probe does not say that the image is on the disk")
 		}
-	}
+		return nil
+	})
 	var before, is struct{ Power string }
 	wasOn := f.on.Control("/servers/"+m.server.Name, &before) == nil && before.Power == "On"
 	f.cutPower(t, m)
