@@ -10,7 +10,7 @@ import (
 )
 
 type checkCommand struct {
-	Config string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Without one, all settings come from the environment."`
+	Config string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Default: ingot.yaml in the working directory, if there is one; else all settings come from the environment."`
 }
 
 // Help implements kong.HelpProvider.
@@ -27,7 +27,7 @@ Examples:
 
 // Run prints what was found.
 func (k checkCommand) Run(ctx context.Context, c *console) error {
-	opts, err := config.Load(k.Config, c.daemonEnv())
+	opts, err := config.Load(configFile(k.Config), c.daemonEnv())
 	var results []check.Result
 	if err != nil {
 		results = wrongConfiguration(err)

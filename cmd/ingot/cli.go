@@ -42,6 +42,7 @@ Examples:
   ingot bmc check --address 192.0.2.10 --username root --password-file bmc.password
                                     what of your own machine works, changing nothing
   ingot init fleet                  make a repository to start from
+  ingot claim web-1 --image IMAGE   write a claim, ready to commit
   ingot validate fleet/             check manifests before you commit them
   ingot plan                        what merging this branch does to which machine
   ingot check --config ingot.yaml   check what a first start may fail on
@@ -71,6 +72,7 @@ type commandLine struct {
 	Check    checkCommand    `cmd:"" help:"Check everything that a first start of the daemon may fail on. Changes nothing."`
 	Image    imageCommand    `cmd:"" help:"Make, inspect, push and pull boot images."`
 	Init     initCommand     `cmd:"" help:"Make a new repository, and the configuration for it."`
+	Claim    claimCommand    `cmd:"" help:"Write the manifest of a claim into a clone of the repository."`
 	Import   importCommands  `cmd:"" help:"Make a repository of a cluster in which metal-operator runs, or manifests of what another DHCP server gave away."`
 	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`

@@ -34,7 +34,7 @@ type newRepository struct {
 	Forge  string            `enum:"github,gitlab,forgejo,none" default:"none" placeholder:"FORGE" help:"Whose checks of pull requests are written: github, gitlab, forgejo or none. Default: ${default}."`
 	Owner  string            `placeholder:"@TEAM" help:"Who owns all files but what CODEOWNERS gives to others; without it, no CODEOWNERS is written."`
 	Config string            `type:"path" placeholder:"FILE" help:"Where Ingot's configuration is written. Default: ingot.yaml beside the folder."`
-	DHCP   *interfaceAddress `name:"dhcp" placeholder:"INTERFACE=IP/BITS" help:"Have Ingot give addresses and boot loaders to servers on this interface, on which this machine has this address."`
+	DHCP   *interfaceAddress `name:"dhcp" placeholder:"INTERFACE[=IP/BITS]" help:"Have Ingot give addresses and boot loaders to servers on this interface. Default of the address: the IPv4 address that the interface has."`
 	NoGit  bool              `help:"Write files alone: no git init, no commit."`
 
 	plaintext bool // manifests hold secrets as they are
@@ -49,7 +49,8 @@ Examples:
 
   ingot init fleet
   ingot init fleet --url https://git.example.com/infra/fleet.git --forge forgejo --owner @infra
-  ingot init fleet --local --dhcp rack0=10.20.0.1/24
+  ingot init fleet --local --dhcp eth1
+  ingot init fleet --dhcp eth1=10.20.0.1/24
   git clone git@git.example.com:infra/fleet.git && ingot init fleet --no-git`
 }
 
@@ -153,7 +154,11 @@ func initTemplate(name string) (string, error) {
 func (n newRepository) configuration() (string, error) {
 	content, err := initTemplate("ingot.yaml")
 	if n.DHCP != nil {
-		settings, err := networkSettings(*n.DHCP)
+		at, err := n.DHCP.resolve()
+		if err != nil {
+			return "", err
+		}
+		settings, err := networkSettings(at)
 		if err != nil {
 			return "", err
 		}

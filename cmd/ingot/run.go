@@ -19,7 +19,7 @@ import (
 const gcPercent = 50
 
 type runCommand struct {
-	Config   string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Without one, all settings come from the environment."`
+	Config   string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Default: ingot.yaml in the working directory, if there is one; else all settings come from the environment."`
 	TakeOver bool   `help:"Take over from another Ingot that wrote the status branch, without asking whether it is alive. Only when you are certain that it does not."`
 	Fast     bool   `hidden:"" help:"Without the waits that spare real machines; for tests and the demo."`
 }
@@ -46,7 +46,7 @@ Examples:
 
 // Run runs the daemon until ctx is done.
 func (r runCommand) Run(ctx context.Context, c *console) error {
-	opts, err := config.Load(r.Config, c.daemonEnv())
+	opts, err := config.Load(configFile(r.Config), c.daemonEnv())
 	if err != nil {
 		return err
 	}
@@ -74,6 +74,20 @@ func (r runCommand) Run(ctx context.Context, c *console) error {
 			}
 		},
 	})
+}
+
+// defaultConfig is the configuration file that is read when none is named, if it exists.
+const defaultConfig = "ingot.yaml"
+
+// configFile is the configuration file to read; "" = none, all settings come from the environment.
+func configFile(named string) string {
+	if named != "" {
+		return named
+	}
+	if _, err := os.Stat(defaultConfig); err == nil {
+		return defaultConfig
+	}
+	return ""
 }
 
 // daemonEnv is the environment without the variables of the command line.

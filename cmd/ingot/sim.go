@@ -29,7 +29,7 @@ type simCommand struct {
 	Username       string   `default:"admin" placeholder:"NAME" help:"Account of the BMCs. Default: ${default}."`
 	PasswordFile   string   `type:"path" placeholder:"FILE" help:"File that holds its password. Default: the password is ingot-sim."`
 	StateDir       string   `type:"path" placeholder:"DIR" help:"Keep disks, power, addresses and certificates here, so that the rack is the same again after a restart."`
-	WriteManifests string   `type:"path" placeholder:"DIR" help:"Write the BMC and BMCSecret manifests of the rack here, ready to be committed."`
+	WriteManifests string   `short:"m" type:"path" placeholder:"DIR" help:"Write the BMC and BMCSecret manifests of the rack here, ready to be committed."`
 	Fault          []string `placeholder:"FAULT" sep:"none" help:"A fault that the rack begins with, such as slow,delay=5s; may be given again. See below."`
 	Control        string   `placeholder:"ADDRESS" help:"Listen here, such as 127.0.0.1:9000, for requests that cut power or set faults. Without a host on loopback."`
 
@@ -56,9 +56,10 @@ A fault is a name and its arguments, FAULT[,on=NAME][,ARGUMENT=VALUE]…; on is 
 
 ` + faultList() + `
 
-With --qemu the servers are QEMU virtual machines with the same BMCs: power, resets and boot override act on them, and a machine boots what it finds on the network of its tap interface. --bridge makes that network, on which this machine has an address and nothing else is, until the rack ends; taps that --tap names have to exist. Their consoles are logged to STATE-DIR/server-NAME-console.log; GET /servers/NAME of --control names the file. This needs Debian's packages qemu-system-x86 and ipxe-qemu, ovmf for --firmware uefi, iproute2 for --bridge, and root for taps:
+With --qemu the servers are QEMU virtual machines with the same BMCs: power, resets and boot override act on them, and a machine boots what it finds on the network of its tap interface. --bridge makes that network, on which this machine has an address and nothing else is, until the rack ends, and implies --qemu; taps that --tap names have to exist. Their consoles are logged to STATE-DIR/server-NAME-console.log; GET /servers/NAME of --control names the file. This needs Debian's packages qemu-system-x86 and ipxe-qemu, ovmf for --firmware uefi, iproute2 for --bridge, and root for taps:
 
-  ingot sim --qemu --bridge rack0=10.20.0.1/24 --state-dir ./rack --write-manifests ./fleet
+  ingot sim --bridge rack0 --write-manifests ./fleet
+  ingot sim --bridge rack0=10.20.0.1/24 --systems 2 --state-dir ./rack --write-manifests ./fleet
   ip tuntap add tap0 mode tap && ip link set tap0 master br0 up
   ingot sim --qemu --tap tap0 --state-dir ./rack --write-manifests ./fleet
   ingot sim --qemu --systems 2 --tap tap0 --tap tap1 --firmware uefi
@@ -87,8 +88,9 @@ type simulated struct {
 
 // Run runs the rack until ctx is done.
 func (s simCommand) Run(ctx context.Context, c *console) error {
+	s.QEMU = s.QEMU || s.Bridge != nil
 	bmcs, systems := s.layout()
-	if s.QEMU && s.Bridge != nil {
+	if s.Bridge != nil {
 		b, err := s.bridge(bmcs * systems)
 		if err != nil {
 			return err

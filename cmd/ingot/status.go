@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,8 +17,11 @@ type statusCommand struct {
 	watchFlags `embed:""`
 	Selector   string `short:"l" placeholder:"SELECTOR" help:"Show only what has these labels: rack=7,zone in (a,b),!gpu. A server has those of its BMC, too."`
 	ExitCode   bool   `xor:"end" help:"Exit with 5 if somebody has to act, and 6 if something is merely under way."`
-	Kind       string `arg:"" optional:"" values:"server claim bmc" help:"Show only this kind: server, claim or bmc."`
-	Name       string `arg:"" optional:"" help:"Show only the object of this name; a claim's is namespace/name or name."`
+
+	Wait    bool          `xor:"end" help:"Wait until all is as Git says, and exit with 0. What it waits for goes to standard error. A daemon that does not answer yet and an object that does not exist yet are waited for, too."`
+	Timeout time.Duration `placeholder:"TIME" help:"With --wait: give up after this time, with the code that --exit-code would give. Default: never."`
+	Kind    string        `arg:"" optional:"" values:"server claim bmc" help:"Show only this kind: server, claim or bmc."`
+	Name    string        `arg:"" optional:"" help:"Show only the object of this name; a claim's is namespace/name or name."`
 }
 
 // formats are those that results are printed in.
@@ -38,7 +42,8 @@ Examples:
   ingot status
   ingot status --watch
   ingot status claim default/web-1
-  until ingot status --exit-code claim default/web-1; do sleep 10; done
+  ingot status --wait claim web-1
+  ingot status --wait --timeout 30m && ./deploy.sh
   ingot status --address https://ingot.example.com:8080 --username anna --password-file ~/.ingot-password
   ingot status -l rack=7 -o wide
   ingot status server -l 'zone in (a,b),!gpu' -o name
@@ -50,6 +55,9 @@ Examples:
 func (s *statusCommand) Validate() error {
 	if s.Interval < minInterval {
 		return fmt.Errorf("--interval %s is not allowed: must be at least %s", s.Interval, minInterval)
+	}
+	if s.Timeout != 0 && (!s.Wait || s.Timeout < 0) {
+		return errors.New("--timeout: a positive time, with --wait")
 	}
 	if _, err := model.ParseLabelSelector(s.Selector); err != nil {
 		return fmt.Errorf("--selector: %w", err)
@@ -64,8 +72,11 @@ func (s *statusCommand) Validate() error {
 
 // Run prints the state of the fleet.
 func (s statusCommand) Run(ctx context.Context, c *console) error {
-	if s.Watch {
+	switch {
+	case s.Watch:
 		return s.watch(ctx, c)
+	case s.Wait:
+		return s.wait(ctx, c)
 	}
 	summary, err := s.look(ctx, c)
 	if err != nil {
