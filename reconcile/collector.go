@@ -51,6 +51,8 @@ var (
 		"Claims that have no server, or whose server is not where it should be, by phase and reason.", []string{"phase", "reason"}, nil)
 	claimsUnconfirmed = prometheus.NewDesc("ingot_claims_unconfirmed",
 		"Claims whose server was served what installs it and did not report that it booted.", nil, nil)
+	claimsCloudInitFailed = prometheus.NewDesc("ingot_claims_cloud_init_failed",
+		"Claims whose server runs, and reported that cloud-init ended in error on it.", nil, nil)
 	installServers = prometheus.NewDesc("ingot_install_servers",
 		"Servers on which a disk image is being installed, by the stage that their probe reported last.", []string{"stage"}, nil)
 	fleetBMCs = prometheus.NewDesc("ingot_bmcs",
@@ -86,7 +88,8 @@ func (c *FleetCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		serverState, serverPower, serverCondition, bmcReady, bmcRead,
 		fleetServers, serversOldest, serversWaiting, serversForActor, serverWaits,
-		fleetClaims, claimsWaiting, claimsUnconfirmed, claimWaits, installServers, fleetBMCs, bmcsFailing, bmcFails,
+		fleetClaims, claimsWaiting, claimsUnconfirmed, claimsCloudInitFailed, claimWaits, installServers,
+		fleetBMCs, bmcsFailing, bmcFails,
 		guardHeld, guardHolds, absent, observeOnly,
 	} {
 		ch <- d
@@ -241,11 +244,12 @@ func (s scrape) claims() {
 	}
 	phases := zeroed([]string{phaseBound, phaseUnbound})
 	on := make(map[model.ServerName]*plan.Server, len(s.Result.Servers))
-	unconfirmed := 0
+	unconfirmed, cloudInitFailed := 0, 0
 	for i := range s.Result.Servers {
 		srv := &s.Result.Servers[i]
 		on[srv.Name] = srv
 		unconfirmed += int(oneIf(srv.Unconfirmed != nil))
+		cloudInitFailed += int(oneIf(srv.CloudInit != nil))
 	}
 	var waiting []waits
 	for i := range s.Result.Claims {
@@ -270,6 +274,7 @@ func (s scrape) claims() {
 		s.gauge(claimsWaiting, float64(n), of.phase, of.reason)
 	}
 	s.gauge(claimsUnconfirmed, float64(unconfirmed))
+	s.gauge(claimsCloudInitFailed, float64(cloudInitFailed))
 	s.named(claimWaits, waiting)
 }
 

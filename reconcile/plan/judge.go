@@ -33,7 +33,7 @@ func (s *server) judge() Server {
 	if s.outdated() {
 		j.Pending = some(s.pendingReprovision())
 	}
-	j.Exposed, j.Power = some(s.exposed()), some(s.powerIgnored())
+	j.Exposed, j.CloudInit, j.Power = some(s.exposed()), some(s.cloudInitFailed()), some(s.powerIgnored())
 	return j
 }
 

@@ -72,6 +72,7 @@ type Server struct {
 	Pending     *Why        // its claim asks for something else than was installed
 	Unconfirmed *Why        // nothing has said that it booted what was installed
 	Exposed     *Why        // its claim's Secret was served to another machine
+	CloudInit   *Why        // cloud-init ended in error on it
 	Taints      []RuleTaint // by ServerReadinessRules, beside those of its manifest
 	Approval    *Why        // a ServerMaintenance waits for the owner of its claim
 	Power       *Why        // its manifest says a power state, and its claim decides
