@@ -107,6 +107,18 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And claim "web" is Unconfirmed on "s1"
     And "s1" was installed 0 times and wiped 0 times
 
+  Scenario: cloud-init that ended in error is told of, and the claim keeps its server
+    (N60)
+    Given "s1" suffers from "cloud-init-fails"
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  | CONFIGURED BY |
+      | web   | s1     | debian | cloud-init    |
+    Then claim "web" is Booted on "s1"
+    And the status branch says of claim "web": "CloudInitFailed"
+    And "ingot explain" says of claim "web": "module scripts_user: Runparts: 1 failures (runcmd)"
+    And claim "web" is Booted on "s1"
+    And "s1" was installed once and wiped 0 times
+
   Scenario: Ingot is killed while a disk is written, and the rest of the chunks follow
     (N39)
     When the claims are committed

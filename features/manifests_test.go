@@ -213,6 +213,11 @@ func (w *site) claim(row map[string]string) error {
 				return err
 			}
 			annotate(o, model.AnnotationRootDevice, hint)
+		case "CONFIGURED BY":
+			if value != "cloud-init" {
+				return fmt.Errorf("a claim is configured by cloud-init, or by Ignition where nothing is said, and not by %s", value)
+			}
+			w.byCloud[name] = true
 		case "OVERWRITE":
 			annotate(o, model.AnnotationOverwrite, value)
 		case "IMAGE":
@@ -232,6 +237,10 @@ func (w *site) ignitionOf(claim string) map[string]any {
 	o["apiVersion"] = "v1"
 	o["metadata"].(map[string]any)["namespace"] = namespace
 	delete(o, "spec")
+	if w.byCloud[claim] {
+		o["stringData"] = map[string]any{"user-data": "#cloud-config\nruncmd: [[echo, " + claimSecret + "]]\n"}
+		return o
+	}
 	o["stringData"] = map[string]any{"ignition": cmp.Or(w.ignition[claim], fmt.Sprintf(
 		`{"ignition":{"version":"3.4.0"},"storage":{"files":[`+
 			`{"path":"/etc/motd","contents":{"source":"data:,%s-%s"}}]}}`, claim, claimSecret))}

@@ -112,7 +112,7 @@ func (w *site) applied(ctx context.Context, commit string) error {
 }
 
 func commitClaims(ctx context.Context, table *godog.Table) error {
-	err := known(table, "CLAIM", "SERVER", "RACK", "TOLERATES", "POWER", "PRIORITY", "REPROVISION", "BOOTED", "IMAGE", "APPROVES", "ROOT DEVICE", "OVERWRITE")
+	err := known(table, "CLAIM", "SERVER", "RACK", "TOLERATES", "POWER", "PRIORITY", "REPROVISION", "BOOTED", "IMAGE", "APPROVES", "ROOT DEVICE", "OVERWRITE", "CONFIGURED BY")
 	if err != nil {
 		return err
 	}

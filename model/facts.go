@@ -231,6 +231,17 @@ type ProbeReport struct {
 type BootState struct {
 	Ticket     string    `json:"ticket"`
 	ReceivedAt time.Time `json:"receivedAt"`
+	// CloudInit is how cloud-init ended on it, nil = it has not said.
+	CloudInit *CloudInitResult `json:"cloudInit,omitempty"`
+}
+
+// CloudInitResult is how cloud-init ended.
+type CloudInitResult struct {
+	ReceivedAt time.Time `json:"receivedAt"`
+	// Errors are the first of its errors: stage, module and what went wrong, in a line that
+	// may be shown to everybody. None = it ended well. ErrorsMore is how many more there are.
+	Errors     []string `json:"errors,omitempty"`
+	ErrorsMore int      `json:"errorsMore,omitempty"`
 }
 
 // WipeReport is the outcome of a wipe, disk by disk.

@@ -13,6 +13,23 @@ type ProbeRegistration struct {
 type ProbeBootState struct {
 	SystemUUID string `json:"systemUUID"`
 	Booted     bool   `json:"booted"`
+	// CloudInit is what cloud-init keeps in its status.json, once it has ended; nil before.
+	CloudInit *ProbeCloudInit `json:"cloudInit,omitempty"`
+}
+
+// ProbeCloudInit is how cloud-init fared, in its own words.
+type ProbeCloudInit struct {
+	V1 struct {
+		InitLocal     ProbeCloudInitStage `json:"init-local"`
+		Init          ProbeCloudInitStage `json:"init"`
+		ModulesConfig ProbeCloudInitStage `json:"modules-config"`
+		ModulesFinal  ProbeCloudInitStage `json:"modules-final"`
+	} `json:"v1"`
+}
+
+// ProbeCloudInitStage is how one of its stages fared.
+type ProbeCloudInitStage struct {
+	Errors []string `json:"errors"`
 }
 
 // ProbeWipe is the body of POST /wipe, which only our own probe sends.

@@ -99,6 +99,7 @@ const (
 	ReasonInstallStalled   Reason = "InstallStalled"   // the probe stopped reporting
 	ReasonInstallFailed    Reason = "InstallFailed"    // it failed for another reason, or however often it was tried
 	ReasonInstalledNotSeen Reason = "InstalledNotSeen" // it is written, and the system has not said that it is up
+	ReasonCloudInitFailed  Reason = "CloudInitFailed"  // the system is up, and cloud-init ended in error on it
 )
 
 // What a claim waits for.
@@ -171,4 +172,5 @@ var Reasons = []Reason{
 	ReasonRootDeviceAmbiguous, ReasonRootDeviceMissing, ReasonRootDeviceNotBlank, ReasonRootDeviceGone, ReasonMultipath,
 	ReasonDuplicateIdentity, ReasonSeedNoRoom, ReasonSeedTargetMissing, ReasonSeedFilesystem, ReasonInstalling,
 	ReasonDiskBusy, ReasonDiskWriteFailed, ReasonDiskLies, ReasonInstallStalled, ReasonInstallFailed, ReasonInstalledNotSeen,
+	ReasonCloudInitFailed,
 }

@@ -51,6 +51,8 @@ var (
 		"Claims that have no server, or whose server is not where it should be, by phase and reason.", []string{"phase", "reason"}, nil)
 	claimsUnconfirmed = prometheus.NewDesc("ingot_claims_unconfirmed",
 		"Claims whose server was served what installs it and did not report that it booted.", nil, nil)
+	claimsCloudInitFailed = prometheus.NewDesc("ingot_claims_cloud_init_failed",
+		"Claims whose server runs, and reported that cloud-init ended in error on it.", nil, nil)
 	installServers = prometheus.NewDesc("ingot_install_servers",
 		"Servers on which a disk image is being installed, by the stage that their probe reported last.", []string{"stage"}, nil)
 	fleetBMCs = prometheus.NewDesc("ingot_bmcs",
@@ -86,7 +88,8 @@ func (c *FleetCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		serverState, serverPower, serverCondition, bmcReady, bmcRead,
 		fleetServers, serversOldest, serversWaiting, serversForActor, serverWaits,
-		fleetClaims, claimsWaiting, claimsUnconfirmed, claimWaits, installServers, fleetBMCs, bmcsFailing, bmcFails,
+		fleetClaims, claimsWaiting, claimsUnconfirmed, claimsCloudInitFailed, claimWaits, installServers,
+		fleetBMCs, bmcsFailing, bmcFails,
 		guardHeld, guardHolds, absent, observeOnly,
 	} {
 		ch <- d
@@ -182,8 +185,7 @@ func (s scrape) servers() {
 	actors := zeroed([]plan.Actor{plan.Tenant, plan.RackOperator})
 	oldest := make(map[model.ServerState]time.Time)
 	var waiting []waits
-	for i := range s.Result.Servers {
-		srv := &s.Result.Servers[i]
+	for _, srv := range s.Result.Servers {
 		s.server(srv)
 		state, since := srv.Record.State, srv.Record.Since
 		states[state]++
@@ -241,15 +243,14 @@ func (s scrape) claims() {
 	}
 	phases := zeroed([]string{phaseBound, phaseUnbound})
 	on := make(map[model.ServerName]*plan.Server, len(s.Result.Servers))
-	unconfirmed := 0
-	for i := range s.Result.Servers {
-		srv := &s.Result.Servers[i]
+	unconfirmed, cloudInitFailed := 0, 0
+	for _, srv := range s.Result.Servers {
 		on[srv.Name] = srv
 		unconfirmed += int(oneIf(srv.Unconfirmed != nil))
+		cloudInitFailed += int(oneIf(srv.CloudInit != nil))
 	}
 	var waiting []waits
-	for i := range s.Result.Claims {
-		claim := &s.Result.Claims[i]
+	for _, claim := range s.Result.Claims {
 		phase, why := claimWait(claim, on[claim.Server])
 		phases[phase]++
 		if why.Reason == "" {
@@ -270,6 +271,7 @@ func (s scrape) claims() {
 		s.gauge(claimsWaiting, float64(n), of.phase, of.reason)
 	}
 	s.gauge(claimsUnconfirmed, float64(unconfirmed))
+	s.gauge(claimsCloudInitFailed, float64(cloudInitFailed))
 	s.named(claimWaits, waiting)
 }
 
@@ -290,8 +292,7 @@ func claimWait(c *plan.Claim, on *plan.Server) (phase string, why plan.Why) {
 func (s scrape) bmcs() {
 	states, reasons := zeroed(report.BMCStates()), zeroed(bmcReasons)
 	var failing []waits
-	for i := range s.Result.BMCs {
-		b := &s.Result.BMCs[i]
+	for _, b := range s.Result.BMCs {
 		s.gauge(bmcReady, oneIf(b.Why.Reason == ""), string(b.Name))
 		if at := s.Input.BMCRead[b.Name]; !at.IsZero() {
 			s.gauge(bmcRead, unix(at), string(b.Name))
@@ -316,8 +317,8 @@ func (s scrape) bmcs() {
 // installs counts the servers whose disk image is being written, by stage.
 func (s scrape) installs() {
 	stages := zeroed(model.DiskInstallStages)
-	for i := range s.Result.Servers {
-		rec := s.Result.Servers[i].Record
+	for _, srv := range s.Result.Servers {
+		rec := srv.Record
 		p := s.Input.Observed.ProgressOf(rec)
 		if t := rec.Ticket; t.Open() && t.Disk != nil && rec.Installed == "" && p != nil && p.Install != nil && p.Install.Stage.Known() {
 			stages[p.Install.Stage]++

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
+	"time"
 
 	"ingot/model"
 	"ingot/registry/store"
@@ -26,8 +28,8 @@ func (r *Registry) SaveReport(ctx context.Context, t *model.Ticket, what model.S
 		})
 	case *model.BootState:
 		return saveReport(ctx, r, t, report[model.BootState]{
-			bucket: store.BucketBootState, value: v,
-			repeats: func(_ *draft, old *model.BootState) bool { return old != nil && old.Ticket == v.Ticket },
+			bucket: store.BucketBootState, value: v, afterBooted: v.CloudInit != nil,
+			repeats: func(_ *draft, old *model.BootState) bool { return bootStateRepeats(v, old) },
 		})
 	case *model.WipeReport: // how far it was is of no interest any more
 		return saveReport(ctx, r, t, report[model.WipeReport]{
@@ -43,6 +45,28 @@ func (r *Registry) SaveReport(ctx context.Context, t *model.Ticket, what model.S
 		})
 	}
 	panic(fmt.Sprintf("report of server %s: %T", t.Server, what))
+}
+
+// cloudInitEvery is how often at most another result of cloud-init is taken from a server: its
+// ticket has ended, so that nothing else keeps it from being written without end.
+const cloudInitEvery = time.Minute
+
+// bootStateRepeats reports whether a boot state is no news, and keeps in it when the server
+// said first that it was up.
+func bootStateRepeats(v, old *model.BootState) bool {
+	if old == nil || old.Ticket != v.Ticket {
+		return false
+	}
+	v.ReceivedAt = old.ReceivedAt
+	was, is := old.CloudInit, v.CloudInit
+	switch {
+	case is == nil:
+		return true
+	case was == nil:
+		return false
+	}
+	same := slices.Equal(was.Errors, is.Errors) && was.ErrorsMore == is.ErrorsMore
+	return same || is.ReceivedAt.Sub(was.ReceivedAt).Abs() < cloudInitEvery
 }
 
 // wipeRepeats reports whether how far a wipe is is no news. After the outcome was
@@ -69,15 +93,26 @@ type report[V any] struct {
 	repeats func(d *draft, old *V) bool
 	ends    []store.Bucket // what it puts an end to
 	level   slog.Level
+	// afterBooted lets it come after its ticket ended as Booted, for as long as the server is
+	// its claim's.
+	afterBooted bool
+}
+
+// takes reports whether the report is taken with a ticket that the server's record has.
+func (v *report[V]) takes(rec *model.ServerRecord, ticket string) bool {
+	if rec == nil || rec.Ticket == nil || rec.Ticket.ID != ticket {
+		return false
+	}
+	t := rec.Ticket
+	return t.Open() || v.afterBooted && t.Ended == model.TicketBooted && rec.Claim == t.Claim && rec.Release == nil
 }
 
 // saveReport makes what a server reported with t durable, unless it is no news or
-// the ticket has meanwhile ended.
+// comes too late for its ticket.
 func saveReport[V any](ctx context.Context, r *Registry, t *model.Ticket, v report[V]) error {
 	k, isNew := store.Key{Bucket: v.bucket, Name: string(t.Server)}, false
 	err := r.write(ctx, func(d *draft) (store.Batch, error) {
-		newest, _ := newestTicket(d, t.Server)
-		if !newest.Open() || newest.ID != t.ID {
+		if rec := drafted[model.ServerRecord](d, store.Key{Bucket: store.BucketServer, Name: string(t.Server)}); !v.takes(rec, t.ID) {
 			return nil, model.ErrTicketSpent
 		}
 		if v.repeats(d, drafted[V](d, k)) {

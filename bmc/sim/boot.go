@@ -423,14 +423,28 @@ func (b *booting) install(img image, sum string) {
 }
 
 // sayBooted posts the boot state until it is taken, as the unit that Ingot adds
-// to a claim's Ignition does, and reports whether it was.
+// to a claim's Ignition does, and reports whether it was. A system that cloud-init
+// configures posts it again with how that ended.
 func (b *booting) sayBooted(ctx context.Context, to *bootStateRun) bool {
 	if to == nil || b.faults.has(FaultBootStateSilent) {
 		return false
 	}
 	body := model.ProbeBootState{SystemUUID: to.uuid, Booted: true}
 	b.until(ctx, "boot state", func() error { return b.post(ctx, to.url, body) })
+	if to.cloudInit && delay.Wait(ctx, b.delays().Boot) {
+		body.CloudInit = b.cloudInit()
+		b.until(ctx, "how cloud-init ended", func() error { return b.post(ctx, to.url, body) })
+	}
 	return ctx.Err() == nil
+}
+
+// cloudInit is how cloud-init ends on the machine, in its words.
+func (b *booting) cloudInit() *model.ProbeCloudInit {
+	var told model.ProbeCloudInit
+	if b.faults.has(FaultCloudInitFails) {
+		told.V1.ModulesFinal.Errors = []string{"('scripts_user', RuntimeError('Runparts: 1 failures (runcmd) in 1 attempted commands'))"}
+	}
+	return &told
 }
 
 // until does try until it succeeds, more and more rarely, at most every 5 s.

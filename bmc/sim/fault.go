@@ -147,6 +147,8 @@ const (
 	FaultConfiguresItself Fault = "configures-itself"
 	// FaultBootStateSilent keeps an installed system from posting its boot state.
 	FaultBootStateSilent Fault = "bootstate-silent"
+	// FaultCloudInitFails has cloud-init end in error on an installed system.
+	FaultCloudInitFails Fault = "cloud-init-fails"
 )
 
 // FaultArgs say more about some faults.

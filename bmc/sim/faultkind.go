@@ -38,6 +38,7 @@ var faultKinds = []FaultKind{
 	{Name: FaultBootOrderInSettings, Of: scopeServer, About: "a boot order is taken in the settings object alone, for the next start"},
 	{Name: FaultBootOrderNotKept, Of: scopeServer, About: "a boot order is accepted and not kept"},
 	{Name: FaultBootStateSilent, Of: scopeServer, About: "an installed system does not post its boot state", pretended: true},
+	{Name: FaultCloudInitFails, Of: scopeServer, About: "cloud-init ends in error on an installed system", pretended: true},
 	{Name: FaultCollectionEmpty, Of: scopeBMC, About: "collections say how many members they have and list none"},
 	{Name: FaultConfiguresItself, Of: scopeServer, About: "a kernel from the network asks for no Ignition", pretended: true},
 	{Name: FaultDiskHidden, Of: scopeServer, About: "a disk is not seen by what runs on the server", Takes: []string{"disk"}, pretended: true},

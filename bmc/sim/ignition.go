@@ -82,6 +82,8 @@ type probeRun struct {
 type bootStateRun struct {
 	url  string
 	uuid string
+	// cloudInit has it also say how cloud-init ended.
+	cloudInit bool
 }
 
 // parseIgnition decodes a configuration. fetch gets what a configuration draws in

@@ -85,7 +85,7 @@ func reportIn(ctx context.Context, text string) *bootStateRun {
 	if url == nil || uuid == nil {
 		return nil
 	}
-	return &bootStateRun{url: url[1], uuid: uuid[1]}
+	return &bootStateRun{url: url[1], uuid: uuid[1], cloudInit: strings.Contains(text, "/run/cloud-init/result.json")}
 }
 
 // noFetch fetches nothing: what a seed says stands in it.

@@ -187,10 +187,12 @@ func mimePart(text string) string {
 	return b.String()
 }
 
-// reportScript reports once that the machine is up. It goes on trying in the
-// background for twenty minutes, so that a boot service that is away does not hold
-// the boot up. No other process sees the token in its arguments. url and uuid are
-// plain, see checkFill.
+// reportScript reports that the machine is up, and once cloud-init has ended how it fared. It
+// does so in the background, and tries each for twenty minutes, so that a boot service that is
+// away does not hold the boot up. Scripts of vendor-data run before cloud-init's end, and what
+// they leave running stays: its unit has KillMode=process. result.json is what cloud-init
+// writes last, status.json what it has written just before. No other process sees the token in
+// its arguments. url and uuid are plain, see checkFill.
 func reportScript(url, uuid string) string {
 	return `#!/bin/sh
 # Report to Ingot that this machine is up.
@@ -206,13 +208,24 @@ report() {
 import os, urllib.request as r
 r.urlopen(r.Request(os.environ["INGOT_URL"], os.environ["INGOT_BODY"].encode(), {"Content-Type": "application/json"}), timeout=30)'
 }
-(
+send() {
 	tries=60
 	until report; do
 		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || exit 1
+		[ "$tries" -gt 0 ] || return
 		sleep 20
 	done
+}
+(
+	send
+	left=86400
+	until [ -e /run/cloud-init/result.json ]; do
+		left=$((left - 1))
+		[ "$left" -gt 0 ] || exit
+		sleep 1
+	done
+	body="${body%\}},\"cloudInit\":$(head -c 65536 /run/cloud-init/status.json)}"
+	send
 ) </dev/null >/dev/null 2>&1 &
 `
 }

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/mail"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -134,29 +136,45 @@ func TestTheReportScriptReports(t *testing.T) {
 			t.Skip("NOT TESTED: that vendor-data reports the server up, for which this test needs " + tool)
 		}
 	}
-	reports := make(chan string, 1)
+	reports := make(chan string)
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		reports <- r.Method + " " + r.URL.Path + " " + r.Header.Get("Content-Type") + " " + string(body)
+		select {
+		case reports <- r.Method + " " + r.URL.Path + " " + r.Header.Get("Content-Type") + " " + string(body):
+		case <-t.Context().Done():
+		}
 	}))
 	defer srv.Close()
 	script := reportScript(srv.URL+"/r/"+testToken+"/bootstate", uuid1)
-	want := "POST /r/" + testToken + `/bootstate application/json {"systemUUID":"` + uuid1 + `","booted":true}`
-	for tool, text := range map[string]string{
-		"curl": script, "python3": strings.ReplaceAll(script, "command -v curl", "command -v no-such-tool"),
-	} {
-		command := exec.CommandContext(t.Context(), "sh")
-		command.Stdin = strings.NewReader(text)
-		if out, err := command.CombinedOutput(); err != nil || len(out) > 0 {
-			t.Fatalf("%s: %v\n%s", tool, err, out)
-		}
-		select {
-		case got := <-reports:
-			if got != want {
-				t.Errorf("with %s it reports %s, want %s", tool, got, want)
+	up := "POST /r/" + testToken + `/bootstate application/json {"systemUUID":"` + uuid1 + `","booted":true`
+	for tool, absent := range map[string]string{"curl": "no-such-tool", "python3": "curl"} {
+		t.Run(tool, func(t *testing.T) {
+			ends := t.TempDir()
+			text := strings.NewReplacer("/run/cloud-init", ends, "command -v "+absent, "command -v no-such-tool").Replace(script)
+			command := exec.CommandContext(t.Context(), "sh")
+			command.Stdin = strings.NewReader(text)
+			if out, err := command.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Fatalf("%v\n%s", err, out)
 			}
-		case <-time.After(30 * time.Second):
-			t.Errorf("with %s it reports nothing", tool)
-		}
+			reported := func(what, want string) {
+				t.Helper()
+				select {
+				case got := <-reports:
+					if got != want {
+						t.Errorf("%s it reports %s, want %s", what, got, want)
+					}
+				case <-time.After(30 * time.Second):
+					t.Fatalf("%s it reports nothing", what)
+				}
+			}
+			reported("at once", up+"}")
+			const status = "{\n \"v1\": {\n  \"init\": {\"errors\": [\"it's \\\\ $(false)\"]}\n }\n}\n"
+			for _, f := range []struct{ name, text string }{{"status.json", status}, {"result.json", "{}"}} { // in cloud-init's order
+				if err := os.WriteFile(filepath.Join(ends, f.name), []byte(f.text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			reported("once cloud-init has ended", up+`,"cloudInit":`+strings.TrimSuffix(status, "\n")+"}")
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -54,6 +55,9 @@ func (r runCommand) Run(ctx context.Context, c *console) error {
 	}
 	if limit := memoryLimit(os.DirFS("/")); limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit)
+	}
+	if debug.SetMemoryLimit(-1) >= ballastLimit { // as it is
+		defer runtime.KeepAlive(newBallast())
 	}
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)

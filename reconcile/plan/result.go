@@ -23,10 +23,11 @@ type Result struct {
 
 	// ObserveOnly says why nothing is done to any server, "" when something may be.
 	ObserveOnly Why
-	// What follows is all that is known of, in the order of names.
-	Servers        []Server
-	Claims         []Claim
-	BMCs           []BMC
+	// What follows is all that is known of, in the order of names. Nobody changes any of it:
+	// the next plan has the very same value of an object of which it says the same.
+	Servers        []*Server
+	Claims         []*Claim
+	BMCs           []*BMC
 	Endpoints      []Endpoint
 	Maintenances   []Maintenance
 	ReadinessRules []ReadinessRule
@@ -72,6 +73,7 @@ type Server struct {
 	Pending     *Why        // its claim asks for something else than was installed
 	Unconfirmed *Why        // nothing has said that it booted what was installed
 	Exposed     *Why        // its claim's Secret was served to another machine
+	CloudInit   *Why        // cloud-init ended in error on it
 	Taints      []RuleTaint // by ServerReadinessRules, beside those of its manifest
 	Approval    *Why        // a ServerMaintenance waits for the owner of its claim
 	Power       *Why        // its manifest says a power state, and its claim decides

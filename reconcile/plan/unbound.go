@@ -18,14 +18,16 @@ func (f *fleet) unbound(d *desiredClaim) Why {
 	if f.observeOnly.Reason != "" {
 		return f.observeOnly
 	}
-	if why := f.unready(c); why.Reason != "" {
-		return why
+	if !d.plain {
+		if why := f.unready(c); why.Reason != "" {
+			return why
+		}
 	}
 	if why := f.unbindable(d.name); why.Reason != "" {
 		return why
 	}
-	if ref := c.Spec.ServerRef; ref != nil {
-		return f.unboundRef(c, ref.Name)
+	if !d.plain && c.Spec.ServerRef != nil {
+		return f.unboundRef(c, c.Spec.ServerRef.Name)
 	}
 	asks := f.memory.asks(d)
 	if asks.of != f.memory.plans {

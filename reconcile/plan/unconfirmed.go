@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"ingot/model"
@@ -29,9 +30,31 @@ func (s *server) confirmed() bool {
 }
 
 // reportedBooted reports whether the server said that it booted with its newest ticket.
-func (s *server) reportedBooted() bool {
+func (s *server) reportedBooted() bool { return s.bootState() != nil }
+
+// bootState is what the server said of its boot with its newest ticket, nil if nothing.
+func (s *server) bootState() *model.BootState {
 	booted, t := s.fleet.in.Observed.BootStates[s.name], s.rec.Ticket
-	return booted != nil && t != nil && t.Purpose == model.PurposeClaim && booted.Ticket == t.ID
+	if booted == nil || t == nil || t.Purpose != model.PurposeClaim || booted.Ticket != t.ID {
+		return nil
+	}
+	return booted
+}
+
+// cloudInitFailed says that what the server runs was not configured as its claim's Secret has
+// it. It goes on to run: what there is to correct may be done on the machine as well.
+func (s *server) cloudInitFailed() Why {
+	b := s.bootState()
+	if b == nil || b.CloudInit == nil || len(b.CloudInit.Errors) == 0 || s.rec.Ticket.Claim != s.rec.Claim {
+		return Why{}
+	}
+	errors := strings.Join(b.CloudInit.Errors, "; ")
+	if more := b.CloudInit.ErrorsMore; more > 0 {
+		errors += fmt.Sprintf("; and %d more", more)
+	}
+	return Why{model.ReasonCloudInitFailed, fmt.Sprintf("cloud-init ended in error (%s): its server runs, and is not installed again. Log in "+
+		"and see /var/log/cloud-init.log and /var/log/cloud-init-output.log; to have it installed anew, correct the Secret and give ServerClaim "+
+		"%s a new value of annotation %s", errors, s.rec.Claim, model.AnnotationReprovision), b.CloudInit.ReceivedAt, Tenant}
 }
 
 // quietEnd is when the server counts as booted if it stays On and asks for no network boot

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -157,5 +158,38 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 				t.Error("its server may be booted from the network again")
 			}
 		})
+	}
+}
+
+func TestWhenCloudInitIsSaidToHaveFailed(t *testing.T) {
+	const failed = "stage modules-final, module scripts_user: RuntimeError"
+	type change = func(in *Input, rec *model.ServerRecord, b *model.BootState)
+	for title, tc := range map[string]struct {
+		change change
+		says   string // "" = nothing
+	}{
+		"once it said so":            {func(*Input, *model.ServerRecord, *model.BootState) {}, "(" + failed + "): "},
+		"with how much else":         {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.CloudInit.ErrorsMore = 4 }, failed + "; and 4 more)"},
+		"not where it said nothing":  {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.CloudInit = nil }, ""},
+		"not where it ended well":    {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.CloudInit.Errors = nil }, ""},
+		"not of an install before":   {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.Ticket = "t0" }, ""},
+		"not of another claim":       {func(_ *Input, rec *model.ServerRecord, _ *model.BootState) { rec.Ticket.Claim = "default/other" }, ""},
+		"not once its claim is gone": {func(in *Input, rec *model.ServerRecord, _ *model.BootState) { delete(in.Desired.Claims, rec.Claim) }, ""},
+	} {
+		in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+		rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
+		b := &model.BootState{Ticket: "t", ReceivedAt: in.Now, CloudInit: &model.CloudInitResult{ReceivedAt: in.Now, Errors: []string{failed}}}
+		in.Observed.BootStates[rec.Name] = b
+		tc.change(in, rec, b)
+		got := Plan(in).Servers[0]
+		switch {
+		case tc.says == "" && got.CloudInit != nil:
+			t.Errorf("%s: %s", title, got.CloudInit.Text())
+		case tc.says != "" && (got.CloudInit == nil || !strings.Contains(got.CloudInit.Text(), tc.says) || got.CloudInit.Actor != Tenant):
+			t.Errorf("%s: got %+v, want %q", title, got.CloudInit, tc.says)
+		}
+		if got.Claim != nil && got.Record.State != model.StateReserved {
+			t.Errorf("%s: its server is %s", title, got.Record.State)
+		}
 	}
 }

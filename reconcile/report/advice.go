@@ -133,4 +133,5 @@ var advices = map[model.Reason]advice{
 	model.ReasonInstallStalled:   {plan.RackOperator, "look at its console and at its link; it is tried again"},
 	model.ReasonInstallFailed:    {plan.RackOperator, retry},
 	model.ReasonInstalledNotSeen: {plan.Tenant, "look at its console: it boots from its disk, and nothing there says that it is up; it is not installed again"},
+	model.ReasonCloudInitFailed:  {plan.Tenant, "log in and see /var/log/cloud-init.log; correct it there, or in the Secret and have it installed anew"},
 }

@@ -100,6 +100,9 @@ func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 	if u := s.Unconfirmed; u != nil {
 		conds = append(conds, condition(model.ReasonUnconfirmed, true, u.Reason, u.Text(), u.Since))
 	}
+	if f := s.CloudInit; f != nil {
+		conds = append(conds, condition(model.ReasonCloudInitFailed, true, f.Reason, f.Text(), f.Since))
+	}
 	if e := s.Exposed; e != nil {
 		conds = append(conds, condition(typeSecretExposed, true, e.Reason, e.Text(), e.Since))
 	}

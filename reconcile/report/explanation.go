@@ -222,8 +222,8 @@ func (d documents) claim(e *Explanation, o *Document, status ClaimStatus) {
 	conds, summary := conditions(status.Conditions), claimSummary(o, status)
 	e.State, e.Since, e.Conditions = string(summary.State), summary.Since, status.Conditions
 	e.wait(typeBound, typeReady, model.ConditionBMCReadable, typeMaintenanceApproved)
-	if p := conds.of(model.ReasonPendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
-		e.because(p)
+	if c := conds.besides(); e.Why == "" && c.Type != "" {
+		e.because(c)
 	}
 	if spec, ok := o.Spec.(model.ServerClaimSpec); ok {
 		e.fact("image", spec.Image)

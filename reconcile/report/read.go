@@ -87,6 +87,17 @@ func (c conditions) why(kind string) string {
 	return saying(of)
 }
 
+// besides is what there is to do about a claim whose server is where it should be: the zero
+// value where there is nothing.
+func (c conditions) besides() metav1.Condition {
+	for _, kind := range []string{model.ReasonPendingReprovision, model.ReasonCloudInitFailed} {
+		if beside := c.of(kind); beside.Status == metav1.ConditionTrue {
+			return beside
+		}
+	}
+	return metav1.Condition{}
+}
+
 // saying is what a condition says to people.
 func saying(c metav1.Condition) string {
 	if c.Message == "" {

@@ -197,8 +197,8 @@ func claimSummary(d *Document, status ClaimStatus) ClaimSummary {
 	if u := conds.of(model.ReasonUnconfirmed); c.State == ClaimBound && u.Status == metav1.ConditionTrue {
 		c.State, c.Since = ClaimUnconfirmed, u.LastTransitionTime.Time
 	}
-	if pending := conds.of(model.ReasonPendingReprovision); c.Why == "" && pending.Status == metav1.ConditionTrue {
-		c.Why = saying(pending)
+	if c.Why == "" {
+		c.Why = saying(conds.besides())
 	}
 	return c
 }

@@ -24,8 +24,8 @@ func (e *endpoint) bootState(q *request) (answer, error) {
 		return answer{}, refuse(http.StatusNotFound, "no claimed server, or more than one, has the system UUID %s", rep.uuid)
 	}
 	done := answer{code: http.StatusOK}
-	if !body.Booted || !t.Open() {
+	if !body.Booted || !t.Open() && body.CloudInit == nil {
 		return done, nil
 	}
-	return done, q.save(t, &model.BootState{Ticket: t.ID, ReceivedAt: q.now()})
+	return done, q.save(t, &model.BootState{Ticket: t.ID, ReceivedAt: q.now(), CloudInit: cloudInitResult(body.CloudInit, q.now())})
 }

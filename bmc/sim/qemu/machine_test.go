@@ -265,7 +265,7 @@ func TestFaultsOfPretendedMachinesAreRefused(t *testing.T) {
 		err := s.SetFault(f)
 		pretended := slices.Contains([]sim.Fault{
 			sim.FaultWipeFails, sim.FaultWipeHangs, sim.FaultProbeSilent, sim.FaultProbeOtherUUID,
-			sim.FaultHangAfterScript, sim.FaultHangAfterKernel, sim.FaultBootStateSilent,
+			sim.FaultHangAfterScript, sim.FaultHangAfterKernel, sim.FaultBootStateSilent, sim.FaultCloudInitFails,
 		}, f)
 		if pretended && (err == nil || !strings.Contains(err.Error(), "is one of pretended machines") || s.BMC().SetFault(f) == nil) {
 			t.Errorf("%s: %v", f, err)

@@ -12,11 +12,22 @@ report() {
 import os, urllib.request as r
 r.urlopen(r.Request(os.environ["INGOT_URL"], os.environ["INGOT_BODY"].encode(), {"Content-Type": "application/json"}), timeout=30)'
 }
-(
+send() {
 	tries=60
 	until report; do
 		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || exit 1
+		[ "$tries" -gt 0 ] || return
 		sleep 20
 	done
+}
+(
+	send
+	left=86400
+	until [ -e /run/cloud-init/result.json ]; do
+		left=$((left - 1))
+		[ "$left" -gt 0 ] || exit
+		sleep 1
+	done
+	body="${body%\}},\"cloudInit\":$(head -c 65536 /run/cloud-init/status.json)}"
+	send
 ) </dev/null >/dev/null 2>&1 &
