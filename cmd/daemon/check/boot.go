@@ -34,9 +34,15 @@ func loaders(_ context.Context, o *config.Options) []Result {
 // files checks whether the operator's own files can be read.
 func files(_ context.Context, o *config.Options) []Result {
 	var results []Result
-	if file := o.Boot.CredentialsFile; file != "" {
-		results = append(results, judged("boot.credentialsFile", oci.CheckCredentials(file), file+" can be read",
-			"write it as docker login does, or take the key out: images of registries that ask for credentials do not boot until then"))
+	for _, f := range o.NamedFiles() {
+		if f.Without == "" {
+			continue // checked with the configuration
+		}
+		err, fix := f.Unreadable(), "create it, or take the key out"
+		if f.Key == "boot.credentialsFile" {
+			err, fix = oci.CheckCredentials(f.Path), "write it as docker login does, or take the key out"
+		}
+		results = append(results, judged(f.Key, err, f.Path+" can be read", fix+"; until then, "+f.Without))
 	}
 	if dir := o.Boot.Files; dir != "" {
 		results = append(results, judged("boot.files", bootfiles.New(dir, nil).Check(), dir+" can be read",

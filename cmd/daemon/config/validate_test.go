@@ -106,10 +106,6 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			want: "ingot.yaml:2:42: notify.webhooks[0].url: is not allowed: must be http:// or https:// with a host, without user, password and " +
 				"query; put an address with any of those into a file, and name that in urlFile",
 		},
-		"a webhook whose address is not there": {
-			text: repository + "notify: {webhooks: [{name: on-call, urlFile: /nowhere/url}]}\n",
-			want: `ingot.yaml:2:46: notify.webhooks[0].urlFile: "/nowhere/url" cannot be read: no such file or directory; create it, or take the key out`,
-		},
 		"two webhooks of one name": {
 			text: repository + "notify: {webhooks: [{name: a, url: http://a.example}, {name: a, url: http://b.example}]}\n",
 			want: `ingot.yaml:2:62: notify.webhooks[1].name: "a" is the name of two webhooks; give one of them another`,
