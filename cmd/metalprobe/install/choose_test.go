@@ -21,7 +21,8 @@ func diskCalled(name, serial string) inventory.Disk {
 }
 
 func TestADiskThatIsNamedIsWaitedFor(t *testing.T) {
-	early, late := diskCalled("sda", "S-1"), diskCalled("sdb", "S-2")
+	early, late, card := diskCalled("sda", "S-1"), diskCalled("sdb", "S-2"), diskCalled("sdc", "S-3")
+	card.Removable = true
 	for title, test := range map[string]struct {
 		hint     string
 		previous *model.RootDisk
@@ -36,7 +37,7 @@ func TestADiskThatIsNamedIsWaitedFor(t *testing.T) {
 		"for it has the claim's last install":      {previous: &model.RootDisk{Serial: "S-2"}, first: []inventory.Disk{early}, found: 3 * time.Second, chosen: "sdb", took: 3 * time.Second},
 		"and one that is gone for 30 s":            {previous: &model.RootDisk{Serial: "S-2"}, first: []inventory.Disk{early}, found: time.Minute, reason: model.ReasonRootDeviceGone, took: 30 * time.Second},
 		"and any, where there is none yet":         {found: 2 * time.Second, chosen: "sdb", took: 2 * time.Second},
-		"and not where none is named":              {first: []inventory.Disk{early}, found: 2 * time.Second, chosen: "sda"},
+		"and not where none is named":              {first: []inventory.Disk{card}, found: 2 * time.Second, reason: model.ReasonRootDeviceMissing},
 		"and not where the one that is named fits": {hint: "serial=S-1", first: []inventory.Disk{early}, found: 2 * time.Second, chosen: "sda"},
 	} {
 		t.Run(title, func(t *testing.T) {
