@@ -15,13 +15,13 @@ type statusCommand struct {
 	fleetSource `embed:""`
 
 	watchFlags `embed:""`
-	Selector   string `short:"l" placeholder:"SELECTOR" help:"Show only what has these labels: rack=7,zone in (a,b),!gpu. A server has those of its BMC, too."`
-	ExitCode   bool   `xor:"end" help:"Exit with 5 if somebody has to act, and 6 if something is merely under way."`
+	Selector   string `short:"l" placeholder:"SELECTOR" help:"Show only objects with these labels: rack=7,zone in (a,b),!gpu. A server also has the labels of its BMC."`
+	ExitCode   bool   `xor:"end" help:"Exit with 5 if somebody has to act, and with 6 if something is only in progress."`
 
-	Wait    bool          `xor:"end" help:"Wait until all is as Git says, and exit with 0. What it waits for goes to standard error. A daemon that does not answer yet and an object that does not exist yet are waited for, too."`
-	Timeout time.Duration `placeholder:"TIME" help:"With --wait: give up after this time, with the code that --exit-code would give. Default: never."`
+	Wait    bool          `xor:"end" help:"Wait until everything is as Git says, then exit with 0. Progress goes to standard error. Also waits for a daemon that does not answer yet and for an object that does not exist yet."`
+	Timeout time.Duration `placeholder:"TIME" help:"With --wait: give up after this time, with the code of --exit-code. Default: never."`
 	Kind    string        `arg:"" optional:"" values:"server claim bmc" help:"Show only this kind: server, claim or bmc."`
-	Name    string        `arg:"" optional:"" help:"Show only the object of this name; a claim's is namespace/name or name."`
+	Name    string        `arg:"" optional:"" help:"Show only the object with this name; for a claim, namespace/name or name."`
 }
 
 // formats are those that results are printed in.
@@ -31,11 +31,11 @@ func (statusCommand) formats() []string {
 
 // Help implements kong.HelpProvider.
 func (statusCommand) Help() string {
-	return `Asks a running daemon, or reads what it wrote to the status branch, which works from anywhere and also when the daemon is down. Without a daemon on this machine it reads the status branch of the clone that the working directory is in.
+	return `Asks a running daemon, or reads the status branch, which works from anywhere and also while the daemon is down. Without a daemon on this machine it reads the status branch of the clone in the working directory.
 
-Exits 0 once it was shown, whatever it is. With --exit-code: 0 when all is as Git says; 5 when somebody has to act, because an object says so or is in Error, a manifest is wrong, something is held back or absent without a commit, or the repository cannot be read; 6 when what is not as Git says is under way. With a kind or labels only such objects count.
+Exits 0 if the state could be shown, whatever it is. With --exit-code: 0 if everything is as Git says; 5 if somebody has to act, because an object says so or is in Error, a manifest is wrong, something is held back or absent without a commit, or the repository cannot be read; 6 if the rest is still in progress. With a kind or labels only those objects count.
 
--o wide has more columns; name prints kind/name, a line each, for other commands; json and yaml are all of it.
+-o wide has more columns; name prints one kind/name per line, for other commands; json and yaml have everything.
 
 Examples:
 

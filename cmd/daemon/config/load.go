@@ -91,7 +91,7 @@ func missingFiles(o *Options) []model.Problem {
 	var problems checks
 	for _, f := range o.NamedFiles() {
 		if err := f.Unreadable(); err != nil && f.Without == "" {
-			problems.wrong(f.Key, "%q cannot be read: %v; create it, or take the key out", f.Path, err)
+			problems.wrong(f.Key, "%q cannot be read: %v; create it, or remove the key", f.Path, err)
 		}
 	}
 	return problems

@@ -78,7 +78,7 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		},
 		"users that are not there": {
 			text: repository + "admin: {users: /nowhere/users}\n",
-			want: `ingot.yaml:2:16: admin.users: "/nowhere/users" cannot be read: no such file or directory; create it, or take the key out`,
+			want: `ingot.yaml:2:16: admin.users: "/nowhere/users" cannot be read: no such file or directory; create it, or remove the key`,
 		},
 		"a header that anybody may set": {
 			text: repository + "admin: {trustedHeader: {name: X-Forwarded-User}}\n",
@@ -162,8 +162,8 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		},
 		"a file that is not there": {
 			text: repository + "bmc: {caFile: /nowhere/ca.pem}\n",
-			want: `ingot.yaml:2:15: bmc.caFile: "/nowhere/ca.pem" cannot be read: no such file or directory; create it, or take ` +
-				`the key out`,
+			want: `ingot.yaml:2:15: bmc.caFile: "/nowhere/ca.pem" cannot be read: no such file or directory; create it, or remove ` +
+				`the key`,
 		},
 		"a scheme that is not Git's": {
 			text: "git: {url: ftp://git.example.com/metal.git}\n",
