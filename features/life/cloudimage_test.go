@@ -206,7 +206,7 @@ func (c *cloud) install(t *testing.T, m *tenant, image, reprovision string, n in
 	c.untouched(t, m)
 	if reprovision != "" {
 		c.ingot.StatusHas(t, rig.Patience, "serverclaims/default/"+m.claim+".yaml", "reason: CloudInitFailed",
-			"stage modules-final, module scripts_user: Runparts: 1 failures (runcmd)")
+			"cloud-init ended in error (stage modules-final, module scripts-user: Runparts: 1 failures (runcmd)): ")
 	}
 	return said
 }
@@ -307,6 +307,7 @@ stringData:
   user-data: |
     #cloud-config
     ssh_genkeytypes: [ed25519]
+    locale: false
     runcmd: [[test, -z, "%[5]s"]]
     write_files:
     - path: /var/lib/cloud/scripts/per-boot/witness
