@@ -5,6 +5,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // memoryShare is the share of this process's memory limit that is for Go's heap, in percent.
@@ -23,7 +25,11 @@ const (
 // garbage that may gather until it is collected is a share of what is in use, and of the small heap of a
 // new rack that is so little that 2,000 leases a second had it collected every 200 ms: a tenth of
 // the CPU time of a lease of DHCPv4, a fifth of one of DHCPv6.
-func newBallast() []byte { return make([]byte, ballastSize) }
+func newBallast() []byte {
+	b := make([]byte, ballastSize)
+	_ = unix.Madvise(b, unix.MADV_DONTNEED) // where Go has cleared it, for it was in use before
+	return b
+}
 
 // memoryLimit returns the memory limit for the garbage collector: a share of the limit of
 // this process's control groups, 0 if they have none. Without it the heap may grow to twice

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
 	"strings"
@@ -68,7 +70,8 @@ func TestMemoryLimit(t *testing.T) {
 }
 
 // TestBallastTakesNoMemory shows that garbage gathers for longer with the ballast, which is
-// not resident: in a process of its own, whose memory nobody has used yet.
+// not resident, also where it lies in memory that was in use before: in a process of its own, which
+// does nothing else meanwhile.
 func TestBallastTakesNoMemory(t *testing.T) {
 	if testtool.RaceDetector {
 		t.Skip("NOT MEASURED: the race detector has memory of its own beside that of the program")
@@ -82,6 +85,10 @@ func TestBallastTakesNoMemory(t *testing.T) {
 		}
 		return
 	}
+	if used := bytes.Repeat([]byte{1}, 2*ballastSize); used[0] != 1 {
+		t.Fatal("nobody wrote to it")
+	}
+	debug.FreeOSMemory()
 	before, goal := resident(t), heapGoal()
 	ballast := newBallast()
 	runtime.GC()
