@@ -35,45 +35,52 @@ type fileNode struct {
 	hash   plumbing.Hash
 	pushed plumbing.Hash // of the file at this path on the server; zero if there is none
 	round  int
-
-	next     *model.Document // what rendered and content are of, doc to be
-	rendered plumbing.Hash
-	content  []byte // nil once it was pushed
-	cut      error  // says what was left out of content
-	err      error
+	draft  *draft // nil once it was pushed
 }
 
-// render renders the file's next document.
-func (f *fileNode) render() error {
-	if f.next == nil {
-		return fmt.Errorf("write %s: there is no document", f.path)
+// draft is what a file is to hold.
+type draft struct {
+	doc     *model.Document
+	hash    plumbing.Hash
+	content []byte
+	cut     error // says what was left out of content
+	err     error // why there is no content
+}
+
+// write renders a document as the file's draft.
+func (f *fileNode) write(doc *model.Document) {
+	d := &draft{doc: doc}
+	f.draft = d
+	if doc == nil {
+		d.err = fmt.Errorf("write %s: there is no document", f.path)
+		return
 	}
-	content, err := render(f.next)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", f.path, err)
-	}
-	f.cut = nil
-	if len(content) > maxStatusFile {
-		if content, f.cut = cutDown(f.next, len(content)); content == nil {
-			return fmt.Errorf("write %s: %w", f.path, f.cut)
+	if d.content, d.err = render(doc); len(d.content) > maxStatusFile {
+		d.content, d.cut = cutDown(doc, len(d.content))
+		if d.content == nil {
+			d.err = d.cut
 		}
 	}
-	f.content, f.rendered = content, hashObject("blob", content)
-	return nil
+	if d.err != nil {
+		d.err = fmt.Errorf("write %s: %w", f.path, d.err)
+		return
+	}
+	d.hash = hashObject("blob", d.content)
 }
 
 // current returns the file's content.
 func (f *fileNode) current() ([]byte, error) {
-	if f.content == nil || f.rendered != f.hash {
-		f.next = f.doc
-		if err := f.render(); err != nil {
-			return nil, err
-		}
+	if f.draft == nil || f.draft.hash != f.hash {
+		f.write(f.doc)
 	}
-	if f.rendered != f.hash {
+	switch d := f.draft; {
+	case d.err != nil:
+		return nil, d.err
+	case d.hash != f.hash:
 		return nil, fmt.Errorf("write %s: the document changed after it was handed over", f.path)
+	default:
+		return d.content, nil
 	}
-	return f.content, nil
 }
 
 type dirNode struct {
@@ -142,7 +149,11 @@ func (t *statusTree) update(docs map[string]*model.Document) (int, map[string]er
 	if len(t.files) > kept { // before any are added: a file may become a folder
 		changed += t.sweep()
 	}
-	var stale []*fileNode
+	type edit struct {
+		f   *fileNode
+		doc *model.Document
+	}
+	var edits []edit
 	skipped := make(map[string]error)
 	for path, doc := range docs {
 		f := t.files[path]
@@ -154,28 +165,28 @@ func (t *statusTree) update(docs map[string]*model.Document) (int, map[string]er
 			}
 		}
 		if f.doc != doc || doc == nil {
-			f.next = doc
-			stale = append(stale, f)
+			edits = append(edits, edit{f, doc})
 		}
 	}
-	inParallel(stale, func(f *fileNode) { f.err = f.render() })
-	for _, f := range stale {
+	inParallel(edits, func(e edit) { e.f.write(e.doc) })
+	for _, e := range edits {
+		f, d := e.f, e.f.draft
 		switch {
-		case f.err != nil:
-			skipped[f.path] = f.err
+		case d.err != nil:
+			skipped[f.path] = d.err
 			if f.hash.IsZero() {
 				delete(t.files, f.path)
 				f.parent.remove(base(f.path))
 			}
-		case f.rendered == f.hash:
-			f.doc = f.next
+		case d.hash == f.hash:
+			f.doc = d.doc
 		default:
-			f.doc, f.hash = f.next, f.rendered
+			f.doc, f.hash = d.doc, d.hash
 			f.parent.touch()
 			changed++
 		}
-		if f.err == nil && f.cut != nil {
-			skipped[f.path] = f.cut
+		if d.err == nil && d.cut != nil {
+			skipped[f.path] = d.cut
 		}
 	}
 	t.root.rehash()
@@ -380,7 +391,7 @@ func (d *dirNode) pack(p *packWriter, deltas bool) {
 // acknowledge notes that the server holds the tree as it is.
 func (t *statusTree) acknowledge() {
 	for _, f := range t.files {
-		f.pushed, f.content, f.next = f.hash, nil, nil
+		f.pushed, f.draft = f.hash, nil
 	}
 	t.root.acknowledge()
 }

@@ -17,6 +17,12 @@ func (f *fleet) claimRemoval(rec *model.ServerRecord) (model.Removal, bool) {
 	return f.removalOf(rec.Claim.Identity(), rec.Tenant)
 }
 
+// claimRemoved reports whether a commit took a server's claim away.
+func (f *fleet) claimRemoved(rec *model.ServerRecord) bool {
+	_, removed := f.claimRemoval(rec)
+	return removed
+}
+
 // removalOf is the commit that took a tenant's object away, if one did; "" is whoever's.
 func (f *fleet) removalOf(id model.Identity, tenant string) (model.Removal, bool) {
 	if r, ok := f.in.Desired.RemovalOf(id, tenant); ok {

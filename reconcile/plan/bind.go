@@ -284,10 +284,11 @@ func (f *fleet) freeServers() []*server {
 // unfree is why no claim may be bound to the server now, in a word or two; "" if
 // one may.
 func (f *fleet) unfree(s *server) string {
+	if s.rec.State != model.StateAvailable {
+		return string(s.rec.State)
+	}
 	maintained := f.maintenance(s).by != ""
 	switch {
-	case s.rec.State != model.StateAvailable:
-		return string(s.rec.State)
 	case s.spec != nil && s.spec.Spec.Unclaimable:
 		return "cordoned"
 	case s.spec == nil && f.in.Desired.Quarantined[s.name.Identity()]:

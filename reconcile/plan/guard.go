@@ -23,8 +23,12 @@ func (f *fleet) guard() {
 		}
 		asked = append(asked, d)
 	}
+	var bound map[string]int
+	if len(asked) > 0 { // else nothing is measured by it
+		bound = f.boundByNamespace()
+	}
 	r := judgeWindow(windowInput{
-		Asked: asked, Record: f.record, Bound: f.boundByNamespace(), Approvals: f.in.Desired.Approvals,
+		Asked: asked, Record: f.record, Bound: bound, Approvals: f.in.Desired.Approvals,
 		Limits: windowLimits{
 			MaxDisruptions: f.in.Policy.MaxDisruptions, MaxPowerDisruptions: f.in.Policy.MaxPowerDisruptions, Window: f.in.Policy.GuardWindow,
 		},

@@ -8,8 +8,7 @@ import (
 
 // endAsked is how Git asks for the server to be taken from its claim, "" if it does not.
 func (s *server) endAsked() string {
-	_, removed := s.fleet.claimRemoval(s.rec)
-	gone := removed && s.claim == nil && s.fleet.renamed[s.name] == nil
+	gone := s.claim == nil && s.fleet.renamed[s.name] == nil && s.fleet.claimRemoved(s.rec)
 	retained := s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain
 	switch {
 	case s.rec.State == model.StateReleased && s.claim == nil && s.spec != nil && !retained:

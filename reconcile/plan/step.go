@@ -96,7 +96,8 @@ func (s *server) nextPoll(last time.Time) time.Time {
 	every := s.fleet.in.Policy.PollInterval
 	spread := time.Duration((jitter(s.name) - 0.5) / 5 * float64(every))
 	slot := max(every/64, 1)
-	return last.Add(every + spread).Truncate(slot).Add(slot)
+	next := last.Add(every + spread).Round(0)
+	return next.Add(slot - time.Duration(next.UnixNano())%slot)
 }
 
 // wakeBy makes sure that the server is looked at again at t.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -24,6 +25,7 @@ type Projector struct {
 
 // projected is a document and all that it was made from.
 type projected struct {
+	path string
 	from any
 	doc  *model.Document
 	row  row // of the page
@@ -205,7 +207,7 @@ type claimInputs struct {
 	manifest *model.ServerClaim
 	rec      *model.ClaimRecord
 	why      plan.Why // of the claim, or of its server
-	absent   model.Absence
+	absent   any      // model.Absence, which few have; nil = none
 }
 
 // servedInputs is all that the document of a claim with a server is made from.
@@ -222,7 +224,9 @@ type servedInputs struct {
 func (p *Projector) projectClaims(v *view, r *model.Report) {
 	for _, c := range v.Claims {
 		own := claimInputs{manifest: c.Manifest, rec: v.in.Observed.Claims[c.Name], why: c.Why}
-		own.absent, _ = v.in.Desired.Absence(c.Name.Identity())
+		if a, listed := v.in.Desired.Absence(c.Name.Identity()); listed {
+			own.absent = a
+		}
 		from := any(own)
 		if s := v.servers[c.Server]; s != nil {
 			own.why = s.Why
@@ -326,19 +330,20 @@ func (p *Projector) keep(r *model.Report, path string, from any, make func() any
 	old := p.rest[path]
 	if old.doc == nil || old.from != from {
 		old = p.made(path, from, old, make())
-		p.rest[path] = old
+		p.rest[old.path] = old
 	}
-	r.Documents[path] = old.doc
+	r.Documents[old.path] = old.doc // the very same path, or each of very many is held twice
 	return old.row
 }
 
 // made is a document made anew, or the one before where it says the same.
 func (p *Projector) made(path string, from any, old projected, now any) projected {
+	path = cmp.Or(old.path, path)
 	doc := unlessSame(old.doc, now)
 	if doc == old.doc {
-		return projected{from, doc, old.row}
+		return projected{path, from, doc, old.row}
 	}
-	return projected{from, doc, rowOf(path, doc)}
+	return projected{path, from, doc, rowOf(path, doc)}
 }
 
 // forget drops the documents that the report no longer shows.
