@@ -71,6 +71,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonRegistryUnreachable:    {plan.RackOperator, "check that the registry can be reached, or the folder read, from here; it is tried again"},
 	model.ReasonNoArchitecture:         {plan.Tenant, "push the image for this architecture too, or select other servers"},
 	model.ReasonValidationFailed:       {plan.Tenant, "push an image that can be booted: the message says what it lacks"},
+	model.ReasonSecureBootBlocksProbe:  {plan.RackOperator, "sign what it boots, or switch Secure Boot off: docs/secureboot.md"},
 	model.ReasonNoServerFree:           {plan.RackOperator, "free or add a server that matches, or ask for less in the claim; `ingot status server` lists them all"},
 	model.ReasonServerUnknown:          {plan.Tenant, "name a server that is known in serverRef; `ingot status server` lists them"},
 	model.ReasonServerNotFree:          {plan.RackOperator, "wait until the server is free, or name another in serverRef"},
