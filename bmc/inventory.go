@@ -3,6 +3,7 @@ package bmc
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -59,6 +60,7 @@ func (c *client) inventory(ctx context.Context, t model.SystemTarget) (*model.Se
 		{"storage", func() error { return r.storages(sys) }},
 		{"network interfaces", func() error { return r.networkInterfaces(path(sys.EthernetInterfaces.ID)) }},
 		{"network cards", func() error { return r.networkCards(uri, sys) }},
+		{"Secure Boot", func() error { return r.secureBoot(path(sys.SecureBoot.ID)) }},
 	}
 	unreachable := 0
 	for _, part := range parts {
@@ -283,6 +285,29 @@ func (r *reading) networkInterfaces(uri string) error {
 		}
 		r.inv.NetworkInterfaces = append(r.inv.NetworkInterfaces, n)
 	})
+}
+
+// secureBoot reads whether the firmware's next start checks signatures, which it does if its last
+// did and nobody has switched that off since (DSP2046, SecureBoot). What cannot be read is no
+// problem of the inventory's: many BMCs have none, or say nothing of it.
+func (r *reading) secureBoot(uri string) error {
+	if uri == "" {
+		return nil
+	}
+	a, err := r.get(r.ctx, uri)
+	if err != nil {
+		if final(err) {
+			return err
+		}
+		return nil
+	}
+	var s struct {
+		SecureBootEnable      *bool
+		SecureBootCurrentBoot string
+	}
+	_ = json.Unmarshal(a.body, &s) // what is odd is as if it were not said
+	r.inv.SecureBoot = s.SecureBootCurrentBoot == string(schemas.EnabledSecureBootCurrentBootType) && (s.SecureBootEnable == nil || *s.SecureBootEnable)
+	return nil
 }
 
 // addIP adds an address that is one: unset ones are written 0.0.0.0 and ::.

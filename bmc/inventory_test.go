@@ -467,3 +467,36 @@ func TestErrorsHoldNoSecrets(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Secure Boot counts as on only where it is said to be, and nobody has switched it off since.
+func TestSecureBootOfAMachine(t *testing.T) {
+	const uri = sysURI + "/SecureBoot"
+	for title, tc := range map[string]struct {
+		says object // nil = the link leads nowhere
+		on   bool
+	}{
+		"on":                                {object{"SecureBootCurrentBoot": "Enabled", "SecureBootEnable": true}, true},
+		"on, and nothing of the next start": {object{"SecureBootCurrentBoot": "Enabled"}, true},
+		"off":                               {object{"SecureBootCurrentBoot": "Disabled", "SecureBootEnable": false}, false},
+		"off from the next start on":        {object{"SecureBootCurrentBoot": "Enabled", "SecureBootEnable": false}, false},
+		"on from the next start on":         {object{"SecureBootCurrentBoot": "Disabled", "SecureBootEnable": true}, false},
+		"not known":                         {object{"SecureBootEnable": true, "SecureBootCurrentBoot": nil}, false},
+		"said in another form":              {object{"SecureBootEnable": "yes", "SecureBootCurrentBoot": 1}, false},
+		"nowhere":                           {nil, false},
+	} {
+		t.Run(title, func(t *testing.T) {
+			f := newFake(t, secure)
+			f.resources[sysURI]["SecureBoot"] = linked(uri)
+			if tc.says != nil {
+				f.resources[uri] = tc.says
+			}
+			facts, err := newPool(t, Options{RequestsPerSecond: 1000}).Inventory(t.Context(), f.system1())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if facts.Inventory.SecureBoot != tc.on || len(facts.Inventory.Problems) > 0 {
+				t.Errorf("Secure Boot %t, problems %q; want %t and none", facts.Inventory.SecureBoot, facts.Inventory.Problems, tc.on)
+			}
+		})
+	}
+}

@@ -30,7 +30,7 @@ type system struct {
 	Actions                 struct {
 		Reset *resetAction `json:"#ComputerSystem.Reset"`
 	}
-	Processors, Memory, Storage, SimpleStorage, EthernetInterfaces, NetworkInterfaces link
+	Processors, Memory, Storage, SimpleStorage, EthernetInterfaces, NetworkInterfaces, SecureBoot link
 
 	Settings struct{ SettingsObject link } `json:"@Redfish.Settings"`
 	Links    struct{ ManagedBy, Chassis []link }

@@ -16,6 +16,7 @@ import (
 	"github.com/cucumber/godog"
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
+	"ingot/bootsvc/netboot/netboottest"
 	"ingot/features/internal/rig"
 	"ingot/model"
 )
@@ -71,6 +72,17 @@ func (w *site) fillLoaders() error {
 	}
 	for _, name := range []string{"undionly.kpxe", "ipxe.efi", "snp-arm64.efi"} {
 		if err := os.WriteFile(filepath.Join(w.loaderDir(), name), []byte(name), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// signLoaders makes UEFI programs of the boot loaders, with or without a signature.
+func signLoaders(ctx context.Context, have string) error {
+	w := siteOf(ctx)
+	for _, name := range []string{"ipxe.efi", "snp-arm64.efi"} {
+		if err := os.WriteFile(filepath.Join(w.loaderDir(), name), netboottest.Program(have == "a"), 0o600); err != nil {
 			return err
 		}
 	}

@@ -43,11 +43,12 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^nothing that Ingot keeps holds the password of a BMC$`:                                     keepsNoPassword,
 
 		// devices, and the networks that they ask on
-		`^the networks$`:                                     theNetworks,
-		`^the MAC prefix database$`:                          theDatabase,
-		`^the MAC prefix database is taken away$`:            withoutDatabase,
-		`^` + device + ` is plugged in$`:                     plugIn,
-		`^` + device + ` is plugged into port ` + name + `$`: plugIntoPort,
+		`^the networks$`: theNetworks,
+		`^the boot loaders have (a|no) signature$`:                                         signLoaders,
+		`^the MAC prefix database$`:                                                        theDatabase,
+		`^the MAC prefix database is taken away$`:                                          withoutDatabase,
+		`^` + device + ` is plugged in$`:                                                   plugIn,
+		`^` + device + ` is plugged into port ` + name + `$`:                               plugIntoPort,
 		`^BMC ` + name + ` moves to another address(?:, where BMC ` + name + ` answers|)$`: moveBMC,
 		`^` + device + ` asks what to boot, as (.+)$`:                                      askBoot,
 		`^it is told (.+) by (TFTP|HTTP)$`:                                                 toldFile,

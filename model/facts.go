@@ -121,6 +121,8 @@ type Inventory struct {
 	// BootOrder is what the firmware boots from, the first first, by the references of the
 	// boot options (DSP2046, ComputerSystem).
 	BootOrder []string `json:"bootOrder,omitempty"`
+	// SecureBoot is set if the firmware's next start is known to check signatures.
+	SecureBoot bool `json:"secureBoot,omitempty"`
 	// Summarized are the parts of which a summary alone was to be had: PartProcessors, PartDrives.
 	Summarized []string `json:"summarized,omitempty"`
 	// Problems are the parts that could not be read, for a person.

@@ -54,16 +54,17 @@ const (
 
 // What speaks against what is to be booted.
 const (
-	ReasonSourceInvalid       Reason = "SourceInvalid"       // an error in a claim's Secret or annotation; its content is not quoted
-	ReasonArmFailed           Reason = "ArmFailed"           // a boot could not be prepared, for a reason that is not known
-	ReasonSecretMissing       Reason = "SecretMissing"       // a Secret or BMCSecret is not in Git, or belongs to another
-	ReasonInvalidReference    Reason = "InvalidReference"    // the image is not a valid image reference
-	ReasonRegistryNotAllowed  Reason = "RegistryNotAllowed"  // its registry is not allowed
-	ReasonUnauthorized        Reason = "Unauthorized"        // its registry rejects the credentials
-	ReasonNotFound            Reason = "NotFound"            // there is no such image
-	ReasonRegistryUnreachable Reason = "RegistryUnreachable" // its registry does not answer
-	ReasonNoArchitecture      Reason = "NoArchitecture"      // the image has nothing for the server's architecture
-	ReasonValidationFailed    Reason = "ValidationFailed"    // the image cannot be booted
+	ReasonSourceInvalid         Reason = "SourceInvalid"         // an error in a claim's Secret or annotation; its content is not quoted
+	ReasonArmFailed             Reason = "ArmFailed"             // a boot could not be prepared, for a reason that is not known
+	ReasonSecretMissing         Reason = "SecretMissing"         // a Secret or BMCSecret is not in Git, or belongs to another
+	ReasonInvalidReference      Reason = "InvalidReference"      // the image is not a valid image reference
+	ReasonRegistryNotAllowed    Reason = "RegistryNotAllowed"    // its registry is not allowed
+	ReasonUnauthorized          Reason = "Unauthorized"          // its registry rejects the credentials
+	ReasonNotFound              Reason = "NotFound"              // there is no such image
+	ReasonRegistryUnreachable   Reason = "RegistryUnreachable"   // its registry does not answer
+	ReasonNoArchitecture        Reason = "NoArchitecture"        // the image has nothing for the server's architecture
+	ReasonValidationFailed      Reason = "ValidationFailed"      // the image cannot be booted
+	ReasonSecureBootBlocksProbe Reason = "SecureBootBlocksProbe" // its firmware checks signatures, and nothing that Ingot has for it is signed
 )
 
 // What speaks against a disk image, or against the disk that it is to be written to. All of
@@ -172,5 +173,5 @@ var Reasons = []Reason{
 	ReasonRootDeviceAmbiguous, ReasonRootDeviceMissing, ReasonRootDeviceNotBlank, ReasonRootDeviceGone, ReasonMultipath,
 	ReasonDuplicateIdentity, ReasonSeedNoRoom, ReasonSeedTargetMissing, ReasonSeedFilesystem, ReasonInstalling,
 	ReasonDiskBusy, ReasonDiskWriteFailed, ReasonDiskLies, ReasonInstallStalled, ReasonInstallFailed, ReasonInstalledNotSeen,
-	ReasonCloudInitFailed,
+	ReasonCloudInitFailed, ReasonSecureBootBlocksProbe,
 }

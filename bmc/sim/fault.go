@@ -147,6 +147,8 @@ const (
 	FaultConfiguresItself Fault = "configures-itself"
 	// FaultBootStateSilent keeps an installed system from posting its boot state.
 	FaultBootStateSilent Fault = "bootstate-silent"
+	// FaultSecureBoot has the BMC say that Secure Boot is on.
+	FaultSecureBoot Fault = "secure-boot"
 	// FaultCloudInitFails has cloud-init end in error on an installed system.
 	FaultCloudInitFails Fault = "cloud-init-fails"
 )

@@ -77,6 +77,7 @@ var faultKinds = []FaultKind{
 	{Name: FaultResetFails, Of: scopeServer, About: "a reset is carried out and answered with 500", Takes: []string{"requests"}},
 	{Name: FaultResetLate, Of: scopeServer, About: "a reset is accepted and carried out after delay (2s)", Takes: []string{"delay", "requests"}},
 	{Name: FaultSectors4K, Of: scopeServer, About: "the sectors of a disk have 4096 bytes", Takes: []string{"disk"}, pretended: true},
+	{Name: FaultSecureBoot, Of: scopeServer, About: "the BMC says that Secure Boot is on"},
 	{Name: FaultServerError, Of: scopeBMC, About: "everything but the service root is answered with 500"},
 	{Name: FaultSessionLimit, Of: scopeBMC, About: "logins are answered with 503"},
 	{Name: FaultSlow, Of: scopeBMC, About: "each answer takes delay (2s)", Takes: []string{"delay"}},

@@ -189,9 +189,13 @@ func getBios(v view) object {
 	}
 }
 
-func getSecureBoot(view) object {
+func getSecureBoot(v view) object {
+	on, now := v.server().faults.has(FaultSecureBoot), "Disabled"
+	if on {
+		now = "Enabled"
+	}
 	return object{
-		"Id": "SecureBoot", "Name": "UEFI Secure Boot", "SecureBootEnable": false, "SecureBootCurrentBoot": "Disabled", "SecureBootMode": "UserMode",
+		"Id": "SecureBoot", "Name": "UEFI Secure Boot", "SecureBootEnable": on, "SecureBootCurrentBoot": now, "SecureBootMode": "UserMode",
 	}
 }
 

@@ -47,3 +47,32 @@ func (i *Images) Fetch(ref Reference, layer *model.Layer) imagecache.Fetch {
 		return body, err
 	}
 }
+
+// Looks lets check look at a layer as the cache has it, or fetches it.
+func (i *Images) Looks(ctx context.Context, cache *imagecache.Cache, repository string, layer *model.Layer, check func(io.ReaderAt) bool) (bool, error) {
+	ref, err := ParseReference(repository + "@" + layer.Digest)
+	if err != nil {
+		return false, err
+	}
+	blob, err := cache.Get(ctx, CacheKey(ref, layer), i.Fetch(ref, layer))
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = blob.Close() }() // it was only read
+	return check(readerAt{blob}), nil
+}
+
+// readerAt reads from a blob for one reader.
+type readerAt struct{ io.ReadSeeker }
+
+// ReadAt implements io.ReaderAt.
+func (r readerAt) ReadAt(p []byte, at int64) (int, error) {
+	if _, err := r.Seek(at, io.SeekStart); err != nil {
+		return 0, err
+	}
+	n, err := io.ReadFull(r, p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}

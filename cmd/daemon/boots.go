@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"ingot/bootsvc"
+	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/diskimage"
 	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
@@ -36,6 +38,9 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	d.boots = &adapter.Boots{
 		Registry: d.registry, Images: d.images, Cache: d.cache, Disks: d.disks, Log: d.log, Ignition: compiler,
 		RegistryURL: registryURL, Desired: d.desired,
+	}
+	if slices.ContainsFunc(o.DHCP, dhcp.Network.Boots) {
+		d.boots.UnsignedLoader = d.loaders.Unsigned
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,

@@ -122,6 +122,8 @@ type Boot struct {
 	Firmware *model.BootFirmware
 	// Disks are those that a probe reported last.
 	Disks []model.ProbeDisk
+	// SecureBoot is set if the server's firmware is known to check signatures.
+	SecureBoot bool
 	// Needs is what Image must have for the server to start it.
 	Needs Needs
 }

@@ -35,12 +35,17 @@ func (s *server) partsDue() bool {
 	switch {
 	case mayLack && !s.reading.InventoryOn && s.power() == model.PowerOn && s.reading.runs():
 		return true
-	case len(inv.Problems) > 0 && !now.Before(s.partsAgain()):
+	case (len(inv.Problems) > 0 || s.blockedBySecureBoot()) && !now.Before(s.partsAgain()):
 		return true
 	case read.IsZero():
 		return now.Sub(s.partsTime()) < partsLate
 	}
 	return read.Before(s.partsTime())
+}
+
+// blockedBySecureBoot reports whether the server waits for its Secure Boot to be switched off.
+func (s *server) blockedBySecureBoot() bool {
+	return s.rec.BootProblem != nil && s.rec.BootProblem.Reason == model.ReasonSecureBootBlocksProbe
 }
 
 // partsAgain is when parts of which some could not be read are due: a while after that, or,

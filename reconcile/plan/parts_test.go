@@ -30,6 +30,7 @@ func TestPartsAreReadAgain(t *testing.T) {
 		reading Reading
 		at      time.Time // zero = now
 		started time.Time
+		blocked bool // by Secure Boot
 		due     bool
 	}{
 		"that were read today are not":                      {inv: whole, reading: reading(ago, partsOns, true, 0)},
@@ -60,6 +61,8 @@ func TestPartsAreReadAgain(t *testing.T) {
 		"that were not read since the start are not at all others": {inv: whole, reading: reading(time.Time{}, 9, false, 0)},
 		"of which none was ever shown are, once it runs":           {inv: &model.Inventory{}, reading: reading(time.Time{}, partsOns, false, 0), due: true},
 		"of which it shows none while it runs are not again":       {inv: &model.Inventory{}, reading: reading(ago, partsOns, true, 0)},
+		"that say that Secure Boot is in the way are, in a while":  {inv: whole, reading: reading(now.Add(-partsRetry), 9, true, 0), blocked: true, due: true},
+		"that say that Secure Boot is in the way are not at once":  {inv: whole, reading: reading(now.Add(-partsRetry+1), 9, true, 0), blocked: true},
 		"that were never read are left to what needs them":         {reading: reading(time.Time{}, 9, false, 0)},
 	}
 	for title, tt := range tests {
@@ -72,7 +75,11 @@ func TestPartsAreReadAgain(t *testing.T) {
 			if tt.power != "" {
 				facts.Power = tt.power
 			}
-			st := (&server{fleet: &fleet{in: &in}, name: name, facts: facts, reading: &tt.reading, rec: &model.ServerRecord{Name: name}}).rest(Why{})
+			rec := &model.ServerRecord{Name: name}
+			if tt.blocked {
+				rec.BootProblem = &model.BootProblem{Reason: model.ReasonSecureBootBlocksProbe}
+			}
+			st := (&server{fleet: &fleet{in: &in}, name: name, facts: facts, reading: &tt.reading, rec: rec}).rest(Why{})
 			want := []Action{Inspect{Inventory: tt.due}}
 			if diff := cmp.Diff(want, st.Move.Do); diff != "" || !st.Move.Routine {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -25,6 +25,7 @@ func (s *server) complete(purpose model.TicketPurpose, b *Boot) {
 	arch := s.architecture()
 	b.Architecture = arch.Name
 	b.Needs = s.needs(b)
+	b.SecureBoot = s.facts.Inventory != nil && s.facts.Inventory.SecureBoot
 	t := &b.Ticket
 	t.ID = fmt.Sprintf("%s.%d.%d", s.name, s.rec.Serial+1, s.now().UnixNano())
 	t.Server, t.UUID, t.Purpose, t.Claim = s.name, s.rec.UUID, purpose, s.rec.Claim

@@ -71,6 +71,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonRegistryUnreachable:    {plan.RackOperator, "check that Ingot can reach the registry, or read the folder; it is tried again"},
 	model.ReasonNoArchitecture:         {plan.Tenant, "push the image for this architecture too, or select other servers"},
 	model.ReasonValidationFailed:       {plan.Tenant, "push an image that can be booted: the message says what is missing"},
+	model.ReasonSecureBootBlocksProbe:  {plan.RackOperator, "sign what it boots, or switch Secure Boot off: docs/secureboot.md"},
 	model.ReasonNoServerFree:           {plan.RackOperator, "free or add a server that matches, or relax the claim's selector; `ingot status server` lists all servers"},
 	model.ReasonServerUnknown:          {plan.Tenant, "name a server that is known in serverRef; `ingot status server` lists them"},
 	model.ReasonServerNotFree:          {plan.RackOperator, "wait until the server is free, or name another in serverRef"},

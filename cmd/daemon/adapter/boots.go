@@ -12,6 +12,7 @@ import (
 	"ingot/bootsvc/diskimage"
 	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
+	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/model"
 	"ingot/reconcile/plan"
@@ -28,6 +29,9 @@ type Boots struct {
 	Ignition    *ignition.Compiler
 	RegistryURL string
 	Desired     func() *model.Desired
+	// UnsignedLoader is the boot loader that the firmware of a server is told, if that has no
+	// signature, "" if it has one or that is not known; nil = others than Ingot tell it.
+	UnsignedLoader func(architecture string, server model.ServerName) string
 }
 
 // Arm implements reconcile.Boots.
@@ -49,7 +53,32 @@ func (b *Boots) Arm(ctx context.Context, boot plan.Boot) (t model.Ticket, payloa
 	if err := registry.CheckPayload(t.ID, payload); err != nil {
 		return t, payload, err
 	}
-	return t, payload, bootReasoned(b.prefetch(ctx, &t))
+	if err := b.prefetch(ctx, &t); err != nil {
+		return t, payload, bootReasoned(err)
+	}
+	return t, payload, b.checkSecureBoot(ctx, &t, &boot)
+}
+
+// checkSecureBoot refuses what firmware that checks signatures is known to refuse: of all that it
+// may be told, the image's UKI and a boot loader, neither has one.
+func (b *Boots) checkSecureBoot(ctx context.Context, t *model.Ticket, boot *plan.Boot) error {
+	if !boot.SecureBoot || b.UnsignedLoader == nil {
+		return nil
+	}
+	loader := b.UnsignedLoader(boot.Architecture, t.Server)
+	if loader == "" {
+		return nil
+	}
+	says := "has no UKI"
+	if uki := t.Image.UKI; uki != nil {
+		unsigned, err := b.Images.Looks(ctx, b.Cache, t.Image.Repository, uki, netboot.KnownUnsigned)
+		if err != nil || !unsigned {
+			return nil //nolint:nilerr // what cannot be looked at is not known to be refused
+		}
+		says = "has a UKI without one"
+	}
+	return &because{fmt.Errorf("its BMC says that Secure Boot is on, so that its firmware starts nothing without a signature: boot loader %s has none, and image %s %s",
+		loader, t.Image.Ref, says), model.ReasonSecureBootBlocksProbe}
 }
 
 // prefetchLimit is how long a server's power-on waits for its image. One that takes
