@@ -33,6 +33,15 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And the first disk of "s1" holds disk image "misnamed"
     And the status branch says of server "s1": "it is called qcow2 and is raw"
 
+  Scenario: Ignition goes to a config drive where an image shows no way of its own, and a note says so
+    (N64)
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  |
+      | web   | s1     | debian |
+    Then claim "web" is Booted on "s1"
+    And the status branch says of server "s1": "that is on a config drive (label config-2)"
+    And "ingot explain" says of server "s1": "annotation ingot/seed of the claim names another way"
+
   Scenario Outline: an image that <FLAW> is told of, and its server stays off
     (N03, N05, N07, N11, N12)
     Given disk image "bad" <FLAW>

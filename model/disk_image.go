@@ -18,8 +18,8 @@ type DiskImage struct {
 	SectorSize int `json:"sectorSize,omitempty"`
 	// Starts are the ways in which firmware can start it.
 	Starts []StartMethod `json:"starts,omitempty"`
-	// Note says, for people, where the file is not what its name or its media type says, "" if it
-	// is.
+	// Note says, for people, what else is made of it than may be expected: by what its file is
+	// called, or by the Ignition that it is to read. "" = nothing.
 	Note string `json:"note,omitempty"`
 }
 

@@ -85,6 +85,16 @@ func (b *DiskBoot) seedKind() model.SeedKind {
 	return model.SeedNoCloud
 }
 
+// SeedNote says, for people, where Ignition goes in an image that does not show how it reads it, ""
+// where that is known, or was said.
+func (b *DiskBoot) SeedNote() string {
+	if b.Seed == model.SeedOpenStack || b.seedKind() != model.SeedOpenStack {
+		return ""
+	}
+	return fmt.Sprintf("it shows no way in which it reads Ignition: that is on a config drive (label %s), which Ignition reads on its platform "+
+		"openstack; annotation %s of the claim names another way", labelOpenStack, model.AnnotationSeed)
+}
+
 // checkSeed refuses documents that a kind of seed has no place for.
 func (b *DiskBoot) checkSeed() error {
 	kind := b.seedKind()

@@ -85,6 +85,7 @@ func TestWhichSeedIsWritten(t *testing.T) {
 		want   model.SeedKind
 		label  string
 		files  []string
+		noted  bool // it is said where Ignition goes
 	}{
 		"user-data goes by NoCloud": {
 			secret: []string{"user-data", "#cloud-config\n"}, want: model.SeedNoCloud, label: "cidata",
@@ -97,8 +98,12 @@ func TestWhichSeedIsWritten(t *testing.T) {
 		"without a Secret it is NoCloud that only reports": {
 			want: model.SeedNoCloud, label: "cidata", files: []string{"meta-data", "user-data", "vendor-data"},
 		},
-		"Ignition goes by a config drive": {
-			secret: []string{"ignition", butane}, want: model.SeedOpenStack, label: "config-2",
+		"Ignition goes by a config drive, which is said (N64)": {
+			noted: true, secret: []string{"ignition", butane}, want: model.SeedOpenStack, label: "config-2",
+			files: []string{"openstack/latest/meta_data.json", "openstack/latest/user_data", "openstack/latest/vendor_data.json"},
+		},
+		"which is not said where it was asked for": {
+			secret: []string{"ignition", butane}, asked: model.SeedOpenStack, want: model.SeedOpenStack, label: "config-2",
 			files: []string{"openstack/latest/meta_data.json", "openstack/latest/user_data", "openstack/latest/vendor_data.json"},
 		},
 		"but on Fedora CoreOS into its own filesystem": {
@@ -132,6 +137,9 @@ func TestWhichSeedIsWritten(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			b := diskBoot(tc.secret...)
 			b.Seed, b.IgnitionSeed = tc.asked, tc.image
+			if note := b.SeedNote(); strings.Contains(note, "config drive") != tc.noted || !tc.noted && note != "" {
+				t.Errorf("it is said: %q", note)
+			}
 			s := installed(t, b).Install.Seed
 			if s.Kind != tc.want || s.Label != tc.label {
 				t.Errorf("seed %s in filesystem %s, want %s in %s", s.Kind, s.Label, tc.want, tc.label)

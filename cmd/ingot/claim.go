@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"ingot/bootsvc/diskimage"
 	"ingot/bootsvc/oci"
 	"ingot/cmd/daemon/config"
 	"ingot/model"
@@ -20,10 +21,10 @@ import (
 
 type claimCommand struct {
 	Name       string `arg:"" help:"The claim's name, or NAMESPACE/NAME. Default of the namespace: default."`
-	Image      string `required:"" placeholder:"IMAGE" help:"The image that the server boots: registry.example.com/name:tag, or oci:/folder:tag of an OCI layout. oci:NAME is the layout NAME in /usr/share/ingot/images."`
+	Image      string `required:"" placeholder:"IMAGE" help:"The image that the server boots, or that is written to its disk: registry.example.com/name:tag, https://host/path#sha256:digest of a disk image, or oci:/folder:tag of an OCI layout. oci:NAME is the layout NAME in /usr/share/ingot/images."`
 	Server     string `placeholder:"NAME" help:"Claim this server. Default: any that is free."`
 	Selector   string `short:"l" placeholder:"SELECTOR" help:"Claim a server with these labels: rack=7,zone in (a,b),!gpu."`
-	Ignition   string `placeholder:"SECRET" help:"The Secret, in the claim's namespace, with the Ignition configuration for the first boot."`
+	Ignition   string `placeholder:"SECRET" help:"The Secret, in the claim's namespace, with the Ignition or the cloud-init user-data for the first boot."`
 	Repository string `short:"C" default:"." placeholder:"DIR" type:"path" help:"The clone, or the folder in it that Ingot reads. Default: the working directory."`
 }
 
@@ -39,7 +40,7 @@ Examples:
 
   ingot claim web-1 --image oci:probe
   ingot claim web-1 --image registry.example.com/images/flatcar:4230.2 --selector rack=7
-  ingot claim prod/db-1 --image registry.example.com/images/debian:12 --server rack7-bmc-01-system-0
+  ingot claim prod/db-1 --image https://images.example.com/debian-13.qcow2#sha512:… --server rack7-bmc-01-system-0
   ingot claim web-1 -C fleet --image registry.example.com/images/flatcar:4230.2 --ignition web-1`
 }
 
@@ -51,7 +52,11 @@ func (k *claimCommand) Validate() error {
 	if name, ok := strings.CutPrefix(k.Image, "oci:"); ok && name != "" && !strings.HasPrefix(name, "/") {
 		k.Image = "oci:" + config.Default().Boot.ImageDirs[0] + "/" + name
 	}
-	if _, err := oci.ParseReference(k.Image); err != nil {
+	_, isURL, err := diskimage.ParseURL(k.Image)
+	if !isURL {
+		_, err = oci.ParseReference(k.Image)
+	}
+	if err != nil {
 		return fmt.Errorf("--image %q: %w", k.Image, err)
 	}
 	return nil

@@ -33,6 +33,11 @@ func TestAClaimIsWrittenAsTheDaemonReadsIt(t *testing.T) {
 			want: head + "  name: db-1\n  namespace: prod\nspec:\n  ignitionSecretRef:\n    name: db\n  image: registry.example.com/debian:12\n" +
 				"  power: \"On\"\n  serverRef:\n    name: rack7-1\n",
 		},
+		"a disk image": {
+			args: "disk-1 --image https://images.example.com/a.raw#sha256:" + strings.Repeat("ab", 32), file: "claims/default/disk-1.yaml",
+			want: head + "  name: disk-1\n  namespace: default\nspec:\n  image: https://images.example.com/a.raw#sha256:" +
+				strings.Repeat("ab", 32) + "\n  power: \"On\"\n",
+		},
 		"a server by labels": {
 			args: "web-2 --image oci:/srv/images/flatcar:1 -l rack=7,gpu", file: "claims/default/web-2.yaml",
 			want: head + "  name: web-2\n  namespace: default\nspec:\n  image: oci:/srv/images/flatcar:1\n  power: \"On\"\n  serverSelector:\n" +
@@ -85,9 +90,10 @@ func TestAClaimThatCannotBeIsNotWritten(t *testing.T) {
 	}
 	before := filesBelow(t, fleet)
 	for name, tc := range map[string]struct{ args, want string }{
-		"no image":              {args: "web-1", want: "missing flags: --image=IMAGE"},
-		"an image that is none": {args: "web-1 --image https://x/y", want: "an image reference has no scheme"},
-		"a path in its name":    {args: "../../x --image oci:probe", want: "is not a name of a claim"},
+		"no image":                             {args: "web-1", want: "missing flags: --image=IMAGE"},
+		"an image that is none":                {args: "web-1 --image registry.example.com/", want: "--image"},
+		"a disk image that nobody could check": {args: "web-1 --image https://x/y", want: "#sha256:"},
+		"a path in its name":                   {args: "../../x --image oci:probe", want: "is not a name of a claim"},
 		"a name the daemon refuses": {
 			args: "web-.-1 --image oci:probe", want: "nothing was written: " + filepath.ToSlash(fleet) + "/claims/default/web-.-1.yaml:4:",
 		},

@@ -180,8 +180,20 @@ func (c *cloud) discovered(t *testing.T, m *tenant) {
 // installed commits a claim whose user-data has the system speak.
 func (c *cloud) installed(t *testing.T, m *tenant) {
 	m.was = c.install(t, m, m.image, "", 1)
-	if want := (Word{UUID: m.server.UUID, Hostname: m.claim, From: FromDisk, Installation: m.was.Installation, Boot: m.was.Boot}); m.was != want {
+	if want := (Word{UUID: m.server.UUID, Hostname: m.claim, From: FromDisk, Installation: m.was.Installation, Boot: m.was.Boot, RootBytes: m.was.RootBytes}); m.was != want {
 		t.Errorf("the machine says %+v, want %+v", m.was, want)
+	}
+	m.grown(t)
+}
+
+// grown checks whether the root filesystem has the disk to itself, but for what the image has
+// before it and the seed behind it: cloud-init's growpart has to find the room.
+func (m *tenant) grown(t *testing.T) {
+	t.Helper()
+	const before, seed, own = 97 << 20, 5 << 20, 0.95 // ext4 keeps some of its blocks to itself
+	disk := int64(m.spec.Disks[m.target].SizeMiB) << 20
+	if least := int64(float64(disk-before-seed) * own); m.was.RootBytes < least || m.was.RootBytes > disk-before {
+		t.Errorf("on a disk of %d bytes the root filesystem has %d, want at least %d", disk, m.was.RootBytes, least)
 	}
 }
 
@@ -192,6 +204,10 @@ func (c *cloud) install(t *testing.T, m *tenant, image, reprovision string, n in
 	said := c.witness.await(t, cloudLimit, m.server.UUID, n)
 	c.ingot.StatusHas(t, rig.Patience, "serverclaims/default/"+m.claim+".yaml", "phase: Bound", "reason: Booted", m.server.DiskSerials[m.target])
 	c.untouched(t, m)
+	if reprovision != "" {
+		c.ingot.StatusHas(t, rig.Patience, "serverclaims/default/"+m.claim+".yaml", "reason: CloudInitFailed",
+			"stage modules-final, module scripts_user: Runparts: 1 failures (runcmd)")
+	}
 	return said
 }
 
@@ -271,7 +287,7 @@ func (m *tenant) status() string   { return "servers/" + m.server.Name + ".yaml"
 func (m *tenant) manifest() string { return "claims/" + m.claim + ".yaml" }
 
 // cloudManifests are a claim with a disk image, and its user-data: a script that speaks to
-// the witness on each start.
+// the witness on each start, and a command that fails in each install but the first.
 const cloudManifests = `apiVersion: metal.ironcore.dev/v1alpha1
 kind: ServerClaim
 metadata:
@@ -291,14 +307,17 @@ stringData:
   user-data: |
     #cloud-config
     ssh_genkeytypes: [ed25519]
+    runcmd: [[test, -z, "%[5]s"]]
     write_files:
     - path: /var/lib/cloud/scripts/per-boot/witness
       permissions: "0755"
       content: |
         #!/usr/bin/python3
-        import json, socket, urllib.request
+        import json, os, socket, urllib.request
         read = lambda path: open(path).read().strip()
+        root = os.statvfs("/")
         word = {"UUID": read("/sys/class/dmi/id/product_uuid").lower(), "Hostname": socket.gethostname(), "From": "disk",
-                "Installation": read("/var/lib/cloud/data/instance-id"), "Boot": read("/proc/sys/kernel/random/boot_id")}
+                "Installation": read("/var/lib/cloud/data/instance-id"), "Boot": read("/proc/sys/kernel/random/boot_id"),
+                "RootBytes": root.f_blocks * root.f_frsize}
         urllib.request.urlopen("%[6]s", json.dumps(word).encode(), timeout=30)
 `

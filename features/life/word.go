@@ -14,6 +14,7 @@ type Word struct {
 	From         string // FromNetwork or FromDisk
 	Installation string // the ID of what it runs
 	Boot         string // another one after each start
+	RootBytes    int64  // of its root filesystem; 0 = it does not say
 }
 
 // Where a system was started from.

@@ -177,7 +177,7 @@ func (k *serverKept) judge(j Server) *Server {
 func (s *Server) is(t *Server) bool {
 	return s.Name == t.Name && s.Record == t.Record && s.Manifest == t.Manifest && s.Claim == t.Claim && s.Stage == t.Stage && s.Why == t.Why &&
 		s.RanWhenLastRead == t.RanWhenLastRead && s.Duplicate == t.Duplicate && s.Unarmed == t.Unarmed && s.Unbooted == t.Unbooted &&
-		s.Pending == t.Pending && s.Unconfirmed == t.Unconfirmed && s.Exposed == t.Exposed && s.Approval == t.Approval &&
+		s.Pending == t.Pending && s.Unconfirmed == t.Unconfirmed && s.Exposed == t.Exposed && s.CloudInit == t.CloudInit && s.Approval == t.Approval &&
 		s.Power == t.Power && len(s.Taints)+len(t.Taints) == 0
 }
 

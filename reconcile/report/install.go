@@ -18,7 +18,7 @@ type InstallStatus struct {
 	Digest string `json:"digest,omitempty"` // of the file as it is published
 	Format string `json:"format,omitempty"`
 	Size   string `json:"size,omitempty"` // of the disk that it is of
-	// Note says where the file is not what its name says.
+	// Note says what else is made of it than may be expected.
 	Note string `json:"note,omitempty"`
 	// Disk is the one that it goes to, or is on.
 	Disk    string                 `json:"disk,omitempty"`

@@ -75,16 +75,24 @@ func (b *Boots) armDisk(ctx context.Context, t *model.Ticket, boot *plan.Boot, s
 		return model.Sensitive{}, err
 	}
 	t.Disk = &img.Disk
-	return b.renderDisk(t, boot, &img)
+	d := b.diskBoot(t, boot, &img)
+	var notes []string
+	for _, note := range []string{img.Disk.Note, d.SeedNote()} {
+		if note != "" {
+			notes = append(notes, note)
+		}
+	}
+	t.Disk.Note = strings.Join(notes, "; ")
+	return b.Ignition.ForDisk(d)
 }
 
-// renderDisk makes what the probe that writes a ticket's disk image is told.
-func (b *Boots) renderDisk(t *model.Ticket, boot *plan.Boot, img *diskimage.Image) (model.Sensitive, error) {
-	return b.Ignition.ForDisk(ignition.DiskBoot{
+// diskBoot is what the probe that writes a ticket's disk image is told of.
+func (b *Boots) diskBoot(t *model.Ticket, boot *plan.Boot, img *diskimage.Image) ignition.DiskBoot {
+	return ignition.DiskBoot{
 		ClaimBoot: b.claimBoot(t, boot), RegistryURL: b.RegistryURL, Token: b.Registry.TokenKey().Report(t),
 		Seed: boot.Seed, IgnitionSeed: ignitionSeed(img.Partitions), Image: *t.Disk, Identities: img.Identities,
 		Hints: boot.Hints, Previous: boot.Previous, MayOverwrite: boot.MayOverwrite,
-	})
+	}
 }
 
 // ignitionSeed is the seed by which an image of these partitions reads Ignition, "" for none.
@@ -107,7 +115,7 @@ func (b *Boots) renderDiskAgain(t *model.Ticket, boot *plan.Boot) (model.Sensiti
 		return model.Sensitive{}, fmt.Errorf("disk image %s: %w", t.Disk.Ref, err)
 	}
 	defer o.Close()
-	return b.renderDisk(t, boot, &o.Image)
+	return b.Ignition.ForDisk(b.diskBoot(t, boot, &o.Image))
 }
 
 // Open implements bootsvc.DiskImages. An image that is not here any more is prepared again from

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"ingot/cmd/metalprobe/install/efi"
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/cmd/metalprobe/wipe"
@@ -22,6 +24,10 @@ import (
 // lateDisk is how long a disk that is named, and is not there, is waited for: slow controllers
 // find their disks late. Tests do not wait.
 var lateDisk = 30 * time.Second
+
+// letsGo is how long a disk is waited for that is busy after what was assembled over it was taken
+// down: not all of that lets its disks go at once.
+const letsGo = 5 * time.Second
 
 // Reader is a disk that is only looked at.
 type Reader interface {
@@ -188,12 +194,11 @@ func (t *task) choose(ctx context.Context) (Disk, error) {
 	if problem != nil {
 		return nil, &Failure{problem.Reason, problem.Message}
 	}
-	t.takeDown(found)
 	t.Log.Info("disk is chosen", "disk", t.chosen.Name, "serial", t.chosen.Serial, "model", t.chosen.Model, "bytes", t.chosen.SizeBytes)
-	disk, err := t.Open(t.chosen.Path)
+	disk, err := t.open(ctx, found)
 	if err != nil {
 		return nil, failure(model.ReasonDiskBusy, "disk %s (serial number %s) cannot be opened for the install: %v%s",
-			t.chosen.Name, orNone(t.chosen.Serial), err, holders(found))
+			t.chosen.Name, orNone(t.chosen.Serial), err, t.holders())
 	}
 	remembered := model.RootDiskOf(t.chosen.ProbeDisk)
 	t.report.change(func(p *model.ProbeInstall) { p.Disk = &remembered })
@@ -251,25 +256,45 @@ func (t *task) member(d inventory.Disk) string {
 	return ""
 }
 
-// takeDown stops the arrays and removes the mappings over a disk. What is left keeps the disk
-// from being opened.
-func (t *task) takeDown(d inventory.Disk) {
-	for _, n := range d.Above {
-		if !n.Array && n.Mapping == "" {
-			continue
+// open opens the disk, after it has taken down what is assembled over it.
+func (t *task) open(ctx context.Context, d inventory.Disk) (Disk, error) {
+	took := t.takeDown(d)
+	for deadline := time.Now().Add(letsGo); ; {
+		disk, err := t.Open(d.Path)
+		if err == nil || !took || !errors.Is(err, unix.EBUSY) || !time.Now().Before(deadline) {
+			return disk, err
 		}
-		if err := t.Takedown(n); err != nil {
-			t.Log.Warn("device over the disk cannot be taken down", "device", n.Name, "err", err)
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(time.Second):
 		}
 	}
 }
 
-// holders names what rests on a disk, for a message.
-func holders(d inventory.Disk) string {
-	var names []string
+// takeDown takes down what is assembled over a disk, and reports whether there was anything.
+// What is left keeps the disk from being opened.
+func (t *task) takeDown(d inventory.Disk) (took bool) {
 	for _, n := range d.Above {
-		if n.Array || n.Mapping != "" {
-			names = append(names, strings.TrimSpace(n.Name+" "+n.Mapping))
+		if !n.Assembled() {
+			continue
+		}
+		took = true
+		if err := t.Takedown(n); err != nil {
+			t.Log.Warn("device over the disk cannot be taken down", "device", n.Name, "err", err)
+		}
+	}
+	return took
+}
+
+// holders names what is assembled over the chosen disk now, for a message.
+func (t *task) holders() string {
+	var names []string
+	for _, d := range t.Disks() {
+		for _, n := range d.Above {
+			if d.Path == t.chosen.Path && n.Assembled() {
+				names = append(names, n.String())
+			}
 		}
 	}
 	if names == nil {

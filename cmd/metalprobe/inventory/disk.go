@@ -33,7 +33,15 @@ type Node struct {
 	Device  string // major:minor
 	Mapping string // its device-mapper name, vg-root
 	Array   bool   // an md array
+	Cached  bool   // a bcache device
 }
+
+// Assembled reports whether an operating system made the device of what it found on disks,
+// which keeps them busy; a partition is not assembled.
+func (n Node) Assembled() bool { return n.Array || n.Cached || n.Mapping != "" }
+
+// String is the device's name, and that of its mapping.
+func (n Node) String() string { return strings.TrimSpace(n.Name + " " + n.Mapping) }
 
 // storage lists the physical disks as they are reported.
 func (h *Host) storage() []model.ProbeDisk {
@@ -176,6 +184,7 @@ func (h *Host) holders(known []Node, elem ...string) []Node {
 		known = append(known, Node{
 			Name: name, Device: h.text("sys/block", name, "dev"),
 			Mapping: h.text("sys/block", name, "dm/name"), Array: h.exists("sys/block", name, "md"),
+			Cached: strings.HasPrefix(name, "bcache"),
 		})
 	}
 	return known

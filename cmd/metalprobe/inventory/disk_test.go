@@ -65,6 +65,25 @@ var overBoth = []Node{
 	{Name: "md127", Device: "9:127", Array: true},
 }
 
+func TestWhatIsAssembledOverADisk(t *testing.T) {
+	files := tree{
+		"sys/block/sda/holders/bcache0":         "-> ../../bcache0",
+		"sys/block/bcache0/dev":                 "251:0\n",
+		"sys/block/bcache0/holders/dm-0":        "-> ../../dm-0",
+		"sys/block/bcache0/bcache0p1/partition": "1\n",
+		"sys/block/dm-0/dm/name":                "vg-root\n",
+	}
+	var got []string
+	for _, n := range files.host(t).above("sda", nil) {
+		if n.Assembled() {
+			got = append(got, n.String())
+		}
+	}
+	if diff := cmp.Diff([]string{"dm-0 vg-root", "bcache0"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestDisks(t *testing.T) {
 	sda, sdb := sataDisk("sda", "8"), sataDisk("sdb", "65")
 	sda.Above, sdb.Above = append(overBoth, sda.Above...), append(overBoth[:2:2], sdb.Above...)

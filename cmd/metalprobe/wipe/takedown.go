@@ -12,15 +12,14 @@ import (
 	"ingot/cmd/metalprobe/inventory"
 )
 
-// takedowns lists the arrays and mappings over the chosen disks in the order in which
-// they can be taken down. Operating systems assemble what they find on disks, and what
-// is assembled keeps its disks busy.
+// takedowns lists what is assembled over the chosen disks in the order in which it can be
+// taken down.
 func takedowns(choices []Choice) []inventory.Node {
 	var list []inventory.Node
 	seen := make(map[string]bool)
 	for _, c := range choices {
 		for _, n := range c.Disk.Above {
-			if c.Result == "" && assembled(n) && !seen[n.Name] {
+			if c.Result == "" && n.Assembled() && !seen[n.Name] {
 				seen[n.Name] = true
 				list = append(list, n)
 			}
@@ -29,24 +28,29 @@ func takedowns(choices []Choice) []inventory.Node {
 	return list
 }
 
-func assembled(n inventory.Node) bool { return n.Array || n.Mapping != "" }
+// Takedown stops an array or a bcache device of this machine, or removes a mapping. The kernel
+// refuses that while the device is in use; what bcache holds it lets go a little later.
+func Takedown(n inventory.Node) error { return takedown("/sys/block", n) }
 
-// Takedown stops an array or removes a mapping of this machine. The kernel refuses that
-// while the device is in use.
-func Takedown(n inventory.Node) error {
-	if n.Array {
-		return stopArray(filepath.Join("/sys/block", n.Name, "md/array_state"))
+// takedown stops arrays and bcache devices through their files below sysfs (Linux,
+// admin-guide/md and admin-guide/bcache).
+func takedown(sysfs string, n inventory.Node) error {
+	switch {
+	case n.Array:
+		return tell(filepath.Join(sysfs, n.Name, "md/array_state"), "clear")
+	case n.Cached:
+		return tell(filepath.Join(sysfs, n.Name, "bcache/stop"), "1")
 	}
 	return removeMapping(n.Mapping)
 }
 
-// stopArray stops an array through its state file (Linux, admin-guide/md).
-func stopArray(state string) error {
-	f, err := os.OpenFile(state, os.O_WRONLY, 0)
+// tell writes to a file of sysfs, which has to be there.
+func tell(file, text string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString("clear")
+	_, err = f.WriteString(text)
 	return errors.Join(err, f.Close())
 }
 

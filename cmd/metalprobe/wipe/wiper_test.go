@@ -471,19 +471,31 @@ func TestRemovalOfAMapping(t *testing.T) {
 	}
 }
 
-func TestStopArray(t *testing.T) {
-	state := filepath.Join(t.TempDir(), "array_state")
-	if err := stopArray(state); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("an array that is gone: got %v", err)
-	}
-	if err := os.WriteFile(state, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := stopArray(state); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := os.ReadFile(state); string(got) != "clear" {
-		t.Errorf("state %q, want clear", got)
+func TestArraysAndCachesAreStoppedByTheirFiles(t *testing.T) {
+	for _, test := range []struct {
+		node       inventory.Node
+		file, want string
+	}{
+		{inventory.Node{Name: "md127", Array: true}, "md127/md/array_state", "clear"},
+		{inventory.Node{Name: "bcache0", Cached: true}, "bcache0/bcache/stop", "1"},
+	} {
+		sysfs := t.TempDir()
+		file := filepath.Join(sysfs, test.file)
+		if err := takedown(sysfs, test.node); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s that is gone: got %v", test.node, err)
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := takedown(sysfs, test.node); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := os.ReadFile(file); string(got) != test.want {
+			t.Errorf("%s is told %q, want %q", test.node, got, test.want)
+		}
 	}
 }
 
