@@ -150,6 +150,7 @@ func (s *server) coming() bool {
 		return true
 	case model.StateCleanup:
 		return s.cleanupMode() == model.CleanupNone || s.cleanupImage() != ""
+	case model.StateAvailable, model.StateReserved, model.StateReleased, model.StateMaintenance, model.StateError:
 	}
 	return false
 }

@@ -25,22 +25,19 @@ func TestEachKeyThatNamesAFileHasADecision(t *testing.T) {
 	// Keys within lists are no settings of their own, so the types are searched.
 	var search func(prefix string, of reflect.Type)
 	search = func(prefix string, of reflect.Type) {
-		switch of.Kind() {
-		case reflect.Slice:
+		switch kind := of.Kind(); {
+		case kind == reflect.Slice:
 			search(prefix+"[]", of.Elem())
-		case reflect.Pointer:
+		case kind == reflect.Pointer:
 			search(prefix, of.Elem())
-		case reflect.Struct:
-			for i := range of.NumField() {
-				name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-				if name == "" || name == "-" {
-					continue
+		case kind == reflect.String && namesFile(prefix):
+			want(prefix)
+		case kind == reflect.Struct:
+			for field := range of.Fields() {
+				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+				if name != "" && name != "-" {
+					search(strings.TrimPrefix(prefix+"."+name, "."), field.Type)
 				}
-				search(strings.TrimPrefix(prefix+"."+name, "."), of.Field(i).Type)
-			}
-		case reflect.String:
-			if namesFile(prefix) {
-				want(prefix)
 			}
 		}
 	}
