@@ -176,9 +176,12 @@ func (k *serverKept) judge(j Server) *Server {
 // made anew by each plan, and seldom.
 func (s *Server) is(t *Server) bool {
 	return s.Name == t.Name && s.Record == t.Record && s.Manifest == t.Manifest && s.Claim == t.Claim && s.Stage == t.Stage && s.Why == t.Why &&
-		s.RanWhenLastRead == t.RanWhenLastRead && s.Duplicate == t.Duplicate && s.Unarmed == t.Unarmed && s.Unbooted == t.Unbooted &&
-		s.Pending == t.Pending && s.Unconfirmed == t.Unconfirmed && s.Exposed == t.Exposed && s.CloudInit == t.CloudInit && s.Approval == t.Approval &&
-		s.Power == t.Power && len(s.Taints)+len(t.Taints) == 0
+		s.RanWhenLastRead == t.RanWhenLastRead && s.beside() == t.beside() && len(s.Taints)+len(t.Taints) == 0
+}
+
+// beside is what is said of the server beside why it is not where it should be.
+func (s *Server) beside() [9]*Why {
+	return [...]*Why{s.Duplicate, s.Unarmed, s.Unbooted, s.Pending, s.Unconfirmed, s.Exposed, s.CloudInit, s.Approval, s.Power}
 }
 
 // is reports whether the same is said of the very same objects.
