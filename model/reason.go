@@ -22,47 +22,47 @@ const (
 
 // What holds a server up until somebody acts.
 const (
-	ReasonFoundRunning          Reason = "FoundRunning"          // it may run something, and nobody said that it may be taken
-	ReasonFailing               Reason = "Failing"               // its last move failed, and is tried again
-	ReasonDiscoveryFailed       Reason = "DiscoveryFailed"       // no probe reported, however often it was tried
+	ReasonFoundRunning          Reason = "FoundRunning"          // it may be running something, and nobody has released it to Ingot
+	ReasonFailing               Reason = "Failing"               // its last step failed, and is tried again
+	ReasonDiscoveryFailed       Reason = "DiscoveryFailed"       // no probe reported in any of the attempts
 	ReasonReportIncomplete      Reason = "ReportIncomplete"      // the probe reported too little
-	ReasonMachineAmbiguous      Reason = "MachineAmbiguous"      // it cannot be told which machine was discovered
-	ReasonNoDiscoveryImage      Reason = "NoDiscoveryImage"      // no probe is configured
+	ReasonMachineAmbiguous      Reason = "MachineAmbiguous"      // it is not clear which machine was discovered
+	ReasonNoDiscoveryImage      Reason = "NoDiscoveryImage"      // no discovery image is configured
 	ReasonCleanupFailed         Reason = "CleanupFailed"         // a wipe failed, or does not account for all disks
 	ReasonRetained              Reason = "Retained"              // reclaimPolicy Retain keeps it as it is
 	ReasonMaintenance           Reason = "Maintenance"           // a ServerMaintenance, or operation park, took it out of service
 	ReasonIgnored               Reason = "Ignored"               // operation ignore suspends it
-	ReasonOrphaned              Reason = "Orphaned"              // its BMC is described no more
+	ReasonOrphaned              Reason = "Orphaned"              // its BMC is no longer described in Git
 	ReasonManifestUnreadable    Reason = "ManifestUnreadable"    // a manifest that may concern it cannot be read
-	ReasonSystemMissing         Reason = "SystemMissing"         // its BMC does not show it any more
-	ReasonSystemUnreadable      Reason = "SystemUnreadable"      // its BMC lists it, and nothing of it can be read
-	ReasonIdentityMismatch      Reason = "IdentityMismatch"      // another machine is there than the one that is known
-	ReasonIdentityUnknown       Reason = "IdentityUnknown"       // the machine does not say who it is, though it did before
+	ReasonSystemMissing         Reason = "SystemMissing"         // its BMC no longer shows it
+	ReasonSystemUnreadable      Reason = "SystemUnreadable"      // its BMC lists it, but it cannot be read
+	ReasonIdentityMismatch      Reason = "IdentityMismatch"      // another machine is in its place
+	ReasonIdentityUnknown       Reason = "IdentityUnknown"       // the machine no longer reports its UUID
 	ReasonDuplicateUUID         Reason = "DuplicateUUID"         // another machine has its UUID
-	ReasonPowerOutcomeUnknown   Reason = "PowerOutcomeUnknown"   // it is not known what became of a power request
-	ReasonPowerUnstable         Reason = "PowerUnstable"         // its power does not stay as it was brought back to
-	ReasonUnknownState          Reason = "UnknownState"          // its record has a state of another version
+	ReasonPowerOutcomeUnknown   Reason = "PowerOutcomeUnknown"   // the outcome of a power request is unknown
+	ReasonPowerUnstable         Reason = "PowerUnstable"         // its power state keeps changing after it was restored
+	ReasonUnknownState          Reason = "UnknownState"          // its record has a state that this version does not know
 	ReasonArchitectureNotServed Reason = "ArchitectureNotServed" // boot.architectures does not have its architecture
-	ReasonBootMethodMismatch    Reason = "BootMethodMismatch"    // its image cannot be started in the way in which it boots
-	ReasonBootTimeout           Reason = "BootTimeout"           // it did not boot in the time of its ticket
-	ReasonBootFailed            Reason = "BootFailed"            // it did not boot, however often it was tried
-	ReasonTicketStolen          Reason = "TicketStolen"          // others use its boot tickets up
-	ReasonUnconfirmed           Reason = "Unconfirmed"           // it was served what installs it, and nothing said that it booted
-	ReasonConditionsUnmet       Reason = "ConditionsUnmet"       // conditions of a ServerReadinessRule do not hold
-	ReasonPowerIgnored          Reason = "PowerIgnored"          // its Server says a power state, which is its claim's to say
+	ReasonBootMethodMismatch    Reason = "BootMethodMismatch"    // its image cannot be started by the boot method that it uses
+	ReasonBootTimeout           Reason = "BootTimeout"           // it did not boot before its ticket expired
+	ReasonBootFailed            Reason = "BootFailed"            // it did not boot in any of the attempts
+	ReasonTicketStolen          Reason = "TicketStolen"          // other machines use up its boot tickets
+	ReasonUnconfirmed           Reason = "Unconfirmed"           // its installer was served, and nothing reported that it booted
+	ReasonConditionsUnmet       Reason = "ConditionsUnmet"       // conditions of a ServerReadinessRule are not met
+	ReasonPowerIgnored          Reason = "PowerIgnored"          // its Server sets a power state, which only its claim may set
 )
 
 // What speaks against what is to be booted.
 const (
-	ReasonSourceInvalid         Reason = "SourceInvalid"         // a mistake in a claim's Secret or annotation, of which nothing is quoted
-	ReasonArmFailed             Reason = "ArmFailed"             // a boot could not be prepared, and nothing says why
-	ReasonSecretMissing         Reason = "SecretMissing"         // a Secret or BMCSecret is not in Git, or not its own
-	ReasonInvalidReference      Reason = "InvalidReference"      // the image is no image reference
+	ReasonSourceInvalid         Reason = "SourceInvalid"         // an error in a claim's Secret or annotation; its content is not quoted
+	ReasonArmFailed             Reason = "ArmFailed"             // a boot could not be prepared, for a reason that is not known
+	ReasonSecretMissing         Reason = "SecretMissing"         // a Secret or BMCSecret is not in Git, or belongs to another
+	ReasonInvalidReference      Reason = "InvalidReference"      // the image is not a valid image reference
 	ReasonRegistryNotAllowed    Reason = "RegistryNotAllowed"    // its registry is not allowed
-	ReasonUnauthorized          Reason = "Unauthorized"          // its registry wants other credentials
+	ReasonUnauthorized          Reason = "Unauthorized"          // its registry rejects the credentials
 	ReasonNotFound              Reason = "NotFound"              // there is no such image
 	ReasonRegistryUnreachable   Reason = "RegistryUnreachable"   // its registry does not answer
-	ReasonNoArchitecture        Reason = "NoArchitecture"        // the image has none for the server's architecture
+	ReasonNoArchitecture        Reason = "NoArchitecture"        // the image has nothing for the server's architecture
 	ReasonValidationFailed      Reason = "ValidationFailed"      // the image cannot be booted
 	ReasonSecureBootBlocksProbe Reason = "SecureBootBlocksProbe" // its firmware checks signatures, and nothing that Ingot has for it is signed
 )
@@ -70,21 +70,21 @@ const (
 // What speaks against a disk image, or against the disk that it is to be written to. All of
 // it but what only the machine can tell is found before the server is powered on.
 const (
-	ReasonDigestMissing       Reason = "DigestMissing"       // the URL of the image does not say its digest
-	ReasonDigestMismatch      Reason = "DigestMismatch"      // what was fetched is not what the digest says
+	ReasonDigestMissing       Reason = "DigestMissing"       // the URL of the image has no digest
+	ReasonDigestMismatch      Reason = "DigestMismatch"      // what was fetched does not match the digest
 	ReasonImageUnsafe         Reason = "ImageUnsafe"         // the image refers to other files, or is encrypted
-	ReasonImageFormat         Reason = "ImageFormat"         // it is in a format that is not taken
+	ReasonImageFormat         Reason = "ImageFormat"         // its format is not supported
 	ReasonImageNoPartitions   Reason = "ImageNoPartitions"   // it has no partition table, or a damaged one
-	ReasonImageCannotBoot     Reason = "ImageCannotBoot"     // it has nothing that the server's firmware starts
+	ReasonImageCannotBoot     Reason = "ImageCannotBoot"     // it has nothing that the server's firmware can start
 	ReasonImageTooLarge       Reason = "ImageTooLarge"       // it is larger than boot.maxImageSize
 	ReasonImagePreparing      Reason = "ImagePreparing"      // it is being fetched and converted
 	ReasonSectorSizeMismatch  Reason = "SectorSizeMismatch"  // it was made for disks of another sector size
 	ReasonDiskTooSmall        Reason = "DiskTooSmall"        // the disk is smaller than the image
-	ReasonRootDeviceAmbiguous Reason = "RootDeviceAmbiguous" // several disks fit ingot/root-device
-	ReasonRootDeviceMissing   Reason = "RootDeviceMissing"   // no disk fits
+	ReasonRootDeviceAmbiguous Reason = "RootDeviceAmbiguous" // several disks match ingot/root-device
+	ReasonRootDeviceMissing   Reason = "RootDeviceMissing"   // no disk matches
 	ReasonRootDeviceNotBlank  Reason = "RootDeviceNotBlank"  // the disk holds something that may not be overwritten
-	ReasonRootDeviceGone      Reason = "RootDeviceGone"      // the disk that was installed is not there any more
-	ReasonMultipath           Reason = "Multipath"           // the disk is seen on several paths
+	ReasonRootDeviceGone      Reason = "RootDeviceGone"      // the disk that was installed is gone
+	ReasonMultipath           Reason = "Multipath"           // the disk is visible on several paths
 	ReasonDuplicateIdentity   Reason = "DuplicateIdentity"   // another disk has a label or UUID of the image
 	ReasonSeedNoRoom          Reason = "SeedNoRoom"          // the partition table has no room for the seed
 	ReasonSeedTargetMissing   Reason = "SeedTargetMissing"   // the image lacks the filesystem that the seed goes into
@@ -93,38 +93,38 @@ const (
 
 // What becomes of the writing of a disk image.
 const (
-	ReasonInstalling       Reason = "Installing"       // the probe writes it
-	ReasonDiskBusy         Reason = "DiskBusy"         // something on the machine holds the disk
+	ReasonInstalling       Reason = "Installing"       // the probe is writing it
+	ReasonDiskBusy         Reason = "DiskBusy"         // something on the machine is using the disk
 	ReasonDiskWriteFailed  Reason = "DiskWriteFailed"  // the disk reported an error
-	ReasonDiskLies         Reason = "DiskLies"         // the disk gave back other data than was written
+	ReasonDiskLies         Reason = "DiskLies"         // the disk returned other data than was written
 	ReasonInstallStalled   Reason = "InstallStalled"   // the probe stopped reporting
-	ReasonInstallFailed    Reason = "InstallFailed"    // it failed for another reason, or however often it was tried
-	ReasonInstalledNotSeen Reason = "InstalledNotSeen" // it is written, and the system has not said that it is up
-	ReasonCloudInitFailed  Reason = "CloudInitFailed"  // the system is up, and cloud-init ended in error on it
+	ReasonInstallFailed    Reason = "InstallFailed"    // it failed for another reason, or in every attempt
+	ReasonInstalledNotSeen Reason = "InstalledNotSeen" // it is written, and the system has not reported that it is up
+	ReasonCloudInitFailed  Reason = "CloudInitFailed"  // the system is up, and cloud-init failed on it
 )
 
 // What a claim waits for.
 const (
-	ReasonNoServerFree        Reason = "NoServerFree"        // no server that it may have is free
+	ReasonNoServerFree        Reason = "NoServerFree"        // no server that matches is free
 	ReasonServerUnknown       Reason = "ServerUnknown"       // the server that it names is not known
 	ReasonServerNotFree       Reason = "ServerNotFree"       // the server that it names is not free
 	ReasonSelectorMismatch    Reason = "SelectorMismatch"    // the server that it names does not match its selector
 	ReasonSuperseded          Reason = "Superseded"          // a claim, or another boot configuration, says what the server boots
-	ReasonPendingReprovision  Reason = "PendingReprovision"  // it asks for something else than was installed
+	ReasonPendingReprovision  Reason = "PendingReprovision"  // it asks for something other than what is installed
 	ReasonClaimQuarantined    Reason = "ClaimQuarantined"    // its manifest cannot be used
-	ReasonAbsentWithoutCommit Reason = "AbsentWithoutCommit" // Git lacks it, and no commit took it away
+	ReasonAbsentWithoutCommit Reason = "AbsentWithoutCommit" // it is not in Git, and no commit removed it
 	ReasonGuardHeld           Reason = "GuardHeld"           // the guard holds a step back
 	ReasonApprovalAwaited     Reason = "ApprovalAwaited"     // a ServerMaintenance waits for the claim's owner
 )
 
 // What is in doubt after a start, or waits for the store or the repository.
 const (
-	ReasonObserveOnly      Reason = "ObserveOnly"      // nothing may be done now
+	ReasonObserveOnly      Reason = "ObserveOnly"      // nothing may be changed now
 	ReasonRevisionOutdated Reason = "RevisionOutdated" // Git was not read since the restart
 	ReasonFleetUnknown     Reason = "FleetUnknown"     // neither the store nor the status branch knows the fleet
 	ReasonFromStatusBranch Reason = "FromStatusBranch" // the record was read back from the status branch
 	ReasonDisputed         Reason = "Disputed"         // copies of the record contradict each other
-	ReasonInstallUnknown   Reason = "InstallUnknown"   // it is not known whether it was installed
+	ReasonInstallUnknown   Reason = "InstallUnknown"   // it is not known whether it is installed
 	ReasonRecordUnreadable Reason = "RecordUnreadable" // no copy of the record can be read
 )
 
@@ -133,20 +133,20 @@ const (
 	ReasonBMCUnreachable       Reason = "BMCUnreachable"       // the server's BMC does not answer
 	ReasonConnectionFailed     Reason = "ConnectionFailed"     // the BMC does not answer
 	ReasonAuthenticationFailed Reason = "AuthenticationFailed" // the BMC refuses the credentials
-	ReasonCertificateChanged   Reason = "CertificateChanged"   // the BMC shows another certificate
-	ReasonHalfAnswer           Reason = "HalfAnswer"           // the BMC's answers lack what they have to have
-	ReasonAddressNotAllowed    Reason = "AddressNotAllowed"    // BMCs do not have such an address
+	ReasonCertificateChanged   Reason = "CertificateChanged"   // the BMC presents another certificate
+	ReasonHalfAnswer           Reason = "HalfAnswer"           // the BMC's answers are incomplete
+	ReasonAddressNotAllowed    Reason = "AddressNotAllowed"    // no BMC is allowed at this address
 	ReasonAddressLost          Reason = "AddressLost"          // its address was given to another device
-	ReasonEndpointMissing      Reason = "EndpointMissing"      // the Endpoint that it names is not there
+	ReasonEndpointMissing      Reason = "EndpointMissing"      // the Endpoint that it names does not exist
 	ReasonCredentialsMissing   Reason = "CredentialsMissing"   // the MAC prefix database has no credentials for it
 	ReasonNoMACPrefix          Reason = "NoMACPrefix"          // the MAC prefix database does not know the device
-	ReasonShadowedBy           Reason = "ShadowedBy"           // a BMC in Git has the device, or its name
-	ReasonUnknownError         Reason = "UnknownError"         // the BMC's answer makes no sense
+	ReasonShadowedBy           Reason = "ShadowedBy"           // a BMC in Git already has the device, or its name
+	ReasonUnknownError         Reason = "UnknownError"         // the BMC's answer is invalid
 	ReasonUnsupported          Reason = "Unsupported"          // the BMC cannot do what was asked for
 	ReasonBootOverrideNotKept  Reason = "BootOverrideNotKept"  // the BMC does not keep the boot override
 	ReasonSettingNotKept       Reason = "SettingNotKept"       // the BMC does not keep a setting of the server
 	ReasonBootOptionUnknown    Reason = "BootOptionUnknown"    // the machine has no boot option of the name
-	ReasonSettingPending       Reason = "SettingPending"       // a setting is written and counts from the machine's next start on
+	ReasonSettingPending       Reason = "SettingPending"       // a setting is written and takes effect at the machine's next start
 )
 
 // Reasons are all of them.

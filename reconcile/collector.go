@@ -185,8 +185,7 @@ func (s scrape) servers() {
 	actors := zeroed([]plan.Actor{plan.Tenant, plan.RackOperator})
 	oldest := make(map[model.ServerState]time.Time)
 	var waiting []waits
-	for i := range s.Result.Servers {
-		srv := &s.Result.Servers[i]
+	for _, srv := range s.Result.Servers {
 		s.server(srv)
 		state, since := srv.Record.State, srv.Record.Since
 		states[state]++
@@ -245,15 +244,13 @@ func (s scrape) claims() {
 	phases := zeroed([]string{phaseBound, phaseUnbound})
 	on := make(map[model.ServerName]*plan.Server, len(s.Result.Servers))
 	unconfirmed, cloudInitFailed := 0, 0
-	for i := range s.Result.Servers {
-		srv := &s.Result.Servers[i]
+	for _, srv := range s.Result.Servers {
 		on[srv.Name] = srv
 		unconfirmed += int(oneIf(srv.Unconfirmed != nil))
 		cloudInitFailed += int(oneIf(srv.CloudInit != nil))
 	}
 	var waiting []waits
-	for i := range s.Result.Claims {
-		claim := &s.Result.Claims[i]
+	for _, claim := range s.Result.Claims {
 		phase, why := claimWait(claim, on[claim.Server])
 		phases[phase]++
 		if why.Reason == "" {
@@ -295,8 +292,7 @@ func claimWait(c *plan.Claim, on *plan.Server) (phase string, why plan.Why) {
 func (s scrape) bmcs() {
 	states, reasons := zeroed(report.BMCStates()), zeroed(bmcReasons)
 	var failing []waits
-	for i := range s.Result.BMCs {
-		b := &s.Result.BMCs[i]
+	for _, b := range s.Result.BMCs {
 		s.gauge(bmcReady, oneIf(b.Why.Reason == ""), string(b.Name))
 		if at := s.Input.BMCRead[b.Name]; !at.IsZero() {
 			s.gauge(bmcRead, unix(at), string(b.Name))
@@ -321,8 +317,8 @@ func (s scrape) bmcs() {
 // installs counts the servers whose disk image is being written, by stage.
 func (s scrape) installs() {
 	stages := zeroed(model.DiskInstallStages)
-	for i := range s.Result.Servers {
-		rec := s.Result.Servers[i].Record
+	for _, srv := range s.Result.Servers {
+		rec := srv.Record
 		p := s.Input.Observed.ProgressOf(rec)
 		if t := rec.Ticket; t.Open() && t.Disk != nil && rec.Installed == "" && p != nil && p.Install != nil && p.Install.Stage.Known() {
 			stages[p.Install.Stage]++

@@ -315,8 +315,8 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 
 // forgetGone logs out of the BMCs that are gone since the last plan: a BMC keeps few sessions,
 // and whoever has it next needs them.
-func (l *Loop) forgetGone(ctx context.Context, bmcs []plan.BMC) {
-	if slices.EqualFunc(l.bmcs, bmcs, func(name model.BMCName, b plan.BMC) bool { return name == b.Name }) {
+func (l *Loop) forgetGone(ctx context.Context, bmcs []*plan.BMC) {
+	if slices.EqualFunc(l.bmcs, bmcs, func(name model.BMCName, b *plan.BMC) bool { return name == b.Name }) {
 		return
 	}
 	was := l.bmcs
@@ -492,7 +492,7 @@ func (l *Loop) decided(r *plan.Result) bool {
 	l.mu.Lock()
 	announced := l.announced
 	l.mu.Unlock()
-	return l.Policy.MirrorFirst && slices.ContainsFunc(r.Servers, func(s plan.Server) bool {
+	return l.Policy.MirrorFirst && slices.ContainsFunc(r.Servers, func(s *plan.Server) bool {
 		return s.Record.Intent != nil && s.Record.Intent.At.After(announced)
 	})
 }

@@ -95,9 +95,10 @@ func filterOf(program ...bpf.Instruction) *unix.SockFprog {
 	return &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 }
 
-// sender returns the Ethernet address that a packet from an address came from, or "".
+// sender returns the Ethernet address that a client's packet from an address came from, or "". What a relay sends
+// has that of the relay, and is not among the frames.
 func (c *conn) sender(packet []byte, from netip.Addr) string {
-	if c == nil || c.senders == nil {
+	if c == nil || c.senders == nil || len(packet) > 0 && packet[0] == byte(dhcpv6.MessageTypeRelayForward) {
 		return ""
 	}
 	return c.senders.of(packet, from)

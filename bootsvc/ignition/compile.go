@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"ingot/bootsvc/internal/lru"
@@ -56,6 +57,9 @@ type Options struct {
 	// who wants to log in writes his own. Empty means a template that runs /usr/bin/metalprobe
 	// from the boot image.
 	ProbeTemplate []byte
+	// ProbeTemplateFile has the template, in place of ProbeTemplate; "" = none. While it cannot be
+	// read, there is no Ignition for probes, and each call tries to read it again.
+	ProbeTemplateFile string
 	// ProbeImage is {{.Image}}: the container image that a template runs the probe
 	// from. The default template does not need it.
 	ProbeImage string
@@ -64,7 +68,7 @@ type Options struct {
 // Compiler makes what servers are configured with when they boot. It is safe for
 // concurrent use.
 type Compiler struct {
-	probe   *document
+	probe   *probeTemplate
 	marks   marks                                          // of claims
 	sources *lru.Cache[[sha256.Size]byte, *preparedSource] // by source
 }
@@ -78,8 +82,8 @@ type preparedSource struct {
 // New returns a Compiler, or an error that says what is wrong with the
 // probe's template.
 func New(o Options) (*Compiler, error) {
-	probe, err := newProbeDocument(o)
-	if err != nil {
+	probe := &probeTemplate{options: o}
+	if _, err := probe.read(); err != nil && !errors.Is(err, errTemplateMissing) {
 		return nil, fmt.Errorf("probe template: %w", err)
 	}
 	return &Compiler{

@@ -76,7 +76,11 @@ func (g *Compiler) ForDisk(b DiskBoot) (model.Sensitive, error) {
 	if err != nil {
 		return model.Sensitive{}, err
 	}
-	return Payload{Ignition: g.probe.fill(map[field]string{fieldFlags: flags}), Install: document}.Seal(), nil
+	probe, err := g.probe.read()
+	if err != nil {
+		return model.Sensitive{}, err
+	}
+	return Payload{Ignition: probe.fill(map[field]string{fieldFlags: flags}), Install: document}.Seal(), nil
 }
 
 // probeFlags is the command line of the probe that installs.

@@ -4,7 +4,9 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"sync"
 	"text/template"
 
 	"ingot/bootsvc/internal/syntax"
@@ -32,7 +34,11 @@ func (g *Compiler) ForProbe(b ProbeBoot) (model.Sensitive, error) {
 	if err != nil {
 		return model.Sensitive{}, fmt.Errorf("ignition of a %s: %w", strings.ToLower(string(b.Purpose)), err)
 	}
-	return model.NewSensitive(g.probe.fill(map[field]string{fieldFlags: flags})), nil
+	probe, err := g.probe.read()
+	if err != nil {
+		return model.Sensitive{}, err
+	}
+	return model.NewSensitive(probe.fill(map[field]string{fieldFlags: flags})), nil
 }
 
 // probeFlags returns metalprobe's command line.
@@ -58,6 +64,39 @@ func probeFlags(b ProbeBoot) (string, error) {
 	case model.PurposeClaim:
 	}
 	return "", fmt.Errorf("purpose %q boots no probe", syntax.Printable(string(b.Purpose)))
+}
+
+// errTemplateMissing is why there is no Ignition for probes while the template's file cannot be read.
+var errTemplateMissing = errors.New("discovery.ignitionTemplateFile cannot be read")
+
+// probeTemplate is the probe's template, translated once it could be read.
+type probeTemplate struct {
+	options Options
+
+	mu       sync.Mutex
+	document *document // nil = it was not read yet
+}
+
+// read returns the translated template. It is errTemplateMissing while the file cannot be read.
+func (p *probeTemplate) read() (*document, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.document != nil {
+		return p.document, nil
+	}
+	o := p.options
+	if o.ProbeTemplateFile != "" {
+		text, err := os.ReadFile(o.ProbeTemplateFile)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errTemplateMissing, err)
+		}
+		o.ProbeTemplate = text
+	}
+	d, err := newProbeDocument(o)
+	if err == nil {
+		p.document = d
+	}
+	return d, err
 }
 
 // newProbeDocument translates the probe's template, which costs milliseconds, so

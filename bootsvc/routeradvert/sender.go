@@ -25,6 +25,10 @@ const (
 	writeTime = time.Second
 )
 
+// errNoCarrier is why a network waits for its cable: the kernel gives an interface a link-local
+// address once it has a carrier. There is nobody to advertise to meanwhile, so nothing is wrong.
+var errNoCarrier = errors.New("has no carrier")
+
 // Multicast groups: RFC 4291 §2.7.1.
 var (
 	allNodes   = netip.MustParseAddr("ff02::1")
@@ -71,8 +75,9 @@ type network struct {
 	failing       prometheus.Gauge
 	warned        bool // of a router that contradicts
 
-	mu     sync.Mutex
-	reason string // why it cannot be served, as it was said last; "" = it is served, or not begun with yet
+	mu      sync.Mutex
+	reason  string // why it cannot be served, as it was said last; "" = it is served, or not begun with yet
+	waiting bool   // for a carrier, and so for nothing that is wrong
 }
 
 // New returns a Sender. It opens nothing.
@@ -118,25 +123,33 @@ func (n *network) run(ctx context.Context) {
 
 // say says why a network is not served, once.
 func (n *network) say(err error) {
-	if n.setTrouble(err.Error()) {
+	waiting := errors.Is(err, errNoCarrier)
+	switch isNew := n.setTrouble(err.Error(), waiting); {
+	case isNew && waiting:
+		n.log.Info("router advertisements wait for a carrier", "interface", n.Interface)
+	case isNew:
 		n.log.Warn("router advertisements are not sent; it is tried again", "err", err)
 	}
 }
 
-// setTrouble notes why a network is not served, "" if it is, and reports whether that is new.
-func (n *network) setTrouble(reason string) bool {
+// setTrouble notes why a network is not served, "" if it is, and whether it only waits for a
+// carrier, and reports whether that is new.
+func (n *network) setTrouble(reason string, waiting bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.failing.Set(map[bool]float64{false: 1}[reason == ""])
+	n.failing.Set(map[bool]float64{false: 1}[reason == "" || waiting])
 	isNew := n.reason != reason
-	n.reason = reason
+	n.reason, n.waiting = reason, waiting
 	return isNew
 }
 
-// trouble returns why a network is not served, "" if it is.
+// trouble returns why a network is not served, "" if it is or only waits for a carrier.
 func (n *network) trouble() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.waiting {
+		return ""
+	}
 	return n.reason
 }
 
@@ -157,6 +170,8 @@ func (n *network) open() (*link, error) {
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("not permitted: run as root, or with CAP_NET_RAW: %w", err)
+	case err != nil && ifi.Flags&net.FlagUp != 0 && ifi.Flags&net.FlagRunning == 0:
+		return nil, fmt.Errorf("%s %w", n.Interface, errNoCarrier)
 	case err != nil:
 		return nil, fmt.Errorf("%s has no link-local address that can be used yet: %w", n.Interface, err)
 	}
@@ -207,7 +222,7 @@ func (n *network) serve(ctx context.Context) error {
 
 // begin says that a network is served.
 func (n *network) begin() {
-	n.setTrouble("")
+	n.setTrouble("", false)
 	n.log.Info("router advertisements are sent", "interface", n.Interface, "router", n.Config.RouterLifetime > 0)
 	forwards, err := os.ReadFile("/proc/sys/net/ipv6/conf/" + n.Interface + "/forwarding")
 	if n.Config.RouterLifetime > 0 && err == nil && strings.TrimSpace(string(forwards)) == "0" {

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -22,20 +21,11 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	images := o.Images()
 	images.Inside, images.Pinned = d.isBMC, adapter.LastPinned(d.registry.Observed)
 	images.Log, images.Registerer = d.log, d.metrics
-	if err := oci.CheckCredentials(o.Boot.CredentialsFile); err != nil {
-		d.log.Warn("registries are given no credentials until the file can be read", "err", err)
-	}
 	d.images, err = oci.New(images)
 	if err != nil {
 		return err
 	}
-	var template []byte
-	if file := o.Discovery.IgnitionTemplateFile; file != "" {
-		if template, err = os.ReadFile(file); err != nil {
-			return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
-		}
-	}
-	compiler, err := ignition.New(ignition.Options{ProbeTemplate: template, ProbeImage: o.Discovery.Image})
+	compiler, err := ignition.New(ignition.Options{ProbeTemplateFile: o.Discovery.IgnitionTemplateFile, ProbeImage: o.Discovery.Image})
 	if err != nil {
 		return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
 	}

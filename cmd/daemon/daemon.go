@@ -152,7 +152,8 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 			d.close()
 		}
 	}()
-	registerProcess(d.metrics, env.Version, opts.Files())
+	registerProcess(d.metrics, env.Version, opts.Files(), opts.NamedFiles())
+	d.warnFiles()
 	if d.listeners, err = openListeners(ctx, &opts); err != nil {
 		return d, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // registerProcess registers what is so of this process and of the files that its
 // configuration names.
-func registerProcess(reg prometheus.Registerer, version string, files []config.File) {
+func registerProcess(reg prometheus.Registerer, version string, files []config.File, named []config.NamedFile) {
 	if version == "" {
 		version = "unknown"
 	}
@@ -28,8 +28,28 @@ func registerProcess(reg prometheus.Registerer, version string, files []config.F
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		build, &fileAges{files: files, read: make(map[string]fileAge)},
+		build, &fileAges{files: files, read: make(map[string]fileAge)}, unreadableFiles(named),
 	)
+}
+
+// unreadableFiles shows which of the files that the configuration names cannot be read.
+type unreadableFiles []config.NamedFile
+
+var fileUnreadable = prometheus.NewDesc("ingot_file_unreadable",
+	"1 while a file that the configuration names cannot be read, by its key; the log says what does not work without it.", []string{"key"}, nil)
+
+// Describe implements prometheus.Collector.
+func (u unreadableFiles) Describe(ch chan<- *prometheus.Desc) { ch <- fileUnreadable }
+
+// Collect implements prometheus.Collector.
+func (u unreadableFiles) Collect(ch chan<- prometheus.Metric) {
+	for _, f := range u {
+		unreadable := 0.0
+		if f.Unreadable() != nil {
+			unreadable = 1
+		}
+		ch <- prometheus.MustNewConstMetric(fileUnreadable, prometheus.GaugeValue, unreadable, f.Key)
+	}
 }
 
 // fileAges shows how old the files are that the configuration names, and until when the

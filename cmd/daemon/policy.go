@@ -40,7 +40,7 @@ func (d *daemon) macPrefixes() (*model.MACPrefixes, error) {
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("discovery.macPrefixesFile: %w", err)
+		return nil, nil // warnFiles has said it
 	}
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o004 != 0 {
 		d.log.Warn("every user of this machine can read the MAC prefix database, which holds passwords: chmod o-r", "file", file)

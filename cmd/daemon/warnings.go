@@ -11,6 +11,15 @@ import (
 	"ingot/cmd/daemon/addresses"
 )
 
+// warnFiles warns at the start of files that cannot be read and that Ingot starts without.
+func (d *daemon) warnFiles() {
+	for _, f := range d.opts.NamedFiles() {
+		if err := f.Unreadable(); err != nil {
+			d.log.Warn("a file that the configuration names cannot be read", "key", f.Key, "file", f.Path, "err", err, "without", f.Without)
+		}
+	}
+}
+
 // warnAddressRules warns at the start of settings that have another name now, or that leave
 // out what tells machines apart.
 func (d *daemon) warnAddressRules() {

@@ -19,21 +19,21 @@ import (
 type approveCommand struct {
 	Repository string   `default:"." placeholder:"DIR" type:"path" help:"A clone of the repository. Default: the working directory."`
 	Branch     string   `default:"main" placeholder:"NAME" help:"The branch to commit to, which must be checked out. Default: ${default}."`
-	Status     string   `default:"status" placeholder:"NAME" help:"The status branch, the clone's own or as it was fetched. Default: ${default}."`
+	Status     string   `default:"status" placeholder:"NAME" help:"The status branch, local or as last fetched. Default: ${default}."`
 	Remote     string   `default:"origin" placeholder:"NAME" help:"The remote that the clone fetches from and pushes to. Default: ${default}."`
-	Token      []string `placeholder:"TOKEN" help:"Approve the list, or the entry of a list, with this token; may be given several times. Needed where several lists wait."`
+	Token      []string `placeholder:"TOKEN" help:"Approve the list, or the entry of a list, with this token; may be given several times. Required if several lists are waiting."`
 	Yes        bool     `short:"y" help:"Do not ask."`
 	Push       bool     `help:"Push the commit to the remote."`
-	DryRun     bool     `help:"Print the message of the commit, and make none."`
+	DryRun     bool     `help:"Print the commit message without making a commit."`
 }
 
 // Help implements kong.HelpProvider.
 func (approveCommand) Help() string {
-	return `Shows what Ingot holds back and what will happen to each machine once it is approved, asks, and makes the empty commit whose last line, Ingot-Approve: TOKEN, approves exactly that. The commit is made by your own git: with your name, signature and hooks.
+	return `Shows what Ingot holds back and what will happen to each machine once it is approved, asks for confirmation, and makes an empty commit whose last line, Ingot-Approve: TOKEN, approves exactly that. Your own git makes the commit, with your name, signature and hooks.
 
-A list that changes gets another token, so nobody approves what was not read. If the branch is protected, make the commit on a branch of its own (--branch) and merge it with its message.
+A list that changes gets a new token, so nobody approves what they have not read. If the branch is protected, make the commit on a branch of its own (--branch) and merge it with its message.
 
-Exits 0 when the commit was made, or nothing is held.
+Exits 0 if the commit was made or nothing is held back.
 
 Examples:
 

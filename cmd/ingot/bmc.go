@@ -21,28 +21,28 @@ import (
 )
 
 type bmcCommand struct {
-	Check bmcCheckCommand `cmd:"" help:"Find out what a BMC can do of what Ingot needs, before it is in Git."`
+	Check bmcCheckCommand `cmd:"" help:"Check which of the functions that Ingot needs work on a BMC, before it is in Git."`
 }
 
 type bmcCheckCommand struct {
 	Address      string        `required:"" placeholder:"HOST" help:"Address or name of the BMC, such as 192.0.2.10."`
-	Port         int           `placeholder:"N" help:"Port that it listens on. Default: 443, of http 80."`
-	Scheme       string        `enum:"https,http" default:"https" placeholder:"SCHEME" help:"https, or http, which shows the password to everybody on the way. Default: ${default}."`
+	Port         int           `placeholder:"N" help:"Port that it listens on. Default: 443; 80 for http."`
+	Scheme       string        `enum:"https,http" default:"https" placeholder:"SCHEME" help:"https, or http, which sends the password unencrypted. Default: ${default}."`
 	Username     string        `required:"" placeholder:"NAME" help:"Account of the BMC."`
 	PasswordFile string        `required:"" type:"path" placeholder:"FILE" help:"File that holds its password; - reads it from standard input."`
-	CAFile       string        `name:"ca-file" type:"path" placeholder:"FILE" help:"Certificates that the BMC's has to be signed by, as bmc.caFile. Default: its certificate is pinned."`
-	Hostname     string        `placeholder:"NAME" help:"With --ca-file: the name that its certificate is for, as spec.hostname. Default: the address."`
-	Fingerprint  string        `placeholder:"SHA256" help:"The certificate that it is expected to show: its SHA-256 in hexadecimal."`
+	CAFile       string        `name:"ca-file" type:"path" placeholder:"FILE" help:"CA certificates that must have signed the BMC's certificate, as bmc.caFile. Default: its certificate is pinned."`
+	Hostname     string        `placeholder:"NAME" help:"With --ca-file: the name in its certificate, as spec.hostname. Default: the address."`
+	Fingerprint  string        `placeholder:"SHA256" help:"The expected certificate: its SHA-256 in hexadecimal."`
 	TLSMinimum   string        `name:"tls-minimum" enum:",1.0,1.1,1.2,1.3" default:"" placeholder:"VERSION" help:"Lowest version of TLS, as annotation ingot/tls-minimum: 1.0 to 1.3. Default: 1.2."`
 	Timeout      time.Duration `default:"60s" placeholder:"DURATION" help:"How long one request may take; real BMCs take up to 17 s. Default: ${default}."`
-	Write        bool          `help:"Switch the indicator LED and back, and set the boot override and clear it. Power is never touched."`
+	Write        bool          `help:"Also test writing: switch the indicator LED and back, and set and clear the boot override. Power is never touched."`
 }
 
 // Help implements kong.HelpProvider.
 func (bmcCheckCommand) Help() string {
-	return `Speaks with one BMC by the code that "ingot run" does, and says what works: the connection, TLS and certificate, login, which systems are servers and which not and why, what tells each from others, its inventory, power state and reset types, boot override and order, and what else there is. Nothing is changed unless --write is given, and the session that is opened is closed, on Ctrl-C too.
+	return `Talks to one BMC with the same code as "ingot run", and reports what works: the connection, TLS and certificate, login, which systems are servers (and why others are not), how each is identified, its inventory, power state and reset types, boot override and order, and more. Nothing is changed unless --write is given, and the session is closed at the end, also on Ctrl-C.
 
-Exit codes: 0 all that Ingot needs works, 1 something of it does not, or the check could not be made.
+Exit codes: 0 everything that Ingot needs works; 1 something does not, or the check could not be made.
 
 Examples:
 

@@ -10,14 +10,14 @@ import (
 )
 
 type checkCommand struct {
-	Config string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Without one, all settings come from the environment."`
+	Config string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Default: ingot.yaml in the working directory, if there is one; else all settings come from the environment."`
 }
 
 // Help implements kong.HelpProvider.
 func (checkCommand) Help() string {
-	return `Checks whether the configuration is right, the repository can be read and pushed to, store, keys and folders can be used, the clock agrees with the Git host's, ports and capabilities are there, servers are told an address that leads here, boot loaders and the probe's image are there for each architecture, another DHCP server answers, and disks have room. It changes nothing, and needs no daemon: listeners are opened for a moment, and on each DHCP network one DISCOVER is sent, which takes no address.
+	return `Checks that the configuration is valid, the repository can be read and pushed to, the store, keys and folders can be used, the clock agrees with the Git host's, ports are free and capabilities are present, servers are given an address that leads here, boot loaders and the discovery image exist for each architecture, no unexpected DHCP server answers, and there is enough disk space. It changes nothing and needs no daemon: listeners are opened briefly, and one DISCOVER, which takes no address, is sent on each DHCP network.
 
-Run it as the user that runs the daemon, with its capabilities. Exit code 1 when something is wrong. What is wrong does not always keep the daemon from starting: that refuses only what cannot work.
+Run it as the user that runs the daemon, with the same capabilities. Exits 1 if anything is wrong. Not everything that is wrong keeps the daemon from starting: it refuses only what cannot work or would be unsafe.
 
 Examples:
 
@@ -27,7 +27,7 @@ Examples:
 
 // Run prints what was found.
 func (k checkCommand) Run(ctx context.Context, c *console) error {
-	opts, err := config.Load(k.Config, c.daemonEnv())
+	opts, err := config.Load(configFile(k.Config), c.daemonEnv())
 	var results []check.Result
 	if err != nil {
 		results = wrongConfiguration(err)

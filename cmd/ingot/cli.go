@@ -32,50 +32,52 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit code %d", int(e)) 
 
 const description = `Ingot runs bare metal from a Git repository, without Kubernetes.
 
-Commit a ServerClaim and a server is chosen, installed and booted; remove it and the server is wiped and free again. What Ingot knows is on the branch "status" of the same repository.
+Commit a ServerClaim, and a server is chosen, installed and booted; remove it, and the server is wiped and free again. Ingot writes what it knows to the branch "status" of the same repository.
 
-Exit codes: 0 fine, 1 failed; of a plan, 2 there are changes and 3 there are destructive changes; 4 another Ingot acts for the repository; of a status, if asked for, 5 somebody has to act and 6 something is under way.
+Exit codes: 0 success, 1 failure; plan: 2 changes, 3 destructive changes; run: 4 another Ingot acts for the repository; status --exit-code: 5 somebody has to act, 6 something is in progress.
 
 Examples:
 
-  ingot demo                        try all of it on this machine, nothing else needed
+  ingot demo                        try everything on this machine, with nothing else needed
   ingot bmc check --address 192.0.2.10 --username root --password-file bmc.password
-                                    what of your own machine works, changing nothing
-  ingot init fleet                  make a repository to start from
+                                    check what works on your own BMC, changing nothing
+  ingot init fleet                  create a repository to start from
+  ingot claim web-1 --image IMAGE   write a claim, ready to commit
   ingot validate fleet/             check manifests before you commit them
-  ingot plan                        what merging this branch does to which machine
-  ingot check --config ingot.yaml   check what a first start may fail on
+  ingot plan                        what merging this branch does to each machine
+  ingot check --config ingot.yaml   check everything that a first start may fail on
   ingot run --config ingot.yaml     run the daemon
-  ingot status                      where everything is, and what it waits for
-  ingot explain server rack1-03     why one server is not where it should be
-  ingot approve                     read what is held back, and let it happen`
+  ingot status                      the state of everything, and what it waits for
+  ingot explain server rack1-03     why a server is not in the state it should be in
+  ingot approve                     read what is held back, and approve it`
 
 // commandLine is the whole command line; kong fills it in.
 type commandLine struct {
-	Output    string `short:"o" default:"text" placeholder:"FORMAT" help:"How results are printed: text or json; see a command's own help for more."`
-	LogLevel  string `enum:",debug,info,warn,error" default:"" env:"INGOT_LOG_LEVEL" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error. Default: info for run, warn for the others."`
-	LogFormat string `enum:"text,json" default:"text" env:"INGOT_LOG_FORMAT" placeholder:"FORMAT" help:"How lines are logged, to standard error: text or json."`
+	Output    string `short:"o" default:"text" placeholder:"FORMAT" help:"Output format: text or json; some commands have more, see their help."`
+	LogLevel  string `enum:",debug,info,warn,error" default:"" env:"INGOT_LOG_LEVEL" placeholder:"LEVEL" help:"Lowest level to log: debug, info, warn or error. Default: info for run, warn for other commands."`
+	LogFormat string `enum:"text,json" default:"text" env:"INGOT_LOG_FORMAT" placeholder:"FORMAT" help:"Format of the log on standard error: text or json."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 
 	Run      runCommand      `cmd:"" help:"Run the daemon."`
-	Demo     demoCommand     `cmd:"" help:"See it work: a simulated rack and everything else on loopback, no root, no network."`
-	Sim      simCommand      `cmd:"" help:"Run a simulated rack of BMCs and servers alone."`
+	Demo     demoCommand     `cmd:"" help:"Try it: a simulated rack and everything else on loopback, without root or network."`
+	Sim      simCommand      `cmd:"" help:"Run only a simulated rack of BMCs and servers."`
 	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
-	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
-	Leases   leasesCommand   `cmd:"" help:"Show which device has which address by DHCP."`
+	Explain  explainCommand  `cmd:"" help:"Explain a server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot got."`
+	Leases   leasesCommand   `cmd:"" help:"Show the DHCP leases: which device has which address."`
 	BMC      bmcCommand      `cmd:"" name:"bmc" help:"Check a BMC."`
-	Plan     planCommand     `cmd:"" help:"Say what merging a branch does to which machine, before it is merged."`
+	Plan     planCommand     `cmd:"" help:"Show what merging a branch will do to each machine."`
 	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
 	Check    checkCommand    `cmd:"" help:"Check everything that a first start of the daemon may fail on. Changes nothing."`
 	Image    imageCommand    `cmd:"" help:"Make, inspect, push and pull boot images."`
-	Init     initCommand     `cmd:"" help:"Make a new repository, and the configuration for it."`
-	Import   importCommands  `cmd:"" help:"Make a repository of a cluster in which metal-operator runs, or manifests of what another DHCP server gave away."`
+	Init     initCommand     `cmd:"" help:"Create a new repository and its configuration."`
+	Claim    claimCommand    `cmd:"" help:"Write the manifest of a claim into a clone of the repository."`
+	Import   importCommands  `cmd:"" help:"Create a repository from a cluster that runs metal-operator, or manifests from the leases of another DHCP server."`
 	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 
-	Completion completionCommand `cmd:"" help:"Print the completion of a shell."`
+	Completion completionCommand `cmd:"" help:"Print the completion script for a shell."`
 	Man        manCommand        `cmd:"" hidden:"" help:"Write the manual pages."`
 	Complete   completeCommand   `cmd:"" hidden:"" name:"__complete" help:"Complete a command line."`
 }

@@ -43,8 +43,8 @@ func (d daemonSource) client(c *console) (*adminClient, error) {
 
 // daemonFlags say how a daemon is trusted, and who asks it.
 type daemonFlags struct {
-	CAFile       string `name:"ca-file" type:"path" placeholder:"FILE" help:"With --address: certificates to trust, beside the system's ($$INGOT_CA_FILE)."`
-	Username     string `placeholder:"NAME" help:"With --address: the user, where the daemon asks for one ($$INGOT_USERNAME)."`
+	CAFile       string `name:"ca-file" type:"path" placeholder:"FILE" help:"With --address: certificates to trust in addition to the system's ($$INGOT_CA_FILE)."`
+	Username     string `placeholder:"NAME" help:"With --address: the user name, if the daemon requires one ($$INGOT_USERNAME)."`
 	PasswordFile string `type:"path" placeholder:"FILE" help:"With --address: file that holds the user's password ($$INGOT_PASSWORD_FILE)."`
 }
 

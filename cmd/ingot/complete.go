@@ -14,7 +14,7 @@ type completionCommand struct {
 
 // Help implements kong.HelpProvider.
 func (completionCommand) Help() string {
-	return `Prints what has a shell complete commands and flags.
+	return `Prints the script that makes a shell complete commands and flags.
 
 Examples:
 

@@ -22,17 +22,17 @@ const demoPoll = 200 * time.Millisecond
 
 type demoCommand struct {
 	Servers int           `default:"6" placeholder:"N" help:"How many simulated servers. Default: ${default}."`
-	BMCs    int           `name:"bmcs" placeholder:"N" help:"Behind how many BMCs. Default: two servers behind each."`
+	BMCs    int           `name:"bmcs" placeholder:"N" help:"How many BMCs. Default: one for every two servers."`
 	Script  bool          `help:"Claim a server and release it by commits, print what happened, and exit."`
-	Fast    bool          `help:"Without the simulated delays of real machines."`
-	Dir     string        `type:"path" placeholder:"DIR" help:"Work in this empty folder and keep it. Default: a temporary folder that is removed."`
+	Fast    bool          `help:"Leave out the simulated delays of real machines."`
+	Dir     string        `type:"path" placeholder:"DIR" help:"Work in this empty folder and keep it. Default: a temporary folder, removed at the end."`
 	Keep    bool          `help:"Keep the temporary folder."`
-	Timeout time.Duration `default:"5m" placeholder:"TIME" help:"Give up a step of the script after this long. Default: ${default}."`
+	Timeout time.Duration `default:"5m" placeholder:"TIME" help:"Give up on a step of the script after this time. Default: ${default}."`
 }
 
 // Help implements kong.HelpProvider.
 func (demoCommand) Help() string {
-	return `Starts a rack of simulated servers, a Git repository that describes them, a registry with a tiny disk image, and the daemon, all in this process and on loopback. Machines on loopback cannot be told apart, so boot.bindTickets is nothing. It shows each server come up, and how to claim one with a commit. Ctrl-C ends it and cleans up.
+	return `Starts a rack of simulated servers, a Git repository that describes them, a registry with a tiny disk image, and the daemon, all in this process and on loopback. Machines on loopback cannot be distinguished, so boot.bindTickets is nothing. It shows each server come up, and how to claim one with a commit. Ctrl-C stops it and cleans up.
 
 Examples:
 

@@ -23,7 +23,7 @@ type explainCommand struct {
 
 // Help implements kong.HelpProvider.
 func (explainCommand) Help() string {
-	return `Prints the state of one object and since when it has it, what it waits for and who has to act, which boot stages its server has passed, and the same for the objects that it depends on. Of an endpoint, or of any network card that its MAC address names, it also prints what the card asked by DHCP, TFTP and HTTP and how it was answered, which only a running daemon knows. Without a daemon on this machine it reads the status branch of the clone that the working directory is in.
+	return `Prints the state of one object and how long it has been in it, what it waits for and who has to act, which boot stages its server has passed, and the same for the objects that it depends on. For an endpoint, or any network card named by its MAC address, it also prints the card's DHCP, TFTP and HTTP requests and their answers, which only a running daemon knows. Without a daemon on this machine it reads the status branch of the clone in the working directory.
 
 Examples:
 

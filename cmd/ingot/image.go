@@ -16,15 +16,15 @@ import (
 
 // imageCommand is what one does with boot images.
 type imageCommand struct {
-	Make    imageMakeCommand    `cmd:"" help:"Make an image of a disk image, or of a kernel, an initramfs, a squashfs or a UKI."`
-	Inspect imageInspectCommand `cmd:"" help:"Say whether servers can boot an image, and of which architectures."`
+	Make    imageMakeCommand    `cmd:"" help:"Make an image from a disk image, or from a kernel, an initramfs, a squashfs or a UKI."`
+	Inspect imageInspectCommand `cmd:"" help:"Report whether servers can boot an image, and on which architectures."`
 	Push    imagePushCommand    `cmd:"" help:"Copy an image from a layout to a registry."`
 	Pull    imagePullCommand    `cmd:"" help:"Copy an image from a registry to a layout."`
 }
 
 // Help implements kong.HelpProvider.
 func (imageCommand) Help() string {
-	return `An image is in a registry (registry.example.com/os:v1) or in an OCI image layout, a folder or tar archive of this machine (oci:images/os:v1). Credentials are those of docker login.
+	return `An image is in a registry (registry.example.com/os:v1) or in an OCI image layout, a folder or tar archive on this machine (oci:images/os:v1). Credentials are those of docker login.
 
 Examples:
 
@@ -37,7 +37,7 @@ Examples:
 
 // registryFlags say how a registry is spoken to.
 type registryFlags struct {
-	PlainHTTP bool `name:"plain-http" help:"Speak to the registry without TLS, as is done with one on this machine in any case."`
+	PlainHTTP bool `name:"plain-http" help:"Use HTTP without TLS; always done for a registry on this machine."`
 }
 
 type imagePushCommand struct {
@@ -104,9 +104,9 @@ type imageMakeCommand struct {
 	Initramfs string `type:"existingfile" placeholder:"FILE" help:"The initramfs."`
 	Squashfs  string `type:"existingfile" placeholder:"FILE" help:"The root file system that the initramfs fetches."`
 	UKI       string `name:"uki" type:"existingfile" placeholder:"FILE" help:"A unified kernel image, for UEFI HTTP boot."`
-	Disk      string `type:"existingfile" placeholder:"FILE" help:"A disk image, raw or qcow2, packed with zstd, gzip, xz or bzip2 or not: it is installed. A raw one that is not packed is packed with zstd."`
-	Arch      string `enum:"amd64,arm64" default:"amd64" help:"The architecture that it is for: amd64 or arm64."`
-	To        string `arg:"" help:"Where to: oci:FOLDER:TAG. An image for another architecture that the tag has is kept beside it."`
+	Disk      string `type:"existingfile" placeholder:"FILE" help:"A disk image, raw or qcow2, compressed with zstd, gzip, xz or bzip2 or not: it is installed on the server. An uncompressed raw one is compressed with zstd."`
+	Arch      string `enum:"amd64,arm64" default:"amd64" help:"Its architecture: amd64 or arm64."`
+	To        string `arg:"" help:"Where to: oci:FOLDER:TAG. An image that the tag has for another architecture is kept."`
 }
 
 // Run makes an image.

@@ -20,14 +20,14 @@ import (
 type imageInspectCommand struct {
 	registryFlags `embed:""`
 
-	Config string   `short:"c" placeholder:"FILE" help:"Ask as the daemon with this configuration does: its registries, credentials and folders count."`
-	Arch   []string `enum:"amd64,arm64" placeholder:"ARCHITECTURE" help:"The architectures that it has to be bootable on; without them one will do."`
+	Config string   `short:"c" placeholder:"FILE" help:"Use the registries, credentials and folders of this configuration, as the daemon does."`
+	Arch   []string `enum:"amd64,arm64" placeholder:"ARCHITECTURE" help:"The architectures that it must boot on. Default: any one."`
 	Image  string   `arg:"" help:"The image: REGISTRY/REPOSITORY:TAG, oci:FOLDER:TAG, https://HOST/PATH#sha256:DIGEST or a file."`
 }
 
 // Help implements kong.HelpProvider.
 func (imageInspectCommand) Help() string {
-	return `Reads the image by the daemon's own code. Of layers that boot from the network none is fetched; a disk image is, for what it is and how it starts its own bytes say: format, size, partitions, firmware. With --arch only those of these architectures are. Exit code 1 when no server could boot it, or none of an architecture that --arch names.
+	return `Reads the image with the daemon's own code. Layers that boot from the network are not fetched. A disk image is, because only its content shows its format, size, partitions and firmware; with --arch, only those for these architectures. Exits 1 if no server could boot it, or none of an architecture that --arch names.
 
 Examples:
 

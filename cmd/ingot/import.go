@@ -18,13 +18,13 @@ import (
 // importCommands are what can be imported. A cluster is where nothing else is said, as before there
 // was anything else.
 type importCommands struct {
-	Cluster importCommand     `cmd:"" default:"withargs" help:"Make a repository of a cluster in which metal-operator runs."`
-	DHCP    importDHCPCommand `cmd:"" name:"dhcp" help:"Make Endpoints of what Kea, dnsmasq or ISC dhcpd has reserved and leased."`
+	Cluster importCommand     `cmd:"" default:"withargs" help:"Create a repository from a cluster that runs metal-operator."`
+	DHCP    importDHCPCommand `cmd:"" name:"dhcp" help:"Create Endpoints from the reservations and leases of Kea, dnsmasq or ISC dhcpd."`
 }
 
 // Help implements kong.HelpProvider.
 func (importCommands) Help() string {
-	return `A cluster is imported where nothing else is said; see ingot import cluster --help, and ingot import dhcp --help.
+	return `Imports a cluster unless another subcommand is given; see ingot import cluster --help and ingot import dhcp --help.
 
 Examples:
 
@@ -33,18 +33,18 @@ Examples:
 }
 
 type importCommand struct {
-	Dir              string   `arg:"" type:"path" help:"The folder of the new repository; made if it is not there."`
-	Files            []string `arg:"" optional:"" name:"file" help:"What kubectl printed; - or none is standard input."`
-	PlaintextSecrets bool     `help:"Write the Secrets that are named as they are, in plain text. For trying out: the daemon refuses them unless git.allowPlaintextSecrets is true."`
+	Dir              string   `arg:"" type:"path" help:"The folder of the new repository; created if it does not exist."`
+	Files            []string `arg:"" optional:"" name:"file" help:"Output of kubectl; - or none is standard input."`
+	PlaintextSecrets bool     `help:"Write the Secrets in plain text. For evaluation: the daemon refuses them unless git.allowPlaintextSecrets is true."`
 
 	newRepository `embed:""`
 }
 
 // Help implements kong.HelpProvider.
 func (importCommand) Help() string {
-	return `Makes a repository of a cluster in which metal-operator runs: one file for each object, without what Kubernetes notes for itself, and the same other files as ingot init. A claim that has a server names it, and the server names the claim, so that Ingot adopts what runs as it runs: nothing is installed or switched.
+	return `Creates a repository from a cluster that runs metal-operator: one file for each object, without the metadata that Kubernetes adds, and the same other files as ingot init. A bound claim and its server name each other, so that Ingot adopts running servers as they are: nothing is installed or power-cycled.
 
-Secrets are not written; what has to be brought, and how, is printed. Nothing is dropped without being listed. Stop metal-operator before Ingot starts. See docs/migration.md.
+Secrets are not written; the command prints which ones you have to bring, and how. Everything that is left out is listed. Stop metal-operator before Ingot starts. See docs/migration.md.
 
 Examples:
 

@@ -19,16 +19,16 @@ import (
 
 type importDHCPCommand struct {
 	From      dhcpimport.Server `required:"" enum:"kea,dnsmasq,dhcpd" placeholder:"SERVER" help:"Whose files they are: kea, dnsmasq or dhcpd."`
-	Into      string            `type:"path" default:"endpoints" placeholder:"DIR" help:"The folder that the manifests are written into; made if it is not there. Default: ${default}."`
-	Overwrite bool              `help:"Write over manifests of the same names that are otherwise."`
-	Paths     []string          `arg:"" name:"path" type:"existingpath" help:"Configuration and lease files; of a folder, all files in it."`
+	Into      string            `type:"path" default:"endpoints" placeholder:"DIR" help:"The folder for the manifests; created if it does not exist. Default: ${default}."`
+	Overwrite bool              `help:"Overwrite manifests of the same names that differ."`
+	Paths     []string          `arg:"" name:"path" type:"existingpath" help:"Configuration and lease files; for a folder, all files in it."`
 }
 
 // Help implements kong.HelpProvider.
 func (importDHCPCommand) Help() string {
-	return `Makes an Endpoint of each reservation and of each lease that has not ended, so that Ingot gives each device the address that it has and gives it to nobody else. What is left out is listed, with why. Commit the folder before Ingot serves the network. See docs/networks.md.
+	return `Creates an Endpoint for each reservation and each lease that has not expired, so that Ingot gives each device the address that it has now and gives that address to nobody else. What is left out is listed with the reason. Commit the folder before Ingot serves the network. See docs/networks.md.
 
-Kea: kea-dhcp4.conf with its comments, kea-dhcp6.conf, kea-leases4.csv and kea-leases6.csv with their .1 and .2. dnsmasq: dnsmasq.conf, the files of conf-dir and dhcp-hostsfile, dnsmasq.leases. dhcpd: dhcpd.conf, dhcpd.leases.
+Kea: kea-dhcp4.conf (comments allowed), kea-dhcp6.conf, kea-leases4.csv and kea-leases6.csv with their .1 and .2. dnsmasq: dnsmasq.conf, the files of conf-dir and dhcp-hostsfile, dnsmasq.leases. dhcpd: dhcpd.conf, dhcpd.leases.
 
 Examples:
 

@@ -22,8 +22,8 @@ import (
 )
 
 type initCommand struct {
-	Dir   string `arg:"" type:"path" help:"The folder of the new repository; made if it is not there."`
-	Local bool   `help:"Have Ingot follow the folder itself, without a Git host, and take secrets in plain text: to try Ingot on this machine."`
+	Dir   string `arg:"" type:"path" help:"The folder of the new repository; created if it does not exist."`
+	Local bool   `help:"Make Ingot follow the folder itself, without a Git host, and accept secrets in plain text: to try Ingot on this machine."`
 
 	newRepository `embed:""`
 }
@@ -31,11 +31,11 @@ type initCommand struct {
 // newRepository is what is said of a repository that is made.
 type newRepository struct {
 	URL    string            `name:"url" placeholder:"URL" help:"Where the repository will be: for the configuration, and as the remote origin."`
-	Forge  string            `enum:"github,gitlab,forgejo,none" default:"none" placeholder:"FORGE" help:"Whose checks of pull requests are written: github, gitlab, forgejo or none. Default: ${default}."`
-	Owner  string            `placeholder:"@TEAM" help:"Who owns all files but what CODEOWNERS gives to others; without it, no CODEOWNERS is written."`
-	Config string            `type:"path" placeholder:"FILE" help:"Where Ingot's configuration is written. Default: ingot.yaml beside the folder."`
-	DHCP   *interfaceAddress `name:"dhcp" placeholder:"INTERFACE=IP/BITS" help:"Have Ingot give addresses and boot loaders to servers on this interface, on which this machine has this address."`
-	NoGit  bool              `help:"Write files alone: no git init, no commit."`
+	Forge  string            `enum:"github,gitlab,forgejo,none" default:"none" placeholder:"FORGE" help:"Write pull request checks for this forge: github, gitlab, forgejo or none. Default: ${default}."`
+	Owner  string            `placeholder:"@TEAM" help:"Default owner in CODEOWNERS; without it, no CODEOWNERS is written."`
+	Config string            `type:"path" placeholder:"FILE" help:"Where to write Ingot's configuration. Default: ingot.yaml beside the folder."`
+	DHCP   *interfaceAddress `name:"dhcp" placeholder:"INTERFACE[=IP/BITS]" help:"Make Ingot serve addresses and boot loaders on this interface. Default of the address: the IPv4 address that the interface has."`
+	NoGit  bool              `help:"Only write files: no git init, no commit."`
 
 	plaintext bool // manifests hold secrets as they are
 	local     bool // URL is the folder itself
@@ -43,13 +43,14 @@ type newRepository struct {
 
 // Help implements kong.HelpProvider.
 func (initCommand) Help() string {
-	return `Makes a repository to start from: a README that explains it, a folder for each kind of manifest with an example that is commented out, checks of pull requests, and beside it the configuration of Ingot. No file is overwritten.
+	return `Creates a repository to start from: a README that explains it, a folder for each kind of manifest with a commented-out example, pull request checks, and beside it the configuration of Ingot. No file is overwritten.
 
 Examples:
 
   ingot init fleet
   ingot init fleet --url https://git.example.com/infra/fleet.git --forge forgejo --owner @infra
-  ingot init fleet --local --dhcp rack0=10.20.0.1/24
+  ingot init fleet --local --dhcp eth1
+  ingot init fleet --dhcp eth1=10.20.0.1/24
   git clone git@git.example.com:infra/fleet.git && ingot init fleet --no-git`
 }
 
@@ -153,7 +154,11 @@ func initTemplate(name string) (string, error) {
 func (n newRepository) configuration() (string, error) {
 	content, err := initTemplate("ingot.yaml")
 	if n.DHCP != nil {
-		settings, err := networkSettings(*n.DHCP)
+		at, err := n.DHCP.resolve()
+		if err != nil {
+			return "", err
+		}
+		settings, err := networkSettings(at)
 		if err != nil {
 			return "", err
 		}

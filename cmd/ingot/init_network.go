@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/binary"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 )
@@ -13,6 +14,36 @@ const minServerBits = 29
 // bootComment begins the part of the template that networkSettings replaces, up to the next
 // empty line.
 const bootComment = "# How servers reach this machine;"
+
+// resolve fills in the address, if only the interface is given: the IPv4 address that the
+// interface has. With several, one has to be chosen.
+func (i interfaceAddress) resolve() (interfaceAddress, error) {
+	if i.address.IsValid() {
+		return i, nil
+	}
+	link, err := net.InterfaceByName(i.name)
+	if err != nil {
+		return i, fmt.Errorf("--dhcp %s: this machine has no such interface; write %[1]s=ADDRESS/BITS if it will have one", i.name)
+	}
+	addresses, err := link.Addrs()
+	if err != nil {
+		return i, fmt.Errorf("--dhcp %s: %w", i.name, err)
+	}
+	var found []string
+	for _, a := range addresses {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
+			i.address = p
+			found = append(found, p.String())
+		}
+	}
+	switch len(found) {
+	case 0:
+		return i, fmt.Errorf("--dhcp %s: the interface has no IPv4 address; give it one, or write %[1]s=ADDRESS/BITS", i.name)
+	case 1:
+		return i, nil
+	}
+	return i, fmt.Errorf("--dhcp %s: the interface has several IPv4 addresses; choose one: %[1]s=%s", i.name, strings.Join(found, ", "+i.name+"="))
+}
 
 // networkSettings are the settings for a network on which Ingot gives servers their addresses
 // and boots them.

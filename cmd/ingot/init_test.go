@@ -2,6 +2,7 @@ package main
 
 import (
 	"io/fs"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -139,6 +140,17 @@ func TestAConfigurationForANetworkOfServers(t *testing.T) {
 	}
 }
 
+func TestTheAddressOfANetworkIsThatOfItsInterface(t *testing.T) {
+	at, err := interfaceAddress{name: "lo"}.resolve()
+	if err != nil || at.address.String() != "127.0.0.1/8" {
+		t.Errorf("lo: %v, %v", at.address, err)
+	}
+	given := interfaceAddress{name: "ingot-nowhere", address: netip.MustParsePrefix("10.20.0.1/24")}
+	if at, err := given.resolve(); err != nil || at != given {
+		t.Errorf("an address that was given: %v, %v", at, err)
+	}
+}
+
 func TestWhereGitKnowsNobodyANewRepositoryHasAnAuthor(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
@@ -203,7 +215,8 @@ func TestARepositoryIsNotMadeWithAWrong(t *testing.T) {
 		want string
 	}{
 		"URL":                 {args: []string{"--url", "http://ada:hunter2@x"}, want: "git.url: holds a password"},
-		"network":             {args: []string{"--dhcp", "rack0"}, want: "write INTERFACE=ADDRESS/BITS"},
+		"network":             {args: []string{"--dhcp", "rack0=10.20.0.1"}, want: "write INTERFACE or INTERFACE=ADDRESS/BITS"},
+		"interface":           {args: []string{"--dhcp", "ingot-nowhere"}, want: "--dhcp ingot-nowhere: this machine has no such interface; write ingot-nowhere=ADDRESS/BITS"},
 		"family of addresses": {args: []string{"--dhcp", "rack0=fd00::1/64"}, want: "write an IPv4 address with at most 29 bits for the network"},
 		"second place":        {args: []string{"--local", "--url", "git@h:x"}, want: "--local and --url: the repository is the folder itself, or elsewhere"},
 		"nothing to follow":   {args: []string{"--local", "--no-git"}, want: "--local needs git, and no --no-git"},

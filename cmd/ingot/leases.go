@@ -22,7 +22,7 @@ type leasesCommand struct {
 
 // Help implements kong.HelpProvider.
 func (leasesCommand) Help() string {
-	return `Asks a running daemon, which gives the leases. The status branch has none. RELAY is the relay that the device was last heard through, and what that calls itself and the port (option 82); nobody vouches for it.
+	return `Asks a running daemon; the status branch has no leases. RELAY is the relay through which the device was last heard, with the names that the relay reports for itself and the port (option 82), which are not verified.
 
 Examples:
 

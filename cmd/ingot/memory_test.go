@@ -1,8 +1,16 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/fstest"
+
+	"ingot/model/testtool"
 )
 
 func TestMemoryLimit(t *testing.T) {
@@ -57,4 +65,52 @@ func TestMemoryLimit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBallastTakesNoMemory shows that garbage gathers for longer with the ballast, which is
+// not resident: in a process of its own, whose memory nobody has used yet.
+func TestBallastTakesNoMemory(t *testing.T) {
+	if testtool.RaceDetector {
+		t.Skip("NOT MEASURED: the race detector has memory of its own beside that of the program")
+	}
+	const alone = "INGOT_TEST_ALONE"
+	if os.Getenv(alone) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), alone+"=yes")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
+	before, goal := resident(t), heapGoal()
+	ballast := newBallast()
+	runtime.GC()
+	if grown := resident(t) - before; grown > ballastSize/4 {
+		t.Errorf("%d bytes more are resident, with a ballast of %d", grown, ballastSize)
+	}
+	if more := heapGoal() - goal; more < ballastSize {
+		t.Errorf("the heap may grow by %d bytes more until it is collected, want at least the ballast's %d", more, ballastSize)
+	}
+	runtime.KeepAlive(ballast)
+}
+
+// heapGoal is the size at which the heap is collected.
+func heapGoal() int64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
+}
+
+// resident is how much memory this process has, in bytes.
+func resident(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip("NOT MEASURED: ", err)
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
 }

@@ -18,21 +18,21 @@ import (
 )
 
 type planCommand struct {
-	Repository string `type:"path" placeholder:"DIR" xor:"where" help:"A clone of the repository. Default: the one of this folder."`
-	Config     string `type:"path" placeholder:"FILE" xor:"where" help:"Ingot's configuration instead: the branches are fetched from git.url, and the policy is that of the file."`
+	Repository string `type:"path" placeholder:"DIR" xor:"where" help:"A clone of the repository. Default: the working directory."`
+	Config     string `type:"path" placeholder:"FILE" xor:"where" help:"Use Ingot's configuration instead of a clone: the branches are fetched from git.url, and the policy is that of the file."`
 	Base       string `placeholder:"REVISION" help:"The branch that Ingot watches. Default: the default branch of the clone, or main."`
-	Head       string `default:"HEAD" placeholder:"REVISION" help:"The branch, tag or commit that is to be merged into it. Default: ${default}."`
+	Head       string `default:"HEAD" placeholder:"REVISION" help:"The branch, tag or commit to merge into it. Default: ${default}."`
 	Status     string `default:"status" placeholder:"BRANCH" help:"The status branch. Default: ${default}."`
 	Path       string `placeholder:"DIR" help:"The folder of the manifests, as git.path. Default: the one that Ingot read last."`
 }
 
 // Help implements kong.HelpProvider.
 func (planCommand) Help() string {
-	return `Says what merging a branch does to which machine: which claims get a server, which servers are released and wiped, installed again, powered off or taken out of service, what waits and why, and what the guard will hold back. It asks the same questions of the same code as the daemon, about the fleet as the status branch shows it. It needs no secrets, asks no BMC, and changes nothing.
+	return `Shows what merging a branch will do to each machine: which claims get a server, which servers are released and wiped, reinstalled, powered off or taken out of service, what waits and why, and what the guard will hold back. It runs the daemon's own code on the fleet as the status branch shows it. It needs no secrets, contacts no BMC, and changes nothing.
 
-Each of the branches may be one of the clone's own or one that it fetched from origin; of both the newer counts.
+Each branch may be local or fetched from origin; if there are both, the newer one is used.
 
-Exits 0 when nothing happens, 2 when something does, 3 when something that runs is disturbed (released, wiped, installed again, powered off, restarted, taken out of service), also where that waits for an approval, and 1 when the manifests have new errors or it cannot be told.
+Exits 0 if nothing happens, 2 if something does, 3 if something that runs is disrupted (released, wiped, reinstalled, powered off, restarted, taken out of service), even if that waits for an approval, and 1 if the manifests have new errors or the plan cannot be made.
 
 Examples:
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -18,22 +19,22 @@ import (
 const gcPercent = 50
 
 type runCommand struct {
-	Config   string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Without one, all settings come from the environment."`
-	TakeOver bool   `help:"Take over from another Ingot that wrote the status branch, without asking whether it is alive. Only when you are certain that it does not."`
+	Config   string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Default: ingot.yaml in the working directory, if there is one; else all settings come from the environment."`
+	TakeOver bool   `help:"Take over from another Ingot that wrote the status branch, without asking whether it is alive. Use it only if you are certain that the other has stopped for good."`
 	Fast     bool   `hidden:"" help:"Without the waits that spare real machines; for tests and the demo."`
 }
 
 // Help implements kong.HelpProvider.
 func (runCommand) Help() string {
-	return `Follows the branch that git.url and git.branch name, and does what it says, until SIGINT or SIGTERM. Unknown keys and values that make no sense are refused, with their line.
+	return `Follows the branch that git.url and git.branch name, and carries out what it says, until SIGINT or SIGTERM. Unknown keys and invalid values are refused, with their line.
 
-Every key of the file is a variable too: bmc.pollInterval is INGOT_BMC_POLL_INTERVAL. A variable wins over the file. Secrets are in files of their own, which the settings name.
+Every key of the file can also be set by an environment variable: bmc.pollInterval is INGOT_BMC_POLL_INTERVAL. A variable overrides the file. Secrets are in files of their own, which the settings name.
 
-SIGHUP has the repository fetched at once, in addition to every git.interval: send it when you know of a push, or have the Git host announce pushes to webhook.listen.
+SIGHUP fetches the repository at once, in addition to every git.interval: send it after a push, or let the Git host announce pushes to webhook.listen.
 
 One Ingot acts for a repository. Started beside another one that does not share its store, it asks the other through the repository whether it is alive. If the other is, or gives no answer, it refuses to start and exits with code 4; --take-over skips the question.
 
-The least configuration:
+The minimal configuration:
 
   git: {url: https://git.example.com/infra/metal.git}
 
@@ -45,7 +46,7 @@ Examples:
 
 // Run runs the daemon until ctx is done.
 func (r runCommand) Run(ctx context.Context, c *console) error {
-	opts, err := config.Load(r.Config, c.daemonEnv())
+	opts, err := config.Load(configFile(r.Config), c.daemonEnv())
 	if err != nil {
 		return err
 	}
@@ -54,6 +55,9 @@ func (r runCommand) Run(ctx context.Context, c *console) error {
 	}
 	if limit := memoryLimit(os.DirFS("/")); limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit)
+	}
+	if debug.SetMemoryLimit(-1) >= ballastLimit { // as it is
+		defer runtime.KeepAlive(newBallast())
 	}
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -70,6 +74,20 @@ func (r runCommand) Run(ctx context.Context, c *console) error {
 			}
 		},
 	})
+}
+
+// defaultConfig is the configuration file that is read when none is named, if it exists.
+const defaultConfig = "ingot.yaml"
+
+// configFile is the configuration file to read; "" = none, all settings come from the environment.
+func configFile(named string) string {
+	if named != "" {
+		return named
+	}
+	if _, err := os.Stat(defaultConfig); err == nil {
+		return defaultConfig
+	}
+	return ""
 }
 
 // daemonEnv is the environment without the variables of the command line.

@@ -9,12 +9,12 @@ import (
 )
 
 type schemaCommand struct {
-	Kind string `arg:"" optional:"" help:"Only this kind; without it, all that a file of the repository may hold."`
+	Kind string `arg:"" optional:"" help:"Only this kind. Default: everything that a file of the repository may hold."`
 }
 
 // Help implements kong.HelpProvider.
 func (schemaCommand) Help() string {
-	return `Prints the JSON Schema (draft 2020-12) of manifests, for editors that complete and check them as they are written: what is wrong in one object is found there, what is wrong between objects by "ingot validate".
+	return `Prints the JSON Schema (draft 2020-12) of manifests, for editors that complete and check them as you type. Editors find errors within one object; "ingot validate" also finds errors between objects.
 
 Examples:
 

@@ -19,19 +19,19 @@ import (
 )
 
 type simCommand struct {
-	BMCs           *int     `name:"bmcs" placeholder:"N" help:"How many BMCs. Default: 3, with --qemu 1."`
-	Systems        *int     `placeholder:"N" help:"How many servers behind each BMC. Default: 2, with --qemu 1."`
-	Host           string   `placeholder:"IP" help:"Address that the BMCs listen on, each on a port of its own. Default: 127.0.0.1, with --bridge its address."`
-	Port           int      `placeholder:"N" help:"Port of the first BMC; each further one takes the next. Default: any that are free."`
-	BootURL        string   `name:"boot-url" placeholder:"URL" help:"The boot service that the servers' firmware finds, boot.url of the daemon. Default: http://127.0.0.1:8082."`
-	Fast           bool     `help:"Without the delays of real machines."`
-	Personality    string   `default:"generic" placeholder:"NAME" help:"The vendor whose BMCs they imitate: ${personalities}. Default: ${default}."`
+	BMCs           *int     `name:"bmcs" placeholder:"N" help:"How many BMCs. Default: 3; with --qemu, 1."`
+	Systems        *int     `placeholder:"N" help:"How many servers behind each BMC. Default: 2; with --qemu, 1."`
+	Host           string   `placeholder:"IP" help:"Address that the BMCs listen on, each on its own port. Default: 127.0.0.1; with --bridge, its address."`
+	Port           int      `placeholder:"N" help:"Port of the first BMC; the others take the following ones. Default: any free ports."`
+	BootURL        string   `name:"boot-url" placeholder:"URL" help:"The boot service that the servers' firmware uses, boot.url of the daemon. Default: http://127.0.0.1:8082."`
+	Fast           bool     `help:"Leave out the delays of real machines."`
+	Personality    string   `default:"generic" placeholder:"NAME" help:"The vendor whose BMCs are imitated: ${personalities}. Default: ${default}."`
 	Username       string   `default:"admin" placeholder:"NAME" help:"Account of the BMCs. Default: ${default}."`
 	PasswordFile   string   `type:"path" placeholder:"FILE" help:"File that holds its password. Default: the password is ingot-sim."`
-	StateDir       string   `type:"path" placeholder:"DIR" help:"Keep disks, power, addresses and certificates here, so that the rack is the same again after a restart."`
-	WriteManifests string   `type:"path" placeholder:"DIR" help:"Write the BMC and BMCSecret manifests of the rack here, ready to be committed."`
-	Fault          []string `placeholder:"FAULT" sep:"none" help:"A fault that the rack begins with, such as slow,delay=5s; may be given again. See below."`
-	Control        string   `placeholder:"ADDRESS" help:"Listen here, such as 127.0.0.1:9000, for requests that cut power or set faults. Without a host on loopback."`
+	StateDir       string   `type:"path" placeholder:"DIR" help:"Keep disks, power state, addresses and certificates here, so that the rack is the same after a restart."`
+	WriteManifests string   `short:"m" type:"path" placeholder:"DIR" help:"Write the BMC and BMCSecret manifests of the rack here, ready to be committed."`
+	Fault          []string `placeholder:"FAULT" sep:"none" help:"A fault that the rack starts with, such as slow,delay=5s; may be repeated. See below."`
+	Control        string   `placeholder:"ADDRESS" help:"Listen here, such as 127.0.0.1:9000, for requests that cut power or set faults. Default of the host: loopback."`
 
 	qemuFlags `embed:"" group:"QEMU virtual machines"`
 }
@@ -40,7 +40,7 @@ type simCommand struct {
 func (simCommand) Help() string {
 	return `Simulated BMCs answer Redfish over HTTPS, and their servers boot for real: they fetch iPXE script, kernel and Ignition, report as a probe, and are wiped. Prints the addresses and runs until SIGINT or SIGTERM. docs/simulator.md says more.
 
-The manifests hold the password in plain text, so the daemon needs git.allowPlaintextSecrets: true, bmc.networks: [127.0.0.0/8] to reach BMCs on this machine, and boot.bindTickets: nothing, because servers on loopback cannot be told apart.
+The manifests hold the password in plain text, so the daemon needs git.allowPlaintextSecrets: true, bmc.networks: [127.0.0.0/8] to reach BMCs on this machine, and boot.bindTickets: nothing, because servers on loopback cannot be distinguished.
 
 Examples:
 
@@ -52,13 +52,14 @@ Examples:
   curl -d '{"target": "NAME", "fault": "slow", "delay": "2s"}' http://127.0.0.1:9000/faults
   curl -X DELETE 'http://127.0.0.1:9000/faults?target=NAME'
 
-A fault is a name and its arguments, FAULT[,on=NAME][,ARGUMENT=VALUE]…; on is a BMC or a server, without it every BMC. There are:
+A fault is a name and its arguments, FAULT[,on=NAME][,ARGUMENT=VALUE]…; on names a BMC or a server; the default is every BMC. The faults:
 
 ` + faultList() + `
 
-With --qemu the servers are QEMU virtual machines with the same BMCs: power, resets and boot override act on them, and a machine boots what it finds on the network of its tap interface. --bridge makes that network, on which this machine has an address and nothing else is, until the rack ends; taps that --tap names have to exist. Their consoles are logged to STATE-DIR/server-NAME-console.log; GET /servers/NAME of --control names the file. This needs Debian's packages qemu-system-x86 and ipxe-qemu, ovmf for --firmware uefi, iproute2 for --bridge, and root for taps:
+With --qemu the servers are QEMU virtual machines with the same BMCs: power, resets and boot override act on them, and a machine boots what it finds on the network of its tap interface. --bridge makes that network, on which this machine has an address and nothing else is, until the rack ends, and implies --qemu; taps that --tap names have to exist. Their consoles are logged to STATE-DIR/server-NAME-console.log; GET /servers/NAME of --control names the file. This needs Debian's packages qemu-system-x86 and ipxe-qemu, ovmf for --firmware uefi, iproute2 for --bridge, and root for taps:
 
-  ingot sim --qemu --bridge rack0=10.20.0.1/24 --state-dir ./rack --write-manifests ./fleet
+  ingot sim --bridge rack0 --write-manifests ./fleet
+  ingot sim --bridge rack0=10.20.0.1/24 --systems 2 --state-dir ./rack --write-manifests ./fleet
   ip tuntap add tap0 mode tap && ip link set tap0 master br0 up
   ingot sim --qemu --tap tap0 --state-dir ./rack --write-manifests ./fleet
   ingot sim --qemu --systems 2 --tap tap0 --tap tap1 --firmware uefi
@@ -87,8 +88,9 @@ type simulated struct {
 
 // Run runs the rack until ctx is done.
 func (s simCommand) Run(ctx context.Context, c *console) error {
+	s.QEMU = s.QEMU || s.Bridge != nil
 	bmcs, systems := s.layout()
-	if s.QEMU && s.Bridge != nil {
+	if s.Bridge != nil {
 		b, err := s.bridge(bmcs * systems)
 		if err != nil {
 			return err

@@ -13,19 +13,25 @@ import (
 )
 
 // interfaceAddress is an interface of this machine, and the address that it has on the
-// network there: NAME=ADDRESS/BITS on the command line.
+// network there: NAME=ADDRESS/BITS on the command line, or the name alone.
 type interfaceAddress struct {
 	name    string
-	address netip.Prefix // not masked
+	address netip.Prefix // not masked; invalid if only the name is given
 }
+
+// bridgeAddress is the address of this machine on a bridge for which none is given.
+var bridgeAddress = netip.MustParsePrefix("10.20.0.1/24")
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (i *interfaceAddress) UnmarshalText(text []byte) error {
-	name, address, _ := strings.Cut(string(text), "=")
+	name, address, given := strings.Cut(string(text), "=")
 	prefix, err := netip.ParsePrefix(address)
 	switch {
-	case err != nil || name == "" || strings.ContainsAny(name, "/ \t\n"):
-		return fmt.Errorf("%q: write INTERFACE=ADDRESS/BITS, such as rack0=10.20.0.1/24", text)
+	case given && err != nil || name == "" || strings.ContainsAny(name, "/ \t\n"):
+		return fmt.Errorf("%q: write INTERFACE or INTERFACE=ADDRESS/BITS, such as rack0=10.20.0.1/24", text)
+	case !given:
+		i.name = name
+		return nil
 	case prefix.Masked().Addr() == prefix.Addr():
 		return fmt.Errorf("%q: %s is the network: write the address of this machine on it, such as %s/%d", text, address, prefix.Addr().Next(), prefix.Bits())
 	}
@@ -48,6 +54,9 @@ type bridge struct {
 func newBridge(at interfaceAddress, n int) (*bridge, error) {
 	if len(at.name) > maxBridgeName {
 		return nil, fmt.Errorf("--bridge %s: the name of a bridge has at most %d bytes", at.name, maxBridgeName)
+	}
+	if !at.address.IsValid() {
+		at.address = bridgeAddress
 	}
 	b := &bridge{interfaceAddress: at}
 	for i := range n {

@@ -14,12 +14,12 @@ type qemuFlags struct {
 	QEMU      bool              `name:"qemu" help:"Put QEMU virtual machines behind the BMCs: real firmware boots over a real network. They need no KVM."`
 	Firmware  string            `placeholder:"KIND" help:"With --qemu, the firmware of the machines: bios, uefi or uefi-http (uefi with PXE switched off). Default: bios."`
 	Memory    int               `placeholder:"MIB" help:"With --qemu, memory of each machine. Default: 512."`
-	Disk      []string          `placeholder:"BUS" help:"With --qemu, a disk of each machine: virtio, sata or nvme; once for each disk. Default: one virtio."`
+	Disk      []string          `placeholder:"BUS" help:"With --qemu, a disk of each machine: virtio, sata or nvme; may be repeated. Default: one virtio."`
 	DiskSize  int64             `placeholder:"MIB" help:"With --qemu, size of each disk, a sparse file in --state-dir. Default: 4096."`
-	Tap       []string          `placeholder:"NAME" help:"With --qemu, a tap interface that a NIC is plugged into; the same number for each server, those of the first server first."`
-	Bridge    *interfaceAddress `placeholder:"NAME=IP/BITS" help:"With --qemu, make this bridge, with this address of this machine, and plug each server into it by a tap of its own: rack0=10.20.0.1/24."`
-	OptionROM bool              `name:"option-rom" help:"With --qemu and uefi, boot by iPXE in the NIC's option ROM instead of the firmware's own client."`
-	QEMUArg   []string          `name:"qemu-arg" sep:"none" placeholder:"ARG" help:"With --qemu, one more argument for QEMU, such as --qemu-arg=-snapshot; once for each."`
+	Tap       []string          `placeholder:"NAME" help:"With --qemu, a tap interface for a NIC; the same number for each server, those of the first server first."`
+	Bridge    *interfaceAddress `placeholder:"NAME[=IP/BITS]" help:"Make this bridge, with this address of this machine, and plug each server into it by a tap of its own; implies --qemu. Default of the address: 10.20.0.1/24."`
+	OptionROM bool              `name:"option-rom" help:"With --qemu and uefi, boot with iPXE in the NIC's option ROM instead of the firmware's own client."`
+	QEMUArg   []string          `name:"qemu-arg" sep:"none" placeholder:"ARG" help:"With --qemu, an additional argument for QEMU, such as --qemu-arg=-snapshot; may be repeated."`
 }
 
 // given returns the flags that were given and mean nothing without --qemu.
@@ -34,7 +34,6 @@ func (f qemuFlags) given() []string {
 		{name: "--disk", set: len(f.Disk) > 0},
 		{name: "--disk-size", set: f.DiskSize != 0},
 		{name: "--tap", set: len(f.Tap) > 0},
-		{name: "--bridge", set: f.Bridge != nil},
 		{name: "--option-rom", set: f.OptionROM},
 		{name: "--qemu-arg", set: len(f.QEMUArg) > 0},
 	} {

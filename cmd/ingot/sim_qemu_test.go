@@ -70,8 +70,7 @@ func TestVirtualMachinesThatCannotBeAreRefused(t *testing.T) {
 			args: "--qemu --systems=2 --tap=a",
 			want: "--tap: 1 of them for 2 servers; each server takes as many as the others",
 		},
-		"a bridge without --qemu": {args: "--bridge=rack0=10.20.0.1/24", want: "--bridge: only QEMU virtual machines have that; add --qemu"},
-		"a ROM and a BIOS":        {args: "--qemu --option-rom", want: "choose --firmware uefi"},
+		"a ROM and a BIOS": {args: "--qemu --option-rom", want: "choose --firmware uefi"},
 		"no such firmware": {
 			args: "--qemu --firmware=coreboot", want: `firmware "coreboot": there are [bios uefi uefi-http]`,
 		},
@@ -158,11 +157,24 @@ func TestABridgeRemovesWhatItMadeAlone(t *testing.T) {
 	}
 }
 
+func TestABridgeHasAnAddressUnlessOneIsGiven(t *testing.T) {
+	for text, want := range map[string]string{"rack0": "10.20.0.1/24", "rack0=192.0.2.1/28": "192.0.2.1/28"} {
+		var at interfaceAddress
+		if err := at.UnmarshalText([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		b, err := newBridge(at, 1)
+		if err != nil || b.address.String() != want {
+			t.Errorf("%s: %v, %v, want %s", text, b, err, want)
+		}
+	}
+}
+
 // Nothing is run here: what is not refused would be made.
 func TestABridgeThatCannotBeIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"rack0":                      `"rack0": write INTERFACE=ADDRESS/BITS, such as rack0=10.20.0.1/24`,
-		"=10.20.0.1/24":              "write INTERFACE=ADDRESS/BITS",
+		"rack0=":                     `"rack0=": write INTERFACE or INTERFACE=ADDRESS/BITS, such as rack0=10.20.0.1/24`,
+		"=10.20.0.1/24":              "write INTERFACE or INTERFACE=ADDRESS/BITS",
 		"rack0=10.20.0.0/24":         "10.20.0.0/24 is the network: write the address of this machine on it, such as 10.20.0.1/24",
 		"twelve-bytes=10.20.0.1/24":  "--bridge twelve-bytes: the name of a bridge has at most 11 bytes",
 		"rack0=10.20.0.1/24 and tap": "--bridge and --tap: a server is plugged into one of them",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,10 +15,13 @@ type statusCommand struct {
 	fleetSource `embed:""`
 
 	watchFlags `embed:""`
-	Selector   string `short:"l" placeholder:"SELECTOR" help:"Show only what has these labels: rack=7,zone in (a,b),!gpu. A server has those of its BMC, too."`
-	ExitCode   bool   `xor:"end" help:"Exit with 5 if somebody has to act, and 6 if something is merely under way."`
-	Kind       string `arg:"" optional:"" values:"server claim bmc" help:"Show only this kind: server, claim or bmc."`
-	Name       string `arg:"" optional:"" help:"Show only the object of this name; a claim's is namespace/name or name."`
+	Selector   string `short:"l" placeholder:"SELECTOR" help:"Show only objects with these labels: rack=7,zone in (a,b),!gpu. A server also has the labels of its BMC."`
+	ExitCode   bool   `xor:"end" help:"Exit with 5 if somebody has to act, and with 6 if something is only in progress."`
+
+	Wait    bool          `xor:"end" help:"Wait until everything is as Git says, then exit with 0. Progress goes to standard error. Also waits for a daemon that does not answer yet and for an object that does not exist yet."`
+	Timeout time.Duration `placeholder:"TIME" help:"With --wait: give up after this time, with the code of --exit-code. Default: never."`
+	Kind    string        `arg:"" optional:"" values:"server claim bmc" help:"Show only this kind: server, claim or bmc."`
+	Name    string        `arg:"" optional:"" help:"Show only the object with this name; for a claim, namespace/name or name."`
 }
 
 // formats are those that results are printed in.
@@ -27,18 +31,19 @@ func (statusCommand) formats() []string {
 
 // Help implements kong.HelpProvider.
 func (statusCommand) Help() string {
-	return `Asks a running daemon, or reads what it wrote to the status branch, which works from anywhere and also when the daemon is down. Without a daemon on this machine it reads the status branch of the clone that the working directory is in.
+	return `Asks a running daemon, or reads the status branch, which works from anywhere and also while the daemon is down. Without a daemon on this machine it reads the status branch of the clone in the working directory.
 
-Exits 0 once it was shown, whatever it is. With --exit-code: 0 when all is as Git says; 5 when somebody has to act, because an object says so or is in Error, a manifest is wrong, something is held back or absent without a commit, or the repository cannot be read; 6 when what is not as Git says is under way. With a kind or labels only such objects count.
+Exits 0 if the state could be shown, whatever it is. With --exit-code: 0 if everything is as Git says; 5 if somebody has to act, because an object says so or is in Error, a manifest is wrong, something is held back or absent without a commit, or the repository cannot be read; 6 if the rest is still in progress. With a kind or labels only those objects count.
 
--o wide has more columns; name prints kind/name, a line each, for other commands; json and yaml are all of it.
+-o wide has more columns; name prints one kind/name per line, for other commands; json and yaml have everything.
 
 Examples:
 
   ingot status
   ingot status --watch
   ingot status claim default/web-1
-  until ingot status --exit-code claim default/web-1; do sleep 10; done
+  ingot status --wait claim web-1
+  ingot status --wait --timeout 30m && ./deploy.sh
   ingot status --address https://ingot.example.com:8080 --username anna --password-file ~/.ingot-password
   ingot status -l rack=7 -o wide
   ingot status server -l 'zone in (a,b),!gpu' -o name
@@ -50,6 +55,9 @@ Examples:
 func (s *statusCommand) Validate() error {
 	if s.Interval < minInterval {
 		return fmt.Errorf("--interval %s is not allowed: must be at least %s", s.Interval, minInterval)
+	}
+	if s.Timeout != 0 && (!s.Wait || s.Timeout < 0) {
+		return errors.New("--timeout: a positive time, with --wait")
 	}
 	if _, err := model.ParseLabelSelector(s.Selector); err != nil {
 		return fmt.Errorf("--selector: %w", err)
@@ -64,8 +72,11 @@ func (s *statusCommand) Validate() error {
 
 // Run prints the state of the fleet.
 func (s statusCommand) Run(ctx context.Context, c *console) error {
-	if s.Watch {
+	switch {
+	case s.Watch:
 		return s.watch(ctx, c)
+	case s.Wait:
+		return s.wait(ctx, c)
 	}
 	summary, err := s.look(ctx, c)
 	if err != nil {

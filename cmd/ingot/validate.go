@@ -11,18 +11,18 @@ import (
 
 type validateCommand struct {
 	Paths         []string `arg:"" name:"path" help:"Files, or folders that are searched for .yaml, .yml and .json files; - is standard input."`
-	Revision      string   `placeholder:"FILE" help:"revision.yaml of the status branch, or Ingot's configuration: each file is held to what git.tenants lets its folder define. Paths are then those of the repository: run it at its root."`
-	AgeKeyFile    string   `placeholder:"FILE" help:"Decrypt files that SOPS encrypted, with the age identities in this file. Without it they are checked as far as that goes without a key."`
-	StrictSecrets bool     `help:"Refuse secrets in plain text, as the daemon does unless git.allowPlaintextSecrets is true. Else they are a warning."`
+	Revision      string   `placeholder:"FILE" help:"revision.yaml of the status branch, or Ingot's configuration: each file is checked against what git.tenants allows in its folder. Paths are then those of the repository: run it at its root."`
+	AgeKeyFile    string   `placeholder:"FILE" help:"Decrypt files encrypted with SOPS, using the age identities in this file. Without it they are checked as far as possible without a key."`
+	StrictSecrets bool     `help:"Refuse secrets in plain text, as the daemon does unless git.allowPlaintextSecrets is true. Otherwise they are a warning."`
 }
 
 // Help implements kong.HelpProvider.
 func (validateCommand) Help() string {
-	return `Decodes every manifest as the daemon does, strictly, and checks them against one another. A problem is one line, file:line:column: what is wrong and what is allowed. Left out are hidden files and folders, what the .ingotignore of a folder names, in the syntax of .gitignore, and files that are clearly something else, such as renovate.json.
+	return `Decodes every manifest strictly, as the daemon does, and checks them against each other. Each problem is one line, file:line:column: what is wrong and what is allowed. Hidden files and folders, files that an .ingotignore names (in the syntax of .gitignore), and files that are clearly something else, such as renovate.json, are skipped.
 
-Exits 0 when there is no error, 1 when there is one or a path cannot be read; warnings do not count.
+Exits 0 if there is no error, 1 if there is one or a path cannot be read; warnings do not count.
 
-Beside text and json, -o prints what continuous integration shows at the line of a pull request, each file by its path from the root of its Git repository: github (workflow commands), gitlab (a Code Quality report) and sarif (SARIF 2.1.0).
+Besides text and json, -o has formats that CI systems show at the lines of a pull request, with paths from the root of the Git repository: github (workflow commands), gitlab (a Code Quality report) and sarif (SARIF 2.1.0).
 
 Examples:
 

@@ -7,8 +7,8 @@ import (
 
 // watchFlags are those of commands that go on showing something.
 type watchFlags struct {
-	Watch    bool          `short:"w" xor:"end" help:"Go on showing it until ctrl-C: drawn anew on a terminal, else what changes. A daemon tells of changes; an older one, or the status branch, is looked at every --interval."`
-	Interval time.Duration `default:"2s" placeholder:"TIME" help:"With --watch: how often it is looked at where nobody tells of changes. Default: ${default}."`
+	Watch    bool          `short:"w" xor:"end" help:"Keep showing it until Ctrl-C: redrawn on a terminal, otherwise only changes. A daemon announces changes; an older daemon or the status branch is polled every --interval."`
+	Interval time.Duration `default:"2s" placeholder:"TIME" help:"With --watch or --wait: how often to poll where changes are not announced. Default: ${default}."`
 }
 
 // minInterval is the shortest that --watch may wait.

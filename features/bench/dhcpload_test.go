@@ -28,12 +28,19 @@ func (l load) perLease() time.Duration { return l.cpu / time.Duration(max(1, l.l
 func (l load) sustained() bool { return l.drops <= maxDrops && l.leases > 0 }
 
 // exchange has perfdhcp begin rate exchanges a second, of four packets each, for a
-// while.
+// while. For DHCPv6 it is a relay's clients: what comes from one network card on the link is
+// one client to Ingot, whatever DUIDs it shows, and is held to the limit of one.
 func (s *dhcpServer) exchange(family string, rate int, while time.Duration) load {
 	s.link.Helper()
-	cmd := command(s.link.client, "perfdhcp", "-"+family, "-l", clientDevice, "-r", strconv.Itoa(rate),
-		"-R", strconv.Itoa(dhcpClients), "-p", strconv.Itoa(int(while/time.Second)),
-		"-W", strconv.Itoa(int(answerWait/time.Microsecond)), "-x", "t")
+	args := []string{
+		"perfdhcp", "-" + family, "-l", clientDevice, "-r", strconv.Itoa(rate),
+		"-R", strconv.Itoa(dhcpClients), "-p", strconv.Itoa(int(while / time.Second)),
+		"-W", strconv.Itoa(int(answerWait / time.Microsecond)), "-x", "t",
+	}
+	if family == "6" {
+		args = append(args, "-A", "1")
+	}
+	cmd := command(s.link.client, args...)
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	before := s.cpu()

@@ -31,8 +31,11 @@ func TestRoutersAreAdvertised(t *testing.T) {
 	r := newRack(t)
 	r.server.Setting("net/ipv6/conf/all/forwarding", "1")
 	i := rig.NewIngot(t, r.server, routedNetwork)
-	host := r.nextHost(t, false) // without anybody on it the link has no carrier, and Ingot no address to send from
-	i.Start(t)
+	i.Start(t) // without anybody on it the link has no carrier, and Ingot no address to send from: it is ready all the same
+	if said := i.Process.Output.String(); !strings.Contains(said, "router advertisements wait for a carrier") {
+		t.Errorf("it does not wait for a carrier:\n%s", said)
+	}
+	host := r.nextHost(t, false)
 	host.IP("-6", "route", "flush", "dev", device, "proto", "boot") // what the lab has routed
 	host.Setting("net/ipv6/conf/"+device+"/accept_ra", "1")
 	host.IP("link", "set", device, "down")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -51,8 +52,9 @@ type Webhook struct {
 	broken   atomic.Bool // whether the secrets could not be read when last tried
 }
 
-// NewWebhook returns a Webhook. It fails where there is no secret: anybody could have the
-// repository fetched all the time.
+// NewWebhook returns a Webhook. It fails if the file of secrets can be read and holds none. While
+// the file cannot be read, every announcement is refused: anybody could have the repository
+// fetched all the time.
 func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 	h := &Webhook{
 		opts: opts, secrets: secrets{file: opts.SecretFile}, bodies: make(chan struct{}, maxBodies), wanted: make(chan struct{}, 1),
@@ -60,7 +62,7 @@ func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 			Name: "ingot_webhook_requests_total", Help: "Requests to the listener for pushes, by what came of them.",
 		}, []string{"result"}),
 	}
-	if _, err := h.secrets.read(); err != nil {
+	if _, err := h.secrets.read(); err != nil && !isMissing(err) {
 		return nil, fmt.Errorf("webhook.secretFile: %w", err)
 	}
 	for _, r := range allResults {
@@ -70,6 +72,11 @@ func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 		opts.Registerer.MustRegister(h.requests)
 	}
 	return h, nil
+}
+
+// isMissing reports whether a file could not be opened, so that nothing is known of its content.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
 // Run passes on the wish to look at the branch, at once and then at most every five

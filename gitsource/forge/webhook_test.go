@@ -291,12 +291,37 @@ func TestWithoutASecretThereIsNoWebhook(t *testing.T) {
 		return file
 	}
 	for title, file := range map[string]string{
-		"no such file": filepath.Join(dir, "none"), "empty": write("empty", ""), "blank": write("blank", " \n\n"),
+		"empty": write("empty", ""), "blank": write("blank", " \n\n"),
 		"too many": write("many", strings.Repeat("x\n", maxSecrets+1)), "too large": write("large", strings.Repeat("x", maxSecretFile+1)),
 	} {
 		if _, err := NewWebhook(WebhookOptions{SecretFile: file}); err == nil {
 			t.Errorf("%s: there is a webhook", title)
 		}
+	}
+}
+
+func TestSecretsThatCannotBeReadYetRefuseAllUntilTheyCan(t *testing.T) {
+	h, _, file := newWebhook(t, secret)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	opts := h.opts
+	opts.Registerer = nil
+	h, err := NewWebhook(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := map[string]string{"X-Signature-256": sign(secret, ourBody)}
+	for _, key := range []string{secret, ""} {
+		if w := announce(h, http.MethodPost, "/", ourBody, map[string]string{"X-Signature-256": sign(key, ourBody)}); w.Code != http.StatusUnauthorized {
+			t.Errorf("answered %d without secrets", w.Code)
+		}
+	}
+	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if w := announce(h, http.MethodPost, "/", ourBody, header); w.Code != http.StatusAccepted && w.Code != http.StatusOK {
+		t.Errorf("answered %d once the file is there", w.Code)
 	}
 }
 

@@ -18,12 +18,14 @@ import (
 // fewest waiting claims could use, then the first by name. Claims that ask for
 // the same are looked at together, which keeps it O(n log n) for n of them.
 func (f *fleet) bindClaims() {
-	unserved := f.unserved()
-	if len(unserved) == 0 {
+	if f.observeOnly.Reason != "" {
 		return
 	}
 	free := f.freeServers()
-	queue := f.waiting(unserved, free)
+	if len(free) == 0 {
+		return
+	}
+	queue := f.waiting(free)
 	groups := f.group(queue, free)
 	taken := make([]bool, len(free))
 	for _, w := range queue {
@@ -65,30 +67,15 @@ func (f *fleet) wishOf(d *desiredClaim) wish {
 	return w
 }
 
-// unserved are the claims without a server.
-func (f *fleet) unserved() []*desiredClaim {
-	var all []*desiredClaim
-	if f.observeOnly.Reason != "" {
-		return nil
-	}
-	for i, c := range f.memory.claims {
-		if f.served[i] == nil {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-// waiting returns those claims that one of the free servers could be given to, in their
-// order.
-func (f *fleet) waiting(claims []*desiredClaim, free []*server) []waitingClaim {
+// waiting returns the claims without a server that one of the free servers could be given to,
+// in their order.
+func (f *fleet) waiting(free []*server) []waitingClaim {
 	var queue []waitingClaim
 	var adopted map[model.ClaimName]bool
 	offered := f.labelsOf(free)
-	for _, d := range claims {
-		wish := f.wishOf(d)
-		if !offered.have(wish.asks, d.claim) {
-			continue
+	for i, d := range f.memory.claims {
+		if f.served[i] != nil || !f.isOffered(d, offered) {
+			continue // by far the most, and without a look into their manifests
 		}
 		if adopted == nil {
 			adopted = f.adopted()
@@ -98,7 +85,7 @@ func (f *fleet) waiting(claims []*desiredClaim, free []*server) []waitingClaim {
 			continue
 		}
 		priority, _ := strconv.Atoi(c.Annotations[model.AnnotationPriority])
-		queue = append(queue, waitingClaim{name, c, priority, f.claimRecord(name).Sequence, wish})
+		queue = append(queue, waitingClaim{name, c, priority, f.claimRecord(name).Sequence, f.wishOf(d)})
 	}
 	slices.SortFunc(queue, func(a, b waitingClaim) int {
 		return cmp.Or(lastOf(a.claim, b.claim), -cmp.Compare(a.priority, b.priority), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.name, b.name))
@@ -121,15 +108,18 @@ func (f *fleet) labelsOf(servers []*server) labels {
 	return all
 }
 
-// have reports whether each label that a claim requires is among these. Most claims that
-// nothing fits are sorted out by that.
-func (l labels) have(asks *asked, c *model.ServerClaim) bool {
-	if !asks.requires {
-		return true
+// isOffered reports whether each label that a claim requires is among those of the free
+// servers, which is found out once for all claims that ask for the same.
+func (f *fleet) isOffered(d *desiredClaim, free labels) bool {
+	asks := f.memory.asks(d)
+	if asks.offeredOf != f.memory.plans {
+		asks.offeredOf, asks.offered = f.memory.plans, !asks.requires || free.have(d.claim)
 	}
-	if !l[asks.first] {
-		return false // by far the most, and without a walk through a map
-	}
+	return asks.offered
+}
+
+// have reports whether each label that a claim requires is among these.
+func (l labels) have(c *model.ServerClaim) bool {
 	for k, v := range c.Spec.ServerSelector.MatchLabels {
 		if !l[label{k, v}] {
 			return false
@@ -179,8 +169,10 @@ func (f *fleet) unbindable(name model.ClaimName) Why {
 		return Why{string(model.DoubtDisputed), fmt.Sprintf("server %s may serve "+
 			"it: %s", s.name, s.rec.Doubt.Message), s.rec.Doubt.Since, RackOperator}
 	}
-	if a, listed := f.in.Desired.Absence(name.Identity()); listed && a.Blob == "" {
-		return AbsentWhy("claim "+string(name), a)
+	if len(f.in.Desired.Absent) > 0 { // seldom
+		if a, listed := f.in.Desired.Absence(name.Identity()); listed && a.Blob == "" {
+			return AbsentWhy("claim "+string(name), a)
+		}
 	}
 	return f.unknownFleet(name)
 }

@@ -26,6 +26,7 @@ type bmcView struct {
 	taken      bool                  // it is within a Server, and another BMC has its address
 	swapped    bool                  // it shows another machine in the place of a server since it was read
 	known      []*model.ServerRecord // of the servers that were behind it so far
+	unread     Why                   // why the first of its servers that cannot be read cannot
 
 	readAt time.Time // when its own facts were last read in this process
 
@@ -50,8 +51,8 @@ func (f *fleet) endpointOf(spec *model.BMC) *endpointView {
 // was recognised as one, in the order of names.
 func (f *fleet) loadBMCs() {
 	d := f.in.Desired
-	all := make([]bmcView, 0, len(d.BMCs)+len(f.endpoints))
 	m := f.memory
+	all := anew(m.room.bmcs, len(d.BMCs)+len(f.endpoints))[:0]
 	names := m.bmcs.of(d.BMCs)
 	manifests := m.bmcManifests.of(names, d.BMCs)
 	for i, name := range names {
@@ -62,6 +63,7 @@ func (f *fleet) loadBMCs() {
 			all = append(all, bmcView{name: model.BMCName(v.name), spec: v.manifest(), endpoint: v, found: true})
 		}
 	}
+	m.room.bmcs = all
 	f.bmcs = make([]*bmcView, len(all))
 	for i := range all {
 		f.bmcs[i] = &all[i]

@@ -21,9 +21,9 @@ func TestWhyAReadingFailed(t *testing.T) {
 		model.ReasonIdentityUnknown:      {model.ReasonIdentityUnknown, ""},
 	}
 	for reason, want := range tests {
-		s := &server{name: "s", rec: &model.ServerRecord{BMC: "b"}, reading: &Reading{Failures: 2, Reason: reason}}
 		b := &bmcView{name: "b", spec: &model.BMC{}}
-		f := &fleet{servers: []*server{s}, bmcs: []*bmcView{b}}
+		s := &server{name: "s", rec: &model.ServerRecord{BMC: "b"}, bmc: b, reading: &Reading{Failures: 2, Reason: reason}}
+		f := withBMCs(&fleet{servers: []*server{s}}, b)
 		if got := s.unreachable().Reason; got != want.server {
 			t.Errorf("%q: the server says %s, want %s", reason, got, want.server)
 		}

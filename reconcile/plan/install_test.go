@@ -158,7 +158,7 @@ func TestAReprovisionInDoubtWaitsForItsTurnWithOneTicket(t *testing.T) {
 	c := *in.Desired.Claims[in.Observed.Servers[waits].Claim]
 	c.Annotations = map[string]string{model.AnnotationReprovision: "2"}
 	in.Desired.Add(&c)
-	var s Server
+	var s *Server
 	for range 5 { // as the loop does while something is decided
 		p := Plan(in)
 		s = p.Servers[1]

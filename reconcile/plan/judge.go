@@ -73,8 +73,8 @@ func moveText(m *Move) string {
 }
 
 // judgeClaims says of each claim which server it has, or why none.
-func (f *fleet) judgeClaims() []Claim {
-	all := make([]Claim, len(f.memory.claims))
+func (f *fleet) judgeClaims() []*Claim {
+	all := make([]*Claim, len(f.memory.claims))
 	chosen := make(map[model.ClaimName]*server)
 	for _, s := range f.servers {
 		if s.bind != nil {
@@ -82,11 +82,11 @@ func (f *fleet) judgeClaims() []Claim {
 		}
 	}
 	for i, rec := range f.claimRecords() {
-		d, c := f.memory.claims[i], &all[i]
+		d := f.memory.claims[i]
 		if rec == nil {
 			rec = f.claimRecord(d.name)
 		}
-		c.Name, c.Manifest, c.Record = d.name, d.claim, rec
+		c := Claim{Name: d.name, Manifest: d.claim, Record: rec}
 		if s := f.served[i]; s != nil {
 			c.Server = s.name
 		} else if s := chosen[d.name]; s != nil {
@@ -94,24 +94,23 @@ func (f *fleet) judgeClaims() []Claim {
 		} else {
 			c.Why = f.unbound(d)
 		}
+		all[i] = d.judge(c)
 	}
 	return all
 }
 
 // judgeBMCs says of each BMC how it fares.
-func (f *fleet) judgeBMCs() []BMC {
-	behind := make(map[model.BMCName]Why, len(f.bmcs)) // what is wrong with the first server that cannot be read
+func (f *fleet) judgeBMCs() []*BMC {
 	for _, s := range f.servers {
-		if s.reading.Failures < 2 || s.reading.mistaken() || behind[s.rec.BMC].Reason != "" {
+		if s.bmc == nil || s.reading.Failures < 2 || s.reading.mistaken() || s.bmc.unread.Reason != "" {
 			continue
 		}
-		why := s.unreachable()
-		if why.Reason == model.ReasonBMCUnreachable {
-			why.Reason = model.ReasonConnectionFailed
+		s.bmc.unread = s.unreachable()
+		if s.bmc.unread.Reason == model.ReasonBMCUnreachable {
+			s.bmc.unread.Reason = model.ReasonConnectionFailed
 		}
-		behind[s.rec.BMC] = why
 	}
-	all := make([]BMC, len(f.bmcs))
+	all, kept := make([]*BMC, len(f.bmcs)), f.memory.judged.of(f.memory.bmcPlaces.names)
 	for i, b := range f.bmcs {
 		j := BMC{
 			Name: b.name, Manifest: b.spec, Found: b.found, Record: b.rec, Address: b.target.Address,
@@ -121,9 +120,12 @@ func (f *fleet) judgeBMCs() []BMC {
 			j.Endpoint = b.endpoint.name
 		}
 		if j.Why.Reason == "" {
-			j.Why = behind[b.name]
+			j.Why = b.unread
 		}
-		all[i] = j
+		if kept[i] == nil || !kept[i].is(&j) {
+			kept[i] = new(j)
+		}
+		all[i] = kept[i]
 	}
 	return all
 }
@@ -160,4 +162,27 @@ func (f *fleet) judgeMaintenances() []Maintenance {
 		all = append(all, j)
 	}
 	return all
+}
+
+// judge is what is said of a server: the very same value as before where that is the same.
+func (k *serverKept) judge(j Server) *Server {
+	if k.judged == nil || !k.judged.is(&j) {
+		k.judged = new(j)
+	}
+	return k.judged
+}
+
+// is reports whether the same is said of the very same objects. What is said beside that is
+// made anew by each plan, and seldom.
+func (s *Server) is(t *Server) bool {
+	return s.Name == t.Name && s.Record == t.Record && s.Manifest == t.Manifest && s.Claim == t.Claim && s.Stage == t.Stage && s.Why == t.Why &&
+		s.RanWhenLastRead == t.RanWhenLastRead && s.Duplicate == t.Duplicate && s.Unarmed == t.Unarmed && s.Unbooted == t.Unbooted &&
+		s.Pending == t.Pending && s.Unconfirmed == t.Unconfirmed && s.Exposed == t.Exposed && s.CloudInit == t.CloudInit && s.Approval == t.Approval &&
+		s.Power == t.Power && len(s.Taints)+len(t.Taints) == 0
+}
+
+// is reports whether the same is said of the very same objects.
+func (b *BMC) is(c *BMC) bool {
+	return b.Name == c.Name && b.Manifest == c.Manifest && b.Found == c.Found && b.Record == c.Record && b.Address == c.Address &&
+		b.Endpoint == c.Endpoint && b.Why == c.Why && b.Duplicate == c.Duplicate && len(b.Problems)+len(c.Problems) == 0
 }

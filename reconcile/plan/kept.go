@@ -16,18 +16,19 @@ type serverKept struct {
 		claim   *model.ServerClaim
 		secrets map[model.ObjectName]*model.Secret
 	}
+	judged *Server // by the last plan
 }
 
-// keptOfServers is what is kept of some servers, in the order of their names.
-type keptOfServers struct {
-	names []model.ServerName
-	all   []serverKept
+// keptOf is what is kept of some objects, in the order of their names.
+type keptOf[K comparable, V any] struct {
+	names []K
+	all   []V
 }
 
-// of returns what is kept, which begins anew with other servers.
-func (k *keptOfServers) of(names []model.ServerName) []serverKept {
+// of returns what is kept, which begins anew with other objects.
+func (k *keptOf[K, V]) of(names []K) []V {
 	if !sameList(k.names, names) {
-		k.names, k.all = names, make([]serverKept, len(names))
+		k.names, k.all = names, make([]V, len(names))
 	}
 	return k.all
 }

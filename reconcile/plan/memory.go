@@ -28,16 +28,56 @@ type Memory struct {
 	lacking lackText          // that what is asked lacks
 
 	servers keys[model.ServerName, *model.ServerRecord]
-	kept    keptOfServers
+	kept    keptOf[model.ServerName, serverKept]
+	judged  keptOf[model.BMCName, *BMC] // by the last plan
 	bmcs    keys[model.BMCName, *model.BMC]
 	lookups
+	room workspace
 }
 
-// desiredClaim is a claim in Git.
+// workspace is the memory that plans are made in, one after the other. What a plan returns
+// points to nothing of it.
+type workspace struct {
+	servers []server
+	bmcs    []bmcView
+	served  []*server
+}
+
+// anew is a list of n zero values, made in the place of one that is not needed any longer.
+func anew[E any](was []E, n int) []E {
+	clear(was)
+	return slices.Grow(was[:0], n)[:n]
+}
+
+// desiredClaim is a claim in Git, with what each plan asks of all claims: to look into every
+// manifest takes most of the time of a plan of very many.
 type desiredClaim struct {
-	name  model.ClaimName
-	claim *model.ServerClaim
-	asked *asked // made when first needed, see Memory.asks
+	name   model.ClaimName
+	claim  *model.ServerClaim
+	asked  *asked // made when first needed, see Memory.asks
+	judged *Claim // by the last plan
+
+	// plain is set for one that names nothing but servers' labels: it can always be served.
+	plain bool
+	// namesServers is set for one that refers to servers by their names.
+	namesServers bool
+}
+
+func newDesiredClaim(name model.ClaimName, c *model.ServerClaim) *desiredClaim {
+	return &desiredClaim{
+		name: name, claim: c,
+		plain: c.Spec.ServerRef == nil && c.Spec.IgnitionSecretRef == nil && !c.BootConfiguration &&
+			c.Annotations[model.AnnotationOperation] != model.OperationIgnore,
+		namesServers: slices.ContainsFunc(c.References, func(r model.Reference) bool { return r.To.Kind == model.KindServer }),
+	}
+}
+
+// judge is what is said of the claim: the very same value as before where that is the same.
+func (c *desiredClaim) judge(j Claim) *Claim {
+	if c.judged == nil || *c.judged != j {
+		c.judged = new(j)
+	}
+	return c.judged
 }
 
 // asked is what claims ask of a server beside its name; those that ask for the same share it.
@@ -46,9 +86,12 @@ type asked struct {
 	first    label
 	requires bool
 	lacks    string // why they have no server, of Memory.lacking and first; "" = not said yet
-	// unbound is why no server is free for those of the plan with a number.
-	unbound Why
-	of      uint64
+	// unbound is why no server is free for those, and offered whether one of the free servers
+	// has their labels, each of the plan with a number.
+	unbound   Why
+	of        uint64
+	offered   bool
+	offeredOf uint64
 }
 
 // lackText is why a claim has no server that requires a label which no available server
@@ -64,6 +107,9 @@ func (m *Memory) see(d *model.Desired) {
 	m.seeClaims(d)
 	m.naming = make(map[string]model.ClaimName)
 	for _, c := range m.claims {
+		if c.plain {
+			continue
+		}
 		if ref := c.claim.Spec.ServerRef; ref != nil && !c.claim.BootConfiguration {
 			m.naming[ref.Name] = c.name
 		}
@@ -87,14 +133,14 @@ func (m *Memory) seeClaims(d *model.Desired) {
 		case c.claim:
 			claims = append(claims, c)
 		default:
-			claims = append(claims, &desiredClaim{name: c.name, claim: claim})
+			claims = append(claims, newDesiredClaim(c.name, claim))
 		}
 	}
 	known := len(claims)
 	if known < len(d.Claims) {
 		for name, claim := range d.Claims {
 			if _, ok := slices.BinarySearchFunc(claims[:known], name, (*desiredClaim).compareName); !ok {
-				claims = append(claims, &desiredClaim{name: name, claim: claim})
+				claims = append(claims, newDesiredClaim(name, claim))
 			}
 		}
 		slices.SortFunc(claims, func(a, b *desiredClaim) int { return a.compareName(b.name) })

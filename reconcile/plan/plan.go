@@ -78,13 +78,13 @@ func Plan(in *Input) *Result {
 
 // planServers takes each server's next step.
 func (f *fleet) planServers(r *Result) {
-	r.Servers = make([]Server, len(f.servers))
+	r.Servers = make([]*Server, len(f.servers))
 	for i, s := range f.servers {
 		j := s.judge()
 		st := s.step()
 		j.Why = j.stepWhy(st)
 		j.RanWhenLastRead = s.ranWhenLastRead(j.Why)
-		r.Servers[i] = j
+		r.Servers[i] = s.kept.judge(j)
 		if !f.in.Busy[s.name] {
 			f.planMoves(r, s, st)
 		}
@@ -160,7 +160,8 @@ func newFleet(in *Input) *fleet {
 	}
 	f.memory.plans++
 	f.memory.see(in.Desired)
-	f.served = make([]*server, len(f.memory.claims))
+	f.memory.room.served = anew(f.memory.room.served, len(f.memory.claims))
+	f.served = f.memory.room.served
 	record := in.Observed.Fleet
 	f.record = &record
 	f.loadEndpoints()

@@ -23,10 +23,11 @@ type Result struct {
 
 	// ObserveOnly says why nothing is done to any server, "" when something may be.
 	ObserveOnly Why
-	// What follows is all that is known of, in the order of names.
-	Servers        []Server
-	Claims         []Claim
-	BMCs           []BMC
+	// What follows is all that is known of, in the order of names. Nobody changes any of it:
+	// the next plan has the very same value of an object of which it says the same.
+	Servers        []*Server
+	Claims         []*Claim
+	BMCs           []*BMC
 	Endpoints      []Endpoint
 	Maintenances   []Maintenance
 	ReadinessRules []ReadinessRule

@@ -21,9 +21,9 @@ func (f *fleet) loadServers() {
 	claims := m.serverClaims.of(records, m.claimNames, m.claimPlaces.of(m.claimNames), func(r *model.ServerRecord) model.ClaimName { return r.Claim })
 	kept := m.kept.of(names)
 	f.servers = make([]*server, len(names))
-	all := make([]server, len(names)) // one allocation for the whole fleet
+	m.room.servers = anew(m.room.servers, len(names))
 	for i, name := range names {
-		s := &all[i]
+		s := &m.room.servers[i]
 		s.fleet, s.name, s.rec, s.stored, s.spec, s.facts, s.reading = f, name, records[i], stored[i], manifests[i], facts[i], &readings[i]
 		s.kept = &kept[i]
 		if s.facts == nil {

@@ -18,14 +18,16 @@ func (f *fleet) unbound(d *desiredClaim) Why {
 	if f.observeOnly.Reason != "" {
 		return f.observeOnly
 	}
-	if why := f.unready(c); why.Reason != "" {
-		return why
+	if !d.plain {
+		if why := f.unready(c); why.Reason != "" {
+			return why
+		}
 	}
 	if why := f.unbindable(d.name); why.Reason != "" {
 		return why
 	}
-	if ref := c.Spec.ServerRef; ref != nil {
-		return f.unboundRef(c, ref.Name)
+	if !d.plain && c.Spec.ServerRef != nil {
+		return f.unboundRef(c, c.Spec.ServerRef.Name)
 	}
 	asks := f.memory.asks(d)
 	if asks.of != f.memory.plans {
@@ -37,6 +39,9 @@ func (f *fleet) unbound(d *desiredClaim) Why {
 // noneFree says of all claims that ask for the same why no server is free for them.
 func (f *fleet) noneFree(asks *asked, c *model.ServerClaim) Why {
 	u, why := f.unboundServers(), Why{Reason: model.ReasonNoServerFree, Actor: RackOperator}
+	if f.oneIsComing(u, asks, c) {
+		why.Actor = ActorNone
+	}
 	if f.countsByLabel(asks, c) && u.noneHas(asks.first) {
 		why.Message = f.memory.lacks(asks, u.lackText()) + f.likelyLabel(c)
 		return why
@@ -50,6 +55,8 @@ type unboundServers struct {
 	all       int
 	states    map[string]int // how many are in each state in which no claim gets one
 	available []*server
+	coming    []*server           // which become free without anybody's doing
+	comingBy  map[label][]*server // the same by their labels
 	labelled  map[label][]*server // the available ones
 	lacking   lackText            // made when first needed
 }
@@ -99,10 +106,16 @@ func (f *fleet) unboundServers() *unboundServers {
 	if f.unboundOf != nil {
 		return f.unboundOf
 	}
-	u := &unboundServers{all: len(f.servers), states: make(map[string]int), labelled: make(map[label][]*server)}
+	u := &unboundServers{all: len(f.servers), states: make(map[string]int), labelled: make(map[label][]*server), comingBy: make(map[label][]*server)}
 	for _, s := range f.servers {
 		if s.rec.State != model.StateAvailable {
 			u.states[string(s.rec.State)]++
+			if s.coming() {
+				u.coming = append(u.coming, s)
+				for k, v := range f.serverLabels(s) {
+					u.comingBy[label{k, v}] = append(u.comingBy[label{k, v}], s)
+				}
+			}
 			continue
 		}
 		u.available = append(u.available, s)
@@ -112,6 +125,33 @@ func (f *fleet) unboundServers() *unboundServers {
 	}
 	f.unboundOf = u
 	return u
+}
+
+// oneIsComing reports whether a server that the claim may have will be free without anybody's
+// doing.
+func (f *fleet) oneIsComing(u *unboundServers, asks *asked, c *model.ServerClaim) bool {
+	among := u.coming
+	if f.countsByLabel(asks, c) {
+		among = u.comingBy[asks.first]
+	}
+	return slices.ContainsFunc(among, func(s *server) bool { return f.mismatch(c, s) == "" })
+}
+
+// coming reports whether the server will be free without anybody's doing: it is being discovered
+// or wiped, and nothing stands in the way of that.
+func (s *server) coming() bool {
+	if s.spec != nil && s.spec.Spec.Unclaimable || s.outOfReach() {
+		return false
+	}
+	switch s.rec.State {
+	case model.StateInitial:
+		return s.rec.FoundRunning.IsZero() && s.fleet.in.Policy.DiscoveryImage != ""
+	case model.StateDiscovery:
+		return true
+	case model.StateCleanup:
+		return s.cleanupMode() == model.CleanupNone || s.cleanupImage() != ""
+	}
+	return false
 }
 
 // countAgainst counts the servers by the first thing that speaks against each. Those
@@ -140,6 +180,9 @@ func (f *fleet) unboundRef(c *model.ServerClaim, ref string) Why {
 		return Why{Reason: model.ReasonServerUnknown, Message: f.unknownServer(ref), Actor: Tenant}
 	}
 	why := Why{Reason: model.ReasonServerNotFree, Message: fmt.Sprintf("server %s is %s", name, f.against(c, s)), Actor: RackOperator}
+	if s.coming() {
+		why.Actor = ActorNone
+	}
 	if s.rec.Claim != "" {
 		why.Message += " for " + string(s.rec.Claim)
 	}

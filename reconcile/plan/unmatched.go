@@ -91,7 +91,9 @@ func (f *fleet) unmatched() []model.Problem {
 		}
 	}
 	for _, c := range f.memory.claims {
-		check(c.claim)
+		if c.namesServers {
+			check(c.claim)
+		}
 	}
 	inOrder(d.Maintenances, func(m *model.ServerMaintenance) { check(m) })
 	inOrder(d.ReadinessRules, func(r *model.ServerReadinessRule) {

@@ -24,6 +24,40 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 			fleet: func(in *Input) { clear(in.Desired.BMCs); clear(in.Observed.Servers) },
 			want:  Why{Reason: "NoServerFree", Message: "no server is known yet", Actor: RackOperator},
 		},
+		"the server that fits is being discovered": {
+			fleet: func(in *Input) {
+				in.Policy.DiscoveryImage = "registry.example.com/probe:1"
+				for i := range 90 {
+					fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
+				}
+			},
+			want: Why{Reason: "NoServerFree", Message: "90 servers: 90 Discovery"},
+		},
+		"one that does not fit is being discovered": {
+			fleet: func(in *Input) {
+				for i := range 90 {
+					fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
+					fleettest.AddManifest(in.Desired, i, model.ServerSpec{Taints: []model.Taint{{Key: "k", Effect: model.TaintNoBind}}})
+				}
+			},
+			want: Why{Reason: "NoServerFree", Message: "90 servers: 90 Discovery", Actor: RackOperator},
+		},
+		"the one that would fit is cordoned": {
+			fleet: func(in *Input) {
+				for i := range 90 {
+					fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
+					fleettest.AddManifest(in.Desired, i, model.ServerSpec{Unclaimable: true})
+				}
+			},
+			want: Why{Reason: "NoServerFree", Message: "90 servers: 90 Discovery", Actor: RackOperator},
+		},
+		"the server it names is being discovered": {
+			fleet: func(in *Input) {
+				fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
+			},
+			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"} },
+			want:  Why{Reason: "ServerNotFree", Message: "server bmc00003-system-0 is Discovery"},
+		},
 		"every server is counted under the first thing that speaks against it": {
 			fleet: func(in *Input) {
 				fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.State = model.StateReserved })

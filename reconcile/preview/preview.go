@@ -82,7 +82,7 @@ func keys(effects []Effect) map[string]bool {
 // with them is taken for granted.
 func (c *comparison) released() {
 	c.later = make(map[model.ClaimName]model.ServerName)
-	if !slices.ContainsFunc(c.after.last.Claims, func(cl plan.Claim) bool { return cl.Server == "" }) {
+	if !slices.ContainsFunc(c.after.last.Claims, func(cl *plan.Claim) bool { return cl.Server == "" }) {
 		return
 	}
 	in := *c.after.in
@@ -248,7 +248,7 @@ func secretOf(d *model.Desired, c *model.ServerClaim) map[string]model.Sensitive
 }
 
 // otherInstall is what comes of it that a claim which has a server asks for something else.
-func (c *comparison) otherInstall(server model.ServerName, cl plan.Claim, what string) Effect {
+func (c *comparison) otherInstall(server model.ServerName, cl *plan.Claim, what string) Effect {
 	e := Effect{Kind: Pending, Server: server, Claim: cl.Name, Image: cl.Manifest.Spec.Image, value: what}
 	rec := c.after.in.Observed.Servers[server]
 	switch stage := c.Fleet.stages[server]; {
@@ -268,7 +268,7 @@ func (c *comparison) otherInstall(server model.ServerName, cl plan.Claim, what s
 
 // claims are the effects on claims that have no server.
 func (c *comparison) claims() []Effect {
-	before := make(map[model.ClaimName]plan.Claim)
+	before := make(map[model.ClaimName]*plan.Claim)
 	for _, cl := range c.before.last.Claims {
 		before[cl.Name] = cl
 	}

@@ -29,10 +29,10 @@ func (f *future) effects(fleet *Fleet) []Effect {
 }
 
 // server is what is planned with a server at last.
-func (f *future) server(name model.ServerName) plan.Server {
-	i, found := slices.BinarySearchFunc(f.last.Servers, name, func(s plan.Server, n model.ServerName) int { return cmp.Compare(s.Name, n) })
+func (f *future) server(name model.ServerName) *plan.Server {
+	i, found := slices.BinarySearchFunc(f.last.Servers, name, func(s *plan.Server, n model.ServerName) int { return cmp.Compare(s.Name, n) })
 	if !found {
-		return plan.Server{Name: name}
+		return &plan.Server{Name: name}
 	}
 	return f.last.Servers[i]
 }

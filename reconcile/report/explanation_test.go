@@ -87,7 +87,7 @@ func TestAnExplanationGoesDownToTheEndpoint(t *testing.T) {
 	}
 	want := Explanation{
 		Kind: "claim", Name: "default/web", State: "Bound", Since: on("08:00:00"), Why: "waits for the boot",
-		Next:  "nothing: Ingot goes on by itself",
+		Next:  "nothing: Ingot continues on its own",
 		Facts: []Fact{{"image", "registry.example.com/os:1"}}, Related: []Explanation{server},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreTypes([]metav1.Condition{})); diff != "" {

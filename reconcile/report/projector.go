@@ -113,8 +113,8 @@ type serverInputs struct {
 
 func (p *Projector) projectServers(v *view, r *model.Report) {
 	p.tiles = nil
-	for i := range v.Servers {
-		s := v.server(&v.Servers[i])
+	for _, server := range v.Servers {
+		s := v.server(server)
 		from := serverInputs{
 			rec: s.Record, facts: v.in.Observed.ServerFacts[s.Name], manifest: s.Manifest, boot: s.trace(),
 			stage: s.Stage, why: s.Why, duplicate: madeOf(s.Duplicate), approval: madeOf(s.Approval),
@@ -185,8 +185,7 @@ type bmcInputs struct {
 }
 
 func (p *Projector) projectBMCs(v *view, r *model.Report) {
-	for i := range v.BMCs {
-		b := &v.BMCs[i]
+	for _, b := range v.BMCs {
 		from := bmcInputs{
 			manifest: b.Manifest, rec: v.in.Observed.BMCs[b.Name], facts: v.in.Observed.BMCFacts[b.Name],
 			why: b.Why, servers: len(v.behind[b.Name]), address: b.Address, duplicate: madeOf(b.Duplicate),
@@ -221,8 +220,7 @@ type servedInputs struct {
 }
 
 func (p *Projector) projectClaims(v *view, r *model.Report) {
-	for i := range v.Claims {
-		c := &v.Claims[i]
+	for _, c := range v.Claims {
 		own := claimInputs{manifest: c.Manifest, rec: v.in.Observed.Claims[c.Name], why: c.Why}
 		own.absent, _ = v.in.Desired.Absence(c.Name.Identity())
 		from := any(own)
@@ -239,8 +237,7 @@ func (p *Projector) projectClaims(v *view, r *model.Report) {
 		}
 		p.page.claims = append(p.page.claims, p.keep(r, ClaimPath(c.Name), from, func() any { return v.claimDocument(c) }))
 	}
-	for i := range v.Servers {
-		s := &v.Servers[i]
+	for _, s := range v.Servers {
 		if a, held := v.heldClaim(s); held {
 			from := servedInputs{claimInputs: claimInputs{rec: v.in.Observed.Claims[s.Record.Claim], absent: a}, server: s.Record}
 			p.page.claims = append(p.page.claims, p.keep(r, ClaimPath(s.Record.Claim), from, func() any { return v.heldClaimDocument(s, a) }))

@@ -94,16 +94,16 @@ func (p *page) readmeCounts(b *strings.Builder) {
 // states counts the servers in each state.
 func (v *view) states() map[model.ServerState]int {
 	counts := make(map[model.ServerState]int)
-	for i := range v.Servers {
-		counts[v.Servers[i].Record.State]++
+	for _, s := range v.Servers {
+		counts[s.Record.State]++
 	}
 	return counts
 }
 
 // bound counts the claims that have a server.
 func (v *view) bound() (n int) {
-	for i := range v.Claims {
-		if v.Claims[i].Server != "" {
+	for _, c := range v.Claims {
+		if c.Server != "" {
 			n++
 		}
 	}

@@ -96,8 +96,7 @@ func waitsAsBefore(old, now *model.Document) bool {
 // Published notes that a report is on the status branch.
 func (t *Story) Published(result *plan.Result, r *model.Report) {
 	t.files, t.servers = r.Documents, make(map[model.ServerName]shownServer, len(result.Servers))
-	for i := range result.Servers {
-		s := &result.Servers[i]
+	for _, s := range result.Servers {
 		t.servers[s.Name] = shownServer{s.Record.State, s.Record.Claim}
 	}
 }
@@ -105,8 +104,7 @@ func (t *Story) Published(result *plan.Result, r *model.Report) {
 // transitions says which servers changed their state or claim.
 func (t *Story) transitions(result *plan.Result) []news {
 	var all []news
-	for i := range result.Servers {
-		s := &result.Servers[i]
+	for _, s := range result.Servers {
 		old, known := t.servers[s.Name]
 		if known && old == (shownServer{s.Record.State, s.Record.Claim}) {
 			continue

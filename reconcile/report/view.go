@@ -27,13 +27,12 @@ func newView(in *plan.Input, r *plan.Result) *view {
 		endpoints: make(map[string]*plan.Endpoint, len(r.Endpoints)),
 		behind:    make(map[model.BMCName][]model.ServerName, len(r.BMCs)),
 	}
-	for i := range r.Servers {
-		s := &r.Servers[i]
+	for _, s := range r.Servers {
 		v.servers[s.Name] = s
 		v.behind[s.Record.BMC] = append(v.behind[s.Record.BMC], s.Name)
 	}
-	for i := range r.BMCs {
-		v.bmcs[r.BMCs[i].Name] = &r.BMCs[i]
+	for _, b := range r.BMCs {
+		v.bmcs[b.Name] = b
 	}
 	for i := range r.Endpoints {
 		v.endpoints[r.Endpoints[i].Name] = &r.Endpoints[i]

@@ -26,7 +26,7 @@ func loaders(_ context.Context, o *config.Options) []Result {
 	for _, line := range missing {
 		what, _, _ := strings.Cut(line, ";")
 		results = append(results, wrong(check, what,
-			"install iPXE (Debian: apt install ipxe), or take an architecture that you do not have out of boot.architectures"))
+			"install iPXE (Debian: apt install ipxe), or remove architectures that you do not have from boot.architectures"))
 	}
 	return results
 }
@@ -34,17 +34,23 @@ func loaders(_ context.Context, o *config.Options) []Result {
 // files checks whether the operator's own files can be read.
 func files(_ context.Context, o *config.Options) []Result {
 	var results []Result
-	if file := o.Boot.CredentialsFile; file != "" {
-		results = append(results, judged("boot.credentialsFile", oci.CheckCredentials(file), file+" can be read",
-			"write it as docker login does, or take the key out: images of registries that ask for credentials do not boot until then"))
+	for _, f := range o.NamedFiles() {
+		if f.Without == "" {
+			continue // checked with the configuration
+		}
+		err, fix := f.Unreadable(), "create it, or remove the key"
+		if f.Key == "boot.credentialsFile" {
+			err, fix = oci.CheckCredentials(f.Path), "write it as docker login does, or remove the key"
+		}
+		results = append(results, judged(f.Key, err, f.Path+" can be read", fix+"; until then, "+f.Without))
 	}
 	if dir := o.Boot.Files; dir != "" {
 		results = append(results, judged("boot.files", bootfiles.New(dir, nil).Check(), dir+" can be read",
-			"make the folder, or take the key out: nothing of it is served until it is there"))
+			"create the folder, or remove the key: no file of it is served until then"))
 	}
 	if script := o.Boot.Rescue.Script; script != "" {
 		results = append(results, judged("boot.rescue.script", bootsvc.RescueScript{File: script}.Check(), script+" is an iPXE script",
-			"correct the file, or take the key out: machines without a boot ticket go on to their disks until then"))
+			"correct the file, or remove the key: machines without a boot ticket boot from their disks until then"))
 	}
 	return results
 }
@@ -54,7 +60,7 @@ func image(ctx context.Context, o *config.Options) []Result {
 	const check = "discovery.image"
 	if o.Discovery.Image == "" {
 		return []Result{wrong(check, "is not set, so no server is discovered",
-			"copy the probe's layout to a folder of boot.imageDirs, as "+firstOf(o.Boot.ImageDirs)+"/probe, or set discovery.image")}
+			"copy the discovery image to a folder of boot.imageDirs, as "+firstOf(o.Boot.ImageDirs)+"/probe, or set discovery.image")}
 	}
 	options := o.Images()
 	images, err := oci.New(options)
@@ -66,7 +72,7 @@ func image(ctx context.Context, o *config.Options) []Result {
 	for _, architecture := range o.Boot.Architectures {
 		_, err := images.Resolve(ctx, o.Discovery.Image, architecture)
 		results = append(results, judged(check, err, fmt.Sprintf("%s boots %s", o.Discovery.Image, architecture),
-			"see `ingot image inspect`; take an architecture that you do not have out of boot.architectures"))
+			"see `ingot image inspect`; remove architectures that you do not have from boot.architectures"))
 	}
 	return results
 }

@@ -292,7 +292,7 @@ func TestRun(t *testing.T) {
 	got := outcomes(Run(ctx, &o))
 	delete(got, "state.dir space") // of the machine that tests run on
 	want := map[string]Outcome{
-		"git.url": OK, "status.branch": OK, "clock": OK, "store": OK, "redis.sealKeyFile": OK, "state.dir": OK,
+		"git.url": OK, "status.branch": OK, "git.auth.usernameFile": OK, "git.auth.passwordFile": OK, "clock": OK, "store": OK, "redis.sealKeyFile": OK, "state.dir": OK,
 		"boot.cacheDir space": OK, "boot.diskCacheDir space": OK, "boot.listen": OK, "registry.listen": OK, "admin.listen": OK, "tftp.listen": OK,
 		"boot.url": Wrong, "registry.url": Wrong, "boot.loaderDirs": Wrong, "discovery.image": Wrong,
 	}

@@ -17,7 +17,7 @@ func gitAccess(ctx context.Context, o *config.Options) []Result {
 	read, write := gitsource.CheckAccess(ctx, o.Git.URL, o.Git.Ref(), o.Git.Credentials(), wait)
 	return []Result{
 		judged("git.url", read, "the repository can be read", "see git.url, git.branch and git.auth; the repository needs a first commit, which `ingot init` makes"),
-		judged("status.branch", write, "the credentials may push", "the status branch "+o.Status.Branch+" is written by Ingot: give the credentials of git.auth the right to push"),
+		judged("status.branch", write, "the credentials may push", "Ingot writes the status branch "+o.Status.Branch+": give the credentials of git.auth permission to push"),
 	}
 }
 
@@ -37,7 +37,7 @@ const maxSkew = 30 * time.Second
 func clock(ctx context.Context, o *config.Options) []Result {
 	address := o.Git.URL
 	if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return []Result{skipped("clock", "the Git host does not tell the time: it is not reached by https")}
+		return []Result{skipped("clock", "the Git host does not report the time: it is not reached by https")}
 	}
 	transport, err := o.Git.Credentials().Transport()
 	if err != nil {
@@ -47,7 +47,7 @@ func clock(ctx context.Context, o *config.Options) []Result {
 	before := time.Now()
 	date, err := askDate(ctx, transport, address)
 	if err != nil {
-		return []Result{skipped("clock", "the Git host does not tell the time: "+err.Error())}
+		return []Result{skipped("clock", "the Git host does not report the time: "+err.Error())}
 	}
 	return []Result{clockResult(before, time.Now(), date)}
 }
@@ -92,5 +92,5 @@ func clockResult(before, after, date time.Time) Result {
 		direction = "ahead of"
 	}
 	return wrong("clock", fmt.Sprintf("is %s %s the Git host's", strings.TrimPrefix(skew.String(), "-"), direction),
-		"set the clock, and have NTP keep it: systemctl enable --now systemd-timesyncd")
+		"set the clock, and keep it right by NTP: systemctl enable --now systemd-timesyncd")
 }

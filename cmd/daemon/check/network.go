@@ -127,9 +127,9 @@ func urlResult(key, public string, err error) Result {
 	addr, _ := netip.ParseAddr(u.Hostname())
 	switch {
 	case addr.IsLoopback() || u.Hostname() == "localhost":
-		return wrong(key, public+" is this machine's own, which no server reaches", "set "+key+" to the address that servers reach, such as http://192.0.2.1:"+u.Port())
+		return wrong(key, public+" is this machine's own, which no server can reach", "set "+key+" to an address that servers can reach, such as http://192.0.2.1:"+u.Port())
 	case err != nil:
-		return wrong(key, fmt.Sprintf("%s does not lead here: %v", public, err), "correct "+key+", or what stands between: name, proxy, firewall")
+		return wrong(key, fmt.Sprintf("%s does not lead here: %v", public, err), "correct "+key+", or what is in between: DNS, proxy, firewall")
 	}
 	return ok(key, public+" leads here, as seen from this machine")
 }
@@ -154,7 +154,7 @@ func dhcpSockets(ctx context.Context, o *config.Options) []Result {
 		server.Close()
 	}
 	results = append(results, judged("dhcp", err, "its ports are free",
-		"stop the other DHCP server of this machine (ss -lnup), or give Ingot CAP_NET_BIND_SERVICE and CAP_NET_RAW"))
+		"stop the other DHCP server on this machine (ss -lnup), or give Ingot CAP_NET_BIND_SERVICE and CAP_NET_RAW"))
 	return append(results, rawSockets())
 }
 
@@ -198,13 +198,13 @@ func dhcpResult(n dhcp.Network, server netip.Addr, err error, own []netip.Addr) 
 	case slices.Contains(own, server):
 		return skipped(check, "this machine answered: Ingot or another DHCP server runs here")
 	case n.Leases() && server.IsValid():
-		return wrong(check, fmt.Sprintf("%s gives out addresses on %s", server, n.Interface), "turn that server off, or set mode: proxy, which works beside it")
+		return wrong(check, fmt.Sprintf("%s serves addresses on %s", server, n.Interface), "turn that server off, or set mode: proxy, which works beside it")
 	case !n.Leases() && !server.IsValid():
-		return wrong(check, "nobody gives out addresses on "+n.Interface+", which mode: proxy relies on", "set mode: server with subnets, or turn the other server on")
+		return wrong(check, "no DHCP server answers on "+n.Interface+", and mode: proxy needs one", "set mode: server with subnets, or turn the other server on")
 	case server.IsValid():
-		return ok(check, fmt.Sprintf("%s gives out addresses, and Ingot works beside it", server))
+		return ok(check, fmt.Sprintf("%s serves addresses, and Ingot works beside it", server))
 	}
-	return ok(check, "none answers on "+n.Interface)
+	return ok(check, "no other DHCP server answers on "+n.Interface)
 }
 
 // ownAddresses are this machine's.

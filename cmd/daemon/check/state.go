@@ -42,9 +42,9 @@ func embedded(dir string) Result {
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return ok("store", "is made in state.dir at the first start")
+		return ok("store", "is created in state.dir at the first start")
 	case err != nil:
-		return wrong("store", err.Error(), "let the user that Ingot runs as read and write it")
+		return wrong("store", err.Error(), "give the user that Ingot runs as permission to read and write it")
 	}
 	defer file.Close()
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
@@ -59,11 +59,11 @@ func sealKey(_ context.Context, o *config.Options) []Result {
 	if name == "" {
 		name = filepath.Join(o.State.Dir, config.SealKeyName)
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-			return []Result{ok("redis.sealKeyFile", "is made in state.dir at the first start; keep a copy of it")}
+			return []Result{ok("redis.sealKeyFile", "is created in state.dir at the first start; keep a copy of it")}
 		}
 	}
 	_, err := registry.LoadSealKey(name, false)
-	return []Result{judged("redis.sealKeyFile", err, "can be used", "make one: openssl rand -hex 32, with mode 0600")}
+	return []Result{judged("redis.sealKeyFile", err, "can be used", "create one: openssl rand -hex 32, with mode 0600")}
 }
 
 // stateDir checks whether state.dir can be written to, or made.
@@ -76,9 +76,9 @@ func stateDir(_ context.Context, o *config.Options) []Result {
 		return []Result{wrong("state.dir", dir+" is no folder", "name a folder in state.dir")}
 	case err != nil:
 		return []Result{wrong("state.dir", fmt.Sprintf("%s cannot be written to by user %d: %v", dir, os.Getuid(), err),
-			"make "+o.State.Dir+" and give it to the user that Ingot runs as, and check as that user")}
+			"create "+o.State.Dir+", give it to the user that Ingot runs as, and run the check as that user")}
 	case dir != o.State.Dir:
-		return []Result{ok("state.dir", "is made at the first start")}
+		return []Result{ok("state.dir", "is created at the first start")}
 	}
 	return []Result{ok("state.dir", "can be written to")}
 }
@@ -132,7 +132,7 @@ func spaceResult(check, dir string, free, least uint64) Result {
 	const mib = 1 << 20
 	message := fmt.Sprintf("%d MiB are free at %s", free/mib, dir)
 	if free < least {
-		return wrong(check, message, fmt.Sprintf("make room for %d MiB at least, or name another folder", least/mib))
+		return wrong(check, message, fmt.Sprintf("free at least %d MiB, or name another folder", least/mib))
 	}
 	return ok(check, message)
 }

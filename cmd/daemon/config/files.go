@@ -1,8 +1,11 @@
 package config
 
 import (
+	"cmp"
+	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -30,3 +33,73 @@ func (o Options) Files() []File {
 // SealKeyName is the file in state.dir with the seal key that Ingot makes where none is
 // configured.
 const SealKeyName = "seal.key"
+
+// fileRules have each key that names one file, and what does not work while that file cannot
+// be read. Where it is "", Ingot does not start: nothing would work (the store), or it would do
+// something less safe than what is asked for (certificates, who may look, signatures).
+var fileRules = map[string]string{
+	"git.auth.usernameFile":             noRepository,
+	"git.auth.passwordFile":             noRepository,
+	"git.auth.sshKeyFile":               noRepository,
+	"git.auth.knownHostsFile":           noRepository,
+	"git.auth.githubApp.privateKeyFile": noRepository,
+	"git.auth.caFile":                   "",
+	"git.ageKeyFile":                    "files that are encrypted with SOPS cannot be decrypted: what was in force before stays in force",
+	"git.commitStatus.tokenFile":        "the Git host is not told what became of commits",
+	"status.signingKeyFile":             "", // no unsigned commit may go out, and nothing disruptive is done without the status branch
+	"redis.passwordFile":                "",
+	"redis.caFile":                      "",
+	"redis.sealKeyFile":                 "",
+	"bmc.caFile":                        "", // without it certificates would be pinned at first contact
+	"discovery.ignitionTemplateFile":    "servers are not discovered, wiped or installed from disk images",
+	"discovery.macPrefixesFile":         "BMCs that only this file describes are left alone, and Ingot has to be restarted once it can be read",
+	"boot.caFile":                       "",
+	"boot.credentialsFile":              "images from registries that ask for credentials do not boot",
+	"admin.tls.certFile":                "",
+	"admin.tls.keyFile":                 "",
+	"admin.users":                       "",
+	"notify.webhooks[].urlFile":         noNotices,
+	"notify.webhooks[].headerFile":      noNotices,
+	"notify.webhooks[].caFile":          noNotices,
+	"webhook.secretFile":                "announcements of pushes are refused, so a push is noticed after git.interval",
+}
+
+const (
+	noRepository = "the repository is neither read nor pushed to"
+	noNotices    = "nothing is sent to this webhook"
+)
+
+// NamedFile is a file that a key names.
+type NamedFile struct {
+	File
+	// Without is what does not work while the file cannot be read; "" = Ingot does not start.
+	Without string
+}
+
+// Unreadable returns why the file cannot be read, nil if it can.
+func (f NamedFile) Unreadable() error { return readable(f.Path) }
+
+// NamedFiles are the files that o names, by key.
+func (o *Options) NamedFiles() []NamedFile {
+	var all []NamedFile
+	add := func(key, rule, path string) {
+		if path != "" {
+			all = append(all, NamedFile{File{key, path}, fileRules[rule]})
+		}
+	}
+	for _, s := range settings(o) {
+		if namesFile(s.path) {
+			add(s.path, s.path, s.value.String())
+		}
+	}
+	for i, w := range o.Notify.Webhooks {
+		for name, path := range map[string]string{"urlFile": w.URLFile, "headerFile": w.HeaderFile, "caFile": w.CAFile} {
+			add(fmt.Sprintf("notify.webhooks[%d].%s", i, name), "notify.webhooks[]."+name, path)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b NamedFile) int { return cmp.Compare(a.Key, b.Key) })
+	return all
+}
+
+// namesFile reports whether the key at path names one file.
+func namesFile(path string) bool { return strings.HasSuffix(path, "File") || path == "admin.users" }

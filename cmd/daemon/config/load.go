@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -86,31 +85,14 @@ func readFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// missingFiles finds settings that name a file that cannot be read, so that it is known at
-// the start, not with the first request to a BMC.
+// missingFiles finds settings that name a file that cannot be read and that Ingot does not start
+// without, so that it is known at the start, not with the first request to a BMC.
 func missingFiles(o *Options) []model.Problem {
 	var problems checks
-	look := func(path, name string) {
-		if name == "" {
-			return
+	for _, f := range o.NamedFiles() {
+		if err := f.Unreadable(); err != nil && f.Without == "" {
+			problems.wrong(f.Key, "%q cannot be read: %v; create it, or remove the key", f.Path, err)
 		}
-		if err := readable(name); err != nil {
-			problems.wrong(path, "%q cannot be read: %v; create it, or take the key out", name, err)
-		}
-	}
-	for _, s := range settings(o) {
-		if s.path == "boot.credentialsFile" {
-			continue // it is read when a registry asks for credentials: all other images boot without it
-		}
-		if name, ok := reflect.TypeAssert[string](s.value); ok && (strings.HasSuffix(s.path, "File") || s.path == "admin.users") {
-			look(s.path, name)
-		}
-	}
-	for i, w := range o.Notify.Webhooks {
-		key := fmt.Sprintf("notify.webhooks[%d].", i)
-		look(key+"urlFile", w.URLFile)
-		look(key+"headerFile", w.HeaderFile)
-		look(key+"caFile", w.CAFile)
 	}
 	return problems
 }

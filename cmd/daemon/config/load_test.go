@@ -191,14 +191,6 @@ func TestWithoutAFileTheEnvironmentIsEnough(t *testing.T) {
 	}
 }
 
-func TestCredentialsOfRegistriesMayComeLater(t *testing.T) {
-	const file = "/nowhere/config.json"
-	o, err := Load("", []string{"INGOT_GIT_URL=https://git.example.com/fleet.git", "INGOT_BOOT_CREDENTIALS_FILE=" + file})
-	if err != nil || o.Boot.CredentialsFile != file {
-		t.Errorf("got %q, %v", o.Boot.CredentialsFile, err)
-	}
-}
-
 func TestAProbeImageThatIsInstalledNeedsNoSetting(t *testing.T) {
 	empty, dir := t.TempDir(), t.TempDir()
 	if err := errors.Join(

@@ -17,7 +17,7 @@ import (
 const (
 	fleet   = "/srv/fleet"
 	claim   = "default/web-1"
-	logFile = "/srv/ingot.log"
+	logFile = "/srv/log"
 )
 
 // commandLimit is how long one command may take, when other tests use the computer, too.

@@ -3,11 +3,12 @@
 # answered on 3 for each is what it printed, if it begins with a question mark, a zero byte,
 # its exit code, and a line end.
 #
-# Usage: bash machine.sh OVER DIRECTORY…: OVER is an empty folder, and the first directory is
-# where commands are run. Directories may be on file systems of their own.
+# Usage: bash machine.sh OVER REPOSITORY DIRECTORY…: OVER is an empty folder. Commands are run in
+# /srv, where the repository is the folder "ingot". Directories may be on file systems of their own.
 set -euo pipefail
 over=$1
-shift
+repository=$2
+shift 2
 mount -t tmpfs tmpfs "$over"
 layers=0
 layer() { # layer FROM TO: the files of FROM in TO
@@ -28,8 +29,9 @@ for directory; do layer "$directory" "$root$directory"; done
 echo 'APT::Get::Upgrade "false";' >"$root/etc/apt/apt.conf.d/99first-rack"
 # Nothing is left of what was done here before.
 rm -rf "$root$HOME/.gitconfig" "$root$HOME/.config/git" "$root/var/lib/ingot" "$root/usr/share/ingot" "$root/usr/local/bin/ingot" "$root"/srv/*
+layer "$repository" "$root/srv/ingot"
 
-exec chroot "$root" env -C "$1" bash -c '
+exec chroot "$root" env -C /srv bash -c '
 	while IFS= read -r -d "" command <&4; do
 		case $command in
 		"?"*) eval "${command#?}" </dev/null >&3 4<&- && code=0 || code=$? ;;

@@ -1,8 +1,10 @@
 package firstrack
 
 import (
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -35,5 +37,24 @@ func TestABlockIsOneCommand(t *testing.T) {
 	}
 	if _, err := Commands("nothing"); err == nil {
 		t.Error("a page without a command is taken")
+	}
+}
+
+// The page is for people who type: in a minute, and no more than ten commands.
+func TestThePageIsShort(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/first-rack.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, err := Commands(string(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Session
+	for _, c := range commands {
+		s = append(s, Typed{Command: c})
+	}
+	if len(s) > 10 || s.Typing() > time.Minute {
+		t.Errorf("%d commands, of which typing takes %s; want at most 10 and a minute", len(s), s.Typing())
 	}
 }

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestTheConfigurationIsThatOfTheWorkingDirectoryUnlessOneIsNamed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if got := configFile(""); got != "" {
+		t.Errorf("with no file: %q, want none", got)
+	}
+	if err := os.WriteFile("ingot.yaml", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := configFile(""); got != "ingot.yaml" {
+		t.Errorf("with ingot.yaml: %q", got)
+	}
+	named := filepath.Join("elsewhere", "a.yaml") // that it is missing, its reader says
+	if got := configFile(named); got != named {
+		t.Errorf("with another named: %q", got)
+	}
+}
