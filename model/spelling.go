@@ -90,7 +90,7 @@ func shorten(s string) string {
 		return s
 	}
 	cut := limit
-	for !utf8.RuneStart(s[cut]) {
+	for cut > limit-utf8.UTFMax && !utf8.RuneStart(s[cut]) { // text that is no UTF-8 may have no such byte
 		cut--
 	}
 	return s[:cut] + "…"
