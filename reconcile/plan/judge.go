@@ -174,14 +174,14 @@ func (k *serverKept) judge(j Server) *Server {
 
 // is reports whether the same is said of the very same objects. What is said beside that is
 // made anew by each plan, and seldom.
-func (s *Server) is(t *Server) bool {
-	return s.Name == t.Name && s.Record == t.Record && s.Manifest == t.Manifest && s.Claim == t.Claim && s.Stage == t.Stage && s.Why == t.Why &&
-		s.RanWhenLastRead == t.RanWhenLastRead && s.beside() == t.beside() && len(s.Taints)+len(t.Taints) == 0
+func (j *Server) is(as *Server) bool {
+	return j.Name == as.Name && j.Record == as.Record && j.Manifest == as.Manifest && j.Claim == as.Claim && j.Stage == as.Stage &&
+		j.Why == as.Why && j.RanWhenLastRead == as.RanWhenLastRead && j.beside() == as.beside() && len(j.Taints)+len(as.Taints) == 0
 }
 
 // beside is what is said of the server beside why it is not where it should be.
-func (s *Server) beside() [9]*Why {
-	return [...]*Why{s.Duplicate, s.Unarmed, s.Unbooted, s.Pending, s.Unconfirmed, s.Exposed, s.CloudInit, s.Approval, s.Power}
+func (j *Server) beside() [9]*Why {
+	return [...]*Why{j.Duplicate, j.Unarmed, j.Unbooted, j.Pending, j.Unconfirmed, j.Exposed, j.CloudInit, j.Approval, j.Power}
 }
 
 // is reports whether the same is said of the very same objects.
