@@ -2,6 +2,8 @@ package dhcp
 
 import (
 	"cmp"
+	"context"
+	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
@@ -75,17 +77,18 @@ func (n *network) logNew(l model.Lease) {
 	if l.Declined || l.Expires.IsZero() || !l.Since.Equal(l.Renewed) {
 		return
 	}
-	facts := []any{"network", n.Name, "mac", l.MAC, "address", l.Address, "until", l.Expires}
+	facts := append(make([]slog.Attr, 0, 8), slog.String("network", n.Name), slog.String("mac", l.MAC),
+		slog.String("address", l.Address.String()), slog.Time("until", l.Expires))
 	if l.Bits > 0 {
-		facts = append(facts, "bits", l.Bits)
+		facts = append(facts, slog.Int("bits", l.Bits))
 	}
 	if r := l.Relay; r.Address.IsValid() {
-		facts = append(facts, "relay", r.Address, "port", r.CircuitID)
+		facts = append(facts, slog.String("relay", r.Address.String()), slog.String("port", r.CircuitID))
 		if r.RemoteID != "" {
-			facts = append(facts, "remote", r.RemoteID)
+			facts = append(facts, slog.String("remote", r.RemoteID))
 		}
 	}
-	n.server.log.Info("new lease", facts...)
+	n.server.log.LogAttrs(context.Background(), slog.LevelInfo, "new lease", facts...)
 }
 
 // trusts reports whether a relay may send from an address (relays).
