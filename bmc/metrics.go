@@ -30,7 +30,7 @@ func newMetrics(reg prometheus.Registerer, open func() float64, limit float64) *
 		}, []string{"code", "method"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "ingot_redfish_request_duration_seconds",
-			Help:    "Time from sending a request to a BMC to having read the whole answer.",
+			Help:    "Time from sending a request to a BMC until the whole response was read.",
 			Buckets: []float64{.01, .03, .1, .3, 1, 3, 10, 30, 60},
 		}),
 		sessions: prometheus.NewCounter(prometheus.CounterOpts{
@@ -47,7 +47,7 @@ func newMetrics(reg prometheus.Registerer, open func() float64, limit float64) *
 		}, []string{"bmc"}),
 		bmcFailures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_redfish_bmc_failures_total",
-			Help: "Requests to each BMC with no answer, or that it failed or refused: 401, 403, 408, 429 and from 500 on.",
+			Help: "Requests to each BMC that it did not answer, failed or refused: 401, 403, 408, 429 and 5xx.",
 		}, []string{"bmc"}),
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
@@ -56,11 +56,11 @@ func newMetrics(reg prometheus.Registerer, open func() float64, limit float64) *
 	}
 	circuit := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ingot_redfish_circuit_open",
-		Help: "Credentials that BMCs refused and that are not tried for now.",
+		Help: "Credentials that BMCs refused and that are currently not tried.",
 	}, open)
 	budget := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "ingot_redfish_requests_per_second_limit",
-		Help: "Most requests a second that one BMC is sent (bmc.requestsPerSecond); one that answers slowly is sent fewer. 0 = no limit.",
+		Help: "Maximum requests per second to one BMC (bmc.requestsPerSecond); a slow BMC is sent fewer. 0 = no limit.",
 	})
 	budget.Set(max(0, limit))
 	if reg != nil {

@@ -237,12 +237,12 @@ func (r *recording) switches(ctx context.Context, p *bmc.Pool, res *result, s mo
 // summary is what a server has, in a line.
 func summary(sys *model.SystemFact, read *model.ServerFacts, boots string) string {
 	inv := read.Inventory
-	identity := "told by its UUID"
+	identity := "identified by its UUID"
 	switch {
 	case sys.UUID == "" && sys.Board.SerialNumber == "":
-		identity = "nothing tells it from others"
+		identity = "nothing identifies it"
 	case sys.UUID == "":
-		identity = "told by its serial number"
+		identity = "identified by its serial number"
 	}
 	drives, volumes := 0, 0
 	for _, st := range inv.Storages {

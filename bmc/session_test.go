@@ -555,7 +555,7 @@ ingot_redfish_sessions_opened_total 1
 		t.Fatal("it succeeded")
 	}
 	want = `
-# HELP ingot_redfish_bmc_failures_total Requests to each BMC with no answer, or that it failed or refused: 401, 403, 408, 429 and from 500 on.
+# HELP ingot_redfish_bmc_failures_total Requests to each BMC that it did not answer, failed or refused: 401, 403, 408, 429 and 5xx.
 # TYPE ingot_redfish_bmc_failures_total counter
 ingot_redfish_bmc_failures_total{bmc="bmc-1"} 1
 # HELP ingot_redfish_bmc_requests_total Requests sent to each BMC.

@@ -32,18 +32,18 @@ type routeMetrics struct {
 func newMetrics(reg prometheus.Registerer) metrics {
 	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "ingot_boot_request_duration_seconds",
-		Help:    "Time that requests of booting machines took, images to their last byte.",
+		Help:    "Duration of requests from booting machines, images to their last byte.",
 		Buckets: []float64{.001, .01, .1, 1, 10, 60, 300},
 	}, []string{"route"})
 	m := metrics{
 		routes: make(map[string]routeMetrics),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_boot_requests_total",
-			Help: "Requests that booting machines made, by route and status code; code aborted is an answer cut off before its end.",
+			Help: "Requests from booting machines, by route and status code; code aborted is a response cut off before its end.",
 		}, []string{"route", "code"}),
 		imageBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_boot_image_bytes_total",
-			Help: "Bytes of image layers sent to booting machines, by where they came from: disk (the cache), or registry (a fetch that was followed, or streamed past the cache).",
+			Help: "Bytes of image layers sent to booting machines, by where they came from: disk (the cache), or registry (a fetch in progress, or streamed past the cache).",
 		}, []string{"source"}),
 		installBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_boot_install_bytes_total",
@@ -51,7 +51,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		}, []string{"kind"}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_boot_ticket_refusals_total",
-			Help: "Requests that a boot ticket did not allow, by what was asked for and reason; Replay is a server that asks again and is sent on to its disk.",
+			Help: "Requests that a boot ticket did not allow, by what was requested and reason; Replay is a server that asks again and is sent on to its disk.",
 		}, []string{"what", "reason"}),
 		rescues: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_boot_rescue_scripts_total",

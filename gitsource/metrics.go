@@ -31,39 +31,39 @@ type sourceMetrics struct {
 func newSourceMetrics(reg prometheus.Registerer, lag func() float64) *sourceMetrics {
 	m := &sourceMetrics{
 		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingot_git_fetch_total", Help: "Looks at the watched branch, by what came of them.",
+			Name: "ingot_git_fetch_total", Help: "Polls of the watched branch, by result.",
 		}, []string{"result"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "ingot_git_fetch_duration_seconds", Help: "Duration of a look at the watched branch.",
+			Name: "ingot_git_fetch_duration_seconds", Help: "Duration of a poll of the watched branch.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2.5, 10),
 		}),
 		fetched: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingot_git_fetch_last_success_timestamp_seconds", Help: "When the watched branch was last read, in Unix time; 0 = not yet.",
 		}),
 		inForce: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "ingot_git_revision_commit_timestamp_seconds", Help: "When the commit in force was made, as it says itself, in Unix time.",
+			Name: "ingot_git_revision_commit_timestamp_seconds", Help: "Commit time of the commit in force, in Unix time.",
 		}),
 		head: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "ingot_git_head_commit_timestamp_seconds", Help: "When the newest commit of the watched branch that was read was made, as it says itself, in Unix time.",
+			Name: "ingot_git_head_commit_timestamp_seconds", Help: "Commit time of the newest commit read from the watched branch, in Unix time.",
 		}),
 		revision: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "ingot_git_revision_timestamp_seconds", Help: "When the revision in force was taken over, in Unix time.",
+			Name: "ingot_git_revision_timestamp_seconds", Help: "When the revision in force was applied, in Unix time.",
 		}),
 		files: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "ingot_git_manifests", Help: "Manifests in the newest revision that was read.",
+			Name: "ingot_git_manifests", Help: "Manifests in the newest revision read.",
 		}),
 		problems: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ingot_git_problems", Help: "Problems of the newest revision that was read, by severity.",
+			Name: "ingot_git_problems", Help: "Problems in the newest revision read, by severity.",
 		}, []string{"severity"}),
 		decoded: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ingot_git_manifests_decoded_total", Help: "Manifests that were decoded; one that did not change is not decoded again.",
+			Name: "ingot_git_manifests_decoded_total", Help: "Manifests decoded; an unchanged manifest is not decoded again.",
 		}),
 	}
 	m.unverified = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "ingot_git_revision_unverified", Help: "1 while the newest revision that was seen is not used, or would not be, for want of a signature; else 0.",
+		Name: "ingot_git_revision_unverified", Help: "1 while the newest revision seen is not used, or would not be, because it lacks a valid signature; else 0.",
 	})
 	behind := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "ingot_git_lag_seconds", Help: "For how long the newest revision that was seen is not in force; 0 when it is.",
+		Name: "ingot_git_lag_seconds", Help: "For how long the newest revision seen has not been in force; 0 when it is.",
 	}, lag)
 	startResults(m.fetches)
 	for _, s := range []model.Severity{model.SeverityError, model.SeverityWarning} {
@@ -93,14 +93,14 @@ type statusMetrics struct {
 func newStatusMetrics(reg prometheus.Registerer) *statusMetrics {
 	m := &statusMetrics{
 		pushes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingot_git_push_total", Help: "Attempts to write the status branch, by what came of them.",
+			Name: "ingot_git_push_total", Help: "Attempts to write the status branch, by result.",
 		}, []string{"result"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "ingot_git_push_duration_seconds", Help: "Duration of writing the status branch, retries included.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2.5, 10),
 		}),
 		files: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ingot_git_status_files_total", Help: "Files of the status branch that were written anew.",
+			Name: "ingot_git_status_files_total", Help: "Files of the status branch that were written.",
 		}),
 	}
 	startResults(m.pushes)

@@ -40,19 +40,19 @@ var (
 	fleetServers = prometheus.NewDesc("ingot_servers",
 		"Servers by state.", []string{"state"}, nil)
 	serversOldest = prometheus.NewDesc("ingot_server_state_oldest_timestamp_seconds",
-		"When the server that has been in a state for longest entered it, in Unix time, by state; none for a state in which no server is.", []string{"state"}, nil)
+		"When the server that has been in a state for longest entered it, in Unix time, by state; absent for a state without servers.", []string{"state"}, nil)
 	serversWaiting = prometheus.NewDesc("ingot_servers_waiting",
-		"Servers that are not where they should be, by reason.", []string{"reason"}, nil)
+		"Servers that are not in their desired state, by reason.", []string{"reason"}, nil)
 	serversForActor = prometheus.NewDesc("ingot_servers_awaiting_action",
 		"Servers that wait for somebody, by who has to act.", []string{"actor"}, nil)
 	fleetClaims = prometheus.NewDesc("ingot_claims",
 		"Claims by phase.", []string{"phase"}, nil)
 	claimsWaiting = prometheus.NewDesc("ingot_claims_waiting",
-		"Claims that have no server, or whose server is not where it should be, by phase and reason.", []string{"phase", "reason"}, nil)
+		"Claims that have no server, or whose server is not in its desired state, by phase and reason.", []string{"phase", "reason"}, nil)
 	claimsUnconfirmed = prometheus.NewDesc("ingot_claims_unconfirmed",
-		"Claims whose server was served what installs it and did not report that it booted.", nil, nil)
+		"Claims whose server was served its installation and has not reported that it booted.", nil, nil)
 	claimsCloudInitFailed = prometheus.NewDesc("ingot_claims_cloud_init_failed",
-		"Claims whose server runs, and reported that cloud-init ended in error on it.", nil, nil)
+		"Claims whose server runs and reported that cloud-init failed.", nil, nil)
 	installServers = prometheus.NewDesc("ingot_install_servers",
 		"Servers on which a disk image is being installed, by the stage that their probe reported last.", []string{"stage"}, nil)
 	fleetBMCs = prometheus.NewDesc("ingot_bmcs",
@@ -62,9 +62,9 @@ var (
 	guardHeld = prometheus.NewDesc("ingot_guard_held",
 		"Steps that the guard holds back.", nil, nil)
 	guardHolds = prometheus.NewDesc("ingot_guard_hold_since_timestamp_seconds",
-		"Since when the guard holds a list back, in Unix time, by the token that approves it and the namespace whose limit it is (none: the fleet's).", []string{"token", "scope"}, nil)
+		"Since when the guard has held a list back, in Unix time, by the token that approves it and the namespace whose limit applies (none: the fleet's).", []string{"token", "scope"}, nil)
 	absent = prometheus.NewDesc("ingot_git_absent_objects",
-		"Objects that are in force though Git lacks them, and no commit took them away.", nil, nil)
+		"Objects that are in force although Git lacks them, because no commit removed them.", nil, nil)
 	observeOnly = prometheus.NewDesc("ingot_observe_only",
 		"1 while nothing may be done to any server, else 0.", nil, nil)
 )
@@ -76,9 +76,9 @@ const maxNamed = 100
 // What has waited longest, by name.
 var (
 	serverWaits = prometheus.NewDesc("ingot_server_waiting_since_timestamp_seconds",
-		"Since when a server is not where it should be, in Unix time; of the 100 that have waited longest.", []string{"server", "state", "reason", "actor"}, nil)
+		"Since when a server has not been in its desired state, in Unix time; of the 100 that have waited longest.", []string{"server", "state", "reason", "actor"}, nil)
 	claimWaits = prometheus.NewDesc("ingot_claim_waiting_since_timestamp_seconds",
-		"Since when a claim has no server, or its server is not where it should be, in Unix time; of the 100 that have waited longest.", []string{"claim", "phase", "reason", "actor"}, nil)
+		"Since when a claim has no server, or its server is not in its desired state, in Unix time; of the 100 that have waited longest.", []string{"claim", "phase", "reason", "actor"}, nil)
 	bmcFails = prometheus.NewDesc("ingot_bmc_failing_since_timestamp_seconds",
 		"Since when a BMC cannot be used, in Unix time; of the 100 that have failed longest.", []string{"bmc", "reason"}, nil)
 )

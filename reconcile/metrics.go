@@ -31,31 +31,31 @@ type Metrics struct {
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		plans: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "ingot_plan_duration_seconds", Help: "Time that one plan of the whole fleet took.",
+			Name: "ingot_plan_duration_seconds", Help: "Duration of one plan of the whole fleet.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8),
 		}),
 		parts: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "ingot_plan_part_duration_seconds", Help: "Time that the parts of one plan took: to plan, to save what is decided, to begin the moves.",
+			Name: "ingot_plan_part_duration_seconds", Help: "Duration of the parts of one plan: to plan, to save the decisions, to start the moves.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8),
 		}, []string{"part"}),
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "metal_server_reconciliation_total", Help: "Plans and moves, by result.",
 		}, []string{"result"}),
 		actions: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "ingot_action_duration_seconds", Help: "Time that actions on servers took.",
+			Name: "ingot_action_duration_seconds", Help: "Duration of actions on servers.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
 		}, []string{"action"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_action_failures_total", Help: "Actions on servers that failed, by action and reason.",
 		}, []string{"action", "reason"}),
 		moves: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "ingot_moves_under_way", Help: "Moves of servers and readings of BMCs that are under way.",
+			Name: "ingot_moves_under_way", Help: "Moves of servers and readings of BMCs in progress.",
 		}),
 		unmatched: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "ingot_git_unmatched", Help: "Warnings of manifests that name a server, or a label of servers, which is not known.",
+			Name: "ingot_git_unmatched", Help: "Warnings about manifests that name an unknown server or server label.",
 		}),
 		loopLag: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "ingot_loop_lag_seconds", Help: "Time by which a plan that was due came late.",
+			Name: "ingot_loop_lag_seconds", Help: "Delay of plans beyond the time at which they were due.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 		}),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -69,7 +69,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "ingot_plan_last_success_timestamp_seconds", Help: "When the fleet was last planned without an error, in Unix time; 0 = not yet.",
 		}),
 		publishedAt: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "ingot_status_last_success_timestamp_seconds", Help: "When the status branch last was as it should be, in Unix time; 0 = not yet.",
+			Name: "ingot_status_last_success_timestamp_seconds", Help: "When the status branch was last up to date, in Unix time; 0 = not yet.",
 		}),
 		timings: newTimings(reg),
 	}

@@ -87,11 +87,11 @@ var (
 func newTimings(reg prometheus.Registerer) timings {
 	t := timings{
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "ingot_claim_stage_seconds", Help: "Time from when a claim was first seen in Git until the first boot for it came to a stage: bound, armed (image pinned, configuration rendered), powered, script, ignition, booted.",
+			Name: "ingot_claim_stage_seconds", Help: "Time from when a claim was first seen in Git until its first boot reached a stage: bound, armed (image pinned, configuration rendered), powered, script, ignition, booted.",
 			Buckets: bootBuckets,
 		}, []string{"stage"}),
 		states: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "ingot_server_state_duration_seconds", Help: "Time that servers were in a state when they left it.",
+			Name: "ingot_server_state_duration_seconds", Help: "Time that servers spent in a state, observed when they leave it.",
 			Buckets: lifeBuckets,
 		}, []string{"state"}),
 		release: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -99,7 +99,7 @@ func newTimings(reg prometheus.Registerer) timings {
 			Buckets: bootBuckets,
 		}),
 		discovery: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "ingot_discovery_seconds", Help: "Time from when a server, or the device that is its BMC, was seen first until it was Available.",
+			Name: "ingot_discovery_seconds", Help: "Time from when a server, or its BMC's device, was first seen until it was Available.",
 			Buckets: bootBuckets,
 		}),
 	}

@@ -24,29 +24,29 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "ingot_store_writes_total", Help: "Values written to or deleted from the store.",
 		}, []string{"bucket"}),
 		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "ingot_store_commit_seconds", Help: "How long commits to the store take.",
+			Name: "ingot_store_commit_seconds", Help: "Duration of commits to the store.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
 		}),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ingot_store_errors_total", Help: "Failed calls to the store.",
 		}),
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ingot_store_lost_total", Help: "How often the store was found emptied, replaced, rolled back or with holes, and was written again from memory.",
+			Name: "ingot_store_lost_total", Help: "How often the store was found emptied, replaced, rolled back or incomplete, and was rewritten from memory.",
 		}),
 		corrupt: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ingot_store_corrupt_values_total", Help: "Values of the store that could not be read and were ignored.",
+			Name: "ingot_store_corrupt_values_total", Help: "Values in the store that could not be read and were ignored.",
 		}),
 		leading: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingot_store_leading", Help: "1 while this process leads.",
 		}),
 		up: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "ingot_store_up", Help: "1 while the store answers, 0 while Ingot goes on from memory or another leads.",
+			Name: "ingot_store_up", Help: "1 while the store responds, 0 while Ingot works from memory or another process leads.",
 		}),
 		stored: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "ingot_store_last_success_timestamp_seconds", Help: "When something was last committed to the store, in Unix time; 0 = nothing was by this process.",
+			Name: "ingot_store_last_success_timestamp_seconds", Help: "When something was last committed to the store, in Unix time; 0 = not yet by this process.",
 		}),
 		unnoted: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ingot_ticket_uses_unnoted_total", Help: "Requests with boot tickets that are not among the uses of their ticket, because there was no room.",
+			Name: "ingot_ticket_uses_unnoted_total", Help: "Requests with boot tickets that were not recorded among the uses of their ticket, because there was no room.",
 		}),
 	}
 	m.up.Set(1)

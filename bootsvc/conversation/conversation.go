@@ -40,7 +40,7 @@ func New(reg prometheus.Registerer) *Log {
 	if reg != nil {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "ingot_card_timelines",
-			Help: "Network cards of which it is remembered what they asked.",
+			Help: "Network cards whose requests are remembered.",
 		}, l.cards))
 	}
 	return l

@@ -19,19 +19,19 @@ func newMetrics(reg prometheus.Registerer, l limits, clock func() time.Time) met
 	m := metrics{
 		packets: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_dhcp_packets_total",
-			Help: "DHCP packets decided upon, by network, family (4, 6), message type and what was done.",
+			Help: "DHCP packets processed, by network, family (4, 6), message type and outcome.",
 		}, []string{"network", "family", "type", "outcome"}),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_dhcp_dropped_total",
-			Help: "DHCP packets not looked into further, by network, family (4, 6) and reason.",
+			Help: "DHCP packets dropped without further processing, by network, family (4, 6) and reason.",
 		}, []string{"network", "family", "reason"}),
 		boots: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_dhcp_boot_answers_total",
-			Help: "Clients that asked for a boot file, by network, family (4, 6), kind of client and result: told, or the reason why not.",
+			Help: "Clients that asked for a boot file, by network, family (4, 6), kind of client and result: told, or the reason for giving none.",
 		}, []string{"network", "family", "client", "result"}),
 		rates: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "ingot_dhcp_rate_limit",
-			Help: "DHCP packets per second that are looked into, by network and whose: of a client, or of a port of a relay.",
+			Help: "DHCP packets per second that are processed, by network and source: a client, or a port of a relay.",
 		}, []string{"network", "per"}),
 	}
 	if reg != nil {
@@ -45,11 +45,11 @@ func newMetrics(reg prometheus.Registerer, l limits, clock func() time.Time) met
 func limitedGauges(l limits, clock func() time.Time) (clients, ports prometheus.Collector) {
 	clients = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ingot_dhcp_limited_clients",
-		Help: "MAC addresses whose DHCP packets are dropped at present because they are too many.",
+		Help: "MAC addresses whose DHCP packets are currently dropped because there are too many.",
 	}, func() float64 { return float64(l.clients.limited(clock())) })
 	ports = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ingot_dhcp_limited_ports",
-		Help: "Ports of relays whose DHCP packets are dropped at present because they are too many.",
+		Help: "Ports of relays whose DHCP packets are currently dropped because there are too many.",
 	}, func() float64 { return float64(l.ports.limited(clock())) })
 	return clients, ports
 }

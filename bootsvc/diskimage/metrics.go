@@ -21,17 +21,17 @@ const (
 
 func newMetrics() metrics {
 	m := metrics{
-		fetched:   counter("ingot_disk_image_fetched_bytes_total", "Bytes of disk images that came from registries and web servers."),
+		fetched:   counter("ingot_disk_image_fetched_bytes_total", "Bytes of disk images fetched from registries and web servers."),
 		converted: counter("ingot_disk_image_converted_bytes_total", "Bytes of disks, zeros included, that were converted to chunks."),
-		resumes:   counter("ingot_disk_image_resumes_total", "Fetches of disk images that were cut off and went on."),
+		resumes:   counter("ingot_disk_image_resumes_total", "Fetches of disk images that were interrupted and resumed."),
 		evictions: counter("ingot_disk_image_evictions_total", "Disk images removed to make room."),
-		preparing: gauge("ingot_disk_image_preparing", "Disk images that are being fetched, converted or looked at."),
-		size:      gauge("ingot_disk_image_size_bytes", "Disk space that disk images take, those that are being prepared included."),
-		limit:     gauge("ingot_disk_image_limit_bytes", "Disk space that disk images may take; 0 means that only the disk bounds it."),
+		preparing: gauge("ingot_disk_image_preparing", "Disk images that are being fetched, converted or checked."),
+		size:      gauge("ingot_disk_image_size_bytes", "Disk space used by disk images, including those being prepared."),
+		limit:     gauge("ingot_disk_image_limit_bytes", "Disk space that disk images may take; 0 = limited only by the disk."),
 		images:    gauge("ingot_disk_image_images", "Disk images that are ready to be written."),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "ingot_disk_image_preparation_duration_seconds",
-			Help:    "Time that disk images took to be prepared, by result: ok or error.",
+			Help:    "Duration of preparing disk images, by result: ok or error.",
 			Buckets: []float64{1, 5, 15, 60, 180, 600, 1800},
 		}, []string{"result"}),
 	}

@@ -14,7 +14,7 @@ type metrics struct{ resolves *prometheus.CounterVec }
 func newMetrics(reg prometheus.Registerer) metrics {
 	m := metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ingot_boot_image_resolves_total",
-		Help: "Image references resolved, by result: ok, or the reason why not.",
+		Help: "Image references resolved, by result: ok, or the reason for the failure.",
 	}, []string{"result"})}
 	for _, result := range results {
 		m.resolves.WithLabelValues(result)

@@ -16,7 +16,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		}, []string{"network"}),
 		contradicting: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_router_advertisements_contradicting_total",
-			Help: "IPv6 router advertisements of other routers that say otherwise than Ingot's, by network.",
+			Help: "IPv6 router advertisements of other routers that contradict Ingot's, by network.",
 		}, []string{"network"}),
 		failing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "ingot_router_advertisements_failing",

@@ -32,7 +32,7 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer, most limits, mostToOne func() float64) metrics {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ingot_tftp_requests_total",
-		Help: "TFTP requests, by result; declined is a client that only asked for a file's size, busy one that is to ask again, limited one whose address has too many transfers.",
+		Help: "TFTP requests, by result; declined is a client that only asked for a file's size, busy one that has to retry, limited one whose address has too many transfers.",
 	}, []string{"result"})
 	m := metrics{
 		requests: make(map[string]prometheus.Counter),
@@ -42,12 +42,12 @@ func newMetrics(reg prometheus.Registerer, most limits, mostToOne func() float64
 		}),
 		durations: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "ingot_tftp_duration_seconds",
-			Help:    "Time that whole files took by TFTP.",
+			Help:    "Duration of complete TFTP transfers.",
 			Buckets: []float64{.01, .03, .1, .3, 1, 3, 10, 30, 100},
 		}),
 		active: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingot_tftp_transfers",
-			Help: "TFTP transfers under way.",
+			Help: "TFTP transfers in progress.",
 		}),
 	}
 	for _, result := range results {
@@ -55,14 +55,14 @@ func newMetrics(reg prometheus.Registerer, most limits, mostToOne func() float64
 	}
 	bound := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "ingot_tftp_transfers_limit",
-		Help: "TFTP transfers that may be under way at once, by what is bounded: server, or address.",
+		Help: "Limit of concurrent TFTP transfers, by what is limited: server, or address.",
 	}, []string{"per"})
 	bound.WithLabelValues("server").Set(float64(most.all))
 	bound.WithLabelValues("address").Set(float64(most.address))
 	if reg != nil {
 		reg.MustRegister(requests, m.bytes, m.durations, m.active, bound, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "ingot_tftp_address_transfers",
-			Help: "TFTP transfers under way to the address that has most.",
+			Help: "TFTP transfers in progress to the address that has most.",
 		}, mostToOne))
 	}
 	return m

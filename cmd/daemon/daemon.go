@@ -213,7 +213,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 		Interval: opts.Status.Interval, Unlimited: opts.Tuning.Fast, Log: d.log,
 	}
 	d.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "ingot_status_unpublished_seconds", Help: "For how long the status branch cannot be pushed; 0 when it can.",
+		Name: "ingot_status_unpublished_seconds", Help: "For how long the status branch could not be pushed; 0 when it can.",
 	}, d.unpublished))
 	d.openNotify()
 	return d, d.makeNetworks(ctx)

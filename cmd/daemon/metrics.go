@@ -36,7 +36,7 @@ func registerProcess(reg prometheus.Registerer, version string, files []config.F
 type unreadableFiles []config.NamedFile
 
 var fileUnreadable = prometheus.NewDesc("ingot_file_unreadable",
-	"1 while a file that the configuration names cannot be read, by its key; the log says what does not work without it.", []string{"key"}, nil)
+	"1 while a configured file cannot be read, by configuration key; the log says what does not work without it.", []string{"key"}, nil)
 
 // Describe implements prometheus.Collector.
 func (u unreadableFiles) Describe(ch chan<- *prometheus.Desc) { ch <- fileUnreadable }
@@ -70,9 +70,9 @@ type fileAge struct {
 
 var (
 	fileModified = prometheus.NewDesc("ingot_file_modified_timestamp_seconds",
-		"When a file that the configuration names was last changed, in Unix time, by its key; none for one that is not there.", []string{"key"}, nil)
+		"When a configured file was last changed, in Unix time, by configuration key; absent if the file does not exist.", []string{"key"}, nil)
 	certificateExpiry = prometheus.NewDesc("ingot_certificate_expiry_timestamp_seconds",
-		"When the first of the certificates in a file that the configuration names expires, in Unix time, by its key.", []string{"key"}, nil)
+		"When the first of the certificates in a configured file expires, in Unix time, by configuration key.", []string{"key"}, nil)
 )
 
 // Describe implements prometheus.Collector.

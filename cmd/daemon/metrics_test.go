@@ -63,10 +63,10 @@ func TestFilesOfTheConfigurationHaveTheirAges(t *testing.T) {
 		return `# HELP ingot_build_info Always 1: the version of Ingot that runs, and of Go that built it.
 # TYPE ingot_build_info gauge
 ingot_build_info{goversion="` + runtime.Version() + `",version="v1.2.3"} 1
-# HELP ingot_certificate_expiry_timestamp_seconds When the first of the certificates in a file that the configuration names expires, in Unix time, by its key.
+# HELP ingot_certificate_expiry_timestamp_seconds When the first of the certificates in a configured file expires, in Unix time, by configuration key.
 # TYPE ingot_certificate_expiry_timestamp_seconds gauge
 ingot_certificate_expiry_timestamp_seconds{key="git.auth.caFile"} ` + expiry + `
-# HELP ingot_file_modified_timestamp_seconds When a file that the configuration names was last changed, in Unix time, by its key; none for one that is not there.
+# HELP ingot_file_modified_timestamp_seconds When a configured file was last changed, in Unix time, by configuration key; absent if the file does not exist.
 # TYPE ingot_file_modified_timestamp_seconds gauge
 ingot_file_modified_timestamp_seconds{key="bmc.caFile"} 1.7999928e+09
 ingot_file_modified_timestamp_seconds{key="git.auth.caFile"} 1.7999928e+09

@@ -40,23 +40,23 @@ var chapters = []struct{ title, packages string }{
 	{"Reports of machines", "registry/probe"},
 	{"Git and the status branch", "gitsource gitsource/forge"},
 	{"The store", "registry"},
-	{"Who looks, and who is told", "cmd/daemon/access cmd/daemon/notify"},
+	{"Access and notifications", "cmd/daemon/access cmd/daemon/notify"},
 	{"The process", "cmd/daemon cmd/daemon/secretfiles"},
 }
 
 const metricsHead = `# Metrics
 
-What ` + "`/metrics`" + ` of the admin listener shows. This page is made of the source: ` + "`go test ./examples/monitoring -update`" + `.
+The metrics at ` + "`/metrics`" + ` of the admin listener. This page is generated from the source: ` + "`go test ./examples/monitoring -update`" + `.
 
-Names of metal-operator (` + "`metal_*`" + `) are as they are there; Ingot's own begin with ` + "`ingot_`" + `. Labels take their values from
-the configuration, from Git, or from lists: a reason is one of those on the status branch, else ` + "`other`" + `. Whatever a network
-sends, no new series come of it. What has a name of an object and can be many, such as
-` + "`ingot_claim_waiting_since_timestamp_seconds`" + `, has the 100 that have waited longest. Counters whose labels are known begin at
-zero. Histograms of boots, releases, discoveries and states are measured by the Ingot that leads, from one plan to the next: a
-restart counts nothing twice, and loses what happened in between.
+Names of metal-operator (` + "`metal_*`" + `) are unchanged; Ingot's own begin with ` + "`ingot_`" + `. Label values come from
+the configuration, from Git, or from fixed lists: a reason is one of those on the status branch, otherwise ` + "`other`" + `. Network
+traffic never creates new series. Metrics with a series per object that could become many, such as
+` + "`ingot_claim_waiting_since_timestamp_seconds`" + `, have the 100 that have waited longest. Counters with known labels start at
+zero. Histograms of boots, releases, discoveries and states are measured by the leading Ingot, from one plan to the next: after a
+restart nothing is counted twice, and what happened in between is lost.
 
-Ages are ` + "`time() - …_timestamp_seconds`" + `. Alerts and dashboards over all of this: [examples/monitoring](../examples/monitoring),
-what to do: [runbooks.md](runbooks.md).
+Ages are ` + "`time() - …_timestamp_seconds`" + `. Alerts and dashboards are in [examples/monitoring](../examples/monitoring),
+what to do is in [runbooks.md](runbooks.md).
 `
 
 func TestEveryMetricIsInTheReferenceAndNoOther(t *testing.T) {
@@ -78,7 +78,7 @@ func TestEveryMetricIsInTheReferenceAndNoOther(t *testing.T) {
 			fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, labels, strings.ReplaceAll(m.Help, "|", `\|`))
 		}
 	}
-	doc.WriteString("\nBeside these are `go_*` and `process_*`, as Prometheus' Go client has them.\n")
+	doc.WriteString("\nIn addition there are `go_*` and `process_*`, from Prometheus' Go client.\n")
 	for _, m := range all {
 		if !written[m.Name] {
 			t.Errorf("%s is made by %s, which is in no chapter of docs/metrics.md", m.Name, m.Package)

@@ -78,14 +78,14 @@ type Poster struct {
 // NewPoster returns a Poster, which posts nothing before Run.
 func NewPoster(opts PosterOptions) *Poster {
 	p := &Poster{opts: opts, posts: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ingot_commit_status_posts_total", Help: "Attempts to post a commit status to the forge, by what came of them.",
+		Name: "ingot_commit_status_posts_total", Help: "Attempts to post a commit status to the forge, by result.",
 	}, []string{"result"})}
 	for _, o := range allOutcomes {
 		p.posts.WithLabelValues(string(o))
 	}
 	if opts.Registerer != nil {
 		opts.Registerer.MustRegister(p.posts, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "ingot_commit_status_unposted_seconds", Help: "For how long a commit status waits to be posted; 0 when none does.",
+			Name: "ingot_commit_status_unposted_seconds", Help: "For how long a commit status has waited to be posted; 0 when none does.",
 		}, p.unposted))
 	}
 	return p

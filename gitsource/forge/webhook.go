@@ -59,7 +59,7 @@ func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 	h := &Webhook{
 		opts: opts, secrets: secrets{file: opts.SecretFile}, bodies: make(chan struct{}, maxBodies), wanted: make(chan struct{}, 1),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingot_webhook_requests_total", Help: "Requests to the listener for pushes, by what came of them.",
+			Name: "ingot_webhook_requests_total", Help: "Requests to the webhook listener, by result.",
 		}, []string{"result"}),
 	}
 	if _, err := h.secrets.read(); err != nil && !isMissing(err) {

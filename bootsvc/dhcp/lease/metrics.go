@@ -11,7 +11,7 @@ import (
 func newRefused(reg prometheus.Registerer) *prometheus.CounterVec {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ingot_dhcp_pool_refused_total",
-		Help: "Requests for an address that found none left, by network and subnet.",
+		Help: "Requests for an address that was refused because none was left, by network and subnet.",
 	}, []string{"network", "subnet"})
 	if reg != nil {
 		reg.MustRegister(refused)
@@ -31,7 +31,7 @@ func newCommitMetrics(reg prometheus.Registerer) commitMetrics {
 	m := commitMetrics{
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "ingot_dhcp_commit_duration_seconds",
-			Help:    "Time that the store took to make a group of leases durable.",
+			Help:    "Time to store a group of leases durably.",
 			Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .5, 1, 5},
 		}),
 		size: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -41,7 +41,7 @@ func newCommitMetrics(reg prometheus.Registerer) commitMetrics {
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ingot_dhcp_commit_failures_total",
-			Help: "Groups of leases that the store did not take.",
+			Help: "Groups of leases that the store did not accept.",
 		}),
 		away: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingot_dhcp_store_away",
@@ -77,7 +77,7 @@ var (
 	poolUsed = prometheus.NewDesc("ingot_dhcp_pool_used",
 		"Addresses of the range that are leased, set aside or reserved.", []string{"network", "subnet"}, nil)
 	leases = prometheus.NewDesc("ingot_dhcp_leases",
-		"Leases that have not ended, by network and kind (IPv4, IPv6, prefix).", []string{"network", "kind"}, nil)
+		"Leases that have not expired, by network and kind (IPv4, IPv6, prefix).", []string{"network", "kind"}, nil)
 )
 
 // Describe implements prometheus.Collector.

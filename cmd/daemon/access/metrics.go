@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // count makes the metrics.
 func (a *Access) count(reg prometheus.Registerer) {
 	a.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ingot_admin_requests_refused_total", Help: "Requests that the admin listener refused, by why.",
+		Name: "ingot_admin_requests_refused_total", Help: "Requests that the admin listener refused, by reason.",
 	}, []string{"reason"})
 	for _, r := range allRefusals {
 		a.refusals.WithLabelValues(string(r))
@@ -17,7 +17,7 @@ func (a *Access) count(reg prometheus.Registerer) {
 	unusable := func(setting string, newest func() error) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name:        "ingot_admin_files_unusable",
-			Help:        "1 while the files of a setting cannot be used, and what they said before goes on.",
+			Help:        "1 while the files of a setting cannot be used and their previous contents stay in force.",
 			ConstLabels: prometheus.Labels{"setting": setting},
 		}, func() float64 {
 			if newest() != nil {

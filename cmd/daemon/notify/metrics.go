@@ -11,10 +11,10 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) metrics {
 	m := metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingot_notify_total", Help: "Attempts to tell a webhook something, by what came of them.",
+			Name: "ingot_notify_total", Help: "Attempts to send to a webhook, by outcome.",
 		}, []string{"target", "outcome"}),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingot_notify_dropped_total", Help: "Notices that a webhook was never told of, because it did not take them.",
+			Name: "ingot_notify_dropped_total", Help: "Notices that were given up because the webhook did not accept them.",
 		}, []string{"target"}),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "ingot_notify_waiting", Help: "Notices that wait to be sent to a webhook.",

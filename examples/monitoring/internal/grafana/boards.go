@@ -18,7 +18,7 @@ func fleetBoard() Dashboard {
 		number("For the rack operator", "Servers that wait for whoever runs the rack.", "short", fleet("actor", "ingot_servers_awaiting_action", `actor="rack operator"`)),
 		stacked("Servers by state", "Each server is in one state.", "short", query{fleet("state", "ingot_servers"), "{{state}}"}),
 		stacked("Claims by phase", "A claim is Bound once it has a server.", "short", query{fleet("phase", "ingot_claims"), "{{phase}}"}),
-		stacked("What servers wait for", "Servers that are not where they should be, by reason. Pools and servers under way are among them.", "short",
+		stacked("What servers wait for", "Servers that are not in their desired state, by reason. Pools and servers under way are among them.", "short",
 			query{fleet("reason", "ingot_servers_waiting") + " > 0", "{{reason}}"}),
 		stacked("What claims wait for", "Claims without a server, or whose server is not where it should be, by reason.", "short",
 			query{fleet("phase, reason", "ingot_claims_waiting") + " > 0", "{{phase}}: {{reason}}"}),
