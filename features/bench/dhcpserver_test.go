@@ -30,13 +30,14 @@ func (s *dhcpServer) cpu() time.Duration {
 	return used
 }
 
-// The pools have room for each of dhcpClients.
+// The pools have room for each of dhcpClients; that of DHCPv6 for all of each run, as
+// perfdhcp's DUIDs have the time in them.
 const (
 	dhcpClients  = 60_000
 	dhcpFirst    = "10.9.1.0"
 	dhcpLast     = "10.9.255.250"
 	dhcpFirst6   = "fd09::1:0"
-	dhcpLast6    = "fd09::1:ffff"
+	dhcpLast6    = "fd09::f:ffff"
 	dhcpValidity = 3600 // seconds
 )
 
