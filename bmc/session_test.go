@@ -561,8 +561,8 @@ ingot_redfish_bmc_failures_total{bmc="bmc-1"} 1
 # HELP ingot_redfish_bmc_requests_total Requests sent to each BMC.
 # TYPE ingot_redfish_bmc_requests_total counter
 ingot_redfish_bmc_requests_total{bmc="bmc-1"} 4
-# HELP ingot_redfish_requests_per_second_limit Most requests a second that one BMC is sent (bmc.requestsPerSecond); ` +
-		`one that answers slowly is sent fewer. 0 = no limit.
+# HELP ingot_redfish_requests_per_second_limit Maximum requests per second to one BMC (bmc.requestsPerSecond); ` +
+		`a slow BMC is sent fewer. 0 = no limit.
 # TYPE ingot_redfish_requests_per_second_limit gauge
 ingot_redfish_requests_per_second_limit 5
 `

@@ -34,7 +34,7 @@ func (s *Server) serveScript(r *request) {
 	case !holder.Ticket.MayBoot(holder.Progress):
 		s.serveDisk(r, holder)
 	case r.Method == http.MethodGet && !s.scripts.Allow(holder, s.clock()):
-		s.log.Warn("server goes round in circles: it fetches its boot script and never its kernel", "server", string(holder.Server))
+		s.log.Warn("server is in a boot loop: it fetches its boot script and never its kernel", "server", string(holder.Server))
 		r.said = "goes round in circles and is held up"
 		r.text(loopScript(r.id))
 	default:

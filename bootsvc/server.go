@@ -151,7 +151,7 @@ func NewServer(o Options) (*Server, error) {
 	}
 	if o.Rescue.Whom != nil {
 		if err := o.Rescue.Check(); err != nil {
-			s.log.Warn("the rescue script cannot be served: machines without a boot ticket go on to their disks until it can", "err", err)
+			s.log.Warn("the rescue script cannot be served: machines without a boot ticket boot from their disks until it can", "err", err)
 		}
 	}
 	if s.settle == nil {

@@ -500,8 +500,8 @@ func TestABootFromEndToEnd(t *testing.T) {
 		t.Errorf("noted (-want +got):\n%s", diff)
 	}
 	total := len(r.parts["kernel"]) + len(r.parts["initrd"]) + len(r.parts["squashfs"])
-	metrics := `# HELP ingot_boot_requests_total Requests that booting machines made, by route and status code; ` +
-		`code aborted is an answer cut off before its end.
+	metrics := `# HELP ingot_boot_requests_total Requests from booting machines, by route and status code; ` +
+		`code aborted is a response cut off before its end.
 # TYPE ingot_boot_requests_total counter
 ingot_boot_requests_total{code="200",route="/ignition/{uuid}/{token}"} 1
 ingot_boot_requests_total{code="200",route="/files/{path}"} 0

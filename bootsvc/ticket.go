@@ -24,7 +24,7 @@ func (f refusal) refused() bool { return f.reason != "" }
 // are netboot's.
 var (
 	refusedToken = refusal{model.RefusedToken,
-		"the token is not that of this server's boot ticket: it stands in the boot script that the server is served"}
+		"the token is not that of this server's boot ticket: it is in the boot script that the server is served"}
 	refusedNoToken = refusal{model.RefusedToken, missingToken}
 	refusedSpent   = refusal{model.RefusedSpent,
 		"the boot ticket that this was for has ended, by success, by timeout or by a newer one: " +

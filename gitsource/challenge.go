@@ -146,7 +146,7 @@ func (b *StatusBranch) ask(ctx context.Context) error {
 		if err == nil || !errors.Is(err, ErrRejected) {
 			return err
 		}
-		b.log.InfoContext(ctx, "the server does not take a challenge", "ref", ref.String(), "err", message(err))
+		b.log.InfoContext(ctx, "the server does not accept a challenge", "ref", ref.String(), "err", message(err))
 	}
 	return err
 }

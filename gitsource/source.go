@@ -362,7 +362,7 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 		changed, err = true, s.judge(t, way)
 	}
 	if errors.Is(err, errNotReadable) {
-		s.log.WarnContext(ctx, "object store is damaged and fetched afresh", "err", err)
+		s.log.WarnContext(ctx, "object store is damaged and fetched again", "err", err)
 		var now plumbing.Hash
 		switch now, err = s.refetch(ctx, head); {
 		case err != nil:
@@ -409,7 +409,7 @@ func (s *Source) open() error {
 	if s.state == nil {
 		var err error
 		if s.state, err = readState(s.stateFile()); err != nil {
-			s.log.Warn("what the source kept is damaged and given up", "err", err)
+			s.log.Warn("the source's saved state is damaged and given up", "err", err)
 		}
 	}
 	st, err := openStore(filepath.Join(s.opts.Dir, "objects.git"))
@@ -479,6 +479,6 @@ func (s *Source) save() {
 	})
 	s.state = st
 	if err := st.write(s.stateFile()); err != nil {
-		s.log.Error("what the source holds is not kept: a restart will know no last good version of files that are wrong", "err", err)
+		s.log.Error("the source's state is not saved: after a restart there is no last good version of files with errors", "err", err)
 	}
 }

@@ -56,7 +56,7 @@ func (s *Source) search(ctx context.Context, known plumbing.Hash, head target) (
 		return ancestry{}, fmt.Errorf("look for the revision in force: %w", err)
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "the history between two revisions cannot be had: it counts as rewritten", "err", message(err))
+		s.log.WarnContext(ctx, "the history between two revisions is not available: it counts as rewritten", "err", message(err))
 		return ancestry{lineage: rewritten}, nil
 	}
 	s.attempts = 0
@@ -200,7 +200,7 @@ func (s *Source) tidy(ctx context.Context, head plumbing.Hash) {
 		return
 	}
 	if err := s.replaceStore(ctx, head); err != nil {
-		s.log.WarnContext(ctx, "object store grows, for it cannot be fetched afresh", "err", message(err))
+		s.log.WarnContext(ctx, "object store grows, because it cannot be fetched again", "err", message(err))
 	}
 }
 

@@ -105,7 +105,7 @@ func (s *Source) stays() string {
 
 // refuse leaves what is in force and says why head is not.
 func (s *Source) refuse(head plumbing.Hash, reason, text string) {
-	s.log.Warn("revision is not taken over", "revision", s.target.revision(), "reason", reason)
+	s.log.Warn("revision is not applied", "revision", s.target.revision(), "reason", reason)
 	s.evaluated = head
 	s.verdict = model.SourceState{Observed: s.target.revision(), Reason: reason, Message: text}
 	s.announce(s.verdict)

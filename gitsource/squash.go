@@ -42,7 +42,7 @@ func (b *StatusBranch) squashWhenDue(ctx context.Context) {
 	oldest, err := b.squash(ctx, now.Add(-b.opts.Keep), now.Add(-due))
 	b.squashAt = oldest.Add(due)
 	if err != nil {
-		b.log.WarnContext(ctx, "the history of the status branch is not cut, it is tried again in a day", "err", message(err))
+		b.log.WarnContext(ctx, "the history of the status branch is not cut, this is retried in a day", "err", message(err))
 	}
 	if soonest := now.Add(squashAgain); b.squashAt.Before(soonest) {
 		b.squashAt = soonest

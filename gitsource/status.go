@@ -213,7 +213,7 @@ func (b *StatusBranch) write(ctx context.Context, report *model.Report) (Publish
 	}
 	changed, skipped := b.tree.update(report.Documents)
 	for path, err := range skipped {
-		b.log.ErrorContext(ctx, "document is left out of the status branch, or a part of it", "path", path, "err", err)
+		b.log.ErrorContext(ctx, "document, or a part of it, is omitted from the status branch", "path", path, "err", err)
 	}
 	if b.settled(report) && b.opts.Clock().Sub(b.checked) < recheckAfter {
 		return Published{Commit: b.head.String(), Skipped: skipped}, nil

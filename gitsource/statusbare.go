@@ -48,7 +48,7 @@ func (b *StatusBranch) publishOrBare(ctx context.Context, report *model.Report, 
 	}
 	if now.Sub(b.bare.said) >= sayRefusedEvery {
 		b.bare.said = now
-		b.log.WarnContext(ctx, "status is published without the texts that people wrote, for the server refuses them", "err", message(err))
+		b.log.WarnContext(ctx, "status is published without the texts that people wrote, because the server refuses them", "err", message(err))
 	}
 	b.bare.until = now.Add(recheckAfter)
 	p.Bare = true

@@ -200,7 +200,7 @@ func (s *Source) vouched(b *Beginning, t target, way ancestry) (vouched, named b
 		newer.problem = replacing(t.revision(), b.Applied.Revision())
 	}
 	if newer != s.trust {
-		s.log.Warn("nothing is in force, for no revision is verified", "revision", t.revision(), "reason", newer.problem)
+		s.log.Warn("nothing is in force, because no revision is verified", "revision", t.revision(), "reason", newer.problem)
 	}
 	s.target, s.trust = t, newer
 	s.verdict = model.SourceState{Observed: t.revision(), Reason: model.SourceNotVerified, Message: newer.problem + "; " + s.stays()}

@@ -140,8 +140,8 @@ var discoverable = map[Kind]string{
 	KindEndpoint: "; a device that DHCP finds is called by its network and MAC address, as oob-001a2b3c4d5e is",
 	KindBMC:      "; one that DHCP finds is called by its network and MAC address, as oob-001a2b3c4d5e is",
 	// see secretFiles
-	KindBMCSecret: "; one outside Git stands in the folder that secretFiles names",
-	KindSecret:    "; one outside Git stands in the folder that secretFiles names",
+	KindBMCSecret: "; one outside Git is in the folder that secretFiles names",
+	KindSecret:    "; one outside Git is in the folder that secretFiles names",
 }
 
 // made reports whether Ingot may make the object itself: a device that DHCP finds, or what the

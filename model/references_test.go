@@ -54,7 +54,7 @@ f:17:51: Server s1: spec.serverClaimRef.name: no manifest here defines ServerCla
 f:20:78: Server s2: spec.serverClaimRef.name: no manifest here defines ServerClaim other/web
 f:20:113: Server s2: spec.bootConfigurationRef.name: no manifest here defines ServerBootConfiguration default/nothing
 f:23:79: ServerClaim default/web: spec.ignitionSecretRef.name: no manifest here defines Secret default/ignition, did you mean "ignitions"?
-f:26:55: ServerBootConfiguration other/boot: spec.ignitionSecretRef.name: no manifest here defines Secret other/data; one outside Git stands in the folder that secretFiles names
+f:26:55: ServerBootConfiguration other/boot: spec.ignitionSecretRef.name: no manifest here defines Secret other/data; one outside Git is in the folder that secretFiles names
 `
 	objects, problems := Decode("f", []byte(danglers), DecodeOptions{})
 	if HasErrors(problems) {

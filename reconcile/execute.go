@@ -184,9 +184,9 @@ func (l *Loop) tellNoDisk(j *job, f *plan.Failure) {
 	switch log := l.Log.With("server", j.name, "bmc", j.Then.BMC); {
 	case f == nil || f.Kind == plan.FailureStopped:
 	case f.Lasting():
-		log.Warn("BMC sets no one-time boot from disk, it is left to the boot order from now on", "err", f.Text)
+		log.Warn("BMC cannot set a one-time boot from disk, the boot order decides from now on", "err", f.Text)
 	default:
-		log.Warn("one-time boot from disk not set, it is left to the boot order", "err", f.Text)
+		log.Warn("one-time boot from disk not set, the boot order decides", "err", f.Text)
 	}
 }
 
@@ -210,15 +210,15 @@ func (l *Loop) tell(j *job, s *plan.Settled) {
 		}
 	case plan.MoveStopped:
 	case plan.MoveOvertaken:
-		log.Info("power has changed meanwhile, nothing is asked for", "power", s.ServerFacts[0].Power)
+		log.Info("power has changed in the meantime, no request is made", "power", s.ServerFacts[0].Power)
 	case plan.MovePreparing:
 		log.Debug("what the server is to boot is being prepared", "progress", s.Err)
 	case plan.MoveNoShutdown:
-		log.Info("machine knows no graceful shutdown, it is forced off", "err", s.Err)
+		log.Info("machine supports no graceful shutdown, it is forced off", "err", s.Err)
 	case plan.MoveUnanswered:
 		l.Metrics.failed()
 		if s.Reading.Failures == 1 {
-			log.Warn("BMC gives no answer of use", "err", s.Err)
+			log.Warn("BMC gives no usable answer", "err", s.Err)
 		}
 	case plan.MoveFailed:
 		l.Metrics.failed()
@@ -269,7 +269,7 @@ func (l *Loop) save(ctx context.Context, c plan.Changes, kind, name string) erro
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := l.Store.Save(ctx, c); err != nil {
-		l.Log.Error("outcome not saved, it is looked at anew", kind, name, "err", err)
+		l.Log.Error("outcome not saved, it is checked again", kind, name, "err", err)
 		return err
 	}
 	l.changed()
@@ -299,7 +299,7 @@ func (l *Loop) startBMC(ctx context.Context, in *plan.Input, name model.BMCName,
 		switch {
 		case !believed:
 			l.sightings[name] = sighting{l.Clock(), facts.Systems}
-			l.Log.Warn("BMC shows other systems than it did, it is read again", "bmc", name)
+			l.Log.Warn("BMC shows different systems than before, it is read again", "bmc", name)
 		case err == nil:
 			l.bmcRead[name], l.bmcsSeen = l.Clock(), nil
 		}
@@ -315,7 +315,7 @@ func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCM
 	switch s.Outcome {
 	case plan.MoveDone:
 		if credential {
-			log.Info("BMC takes default credentials", "credential", m.Credential)
+			log.Info("BMC accepts default credentials", "credential", m.Credential)
 		}
 	case plan.MoveFailed:
 		if reason := s.BMCs[0].Reason; old == nil || old.Reason != reason {

@@ -362,7 +362,7 @@ func (r *Registry) recordHealth(err error) {
 		}
 		r.setFence(0)
 	case before == nil:
-		r.log.Warn("the store cannot be used; going on from memory", "err", err)
+		r.log.Warn("the store cannot be used; continuing from memory", "err", err)
 	}
 	r.metrics.errors.Inc()
 	r.metrics.up.Set(0)

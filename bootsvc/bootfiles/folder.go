@@ -133,7 +133,7 @@ func (f *Folder) serves(name string, info fs.FileInfo) bool {
 	defer f.mu.Unlock()
 	if now := time.Now(); now.Sub(f.logged) >= logEvery {
 		f.logged = now
-		f.log.Warn("a file of boot.files is asked for and not served, because not everybody on this machine may read it: "+
+		f.log.Warn("a file of boot.files is requested and not served, because not everybody on this machine may read it: "+
 			"chmod o+r it if it is no secret", "file", name, "mode", info.Mode().String())
 	}
 	return false

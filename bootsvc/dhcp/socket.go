@@ -397,7 +397,7 @@ func (n *network) frames(l *link) *socket.Socket {
 	d, err := newFrames()
 	if err != nil {
 		s.noFrames.Store(true)
-		n.server.log.Warn("answers are broadcast, for Ethernet frames cannot be sent: that needs CAP_NET_RAW", "network", n.Name, "err", err)
+		n.server.log.Warn("answers are broadcast, because Ethernet frames cannot be sent: that needs CAP_NET_RAW", "network", n.Name, "err", err)
 		return nil
 	}
 	s.frames.Store(d)

@@ -46,7 +46,7 @@ func (s *Store) Check(ctx context.Context, digest string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errDamaged), errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.EIO):
-		s.log.Error("disk image is damaged where it is kept, and prepared anew", "digest", digest, "err", err)
+		s.log.Error("stored disk image is damaged, and prepared again", "digest", digest, "err", err)
 		s.forget(digest, k)
 		return nil
 	case err != nil:

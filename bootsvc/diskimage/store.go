@@ -270,7 +270,7 @@ func (s *Store) Open(digest string) (Opened, error) {
 		return Opened{}, err
 	}
 	if err != nil {
-		s.log.Warn("disk image cannot be opened: it is prepared anew when it is wanted", "digest", digest, "err", err)
+		s.log.Warn("disk image cannot be opened: it is prepared again when it is needed", "digest", digest, "err", err)
 		s.forget(digest, k)
 		return Opened{}, ErrNotHere
 	}

@@ -85,7 +85,7 @@ func (c *Cache) prove(ctx context.Context, key Key) (proven bool, err error) {
 		return false, context.Cause(ctx)
 	case err != nil:
 		c.metrics.failures.WithLabelValues(sourceDisk).Inc()
-		c.log.Warn("cached image blob is damaged and will be fetched anew", "image", key.String(), "err", err)
+		c.log.Warn("cached image blob is damaged and will be fetched again", "image", key.String(), "err", err)
 		c.remove(have)
 		return false, nil
 	}
@@ -250,7 +250,7 @@ func (c *Cache) commit(f *download, part *os.File) error {
 		return &diskError{err}
 	}
 	if err := c.disk.sync(); err != nil {
-		c.log.Warn("image cache may have forgotten a blob after a power cut", "image", f.key.String(), "err", err)
+		c.log.Warn("image cache may have lost a blob after a power failure", "image", f.key.String(), "err", err)
 	}
 	c.full.Store(false)
 	c.log.Debug("image blob is cached", "image", f.key.String(), "bytes", f.key.Size)

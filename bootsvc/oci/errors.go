@@ -157,7 +157,7 @@ func (i *Images) told(ref string, e *Error) *Error {
 	}
 	q := quiet(e)
 	if q != e {
-		i.log.Warn("image cannot be had from a registry that the configuration does not name", "image", e.Ref, "err", e)
+		i.log.Warn("image comes from a registry that the configuration does not allow", "image", e.Ref, "err", e)
 	}
 	return q
 }

@@ -217,7 +217,7 @@ func (i *Images) recall(ref, architecture string, why *Error) (model.PinnedImage
 	if !ok {
 		return model.PinnedImage{}, why
 	}
-	i.log.Warn("image cannot be had from where it is kept: it is what its reference meant last", "image", ref, "digest", img.Digest, "err", why)
+	i.log.Warn("image cannot be resolved: the digest resolved last is used", "image", ref, "digest", img.Digest, "err", why)
 	return img, nil
 }
 

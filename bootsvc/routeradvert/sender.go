@@ -128,7 +128,7 @@ func (n *network) say(err error) {
 	case isNew && waiting:
 		n.log.Info("router advertisements wait for a carrier", "interface", n.Interface)
 	case isNew:
-		n.log.Warn("router advertisements are not sent; it is tried again", "err", err)
+		n.log.Warn("router advertisements are not sent; this is retried", "err", err)
 	}
 }
 
@@ -304,7 +304,7 @@ func (n *network) compare(ours, theirs *ndp.RouterAdvertisement, from netip.Addr
 	n.contradicting.Inc()
 	if !n.warned {
 		n.warned = true
-		n.log.Warn("another router contradicts the router advertisements of this network: make both say the same, or leave routerAdvertisements out",
+		n.log.Warn("another router contradicts the router advertisements of this network: make both say the same, or remove routerAdvertisements",
 			"router", from, "says", says)
 	}
 }

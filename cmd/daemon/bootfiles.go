@@ -16,7 +16,7 @@ func (d *daemon) useFiles() {
 	}
 	d.files = bootfiles.New(d.opts.Boot.Files, d.log)
 	if err := d.files.Check(); err != nil {
-		d.log.Warn("boot.files cannot be read: nothing of it is served until it can", "err", err)
+		d.log.Warn("boot.files cannot be read: none of its files is served until it can", "err", err)
 	}
 }
 

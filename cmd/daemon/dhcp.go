@@ -41,7 +41,7 @@ func (d *daemon) serveDHCP(ctx context.Context, known <-chan struct{}, leased ch
 		return nil
 	case <-known:
 	case <-time.After(timeout):
-		d.log.Warn("DHCP begins without the reservations in Git, which was not read yet", "after", timeout)
+		d.log.Warn("DHCP starts without the reservations in Git, which has not been read yet", "after", timeout)
 	}
 	return d.dhcp.Run(ctx)
 }

@@ -77,7 +77,7 @@ func (d *daemon) awaitManifests(ctx context.Context, timeout time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-over:
-			d.log.Warn("machines are served without the Endpoints in Git, which was not read yet", "after", timeout)
+			d.log.Warn("machines are served without the Endpoints in Git, which has not been read yet", "after", timeout)
 			return
 		case <-time.After(20 * time.Millisecond): // machines wait
 		}

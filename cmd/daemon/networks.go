@@ -56,7 +56,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 func (d *daemon) openProber() dhcp.Prober {
 	p, err := inuse.Open()
 	if err != nil {
-		d.log.Warn("addresses are given without asking whether somebody uses them: that needs CAP_NET_RAW", "err", err)
+		d.log.Warn("addresses are offered without checking whether they are in use: that check needs CAP_NET_RAW", "err", err)
 		return nil
 	}
 	d.prober = p

@@ -36,7 +36,7 @@ func (s sink) Publish(ctx context.Context, r *model.Report) (reconcile.Publicati
 		s.log.Warn("foreign commit on the status branch overwritten", "author", p.Foreign.Author, "commit", p.Foreign.Commit)
 	}
 	if p.SetBack {
-		s.log.Warn("the status branch was set back, and is written again", "reason", "StatusBranchSetBack", "commit", p.Commit)
+		s.log.Warn("the status branch was reset, and is rewritten", "reason", "StatusBranchSetBack", "commit", p.Commit)
 	}
 	done := reconcile.Publication{Head: p.Commit, Committed: p.New, Incomplete: p.Bare}
 	for path := range p.Skipped {

@@ -31,7 +31,7 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	identity := sha256.Sum256(append([]byte("identity of a DHCP server\x00"), key...))
 	d.identity = identity[:]
 	if d.opts.Redis.HasPassword() {
-		d.log.Warn("redis.url holds a password, which whoever reads the configuration learns: name its file in redis.passwordFile")
+		d.log.Warn("redis.url contains a password, which anybody who reads the configuration learns: put it into a file and set redis.passwordFile")
 	}
 	host, err := os.Hostname()
 	if err != nil {

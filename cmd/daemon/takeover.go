@@ -81,7 +81,7 @@ func (d *daemon) heal(ctx context.Context, why string) {
 	go func() {
 		defer close(done)
 		if err := d.loop.Run(ctx, d.opts.Resync); err != nil {
-			d.log.Error("power is not healed", "err", err)
+			d.log.Error("power is not restored", "err", err)
 		}
 	}()
 	d.healing = func() { cancel(); <-done }
@@ -179,7 +179,7 @@ func (d *daemon) watch(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			d.log.Warn("status branch cannot be looked at", "err", err)
+			d.log.Warn("status branch cannot be read", "err", err)
 			continue
 		case d.newer(seen):
 			d.registry.EndLead()
@@ -188,7 +188,7 @@ func (d *daemon) watch(ctx context.Context) error {
 		case seen.Challenger != "" && seen.Challenger != d.holder.ID:
 			d.log.Warn("another Ingot asks whether this one is alive", "challenger", seen.Challenger)
 			if err := d.status.Answer(ctx, d.holder); err != nil {
-				d.log.Error("the other Ingot was not answered, it is tried again", "err", err)
+				d.log.Error("the other Ingot was not answered, this is retried", "err", err)
 			}
 		}
 		d.sighted()

@@ -32,7 +32,7 @@ func (d *daemon) warnAddressRules() {
 		}
 	}
 	if slices.ContainsFunc(names, netboot.IsFormer) {
-		d.log.Warn("bindTickets: leases means machine now: a client that cannot be told apart is refused; " +
+		d.log.Warn("bindTickets: leases means machine now: a client that cannot be identified is refused; " +
 			"write machine, or first-client where that is wanted")
 	}
 }
@@ -54,7 +54,7 @@ func (d *daemon) warnIndistinct(ctx context.Context) error {
 	}
 	if names := addresses.ServersWithout(d.desired(), d.registry.Observed(), d.registry.MACs); len(names) > 0 {
 		const maxNames = 20
-		d.log.Warn("servers that boot over a router are refused, because nothing tells them apart: write an Endpoint with ip and "+
+		d.log.Warn("servers that boot over a router are refused, because they cannot be identified: write an Endpoint with ip and "+
 			"macAddress for each, or relay their DHCP to Ingot as well (dhcp with mode proxy), or set boot.bindTickets",
 			"reason", "CannotTell", "servers", strings.Join(names[:min(len(names), maxNames)], ", "), "all", len(names))
 	}

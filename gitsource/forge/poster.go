@@ -316,6 +316,6 @@ func (p *Poster) save() {
 		err = smallfile.Replace(p.opts.StateFile, content)
 	}
 	if err != nil {
-		p.opts.Log.Warn("what was posted to the forge is not kept over a restart", "err", err)
+		p.opts.Log.Warn("what was posted to the forge is not saved across a restart", "err", err)
 	}
 }

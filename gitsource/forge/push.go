@@ -113,7 +113,7 @@ func (b Branches) judge(h http.Header, p push) (result, string) {
 	}
 	switch branch := strings.TrimPrefix(p.Ref, "refs/heads/"); {
 	case b.Branch == "" && (p.Ref == "" || strings.HasPrefix(p.Ref, "refs/tags/")):
-		return resultAccepted, "accepted: the tags are looked at"
+		return resultAccepted, "accepted: the tags are polled"
 	case b.Branch == "" && branch != b.Status:
 		return resultOtherBranch, "ignored: this is no push of a tag"
 	case p.Ref == "": // whoever sends no ref wants the branch looked at
@@ -122,7 +122,7 @@ func (b Branches) judge(h http.Header, p push) (result, string) {
 	case branch == b.Status:
 		return resultStatusBranch, "ignored: this branch is written by Ingot"
 	}
-	return resultAccepted, "accepted: branch " + b.Branch + " is looked at"
+	return resultAccepted, "accepted: branch " + b.Branch + " is polled"
 }
 
 // isOurs reports whether one of the addresses is our repository's. Who names none is

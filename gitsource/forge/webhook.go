@@ -177,7 +177,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 func (h *Webhook) known() []model.Sensitive {
 	all, err := h.secrets.read()
 	if was := h.broken.Swap(err != nil); err != nil && !was {
-		h.opts.Log.Error("the secrets of webhook.secretFile cannot be read, those that were read last count", "err", err)
+		h.opts.Log.Error("the secrets of webhook.secretFile cannot be read, those read last stay valid", "err", err)
 	}
 	return all
 }

@@ -302,7 +302,7 @@ func (f *fleet) unfree(s *server) string {
 	case s.duplicate().Reason != "":
 		return "of a UUID that another machine has"
 	case s.unsupportedArchitecture().Reason != "":
-		return "of an architecture that boot.architectures has not"
+		return "of an architecture that is not in boot.architectures"
 	case s.power() != model.PowerOff || s.reading.Offs < f.in.Policy.OffReadings || s.rec.Ticket.Open():
 		return "not yet powered off"
 	}

@@ -139,7 +139,7 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 	case b.facts == nil || b.rec.Address == "":
 		return t, Why{model.ReasonPending, "the BMC has not answered yet", since, ActorNone}
 	case b.rec.Address != t.Address:
-		return t, Why{model.ReasonPending, fmt.Sprintf("its address is %s now, no longer %s: who answers there is looked at first", t.Address, b.rec.Address), since, ActorNone}
+		return t, Why{model.ReasonPending, fmt.Sprintf("its address is %s now, no longer %s: what answers there is checked first", t.Address, b.rec.Address), since, ActorNone}
 	}
 	return t, b.namedOtherwise()
 }

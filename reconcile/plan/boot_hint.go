@@ -24,8 +24,8 @@ var stageHints = map[model.BootStage]string{
 		"network card",
 	model.StageIgnition: "it took its Ignition and then nothing was heard: look at its console, whether it can reach registry.url, and " +
 		"whether the image runs there",
-	model.StageDiskProbe:    "its probe has not chosen a disk: look at its console",
-	model.StageDiskChosen:   "its probe has not begun to write: look at its console, and whether it can reach boot.url",
+	model.StageDiskProbe:    "its probe has not chosen a disk: check its console",
+	model.StageDiskChosen:   "its probe has not begun to write: check its console, and whether it can reach boot.url",
 	model.StageDiskWriting:  "its probe stopped writing: look at its console, at the disk, and whether it can reach boot.url",
 	model.StageDiskVerified: "the image is on its disk and its probe did not go on: look at its console, and start it from its disk",
 	model.StageDiskEntry:    "the image is on its disk and its probe did not power it off: look at its console, and start it from its disk",

@@ -100,7 +100,7 @@ func (s *server) approvalWhy() Why {
 // maintenanceEffect says what a ServerMaintenance does to a server that runs.
 func maintenanceEffect(m *model.ServerMaintenance) string {
 	if m.Spec.ServerPower == model.PowerOn {
-		return "will leave the server on, or switch it on once, and its power is not healed until it ends"
+		return "will leave the server on, or switch it on once, and its power is not restored until it ends"
 	}
 	return "will power off the server until it ends"
 }

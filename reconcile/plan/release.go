@@ -103,7 +103,7 @@ func (s *server) notReleased() Why {
 	case len(s.fleet.blockedByGuard[s.name]) > 0:
 		return s.guardWhy(s.fleet.blockedByGuard[s.name][0])
 	case s.fleet.in.Desired.Quarantined[id]:
-		return s.whySince(model.ReasonClaimQuarantined, "its claim stands in Git but cannot be used; see "+model.ReportProblems, Tenant)
+		return s.whySince(model.ReasonClaimQuarantined, "its claim is in Git but cannot be used; see "+model.ReportProblems, Tenant)
 	case listed:
 		return AbsentWhy("its claim "+string(s.rec.Claim), absent)
 	}

@@ -32,7 +32,7 @@ const (
 	PowerOn     Kind = "power-on"    // the claim wants its server On
 	PowerOff    Kind = "power-off"   // the claim wants its server Off
 	Operation   Kind = "operation"   // what an annotation asks for once
-	Discover    Kind = "discover"    // a server is looked at by its probe
+	Discover    Kind = "discover"    // a server is discovered by its probe
 	Touch       Kind = "touch"       // anything else that is asked of a machine
 	Setting     Kind = "setting"     // an indicator, a boot order, an annotation that asks a machine for nothing
 	Wait        Kind = "wait"        // a claim that has no server
@@ -40,7 +40,7 @@ const (
 	Hold        Kind = "hold"        // a server is left alone
 	BMCAdded    Kind = "bmc-added"   // a BMC is to be spoken with
 	BMCChanged  Kind = "bmc-changed" // a BMC is elsewhere, or takes another password
-	BMCRemoved  Kind = "bmc-removed" // a BMC is spoken with no more
+	BMCRemoved  Kind = "bmc-removed" // a BMC is no longer contacted
 	NoLonger    Kind = "no-longer"   // what would have happened does not
 )
 

@@ -350,21 +350,21 @@ func (c *comparison) bmcs() []Effect {
 		servers := text.List(behind[name], ", ")
 		switch {
 		case before == nil && refused[name] != "":
-			all = append(all, Effect{Kind: BMCAdded, BMC: name, Message: "is not spoken with: " + refused[name]})
+			all = append(all, Effect{Kind: BMCAdded, BMC: name, Message: "is not contacted: " + refused[name]})
 		case before == nil:
-			all = append(all, Effect{Kind: BMCAdded, BMC: name, Message: "is spoken with; machines behind it that are Off are powered on to be discovered, " +
+			all = append(all, Effect{Kind: BMCAdded, BMC: name, Message: "is contacted; machines behind it that are Off are powered on to be discovered, " +
 				"those that run something are left alone"})
 		case after == nil && c.Head.Quarantined[before.Identity()]:
 		case after == nil && servers == "":
-			all = append(all, Effect{Kind: BMCRemoved, BMC: name, Message: "is spoken with no more"})
+			all = append(all, Effect{Kind: BMCRemoved, BMC: name, Message: "is no longer contacted"})
 		case after == nil:
-			all = append(all, Effect{Kind: BMCRemoved, BMC: name, Message: "is spoken with no more: " + servers + " stay as they are, and nobody heals them"})
+			all = append(all, Effect{Kind: BMCRemoved, BMC: name, Message: "is no longer contacted: " + servers + " stay as they are, and their power is not restored"})
 		default:
 			switch what := c.otherBMC(before, after); {
 			case what != "" && refused[name] != "":
-				all = append(all, Effect{Kind: BMCChanged, BMC: name, value: what, Message: "has " + what + ", and is spoken with no more: " + refused[name]})
+				all = append(all, Effect{Kind: BMCChanged, BMC: name, value: what, Message: "has " + what + ", and is no longer contacted: " + refused[name]})
 			case what != "":
-				all = append(all, Effect{Kind: BMCChanged, BMC: name, value: what, Message: "has " + what + ": who answers is looked at before anything is asked of " + servers})
+				all = append(all, Effect{Kind: BMCChanged, BMC: name, value: what, Message: "has " + what + ": what answers is checked before any request for " + servers})
 			}
 		}
 	}

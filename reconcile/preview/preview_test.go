@@ -204,7 +204,7 @@ func TestWhatACommitDoes(t *testing.T) {
 				server(3, func(s *model.Server) { s.Annotations[model.AnnotationBootLoader] = "snponly" })(in.Desired)
 			},
 			commit: func(d *model.Desired) { delete(d.Servers, fleettest.ServerName(3)) },
-			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: `is told the boot loader that its network says, from its next boot from the network on (ingot/boot-loader; now "snponly")`,
+			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: `gets its network's boot loader from its next network boot on (ingot/boot-loader; now "snponly")`,
 		},
 		"another boot loader counts from its next boot": {
 			commit: server(3, func(s *model.Server) { s.Annotations[model.AnnotationBootLoader] = "snponly" }),
@@ -346,7 +346,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			commit: changed(first, func(c *model.ServerClaim) { c.Spec.Power = model.PowerOn }),
 			want:   "power-on bmc00000-system-0 default/c00000", verdict: preview.Changes,
 		},
-		"a BMC that moves to where Ingot may not speak is spoken with no more": {
+		"a BMC that moves to where Ingot may not speak is no longer contacted": {
 			fleet: func(in *plan.Input) {
 				in.Policy.BMCNetworks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("0.0.0.0/0")}}
 			},
@@ -355,7 +355,7 @@ func TestWhatACommitDoes(t *testing.T) {
 				b.Spec.Access = &model.InlineEndpoint{IP: "127.0.0.1"}
 				d.Add(&b)
 			},
-			want: "bmc-changed bmc00003\nhold bmc00003-system-0", verdict: preview.Changes, says: "and is spoken with no more: 127.0.0.1 is in none of bmc.networks",
+			want: "bmc-changed bmc00003\nhold bmc00003-system-0", verdict: preview.Changes, says: "and is no longer contacted: 127.0.0.1 is in none of bmc.networks",
 		},
 		"disks that are wiped otherwise where the server is being released": {
 			fleet:  releasing,
@@ -429,11 +429,11 @@ func TestWhatACommitDoes(t *testing.T) {
 				b.Name, b.Spec.Access = "new", &model.InlineEndpoint{IP: "198.51.100.7"}
 				d.Add(&b)
 			},
-			want: "bmc-added new", verdict: preview.Changes, says: "is not spoken with: 198.51.100.7 is in none of bmc.networks",
+			want: "bmc-added new", verdict: preview.Changes, says: "is not contacted: 198.51.100.7 is in none of bmc.networks",
 		},
 		"a BMC that goes leaves its servers": {
 			commit: func(d *model.Desired) { delete(d.BMCs, "bmc00000") },
-			want:   "bmc-removed bmc00000\nhold bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "nobody heals them",
+			want:   "bmc-removed bmc00000\nhold bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "their power is not restored",
 		},
 		"a BMC at another address is looked at first": {
 			commit: func(d *model.Desired) {

@@ -255,7 +255,7 @@ func (s *serverFuture) touched() {
 func (s *serverFuture) armed(b *plan.Boot) {
 	switch purpose := b.Ticket.Purpose; {
 	case purpose == model.PurposeDiscovery && !s.has(Discover):
-		s.add(Effect{Kind: Discover, Message: "is looked at: its probe is booted"})
+		s.add(Effect{Kind: Discover, Message: "is discovered: its probe is booted"})
 	case purpose == model.PurposeClaim && s.was.Installed != "" && !s.has(Bind, Reprovision):
 		s.add(Effect{
 			Kind: Reprovision, Claim: s.now.Claim, Image: b.Image, Destructive: true,

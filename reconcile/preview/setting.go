@@ -26,8 +26,8 @@ var serverSettings = []setting{
 		"is sent on to its disk as its firmware suggests, from its next boot from the network on",
 	},
 	{
-		model.AnnotationBootLoader, "is told the boot loader %q, from its next boot from the network on",
-		"is told the boot loader that its network says, from its next boot from the network on",
+		model.AnnotationBootLoader, "gets the boot loader %q from its next network boot on",
+		"gets its network's boot loader from its next network boot on",
 	},
 	{
 		model.AnnotationMACAddresses, "is known by the MAC addresses %q as well as by those that its BMC shows",

@@ -28,7 +28,7 @@ var counted = []struct {
 	{Keep, "server stays with its claim", "servers stay with their claims"},
 	{Return, "server comes back into service", "servers come back into service"},
 	{PowerOn, "server is powered on", "servers are powered on"},
-	{Discover, "server is looked at", "servers are looked at"},
+	{Discover, "server is discovered", "servers are discovered"},
 	{Setting, "setting is changed", "settings are changed"},
 	{Boot, "server boots from elsewhere", "servers boot from elsewhere"},
 	{Cleanup, "server has its disks treated otherwise at its release", "servers have their disks treated otherwise at their release"},

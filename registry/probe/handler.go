@@ -109,7 +109,7 @@ func (e *endpoint) counted(next http.Handler) http.Handler {
 		e.metrics.requests.WithLabelValues(path, strconv.Itoa(seen.code)).Inc()
 		gone := req.Context().Err() != nil // a client that went away is why, then
 		if seen.code >= http.StatusInternalServerError && !gone {
-			e.Log.Warn("report not taken", "path", path, "code", seen.code, "client", req.RemoteAddr)
+			e.Log.Warn("report not accepted", "path", path, "code", seen.code, "client", req.RemoteAddr)
 		}
 	})
 }

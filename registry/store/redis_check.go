@@ -39,7 +39,7 @@ func (s *Redis) checkEviction(ctx context.Context, c redis.Cmdable) error {
 	if policy == "" {
 		config, err := c.ConfigGet(ctx, "maxmemory-policy").Result()
 		if err != nil {
-			s.Log.Warn("cannot see whether Redis may drop records: its eviction policy must be noeviction", "err", err)
+			s.Log.Warn("cannot check whether Redis may drop records: its eviction policy must be noeviction", "err", err)
 			return nil
 		}
 		policy = config["maxmemory-policy"]

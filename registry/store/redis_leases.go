@@ -12,7 +12,7 @@ func (s *Redis) EachLease(ctx context.Context, visit func(name, value []byte)) e
 	for cursor := uint64(0); ; {
 		pairs, next, err := s.client.HScan(ctx, s.hash(BucketLease), cursor, "", LeaseGroup).Result()
 		if isWrongType(err) {
-			s.Log.Error("something else is stored in the place of the leases, which are lost")
+			s.Log.Error("something else is stored in place of the leases, which are lost")
 			return nil
 		}
 		if err != nil {

@@ -56,7 +56,7 @@ func (t *Table) refuse(q Query) {
 		t.refused.WithLabelValues(s.network.Name, s.CIDR.String()).Inc()
 		if p.exhausted.IsZero() {
 			p.exhausted, p.refused = q.Now, make(map[deviceID]bool)
-			t.log.Warn("no address is left: devices that ask get none until leases end or the range is widened",
+			t.log.Warn("no address is left: devices get none until leases end or the range is widened",
 				"network", s.network.Name, "subnet", s.CIDR, "size", p.size())
 			t.changed()
 		}
@@ -73,7 +73,7 @@ func (t *Table) relieve(p *pool) {
 		return
 	}
 	p.exhausted, p.refused = time.Time{}, nil
-	t.log.Info("addresses are to be had again", "network", p.subnet.network.Name, "subnet", p.subnet.CIDR)
+	t.log.Info("addresses are available again", "network", p.subnet.network.Name, "subnet", p.subnet.CIDR)
 	t.changed()
 }
 

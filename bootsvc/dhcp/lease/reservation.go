@@ -120,7 +120,7 @@ func (t *Table) SetReservations(all []Reservation) {
 	for _, r := range all {
 		r.Address = r.Address.Unmap().WithZone("")
 		if first, duplicate := t.reserved.byAddress[r.Address]; duplicate || !r.Address.IsValid() {
-			t.log.Warn("a reservation is left out: its address is reserved already", "endpoint", r.Name, "address", r.Address, "first", first.Name)
+			t.log.Warn("a reservation is skipped: its address is already reserved", "endpoint", r.Name, "address", r.Address, "first", first.Name)
 			continue
 		}
 		t.reserved.add(r)

@@ -78,15 +78,15 @@ func New(o Options) (*Access, error) {
 func (a *Access) warn() {
 	for _, file := range []string{a.opts.KeyFile, a.opts.UsersFile} {
 		if info, err := os.Stat(file); file != "" && err == nil && info.Mode().Perm()&0o006 != 0 {
-			a.opts.Log.Warn("a file that says who may look can be read or changed by anybody on this machine: chmod o-rwx", "file", file)
+			a.opts.Log.Warn("an access control file can be read or changed by anybody on this machine: chmod o-rwx", "file", file)
 		}
 	}
 	switch {
 	case a.loopback:
 	case a.pair == nil && a.passwords != nil:
-		a.opts.Log.Warn("the passwords of admin.users go over the network in the clear: set admin.tls, or listen on loopback behind a proxy with TLS")
+		a.opts.Log.Warn("the passwords of admin.users cross the network in plain text: set admin.tls, or listen on loopback behind a proxy with TLS")
 	case !a.asksWho():
-		a.opts.Log.Warn("whoever reaches the admin listener can look at everything: set admin.users or admin.trustedHeader", "address", a.opts.Listener.String())
+		a.opts.Log.Warn("anybody who reaches the admin listener can read everything: set admin.users or admin.trustedHeader", "address", a.opts.Listener.String())
 	}
 }
 

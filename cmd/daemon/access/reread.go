@@ -58,7 +58,7 @@ func (f *reread[T]) newest() (T, error) {
 	f.read()
 	switch {
 	case f.err != nil && (before == nil || f.err.Error() != before.Error()):
-		f.log.Warn("files cannot be used, what they said before goes on", "setting", f.setting, "err", f.err)
+		f.log.Warn("files cannot be used, their previous contents stay in force", "setting", f.setting, "err", f.err)
 	case f.err == nil && before != nil:
 		f.log.Info("files can be used again", "setting", f.setting)
 	}

@@ -95,7 +95,7 @@ func (b *Boots) prefetch(ctx context.Context, t *model.Ticket) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, imagecache.ErrNoRoom), errors.Is(err, imagecache.ErrBusy), ctx.Err() == nil && limited.Err() != nil:
-		b.Log.Warn("image is not in the cache when its server is powered on: it is handed out as it arrives", "server", string(t.Server), "image", t.Image.Ref, "err", err)
+		b.Log.Warn("image is not in the cache when its server is powered on: it is served while it is fetched", "server", string(t.Server), "image", t.Image.Ref, "err", err)
 		return nil
 	}
 	return fmt.Errorf("fetch image %s: %w", t.Image.Ref, err)
@@ -187,7 +187,7 @@ func (b *Boots) ForgetEnded(ctx context.Context, every time.Duration) error {
 		}
 		err := b.Registry.DropPayloads(ctx, func(id string) bool { return wanted[id] })
 		if err != nil && ctx.Err() == nil {
-			b.Log.Warn("Ignition of ended tickets not forgotten, it is tried again", "err", err)
+			b.Log.Warn("Ignition of ended tickets not removed, this is retried", "err", err)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (c *Challenge) ask(ctx context.Context, theirs model.Holder) error {
 	}
 	defer func() {
 		if err := c.Branch.Withdraw(context.WithoutCancel(ctx)); err != nil {
-			c.Log.Warn("the question to the other Ingot was not taken back", "err", err)
+			c.Log.Warn("the challenge to the other Ingot was not withdrawn", "err", err)
 		}
 	}()
 	wait := max(2*theirs.Interval, theirs.TakeOverAfter)
@@ -110,7 +110,7 @@ func (c *Challenge) awaitAnswer(ctx context.Context, wait time.Duration) (who mo
 		who, answered, err := c.Branch.Answered(ctx)
 		switch {
 		case err != nil:
-			c.Log.Warn("cannot look for the other Ingot's answer, it is tried again", "err", err)
+			c.Log.Warn("cannot read the other Ingot's answer, this is retried", "err", err)
 		case answered || late:
 			return who, answered, nil
 		}

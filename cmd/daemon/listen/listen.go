@@ -66,7 +66,7 @@ func Serve(ctx context.Context, ln net.Listener, handler http.Handler, log *slog
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
 	defer cancel()
 	if err := srv.Shutdown(limit); err != nil {
-		log.Warn("requests under way were cut off", "address", ln.Addr().String(), "err", err)
+		log.Warn("requests in progress were cut off", "address", ln.Addr().String(), "err", err)
 		_ = srv.Close()
 	}
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {

@@ -136,7 +136,7 @@ func (t *target) note(m notice.Message, err error, now time.Time) {
 	}
 	if f.outcome != t.outcome || now.Sub(t.warned) >= time.Hour {
 		t.warned = now
-		t.opts.Log.Warn("webhook takes no notice, it is tried again", "target", t.Name, "outcome", string(f.outcome), "again", wait.String(), "err", err)
+		t.opts.Log.Warn("webhook does not accept the notice, it is retried", "target", t.Name, "outcome", string(f.outcome), "again", wait.String(), "err", err)
 	}
 	t.outcome = f.outcome
 }
@@ -160,7 +160,7 @@ func (t *target) remember() *notice.Memory {
 	default:
 		if err != nil {
 			m = &notice.Memory{}
-			t.opts.Log.Warn("what a webhook was told cannot be read: what has stood for a while is taken for told", "target", t.Name, "err", err)
+			t.opts.Log.Warn("what was sent to a webhook cannot be read: older problems are assumed to have been sent", "target", t.Name, "err", err)
 		}
 	}
 	return m
@@ -174,7 +174,7 @@ func (t *target) save(now time.Time) {
 	}
 	if err != nil && now.Sub(t.unsaved) >= time.Hour {
 		t.unsaved = now
-		t.opts.Log.Warn("what a webhook was told is not kept over a restart", "target", t.Name, "err", err)
+		t.opts.Log.Warn("what was sent to a webhook is not saved across a restart", "target", t.Name, "err", err)
 	}
 }
 

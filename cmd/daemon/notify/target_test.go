@@ -421,7 +421,7 @@ func TestAMemoryThatIsBrokenTellsNothingAgain(t *testing.T) {
 	again := w.restarted(t)
 	again.now = again.now.Add(time.Hour)
 	again.pass(t, time.Minute)
-	if len(h.bodies) != 1 || !strings.Contains(again.log.String(), "what a webhook was told cannot be read") {
+	if len(h.bodies) != 1 || !strings.Contains(again.log.String(), "what was sent to a webhook cannot be read") {
 		t.Errorf("%d requests\n%s", len(h.bodies), again.log.String())
 	}
 }

@@ -104,7 +104,7 @@ func (f *Folder) look(atOnce bool) bool {
 		}
 		f.failed = err.Error()
 		f.inUse = f.inUse.unreadable(f.Dir, err)
-		f.Log.Warn("secrets outside Git cannot be read, what was read of them before stays in use", "dir", f.Dir, "err", err)
+		f.Log.Warn("secrets outside Git cannot be read, the previous ones stay in use", "dir", f.Dir, "err", err)
 		return true
 	}
 	seen := f.seen
