@@ -30,8 +30,8 @@ func (k *checkup) connection(ctx context.Context) bool {
 func (k *checkup) tls(ctx context.Context) bool {
 	if k.opts.Target.Scheme == "http" {
 		k.add(CheckItem{
-			Check: "TLS", Result: CheckPartly, Detail: "http was asked for: whoever is between here and the BMC reads the password",
-			Advice: "use https if the BMC has it",
+			Check: "TLS", Result: CheckPartly, Detail: "http was requested: anyone on the path to the BMC can read the password",
+			Advice: "use https if the BMC supports it",
 		})
 		return true
 	}

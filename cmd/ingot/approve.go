@@ -234,7 +234,7 @@ func (a approveCommand) ready(ctx context.Context, g *clone, observed model.Revi
 		return fmt.Errorf("the branch %s has no commit yet: git pull", a.Branch)
 	}
 	if _, err := g.git(ctx, "diff", "--cached", "--quiet"); err != nil {
-		return errors.New("something is staged, which the commit would take along: commit it first, or unstage it")
+		return errors.New("something is staged, which the commit would include: commit it first, or unstage it")
 	}
 	if _, err := g.git(ctx, "var", "GIT_COMMITTER_IDENT"); err != nil {
 		return fmt.Errorf("git does not know who you are: git config user.name NAME; git config user.email ADDRESS (%w)", err)
@@ -255,7 +255,7 @@ func (a approveCommand) onlyThis(ctx context.Context, g *clone) error {
 	}
 	n, err := g.git(ctx, "rev-list", "--count", upstream+"..HEAD")
 	if err == nil && n != "0" {
-		err = fmt.Errorf("a push would take along %s more of the branch %s that %s has not got: push first, or leave out --push", n, a.Branch, a.Remote)
+		err = fmt.Errorf("a push would include %s more commits of branch %s that %s does not have: push them first, or omit --push", n, a.Branch, a.Remote)
 	}
 	return err
 }

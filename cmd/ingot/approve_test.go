@@ -189,9 +189,9 @@ func TestAnApprovalIsNotWrittenWhere(t *testing.T) {
 			},
 			args: []string{"--yes"}, want: "the branch main here lacks the revision that Ingot has seen",
 		},
-		"a push would take along something else": {
+		"a push would include something else": {
 			prepare: func(w *approveWorld) { w.git("commit", "--quiet", "--allow-empty", "-m", "mine") },
-			args:    []string{"--yes", "--push"}, want: "a push would take along 1 more of the branch main that origin has not got",
+			args:    []string{"--yes", "--push"}, want: "a push would include 1 more commits of branch main that origin does not have",
 		},
 		"a hook refuses it": {
 			prepare: func(w *approveWorld) { w.hook("pre-commit", "echo 'not today' >&2; exit 1") },

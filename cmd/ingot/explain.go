@@ -71,7 +71,7 @@ func (e explainCommand) read(ctx context.Context, c *console) (x report.Explanat
 		return err
 	}, func(files map[string][]byte) (err error) {
 		if e.Kind == "endpoint" && !e.quiet {
-			fmt.Fprintln(c.err, "ingot: what its network card asked, and how that was answered, is known to a running daemon alone: name it with --address")
+			fmt.Fprintln(c.err, "ingot: the network card log is only available from a running daemon: name it with --address")
 		}
 		x, err = report.ExplainFiles(files, e.Kind, e.Name)
 		return err

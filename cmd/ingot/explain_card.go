@@ -20,10 +20,10 @@ func printCard(c *console, card *report.Card, now time.Time) {
 	case card == nil:
 		return
 	case len(card.Events) == 0:
-		c.printf("  it asked for nothing by DHCP, TFTP or HTTP since the daemon began, %s ago\n", age(card.Since, now))
+		c.printf("  no DHCP, TFTP or HTTP requests since the daemon started %s ago\n", age(card.Since, now))
 		return
 	}
-	c.printf("  what its network card asked since the daemon began, %s ago, as far as that is kept:\n", age(card.Since, now))
+	c.printf("  network card log since the daemon started %s ago (older entries are dropped):\n", age(card.Since, now))
 	rows := make([][]cell, len(card.Events))
 	for i, e := range card.Events {
 		rows[i] = []cell{

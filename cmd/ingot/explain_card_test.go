@@ -30,7 +30,7 @@ var exampleCard = report.ExplainCard(report.Card{
 const exampleCardExplained = `endpoint 02:00:00:00:00:01
   network card of server: s1
   limited: DHCPv4 over rateLimit.client: since 07:59:50Z 3 times
-  what its network card asked since the daemon began, 2h00m ago, as far as that is kept:
+  network card log since the daemon started 2h00m ago (older entries are dropped):
     TIME                  BY      ASKED            RESULT    ANSWER
     2026-11-20T07:00:00Z  DHCPv4  DISCOVER by pxe  answered  OFFER 10.0.0.7, boots undionly.kpxe; from rack1, relay 10.0.0.1 port eth7
     07:57:00Z             TFTP    undionly.kpxe    served    70 KiB in 400ms; from 10.0.0.7
@@ -47,7 +47,7 @@ func TestTheConversationOfACardIsForPeople(t *testing.T) {
 	}
 	out.Reset()
 	printExplanation(&console{out: &out}, report.ExplainCard(report.Card{MAC: "02:00:00:00:00:02", Since: ago(time.Minute)}), exampleNow)
-	if want := "it asked for nothing by DHCP, TFTP or HTTP since the daemon began, 1m ago\n"; !strings.Contains(out.String(), want) {
+	if want := "no DHCP, TFTP or HTTP requests since the daemon started 1m ago\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("got %s, want %s", out.String(), want)
 	}
 }

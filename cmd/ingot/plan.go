@@ -106,10 +106,10 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 		return nil, p.missing(err, in)
 	}
 	if merged.Contained {
-		in.notes = append(in.notes, fmt.Sprintf("%s has all of %s already", in.baseName, p.Head))
+		in.notes = append(in.notes, fmt.Sprintf("%s already contains all of %s", in.baseName, p.Head))
 	}
 	if merged.Behind {
-		in.notes = append(in.notes, fmt.Sprintf("Ingot has not acted yet upon all that %s says: that is taken for done", in.baseName))
+		in.notes = append(in.notes, fmt.Sprintf("Ingot has not applied all of %s yet: the plan assumes that it has", in.baseName))
 	}
 	return preview.Of(preview.Input{Fleet: in.fleet, Base: merged.Base, Head: merged.Head, Policy: in.policy, Now: now, Notes: in.notes}), nil
 }

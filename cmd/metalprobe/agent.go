@@ -222,17 +222,17 @@ func (a *agent) cleanFirmware() {
 		removed, err = variables.Clean(bootEntries)
 	}
 	if err != nil {
-		a.log.Warn("boot entries of former installs are not taken away", "err", err)
+		a.log.Warn("boot entries of former installs could not be removed", "err", err)
 		return
 	}
-	a.log.Info("boot entries of former installs are taken away", "entries", removed)
+	a.log.Info("boot entries of former installs were removed", "entries", removed)
 }
 
 // wipeDisks wipes the disks and posts the progress.
 func (a *agent) wipeDisks(ctx context.Context) []model.DiskWipe {
 	address, err := progressURL(a.reportURL)
 	if err != nil {
-		a.log.Warn("progress of the wipe is not posted", "err", err)
+		a.log.Warn("progress of the wipe could not be posted", "err", err)
 		return a.wipeAll(ctx, a.wiper)
 	}
 	r := newProgressReporter(func(ctx context.Context, disks []model.DiskProgress) error {
@@ -291,7 +291,7 @@ func (a *agent) report(ctx context.Context, r model.ProbeWipe) error {
 		if err == nil {
 			return nil
 		}
-		a.log.Warn("wipe is not reported yet", "retryIn", wait, "err", err)
+		a.log.Warn("wipe could not be reported yet", "retryIn", wait, "err", err)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("report the wipe: %w: %w", context.Cause(ctx), err)

@@ -87,7 +87,7 @@ func (r *progressReporter) run(ctx context.Context) {
 		}
 		err := r.post(ctx, unposted)
 		if err != nil && !failing && ctx.Err() == nil {
-			r.log.Warn("progress of the wipe is not posted", "err", err)
+			r.log.Warn("progress of the wipe could not be posted", "err", err)
 		}
 		failing = err != nil
 		select {

@@ -262,10 +262,10 @@ func (s *server) failedDiskWhy(p *model.BootProblem) Why {
 // notSeen says that the disk image is on the disk, and that nothing said since that it is up.
 func (s *server) notSeen() Why {
 	t := s.rec.Ticket
-	return Why{model.ReasonInstalledNotSeen, fmt.Sprintf("image %s is on %s, and its system has not said since that it is up (%s): it is left "+
-		"to that, and not installed again. Look at its console: the image may lack a driver for this machine, or not be signed for its Secure "+
-		"Boot. If it runs, have it report by cloud-init or Ignition, or give ServerClaim %s annotation %s: %s; to have it installed "+
-		"again, a new value of annotation %s",
+	return Why{model.ReasonInstalledNotSeen, fmt.Sprintf("image %s is on %s, and its system has not reported since that it is up (%s): the server "+
+		"boots from its disk and is not installed again. Check its console: the image may lack a driver for this machine, or not be signed for "+
+		"its Secure Boot. If it runs, make it report by cloud-init or Ignition, or set annotation %[5]s: %[6]s on ServerClaim %[4]s; to "+
+		"install it again, set a new value of annotation %[7]s",
 		t.Disk.Ref, s.diskName(), s.lastStage(), s.rec.Claim, model.AnnotationBooted, model.BootedServed, model.AnnotationReprovision),
 		s.rec.Unconfirmed, Tenant}
 }

@@ -180,7 +180,7 @@ func (f *fleet) blocked(s *server) Why {
 func (f *fleet) orphaned(s *server) Why {
 	why := Why{model.ReasonOrphaned, "its BMC " + string(s.rec.BMC) + " is not in Git, so it is left as it is", s.rec.Since, RackOperator}
 	if v := f.endpointBy[string(s.rec.BMC)]; v != nil && v.by != "" {
-		why.Message = fmt.Sprintf("BMC %s in Git describes the device that was BMC %s by itself: the server is taken over once that BMC "+
+		why.Message = fmt.Sprintf("BMC %s in Git describes the device that was discovered as BMC %s: the server is taken over once that BMC "+
 			"shows it", v.by, s.rec.BMC)
 	}
 	return why

@@ -15,8 +15,8 @@ func (f *fleet) observeIfOutdated() {
 	}
 	if f.outdated() {
 		f.observeOnly = Why{
-			model.ReasonRevisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one "+
-				"that was kept", f.record.Applied.Revision().Short()),
+			model.ReasonRevisionOutdated, fmt.Sprintf("Git has not been read since the restart, and the stored revision is older than "+
+				"%s, which was applied last", f.record.Applied.Revision().Short()),
 			f.record.At, RackOperator,
 		}
 	}

@@ -111,7 +111,7 @@ func (s *server) unconfirmedWhy() Why {
 	case t.BootedBy == model.BootedKernel:
 		served = "kernel"
 	}
-	left := fmt.Sprintf("its %s was served and it has not said since that it booted: it counts as installed, and is left to what is on "+
+	left := fmt.Sprintf("its %s was served and it has not reported since that it booted: it counts as installed, and boots from "+
 		"its disk", served)
 	if !s.quietEnd().IsZero() {
 		why.Message = fmt.Sprintf("%s. It counts as Booted once it has been On for %s without asking for a network boot (annotation %s: %s)",

@@ -81,7 +81,7 @@ func (e *events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-e.viewers }()
 	default:
 		w.Header().Set("Retry-After", strconv.Itoa(int(viewersRetry.Seconds())))
-		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("there are %d viewers, as many as are told of changes: come again later, or ask for /api/v1/status now and then\n", maxViewers))
+		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("there are %d viewers already, which is the limit: try again later, or poll /api/v1/status\n", maxViewers))
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")

@@ -170,13 +170,13 @@ func TestWhatCannotBeRead(t *testing.T) {
 		"no JSON":                      {Kea, `{"Dhcp4": *x}`, "line 1: found '*' outside a string"},
 		"nothing of Kea":               {Kea, `{"a": 1}`, "it has neither Dhcp4 nor Dhcp6"},
 		"an include of Kea":            {Kea, `{"Dhcp4": <?include "/etc/shadow"?>}`, "it includes another file, which is not opened"},
-		"a comment without end":        {Kea, "{ /* ", "a comment has no end"},
-		"JSON that is nested too deep": {Kea, deep, "it has more than 64 blocks"},
-		"a block without end":          {Dhcpd, "host a {\n", "line 2: a block has no end"},
-		"a brace too many":             {Dhcpd, "}\n", "line 1: found a brace that closes nothing"},
-		"a string without end":         {Dhcpd, "option a \"b\n", "line 1: a string has no end"},
-		"blocks that are too deep":     {Dhcpd, strings.Repeat("group {", maxDepth+1), "there are more than 64 blocks"},
-		"no text":                      {Dnsmasq, "a\x00b", "it is no text"},
+		"a comment without end":        {Kea, "{ /* ", "unterminated comment"},
+		"JSON that is nested too deep": {Kea, deep, "blocks are nested more than 64 deep"},
+		"a block without end":          {Dhcpd, "host a {\n", "line 2: unterminated block"},
+		"a brace too many":             {Dhcpd, "}\n", "line 1: unmatched closing brace"},
+		"a string without end":         {Dhcpd, "option a \"b\n", "line 1: unterminated string"},
+		"blocks that are too deep":     {Dhcpd, strings.Repeat("group {", maxDepth+1), "blocks are nested more than 64 deep"},
+		"no text":                      {Dnsmasq, "a\x00b", "it is not a text file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "f")

@@ -37,7 +37,7 @@ func (r *reader) dhcpdBlock(all []statement, inherited map[string]statement) err
 		case first == "lease" && s.block != nil:
 			err = r.dhcpdLease(s)
 		case first == "include":
-			err = r.skip(r.at(s.line), "include "+s.text(1), "the file that it names is not opened: name it, too")
+			err = r.skip(r.at(s.line), "include "+s.text(1), "the file that it includes is not read: name it as well")
 		case first == "group":
 			err = r.dhcpdBlock(s.block, withOptions(inherited, s.block))
 		case s.block != nil:
@@ -122,7 +122,7 @@ func (r *reader) dhcpdReserve(e entry, what string, addresses []string, options 
 		switch {
 		case name == "dhcp-client-identifier":
 		case o.word(2) == "=":
-			if err := r.skip(r.at(o.line), what+", option "+name, "it is made by an expression, which is not evaluated"); err != nil {
+			if err := r.skip(r.at(o.line), what+", option "+name, "it is an expression, which is not evaluated"); err != nil {
 				return err
 			}
 		case known == "":
@@ -159,7 +159,7 @@ func (r *reader) dhcpdLease(s statement) error {
 	e := entry{where: r.at(s.line)}
 	address, ok := parseAddress(s.text(1))
 	if !ok {
-		return r.skip(e.where, "lease "+s.text(1), "it is no address of a device")
+		return r.skip(e.where, "lease "+s.text(1), "it is not a device address")
 	}
 	e.address = address
 	over := ""
@@ -226,7 +226,7 @@ func (s *statement) bytes(i int) ([]byte, error) {
 	w := s.word(i)
 	switch {
 	case len(s.words) != i+1:
-		return nil, errors.New("it is made by an expression, which is not evaluated")
+		return nil, errors.New("it is an expression, which is not evaluated")
 	case strings.HasPrefix(w, quote):
 		return []byte(w[1:]), nil
 	}
@@ -246,7 +246,7 @@ const maxWords = 4_000_000
 // statements reads up to the end of a block.
 func (l *lexer) statements(depth int) (all []statement, err error) {
 	if depth > maxDepth {
-		return nil, fmt.Errorf("there are more than %d blocks within one another", maxDepth)
+		return nil, fmt.Errorf("blocks are nested more than %d deep", maxDepth)
 	}
 	all = []statement{}
 	s := statement{}
@@ -256,11 +256,11 @@ func (l *lexer) statements(depth int) (all []statement, err error) {
 		case err != nil:
 			return nil, err
 		case !ok && depth > 0:
-			return nil, errors.New("a block has no end")
+			return nil, errors.New("unterminated block")
 		case !ok:
 			return append(all, s), nil
 		case word == "}" && depth == 0:
-			return nil, errors.New("found a brace that closes nothing")
+			return nil, errors.New("unmatched closing brace")
 		case word == "}":
 			return append(all, s), nil
 		case word == ";":
@@ -324,7 +324,7 @@ func (l *lexer) quoted() (string, error) {
 			l.text = l.text[i+1:]
 			return b.String(), nil
 		case c == '\n':
-			return "", errors.New("a string has no end")
+			return "", errors.New("unterminated string")
 		case c == '\\' && i+3 < len(l.text) && isOctal(l.text[i+1:i+4]):
 			n, _ := strconv.ParseUint(l.text[i+1:i+4], 8, 8)
 			b.WriteByte(byte(n))
@@ -336,7 +336,7 @@ func (l *lexer) quoted() (string, error) {
 			b.WriteByte(c)
 		}
 	}
-	return "", errors.New("a string has no end")
+	return "", errors.New("unterminated string")
 }
 
 // isOctal reports whether three digits are a byte's.

@@ -45,7 +45,7 @@ func (r *reader) dnsmasqLease(words []string, line int, v6 bool) error {
 	e := entry{where: r.at(line), mac: parseMAC(words[1])}
 	address, ok := parseAddress(words[2])
 	if !ok {
-		return r.skip(e.where, "lease of "+words[2], "it is no address of a device")
+		return r.skip(e.where, "lease of "+words[2], "it is not a device address")
 	}
 	e.address = address
 	if words[3] != "*" {
@@ -87,7 +87,7 @@ func (r *reader) dnsmasqLine(s string, number int) error {
 		}
 		return r.skip(r.at(number), s, "options by tag are not read: write annotations dhcp.ingot/…")
 	case named && why == "":
-		return r.skip(r.at(number), s, "the files that it names are not opened: name them, too")
+		return r.skip(r.at(number), s, "the files that it names are not read: name them as well")
 	case named && why != "-":
 		return r.skip(r.at(number), s, why)
 	}
@@ -115,15 +115,15 @@ func (r *reader) dnsmasqHost(value string, line int) error {
 		switch {
 		case part == "", strings.HasPrefix(part, "set:"), strings.HasPrefix(part, "net:"), part == "id:*": // as Ingot takes them
 		case part == "ignore":
-			return r.skip(e.where, what, "it has dnsmasq ignore the device: write the beginning of its MAC address into dhcp[].macDeny")
+			return r.skip(e.where, what, "it makes dnsmasq ignore the device: add the prefix of its MAC address to dhcp[].macDeny")
 		case strings.HasPrefix(part, "tag:"):
-			return r.skip(e.where, what, "it counts for clients of a tag alone, which Ingot does not have")
+			return r.skip(e.where, what, "it applies only to clients with a tag, which Ingot does not support")
 		case strings.HasPrefix(part, "id:"):
 			e.clientID = dnsmasqID(part[len("id:"):])
 		case isAddress && (address.Is4() || strings.HasPrefix(part, "[")):
 			addresses = append(addresses, address)
 		case strings.HasPrefix(part, "["):
-			return r.skip(e.where, what, "the address is a part of one: write the whole")
+			return r.skip(e.where, what, "the address is incomplete: write all of it")
 		case mac != "":
 			macs = append(macs, mac)
 		case strings.Contains(part, ":") || strings.Contains(part, "*"):
@@ -142,7 +142,7 @@ func (r *reader) dnsmasqReserve(e entry, what string, macs []string, addresses [
 	case len(addresses) == 0:
 		return r.skip(e.where, what, "it reserves no address")
 	case len(macs)+len(e.clientID) == 0:
-		return r.skip(e.where, what, "it knows its device by the name that this says of itself, which anybody can say")
+		return r.skip(e.where, what, "it identifies its device by the host name that the device sends, which anyone can send")
 	case len(macs) > 1:
 		if err := r.skip(e.where, what, fmt.Sprintf("of its %d MAC addresses the first counts: give each an Endpoint of its own", len(macs))); err != nil {
 			return err

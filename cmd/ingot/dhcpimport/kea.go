@@ -62,14 +62,14 @@ func withoutComments(data []byte) ([]byte, error) {
 		case bytes.HasPrefix(rest, []byte("/*")):
 			end := bytes.Index(rest, []byte("*/"))
 			if end < 0 {
-				return nil, errors.New("a comment has no end")
+				return nil, errors.New("unterminated comment")
 			}
 			out = append(out, bytes.Repeat([]byte("\n"), bytes.Count(rest[:end], []byte("\n")))...)
 			i += end + 1
 		case bytes.HasPrefix(rest, []byte("<?include")):
 			return nil, errors.New("it includes another file, which is not opened: give what Kea answers to config-get")
 		case c == '&', c == '*', c == '!', c == '|', c == '>', c == '%', c == '@', c == '`', c == '\'', c == '?':
-			return nil, fmt.Errorf("line %d: found %q outside a string: it is no JSON", bytes.Count(data[:i], []byte("\n"))+1, c)
+			return nil, fmt.Errorf("line %d: found %q outside a string: this is not JSON", bytes.Count(data[:i], []byte("\n"))+1, c)
 		default:
 			if c == '{' || c == '[' {
 				depth++
@@ -77,7 +77,7 @@ func withoutComments(data []byte) ([]byte, error) {
 				depth--
 			}
 			if depth > maxDepth {
-				return nil, fmt.Errorf("it has more than %d blocks within one another", maxDepth)
+				return nil, fmt.Errorf("blocks are nested more than %d deep", maxDepth)
 			}
 			if c == '\t' || c == '\r' {
 				c = ' '
@@ -178,7 +178,7 @@ func (r *reader) keaReservation(n *yaml.Node, v6 bool) error {
 			addresses = append(addresses, a.Value)
 		}
 		if prefixes := items(n, "prefixes"); len(prefixes) > 0 {
-			if err := r.skip(where, keaName(n), "prefixes are reserved for no device: Ingot delegates from dhcp[].subnets[].delegate"); err != nil {
+			if err := r.skip(where, keaName(n), "prefixes are not reserved for devices: Ingot delegates from dhcp[].subnets[].delegate"); err != nil {
 				return err
 			}
 		}
@@ -332,7 +332,7 @@ func (r *reader) keaLease(column func(string) string, line int) error {
 	e := entry{where: r.at(line), mac: parseMAC(column("hwaddr")), hostname: keaUnescaped(strings.Clone(column("hostname")))}
 	address, ok := parseAddress(column("address"))
 	if !ok {
-		return r.skip(e.where, column("address"), "it is no address of a device")
+		return r.skip(e.where, column("address"), "it is not a device address")
 	}
 	e.address = address
 	id := column("client_id") + column("duid") // one of them is a column
@@ -344,13 +344,13 @@ func (r *reader) keaLease(column func(string) string, line int) error {
 	over := ""
 	switch state := column("state"); {
 	case bad != nil || worse != nil:
-		return r.skip(e.where, "lease of "+address.String(), "it has no time at which it ends")
+		return r.skip(e.where, "lease of "+address.String(), "it has no end time")
 	case column("lease_type") == "2":
-		over = "prefixes are reserved for no device"
+		over = "prefixes are not reserved for devices"
 	case valid == 0:
-		over = "the lease was given back"
+		over = "the lease was released"
 	case state == "1":
-		over = "it is set aside, for somebody was found to use it"
+		over = "it is declined: another device was found to use it"
 	case state == "2", state == "3":
 		over = "the lease has ended"
 	case valid < 1<<32-1: // else it never ends

@@ -149,7 +149,7 @@ func readFile(path string) ([]byte, error) {
 	case len(data) > maxFile:
 		return nil, fmt.Errorf("it has more than %d MiB", maxFile>>20)
 	case bytes.IndexByte(data, 0) >= 0:
-		return nil, errors.New("it is no text")
+		return nil, errors.New("it is not a text file")
 	}
 	return data, nil
 }

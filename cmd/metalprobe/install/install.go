@@ -25,7 +25,7 @@ import (
 // find their disks late. Tests do not wait.
 var lateDisk = 30 * time.Second
 
-// letsGo is how long a disk is waited for that is busy after what was assembled over it was taken
+// letsGo is how long a waiting for a disk that is busy after what was assembled over it was taken
 // down: not all of that lets its disks go at once.
 const letsGo = 5 * time.Second
 
@@ -220,7 +220,7 @@ func (t *task) await(ctx context.Context, need model.DiskNeed) (inventory.Disk, 
 		if !missing || !named && len(disks) > 0 || !time.Now().Before(deadline) {
 			return inventory.Disk{}, problem
 		}
-		t.Log.Info("disk is waited for", "reason", problem.Reason)
+		t.Log.Info("waiting for a disk", "reason", problem.Reason)
 		select {
 		case <-ctx.Done():
 			return inventory.Disk{}, problem

@@ -117,7 +117,7 @@ func (r *reporter) run(ctx context.Context) {
 		}
 		err := r.send(ctx, false)
 		if err != nil && !failing && ctx.Err() == nil {
-			r.log.Warn("progress of the install is not posted", "err", err)
+			r.log.Warn("progress of the install could not be posted", "err", err)
 		}
 		failing = err != nil
 	}
@@ -148,7 +148,7 @@ func (r *reporter) accepted(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r.log.Warn("install is not reported yet", "retryIn", wait, "err", err)
+		r.log.Warn("install could not be reported yet", "retryIn", wait, "err", err)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

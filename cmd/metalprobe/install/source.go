@@ -179,7 +179,7 @@ func (s *source) persist(ctx context.Context, what string, try func() (progress 
 		if time.Since(since) >= patience {
 			return failure(model.ReasonInstallFailed, "%s cannot be fetched, tried for %v: %v", what, patience, err)
 		}
-		s.log.Warn("fetch is tried again", "what", what, "retryIn", wait, "err", err)
+		s.log.Warn("retrying a fetch", "what", what, "retryIn", wait, "err", err)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

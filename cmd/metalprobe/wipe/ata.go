@@ -286,7 +286,7 @@ type ata struct {
 }
 
 // errNoATA means that the disk is not a SATA disk.
-var errNoATA = errors.New("this is no ATA disk")
+var errNoATA = errors.New("this is not an ATA disk")
 
 // Ready implements Firmware.
 func (d *ata) Ready(ctx context.Context, progress OnProgress) (Abilities, error) {

@@ -37,13 +37,13 @@ func TestTheFleetIsShown(t *testing.T) {
 
 func TestAFleetOfWhichNothingIsKnown(t *testing.T) {
 	f := &aFleet{git: Git{Source: model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: now.Add(-time.Minute)}}}
-	says(t, shown(t, handlerOf(f), "/", 200), "<h2>0 servers</h2>", "none was read yet", "FetchFailed</strong> for <time", "connection refused", "Nothing waits.", "No server is known yet.")
+	says(t, shown(t, handlerOf(f), "/", 200), "<h2>0 servers</h2>", "none read yet", "FetchFailed</strong> for <time", "connection refused", "Nothing waits.", "No server is known yet.")
 }
 
 func TestAStatusBranchThatCannotBePushedIsTold(t *testing.T) {
 	f := shownFleet()
 	f.git.Failing, f.git.FailingSince = errors.New("protected branch "+hostile), now.Add(-90*time.Second)
-	says(t, shown(t, handlerOf(f), "/", 200), "cannot be pushed for <time", "1 min 30 s</time>: protected branch &lt;script&gt;")
+	says(t, shown(t, handlerOf(f), "/", 200), "could not be pushed for <time", "1 min 30 s</time>: protected branch &lt;script&gt;")
 }
 
 func TestWhatManyWaitForIsOneLine(t *testing.T) {
@@ -141,7 +141,7 @@ func TestATableIsFilteredSortedAndPagedByItsAddress(t *testing.T) {
 		`<a href="/servers?limit=2&amp;sort=name">Server`, `<a href="/servers?limit=2&amp;page=2&amp;sort=-name" rel="next">Next</a>`,
 		`<input type="hidden" name="sort" value="-name">`, `!<a href="/servers/rack1-02">`)
 	says(t, shown(t, h, "/servers?page=2&limit=2", 200), "Rows 3 to 4 of 4", `<a href="/servers?limit=2" rel="prev">`)
-	says(t, shown(t, h, "/servers?state=Released", 200), "Nothing is like this.", `<option value="Released" selected>Released</option>`)
+	says(t, shown(t, h, "/servers?state=Released", 200), "Nothing matches.", `<option value="Released" selected>Released</option>`)
 	says(t, shown(t, h, "/servers?rack=-&q=RACK1", 200), "Rows 1 to 1 of 1", `value="RACK1"`)
 	says(t, shown(t, h, "/servers?why=it+boots", 200), "Rows 1 to 1 of 1", `<input type="hidden" name="why" value="it boots">`, "<code>why=it boots</code>")
 	says(t, shown(t, h, "/claims", 200), `<a href="/claims/default/db">default/db</a>`)
@@ -179,14 +179,14 @@ func TestAnEndpointShowsWhatItsNetworkCardAsked(t *testing.T) {
 	f := shownFleet()
 	h := handlerOf(f)
 	says(t, shown(t, h, "/endpoints/e1", 200),
-		"What its network card asked", "1 h 0 min ago", `<a href="/api/v1/cards/02:00:00:00:00:09">`, "over rateLimit.client",
+		"Network card log", "1 h 0 min ago", `<a href="/api/v1/cards/02:00:00:00:00:09">`, "over rateLimit.client",
 		"10 min ago</time></td><td>DHCPv4</td><th scope=\"row\">DISCOVER by pxe</th><td>answered</td>"+
 			`<td class="text">OFFER 10.0.0.9, boots undionly.kpxe; from rack1, relay 10.0.0.1 port Eth1/7</td>`,
 		"<td>TFTP</td><th scope=\"row\">undionly.kpxe</th><td>served</td><td class=\"text\">70.0 KiB in 400ms; from 10.0.0.9</td>",
 		"&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt;; 12 times until 11:59:00Z", "!<script>alert")
-	says(t, shown(t, h, "/servers/rack1-02", 200), "!What its network card asked")
+	says(t, shown(t, h, "/servers/rack1-02", 200), "!Network card log")
 	f.cards["e1"] = report.Card{MAC: "02:00:00:00:00:09", Since: now.Add(-time.Minute)}
-	says(t, shown(t, h, "/endpoints/e1", 200), "Nothing by DHCP, TFTP or HTTP since this process began, <time", "1 min ago", "!conversation-table")
+	says(t, shown(t, h, "/endpoints/e1", 200), "No DHCP, TFTP or HTTP requests since this process started, <time", "1 min ago", "!conversation-table")
 	f.cards["02:00:00:00:00:08"] = report.Card{MAC: "02:00:00:00:00:08", Since: now.Add(-time.Minute), Events: []model.CardEvent{{At: now, Protocol: model.CardDHCPv6, Asked: "SOLICIT"}}}
 	says(t, shown(t, h, "/endpoints/02:00:00:00:00:08", 200), "<h1>02:00:00:00:00:08</h1>", "SOLICIT", "Manifest: not in any manifest")
 }
