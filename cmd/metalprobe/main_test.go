@@ -547,7 +547,7 @@ func TestProgressIsPostedInGoodTime(t *testing.T) {
 		if diff := gocmp.Diff(want, posts); diff != "" {
 			t.Errorf("posts (-want +got):\n%s", diff)
 		}
-		if n := strings.Count(log.String(), "not posted"); n != 1 {
+		if n := strings.Count(log.String(), "could not be posted"); n != 1 {
 			t.Errorf("%d failures logged, want one:\n%s", n, log)
 		}
 	})
