@@ -288,6 +288,26 @@ func TestGroupsGatherWhileLeasesComeOneAfterTheOther(t *testing.T) {
 	}
 }
 
+func TestTheStoreRestsLongerWhereManyLeasesCome(t *testing.T) {
+	for leases, want := range map[int]time.Duration{1: restTime, manyLeases - 1: restTime, manyLeases: 2 * restTime, maxGroup: 2 * restTime} {
+		group, at := make([]model.Lease, leases), addr("fd00::")
+		for i := range group {
+			at = at.Next()
+			group[i] = model.Lease{Address: at, MAC: mac1, Expires: t0}
+		}
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(setup{}) // nobody runs the committer
+			began := time.Now()
+			if err := w.committer.call(t.Context(), group); err != nil {
+				t.Fatal(err)
+			}
+			if rests := w.committer.rests.Sub(began); rests != want {
+				t.Errorf("after %d leases the store rests for %s, want %s", leases, rests, want)
+			}
+		})
+	}
+}
+
 // Whoever asks while the store is away leaves something that it is to forget, and any
 // number of MAC addresses can ask.
 func TestWhatTheStoreIsToForgetIsBounded(t *testing.T) {

@@ -12,6 +12,7 @@ type inbox struct {
 	batch   batch
 	next    int // of those received, which was not handed over yet
 	count   int
+	came    int // since the socket was left alone last
 	flags   int // of the call
 	err     error
 	receive func(fd uintptr)
@@ -33,9 +34,12 @@ func (s *Socket) Inbox(packets, packet, control int) {
 	s.inbox = in
 }
 
+// manyPackets are so many between two pauses that the next is twice as long.
+const manyPackets = 4
+
 // Receive waits for a packet. It is ErrEnded once the socket was closed or interrupted. When
-// nothing is there it leaves the socket alone for a time before it waits to be woken: where
-// many packets come, it is woken for a handful of them then.
+// nothing is there it leaves the socket alone for a time, or twice as long while many come,
+// before it waits to be woken: it is woken for a handful of them then.
 func (s *Socket) Receive(gather time.Duration) (Packet, error) {
 	in := s.inbox
 	in.flags = unix.MSG_WAITFORONE
@@ -51,7 +55,7 @@ func (s *Socket) Receive(gather time.Duration) (Packet, error) {
 		case closed != nil:
 			return Packet{}, ErrEnded
 		case in.err == unix.EAGAIN && in.flags == unix.MSG_DONTWAIT: //nolint:errorlint // a bare number
-			time.Sleep(gather)
+			time.Sleep(in.pause(gather))
 			in.flags = unix.MSG_WAITFORONE
 		case in.err != nil && in.err != unix.EINTR && in.err != unix.EAGAIN: //nolint:errorlint // bare numbers
 			return Packet{}, in.err
@@ -63,6 +67,15 @@ func (s *Socket) Receive(gather time.Duration) (Packet, error) {
 // Waiting reports whether packets were received that Receive has not returned yet.
 func (s *Socket) Waiting() bool { return s.inbox.next < s.inbox.count }
 
+// pause returns how long the socket is left alone.
+func (in *inbox) pause(gather time.Duration) time.Duration {
+	if in.came >= manyPackets {
+		gather *= 2
+	}
+	in.came = 0
+	return gather
+}
+
 // fill receives what there is.
 func (in *inbox) fill(fd uintptr) {
 	for i := range in.count { // what was received took some of the room
@@ -71,6 +84,7 @@ func (in *inbox) fill(fd uintptr) {
 	}
 	in.next = 0
 	in.count, in.err = in.batch.call(unix.SYS_RECVMMSG, fd, 0, len(in.batch.messages), in.flags)
+	in.came += in.count
 }
 
 // take returns the next packet that was received.

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
@@ -116,4 +117,17 @@ func TestTheReaderOfAClosedSocketReturns(t *testing.T) {
 	out := s.Outbox(1, 1, 1)
 	out.Add(append(out.Packet(), 0), nil, netip.MustParseAddrPort("127.0.0.1:9"))
 	out.Flush()
+}
+
+func TestASocketIsLeftAloneForLongerWhereManyPacketsCome(t *testing.T) {
+	in := &inbox{}
+	for _, c := range []struct {
+		came int
+		want time.Duration
+	}{{1, time.Second}, {manyPackets - 1, time.Second}, {manyPackets, 2 * time.Second}, {0, time.Second}} {
+		in.came += c.came
+		if got := in.pause(time.Second); got != c.want {
+			t.Errorf("after %d packets it is left alone for %s, want %s", c.came, got, c.want)
+		}
+	}
 }
