@@ -80,7 +80,7 @@ func TestTheStatusBranchKnowsNoConversation(t *testing.T) {
 	}
 	for _, name := range []string{"oob-1", "a0:36:9f:01:02:ff"} {
 		stdout, stderr, code := command(t, "explain", "--git", repo.Dir, "endpoint", name)
-		if code != exitFine || !strings.HasPrefix(stdout, "endpoint oob-1\n") || !strings.Contains(stderr, "known to a running daemon alone") {
+		if code != exitFine || !strings.HasPrefix(stdout, "endpoint oob-1\n") || !strings.Contains(stderr, "only available from a running daemon") {
 			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
 		}
 	}
