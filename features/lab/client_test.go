@@ -230,7 +230,7 @@ func (c *client) renewNow(t *testing.T) (got lease) {
 	rig.Eventually(t, rig.Patience, func() error {
 		since := slices.DeleteFunc(c.all()[c.seen:], beginning)
 		if len(since) == 0 {
-			// dhcpcd loses a signal that comes before the script that told of its lease has ended.
+			// dhcpcd was seen not to act on a signal that came just after its script had told of the lease.
 			if c.kind.renew != 0 && time.Since(signalled) > rig.Patience/4 {
 				signal()
 			}

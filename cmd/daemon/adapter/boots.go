@@ -70,15 +70,21 @@ func (b *Boots) checkSecureBoot(ctx context.Context, t *model.Ticket, boot *plan
 		return nil
 	}
 	says := "has no UKI"
-	if uki := t.Image.UKI; uki != nil {
-		unsigned, err := b.Images.Looks(ctx, b.Cache, t.Image.Repository, uki, netboot.KnownUnsigned)
-		if err != nil || !unsigned {
-			return nil //nolint:nilerr // what cannot be looked at is not known to be refused
+	if t.Image.UKI != nil {
+		if !b.knownUnsigned(ctx, &t.Image) {
+			return nil
 		}
 		says = "has a UKI without one"
 	}
 	return &because{fmt.Errorf("its BMC says that Secure Boot is on, so that its firmware starts nothing without a signature: boot loader %s has none, and image %s %s",
 		loader, t.Image.Ref, says), model.ReasonSecureBootBlocksProbe}
+}
+
+// knownUnsigned reports whether an image's UKI is known to have no signature. Of one that cannot be
+// read nothing is known.
+func (b *Boots) knownUnsigned(ctx context.Context, img *model.PinnedImage) bool {
+	unsigned, err := b.Images.Looks(ctx, b.Cache, img.Repository, img.UKI, netboot.KnownUnsigned)
+	return err == nil && unsigned
 }
 
 // prefetchLimit is how long a server's power-on waits for its image. One that takes

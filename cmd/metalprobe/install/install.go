@@ -25,8 +25,8 @@ import (
 // find their disks late. Tests do not wait.
 var lateDisk = 30 * time.Second
 
-// letsGo is how long a waiting for a disk that is busy after what was assembled over it was taken
-// down: not all of that lets its disks go at once.
+// letsGo is how long a disk is waited for that is still busy after what was assembled over it was
+// taken down: not all of that lets its disks go at once.
 const letsGo = 5 * time.Second
 
 // Reader is a disk that is only looked at.
