@@ -24,19 +24,12 @@ type chunkWriter struct {
 	end   uint64 // of what is stored
 	buf   []byte // the chunk that is being filled
 	out   []byte
-	pack  *zstd.Encoder
+	frame framing
 	full  bool // the last chunk had less than ChunkBytes, so none follows
 }
 
-func newChunkWriter(to io.Writer, max uint64) (*chunkWriter, error) {
-	// Each chunk is read by itself by a machine that has little memory and less time: the
-	// fastest level, and a window of no more than the chunk.
-	pack, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-		zstd.WithWindowSize(model.ChunkBytes), zstd.WithEncoderCRC(false))
-	if err != nil {
-		return nil, err
-	}
-	return &chunkWriter{to: to, max: max, pack: pack, buf: make([]byte, model.ChunkBytes)}, nil
+func newChunkWriter(to io.Writer, max uint64, frame framing) *chunkWriter {
+	return &chunkWriter{to: to, max: max, frame: frame, buf: make([]byte, model.ChunkBytes)}
 }
 
 // buffer is where the next chunk is put before it is added.
@@ -55,7 +48,7 @@ func (w *chunkWriter) add(n int) error {
 		w.table.Chunks = append(w.table.Chunks, model.Chunk{})
 		return nil
 	}
-	w.out = w.pack.EncodeAll(w.buf[:size], w.out[:0])
+	w.out = w.frame(w.buf[:size], w.out[:0])
 	if _, err := w.to.Write(w.out); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ type conversion struct {
 	container bool
 	max       uint64 // bytes that the disk may have
 	chunks    io.Writer
+	frame     framing // of the chunks; run finds out which
 	// scratch makes a file for a qcow2 that is packed, which cannot be read in order.
 	scratch func() (*os.File, error)
 	// took is told before bytes are written to scratch files; its error ends the conversion.
@@ -44,6 +45,9 @@ func (c *conversion) run(ctx context.Context) (convertedImage, error) {
 		return convertedImage{}, err
 	}
 	img := convertedImage{compression: compressionOf(head)}
+	if c.frame, err = framingOf(img.compression); err != nil {
+		return convertedImage{}, err
+	}
 	if img.compression == "" && !c.container {
 		if img.format, err = formatOf(head); err != nil {
 			return convertedImage{}, err
@@ -158,10 +162,7 @@ func fill(r io.Reader, p []byte) (n int, ended bool, err error) {
 
 // raw converts a raw disk that is read in order.
 func (c *conversion) raw(r io.Reader) (model.ChunkTable, error) {
-	w, err := newChunkWriter(c.chunks, c.max)
-	if err != nil {
-		return model.ChunkTable{}, err
-	}
+	w := newChunkWriter(c.chunks, c.max, c.frame)
 	var tail [sectorBytes]byte // the last sector
 	for {
 		n, ended, err := fill(r, w.buffer())
@@ -197,10 +198,7 @@ func (c *conversion) qcow2(ctx context.Context, file io.ReaderAt, size int64) (m
 	if err != nil {
 		return model.ChunkTable{}, err
 	}
-	w, err := newChunkWriter(c.chunks, c.max)
-	if err != nil {
-		return model.ChunkTable{}, err
-	}
+	w := newChunkWriter(c.chunks, c.max, c.frame)
 	for off := uint64(0); off < disk; off += model.ChunkBytes {
 		if ctx.Err() != nil {
 			return model.ChunkTable{}, ctx.Err()

@@ -132,10 +132,7 @@ func TestFileThatIsNotWholeOrHasATailIsRefused(t *testing.T) {
 func TestChunksAreReadAnywhere(t *testing.T) {
 	disk := exampleDisk()
 	var chunks bytes.Buffer
-	w, err := newChunkWriter(&chunks, uint64(len(disk)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newChunkWriter(&chunks, uint64(len(disk)), appendFrame)
 	for at := 0; at < len(disk); at += model.ChunkBytes {
 		if err := w.add(copy(w.buffer(), disk[at:])); err != nil {
 			t.Fatal(err)
