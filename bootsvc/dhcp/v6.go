@@ -85,6 +85,7 @@ func (n *network) hear6(packet []byte, from netip.AddrPort, frame string) (*exch
 	if !x.unproven {
 		n.server.heard.On(x.mac, x.port())
 	}
+	x.asker = n.query6(x)
 	return x, nil
 }
 
@@ -197,8 +198,12 @@ func (x *exchange6) proxy(boots bool) (decision6, error) {
 
 // commitAll6 stores leases and calls done once all of them are, or one is not.
 func commitAll6(c *lease.Committer, leases []model.Lease, done func(error)) {
-	if len(leases) == 0 {
+	switch len(leases) {
+	case 0:
 		done(nil)
+		return
+	case 1:
+		c.Commit(leases[0], done)
 		return
 	}
 	var left atomic.Int32
@@ -238,12 +243,20 @@ func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from n
 	if d.boot != nil && (d.kind == dhcpv6.MessageTypeReply || n.Mode == ModeProxy) { // the last of an exchange
 		n.server.noteAnswer(*d.boot, d.client(x.peer))
 	}
-	n.send6(x.replyTo(from), wrap6(x.relays, d.message(x.message6, x.duid)).ToBytes())
+	n.send6(x.replyTo(from), x.bytes(d))
 	if x.kind == dhcpv6.MessageTypeDecline {
 		for _, l := range d.leases {
 			n.server.log.WarnContext(ctx, "a device found its address in use by another", "network", n.Name, "mac", x.mac, "address", l.Address, "setAside", l.Declined)
 		}
 	}
+}
+
+// usualReply6 is more bytes than most answers have.
+const usualReply6 = 512
+
+// bytes returns an answer to x as it is sent.
+func (x *exchange6) bytes(d decision6) []byte {
+	return appendRelayed6(make([]byte, 0, usualReply6), x.relays, func(b []byte) []byte { return d.append(b, x.message6, x.duid) })
 }
 
 // outcome is the label of a metric.

@@ -24,6 +24,7 @@ type exchange6 struct {
 	card
 	relay   netip.Addr      // the link-address of its relay; invalid = it is on our own link
 	subnets []*lease.Subnet // of its link, the preferred first
+	asker   lease.Query     // about nothing yet
 	nths    []int           // by identity association, see nth
 	now     time.Time
 }
@@ -192,6 +193,9 @@ func (x *exchange6) countOff(kind dhcpv6.OptionCode) {
 			at, queries, names = append(at, i), append(queries, q), append(names, ia.names(q))
 		}
 	}
+	if len(at) == 0 {
+		return
+	}
 	for i, n := range x.table.Nths(queries, names) {
 		x.nths[at[i]] = n
 	}
@@ -211,12 +215,8 @@ func (ia ia6) names(q lease.Query) []netip.Addr {
 // about returns a query about ia, without a wish; false if there is nothing of its
 // kind to have on its link. Temporary addresses (RFC 8415 §21.5) are not given.
 func (x *exchange6) about(ia ia6) (lease.Query, bool) {
-	q := lease.Query{
-		Network: x.network.leases, Subnets: x.subnets, MAC: x.mac,
-		ClientID: hex.EncodeToString(x.clientID), IAID: ia.id, Unproven: x.unproven, Unreserved: x.unproven, Former: x.former, Now: x.now,
-		Port: x.network.portOf6(x), Relay: x.seenBy(),
-		Binding: x.kind != dhcpv6.MessageTypeSolicit || x.rapid,
-	}
+	q := x.asker
+	q.IAID = ia.id
 	switch {
 	case ia.kind == dhcpv6.OptionIATA:
 		return q, false
@@ -228,6 +228,16 @@ func (x *exchange6) about(ia ia6) (lease.Query, bool) {
 		q.Subnets, q.Bits = x.subnets[at:at+1], x.subnets[at].Delegate.Bits
 	}
 	return q, len(q.Subnets) > 0
+}
+
+// query6 returns a query about what x asks for, but for its identity associations.
+func (n *network) query6(x *exchange6) lease.Query {
+	return lease.Query{
+		Network: n.leases, Subnets: x.subnets, MAC: x.mac,
+		ClientID: hex.EncodeToString(x.clientID), Unproven: x.unproven, Unreserved: x.unproven, Former: x.former, Now: x.now,
+		Port: n.portOf6(x), Relay: x.seenBy(),
+		Binding: x.kind != dhcpv6.MessageTypeSolicit || x.rapid,
+	}
 }
 
 // portOf6 is portOf for DHCPv6: without relays in the configuration those are believed that are no

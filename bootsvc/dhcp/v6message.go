@@ -2,7 +2,6 @@ package dhcp
 
 import (
 	"encoding/binary"
-	"errors"
 	"net/netip"
 
 	"github.com/insomniacslk/dhcp/dhcpv6"
@@ -17,6 +16,8 @@ const (
 	maxHas6 = 8   // addresses or prefixes in one identity association
 	minDUID = 3   // type and at least an octet, RFC 8415 §11.1
 	maxDUID = 130 // RFC 8415 §11.1
+
+	optionHeader6 = 4 // bytes: code and length, RFC 8415 §21.1
 )
 
 // drop6 is why a packet is not answered: the label of a metric.
@@ -79,16 +80,22 @@ func parseMessage6(data []byte) (message6, error) {
 	return m, m.check()
 }
 
-// eachOption6 calls read with each option of data.
+// eachOption6 calls read with each option of data: RFC 8415 §21.1.
 func eachOption6(data []byte, read func(dhcpv6.OptionCode, []byte) error) error {
-	var none dhcpv6.Options
-	err := none.FromBytesWithParser(data, func(code dhcpv6.OptionCode, value []byte) (dhcpv6.Option, error) {
-		return nil, read(code, value)
-	})
-	if _, ours := errors.AsType[drop6](err); err != nil && !ours {
-		return drop6Malformed
+	for len(data) > 0 {
+		if len(data) < optionHeader6 {
+			return drop6Malformed
+		}
+		code, end := binary.BigEndian.Uint16(data), optionHeader6+int(binary.BigEndian.Uint16(data[2:]))
+		if len(data) < end {
+			return drop6Malformed
+		}
+		if err := read(dhcpv6.OptionCode(code), data[optionHeader6:end:end]); err != nil {
+			return err
+		}
+		data = data[end:]
 	}
-	return err
+	return nil
 }
 
 func (m *message6) option(code dhcpv6.OptionCode, value []byte) error {

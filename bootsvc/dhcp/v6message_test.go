@@ -258,7 +258,7 @@ func TestRelays6(t *testing.T) {
 	}
 
 	reply := &dhcpv6.Message{MessageType: dhcpv6.MessageTypeReply, TransactionID: p.xid}
-	got := wrap6(p.relays, reply).ToBytes()
+	got := appendRelayed6(nil, p.relays, func(b []byte) []byte { return append(b, reply.ToBytes()...) })
 	want := packet6Of(t, `RELAY-REPL 02 fd00:9::1 fe80::3
 		135 0000
 		9

@@ -196,27 +196,24 @@ func clientMAC(mac []byte) string {
 	return model.MAC(mac).String()
 }
 
-// wrap6 returns reply as it goes back by the relays that the packet came by:
+// appendRelayed6 appends a reply as it goes back by the relays that the packet came by:
 // each has its own hop count, addresses, interface-id (RFC 8415 §19.3) and
 // source port (RFC 8357 §5.2) returned.
-func wrap6(relays []relay6, reply dhcpv6.DHCPv6) dhcpv6.DHCPv6 {
-	for _, r := range slices.Backward(relays) {
-		outer := &dhcpv6.RelayMessage{
-			MessageType: dhcpv6.MessageTypeRelayReply,
-			HopCount:    r.hops,
-			LinkAddr:    r.link.AsSlice(),
-			PeerAddr:    r.peer.AsSlice(),
-		}
-		if r.interfaceID != nil {
-			outer.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionInterfaceID, OptionData: r.interfaceID})
-		}
-		if r.port != nil {
-			outer.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionRelayPort, OptionData: r.port})
-		}
-		outer.AddOption(dhcpv6.OptRelayMessage(reply))
-		reply = outer
+func appendRelayed6(b []byte, relays []relay6, reply func([]byte) []byte) []byte {
+	if len(relays) == 0 {
+		return reply(b)
 	}
-	return reply
+	r := relays[0]
+	link, peer := r.link.As16(), r.peer.As16()
+	b = append(b, byte(dhcpv6.MessageTypeRelayReply), r.hops)
+	b = append(append(b, link[:]...), peer[:]...)
+	if r.interfaceID != nil {
+		b = appendOption6(b, dhcpv6.OptionInterfaceID, r.interfaceID)
+	}
+	if r.port != nil {
+		b = appendOption6(b, dhcpv6.OptionRelayPort, r.port)
+	}
+	return appendNested6(b, dhcpv6.OptionRelayMsg, func(b []byte) []byte { return appendRelayed6(b, relays[1:], reply) })
 }
 
 // replyTo returns where the reply to a packet from an address goes: to the

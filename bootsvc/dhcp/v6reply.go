@@ -3,7 +3,6 @@ package dhcp
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"net"
 	"net/netip"
 	"slices"
 	"time"
@@ -51,71 +50,85 @@ var status6 = map[iana.StatusCode]*dhcpv6.OptStatusCode{
 	iana.StatusNotOnLink:     {StatusCode: iana.StatusNotOnLink, StatusMessage: "not an address of this link"},
 }
 
-// message returns the answer to m as a message of the server with a DUID.
-func (a answer6) message(m message6, server []byte) *dhcpv6.Message {
-	reply := &dhcpv6.Message{MessageType: a.kind, TransactionID: m.xid}
-	reply.Options.Options = make(dhcpv6.Options, 0, 10)
+// append appends the answer to m, of the server with a DUID, as a message.
+func (a answer6) append(b []byte, m message6, server []byte) []byte {
+	b = append(append(b, byte(a.kind)), m.xid[:]...)
 	if m.clientID != nil {
-		reply.AddOption(raw6(dhcpv6.OptionClientID, m.clientID))
+		b = appendOption6(b, dhcpv6.OptionClientID, m.clientID)
 	}
-	reply.AddOption(raw6(dhcpv6.OptionServerID, server))
+	b = appendOption6(b, dhcpv6.OptionServerID, server)
 	if a.rapid {
-		reply.AddOption(raw6(dhcpv6.OptionRapidCommit, nil))
+		b = appendOption6(b, dhcpv6.OptionRapidCommit, nil)
 	}
 	if a.status != nil {
-		reply.AddOption(a.status)
+		b = appendOption6(b, dhcpv6.OptionStatusCode, a.status.ToBytes())
 	}
 	for _, ia := range a.ias {
-		reply.AddOption(ia.option())
+		b = ia.append(b)
 	}
-	for _, code := range m.asked {
-		// Asked for twice, it is told once.
-		if reply.GetOneOption(code) == nil {
-			a.tell(reply, code)
+	for i, code := range m.asked {
+		if !slices.Contains(m.asked[:i], code) { // asked for twice, it is told once
+			b = a.tell(b, code)
 		}
 	}
 	if a.boot != nil && a.boot.VendorClass != "" {
 		// Firmware discards a reply without its class, which it does not ask for.
-		reply.AddOption(&dhcpv6.OptVendorClass{Data: [][]byte{[]byte(a.boot.VendorClass)}})
+		b = appendOption6(b, dhcpv6.OptionVendorClass, (&dhcpv6.OptVendorClass{Data: [][]byte{[]byte(a.boot.VendorClass)}}).ToBytes())
 	}
-	return reply
+	return b
 }
 
-func raw6(code dhcpv6.OptionCode, value []byte) dhcpv6.Option {
-	return &dhcpv6.OptionGeneric{OptionCode: code, OptionData: value}
+// appendOption6 appends an option: RFC 8415 §21.1.
+func appendOption6(b []byte, code dhcpv6.OptionCode, value []byte) []byte {
+	b = binary.BigEndian.AppendUint16(b, uint16(code))
+	b = binary.BigEndian.AppendUint16(b, uint16(len(value)))
+	return append(b, value...)
 }
 
-// option returns the identity association as an option: RFC 8415 §21.4, §21.5
-// and §21.21.
-func (g given6) option() dhcpv6.Option {
-	id := [4]byte(binary.BigEndian.AppendUint32(nil, g.id))
-	options := make(dhcpv6.Options, 0, len(g.leases)+1)
-	for _, l := range g.leases {
-		options = append(options, l.option(g.kind))
-	}
-	if g.status != nil {
-		options = append(options, g.status)
-	}
-	t1, t2 := g.renewal()
-	switch g.kind {
-	case dhcpv6.OptionIAPD:
-		return &dhcpv6.OptIAPD{IaId: id, T1: t1, T2: t2, Options: dhcpv6.PDOptions{Options: options}}
-	case dhcpv6.OptionIATA:
-		return &dhcpv6.OptIATA{IaId: id, Options: dhcpv6.IdentityOptions{Options: options}}
-	default:
-		return &dhcpv6.OptIANA{IaId: id, T1: t1, T2: t2, Options: dhcpv6.IdentityOptions{Options: options}}
-	}
+// appendNested6 appends an option whose value other options end.
+func appendNested6(b []byte, code dhcpv6.OptionCode, value func([]byte) []byte) []byte {
+	b = appendOption6(b, code, nil)
+	at := len(b)
+	b = value(b)
+	binary.BigEndian.PutUint16(b[at-2:], uint16(len(b)-at))
+	return b
 }
 
-// option returns the lease as an option within an identity association of a
-// kind: RFC 8415 §21.6 and §21.22.
-func (l lifetime6) option(kind dhcpv6.OptionCode) dhcpv6.Option {
+// append appends the identity association: RFC 8415 §21.4, §21.5 and §21.21.
+func (g given6) append(b []byte) []byte {
+	return appendNested6(b, g.kind, func(b []byte) []byte {
+		b = binary.BigEndian.AppendUint32(b, g.id)
+		if g.kind != dhcpv6.OptionIATA {
+			t1, t2 := g.renewal()
+			b = appendSeconds6(appendSeconds6(b, t1), t2)
+		}
+		for _, l := range g.leases {
+			b = l.append(b, g.kind)
+		}
+		if g.status != nil {
+			b = appendOption6(b, dhcpv6.OptionStatusCode, g.status.ToBytes())
+		}
+		return b
+	})
+}
+
+// append appends the lease within an identity association of a kind: RFC 8415 §21.6 and §21.22.
+func (l lifetime6) append(b []byte, kind dhcpv6.OptionCode) []byte {
+	address := l.prefix.Addr().As16()
 	if kind == dhcpv6.OptionIAPD {
-		return &dhcpv6.OptIAPrefix{PreferredLifetime: l.valid, ValidLifetime: l.valid, Prefix: &net.IPNet{
-			IP: l.prefix.Addr().AsSlice(), Mask: net.CIDRMask(l.prefix.Bits(), 128),
-		}}
+		return appendNested6(b, dhcpv6.OptionIAPrefix, func(b []byte) []byte {
+			b = appendSeconds6(appendSeconds6(b, l.valid), l.valid)
+			return append(append(b, byte(l.prefix.Bits())), address[:]...)
+		})
 	}
-	return &dhcpv6.OptIAAddress{IPv6Addr: l.prefix.Addr().AsSlice(), PreferredLifetime: l.valid, ValidLifetime: l.valid}
+	return appendNested6(b, dhcpv6.OptionIAAddr, func(b []byte) []byte {
+		return appendSeconds6(appendSeconds6(append(b, address[:]...), l.valid), l.valid)
+	})
+}
+
+// appendSeconds6 appends a time as this protocol has it.
+func appendSeconds6(b []byte, d time.Duration) []byte {
+	return binary.BigEndian.AppendUint32(b, uint32(d.Round(time.Second)/time.Second))
 }
 
 // renewal returns when a client renews with us, and when with any server: the
@@ -130,42 +143,49 @@ func (g given6) renewal() (t1, t2 time.Duration) {
 	return shortest / 2, shortest * 4 / 5
 }
 
-// tell adds what a client asks for by an option code (RFC 8415 §21.7), if there
+// tell appends what a client asks for by an option code (RFC 8415 §21.7), if there
 // is such a thing to tell.
-func (a answer6) tell(reply *dhcpv6.Message, code dhcpv6.OptionCode) {
+func (a answer6) tell(b []byte, code dhcpv6.OptionCode) []byte {
 	switch {
 	case code == dhcpv6.OptionBootfileURL && a.boot != nil: // RFC 5970 §3.1
-		reply.AddOption(dhcpv6.OptBootFileURL(a.boot.URL(a.site)))
+		return appendOption6(b, code, []byte(a.boot.URL(a.site)))
 	case a.config != nil:
-		a.config.tell6(reply, code)
+		return a.config.tell6(b, code)
 	}
+	return b
 }
 
-// tell6 adds what clients of s may ask for.
-func (s *Subnet) tell6(reply *dhcpv6.Message, code dhcpv6.OptionCode) {
+// ntpServer is the suboption for the address of a time server (RFC 5908 §4.1).
+const ntpServer dhcpv6.OptionCode = 1
+
+// tell6 appends what clients of s may ask for.
+func (s *Subnet) tell6(b []byte, code dhcpv6.OptionCode) []byte {
 	switch {
 	case code == dhcpv6.OptionDNSRecursiveNameServer && len(s.DNS) > 0: // RFC 3646 §3
-		reply.AddOption(dhcpv6.OptDNS(ips(s.DNS)...))
+		return appendAddresses6(b, code, s.DNS)
 	case code == dhcpv6.OptionDomainSearchList && s.Domain != "": // RFC 3646 §4
-		reply.AddOption(dhcpv6.OptDomainSearchList(&rfc1035label.Labels{Labels: []string{s.Domain}}))
+		return appendOption6(b, code, (&rfc1035label.Labels{Labels: []string{s.Domain}}).ToBytes())
 	case code == dhcpv6.OptionSNTPServerList && len(s.NTP) > 0: // RFC 4075 §4
-		reply.AddOption(dhcpv6.OptSNTP(ips(s.NTP)...))
-	case code == dhcpv6.OptionNTPServer && len(s.NTP) > 0: // RFC 5908 §4.1
-		option := &dhcpv6.OptNTPServer{}
-		for _, ip := range ips(s.NTP) {
-			option.Suboptions.Add((*dhcpv6.NTPSuboptionSrvAddr)(&ip))
-		}
-		reply.AddOption(option)
+		return appendAddresses6(b, code, s.NTP)
+	case code == dhcpv6.OptionNTPServer && len(s.NTP) > 0: // RFC 5908 §4
+		return appendNested6(b, code, func(b []byte) []byte {
+			for _, a := range s.NTP {
+				b = appendAddresses6(b, ntpServer, []netip.Addr{a})
+			}
+			return b
+		})
 	}
+	return b
 }
 
-// ips returns addresses as the library takes them.
-func ips(addresses []netip.Addr) []net.IP {
-	all := make([]net.IP, len(addresses))
-	for i, a := range addresses {
-		all[i] = a.AsSlice()
-	}
-	return all
+// appendAddresses6 appends an option that is a list of addresses.
+func appendAddresses6(b []byte, code dhcpv6.OptionCode, all []netip.Addr) []byte {
+	return appendNested6(b, code, func(b []byte) []byte {
+		for _, a := range all {
+			b = append(b, a.AsSlice()...)
+		}
+		return b
+	})
 }
 
 // asks reports whether the client asks for an option.

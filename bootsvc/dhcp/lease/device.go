@@ -12,20 +12,23 @@ import (
 const maxNth = 8
 
 // deviceID is what a lease belongs to. That is a network interface by its MAC address, and
-// with a number behind it where the interface has several at once (RFC 8415 §12); or, of
-// a client whose MAC address nothing shows, an identity association.
-type deviceID string
+// by a number where the interface has several at once (RFC 8415 §12); or, of a client whose
+// MAC address nothing shows, an identity association. The zero deviceID is nobody's.
+type deviceID struct {
+	who string // a MAC address, or the identity association
+	nth int
+}
 
 // idOf returns the deviceID of an interface's n-th lease, or of an association if there is no
-// MAC address; "" = nobody's.
+// MAC address.
 func idOf(mac string, a association, nth int) deviceID {
 	switch {
-	case mac != "" && nth > 0:
-		return deviceID(mac + "#" + strconv.Itoa(nth))
-	case mac != "" || a.clientID == "":
-		return deviceID(mac)
+	case mac != "":
+		return deviceID{mac, nth}
+	case a.clientID == "":
+		return deviceID{}
 	}
-	return deviceID(a.clientID + "/" + strconv.FormatUint(uint64(a.iaid), 16))
+	return deviceID{who: a.clientID + "/" + strconv.FormatUint(uint64(a.iaid), 16)}
 }
 
 // device returns what asks.
@@ -34,7 +37,7 @@ func (q Query) device() deviceID { return idOf(q.MAC, q.association(), q.Nth) }
 // deviceOf returns what l belongs to.
 func deviceOf(l model.Lease) deviceID {
 	if l.Declined {
-		return ""
+		return deviceID{}
 	}
 	return idOf(l.MAC, association{l.ClientID, l.IAID}, l.Nth)
 }
@@ -72,8 +75,11 @@ func (t *Table) Nths(queries []Query, names [][]netip.Addr) []int {
 
 // nthOf returns which lease of its interface q is about, -1 if none is.
 func (t *Table) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
-	if q.MAC == "" {
+	switch {
+	case q.MAC == "":
 		return 0
+	case len(t.leases[q.MAC])+len(t.offers[q.MAC]) == 0:
+		return -1
 	}
 	had := -1
 	for n := range maxNth {
@@ -100,7 +106,7 @@ func (t *Table) inherit(q Query) {
 	if q.Former == "" || q.Former == q.MAC || t.leases.on(q.Subnets, q.device(), q.kind()) != nil {
 		return
 	}
-	e := t.leases.on(q.Subnets, deviceID(q.Former), q.kind())
+	e := t.leases.on(q.Subnets, deviceID{who: q.Former}, q.kind())
 	if e == nil || !e.loaded || !e.unproven || (association{e.clientID, e.iaid}) != q.association() {
 		return
 	}

@@ -36,6 +36,7 @@ type entry struct {
 	unproven      bool // mac is the client's own word
 	loaded        bool // it is as the store has it, and was not asked for since
 	relay         model.LeaseRelay
+	removed       bool        // from the table
 	returned      bool        // its client gave it back, which is not stored yet
 	asker         association // that it is held for, or was last
 	shares        []share     // that hold the lease beside iaid

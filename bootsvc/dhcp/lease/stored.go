@@ -91,7 +91,7 @@ func (t *Table) Load(leases []model.Lease, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range leases {
-		if l.Expires.IsZero() || deviceOf(l) == "" && !l.Declined {
+		if l.Expires.IsZero() || deviceOf(l) == (deviceID{}) && !l.Declined {
 			continue
 		}
 		switch s, ok := t.home(l); {

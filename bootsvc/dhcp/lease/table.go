@@ -88,26 +88,27 @@ func (k kind) String() string { return [kinds]string{"IPv4", "IPv6", "prefix"}[k
 // devices are entries by what they belong to: a MAC address, if it is known, whatever client
 // identifier or DUID it shows (RFC 2131 §4.2 would have it otherwise, but firmware,
 // iPXE and the operating system of one machine show three). It has one of each kind
-// on each link: a machine may be on several, by one network interface, as VLANs.
-type devices map[deviceID][]*entry
+// on each link: a machine may be on several, by one network interface, as VLANs. The key is
+// deviceID.who.
+type devices map[string][]*entry
 
 // add adds e.
-func (d devices) add(e *entry) { d[e.device] = append(d[e.device], e) }
+func (d devices) add(e *entry) { d[e.device.who] = append(d[e.device.who], e) }
 
 // drop drops e, if it is there.
 func (d devices) drop(e *entry) {
-	left := slices.DeleteFunc(d[e.device], func(other *entry) bool { return other == e })
+	left := slices.DeleteFunc(d[e.device.who], func(other *entry) bool { return other == e })
 	if len(left) == 0 {
-		delete(d, e.device)
+		delete(d, e.device.who)
 		return
 	}
-	d[e.device] = left
+	d[e.device.who] = left
 }
 
 // on returns what a device has of a kind on the link that has subnets, or nil.
 func (d devices) on(link []*Subnet, id deviceID, k kind) *entry {
-	for _, e := range d[id] {
-		if e.kind() == k && slices.Contains(link, e.pool.subnet) {
+	for _, e := range d[id.who] {
+		if e.device == id && e.kind() == k && slices.Contains(link, e.pool.subnet) {
 			return e
 		}
 	}
@@ -117,8 +118,8 @@ func (d devices) on(link []*Subnet, id deviceID, k kind) *entry {
 // besides returns what else the device of e has of its kind on its link.
 func (d devices) besides(e *entry) []*entry {
 	var others []*entry
-	for _, other := range d[e.device] {
-		if other != e && other.kind() == e.kind() && slices.Contains(e.pool.subnet.link(), other.pool.subnet) {
+	for _, other := range d[e.device.who] {
+		if other != e && other.device == e.device && other.kind() == e.kind() && slices.Contains(e.pool.subnet.link(), other.pool.subnet) {
 			others = append(others, other)
 		}
 	}
@@ -256,7 +257,7 @@ func (t *Table) dropOffers(now time.Time) {
 		e := t.offered[0]
 		t.offered = t.offered[1:]
 		switch {
-		case t.bySlot[slot{e.address, e.pool.bits}] != e || e.expires != 0: // taken, or gone already
+		case e.removed, e.expires != 0: // it is gone already, or was taken
 		case e.free(now):
 			t.remove(e)
 		default:
@@ -303,6 +304,7 @@ func (t *Table) set(e *entry, l model.Lease) {
 // remove forgets e.
 func (t *Table) remove(e *entry) {
 	p := e.pool
+	e.removed = true
 	delete(t.bySlot, slot{e.address, p.bits})
 	p.unrequested.drop(e)
 	t.leases.drop(e)

@@ -12,8 +12,11 @@ type inbox struct {
 	batch   batch
 	next    int // of those received, which was not handed over yet
 	count   int
-	came    int // since the socket was left alone last
-	flags   int // of the call
+	came    int       // since the socket was left alone last
+	last    time.Time // when something was received last
+	gather  time.Duration
+	alone   bool // what came last was one packet, with none shortly before
+	flags   int  // of the call
 	err     error
 	receive func(fd uintptr)
 }
@@ -38,11 +41,12 @@ func (s *Socket) Inbox(packets, packet, control int) {
 const manyPackets = 4
 
 // Receive waits for a packet. It is ErrEnded once the socket was closed or interrupted. When
-// nothing is there it leaves the socket alone for a time, or twice as long while many come,
-// before it waits to be woken: it is woken for a handful of them then.
+// nothing more is there it leaves the socket alone for a time, or twice as long while many come,
+// before it waits to be woken: it is woken for a handful of them then. After a packet that came
+// alone it waits at once: the next one is another's, who should not wait for that.
 func (s *Socket) Receive(gather time.Duration) (Packet, error) {
 	in := s.inbox
-	in.flags = unix.MSG_WAITFORONE
+	in.flags, in.gather = unix.MSG_WAITFORONE, gather
 	if gather > 0 {
 		in.flags = unix.MSG_DONTWAIT
 	}
@@ -55,7 +59,7 @@ func (s *Socket) Receive(gather time.Duration) (Packet, error) {
 		case closed != nil:
 			return Packet{}, ErrEnded
 		case in.err == unix.EAGAIN && in.flags == unix.MSG_DONTWAIT: //nolint:errorlint // a bare number
-			time.Sleep(in.pause(gather))
+			time.Sleep(in.pause())
 			in.flags = unix.MSG_WAITFORONE
 		case in.err != nil && in.err != unix.EINTR && in.err != unix.EAGAIN: //nolint:errorlint // bare numbers
 			return Packet{}, in.err
@@ -68,12 +72,16 @@ func (s *Socket) Receive(gather time.Duration) (Packet, error) {
 func (s *Socket) Waiting() bool { return s.inbox.next < s.inbox.count }
 
 // pause returns how long the socket is left alone.
-func (in *inbox) pause(gather time.Duration) time.Duration {
-	if in.came >= manyPackets {
-		gather *= 2
-	}
+func (in *inbox) pause() time.Duration {
+	came := in.came
 	in.came = 0
-	return gather
+	switch {
+	case in.alone:
+		return 0
+	case came >= manyPackets:
+		return 2 * in.gather
+	}
+	return in.gather
 }
 
 // fill receives what there is.
@@ -84,7 +92,15 @@ func (in *inbox) fill(fd uintptr) {
 	}
 	in.next = 0
 	in.count, in.err = in.batch.call(unix.SYS_RECVMMSG, fd, 0, len(in.batch.messages), in.flags)
-	in.came += in.count
+	if in.count > 0 && in.gather > 0 {
+		in.took(time.Now())
+	}
+}
+
+// took notes that something was received.
+func (in *inbox) took(now time.Time) {
+	in.alone = in.count == 1 && now.Sub(in.last) > in.gather
+	in.came, in.last = in.came+in.count, now
 }
 
 // take returns the next packet that was received.

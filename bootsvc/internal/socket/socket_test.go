@@ -119,15 +119,30 @@ func TestTheReaderOfAClosedSocketReturns(t *testing.T) {
 	out.Flush()
 }
 
-func TestASocketIsLeftAloneForLongerWhereManyPacketsCome(t *testing.T) {
-	in := &inbox{}
+func TestASocketIsLeftAloneWhilePacketsCome(t *testing.T) {
+	const gather = 2 * time.Millisecond
+	in, now := &inbox{gather: gather}, time.Now()
 	for _, c := range []struct {
-		came int
-		want time.Duration
-	}{{1, time.Second}, {manyPackets - 1, time.Second}, {manyPackets, 2 * time.Second}, {0, time.Second}} {
-		in.came += c.came
-		if got := in.pause(time.Second); got != c.want {
-			t.Errorf("after %d packets it is left alone for %s, want %s", c.came, got, c.want)
+		title string
+		after time.Duration
+		came  []int // by one call each
+		want  time.Duration
+	}{
+		{"the first packet", time.Hour, []int{1}, 0},
+		{"the next of the same client", time.Millisecond, []int{1}, gather},
+		{"one after nothing came for a while", 3 * time.Millisecond, []int{1}, 0},
+		{"a few at once", time.Hour, []int{manyPackets - 1}, gather},
+		{"many at once", 3 * time.Millisecond, []int{manyPackets}, 2 * gather},
+		{"many by several calls", 3 * time.Millisecond, []int{manyPackets - 1, 1}, 2 * gather},
+		{"one shortly after many", time.Millisecond, []int{1}, gather},
+	} {
+		now = now.Add(c.after)
+		for _, n := range c.came {
+			in.count = n
+			in.took(now)
+		}
+		if got := in.pause(); got != c.want {
+			t.Errorf("%s: it is left alone for %s, want %s", c.title, got, c.want)
 		}
 	}
 }
