@@ -27,6 +27,12 @@ func (r Revision) Name() string {
 	return name
 }
 
+// Commit is the hash of a revision's commit.
+func (r Revision) Commit() string {
+	_, hash, _ := strings.Cut(string(r), "@sha1:")
+	return hash
+}
+
 // Desired is what Git asks for: the objects decoded from one revision. It is
 // never changed once made, nor are its maps, which revisions share; an object that did
 // not change from one revision to the next is the same pointer in both, but for what

@@ -1,12 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
+	"ingot/model"
 	"ingot/model/text"
 	"ingot/reconcile/report"
 )
@@ -22,6 +24,10 @@ func (s statusCommand) wait(ctx context.Context, c *console) error {
 		ctx, cancel = context.WithTimeout(ctx, s.Timeout)
 		defer cancel()
 	}
+	commit, err := newAwaitedCommit(ctx, c, s.Commit)
+	if err != nil {
+		return err
+	}
 	tick := time.NewTicker(s.Interval)
 	defer tick.Stop()
 	for said := ""; ; {
@@ -30,14 +36,20 @@ func (s statusCommand) wait(ctx context.Context, c *console) error {
 		if err == nil && summary.Revision == "" {
 			err = errNotRead
 		}
+		var why string
 		unfinished := err
-		if err == nil {
-			unfinished = verdict(summary, s.whole())
+		switch {
+		case err != nil:
+			why = err.Error()
+		case !commit.isIn(ctx, summary.Revision):
+			unfinished, why = exitUnderWay, fmt.Sprintf("the daemon acts on %s, and not on %s yet", summary.Revision.Short(), commit.hash)
+		default:
+			unfinished, why = verdict(summary, s.whole()), waitsFor(summary)
 		}
 		if unfinished == nil {
 			return s.print(c, summary, time.Now())
 		}
-		if why := cmp.Or(errorText(err), waitsFor(summary)); why != said && ctx.Err() == nil {
+		if why != said && ctx.Err() == nil {
 			said = why
 			fmt.Fprintf(c.err, "%s %s\n", time.Now().Format(time.TimeOnly), printable(why))
 		}
@@ -50,6 +62,46 @@ func (s statusCommand) wait(ctx context.Context, c *console) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// awaitedCommit is a commit that is waited for; the zero value is any.
+type awaitedCommit struct {
+	hash  string
+	clone *clone // nil = there is none, and only the commit itself is known
+}
+
+// commitHash is a commit's hash, or the beginning of one that is long enough.
+var commitHash = regexp.MustCompile("^[0-9a-f]{7,64}$")
+
+// newAwaitedCommit returns the commit that a user names: by its hash, or as git in the working directory does.
+func newAwaitedCommit(ctx context.Context, c *console, name string) (awaitedCommit, error) {
+	if name == "" {
+		return awaitedCommit{}, nil
+	}
+	g, err := openClone(ctx, c, ".", "origin")
+	if err == nil {
+		hash, unknown := g.git(ctx, "rev-parse", "--quiet", "--verify", "--end-of-options", name+"^{commit}")
+		if unknown == nil {
+			return awaitedCommit{hash, g}, nil
+		}
+		err = fmt.Errorf("the clone in the working directory has no commit %s", name)
+	}
+	if commitHash.MatchString(name) {
+		return awaitedCommit{hash: name}, nil
+	}
+	return awaitedCommit{}, fmt.Errorf("--revision %s is no hash of a commit, and %w", name, err)
+}
+
+// isIn reports whether a revision is of the commit, or of one that follows it as far as the clone knows.
+func (a awaitedCommit) isIn(ctx context.Context, r model.Revision) bool {
+	if strings.HasPrefix(r.Commit(), a.hash) {
+		return true
+	}
+	if a.clone == nil {
+		return false
+	}
+	_, err := a.clone.git(ctx, "merge-base", "--is-ancestor", a.hash, r.Commit())
+	return err == nil
 }
 
 // waitsFor says in a line what is not as Git says: the first object of those that wait.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -74,6 +75,57 @@ func TestWaitingIsGivenUp(t *testing.T) {
 		t.Errorf("interrupted: exit code %d\n%s", code, errs)
 	}
 	if _, errs, code := command(t, "status", "--timeout", "5s"); code != exitFailed || !strings.Contains(errs, "--timeout: a positive time, with --wait") {
+		t.Errorf("without --wait: exit code %d\n%s", code, errs)
+	}
+}
+
+// A pipeline that has pushed waits for its own commit, and not for the state before it.
+func TestACommitIsWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("init", "--quiet")
+	var commits []string // the first is in force, the second was pushed, the third follows
+	for range 3 {
+		git("commit", "--quiet", "--allow-empty", "--message", "change")
+		commits = append(commits, git("rev-parse", "HEAD"))
+	}
+	at := func(commit string) *report.Summary {
+		return &report.Summary{Revision: model.Revision("main@sha1:" + commit)}
+	}
+	before := "TIME the daemon acts on main@" + commits[0][:7] + ", and not on " + commits[1] + " yet\n"
+	for name, tc := range map[string]struct {
+		dir, revision string
+		now           string // in force from the second look on
+		says          string
+		code          int
+	}{
+		"by what the clone calls it":           {dir, "HEAD~1", commits[1], before, exitFine},
+		"by its hash":                          {dir, commits[1], commits[1], before, exitFine},
+		"while a later one is in force":        {dir, "HEAD~1", commits[2], before, exitFine},
+		"by its hash, without a clone":         {t.TempDir(), commits[1][:10], commits[1], strings.Replace(before, commits[1], commits[1][:10], 1), exitFine},
+		"that never comes":                     {dir, "HEAD~1", commits[0], before, int(exitUnderWay)},
+		"that nobody knows":                    {dir, "nothing", commits[1], "ingot: --revision nothing is no hash of a commit, and the clone in the working directory has no commit nothing\n", exitFailed},
+		"by a name where there is no clone":    {t.TempDir(), "HEAD", commits[1], "is no clone of a repository", exitFailed},
+		"by something that git has options of": {dir, "--all", commits[1], "ingot: --revision --all is no hash of a commit", exitFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(tc.dir)
+			_, address := watched(t, at(commits[0]), at(tc.now))
+			_, errs, code := waitOf(t.Context(), address, "--timeout", "700ms", "--revision="+tc.revision)
+			if code != tc.code || !strings.Contains(errs, tc.says) {
+				t.Errorf("exit code %d, want %d; it says %q, want %q", code, tc.code, errs, tc.says)
+			}
+		})
+	}
+	if _, errs, code := command(t, "status", "--revision", "HEAD"); code != exitFailed || !strings.Contains(errs, "--revision is for --wait") {
 		t.Errorf("without --wait: exit code %d\n%s", code, errs)
 	}
 }

@@ -25,7 +25,7 @@ import (
 
 // goalBootCPU is the CPU time of a request beside that of a bare net/http handler that
 // renders the same text.
-const goalBootCPU = 1.25
+const goalBootCPU = 1.15
 
 // How the boot service is measured: in rounds, in which each server is asked in turn, so
 // that what else the machine does hits them alike.
