@@ -14,7 +14,7 @@ import (
 // kept. It returns the name of that variant, with which the next call for the machine
 // begins. After VariantContinuous, which is never used for a boot from disk, the caller
 // has to clear the override once the machine has booted. A machine without UEFI HTTP boot
-// gets PXE.
+// gets PXE. For a boot from disk the boot options of disks that are off are switched on.
 //
 // ErrUnsupported: the machine has no boot override, or none for the method.
 // ErrOverrideNotKept: no variant was kept; the error says what was asked and read.
@@ -37,6 +37,9 @@ func (c *client) bootOnce(ctx context.Context, t model.SystemTarget, method mode
 	target, err := s.bootTarget(method)
 	if err != nil {
 		return "", &Error{BMC: c.name, Method: http.MethodPatch, URI: uri, Kind: ErrUnsupported, Detail: err.Error()}
+	}
+	if method == model.BootDisk {
+		c.enableDisks(ctx, t)
 	}
 	var tried []string
 	elsewhere := false // the BMC says that boot settings belong in the settings object (B04)

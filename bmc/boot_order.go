@@ -157,15 +157,27 @@ func refusesHere(err error) bool {
 // bootOption is one entry of the firmware's boot menu (DSP0268, BootOption).
 type bootOption struct {
 	BootOptionReference, DisplayName, UefiDevicePath string
+	BootOptionEnabled                                *bool // nil = the BMC does not say
 }
 
 // bootOptions reads the boot options of a collection; "" = there is none.
 func (c *client) bootOptions(ctx context.Context, uri string) (all []model.BootOption, err error) {
+	err = c.eachBootOption(ctx, uri, func(_ member, o bootOption) bool {
+		if o.BootOptionReference != "" {
+			all = append(all, model.BootOption{Reference: o.BootOptionReference, Name: o.DisplayName, DevicePath: o.UefiDevicePath})
+		}
+		return len(all) < maxBootOptions
+	})
+	return all, err
+}
+
+// eachBootOption calls use with each boot option of a collection, until use returns false.
+func (c *client) eachBootOption(ctx context.Context, uri string, use func(member, bootOption) bool) error {
 	if uri == "" {
-		return nil, nil
+		return nil
 	}
 	var unread error
-	err = c.eachMember(ctx, uri, 1, func(m member, err error) bool {
+	err := c.eachMember(ctx, uri, 1, func(m member, err error) bool {
 		var o bootOption
 		if err == nil {
 			o, _, err = decode[bootOption](m.raw)
@@ -173,13 +185,10 @@ func (c *client) bootOptions(ctx context.Context, uri string) (all []model.BootO
 		if unread = err; err != nil {
 			return false
 		}
-		if o.BootOptionReference != "" {
-			all = append(all, model.BootOption{Reference: o.BootOptionReference, Name: o.DisplayName, DevicePath: o.UefiDevicePath})
-		}
-		return len(all) < maxBootOptions
+		return use(m, o)
 	})
 	if err == nil {
 		err = unread
 	}
-	return all, err
+	return err
 }

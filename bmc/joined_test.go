@@ -253,3 +253,32 @@ func TestBootOrderOfTheSimulatedRack(t *testing.T) {
 		})
 	}
 }
+
+// A boot from disk has the boot options of disks switched on where they are off, and is set also
+// where the BMC shows none.
+func TestDiskOptionsOfTheSimulatedRackAreSwitchedOn(t *testing.T) {
+	for _, kind := range sim.Personalities() {
+		t.Run(kind, func(t *testing.T) {
+			traits := sim.TraitsOf(kind)
+			ctx, rack, p := join(t, sim.Options{Personality: kind})
+			s := rack.Servers()[0]
+			if err := s.SetFault(sim.FaultDiskOptionOff); err != nil {
+				t.Fatal(err)
+			}
+			switch _, err := p.BootOnce(ctx, s.Target(), model.BootPXE); {
+			case errors.Is(err, bmc.ErrUnsupported): // it has no override at all
+				return
+			case err != nil:
+				t.Fatal(err)
+			}
+			if !slices.Contains(s.Faults(), sim.FaultDiskOptionOff) {
+				t.Error("a boot from the network switches the disk's option on")
+			}
+			_, err := p.BootOnce(ctx, s.Target(), model.BootDisk)
+			on := !slices.Contains(s.Faults(), sim.FaultDiskOptionOff)
+			if want := traits.OrdersLater || traits.OrdersNow; err != nil || on != want {
+				t.Errorf("it is on: %v, want %v; %v", on, want, err)
+			}
+		})
+	}
+}

@@ -116,6 +116,15 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And claim "web" is Unconfirmed on "s1"
     And "s1" was installed 0 times and wiped 0 times
 
+  Scenario: firmware that switched the boot option of the disk off boots it all the same
+    (N49)
+    Given "s1" suffers from "disk-option-off"
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE  |
+      | web   | s1     | debian |
+    Then claim "web" is Booted on "s1"
+    And "s1" was installed once and wiped 0 times
+
   Scenario: cloud-init that ended in error is told of, and the claim keeps its server
     (N60)
     Given "s1" suffers from "cloud-init-fails"

@@ -81,7 +81,11 @@ func (s *Server) firmware(life uint64) (from []BootSource, address string) {
 // bootOrder is what the firmware would boot from if it started now; the caller
 // holds mu.
 func (s *Server) bootOrder() []BootSource {
-	return choice(s.override, !s.faults.has(FaultOverrideIgnored), s.startsWith())
+	order := choice(s.override, !s.faults.has(FaultOverrideIgnored), s.startsWith())
+	if !s.bootsDisk() {
+		return []BootSource{BootFromNetwork}
+	}
+	return order
 }
 
 // startBoot is what the firmware does when it starts: it takes over the boot order that is

@@ -23,9 +23,23 @@ func getBootOption(v view) object {
 	}
 	return object{
 		"Id": v.id(), "Name": v.id(), "BootOptionReference": v.id(), "DisplayName": name, "UefiDevicePath": path,
-		"BootOptionEnabled": true,
+		"BootOptionEnabled": v.id() != diskOption || v.server().bootsDisk(),
 	}
 }
+
+// enableBootOption switches the disk's boot option on. It takes nothing else: neither is switched off.
+func enableBootOption(v view, value any) *message {
+	if on, ok := value.(bool); !ok || !on {
+		return newMessage(msgPropertyValue, string(mustJSON(value)), "BootOptionEnabled").about("#/BootOptionEnabled")
+	}
+	if v.id() == diskOption {
+		v.server().faults.remove(FaultDiskOptionOff)
+	}
+	return nil
+}
+
+// bootsDisk reports whether the firmware boots from the disk at all.
+func (s *Server) bootsDisk() bool { return !s.faults.has(FaultDiskOptionOff) }
 
 // sentOrder returns the boot order of a Boot object that sets nothing else.
 func sentOrder(value any) (order any, only bool) {

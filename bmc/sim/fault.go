@@ -74,6 +74,9 @@ const (
 	// FaultBootOrderInSettings makes the BMC take a persistent boot order in the settings object
 	// alone, for the next start.
 	FaultBootOrderInSettings Fault = "boot-order-in-settings"
+	// FaultDiskOptionOff switches the boot option of the disk off, so that the firmware boots from the
+	// network alone, whatever it is told, until the option is switched on by the BMC, which ends the fault.
+	FaultDiskOptionOff Fault = "disk-option-off"
 	// FaultGracefulIgnored makes the operating system ignore graceful requests.
 	FaultGracefulIgnored Fault = "graceful-ignored"
 	// FaultPowerOffIgnored makes the BMC accept requests to power off, forced ones

@@ -43,6 +43,7 @@ var faultKinds = []FaultKind{
 	{Name: FaultConfiguresItself, Of: scopeServer, About: "a kernel from the network asks for no Ignition", pretended: true},
 	{Name: FaultDiskHidden, Of: scopeServer, About: "a disk is not seen by what runs on the server", Takes: []string{"disk"}, pretended: true},
 	{Name: FaultDiskHolds, Of: scopeServer, About: "a disk holds unknown data", Takes: []string{"disk"}, pretended: true},
+	{Name: FaultDiskOptionOff, Of: scopeServer, About: "the disk's boot option is off until the BMC is told to switch it on", pretended: true},
 	{Name: FaultDiskSmall, Of: scopeServer, About: "a disk has no more than 1 MiB", Takes: []string{"disk"}, pretended: true},
 	{Name: FaultDropSessions, Of: scopeBMC, About: "sessions are dropped, immediately or after a number of requests", Takes: []string{"requests"}},
 	{Name: FaultDuplicateLabels, Of: scopeServer, About: "a disk has the labels of the disk image for another", Takes: []string{"disk"}, pretended: true},

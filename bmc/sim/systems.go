@@ -35,7 +35,9 @@ func systemsNode(k *personality) *node {
 		system.child["VirtualMedia"] = mediaNode()
 	}
 	if k.boot.order != orderNone {
-		system.child["BootOptions"] = collection("BootOption", "Boot Options", fixed(bootReferences(false)...), &node{schema: "BootOption.v1_0_4", get: getBootOption})
+		system.child["BootOptions"] = collection("BootOption", "Boot Options", fixed(bootReferences(false)...), &node{
+			schema: "BootOption.v1_0_4", get: getBootOption, set: map[string]setter{"BootOptionEnabled": enableBootOption},
+		})
 	}
 	if k.boot.settings != "" {
 		system.child[k.boot.settings] = &node{
