@@ -182,7 +182,8 @@ func (s *Subnet) tell6(b []byte, code dhcpv6.OptionCode) []byte {
 func appendAddresses6(b []byte, code dhcpv6.OptionCode, all []netip.Addr) []byte {
 	return appendNested6(b, code, func(b []byte) []byte {
 		for _, a := range all {
-			b = append(b, a.AsSlice()...)
+			octets := a.As16()
+			b = append(b, octets[:]...)
 		}
 		return b
 	})
