@@ -76,6 +76,8 @@ type walk struct {
 	paths  map[string]string // of the claims that Git has
 	next   int               // number of the next claim
 	copied bool
+	// tampered says that somebody did something to the status branch.
+	tampered bool
 	// overtaken says that a rival took over since Ingot was started: it may end with
 	// exit code 4 whenever it notices.
 	overtaken bool
@@ -169,6 +171,7 @@ func (k *walk) step() error {
 			continue
 		}
 		k.steps = append(k.steps, s.name)
+		k.tampered = strings.HasSuffix(s.name, " status") || s.name == "set status back" || k.tampered
 		if err := s.do(k); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
@@ -221,6 +224,12 @@ func (k *walk) down(do func() error) error {
 func (k *walk) settle() error {
 	if err := errors.Join(k.well(), unprotectStatus(k.ctx), k.up()); err != nil {
 		return err
+	}
+	if k.tampered { // which is met with the next report, or after minutes if nothing changes
+		k.tampered = false
+		if err := k.unrelated(); err != nil {
+			return err
+		}
 	}
 	quiet := walkQuiet
 	if k.overtaken {

@@ -43,9 +43,10 @@ type Publication struct {
 	Hurried bool
 }
 
-// completeAfter is after how long a report is published again of which something was
-// left out.
-const completeAfter = 5 * time.Minute
+// againAfter is after how long a report is published again without a change: of one from which
+// something was left out that may be told now, and of any other the branch may have been
+// deleted or set back.
+const againAfter = 5 * time.Minute
 
 // Publisher keeps the status branch in step with the store: one commit a batch of
 // changes, at once when a decision waits for it, else at most one an interval, none
@@ -92,13 +93,13 @@ func (p *Publisher) note(since time.Time, err error) {
 // with ErrFenced alone.
 func (p *Publisher) Run(ctx context.Context) error {
 	var story report.Story
-	var last, again time.Time // of the last commit, and when what it left out is published
+	var last, again time.Time // of the last commit, and when the next is published without a change
 	var out leftOut
 	var lastError logLimiter
 	failures, dirty, urgent := 0, false, false
 	for {
 		now := p.Reporter.Loop.Clock()
-		due := again // nothing to publish, or only that
+		due := again // there is nothing new
 		if dirty || urgent {
 			due = p.due(now, last, failures, urgent || out.late)
 		}
@@ -128,13 +129,11 @@ func (p *Publisher) Run(ctx context.Context) error {
 			lastError.log(p.Log, p.Reporter.Loop.Clock(), failures, err)
 		default:
 			lastError.text = ""
-			failures, dirty, urgent, again = 0, done.Hurried, false, time.Time{}
+			failures, dirty, urgent = 0, done.Hurried, false
 			out = out.after(now, p.Interval, done.Hurried)
 			p.note(time.Time{}, nil)
-			if done.Incomplete {
-				again = p.Reporter.Loop.Clock().Add(completeAfter)
-			}
 			pushed := p.Reporter.Loop.Clock()
+			again = pushed.Add(againAfter)
 			p.Reporter.Loop.Metrics.published(pushed, done.Committed, pushed.Sub(now))
 			if done.Committed {
 				last = pushed

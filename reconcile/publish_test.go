@@ -279,9 +279,27 @@ func TestRecordsAreToldAsEverWhileTextsAreRefused(t *testing.T) {
 			t.Error("the new revision is not told within a minute")
 		}
 		b.set(func(b *branch) { b.bare = false })
-		pass(2 * completeAfter)
+		pass(againAfter + time.Minute)
 		if n := b.tried(); n != 1 {
-			t.Errorf("what was left out was offered again %d times, want once", n)
+			t.Errorf("what was left out was offered again %d times within %v, want once", n, againAfter)
+		}
+	})
+}
+
+// Somebody may have deleted the branch, or set it back, while nothing changes.
+func TestS06TheBranchIsLookedAtWhileNothingChanges(t *testing.T) {
+	published(t, 1, func(w *loopWorld, b *branch) {
+		w.expect(2*time.Minute, 0, "Available Off")
+		b.set(func(*branch) {})
+		pass(time.Hour)
+		if n, most := b.tried(), int(time.Hour/againAfter); n < most-1 || n > most {
+			t.Errorf("it was looked at %d times in an hour, want %d", n, most)
+		}
+		b.set(func(b *branch) { b.files = nil })
+		commits := b.taken()
+		pass(againAfter)
+		if n := b.taken() - commits; n != 1 {
+			t.Errorf("a branch that was deleted was written %d times within %v, want once", n, againAfter)
 		}
 	})
 }
@@ -293,7 +311,7 @@ func TestTextsThatCannotBeToldLaterAreTriedWithPauses(t *testing.T) {
 		w.commit(func(*model.Desired) {})
 		pass(time.Minute)
 		b.set(func(b *branch) { b.failing = true })
-		pass(completeAfter + 20*time.Minute)
+		pass(againAfter + 20*time.Minute)
 		if n := b.tried(); n < 3 || n > 20 {
 			t.Errorf("within 20 min it was tried %d times, want a few", n)
 		}

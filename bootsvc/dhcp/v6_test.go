@@ -1110,6 +1110,7 @@ func FuzzHandle6(f *testing.F) {
 		"RENEW 000002" + duidUUID6 + server6 + ia1 + "\n  5 fd00::10 00000000 00000000\n  5 fd00::11 00000000 00000000" + ia2,
 		behind6("SOLICIT 000003"+duidUUID6+ia1, "fe80::a1b2:c3d4:e5f6:1"),
 		behind6("RELEASE 000004"+duidEN6+server6+ia1+"\n  5 fd00::10 00000000 00000000"+ia1, "fe80::5054:ff:fe12:1"),
+		relayed6("SOLICIT 00000a\n 1 $client", "RELAY-FORW 00 fd00::1 fe80::2\n    135 303030303030"),
 		relayed6("SOLICIT 000005\n 1 $client"+ia1+ia2, "RELAY-FORW 00 fd00::1 fe80::2\n    79 0001 525400120001"),
 		at6("REQUEST 000006\n 1 $client"+server6+ia1, port7+leaf1+saw6), at6("SOLICIT 000007"+duidEN6+ia1, port7+leaf2),
 		relayed6("SOLICIT 000008"+duidUUID6+ia1, "RELAY-FORW 00 fd00::1 fe80::2"+port7, "RELAY-FORW 01 :: fe80::3\n    18 01000000"),

@@ -395,6 +395,9 @@ func TestReplyTo6(t *testing.T) {
 		"a relay with a port of its own": {
 			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 0000"), from: "[fd00:9::2]:40000", want: "[fd00:9::2]:40000",
 		},
+		"a relay whose port is no port": {
+			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 000000"), from: "[fd00:9::2]:40000", want: "[fd00:9::2]:547",
+		},
 		"a relay whose own relay has a port of its own": {
 			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 0000", "RELAY-FORW 01 :: fe80::2"),
 			from:  "[fd00:9::2]:40000", want: "[fd00:9::2]:547",

@@ -18,13 +18,16 @@ const maxRelays6 = 32
 // enterprise6 is how many bytes the enterprise number has that a remote ID begins with (RFC 4649 §3).
 const enterprise6 = 4
 
+// relayPort6 is how many bytes the port has that a relay sends from (RFC 8357 §5.1).
+const relayPort6 = 2
+
 // relay6 is what one relay says of the packet that it passed on: RFC 8415 §9.
 type relay6 struct {
 	hops        uint8
 	link, peer  netip.Addr
 	interfaceID []byte // RFC 8415 §21.18; nil if it sent none
 	remoteID    []byte // RFC 4649 §3, without the enterprise number; nil if it sent none
-	port        []byte // RFC 8357 §5.1; nil if it sent none
+	port        []byte // RFC 8357 §5.1; nil if it sent none, or one of another length
 	clientMAC   string // RFC 6939; canonical, empty if it sent none
 }
 
@@ -74,7 +77,9 @@ func parseRelay6(data []byte) (r relay6, inner []byte, err error) {
 		case dhcpv6.OptionRemoteID:
 			r.remoteID = value[min(enterprise6, len(value)):]
 		case dhcpv6.OptionRelayPort:
-			r.port = value
+			if len(value) == relayPort6 {
+				r.port = value
+			}
 		case dhcpv6.OptionClientLinkLayerAddr:
 			r.clientMAC = ethernetMAC(value)
 		default: // of no concern to a server
