@@ -288,7 +288,13 @@ func (r *Repo) ReadLog(branch string) ([]Commit, error) {
 
 // Hook installs a server-side hook, a shell script without its first line.
 func (r *Repo) Hook(name, script string) error {
-	return os.WriteFile(filepath.Join(r.Dir, "hooks", name), []byte("#!/bin/sh\n"+script+"\n"), 0o755) //nolint:gosec // a hook must be executable
+	// A hook that runs cannot be written to.
+	path := filepath.Join(r.Dir, "hooks", name)
+	fresh := path + ".new"
+	if err := os.WriteFile(fresh, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { //nolint:gosec // a hook must be executable
+		return err
+	}
+	return os.Rename(fresh, path)
 }
 
 // Git runs git in the repository and returns its output.
