@@ -42,7 +42,7 @@ func (s statusCommand) wait(ctx context.Context, c *console) error {
 		case err != nil:
 			why = err.Error()
 		case !commit.isIn(ctx, summary.Revision):
-			unfinished, why = exitUnderWay, fmt.Sprintf("the daemon acts on %s, and not on %s yet", summary.Revision.Short(), commit.hash)
+			unfinished, why = exitUnderWay, fmt.Sprintf("the daemon acts on %s, and not on %s yet", summary.Revision.Short(), commit.hash[:shortHash])
 		default:
 			unfinished, why = verdict(summary, s.whole()), waitsFor(summary)
 		}
@@ -70,8 +70,11 @@ type awaitedCommit struct {
 	clone *clone // nil = there is none, and only the commit itself is known
 }
 
+// shortHash is how many digits of a commit's hash are shown, and are enough to name it.
+const shortHash = 7
+
 // commitHash is a commit's hash, or the beginning of one that is long enough.
-var commitHash = regexp.MustCompile("^[0-9a-f]{7,64}$")
+var commitHash = regexp.MustCompile(fmt.Sprintf("^[0-9a-f]{%d,64}$", shortHash))
 
 // newAwaitedCommit returns the commit that a user names: by its hash, or as git in the working directory does.
 func newAwaitedCommit(ctx context.Context, c *console, name string) (awaitedCommit, error) {
