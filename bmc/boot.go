@@ -39,7 +39,10 @@ func (c *client) bootOnce(ctx context.Context, t model.SystemTarget, method mode
 		return "", &Error{BMC: c.name, Method: http.MethodPatch, URI: uri, Kind: ErrUnsupported, Detail: err.Error()}
 	}
 	if method == model.BootDisk {
-		c.enableDisks(ctx, t)
+		if err := c.enableDisks(ctx, t); err != nil {
+			return "", err
+		}
+		s = c.state(uri)
 	}
 	var tried []string
 	elsewhere := false // the BMC says that boot settings belong in the settings object (B04)

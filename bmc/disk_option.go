@@ -10,10 +10,15 @@ import (
 
 // enableDisks switches on those boot options of a machine that are of disks and off. There is
 // firmware that switches off what an installer has added, and then boots from no disk, whatever
-// the override says. It is an attempt: what a BMC does not show, or refuses, stays as it is.
-func (c *client) enableDisks(ctx context.Context, t model.SystemTarget) {
+// the override says. It is an attempt: what a BMC does not show, or refuses, stays as it is. The
+// error is that it is no longer the machine that is meant.
+func (c *client) enableDisks(ctx context.Context, t model.SystemTarget) error {
+	options := path(c.state(t.URI).boot.Options.ID)
+	if options == "" {
+		return nil
+	}
 	var off []member
-	err := c.eachBootOption(ctx, path(c.state(t.URI).boot.Options.ID), func(m member, o bootOption) bool {
+	err := c.eachBootOption(ctx, options, func(m member, o bootOption) bool {
 		if o.BootOptionEnabled != nil && !*o.BootOptionEnabled && o.isDisk() {
 			off = append(off, m)
 		}
@@ -22,6 +27,9 @@ func (c *client) enableDisks(ctx context.Context, t model.SystemTarget) {
 	if err != nil {
 		c.log.Debug("whether a boot option is off cannot be read", "system", t.URI, "err", err)
 	}
+	if _, err := c.identify(ctx, t); err != nil { // reading the options may have taken minutes
+		return err
+	}
 	for _, m := range off {
 		if err := c.write(ctx, t.URI, m.uri, map[string]any{"BootOptionEnabled": true}); err != nil {
 			c.log.Warn("the boot option of a disk is off, and cannot be switched on", "option", m.uri, "err", err)
@@ -29,6 +37,7 @@ func (c *client) enableDisks(ctx context.Context, t model.SystemTarget) {
 		}
 		c.log.Info("the boot option of a disk was off, and is switched on", "option", m.uri)
 	}
+	return nil
 }
 
 // diskNodes begin the node of a disk in a device path as text (UEFI 2.10 §10.6).

@@ -1,6 +1,13 @@
 package bmc
 
-import "testing"
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"ingot/model"
+)
 
 func TestDisksAreToldByTheirPaths(t *testing.T) {
 	for path, want := range map[string]bool{
@@ -17,5 +24,23 @@ func TestDisksAreToldByTheirPaths(t *testing.T) {
 		if got := (bootOption{UefiDevicePath: path}).isDisk(); got != want {
 			t.Errorf("%s is a disk: %v", path, got)
 		}
+	}
+}
+
+// A blade that is swapped while the boot options are read gets neither an option switched on nor
+// an override.
+func TestABootFromDiskOfAMachineThatIsSwappedMeanwhile(t *testing.T) {
+	f := orderFake(t)
+	target := f.system1()
+	target.UUID = uuidOf1
+	f.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, sysURI+"/BootOptions") {
+			f.change(func() { f.resources[sysURI]["UUID"] = "4c4c4544-0059-3110-8035-b4c04f4d4232" })
+		}
+		return false
+	})
+	_, err := newPool(t, Options{}).BootOnce(t.Context(), target, model.BootDisk)
+	if n := counted(f.requests(), "PATCH"); !errors.Is(err, ErrOtherMachine) || n != 0 {
+		t.Errorf("%d writes, %v; want none, %v", n, err, ErrOtherMachine)
 	}
 }

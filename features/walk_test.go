@@ -76,7 +76,7 @@ type walk struct {
 	paths  map[string]string // of the claims that Git has
 	next   int               // number of the next claim
 	copied bool
-	// tampered says that somebody did something to the status branch.
+	// tampered says that somebody moved the status branch.
 	tampered bool
 	// overtaken says that a rival took over since Ingot was started: it may end with
 	// exit code 4 whenever it notices.
@@ -147,7 +147,7 @@ var walkAll = []walkStep{
 	{"unblock status", 2, func(k *walk) error { return unprotectStatus(k.ctx) }},
 	{"set status back", 1, (*walk).statusBack},
 	{"garble status", 1, (*walk).statusGarbled},
-	{"lose status", 1, func(k *walk) error { return deleteStatus(k.ctx) }},
+	{"lose status", 1, (*walk).loseStatus},
 	{"kill", 3, (*walk).killAndWait},
 	{"kill at a point", 4, (*walk).killAtPoint},
 	{"restart", 1, (*walk).restart},
@@ -171,7 +171,6 @@ func (k *walk) step() error {
 			continue
 		}
 		k.steps = append(k.steps, s.name)
-		k.tampered = strings.HasSuffix(s.name, " status") || s.name == "set status back" || k.tampered
 		if err := s.do(k); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}

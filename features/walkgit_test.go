@@ -232,6 +232,7 @@ func (k *walk) anotherBranch() error {
 }
 
 func (k *walk) statusBack() error {
+	k.tampered = true
 	log, err := k.repo.ReadLog(statusBranch)
 	if err != nil || len(log) < 2 {
 		return err
@@ -239,7 +240,13 @@ func (k *walk) statusBack() error {
 	return k.repo.SetBranch(statusBranch, log[1].Hash)
 }
 
+func (k *walk) loseStatus() error {
+	k.tampered = true
+	return deleteStatus(k.ctx)
+}
+
 func (k *walk) statusGarbled() error {
+	k.tampered = true
 	_, err := k.repo.CommitTo(statusBranch, map[string]string{"servers/" + k.anyServer() + ".yaml": "record: [\n"}, "garble it")
 	return err
 }

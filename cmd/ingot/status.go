@@ -18,11 +18,11 @@ type statusCommand struct {
 	Selector   string `short:"l" placeholder:"SELECTOR" help:"Show only objects with these labels: rack=7,zone in (a,b),!gpu. A server also has the labels of its BMC."`
 	ExitCode   bool   `xor:"end" help:"Exit with 5 if somebody has to act, and with 6 if something is only in progress."`
 
-	Wait    bool          `xor:"end" help:"Wait until everything is as Git says, then exit with 0. Progress goes to standard error. Also waits for a daemon that does not answer yet and for an object that does not exist yet."`
-	Timeout time.Duration `placeholder:"TIME" help:"With --wait: give up after this time, with the code of --exit-code. Default: never."`
-	Commit  string        `name:"revision" placeholder:"REVISION" help:"With --wait: also wait until the daemon acts on this commit, or on one that follows it: a hash, or what the clone in the working directory calls it, such as HEAD."`
-	Kind    string        `arg:"" optional:"" values:"server claim bmc" help:"Show only this kind: server, claim or bmc."`
-	Name    string        `arg:"" optional:"" help:"Show only the object with this name; for a claim, namespace/name or name."`
+	Wait     bool          `xor:"end" help:"Wait until everything is as Git says, then exit with 0. Progress goes to standard error. Also waits for a daemon that does not answer yet and for an object that does not exist yet."`
+	Timeout  time.Duration `placeholder:"TIME" help:"With --wait: give up after this time, with the code of --exit-code. Default: never."`
+	Revision string        `placeholder:"REVISION" help:"With --wait: also wait until the daemon acts on this commit, or on one that follows it: a hash, or what the clone in the working directory calls it, such as HEAD."`
+	Kind     string        `arg:"" optional:"" values:"server claim bmc" help:"Show only this kind: server, claim or bmc."`
+	Name     string        `arg:"" optional:"" help:"Show only the object with this name; for a claim, namespace/name or name."`
 }
 
 // formats are those that results are printed in.
@@ -61,7 +61,7 @@ func (s *statusCommand) Validate() error {
 	if s.Timeout != 0 && (!s.Wait || s.Timeout < 0) {
 		return errors.New("--timeout: a positive time, with --wait")
 	}
-	if s.Commit != "" && !s.Wait {
+	if s.Revision != "" && !s.Wait {
 		return errors.New("--revision is for --wait: what is shown otherwise is the state of the revision that the daemon acts on")
 	}
 	if _, err := model.ParseLabelSelector(s.Selector); err != nil {

@@ -24,7 +24,7 @@ func (s statusCommand) wait(ctx context.Context, c *console) error {
 		ctx, cancel = context.WithTimeout(ctx, s.Timeout)
 		defer cancel()
 	}
-	commit, err := newAwaitedCommit(ctx, c, s.Commit)
+	commit, err := newAwaitedCommit(ctx, c, s.Revision)
 	if err != nil {
 		return err
 	}
