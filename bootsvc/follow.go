@@ -10,7 +10,7 @@ import (
 )
 
 // follow tells what became of a request, for people who follow the card that asks.
-func (s *Server) follow(r *request, code int, start time.Time, took time.Duration) {
+func (s *Server) follow(r *request, code int, took time.Duration) {
 	if s.told == nil {
 		return
 	}
@@ -18,14 +18,14 @@ func (s *Server) follow(r *request, code int, start time.Time, took time.Duratio
 	if !r.by.Own || code >= http.StatusBadRequest {
 		mac = "" // who asks is in doubt
 	}
-	s.told(r.client, mac, r.event(code, start, took))
+	s.told(r.client, mac, r.event(code, took))
 }
 
 // event is what is said of a request: what kind of thing was asked for, for a path holds
 // tokens, and how it was answered.
-func (r *request) event(code int, start time.Time, took time.Duration) model.CardEvent {
+func (r *request) event(code int, took time.Duration) model.CardEvent {
 	e := model.CardEvent{
-		At: start, Protocol: model.CardHTTP, Asked: r.at.thing, From: r.client.String(), Answer: r.said, Bytes: r.w.sent, Seconds: took.Seconds(),
+		At: r.since, Protocol: model.CardHTTP, Asked: r.at.thing, From: r.client.String(), Answer: r.said, Bytes: r.w.sent, Seconds: took.Seconds(),
 	}
 	if r.thing != "" {
 		e.Asked = r.thing

@@ -111,10 +111,10 @@ func TestAnAnswerThatWasBrokenOffIsNotServed(t *testing.T) {
 		"a refusal":               {http.MethodGet, 403, 100, "no", model.CardRefused},
 		"something else instead":  {http.MethodGet, 200, 100, "its disk", model.CardAnswered},
 	} {
-		r := newRequest(httptest.NewRecorder(), httptest.NewRequest(tc.method, "/ipxe", nil), time.Second)
+		r := newRequest(httptest.NewRecorder(), httptest.NewRequest(tc.method, "/ipxe", nil), armed, time.Second)
 		r.w.Header().Set("Content-Length", "100")
 		r.w.sent, r.said = tc.sent, tc.said
-		if e := r.event(tc.code, armed, time.Second); e.Result != tc.want || e.Seconds != 1 || !e.At.Equal(armed) {
+		if e := r.event(tc.code, time.Second); e.Result != tc.want || e.Seconds != 1 || !e.At.Equal(armed) {
 			t.Errorf("%s: got %+v", title, e)
 		}
 	}

@@ -60,7 +60,7 @@ func (s *Server) judgeNoToken(o model.TicketHolder, r *request) refusal {
 	case t.Always: // nothing tells its boots apart
 		return refusal{}
 	}
-	return s.judgeTime(o)
+	return judgeTime(o, r.since)
 }
 
 func (s *Server) serveTicketIgnition(r *request, o model.TicketHolder) {

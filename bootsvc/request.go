@@ -15,8 +15,10 @@ import (
 type request struct {
 	*http.Request
 	w      answer
+	since  time.Time // when it came
 	at     *route
 	args   []string    // the elements of the path behind its first
+	room   [4]string   // for the elements of most
 	client netip.Addr  // who asks
 	by     model.Asker // likewise, as far as that was judged
 	id     string      // the UUID or MAC address that the request is for, for the log
@@ -26,11 +28,11 @@ type request struct {
 
 // newRequest returns a request for a route. Who asks is known from the connection itself,
 // for headers can say anything.
-func newRequest(w http.ResponseWriter, r *http.Request, stall time.Duration) *request {
+func newRequest(w http.ResponseWriter, r *http.Request, now time.Time, stall time.Duration) *request {
 	from, _ := netip.ParseAddrPort(r.RemoteAddr) // the zero value is an address that nobody has
-	req := &request{Request: r, w: answer{ResponseWriter: w, stall: stall}, client: from.Addr().Unmap()}
+	req := &request{Request: r, w: answer{ResponseWriter: w, stall: stall}, since: now, client: from.Addr().Unmap()}
 	req.by.Client = req.client
-	req.at, req.args = find(r.URL.Path)
+	req.at, req.args = find(r.URL.Path, req.room[:0])
 	return req
 }
 
@@ -90,6 +92,9 @@ func (s *Server) baseFor(r *request) string {
 // literalHost returns a Host header (RFC 9110 §7.2) that is an IP address which
 // other machines can reach, with or without a port, in its canonical form.
 func literalHost(host string) (string, bool) {
+	if host == "" || host[0] != '[' && (host[0] < '0' || host[0] > '9') {
+		return "", false // a name, without an error that says at length how it is none
+	}
 	at, err := netip.ParseAddrPort(host)
 	port := ":" + strconv.Itoa(int(at.Port()))
 	if err != nil {

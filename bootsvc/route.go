@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // route is one of the paths that machines ask for.
@@ -21,7 +20,7 @@ type route struct {
 // newRoute returns the route of a pattern, each of whose names in braces stands for one
 // element.
 func newRoute(pattern, thing string, serve func(*Server, *request)) *route {
-	elements := elementsOf(pattern)
+	elements := elementsOf(pattern, nil)
 	more := len(elements) - 1
 	return &route{pattern: pattern, thing: thing, serve: serve, first: elements[0], least: more, most: more}
 }
@@ -59,12 +58,13 @@ var unknownPath = &route{pattern: "other", thing: "unknown path", serve: (*Serve
 // maxPath bounds the length of a path in bytes.
 const maxPath = 2048
 
-// find returns the route of a path, and its elements behind the first.
-func find(path string) (*route, []string) {
+// find returns the route of a path, and its elements behind the first, which it writes to
+// room.
+func find(path string, room []string) (*route, []string) {
 	if len(path) > maxPath {
 		return unknownPath, nil
 	}
-	elements := elementsOf(path)
+	elements := elementsOf(path, room)
 	if len(elements) == 0 {
 		return unknownPath, nil
 	}
@@ -76,11 +76,11 @@ func find(path string) (*route, []string) {
 	return unknownPath, nil
 }
 
-// elementsOf returns the elements of a path. Empty ones are passed over, for firmware and
+// elementsOf returns the elements of a path, written to room. Empty ones are passed over, for firmware and
 // people join URLs with one slash too many, and firmware does not follow the redirect
 // that would correct it.
-func elementsOf(path string) []string {
-	elements := make([]string, 0, 4)
+func elementsOf(path string, room []string) []string {
+	elements := room
 	for element := range strings.SplitSeq(path, "/") {
 		if element != "" {
 			elements = append(elements, element)
@@ -95,10 +95,9 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 // serve finds the route and handles what all have in common: methods, deadline,
 // metrics and log.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	start := s.clock()
-	req := newRequest(w, r, s.stall)
+	req := newRequest(w, r, s.clock(), s.stall)
 	finished := false
-	defer func() { s.done(req, start, finished) }()
+	defer func() { s.done(req, finished) }()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		req.refuse(http.StatusMethodNotAllowed, "only GET and HEAD are served here")
@@ -110,14 +109,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 // done counts and logs a request. One that did not finish was cut off by a panic
 // that goes on up.
-func (s *Server) done(r *request, start time.Time, finished bool) {
-	took := s.clock().Sub(start)
+func (s *Server) done(r *request, finished bool) {
+	took := s.clock().Sub(r.since)
 	code := r.w.code
 	if !finished {
 		code = codeAborted
 	}
 	s.metrics.served(r.at, code, took)
-	s.follow(r, code, start, took)
+	s.follow(r, code, took)
 	if s.log.Enabled(r.Context(), slog.LevelDebug) {
 		s.log.LogAttrs(r.Context(), slog.LevelDebug, "boot request",
 			slog.String("route", r.at.pattern), slog.String("method", r.Method), slog.String("uuid", r.id),

@@ -37,7 +37,7 @@ func TestRoutes(t *testing.T) {
 		"/IPXE":                            "other",
 		"/" + strings.Repeat("a", maxPath): "other",
 	} {
-		r, args := find(path)
+		r, args := find(path, nil)
 		got := r.pattern
 		if r != unknownPath {
 			got += " " + strings.Join(args, ",")

@@ -72,7 +72,7 @@ func (s *Server) bearer(r *request, what model.TicketThing) (model.TicketHolder,
 // judgeBearer returns why a client that shows a token is not served. The address comes first, so
 // that nobody else learns whether a token is right.
 func (s *Server) judgeBearer(o model.TicketHolder, r *request, shown string) refusal {
-	misplaced, wrong := s.judgeAddress(o, r), s.judgeToken(o, shown)
+	misplaced, wrong := s.judgeAddress(o, r), s.judgeToken(o, shown, r.since)
 	r.by.Token = !wrong.refused()
 	if misplaced.refused() {
 		return misplaced
@@ -80,8 +80,8 @@ func (s *Server) judgeBearer(o model.TicketHolder, r *request, shown string) ref
 	return wrong
 }
 
-// judgeToken returns why a token is not good.
-func (s *Server) judgeToken(o model.TicketHolder, shown string) refusal {
+// judgeToken returns why a token is not good now.
+func (s *Server) judgeToken(o model.TicketHolder, shown string, now time.Time) refusal {
 	if o.Ticket == nil {
 		return refusedToken
 	}
@@ -89,7 +89,7 @@ func (s *Server) judgeToken(o model.TicketHolder, shown string) refusal {
 	isShown := func(b *boot) bool { return sameToken(b.token, shown) }
 	switch {
 	case isShown(b) && netboot.InUse(o.Ticket):
-		return s.judgeTime(o)
+		return judgeTime(o, now)
 	case isShown(b), slices.ContainsFunc(b.previous, isShown):
 		return refusedSpent
 	}
@@ -99,12 +99,12 @@ func (s *Server) judgeToken(o model.TicketHolder, shown string) refusal {
 // judgeTime returns why what configures a server is not given any more in its present boot:
 // it was fetched so long ago that nobody needs it. A probe that writes a disk image needs its
 // own until it is done.
-func (s *Server) judgeTime(o model.TicketHolder) refusal {
+func judgeTime(o model.TicketHolder, now time.Time) refusal {
 	at := configured(o)
 	switch {
 	case o.Ticket.Disk != nil && !o.Ticket.ServedAt(o.Progress).IsZero():
 		return refusedInstalled
-	case o.Ticket.Disk != nil, at.IsZero(), s.clock().Before(at.Add(configLife)):
+	case o.Ticket.Disk != nil, at.IsZero(), now.Before(at.Add(configLife)):
 		return refusal{}
 	}
 	return refusedLate

@@ -58,27 +58,49 @@ var (
 	}
 )
 
-// Variants returns the canonical spellings under which a machine may show its UUID: as
-// it stands, and with the bytes of the first three groups swapped, for SMBIOS stores
-// these little-endian (DSP0134 §7.2.1) and not every firmware heeds it.
-func (u UUID) Variants() []string {
+// Variants returns what a machine may show as its UUID: it as it stands, and with the
+// bytes of the first three groups swapped, for SMBIOS stores these little-endian
+// (DSP0134 §7.2.1) and not every firmware heeds it.
+func (u UUID) Variants() []UUID {
 	swapped := u
 	swapped[0], swapped[1], swapped[2], swapped[3] = u[3], u[2], u[1], u[0]
 	swapped[4], swapped[5] = u[5], u[4]
 	swapped[6], swapped[7] = u[7], u[6]
 	if swapped == u {
-		return []string{u.String()}
+		return []UUID{u}
 	}
-	return []string{u.String(), swapped.String()}
+	return []UUID{u, swapped}
 }
 
 // CanonicalUUID returns the canonical spelling of what ParseUUID reads.
 func CanonicalUUID(s string) (string, error) {
+	if isCanonicalUUID(s) { // nearly all are, and machines that boot ask by theirs
+		return s, nil
+	}
 	u, ok := ParseUUID(s)
 	if !ok {
 		return "", fmt.Errorf("found %s, want a UUID such as 123e4567-e89b-12d3-a456-426614174000", show(s))
 	}
 	return u.String(), nil
+}
+
+func isCanonicalUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i, c := range []byte(s) {
+		switch i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return false
+			}
+		default:
+			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // UsableUUID reports whether s is a UUID that tells machines apart.
@@ -87,13 +109,17 @@ func UsableUUID(s string) bool {
 	return ok && u.IsUsable()
 }
 
-// UUIDVariants returns the variants of s, none when it is no UUID.
+// UUIDVariants returns the canonical spellings of the variants of s, none when it is no UUID.
 func UUIDVariants(s string) []string {
 	u, ok := ParseUUID(s)
 	if !ok {
 		return nil
 	}
-	return u.Variants()
+	var spellings []string
+	for _, v := range u.Variants() {
+		spellings = append(spellings, v.String())
+	}
+	return spellings
 }
 
 // SameUUID reports whether a and b are one machine's UUID, whatever the spelling
@@ -101,5 +127,5 @@ func UUIDVariants(s string) []string {
 func SameUUID(a, b string) bool {
 	u, ok := ParseUUID(a)
 	want, known := ParseUUID(b)
-	return ok && known && u.IsUsable() && want.IsUsable() && slices.Contains(u.Variants(), want.String())
+	return ok && known && u.IsUsable() && want.IsUsable() && slices.Contains(u.Variants(), want)
 }

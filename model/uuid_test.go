@@ -14,6 +14,8 @@ func TestCanonicalUUID(t *testing.T) {
 		"without dashes":            {"123e4567e89b12d3a456426614174000", canonical},
 		"in braces":                 {"{123e4567-e89b-12d3-a456-426614174000}", canonical},
 		"half a brace is refused":   {"{123e4567-e89b-12d3-a456-426614174000", ""},
+		"a dash that is a digit":    {"123e4567-e89b-12d30a456-426614174000", ""},
+		"a digit that is a dash":    {"123e4567-e89b-12d3-a456-42661417-000", ""},
 		"moved dashes are refused":  {"123e456-7e89b-12d3-a456-426614174000", ""},
 		"other letters are refused": {"123e4567-e89b-12d3-a456-42661417400g", ""},
 		"nothing is refused":        {"", ""},

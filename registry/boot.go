@@ -23,8 +23,8 @@ func (r *Registry) Find(id string) (holder model.TicketHolder, known bool) {
 	return holderOf(rec, progress), true
 }
 
-// Namesakes returns what Find does of each server with this canonical system UUID, in
-// either byte order: one, unless several share it.
+// Namesakes returns what Find does of each server with this system UUID, in either byte
+// order: one, unless several share it.
 func (r *Registry) Namesakes(uuid string) []model.TicketHolder { return r.memory.namesakes(uuid) }
 
 // Named reports whether a server has this system UUID, in either byte order, or this MAC
@@ -49,8 +49,8 @@ func (r *Registry) identified(id string) (*model.ServerRecord, *model.Progress) 
 	if mac, ok := model.ParseMAC(id); ok {
 		return r.memory.serverWith(mac)
 	}
-	uuid, err := model.CanonicalUUID(id)
-	if err != nil {
+	uuid, ok := model.ParseUUID(id)
+	if !ok {
 		return nil, nil
 	}
 	return r.memory.server(uuid)

@@ -23,8 +23,8 @@ func putServer(m *memory, b store.Bucket, name string, v any) {
 }
 
 func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
-	for _, spelling := range spellings(rec.UUID) {
-		m.byUUID[spelling] = append(m.byUUID[spelling], name)
+	for _, id := range systemUUIDs(rec.UUID) {
+		m.byUUID[id] = append(m.byUUID[id], name)
 	}
 	for _, b := range pinnedBlobs(rec.Ticket) {
 		if m.byBlob[b] == nil {
@@ -35,10 +35,10 @@ func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
 }
 
 func (m *memory) unindex(name model.ServerName, rec *model.ServerRecord) {
-	for _, spelling := range spellings(rec.UUID) {
-		m.byUUID[spelling] = slices.DeleteFunc(m.byUUID[spelling], func(n model.ServerName) bool { return n == name })
-		if len(m.byUUID[spelling]) == 0 {
-			delete(m.byUUID, spelling)
+	for _, id := range systemUUIDs(rec.UUID) {
+		m.byUUID[id] = slices.DeleteFunc(m.byUUID[id], func(n model.ServerName) bool { return n == name })
+		if len(m.byUUID[id]) == 0 {
+			delete(m.byUUID, id)
 		}
 	}
 	for _, b := range pinnedBlobs(rec.Ticket) {
@@ -68,9 +68,9 @@ func usable(t *model.Ticket) bool {
 	return t.Open() || (t != nil && t.Always && t.Ended == model.TicketBooted)
 }
 
-// server returns the one server with this canonical UUID in either byte order of
-// SMBIOS. No server is returned when several have it, for nobody knows which is meant.
-func (m *memory) server(uuid string) (*model.ServerRecord, *model.Progress) {
+// server returns the one server with this UUID in either byte order of SMBIOS. No server
+// is returned when several have it, for nobody knows which is meant.
+func (m *memory) server(uuid model.UUID) (*model.ServerRecord, *model.Progress) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	found := m.byUUID[uuid]
@@ -80,12 +80,16 @@ func (m *memory) server(uuid string) (*model.ServerRecord, *model.Progress) {
 	return m.state.Servers[found[0]], m.state.Progress[found[0]]
 }
 
-// namesakes returns all servers with this canonical UUID in either byte order.
+// namesakes returns all servers with this UUID in either byte order.
 func (m *memory) namesakes(uuid string) []model.TicketHolder {
+	u, ok := model.ParseUUID(uuid)
+	if !ok {
+		return nil
+	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var offers []model.TicketHolder
-	for _, name := range m.byUUID[uuid] {
+	for _, name := range m.byUUID[u] {
 		offers = append(offers, holderOf(m.state.Servers[name], m.state.Progress[name]))
 	}
 	return offers
@@ -99,8 +103,7 @@ func (m *memory) named(id string) bool {
 		defer m.mu.RUnlock()
 		return len(m.byMAC[mac]) > 0
 	}
-	uuid, err := model.CanonicalUUID(id)
-	return err == nil && len(m.namesakes(uuid)) > 0
+	return len(m.namesakes(id)) > 0
 }
 
 // serverWith returns the one server with this MAC address.
@@ -138,11 +141,11 @@ func (m *memory) pinned(b blob) *model.Ticket {
 	return nil
 }
 
-// spellings are the canonical spellings of a usable UUID, in both byte orders: servers
-// are found under each of them, so that looking one up makes none.
-func spellings(text string) []string {
-	if !model.UsableUUID(text) {
+// systemUUIDs are a usable UUID in both byte orders: servers are found under each of them.
+func systemUUIDs(text string) []model.UUID {
+	u, ok := model.ParseUUID(text)
+	if !ok || !u.IsUsable() {
 		return nil
 	}
-	return model.UUIDVariants(text)
+	return u.Variants()
 }

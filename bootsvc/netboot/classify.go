@@ -130,8 +130,8 @@ func uuids(raw Raw) []string {
 			return
 		}
 		for _, variant := range u.Variants() {
-			if !slices.Contains(found, variant) {
-				found = append(found, variant)
+			if id := variant.String(); !slices.Contains(found, id) {
+				found = append(found, id)
 			}
 		}
 	}
