@@ -158,10 +158,9 @@ func NewDesired() *Desired {
 
 // Applied is the revision with where it comes from, as it is recorded.
 func (d *Desired) Applied() Applied {
-	name, commit, _ := strings.Cut(string(d.Revision), "@sha1:")
-	a := Applied{URL: d.URL, Branch: name, Path: d.Path, Commit: commit}
+	a := Applied{URL: d.URL, Branch: d.Revision.Name(), Path: d.Path, Commit: d.Revision.Commit()}
 	if d.NoBranch {
-		a.Branch, a.Ref = "", name
+		a.Branch, a.Ref = "", a.Branch
 	}
 	return a
 }

@@ -152,7 +152,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 			d.close()
 		}
 	}()
-	registerProcess(d.metrics, env.Version, opts.Files(), opts.NamedFiles())
+	registerProcess(d.metrics, env.Version, &opts)
 	d.warnFiles()
 	if d.listeners, err = openListeners(ctx, &opts); err != nil {
 		return d, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 
 // registerProcess registers what is so of this process and of the files that its
 // configuration names.
-func registerProcess(reg prometheus.Registerer, version string, files []config.File, named []config.NamedFile) {
+func registerProcess(reg prometheus.Registerer, version string, opts *config.Options) {
 	if version == "" {
 		version = "unknown"
 	}
@@ -26,14 +27,19 @@ func registerProcess(reg prometheus.Registerer, version string, files []config.F
 		Name: "ingot_build_info", Help: "Always 1: the version of Ingot that runs, and of Go that built it.",
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
+	files := opts.Files()
+	dated := files
+	if path, own := opts.SealKey(); own {
+		dated = append(slices.Clip(files), config.File{Key: "redis.sealKeyFile", Path: path})
+	}
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		build, &fileAges{files: files, read: make(map[string]fileAge)}, unreadableFiles(named),
+		build, &fileAges{files: dated, read: make(map[string]fileAge)}, unreadableFiles(files),
 	)
 }
 
 // unreadableFiles shows which of the files that the configuration names cannot be read.
-type unreadableFiles []config.NamedFile
+type unreadableFiles []config.File
 
 var fileUnreadable = prometheus.NewDesc("ingot_file_unreadable",
 	"1 while a configured file cannot be read, by configuration key; the log says what does not work without it.", []string{"key"}, nil)

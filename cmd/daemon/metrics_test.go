@@ -58,7 +58,7 @@ func TestFilesOfTheConfigurationHaveTheirAges(t *testing.T) {
 	o.Webhook.SecretFile = dir // no file at all
 
 	reg := prometheus.NewRegistry()
-	registerProcess(reg, "v1.2.3", o.Files(), nil)
+	registerProcess(reg, "v1.2.3", &o)
 	want := func(expiry string) string {
 		return `# HELP ingot_build_info Always 1: the version of Ingot that runs, and of Go that built it.
 # TYPE ingot_build_info gauge

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"time"
 
-	"ingot/cmd/daemon/config"
 	"ingot/model"
 	"ingot/registry"
 	"ingot/registry/probe"
@@ -20,11 +18,7 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	if err := os.MkdirAll(d.opts.State.Dir, 0o700); err != nil {
 		return fmt.Errorf("state.dir: %w; create it, or set state.dir to a folder that Ingot may write to", err)
 	}
-	keyFile, own := d.opts.Redis.SealKeyFile, d.opts.Redis.SealKeyFile == ""
-	if own {
-		keyFile = filepath.Join(d.opts.State.Dir, config.SealKeyName)
-	}
-	key, err := registry.LoadSealKey(keyFile, own)
+	key, err := registry.LoadSealKey(d.opts.SealKey())
 	if err != nil {
 		return fmt.Errorf("redis.sealKeyFile: %w", err)
 	}

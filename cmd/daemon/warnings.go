@@ -13,7 +13,7 @@ import (
 
 // warnFiles warns at the start of files that cannot be read and that Ingot starts without.
 func (d *daemon) warnFiles() {
-	for _, f := range d.opts.NamedFiles() {
+	for _, f := range d.opts.Files() {
 		if err := f.Unreadable(); err != nil {
 			d.log.Warn("a file that the configuration names cannot be read", "key", f.Key, "file", f.Path, "err", err, "without", f.Without)
 		}

@@ -239,7 +239,7 @@ func (a approveCommand) ready(ctx context.Context, g *clone, observed model.Revi
 	if _, err := g.git(ctx, "var", "GIT_COMMITTER_IDENT"); err != nil {
 		return fmt.Errorf("git does not know who you are: git config user.name NAME; git config user.email ADDRESS (%w)", err)
 	}
-	if _, commit, ok := strings.Cut(string(observed), "@sha1:"); ok {
+	if commit := observed.Commit(); commit != "" {
 		if _, err := g.git(ctx, "merge-base", "--is-ancestor", commit, "HEAD"); err != nil {
 			return fmt.Errorf("the branch %s here lacks the revision that Ingot has seen, %s: git pull", a.Branch, printable(string(observed)))
 		}

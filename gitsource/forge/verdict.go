@@ -81,8 +81,7 @@ func (k Known) verdictInForce() (Verdict, bool) {
 }
 
 func verdict(r model.Revision, s State, text string) (Verdict, bool) {
-	_, commit, ok := strings.Cut(string(r), "@sha1:")
-	return Verdict{Commit: commit, State: s, Description: short(text)}, ok && isHex(commit)
+	return Verdict{Commit: r.Commit(), State: s, Description: short(text)}, isHex(r.Commit())
 }
 
 func isHex(s string) bool {

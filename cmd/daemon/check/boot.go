@@ -34,7 +34,7 @@ func loaders(_ context.Context, o *config.Options) []Result {
 // files checks whether the operator's own files can be read.
 func files(_ context.Context, o *config.Options) []Result {
 	var results []Result
-	for _, f := range o.NamedFiles() {
+	for _, f := range o.Files() {
 		if f.Without == "" {
 			continue // checked with the configuration
 		}

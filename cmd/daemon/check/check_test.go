@@ -172,7 +172,7 @@ func TestStateAndStore(t *testing.T) {
 func sealedFolder(t *testing.T, mode os.FileMode) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, config.SealKeyName), []byte("short"), mode); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "seal.key"), []byte("short"), mode); err != nil {
 		t.Fatal(err)
 	}
 	return dir

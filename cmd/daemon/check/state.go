@@ -55,9 +55,8 @@ func embedded(dir string) Result {
 
 // sealKey checks the key that credentials are sealed with.
 func sealKey(_ context.Context, o *config.Options) []Result {
-	name := o.Redis.SealKeyFile
-	if name == "" {
-		name = filepath.Join(o.State.Dir, config.SealKeyName)
+	name, own := o.SealKey()
+	if own {
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			return []Result{ok("redis.sealKeyFile", "is created in state.dir at the first start; keep a copy of it")}
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -13,26 +12,21 @@ import (
 type File struct {
 	Key  string // redis.passwordFile
 	Path string
+	// Without is what does not work while the file cannot be read; "" = Ingot does not start.
+	Without string
 }
 
-// Files are those that o names, in the order of its keys: credentials, keys, certificates
-// and databases. A seal key of Ingot's own making is among them.
-func (o Options) Files() []File {
-	if o.Redis.SealKeyFile == "" {
-		o.Redis.SealKeyFile = filepath.Join(o.State.Dir, SealKeyName)
-	}
-	var files []File
-	for _, s := range settings(&o) {
-		if s.value.Kind() == reflect.String && s.value.String() != "" && strings.HasSuffix(s.path, "File") {
-			files = append(files, File{s.path, s.value.String()})
-		}
-	}
-	return files
-}
+// Unreadable returns why the file cannot be read, nil if it can.
+func (f File) Unreadable() error { return readable(f.Path) }
 
-// SealKeyName is the file in state.dir with the seal key that Ingot makes where none is
-// configured.
-const SealKeyName = "seal.key"
+// SealKey is the file of the seal key, and whether it is Ingot's own, which it makes where
+// none is configured.
+func (o *Options) SealKey() (path string, own bool) {
+	if o.Redis.SealKeyFile != "" {
+		return o.Redis.SealKeyFile, false
+	}
+	return filepath.Join(o.State.Dir, "seal.key"), true
+}
 
 // fileRules have each key that names one file, and what does not work while that file cannot
 // be read. Where it is "", Ingot does not start: nothing would work (the store), or it would do
@@ -69,22 +63,12 @@ const (
 	noNotices    = "nothing is sent to this webhook"
 )
 
-// NamedFile is a file that a key names.
-type NamedFile struct {
-	File
-	// Without is what does not work while the file cannot be read; "" = Ingot does not start.
-	Without string
-}
-
-// Unreadable returns why the file cannot be read, nil if it can.
-func (f NamedFile) Unreadable() error { return readable(f.Path) }
-
-// NamedFiles are the files that o names, by key.
-func (o *Options) NamedFiles() []NamedFile {
-	var all []NamedFile
+// Files are the files that o names, by key: credentials, keys, certificates and databases.
+func (o *Options) Files() []File {
+	var all []File
 	add := func(key, rule, path string) {
 		if path != "" {
-			all = append(all, NamedFile{File{key, path}, fileRules[rule]})
+			all = append(all, File{key, path, fileRules[rule]})
 		}
 	}
 	for _, s := range settings(o) {
@@ -97,7 +81,7 @@ func (o *Options) NamedFiles() []NamedFile {
 			add(fmt.Sprintf("notify.webhooks[%d].%s", i, name), "notify.webhooks[]."+name, path)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b NamedFile) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortStableFunc(all, func(a, b File) int { return cmp.Compare(a.Key, b.Key) })
 	return all
 }
 

@@ -47,7 +47,7 @@ func TestEachKeyThatNamesAFileHasADecision(t *testing.T) {
 	}
 }
 
-func TestNamedFilesAreThoseThatAreSet(t *testing.T) {
+func TestFilesAreThoseThatAreSet(t *testing.T) {
 	o := Default()
 	o.BMC.CAFile = "/ca"
 	o.Git.AgeKeyFile = filepath.Join(t.TempDir(), "key")
@@ -56,7 +56,7 @@ func TestNamedFilesAreThoseThatAreSet(t *testing.T) {
 	}
 	o.Notify.Webhooks = []NotifyWebhook{{HeaderFile: "/header", URLFile: "/url"}}
 	got := map[string][2]bool{}
-	for _, f := range o.NamedFiles() {
+	for _, f := range o.Files() {
 		got[f.Key] = [2]bool{f.Without == "", f.Unreadable() == nil}
 	}
 	want := map[string][2]bool{ // whether Ingot does not start without it, and whether it can be read

@@ -89,7 +89,7 @@ func readFile(file string) ([]byte, error) {
 // without, so that it is known at the start, not with the first request to a BMC.
 func missingFiles(o *Options) []model.Problem {
 	var problems checks
-	for _, f := range o.NamedFiles() {
+	for _, f := range o.Files() {
 		if err := f.Unreadable(); err != nil && f.Without == "" {
 			problems.wrong(f.Key, "%q cannot be read: %v; create it, or remove the key", f.Path, err)
 		}

@@ -34,7 +34,7 @@ func (c *checks) bootFiles(o *Options) {
 	if o.Boot.Files == "" {
 		return
 	}
-	others := append(o.Files(), File{"state.dir", o.State.Dir}, File{"secretFiles", o.SecretFiles}, File{"admin.users", o.Admin.Users})
+	others := append(o.Files(), File{Key: "state.dir", Path: o.State.Dir}, File{Key: "secretFiles", Path: o.SecretFiles})
 	for _, other := range others {
 		if other.Path != "" && within(other.Path, o.Boot.Files) {
 			c.wrong("boot.files", "%q holds %s of %s, and everybody on the boot network can read what is in boot.files: name a folder of its own, such as "+

@@ -410,11 +410,14 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"boot.allowedRegistries ": func(o *Options) {
 			o.Boot.AllowedRegistries = []string{"ghcr.io", "localhost:5000", "ghcr.io/example"}
 		},
-		"boot.bindTickets":            func(o *Options) { o.Boot.BindTickets = "address" },
-		"boot.files":                  func(o *Options) { o.Boot.Files = "/var/lib" }, // state.dir is within
-		"boot.files ":                 func(o *Options) { o.Boot.Files, o.SecretFiles = "/srv/files/", "/srv/files/../files/secrets" },
-		" boot.files":                 func(o *Options) { o.Boot.Files, o.Redis.SealKeyFile = "/srv", "/srv/seal.key" },
-		" boot.files ":                func(o *Options) { o.Boot.Files = "/" },
+		"boot.bindTickets": func(o *Options) { o.Boot.BindTickets = "address" },
+		"boot.files":       func(o *Options) { o.Boot.Files = "/var/lib" }, // state.dir is within
+		"boot.files ":      func(o *Options) { o.Boot.Files, o.SecretFiles = "/srv/files/", "/srv/files/../files/secrets" },
+		" boot.files":      func(o *Options) { o.Boot.Files, o.Redis.SealKeyFile = "/srv", "/srv/seal.key" },
+		" boot.files ":     func(o *Options) { o.Boot.Files = "/" },
+		"  boot.files": func(o *Options) {
+			o.Boot.Files, o.Notify.Webhooks = "/srv/files", []NotifyWebhook{{Name: "chat", URLFile: "/srv/files/chat"}}
+		},
 		"boot.loaders":                func(o *Options) { o.Boot.Loaders = map[string]string{"sparc": "ipxe"} },
 		"boot.loaders ":               func(o *Options) { o.Boot.Loaders = map[string]string{"amd64": "grub"} },
 		"boot.rescue.for":             func(o *Options) { o.Boot.Rescue.For = "everybody" },
