@@ -14,6 +14,19 @@ Feature: A claim is served by one server that matches
     And "s2" was powered on once, installed once and wiped 0 times
     And nothing happens to "s1"
 
+  Scenario: a claim that is removed and made anew for another server does not get the one that was kept
+    Given claim "web" runs on "s1"
+    And the servers are committed
+      | SERVER | RECLAIM | RACK |
+      | s1     | Retain  | 7    |
+    And claim "web" is removed
+    And "s1" is Released
+    When the claims are committed
+      | CLAIM | SERVER |
+      | web   | s2     |
+    Then claim "web" is Booted on "s2"
+    And "s1" is Released
+
   Scenario: an image is fetched from its registry once, however many servers boot it
     When the claims are committed
       | CLAIM | SERVER |

@@ -59,6 +59,15 @@ Feature: Nothing destructive happens to many at once unseen
     Then the guard holds nothing back
     And nothing happens to "s1, s2, s3, s4"
 
+  Scenario: a claim that is put back with a mistake is not released by the approval of the others
+    (law 1)
+    Given claims "a, b, c, d" are removed
+    And the guard holds 4 releases back
+    When a manifest of claim "d" that is broken is committed
+    And a commit approves what the guard holds back
+    Then "s1, s2, s3" are Available
+    And nothing happens to "s4"
+
   Scenario: a folder that gets another name releases nothing
     When the folder of the claims gets another name
     Then nothing happens to "s1, s2, s3, s4"
@@ -91,3 +100,22 @@ Feature: Nothing destructive happens to many at once unseen
     Then "s2" is Available
     And the status branch says of server "s1": "Ignored"
     And "s1" is powered On
+
+  Scenario: maintenances that left servers on switch no more of them off than the limit
+    Given the guard lets 3 servers be switched off
+    And maintenance of "s1" that leaves it On is committed
+    And maintenance of "s2" that leaves it On is committed
+    And maintenance of "s3" that leaves it On is committed
+    And maintenance of "s4" that leaves it On is committed
+    And the status branch says of server "s4": "GuardHeld"
+    And a commit approves what the guard holds back
+    And "s1, s2, s3, s4" are Maintenance
+    When maintenance of "s1" that leaves it Off is committed
+    And maintenance of "s2" that leaves it Off is committed
+    And maintenance of "s3" that leaves it Off is committed
+    And maintenance of "s4" that leaves it Off is committed
+    Then "s1" is powered Off
+    And "s2" is powered Off
+    And "s3" is powered Off
+    And the status branch says of server "s4": "GuardHeld"
+    And "s4" is powered On

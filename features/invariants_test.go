@@ -56,7 +56,7 @@ func (w *site) invariants(ctx context.Context) error {
 func servedOnce(who string, s report.Summary) error {
 	on := make(map[model.ClaimName]model.ServerName)
 	for _, x := range s.Servers {
-		if x.Claim == "" {
+		if x.Claim == "" || x.State == model.StateReleased { // it had the claim, which may be another's by now
 			continue
 		}
 		if other, taken := on[x.Claim]; taken {

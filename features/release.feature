@@ -80,6 +80,18 @@ Feature: A server whose claim leaves Git is wiped before anybody else has it
     And "s1" was powered on 0 times, installed 0 times and wiped 0 times
     And the disk of "s1" is as it was
 
+  Scenario: what was to be kept is kept although the server leaves Git before that is done
+    Given the servers are committed
+      | SERVER | RECLAIM |
+      | s1     | Retain  |
+    And BMC "bmc-s1" suffers from "refuse"
+    And claim "web" is removed
+    And the status branch says of server "s1": "release"
+    And server "s1" is taken out of Git
+    When BMC "bmc-s1" no longer suffers from "refuse"
+    Then "s1" is Released
+    And the disk of "s1" is as it was
+
   Scenario: a cordon does not disturb who is there
     When the servers are committed
       | SERVER | CORDONED | TAINT |

@@ -487,7 +487,8 @@ func contentOf(objects *objectsInForce) *model.Desired {
 func (o outcome) desired() *model.Desired {
 	d := new(model.Desired)
 	*d = *o.effective.content
-	hidden := maps.Clone(o.quarantined)
+	hidden := make(map[model.Identity][]string)
+	maps.Copy(hidden, o.quarantined)
 	if !o.effective.plain {
 		for id, p := range o.effective.objects.all() {
 			if p.object == nil {
@@ -495,15 +496,12 @@ func (o outcome) desired() *model.Desired {
 			}
 		}
 	}
-	d.Quarantined = make(map[model.Identity]bool, len(hidden))
-	for id := range hidden {
-		d.Quarantined[id] = true
-	}
+	d.Quarantined = hidden
 	d.Problems = o.problems
 	d.Removed = make(map[model.Identity][]model.Removal, len(o.effective.removed))
 	for id, all := range o.effective.removed {
 		// What stands there again in a way that cannot be used was not removed.
-		counts := slices.DeleteFunc(slices.Clone(all), func(r model.Removal) bool { return slices.ContainsFunc(hidden[id], r.IsOf) })
+		counts := slices.DeleteFunc(slices.Clone(all), func(r model.Removal) bool { return d.IsQuarantinedOf(id, r.Tenant) })
 		if len(counts) > 0 {
 			d.Removed[id] = counts
 		}

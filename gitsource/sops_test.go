@@ -82,7 +82,7 @@ func TestAnotherKeyNeedsNoCommit(t *testing.T) {
 	w.commit(map[string]string{"a.yaml": sealedFile(t, "bmcsecret.yaml"), "e.yaml": realHead + "Endpoint\nmetadata: {name: e1}\n" +
 		"spec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.1}\n"})
 	id := model.Identity{Kind: model.KindBMCSecret, Name: "rack7"}
-	if got := w.look(); got != "" || !w.d.Quarantined[id] || len(w.d.Endpoints) != 1 {
+	if got := w.look(); got != "" || !w.d.IsQuarantined(id) || len(w.d.Endpoints) != 1 {
 		t.Fatalf("got password %q, quarantined %v, %s", got, w.d.Quarantined, messages(w.d))
 	}
 	if !strings.Contains(messages(w.d), "a.yaml: the file is encrypted for age1025pq") {

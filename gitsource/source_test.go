@@ -685,7 +685,7 @@ func TestLastGoodSurvivesTheLossOfTheStore(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"web": "a"}, claims(d)); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
-	if !d.Quarantined[model.ClaimName("default/db").Identity()] {
+	if !d.IsQuarantined(model.ClaimName("default/db").Identity()) {
 		t.Errorf("db is not known any more, and only %v is said to be missing", d.Quarantined)
 	}
 }
@@ -864,7 +864,7 @@ func TestWithTheRealDecoder(t *testing.T) {
 	if d.Claims["default/web"].Spec.Power != model.PowerOn {
 		t.Errorf("claim %+v, want the last good one", d.Claims["default/web"])
 	}
-	if !d.Quarantined[model.Identity{Kind: model.KindEndpoint, Name: "e2"}] || d.Endpoints["e1"] == nil || d.Endpoints["e2"] != nil {
+	if !d.IsQuarantined(model.Identity{Kind: model.KindEndpoint, Name: "e2"}) || d.Endpoints["e1"] == nil || d.Endpoints["e2"] != nil {
 		t.Errorf("quarantined %v, endpoints %v, problems:\n%s", d.Quarantined, d.Endpoints, messages(d))
 	}
 }

@@ -467,8 +467,8 @@ func TestAnHeirThatIsBrokenHoldsUpNoRemovalOfAnothers(t *testing.T) {
 				w.look()
 			}
 			id := model.ClaimName("default/web").Identity()
-			if _, removed := w.d.RemovalOf(id, "a"); !removed || !w.d.Quarantined[id] {
-				t.Errorf("a's was removed: %t; b's is known to stand there: %t", removed, w.d.Quarantined[id])
+			if _, removed := w.d.RemovalOf(id, "a"); !removed || !w.d.IsQuarantined(id) {
+				t.Errorf("a's was removed: %t; b's is known to stand there: %t", removed, w.d.IsQuarantined(id))
 			}
 			if _, removed := w.d.RemovalOf(id, "b"); removed {
 				t.Error("b's is removed, though it stands in Git")

@@ -64,8 +64,9 @@ type Desired struct {
 	// path and line.
 	Problems []Problem
 	// Quarantined are objects that stand in Git but cannot be used, and of which
-	// no last good version is known. Their absence is no deletion.
-	Quarantined map[Identity]bool
+	// no last good version is known, with the tenants who define them, "" where there are
+	// none. Their absence is no deletion.
+	Quarantined map[Identity][]string
 	// KeptOverRestart is set while the revision is one that was kept over a restart and the
 	// branch has not been looked at since: a newer one may have been acted upon.
 	KeptOverRestart bool
@@ -98,6 +99,15 @@ func (d *Desired) RemovalOf(id Identity, tenant string) (Removal, bool) {
 		}
 	}
 	return Removal{}, false
+}
+
+// IsQuarantined reports whether an object stands in Git but cannot be used.
+func (d *Desired) IsQuarantined(id Identity) bool { return len(d.Quarantined[id]) > 0 }
+
+// IsQuarantinedOf reports whether what stands in Git and cannot be used may be a tenant's; "" is
+// whoever's.
+func (d *Desired) IsQuarantinedOf(id Identity, tenant string) bool {
+	return slices.ContainsFunc(d.Quarantined[id], Removal{Tenant: tenant}.IsOf)
 }
 
 // SourceState is the state of the watched branch as a whole.
@@ -152,7 +162,7 @@ func NewDesired() *Desired {
 		Maintenances:   make(map[string]*ServerMaintenance),
 		ReadinessRules: make(map[string]*ServerReadinessRule),
 		Secrets:        make(map[ObjectName]*Secret),
-		Quarantined:    make(map[Identity]bool),
+		Quarantined:    make(map[Identity][]string),
 	}
 }
 

@@ -274,6 +274,8 @@ type Release struct {
 	Revision Revision  `json:"revision"` // the one that no longer holds the claim
 	At       time.Time `json:"at"`
 	Claim    ClaimName `json:"claim"`
+	// Retain is set if the disks were to stay as they are when it was decided.
+	Retain bool `json:"retain,omitempty"`
 }
 
 // PowerAsked is a power request that was made.

@@ -61,7 +61,7 @@ f:26:55: ServerBootConfiguration other/boot: spec.ignitionSecretRef.name: no man
 		t.Fatal(problemLines(problems))
 	}
 	d := NewDesired()
-	d.Quarantined[Identity{Kind: KindBMCSecret, Name: "broken"}] = true
+	d.Quarantined[Identity{Kind: KindBMCSecret, Name: "broken"}] = []string{""}
 	for _, o := range objects {
 		d.Add(o)
 	}

@@ -35,7 +35,7 @@ func IsSecretKey(s string) bool { return isSecretKey(s) }
 
 // HasSecret reports whether a Secret or BMCSecret is desired, or stands in Git and cannot be used.
 func (d *Desired) HasSecret(id Identity) bool {
-	found := d.Quarantined[id]
+	found := d.IsQuarantined(id)
 	switch id.Kind {
 	case KindBMCSecret:
 		found = found || d.BMCSecrets[id.Name] != nil

@@ -268,10 +268,10 @@ func TestACorrectedPasswordOfTheDatabaseIsTried(t *testing.T) {
 func TestADatabasesPasswordIsNotTriedWhereGitMayNameAnother(t *testing.T) {
 	for name, hide := range map[string]func(*model.Desired){
 		"its BMCSecret is quarantined": func(d *model.Desired) {
-			d.Quarantined[model.Identity{Kind: model.KindBMCSecret, Name: foundAs(0)}] = true
+			d.Quarantined[model.Identity{Kind: model.KindBMCSecret, Name: foundAs(0)}] = []string{""}
 		},
 		"a BMC is quarantined": func(d *model.Desired) {
-			d.Quarantined[model.Identity{Kind: model.KindBMC, Name: "x"}] = true
+			d.Quarantined[model.Identity{Kind: model.KindBMC, Name: "x"}] = []string{""}
 		},
 		"Git was not read since the restart": func(d *model.Desired) { d.KeptOverRestart = true },
 	} {

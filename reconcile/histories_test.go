@@ -216,14 +216,14 @@ func (h *harder) hard() {
 		id := model.Identity{Kind: model.KindServerClaim, Namespace: "default", Name: name}
 		w.commit(func(d *model.Desired) {
 			switch {
-			case d.Quarantined[id]:
+			case d.IsQuarantined(id):
 				delete(d.Quarantined, id)
 				d.Add(h.hidden[key])
 				delete(h.hidden, key)
 			case d.Claims[key] != nil:
 				h.hidden[key] = d.Claims[key]
 				delete(d.Claims, key)
-				d.Quarantined[id] = true
+				d.Quarantined[id] = []string{""}
 			}
 		})
 	case 8:

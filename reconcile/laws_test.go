@@ -143,7 +143,7 @@ func TestAReleaseWaitsWhileTheServersFileIsQuarantined(t *testing.T) {
 		w.commit(func(d *model.Desired) {
 			delete(d.Claims, "default/web")
 			delete(d.Servers, "bmc00-system-0")
-			d.Quarantined[model.Identity{Kind: model.KindServer, Name: "bmc00-system-0"}] = true
+			d.Quarantined[model.Identity{Kind: model.KindServer, Name: "bmc00-system-0"}] = []string{""}
 		})
 		pass(time.Hour)
 		if w.machine(0).disk == "" {
@@ -180,7 +180,7 @@ func TestMaintenanceLastsUntilACommitEndsIt(t *testing.T) {
 		"quarantined": func(w *loopWorld, change func(d *model.Desired)) {
 			w.commit(func(d *model.Desired) {
 				change(d)
-				d.Quarantined[model.MaintenanceIdentity("m")] = true
+				d.Quarantined[model.MaintenanceIdentity("m")] = []string{""}
 			})
 		},
 		"absent": (*loopWorld).rewrite,

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -186,4 +187,45 @@ func TestAMaintenanceSwitchesOnOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWhatLeftServersOnSwitchesNoMoreOfThemOffThanTheGuardLets(t *testing.T) {
+	live(t, 12, func(t *testing.T, w *loopWorld) {
+		var names []string
+		for i := range 12 {
+			names = append(names, fmt.Sprintf("c%02d", i))
+		}
+		w.serve(names...)
+		m := func(i int, p model.Power) *model.ServerMaintenance {
+			m := fleettest.MaintenanceOf(fmt.Sprint("m", i), i)
+			m.Spec.ServerPower = p
+			return m
+		}
+		for i := range 12 {
+			w.commit(func(d *model.Desired) { d.Add(m(i, model.PowerOn)) })
+			pass(70 * time.Minute)
+			w.expect(0, i, "Maintenance On default/"+names[i])
+		}
+		pass(2 * time.Hour)
+		w.commit(func(d *model.Desired) {
+			for i := range 12 {
+				d.Add(m(i, model.PowerOff))
+			}
+		})
+		pass(30 * time.Minute)
+		off := 0
+		for i := range 12 {
+			if w.seen(i).power == model.PowerOff {
+				off++
+			}
+		}
+		tokens := w.tokens()
+		if off > 0 || len(tokens) != 1 {
+			t.Errorf("%d servers of claims were switched off by one commit, want none and one list that is held: %v", off, tokens)
+		}
+		w.commit(func(d *model.Desired) { d.Approvals = tokens })
+		for i := range 12 {
+			w.expect(10*time.Minute, i, "Maintenance Off default/"+names[i])
+		}
+	})
 }

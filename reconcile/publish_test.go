@@ -466,3 +466,29 @@ func TestNoSecretReachesTheStatusBranch(t *testing.T) {
 		}
 	})
 }
+
+// The status branch cannot be pushed to, a person switches on the machine that a claim was bound to, and
+// the store is lost: the claim must not be on two machines.
+func TestAMachineIsNotInstalledBeforeItsBindingIsShown(t *testing.T) {
+	published(t, 2, func(w *loopWorld, b *branch) {
+		w.expect(3*time.Minute, 0, "Available Off")
+		w.expect(0, 1, "Available Off")
+		files := w.files()
+		b.fail(true)
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		pass(time.Minute)
+		w.expect(0, 0, "Reserved Off default/web")
+		w.change(0, func(m *machine) { m.netFirst = true })
+		go w.boot(w.machine(0)) // a person presses the button
+		pass(10 * time.Minute)
+		if w.seen(0).installs > 0 {
+			w.t.Errorf("server 0 was installed for web before the status branch shows that it is bound")
+		}
+		w.loseStore(files)
+		w.loop.Announced(model.Version{Fence: 99}, nil)
+		pass(30 * time.Minute)
+		if n := w.seen(0).installs + w.seen(1).installs; n > 1 {
+			w.t.Errorf("claim web was installed %d times", n)
+		}
+	}, func(w *loopWorld) { w.mirror = true })
+}

@@ -91,7 +91,7 @@ func TestWhatABootstrapRuleIsDoneForIsForgottenByACommitAlone(t *testing.T) {
 		done("burn-in")
 		w.commit(func(d *model.Desired) {
 			delete(d.ReadinessRules, "burn-in")
-			d.Quarantined[model.ReadinessRuleIdentity("burn-in")] = true
+			d.Quarantined[model.ReadinessRuleIdentity("burn-in")] = []string{""}
 		})
 		done("burn-in")
 		w.stop()

@@ -179,7 +179,7 @@ const firstServer = "bmc00-system-0"
 // hideWeb has the claim default/web stand in Git, and not be in force.
 func hideWeb(d *model.Desired) {
 	delete(d.Claims, "default/web")
-	d.Quarantined = map[model.Identity]bool{model.ClaimName("default/web").Identity(): true}
+	d.Quarantined = map[model.Identity][]string{model.ClaimName("default/web").Identity(): {""}}
 }
 
 func removeWeb(d *model.Desired) { delete(d.Claims, "default/web") }

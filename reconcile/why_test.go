@@ -17,7 +17,7 @@ func TestAClaimThatCannotBeReadIsNotReleased(t *testing.T) {
 		w.serve("web")
 		w.commit(func(d *model.Desired) {
 			delete(d.Claims, "default/web")
-			d.Quarantined[model.ClaimName("default/web").Identity()] = true
+			d.Quarantined[model.ClaimName("default/web").Identity()] = []string{""}
 		})
 		w.expect(time.Hour, 0, "Reserved On default/web")
 		w.commit(func(d *model.Desired) { clear(d.Quarantined) })

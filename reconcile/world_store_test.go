@@ -60,14 +60,14 @@ func (w *loopWorld) removals(d *model.Desired) {
 		switch {
 		case after:
 			delete(d.Removed, id)
-		case before && d.Quarantined[id]:
+		case before && d.IsQuarantined(id):
 			w.hidden[id] = true
 		case before:
 			d.Removed[id] = []model.Removal{{Revision: d.Revision, At: time.Now()}}
 		}
 	}
 	for id := range w.hidden {
-		if !d.Quarantined[id] {
+		if !d.IsQuarantined(id) {
 			delete(w.hidden, id)
 			gone(id, true, false)
 		}

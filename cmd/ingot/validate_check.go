@@ -57,7 +57,7 @@ func (m *manifestCheck) file(name string, data []byte, asked bool) {
 	for _, o := range objects {
 		if o.Metadata().Refused != "" {
 			m.problems = append(m.problems, model.RefusedProblem(o))
-			m.desired.Quarantined[o.Identity()] = true
+			m.desired.Quarantined[o.Identity()] = []string{""}
 			continue
 		}
 		m.object(o)
@@ -128,7 +128,7 @@ func (m *manifestCheck) finish(search *manifestSearch) *validation {
 	m.twice()
 	for _, p := range m.problems {
 		if id, ok := model.ParseIdentity(p.Object); ok && len(m.places[id]) == 0 {
-			m.desired.Quarantined[id] = true // it stands there: what names it is not wrong for that
+			m.desired.Quarantined[id] = []string{""} // it stands there: what names it is not wrong for that
 		}
 	}
 	m.problems = append(m.problems, model.CrossCheck(m.desired)...)

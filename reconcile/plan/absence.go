@@ -23,8 +23,15 @@ func (f *fleet) claimRemoved(rec *model.ServerRecord) bool {
 	return removed
 }
 
-// removalOf is the commit that took a tenant's object away, if one did; "" is whoever's.
+// removalOf is the commit that took a tenant's object away, if one did and it was not put back since
+// in a way that cannot be used; "" is whoever's.
 func (f *fleet) removalOf(id model.Identity, tenant string) (model.Removal, bool) {
+	r, ok := f.lastRemoval(id, tenant)
+	return r, ok && !f.in.Desired.IsQuarantinedOf(id, cmp.Or(tenant, r.Tenant))
+}
+
+// lastRemoval is the commit that took a tenant's object away last, whatever became of it since.
+func (f *fleet) lastRemoval(id model.Identity, tenant string) (model.Removal, bool) {
 	if r, ok := f.in.Desired.RemovalOf(id, tenant); ok {
 		return r, true
 	}
@@ -55,7 +62,7 @@ func (f *fleet) noteRemovals() {
 	var noted []model.RemovedObject
 	note := func(id model.Identity, tenant string) {
 		same := func(n model.RemovedObject) bool { return n.Identity == id && n.IsOf(tenant) }
-		if r, ok := f.removalOf(id, tenant); ok && !slices.ContainsFunc(noted, same) {
+		if r, ok := f.lastRemoval(id, tenant); ok && !slices.ContainsFunc(noted, same) {
 			noted = append(noted, model.RemovedObject{Identity: id, Removal: r})
 		}
 	}

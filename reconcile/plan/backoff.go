@@ -13,6 +13,29 @@ func jitter[N ~string](name N) float64 {
 	return float64(h.Sum64()>>11) / (1 << 53)
 }
 
+// pauseEnd is when a pause that was noted ends. One that lasts longer than any was noted by a clock
+// that was ahead, and is none.
+func (f *fleet) pauseEnd(noted time.Time, longest time.Duration) time.Time {
+	if noted.After(f.in.Now.Add(longest)) {
+		return time.Time{}
+	}
+	return noted
+}
+
+// notBefore is when the server's next attempt may be made after one that failed.
+func (s *server) notBefore() time.Time {
+	return s.fleet.pauseEnd(s.rec.NotBefore, s.fleet.in.Policy.BackoffMax)
+}
+
+// begins is when something began that takes so long. What was noted by a clock that was ahead
+// began with this process, at the latest.
+func (s *server) begins(noted time.Time) time.Time {
+	if noted.After(s.now()) {
+		return s.fleet.in.Started
+	}
+	return noted
+}
+
 // Backoff is the pause after so many failures in a row: doubled each time from
 // the least to the most, less up to a quarter that belongs to the name.
 func Backoff[N ~string](name N, failures int, p Policy) time.Duration {

@@ -291,7 +291,7 @@ func (f *fleet) unfree(s *server) string {
 	switch {
 	case s.spec != nil && s.spec.Spec.Unclaimable:
 		return "cordoned"
-	case s.spec == nil && f.in.Desired.Quarantined[s.name.Identity()]:
+	case s.spec == nil && f.in.Desired.IsQuarantined(s.name.Identity()):
 		return "without a manifest that can be read"
 	case maintained:
 		return "about to enter Maintenance"
@@ -314,7 +314,7 @@ func (s *server) outOfReach() bool {
 }
 
 // putOff reports whether the server's last move failed and waits to be tried again.
-func (s *server) putOff() bool { return s.now().Before(s.rec.NotBefore) || s.doubted() }
+func (s *server) putOff() bool { return s.now().Before(s.notBefore()) || s.doubted() }
 
 // mismatch is why a claim does not match a server, whatever its state; "" if it does.
 func (f *fleet) mismatch(c *model.ServerClaim, s *server) string {

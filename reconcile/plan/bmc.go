@@ -236,11 +236,12 @@ func (b *bmcView) readable() bool {
 func (f *fleet) bmcDue(b *bmcView) time.Time {
 	again, unconfirmed := f.in.Unconfirmed[b.name]
 	again = again.Add(f.in.Policy.SettleMax)
+	pause := f.pauseEnd(b.rec.NotBefore, f.in.Policy.BackoffMax)
 	switch {
 	case b.rec.Reason != "" && f.remedied(b):
 		return f.in.Now
-	case b.rec.Reason != "" && again.Before(b.rec.NotBefore):
-		return b.rec.NotBefore
+	case b.rec.Reason != "" && again.Before(pause):
+		return pause
 	case unconfirmed:
 		return again
 	case b.swapped || b.asked || b.rec.Reason != "" || b.facts == nil || b.rec.Address != b.target.Address || b.unpinned():

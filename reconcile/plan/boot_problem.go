@@ -71,7 +71,7 @@ func (s *server) trouble(b Boot) (why Why, until time.Time) {
 	}
 	p := s.rec.BootProblem
 	if concerns(p, &b) {
-		until = p.NotBefore
+		until = s.fleet.pauseEnd(p.NotBefore, maxBootPause)
 		if p.Reason == model.ReasonImagePreparing {
 			until = s.reading.PreparedAfter
 		}

@@ -18,7 +18,7 @@ func (f *fleet) loadClaim(s *server, at int) {
 	if at != nowhere {
 		claim = f.memory.claims[at].claim
 	}
-	if f.otherTenants(s.rec, claim) {
+	if f.otherTenants(s.rec, claim) || s.isForAnother(claim) {
 		return
 	}
 	other := f.servedElse[name]
@@ -37,6 +37,18 @@ func (f *fleet) loadClaim(s *server, at int) {
 		return
 	}
 	f.served[at] = s
+}
+
+// isForAnother reports whether a claim that is called as the server's was is a new one, and none that
+// is back: the removal was acted upon, and the claim asks for another server, or what was removed
+// never got so far as to boot here.
+func (s *server) isForAnother(c *model.ServerClaim) bool {
+	if c == nil || s.rec.Release == nil && SettledState(s.rec) != model.StateReleased {
+		return false
+	}
+	ref, sel, t := c.Spec.ServerRef, c.Spec.ServerSelector, s.rec.Ticket
+	return ref != nil && s.fleet.resolve(ref.Name) != s.name || sel != nil && !c.Matches(s.fleet.serverLabels(s)) ||
+		s.rec.Installed == "" && t != nil && t.Claim == s.rec.Claim && s.progress() == nil
 }
 
 // serving is the server that a claim is bound to, nil if it has none.

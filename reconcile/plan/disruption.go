@@ -32,6 +32,9 @@ func EffectText(d model.Disruption) string {
 	case stepMaintenance:
 		return server + " of " + claim + " is taken out of service by ServerMaintenance " + d.Value
 	case stepPowerOff:
+		if d.Value != "" && d.Value != string(model.PowerOff) {
+			return server + " of " + claim + ", which is out of service, is powered off by ServerMaintenance " + d.Value
+		}
 		return server + " is powered off, as " + claim + " asks for"
 	case stepOperation:
 		return server + " of " + claim + " has its operation: " + d.Value
@@ -79,10 +82,13 @@ func (s *server) disruptions() []model.Disruption {
 	case !s.bound() || s.rec.State == model.StateReserved && s.rec.Release != nil:
 		return nil
 	}
-	if action := s.endAsked(); action != "" {
-		return []model.Disruption{{Action: action, Value: text.Time(s.rec.ClaimedAt)}}
-	}
 	var steps []model.Disruption
+	if m := s.fleet.maintenance(s); s.powerOffAsked(m) {
+		steps = append(steps, model.Disruption{Action: stepPowerOff, Value: m.by})
+	}
+	if action := s.endAsked(); action != "" {
+		return append(steps, model.Disruption{Action: action, Value: text.Time(s.rec.ClaimedAt)})
+	}
 	if s.rec.State == model.StateReserved {
 		steps = s.reservedSteps()
 	}

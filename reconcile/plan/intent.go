@@ -20,10 +20,16 @@ func (s *server) intends(kind model.IntentKind, value string) bool {
 
 // mustWait says why the machine must not be touched yet by a move; no reason = it may.
 func (s *server) mustWait(m *Move) Why {
+	if m.Heals {
+		return Why{}
+	}
+	return s.unannounced()
+}
+
+// unannounced says why the server's newest decision is not to be acted upon yet; no reason = it may.
+func (s *server) unannounced() Why {
 	in := s.fleet.in
 	switch {
-	case m.Heals:
-		return Why{}
 	case !in.Policy.MirrorFirst:
 		return Why{}
 	case in.Announced.IsZero():

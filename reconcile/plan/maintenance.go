@@ -161,6 +161,8 @@ func (s *server) maintained() Step {
 	case asked.by != "" && asked.by != s.rec.MaintainedBy:
 		s.edit().MaintainedBy = asked.by
 		return s.stay()
+	case s.powerOffAsked(asked) && !s.may(stepPowerOff):
+		return s.rest(Why{}) // the guard says why
 	case asked.by != "" && asked.power != s.maintenancePower().Want:
 		if s.rec.Back == model.StateReserved {
 			s.announce(model.IntentMaintenance, asked.by)
@@ -185,6 +187,13 @@ func (s *server) maintained() Step {
 		rec.Asked = nil // whoever worked at it has seen to that
 	}
 	return s.enter(back, Inspect{Inventory: true})
+}
+
+// powerOffAsked reports whether what left a claim's server On is to switch it off now: its user was
+// asked for less.
+func (s *server) powerOffAsked(asked maintained) bool {
+	return s.rec.State == model.StateMaintenance && s.rec.Back == model.StateReserved &&
+		asked.by != "" && asked.power == model.PowerOff && s.maintenancePower().Want == model.PowerOn
 }
 
 // maintenancePower is the power state that the maintenance was last seen to ask for.

@@ -165,7 +165,7 @@ func (s *server) askAgain(why Why) Step {
 // For how long that counts is of little matter: it is forced off at once.
 func (s *server) knowsNoShutdown() bool {
 	at := s.rec.NoShutdown
-	return !at.IsZero() && s.now().Before(at.Add(s.fleet.in.Policy.PowerOffGrace))
+	return !at.IsZero() && !at.After(s.now()) && s.now().Before(at.Add(s.fleet.in.Policy.PowerOffGrace))
 }
 
 // powerUnknown gives up a power request whose answers were lost and that shows no

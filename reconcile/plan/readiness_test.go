@@ -278,7 +278,7 @@ func TestWhatARuleIsReadyForIsRememberedOnce(t *testing.T) {
 		},
 		"a rule that is merely not there": {known: []string{"burn-in"}},
 		"a rule that cannot be read": {
-			known: []string{"burn-in"}, change: func(in *Input, _ *model.ServerRecord) { in.Desired.Quarantined[id] = true },
+			known: []string{"burn-in"}, change: func(in *Input, _ *model.ServerRecord) { in.Desired.Quarantined[id] = []string{""} },
 		},
 		"a rule that a commit took away": {
 			known: []string{"a", "burn-in"}, want: []string{"a"},

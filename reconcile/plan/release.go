@@ -9,18 +9,22 @@ import (
 // endAsked is how Git asks for the server to be taken from its claim, "" if it does not.
 func (s *server) endAsked() string {
 	gone := s.claim == nil && s.fleet.renamed[s.name] == nil && s.fleet.claimRemoved(s.rec)
-	retained := s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain
 	switch {
-	case s.rec.State == model.StateReleased && s.claim == nil && s.spec != nil && !retained:
+	case s.rec.State == model.StateReleased && s.claim == nil && s.spec != nil && !s.retains():
 		return stepWipe
 	case s.rec.State == model.StateReleased:
 		return ""
-	case gone && retained:
+	case gone && s.retains():
 		return stepRetain
 	case gone:
 		return stepRelease
 	}
 	return ""
+}
+
+// retains reports whether Git says that the server's disks stay as they are when it is released.
+func (s *server) retains() bool {
+	return s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain
 }
 
 // decideRelease takes the decision to release, which needs no BMC: the boot
@@ -34,10 +38,10 @@ func (s *server) decideRelease() (Step, bool) {
 	case s.rec.Release != nil || !s.may(stepRelease) && !s.may(stepRetain):
 		return Step{}, false
 	}
-	rec := s.edit()
+	rec, retain := s.edit(), s.endAsked() == stepRetain
 	s.announce(model.IntentRelease, string(rec.Claim))
 	rec.Doubt = nil // what runs on it is to go
-	rec.Release = &model.Release{Revision: s.fleet.in.Desired.Revision, At: s.now(), Claim: rec.Claim}
+	rec.Release = &model.Release{Revision: s.fleet.in.Desired.Revision, At: s.now(), Claim: rec.Claim, Retain: retain}
 	s.revoke()
 	rec.NotBefore, rec.Failures, rec.LastError, rec.BootProblem = time.Time{}, 0, "", nil
 	return s.stay(), true
@@ -59,19 +63,25 @@ func (s *server) withdrawRelease() Step {
 	return s.stay()
 }
 
-// releasing powers the server off and hands it on.
+// releasing powers the server off and hands it on, unless its claim was put back meanwhile in a way
+// that cannot be used. Disks that were to stay as they are when that was decided are not wiped for
+// what Git says since: that is for the guard.
 func (s *server) releasing() Step {
+	if id := s.rec.Claim.Identity(); s.claim == nil && s.fleet.in.Desired.IsQuarantinedOf(id, s.rec.Tenant) {
+		return s.rest(s.quarantinedWhy())
+	}
 	st, done := s.off(s.fleet.in.Policy.PowerOffGrace)
 	if !done {
 		return st
 	}
-	if s.spec == nil && s.fleet.maybeUnreadable(model.KindServer, string(s.name)) && !s.fleet.removed(s.name.Identity()) {
+	retain := s.rec.Release.Retain || s.retains()
+	if !retain && s.spec == nil && s.fleet.maybeUnreadable(model.KindServer, string(s.name)) && !s.fleet.removed(s.name.Identity()) {
 		return s.rest(s.why(model.ReasonManifestUnreadable, "its manifest may say to retain its disks, but cannot be read; "+
 			"see "+model.ReportProblems).by(RackOperator))
 	}
 	rec := s.edit()
 	rec.Reprovision, rec.Attempts = "", 0
-	if s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain {
+	if retain {
 		return s.enter(model.StateReleased)
 	}
 	rec.Claim, rec.Tenant, rec.Installed, rec.Unconfirmed, rec.WantPower = "", "", "", time.Time{}, ""
@@ -84,7 +94,7 @@ func (s *server) released() Step {
 	case s.claim != nil:
 		s.edit().Release = nil
 		return s.enter(model.StateReserved)
-	case s.spec != nil && s.spec.Spec.ReclaimPolicy != model.ReclaimRetain && s.may(stepWipe):
+	case s.spec != nil && !s.retains() && s.may(stepWipe):
 		rec := s.edit()
 		s.announce(model.IntentWipe, string(rec.Claim))
 		rec.Claim, rec.Tenant, rec.Installed, rec.Unconfirmed, rec.WantPower = "", "", "", time.Time{}, ""
@@ -95,6 +105,10 @@ func (s *server) released() Step {
 	return s.rest(s.whySince(model.ReasonRetained, "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", RackOperator))
 }
 
+func (s *server) quarantinedWhy() Why {
+	return s.whySince(model.ReasonClaimQuarantined, "its claim is in Git but cannot be used; see "+model.ReportProblems, Tenant)
+}
+
 // notReleased says why a server whose claim is gone is not released.
 func (s *server) notReleased() Why {
 	id := s.rec.Claim.Identity()
@@ -102,8 +116,8 @@ func (s *server) notReleased() Why {
 	switch {
 	case len(s.fleet.blockedByGuard[s.name]) > 0:
 		return s.guardWhy(s.fleet.blockedByGuard[s.name][0])
-	case s.fleet.in.Desired.Quarantined[id]:
-		return s.whySince(model.ReasonClaimQuarantined, "its claim is in Git but cannot be used; see "+model.ReportProblems, Tenant)
+	case s.fleet.in.Desired.IsQuarantined(id):
+		return s.quarantinedWhy()
 	case listed:
 		return AbsentWhy("its claim "+string(s.rec.Claim), absent)
 	}

@@ -123,8 +123,8 @@ func (s *server) awaitReachable() (Step, bool) {
 	switch {
 	case s.blocked.Reason != "":
 		return Step{Why: s.blocked}, true
-	case s.now().Before(s.rec.NotBefore):
-		return Step{Why: s.failing(), Wake: s.rec.NotBefore}, true
+	case s.now().Before(s.notBefore()):
+		return Step{Why: s.failing(), Wake: s.notBefore()}, true
 	case s.now().Before(s.reading.NotBefore):
 		return Step{Why: s.unreachable(), Wake: s.reading.NotBefore}, true
 	}
@@ -136,7 +136,7 @@ func (s *server) readAnew() (Step, bool) {
 	switch {
 	case s.reading.At.IsZero() || s.reading.Failures > 0:
 		return s.stay(Inspect{Inventory: s.facts.Inventory == nil}), true
-	case s.rec.Failures > 0 && s.reading.At.Before(s.rec.NotBefore):
+	case s.rec.Failures > 0 && s.reading.At.Before(s.notBefore()):
 		return s.stay(Inspect{}), true // it may be another since that failed
 	}
 	return Step{}, false

@@ -26,7 +26,8 @@ func (s *server) postponed(p *model.SettingProblem, want string) (until time.Tim
 	case SettingRefused(p):
 		return time.Time{}, true
 	}
-	return p.NotBefore, s.now().Before(p.NotBefore)
+	until = s.fleet.pauseEnd(p.NotBefore, s.fleet.in.Policy.BackoffMax)
+	return until, s.now().Before(until)
 }
 
 // SettingRefused reports whether a setting is not asked for again by itself.

@@ -48,17 +48,21 @@ func (b *Boot) config() model.TicketThing {
 func (b *Boot) ownScript() bool { return !b.Secret["ipxe-script"].IsZero() }
 
 // untilOff is a boot whose ticket lets nothing boot before the server was seen to be
-// off, unless it is known to be off already.
+// off, unless it is known to be off already, and before the status branch shows what it is for:
+// anybody may press the machine's button.
 func (s *server) untilOff(b Boot) Boot {
-	b.Ticket.AwaitingOff = s.power() != model.PowerOff || s.reading.Offs < s.fleet.in.Policy.OffReadings
+	b.Ticket.AwaitingOff = s.power() != model.PowerOff || s.reading.Offs < s.fleet.in.Policy.OffReadings || s.unannounced().Reason != ""
 	return b
 }
 
-// confirmOff lets what replaces the server's system be booted, once that is off. That
-// stands on record before the server is powered on again.
+// confirmOff lets what replaces the server's system be booted, once that is off and the status
+// branch shows it. That stands on record before the server is powered on again.
 func (s *server) confirmOff(st Step, off bool) Step {
 	if !off {
 		return st
+	}
+	if why := s.unannounced(); why.Reason != "" {
+		return s.rest(why)
 	}
 	t := *s.rec.Ticket
 	t.AwaitingOff = false

@@ -7,10 +7,14 @@ import (
 	"ingot/model"
 )
 
-// begun reports whether the server was powered on with its newest ticket.
+// begun reports whether the server was powered on with its newest ticket. A power-on of the future,
+// which a clock that was ahead noted, is older than a ticket of now.
 func (s *server) begun() bool {
 	asked, t := s.rec.Asked, s.rec.Ticket
-	return t != nil && asked != nil && asked.Want == model.PowerOn && !asked.At.Before(t.ArmedAt)
+	if t == nil || asked == nil || asked.Want != model.PowerOn || asked.At.Before(t.ArmedAt) {
+		return false
+	}
+	return !asked.At.After(s.now()) || t.ArmedAt.After(s.now())
 }
 
 // maxWipeTimes is how many times its timeout a wipe may take in all while it reports
@@ -25,9 +29,9 @@ func (s *server) window() (length time.Duration, end time.Time) {
 	if !t.Open() {
 		return 0, time.Time{}
 	}
-	from := t.ArmedAt
+	from := s.begins(t.ArmedAt)
 	if s.begun() {
-		from = s.rec.Asked.At
+		from = s.begins(s.rec.Asked.At)
 	}
 	switch t.Purpose {
 	case model.PurposeDiscovery:
@@ -38,12 +42,12 @@ func (s *server) window() (length time.Duration, end time.Time) {
 		}
 		length = p.BootTimeout
 		if told := s.diskInstall(); s.toldSinceOn(told) {
-			from, length = told.ReportedAt, installSilence
+			from, length = s.begins(told.ReportedAt), installSilence
 		}
 	case model.PurposeCleanup:
 		length = p.cleanupTimeout(t.CleanupMode)
 		if w := s.trace().Wiping(); w != nil && w.ReceivedAt.After(from) {
-			return length, earliest(w.ReceivedAt.Add(length), from.Add(maxWipeTimes*length))
+			return length, earliest(s.begins(w.ReceivedAt).Add(length), from.Add(maxWipeTimes*length))
 		}
 	}
 	end = from.Add(length)

@@ -55,7 +55,7 @@ func (f *fleet) noteRevision() {
 
 // deletionUntrusted reports whether a claim's absence from Desired is no deletion.
 func (f *fleet) deletionUntrusted(name model.ClaimName) bool {
-	return f.in.Desired.Quarantined[name.Identity()]
+	return f.in.Desired.IsQuarantined(name.Identity())
 }
 
 // maybeUnreadable reports whether an object of this kind may stand in Git though Desired

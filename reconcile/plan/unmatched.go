@@ -117,7 +117,7 @@ func (b *bmcView) unasked() bool { return b.facts == nil && b.why.Reason == mode
 // missing reports whether a server that Git names is not known, nor hidden by what cannot be
 // read.
 func (f *fleet) missing(id model.Identity) bool {
-	return f.server(f.resolve(id.Name)) == nil && !f.in.Desired.Quarantined[id] &&
+	return f.server(f.resolve(id.Name)) == nil && !f.in.Desired.IsQuarantined(id) &&
 		!slices.ContainsFunc(f.record.Unreadable, func(u model.UnreadableRecord) bool { return string(u.Server) == id.Name })
 }
 

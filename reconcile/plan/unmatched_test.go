@@ -36,7 +36,7 @@ func TestManifestsOfServersThatAreNotKnown(t *testing.T) {
 		"a maintenance of a server whose manifest cannot be used": {
 			manifest: fmt.Sprintf(maintenance, "rack-7"),
 			change: func(in *Input) {
-				in.Desired.Quarantined[model.Identity{Kind: model.KindServer, Name: "rack-7"}] = true
+				in.Desired.Quarantined[model.Identity{Kind: model.KindServer, Name: "rack-7"}] = []string{""}
 			},
 			pending: "server rack-7 is not known",
 		},

@@ -289,7 +289,7 @@ func (c *comparison) claims() []Effect {
 		all = append(all, e)
 	}
 	for name, old := range before {
-		if old.Server == "" && c.Head.Claims[name] == nil && c.Head.Renamed[name] == "" && !c.Head.Quarantined[name.Identity()] {
+		if old.Server == "" && c.Head.Claims[name] == nil && c.Head.Renamed[name] == "" && !c.Head.IsQuarantined(name.Identity()) {
 			all = append(all, Effect{Kind: Withdraw, Claim: name, Message: "is gone; it had no server"})
 		}
 	}
@@ -354,7 +354,7 @@ func (c *comparison) bmcs() []Effect {
 		case before == nil:
 			all = append(all, Effect{Kind: BMCAdded, BMC: name, Message: "is contacted; machines behind it that are Off are powered on to be discovered, " +
 				"those that run something are left alone"})
-		case after == nil && c.Head.Quarantined[before.Identity()]:
+		case after == nil && c.Head.IsQuarantined(before.Identity()):
 		case after == nil && servers == "":
 			all = append(all, Effect{Kind: BMCRemoved, BMC: name, Message: "is no longer contacted"})
 		case after == nil:

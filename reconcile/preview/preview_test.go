@@ -44,7 +44,7 @@ func commit(before *model.Desired, change func(d *model.Desired)) *model.Desired
 	}
 	change(d)
 	for name := range before.Claims {
-		if d.Claims[name] == nil && !d.Quarantined[name.Identity()] {
+		if d.Claims[name] == nil && !d.IsQuarantined(name.Identity()) {
 			d.Removed[name.Identity()] = []model.Removal{{Revision: d.Revision}}
 		}
 	}
@@ -167,7 +167,7 @@ func TestWhatACommitDoes(t *testing.T) {
 		"a claim that is quarantined keeps its server": {
 			commit: func(d *model.Desired) {
 				drop(first)(d)
-				d.Quarantined[model.ClaimName(first).Identity()] = true
+				d.Quarantined[model.ClaimName(first).Identity()] = []string{""}
 			},
 			want: "hold bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "cannot be used",
 		},

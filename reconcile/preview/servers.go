@@ -87,6 +87,9 @@ func (s *serverFuture) step(d model.Disruption) Effect {
 		e.Kind, e.Message = Maintain, s.maintenance(d.Value)
 	case "power-off":
 		e.Kind, e.Message = PowerOff, fmt.Sprintf("is powered off, as claim %s says", d.Claim)
+		if d.Value != "" && d.Value != string(model.PowerOff) {
+			e.Message = fmt.Sprintf("is out of service, and powered off now by ServerMaintenance %s", d.Value)
+		}
 	case "operation":
 		e.Kind, e.Message = Operation, "is asked for what its annotation says: "+d.Value
 	case "discover":
@@ -151,7 +154,7 @@ func (s *serverFuture) maintenance(by string) string {
 func (s *serverFuture) decided() {
 	s.claimed()
 	if s.now.Release != nil && s.was.Release == nil && !s.has(Release, Retain) {
-		s.add(s.release(s.now.Release.Claim, s.retained(s.name)))
+		s.add(s.release(s.now.Release.Claim, s.now.Release.Retain))
 	}
 	back := s.was.Release != nil && s.now.Release == nil && s.now.Claim == s.was.Claim
 	if back {

@@ -264,7 +264,7 @@ func TestGitAndFolder(t *testing.T) {
 	w := newWorld(t)
 	w.write(map[string]string{"rack7/username": "u", "rack7/password": "p"})
 	w.Open()
-	w.git.Quarantined[model.Identity{Kind: model.KindBMCSecret, Name: "rack7"}] = true
+	w.git.Quarantined[model.Identity{Kind: model.KindBMCSecret, Name: "rack7"}] = []string{""}
 	if got := w.see(); !strings.Contains(got, "is also defined in Git") || strings.Contains(got, `"p"`) {
 		t.Errorf("one that Git has and cannot be read: got %s", got)
 	}
