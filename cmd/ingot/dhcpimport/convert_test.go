@@ -161,6 +161,70 @@ func TestTheServersTakeTheirConfigurations(t *testing.T) {
 	}
 }
 
+// TestConvertOneFile: a case is a file, the Endpoints made of it, and what is left out, with why.
+func TestConvertOneFile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		from          Server
+		text          string
+		want, leftOut []string
+	}{
+		"Kea's answer to reservation-get-all": {
+			from: Kea,
+			text: `[{"arguments": {"count": 2, "hosts": [
+				{"hostname": "", "hw-address": "08:08:08:08:08:42", "ip-address": "192.0.2.42", "option-data": [], "subnet-id": 1},
+				{"duid": "00:03:00:01:08:08", "ip-addresses": ["2001:db8::42"], "prefixes": [], "subnet-id": 2}]}, "result": 0}]`,
+			want: []string{"192.0.2.42 08:08:08:08:08:42", "2001:db8::42 000300010808"},
+		},
+		"Kea's answer without the list around it": {
+			from: Kea,
+			text: `{"arguments": {"hosts": [{"hw-address": "08:08:08:08:08:42", "ip-address": "192.0.2.42"}]}, "result": 0}`,
+			want: []string{"192.0.2.42 08:08:08:08:08:42"},
+		},
+		"Kea's answer to config-get": {
+			from: Kea,
+			text: `[{"arguments": {"Dhcp4": {"reservations": [{"hw-address": "08:08:08:08:08:42", "ip-address": "192.0.2.42"}]}, "hash": "A1"}, "result": 0}]`,
+			want: []string{"192.0.2.42 08:08:08:08:08:42"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &reader{now: now, file: "f"}
+			if err := parsers[tc.from](r, []byte(tc.text)); err != nil {
+				t.Fatal(err)
+			}
+			result, err := newConverter(r).convert()
+			if err != nil {
+				t.Fatal(err)
+			}
+			valid(t, result)
+			if diff := cmp.Diff(tc.want, endpoints(t, result)); diff != "" {
+				t.Errorf("Endpoints (-want +got):\n%s", diff)
+			}
+			var leftOut []string
+			for _, l := range result.LeftOut {
+				leftOut = append(leftOut, l.What+": "+l.Why)
+			}
+			if diff := cmp.Diff(tc.leftOut, leftOut); diff != "" {
+				t.Errorf("left out (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// endpoints are the addresses of manifests, each with the MAC address or the client identifier it is for.
+func endpoints(t *testing.T, r *Result) (all []string) {
+	t.Helper()
+	for name, data := range r.Files {
+		objects, problems := model.Decode(name, []byte(data), model.DecodeOptions{})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		e := objects[0].(*model.Endpoint)
+		all = append(all, e.Spec.IP+" "+e.Spec.MACAddress+e.ClientID())
+	}
+	slices.Sort(all)
+	return all
+}
+
 func TestWhatCannotBeRead(t *testing.T) {
 	deep := strings.Repeat("[", maxDepth+1)
 	for name, tc := range map[string]struct {
@@ -169,6 +233,9 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}{
 		"no JSON":                      {Kea, `{"Dhcp4": *x}`, "line 1: found '*' outside a string"},
 		"nothing of Kea":               {Kea, `{"a": 1}`, "it has neither Dhcp4 nor Dhcp6"},
+		"an empty answer of Kea":       {Kea, `[{"result": 3, "text": "0 IPv4 host(s) found."}]`, `it is an answer with result 3: "0 IPv4 host(s) found."`},
+		"an answer with neither":       {Kea, `[{"arguments": {"leases": []}, "result": 0}]`, "it has neither Dhcp4 nor Dhcp6"},
+		"an empty list":                {Kea, `[]`, "it has neither Dhcp4 nor Dhcp6"},
 		"an include of Kea":            {Kea, `{"Dhcp4": <?include "/etc/shadow"?>}`, "it includes another file, which is not opened"},
 		"a comment without end":        {Kea, "{ /* ", "unterminated comment"},
 		"JSON that is nested too deep": {Kea, deep, "blocks are nested more than 64 deep"},

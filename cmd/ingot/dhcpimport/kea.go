@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kea reads the configuration of Kea, or its leases.
+// kea reads the configuration of Kea, its leases, or answers to its commands.
 func (r *reader) kea(data []byte) error {
 	if bytes.HasPrefix(data, []byte("address,")) {
 		return r.keaLeases(data)
@@ -31,19 +31,47 @@ func (r *reader) kea(data []byte) error {
 	if len(doc.Content) == 0 {
 		return nil
 	}
+	documents := []*yaml.Node{doc.Content[0]}
+	if doc.Content[0].Kind == yaml.SequenceNode { // the control agent answers with a list
+		documents = doc.Content[0].Content
+	}
 	found := false
+	for _, n := range documents {
+		is, err := r.keaDocument(n)
+		if err != nil {
+			return err
+		}
+		found = found || is
+	}
+	if !found {
+		return errors.New("it has neither Dhcp4 nor Dhcp6: is it a configuration of kea-dhcp4, its kea-leases4.csv, " +
+			"or an answer to config-get or reservation-get-all?")
+	}
+	return nil
+}
+
+// keaDocument reads a configuration, or the answer to config-get or reservation-get-all. It reports whether it is one.
+func (r *reader) keaDocument(n *yaml.Node) (found bool, err error) {
+	if result := valueOf(n, "result"); result != "" && result != "0" {
+		return false, fmt.Errorf("it is an answer with result %s: %q", clip(result), clip(valueOf(n, "text")))
+	}
+	if arguments := field(n, "arguments"); arguments != nil {
+		n = arguments
+	}
 	for _, family := range []string{"Dhcp4", "Dhcp6"} {
-		if c := field(doc.Content[0], family); c != nil {
+		if c := field(n, family); c != nil {
 			found = true
 			if err := r.keaConfig(c, family == "Dhcp6"); err != nil {
-				return err
+				return false, err
 			}
 		}
 	}
-	if !found {
-		return errors.New("it has neither Dhcp4 nor Dhcp6: is it a configuration of kea-dhcp4, or its kea-leases4.csv?")
+	for _, host := range items(n, "hosts") {
+		if err := r.keaReservation(host, field(host, "ip-addresses") != nil); err != nil {
+			return false, err
+		}
 	}
-	return nil
+	return found || field(n, "hosts") != nil, nil
 }
 
 // withoutComments returns JSON as Kea takes it without what no JSON has: comments (#, // and /* */),
