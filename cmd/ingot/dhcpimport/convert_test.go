@@ -185,6 +185,20 @@ func TestConvertOneFile(t *testing.T) {
 			text: `[{"arguments": {"Dhcp4": {"reservations": [{"hw-address": "08:08:08:08:08:42", "ip-address": "192.0.2.42"}]}, "hash": "A1"}, "result": 0}]`,
 			want: []string{"192.0.2.42 08:08:08:08:08:42"},
 		},
+		"a line of a dhcp-hostsfile, in any order": {
+			from: Dnsmasq,
+			text: "fred,02:00:00:00:00:ee,10.40.0.81\n10.40.0.82,02:00:00:00:00:ed\n[fd00::83],id:00:03:00:01:ab\nid:a=b,10.40.0.84\n",
+			want: []string{"10.40.0.81 02:00:00:00:00:ee", "10.40.0.82 02:00:00:00:00:ed", "10.40.0.84 613d62", "fd00::83 00030001ab"},
+		},
+		"lines of dnsmasq that reserve nothing": {
+			from: Dnsmasq,
+			text: "domain-needed\nlog-dhcp # all\naddress = /a.example/192.0.2.1\ntag:red,02:00:00:00:00:ee,10.40.0.81\n02:00:00:00:00:ef\n192.0.2.1 fred\n",
+			leftOut: []string{
+				"dhcp-host=tag:red,02:00:00:00:00:ee,10.40.0.81: it applies only to clients with a tag, which Ingot does not support",
+				"02:00:00:00:00:ef: it is neither an option nor a reservation of an address",
+				"192.0.2.1 fred: it is neither an option nor a reservation of an address",
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &reader{now: now, file: "f"}

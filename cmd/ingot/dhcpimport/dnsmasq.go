@@ -79,8 +79,10 @@ func (r *reader) dnsmasqLine(s string, number int) error {
 	switch why, named := dnsmasqFiles[name]; {
 	case name == "dhcp-host" && given:
 		return r.dnsmasqHost(value, number)
-	case !given && dnsmasqHostLine.MatchString(s): // of a dhcp-hostsfile
+	case !dnsmasqOption.MatchString(name) && strings.Contains(s, ","): // of a dhcp-hostsfile
 		return r.dnsmasqHost(s, number)
+	case !dnsmasqOption.MatchString(name):
+		return r.skip(r.at(number), s, "it is neither an option nor a reservation of an address")
 	case named && strings.HasPrefix(name, "dhcp-option"):
 		if !strings.Contains(value, "tag:") {
 			return nil // of all clients: it is the network's
@@ -96,9 +98,9 @@ func (r *reader) dnsmasqLine(s string, number int) error {
 
 var (
 	dnsmasqComment = regexp.MustCompile(`\s+#.*$`)
-	// dnsmasqHostLine is a line of a file that has reservations alone.
-	dnsmasqHostLine = regexp.MustCompile(`^(?i:(?:[0-9a-f]{1,2}-)?[0-9a-f]{1,2}(?::[0-9a-f]{1,2}){5}|id:[^,]+|\[[0-9a-f:/]+\]|set:[^,]+),`)
-	dnsmasqTime     = regexp.MustCompile(`^(?:[0-9]+[smhdw]?|infinite|deprecated)$`)
+	// dnsmasqOption is the name of an option.
+	dnsmasqOption = regexp.MustCompile(`^[a-z0-9-]+$`)
+	dnsmasqTime   = regexp.MustCompile(`^(?:[0-9]+[smhdw]?|infinite|deprecated)$`)
 )
 
 // dnsmasqHost reads what dhcp-host says: hardware addresses, id:, set:, tag:, addresses, a name, a
