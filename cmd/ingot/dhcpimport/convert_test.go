@@ -190,6 +190,11 @@ func TestConvertOneFile(t *testing.T) {
 			text: "fred,02:00:00:00:00:ee,10.40.0.81\n10.40.0.82,02:00:00:00:00:ed\n[fd00::83],id:00:03:00:01:ab\nid:a=b,10.40.0.84\n",
 			want: []string{"10.40.0.81 02:00:00:00:00:ee", "10.40.0.82 02:00:00:00:00:ed", "10.40.0.84 613d62", "fd00::83 00030001ab"},
 		},
+		"an address to which dnsmasq adds the prefix of its dhcp-range": {
+			from:    Dnsmasq,
+			text:    "dhcp-host=10:20:30:40:50:6d,[::6d]\n",
+			leftOut: []string{"dhcp-host=10:20:30:40:50:6d,[::6d]: the address is incomplete: write all of it"},
+		},
 		"lines of dnsmasq that reserve nothing": {
 			from: Dnsmasq,
 			text: "domain-needed\nlog-dhcp # all\naddress = /a.example/192.0.2.1\ntag:red,02:00:00:00:00:ee,10.40.0.81\n02:00:00:00:00:ef\n192.0.2.1 fred\n",

@@ -122,7 +122,7 @@ func (r *reader) dnsmasqHost(value string, line int) error {
 			return r.skip(e.where, what, "it applies only to clients with a tag, which Ingot does not support")
 		case strings.HasPrefix(part, "id:"):
 			e.clientID = dnsmasqID(part[len("id:"):])
-		case isAddress && (address.Is4() || strings.HasPrefix(part, "[")):
+		case isAddress && (address.Is4() || strings.HasPrefix(part, "[") && !isHostPart(address)):
 			addresses = append(addresses, address)
 		case strings.HasPrefix(part, "["):
 			return r.skip(e.where, what, "the address is incomplete: write all of it")
@@ -136,6 +136,11 @@ func (r *reader) dnsmasqHost(value string, line int) error {
 		}
 	}
 	return r.dnsmasqReserve(e, what, macs, addresses)
+}
+
+// isHostPart reports whether an address has no prefix, which dnsmasq then adds from its dhcp-range.
+func isHostPart(a netip.Addr) bool {
+	return netip.PrefixFrom(netip.IPv6Unspecified(), 64).Contains(a)
 }
 
 // dnsmasqReserve adds the reservations of a dhcp-host.
