@@ -126,7 +126,7 @@ func (c *converter) choose() error {
 	for _, l := range c.leases {
 		all = append(all, l)
 	}
-	slices.SortFunc(all, func(a, b leased) int { return a.address.Compare(b.address) })
+	slices.SortFunc(all, inUseFirst)
 	for i := range all {
 		l := &all[i]
 		what := "lease of " + l.address.String()
@@ -143,6 +143,23 @@ func (c *converter) choose() error {
 		}
 	}
 	return nil
+}
+
+// inUseFirst orders leases so that of those of one device the one in use stands first: what was renewed last
+// ends last, and an operating system renews its lease while that of the firmware before it runs out.
+func inUseFirst(a, b leased) int {
+	return cmp.Or(a.rank()-b.rank(), b.end.Compare(a.end), a.address.Compare(b.address))
+}
+
+// rank puts leases that never end first, and those that do not count last.
+func (l *leased) rank() int {
+	switch {
+	case l.over != "":
+		return 2
+	case l.end.IsZero():
+		return 0
+	}
+	return 1
 }
 
 // isReserved reports whether a lease is of an address that is reserved for its device.

@@ -195,6 +195,27 @@ func TestConvertOneFile(t *testing.T) {
 			text:    "dhcp-host=10:20:30:40:50:6d,[::6d]\n",
 			leftOut: []string{"dhcp-host=10:20:30:40:50:6d,[::6d]: the address is incomplete: write all of it"},
 		},
+		"of two leases of a card the one that ends last counts": {
+			from: Dnsmasq,
+			text: "1795780000 02:00:00:00:00:01 192.0.2.10 * 01:02\n1795790000 02:00:00:00:00:01 192.0.2.11 * 01:03\n1795780000 02:00:00:00:00:01 192.0.2.9 * *\n",
+			want: []string{"192.0.2.11 02:00:00:00:00:01"},
+			leftOut: []string{
+				"lease of 192.0.2.9: its device has 192.0.2.11 by f:2, and an Endpoint has one address",
+				"lease of 192.0.2.10: its device has 192.0.2.11 by f:2, and an Endpoint has one address",
+			},
+		},
+		"of two leases of a card the one that never ends counts": {
+			from:    Dhcpd,
+			text:    "lease 192.0.2.10 { ends 5 2100/01/01 00:00:00; hardware ethernet 2:0:0:0:0:1; }\nlease 192.0.2.11 { ends never; hardware ethernet 2:0:0:0:0:1; }\n",
+			want:    []string{"192.0.2.11 02:00:00:00:00:01"},
+			leftOut: []string{"lease of 192.0.2.10: its device has 192.0.2.11 by f:2, and an Endpoint has one address"},
+		},
+		"of two leases of a card in Kea the one that never ends counts": {
+			from:    Kea,
+			text:    "address,hwaddr,client_id,valid_lifetime,expire,state\n192.0.2.10,02:00:00:00:00:01,01:02,4000,1795790000,0\n192.0.2.11,02:00:00:00:00:01,01:03,4294967295,1,0\n",
+			want:    []string{"192.0.2.11 02:00:00:00:00:01"},
+			leftOut: []string{"lease of 192.0.2.10: its device has 192.0.2.11 by f:3, and an Endpoint has one address"},
+		},
 		"lines of dnsmasq that reserve nothing": {
 			from: Dnsmasq,
 			text: "domain-needed\nlog-dhcp # all\naddress = /a.example/192.0.2.1\ntag:red,02:00:00:00:00:ee,10.40.0.81\n02:00:00:00:00:ef\n192.0.2.1 fred\n",

@@ -156,32 +156,31 @@ func (r *reader) dhcpdReserve(e entry, what string, addresses []string, options 
 
 // dhcpdLease reads a lease block: of an address the last one counts.
 func (r *reader) dhcpdLease(s statement) error {
-	e := entry{where: r.at(s.line)}
+	l := leased{entry: entry{where: r.at(s.line)}}
 	address, ok := parseAddress(s.text(1))
 	if !ok {
-		return r.skip(e.where, "lease "+s.text(1), "it is not a device address")
+		return r.skip(l.where, "lease "+s.text(1), "it is not a device address")
 	}
-	e.address = address
-	over := ""
+	l.address = address
 	for _, d := range s.block {
 		switch {
 		case d.word(0) == "hardware":
-			e.mac = parseMAC(d.word(2))
+			l.mac = parseMAC(d.word(2))
 		case d.word(0) == "client-hostname":
-			e.hostname = d.text(1)
+			l.hostname = d.text(1)
 		case d.word(0) == "uid":
-			e.clientID, _ = d.bytes(1)
+			l.clientID, _ = d.bytes(1)
 		case d.word(0) == "binding" && d.word(1) == "state" && d.word(2) != "active":
-			over = "the lease is " + clip(d.word(2))
-		case d.word(0) == "ends" && d.word(1) != "never" && over == "":
+			l.over = "the lease is " + clip(d.word(2))
+		case d.word(0) == "ends" && d.word(1) != "never" && l.over == "":
 			end, err := dhcpdTime(d.words[1:])
 			if err != nil {
 				return r.skip(r.at(d.line), "lease "+s.text(1), err.Error())
 			}
-			over = r.ended(end)
+			r.until(&l, end)
 		}
 	}
-	return r.note(e, over)
+	return r.note(l)
 }
 
 // dhcpdTime reads "4 2026/11/26 10:00:00", or "epoch 1795687200".

@@ -42,26 +42,25 @@ func isNumber(s string) bool {
 // dnsmasqLease reads a line of the lease file: when it ends, the MAC address, or the IAID of
 // DHCPv6, the address, the host name, the client identifier or DUID.
 func (r *reader) dnsmasqLease(words []string, line int, v6 bool) error {
-	e := entry{where: r.at(line), mac: parseMAC(words[1])}
+	l := leased{entry: entry{where: r.at(line), mac: parseMAC(words[1])}}
 	address, ok := parseAddress(words[2])
 	if !ok {
-		return r.skip(e.where, "lease of "+words[2], "it is not a device address")
+		return r.skip(l.where, "lease of "+words[2], "it is not a device address")
 	}
-	e.address = address
+	l.address = address
 	if words[3] != "*" {
-		e.hostname = words[3]
+		l.hostname = words[3]
 	}
 	if words[4] != "*" {
-		e.clientID, _ = keaIdentifier(words[4])
+		l.clientID, _ = keaIdentifier(words[4])
 	}
 	if v6 && address.Is6() {
-		e.mac = ""
+		l.mac = ""
 	}
-	over := ""
 	if end, _ := strconv.ParseInt(words[0], 10, 64); end != 0 { // else it never ends
-		over = r.ended(time.Unix(end, 0))
+		r.until(&l, time.Unix(end, 0))
 	}
-	return r.note(e, over)
+	return r.note(l)
 }
 
 // dnsmasqFiles are the options that name more files, and those that take reservations from elsewhere.

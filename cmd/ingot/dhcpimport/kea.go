@@ -357,34 +357,33 @@ func (r *reader) keaLeases(data []byte) error {
 
 // keaLease reads one line of a lease file.
 func (r *reader) keaLease(column func(string) string, line int) error {
-	e := entry{where: r.at(line), mac: parseMAC(column("hwaddr")), hostname: keaUnescaped(strings.Clone(column("hostname")))}
+	l := leased{entry: entry{where: r.at(line), mac: parseMAC(column("hwaddr")), hostname: keaUnescaped(strings.Clone(column("hostname")))}}
 	address, ok := parseAddress(column("address"))
 	if !ok {
-		return r.skip(e.where, column("address"), "it is not a device address")
+		return r.skip(l.where, column("address"), "it is not a device address")
 	}
-	e.address = address
+	l.address = address
 	id := column("client_id") + column("duid") // one of them is a column
 	if id != "" {
-		e.clientID, _ = keaIdentifier(id)
+		l.clientID, _ = keaIdentifier(id)
 	}
 	expire, bad := strconv.ParseInt(column("expire"), 10, 64)
 	valid, worse := strconv.ParseInt(column("valid_lifetime"), 10, 64)
-	over := ""
 	switch state := column("state"); {
 	case bad != nil || worse != nil:
-		return r.skip(e.where, "lease of "+address.String(), "it has no end time")
+		return r.skip(l.where, "lease of "+address.String(), "it has no end time")
 	case column("lease_type") == "2":
-		over = "prefixes are not reserved for devices"
+		l.over = "prefixes are not reserved for devices"
 	case valid == 0:
-		over = "the lease was released"
+		l.over = "the lease was released"
 	case state == "1":
-		over = "it is declined: another device was found to use it"
+		l.over = "it is declined: another device was found to use it"
 	case state == "2", state == "3":
-		over = "the lease has ended"
+		l.over = "the lease has ended"
 	case valid < 1<<32-1: // else it never ends
-		over = r.ended(time.Unix(expire, 0))
+		r.until(&l, time.Unix(expire, 0))
 	}
-	return r.note(e, over)
+	return r.note(l)
 }
 
 // keaUnescaped undoes what Kea does to commas.

@@ -68,7 +68,8 @@ type reader struct {
 // leased is what the files say last of an address.
 type leased struct {
 	entry
-	over string // why the lease does not count, "" if it does
+	end  time.Time // zero = never
+	over string    // why the lease does not count, "" if it does
 }
 
 // errTooMany is returned for more than maxEntries.
@@ -175,26 +176,24 @@ func (r *reader) add(e entry) error {
 	return nil
 }
 
-// note notes the lease of an address, which counts until the files say something else of it. Over is
-// why it is none.
-func (r *reader) note(e entry, over string) error {
+// note notes the lease of an address, which counts until the files say something else of it.
+func (r *reader) note(l leased) error {
 	if r.leases == nil {
 		r.leases = make(map[netip.Addr]leased)
 	}
 	if len(r.leases) >= maxEntries {
 		return errTooMany
 	}
-	e.lease = true
-	r.leases[e.address] = leased{e, over}
+	l.lease = true
+	r.leases[l.address] = l
 	return nil
 }
 
-// ended says why a lease does not count that ends at a time, "" if it does.
-func (r *reader) ended(at time.Time) string {
-	if at.After(r.now) {
-		return ""
+// until notes when a lease ends. One that has ended does not count.
+func (r *reader) until(l *leased, at time.Time) {
+	if l.end = at; !at.After(r.now) {
+		l.over = "the lease ended " + at.UTC().Format(time.RFC3339)
 	}
-	return "the lease ended " + at.UTC().Format(time.RFC3339)
 }
 
 // parseAddress reads the address of a device.
