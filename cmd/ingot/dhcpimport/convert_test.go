@@ -216,6 +216,44 @@ func TestConvertOneFile(t *testing.T) {
 			want:    []string{"192.0.2.11 02:00:00:00:00:01"},
 			leftOut: []string{"lease of 192.0.2.10: its device has 192.0.2.11 by f:3, and an Endpoint has one address"},
 		},
+		"leases of DHCPv6 of dhcpd": {
+			from: Dhcpd,
+			text: `ia-na "\001\000\000\002\000\003\000\001\010\010" {
+  cltt 4 2026/11/26 10:00:00;
+  iaaddr 3ffe:501:ffff:101::5 {
+    binding state active;
+    preferred-life 375;
+    max-life 600;
+    ends 4 2100/01/01 00:00:00;
+  }
+  iaaddr 3ffe:501:ffff:101::6 { binding state active; ends 4 2026/11/26 10:00:00; }
+  iaaddr 3ffe:501:ffff:101::7 { binding state expired; ends 4 2100/01/01 00:00:00; }
+}
+ia-na "\001\000\000\002" { iaaddr 3ffe:501:ffff:101::8 { binding state active; ends never; } }
+ia-na 01:00:00:02:00:03:00:01:09:09 { iaaddr 3ffe:501:ffff:101::9 { binding state active; ends never; } }
+ia-ta "\001\000\000\002\000\003\000\001\010\010" { iaaddr 3ffe:501:ffff:101::a { binding state active; ends never; } }
+ia-pd "\001\000\000\002\000\003\000\001\010\010" { iaprefix 2001:db8:1::/56 { binding state active; ends never; } }
+ia-pd "\001\000\000\002\000\003\000\001\010\010" { iaprefix 2001:db8:1::/56 { binding state active; ends never; } }
+`,
+			want: []string{"3ffe:501:ffff:101::5 000300010808", "3ffe:501:ffff:101::9 000300010909"},
+			leftOut: []string{
+				"ia-na: its identifier is not an IAID of 4 bytes with a DUID behind it",
+				"lease of 3ffe:501:ffff:101::6: the lease ended 2026-11-26T10:00:00Z",
+				"lease of 2001:db8:1::: prefixes are not reserved for devices: Ingot delegates from dhcp[].subnets[].delegate",
+				"lease of 3ffe:501:ffff:101::7: the lease is expired",
+				"lease of 3ffe:501:ffff:101::a: temporary addresses are not reserved for devices",
+			},
+		},
+		"a prefix that dhcpd reserves": {
+			from: Dhcpd,
+			text: "host a { host-identifier option dhcp6.client-id 0:3:0:1:a:b; fixed-prefix6 2001:db8:1::/56; }\n" +
+				"host b { host-identifier option dhcp6.client-id 0:3:0:1:a:c; fixed-prefix6 2001:db8:2::/56; fixed-address6 2001:db8::b; }\n",
+			want: []string{"2001:db8::b 000300010a0c"},
+			leftOut: []string{
+				"host a: prefixes are not reserved for devices: Ingot delegates from dhcp[].subnets[].delegate",
+				"host b: prefixes are not reserved for devices: Ingot delegates from dhcp[].subnets[].delegate",
+			},
+		},
 		"lines of dnsmasq that reserve nothing": {
 			from: Dnsmasq,
 			text: "domain-needed\nlog-dhcp # all\naddress = /a.example/192.0.2.1\ntag:red,02:00:00:00:00:ee,10.40.0.81\n02:00:00:00:00:ef\n192.0.2.1 fred\n",

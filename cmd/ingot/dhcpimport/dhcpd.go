@@ -35,7 +35,9 @@ func (r *reader) dhcpdBlock(all []statement, inherited map[string]statement) err
 		case first == "host":
 			err = r.dhcpdHost(s, inherited)
 		case first == "lease" && s.block != nil:
-			err = r.dhcpdLease(s)
+			err = r.dhcpdLease(s, leased{})
+		case first == "ia-na", first == "ia-ta", first == "ia-pd":
+			err = r.dhcpdIA(s)
 		case first == "include":
 			err = r.skip(r.at(s.line), "include "+s.text(1), "the file that it includes is not read: name it as well")
 		case first == "group":
@@ -69,6 +71,7 @@ func (r *reader) dhcpdHost(s statement, inherited map[string]statement) error {
 	e := entry{where: r.at(s.line), hostname: s.text(1)}
 	what := "host " + s.text(1)
 	var addresses []string
+	prefixes := false
 	for _, d := range s.block {
 		var bad error
 		switch strings.Join(d.words[:min(2, len(d.words))], " ") {
@@ -99,9 +102,16 @@ func (r *reader) dhcpdHost(s statement, inherited map[string]statement) error {
 			return nil
 		case "fixed-address", "fixed-address6":
 			addresses = append(addresses, d.words[1:]...)
+		case "fixed-prefix6":
+			prefixes = true
 		}
 		if bad != nil {
 			return r.skip(r.at(d.line), what, bad.Error())
+		}
+	}
+	if prefixes {
+		if err := r.skip(e.where, what, noPrefixes); err != nil || len(addresses) == 0 {
+			return err
 		}
 	}
 	options := withOptions(inherited, s.block)
@@ -154,10 +164,30 @@ func (r *reader) dhcpdReserve(e entry, what string, addresses []string, options 
 	return nil
 }
 
-// dhcpdLease reads a lease block: of an address the last one counts.
-func (r *reader) dhcpdLease(s statement) error {
-	l := leased{entry: entry{where: r.at(s.line)}}
-	address, ok := parseAddress(s.text(1))
+// dhcpdIA reads the leases of an identity association of DHCPv6, whose identifier is the IAID, of 4 bytes, and
+// the DUID behind it.
+func (r *reader) dhcpdIA(s statement) error {
+	id, err := s.bytes(1)
+	if err != nil || len(id) <= 4 {
+		return r.skip(r.at(s.line), s.word(0), "its identifier is not an IAID of 4 bytes with a DUID behind it")
+	}
+	over := map[string]string{"ia-ta": "temporary addresses are not reserved for devices", "ia-pd": noPrefixes}[s.word(0)]
+	for _, a := range s.block {
+		if a.word(0) != "iaaddr" && a.word(0) != "iaprefix" {
+			continue
+		}
+		if err := r.dhcpdLease(a, leased{entry: entry{clientID: id[4:]}, over: over}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dhcpdLease reads what a lease, iaaddr or iaprefix says beside l: of an address the last one counts.
+func (r *reader) dhcpdLease(s statement, l leased) error {
+	l.where = r.at(s.line)
+	text, _, _ := strings.Cut(s.text(1), "/")
+	address, ok := parseAddress(text)
 	if !ok {
 		return r.skip(l.where, "lease "+s.text(1), "it is not a device address")
 	}

@@ -206,7 +206,7 @@ func (r *reader) keaReservation(n *yaml.Node, v6 bool) error {
 			addresses = append(addresses, a.Value)
 		}
 		if prefixes := items(n, "prefixes"); len(prefixes) > 0 {
-			if err := r.skip(where, keaName(n), "prefixes are not reserved for devices: Ingot delegates from dhcp[].subnets[].delegate"); err != nil {
+			if err := r.skip(where, keaName(n), noPrefixes); err != nil {
 				return err
 			}
 		}
@@ -373,7 +373,7 @@ func (r *reader) keaLease(column func(string) string, line int) error {
 	case bad != nil || worse != nil:
 		return r.skip(l.where, "lease of "+address.String(), "it has no end time")
 	case column("lease_type") == "2":
-		l.over = "prefixes are not reserved for devices"
+		l.over = noPrefixes
 	case valid == 0:
 		l.over = "the lease was released"
 	case state == "1":

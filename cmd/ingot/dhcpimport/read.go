@@ -72,6 +72,9 @@ type leased struct {
 	over string    // why the lease does not count, "" if it does
 }
 
+// noPrefixes is why a prefix of DHCPv6 is left out.
+const noPrefixes = "prefixes are not reserved for devices: Ingot delegates from dhcp[].subnets[].delegate"
+
 // errTooMany is returned for more than maxEntries.
 var errTooMany = fmt.Errorf("there are more than %d reservations and leases: import the networks one by one", maxEntries)
 
