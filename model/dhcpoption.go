@@ -88,6 +88,9 @@ func (o DHCPOptions) Set(name, text string) error {
 		if err != nil {
 			return fmt.Errorf("%s is no option: %s; all others by their number, from 1 to 254", show(name), guess(name, slices.Sorted(maps.Keys(dhcpOptions))))
 		}
+		if written := strconv.FormatUint(code, 10); name != written {
+			return fmt.Errorf("%s has leading zeros: write %s", show(name), written)
+		}
 		if why, own := ownDHCPOptions[byte(code)]; own {
 			if why == "" {
 				why = "it is part of how DHCP works"
@@ -111,16 +114,30 @@ func (o DHCPOptions) Set(name, text string) error {
 	return nil
 }
 
+// DHCPOptionName returns the name of the option with a number, "" if it has none, or for what is no number.
+func DHCPOptionName(number string) string {
+	code, err := strconv.ParseUint(number, 10, 8)
+	if err != nil {
+		return ""
+	}
+	for name, o := range dhcpOptions {
+		if slices.Contains(o.codes, byte(code)) {
+			return name
+		}
+	}
+	return ""
+}
+
 // DHCPOptions returns the options that annotations give the device of an Endpoint. Those that are
 // wrong are left out, which Decode has said.
 func (o *Endpoint) DHCPOptions() DHCPOptions {
 	var all DHCPOptions
-	for _, key := range slices.Sorted(maps.Keys(o.Annotations)) { // a number may be the same as a name
+	for key, value := range o.Annotations {
 		if name, ok := strings.CutPrefix(key, DHCPOptionPrefix); ok {
 			if all == nil {
 				all = make(DHCPOptions)
 			}
-			_ = all.Set(name, o.Annotations[key])
+			_ = all.Set(name, value)
 		}
 	}
 	return all

@@ -57,6 +57,7 @@ func TestDHCPOptions(t *testing.T) {
 		{name: "224", text: "own", want: map[byte]string{224: "6f776e"}},
 		{name: "mut", text: "9000", wrong: `did you mean "mtu"?`},
 		{name: "256", text: "a", wrong: "is no option"},
+		{name: "012", text: "a", wrong: `"012" has leading zeros: write 12`},
 		{name: "3", text: "192.0.2.1", wrong: "option 3 cannot be set: write gateway"},
 		{name: "53", text: "hex:05", wrong: "part of how DHCP works"},
 		{name: "82", text: "hex:05", wrong: "part of how DHCP works"},
@@ -109,13 +110,15 @@ func TestDHCPOptionsOfAnEndpoint(t *testing.T) {
 	}
 }
 
-// A device is told the same each time it asks.
-func TestAnOptionByNameCountsBeforeTheSameByNumber(t *testing.T) {
-	e := &Endpoint{Meta: Meta{Annotations: map[string]string{DHCPOptionPrefix + "26": "1500", DHCPOptionPrefix + "mtu": "9000"}}}
-	for range 50 {
-		if diff := cmp.Diff(DHCPOptions{26: {0x23, 0x28}}, e.DHCPOptions()); diff != "" {
-			t.Fatalf("(-want +got):\n%s", diff)
-		}
+func TestADHCPOptionIsSetOnce(t *testing.T) {
+	const text = "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata:\n  name: e\n  annotations:\n" +
+		"    dhcp.ingot/host-name: a\n    dhcp.ingot/249: 10.0.0.0/8 via 192.0.2.1\n    dhcp.ingot/12: b\n" +
+		"    dhcp.ingot/routes: 10.0.0.0/8 via 192.0.2.1\nspec: {macAddress: '020000000001', ip: 192.0.2.1}\n"
+	_, problems := Decode("e.yaml", []byte(text), DecodeOptions{})
+	want := "e.yaml:7:21: Endpoint e: metadata.annotations[dhcp.ingot/249]: option 249 is set by routes, too: keep one of them\n" +
+		"e.yaml:8:20: Endpoint e: metadata.annotations[dhcp.ingot/12]: option 12 is set by host-name, too: keep one of them\n"
+	if diff := cmp.Diff(want, problemLines(problems)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
 

@@ -94,7 +94,7 @@ func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
 		case strings.HasPrefix(key, ownPrefix), key == AnnotationMaintenanceApproved:
 			d.checkOwnAnnotation(kind, key, all)
 		case strings.HasPrefix(key, DHCPOptionPrefix):
-			d.checkDHCPOption(kind, key, value)
+			d.checkDHCPOption(kind, key, all)
 		}
 	}
 	if size > maxAnnotationBytes {
@@ -159,13 +159,19 @@ func (d *nodeDecoder) checkRootDevice(value string) {
 }
 
 // checkDHCPOption checks an option for the device of an Endpoint.
-func (d *nodeDecoder) checkDHCPOption(kind Kind, key, value string) {
+func (d *nodeDecoder) checkDHCPOption(kind Kind, key string, all map[string]string) {
 	if kind != KindEndpoint {
 		d.odd(key, "has no effect on a "+string(kind))
 		return
 	}
-	if err := (DHCPOptions{}).Set(strings.TrimPrefix(key, DHCPOptionPrefix), value); err != nil {
+	option := strings.TrimPrefix(key, DHCPOptionPrefix)
+	if err := (DHCPOptions{}).Set(option, all[key]); err != nil {
 		d.bad(key, err.Error())
+		return
+	}
+	name := DHCPOptionName(option)
+	if _, twice := all[DHCPOptionPrefix+name]; twice {
+		d.bad(key, "option "+option+" is set by "+name+", too: keep one of them")
 	}
 }
 

@@ -202,6 +202,11 @@ func (c *checker) options(path string, all ClientOptions) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if err := (model.DHCPOptions{}).Set(name, string(all[name])); err != nil {
 			c.say(path+"."+name, "%v", err)
+			continue
+		}
+		named := model.DHCPOptionName(name)
+		if _, twice := all[named]; twice {
+			c.say(path+"."+name, "option %s is set by %s, too: keep one of them", name, named)
 		}
 	}
 }

@@ -166,6 +166,9 @@ func TestCheckRefuses(t *testing.T) {
 		"an exclusion of everything": {subnet(func(s *Subnet) { s.Exclude = []lease.Range{rangeOf("192.0.2.10-192.0.2.12")} }), "[0].subnets[0].exclude", "leaves nothing"},
 		"an option that is none":     {network(func(n *Network) { n.Options = ClientOptions{"mut": "9000"} }), "[0].options.mut", "did you mean"},
 		"an option that Ingot makes": {subnet(func(s *Subnet) { s.Options = ClientOptions{"3": "192.0.2.1"} }), "[0].subnets[0].options.3", "write gateway"},
+		"an option set twice": {
+			network(func(n *Network) { n.Options = ClientOptions{"mtu": "9000", "26": "1500"} }), "[0].options.26", "option 26 is set by mtu, too: keep one of them",
+		},
 		"options of an IPv6 subnet": {subnet(func(s *Subnet) {
 			v6(s)
 			s.Options = ClientOptions{"mtu": "9000"}

@@ -26,8 +26,8 @@ type ClientOptions map[string]OptionText
 // encoded returns the options that Check found right.
 func (o ClientOptions) encoded() model.DHCPOptions {
 	all := make(model.DHCPOptions, len(o))
-	for _, name := range slices.Sorted(maps.Keys(o)) { // a number may be the same as a name
-		_ = all.Set(name, string(o[name]))
+	for name, value := range o {
+		_ = all.Set(name, string(value))
 	}
 	return all
 }

@@ -202,6 +202,15 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			want: `ingot.yaml:9:14: dhcp[0].subnets[0].options.121: found "10.0.0.0/8", want 1 to 16 routes with commas between, as ` +
 				`10.0.0.0/8 via 192.0.2.1, 0.0.0.0/0 via 192.0.2.2: "10.0.0.0/8" is no route`,
 		},
+		"a DHCP option by its name and its number": {
+			text: repository + "dhcp:\n- name: n\n  role: bmc\n  interface: eth0\n  options:\n    mtu: 9000\n    \"26\": 1500\n" +
+				"  subnets: [{cidr: 10.0.0.0/24}]\n",
+			want: `ingot.yaml:8:11: dhcp[0].options.26: option 26 is set by mtu, too: keep one of them`,
+		},
+		"a DHCP option by a number with a leading zero": {
+			text: repository + "dhcp:\n- name: n\n  role: bmc\n  interface: eth0\n  options: {\"012\": a}\n  subnets: [{cidr: 10.0.0.0/24}]\n",
+			want: `ingot.yaml:6:20: dhcp[0].options.012: "012" has leading zeros: write 12`,
+		},
 		"a prefix of router advertisements": {
 			text: repository + "dhcp:\n- name: n\n  role: host\n  interface: eth0\n  subnets: [{cidr: \"fd00::/64\"}]\n  routerAdvertisements:\n" +
 				"    prefixes:\n    - prefix: fd00::/56\n      autonomous: true\n",

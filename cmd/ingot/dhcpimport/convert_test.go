@@ -175,6 +175,13 @@ func TestConvertOneFile(t *testing.T) {
 				{"duid": "00:03:00:01:08:08", "ip-addresses": ["2001:db8::42"], "prefixes": [], "subnet-id": 2}]}, "result": 0}]`,
 			want: []string{"192.0.2.42 08:08:08:08:08:42", "2001:db8::42 000300010808"},
 		},
+		"an option of Kea by its name and its number": {
+			from: Kea,
+			text: `{"hosts": [{"hostname": "one", "hw-address": "08:08:08:08:08:42", "ip-address": "192.0.2.42",
+				"option-data": [{"code": 12, "data": "two"}, {"code": 42, "data": "192.0.2.3"}, {"name": "ntp-servers", "data": "192.0.2.4"}]}]}`,
+			want:    []string{"192.0.2.42 08:08:08:08:08:42"},
+			leftOut: []string{"option 12: it is set by host-name, too", "option 42: it is set by ntp-servers, too"},
+		},
 		"Kea's answer without the list around it": {
 			from: Kea,
 			text: `{"arguments": {"hosts": [{"hw-address": "08:08:08:08:08:42", "ip-address": "192.0.2.42"}]}, "result": 0}`,

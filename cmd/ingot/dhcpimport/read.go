@@ -220,7 +220,8 @@ func parseMAC(s string) string {
 	return mac.String()
 }
 
-// option adds an option of the entry, by Ingot's name for it or its number.
+// option adds an option of the entry, by Ingot's name for it or its number. One that is
+// there by its name counts before the same by its number.
 func (r *reader) option(e *entry, where, name, value string) error {
 	if err := (model.DHCPOptions{}).Set(name, value); err != nil {
 		return r.skip(where, "option "+name, err.Error())
@@ -228,7 +229,16 @@ func (r *reader) option(e *entry, where, name, value string) error {
 	if e.options == nil {
 		e.options = make(map[string]string)
 	}
+	if named := model.DHCPOptionName(name); e.options[named] != "" {
+		return r.skip(where, "option "+name, "it is set by "+named+", too")
+	}
 	e.options[name] = value
+	for other := range e.options {
+		if model.DHCPOptionName(other) == name {
+			delete(e.options, other)
+			return r.skip(where, "option "+other, "it is set by "+name+", too")
+		}
+	}
 	return nil
 }
 
