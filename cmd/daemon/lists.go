@@ -34,6 +34,16 @@ func (k *kept[R]) get(now time.Time, read func() []R) []R {
 	return k.rows
 }
 
+// Networks implements admin.Fleet.
+func (f *fleet) Networks() []string {
+	networks := f.daemon.opts.DHCP
+	names := make([]string, len(networks))
+	for i := range networks {
+		names[i] = networks[i].Name
+	}
+	return names
+}
+
 // Leases implements admin.Fleet.
 func (f *fleet) Leases() []*query.Lease {
 	d := f.daemon

@@ -7,7 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/imagecache"
+	"ingot/cmd/daemon/config"
 	"ingot/model"
 	"ingot/reconcile/report/query"
 )
@@ -34,6 +36,13 @@ func TestAnImageInTheCacheSaysWhatItIsOf(t *testing.T) {
 	got := imageRows(contents, partsOf(o), func(digest string) bool { return digest == "sha256:a" })
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(query.Common{})); diff != "" {
 		t.Errorf("images (-want +got):\n%s", diff)
+	}
+}
+
+func TestNetworksAreThoseThatAreConfigured(t *testing.T) {
+	f := &fleet{daemon: &daemon{opts: config.Options{DHCP: []dhcp.Network{{Name: "mgmt"}, {Name: "hosts", Mode: dhcp.ModeOff}}}}}
+	if diff := cmp.Diff([]string{"mgmt", "hosts"}, f.Networks()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

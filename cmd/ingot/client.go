@@ -105,7 +105,7 @@ func refusal(req *http.Request, resp *http.Response) error {
 	words := printable(strings.TrimSpace(string(text)))
 	ours := err == nil && words != "" && resp.Header.Get("X-Content-Type-Options") != ""
 	switch code := resp.StatusCode; {
-	case ours && strings.HasPrefix(req.URL.Path, "/api/v1/explain/") && code != http.StatusForbidden:
+	case ours && code == http.StatusBadRequest, ours && strings.HasPrefix(req.URL.Path, "/api/v1/explain/") && code != http.StatusForbidden:
 		return errors.New(words)
 	case ours && (code == http.StatusForbidden || code == http.StatusTooManyRequests):
 		return fmt.Errorf("%s refuses: %s", req.URL, words)

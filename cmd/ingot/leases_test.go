@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +71,15 @@ func TestNoLeases(t *testing.T) {
 	var asked []string
 	if out, _, code := command(t, "leases", "--address", leasesDaemon(t, nil, &asked)); out != "No leases.\n" || code != 0 {
 		t.Errorf("exit code %d, %q", code, out)
+	}
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		http.Error(w, `network="nope": no network has that name; there are rack1`, http.StatusBadRequest)
+	}))
+	t.Cleanup(refuses.Close)
+	out, errs, code := command(t, "leases", "--address", refuses.URL, "--network", "nope")
+	if want := `network="nope": no network has that name; there are rack1`; !strings.Contains(errs, want) || strings.Contains(errs, "admin listener") || out != "" || code != 1 {
+		t.Errorf("a network that is none: exit code %d, %q, %q", code, out, errs)
 	}
 	if _, errs, code := command(t, "leases", "--mac", "x"); code != 1 || errs == "" {
 		t.Errorf("a MAC address that is none: exit code %d, %q", code, errs)

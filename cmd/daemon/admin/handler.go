@@ -31,6 +31,8 @@ type Fleet interface {
 	// Rows are the lists of the newest report, the same ones while nothing in them changed.
 	// They are shared: nobody changes them, nor those below.
 	Rows() *query.Rows
+	// Networks are the names of the networks that are configured.
+	Networks() []string
 	Leases() []*query.Lease
 	Pools() []*query.Pool
 	Images() []*query.Image

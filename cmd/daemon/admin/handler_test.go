@@ -44,6 +44,7 @@ func (f aFleet) Rows() *query.Rows {
 
 func (f aFleet) Leases() []*query.Lease   { return f.leases }
 func (f aFleet) Pools() []*query.Pool     { return f.pools }
+func (f aFleet) Networks() []string       { return nil }
 func (f aFleet) Changed() <-chan struct{} { return nil }
 
 func (f aFleet) Card(mac string) (report.Card, bool) { return f.card, f.card.MAC == mac }

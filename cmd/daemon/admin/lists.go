@@ -34,6 +34,10 @@ func serveRows[R any](h *handler, mux *http.ServeMux, l query.List[R], of func(*
 			return
 		}
 		rows := h.fleet.Rows()
+		if err := l.CheckNetworks(q, of(rows), h.fleet.Networks()); err != nil {
+			refuse(w, err)
+			return
+		}
 		etag := h.etagOf(rows.Generation)
 		if !unchanged(w, r, etag) {
 			h.answer(w, r, etag, l.Select(of(rows), q))
@@ -49,7 +53,12 @@ func serveFacts[R any](h *handler, mux *http.ServeMux, l query.List[R], rows fun
 			refuse(w, err)
 			return
 		}
-		h.answer(w, r, "", l.Select(rows(), q))
+		all := rows()
+		if err := l.CheckNetworks(q, all, h.fleet.Networks()); err != nil {
+			refuse(w, err)
+			return
+		}
+		h.answer(w, r, "", l.Select(all, q))
 	})
 }
 

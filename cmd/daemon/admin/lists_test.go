@@ -55,6 +55,11 @@ func TestListsAreAskedByTheirAddress(t *testing.T) {
 		"/api/v1/endpoints?state=Unrecognised":          "e",
 		"/api/v1/problems?file=a.yaml":                  "a.yaml:3:5",
 		"/api/v1/leases?network=bmcs":                   "192.0.2.9",
+		"/api/v1/leases?network=Hosts":                  "", // is configured, and has none
+		"/api/v1/leases?network=-":                      "",
+		"/api/v1/leases?mac=02-00-00-00-00-01":          "192.0.2.9",
+		"/api/v1/leases?mac!=-":                         "192.0.2.9",
+		"/api/v1/endpoints?mac=020000000001":            "e",
 		"/api/v1/pools?state=Exhausted":                 "192.0.2.0/24",
 		"/api/v1/images?pinned=true":                    "sha256:a",
 		"/api/v1/servers?page=99":                       "",
@@ -77,6 +82,12 @@ func TestAQuestionThatCannotBeAnsweredSaysWhatCan(t *testing.T) {
 		"/api/v1/pools?page=0":                               `page="0": must be a number from 1 to 1000000`,
 		"/api/v1/leases?name=" + strings.Repeat("x", 10<<10): "the query has 10246 bytes, and at most 4096 are read: ask for less",
 		"/api/v1/servers?label=" + url.QueryEscape("a b"):    `"a b" selects by no labels`,
+		"/api/v1/leases?network=nope":                        `network="nope": no network has that name; there are hosts, mgmt`,
+		"/api/v1/leases?network!=nope":                       `network="nope": no network has that name; there are hosts, mgmt`,
+		"/api/v1/pools?network=bmcs&network=nope":            `network="nope": no network has that name; there are hosts, mgmt`,
+		"/api/v1/endpoints?network=nope":                     `network="nope": no network has that name; there are hosts, mgmt`,
+		"/api/v1/leases?mac=zz":                              `mac="zz": must be a MAC address, such as 02:00:00:00:00:0a`,
+		"/api/v1/bmcs?mac!=" + strings.Repeat("0", 30):       `mac="00000000000000000000…": must be a MAC address`,
 		"/api/v1/servers?name=%zz":                           "the query cannot be read: ",
 	} {
 		w := ask(o, http.MethodGet, path)

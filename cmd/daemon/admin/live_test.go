@@ -134,6 +134,9 @@ func (l *live) Changed() <-chan struct{} {
 	return l.changed
 }
 
+// Networks are those that are configured: bmcs was, and its leases have not ended.
+func (l *live) Networks() []string { return []string{"hosts", "mgmt"} }
+
 func (l *live) Leases() []*query.Lease {
 	return []*query.Lease{query.Leases.Ready(&query.Lease{
 		Common: query.Common{Name: "192.0.2.9", State: query.LeaseLive, Since: since}, Network: "bmcs", Role: "bmc", MAC: "02:00:00:00:00:01", Renewed: since, Expires: since.Add(time.Hour),

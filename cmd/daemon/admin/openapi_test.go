@@ -129,10 +129,11 @@ func listParameters(fields []string) []object {
 		one("limit", "Rows of a page.", object{"type": "integer", "minimum": 1, "maximum": query.MaxLimit, "default": query.DefaultLimit}),
 	}
 	values := object{"type": "array", "items": object{"type": "string"}}
+	refused := map[string]string{"mac": " What is no MAC address is refused.", "network": " One that is not configured is refused."}
 	for _, f := range fields {
 		all = append(all,
-			one(f, "Rows with one of these values; - is nothing.", values),
-			one(f+"!", "Rows with none of these values.", values))
+			one(f, "Rows with one of these values; - is nothing."+refused[f], values),
+			one(f+"!", "Rows with none of these values."+refused[f], values))
 	}
 	return all
 }

@@ -2,12 +2,14 @@ package query
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"ingot/model"
 	"ingot/model/text"
 )
 
@@ -24,7 +26,11 @@ type field[R any] struct {
 	text    func(R) string
 	none    func(R) bool // it has nothing there
 	compare func(a, b R) int
+	read    func(asked string) (string, error) // a value as rows have it; nil = as it is asked for
 }
+
+// fieldNetwork is the field of the lists whose rows are in a network that is configured.
+const fieldNetwork = "network"
 
 // The lists, by the names that they have in addresses.
 var (
@@ -49,22 +55,22 @@ var (
 		texts("tenant", func(r *Claim) string { return r.Tenant }))
 	BMCs = list("bmcs", func(r *BMC) *Common { return &r.Common },
 		texts("address", func(r *BMC) string { return r.Address }),
-		texts("mac", func(r *BMC) string { return r.MAC }),
+		macs("mac", func(r *BMC) string { return r.MAC }),
 		texts("endpoint", func(r *BMC) string { return r.Endpoint }),
 		texts("manufacturer", func(r *BMC) string { return r.Manufacturer }),
 		texts("model", func(r *BMC) string { return r.Model }),
 		texts("firmware", func(r *BMC) string { return r.Firmware }),
 		counts("servers", func(r *BMC) int { return r.Servers }))
 	Endpoints = list("endpoints", func(r *Endpoint) *Common { return &r.Common },
-		texts("mac", func(r *Endpoint) string { return r.MAC }),
+		macs("mac", func(r *Endpoint) string { return r.MAC }),
 		texts("address", func(r *Endpoint) string { return r.Address }),
-		texts("network", func(r *Endpoint) string { return r.Network }),
+		texts(fieldNetwork, func(r *Endpoint) string { return r.Network }),
 		texts("bmc", func(r *Endpoint) string { return r.BMC }),
 		texts("manufacturer", func(r *Endpoint) string { return r.Manufacturer }))
 	Leases = list("leases", func(r *Lease) *Common { return &r.Common },
-		texts("network", func(r *Lease) string { return r.Network }),
+		texts(fieldNetwork, func(r *Lease) string { return r.Network }),
 		texts("role", func(r *Lease) string { return r.Role }),
-		texts("mac", func(r *Lease) string { return r.MAC }),
+		macs("mac", func(r *Lease) string { return r.MAC }),
 		texts("server", func(r *Lease) string { return r.Server }),
 		texts("relay", func(r *Lease) string { return r.Relay }),
 		texts("circuitID", func(r *Lease) string { return r.CircuitID }),
@@ -72,7 +78,7 @@ var (
 		times("renewed", func(r *Lease) time.Time { return r.Renewed }),
 		times("expires", func(r *Lease) time.Time { return r.Expires }))
 	Pools = list("pools", func(r *Pool) *Common { return &r.Common },
-		texts("network", func(r *Pool) string { return r.Network }),
+		texts(fieldNetwork, func(r *Pool) string { return r.Network }),
 		counts("size", func(r *Pool) uint64 { return r.Size }),
 		counts("used", func(r *Pool) uint64 { return r.Used }),
 		counts("refused", func(r *Pool) uint64 { return r.Refused }))
@@ -106,7 +112,20 @@ func list[R any](name string, common func(R) *Common, own ...field[R]) List[R] {
 
 // texts is a field whose values are texts, in which digits count as numbers.
 func texts[R any](name string, of func(R) string) field[R] {
-	return field[R]{name, of, func(r R) bool { return of(r) == "" }, func(a, b R) int { return text.CompareNatural(of(a), of(b)) }}
+	return field[R]{name, of, func(r R) bool { return of(r) == "" }, func(a, b R) int { return text.CompareNatural(of(a), of(b)) }, nil}
+}
+
+// macs is a field whose values are MAC addresses, which are asked for in any of their forms.
+func macs[R any](name string, of func(R) string) field[R] {
+	f := texts(name, of)
+	f.read = func(asked string) (string, error) {
+		mac, ok := model.ParseMAC(asked)
+		if !ok {
+			return "", errors.New("must be a MAC address, such as 02:00:00:00:00:0a")
+		}
+		return mac.String(), nil
+	}
+	return f
 }
 
 // integer is what is counted or numbered.
@@ -116,7 +135,7 @@ type integer interface{ int | int64 | uint64 }
 func counts[R any, N integer](name string, of func(R) N) field[R] {
 	return field[R]{
 		name, func(r R) string { return strconv.FormatInt(int64(of(r)), 10) },
-		func(R) bool { return false }, func(a, b R) int { return cmp.Compare(of(a), of(b)) },
+		func(R) bool { return false }, func(a, b R) int { return cmp.Compare(of(a), of(b)) }, nil,
 	}
 }
 
@@ -131,7 +150,7 @@ func numbers[R any](name string, of func(R) int) field[R] {
 func times[R any](name string, of func(R) time.Time) field[R] {
 	return field[R]{
 		name, func(r R) string { return text.Time(of(r)) },
-		func(r R) bool { return of(r).IsZero() }, func(a, b R) int { return of(a).Compare(of(b)) },
+		func(r R) bool { return of(r).IsZero() }, func(a, b R) int { return of(a).Compare(of(b)) }, nil,
 	}.emptyAsNothing()
 }
 

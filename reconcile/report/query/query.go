@@ -115,8 +115,19 @@ func (l List[R]) parse(q *Query, key string, given []string) (err error) {
 
 func (l List[R]) parseFilter(q *Query, key string, given []string) error {
 	name, not := strings.CutSuffix(key, "!")
-	if l.field(name) == nil {
+	field := l.field(name)
+	if field == nil {
 		return l.unknown(name)
+	}
+	for i, asked := range given {
+		if field.read == nil || asked == None {
+			continue
+		}
+		value, err := field.read(asked)
+		if err != nil {
+			return fmt.Errorf("%s=%q: %w", name, clip(asked), err)
+		}
+		given[i] = value
 	}
 	if len(given) > 0 {
 		q.Filters = append(q.Filters, Filter{name, not, given})
@@ -157,12 +168,17 @@ func (l List[R]) unknown(name string) error {
 func number(name, text string, most int) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > most {
-		if len(text) > 20 {
-			text = text[:20] + "…"
-		}
-		return 0, fmt.Errorf("%s=%q: must be a number from 1 to %d", name, text, most)
+		return 0, fmt.Errorf("%s=%q: must be a number from 1 to %d", name, clip(text), most)
 	}
 	return n, nil
+}
+
+// clip cuts a value that is shown in an error.
+func clip(value string) string {
+	if len(value) > 20 {
+		return strings.ToValidUTF8(value[:20], "") + "…"
+	}
+	return value
 }
 
 // sizeOf is how much is asked, in bytes.
@@ -221,6 +237,22 @@ func orders(all []Order) string {
 		}
 	}
 	return strings.Join(names, ",")
+}
+
+// CheckNetworks refuses a query that asks for a network of which there is neither the name among those that
+// are configured nor a row: a name that is misspelled would look like a network where nothing is.
+func (l List[R]) CheckNetworks(q Query, rows []R, configured []string) error {
+	for _, name := range slices.Concat(q.Filter(fieldNetwork, false), q.Filter(fieldNetwork, true)) {
+		is := func(network string) bool { return strings.EqualFold(network, name) }
+		if name == None || slices.ContainsFunc(configured, is) || slices.ContainsFunc(rows, func(r R) bool { return is(l.Value(r, fieldNetwork)) }) {
+			continue
+		}
+		if len(configured) == 0 {
+			return fmt.Errorf("%s=%q: no network is configured", fieldNetwork, clip(name))
+		}
+		return fmt.Errorf("%s=%q: no network has that name; there are %s", fieldNetwork, clip(name), strings.Join(configured, ", "))
+	}
+	return nil
 }
 
 // AtPage is the same query for another page.
