@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,8 +34,8 @@ const (
 //
 // Nothing outside of it can be reached, neither by a name nor by a link (os.Root), nor what
 // begins with a dot, nor anything but regular files. A file that is not readable by
-// everybody on this machine is not served either: in.tftpd has the same rule, and keys and
-// passwords are not.
+// everybody on this machine, or is in a folder that not everybody may enter, is not served
+// either: in.tftpd has the same rule, and keys and passwords are not.
 type Folder struct {
 	dir string
 	log *slog.Logger
@@ -60,7 +59,14 @@ func (f *Folder) Check() error {
 	if err != nil {
 		return err
 	}
-	return root.Close()
+	info, err := root.Stat(".")
+	if err := errors.Join(err, root.Close()); err != nil {
+		return err
+	}
+	if info.Mode().Perm()&othersEnter == 0 {
+		return fmt.Errorf("%s has mode %s: not everybody may enter it (chmod o+x)", f.dir, info.Mode())
+	}
+	return nil
 }
 
 // Open opens the file with exactly this name, a path with slashes, and returns its size.
@@ -83,16 +89,15 @@ func (f *Folder) Find(name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("open the folder of boot files: %w", err)
 	}
 	defer func() { _ = root.Close() }() // of what was only read
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if info, err := root.Stat(dir); err != nil || info.Mode().Perm()&othersEnter == 0 {
-			return nil, nil, notServed(name)
-		}
-	}
-	// a device or a FIFO is not even opened: that alone can have an effect, or wait
-	if info, err := root.Stat(name); err != nil || !f.serves(name, info) {
+	at, ok := f.resolve(root, name)
+	if !ok {
 		return nil, nil, notServed(name)
 	}
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	// a device or a FIFO is not even opened: that alone can have an effect, or wait
+	if info, err := root.Lstat(at); err != nil || !f.serves(name, info) {
+		return nil, nil, notServed(name)
+	}
+	file, err := root.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, notServed(name)
 	}
@@ -129,10 +134,7 @@ func (f *Folder) serves(name string, info fs.FileInfo) bool {
 	if info.Mode().Perm()&othersRead != 0 {
 		return true
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now := time.Now(); now.Sub(f.logged) >= logEvery {
-		f.logged = now
+	if f.logsNow() {
 		f.log.Warn("a file of boot.files is requested and not served, because not everybody on this machine may read it: "+
 			"chmod o+r it if it is no secret", "file", name, "mode", info.Mode().String())
 	}

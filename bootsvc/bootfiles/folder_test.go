@@ -141,18 +141,107 @@ func TestAFolderThatComesLaterIsServed(t *testing.T) {
 	}
 }
 
-func TestAFileInAFolderThatIsNotForEverybodyIsNotServed(t *testing.T) {
-	dir := t.TempDir()
-	for _, err := range []error{os.Mkdir(filepath.Join(dir, "keys"), 0o700), os.WriteFile(filepath.Join(dir, "keys", "key"), []byte("s"), 0o600)} {
-		if err != nil {
+// link makes links of dir, by name.
+func link(t *testing.T, dir string, targets map[string]string) {
+	t.Helper()
+	for name, to := range targets {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(filepath.Join(dir, "keys", "key"), 0o644); err != nil {
+}
+
+func chmod(t *testing.T, path string, mode fs.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestAFileInAFolderThatIsNotForEverybodyIsNotServed(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "keys/key", "s")
+	write(t, dir, "keys/open/key", "s")
+	write(t, dir, "open/file", "x")
+	link(t, dir, map[string]string{
+		"link": "keys/key", "open/link": "../keys/key", "hops": "open/link", "folder": "keys", "through": "keys/../open/file", "deep": "keys/open",
+	})
+	chmod(t, filepath.Join(dir, "keys"), 0o700)
 	f := New(dir, nil)
-	if file, _, err := f.Find("keys/key"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v, %v", file, err)
+	for _, name := range []string{"keys/key", "keys/open/key", "link", "open/link", "hops", "folder/key", "through", "deep/key"} {
+		if file, _, err := f.Find(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: got %v, %v", name, file, err)
+		}
+	}
+	if got := read(t, f, "open/file"); got != "x" {
+		t.Errorf("beside it: %q", got)
+	}
+}
+
+func TestNoFileIsServedOfAFolderThatIsNotForEverybody(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "leaf1.cfg", "x")
+	write(t, dir, "sub/leaf2.cfg", "x")
+	chmod(t, dir, 0o700)
+	f := New(dir, nil)
+	for _, name := range []string{"leaf1.cfg", "sub/leaf2.cfg"} {
+		if file, _, err := f.Find(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: got %v, %v", name, file, err)
+		}
+	}
+	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "chmod o+x") {
+		t.Errorf("the check says %v", err)
+	}
+	chmod(t, dir, 0o711)
+	if got := read(t, f, "leaf1.cfg"); got != "x" || f.Check() != nil {
+		t.Errorf("once everybody may enter it: %q, %v", got, f.Check())
+	}
+}
+
+func TestRelativeLinksWithinTheFolderAreFollowed(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "releases/5/sub/leaf1.cfg", "of release 5")
+	link(t, dir, map[string]string{
+		"current": "releases/5/", "releases/latest": "./5", "up": "releases/latest/../../current/sub//leaf1.cfg", "releases/leaf1.cfg": "latest/sub/leaf1.cfg",
+	})
+	f := New(dir, nil)
+	for _, name := range []string{"current/sub/leaf1.cfg", "releases/latest/sub/leaf1.cfg", "up", "releases/leaf1.cfg"} {
+		if got := read(t, f, name); got != "of release 5" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	link(t, dir, map[string]string{"wrong": "current/sub/leaf1.cfg/", "worse": "current/sub/leaf1.cfg/.."})
+	for _, name := range []string{"wrong", "worse", "worse/leaf1.cfg"} {
+		if file, _, err := f.Find(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s, in a file that is no folder: %v, %v", name, file, err)
+		}
+	}
+}
+
+func TestAFileThatIsNotServedForItsFolderOrALinkIsNamedInTheLog(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "leaf1.cfg", "x")
+	write(t, dir, "keys/key", "x")
+	chmod(t, filepath.Join(dir, "keys"), 0o700)
+	link(t, dir, map[string]string{"absolute": filepath.Join(dir, "leaf1.cfg"), "out": "../leaf1.cfg", "tokeys": "keys/key"})
+	for name, want := range map[string][]string{
+		"keys/key": {"file=keys/key", "folder=keys", "chmod o+x"}, "tokeys": {"file=tokeys", "folder=keys"},
+		"absolute": {"file=absolute", "make the link relative"}, "out": {"file=out", "leads out of the folder"}, "missing": nil,
+	} {
+		var log bytes.Buffer
+		f := New(dir, slog.New(slog.NewTextHandler(&log, nil)))
+		for range 3 {
+			if _, _, err := f.Open(name); err == nil {
+				t.Errorf("%s is served", name)
+			}
+		}
+		if got := strings.Count(log.String(), "\n"); got != min(len(want), 1) {
+			t.Errorf("%s: %d lines in the log, want %d", name, got, min(len(want), 1))
+		}
+		for _, part := range want {
+			if !strings.Contains(log.String(), part) {
+				t.Errorf("%s: the log says %q, want %q in it", name, log.String(), part)
+			}
+		}
 	}
 }

@@ -46,7 +46,7 @@ func files(_ context.Context, o *config.Options) []Result {
 	}
 	if dir := o.Boot.Files; dir != "" {
 		results = append(results, judged("boot.files", bootfiles.New(dir, nil).Check(), dir+" can be read",
-			"create the folder, or remove the key: no file of it is served until then"))
+			"create the folder and let everybody enter it, or remove the key: no file of it is served until then"))
 	}
 	if script := o.Boot.Rescue.Script; script != "" {
 		results = append(results, judged("boot.rescue.script", bootsvc.RescueScript{File: script}.Check(), script+" is an iPXE script",
