@@ -16,8 +16,8 @@ const (
 const (
 	// refusalPause is how often one address is told that it has too many transfers.
 	refusalPause = time.Second
-	// maxRefusals bounds the errors about limits that are sent within a second. A source
-	// address can be forged, and nobody is to be flooded with what he did not ask for.
+	// maxRefusals bounds the errors about limits, and about requests that cannot be read, that
+	// are sent within a second. A source address can be forged, and nobody is to be flooded with what he did not ask for.
 	maxRefusals = 64
 )
 
@@ -42,8 +42,7 @@ func (s *Server) overLimit(client netip.Addr) overLimit {
 }
 
 // refuse counts a request over a limit, and tells its client (RFC 1350 §5), as otherwise nobody
-// learns what a machine waits for. An address is told once in a while, and so are all
-// together: the others get no answer.
+// learns what a machine waits for.
 func (s *Server) refuse(over overLimit, client netip.AddrPort, control []byte, r readRequest, now time.Time) {
 	s.metrics.requests[over.result].Inc()
 	if over.text == "" {
@@ -53,17 +52,37 @@ func (s *Server) refuse(over overLimit, client netip.AddrPort, control []byte, r
 	s.since.note(at, model.CardEvent{
 		At: now, Protocol: model.CardTFTP, Asked: clean(cleanName(r.name)), From: at.String(), Result: model.CardLimited, Answer: over.text, Routine: true,
 	})
-	c := s.callers[at]
+	s.sendRefusal(errorPacket(codeOther, over.text), client, control, now)
+}
+
+// refuseIllegal counts a request that cannot be read, and tells its client what is wrong with it
+// (RFC 1350 §5), which otherwise repeats it until it gives up. The answer is no
+// longer than the request.
+func (s *Server) refuseIllegal(wrong string, packet []byte, client netip.AddrPort, control []byte, now time.Time) {
+	s.metrics.requests[resultRefused].Inc()
+	answer := errorPacket(codeIllegal, wrong)
+	if len(answer) > len(packet) {
+		answer = errorPacket(codeIllegal, "") // the code says it as well
+	}
+	if len(answer) <= len(packet) {
+		s.sendRefusal(answer, client, answerFrom(control, client.Addr()), now)
+	}
+}
+
+// sendRefusal sends an error to a client that gets no transfer. An address is told once in a while,
+// and so are all together: the others get no answer.
+func (s *Server) sendRefusal(packet []byte, client netip.AddrPort, control []byte, now time.Time) {
+	c := s.callers[unmapped(client).Addr()]
 	if c != nil && now.Sub(c.refused) < refusalPause || !s.errors.allow(now) {
 		return
 	}
 	if c != nil {
 		c.refused = now
 	}
-	s.send(errorPacket(codeOther, over.text), client, control)
+	s.send(packet, client, control)
 }
 
-// refusals counts the errors about limits of the present second.
+// refusals counts the errors of the present second.
 type refusals struct {
 	since time.Time
 	sent  int

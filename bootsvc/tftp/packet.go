@@ -22,6 +22,7 @@ const (
 	codeOther    = 0 // the text says which
 	codeNotFound = 1
 	codeReadOnly = 2 // access violation
+	codeIllegal  = 4 // illegal TFTP operation
 )
 
 const (
@@ -52,6 +53,9 @@ const (
 	modeNetASCII = "netascii"
 )
 
+// wrongFormat is what the client is told whose request is no read request.
+const wrongFormat = "malformed"
+
 // readRequest is a read request (RFC 1350 §5).
 type readRequest struct {
 	name   string // as it was asked for
@@ -61,24 +65,28 @@ type readRequest struct {
 	size   bool // the file's size is asked for (RFC 2349)
 }
 
-// parseRead returns the read request in p, the opcode included. It knows no
-// options but those that are served; RFC 2347 lets all others be passed over.
-func parseRead(p []byte) (readRequest, bool) {
-	if len(p) < 4 || len(p) > maxRequest || binary.BigEndian.Uint16(p) != opRead || p[len(p)-1] != 0 {
-		return readRequest{}, false
+// parseRead returns the read request in p, the opcode included, and what is wrong with it,
+// "" if nothing is. It knows no options but those that are served; RFC 2347 lets all others be
+// passed over.
+func parseRead(p []byte) (r readRequest, wrong string) {
+	switch {
+	case len(p) > maxRequest:
+		return readRequest{}, "too long"
+	case len(p) < 4 || binary.BigEndian.Uint16(p) != opRead || p[len(p)-1] != 0:
+		return readRequest{}, wrongFormat
 	}
 	fields := strings.Split(string(p[2:len(p)-1]), "\x00")
 	if len(fields) < 2 || len(fields) > 2+2*maxOptions || fields[0] == "" {
-		return readRequest{}, false
+		return readRequest{}, wrongFormat
 	}
-	r := readRequest{name: fields[0], mode: strings.ToLower(fields[1])}
+	r = readRequest{name: fields[0], mode: strings.ToLower(fields[1])}
 	if r.mode != modeOctet && r.mode != modeNetASCII {
-		return readRequest{}, false
+		return readRequest{}, "use octet"
 	}
 	for i := 2; i+1 < len(fields); i += 2 {
 		r.option(strings.ToLower(fields[i]), fields[i+1])
 	}
-	return r, true
+	return r, ""
 }
 
 // option notes an option of the request.

@@ -540,19 +540,20 @@ func TestWhatIsNoReadRequest(t *testing.T) {
 		packet []byte
 		want   string
 	}{
-		"a write request":                     {[]byte("\x00\x02ipxe.efi\x00octet\x00"), "\x00\x05\x00\x02files are only read here\x00"},
-		"nothing":                             {[]byte{}, ""},
-		"an opcode alone":                     {[]byte{0, 1}, ""},
-		"an opcode that there is not":         {[]byte{0, 9, 1, 1, 1}, ""},
+		"a write request":             {[]byte("\x00\x02ipxe.efi\x00octet\x00"), "\x00\x05\x00\x02files are only read here\x00"},
+		"nothing":                     {[]byte{}, ""},
+		"an opcode alone":             {[]byte{0, 1}, ""},
+		"an opcode that there is not": {[]byte{0, 9, 1, 1, 1}, ""},
+		"a request of four bytes, shorter than any error": {[]byte("\x00\x01\x00\x00"), ""},
 		"data":                                {[]byte("\x00\x03\x00\x01data"), ""},
 		"an acknowledgement of nothing":       {[]byte{0, 4, 0, 1}, ""},
 		"an error of nothing":                 {[]byte("\x00\x05\x00\x01x\x00"), ""},
-		"a request without a mode":            {[]byte("\x00\x01ipxe.efi\x00"), ""},
-		"a request without an end":            {[]byte("\x00\x01ipxe.efi\x00octet"), ""},
-		"a request without a name":            {[]byte("\x00\x01\x00octet\x00"), ""},
-		"a request in mode mail":              {[]byte("\x00\x01ipxe.efi\x00mail\x00"), ""},
-		"a request that is too long":          {append(asked("ipxe.efi", "octet"), make([]byte, 600)...), ""},
-		"a request of nothing but zero bytes": {append([]byte{0, 1}, make([]byte, 200)...), ""},
+		"a request without a mode":            {[]byte("\x00\x01ipxe.efi\x00"), "\x00\x05\x00\x04\x00"},
+		"a request without an end":            {[]byte("\x00\x01ipxe.efi\x00octet"), "\x00\x05\x00\x04malformed\x00"},
+		"a request without a name":            {[]byte("\x00\x01\x00octet\x00"), "\x00\x05\x00\x04\x00"},
+		"a request in mode mail":              {[]byte("\x00\x01ipxe.efi\x00mail\x00"), "\x00\x05\x00\x04use octet\x00"},
+		"a request that is too long":          {append(asked("ipxe.efi", "octet"), make([]byte, 600)...), "\x00\x05\x00\x04too long\x00"},
+		"a request of nothing but zero bytes": {append([]byte{0, 1}, make([]byte, 200)...), "\x00\x05\x00\x04malformed\x00"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			c := newClient(t, l, "127.0.0.1")
@@ -566,7 +567,7 @@ func TestWhatIsNoReadRequest(t *testing.T) {
 			}
 		})
 	}
-	l.counted(t, resultRefused, 7)
+	l.counted(t, resultRefused, 8)
 	l.idle(t)
 	if got := newClient(t, l, "127.0.0.1").fetch("ipxe.efi", "octet"); len(got.Body) != 10 {
 		t.Errorf("afterwards %d bytes, %s", len(got.Body), got.Error)
@@ -637,6 +638,37 @@ func TestWhoIsOverTheLimitOfAllIsTold(t *testing.T) {
 	for n := range maxRefusals {
 		if p := c.receive(patience); !bytes.Equal(p, errorPacket(codeOther, "too many transfers, ask again")) {
 			t.Fatalf("request %d is answered %q", n, p)
+		}
+	}
+	if p := c.receive(50 * time.Millisecond); p != nil {
+		t.Errorf("more than %d within a second are answered: %q", maxRefusals, p)
+	}
+}
+
+func TestErrorsAboutRequestsThatCannotBeReadAreLimited(t *testing.T) {
+	now := time.Now()
+	l := newLab(t, folder{"ipxe.efi": pattern(1000)}, func(s *Server) {
+		s.answer = time.Second
+		s.clock = func() time.Time { return now } // no second passes
+	})
+	busy, c := l.hold(t, 1)[0], newClient(t, l, "::1")
+	for range 2 {
+		busy.ask("ipxe.efi", "mail")
+	}
+	l.counted(t, resultRefused, 2)
+	if p := busy.receive(patience); !bytes.Equal(p, errorPacket(codeIllegal, "use octet")) {
+		t.Errorf("a client with a transfer is answered %q", p)
+	}
+	if p := busy.receive(50 * time.Millisecond); p != nil {
+		t.Errorf("asked again at once, it is answered %q", p)
+	}
+	for range maxRefusals + 2 {
+		c.ask("ipxe.efi", "mail")
+	}
+	l.counted(t, resultRefused, maxRefusals+4)
+	for n := range maxRefusals - 1 { // one was sent already
+		if p := c.receive(patience); p == nil {
+			t.Fatalf("request %d is not answered", n)
 		}
 	}
 	if p := c.receive(50 * time.Millisecond); p != nil {
@@ -782,8 +814,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(asked("boot.cfg", "mail", "BLKSIZE", "7", "windowsize", "0", "tsize", "-1"))
 	f.Add([]byte{0, 1, 0, 0})
 	f.Fuzz(func(t *testing.T, packet []byte) {
-		r, ok := parseRead(packet)
-		if !ok {
+		r, wrong := parseRead(packet)
+		if wrong != "" {
 			return
 		}
 		if r.name == "" || strings.HasPrefix(cleanName(r.name), "/") || r.window < 0 || r.window > maxWindow {
@@ -795,9 +827,9 @@ func FuzzRead(f *testing.F) {
 			answer = []byte{0, opOptions}
 		}
 		// what is granted, asked for, is what is granted
-		again, ok := parseRead(append(asked("x", r.mode), answer[2:]...))
+		again, wrong := parseRead(append(asked("x", r.mode), answer[2:]...))
 		want := readRequest{name: "x", mode: r.mode, block: r.blockFor(client), window: r.window, size: r.size && r.mode == "octet"}
-		if !ok || again != want {
+		if wrong != "" || again != want {
 			t.Fatalf("%q is answered %q: %+v, want %+v", packet, answer, again, want)
 		}
 	})

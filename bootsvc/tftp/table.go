@@ -55,9 +55,9 @@ func (s *Server) take(packet []byte, client netip.AddrPort, control []byte, now 
 
 // begin begins the transfer that a read request asks for.
 func (s *Server) begin(packet []byte, client netip.AddrPort, control []byte, now time.Time) {
-	r, ok := parseRead(packet)
-	if !ok {
-		s.metrics.requests[resultRefused].Inc()
+	r, wrong := parseRead(packet)
+	if wrong != "" {
+		s.refuseIllegal(wrong, packet, client, control, now)
 		return
 	}
 	at, control := unmapped(client), s.routes.back(control, client.Addr())
