@@ -759,6 +759,72 @@ func TestLeasesOfEveryKindHaveAHolder6(t *testing.T) {
 	}
 }
 
+// associations6 are so many identity associations of addresses, numbered from first.
+func associations6(first, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "\n 3 %08x 00000000 00000000", first+i)
+	}
+	return b.String()
+}
+
+// given6Of are identity associations as they are answered with addresses from address on.
+func given6Of(first, n, address int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "\n 3 %08x 00000708 00000b40\n  5 fd00::%x 00000e10 00000e10", first+i, address+i)
+	}
+	return b.String()
+}
+
+func TestMoreAssociationsThanLeasesAreRefusedOneByOne6(t *testing.T) {
+	const id = "\n 1 $client\n 2 $server"
+	refused := func(status string, iaids ...int) string {
+		var b strings.Builder
+		for _, iaid := range iaids {
+			fmt.Fprintf(&b, "\n 3 %08x 00000000 00000000\n  %s", iaid, status)
+		}
+		return b.String()
+	}
+	const unseenDUID = "\n 1 0002 00000009 0102030405" // it shows no MAC address
+	for title, steps := range map[string][]step6{
+		"the ninth and tenth get nothing": {
+			{onLink6, "SOLICIT 000001\n 1 $client" + associations6(1, 10), "ADVERTISE 000001" + id + given6Of(1, 8, 0x10) + refused(noAddrs, 9, 10)},
+			{onLink6, "REQUEST 000002" + id + associations6(1, 10), "REPLY 000002" + id + given6Of(1, 8, 0x10) + refused(noAddrs, 9, 10)},
+			// those that have one keep it, in whatever order they come
+			{onLink6, "REQUEST 000003" + id + associations6(9, 1) + associations6(1, 8), "REPLY 000003" + id + refused(noAddrs, 9) + given6Of(1, 8, 0x10)},
+			{onLink6, "RENEW 000004" + id + associations6(9, 1) + associations6(1, 8), "REPLY 000004" + id + refused(noAddrs, 9) + given6Of(1, 8, 0x10)},
+			{
+				onLink6, "RENEW 000005" + id + associations6(1, 8) + associations6(9, 1) + "\n  5 fd00::10 00000000 00000000",
+				"REPLY 000005" + id + given6Of(1, 8, 0x10) + refused(noBinding, 9),
+			},
+		},
+		"a client without MAC address gets as many": {
+			{onLink6, "REQUEST 000001" + unseenDUID + "\n 2 $server" + associations6(1, 9), "REPLY 000001" + unseenDUID + "\n 2 $server" + given6Of(1, 8, 0x10) + refused(noAddrs, 9)},
+			{
+				onLink6, "REQUEST 000002" + unseenDUID + "\n 2 $server" + associations6(9, 1) + associations6(1, 8),
+				"REPLY 000002" + unseenDUID + "\n 2 $server" + refused(noAddrs, 9) + given6Of(1, 8, 0x10),
+			},
+		},
+		"prefixes are counted by themselves": {
+			{
+				onLink6, "SOLICIT 000001\n 1 $client" + associations6(1, 8) + "\n 25 00000001 00000000 00000000",
+				"ADVERTISE 000001" + id + given6Of(1, 8, 0x10) + "\n 25 00000001 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::",
+			},
+		},
+		"more than that get no answer": {{onLink6, "SOLICIT 000001\n 1 $client" + associations6(1, maxIAs6+1), ""}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			cfg := plain6()
+			cfg.Subnets[0].Delegate = lease.Delegation{From: netip.MustParsePrefix("fd00:1::/60"), Bits: 62}
+			l := newLab6(t, cfg)
+			for _, s := range steps {
+				l.says(s.from, s.packet, s.want)
+			}
+		})
+	}
+}
+
 // A client can make its address of any MAC address. Only a relay that says what it saw shows
 // who is behind it.
 func TestALeaseByAClientsOwnWordHasNoHolder6(t *testing.T) {

@@ -161,7 +161,9 @@ func (x *exchange6) query(i int) (lease.Query, bool) {
 	if !ok {
 		return q, false
 	}
-	q.Nth = x.nth(i)
+	if q.Nth = x.nth(i); q.Nth < 0 {
+		return q, false
+	}
 	for _, p := range ia.has {
 		if fits(p, q) {
 			q.Wish = p.Addr()
@@ -173,7 +175,8 @@ func (x *exchange6) query(i int) (lease.Query, bool) {
 
 // nth returns which of its interface's leases the i-th identity association is about. One that
 // comes alone is about the first, so that firmware, iPXE and operating system, which have one
-// each, share an address; those that come in one message have each their own.
+// each, share an address; those that come in one message have each their own, as far as an
+// interface may have so many. It is -1 for those beyond.
 func (x *exchange6) nth(i int) int {
 	if x.nths == nil {
 		x.nths = make([]int, len(x.ias))
@@ -320,7 +323,7 @@ func (d *decision6) extend(x *exchange6, i int) {
 	ia := x.ias[i]
 	q, ok := x.query(i)
 	switch {
-	case !ok:
+	case !ok && (len(ia.has) > 0 || q.Nth >= 0):
 		d.ias = append(d.ias, ia.refused(iana.StatusNoBinding))
 		return
 	case len(ia.has) == 0: // it has been without since its Request: RFC 8415 §18.2.4

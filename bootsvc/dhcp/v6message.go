@@ -9,10 +9,10 @@ import (
 	"ingot/bootsvc/netboot"
 )
 
-// What one packet may hold. Firmware sends one identity association of a kind,
-// and a network has a relay or two.
+// What one packet may hold. Firmware sends one identity association of a kind, and an
+// interface has eight leases of a kind at most: more associations are only told that they get nothing.
 const (
-	maxIAs6 = 8
+	maxIAs6 = 32
 	maxHas6 = 8   // addresses or prefixes in one identity association
 	minDUID = 3   // type and at least an octet, RFC 8415 §11.1
 	maxDUID = 130 // RFC 8415 §11.1

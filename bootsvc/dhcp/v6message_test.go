@@ -189,7 +189,7 @@ func TestParseMessage6(t *testing.T) {
 			table: "SOLICIT 0a0b0c" + id + "\n 25 00000001 00000000 00000000\n  26 00000000 00000000 81 fd00::", err: drop6Malformed,
 		},
 		"more identity associations than anybody": {
-			table: "SOLICIT 0a0b0c" + id + strings.Repeat("\n 3 00000001 00000000 00000000", 9), err: drop6Malformed,
+			table: "SOLICIT 0a0b0c" + id + strings.Repeat("\n 3 00000001 00000000 00000000", maxIAs6+1), err: drop6Malformed,
 		},
 		"more addresses than anybody": {
 			table: "SOLICIT 0a0b0c" + id + "\n 3 00000001 00000000 00000000" + strings.Repeat("\n  5 fd00::1 00000000 00000000", 9),

@@ -52,30 +52,40 @@ func (e *entry) isOf(q Query) bool {
 
 // Nths returns which of the leases that their interface may have queries are about, all of
 // one kind and of one message: the lease of which the client names the address, or that
-// the association had, and of the others the first that is left.
+// the association had, and of the others the first that is left. It is -1 for those for which
+// none of the maxNth is left.
 func (t *Table) Nths(queries []Query, names [][]netip.Addr) []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	nths := make([]int, len(queries))
 	var taken [maxNth]bool
+	left := maxNth
 	for i, q := range queries {
 		t.inherit(q)
 		if nths[i] = t.nthOf(q, names[i], taken); nths[i] >= 0 {
 			taken[nths[i]] = true
+			left--
 		}
 	}
-	for i := range queries {
-		if nths[i] < 0 {
-			nths[i] = max(0, slices.Index(taken[:], false))
+	for i, q := range queries {
+		if nths[i] >= 0 || left <= 0 {
+			continue
+		}
+		left--
+		if nths[i] = 0; q.MAC != "" {
+			nths[i] = slices.Index(taken[:], false)
 			taken[nths[i]] = true
 		}
 	}
 	return nths
 }
 
-// nthOf returns which lease of its interface q is about, -1 if none is.
+// nthOf returns which lease of its interface q is about, -1 if it has none yet. A client whose
+// MAC address nothing shows has its leases by identity association, one each.
 func (t *Table) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
 	switch {
+	case q.MAC == "" && t.heldBy(q) == nil:
+		return -1
 	case q.MAC == "":
 		return 0
 	case len(t.leases[q.MAC])+len(t.offers[q.MAC]) == 0:
@@ -84,10 +94,7 @@ func (t *Table) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
 	had := -1
 	for n := range maxNth {
 		q.Nth = n
-		e := t.leases.on(q.Subnets, q.device(), q.kind())
-		if e == nil {
-			e = t.offers.on(q.Subnets, q.device(), q.kind())
-		}
+		e := t.heldBy(q)
 		switch {
 		case e == nil || taken[n]:
 		case slices.Contains(names, e.address):
@@ -97,6 +104,14 @@ func (t *Table) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
 		}
 	}
 	return had
+}
+
+// heldBy returns the lease that q is about, or else the offer; nil = there is neither.
+func (t *Table) heldBy(q Query) *entry {
+	if e := t.leases.on(q.Subnets, q.device(), q.kind()); e != nil {
+		return e
+	}
+	return t.offers.on(q.Subnets, q.device(), q.kind())
 }
 
 // inherit makes a lease that a version before knew by another MAC address, which it took from
