@@ -426,6 +426,15 @@ func TestExchange6(t *testing.T) {
 				want: "REPLY 000004" + ids + "\n " + notOnLink,
 			},
 			step6{from: onLink6, packet: "CONFIRM 000005\n 1 $client" + na6, want: ""},
+			// about a prefix there is nothing to confirm
+			step6{
+				from: onLink6, packet: "CONFIRM 000007\n 1 $client\n 25 00000008 00000000 00000000\n  26 00000e10 00000e10 3e fd00:1::",
+				want: "",
+			},
+			step6{
+				from: onLink6, packet: "CONFIRM 000008\n 1 $client" + naHas6 + "\n 25 00000008 00000000 00000000\n  26 00000e10 00000e10 3e fd00:1::",
+				want: "REPLY 000008" + ids + "\n " + success,
+			},
 			step6{
 				from: onLink6, packet: "CONFIRM 000006\n 1 0003 0001 525400120099" + naHas6,
 				want: "REPLY 000006\n 1 0003 0001 525400120099\n 2 $server\n " + notOnLink,

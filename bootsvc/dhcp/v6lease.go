@@ -403,10 +403,13 @@ func (x *exchange6) confirm() (decision6, error) {
 	d.status = status6[iana.StatusSuccess]
 	named := false
 	for _, ia := range x.ias {
+		if ia.kind == dhcpv6.OptionIAPD { // addresses are confirmed, prefixes are not: RFC 8415 §18.2.3
+			continue
+		}
 		for _, p := range ia.has {
 			named = true
 			q, _ := x.about(ia)
-			q.Wish, q.Bits = p.Addr(), 0
+			q.Wish = p.Addr()
 			if !x.onLink(p.Addr()) || x.table.IsOthers(q) {
 				d.status = status6[iana.StatusNotOnLink]
 			}
