@@ -108,6 +108,17 @@ func (o *Endpoint) RelayPort() RelayPort {
 	return RelayPort{string(o.identifier(AnnotationCircuitID)), string(o.identifier(AnnotationRemoteID))}
 }
 
+// Awaits names the device that the Endpoint is for, for people.
+func (o *Endpoint) Awaits() string {
+	switch {
+	case o.RelayPort() != (RelayPort{}):
+		return "a device on " + o.RelayPort().name()
+	case o.ClientID() != "":
+		return "the device with client identifier " + o.Annotations[AnnotationClientID]
+	}
+	return "device " + o.Spec.MACAddress
+}
+
 // name is the port for people.
 func (p RelayPort) name() string {
 	var parts []string

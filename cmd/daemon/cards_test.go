@@ -124,3 +124,23 @@ func TestANetworkCardIsExplainedWithoutAnEndpoint(t *testing.T) {
 		t.Errorf("as a server: %v", err)
 	}
 }
+
+func TestAnEndpointWhoseDeviceIsNotKnownYetIsExplained(t *testing.T) {
+	d := following(t)
+	desired := model.NewDesired()
+	desired.Endpoints["p7"] = &model.Endpoint{
+		Meta: model.Meta{Name: "p7", Annotations: map[string]string{model.AnnotationCircuitID: "Eth1/7", model.AnnotationRemoteID: "leafA"}},
+		Spec: model.EndpointSpec{IP: "10.0.0.7"},
+	}
+	d.loop.Desired = func() *model.Desired { return desired }
+	f := newFleet(d)
+	x, err := f.Explain("endpoint", "p7")
+	if err != nil || x.Name != "p7" || x.Why != "waits for a device on circuit Eth1/7, remote leafA" {
+		t.Errorf("got %+v, %v", x, err)
+	}
+	for kind, name := range map[string]string{"endpoint": "p8", "server": "p7"} {
+		if _, err := f.Explain(kind, name); !errors.Is(err, report.ErrUnknownObject) {
+			t.Errorf("%s %s: %v", kind, name, err)
+		}
+	}
+}
