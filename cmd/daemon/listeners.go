@@ -92,20 +92,24 @@ func (d *daemon) openAccess() (err error) {
 }
 
 // serve answers on the listeners. Machines wait until the leases are known, by which they
-// are told apart.
+// are told apart. The answers of boot and admin have time limits of their own.
 func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 	l := d.listeners
 	if l.boot != nil {
 		parts.Go(func() error { return listen.Serve(ctx, l.boot, d.whenReady(d.bootsvc.Handler()), d.log) })
 	}
 	if l.registry != nil {
-		parts.Go(func() error { return listen.Serve(ctx, l.registry, d.whenReady(d.followReports(d.probes)), d.log) })
+		parts.Go(func() error {
+			return listen.Serve(ctx, l.registry, listen.EndUnreadAnswers(d.whenReady(d.followReports(d.probes))), d.log)
+		})
 	}
 	if l.metadata != nil {
 		handler := bootmetadata.NewHandler(bootmetadata.Options{
 			Machines: d.boundServers(), Static: d.opts.Metadata.Static, Log: d.log, Registerer: d.metrics,
 		})
-		parts.Go(func() error { return listen.Serve(ctx, l.metadata, d.whenReady(handler), d.log) })
+		parts.Go(func() error {
+			return listen.Serve(ctx, l.metadata, listen.EndUnreadAnswers(d.whenReady(handler)), d.log)
+		})
 	}
 	if l.admin != nil {
 		shown := newFleet(d)
@@ -116,7 +120,7 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 		parts.Go(func() error { return listen.Serve(ctx, d.access.Listen(l.admin), d.access.Wrap(handler), d.log) })
 	}
 	if l.webhook != nil {
-		parts.Go(func() error { return listen.Serve(ctx, l.webhook, d.webhook, d.log) })
+		parts.Go(func() error { return listen.Serve(ctx, l.webhook, listen.EndUnreadAnswers(d.webhook), d.log) })
 		parts.Go(func() error { return d.webhook.Run(ctx) })
 	}
 }

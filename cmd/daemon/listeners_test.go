@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,8 +15,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"ingot/cmd/daemon/config"
+	"ingot/gitsource/forge"
 )
 
 // loopbackOptions are options whose listeners take any free port of loopback.
@@ -111,4 +115,62 @@ func TestMachinesAreServedOnceTheLeasesAreKnown(t *testing.T) {
 			t.Errorf("answered %d after %s, want %d after 12s", rec.Code, took, http.StatusOK)
 		}
 	})
+}
+
+// pipe is a listener with one connection, in memory: it holds nothing, so a server waits
+// until its client reads.
+type pipe struct {
+	at
+	conns chan net.Conn
+}
+
+func (p pipe) Accept() (net.Conn, error) {
+	if c, ok := <-p.conns; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func TestAnswersThatNobodyReadsEnd(t *testing.T) {
+	secrets := filepath.Join(t.TempDir(), "secrets")
+	if err := os.WriteFile(secrets, []byte("a-secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, which := range map[string]func(l *listeners) *net.Listener{
+		"registry": func(l *listeners) *net.Listener { return &l.registry },
+		"metadata": func(l *listeners) *net.Listener { return &l.metadata },
+		"webhook":  func(l *listeners) *net.Listener { return &l.webhook },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &daemon{
+					listeners: &listeners{}, leased: make(chan struct{}), metrics: prometheus.NewRegistry(), clock: time.Now,
+					log: slog.New(slog.DiscardHandler), probes: http.NotFoundHandler(),
+				}
+				close(d.leased)
+				var err error
+				if d.webhook, err = forge.NewWebhook(forge.WebhookOptions{SecretFile: secrets, Log: d.log}); err != nil {
+					t.Fatal(err)
+				}
+				ln := pipe{conns: make(chan net.Conn, 1)}
+				*which(d.listeners) = ln
+				client, server := net.Pipe()
+				ln.conns <- server
+				ctx, stop := context.WithCancel(t.Context())
+				var parts errgroup.Group
+				d.serve(ctx, &parts)
+
+				_, _ = io.WriteString(client, "GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n")
+				time.Sleep(time.Minute)
+				if got, _ := io.ReadAll(client); len(got) > 0 {
+					t.Errorf("after a minute there is still %q to read", got)
+				}
+				_ = client.Close()
+				stop()
+				synctest.Wait()
+				close(ln.conns)
+				_ = parts.Wait()
+			})
+		})
+	}
 }
