@@ -11,6 +11,7 @@ package metadata
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -84,6 +85,7 @@ type service struct {
 	machines Machines
 	static   map[string]string
 	tokens   tokens
+	answers  *answers
 	log      *slog.Logger
 	clock    func() time.Time
 	requests *prometheus.CounterVec // by form and code
@@ -93,7 +95,7 @@ type service struct {
 // EC2 gives tokens.
 func NewHandler(o Options) http.Handler {
 	s := &service{
-		machines: o.Machines, static: o.Static, tokens: newTokens(), log: o.Log, clock: o.Clock,
+		machines: o.Machines, static: o.Static, tokens: newTokens(), answers: newAnswers(), log: o.Log, clock: o.Clock,
 		requests: newRequests(o.Registerer),
 	}
 	if s.log == nil {
@@ -143,7 +145,21 @@ func notFound(what string) answer { return refuse(http.StatusNotFound, "there is
 // ServeHTTP implements http.Handler.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	form, path := formOf(r.URL.Path)
-	a := s.answer(r, form, path)
+	m, a, ok := s.asker(r, form, path)
+	if ok {
+		done, free := s.answers.begin(m.Name)
+		if !free {
+			a = busy()
+		} else {
+			defer done()
+			a = m.answer(form, path)
+		}
+	}
+	s.write(w, r, form, a)
+}
+
+// write sends an answer, and counts it.
+func (s *service) write(w http.ResponseWriter, r *http.Request, form string, a answer) {
 	s.requests.WithLabelValues(form, strconv.Itoa(a.code)).Inc()
 	h := w.Header()
 	h.Set("Content-Type", a.contentType)
@@ -155,30 +171,36 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(a.code)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write([]byte(a.body)) // a server that went away is no matter of ours
+		_, _ = io.WriteString(w, a.body) // a server that went away is no matter of ours
 	}
 }
 
-// answer decides what a request for a path of a form is answered with.
-func (s *service) answer(r *http.Request, form string, path []string) answer {
+// asker returns the server that asks, or else the answer to a request that does not get to
+// see what a server is told.
+func (s *service) asker(r *http.Request, form string, path []string) (m Machine, a answer, ok bool) {
 	tokens := form == formEC2 && slices.Equal(path, tokenPath)
 	if a, ok := admit(r, form, tokens); !ok {
-		return a
+		return Machine{}, a, false
 	}
 	client, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return refuse(http.StatusBadRequest, "the address of the client cannot be read")
+		return Machine{}, refuse(http.StatusBadRequest, "the address of the client cannot be read"), false
 	}
 	from := client.Addr().Unmap().WithZone("")
-	m, ok := s.machineAt(from)
+	m, ok = s.machineAt(from)
 	switch {
 	case !ok:
-		return refuse(http.StatusNotFound, "no bound server has the address that this request came from")
+		return Machine{}, refuse(http.StatusNotFound, "no bound server has the address that this request came from"), false
 	case tokens:
-		return s.tokens.issue(r.Header, from, s.clock())
+		return Machine{}, s.tokens.issue(r.Header, from, s.clock()), false
 	case form == formEC2 && !s.tokens.allow(r.Header, from, s.clock()):
-		return refuse(http.StatusUnauthorized, "the token is not one of this address, or it has ended: ask for another")
+		return Machine{}, refuse(http.StatusUnauthorized, "the token is not one of this address, or it has ended: ask for another"), false
 	}
+	return m, answer{}, true
+}
+
+// answer is what a server is told at a path of a form.
+func (m *Machine) answer(form string, path []string) answer {
 	switch form {
 	case formV1:
 		return m.v1(path)
@@ -390,9 +412,11 @@ func revealed(values map[string]model.Sensitive) map[string]string {
 }
 
 func asJSON(v any) answer {
-	data, err := json.Marshal(v)
-	if err != nil { // maps of strings always can be
+	var body strings.Builder
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)              // no browser reads it, and < would take six bytes
+	if err := enc.Encode(v); err != nil { // maps of strings always can be
 		return refuse(http.StatusInternalServerError, "this cannot be written as JSON")
 	}
-	return answer{code: http.StatusOK, contentType: typeJSON, body: string(data) + "\n"}
+	return answer{code: http.StatusOK, contentType: typeJSON, body: body.String()}
 }
