@@ -55,6 +55,9 @@ func proofOf(h http.Header) (proof, bool) {
 	return proof{}, false
 }
 
+// ofBody reports whether the proof can be checked only with the body at hand.
+func (p proof) ofBody() bool { return p.token.IsZero() }
+
 // by reports whether whoever knows the secret made the proof for a body. It takes the same
 // time for any that is wrong.
 func (p proof) by(secret model.Sensitive, body []byte) bool {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -19,11 +20,6 @@ import (
 const (
 	// maxBody bounds an announcement, in bytes.
 	maxBody = 1 << 20
-	// maxBodies is how many are read at the same time: of strangers too, for a signature
-	// is of the whole body.
-	maxBodies = 32
-	// busyTimeout is how long a request waits for its turn.
-	busyTimeout = 5 * time.Second
 	// wakeEvery is how often pushes have the branch looked at.
 	wakeEvery = 5 * time.Second
 )
@@ -47,7 +43,7 @@ type Webhook struct {
 	opts     WebhookOptions
 	secrets  secrets
 	requests *prometheus.CounterVec
-	bodies   chan struct{} // has one element for each body that is read
+	turns    *turns // to read bodies
 	wanted   chan struct{}
 	broken   atomic.Bool // whether the secrets could not be read when last tried
 }
@@ -57,7 +53,7 @@ type Webhook struct {
 // fetched all the time.
 func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 	h := &Webhook{
-		opts: opts, secrets: secrets{file: opts.SecretFile}, bodies: make(chan struct{}, maxBodies), wanted: make(chan struct{}, 1),
+		opts: opts, secrets: secrets{file: opts.SecretFile}, turns: newTurns(), wanted: make(chan struct{}, 1),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_webhook_requests_total", Help: "Requests to the webhook listener, by result.",
 		}, []string{"result"}),
@@ -118,10 +114,10 @@ func (h *Webhook) handle(w http.ResponseWriter, r *http.Request) (code int, came
 		return http.StatusMethodNotAllowed, resultNotFound, "pushes are announced by POST"
 	}
 	shown, ok := proofOf(r.Header)
-	if !ok {
+	if !ok || !shown.ofBody() && !known(h.known(), shown, nil) {
 		return http.StatusUnauthorized, resultUnauthorized, "unauthorized"
 	}
-	done, ok := h.turn(r.Context())
+	done, ok := h.turns.take(r.Context(), clientOf(r))
 	if !ok {
 		w.Header().Set("Retry-After", "10")
 		return http.StatusServiceUnavailable, resultBusy, "too many requests at once"
@@ -134,7 +130,7 @@ func (h *Webhook) handle(w http.ResponseWriter, r *http.Request) (code int, came
 	if err != nil {
 		return http.StatusBadRequest, resultMalformed, "the body did not arrive"
 	}
-	if !known(h.known(), shown, body) {
+	if shown.ofBody() && !known(h.known(), shown, body) {
 		return http.StatusUnauthorized, resultUnauthorized, "unauthorized"
 	}
 	p, err := readPush(r.Header.Get("Content-Type"), body)
@@ -151,16 +147,10 @@ func (h *Webhook) handle(w http.ResponseWriter, r *http.Request) (code int, came
 	return http.StatusOK, came, text
 }
 
-// turn waits until a body may be read. It returns false when that takes too long.
-func (h *Webhook) turn(ctx context.Context) (done func(), ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
-	defer cancel()
-	select {
-	case h.bodies <- struct{}{}:
-		return func() { <-h.bodies }, true
-	case <-ctx.Done():
-		return nil, false
-	}
+// clientOf returns the address that a request came from.
+func clientOf(r *http.Request) netip.Addr {
+	from, _ := netip.ParseAddrPort(r.RemoteAddr) // of another kind of network all are one client
+	return from.Addr()
 }
 
 // readBody fails with an http.MaxBytesError for a body that is too large.

@@ -353,20 +353,3 @@ func TestAStormOfPushesComesToAFewLooks(t *testing.T) {
 		}
 	})
 }
-
-func TestManyBodiesAtOnceWaitForTheirTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h, _, _ := newWebhook(t, secret)
-		for range maxBodies {
-			h.bodies <- struct{}{}
-		}
-		header := map[string]string{"X-Signature-256": sign(secret, ourBody)}
-		if w := announce(h, http.MethodPost, "/", ourBody, header); w.Code != http.StatusServiceUnavailable {
-			t.Errorf("answered %d while all are taken, want 503", w.Code)
-		}
-		time.AfterFunc(busyTimeout/2, func() { <-h.bodies })
-		if w := announce(h, http.MethodPost, "/", ourBody, header); w.Code != http.StatusOK {
-			t.Errorf("answered %d once there is room, want 200", w.Code)
-		}
-	})
-}
