@@ -267,9 +267,15 @@ func (s ignitionSource) withoutReplace() ([]byte, error) {
 
 var (
 	// quoted are the parts of libraries' messages that repeat the source.
-	quoted = regexp.MustCompile("`[^`]*`|\"[^\"]*\"|'[^']*'")
+	quoted = regexp.MustCompile("`[^`]*`|\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'")
+	// tagged is a value that the YAML library shows behind its tag. It may hold backticks and
+	// line ends, so all up to the last backtick may be of it.
+	tagged = regexp.MustCompile("(?s)(!\\S*) `.*`")
 	// variantLine is what Butane mostly begins with.
 	variantLine = regexp.MustCompile(`(?m)^variant *:`)
+	// nextYAML begins each further message of the YAML library, which joins them. A value that
+	// it shows is shorter than this.
+	nextYAML = regexp.MustCompile(`\n  line \d+: `)
 	// yamlLine is how the YAML library tells a line.
 	yamlLine = regexp.MustCompile(`line (\d+): ?`)
 )
@@ -286,33 +292,55 @@ func explainSource(source []byte, entries []report.Entry, err error) *SourceErro
 	if len(e.Problems) > 0 {
 		return e
 	}
-	for text := range strings.SplitSeq(err.Error(), "\n") {
-		if len(e.Problems) == maxProblems || strings.HasSuffix(text, "unmarshal errors:") {
-			continue
-		}
+	for _, text := range messagesOf(err) {
 		p := SourceProblem{}
 		if at := yamlLine.FindStringSubmatchIndex(text); at != nil {
 			p.Line, _ = strconv.Atoi(text[at[2]:at[3]])
 			text = text[:at[0]] + text[at[1]:]
 		}
-		p.Message = redact(strings.TrimPrefix(strings.TrimSpace(text), "yaml: "), secrets)
-		e.Problems = append(e.Problems, p)
+		text = withoutValues(strings.TrimPrefix(strings.TrimSpace(text), "yaml: "), secrets)
+		for line := range strings.SplitSeq(text, "\n") {
+			if len(e.Problems) == maxProblems || strings.HasSuffix(line, "unmarshal errors:") {
+				continue
+			}
+			p.Message = syntax.Printable(strings.TrimSpace(line))
+			e.Problems = append(e.Problems, p)
+		}
 	}
 	return e
 }
 
-// redact takes out of a library's message all that may be a value of the source.
+// messagesOf returns the messages that a library joined in an error. A value in one of them
+// may have line ends.
+func messagesOf(err error) []string {
+	text := err.Error()
+	var all []string
+	from := 0
+	for _, at := range nextYAML.FindAllStringIndex(text, -1) {
+		all = append(all, text[from:at[0]])
+		from = at[0]
+	}
+	return append(all, text[from:])
+}
+
+// redact makes a library's message fit to be shown.
 func redact(message string, secrets []string) string {
-	message = quoted.ReplaceAllStringFunc(message, func(match string) string {
+	return syntax.Printable(withoutValues(message, secrets))
+}
+
+// withoutValues takes out of a library's message all that may be a value of the source. Whole
+// values go first: of one that holds a quotation mark, only a part is quoted.
+func withoutValues(message string, secrets []string) string {
+	for _, s := range secrets {
+		message = strings.ReplaceAll(message, s, "[redacted]")
+	}
+	message = tagged.ReplaceAllString(message, "$1 a value")
+	return quoted.ReplaceAllStringFunc(message, func(match string) string {
 		if len(match) == 3 && strings.ContainsAny(match[1:2], ",:[]{}-?") {
 			return match // what was expected there
 		}
 		return "a value"
 	})
-	for _, s := range secrets {
-		message = strings.ReplaceAll(message, s, "[redacted]")
-	}
-	return syntax.Printable(message)
 }
 
 // scalars returns the values in a source, longest first; keys are not secret. A
