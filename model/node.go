@@ -160,6 +160,9 @@ func newDecodeMap(t reflect.Type) decodeFunc {
 		if isNull(n) || !d.mapping(n) {
 			return
 		}
+		if strings && d.tooMany(n) {
+			return
+		}
 		if strings {
 			v.Set(reflect.ValueOf(d.stringMap(n)))
 			return

@@ -83,8 +83,8 @@ var (
 var fieldSchemas = map[string]fieldSchema{
 	"Meta.name":        {about: "Tells the object from others of its kind, and namespace.", text: nameText},
 	"Meta.namespace":   {about: "default where it is left out.", text: spaceText},
-	"Meta.labels":      {about: "What selectors choose by; values that look like numbers or booleans need quotes."},
-	"Meta.annotations": {about: "What Ingot is asked for with annotations is asked for by each new value of one."},
+	"Meta.labels":      {about: "What selectors choose by; values that look like numbers or booleans need quotes.", most: maxLabels},
+	"Meta.annotations": {about: "What Ingot is asked for with annotations is asked for by each new value of one. They may have 256 KiB in all."},
 
 	"LocalRef.name":       {about: "Its name.", text: nameText},
 	"ObjectRef.namespace": {about: "Its namespace, default where it is left out.", text: spaceText},
@@ -184,7 +184,7 @@ var fieldSchemas = map[string]fieldSchema{
 	},
 	"ServerClaimSpec.tolerations": {about: "The taints that the server may have."},
 
-	"LabelSelector.matchLabels":      {about: "Labels with the value that each has to have."},
+	"LabelSelector.matchLabels":      {about: "Labels with the value that each has to have.", most: maxLabels},
 	"LabelSelector.matchExpressions": {about: "What has to be so of labels beside that."},
 	"LabelSelectorRequirement.key":   {about: "The label.", text: keyText},
 	"LabelSelectorRequirement.operator": {

@@ -124,6 +124,7 @@ func (w *schemaWriter) field(name string, t reflect.Type, noZero bool) (s schema
 		bound(s, rule, "minItems", "maxItems")
 	case reflect.Map:
 		s = schema{"type": "object", "propertyNames": keyText.schema(true), "additionalProperties": valueText.schema(false)}
+		bound(s, rule, "minProperties", "maxProperties")
 		if name == "Meta.annotations" {
 			s["propertyNames"] = textSchema{pattern: annotationKey, want: keyWant, max: keyText.max}.schema(true)
 			s["additionalProperties"] = textSchema{}.schema(false)

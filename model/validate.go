@@ -19,9 +19,6 @@ var (
 	tolerationOps    = []string{tolerationEqual, tolerationExists}
 )
 
-// maxAnnotationBytes is how much Kubernetes lets annotations hold.
-const maxAnnotationBytes = 256 << 10
-
 // check validates an object that was decoded, fills in its defaults and makes
 // its addresses canonical. It runs on objects with errors too, so that all of
 // them are found.
@@ -80,9 +77,7 @@ func (d *nodeDecoder) checkLabels(labels map[string]string) {
 }
 
 func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
-	size := 0
 	for key, value := range all {
-		size += len(key) + len(value)
 		d.fault(key, key, keyFault(strings.ToLower(key)))
 		switch key {
 		case AnnotationOperation, AnnotationReprovision, AnnotationDiscover, AnnotationDisksAccepted, AnnotationOverwrite:
@@ -96,9 +91,6 @@ func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
 		case strings.HasPrefix(key, DHCPOptionPrefix):
 			d.checkDHCPOption(kind, key, all)
 		}
-	}
-	if size > maxAnnotationBytes {
-		d.bad("", "the annotations have "+strconv.Itoa(size)+" bytes, at most "+strconv.Itoa(maxAnnotationBytes)+" are allowed")
 	}
 }
 
@@ -131,7 +123,9 @@ func (d *nodeDecoder) checkOwnAnnotation(kind Kind, key string, all map[string]s
 	value := all[key]
 	switch {
 	case !known:
-		d.odd(key, "unknown annotation, "+guess(key, slices.Sorted(maps.Keys(annotations))))
+		if !d.full() { // a guess is costly
+			d.odd(key, "unknown annotation, "+guess(key, slices.Sorted(maps.Keys(annotations))))
+		}
 		return
 	case !slices.Contains(a.kinds, kind):
 		d.odd(key, "has no effect on a "+string(kind))
