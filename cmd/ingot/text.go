@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // printable makes text that came from outside fit for one field of a table: without line
-// ends, and without control characters, which a terminal would obey.
+// ends, without control characters, which a terminal would obey, and without format
+// characters, which are not seen, or show text in another order than it has (U+202E).
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t' || r == '\r':
+		case unicode.IsSpace(r):
 			return ' '
-		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
+		case !unicode.IsPrint(r):
 			return '�'
 		}
 		return r
