@@ -7,6 +7,9 @@ import (
 )
 
 const (
+	// maxEntries is how many taints, tolerations, expressions of a selector and values of one
+	// there may be: all of one are compared with all of another.
+	maxEntries = 256
 	// maxLabels is how many labels an object may have, or a selector ask for: each is compared
 	// with those of many others.
 	maxLabels = 256
@@ -42,4 +45,12 @@ func sizeOf(n *yaml.Node) (bytes int) {
 		bytes += len(text.Value)
 	}
 	return bytes
+}
+
+// few reports whether a list has at most maxEntries, and complains if not.
+func (d *nodeDecoder) few(name string, entries int) bool {
+	if entries > maxEntries {
+		d.bad(name, "found "+strconv.Itoa(entries)+" entries, at most "+strconv.Itoa(maxEntries)+" are allowed")
+	}
+	return entries <= maxEntries
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,12 +66,48 @@ func TestAnObjectHasSoManyLabelsAndAnnotations(t *testing.T) {
 	}
 }
 
-func TestSchemasBoundLabelsAsTheDecoderDoes(t *testing.T) {
+// listsOf returns a server and a claim whose lists have so many entries.
+func listsOf(n int) string {
+	list := func(entry string) string { return "[" + strings.TrimSuffix(strings.Repeat(entry+",", n), ",") + "]" }
+	var taints strings.Builder
+	for i := range n {
+		fmt.Fprintf(&taints, "{key: t%d},", i)
+	}
+	const head = "apiVersion: metal.ironcore.dev/v1alpha1\n"
+	return head + "kind: Server\nmetadata: {name: a}\nspec:\n  bmcRef: {name: a}\n  taints: [" + strings.TrimSuffix(taints.String(), ",") + "]\n---\n" +
+		head + "kind: ServerClaim\nmetadata: {name: web}\nspec:\n  power: \"On\"\n  image: ghcr.io/x/y:1\n" +
+		"  tolerations: " + list("{operator: Exists}") + "\n" +
+		"  serverSelector: {matchExpressions: " + list("{key: a, operator: Exists}") + "}\n---\n" +
+		head + "kind: ServerClaim\nmetadata: {name: db}\nspec:\n  power: \"On\"\n  image: ghcr.io/x/y:1\n" +
+		"  serverSelector: {matchExpressions: [{key: a, operator: In, values: " + list("b") + "}]}\n"
+}
+
+func TestListsThatAreComparedAreShort(t *testing.T) {
+	const says = ": found 257 entries, at most 256 are allowed"
+	want := []string{
+		"spec.taints" + says, "spec.tolerations" + says, "spec.serverSelector.matchExpressions" + says,
+		"spec.serverSelector.matchExpressions[0].values" + says,
+	}
+	for n, want := range map[int][]string{maxEntries: nil, maxEntries + 1: want} {
+		_, problems := Decode("f.yaml", []byte(listsOf(n)), DecodeOptions{})
+		var got []string
+		for _, p := range problems {
+			got = append(got, p.Field+": "+p.Message)
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d entries, problems (-want +got):\n%s", n, diff)
+		}
+	}
+}
+
+func TestSchemasBoundAsTheDecoderDoes(t *testing.T) {
 	j := newJudge(t)
-	for _, text := range []string{claimWith(maxLabels, 1, maxLabels), claimWith(maxLabels+1, 1, 1), claimWith(1, 1, maxLabels+1)} {
+	for _, text := range []string{claimWith(maxLabels, 1, maxLabels), claimWith(maxLabels+1, 1, 1), claimWith(1, 1, maxLabels+1), listsOf(maxEntries), listsOf(maxEntries + 1)} {
 		j.file("f.yaml", []byte(text))
 	}
-	if j.manifests != 3 || j.wrong != 2 {
-		t.Errorf("of %d manifests %d are wrong, want 2 of 3", j.manifests, j.wrong)
+	if j.manifests != 9 || j.wrong != 5 {
+		t.Errorf("of %d manifests %d are wrong, want 5 of 9", j.manifests, j.wrong)
 	}
 }

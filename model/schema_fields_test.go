@@ -151,7 +151,7 @@ var fieldSchemas = map[string]fieldSchema{
 		about: "The boot options that come first, set while the server is Available and off.",
 		most:  maxBootOrder,
 	},
-	"ServerSpec.taints":      {about: "They keep claims off it that do not tolerate them."},
+	"ServerSpec.taints":      {about: "They keep claims off it that do not tolerate them.", most: maxEntries},
 	"ServerSpec.unclaimable": {about: "true: no claim is bound to it."},
 
 	"BMCAccess.protocol":     {about: "How to speak with it."},
@@ -182,16 +182,16 @@ var fieldSchemas = map[string]fieldSchema{
 		about: "What the server boots, such as registry.example.com/os/image:tag or …/image@sha256:digest; oci:/folder:tag is an OCI image layout on Ingot's machine. https://…#sha256:… is a disk image that is written to the server's disk.",
 		text:  imageText,
 	},
-	"ServerClaimSpec.tolerations": {about: "The taints that the server may have."},
+	"ServerClaimSpec.tolerations": {about: "The taints that the server may have.", most: maxEntries},
 
 	"LabelSelector.matchLabels":      {about: "Labels with the value that each has to have.", most: maxLabels},
-	"LabelSelector.matchExpressions": {about: "What has to be so of labels beside that."},
+	"LabelSelector.matchExpressions": {about: "What has to be so of labels beside that.", most: maxEntries},
 	"LabelSelectorRequirement.key":   {about: "The label.", text: keyText},
 	"LabelSelectorRequirement.operator": {
 		about: "In, NotIn: of its value and values. Exists, DoesNotExist: of the label.",
 		text:  textSchema{values: selectorOps},
 	},
-	"LabelSelectorRequirement.values":   {about: "For In and NotIn."},
+	"LabelSelectorRequirement.values":   {about: "For In and NotIn.", most: maxEntries},
 	"LabelSelectorRequirement.values[]": {about: "A value of the label.", text: valueText},
 	"ServerBootConfiguration.spec":      {about: "What a server boots once that no claim has."},
 	"ServerBootConfigurationSpec.image": {

@@ -274,8 +274,10 @@ func (d *nodeDecoder) checkServer(s *ServerSpec) {
 	}
 	d.objectRef("bootConfigurationRef", s.BootConfigurationRef, KindServerBootConfiguration)
 	d.checkBootOrder(s.BootOrder)
-	each(d, "taints", s.Taints, d.taint)
-	d.uniqueTaints(s.Taints)
+	if d.few("taints", len(s.Taints)) {
+		each(d, "taints", s.Taints, d.taint)
+		d.uniqueTaints(s.Taints)
+	}
 }
 
 // maxBootOrder is how many entries a boot order may have.
@@ -333,7 +335,9 @@ func (d *nodeDecoder) checkClaim(s *ServerClaimSpec) {
 	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef, KindSecret)
 	d.optionalRef("userDataRef", s.UserDataRef, KindSecret)
 	d.image(s.Image)
-	each(d, "tolerations", s.Tolerations, d.toleration)
+	if d.few("tolerations", len(s.Tolerations)) {
+		each(d, "tolerations", s.Tolerations, d.toleration)
+	}
 }
 
 // image checks what a server is to boot. Of a URL nothing is quoted that may be a password.

@@ -17,7 +17,9 @@ func (d *nodeDecoder) selector(name string, s *metav1.LabelSelector) {
 		if len(s.MatchLabels) > 0 {
 			d.in("matchLabels", func() { d.checkLabels(s.MatchLabels) })
 		}
-		each(d, "matchExpressions", s.MatchExpressions, d.selectorRequirement)
+		if d.few("matchExpressions", len(s.MatchExpressions)) {
+			each(d, "matchExpressions", s.MatchExpressions, d.selectorRequirement)
+		}
 	})
 }
 
@@ -36,7 +38,9 @@ func (d *nodeDecoder) selectorRequirement(r *metav1.LabelSelectorRequirement) {
 			d.bad("values", "must not be given with operator "+string(r.Operator))
 		}
 	}
-	each(d, "values", r.Values, func(v *string) { d.fault("", *v, valueFault(*v)) })
+	if d.few("values", len(r.Values)) {
+		each(d, "values", r.Values, func(v *string) { d.fault("", *v, valueFault(*v)) })
+	}
 }
 
 // fault reports text that has a fault.
