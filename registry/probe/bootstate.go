@@ -12,10 +12,7 @@ func (e *endpoint) bootState(q *request) (answer, error) {
 		return answer{}, err
 	}
 	var body model.ProbeBootState
-	if err := q.read(&body); err != nil {
-		return answer{}, err
-	}
-	rep, err := q.identify(body.SystemUUID)
+	rep, err := q.read(&body)
 	if err != nil {
 		return answer{}, err
 	}

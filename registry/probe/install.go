@@ -20,10 +20,7 @@ const (
 // boot from the disk, and nothing is to write to that again.
 func (e *endpoint) install(q *request) (answer, error) {
 	var body model.ProbeInstall
-	if err := q.read(&body); err != nil {
-		return answer{}, err
-	}
-	rep, err := q.identify(body.SystemUUID)
+	rep, err := q.read(&body)
 	if err != nil {
 		return answer{}, err
 	}

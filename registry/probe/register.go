@@ -13,6 +13,9 @@ import (
 // Bounds of what a report may hold.
 const (
 	maxListEntries = 4096
+	// maxEntries is how many entries all lists of a report may have together: a list within a
+	// list, or of something that nobody reads, counts too.
+	maxEntries     = 16 * maxListEntries
 	maxStringBytes = 4 << 10
 )
 
@@ -24,10 +27,7 @@ func (e *endpoint) register(q *request) (answer, error) {
 		return answer{}, err
 	}
 	var body model.ProbeRegistration
-	if err := q.read(&body); err != nil {
-		return answer{}, err
-	}
-	rep, err := q.identify(body.SystemUUID)
+	rep, err := q.read(&body)
 	if err != nil {
 		return answer{}, err
 	}

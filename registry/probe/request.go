@@ -97,35 +97,66 @@ func (q *request) admit() error {
 	return nil
 }
 
-// read reads the JSON body into v.
-func (q *request) read(v any) error {
+// reportHead is what is read of a report before it is known who reports.
+type reportHead struct {
+	SystemUUID string `json:"systemUUID"`
+}
+
+// read finds out which server a report is about, and reads its JSON into v: a stranger's
+// is not decoded, for that takes many times its size.
+func (q *request) read(v any) (reporter, error) {
+	raw, done, err := q.receive()
+	if err != nil {
+		return reporter{}, err
+	}
+	defer done()
+	var head reportHead
+	if err := decode(raw, &head); err != nil {
+		return reporter{}, err
+	}
+	rep, err := q.identify(head.SystemUUID)
+	if err != nil {
+		return reporter{}, err
+	}
+	if n := entries(raw); n > maxEntries {
+		return reporter{}, refuse(http.StatusBadRequest, "the lists of the report have %d entries, allowed are %d", n, maxEntries)
+	}
+	return rep, decode(raw, v)
+}
+
+func decode(raw []byte, v any) error {
+	if err := json.Unmarshal(raw, v); err != nil {
+		return refuse(http.StatusBadRequest, "the report cannot be read: %v", err)
+	}
+	return nil
+}
+
+// receive returns the body, which is of a bounded size. Its room is taken until done is called.
+func (q *request) receive() (raw []byte, done func(), err error) {
 	limit := q.endpoint.MaxBody
 	tooLarge := refuse(http.StatusRequestEntityTooLarge, "the report is larger than %d bytes", limit)
 	size := q.ContentLength
 	if size > limit {
-		return tooLarge
+		return nil, nil, tooLarge
 	}
 	if size < 0 {
 		size = limit
 	}
 	if err := q.endpoint.bodies.take(q.client, size); err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer q.endpoint.bodies.giveBack(q.client, size)
+	done = func() { q.endpoint.bodies.giveBack(q.client, size) }
 	// Not every ResponseWriter can: then the server's own limit holds.
 	_ = http.NewResponseController(q.writer).SetReadDeadline(time.Now().Add(bodyTimeout))
-	raw, err := io.ReadAll(http.MaxBytesReader(q.writer, q.Body, limit))
-	var over *http.MaxBytesError
-	switch {
-	case errors.As(err, &over):
-		return tooLarge
-	case err != nil:
-		return refuse(http.StatusBadRequest, "the report did not arrive whole")
+	raw, err = io.ReadAll(http.MaxBytesReader(q.writer, q.Body, limit))
+	if err == nil {
+		return raw, done, nil
 	}
-	if err := json.Unmarshal(raw, v); err != nil {
-		return refuse(http.StatusBadRequest, "the report cannot be read: %v", err)
+	done()
+	if over := new(http.MaxBytesError); errors.As(err, &over) {
+		return nil, nil, tooLarge
 	}
-	return nil
+	return nil, nil, refuse(http.StatusBadRequest, "the report did not arrive whole")
 }
 
 // save keeps what a server reported with its ticket.

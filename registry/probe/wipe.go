@@ -24,11 +24,12 @@ const (
 // wipe takes the outcome of a wipe.
 func (e *endpoint) wipe(q *request) (answer, error) {
 	var body model.ProbeWipe
-	if err := q.read(&body); err != nil {
+	rep, err := q.read(&body)
+	if err != nil {
 		return answer{}, err
 	}
-	return q.cleanup(cleanupReport{
-		uuid: body.SystemUUID, mode: body.Mode, disks: len(body.Disks), maxDisks: maxWipedDisks,
+	return q.cleanup(rep, cleanupReport{
+		mode: body.Mode, disks: len(body.Disks), maxDisks: maxWipedDisks,
 		checkDisk: func(i int) error { return checkDisk(i, body.Disks[i]) },
 		report: func(ticket string) model.ServerReport {
 			return &model.WipeReport{Ticket: ticket, ReceivedAt: q.now(), Mode: body.Mode, Disks: body.Disks}
@@ -39,11 +40,12 @@ func (e *endpoint) wipe(q *request) (answer, error) {
 // wipeProgress takes how far a wipe is.
 func (e *endpoint) wipeProgress(q *request) (answer, error) {
 	var body model.ProbeWipeProgress
-	if err := q.read(&body); err != nil {
+	rep, err := q.read(&body)
+	if err != nil {
 		return answer{}, err
 	}
-	return q.cleanup(cleanupReport{
-		uuid: body.SystemUUID, mode: body.Mode, disks: len(body.Disks), maxDisks: maxProgressDisks,
+	return q.cleanup(rep, cleanupReport{
+		mode: body.Mode, disks: len(body.Disks), maxDisks: maxProgressDisks,
 		checkDisk: func(i int) error { return checkDiskProgress(i, body.Disks[i]) },
 		report: func(ticket string) model.ServerReport {
 			return &model.WipeProgress{Ticket: ticket, ReceivedAt: q.now(), Mode: body.Mode, Disks: body.Disks}
@@ -53,7 +55,7 @@ func (e *endpoint) wipeProgress(q *request) (answer, error) {
 
 // cleanupReport is what a probe reports of a wipe: its outcome, or how far it is.
 type cleanupReport struct {
-	uuid, mode      string
+	mode            string
 	disks, maxDisks int
 	checkDisk       func(i int) error
 	report          func(ticket string) model.ServerReport // what is stored of it
@@ -61,11 +63,7 @@ type cleanupReport struct {
 
 // cleanup takes a report of a wipe. One that means nothing is refused; one that comes when
 // its ticket is no longer open is not stored.
-func (q *request) cleanup(c cleanupReport) (answer, error) {
-	rep, err := q.identify(c.uuid)
-	if err != nil {
-		return answer{}, err
-	}
+func (q *request) cleanup(rep reporter, c cleanupReport) (answer, error) {
 	t := rep.holder.Ticket
 	if err := checkCleanup(t, c.mode); err != nil {
 		return answer{}, err
