@@ -254,6 +254,9 @@ func (c *client) eachMember(ctx context.Context, uri string, levels int, use fun
 	}
 	seen := make(map[string]bool)
 	for _, raw := range list {
+		if err := ctx.Err(); err != nil { // to use them takes time, too
+			return err
+		}
 		m, whole := asMember(raw)
 		if m.uri == "" || seen[m.uri] || len(seen) >= maxMembers {
 			continue

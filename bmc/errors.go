@@ -200,6 +200,9 @@ func (c *client) refusal(method, uri string, a *answer) *Error {
 // maxDetail bounds what of an answer's text goes into an error, in bytes.
 const maxDetail = 300
 
+// maxMessages bounds the message identifiers that are kept of an answer.
+const maxMessages = 64
+
 // messages returns the message identifiers and the text of an error answer. An
 // answer without Redfish messages gives its own text.
 func messages(status int, body []byte) (ids []string, text string) {
@@ -210,11 +213,11 @@ func messages(status int, body []byte) (ids []string, text string) {
 	}
 	text = e.Message
 	if e.Code != "" {
-		ids = append(ids, e.Code)
+		ids = append(ids, clip(e.Code))
 	}
-	for _, m := range e.ExtendedInfos {
-		ids = append(ids, m.MessageID)
-		if m.Message != "" && m.Message != e.Message {
+	for _, m := range e.ExtendedInfos[:min(len(e.ExtendedInfos), maxMessages)] {
+		ids = append(ids, clip(m.MessageID))
+		if m.Message != "" && m.Message != e.Message && len(text) < maxDetail {
 			text = strings.TrimSpace(text + " " + m.Message)
 		}
 	}

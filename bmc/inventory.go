@@ -79,6 +79,9 @@ func (c *client) inventory(ctx context.Context, t model.SystemTarget) (*model.Se
 			break
 		}
 	}
+	if err := ctx.Err(); err != nil { // then parts may be missing
+		return nil, err
+	}
 	r.sort()
 	return &model.ServerFacts{Power: powerOf(sys.PowerState), Inventory: &r.inv}, nil
 }
@@ -161,8 +164,11 @@ func each[T any](r *reading, uri string, levels int, use func(m member, v *T)) e
 	})
 }
 
-// read decodes one resource, or notes why it cannot.
+// read decodes one resource, or notes why it cannot. Once its caller has gone it does nothing.
 func read[T any](r *reading, uri string, raw []byte) *T {
+	if r.ctx.Err() != nil {
+		return nil
+	}
 	v, odd, err := decode[T](raw)
 	if err != nil {
 		r.problem(fmt.Sprintf("%s: cannot be read: %v", uri, r.scrub(printable(err.Error(), maxDetail))))

@@ -2,6 +2,7 @@ package bmc
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -19,6 +20,9 @@ func decode[T any](raw []byte) (v T, odd []string, err error) {
 	fits := func(raw json.RawMessage) bool { return json.Unmarshal(raw, new(T)) == nil }
 	m := repairer{}
 	repaired, ok := m.repair(raw, "", fits, 0)
+	if m.exhausted() {
+		return v, nil, errTooOdd
+	}
 	var fresh T
 	if !ok || json.Unmarshal(repaired, &fresh) != nil {
 		return fresh, nil, json.Unmarshal(raw, &fresh)
@@ -30,16 +34,42 @@ func decode[T any](raw []byte) (v T, odd []string, err error) {
 // maxDepth bounds how deep into a resource decode looks for what is odd.
 const maxDepth = 6
 
+// Bounds of what the repair of one resource may cost, in bytes that are decoded: a value is
+// decoded once for each form that it may have, and with all that it is in. For small values
+// that costs as much as decoding perRepair bytes.
+const (
+	maxRepair = 4 * maxBody
+	perRepair = 4 << 10
+)
+
+// errTooOdd: a resource is not repaired, for that would take too long.
+var errTooOdd = errors.New("too much in it is not in the schema's form")
+
 // repairer repairs one JSON value and notes what it had to leave out.
-type repairer struct{ odd []string }
+type repairer struct {
+	odd  []string
+	cost int // so far
+}
+
+// exhausted reports whether the repair costs more than it may.
+func (m *repairer) exhausted() bool { return m.cost > maxRepair }
+
+// try reports whether v, depth values deep, fits.
+func (m *repairer) try(fits func(json.RawMessage) bool, v json.RawMessage, depth int) bool {
+	m.cost += (depth+1)*len(v) + perRepair
+	return !m.exhausted() && fits(v)
+}
 
 // repair returns the fitting value that is closest to v, if there is one.
 func (m *repairer) repair(v json.RawMessage, path string, fits func(json.RawMessage) bool, depth int) (json.RawMessage, bool) {
-	if fits(v) {
+	if m.try(fits, v, depth) {
 		return v, true
 	}
+	if m.exhausted() {
+		return nil, false
+	}
 	for _, form := range otherForms(v) {
-		if fits(form) {
+		if m.try(fits, form, depth) {
 			return form, true
 		}
 	}
@@ -65,9 +95,12 @@ func (m *repairer) repairParts(v json.RawMessage, path string, fits func(json.Ra
 			} else {
 				delete(object, name)
 			}
+			if m.exhausted() {
+				return nil, false
+			}
 		}
 		whole := marshal(object)
-		return whole, fits(whole)
+		return whole, m.try(fits, whole, depth)
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(v, &list) == nil && list != nil {
@@ -77,9 +110,12 @@ func (m *repairer) repairParts(v json.RawMessage, path string, fits func(json.Ra
 			if repaired, ok := m.repair(item, path+"["+strconv.Itoa(i)+"]", alone, depth+1); ok {
 				kept = append(kept, repaired)
 			}
+			if m.exhausted() {
+				return nil, false
+			}
 		}
 		whole := marshal(kept)
-		return whole, fits(whole)
+		return whole, m.try(fits, whole, depth)
 	}
 	return nil, false
 }

@@ -12,8 +12,11 @@ import (
 	"time"
 )
 
-// maxBody bounds an answer, in bytes.
-const maxBody = 16 << 20
+// Bounds of an answer. A value may take a hundred times its bytes once it is decoded.
+const (
+	maxBody   = 16 << 20 // bytes
+	maxValues = 1 << 18  // of its objects and lists, all in all
+)
 
 // maxQuiet bounds for how long a BMC can have itself left alone.
 const maxQuiet = 5 * time.Minute
@@ -220,6 +223,9 @@ func readAll(resp *http.Response) error {
 	if err == nil && isCompressed(raw) {
 		raw, err = decompress(raw)
 	}
+	if err == nil && values(raw) > maxValues {
+		err = fmt.Errorf("more than %d values", maxValues)
+	}
 	if err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
@@ -257,6 +263,23 @@ func readBounded(r io.Reader, size int64) ([]byte, error) {
 		err = fmt.Errorf("more than %d bytes", maxBody)
 	}
 	return b.Bytes(), err
+}
+
+// values returns how many values an answer has at most, of whatever form it is. An empty
+// object or list counts as one more.
+func values(raw []byte) (n int) {
+	inText := false
+	for i := 0; i < len(raw); i++ {
+		switch b := raw[i]; {
+		case b == '"':
+			inText = !inText
+		case inText && b == '\\':
+			i++
+		case !inText && (b == ',' || b == '{' || b == '['):
+			n++
+		}
+	}
+	return n
 }
 
 // bodyOf returns the body of an answer that came through transport.
