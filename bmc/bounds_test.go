@@ -145,3 +145,60 @@ func TestRepairEndsWithItsCaller(t *testing.T) {
 		t.Errorf("after that is read %+v", v)
 	}
 }
+
+// What a collection has is bounded as a whole, and not only each of its pages and members.
+func TestCollectionsAreBounded(t *testing.T) {
+	pad := strings.Repeat(" ", maxBody/2)
+	links := make([]string, 40)
+	for i := range links {
+		links[i] = fmt.Sprintf(`{"@odata.id":"/redfish/v1/Chassis/%d"}`, i)
+	}
+	f := newFake(t, plain)
+	f.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		switch path := r.URL.Path; {
+		case path == "/redfish/v1/Pages":
+			page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+			w.Write(compressed(fmt.Appendf(nil, `{"Name":"c","Members":[{"@odata.id":"/redfish/v1/Chassis/%d"%s}],"Members@odata.nextLink":"/redfish/v1/Pages?page=%d"}`, page, pad, page+1)))
+		case path == "/redfish/v1/Members":
+			fmt.Fprintf(w, `{"Name":"c","Members":[%s]}`, strings.Join(links, ","))
+		case strings.HasPrefix(path, "/redfish/v1/Chassis/"):
+			w.Write(compressed(fmt.Appendf(nil, `{"@odata.id":%q,"Name":"m"%s}`, path, pad)))
+		default:
+			return false
+		}
+		return true
+	})
+	delete(f.resources["/redfish/v1/"], "ProtocolFeaturesSupported")
+	c, err := newPool(t, Options{}).client(t.Context(), f.target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reading{client: c, ctx: t.Context()}
+	drives := make([]json.RawMessage, len(links))
+	for i := range links {
+		drives[i] = json.RawMessage(links[i])
+	}
+	for uri, read := range map[string]func(uri string) ([]member, error){
+		"/redfish/v1/Pages":   func(uri string) ([]member, error) { all, _, err := c.members(t.Context(), uri, 1); return all, err },
+		"/redfish/v1/Members": func(uri string) ([]member, error) { all, _, err := c.members(t.Context(), uri, 1); return all, err },
+		"/redfish/v1/Drives": func(uri string) ([]member, error) {
+			return r.linked(uri, drives), errors.New(strings.Join(append(r.inv.Problems, ""), "\n"))
+		},
+	} {
+		all, err := read(uri)
+		want := fmt.Sprintf("GET %s: the BMC answers, but not with what was asked for: what is listed has more than %d bytes", uri, maxListed)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", uri, err, want)
+		}
+		kept := 0
+		for _, m := range all {
+			kept += len(m.raw)
+		}
+		if kept > maxListed {
+			t.Errorf("%s: %d members of %d bytes are kept", uri, len(all), kept)
+		}
+		if asked := counted(f.requests(), "GET /redfish/v1/"); asked > 10 {
+			t.Errorf("%s: %d requests", uri, asked)
+		}
+	}
+}

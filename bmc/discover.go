@@ -21,6 +21,9 @@ const (
 	maxMembers = 1024
 	maxPages   = 64
 	maxOthers  = 16 // systems that are named as no servers
+	// maxListed bounds the pages and members of one collection, or of a list of resources, in
+	// bytes all in all: a thousand of maxBody would be held at once.
+	maxListed = 2 * maxBody
 )
 
 // Discover reads what the BMC is and which machines are behind it. Where the
@@ -248,8 +251,8 @@ func (c *client) members(ctx context.Context, uri string, levels int) (all []mem
 // gone since the collection was read are passed over (B26). A collection that lacks
 // members is an error, after use has had those that it shows.
 func (c *client) eachMember(ctx context.Context, uri string, levels int, use func(member, error) bool) error {
-	list, short := c.listed(ctx, uri, levels)
-	if list == nil && short != nil {
+	list, left, short := c.listed(ctx, uri, levels)
+	if short != nil && (list == nil || left < 0) {
 		return short
 	}
 	seen := make(map[string]bool)
@@ -268,6 +271,9 @@ func (c *client) eachMember(ctx context.Context, uri string, levels int, use fun
 			if m, err = c.member(ctx, at); err != nil {
 				m.uri = at
 			}
+			if left -= len(m.raw); left < 0 {
+				return c.tooMuch(uri)
+			}
 		}
 		if statusOf(err) == http.StatusNotFound {
 			continue
@@ -283,15 +289,20 @@ func (c *client) eachMember(ctx context.Context, uri string, levels int, use fun
 }
 
 // listed returns what a collection has on all its pages. A BMC that is busy or starting
-// shows fewer members than it says that there are: then there is an error, too.
-func (c *client) listed(ctx context.Context, uri string, levels int) (all []json.RawMessage, err error) {
+// shows fewer members than it says that there are: then there is an error, too. left is what
+// remains of maxListed.
+func (c *client) listed(ctx context.Context, uri string, levels int) (all []json.RawMessage, left int, err error) {
+	left = maxListed
 	named, count := 0, 0
 	asked := make(map[string]bool)
 	for next := uri; next != "" && !asked[next] && len(asked) < maxPages && len(all) < maxMembers; {
 		asked[next] = true
 		list, err := c.collection(ctx, next, levels)
 		if err != nil {
-			return all, err
+			return all, left, err
+		}
+		if left -= list.size; left < 0 {
+			return all, left, c.tooMuch(uri)
 		}
 		for _, raw := range list.Members {
 			if m, _ := asMember(raw); m.uri != "" {
@@ -304,9 +315,15 @@ func (c *client) listed(ctx context.Context, uri string, levels int) (all []json
 		}
 	}
 	if named < min(count, maxMembers) {
-		return all, c.halfAnswer(uri, fmt.Sprintf("the collection shows %d of %d members", named, count))
+		return all, left, c.halfAnswer(uri, fmt.Sprintf("the collection shows %d of %d members", named, count))
 	}
-	return all, nil
+	return all, left, nil
+}
+
+// tooMuch is the error for a collection, or what has a list of resources, that is larger than
+// maxListed.
+func (c *client) tooMuch(uri string) error {
+	return c.halfAnswer(uri, fmt.Sprintf("what is listed has more than %d bytes", maxListed))
 }
 
 // collection reads one page of a collection.
@@ -350,6 +367,7 @@ func (c *client) page(ctx context.Context, uri string) (*collection, error) {
 	case list.Members == nil && !list.saysNone():
 		return nil, c.halfAnswer(uri, "a collection with no Members")
 	}
+	list.size = len(a.body)
 	return &list, nil
 }
 

@@ -74,6 +74,8 @@ type collection struct {
 	Count   *int              `json:"Members@odata.count"` // on all pages
 	Next    string            `json:"Members@odata.nextLink"`
 	Type    string            `json:"@odata.type"`
+
+	size int // in bytes
 }
 
 // saysNone reports whether a collection whose Members are null says that it is empty, by

@@ -175,7 +175,7 @@ func (r *reading) expanded(uri string, s *storage) []json.RawMessage {
 // cannot be read is noted; once the BMC does not answer, no more is asked of it.
 func (r *reading) linked(of string, list []json.RawMessage) []member {
 	var all []member
-	seen := make(map[string]bool)
+	seen, left := make(map[string]bool), maxListed
 	for _, raw := range list[:min(len(list), maxMembers)] {
 		m, whole := asMember(raw)
 		if seen[m.uri] && m.uri != "" {
@@ -196,6 +196,10 @@ func (r *reading) linked(of string, list []json.RawMessage) []member {
 					return all
 				}
 				continue
+			}
+			if left -= len(m.raw); left < 0 {
+				r.problem(r.tooMuch(of).Error())
+				return all
 			}
 		}
 		all = append(all, m)
