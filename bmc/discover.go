@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stmcginnis/gofish/schemas"
 
@@ -59,6 +61,9 @@ func (p *Pool) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts
 			s.quirk = quirkOf(systems[i].Manufacturer, systems[i].Model, facts.FirmwareVersion)
 		})
 	}
+	if more := len(facts.Problems) - maxProblems; more > 0 {
+		facts.Problems = append(facts.Problems[:maxProblems:maxProblems], fmt.Sprintf("and %d more", more))
+	}
 	facts.Fingerprint = c.pin.fingerprint()
 	return facts, nil
 }
@@ -78,6 +83,10 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 	var machines []system
 	others := 0
 	err := c.eachMember(ctx, svc.systems, 1, func(m member, err error) bool {
+		if why := unusableURI(m.uri); why != "" {
+			facts.Problems = append(facts.Problems, fmt.Sprintf("the system %s is left out: its URI %s", printable(m.uri, 64), why))
+			return true
+		}
 		if err != nil {
 			unread(m.uri, err)
 			return true
@@ -127,6 +136,17 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 	}
 	slices.SortFunc(facts.Systems, func(a, b model.SystemFact) int { return strings.Compare(a.URI, b.URI) })
 	return machines, nil
+}
+
+// unusableURI returns why a system's URI cannot be recorded and shown, "" if it can.
+func unusableURI(uri string) string {
+	switch {
+	case len(uri) > maxText:
+		return fmt.Sprintf("has %d bytes, allowed are %d", len(uri), maxText)
+	case !utf8.ValidString(uri) || strings.ContainsFunc(uri, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "has characters that cannot be shown"
+	}
+	return ""
 }
 
 // readManager fills in what the manager says. A BMC without a manager is no error.

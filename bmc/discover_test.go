@@ -3,6 +3,7 @@ package bmc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"strings"
@@ -102,6 +103,20 @@ func TestDiscoverFindsMachines(t *testing.T) {
 			members: []any{sys("/s/0", object{"Boot": "none", "Model": 3500})},
 			want:    []model.SystemFact{{URI: "/s/0", UUID: uuid, Power: "On"}},
 			problem: "/s/0: left out, as not in the schema's form: Boot",
+		},
+		"a URI of any length is left out": {
+			members: []any{sys("/s/0", nil), sys("/s/"+strings.Repeat("x", maxText-2), nil)},
+			want:    []model.SystemFact{{URI: "/s/0", UUID: uuid, Power: "On"}},
+			problem: "the system /s/" + strings.Repeat("x", 61) + "… is left out: its URI has 257 bytes, allowed are 256",
+		},
+		"one of 256 bytes is not": {
+			members: []any{sys("/s/"+strings.Repeat("x", maxText-3), nil)},
+			want:    []model.SystemFact{{URI: "/s/" + strings.Repeat("x", maxText-3), UUID: uuid, Power: "On"}},
+		},
+		"a URI that a terminal would obey is left out": {
+			members: []any{sys("/s/\x1b]0;pwned\x07", nil), sys("/s/0 \u00e4", nil)},
+			want:    []model.SystemFact{{URI: "/s/0 ä", UUID: uuid, Power: "On"}},
+			problem: "the system /s/ ]0;pwned is left out: its URI has characters that cannot be shown",
 		},
 		"members that are no links are passed over": {members: []any{nil, 1, object{}, object{"@odata.id": "evil.example"}},
 			problem: "the BMC shows no system"},
@@ -214,4 +229,21 @@ func TestDiscoverOfOddRoots(t *testing.T) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	})
+}
+
+// Problems are shown on the status branch: a BMC does not make it as long as it likes.
+func TestProblemsOfABMCAreBounded(t *testing.T) {
+	f := newFake(t, plain)
+	var members []any
+	for i := range 100 {
+		members = append(members, object{"@odata.id": fmt.Sprintf("/s/\x07%d", i), "@odata.type": "#ComputerSystem"})
+	}
+	f.resources["/redfish/v1/Systems"]["Members"] = members
+	got, err := newPool(t, Options{}).Discover(context.Background(), f.target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(got.Problems); n != maxProblems+1 || got.Problems[maxProblems] != "and 69 more" {
+		t.Errorf("%d problems, the last %q", n, got.Problems[n-1])
+	}
 }
