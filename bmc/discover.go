@@ -94,7 +94,7 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		sys, odd, err := decode[system](m.raw)
 		switch {
 		case err != nil:
-			unread(m.uri, err)
+			unread(m.uri, errors.New(c.detail(err.Error())))
 			return true
 		}
 		if why := sys.noServer(); why != "" {
@@ -189,7 +189,7 @@ func (c *client) manager(ctx context.Context, svc *service, systems []system) (*
 	consider := func(m member) bool {
 		mgr, odd, err := decode[schemas.Manager](m.raw)
 		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s: cannot be read: %v", m.uri, err))
+			problems = append(problems, fmt.Sprintf("%s: cannot be read: %s", printable(m.uri, maxText), c.detail(err.Error())))
 			return false
 		}
 		if len(odd) > 0 {

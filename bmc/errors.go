@@ -174,8 +174,8 @@ var errTooSlow = errors.New("no answer in time")
 // refusal turns an answer that is no success into an error.
 func (c *client) refusal(method, uri string, a *answer) *Error {
 	e := &Error{BMC: c.name, Method: method, URI: uri, Status: a.status, RetryAfter: c.retryAfter(a.header)}
-	e.MessageIDs, e.Detail = messages(a.status, a.body)
-	e.Detail = c.scrub(e.Detail)
+	ids, text := messages(a.status, a.body)
+	e.MessageIDs, e.Detail = ids, c.detail(text)
 	switch a.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		e.Kind = ErrUnauthorized
@@ -203,8 +203,8 @@ const maxDetail = 300
 // maxMessages bounds the message identifiers that are kept of an answer.
 const maxMessages = 64
 
-// messages returns the message identifiers and the text of an error answer. An
-// answer without Redfish messages gives its own text.
+// messages returns the message identifiers and the text of an error answer, as the BMC wrote
+// it. An answer without Redfish messages gives its own text.
 func messages(status int, body []byte) (ids []string, text string) {
 	body = oneToMany(body)
 	e, ok := errors.AsType[*schemas.Error](schemas.ConstructError(status, body))
@@ -221,7 +221,7 @@ func messages(status int, body []byte) (ids []string, text string) {
 			text = strings.TrimSpace(text + " " + m.Message)
 		}
 	}
-	return ids, printable(text, maxDetail)
+	return ids, text
 }
 
 // halfAnswer is the error for an answer that says less than it should.
@@ -291,6 +291,10 @@ func printable(s string, limit int) string {
 	}
 	return s
 }
+
+// detail returns a text as it goes into an error. What must not be seen is taken out before the
+// text is cut, because a secret that is cut is no longer found.
+func (c *client) detail(s string) string { return printable(c.scrub(s), maxDetail) }
 
 // scrub takes out of a text what must not be seen: some BMCs repeat in an error
 // what they were sent.

@@ -2,6 +2,7 @@ package bmc
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func TestMessages(t *testing.T) {
 			if diff := cmp.Diff(tt.ids, ids); diff != "" {
 				t.Errorf("identifiers (-want +got):\n%s", diff)
 			}
-			if text != tt.text {
+			if text = new(client).detail(text); text != tt.text {
 				t.Errorf("text %q, want %q", text, tt.text)
 			}
 		})
@@ -74,5 +75,46 @@ func TestTheSameFailureReadsTheSame(t *testing.T) {
 	now.add(7 * time.Second)
 	if second := failure(); first != second {
 		t.Errorf("a BMC that is left alone:\n%s\n%s", first, second)
+	}
+}
+
+// A BMC that repeats the password shows no part of it, wherever the text is cut.
+func TestSecretsAreTakenOutBeforeATextIsCut(t *testing.T) {
+	echoes := map[string]func(w http.ResponseWriter, filler string){
+		"a message": func(w http.ResponseWriter, filler string) {
+			fail(w, http.StatusUnauthorized, filler+password)
+		},
+		"two messages": func(w http.ResponseWriter, filler string) {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprintf(w, `{"error":{"message":%q,"@Message.ExtendedInfo":[{"Message":"%s and %s"}]}}`, filler, password, password)
+		},
+		"a web page": func(w http.ResponseWriter, filler string) {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, filler, password)
+		},
+		"blanks before it": func(w http.ResponseWriter, filler string) {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, strings.Repeat(" ", 3*maxDetail), filler, password)
+		},
+	}
+	for name, echo := range echoes {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, plain)
+			filler := ""
+			f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodPost {
+					return false
+				}
+				echo(w, filler)
+				return true
+			}
+			for n := maxDetail - 100; n <= maxDetail; n += 3 {
+				filler = strings.Repeat("x", n)
+				_, err := newPool(t, Options{}).Discover(context.Background(), f.target())
+				if err == nil || strings.Contains(err.Error(), password[:4]) {
+					t.Fatalf("after %d bytes: %v", n, err)
+				}
+			}
+		})
 	}
 }

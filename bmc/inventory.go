@@ -171,7 +171,7 @@ func read[T any](r *reading, uri string, raw []byte) *T {
 	}
 	v, odd, err := decode[T](raw)
 	if err != nil {
-		r.problem(fmt.Sprintf("%s: cannot be read: %v", uri, r.scrub(printable(err.Error(), maxDetail))))
+		r.problem(fmt.Sprintf("%s: cannot be read: %v", uri, r.detail(err.Error())))
 		return nil
 	}
 	if odd = slices.DeleteFunc(odd, unused); len(odd) > 0 {

@@ -90,7 +90,7 @@ func (c *client) connect(ctx context.Context) (*service, error) {
 	case k.answer != nil && k.answer.status/100 != 2:
 		return nil, c.refusal(http.MethodGet, uri, k.answer)
 	case err != nil && k.answer != nil:
-		return nil, &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Status: k.answer.status, Kind: ErrUnsupported, Detail: "not a Redfish service root: " + c.scrub(printable(err.Error(), maxDetail))}
+		return nil, &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Status: k.answer.status, Kind: ErrUnsupported, Detail: "not a Redfish service root: " + c.detail(err.Error())}
 	case err != nil:
 		return nil, c.noAnswer(ctx, http.MethodGet, uri, err)
 	}

@@ -98,7 +98,7 @@ func (c *client) readSystem(ctx context.Context, uri string) (*system, []string,
 
 // unreadable is the error for an answer that is not what was asked for.
 func (c *client) unreadable(uri string, err error) error {
-	return &Error{BMC: c.name, Method: "GET", URI: uri, Kind: ErrUnsupported, Detail: "not a Redfish resource: " + c.scrub(printable(err.Error(), maxDetail)), Err: err}
+	return &Error{BMC: c.name, Method: "GET", URI: uri, Kind: ErrUnsupported, Detail: "not a Redfish resource: " + c.detail(err.Error()), Err: err}
 }
 
 // known returns the system's state, after reading it if it was not read yet.
