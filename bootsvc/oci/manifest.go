@@ -1,7 +1,9 @@
 package oci
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"slices"
@@ -45,9 +47,37 @@ const (
 // manifest is an OCI image manifest or index, or Docker's equivalent
 // (image-spec v1.1, manifest.md and image-index.md).
 type manifest struct {
-	MediaType string       `json:"mediaType"`
-	Manifests []descriptor `json:"manifests"`
-	Layers    []descriptor `json:"layers"`
+	MediaType string  `json:"mediaType"`
+	Manifests entries `json:"manifests"`
+	Layers    entries `json:"layers"`
+}
+
+// entries are those of a manifest, maxEntries at most.
+type entries []descriptor
+
+var errTooManyEntries = errors.New("too many entries")
+
+// UnmarshalJSON implements json.Unmarshaler. It stops at the first entry that is too many:
+// decoded, empty ones take 75 times their size.
+func (e *entries) UnmarshalJSON(raw []byte) error {
+	if raw[0] != '[' { // null, or an error
+		return json.Unmarshal(raw, (*[]descriptor)(e))
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for *e = nil; d.More(); {
+		if len(*e) == maxEntries {
+			return errTooManyEntries
+		}
+		var entry descriptor
+		if err := d.Decode(&entry); err != nil {
+			return err
+		}
+		*e = append(*e, entry)
+	}
+	return nil
 }
 
 // descriptor is an entry of a manifest.
@@ -81,10 +111,13 @@ func (p platform) String() string {
 func parseManifest(body []byte, contentType string) (manifest, error) {
 	var m manifest
 	mediaType, _, _ := mime.ParseMediaType(contentType) // "" says nothing
-	if err := json.Unmarshal(body, &m); err != nil {
-		if mediaType == "text/html" {
-			return manifest{}, invalid("the registry sent a web page instead of a manifest: see whether a login page or a proxy stands before it")
-		}
+	switch err := json.Unmarshal(body, &m); {
+	case err == nil:
+	case errors.Is(err, errTooManyEntries):
+		return manifest{}, invalid("the manifest has more than %d entries", maxEntries)
+	case mediaType == "text/html":
+		return manifest{}, invalid("the registry sent a web page instead of a manifest: see whether a login page or a proxy stands before it")
+	default:
 		return manifest{}, invalid("the manifest is not JSON of the expected form: %s", syntax.Printable(err.Error()))
 	}
 	if m.MediaType == "" {
@@ -93,8 +126,6 @@ func parseManifest(body []byte, contentType string) (manifest, error) {
 	switch {
 	case len(m.Manifests) > 0 && len(m.Layers) > 0:
 		return manifest{}, invalid("the manifest has both manifests and layers, so it can be read in two ways")
-	case len(m.Manifests) > maxEntries || len(m.Layers) > maxEntries:
-		return manifest{}, invalid("the manifest has more than %d entries", maxEntries)
 	case !slices.Contains(manifestTypes, m.MediaType):
 		return manifest{}, invalid("media type %q is neither an image manifest nor an index", syntax.Printable(m.MediaType))
 	}
