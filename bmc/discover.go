@@ -81,9 +81,10 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		facts.Systems = append(facts.Systems, model.SystemFact{URI: uri, Power: model.PowerUnknown, Unread: true})
 	}
 	var machines []system
-	others := 0
+	others, leftOut := 0, 0
 	err := c.eachMember(ctx, svc.systems, 1, func(m member, err error) bool {
 		if why := unusableURI(m.uri); why != "" {
+			leftOut++
 			facts.Problems = append(facts.Problems, fmt.Sprintf("the system %s is left out: its URI %s", printable(m.uri, 64), why))
 			return true
 		}
@@ -117,9 +118,10 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 	}
 	slices.Sort(facts.Others)
 	switch {
-	case others == 0 && len(facts.Systems)+len(machines) == 0:
+	case len(facts.Systems)+len(machines) > 0:
+	case others+leftOut == 0:
 		facts.Problems = append(facts.Problems, "the BMC shows no system")
-	case len(facts.Systems)+len(machines) == 0:
+	case others > 0:
 		facts.Problems = append(facts.Problems, "none of the systems that the BMC shows is a server: "+strings.Join(facts.Others, "; "))
 	}
 	slices.SortFunc(machines, func(a, b system) int { return strings.Compare(a.ID, b.ID) })

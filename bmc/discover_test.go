@@ -118,6 +118,10 @@ func TestDiscoverFindsMachines(t *testing.T) {
 			want:    []model.SystemFact{{URI: "/s/0 ä", UUID: uuid, Power: "On"}},
 			problem: "the system /s/ ]0;pwned is left out: its URI has characters that cannot be shown",
 		},
+		"so is the only one": {
+			members: []any{sys("/s/\x07", nil)},
+			problem: "the system /s/ is left out: its URI has characters that cannot be shown",
+		},
 		"members that are no links are passed over": {members: []any{nil, 1, object{}, object{"@odata.id": "evil.example"}},
 			problem: "the BMC shows no system"},
 	}
@@ -243,7 +247,7 @@ func TestProblemsOfABMCAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(got.Problems); n != maxProblems+1 || got.Problems[maxProblems] != "and 69 more" {
+	if n := len(got.Problems); n != maxProblems+1 || got.Problems[maxProblems] != "and 68 more" {
 		t.Errorf("%d problems, the last %q", n, got.Problems[n-1])
 	}
 }
