@@ -180,6 +180,12 @@ func (c *converter) take(e *entry) error {
 			e.mac = "" // which is that of the same device's IPv4 address, and an Endpoint has one address
 		}
 	}
+	if len(e.clientID) > 0 && len(e.circuitID)+len(e.remoteID) > 0 {
+		e.clientID = nil
+		if err := c.skip(e.where, "client identifier of the "+what, "its relay port alone says who gets the address"); err != nil {
+			return err
+		}
+	}
 	other := cmp.Or(c.addresses[e.address], c.macs[e.mac], c.others[e.key()])
 	switch {
 	case e.mac == "" && e.key() == "":
