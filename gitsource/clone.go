@@ -2,11 +2,14 @@ package gitsource
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/go-git/go-billy/v5"
@@ -168,9 +171,19 @@ func (c *Clone) DefaultBranch() string {
 	return strings.TrimPrefix(ref.Target().String(), "refs/remotes/origin/")
 }
 
-// Resolve finds the commit of a branch, of a tag, of HEAD or of a full hash. Of a branch
-// that the clone has itself and of the one that it fetched from origin, that counts which is
-// the newer; where neither is, its own.
+// ResolveBase finds the commit of a branch as origin has it, as far as that was fetched: what the
+// clone has committed to it and not pushed is no part of it. Of what origin lacks it finds what
+// Resolve does.
+func (c *Clone) ResolveBase(name string) (string, error) {
+	if h, ok := c.commitOf(plumbing.NewRemoteReferenceName("origin", name)); ok && c.fetched == nil {
+		return h.String(), nil
+	}
+	return c.Resolve(name)
+}
+
+// Resolve finds the commit of a branch, of a tag, of HEAD or of a hash, which may be shortened,
+// or one before it: HEAD~2 or topic^. Of a branch that the clone has itself and of the one that it
+// fetched from origin, that counts which is the newer; where neither is, its own.
 func (c *Clone) Resolve(name string) (string, error) {
 	if h, ok := c.fetched[name]; ok {
 		return h.String(), nil
@@ -194,7 +207,67 @@ func (c *Clone) Resolve(name string) (string, error) {
 			return h.String(), nil
 		}
 	}
-	return "", fmt.Errorf("%w %q", ErrUnknownRevision, name)
+	if found := earlierName.FindStringSubmatch(name); found != nil {
+		return c.earlier(found[1], found[2])
+	}
+	return c.shortened(name)
+}
+
+// earlierName matches how Git names a commit before another, see gitrevisions(7). Other parents than
+// the first have to be named by their hash.
+var earlierName = regexp.MustCompile(`^(.+?)((?:~[0-9]{0,4}|\^1?)+)$`)
+
+// earlier finds the commit that lies the steps, as ~2 or ^^, before the one of that name.
+func (c *Clone) earlier(name, steps string) (string, error) {
+	hash, err := c.Resolve(name)
+	if err != nil {
+		return "", err
+	}
+	for _, step := range singleSteps.FindAllString(steps, -1) {
+		n := 1
+		if len(step) > 1 {
+			n, _ = strconv.Atoi(step[1:]) // digits alone
+		}
+		for range n {
+			commit, err := c.store.commit(plumbing.NewHash(hash))
+			if err != nil || len(commit.ParentHashes) == 0 || !c.store.has(commit.ParentHashes[0]) {
+				return "", fmt.Errorf("%w %q", ErrUnknownRevision, name+steps)
+			}
+			hash = commit.ParentHashes[0].String()
+		}
+	}
+	return hash, nil
+}
+
+var singleSteps = regexp.MustCompile(`[~^][0-9]*`)
+
+// leastHash is how many digits of a hash name a commit at least, as for Git.
+const leastHash = 4
+
+// shortened finds the one commit whose hash begins with these digits.
+func (c *Clone) shortened(digits string) (string, error) {
+	unknown := fmt.Errorf("%w %q", ErrUnknownRevision, digits)
+	prefix, err := hex.DecodeString(digits[:len(digits)&^1])
+	if err != nil || len(digits) < leastHash || c.fetched != nil {
+		return "", unknown
+	}
+	hashes, err := c.store.storage.HashesWithPrefix(prefix)
+	if err != nil {
+		return "", fmt.Errorf("look for commit %s: %w", digits, err)
+	}
+	var found []string
+	for _, h := range hashes {
+		if _, err := c.store.commit(h); err == nil && strings.HasPrefix(h.String(), strings.ToLower(digits)) {
+			found = append(found, h.String())
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", unknown
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("%w: %d commits begin with it", unknown, len(found))
 }
 
 // commitOf is the commit that a reference leads to.

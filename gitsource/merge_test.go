@@ -308,8 +308,37 @@ func TestTheNewerOfTwoBranchesCounts(t *testing.T) {
 	if at, err := p.open(dir).Resolve("main"); err != nil || at == p.repo.Head("main") {
 		t.Errorf("main is %s, %v, want the clone's own", at, err)
 	}
+	if at, err := p.open(dir).ResolveBase("main"); err != nil || at != p.repo.Head("main") {
+		t.Errorf("the base main is %s, %v, want what origin has", at, err)
+	}
+	runGit(t, dir, "branch", "--quiet", "mine")
+	if at, err := p.open(dir).ResolveBase("mine"); err != nil || at == p.repo.Head("main") {
+		t.Errorf("the base mine is %s, %v, want the clone's own, as origin has none", at, err)
+	}
 	if got := p.open(dir).DefaultBranch(); got != "main" {
 		t.Errorf("the default branch is %q", got)
+	}
+}
+
+func TestACommitIsNamedAsGitNamesIt(t *testing.T) {
+	p := newProposal(t, map[string]string{"a.yaml": claimText("a", "os:1")})
+	first := p.repo.Head("main")
+	p.change("main", map[string]string{"b.yaml": claimText("b", "os:1")})
+	second := p.repo.Head("main")
+	p.change("main", map[string]string{"c.yaml": claimText("c", "os:1")})
+	c, _ := p.cloned()
+	for name, want := range map[string]string{
+		"HEAD~1": second, "HEAD^": second, "main~2": first, "HEAD^^": first, "HEAD~^1": first, "HEAD~0": p.repo.Head("main"),
+		second[:7]: second, second[:12]: second, first[:7]: first, second[:8] + "~": first,
+	} {
+		if at, err := c.Resolve(name); err != nil || at != want {
+			t.Errorf("%s is %s, %v, want %s", name, at, err, want)
+		}
+	}
+	for _, name := range []string{"HEAD~9", "HEAD^2", "nobody~1", second[:3], "ffffffff", "~1", ""} {
+		if at, err := c.Resolve(name); !errors.Is(err, ErrUnknownRevision) {
+			t.Errorf("%s is %q, %v, want that it is unknown", name, at, err)
+		}
 	}
 }
 

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"ingot/cmd/daemon"
 	"ingot/cmd/daemon/config"
 	"ingot/gitsource"
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/preview"
 )
@@ -21,7 +24,7 @@ type planCommand struct {
 	Repository string `type:"path" placeholder:"DIR" xor:"where" help:"A clone of the repository. Default: the working directory."`
 	Config     string `type:"path" placeholder:"FILE" xor:"where" help:"Use Ingot's configuration instead of a clone: the branches are fetched from git.url, and the policy is that of the file."`
 	Base       string `placeholder:"REVISION" help:"The branch that Ingot watches. Default: the default branch of the clone, or main."`
-	Head       string `default:"HEAD" placeholder:"REVISION" help:"The branch, tag or commit to merge into it. Default: ${default}."`
+	Head       string `default:"HEAD" placeholder:"REVISION" help:"The branch, tag or commit to merge into it: also a short hash, or HEAD~1. Default: ${default}."`
 	Status     string `default:"status" placeholder:"BRANCH" help:"The status branch. Default: ${default}."`
 	Path       string `placeholder:"DIR" help:"The folder of the manifests, as git.path. Default: the one that Ingot read last."`
 }
@@ -30,7 +33,7 @@ type planCommand struct {
 func (planCommand) Help() string {
 	return `Shows what merging a branch will do to each machine: which claims get a server, which servers are released and wiped, reinstalled, powered off or taken out of service, what waits and why, and what the guard will hold back. It runs the daemon's own code on the fleet as the status branch shows it. It needs no secrets, contacts no BMC, and changes nothing.
 
-Each branch may be local or fetched from origin; if there are both, the newer one is used.
+The base is what was fetched of the branch from origin, so that commits that are not pushed are part of the plan; only a branch that origin lacks is the clone's own. Other branches may be local or fetched; if there are both, the newer one is used.
 
 Exits 0 if nothing happens, 2 if something does, 3 if something that runs is disrupted (released, wiped, reinstalled, powered off, restarted, taken out of service), even if that waits for an approval, and 1 if the manifests have new errors or the plan cannot be made.
 
@@ -87,7 +90,7 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 	if p.Config != "" {
 		in, err = p.configured(ctx, c)
 	} else {
-		in, err = p.cloned()
+		in, err = p.cloned(ctx, c)
 	}
 	if in != nil && in.clone != nil {
 		defer in.clone.Close()
@@ -115,7 +118,7 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 }
 
 // cloned reads all from a clone.
-func (p planCommand) cloned() (*planning, error) {
+func (p planCommand) cloned(ctx context.Context, c *console) (*planning, error) {
 	clone, err := gitsource.OpenClone(cmp.Or(p.Repository, "."))
 	if err != nil {
 		return nil, err
@@ -140,7 +143,32 @@ func (p planCommand) cloned() (*planning, error) {
 	if p.Path != "" {
 		in.merge.Source.Path = p.Path
 	}
+	if p.Head == headOfClone {
+		in.notes = append(in.notes, p.uncommitted(ctx, c, in.merge.Source.Path)...)
+	}
 	return in, p.resolve(in)
+}
+
+// headOfClone is the head unless another is named.
+const headOfClone = "HEAD"
+
+// uncommitted notes that manifests below a folder of the repository are not as HEAD has them. Where git
+// cannot say so, as in a bare repository, nothing is noted.
+func (p planCommand) uncommitted(ctx context.Context, c *console, folder string) []string {
+	g, err := openClone(ctx, c, cmp.Or(p.Repository, "."), "origin")
+	if err != nil {
+		return nil
+	}
+	var manifests []string
+	for _, ending := range []string{"yaml", "yml", "json"} {
+		manifests = append(manifests, ":(top,glob,icase)"+path.Join(folder, "**", "*."+ending))
+	}
+	out, err := g.git(ctx, append([]string{"--no-optional-locks", "status", "--porcelain", "--untracked-files=all", "--"}, manifests...)...)
+	if err != nil || out == "" {
+		return nil
+	}
+	n := strings.Count(out, "\n") + 1
+	return []string{fmt.Sprintf("changes of %s are not committed, and so no part of the plan", text.Plural(n, "manifest"))}
 }
 
 // configured fetches all from where the configuration says.
@@ -149,7 +177,7 @@ func (p planCommand) configured(ctx context.Context, c *console) (*planning, err
 	if err != nil {
 		return nil, err
 	}
-	if p.Head == "HEAD" {
+	if p.Head == headOfClone {
 		return nil, errors.New("name the branch that is to be merged with --head: with --config no clone says which one is meant")
 	}
 	auth := opts.Git.Credentials()
@@ -190,9 +218,9 @@ func (in *planning) read(snapshot gitsource.Snapshot) (err error) {
 
 // resolve finds the commits.
 func (p planCommand) resolve(in *planning) (err error) {
-	const remedy = "%w: name a branch, a tag, HEAD or a full hash; a branch that was not fetched yet comes with: " +
+	const remedy = "%w: name a branch, a tag, HEAD or a hash; a branch that was not fetched yet comes with: " +
 		"git fetch origin +refs/heads/%s:refs/remotes/origin/%[2]s"
-	if in.merge.Base, err = in.clone.Resolve(in.baseName); err != nil {
+	if in.merge.Base, err = in.clone.ResolveBase(in.baseName); err != nil {
 		return fmt.Errorf(remedy, err, in.baseName)
 	}
 	if in.merge.Head, err = in.clone.Resolve(p.Head); err != nil {
