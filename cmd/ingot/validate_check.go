@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -74,6 +75,14 @@ func readTenants(file string) (model.Tenants, error) {
 	if err != nil {
 		return nil, err
 	}
+	var document any
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return nil, fmt.Errorf("read tenants from %s: %w", file, err)
+	}
+	if err := hasTenants(document); err != nil {
+		return nil, fmt.Errorf("%s %w: --revision takes revision.yaml of the status branch, as git show origin/status:revision.yaml prints it, "+
+			"or Ingot's configuration", file, err)
+	}
 	var in struct {
 		Tenants model.Tenants
 		Git     struct{ Tenants model.Tenants }
@@ -82,6 +91,21 @@ func readTenants(file string) (model.Tenants, error) {
 		return nil, fmt.Errorf("read tenants from %s: %w", file, err)
 	}
 	return append(in.Tenants, in.Git.Tenants...), nil
+}
+
+// hasTenants refuses a document that says nothing of tenants: one of another kind would let everybody
+// define all. A configuration is known by its field git, revision.yaml by the others.
+func hasTenants(document any) error {
+	if document == nil {
+		return errors.New("is empty")
+	}
+	fields, _ := document.(map[string]any)
+	for _, name := range []string{"git", "tenants", "record", "fence", "observedRevision", "lastAppliedRevision"} {
+		if _, has := fields[name]; has {
+			return nil
+		}
+	}
+	return errors.New("is something else")
 }
 
 func (m *manifestCheck) object(o model.Object) {
