@@ -26,6 +26,14 @@ const (
 	maxRead = 256 << 20
 )
 
+// Why a file is refused without being decoded, in the words of its problem.
+const (
+	IsSubmodule = "is a submodule, which is not followed: put the manifests into this repository"
+	IsLink      = "is a symbolic link, which is not followed: put the manifest itself here"
+	IsTooLarge  = "is larger than 1 MiB, which is all that a manifest may have: split it"
+	IsPointer   = "is a pointer of Git LFS, whose content is not fetched: commit the manifest itself"
+)
+
 // entry is one entry of the tree that concerns us.
 type entry struct {
 	path string
@@ -214,12 +222,12 @@ func (r *reader) open(s *store, e entry) (*decoded, error) {
 	}
 	switch e.mode {
 	case filemode.Submodule:
-		return refused(e.path, model.SeverityError, "is a submodule, which is not followed: put the manifests into this repository"), nil
+		return refused(e.path, model.SeverityError, IsSubmodule), nil
 	case filemode.Symlink:
 		if !isManifest(e.path) {
 			return refused(e.path, model.SeverityWarning, "is a symbolic link, which is not followed"), nil
 		}
-		return refused(e.path, model.SeverityError, "is a symbolic link, which is not followed: put the manifest itself here"), nil
+		return refused(e.path, model.SeverityError, IsLink), nil
 	default:
 	}
 	size, err := s.size(e.hash)
@@ -227,7 +235,7 @@ func (r *reader) open(s *store, e entry) (*decoded, error) {
 		return nil, err
 	}
 	if size > maxManifest {
-		return refused(e.path, model.SeverityError, "is larger than 1 MiB, which is all that a manifest may have: split it"), nil
+		return refused(e.path, model.SeverityError, IsTooLarge), nil
 	}
 	content, err := s.blob(e.hash)
 	if err != nil {
@@ -241,9 +249,12 @@ func (r *reader) open(s *store, e entry) (*decoded, error) {
 // lfsPointer begins every pointer of Git LFS, see its specification.
 var lfsPointer = []byte("version https://git-lfs.github.com/spec/")
 
+// PointsToLFS reports whether the content of a file is a pointer of Git LFS.
+func PointsToLFS(content []byte) bool { return bytes.HasPrefix(content, lfsPointer) }
+
 func (r *reader) parse(file string, content []byte) *decoded {
-	if bytes.HasPrefix(content, lfsPointer) {
-		return refused(file, model.SeverityError, "is a pointer of Git LFS, whose content is not fetched: commit the manifest itself")
+	if PointsToLFS(content) {
+		return refused(file, model.SeverityError, IsPointer)
 	}
 	r.count()
 	objects, problems := r.decode(file, content)

@@ -167,14 +167,9 @@ func (k claimCommand) check(c *console, file, manifest string) error {
 	}
 	own := displayName(file)
 	for _, other := range search.files {
-		if isLink(other) || other == file {
-			continue
+		if other != file {
+			all.read(other, c.in, false)
 		}
-		data, err := readManifest(other, c.in)
-		if err != nil {
-			return err
-		}
-		all.file(displayName(other), data, false)
 	}
 	all.file(own, []byte(manifest), true)
 	var wrong []error

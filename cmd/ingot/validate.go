@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
 	"ingot/gitsource"
 	"ingot/model"
@@ -64,16 +63,11 @@ func (v validateCommand) Run(c *console) error {
 	if check.tenants, err = readTenants(v.Revision); err != nil {
 		return err
 	}
+	for _, r := range search.refused {
+		check.refuse(displayName(r.path), r.why)
+	}
 	for _, file := range search.files {
-		if isLink(file) && !slices.Contains(v.Paths, file) {
-			check.refuse(displayName(file), "is a symbolic link, which is not followed: put the manifest itself here")
-			continue
-		}
-		data, err := readManifest(file, c.in)
-		if err != nil {
-			return err
-		}
-		check.file(displayName(file), data, file == "-")
+		check.read(file, c.in, search.named[file])
 	}
 	found := check.finish(search)
 	if err = found.print(c); err == nil && found.Errors > 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
+	"ingot/gitsource"
 	"ingot/gitsource/sops"
 	"ingot/model"
 )
@@ -42,6 +44,29 @@ func opener(ageKeyFile string) (openFunc, error) {
 	keys := sops.NewKeys(ageKeyFile)
 	_, err := keys.Reload()
 	return keys.Open, err
+}
+
+// read reads a file, or in for the file "-", and takes it in. One that was found in a folder has to be
+// what Git can hold; one that was named may also be a link or a pipe, as a shell's <(command) is.
+func (m *manifestCheck) read(file string, in io.Reader, named bool) {
+	name := displayName(file)
+	if !named {
+		if why := notInGit(file); why != "" {
+			m.refuse(name, why)
+			return
+		}
+	}
+	data, err := readManifest(file, in)
+	switch {
+	case errors.Is(err, errTooLarge):
+		m.refuse(name, gitsource.IsTooLarge)
+	case err != nil:
+		m.refuse(name, unreadable(err))
+	case gitsource.PointsToLFS(data):
+		m.refuse(name, gitsource.IsPointer)
+	default:
+		m.file(name, data, file == "-")
+	}
 }
 
 // file takes in one file. One that is clearly something else than manifests is passed

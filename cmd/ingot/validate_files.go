@@ -21,14 +21,19 @@ const (
 // manifestSearch finds the files to validate, in order and each once.
 type manifestSearch struct {
 	files   []string
-	ignored int // files and folders that ignore files leave out
-	seen    map[string]bool
+	named   map[string]bool // those of files that are a path itself, not found in one
+	refused []refusedPath
+	ignored int                         // files and folders that ignore files leave out
+	seen    map[string]bool             // by absolute path
 	rules   map[string]gitsource.Ignore // by folder
 }
 
+// refusedPath is a folder that is not searched, with the reason.
+type refusedPath struct{ path, why string }
+
 // manifestFiles returns the files that paths name, without what ignore files leave out.
 func manifestFiles(paths []string) (*manifestSearch, error) {
-	found := &manifestSearch{seen: make(map[string]bool), rules: make(map[string]gitsource.Ignore)}
+	found := &manifestSearch{named: make(map[string]bool), seen: make(map[string]bool), rules: make(map[string]gitsource.Ignore)}
 	for _, at := range paths {
 		if err := found.at(at); err != nil {
 			return nil, err
@@ -40,17 +45,23 @@ func manifestFiles(paths []string) (*manifestSearch, error) {
 	return found, nil
 }
 
-func (m *manifestSearch) add(file string) {
-	if !m.seen[file] {
-		m.seen[file] = true
-		m.files = append(m.files, file)
+func (m *manifestSearch) add(file string, named bool) {
+	key := file
+	if abs, err := filepath.Abs(file); err == nil && file != "-" {
+		key = abs
 	}
+	if m.seen[key] {
+		return
+	}
+	m.seen[key] = true
+	m.files = append(m.files, file)
+	m.named[file] = named
 }
 
 // at finds the file at path, or the manifests in the folder at path.
 func (m *manifestSearch) at(path string) error {
 	if path == "-" {
-		m.add(path)
+		m.add(path, true)
 		return nil
 	}
 	info, err := os.Stat(path)
@@ -67,23 +78,28 @@ func (m *manifestSearch) at(path string) error {
 	none := true
 	err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return err
+			none = false
+			m.refused = append(m.refused, refusedPath{at, unreadable(err)})
+			return fs.SkipDir // nothing is in it, as far as we know
 		}
 		hidden := at != path && strings.HasPrefix(entry.Name(), ".")
 		if !entry.IsDir() && (hidden || at != path && !isManifest(at)) {
 			return nil
 		}
 		ignored, err := m.ignores(root, at, entry.IsDir())
-		none = none && !ignored && entry.IsDir()
+		submodule := entry.IsDir() && at != path && !hidden && hasGit(at)
+		none = none && !ignored && entry.IsDir() && !submodule
 		switch {
 		case err != nil:
 			return err
 		case ignored:
 			m.ignored++
+		case submodule:
+			m.refused = append(m.refused, refusedPath{at, gitsource.IsSubmodule})
 		case !entry.IsDir():
-			m.add(filepath.Clean(at))
+			m.add(filepath.Clean(at), at == path)
 		}
-		if entry.IsDir() && (hidden || ignored) {
+		if entry.IsDir() && (hidden || ignored || submodule) {
 			return fs.SkipDir
 		}
 		return nil
@@ -105,13 +121,19 @@ func repositoryRoot(path string, isFolder bool) (string, error) {
 		folder = filepath.Dir(folder)
 	}
 	for at := folder; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+		if hasGit(at) {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
 			return folder, nil
 		}
 	}
+}
+
+// hasGit reports whether a folder is the root of a repository, or of a submodule.
+func hasGit(folder string) bool {
+	_, err := os.Lstat(filepath.Join(folder, ".git"))
+	return err == nil
 }
 
 // ignores reports whether an ignore file leaves out what is at path.
@@ -162,10 +184,22 @@ func isManifest(path string) bool {
 	return false
 }
 
-func isLink(path string) bool {
+// notInGit says why a file is none that a revision can have as a manifest, "" for a regular one.
+func notInGit(path string) string {
 	info, err := os.Lstat(path)
-	return err == nil && info.Mode()&fs.ModeSymlink != 0
+	switch {
+	case err != nil: // reading it says why
+		return ""
+	case info.Mode()&fs.ModeSymlink != 0:
+		return gitsource.IsLink
+	case !info.Mode().IsRegular():
+		return "is no regular file, and Git holds no others: put the manifest itself here"
+	}
+	return ""
 }
+
+// errTooLarge is returned for a file that is larger than a manifest may be.
+var errTooLarge = errors.New("too large for a manifest")
 
 // readManifest reads a file, or in for the file "-".
 func readManifest(file string, in io.Reader) ([]byte, error) {
@@ -178,13 +212,19 @@ func readManifest(file string, in io.Reader) ([]byte, error) {
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxManifest+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", displayName(file), err)
+	if err == nil && len(data) > maxManifest {
+		err = errTooLarge
 	}
-	if len(data) > maxManifest {
-		return nil, fmt.Errorf("%s has more than %d bytes, which is all a manifest may have: split it", displayName(file), maxManifest)
+	return data, err
+}
+
+// unreadable words an error of a file as a problem of that file, which need not be named again.
+func unreadable(err error) string {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		err = of.Err
 	}
-	return data, nil
+	return "cannot be read: " + err.Error()
 }
 
 // displayName is how problems name a file: with slashes, as Git does.
