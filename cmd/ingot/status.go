@@ -19,7 +19,7 @@ type statusCommand struct {
 	ExitCode   bool   `xor:"end" help:"Exit with 5 if somebody has to act, and with 6 if something is only in progress."`
 
 	Wait     bool          `xor:"end" help:"Wait until everything is as Git says, then exit with 0. Progress goes to standard error. Also waits for a daemon that does not answer yet and for an object that does not exist yet."`
-	Timeout  time.Duration `placeholder:"TIME" help:"With --wait: give up after this time, with the code of --exit-code. Default: never."`
+	Timeout  time.Duration `placeholder:"TIME" help:"With --wait: give up after this time, with the code of --exit-code, or with 1 if the object does not exist or nobody answers. Default: never."`
 	Revision string        `placeholder:"REVISION" help:"With --wait: also wait until the daemon acts on this commit, or on one that follows it: a hash, or what the clone in the working directory calls it, such as HEAD."`
 	Kind     string        `arg:"" optional:"" values:"server claim bmc" help:"Show only this kind: server, claim or bmc."`
 	Name     string        `arg:"" optional:"" help:"Show only the object with this name; for a claim, namespace/name or name."`

@@ -30,14 +30,18 @@ func (s statusCommand) wait(ctx context.Context, c *console) error {
 	}
 	tick := time.NewTicker(s.Interval)
 	defer tick.Stop()
+	var unfinished error // as of the last look that was not cut short
 	for said := ""; ; {
 		summary, err := s.look(ctx, c)
+		if err != nil && ctx.Err() != nil && unfinished != nil {
+			return givenUp(ctx, unfinished)
+		}
 		s.quiet = true
 		if err == nil && summary.Revision == "" {
 			err = errNotRead
 		}
 		var why string
-		unfinished := err
+		unfinished = err
 		switch {
 		case err != nil:
 			why = err.Error()
@@ -55,13 +59,18 @@ func (s statusCommand) wait(ctx context.Context, c *console) error {
 		}
 		select {
 		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return unfinished
-			}
-			return exitUnderWay
+			return givenUp(ctx, unfinished)
 		case <-tick.C:
 		}
 	}
+}
+
+// givenUp is how waiting ends without what was waited for: at its timeout with what is unfinished.
+func givenUp(ctx context.Context, unfinished error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return unfinished
+	}
+	return exitUnderWay
 }
 
 // awaitedCommit is a commit that is waited for; the zero value is any.

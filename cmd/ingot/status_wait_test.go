@@ -3,9 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,6 +73,12 @@ func TestWaitingIsGivenUp(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d\n%s", name, code, tc.want, errs)
 		}
 	}
+	if _, errs, code := waitOf(t.Context(), adminServer(t, waits), "--timeout", "250ms", "claim", "web"); code != exitFailed || !strings.Contains(errs, "ingot: there is no claim web") {
+		t.Errorf("for an object that does not exist: exit code %d\n%s", code, errs)
+	}
+	if _, errs, code := waitOf(t.Context(), stalling(t, waits), "--timeout", "250ms"); code != int(exitUnderWay) {
+		t.Errorf("while a look is under way: exit code %d\n%s", code, errs)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, errs, code := waitOf(ctx, adminServer(t, waits)); code != int(exitUnderWay) {
@@ -77,6 +87,23 @@ func TestWaitingIsGivenUp(t *testing.T) {
 	if _, errs, code := command(t, "status", "--timeout", "5s"); code != exitFailed || !strings.Contains(errs, "--timeout: a positive time, with --wait") {
 		t.Errorf("without --wait: exit code %d\n%s", code, errs)
 	}
+}
+
+// stalling serves a summary once, and answers no further request.
+func stalling(t *testing.T, s report.Summary) string {
+	var once sync.Once
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		stall := true
+		once.Do(func() {
+			stall = false
+			_ = json.NewEncoder(w).Encode(s)
+		})
+		if stall {
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // A pipeline that has pushed waits for its own commit, and not for the state before it.
