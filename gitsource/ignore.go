@@ -13,7 +13,8 @@ import (
 )
 
 // IgnoreFile is the name of the files whose patterns, in the syntax of gitignore(5), say
-// what at and below their folders is no manifest.
+// what at and below their folders is no manifest. Classes of characters by name, as [[:alpha:]],
+// match nothing.
 const IgnoreFile = ".ingotignore"
 
 // maxPatterns is how many patterns of one ignore file count.
@@ -35,11 +36,37 @@ func (g Ignore) With(dir string, content []byte) Ignore {
 		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		if all = append(all, gitignore.ParsePattern(line, domain)); len(all)-len(g.patterns) == maxPatterns {
+		if all = append(all, gitignore.ParsePattern(asMatched(line), domain)); len(all)-len(g.patterns) == maxPatterns {
 			break
 		}
 	}
 	return Ignore{all}
+}
+
+// asMatched is a pattern as the matcher reads it. That follows path.Match, which negates a class by ^ alone,
+// where gitignore(5) has ! too, and it takes a pattern of only ** for none.
+func asMatched(pattern string) string {
+	if body := strings.TrimPrefix(pattern, "!"); strings.TrimRight(body, " ") == "/**" {
+		return strings.TrimSuffix(pattern, body) + "/*"
+	}
+	var b strings.Builder
+	for i, inClass := 0, false; i < len(pattern); i++ {
+		b.WriteByte(pattern[i])
+		switch c := pattern[i]; {
+		case c == '\\' && i+1 < len(pattern):
+			i++
+			b.WriteByte(pattern[i])
+		case c == '[' && !inClass:
+			inClass = true
+			if i+1 < len(pattern) && pattern[i+1] == '!' {
+				i++
+				b.WriteByte('^')
+			}
+		case c == ']':
+			inClass = false
+		}
+	}
+	return b.String()
 }
 
 // Ignores reports whether a file or folder is left out, by its path from the root of the

@@ -2,6 +2,10 @@ package gitsource
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,6 +40,36 @@ func TestWhatIsIgnored(t *testing.T) {
 	many := Ignore{}.With(".", []byte(strings.Repeat("x.yaml\n", maxPatterns)+"last.yaml\n"))
 	if many.Ignores("last.yaml", false) {
 		t.Error("more patterns count than there may be")
+	}
+}
+
+// TestPatternsIgnoreWhatGitIgnores compares patterns with what git itself makes of them.
+func TestPatternsIgnoreWhatGitIgnores(t *testing.T) {
+	dir := t.TempDir()
+	runGit(t, dir, "init", "--quiet")
+	files := []string{"a.yaml", "b.yaml", "!.yaml", "x/a.yaml", "x/b.yaml", "x/y/a.yaml", "[!a].yaml"}
+	for _, pattern := range []string{
+		"[!a].yaml", "[^a].yaml", "/[!ab].yaml", `\[!a].yaml`, "[a!].yaml", "x/[!y]*", "/**", "**", "**/a.yaml", "x/**", "/x/**/a.yaml", "*.yaml", "[a-b].yaml",
+		"/**\n!a.yaml", "/*\n!/**", `\!.yaml`, "!a.yaml", "[!!].yaml",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(pattern+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rules := Ignore{}.With(".", []byte(pattern+"\n"))
+		for _, file := range files {
+			cmd := exec.CommandContext(t.Context(), "git", "-C", dir, "-c", "core.excludesFile=", "check-ignore", "--quiet", "--no-index", "./"+file)
+			err := cmd.Run()
+			if code := cmd.ProcessState.ExitCode(); code > 1 {
+				t.Fatalf("git check-ignore %s: %v", file, err)
+			}
+			got := rules.Ignores(file, false)
+			for folder := path.Dir(file); folder != "."; folder = path.Dir(folder) {
+				got = got || rules.Ignores(folder, true) // which is not searched then
+			}
+			if got != (err == nil) {
+				t.Errorf("pattern %q, file %s: ignored %v, and by git %v", pattern, file, got, err == nil)
+			}
+		}
 	}
 }
 
