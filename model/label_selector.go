@@ -48,5 +48,29 @@ func noSelector(text string, err error) error {
 // String is the selector as it was written.
 func (l LabelSelector) String() string { return l.text }
 
+// Labels is the selector as a manifest has it: what is to equal one value by label, the rest as
+// expressions. A label cannot equal two values.
+func (l LabelSelector) Labels() (*metav1.LabelSelector, error) {
+	if l.s == nil {
+		return nil, nil
+	}
+	out := new(metav1.LabelSelector)
+	for _, r := range l.s.MatchExpressions {
+		if r.Operator != metav1.LabelSelectorOpIn || len(r.Values) != 1 {
+			out.MatchExpressions = append(out.MatchExpressions, r)
+			continue
+		}
+		if other, has := out.MatchLabels[r.Key]; has && other != r.Values[0] {
+			return nil, fmt.Errorf("%q selects nothing: label %s cannot be both %s and %s; write %[2]s in (%[3]s,%[4]s) if either will do",
+				l.text, r.Key, other, r.Values[0])
+		}
+		if out.MatchLabels == nil {
+			out.MatchLabels = make(map[string]string)
+		}
+		out.MatchLabels[r.Key] = r.Values[0]
+	}
+	return out, nil
+}
+
 // Matches reports whether the selector takes what has these labels.
 func (l LabelSelector) Matches(labels map[string]string) bool { return selectorMatches(l.s, labels) }

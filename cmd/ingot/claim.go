@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"ingot/bootsvc/diskimage"
@@ -128,11 +127,13 @@ func (k claimCommand) manifest(namespace, name string) (string, error) {
 		spec.ServerRef = &model.LocalRef{Name: k.Server}
 	}
 	if k.Selector != "" {
-		selector, err := metav1.ParseToLabelSelector(k.Selector)
-		if err != nil {
-			return "", fmt.Errorf("--selector %q: %w", k.Selector, err)
+		selector, err := model.ParseLabelSelector(k.Selector)
+		if err == nil {
+			spec.ServerSelector, err = selector.Labels()
 		}
-		spec.ServerSelector = selector
+		if err != nil {
+			return "", fmt.Errorf("--selector: %w", err)
+		}
 	}
 	if k.Ignition != "" {
 		spec.IgnitionSecretRef = &model.LocalRef{Name: k.Ignition}

@@ -43,6 +43,11 @@ func TestAClaimIsWrittenAsTheDaemonReadsIt(t *testing.T) {
 			want: head + "  name: web-2\n  namespace: default\nspec:\n  image: oci:/srv/images/flatcar:1\n  power: \"On\"\n  serverSelector:\n" +
 				"    matchExpressions:\n    - key: gpu\n      operator: Exists\n    matchLabels:\n      rack: \"7\"\n",
 		},
+		"a server without a label": {
+			args: "web-3 --image oci:/srv/images/flatcar:1 -l rack!=8", file: "claims/default/web-3.yaml",
+			want: head + "  name: web-3\n  namespace: default\nspec:\n  image: oci:/srv/images/flatcar:1\n  power: \"On\"\n  serverSelector:\n" +
+				"    matchExpressions:\n    - key: rack\n      operator: NotIn\n      values:\n      - \"8\"\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := command(t, append([]string{"claim", "-C", fleet}, strings.Fields(tc.args)...)...)
@@ -97,7 +102,8 @@ func TestAClaimThatCannotBeIsNotWritten(t *testing.T) {
 		"a name the daemon refuses": {
 			args: "web-.-1 --image oci:probe", want: "nothing was written: " + filepath.ToSlash(fleet) + "/claims/default/web-.-1.yaml:4:",
 		},
-		"labels that are none":   {args: "web-1 --image oci:probe -l rack@7", want: `--selector "rack@7"`},
+		"labels that are none":   {args: "web-1 --image oci:probe -l rack@7", want: `--selector: "rack@7" selects by no labels`},
+		"two values of a label":  {args: "web-1 --image oci:probe -l rack=7,rack=8", want: "label rack cannot be both 7 and 8; write rack in (7,8)"},
 		"a server without name":  {args: "web-1 --image oci:probe --server A_b", want: "serverRef"},
 		"a file that is there":   {args: "there --image oci:probe", want: "nothing is overwritten"},
 		"a claim in another":     {args: "elsewhere --image oci:probe", want: "is also defined in"},
