@@ -279,6 +279,9 @@ func (n newRepository) printNext(c *console, dir string, committed bool) {
 		c.printf("  say where it will be    git.url in %s\n", n.config(dir))
 	}
 	if !n.local {
+		if n.URL == "" {
+			c.printf("  name its remote         git -C %s remote add origin URL\n", dir)
+		}
 		c.printf("  push it                 git -C %s push -u origin main\n", dir)
 	}
 	c.printf("  add your first BMC      %s\n", filepath.Join(dir, "bmcs", "example.yaml"))

@@ -252,3 +252,17 @@ func TestWithoutGitFilesAreWrittenAndNothingIsApproved(t *testing.T) {
 		t.Errorf("approve: exit code %d\n%s", code, stderr)
 	}
 }
+
+func TestANewRepositoryWithoutURLIsGivenARemoteBeforeItIsPushed(t *testing.T) {
+	userOfGit(t)
+	for _, tc := range []struct {
+		args []string
+		want bool
+	}{{nil, true}, {[]string{"--url", "https://git.example.com/fleet.git"}, false}} {
+		at := filepath.Join(t.TempDir(), "fleet")
+		stdout, stderr, code := command(t, append([]string{"init", at}, tc.args...)...)
+		if got := strings.Contains(stdout, "git -C "+at+" remote add origin URL\n"); code != exitFine || got != tc.want {
+			t.Errorf("%v: exit code %d\n%s%s", tc.args, code, stdout, stderr)
+		}
+	}
+}
