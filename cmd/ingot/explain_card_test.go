@@ -73,6 +73,7 @@ func TestTheStatusBranchKnowsNoConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = repo.CommitTo("status", map[string]string{
+		"revision.yaml":        "fence: 1\n",
 		"endpoints/oob-1.yaml": "metadata: {name: oob-1}\nspec: {macAddress: \"A0:36:9F:01:02:FF\"}\nstatus: {network: oob}\n",
 	}, "oob-1: plugged in")
 	if err != nil {

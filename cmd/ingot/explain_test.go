@@ -57,6 +57,7 @@ func TestExplainReadsTheStatusBranch(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = repo.CommitTo("status", map[string]string{
+		"revision.yaml":   "fence: 1\n",
 		"servers/s1.yaml": "metadata: {name: s1}\nspec: {bmcRef: {name: b1}}\nstatus: {state: Available, powerState: \"Off\"}\n",
 		"bmcs/b1.yaml":    "metadata: {name: b1}\nstatus: {state: Enabled}\n",
 	}, "s1: Discovery → Available")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"ingot/model"
 )
 
 // defaultAddress is the admin listener of a daemon on this machine.
@@ -33,6 +35,9 @@ func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient
 		files, err := readStatusBranch(ctx, c, f.Git, f.Branch, f.Auth)
 		if err != nil {
 			return err
+		}
+		if _, there := files[model.ReportRevision]; !there {
+			return fmt.Errorf("read branch %s: it has no %s: is it the branch that Ingot writes?", f.Branch, model.ReportRevision)
 		}
 		return parse(files)
 	}
