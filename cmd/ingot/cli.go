@@ -117,6 +117,8 @@ func execute(ctx context.Context, args []string, c *console) int {
 	err = parsed.Run()
 	var status exitStatus
 	switch {
+	case c.unwritten != nil && (err == nil || errors.As(err, &status)):
+		return c.fail(fmt.Errorf("print the result: %w", c.unwritten))
 	case errors.As(err, &status):
 		return int(status)
 	case err != nil:

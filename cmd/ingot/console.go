@@ -24,6 +24,7 @@ type console struct {
 	daemon     string                     // where a daemon of this machine listens, "" = defaultAddress
 	format     string                     // text or json
 	log        *slog.Logger
+	unwritten  error // the first error of printf
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
@@ -77,7 +78,12 @@ func (c *console) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-func (c *console) printf(format string, args ...any) { fmt.Fprintf(c.out, format, args...) }
+// printf prints. That it cannot is found out at the end of the command, see execute.
+func (c *console) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(c.out, format, args...); err != nil && c.unwritten == nil {
+		c.unwritten = err
+	}
+}
 
 // colour is an ANSI colour (ECMA-48, SGR).
 type colour string

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -225,5 +226,38 @@ func TestAge(t *testing.T) {
 	}
 	if got := age(time.Time{}, exampleNow); got != "-" {
 		t.Errorf("never: got %s", got)
+	}
+}
+
+func TestABranchThatIsNoStatusBranchIsRefused(t *testing.T) {
+	repo, err := gitserver.New(t.TempDir(), "fleet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := repo.Commit(map[string]string{"README.md": "fleet\n"}, "begin"); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, code := command(t, "status", "--git", repo.Dir, "--branch", "main")
+	if code != exitFailed || !strings.Contains(stderr, "branch main: it has no revision.yaml: is it the branch that Ingot writes?") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestAResultThatCannotBePrintedIsAFailure(t *testing.T) {
+	var errs bytes.Buffer
+	code := execute(t.Context(), []string{"status", "--address", adminServer(t, exampleSummary)}, &console{in: strings.NewReader(""), out: fullDisk{}, err: &errs})
+	if code != exitFailed || errs.String() != "ingot: print the result: no space left on device\n" {
+		t.Errorf("exit code %d\n%s", code, errs.String())
+	}
+}
+
+func TestControlCharactersOfAFileNameAreNotPrinted(t *testing.T) {
+	if got := withoutControls("a\x1b[2J\a\n.yaml"); got != "a\uFFFD[2J\uFFFD\n.yaml" {
+		t.Errorf("got %q", got)
 	}
 }

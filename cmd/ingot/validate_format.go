@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"ingot/model"
 )
@@ -63,7 +64,7 @@ func (v *validation) printWorkflowCommands(c *console) {
 	for _, f := range v.Problems {
 		var properties []string
 		add := func(name, value string) {
-			properties = append(properties, name+"="+escapeCommandProperty.Replace(value))
+			properties = append(properties, name+"="+escapeCommandProperty.Replace(withoutControls(value)))
 		}
 		if path := repositoryPath(f.File); path != "" {
 			f.File = path
@@ -79,6 +80,16 @@ func (v *validation) printWorkflowCommands(c *console) {
 		c.printf("::%s %s::%s\n", f.Severity, strings.Join(properties, ","), escapeCommandText.Replace(printable(f.String())))
 	}
 	v.printCounts(c)
+}
+
+// withoutControls replaces control characters, which a terminal that shows the log would obey.
+func withoutControls(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\r' { // those are escaped
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }
 
 // codeQualityIssue is an entry of GitLab's report, see
