@@ -57,6 +57,11 @@ func (a *adminClient) summary(ctx context.Context) (s report.Summary, err error)
 
 // explain returns the explanation of one object.
 func (a *adminClient) explain(ctx context.Context, kind, name string) (x report.Explanation, err error) {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == "." || part == ".." { // which are no names, and would make another path of it
+			return x, fmt.Errorf("%q is not a name of a %s", name, kind)
+		}
+	}
 	return x, a.get(ctx, "/api/v1/explain/"+url.PathEscape(kind)+"/"+(&url.URL{Path: name}).EscapedPath(), &x)
 }
 

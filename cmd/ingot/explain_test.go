@@ -93,6 +93,7 @@ func TestExplainAsksTheDaemon(t *testing.T) {
 		stdout, errs string
 	}{
 		"as text": {args: []string{"explain", "server", "s1"}, code: exitFine, stdout: "server s1: Discovery"},
+		"a path":  {args: []string{"explain", "claim", "../x"}, code: exitFailed, errs: `"../x" is not a name of a claim`},
 		"a claim": {args: []string{"explain", "claim", "default/web"}, code: exitFine, stdout: "claim default/web\n"},
 		"as JSON": {args: []string{"-o", "json", "explain", "server", "s1"}, code: exitFine, stdout: `"stage": "TFTP"`},
 		"what is unknown": {

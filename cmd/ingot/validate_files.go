@@ -220,8 +220,7 @@ func readManifest(file string, in io.Reader) ([]byte, error) {
 
 // unreadable words an error of a file as a problem of that file, which need not be named again.
 func unreadable(err error) string {
-	var of *fs.PathError
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		err = of.Err
 	}
 	return "cannot be read: " + err.Error()
