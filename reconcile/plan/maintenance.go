@@ -161,18 +161,8 @@ func (s *server) maintained() Step {
 	case asked.by != "" && asked.by != s.rec.MaintainedBy:
 		s.edit().MaintainedBy = asked.by
 		return s.stay()
-	case s.powerOffAsked(asked) && !s.may(stepPowerOff):
-		return s.rest(Why{}) // the guard says why
-	case asked.by != "" && asked.power != s.maintenancePower().Want:
-		if s.rec.Back == model.StateReserved {
-			s.announce(model.IntentMaintenance, asked.by)
-		}
-		s.edit().MaintenancePower = &model.MaintenancePower{Want: asked.power, Due: true}
-		return s.stay()
-	case asked.by != "" && s.maintenancePower().Due:
-		return s.bringPower(s.maintenancePower().Want)
 	case asked.by != "":
-		return s.rest(s.whySince(model.ReasonMaintenance, asked.why, RackOperator))
+		return s.maintainedWith(asked)
 	case !s.maintenanceOver():
 		return s.rest(s.whySince(model.ReasonMaintenance, "kept out of service, for no commit took away what asked for it: it cannot be "+
 			"read, or is absent; see "+model.ReportProblems+" and "+model.ReportRevision, RackOperator))
@@ -187,6 +177,24 @@ func (s *server) maintained() Step {
 		rec.Asked = nil // whoever worked at it has seen to that
 	}
 	return s.enter(back, Inspect{Inventory: true})
+}
+
+// maintainedWith brings the server to the power that its maintenance asks for by now, and else leaves
+// it alone.
+func (s *server) maintainedWith(asked maintained) Step {
+	switch power := s.maintenancePower(); {
+	case s.powerOffAsked(asked) && !s.may(stepPowerOff):
+		return s.rest(Why{}) // the guard says why
+	case asked.power != power.Want:
+		if s.rec.Back == model.StateReserved {
+			s.announce(model.IntentMaintenance, asked.by)
+		}
+		s.edit().MaintenancePower = &model.MaintenancePower{Want: asked.power, Due: true}
+		return s.stay()
+	case power.Due:
+		return s.bringPower(power.Want)
+	}
+	return s.rest(s.whySince(model.ReasonMaintenance, asked.why, RackOperator))
 }
 
 // powerOffAsked reports whether what left a claim's server On is to switch it off now: its user was
