@@ -39,3 +39,14 @@ func ReserveOf(addr netip.Addr) Reserve {
 	}
 	return ReserveNone
 }
+
+// OneClient returns the address that stands for all that one client may come from. A machine on an
+// IPv6 network gives itself as many addresses of its /64 as it likes (RFC 4291 §2.5.1), so these are
+// one; a loopback address is itself.
+func OneClient(a netip.Addr) netip.Addr {
+	a = a.Unmap().WithZone("")
+	if p, err := a.Prefix(64); err == nil && a.Is6() && !a.IsLoopback() {
+		return p.Addr()
+	}
+	return a
+}

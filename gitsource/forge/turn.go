@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"ingot/model"
 )
 
 const (
@@ -40,7 +42,7 @@ func newTurns() *turns {
 func (t *turns) take(ctx context.Context, client netip.Addr) (done func(), ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
-	client = network(client)
+	client = model.OneClient(client)
 	limit := maxClientBodies
 	if client.IsLoopback() {
 		limit = maxBodies // a proxy on this machine acts for many clients
@@ -92,14 +94,4 @@ func (t *turns) leave(client netip.Addr) {
 	if s.requests--; s.requests == 0 {
 		delete(t.byClient, client)
 	}
-}
-
-// network is a client as it is told from others: of an IPv6 network a machine gives itself
-// as many addresses as it likes.
-func network(client netip.Addr) netip.Addr {
-	client = client.Unmap().WithZone("")
-	if p, err := client.Prefix(64); err == nil && client.Is6() && !client.IsLoopback() {
-		return p.Addr()
-	}
-	return client
 }

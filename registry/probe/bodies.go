@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+
+	"ingot/model"
 )
 
 const (
@@ -28,7 +30,7 @@ var errBodies = errors.New("too many reports at once")
 
 // take takes room for a body of a client's.
 func (b *bodies) take(client netip.Addr, size int64) error {
-	client = network(client)
+	client = model.OneClient(client)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -43,20 +45,11 @@ func (b *bodies) take(client netip.Addr, size int64) error {
 }
 
 func (b *bodies) giveBack(client netip.Addr, size int64) {
-	client = network(client)
+	client = model.OneClient(client)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.taken -= size
 	if b.byClient[client] -= size; b.byClient[client] <= 0 {
 		delete(b.byClient, client)
 	}
-}
-
-// network is a client as it is told from others: of an IPv6 network a machine makes
-// itself as many addresses as it likes.
-func network(client netip.Addr) netip.Addr {
-	if p, err := client.WithZone("").Prefix(64); err == nil && client.Is6() && !client.IsLoopback() {
-		return p.Addr()
-	}
-	return client
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"ingot/model"
 )
 
 // The bounds on checking passwords, each of which takes a good part of a second of CPU.
@@ -81,7 +83,7 @@ func (p *passwords) check(ctx context.Context, from netip.Addr, name, password s
 	if len(password) > maxPassword {
 		return answerWrong, 0
 	}
-	from = neighbourhood(from)
+	from = model.OneClient(from)
 	if wait := p.suspect(from); wait > 0 {
 		return answerTooMany, wait
 	}
@@ -200,13 +202,4 @@ func (p *passwords) forget(now time.Time) {
 		}
 		delete(p.failures, from)
 	}
-}
-
-// neighbourhood is what counts as one address: an IPv6 client can give itself any address
-// of its /64.
-func neighbourhood(a netip.Addr) netip.Addr {
-	if p, err := a.Prefix(64); err == nil && a.Is6() && !a.IsLoopback() {
-		return p.Addr()
-	}
-	return a
 }

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+
+	"ingot/model"
 )
 
 // fairShare is how many connections a client keeps even when all are taken.
@@ -58,18 +60,13 @@ func (l *fairListener) Accept() (net.Conn, error) {
 	return t, nil
 }
 
-// clientAddr returns the address by which clients are told apart. An IPv6 client can give
-// itself any address of its /64, so all of these are one client.
+// clientAddr returns the address by which clients are told apart.
 func clientAddr(a net.Addr) netip.Addr {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
 		return netip.Addr{}
 	}
-	addr := at.Addr().Unmap()
-	if p, err := addr.WithZone("").Prefix(64); err == nil && addr.Is6() && !addr.IsLoopback() {
-		return p.Addr()
-	}
-	return addr
+	return model.OneClient(at.Addr())
 }
 
 // admit counts a connection once there is room for it. It returns false when the listener
