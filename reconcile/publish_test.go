@@ -492,3 +492,26 @@ func TestAMachineIsNotInstalledBeforeItsBindingIsShown(t *testing.T) {
 		}
 	}, func(w *loopWorld) { w.mirror = true })
 }
+
+// A server that is kept had the claim that another one has by now: after the store is lost, both are as they were.
+func TestAKeptServerAndTheClaimOfItsNameSurviveTheLossOfTheStore(t *testing.T) {
+	published(t, 2, func(w *loopWorld, _ *branch) {
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)); d.Add(serverFile(1)) })
+		w.serve("web")
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(time.Hour, 0, "Released Off default/web")
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc01-system-0"} }))
+		})
+		w.expect(time.Hour, 1, "Reserved On default/web")
+		pass(10 * time.Minute) // until it is booted, and shown so
+		w.loseStore(w.files())
+		w.loop.Announced(model.Version{Fence: 99}, nil)
+		pass(time.Hour)
+		w.expect(0, 0, "Released Off default/web")
+		w.expect(0, 1, "Reserved On default/web")
+		if n := w.seen(1).installs; n != 1 || w.seen(0).disk == "" {
+			w.t.Errorf("server 1 was installed %d times, and server 0 has %q on its disk", n, w.seen(0).disk)
+		}
+	}, func(w *loopWorld) { w.mirror = true })
+}

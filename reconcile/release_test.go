@@ -166,3 +166,21 @@ func TestANewClaimDoesNotWaitForTheReleaseOfAServerThatNeverRanIt(t *testing.T) 
 		}
 	})
 }
+
+// Of a removal that was acted upon nothing counts any more: the claim of that name is another server's by then.
+func TestARemovalThatWasActedUponReleasesNoOtherServer(t *testing.T) {
+	live(t, 2, func(t *testing.T, w *loopWorld) {
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)); d.Add(serverFile(1)) })
+		w.serve("web")
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(time.Hour, 0, "Released Off default/web")
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc01-system-0"} }))
+		})
+		w.expect(time.Hour, 1, "Reserved On default/web")
+		w.rewrite(func(d *model.Desired) { delete(d.Claims, "default/web") }) // absent, by no commit that says so
+		pass(2 * time.Hour)
+		w.expect(0, 1, "Reserved On default/web")
+		w.expect(0, 0, "Released Off default/web")
+	})
+}

@@ -449,6 +449,21 @@ func TestAClaimOfTwoServersIsDisputedOnBoth(t *testing.T) {
 	again(t, in, r)
 }
 
+func TestAServerThatIsTakenFromItsClaimContestsItWithNobody(t *testing.T) {
+	for _, state := range []model.ServerState{model.StateReleased, model.StateReserved} { // kept, or still to be released
+		had, has := copyOf(at(5, 50), state, "default/web"), copyOf(at(5, 150), model.StateReserved, "default/web")
+		had.Release = &model.Release{Claim: "default/web"}
+		has.Name = "s2"
+		store := recordsOf(had)
+		r := Records(Input{Store: &store, Published: store5, Branch: branchOf(5, had, has), Now: mergeNow, Seed: "seed"})
+		for name, rec := range r.Records.Servers {
+			if plan.Disputed(rec) {
+				t.Errorf("%s, beside one that is %s: %s", name, state, rec.Doubt.Message)
+			}
+		}
+	}
+}
+
 func TestWhatComesFromTheBranchIsDoubted(t *testing.T) {
 	armed := &model.Ticket{ID: "t", Purpose: model.PurposeCleanup}
 	asked := &model.PowerAsked{Want: model.PowerOn}

@@ -267,11 +267,12 @@ func disputeText(all []model.Alternative) string {
 	return "its records contradict each other, so nothing is done to it until a commit says which one holds, by the trailer Ingot-Approve with the token: " + strings.Join(says, "; ")
 }
 
-// settleClaims finds claims that more than one server has, and disputes those servers.
+// settleClaims finds claims that more than one server has, and disputes those servers. One that is
+// taken from its claim has it no more.
 func (m *merger) settleClaims(servers map[model.ServerName]*model.ServerRecord) {
 	by := make(map[model.ClaimName][]model.ServerName)
 	for name, rec := range servers {
-		if rec.Claim != "" {
+		if rec.Claim != "" && !plan.LetGo(rec) {
 			by[rec.Claim] = append(by[rec.Claim], name)
 		}
 	}

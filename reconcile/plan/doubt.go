@@ -25,6 +25,12 @@ func SettledState(r *model.ServerRecord) model.ServerState {
 	return r.State
 }
 
+// LetGo reports whether it is decided that the server is taken from the claim of its record. A claim of
+// that name may be another server's by now.
+func LetGo(r *model.ServerRecord) bool {
+	return r.Release != nil || SettledState(r) == model.StateReleased
+}
+
 // Disputed reports whether copies of a record disagree on what is to be done.
 func Disputed(r *model.ServerRecord) bool {
 	return r.Doubt != nil && r.Doubt.Reason == model.DoubtDisputed
