@@ -112,6 +112,8 @@ type daemon struct {
 	// desired is what Git asks for, with the secrets from elsewhere.
 	desired        func() *model.Desired
 	desiredChanged <-chan struct{}
+	reserving      sync.Mutex     // guards reservedFor
+	reservedFor    *model.Desired // whose reservations DHCP has
 
 	// ready is closed once this process leads and knows the records.
 	ready chan struct{}
@@ -202,7 +204,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	}
 	counts := reconcile.NewMetrics(d.metrics)
 	d.loop = reconcile.NewLoop(reconcile.Options{
-		Desired: d.desired, DesiredChanged: d.desiredChanged, Store: adapter.Store{Registry: d.registry},
+		Desired: d.desiredReserved, DesiredChanged: d.desiredChanged, Store: adapter.Store{Registry: d.registry},
 		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt,
 		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
 	})

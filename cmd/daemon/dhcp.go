@@ -49,14 +49,10 @@ func (d *daemon) serveDHCP(ctx context.Context, known <-chan struct{}, leased ch
 // reserve keeps the reservations of DHCP in step with the Endpoints in Git, and
 // closes known once it has the first, or there are none to wait for.
 func (d *daemon) reserve(ctx context.Context, known chan<- struct{}) error {
-	var last *model.Desired
 	every := 20 * time.Millisecond // machines wait
 	for {
 		read := d.manifestsKnown()
-		if now := d.desired(); now != nil && now != last {
-			d.dhcp.SetReservations(addresses.Reservations(now))
-			last = now
-		}
+		d.desiredReserved()
 		if read && known != nil {
 			close(known)
 			known, every = nil, time.Second
@@ -67,6 +63,19 @@ func (d *daemon) reserve(ctx context.Context, known chan<- struct{}) error {
 		case <-time.After(every):
 		}
 	}
+}
+
+// desiredReserved is what Git asks for, once DHCP has the reservations in it: a revision that is shown
+// to be in force is so for devices, too.
+func (d *daemon) desiredReserved() *model.Desired {
+	d.reserving.Lock()
+	defer d.reserving.Unlock()
+	now := d.desired()
+	if d.dhcp != nil && now != nil && now != d.reservedFor {
+		d.dhcp.SetReservations(addresses.Reservations(now))
+		d.reservedFor = now
+	}
+	return now
 }
 
 // pools returns how full the pools of DHCP are.
