@@ -655,21 +655,6 @@ func TestAnIgnoredClaimIsLeftAlone(t *testing.T) {
 	})
 }
 
-func TestAClockThatWentBackDoesNotStopAServer(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *loopWorld) {
-		w.serve("web")
-		w.stop()
-		w.mu.Lock()
-		rec := *w.observed.Servers["bmc00-system-0"]
-		rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: time.Now().Add(1000 * time.Hour)}
-		w.observed.Servers[rec.Name] = &rec
-		w.machine(0).power = model.PowerOff
-		w.mu.Unlock()
-		w.start()
-		w.expect(time.Hour, 0, "Reserved On default/web")
-	})
-}
-
 func TestOneIgnoredServerDoesNotKeepTheFleetObserving(t *testing.T) {
 	live(t, 2, func(t *testing.T, w *loopWorld) {
 		w.serve("a")

@@ -496,13 +496,8 @@ func TestAMachineIsNotInstalledBeforeItsBindingIsShown(t *testing.T) {
 // A server that is kept had the claim that another one has by now: after the store is lost, both are as they were.
 func TestAKeptServerAndTheClaimOfItsNameSurviveTheLossOfTheStore(t *testing.T) {
 	published(t, 2, func(w *loopWorld, _ *branch) {
-		w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)); d.Add(serverFile(1)) })
-		w.serve("web")
-		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
-		w.expect(time.Hour, 0, "Released Off default/web")
-		w.commit(func(d *model.Desired) {
-			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc01-system-0"} }))
-		})
+		keptFirst(w)
+		w.commit(func(d *model.Desired) { d.Add(claim("web", onSecond)) })
 		w.expect(time.Hour, 1, "Reserved On default/web")
 		pass(10 * time.Minute) // until it is booted, and shown so
 		w.loseStore(w.files())

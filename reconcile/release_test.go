@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"ingot/model"
 )
 
@@ -110,25 +112,44 @@ func TestServersThatWereRetainedAreWipedByTheGuardOnly(t *testing.T) {
 	})
 }
 
+// keptFirst has claim web on the first server, and removes it: its disks stay as they are.
+func keptFirst(w *loopWorld) {
+	w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)); d.Add(serverFile(1, labelled("second"))) })
+	w.serve("web")
+	w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+	w.expect(time.Hour, 0, "Released Off default/web")
+}
+
+// onSecond has a claim name the second server.
+func onSecond(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc01-system-0"} }
+
+// labelled is a server with a label.
+func labelled(label string) func(s *model.Server) {
+	return func(s *model.Server) { s.Labels = map[string]string{"which": label} }
+}
+
 // A claim that is removed, acted upon and made anew is another one, if it asks for another server.
-func TestAReleasedServerIsNotForANewClaimThatNamesAnother(t *testing.T) {
-	live(t, 3, func(t *testing.T, w *loopWorld) {
-		w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)); d.Add(serverFile(1)) })
-		w.serve("web")
-		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
-		w.expect(time.Hour, 0, "Released Off default/web")
-		ons := w.seen(0).ons
-		w.commit(func(d *model.Desired) {
-			d.Add(claim("web", func(c *model.ServerClaim) {
-				c.Spec.ServerRef = &model.LocalRef{Name: "bmc01-system-0"}
-				c.Spec.Image = "other:9"
-			}))
+func TestAReleasedServerIsNotForANewClaimThatAsksForAnother(t *testing.T) {
+	for name, asks := range map[string]func(c *model.ServerClaim){
+		"by its name": onSecond,
+		"by its labels": func(c *model.ServerClaim) {
+			c.Spec.ServerRef, c.Spec.ServerSelector = nil, &metav1.LabelSelector{MatchLabels: map[string]string{"which": "second"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, 2, func(t *testing.T, w *loopWorld) {
+				keptFirst(w)
+				ons := w.seen(0).ons
+				w.commit(func(d *model.Desired) {
+					d.Add(claim("web", asks, func(c *model.ServerClaim) { c.Spec.Image = "other:9" }))
+				})
+				w.expect(time.Hour, 1, "Reserved On default/web")
+				if w.expect(0, 0, "Released Off default/web"); w.seen(0).ons != ons {
+					t.Errorf("the first was switched on %d times", w.seen(0).ons-ons)
+				}
+			})
 		})
-		pass(time.Hour)
-		if w.state(1) != "Reserved On default/web" || w.seen(0).ons != ons {
-			t.Errorf("claim web names bmc01-system-0; server 0 is %q (switched on %d times since), server 1 %q", w.state(0), w.seen(0).ons-ons, w.state(1))
-		}
-	})
+	}
 }
 
 func TestAServerThatIsBeingReleasedIsNotForANewClaimThatNamesAnother(t *testing.T) {
@@ -139,9 +160,7 @@ func TestAServerThatIsBeingReleasedIsNotForANewClaimThatNamesAnother(t *testing.
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		pass(time.Hour)
 		w.commit(func(d *model.Desired) {
-			d.Add(claim("web", func(c *model.ServerClaim) {
-				c.Spec.ServerRef = &model.LocalRef{Name: "bmc01-system-0"}
-			}))
+			d.Add(claim("web", onSecond))
 		})
 		pass(time.Hour)
 		if w.state(1) != "Reserved On default/web" {
@@ -170,13 +189,8 @@ func TestANewClaimDoesNotWaitForTheReleaseOfAServerThatNeverRanIt(t *testing.T) 
 // Of a removal that was acted upon nothing counts any more: the claim of that name is another server's by then.
 func TestARemovalThatWasActedUponReleasesNoOtherServer(t *testing.T) {
 	live(t, 2, func(t *testing.T, w *loopWorld) {
-		w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)); d.Add(serverFile(1)) })
-		w.serve("web")
-		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
-		w.expect(time.Hour, 0, "Released Off default/web")
-		w.commit(func(d *model.Desired) {
-			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc01-system-0"} }))
-		})
+		keptFirst(w)
+		w.commit(func(d *model.Desired) { d.Add(claim("web", onSecond)) })
 		w.expect(time.Hour, 1, "Reserved On default/web")
 		w.rewrite(func(d *model.Desired) { delete(d.Claims, "default/web") }) // absent, by no commit that says so
 		pass(2 * time.Hour)

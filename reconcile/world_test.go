@@ -114,6 +114,17 @@ func (w *loopWorld) start() {
 	}
 }
 
+// restartWith has Ingot start anew, with the record of the first server changed.
+func (w *loopWorld) restartWith(change func(rec *model.ServerRecord)) {
+	w.stop()
+	w.mu.Lock()
+	rec := *w.observed.Servers["bmc00-system-0"]
+	change(&rec)
+	w.observed.Servers[rec.Name] = &rec
+	w.mu.Unlock()
+	w.start()
+}
+
 // plan is what is planned now.
 func (w *loopWorld) plan() *plan.Result { return plan.Plan(w.loop.Input(time.Now())) }
 

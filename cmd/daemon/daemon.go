@@ -204,7 +204,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	}
 	counts := reconcile.NewMetrics(d.metrics)
 	d.loop = reconcile.NewLoop(reconcile.Options{
-		Desired: d.desiredReserved, DesiredChanged: d.desiredChanged, Store: adapter.Store{Registry: d.registry},
+		Desired: d.reserveDesired, DesiredChanged: d.desiredChanged, Store: adapter.Store{Registry: d.registry},
 		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt,
 		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
 	})

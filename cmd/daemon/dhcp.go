@@ -52,7 +52,7 @@ func (d *daemon) reserve(ctx context.Context, known chan<- struct{}) error {
 	every := 20 * time.Millisecond // machines wait
 	for {
 		read := d.manifestsKnown()
-		d.desiredReserved()
+		d.reserveDesired()
 		if read && known != nil {
 			close(known)
 			known, every = nil, time.Second
@@ -65,9 +65,9 @@ func (d *daemon) reserve(ctx context.Context, known chan<- struct{}) error {
 	}
 }
 
-// desiredReserved is what Git asks for, once DHCP has the reservations in it: a revision that is shown
-// to be in force is so for devices, too.
-func (d *daemon) desiredReserved() *model.Desired {
+// reserveDesired gives DHCP the reservations in what Git asks for, and returns that. It is planned with
+// and shown only after that, so that what is shown to be in force is so for devices, too.
+func (d *daemon) reserveDesired() *model.Desired {
 	d.reserving.Lock()
 	defer d.reserving.Unlock()
 	now := d.desired()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/gitsource"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
@@ -45,5 +46,26 @@ func TestAnEmptyRepositoryReservesNothingAndDelaysNothing(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestWhatIsPlannedWithIsReservedBefore(t *testing.T) {
+	asked := model.NewDesired()
+	d := &daemon{log: slog.New(slog.DiscardHandler), desired: func() *model.Desired { return asked }}
+	var err error
+	d.dhcp, err = dhcp.New(dhcp.Options{Networks: []dhcp.Network{{
+		Name: "r", Listen: "127.0.0.1:0", Role: model.RoleHost, Subnets: []dhcp.Subnet{{
+			CIDR: netip.MustParsePrefix("127.0.0.0/8"), Range: lease.Range{First: netip.MustParseAddr("127.0.0.10"), Last: netip.MustParseAddr("127.0.0.19")},
+		}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked = model.NewDesired()
+	asked.Add(&model.Endpoint{
+		Meta: model.Meta{Name: "e"}, Spec: model.EndpointSpec{MACAddress: "02:00:00:00:00:01", IP: "127.0.0.10"},
+	})
+	if got, used := d.reserveDesired(), d.dhcp.Pools()[0].Used; got != asked || used != 1 {
+		t.Errorf("got %p, want %p; %d addresses are reserved, want 1", got, asked, used)
 	}
 }

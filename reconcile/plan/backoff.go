@@ -27,9 +27,9 @@ func (s *server) notBefore() time.Time {
 	return s.fleet.pauseEnd(s.rec.NotBefore, s.fleet.in.Policy.BackoffMax)
 }
 
-// begins is when something began that takes so long. What was noted by a clock that was ahead
-// began with this process, at the latest.
-func (s *server) begins(noted time.Time) time.Time {
+// notedAt is when what was noted took place: the start of this process, if the clock that noted it was
+// ahead of the present one.
+func (s *server) notedAt(noted time.Time) time.Time {
 	if noted.After(s.now()) {
 		return s.fleet.in.Started
 	}

@@ -32,8 +32,8 @@ func EffectText(d model.Disruption) string {
 	case stepMaintenance:
 		return server + " of " + claim + " is taken out of service by ServerMaintenance " + d.Value
 	case stepPowerOff:
-		if d.Value != "" && d.Value != string(model.PowerOff) {
-			return server + " of " + claim + ", which is out of service, is powered off by ServerMaintenance " + d.Value
+		if by := MaintenanceOf(d); by != "" {
+			return server + " of " + claim + ", which is out of service, is powered off by ServerMaintenance " + by
 		}
 		return server + " is powered off, as " + claim + " asks for"
 	case stepOperation:
@@ -42,6 +42,15 @@ func EffectText(d model.Disruption) string {
 		return "what runs on " + server + " is asked to shut down, and the server is discovered"
 	}
 	return server + " of " + claim + ": " + d.Action
+}
+
+// MaintenanceOf is the ServerMaintenance, or OperationPark, that has a server powered off; "" if its
+// claim has, or for another step.
+func MaintenanceOf(d model.Disruption) string {
+	if d.Action != stepPowerOff || d.Value == string(model.PowerOff) {
+		return ""
+	}
+	return d.Value
 }
 
 // disruptions lists what Git asks for that takes something from users of servers, and

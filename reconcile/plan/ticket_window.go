@@ -29,9 +29,9 @@ func (s *server) window() (length time.Duration, end time.Time) {
 	if !t.Open() {
 		return 0, time.Time{}
 	}
-	from := s.begins(t.ArmedAt)
+	from := s.notedAt(t.ArmedAt)
 	if s.begun() {
-		from = s.begins(s.rec.Asked.At)
+		from = s.notedAt(s.rec.Asked.At)
 	}
 	switch t.Purpose {
 	case model.PurposeDiscovery:
@@ -42,12 +42,12 @@ func (s *server) window() (length time.Duration, end time.Time) {
 		}
 		length = p.BootTimeout
 		if told := s.diskInstall(); s.toldSinceOn(told) {
-			from, length = s.begins(told.ReportedAt), installSilence
+			from, length = s.notedAt(told.ReportedAt), installSilence
 		}
 	case model.PurposeCleanup:
 		length = p.cleanupTimeout(t.CleanupMode)
 		if w := s.trace().Wiping(); w != nil && w.ReceivedAt.After(from) {
-			return length, earliest(s.begins(w.ReceivedAt).Add(length), from.Add(maxWipeTimes*length))
+			return length, earliest(s.notedAt(w.ReceivedAt).Add(length), from.Add(maxWipeTimes*length))
 		}
 	}
 	end = from.Add(length)

@@ -87,8 +87,8 @@ func (s *serverFuture) step(d model.Disruption) Effect {
 		e.Kind, e.Message = Maintain, s.maintenance(d.Value)
 	case "power-off":
 		e.Kind, e.Message = PowerOff, fmt.Sprintf("is powered off, as claim %s says", d.Claim)
-		if d.Value != "" && d.Value != string(model.PowerOff) {
-			e.Message = fmt.Sprintf("is out of service, and powered off now by ServerMaintenance %s", d.Value)
+		if by := plan.MaintenanceOf(d); by != "" {
+			e.Message = fmt.Sprintf("is out of service, and powered off now by ServerMaintenance %s", by)
 		}
 	case "operation":
 		e.Kind, e.Message = Operation, "is asked for what its annotation says: "+d.Value

@@ -40,6 +40,7 @@ func TestEachListThatIsHeldSaysWhatWillHappen(t *testing.T) {
 			held, observed, err := ReadHeld(map[string][]byte{
 				"revision.yaml":                []byte("observedRevision: main@sha1:aa\n" + tc.revision),
 				"servers/s1.yaml":              []byte("metadata: {name: s1}\nrecord: {name: s1, claim: default/web}"),
+				"servers/s2.yaml":              []byte("metadata: {name: s2}\nrecord: {name: s2, claim: default/web, state: Released}"), // had it before
 				"serverclaims/default/db.yaml": []byte("kind: ServerClaim\nmetadata: {namespace: default, name: db}"),
 			})
 			if err != nil || observed != "main@sha1:aa" {
