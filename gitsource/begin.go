@@ -22,7 +22,8 @@ type Beginning struct {
 	AbsentToken string
 	// Bound are the objects that records depend on, bound claims above all. One that
 	// Git lacks is listed as absent: what is recorded as removed does not belong here,
-	// nor do Servers that came to be by discovery alone.
+	// nor do claims that their servers are being taken from, nor Servers that came to be by
+	// discovery alone.
 	Bound []model.Identity
 	// Owners are the tenants whose those are, as far as the records say.
 	Owners map[model.Identity]string
@@ -49,7 +50,7 @@ func BeginningOf(observed *model.Observed) Beginning {
 	}
 	for _, name := range slices.Sorted(maps.Keys(observed.Servers)) {
 		rec := observed.Servers[name]
-		if id := rec.Claim.Identity(); rec.Claim != "" && need(id, rec.Tenant) {
+		if id := rec.Claim.Identity(); rec.Claim != "" && !rec.LetGo() && need(id, rec.Tenant) {
 			b.Owners[id] = rec.Tenant
 		}
 		switch by := rec.MaintainedBy; by {

@@ -78,6 +78,10 @@ func TestWhatDependsOnTheBranch(t *testing.T) {
 			removed: []model.RemovedObject{removed(web, "b")}, bound: []model.Identity{web},
 			owners: map[model.Identity]string{web: "a"},
 		},
+		"one that its server is taken from": {servers: []*model.ServerRecord{
+			{Name: "s1", Claim: "default/web", State: model.StateReserved, Release: &model.Release{}},
+			{Name: "s2", Claim: "default/web", State: model.StateMaintenance, Back: model.StateReleased},
+		}},
 		"a maintenance and a parked one": {
 			servers: []*model.ServerRecord{{Name: "s1", MaintainedBy: model.OperationPark}, {Name: "s2", MaintainedBy: "m"}},
 			bound:   []model.Identity{s1, m},

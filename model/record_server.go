@@ -269,6 +269,19 @@ type MissingDisk struct {
 	ReplacedBy string `json:"replacedBy,omitempty"`
 }
 
+// Settled is where the server is in its life, also while it is out of service: the state that counts when
+// copies of its record are compared.
+func (r *ServerRecord) Settled() ServerState {
+	if (r.State == StateMaintenance || r.State == StateError) && r.Back != "" {
+		return r.Back
+	}
+	return r.State
+}
+
+// LetGo reports whether it is decided that the server is taken from the claim of its record. A claim of
+// that name may be another server's by now.
+func (r *ServerRecord) LetGo() bool { return r.Release != nil || r.Settled() == StateReleased }
+
 // Release is a decided release.
 type Release struct {
 	Revision Revision  `json:"revision"` // the one that no longer holds the claim

@@ -21,7 +21,7 @@ const (
 
 // contradict reports whether two copies disagree on what is to be done with the server.
 func (m *merger) contradict(store, branch *model.ServerRecord) bool {
-	return plan.SettledState(store) != plan.SettledState(branch) || store.Claim != branch.Claim
+	return store.Settled() != branch.Settled() || store.Claim != branch.Claim
 }
 
 // serverOfStore is a server whose copy in the store is the newer. One that was restored
@@ -71,7 +71,7 @@ func (m *merger) serverOfBoth(rec *model.ServerRecord) *model.ServerRecord {
 func (m *merger) serverOfBranch(branch *model.ServerRecord) *model.ServerRecord {
 	c := *branch
 	c.Restored = false
-	if plan.SettledState(&c) == model.StateCleanup && c.Ticket.Open() {
+	if c.Settled() == model.StateCleanup && c.Ticket.Open() {
 		ended := *c.Ticket
 		ended.Ended = model.TicketSpent
 		c.Ticket, c.Asked = &ended, nil
@@ -220,7 +220,7 @@ func (m *merger) alternatives(rec *model.ServerRecord, from string) []model.Alte
 	if plan.Disputed(rec) {
 		return rec.Doubt.Alternatives
 	}
-	return []model.Alternative{m.alternative(rec, from, plan.SettledState(rec), rec.Claim)}
+	return []model.Alternative{m.alternative(rec, from, rec.Settled(), rec.Claim)}
 }
 
 func (m *merger) alternative(rec *model.ServerRecord, from string, state model.ServerState, claim model.ClaimName) model.Alternative {
@@ -272,7 +272,7 @@ func disputeText(all []model.Alternative) string {
 func (m *merger) settleClaims(servers map[model.ServerName]*model.ServerRecord) {
 	by := make(map[model.ClaimName][]model.ServerName)
 	for name, rec := range servers {
-		if rec.Claim != "" && !plan.LetGo(rec) {
+		if rec.Claim != "" && !rec.LetGo() {
 			by[rec.Claim] = append(by[rec.Claim], name)
 		}
 	}

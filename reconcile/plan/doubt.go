@@ -16,21 +16,6 @@ func (s *server) doubted() bool {
 	return d != nil && d.Reason != model.DoubtInstallUnknown
 }
 
-// SettledState is the state that counts when copies are compared: where a server is in its
-// life, also while it is out of service.
-func SettledState(r *model.ServerRecord) model.ServerState {
-	if (r.State == model.StateMaintenance || r.State == model.StateError) && r.Back != "" {
-		return r.Back
-	}
-	return r.State
-}
-
-// LetGo reports whether it is decided that the server is taken from the claim of its record. A claim of
-// that name may be another server's by now.
-func LetGo(r *model.ServerRecord) bool {
-	return r.Release != nil || SettledState(r) == model.StateReleased
-}
-
 // Disputed reports whether copies of a record disagree on what is to be done.
 func Disputed(r *model.ServerRecord) bool {
 	return r.Doubt != nil && r.Doubt.Reason == model.DoubtDisputed
@@ -56,7 +41,7 @@ func (s *server) doubt() (Step, bool) {
 	case s.fleet.in.BMCRead[s.rec.BMC].IsZero():
 		return s.rest(Why{string(d.Reason), "its record was read back from the status branch; waiting for its BMC to " +
 			"show it", d.Since, RackOperator}), true
-	case SettledState(s.rec) == model.StateReserved && (s.rec.Installed == "" || s.rec.Reprovision != ""):
+	case s.rec.Settled() == model.StateReserved && (s.rec.Installed == "" || s.rec.Reprovision != ""):
 		return s.doubtInstall(), true // also of one that is to come back to that
 	}
 	if st, ok := s.doubtOff(); ok {

@@ -55,7 +55,7 @@ func (s *server) begunBy(name string) bool {
 // needsApproval reports whether a ServerMaintenance waits for the owner of the server's claim.
 // One that has begun ends with its manifest, not with the approval.
 func (s *server) needsApproval(m *model.ServerMaintenance) bool {
-	bound := SettledState(s.rec) == model.StateReserved && s.rec.Release == nil
+	bound := s.rec.Settled() == model.StateReserved && s.rec.Release == nil
 	if m.Spec.Policy != model.MaintenanceOwnerApproval || !bound || s.begunBy(m.Name) {
 		return false
 	}
