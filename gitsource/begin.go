@@ -50,7 +50,7 @@ func BeginningOf(observed *model.Observed) Beginning {
 	}
 	for _, name := range slices.Sorted(maps.Keys(observed.Servers)) {
 		rec := observed.Servers[name]
-		if id := rec.Claim.Identity(); rec.Claim != "" && !rec.LetGo() && need(id, rec.Tenant) {
+		if id := rec.Claim.Identity(); rec.Claim != "" && !rec.ReleaseDecided() && need(id, rec.Tenant) {
 			b.Owners[id] = rec.Tenant
 		}
 		switch by := rec.MaintainedBy; by {

@@ -278,9 +278,9 @@ func (r *ServerRecord) Settled() ServerState {
 	return r.State
 }
 
-// LetGo reports whether it is decided that the server is taken from the claim of its record. A claim of
-// that name may be another server's by now.
-func (r *ServerRecord) LetGo() bool { return r.Release != nil || r.Settled() == StateReleased }
+// ReleaseDecided reports whether it is decided that the server is taken from the claim of its
+// record. A claim of that name may be another server's by now.
+func (r *ServerRecord) ReleaseDecided() bool { return r.Release != nil || r.Settled() == StateReleased }
 
 // Release is a decided release.
 type Release struct {

@@ -272,7 +272,7 @@ func disputeText(all []model.Alternative) string {
 func (m *merger) settleClaims(servers map[model.ServerName]*model.ServerRecord) {
 	by := make(map[model.ClaimName][]model.ServerName)
 	for name, rec := range servers {
-		if rec.Claim != "" && !rec.LetGo() {
+		if rec.Claim != "" && !rec.ReleaseDecided() {
 			by[rec.Claim] = append(by[rec.Claim], name)
 		}
 	}

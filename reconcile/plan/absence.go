@@ -79,7 +79,7 @@ func (f *fleet) noteRemovals() {
 // with its tenant if that is known.
 func (s *server) eachMissing(do func(id model.Identity, tenant string)) {
 	f := s.fleet
-	if s.rec.Claim != "" && s.claim == nil && !s.rec.LetGo() { // else a claim of that name may be another server's by now
+	if s.rec.Claim != "" && s.claim == nil && !s.rec.ReleaseDecided() { // else a claim of that name may be another server's by now
 		do(s.rec.Claim.Identity(), s.rec.Tenant)
 	}
 	by := s.rec.MaintainedBy

@@ -43,7 +43,7 @@ func (f *fleet) loadClaim(s *server, at int) {
 // is back: the removal was acted upon, and the claim asks for another server, or what was removed
 // never got so far as to boot here.
 func (s *server) isForAnother(c *model.ServerClaim) bool {
-	if c == nil || !s.rec.LetGo() {
+	if c == nil || !s.rec.ReleaseDecided() {
 		return false
 	}
 	ref, sel, t := c.Spec.ServerRef, c.Spec.ServerSelector, s.rec.Ticket

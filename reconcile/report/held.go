@@ -126,7 +126,7 @@ func heldObjects(d documents) (serving map[model.ClaimName]model.ServerName, dis
 		if rec == nil {
 			continue
 		}
-		if rec.Claim != "" && !rec.LetGo() {
+		if rec.Claim != "" && !rec.ReleaseDecided() {
 			serving[rec.Claim] = rec.Name
 		}
 		if plan.Disputed(rec) {
