@@ -11,7 +11,7 @@ import (
 
 // follow tells what became of a request, for people who follow the card that asks.
 func (s *Server) follow(r *request, code int, took time.Duration) {
-	if s.told == nil {
+	if s.told == nil || r.judged && r.by.MAC == "" { // nothing shows a card there
 		return
 	}
 	mac := r.by.MAC

@@ -55,7 +55,11 @@ func (r *recorder) after(t *testing.T, n int) []string {
 func TestWhatIsToldOfABoot(t *testing.T) {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	var told recorder
-	r := newRack(t, nil, func(o *Options) { o.Told = told.told })
+	r := newRack(t, nil, func(o *Options) {
+		leaseTable{"127.0.0.1": mac1}.bind(o)
+		o.Told = told.told
+	})
+	r.desk.holders[mac1] = r.desk.holders[uuid1]
 	_, _, _ = get(t, r.URL+"/ipxe")
 	told.after(t, 1)
 	_, script, _ := get(t, r.URL+"/ipxe/"+uuid1)
@@ -91,6 +95,18 @@ func TestWhatIsToldOfABoot(t *testing.T) {
 	}
 	if token == "" || strings.Contains(strings.Join(got, "\n"), token) {
 		t.Errorf("the token %q is told", token)
+	}
+}
+
+// What no evidence shows to be of a card is of none, and nothing shows it a moment later.
+func TestWhatIsOfNoCardIsNotTold(t *testing.T) {
+	var told recorder
+	r := newRack(t, nil, func(o *Options) { o.Told = told.told })
+	_, _, _ = get(t, r.URL+"/ipxe/"+uuid1)
+	_, _, _ = get(t, r.URL+"/loader/none") // for which nobody is judged
+	want := []string{"127.0.0.1 HTTP boot loader from 127.0.0.1: refused, there is no boot loader of this name"}
+	if diff := cmp.Diff(want, told.after(t, 1)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

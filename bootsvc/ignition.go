@@ -45,7 +45,7 @@ func (s *Server) serveNoToken(r *request) {
 // judgeNoToken returns why a client that shows no token is not served.
 func (s *Server) judgeNoToken(o model.TicketHolder, r *request) refusal {
 	v := s.bindings.JudgeMachine(o, r.client)
-	r.by = v.By
+	r.by, r.judged = v.By, true
 	switch t := o.Ticket; {
 	case v.Refusal != "":
 		return refusal{v.Refusal, missingToken}

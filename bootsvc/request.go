@@ -21,6 +21,7 @@ type request struct {
 	room   [4]string   // for the elements of most
 	client netip.Addr  // who asks
 	by     model.Asker // likewise, as far as that was judged
+	judged bool        // by has what evidence shows
 	id     string      // the UUID or MAC address that the request is for, for the log
 	thing  string      // what is asked for, where that is known better than by its route
 	said   string      // why it is not served, or what it is sent instead

@@ -80,8 +80,8 @@ type Options struct {
 	Settle func(context.Context)
 	// DiskBoot says how a server is sent on to its disk; nil means DiskExit for all.
 	DiskBoot func(model.ServerName) DiskBoot
-	// Told is called for each request, once it is answered; mac is that of the card that asks, as far
-	// as it was judged. It must not block. Nil is allowed.
+	// Told is called for each request, once it is answered, but where nothing shows which card asks;
+	// mac is the card's, as far as it was judged. It must not block. Nil is allowed.
 	Told func(client netip.Addr, mac string, e model.CardEvent)
 	// Rescue is the script for machines without a boot ticket; its zero value is none.
 	Rescue RescueScript

@@ -117,7 +117,7 @@ func (s *Server) judgeAddress(o model.TicketHolder, r *request) refusal {
 		s.settle(r.Context())
 		v = s.bindings.Judge(o, r.client)
 	}
-	r.by = v.By
+	r.by, r.judged = v.By, true
 	return refusal{v.Refusal, v.Told}
 }
 

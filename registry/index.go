@@ -24,7 +24,7 @@ func putServer(m *memory, b store.Bucket, name string, v any) {
 
 func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
 	for _, id := range systemUUIDs(rec.UUID) {
-		m.byUUID[id] = append(m.byUUID[id], name)
+		m.byUUID[id] = append(m.byUUID[id], rec)
 	}
 	for _, b := range pinnedBlobs(rec.Ticket) {
 		if m.byBlob[b] == nil {
@@ -36,7 +36,7 @@ func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
 
 func (m *memory) unindex(name model.ServerName, rec *model.ServerRecord) {
 	for _, id := range systemUUIDs(rec.UUID) {
-		m.byUUID[id] = slices.DeleteFunc(m.byUUID[id], func(n model.ServerName) bool { return n == name })
+		m.byUUID[id] = slices.DeleteFunc(m.byUUID[id], func(r *model.ServerRecord) bool { return r == rec })
 		if len(m.byUUID[id]) == 0 {
 			delete(m.byUUID, id)
 		}
@@ -77,7 +77,7 @@ func (m *memory) server(uuid model.UUID) (*model.ServerRecord, *model.Progress) 
 	if len(found) != 1 {
 		return nil, nil
 	}
-	return m.state.Servers[found[0]], m.state.Progress[found[0]]
+	return found[0], m.state.Progress[found[0].Name]
 }
 
 // namesakes returns all servers with this UUID in either byte order.
@@ -89,8 +89,8 @@ func (m *memory) namesakes(uuid string) []model.TicketHolder {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var offers []model.TicketHolder
-	for _, name := range m.byUUID[u] {
-		offers = append(offers, holderOf(m.state.Servers[name], m.state.Progress[name]))
+	for _, rec := range m.byUUID[u] {
+		offers = append(offers, holderOf(rec, m.state.Progress[rec.Name]))
 	}
 	return offers
 }
