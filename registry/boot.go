@@ -16,11 +16,14 @@ import (
 // ever had one; and how far it has come with that. When no server has the UUID or MAC
 // address, or several do, none is known.
 func (r *Registry) Find(id string) (holder model.TicketHolder, known bool) {
-	rec, progress := r.identified(id)
-	if rec == nil {
+	if mac, ok := model.ParseMAC(id); ok {
+		return r.memory.serverWith(mac)
+	}
+	uuid, ok := model.ParseUUID(id)
+	if !ok {
 		return model.TicketHolder{}, false
 	}
-	return holderOf(rec, progress), true
+	return r.memory.server(uuid)
 }
 
 // Namesakes returns what Find does of each server with this system UUID, in either byte
@@ -31,30 +34,10 @@ func (r *Registry) Namesakes(uuid string) []model.TicketHolder { return r.memory
 // address. Of several that share it Find knows none, and yet it is no stranger's.
 func (r *Registry) Named(id string) bool { return r.memory.named(id) }
 
-func holderOf(rec *model.ServerRecord, progress *model.Progress) model.TicketHolder {
-	holder := model.TicketHolder{Server: rec.Name, Ticket: rec.Ticket}
-	if progress != nil && rec.Ticket != nil && progress.Ticket == rec.Ticket.ID {
-		holder.Progress = progress
-	}
-	return holder
-}
-
 // MACs returns the MAC addresses that count as a server's and as no other's, canonical:
 // those of its record, or, where that has none, those that asked under its UUID since it
 // was powered on to be discovered.
 func (r *Registry) MACs(server model.ServerName) []string { return r.memory.macsOf(server) }
-
-// identified returns the one server with a system UUID or MAC address.
-func (r *Registry) identified(id string) (*model.ServerRecord, *model.Progress) {
-	if mac, ok := model.ParseMAC(id); ok {
-		return r.memory.serverWith(mac)
-	}
-	uuid, ok := model.ParseUUID(id)
-	if !ok {
-		return nil, nil
-	}
-	return r.memory.server(uuid)
-}
 
 // Note records, durably before it returns, that a server reached a stage with a
 // ticket. Each stage is recorded once, and one of its firmware's only while no

@@ -23,8 +23,13 @@ func putServer(m *memory, b store.Bucket, name string, v any) {
 }
 
 func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
+	holder := m.found[name]
+	if holder == nil {
+		holder = new(model.TicketHolder)
+		m.found[name] = holder
+	}
 	for _, id := range systemUUIDs(rec.UUID) {
-		m.byUUID[id] = append(m.byUUID[id], rec)
+		m.byUUID[id] = append(m.byUUID[id], holder)
 	}
 	for _, b := range pinnedBlobs(rec.Ticket) {
 		if m.byBlob[b] == nil {
@@ -35,8 +40,9 @@ func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
 }
 
 func (m *memory) unindex(name model.ServerName, rec *model.ServerRecord) {
+	holder := m.found[name]
 	for _, id := range systemUUIDs(rec.UUID) {
-		m.byUUID[id] = slices.DeleteFunc(m.byUUID[id], func(r *model.ServerRecord) bool { return r == rec })
+		m.byUUID[id] = slices.DeleteFunc(m.byUUID[id], func(h *model.TicketHolder) bool { return h == holder })
 		if len(m.byUUID[id]) == 0 {
 			delete(m.byUUID, id)
 		}
@@ -68,16 +74,29 @@ func usable(t *model.Ticket) bool {
 	return t.Open() || (t != nil && t.Always && t.Ended == model.TicketBooted)
 }
 
+// hold brings what is found of a server up to date with its record and progress.
+func (m *memory) hold(name model.ServerName) {
+	rec := m.state.Servers[name]
+	if rec == nil {
+		delete(m.found, name)
+		return
+	}
+	*m.found[name] = model.TicketHolder{Server: name, Ticket: rec.Ticket}
+	if p := m.state.Progress[name]; p != nil && rec.Ticket != nil && p.Ticket == rec.Ticket.ID {
+		m.found[name].Progress = p
+	}
+}
+
 // server returns the one server with this UUID in either byte order of SMBIOS. No server
-// is returned when several have it, for nobody knows which is meant.
-func (m *memory) server(uuid model.UUID) (*model.ServerRecord, *model.Progress) {
+// is known when several have it, for nobody knows which is meant.
+func (m *memory) server(uuid model.UUID) (holder model.TicketHolder, known bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	found := m.byUUID[uuid]
 	if len(found) != 1 {
-		return nil, nil
+		return model.TicketHolder{}, false
 	}
-	return found[0], m.state.Progress[found[0].Name]
+	return *found[0], true
 }
 
 // namesakes returns all servers with this UUID in either byte order.
@@ -89,8 +108,8 @@ func (m *memory) namesakes(uuid string) []model.TicketHolder {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var offers []model.TicketHolder
-	for _, rec := range m.byUUID[u] {
-		offers = append(offers, holderOf(rec, m.state.Progress[rec.Name]))
+	for _, holder := range m.byUUID[u] {
+		offers = append(offers, *holder)
 	}
 	return offers
 }
@@ -107,14 +126,14 @@ func (m *memory) named(id string) bool {
 }
 
 // serverWith returns the one server with this MAC address.
-func (m *memory) serverWith(mac model.MAC) (*model.ServerRecord, *model.Progress) {
+func (m *memory) serverWith(mac model.MAC) (holder model.TicketHolder, known bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	name, ok := m.byMAC.only(mac)
-	if !ok {
-		return nil, nil
+	name, known := m.byMAC.only(mac)
+	if !known {
+		return model.TicketHolder{}, false
 	}
-	return m.state.Servers[name], m.state.Progress[name]
+	return *m.found[name], true
 }
 
 // macsOf returns the MAC addresses that are one server's alone.

@@ -122,11 +122,13 @@ func sightings(rec *model.ServerRecord, p *model.Progress) []model.Sighting {
 	return slices.DeleteFunc(slices.Clone(p.Sightings), func(s model.Sighting) bool { return s.Last.Before(from) })
 }
 
-// lists is a column whose values bear on the MAC addresses of the server of that name.
+// lists is a column whose values bear on the MAC addresses of the server of that name, and on how it
+// is found.
 func lists(c column) column {
 	put := c.put
 	c.put = func(m *memory, b store.Bucket, name string, v any) {
 		put(m, b, name, v)
+		m.hold(model.ServerName(name))
 		m.listMACs(model.ServerName(name))
 	}
 	return c

@@ -25,8 +25,9 @@ type memory struct {
 	raw    store.Contents       // the values that are not in sums: sealed, or of a newer Ingot
 	sums   map[store.Key]digest // of the values that encoding their meaning makes again, without versions
 	state  model.Observed
-	shared map[store.Bucket]bool                // maps of state that a snapshot shares
-	byUUID map[model.UUID][]*model.ServerRecord // in both byte orders
+	shared map[store.Bucket]bool                    // maps of state that a snapshot shares
+	found  map[model.ServerName]*model.TicketHolder // what Find returns of each server
+	byUUID map[model.UUID][]*model.TicketHolder     // of found, in both byte orders
 	byBlob map[blob]map[model.ServerName]*model.Ticket
 	byMAC  macIndex
 	macs   map[model.ServerName][]knownMAC // what byMAC has of each
@@ -51,7 +52,7 @@ func newMemory() *memory {
 func (m *memory) clear() {
 	m.raw, m.sums, m.decrypted = store.NewContents(), make(map[store.Key]digest), newDecryptedValues()
 	m.state, m.shared = *model.NewObserved(), make(map[store.Bucket]bool)
-	m.byUUID = make(map[model.UUID][]*model.ServerRecord)
+	m.found, m.byUUID = make(map[model.ServerName]*model.TicketHolder), make(map[model.UUID][]*model.TicketHolder)
 	m.byBlob = make(map[blob]map[model.ServerName]*model.Ticket)
 	m.byMAC, m.macs = make(macIndex), make(map[model.ServerName][]knownMAC)
 	m.byIP, m.withoutIP = make(map[string]string), make(map[string]struct{})
