@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ingot/model"
@@ -78,5 +79,106 @@ func TestAMachineIsAskedToShutDownThoughAClockThatWasAheadSaysThatItCannot(t *te
 		if got := w.seen(0).forced - before; got > 0 {
 			t.Errorf("forced off %d times, without being asked to shut down", got)
 		}
+	})
+}
+
+func TestAWipeReportedToAClockThatWasAheadIsJudgedAfterOneReading(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.serve("web")
+		w.change(0, func(m *machine) { m.wipeHangs = true })
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(2*time.Minute, 0, "Cleanup On")
+		w.restartWith(func(rec *model.ServerRecord) {
+			w.observed.Wipes[rec.Name] = &model.WipeReport{
+				Ticket: rec.Ticket.ID, ReceivedAt: time.Now().Add(aYear),
+				Disks: []model.DiskWipe{{Name: "sda", Serial: "S1", SizeBytes: 1 << 40, Result: model.WipeDone}},
+			}
+		})
+		before := w.seen(0).readings
+		w.expect(10*time.Minute, 0, "Available Off")
+		if n := w.seen(0).readings - before; n != 1 {
+			t.Errorf("all its parts were read %d times, want once", n)
+		}
+	})
+}
+
+func TestWhatAMaintenanceChangedIsLookedAtThoughAClockThatWasAheadEndedIt(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.serve("web")
+		w.restartWith(func(rec *model.ServerRecord) { rec.ServicedAt = time.Now().Add(aYear) })
+		before := w.seen(0).readings
+		pass(10 * time.Minute)
+		if rec, n := w.record(), w.seen(0).readings-before; n > 2 || !rec.ServicedAt.IsZero() {
+			t.Errorf("all its parts were read %d times; %+v", n, w.plan().Servers[0].Why)
+		}
+	})
+}
+
+func TestAMachineThatDoesNotShutDownIsForcedOffThoughAClockThatWasAheadAskedIt(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.serve("web")
+		w.change(0, func(m *machine) { m.deaf = true })
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
+		})
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.restartWith(func(rec *model.ServerRecord) {
+			asked := *rec.Asked
+			asked.At = asked.At.Add(aYear)
+			rec.Asked = &asked
+		})
+		w.expect(4*time.Minute, 0, "Reserved On default/web")
+		w.expect(10*time.Minute, 0, "Reserved Off default/web")
+	})
+}
+
+func TestWhatAClockThatWasAheadSawServedCountsAsInstalledInTime(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.change(0, func(m *machine) { m.noNotice = true })
+		w.serve("web")
+		w.restartWith(func(rec *model.ServerRecord) {
+			ticket := *rec.Ticket
+			ticket.IgnitionAt = time.Now().Add(aYear)
+			rec.Ticket = &ticket
+		})
+		pass(time.Hour)
+		if rec := w.record(); rec.Installed == "" {
+			t.Errorf("it does not count as installed after an hour: %+v", w.plan().Servers[0].Why)
+		}
+	})
+}
+
+func TestAServerThatTakesTurnsIsPoweredOnThoughAClockThatWasAheadAskedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newLoopWorld(t, 1)
+		w.limit = 1
+		w.start()
+		w.serve("web")
+		w.restartWith(func(rec *model.ServerRecord) {
+			rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: time.Now().Add(aYear)}
+			w.machine(0).power = model.PowerOff
+		})
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		w.stop()
+	})
+}
+
+func TestADiskImageIsWrittenToItsEndThoughAClockThatWasAheadBeganIt(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.installStep = 3 * time.Minute
+		w.claimDisk()
+		pass(20 * time.Minute)
+		w.restartWith(func(rec *model.ServerRecord) {
+			ticket, asked := *rec.Ticket, *rec.Asked
+			ticket.ArmedAt, asked.At = ticket.ArmedAt.Add(aYear), asked.At.Add(aYear)
+			rec.Ticket, rec.Asked = &ticket, &asked
+			progress := *w.observed.Progress[rec.Name]
+			told := *progress.Install
+			told.ReportedAt = told.ReportedAt.Add(aYear)
+			progress.Install = &told
+			w.observed.Progress[rec.Name] = &progress
+		})
+		pass(2 * time.Hour)
+		w.installedTimes(1)
 	})
 }

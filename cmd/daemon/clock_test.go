@@ -1,8 +1,16 @@
 package daemon
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
 	"testing"
 	"time"
+
+	"ingot/cmd/daemon/addresses"
+	"ingot/model"
+	"ingot/registry"
 )
 
 func TestAClockThatIsSetMovesNoTimeOut(t *testing.T) {
@@ -22,5 +30,51 @@ func TestAClockThatIsSetMovesNoTimeOut(t *testing.T) {
 	}
 	if a, b := sinceBoot(), sinceBoot(); a <= 0 || b < a {
 		t.Errorf("the machine is up for %s, and then for %s", a, b)
+	}
+}
+
+// What one part notes, such as when a probe reported, another compares with its own time.
+func TestAllPartsGoByOneClock(t *testing.T) {
+	now := time.Now().Add(40 * 24 * time.Hour).UTC()
+	o := loopbackOptions()
+	o.State.Dir, o.Git.URL, o.Boot.BindTickets = t.TempDir(), t.TempDir(), "nothing"
+	d, err := assemble(t.Context(), o, Environment{Clock: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	ticket := &model.Ticket{ID: "t", Server: "s", UUID: "4c4c4544-0059-3110-8035-b4c04f4d4232", Purpose: model.PurposeClaim, ArmedAt: now}
+	rec := &model.ServerRecord{Name: ticket.Server, UUID: ticket.UUID, State: model.StateReserved, Ticket: ticket}
+	if err := d.registry.Save(t.Context(), registry.Changes{Servers: []*model.ServerRecord{rec}}); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(h http.Handler, method, path, body string) {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.RemoteAddr = "127.0.0.1:4000"
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	ask(d.probes, http.MethodPost, "/r/"+d.registry.TokenKey().Report(ticket).Reveal()+"/bootstate", `{"systemUUID": "`+ticket.UUID+`", "booted": true}`)
+	if err := d.registry.Note(t.Context(), ticket, model.StageScript, netip.Addr{}); err != nil {
+		t.Fatal(err)
+	}
+	desired := &model.Desired{Endpoints: map[string]*model.Endpoint{"e": {Spec: model.EndpointSpec{MACAddress: cardMAC, IP: "127.0.0.1"}}}}
+	d.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return desired }}
+	ask(d.bootsvc.Handler(), http.MethodGet, "/loader/nothing", "")
+
+	noted := map[string]time.Time{"loop": d.loop.Clock()}
+	seen := d.registry.Observed()
+	if p := seen.Progress[ticket.Server]; p != nil {
+		noted["registry"] = p.ScriptAt
+	}
+	if b := seen.BootStates[ticket.Server]; b != nil {
+		noted["probes"] = b.ReceivedAt
+	}
+	if events := d.cards.Of(cardMAC); len(events) > 0 {
+		noted["boot service"] = events[0].At
+	}
+	for _, part := range []string{"loop", "registry", "probes", "boot service"} {
+		if at := noted[part]; !at.Equal(now) {
+			t.Errorf("%s: it is %s, want %s", part, at, now)
+		}
 	}
 }

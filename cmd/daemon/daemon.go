@@ -52,6 +52,8 @@ type Environment struct {
 	Version string
 	// Wake has the repository fetched at once, for each value; nil = never.
 	Wake <-chan os.Signal
+	// Clock is what all parts go by; nil = this machine's, as it was when Run began.
+	Clock func() time.Time
 	// Ready is called once all listeners are bound, before anything else starts.
 	Ready func(Addresses)
 }
@@ -139,13 +141,16 @@ type daemon struct {
 // one long list because it is the only place that knows them all.
 func assemble(ctx context.Context, opts config.Options, env Environment) (_ *daemon, err error) {
 	d := &daemon{
-		opts: opts, log: env.Log, wake: env.Wake, metrics: prometheus.NewRegistry(), clock: steadyClock(time.Now, sinceBoot),
+		opts: opts, log: env.Log, wake: env.Wake, metrics: prometheus.NewRegistry(), clock: env.Clock,
 		ready: make(chan struct{}), leased: make(chan struct{}),
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
-	d.heard, d.cards = netboot.NewHeard(nil), conversation.New(d.metrics)
+	if d.clock == nil {
+		d.clock = steadyClock(time.Now, sinceBoot)
+	}
+	d.heard, d.cards = netboot.NewHeard(d.clock), conversation.New(d.metrics)
 	d.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return d.desired() }}
 	d.openNeighbours()
 	d.warnAddressRules()

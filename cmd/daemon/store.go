@@ -33,7 +33,7 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	}
 	o := registry.Options{
 		RedisURL: d.opts.Redis.URL, RedisPasswordFile: d.opts.Redis.PasswordFile, RedisCAFile: d.opts.Redis.CAFile, Dir: d.opts.State.Dir, SealKey: key, Owner: host,
-		Log: d.log, Registerer: d.metrics,
+		Log: d.log, Registerer: d.metrics, Clock: d.clock,
 	}
 	if d.opts.Tuning.Fast {
 		o.LeaderTTL = 2 * time.Second
@@ -43,7 +43,7 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	}
 	d.probes = probe.Handler(probe.Options{
 		Registry: d.registry, Probes: d.registry, Tokens: d.registry.TokenKey(),
-		Open: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics,
+		Open: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics, Clock: d.clock,
 		Bound: func(o model.TicketHolder, client netip.Addr) (model.Asker, model.TicketRefusal, string) {
 			v := reportRules(d.addressRules(), o.Ticket, d.opts.Registry.RequireToken).Judge(o, client)
 			return v.By, v.Refusal, v.Told

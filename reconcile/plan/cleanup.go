@@ -140,7 +140,7 @@ func (s *server) failLate() Step {
 // reportedWipe compares what a wipe reported with the drives and volumes as the machine
 // has them now.
 func (s *server) reportedWipe(report *model.WipeReport) Step {
-	if s.reading.InventoryAt.Before(report.ReceivedAt) {
+	if s.reading.InventoryAt.Before(s.notedAt(report.ReceivedAt)) {
 		return s.stay(Inspect{Inventory: true})
 	}
 	return s.wiped(report.Disks)

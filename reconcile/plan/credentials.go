@@ -72,7 +72,7 @@ func (f *fleet) resume(rec *model.EndpointRecord) time.Time {
 	if n < p.MaxRefused {
 		return time.Time{}
 	}
-	if at := rec.RefusedAt[n-p.MaxRefused].Add(p.RefusedWithin); f.in.Now.Before(at) {
+	if at := f.pauseEnd(rec.RefusedAt[n-p.MaxRefused].Add(p.RefusedWithin), p.RefusedWithin); f.in.Now.Before(at) {
 		return at
 	}
 	return time.Time{}

@@ -107,7 +107,7 @@ func (s *server) installsLimited() Why {
 // toldSinceOn reports whether something was reported of an install since the server was asked to
 // power on for it.
 func (s *server) toldSinceOn(in *model.DiskInstall) bool {
-	return in != nil && !(s.begun() && in.ReportedAt.Before(s.rec.Asked.At))
+	return in != nil && !(s.begun() && in.ReportedAt.Before(s.notedAt(s.rec.Asked.At)))
 }
 
 // diskFailed reports whether the probe could not write the disk image: it said so, or the

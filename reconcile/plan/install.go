@@ -94,7 +94,7 @@ func (s *server) ticketStage() InstallStage {
 
 // servedStage is the stage of the install of a server that was served.
 func (s *server) servedStage() InstallStage {
-	served := s.rec.Ticket.IgnitionAt
+	served := s.notedAt(s.rec.Ticket.IgnitionAt)
 	switch {
 	case served.IsZero():
 		return InstallServed
@@ -216,7 +216,7 @@ func (s *server) awaitReport() Step {
 	if due := s.probeGoesOff(); !due.IsZero() {
 		st = s.look(due, s.why(model.ReasonWaitingForBoot, s.diskName()+" holds its image: waiting for the probe to power it off, to start it from there"))
 	}
-	return st.wakeBy(s.rec.Ticket.IgnitionAt.Add(s.fleet.in.Policy.BootGrace))
+	return st.wakeBy(s.notedAt(s.rec.Ticket.IgnitionAt).Add(s.fleet.in.Policy.BootGrace))
 }
 
 // installed ends the ticket as Booted.

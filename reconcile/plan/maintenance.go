@@ -260,7 +260,7 @@ func (s *server) serviced() (Step, bool) {
 	case s.over(s.rec.ServicedAt, servicedLimit):
 		s.edit().ServicedAt = time.Time{}
 		return s.stay(), true
-	case s.facts.Inventory == nil || s.reading.InventoryAt.Before(s.rec.ServicedAt):
+	case s.facts.Inventory == nil || s.reading.InventoryAt.Before(s.notedAt(s.rec.ServicedAt)):
 		return s.stay(Inspect{Inventory: true}), true
 	}
 	s.noteReplaced()

@@ -87,7 +87,7 @@ const queuedPerPowerOn = 4
 func (s *server) hasPlace() bool {
 	left, p := s.fleet.powerOns, &s.fleet.in.Policy
 	if s.starting() {
-		if p.MaxConcurrentPowerOns == 1 && s.now().Before(s.rec.Asked.At.Add(2*p.PowerOnLimit)) {
+		if p.MaxConcurrentPowerOns == 1 && s.now().Before(s.notedAt(s.rec.Asked.At).Add(2*p.PowerOnLimit)) {
 			return false // it takes turns with the others
 		}
 		left -= p.MaxConcurrentPowerOns / 2
@@ -224,18 +224,19 @@ func (s *server) nextLook() time.Time {
 	if s.rec.Asked == nil {
 		return from.Add(p.SettleMax)
 	}
-	if from.Before(s.rec.Asked.At) {
-		return s.rec.Asked.At.Add(p.Settle)
+	asked := s.notedAt(s.rec.Asked.At)
+	if from.Before(asked) {
+		return asked.Add(p.Settle)
 	}
-	return from.Add(min(max(from.Sub(s.rec.Asked.At), p.Settle), p.SettleMax))
+	return from.Add(min(max(from.Sub(asked), p.Settle), p.SettleMax))
 }
 
 // over reports whether a time-out that forces or fails something is over. What was
 // noted before this process began was noted by a clock that may have been another, so
-// it is given some minutes from the start.
+// it is given some minutes from the start, and all of its length if that clock was ahead.
 func (s *server) over(from time.Time, length time.Duration) bool {
 	in := s.fleet.in
-	if from.Before(in.Started) && in.Now.Before(in.Started.Add(in.Policy.StartGrace)) {
+	if from = s.notedAt(from); from.Before(in.Started) && in.Now.Before(in.Started.Add(in.Policy.StartGrace)) {
 		return false
 	}
 	return !in.Now.Before(from.Add(length))

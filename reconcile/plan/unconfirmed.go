@@ -71,7 +71,7 @@ func (s *server) quietEnd() time.Time {
 	if s.progress() == nil {
 		from = later(from, in.Started) // what it asked for before is lost
 	}
-	return from.Add(in.Policy.BootGrace)
+	return s.notedAt(from).Add(in.Policy.BootGrace)
 }
 
 // askedToBoot is when the server was last seen to ask for a network boot, zero = never.
