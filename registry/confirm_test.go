@@ -25,6 +25,9 @@ func TestTheStoreConfirmsWhoLeads(t *testing.T) {
 			m.Del("{ingot}:lease")
 			_ = lead(t, Options{RedisURL: "redis://" + m.Addr()}).Close()
 		}, true},
+		"another leads with the same number, of a replica that lost who led": {func(_ *testing.T, m *miniredis.Miniredis, _ *Registry) {
+			_ = m.Set("{ingot}:lease", "other")
+		}, true},
 		"the lead has ended":        {func(_ *testing.T, _ *miniredis.Miniredis, r *Registry) { r.EndLead() }, true},
 		"the store is empty":        {func(_ *testing.T, m *miniredis.Miniredis, _ *Registry) { m.FlushAll() }, false},
 		"the store was rolled back": {func(_ *testing.T, m *miniredis.Miniredis, _ *Registry) { _ = m.Set("{ingot}:fence", "1") }, false},

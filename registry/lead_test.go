@@ -156,6 +156,33 @@ func TestStaleWriterIsFenced(t *testing.T) {
 	}
 }
 
+// A replica that was promoted may have lost that somebody took the lead, and gives the same
+// fencing number out once more.
+func TestOfTwoLeadersWithOneFencingNumberOneEnds(t *testing.T) {
+	s := redistest.New(t)
+	o := Options{RedisURL: s.URL()}
+	_ = lead(t, o).Close()
+	client := s.Client(t)
+	before := client.Get(t.Context(), "{ingot}:fence").Val()
+	first := lead(t, o)
+	client.Set(t.Context(), "{ingot}:fence", before, 0)
+	client.Del(t.Context(), "{ingot}:lease")
+	second := lead(t, o)
+	if first.Fence() != second.Fence() {
+		t.Fatalf("fencing numbers %d and %d", first.Fence(), second.Fence())
+	}
+	if err := first.RaiseFence(t.Context(), first.Fence()); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("the first raised its number: %v", err)
+	}
+	first.setFence(second.Fence())
+	if _, done := run(t, first); !errors.Is(<-done, ErrLeadershipLost) {
+		t.Error("the first goes on")
+	}
+	if err := second.keep(t.Context()); err != nil || !second.Leading() {
+		t.Errorf("the second does not lead: %v", err)
+	}
+}
+
 func TestStandbyFollowsTheLeader(t *testing.T) {
 	s := redistest.New(t)
 	o := Options{RedisURL: s.URL()}

@@ -73,10 +73,17 @@ func (s *Redis) Renew(ctx context.Context) error {
 
 // Confirm implements Leadership.
 func (s *Redis) Confirm(ctx context.Context, fence uint64) error {
-	newest, err := s.client.Get(ctx, s.key("fence")).Uint64()
+	var fences, leases *redis.StringCmd
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		fences, leases = p.Get(ctx, s.key("fence")), p.Get(ctx, s.key("lease"))
+		return nil
+	})
+	newest, holder := parseNumber(fences.Val()), leases.Val()
 	switch {
 	case err != nil && !errors.Is(err, redis.Nil):
 		return fmt.Errorf("ask the store who leads: %w", err)
+	case newest == fence && holder != "" && holder != s.Owner:
+		return fmt.Errorf("%w: %s has fencing number %d, too", ErrFenced, holder, fence)
 	case newest > fence:
 		return fmt.Errorf("%w: the store shows fencing number %d, ours is %d", ErrFenced, newest, fence)
 	case newest < fence:

@@ -11,6 +11,10 @@ end
 if fence < tonumber(ARGV[3]) or not redis.call('GET', KEYS[3]) then
   return 'lost'
 end
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then
+  return 'fenced' -- see renew.lua
+end
 redis.call('SET', KEYS[2], ARGV[4])
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 'ok'
