@@ -189,6 +189,27 @@ func TestAMaintenanceSwitchesOnOnce(t *testing.T) {
 	}
 }
 
+// Ingot is killed after it had the server switched on, and before it noted that. Meanwhile somebody
+// switches it off and opens it.
+func TestAMaintenanceDoesNotSwitchOnAgainAfterARestart(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.expect(2*time.Minute, 0, "Available Off")
+		w.commit(maintainedWith(model.PowerOn))
+		w.expect(10*time.Minute, 0, "Maintenance On")
+		before := w.seen(0).ons
+		w.restartWith(func(rec *model.ServerRecord) {
+			asked := *rec.Asked
+			asked.Unsure, asked.Reached = true, false
+			rec.Asked, rec.MaintenancePower = &asked, &model.MaintenancePower{Want: model.PowerOn, Due: true}
+			w.machine(0).power = model.PowerOff
+		})
+		w.expect(24*time.Hour, 0, "Maintenance Off")
+		if n := w.seen(0).ons - before; n > 0 {
+			t.Errorf("it was switched on %d times under somebody's hands", n)
+		}
+	})
+}
+
 func TestWhatLeftServersOnSwitchesNoMoreOfThemOffThanTheGuardLets(t *testing.T) {
 	live(t, 12, func(t *testing.T, w *loopWorld) {
 		var names []string

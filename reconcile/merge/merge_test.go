@@ -491,6 +491,13 @@ func TestWhatComesFromTheBranchIsDoubted(t *testing.T) {
 			t.Errorf("got %+v, restored %t", got.Operation, got.Restored)
 		}
 	})
+	t.Run("a maintenance switches nothing on under somebody's hands", func(t *testing.T) {
+		due := &model.MaintenancePower{Want: model.PowerOn, Due: true}
+		got := take(copyOf(at(5, 150), model.StateMaintenance, "default/web", func(r *model.ServerRecord) { r.MaintenancePower = due }), true)
+		if want := (model.MaintenancePower{Want: model.PowerOn}); got.MaintenancePower == nil || *got.MaintenancePower != want || !due.Due {
+			t.Errorf("got %+v, the branch's record has %+v", got.MaintenancePower, due)
+		}
+	})
 	for mirrorFirst, unannounced := range map[bool]bool{true: false, false: true} {
 		t.Run(fmt.Sprintf("written with mirrorFirst %t it is unannounced: %t", mirrorFirst, unannounced), func(t *testing.T) {
 			got := take(noted, mirrorFirst).Doubt

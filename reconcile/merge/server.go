@@ -66,8 +66,9 @@ func (m *merger) serverOfBoth(rec *model.ServerRecord) *model.ServerRecord {
 }
 
 // serverOfBranch is a server that the store lacks, or has an older copy of. What the
-// branch does not show may have happened: a wipe that was begun is begun anew, and the
-// answer to a power operation is not known.
+// branch does not show may have happened: a wipe that was begun is begun anew, the answer to a
+// power operation is not known, and what a maintenance switches on once may have been switched off
+// since by somebody who works in it.
 func (m *merger) serverOfBranch(branch *model.ServerRecord) *model.ServerRecord {
 	c := *branch
 	c.Restored = false
@@ -80,6 +81,9 @@ func (m *merger) serverOfBranch(branch *model.ServerRecord) *model.ServerRecord 
 		lost := *o
 		lost.Outcome, lost.Message = model.OutcomeUnknown, "the record of it was lost, so it is not known whether it was asked for"
 		c.Operation = &lost
+	}
+	if p := c.MaintenancePower; p != nil && p.Due && p.Want == model.PowerOn {
+		c.MaintenancePower = &model.MaintenancePower{Want: p.Want}
 	}
 	m.doubt(&c, !m.branch.MirrorFirst)
 	return &c

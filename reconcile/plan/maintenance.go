@@ -218,7 +218,7 @@ func (s *server) bringPower(want model.Power) Step {
 	done := func(rec *model.ServerRecord) { rec.MaintenancePower = &model.MaintenancePower{Want: want} }
 	asked, goingOff := s.rec.Asked, s.goingOff()
 	switch {
-	case asked != nil && asked.Want == want && asked.Unsure && !s.reached() && asked.Tries >= s.fleet.in.Policy.UnsureTries:
+	case asked != nil && asked.Want == want && asked.Unsure && !s.reached() && (asked.Tries >= s.fleet.in.Policy.UnsureTries || s.askedOnBefore()):
 	case want == model.PowerOff:
 		if st, isOff := s.off(s.fleet.in.Policy.PowerOffGrace); !isOff {
 			return st
@@ -230,6 +230,13 @@ func (s *server) bringPower(want model.Power) Step {
 	}
 	done(s.edit())
 	return s.stay()
+}
+
+// askedOnBefore reports whether a former process asked for the power-on of the maintenance: if that
+// took effect, somebody may have switched the server off since, and work in it.
+func (s *server) askedOnBefore() bool {
+	asked := s.rec.Asked
+	return asked.Want == model.PowerOn && asked.At.Before(s.fleet.in.Started) && !asked.At.Before(s.rec.Since)
 }
 
 // maintenanceOver reports whether a commit took away what the server is in Maintenance
