@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ const (
 	IsLink      = "is a symbolic link, which is not followed: put the manifest itself here"
 	IsTooLarge  = "is larger than 1 MiB, which is all that a manifest may have: split it"
 	IsPointer   = "is a pointer of Git LFS, whose content is not fetched: commit the manifest itself"
+	hasSlash    = "is an entry of its folder whose name has a slash, which Git makes of no file: remove it"
 )
 
 // entry is one entry of the tree that concerns us.
@@ -41,6 +43,9 @@ type entry struct {
 	mode filemode.FileMode
 	// ignored is set when an ignore file leaves it out, though objects of it are in force.
 	ignored bool
+	// misnamed is set when its name has a slash. Such a tree cannot be checked out, but servers
+	// take it: "x/../../ops/y.yaml" would be a file of another folder, that of another tenant.
+	misnamed bool
 }
 
 // manifest is one file of a revision, decoded.
@@ -214,6 +219,9 @@ func sorted[E any](list []E, compare func(a, b E) int) []E {
 
 // open decodes one entry, or says why it is not looked at.
 func (r *reader) open(s *store, e entry) (*decoded, error) {
+	if e.misnamed {
+		return refused(e.path, model.SeverityError, hasSlash), nil
+	}
 	if e.ignored {
 		d := refused(e.path, model.SeverityError, "is left out by "+IgnoreFile+", but what it defined is in force and stays so: "+
 			"delete the file to remove its objects, or have it read again")
@@ -363,7 +371,7 @@ func (l *lister) list(dir entry, ignore Ignore, depth int) error {
 // entry lists an entry of a folder, or those below it.
 func (l *lister) entry(e entry, ignore Ignore, depth int) error {
 	switch {
-	case e.mode == filemode.Dir:
+	case e.mode == filemode.Dir && !e.misnamed:
 		return l.list(e, ignore, depth+1)
 	case isIgnoreFile(e) && e.mode.IsFile() && e.mode != filemode.Symlink:
 	case !l.shares.add(e.path, &l.found):
@@ -410,7 +418,11 @@ func (l *lister) children(dir string, hash plumbing.Hash) ([]entry, error) {
 		if t.Name != IgnoreFile && (strings.HasPrefix(t.Name, ".") || regular && !isManifest(t.Name)) {
 			continue
 		}
-		own = append(own, entry{path: path.Join(dir, t.Name), hash: t.Hash, mode: t.Mode})
+		e := entry{path: path.Join(dir, t.Name), hash: t.Hash, mode: t.Mode}
+		if e.misnamed = strings.Contains(t.Name, "/"); e.misnamed {
+			e.path = path.Join(dir, url.PathEscape(t.Name))
+		}
+		own = append(own, e)
 	}
 	return slices.Clone(own), nil // kept as long as the folder stays, so without room to grow
 }

@@ -476,3 +476,29 @@ func TestAnHeirThatIsBrokenHoldsUpNoRemovalOfAnothers(t *testing.T) {
 		})
 	}
 }
+
+// A server takes trees that nobody can check out: what a name with a slash says of folders is not
+// believed.
+func TestANameWithASlashLeadsIntoNoOtherFolder(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"x/../../b/evil.yaml", "x/../../evil.yaml", "x/../../../evil.yaml", "b/evil.yaml", "/evil.yaml", "x/../db.yaml"} {
+		repo := newRepo(t)
+		ok[string](t)(repo.Commit(map[string]string{"a/web.yaml": claimYAML("web", "a's"), "b/db.yaml": claimYAML("db", "b's")}, "begin"))
+		opts := testOptions(t, repo.URL())
+		opts.Tenants = model.Tenants{{Path: "a", Namespaces: []string{"default"}}, {Path: "b", Namespaces: []string{"default"}}}
+		s := newSource(t, opts)
+		mustSync(t, s)
+		ok[string](t)(repo.CommitEntry("a", name, claimYAML("evil", "a's"), "evil"))
+		d := mustSync(t, s)
+		if diff := cmp.Diff(map[string]string{"web": "a's", "db": "b's"}, claims(d)); diff != "" {
+			t.Errorf("%s: in force (-want +got):\n%s", name, diff)
+		}
+		if want := "a/" + strings.ReplaceAll(name, "/", "%2F") + ": is an entry of its folder whose name has a slash"; !strings.Contains(messages(d), want) {
+			t.Errorf("%s: got problems %q, want %q", name, messages(d), want)
+		}
+		ok[string](t)(repo.Remove("removed", "b/db.yaml"))
+		if diff := cmp.Diff(map[string]string{"web": "a's"}, claims(mustSync(t, s))); diff != "" {
+			t.Errorf("%s: in force once the other tenant removed his (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -137,6 +137,31 @@ func (r *Repo) Link(path, mode, content, message string) (string, error) {
 	})
 }
 
+// CommitEntry commits a file in a folder at the root, under a name that git lets nobody add,
+// such as "a/../b", and that a server takes nevertheless.
+func (r *Repo) CommitEntry(dir, name, content, message string) (string, error) {
+	blob, err := run(strings.NewReader(content), "-C", r.Dir, "hash-object", "-w", "--stdin")
+	if err != nil {
+		return "", err
+	}
+	hash, err := hex.DecodeString(strings.TrimSpace(blob))
+	if err != nil {
+		return "", err
+	}
+	old, err := r.Git("cat-file", "tree", Branch+":"+dir)
+	if err != nil {
+		return "", err
+	}
+	entry := strings.NewReader(old + "100644 " + name + "\x00" + string(hash))
+	tree, err := run(entry, "-C", r.Dir, "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
+	if err != nil {
+		return "", err
+	}
+	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) {
+		fmt.Fprintf(b, "M 040000 %s %s\n", strings.TrimSpace(tree), dir)
+	})
+}
+
 // CommitZeros commits files beside one of so many zeros, which takes next to no room.
 func (r *Repo) CommitZeros(path string, size int64, files map[string]string, message string) (hash string, err error) {
 	zeros, err := os.CreateTemp("", "zeros-*")
