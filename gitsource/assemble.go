@@ -187,6 +187,8 @@ type assembler struct {
 	// removed his; contested are the objects that have some.
 	heirs     map[model.Identity][]located
 	contested map[model.Identity]bool
+	// borrowed are the files whose secrets do not count, and why, see borrowedKeys.
+	borrowed map[string]string
 	// refused are those that do not count where they stand.
 	refused map[model.Identity][]located
 	// faulty are the files that may hide objects; fresh are those of them that
@@ -211,6 +213,9 @@ type assembler struct {
 // that descends from the revision in force took it away.
 func assemble(c change, r rules) outcome {
 	c.files = inOrder(c.files)
+	if len(keysOfSeveral(c.files, r.tenants)) > 0 {
+		return assembleAll(c, r)
+	}
 	if out, ok := assembleChanged(c, r); ok {
 		return out
 	}
@@ -245,6 +250,7 @@ func newAssembler(c change, r rules) *assembler {
 		fresh:      make(map[string][]string),
 		copies:     make(map[plumbing.Hash][]string),
 		gone:       make(map[model.Identity]model.Removal),
+		borrowed:   make(map[string]string),
 	}
 }
 
@@ -267,11 +273,12 @@ func (a *assembler) run() {
 
 func (a *assembler) collect() {
 	a.effective.files = a.files
+	a.borrowedKeys()
 	for _, f := range a.files {
 		a.problems = append(a.problems, a.problemsOf(f)...)
 		for _, o := range f.objects {
 			id, p := o.Identity(), located{object: o, path: f.path, blob: f.blob, shared: len(f.objects) > 1}
-			if o.Metadata().Refused != "" {
+			if o.Metadata().Refused != "" || a.isBorrowed(f, o) {
 				a.refused[id] = append(a.refused[id], p)
 				continue
 			}

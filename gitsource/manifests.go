@@ -64,6 +64,8 @@ type decoded struct {
 	// foreign is set when the blob is clearly something else than manifests.
 	foreign bool
 	size    int64 // bytes that were read
+	// dataKey is what SOPS encrypted its secrets with, see model.Meta.
+	dataKey string
 	// overShare is set when it stands for all files of a tenant that has too much.
 	overShare bool
 }
@@ -266,11 +268,15 @@ func (r *reader) parse(file string, content []byte) *decoded {
 	}
 	r.count()
 	objects, problems := r.decode(file, content)
+	var dataKey string
 	for _, o := range objects {
 		r.parts.object(o)
+		if m := o.Metadata(); m.Refused == "" {
+			dataKey = cmp.Or(dataKey, m.DataKey)
+		}
 	}
 	return &decoded{
-		objects: objects, problems: problems, opaque: slices.ContainsFunc(problems, isNameless) && likeManifest(content),
+		objects: objects, problems: problems, dataKey: dataKey, opaque: slices.ContainsFunc(problems, isNameless) && likeManifest(content),
 		foreign: len(objects) == 0 && model.Foreign(file, content),
 	}
 }

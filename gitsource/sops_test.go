@@ -5,9 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/gitsource/gitserver"
@@ -56,6 +58,28 @@ func (w *sealedWorld) key(name string) {
 func (w *sealedWorld) commit(files map[string]string) {
 	w.Helper()
 	if _, err := w.repo.Commit(files, "change"); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// move commits files in the place of another one.
+func (w *sealedWorld) move(files map[string]string, from string) {
+	w.Helper()
+	head := w.repo.Head(gitserver.Branch)
+	w.commit(files)
+	if from == "" {
+		return
+	}
+	ok[string](w.T)(w.repo.Remove("away", from))
+	tree, err := w.repo.Git("rev-parse", gitserver.Branch+"^{tree}")
+	if err != nil {
+		w.Fatal(err)
+	}
+	commit, err := w.repo.Git("-c", "user.name=x", "-c", "user.email=x@example.com", "commit-tree", "-p", head, "-m", "move", strings.TrimSpace(tree))
+	if err == nil {
+		err = w.repo.SetBranch(gitserver.Branch, strings.TrimSpace(commit))
+	}
+	if err != nil {
 		w.Fatal(err)
 	}
 }
@@ -169,5 +193,87 @@ func nowhere(t *testing.T, dir, text string) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What SOPS seals of a file are its texts one after the other, not where each ends nor what it is
+// called: whoever cannot decrypt a file can make one of it that defines another object.
+func TestASecretMadeOfAnotherTenantsDoesNotCount(t *testing.T) {
+	ours := sealedFile(t, "bmcsecret.yaml")
+	theirs := strings.Replace(ours, "name: rack7", "name: rack\n    labels: {x: \"7\"}", 1)
+	bmcs := []model.Kind{model.KindBMC, model.KindBMCSecret}
+	operator := model.Tenant{Path: "ops", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"}}
+	a, b := model.Tenant{Path: "a", Kinds: bmcs}, model.Tenant{Path: "b", Kinds: bmcs}
+	type step struct {
+		put    map[string]string
+		take   string
+		again  func(*sealedWorld)
+		want   []string // "name of tenant"
+		accuse string
+	}
+	restart := func(w *sealedWorld) { w.restart() }
+	lost := func(w *sealedWorld) {
+		if err := os.RemoveAll(w.opts.Dir); err != nil {
+			w.Fatal(err)
+		}
+		w.restart()
+	}
+	for name, tc := range map[string]struct {
+		tenants model.Tenants
+		steps   []step
+	}{
+		"of whoever had it first": {model.Tenants{a, b}, []step{
+			{put: map[string]string{"a/x.yaml": ours}, want: []string{"rack7 of a"}},
+			{put: map[string]string{"b/y.yaml": theirs}, want: []string{"rack7 of a"}, accuse: "b/y.yaml: is encrypted with the key of a file of a"},
+			{put: map[string]string{"README.md": "x"}, want: []string{"rack7 of a"}, accuse: "b/y.yaml: is"},
+			{again: restart, want: []string{"rack7 of a"}, accuse: "b/y.yaml: is"},
+			{take: "b/y.yaml", want: []string{"rack7 of a"}},
+			{again: restart, want: []string{"rack7 of a"}},
+		}},
+		"of nobody where that is not known": {model.Tenants{a, b}, []step{
+			{put: map[string]string{"a/x.yaml": ours, "b/y.yaml": theirs}, accuse: "a/x.yaml: is encrypted with the same key as a file of another tenant"},
+			{take: "b/y.yaml", want: []string{"rack7 of a"}},
+		}},
+		"of the operator where that is not known": {model.Tenants{operator, b}, []step{
+			{put: map[string]string{"ops/x.yaml": ours, "b/y.yaml": theirs}, want: []string{"rack7 of ops"}, accuse: "b/y.yaml: is"},
+			{again: lost, want: []string{"rack7 of ops"}, accuse: "b/y.yaml: is"},
+		}},
+		"a tenant may have several": {model.Tenants{a, b}, []step{
+			{put: map[string]string{"a/x.yaml": ours, "a/y.yaml": theirs}, want: []string{"rack of a", "rack7 of a"}},
+		}},
+		"a file may be handed over": {model.Tenants{a, b}, []step{
+			{put: map[string]string{"a/x.yaml": ours}, want: []string{"rack7 of a"}},
+			{put: map[string]string{"b/x.yaml": ours}, take: "a/x.yaml", want: []string{"rack7 of b"}},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newSealedWorld(t, "keys.txt")
+			w.opts.Tenants = tc.tenants
+			w.s.close()
+			w.s = newSource(t, w.opts)
+			for i, step := range tc.steps {
+				if step.take != "" && step.put == nil {
+					ok[string](t)(w.repo.Remove("take", step.take))
+				}
+				if step.put != nil {
+					w.move(step.put, step.take)
+				}
+				if step.again != nil {
+					step.again(w)
+				}
+				w.look()
+				var got []string
+				for n, s := range w.d.BMCSecrets {
+					got = append(got, string(n)+" of "+s.Tenant)
+				}
+				slices.Sort(got)
+				if diff := cmp.Diff(step.want, got); diff != "" {
+					t.Errorf("step %d: secrets (-want +got):\n%s", i, diff)
+				}
+				if says := messages(w.d); !strings.Contains(says, step.accuse) || step.accuse == "" && strings.Contains(says, "key") {
+					t.Errorf("step %d: got problems %q, want %q", i, says, step.accuse)
+				}
+			}
+		})
 	}
 }

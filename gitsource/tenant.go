@@ -19,6 +19,12 @@ func (a *assembler) problemsOf(f manifest) []model.Problem {
 		if o.Metadata().Refused != "" {
 			problems = append(slices.Clip(problems), model.RefusedProblem(o))
 		}
+		if a.isBorrowed(f, o) {
+			file, line := o.Metadata().Position()
+			problems = append(slices.Clip(problems), model.Problem{
+				Severity: model.SeverityError, File: file, Line: line, Object: string(o.Identity().Kind), Message: a.borrowed[f.path], Rule: model.RuleTenant,
+			})
+		}
 	}
 	return problems
 }

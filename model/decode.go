@@ -66,6 +66,7 @@ type fileReader struct {
 	problems []Problem
 	// encrypted are the nodes whose values were encrypted in the file.
 	encrypted map[*yaml.Node]bool
+	dataKey   string // Opened.Key
 }
 
 func (r *fileReader) document(doc document) {
@@ -81,7 +82,7 @@ func (r *fileReader) document(doc document) {
 // manifest decodes one object, or a list of them.
 func (r *fileReader) manifest(root *yaml.Node, offset, depth int) {
 	d := newNodeDecoder(r.file, offset, root)
-	d.encrypted = r.encrypted
+	d.encrypted, d.dataKey = r.encrypted, r.dataKey
 	defer func() { r.problems = append(r.problems, d.problems...) }()
 
 	h, ok := d.header()
@@ -275,9 +276,9 @@ func (d *nodeDecoder) manifest(h header, opts DecodeOptions) Object {
 	d.namespace(m, kind)
 	switch o := o.(type) {
 	case *BMCSecret:
-		o.Values, o.Encrypted = d.secretValues(opts), d.allEncrypted()
+		o.Values = d.setSecret(m, opts)
 	case *Secret:
-		o.Values, o.Encrypted = d.secretValues(opts), d.allEncrypted()
+		o.Values = d.setSecret(m, opts)
 	}
 	d.check(o)
 	return o

@@ -17,6 +17,8 @@ type Opened struct {
 	// Sealed are the documents with values that nobody could open, for lack of a key, by
 	// their roots: the first such value of each. A file is then checked without them.
 	Sealed map[*yaml.Node]*yaml.Node
+	// Key tells the key that the values are encrypted with from others, and nothing of it.
+	Key string
 }
 
 // OpenError is why an encrypted file could not be opened. It holds no value of the file.
@@ -90,7 +92,7 @@ func (r *fileReader) openedDocument(root *yaml.Node, offset int, opened Opened) 
 	if i := keyIndex(root, sopsField); i >= 0 {
 		root.Content = append(root.Content[:i:i], root.Content[i+2:]...)
 	}
-	r.encrypted = opened.Values
+	r.encrypted, r.dataKey = opened.Values, opened.Key
 	r.manifest(root, offset, 0)
 }
 
@@ -159,4 +161,13 @@ func (d *nodeDecoder) allEncrypted() bool {
 		}
 	}
 	return d.holdsEncrypted(d.root)
+}
+
+// setSecret notes the values of a secret, and how they were encrypted.
+func (d *nodeDecoder) setSecret(m *Meta, opts DecodeOptions) (values map[string]Sensitive) {
+	values = d.secretValues(opts)
+	if m.Encrypted = d.allEncrypted(); m.Encrypted {
+		m.DataKey = d.dataKey
+	}
+	return values
 }

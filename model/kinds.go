@@ -163,6 +163,8 @@ type Meta struct {
 	Refused string `json:"-"`
 	// Encrypted is set for a Secret or BMCSecret of which no value stands in plain text.
 	Encrypted bool `json:"-"`
+	// DataKey is the same for those that SOPS encrypted with one key; "" where nothing is encrypted.
+	DataKey string `json:"-"`
 	// References are the other objects that it names, in the order of the kind's fields.
 	References []Reference `json:"-"`
 	// Places are where fields stand that other objects may not share, by their path.

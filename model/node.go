@@ -36,6 +36,7 @@ type nodeDecoder struct {
 	meta   *Meta // of the object that is checked
 	// encrypted are the nodes whose values were encrypted in the file.
 	encrypted map[*yaml.Node]bool
+	dataKey   string // Opened.Key
 
 	path     []step          // from root to where we are
 	steps    [8]step         // room for path

@@ -19,10 +19,13 @@ func Check(documents []*yaml.Node) (model.Opened, *model.OpenError) {
 // Compare is Check for comparing revisions: it puts a digest of its ciphertext, in base64, in
 // the place of each value of a secret, so that the values differ where the ciphertexts do.
 func Compare(documents []*yaml.Node) (model.Opened, *model.OpenError) {
-	return check(documents, func(sealed string) string {
-		sum := sha256.Sum256([]byte(sealed))
-		return base64.StdEncoding.EncodeToString(sum[:])
-	})
+	return check(documents, func(sealed string) string { return digest([]byte(sealed)) })
+}
+
+// digest tells one value from another, and nothing of it that could be guessed.
+func digest(value []byte) string {
+	sum := sha256.Sum256(value)
+	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // check puts what comes of each encrypted value in its place.
@@ -32,7 +35,8 @@ func check(documents []*yaml.Node, value func(sealed string) string) (model.Open
 		return model.Opened{}, fault
 	}
 	o := &opener{metadata: m, values: make(map[*yaml.Node]bool)}
-	opened := model.Opened{Values: o.values, Sealed: make(map[*yaml.Node]*yaml.Node)}
+	// A key encrypted anew, by sops updatekeys, is taken for another one.
+	opened := model.Opened{Values: o.values, Sealed: make(map[*yaml.Node]*yaml.Node), Key: digest([]byte(m.Age[0].Enc))}
 	for _, root := range documents {
 		if fault := o.document(root); fault != nil {
 			return model.Opened{}, fault

@@ -91,7 +91,7 @@ func open(documents []*yaml.Node, m *metadata, key []byte) (model.Opened, *model
 		return model.Opened{}, &model.OpenError{Doubtful: true, Message: "the file was changed without SOPS (MAC mismatch), so nothing " +
 			"in it is believed: take it from history, and change it with `sops edit`"}
 	}
-	return model.Opened{Values: o.values}, nil
+	return model.Opened{Values: o.values, Key: digest(key)}, nil
 }
 
 // document walks a document but for its field sops.

@@ -46,7 +46,7 @@ func said(objects []model.Object) []any {
 			values[key] = v.Reveal()
 		}
 		m := o.Metadata()
-		m.Source, m.References, m.Encrypted = "", nil, false
+		m.Source, m.References, m.Encrypted, m.DataKey = "", nil, false, ""
 		all = append(all, o, values)
 	}
 	return all
