@@ -126,6 +126,9 @@ func diagnose(err error) (failureKind, string) {
 		return failureTLS, "the server's certificate is not trusted; look at auth.caFile"
 	case strings.Contains(text, "status code: 429"):
 		return failureBusy, "the server was asked too often"
+	case strings.Contains(text, "detected dubious ownership"):
+		return failureRepository, "git reads a repository of another user only where it is told to: have it belong to the user that Ingot runs as, " +
+			"or run git config --system --add safe.directory with its path"
 	case errors.As(err, &notInstall):
 		return failureOther, "a repository on this machine needs the program git"
 	case errors.As(err, &operation), errors.As(err, &network), strings.Contains(text, "EOF"), strings.Contains(text, "i/o timeout"):

@@ -299,6 +299,13 @@ func TestURLs(t *testing.T) {
 	}
 }
 
+// As when root made the repository, and Ingot runs as a user of its own.
+func TestARepositoryOfAnotherUser(t *testing.T) {
+	repo := repoWithClaim(t)
+	t.Setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+	failsAs(t, newSource(t, testOptions(t, repo.Dir)), failureRepository, "safe.directory", "dubious ownership")
+}
+
 func TestPlainPath(t *testing.T) {
 	repo := repoWithClaim(t)
 	if d := mustSync(t, newSource(t, testOptions(t, repo.Dir))); len(d.Claims) != 1 {
