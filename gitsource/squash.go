@@ -65,6 +65,9 @@ func (b *StatusBranch) squash(ctx context.Context, keep, since time.Time) (oldes
 	if err != nil || len(commits) == 0 {
 		return oldest, err
 	}
+	if err := b.oldBehind(ctx, len(commits), keep); err != nil {
+		return time.Time{}, err
+	}
 	pack, head, err := cutHistory(commits, b.head, b.signer.commit)
 	if err != nil {
 		return oldest, &failure{failureKey, err}
@@ -93,6 +96,35 @@ func (b *StatusBranch) fetchedSince(ctx context.Context, since time.Time, fn fun
 		since = head
 	}
 	return b.fetched(ctx, fetchPlan{depth: fetchDepth, filter: filterTrees, since: since}, fn)
+}
+
+// behindLooked is how many of the commits that are to be cut off are looked at.
+const behindLooked = 1000
+
+// oldBehind fails if commits to be cut off are as young as those that are kept: then the one in
+// between was made while a clock was behind, and what it descends from is not as old as it says.
+func (b *StatusBranch) oldBehind(ctx context.Context, kept int, keep time.Time) error {
+	if kept == maxKept {
+		return nil // they are cut whatever their age
+	}
+	return b.fetched(ctx, fetchPlan{depth: kept + behindLooked, filter: filterTrees}, func(s *store, head plumbing.Hash) error {
+		if head != b.head {
+			return errMoved
+		}
+		for h, n := head, 0; ; n++ {
+			c, err := s.commit(h)
+			if err != nil {
+				return nil //nolint:nilerr // of a server that sends no commits alone fewer are fetched
+			}
+			if n >= kept && !c.Committer.When.Before(keep) {
+				return fmt.Errorf("commit %s is of %s, and one that descends from it has an earlier date: the clock was behind", h, c.Committer.When.UTC().Format(time.DateOnly))
+			}
+			if len(c.ParentHashes) == 0 {
+				return nil
+			}
+			h = c.ParentHashes[0]
+		}
+	})
 }
 
 // keptCommit is a commit of the history that is kept.

@@ -154,6 +154,30 @@ func TestAFleetThatWasIdleForLongKeepsItsLastCommit(t *testing.T) {
 	holds(t, a.repo, a.files(), 2)
 }
 
+// A machine whose clock has no battery starts in the year 2000, and what it publishes then is no
+// older than what it descends from.
+func TestACommitOfAClockThatWasBehindIsNotTheEndOfTheHistory(t *testing.T) {
+	for name, filter := range map[string]bool{"from a server that sends commits alone": true, "from another": false} {
+		t.Run(name, func(t *testing.T) {
+			a := newAging(t, overHTTP(t, nil), false)
+			url := a.b.opts.URL
+			ok[string](t)(a.repo.Git("config", "uploadpack.allowFilter", fmt.Sprint(filter)))
+			a.pass(5)
+			today := a.clock.now
+			a.clock.now = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+			a.pass(1)
+			a.clock.now = today
+			a.start(url, false)
+			a.pass(5)
+			holds(t, a.repo, a.files(), 11)
+			a.pass(4) // by then the five first ones are old
+			if n := len(a.log()); n > 10 {
+				t.Errorf("%d commits once all behind that one are old, want no more than of 9 days", n)
+			}
+		})
+	}
+}
+
 func TestTheOldHeadIsArchivedAsATag(t *testing.T) {
 	a := newAging(t, overFiles, true)
 	a.pass(11)
