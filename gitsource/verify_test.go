@@ -347,6 +347,48 @@ func TestSignedTags(t *testing.T) {
 	w.expect("both are", images{"web": "c"}, "")
 }
 
+// Who may push decides neither which tag is followed nor which commit: going back to another one
+// is the operator's word.
+func TestASignedTagOrCommitThatIsConfiguredMayBeOlder(t *testing.T) {
+	for name, of := range map[string]func(tag, commit string) (Ref, VerifyMode){
+		"tag":    func(tag, _ string) (Ref, VerifyMode) { return Ref{Tag: tag}, VerifyTag },
+		"commit": func(_, commit string) (Ref, VerifyMode) { return Ref{Commit: commit}, VerifyHead },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newSignedWatch(t, nil)
+			old := w.signed(w.alice, "one", images{"web": "a"})
+			now := w.signed(w.alice, "two", images{"web": "a", "db": "a"})
+			for tag, at := range map[string]string{"old": old, "new": now} {
+				if err := w.repo.SignTag(tag, at, w.alice); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.opts.Ref, w.opts.Verify.Mode = of("new", now)
+			w.s.close()
+			w.s = newSource(t, w.opts)
+			w.expect("the newer", images{"web": "a", "db": "a"}, "")
+			w.opts.Ref, _ = of("old", old)
+			restart(w.watch)
+			w.expect("the older, which removes nothing", images{"web": "a", "db": "a"}, model.SourceHistoryRewritten)
+			if got := w.d.Revision.Commit(); got != old {
+				t.Errorf("in force is %s, want %s", got, old)
+			}
+			restart(w.watch)
+			w.expect("and after a restart", images{"web": "a", "db": "a"}, model.SourceHistoryRewritten)
+			if name == "tag" {
+				if err := w.repo.SignTag("old", w.signed(w.alice, "three", images{"web": "b"}), w.alice); err != nil {
+					t.Fatal(err)
+				}
+				w.look()
+				if err := w.repo.SignTag("old", old, w.alice); err != nil {
+					t.Fatal(err)
+				}
+				w.expect("a tag that moves back does not", images{"web": "b", "db": "a"}, model.SourceNotVerified, "does not descend")
+			}
+		})
+	}
+}
+
 func TestVerifyRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		verify Verify
