@@ -42,6 +42,24 @@ Feature: A maintenance does to a server that serves a claim what it says, once w
     Then "s1" was powered on 0 times, installed 0 times and wiped 0 times
     And "s1" is powered Off
 
+  Scenario: an owner who agreed that it leaves his server on is asked again before it shuts it down
+    (law 2: an approval covers what was shown when it was given)
+    Given maintenance of "s1" that asks its owner and leaves it On is committed
+    And the status branch says of claim "web": "it will leave the server on"
+    And the claims are committed
+      | CLAIM | APPROVES |
+      | web   | s1       |
+    And "s1" is Maintenance
+    When maintenance of "s1" that asks its owner and leaves it Off is committed
+    Then the status branch says of claim "web": "it will power off the server until it ends"
+    And nothing happens to "s1"
+    And "s1" is powered On
+    When the claims are committed
+      | CLAIM | APPROVES |
+      | web   | s1#Off   |
+    Then "s1" is powered Off
+    And "s1" is Maintenance
+
   Scenario: what it does to the power of its server may change while it goes on
     (law 1)
     Given maintenance of "s1" that leaves it Off is committed

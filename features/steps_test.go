@@ -75,7 +75,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^the folder of the claims gets another name$`:                                                           renameFolder,
 		`^claims ` + name + ` move to the namespace ` + name + `$`:                                               moveClaims,
 		`^claim ` + name + ` is committed a second time, for ` + name + `$`:                                      commitTwice,
-		`^maintenance of ` + name + `( that asks its owner| that leaves it (?:On|Off)|) is (committed|removed)$`: commitMaintenance,
+		`^maintenance of ` + name + `((?: that asks its owner)?(?: (?:and|that) leaves it (?:On|Off))?) is (committed|removed)$`: commitMaintenance,
 		`^boot configuration ` + name + ` for ` + name + ` is (committed|removed)$`:                              commitBootConfiguration,
 		`^the repository is emptied$`:                                                                            emptyRepository,
 		`^the history is rewritten without claim ` + name + `$`:                                                  rewriteHistory,

@@ -216,10 +216,11 @@ func commitMaintenance(ctx context.Context, server, how, what string) error {
 	o := object(model.KindServerMaintenance, "of-"+server, nil)
 	spec(o)["serverRef"] = map[string]any{"name": server}
 	spec(o)["policy"] = model.MaintenanceEnforced
-	if how == " that asks its owner" {
+	if strings.Contains(how, " asks its owner") {
 		spec(o)["policy"] = model.MaintenanceOwnerApproval
-	} else if how != "" {
-		spec(o)["serverPower"] = strings.TrimPrefix(how, " that leaves it ")
+	}
+	if _, power, said := strings.Cut(how, " leaves it "); said {
+		spec(o)["serverPower"] = power
 	}
 	_, err := w.repo.Commit(map[string]string{path: text(o)}, "begin maintenance of "+server)
 	return err

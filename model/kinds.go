@@ -58,7 +58,8 @@ const (
 	// ServerClaim it asks for its disks to be wiped: of both the stricter counts.
 	AnnotationCleanup = "ingot/cleanup"
 	// AnnotationMaintenanceApproved, an annotation or a label of a ServerClaim, lets the
-	// ServerMaintenance of this name begin that asks for approval, or any if it is "true".
+	// ServerMaintenance of this name begin that asks for approval, or any if it is "true". One that
+	// was shown as one that leaves the server on may switch it off if "#Off" follows its name.
 	AnnotationMaintenanceApproved = Group + "/maintenance-approved"
 	// AnnotationDisksAccepted, on a Server, names disks, by serial number or else by name,
 	// that the next wipe need not account for: "S1, S2"; or DisksNone, or DisksAsReported.
@@ -483,12 +484,21 @@ func (o *Secret) Identity() Identity {
 // ClaimName returns the claim's namespaced name.
 func (o *ServerClaim) ClaimName() ClaimName { return o.Identity().ClaimName() }
 
-// Approves reports whether the claim's owner lets a ServerMaintenance of its server begin.
-func (o *ServerClaim) Approves(maintenance string) bool {
-	for _, v := range []string{o.Annotations[AnnotationMaintenanceApproved], o.Labels[AnnotationMaintenanceApproved]} {
-		if v == "true" || v != "" && v == maintenance {
-			return true
-		}
+// Approvals are the values by which the claim's owner approves ServerMaintenances of its server; ""
+// is none.
+func (o *ServerClaim) Approvals() [2]string {
+	return [...]string{o.Annotations[AnnotationMaintenanceApproved], o.Labels[AnnotationMaintenanceApproved]}
+}
+
+// ApprovesOff after the name of a ServerMaintenance, approves that it switches the server off.
+const ApprovesOff = "#Off"
+
+// Approves reports whether the claim's owner lets a ServerMaintenance of its server begin: as it
+// was shown to him, or whatever it does to the server's power.
+func (o *ServerClaim) Approves(maintenance string) (asShown, anyPower bool) {
+	for _, v := range o.Approvals() {
+		asShown = asShown || v != "" && v == maintenance
+		anyPower = anyPower || v == "true" || maintenance != "" && v == maintenance+ApprovesOff
 	}
-	return false
+	return asShown || anyPower, anyPower
 }

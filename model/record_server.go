@@ -51,6 +51,9 @@ type ServerRecord struct {
 	MaintenancePower *MaintenancePower `json:"maintenancePower,omitempty"`
 	// AwaitedApproval is the ServerMaintenance that waits for the claim's owner; nil = none does.
 	AwaitedApproval *AwaitedApproval `json:"awaitedApproval,omitempty"`
+	// ShownOn are the ServerMaintenances that the claim's owner was shown, or approved by name, as
+	// ones that leave the server on: their names alone approve no more than that.
+	ShownOn []string `json:"shownOn,omitempty"`
 	// ServicedAt is when a ServerMaintenance ended, until it was looked what it changed.
 	ServicedAt time.Time `json:"servicedAt,omitzero"`
 
@@ -251,6 +254,8 @@ type MaintenancePower struct {
 	Want Power `json:"want"`
 	// Due is set until that was done: then hands off.
 	Due bool `json:"due,omitempty"`
+	// WasOff is set if the maintenance had the server Off before, so that its user was asked for that.
+	WasOff bool `json:"wasOff,omitempty"`
 }
 
 // MissingDisk is a disk that no wipe accounts for. Name, Serial and Model are as it was

@@ -209,3 +209,100 @@ func TestTheGuardCountsWhatOwnersApprove(t *testing.T) {
 		}
 	})
 }
+
+// askingWith has a maintenance of the first server, which asks the owner of its claim, ask for a
+// power state.
+func askingWith(p model.Power) func(d *model.Desired) {
+	return func(d *model.Desired) {
+		m := asking("m")
+		m.Spec.ServerPower = p
+		d.Add(m)
+	}
+}
+
+// An approval covers what was shown when it was given.
+func TestAnApprovalByNameCoversWhatWasShown(t *testing.T) {
+	const on, off = model.PowerOn, model.PowerOff
+	const leftOn, asBefore, isOff = "Maintenance On default/web", "Reserved On default/web", "Maintenance Off default/web"
+	type step struct {
+		does func(d *model.Desired)
+		then string
+	}
+	both := func(a, b func(d *model.Desired)) func(d *model.Desired) {
+		return func(d *model.Desired) {
+			a(d)
+			b(d)
+		}
+	}
+	enforced := func(d *model.Desired) {
+		m := asking("m")
+		m.Spec.Policy = model.MaintenanceEnforced
+		d.Add(m)
+	}
+	for name, steps := range map[string][]step{
+		"it is shut down where that was shown": {{askingWith(off), asBefore}, {approve("m"), isOff}, {askingWith(on), leftOn}, {askingWith(off), isOff}},
+		"what left it on asks anew before it is shut down": {
+			{askingWith(on), asBefore}, {approve("m"), leftOn}, {askingWith(off), leftOn}, {approve("m#Off"), isOff},
+			{approve(""), isOff}, {askingWith(on), leftOn}, {askingWith(off), isOff},
+		},
+		"or goes on leaving it on":               {{askingWith(on), asBefore}, {approve("m"), leftOn}, {askingWith(off), leftOn}, {askingWith(on), leftOn}, {endMaintenance, asBefore}},
+		"it is no longer approved":               {{askingWith(on), asBefore}, {approve("m"), leftOn}, {approve(""), leftOn}, {askingWith(off), leftOn}, {endMaintenance, asBefore}},
+		"an approval of any covers it":           {{askingWith(on), asBefore}, {approve("true"), leftOn}, {askingWith(off), isOff}},
+		"what no longer asks is not asked about": {{askingWith(on), asBefore}, {approve("m"), leftOn}, {enforced, isOff}},
+		"it changes before it is approved":       {{askingWith(on), asBefore}, {askingWith(off), asBefore}, {approve("m"), asBefore}, {approve("m#Off"), isOff}},
+		"it changes together with the approval":  {{askingWith(on), asBefore}, {both(askingWith(off), approve("m")), asBefore}},
+		"it changes while it is being begun":     {{both(askingWith(on), approve("m")), leftOn}, {askingWith(off), leftOn}},
+		"it comes again while its approval stands": {
+			{both(askingWith(on), approve("m")), leftOn}, {endMaintenance, asBefore}, {askingWith(off), asBefore}, {approve("m#Off"), isOff},
+		},
+		"it comes again and was approved as such": {{both(askingWith(off), approve("m")), isOff}, {endMaintenance, asBefore}, {askingWith(off), isOff}},
+		"another begins with what it is told": {
+			{both(askingWith(on), approve("m")), leftOn}, {endMaintenance, asBefore}, {approve(""), asBefore}, {askingWith(off), asBefore}, {approve("m"), isOff},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			published(t, 1, func(w *loopWorld, _ *branch) {
+				w.serve("web")
+				for _, s := range steps {
+					w.commit(s.does)
+					w.expect(10*time.Minute, 0, s.then)
+				}
+				if m := w.seen(0); m.installs != 1 {
+					w.t.Errorf("installed %d times", m.installs)
+				}
+			}, func(w *loopWorld) { w.mirror = true })
+		})
+	}
+}
+
+// What left a server on and waits to shut it down says so, and what approves that.
+func TestAMaintenanceThatWaitsToShutDownSaysSo(t *testing.T) {
+	published(t, 1, func(w *loopWorld, _ *branch) {
+		w.serve("web")
+		w.commit(func(d *model.Desired) {
+			askingWith(model.PowerOn)(d)
+			approve("m")(d)
+		})
+		w.expect(time.Minute, 0, "Maintenance On default/web")
+		w.commit(askingWith(model.PowerOff))
+		pass(time.Minute)
+		says := func() {
+			const want = "ServerMaintenance m (new fans), which was to leave it on, of server bmc00-system-0 waits for the approval of the owner " +
+				"of claim default/web: set annotation " + approved + `: m#Off on the ServerClaim, or "true" for any maintenance; it will power ` +
+				"off the server until it ends (to act: tenant)"
+			if got := conditionOf(w.shown("serverclaims/default/web.yaml").Status.Conditions, "MaintenanceApproved"); got != "False ApprovalAwaited: "+want {
+				w.t.Errorf("the claim says %s", got)
+			}
+			doc := w.document("servermaintenances/m.yaml")
+			for _, says := range []string{"state: InMaintenance", "reason: ApprovalAwaited", "m#Off"} {
+				if !strings.Contains(doc, says) {
+					w.t.Errorf("the maintenance does not say %q:\n%s", says, doc)
+				}
+			}
+		}
+		says()
+		w.loseStore(w.files())
+		w.expect(time.Hour, 0, "Maintenance On default/web")
+		says()
+	}, func(w *loopWorld) { w.mirror = true })
+}

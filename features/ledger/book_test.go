@@ -156,6 +156,19 @@ func TestBookReportsWhatNoCommitNamed(t *testing.T) {
 					push(git(t, "claim web", "server s1", "maintenance s1 policy=OwnerApproval")).happens(m1, PowerOff)
 			},
 		},
+		"maintenance that left it on asks the owner before it switches it off": {
+			history: func(t *testing.T) *history {
+				return runs(t).push(git(t, "claim web agrees=s1", "server s1", "maintenance s1 policy=OwnerApproval serverPower=On")).
+					push(git(t, "claim web agrees=s1", "server s1", "maintenance s1 policy=OwnerApproval")).happens(m1, PowerOff)
+			},
+			want: []string{"switched off: it belongs to claim default/web"},
+		},
+		"and switches it off once that agrees": {
+			history: func(t *testing.T) *history {
+				return runs(t).push(git(t, "claim web agrees=s1", "server s1", "maintenance s1 policy=OwnerApproval serverPower=On")).
+					push(git(t, "claim web agrees=s1#Off", "server s1", "maintenance s1 policy=OwnerApproval")).happens(m1, PowerOff)
+			},
+		},
 		"maintenance switches it on, which its claim wants Off": {history: func(t *testing.T) *history {
 			return runs(t).push(git(t, "claim web Off", "server s1")).happens(m1, PowerOff).
 				push(git(t, "claim web Off", "server s1", "maintenance s1 serverPower=On")).happens(m1, PowerOn)

@@ -15,6 +15,10 @@ type service struct {
 	// asks is set for one that waits for the owner of the server's claim, approved once that
 	// has agreed while the machine was the claim's: it has begun, and ends with its manifest.
 	asks, approved bool
+	// leftOn is set for one that asks, and left the server on long enough for its owner to be
+	// shown that: its name alone approves no more. wasOff is set for one that had it Off before.
+	leftOn, wasOff bool
+	since          time.Time
 	// until is when it was taken back, and had to be carried out by; zero = it was not.
 	until time.Time
 }
@@ -49,9 +53,12 @@ func (b *Book) noteMaintenance(m *model.ServerMaintenance, gone bool, at time.Ti
 // serve has a service take the place of the one that it is another form of. If that has begun,
 // it goes on as the new one, which needs no approval.
 func (b *Book) serve(now *service, at time.Time) {
+	now.since = at
 	for _, s := range b.services {
 		if s.by == now.by && s.server == now.server && s.until.IsZero() {
-			now.approved = s.approved || !s.asks
+			now.wasOff = s.wasOff || s.power == model.PowerOff && (s.approved || !s.asks)
+			now.leftOn = s.leftOn || s.asks && s.power == model.PowerOn && !now.wasOff && at.After(s.since.Add(b.grace))
+			now.approved = (s.approved || !s.asks) && (now.power == model.PowerOn || !now.leftOn)
 		}
 	}
 	server := ""
@@ -85,13 +92,14 @@ func (b *Book) noteApprovals() {
 // agrees reports whether the claim that has a machine agrees to a service of it.
 func (b *Book) agrees(m *machine, s *service) bool {
 	return slices.ContainsFunc([]model.ClaimName{m.owner, m.other}, func(name model.ClaimName) bool {
+		var asShown, anyPower bool
 		switch o := b.force.objects[name.Identity()].Object.(type) {
 		case *model.ServerClaim:
-			return o.Approves(s.by)
+			asShown, anyPower = o.Approves(s.by)
 		case *model.ServerBootConfiguration:
-			return o.Claim().Approves(s.by)
+			asShown, anyPower = o.Claim().Approves(s.by)
 		}
-		return false
+		return anyPower || asShown && (s.power == model.PowerOn || !s.leftOn)
 	})
 }
 

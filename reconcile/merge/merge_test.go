@@ -547,7 +547,7 @@ func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 		r.Disks, r.DisksAt = []model.Disk{{Name: "sda", Serial: "A"}, {Name: "sdb", Serial: "B"}}, mergeNow
 		r.Operation = &model.Operation{Value: "power-cycle#2", AskedAt: mergeNow, Outcome: model.OutcomeDone}
 		r.BootstrapCompleted = []string{"burn-in", "firmware"}
-		r.ClaimCleanup = model.CleanupSecure
+		r.ClaimCleanup, r.ShownOn = model.CleanupSecure, []string{"fans"}
 	}))
 	branch := branchOf(6, copyOf(at(6, 3), model.StateReserved, "default/web", func(r *model.ServerRecord) {
 		r.HandledOperation, r.HandledDiscover = "force-off", "x"
@@ -556,7 +556,7 @@ func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 		r.HandledDisks = "D"
 		r.BootstrapCompleted = []string{"cabling", "firmware"}
 		r.Operation = &model.Operation{Value: "power-cycle#2"}
-		r.ClaimCleanup = model.CleanupQuick
+		r.ClaimCleanup, r.ShownOn = model.CleanupQuick, []string{"disks"}
 	}))
 	in := Input{Store: &store, Published: store5, Branch: branch, Now: mergeNow, Seed: "seed"}
 	r := Records(in)
@@ -575,6 +575,9 @@ func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 	}
 	if got.ClaimCleanup != model.CleanupSecure {
 		t.Errorf("its claim asks for cleanup %q, want the stricter of both", got.ClaimCleanup)
+	}
+	if want := []string{"disks", "fans"}; !slices.Equal(got.ShownOn, want) {
+		t.Errorf("the claim's owner was shown %v as leaving the server on, want %v", got.ShownOn, want)
 	}
 	if want := []model.MissingDisk{{Name: "sda", Serial: "A"}, {Name: "sdb", Serial: "B"}}; !slices.Equal(got.Missing, want) {
 		t.Errorf("missing are %+v, want %+v", got.Missing, want)

@@ -122,6 +122,7 @@ func (m *merger) joinServers(store, branch *model.ServerRecord) *model.ServerRec
 	if all := plan.JoinBootstrapped(rec.BootstrapCompleted, older.BootstrapCompleted); len(all) > len(rec.BootstrapCompleted) {
 		rec.BootstrapCompleted, added = all, true
 	}
+	added = joinShownOn(&rec, older) || added
 	if strict := model.StricterCleanup(rec.ClaimCleanup, older.ClaimCleanup); strict != rec.ClaimCleanup {
 		rec.ClaimCleanup, added = strict, true
 	}
@@ -192,6 +193,19 @@ func joinDisks(to *model.ServerRecord, from *model.ServerRecord) bool {
 	to.Disks = all
 	if to.DisksAt.IsZero() && !from.DisksAt.IsZero() {
 		to.DisksAt, added = from.DisksAt, true
+	}
+	return added
+}
+
+// joinShownOn adds what the owner of the same claim approved less of, by another copy.
+func joinShownOn(to *model.ServerRecord, from *model.ServerRecord) bool {
+	if to.Claim != from.Claim {
+		return false
+	}
+	all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(to.ShownOn, from.ShownOn))))
+	added := len(all) > len(to.ShownOn)
+	if added {
+		to.ShownOn = all
 	}
 	return added
 }

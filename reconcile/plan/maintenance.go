@@ -33,10 +33,13 @@ func (f *fleet) loadMaintenances() {
 		}
 		switch {
 		case s.begunBy(f.maintained[server].by):
-		case s.needsApproval(m):
-			f.awaiting[server] = name
+		case !s.needsApproval(m):
+			f.maintained[server] = maintained{name, why, maintenancePower(m)}
+		case s.rec.State == model.StateMaintenance && s.begunBy(name):
+			f.maintained[server] = maintained{name, why, model.PowerOn} // as its user was asked for
+			fallthrough
 		default:
-			f.maintained[server] = maintained{name, why, cmp.Or(m.Spec.ServerPower, model.PowerOff)}
+			f.awaiting[server] = name
 		}
 	}
 }
@@ -53,31 +56,98 @@ func (s *server) begunBy(name string) bool {
 }
 
 // needsApproval reports whether a ServerMaintenance waits for the owner of the server's claim.
-// One that has begun ends with its manifest, not with the approval.
+// One that has begun ends with its manifest, not with the approval; before it switches off what
+// it left on it asks anew.
 func (s *server) needsApproval(m *model.ServerMaintenance) bool {
-	bound := s.rec.Settled() == model.StateReserved && s.rec.Release == nil
-	if m.Spec.Policy != model.MaintenanceOwnerApproval || !bound || s.begunBy(m.Name) {
+	switch {
+	case m.Spec.Policy != model.MaintenanceOwnerApproval || !s.serves():
 		return false
+	case s.begunBy(m.Name) && (maintenancePower(m) == model.PowerOn || !s.leftOn(m.Name)):
+		return false
+	case s.claim == nil:
+		return true
 	}
-	return s.claim == nil || !s.claim.Approves(m.Name)
+	asShown, anyPower := s.claim.Approves(m.Name)
+	return !anyPower && (!asShown || maintenancePower(m) == model.PowerOff && slices.Contains(s.rec.ShownOn, m.Name))
+}
+
+// serves reports whether the server is a claim's and stays so.
+func (s *server) serves() bool {
+	return s.rec.Settled() == model.StateReserved && s.rec.Release == nil
+}
+
+// leftOn reports whether a ServerMaintenance that has begun did so with leaving the server on, and
+// never had it Off.
+func (s *server) leftOn(name string) bool {
+	if s.rec.State == model.StateMaintenance {
+		p := s.maintenancePower()
+		return p.Want == model.PowerOn && !p.WasOff
+	}
+	return slices.Contains(s.rec.ShownOn, name)
 }
 
 // noteApproval has the record say which ServerMaintenance waits for the claim's owner, and
-// since when. It touches nothing.
+// since when, and what approvals by name do not cover. It touches nothing.
 func (s *server) noteApproval() (Step, bool) {
 	name, noted := s.fleet.awaiting[s.name], ""
 	if a := s.rec.AwaitedApproval; a != nil {
 		noted = a.Maintenance
 	}
-	switch {
-	case name == noted || s.fleet.observeOnly.Reason != "":
+	on := s.shownOn()
+	if name == noted && slices.Equal(on, s.rec.ShownOn) || s.fleet.observeOnly.Reason != "" {
 		return Step{}, false
-	case name == "":
-		s.edit().AwaitedApproval = nil
+	}
+	rec := s.edit()
+	rec.ShownOn = on
+	switch name {
+	case noted:
+	case "":
+		rec.AwaitedApproval = nil
 	default:
-		s.edit().AwaitedApproval = &model.AwaitedApproval{Maintenance: name, Since: s.now()}
+		rec.AwaitedApproval = &model.AwaitedApproval{Maintenance: name, Since: s.now()}
 	}
 	return s.stay(), true
+}
+
+// shownOn are the ServerMaintenances whose names approve no more than that they leave the server
+// on, for so the owner of its claim was shown them: of those that wait, are begun or are approved.
+func (s *server) shownOn() (names []string) {
+	if !s.serves() {
+		return nil
+	}
+	for _, name := range s.askedOf() {
+		m := s.fleet.in.Desired.Maintenances[name]
+		shown := m != nil && m.Spec.Policy == model.MaintenanceOwnerApproval && s.fleet.resolve(m.Spec.ServerRef.Name) == s.name &&
+			maintenancePower(m) == model.PowerOn && (s.rec.State != model.StateMaintenance || s.leftOn(name))
+		if shown || slices.Contains(s.rec.ShownOn, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// askedOf are the ServerMaintenances that wait for the owner of the server's claim, are begun, or
+// are approved by name.
+func (s *server) askedOf() (names []string) {
+	add := func(name string) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	add(s.fleet.awaiting[s.name])
+	add(s.rec.MaintainedBy)
+	if s.claim != nil {
+		for _, v := range s.claim.Approvals() {
+			add(v)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// maintenancePower is the power state that a ServerMaintenance asks for.
+func maintenancePower(m *model.ServerMaintenance) model.Power {
+	return cmp.Or(m.Spec.ServerPower, model.PowerOff)
 }
 
 // approvalWhy says that a ServerMaintenance waits for the owner of the server's claim, and
@@ -92,14 +162,18 @@ func (s *server) approvalWhy() Why {
 	if m.Spec.Reason != "" {
 		what += " (" + m.Spec.Reason + ")"
 	}
+	value := m.Name
+	if maintenancePower(m) == model.PowerOff && slices.Contains(s.rec.ShownOn, m.Name) {
+		what, value = what+", which was to leave it on,", value+model.ApprovesOff
+	}
 	return Why{model.ReasonApprovalAwaited, fmt.Sprintf("%s of server %s waits for the approval of the owner of claim %s: set annotation "+
-		"%s: %s on the %s, or \"true\" for any maintenance; it %s", what, s.name, s.rec.Claim, model.AnnotationMaintenanceApproved, m.Name,
+		"%s: %s on the %s, or \"true\" for any maintenance; it %s", what, s.name, s.rec.Claim, model.AnnotationMaintenanceApproved, value,
 		s.rec.Claim.Identity().Kind, maintenanceEffect(m)), a.Since, Tenant}
 }
 
 // maintenanceEffect says what a ServerMaintenance does to a server that runs.
 func maintenanceEffect(m *model.ServerMaintenance) string {
-	if m.Spec.ServerPower == model.PowerOn {
+	if maintenancePower(m) == model.PowerOn {
 		return "will leave the server on, or switch it on once, and its power is not restored until it ends"
 	}
 	return "will power off the server until it ends"
@@ -189,7 +263,7 @@ func (s *server) maintainedWith(asked maintained) Step {
 		if s.rec.Back == model.StateReserved {
 			s.announce(model.IntentMaintenance, asked.by)
 		}
-		s.edit().MaintenancePower = &model.MaintenancePower{Want: asked.power, Due: true}
+		s.edit().MaintenancePower = &model.MaintenancePower{Want: asked.power, Due: true, WasOff: power.WasOff || power.Want == model.PowerOff}
 		return s.stay()
 	case power.Due:
 		return s.bringPower(power.Want)
@@ -215,7 +289,10 @@ func (s *server) maintenancePower() model.MaintenancePower {
 // bringPower brings a server under maintenance to a power state once, On from its disk, and
 // gives up where its BMC does not say what it did: then hands off, however it is.
 func (s *server) bringPower(want model.Power) Step {
-	done := func(rec *model.ServerRecord) { rec.MaintenancePower = &model.MaintenancePower{Want: want} }
+	wasOff := s.maintenancePower().WasOff
+	done := func(rec *model.ServerRecord) {
+		rec.MaintenancePower = &model.MaintenancePower{Want: want, WasOff: wasOff}
+	}
 	asked, goingOff := s.rec.Asked, s.goingOff()
 	switch {
 	case asked != nil && asked.Want == want && asked.Unsure && !s.reached() && (asked.Tries >= s.fleet.in.Policy.UnsureTries || s.askedOnBefore()):

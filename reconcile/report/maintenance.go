@@ -19,25 +19,26 @@ type MaintenanceStatus struct {
 func (v *view) maintenanceDocument(m *plan.Maintenance) *Document {
 	d := newDocument(model.KindServerMaintenance, m.Name)
 	d.Spec = m.Manifest.Spec
-	pending := func(format string, args ...any) {
-		d.Status = MaintenanceStatus{State: "Pending", Message: fmt.Sprintf(format, args...)}
+	status := MaintenanceStatus{State: "Pending"}
+	pending := func(format string, args ...any) { status.Message = fmt.Sprintf(format, args...) }
+	s := v.servers[m.Server]
+	awaits := s != nil && !m.Refused && s.Approval != nil && s.Record.AwaitedApproval.Maintenance == m.Name
+	if awaits {
+		status.Reason, status.Message, status.Since = s.Approval.Reason, shownText(s.Approval.Text()), s.Approval.Since.UTC().Truncate(time.Second)
 	}
-	switch s := v.servers[m.Server]; {
+	switch {
 	case s == nil:
 		pending("%s", m.Unknown)
 	case s.Record.State == model.StateMaintenance && s.Record.MaintainedBy == m.Name:
-		d.Status = MaintenanceStatus{State: "InMaintenance"}
+		status.State = "InMaintenance"
 	case m.Refused:
 		pending("refused: server %s serves no claim of those below %s, who may define no Server (git.tenants)", m.Server, m.Manifest.Tenant)
-	case s.Approval != nil && s.Record.AwaitedApproval.Maintenance == m.Name:
-		pending("%s", shownText(s.Approval.Text()))
-		status := d.Status.(MaintenanceStatus)
-		status.Reason, status.Since = s.Approval.Reason, s.Approval.Since.UTC().Truncate(time.Second)
-		d.Status = status
+	case awaits:
 	case s.Record.State == model.StateMaintenance:
 		pending("server %s is in Maintenance already, for %s", m.Server, s.Record.MaintainedBy)
 	default:
 		pending("server %s is %s", m.Server, s.Record.State)
 	}
+	d.Status = status
 	return d
 }
