@@ -16,12 +16,13 @@ type job struct {
 	name  model.ServerName
 	old   *model.ServerRecord // nil for a new server
 	round uint64              // of the plan that wanted the move
+	again bool                // the server failed when last tried
 	*plan.Move
 }
 
 // start begins a move.
 func (l *Loop) start(ctx context.Context, in *plan.Input, name model.ServerName, m *plan.Move) {
-	j := &job{name: name, old: in.Observed.Servers[name], Move: m}
+	j := &job{name: name, old: in.Observed.Servers[name], again: in.Readings[name].Failures > 0, Move: m}
 	l.mu.Lock()
 	l.busy[name], j.round = m.Then, l.round
 	l.mu.Unlock()
@@ -73,7 +74,7 @@ func (l *Loop) run(ctx context.Context, j *job) {
 
 // work carries a move out once there is a worker for it, and returns what became of it.
 func (l *Loop) work(ctx context.Context, j *job) plan.Settled {
-	release := l.acquireWorker(ctx)
+	release := l.acquireWorker(ctx, j.again)
 	defer release()
 	ctx, cancel := context.WithTimeout(ctx, moveLimit)
 	defer cancel()
@@ -82,21 +83,31 @@ func (l *Loop) work(ctx context.Context, j *job) plan.Settled {
 	return s
 }
 
-// acquireWorker waits for a worker, which is released by the caller or after workerLimit,
-// whichever is first.
-func (l *Loop) acquireWorker(ctx context.Context) (release func()) {
+// acquireWorker waits for a worker, which is released by the caller or after some time,
+// whichever is first. What is tried again after a failure waits for others than the rest.
+func (l *Loop) acquireWorker(ctx context.Context, again bool) (release func()) {
+	workers := l.workers
+	if again {
+		workers = l.retries
+	}
 	select {
-	case l.workers <- struct{}{}:
+	case workers <- struct{}{}:
 	case <-ctx.Done():
 		return func() {}
 	}
 	var once sync.Once
-	done := func() { once.Do(func() { <-l.workers }) }
-	timer := time.AfterFunc(workerLimit, done)
+	done := func() { once.Do(func() { <-workers }) }
+	timer := time.AfterFunc(l.yieldAfter(), done)
 	return func() {
 		timer.Stop()
 		done()
 	}
+}
+
+// yieldAfter is how long a move keeps its worker.
+func (l *Loop) yieldAfter() time.Duration {
+	failing := time.Duration(l.failing.Load())
+	return max(workerLimit*maxWorkers/(maxWorkers+failing), workerLimitMin)
 }
 
 // carryOut does a move's actions and returns their answers, up to the last that was begun.
@@ -284,7 +295,7 @@ func (l *Loop) startBMC(ctx context.Context, in *plan.Input, name model.BMCName,
 	l.mu.Unlock()
 	l.moves.Go(func() {
 		defer l.Wake()
-		release := l.acquireWorker(ctx)
+		release := l.acquireWorker(ctx, m.Then.Failures > 0)
 		defer release()
 		limited, cancel := context.WithTimeout(ctx, moveLimit)
 		defer cancel()

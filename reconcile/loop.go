@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ingot/model"
@@ -84,11 +85,13 @@ type Options struct {
 	Metrics   *Metrics         // nil = none
 }
 
-// How many moves are begun at once. A move that takes long gives its worker to others,
-// so that a BMC that hangs delays only its own servers.
+// How many moves are begun at once, and how many of those that failed when last tried. A move
+// that takes long gives its worker to others, so that a BMC that hangs delays only its own
+// servers: the sooner, the more of them fail, for many of those that are tried first may hang, too.
 const (
-	maxWorkers  = 24
-	workerLimit = 2 * time.Second
+	maxWorkers     = 24
+	workerLimit    = 2 * time.Second
+	workerLimitMin = 250 * time.Millisecond
 	// moveLimit bounds one move whatever its BMC does: the inventory of a slow one
 	// takes many minutes.
 	moveLimit = 15 * time.Minute
@@ -101,6 +104,8 @@ type Loop struct {
 	soon    chan struct{} // something waits for the next plan
 	dirty   chan struct{} // something the status branch shows may have changed
 	workers chan struct{} // as many as are at work
+	retries chan struct{} // as many as are at work again after a failure
+	failing atomic.Int64  // servers and BMCs that failed when last tried, as of the last plan
 	moves   sync.WaitGroup
 
 	urgent  chan struct{} // a decision waits for the status branch to show it
@@ -145,6 +150,7 @@ func NewLoop(o Options) *Loop {
 		dirty:    make(chan struct{}, 1),
 		urgent:   make(chan struct{}, 1),
 		workers:  make(chan struct{}, maxWorkers),
+		retries:  make(chan struct{}, maxWorkers),
 		busy:     make(map[model.ServerName]*model.ServerRecord),
 		busyBMCs: make(map[model.BMCName]bool),
 		readings: make(map[model.ServerName]plan.Reading),
@@ -293,6 +299,7 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	l.Metrics.saw(stored.Observed)
 	l.Metrics.underWay(len(in.Busy) + len(r.Moves) + len(r.Readings))
 	l.Metrics.warned(len(r.Unmatched))
+	l.failing.Store(int64(failing(in)))
 	l.forgetGone(ctx, r.BMCs)
 	if err := l.decide(ctx, in, r); err != nil {
 		return time.Time{}, fmt.Errorf("save decisions: %w", err)
@@ -311,6 +318,21 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	l.mu.Unlock()
 	l.Metrics.part("start", begun, l.Clock())
 	return r.Next, nil
+}
+
+// failing counts the servers and BMCs that failed when last tried.
+func failing(in *plan.Input) (n int) {
+	for _, b := range in.Observed.BMCs {
+		if b.Failures > 0 {
+			n++
+		}
+	}
+	for _, r := range in.Readings {
+		if r.Failures > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // forgetGone logs out of the BMCs that are gone since the last plan: a BMC keeps few sessions,

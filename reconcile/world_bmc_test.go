@@ -57,6 +57,11 @@ func (w *loopWorld) Discover(ctx context.Context, t model.BMCTarget) (*model.BMC
 		return nil, ctx.Err()
 	}
 	w.mu.Unlock()
+	for _, m := range w.machines {
+		if m.bmc == t.Name {
+			w.awaitSilent(m)
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := &model.BMCFacts{Name: t.Name, Fingerprint: cmp.Or(w.cert, "f"), UUID: w.uuids[t.Name]}
@@ -74,7 +79,7 @@ func (w *loopWorld) Discover(ctx context.Context, t model.BMCTarget) (*model.BMC
 		if dev == nil && m.bmc != t.Name || dev != nil && dev.uri != uri {
 			continue
 		}
-		if m.dead {
+		if m.dead || m.frozen {
 			return nil, errDead
 		}
 		f.LastResetTime = m.bmcReset
@@ -89,6 +94,19 @@ func (w *loopWorld) Discover(ctx context.Context, t model.BMCTarget) (*model.BMC
 	}
 	slices.SortFunc(f.Systems, func(a, b model.SystemFact) int { return strings.Compare(a.URI, b.URI) })
 	return f, nil
+}
+
+// silence is how long a BMC that does not answer is waited for.
+const silence = 15 * time.Second
+
+// awaitSilent waits for a machine's BMC in vain, if it is silent.
+func (w *loopWorld) awaitSilent(m *machine) {
+	w.mu.Lock()
+	silent := m.frozen
+	w.mu.Unlock()
+	if silent {
+		time.Sleep(silence)
+	}
 }
 
 // logIn finds the device at a BMC's address, nil in a world without any.
@@ -119,7 +137,7 @@ func (w *loopWorld) at(t model.SystemTarget) (*machine, error) {
 		w.t.Errorf("%s was asked about %s, which is behind another BMC", dev.mac, t.URI)
 		return nil, errDead
 	}
-	if m.dead {
+	if m.dead || m.frozen {
 		return nil, errDead
 	}
 	if t.UUID != m.uuid || t.UUID == "" && t.Board != m.board {
@@ -129,6 +147,7 @@ func (w *loopWorld) at(t model.SystemTarget) (*machine, error) {
 }
 
 func (w *loopWorld) Inventory(_ context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
+	w.awaitSilent(w.machines[t.URI])
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, err := w.at(t)
@@ -147,6 +166,7 @@ func (w *loopWorld) Inventory(_ context.Context, t model.SystemTarget) (*model.S
 }
 
 func (w *loopWorld) Power(_ context.Context, t model.SystemTarget) (model.MachineState, error) {
+	w.awaitSilent(w.machines[t.URI])
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, err := w.at(t)

@@ -38,6 +38,7 @@ type machine struct {
 	asked    int
 	sets     int  // boot overrides asked for
 	dead     bool // its BMC does not answer
+	frozen   bool // nor says so: who asks waits until it is given up
 	hidden   int  // how many of the next readings of its BMC leave it out
 	unread   bool // its BMC lists it and shows nothing of it
 	liar     bool // its BMC accepts the override and forgets it
