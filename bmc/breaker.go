@@ -1,6 +1,7 @@
 package bmc
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"sync"
@@ -23,16 +24,29 @@ func digestOf(t model.BMCTarget) digest {
 // breaker keeps credentials that were refused from being tried again, on this BMC
 // and on every other, before 15 minutes have passed: accounts get locked, and the
 // one account of a directory serves many BMCs. Credentials that some BMC accepted
-// are not wrong as such, so their refusal by another concerns that one alone, and
-// so do defaults, which BMCs share that have nothing else in common.
+// are not wrong as such, so their refusal by another concerns that one alone, unless
+// enough BMCs refuse what they accepted before; and so do defaults, which BMCs share
+// that have nothing else in common.
 type breaker struct {
 	now func() time.Time
 
-	mu       sync.Mutex
-	accepted map[digest]bool
-	refused  map[refusedKey]time.Time // until when
-	again    map[refusedKey]bool      // that are tried once more all the same
+	mu         sync.Mutex
+	accepted   map[digest]time.Time     // when they were last
+	acceptedBy map[model.BMCName]digest // by the BMC last
+	lost       map[digest]int           // BMCs that refuse what they accepted, since any accepted it
+	refused    map[refusedKey]time.Time // until when
+	again      map[refusedKey]bool      // that are tried once more all the same
+	turns      map[digest]chan struct{} // held by who logs in with what is not known to be right
 }
+
+// Credentials are tried on one BMC after the other where none accepted them for provenFor, for
+// as long as one does not take more than turnLimit. Those that lostBMCs refuse, though they
+// accepted them before, are wrong as such.
+const (
+	provenFor = time.Minute
+	turnLimit = 5 * time.Second
+	lostBMCs  = 2
+)
 
 // refusedKey is credentials at one BMC, or at any for an empty name.
 type refusedKey struct {
@@ -41,7 +55,49 @@ type refusedKey struct {
 }
 
 func newBreaker(now func() time.Time) *breaker {
-	return &breaker{now: now, accepted: make(map[digest]bool), refused: make(map[refusedKey]time.Time), again: make(map[refusedKey]bool)}
+	return &breaker{
+		now: now, accepted: make(map[digest]time.Time), acceptedBy: make(map[model.BMCName]digest), lost: make(map[digest]int),
+		refused: make(map[refusedKey]time.Time), again: make(map[refusedKey]bool), turns: make(map[digest]chan struct{}),
+	}
+}
+
+// turn waits until nobody else finds out whether the credentials are right, so that wrong ones are
+// not tried on all BMCs at once.
+func (b *breaker) turn(ctx context.Context, d digest) (end func(), err error) {
+	b.mu.Lock()
+	turn := b.turns[d]
+	if turn == nil {
+		turn = make(chan struct{}, 1)
+		b.turns[d] = turn
+	}
+	b.mu.Unlock()
+	late := time.NewTimer(turnLimit)
+	defer late.Stop()
+	for {
+		if b.proven(d) {
+			return func() {}, nil
+		}
+		select {
+		case turn <- struct{}{}:
+			if b.proven(d) {
+				<-turn
+				continue
+			}
+			return func() { <-turn }, nil
+		case <-late.C:
+			return func() {}, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// proven reports whether some BMC accepted the credentials a moment ago.
+func (b *breaker) proven(d digest) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, ok := b.accepted[d]
+	return ok && b.now().Before(at.Add(provenFor))
 }
 
 // open reports whether the credentials are not to be tried on the BMC.
@@ -62,10 +118,23 @@ func (b *breaker) refuse(d digest, name model.BMCName, isDefault bool) {
 	delete(b.again, refusedKey{d, name})
 	until := b.now().Add(breakFor)
 	b.refused[refusedKey{d, name}] = until
-	if !b.accepted[d] && !isDefault {
+	if !isDefault && b.isWrong(d, name) {
 		b.refused[refusedKey{creds: d}] = until
 	}
 	b.sweep()
+}
+
+// isWrong reports whether credentials that a BMC refuses are wrong on others, too: none accepted
+// them ever, or too many changed their minds. The caller holds mu.
+func (b *breaker) isWrong(d digest, name model.BMCName) bool {
+	if _, ever := b.accepted[d]; !ever {
+		return true
+	}
+	if b.acceptedBy[name] == d {
+		delete(b.acceptedBy, name)
+		b.lost[d]++
+	}
+	return b.lost[d] >= lostBMCs
 }
 
 // retry has the credentials tried on the BMC once more, whatever it, or another, said of
@@ -80,10 +149,18 @@ func (b *breaker) retry(d digest, name model.BMCName) {
 func (b *breaker) accept(d digest, name model.BMCName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.accepted[d] = true
+	b.accepted[d], b.acceptedBy[name] = b.now(), d
+	delete(b.lost, d)
 	delete(b.again, refusedKey{d, name})
 	delete(b.refused, refusedKey{d, name})
 	delete(b.refused, refusedKey{creds: d})
+}
+
+// forget drops what is known of a BMC that is gone.
+func (b *breaker) forget(name model.BMCName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.acceptedBy, name)
 }
 
 // count returns how many breakers are open.

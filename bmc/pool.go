@@ -183,6 +183,7 @@ func (p *Pool) Forget(ctx context.Context, name model.BMCName) {
 	if c := p.clients[name]; c != nil {
 		delete(p.clients, name)
 		p.metrics.forget(string(name))
+		p.breaker.forget(name)
 		p.retire(ctx, c)
 	}
 }

@@ -45,9 +45,10 @@ const sessionFull = time.Minute
 // defaultSessions is where sessions are made (DSP0266 §13.3.4.3).
 const defaultSessions = "/redfish/v1/SessionService/Sessions"
 
-// authorized returns the credentials to use, after logging in if need be.
+// authorized returns the credentials to use, after logging in if need be. A session goes on
+// whatever becomes of the password.
 func (c *client) authorized(ctx context.Context) (*auth, error) {
-	if a := c.auth.Load(); a != nil && !c.isBroken() && !a.expired(c.opts.Clock()) {
+	if a := c.auth.Load(); a != nil && (a.token != "" || !c.isBroken()) && !a.expired(c.opts.Clock()) {
 		return a, nil
 	}
 	return c.authorizedAfter(ctx, nil)
@@ -62,7 +63,7 @@ func (c *client) authorizedAfter(ctx context.Context, stale *auth) (*auth, error
 	}
 	defer unlock()
 	if c.isBroken() {
-		return nil, &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: ErrCircuitOpen}
+		return nil, c.circuitOpen()
 	}
 	if a := c.auth.Load(); a != nil && a != stale && !a.expired(c.opts.Clock()) {
 		return a, nil
@@ -141,6 +142,16 @@ func (c *client) logIn(ctx context.Context) (*auth, error) {
 	}
 	if a, err := c.resume(ctx, svc); a != nil || err != nil {
 		return a, err
+	}
+	if !c.target.Default {
+		end, err := c.breaker.turn(ctx, c.creds)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		if c.isBroken() { // for what another BMC said meanwhile
+			return nil, c.circuitOpen()
+		}
 	}
 	a, err := c.openSession(ctx, svc)
 	if errors.Is(err, ErrBusy) && c.deleteKept(ctx, c.kept(), nil) > 0 {
@@ -222,6 +233,11 @@ func refusedLogin(err error) bool {
 // isBroken reports whether the credentials are not to be tried.
 func (c *client) isBroken() bool {
 	return c.breaker.open(c.creds, c.target.Name, c.target.Default)
+}
+
+// circuitOpen says that the credentials are not tried.
+func (c *client) circuitOpen() error {
+	return &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: ErrCircuitOpen}
 }
 
 // refused opens the circuit breaker: the credentials are wrong for certain.
