@@ -48,10 +48,10 @@ func (s *systemCheck) identity() {
 	case s.fact.UUID != "" && s.shared():
 		item.Result, item.Advice = CheckFails, "another system of this BMC shows the same UUID, so that neither is touched: have the board's UUID set anew"
 	case s.fact.UUID != "":
-	case s.fact.Board.SerialNumber != "" && s.shared():
+	case s.fact.Board.Tells() && s.shared():
 		item.Result, item.Detail = CheckFails, "no UUID; serial number "+s.fact.Board.SerialNumber
 		item.Advice = "another system of this BMC shows the same serial number and model, so that nothing tells them apart"
-	case s.fact.Board.SerialNumber != "":
+	case s.fact.Board.Tells():
 		item.Result, item.Detail = CheckPartly, strings.TrimSpace("no UUID; serial number "+s.fact.Board.SerialNumber+" "+s.fact.Board.Model)
 		item.Advice = "give it a UUID of your own by a Server in Git (systemUUID and bmcRef); it is then told by serial number and model"
 	default:

@@ -213,6 +213,9 @@ func TestACheckSaysWhatDoesNotWork(t *testing.T) {
 		"a serial number alone": {
 			change: sys(func(o object) { delete(o, "UUID") }), check: "identity", result: CheckPartly, advice: "systemUUID and bmcRef", usable: true,
 		},
+		"what its vendor left for a serial number": {
+			change: sys(func(o object) { delete(o, "UUID"); o["SerialNumber"] = "To be filled by O.E.M." }), check: "identity", result: CheckFails, advice: "set",
+		},
 		"neither UUID nor serial number": {
 			change: sys(func(o object) { delete(o, "UUID"); delete(o, "SerialNumber") }), check: "identity", result: CheckFails, advice: "set",
 		},

@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -44,6 +45,19 @@ type SystemTarget struct {
 type Board struct {
 	SerialNumber string `json:"serialNumber,omitempty"` // "" = it is not known
 	Model        string `json:"model,omitempty"`
+}
+
+// Tells reports whether the board can be told from others of its model: some have what their
+// vendor left in place of a serial number.
+func (b Board) Tells() bool {
+	serial := strings.ToLower(strings.TrimSpace(b.SerialNumber))
+	return serialOf(serial) != "" && !slices.Contains(boardPlaceholders, serial)
+}
+
+// boardPlaceholders are what BMCs have for the serial number of a board beside placeholders.
+var boardPlaceholders = []string{
+	"default string", "system serial number", "serial number", "chassis serial number", "not applicable", "empty", "invalid", "oem",
+	"0123456789", "123456789", "1234567890", "01234567890123456789ab", "xxxxxxxxxx",
 }
 
 // ResetResult is what became of a request for a power change.

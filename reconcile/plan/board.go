@@ -22,8 +22,9 @@ func isMachine(sys model.SystemFact, rec *model.ServerRecord) bool {
 // why it cannot be told from others.
 func (f *fleet) given(b *bmcView, sys model.SystemFact) (model.SystemFact, string) {
 	alone := len(b.facts.Systems) == 1
-	if sys.Board.SerialNumber == "" {
-		return sys, fmt.Sprintf("system %s shows no usable UUID and no serial number, so it cannot be told from others", sys.URI)
+	if !sys.Board.Tells() {
+		return sys, fmt.Sprintf("system %s shows no usable UUID and no serial number of its own (it shows %q), so it cannot be told from "+
+			"others: give it one with its vendor's tool", sys.URI, sys.Board.SerialNumber)
 	}
 	spec := f.specAt(b.name, sys.URI, alone)
 	if spec == nil {

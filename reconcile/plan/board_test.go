@@ -51,6 +51,16 @@ func TestWhoGivesAUUID(t *testing.T) {
 			board: model.Board{Model: "M"}, alone: true, servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
 			want: "no serial number",
 		},
+		"nobody, a board with what its vendor left for a serial number": {
+			board: model.Board{SerialNumber: "To be filled by O.E.M.", Model: "M"}, alone: true,
+			servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
+			want:    "no serial number of its own",
+		},
+		"nor one with another such": {
+			board: model.Board{SerialNumber: " Default string", Model: "M"}, alone: true,
+			servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
+			want:    "no serial number of its own",
+		},
 		"nobody who does not say it": {
 			board: board, alone: true, servers: []*model.Server{uuidOf("s", "b", "", "")},
 			want: "write a Server",
