@@ -24,7 +24,6 @@ type OnProgress func(m Method, percent int)
 const (
 	askLimit       = 30 * time.Second // for a command that only asks
 	minErasure     = 10 * time.Minute
-	maxErasure     = 20 * time.Hour
 	unknownErasure = 6 * time.Hour // when the disk does not say how long it takes
 )
 
@@ -33,7 +32,7 @@ func eraseTimeout(estimate time.Duration) time.Duration {
 	if estimate <= 0 {
 		return unknownErasure
 	}
-	return min(max(2*estimate, minErasure), maxErasure)
+	return max(2*estimate, minErasure)
 }
 
 // within returns how long a command may take that cannot be cancelled: at most limit,
@@ -60,13 +59,16 @@ const (
 	maxUnanswered = 15 // in a row: a disk may be too busy to answer
 )
 
-// await polls a disk until its sanitize has ended, for at most limit.
+// await polls a disk until its sanitize has ended. One that goes on is waited for as long as ctx
+// lives, because a large disk takes days; limit is how long it may get no further.
 func await(ctx context.Context, m Method, limit time.Duration, progress OnProgress, ask func() (sanitizing, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the disk is still at it after %v", limit))
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stuck := time.AfterFunc(limit, func() { cancel(fmt.Errorf("the disk has got no further for %v", limit)) })
+	defer stuck.Stop()
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
-	for unanswered := 0; ; {
+	for unanswered, furthest := 0, 0; ; {
 		s, err := ask()
 		switch {
 		case errors.Is(err, errSanitize):
@@ -80,6 +82,10 @@ func await(ctx context.Context, m Method, limit time.Duration, progress OnProgre
 		default:
 			unanswered = 0
 			progress(m, s.percent)
+			if s.percent > furthest {
+				furthest = s.percent
+				stuck.Reset(limit)
+			}
 		}
 		select {
 		case <-ctx.Done():

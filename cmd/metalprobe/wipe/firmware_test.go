@@ -424,13 +424,51 @@ func TestADiskThatNeverEndsIsGivenUp(t *testing.T) {
 		began := time.Now()
 		f := fake{own: &nvme{namespace: 1, send: stuck}, locked: func() bool { return !d.began.IsZero() }}
 		got, _ := secureWipe(t, model.CleanupSecure, f, path)
-		if got.Result != model.WipeFailed || !strings.Contains(got.Error, "nvme-sanitize-block: the disk is still at it after 10m0s; ") {
+		if got.Result != model.WipeFailed || !strings.Contains(got.Error, "nvme-sanitize-block: the disk has got no further for 10m0s; ") {
 			t.Errorf("got %+v, want failed with both reasons", got)
 		}
 		if took := time.Since(began); took > 11*time.Minute {
 			t.Errorf("took %v", took)
 		}
 	})
+}
+
+// Large disks that know no other sanitize take more than a day.
+func TestADiskThatGoesOnIsWaitedFor(t *testing.T) {
+	takes := medium{takes: 20 * time.Hour}
+	for title, tc := range map[string]struct {
+		disk   func(medium) Firmware
+		method string
+	}{
+		"SATA": {func(m medium) Firmware {
+			return &ata{send: (&sataDisk{words: map[int]uint16{59: hasOverwrite}, medium: m}).send}
+		}, "ata-sanitize-overwrite"},
+		"SAS": {func(m medium) Firmware {
+			return &scsi{send: (&sasDisk{knows: map[byte]bool{scsiOverwrite: true}, medium: m}).send}
+		}, "scsi-sanitize-overwrite"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			path := diskFile(t)
+			synctest.Test(t, func(t *testing.T) {
+				m := takes
+				m.t, m.path = t, path
+				got, _ := secureWipe(t, model.CleanupSecure, fake{own: tc.disk(m)}, path)
+				if got.Result != model.WipeDone || got.Method != tc.method {
+					t.Errorf("got %+v, want wiped by %s", got, tc.method)
+				}
+			})
+		})
+	}
+}
+
+func TestAnErasureMayTakeAsLongAsTheDiskSays(t *testing.T) {
+	for estimate, want := range map[time.Duration]time.Duration{
+		0: 6 * time.Hour, time.Second: 10 * time.Minute, time.Hour: 2 * time.Hour, 28 * time.Hour: 56 * time.Hour, // 20 TB
+	} {
+		if got := eraseTimeout(estimate); got != want {
+			t.Errorf("%v: got %v, want %v", estimate, got, want)
+		}
+	}
 }
 
 func TestADiskThatAnswersNoMoreIsGivenUp(t *testing.T) {
@@ -606,10 +644,11 @@ func (d *sataDisk) sanitize(c ataCommand) (ataAnswer, error) {
 }
 
 const (
-	hasSecurity = 1 << 0
-	hasEnhanced = 1 << 5
-	hasScramble = 1<<12 | 1<<13
-	hasBlock    = 1<<12 | 1<<15
+	hasSecurity  = 1 << 0
+	hasEnhanced  = 1 << 5
+	hasScramble  = 1<<12 | 1<<13
+	hasBlock     = 1<<12 | 1<<15
+	hasOverwrite = 1<<12 | 1<<14
 )
 
 func TestSATADisks(t *testing.T) {

@@ -16,8 +16,13 @@ import (
 
 // Limits on the wipe of one disk.
 const (
-	QuickLimit  = 10 * time.Minute
-	SecureLimit = 24 * time.Hour
+	QuickLimit = 10 * time.Minute
+	// SecureLimit is that of a small disk. Each byte of a large one is written, by the disk
+	// itself or by this program, at leastPace bytes per second, and within longestLimit: Ingot
+	// waits for ten days while it hears of a wipe.
+	SecureLimit  = 24 * time.Hour
+	leastPace    = 50e6
+	longestLimit = 9 * 24 * time.Hour
 	// grace is how long a disk that reached its limit may take to finish its step.
 	grace = time.Minute
 	// takedownLimit bounds the removal of each array or mapping over disks.
@@ -40,7 +45,7 @@ type Wiper struct {
 	Open func(path string) (Device, error)
 	// Takedown stops an array or removes a mapping.
 	Takedown func(inventory.Node) error
-	// Limit bounds the wipe of one disk; 0 is QuickLimit or SecureLimit.
+	// Limit bounds the wipe of one disk; 0 is QuickLimit, or SecureLimit and more for large disks.
 	Limit time.Duration
 	// Watch receives how far the disks are; it may be nil.
 	Watch Watch
@@ -103,7 +108,7 @@ func (c Choice) result() model.DiskWipe {
 
 // wipe clears one disk within its limit.
 func (w Wiper) wipe(ctx context.Context, mode string, c Choice, t *diskTracker) model.DiskWipe {
-	limit := w.limit(mode)
+	limit := w.limit(mode, c.Disk.SizeBytes)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", errLimit, limit))
 	defer cancel()
 
@@ -125,12 +130,13 @@ func (w Wiper) wipe(ctx context.Context, mode string, c Choice, t *diskTracker) 
 // oneLine is an error as reports have it: joined errors are lines otherwise.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-func (w Wiper) limit(mode string) time.Duration {
+func (w Wiper) limit(mode string, bytes uint64) time.Duration {
 	switch {
 	case w.Limit > 0:
 		return w.Limit
 	case mode == model.CleanupSecure:
-		return SecureLimit
+		seconds := min(float64(bytes)/leastPace, longestLimit.Seconds())
+		return max(SecureLimit, time.Duration(seconds)*time.Second)
 	}
 	return QuickLimit
 }

@@ -399,9 +399,20 @@ func TestAWipeThatIsCalledOffIsNotDone(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	for mode, want := range map[string]time.Duration{model.CleanupQuick: 10 * time.Minute, model.CleanupSecure: 24 * time.Hour} {
-		if got := (Wiper{}).limit(mode); got != want {
-			t.Errorf("%s: got %v, want %v", mode, got, want)
+	const tb = 1e12
+	for _, tc := range []struct {
+		mode  string
+		bytes uint64
+		want  time.Duration
+	}{
+		{model.CleanupQuick, 30 * tb, 10 * time.Minute},
+		{model.CleanupSecure, tb, 24 * time.Hour},
+		{model.CleanupSecure, 4 * tb, 24 * time.Hour},
+		{model.CleanupSecure, 20 * tb, 400_000 * time.Second}, // 111 hours; at 200 MB/s it takes 28
+		{model.CleanupSecure, 1 << 63, longestLimit},
+	} {
+		if got := (Wiper{}).limit(tc.mode, tc.bytes); got != tc.want {
+			t.Errorf("%s of %d bytes: got %v, want %v", tc.mode, tc.bytes, got, tc.want)
 		}
 	}
 }
