@@ -69,12 +69,21 @@ func bootStateRepeats(v, old *model.BootState) bool {
 	return same || is.ReceivedAt.Sub(was.ReceivedAt).Abs() < cloudInitEvery
 }
 
+// wipeEvery is how often a wipe that gets no further is written: that it is still heard of is news
+// after some time, because one that is silent is taken to hang.
+const wipeEvery = 2 * time.Minute
+
 // wipeRepeats reports whether how far a wipe is is no news. After the outcome was
 // reported, what was on its way then is late.
 func wipeRepeats(d *draft, server model.ServerName, v, old *model.WipeProgress) bool {
 	outcome := drafted[model.WipeReport](d, store.Key{Bucket: store.BucketWipe, Name: string(server)})
-	return outcome != nil && outcome.Ticket == v.Ticket ||
-		old != nil && old.Ticket == v.Ticket && old.Mode == v.Mode && sameJSON(old.Disks, v.Disks)
+	switch {
+	case outcome != nil && outcome.Ticket == v.Ticket:
+		return true
+	case old == nil || old.Ticket != v.Ticket || old.Mode != v.Mode:
+		return false
+	}
+	return v.ReceivedAt.Sub(old.ReceivedAt).Abs() < wipeEvery && sameJSON(old.Disks, v.Disks)
 }
 
 // ForgetProbe forgets what the probe of a server found.

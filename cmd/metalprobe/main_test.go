@@ -538,11 +538,12 @@ func TestProgressIsPostedInGoodTime(t *testing.T) {
 			at(time.Duration(2+i)*time.Second-time.Second/2, "nvme-format", i, false)
 		}
 		at(26500*time.Millisecond, "nvme-format", 100, true)
-		time.Sleep(time.Minute) // and nothing more
+		time.Sleep(150 * time.Second) // in which no disk gets further
 		cancel()
 		done.Wait()
 		want := []string{
 			"100ms nvme-sanitize-block 0", "1.1s nvme-format 0", "10s nvme-format 8", "20s nvme-format 18", "26.5s nvme-format 100",
+			"1m30s nvme-format 100", "2m30s nvme-format 100", // signs of life
 		}
 		if diff := gocmp.Diff(want, posts); diff != "" {
 			t.Errorf("posts (-want +got):\n%s", diff)

@@ -12,10 +12,13 @@ import (
 )
 
 // How often the progress of a wipe is posted: at once when a disk changes its method or
-// is done, but at most once in postPause, and else every postEvery.
+// is done, but at most once in postPause; other changes every postEvery. A large disk takes
+// longer than Ingot waits for one percent, and some disks report none at all, so it is posted every
+// repostEvery even if there is no change: the wipe goes on.
 const (
-	postEvery = 10 * time.Second
-	postPause = time.Second
+	postEvery   = 10 * time.Second
+	postPause   = time.Second
+	repostEvery = time.Minute
 )
 
 // maxPostedDisks is how many disks Ingot accepts in a progress.
@@ -38,8 +41,10 @@ type progressReporter struct {
 
 	urgent chan struct{} // signals a change that is to be posted soon
 
-	mu       sync.Mutex
-	unposted []model.DiskProgress // nil when nothing has changed since the last post
+	mu      sync.Mutex
+	now     []model.DiskProgress // nil before anything was received
+	changed bool                 // since the last post
+	posted  time.Time            // when that was
 }
 
 func newProgressReporter(post func(context.Context, []model.DiskProgress) error, log *slog.Logger) *progressReporter {
@@ -49,7 +54,7 @@ func newProgressReporter(post func(context.Context, []model.DiskProgress) error,
 // watch is a wipe.Watch.
 func (r *progressReporter) watch(disks []model.DiskProgress, urgent bool) {
 	r.mu.Lock()
-	r.unposted = disks[:min(len(disks), maxPostedDisks)]
+	r.now, r.changed = disks[:min(len(disks), maxPostedDisks)], true
 	r.mu.Unlock()
 	if urgent {
 		select {
@@ -59,13 +64,15 @@ func (r *progressReporter) watch(disks []model.DiskProgress, urgent bool) {
 	}
 }
 
-// take returns the progress that is not posted yet.
+// take returns the progress that is to be posted, nil if there is none.
 func (r *progressReporter) take() []model.DiskProgress {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	unposted := r.unposted
-	r.unposted = nil
-	return unposted
+	if now := time.Now(); r.changed || now.Sub(r.posted) >= repostEvery {
+		r.changed, r.posted = false, now
+		return r.now
+	}
+	return nil
 }
 
 // run posts until ctx ends. Of consecutive failures only the first is logged: progress

@@ -146,8 +146,8 @@ func (s *server) reportedWipe(report *model.WipeReport) Step {
 	return s.wiped(report.Disks)
 }
 
-// wipeSilence is how long a wipe may report no progress, which it does every few seconds,
-// before a person is asked to look.
+// wipeSilence is how long nothing may be heard of a wipe, which reports at least every minute that it
+// goes on, before a person is asked to look.
 const wipeSilence = 5 * time.Minute
 
 // awaitWipe waits for the outcome of the wipe.

@@ -370,15 +370,19 @@ func progressAt(percent int) *model.WipeProgress {
 	}
 }
 
-// A wipe that takes a day, reported every 10 s, is written when something changed.
-func TestProgressThatIsNoneIsNotWritten(t *testing.T) {
+// A wipe that takes a day, reported every 10 s, is written when something changed, and now and then
+// otherwise: one that is silent for 5 minutes is taken to hang.
+func TestProgressThatIsNoneIsSeldomWritten(t *testing.T) {
 	at := now
 	r := newRig(t, Options{Clock: func() time.Time { return at }})
 	for i := range 100 {
 		r.do("POST", "/r/"+r.token(cleaned)+"/wipe-progress", wiping(fmt.Sprintf(`{"name":"sda","percent":%d}`, i/50)))
+		if silent := at.Sub(r.Observed().WipeProgress["server-2"].ReceivedAt); silent >= 2*time.Minute {
+			t.Fatalf("report %d: nothing is heard of the wipe for %v", i, silent)
+		}
 		at = at.Add(10 * time.Second)
 	}
-	if got := r.writes(t, "wipeprogress"); got != 2 {
+	if got := r.writes(t, "wipeprogress"); got != 10 { // one of each percent, and every 2 minutes
 		t.Errorf("%v writes", got)
 	}
 }
