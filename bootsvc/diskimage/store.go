@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ingot/bootsvc/internal/diskspace"
 	"ingot/model"
 )
 
@@ -36,6 +37,9 @@ type Options struct {
 	// MaxBytes bounds what images take on disk, those that are prepared included. Zero or less
 	// means no bound but the disk's own.
 	MaxBytes int64
+	// KeepFree is how much of the disk is left to others, in bytes, but not more than a twentieth of
+	// it; zero means nothing.
+	KeepFree int64
 	// MaxImageBytes bounds the disk that an image is of; zero means DefaultMaxImageBytes.
 	MaxImageBytes int64
 	// Spare reports whether the image with a digest is not to be evicted, for a server is about
@@ -74,6 +78,7 @@ type Image struct {
 type Store struct {
 	folder   folder
 	max      int64
+	space    func() (int64, error) // how many bytes of the disk may be taken; nil = all
 	maxImage uint64
 	spare    func(digest string) bool
 	patience time.Duration
@@ -114,6 +119,9 @@ func Open(o Options) (*Store, error) {
 		patience: cmp.Or(o.Patience, time.Second), stall: cmp.Or(o.Stall, time.Minute), pause: waitBefore,
 		metrics: newMetrics(), fetches: make(chan struct{}, cmp.Or(o.Fetches, 4)), converting: make(chan struct{}, 1), checking: make(chan struct{}, 1),
 		images: make(map[string]*kept), jobs: make(map[string]*job), failed: make(map[string]failure),
+	}
+	if o.KeepFree > 0 {
+		s.space = func() (int64, error) { return diskspace.Free(o.Dir, o.KeepFree) }
 	}
 	if o.MaxImageBytes > 0 {
 		s.maxImage = uint64(o.MaxImageBytes)
@@ -383,11 +391,9 @@ func (s *Store) count() {
 func (s *Store) take(n int64) error {
 	s.mu.Lock()
 	s.size += n
-	var gone []string
-	if s.max > 0 && s.size > s.max {
-		gone = s.evict(s.size - s.max)
-	}
-	fits := s.max <= 0 || s.size <= s.max
+	limited, full := s.lacks(n)
+	gone, freed := s.evict(max(limited, full))
+	fits := freed >= max(limited, full)
 	if !fits {
 		s.size -= n
 	}
@@ -396,26 +402,43 @@ func (s *Store) take(n int64) error {
 	for _, path := range gone {
 		s.folder.remove(path)
 	}
-	if !fits {
+	switch {
+	case fits:
+		return nil
+	case freed < limited:
 		return refuse(model.ReasonImageTooLarge, "the cache of disk images may take %s, which this image and those that servers are being installed from exceed: allow it more, or take a smaller image", sizeText(s.max))
 	}
-	return nil
+	return refuse(model.ReasonImageTooLarge, "the disk of the cache of disk images is full but for what is left to others: give it a larger one (boot.diskCacheDir), or take a smaller image")
+}
+
+// lacks returns by how many bytes the store is over its limit, and how many the disk has too few for
+// n more; mu is held.
+func (s *Store) lacks(n int64) (limited, full int64) {
+	if s.max > 0 {
+		limited = max(0, s.size-s.max)
+	}
+	if s.space != nil {
+		if free, err := s.space(); err == nil {
+			full = max(0, n-free)
+		}
+	}
+	return limited, full
 }
 
 // evict takes images out that were not used longest until so many bytes are free, or none is
-// left that may go; mu is held. It returns what is to be removed without.
-func (s *Store) evict(excess int64) (gone []string) {
+// left that may go; mu is held. It returns what is to be removed without, and how many bytes that frees.
+func (s *Store) evict(excess int64) (gone []string, freed int64) {
 	digests := slices.SortedFunc(maps.Keys(s.images), func(a, b string) int { return s.images[a].used.Compare(s.images[b].used) })
 	for _, digest := range digests {
-		if excess <= 0 {
+		if freed >= excess {
 			break
 		}
 		if s.spare(digest) {
 			continue
 		}
-		excess -= s.images[digest].bytes
+		freed += s.images[digest].bytes
 		gone = append(gone, s.unlink(digest))
 		s.metrics.evictions.Inc()
 	}
-	return gone
+	return gone, freed
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -284,6 +285,54 @@ func TestImagesNotUsedLongestMakeRoom(t *testing.T) {
 	if _, err := small.Prepare(t.Context(), sourceOf(tiny(1))); reasonOf(err) != model.ReasonImageTooLarge || small.size != 0 {
 		t.Errorf("an image larger than the cache: %v, and %d bytes are taken", err, small.size)
 	}
+}
+
+// The store of the fleet is on the same disk, and may grow.
+func TestImagesLeaveRoomOnTheDisk(t *testing.T) {
+	storeOn := func(disk int64) *Store {
+		s := storeFor(t, nil)
+		s.space = func() (int64, error) { return disk - sizeOf(t, s.folder.dir), nil }
+		return s
+	}
+	store := storeOn(11 * mib) // a file of 8 MiB, and two images of a bit more than 1 MiB
+	var digests []string
+	for seed := range byte(3) {
+		digests = append(digests, prepared(t, store, tiny(seed)).Disk.Digest)
+	}
+	for n, want := range []bool{false, true, true} {
+		o, err := store.Open(digests[n])
+		if (err == nil) != want {
+			t.Errorf("image %d: %v", n, err)
+		}
+		o.Close()
+	}
+	small := storeOn(4 * mib)
+	_, err := small.Prepare(t.Context(), sourceOf(tiny(1)))
+	if reasonOf(err) != model.ReasonImageTooLarge || !strings.Contains(err.Error(), "boot.diskCacheDir") || small.size != 0 {
+		t.Errorf("an image larger than what is free: %v, and %d bytes are taken", err, small.size)
+	}
+	if left := sizeOf(t, small.folder.dir); left != 0 {
+		t.Errorf("%d bytes are left of it", left)
+	}
+}
+
+// sizeOf is how many bytes the files of a folder have.
+func sizeOf(t *testing.T, dir string) (bytes int64) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			bytes += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
 }
 
 func TestImageThatIsDamagedOnDiskIsPreparedAnew(t *testing.T) {

@@ -41,6 +41,9 @@ type Options struct {
 	// MaxBytes bounds what blobs take on disk. Zero or less means no bound but the
 	// disk's own.
 	MaxBytes int64
+	// KeepFree is how much of the disk is left to others, in bytes, but not more than a twentieth of
+	// it; zero means nothing.
+	KeepFree int64
 	// Spare reports whether the blob with a digest is not to be evicted, for a server
 	// is about to boot it; nil means none is. It is called from several goroutines,
 	// and must not call the Cache.
@@ -65,6 +68,7 @@ type Options struct {
 type Cache struct {
 	disk         *disk
 	max          int64
+	keepFree     int64
 	spare        func(digest string) bool
 	queueTimeout time.Duration
 	stall        time.Duration
@@ -78,6 +82,7 @@ type Cache struct {
 	waiting      chan struct{} // one for each client that waits for a first byte
 	maxDownloads int           // how many downloads there may be
 	full         atomic.Bool   // the disk failed, and it was said
+	creating     sync.Mutex    // held while what is free on disk is taken
 
 	mu        sync.Mutex
 	closed    bool
@@ -103,6 +108,7 @@ type file struct {
 func Open(o Options) (*Cache, error) {
 	c := &Cache{
 		max:          o.MaxBytes,
+		keepFree:     o.KeepFree,
 		spare:        o.Spare,
 		queueTimeout: orElse(o.QueueTimeout, 25*time.Second),
 		stall:        orElse(o.Stall, 30*time.Second),
@@ -128,7 +134,7 @@ func Open(o Options) (*Cache, error) {
 		c.clock = time.Now
 	}
 	var err error
-	if c.disk, err = openDisk(o.Dir); err != nil {
+	if c.disk, err = openDisk(o.Dir, o.KeepFree); err != nil {
 		return nil, fmt.Errorf("open image cache: %w", err)
 	}
 	if err := c.load(); err != nil {

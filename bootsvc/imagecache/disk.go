@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ingot/bootsvc/internal/diskspace"
 )
 
 // leftover is the ending of files that have no meaning once the process that made
@@ -44,13 +46,13 @@ type disk struct {
 	allocate func(f *os.File, size int64) error
 	// flush makes what was written to f durable.
 	flush func(f *os.File) error
-	// space returns how many bytes the file system has left.
+	// space returns how many bytes of the file system blobs may take.
 	space func() (int64, error)
 }
 
 // openDisk opens dir, makes it if need be, and makes sure that no other process uses
 // it.
-func openDisk(dir string) (*disk, error) {
+func openDisk(dir string, keepFree int64) (*disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -65,9 +67,10 @@ func openDisk(dir string) (*disk, error) {
 		lock.Close()
 		return nil, fmt.Errorf("folder %s is in use by another process, give each its own: %w", dir, err)
 	}
-	d := &disk{dir: dir, lock: lock, allocate: allocate, flush: (*os.File).Sync}
-	d.space = d.free
-	return d, nil
+	return &disk{
+		dir: dir, lock: lock, allocate: allocate, flush: (*os.File).Sync,
+		space: func() (int64, error) { return diskspace.Free(dir, keepFree) },
+	}, nil
 }
 
 // close lets other processes use the folder.
@@ -223,13 +226,4 @@ func (d *disk) sync() error {
 	}
 	defer dir.Close()
 	return dir.Sync()
-}
-
-// free returns how many bytes the file system of the folder has left.
-func (d *disk) free() (int64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(d.dir, &s); err != nil {
-		return 0, err
-	}
-	return int64(s.Bavail) * s.Bsize, nil
 }

@@ -152,6 +152,38 @@ func TestAFullDiskGivesUpWhatNobodyWaitsFor(t *testing.T) {
 	counted(t, "evictions", c.metrics.evictions, 1)
 }
 
+// The store of the fleet is on the same disk, and may grow: blobs leave room for it, as if the disk
+// were smaller.
+func TestBlobsLeaveRoomOnTheDisk(t *testing.T) {
+	ups := append(blobs(3, 1000), blobs(4, 2600)[3])
+	c := newCache(t, t.TempDir(), func(o *Options) { o.KeepFree = 1 })
+	c.disk.space = func() (int64, error) {
+		free := int64(2500)
+		for _, n := range kept(c, ups) {
+			free -= int64(len(ups[n].blob))
+		}
+		return free, nil
+	}
+	for _, tt := range []struct {
+		fetch int
+		want  []int
+	}{
+		{0, []int{0}}, {1, []int{0, 1}}, {0, []int{0, 1}},
+		{2, []int{0, 2}}, // the one that was not used longest makes room
+		{3, []int{0, 2}}, // streamed: all of them would not be enough
+	} {
+		mustRead(t, c, ups[tt.fetch].blob, ups[tt.fetch].fetch)
+		landed(t, c)
+		if got := kept(c, ups); !slices.Equal(got, tt.want) {
+			t.Errorf("after blob %d there is %v, want %v", tt.fetch, got, tt.want)
+		}
+	}
+	err := c.Prefetch(t.Context(), []Key{keyOf(ups[3].blob)}, func(Key) Fetch { return ups[3].fetch })
+	if !errors.Is(err, ErrNoRoom) {
+		t.Errorf("prefetch: %v", err)
+	}
+}
+
 // What is under way is told in sums, whatever the number of blobs.
 func TestProgressIsMeasured(t *testing.T) {
 	c := newCache(t, t.TempDir())

@@ -166,18 +166,28 @@ func (c *Cache) fetchBlob(ctx context.Context, f *download, fetch Fetch) error {
 	return err
 }
 
-// create makes the file that a blob is fetched into. When the disk is full, others
-// make room.
+// create makes the file that a blob is fetched into. When the disk is full, or would leave too little
+// to others, other blobs make room.
 func (c *Cache) create(key Key) (*os.File, error) {
+	c.creating.Lock()
+	defer c.creating.Unlock()
+	if c.keepFree > 0 && !c.makeRoom(key.Size) {
+		return nil, ErrNoRoom
+	}
 	part, err := c.disk.create(key)
 	if !errors.Is(err, unix.ENOSPC) {
 		return part, err
 	}
-	free, freeErr := c.disk.space()
-	if freeErr != nil || !c.evict(func() int64 { return key.Size - free }) {
+	if !c.makeRoom(key.Size) {
 		return nil, err
 	}
 	return c.disk.create(key)
+}
+
+// makeRoom makes room for a blob of a size on the disk, and reports whether there is any.
+func (c *Cache) makeRoom(size int64) bool {
+	free, err := c.disk.space()
+	return err == nil && c.evict(func() int64 { return size - free })
 }
 
 // receive writes a blob to part as it comes, and verifies it.

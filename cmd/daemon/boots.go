@@ -51,6 +51,10 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	return err
 }
 
+// keepFree is how much of their disk the caches of images leave free, in bytes: the store is on the
+// same one unless they have folders of their own, and nothing goes on once it cannot be written.
+const keepFree = 1 << 30
+
 // openCache opens the cache of image layers.
 func (d *daemon) openCache() (err error) {
 	dir := d.opts.Boot.CacheDir
@@ -59,7 +63,7 @@ func (d *daemon) openCache() (err error) {
 	}
 	d.inUse = &adapter.Pins{Observed: d.registry.Observed}
 	d.cache, err = imagecache.Open(imagecache.Options{
-		Dir: dir, MaxBytes: int64(d.opts.Boot.CacheSize), MaxFetches: d.opts.Boot.MaxConcurrentDownloads, Spare: d.inUse.Spare,
+		Dir: dir, MaxBytes: int64(d.opts.Boot.CacheSize), KeepFree: keepFree, MaxFetches: d.opts.Boot.MaxConcurrentDownloads, Spare: d.inUse.Spare,
 		Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {
@@ -75,7 +79,7 @@ func (d *daemon) openDisks() (err error) {
 		dir = filepath.Join(d.opts.State.Dir, "disks")
 	}
 	d.disks, err = diskimage.Open(diskimage.Options{
-		Dir: dir, MaxBytes: int64(d.opts.Boot.DiskCacheSize), MaxImageBytes: int64(d.opts.Boot.MaxImageSize), Spare: d.inUse.Spare,
+		Dir: dir, MaxBytes: int64(d.opts.Boot.DiskCacheSize), KeepFree: keepFree, MaxImageBytes: int64(d.opts.Boot.MaxImageSize), Spare: d.inUse.Spare,
 		Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {
