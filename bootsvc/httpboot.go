@@ -82,7 +82,7 @@ func (r *request) identifiers() []string {
 			break
 		}
 		if addr, err := netip.ParseAddr(text); err == nil {
-			who = append(who, addr.Unmap().WithZone("").String())
+			who = append(who, addr.Unmap().String())
 		} else if mac, ok := syntax.MachineID(text); ok && len(mac) == len("00:00:00:00:00:00") {
 			who = append(who, mac)
 		}

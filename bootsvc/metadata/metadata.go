@@ -65,7 +65,7 @@ type Machine struct {
 
 // Machines is where servers are found.
 type Machines interface {
-	// At returns the bound server that has an address.
+	// At returns the bound server that has an address. A link-local one has its zone.
 	At(a netip.Addr) (Machine, bool)
 }
 
@@ -186,7 +186,7 @@ func (s *service) asker(r *http.Request, form string, path []string) (m Machine,
 	if err != nil {
 		return Machine{}, refuse(http.StatusBadRequest, "the address of the client cannot be read"), false
 	}
-	from := client.Addr().Unmap().WithZone("")
+	from := client.Addr().Unmap()
 	m, ok = s.machineAt(from)
 	switch {
 	case !ok:

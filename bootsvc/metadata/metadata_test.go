@@ -166,6 +166,32 @@ func TestAServerIsToldAboutItself(t *testing.T) {
 	}
 }
 
+// machinesOnLinks are machines by their addresses, those that are link-local by link.
+type machinesOnLinks map[netip.Addr]Machine
+
+func (m machinesOnLinks) At(a netip.Addr) (Machine, bool) {
+	found, ok := m[a]
+	return found, ok
+}
+
+// A link-local address is one machine's on one link, and may be another's on the next.
+func TestALinkLocalAddressIsThatOfItsLink(t *testing.T) {
+	handler := NewHandler(Options{Machines: machinesOnLinks{
+		netip.MustParseAddr("fe80::7%rack1"): {Name: "s7"}, netip.MustParseAddr("10.0.0.7"): {Name: "s7"},
+	}})
+	for from, want := range map[string]int{
+		"[fe80::7%rack1]:1": 200, "[fe80::7%rack2]:1": 404, "[fe80::7]:1": 404, "[::ffff:10.0.0.7]:1": 200,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "http://metadata/latest/meta-data/hostname", nil)
+		r.RemoteAddr = from
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: answered %d, want %d", from, w.Code, want)
+		}
+	}
+}
+
 func TestStaticMetadata(t *testing.T) {
 	handler := NewHandler(Options{Machines: servers, Static: map[string]string{
 		"region": "eu", "rack": "none", "server-name": "spoofed", "user-data": "spoofed",

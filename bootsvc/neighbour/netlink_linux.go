@@ -195,6 +195,10 @@ func (t *Table) readAll() error {
 	})
 }
 
+// errNoLink is returned for a link-local address without a zone (RFC 4007 §11): on each link another
+// machine may have it.
+var errNoLink = errors.New("the address is link-local, and its link is not known")
+
 // wayTo returns the interface that an address is reached on. onLink is false for what
 // is reached by a router, and for this machine itself.
 func wayTo(addr netip.Addr) (index int, onLink bool, err error) {
@@ -210,6 +214,9 @@ func wayTo(addr netip.Addr) (index int, onLink bool, err error) {
 			return 0, false, fmt.Errorf("find the interface of %s: %w", addr, err)
 		}
 		return link.Index, true, nil
+	}
+	if addr.Is6() && addr.IsLinkLocalUnicast() {
+		return 0, false, errNoLink // the kernel would take any
 	}
 	question := unix.RtMsg{Family: family(addr), Dst_len: uint8(addr.BitLen())}
 	err = ask(unix.RTM_GETROUTE, 0, question, []attribute{{unix.RTA_DST, addr.AsSlice()}}, func(kind uint16, body []byte) error {

@@ -77,6 +77,10 @@ func TestWhoIsAtAnAddress(t *testing.T) {
 		if _, err := table.At(netip.MustParseAddr("fe80::9%nowhere")); err == nil {
 			t.Error("an interface that is not there has neighbours")
 		}
+		// on each link another machine may have it
+		if got, err := table.At(netip.MustParseAddr("fe80::9")); err == nil {
+			t.Errorf("a link-local address of no link is taken to be that of %+v", got)
+		}
 	})
 }
 
