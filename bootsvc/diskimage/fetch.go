@@ -128,6 +128,9 @@ func (f *fetching) rest(ctx context.Context) error {
 	if s, ok := body.(sized); ok && f.total == 0 {
 		f.total = s.Size()
 	}
+	if err := f.job.store.canTake(f.total - f.size); err != nil {
+		return err // before others are evicted for a part of it
+	}
 	watch.Reset(stall)
 	buf := make([]byte, 256<<10)
 	for mark := f.size; ; {

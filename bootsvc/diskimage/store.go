@@ -390,55 +390,73 @@ func (s *Store) count() {
 // take takes room, and evicts images for it if it must.
 func (s *Store) take(n int64) error {
 	s.mu.Lock()
-	s.size += n
-	limited, full := s.lacks(n)
-	gone, freed := s.evict(max(limited, full))
-	fits := freed >= max(limited, full)
-	if !fits {
-		s.size -= n
+	needed, err := s.needed(n)
+	var gone []string
+	if err == nil {
+		s.size += n
+		gone = s.evict(needed)
 	}
 	s.count()
 	s.mu.Unlock()
 	for _, path := range gone {
 		s.folder.remove(path)
 	}
-	switch {
-	case fits:
-		return nil
-	case freed < limited:
-		return refuse(model.ReasonImageTooLarge, "the cache of disk images may take %s, which this image and those that servers are being installed from exceed: allow it more, or take a smaller image", sizeText(s.max))
-	}
-	return refuse(model.ReasonImageTooLarge, "the disk of the cache of disk images is full but for what is left to others: give it a larger one (boot.diskCacheDir), or take a smaller image")
+	return err
 }
 
-// lacks returns by how many bytes the store is over its limit, and how many the disk has too few for
-// n more; mu is held.
-func (s *Store) lacks(n int64) (limited, full int64) {
+// canTake returns why there is no room for so many bytes, whatever is evicted.
+func (s *Store) canTake(n int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.needed(n)
+	return err
+}
+
+// needed returns how many bytes of images have to go to make room for n more, or why there is none
+// even if all go that may; mu is held.
+func (s *Store) needed(n int64) (int64, error) {
+	limited, full := int64(0), int64(0)
 	if s.max > 0 {
-		limited = max(0, s.size-s.max)
+		limited = max(0, s.size+n-s.max)
 	}
 	if s.space != nil {
 		if free, err := s.space(); err == nil {
 			full = max(0, n-free)
 		}
 	}
-	return limited, full
+	needed := max(limited, full)
+	if needed == 0 {
+		return 0, nil
+	}
+	var idle int64
+	for digest, k := range s.images {
+		if !s.spare(digest) {
+			idle += k.bytes
+		}
+	}
+	switch {
+	case limited > idle:
+		return 0, refuse(model.ReasonImageTooLarge, "the cache of disk images may take %s, which this image and those that servers are being installed from exceed: allow it more, or take a smaller image", sizeText(s.max))
+	case full > idle:
+		return 0, refuse(model.ReasonImageTooLarge, "the disk of the cache of disk images is full but for what is left to others: give it a larger one (boot.diskCacheDir), or take a smaller image")
+	}
+	return needed, nil
 }
 
-// evict takes images out that were not used longest until so many bytes are free, or none is
-// left that may go; mu is held. It returns what is to be removed without, and how many bytes that frees.
-func (s *Store) evict(excess int64) (gone []string, freed int64) {
+// evict takes images out that were not used longest until so many bytes are free, which there are; mu
+// is held. It returns what is to be removed without.
+func (s *Store) evict(excess int64) (gone []string) {
 	digests := slices.SortedFunc(maps.Keys(s.images), func(a, b string) int { return s.images[a].used.Compare(s.images[b].used) })
 	for _, digest := range digests {
-		if freed >= excess {
+		if excess <= 0 {
 			break
 		}
 		if s.spare(digest) {
 			continue
 		}
-		freed += s.images[digest].bytes
+		excess -= s.images[digest].bytes
 		gone = append(gone, s.unlink(digest))
 		s.metrics.evictions.Inc()
 	}
-	return gone, freed
+	return gone
 }

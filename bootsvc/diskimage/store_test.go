@@ -316,6 +316,49 @@ func TestImagesLeaveRoomOnTheDisk(t *testing.T) {
 	}
 }
 
+// An image for which there is no room takes none, and nobody fetches it.
+func TestAnImageThatIsTooLargeEvictsNothing(t *testing.T) {
+	for title, change := range map[string]func(*Source){
+		"its size is known":        func(*Source) {},
+		"the server says its size": func(src *Source) { src.Bytes = 0 },
+	} {
+		t.Run(title, func(t *testing.T) {
+			store := storeFor(t, func(o *Options) { o.MaxBytes = 10 * mib })
+			before := prepared(t, store, tiny(1)).Disk.Digest
+			large := sourceOf(make([]byte, 11*mib))
+			change(&large)
+			fetch, read := large.Fetch, int64(0)
+			large.Fetch = func(ctx context.Context, from int64) (io.ReadCloser, error) {
+				body, err := fetch(ctx, from)
+				return sizedBody{io.NopCloser(&countingReader{body, &read}), 11 * mib}, err
+			}
+			if _, err := store.Prepare(t.Context(), large); reasonOf(err) != model.ReasonImageTooLarge {
+				t.Errorf("got %v", err)
+			}
+			if read > 0 {
+				t.Errorf("%d bytes of it were read", read)
+			}
+			o, err := store.Open(before)
+			if err != nil {
+				t.Errorf("the image before it: %v", err)
+			}
+			o.Close()
+		})
+	}
+}
+
+// countingReader counts what is read.
+type countingReader struct {
+	io.Reader
+	bytes *int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	*c.bytes += int64(n)
+	return n, err
+}
+
 // sizeOf is how many bytes the files of a folder have.
 func sizeOf(t *testing.T, dir string) (bytes int64) {
 	t.Helper()
