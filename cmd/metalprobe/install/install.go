@@ -337,7 +337,12 @@ func (t *task) compareOthers() (seeds []oldSeed, err error) {
 			return nil, failure(model.ReasonDuplicateIdentity, "disk %s (serial number %s) has %s, as the image has: the system may start from it, or take its configuration from it: "+
 				"wipe that disk, or take it out", d.Name, orNone(d.Serial), strings.Join(same, ", "))
 		}
-		for _, p := range c.seeds() {
+		old := c.seeds()
+		if d.Remote && len(old) > 0 {
+			return nil, failure(model.ReasonDuplicateIdentity, "disk %s (serial number %s) is on a storage network and has the seed of an install, from which the system may take its configuration: "+
+				"detach that disk, which may be another machine's, or delete its partition %s", d.Name, orNone(d.Serial), seedPartition)
+		}
+		for _, p := range old {
 			seeds = append(seeds, oldSeed{d.Path, d.Name, p})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"ingot/cmd/metalprobe/install/efi"
 	"ingot/cmd/metalprobe/install/fat"
+	"ingot/cmd/metalprobe/inventory"
 	"ingot/model"
 	"ingot/model/filesystem"
 	"ingot/model/gpt"
@@ -310,6 +311,30 @@ func TestASeedOfAFormerInstallIsClearedOnOtherDisks(t *testing.T) {
 	}
 	if !bytes.HasPrefix(b[10*mebibyte:], []byte("somebody's data")) || string(b[512:520]) != "EFI PART" {
 		t.Error("more than the seed was cleared")
+	}
+}
+
+// A disk on a storage network may be another machine's as well.
+func TestASeedOnAStorageNetworkIsNotCleared(t *testing.T) {
+	fastRetries(t)
+	d := serve(t, imageOf(t, 21, 512))
+	disks := map[string]*memoryDisk{"sda": newMemoryDisk(32 * mebibyte), "sdb": fatDisk(t, seedPartition, "cidata")}
+	before := bytes.Clone(disks["sdb"].b)
+	machine := machineOf(d, disks)
+	local := machine.Disks
+	machine.Disks = func() []inventory.Disk {
+		list := local()
+		list[1].Remote = true
+		return list
+	}
+	if err := machine.Run(t.Context(), d.url(), "uuid"); err != nil {
+		t.Fatal(err)
+	}
+	if last, _ := d.outcome(); last.Reason != model.ReasonDuplicateIdentity || !strings.Contains(last.Message, "disk sdb (serial number S-sdb) is on a storage network") {
+		t.Errorf("last report: %+v", last)
+	}
+	if !bytes.Equal(disks["sdb"].b, before) || !bytes.Equal(disks["sda"].b, make([]byte, 32*mebibyte)) {
+		t.Error("a disk was written to")
 	}
 }
 
