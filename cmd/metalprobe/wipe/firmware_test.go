@@ -863,3 +863,42 @@ func TestSASDisks(t *testing.T) {
 		})
 	}
 }
+
+// A SAS disk that hangs on two expanders is there twice.
+func TestPathsToOneDiskAreWipedInTurn(t *testing.T) {
+	path := diskFile(t)
+	synctest.Test(t, func(t *testing.T) {
+		d := sasDisk{knows: map[byte]bool{scsiOverwrite: true}, medium: medium{t: t, path: path, takes: time.Hour}}
+		var one sync.Mutex
+		send := func(c scsiCommand) error {
+			one.Lock()
+			defer one.Unlock()
+			if running, _, _ := d.state(); running && c.cdb[0] == scsiSanitize {
+				return errAborted
+			}
+			return d.send(c)
+		}
+		busy := func() bool {
+			one.Lock()
+			defer one.Unlock()
+			running, _, _ := d.state()
+			return running
+		}
+		none := func(ataCommand) (ataAnswer, error) { return ataAnswer{}, errAborted }
+		w := Wiper{
+			Open: func(string) (Device, error) {
+				return open(t, path, fake{own: &drive{ata: &ata{send: none}, scsi: &scsi{send: send}}, locked: busy}), nil
+			},
+			Log: slog.New(slog.DiscardHandler),
+		}
+		paths := []Choice{choice(path), choice("/dev/sdx"), choice(path)}
+		paths[0].Disk.WWID, paths[2].Disk.WWID = "naa.5000c500a0a0a0a0", "naa.5000c500a0a0a0a0"
+		paths[1].Result = model.WipeSkipped
+		paths[2].Disk.Name = "sdb"
+		for n, got := range w.Wipe(t.Context(), model.CleanupSecure, paths) {
+			if n != 1 && (got.Result != model.WipeDone || got.Method != "scsi-sanitize-overwrite" || got.Name != paths[n].Disk.Name) {
+				t.Errorf("path %d: got %+v", n, got)
+			}
+		}
+	})
+}

@@ -69,21 +69,45 @@ func (w Wiper) Wipe(ctx context.Context, mode string, choices []Choice) []model.
 	results := make([]model.DiskWipe, len(choices))
 	var group errgroup.Group
 	group.SetLimit(maxParallel)
-	for i, c := range choices {
-		results[i] = c.result()
-		if c.Result != "" {
-			w.Log.Info("disk is not wiped", "disk", c.Disk.Name, "result", c.Result, "reason", c.Why)
-			continue
-		}
+	for _, paths := range byDisk(choices) {
 		group.Go(func() error {
-			t := &diskTracker{wipe: tracker, disk: i, log: w.Log.With("disk", c.Disk.Name, "serial", c.Disk.Serial)}
-			results[i] = w.wipe(ctx, mode, c, t)
-			t.done(results[i].Result)
+			for _, i := range paths {
+				c := choices[i]
+				t := &diskTracker{wipe: tracker, disk: i, log: w.Log.With("disk", c.Disk.Name, "serial", c.Disk.Serial)}
+				results[i] = w.wipe(ctx, mode, c, t)
+				t.done(results[i].Result)
+			}
 			return nil
 		})
 	}
+	for i, c := range choices {
+		if c.Result != "" {
+			results[i] = c.result()
+			w.Log.Info("disk is not wiped", "disk", c.Disk.Name, "result", c.Result, "reason", c.Why)
+		}
+	}
 	_ = group.Wait() // outcomes are in results
 	return results
+}
+
+// byDisk groups the choices that are to be wiped: those of one world-wide name and serial number are
+// paths to one disk, such as those of a SAS disk on two expanders. Each is wiped, because what a disk says of
+// itself may be wrong, but one after another: while one sanitizes the disk, nothing works by the others.
+func byDisk(choices []Choice) (groups [][]int) {
+	group := make(map[[2]string]int)
+	for i, c := range choices {
+		name := [2]string{c.Disk.WWID, c.Disk.Serial}
+		n, known := group[name]
+		switch {
+		case c.Result != "":
+		case known && c.Disk.WWID != "":
+			groups[n] = append(groups[n], i)
+		default:
+			group[name] = len(groups)
+			groups = append(groups, []int{i})
+		}
+	}
+	return groups
 }
 
 // takeDown takes one device down, but does not wait for ever for one that hangs.
