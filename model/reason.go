@@ -138,6 +138,9 @@ const (
 	ReasonAddressNotAllowed    Reason = "AddressNotAllowed"    // no BMC is allowed at this address
 	ReasonAddressLost          Reason = "AddressLost"          // its address was given to another device
 	ReasonEndpointMissing      Reason = "EndpointMissing"      // the Endpoint that it names does not exist
+	ReasonAwaitingDevice       Reason = "AwaitingDevice"       // the device that the address is reserved for has not been given it yet
+	ReasonAddressStillLeased   Reason = "AddressStillLeased"   // another device had the address before it was reserved, until its lease ends
+	ReasonDeviceInGitTwice     Reason = "DeviceInGitTwice"     // another Endpoint in Git is for the device by its MAC address
 	ReasonCredentialsMissing   Reason = "CredentialsMissing"   // the MAC prefix database has no credentials for it
 	ReasonNoMACPrefix          Reason = "NoMACPrefix"          // the MAC prefix database does not know the device
 	ReasonShadowedBy           Reason = "ShadowedBy"           // a BMC in Git already has the device, or its name
@@ -165,7 +168,8 @@ var Reasons = []Reason{
 	ReasonApprovalAwaited, ReasonPowerUnstable, ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown,
 	ReasonFromStatusBranch, ReasonDisputed, ReasonInstallUnknown,
 	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonCertificateChanged,
-	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonCredentialsMissing,
+	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonAwaitingDevice,
+	ReasonAddressStillLeased, ReasonDeviceInGitTwice, ReasonCredentialsMissing,
 	ReasonNoMACPrefix, ReasonShadowedBy, ReasonUnknownError, ReasonUnsupported, ReasonBootOverrideNotKept,
 	ReasonSettingNotKept, ReasonBootOptionUnknown, ReasonSettingPending,
 	ReasonDigestMissing, ReasonDigestMismatch, ReasonImageUnsafe, ReasonImageFormat, ReasonImageNoPartitions,

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"errors"
 	"net/http"
 	"net/netip"
 	"path"
@@ -83,16 +82,6 @@ func (f *fleet) Card(mac string) (report.Card, bool) {
 		c.Events = []model.CardEvent{}
 	}
 	return c, known
-}
-
-// explainAwaited explains an Endpoint in Git whose device nobody knows yet, and of which the report
-// says nothing for that reason: err is what came of looking there.
-func (f *fleet) explainAwaited(name string, err error) (report.Explanation, bool) {
-	r := f.daemon.reporter.Report()
-	if r == nil || !errors.Is(err, report.ErrUnknownObject) {
-		return report.Explanation{}, false
-	}
-	return report.ExplainAwaited(r.Input, name)
 }
 
 // explainEndpoint explains an Endpoint with the conversation of its network card, or a network card of

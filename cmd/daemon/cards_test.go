@@ -125,7 +125,7 @@ func TestANetworkCardIsExplainedWithoutAnEndpoint(t *testing.T) {
 	}
 }
 
-func TestAnEndpointWhoseDeviceIsNotKnownYetIsExplained(t *testing.T) {
+func TestAnEndpointWhoseDeviceIsNotKnownYetIsListedAndExplained(t *testing.T) {
 	d := following(t)
 	desired := model.NewDesired()
 	desired.Endpoints["p7"] = &model.Endpoint{
@@ -137,6 +137,9 @@ func TestAnEndpointWhoseDeviceIsNotKnownYetIsExplained(t *testing.T) {
 	x, err := f.Explain("endpoint", "p7")
 	if err != nil || x.Name != "p7" || x.Why != "waits for a device on circuit Eth1/7, remote leafA" {
 		t.Errorf("got %+v, %v", x, err)
+	}
+	if rows := f.Rows().Endpoints; len(rows) != 1 || rows[0].Name != "p7" || rows[0].State != string(report.EndpointAwaited) || rows[0].Address != "10.0.0.7" {
+		t.Errorf("it has no row: %+v", rows)
 	}
 	for kind, name := range map[string]string{"endpoint": "p8", "server": "p7"} {
 		if _, err := f.Explain(kind, name); !errors.Is(err, report.ErrUnknownObject) {

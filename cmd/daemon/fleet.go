@@ -74,9 +74,6 @@ func (f *fleet) Explain(kind, name string) (e report.Explanation, err error) {
 		e.AddUses(func(server model.ServerName) []string { return report.TicketUses(r.Input.Observed.Progress[server]) })
 	}
 	if kind == "endpoint" {
-		if awaited, ok := f.explainAwaited(name, err); ok {
-			return awaited, nil
-		}
 		return f.explainEndpoint(name, e, err)
 	}
 	return e, err

@@ -120,7 +120,7 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 	if b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore {
 		return t, Why{model.ReasonIgnored, "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
 	}
-	ip, why := b.ip()
+	ip, why := f.bmcIP(b)
 	if why.Reason != "" {
 		return t, why
 	}
@@ -160,25 +160,31 @@ func (f *fleet) mayBe(b *bmcView, ip, scheme string, since time.Time) Why {
 	return Why{}
 }
 
-// ip is where the BMC is.
-func (b *bmcView) ip() (string, Why) {
+// bmcIP is where the BMC is.
+func (f *fleet) bmcIP(b *bmcView) (string, Why) {
 	since := b.rec.Since
 	ref := b.spec.Spec.EndpointRef
 	switch v := b.endpoint; {
 	case b.spec.Spec.Access != nil:
 		return b.spec.Spec.Access.IP, Why{}
-	case ref == nil || v == nil:
-		name := ""
-		if ref != nil {
-			name = ref.Name + " "
-		}
-		return "", Why{model.ReasonEndpointMissing, "Endpoint " + name + "is not in Git, and no device of that name was found", since, RackOperator}
+	case ref == nil:
+		return "", Why{model.ReasonEndpointMissing, "Endpoint is not in Git, and no device of that name was found", since, RackOperator}
+	case v == nil:
+		return "", f.noEndpoint(ref.Name, since)
 	case b.found && v.why.Reason != "":
 		return "", v.why
 	case v.ip == "":
 		return "", v.addressLost()
 	}
 	return b.endpoint.ip, Why{}
+}
+
+// noEndpoint says why the Endpoint that a BMC names is no device that is known.
+func (f *fleet) noEndpoint(name string, since time.Time) Why {
+	if why := f.awaits(f.in.Desired.Endpoints[name]); why.Reason != "" {
+		return Why{why.Reason, "Endpoint " + name + ": " + why.Message, since, why.Actor}
+	}
+	return Why{model.ReasonEndpointMissing, "Endpoint " + name + " is not in Git, and no device of that name was found", since, RackOperator}
 }
 
 // addressLost says that nobody knows where a device is.

@@ -34,15 +34,15 @@ func (f *fleet) loadEndpoints() {
 	if len(d.Endpoints)+len(o.Endpoints)+len(o.EndpointFacts) == 0 {
 		return
 	}
+	f.holders = holdersOf(o.EndpointFacts)
 	byMAC := f.devices()
 	f.endpointByMAC = byMAC
 	f.endpoints = slices.SortedFunc(maps.Values(byMAC), func(a, b *endpointView) int { return strings.Compare(a.mac, b.mac) })
 	f.nameEndpoints()
 	slices.SortFunc(f.endpoints, func(a, b *endpointView) int { return strings.Compare(a.name, b.name) })
-	holders := holdersOf(o.EndpointFacts)
 	for _, v := range f.endpoints {
 		v.ip = f.endpointIP(v)
-		if holder := holders[v.ip]; holder != "" && holder != v.mac {
+		if holder := f.holders[v.ip]; holder != "" && holder != v.mac {
 			v.ip, v.lost = "", holder
 		}
 		if e, ok := f.in.Policy.MACPrefixes.Lookup(v.mac); ok && e.Type == model.TypeBMC {
@@ -91,16 +91,12 @@ func (f *fleet) devices() map[string]*endpointView {
 // findReserved finds the devices of those Endpoints in Git that name no MAC address: DHCP gave each
 // the address that is reserved for its port, or its client identifier.
 func (f *fleet) findReserved(view func(mac string) *endpointView) {
-	var holders map[string]string
 	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Endpoints)) {
 		e := f.in.Desired.Endpoints[name]
 		if e.Spec.MACAddress != "" {
 			continue
 		}
-		if holders == nil {
-			holders = holdersOf(f.in.Observed.EndpointFacts)
-		}
-		mac := holders[e.Spec.IP]
+		mac := f.holders[e.Spec.IP]
 		// Whoever had the address before it was reserved keeps it until its lease ends.
 		if facts := f.in.Observed.EndpointFacts[mac]; facts != nil && facts.Reserved == e.Name && view(mac).spec == nil {
 			view(mac).spec = e

@@ -23,7 +23,7 @@ func TestAnEndpointWithoutMACAddressIsTheDeviceThatHasItsAddress(t *testing.T) {
 	} {
 		o.EndpointFacts[facts.MACAddress] = facts
 	}
-	f := &fleet{in: &Input{Desired: d, Observed: o}}
+	f := &fleet{in: &Input{Desired: d, Observed: o}, holders: holdersOf(o.EndpointFacts)}
 	devices := f.devices()
 	if len(devices) != 3 || devices["02:00:00:00:00:03"].spec != nil || devices["02:00:00:00:00:01"].spec != d.Endpoints["port-7"] || devices["02:00:00:00:00:02"].spec != d.Endpoints["own"] {
 		t.Errorf("got %d devices: %+v, %+v", len(devices), devices["02:00:00:00:00:01"], devices["02:00:00:00:00:02"])

@@ -130,7 +130,8 @@ func (f *fleet) judgeBMCs() []*BMC {
 	return all
 }
 
-// judgeEndpoints says of each device what it is, and where.
+// judgeEndpoints says of each device what it is, and where, and of each Endpoint without a device
+// what it waits for.
 func (f *fleet) judgeEndpoints() []Endpoint {
 	all := make([]Endpoint, len(f.endpoints))
 	for i, v := range f.endpoints {
@@ -143,6 +144,8 @@ func (f *fleet) judgeEndpoints() []Endpoint {
 		}
 		all[i] = j
 	}
+	all = append(all, f.awaited()...)
+	slices.SortFunc(all, func(a, b Endpoint) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -21,7 +21,8 @@ type fleet struct {
 	endpoints     []*endpointView
 	endpointBy    map[string]*endpointView
 	endpointByMAC map[string]*endpointView
-	refs          map[string]bool // made when first needed
+	holders       map[string]string // the MAC address of the device that has each IP address
+	refs          map[string]bool   // made when first needed
 	// specs are the manifests of servers, by the name that Ingot knows the server by.
 	specs map[model.ServerName]*model.Server
 	// served are the servers that claims are bound to, in the order of Memory.claims, and

@@ -105,18 +105,18 @@ type BMC struct {
 	Duplicate *Why     // machines behind it have the UUIDs of other servers
 }
 
-// Endpoint is one device.
+// Endpoint is one device, or an Endpoint in Git whose device is not known.
 type Endpoint struct {
 	Name        string
-	MAC         string
-	IP          string // "" = nobody knows where it is
-	Record      *model.EndpointRecord
-	Manifest    *model.Endpoint  // nil = Git says nothing of it
-	Prefix      *model.MACPrefix // the entry that it was recognised by, if any
-	IsBMC       bool             // by that entry
-	DescribedBy model.BMCName    // the BMC in Git that it is, if any
-	Why         Why              // why it does not count as a BMC by itself
-	Lost        *Why             // why nobody knows where it is
+	MAC         string                // "" = the device is not known
+	IP          string                // "" = nobody knows where it is; without a device, what is reserved for it
+	Record      *model.EndpointRecord // nil without a device
+	Manifest    *model.Endpoint       // nil = Git says nothing of it
+	Prefix      *model.MACPrefix      // the entry that it was recognised by, if any
+	IsBMC       bool                  // by that entry
+	DescribedBy model.BMCName         // the BMC in Git that it is, if any
+	Why         Why                   // why it does not count as a BMC by itself
+	Lost        *Why                  // why nobody knows where it is
 }
 
 // Maintenance is one ServerMaintenance in force.

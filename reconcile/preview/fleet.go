@@ -77,7 +77,7 @@ func (f *Fleet) document(d *report.Document) {
 		f.bmcs[model.BMCName(d.Metadata.Name)] = spec
 	case report.EndpointSpec:
 		st, _ := d.Status.(report.EndpointStatus)
-		if spec.IP != "" {
+		if spec.IP != "" && spec.MACAddress != "" {
 			f.Observed.EndpointFacts[spec.MACAddress] = &model.EndpointFacts{MACAddress: spec.MACAddress, IP: spec.IP, Network: st.Network}
 		}
 	case report.ServerSpec:

@@ -523,6 +523,15 @@ func TestAnUnknownBranchIsSaidSo(t *testing.T) {
 	}
 }
 
+func TestAnEndpointWhoseDeviceIsNotKnownIsNoDevice(t *testing.T) {
+	fleet, _ := fleetOf(t, 1, 0, func(in *plan.Input) {
+		in.Desired.Endpoints["port-7"] = &model.Endpoint{Meta: model.Meta{Name: "port-7"}, Spec: model.EndpointSpec{IP: "192.0.2.7"}}
+	})
+	if n := len(fleet.Observed.EndpointFacts); n != 0 {
+		t.Errorf("got %d devices: %v", n, fleet.Observed.EndpointFacts)
+	}
+}
+
 func TestAListThatIsHeldAlreadyShowsItsLine(t *testing.T) {
 	drop := func(d *model.Desired) {
 		for _, n := range []model.ClaimName{"default/c00000", "default/c00001", "default/c00002", "default/c00003"} {

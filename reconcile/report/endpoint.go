@@ -12,7 +12,7 @@ import (
 
 // EndpointSpec is a device and where it is.
 type EndpointSpec struct {
-	MACAddress string `json:"macAddress"`
+	MACAddress string `json:"macAddress"`   // empty while its device is not known
 	IP         string `json:"ip,omitempty"` // empty while nobody knows
 }
 
@@ -26,13 +26,18 @@ type EndpointStatus struct {
 	Conditions   []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// endpointDocument shows a device: where it is, and the BMC that it is or why none.
+// endpointDocument shows a device: where it is, and the BMC that it is or why none; or what an
+// Endpoint in Git waits for whose device is not known.
 func (v *view) endpointDocument(e *plan.Endpoint) *Document {
 	d := newDocument(model.KindEndpoint, e.Name)
 	if e.Manifest != nil {
 		d.Metadata.Labels = e.Manifest.Labels
 	}
 	d.Spec = EndpointSpec{e.MAC, e.IP}
+	if e.Record == nil {
+		d.Status = EndpointStatus{Conditions: []metav1.Condition{condition(typeRecognised, false, e.Why.Reason, e.Why.Text(), e.Why.Since)}}
+		return d
+	}
 	st := EndpointStatus{Network: e.Record.Network, Since: e.Record.Since, BMC: e.DescribedBy, Prefix: e.Record.Prefix}
 	if e.Prefix != nil {
 		st.Manufacturer = e.Prefix.Manufacturer

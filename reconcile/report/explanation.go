@@ -275,7 +275,11 @@ func (d documents) endpoint(e *Explanation, o *Document, status EndpointStatus) 
 	e.Since, e.Conditions = status.Since, status.Conditions
 	e.wait(typeReachable, typeRecognised)
 	e.fact("MAC address", spec.MACAddress)
-	e.fact("address", spec.IP)
+	address := "address"
+	if spec.MACAddress == "" {
+		address = "reserved address"
+	}
+	e.fact(address, spec.IP)
 	e.fact("network", status.Network)
 	e.fact("BMC", string(status.BMC))
 	e.fact("entry of the MAC prefix database", strings.TrimSpace(status.Prefix+" "+status.Manufacturer))

@@ -21,9 +21,10 @@ type Glance struct {
 // EndpointState is what has become of a device that DHCP found, or that Git names.
 type EndpointState string
 
-// The states of a device. Recognised says that it is known which BMC it is, Lost that it has
-// its address no more.
+// The states of a device. Awaited says that it is not known which device it is, Recognised that it
+// is known which BMC it is, Lost that it has its address no more.
 const (
+	EndpointAwaited      EndpointState = "Awaited"
 	EndpointRecognised   EndpointState = "Recognised"
 	EndpointUnrecognised EndpointState = "Unrecognised"
 	EndpointLost         EndpointState = "Lost"
@@ -60,13 +61,16 @@ func claimGlance(d *Document, st ClaimStatus) Glance {
 
 // endpointGlance is that of a device. One that is lost waits for its address before all.
 func endpointGlance(d *Document, st EndpointStatus) Glance {
-	conds := conditions(st.Conditions)
+	conds, state := conditions(st.Conditions), EndpointUnrecognised
+	if spec, _ := d.Spec.(EndpointSpec); spec.MACAddress == "" {
+		state = EndpointAwaited
+	}
 	recognised, lost := conds.of(typeRecognised), conds.of(typeReachable)
 	switch {
 	case lost.Status == metav1.ConditionFalse:
 		return glance(d.Metadata.Name, string(EndpointLost), lost.LastTransitionTime.Time, conds, conds.why(typeReachable))
 	case recognised.Status == metav1.ConditionFalse:
-		return glance(d.Metadata.Name, string(EndpointUnrecognised), recognised.LastTransitionTime.Time, conds, conds.why(typeRecognised))
+		return glance(d.Metadata.Name, string(state), recognised.LastTransitionTime.Time, conds, conds.why(typeRecognised))
 	}
 	return glance(d.Metadata.Name, string(EndpointRecognised), st.Since, conds, "")
 }

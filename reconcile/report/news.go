@@ -218,7 +218,9 @@ func inventoryOf(s ServerStatus) ServerStatus {
 func endpointOutcome(old, now *Document) outcome {
 	before, _ := old.Spec.(EndpointSpec)
 	after, _ := now.Spec.(EndpointSpec)
-	if before.IP != after.IP && after.IP != "" {
+	switch found := before.MACAddress == "" || before.IP != after.IP; {
+	case after.MACAddress == "": // nobody has the address
+	case found && after.IP != "":
 		return outcome{weighsStep, "at " + after.IP}
 	}
 	was, _ := old.Status.(EndpointStatus)

@@ -56,6 +56,12 @@ func newLive(n int) *live {
 		}},
 		Record: &model.EndpointRecord{},
 	}}
+	docs["endpoints/port-7.yaml"] = &model.Document{Object: &report.Document{
+		Kind: "Endpoint", Metadata: report.Metadata{Name: "port-7"}, Spec: report.EndpointSpec{IP: "192.0.2.7"},
+		Status: report.EndpointStatus{Conditions: []metav1.Condition{
+			{Type: "Recognised", Status: metav1.ConditionFalse, Reason: model.ReasonAwaitingDevice, Message: "waits for a device (to act: rack operator)"},
+		}},
+	}}
 	return &live{keeper: query.NewKeeper(), report: &model.Report{Documents: docs}, changed: make(chan struct{})}
 }
 

@@ -31,8 +31,10 @@ var either = map[string][]reflect.Type{
 // ref returns a reference to the schema of a type, or the schema of one without a name.
 func (s *schemas) ref(t reflect.Type) object {
 	switch t {
-	case reflect.TypeFor[time.Time](), reflect.TypeFor[metav1.Time]():
+	case reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[metav1.Time](): // null where nobody knows when it was
+		return object{"type": []any{"string", "null"}, "format": "date-time"}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

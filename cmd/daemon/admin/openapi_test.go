@@ -47,7 +47,7 @@ func operations() []operation {
 		listOf(query.Endpoints, "Devices that may be BMCs."), listOf(query.Problems, "Problems in the manifests. Their states are error and warning."),
 		listOf(query.Leases, "DHCP leases, at most 50,000."), listOf(query.Pools, "DHCP pools."), listOf(query.Images, "Blobs of images in the cache."),
 		objectOf[serverObject](query.Servers.Name(), "One server.", "s1"), objectOf[claimObject](query.Claims.Name(), "One claim, named namespace/name.", "default/c1"),
-		objectOf[bmcObject](query.BMCs.Name(), "One BMC.", "b1"), objectOf[endpointObject](query.Endpoints.Name(), "One device.", "e"),
+		objectOf[bmcObject](query.BMCs.Name(), "One BMC.", "b1"), objectOf[endpointObject](query.Endpoints.Name(), "One device.", "port-7"),
 		{path: "/api/v1/events", summary: "What changes, as server-sent events. An event hello says that the stream begins, change has what changed since the event before, and reload says that all has to be looked at anew. Who comes again with Last-Event-ID is told what it missed. Data is as in the schema Changes."},
 		{path: "/api/v1/openapi.json", summary: "This description."},
 	}
