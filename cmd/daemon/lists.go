@@ -34,7 +34,7 @@ func (k *kept[R]) get(now time.Time, read func() []R) []R {
 	return k.rows
 }
 
-// Networks implements admin.Fleet.
+// Networks implements admin.Fleet and page.Fleet.
 func (f *fleet) Networks() []string {
 	networks := f.daemon.opts.DHCP
 	names := make([]string, len(networks))

@@ -37,6 +37,7 @@ type aFleet struct {
 func (f *aFleet) Report() *model.Report  { return f.report }
 func (f *aFleet) Leases() []*query.Lease { return nil }
 func (f *aFleet) Images() []*query.Image { return nil }
+func (f *aFleet) Networks() []string     { return []string{"hosts", "mgmt"} }
 func (f *aFleet) Git() Git               { return f.git }
 
 func (f *aFleet) Rows() *query.Rows {

@@ -28,6 +28,8 @@ type Fleet interface {
 	Leases() []*query.Lease
 	Pools() []*query.Pool
 	Images() []*query.Image
+	// Networks are the names of the networks that are configured.
+	Networks() []string
 	// Explain explains one object. For one that is not known the error is
 	// report.ErrUnknownObject.
 	Explain(kind, name string) (report.Explanation, error)

@@ -209,6 +209,7 @@ func TestWhatCannotBeAnsweredIsSaid(t *testing.T) {
 	}{
 		"/servers?sate=Error":                          {400, "did you mean state?"},
 		"/servers?page=x":                              {400, "must be a number"},
+		"/leases?network=nope":                         {400, "no network has that name; there are hosts, mgmt"},
 		"/servers?state=%zz":                           {400, "the query cannot be read"},
 		"/servers?state=Error;rack=r1":                 {400, "the query cannot be read"},
 		"/servers?q=" + strings.Repeat("x", 10_000):    {400, "at most"},
@@ -221,6 +222,8 @@ func TestWhatCannotBeAnsweredIsSaid(t *testing.T) {
 	} {
 		says(t, shown(t, h, target, tc.code), tc.want, "!<script>alert", "!page.js")
 	}
+	says(t, shown(t, h, "/pools?network=bmc", 200), "10.0.0.0/24") // not configured any more, and in a row
+	says(t, shown(t, h, "/leases?network=hosts", 200), "Nothing matches.")
 }
 
 func TestTheRacksOfOneLocation(t *testing.T) {

@@ -99,6 +99,9 @@ func (l listed[R]) table(p *page) table {
 	return table{l.list.Name(), func(w http.ResponseWriter, r *http.Request) {
 		v := p.look()
 		q, err := l.list.ParseText(r.URL.RawQuery)
+		if err == nil {
+			err = l.list.CheckNetworks(q, l.rows(v), p.Fleet.Networks())
+		}
 		if err != nil {
 			p.problem(w, r, http.StatusBadRequest, err.Error())
 			return
