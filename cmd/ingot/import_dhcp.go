@@ -28,7 +28,7 @@ type importDHCPCommand struct {
 func (importDHCPCommand) Help() string {
 	return `Creates an Endpoint for each reservation and each lease that has not expired, so that Ingot gives each device the address that it has now and gives that address to nobody else. What is left out is listed with the reason. Commit the folder before Ingot serves the network. See docs/networks.md.
 
-Kea: kea-dhcp4.conf (comments allowed), kea-dhcp6.conf, kea-leases4.csv and kea-leases6.csv with their .1 and .2, and the answers to config-get and reservation-get-all. dnsmasq: dnsmasq.conf, the files of conf-dir and dhcp-hostsfile, dnsmasq.leases. dhcpd: dhcpd.conf, dhcpd.leases and dhcpd6.leases.
+Kea: kea-dhcp4.conf (comments allowed), kea-dhcp6.conf, kea-leases4.csv and kea-leases6.csv with their .1 and .2, and the answers to config-get, reservation-get-all, lease4-get-all, lease6-get-all and their -get-page. dnsmasq: dnsmasq.conf, the files of conf-dir and dhcp-hostsfile, dnsmasq.leases. dhcpd: dhcpd.conf, dhcpd.leases and dhcpd6.leases.
 
 Examples:
 

@@ -187,6 +187,46 @@ func TestConvertOneFile(t *testing.T) {
 			text: `{"arguments": {"hosts": [{"hw-address": "08:08:08:08:08:42", "ip-address": "192.0.2.42"}]}, "result": 0}`,
 			want: []string{"192.0.2.42 08:08:08:08:08:42"},
 		},
+		"Kea's answer to lease4-get-all": {
+			from: Kea,
+			text: `[{ "arguments": { "leases": [ { "client-id": "01:02:00:00:00:00:01", "cltt": 4102440800, "fqdn-fwd": false, "fqdn-rev": false, "hostname": "old", "hw-address": "02:00:00:00:00:01", "ip-address": "192.0.2.100", "state": 0, "subnet-id": 1, "valid-lft": 4000 }, { "cltt": 0, "fqdn-fwd": false, "fqdn-rev": false, "hostname": "switch,1", "hw-address": "02:00:00:00:00:02", "ip-address": "192.0.2.101", "state": 0, "subnet-id": 1, "valid-lft": 4294967295 }, { "cltt": 4102440800, "fqdn-fwd": false, "fqdn-rev": false, "hostname": "", "hw-address": "02:00:00:00:00:03", "ip-address": "192.0.2.102", "state": 1, "subnet-id": 1, "valid-lft": 4000 }, { "cltt": 4102440800, "fqdn-fwd": false, "fqdn-rev": false, "hostname": "", "hw-address": "02:00:00:00:00:04", "ip-address": "192.0.2.103", "state": 2, "subnet-id": 1, "valid-lft": 4000 } ] }, "result": 0, "text": "4 IPv4 lease(s) found." }]`,
+			want: []string{"192.0.2.100 02:00:00:00:00:01", "192.0.2.101 02:00:00:00:00:02"},
+			leftOut: []string{
+				"f:1, leases[2]: lease of 192.0.2.102: it is declined: another device was found to use it",
+				"f:1, leases[3]: lease of 192.0.2.103: the lease has ended",
+			},
+		},
+		"pages of Kea's answers to lease4-get-page, the last of which is empty": {
+			from: Kea,
+			text: `[{"arguments": {"count": 1, "leases": [{"cltt": 1795690000, "hw-address": "02:00:00:00:00:01", "ip-address": "192.0.2.100", "state": 0, "valid-lft": 9000}]}, "result": 0},
+{"arguments": {"count": 2, "leases": [{"cltt": 1795700000, "hw-address": "02:00:00:00:00:02", "ip-address": "192.0.2.101", "state": 0, "valid-lft": 0},
+  {"cltt": 1795700000, "hw-address": "02:00:00:00:00:03", "ip-address": "192.0.2.102", "state": 4, "valid-lft": 90000}]}, "result": 0},
+{"arguments": {"count": 0, "leases": []}, "result": 3, "text": "0 IPv4 lease(s) found."}]`,
+			leftOut: []string{
+				`f:4: answer: Kea found nothing: "0 IPv4 lease(s) found."`,
+				"f:1, leases[0]: lease of 192.0.2.100: the lease ended 2026-11-26T13:16:40Z",
+				"f:2, leases[0]: lease of 192.0.2.101: the lease was released",
+				"f:3, leases[1]: lease of 192.0.2.102: it is not active: its state is 4",
+			},
+		},
+		"Kea's answer to lease6-get-all, without the list around it": {
+			from: Kea,
+			text: `{ "arguments": { "leases": [ { "cltt": 4102440800, "duid": "00:03:00:01:02:00:00:00:00:01", "hostname": "node1.example.com", "iaid": 1, "ip-address": "fd00::100", "preferred-lft": 3000, "state": 0, "subnet-id": 1, "type": "IA_NA", "valid-lft": 4000 }, { "cltt": 4102440800, "duid": "00:03:00:01:02:00:00:00:00:01", "hostname": "", "iaid": 1, "ip-address": "fd00:1::", "preferred-lft": 3000, "prefix-len": 64, "state": 0, "subnet-id": 1, "type": "IA_PD", "valid-lft": 4000 } ] }, "result": 0, "text": "2 IPv6 lease(s) found." }`,
+			want: []string{"fd00::100 00030001020000000001"},
+			leftOut: []string{
+				"f:1, leases[1]: lease of fd00:1::: prefixes are not reserved for devices: Ingot delegates from dhcp[].subnets[].delegate",
+			},
+		},
+		"leases in an answer of Kea that are wrong": {
+			from: Kea,
+			text: `{"arguments": {"leases": ["x", {"ip-address": "192.0.2.300"}, {"ip-address": "192.0.2.1", "valid-lft": 4000}, {"ip-address": "192.0.2.2", "cltt": 1, "valid-lft": -1}]}, "result": 0}`,
+			leftOut: []string{
+				`f:1, leases[0]: lease of "": it is not a device address`,
+				`f:1, leases[1]: lease of "192.0.2.300": it is not a device address`,
+				`f:1, leases[2]: lease of 192.0.2.1: it has no end time`,
+				`f:1, leases[3]: lease of 192.0.2.2: it has no end time`,
+			},
+		},
 		"Kea's answer to config-get": {
 			from: Kea,
 			text: `[{"arguments": {"Dhcp4": {"reservations": [{"hw-address": "08:08:08:08:08:42", "ip-address": "192.0.2.42"}]}, "hash": "A1"}, "result": 0}]`,
@@ -286,7 +326,11 @@ ia-pd "\001\000\000\002\000\003\000\001\010\010" { iaprefix 2001:db8:1::/56 { bi
 			}
 			var leftOut []string
 			for _, l := range result.LeftOut {
-				leftOut = append(leftOut, l.What+": "+l.Why)
+				said := l.What + ": " + l.Why
+				if strings.Contains(tc.text, `"result"`) { // the position counts, where all stands in one line
+					said = l.Where + ": " + said
+				}
+				leftOut = append(leftOut, said)
 			}
 			if diff := cmp.Diff(tc.leftOut, leftOut); diff != "" {
 				t.Errorf("left out (-want +got):\n%s", diff)
@@ -318,8 +362,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}{
 		"no JSON":                      {Kea, `{"Dhcp4": *x}`, "line 1: found '*' outside a string"},
 		"nothing of Kea":               {Kea, `{"a": 1}`, "it has neither Dhcp4 nor Dhcp6"},
-		"an empty answer of Kea":       {Kea, `[{"result": 3, "text": "0 IPv4 host(s) found."}]`, `it is an answer with result 3: "0 IPv4 host(s) found."`},
-		"an answer with neither":       {Kea, `[{"arguments": {"leases": []}, "result": 0}]`, "it has neither Dhcp4 nor Dhcp6"},
+		"an answer that refuses":       {Kea, "[{\"result\": 0, \"arguments\": {\"leases\": []}},\n{\"result\": 2, \"text\": \"'lease4-get-all' command not supported.\"}]", `line 2: it is an answer with result 2: "'lease4-get-all' command not supported."`},
+		"an answer with neither":       {Kea, `[{"arguments": {"subnets": []}, "result": 0}]`, "it has neither Dhcp4 nor Dhcp6"},
 		"an empty list":                {Kea, `[]`, "it has neither Dhcp4 nor Dhcp6"},
 		"an include of Kea":            {Kea, `{"Dhcp4": <?include "/etc/shadow"?>}`, "it includes another file, which is not opened"},
 		"a comment without end":        {Kea, "{ /* ", "unterminated comment"},

@@ -45,15 +45,23 @@ func (r *reader) kea(data []byte) error {
 	}
 	if !found {
 		return errors.New("it has neither Dhcp4 nor Dhcp6: is it a configuration of kea-dhcp4, its kea-leases4.csv, " +
-			"or an answer to config-get or reservation-get-all?")
+			"or an answer to config-get, reservation-get-all, lease4-get-all or lease6-get-all?")
 	}
 	return nil
 }
 
-// keaDocument reads a configuration, or the answer to config-get or reservation-get-all. It reports whether it is one.
+// keaEmpty is the result of a command that found nothing.
+const keaEmpty = "3"
+
+// keaDocument reads a configuration, or the answer to config-get, reservation-get-all, or a command that gets
+// leases. It reports whether it is one.
 func (r *reader) keaDocument(n *yaml.Node) (found bool, err error) {
-	if result := valueOf(n, "result"); result != "" && result != "0" {
-		return false, fmt.Errorf("it is an answer with result %s: %q", clip(result), clip(valueOf(n, "text")))
+	switch result := valueOf(n, "result"); result {
+	case "", "0":
+	case keaEmpty:
+		return true, r.skip(r.at(n.Line), "answer", fmt.Sprintf("Kea found nothing: %q", clip(valueOf(n, "text"))))
+	default:
+		return false, fmt.Errorf("line %d: it is an answer with result %s: %q", n.Line, clip(result), clip(valueOf(n, "text")))
 	}
 	if arguments := field(n, "arguments"); arguments != nil {
 		n = arguments
@@ -71,7 +79,12 @@ func (r *reader) keaDocument(n *yaml.Node) (found bool, err error) {
 			return false, err
 		}
 	}
-	return found || field(n, "hosts") != nil, nil
+	for i, lease := range items(n, "leases") {
+		if err := r.keaAnswered(lease, i); err != nil {
+			return false, err
+		}
+	}
+	return found || field(n, "hosts") != nil || field(n, "leases") != nil, nil
 }
 
 // withoutComments returns JSON as Kea takes it without what no JSON has: comments (#, // and /* */),
@@ -349,18 +362,51 @@ func (r *reader) keaLeases(data []byte) error {
 			}
 			return ""
 		}
-		if err := r.keaLease(column, line); err != nil {
+		if err := r.keaLease(column, r.at(line)); err != nil {
 			return err
 		}
 	}
 }
 
-// keaLease reads one line of a lease file.
-func (r *reader) keaLease(column func(string) string, line int) error {
-	l := leased{entry: entry{where: r.at(line), mac: parseMAC(column("hwaddr")), hostname: keaUnescaped(strings.Clone(column("hostname")))}}
+// keaFields are the fields of a lease in an answer that say what a column of a lease file says.
+var keaFields = map[string]string{
+	"address": "ip-address", "hwaddr": "hw-address", "client_id": "client-id", "duid": "duid", "hostname": "hostname",
+	"valid_lifetime": "valid-lft", "state": "state",
+}
+
+// keaAnswered reads one lease of an answer: all of it may stand in one line.
+func (r *reader) keaAnswered(n *yaml.Node, i int) error {
+	return r.keaLease(func(column string) string {
+		switch column {
+		case "lease_type":
+			return map[string]string{"IA_PD": keaPrefix}[valueOf(n, "type")]
+		case "expire":
+			return keaEnd(valueOf(n, "cltt"), valueOf(n, "valid-lft"))
+		}
+		return valueOf(n, keaFields[column])
+	}, fmt.Sprintf("%s, leases[%d]", r.at(n.Line), i))
+}
+
+// keaEnd is when a lease ends by when its client was last heard and how long it is valid since, "" if they
+// are no numbers.
+func keaEnd(heard, valid string) string {
+	from, bad := strconv.ParseInt(heard, 10, 64)
+	lasts, worse := strconv.ParseUint(valid, 10, 32)
+	if bad != nil || worse != nil {
+		return ""
+	}
+	return strconv.FormatInt(from+int64(lasts), 10)
+}
+
+// keaPrefix is the type of a lease that is of a prefix.
+const keaPrefix = "2"
+
+// keaLease reads one lease, whose columns are those of a lease file.
+func (r *reader) keaLease(column func(string) string, where string) error {
+	l := leased{entry: entry{where: where, mac: parseMAC(column("hwaddr")), hostname: keaUnescaped(strings.Clone(column("hostname")))}}
 	address, ok := parseAddress(column("address"))
 	if !ok {
-		return r.skip(l.where, column("address"), "it is not a device address")
+		return r.skip(l.where, "lease of "+strconv.Quote(column("address")), "it is not a device address")
 	}
 	l.address = address
 	id := column("client_id") + column("duid") // one of them is a column
@@ -372,7 +418,7 @@ func (r *reader) keaLease(column func(string) string, line int) error {
 	switch state := column("state"); {
 	case bad != nil || worse != nil:
 		return r.skip(l.where, "lease of "+address.String(), "it has no end time")
-	case column("lease_type") == "2":
+	case column("lease_type") == keaPrefix:
 		l.over = noPrefixes
 	case valid == 0:
 		l.over = "the lease was released"
@@ -380,6 +426,8 @@ func (r *reader) keaLease(column func(string) string, line int) error {
 		l.over = "it is declined: another device was found to use it"
 	case state == "2", state == "3":
 		l.over = "the lease has ended"
+	case state != "" && state != "0":
+		l.over = "it is not active: its state is " + clip(state)
 	case valid < 1<<32-1: // else it never ends
 		r.until(&l, time.Unix(expire, 0))
 	}
