@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -13,8 +14,7 @@ import (
 )
 
 // IgnoreFile is the name of the files whose patterns, in the syntax of gitignore(5), say
-// what at and below their folders is no manifest. Classes of characters by name, as [[:alpha:]],
-// match nothing.
+// what at and below their folders is no manifest.
 const IgnoreFile = ".ingotignore"
 
 // maxPatterns is how many patterns of one ignore file count.
@@ -43,30 +43,101 @@ func (g Ignore) With(dir string, content []byte) Ignore {
 	return Ignore{all}
 }
 
-// asMatched is a pattern as the matcher reads it. That follows path.Match, which negates a class by ^ alone,
-// where gitignore(5) has ! too, and it takes a pattern of only ** for none.
+// asMatched is a pattern as the matcher reads it. That follows path.Match, whose classes of characters are not those
+// of gitignore(5), and it takes a pattern of only ** for none.
 func asMatched(pattern string) string {
 	if body := strings.TrimPrefix(pattern, "!"); strings.TrimRight(body, " ") == "/**" {
 		return strings.TrimSuffix(pattern, body) + "/*"
 	}
 	var b strings.Builder
-	for i, inClass := 0, false; i < len(pattern); i++ {
-		b.WriteByte(pattern[i])
+	for i := 0; i < len(pattern); i++ {
 		switch c := pattern[i]; {
 		case c == '\\' && i+1 < len(pattern):
+			b.WriteString(pattern[i : i+2])
 			i++
-			b.WriteByte(pattern[i])
-		case c == '[' && !inClass:
-			inClass = true
-			if i+1 < len(pattern) && pattern[i+1] == '!' {
-				i++
-				b.WriteByte('^')
-			}
-		case c == ']':
-			inClass = false
+		case c == '[':
+			class, size := asMatchedClass(pattern[i:])
+			b.WriteString(class)
+			i += size - 1
+		default:
+			b.WriteByte(c)
 		}
 	}
 	return b.String()
+}
+
+// namedClasses are the classes of characters that have a name, as path.Match has them; without the slash, which
+// no class matches.
+var namedClasses = map[string]string{
+	"alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": " \t", "cntrl": "\x00-\x1f\x7f", "digit": "0-9", "graph": "!-~",
+	"lower": "a-z", "print": " -~", "punct": "!-.:-@\\[-`{-~", "space": "\t-\r ", "upper": "A-Z", "xdigit": "0-9A-Fa-f",
+}
+
+// noMatch is a pattern that matches nothing.
+const noMatch = "["
+
+// asMatchedClass is the class of characters that a pattern begins with, as path.Match has it, and how long it is in
+// the pattern. What git takes for wrong matches nothing, and it is all that is left of the pattern.
+func asMatchedClass(pattern string) (class string, size int) {
+	var b strings.Builder
+	b.WriteByte('[')
+	at := 1
+	if strings.HasPrefix(pattern[at:], "!") || strings.HasPrefix(pattern[at:], "^") {
+		b.WriteByte('^')
+		at++
+	}
+	for first := at; at < len(pattern) && (at == first || pattern[at] != ']'); {
+		item, size := namedClass(pattern[at:])
+		if size == 0 {
+			item, size = characters(pattern[at:])
+		}
+		if item == "" {
+			return noMatch, len(pattern)
+		}
+		b.WriteString(item)
+		at += size
+	}
+	if at >= len(pattern) {
+		return noMatch, len(pattern)
+	}
+	return b.String() + "]", at + 1
+}
+
+// namedClass is the named class that an item of a class of characters begins with, "" for a name that there is not;
+// size is 0 if it is none.
+func namedClass(item string) (class string, size int) {
+	name, ok := strings.CutPrefix(item, "[:")
+	end := strings.IndexByte(name, ']')
+	if !ok || end < 1 || name[end-1] != ':' {
+		return "", 0
+	}
+	return namedClasses[name[:end-1]], len("[:") + end + 1
+}
+
+// characters are the character, or the range of some, that an item of a class of characters begins with, "" if it
+// is cut off.
+func characters(item string) (class string, size int) {
+	class, size = character(item)
+	if rest := item[size:]; class != "" && len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
+		last, more := character(rest[1:])
+		if last == "" {
+			return "", 0
+		}
+		return class + class + "-" + last, size + 1 + more // the first matches, even if the last is before it
+	}
+	return class, size
+}
+
+// character is the first character of a text that is not empty, which a backslash may precede; "" if nothing follows on that.
+func character(text string) (class string, size int) {
+	if text[0] == '\\' {
+		if text = text[1:]; text == "" {
+			return "", 0
+		}
+		size = 1
+	}
+	_, n := utf8.DecodeRuneInString(text)
+	return `\` + text[:n], size + n
 }
 
 // Ignores reports whether a file or folder is left out, by its path from the root of the
