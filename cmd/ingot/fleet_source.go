@@ -36,10 +36,7 @@ func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient
 		if err != nil {
 			return err
 		}
-		if _, there := files[model.ReportRevision]; !there {
-			return fmt.Errorf("read branch %s: it has no %s: is it the branch that Ingot writes?", f.Branch, model.ReportRevision)
-		}
-		return parse(files)
+		return f.parse(files, parse)
 	}
 	client, err := f.client(c)
 	if err != nil {
@@ -63,6 +60,14 @@ func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient
 	files, err := g.files(ctx, b)
 	if err != nil {
 		return err
+	}
+	return f.parse(files, parse)
+}
+
+// parse reads the files of the branch, if it is a status branch.
+func (f fleetSource) parse(files map[string][]byte, parse func(files map[string][]byte) error) error {
+	if _, there := files[model.ReportRevision]; !there {
+		return fmt.Errorf("read branch %s: it has no %s: is it the branch that Ingot writes?", f.Branch, model.ReportRevision)
 	}
 	return parse(files)
 }

@@ -233,6 +233,12 @@ func TestWithoutADaemonTheCloneIsRead(t *testing.T) {
 			t.Errorf("%v: exit code %d\n%s%s", args, code, stdout, stderr)
 		}
 	}
+	for _, args := range [][]string{{"status", "--branch", "main"}, {"explain", "--branch", "main", "server", "s3"}} {
+		stdout, stderr, code := inside(w.dir, args...)
+		if code != exitFailed || stdout != "" || !strings.HasSuffix(stderr, "\ningot: read branch main: it has no revision.yaml: is it the branch that Ingot writes?\n") {
+			t.Errorf("%v: exit code %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
 	for name, tc := range map[string]struct {
 		dir  string
 		args []string
