@@ -29,6 +29,8 @@ const (
 	OutcomeRefused OperationOutcome = "Refused" // the BMC did not carry it out
 	OutcomeUnknown OperationOutcome = "Unknown" // its answer was lost: it is not repeated
 	OutcomeExpired OperationOutcome = "Expired" // it waited too long, and was not begun
+
+	OutcomeWithdrawn OperationOutcome = "Withdrawn" // Git took it back before it was begun
 )
 
 // The reasons for doubt.

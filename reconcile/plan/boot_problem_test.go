@@ -58,6 +58,7 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 		"a running server whose new image cannot be had": {
 			change: func(in *Input, rec *model.ServerRecord) {
 				rec.Installed, rec.Reprovision = "sha256:old", "1"
+				in.Desired.Claims[rec.Claim].Annotations = map[string]string{model.AnnotationReprovision: "1"}
 				rec.BootProblem.NotBefore = now.Add(time.Minute)
 				in.Observed.ServerFacts[rec.Name].Power = model.PowerOn
 			},
@@ -66,6 +67,7 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 		"a running server whose new image may be had": {
 			change: func(in *Input, rec *model.ServerRecord) {
 				rec.Installed, rec.Reprovision, rec.BootProblem = "sha256:old", "1", nil
+				in.Desired.Claims[rec.Claim].Annotations = map[string]string{model.AnnotationReprovision: "1"}
 				in.Observed.ServerFacts[rec.Name].Power = model.PowerOn
 			},
 			do: "arm boot ticket for os:1",

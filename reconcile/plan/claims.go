@@ -25,10 +25,10 @@ func (f *fleet) loadClaim(s *server, at int) {
 	if at != nowhere {
 		other = f.served[at]
 	}
-	if other != nil && s.rec.Release != nil && other.rec.Release == nil {
+	if other != nil && s.rec.ReleaseDecided() && !other.rec.ReleaseDecided() {
 		return
 	}
-	if other != nil && other.rec.Release != nil {
+	if other != nil && other.rec.ReleaseDecided() {
 		other.claim = nil
 	}
 	s.claim = claim
@@ -48,7 +48,7 @@ func (s *server) isForAnother(c *model.ServerClaim) bool {
 	}
 	ref, sel, t := c.Spec.ServerRef, c.Spec.ServerSelector, s.rec.Ticket
 	return ref != nil && s.fleet.resolve(ref.Name) != s.name || sel != nil && !c.Matches(s.fleet.serverLabels(s)) ||
-		s.rec.Installed == "" && t != nil && t.Claim == s.rec.Claim && s.progress() == nil
+		s.rec.Installed == "" && !installUnknown(s.rec) && t != nil && t.Claim == s.rec.Claim && s.progress() == nil
 }
 
 // serving is the server that a claim is bound to, nil if it has none.

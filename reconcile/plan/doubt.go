@@ -41,13 +41,20 @@ func (s *server) doubt() (Step, bool) {
 	case s.fleet.in.BMCRead[s.rec.BMC].IsZero():
 		return s.rest(Why{string(d.Reason), "its record was read back from the status branch; waiting for its BMC to " +
 			"show it", d.Since, RackOperator}), true
-	case s.rec.Settled() == model.StateReserved && (s.rec.Installed == "" || s.rec.Reprovision != ""):
+	case s.mayBeInstalled():
 		return s.doubtInstall(), true // also of one that is to come back to that
 	}
 	if st, ok := s.doubtOff(); ok {
 		return st, true
 	}
 	return s.trust(), true
+}
+
+// mayBeInstalled reports whether a server whose record was read back may have been installed
+// meanwhile for the claim that it is bound to, or was before it was kept as it is.
+func (s *server) mayBeInstalled() bool {
+	settled := s.rec.Settled()
+	return (settled == model.StateReserved || settled == model.StateReleased) && (s.rec.Installed == "" || s.rec.Reprovision != "")
 }
 
 // doubtOff is the step of a server that should be off by its record, until it certainly

@@ -63,6 +63,8 @@ func (s *server) operate() (Step, bool) {
 	switch {
 	case !op.AskedAt.IsZero():
 		next.Outcome, next.Message = model.OutcomeUnknown, "Ingot was stopped while the BMC was asked"
+	case s.operationWithdrawn(op.Value):
+		next.Outcome, next.Message = model.OutcomeWithdrawn, "Git does not ask for it any more, and it was not begun"
 	case s.rec.Failures >= operationAttempts:
 		next.Outcome, next.Message = model.OutcomeRefused, s.rec.LastError
 	case s.over(op.NotedAt, s.fleet.in.Policy.OperationExpiry):
@@ -78,6 +80,16 @@ func (s *server) operate() (Step, bool) {
 	rec := s.edit()
 	rec.Operation, rec.Failures, rec.LastError = &next, 0, "" // so that it holds nothing else up
 	return s.stay(), true
+}
+
+// operationWithdrawn reports whether Git asks for something else by now, or for nothing: not where its
+// word cannot be read. Who asks for a retry has what failed tried again.
+func (s *server) operationWithdrawn(value string) bool {
+	name, now := s.requested()
+	if s.spec == nil {
+		return s.fleet.removed(s.name.Identity())
+	}
+	return now != value && name != model.OperationRetry
 }
 
 // requested is the operation that Git asks for, and the annotation's whole value.

@@ -33,14 +33,13 @@ func (s *server) decideRelease() (Step, bool) {
 	switch {
 	case s.rec.State != model.StateReserved || s.fleet.observeOnly.Reason != "" || s.doubted():
 		return Step{}, false
-	case s.rec.Release != nil && s.claim != nil && s.rec.Installed != "":
+	case s.rec.Release != nil && s.claim != nil && (s.rec.Installed != "" || installUnknown(s.rec)):
 		return s.withdrawRelease(), true
 	case s.rec.Release != nil || !s.may(stepRelease) && !s.may(stepRetain):
 		return Step{}, false
 	}
 	rec, retain := s.edit(), s.endAsked() == stepRetain
 	s.announce(model.IntentRelease, string(rec.Claim))
-	rec.Doubt = nil // what runs on it is to go
 	rec.Release = &model.Release{Revision: s.fleet.in.Desired.Revision, At: s.now(), Claim: rec.Claim, Retain: retain}
 	s.revoke()
 	rec.NotBefore, rec.Failures, rec.LastError, rec.BootProblem = time.Time{}, 0, "", nil
@@ -84,7 +83,13 @@ func (s *server) releasing() Step {
 	if retain {
 		return s.enter(model.StateReleased)
 	}
-	rec.Claim, rec.Tenant, rec.Installed, rec.Unconfirmed, rec.WantPower = "", "", "", time.Time{}, ""
+	return s.giveUp()
+}
+
+// giveUp has the server wiped: what runs on it, or may do so, is to go.
+func (s *server) giveUp() Step {
+	rec := s.edit()
+	rec.Claim, rec.Tenant, rec.Installed, rec.Unconfirmed, rec.WantPower, rec.Doubt = "", "", "", time.Time{}, "", nil
 	return s.enter(model.StateCleanup)
 }
 
@@ -93,16 +98,30 @@ func (s *server) released() Step {
 	switch {
 	case s.claim != nil:
 		s.edit().Release = nil
+		s.announce(model.IntentBind, string(s.rec.Claim))
 		return s.enter(model.StateReserved)
-	case s.spec != nil && !s.retains() && s.may(stepWipe):
-		rec := s.edit()
-		s.announce(model.IntentWipe, string(rec.Claim))
-		rec.Claim, rec.Tenant, rec.Installed, rec.Unconfirmed, rec.WantPower = "", "", "", time.Time{}, ""
-		return s.enter(model.StateCleanup)
+	case s.endAsked() == stepWipe && s.may(stepWipe):
+		return s.wipeReleased()
+	case s.intends(model.IntentWipe, string(s.rec.Claim)):
+		s.edit().Intent = nil // should it be asked for again, that is decided anew
+		return s.stay()
 	case len(s.fleet.blockedByGuard[s.name]) > 0:
 		return s.rest(s.notReleased())
 	}
 	return s.rest(s.whySince(model.ReasonRetained, "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", RackOperator))
+}
+
+// wipeReleased has a server wiped that was kept as it was, once the status branch shows that: until
+// then a commit may take it back.
+func (s *server) wipeReleased() Step {
+	if !s.intends(model.IntentWipe, string(s.rec.Claim)) {
+		s.announce(model.IntentWipe, string(s.rec.Claim))
+		return s.stay()
+	}
+	if why := s.unannounced(); why.Reason != "" {
+		return s.rest(why)
+	}
+	return s.giveUp()
 }
 
 func (s *server) quarantinedWhy() Why {

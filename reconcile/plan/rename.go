@@ -14,14 +14,15 @@ func (f *fleet) followRenames() {
 		}
 		name := f.newName(s.rec.Claim)
 		c := f.in.Desired.Claims[name]
-		if c == nil || f.otherTenants(s.rec, c) {
+		if c == nil || f.otherTenants(s.rec, c) || s.isForAnother(c) {
 			continue
 		}
-		if other := f.serving(name); other != nil && other.rec.Release == nil {
+		if other := f.serving(name); other != nil && !other.rec.ReleaseDecided() {
 			f.outrun[s.rec.Claim] = true // that name has a server: this one is merely given up
 			continue
-		} else if other != nil {
-			other.claim = nil // it was of the claim that had this name before, and goes on being released
+		} else if other != nil { // it was of the claim that had this name before, and goes on being released
+			other.claim = nil
+			delete(f.renamed, other.name)
 		}
 		f.renamed[s.name] = c
 		f.serve(name, s)

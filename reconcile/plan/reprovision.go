@@ -26,6 +26,21 @@ func (f *fleet) decideReprovisions() {
 	}
 }
 
+// withdrawReprovision takes back a decided reprovision that the claim does not ask for any
+// more, before it was begun: what the server runs is still there. It touches nothing.
+func (s *server) withdrawReprovision() (Step, bool) {
+	begun := s.rec.Installed == "" && !installUnknown(s.rec)
+	if s.rec.Reprovision == "" || begun || s.claim == nil || s.rec.Claim != s.claim.ClaimName() || s.doubted() ||
+		s.fleet.observeOnly.Reason != "" || s.claim.Annotations[model.AnnotationReprovision] == s.rec.Reprovision {
+		return Step{}, false
+	}
+	s.edit().Reprovision = ""
+	if s.awaitsOff(model.PurposeClaim) {
+		s.end(model.TicketSpent)
+	}
+	return s.stay(), true
+}
+
 // startReprovision lets a decided reprovision begin when its turn has come: first
 // the new boot is armed, and only once that is there is the server taken from what it
 // runs.

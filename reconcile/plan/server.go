@@ -76,6 +76,7 @@ var rules = []func(*server) (Step, bool){
 	(*server).noteCleanup,
 	(*server).noteApproval,
 	(*server).decideRelease,
+	(*server).withdrawReprovision,
 	(*server).forOnce,
 	(*server).followBootedBy,
 	(*server).retry,

@@ -96,7 +96,7 @@ func (s serverView) operationCondition() (c metav1.Condition, telling bool) {
 		return metav1.Condition{}, false
 	case model.OutcomeUnknown:
 		text += "; it is not repeated: look at the machine, and give the annotation a new value if it is still wanted"
-	case model.OutcomeRefused, model.OutcomeExpired:
+	case model.OutcomeRefused, model.OutcomeExpired, model.OutcomeWithdrawn:
 	}
 	if since.IsZero() {
 		since = op.NotedAt
