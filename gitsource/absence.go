@@ -134,22 +134,22 @@ func (a *assembler) settleVanished() {
 			// Records know it from discovery: Git had none of its name.
 		case a.lineage != lineageDescends:
 			a.keepAbsent(id, a.absence(id))
-		case len(a.freshOf(p)) > 0:
-			a.keepLastGood(id, a.freshOf(p)...)
+		case len(a.freshOf(id, p)) > 0:
+			a.keepLastGood(id, a.freshOf(id, p)...)
 		default:
 			a.remove(id, false)
 		}
 	}
 }
 
-// freshOf are the files that cannot be read and may have what an object's file had. One
-// that is known by name alone may be anybody's by now: the records name a tenant of before
-// the restart.
-func (a *assembler) freshOf(p located) []string {
+// freshOf are the files that cannot be read and may have what an object's file had: those that are
+// new, and those that have its name. One that is known by name alone may be anybody's by now: the
+// records name a tenant of before the restart.
+func (a *assembler) freshOf(id model.Identity, p located) []string {
 	if p.object != nil {
-		return a.fresh[p.owner()]
+		return bounded(slices.Concat(a.fresh[p.owner()], a.mentioning(id, p.owner())))
 	}
-	var all []string
+	all := a.mentioning(id, "")
 	for _, owner := range slices.Sorted(maps.Keys(a.fresh)) {
 		all = append(all, a.fresh[owner]...)
 	}

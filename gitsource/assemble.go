@@ -196,6 +196,8 @@ type assembler struct {
 	// tenant whose those are.
 	faulty map[string]bool
 	fresh  map[string][]string
+	// mentions are the files that may hold objects nobody knows of, by the names in them.
+	mentions map[string][]string
 	// unread are the tenants of whose folders nothing is read, for they have too much.
 	unread map[string]bool
 	// copies are the faulty files, by their content: what may be in one of them may be
@@ -248,6 +250,7 @@ func newAssembler(c change, r rules) *assembler {
 		faulty:     make(map[string]bool),
 		unread:     make(map[string]bool),
 		fresh:      make(map[string][]string),
+		mentions:   make(map[string][]string),
 		copies:     make(map[plumbing.Hash][]string),
 		gone:       make(map[model.Identity]model.Removal),
 		borrowed:   make(map[string]string),
@@ -261,6 +264,7 @@ func (a *assembler) run() {
 	a.keepFromFaultyFiles()
 	a.keepRefused()
 	a.quarantine()
+	a.holdMentioned()
 	a.settleVanished()
 	a.settleClashes()
 	a.follow()
@@ -291,6 +295,7 @@ func (a *assembler) collect() {
 			a.faulty[f.path] = true
 			a.copies[f.blob] = append(a.copies[f.blob], f.path)
 		}
+		a.mention(f)
 		if f.opaque && !a.knew(f.blob) {
 			owner := a.tenants.Owner(f.path)
 			a.fresh[owner] = append(a.fresh[owner], f.path)

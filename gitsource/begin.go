@@ -27,28 +27,34 @@ type Beginning struct {
 	Bound []model.Identity
 	// Owners are the tenants whose those are, as far as the records say.
 	Owners map[model.Identity]string
+	// Removed are the objects that a commit took away, and whose removal is being acted upon.
+	Removed map[model.Identity][]model.Removal
 }
 
 // BeginningOf is what records say of the watched branch.
 func BeginningOf(observed *model.Observed) Beginning {
 	b := Beginning{
 		Applied: observed.Fleet.Applied, Absent: observed.Fleet.Absent, AbsentToken: observed.Fleet.AbsentToken,
-		Owners: make(map[model.Identity]string),
+		Owners: make(map[model.Identity]string), Removed: make(map[model.Identity][]model.Removal),
 	}
-	removed, needed := make(map[model.Identity][]model.RemovedObject), make(map[model.Identity]bool)
+	remove := func(id model.Identity, r model.Removal) {
+		b.Removed[id] = append(without(b.Removed[id], r.Tenant), r)
+	}
 	for _, r := range observed.Fleet.Removed {
-		removed[r.Identity] = append(removed[r.Identity], r)
+		remove(r.Identity, r.Removal)
 	}
+	needed := make(map[model.Identity]bool)
 	need := func(id model.Identity, tenant string) bool {
-		gone := slices.ContainsFunc(removed[id], func(r model.RemovedObject) bool { return r.IsOf(tenant) })
-		if gone || needed[id] {
+		removed := slices.ContainsFunc(b.Removed[id], func(r model.Removal) bool { return r.IsOf(tenant) })
+		if removed || needed[id] {
 			return false
 		}
 		needed[id] = true
 		b.Bound = append(b.Bound, id)
 		return true
 	}
-	for _, name := range slices.Sorted(maps.Keys(observed.Servers)) {
+	names := slices.Sorted(maps.Keys(observed.Servers))
+	for _, name := range names {
 		rec := observed.Servers[name]
 		if id := rec.Claim.Identity(); rec.Claim != "" && !rec.ReleaseDecided() && need(id, rec.Tenant) {
 			b.Owners[id] = rec.Tenant
@@ -61,7 +67,23 @@ func BeginningOf(observed *model.Observed) Beginning {
 			need(model.MaintenanceIdentity(by), "")
 		}
 	}
+	for _, name := range names {
+		rec := observed.Servers[name]
+		if id := rec.Claim.Identity(); rec.Claim != "" && rec.ReleaseDecided() && !needed[id] {
+			remove(id, removalOf(rec))
+		}
+	}
 	return b
+}
+
+// removalOf is the commit that took away the claim of a server which is taken from it, as far as its
+// record says.
+func removalOf(rec *model.ServerRecord) model.Removal {
+	r := model.Removal{Tenant: rec.Tenant}
+	if rec.Release != nil {
+		r.Revision, r.At = rec.Release.Revision, rec.Release.At
+	}
+	return r
 }
 
 // Begin hands over what the records say. Until then revisions are fetched, and none
@@ -220,6 +242,7 @@ func (s *Source) beginUnknown(b *Beginning) {
 func baseEffective(b Beginning, lastGood *objectsInForce, files []manifest) effective {
 	f := newEffective()
 	f.token = b.AbsentToken
+	maps.Copy(f.removed, b.Removed)
 	was := formers(b.Owners, files)
 	seed := func(id model.Identity) {
 		p, ok := lastGood.get(id)

@@ -61,6 +61,8 @@ type decoded struct {
 	problems []model.Problem
 	// opaque is set when the blob may define objects that nobody can name.
 	opaque bool
+	// mentions are the names in such a blob.
+	mentions []string
 	// foreign is set when the blob is clearly something else than manifests.
 	foreign bool
 	size    int64 // bytes that were read
@@ -275,10 +277,14 @@ func (r *reader) parse(file string, content []byte) *decoded {
 			dataKey = cmp.Or(dataKey, m.DataKey)
 		}
 	}
-	return &decoded{
+	d := &decoded{
 		objects: objects, problems: problems, dataKey: dataKey, opaque: slices.ContainsFunc(problems, isNameless) && likeManifest(content),
 		foreign: len(objects) == 0 && model.Foreign(file, content),
 	}
+	if d.opaque {
+		d.mentions = mentionsOf(content)
+	}
+	return d
 }
 
 // isNameless reports whether a problem is an error that belongs to nothing known by

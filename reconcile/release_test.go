@@ -112,6 +112,22 @@ func TestServersThatWereRetainedAreWipedByTheGuardOnly(t *testing.T) {
 	})
 }
 
+func TestAKeptServerIsNotWipedWhileItsClaimIsBackAndBroken(t *testing.T) {
+	live(t, 2, func(t *testing.T, w *loopWorld) {
+		keptFirst(w)
+		w.commit(func(d *model.Desired) {
+			d.Quarantined[model.ClaimName("default/web").Identity()] = []string{""}
+			d.Add(serverFile(0))
+		})
+		w.expect(time.Hour, 0, "Released Off default/web")
+		if why := w.why(0); why != model.ReasonClaimQuarantined {
+			t.Errorf("it is said to be %s", why)
+		}
+		w.commit(func(d *model.Desired) { clear(d.Quarantined) })
+		w.expect(time.Hour, 0, "Available Off")
+	})
+}
+
 // keptFirst has claim web on the first server, and removes it: its disks stay as they are.
 func keptFirst(w *loopWorld) {
 	w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)); d.Add(serverFile(1, labelled("second"))) })

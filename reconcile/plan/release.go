@@ -10,7 +10,7 @@ import (
 func (s *server) endAsked() string {
 	gone := s.claim == nil && s.fleet.renamed[s.name] == nil && s.fleet.claimRemoved(s.rec)
 	switch {
-	case s.rec.State == model.StateReleased && s.claim == nil && s.spec != nil && !s.retains():
+	case s.rec.State == model.StateReleased && s.claim == nil && s.spec != nil && !s.retains() && !s.claimQuarantined():
 		return stepWipe
 	case s.rec.State == model.StateReleased:
 		return ""
@@ -66,7 +66,7 @@ func (s *server) withdrawRelease() Step {
 // that cannot be used. Disks that were to stay as they are when that was decided are not wiped for
 // what Git says since: that is for the guard.
 func (s *server) releasing() Step {
-	if id := s.rec.Claim.Identity(); s.claim == nil && s.fleet.in.Desired.IsQuarantinedOf(id, s.rec.Tenant) {
+	if s.claim == nil && s.claimQuarantined() {
 		return s.rest(s.quarantinedWhy())
 	}
 	st, done := s.off(s.fleet.in.Policy.PowerOffGrace)
@@ -105,7 +105,7 @@ func (s *server) released() Step {
 	case s.intends(model.IntentWipe, string(s.rec.Claim)):
 		s.edit().Intent = nil // should it be asked for again, that is decided anew
 		return s.stay()
-	case len(s.fleet.blockedByGuard[s.name]) > 0:
+	case len(s.fleet.blockedByGuard[s.name]) > 0 || s.claimQuarantined():
 		return s.rest(s.notReleased())
 	}
 	return s.rest(s.whySince(model.ReasonRetained, "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", RackOperator))
@@ -122,6 +122,12 @@ func (s *server) wipeReleased() Step {
 		return s.rest(why)
 	}
 	return s.giveUp()
+}
+
+// claimQuarantined reports whether the server's claim may stand in Git again, in a way that cannot
+// be used.
+func (s *server) claimQuarantined() bool {
+	return s.rec.Claim != "" && s.fleet.in.Desired.IsQuarantinedOf(s.rec.Claim.Identity(), s.rec.Tenant)
 }
 
 func (s *server) quarantinedWhy() Why {

@@ -1,0 +1,74 @@
+package gitsource
+
+import (
+	"regexp"
+	"slices"
+
+	"ingot/model"
+)
+
+// maxMentions bounds the names that are looked for in one file.
+const maxMentions = 1000
+
+// nameField finds what looks like a name, in YAML of any style, or what may have become of it.
+var nameField = regexp.MustCompile(`(?i)\bname["']?[ \t]*:[ \t]*[\["']*([a-z0-9][a-z0-9.-]*)`)
+
+// ownWord is what manifests of the kinds that servers depend on do not go without.
+var ownWord = regexp.MustCompile(`(?i)server|` + regexp.QuoteMeta(model.Group))
+
+// mentionsOf are the names that stand in a file that cannot be read, each once and in order: of
+// objects that it may define, among others.
+func mentionsOf(content []byte) []string {
+	if !ownWord.Match(content) {
+		return nil
+	}
+	var names []string
+	for _, m := range nameField.FindAllSubmatch(content, maxMentions) {
+		names = append(names, string(m[1]))
+	}
+	slices.Sort(names)
+	return slices.Clip(slices.Compact(names))
+}
+
+// mention notes which names stand in a file that may define objects nobody can name.
+func (a *assembler) mention(f manifest) {
+	for _, name := range f.mentions {
+		a.mentions[name] = append(a.mentions[name], f.path)
+	}
+}
+
+// mentioning are the files that cannot be read and in which an object of a tenant may stand, for its
+// name does.
+func (a *assembler) mentioning(id model.Identity, tenant string) []string {
+	if !depended(id.Kind) {
+		return nil
+	}
+	var files []string
+	for _, file := range a.mentions[id.Name] {
+		if tenant == "" || a.tenants.Owner(file) == tenant {
+			files = append(files, file)
+		}
+	}
+	return bounded(files)
+}
+
+// depended reports whether a server's user loses something once an object of a kind is removed.
+func depended(kind model.Kind) bool { return protected(kind) || kind == model.KindServerReadinessRule }
+
+// holdMentioned has what was removed before count as quarantined while it may stand in a file again
+// that cannot be read.
+func (a *assembler) holdMentioned() {
+	if len(a.mentions) == 0 {
+		return
+	}
+	for id, all := range a.prev.removed {
+		if a.settled(id) || a.candidates[id] != nil {
+			continue
+		}
+		for _, r := range all {
+			if len(a.mentioning(id, r.Tenant)) > 0 {
+				a.quarantined[id] = append(a.quarantined[id], r.Tenant)
+			}
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package gitsource
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"ingot/model"
+)
+
+const realWeb = realHead + "ServerClaim\nmetadata:\n  name: web\n  namespace: default\nspec:\n  power: \"On\"\n  image: x/y:1\n"
+
+// mistakes are claims that nobody can name for certain, though a person sees whose manifest each is.
+var mistakes = map[string]string{
+	"a line that is not indented as it has to be": strings.Replace(realWeb, "spec:", " spec:", 1),
+	"a tab":                 strings.Replace(realWeb, "  power", "\tpower", 1),
+	"a merge conflict":      strings.Replace(realWeb, "  power", "<<<<<<< HEAD\n  power", 1),
+	"a kind that is none":   strings.Replace(realWeb, "ServerClaim", "ServerClam", 1),
+	"a name that is a list": strings.Replace(realWeb, "name: web", "name: [web]", 1),
+	"a bracket too many, in JSON": `{"apiVersion": "metal.ironcore.dev/v1alpha1", "kind": "ServerClaim", ` +
+		`"metadata": {"name": "web"}}, "spec": {"power": "On", "image": "x/y:1"}}`,
+}
+
+// withoutWeb is a watch with the real decoder, whose branch has claims web and db, and had web taken away.
+func withoutWeb(t *testing.T, more ...act) *watch {
+	t.Helper()
+	w := realWatch(t)
+	put(map[string]string{"web.yaml": realWeb, "db.yaml": strings.ReplaceAll(realWeb, "name: web", "name: db")})(w)
+	for _, a := range more {
+		a(w)
+	}
+	w.look()
+	take("web.yaml")(w)
+	w.look()
+	return w
+}
+
+func (w *watch) isHeld() bool {
+	web := model.ClaimName("default/web").Identity()
+	_, removed := w.d.RemovalOf(web, "")
+	return w.d.IsQuarantined(web) && !removed
+}
+
+func TestAClaimThatIsPutBackInAFileThatCannotBeReadIsNotRemoved(t *testing.T) {
+	for name, bad := range mistakes {
+		t.Run(name, func(t *testing.T) {
+			w := withoutWeb(t)
+			removed := w.d.Removed
+			put(map[string]string{"web.yaml": bad})(w)
+			if w.look(); !w.isHeld() {
+				t.Errorf("removed %v, quarantined %v, with %v", w.d.Removed, w.d.Quarantined, w.d.Problems)
+			}
+			w.s.close()
+			b := records(w.d)
+			b.Removed = removed // as it is on record while the server is being released
+			w.s = begun(t, w.opts, b)
+			if w.look(); !w.isHeld() {
+				t.Errorf("after a restart: removed %v, quarantined %v", w.d.Removed, w.d.Quarantined)
+			}
+			take("web.yaml")(w)
+			if w.look(); w.isHeld() || len(w.d.Removed) == 0 {
+				t.Errorf("it is gone again: removed %v, quarantined %v", w.d.Removed, w.d.Quarantined)
+			}
+		})
+	}
+}
+
+func TestAFileThatCannotBeReadHoldsUpNobodyElse(t *testing.T) {
+	w := withoutWeb(t)
+	for name, text := range map[string]string{
+		"one that names another":        strings.Replace(mistakes["a tab"], "name: web", "name: webs", 1),
+		"one of another program":        "apiVersion: v1\nkind: Service\nmetadata:\n\tname: web\n",
+		"another's, of another program": "kind: Pod\nmetadata: {name: web\n",
+	} {
+		put(map[string]string{"x.yaml": text})(w)
+		if w.look(); w.isHeld() {
+			t.Errorf("%s holds it: %v", name, w.d.Problems)
+		}
+	}
+	other := withoutWeb(t)
+	put(map[string]string{"x.yaml": strings.Replace(mistakes["a tab"], "name: web", "name: db", 1)})(other)
+	if other.look(); other.isHeld() || other.d.Claims["default/db"] == nil {
+		t.Errorf("quarantined %v, claims %v", other.d.Quarantined, claims(other.d))
+	}
+}
+
+func TestARemovalThatAnotherFileMayTakeBackIsNone(t *testing.T) {
+	w := withoutWeb(t, put(map[string]string{"old.yaml": mistakes["a merge conflict"]}))
+	if w.d.Claims["default/web"] == nil || len(w.d.Removed) > 0 {
+		t.Errorf("claims %v, removed %v, though old.yaml may define it", claims(w.d), w.d.Removed)
+	}
+	take("old.yaml")(w)
+	if w.look(); w.d.Claims["default/web"] != nil || len(w.d.Removed) == 0 {
+		t.Errorf("claims %v, removed %v", claims(w.d), w.d.Removed)
+	}
+}
+
+func TestARemovalThatIsBeingActedUponIsKnownAtTheBeginning(t *testing.T) {
+	observed := model.NewObserved()
+	release := &model.Release{Revision: "main@sha1:1", Claim: "default/web"}
+	observed.Servers["s1"] = &model.ServerRecord{Name: "s1", Claim: "default/web", State: model.StateReserved, Release: release, Tenant: "a"}
+	web := model.ClaimName("default/web").Identity()
+	if got := BeginningOf(observed).Removed[web]; !slices.Equal(got, []model.Removal{{Revision: "main@sha1:1", Tenant: "a"}}) {
+		t.Errorf("removed %v", got)
+	}
+	observed.Servers["s2"] = &model.ServerRecord{Name: "s2", Claim: "default/web", State: model.StateReserved}
+	if b := BeginningOf(observed); len(b.Removed) > 0 || !slices.Equal(b.Bound, []model.Identity{web}) {
+		t.Errorf("removed %v, bound %v: another server has it by now", b.Removed, b.Bound)
+	}
+}
