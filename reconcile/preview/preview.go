@@ -92,9 +92,7 @@ func (c *comparison) released() {
 	in.Busy = maps.Clone(in.Busy)
 	freed := false
 	for name, rec := range o.Servers {
-		spec := c.after.manifest(name)
-		retained := spec != nil && spec.Spec.ReclaimPolicy == model.ReclaimRetain
-		if rec.State != model.StateCleanup && (rec.Release == nil || retained) {
+		if rec.State != model.StateCleanup && (rec.Release == nil || c.after.retained(name)) {
 			continue
 		}
 		free := *rec

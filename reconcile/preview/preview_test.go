@@ -362,6 +362,21 @@ func TestWhatACommitDoes(t *testing.T) {
 			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupSecure }),
 			want:   "cleanup bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "wiped (cleanup secure) now; without this: wiped (cleanup quick)",
 		},
+		"disks that were to be kept when the release was decided are kept though the manifest is removed": {
+			fleet: func(in *plan.Input) {
+				releasing(in)
+				retain(in.Desired)
+				in.Observed.Servers[fleettest.ServerName(0)].Release.Retain = true
+				in.Desired.Add(fleettest.Claim("web", func(c *model.ServerClaim) {
+					c.Spec.ServerRef = &model.LocalRef{Name: string(fleettest.ServerName(0))}
+				}))
+			},
+			commit: func(d *model.Desired) {
+				delete(d.Servers, fleettest.ServerName(0))
+				d.Removed[fleettest.ServerName(0).Identity()] = []model.Removal{{Revision: d.Revision}}
+			},
+			verdict: preview.Nothing,
+		},
 		"disks of a kept server are wiped otherwise once that is asked for": {
 			fleet: func(in *plan.Input) {
 				retain(in.Desired)

@@ -125,10 +125,14 @@ func (f *future) cleanup(name model.ServerName) string {
 	return model.StricterCleanup(mode, f.in.Observed.Servers[name].ClaimCleanup)
 }
 
-// retained reports whether a server that is released is kept as it is.
+// retained reports whether a server that is released is kept as it is: its manifest says so, or did
+// when that was decided and is gone.
 func (f *future) retained(name model.ServerName) bool {
-	spec := f.manifest(name)
-	return spec != nil && spec.Spec.ReclaimPolicy == model.ReclaimRetain
+	spec, rec := f.manifest(name), f.in.Observed.Servers[name]
+	if spec == nil {
+		return rec != nil && rec.Release != nil && rec.Release.Retain
+	}
+	return spec.Spec.ReclaimPolicy == model.ReclaimRetain
 }
 
 func (s *serverFuture) imageOf(claim model.ClaimName) string {
