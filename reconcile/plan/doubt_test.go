@@ -86,3 +86,12 @@ func TestWhatMayHaveBeenInstalledIsNotAskedForAgain(t *testing.T) {
 		t.Errorf("the move is %+v", m)
 	}
 }
+
+// A file of the status branch that somebody edited stops nothing but its server.
+func TestARecordThatAwaitsTheApprovalOfNoMaintenanceIsPlanned(t *testing.T) {
+	in := bigFleet(1, 1)
+	fleettest.ChangeRecord(in.Observed, 0, func(r *model.ServerRecord) { r.AwaitedApproval = &model.AwaitedApproval{} })
+	if s := Plan(in).Servers[0]; s.Why.Reason == model.ReasonApprovalAwaited {
+		t.Errorf("it waits for %+v", s.Why)
+	}
+}

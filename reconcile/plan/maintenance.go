@@ -153,11 +153,11 @@ func maintenancePower(m *model.ServerMaintenance) model.Power {
 // approvalWhy says that a ServerMaintenance waits for the owner of the server's claim, and
 // what it will do.
 func (s *server) approvalWhy() Why {
-	a := s.rec.AwaitedApproval
-	if a == nil || s.fleet.awaiting[s.name] != a.Maintenance {
+	a, name := s.rec.AwaitedApproval, s.fleet.awaiting[s.name]
+	if a == nil || name == "" || name != a.Maintenance {
 		return Why{}
 	}
-	m := s.fleet.in.Desired.Maintenances[a.Maintenance]
+	m := s.fleet.in.Desired.Maintenances[name]
 	what := "ServerMaintenance " + m.Name
 	if m.Spec.Reason != "" {
 		what += " (" + m.Spec.Reason + ")"
