@@ -96,6 +96,10 @@ type Published struct {
 	// merged last, after which nothing was published. Leader after leader may be killed
 	// before it publishes.
 	Seen Version `json:"seen,omitzero"`
+	// Next is who publishes after Holder, noted before it does: it may be killed before it notes
+	// that it has. Former is who had written the branch then, and was not alive.
+	Next   Holder `json:"next,omitzero"`
+	Former Holder `json:"former,omitzero"`
 }
 
 // Records are all records: what the store keeps durably and the status branch mirrors.

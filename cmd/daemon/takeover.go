@@ -27,7 +27,7 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.challenge().Run(ctx, snapshot.Holder); err != nil {
+	if err := d.challenge(snapshot.Holder).Run(ctx, snapshot.Holder); err != nil {
 		return err
 	}
 	if err := d.registry.RaiseFence(ctx, snapshot.Fence); err != nil {
@@ -124,6 +124,7 @@ func (d *daemon) merge(ctx context.Context, snapshot gitsource.Snapshot) error {
 		d.log.Warn("records of store and status branch were compared",
 			"reason", string(e.Reason), "object", e.Object.String(), "message", e.Message)
 	}
+	result.Published.Next, result.Published.Former = d.holder, snapshot.Holder
 	if err := d.registry.Restore(ctx, result.Records, result.Published); err != nil {
 		return fmt.Errorf("save the newest records of store and status branch: %w", err)
 	}
@@ -160,10 +161,18 @@ func (d *daemon) begin() {
 	d.source.Begin(gitsource.BeginningOf(observed))
 }
 
-// challenge returns the question to the Ingot that wrote the status branch last.
-func (d *daemon) challenge() *holder.Challenge {
+// challenge returns the question to theirs, the Ingot that wrote the status branch last. The store
+// knows it as its last one, too, if it was killed before it noted its first push.
+func (d *daemon) challenge(theirs model.Holder) *holder.Challenge {
+	published := d.registry.Observed().Published
+	last := published.Holder
+	for _, other := range []model.Holder{published.Next, published.Former} {
+		if theirs.ID == other.ID {
+			last = other
+		}
+	}
 	return &holder.Challenge{
-		Branch: d.status, Ours: d.holder, Last: d.registry.Observed().Published.Holder,
+		Branch: d.status, Ours: d.holder, Last: last,
 		SharedStore: d.opts.Redis.URL != "", TakeOver: d.opts.TakeOver,
 		Waiting: func(why string) { d.setState(reconcile.State{ObserveOnly: why}) },
 		Clock:   d.clock, Log: d.log,
