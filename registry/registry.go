@@ -98,6 +98,8 @@ type Registry struct {
 	durability  atomic.Int32
 	damage      atomic.Pointer[[]store.Damage]
 	changed     chan struct{}
+	// keepsVersions is set while records that are saved keep the versions that they have.
+	keepsVersions atomic.Bool
 	// leaseEpoch counts how often the store was lost.
 	leaseEpoch atomic.Uint64
 }
@@ -247,7 +249,9 @@ func (r *Registry) Save(ctx context.Context, c Changes) error {
 			return err
 		}
 	}
-	b = withoutVersions(b)
+	if !r.keepsVersions.Load() {
+		b = withoutVersions(b)
+	}
 	err = r.write(ctx, func(d *draft) (store.Batch, error) {
 		intents, err := datedIntents(d, c.Servers, false)
 		return slices.Concat(b, intents, endedWipes(d, c.Servers), r.sealedPayloads(d, c.Payloads)), err

@@ -104,6 +104,11 @@ func withoutVersions(b store.Batch) store.Batch {
 	return out
 }
 
+// KeepVersions has records that are saved from now on keep the versions that they have, and new ones
+// have none, or ends that. Before they were compared with those of the status branch, none of them
+// may count as newer for what is noted of it: the store may be an older copy.
+func (r *Registry) KeepVersions(keep bool) { r.keepsVersions.Store(keep) }
+
 // datedIntents are the changes of the servers whose Intent is not dated yet. One that
 // the stored record has already keeps its date: saving it again asks for no other
 // publication. A new one has the date of the commit, or of the version that a record

@@ -147,7 +147,9 @@ func (r *Registry) takeTurn(ctx context.Context) error {
 // commitGroup makes the edits of those who wait in one commit.
 func (r *Registry) commitGroup(ctx context.Context) {
 	d := newDraft(r.memory)
-	d.version = model.Version{Fence: r.Fence(), Seq: r.store.Next()}
+	if !r.keepsVersions.Load() {
+		d.version = model.Version{Fence: r.Fence(), Seq: r.store.Next()}
+	}
 	var group []*writer
 	for d.size < maxGroup {
 		w := r.queue.next()

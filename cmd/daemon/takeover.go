@@ -76,6 +76,7 @@ func (d *daemon) heal(ctx context.Context, why string) {
 		return
 	}
 	d.begin()
+	d.registry.KeepVersions(true)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -91,6 +92,7 @@ func (d *daemon) heal(ctx context.Context, why string) {
 func (d *daemon) stopHealing() {
 	if d.healing != nil {
 		d.healing()
+		d.registry.KeepVersions(false)
 	}
 }
 
