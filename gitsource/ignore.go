@@ -2,6 +2,7 @@ package gitsource
 
 import (
 	"bytes"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -196,6 +197,9 @@ func ignoreBelow(s *store, g Ignore, dir string, file entry) (Ignore, error) {
 		return g, err
 	}
 	content, err := s.blob(file.hash)
+	if errors.Is(err, errNoFile) {
+		return g, nil
+	}
 	if err != nil {
 		return g, err
 	}

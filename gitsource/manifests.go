@@ -33,6 +33,7 @@ const (
 	IsLink      = "is a symbolic link, which is not followed: put the manifest itself here"
 	IsTooLarge  = "is larger than 1 MiB, which is all that a manifest may have: split it"
 	IsPointer   = "is a pointer of Git LFS, whose content is not fetched: commit the manifest itself"
+	isNoFile    = "is another folder or a commit under the name of a file, which Git makes of no file: remove it"
 	hasSlash    = "is an entry of its folder whose name has a slash, which Git makes of no file: remove it"
 )
 
@@ -139,8 +140,8 @@ func (k *known) of(e entry) *decoded {
 
 // read returns the manifests below dir in a tree, in order of path. What is ignored, or is
 // something else than manifests, is among them only if objects in force may be in it. It
-// fails with errPathMissing, errTooManyManifests, errTooMuchToRead, errTreeTooLarge or
-// errNotReadable.
+// fails with errPathMissing, errTooManyManifests, errTooMuchToRead, errTreeTooLarge,
+// errTreeMalformed or errNotReadable.
 func (r *reader) read(s *store, root plumbing.Hash, dir string, held *heldPaths) ([]manifest, error) {
 	top, err := folder(s, root, dir)
 	if err != nil {
@@ -250,6 +251,9 @@ func (r *reader) open(s *store, e entry) (*decoded, error) {
 		return refused(e.path, model.SeverityError, IsTooLarge), nil
 	}
 	content, err := s.blob(e.hash)
+	if errors.Is(err, errNoFile) {
+		return refused(e.path, model.SeverityError, isNoFile), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -347,7 +351,7 @@ func (l *lister) list(dir entry, ignore Ignore, depth int) error {
 	case l.shares.isOver(dir.path) && !l.shares.leads(dir.path):
 		l.skipped++
 		return nil
-	case depth > maxFolders && l.shares.exceedBelow(dir.path, fmt.Sprintf("more than %d folders in one another", maxFolders)):
+	case depth > maxFolders && l.shares.exceedBelow(dir.path, fmt.Sprintf("more than %d folders in one another", maxFolders)+theShare):
 		l.skipped++
 		return nil
 	case depth > maxFolders || l.found > l.shares.files:
@@ -405,7 +409,7 @@ func (l *lister) own(dir entry) ([]entry, error) {
 	if !ok {
 		var err error
 		own, err = l.children(dir.path, dir.hash)
-		if errors.Is(err, errTreeTooLarge) && l.shares.exceedBelow(dir.path, fmt.Sprintf("a folder whose list has more than %d bytes", maxTree)) {
+		if l.refusesBelow(dir.path, err) {
 			l.skipped++
 			return nil, nil
 		}
@@ -415,6 +419,17 @@ func (l *lister) own(dir entry) ([]entry, error) {
 	}
 	l.new[key] = own
 	return own, nil
+}
+
+// refusesBelow reports whether nothing is read of the tenants below a folder, because it cannot be listed.
+func (l *lister) refusesBelow(dir string, err error) bool {
+	switch {
+	case errors.Is(err, errTreeTooLarge):
+		return l.shares.exceedBelow(dir, fmt.Sprintf("a folder whose list has more than %d bytes", maxTree)+theShare)
+	case errors.Is(err, errTreeMalformed):
+		return l.shares.exceedBelow(dir, "a folder whose list is not as Git writes it")
+	}
+	return false
 }
 
 // children returns a folder's own entries, without hidden ones but its ignore file, and

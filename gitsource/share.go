@@ -15,6 +15,8 @@ import (
 // whoever has more delays nobody else.
 const shareOf = 4
 
+const theShare = ", which is this tenant's share"
+
 // shares are what tenants have of a revision. A tenant that has more than its share, or
 // what cannot be listed, is as if its folder could not be read.
 type shares struct {
@@ -83,7 +85,7 @@ func (s *shares) add(file string, all *int) bool {
 	owner := s.tenants.Owner(file)
 	s.found[owner]++
 	if s.over[owner] == "" && s.found[owner] > s.files/shareOf {
-		s.exceed(owner, fmt.Sprintf("more than %d manifests", s.files/shareOf))
+		s.exceed(owner, fmt.Sprintf("more than %d manifests", s.files/shareOf)+theShare)
 	}
 	if s.over[owner] == "" {
 		return true
@@ -109,7 +111,7 @@ func (s *shares) weigh(entries []decodedEntry, sizeOf func(decodedEntry) (int64,
 			return err
 		}
 		if bytes[owner] += n; bytes[owner] > s.bytes/shareOf {
-			s.exceed(owner, fmt.Sprintf("manifests of more than %d bytes", s.bytes/shareOf))
+			s.exceed(owner, fmt.Sprintf("manifests of more than %d bytes", s.bytes/shareOf)+theShare)
 		}
 	}
 	return nil
@@ -135,7 +137,7 @@ func (s *shares) unread(st *store, root plumbing.Hash) []manifest {
 	var all []manifest
 	for owner, why := range s.over {
 		d := refused(owner, model.SeverityError,
-			"holds "+why+", which is this tenant's share: none of it is read, and what it had before stays in force")
+			"holds "+why+": none of it is read, and what it had before stays in force")
 		d.overShare, d.opaque = true, false // whose objects it hides is known
 		tree, err := folder(st, root, owner)
 		if err != nil {

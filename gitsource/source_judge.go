@@ -40,7 +40,7 @@ func (s *Source) judge(t target, way ancestry) error {
 	case errors.Is(err, errTooManyManifests), errors.Is(err, errTooMuchToRead):
 		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s holds %s, which is the limit; %s", s.target.revision(), err, s.stays()))
 		return nil
-	case errors.Is(err, errTreeTooLarge):
+	case errors.Is(err, errTreeTooLarge), errors.Is(err, errTreeMalformed):
 		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s cannot be read: %s; %s", s.target.revision(), err, s.stays()))
 		return nil
 	case err != nil:

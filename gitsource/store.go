@@ -164,12 +164,32 @@ var errNotReadable = errors.New("object store is damaged")
 // errTreeTooLarge is a folder with more in it than is read.
 var errTreeTooLarge = fmt.Errorf("a folder's list has more than %d bytes", maxTree)
 
+// Objects that are whole, and not what the folder that names them says. Servers take them, and
+// send them again.
+var (
+	errTreeMalformed = errors.New("a folder's list is not as Git writes it")
+	errNoFile        = errors.New("it is no file")
+)
+
+// isWhole reports whether the store has an object as it was made, whatever that is.
+func (s *store) isWhole(h plumbing.Hash) bool {
+	o, err := s.storage.EncodedObject(plumbing.AnyObject, h)
+	if err != nil {
+		return false
+	}
+	content, err := s.content(o.Type(), h)
+	return err == nil && plumbing.ComputeHash(o.Type(), content) == h
+}
+
 // tree returns the entries of tree h.
 func (s *store) tree(h plumbing.Hash) ([]object.TreeEntry, error) {
 	if _, left := s.left[h]; left {
 		return nil, fmt.Errorf("%w: tree %s", errTreeTooLarge, h)
 	}
 	t, err := object.GetTree(s.storage, h)
+	if err != nil && s.isWhole(h) {
+		return nil, fmt.Errorf("%w: tree %s: %w", errTreeMalformed, h, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: read tree %s: %w", errNotReadable, h, err)
 	}
@@ -194,6 +214,9 @@ func (s *store) size(h plumbing.Hash) (int64, error) {
 // blob returns the content of blob h.
 func (s *store) blob(h plumbing.Hash) ([]byte, error) {
 	o, err := s.storage.EncodedObject(plumbing.BlobObject, h)
+	if err != nil && s.isWhole(h) {
+		return nil, fmt.Errorf("read blob %s: %w", h, errNoFile)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: read blob %s: %w", errNotReadable, h, err)
 	}

@@ -488,7 +488,7 @@ func TestANameWithASlashLeadsIntoNoOtherFolder(t *testing.T) {
 		opts.Tenants = model.Tenants{{Path: "a", Namespaces: []string{"default"}}, {Path: "b", Namespaces: []string{"default"}}}
 		s := newSource(t, opts)
 		mustSync(t, s)
-		ok[string](t)(repo.CommitEntry("a", name, claimYAML("evil", "a's"), "evil"))
+		ok[string](t)(repo.CommitEntry("a", "100644", name, ok[string](t)(repo.Blob(claimYAML("evil", "a's"))), "evil"))
 		d := mustSync(t, s)
 		if diff := cmp.Diff(map[string]string{"web": "a's", "db": "b's"}, claims(d)); diff != "" {
 			t.Errorf("%s: in force (-want +got):\n%s", name, diff)
@@ -499,6 +499,50 @@ func TestANameWithASlashLeadsIntoNoOtherFolder(t *testing.T) {
 		ok[string](t)(repo.Remove("removed", "b/db.yaml"))
 		if diff := cmp.Diff(map[string]string{"web": "a's"}, claims(mustSync(t, s))); diff != "" {
 			t.Errorf("%s: in force once the other tenant removed his (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Nor is what servers take and give a damaged store, if Git would not make it so.
+func TestAFolderThatGitWouldNotMakeHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ mode, ofTenant, ofAll string }{
+		"a folder under the name of a file": {
+			"100644", "a/evil.yaml: is another folder or a commit under the name of a file", "a/evil.yaml: is another folder or a commit",
+		},
+		"a mode that is none": {
+			"777777777777777100644", "a: holds a folder whose list is not as Git writes it: none of it is read", "cannot be read: a folder's list is not as Git writes it",
+		},
+	} {
+		for problem, tenants := range map[string]model.Tenants{
+			tc.ofTenant: {{Path: "a", Namespaces: []string{"default"}}, {Path: "b", Namespaces: []string{"default"}}},
+			tc.ofAll:    nil,
+		} {
+			repo := newRepo(t)
+			ok[string](t)(repo.Commit(map[string]string{"a/web.yaml": claimYAML("web", "a's"), "b/db.yaml": claimYAML("db", "b's")}, "begin"))
+			ok[string](t)(repo.CommitTo("side", map[string]string{"x": "x"}, "side"))
+			folder := strings.TrimSpace(ok[string](t)(repo.Git("rev-parse", "side^{tree}")))
+			opts := testOptions(t, repo.URL())
+			opts.Tenants = tenants
+			s := newSource(t, opts)
+			mustSync(t, s)
+			ok[string](t)(repo.CommitEntry("a", tc.mode, "evil.yaml", folder, "evil"))
+			ok[string](t)(repo.Remove("removed", "b/db.yaml"))
+			d := mustSync(t, s)
+			want := map[string]string{"web": "a's"}
+			if tenants == nil { // it may be in what cannot be read
+				want["db"] = "b's"
+			}
+			if says := messages(d) + s.State().Message; !strings.Contains(says, problem) {
+				t.Errorf("%s: got %q, want %q", name, says, problem)
+			}
+			if diff := cmp.Diff(want, claims(d)); diff != "" {
+				t.Errorf("%s, %d tenants: in force (-want +got):\n%s", name, len(tenants), diff)
+			}
+			ok[string](t)(repo.Replace(map[string]string{"a/web.yaml": claimYAML("web", "b")}, "mended"))
+			if diff := cmp.Diff(map[string]string{"web": "b"}, claims(mustSync(t, s))); diff != "" {
+				t.Errorf("%s, %d tenants: once it is mended (-want +got):\n%s", name, len(tenants), diff)
+			}
 		}
 	}
 }

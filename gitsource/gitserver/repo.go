@@ -137,14 +137,16 @@ func (r *Repo) Link(path, mode, content, message string) (string, error) {
 	})
 }
 
-// CommitEntry commits a file in a folder at the root, under a name that git lets nobody add,
-// such as "a/../b", and that a server takes nevertheless.
-func (r *Repo) CommitEntry(dir, name, content, message string) (string, error) {
-	blob, err := run(strings.NewReader(content), "-C", r.Dir, "hash-object", "-w", "--stdin")
-	if err != nil {
-		return "", err
-	}
-	hash, err := hex.DecodeString(strings.TrimSpace(blob))
+// Blob stores a file's content, and returns its hash.
+func (r *Repo) Blob(content string) (string, error) {
+	hash, err := run(strings.NewReader(content), "-C", r.Dir, "hash-object", "-w", "--stdin")
+	return strings.TrimSpace(hash), err
+}
+
+// CommitEntry commits an entry of a folder at the root that git lets nobody add, such as a file
+// named "a/../b", and that a server takes nevertheless.
+func (r *Repo) CommitEntry(dir, mode, name, object, message string) (string, error) {
+	hash, err := hex.DecodeString(object)
 	if err != nil {
 		return "", err
 	}
@@ -152,7 +154,7 @@ func (r *Repo) CommitEntry(dir, name, content, message string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	entry := strings.NewReader(old + "100644 " + name + "\x00" + string(hash))
+	entry := strings.NewReader(old + mode + " " + name + "\x00" + string(hash))
 	tree, err := run(entry, "-C", r.Dir, "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
 	if err != nil {
 		return "", err
