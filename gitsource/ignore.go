@@ -18,13 +18,15 @@ import (
 // what at and below their folders is no manifest.
 const IgnoreFile = ".ingotignore"
 
-// maxPatterns is how many patterns of one ignore file count.
+// maxPatterns is how many patterns count for a file, those of the folders above first: each is
+// compared with each file.
 const maxPatterns = 500
 
 // Ignore is what the ignore files say from the root of a repository down to one of its
 // folders. The zero value ignores nothing.
 type Ignore struct {
 	patterns []gitignore.Pattern
+	id       plumbing.Hash // of all that the ignore files say
 }
 
 // With returns what counts below dir, a path from the root of the repository, whose
@@ -32,16 +34,17 @@ type Ignore struct {
 func (g Ignore) With(dir string, content []byte) Ignore {
 	domain := segments(dir)
 	all := slices.Clone(g.patterns)
+	id := plumbing.ComputeHash(plumbing.BlobObject, slices.Concat(g.id[:], []byte(dir+"\x00"), content))
 	for line := range strings.SplitSeq(string(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))), "\n") {
 		line = strings.TrimSuffix(line, "\r")
-		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if all = append(all, gitignore.ParsePattern(asMatched(line), domain)); len(all)-len(g.patterns) == maxPatterns {
+		if len(all) == maxPatterns {
 			break
 		}
+		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
+			all = append(all, gitignore.ParsePattern(asMatched(line), domain))
+		}
 	}
-	return Ignore{all}
+	return Ignore{all, id}
 }
 
 // asMatched is a pattern as the matcher reads it. That follows path.Match, whose classes of characters are not those

@@ -41,6 +41,9 @@ func TestWhatIsIgnored(t *testing.T) {
 	if many.Ignores("last.yaml", false) {
 		t.Error("more patterns count than there may be")
 	}
+	if below := many.With("a", []byte("b.yaml\n")); below.Ignores("a/b.yaml", false) || !below.Ignores("a/x.yaml", false) {
+		t.Error("patterns of folders below one another count beyond what there may be for a file")
+	}
 }
 
 // TestPatternsIgnoreWhatGitIgnores compares patterns with what git itself makes of them.
@@ -173,5 +176,33 @@ func TestIgnoredFilesAreNoLoad(t *testing.T) {
 	s.reader.files = 10
 	if got := claims(mustSync(t, s)); len(got) != 1 {
 		t.Errorf("claims %v, want web alone; problems:\n%s", got, messages(s.Desired()))
+	}
+}
+
+// TestWhatIsIgnoredIsFoundOutOnce holds that a folder which stays costs nothing in the next revision,
+// and that its files are judged anew when the folders above say something else.
+func TestWhatIsIgnoredIsFoundOutOnce(t *testing.T) {
+	repo := newRepo(t)
+	commit(map[string]string{"web.yaml": claimYAML("web", "a"), "a/b/db.yaml": claimYAML("db", "a"), "a/.ingotignore": "x.yaml\n"})(t, repo)
+	s := newSource(t, testOptions(t, repo.URL()))
+	list := func() *entry {
+		t.Helper()
+		mustSync(t, s)
+		for key, own := range s.reader.folders {
+			if key.path == "a/b" {
+				return &own[0]
+			}
+		}
+		t.Fatal("a/b is not known")
+		return nil
+	}
+	first := list()
+	commit(map[string]string{"web.yaml": claimYAML("web", "b")})(t, repo)
+	if list() != first {
+		t.Error("a folder that stays is listed and judged again")
+	}
+	commit(map[string]string{"a/.ingotignore": "y.yaml\n"})(t, repo)
+	if list() == first {
+		t.Error("a folder is not judged again though the one above ignores something else")
 	}
 }

@@ -105,8 +105,9 @@ type reader struct {
 }
 
 type folderKey struct {
-	path string
-	hash plumbing.Hash
+	path   string
+	hash   plumbing.Hash
+	ignore plumbing.Hash // what the folders above say is ignored
 }
 
 // decodedEntry is an entry with what it holds.
@@ -360,17 +361,12 @@ func (l *lister) list(dir entry, ignore Ignore, depth int) error {
 		return nil
 	}
 	skipped, listed := l.skipped, len(l.listed)
-	own, err := l.own(dir)
+	own, ignore, err := l.own(dir, ignore)
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(own, isIgnoreFile); i >= 0 {
-		if ignore, err = ignoreBelow(l.store, ignore, dir.path, own[i]); err != nil {
-			return err
-		}
-	}
 	for _, e := range own {
-		if e.ignored = dir.ignored || ignore.Ignores(e.path, e.mode == filemode.Dir); e.ignored && !l.held.has(e.path) {
+		if e.ignored = e.ignored || dir.ignored; e.ignored && !l.held.has(e.path) {
 			l.skipped++
 			continue
 		}
@@ -402,23 +398,34 @@ func isIgnoreFile(e entry) bool {
 	return strings.HasSuffix(e.path, IgnoreFile) && path.Base(e.path) == IgnoreFile
 }
 
-// own returns a folder's own entries. One of a tenant that cannot be listed has none.
-func (l *lister) own(dir entry) ([]entry, error) {
-	key := folderKey{dir.path, dir.hash}
-	own, ok := l.old[key]
-	if !ok {
-		var err error
+// own returns a folder's own entries, and what is ignored in it. One of a tenant that cannot be
+// listed has none.
+func (l *lister) own(dir entry, above Ignore) (own []entry, ignore Ignore, err error) {
+	key := folderKey{dir.path, dir.hash, above.id}
+	own, known := l.old[key]
+	if !known {
 		own, err = l.children(dir.path, dir.hash)
 		if l.refusesBelow(dir.path, err) {
 			l.skipped++
-			return nil, nil
+			return nil, above, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, above, err
+		}
+	}
+	ignore = above
+	if i := slices.IndexFunc(own, isIgnoreFile); i >= 0 {
+		if ignore, err = ignoreBelow(l.store, above, dir.path, own[i]); err != nil {
+			return nil, above, err
+		}
+	}
+	if !known {
+		for i, e := range own {
+			own[i].ignored = ignore.Ignores(e.path, e.mode == filemode.Dir)
 		}
 	}
 	l.new[key] = own
-	return own, nil
+	return own, ignore, nil
 }
 
 // refusesBelow reports whether nothing is read of the tenants below a folder, because it cannot be listed.
