@@ -557,6 +557,30 @@ func TestARenamedClaimHasTheSameSecret(t *testing.T) {
 	}
 }
 
+// A fleet whose claims ask for the same may get other names as a whole: comparing each with each
+// other took minutes and gigabytes.
+func TestAllClaimsMayGetOtherNamesAtOnce(t *testing.T) {
+	const n = 3000
+	claims := func(prefix string) map[string]string {
+		files := make(map[string]string)
+		for i := range n {
+			files[fmt.Sprintf("%d.yaml", i)] = realHead + fmt.Sprintf("ServerClaim\nmetadata: {name: %s%d, namespace: default}\nspec: {power: \"On\", image: os}\n", prefix, i)
+		}
+		return files
+	}
+	repo := newRepo(t)
+	opts := testOptions(t, repo.URL())
+	opts.Decode, opts.Validate, opts.CrossCheck = nil, nil, nil
+	ok[string](t)(repo.Commit(claims("web"), "first"))
+	s := newSource(t, opts)
+	mustSync(t, s)
+	ok[string](t)(repo.Commit(claims("db"), "renamed"))
+	d := mustSync(t, s)
+	if len(d.Renamed) != n || len(d.Removed) > 0 || d.Renamed["default/web7"] != "default/db7" {
+		t.Errorf("%d renamed, web7 is now %q, %d removed", len(d.Renamed), d.Renamed["default/web7"], len(d.Removed))
+	}
+}
+
 func TestAClaimMayChangeAlongWithItsName(t *testing.T) {
 	const onS1, onRack = "serverRef: {name: s1}, ", "serverSelector: {matchLabels: {rack: a}}, "
 	// claim is a claim of file web.yaml with more in its spec, and with annotations.

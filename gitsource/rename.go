@@ -1,6 +1,7 @@
 package gitsource
 
 import (
+	"encoding/json"
 	"reflect"
 
 	"ingot/model"
@@ -26,23 +27,16 @@ func (a *assembler) renames() map[model.ClaimName]model.ClaimName {
 			arrived = append(arrived, id)
 		}
 	}
-	forth, back := make(map[model.Identity][]model.Identity), make(map[model.Identity][]model.Identity)
-	for _, old := range vanished {
-		for _, now := range arrived {
-			if a.sameClaim(old, now) {
-				forth[old] = append(forth[old], now)
-				back[now] = append(back[now], old)
-			}
-		}
-	}
 	pairs := make(map[model.ClaimName]model.ClaimName)
-	for old := range forth {
-		now, ok := a.only(forth[old], a.prev.objects.of(old).path, a.effective.objects)
-		if !ok {
-			continue
-		}
-		if again, ok := a.only(back[now], a.effective.objects.of(now).path, a.prev.objects); ok && again == old {
-			pairs[old.ClaimName()] = now.ClaimName()
+	for _, same := range a.alike(vanished, arrived) {
+		for _, old := range same.olds.all {
+			now, ok := same.nows.only(a.prev.objects.of(old).path)
+			if !ok {
+				continue
+			}
+			if again, ok := same.olds.only(a.effective.objects.of(now).path); ok && again == old {
+				pairs[old.ClaimName()] = now.ClaimName()
+			}
 		}
 	}
 	a.changedAlong(pairs, vanished, arrived)
@@ -110,35 +104,95 @@ func (a *assembler) otherClaim(old, now model.Identity) string {
 	return ""
 }
 
-// only returns the one of several identities, or the only one in a file.
-func (a *assembler) only(ids []model.Identity, file string, in *objectsInForce) (model.Identity, bool) {
-	if len(ids) == 1 {
-		return ids[0], true
-	}
-	var found []model.Identity
-	for _, id := range ids {
-		if in.of(id).path == file {
-			found = append(found, id)
-		}
-	}
-	if len(found) != 1 {
-		return model.Identity{}, false
-	}
-	return found[0], true
+// alikeClaims are claims that ask for the same: those that vanished, and those that are new.
+type alikeClaims struct {
+	content    claimContent
+	olds, nows claimsOfFiles
 }
 
-// sameClaim reports whether two claims ask for the same, the content of their
-// Secrets included. A Secret may have been renamed along.
-func (a *assembler) sameClaim(old, now model.Identity) bool {
-	if old.Namespace != now.Namespace {
-		return false
+// claimsOfFiles are claims, also by the file that they stand in.
+type claimsOfFiles struct {
+	all    []model.Identity
+	byFile map[string][]model.Identity
+}
+
+func (c *claimsOfFiles) add(id model.Identity, file string) {
+	if c.byFile == nil {
+		c.byFile = make(map[string][]model.Identity)
 	}
-	before, ok := a.prev.objects.of(old).object.(*model.ServerClaim)
-	after, ok2 := a.effective.objects.of(now).object.(*model.ServerClaim)
-	return ok && ok2 &&
-		reflect.DeepEqual(nameless(before), nameless(after)) &&
-		a.sameSecret(old.Namespace, before.Spec.IgnitionSecretRef, after.Spec.IgnitionSecretRef) &&
-		a.sameSecret(old.Namespace, before.Spec.UserDataRef, after.Spec.UserDataRef)
+	c.all, c.byFile[file] = append(c.all, id), append(c.byFile[file], id)
+}
+
+// only returns the one of several claims, or the only one in a file.
+func (c *claimsOfFiles) only(file string) (model.Identity, bool) {
+	for _, ids := range [][]model.Identity{c.all, c.byFile[file]} {
+		if len(ids) == 1 {
+			return ids[0], true
+		}
+	}
+	return model.Identity{}, false
+}
+
+// alike are the claims by what they ask for. To compare each with each other would take hours of a
+// fleet whose claims all get other names.
+func (a *assembler) alike(vanished, arrived []model.Identity) []*alikeClaims {
+	var all []*alikeClaims
+	byText := make(map[string][]*alikeClaims) // what is as text the same may still differ
+	of := func(c claimContent) *alikeClaims {
+		text, _ := json.Marshal(c.bare) // without one all are compared
+		for _, known := range byText[string(text)] {
+			if reflect.DeepEqual(known.content, c) {
+				return known
+			}
+		}
+		one := &alikeClaims{content: c}
+		all, byText[string(text)] = append(all, one), append(byText[string(text)], one)
+		return one
+	}
+	for _, id := range vanished {
+		p := a.prev.objects.of(id)
+		if c, ok := p.object.(*model.ServerClaim); ok {
+			of(contentOfClaim(c, a.before)).olds.add(id, p.path)
+		}
+	}
+	for _, id := range arrived {
+		p := a.effective.objects.of(id)
+		if c, ok := p.object.(*model.ServerClaim); ok {
+			of(contentOfClaim(c, a.inForce)).nows.add(id, p.path)
+		}
+	}
+	return all
+}
+
+// claimContent is what a claim asks for, the content of its Secrets included. A Secret may have
+// been renamed along.
+type claimContent struct {
+	bare           model.ServerClaim
+	ignition, user secretContent
+}
+
+// secretContent is what a reference to a Secret leads to.
+type secretContent struct {
+	named   bool
+	missing string // the name, if there is no such Secret
+	kind    string
+	values  map[string]model.Sensitive
+}
+
+func contentOfClaim(c *model.ServerClaim, find func(model.Identity) (located, bool)) claimContent {
+	return claimContent{
+		nameless(c), contentOfSecret(c.Namespace, c.Spec.IgnitionSecretRef, find), contentOfSecret(c.Namespace, c.Spec.UserDataRef, find),
+	}
+}
+
+func contentOfSecret(namespace string, ref *model.LocalRef, find func(model.Identity) (located, bool)) secretContent {
+	if ref == nil {
+		return secretContent{}
+	}
+	if s, ok := secretOf(find, namespace, ref.Name); ok {
+		return secretContent{named: true, kind: s.Type, values: s.Values}
+	}
+	return secretContent{named: true, missing: ref.Name}
 }
 
 // nameless is a claim without its name, its place and the names of its Secrets.
@@ -152,15 +206,7 @@ func nameless(c *model.ServerClaim) model.ServerClaim {
 // sameSecret reports whether two references lead to the same values, before and
 // with this revision.
 func (a *assembler) sameSecret(namespace string, old, now *model.LocalRef) bool {
-	if old == nil || now == nil {
-		return old == now
-	}
-	before, ok := secretOf(a.before, namespace, old.Name)
-	after, ok2 := secretOf(a.inForce, namespace, now.Name)
-	if !ok && !ok2 {
-		return old.Name == now.Name
-	}
-	return ok && ok2 && before.Type == after.Type && reflect.DeepEqual(before.Values, after.Values)
+	return reflect.DeepEqual(contentOfSecret(namespace, old, a.before), contentOfSecret(namespace, now, a.inForce))
 }
 
 func secretOf(find func(model.Identity) (located, bool), namespace, name string) (*model.Secret, bool) {
