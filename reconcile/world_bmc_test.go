@@ -56,11 +56,13 @@ func (w *loopWorld) Discover(ctx context.Context, t model.BMCTarget) (*model.BMC
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	w.mu.Unlock()
+	silent := false
 	for _, m := range w.machines {
-		if m.bmc == t.Name {
-			w.awaitSilent(m)
-		}
+		silent = silent || m.frozen && m.bmc == t.Name
+	}
+	w.mu.Unlock()
+	if silent {
+		time.Sleep(silence)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,10 +101,11 @@ func (w *loopWorld) Discover(ctx context.Context, t model.BMCTarget) (*model.BMC
 // silence is how long a BMC that does not answer is waited for.
 const silence = 15 * time.Second
 
-// awaitSilent waits for a machine's BMC in vain, if it is silent.
-func (w *loopWorld) awaitSilent(m *machine) {
+// awaitSilent waits for the BMC of a machine in vain, if it is silent.
+func (w *loopWorld) awaitSilent(uri string) {
 	w.mu.Lock()
-	silent := m.frozen
+	m := w.machines[uri]
+	silent := m != nil && m.frozen
 	w.mu.Unlock()
 	if silent {
 		time.Sleep(silence)
@@ -137,7 +140,7 @@ func (w *loopWorld) at(t model.SystemTarget) (*machine, error) {
 		w.t.Errorf("%s was asked about %s, which is behind another BMC", dev.mac, t.URI)
 		return nil, errDead
 	}
-	if m.dead || m.frozen {
+	if m == nil || m.dead || m.frozen {
 		return nil, errDead
 	}
 	if t.UUID != m.uuid || t.UUID == "" && t.Board != m.board {
@@ -147,7 +150,7 @@ func (w *loopWorld) at(t model.SystemTarget) (*machine, error) {
 }
 
 func (w *loopWorld) Inventory(_ context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
-	w.awaitSilent(w.machines[t.URI])
+	w.awaitSilent(t.URI)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, err := w.at(t)
@@ -166,7 +169,7 @@ func (w *loopWorld) Inventory(_ context.Context, t model.SystemTarget) (*model.S
 }
 
 func (w *loopWorld) Power(_ context.Context, t model.SystemTarget) (model.MachineState, error) {
-	w.awaitSilent(w.machines[t.URI])
+	w.awaitSilent(t.URI)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, err := w.at(t)

@@ -112,6 +112,10 @@ func (a *admission) admit(b *bmcView, index int, sys model.SystemFact) (problem 
 		return ""
 	case old == nil && len(f.in.Observed.Fleet.Unreadable) > 0:
 		return unreadableText(sys.URI, f.in.Observed.Fleet.Unreadable)
+	case old == nil && f.specNames()[sys.UUID] == "":
+		if r := b.keeper(sys.URI); r != nil {
+			return inPlaceText(sys, r)
+		}
 	}
 	rec := f.newRecord(b, index, sys, old)
 	if other := a.recs[rec.Name]; other != nil && other != old {
@@ -130,6 +134,42 @@ func (b *bmcView) knows(sys model.SystemFact) bool {
 	return slices.ContainsFunc(b.known, func(r *model.ServerRecord) bool {
 		return r.SystemURI == sys.URI && (isMachine(sys, r) || sys.UUID == "" && r.Board == nil)
 	})
+}
+
+// keeper is the server that was at a place of the BMC so far, or anywhere behind one that shows one
+// system alone, if its disks may hold what is somebody's; else nil. A machine with another UUID
+// there may be that one, with another board or firmware.
+func (b *bmcView) keeper(uri string) *model.ServerRecord {
+	alone := len(b.facts.Systems) == 1
+	i := slices.IndexFunc(b.known, func(r *model.ServerRecord) bool { return (alone || r.SystemURI == uri) && !free(r) })
+	if i < 0 {
+		return nil
+	}
+	return b.known[i]
+}
+
+// free reports whether nothing of anybody's is on a server, as far as its record says.
+func free(r *model.ServerRecord) bool {
+	switch r.Settled() {
+	case model.StateInitial, model.StateDiscovery, model.StateAvailable:
+		return r.Claim == "" && r.FoundRunning.IsZero() && r.Doubt == nil
+	case model.StateReserved, model.StateCleanup, model.StateReleased, model.StateMaintenance, model.StateError:
+	}
+	return false
+}
+
+// inPlaceText says why a machine that nobody knows is no server while it is in the place of one.
+func inPlaceText(sys model.SystemFact, r *model.ServerRecord) string {
+	whose := "which may hold data of its last user"
+	switch {
+	case r.Claim != "":
+		whose = "which claim " + string(r.Claim) + " has"
+	case !r.FoundRunning.IsZero():
+		whose = "which was found running"
+	}
+	return fmt.Sprintf("system %s has UUID %s, and in its place was server %s, %s (UUID %s): it may be the same machine with another board or "+
+		"firmware, so it is no server of its own; have its UUID set back with its vendor's tool, or, if it is another machine, write a "+
+		"Server with spec.systemUUID %s", sys.URI, sys.UUID, r.Name, whose, r.UUID, sys.UUID)
 }
 
 // moved reports whether a known server is behind BMC b from now on, because its old
