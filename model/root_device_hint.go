@@ -212,6 +212,8 @@ func hintFold(key string) func(string) string {
 		return foldWWID
 	case hintRotational:
 		return rotational
+	case hintByPath:
+		return foldPath
 	}
 	return func(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
 }
@@ -227,6 +229,19 @@ func foldWWID(text string) string {
 		name = strings.TrimPrefix(name, prefix)
 	}
 	return name
+}
+
+// foldPath is a place, or a pattern of one, as it is compared: newer udev writes a port of SATA as ata-1.0.
+func foldPath(text string) string {
+	path := strings.ToLower(strings.Join(strings.Fields(text), ""))
+	at := strings.LastIndex(path, "-ata-")
+	if at < 0 {
+		return path
+	}
+	if port, ok := strings.CutSuffix(path[at:], ".0"); ok && !strings.Contains(port, ".") {
+		return path[:at] + port
+	}
+	return path
 }
 
 // rotational is a spelling of true or false, "" for neither.

@@ -64,6 +64,8 @@ func TestRootDeviceHintsFit(t *testing.T) {
 		"two conditions, one not fulfilled":                  {"vendor=ATA,model=other", false},
 		"the transport":                                      {"transport=SATA", true},
 		"the place":                                          {"by-path=pci-0000:00:17.0-*", true},
+		"the place as newer udev writes it":                  {"by-path=pci-0000:00:17.0-ata-1.0", true},
+		"the place of another disk on the port":              {"by-path=pci-0000:00:17.0-ata-1.1", false},
 		"the SCSI address":                                   {"hctl=0:0:0:0", true},
 		"solid state":                                        {"rotational=false", true},
 		"solid state as a number":                            {"rotational=0", true},

@@ -19,6 +19,7 @@ func sata(name, major string) tree {
 		device + "/wwid":     "naa.5002538e0000" + name + "\n",
 		device + "/vpd_pg80": "\x00\x80\x00\x14      S45NNE0M" + name + "   ",
 
+		"sys/class/ata_port/ata1/port_no":                  "1\n",
 		"sys/block/" + name + "/device":                    "-> ../../devices/pci0000:00/0000:00:17.0/ata1/" + name,
 		"sys/block/" + name + "/dev":                       major + ":0\n",
 		"sys/block/" + name + "/size":                      "1875385008\n",
@@ -170,7 +171,23 @@ func TestWhereADiskIs(t *testing.T) {
 		want         place
 	}{
 		"SATA behind AHCI": {
-			name: "sda", device: "pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0", want: place{"sata", "pci-0000:00:17.0-ata-3", "2:0:0:0"},
+			name: "sda", device: "pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0", files: tree{"sys/class/ata_port/ata3/port_no": "3\n"},
+			want: place{"sata", "pci-0000:00:17.0-ata-3", "2:0:0:0"},
+		},
+		"SATA behind the controller that was found second": {
+			name: "sda", device: "pci0000:00/0000:00:18.0/ata9/host8/target8:0:0/8:0:0:0", files: tree{"sys/class/ata_port/ata9/port_no": "1\n"},
+			want: place{"sata", "pci-0000:00:18.0-ata-1", "8:0:0:0"},
+		},
+		"SATA behind a port multiplier": {
+			name: "sda", device: "pci0000:00/0000:00:17.0/ata3/host2/target2:4:0/2:4:0:0", files: tree{"sys/class/ata_port/ata3/port_no": "3\n"},
+			want: place{"sata", "pci-0000:00:17.0-ata-3.4.0", "2:4:0:0"},
+		},
+		"the second of two disks on an IDE port": {
+			name: "sda", device: "pci0000:00/0000:00:1f.1/ata1/host0/target0:0:1/0:0:1:0", files: tree{"sys/class/ata_port/ata1/port_no": "1\n"},
+			want: place{"sata", "pci-0000:00:1f.1-ata-1.1", "0:0:1:0"},
+		},
+		"SATA at a port that is not known": {
+			name: "sda", device: "pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0", want: place{"sata", "", "2:0:0:0"},
 		},
 		"SAS behind an adapter": {
 			name: "sdb", device: "pci0000:00/0000:00:01.0/0000:3b:00.0/host0/port-0:0/end_device-0:0/target0:0:5/0:0:5:0",

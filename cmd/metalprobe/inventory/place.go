@@ -22,7 +22,8 @@ func (h *Host) placeOf(name string) place {
 		p.hctl = last
 	}
 	p.transport = h.transport(name, device)
-	p.byPath = byPath(strings.Split(device, "/"), h.text("sys/block", name, "nsid"), p)
+	folders := strings.Split(device, "/")
+	p.byPath = byPath(folders, h.unit(name, folders, p), p)
 	return p
 }
 
@@ -57,36 +58,60 @@ func (h *Host) transport(name, device string) string {
 	return ""
 }
 
+// unit tells a disk from the others on its PCI function, "" if nothing does.
+func (h *Host) unit(name string, folders []string, p place) string {
+	switch p.transport {
+	case "nvme":
+		return first(h.text("sys/block", name, "nsid"), "1")
+	case "sata":
+		return h.ataUnit(folders, p.hctl)
+	case "scsi", "sas", "virtio":
+		_, unit, _ := strings.Cut(p.hctl, ":")
+		return unit // hosts are numbered in the order in which they are found
+	}
+	return ""
+}
+
+// ataUnit is the port of a SATA disk, and where it is on that if there may be others. The folder of a
+// port is numbered through all controllers in the order in which they are found, which may be another
+// with each boot; its port_no is that at its own controller.
+func (h *Host) ataUnit(folders []string, hctl string) string {
+	address := strings.Split(hctl, ":")
+	for _, folder := range folders {
+		port := ""
+		if strings.HasPrefix(folder, "ata") {
+			port = h.text("sys/class/ata_port", folder, "port_no")
+		}
+		switch {
+		case port == "":
+		case len(address) == 4 && address[1] != "0": // behind a port multiplier
+			return port + "." + address[1] + ".0"
+		case len(address) == 4 && address[2] != "0": // the second on an IDE port
+			return port + "." + address[2]
+		default:
+			return port
+		}
+	}
+	return ""
+}
+
 // byPath is the place of a device, as udev's path_id names it: its PCI function, and what is
 // behind it. It is "" for what is on no PCI function, or reached by a network.
-func byPath(folders []string, nsid string, p place) string {
+func byPath(folders []string, unit string, p place) string {
 	pci := ""
 	for _, folder := range folders {
 		if isPCIAddress(folder) {
 			pci = "pci-" + folder // the last is the controller
 		}
 	}
-	if pci == "" {
+	kind, known := map[string]string{"nvme": "-nvme-", "sata": "-ata-", "scsi": "-scsi-0:", "sas": "-scsi-0:", "virtio": "-scsi-0:"}[p.transport]
+	switch {
+	case pci == "" || !known:
 		return ""
+	case unit != "":
+		return pci + kind + unit
+	case p.transport == "sata":
+		return "" // that of all disks of the controller would tell nothing
 	}
-	switch p.transport {
-	case "nvme":
-		if nsid == "" {
-			nsid = "1"
-		}
-		return pci + "-nvme-" + nsid
-	case "sata":
-		for _, folder := range folders {
-			if port, ok := strings.CutPrefix(folder, "ata"); ok && port != "" {
-				return pci + "-ata-" + port
-			}
-		}
-	case "scsi", "sas", "virtio":
-		_, unit, scsi := strings.Cut(p.hctl, ":")
-		if !scsi {
-			return pci
-		}
-		return pci + "-scsi-0:" + unit // hosts are numbered in the order in which they are found
-	}
-	return ""
+	return pci
 }
