@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -96,20 +97,17 @@ func (j *job) guarded(ctx context.Context) (err error) {
 }
 
 func (j *job) prepare(ctx context.Context) error {
-	if err := enterSlot(ctx, j.store.fetches); err != nil {
-		return err
-	}
-	j.enter(StageFetch)
 	source, err := j.fetchInSlot(ctx)
 	if err != nil {
 		return err
 	}
 	defer source.file.Close()
 	j.enter(StageQueued)
-	if err := enterSlot(ctx, j.store.converting); err != nil {
+	leave, err := j.store.enterSlot(ctx, j.store.converting)
+	if err != nil {
 		return err
 	}
-	defer func() { <-j.store.converting }()
+	defer leave()
 	j.enter(StageConvert)
 	img, err := j.convert(ctx, source)
 	if err != nil {
@@ -122,18 +120,33 @@ func (j *job) prepare(ctx context.Context) error {
 	return j.keep(img)
 }
 
-// enterSlot waits for its turn.
-func enterSlot(ctx context.Context, slots chan struct{}) error {
+// longestTurn is for how long a job has its place among those that are fetched, or converted, at the same
+// time. One that takes longer goes on beside others: who fetches from a slow server delays
+// nobody else.
+const longestTurn = 10 * time.Minute
+
+// enterSlot waits for a place, which is free again once leave is called, or after a while.
+func (s *Store) enterSlot(ctx context.Context, slots chan struct{}) (leave func(), err error) {
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	case slots <- struct{}{}:
-		return nil
 	}
+	free := sync.OnceFunc(func() { <-slots })
+	late := time.AfterFunc(s.turn, free)
+	return func() {
+		late.Stop()
+		free()
+	}, nil
 }
 
 func (j *job) fetchInSlot(ctx context.Context) (fetched, error) {
-	defer func() { <-j.store.fetches }()
+	leave, err := j.store.enterSlot(ctx, j.store.fetches)
+	if err != nil {
+		return fetched{}, err
+	}
+	defer leave()
+	j.enter(StageFetch)
 	if err := j.store.folder.begin(j.src.Digest); err != nil {
 		return fetched{}, &diskError{err}
 	}

@@ -50,7 +50,7 @@ type Options struct {
 	// second, less means not at all.
 	Patience time.Duration
 	// Fetches bounds the images that are fetched at the same time; zero means 4. One is
-	// converted at a time.
+	// converted at a time. One that takes long does not count.
 	Fetches int
 	// Stall is how long a server may send nothing; zero means a minute.
 	Stall time.Duration
@@ -83,6 +83,7 @@ type Store struct {
 	spare    func(digest string) bool
 	patience time.Duration
 	stall    time.Duration
+	turn     time.Duration
 	pause    func(idle int) time.Duration // before a fetch goes on
 	log      *slog.Logger
 	metrics  metrics
@@ -116,7 +117,7 @@ type kept struct {
 func Open(o Options) (*Store, error) {
 	s := &Store{
 		max: o.MaxBytes, maxImage: DefaultMaxImageBytes, spare: o.Spare, log: o.Log, clock: o.Clock,
-		patience: cmp.Or(o.Patience, time.Second), stall: cmp.Or(o.Stall, time.Minute), pause: waitBefore,
+		patience: cmp.Or(o.Patience, time.Second), stall: cmp.Or(o.Stall, time.Minute), turn: longestTurn, pause: waitBefore,
 		metrics: newMetrics(), fetches: make(chan struct{}, cmp.Or(o.Fetches, 4)), converting: make(chan struct{}, 1), checking: make(chan struct{}, 1),
 		images: make(map[string]*kept), jobs: make(map[string]*job), failed: make(map[string]failure),
 	}

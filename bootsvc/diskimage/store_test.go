@@ -86,6 +86,25 @@ func TestCallersShareOnePreparation(t *testing.T) {
 	}
 }
 
+// A server that sends drop by drop keeps no image of another waiting.
+func TestASlowSourceDelaysOnlyItself(t *testing.T) {
+	store := storeFor(t, func(o *Options) { o.Patience = -1; o.Fetches = 1 })
+	store.turn = 50 * time.Millisecond
+	open := make(chan struct{})
+	slow := gated(tiny(1), open)
+	_, _ = store.Prepare(t.Context(), slow)
+	store.patience = waitLong
+	prepared(t, store, tiny(2))
+	prepared(t, store, tiny(3)) // the place is there once, not twice
+	if len(store.fetches) != 0 || len(store.converting) != 0 {
+		t.Errorf("%d and %d places are taken", len(store.fetches), len(store.converting))
+	}
+	close(open)
+	if _, err := store.Prepare(t.Context(), slow); err != nil {
+		t.Errorf("the slow one: %v", err)
+	}
+}
+
 func TestCloseEndsAPreparation(t *testing.T) {
 	store := storeFor(t, func(o *Options) { o.Patience = -1 })
 	src := gated(tiny(1), nil)
