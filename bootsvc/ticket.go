@@ -101,6 +101,9 @@ func (s *Server) judgeToken(o model.TicketHolder, shown string, now time.Time) r
 // own until it is done.
 func judgeTime(o model.TicketHolder, now time.Time) refusal {
 	at := configured(o)
+	if at.IsZero() && !o.Ticket.Always && o.Ticket.BootedBy != model.BootedKernel { // then it may be when the kernel was served
+		at = o.Ticket.IgnitionAt // which is not lost with the store
+	}
 	switch {
 	case o.Ticket.Disk != nil && !o.Ticket.ServedAt(o.Progress).IsZero():
 		return refusedInstalled

@@ -457,6 +457,33 @@ func TestFirmwareThatIsNotKnownIsSaidToHaveReachedNothing(t *testing.T) {
 	}
 }
 
+// What a lost store had of the boot is lost with it, but not that the server was served.
+func TestATokenIsWorthNothingAfterALostStore(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	const late, served = "403, s1-1 Ignition 10.0.0.1 Spent", "200, s1-1 Ignition 10.0.0.1"
+	for title, tc := range map[string]struct {
+		change func(*model.Ticket)
+		want   string
+	}{
+		"of one boot": {func(*model.Ticket) {}, late},
+		"of a server that boots with it each time":       {func(t *model.Ticket) { t.Always = true }, served},
+		"of a server that was perhaps served its kernel": {func(t *model.Ticket) { t.BootedBy = model.BootedKernel }, served},
+	} {
+		t.Run(title, func(t *testing.T) {
+			s := newSegment(t)
+			ticket := *s.ticket
+			ticket.IgnitionAt = s.now.Add(-configLife)
+			tc.change(&ticket)
+			s.arm(&ticket)
+			for _, path := range []string{"Ignition", "Ignition, tokenless"} {
+				if got := s.fetch("10.0.0.1", path); got != tc.want {
+					t.Errorf("%s: %s, want %s", path, got, tc.want)
+				}
+			}
+		})
+	}
+}
+
 // TestATokenIsWorthNothingSoonAfterTheBoot: it stays on the kernel's command line, which
 // every program of the machine may read.
 func TestATokenIsWorthNothingSoonAfterTheBoot(t *testing.T) {
