@@ -49,7 +49,7 @@ type Options struct {
 	// and must not call the Cache.
 	Spare func(digest string) bool
 	// MaxFetches bounds the blobs that are fetched from registries at the same time;
-	// zero means 16.
+	// zero means 16. Fetches that are slow do not count.
 	MaxFetches int
 	// MaxWaiting bounds the clients that wait for a blob's first byte, and the fetches
 	// that wait for their turn; zero means 4096.
@@ -73,11 +73,13 @@ type Cache struct {
 	queueTimeout time.Duration
 	stall        time.Duration
 	backoff      time.Duration
+	slowAfter    time.Duration
 	log          *slog.Logger
 	metrics      metrics
 	clock        func() time.Time
 
-	slots        chan struct{} // one for each fetch and stream under way
+	slots        chan struct{} // one for each fetch and stream under way, but slow fetches
+	slow         chan struct{} // one for each of these
 	proofs       chan struct{} // one for each file being hashed
 	waiting      chan struct{} // one for each client that waits for a first byte
 	maxDownloads int           // how many downloads there may be
@@ -113,10 +115,12 @@ func Open(o Options) (*Cache, error) {
 		queueTimeout: orElse(o.QueueTimeout, 25*time.Second),
 		stall:        orElse(o.Stall, 30*time.Second),
 		backoff:      200 * time.Millisecond,
+		slowAfter:    slowAfter,
 		log:          o.Log,
 		metrics:      newMetrics(),
 		clock:        o.Clock,
 		slots:        make(chan struct{}, orElse(o.MaxFetches, 16)),
+		slow:         make(chan struct{}, slowFetches*orElse(o.MaxFetches, 16)),
 		proofs:       make(chan struct{}, 2),
 		waiting:      make(chan struct{}, orElse(o.MaxWaiting, 4096)),
 		maxDownloads: orElse(o.MaxFetches, 16) + orElse(o.MaxWaiting, 4096),

@@ -184,6 +184,48 @@ func TestASilentRegistryIsGivenUp(t *testing.T) {
 	}
 }
 
+// A registry that sends drop by drop keeps nobody's blob of another waiting.
+func TestASlowRegistryDelaysOnlyItself(t *testing.T) {
+	c := newCache(t, t.TempDir(), func(o *Options) { o.MaxFetches, o.QueueTimeout = 1, 10*time.Second })
+	c.slowAfter = 50 * time.Millisecond
+	slow := &upstreamFake{blob: content(1<<20, 1), gate: make(chan struct{}, 1), piece: 100_000}
+	slow.gate <- struct{}{}
+	first := get(t, c, keyOf(slow.blob), slow.fetch)
+	for seed := range uint64(3) {
+		up := &upstreamFake{blob: content(300_000, 2+seed)}
+		mustRead(t, c, up.blob, up.fetch)
+	}
+	close(slow.gate)
+	if got, err := io.ReadAll(first); err != nil || !bytes.Equal(got, slow.blob) {
+		t.Errorf("of the slow one came %d bytes, %v", len(got), err)
+	}
+	landed(t, c)
+	until(t, "all places are given back", func() bool { return len(c.slots) == 0 && len(c.slow) == 0 })
+}
+
+// Only so many slow fetches step aside.
+func TestSlowFetchesAreBounded(t *testing.T) {
+	c := newCache(t, t.TempDir(), func(o *Options) { o.MaxFetches, o.QueueTimeout = 1, 300*time.Millisecond })
+	c.slowAfter = 10 * time.Millisecond
+	var gates []chan struct{}
+	for seed := range uint64(slowFetches + 1) {
+		gate := make(chan struct{}, 1)
+		gate <- struct{}{}
+		gates = append(gates, gate)
+		up := &upstreamFake{blob: content(200_000, seed), gate: gate, piece: 100_000}
+		get(t, c, keyOf(up.blob), up.fetch)
+	}
+	up := &upstreamFake{blob: content(300_000, 99)}
+	if _, err := c.Get(t.Context(), keyOf(up.blob), up.fetch); !errors.Is(err, ErrBusy) {
+		t.Errorf("one more: %v", err)
+	}
+	for _, gate := range gates {
+		close(gate)
+	}
+	landed(t, c)
+	until(t, "all places are given back", func() bool { return len(c.slots) == 0 && len(c.slow) == 0 })
+}
+
 func TestFiftyClientsCostOneCopy(t *testing.T) {
 	c := newCache(t, t.TempDir(), func(o *Options) { o.MaxFetches = 1 })
 	up := &upstreamFake{blob: content(3<<20, 1), gate: make(chan struct{}), piece: 100_000}

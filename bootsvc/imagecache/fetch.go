@@ -55,7 +55,7 @@ func (c *Cache) run(ctx context.Context, f *download, fetch Fetch) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer func() { <-c.slots }()
+	defer c.take(f).leave()
 	close(f.started)
 	c.metrics.begin(f.key.Size)
 	defer func() { c.metrics.end(f.key.Size, f.progress()) }()
