@@ -17,11 +17,26 @@ func (o *ServerClaim) Matches(labels map[string]string) bool {
 // Unmet returns the first requirement of the claim's selector that labels do not
 // meet, for messages: "rack=b", or "zone in (x,y)"; "" when they meet all.
 func (o *ServerClaim) Unmet(labels map[string]string) string {
+	return o.UnmetOf(o.RequiredKeys(), labels)
+}
+
+// RequiredKeys are the keys of the labels that the claim's selector requires to have one value, in
+// the order in which Unmet looks at them.
+func (o *ServerClaim) RequiredKeys() []string {
+	if o.Spec.ServerSelector == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(o.Spec.ServerSelector.MatchLabels))
+}
+
+// UnmetOf is Unmet for one who looks at many servers: keys are RequiredKeys, without those that all of
+// these servers are known to have as the selector requires.
+func (o *ServerClaim) UnmetOf(keys []string, labels map[string]string) string {
 	s := o.Spec.ServerSelector
 	if s == nil {
 		return ""
 	}
-	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+	for _, key := range keys {
 		if !hasLabel(labels, key, s.MatchLabels[key]) {
 			return equality(key, s.MatchLabels[key])
 		}

@@ -197,8 +197,9 @@ func (f *fleet) group(queue []waitingClaim, free []*server) map[wish]*claimGroup
 	wanted := make([]int, len(free)) // how many waiting claims could use each
 	index := f.labelIndex(groups, free)
 	for _, g := range groups {
+		keys := distinguishing(g.claim, index, len(free))
 		for _, i := range f.among(g.claim, free, index) {
-			if f.suits(g.claim, free[i]) {
+			if f.suits(g.claim, free[i], keys) {
 				g.candidates = append(g.candidates, i)
 				wanted[i] += g.size
 			}
@@ -263,11 +264,20 @@ func (f *fleet) among(c *model.ServerClaim, free []*server, index map[label][]in
 }
 
 // suits reports whether a free server is what the claim asks for.
-func (f *fleet) suits(c *model.ServerClaim, s *server) bool {
+func (f *fleet) suits(c *model.ServerClaim, s *server, keys []string) bool {
 	if ref := c.Spec.ServerRef; ref != nil && f.resolve(ref.Name) != s.name {
 		return false
 	}
-	return f.mismatch(c, s) == ""
+	return f.mismatch(c, s, keys) == ""
+}
+
+// distinguishing are the keys of the labels that a claim requires and not all of a number of servers have, which
+// are listed by their labels: with many claims and servers of many labels, looking at all of them would take most
+// of the plan's time.
+func distinguishing[S any](c *model.ServerClaim, by map[label][]S, servers int) []string {
+	return slices.DeleteFunc(c.RequiredKeys(), func(key string) bool {
+		return len(by[label{key, c.Spec.ServerSelector.MatchLabels[key]}]) == servers
+	})
 }
 
 // freeServers are those that a claim may be bound to now, in the order of names.
@@ -316,14 +326,21 @@ func (s *server) outOfReach() bool {
 // putOff reports whether the server's last move failed and waits to be tried again.
 func (s *server) putOff() bool { return s.now().Before(s.notBefore()) || s.doubted() }
 
-// mismatch is why a claim does not match a server, whatever its state; "" if it does.
-func (f *fleet) mismatch(c *model.ServerClaim, s *server) string {
-	if why := f.barred(c, f.serverLabels(s)); why != "" {
+// mismatch is why a claim does not match a server, whatever its state; "" if it does. Keys are those that
+// model.ServerClaim.UnmetOf looks at.
+func (f *fleet) mismatch(c *model.ServerClaim, s *server, keys []string) string {
+	labels := f.serverLabels(s)
+	if why := f.barred(c, labels); why != "" {
 		return why
 	}
-	if c.Spec.ServerSelector != nil && !c.Matches(f.serverLabels(s)) {
-		return "lack label " + c.Unmet(f.serverLabels(s))
+	if unmet := c.UnmetOf(keys, labels); unmet != "" {
+		return "lack label " + unmet
 	}
+	return s.untolerated(c)
+}
+
+// untolerated says which taint of the server a claim does not tolerate, "" if there is none.
+func (s *server) untolerated(c *model.ServerClaim) string {
 	if s.spec != nil {
 		if ok, _ := c.Tolerates(s.spec.Spec.Taints); !ok {
 			return "tainted"

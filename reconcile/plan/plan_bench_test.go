@@ -63,6 +63,21 @@ func BenchmarkPlan(b *testing.B) {
 			}), 0)
 		})
 	}
+	b.Run("say why none of 500 servers is free for 500 claims of 250 labels", func(b *testing.B) {
+		in, labels := bigFleet(500, 0), make(map[string]string)
+		for i := range 250 {
+			labels[fmt.Sprint("key-", i)] = "value"
+		}
+		for i := range 500 {
+			fleettest.AddManifest(in.Desired, i, model.ServerSpec{})
+			in.Desired.Servers[fleettest.ServerName(i)].Labels = labels
+		}
+		benchPlan(b, waiting(in, 500, func(i int, c *model.ServerClaim) {
+			of := maps.Clone(labels)
+			of["last"] = fmt.Sprint(i)
+			c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: of}
+		}), 0)
+	})
 	b.Run("allocate 100 claims to 50 servers", func(b *testing.B) { benchPlan(b, waiting(bigFleet(50, 0), 100, nil), 50) })
 }
 

@@ -130,11 +130,11 @@ func (f *fleet) unboundServers() *unboundServers {
 // oneIsComing reports whether a server that the claim may have will be free without anybody's
 // doing.
 func (f *fleet) oneIsComing(u *unboundServers, asks *asked, c *model.ServerClaim) bool {
-	among := u.coming
+	among, keys := u.coming, distinguishing(c, u.comingBy, len(u.coming))
 	if f.countsByLabel(asks, c) {
 		among = u.comingBy[asks.first]
 	}
-	return slices.ContainsFunc(among, func(s *server) bool { return f.mismatch(c, s) == "" })
+	return slices.ContainsFunc(among, func(s *server) bool { return f.mismatch(c, s, keys) == "" })
 }
 
 // coming reports whether the server will be free without anybody's doing: it is being discovered
@@ -167,8 +167,9 @@ func (f *fleet) countAgainst(asks *asked, c *model.ServerClaim) map[string]int {
 			counts[asks.first.lacking()] = lack
 		}
 	}
+	keys := distinguishing(c, u.labelled, len(u.available))
 	for _, s := range among {
-		counts[f.against(c, s)]++
+		counts[f.against(c, s, keys)]++
 	}
 	return counts
 }
@@ -180,29 +181,26 @@ func (f *fleet) unboundRef(c *model.ServerClaim, ref string) Why {
 	if s == nil {
 		return Why{Reason: model.ReasonServerUnknown, Message: f.unknownServer(ref), Actor: Tenant}
 	}
-	why := Why{Reason: model.ReasonServerNotFree, Message: fmt.Sprintf("server %s is %s", name, f.against(c, s)), Actor: RackOperator}
+	keys := c.RequiredKeys()
+	why := Why{Reason: model.ReasonServerNotFree, Message: fmt.Sprintf("server %s is %s", name, f.against(c, s, keys)), Actor: RackOperator}
 	if s.coming() {
 		why.Actor = ActorNone
 	}
 	if s.rec.Claim != "" {
 		why.Message += " for " + string(s.rec.Claim)
 	}
-	if strings.HasPrefix(f.mismatch(c, s), "lack") {
+	if strings.HasPrefix(f.mismatch(c, s, keys), "lack") {
 		why = Why{Reason: model.ReasonSelectorMismatch, Message: fmt.Sprintf("server %s does not match the claim's "+
-			"serverSelector %s", name, c.Unmet(f.serverLabels(s))), Actor: Tenant}
+			"serverSelector %s", name, c.UnmetOf(keys, f.serverLabels(s))), Actor: Tenant}
 	}
 	return why
 }
 
 // against is the first thing that speaks against a server for a claim.
-func (f *fleet) against(c *model.ServerClaim, s *server) string {
-	switch unfree := f.unfree(s); {
-	case unfree != "" && s.rec.State != model.StateAvailable:
-		return unfree
-	case f.mismatch(c, s) != "":
-		return f.mismatch(c, s)
-	case unfree != "":
+func (f *fleet) against(c *model.ServerClaim, s *server, keys []string) string {
+	unfree := f.unfree(s)
+	if unfree != "" && s.rec.State != model.StateAvailable {
 		return unfree
 	}
-	return "taken by claims before it"
+	return cmp.Or(f.mismatch(c, s, keys), unfree, "taken by claims before it")
 }

@@ -258,7 +258,7 @@ func TestWhySoManyServersAreNotFreeIsCountedByLabel(t *testing.T) {
 			c := f.memory.claims[i]
 			want := make(map[string]int)
 			for _, s := range f.servers {
-				want[f.against(c.claim, s)]++
+				want[f.against(c.claim, s, c.claim.RequiredKeys())]++
 			}
 			if diff := cmp.Diff(want, f.countAgainst(f.memory.asks(c), c.claim)); diff != "" {
 				t.Fatalf("seed %d, claim %s, %+v (-want +got):\n%s", seed, c.name, c.claim.Spec, diff)
