@@ -224,6 +224,11 @@ func (h *harder) hard() {
 				h.hidden[key] = d.Claims[key]
 				delete(d.Claims, key)
 				d.Quarantined[id] = []string{""}
+			default: // it is put back in a way that cannot be used
+				h.hidden[key] = claim(name)
+				d.Quarantined[id] = []string{""}
+				delete(d.Removed, id)
+				w.hidden[id] = true
 			}
 		})
 	case 8:

@@ -140,6 +140,11 @@ func (h *history) event() {
 		m.dead = !m.dead
 		w.mu.Unlock()
 	case 6:
+		if o := w.Observed(); o.Fleet.Applied == w.Desired().Applied() && h.rnd.IntN(2) == 0 {
+			h.say("restart, with a source that begins with the revision applied")
+			w.begin()
+			return
+		}
 		h.say("restart")
 		w.stop()
 		w.start()

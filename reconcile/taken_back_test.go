@@ -189,3 +189,22 @@ func TestWhatMayBeInstalledIsKeptForItsClaimThatIsBack(t *testing.T) {
 		})
 	})
 }
+
+// What was served may be on the disk, though nothing has said so yet.
+func TestWhatWasServedIsKeptForItsClaimThatIsBack(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)) })
+		w.change(0, func(m *machine) { m.noNotice = true })
+		w.serve("web")
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
+		})
+		w.expect(30*24*time.Hour, 0, "Reserved Off default/web")
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(time.Hour, 0, "Released Off default/web")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		if w.expect(time.Hour, 0, "Reserved On default/web"); w.seen(0).installs != 1 {
+			t.Errorf("installed %d times", w.seen(0).installs)
+		}
+	})
+}

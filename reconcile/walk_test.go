@@ -74,6 +74,8 @@ type walked struct {
 	// ticket is what a network boot would be served.
 	booted string
 	rude   bool // it knows no graceful shutdown
+	away   bool // its BMC does not answer
+	kept   bool // the release of its disk's owner was to leave that as it is
 	// asks are what commits asked for that takes something from the machine's user, and
 	// that has not been done yet.
 	asks map[string]int
@@ -102,6 +104,22 @@ type walk struct {
 	commits  int
 	values   int
 	started  time.Time
+
+	// removals and renames are what commits took away and gave another name, and broken are the
+	// claims that stand in Git and cannot be used, with what was in force before they were; nil =
+	// nothing was. The source knows of what came after the revision since.
+	removals []model.RemovedObject
+	renames  []renamed
+	broken   map[model.ClaimName]*model.ServerClaim
+	since    int
+	// disruptions is what the guard lets be done.
+	disruptions int
+}
+
+// renamed is that a commit gave a claim another name.
+type renamed struct {
+	from, to model.ClaimName
+	commit   int
 }
 
 func newWalk(t *testing.T, seed uint64) *walk {
@@ -109,9 +127,12 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w := &walk{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 3)), did: make(map[string]int), now: in.Now, desired: in.Desired,
 		observed: in.Observed, readings: in.Readings, bmcRead: in.BMCRead, fence: 1, started: in.Now,
+		broken: make(map[model.ClaimName]*model.ServerClaim), disruptions: 100,
 	}
 	w.say("seed %d", seed)
-	w.desired.Removed = make(map[model.Identity][]model.Removal)
+	if seed%2 == 1 {
+		w.disruptions = 1
+	}
 	for _, name := range slices.Sorted(maps.Keys(in.Observed.Servers)) {
 		w.machines = append(w.machines, &walked{name: name, power: model.PowerOff, rude: w.rnd.IntN(4) == 0, asks: make(map[string]int)})
 	}
@@ -147,107 +168,294 @@ func (w *walk) run() {
 func (w *walk) policy() plan.Policy {
 	p := plan.DefaultPolicy()
 	p.DiscoveryImage, p.MirrorFirst = "probe", true
-	p.MaxDisruptions, p.MaxPowerDisruptions = 100, 100 // the guard has a walk of its own
+	p.MaxDisruptions, p.MaxPowerDisruptions = w.disruptions, 100 // the guard has a walk of its own
 	return p
 }
 
 // event is something that people or chance do.
 func (w *walk) event() {
-	name := fmt.Sprint("c", w.rnd.IntN(2))
-	key := model.ClaimName("default/" + name)
+	if w.rnd.IntN(2) == 0 {
+		w.commitsSomething()
+	} else {
+		w.happens()
+	}
+}
+
+// anyClaim is a name that claims may have: one of a few, or of one that was given another.
+func (w *walk) anyClaim() model.ClaimName {
+	if n := len(w.renames); n > 0 && w.rnd.IntN(3) == 0 {
+		return w.renames[w.rnd.IntN(n)].to
+	}
+	return model.ClaimName(fmt.Sprint("default/c", w.rnd.IntN(3)))
+}
+
+// anyMachine is one of all.
+func (w *walk) anyMachine() *walked { return w.machines[w.rnd.IntN(len(w.machines))] }
+
+// change changes a claim that is in force.
+func (w *walk) change(key model.ClaimName, how func(c *model.ServerClaim)) func(d *model.Desired) {
+	return func(d *model.Desired) {
+		if old := d.Claims[key]; old != nil {
+			c := *old
+			how(&c)
+			d.Add(&c)
+		}
+	}
+}
+
+// server changes what Git says of a machine.
+func (w *walk) server(m *walked, how func(s *model.Server)) func(d *model.Desired) {
+	return func(d *model.Desired) {
+		s := model.Server{Meta: model.Meta{Name: string(m.name)}}
+		if old := d.Servers[m.name]; old != nil {
+			s = *old
+		}
+		how(&s)
+		d.Add(&s)
+	}
+}
+
+// commitsSomething is a commit.
+func (w *walk) commitsSomething() {
+	key, m := w.anyClaim(), w.anyMachine()
+	_, name := model.SplitName(key)
 	w.values++
 	value := fmt.Sprint(w.values)
-	switch w.rnd.IntN(16) {
+	switch w.rnd.IntN(17) {
 	case 0, 1, 2:
-		w.commit("claim "+name, func(d *model.Desired) {
-			if d.Claims[key] == nil {
-				d.Add(claim(name))
-			}
-		})
+		w.commit("claim "+name, func(d *model.Desired) { w.claims(d, claim(name)) })
 	case 3:
-		w.commit("remove "+name, func(d *model.Desired) {
-			if d.Claims[key] != nil {
-				w.ask(key, "end")
-				delete(d.Claims, key)
-				d.Removed[key.Identity()] = []model.Removal{{Revision: d.Revision, At: w.now}}
-			}
+		w.commit("claim "+name+" for "+string(m.name), func(d *model.Desired) {
+			w.claims(d, claim(name, func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: string(m.name)} }))
 		})
-	case 4:
-		w.commit("reprovision "+name, func(d *model.Desired) {
-			if old := d.Claims[key]; old != nil {
-				c := *old
-				c.Annotations = map[string]string{model.AnnotationReprovision: value}
-				d.Add(&c)
-				w.ask(key, "install")
-			}
-		})
-	case 5:
-		w.commit("power cycle", func(d *model.Desired) {
-			m := w.machines[w.rnd.IntN(len(w.machines))]
-			d.Add(&model.Server{
-				Meta: model.Meta{
-					Name: string(m.name), Annotations: map[string]string{model.AnnotationOperation: "power-cycle-server#" + value},
-				},
-			})
-			m.asks["restart"]++
-		})
+	case 4, 5:
+		w.commit("remove "+name, func(d *model.Desired) { w.remove(d, key) })
 	case 6:
-		w.commit("maintenance begins or ends", func(d *model.Desired) {
-			m := w.machines[w.rnd.IntN(len(w.machines))]
-			if d.Maintenances["m"] != nil {
-				delete(d.Maintenances, "m")
-				d.Removed[model.MaintenanceIdentity("m")] = []model.Removal{{Revision: d.Revision, At: w.now}}
-				return
-			}
-			delete(d.Removed, model.MaintenanceIdentity("m"))
-			spec := model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(m.name)}}
-			if w.rnd.IntN(2) == 0 {
-				spec.ServerPower = model.PowerOn
-			} else {
-				m.asks["shutdown"] += 3
-			}
-			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: spec})
-		})
+		w.commit("reprovision "+name, w.change(key, func(c *model.ServerClaim) {
+			c.Annotations = map[string]string{model.AnnotationReprovision: value}
+			w.ask(key, "install")
+		}))
 	case 7:
-		w.commit("power of "+name+" changes", func(d *model.Desired) {
-			if old := d.Claims[key]; old != nil {
-				c := *old
-				if c.Spec.Power = model.PowerOff; old.Spec.Power == model.PowerOff {
-					c.Spec.Power = model.PowerOn
+		w.commit("no reprovision of "+name, w.change(key, func(c *model.ServerClaim) {
+			c.Annotations = nil
+			for _, m := range w.having(key) {
+				if rec := w.observed.Servers[m.name]; rec != nil && rec.Installed != "" {
+					m.asks["install"] = 0
 				}
-				d.Add(&c)
-				w.ask(key, "shutdown")
 			}
-		})
+		}))
 	case 8:
+		op := []string{"power-cycle-server#" + value, "power-cycle-server#" + value, "", model.OperationPark, model.OperationIgnore}[w.rnd.IntN(5)]
+		w.commit("operation "+op+" of "+string(m.name), w.server(m, func(s *model.Server) {
+			s.Annotations = map[string]string{model.AnnotationOperation: op}
+			switch op {
+			case "":
+				m.asks["restart"] = 0
+			case model.OperationPark:
+				m.asks["shutdown"] += 3
+			case model.OperationIgnore:
+			default:
+				m.asks["restart"]++
+			}
+		}))
+	case 9, 10:
+		w.commit("maintenance begins or ends", func(d *model.Desired) { w.maintain(d, m) })
+	case 11:
+		w.commit("power of "+name+" changes", w.change(key, func(c *model.ServerClaim) {
+			c.Spec.Power = map[model.Power]model.Power{model.PowerOn: model.PowerOff, model.PowerOff: model.PowerOn}[c.Spec.Power]
+			w.ask(key, "shutdown")
+		}))
+	case 12:
 		w.commit("another commit, which says nothing", func(*model.Desired) {})
-	case 9:
+	case 13:
+		to := "r" + value
+		w.commit("rename "+name+" to "+to, func(d *model.Desired) { w.rename(d, key, to) })
+	case 14:
+		w.commit(string(m.name)+" is to be kept, or wiped", w.server(m, func(s *model.Server) {
+			if s.Spec.ReclaimPolicy == model.ReclaimRetain {
+				s.Spec.ReclaimPolicy, m.kept = model.ReclaimRecycle, false
+			} else {
+				s.Spec.ReclaimPolicy = model.ReclaimRetain
+				if rec := w.observed.Servers[m.name]; m.asks["end"] > 0 && rec != nil && rec.Claim == m.disk {
+					m.kept = true
+				}
+			}
+		}))
+	case 15:
+		w.commit("the file of "+name+" is broken, or right again", func(d *model.Desired) { w.breaks(d, key) })
+	case 16:
+		tokens := w.tokens()
+		w.commit("approval of what the guard holds", func(d *model.Desired) { d.Approvals = tokens })
+	}
+}
+
+// tokens approve what the guard holds.
+func (w *walk) tokens() (all []string) {
+	for _, h := range w.observed.Fleet.Holds {
+		all = append(all, h.Token)
+	}
+	return all
+}
+
+// claims has a claim in force that was not. What its server has stays, unless that is another's by now.
+func (w *walk) claims(d *model.Desired, c *model.ServerClaim) {
+	key := c.ClaimName()
+	wasRenamed := func(r renamed) bool { return r.from == key } // both in one look are no rename
+	if d.Claims[key] != nil || slices.ContainsFunc(w.renames, wasRenamed) {
+		return
+	}
+	delete(d.Quarantined, key.Identity())
+	delete(w.broken, key)
+	d.Add(c)
+	w.isBack(c)
+}
+
+// isBack notes that a claim that was removed is right again.
+func (w *walk) isBack(c *model.ServerClaim) {
+	for _, m := range w.having(c.ClaimName()) {
+		ref := c.Spec.ServerRef
+		if w.stays(m) && (ref == nil || ref.Name == string(m.name)) {
+			m.asks["end"], m.kept = 0, false
+		}
+	}
+}
+
+// stays reports whether a machine's disk is what its record says that is kept for its claim, should
+// that come back.
+func (w *walk) stays(m *walked) bool {
+	rec := w.observed.Servers[m.name]
+	return rec != nil && rec.Claim == m.disk && rec.Installed != "" && rec.Doubt == nil
+}
+
+// having are the machines that a claim's system is on.
+func (w *walk) having(key model.ClaimName) (all []*walked) {
+	for _, m := range w.machines {
+		if m.disk == key {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// remove takes a claim away.
+func (w *walk) remove(d *model.Desired, key model.ClaimName) {
+	_, broken := w.broken[key]
+	if d.Claims[key] == nil && !broken {
+		return
+	}
+	w.ask(key, "end")
+	for _, m := range w.having(key) {
+		rec, s := w.observed.Servers[m.name], d.Servers[m.name]
+		if rec != nil && rec.Claim == key && s != nil && s.Spec.ReclaimPolicy == model.ReclaimRetain {
+			m.kept = true
+		}
+	}
+	if d.Claims[key] != nil || w.broken[key] != nil {
+		w.removal(d, key.Identity())
+	}
+	delete(d.Claims, key)
+	delete(d.Quarantined, key.Identity())
+	delete(w.broken, key)
+}
+
+// removal notes that a commit took something away.
+func (w *walk) removal(d *model.Desired, id model.Identity) {
+	w.removals = append(w.removals, model.RemovedObject{Identity: id, Removal: model.Removal{Revision: d.Revision, At: w.now}})
+}
+
+// breaks has a claim's file be one that cannot be used, of which the source knows no other content, or
+// has it be right again.
+func (w *walk) breaks(d *model.Desired, key model.ClaimName) {
+	was, broken := w.broken[key]
+	_, name := model.SplitName(key)
+	switch {
+	case broken && was == nil:
+		w.claims(d, claim(name))
+	case broken:
+		delete(d.Quarantined, key.Identity())
+		delete(w.broken, key)
+		d.Add(was)
+	default:
+		if w.broken[key] = d.Claims[key]; d.Claims[key] == nil {
+			for _, m := range w.having(key) {
+				if w.stays(m) {
+					m.asks["end"] = 0
+				}
+			}
+		}
+		delete(d.Claims, key)
+		d.Quarantined[key.Identity()] = []string{""}
+	}
+}
+
+// rename gives a claim another name.
+func (w *walk) rename(d *model.Desired, key model.ClaimName, to string) {
+	old := d.Claims[key]
+	if old == nil {
+		return
+	}
+	c := *old
+	c.Name = to
+	delete(d.Claims, key)
+	d.Add(&c)
+	w.renames = append(w.renames, renamed{key, c.ClaimName(), w.commits})
+	for _, m := range w.having(key) {
+		if m.asks["end"] == 0 {
+			m.disk = c.ClaimName()
+		}
+	}
+}
+
+// maintain begins a maintenance, or ends it.
+func (w *walk) maintain(d *model.Desired, m *walked) {
+	if d.Maintenances["m"] != nil {
+		delete(d.Maintenances, "m")
+		w.removal(d, model.MaintenanceIdentity("m"))
+		return
+	}
+	spec := model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(m.name)}}
+	if w.rnd.IntN(2) == 0 {
+		spec.ServerPower = model.PowerOn
+	} else {
+		m.asks["shutdown"] += 3
+	}
+	d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: spec})
+}
+
+// happens is chance.
+func (w *walk) happens() {
+	switch w.rnd.IntN(10) {
+	case 0:
 		w.say("the claims vanish without a commit that takes them away")
 		d := w.desired.Clone()
 		w.commits++
 		d.Revision = model.Revision(fmt.Sprint("main@sha1:", w.commits))
 		clear(d.Claims)
 		w.desired = d
-	case 10:
-		w.say("a power cut at %s", w.machines[0].name)
-		w.machines[0].power = model.PowerOff
-	case 11:
+	case 1, 2:
+		m := w.anyMachine()
+		w.say("a power cut at %s", m.name)
+		m.power = model.PowerOff
+	case 3:
 		w.blocked = !w.blocked
 		w.say("the status branch takes pushes: %t", !w.blocked)
-	case 12:
+	case 4:
 		w.say("the store is copied")
 		w.copied = w.copyStore()
-	case 13:
+	case 5:
 		w.say("killed, and the store put back as it was copied")
 		w.observed = w.copied
 		w.copied = w.copyStore()
 		w.restart()
-	case 14:
+	case 6:
 		w.say("killed, and the store lost")
 		w.observed = w.without()
 		w.restart()
-	case 15:
-		for name := range w.observed.Servers {
+	case 7:
+		for _, name := range slices.Sorted(maps.Keys(w.observed.Servers)) {
+			if w.hidesRename() {
+				break
+			}
 			w.say("killed, and the store lost %s", name)
 			o := w.copyStore()
 			delete(o.Servers, name)
@@ -255,7 +463,18 @@ func (w *walk) event() {
 			break
 		}
 		w.restart()
+	case 8, 9:
+		m := w.anyMachine()
+		m.away = !m.away
+		w.say("the BMC of %s does not answer: %t", m.name, m.away)
 	}
+}
+
+// hidesRename reports whether the status branch does not show yet what a claim is called now. Whoever
+// loses just the record of its server then does not know it for the same.
+func (w *walk) hidesRename() bool {
+	shown, _ := strconv.Atoi(w.branch.Fleet.Applied.Commit)
+	return slices.ContainsFunc(w.renames, func(r renamed) bool { return r.commit > shown })
 }
 
 // ask notes that a commit asks for something that takes a claim's server from its user.
@@ -270,13 +489,36 @@ func (w *walk) ask(claim model.ClaimName, what string) {
 func (w *walk) commit(what string, change func(*model.Desired)) {
 	w.say("%s", what)
 	d := w.desired.Clone()
-	d.Removed = maps.Clone(d.Removed)
 	w.commits++
 	d.Revision = model.Revision(fmt.Sprint("main@sha1:", w.commits))
 	change(d)
-	for name := range d.Claims {
-		delete(d.Removed, name.Identity())
+	w.tell(d)
+	w.desired = d
+}
+
+// tell has a revision say what was removed and renamed, as far as the source knows.
+func (w *walk) tell(d *model.Desired) {
+	d.Removed, d.Renamed = make(map[model.Identity][]model.Removal), make(map[model.ClaimName]model.ClaimName)
+	w.removals = slices.DeleteFunc(w.removals, func(r model.RemovedObject) bool { // what is back was not removed
+		return d.Claims[r.Identity.ClaimName()] != nil || r.Identity.Kind == model.KindServerMaintenance && d.Maintenances[r.Identity.Name] != nil
+	})
+	for _, r := range w.removals {
+		if at, _ := strconv.Atoi(r.Revision.Commit()); at > w.since && !d.IsQuarantined(r.Identity) {
+			d.Removed[r.Identity] = []model.Removal{r.Removal}
+		}
 	}
+	for _, r := range w.renames {
+		if r.commit > w.since && d.Claims[r.from] == nil {
+			d.Renamed[r.from] = r.to
+		}
+	}
+}
+
+// begin has the source begin with the revision applied: what commits did since counts.
+func (w *walk) begin() {
+	w.since, _ = strconv.Atoi(w.observed.Fleet.Applied.Commit)
+	d := w.desired.Clone()
+	w.tell(d)
 	w.desired = d
 }
 
@@ -314,7 +556,7 @@ func (w *walk) restart() {
 	o.Fleet = r.Records.Fleet
 	w.seq = max(w.seq, o.Newest().Seq)
 	w.observed, w.shown, w.readings, w.started = o, model.Version{}, make(map[model.ServerName]plan.Reading), w.now
-	// The source begins with the revision applied: what a commit took away since counts.
+	w.begin()
 	w.publish()
 }
 
@@ -411,6 +653,11 @@ func (w *walk) carryOut(name model.ServerName, move *plan.Move) (killed bool) {
 	var answers []plan.Answer
 	for a, ok := move.Next(nil); ok; a, ok = move.Next(answers) {
 		answer := plan.Answer{At: w.now}
+		if _, arms := a.(plan.Arm); m.away && !arms {
+			answer.Failed = &plan.Failure{Kind: plan.FailureUndone, Text: "no answer"}
+			answers = append(answers, answer)
+			continue
+		}
 		switch a := a.(type) {
 		case plan.Inspect:
 			answer.Facts = &model.ServerFacts{Power: m.power, Inventory: &model.Inventory{}}
@@ -523,7 +770,10 @@ func (w *walk) boot(m *walked, rec *model.ServerRecord) {
 		if m.disk != "" && m.asks["end"] == 0 {
 			w.fail("the disk of %s with claim %s was wiped, and no commit asked for that", m.name, m.disk)
 		}
-		m.disk = ""
+		if m.disk != "" && m.kept {
+			w.fail("the disk of %s with claim %s was wiped, and was to be kept", m.name, m.disk)
+		}
+		m.disk, m.kept = "", false
 		o.Wipes[m.name] = &model.WipeReport{Ticket: t.ID, ReceivedAt: w.now}
 	case model.PurposeClaim:
 		w.did["install"]++
@@ -535,7 +785,7 @@ func (w *walk) boot(m *walked, rec *model.ServerRecord) {
 				w.fail("claim %s is on %s and %s", t.Claim, other.name, m.name)
 			}
 		}
-		m.disk = t.Claim
+		m.disk, m.kept = t.Claim, false
 		clear(m.asks)
 		if w.rnd.IntN(4) > 0 { // else it never says so
 			o.BootStates[m.name] = &model.BootState{Ticket: t.ID, ReceivedAt: w.now}

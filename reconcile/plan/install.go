@@ -236,12 +236,25 @@ func (s *server) installed() Step {
 // The ticket stays open, for the server may yet report.
 func (s *server) takeForInstalled() Step {
 	rec := s.edit()
-	s.noteDisk()
-	rec.Installed, rec.Reprovision, rec.Attempts, rec.BootProblem = rec.Ticket.Digest, "", 0, nil
-	rec.Unconfirmed = s.now()
-	s.noteBootsAfter()
+	s.noteInstalled()
 	if rec.BootOverrideVariant == VariantContinuous && !rec.Ticket.Always {
 		return s.stay(ClearBoot{})
 	}
 	return s.stay()
+}
+
+// noteInstalled notes that the server's disk may hold what its ticket served.
+func (s *server) noteInstalled() {
+	rec := s.edit()
+	s.noteDisk()
+	rec.Installed, rec.Reprovision, rec.Attempts, rec.BootProblem = rec.Ticket.Digest, "", 0, nil
+	rec.Unconfirmed = s.now()
+	s.noteBootsAfter()
+}
+
+// servedUnreported reports whether the server was served what its claim asks for, and has not reported since.
+func (s *server) servedUnreported() bool {
+	t := s.rec.Ticket
+	return s.rec.Installed == "" && s.opened(model.PurposeClaim) && t.Claim == s.rec.Claim && !t.AwaitingOff &&
+		t.State(s.progress()) == model.TicketIgnitionServed
 }

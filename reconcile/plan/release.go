@@ -40,6 +40,9 @@ func (s *server) decideRelease() (Step, bool) {
 	}
 	rec, retain := s.edit(), s.endAsked() == stepRetain
 	s.announce(model.IntentRelease, string(rec.Claim))
+	if s.servedUnreported() && !installUnknown(rec) {
+		s.noteInstalled()
+	}
 	rec.Release = &model.Release{Revision: s.fleet.in.Desired.Revision, At: s.now(), Claim: rec.Claim, Retain: retain}
 	s.revoke()
 	rec.NotBefore, rec.Failures, rec.LastError, rec.BootProblem = time.Time{}, 0, "", nil
