@@ -142,14 +142,14 @@ func (a *assembler) settleVanished() {
 	}
 }
 
-// freshOf are the files that cannot be read and may have what an object's file had: those that are
-// new, and those that have its name. One that is known by name alone may be anybody's by now: the
+// freshOf are the files that cannot be used as they are and may have what an object's file had: those
+// that are new, and those that have its name. One that is known by name alone may be anybody's by now: the
 // records name a tenant of before the restart.
 func (a *assembler) freshOf(id model.Identity, p located) []string {
 	if p.object != nil {
-		return bounded(slices.Concat(a.fresh[p.owner()], a.mentioning(id, p.owner())))
+		return bounded(slices.Concat(a.fresh[p.owner()], a.mentioning(id, p.owner()), a.succeeding(id, p)))
 	}
-	all := a.mentioning(id, "")
+	all := slices.Concat(a.mentioning(id, ""), a.succeeding(id, p))
 	for _, owner := range slices.Sorted(maps.Keys(a.fresh)) {
 		all = append(all, a.fresh[owner]...)
 	}

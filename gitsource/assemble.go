@@ -198,6 +198,9 @@ type assembler struct {
 	fresh  map[string][]string
 	// mentions are the files that may hold objects nobody knows of, by the names in them.
 	mentions map[string][]string
+	// mistaken are the files with objects that cannot be used and came with this revision, which may
+	// be what others of their kind are called by now.
+	mistaken map[successors][]string
 	// unread are the tenants of whose folders nothing is read, for they have too much.
 	unread map[string]bool
 	// copies are the faulty files, by their content: what may be in one of them may be
@@ -251,6 +254,7 @@ func newAssembler(c change, r rules) *assembler {
 		unread:     make(map[string]bool),
 		fresh:      make(map[string][]string),
 		mentions:   make(map[string][]string),
+		mistaken:   make(map[successors][]string),
 		copies:     make(map[plumbing.Hash][]string),
 		gone:       make(map[model.Identity]model.Removal),
 		borrowed:   make(map[string]string),
@@ -410,6 +414,7 @@ func (a *assembler) quarantine() {
 		owner := a.tenants.Owner(p.File)
 		if id, ok := named(p); ok && isError(p) && !a.settled(id) && a.concerns(p, id) && !a.succeeds(id, owner) {
 			a.keepOrQuarantine(id, owner, p.File)
+			a.noteMistaken(id, owner, p.File)
 		}
 	}
 }

@@ -72,3 +72,33 @@ func (a *assembler) holdMentioned() {
 		}
 	}
 }
+
+// successors are what an object may be called by now, or who may have its name.
+type successors struct {
+	kind              model.Kind
+	namespace, tenant string
+}
+
+// noteMistaken notes a file in which an object cannot be used that was not in force. Had its file no
+// mistake, what vanished with the same revision might go on by that name.
+func (a *assembler) noteMistaken(id model.Identity, owner, file string) {
+	if _, was := a.prev.objects.get(id); was || !depended(id.Kind) || a.knew(a.effective.blobAt(file)) {
+		return
+	}
+	of := successors{id.Kind, id.Namespace, owner}
+	a.mistaken[of] = append(a.mistaken[of], file)
+}
+
+// succeeding are the files in which what an object is called by now may stand, with a mistake.
+func (a *assembler) succeeding(id model.Identity, p located) []string {
+	if p.object != nil {
+		return a.mistaken[successors{id.Kind, id.Namespace, p.owner()}]
+	}
+	var files []string
+	for of, all := range a.mistaken {
+		if of.kind == id.Kind && of.namespace == id.Namespace {
+			files = append(files, all...)
+		}
+	}
+	return files
+}

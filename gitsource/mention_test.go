@@ -84,6 +84,63 @@ func TestAFileThatCannotBeReadHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
+// A claim that is renamed with a mistake is not one that is removed.
+func TestWhatVanishesAlongWithANewMistakeIsNotRemoved(t *testing.T) {
+	head := func(kind, name string) string {
+		return realHead + kind + "\nmetadata: {name: " + name + ", namespace: default}\n"
+	}
+	claimOf := func(name, more string) string {
+		return head("ServerClaim", name) + "spec: {power: \"On\", image: \"x/y:1\"" + more + "}\n"
+	}
+	maintenanceOf := func(name, more string) string {
+		return realHead + "ServerMaintenance\nmetadata: {name: " + name + "}\nspec: {serverRef: {name: s1}" + more + "}\n"
+	}
+	serverOf := func(name, more string) string {
+		return realHead + "Server\nmetadata: {name: " + name + "}\nspec: {reclaimPolicy: Retain" + more + "}\n"
+	}
+	for name, c := range map[string]struct {
+		of func(name, more string) string
+		id model.Identity
+	}{
+		"a claim":       {claimOf, model.ClaimName("default/old").Identity()},
+		"a maintenance": {maintenanceOf, model.MaintenanceIdentity("old")},
+		"a server":      {serverOf, model.ServerName("old").Identity()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := realWatch(t)
+			put(map[string]string{"old.yaml": c.of("old", ""), "x.yaml": claimOf("x", "")})(w)
+			w.look()
+			move := func(more string) {
+				ok[string](t)(w.repo.Replace(map[string]string{"sub/new.yaml": c.of("new", more), "x.yaml": claimOf("x", "")}, "move"))
+			}
+			stays := func() bool {
+				_, inForce := w.s.effective.objects.get(c.id)
+				return inForce && len(w.d.Removed[c.id]) == 0
+			}
+			move(", wrong: 1")
+			if w.look(); !stays() {
+				t.Fatalf("removed %v, with %v", w.d.Removed, w.d.Problems)
+			}
+			put(map[string]string{"README.md": "hello"})(w)
+			if w.look(); !stays() {
+				t.Fatalf("removed %v by a commit about something else", w.d.Removed)
+			}
+			restart(w)
+			if w.look(); !stays() {
+				t.Fatalf("removed %v by a restart", w.d.Removed)
+			}
+			move("")
+			w.look()
+			if now := w.d.Renamed["default/old"]; c.id.Kind == model.KindServerClaim && now != "default/new" {
+				t.Errorf("it is called %q, removed are %v", now, w.d.Removed)
+			}
+			if stays() {
+				t.Error("it is still in force")
+			}
+		})
+	}
+}
+
 func TestARemovalThatAnotherFileMayTakeBackIsNone(t *testing.T) {
 	w := withoutWeb(t, put(map[string]string{"old.yaml": mistakes["a merge conflict"]}))
 	if w.d.Claims["default/web"] == nil || len(w.d.Removed) > 0 {
