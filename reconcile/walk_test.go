@@ -452,15 +452,11 @@ func (w *walk) happens() {
 		w.observed = w.without()
 		w.restart()
 	case 7:
-		for _, name := range slices.Sorted(maps.Keys(w.observed.Servers)) {
-			if w.hidesRename() {
-				break
-			}
-			w.say("killed, and the store lost %s", name)
+		if names := slices.Sorted(maps.Keys(w.observed.Servers)); len(names) > 0 && !w.hidesRename() {
+			w.say("killed, and the store lost %s", names[0])
 			o := w.copyStore()
-			delete(o.Servers, name)
+			delete(o.Servers, names[0])
 			w.observed = o
-			break
 		}
 		w.restart()
 	case 8, 9:
