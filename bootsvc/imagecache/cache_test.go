@@ -203,6 +203,26 @@ func TestASlowRegistryDelaysOnlyItself(t *testing.T) {
 	until(t, "all places are given back", func() bool { return len(c.slots) == 0 && len(c.slow) == 0 })
 }
 
+// Nor does a client that takes what is streamed to it drop by drop.
+func TestASlowClientDelaysOnlyItself(t *testing.T) {
+	c := newCache(t, t.TempDir(), func(o *Options) { o.MaxBytes, o.MaxFetches, o.QueueTimeout = 1000, 1, 10*time.Second })
+	c.slowAfter = 50 * time.Millisecond
+	streamed := &upstreamFake{blob: content(1<<20, 1)}
+	first := get(t, c, keyOf(streamed.blob), streamed.fetch)
+	if _, err := io.ReadFull(first, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(3) {
+		up := &upstreamFake{blob: content(300_000, 2+seed)}
+		mustRead(t, c, up.blob, up.fetch)
+	}
+	if got, err := io.ReadAll(first); err != nil || !bytes.Equal(got, streamed.blob[1000:]) {
+		t.Errorf("of the slow one came %d bytes, %v", len(got), err)
+	}
+	first.Close()
+	until(t, "all places are given back", func() bool { return len(c.slots) == 0 && len(c.slow) == 0 })
+}
+
 // Only so many slow fetches step aside.
 func TestSlowFetchesAreBounded(t *testing.T) {
 	c := newCache(t, t.TempDir(), func(o *Options) { o.MaxFetches, o.QueueTimeout = 1, 300*time.Millisecond })

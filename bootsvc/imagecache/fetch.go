@@ -55,7 +55,7 @@ func (c *Cache) run(ctx context.Context, f *download, fetch Fetch) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer c.take(f).leave()
+	defer c.take(f.key.Size, f.progress).leave()
 	close(f.started)
 	c.metrics.begin(f.key.Size)
 	defer func() { c.metrics.end(f.key.Size, f.progress()) }()
@@ -298,7 +298,7 @@ func (c *Cache) bypass(ctx context.Context, key Key, fetch Fetch, head io.Reader
 		<-c.slots
 		return nil, err
 	}
-	s.done = func() { <-c.slots }
+	s.done = c.take(key.Size-at, s.arrived.Load).leave
 	return s, nil
 }
 

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A fetch that brings less than slowBytes within slowAfter is slow. There may be slowFetches times as many
-// of these as of others, because they take little of the line.
+// A fetch or a stream that brings less than slowBytes within slowAfter is slow. There may be slowFetches
+// times as many of these as of others, because they take little of the line.
 const (
 	slowAfter   = 15 * time.Second
 	slowBytes   = 15 << 20
 	slowFetches = 4
 )
 
-// place is that of a fetch among those that are under way at the same time.
+// place is that of a fetch or a stream among those that are under way at the same time.
 type place struct {
 	cache *Cache
 	late  *time.Timer
@@ -23,12 +23,13 @@ type place struct {
 	left bool
 }
 
-// take returns the place of a download that has taken a slot. Once it shows to be slow it gives that
-// to another: who boots from one registry does not wait for another registry.
-func (c *Cache) take(f *download) *place {
+// take returns the place of what has taken a slot for so many bytes. Once it shows to be slow it gives
+// that to another: who boots from one registry waits neither for another registry nor for the machine
+// that takes its image drop by drop.
+func (c *Cache) take(bytes int64, progress func() int64) *place {
 	p := &place{cache: c}
 	p.late = time.AfterFunc(c.slowAfter, func() {
-		if f.progress() < min(slowBytes, f.key.Size) {
+		if progress() < min(slowBytes, bytes) {
 			p.stepAside()
 		}
 	})

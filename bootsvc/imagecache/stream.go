@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 )
 
 // errBackwards is returned to a reader that goes back in a blob of which nothing is
@@ -18,11 +19,12 @@ type stream struct {
 	read func(p []byte) (int, error) // from up, for as long as the reader stays
 	sum  sum
 
-	at     int64  // where the next byte for the reader is
-	buffer []byte // what was read from up and hashed
-	ready  []byte // the part of buffer that the reader has not taken yet
-	right  bool   // all bytes are verified
-	done   func() // called when it is closed
+	at      int64        // where the next byte for the reader is
+	buffer  []byte       // what was read from up and hashed
+	ready   []byte       // the part of buffer that the reader has not taken yet
+	right   bool         // all bytes are verified
+	arrived atomic.Int64 // how many bytes were read from up
+	done    func()       // called when it is closed
 }
 
 // newStream returns the stream of a blob whose reader has read head already.
@@ -34,7 +36,11 @@ func newStream(ctx context.Context, up *upstream, head io.Reader, at int64) (*st
 		}
 	}
 	up.offset = at
-	s.read = func(p []byte) (int, error) { return up.read(ctx, p) }
+	s.read = func(p []byte) (int, error) {
+		n, err := up.read(ctx, p)
+		s.arrived.Add(int64(n))
+		return n, err
+	}
 	if err := up.open(ctx); err != nil {
 		return nil, err
 	}
