@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/model"
@@ -77,7 +78,7 @@ func (e *eraser) ready(ctx context.Context) error {
 func (e *eraser) quick(ctx context.Context) (string, error) {
 	method := string(OverwriteEdges)
 	for _, m := range e.abilities.methods(model.CleanupQuick) {
-		err := e.clear(ctx, m)
+		err := e.clearSoon(ctx, m)
 		if ctx.Err() != nil {
 			return string(m), context.Cause(ctx)
 		}
@@ -94,6 +95,20 @@ func (e *eraser) quick(ctx context.Context) (string, error) {
 	}
 	return method, e.verify(ctx, areas)
 }
+
+// clearSoon is clear for what a quick wipe can do without: it takes half of the time that is left, so
+// that some is left for the edges.
+func (e *eraser) clearSoon(ctx context.Context, m Method) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, time.Until(deadline)/2, errSlowMethod)
+		defer cancel()
+	}
+	return e.clear(ctx, m)
+}
+
+// errSlowMethod is why a quick wipe goes on without a method.
+var errSlowMethod = errors.New("it takes too long for a quick wipe")
 
 // secure clears every byte, by the best method that is proved to have worked.
 func (e *eraser) secure(ctx context.Context) (method string, err error) {

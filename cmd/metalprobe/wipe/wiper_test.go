@@ -598,3 +598,37 @@ func firstError(errs ...error) error {
 	}
 	return nil
 }
+
+// slowDiscard is a large disk that takes minutes to discard a little of itself.
+type slowDiscard struct{ *fake }
+
+func (d slowDiscard) Erase(how Method, _, _ int64) error {
+	if how != Discard {
+		return errors.ErrUnsupported
+	}
+	time.Sleep(2 * time.Minute)
+	return nil
+}
+
+func TestADiskThatDiscardsSlowlyIsOverwrittenAtItsEdges(t *testing.T) {
+	const size = 160 << 30 // ten steps
+	path := diskFile(t)
+	if err := os.Truncate(path, size); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		w := Wiper{Log: slog.New(slog.DiscardHandler), Open: func(string) (Device, error) {
+			f := open(t, path, fake{})
+			f.size = size
+			return slowDiscard{f}, nil
+		}}
+		got := w.Wipe(t.Context(), model.CleanupQuick, []Choice{choice(path)})[0]
+		if got.Result != model.WipeDone || got.Method != "overwrite-edges" {
+			t.Errorf("got %+v, want its edges overwritten", got)
+		}
+		if took := time.Since(began); took >= QuickLimit {
+			t.Errorf("took %v", took)
+		}
+	})
+}
