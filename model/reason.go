@@ -40,7 +40,7 @@ const (
 	ReasonIdentityUnknown       Reason = "IdentityUnknown"       // the machine no longer reports its UUID
 	ReasonDuplicateUUID         Reason = "DuplicateUUID"         // another machine has its UUID
 	ReasonPowerOutcomeUnknown   Reason = "PowerOutcomeUnknown"   // the outcome of a power request is unknown
-	ReasonPowerUnstable         Reason = "PowerUnstable"         // its power state keeps changing after it was restored
+	ReasonPowerUnstable         Reason = "PowerUnstable"         // its power state keeps changing after it was restored, or does not change when asked to
 	ReasonUnknownState          Reason = "UnknownState"          // its record has a state that this version does not know
 	ReasonArchitectureNotServed Reason = "ArchitectureNotServed" // boot.architectures does not have its architecture
 	ReasonBootMethodMismatch    Reason = "BootMethodMismatch"    // its image cannot be started by the boot method that it uses

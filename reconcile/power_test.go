@@ -1,11 +1,13 @@
 package reconcile
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
 )
 
 // A restart of a server that is off switches it on where its BMC cannot restart what is
@@ -36,4 +38,67 @@ func TestARestartThatBecameAPowerOn(t *testing.T) {
 			t.Errorf("the condition is %s, want %s", got, want)
 		}
 	})
+}
+
+// A machine whose BMC says On whatever is asked of it is told of, and not forced off without end.
+func TestAMachineThatDoesNotGoOff(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.serve("web")
+		w.change(0, func(m *machine) { m.stuck = true })
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(24*time.Hour, 0, "Reserved On default/web")
+		if n := w.seen(0).forced; n < 3 || n > 160 {
+			t.Errorf("it was forced off %d times in a day", n)
+		}
+		why := w.plan().Servers[0].Why
+		if !strings.Contains(why.Message, "still says that it is On") || why.Actor != plan.RackOperator {
+			t.Errorf("it is said to be %+v", why)
+		}
+		w.change(0, func(m *machine) { m.stuck = false })
+		w.expect(20*time.Minute, 0, "Available Off")
+	})
+}
+
+// Nor is one switched on without end that does not come on, for whatever it is to.
+func TestAMachineThatDoesNotComeOn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		begin func(w *loopWorld)
+		then  string // once it comes on
+	}{
+		"to be installed": {
+			begin: func(w *loopWorld) {
+				w.expect(2*time.Minute, 0, "Available Off")
+				w.change(0, func(m *machine) { m.dark = true })
+				w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+			},
+			then: "Reserved On default/web",
+		},
+		"to be wiped": {
+			begin: func(w *loopWorld) {
+				w.serve("web")
+				w.change(0, func(m *machine) { m.dark = true })
+				w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+			},
+			then: "Available Off",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, 1, func(t *testing.T, w *loopWorld) {
+				tt.begin(w)
+				before := w.seen(0).ons
+				pass(24 * time.Hour)
+				if n := w.seen(0).ons - before; n < 3 || n > 160 {
+					t.Errorf("it was switched on %d times in a day", n)
+				}
+				for why := (plan.Why{}); why.Reason != string(model.ReasonPowerUnstable); why = w.plan().Servers[0].Why {
+					pass(time.Minute)
+				}
+				if why := w.plan().Servers[0].Why; !strings.Contains(why.Message, "its power stays Off") || why.Actor != plan.RackOperator {
+					t.Errorf("it is said to be %+v", why)
+				}
+				w.change(0, func(m *machine) { m.dark = false })
+				w.expect(20*time.Minute, 0, tt.then)
+			})
+		})
+	}
 }

@@ -325,7 +325,7 @@ func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.Reset
 			time.AfterFunc(delay, func() { w.boot(m) })
 		}
 	case model.ResetGracefulOff, model.ResetForceOff:
-		if m.deaf && r == model.ResetGracefulOff {
+		if m.stuck || m.deaf && r == model.ResetGracefulOff {
 			break
 		}
 		time.AfterFunc(delay, func() { w.set(m, model.PowerOff) })

@@ -60,6 +60,7 @@ type machine struct {
 	rude      bool // it knows no graceful shutdown
 	deaf      bool // what it runs does not hear that it is to shut down
 	dark      bool // it does not come on
+	stuck     bool // nor does it go off, or so its BMC says
 	mute      bool // its BMC says nothing to power requests, and does nothing about them
 	bmcReset  time.Time
 	storages  []model.Storage

@@ -15,8 +15,11 @@ func (s *server) again(want model.Power, do func() Step) Step {
 	a, p := s.rec.Asked, s.fleet.in.Policy
 	if a != nil && a.Want == want && a.Again > 0 && !a.At.After(s.now()) && !s.settling() && s.unsureTries() == 0 && !s.goingOff() {
 		if until := a.At.Add(p.powerPause(a.Again)); s.now().Before(until) {
-			why := Why{model.ReasonPowerUnstable, fmt.Sprintf("it was brought back to %s %d times in a row, and its power is %s again: "+
-				"the next time in %s at most", want, a.Again, s.power(), p.powerPause(a.Again)), a.At, RackOperator}
+			says := fmt.Sprintf("it was brought back to %s %d times in a row, and its power is %s again", want, a.Again, s.power())
+			if !s.reached() {
+				says = fmt.Sprintf("it was asked %d times in a row to go %s, and its power stays %s: look at the machine", a.Again+1, want, s.power())
+			}
+			why := Why{model.ReasonPowerUnstable, says + fmt.Sprintf("; the next time in %s at most", p.powerPause(a.Again)), a.At, RackOperator}
 			return s.rest(why).wakeBy(until)
 		}
 	}

@@ -12,6 +12,10 @@ import (
 func (s *server) off(grace time.Duration) (st Step, done bool) {
 	p, isOff := s.fleet.in.Policy, s.power() == model.PowerOff
 	why := s.why(model.ReasonWaitingForPowerOff, "waiting for the server to power off")
+	if n := s.forcedOff(); n > 1 {
+		why = s.why(why.Reason, fmt.Sprintf("it was forced off %d times, and its BMC still says that it is %s: look at the machine, and "+
+			"restart its BMC if that is off", n, s.power())).by(RackOperator)
+	}
 	switch {
 	case isOff && s.reading.Offs >= p.OffReadings:
 		return Step{}, true
@@ -48,10 +52,23 @@ func (s *server) nextReset(grace time.Duration) model.ResetKind {
 	case !s.goingOff():
 		return model.ResetForceOff
 	case asked.Reset == model.ResetGracefulOff && s.over(asked.At, grace),
-		asked.Reset == model.ResetForceOff && s.over(asked.At, s.fleet.in.Policy.PowerOnLimit):
+		asked.Reset == model.ResetForceOff && s.over(asked.At, s.fleet.in.Policy.forcePause(asked.Tries)):
 		return model.ResetForceOff
 	}
 	return ""
+}
+
+// forcedOff is how often the server was forced off so far, without going off.
+func (s *server) forcedOff() int {
+	if !s.goingOff() || s.rec.Asked.Reset != model.ResetForceOff {
+		return 0
+	}
+	return s.rec.Asked.Tries
+}
+
+// forcePause is how long a server may take to go off that was forced to so many times.
+func (p Policy) forcePause(times int) time.Duration {
+	return min(p.PowerOnLimit<<min(max(times-1, 0), 16), max(p.PowerOnLimit, p.PowerPauseMax))
 }
 
 // netBoot boots the server from the network once, as far as the limit of
@@ -68,6 +85,8 @@ func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step 
 		return s.look(s.reading.At, s.why(model.ReasonWaitingForPower, "looking whether the server powered on")) // before it is asked again
 	}
 	switch {
+	case s.starting() && !s.bringsBack: // it did not come on
+		return s.again(model.PowerOn, func() Step { return s.powerOn(then, before...) })
 	case !s.hasPlace():
 		return s.queueUp(then, before)
 	case s.unsureTries() >= s.fleet.in.Policy.UnsureTries:
@@ -141,7 +160,11 @@ func (s *server) askFrom(from model.Power, reset model.ResetKind, before ...Acti
 	if reset == model.ResetGracefulOff || reset == model.ResetForceOff {
 		want = model.PowerOff
 	}
-	s.edit().Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now(), Tries: 1, Again: s.timesAgain(want)}
+	tries := 1
+	if reset == model.ResetForceOff {
+		tries += s.forcedOff()
+	}
+	s.edit().Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now(), Tries: tries, Again: s.timesAgain(want)}
 	return s.stay(append(before, SetPower{Reset: reset, From: from, Gently: !s.rec.FoundRunning.IsZero()})...)
 }
 

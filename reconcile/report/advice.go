@@ -51,7 +51,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonIdentityUnknown:        {plan.RackOperator, "check the UUID of the system on its BMC: it reported one before"},
 	model.ReasonDuplicateUUID:          {plan.RackOperator, "remove one of its BMCs from Git, or give one of the machines its own UUID"},
 	model.ReasonPowerOutcomeUnknown:    {plan.RackOperator, "check the machine and its BMC, then " + newRetry},
-	model.ReasonPowerUnstable:          {plan.RackOperator, "find out why its power state keeps changing: power supply, cooling, event log, manual intervention"},
+	model.ReasonPowerUnstable:          {plan.RackOperator, "find out why its power state keeps changing, or does not change: power supply, cooling, event log, manual intervention"},
 	model.ReasonUnknownState:           {plan.RackOperator, "run the version of Ingot that wrote the record, or a newer one"},
 	model.ReasonArchitectureNotServed:  {plan.RackOperator, "add it to boot.architectures in Ingot's configuration and restart it"},
 	model.ReasonBootMethodMismatch:     {plan.RackOperator, "name an image that its firmware can start, or change its boot method"},
