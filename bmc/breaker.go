@@ -22,30 +22,30 @@ func digestOf(t model.BMCTarget) digest {
 }
 
 // breaker keeps credentials that were refused from being tried again, on this BMC
-// and on every other, before 15 minutes have passed: accounts get locked, and the
-// one account of a directory serves many BMCs. Credentials that some BMC accepted
-// are not wrong as such, so their refusal by another concerns that one alone, unless
-// enough BMCs refuse what they accepted before; and so do defaults, which BMCs share
-// that have nothing else in common.
+// and, once enough of them refused, on every other, before 15 minutes have passed: accounts
+// get locked, and the one account of a directory serves many BMCs. Credentials that some BMC
+// accepted are not wrong as such, so their refusal by another concerns that one alone,
+// unless it accepted them before; and so do defaults, which BMCs share that have nothing
+// else in common.
 type breaker struct {
 	now func() time.Time
 
 	mu         sync.Mutex
-	accepted   map[digest]time.Time     // when they were last
-	acceptedBy map[model.BMCName]digest // by the BMC last
-	lost       map[digest]int           // BMCs that refuse what they accepted, since any accepted it
-	refused    map[refusedKey]time.Time // until when
-	again      map[refusedKey]bool      // that are tried once more all the same
-	turns      map[digest]chan struct{} // held by who logs in with what is not known to be right
+	accepted   map[digest]time.Time              // when they were last
+	acceptedBy map[model.BMCName]digest          // by the BMC last
+	refusedBy  map[digest]map[model.BMCName]bool // for which they are wrong, since any accepted them
+	refused    map[refusedKey]time.Time          // until when
+	again      map[refusedKey]bool               // that are tried once more all the same
+	turns      map[digest]chan struct{}          // held by who logs in with what is not known to be right
 }
 
 // Credentials are tried on one BMC after the other where none accepted them for provenFor, for
-// as long as one does not take more than turnLimit. Those that lostBMCs refuse, though they
-// accepted them before, are wrong as such.
+// as long as one does not take more than turnLimit. Those that wrongOn of them refuse are wrong
+// as such: one alone may have an account of its own.
 const (
 	provenFor = time.Minute
 	turnLimit = 5 * time.Second
-	lostBMCs  = 2
+	wrongOn   = 2
 )
 
 // refusedKey is credentials at one BMC, or at any for an empty name.
@@ -56,7 +56,7 @@ type refusedKey struct {
 
 func newBreaker(now func() time.Time) *breaker {
 	return &breaker{
-		now: now, accepted: make(map[digest]time.Time), acceptedBy: make(map[model.BMCName]digest), lost: make(map[digest]int),
+		now: now, accepted: make(map[digest]time.Time), acceptedBy: make(map[model.BMCName]digest), refusedBy: make(map[digest]map[model.BMCName]bool),
 		refused: make(map[refusedKey]time.Time), again: make(map[refusedKey]bool), turns: make(map[digest]chan struct{}),
 	}
 }
@@ -124,17 +124,17 @@ func (b *breaker) refuse(d digest, name model.BMCName, isDefault bool) {
 	b.sweep()
 }
 
-// isWrong reports whether credentials that a BMC refuses are wrong on others, too: none accepted
-// them ever, or too many changed their minds. The caller holds mu.
+// isWrong reports whether credentials that a BMC refuses are wrong on others, too: as many refuse
+// them that accepted them before, or none accepted them ever. The caller holds mu.
 func (b *breaker) isWrong(d digest, name model.BMCName) bool {
-	if _, ever := b.accepted[d]; !ever {
-		return true
-	}
-	if b.acceptedBy[name] == d {
+	if _, ever := b.accepted[d]; !ever || b.acceptedBy[name] == d {
 		delete(b.acceptedBy, name)
-		b.lost[d]++
+		if b.refusedBy[d] == nil {
+			b.refusedBy[d] = make(map[model.BMCName]bool)
+		}
+		b.refusedBy[d][name] = true
 	}
-	return b.lost[d] >= lostBMCs
+	return len(b.refusedBy[d]) >= wrongOn
 }
 
 // retry has the credentials tried on the BMC once more, whatever it, or another, said of
@@ -150,7 +150,7 @@ func (b *breaker) accept(d digest, name model.BMCName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.accepted[d], b.acceptedBy[name] = b.now(), d
-	delete(b.lost, d)
+	delete(b.refusedBy, d)
 	delete(b.again, refusedKey{d, name})
 	delete(b.refused, refusedKey{d, name})
 	delete(b.refused, refusedKey{creds: d})
@@ -161,6 +161,9 @@ func (b *breaker) forget(name model.BMCName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.acceptedBy, name)
+	for _, bmcs := range b.refusedBy {
+		delete(bmcs, name)
+	}
 }
 
 // count returns how many breakers are open.

@@ -46,8 +46,8 @@ func TestAWrongPasswordIsTriedOnFewBMCs(t *testing.T) {
 	t.Run("that was never right", func(t *testing.T) {
 		p, _, fakes := rack(t)
 		change(fakes)
-		if n, _ := ask(p, fakes); n != 2 {
-			t.Errorf("%d logins, want 2", n)
+		if n, _ := ask(p, fakes); n != 4 {
+			t.Errorf("%d logins, want 4", n)
 		}
 	})
 	t.Run("that was right before", func(t *testing.T) {
@@ -71,6 +71,18 @@ func TestAWrongPasswordIsTriedOnFewBMCs(t *testing.T) {
 		now.add(breakFor)
 		if n, errs := ask(p, fakes); n != bmcs-1 || errors.Join(errs...) != nil {
 			t.Errorf("%d logins once it is right again: %v", n, errors.Join(errs...))
+		}
+	})
+	t.Run("of the first BMC alone", func(t *testing.T) {
+		p, _, fakes := rack(t)
+		change(fakes[:1])
+		first := fakes[0].system1()
+		first.BMC.Name = "bmc-0"
+		if _, err := p.Power(t.Context(), first); !errors.Is(err, ErrUnauthorized) {
+			t.Fatalf("got %v, want ErrUnauthorized", err)
+		}
+		if n, errs := ask(p, fakes); n != 2+bmcs-1 || errors.Join(errs[1:]...) != nil {
+			t.Errorf("%d logins: %v", n, errors.Join(errs[1:]...))
 		}
 	})
 	t.Run("of one BMC alone", func(t *testing.T) {

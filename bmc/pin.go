@@ -70,7 +70,8 @@ func (p *pin) verify(cs tls.ConnectionState) error {
 		want = p.seen
 	}
 	if p.policy && want != "" && want != shown {
-		return fmt.Errorf("%w: pinned SHA-256 %s, shown %s; if it was replaced on purpose, remove the pin", ErrCertificateChanged, want, shown)
+		return fmt.Errorf("%w: pinned SHA-256 %s, shown %s; if it was replaced on purpose, set annotation %s: %s#1 on the BMC in Git",
+			ErrCertificateChanged, want, shown, model.AnnotationOperation, model.OperationRetry)
 	}
 	p.seen = shown
 	return nil

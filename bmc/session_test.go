@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -364,8 +365,8 @@ func TestNoFreeSession(t *testing.T) {
 
 func TestWrongPassword(t *testing.T) {
 	ctx := context.Background()
-	t.Run("is tried twice, then not at all for 15 minutes, on no BMC (B14, D7)", func(t *testing.T) {
-		f, other, now := newFake(t, plain), newFake(t, plain), newClock()
+	t.Run("is tried twice on two BMCs, then not at all for 15 minutes, on no BMC (B14, D7)", func(t *testing.T) {
+		f, other, third, now := newFake(t, plain), newFake(t, plain), newFake(t, plain), newClock()
 		reg := prometheus.NewPedanticRegistry()
 		f.password, other.password = "changed", "changed"
 		p := newPool(t, Options{Clock: now.Now, Registerer: reg})
@@ -379,18 +380,24 @@ func TestWrongPassword(t *testing.T) {
 		if n := counted(f.requests(), login); n != 2 {
 			t.Errorf("%d logins, want 2", n)
 		}
-		second := other.system1()
-		second.BMC.Name = "bmc-2"
-		for _, s := range []model.SystemTarget{f.system1(), second} {
+		second, fresh := other.system1(), third.system1()
+		second.BMC.Name, fresh.BMC.Name = "bmc-2", "bmc-3"
+		if _, err := p.Power(ctx, second); !errors.Is(err, ErrUnauthorized) {
+			t.Fatalf("got %v, want ErrUnauthorized", err)
+		}
+		if n := counted(other.requests(), login); n != 2 {
+			t.Errorf("%d logins to the second, want 2", n)
+		}
+		for _, s := range []model.SystemTarget{f.system1(), second, fresh} {
 			if _, err := p.Power(ctx, s); !errors.Is(err, ErrCircuitOpen) {
 				t.Errorf("%s: got %v, want ErrCircuitOpen", s.BMC.Name, err)
 			}
 		}
-		if asked := append(f.requests(), other.requests()...); len(asked) != 0 {
+		if asked := slices.Concat(f.requests(), other.requests(), third.requests()); len(asked) != 0 {
 			t.Errorf("asked %v", asked)
 		}
-		if n := gauge(t, reg, "ingot_redfish_circuit_open"); n != 1 {
-			t.Errorf("metric says %v open, want 1", n)
+		if n := gauge(t, reg, "ingot_redfish_circuit_open"); n != 2 {
+			t.Errorf("metric says %v open, want 2", n)
 		}
 		now.add(breakFor)
 		f.change(func() { f.password = password })

@@ -87,8 +87,8 @@ func TestARetryTriesRefusedCredentialsOnce(t *testing.T) {
 	f, other := newFake(t, plain), newFake(t, plain)
 	f.password, other.password = "changed", "changed"
 	p := newPool(t, Options{})
-	here, there := f.target(), other.target()
-	there.Name = "bmc-2"
+	here, there, third := f.target(), other.target(), other.target()
+	there.Name, third.Name = "bmc-2", "bmc-3"
 	discover := func(retry bool) error {
 		here.Retry = retry
 		_, err := p.Discover(ctx, here)
@@ -105,8 +105,11 @@ func TestARetryTriesRefusedCredentialsOnce(t *testing.T) {
 			t.Fatalf("a retry: got %v, want ErrUnauthorized", err)
 		}
 	}
-	if _, err := p.Discover(ctx, there); !errors.Is(err, ErrCircuitOpen) {
-		t.Errorf("elsewhere: got %v, want ErrCircuitOpen", err)
+	if _, err := p.Discover(ctx, there); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("on a second BMC: got %v, want ErrUnauthorized", err)
+	}
+	if _, err := p.Discover(ctx, third); !errors.Is(err, ErrCircuitOpen) {
+		t.Errorf("on a third: got %v, want ErrCircuitOpen", err)
 	}
 	f.change(func() { f.password = password })
 	if err := discover(true); err != nil {
