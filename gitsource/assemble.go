@@ -2,7 +2,6 @@ package gitsource
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -456,17 +455,15 @@ func (a *assembler) keep(id model.Identity, now located) {
 // duplicateProblems has a problem for each place that defines the same object.
 func duplicateProblems(id model.Identity, places []located) []model.Problem {
 	var problems []model.Problem
+	sources := make([]string, 0, len(places))
+	for _, p := range places {
+		sources = append(sources, p.object.Metadata().Source)
+	}
 	for i, p := range places {
-		var others []string
-		for j, o := range places {
-			if i != j {
-				others = append(others, o.object.Metadata().Source)
-			}
-		}
 		file, line := position(p)
 		problems = append(problems, model.Problem{
 			Severity: model.SeverityError, File: file, Line: line, Object: id.String(),
-			Message: fmt.Sprintf("is also defined in %s: keep one of them", strings.Join(others, " and ")),
+			Message: model.AlsoDefinedIn(sources, i),
 		})
 	}
 	return problems

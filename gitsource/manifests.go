@@ -33,6 +33,7 @@ const (
 	IsLink      = "is a symbolic link, which is not followed: put the manifest itself here"
 	IsTooLarge  = "is larger than 1 MiB, which is all that a manifest may have: split it"
 	IsPointer   = "is a pointer of Git LFS, whose content is not fetched: commit the manifest itself"
+	isTooDeep   = "is in folders whose names, with its own, have more than 1024 bytes together: shorten them"
 	isNoFile    = "is another folder or a commit under the name of a file, which Git makes of no file: remove it"
 	hasSlash    = "is an entry of its folder whose name has a slash, which Git makes of no file: remove it"
 )
@@ -44,9 +45,26 @@ type entry struct {
 	mode filemode.FileMode
 	// ignored is set when an ignore file leaves it out, though objects of it are in force.
 	ignored bool
-	// misnamed is set when its name has a slash. Such a tree cannot be checked out, but servers
-	// take it: "x/../../ops/y.yaml" would be a file of another folder, that of another tenant.
-	misnamed bool
+	// misnamed is why its name is not looked below or into, "" for most.
+	misnamed string
+}
+
+// maxPath is how long a path may be, in bytes: each file has its own.
+const maxPath = 1024
+
+// misnamed returns what is wrong with a name in a folder, and a path to call it by. One with a
+// slash cannot be checked out, but servers take it: "x/../../ops/y.yaml" would be a file of
+// another folder, that of another tenant.
+func misnamed(dir, name string) (at, why string) {
+	switch {
+	case strings.Contains(name, "/"):
+		name, why = url.PathEscape(name), hasSlash
+	case len(dir)+1+len(name) > maxPath:
+		why = isTooDeep
+	default:
+		return path.Join(dir, name), ""
+	}
+	return path.Join(dir, shorten(name)), why
 }
 
 // manifest is one file of a revision, decoded.
@@ -225,8 +243,8 @@ func sorted[E any](list []E, compare func(a, b E) int) []E {
 
 // open decodes one entry, or says why it is not looked at.
 func (r *reader) open(s *store, e entry) (*decoded, error) {
-	if e.misnamed {
-		return refused(e.path, model.SeverityError, hasSlash), nil
+	if e.misnamed != "" {
+		return refused(e.path, model.SeverityError, e.misnamed), nil
 	}
 	if e.ignored {
 		d := refused(e.path, model.SeverityError, "is left out by "+IgnoreFile+", but what it defined is in force and stays so: "+
@@ -383,7 +401,7 @@ func (l *lister) list(dir entry, ignore Ignore, depth int) error {
 // entry lists an entry of a folder, or those below it.
 func (l *lister) entry(e entry, ignore Ignore, depth int) error {
 	switch {
-	case e.mode == filemode.Dir && !e.misnamed:
+	case e.mode == filemode.Dir && e.misnamed == "":
 		return l.list(e, ignore, depth+1)
 	case isIgnoreFile(e) && e.mode.IsFile() && e.mode != filemode.Symlink:
 	case !l.shares.add(e.path, &l.found):
@@ -452,10 +470,8 @@ func (l *lister) children(dir string, hash plumbing.Hash) ([]entry, error) {
 		if t.Name != IgnoreFile && (strings.HasPrefix(t.Name, ".") || regular && !isManifest(t.Name)) {
 			continue
 		}
-		e := entry{path: path.Join(dir, t.Name), hash: t.Hash, mode: t.Mode}
-		if e.misnamed = strings.Contains(t.Name, "/"); e.misnamed {
-			e.path = path.Join(dir, url.PathEscape(t.Name))
-		}
+		e := entry{hash: t.Hash, mode: t.Mode}
+		e.path, e.misnamed = misnamed(dir, t.Name)
 		own = append(own, e)
 	}
 	return slices.Clone(own), nil // kept as long as the folder stays, so without room to grow

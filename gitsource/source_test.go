@@ -180,6 +180,16 @@ func TestSource(t *testing.T) {
 				problem: "is also defined in", quarantined: "ServerClaim default/web", claims: map[string]string{"db": "a"},
 			},
 		}},
+		"M01 of an object defined very often some places are named, and how many there are": {steps: []step{
+			{do: func(t *testing.T, r *gitserver.Repo) {
+				files := make(map[string]string)
+				for i := range 20 {
+					files[fmt.Sprintf("%02d.yaml", i)] = claimYAML("web", "a")
+				}
+				commit(files)(t, r)
+			}, problem: "19.yaml: is also defined in 00.yaml:1 and 01.yaml:1 and 02.yaml:1 and 03.yaml:1 and 04.yaml:1 and 14 more places: keep one of them",
+				quarantined: "ServerClaim default/web", claims: map[string]string{}},
+		}},
 		"M07 an immutable field keeps the old object": {steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
 			{

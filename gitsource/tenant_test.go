@@ -503,6 +503,27 @@ func TestANameWithASlashLeadsIntoNoOtherFolder(t *testing.T) {
 	}
 }
 
+// A path is as long as those of all folders together, and each file below has it.
+func TestAPathThatIsTooLongIsRefused(t *testing.T) {
+	t.Parallel()
+	repo := newRepo(t)
+	long := strings.Repeat("x", maxPath-len("a/")-len("/web.yaml"))
+	ok[string](t)(repo.Commit(map[string]string{
+		"a/" + long + "/web.yaml": claimYAML("web", "a"), "a/" + long + "yy/db.yaml": claimYAML("db", "a"),
+		"b/" + strings.Repeat("x", 2*maxPath) + "/www.yaml": claimYAML("www", "a"),
+	}, "begin"))
+	s := newSource(t, testOptions(t, repo.URL()))
+	d := mustSync(t, s)
+	if diff := cmp.Diff(map[string]string{"web": "a"}, claims(d)); diff != "" {
+		t.Errorf("in force (-want +got):\n%s", diff)
+	}
+	for _, want := range []string{"yy/db.yaml: is in folders whose names", "b/" + strings.Repeat("x", maxMessage) + "…: is in folders whose names"} {
+		if !strings.Contains(messages(d), want) {
+			t.Errorf("got problems %s, want %s", messages(d), want)
+		}
+	}
+}
+
 // Nor is what servers take and give a damaged store, if Git would not make it so.
 func TestAFolderThatGitWouldNotMakeHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()

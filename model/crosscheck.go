@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -36,6 +37,24 @@ func (c *crossCheck) all() []Problem {
 	c.dangling()
 	SortProblems(c.problems)
 	return c.problems
+}
+
+// maxAlsoDefined is how many other places are named for an object that stands in several: each
+// of them is told of the others.
+const maxAlsoDefined = 5
+
+// AlsoDefinedIn says where an object is defined besides one of its places.
+func AlsoDefinedIn(places []string, here int) string {
+	var others []string
+	for i, place := range places {
+		if i != here && len(others) < maxAlsoDefined {
+			others = append(others, place)
+		}
+	}
+	if more := len(places) - 1 - len(others); more > 0 {
+		others = append(others, strconv.Itoa(more)+" more places")
+	}
+	return "is also defined in " + strings.Join(others, " and ") + ": keep one of them"
 }
 
 type crossCheck struct {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -163,10 +162,9 @@ func (m *manifestCheck) twice() {
 			if len(places) == 1 {
 				break
 			}
-			others := slices.Delete(slices.Clone(places), i, i+1)
 			m.report(here, model.Problem{
 				Severity: model.SeverityError, Object: id.String(), Rule: model.RuleDefinedTwice,
-				Message: "is also defined in " + strings.Join(others, " and ") + ": keep one of them",
+				Message: model.AlsoDefinedIn(places, i),
 			})
 		}
 	}
