@@ -301,13 +301,43 @@ func (r *reader) parse(file string, content []byte) *decoded {
 		}
 	}
 	d := &decoded{
-		objects: objects, problems: problems, dataKey: dataKey, opaque: slices.ContainsFunc(problems, isNameless) && likeManifest(content),
+		objects: objects, problems: fewer(problems), dataKey: dataKey, opaque: slices.ContainsFunc(problems, isNameless) && likeManifest(content),
 		foreign: len(objects) == 0 && model.Foreign(file, content),
 	}
 	if d.opaque {
 		d.mentions = mentionsOf(content)
 	}
 	return d
+}
+
+// maxProblems is how many problems of one file are kept, but for what says of an object that it
+// is wrong. Of 25,000 files with 200 each nobody reads all, and they take gigabytes.
+const maxProblems = 20
+
+// fewer are the first problems of a file, the first error of each other object, and how many more
+// there are.
+func fewer(problems []model.Problem) []model.Problem {
+	if len(problems) <= maxProblems {
+		return problems
+	}
+	kept := slices.Clone(problems[:maxProblems])
+	told := make(map[string]bool)
+	for i, p := range problems {
+		switch isNew := isError(p) && !told[p.Object]; {
+		case isNew && i >= maxProblems:
+			kept = append(kept, p)
+			fallthrough
+		case isNew:
+			told[p.Object] = true
+		}
+	}
+	last := kept[len(kept)-1]
+	if n := len(problems) - len(kept); n > 0 {
+		kept = append(kept, model.Problem{
+			Severity: model.SeverityWarning, File: last.File, Line: last.Line, Message: fmt.Sprintf("has %d more problems, which ingot validate shows", n),
+		})
+	}
+	return slices.Clip(kept)
 }
 
 // isNameless reports whether a problem is an error that belongs to nothing known by

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -455,6 +456,24 @@ func TestNothingIsSaidOnlyOfWhatWasLookedAt(t *testing.T) {
 	_ = s.Sync(t.Context())
 	if s.Nothing() || s.Desired() == nil {
 		t.Errorf("an emptied repository took away what is in force: %+v", s.Desired())
+	}
+}
+
+// All that a file is told stays in memory, and so does what each of its objects waits for.
+func TestOfManyProblemsOfAFileTheFirstAreKept(t *testing.T) {
+	var all []model.Problem
+	for i := range 100 {
+		all = append(all, model.Problem{Severity: model.SeverityError, File: "x.yaml", Line: i, Object: fmt.Sprintf("BMC b%d", i/40), Message: "m"})
+	}
+	got := fewer(all)
+	want := slices.Concat(all[:maxProblems], []model.Problem{all[40], all[80], {
+		Severity: model.SeverityWarning, File: "x.yaml", Line: 80, Message: "has 78 more problems, which ingot validate shows",
+	}})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(all[:maxProblems], fewer(all[:maxProblems])); diff != "" {
+		t.Errorf("of few, -want +got:\n%s", diff)
 	}
 }
 
