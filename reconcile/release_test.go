@@ -202,6 +202,33 @@ func TestANewClaimDoesNotWaitForTheReleaseOfAServerThatNeverRanIt(t *testing.T) 
 	})
 }
 
+// Of two servers that the claim of a name was taken from, it goes on with the one that it had last.
+func TestAClaimThatIsBackHasTheServerThatItHadLast(t *testing.T) {
+	live(t, 2, func(t *testing.T, w *loopWorld) {
+		w.commit(func(d *model.Desired) { d.Add(serverFile(1, retain)) })
+		w.serve("a", "web")
+		w.commit(func(d *model.Desired) { clear(d.Claims) })
+		w.expect(time.Hour, 0, "Available Off")
+		w.expect(0, 1, "Released Off default/web")
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc00-system-0"} }))
+		})
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		before := w.seen(0)
+		w.change(0, func(m *machine) { m.dead = true })
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		pass(time.Hour)
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		pass(time.Minute)
+		w.change(0, func(m *machine) { m.dead = false })
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		w.expect(0, 1, "Released Off default/web")
+		if m := w.seen(0); m.offs != before.offs || m.installs != before.installs {
+			t.Errorf("it was touched: %+v, and was %+v", m, before)
+		}
+	})
+}
+
 // Of a removal that was acted upon nothing counts any more: the claim of that name is another server's by then.
 func TestARemovalThatWasActedUponReleasesNoOtherServer(t *testing.T) {
 	live(t, 2, func(t *testing.T, w *loopWorld) {

@@ -314,8 +314,12 @@ func (w *walk) claims(d *model.Desired, c *model.ServerClaim) {
 func (w *walk) isBack(c *model.ServerClaim) {
 	for _, m := range w.having(c.ClaimName()) {
 		ref := c.Spec.ServerRef
-		if w.stays(m) && (ref == nil || ref.Name == string(m.name)) {
+		rec := w.observed.Servers[m.name]
+		switch isFor := ref == nil || ref.Name == string(m.name); {
+		case w.stays(m) && isFor:
 			m.asks["end"], m.kept = 0, false
+		case rec != nil && rec.ReleaseDecided() && !isFor:
+			m.asks["end"]++
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // loadClaim finds the claim that a server is recorded to have; at is its place among those in
 // Git, nowhere if it is not there. Of two servers of one claim, one that is being released had the
-// claim that was called so before.
+// claim that was called so before; if both are, it goes on with the one that it had last.
 func (f *fleet) loadClaim(s *server, at int) {
 	name := s.rec.Claim
 	if name == "" {
@@ -25,7 +25,7 @@ func (f *fleet) loadClaim(s *server, at int) {
 	if at != nowhere {
 		other = f.served[at]
 	}
-	if other != nil && s.rec.ReleaseDecided() && !other.rec.ReleaseDecided() {
+	if other != nil && s.rec.ReleaseDecided() && (!other.rec.ReleaseDecided() || other.rec.ClaimedAt.After(s.rec.ClaimedAt)) {
 		return
 	}
 	if other != nil && other.rec.ReleaseDecided() {
