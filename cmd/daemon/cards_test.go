@@ -135,7 +135,7 @@ func TestAnEndpointWhoseDeviceIsNotKnownYetIsListedAndExplained(t *testing.T) {
 	d.loop.Desired = func() *model.Desired { return desired }
 	f := newFleet(d)
 	x, err := f.Explain("endpoint", "p7")
-	if err != nil || x.Name != "p7" || x.Why != "waits for a device on circuit Eth1/7, remote leafA" {
+	if err != nil || x.Name != "p7" || x.Why != "no lease yet for a device on circuit Eth1/7, remote leafA" {
 		t.Errorf("got %+v, %v", x, err)
 	}
 	if rows := f.Rows().Endpoints; len(rows) != 1 || rows[0].Name != "p7" || rows[0].State != string(report.EndpointAwaited) || rows[0].Address != "10.0.0.7" {

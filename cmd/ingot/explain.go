@@ -139,7 +139,10 @@ func printConditions(c *console, all []metav1.Condition, now time.Time) {
 		if k.Status != metav1.ConditionTrue {
 			holds = "no"
 		}
-		line := fmt.Sprintf("  %s: %s for %s, %s", k.Type, holds, age(k.LastTransitionTime.Time, now), k.Reason)
+		if !k.LastTransitionTime.IsZero() {
+			holds += " for " + age(k.LastTransitionTime.Time, now)
+		}
+		line := fmt.Sprintf("  %s: %s, %s", k.Type, holds, k.Reason)
 		if k.Message != "" {
 			line += ": " + k.Message
 		}

@@ -24,6 +24,7 @@ var exampleExplanation = report.Explanation{
 	Boot:  []model.BootStep{{Stage: "DHCP", At: ago(2 * time.Minute)}, {Stage: "TFTP", At: ago(2*time.Minute - 1500*time.Millisecond)}},
 	Conditions: []metav1.Condition{
 		{Type: "Ready", Status: metav1.ConditionFalse, Reason: "WaitingForReport", LastTransitionTime: metav1.NewTime(ago(time.Minute))},
+		{Type: "Identified", Status: metav1.ConditionTrue, Reason: "SinceNobodyKnowsWhen"},
 	},
 	Related: []report.Explanation{{Kind: "bmc", Name: "b1", State: "Enabled"}},
 }
@@ -39,6 +40,7 @@ const exampleExplained = `server s1: Discovery for 3m
     07:58:01Z  TFTP         +1.5s
     if it comes no further: its boot loader is lost
   Ready: no for 1m, WaitingForReport
+  Identified: yes, SinceNobodyKnowsWhen
 
 bmc b1: Enabled
 `

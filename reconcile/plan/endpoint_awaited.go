@@ -26,7 +26,7 @@ func (f *fleet) awaits(m *model.Endpoint) Why {
 	if m == nil || m.Spec.MACAddress != "" || f.endpointBy[m.Name] != nil {
 		return Why{}
 	}
-	waits := "waits for " + m.Awaits()
+	waits := "no lease yet for " + m.Awaits()
 	holder := f.in.Observed.EndpointFacts[f.holders[m.Spec.IP]]
 	switch {
 	case holder == nil:

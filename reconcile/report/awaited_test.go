@@ -38,11 +38,11 @@ func TestAnEndpointWithoutMACAddressSaysWhatItWaitsFor(t *testing.T) {
 	r := NewProjector().Report(in, plan.Plan(in), 1, model.Holder{})
 	const look = "check that the device has power and link, and that its port or client identifier is the one in the manifest"
 	for name, want := range map[string]Glance{
-		"port":   {State: "Awaited", Why: "waits for a device on circuit Eth1/7, remote leafA", Actor: "rack operator"},
-		"client": {State: "Awaited", Why: "waits for the device with client identifier 01:02:00:00:00:00:08", Actor: "rack operator"},
+		"port":   {State: "Awaited", Why: "no lease yet for a device on circuit Eth1/7, remote leafA", Actor: "rack operator"},
+		"client": {State: "Awaited", Why: "no lease yet for the device with client identifier 01:02:00:00:00:00:08", Actor: "rack operator"},
 		"held": {
 			State: "Awaited", Since: leased, WhySince: leased,
-			Why: "waits for a device on circuit Eth1/9; device 02:00:00:00:00:09 had the address 192.0.2.9 before it was reserved, and keeps it until its lease ends",
+			Why: "no lease yet for a device on circuit Eth1/9; device 02:00:00:00:00:09 had the address 192.0.2.9 before it was reserved, and keeps it until its lease ends",
 		},
 		"twice": {
 			State: "Awaited", Since: leased, WhySince: leased, Actor: "rack operator",
@@ -75,7 +75,7 @@ func TestAnEndpointWithoutMACAddressSaysWhatItWaitsFor(t *testing.T) {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
-	const ofBMC = "Endpoint port: waits for a device on circuit Eth1/7, remote leafA (to act: rack operator)"
+	const ofBMC = "Endpoint port: no lease yet for a device on circuit Eth1/7, remote leafA (to act: rack operator)"
 	bmc := r.Documents["bmcs/b1.yaml"].Object.(*Document).Status.(BMCStatus)
 	if ready := conditions(bmc.Conditions).of(typeReady); ready.Reason != model.ReasonAwaitingDevice || ready.Message != ofBMC || ready.Status != metav1.ConditionFalse {
 		t.Errorf("its BMC: got %+v", ready)
