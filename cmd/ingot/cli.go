@@ -108,7 +108,7 @@ func execute(ctx context.Context, args []string, c *console) int {
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return c.fail(fmt.Errorf("%w; see ingot --help", err))
+		return c.fail(fmt.Errorf("%w; see %s --help", err, commandOf(err)))
 	}
 	if c.format, err = formatOf(parsed, line.Output); err != nil {
 		return c.fail(err)
@@ -125,6 +125,14 @@ func execute(ctx context.Context, args []string, c *console) int {
 		return c.fail(err)
 	}
 	return exitFine
+}
+
+// commandOf is the command whose arguments cannot be parsed, as far as that is known.
+func commandOf(err error) string {
+	if wrong, ok := errors.AsType[*kong.ParseError](err); ok && wrong.Context.Selected() != nil {
+		return wrong.Context.Selected().FullPath()
+	}
+	return "ingot"
 }
 
 // formatter is a command whose results are printed in other formats than text and JSON.

@@ -85,7 +85,7 @@ func (a *adminClient) get(ctx context.Context, path string, v any) error {
 	}
 	resp, err := a.http.Do(req)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("%w at %s; name another with --address, or read the status branch with --git", errNoDaemon, a.base)
+		return fmt.Errorf("%w at %s; name another with --address", errNoDaemon, a.base)
 	}
 	if err != nil {
 		return unreached(err)

@@ -42,7 +42,11 @@ func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient
 	if err != nil {
 		return err
 	}
-	if err = ask(client); f.named(c) != "" || !errors.Is(err, errNoDaemon) {
+	if err = ask(client); !errors.Is(err, errNoDaemon) {
+		return err
+	}
+	err = fmt.Errorf("%w, or read the status branch with --git", err)
+	if f.named(c) != "" {
 		return err
 	}
 	g, cloned := openClone(ctx, c, ".", "origin")

@@ -85,3 +85,12 @@ func TestNoLeases(t *testing.T) {
 		t.Errorf("a MAC address that is none: exit code %d, %q", code, errs)
 	}
 }
+
+func TestWithoutADaemonThereAreNoLeases(t *testing.T) {
+	nobody := httptest.NewServer(http.NotFoundHandler())
+	nobody.Close()
+	_, errs, code := command(t, "leases", "--address", nobody.URL)
+	if want := "ingot: no daemon listens at " + nobody.URL + "; name another with --address\n"; errs != want || code != exitFailed {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
