@@ -14,6 +14,10 @@ Feature: A device that is no server has the address and the options that Git say
     Then device "switch" is given the address that is reserved for it
     And device "camera" has another address
 
+  Scenario: an Endpoint whose device is not known yet says what it waits for
+    When an Endpoint that reserves an address for client identifier "leaf-1" is committed
+    Then the status branch says of endpoint "leaf-1": "no lease yet for the device with client identifier leaf-1"
+
   Scenario: a device is told the options of its Endpoint
     When an Endpoint of device "switch" is committed with the options
       | OPTION    | VALUE     |
