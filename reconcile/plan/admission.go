@@ -117,9 +117,10 @@ func (a *admission) admit(b *bmcView, index int, sys model.SystemFact) (problem 
 			return inPlaceText(sys, r)
 		}
 	}
-	rec := f.newRecord(b, index, sys, old)
+	rec := f.newRecord(b, index, a.defaultName(b, index), sys, old)
 	if other := a.recs[rec.Name]; other != nil && other != old {
-		return fmt.Sprintf("system %s would be server %s, a name that another machine has (UUID %s)", sys.URI, rec.Name, other.UUID)
+		return fmt.Sprintf("system %s would be server %s, a name that another machine has (UUID %s): write a Server of another name with "+
+			"spec.systemUUID %s", sys.URI, rec.Name, other.UUID, sys.UUID)
 	}
 	if !a.copied {
 		a.recs, a.copied = maps.Clone(a.recs), true
@@ -134,6 +135,19 @@ func (b *bmcView) knows(sys model.SystemFact) bool {
 	return slices.ContainsFunc(b.known, func(r *model.ServerRecord) bool {
 		return r.SystemURI == sys.URI && (isMachine(sys, r) || sys.UUID == "" && r.Board == nil)
 	})
+}
+
+// defaultName is the name of the system at a place among those of its BMC, if nothing else names it:
+// that of its place, or the first that is free of as many as there are systems. One that was put in
+// later may stand before those that have theirs.
+func (a *admission) defaultName(b *bmcView, index int) model.ServerName {
+	name := func(i int) model.ServerName { return model.ServerName(fmt.Sprintf("%s-system-%d", b.name, i)) }
+	for i := range b.facts.Systems {
+		if n := name((index + i) % len(b.facts.Systems)); a.recs[n] == nil {
+			return n
+		}
+	}
+	return name(index)
 }
 
 // keeper is the server that was at a place of the BMC so far, or anywhere behind one that shows one
@@ -193,7 +207,7 @@ func (f *fleet) moved(rec *model.ServerRecord, b *bmcView) bool {
 // newRecord is the record of a system that is seen for the first time, or of a
 // known server that has moved. Annotations that stand in Git already count as
 // handled, so that a lost record repeats no operation (law 1).
-func (f *fleet) newRecord(b *bmcView, index int, sys model.SystemFact, moved *model.ServerRecord) *model.ServerRecord {
+func (f *fleet) newRecord(b *bmcView, index int, name model.ServerName, sys model.SystemFact, moved *model.ServerRecord) *model.ServerRecord {
 	if moved != nil {
 		rec := *moved
 		rec.BMC, rec.SystemURI, rec.NoDiskBoot = b.name, sys.URI, nil
@@ -201,7 +215,7 @@ func (f *fleet) newRecord(b *bmcView, index int, sys model.SystemFact, moved *mo
 		return &rec
 	}
 	rec := &model.ServerRecord{
-		Name: model.ServerName(fmt.Sprintf("%s-system-%d", b.name, index)),
+		Name: name,
 		BMC:  b.name, SystemURI: sys.URI, UUID: sys.UUID,
 		State: model.StateInitial, Since: f.in.Now, Identified: true,
 	}
