@@ -83,6 +83,18 @@ func putStoreBack(ctx context.Context) error {
 	return w.whileDead(func() error { return w.withoutRedis(w.putCopyBack) })
 }
 
+// healByCopy has Ingot start twice with the copy of the store while the Git host is away, and the power
+// of a server cut meanwhile: each start is another lead, and so is the one once it is back.
+func healByCopy(ctx context.Context, server string) (err error) {
+	w := siteOf(ctx)
+	away := w.repo.Dir + ".away"
+	err = errors.Join(w.kill(), w.withoutRedis(w.putCopyBack), os.Rename(w.repo.Dir, away), w.start())
+	if err == nil {
+		err = errors.Join(killIngot(ctx), powerCut(ctx, server), runsFromDisk(ctx, server))
+	}
+	return errors.Join(err, w.whileDead(func() error { return os.Rename(away, w.repo.Dir) }))
+}
+
 func damageRecord(ctx context.Context, how, server string) error {
 	w := siteOf(ctx)
 	return w.whileDead(func() error { return w.damage(how, server) })

@@ -26,7 +26,8 @@ func defineLaws(sc *godog.ScenarioContext) {
 
 		// a store that is not what it was
 		`^the store is copied$`: copyStore,
-		`^Ingot is killed, the store (loses|garbles) ` + name + `, and Ingot is started again$`: damageRecord,
+		`^Ingot heals the power of ` + name + ` by the copy of the store until the Git host is back$`: healByCopy,
+		`^Ingot is killed, the store (loses|garbles) ` + name + `, and Ingot is started again$`:       damageRecord,
 		`^the store loses ` + name + `$`:                                                    makeHole,
 		`^Redis keeps nothing on disk$`:                                                     keepNothing,
 		`^no BMC was asked to change anything since$`:                                       nothingAsked,

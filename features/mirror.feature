@@ -73,6 +73,21 @@ Feature: What is asked for is written down before a machine is touched
     Then "s1" is Available
     And the disk of "s1" is empty
 
+  Scenario: nor does an older copy of the store win because power was healed by it
+    Given the status branch need not be written first
+    And claim "web" runs on "s1"
+    And the store is copied
+    And claim "web" is removed
+    And "s1" is Available
+    And the claims are committed
+      | CLAIM | SERVER |
+      | db    | s1     |
+    And claim "db" is Booted on "s1"
+    And the status branch shows that
+    When Ingot heals the power of "s1" by the copy of the store until the Git host is back
+    Then claim "db" is Booted on "s1"
+    And the disk of one server holds claim "db"
+
   Scenario: what was done while the status branch was protected is not undone by a lost store
     Given claim "web" runs on "s1"
     And the status branch is protected
