@@ -25,8 +25,9 @@ type ancestry struct {
 	// truncated is set when the lineage is rewritten only as far as the store's
 	// history reaches.
 	truncated bool
-	// between are the commits that the new head has and the old one has not.
-	between []*object.Commit
+	// approved is what the commits approve that the new head has and the old one has not, newest
+	// last. The commits are not kept: each may have a message of a megabyte.
+	approved []string
 }
 
 // relate finds out how head relates to old.
@@ -43,13 +44,15 @@ func (s *store) relate(old, head plumbing.Hash) ancestry {
 		return true
 	})
 	a := ancestry{lineage: rewritten}
+	var approved tokens
 	whole := s.visitUnless(head, behind, func(c *object.Commit) {
-		a.between = append(a.between, c)
+		approved.addOlder(c)
 		if slices.Contains(c.ParentHashes, old) {
 			a.lineage = lineageDescends
 		}
 	})
 	a.truncated = a.lineage == rewritten && !whole
+	a.approved = approved.newestLast()
 	return a
 }
 
@@ -77,24 +80,44 @@ func (s *store) visitUnless(head plumbing.Hash, stop map[plumbing.Hash]bool, fn 
 	return whole
 }
 
-// approvals returns what head's new commits approve, and at least what head and
-// its parents do, newest last.
-func (s *store) approvals(head *object.Commit, between []*object.Commit) []string {
-	commits := append([]*object.Commit{head}, between...)
+// approvals returns what is approved by head's new commits, and at least by head and its
+// parents, newest last.
+func (s *store) approvals(head *object.Commit, approved []string) []string {
+	var own, parents tokens
+	own.addOlder(head)
 	for _, parent := range head.ParentHashes {
 		if c, err := s.commit(parent); err == nil {
-			commits = append(commits, c)
+			parents.addOlder(c)
 		}
 	}
-	var out []string
-	for _, c := range slices.Backward(commits) {
-		for _, token := range Trailers(c.Message)[approveTrailer] {
-			if len(token) <= maxToken {
-				out = append(out, token)
-			}
+	return slices.Concat(parents.newestLast(), approved, own.newestLast())
+}
+
+// tokens are what commits approve, the newest first and no more than are kept.
+type tokens []string
+
+// addOlder adds what a commit approves that is older than those before.
+func (t *tokens) addOlder(c *object.Commit) {
+	for _, token := range slices.Backward(Trailers(c.Message)[approveTrailer]) {
+		if len(token) <= maxToken && len(*t) < maxApprovals {
+			*t = append(*t, strings.Clone(token)) // or the whole message would stay in memory
 		}
 	}
+}
+
+func (t tokens) newestLast() []string {
+	out := slices.Clone([]string(t))
+	slices.Reverse(out)
 	return out
+}
+
+// approvedIn is what commits approve, of which the newest is the first.
+func approvedIn(commits []*object.Commit) []string {
+	var all tokens
+	for _, c := range commits {
+		all.addOlder(c)
+	}
+	return all.newestLast()
 }
 
 // Limits of what is kept of approvals.

@@ -110,7 +110,7 @@ func (m *merge) run() (*Merged, error) {
 	}
 	after := assemble(change{
 		prev: before.effective, files: files, lineage: lineageDescends, revision: m.revision(head), at: m.Now,
-		approvals: m.approve(head, way.between),
+		approvals: m.approve(head, approvedIn(way.between)),
 	}, m.rules)
 	if m.Strict && newErrors(before.problems, after.problems) {
 		return nil, fmt.Errorf("git.strict is true, so Ingot refuses the revision as a whole: %w", model.JoinErrors(after.problems))
@@ -165,7 +165,7 @@ func (m *merge) before(base *object.Commit, result *Merged) (outcome, error) {
 			return outcome{}, err
 		}
 		step := change{
-			prev: out.effective, files: files, lineage: lineageDescends, revision: m.revision(base), at: m.Now, approvals: m.approve(base, way.between),
+			prev: out.effective, files: files, lineage: lineageDescends, revision: m.revision(base), at: m.Now, approvals: m.approve(base, approvedIn(way.between)),
 		}
 		if !way.at(at.Hash) {
 			step.lineage, step.cause = rewritten, model.AbsentHistoryRewritten
@@ -181,8 +181,8 @@ func (m *merge) revision(c *object.Commit) model.Revision {
 }
 
 // approve adds what commits approve.
-func (m *merge) approve(head *object.Commit, between []*object.Commit) []string {
-	m.approvals = newest(m.approvals, m.store.approvals(head, between))
+func (m *merge) approve(head *object.Commit, approved []string) []string {
+	m.approvals = newest(m.approvals, m.store.approvals(head, approved))
 	return m.approvals
 }
 

@@ -73,15 +73,17 @@ func (s *Source) judge(t target, way ancestry) error {
 // step is the change from what is in force to a commit.
 func (s *Source) step(c *object.Commit, way ancestry) change {
 	if s.head.IsZero() && s.cause != "" {
+		var recent tokens
 		for _, h := range s.store.newest(c.Hash, fetchDepth) {
-			if recent, err := s.store.commit(h); err == nil {
-				way.between = append(way.between, recent)
+			if c, err := s.store.commit(h); err == nil {
+				recent.addOlder(c)
 			}
 		}
+		way.approved = slices.Concat(recent.newestLast(), way.approved)
 	}
 	step := change{
 		prev: s.effective, lineage: way.lineage, revision: s.target.revision(), at: s.opts.Clock(),
-		approvals: newest(s.approvals, s.store.approvals(c, way.between)),
+		approvals: newest(s.approvals, s.store.approvals(c, way.approved)),
 	}
 	if s.cause != "" {
 		step.lineage, step.cause = rewritten, s.cause

@@ -243,7 +243,7 @@ func (s *Source) follows(c *object.Commit, way ancestry) bool {
 // replaces reports whether a commit of the revision says that it replaces another one: what
 // is older cannot name its hash.
 func (s *Source) replaces(c *object.Commit, way ancestry, other plumbing.Hash) bool {
-	return slices.ContainsFunc(s.store.approvals(c, way.between), func(token string) bool {
+	return slices.ContainsFunc(s.store.approvals(c, way.approved), func(token string) bool {
 		return strings.HasSuffix(token, "@sha1:"+other.String())
 	})
 }
