@@ -135,7 +135,7 @@ func (f *foretold) compare(p *preview.Preview, before map[model.ServerName]machi
 			waits[e.Server], announced[e.Server] = true, true
 		case e.Destructive:
 			announced[e.Server] = true
-		case e.Kind == preview.Bind:
+		case e.Kind == preview.Bind || e.Kind == preview.Keep:
 			bound[e.Claim] = e.Server
 		}
 	}
@@ -294,7 +294,13 @@ func (f *foretold) edit(d *model.Desired) {
 		f.addClaim(d, "n"+f.value())
 		return
 	}
-	switch f.rnd.IntN(8) {
+	switch f.rnd.IntN(10) {
+	case 8:
+		delete(c.Annotations, model.AnnotationReprovision)
+		f.say("no reprovision of %s", c.Name)
+		d.Add(c)
+	case 9:
+		f.putBack(d)
 	case 0, 1:
 		f.say("remove claim %s", c.Name)
 		delete(d.Claims, c.ClaimName())
@@ -327,6 +333,18 @@ func (f *foretold) edit(d *model.Desired) {
 	}
 }
 
+// putBack has a claim in Git again that a server was taken from, if there is one.
+func (f *foretold) putBack(d *model.Desired) {
+	for _, name := range slices.Sorted(maps.Keys(f.w.observed.Servers)) {
+		if rec := f.w.observed.Servers[name]; rec.Claim != "" && d.Claims[rec.Claim] == nil && f.base.Claims[rec.Claim] == nil {
+			_, claimed := model.SplitName(rec.Claim)
+			f.say("claim %s is back", claimed)
+			d.Add(claim(claimed))
+			return
+		}
+	}
+}
+
 // cleanup is any way to wipe disks.
 func (f *foretold) cleanup() string {
 	return []string{model.CleanupNone, model.CleanupQuick, model.CleanupSecure}[f.rnd.IntN(3)]
@@ -336,7 +354,9 @@ func (f *foretold) cleanup() string {
 func (f *foretold) editServer(d *model.Desired) {
 	name := f.server()
 	s := f.manifest(d, name)
-	switch f.rnd.IntN(9) {
+	switch f.rnd.IntN(10) {
+	case 9:
+		delete(s.Annotations, model.AnnotationOperation)
 	case 8:
 		s.Annotations[model.AnnotationCleanup] = f.cleanup()
 	case 0:
