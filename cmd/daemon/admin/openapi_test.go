@@ -29,6 +29,7 @@ type operation struct {
 	fields        []string     // of a list
 	answer        reflect.Type // nil = no JSON
 	example       string       // a path to ask, "" = path
+	refused       string       // a request that is answered 400, "" = there is none
 }
 
 // operations are all paths of the API.
@@ -37,11 +38,11 @@ func operations() []operation {
 		{path: "/api/v1/status", summary: "The fleet at a glance: the revision in force, what waits for approval, and all servers, claims, BMCs and problems.", answer: reflect.TypeFor[report.Summary]()},
 		{
 			path: "/api/v1/explain/{kind}/{name}", summary: "All there is to say of one object: what it waits for, who has to act, how far its boot came. Kinds are bmc, boot-configuration, claim, endpoint and server.",
-			answer: reflect.TypeFor[report.Explanation](), example: "/api/v1/explain/claim/default/c1",
+			answer: reflect.TypeFor[report.Explanation](), example: "/api/v1/explain/claim/default/c1", refused: "/api/v1/explain/node/n1",
 		},
 		{
 			path: "/api/v1/cards/{mac}", summary: "A network card by its MAC address, and what it asked of this process by DHCP, TFTP and HTTP, the oldest first. Nothing of it is stored.",
-			answer: reflect.TypeFor[report.Card](), example: "/api/v1/cards/02:00:00:00:00:01",
+			answer: reflect.TypeFor[report.Card](), example: "/api/v1/cards/02:00:00:00:00:01", refused: "/api/v1/cards/02",
 		},
 		listOf(query.Servers, "Servers."), listOf(query.Claims, "Claims, and ServerBootConfigurations in Git."), listOf(query.BMCs, "BMCs."),
 		listOf(query.Endpoints, "Devices that may be BMCs."), listOf(query.Problems, "Problems in the manifests. Their states are error and warning."),
@@ -54,7 +55,7 @@ func operations() []operation {
 }
 
 func listOf[R any](l query.List[R], summary string) operation {
-	return operation{path: "/api/v1/" + l.Name(), summary: summary, fields: l.Fields(), answer: reflect.TypeFor[query.Result[R]]()}
+	return operation{path: "/api/v1/" + l.Name(), summary: summary, fields: l.Fields(), answer: reflect.TypeFor[query.Result[R]](), refused: "/api/v1/" + l.Name() + "?page=x"}
 }
 
 func objectOf[O any](list, summary, example string) operation {
@@ -93,7 +94,13 @@ func (o operation) describe(s *schemas) object {
 	text := func(description string) object {
 		return object{"description": description, "content": object{"text/plain": object{"schema": object{"type": "string"}}}}
 	}
-	responses := object{"200": object{"description": "The answer.", "content": content}}
+	responses := object{
+		"200":     object{"description": "The answer.", "content": content},
+		"default": text("An error, and why. Without a valid password, or with the name of another host, it is 401 or 403; with too many wrong passwords 429."),
+	}
+	if o.refused != "" {
+		responses["400"] = text("The request cannot be answered, and why.")
+	}
 	if o.answer != nil {
 		responses["304"] = object{"description": "It is as it was."}
 	}
@@ -104,7 +111,6 @@ func (o operation) describe(s *schemas) object {
 	}
 	if o.fields != nil {
 		parameters = append(parameters, listParameters(o.fields)...)
-		responses["400"] = text("The query cannot be answered, and why.")
 	}
 	if strings.HasSuffix(o.path, "/events") {
 		parameters = append(parameters, object{"name": "Last-Event-ID", "in": "header", "description": "The event that was read last.", "schema": object{"type": "string"}})
@@ -208,6 +214,18 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		}
 		if list, is := answer.(map[string]any)["items"]; is && len(list.([]any)) == 0 {
 			t.Errorf("%s: there is no row that could be wrong", asked)
+		}
+	}
+}
+
+// What is described to be refused with 400 is.
+func TestRefusalsAreAsDescribed(t *testing.T) {
+	for _, op := range operations() {
+		if op.refused == "" {
+			continue
+		}
+		if got := ask(Options{Fleet: newLive(1)}, http.MethodGet, op.refused).Code; got != http.StatusBadRequest {
+			t.Errorf("%s: got %d", op.refused, got)
 		}
 	}
 }
