@@ -192,9 +192,8 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		planned := l.Clock()
-		took := planned.Sub(woken)
-		l.Metrics.planned(planned, took, err)
+		took := l.Clock().Sub(woken)
+		l.Metrics.planned(took, err)
 		if err != nil {
 			l.Log.Error("plan not carried out", "err", err)
 			next = l.Clock().Add(time.Second)

@@ -124,7 +124,7 @@ func (m *Metrics) saw(o *model.Observed) {
 	}
 }
 
-func (m *Metrics) planned(now time.Time, took time.Duration, err error) {
+func (m *Metrics) planned(took time.Duration, err error) {
 	if m == nil {
 		return
 	}
@@ -133,7 +133,7 @@ func (m *Metrics) planned(now time.Time, took time.Duration, err error) {
 		m.results.WithLabelValues("error_fetch").Inc()
 		return
 	}
-	m.plannedAt.Set(unix(now))
+	m.plannedAt.SetToCurrentTime() // alerts compare it with a clock that is right
 }
 
 // unix is a time as metrics have it.
@@ -196,11 +196,11 @@ func (m *Metrics) unpublished() {
 
 // published notes that the status branch is as it should be, and counts the commit that it
 // took, if it took one that long.
-func (m *Metrics) published(now time.Time, committed bool, lag time.Duration) {
+func (m *Metrics) published(committed bool, lag time.Duration) {
 	if m == nil {
 		return
 	}
-	m.publishedAt.Set(unix(now))
+	m.publishedAt.SetToCurrentTime()
 	if committed {
 		m.publish.WithLabelValues(publishSuccess).Inc()
 		m.lag.Observe(lag.Seconds())

@@ -134,7 +134,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 			p.note(time.Time{}, nil)
 			pushed := p.Reporter.Loop.Clock()
 			again = pushed.Add(againAfter)
-			p.Reporter.Loop.Metrics.published(pushed, done.Committed, pushed.Sub(now))
+			p.Reporter.Loop.Metrics.published(done.Committed, pushed.Sub(now))
 			if done.Committed {
 				last = pushed
 			}

@@ -222,7 +222,7 @@ func (r *Registry) commitOnce(ctx context.Context, b store.Batch) error {
 	}
 	r.metrics.commits.Observe(time.Since(start).Seconds())
 	if err == nil {
-		r.metrics.stored.Set(float64(r.options.Clock().UnixMilli()) / 1000)
+		r.metrics.stored.SetToCurrentTime()
 	}
 	return err
 }

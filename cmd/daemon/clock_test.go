@@ -61,6 +61,17 @@ func TestAllPartsGoByOneClock(t *testing.T) {
 	d.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return desired }}
 	ask(d.bootsvc.Handler(), http.MethodGet, "/loader/nothing", "")
 
+	families, err := d.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families { // who alerts has a clock that is right
+		if name := family.GetName(); name == "ingot_store_last_success_timestamp_seconds" {
+			if at := time.Unix(int64(family.GetMetric()[0].GetGauge().GetValue()), 0); time.Since(at).Abs() > time.Hour {
+				t.Errorf("%s is %s", name, at)
+			}
+		}
+	}
 	noted := map[string]time.Time{"loop": d.loop.Clock()}
 	seen := d.registry.Observed()
 	if p := seen.Progress[ticket.Server]; p != nil {
