@@ -195,8 +195,10 @@ type assembler struct {
 	// tenant whose those are.
 	faulty map[string]bool
 	fresh  map[string][]string
-	// mentions are the files that may hold objects nobody knows of, by the names in them.
-	mentions map[string][]string
+	// unnamed are the files that may hold objects nobody knows of, with names in them; mentions are
+	// those by name, nil until one is asked for.
+	unnamed  []manifest
+	mentions map[mention][]string
 	// mistaken are the files with objects that cannot be used and came with this revision, which may
 	// be what others of their kind are called by now.
 	mistaken map[successors][]string
@@ -252,7 +254,6 @@ func newAssembler(c change, r rules) *assembler {
 		faulty:     make(map[string]bool),
 		unread:     make(map[string]bool),
 		fresh:      make(map[string][]string),
-		mentions:   make(map[string][]string),
 		mistaken:   make(map[successors][]string),
 		copies:     make(map[plumbing.Hash][]string),
 		gone:       make(map[model.Identity]model.Removal),
@@ -298,7 +299,9 @@ func (a *assembler) collect() {
 			a.faulty[f.path] = true
 			a.copies[f.blob] = append(a.copies[f.blob], f.path)
 		}
-		a.mention(f)
+		if f.mentions != "" {
+			a.unnamed = append(a.unnamed, f)
+		}
 		if f.opaque && !a.knew(f.blob) {
 			owner := a.tenants.Owner(f.path)
 			a.fresh[owner] = append(a.fresh[owner], f.path)

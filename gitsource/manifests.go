@@ -80,8 +80,8 @@ type decoded struct {
 	problems []model.Problem
 	// opaque is set when the blob may define objects that nobody can name.
 	opaque bool
-	// mentions are the names in such a blob.
-	mentions []string
+	// mentions are the names in such a blob, see mentionsOf.
+	mentions string
 	// foreign is set when the blob is clearly something else than manifests.
 	foreign bool
 	size    int64 // bytes that were read

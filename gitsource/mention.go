@@ -3,6 +3,7 @@ package gitsource
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"ingot/model"
 )
@@ -16,40 +17,77 @@ var nameField = regexp.MustCompile(`(?i)\bname["']?[ \t]*:[ \t]*[\["']*([a-z0-9]
 // ownWord is what manifests of the kinds that servers depend on do not go without.
 var ownWord = regexp.MustCompile(`(?i)server|` + regexp.QuoteMeta(model.Group))
 
-// mentionsOf are the names that stand in a file that cannot be read, each once and in order: of
-// objects that it may define, among others.
-func mentionsOf(content []byte) []string {
+// mentionsOf are the names that stand in a file that cannot be read, each once and in a line of its
+// own: of objects that it may define, among others.
+func mentionsOf(content []byte) string {
 	if !ownWord.Match(content) {
-		return nil
+		return ""
 	}
 	var names []string
 	for _, m := range nameField.FindAllSubmatch(content, maxMentions) {
 		names = append(names, string(m[1]))
 	}
 	slices.Sort(names)
-	return slices.Clip(slices.Compact(names))
+	return strings.Join(slices.Compact(names), "\n")
 }
 
-// mention notes which names stand in a file that may define objects nobody can name.
-func (a *assembler) mention(f manifest) {
-	for _, name := range f.mentions {
-		a.mentions[name] = append(a.mentions[name], f.path)
+// mention is a name in a tenant's files.
+type mention struct{ name, tenant string }
+
+// findMentions finds the files that cannot be read and have a name in them that is of consequence: of
+// what the revision lacks, and of what was removed before.
+func (a *assembler) findMentions() map[mention][]string {
+	found := make(map[mention][]string)
+	if len(a.unnamed) == 0 {
+		return found
 	}
+	lacking := make(map[string]bool)
+	lack := func(id model.Identity) {
+		if depended(id.Kind) && a.candidates[id] == nil {
+			lacking[id.Name] = true
+		}
+	}
+	for id := range a.prev.objects.all() {
+		lack(id)
+	}
+	for id := range a.prev.removed {
+		lack(id)
+	}
+	for _, f := range a.unnamed {
+		owner := a.tenants.Owner(f.path)
+		for name := range strings.SplitSeq(f.mentions, "\n") {
+			if lacking[name] {
+				found[mention{name, owner}] = more(found[mention{name, owner}], f.path)
+			}
+		}
+	}
+	return found
+}
+
+// more is a list of files with another one, as far as it is of use.
+func more(files []string, file string) []string {
+	if len(files) > maxBehind {
+		return files // see bounded
+	}
+	return append(files, file)
 }
 
 // mentioning are the files that cannot be read and in which an object of a tenant may stand, for its
-// name does.
+// name does; "" is anybody's.
 func (a *assembler) mentioning(id model.Identity, tenant string) []string {
-	if !depended(id.Kind) {
+	if a.mentions == nil {
+		a.mentions = a.findMentions()
+	}
+	if !depended(id.Kind) || len(a.mentions) == 0 {
 		return nil
 	}
-	var files []string
-	for _, file := range a.mentions[id.Name] {
-		if tenant == "" || a.tenants.Owner(file) == tenant {
-			files = append(files, file)
+	files := a.mentions[mention{id.Name, tenant}]
+	for i := range a.tenants {
+		if tenant == "" {
+			files = append(slices.Clip(files), a.mentions[mention{id.Name, a.tenants[i].Path}]...)
 		}
 	}
-	return bounded(files)
+	return files
 }
 
 // depended reports whether a server's user loses something once an object of a kind is removed.
@@ -58,7 +96,7 @@ func depended(kind model.Kind) bool { return protected(kind) || kind == model.Ki
 // holdMentioned has what was removed before count as quarantined while it may stand in a file again
 // that cannot be read.
 func (a *assembler) holdMentioned() {
-	if len(a.mentions) == 0 {
+	if len(a.unnamed) == 0 {
 		return
 	}
 	for id, all := range a.prev.removed {
@@ -86,7 +124,7 @@ func (a *assembler) noteMistaken(id model.Identity, owner, file string) {
 		return
 	}
 	of := successors{id.Kind, id.Namespace, owner}
-	a.mistaken[of] = append(a.mistaken[of], file)
+	a.mistaken[of] = more(a.mistaken[of], file)
 }
 
 // succeeding are the files in which what an object is called by now may stand, with a mistake.
