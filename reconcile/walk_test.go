@@ -430,6 +430,9 @@ func (w *walk) maintain(d *model.Desired, m *walked) {
 func (w *walk) happens() {
 	switch w.rnd.IntN(10) {
 	case 0:
+		if w.hidesRename() {
+			return
+		}
 		w.say("the claims vanish without a commit that takes them away")
 		d := w.desired.Clone()
 		w.commits++
@@ -471,7 +474,8 @@ func (w *walk) happens() {
 }
 
 // hidesRename reports whether the status branch does not show yet what a claim is called now. Whoever
-// loses just the record of its server then does not know it for the same.
+// loses just the record of its server then does not know it for the same, nor does a store that is lost
+// once the history is rewritten.
 func (w *walk) hidesRename() bool {
 	shown, _ := strconv.Atoi(w.branch.Fleet.Applied.Commit)
 	return slices.ContainsFunc(w.renames, func(r renamed) bool { return r.commit > shown })
