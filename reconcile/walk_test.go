@@ -379,6 +379,7 @@ func (w *walk) breaks(d *model.Desired, key model.ClaimName) {
 		delete(d.Quarantined, key.Identity())
 		delete(w.broken, key)
 		d.Add(was)
+	case d.Claims[key] != nil && w.hidesRename(): // the source keeps what it was called before
 	default:
 		if w.broken[key] = d.Claims[key]; d.Claims[key] == nil {
 			for _, m := range w.having(key) {
