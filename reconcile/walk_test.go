@@ -519,6 +519,16 @@ func (w *walk) tell(d *model.Desired) {
 	}
 }
 
+// forgets notes which releases that were taken back go on: while the status branch takes no pushes, an
+// older copy of the store is all that is known.
+func (w *walk) forgets() {
+	for _, m := range w.machines {
+		if rec := w.observed.Servers[m.name]; w.blocked && rec != nil && rec.Claim == m.disk && rec.ReleaseDecided() && w.desired.Claims[m.disk] == nil {
+			m.asks["end"]++
+		}
+	}
+}
+
 // begin has the source begin with the revision applied: what commits did since counts.
 func (w *walk) begin() {
 	w.since, _ = strconv.Atoi(w.observed.Fleet.Applied.Commit)
@@ -562,6 +572,7 @@ func (w *walk) restart() {
 	w.seq = max(w.seq, o.Newest().Seq)
 	w.observed, w.shown, w.readings, w.started = o, model.Version{}, make(map[model.ServerName]plan.Reading), w.now
 	w.begin()
+	w.forgets()
 	w.publish()
 }
 
