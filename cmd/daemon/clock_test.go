@@ -5,8 +5,11 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"ingot/cmd/daemon/addresses"
 	"ingot/model"
@@ -28,9 +31,39 @@ func TestAClockThatIsSetMovesNoTimeOut(t *testing.T) {
 	if got := clock(); !got.Equal(began.Add(3 * time.Minute)) {
 		t.Errorf("it says %s, want what the wall clock said at the start and three minutes", got)
 	}
-	if a, b := sinceBoot(), sinceBoot(); a <= 0 || b < a {
-		t.Errorf("the machine is up for %s, and then for %s", a, b)
+}
+
+// The kernel's time goes on while the machine sleeps, which that of the process does not.
+func TestTimeSinceBootIsTheKernels(t *testing.T) {
+	kernels := func() time.Duration {
+		var now unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(now.Nano())
 	}
+	for title, sleep := range map[string]time.Duration{"as it is": 0, "after a sleep of an hour": time.Hour} {
+		beforeProcess.Add(-int64(sleep))
+		askedBoot.Store(-int64(time.Second))
+		before := kernels()
+		if got := sinceBoot(); got < before-time.Second || got > kernels() {
+			t.Errorf("%s: the machine is up for %s, want %s", title, got, before)
+		}
+	}
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for last, n := time.Duration(0), 0; n < 10_000; n++ {
+				askedBoot.Store(-int64(time.Second))
+				now := sinceBoot()
+				if now < last {
+					t.Errorf("%s, and then %s", last, now)
+				}
+				last = now
+			}
+		})
+	}
+	readers.Wait()
 }
 
 // What one part notes, such as when a probe reported, another compares with its own time.
