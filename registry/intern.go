@@ -9,8 +9,8 @@ import (
 const (
 	// internSlots is how many strings an interner remembers.
 	internSlots = 4096
-	// internBytes is the length of the longest of them.
-	internBytes = 64
+	// internBytes is the length of the longest of them: digests and references of images are.
+	internBytes = 128
 )
 
 // interner makes strings that are alike share their bytes: the machines of a fleet

@@ -58,6 +58,17 @@ func TestDecodedValuesShareTheirStrings(t *testing.T) {
 	}
 }
 
+// All servers of a fleet boot the same few images.
+func TestDigestsAreShared(t *testing.T) {
+	in, digest := newInterner(), "sha256:"+strings.Repeat("a", 64)
+	a, b := &model.Layer{Digest: strings.Clone(digest)}, &model.Layer{Digest: strings.Clone(digest)}
+	in.internAll(a)
+	in.internAll(b)
+	if unsafe.StringData(a.Digest) != unsafe.StringData(b.Digest) {
+		t.Error("two layers have two copies of one digest")
+	}
+}
+
 func TestLongStringsAreNotRemembered(t *testing.T) {
 	in := newInterner()
 	in.intern(strings.Repeat("x", internBytes+1))
