@@ -83,8 +83,8 @@ type machine struct {
 	// networkFirst puts the network before the disk in its boot order, so that its
 	// firmware has to be told nothing by Ingot to come to the disk. UEFI asks for minutes.
 	networkFirst bool
-	// wipeSays is what the status branch has to say meanwhile. Only the longer of the two
-	// wipes takes long enough for its progress to be seen.
+	// wipeSays is what the status branch has to say meanwhile. Only the longer of the two wipes
+	// takes long enough for its method to be seen, and neither for how far it gets.
 	wipeSays []string
 
 	claim  string
@@ -116,7 +116,7 @@ func newWorld(t *testing.T) *world {
 		},
 		{
 			name: "UEFI", spec: qemu.Machine{Firmware: qemu.FirmwareUEFI, Disks: []qemu.Disk{{Bus: qemu.DiskNVMe, SizeMiB: 256}}},
-			cleanup: "secure", wipeSays: []string{"state: Cleanup", "  cleanup:", "percent:"},
+			cleanup: "secure", wipeSays: []string{"state: Cleanup", "  cleanup:", "method: nvme-format"},
 		},
 	}}
 	order := rig.RackOrder{StateDir: t.TempDir(), BMCs: len(w.machines), SystemsPerBMC: 1}
