@@ -41,10 +41,12 @@ type history struct {
 	memory         plan.Memory // of the plans that are compared
 }
 
-// seenDisk is what a disk holds, and at which look that was first seen.
+// seenDisk is what a disk holds, and at which look that was first seen. It is untold if nobody knows
+// that it was written whole: a claim that asks for another image by then gets that.
 type seenDisk struct {
-	holds string
-	since int
+	holds  string
+	since  int
+	untold bool
 }
 
 // seenOwner is whom a server was bound to last, and at which look that was first seen.
@@ -192,11 +194,14 @@ func (h *history) check() {
 	for _, m := range w.machines {
 		rec := w.observed.Servers[m.name]
 		if old := h.disks[m.name]; m.disk != old.holds {
-			if old.holds != "" && !h.allowed(m.name) {
+			if old.holds != "" && !old.untold && !h.allowed(m.name) {
 				h.fail("the disk of %s changed from %.15s to %.15s though Git did not ask for it", m.name, old.holds, m.disk)
 			}
-			h.disks[m.name] = seenDisk{m.disk, h.looks}
+			h.disks[m.name] = seenDisk{holds: m.disk, since: h.looks}
 		}
+		seen := h.disks[m.name]
+		seen.untold = m.untold && rec != nil && rec.Installed == ""
+		h.disks[m.name] = seen
 		if old := h.owner[m.name]; rec != nil && rec.Claim != "" && (rec.Claim != old.claim || !rec.ClaimedAt.Equal(old.at)) {
 			h.owner[m.name] = seenOwner{rec.Claim, rec.ClaimedAt, h.looks}
 		}

@@ -33,6 +33,7 @@ type installer struct {
 	cuts    int
 	comesOn bool             // by itself, after the power failed
 	unsaid  bool             // that it is verified: the power fails before the report
+	untold  bool             // it was not reported that the disk holds what it does
 	session int              // of the machine, new with each start and each power cut
 	seed    string           // the ticket whose configuration is on the disk
 	owner   model.ClaimName  // whose image was verified to be on the disk
@@ -109,7 +110,7 @@ func (w *loopWorld) steps(m *machine, t *model.Ticket, stages []model.DiskInstal
 		}
 		if stage == model.DiskVerified && m.seed != t.ID {
 			m.disk, m.seed, m.owner, m.installs = t.Digest, t.ID, t.Claim, m.installs+1
-			if m.unsaid {
+			if m.untold = m.unsaid; m.unsaid {
 				m.unsaid = false
 				w.cutPower(m)
 				return
@@ -118,6 +119,7 @@ func (w *loopWorld) steps(m *machine, t *model.Ticket, stages []model.DiskInstal
 		if !w.told(m, t, &r) {
 			return
 		}
+		m.untold = m.untold && stage != model.DiskVerified
 		if m.cut == stage && m.cuts > 0 && (stage != model.DiskWriting || tenths == 5) {
 			m.cuts--
 			w.cutPower(m)
