@@ -152,14 +152,25 @@ func (a *admission) defaultName(b *bmcView, index int) model.ServerName {
 
 // keeper is the server that was at a place of the BMC so far, or anywhere behind one that shows one
 // system alone, if its disks may hold what is somebody's; else nil. A machine with another UUID
-// there may be that one, with another board or firmware.
+// there may be that one, with another board or firmware. Of several it is the one at the place, by
+// name.
 func (b *bmcView) keeper(uri string) *model.ServerRecord {
 	alone := len(b.facts.Systems) == 1
-	i := slices.IndexFunc(b.known, func(r *model.ServerRecord) bool { return (alone || r.SystemURI == uri) && !free(r) })
-	if i < 0 {
-		return nil
+	var keeper *model.ServerRecord
+	for _, r := range b.known {
+		if !free(r) && (alone || r.SystemURI == uri) && (keeper == nil || isNearer(uri, r, keeper)) {
+			keeper = r
+		}
 	}
-	return b.known[i]
+	return keeper
+}
+
+// isNearer reports whether server r is rather the one at a place of its BMC than other is.
+func isNearer(uri string, r, other *model.ServerRecord) bool {
+	if at := r.SystemURI == uri; at != (other.SystemURI == uri) {
+		return at
+	}
+	return r.Name < other.Name
 }
 
 // free reports whether nothing of anybody's is on a server, as far as its record says.
