@@ -500,14 +500,14 @@ func TestAnEndpointInGitNamesADeviceThatWasFoundBefore(t *testing.T) {
 
 func TestTheManifestsAddressCountsWhereIngotGivesNoLeases(t *testing.T) {
 	network(t, 1, func(t *testing.T, w *loopWorld) {
+		w.rename(0, "slot-7-system-0")
+		w.commit(func(d *model.Desired) { // before it is found, or it has another name
+			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: "192.0.2.200"}})
+		})
 		d := w.plugIn(0, "calvin")
 		w.mu.Lock()
 		w.devices = map[string]*device{"192.0.2.200": d}
 		w.mu.Unlock()
-		w.rename(0, "slot-7-system-0")
-		w.commit(func(d *model.Desired) {
-			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: "192.0.2.200"}})
-		})
 		w.expect(10*time.Minute, 0, "Available Off")
 	}, func(w *loopWorld) { w.networks = []string{"other"} })
 }
