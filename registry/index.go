@@ -28,8 +28,13 @@ func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
 		holder = new(model.TicketHolder)
 		m.found[name] = holder
 	}
+	alone := []*model.TicketHolder{holder} // under both, for nobody changes it
 	for _, id := range systemUUIDs(rec.UUID) {
-		m.byUUID[id] = append(m.byUUID[id], holder)
+		if others := m.byUUID[id]; len(others) > 0 {
+			m.byUUID[id] = append(slices.Clip(others), holder)
+		} else {
+			m.byUUID[id] = alone
+		}
 	}
 	for _, b := range pinnedBlobs(rec.Ticket) {
 		if m.byBlob[b] == nil {
@@ -42,8 +47,8 @@ func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
 func (m *memory) unindex(name model.ServerName, rec *model.ServerRecord) {
 	holder := m.found[name]
 	for _, id := range systemUUIDs(rec.UUID) {
-		m.byUUID[id] = slices.DeleteFunc(m.byUUID[id], func(h *model.TicketHolder) bool { return h == holder })
-		if len(m.byUUID[id]) == 0 {
+		others := slices.DeleteFunc(slices.Clone(m.byUUID[id]), func(h *model.TicketHolder) bool { return h == holder })
+		if m.byUUID[id] = others; len(others) == 0 {
 			delete(m.byUUID, id)
 		}
 	}

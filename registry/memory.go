@@ -112,7 +112,7 @@ func (m *memory) decodeOne(ch store.Change) (decoded, error) {
 	if err != nil {
 		return decoded{}, err
 	}
-	m.strings.internAll(v)
+	m.strings.internAll(ch.Name, v)
 	raw, err := json.Marshal(v)
 	return decoded{ch, v, err == nil && bytes.Equal(raw, ch.Value)}, nil
 }
