@@ -88,13 +88,14 @@ func TestAWipeReportedToAClockThatWasAheadIsJudgedAfterOneReading(t *testing.T) 
 		w.change(0, func(m *machine) { m.wipeHangs = true })
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(2*time.Minute, 0, "Cleanup On")
+		var before int
 		w.restartWith(func(rec *model.ServerRecord) {
+			before = w.machine(0).readings
 			w.observed.Wipes[rec.Name] = &model.WipeReport{
 				Ticket: rec.Ticket.ID, ReceivedAt: time.Now().Add(aYear),
 				Disks: []model.DiskWipe{{Name: "sda", Serial: "S1", SizeBytes: 1 << 40, Result: model.WipeDone}},
 			}
 		})
-		before := w.seen(0).readings
 		w.expect(10*time.Minute, 0, "Available Off")
 		if n := w.seen(0).readings - before; n != 1 {
 			t.Errorf("all its parts were read %d times, want once", n)
@@ -105,8 +106,8 @@ func TestAWipeReportedToAClockThatWasAheadIsJudgedAfterOneReading(t *testing.T) 
 func TestWhatAMaintenanceChangedIsLookedAtThoughAClockThatWasAheadEndedIt(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
-		w.restartWith(func(rec *model.ServerRecord) { rec.ServicedAt = time.Now().Add(aYear) })
 		before := w.seen(0).readings
+		w.restartWith(func(rec *model.ServerRecord) { rec.ServicedAt = time.Now().Add(aYear) })
 		pass(10 * time.Minute)
 		if rec, n := w.record(), w.seen(0).readings-before; n > 2 || !rec.ServicedAt.IsZero() {
 			t.Errorf("all its parts were read %d times; %+v", n, w.plan().Servers[0].Why)
