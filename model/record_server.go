@@ -90,8 +90,10 @@ type ServerRecord struct {
 	Theft *Theft `json:"theft,omitempty"`
 
 	// Reprovision is the value of AnnotationReprovision that was decided upon and
-	// is not yet installed.
+	// is not yet installed. Replaces is what was Installed before one that has begun, until the
+	// server is booted from the network; "" = it was, or that is not known.
 	Reprovision string `json:"reprovision,omitempty"`
+	Replaces    string `json:"replaces,omitempty"`
 
 	// BootOverrideVariant is how the BMC was last brought to keep the one-time boot override
 	// ("default" if as the standard says).

@@ -71,6 +71,49 @@ func TestAReprovisionThatIsTakenBackBeforeItBeganIsNotDone(t *testing.T) {
 	}
 }
 
+// Until the server is booted for it, a reprovision that has begun has changed nothing on its disks.
+func TestAReprovisionThatIsTakenBackBeforeItsServerBootsIsNotDone(t *testing.T) {
+	dies := func(w *loopWorld) { w.change(0, func(m *machine) { m.dead = true }) }
+	for name, test := range map[string]struct{ begun, takenBack func(w *loopWorld) }{
+		"while it shuts down":                {func(*loopWorld) {}, func(*loopWorld) {}},
+		"while it shuts down, and goes off":  {func(*loopWorld) {}, func(w *loopWorld) { w.set(w.machine(0), model.PowerOff) }},
+		"while its BMC is away":              {dies, func(w *loopWorld) { w.change(0, func(m *machine) { m.dead = false }) }},
+		"while its BMC is away, and it off":  {dies, func(w *loopWorld) { w.change(0, func(m *machine) { m.dead, m.power = false, model.PowerOff }) }},
+		"while no Ingot runs, and it is off": {func(w *loopWorld) { w.stop(); w.set(w.machine(0), model.PowerOff) }, func(w *loopWorld) { w.start() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, 1, func(t *testing.T, w *loopWorld) {
+				w.serve("web")
+				w.change(0, func(m *machine) { m.deaf = true })
+				asked := annotated(model.AnnotationReprovision, "1")
+				w.commit(func(d *model.Desired) { d.Add(claim("web", image("os:2"), asked)) })
+				for range 60 {
+					if w.record().Installed != "" {
+						pass(time.Second)
+					}
+				}
+				if rec := w.record(); rec.Installed != "" || rec.Reprovision != "1" || w.seen(0).power != model.PowerOn {
+					t.Fatalf("it has not begun: %s, %+v", w.state(0), w.why(0))
+				}
+				test.begun(w)
+				w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+				pass(time.Second)
+				test.takenBack(w)
+				pass(3 * time.Hour)
+				if w.expect(0, 0, "Reserved On default/web"); w.seen(0).installs != 1 {
+					t.Errorf("installed %d times, want once", w.seen(0).installs)
+				}
+				w.commit(func(d *model.Desired) {
+					d.Add(claim("web", image("os:2"), annotated(model.AnnotationReprovision, "2")))
+				})
+				if w.expect(time.Hour, 0, "Reserved On default/web"); w.seen(0).installs != 2 {
+					t.Errorf("installed %d times, want once more as it is asked for anew", w.seen(0).installs)
+				}
+			})
+		})
+	}
+}
+
 func TestAnOperationThatIsTakenBackBeforeItBeganIsNotDone(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")

@@ -71,7 +71,7 @@ func (in *interner) walkPointer(v reflect.Value) {
 	if v.IsNil() {
 		return
 	}
-	l, isLayer := v.Interface().(*model.Layer)
+	l, isLayer := reflect.TypeAssert[*model.Layer](v)
 	if !isLayer || !v.CanSet() {
 		in.walk(v.Elem())
 		return

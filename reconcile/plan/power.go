@@ -74,7 +74,12 @@ func (p Policy) forcePause(times int) time.Duration {
 // netBoot boots the server from the network once, as far as the limit of
 // concurrent power-ons allows, and notes what follows from it.
 func (s *server) netBoot(then func(*model.ServerRecord)) Step {
-	return s.powerOn(then, BootOnce{Method: s.bootMethod()})
+	return s.powerOn(func(rec *model.ServerRecord) {
+		rec.Replaces = ""
+		if then != nil {
+			then(rec)
+		}
+	}, BootOnce{Method: s.bootMethod()})
 }
 
 func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step {

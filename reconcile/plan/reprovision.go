@@ -27,15 +27,24 @@ func (f *fleet) decideReprovisions() {
 }
 
 // withdrawReprovision takes back a decided reprovision that the claim does not ask for any
-// more, before it was begun: what the server runs is still there. It touches nothing.
+// more, while what the server ran is still there: before it was begun, or before the server
+// was booted for it. It touches nothing.
 func (s *server) withdrawReprovision() (Step, bool) {
-	begun := s.rec.Installed == "" && !installUnknown(s.rec)
-	if s.rec.Reprovision == "" || begun || s.claim == nil || s.rec.Claim != s.claim.ClaimName() || s.doubted() ||
+	if s.rec.Reprovision == "" || s.claim == nil || s.rec.Claim != s.claim.ClaimName() || s.doubted() ||
 		s.fleet.observeOnly.Reason != "" || s.claim.Annotations[model.AnnotationReprovision] == s.rec.Reprovision {
 		return Step{}, false
 	}
-	s.edit().Reprovision = ""
-	if s.awaitsOff(model.PurposeClaim) {
+	switch begun := s.rec.Installed == "" && !installUnknown(s.rec); {
+	case !begun:
+		s.edit().Reprovision = ""
+		if s.awaitsOff(model.PurposeClaim) {
+			s.end(model.TicketSpent)
+		}
+	case s.rec.Replaces == "", s.fleet.in.Busy[s.name], s.rec.Ticket.State(s.progress()) != model.TicketArmed:
+		return Step{}, false
+	default:
+		rec := s.edit()
+		rec.Installed, rec.Replaces, rec.Reprovision = rec.Replaces, "", ""
 		s.end(model.TicketSpent)
 	}
 	return s.stay(), true
@@ -66,6 +75,10 @@ func (s *server) startReprovision() (Step, bool) {
 	s.forgetThefts() // it may run what it was served after them
 	if armed {
 		rec := s.edit()
+		rec.Replaces = ""
+		if rec.Unconfirmed.IsZero() {
+			rec.Replaces = rec.Installed
+		}
 		rec.Installed, rec.Unconfirmed, rec.Doubt = "", time.Time{}, nil
 		return Step{}, false
 	}
