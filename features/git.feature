@@ -67,3 +67,25 @@ Feature: What is wrong in Git stays where it is wrong
     Then the status branch says of server "s1": "Orphaned"
     And nothing happens to "s1"
     And nobody is logged in to BMC "bmc-s1"
+
+  Scenario: a server that nobody has is forgotten some time after its BMC left Git
+    When BMC "bmc-s2" is removed
+    And server "s2" is taken out of Git
+    Then server "s2" is forgotten
+    And nothing happens to "s1, s2"
+    When the servers are committed
+      | SERVER |
+      | s2     |
+    And BMC "bmc-s2" is committed
+    Then "s2" is Available
+
+  Scenario: a server with something on its disks is forgotten once a person says so
+    (law 1)
+    When BMC "bmc-s1" is removed
+    And claim "web" is removed
+    Then the status branch says of server "s1": "its disks may hold what claim default/web left there"
+    When the servers are committed
+      | SERVER | OPERATION |
+      | s1     | forget#1  |
+    Then server "s1" is forgotten
+    And nothing happens to "s1, s2"

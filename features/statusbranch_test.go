@@ -155,6 +155,26 @@ func statusOmits(ctx context.Context, claim string) error {
 	})
 }
 
+// isForgotten waits until neither Ingot nor the status branch knows a server any more.
+func isForgotten(ctx context.Context, server string) error {
+	w := siteOf(ctx)
+	return w.eventually(ctx, func(s report.Summary) error {
+		for _, known := range s.Servers {
+			if string(known.Name) == server {
+				return fmt.Errorf("server %s is %s: %s", server, known.State, known.Why)
+			}
+		}
+		files, err := w.statusBranch()
+		if err != nil {
+			return err
+		}
+		if files["servers/"+server+".yaml"] != "" {
+			return fmt.Errorf("the status branch shows server %s", server)
+		}
+		return nil
+	})
+}
+
 func statusIsOurs(ctx context.Context) error {
 	w := siteOf(ctx)
 	return w.eventually(ctx, func(s report.Summary) error {

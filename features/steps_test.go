@@ -157,6 +157,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^the status branch says of the (problems|revision|README|picture of the racks): "(.*)"$`: statusSays,
 		`^the history of the status branch says: "(.*)"$`:                                         historySays,
 		`^the status branch does not mention claim ` + name + `$`:                                 statusOmits,
+		`^server ` + name + ` is forgotten$`:                                                      isForgotten,
 		`^the status branch is Ingot's again$`:                                                    statusIsOurs,
 		`^the status branch stays as it is$`:                                                      statusStays,
 	} {

@@ -132,6 +132,7 @@ const (
 	OperationIgnore          = "ignore"
 	OperationRetry           = "retry"
 	OperationPark            = "park"
+	OperationForget          = "forget"
 	OperationUnpark          = "unpark"
 	OperationGracefulRestart = "graceful-restart-server"
 	OperationHardRestart     = "hard-restart-server"

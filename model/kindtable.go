@@ -170,6 +170,7 @@ var operations = map[string]bool{
 	OperationIgnore:            true,
 	OperationRetry:             true,
 	OperationPark:              true,
+	OperationForget:            true,
 	OperationUnpark:            true,
 	OperationGracefulRestart:   true,
 	OperationHardRestart:       true,

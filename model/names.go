@@ -50,6 +50,9 @@ func (n ClaimName) IsBootConfiguration() bool {
 // Identity is the identity of a Server's manifest.
 func (n ServerName) Identity() Identity { return Identity{Kind: KindServer, Name: string(n)} }
 
+// Identity is the identity of a BMC's manifest.
+func (n BMCName) Identity() Identity { return Identity{Kind: KindBMC, Name: string(n)} }
+
 // Identity is the identity of the manifest of a ServerClaim or ServerBootConfiguration.
 func (n ClaimName) Identity() Identity {
 	namespace, name := SplitName(n)

@@ -18,6 +18,7 @@ const (
 	ReasonReprovisionQueued      Reason = "ReprovisionQueued"      // guard.maxConcurrentReprovisions are under way
 	ReasonWiping                 Reason = "Wiping"                 // its disks are being wiped
 	ReasonPending                Reason = "Pending"                // the BMC has not answered yet at its address
+	ReasonDecommissioned         Reason = "Decommissioned"         // a commit took its BMC away, and it is nobody's: it is forgotten a day later
 )
 
 // What holds a server up until somebody acts.
@@ -155,7 +156,7 @@ const (
 // Reasons are all of them.
 var Reasons = []Reason{
 	ReasonInProgress, ReasonWaitingForPower, ReasonWaitingForPowerOff, ReasonWaitingForReport, ReasonWaitingForBoot,
-	ReasonWaitingForStatusBranch, ReasonPowerOnsLimited, ReasonInstallsLimited, ReasonReprovisionQueued, ReasonWiping, ReasonPending, ReasonFoundRunning,
+	ReasonWaitingForStatusBranch, ReasonPowerOnsLimited, ReasonInstallsLimited, ReasonReprovisionQueued, ReasonWiping, ReasonPending, ReasonDecommissioned, ReasonFoundRunning,
 	ReasonFailing, ReasonDiscoveryFailed, ReasonReportIncomplete, ReasonMachineAmbiguous, ReasonNoDiscoveryImage,
 	ReasonCleanupFailed, ReasonRetained, ReasonMaintenance, ReasonIgnored, ReasonOrphaned, ReasonManifestUnreadable,
 	ReasonSystemMissing, ReasonSystemUnreadable, ReasonIdentityMismatch, ReasonIdentityUnknown, ReasonDuplicateUUID,

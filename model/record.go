@@ -21,6 +21,7 @@ const (
 	IntentPower       IntentKind = "Power" // spec.power of the claim changed
 	IntentOperation   IntentKind = "Operation"
 	IntentDiscover    IntentKind = "Discover" // of a server that was found running
+	IntentForget      IntentKind = "Forget"   // of one whose BMC is gone from Git
 )
 
 // The outcomes of a power operation; it is empty while there is none.

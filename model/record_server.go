@@ -41,6 +41,9 @@ type ServerRecord struct {
 	Board *Board      `json:"board,omitempty"`
 	State ServerState `json:"state"`
 	Since time.Time   `json:"since"` // when State was entered
+	// Orphaned is since when a commit has taken the server's BMC away; zero = none has, or it
+	// is back.
+	Orphaned time.Time `json:"orphaned,omitzero"`
 	// Back is where Maintenance and Error return to.
 	Back ServerState `json:"back,omitempty"`
 	// MaintainedBy is the ServerMaintenance that the server is in Maintenance for, or

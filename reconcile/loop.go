@@ -363,17 +363,29 @@ func (l *Loop) decide(ctx context.Context, in *plan.Input, r *plan.Result) error
 			urgent = urgent || tellsMore(in.Observed.Servers[name], m.Then)
 		}
 	}
-	if c.Fleet == nil && len(c.Claims)+len(c.DropClaims)+len(c.Servers)+len(c.Endpoints)+len(c.DropEndpoints) == 0 {
+	if c.Fleet == nil && len(c.Claims)+len(c.DropClaims)+len(c.Servers)+len(c.Endpoints)+len(c.DropEndpoints)+len(c.DropServers) == 0 {
 		return nil
 	}
 	if err := l.Store.Save(ctx, c); err != nil {
 		return err
 	}
+	l.forget(c.DropServers)
 	l.changed()
 	if urgent {
 		l.hurry()
 	}
 	return nil
+}
+
+// forget drops what was read of servers that are forgotten: one that comes back is a new one.
+func (l *Loop) forget(servers []model.ServerName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range servers {
+		delete(l.readings, name)
+		l.snapshot = nil
+		l.Log.Info("server is forgotten, for its BMC is gone from Git", "server", name)
+	}
 }
 
 // tellsMore reports whether a record has something that the status branch is to show at

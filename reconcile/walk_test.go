@@ -8,11 +8,13 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/merge"
 	"ingot/reconcile/plan"
@@ -58,7 +60,7 @@ func TestTheWalkBreaksNoLaw(t *testing.T) {
 		})
 	}
 	walkers.Wait()
-	for _, what := range []string{"install", "wipe", "restart", "shutdown", "heal", "crash"} {
+	for _, what := range []string{"install", "wipe", "restart", "shutdown", "heal", "crash", "discover", "forget", "forget when asked"} {
 		if n >= 100 && total[what] == 0 {
 			t.Errorf("in %d histories nothing came to %q: the walk proves nothing", n, what)
 		}
@@ -112,6 +114,9 @@ type walk struct {
 	renames  []renamed
 	broken   map[model.ClaimName]*model.ServerClaim
 	since    int
+	// facts are what each BMC shows that is in Git.
+	facts map[model.BMCName]*model.BMCFacts
+	taken map[model.BMCName]*model.BMC // out of Git
 	// disruptions is what the guard lets be done.
 	disruptions int
 }
@@ -127,7 +132,8 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w := &walk{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 3)), did: make(map[string]int), now: in.Now, desired: in.Desired,
 		observed: in.Observed, readings: in.Readings, bmcRead: in.BMCRead, fence: 1, started: in.Now,
-		broken: make(map[model.ClaimName]*model.ServerClaim), disruptions: 100,
+		broken: make(map[model.ClaimName]*model.ServerClaim), disruptions: 100, facts: maps.Clone(in.Observed.BMCFacts),
+		taken: make(map[model.BMCName]*model.BMC),
 	}
 	w.say("seed %d", seed)
 	if seed%2 == 1 {
@@ -168,6 +174,7 @@ func (w *walk) run() {
 func (w *walk) policy() plan.Policy {
 	p := plan.DefaultPolicy()
 	p.DiscoveryImage, p.MirrorFirst = "probe", true
+	p.RememberFor = 20 * time.Minute
 	p.MaxDisruptions, p.MaxPowerDisruptions = w.disruptions, 100 // the guard has a walk of its own
 	return p
 }
@@ -221,7 +228,13 @@ func (w *walk) commitsSomething() {
 	_, name := model.SplitName(key)
 	w.values++
 	value := fmt.Sprint(w.values)
-	switch w.rnd.IntN(17) {
+	switch w.rnd.IntN(20) {
+	case 17, 18:
+		w.commit("the BMC of "+string(m.name)+" leaves Git, or is back", func(d *model.Desired) { w.takeBMC(d, m) })
+	case 19:
+		w.commit("forget "+string(m.name), w.server(m, func(s *model.Server) {
+			s.Annotations = map[string]string{model.AnnotationOperation: model.OperationForget + "#" + value}
+		}))
 	case 0, 1, 2:
 		w.commit("claim "+name, func(d *model.Desired) { w.claims(d, claim(name)) })
 	case 3:
@@ -286,6 +299,49 @@ func (w *walk) commitsSomething() {
 	case 16:
 		tokens := w.tokens()
 		w.commit("approval of what the guard holds", func(d *model.Desired) { d.Approvals = tokens })
+	}
+}
+
+// takeBMC takes the BMC of a machine out of Git, with its Server, or puts it back: then it is read again.
+func (w *walk) takeBMC(d *model.Desired, m *walked) {
+	name := model.BMCName(strings.TrimSuffix(string(m.name), "-system-0"))
+	if b := d.BMCs[name]; b != nil {
+		w.taken[name] = b
+		w.removal(d, name.Identity())
+		delete(d.BMCs, name)
+		if d.Servers[m.name] != nil {
+			w.removal(d, m.name.Identity())
+			delete(d.Servers, m.name)
+		}
+		return
+	}
+	d.Add(w.taken[name])
+	o := w.copyStore()
+	o.BMCFacts[name] = w.facts[name]
+	w.observed = o
+}
+
+// dropped judges that a server is forgotten: of one that is somebody's a person has to say so, who
+// answers for what is on its disks.
+func (w *walk) dropped(name model.ServerName) {
+	m := w.machines[slices.IndexFunc(w.machines, func(m *walked) bool { return m.name == name })]
+	rec, asked := w.observed.Servers[name], ""
+	if s := w.desired.Servers[name]; s != nil {
+		asked, _ = s.Operation()
+	}
+	w.say("  %s is forgotten (%s for %q, disk %q)", name, rec.State, rec.Claim, m.disk)
+	w.did["forget"]++
+	switch {
+	case w.desired.BMCs[rec.BMC] != nil:
+		w.fail("%s was forgotten, and its BMC is in Git", name)
+	case w.desired.Claims[rec.Claim] != nil && !rec.ReleaseDecided():
+		w.fail("%s was forgotten, and claim %s has it", name, rec.Claim)
+	case asked == model.OperationForget:
+		w.did["forget when asked"]++
+		m.asks["end"]++
+		m.kept = false
+	case m.disk != "":
+		w.fail("%s was forgotten with claim %s on its disk, and no commit asked for that", name, m.disk)
 	}
 }
 
@@ -505,7 +561,9 @@ func (w *walk) commit(what string, change func(*model.Desired)) {
 func (w *walk) tell(d *model.Desired) {
 	d.Removed, d.Renamed = make(map[model.Identity][]model.Removal), make(map[model.ClaimName]model.ClaimName)
 	w.removals = slices.DeleteFunc(w.removals, func(r model.RemovedObject) bool { // what is back was not removed
-		return d.Claims[r.Identity.ClaimName()] != nil || r.Identity.Kind == model.KindServerMaintenance && d.Maintenances[r.Identity.Name] != nil
+		return d.Claims[r.Identity.ClaimName()] != nil || r.Identity.Kind == model.KindServerMaintenance && d.Maintenances[r.Identity.Name] != nil ||
+			r.Identity.Kind == model.KindBMC && d.BMCs[model.BMCName(r.Identity.Name)] != nil ||
+			r.Identity.Kind == model.KindServer && d.Servers[model.ServerName(r.Identity.Name)] != nil
 	})
 	for _, r := range w.removals {
 		if at, _ := strconv.Atoi(r.Revision.Commit()); at > w.since && !d.IsQuarantined(r.Identity) {
@@ -615,6 +673,19 @@ func (w *walk) save(c plan.Changes) {
 	for _, name := range c.DropClaims {
 		delete(o.Claims, name)
 	}
+	for _, name := range c.DropServers {
+		w.dropped(name)
+		delete(o.Servers, name)
+		delete(o.ServerFacts, name)
+		delete(o.Progress, name)
+		delete(o.BootStates, name)
+		delete(o.Wipes, name)
+		delete(o.Probes, name)
+		delete(w.readings, name)
+	}
+	for _, name := range c.DropBMCFacts {
+		delete(o.BMCFacts, name)
+	}
 	w.observed = o
 }
 
@@ -636,13 +707,13 @@ func (w *walk) step() {
 		Announced: w.shown, Started: w.started, Serving: w.started, Nonce: fmt.Sprint(w.seq, w.now.UnixNano()),
 	}
 	r := plan.Plan(in)
-	c := plan.Changes{Fleet: r.Decided.Fleet, Claims: r.Decided.Claims, DropClaims: r.Decided.DropClaims}
+	c := r.Decided
 	for _, m := range r.Moves {
 		if len(m.Do) == 0 {
 			c.Servers = append(c.Servers, m.Then)
 		}
 	}
-	if c.Fleet != nil || len(c.Servers)+len(c.Claims)+len(c.DropClaims) > 0 {
+	if c.Fleet != nil || len(c.Servers)+len(c.Claims)+len(c.DropClaims)+len(c.DropServers) > 0 {
 		if w.killed() {
 			return
 		}
@@ -728,6 +799,9 @@ func (w *walk) reset(m *walked, reset model.ResetKind, rec *model.ServerRecord) 
 		for _, out := range w.desired.Maintenances {
 			wantsOff = wantsOff || out.Spec.ServerRef.Name == string(m.name) && out.Spec.ServerPower != model.PowerOn
 		}
+		if s := w.desired.Servers[m.name]; s != nil { // the guard may have held it back until it was installed
+			wantsOff = wantsOff || s.Annotations[model.AnnotationOperation] == model.OperationPark
+		}
 		if ran && m.asks["install"] == 0 && !wantsOff && !w.spend(m, "end", "shutdown") {
 			w.fail("%s of claim %s was shut down, and no commit asked for that", m.name, m.disk)
 		}
@@ -780,7 +854,12 @@ func (w *walk) boot(m *walked, rec *model.ServerRecord) {
 	o := w.copyStore()
 	o.Progress[m.name] = &model.Progress{Ticket: t.ID, ScriptAt: w.now, IgnitionAt: w.now}
 	switch t.Purpose {
-	case model.PurposeDiscovery: // the fleet was discovered before
+	case model.PurposeDiscovery:
+		w.did["discover"]++
+		o.Probes = maps.Clone(o.Probes)
+		o.Probes[m.name] = &model.ProbeReport{Ticket: t.ID, ReceivedAt: w.now, Data: model.ProbeData{
+			NetworkInterfaces: fleettest.Probed([]string{fleettest.CardOf(slices.Index(w.machines, m))}),
+		}}
 	case model.PurposeCleanup:
 		w.did["wipe"]++
 		if m.disk != "" && m.asks["end"] == 0 {

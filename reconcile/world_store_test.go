@@ -84,6 +84,12 @@ func (w *loopWorld) removals(d *model.Desired) {
 	for name := range d.Servers {
 		gone(name.Identity(), false, true)
 	}
+	for name := range w.desired.BMCs {
+		gone(name.Identity(), true, d.BMCs[name] != nil)
+	}
+	for name := range d.BMCs {
+		gone(name.Identity(), false, true)
+	}
 	for name := range w.desired.Maintenances {
 		gone(model.MaintenanceIdentity(name), true, d.Maintenances[name] != nil)
 	}
@@ -185,10 +191,28 @@ func (w *loopWorld) Save(_ context.Context, c plan.Changes) error {
 	for _, r := range c.BMCFacts {
 		w.observed.BMCFacts[r.Name] = r
 	}
+	for _, n := range c.DropBMCFacts {
+		delete(w.observed.BMCFacts, n)
+	}
+	for _, n := range c.DropServers {
+		w.drop(n)
+	}
 	for _, r := range c.ServerFacts {
 		w.observed.ServerFacts[r.Name] = r
 	}
 	return nil
+}
+
+// drop forgets a server.
+func (w *loopWorld) drop(n model.ServerName) {
+	o := w.observed
+	delete(o.Servers, n)
+	delete(o.ServerFacts, n)
+	delete(o.Probes, n)
+	delete(o.BootStates, n)
+	delete(o.Wipes, n)
+	delete(o.WipeProgress, n)
+	delete(o.Progress, n)
 }
 
 // stamped is a server's record as the store keeps it.

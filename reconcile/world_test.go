@@ -60,14 +60,8 @@ func newLoopWorld(t *testing.T, servers int) *loopWorld {
 	}
 	w.desired.Revision = "main@sha1:1"
 	for i := range servers {
-		bmc := fmt.Sprintf("bmc%02d", i)
-		w.desired.Add(&model.BMC{
-			Meta: model.Meta{Name: bmc, Labels: map[string]string{"rack": string(rune('a' + i%2))}},
-			Spec: model.BMCSpec{
-				Access: &model.InlineEndpoint{IP: "192.0.2.1"}, BMCSecretRef: model.LocalRef{Name: "s"},
-				Protocol: model.Protocol{Name: "Redfish", Port: int32(1000 + i)},
-			},
-		})
+		w.desired.Add(worldBMC(i))
+		bmc := worldBMC(i).Name
 		uri := fmt.Sprintf("/redfish/v1/Systems/%d", i)
 		w.machines[uri] = &machine{
 			name: model.ServerName(bmc + "-system-0"), bmc: model.BMCName(bmc),
@@ -79,6 +73,17 @@ func newLoopWorld(t *testing.T, servers int) *loopWorld {
 		"username": model.NewSensitive("u"), "password": model.NewSensitive("p"),
 	}})
 	return w
+}
+
+// worldBMC is the BMC of machine i in Git.
+func worldBMC(i int) *model.BMC {
+	return &model.BMC{
+		Meta: model.Meta{Name: fmt.Sprintf("bmc%02d", i), Labels: map[string]string{"rack": string(rune('a' + i%2))}},
+		Spec: model.BMCSpec{
+			Access: &model.InlineEndpoint{IP: "192.0.2.1"}, BMCSecretRef: model.LocalRef{Name: "s"},
+			Protocol: model.Protocol{Name: "Redfish", Port: int32(1000 + i)},
+		},
+	}
 }
 
 func (w *loopWorld) policy() plan.Policy {

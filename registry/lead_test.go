@@ -143,7 +143,7 @@ func TestStaleWriterIsFenced(t *testing.T) {
 	s.Client(t).Del(t.Context(), "{ingot}:lease") // it ran out, and the first does not know
 	second := lead(t, o)
 	save(t, second, Changes{Claims: []*model.ClaimRecord{{Name: "default/new"}}})
-	if err := first.Save(t.Context(), Changes{DeleteClaims: []model.ClaimName{"default/web"}}); !errors.Is(err, store.ErrFenced) {
+	if err := first.Save(t.Context(), Changes{DeleteServers: []model.ServerName{"server-0"}}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("got %v", err)
 	}
 	if first.Fence() != 0 {

@@ -231,6 +231,10 @@ type Changes struct {
 	// DeleteEndpoints names endpoints whose record is forgotten. What DHCP says of the
 	// device stays.
 	DeleteEndpoints []string
+	// DeleteServers names servers of which everything is forgotten, DeleteBMCFacts BMCs of which
+	// what was read is.
+	DeleteServers  []model.ServerName
+	DeleteBMCFacts []model.BMCName
 }
 
 // Save writes c durably. What is as it was is not written, whatever version is given
@@ -254,7 +258,7 @@ func (r *Registry) Save(ctx context.Context, c Changes) error {
 	}
 	err = r.write(ctx, func(d *draft) (store.Batch, error) {
 		intents, err := datedIntents(d, c.Servers, false)
-		return slices.Concat(b, intents, endedWipes(d, c.Servers), r.sealedPayloads(d, c.Payloads)), err
+		return slices.Concat(b, intents, endedWipes(d, c.Servers), r.sealedPayloads(d, c.Payloads), gonePayloads(d, c.DeleteServers)), err
 	})
 	if err != nil {
 		return fmt.Errorf("save records: %w", err)
@@ -271,6 +275,24 @@ func endedWipes(d *draft, servers []*model.ServerRecord) store.Batch {
 		wipe := drafted[model.WipeProgress](d, k)
 		if wipe != nil && !(rec.Ticket.Open() && rec.Ticket.ID == wipe.Ticket) {
 			e.drop(k.Name, k.Bucket)
+		}
+	}
+	return e.batch
+}
+
+// serverBuckets are those of what is known of servers, by their names.
+var serverBuckets = []store.Bucket{
+	store.BucketServer, store.BucketServerFacts, store.BucketProbe, store.BucketBootState, store.BucketWipe,
+	store.BucketWipeProgress, store.BucketProgress,
+}
+
+// gonePayloads are the changes that forget what the tickets of servers that are forgotten serve.
+func gonePayloads(d *draft, servers []model.ServerName) store.Batch {
+	var e encoder
+	for _, name := range servers {
+		rec := drafted[model.ServerRecord](d, store.Key{Bucket: store.BucketServer, Name: string(name)})
+		if rec != nil && rec.Ticket != nil {
+			e.drop(rec.Ticket.ID, store.BucketPayload)
 		}
 	}
 	return e.batch
@@ -304,6 +326,12 @@ func (c Changes) encode() (store.Batch, error) {
 	}
 	for _, name := range c.DeleteEndpoints {
 		e.drop(name, store.BucketEndpoint)
+	}
+	for _, name := range c.DeleteServers {
+		e.drop(string(name), serverBuckets...)
+	}
+	for _, name := range c.DeleteBMCFacts {
+		e.drop(string(name), store.BucketBMCFacts)
 	}
 	return e.batch, e.err
 }

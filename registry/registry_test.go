@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -110,6 +111,76 @@ func TestDeletedObjectsAreForgotten(t *testing.T) {
 	if _, ok := r.Pinned("registry.example.com/os", "sha256:k"); ok {
 		t.Error("a deleted server still pins a layer")
 	}
+}
+
+// TestAServerThatIsForgottenLeavesNothing: neither in the store nor in memory, and others keep all that
+// is theirs.
+func TestAServerThatIsForgottenLeavesNothing(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		all := everything()
+		other := serverRecord(1, model.PurposeCleanup)
+		all.Servers = append(all.Servers, other)
+		all.Servers[0].MACs = []model.ServerMAC{{Address: macOf(7), IdentifiedBy: model.MACByBMC}}
+		all.ServerFacts = append(all.ServerFacts, &model.ServerFacts{Name: other.Name, Power: model.PowerOn})
+		all.BMCFacts = append(all.BMCFacts, &model.BMCFacts{Name: other.BMC})
+		all.Payloads = map[string]model.Sensitive{"server-0-1": model.NewSensitive("secret"), "server-1-1": model.NewSensitive("other")}
+		save(t, r, all)
+		for _, rec := range all.Servers {
+			for _, err := range []error{
+				r.SaveReport(t.Context(), rec.Ticket, &model.ProbeReport{Ticket: rec.Ticket.ID}),
+				r.SaveReport(t.Context(), rec.Ticket, &model.BootState{Ticket: rec.Ticket.ID}),
+				r.SaveReport(t.Context(), rec.Ticket, &model.WipeProgress{Ticket: rec.Ticket.ID}),
+				r.Note(t.Context(), rec.Ticket, model.StageScript, netip.Addr{}),
+			} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		want := *r.Observed()
+		gone := func(o *model.Observed) {
+			o.Servers, o.ServerFacts, o.BMCFacts = maps.Clone(o.Servers), maps.Clone(o.ServerFacts), maps.Clone(o.BMCFacts)
+			o.Probes, o.BootStates, o.Progress = maps.Clone(o.Probes), maps.Clone(o.BootStates), maps.Clone(o.Progress)
+			o.WipeProgress = maps.Clone(o.WipeProgress)
+			delete(o.Servers, "server-0")
+			delete(o.ServerFacts, "server-0")
+			delete(o.BMCFacts, "bmc-0")
+			delete(o.Probes, "server-0")
+			delete(o.BootStates, "server-0")
+			delete(o.Progress, "server-0")
+			delete(o.WipeProgress, "server-0")
+		}
+		gone(&want)
+		save(t, r, Changes{DeleteServers: []model.ServerName{"server-0"}, DeleteBMCFacts: []model.BMCName{"bmc-0"}})
+		check := func(r *Registry) {
+			t.Helper()
+			wantObserved(t, r, &want)
+			for _, id := range []string{uuidOf(0), macOf(7)} {
+				if _, known := r.Find(id); known || r.Named(id) {
+					t.Errorf("%s is still a server's", id)
+				}
+			}
+			if _, err := r.Payload(t.Context(), "server-0-1"); !errors.Is(err, ErrNotFound) {
+				t.Errorf("what its ticket serves is kept: %v", err)
+			}
+			if p, err := r.Payload(t.Context(), "server-1-1"); err != nil || p.Reveal() != "other" {
+				t.Errorf("what another's ticket serves: %v", err)
+			}
+		}
+		check(r)
+		// What was on its way comes too late.
+		if err := r.SaveReport(t.Context(), all.Servers[0].Ticket, &model.ProbeReport{Ticket: "server-0-1"}); !errors.Is(err, model.ErrTicketSpent) {
+			t.Errorf("a late report: %v", err)
+		}
+		if err := r.Note(t.Context(), all.Servers[0].Ticket, model.StageKernel, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
+			t.Errorf("a late stage: %v", err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		check(open(t, b.options))
+	})
 }
 
 // A copy of the file taken right after Save returned holds what was saved, as the

@@ -13,12 +13,6 @@ func del(b store.Bucket, name string) store.Change {
 	return store.Change{Key: store.Key{Bucket: b, Name: name}}
 }
 
-// serverBuckets are those that have something of a server.
-var serverBuckets = []store.Bucket{
-	store.BucketServer, store.BucketServerFacts, store.BucketProbe, store.BucketBootState,
-	store.BucketWipe, store.BucketWipeProgress, store.BucketProgress,
-}
-
 // remove takes all that is known of an object out of the store, as whoever edits the store
 // by hand may.
 func remove(t *testing.T, r *Registry, name string, buckets ...store.Bucket) {

@@ -27,7 +27,7 @@ func Policy(o config.Options, loaders []string) plan.Policy {
 	if o.Tuning.Fast {
 		p.Settle, p.SettleMax, p.ConfirmEvery = 5*time.Millisecond, 250*time.Millisecond, 5*time.Millisecond
 		p.UnsureAfter, p.StrandedAfter, p.StartGrace, p.TrustedOff = time.Second, 2*time.Second, time.Second, time.Second
-		p.FoundOffTime, p.BootGrace = time.Second, 5*time.Second
+		p.FoundOffTime, p.BootGrace, p.RememberFor = time.Second, 5*time.Second, 5*time.Second
 	}
 	return p
 }

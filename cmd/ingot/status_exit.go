@@ -23,7 +23,9 @@ func verdict(s report.Summary, whole bool) error {
 		waits = waits || why != ""
 	}
 	for _, v := range s.Servers {
-		note(string(v.State), v.Why)
+		if !v.Decommissioned {
+			note(string(v.State), v.Why)
+		}
 	}
 	for _, v := range s.Claims {
 		note(string(v.State), v.Why)

@@ -128,7 +128,9 @@ func waitsFor(s report.Summary) string {
 		note("claim", string(v.Name), string(v.State), v.Why)
 	}
 	for _, v := range s.Servers {
-		note("server", string(v.Name), string(v.State), v.Why)
+		if !v.Decommissioned {
+			note("server", string(v.Name), string(v.State), v.Why)
+		}
 	}
 	for _, v := range s.BMCs {
 		note("BMC", string(v.Name), v.State, v.Why)

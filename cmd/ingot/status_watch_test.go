@@ -195,6 +195,9 @@ func TestTheExitCodeSaysWhetherSomebodyHasToAct(t *testing.T) {
 		"a server is in Error": {
 			summary: with(func(s *report.Summary) { s.Servers[0].State = model.StateError }), want: int(exitActs),
 		},
+		"a server is to be forgotten": {summary: with(func(s *report.Summary) {
+			s.Servers[0].State, s.Servers[0].Why, s.Servers[0].Decommissioned = model.StateError, "a commit took its BMC away", true
+		})},
 		"a manifest is wrong": {
 			summary: with(func(s *report.Summary) { s.Problems = []model.Problem{{Severity: model.SeverityError}} }), want: int(exitActs),
 		},

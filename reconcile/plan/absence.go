@@ -92,6 +92,10 @@ func (s *server) eachMissing(do func(id model.Identity, tenant string)) {
 			do(model.ReadinessRuleIdentity(rule), "")
 		}
 	}
+	if s.bmc == nil && s.rec.Orphaned.IsZero() { // until that is noted
+		do(s.rec.BMC.Identity(), "")
+		do(model.ServerName(s.rec.BMC).Identity(), "")
+	}
 	if s.spec == nil && (s.rec.Claim != "" || s.rec.MaintainedBy == model.OperationPark) {
 		do(s.name.Identity(), "")
 	}

@@ -123,6 +123,9 @@ func observeAnew(r *rand.Rand, was *Input) *Input {
 			for name, m := range Plan(was).Moves {
 				o.Servers[name] = m.Then
 			}
+			for _, name := range Plan(was).Decided.DropServers {
+				delete(o.Servers, name)
+			}
 		}
 	}
 	return &in
@@ -192,13 +195,22 @@ func commitAnew(r *rand.Rand, was *model.Desired) *model.Desired {
 			}
 		case 6:
 			delete(d.BMCs, bmc)
+			if r.IntN(2) == 0 {
+				d.Removed = maps.Clone(d.Removed)
+				if d.Removed == nil {
+					d.Removed = make(map[model.Identity][]model.Removal)
+				}
+				d.Removed[bmc.Identity()] = []model.Removal{{Revision: d.Revision}}
+			}
 		case 7:
 			fleettest.AddManifest(d, i, model.ServerSpec{
 				Unclaimable: r.IntN(4) == 0, Taints: []model.Taint{{Key: "dedicated", Value: fmt.Sprint(r.IntN(2)), Effect: model.TaintNoBind}},
 			})
 			d.Servers[fleettest.ServerName(i)].Labels = map[string]string{"slot": fmt.Sprint(r.IntN(3))}
 			if r.IntN(2) == 0 {
-				d.Servers[fleettest.ServerName(i)].Annotations = map[string]string{model.AnnotationMACAddresses: fleettest.CardOf(r.IntN(20))}
+				d.Servers[fleettest.ServerName(i)].Annotations = map[string]string{
+					model.AnnotationMACAddresses: fleettest.CardOf(r.IntN(20)), model.AnnotationOperation: fmt.Sprint("forget#", r.IntN(20)),
+				}
 			}
 		case 8:
 			delete(d.Servers, fleettest.ServerName(i))

@@ -132,9 +132,12 @@ func (s *server) retry() (Step, bool) {
 }
 
 // newRetry is a value of the operation annotation that asks anew for a retry.
-func (s *server) newRetry() string {
+func (s *server) newRetry() string { return s.newOperation(model.OperationRetry) }
+
+// newOperation is a value of the operation annotation that asks anew for an operation.
+func (s *server) newOperation(name string) string {
 	for n := 1; ; n++ {
-		v := fmt.Sprintf("%s#%d", model.OperationRetry, n)
+		v := fmt.Sprintf("%s#%d", name, n)
 		if !WasHandled(s.rec, AskedOperation, v) {
 			return v
 		}

@@ -50,6 +50,7 @@ type fleet struct {
 	unboundOf               *unboundServers                        // made when first needed
 	likely                  likely                                 // made when first needed
 	unknown                 *Why                                   // of the very first claims; made when first needed
+	named                   map[model.ServerName]string            // what names a server in Git; made when first needed
 	aliases                 map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
 	otherUUID               map[model.ServerName]*otherUUID        // by the name of the manifest; nil while there is none
 	duplicates              map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none
@@ -88,6 +89,7 @@ func (f *fleet) planServers(r *Result) {
 		r.Servers[i] = s.kept.judge(j)
 		if !f.in.Busy[s.name] {
 			f.planMoves(r, s, st)
+			r.Decided.forget(s.rec, st)
 		}
 		r.wake(st.Wake)
 	}

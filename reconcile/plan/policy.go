@@ -98,6 +98,9 @@ type Policy struct {
 	// StrandedAfter is how long after Ingot is there again a server is waited for that
 	// was powered on while Ingot was not, before it is powered on anew.
 	StrandedAfter time.Duration
+	// RememberFor is how long a server is remembered that is nobody's and whose BMC a commit took
+	// away: so long one that was renamed, moved or removed by mistake finds it again.
+	RememberFor time.Duration
 	// StartGrace is how long a process mistrusts times that were noted before it began:
 	// no time-out from them that forces or fails anything is over before.
 	StartGrace time.Duration
@@ -133,7 +136,8 @@ func DefaultPolicy() Policy {
 		MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10, MaxConcurrentInstalls: 50,
 		UnsureAfter: 20 * time.Second, UnsureTries: 3, OperationExpiry: time.Hour,
 		StrandedAfter: 3 * time.Minute, StartGrace: 5 * time.Minute, TrustedOff: 5 * time.Minute,
-		MaxRefused: 3, RefusedWithin: 30 * time.Minute,
+		RememberFor: 24 * time.Hour,
+		MaxRefused:  3, RefusedWithin: 30 * time.Minute,
 		BackoffMin: time.Second, BackoffMax: 5 * time.Minute,
 	}
 }

@@ -130,7 +130,7 @@ func status(holds bool) string {
 // counts as readable until it does not answer, as its own status says.
 func (s *server) bmcReadable() string {
 	switch s.blocked.Reason {
-	case model.ReasonPending, model.ReasonIgnored, model.ReasonOrphaned:
+	case model.ReasonPending, model.ReasonIgnored, model.ReasonOrphaned, model.ReasonDecommissioned:
 		return model.StatusUnknown
 	}
 	return status(s.blocked.Reason == "" && s.reading.Failures < 2)

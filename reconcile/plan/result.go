@@ -55,6 +55,10 @@ type Changes struct {
 
 	Endpoints     []*model.EndpointRecord
 	DropEndpoints []string
+	// DropServers are forgotten, with all that is known of them; DropBMCFacts are BMCs that are
+	// gone, whose facts would be taken for what is there should one of that name come.
+	DropServers  []model.ServerName
+	DropBMCFacts []model.BMCName
 }
 
 // Server is one server as a plan found it, and what comes of it.

@@ -82,6 +82,8 @@ var rules = []func(*server) (Step, bool){
 	(*server).retry,
 	(*server).expire,
 	(*server).disarm,
+	(*server).noteOrphaned,
+	(*server).forget,
 
 	// From here on the machine can be reached, and its power state was read.
 	(*server).awaitReachable,

@@ -150,7 +150,7 @@ func (f *fleet) blocked(s *server) Why {
 	}
 	switch {
 	case b == nil:
-		return f.orphaned(s)
+		return s.orphaned()
 	case b.why.Reason != "":
 		return b.why
 	}
@@ -174,16 +174,6 @@ func (f *fleet) blocked(s *server) Why {
 	case shownItself:
 	}
 	return Why{}
-}
-
-// orphaned says why a server whose BMC is no longer described is left as it is.
-func (f *fleet) orphaned(s *server) Why {
-	why := Why{model.ReasonOrphaned, "its BMC " + string(s.rec.BMC) + " is not in Git, so it is left as it is", s.rec.Since, RackOperator}
-	if v := f.endpointBy[string(s.rec.BMC)]; v != nil && v.by != "" {
-		why.Message = fmt.Sprintf("BMC %s in Git describes the device that was discovered as BMC %s: the server is taken over once that BMC "+
-			"shows it", v.by, s.rec.BMC)
-	}
-	return why
 }
 
 // count notes what a server takes of what the fleet shares.

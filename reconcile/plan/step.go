@@ -14,6 +14,8 @@ type Step struct {
 	// Queued is what may be begun in place of another server's power-on, once that one is
 	// on; nil = nothing.
 	Queued *Move
+	// Forget has the server's record dropped, and all else that is known of it.
+	Forget bool
 }
 
 // edit returns the record of the move that is being made: a copy, made once.

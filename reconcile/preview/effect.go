@@ -38,6 +38,7 @@ const (
 	Wait        Kind = "wait"        // a claim that has no server
 	Withdraw    Kind = "withdraw"    // a claim is gone that had no server
 	Hold        Kind = "hold"        // a server is left alone
+	Forget      Kind = "forget"      // a server is forgotten, and left as it is
 	BMCAdded    Kind = "bmc-added"   // a BMC is to be spoken with
 	BMCChanged  Kind = "bmc-changed" // a BMC is elsewhere, or takes another password
 	BMCRemoved  Kind = "bmc-removed" // a BMC is no longer contacted

@@ -78,7 +78,7 @@ func (f *future) record() bool {
 	if endpoints {
 		o.Endpoints = maps.Clone(o.Endpoints)
 	}
-	if len(f.last.Moves) > 0 {
+	if len(f.last.Moves)+len(c.DropServers) > 0 {
 		o.Servers, f.in.Readings = maps.Clone(o.Servers), maps.Clone(f.in.Readings)
 	}
 	for _, rec := range c.Claims {
@@ -92,6 +92,10 @@ func (f *future) record() bool {
 	}
 	for _, name := range c.DropEndpoints {
 		delete(o.Endpoints, name)
+	}
+	for _, name := range c.DropServers {
+		any = true
+		delete(o.Servers, name)
 	}
 	for name, m := range f.last.Moves {
 		any = true

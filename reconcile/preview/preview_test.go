@@ -77,6 +77,18 @@ func changed(name model.ClaimName, how func(c *model.ServerClaim)) func(d *model
 	}
 }
 
+// removed has a commit take a BMC away.
+func removed(bmc model.BMCName) func(d *model.Desired) {
+	return func(d *model.Desired) {
+		delete(d.BMCs, bmc)
+		d.Removed = maps.Clone(d.Removed)
+		if d.Removed == nil {
+			d.Removed = make(map[model.Identity][]model.Removal)
+		}
+		d.Removed[bmc.Identity()] = []model.Removal{{Revision: d.Revision}}
+	}
+}
+
 // server is a change of a server's manifest.
 func server(i int, how func(s *model.Server)) func(d *model.Desired) {
 	return func(d *model.Desired) {
@@ -449,6 +461,27 @@ func TestWhatACommitDoes(t *testing.T) {
 		"a BMC that goes leaves its servers": {
 			commit: func(d *model.Desired) { delete(d.BMCs, "bmc00000") },
 			want:   "bmc-removed bmc00000\nhold bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "their power is not restored",
+		},
+		"a BMC of a server that is nobody's goes, and it is forgotten a day later": {
+			commit: removed("bmc00003"),
+			want:   "bmc-removed bmc00003\nhold bmc00003-system-0", verdict: preview.Changes,
+			says: "a commit took its BMC bmc00003 away, so it is left as it is, and forgotten after",
+		},
+		"what a claim leaves behind is forgotten by the commit that says so": {
+			fleet: func(in *plan.Input) {
+				removed("bmc00000")(in.Desired)
+				rec := in.Observed.Servers[fleettest.ServerName(0)]
+				rec.State, rec.Back, rec.Reason, rec.Claim = model.StateError, model.StateCleanup, model.ReasonCleanupFailed, ""
+				drop(first)(in.Desired)
+			},
+			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationOperation] = "forget" }),
+			want:   "forget bmc00000-system-0", verdict: preview.Changes, says: "no disk of it is wiped",
+		},
+		"what a claim has is not forgotten": {
+			fleet:  func(in *plan.Input) { removed("bmc00000")(in.Desired) },
+			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationOperation] = "forget" }),
+			want:   "operation bmc00000-system-0", verdict: preview.Changes,
+			says: "is not asked for what its annotation says, forget: claim default/c00000 has it: remove that first",
 		},
 		"a BMC at another address is looked at first": {
 			commit: func(d *model.Desired) {

@@ -13,9 +13,13 @@ import (
 // effects are what a future has in store for servers.
 func (f *future) effects(fleet *Fleet) []Effect {
 	var all []Effect
-	for _, name := range slices.Sorted(maps.Keys(f.in.Observed.Servers)) {
+	for _, name := range slices.Sorted(maps.Keys(fleet.Observed.Servers)) {
 		was, now := fleet.Observed.Servers[name], f.in.Observed.Servers[name]
-		if was == nil {
+		if now == nil {
+			all = append(all, Effect{
+				Kind: Forget, Server: name, Message: "is forgotten: its machine is left as it is, and no disk of it is wiped; if one with its UUID comes back, " +
+					"it is a new server, which any claim may get",
+			})
 			continue
 		}
 		s := serverFuture{future: f, fleet: fleet, name: name, was: was, now: now, spec: f.manifest(name)}
@@ -175,7 +179,11 @@ func (s *serverFuture) decided() {
 		s.add(Effect{Kind: PowerOn, Claim: s.now.Claim, Message: fmt.Sprintf("is powered on, as claim %s says", s.now.Claim)})
 	}
 	if v := s.now.HandledOperation; v != s.was.HandledOperation && v != "" && !s.has(Operation) {
-		s.add(Effect{Kind: Operation, Message: "is asked for what its annotation says: " + v, value: v})
+		says := "is asked for what its annotation says: " + v
+		if op := s.now.Operation; op != nil && op.Value == v && op.Outcome == model.OutcomeRefused {
+			says = "is not asked for what its annotation says, " + v + ": " + op.Message
+		}
+		s.add(Effect{Kind: Operation, Message: says, value: v})
 	}
 }
 

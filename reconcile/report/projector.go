@@ -50,7 +50,7 @@ func NewProjector() *Projector {
 func (p *Projector) Report(in *plan.Input, result *plan.Result, fence uint64, holder model.Holder) *model.Report {
 	v := newView(in, result)
 	r := &model.Report{
-		Revision: in.Desired.Revision, Fence: fence, Holder: holder, Version: in.Observed.Newest(),
+		Revision: in.Desired.Revision, Fence: fence, Holder: holder, Version: newestOf(in.Observed),
 		Documents: make(map[string]*model.Document),
 	}
 	p.page.reset(v)
@@ -66,6 +66,15 @@ func (p *Projector) Report(in *plan.Input, result *plan.Result, fence uint64, ho
 	p.show(r, model.ReportReadme, shownReadme(p.page.readme()))
 	p.forget(r)
 	return r
+}
+
+// newestOf is the newest version that a report shows. What was published does not count as set back
+// because the newest record was dropped since.
+func newestOf(o *model.Observed) model.Version {
+	if newest := o.Newest(); newest.After(o.Published.Version) {
+		return newest
+	}
+	return o.Published.Version
 }
 
 // projectPictures draws the pictures of racks in which something changed.

@@ -58,6 +58,8 @@ type ServerSummary struct {
 	Claim model.ClaimName   `json:"claim,omitempty"`
 	Since time.Time         `json:"since,omitzero"` // when State was entered
 	Why   string            `json:"why,omitempty"`  // what it waits for, and who has to act
+	// Decommissioned is set for one that nothing is awaited of: Why says when it is forgotten.
+	Decommissioned bool `json:"decommissioned,omitempty"`
 
 	Labels map[string]string `json:"labels,omitempty"`
 }
@@ -162,6 +164,7 @@ func serverSummary(d *Document, status ServerStatus) ServerSummary {
 		Name: model.ServerName(d.Metadata.Name), State: status.State, Power: status.PowerState, Labels: d.Metadata.Labels,
 		Why: cmp.Or(conditions(status.Conditions).why(typeReady), conditions(status.Conditions).why(typeMaintenanceApproved)),
 	}
+	s.Decommissioned = conditions(status.Conditions).of(typeReady).Reason == model.ReasonDecommissioned
 	if spec, _ := d.Spec.(ServerSpec); spec.BMCRef != nil {
 		s.BMC = model.BMCName(spec.BMCRef.Name)
 	}

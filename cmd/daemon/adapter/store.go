@@ -16,5 +16,6 @@ func (s Store) Save(ctx context.Context, c plan.Changes) error {
 		Fleet: c.Fleet, Servers: c.Servers, BMCs: c.BMCs, Claims: c.Claims,
 		BMCFacts: c.BMCFacts, ServerFacts: c.ServerFacts, DeleteClaims: c.DropClaims,
 		Endpoints: c.Endpoints, DeleteEndpoints: c.DropEndpoints, Payloads: c.Payloads,
+		DeleteServers: c.DropServers, DeleteBMCFacts: c.DropBMCFacts,
 	})
 }

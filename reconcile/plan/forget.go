@@ -1,0 +1,198 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"ingot/model"
+	"ingot/model/text"
+)
+
+// noteOrphaned has the record say since when a commit has taken the server's BMC away.
+func (s *server) noteOrphaned() (Step, bool) {
+	gone := s.bmc == nil && s.fleet.bmcRemoved(s.rec)
+	if s.fleet.observeOnly.Reason != "" || gone == !s.rec.Orphaned.IsZero() {
+		return Step{}, false
+	}
+	rec := s.edit()
+	rec.Orphaned = time.Time{}
+	if gone {
+		rec.Orphaned = s.now()
+	}
+	return s.stay(), true
+}
+
+// bmcRemoved reports whether a commit took a server's BMC away, or the Server that describes it
+// within itself, and neither is back in a way that cannot be used.
+func (f *fleet) bmcRemoved(rec *model.ServerRecord) bool {
+	bmc, within := rec.BMC.Identity(), model.ServerName(rec.BMC).Identity()
+	if f.in.Desired.IsQuarantined(bmc) || f.in.Desired.IsQuarantined(within) {
+		return false
+	}
+	return !rec.Orphaned.IsZero() || f.removed(bmc) || f.removed(within)
+}
+
+// forget drops the record of a server whose BMC is gone from Git: of one that is nobody's once it
+// was remembered for long enough, of any other when a person says so. The status branch shows that
+// before, so that who finds the record there alone drops it as well.
+func (s *server) forget() (Step, bool) {
+	f := s.fleet
+	name, value := s.requested()
+	asked := name == model.OperationForget && !WasHandled(s.rec, AskedOperation, value)
+	switch {
+	case f.observeOnly.Reason != "", f.in.Desired.KeptOverRestart:
+		return Step{}, false
+	case asked && s.unforgettable() != "":
+		return s.refuseOperation(value, s.unforgettable()), true
+	case s.bmc == nil && (asked && !s.releaseAwaited()):
+	case s.blocked.Reason != model.ReasonDecommissioned:
+		return s.remember()
+	case s.now().Before(s.rememberedUntil()):
+		return Step{Why: s.blocked, Wake: s.rememberedUntil()}, true
+	default:
+		value = string(s.rec.BMC)
+	}
+	switch why := s.unannounced(); {
+	case why.Reason != "": // or what was decided before would count as shown
+		return Step{Why: why}, true
+	case !s.intends(model.IntentForget, value):
+		s.announce(model.IntentForget, value)
+		return s.stay(), true
+	case f.in.BusyBMCs[s.rec.BMC], !asked && slices.ContainsFunc(f.bmcs, (*bmcView).unasked):
+		return Step{Why: s.blocked}, true // one of them may be about to show it
+	}
+	return Step{Why: s.blocked, Forget: true}, true
+}
+
+// remember takes back that a server is to be forgotten.
+func (s *server) remember() (Step, bool) {
+	if i := s.rec.Intent; i == nil || i.Kind != model.IntentForget {
+		return Step{}, false
+	}
+	s.edit().Intent = nil
+	return s.stay(), true
+}
+
+// rememberedUntil is when a server that is nobody's is forgotten.
+func (s *server) rememberedUntil() time.Time {
+	return s.notedAt(s.rec.Orphaned).Add(s.fleet.in.Policy.RememberFor)
+}
+
+// unforgettable says why a person cannot have the server forgotten, "" if it can be.
+func (s *server) unforgettable() string {
+	d, again := s.fleet.in.Desired, ": remove that first, then give the annotation a new value"
+	switch {
+	case s.bmc != nil && s.bmc.found:
+		return fmt.Sprintf("its BMC %s was found on the network, and is still known", s.rec.BMC)
+	case s.bmc != nil:
+		return fmt.Sprintf("its BMC %s is in Git (%s)%s", s.rec.BMC, s.bmc.spec.Source, again)
+	case s.rec.Claim != "" && !s.claimGone() || s.claimQuarantined():
+		return fmt.Sprintf("claim %s has it%s", s.rec.Claim, again)
+	case Disputed(s.rec):
+		for _, a := range s.rec.Doubt.Alternatives {
+			if a.Claim != "" && (d.Claims[a.Claim] != nil || d.IsQuarantined(a.Claim.Identity())) {
+				return fmt.Sprintf("claim %s may have it%s", a.Claim, again)
+			}
+		}
+	}
+	return ""
+}
+
+// claimGone reports whether a commit took away the claim that the server has, or had.
+func (s *server) claimGone() bool {
+	return s.claim == nil && (s.rec.ReleaseDecided() || s.fleet.claimRemoved(s.rec))
+}
+
+// releaseAwaited reports whether the guard has still to let the server be taken from its claim.
+func (s *server) releaseAwaited() bool {
+	return s.rec.Claim != "" && s.rec.State == model.StateReserved && !s.rec.ReleaseDecided() && !s.doubted()
+}
+
+// refuseOperation notes that an operation is not done.
+func (s *server) refuseOperation(value, why string) Step {
+	rec := s.edit()
+	handle(rec, AskedOperation, value)
+	rec.Operation = &model.Operation{Value: value, NotedAt: s.now(), Outcome: model.OutcomeRefused, Message: why}
+	return s.stay()
+}
+
+// forget notes that a server is forgotten, if its step says so.
+func (c *Changes) forget(rec *model.ServerRecord, st Step) {
+	if !st.Forget {
+		return
+	}
+	c.DropServers = append(c.DropServers, rec.Name)
+	if !slices.Contains(c.DropBMCFacts, rec.BMC) {
+		c.DropBMCFacts = append(c.DropBMCFacts, rec.BMC)
+	}
+}
+
+// orphaned says why a server whose BMC is no longer described is left as it is.
+func (s *server) orphaned() Why {
+	bmc, since := s.rec.BMC, cmp.Or(s.rec.Orphaned, s.rec.Since)
+	if v := s.fleet.endpointBy[string(bmc)]; v != nil && v.by != "" {
+		return Why{model.ReasonOrphaned, fmt.Sprintf("BMC %s in Git describes the device that was discovered as BMC %s: the server is taken "+
+			"over once that BMC shows it", v.by, bmc), since, RackOperator}
+	}
+	why := s.notForgotten()
+	if why == "" {
+		return Why{model.ReasonDecommissioned, fmt.Sprintf("a commit took its BMC %s away, so it is left as it is, and forgotten after %s unless "+
+			"a BMC shows it again", bmc, text.Time(s.rememberedUntil())), since, ActorNone}
+	}
+	first := ""
+	if s.rec.Claim != "" && !s.claimGone() {
+		first = "remove the claim, and then "
+	}
+	return Why{model.ReasonOrphaned, fmt.Sprintf("its BMC %s is not in Git, so it is left as it is, and not forgotten, because %s: commit its BMC "+
+		"again or, if the machine is gone for good, %sgive Server %s annotation %s: %s",
+		bmc, why, first, s.name, model.AnnotationOperation, s.newOperation(model.OperationForget)), since, RackOperator}
+}
+
+// notForgotten says why a server whose BMC is gone from Git is not forgotten by itself, "" if it is.
+func (s *server) notForgotten() string {
+	f, rec := s.fleet, *s.rec
+	if s.intends(model.IntentForget, string(rec.BMC)) && !Disputed(s.rec) {
+		rec.Doubt = nil // the status branch shows that it is to be forgotten
+	}
+	switch {
+	case rec.Claim != "" && s.claimGone():
+		return fmt.Sprintf("its disks may hold what claim %s left there", rec.Claim)
+	case rec.Claim != "":
+		return fmt.Sprintf("claim %s has it", rec.Claim)
+	case !rec.FoundRunning.IsZero():
+		return "it was found running"
+	case rec.Doubt != nil:
+		return "its record may not be what was decided last"
+	case !free(&rec):
+		return fmt.Sprintf("its disks may hold data of its last user (%s)", rec.State)
+	case rec.Orphaned.IsZero():
+		return "no commit is known that took its BMC away"
+	case f.in.Desired.Servers[s.name] != nil, s.spec != nil:
+		return "a Server in Git describes it"
+	case f.nameOf(s.name) != "":
+		return f.nameOf(s.name) + " names it"
+	case f.maybeUnreadable(model.KindBMC, ""), f.maybeUnreadable(model.KindServer, ""):
+		return "a BMC or a Server in Git cannot be read, and may describe it"
+	}
+	return ""
+}
+
+// nameOf is the claim or ServerMaintenance in Git that names a server, "" if none does.
+func (f *fleet) nameOf(server model.ServerName) string {
+	if f.named == nil {
+		f.named = make(map[model.ServerName]string)
+		for _, c := range f.memory.claims {
+			if ref := c.claim.Spec.ServerRef; !c.plain && ref != nil {
+				f.named[f.resolve(ref.Name)] = c.claim.Identity().String()
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Maintenances)) {
+			m := f.in.Desired.Maintenances[name]
+			f.named[f.resolve(m.Spec.ServerRef.Name)] = m.Identity().String()
+		}
+	}
+	return f.named[server]
+}
