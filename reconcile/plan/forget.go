@@ -37,7 +37,7 @@ func (f *fleet) bmcRemoved(rec *model.ServerRecord) bool {
 
 // forget drops the record of a server whose BMC is gone from Git: of one that is nobody's once it
 // was remembered for long enough, of any other when a person says so. The status branch shows that
-// before, so that who finds the record there alone drops it as well.
+// before, so that whoever finds the record there alone drops it as well.
 func (s *server) forget() (Step, bool) {
 	f := s.fleet
 	name, value := s.requested()
@@ -47,7 +47,7 @@ func (s *server) forget() (Step, bool) {
 		return Step{}, false
 	case asked && s.unforgettable() != "":
 		return s.refuseOperation(value, s.unforgettable()), true
-	case s.bmc == nil && (asked && !s.releaseAwaited()):
+	case asked && !s.releaseAwaited():
 	case s.blocked.Reason != model.ReasonDecommissioned:
 		return s.remember()
 	case s.now().Before(s.rememberedUntil()):
@@ -142,13 +142,16 @@ func (s *server) orphaned() Why {
 		return Why{model.ReasonDecommissioned, fmt.Sprintf("a commit took its BMC %s away, so it is left as it is, and forgotten after %s unless "+
 			"a BMC shows it again", bmc, text.Time(s.rememberedUntil())), since, ActorNone}
 	}
-	first := ""
+	first, name := "", string(s.name)
 	if s.rec.Claim != "" && !s.claimGone() {
 		first = "remove the claim, and then "
 	}
+	if s.spec != nil {
+		name = s.spec.Name
+	}
 	return Why{model.ReasonOrphaned, fmt.Sprintf("its BMC %s is not in Git, so it is left as it is, and not forgotten, because %s: commit its BMC "+
-		"again or, if the machine is gone for good, %sgive Server %s annotation %s: %s",
-		bmc, why, first, s.name, model.AnnotationOperation, s.newOperation(model.OperationForget)), since, RackOperator}
+		"again or, if the machine will not come back, %sgive Server %s annotation %s: %s",
+		bmc, why, first, name, model.AnnotationOperation, s.newOperation(model.OperationForget)), since, RackOperator}
 }
 
 // notForgotten says why a server whose BMC is gone from Git is not forgotten by itself, "" if it is.
@@ -170,7 +173,7 @@ func (s *server) notForgotten() string {
 		return fmt.Sprintf("its disks may hold data of its last user (%s)", rec.State)
 	case rec.Orphaned.IsZero():
 		return "no commit is known that took its BMC away"
-	case f.in.Desired.Servers[s.name] != nil, s.spec != nil:
+	case s.spec != nil:
 		return "a Server in Git describes it"
 	case f.nameOf(s.name) != "":
 		return f.nameOf(s.name) + " names it"

@@ -74,6 +74,9 @@ func TestWhatBecomesOfAServerWhoseBMCLeftGit(t *testing.T) {
 			in.Observed.Fleet.Done = append(in.Observed.Fleet.Done, model.Disruption{Action: stepRelease, Server: name, At: in.Now.Add(-time.Minute)})
 		}
 	}
+	replaced := func(in *Input, _ *model.ServerRecord) {
+		fleettest.AddManifest(in.Desired, 0, model.ServerSpec{SystemUUID: "00000000-0000-4000-8000-0000000000ff"})
+	}
 	type change = func(in *Input, rec *model.ServerRecord)
 	for name, tc := range map[string]struct {
 		changes []change
@@ -108,19 +111,20 @@ func TestWhatBecomesOfAServerWhoseBMCLeftGit(t *testing.T) {
 		"not while the status branch lacks it": {[]change{intent(bmc), func(in *Input, rec *model.ServerRecord) {
 			in.Policy.MirrorFirst, in.Announced = true, model.Version{Fence: 1, Seq: 6}
 		}}, ""},
-		"and when that alone is left":          {[]change{intent(bmc), doubt(model.DoubtFromStatusBranch)}, "forgotten"},
-		"not when copies of it contradict":     {[]change{intent(bmc), doubt(model.DoubtDisputed)}, "orphaned"},
-		"a BMC that is back ends it":           {[]change{intent(bmc), back}, "Forget bmc00000not orphaned"},
-		"and so does a manifest that names it": {[]change{intent(bmc), func(in *Input, _ *model.ServerRecord) { fleettest.AddManifest(in.Desired, 0, model.ServerSpec{}) }}, "orphaned"},
-		"a person may say so at once":          {[]change{asks, func(in *Input, rec *model.ServerRecord) { rec.Orphaned = in.Now }}, "Forget forget#1"},
-		"and it is done once that is shown":    {[]change{asks, intent("forget#1")}, "forgotten"},
-		"whatever it is":                       {[]change{asks, intent("forget#1"), func(_ *Input, rec *model.ServerRecord) { rec.State = model.StateError }}, "forgotten"},
-		"or is not known to be":                {[]change{asks, intent("forget#1"), doubt(model.DoubtFromStatusBranch)}, "forgotten"},
-		"or of whom no claim is left":          {[]change{asks, intent("forget#1"), doubt(model.DoubtDisputed, "default/gone")}, "forgotten"},
-		"not what was handled":                 {[]change{asks, func(_ *Input, rec *model.ServerRecord) { rec.HandledOperation = "forget#1" }}, ""},
-		"not what Git no longer asks for":      {[]change{intent("forget#1"), func(_ *Input, rec *model.ServerRecord) { rec.State = model.StateError }}, "orphaned"},
-		"not while its BMC is in Git":          {[]change{asks, back}, "Refused forget#1: its BMC bmc00000 is in Git (): remove that first, then give the annotation a new value" + "not orphaned"},
-		"not while a claim has it":             {[]change{asks, claimed}, "Refused forget#1: claim default/web has it: remove that first, then give the annotation a new value"},
+		"and when that alone is left":                          {[]change{intent(bmc), doubt(model.DoubtFromStatusBranch)}, "forgotten"},
+		"not when copies of it contradict":                     {[]change{intent(bmc), doubt(model.DoubtDisputed)}, "orphaned"},
+		"a BMC that is back ends it":                           {[]change{intent(bmc), back}, "Forget bmc00000not orphaned"},
+		"and so does a manifest that names it":                 {[]change{intent(bmc), func(in *Input, _ *model.ServerRecord) { fleettest.AddManifest(in.Desired, 0, model.ServerSpec{}) }}, "orphaned"},
+		"but not one of its name for the machine in its place": {[]change{intent(bmc), replaced}, "forgotten"},
+		"a person may say so at once":                          {[]change{asks, func(in *Input, rec *model.ServerRecord) { rec.Orphaned = in.Now }}, "Forget forget#1"},
+		"and it is done once that is shown":                    {[]change{asks, intent("forget#1")}, "forgotten"},
+		"whatever it is":                                       {[]change{asks, intent("forget#1"), func(_ *Input, rec *model.ServerRecord) { rec.State = model.StateError }}, "forgotten"},
+		"or is not known to be":                                {[]change{asks, intent("forget#1"), doubt(model.DoubtFromStatusBranch)}, "forgotten"},
+		"or of whom no claim is left":                          {[]change{asks, intent("forget#1"), doubt(model.DoubtDisputed, "default/gone")}, "forgotten"},
+		"not what was handled":                                 {[]change{asks, func(_ *Input, rec *model.ServerRecord) { rec.HandledOperation = "forget#1" }}, ""},
+		"not what Git no longer asks for":                      {[]change{intent("forget#1"), func(_ *Input, rec *model.ServerRecord) { rec.State = model.StateError }}, "orphaned"},
+		"not while its BMC is in Git":                          {[]change{asks, back}, "Refused forget#1: its BMC bmc00000 is in Git (): remove that first, then give the annotation a new value" + "not orphaned"},
+		"not while a claim has it":                             {[]change{asks, claimed}, "Refused forget#1: claim default/web has it: remove that first, then give the annotation a new value"},
 		"nor may have it": {[]change{asks, doubt(model.DoubtDisputed, "", "default/web"), func(in *Input, _ *model.ServerRecord) {
 			in.Desired.Add(fleettest.Claim("web"))
 		}}, "Refused forget#1: claim default/web may have it: remove that first, then give the annotation a new value"},

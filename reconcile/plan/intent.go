@@ -63,7 +63,7 @@ func (s *server) meanwhile() (Step, bool) {
 		if i.Value == string(model.PowerOn) {
 			return Step{}, false
 		}
-	case model.IntentRelease, model.IntentReprovision, model.IntentMaintenance, model.IntentOperation:
+	case model.IntentRelease, model.IntentReprovision, model.IntentMaintenance, model.IntentOperation, model.IntentForget:
 	}
 	ran := s.rec.WantPower == model.PowerOn || i.Kind == model.IntentPower
 	if ran && s.rec.Installed != "" && s.power() == model.PowerOff {

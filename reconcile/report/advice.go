@@ -44,7 +44,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonRetained:               {plan.RackOperator, "set reclaimPolicy Recycle when its disks may be wiped"},
 	model.ReasonMaintenance:            {plan.RackOperator, "remove the ServerMaintenance, or the annotation, when the work is done"},
 	model.ReasonIgnored:                {plan.RackOperator, "remove the annotation when Ingot may continue"},
-	model.ReasonOrphaned:               {plan.RackOperator, "commit a BMC for it if Ingot is to manage it again; if the machine is gone for good, do what the message says to have it forgotten"},
+	model.ReasonOrphaned:               {plan.RackOperator, "commit a BMC for it if Ingot is to manage it again; if the machine will not come back, have it forgotten as the message says"},
 	model.ReasonManifestUnreadable:     {plan.RackOperator, "correct the manifest that " + model.ReportProblems + " names"},
 	model.ReasonSystemMissing:          {plan.RackOperator, "check the BMC's list of systems: the machine may have been removed"},
 	model.ReasonSystemUnreadable:       {plan.RackOperator, "check the system on its BMC; restart the BMC if it persists"},
