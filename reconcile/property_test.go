@@ -92,8 +92,16 @@ func (h *history) live() {
 	h.end(3 * time.Hour)
 }
 
-// end checks whether everything has come to rest where Git wants it, after a while.
+// end checks whether everything has come to rest where Git wants it, after a while, with what is
+// asked of the rack operator done: a machine that is on though the status branch, which is behind
+// the store that was lost, has it off is left alone until a person switches it off.
 func (h *history) end(after time.Duration) {
+	pass(10 * time.Minute)
+	for _, s := range h.w.plan().Servers {
+		if s.Record.Doubt != nil && s.Why.Reason == model.ReasonFoundRunning {
+			h.w.set(h.w.machines[s.Record.SystemURI], model.PowerOff)
+		}
+	}
 	pass(after)
 	h.check()
 	h.atRest()
