@@ -84,6 +84,7 @@ Feature: What is wrong in Git stays where it is wrong
     When BMC "bmc-s1" is removed
     And claim "web" is removed
     Then the status branch says of server "s1": "its disks may hold what claim default/web left there"
+    And "ingot explain" says of server "s1": "give Server s1 annotation metal.ironcore.dev/operation: forget#1"
     When the servers are committed
       | SERVER | OPERATION |
       | s1     | forget#1  |
