@@ -72,7 +72,9 @@ Feature: What is wrong in Git stays where it is wrong
     When BMC "bmc-s2" is removed
     And server "s2" is taken out of Git
     Then server "s2" is forgotten
-    And nothing happens to "s1, s2"
+    When Ingot is killed, the store is emptied, and Ingot is started again
+    Then nothing happens to "s1, s2"
+    And server "s2" is forgotten
     When the servers are committed
       | SERVER |
       | s2     |
