@@ -27,7 +27,7 @@ const (
 // The outcomes of a power operation; it is empty while there is none.
 const (
 	OutcomeDone    OperationOutcome = "Done"    // the BMC accepted the request
-	OutcomeRefused OperationOutcome = "Refused" // the BMC did not carry it out
+	OutcomeRefused OperationOutcome = "Refused" // the BMC did not carry it out, or it may not be done as things are
 	OutcomeUnknown OperationOutcome = "Unknown" // its answer was lost: it is not repeated
 	OutcomeExpired OperationOutcome = "Expired" // it waited too long, and was not begun
 
