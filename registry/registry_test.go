@@ -448,7 +448,7 @@ func TestEachBucketHasAMeaning(t *testing.T) {
 			t.Errorf("bucket %s: meaning %v", b, meaning)
 		}
 	}
-	if len(columns)+3 != len(store.Buckets) || reflect.TypeFor[Changes]().NumField() != 10 {
+	if len(columns)+3 != len(store.Buckets) || reflect.TypeFor[Changes]().NumField() != 12 {
 		t.Error(fmt.Sprint("columns ", len(columns), ", buckets ", len(store.Buckets)))
 	}
 }
