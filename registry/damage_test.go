@@ -309,7 +309,7 @@ func TestAStoreWithoutItsMarkIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantObserved(t, lead(t, Options{RedisURL: s.URL()}), want)
-	if got := c.Get(t.Context(), "{ingot}:schema").Val(); got != "1" {
+	if got := c.Get(t.Context(), "{ingot}:schema").Val(); got != "2" {
 		t.Errorf("schema %q", got)
 	}
 }

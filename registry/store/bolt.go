@@ -109,10 +109,7 @@ func (s *Bolt) checkSchema() error {
 		if meta == nil {
 			return nil
 		}
-		if v := number(meta.Get(boltSchema)); v > schemaVersion {
-			return fmt.Errorf("%s has schema %d, this ingot knows up to %d: run the newer ingot that wrote it", s.path, v, schemaVersion)
-		}
-		return nil
+		return checkSchema(s.path, number(meta.Get(boltSchema)))
 	})
 }
 
@@ -256,7 +253,18 @@ func (s *Bolt) Commit(_ context.Context, b Batch) error {
 		return nil
 	}
 	s.seq++ // whether or not it succeeds
-	return s.update(false, func(tx *bolt.Tx, meta *bolt.Bucket) error { return applyBolt(tx, meta, rest) })
+	return s.update(false, func(tx *bolt.Tx, meta *bolt.Bucket) error {
+		return errors.Join(raiseSchema(meta), applyBolt(tx, meta, rest))
+	})
+}
+
+// raiseSchema has the file be of this version, from the first commit on: until then the
+// Ingot that wrote it can go on with it.
+func raiseSchema(meta *bolt.Bucket) error {
+	if raw := meta.Get(boltSchema); raw == nil || number(raw) >= schemaVersion {
+		return nil
+	}
+	return meta.Put(boltSchema, bytesOf(schemaVersion))
 }
 
 func applyBolt(tx *bolt.Tx, meta *bolt.Bucket, b Batch) (err error) {

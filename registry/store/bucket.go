@@ -1,5 +1,7 @@
 package store
 
+import "fmt"
+
 // Bucket is one kind of thing that a store keeps, by name.
 type Bucket string
 
@@ -38,8 +40,22 @@ var Buckets = []Bucket{
 	BucketPublished, BucketSeal,
 }
 
-// schemaVersion is the version of the layout and encoding of what is stored.
-const schemaVersion = 1
+// schemaVersion is the version of the layout and encoding of what is stored. An older
+// Ingot that writes a record anew drops the fields that it does not know. So the version
+// is a higher one than that of the last release once a field was added without which a
+// machine is wiped, switched off or given away:
+//
+//	2: Release.Retain and ServerRecord.ShownOn
+const schemaVersion = 2
+
+// checkSchema refuses what a newer Ingot wrote. where is the store, for people.
+func checkSchema(where string, schema uint64) error {
+	if schema <= schemaVersion {
+		return nil
+	}
+	return fmt.Errorf("%s has schema %d, this ingot knows up to %d: run the newer ingot that wrote it, or see docs/operating.md on how to downgrade",
+		where, schema, schemaVersion)
+}
 
 // IsRecord reports whether the values of a bucket are records: each says when it was last
 // changed. The status branch mirrors them, and so copies of a record can be compared.

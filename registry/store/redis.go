@@ -143,8 +143,10 @@ func (s *Redis) Load(ctx context.Context) (Loaded, error) {
 	if schema.Val() == "" && !unmarked {
 		return Loaded{Contents: NewContents(), Fresh: true}, nil
 	}
-	if v, err := strconv.Atoi(schema.Val()); !unmarked && (err != nil || v > schemaVersion) {
-		return Loaded{}, fmt.Errorf("redis has schema %s, this ingot knows up to %d: run the newer ingot that wrote it", schema.Val(), schemaVersion)
+	if v, err := strconv.ParseUint(schema.Val(), 10, 64); !unmarked && err != nil {
+		return Loaded{}, fmt.Errorf("redis has schema %q, which is no number: restore the key %s, or empty redis", schema.Val(), s.key("schema"))
+	} else if err := checkSchema("redis", v); err != nil {
+		return Loaded{}, err
 	}
 	l, err := collect(hashes)
 	if err != nil {
@@ -198,8 +200,8 @@ func (s *Redis) Commit(ctx context.Context, b Batch) error {
 	keys := append([]string{s.key("fence"), s.key("schema"), s.key("revision"), s.key("feed"), s.key("counts")}, s.hashes()...)
 	keys = append(keys, s.hash(BucketLease))
 	s.seq++ // whether or not it succeeds: a commit that failed may have been made
-	args := make([]any, 0, 5+4*len(b))
-	args = append(args, s.fence, s.seq, s.revision, changed, feedLength)
+	args := make([]any, 0, 6+4*len(b))
+	args = append(args, s.fence, s.seq, s.revision, changed, feedLength, schemaVersion)
 	for _, ch := range b {
 		op := "set"
 		if ch.Value == nil {
@@ -303,8 +305,11 @@ func (l driverLog) Printf(ctx context.Context, format string, args ...any) {
 	l.log.DebugContext(ctx, "go-redis", "says", fmt.Sprintf(format, args...))
 }
 
-// ownerName makes a name that no other process has.
-func ownerName(name string) string { return name + "/" + strings.ToLower(rand.Text()[:10]) }
+// ownerName makes a name that no other process has. What follows the # is up to which
+// schema this process knows: acquire.lua reads it.
+func ownerName(name string) string {
+	return name + "/" + strings.ToLower(rand.Text()[:10]) + "#" + strconv.Itoa(schemaVersion)
+}
 
 func parseNumber(text string) uint64 {
 	n, err := strconv.ParseUint(text, 10, 64)

@@ -1,6 +1,9 @@
--- Takes the lease if nobody else has it.
--- KEYS: lease, fence. ARGV: owner, ttl in ms, floor of the fencing number, the number where none is known.
--- Returns {fence, ""} or {0, holder}.
+-- Takes the lease if nobody else has it. An Ingot that does not know the store's schema cannot
+-- lead: it does not get the lease, and one that has it, because it is so old that it did not
+-- look at the schema first, keeps nobody from it.
+-- KEYS: lease, fence, schema. ARGV: owner, ttl in ms, floor of the fencing number, the number
+-- where none is known, the newest schema that the owner knows.
+-- Returns {fence, "", schema}, {0, holder, schema}, or {0, "", schema} where that is too new.
 -- What is no string is not ours, and is written over.
 local function text(key)
   local value = redis.pcall('GET', key)
@@ -9,9 +12,14 @@ local function text(key)
   end
   return value
 end
+local schema = tonumber(text(KEYS[3]) or '0') or 0
+local shown = string.format('%.0f', schema)
+if schema > tonumber(ARGV[5]) then
+  return {'0', '', shown}
+end
 local holder = text(KEYS[1])
-if holder and holder ~= ARGV[1] then
-  return {'0', holder}
+if holder and holder ~= ARGV[1] and tonumber(string.match(holder, '#(%d+)$') or '1') >= schema then
+  return {'0', holder, shown}
 end
 local last = math.max(tonumber(text(KEYS[2]) or '0'), tonumber(ARGV[3]))
 local fence = last + 1
@@ -21,4 +29,4 @@ end
 fence = string.format('%.0f', fence)
 redis.call('SET', KEYS[2], fence)
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return {fence, ''}
+return {fence, '', shown}
