@@ -3,12 +3,14 @@ package gitsource
 import (
 	"context"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"os/exec"
 	"strings"
+	"unicode"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -89,10 +91,49 @@ func (r *remote) explain(ctx context.Context, err error) error {
 	if kind == failureAuth {
 		r.installation.refused.Store(true)
 	}
+	err = &told{r.tell(steady(err).Error()), steady(err)}
 	if text == "" {
-		return &failure{kind: kind, err: steady(err)}
+		return &failure{kind: kind, err: err}
 	}
-	return &failure{kind: kind, err: fmt.Errorf("%s: %w", text, steady(err))}
+	return &failure{kind: kind, err: fmt.Errorf("%s: %w", text, err)}
+}
+
+// told is an error whose text may be shown.
+type told struct {
+	text string
+	err  error
+}
+
+// Error implements error.
+func (t *told) Error() string { return t.text }
+
+// Unwrap returns the error itself.
+func (t *told) Unwrap() error { return t.err }
+
+// tell returns a text of the server as it may be shown: in one line, not too long, and without
+// the credentials that the server was sent, which some servers and proxies repeat.
+func (r *remote) tell(text string) string {
+	if sent := r.sent.Load(); sent != nil {
+		text = strings.NewReplacer(sent.secrets()...).Replace(text)
+	}
+	return shorten(oneLine(strings.Map(func(c rune) rune {
+		if unicode.IsGraphic(c) {
+			return c
+		}
+		return ' '
+	}, text)))
+}
+
+// credentials are a user and a password that a server is sent.
+type credentials struct{ user, password string }
+
+// secrets are what tells the password, each with what is shown in its place.
+func (c *credentials) secrets() []string {
+	const shown = "[redacted]"
+	if len(c.password) <= 3 { // any text may have it
+		return nil
+	}
+	return []string{base64.StdEncoding.EncodeToString([]byte(c.user + ":" + c.password)), shown, c.password, shown}
 }
 
 // explained is explain for an operation that may have succeeded.
@@ -175,7 +216,7 @@ const maxMessage = 500
 
 // message is err for a status: its first lines, in one.
 func message(err error) string {
-	return shorten(strings.Join(strings.Fields(err.Error()), " "))
+	return shorten(oneLine(err.Error()))
 }
 
 func shorten(text string) string {

@@ -85,7 +85,7 @@ func (r *remote) installationAuth(ctx context.Context) (*githttp.BasicAuth, erro
 		}
 		i.token, i.expires = func() string { return token }, expires
 	}
-	return &githttp.BasicAuth{Username: "x-access-token", Password: i.token()}, nil
+	return r.basic("x-access-token", i.token()), nil
 }
 
 // newToken asks GitHub for a token.

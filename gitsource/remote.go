@@ -65,9 +65,10 @@ type remote struct {
 	transport *http.Transport
 	ca        []byte // the CA that transport was made for
 
-	retryAfter func(time.Duration) // told what a server that is asked too often says
-	away       atomic.Int64        // nanoseconds that a server asked for, since it was last read
-	redirected atomic.Bool         // the server sent a request elsewhere, which only one without a body follows
+	retryAfter func(time.Duration)         // told what a server that is asked too often says
+	away       atomic.Int64                // nanoseconds that a server asked for, since it was last read
+	sent       atomic.Pointer[credentials] // newest
+	redirected atomic.Bool                 // the server sent a request elsewhere, which only one without a body follows
 }
 
 // standsAlone reports whether a push needs no request before it, as over HTTP without redirects.
@@ -245,7 +246,13 @@ func (r *remote) basicAuth(endpoint *transport.Endpoint) (transport.AuthMethod, 
 	if user == "" {
 		user = "git"
 	}
-	return &githttp.BasicAuth{Username: user, Password: password}, nil
+	return r.basic(user, password), nil
+}
+
+// basic notes credentials that are going to be sent.
+func (r *remote) basic(user, password string) *githttp.BasicAuth {
+	r.sent.Store(&credentials{user, password})
+	return &githttp.BasicAuth{Username: user, Password: password}
 }
 
 // httpClient returns a client that keeps its connections from one operation to

@@ -274,7 +274,7 @@ func (b *StatusBranch) moveAtHead(ctx context.Context, cmd *packp.Command, pack 
 	if why := b.remote.explain(ctx, err); kindOf(why) != failureOther || unwell(err) {
 		return why
 	}
-	return &failure{failureRejected, fmt.Errorf("%w: %s", ErrRejected, shorten(oneLine(message(err)+" "+said)))}
+	return &failure{failureRejected, fmt.Errorf("%w: %s", ErrRejected, b.remote.tell(err.Error()+" "+said))}
 }
 
 // squashedFrom reports whether a commit is the head of a history that was cut from another

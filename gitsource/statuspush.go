@@ -122,9 +122,9 @@ func (b *StatusBranch) refused(ctx context.Context, commit plumbing.Hash, said s
 	case head != b.head, locked(err):
 		return Published{}, true, why
 	}
-	text := message(err)
+	text := b.remote.tell(err.Error())
 	if said != "" {
-		text += ": " + said
+		text += ": " + b.remote.tell(said)
 	}
 	if strings.Contains(text, "unpack") || strings.Contains(text, "missing") {
 		b.tree.assume(nil, nil) // the server lacks objects that it is believed to hold

@@ -2,6 +2,8 @@ package gitsource
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -156,6 +158,43 @@ func TestThrottled(t *testing.T) { // G12
 	failsAs(t, s, failureBusy, "asked too often")
 	if got := time.Duration(s.retryAfter.Load()); got != 2*time.Minute {
 		t.Errorf("stays away for %s, want 2m", got)
+	}
+}
+
+// Some servers, and proxies before them, repeat what they were sent.
+func TestWhatAServerSaysIsShortAndHoldsNoCredentials(t *testing.T) {
+	repo := repoWithClaim(t)
+	for _, code := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, password, _ := r.BasicAuth()
+					w.WriteHeader(code)
+					_, _ = fmt.Fprintf(w, "%s\nno entry\x1b\nfor %s %s", password, r.Header.Get("Authorization"), strings.Repeat("x", maxErrorText/2))
+				})
+			}})
+			auth := Auth{UsernameFile: writeFile(t, []byte("anna")), PasswordFile: writeFile(t, []byte("correct horse"))}
+			opts := testOptions(t, server.URL)
+			opts.Auth = auth
+			_, published := newStatus(t, server.URL, auth).Publish(t.Context(), report(1, fleet))
+			for what, err := range map[string]error{"fetch": newSource(t, opts).Sync(t.Context()), "push": published} {
+				if err == nil {
+					t.Fatalf("%s: no error", what)
+				}
+				text := err.Error()
+				for _, secret := range []string{"correct horse", base64.StdEncoding.EncodeToString([]byte("anna:correct horse")), "\n", "\x1b"} {
+					if strings.Contains(text, secret) {
+						t.Errorf("%s: %q is in %.300q", what, secret, text)
+					}
+				}
+				if len(text) > 2*maxMessage {
+					t.Errorf("%s: %d bytes", what, len(text))
+				}
+				if quoted := code != http.StatusInternalServerError; quoted != strings.Contains(text, "no entry") {
+					t.Errorf("%s: %.300q", what, text)
+				}
+			}
+		})
 	}
 }
 
