@@ -17,6 +17,9 @@ type signer struct {
 	key     *signing.PrivateKey
 }
 
+// CheckSigningKey returns why commits cannot be signed with the key of a file.
+func CheckSigningKey(file string) error { return (&signer{file: file}).read() }
+
 // read reads the key if its file has changed.
 func (s *signer) read() error {
 	if s.file == "" {

@@ -1,9 +1,6 @@
 package daemon
 
 import (
-	"crypto/x509"
-	"fmt"
-	"os"
 	"time"
 
 	"ingot/bmc"
@@ -12,7 +9,7 @@ import (
 
 // openBMCs makes the pool of BMC clients.
 func (d *daemon) openBMCs() error {
-	ca, err := certificates(d.opts.BMC.CAFile)
+	ca, err := d.opts.BMC.Authorities()
 	if err != nil {
 		return err
 	}
@@ -27,20 +24,4 @@ func (d *daemon) openBMCs() error {
 		Permit: d.permit, Sessions: adapter.Sessions{Registry: d.registry}, Log: d.log, Registerer: d.metrics, Clock: d.clock,
 	})
 	return nil
-}
-
-// certificates reads a file of certificate authorities. It returns nil without one.
-func certificates(file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("bmc.caFile: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("bmc.caFile: %s holds no certificate in PEM form", file)
-	}
-	return pool, nil
 }

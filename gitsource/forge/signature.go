@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -92,6 +93,15 @@ func (s *secrets) read() ([]model.Sensitive, error) {
 	return all, nil
 }
 
+// errNoSecret is a file of secrets that has none (yet).
+var errNoSecret = errors.New("holds no secret; write one, a line of its own, and give the same to the forge")
+
+// CheckSecrets returns why the secrets of a webhook cannot be used.
+func CheckSecrets(file string) error {
+	_, err := readSecrets(file)
+	return err
+}
+
 func readSecrets(file string) ([]model.Sensitive, error) {
 	content, err := readSmall(file)
 	if err != nil {
@@ -105,7 +115,7 @@ func readSecrets(file string) ([]model.Sensitive, error) {
 	}
 	switch {
 	case len(all) == 0:
-		return nil, fmt.Errorf("%s holds no secret; write one, a line of its own, and give the same to the forge", file)
+		return nil, fmt.Errorf("%s %w", file, errNoSecret)
 	case len(all) > maxSecrets:
 		return nil, fmt.Errorf("%s holds %d secrets, of at most %d", file, len(all), maxSecrets)
 	}

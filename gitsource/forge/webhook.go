@@ -48,9 +48,9 @@ type Webhook struct {
 	broken   atomic.Bool // whether the secrets could not be read when last tried
 }
 
-// NewWebhook returns a Webhook. It fails if the file of secrets can be read and holds none. While
-// the file cannot be read, every announcement is refused: anybody could have the repository
-// fetched all the time.
+// NewWebhook returns a Webhook. It fails if the file of secrets is not what it should be. While
+// the file cannot be read or holds no secret, every announcement is refused: anybody could have
+// the repository fetched all the time.
 func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 	h := &Webhook{
 		opts: opts, secrets: secrets{file: opts.SecretFile}, turns: newTurns(), wanted: make(chan struct{}, 1),
@@ -70,9 +70,9 @@ func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 	return h, nil
 }
 
-// isMissing reports whether a file could not be opened, so that nothing is known of its content.
+// isMissing reports whether a file could not be opened, or is still to be written.
 func isMissing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, errNoSecret)
 }
 
 // Run passes on the wish to look at the branch, at once and then at most every five

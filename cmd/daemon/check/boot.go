@@ -31,18 +31,17 @@ func loaders(_ context.Context, o *config.Options) []Result {
 	return results
 }
 
-// files checks whether the operator's own files can be read.
+// files checks whether the operator's own files can be read, and are what they should be.
 func files(_ context.Context, o *config.Options) []Result {
 	var results []Result
 	for _, f := range o.Files() {
-		if f.Without == "" {
-			continue // checked with the configuration
+		err, read := f.Unreadable(), contents[f.Key]
+		switch {
+		case err == nil && read != nil:
+			results = append(results, judged(f.Key, read(o), f.Path+" can be used", "correct it, or remove the key"))
+		case f.Without != "": // others are checked with the configuration
+			results = append(results, judged(f.Key, err, f.Path+" can be read", "create it, or remove the key; until then, "+f.Without))
 		}
-		err, fix := f.Unreadable(), "create it, or remove the key"
-		if f.Key == "boot.credentialsFile" {
-			err, fix = oci.CheckCredentials(f.Path), "write it as docker login does, or remove the key"
-		}
-		results = append(results, judged(f.Key, err, f.Path+" can be read", fix+"; until then, "+f.Without))
 	}
 	if dir := o.Boot.Files; dir != "" {
 		results = append(results, judged("boot.files", bootfiles.New(dir, nil).Check(), dir+" can be read",

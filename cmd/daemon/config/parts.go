@@ -1,6 +1,10 @@
 package config
 
 import (
+	"crypto/x509"
+	"fmt"
+	"os"
+
 	"ingot/bootsvc/oci"
 	"ingot/gitsource"
 )
@@ -22,4 +26,20 @@ func (o *Options) Images() oci.Options {
 		PlainHTTP: o.Boot.InsecureRegistries, TLSHere: o.Boot.SecureRegistries, CAFile: o.Boot.CAFile,
 		CredentialsFile: o.Boot.CredentialsFile, Inside: o.MayBeBMC,
 	}
+}
+
+// Authorities are the certificate authorities that BMCs are checked against, nil if none are named.
+func (b BMC) Authorities() (*x509.CertPool, error) {
+	if b.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(b.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("bmc.caFile: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("bmc.caFile: %s holds no certificate in PEM form", b.CAFile)
+	}
+	return pool, nil
 }
