@@ -59,6 +59,9 @@ func (r runCommand) Run(ctx context.Context, c *console) error {
 	if debug.SetMemoryLimit(-1) >= ballastLimit { // as it is
 		defer runtime.KeepAlive(newBallast())
 	}
+	// Otherwise a write to standard error ends the process once nobody reads its log any more. A
+	// handler, unlike what is ignored, is not passed on to programs that are started.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestADaemonWhoseLogNobodyReadsGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Args = []string{"ingot", "run", "--log-level", "debug"}
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(),
+		"INGOT_GIT_URL="+filepath.Join(dir, "none.git"), "INGOT_STATE_DIR="+filepath.Join(dir, "state"),
+		"INGOT_BOOT_LISTEN=127.0.0.1:0", "INGOT_REGISTRY_LISTEN=127.0.0.1:0", "INGOT_ADMIN_LISTEN=127.0.0.1:0")
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(log)
+	for listens := false; !listens; listens = strings.Contains(lines.Text(), "msg=listening") {
+		if !lines.Scan() {
+			t.Fatalf("it ended: %v", cmd.Wait())
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGTERM} { // it looks at the repository, and writes that there is none
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
