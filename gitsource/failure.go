@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/url"
 	"os/exec"
+	"slices"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -26,6 +28,7 @@ const (
 	failureHostKey    failureKind = "host_key"   // the SSH host key is not the known one
 	failureTLS        failureKind = "tls"        // the certificate is not trusted
 	failureNetwork    failureKind = "network"    // cannot be reached, or fell silent
+	failureLocal      failureKind = "local"      // this machine has no room, or may open no more files
 	failureRepository failureKind = "repository" // there is no such repository
 	failureBranch     failureKind = "branch"     // there is no such branch
 	failureBusy       failureKind = "throttled"  // asked too often
@@ -38,7 +41,7 @@ const (
 
 // failureKinds are all of them.
 var failureKinds = []failureKind{
-	failureAuth, failureHostKey, failureTLS, failureNetwork, failureRepository, failureBranch, failureBusy, failureEmpty,
+	failureAuth, failureHostKey, failureTLS, failureNetwork, failureLocal, failureRepository, failureBranch, failureBusy, failureEmpty,
 	failureRejected, failureFenced, failureKey, failureOther,
 }
 
@@ -153,6 +156,9 @@ func diagnose(err error) (failureKind, string) {
 		operation  *net.OpError
 		notInstall *exec.Error
 	)
+	if local := diagnoseHere(err); local != "" { // an error of the system calls itself one of the network, too
+		return failureLocal, local
+	}
 	text := err.Error()
 	switch {
 	case errors.Is(err, transport.ErrAuthenticationRequired):
@@ -176,6 +182,20 @@ func diagnose(err error) (failureKind, string) {
 		return failureNetwork, "the server cannot be reached or broke off"
 	}
 	return failureOther, ""
+}
+
+// diagnoseHere says what this machine lacks; "" = nothing that is known.
+func diagnoseHere(err error) string {
+	is := func(causes ...error) bool {
+		return slices.ContainsFunc(causes, func(cause error) bool { return errors.Is(err, cause) })
+	}
+	switch {
+	case is(syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS):
+		return "the repository cannot be written to state.dir; look at the space that is free there"
+	case is(syscall.EMFILE, syscall.ENFILE):
+		return "no more files can be opened; look at what has them open, and raise the limit (LimitNOFILE= of a unit)"
+	}
+	return ""
 }
 
 // bare sees through go-git's wrappers, which do not implement Unwrap.

@@ -98,7 +98,7 @@ func (b *StatusBranch) refused(ctx context.Context, commit plumbing.Hash, said s
 		return Published{}, false, why
 	}
 	switch kindOf(why) {
-	case failureAuth, failureHostKey, failureTLS, failureNetwork, failureBusy, failureRepository:
+	case failureAuth, failureHostKey, failureTLS, failureNetwork, failureLocal, failureBusy, failureRepository:
 		// The next attempt looks at the branch anew, and knows our commit by its
 		// author and tree if it got there.
 		b.known = false

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -371,6 +374,28 @@ func TestTrailers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := strings.Join(Trailers(tt.message)[tt.key], " "); got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestWhatThisMachineLacksIsNotTheServersFault(t *testing.T) {
+	r := &remote{}
+	for name, tt := range map[string]struct {
+		err  error
+		want failureKind
+		text string
+	}{
+		"a disk that is full":        {&fs.PathError{Op: "write", Path: "pack", Err: syscall.ENOSPC}, failureLocal, "state.dir"},
+		"too many files, of a pipe":  {os.NewSyscallError("pipe2", syscall.EMFILE), failureLocal, "LimitNOFILE"},
+		"too many files, of a dial":  {&net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{}, Err: os.NewSyscallError("socket", syscall.EMFILE)}, failureLocal, "LimitNOFILE"},
+		"a server that breaks off":   {&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, failureNetwork, "broke off"},
+		"one that takes no requests": {&net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, failureNetwork, "cannot be reached"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := r.explain(t.Context(), fmt.Errorf("read pack: %w", tt.err))
+			if kindOf(err) != tt.want || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("%s: %v, want %s: %s", kindOf(err), err, tt.want, tt.text)
 			}
 		})
 	}
