@@ -162,7 +162,7 @@ func TestAVariableThatMakesNoSenseIsRefused(t *testing.T) {
 		},
 		"a value out of bounds, with the variable that it came from": {
 			env:  "INGOT_GIT_INTERVAL=-1s",
-			want: "INGOT_GIT_INTERVAL: git.interval: -1s is not allowed: must be longer than 0s, such as 60s",
+			want: "INGOT_GIT_INTERVAL: git.interval: -1s is not allowed: must be 100ms or more, such as 60s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,24 +41,24 @@ func (o *Options) Validate() []model.Problem {
 }
 
 func (c *checks) numbers(o *Options) {
-	c.positive("git.interval", o.Git.Interval)
-	c.positive("status.interval", o.Status.Interval)
+	c.lasts("git.interval", o.Git.Interval, 100*time.Millisecond)
+	c.lasts("status.interval", o.Status.Interval, 100*time.Millisecond)
 	if keep := time.Duration(o.Status.Keep); keep != 0 && keep < day {
 		c.wrong("status.keep", "%s is not allowed: must be 1d or more, such as 90d, or 0 to keep all of the history", o.Status.Keep)
 	}
 	if o.Status.Archive && o.Status.Keep == 0 {
 		c.wrong("status.archive", "there is nothing to archive while status.keep is 0: set status.keep, such as 90d, or take status.archive out")
 	}
-	c.positive("bmc.powerOffGrace", o.BMC.PowerOffGrace)
-	c.positive("bmc.pollInterval", o.BMC.PollInterval)
-	c.positive("discovery.timeout", o.Discovery.Timeout)
-	c.positive("resync", o.Resync)
+	c.lasts("bmc.powerOffGrace", o.BMC.PowerOffGrace, time.Second)
+	c.lasts("bmc.pollInterval", o.BMC.PollInterval, time.Second)
+	c.lasts("discovery.timeout", o.Discovery.Timeout, time.Second)
+	c.lasts("resync", o.Resync, time.Second)
 	c.atLeast("bmc.maxInFlight", o.BMC.MaxInFlight, 1)
 	c.atLeast("boot.maxConcurrentDownloads", o.Boot.MaxConcurrentDownloads, 1)
 	c.atLeast("discovery.attempts", o.Discovery.Attempts, 1)
 	c.atLeast("guard.maxDisruptions", o.Guard.MaxDisruptions, 0)
 	c.atLeast("guard.maxPowerDisruptions", o.Guard.MaxPowerDisruptions, 0)
-	c.positive("guard.window", o.Guard.Window)
+	c.lasts("guard.window", o.Guard.Window, time.Second)
 	c.atLeast("guard.maxConcurrentReprovisions", o.Guard.MaxConcurrentReprovisions, 0)
 	c.atLeast("guard.maxConcurrentPowerOns", o.Guard.MaxConcurrentPowerOns, 1)
 	c.atLeast("guard.maxConcurrentInstalls", o.Guard.MaxConcurrentInstalls, 1)
@@ -77,9 +77,11 @@ func (c *checks) numbers(o *Options) {
 	}
 }
 
-func (c *checks) positive(key string, d time.Duration) {
-	if d <= 0 {
-		c.wrong(key, "%s is not allowed: must be longer than 0s, such as 60s", d)
+// lasts refuses what is shorter than least: 5ms in place of 5m asks without a pause, or waits for
+// nothing.
+func (c *checks) lasts(key string, d, least time.Duration) {
+	if d < least {
+		c.wrong(key, "%s is not allowed: must be %s or more, such as 60s", d, least)
 	}
 }
 

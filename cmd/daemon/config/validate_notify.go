@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"ingot/cmd/daemon/notify"
 	"ingot/reconcile/report"
@@ -18,7 +19,7 @@ var webhookName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
 
 // notify checks who is told of what. It repeats no address, which may be a secret.
 func (c *checks) notify(n *Notify) {
-	c.positive("notify.claimWaiting", n.ClaimWaiting)
+	c.lasts("notify.claimWaiting", n.ClaimWaiting, time.Second)
 	if len(n.Webhooks) > maxWebhooks {
 		c.wrong("notify.webhooks", "there are %d, at most %d are allowed", len(n.Webhooks), maxWebhooks)
 	}

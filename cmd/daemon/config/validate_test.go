@@ -41,7 +41,11 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		},
 		"a duration that goes backwards": {
 			text: "git:\n  url: https://git.example.com/metal.git\n  interval: -5s\n",
-			want: "ingot.yaml:3:13: git.interval: -5s is not allowed: must be longer than 0s, such as 60s",
+			want: "ingot.yaml:3:13: git.interval: -5s is not allowed: must be 100ms or more, such as 60s",
+		},
+		"a unit too small": {
+			text: repository + "guard: {window: 5ms}\n",
+			want: "ingot.yaml:2:17: guard.window: 5ms is not allowed: must be 1s or more, such as 60s",
 		},
 		"a cleanup that we do not know": {
 			text: repository + "cleanup: {mode: thorough}\n",
@@ -317,8 +321,8 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 func TestEveryProblemIsToldAtOnce(t *testing.T) {
 	_, got := load(t, "git: {url: https://git.example.com/metal.git, interval: 0s}\nresync: -1m\nguard: {maxConcurrentPowerOns: 0}\n")
 	want := strings.Join([]string{
-		"ingot.yaml:1:57: git.interval: 0s is not allowed: must be longer than 0s, such as 60s",
-		"ingot.yaml:2:9: resync: -1m0s is not allowed: must be longer than 0s, such as 60s",
+		"ingot.yaml:1:57: git.interval: 0s is not allowed: must be 100ms or more, such as 60s",
+		"ingot.yaml:2:9: resync: -1m0s is not allowed: must be 1s or more, such as 60s",
 		"ingot.yaml:3:32: guard.maxConcurrentPowerOns: 0 is not allowed: must be 1 or more",
 	}, "\n")
 	if got != want {
