@@ -220,7 +220,7 @@ func steady(err error) error {
 		operation *net.OpError
 	)
 	switch {
-	case errors.As(err, &operation) && operation.Op == "dial":
+	case errors.As(err, &operation) && operation.Op == "dial" && operation.Addr != nil: // which a name that is not known has not
 		return fmt.Errorf("dial %s: %w", operation.Addr, operation.Err)
 	case errors.As(err, &operation):
 		return fmt.Errorf("%s: %w", operation.Op, operation.Err)

@@ -386,10 +386,12 @@ func TestWhatThisMachineLacksIsNotTheServersFault(t *testing.T) {
 		want failureKind
 		text string
 	}{
-		"a disk that is full":        {&fs.PathError{Op: "write", Path: "pack", Err: syscall.ENOSPC}, failureLocal, "state.dir"},
-		"too many files, of a pipe":  {os.NewSyscallError("pipe2", syscall.EMFILE), failureLocal, "LimitNOFILE"},
-		"too many files, of a dial":  {&net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{}, Err: os.NewSyscallError("socket", syscall.EMFILE)}, failureLocal, "LimitNOFILE"},
-		"a server that breaks off":   {&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, failureNetwork, "broke off"},
+		"a disk that is full":       {&fs.PathError{Op: "write", Path: "pack", Err: syscall.ENOSPC}, failureLocal, "state.dir"},
+		"too many files, of a pipe": {os.NewSyscallError("pipe2", syscall.EMFILE), failureLocal, "LimitNOFILE"},
+		"too many files, of a dial": {&net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{}, Err: os.NewSyscallError("socket", syscall.EMFILE)}, failureLocal, "LimitNOFILE"},
+		"a server that breaks off":  {&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, failureNetwork, "broke off"},
+		"a name that is not known": {&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "git.example.com"}},
+			failureNetwork, "broke off: dial: lookup git.example.com: no such host"},
 		"one that takes no requests": {&net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, failureNetwork, "cannot be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
