@@ -27,6 +27,9 @@ const (
 	checkEvery = time.Second
 )
 
+// DefaultPrefix is common to all keys in Redis, unless Options have another.
+const DefaultPrefix = "ingot"
+
 // Options are what a Registry needs. The zero value of a field means its default.
 type Options struct {
 	// RedisURL is where records are kept; empty means a bbolt file in Dir.
@@ -34,7 +37,7 @@ type Options struct {
 	// RedisPasswordFile holds the password of Redis, RedisCAFile certificates that it is
 	// trusted by; "" = none.
 	RedisPasswordFile, RedisCAFile string
-	// Prefix is common to all keys in Redis; default "ingot".
+	// Prefix is common to all keys in Redis; default DefaultPrefix.
 	Prefix string
 	// Dir is the state folder.
 	Dir string
@@ -51,7 +54,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Prefix = cmp.Or(o.Prefix, "ingot")
+	o.Prefix = cmp.Or(o.Prefix, DefaultPrefix)
 	o.Owner = cmp.Or(o.Owner, "ingot")
 	o.LeaderTTL = cmp.Or(o.LeaderTTL, 10*time.Second)
 	if o.Log == nil {

@@ -103,6 +103,28 @@ func (s *Bolt) open() error {
 	return nil
 }
 
+// CheckFile returns why an embedded store's file, which nobody has open, cannot be used. It changes
+// nothing.
+func CheckFile(path string) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // read only: nothing is lost
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return err
+	}
+	if err := checkBolt(f, info.Size()); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	db, err := bolt.Open(path, 0, &bolt.Options{Timeout: lockTimeout, ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	return errors.Join((&Bolt{path: path, db: db}).checkSchema(), db.Close())
+}
+
 func (s *Bolt) checkSchema() error {
 	return s.db.View(func(tx *bolt.Tx) error {
 		meta := tx.Bucket(boltMeta)

@@ -21,6 +21,9 @@ func (s *Redis) check(ctx context.Context) error {
 	if err := s.onEach(ctx, s.checkEviction); err != nil {
 		return err
 	}
+	if err := checkSchema("it", parseNumber(s.client.Get(ctx, s.key("schema")).Val())); err != nil {
+		return err
+	}
 	return s.inspectPersistence(ctx)
 }
 

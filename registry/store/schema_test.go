@@ -99,3 +99,28 @@ func TestWhoLeadsBySchema(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatANewerIngotWroteIsRefused(t *testing.T) {
+	for name, make := range storeCases() {
+		t.Run(name, func(t *testing.T) {
+			c := make(t)
+			s, _ := c.leader(t)
+			file := ""
+			if b, ok := s.(*Bolt); ok {
+				file = b.path
+			}
+			setSchema(t, s, schemaVersion+1)
+			wantErr(t, s.Close(), nil)
+			_, err := c.open(t)
+			if err == nil || !strings.Contains(err.Error(), "run the newer ingot") {
+				t.Errorf("opening it: %v", err)
+			}
+			if file == "" {
+				return
+			}
+			if err := CheckFile(file); err == nil || !strings.Contains(err.Error(), "run the newer ingot") {
+				t.Errorf("checking it: %v", err)
+			}
+		})
+	}
+}

@@ -22,6 +22,7 @@ import (
 	"ingot/bootsvc/dhcp"
 	"ingot/cmd/daemon/config"
 	"ingot/gitsource/gitserver"
+	"ingot/registry"
 )
 
 func TestClock(t *testing.T) {
@@ -156,6 +157,8 @@ func TestStateAndStore(t *testing.T) {
 		"a seal key that is none":        {sealedFolder(t, 0o600), sealKey, Wrong},
 		"a store that another has open":  {lockedFolder(t), store, Skipped},
 		"a store that cannot be opened":  {folderFor(t, "ingot.db"), store, Wrong},
+		"a store that is there":          {storeIn(t), store, OK},
+		"a store that is damaged":        {damagedFolder(t), store, Wrong},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := outcome(tc.dir, tc.look); got != tc.want {
@@ -188,6 +191,30 @@ func lockedFolder(t *testing.T) string {
 	}
 	t.Cleanup(func() { f.Close() })
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// storeIn has a store that nobody has open.
+func storeIn(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	r, err := registry.Open(t.Context(), registry.Options{Dir: dir, SealKey: []byte(strings.Repeat("k", 32))})
+	if err == nil {
+		err = r.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// damagedFolder has one whose pages are not as they were written.
+func damagedFolder(t *testing.T) string {
+	t.Helper()
+	dir := storeIn(t)
+	if err := os.WriteFile(filepath.Join(dir, "ingot.db"), []byte(strings.Repeat("x", 1<<16)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir

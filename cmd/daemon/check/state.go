@@ -23,7 +23,7 @@ func store(ctx context.Context, o *config.Options) []Result {
 		return []Result{embedded(o.State.Dir)}
 	}
 	redis, err := registrystore.OpenRedis(ctx, registrystore.RedisConfig{
-		URL: o.Redis.URL, PasswordFile: o.Redis.PasswordFile, CAFile: o.Redis.CAFile, Owner: "check", Clock: time.Now,
+		URL: o.Redis.URL, PasswordFile: o.Redis.PasswordFile, CAFile: o.Redis.CAFile, Prefix: registry.DefaultPrefix, Owner: "check", Clock: time.Now,
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err == nil {
@@ -46,11 +46,13 @@ func embedded(dir string) Result {
 	case err != nil:
 		return wrong("store", err.Error(), "give the user that Ingot runs as permission to read and write it")
 	}
-	defer file.Close()
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = file.Close()
 		return skipped("store", name+" is in use: Ingot runs")
 	}
-	return ok("store", name+" can be opened")
+	_ = file.Close() // and unlocked; nothing was written
+	return judged("store", registrystore.CheckFile(name), name+" can be opened",
+		"see docs/operating.md; a damaged file is moved aside at the next start, and counts as a lost store")
 }
 
 // sealKey checks the key that credentials are sealed with.
