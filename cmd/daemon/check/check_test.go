@@ -171,6 +171,18 @@ func TestStateAndStore(t *testing.T) {
 	}
 }
 
+func TestNobodyIsToldToWriteOverASealKey(t *testing.T) {
+	o := config.Default()
+	o.State.Dir = sealedFolder(t, 0o644)
+	if got := sealKey(t.Context(), &o)[0]; got.Outcome != Wrong || strings.Contains(got.Fix, "openssl") {
+		t.Errorf("a key that others may read: %+v", got)
+	}
+	o.Redis.SealKeyFile = filepath.Join(t.TempDir(), "none")
+	if got := sealKey(t.Context(), &o)[0]; got.Outcome != Wrong || !strings.Contains(got.Fix, "openssl") {
+		t.Errorf("a key that is not there: %+v", got)
+	}
+}
+
 // sealedFolder has a seal key that is none.
 func sealedFolder(t *testing.T, mode os.FileMode) string {
 	t.Helper()

@@ -64,7 +64,12 @@ func sealKey(_ context.Context, o *config.Options) []Result {
 		}
 	}
 	_, err := registry.LoadSealKey(name, false)
-	return []Result{judged("redis.sealKeyFile", err, "can be used", "create one: openssl rand -hex 32, with mode 0600")}
+	fix := "create one: openssl rand -hex 32, with mode 0600"
+	if _, missing := os.Stat(name); missing == nil { // or somebody would write over the only key to the store
+		fix = "let only the user that Ingot runs as read it (mode 0600), or put the right one there from your backup; " +
+			"a new one is for a new store alone, because what is stored can be read with the old one only"
+	}
+	return []Result{judged("redis.sealKeyFile", err, "can be used", fix)}
 }
 
 // stateDir checks whether state.dir can be written to, or made.
