@@ -273,6 +273,7 @@ func (a *assembler) run() {
 	a.settleClashes()
 	a.follow()
 	a.settleTokens()
+	a.noteKept()
 	if a.effective.content == nil {
 		a.effective.content = contentOf(a.effective.objects)
 	}
@@ -446,6 +447,37 @@ func (a *assembler) settleClashes() {
 	}
 }
 
+// noteKept says of which files it is that objects stay in force which no usable file has: somebody who
+// took one away waits for what comes of it.
+func (a *assembler) noteKept() {
+	told := make(map[model.Identity]bool) // that they are wrong
+	for _, p := range a.problems {
+		if id, ok := named(p); ok {
+			told[id] = true
+		}
+	}
+	kept := make(map[string][]string)
+	for id, p := range a.effective.objects.all() {
+		_, absent := a.effective.absent[id]
+		if !p.lastGood || absent || told[id] || a.candidates[id] != nil || !depended(id.Kind) {
+			continue
+		}
+		file := p.path
+		if behind := p.rarely().behind; len(behind) > 0 && behind[0] != anywhere {
+			file = behind[0]
+		}
+		kept[file] = append(kept[file], id.String())
+	}
+	for file, objects := range kept {
+		slices.Sort(objects)
+		a.problems = append(a.problems, model.Problem{
+			Severity: model.SeverityWarning, File: file,
+			Message: "may have what other files do not have any more, which stays in force as it was: " + listed(objects) +
+				". What no file has once this one can be used is removed",
+		})
+	}
+}
+
 // keep has the state remember an object in force whose name or part another one claims: a
 // restart could not tell which of them was first.
 func (a *assembler) keep(id model.Identity, now located) {
@@ -527,6 +559,6 @@ func (o outcome) desired() *model.Desired {
 	d.Absent = slices.SortedFunc(maps.Values(o.effective.absent), func(a, b model.Absence) int {
 		return cmp.Compare(a.Identity.String(), b.Identity.String())
 	})
-	d.AbsentToken = o.effective.token
+	d.AbsentToken, d.LastGood = o.effective.token, o.effective.lastGood()
 	return d
 }

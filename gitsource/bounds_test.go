@@ -132,7 +132,7 @@ func TestWhatALaterRevisionHeldIsNotOfAnEarlierOne(t *testing.T) {
 	blob := hashObject("blob", content).String()
 	st := &state{
 		Heads: []model.Applied{a, b}, Blobs: map[string][]byte{blob: content},
-		Held: []heldObject{{Identity: model.ClaimName("default/web").Identity(), Path: "web.yaml", Blob: blob, Since: b.Revision()}},
+		Held: []model.LastGood{{Identity: model.ClaimName("default/web").Identity(), Path: "web.yaml", Blob: blob, Since: b.Revision()}},
 	}
 	r := reader{decode: decode, count: func() {}}
 	for at, want := range map[model.Applied]int{a: 0, b: 1, {Commit: "of another machine"}: 0} {

@@ -28,7 +28,9 @@ type MergeOptions struct {
 	AllowPlaintextSecrets bool
 	// Beginning is what the records say, see Begin.
 	Beginning Beginning
-	Now       time.Time
+	// LastGood are the objects that were in force with the revision applied as they had been before.
+	LastGood []model.LastGood
+	Now      time.Time
 }
 
 // Merged is what is in force before and after a merge.
@@ -153,12 +155,13 @@ func (m *merge) before(base *object.Commit, result *Merged) (outcome, error) {
 		}
 		result.Behind = true
 	}
-	files, err := m.manifests(at, effective{})
+	lastGood := m.lastGood()
+	files, err := m.manifests(at, effective{objects: lastGood})
 	if err != nil && !errors.Is(err, errPathMissing) {
 		return outcome{}, err
 	}
 	out := assemble(change{
-		prev: baseEffective(m.Beginning, nil, files), files: files, lineage: lineageSame, revision: m.revision(at), at: m.Now, approvals: m.approve(at, nil),
+		prev: baseEffective(m.Beginning, lastGood, files), files: files, lineage: lineageSame, revision: m.revision(at), at: m.Now, approvals: m.approve(at, nil),
 	}, m.rules)
 	if at != base {
 		if files, err = m.manifests(base, out.effective); err != nil {
@@ -174,6 +177,28 @@ func (m *merge) before(base *object.Commit, result *Merged) (outcome, error) {
 	}
 	result.Base = m.desired(out, base)
 	return out, nil
+}
+
+// lastGood are the objects that were in force as they had been before, as far as the clone has them.
+func (m *merge) lastGood() *objectsInForce {
+	known := objectsOf(m.LastGood, func(h model.LastGood) *decoded {
+		blob := plumbing.NewHash(h.Blob)
+		if size, err := m.store.size(blob); err != nil || size > maxBlob {
+			return nil
+		}
+		content, err := m.store.blob(blob)
+		if err != nil {
+			return nil
+		}
+		return m.read.parse(h.Path, content)
+	})
+	for _, h := range m.LastGood {
+		if _, read := known.get(h.Identity); !read { // by name alone
+			owner := m.Beginning.Owners[h.Identity]
+			known.set(h.Identity, located{path: h.Path, lastGood: true, rare: &rarely{since: h.Since, behind: h.Behind, tenant: owner}})
+		}
+	}
+	return known
 }
 
 func (m *merge) revision(c *object.Commit) model.Revision {

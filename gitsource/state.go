@@ -31,7 +31,7 @@ type state struct {
 	// Heads are the revisions that were in force, newest last.
 	Heads     []model.Applied   `json:"heads"`
 	Approvals []string          `json:"approvals,omitempty"`
-	Held      []heldObject      `json:"held,omitempty"`
+	Held      []model.LastGood  `json:"held,omitempty"`
 	Blobs     map[string][]byte `json:"blobs,omitempty"` // by hash
 	// Verified is the newest revision that came into force with a signature.
 	Verified *verified `json:"verified,omitempty"`
@@ -43,15 +43,6 @@ type verified struct {
 	Head   model.Applied `json:"head"`
 	Signer string        `json:"signer"`
 	Tag    string        `json:"tag,omitempty"` // the hash of the annotated tag
-}
-
-// heldObject is an object in force that is not what the revision says.
-type heldObject struct {
-	Identity model.Identity `json:"identity"`
-	Path     string         `json:"path"`
-	Blob     string         `json:"blob"`
-	Since    model.Revision `json:"since"`
-	Behind   []string       `json:"behind,omitempty"`
 }
 
 // readState returns nil if there is none.
@@ -110,24 +101,31 @@ func (s *state) verified(a model.Applied) (verified, bool) {
 // setEffective notes what is held, with the content of each blob as contentOf gives
 // it; of a blob that cannot be had a restart knows the names at most.
 func (s *state) setEffective(f effective, contentOf func(plumbing.Hash) ([]byte, error)) {
-	s.Held, s.Blobs = nil, make(map[string][]byte)
+	s.Held, s.Blobs = f.lastGood(), make(map[string][]byte)
+	for _, h := range s.Held {
+		if _, ok := s.Blobs[h.Blob]; ok {
+			continue
+		}
+		if content, err := contentOf(plumbing.NewHash(h.Blob)); err == nil {
+			s.Blobs[h.Blob] = content
+		}
+	}
+}
+
+// lastGood are the objects in force that are not what the revision says and whose content is known.
+func (f effective) lastGood() []model.LastGood {
 	if f.plain {
-		return
+		return nil
 	}
+	var all []model.LastGood
 	for id, p := range f.objects.all() {
-		if !p.lastGood || p.object == nil {
-			continue
-		}
-		hash := p.blob.String()
-		s.Held = append(s.Held, heldObject{Identity: id, Path: p.path, Blob: hash, Since: p.rarely().since, Behind: p.rarely().behind})
-		if _, ok := s.Blobs[hash]; ok {
-			continue
-		}
-		if content, err := contentOf(p.blob); err == nil {
-			s.Blobs[hash] = content
+		if p.lastGood && p.object != nil {
+			r := p.rarely()
+			all = append(all, model.LastGood{Identity: id, Path: p.path, Blob: p.blob.String(), Since: r.since, Behind: r.behind})
 		}
 	}
-	slices.SortFunc(s.Held, func(a, b heldObject) int { return strings.Compare(a.Identity.String(), b.Identity.String()) })
+	slices.SortFunc(all, func(a, b model.LastGood) int { return strings.Compare(a.Identity.String(), b.Identity.String()) })
+	return all
 }
 
 // held returns what was held already when a revision was in force: nothing of one
@@ -150,15 +148,26 @@ func (s *state) held(at model.Applied, parse func(file string, content []byte) *
 		return out
 	}
 	delete(later, at.Revision())
-	files := make(map[[2]string]*decoded)
-	for _, h := range s.Held {
-		content, ok := s.Blobs[h.Blob]
-		if !ok || later[h.Since] {
-			continue
+	held := slices.DeleteFunc(slices.Clone(s.Held), func(h model.LastGood) bool { return later[h.Since] })
+	return objectsOf(held, func(h model.LastGood) *decoded {
+		if content, ok := s.Blobs[h.Blob]; ok {
+			return parse(h.Path, content)
 		}
+		return nil
+	})
+}
+
+// objectsOf are objects as they stand in what is read of their files, nil if that cannot be had.
+func objectsOf(held []model.LastGood, read func(model.LastGood) *decoded) *objectsInForce {
+	out := new(objectsInForce)
+	files := make(map[[2]string]*decoded)
+	for _, h := range held {
 		file := [2]string{h.Path, h.Blob}
+		if _, known := files[file]; !known {
+			files[file] = read(h)
+		}
 		if files[file] == nil {
-			files[file] = parse(h.Path, content)
+			continue
 		}
 		i := slices.IndexFunc(files[file].objects, func(o model.Object) bool { return o.Identity() == h.Identity })
 		if i >= 0 {

@@ -85,9 +85,22 @@ type Desired struct {
 	// otherwise, sorted by identity; AbsentToken approves them all.
 	Absent      []Absence
 	AbsentToken string
+	// LastGood are objects in force that are not what Revision says, sorted by identity: their files
+	// cannot be used, or files that cannot may have them.
+	LastGood []LastGood
 	// Source is what is wrong with the source as a whole ("" = nothing): the last
 	// fetch failed, the path is missing, the tree is empty, history was rewritten.
 	Source SourceState
+}
+
+// LastGood is where an object stood that is in force as it was, since a revision. Behind are the files
+// that may have it now and cannot be used, or "*" for any; none is Path alone.
+type LastGood struct {
+	Identity Identity `json:"identity"`
+	Path     string   `json:"path"`
+	Blob     string   `json:"blob"`
+	Since    Revision `json:"since"`
+	Behind   []string `json:"behind,omitempty"`
 }
 
 // RemovalOf is the newest commit that took a tenant's object away, if one did; "" is

@@ -98,11 +98,14 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 	if err != nil {
 		return nil, err
 	}
+	if n := in.fleet.Revision.LastGoodLeftOut; n > 0 {
+		in.notes = append(in.notes, fmt.Sprintf("the status branch leaves out %s that files with errors keep in force: what becomes of them is not known", text.Plural(n, "object")))
+	}
 	for _, err := range in.fleet.Problems {
 		in.notes = append(in.notes, err.Error()+": what it is of is not known")
 	}
 	now := time.Now()
-	in.merge.Beginning, in.merge.Now = gitsource.BeginningOf(in.fleet.Observed), now
+	in.merge.Beginning, in.merge.LastGood, in.merge.Now = gitsource.BeginningOf(in.fleet.Observed), in.fleet.Revision.LastGood, now
 	in.merge.Tenants, in.merge.Strict, in.merge.AllowPlaintextSecrets = in.policy.Tenants, in.policy.Strict, in.policy.PlaintextSecrets
 	merged, err := in.clone.Merge(in.merge)
 	if err != nil {

@@ -22,6 +22,8 @@ const (
 	maxDiskText   = 128       // bytes of what tells one disk of a wipe from others
 	maxShownSteps = 128 << 10 // of one list of the guard
 
+	maxShownLastGood = 128 << 10 // bytes of what is in force as it was
+
 	maxShownProblems     = 1000
 	maxShownProblemBytes = 256 << 10
 	maxReadme            = 256 << 10

@@ -18,7 +18,11 @@ type Revision struct {
 	Source   *Source        `json:"source,omitempty"`
 	Guard    []Guard        `json:"guard,omitempty"`
 	Absent   *Absent        `json:"absentWithoutCommit,omitempty"`
-	Pools    []Pool         `json:"exhaustedPools,omitempty"`
+	// LastGood are objects that are in force as they were, for files that cannot be used may have them.
+	LastGood []model.LastGood `json:"lastGood,omitempty"`
+	// LastGoodLeftOut is how many more objects are in force as they were.
+	LastGoodLeftOut int    `json:"lastGoodLeftOut,omitempty"`
+	Pools           []Pool `json:"exhaustedPools,omitempty"`
 	// Tenants are git.tenants, for those who check manifests before they are merged.
 	Tenants model.Tenants `json:"tenants,omitempty"`
 	// Policy is what else of the configuration decides what a commit does, for those who plan
@@ -143,6 +147,8 @@ func (v *view) revisionDocument(r *model.Report) *Revision {
 	if d.Source.Reason != "" {
 		doc.Source = &Source{d.Source.Reason, shownText(d.Source.Message), d.Source.Since}
 	}
+	doc.LastGood = shownLastGood(d.LastGood)
+	doc.LastGoodLeftOut = len(d.LastGood) - len(doc.LastGood)
 	for i, g := range fleet.Holds {
 		shown := doc.Record.Holds[i].Steps
 		gd := Guard{
@@ -157,6 +163,18 @@ func (v *view) revisionDocument(r *model.Report) *Revision {
 		doc.Absent = &Absent{Message: absentText(n), Approve: plan.ApproveLine(fleet.AbsentToken), Count: n}
 	}
 	return doc
+}
+
+// shownLastGood are as many of the objects that are in force as they were as there is room for.
+func shownLastGood(all []model.LastGood) []model.LastGood {
+	r := room{maxShownLastGood}
+	return kept(all, func(o *model.LastGood) bool {
+		size := entryOverhead + len(o.Identity.String()) + len(o.Path) + len(o.Blob)
+		for _, file := range o.Behind {
+			size += len(file) + 8
+		}
+		return r.takes(size)
+	})
 }
 
 // guardText says what a list waits for.
