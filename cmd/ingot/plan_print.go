@@ -22,7 +22,7 @@ func printPreview(c *console, p *preview.Preview) {
 		printHold(c, &p.Held[i])
 	}
 	if len(p.Problems) > 0 {
-		c.printf("\n%s\n", c.paint("What is wrong in the manifests with this, and was not before:", bold))
+		c.printf("\n%s\n", c.paint(preview.WrongTitle+":", bold))
 	}
 	for _, problem := range p.Problems {
 		in := red

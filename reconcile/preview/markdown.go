@@ -14,21 +14,28 @@ import (
 const Marker = "<!-- ingot plan -->"
 
 // maxMarkdown bounds a comment, in bytes: forges take 65,536 characters at most.
-const maxMarkdown = 60_000
+const (
+	maxMarkdown     = 60_000
+	maxHeldPart     = 15_000
+	maxProblemsPart = 15_000
+	maxNotesPart    = 5_000
+)
 
 // Markdown is the preview as a comment on a pull request: HTML and Markdown of names and
 // messages, which others write, are shown and not obeyed.
 func (p *Preview) Markdown() string {
-	m := page{left: maxMarkdown}
+	// However much happens, there is room for what goes below it.
+	held, problems, notes := page{left: maxHeldPart}, page{left: maxProblemsPart}, page{left: maxNotesPart}
+	held.held(p.Held)
+	problems.problems(p.Problems)
+	notes.folded("Notes", len(p.Notes), func(i int) string { return "- " + prose(p.Notes[i]) })
+	m := page{left: maxMarkdown - held.Len() - problems.Len() - notes.Len()}
 	m.line("%s", Marker)
 	m.line("**%s.**", prose(p.Summary()))
 	m.line("")
 	m.line("What merging %s into %s does to the machines.", code(p.commit()), code(string(p.Base.Short())))
 	m.effects(p.Effects)
-	m.held(p.Held)
-	m.problems(p.Problems)
-	m.folded("Notes", len(p.Notes), func(i int) string { return "- " + prose(p.Notes[i]) })
-	return m.String()
+	return m.String() + held.String() + problems.String() + notes.String()
 }
 
 // page is what is written of a comment.
@@ -99,8 +106,10 @@ func row(e *Effect) string {
 func (m *page) held(all []Held) {
 	for i := range all {
 		h := &all[i]
-		m.line("")
-		m.line("**The guard will hold back %s**: %s.", prose(h.Limits()), prose(h.Next()))
+		if !m.line("\n**The guard will hold back %s**: %s.", prose(h.Limits()), prose(h.Next())) {
+			m.end("\n%s cut here; `ingot plan` shows all.", text.Plural(len(all)-i, "more list"))
+			return
+		}
 		if h.Approve != "" {
 			m.line("")
 			m.line("%s", code(h.Approve))
@@ -112,9 +121,18 @@ func (m *page) held(all []Held) {
 func (m *page) problems(all []model.Problem) {
 	ordered := slices.Clone(all)
 	slices.SortStableFunc(ordered, func(a, b model.Problem) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
-	m.folded("What is wrong in the manifests with this, and was not before", len(ordered), func(i int) string {
+	m.folded(WrongTitle, len(ordered), func(i int) string {
 		p := ordered[i]
-		return fmt.Sprintf("- %s: %s", code(fmt.Sprintf("%s:%d", p.File, p.Line)), prose(string(p.Severity)+": "+strings.TrimSpace(p.Object+" "+p.Field)+": "+p.Message))
+		at, says := p.File, string(p.Severity)
+		if p.Line > 0 {
+			at = fmt.Sprintf("%s:%d", p.File, p.Line)
+		}
+		for _, part := range []string{strings.TrimSpace(p.Object + " " + p.Field), p.Message} {
+			if part != "" {
+				says += ": " + part
+			}
+		}
+		return fmt.Sprintf("- %s: %s", code(at), prose(says))
 	})
 }
 

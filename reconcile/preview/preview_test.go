@@ -650,6 +650,11 @@ func TestMarkdownIsBounded(t *testing.T) {
 	if len(got) > 65_536 || !strings.Contains(got, "lines are cut here") {
 		t.Errorf("the comment has %d bytes, and says: %s", len(got), got[len(got)-300:])
 	}
+	for _, also := range []string{"The guard will hold back", "a&#46;yaml", "a note"} {
+		if !strings.Contains(got, also) {
+			t.Errorf("the comment has no room for %q", also)
+		}
+	}
 	if strings.Count(got, "<details>") != strings.Count(got, "</details>") {
 		t.Error("what is folded has no end")
 	}

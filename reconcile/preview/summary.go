@@ -100,6 +100,9 @@ func (p *Preview) commit() string {
 	return commit
 }
 
+// WrongTitle stands above the problems of a preview.
+const WrongTitle = "What is wrong in the manifests with this, and was not before (what was in force of it stays as it was)"
+
 // What says what an effect is of: a server, a BMC, or a claim that has none.
 func (e *Effect) What() string {
 	switch {
