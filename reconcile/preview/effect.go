@@ -76,6 +76,16 @@ func (e *Effect) key() string {
 	return strings.Join([]string{string(e.Kind), string(e.Server), string(e.Claim), string(e.BMC), e.Image, e.Cleanup, held, e.value}, "\x00")
 }
 
+// thing is equal for effects of which one is the other in another way: no longer held back, with another
+// image, with disks wiped otherwise. Operations are each another thing.
+func (e *Effect) thing() string {
+	value := ""
+	if e.Kind == Operation {
+		value = e.value
+	}
+	return strings.Join([]string{string(e.Kind), string(e.Server), string(e.Claim), value}, "\x00")
+}
+
 // Held is a list of steps that the guard holds back until a commit approves it.
 type Held struct {
 	Steps []model.Disruption `json:"steps"`

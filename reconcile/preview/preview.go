@@ -56,10 +56,11 @@ type comparison struct {
 // are off with it.
 func (c *comparison) servers() []Effect {
 	before, after := c.before.effects(c.Fleet), c.after.effects(c.Fleet)
-	had, has := keys(before), keys(after)
+	had := keys(before, (*Effect).key)
+	goes := keys(after, (*Effect).thing)
 	all := slices.DeleteFunc(after, func(e Effect) bool { return had[e.key()] })
 	for _, e := range before {
-		if has[e.key()] || e.Kind == Touch || e.Kind == Bind {
+		if goes[e.thing()] || e.Kind == Touch || e.Kind == Bind {
 			continue // a server that another claim gets is told with that claim
 		}
 		all = append(all, Effect{
@@ -70,10 +71,10 @@ func (c *comparison) servers() []Effect {
 	return all
 }
 
-func keys(effects []Effect) map[string]bool {
+func keys(effects []Effect, of func(*Effect) string) map[string]bool {
 	all := make(map[string]bool, len(effects))
 	for i := range effects {
-		all[effects[i].key()] = true
+		all[of(&effects[i])] = true
 	}
 	return all
 }

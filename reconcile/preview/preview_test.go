@@ -606,6 +606,13 @@ func TestAListThatIsHeldAlreadyShowsItsLine(t *testing.T) {
 	if p.Verdict != preview.Destructive || len(p.Held) != 0 {
 		t.Errorf("a commit that approves the list is %s and has %+v held", p.Verdict, p.Held)
 	}
+	if got := said(p); strings.Count(got, "release") != 4 || strings.Contains(got, "no-longer") {
+		t.Errorf("a commit that approves the list is said to do\n%s", got)
+	}
+	p = preview.Of(preview.Input{Fleet: fleet, Base: in.Desired, Head: base, Policy: policy, Now: in.Now.Add(time.Second)})
+	if got := said(p); strings.Count(got, "no-longer") != 4 || p.Verdict != preview.Changes {
+		t.Errorf("a commit that takes all back is said to do\n%s", got)
+	}
 }
 
 func TestMarkdownObeysNobody(t *testing.T) {
