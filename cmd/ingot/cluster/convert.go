@@ -183,6 +183,7 @@ func (c *converter) convert(o Object) error {
 		c.leaveOut(o, "")
 		return nil
 	}
+	c.noteUndone(o)
 	switch o.kind() {
 	case "Secret", "BMCSecret":
 		return nil // once it is known which are named
@@ -196,6 +197,10 @@ func (c *converter) convert(o Object) error {
 		written, err := c.write(o, "")
 		if !written {
 			delete(c.serverOf, o.namespaced()) // which is unclaimable then
+			return err
+		}
+		for _, ref := range []string{"ignitionSecretRef", "userDataRef"} {
+			c.want(o, model.KindSecret, o.text("metadata", "namespace"), o.text("spec", ref, "name"))
 		}
 		return err
 	case "ServerMaintenance":
@@ -213,12 +218,26 @@ func (c *converter) convert(o Object) error {
 	return err
 }
 
+// noteUndone notes what the cluster was about to do with an object and had not done yet.
+func (c *converter) noteUndone(o Object) {
+	kind, server := o.kind(), o.text("spec", "serverRef", "name")
+	if (kind == "ServerClaim" || kind == "Server") && o.text("metadata", "deletionTimestamp") != "" {
+		c.note("%s was deleted in the cluster, and metal-operator had not acted on it yet: Ingot keeps it until you remove its file", o)
+	}
+	if kind == "ServerMaintenance" && c.maintained[server] == "" && c.servers[server] != nil {
+		c.note("%s has not begun: Ingot takes Server %s out of service by it, as soon as its policy allows. Remove its file if that is not meant", o, server)
+	}
+}
+
 // writeServer converts a server. One that serves a claim cannot be left out: it would be
 // taken for a new one, and installed for the claim.
 func (c *converter) writeServer(o Object) error {
 	claim := claimOf(o)
 	c.server(o)
 	written, err := c.write(o, "")
+	if written {
+		c.want(o, model.KindBMCSecret, "", o.text("spec", "bmc", "bmcSecretRef", "name"))
+	}
 	if err == nil && !written && c.serverOf[claim] == o.name() {
 		last := c.result.LeftOut[len(c.result.LeftOut)-1]
 		err = fmt.Errorf("%s serves ServerClaim %s and cannot be read: %s", o, claim, last.Why)
@@ -236,7 +255,8 @@ func (c *converter) leaveBootConfiguration(o Object) {
 	c.leaveOut(o, "Ingot would have its server boot it once more; write it anew if that is meant")
 }
 
-// want notes that an object names a Secret.
+// want notes that an object names a Secret. It is asked for by a command for a shell, so the object is
+// one that the decoder took: what tenants of the cluster have in place of names is none.
 func (c *converter) want(o Object, kind model.Kind, namespace, name string) {
 	if name == "" {
 		return
@@ -283,9 +303,6 @@ func (c *converter) server(o Object) {
 		"uuid", "power", "bootConfigurationRef", "maintenanceBootConfigurationRef", "serverMaintenanceRef", "biosSettingsRef",
 	}, "spec")
 	c.dropTaints(spec)
-	if address := o.mapping("spec", "bmc"); address != nil {
-		c.want(o, model.KindBMCSecret, "", o.text("spec", "bmc", "bmcSecretRef", "name"))
-	}
 	if why := c.maintained[name]; why != "" {
 		o.set(model.AnnotationOperation, model.OperationIgnore, "metadata", "annotations")
 		c.note("%s is %s: Ingot ignores it until you take annotation %s off it", o, why, model.AnnotationOperation)
@@ -306,10 +323,6 @@ func (c *converter) dropTaints(spec map[string]any) {
 
 // claim converts a claim: one that has a server names it.
 func (c *converter) claim(o Object) {
-	ns := o.text("metadata", "namespace")
-	for _, ref := range []string{"ignitionSecretRef", "userDataRef"} {
-		c.want(o, model.KindSecret, ns, o.text("spec", ref, "name"))
-	}
 	server := c.serverOf[o.namespaced()]
 	if server == "" {
 		if o.text("status", "phase") == "Bound" {

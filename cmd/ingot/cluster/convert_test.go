@@ -195,3 +195,29 @@ func TestWhatIsNotOfKubectlIsSaidSo(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatTheClusterHadNotDoneIsNoted(t *testing.T) {
+	dying := claimNamed("web")
+	dying.set("deletionTimestamp", "2026-01-01T00:00:00Z", "metadata")
+	pending := object("ServerMaintenance", "default", "m", map[string]any{"serverRef": map[string]any{"name": "s1"}}, map[string]any{"state": "Pending"})
+	r, err := Convert([]Object{dying, serverOf("s1", "web"), pending}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(r.Notes, "\n")
+	for _, want := range []string{"ServerClaim default/web was deleted in the cluster", "ServerMaintenance default/m has not begun: Ingot takes Server s1"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("the notes lack %q:\n%s", want, notes)
+		}
+	}
+}
+
+func TestWhatIsNoNameOfASecretIsInNoCommand(t *testing.T) {
+	claim, server := claimNamed("web"), serverOf("s1", "none")
+	claim.set("ignitionSecretRef", map[string]any{"name": "x; reboot #"}, "spec")
+	server.set("bmc", map[string]any{"address": "192.0.2.1", "protocol": map[string]any{"name": "Redfish", "port": 443}, "bmcSecretRef": map[string]any{"name": "$(reboot)"}}, "spec")
+	r, err := Convert([]Object{claim, server}, Options{})
+	if err != nil || len(r.Secrets) > 0 || len(r.LeftOut) != 2 {
+		t.Errorf("%v, asked for are %+v, left out %+v", err, r.Secrets, r.LeftOut)
+	}
+}
