@@ -229,7 +229,28 @@ func (p planCommand) resolve(in *planning) (err error) {
 	if in.merge.Head, err = in.clone.Resolve(p.Head); err != nil {
 		return fmt.Errorf(remedy, err, p.Head)
 	}
+	if watched := in.merge.Source.Branch; watched != "" && in.otherBranch() {
+		in.notes = append(in.notes, fmt.Sprintf("Ingot watches %s, not %s: the plan is what merging does once %[1]s has all of that, and until then it does nothing",
+			watched, in.baseName))
+	}
 	return nil
+}
+
+// otherBranch reports whether the base is a branch that Ingot does not watch.
+func (in *planning) otherBranch() bool {
+	name := in.baseName
+	for _, prefix := range []string{"refs/heads/", "refs/remotes/", "origin/"} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	if name == in.merge.Source.Branch {
+		return false
+	}
+	for _, ref := range []string{"refs/heads/" + name, "refs/remotes/origin/" + name} {
+		if _, err := in.clone.Resolve(ref); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // missing says how to get what a clone lacks.
