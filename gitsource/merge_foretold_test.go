@@ -24,16 +24,20 @@ func TestMergeForetellsWhatTheSourceDoes(t *testing.T) {
 // foretold is a repository, and a source that is up to date with it.
 type foretold struct {
 	*proposal
-	rnd   *rand.Rand
-	files map[string]string
-	now   outcome
-	at    string // the commit
-	did   []string
-	n     int
+	rnd     *rand.Rand
+	files   map[string]string
+	tenants model.Tenants
+	now     outcome
+	at      string // the commit
+	did     []string
+	n       int
 }
 
 func newForetold(t *testing.T, seed uint64) *foretold {
 	f := &foretold{rnd: rand.New(rand.NewPCG(seed, 3)), files: map[string]string{"README.md": "fleet\n"}}
+	if seed%2 == 1 {
+		f.tenants = model.Tenants{{Path: "claims", Kinds: []model.Kind{model.KindServerClaim}, Namespaces: []string{"default"}}}
+	}
 	for i := range 3 {
 		f.files[fmt.Sprintf("claims/c%d.yaml", i)] = claimText(fmt.Sprint("c", i), "os:1")
 	}
@@ -46,7 +50,7 @@ func newForetold(t *testing.T, seed uint64) *foretold {
 func (f *foretold) run() {
 	c, dir := f.cloned()
 	now := time.Unix(1e9, 0)
-	m := merge{Clone: c, MergeOptions: MergeOptions{Source: model.Applied{Branch: "main", Path: "."}, Now: now}}
+	m := merge{Clone: c, MergeOptions: MergeOptions{Source: model.Applied{Branch: "main", Path: "."}, Now: now, Tenants: f.tenants}}
 	m.read, m.rules = c.reader(&m.MergeOptions), m.MergeOptions.rules()
 	met := func(at string, lineage lineage) {
 		commit, err := m.commit(at)
@@ -69,8 +73,13 @@ func (f *foretold) run() {
 		o := m.MergeOptions
 		o.Base, o.LastGood = at, before.desired().LastGood
 		o.Beginning = Beginning{Applied: model.Applied{Branch: "main", Path: ".", Commit: at}, Owners: make(map[model.Identity]string), Removed: before.effective.removed}
-		for id := range before.effective.objects.all() {
-			o.Beginning.Bound = append(o.Beginning.Bound, id)
+		var inForce []model.Identity
+		for id, p := range before.effective.objects.all() {
+			inForce = append(inForce, id)
+			if f.rnd.IntN(3) > 0 { // it has a server
+				o.Beginning.Bound = append(o.Beginning.Bound, id)
+				o.Beginning.Owners[id] = p.owner()
+			}
 		}
 		o.Head = f.change()
 		runGit(f.t, dir, "fetch", "--quiet", "origin")
@@ -80,7 +89,7 @@ func (f *foretold) run() {
 			f.t.Fatal(err)
 		}
 		actual := f.now.desired()
-		for _, id := range o.Beginning.Bound {
+		for _, id := range inForce {
 			if got, want := fate(merged.Head, id), fate(actual, id); got != want {
 				f.t.Errorf("%s: %s was foretold, and the source says: %s", id, got, want)
 			}
@@ -145,7 +154,7 @@ func (f *foretold) edit(changed map[string]string) {
 	paths := slices.Sorted(maps.Keys(f.files))
 	paths = slices.DeleteFunc(paths, func(p string) bool { return p == "README.md" || p == IgnoreFile || changed[p] != "" })
 	f.n++
-	fresh := fmt.Sprintf("claims/n%d.yaml", f.n)
+	fresh := fmt.Sprintf("%s/n%d.yaml", []string{"claims", "ops"}[f.rnd.IntN(2)], f.n)
 	if f.rnd.IntN(8) == 0 {
 		ignored := ""
 		if f.files[IgnoreFile] == "" && len(paths) > 0 {
