@@ -42,6 +42,8 @@ type Merged struct {
 	Contained bool
 	// Behind is set when Ingot has not acted yet upon all that the base says.
 	Behind bool
+	// Approves is what the commits that the merge brings approve, newest last.
+	Approves []string
 }
 
 // MissingError is history that a clone lacks.
@@ -98,7 +100,7 @@ func (m *merge) run() (*Merged, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Merged{Since: since.String(), Contained: since == head.Hash}
+	result := &Merged{Since: since.String(), Contained: since == head.Hash, Approves: approvedIn(way.between)}
 	before, err := m.before(base, result)
 	if err != nil {
 		return nil, err
@@ -112,7 +114,7 @@ func (m *merge) run() (*Merged, error) {
 	}
 	after := assemble(change{
 		prev: before.effective, files: files, lineage: lineageDescends, revision: m.revision(head), at: m.Now,
-		approvals: m.approve(head, approvedIn(way.between)),
+		approvals: m.approve(head, result.Approves),
 	}, m.rules)
 	if m.Strict && newErrors(before.problems, after.problems) {
 		return nil, fmt.Errorf("git.strict is true, so Ingot refuses the revision as a whole: %w", model.JoinErrors(after.problems))

@@ -18,6 +18,7 @@ import (
 	"ingot/model/text"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/preview"
+	"ingot/reconcile/report"
 )
 
 type planCommand struct {
@@ -79,6 +80,7 @@ type planning struct {
 	clone    *gitsource.Clone
 	fleet    *preview.Fleet
 	policy   plan.Policy
+	files    map[string][]byte // of the status branch
 	notes    []string
 	baseName string
 	merge    gitsource.MergeOptions
@@ -117,7 +119,35 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 	if merged.Behind {
 		in.notes = append(in.notes, fmt.Sprintf("Ingot has not applied all of %s yet: the plan assumes that it has", in.baseName))
 	}
+	if err := in.noteApprovals(merged.Approves); err != nil {
+		return nil, err
+	}
 	return preview.Of(preview.Input{Fleet: in.fleet, Base: merged.Base, Head: merged.Head, Policy: in.policy, Now: now, Notes: in.notes}), nil
+}
+
+// noteApprovals notes which approvals are of nothing that waits: of a list that has changed, or is done.
+func (in *planning) noteApprovals(tokens []string) error {
+	if len(tokens) == 0 {
+		return nil
+	}
+	held, _, err := report.ReadHeld(in.files)
+	if err != nil {
+		return fmt.Errorf("read what waits for approval: %w", err)
+	}
+	waits := make(map[string]bool)
+	for _, h := range held {
+		waits[h.Token] = true
+		for _, e := range h.Effects {
+			waits[e.Token] = true
+		}
+	}
+	for _, token := range slices.Compact(slices.Sorted(slices.Values(tokens))) {
+		if !waits[token] {
+			in.notes = append(in.notes, plan.ApproveLine(token)+" approves nothing that the status branch shows to be waiting: "+
+				"a list that changes gets a new token; see what waits with ingot approve --dry-run")
+		}
+	}
+	return nil
 }
 
 // cloned reads all from a clone.
@@ -209,6 +239,7 @@ func (p planCommand) configured(ctx context.Context, c *console) (*planning, err
 
 // read takes in the status branch.
 func (in *planning) read(snapshot gitsource.Snapshot) (err error) {
+	in.files = snapshot.Files
 	if in.fleet, err = preview.ReadFleet(snapshot.Files); err != nil {
 		return err
 	}

@@ -14,17 +14,40 @@ func TestAPlanSaysWhatBranchIsWatched(t *testing.T) {
 	w := newApproveWorld(t, "observedRevision: main@sha1:COMMIT\nrecord:\n  applied: {branch: main, path: ., commit: COMMIT}\n")
 	w.git("push", "--quiet", "origin", "HEAD:refs/heads/feature")
 	w.git("fetch", "--quiet", "origin")
-	claim := "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web}\nspec: {power: \"On\", image: \"os:1\"}\n"
-	if err := os.WriteFile(filepath.Join(w.dir, "web.yaml"), []byte(claim), 0o600); err != nil {
-		t.Fatal(err)
+	w.claims("web")
+	for base, want := range map[string]bool{"origin/main": false, "main": false, w.commit: false, "origin/feature": true, "feature": true} {
+		out := w.plan("--base", base)
+		if !strings.Contains(out, "merging ") || strings.Contains(out, "Ingot watches main, not "+base) != want {
+			t.Errorf("with base %s it says\n%s", base, out)
+		}
+	}
+}
+
+// TestAPlanSaysWhichApprovalIsOfNothing plans approvals of a list that waits, and of one that does not.
+func TestAPlanSaysWhichApprovalIsOfNothing(t *testing.T) {
+	w := newApproveWorld(t, heldRevision)
+	w.claims("web")
+	w.git("push", "--quiet", "origin", "HEAD:main")
+	w.git("commit", "--quiet", "--allow-empty", "-m", "approve", "-m", "Ingot-Approve: aaaaaaaaaaaaaaaaaaaa\nIngot-Approve: gone")
+	if out := w.plan(); strings.Contains(out, "aaaa approves nothing") || !strings.Contains(out, "Ingot-Approve: gone approves nothing that") {
+		t.Error(out)
+	}
+}
+
+// claims commits a claim.
+func (w *approveWorld) claims(name string) {
+	w.t.Helper()
+	claim := "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: " + name + "}\nspec: {power: \"On\", image: \"os:1\"}\n"
+	if err := os.WriteFile(filepath.Join(w.dir, name+".yaml"), []byte(claim), 0o600); err != nil {
+		w.t.Fatal(err)
 	}
 	w.git("add", "--all")
 	w.git("commit", "--quiet", "-m", "claim")
-	for base, want := range map[string]bool{"origin/main": false, "main": false, w.commit: false, "origin/feature": true, "feature": true} {
-		var b bytes.Buffer
-		execute(t.Context(), []string{"plan", "--repository", w.dir, "--base", base}, &console{in: strings.NewReader(""), out: &b, err: &b})
-		if !strings.Contains(b.String(), "merging ") || strings.Contains(b.String(), "Ingot watches main, not "+base) != want {
-			t.Errorf("with base %s it says\n%s", base, b.String())
-		}
-	}
+}
+
+// plan is what the command says.
+func (w *approveWorld) plan(args ...string) string {
+	var b bytes.Buffer
+	execute(w.t.Context(), append([]string{"plan", "--repository", w.dir}, args...), &console{in: strings.NewReader(""), out: &b, err: &b})
+	return b.String()
 }
