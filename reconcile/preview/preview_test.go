@@ -1,6 +1,7 @@
 package preview_test
 
 import (
+	"fmt"
 	"html"
 	"maps"
 	"net/netip"
@@ -665,4 +666,28 @@ func TestMarkdownIsBounded(t *testing.T) {
 	if strings.Count(got, "<details>") != strings.Count(got, "</details>") {
 		t.Error("what is folded has no end")
 	}
+}
+
+func TestWhatFilesWithErrorsKeepIsReadBack(t *testing.T) {
+	for _, n := range []int{0, 3, 20_000} {
+		var want []model.LastGood
+		for i := range n {
+			want = append(want, model.LastGood{
+				Identity: model.ClaimName(fmt.Sprint("default/c", i)).Identity(), Path: "web.yaml", Blob: strings.Repeat("a", 40),
+				Since: "main@sha1:1", Behind: []string{"bad.yaml"},
+			})
+		}
+		fleet, _ := fleetOf(t, 1, 1, func(in *plan.Input) { in.Desired.LastGood = want })
+		got, left := fleet.Revision.LastGood, fleet.Revision.LastGoodLeftOut
+		if !slices.Equal(identities(got), identities(want[:len(got)])) || len(got)+left != n || n == 3 && !reflect.DeepEqual(got, want) {
+			t.Errorf("of %d objects %d are read back, and %d were left out", n, len(got), left)
+		}
+	}
+}
+
+func identities(all []model.LastGood) (ids []model.Identity) {
+	for _, o := range all {
+		ids = append(ids, o.Identity)
+	}
+	return ids
 }
