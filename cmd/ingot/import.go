@@ -173,7 +173,7 @@ func (i importCommand) printSecrets(c *console, secrets []cluster.Secret) {
 	for _, s := range secrets {
 		c.printf("  %s\n", printable(fmt.Sprintf("%s, for %s", model.Identity{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}, s.For)))
 	}
-	c.printf("\nEncrypted by SOPS, with the public key of Ingot in $AGE; plain text touches no disk:\n\n  cd %s\n", i.Dir)
+	c.printf("\nEncrypted by SOPS, with the public key of Ingot in $AGE; plain text touches no disk:\n\n  cd %s\n", shellWord(i.Dir))
 	for _, s := range secrets {
 		c.printf("  %s\n", printable(secretCommand(s)))
 	}

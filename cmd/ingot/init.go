@@ -272,7 +272,7 @@ func (n newRepository) identify(ctx context.Context, g *clone) error {
 func (n newRepository) printNext(c *console, dir string, committed bool) {
 	c.printf("\nNext:\n\n")
 	if !committed {
-		c.printf("  commit it               git -C %s add --all && git -C %s commit\n", dir, dir)
+		c.printf("  commit it               git -C %s add --all && git -C %s commit\n", shellWord(dir), shellWord(dir))
 	}
 	c.printf("  read it                 %s\n", filepath.Join(dir, "README.md"))
 	if n.URL == "" {
@@ -280,12 +280,12 @@ func (n newRepository) printNext(c *console, dir string, committed bool) {
 	}
 	if !n.local {
 		if n.URL == "" {
-			c.printf("  name its remote         git -C %s remote add origin URL\n", dir)
+			c.printf("  name its remote         git -C %s remote add origin URL\n", shellWord(dir))
 		}
-		c.printf("  push it                 git -C %s push -u origin main\n", dir)
+		c.printf("  push it                 git -C %s push -u origin main\n", shellWord(dir))
 	}
 	c.printf("  add your first BMC      %s\n", filepath.Join(dir, "bmcs", "example.yaml"))
-	c.printf("  run Ingot               ingot run --config %s\n", n.config(dir))
+	c.printf("  run Ingot               ingot run --config %s\n", shellWord(n.config(dir)))
 	if n.Forge != "none" {
 		c.printf("  let checks run          say where the program is to be had and its checksum, in %s\n", forgeFiles[n.Forge])
 	}

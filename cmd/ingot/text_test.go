@@ -28,3 +28,13 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+func TestShellWord(t *testing.T) {
+	for path, want := range map[string]string{
+		"/srv/fleet-1": "/srv/fleet-1", "/home/Ada L/fleet": "'/home/Ada L/fleet'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "": "''",
+	} {
+		if got := shellWord(path); got != want {
+			t.Errorf("%q became %s, want %s", path, got, want)
+		}
+	}
+}
