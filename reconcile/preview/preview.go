@@ -288,11 +288,28 @@ func (c *comparison) claims() []Effect {
 		all = append(all, e)
 	}
 	for name, old := range before {
-		if old.Server == "" && c.Head.Claims[name] == nil && c.Head.Renamed[name] == "" && !c.Head.IsQuarantined(name.Identity()) {
+		if c.Head.Claims[name] != nil || c.Head.Renamed[name] != "" || c.Head.IsQuarantined(name.Identity()) {
+			continue
+		}
+		rec := c.Fleet.Observed.Servers[old.Server]
+		switch {
+		case old.Server == "":
 			all = append(all, Effect{Kind: Withdraw, Claim: name, Message: "is gone; it had no server"})
+		case rec != nil && rec.Claim == "" && c.before.in.Observed.Servers[old.Server].Claim == name:
+			all = append(all, c.takenAgain(name, old.Server))
 		}
 	}
 	return all
+}
+
+// takenAgain is that a claim is gone which the status branch does not show to have a server yet, but which
+// Ingot is about to give one, or has given by the time of the merge.
+func (c *comparison) takenAgain(claim model.ClaimName, server model.ServerName) Effect {
+	s := serverFuture{future: c.before, fleet: c.Fleet, name: server}
+	e := s.release(claim, c.before.retained(server))
+	e.Server = server
+	e.Message = fmt.Sprintf("is about to be bound to claim %s, as the base says, and then it %s", claim, e.Message)
+	return e
 }
 
 // sameManifest reports whether two claims ask for the same.

@@ -691,3 +691,27 @@ func identities(all []model.LastGood) (ids []model.Identity) {
 	}
 	return ids
 }
+
+// TestAClaimThatIsAboutToGetAServerIsReleased takes a claim away that the status branch does not show to
+// have a server yet: by the time of the merge it has one, and runs.
+func TestAClaimThatIsAboutToGetAServerIsReleased(t *testing.T) {
+	fleet, in := fleetOf(t, 3, 1, nil)
+	policy, _ := fleet.Policy()
+	base := commit(in.Desired, func(d *model.Desired) { d.Add(fleettest.Claim("new")) })
+	for name, tc := range map[string]struct {
+		head *model.Desired
+		want string
+	}{
+		"gone":    {commit(base, func(d *model.Desired) { delete(d.Claims, "default/new") }), "release bmc00001-system-0 default/new"},
+		"renamed": {commit(base, fleettest.Renamed("new", "newer")), ""},
+		"broken": {commit(base, func(d *model.Desired) {
+			delete(d.Claims, "default/new")
+			d.Quarantined[model.ClaimName("default/new").Identity()] = []string{""}
+		}), ""},
+	} {
+		p := preview.Of(preview.Input{Fleet: fleet, Base: base, Head: tc.head, Policy: policy, Now: in.Now.Add(time.Second)})
+		if got := said(p); strings.Contains(got, "release") != (tc.want != "") || tc.want != "" && (got != tc.want || p.Verdict != preview.Destructive) {
+			t.Errorf("%s: %s, it is said to do\n%s\nwant\n%s", name, p.Verdict, got, tc.want)
+		}
+	}
+}
