@@ -122,7 +122,7 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 	if err := in.noteApprovals(merged.Approves); err != nil {
 		return nil, err
 	}
-	return preview.Of(preview.Input{Fleet: in.fleet, Base: merged.Base, Head: merged.Head, Policy: in.policy, Now: now, Notes: in.notes}), nil
+	return preview.Of(preview.Input{Fleet: in.fleet, Base: merged.Base, Head: merged.Head, Policy: in.policy, Now: now, Behind: merged.Behind, Notes: in.notes}), nil
 }
 
 // noteApprovals notes which approvals are of nothing that waits: of a list that has changed, or is done.

@@ -195,6 +195,13 @@ func (f *Fleet) Policy() (p plan.Policy, assumed []string) {
 	return p, nil
 }
 
+// following is the fleet once all is decided that Git says.
+func (f *Fleet) following(d *model.Desired, p plan.Policy, now time.Time) *Fleet {
+	next := *f
+	next.Observed = follow(f.input(f.standIns(d, d), p, now)).in.Observed
+	return &next
+}
+
 // input is what is planned with for a desired state.
 func (f *Fleet) input(desired *model.Desired, p plan.Policy, now time.Time) *plan.Input {
 	o := *f.Observed

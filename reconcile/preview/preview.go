@@ -20,11 +20,17 @@ type Input struct {
 	Base, Head *model.Desired
 	Policy     plan.Policy
 	Now        time.Time
-	Notes      []string // of what is not known
+	// Behind is set when Ingot has not acted yet upon all that the base says: that it has then is what
+	// the commit begins with.
+	Behind bool
+	Notes  []string // of what is not known
 }
 
 // Of says what the step from Base to Head does. The same input gives the same preview.
 func Of(in Input) *Preview {
+	if in.Behind {
+		in.Fleet = in.Fleet.following(in.Base, in.Policy, in.Now)
+	}
 	c := comparison{Input: in}
 	base, head := in.Fleet.standIns(in.Base, in.Base), in.Fleet.standIns(in.Head, in.Base)
 	c.before = follow(in.Fleet.input(base, in.Policy, in.Now))

@@ -715,3 +715,24 @@ func TestAClaimThatIsAboutToGetAServerIsReleased(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatTheBaseBeginsIsDisturbed has a commit follow upon one that Ingot has not acted upon yet.
+func TestWhatTheBaseBeginsIsDisturbed(t *testing.T) {
+	fleet, in := fleetOf(t, 4, 1, nil)
+	policy, _ := fleet.Policy()
+	base := commit(in.Desired, func(d *model.Desired) { d.Add(fleettest.Claim("new")) })
+	for want, change := range map[string]func(d *model.Desired){
+		"":                                      func(*model.Desired) {},
+		"release bmc00001-system-0 default/new": func(d *model.Desired) { delete(d.Claims, "default/new") },
+		"power-off bmc00001-system-0 default/new": changed("default/new", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }),
+		"maintenance bmc00001-system-0 default/new": func(d *model.Desired) {
+			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(fleettest.ServerName(1))}}})
+		},
+		"bind bmc00002-system-0 default/more": func(d *model.Desired) { d.Add(fleettest.Claim("more")) },
+	} {
+		p := preview.Of(preview.Input{Fleet: fleet, Base: base, Head: commit(base, change), Policy: policy, Now: in.Now.Add(time.Second), Behind: true})
+		if got := said(p); got != want {
+			t.Errorf("it is said to do\n%s\nwant\n%s", got, want)
+		}
+	}
+}

@@ -237,7 +237,8 @@ func (s *serverFuture) delayed() {
 		return
 	}
 	for i := range s.effects {
-		if e := &s.effects[i]; e.Destructive && !e.Held {
+		done := s.effects[i].Kind == Maintain && s.now.State == model.StateMaintenance // and that is what the server waits for
+		if e := &s.effects[i]; e.Destructive && !e.Held && !done {
 			e.Waits = waits
 		}
 	}
