@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -10,8 +11,12 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
+	"github.com/insomniacslk/dhcp/dhcpv6"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sys/unix"
 )
 
 // writeFile writes a small file.
@@ -100,4 +105,84 @@ func BenchmarkDORA(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkSARR is the same of DHCPv6: Solicit, Advertise, Request, durable lease, Reply. Clients
+// behind a relay that does not say what it saw are known by their DUIDs, others by their MAC addresses.
+func BenchmarkSARR(b *testing.B) {
+	for name, c := range map[string]struct {
+		from    string
+		relayed bool
+	}{"relayed": {relayed7, true}, "on link": {onLink6, false}} {
+		b.Run(name, func(b *testing.B) {
+			cfg := hosts()
+			cfg.Subnets = []Subnet{subnet6("fd00:6::/64", "fd00:6::1:0", "fd00:6::ffff:ffff")}
+			cfg.RateLimit.Client = maxRate
+			s := testServer(b, Options{Networks: []Network{cfg}, Store: newMemory(), Registerer: prometheus.NewRegistry(), Identity: []byte("identity")})
+			n := s.networks[0]
+			n.sockets.current.Store(&link{name: "eth0", index: 1, v6: []netip.Prefix{netip.MustParsePrefix("fe80::1/64"), netip.MustParsePrefix("fd00:6::1/64")}})
+			ctx, cancel := context.WithCancel(context.Background())
+			var wg sync.WaitGroup
+			wg.Go(func() { s.committer.Run(ctx) })
+			defer wg.Wait()
+			defer cancel()
+			from, answers := netip.MustParseAddrPort(c.from), make(chan struct{}, 512) // exchanges under way
+			client := []byte{0, 3, 0, 1, 2, 0, 0x7a, 0x7a, 0x7a, 0x7a}
+			solicit := message6Of(dhcpv6.MessageTypeSolicit, client, nil, c.relayed)
+			request := message6Of(dhcpv6.MessageTypeRequest, client, n.duid6(), c.relayed)
+			decide := func(packet []byte, i int) (*exchange6, decision6) {
+				binary.BigEndian.PutUint32(packet[bytes.Index(packet, client[:6])+6:], uint32(i%50000))
+				x, err := n.hear6(bytes.Clone(packet), from, fmt.Sprintf("02:00:00:00:%02x:%02x", i>>8&0xff, i&0xff))
+				if err != nil {
+					b.Fatal(err)
+				}
+				d, err := n.decide6(x)
+				if err != nil || !d.client(netip.Addr{}).IsValid() {
+					b.Fatal(err, d)
+				}
+				return x, d
+			}
+			began := cpuTime(b)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				x, d := decide(solicit, i)
+				n.answer6(ctx, x, d, from, nil)
+				x, d = decide(request, i)
+				answers <- struct{}{}
+				commitAll6(s.committer, d.leases, func(err error) {
+					if err != nil {
+						panic(fmt.Sprint(err))
+					}
+					n.answer6(ctx, x, d, from, nil)
+					<-answers
+				})
+			}
+			b.ReportMetric(float64((cpuTime(b)-began).Nanoseconds())/float64(b.N), "cpu-ns/lease")
+		})
+	}
+}
+
+// cpuTime is how long the processors have worked for this process.
+func cpuTime(b *testing.B) time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// message6Of is a message of a client that asks for an address and for DNS servers, by a relay or not.
+func message6Of(kind dhcpv6.MessageType, client, server []byte, relayed bool) []byte {
+	var b []byte
+	if relayed {
+		link, peer := netip.MustParseAddr("fd00:6::1").As16(), netip.MustParseAddr("fe80::2").As16()
+		b = append(append(append(b, byte(dhcpv6.MessageTypeRelayForward), 0), link[:]...), peer[:]...)
+		return appendOption6(b, dhcpv6.OptionRelayMsg, message6Of(kind, client, server, false))
+	}
+	b = appendOption6(append(b, byte(kind), 1, 2, 3), dhcpv6.OptionClientID, client)
+	if server != nil {
+		b = appendOption6(b, dhcpv6.OptionServerID, server)
+	}
+	b = appendOption6(b, dhcpv6.OptionIANA, []byte{0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0})
+	return appendOption6(b, dhcpv6.OptionORO, []byte{0, byte(dhcpv6.OptionDNSRecursiveNameServer)})
 }

@@ -19,6 +19,7 @@ type network struct {
 	leases  *lease.Network
 	relays  []netip.Prefix      // that relays send from; nil = from anywhere
 	told    []model.DHCPOptions // that clients are told, by subnet
+	duid    []byte              // that DHCPv6 clients know us by; nil = it is made of the link
 	server  *Server
 	metrics networkMetrics
 
@@ -34,6 +35,9 @@ func newNetwork(s *Server, cfg Network) *network {
 	n.RateLimit.Client = cmp.Or(n.RateLimit.Client, DefaultClientRate)
 	n.RateLimit.Port = cmp.Or(n.RateLimit.Port, DefaultPortRate)
 	n.metrics.start(n.RateLimit)
+	if len(s.identity) > 0 {
+		n.duid = duid6(n.Name, s.identity)
+	}
 	n.MACAllow, n.MACDeny = lowerAll(cfg.MACAllow), lowerAll(cfg.MACDeny)
 	for _, r := range cfg.Relays {
 		p, _ := parseRelay(r) // Check has seen it

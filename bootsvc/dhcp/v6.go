@@ -7,7 +7,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
-	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/insomniacslk/dhcp/dhcpv6"
@@ -59,19 +59,19 @@ func (n *network) drop6(ctx context.Context, x *exchange6, from netip.AddrPort, 
 // hear6 reads a packet, and finds who asks and on which link; frame is the Ethernet address that
 // it came from, "" if that was not seen.
 func (n *network) hear6(packet []byte, from netip.AddrPort, frame string) (*exchange6, error) {
-	p, err := parsePacket6(packet, from.Addr())
-	x := &exchange6{packet6: &p, table: n.server.table, network: n, now: n.server.clock()}
-	if err != nil {
+	x := &exchange6{table: n.server.table, network: n, now: n.server.clock()}
+	var err error
+	if x.packet6, err = parsePacket6(packet, from.Addr()); err != nil {
 		return x, err
 	}
 	x.duid = n.duid6()
-	if p.serverID != nil && !bytes.Equal(p.serverID, x.duid) {
+	if x.serverID != nil && !bytes.Equal(x.serverID, x.duid) {
 		return x, drop6Server
 	}
-	p.believed = n.believe(p.relays, from.Addr())
-	x.card = p.card(frame)
+	x.believed = n.believe(x.relays, from.Addr())
+	x.card = x.packet6.card(frame)
 	switch {
-	case x.mac == "" && p.clientID == nil:
+	case x.mac == "" && x.clientID == nil:
 		return x, drop6MAC
 	case !n.admits(x.mac):
 		return x, drop6Filter
@@ -79,7 +79,7 @@ func (n *network) hear6(packet []byte, from netip.AddrPort, frame string) (*exch
 	if err := n.place6(x, from.Addr()); err != nil {
 		return x, err
 	}
-	if over := n.overLimit(cmp.Or(x.mac, string(p.clientID)), x.relay, x.port(), x.now); over != "" {
+	if over := n.overLimit(cmp.Or(x.mac, string(x.clientID)), x.relay, x.port(), x.now); over != "" {
 		return x, drop6(over)
 	}
 	if !x.unproven {
@@ -136,8 +136,8 @@ func (n *network) local6(x *exchange6) netip.Addr {
 
 // duid6 returns the DUID that we go by on n.
 func (n *network) duid6() []byte {
-	if id := n.server.identity; len(id) > 0 {
-		return duid6(n.Name, id)
+	if n.duid != nil {
+		return n.duid
 	}
 	l := n.link()
 	if len(l.mac) > 0 || len(l.v6) == 0 {
@@ -157,7 +157,8 @@ func (n *network) decide6(x *exchange6) (decision6, error) {
 		d, err = x.decide()
 	}
 	if d.asked = boot; boots {
-		d.boot, d.site = &boot, site
+		told := boot
+		d.boot, d.site = &told, site
 	}
 	return d, err
 }
@@ -228,7 +229,7 @@ func commitAll6(c *lease.Committer, leases []model.Lease, done func(error)) {
 // answer6 sends an answer, unless what it promises could not be stored: the
 // client asks again.
 func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from netip.AddrPort, err error) {
-	kind := strings.ToLower(x.kind.String())
+	kind := type6(x.kind)
 	if err != nil {
 		n.metrics.packet(family(true), kind, "not stored")
 		n.follow6(x, d, "not stored")
@@ -243,7 +244,7 @@ func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from n
 	if d.boot != nil && (d.kind == dhcpv6.MessageTypeReply || n.Mode == ModeProxy) { // the last of an exchange
 		n.server.noteAnswer(*d.boot, d.client(x.peer))
 	}
-	n.send6(x.replyTo(from), x.bytes(d))
+	n.reply6(x, d, from)
 	if x.kind == dhcpv6.MessageTypeDecline {
 		for _, l := range d.leases {
 			n.server.log.WarnContext(ctx, "a device found its address in use by another", "network", n.Name, "mac", x.mac, "address", l.Address, "setAside", l.Declined)
@@ -251,12 +252,42 @@ func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from n
 	}
 }
 
-// usualReply6 is more bytes than most answers have.
-const usualReply6 = 512
+// buffers6 are memory for one answer each. A longer one has memory of its own.
+var buffers6 = sync.Pool{New: func() any { return new([1024]byte) }}
 
-// bytes returns an answer to x as it is sent.
-func (x *exchange6) bytes(d decision6) []byte {
-	return appendRelayed6(make([]byte, 0, usualReply6), x.relays, func(b []byte) []byte { return d.append(b, x.message6, x.duid) })
+// reply6 sends an answer to x.
+func (n *network) reply6(x *exchange6, d decision6, from netip.AddrPort) {
+	buf := buffers6.Get().(*[1024]byte)
+	defer buffers6.Put(buf) // what was sent is the kernel's
+	n.send6(x.replyTo(from), x.append(buf[:0], d))
+}
+
+// append appends an answer to x as it is sent.
+func (x *exchange6) append(b []byte, d decision6) []byte {
+	return appendRelayed6(b, x.relays, func(b []byte) []byte { return d.append(b, &x.message6, x.duid) })
+}
+
+// type6 returns the label of a message type.
+func type6(t dhcpv6.MessageType) string {
+	switch t { //nolint:exhaustive // what servers and relays say is no question
+	case dhcpv6.MessageTypeSolicit:
+		return "solicit"
+	case dhcpv6.MessageTypeRequest:
+		return "request"
+	case dhcpv6.MessageTypeConfirm:
+		return "confirm"
+	case dhcpv6.MessageTypeRenew:
+		return "renew"
+	case dhcpv6.MessageTypeRebind:
+		return "rebind"
+	case dhcpv6.MessageTypeRelease:
+		return "release"
+	case dhcpv6.MessageTypeDecline:
+		return "decline"
+	case dhcpv6.MessageTypeInformationRequest:
+		return "information-request"
+	}
+	return "other"
 }
 
 // outcome is the label of a metric.
@@ -278,10 +309,8 @@ func (d *decision6) outcome() string {
 // client returns the address that the client has, or is to have.
 func (d *decision6) client(peer netip.Addr) netip.Addr {
 	for _, ia := range d.ias {
-		for _, l := range ia.leases {
-			if l.valid > 0 && l.prefix.Bits() == 128 {
-				return l.prefix.Addr()
-			}
+		if p := ia.lease.prefix; p.Bits() == 128 {
+			return p.Addr()
 		}
 	}
 	return peer

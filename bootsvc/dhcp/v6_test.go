@@ -186,9 +186,9 @@ func (l *lab6) ask(packet []byte, from string) (dhcpv6.DHCPv6, error) {
 		l.Fatal("leases are not stored after 10 s")
 	}
 	l.answer6(l.Context(), x, d, netip.MustParseAddrPort(from), err)
-	answer, malformed := dhcpv6.FromBytes(x.bytes(d))
+	answer, malformed := dhcpv6.FromBytes(x.append(nil, d))
 	if malformed != nil {
-		l.Fatalf("the answer %x cannot be read: %v", x.bytes(d), malformed)
+		l.Fatalf("the answer %x cannot be read: %v", x.append(nil, d), malformed)
 	}
 	return answer, err
 }
@@ -1206,7 +1206,7 @@ func FuzzHandle6(f *testing.F) {
 		stored := make(chan error, 1)
 		commitAll6(l.server.committer, d.leases, func(err error) { stored <- err })
 		<-stored
-		reply := x.bytes(d)
+		reply := x.append(nil, d)
 		// A client's DUID goes back as it came (RFC 8415 §11), also one that the library finds fault with.
 		if _, err := dhcpv6.DUIDFromBytes(x.clientID); err == nil || x.clientID == nil {
 			if _, err := dhcpv6.FromBytes(reply); err != nil {
@@ -1241,7 +1241,7 @@ func BenchmarkSARR6(b *testing.B) {
 				b.Fatal(err)
 			}
 			l.server.table.Load(d.leases, l.now) // as if they were stored
-			if reply := x.bytes(d); len(reply) < 60 {
+			if reply := x.append(nil, d); len(reply) < 60 {
 				b.Fatalf("answer %x", reply)
 			}
 		}

@@ -19,14 +19,15 @@ func (n *network) unasked(x *exchange6, d decision6) (all []lease.Query) {
 		return nil
 	}
 	for i, ia := range d.ias { // of which there are as many as x.ias, in their order
-		for _, l := range ia.leases {
-			q, ok := x.query(i)
-			if _, isDerived := x.derived(q); !ok || isDerived || l.prefix.Bits() != 128 {
-				continue
-			}
-			if q.Wish = l.prefix.Addr(); n.server.table.Unasked(q.Wish) {
-				all = append(all, q)
-			}
+		if ia.lease.prefix.Bits() != 128 {
+			continue
+		}
+		q, ok := x.query(i)
+		if _, isDerived := x.derived(q); !ok || isDerived {
+			continue
+		}
+		if q.Wish = ia.lease.prefix.Addr(); n.server.table.Unasked(q.Wish) {
+			all = append(all, q)
 		}
 	}
 	return all

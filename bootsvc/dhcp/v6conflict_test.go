@@ -29,7 +29,7 @@ func (l *lab6) givesFirst(others *neighbours6, packet, from string) (given, aske
 		return []string{err.Error()}, others.inOrder()
 	}
 	for _, ia := range d.ias {
-		for _, a := range ia.leases {
+		if a := ia.lease; a.prefix.IsValid() {
 			given = append(given, a.prefix.Addr().String())
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 // exchange6 is one packet that is being answered: who asks, and of which link.
 type exchange6 struct {
-	*packet6
+	packet6
 	table   *lease.Table
 	network *network
 	duid    []byte // that we go by
@@ -72,8 +72,8 @@ func (x *exchange6) reply() answer6 {
 // commit has its leases at once; all others are shown what they would get.
 func (x *exchange6) solicit() decision6 {
 	d := x.request()
-	if d.rapid = x.rapid && len(d.leases) > 0; !d.rapid {
-		d.kind, d.leases = dhcpv6.MessageTypeAdvertise, nil
+	if d.rapid = len(d.leases) > 0; !d.rapid {
+		d.kind = dhcpv6.MessageTypeAdvertise
 	}
 	return d
 }
@@ -98,14 +98,15 @@ func (d *decision6) grant(x *exchange6, i int) {
 		d.ias = append(d.ias, x.ias[i].refused(none6(x.ias[i].kind)))
 		return
 	}
-	d.give(x.ias[i], l)
+	d.give(x, x.ias[i], l)
 }
 
 // give adds a lease for ia to the answer.
-func (d *decision6) give(ia ia6, l model.Lease) {
-	p := prefixOf(l)
-	g := given6{kind: ia.kind, id: ia.id, leases: []lifetime6{{p, l.Expires.Sub(l.Renewed)}}}
-	d.ias, d.leases = append(d.ias, g), append(d.leases, l)
+func (d *decision6) give(x *exchange6, ia ia6, l model.Lease) {
+	d.ias = append(d.ias, given6{kind: ia.kind, id: ia.id, lease: lifetime6{prefixOf(l), l.Expires.Sub(l.Renewed)}})
+	if x.asker.Binding {
+		d.leases = append(d.leases, l)
+	}
 }
 
 // prefixOf returns what l leases.
@@ -161,7 +162,7 @@ func (x *exchange6) query(i int) (lease.Query, bool) {
 	if !ok {
 		return q, false
 	}
-	if q.Nth = x.nth(i); q.Nth < 0 {
+	if q.Nth = x.nth(i, q); q.Nth < 0 {
 		return q, false
 	}
 	for _, p := range ia.has {
@@ -177,11 +178,15 @@ func (x *exchange6) query(i int) (lease.Query, bool) {
 // comes alone is about the first, so that firmware, iPXE and operating system, which have one
 // each, share an address; those that come in one message have each their own, as far as an
 // interface may have so many. It is -1 for those beyond.
-func (x *exchange6) nth(i int) int {
+func (x *exchange6) nth(i int, q lease.Query) int {
 	if x.nths == nil {
 		x.nths = make([]int, len(x.ias))
-		x.countOff(dhcpv6.OptionIANA)
-		x.countOff(dhcpv6.OptionIAPD)
+		if len(x.ias) == 1 {
+			x.nths[0] = x.table.Nth(q, x.ias[0].names(q))
+		} else {
+			x.countOff(dhcpv6.OptionIANA)
+			x.countOff(dhcpv6.OptionIAPD)
+		}
 	}
 	return x.nths[i]
 }
@@ -333,10 +338,10 @@ func (d *decision6) extend(x *exchange6, i int) {
 	l, state := x.renewal(ia, q)
 	switch state {
 	case lease.RenewalKnown, lease.RenewalFree:
-		d.give(ia, l)
+		d.give(x, ia, l)
 	case lease.RenewalElsewhere, lease.RenewalOutside:
 		if l, err := x.lease(i); err == nil {
-			d.give(ia, l)
+			d.give(x, ia, l)
 		} else {
 			d.ias = append(d.ias, given6{kind: ia.kind, id: ia.id})
 		}
@@ -356,8 +361,8 @@ func (d *decision6) extend(x *exchange6, i int) {
 // take ends what a client has and was not given: RFC 8415 §18.3.4.
 func (g *given6) take(has []netip.Prefix) {
 	for _, p := range has {
-		if !slices.ContainsFunc(g.leases, func(l lifetime6) bool { return l.prefix == p }) {
-			g.leases = append(g.leases, lifetime6{prefix: p})
+		if p != g.lease.prefix && !slices.Contains(g.ended, p) {
+			g.ended = append(g.ended, p)
 		}
 	}
 }
@@ -432,7 +437,7 @@ func (x *exchange6) giveBack(back func(lease.Query) (*model.Lease, bool)) decisi
 			if q.Wish = p.Addr(); !ok || !fits(p, q) {
 				continue
 			}
-			q.Nth = x.table.Nths([]lease.Query{q}, [][]netip.Addr{{q.Wish}})[0]
+			q.Nth = x.table.Nth(q, []netip.Addr{q.Wish})
 			l, ok := back(q)
 			if own = own || ok; l != nil {
 				d.leases = append(d.leases, *l)

@@ -168,7 +168,7 @@ func duidMAC(id []byte) string {
 	case kind == dhcpv6.DUID_LL:
 		return ethernetMAC(id[2:])
 	case kind == dhcpv6.DUID_LLT && len(id) == 14: // a time lies between hardware type and address
-		return ethernetMAC(append(id[2:4:4], id[8:]...))
+		return ethernetMAC([]byte{id[2], id[3], id[8], id[9], id[10], id[11], id[12], id[13]})
 	}
 	return ""
 }

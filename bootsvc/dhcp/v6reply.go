@@ -29,12 +29,13 @@ type answer6 struct {
 type given6 struct {
 	kind   dhcpv6.OptionCode // OptionIANA, OptionIATA or OptionIAPD
 	id     uint32
-	leases []lifetime6
+	lease  lifetime6             // zero = none
+	ended  []netip.Prefix        // what it must use no longer (RFC 8415 §18.3.4)
 	status *dhcpv6.OptStatusCode // nil = success
 }
 
 // lifetime6 is an address (of 128 bits) or prefix, and for how long a client may
-// use it. 0 = no longer (RFC 8415 §18.3.4).
+// use it; 0 = no longer (RFC 8415 §18.3.4).
 type lifetime6 struct {
 	prefix netip.Prefix
 	valid  time.Duration
@@ -51,7 +52,7 @@ var status6 = map[iana.StatusCode]*dhcpv6.OptStatusCode{
 }
 
 // append appends the answer to m, of the server with a DUID, as a message.
-func (a answer6) append(b []byte, m message6, server []byte) []byte {
+func (a *answer6) append(b []byte, m *message6, server []byte) []byte {
 	b = append(append(b, byte(a.kind)), m.xid[:]...)
 	if m.clientID != nil {
 		b = appendOption6(b, dhcpv6.OptionClientID, m.clientID)
@@ -102,8 +103,11 @@ func (g given6) append(b []byte) []byte {
 			t1, t2 := g.renewal()
 			b = appendSeconds6(appendSeconds6(b, t1), t2)
 		}
-		for _, l := range g.leases {
-			b = l.append(b, g.kind)
+		if g.lease.prefix.IsValid() {
+			b = g.lease.append(b, g.kind)
+		}
+		for _, p := range g.ended {
+			b = lifetime6{prefix: p}.append(b, g.kind)
 		}
 		if g.status != nil {
 			b = appendOption6(b, dhcpv6.OptionStatusCode, g.status.ToBytes())
@@ -132,20 +136,14 @@ func appendSeconds6(b []byte, d time.Duration) []byte {
 }
 
 // renewal returns when a client renews with us, and when with any server: the
-// shares of its shortest lifetime that RFC 8415 §21.4 recommends.
+// shares of its lifetime that RFC 8415 §21.4 recommends.
 func (g given6) renewal() (t1, t2 time.Duration) {
-	var shortest time.Duration
-	for _, l := range g.leases {
-		if l.valid > 0 && (shortest == 0 || l.valid < shortest) {
-			shortest = l.valid
-		}
-	}
-	return shortest / 2, shortest * 4 / 5
+	return g.lease.valid / 2, g.lease.valid * 4 / 5
 }
 
 // tell appends what a client asks for by an option code (RFC 8415 §21.7), if there
 // is such a thing to tell.
-func (a answer6) tell(b []byte, code dhcpv6.OptionCode) []byte {
+func (a *answer6) tell(b []byte, code dhcpv6.OptionCode) []byte {
 	switch {
 	case code == dhcpv6.OptionBootfileURL && a.boot != nil: // RFC 5970 §3.1
 		return appendOption6(b, code, []byte(a.boot.URL(a.site)))

@@ -3,7 +3,6 @@ package lease
 import (
 	"net/netip"
 	"slices"
-	"strconv"
 
 	"ingot/model"
 )
@@ -15,20 +14,30 @@ const maxNth = 8
 // by a number where the interface has several at once (RFC 8415 §12); or, of a client whose
 // MAC address nothing shows, an identity association. The zero deviceID is nobody's.
 type deviceID struct {
-	who string // a MAC address, or the identity association
+	client
 	nth int
 }
+
+// client is a network interface by its MAC address, or an identity association by the client
+// identifier, which has no colons, and its number.
+type client struct {
+	id   string
+	iaid uint32
+}
+
+// interfaceOf returns the client that has a MAC address.
+func interfaceOf(mac string) client { return client{id: mac} }
 
 // idOf returns the deviceID of an interface's n-th lease, or of an association if there is no
 // MAC address.
 func idOf(mac string, a association, nth int) deviceID {
 	switch {
 	case mac != "":
-		return deviceID{mac, nth}
+		return deviceID{interfaceOf(mac), nth}
 	case a.clientID == "":
 		return deviceID{}
 	}
-	return deviceID{who: a.clientID + "/" + strconv.FormatUint(uint64(a.iaid), 16)}
+	return deviceID{client: client{a.clientID, a.iaid}}
 }
 
 // device returns what asks.
@@ -80,6 +89,14 @@ func (t *Table) Nths(queries []Query, names [][]netip.Addr) []int {
 	return nths
 }
 
+// Nth is Nths for one query.
+func (t *Table) Nth(q Query, names []netip.Addr) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.inherit(q)
+	return max(0, t.nthOf(q, names, [maxNth]bool{}))
+}
+
 // nthOf returns which lease of its interface q is about, -1 if it has none yet. A client whose
 // MAC address nothing shows has its leases by identity association, one each.
 func (t *Table) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
@@ -88,7 +105,7 @@ func (t *Table) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
 		return -1
 	case q.MAC == "":
 		return 0
-	case len(t.leases[q.MAC])+len(t.offers[q.MAC]) == 0:
+	case len(t.leases[interfaceOf(q.MAC)])+len(t.offers[interfaceOf(q.MAC)]) == 0:
 		return -1
 	}
 	had := -1
@@ -121,7 +138,7 @@ func (t *Table) inherit(q Query) {
 	if q.Former == "" || q.Former == q.MAC || t.leases.on(q.Subnets, q.device(), q.kind()) != nil {
 		return
 	}
-	e := t.leases.on(q.Subnets, deviceID{who: q.Former}, q.kind())
+	e := t.leases.on(q.Subnets, deviceID{client: interfaceOf(q.Former)}, q.kind())
 	if e == nil || !e.loaded || !e.unproven || (association{e.clientID, e.iaid}) != q.association() {
 		return
 	}

@@ -30,7 +30,7 @@ func (t *Table) Leased(macs []string) time.Time {
 	defer t.mu.Unlock()
 	var last int64
 	for _, mac := range macs {
-		for _, e := range t.leases[mac] {
+		for _, e := range t.leases[interfaceOf(mac)] {
 			last = max(last, e.renewed)
 		}
 	}

@@ -116,7 +116,7 @@ func TestAStoreThatFailedIsToldHowThingsAre(t *testing.T) {
 					if diff := cmp.Diff(tc.want, held); diff != "" {
 						t.Errorf("in memory: -want +got:\n%s", diff)
 					}
-					if n := len(w.table.leases[mac1]); n != strings.Count(fmt.Sprint(tc.want), mac1) {
+					if n := len(w.table.leases[interfaceOf(mac1)]); n != strings.Count(fmt.Sprint(tc.want), mac1) {
 						t.Errorf("it has %d leases in memory", n)
 					}
 				})

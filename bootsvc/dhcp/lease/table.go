@@ -89,25 +89,25 @@ func (k kind) String() string { return [kinds]string{"IPv4", "IPv6", "prefix"}[k
 // identifier or DUID it shows (RFC 2131 §4.2 would have it otherwise, but firmware,
 // iPXE and the operating system of one machine show three). It has one of each kind
 // on each link: a machine may be on several, by one network interface, as VLANs. The key is
-// deviceID.who.
-type devices map[string][]*entry
+// that of deviceID.
+type devices map[client][]*entry
 
 // add adds e.
-func (d devices) add(e *entry) { d[e.device.who] = append(d[e.device.who], e) }
+func (d devices) add(e *entry) { d[e.device.client] = append(d[e.device.client], e) }
 
 // drop drops e, if it is there.
 func (d devices) drop(e *entry) {
-	left := slices.DeleteFunc(d[e.device.who], func(other *entry) bool { return other == e })
+	left := slices.DeleteFunc(d[e.device.client], func(other *entry) bool { return other == e })
 	if len(left) == 0 {
-		delete(d, e.device.who)
+		delete(d, e.device.client)
 		return
 	}
-	d[e.device.who] = left
+	d[e.device.client] = left
 }
 
 // on returns what a device has of a kind on the link that has subnets, or nil.
 func (d devices) on(link []*Subnet, id deviceID, k kind) *entry {
-	for _, e := range d[id.who] {
+	for _, e := range d[id.client] {
 		if e.device == id && e.kind() == k && slices.Contains(link, e.pool.subnet) {
 			return e
 		}
@@ -118,7 +118,7 @@ func (d devices) on(link []*Subnet, id deviceID, k kind) *entry {
 // besides returns what else the device of e has of its kind on its link.
 func (d devices) besides(e *entry) []*entry {
 	var others []*entry
-	for _, other := range d[e.device.who] {
+	for _, other := range d[e.device.client] {
 		if other != e && other.device == e.device && other.kind() == e.kind() && slices.Contains(e.pool.subnet.link(), other.pool.subnet) {
 			others = append(others, other)
 		}

@@ -539,7 +539,7 @@ func TestADeviceHasOneLeaseOnEachLink(t *testing.T) {
 				commitNow(t, w, l)
 			}
 			var got []string
-			for _, e := range w.table.leases[mac1] {
+			for _, e := range w.table.leases[interfaceOf(mac1)] {
 				got = append(got, e.address.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
