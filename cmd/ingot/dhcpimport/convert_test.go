@@ -263,6 +263,25 @@ func TestConvertOneFile(t *testing.T) {
 			want:    []string{"192.0.2.11 02:00:00:00:00:01"},
 			leftOut: []string{"lease of 192.0.2.10: its device has 192.0.2.11 by f:3, and an Endpoint has one address"},
 		},
+		"a lease that Kea is just writing": {
+			from: Kea,
+			text: "address,hwaddr,client_id,valid_lifetime,expire,state\n192.0.2.10,02:00:00:00:00:01,01:02,4000,1795790000,0\n192.0.2.10,02:00:00:00:00:01,01:02,4000,17957",
+			want: []string{"192.0.2.10 02:00:00:00:00:01"},
+			leftOut: []string{
+				"192.0.2.10,02:00:00:00:00:01,01:02,4000,17957: the line is cut off: the server was writing it, or the copy is not whole; import again",
+			},
+		},
+		"the first line of a lease file that Kea is just writing": {
+			from: Kea, text: "address,hwaddr,cl",
+			leftOut: []string{"address,hwaddr,cl: the line is cut off: the server was writing it, or the copy is not whole; import again"},
+		},
+		"a lease that dnsmasq is just writing": {
+			from: Dnsmasq, text: "1795790000 02:00:00:00:00:01 192.0.2.10 * 01:02\n1795790000 02:00:00:00:00:02 192.0.2.11 * 01:02:00:00",
+			want: []string{"192.0.2.10 02:00:00:00:00:01"},
+			leftOut: []string{
+				"1795790000 02:00:00:00:00:02 192.0.2.11 * 01:02:00:00: the line is cut off: the server was writing it, or the copy is not whole; import again",
+			},
+		},
 		"leases of DHCPv6 of dhcpd": {
 			from: Dhcpd,
 			text: `ia-na "\001\000\000\002\000\003\000\001\010\010" {
@@ -352,6 +371,31 @@ func endpoints(t *testing.T, r *Result) (all []string) {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// TestKeaRewritesItsLeases: while Kea cleans up its lease file, what it cleans up is in .2, and half of it in
+// .output already; what it writes meanwhile is in the file itself.
+func TestKeaRewritesItsLeases(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const name = "kea-leases4.csv"
+	const head = "address,hwaddr,client_id,valid_lifetime,expire,state\n"
+	old, fresh := head+"192.0.2.10,02:00:00:00:00:01,,4000,1795790000,0\n", head+"192.0.2.10,02:00:00:00:00:02,,4000,1795791000,0\n"
+	for path, text := range map[string]string{name: fresh, name + ".2": old, name + ".output": old, name + ".pid": "4711\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(name + "*") // as docs/networks.md has it
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Convert(Kea, files, nil, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := endpoints(t, r), []string{"192.0.2.10 02:00:00:00:00:02"}; !slices.Equal(got, want) || len(r.LeftOut) != 2 {
+		t.Errorf("Endpoints %q, want %q; left out: %v", got, want, r.LeftOut)
+	}
 }
 
 func TestWhatCannotBeRead(t *testing.T) {

@@ -22,6 +22,8 @@ func (r *reader) dnsmasq(data []byte) error {
 		case len(words) == 0, strings.HasPrefix(s, "#"):
 		case words[0] == "duid":
 			duid = []byte(s)
+		case len(words) >= 5 && isNumber(words[0]) && !bytes.HasSuffix(line, []byte("\n")):
+			err = r.skipUnfinished(number, s)
 		case len(words) >= 5 && isNumber(words[0]):
 			err = r.dnsmasqLease(words, number, duid != nil)
 		default:

@@ -337,10 +337,16 @@ func (r *reader) keaOption(e *entry, n *yaml.Node) error {
 
 // keaLeases reads a lease file of memfile: of an address the last line counts.
 func (r *reader) keaLeases(data []byte) error {
+	if end := bytes.LastIndexByte(data, '\n') + 1; end < len(data) {
+		if err := r.skipUnfinished(bytes.Count(data, []byte("\n"))+1, string(data[end:])); err != nil {
+			return err
+		}
+		data = data[:end]
+	}
 	in := csv.NewReader(bytes.NewReader(data))
 	in.FieldsPerRecord, in.LazyQuotes, in.ReuseRecord = -1, true, true
 	header, err := in.Read()
-	if err != nil {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	columns := make(map[string]int)

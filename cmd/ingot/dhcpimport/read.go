@@ -81,6 +81,10 @@ var errTooMany = fmt.Errorf("there are more than %d reservations and leases: imp
 // parsers are how the files of each server are read.
 var parsers = map[Server]func(*reader, []byte) error{Kea: (*reader).kea, Dnsmasq: (*reader).dnsmasq, Dhcpd: (*reader).dhcpd}
 
+// unfinished are the endings of files that Kea has beside its leases while it rewrites them, of which the others
+// still say all (kea-lfc(8)).
+var unfinished = []string{".output", ".pid"}
+
 // read reads files, and those in folders.
 func (r *reader) read(from Server, paths []string) error {
 	files, err := filesOf(paths)
@@ -88,6 +92,12 @@ func (r *reader) read(from Server, paths []string) error {
 		return err
 	}
 	for _, r.file = range files {
+		if from == Kea && slices.Contains(unfinished, filepath.Ext(r.file)) {
+			if err := r.skip(r.file, "the file", "Kea is rewriting its leases, and the other files have all of them"); err != nil {
+				return err
+			}
+			continue
+		}
 		data, err := readFile(r.file)
 		if err == nil {
 			err = parsers[from](r, data)
@@ -156,6 +166,11 @@ func readFile(path string) ([]byte, error) {
 		return nil, errors.New("it is not a text file")
 	}
 	return data, nil
+}
+
+// skipUnfinished leaves out a line of a lease file that does not end: half of a number is another one.
+func (r *reader) skipUnfinished(line int, text string) error {
+	return r.skip(r.at(line), strings.TrimSpace(text), "the line is cut off: the server was writing it, or the copy is not whole; import again")
 }
 
 // at names a line of the file that is read.
