@@ -55,6 +55,9 @@ type Options struct {
 	// PoolsChanged is called when Pools has something new to say of a pool that ran
 	// out. It must neither block nor call the Server.
 	PoolsChanged func()
+	// IsThere reports whether a packet to an address leaves at once: somebody on its link answers for it, or a
+	// router does. It must not wait for an answer; nil = everybody is there.
+	IsThere func(netip.Addr) bool
 	// Told is called for each packet of a network card, once it is known what becomes of it. It
 	// must not block. Nil is allowed.
 	Told func(mac string, e model.CardEvent)
@@ -79,6 +82,7 @@ type Server struct {
 	heard       *netboot.Heard
 	inVain      func(*model.Ticket, string)
 	told        func(string, model.CardEvent)
+	isThere     func(netip.Addr) bool
 	loopLimiter *netboot.LoopLimiter
 	limits      limits
 	conflicts   *conflicts
@@ -99,7 +103,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("dhcp%s: %s", problems[0].Path, problems[0].Message)
 	}
 	s := &Server{
-		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, rescue: o.Rescue, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain, told: o.Told,
+		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, rescue: o.Rescue, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain, told: o.Told, isThere: o.IsThere,
 		loopLimiter: netboot.NewLoaderLimiter(), limits: newLimits(), conflicts: newConflicts(o.Prober), log: o.Log, clock: o.Clock,
 	}
 	if s.log == nil {
@@ -107,6 +111,9 @@ func New(o Options) (*Server, error) {
 	}
 	if s.clock == nil {
 		s.clock = time.Now
+	}
+	if s.isThere == nil {
+		s.isThere = func(netip.Addr) bool { return true }
 	}
 	s.metrics = newMetrics(o.Registerer, s.limits, s.clock)
 	if s.store == nil {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -364,10 +365,26 @@ func (n *network) send(c *conn, to netip.AddrPort, data []byte) {
 	if c == nil {
 		return
 	}
-	if err := c.send(data, to); err != nil {
+	err := errNobodyThere
+	if !c.Crowded() || n.server.isThere(n.zoned(to.Addr())) {
+		err = c.send(data, to)
+	}
+	if err != nil {
 		n.metrics.drop(family(c.v6), "not sent")
 		n.server.log.Debug("an answer was not sent", "network", n.Name, "to", to, "err", err)
 	}
+}
+
+// errNobodyThere is why an answer is not sent while others wait for addresses that are made up, such as those of
+// relays that do not exist.
+var errNobodyThere = errors.New("nobody on the link answers for the address, and too many answers wait for such addresses")
+
+// zoned returns an address with the interface that a link-local one is on.
+func (n *network) zoned(a netip.Addr) netip.Addr {
+	if index := n.link().index; index > 0 && a.Is6() && a.IsLinkLocalUnicast() {
+		return a.WithZone(strconv.Itoa(index))
+	}
+	return a
 }
 
 // unicast4 sends an answer to a client that does not answer ARP for its address

@@ -28,17 +28,46 @@ type limits struct{ all, address int }
 // client is told. The client asks again in a while, by when there may be room.
 type overLimit struct{ result, text string }
 
-// overLimit returns which limit one more transfer to an address would be over.
+// full is the limit of all transfers.
+var full = overLimit{resultBusy, "too many transfers, ask again"}
+
+// overLimit returns which limit one more transfer to an address would be over. Who is not there gets none while packets
+// wait for many of those, and is not told so.
 func (s *Server) overLimit(client netip.Addr) overLimit {
 	switch c := s.callers[client]; {
-	case s.stopped:
+	case s.stopped, !s.reaches(client):
 		return overLimit{result: resultBusy}
 	case c != nil && c.transfers >= s.most.address:
 		return overLimit{resultLimited, "too many from this address, ask again"}
 	case len(s.all) >= s.most.all:
-		return overLimit{resultBusy, "too many transfers, ask again"}
+		return full
 	}
 	return overLimit{}
+}
+
+// reaches reports whether a packet to a client does not have others wait, see socket.Crowded.
+func (s *Server) reaches(client netip.Addr) bool {
+	return s.conn == nil || !s.conn.Crowded() || s.isThere(client.Unmap())
+}
+
+// makeRoom ends the transfer that waits longest for a first acknowledgement, and reports whether there was one: requests whose addresses are forged must not keep all others out. A client that is there acknowledges
+// within milliseconds, or asks again. It is done for a request that has options alone, as firmware's has: the
+// first answer to that is no longer than itself, and so nobody is flooded by way of us.
+func (s *Server) makeRoom(r readRequest, client netip.Addr) bool {
+	if r.optionsPacket(client, 0) == nil {
+		return false
+	}
+	var longest *transfer
+	for t := range s.all {
+		if t.result == "" && !t.confirmed && t.waiting() && (longest == nil || t.started.Before(longest.started)) {
+			longest = t
+		}
+	}
+	if longest == nil {
+		return false
+	}
+	s.end(longest, resultTimeout)
+	return true
 }
 
 // refuse counts a request over a limit, and tells its client (RFC 1350 §5), as otherwise nobody
@@ -73,7 +102,7 @@ func (s *Server) refuseIllegal(wrong string, packet []byte, client netip.AddrPor
 // and so are all together: the others get no answer.
 func (s *Server) sendRefusal(packet []byte, client netip.AddrPort, control []byte, now time.Time) {
 	c := s.callers[unmapped(client).Addr()]
-	if c != nil && now.Sub(c.refused) < refusalPause || !s.errors.allow(now) {
+	if c != nil && now.Sub(c.refused) < refusalPause || !s.errors.allow(now) || !s.reaches(client.Addr()) {
 		return
 	}
 	if c != nil {

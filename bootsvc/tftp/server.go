@@ -61,6 +61,9 @@ type Options struct {
 	// Told is called with what became of the read requests of a client, within a second,
 	// while packets are dealt with. Nil is allowed.
 	Told func(client netip.Addr, events []model.CardEvent)
+	// IsThere reports whether a packet to an address leaves at once: somebody on its link answers for it, or a
+	// router does. It must not wait for an answer; nil = everybody is there.
+	IsThere func(client netip.Addr) bool
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -72,6 +75,7 @@ type Server struct {
 	files   Files
 	seen    func(netip.Addr, string)
 	told    func(netip.Addr, []model.CardEvent)
+	isThere func(netip.Addr) bool
 	log     *slog.Logger
 	metrics metrics
 	clock   func() time.Time
@@ -100,7 +104,7 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("TFTP has no files to serve")
 	}
 	s := &Server{
-		files: o.Loaders, seen: o.Seen, told: o.Told, log: o.Log, clock: o.Clock, answer: answerTime, limit: shutdownLimit,
+		files: o.Loaders, seen: o.Seen, told: o.Told, isThere: o.IsThere, log: o.Log, clock: o.Clock, answer: answerTime, limit: shutdownLimit,
 		most:    limits{all: cmp.Or(o.MaxTransfers, DefaultMaxTransfers), address: cmp.Or(o.MaxPerAddress, DefaultMaxPerAddress)},
 		current: make(map[netip.AddrPort]*transfer), callers: make(map[netip.Addr]*caller), all: make(map[*transfer]bool),
 	}
@@ -110,6 +114,9 @@ func New(o Options) (*Server, error) {
 	}
 	if s.told == nil {
 		s.told = func(netip.Addr, []model.CardEvent) {}
+	}
+	if s.isThere == nil {
+		s.isThere = func(netip.Addr) bool { return true }
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -645,6 +645,35 @@ func TestWhoIsOverTheLimitOfAllIsTold(t *testing.T) {
 	}
 }
 
+// TestForgedRequestsKeepNobodyOut: who acknowledges nothing makes room for firmware, which asks with options; who
+// acknowledges something does not.
+func TestForgedRequestsKeepNobodyOut(t *testing.T) {
+	l := newLab(t, folder{"ipxe.efi": pattern(1000)}, func(s *Server) { s.answer, s.most = time.Second, limits{all: 3, address: 3} })
+	inTime := newClient(t, l, "127.0.0.1")
+	inTime.ask("ipxe.efi", "octet")
+	if inTime.receive(patience) == nil {
+		t.Fatal("no answer")
+	}
+	inTime.acknowledge(1)
+	if p := inTime.receive(patience); !bytes.HasPrefix(p, []byte{0, opData, 0, 2}) {
+		t.Fatalf("block 1 is followed by %q", p)
+	}
+	l.hold(t, 2)
+	plain := newClient(t, l, "::1")
+	plain.ask("ipxe.efi", "octet")
+	if p := plain.receive(patience); !bytes.Equal(p, errorPacket(codeOther, "too many transfers, ask again")) {
+		t.Errorf("a request whose answer is longer than itself is answered %q", p)
+	}
+	for range 2 {
+		if got := newClient(t, l, "::1").fetch("ipxe.efi", "octet", "tsize", "0"); len(got.Body) != 1000 {
+			t.Errorf("a client with options got %d bytes, error %q", len(got.Body), got.Error)
+		}
+	}
+	inTime.acknowledge(2)
+	l.counted(t, resultOK, 3)
+	l.counted(t, resultTimeout, 1)
+}
+
 func TestErrorsAboutRequestsThatCannotBeReadAreLimited(t *testing.T) {
 	now := time.Now()
 	l := newLab(t, folder{"ipxe.efi": pattern(1000)}, func(s *Server) {

@@ -40,7 +40,7 @@ func (s *Server) take(packet []byte, client netip.AddrPort, control []byte, now 
 	switch op := binary.BigEndian.Uint16(packet); {
 	case op == opWrite:
 		s.metrics.requests[resultRefused].Inc()
-		s.send(errorPacket(codeReadOnly, "files are only read here"), client, answerFrom(control, client.Addr()))
+		s.sendRefusal(errorPacket(codeReadOnly, "files are only read here"), client, answerFrom(control, client.Addr()), now)
 	case op == opRead && t.goesOn(packet, now):
 		s.askedAgain(t, now)
 	case op == opRead:
@@ -64,7 +64,11 @@ func (s *Server) begin(packet []byte, client netip.AddrPort, control []byte, now
 	if before := s.current[at]; before != nil {
 		s.end(before, resultAborted)
 	}
-	if over := s.overLimit(at.Addr()); over.result != "" {
+	over := s.overLimit(at.Addr())
+	if over == full && s.makeRoom(r, at.Addr()) {
+		over = overLimit{}
+	}
+	if over.result != "" {
 		s.refuse(over, client, control, r, now)
 		return
 	}
@@ -166,7 +170,7 @@ func (s *Server) tick(now time.Time) {
 		case !t.due(now, s.answer):
 		case t.silent():
 			s.giveUp(t, resultTimeout, codeOther, "the client acknowledges nothing")
-		case t.confirmed:
+		case t.confirmed && s.reaches(t.client.Addr()):
 			s.repeat(t, now)
 		}
 	}

@@ -53,6 +53,16 @@ func (l leases) Holder(a netip.Addr) (mac string, ok bool) {
 	return l.d.dhcp.Holder(a)
 }
 
+// isThere reports whether packets to an address leave at once: its link's neighbour table has somebody there, or
+// they go by a router.
+func (d *daemon) isThere(a netip.Addr) bool {
+	if d.links == nil {
+		return true
+	}
+	n, err := d.links.Known(a)
+	return err != nil || !n.OnLink || n.MAC != ""
+}
+
 // openNeighbours begins to watch which machines are on the links of this one.
 func (d *daemon) openNeighbours() {
 	table, err := neighbour.Open()

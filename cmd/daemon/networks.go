@@ -27,7 +27,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 		d.dhcp, err = dhcp.New(dhcp.Options{
 			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Tickets: d.registry, Loaders: d.loaders, Rescue: d.rescue,
 			Site: d.site, Note: d.stages.SawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard, Told: d.cards.Add,
-			Log: d.log, Registerer: d.metrics, Clock: d.clock, Prober: d.openProber(),
+			IsThere: d.isThere, Log: d.log, Registerer: d.metrics, Clock: d.clock, Prober: d.openProber(),
 		})
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	if o.TFTP.Listen != "" {
 		d.tftp, err = tftp.New(tftp.Options{
 			Loaders: tftpFiles{d.loaders, d.files}, MaxTransfers: o.TFTP.MaxTransfers, MaxPerAddress: o.TFTP.MaxTransfersPerAddress, Seen: d.sawTFTP,
-			Told: d.followTFTP, Log: d.log, Registerer: d.metrics, Clock: d.clock,
+			Told: d.followTFTP, IsThere: d.isThere, Log: d.log, Registerer: d.metrics, Clock: d.clock,
 		})
 		if err == nil {
 			err = d.tftp.Listen(ctx, o.TFTP.Listen)

@@ -34,6 +34,7 @@ type Socket struct {
 	raw   syscall.RawConn
 	ended atomic.Bool
 	inbox *inbox // of the reader; nil = nobody reads
+	room  int    // bytes that may be on their way, as the kernel counts them
 }
 
 // New returns a new socket.
@@ -44,7 +45,10 @@ func New(domain, kind int) (*Socket, error) {
 	}
 	s := &Socket{file: os.NewFile(uintptr(fd), "socket")}
 	if s.raw, err = s.file.SyscallConn(); err == nil {
-		err = s.Set(timeout(unix.SO_SNDTIMEO, sendTimeout), timeout(unix.SO_RCVTIMEO, WakeEvery))
+		err = s.Set(timeout(unix.SO_SNDTIMEO, sendTimeout), timeout(unix.SO_RCVTIMEO, WakeEvery), func(fd int) (err error) {
+			s.room, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
+			return err
+		})
 	}
 	if err != nil {
 		s.Close()
@@ -88,6 +92,18 @@ func (s *Socket) Send(packet, control []byte, to syscall.Sockaddr) error {
 		return closed
 	}
 	return err
+}
+
+// Crowded reports whether a good part of what may be on its way has not left. The kernel keeps packets for three seconds
+// for an address on a link that nobody answers for yet, and with many of those Send waits, whatever address
+// its packet is for. Meanwhile packets are to be sent only to machines that are there.
+func (s *Socket) Crowded() bool {
+	waiting := 0
+	_ = s.Set(func(fd int) (err error) {
+		waiting, err = unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+		return err
+	})
+	return waiting > s.room/4
 }
 
 // Interrupt makes the reader return; the socket can still send.
