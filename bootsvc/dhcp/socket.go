@@ -202,7 +202,7 @@ func (n *network) openOne(at *atomic.Pointer[conn], l *link, to netip.AddrPort, 
 	}
 	c, err := listen(l.name, to)
 	if err != nil {
-		return listenError(err, l.name, to)
+		return listenError(err, l.name, to, n.Mode)
 	}
 	c.port, c.opened = port, time.Now()
 	if c.v6 && l.name != "" {
@@ -222,12 +222,14 @@ func (n *network) openOne(at *atomic.Pointer[conn], l *link, to netip.AddrPort, 
 }
 
 // listenError says what to do about a socket that cannot be opened.
-func listenError(err error, name string, to netip.AddrPort) error {
+func listenError(err error, name string, to netip.AddrPort, mode Mode) error {
 	where := to.String()
 	if name != "" {
 		where = fmt.Sprintf("UDP port %d of %s", to.Port(), name)
 	}
 	switch {
+	case errors.Is(err, unix.EADDRINUSE) && mode == ModeProxy:
+		return fmt.Errorf("listen on %s: address already in use: mode proxy goes with a DHCP server on another machine, as both would hear the port; run Ingot elsewhere, or write mode: server and stop the one on this machine: %w", where, err)
 	case errors.Is(err, unix.EADDRINUSE):
 		return fmt.Errorf("listen on %s: address already in use: stop the program that listens there (dnsmasq, isc-dhcp-server, kea …), or another network of the configuration does: %w", where, err)
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):

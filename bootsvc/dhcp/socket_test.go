@@ -156,6 +156,13 @@ func TestNothingIsAnsweredBeforeLeasesAreKnown(t *testing.T) {
 	exchange(t, localAddr(t, s.networks[0].sockets.v4.Load()), dhcpv4.MessageTypeDiscover, mac1, nil)
 }
 
+func TestTheOtherServerOfAProxyIsOnAnotherMachine(t *testing.T) {
+	got := listenError(syscall.EADDRINUSE, "eth0", netip.MustParseAddrPort("0.0.0.0:67"), ModeProxy)
+	if !strings.Contains(got.Error(), "mode proxy goes with a DHCP server on another machine") || !errors.Is(got, syscall.EADDRINUSE) {
+		t.Error(got)
+	}
+}
+
 func TestListenErrors(t *testing.T) {
 	taken, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
@@ -186,7 +193,7 @@ func TestListenErrors(t *testing.T) {
 	}
 	for name, err := range map[string]error{"EPERM": syscall.EPERM, "EACCES": syscall.EACCES} {
 		t.Run("not permitted, "+name, func(t *testing.T) {
-			if got := listenError(err, "eth0", netip.MustParseAddrPort("0.0.0.0:67")).Error(); !strings.Contains(
+			if got := listenError(err, "eth0", netip.MustParseAddrPort("0.0.0.0:67"), ModeServer).Error(); !strings.Contains(
 				got, "CAP_NET_BIND_SERVICE and CAP_NET_RAW",
 			) {
 				t.Errorf("got %s", got)
