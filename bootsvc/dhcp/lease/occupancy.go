@@ -103,8 +103,8 @@ func (t *Table) poolFacts(p *pool, now time.Time) model.PoolFacts {
 			f.Used++
 		}
 	}
-	for a := range t.reserved.byAddress {
-		if e := t.bySlot[slot{a, 0}]; p.contains(a) && (e == nil || !e.live(now)) {
+	for _, a := range p.reserved {
+		if e := t.bySlot[slot{a, 0}]; e == nil || !e.live(now) {
 			f.Used++
 		}
 	}

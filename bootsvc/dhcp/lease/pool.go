@@ -78,6 +78,8 @@ type pool struct {
 	unrequested unrequested
 	tookBack    time.Time // when an offer was taken back last
 
+	reserved []netip.Addr // of what it gives, by Table.SetReservations
+
 	exhausted time.Time
 	refused   map[deviceID]bool // those that got nothing since
 }

@@ -127,6 +127,27 @@ func (t *Table) SetReservations(all []Reservation) {
 	}
 	clear(t.warned)
 	t.lookAgain()
+	t.sortReserved()
+}
+
+// sortReserved tells the pools which of their addresses are reserved: how full they are is asked for at each plan.
+func (t *Table) sortReserved() {
+	var pools []*pool
+	for _, n := range t.networks {
+		for _, s := range n.Subnets {
+			if s.addresses != nil {
+				s.addresses.reserved = nil
+				pools = append(pools, s.addresses)
+			}
+		}
+	}
+	for a := range t.reserved.byAddress {
+		for _, p := range pools {
+			if p.contains(a) {
+				p.reserved = append(p.reserved, a)
+			}
+		}
+	}
 }
 
 // pickReserved finds the address that is reserved for the client on its link. It

@@ -201,3 +201,27 @@ func TestOnlyWhatItsClientIsOfferedIsSetAside(t *testing.T) {
 		t.Error("its own was not")
 	}
 }
+
+func TestWhatIsReservedOfARangeIsUsed(t *testing.T) {
+	w := newWorld(setup{}) // of three addresses
+	used := func() uint64 { return w.table.Pools(t0)[0].Used }
+	in, out := Reservation{MAC: mac1, Name: "in", Address: addr("192.0.2.11")}, Reservation{MAC: mac2, Name: "out", Address: addr("192.0.2.99")}
+	for _, c := range []struct {
+		title    string
+		reserved []Reservation
+		want     uint64
+	}{
+		{"nothing", nil, 0},
+		{"an address of the range and another", []Reservation{in, out}, 1},
+		{"the same, read again", []Reservation{in, out}, 1},
+		{"nothing any more", nil, 0},
+	} {
+		if w.table.SetReservations(c.reserved); used() != c.want {
+			t.Errorf("%s is reserved: %d addresses are used, want %d", c.title, used(), c.want)
+		}
+	}
+	w.table.SetReservations([]Reservation{in})
+	if lease(t, w, mac1, t0); used() != 1 {
+		t.Errorf("%d addresses are used once the one that is reserved is leased", used())
+	}
+}
