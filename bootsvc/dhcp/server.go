@@ -148,11 +148,15 @@ func (forgetful) SaveLeases(context.Context, []model.Lease) error { return nil }
 // Listen binds what can be bound now. An address in use or a lack of permission
 // is an error; an interface that is missing is waited for, and Healthy says so.
 func (s *Server) Listen(context.Context) error {
-	for _, n := range s.networks {
-		if err := n.look(); err != nil && !errors.Is(err, errNoInterface) {
-			s.Close()
-			return fmt.Errorf("dhcp: network %s: %w", n.Name, err)
+	err := s.lookAll(func(n *network, err error) error {
+		if err != nil && !errors.Is(err, errNoInterface) {
+			return fmt.Errorf("network %s: %w", n.Name, err)
 		}
+		return nil
+	})
+	if err != nil {
+		s.Close()
+		return fmt.Errorf("dhcp: %w", err)
 	}
 	s.learnOwn()
 	return nil
@@ -184,12 +188,12 @@ func (s *Server) follow(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
-		for _, n := range s.networks {
-			_ = n.look() // it logs what is new, and Healthy says the rest
+		_ = s.lookAll(func(n *network, _ error) error { // it logs what is new, and Healthy says the rest
 			for _, c := range n.sockets.unread() {
 				readers.Go(func() { n.read(ctx, c) })
 			}
-		}
+			return nil
+		})
 		s.learnOwn()
 		select {
 		case <-ctx.Done():

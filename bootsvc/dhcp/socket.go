@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ingot/bootsvc/internal/links"
 	"ingot/bootsvc/internal/socket"
 )
 
@@ -90,9 +91,30 @@ func (n *network) link() *link {
 	return &link{}
 }
 
-// look makes sure that n's sockets are those of its interface as it is now.
-func (n *network) look() error {
-	l, err := n.findLink()
+// lookAll makes sure that the sockets of all networks are those of their interfaces as they are now. It calls each with
+// what is wrong with a network, or nil, until each returns an error.
+func (s *Server) lookAll(each func(*network, error) error) error {
+	var all map[string]links.Link
+	var unread error
+	if slices.ContainsFunc(s.networks, func(n *network) bool { return n.Interface != "" }) {
+		all, unread = links.Read()
+	}
+	for _, n := range s.networks {
+		wrong := unread // then it stays as it is
+		if wrong == nil || n.Interface == "" {
+			wrong = n.look(all)
+		}
+		n.note(wrong)
+		if err := each(n, wrong); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look makes sure that n's sockets are those of its interface as it is now; all are the interfaces by name.
+func (n *network) look(all map[string]links.Link) error {
+	l, err := n.findLink(all)
 	s := &n.sockets
 	if before := s.current.Load(); before != nil && (l == nil || l.index != before.index) {
 		s.close()
@@ -103,38 +125,40 @@ func (n *network) look() error {
 			err = e
 		}
 	}
+	return err
+}
+
+// note notes why n is not served, nil if it is, and logs what is new.
+func (n *network) note(wrong error) {
+	s := &n.sockets
 	s.mu.Lock()
 	before := s.reason
-	s.reason = err
+	s.reason = wrong
 	s.mu.Unlock()
 	switch {
-	case err != nil && (before == nil || before.Error() != err.Error()):
-		n.server.log.Error("a network is not served", "network", n.Name, "err", err)
-	case err == nil && before != nil:
+	case wrong != nil && (before == nil || before.Error() != wrong.Error()):
+		n.server.log.Error("a network is not served", "network", n.Name, "err", wrong)
+	case wrong == nil && before != nil:
 		n.server.log.Info("a network is served again", "network", n.Name)
 	}
-	return err
 }
 
 // findLink returns n's interface as it is now, nil when there is none, and an
 // error when it cannot be served as it should.
-func (n *network) findLink() (*link, error) {
+func (n *network) findLink(all map[string]links.Link) (*link, error) {
 	if n.Interface == "" {
 		return listenLink(n.Listen), nil
 	}
-	ifi, err := net.InterfaceByName(n.Interface)
-	if err != nil {
+	ifi, ok := all[n.Interface]
+	if !ok {
 		return nil, fmt.Errorf("%w: %s does not exist; it is waited for", errNoInterface, n.Interface)
 	}
 	l := &link{name: ifi.Name, index: ifi.Index, mac: ifi.HardwareAddr}
-	addrs, _ := ifi.Addrs() // it went away: the next look will tell
-	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil {
-			if p.Addr().Is4() {
-				l.v4 = append(l.v4, p)
-			} else {
-				l.v6 = append(l.v6, p)
-			}
+	for _, p := range ifi.Addresses {
+		if p.Addr().Is4() {
+			l.v4 = append(l.v4, p)
+		} else {
+			l.v6 = append(l.v6, p)
 		}
 	}
 	switch {

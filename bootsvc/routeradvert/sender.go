@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"github.com/mdlayher/ndp"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/ipv6"
+
+	"ingot/bootsvc/internal/links"
 )
 
 const (
@@ -69,6 +72,7 @@ func (s *Sender) Healthy() error {
 // network is a Network that is served.
 type network struct {
 	Network
+	links         *links.Reader // of all networks
 	log           *slog.Logger
 	sent          prometheus.Counter
 	contradicting prometheus.Counter
@@ -82,14 +86,14 @@ type network struct {
 
 // New returns a Sender. It opens nothing.
 func New(o Options) *Sender {
-	s := &Sender{log: o.Log}
+	s, reader := &Sender{log: o.Log}, &links.Reader{}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	m := newMetrics(o.Registerer)
 	for _, n := range o.Networks {
 		s.networks = append(s.networks, &network{
-			Network: n, log: s.log.With("network", n.Name),
+			Network: n, links: reader, log: s.log.With("network", n.Name),
 			sent: m.sent.WithLabelValues(n.Name), contradicting: m.contradicting.WithLabelValues(n.Name), failing: m.failing.WithLabelValues(n.Name),
 		})
 	}
@@ -162,10 +166,15 @@ type link struct {
 
 // open opens a socket on n's interface as it is now.
 func (n *network) open() (*link, error) {
-	ifi, err := net.InterfaceByName(n.Interface)
+	all, err := n.links.Read()
 	if err != nil {
+		return nil, err
+	}
+	found, ok := all[n.Interface]
+	if !ok {
 		return nil, fmt.Errorf("%s does not exist; it is waited for", n.Interface)
 	}
+	ifi := &found.Interface
 	conn, addr, err := ndp.Listen(ifi, ndp.LinkLocal)
 	switch {
 	case errors.Is(err, os.ErrPermission):
@@ -182,19 +191,11 @@ func (n *network) open() (*link, error) {
 	return &link{conn, ifi, addr}, nil
 }
 
-// isAsOpened reports whether the interface is the one that was opened, with its address.
-func (l *link) isAsOpened() bool {
-	ifi, err := net.InterfaceByName(l.ifi.Name)
-	if err != nil || ifi.Index != l.ifi.Index || ifi.Flags&net.FlagUp == 0 {
-		return false
-	}
-	addrs, _ := ifi.Addrs()
-	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == l.addr.WithZone("") {
-			return true
-		}
-	}
-	return false
+// isAsOpened reports whether the interface is among all as it was opened, with its address.
+func (l *link) isAsOpened(all map[string]links.Link) bool {
+	now, ok := all[l.ifi.Name]
+	return ok && now.Index == l.ifi.Index && now.Flags&net.FlagUp != 0 &&
+		slices.ContainsFunc(now.Addresses, func(p netip.Prefix) bool { return p.Addr() == l.addr.WithZone("") })
 }
 
 // serve advertises on n's interface until it changes, or ctx ends.
@@ -242,7 +243,7 @@ func (n *network) follow(ctx context.Context, l *link, ours *ndp.RouterAdvertise
 		case <-solicited:
 			plan.solicited(time.Now(), rand.Float64())
 		case <-look.C:
-			if !l.isAsOpened() {
+			if all, err := n.links.Read(); err == nil && !l.isAsOpened(all) {
 				return fmt.Errorf("%s went away or has another address; it is looked at again", n.Interface)
 			}
 		case <-time.After(plan.wait(time.Now())):
