@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,7 +16,8 @@ func TestADaemonWhoseLogNobodyReadsGoesOn(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Args = []string{"ingot", "run", "--log-level", "debug"}
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(),
+	ours := func(entry string) bool { return strings.HasPrefix(entry, "INGOT_") }
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), ours),
 		"INGOT_GIT_URL="+filepath.Join(dir, "none.git"), "INGOT_STATE_DIR="+filepath.Join(dir, "state"),
 		"INGOT_BOOT_LISTEN=127.0.0.1:0", "INGOT_REGISTRY_LISTEN=127.0.0.1:0", "INGOT_ADMIN_LISTEN=127.0.0.1:0")
 	log, err := cmd.StderrPipe()
@@ -26,10 +28,12 @@ func TestADaemonWhoseLogNobodyReadsGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(log)
+	var said []string
 	for listens := false; !listens; listens = strings.Contains(lines.Text(), "msg=listening") {
 		if !lines.Scan() {
-			t.Fatalf("it ended: %v", cmd.Wait())
+			t.Fatalf("it ended: %v\n%s", cmd.Wait(), strings.Join(said, "\n"))
 		}
+		said = append(said, lines.Text())
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
