@@ -525,6 +525,9 @@ func TestWhatACommitDoes(t *testing.T) {
 			if !slices.ContainsFunc(p.Effects, func(e preview.Effect) bool { return strings.Contains(e.Message, tc.says) }) && tc.says != "" {
 				t.Errorf("nothing says %q: %+v", tc.says, p.Effects)
 			}
+			if all := strings.Contains(p.Summary(), "Nothing happens"); all != (len(p.Effects) == 0) {
+				t.Errorf("%d effects come to %q", len(p.Effects), p.Summary())
+			}
 			for _, e := range p.Effects {
 				if e.Message == "" || strings.Contains(e.Message, "%!") {
 					t.Errorf("%+v has no message that can be read", e)

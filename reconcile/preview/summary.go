@@ -20,6 +20,7 @@ var counted = []struct {
 	{Maintain, "server goes out of service", "servers go out of service"},
 	{PowerOff, "server is powered off", "servers are powered off"},
 	{Operation, "operation is asked for", "operations are asked for"},
+	{Forget, "server is forgotten", "servers are forgotten"},
 	{Install, "install begins anew", "installs begin anew"},
 	{Touch, "server is asked for another power state", "servers are asked for another power state"},
 	{Bind, "claim gets a server", "claims get a server"},
