@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"sync"
 	"time"
 
 	"ingot/model"
@@ -27,14 +28,25 @@ type request struct {
 	said   string      // why it is not served, or what it is sent instead
 }
 
-// newRequest returns a request for a route. Who asks is known from the connection itself,
+// requests are those that were answered, for others: each is a part of what a boot costs the garbage
+// collector.
+var requests = sync.Pool{New: func() any { return new(request) }}
+
+// newRequest returns a request for a route, until it is done. Who asks is known from the connection itself,
 // for headers can say anything.
 func newRequest(w http.ResponseWriter, r *http.Request, now time.Time, stall time.Duration) *request {
 	from, _ := netip.ParseAddrPort(r.RemoteAddr) // the zero value is an address that nobody has
-	req := &request{Request: r, w: answer{ResponseWriter: w, stall: stall}, since: now, client: from.Addr().Unmap()}
+	req := requests.Get().(*request)
+	*req = request{Request: r, w: answer{ResponseWriter: w, stall: stall}, since: now, client: from.Addr().Unmap()}
 	req.by.Client = req.client
 	req.at, req.args = find(r.URL.Path, req.room[:0])
 	return req
+}
+
+// release gives a request to others. Nothing of it may be kept.
+func (r *request) release() {
+	*r = request{}
+	requests.Put(r)
 }
 
 func (r *request) text(body string) { r.body("text/plain; charset=utf-8", body) }

@@ -97,7 +97,10 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	req := newRequest(w, r, s.clock(), s.stall)
 	finished := false
-	defer func() { s.done(req, finished) }()
+	defer func() {
+		s.done(req, finished)
+		req.release()
+	}()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		req.refuse(http.StatusMethodNotAllowed, "only GET and HEAD are served here")
