@@ -229,7 +229,7 @@ func commitAll6(c *lease.Committer, leases []model.Lease, done func(error)) {
 // answer6 sends an answer, unless what it promises could not be stored: the
 // client asks again.
 func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from netip.AddrPort, err error) {
-	kind := type6(x.kind)
+	kind := cmp.Or(types6[x.kind], "other")
 	if err != nil {
 		n.metrics.packet(family(true), kind, "not stored")
 		n.follow6(x, d, "not stored")
@@ -267,27 +267,12 @@ func (x *exchange6) append(b []byte, d decision6) []byte {
 	return appendRelayed6(b, x.relays, func(b []byte) []byte { return d.append(b, &x.message6, x.duid) })
 }
 
-// type6 returns the label of a message type.
-func type6(t dhcpv6.MessageType) string {
-	switch t { //nolint:exhaustive // what servers and relays say is no question
-	case dhcpv6.MessageTypeSolicit:
-		return "solicit"
-	case dhcpv6.MessageTypeRequest:
-		return "request"
-	case dhcpv6.MessageTypeConfirm:
-		return "confirm"
-	case dhcpv6.MessageTypeRenew:
-		return "renew"
-	case dhcpv6.MessageTypeRebind:
-		return "rebind"
-	case dhcpv6.MessageTypeRelease:
-		return "release"
-	case dhcpv6.MessageTypeDecline:
-		return "decline"
-	case dhcpv6.MessageTypeInformationRequest:
-		return "information-request"
-	}
-	return "other"
+// types6 are the labels of what clients ask (RFC 8415 §7.3). All else is one, for its type may be
+// any of 256.
+var types6 = map[dhcpv6.MessageType]string{
+	dhcpv6.MessageTypeSolicit: "solicit", dhcpv6.MessageTypeRequest: "request", dhcpv6.MessageTypeConfirm: "confirm",
+	dhcpv6.MessageTypeRenew: "renew", dhcpv6.MessageTypeRebind: "rebind", dhcpv6.MessageTypeRelease: "release",
+	dhcpv6.MessageTypeDecline: "decline", dhcpv6.MessageTypeInformationRequest: "information-request",
 }
 
 // outcome is the label of a metric.

@@ -50,9 +50,10 @@ func (s *Server) reaches(client netip.Addr) bool {
 	return s.conn == nil || !s.conn.Crowded() || s.isThere(client.Unmap())
 }
 
-// makeRoom ends the transfer that waits longest for a first acknowledgement, and reports whether there was one: requests whose addresses are forged must not keep all others out. A client that is there acknowledges
-// within milliseconds, or asks again. It is done for a request that has options alone, as firmware's has: the
-// first answer to that is no longer than itself, and so nobody is flooded by way of us.
+// makeRoom ends the transfer that waits longest for a first acknowledgement, and reports whether there was one:
+// requests whose addresses are forged must not keep all others out. A client that is there acknowledges within
+// milliseconds, or asks again. It is done for a request that has options alone, as firmware's has: the first
+// answer to that is no longer than itself, and so nobody is flooded by way of us.
 func (s *Server) makeRoom(r readRequest, client netip.Addr) bool {
 	if r.optionsPacket(client, 0) == nil {
 		return false

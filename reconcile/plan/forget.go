@@ -175,16 +175,16 @@ func (s *server) notForgotten() string {
 		return "no commit is known that took its BMC away"
 	case s.spec != nil:
 		return "a Server in Git describes it"
-	case f.nameOf(s.name) != "":
-		return f.nameOf(s.name) + " names it"
+	case f.namedBy(s.name) != "":
+		return f.namedBy(s.name) + " names it"
 	case f.maybeUnreadable(model.KindBMC, ""), f.maybeUnreadable(model.KindServer, ""):
 		return "a BMC or a Server in Git cannot be read, and may describe it"
 	}
 	return ""
 }
 
-// nameOf is the claim or ServerMaintenance in Git that names a server, "" if none does.
-func (f *fleet) nameOf(server model.ServerName) string {
+// namedBy is the claim or ServerMaintenance in Git that names a server, "" if none does.
+func (f *fleet) namedBy(server model.ServerName) string {
 	if f.named == nil {
 		f.named = make(map[model.ServerName]string)
 		for _, c := range f.memory.claims {
