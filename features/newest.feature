@@ -82,6 +82,18 @@ Feature: The newest record wins, wherever it was kept
     Then claim "shop" is Booted on "s3"
     And nothing happens to "s1, s2"
 
+  Scenario: when both are lost, what ran is nobody's once its power is cut, too
+    When Ingot is killed, store and status branch are lost, and Ingot is started again
+    Then the status branch says of server "s1": "FoundRunning"
+    When the power of "s1" is cut
+    And the claims are committed
+      | CLAIM | SERVER |
+      | shop  | s3     |
+    Then claim "shop" is Booted on "s3"
+    And "s1" is Initial
+    And the disk of "s1" is as it was
+    And nothing happens to "s2"
+
   Scenario: a status branch with a garbled file costs nobody a server
     When a file of the status branch about "s2" is garbled, and Ingot is killed and started again without its store
     Then claim "web" is Booted on "s1"

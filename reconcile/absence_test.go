@@ -10,6 +10,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/plan"
 )
 
 // rewrite makes a new revision that does not descend from the one before: what it lacks
@@ -214,6 +215,61 @@ func TestClaimsOfTheFirstRevisionWaitWhileAnUnknownServerRuns(t *testing.T) {
 		})
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 	})
+}
+
+// A server that ran when nothing was known of the fleet may hold the disks of a claim, also
+// once its power was cut: for no claim it is discovered, until somebody says so.
+func TestAServerOfAnUnknownFleetIsNobodysOnceItsPowerWasCut(t *testing.T) {
+	const name = "bmc00-system-0"
+	for how, released := range map[string]func(w *loopWorld){
+		"approved": func(w *loopWorld) {
+			token := w.Observed().Fleet.UnknownToken
+			w.commit(func(d *model.Desired) { d.Approvals = []string{token} })
+			w.expect(time.Hour, 0, "Reserved On default/web")
+		},
+		"asked for by annotation": func(w *loopWorld) {
+			w.discover()
+			w.expect(time.Hour, 0, "Reserved On default/web") // the last that was unknown
+		},
+		"adopted": func(w *loopWorld) {
+			w.commit(func(d *model.Desired) {
+				d.Add(&model.Server{Meta: model.Meta{Name: name}, Spec: model.ServerSpec{
+					ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "web"},
+				}})
+			})
+			w.expect(time.Hour, 0, "Reserved On default/web")
+			if n := w.seen(0).installs; n != 0 {
+				w.t.Errorf("it was installed %d times", n)
+			}
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newLoopWorld(t, 1)
+				w.machine(0).power = model.PowerOn
+				w.desired.Add(claim("web"))
+				w.start()
+				defer func() { w.stop() }()
+				pass(time.Second) // it was seen once
+				w.change(0, func(m *machine) { m.power = model.PowerOff })
+				w.expect(time.Hour, 0, "Initial Off")
+				w.commit(func(d *model.Desired) { d.Add(claim("db")) })
+				w.expect(time.Hour, 0, "Initial Off")
+				w.untouched()
+				w.stop()
+				w.start()
+				w.expect(time.Hour, 0, "Initial Off")
+				w.untouched()
+				for what, why := range map[string]string{"the server": w.whyText(0), "the claim": plantest.ClaimWhy(w.loop.Input(time.Now()), "default/web").Message} {
+					if !strings.Contains(why, plan.ApproveLine(w.Observed().Fleet.UnknownToken)) {
+						t.Errorf("%s says %s", what, why)
+					}
+				}
+				w.commit(func(d *model.Desired) { delete(d.Claims, "default/db") })
+				released(w)
+			})
+		})
+	}
 }
 
 func TestTheUnknownFleetEndsOnceAllOfItWasSeenOff(t *testing.T) {

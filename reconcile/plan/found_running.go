@@ -160,8 +160,13 @@ func (s *server) foundRunning() Why {
 	if s.rec.Message != "" {
 		found += " (" + s.rec.Message + ")"
 	}
-	return s.whySince(model.ReasonFoundRunning, fmt.Sprintf("%s: power it off for %s, or give Server %s a new value%s of annotation %s",
-		found, s.fleet.in.Policy.FoundOffTime, s.name, now, model.AnnotationDiscover), RackOperator)
+	release := fmt.Sprintf("power it off for %s", s.fleet.in.Policy.FoundOffTime)
+	if token := s.fleet.record.UnknownToken; token != "" {
+		found += ". Neither the store nor the status branch knows the fleet, so it may serve a claim, also while it is off"
+		release = fmt.Sprintf("adopt it by spec.serverClaimRef, make a commit whose message ends with %s", ApproveLine(token))
+	}
+	return s.whySince(model.ReasonFoundRunning, fmt.Sprintf("%s: %s, or give Server %s a new value%s of annotation %s",
+		found, release, s.name, now, model.AnnotationDiscover), RackOperator)
 }
 
 // decideDiscover notes that a server that was found running is to be powered off and

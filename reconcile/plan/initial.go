@@ -34,6 +34,8 @@ func (s *server) found() (Step, bool) {
 		return s.foundOn()
 	case awaitingOff:
 		return s.confirmOff(s.off(s.fleet.in.Policy.PowerOffGrace)), true
+	case running && s.keptForClaims():
+		return s.rest(s.foundRunning()), true
 	case running && !s.surelyOff():
 		return s.awaitSurelyOff(), true
 	}

@@ -31,14 +31,27 @@ func (f *fleet) unknownWhy() Why {
 		}
 	}
 	for _, s := range f.servers {
-		if s.rec.State == model.StateInitial && s.power() == model.PowerOn && !s.opened(model.PurposeDiscovery) {
+		if s.mayServe() {
 			why.Message = fmt.Sprintf("neither the store nor the status branch knows the fleet, and server %s was found running: it may "+
-				"serve this claim already. Adopt it by spec.serverClaimRef, or make a commit whose message ends with "+
-				"Ingot-Approve: %s", s.name, f.in.Observed.Fleet.UnknownToken)
+				"serve this claim already. Adopt it by spec.serverClaimRef, or make a commit whose message ends with %s", s.name,
+				ApproveLine(f.record.UnknownToken))
 			return why
 		}
 	}
 	return Why{}
+}
+
+// mayServe reports whether a server of an unknown fleet may serve a claim: it runs what
+// Ingot did not start, or did when it was found. That it is off since then tells nothing, for
+// its power may have been cut: nobody has it until that was approved, or Git asks for it.
+func (s *server) mayServe() bool {
+	return !s.rec.FoundRunning.IsZero() || s.rec.State == model.StateInitial && s.power() == model.PowerOn && !s.opened(model.PurposeDiscovery)
+}
+
+// keptForClaims reports whether a server that was found running is left alone though it is
+// off, because nothing is known of the fleet.
+func (s *server) keptForClaims() bool {
+	return s.fleet.record.UnknownToken != "" && !s.rec.FoundRunning.IsZero() && !s.discoverAsked()
 }
 
 // noteUnknown has the claims of the first revision of all wait for the servers that
@@ -62,7 +75,7 @@ func (f *fleet) allOff() bool {
 		}
 	}
 	for _, s := range f.servers {
-		if s.rec.State == model.StateInitial && s.power() != model.PowerOff && !s.opened(model.PurposeDiscovery) {
+		if s.mayServe() || s.rec.State == model.StateInitial && s.power() != model.PowerOff && !s.opened(model.PurposeDiscovery) {
 			return false
 		}
 	}
