@@ -268,18 +268,33 @@ func TestConvertOneFile(t *testing.T) {
 			text: "address,hwaddr,client_id,valid_lifetime,expire,state\n192.0.2.10,02:00:00:00:00:01,01:02,4000,1795790000,0\n192.0.2.10,02:00:00:00:00:01,01:02,4000,17957",
 			want: []string{"192.0.2.10 02:00:00:00:00:01"},
 			leftOut: []string{
-				"192.0.2.10,02:00:00:00:00:01,01:02,4000,17957: the line is cut off: the server was writing it, or the copy is not whole; import again",
+				"192.0.2.10,02:00:00:00:00:01,01:02,4000,17957: it is cut off: the server was writing it, or the copy is not whole; import again",
 			},
 		},
 		"the first line of a lease file that Kea is just writing": {
 			from: Kea, text: "address,hwaddr,cl",
-			leftOut: []string{"address,hwaddr,cl: the line is cut off: the server was writing it, or the copy is not whole; import again"},
+			leftOut: []string{"address,hwaddr,cl: it is cut off: the server was writing it, or the copy is not whole; import again"},
 		},
 		"a lease that dnsmasq is just writing": {
 			from: Dnsmasq, text: "1795790000 02:00:00:00:00:01 192.0.2.10 * 01:02\n1795790000 02:00:00:00:00:02 192.0.2.11 * 01:02:00:00",
 			want: []string{"192.0.2.10 02:00:00:00:00:01"},
 			leftOut: []string{
-				"1795790000 02:00:00:00:00:02 192.0.2.11 * 01:02:00:00: the line is cut off: the server was writing it, or the copy is not whole; import again",
+				"1795790000 02:00:00:00:00:02 192.0.2.11 * 01:02:00:00: it is cut off: the server was writing it, or the copy is not whole; import again",
+			},
+		},
+		"a lease that dhcpd is just writing": {
+			from:    Dhcpd,
+			text:    "lease 192.0.2.10 { ends never; hardware ethernet 2:0:0:0:0:1; }\nlease 192.0.2.11 {\n  ends never; hardware ethernet 2:0:0",
+			want:    []string{"192.0.2.10 02:00:00:00:00:01"},
+			leftOut: []string{"lease 192.0.2.11: it is cut off: the server was writing it, or the copy is not whole; import again"},
+		},
+		"a lease of DHCPv6 that dhcpd is just writing": {
+			from: Dhcpd,
+			text: "lease 192.0.2.10 { ends never; hardware ethernet 2:0:0:0:0:1; }\n" +
+				`ia-na 01:00:00:02:00:03:00:01:09:09 { iaaddr 3ffe:501:ffff:101::9 { binding state active; uid "\001`,
+			want: []string{"192.0.2.10 02:00:00:00:00:01"},
+			leftOut: []string{
+				"ia-na 01:00:00:02:00:03:00:01:09:09: it is cut off: the server was writing it, or the copy is not whole; import again",
 			},
 		},
 		"leases of DHCPv6 of dhcpd": {
@@ -404,19 +419,20 @@ func TestWhatCannotBeRead(t *testing.T) {
 		from       Server
 		text, want string
 	}{
-		"no JSON":                      {Kea, `{"Dhcp4": *x}`, "line 1: found '*' outside a string"},
-		"nothing of Kea":               {Kea, `{"a": 1}`, "it has neither Dhcp4 nor Dhcp6"},
-		"an answer that refuses":       {Kea, "[{\"result\": 0, \"arguments\": {\"leases\": []}},\n{\"result\": 2, \"text\": \"'lease4-get-all' command not supported.\"}]", `line 2: it is an answer with result 2: "'lease4-get-all' command not supported."`},
-		"an answer with neither":       {Kea, `[{"arguments": {"subnets": []}, "result": 0}]`, "it has neither Dhcp4 nor Dhcp6"},
-		"an empty list":                {Kea, `[]`, "it has neither Dhcp4 nor Dhcp6"},
-		"an include of Kea":            {Kea, `{"Dhcp4": <?include "/etc/shadow"?>}`, "it includes another file, which is not opened"},
-		"a comment without end":        {Kea, "{ /* ", "unterminated comment"},
-		"JSON that is nested too deep": {Kea, deep, "blocks are nested more than 64 deep"},
-		"a block without end":          {Dhcpd, "host a {\n", "line 2: unterminated block"},
-		"a brace too many":             {Dhcpd, "}\n", "line 1: unmatched closing brace"},
-		"a string without end":         {Dhcpd, "option a \"b\n", "line 1: unterminated string"},
-		"blocks that are too deep":     {Dhcpd, strings.Repeat("group {", maxDepth+1), "blocks are nested more than 64 deep"},
-		"no text":                      {Dnsmasq, "a\x00b", "it is not a text file"},
+		"no JSON":                       {Kea, `{"Dhcp4": *x}`, "line 1: found '*' outside a string"},
+		"nothing of Kea":                {Kea, `{"a": 1}`, "it has neither Dhcp4 nor Dhcp6"},
+		"an answer that refuses":        {Kea, "[{\"result\": 0, \"arguments\": {\"leases\": []}},\n{\"result\": 2, \"text\": \"'lease4-get-all' command not supported.\"}]", `line 2: it is an answer with result 2: "'lease4-get-all' command not supported."`},
+		"an answer with neither":        {Kea, `[{"arguments": {"subnets": []}, "result": 0}]`, "it has neither Dhcp4 nor Dhcp6"},
+		"an empty list":                 {Kea, `[]`, "it has neither Dhcp4 nor Dhcp6"},
+		"an include of Kea":             {Kea, `{"Dhcp4": <?include "/etc/shadow"?>}`, "it includes another file, which is not opened"},
+		"a comment without end":         {Kea, "{ /* ", "unterminated comment"},
+		"JSON that is nested too deep":  {Kea, deep, "blocks are nested more than 64 deep"},
+		"a block without end":           {Dhcpd, "host a {\n", "line 2: unterminated block or string"},
+		"a host in which the file ends": {Dhcpd, "lease 192.0.2.10 { ends never; }\nhost a { fixed-address \"1", "line 2: unterminated block or string"},
+		"a brace too many":              {Dhcpd, "}\n", "line 1: unmatched closing brace"},
+		"a string without end":          {Dhcpd, "option a \"b\n", "line 1: a string does not end in its line"},
+		"blocks that are too deep":      {Dhcpd, strings.Repeat("group {", maxDepth+1), "blocks are nested more than 64 deep"},
+		"no text":                       {Dnsmasq, "a\x00b", "it is not a text file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "f")

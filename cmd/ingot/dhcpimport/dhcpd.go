@@ -21,11 +21,19 @@ type statement struct {
 func (r *reader) dhcpd(data []byte) error {
 	l := &lexer{text: string(data), line: 1}
 	all, err := l.statements(0)
+	if errors.Is(err, errUnterminated) {
+		if last := all[len(all)-1]; slices.Contains([]string{"lease", "ia-na", "ia-ta", "ia-pd"}, last.word(0)) { // dhcpd writes it
+			all, err = all[:len(all)-1], r.skipUnfinished(last.line, last.word(0)+" "+last.text(1))
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("line %d: %w", l.line, err)
 	}
 	return r.dhcpdBlock(all, nil)
 }
+
+// errUnterminated is returned, with what was read, where a file ends within a block or a string.
+var errUnterminated = errors.New("unterminated block or string")
 
 // dhcpdBlock reads the statements of a block; inherited are the options of the groups around it.
 func (r *reader) dhcpdBlock(all []statement, inherited map[string]statement) error {
@@ -283,9 +291,9 @@ func (l *lexer) statements(depth int) (all []statement, err error) {
 		word, ok, err := l.next()
 		switch {
 		case err != nil:
-			return nil, err
+			return append(all, s), err
 		case !ok && depth > 0:
-			return nil, errors.New("unterminated block")
+			return append(all, s), errUnterminated
 		case !ok:
 			return append(all, s), nil
 		case word == "}" && depth == 0:
@@ -296,7 +304,7 @@ func (l *lexer) statements(depth int) (all []statement, err error) {
 			all, s = append(all, s), statement{}
 		case word == "{":
 			if s.block, err = l.statements(depth + 1); err != nil {
-				return nil, err
+				return append(all, s), err
 			}
 			all, s = append(all, s), statement{}
 		case word == ",":
@@ -353,7 +361,7 @@ func (l *lexer) quoted() (string, error) {
 			l.text = l.text[i+1:]
 			return b.String(), nil
 		case c == '\n':
-			return "", errors.New("unterminated string")
+			return "", errors.New("a string does not end in its line")
 		case c == '\\' && i+3 < len(l.text) && isOctal(l.text[i+1:i+4]):
 			n, _ := strconv.ParseUint(l.text[i+1:i+4], 8, 8)
 			b.WriteByte(byte(n))
@@ -365,7 +373,7 @@ func (l *lexer) quoted() (string, error) {
 			b.WriteByte(c)
 		}
 	}
-	return "", errors.New("unterminated string")
+	return "", errUnterminated
 }
 
 // isOctal reports whether three digits are a byte's.

@@ -168,9 +168,9 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// skipUnfinished leaves out a line of a lease file that does not end: half of a number is another one.
+// skipUnfinished leaves out a line or block of a lease file that does not end: half of a number is another one.
 func (r *reader) skipUnfinished(line int, text string) error {
-	return r.skip(r.at(line), strings.TrimSpace(text), "the line is cut off: the server was writing it, or the copy is not whole; import again")
+	return r.skip(r.at(line), strings.TrimSpace(text), "it is cut off: the server was writing it, or the copy is not whole; import again")
 }
 
 // at names a line of the file that is read.
