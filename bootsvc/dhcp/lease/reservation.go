@@ -113,6 +113,7 @@ func (r *Reservation) gave(e *entry, q Query) bool {
 func (t *Table) SetReservations(all []Reservation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	before := t.reserved.byAddress
 	t.reserved = reservations{
 		byAddress: make(map[netip.Addr]Reservation, len(all)), byMAC: make(map[string][]Reservation, len(all)),
 		byClientID: make(map[string][]Reservation), byPort: make(map[model.RelayPort][]Reservation),
@@ -124,6 +125,9 @@ func (t *Table) SetReservations(all []Reservation) {
 			continue
 		}
 		t.reserved.add(r)
+		if before[r.Address].Name != r.Name {
+			t.warnUseless(r)
+		}
 	}
 	clear(t.warned)
 	t.lookAgain()
@@ -187,6 +191,28 @@ func (t *Table) warnHeld(r Reservation, e *entry) {
 	t.warned[r.Address] = true
 	t.log.Warn("a reserved address is still another device's: its own device gets another until that lease ends",
 		"endpoint", r.Name, "address", r.Address, "holder", e.mac, "declined", e.declined, "until", time.Unix(max(e.expires, e.offeredUntil), 0).UTC())
+}
+
+// warnUseless says that a reserved address is none that a device can be given.
+func (t *Table) warnUseless(r Reservation) {
+	why := ""
+	if t.own[r.Address] {
+		why = "it is an address of this machine"
+	}
+	for _, n := range t.networks {
+		switch s, ok := n.SubnetOf(r.Address, 0); {
+		case !ok || why != "":
+		case !s.special(r.Address):
+			return // of a link there may be another
+		case r.Address == s.Gateway:
+			why = "it is the gateway of network " + n.Name
+		default:
+			why = "it is the first or the last address of a subnet of network " + n.Name
+		}
+	}
+	if why != "" {
+		t.log.Warn("a reserved address is given to nobody: "+why+"; its device gets another", "endpoint", r.Name, "address", r.Address)
+	}
 }
 
 // Options returns the options that the client who asks is told, nil for none.

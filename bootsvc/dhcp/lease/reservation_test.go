@@ -1,7 +1,9 @@
 package lease
 
 import (
+	"log/slog"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -224,4 +226,28 @@ func TestWhatIsReservedOfARangeIsUsed(t *testing.T) {
 	if lease(t, w, mac1, t0); used() != 1 {
 		t.Errorf("%d addresses are used once the one that is reserved is leased", used())
 	}
+}
+
+func TestAReservationThatNobodyCanBeGivenIsSaid(t *testing.T) {
+	const said = "a reserved address is given to nobody: "
+	var log lines
+	w := newWorld(setup{Options: Options{Log: slog.New(&log)}})
+	expect := func(want ...string) {
+		t.Helper()
+		if !slices.Equal(log.all, want) {
+			t.Errorf("the log says %q, want %q", log.all, want)
+		}
+		log.all = nil
+	}
+	all := []Reservation{
+		{Name: "gateway", MAC: mac1, Address: addr("192.0.2.1")}, {Name: "last", MAC: mac2, Address: addr("192.0.2.255")},
+		{Name: "own", MAC: mac3, Address: addr("192.0.2.2")}, {Name: "elsewhere", MAC: mac3, Address: addr("198.51.100.1")},
+	}
+	w.table.SetReservations(all)
+	expect(said+"it is the gateway of network hosts; its device gets another",
+		said+"it is the first or the last address of a subnet of network hosts; its device gets another")
+	w.table.SetReservations(all)
+	expect() // again
+	w.table.SetOwn(map[netip.Addr]bool{addr("192.0.2.2"): true})
+	expect(said + "it is an address of this machine; its device gets another")
 }

@@ -378,7 +378,13 @@ func seconds(t time.Time) int64 {
 func (t *Table) SetOwn(own map[netip.Addr]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	before := t.own
 	t.own = own
+	for a := range own {
+		if r, reserved := t.reserved.byAddress[a]; reserved && !before[a] {
+			t.warnUseless(r)
+		}
+	}
 	t.lookAgain()
 }
 
