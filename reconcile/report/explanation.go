@@ -50,11 +50,17 @@ var ErrUnknownObject = errors.New("not known")
 
 // explainFolders are where the status branch has the objects of each kind.
 var explainFolders = map[string]string{
-	"server": "servers/", "claim": claimFolder, "boot-configuration": bootConfigurationFolder, "bmc": "bmcs/",
+	"server": "servers/", claimKind: claimFolder, "boot-configuration": bootConfigurationFolder, "bmc": "bmcs/",
 	endpointKind: "endpoints/",
 }
 
-const endpointKind = "endpoint"
+const (
+	endpointKind = "endpoint"
+	claimKind    = "claim"
+)
+
+// notInGit is the state of a claim that Git lacks, and that a server has all the same.
+const notInGit = "not in Git"
 
 // ExplainKinds are the kinds of objects that can be explained, sorted.
 func ExplainKinds() []string { return slices.Sorted(maps.Keys(explainFolders)) }
@@ -78,6 +84,11 @@ func (d documents) explain(kind, name string) (Explanation, error) {
 	path, err := d.find(kind, name)
 	if at := d.endpointOf(name); err != nil && kind == endpointKind && at != "" {
 		path, err = at, nil
+	}
+	if kind == claimKind && errors.Is(err, ErrUnknownObject) {
+		if e, ok := d.removedClaim(name); ok {
+			return e, nil
+		}
 	}
 	if err != nil {
 		return Explanation{}, err
@@ -151,6 +162,35 @@ func (d documents) endpointOf(mac string) string {
 		}
 	}
 	return ""
+}
+
+// removedClaim explains a claim that Git lacks and that a server has all the same: its release waits,
+// or goes on, or its disks are kept. It may be named without its namespace.
+func (d documents) removedClaim(name string) (e Explanation, found bool) {
+	for _, path := range d.paths {
+		if !strings.HasPrefix(path, explainFolders["server"]) {
+			continue
+		}
+		doc, err := d.at(path)
+		o, isDocument := doc.(*Document)
+		if err != nil || !isDocument {
+			continue
+		}
+		spec, _ := o.Spec.(ServerSpec)
+		ref := spec.ServerClaimRef
+		if ref == nil || name != ref.Namespace+"/"+ref.Name && name != ref.Name {
+			continue
+		}
+		e = Explanation{Kind: claimKind, Name: ref.Namespace + "/" + ref.Name, State: notInGit}
+		d.relate(&e, "server", nameAt("server", path))
+		s := e.Related[0]
+		e.Why, e.Actor, e.Next = "server "+s.Name+" has it still", s.Actor, s.Next
+		if s.Why != "" {
+			e.Why += ": " + s.Why
+		}
+		return e, true
+	}
+	return Explanation{}, false
 }
 
 // PathOf is where an object of a kind that can be explained stands on the status branch.
@@ -229,7 +269,43 @@ func (d documents) claim(e *Explanation, o *Document, status ClaimStatus) {
 		e.fact("image", spec.Image)
 	}
 	e.fact("git.tenants", d.tenant(status.Tenant))
+	e.fact("in force as it was", d.lastGood(e.Name))
 	d.relate(e, "server", string(status.Server))
+}
+
+// lastGood says why a claim is in force as it was, and not as Git has it, "" if it is not.
+func (d documents) lastGood(claim string) string {
+	rev := d.revision()
+	if rev == nil {
+		return ""
+	}
+	for _, o := range rev.LastGood {
+		if o.Identity.Kind == model.KindServerClaim && o.Identity.Namespace+"/"+o.Identity.Name == claim {
+			return fmt.Sprintf("as %s had it at revision %s, for a file that cannot be used may have it now: %s", o.Path, o.Since.Short(), filesBehind(o))
+		}
+	}
+	return ""
+}
+
+// filesBehind names the files that may have an object that is in force as it was.
+func filesBehind(o model.LastGood) string {
+	switch {
+	case len(o.Behind) == 0:
+		return o.Path
+	case o.Behind[0] == "*":
+		return "any of them"
+	}
+	return strings.Join(o.Behind, " or ")
+}
+
+// revision is the revision.yaml, nil if it cannot be read.
+func (d documents) revision() *Revision {
+	doc, err := d.at(model.ReportRevision)
+	rev, ok := doc.(*Revision)
+	if err != nil || !ok {
+		return nil
+	}
+	return rev
 }
 
 // tenant says what the files of a tenant may define, "" for none.
@@ -237,13 +313,10 @@ func (d documents) tenant(path string) string {
 	if path == "" {
 		return ""
 	}
-	doc, err := d.at(model.ReportRevision)
-	rev, ok := doc.(*Revision)
-	if err != nil || !ok {
-		return path
-	}
-	if t := rev.Tenants.At(path); t != nil {
-		return t.String()
+	if rev := d.revision(); rev != nil {
+		if t := rev.Tenants.At(path); t != nil {
+			return t.String()
+		}
 	}
 	return path
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -142,6 +143,59 @@ func TestWhatCannotBeExplainedIsSaid(t *testing.T) {
 				t.Errorf("got %v\nwant %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// A claim that Git lacks is explained by the server that has it still.
+func TestAClaimThatGitLacksIsExplainedByItsServer(t *testing.T) {
+	files := maps.Clone(explainable)
+	delete(files, "serverclaims/default/web.yaml")
+	delete(files, "serverclaims/other/web.yaml")
+	files["servers/s1.yaml"] = []byte(`
+metadata: {name: s1}
+spec: {serverClaimRef: {namespace: default, name: web}}
+status:
+  state: Reserved
+  conditions:
+  - {type: Ready, status: "False", reason: GuardHeld, message: "its release waits (to act: rack operator)", lastTransitionTime: "2026-11-21T08:00:00Z"}
+`)
+	for _, name := range []string{"web", "default/web"} {
+		got, err := ExplainFiles(files, "claim", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Name != "default/web" || got.State != "not in Git" || got.Why != "server s1 has it still: its release waits" ||
+			got.Actor != "rack operator" || len(got.Related) != 1 || got.Related[0].Name != "s1" {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+	if _, err := ExplainFiles(files, "claim", "other/web"); !errors.Is(err, ErrUnknownObject) {
+		t.Errorf("of a claim that no server has it says %v", err)
+	}
+}
+
+func TestAnExplanationSaysThatAClaimIsInForceAsItWas(t *testing.T) {
+	files := maps.Clone(explainable)
+	for behind, want := range map[string]string{
+		"":                         "team/web.yaml",
+		"behind: [a.yaml, b.yaml]": "a.yaml or b.yaml",
+		`behind: ["*"]`:            "any of them",
+	} {
+		files[model.ReportRevision] = []byte(`
+lastGood:
+- {identity: {kind: ServerClaim, namespace: other, name: web}, path: x.yaml}
+- identity: {kind: ServerClaim, namespace: default, name: web}
+  path: team/web.yaml
+  since: main@sha1:0123456789abcdef0123456789abcdef01234567
+  ` + behind + "\n")
+		got, err := ExplainFiles(files, "claim", "default/web")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Fact{"in force as it was", "as team/web.yaml had it at revision main@0123456, for a file that cannot be used may have it now: " + want}
+		if !slices.Contains(got.Facts, want) {
+			t.Errorf("its facts are %v, want %v", got.Facts, want)
+		}
 	}
 }
 
