@@ -211,7 +211,7 @@ func (t *Table) warnUseless(r Reservation) {
 		}
 	}
 	if why != "" {
-		t.log.Warn("a reserved address is given to nobody: "+why+"; its device gets another", "endpoint", r.Name, "address", r.Address)
+		t.log.Warn("a reserved address is given to nobody: its device gets another", "endpoint", r.Name, "address", r.Address, "because", why)
 	}
 }
 

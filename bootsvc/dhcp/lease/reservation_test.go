@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -229,25 +230,29 @@ func TestWhatIsReservedOfARangeIsUsed(t *testing.T) {
 }
 
 func TestAReservationThatNobodyCanBeGivenIsSaid(t *testing.T) {
-	const said = "a reserved address is given to nobody: "
-	var log lines
-	w := newWorld(setup{Options: Options{Log: slog.New(&log)}})
+	var log strings.Builder
+	w := newWorld(setup{Options: Options{Log: slog.New(slog.NewTextHandler(&log, nil))}})
 	expect := func(want ...string) {
 		t.Helper()
-		if !slices.Equal(log.all, want) {
-			t.Errorf("the log says %q, want %q", log.all, want)
+		var got []string
+		for line := range strings.Lines(log.String()) {
+			_, said, _ := strings.Cut(line, "its device gets another\" ")
+			got = append(got, strings.TrimSpace(said))
 		}
-		log.all = nil
+		if !slices.Equal(got, want) {
+			t.Errorf("the log says %q, want %q", got, want)
+		}
+		log.Reset()
 	}
 	all := []Reservation{
 		{Name: "gateway", MAC: mac1, Address: addr("192.0.2.1")}, {Name: "last", MAC: mac2, Address: addr("192.0.2.255")},
 		{Name: "own", MAC: mac3, Address: addr("192.0.2.2")}, {Name: "elsewhere", MAC: mac3, Address: addr("198.51.100.1")},
 	}
 	w.table.SetReservations(all)
-	expect(said+"it is the gateway of network hosts; its device gets another",
-		said+"it is the first or the last address of a subnet of network hosts; its device gets another")
+	expect(`endpoint=gateway address=192.0.2.1 because="it is the gateway of network hosts"`,
+		`endpoint=last address=192.0.2.255 because="it is the first or the last address of a subnet of network hosts"`)
 	w.table.SetReservations(all)
 	expect() // again
 	w.table.SetOwn(map[netip.Addr]bool{addr("192.0.2.2"): true})
-	expect(said + "it is an address of this machine; its device gets another")
+	expect(`endpoint=own address=192.0.2.2 because="it is an address of this machine"`)
 }

@@ -10,6 +10,9 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/cmd/daemon/config"
+	"ingot/cmd/daemon/secretfiles"
+	"ingot/gitsource"
+	"ingot/gitsource/signing"
 )
 
 // loaders checks whether there are boot loaders for the servers' architectures.
@@ -43,13 +46,27 @@ func files(_ context.Context, o *config.Options) []Result {
 			results = append(results, judged(f.Key, err, f.Path+" can be read", "create it, or remove the key; until then, "+f.Without))
 		}
 	}
-	if dir := o.Boot.Files; dir != "" {
-		results = append(results, judged("boot.files", bootfiles.New(dir, nil).Check(), dir+" can be read",
-			"create the folder and let everybody enter it, or remove the key: no file of it is served until then"))
-	}
 	if script := o.Boot.Rescue.Script; script != "" {
 		results = append(results, judged("boot.rescue.script", bootsvc.RescueScript{File: script}.Check(), script+" is an iPXE script",
 			"correct the file, or remove the key: machines without a boot ticket boot from their disks until then"))
+	}
+	return results
+}
+
+// folders checks whether the operator's own folders can be read, and hold what they should.
+func folders(_ context.Context, o *config.Options) []Result {
+	var results []Result
+	if v := o.Git.Verification(); v.Keys != "" && v.Mode != gitsource.VerifyNone {
+		_, err := signing.Load(v.Keys)
+		results = append(results, judged("git.verify.keys", err, v.Keys+" holds keys that may sign", "correct it: no revision is verified until then"))
+	}
+	if dir := o.SecretFiles; dir != "" {
+		results = append(results, judged("secretFiles", secretfiles.Check(dir), dir+" can be used",
+			"correct it: a Secret that cannot be used keeps what needs it waiting"))
+	}
+	if dir := o.Boot.Files; dir != "" {
+		results = append(results, judged("boot.files", bootfiles.New(dir, nil).Check(), dir+" can be read",
+			"create the folder and let everybody enter it, or remove the key: no file of it is served until then"))
 	}
 	return results
 }

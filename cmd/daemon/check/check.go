@@ -40,7 +40,7 @@ const wait = 10 * time.Second
 type check func(context.Context, *config.Options) []Result
 
 // Listeners are opened for a moment by some checks, so those run one after the other.
-var checks = [][]check{{gitAccess}, {clock}, {store}, {sealKey, stateDir, space}, {listeners, urls, dhcpSockets, dhcpServers}, {loaders, files}, {image}}
+var checks = [][]check{{gitAccess}, {clock}, {store}, {sealKey, stateDir, space}, {listeners, urls, dhcpSockets, dhcpServers}, {loaders, files, folders}, {image}}
 
 // Run makes all checks, and returns their results in a fixed order.
 func Run(ctx context.Context, o *config.Options) []Result {

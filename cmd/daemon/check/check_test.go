@@ -352,7 +352,7 @@ func TestFilesOfOnesOwn(t *testing.T) {
 	}
 	o.Boot.Files, o.Boot.Rescue.Script, o.Boot.CredentialsFile = filepath.Join(dir, "files"), script, filepath.Join(dir, "config.json")
 	outcomes := func() (all []Outcome) {
-		for _, r := range files(t.Context(), &o) {
+		for _, r := range append(files(t.Context(), &o), folders(t.Context(), &o)...) {
 			all = append(all, r.Outcome)
 		}
 		return all

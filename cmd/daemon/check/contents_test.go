@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -38,6 +39,40 @@ func TestFilesThatAreNotWhatTheyShouldBe(t *testing.T) {
 			}
 			results := files(t.Context(), &o)
 			if len(results) != 1 || results[0].Check != key || results[0].Outcome != Wrong || results[0].Fix == "" {
+				t.Errorf("got %+v", results)
+			}
+		})
+	}
+}
+
+func TestFoldersThatAreNotWhatTheyShouldBe(t *testing.T) {
+	folder, right := t.TempDir(), t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(folder, "default.web", "user", "data"), "x") // a folder deeper than secrets are
+	write(filepath.Join(folder, "a.pub"), "no key")
+	write(filepath.Join(right, "default", "web", "ignition"), "{}")
+	write(filepath.Join(right, "a.pub"), "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGlNvpbk3wHhuDYfTV3BTcVFbDFbFSn7ZUX8SBgY3Lum a\n")
+	for name, tc := range map[string]struct {
+		set     func(o *config.Options)
+		check   string
+		outcome Outcome
+	}{
+		"keys that are none":         {func(o *config.Options) { o.Git.Verify = config.GitVerify{Mode: "head", Keys: folder} }, "git.verify.keys", Wrong},
+		"keys that are not there":    {func(o *config.Options) { o.Git.Verify = config.GitVerify{Mode: "head", Keys: folder + "/none"} }, "git.verify.keys", Wrong},
+		"keys":                       {func(o *config.Options) { o.Git.Verify = config.GitVerify{Mode: "head", Keys: right} }, "git.verify.keys", OK},
+		"secrets that are not there": {func(o *config.Options) { o.SecretFiles = folder + "/none" }, "secretFiles", Wrong},
+		"secrets":                    {func(o *config.Options) { o.SecretFiles = filepath.Join(right) }, "secretFiles", OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := config.Default()
+			tc.set(&o)
+			results := folders(t.Context(), &o)
+			if len(results) != 1 || results[0].Check != tc.check || results[0].Outcome != tc.outcome {
 				t.Errorf("got %+v", results)
 			}
 		})

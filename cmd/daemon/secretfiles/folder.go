@@ -3,6 +3,7 @@ package secretfiles
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -53,6 +54,15 @@ func (f *Folder) Open() {
 		f.Registerer.MustRegister(f.problems)
 	}
 	f.look(true)
+}
+
+// Check returns what is wrong with a folder of secrets, nil if nothing is.
+func Check(dir string) error {
+	c, err := read(dir)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", dir, err)
+	}
+	return model.JoinErrors(new(snapshot).next(dir, c).problems)
 }
 
 // Desired is what Git asks for together with the secrets, nil while Git was not read.
