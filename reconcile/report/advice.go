@@ -34,7 +34,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonWiping:                 {plan.ActorNone, goesOn},
 	model.ReasonPending:                {plan.ActorNone, goesOn},
 	model.ReasonDecommissioned:         {plan.ActorNone, goesOn},
-	model.ReasonFoundRunning:           {plan.RackOperator, "power it off, or have it discovered with annotation " + model.AnnotationDiscover},
+	model.ReasonFoundRunning:           {plan.RackOperator, "do one of what the message names: power it off, adopt it, or have it discovered with annotation " + model.AnnotationDiscover},
 	model.ReasonFailing:                {plan.RackOperator, "nothing, unless it persists: then check what the message names"},
 	model.ReasonDiscoveryFailed:        {plan.RackOperator, retry},
 	model.ReasonReportIncomplete:       {plan.RackOperator, "check that its network cards have link, and check its console"},
