@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -147,15 +148,10 @@ func (d documents) find(kind, name string) (string, error) {
 // endpointOf returns the path of the Endpoint with a MAC address, "" when there is none.
 func (d documents) endpointOf(mac string) string {
 	wanted, ok := model.ParseMAC(mac)
-	for _, path := range d.paths {
-		if !ok || !strings.HasPrefix(path, explainFolders[endpointKind]) {
-			continue
-		}
-		doc, err := d.at(path)
-		o, isDocument := doc.(*Document)
-		if err != nil || !isDocument {
-			continue
-		}
+	if !ok {
+		return ""
+	}
+	for path, o := range d.readable(endpointKind) {
 		spec, _ := o.Spec.(EndpointSpec)
 		if its, ok := model.ParseMAC(spec.MACAddress); ok && its == wanted {
 			return path
@@ -164,18 +160,25 @@ func (d documents) endpointOf(mac string) string {
 	return ""
 }
 
+// readable are the objects of a kind that can be read, by path.
+func (d documents) readable(kind string) iter.Seq2[string, *Document] {
+	return func(yield func(string, *Document) bool) {
+		for _, path := range d.paths {
+			if !strings.HasPrefix(path, explainFolders[kind]) {
+				continue
+			}
+			doc, err := d.at(path)
+			if o, ok := doc.(*Document); ok && err == nil && !yield(path, o) {
+				return
+			}
+		}
+	}
+}
+
 // removedClaim explains a claim that Git lacks and that a server has all the same: its release waits,
 // or goes on, or its disks are kept. It may be named without its namespace.
 func (d documents) removedClaim(name string) (e Explanation, found bool) {
-	for _, path := range d.paths {
-		if !strings.HasPrefix(path, explainFolders["server"]) {
-			continue
-		}
-		doc, err := d.at(path)
-		o, isDocument := doc.(*Document)
-		if err != nil || !isDocument {
-			continue
-		}
+	for path, o := range d.readable("server") {
 		spec, _ := o.Spec.(ServerSpec)
 		ref := spec.ServerClaimRef
 		if ref == nil || name != ref.Namespace+"/"+ref.Name && name != ref.Name {
