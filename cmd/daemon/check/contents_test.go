@@ -53,7 +53,8 @@ func TestFoldersThatAreNotWhatTheyShouldBe(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(filepath.Join(folder, "default.web", "user", "data"), "x") // a folder deeper than secrets are
+	write(filepath.Join(folder, "default", "web", "ignition"), "{}")
+	write(filepath.Join(folder, "default_web_ignition"), "{}") // the same Secret again
 	write(filepath.Join(folder, "a.pub"), "no key")
 	write(filepath.Join(right, "default", "web", "ignition"), "{}")
 	write(filepath.Join(right, "a.pub"), "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGlNvpbk3wHhuDYfTV3BTcVFbDFbFSn7ZUX8SBgY3Lum a\n")
@@ -66,7 +67,8 @@ func TestFoldersThatAreNotWhatTheyShouldBe(t *testing.T) {
 		"keys that are not there":    {func(o *config.Options) { o.Git.Verify = config.GitVerify{Mode: "head", Keys: folder + "/none"} }, "git.verify.keys", Wrong},
 		"keys":                       {func(o *config.Options) { o.Git.Verify = config.GitVerify{Mode: "head", Keys: right} }, "git.verify.keys", OK},
 		"secrets that are not there": {func(o *config.Options) { o.SecretFiles = folder + "/none" }, "secretFiles", Wrong},
-		"secrets":                    {func(o *config.Options) { o.SecretFiles = filepath.Join(right) }, "secretFiles", OK},
+		"a secret that stands twice": {func(o *config.Options) { o.SecretFiles = folder }, "secretFiles", Wrong},
+		"secrets":                    {func(o *config.Options) { o.SecretFiles = right }, "secretFiles", OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := config.Default()
