@@ -309,7 +309,7 @@ type PowerAsked struct {
 	// Before is the power state that was read right before the request was sent; "" =
 	// that is not known.
 	Before Power `json:"before,omitempty"`
-	// Reached is set once Want was read: after a restart nobody waits for it again.
+	// Reached is set once Want was read, Off for sure: after a restart nobody waits for it again.
 	Reached bool `json:"reached,omitempty"`
 	// Unsure is set before the request is sent, and until its answer has come: whether
 	// it was carried out is not known. Tries counts such requests in a row.

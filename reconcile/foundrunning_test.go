@@ -208,6 +208,20 @@ func TestADiscoveryForcesNobodyOff(t *testing.T) {
 	}
 }
 
+// Nor is it asked again each time that its BMC, which is wrong for a while after a request, says On.
+func TestADiscoveryBesideFlappingReadings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := running(t)
+		defer w.stop()
+		w.change(0, func(m *machine) { m.flaps = 20 * time.Second })
+		w.discover()
+		w.expect(20*time.Minute, 0, "Available Off")
+		if m := w.seen(0); m.offs > 2 || m.forced > 0 {
+			t.Errorf("it was asked to go off %d times, and forced off %d times", m.offs, m.forced)
+		}
+	})
+}
+
 // A machine of Ingot's own that knows no graceful shutdown is switched off all the same.
 func TestAMachineWithoutGracefulShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

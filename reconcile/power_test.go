@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -100,5 +101,57 @@ func TestAMachineThatDoesNotComeOn(t *testing.T) {
 				w.expect(20*time.Minute, 0, tt.then)
 			})
 		})
+	}
+}
+
+// Some BMCs say On and Off in turn after a request: who asks again each time they say On asks
+// for ever.
+func TestABMCWhosePowerReadingsFlap(t *testing.T) {
+	for name, tt := range map[string]struct {
+		begin func(w *loopWorld)
+		then  string
+	}{
+		"of a server that is claimed": {
+			begin: func(w *loopWorld) { w.commit(func(d *model.Desired) { d.Add(claim("web")) }) },
+			then:  "Reserved On default/web",
+		},
+		"of one that is claimed to be off": {
+			begin: func(w *loopWorld) {
+				w.commit(func(d *model.Desired) {
+					d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
+				})
+			},
+			then: "Reserved Off default/web",
+		},
+		"of one that is switched off": {
+			begin: func(w *loopWorld) {
+				w.serve("web")
+				w.commit(func(d *model.Desired) {
+					d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
+				})
+			},
+			then: "Reserved Off default/web",
+		},
+		"of one that is released": {
+			begin: func(w *loopWorld) {
+				w.serve("web")
+				w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+			},
+			then: "Available Off",
+		},
+	} {
+		for _, flaps := range []time.Duration{3 * time.Second, 40 * time.Second} {
+			t.Run(fmt.Sprintf("%s, for %s", name, flaps), func(t *testing.T) {
+				live(t, 1, func(t *testing.T, w *loopWorld) {
+					w.expect(time.Minute, 0, "Available Off")
+					w.change(0, func(m *machine) { m.flaps, m.requested = flaps, time.Now() })
+					tt.begin(w)
+					w.expect(20*time.Minute, 0, tt.then)
+					if m := w.seen(0); m.offs > 4 || m.ons > 3 || m.forced > 1 {
+						t.Errorf("it was asked %d times to go off, %d times to go on, and forced off %d times", m.offs, m.ons, m.forced)
+					}
+				})
+			})
+		}
 	}
 }

@@ -177,6 +177,9 @@ func (w *loopWorld) Power(_ context.Context, t model.SystemTarget) (model.Machin
 		return model.MachineState{}, err
 	}
 	s := model.MachineState{Power: m.power}
+	if m.flapped = !m.flapped && time.Since(m.requested) < m.flaps; m.flapped {
+		m.lies = 1
+	}
 	if m.lies > 0 {
 		m.lies--
 		s.Power = model.PowerOff
@@ -303,6 +306,7 @@ func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.Reset
 	case r == model.ResetOn && m.power == model.PowerOn:
 		return model.ResetResult{Before: m.power}, nil
 	}
+	m.requested = time.Now()
 	if m.power == model.PowerOn && m.disk != "" && r != model.ResetOn {
 		m.disturbed++
 	}

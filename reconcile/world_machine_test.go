@@ -55,6 +55,9 @@ type machine struct {
 	refused   string            // the address of somebody who was refused what it asked for, then
 	readings  int               // of all its parts
 	lies      int               // how many of the next power readings say the opposite
+	flaps     time.Duration     // for how long after a request every other power reading does
+	flapped   bool              // the last one did
+	requested time.Time         // when the power was asked for last
 	noParts   bool              // its BMC does not show its inventory
 	refuses   map[model.ResetKind]bool
 	rude      bool // it knows no graceful shutdown

@@ -127,7 +127,7 @@ func TestAReadingOfPartsThatFailsIsPutOff(t *testing.T) {
 			m := moveOf(recordOf(), nil, []Action{tt.do})
 			m.Routine, m.was.reading = true, tt.before
 			failed := m.Settle([]Answer{{At: settleNow, Failed: &Failure{Text: "busy"}}}, settleNow).Reading
-			after := failed.Saw(model.PowerOn, nil, settleNow)
+			after := failed.Saw(model.PowerOn, nil, 3, settleNow)
 			for _, got := range []Reading{failed, after} {
 				if diff := cmp.Diff(tt.want, Reading{Unread: got.Unread, PartsAfter: got.PartsAfter}); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)

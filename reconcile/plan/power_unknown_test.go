@@ -14,7 +14,7 @@ func TestAPowerStateThatStaysUnknownIsSomebodys(t *testing.T) {
 	step := func(power model.Power, looks int) Step {
 		var r Reading
 		for range looks {
-			r = r.Saw(power, nil, now)
+			r = r.Saw(power, nil, 3, now)
 		}
 		in := Input{Now: now, Policy: DefaultPolicy()}
 		st, _ := (&server{

@@ -32,7 +32,7 @@ type Reading struct {
 	// POST is set while the machine's firmware runs its power-on self-test, as far as the
 	// BMC says.
 	POST bool
-	// Reached is set once the power state that was last asked for has been read.
+	// Reached is set once the power state that was last asked for has been read, Off for sure.
 	Reached bool
 
 	// Failures counts the newest attempts in a row that got no answer, Err is the
@@ -49,12 +49,12 @@ type Reading struct {
 	PreparedAfter time.Time
 }
 
-// Saw is the reading after an answer.
-func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Reading {
+// Saw is the reading after an answer, for which Off is sure after offReadings in a row.
+func (r Reading) Saw(p model.Power, asked *model.PowerAsked, offReadings int, now time.Time) Reading {
 	next := Reading{
 		At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset, PreparedAfter: r.PreparedAfter,
 		InventoryAt: r.InventoryAt, InventoryOn: r.InventoryOn, Unread: r.Unread, PartsAfter: r.PartsAfter,
-		Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want),
+		Reached: r.Reached || asked != nil && asked.Reached,
 	}
 	// Off says nothing while a power-on has yet to take effect.
 	starting := asked != nil && asked.Want == model.PowerOn && !next.Reached
@@ -64,6 +64,7 @@ func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Read
 			next.OffSince = now
 		}
 	}
+	next.Reached = next.Reached || tookEffect(asked, p, next.Offs >= offReadings)
 	switch p {
 	case model.PowerOn:
 		next.Ons = r.Ons + 1
@@ -72,6 +73,13 @@ func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Read
 	case model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff:
 	}
 	return next
+}
+
+// tookEffect reports whether an answer shows that what was asked for was done. Off has to be sure
+// for that: of a BMC that says On and Off in turn after a request, each Off would have the next On
+// asked to go off anew.
+func tookEffect(asked *model.PowerAsked, p model.Power, surelyOff bool) bool {
+	return asked != nil && p == asked.Want && (p == model.PowerOn || surelyOff)
 }
 
 // Under is the reading as of a BMC that was restarted last at reset: what it said before

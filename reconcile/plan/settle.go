@@ -214,7 +214,7 @@ func (o *outcome) inspect(do Inspect, a *Answer) {
 	if o.facts == nil || !reflect.DeepEqual(facts, o.facts) {
 		o.facts, o.learned = facts, true
 	}
-	o.reading = o.reading.Under(o.was.bmcReset).Saw(facts.Power, o.rec.Asked, a.At)
+	o.reading = o.reading.Under(o.was.bmcReset).Saw(facts.Power, o.rec.Asked, o.was.policy.OffReadings, a.At)
 	o.reading.POST = post
 	o.reading = o.reading.Heard(a.Leased)
 	if do.Inventory {
@@ -387,7 +387,7 @@ func (o *outcome) overtaken(s *Settled, now time.Time) {
 	facts.Power = o.unmeant
 	o.facts, o.learned = &facts, true
 	if old := o.was.old; old != nil {
-		o.reading = o.reading.Saw(o.unmeant, old.Asked, now)
+		o.reading = o.reading.Saw(o.unmeant, old.Asked, o.was.policy.OffReadings, now)
 		s.Servers = append(s.Servers, old)
 	}
 }
