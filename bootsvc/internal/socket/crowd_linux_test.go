@@ -45,7 +45,7 @@ func TestPacketsForNobodyCrowdASocket(t *testing.T) {
 			send(to)
 			sent++
 		}
-		if sent < 10 || sent == 1000 {
+		if sent < 10 || sent > 150 {
 			t.Errorf("it is crowded after %d packets for nobody", sent)
 		}
 	})

@@ -37,11 +37,11 @@ func (s *Socket) Inbox(packets, packet, control int) {
 	s.inbox = in
 }
 
-// manyPackets are so many between two pauses that the next is twice as long.
+// manyPackets are so many between two pauses that the next is four times as long.
 const manyPackets = 4
 
 // Receive waits for a packet. It is ErrEnded once the socket was closed or interrupted. When
-// nothing more is there it leaves the socket alone for a time, or twice as long while many come,
+// nothing more is there it leaves the socket alone for a time, or four times as long while many come,
 // before it waits to be woken: it is woken for a handful of them then. After a packet that came
 // alone it waits at once: the next one is another's, who should not wait for that.
 func (s *Socket) Receive(gather time.Duration) (Packet, error) {
@@ -79,7 +79,7 @@ func (in *inbox) pause() time.Duration {
 	case in.alone:
 		return 0
 	case came >= manyPackets:
-		return 2 * in.gather
+		return 4 * in.gather
 	}
 	return in.gather
 }

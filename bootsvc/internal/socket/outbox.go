@@ -35,6 +35,7 @@ func (o *Outbox) Packet() []byte {
 func (o *Outbox) Add(packet, control []byte, to netip.AddrPort) {
 	e := &o.batch.envelopes[o.used]
 	o.batch.prepare(o.used, putName(e.name[:], to), len(packet), copy(e.control, control))
+	o.socket.count(len(packet))
 	o.used++
 }
 

@@ -35,6 +35,9 @@ type Socket struct {
 	ended atomic.Bool
 	inbox *inbox // of the reader; nil = nobody reads
 	room  int    // bytes that may be on their way, as the kernel counts them
+	// unlooked is how many bytes were sent since Crowded looked last, crowded what it saw then.
+	unlooked atomic.Int64
+	crowded  atomic.Bool
 }
 
 // New returns a new socket.
@@ -88,22 +91,33 @@ func (s *Socket) Send(packet, control []byte, to syscall.Sockaddr) error {
 			}
 		}
 	})
+	s.count(len(packet))
 	if closed != nil {
 		return closed
 	}
 	return err
 }
 
+// count counts a packet that was sent, by no fewer bytes than the kernel does.
+func (s *Socket) count(size int) { s.unlooked.Add(int64(2*size + 1024)) }
+
 // Crowded reports whether a good part of what may be on its way has not left. The kernel keeps packets for three seconds
 // for an address on a link that nobody answers for yet, and with many of those Send waits, whatever address
-// its packet is for. Meanwhile packets are to be sent only to machines that are there.
+// its packet is for. Meanwhile packets are to be sent only to machines that are there. The kernel is asked
+// once enough was sent to make a difference: to ask costs half of what a packet does.
 func (s *Socket) Crowded() bool {
+	if !s.crowded.Load() && s.unlooked.Load() < int64(s.room/8) {
+		return false
+	}
+	s.unlooked.Store(0)
 	waiting := 0
 	_ = s.Set(func(fd int) (err error) {
 		waiting, err = unix.IoctlGetInt(fd, unix.SIOCOUTQ)
 		return err
 	})
-	return waiting > s.room/4
+	crowded := waiting > s.room/4
+	s.crowded.Store(crowded)
+	return crowded
 }
 
 // Interrupt makes the reader return; the socket can still send.
