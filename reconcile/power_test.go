@@ -107,28 +107,26 @@ func TestAMachineThatDoesNotComeOn(t *testing.T) {
 // Some BMCs say On and Off in turn after a request: who asks again each time they say On asks
 // for ever.
 func TestABMCWhosePowerReadingsFlap(t *testing.T) {
+	ask := func(w *loopWorld, how ...func(*model.ServerClaim)) {
+		w.commit(func(d *model.Desired) { d.Add(claim("web", how...)) })
+	}
+	beOff := func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }
 	for name, tt := range map[string]struct {
 		begin func(w *loopWorld)
 		then  string
 	}{
 		"of a server that is claimed": {
-			begin: func(w *loopWorld) { w.commit(func(d *model.Desired) { d.Add(claim("web")) }) },
+			begin: func(w *loopWorld) { ask(w) },
 			then:  "Reserved On default/web",
 		},
 		"of one that is claimed to be off": {
-			begin: func(w *loopWorld) {
-				w.commit(func(d *model.Desired) {
-					d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
-				})
-			},
-			then: "Reserved Off default/web",
+			begin: func(w *loopWorld) { ask(w, beOff) },
+			then:  "Reserved Off default/web",
 		},
 		"of one that is switched off": {
 			begin: func(w *loopWorld) {
 				w.serve("web")
-				w.commit(func(d *model.Desired) {
-					d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
-				})
+				ask(w, beOff)
 			},
 			then: "Reserved Off default/web",
 		},
