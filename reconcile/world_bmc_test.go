@@ -176,18 +176,27 @@ func (w *loopWorld) Power(_ context.Context, t model.SystemTarget) (model.Machin
 	if err != nil {
 		return model.MachineState{}, err
 	}
-	s := model.MachineState{Power: m.power}
-	if m.flapped = !m.flapped && time.Since(m.requested) < m.flaps; m.flapped {
-		m.lies = 1
-	}
+	s := model.MachineState{Power: m.flapping()}
 	if m.lies > 0 {
 		m.lies--
-		s.Power = model.PowerOff
-		if m.power == model.PowerOff {
-			s.Power = model.PowerOn
-		}
+		s.Power = opposite(m.power)
 	}
 	return s, nil
+}
+
+// flapping is the power state that its BMC gives while its readings flap, the true one else.
+func (m *machine) flapping() model.Power {
+	if m.flapped = !m.flapped && time.Since(m.requested) < m.flaps; m.flapped {
+		return opposite(m.power)
+	}
+	return m.power
+}
+
+func opposite(p model.Power) model.Power {
+	if p == model.PowerOff {
+		return model.PowerOn
+	}
+	return model.PowerOff
 }
 
 func (w *loopWorld) BootOnce(_ context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
@@ -293,10 +302,11 @@ func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.Reset
 	if rec := w.observed.Servers[m.name]; rec == nil || rec.Asked == nil || rec.Asked.Reset != r || !rec.Asked.Unsure {
 		w.t.Errorf("%s is asked for %s, and that is not on record: %+v", m.name, r, rec)
 	}
-	done := model.ResetResult{Before: m.power, Did: r}
+	before := m.flapping()
+	done := model.ResetResult{Before: before, Did: r}
 	switch {
-	case from != "" && m.power != from:
-		return done, refusal("it is " + string(m.power))
+	case from != "" && before != from:
+		return done, refusal("it is " + string(before))
 	case m.rude && r == model.ResetGracefulOff:
 		return done, unsupported{}
 	case m.refuses[r]:
