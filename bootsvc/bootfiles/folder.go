@@ -89,19 +89,16 @@ func (f *Folder) Find(name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("open the folder of boot files: %w", err)
 	}
 	defer func() { _ = root.Close() }() // of what was only read
-	at, ok := f.resolve(root, name)
-	if !ok {
-		return nil, nil, notServed(name)
-	}
+	at, info := f.resolve(root, name)
 	// a device or a FIFO is not even opened: that alone can have an effect, or wait
-	if info, err := root.Lstat(at); err != nil || !f.serves(name, info) {
+	if info == nil || !f.serves(name, info) {
 		return nil, nil, notServed(name)
 	}
 	file, err := root.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, notServed(name)
 	}
-	info, err := file.Stat() // it may have become another one meanwhile
+	info, err = file.Stat() // it may have become another one meanwhile
 	if err != nil || !f.serves(name, info) {
 		return nil, nil, errors.Join(notServed(name), file.Close())
 	}

@@ -12,52 +12,49 @@ import (
 const maxLinks = 8
 
 // resolve follows name to a file, one element at a time as the kernel does, and returns
-// the file's path without links. It reports false if there is no such file, or if not everybody
-// may go this way: each folder passed has to be open to everybody (o+x), those above
+// the file's path without links and what it is. That is nil if there is no such file, or if not
+// everybody may go this way: each folder passed has to be open to everybody (o+x), those above
 // the target of a link as well.
-func (f *Folder) resolve(root *os.Root, name string) (string, bool) {
-	if !f.enters(root, name, ".") {
-		return "", false
+func (f *Folder) resolve(root *os.Root, name string) (at string, found fs.FileInfo) {
+	dir, err := root.Lstat(".")
+	if err != nil || !f.enters(name, ".", dir) {
+		return "", nil
 	}
-	at, links := ".", 0
+	links := 0
 	for rest := strings.Split(name, "/"); len(rest) > 0; {
 		next := path.Join(at, rest[0])
 		rest = rest[1:]
 		if next == ".." { // out of the folder
 			f.logLink(name)
-			return "", false
+			return "", nil
 		}
 		info, err := root.Lstat(next)
 		switch {
 		case err != nil:
-			return "", false
+			return "", nil
 		case info.Mode().Type() == fs.ModeSymlink:
 			target, err := root.Readlink(next)
 			if links++; err != nil || links > maxLinks {
-				return "", false
+				return "", nil
 			}
 			if path.IsAbs(target) { // os.Root refuses it, wherever it leads
 				f.logLink(name)
-				return "", false
+				return "", nil
 			}
 			rest = append(strings.Split(target, "/"), rest...)
 			continue
-		case info.IsDir() && !f.enters(root, name, next):
-			return "", false
+		case info.IsDir() && !f.enters(name, next, info):
+			return "", nil
 		case !info.IsDir() && len(rest) > 0: // no folder
-			return "", false
+			return "", nil
 		}
-		at = next
+		at, found = next, info
 	}
-	return at, true
+	return at, found
 }
 
 // enters reports whether everybody may open what is in dir, a folder on the way to name.
-func (f *Folder) enters(root *os.Root, name, dir string) bool {
-	info, err := root.Lstat(dir)
-	if err != nil {
-		return false
-	}
+func (f *Folder) enters(name, dir string, info fs.FileInfo) bool {
 	if info.Mode().Perm()&othersEnter != 0 {
 		return true
 	}

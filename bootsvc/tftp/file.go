@@ -34,10 +34,10 @@ func (s *Server) read(t *transfer) {
 		s.supply(t, held.Contents(), size, io.EOF)
 		return
 	}
-	chunk := make([]byte, chunkSize)
+	chunk, contents := make([]byte, chunkSize), io.LimitReader(file, size) // it may grow, and its client was told its size
 	for goesOn := true; goesOn && err == nil; {
 		var data []byte
-		data, err = fill(chunk, file)
+		data, err = fill(chunk, contents)
 		if t.request.mode == modeNetASCII {
 			data = netascii(data)
 		}

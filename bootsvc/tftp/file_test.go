@@ -195,3 +195,23 @@ func TestAFileInMemoryIsSentFromThere(t *testing.T) {
 	l.counted(t, resultOK, 4)
 	l.idle(t)
 }
+
+// growing is Files that someone writes to once they are open.
+type growing struct{ folder }
+
+// Open implements Files.
+func (g growing) Open(name string) (io.ReadSeekCloser, int64, error) {
+	contents := g.folder[name]
+	return held{bytes.NewReader(append(bytes.Clone(contents), "a line of log"...))}, int64(len(contents)), nil
+}
+
+func TestAFileThatGrowsIsSentAsLongAsItsClientWasTold(t *testing.T) {
+	for _, size := range []int{0, 600, chunkSize, 2*chunkSize + 5} {
+		file := pattern(size)
+		l := newLab(t, folder{}, func(s *Server) { s.files = growing{folder{"boot.cfg": file}} })
+		if got := newClient(t, l, "127.0.0.1").fetch("boot.cfg", "octet", "tsize", "0"); !bytes.Equal(got.Body, file) {
+			t.Errorf("of %d bytes came %d, %s", size, len(got.Body), got.Error)
+		}
+		l.counted(t, resultOK, 1)
+	}
+}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,11 +45,11 @@ var bootFleets = []int{10, 1000, 10_000}
 // repository is away, as it may be for a while, so the daemon does nothing else.
 func BenchmarkBoot(b *testing.B) {
 	program := build(b)
-	var servers []*bootServer // of each fleet the daemon and the bare handler
+	var servers []*bootServer // of each fleet the daemon, the bare handler, and one that sends the daemon's headers
 	for _, size := range bootFleets {
 		f := seedBoot(b, size)
 		daemon := f.serve(b, f.daemon(b, program))
-		servers = append(servers, daemon, f.serve(b, f.bare(b, daemon)))
+		servers = append(servers, daemon, f.serve(b, f.bare(b, daemon, nil)), f.serve(b, f.bare(b, daemon, bootHeaders())))
 	}
 	t := &table{TB: b, title: "armed boot tickets"}
 	for _, what := range []string{bootScript, bootIgnition} {
@@ -64,8 +66,9 @@ func measureBoot(b *testing.B, servers []*bootServer, what string) {
 		s.costs = nil
 		s.connect(b)
 	}
-	for i := 0; i < len(servers); i += 2 {
-		servers[i].same(b, servers[i+1], what)
+	for of := range slices.Chunk(servers, 3) {
+		of[0].same(b, of[1], what)
+		of[0].same(b, of[2], what)
 	}
 	for round := range bootRounds + 1 {
 		for _, s := range servers {
@@ -78,11 +81,12 @@ func measureBoot(b *testing.B, servers []*bootServer, what string) {
 
 func report(t *table, servers []*bootServer, what string) {
 	for i, size := range bootFleets {
-		daemon, bare := servers[2*i], servers[2*i+1]
+		daemon, bare, headed := servers[3*i], servers[3*i+1], servers[3*i+2]
 		t.duration(fmt.Sprintf("CPU of a request for %s, %d tickets", what, size), daemon.total()/bootRounds, none, bare.total()/bootRounds)
 		t.number("  its ratio", daemon.over(bare), goalBootCPU, none)
+		t.number("  likewise, beside one that sends the same headers", daemon.over(headed), none, none)
 	}
-	last := len(servers) - 2
+	last := len(servers) - 3
 	t.number("  most tickets to fewest", servers[last].over(servers[0]), none, servers[last+1].over(servers[1]))
 }
 
@@ -242,15 +246,15 @@ func (f *bootFleet) daemon(b *testing.B, program string) *exec.Cmd {
 	return cmd
 }
 
-// bare is the yardstick, which renders the same as the daemon.
-func (f *bootFleet) bare(b *testing.B, daemon *bootServer) *exec.Cmd {
+// bare is the yardstick, which renders the same as the daemon, and sends headers of its own or none.
+func (f *bootFleet) bare(b *testing.B, daemon *bootServer, headers map[string]http.Header) *exec.Cmd {
 	b.Helper()
 	script, err := connectBoot(b, daemon.address, f.servers[0]).ask(bootScript)
 	if err != nil {
 		b.Fatal(err)
 	}
 	// to ask for Ignition would end the script
-	order := bareOrder{Pages: map[string]string{bootScript: script, bootIgnition: f.ignition}}
+	order := bareOrder{Pages: map[string]string{bootScript: script, bootIgnition: f.ignition}, Headers: headers}
 	for _, m := range f.servers {
 		order.Machines = append(order.Machines, bareFields(m))
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -19,7 +20,19 @@ const bareVariable = "BOOT_BENCH_BARE"
 // bareOrder is what the bare handler is to serve: by page, the text of the first machine.
 type bareOrder struct {
 	Pages    map[string]string
+	Headers  map[string]http.Header // by page; none = what net/http sends by itself
 	Machines []map[string]string
+}
+
+// bootHeaders are those that the daemon sends beside net/http's own.
+func bootHeaders() map[string]http.Header {
+	with := func(contentType string) http.Header {
+		return http.Header{"Content-Type": {contentType}, "Cache-Control": {"no-store"}}
+	}
+	return map[string]http.Header{
+		bootScript:   with("text/plain; charset=utf-8"),
+		bootIgnition: with("application/vnd.coreos.ignition+json"),
+	}
 }
 
 // bareFields are the values that differ from machine to machine.
@@ -50,7 +63,13 @@ func (o bareOrder) serve(log io.Writer) error {
 		if err != nil {
 			return err
 		}
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { _ = page.Execute(w, machines[r.PathValue("uuid")]) })
+		headers := o.Headers[what]
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if headers != nil { // even to look at a response's headers costs something
+				maps.Copy(w.Header(), headers)
+			}
+			_ = page.Execute(w, machines[r.PathValue("uuid")])
+		})
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
