@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -17,8 +18,12 @@ import (
 // woken costs more than a packet does, and nobody who boots notices.
 const gatherTime = 2 * time.Millisecond
 
-// packetsAtOnce bounds the packets that are received by one call.
-const packetsAtOnce = 16
+// packetsAtOnce bounds the packets that are received, or sent, by one call. A longer packet
+// than roomToSend, in bytes, is sent by itself.
+const (
+	packetsAtOnce = 16
+	roomToSend    = 1024
+)
 
 // conn is one UDP socket.
 type conn struct {
@@ -30,6 +35,10 @@ type conn struct {
 	senders *senders
 	// opened is from when on the kernel keeps packets for it.
 	opened time.Time
+
+	mu   sync.Mutex
+	out  *socket.Outbox // what gathers
+	held int            // who has it gather
 }
 
 // listen opens a UDP socket that hears one interface only, or where name is empty
@@ -65,6 +74,7 @@ func listen(name string, to netip.AddrPort) (*conn, error) {
 		return nil, err
 	}
 	c.Inbox(packetsAtOnce, maxPacket+1, 0) // of a longer packet enough to refuse it
+	c.out = c.Outbox(packetsAtOnce, roomToSend, 0)
 	return c, nil
 }
 
@@ -103,9 +113,31 @@ func (c *conn) clientOf(at netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a, at.Port())
 }
 
-// send sends a packet.
+// send sends a packet, with others if it is to gather.
 func (c *conn) send(data []byte, to netip.AddrPort) error {
-	return c.Send(data, nil, socket.Sockaddr(to))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == 0 || len(data) > roomToSend {
+		return c.Send(data, nil, socket.Sockaddr(to))
+	}
+	c.out.Add(append(c.out.Packet(), data...), nil, to)
+	return nil
+}
+
+// hold has packets gather until release, which sends them by one call.
+func (c *conn) hold() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held++
+}
+
+// release sends what has gathered, and returns how many packets could not be sent. Others may go on
+// to gather.
+func (c *conn) release() (lost int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held--
+	return c.out.Flush()
 }
 
 // newFrames returns a socket that sends Ethernet frames and receives nothing.

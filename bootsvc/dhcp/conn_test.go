@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +86,43 @@ func TestAnInterruptedSocketStillSends(t *testing.T) {
 	buf := make([]byte, 64)
 	if size, _, err := other.ReadFromUDP(buf); err != nil || string(buf[:size]) != "the last answer" {
 		t.Errorf("got %q, %v", buf[:size], err)
+	}
+}
+
+func TestAnswersGatherUntilAllOfThemAreMade(t *testing.T) {
+	c, err := listen("", netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	at := localAddr(t, c).AddrPort()
+	long := strings.Repeat("x", roomToSend+1)
+	send := func(text string, to netip.AddrPort) {
+		t.Helper()
+		if err := c.send([]byte(text), to); err != nil {
+			t.Fatalf("%.10s: %v", text, err)
+		}
+	}
+	send("alone", at)
+	c.hold()
+	send("one", at)
+	c.hold()
+	send("nowhere", netip.AddrPortFrom(at.Addr(), 0))
+	send("two", at)
+	send(long, at)
+	if lost := c.release(); lost != 1 {
+		t.Errorf("%d packets were lost, want one", lost)
+	}
+	send("three", at)
+	send(long, at)
+	if lost := c.release(); lost != 0 {
+		t.Errorf("then %d packets were lost, want none", lost)
+	}
+	send("four", at)
+	for _, want := range []string{"alone", long, "one", "two", long, "three", "four"} {
+		if data, _, err := c.receive(); err != nil || string(data) != want {
+			t.Errorf("got %.10q, %v; want %.10q", data, err, want)
+		}
 	}
 }
 

@@ -282,9 +282,14 @@ func (s *sockets) unread() []*conn {
 	return fresh
 }
 
+// all are the sockets of UDP.
+func (s *sockets) all() [3]*atomic.Pointer[conn] {
+	return [...]*atomic.Pointer[conn]{&s.v4, &s.v6, &s.proxy}
+}
+
 // interrupt makes the readers return; the sockets can still send.
 func (s *sockets) interrupt() {
-	for _, at := range []*atomic.Pointer[conn]{&s.v4, &s.v6, &s.proxy} {
+	for _, at := range s.all() {
 		if c := at.Load(); c != nil {
 			c.Interrupt()
 		}
@@ -293,7 +298,7 @@ func (s *sockets) interrupt() {
 
 // close closes all sockets, and their readers return.
 func (s *sockets) close() {
-	for _, at := range []*atomic.Pointer[conn]{&s.v4, &s.v6, &s.proxy} {
+	for _, at := range s.all() {
 		if c := at.Swap(nil); c != nil {
 			c.Close()
 		}
@@ -312,7 +317,18 @@ func (n *network) read(ctx context.Context, c *conn) {
 	if time.Since(c.opened) > askAgain {
 		c.discard()
 	}
+	held := false
+	release := func() {
+		if held {
+			n.release(c)
+		}
+		held = false
+	}
+	defer release()
 	for {
+		if !c.Waiting() {
+			release()
+		}
 		data, from, err := c.receive()
 		switch {
 		case errors.Is(err, socket.ErrEnded), ctx.Err() != nil:
@@ -324,6 +340,10 @@ func (n *network) read(ctx context.Context, c *conn) {
 		case len(data) > maxPacket:
 			n.metrics.drop(family(c.v6), "too long")
 		default:
+			if !held && c.Waiting() {
+				held = true
+				c.hold()
+			}
 			n.handle(ctx, c, data, from)
 		}
 	}
@@ -399,6 +419,30 @@ func (n *network) send(c *conn, to netip.AddrPort, data []byte) {
 		n.metrics.drop(family(c.v6), "not sent")
 		n.server.log.Debug("an answer was not sent", "network", n.Name, "to", to, "err", err)
 	}
+}
+
+// release sends what gathered on c.
+func (n *network) release(c *conn) {
+	lost := c.release()
+	for range lost {
+		n.metrics.drop(family(c.v6), "not sent")
+	}
+	if lost > 0 {
+		n.server.log.Debug("answers were not sent", "network", n.Name, "count", lost)
+	}
+}
+
+// together has what answer sends on each network sent by one call.
+func (s *Server) together(answer func()) {
+	for _, n := range s.networks {
+		for _, at := range n.sockets.all() {
+			if c := at.Load(); c != nil {
+				c.hold()
+				defer n.release(c)
+			}
+		}
+	}
+	answer()
 }
 
 // errNobodyThere is why an answer is not sent while others wait for addresses that are made up, such as those of

@@ -145,6 +145,45 @@ func TestRunThroughARelay(t *testing.T) {
 	}
 }
 
+// A row of machines that is powered on asks at once, and nobody has to ask again.
+func TestARowThatAsksAtOnceIsAnswered(t *testing.T) {
+	const machines = 3 * packetsAtOnce
+	row := relays("127.0.0.1:0")
+	row.Subnets[0].Range = rangeOf("127.0.9.1-127.0.9.200")
+	s, _ := start(t, Options{Networks: []Network{row}, Store: newMemory()})
+	c, err := net.Dial("udp4", localAddr(t, s.networks[0].sockets.v4.Load()).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	options := func(n int) map[byte]any { return map[byte]any{82: []byte{19, 0}} }
+	for _, kind := range []dhcpv4.MessageType{dhcpv4.MessageTypeDiscover, dhcpv4.MessageTypeRequest} {
+		for n := range machines {
+			mac := fmt.Sprintf("02:00:00:00:00:%02x", n)
+			if _, err := c.Write(packetOf(t, kind, mac, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{127, 0, 0, 1} }, options(n))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		given := make(map[string]netip.Addr)
+		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		for buf := make([]byte, maxPacket); len(given) < machines; {
+			size, err := c.Read(buf)
+			if err != nil {
+				t.Fatalf("%d of %d are answered a %s, %v", len(given), machines, kind, err)
+			}
+			p, err := dhcpv4.FromBytes(buf[:size])
+			if err != nil {
+				t.Fatal(err)
+			}
+			given[p.ClientHWAddr.String()] = netip.AddrFrom4([4]byte(p.YourIPAddr.To4()))
+		}
+		options = func(n int) map[byte]any {
+			return map[byte]any{82: []byte{19, 0}, 50: given[fmt.Sprintf("02:00:00:00:00:%02x", n)], 54: addr("127.0.0.1")}
+		}
+	}
+	eventually(t, "all have their leases", func() bool { return s.Pools()[0].Used == machines })
+}
+
 func TestNothingIsAnsweredBeforeLeasesAreKnown(t *testing.T) {
 	store := newMemory()
 	store.fail(errAway)

@@ -59,6 +59,8 @@ type Committer struct {
 	table   *Table
 	metrics commitMetrics
 	log     *slog.Logger
+	// together calls what answers several leases, which send their answers together.
+	together func(answer func())
 
 	wake  chan struct{} // has room for one: there is something to store
 	epoch uint64        // of a store that may lose what it holds; run's
@@ -86,16 +88,24 @@ type answer struct {
 }
 
 // tell tells answers.
-func tell(all []answer) {
-	for _, a := range all {
-		a.done(a.err)
+func (c *Committer) tell(all []answer) {
+	each := func() {
+		for _, a := range all {
+			a.done(a.err)
+		}
 	}
+	if len(all) > 1 {
+		c.together(each)
+		return
+	}
+	each()
 }
 
-// NewCommitter returns a committer of what t decides. reg may be nil.
-func NewCommitter(store Store, t *Table, reg prometheus.Registerer, log *slog.Logger) *Committer {
+// NewCommitter returns a committer of what t decides. Answers to several leases at once are
+// given within a call of together. reg may be nil.
+func NewCommitter(store Store, t *Table, together func(answer func()), reg prometheus.Registerer, log *slog.Logger) *Committer {
 	c := &Committer{
-		store: store, table: t, metrics: newCommitMetrics(reg), log: log,
+		store: store, table: t, together: together, metrics: newCommitMetrics(reg), log: log,
 		wake: make(chan struct{}, 1), owed: make(map[slot]model.Lease),
 	}
 	if s, ok := store.(losable); ok {
@@ -109,7 +119,7 @@ func NewCommitter(store Store, t *Table, reg prometheus.Registerer, log *slog.Lo
 // new leases are only tried a few at a time. Commit never blocks; done is called at
 // once when nothing is to be waited for.
 func (c *Committer) Commit(l model.Lease, done func(error)) {
-	tell(c.take(commitment{l, done}))
+	c.tell(c.take(commitment{l, done}))
 }
 
 // take takes in a lease, and returns its answer unless that has to wait for the store.
@@ -244,19 +254,19 @@ func (c *Committer) overdue() {
 	c.mu.Lock()
 	answers := c.lost(errors.New("it does not answer"))
 	c.mu.Unlock()
-	tell(answers)
+	c.tell(answers)
 }
 
 // save stores what waits, and some of what is owed, answers who waits for it, and
 // reports whether the store took it.
 func (c *Committer) save(ctx context.Context) bool {
 	g, refused := c.group()
-	tell(refused)
+	c.tell(refused)
 	if err := c.call(ctx, g.leases); err != nil {
-		tell(c.failed(g, err))
+		c.tell(c.failed(g, err))
 		return false
 	}
-	tell(c.stored(g))
+	c.tell(c.stored(g))
 	return true
 }
 

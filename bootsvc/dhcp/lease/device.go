@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -100,18 +101,20 @@ func (t *Table) Nth(q Query, names []netip.Addr) int {
 // nthOf returns which lease of its interface q is about, -1 if it has none yet. A client whose
 // MAC address nothing shows has its leases by identity association, one each.
 func (t *Table) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
-	switch {
-	case q.MAC == "" && t.heldBy(q) == nil:
-		return -1
-	case q.MAC == "":
+	if q.MAC == "" {
+		if t.heldBy(q) == nil {
+			return -1
+		}
 		return 0
-	case len(t.leases[interfaceOf(q.MAC)])+len(t.offers[interfaceOf(q.MAC)]) == 0:
+	}
+	leases, offers := t.leases[interfaceOf(q.MAC)], t.offers[interfaceOf(q.MAC)]
+	if len(leases)+len(offers) == 0 {
 		return -1
 	}
 	had := -1
 	for n := range maxNth {
 		q.Nth = n
-		e := t.heldBy(q)
+		e := cmp.Or(entryOn(leases, q.Subnets, q.device(), q.kind()), entryOn(offers, q.Subnets, q.device(), q.kind()))
 		switch {
 		case e == nil || taken[n]:
 		case slices.Contains(names, e.address):
@@ -135,7 +138,7 @@ func (t *Table) heldBy(q Query) *entry {
 // the client's DUID, the lease of what asks now. It is the same client: its
 // identity association is the one that asked for the lease.
 func (t *Table) inherit(q Query) {
-	if q.Former == "" || q.Former == q.MAC || t.leases.on(q.Subnets, q.device(), q.kind()) != nil {
+	if !t.unproven || q.Former == "" || q.Former == q.MAC || t.leases.on(q.Subnets, q.device(), q.kind()) != nil {
 		return
 	}
 	e := t.leases.on(q.Subnets, deviceID{client: interfaceOf(q.Former)}, q.kind())

@@ -107,7 +107,12 @@ func (d devices) drop(e *entry) {
 
 // on returns what a device has of a kind on the link that has subnets, or nil.
 func (d devices) on(link []*Subnet, id deviceID, k kind) *entry {
-	for _, e := range d[id.client] {
+	return entryOn(d[id.client], link, id, k)
+}
+
+// entryOn is on of what a client has.
+func entryOn(all []*entry, link []*Subnet, id deviceID, k kind) *entry {
+	for _, e := range all {
 		if e.device == id && e.kind() == k && slices.Contains(link, e.pool.subnet) {
 			return e
 		}
@@ -144,6 +149,7 @@ type Table struct {
 	mu       sync.Mutex
 	bySlot   map[slot]*entry
 	leases   devices       // those that are leased, ended or not
+	unproven bool          // some were loaded whose MAC address was the client's own word
 	offers   devices       // those that are only offered
 	offered  []*entry      // offers, about in the order they end
 	gone     []model.Lease // that were forgotten, and are stored still

@@ -11,6 +11,7 @@ type Outbox struct {
 	socket *Socket
 	batch  batch
 	used   int
+	lost   int // since Flush returned it
 	send   func(fd uintptr)
 }
 
@@ -25,7 +26,7 @@ func (s *Socket) Outbox(packets, packet, control int) *Outbox {
 // Packet returns room for the next packet, of no bytes yet.
 func (o *Outbox) Packet() []byte {
 	if o.used == len(o.batch.messages) {
-		o.Flush()
+		o.flush()
 	}
 	return o.batch.envelopes[o.used].packet[:0]
 }
@@ -39,12 +40,22 @@ func (o *Outbox) Add(packet, control []byte, to netip.AddrPort) {
 	o.used++
 }
 
-// Flush sends what was gathered. A packet that cannot be sent is lost, as packets are.
-func (o *Outbox) Flush() {
-	if o.used > 0 {
-		_ = o.socket.raw.Control(o.send) // an error once the socket is closed
-		o.used = 0
+// Flush sends what was gathered. A packet that cannot be sent is lost, as packets are: Flush
+// returns how many were.
+func (o *Outbox) Flush() (lost int) {
+	o.flush()
+	lost, o.lost = o.lost, 0
+	return lost
+}
+
+func (o *Outbox) flush() {
+	if o.used == 0 {
+		return
 	}
+	if o.socket.raw.Control(o.send) != nil { // it is closed
+		o.lost += o.used
+	}
+	o.used = 0
 }
 
 // sendAll sends everything. What cannot come from where it is to come from is sent from any
@@ -62,5 +73,6 @@ func (o *Outbox) sendAll(fd uintptr) {
 			continue
 		}
 		next++
+		o.lost++
 	}
 }

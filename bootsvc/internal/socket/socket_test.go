@@ -85,11 +85,29 @@ func TestWhatCannotComeFromItsAddressComesFromAny(t *testing.T) {
 	out.Add(append(out.Packet(), "foreign"...), foreign, to)
 	out.Add(append(out.Packet(), "nowhere"...), nil, netip.AddrPortFrom(to.Addr(), 0)) // is lost
 	out.Add(append(out.Packet(), "last"...), nil, to)
-	out.Flush()
+	if first, again := out.Flush(), out.Flush(); first != 1 || again != 0 {
+		t.Errorf("%d packets were lost, and then %d, want one", first, again)
+	}
 	for _, want := range []string{"one", "foreign", "last"} {
 		if p, err := reader.Receive(0); err != nil || string(p.Data) != want || p.From != from {
 			t.Errorf("got %q from %s, %v; want %q", p.Data, p.From, err, want)
 		}
+	}
+}
+
+func TestWhatIsLostIsCounted(t *testing.T) {
+	sender, to := bound(t, "127.0.0.1:0")
+	out := sender.Outbox(2, 16, 0)
+	for range 3 { // more than there is room for
+		out.Add(append(out.Packet(), "nowhere"...), nil, netip.AddrPortFrom(to.Addr(), 0))
+	}
+	if lost := out.Flush(); lost != 3 {
+		t.Errorf("%d packets were lost, want 3", lost)
+	}
+	out.Add(append(out.Packet(), "late"...), nil, to)
+	sender.Close()
+	if lost := out.Flush(); lost != 1 {
+		t.Errorf("of a closed socket %d packets were lost, want one", lost)
 	}
 }
 
