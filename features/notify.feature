@@ -11,6 +11,7 @@ Feature: Who is on call is told of what needs somebody, wherever they are
     And "s1" suffers from "wipe-fails"
     When claim "web" is removed
     Then those on call are told of CleanupFailed of server "s1"
+    And Ingot has noted that they were told of CleanupFailed
     When Ingot is killed and started again
     And Ingot has nothing to do
     Then those on call were told of CleanupFailed of server "s1" once

@@ -59,6 +59,7 @@ func defineNotify(sc *godog.ScenarioContext) {
 		`^those on call are told of ` + news + `$`:                                 toldOf,
 		`^those on call are told of the end of ` + news + `$`:                      toldOfEnd,
 		`^those on call were told of ` + news + ` once$`:                           toldOnce,
+		`^Ingot has noted that they were told of (\w+)$`:                           toldIsNoted,
 		`^the other webhook was asked, and the metrics count it as (unavailable)$`: otherHookAsked,
 		`^no webhook's secret is in the log$`:                                      hookSecretUnseen,
 	} {
@@ -168,6 +169,27 @@ func toldOnce(ctx context.Context, kind, object, name string) error {
 		return fmt.Errorf("they were told %d times", n)
 	}
 	return nil
+}
+
+// toldIsNoted waits until Ingot has noted what those on call were told: killed before that, it tells
+// them again, with the same id.
+func toldIsNoted(ctx context.Context, kind string) error {
+	w := siteOf(ctx)
+	return rig.Within(patience, func() error {
+		noted, err := os.ReadFile(filepath.Join(w.stateDir(), "notify", onCall+".json"))
+		if err != nil {
+			return err
+		}
+		h := w.hooks[onCall]
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, e := range h.taken {
+			if e.Type == "ingot."+kind && !strings.Contains(string(noted), e.ID) {
+				return fmt.Errorf("they were told of %+v, and noted is %s", e, noted)
+			}
+		}
+		return nil
+	})
 }
 
 func otherHookAsked(ctx context.Context, outcome string) error {
