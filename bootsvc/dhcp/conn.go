@@ -38,7 +38,7 @@ type conn struct {
 
 	mu   sync.Mutex
 	out  *socket.Outbox // what gathers
-	held int            // who has it gather
+	held int            // how many have it gather
 }
 
 // listen opens a UDP socket that hears one interface only, or where name is empty

@@ -119,6 +119,7 @@ func TestAnswersGatherUntilAllOfThemAreMade(t *testing.T) {
 		t.Errorf("then %d packets were lost, want none", lost)
 	}
 	send("four", at)
+	defer time.AfterFunc(10*time.Second, c.Close).Stop() // what never leaves is not waited for
 	for _, want := range []string{"alone", long, "one", "two", long, "three", "four"} {
 		if data, _, err := c.receive(); err != nil || string(data) != want {
 			t.Errorf("got %.10q, %v; want %.10q", data, err, want)

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -161,6 +162,26 @@ func TestAStoredLeaseIsItsLastAssociations(t *testing.T) {
 		do(t, w, deed{"gives back", a}, t0)
 		if _, held := w.table.Holder(addr("192.0.2.10"), t0); held != (i < 2) {
 			t.Errorf("%s: it is held: %v", fmt.Sprint(a), held)
+		}
+	}
+}
+
+// A client that was offered two addresses may request one of them by itself.
+func TestOneOfTwoOffersIsFoundByItsAddress(t *testing.T) {
+	w := newWorld(setup{})
+	var offered []netip.Addr
+	for n := range 2 {
+		q := ask(w, mac1, "", t0)
+		q.Nth = n
+		l, err := w.table.Offer(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		offered = append(offered, l.Address)
+	}
+	for n, a := range offered {
+		if got := w.table.Nth(ask(w, mac1, "", t0), []netip.Addr{a}); got != n {
+			t.Errorf("%s is lease %d of its interface, want %d", a, got, n)
 		}
 	}
 }

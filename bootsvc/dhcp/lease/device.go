@@ -101,20 +101,21 @@ func (t *Table) Nth(q Query, names []netip.Addr) int {
 // nthOf returns which lease of its interface q is about, -1 if it has none yet. A client whose
 // MAC address nothing shows has its leases by identity association, one each.
 func (t *Table) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
-	if q.MAC == "" {
-		if t.heldBy(q) == nil {
-			return -1
-		}
-		return 0
+	who := q.device().client
+	leases, offers := t.leases[who], t.offers[who]
+	heldBy := func(q Query) *entry {
+		return cmp.Or(entryOn(leases, q.Subnets, q.device(), q.kind()), entryOn(offers, q.Subnets, q.device(), q.kind()))
 	}
-	leases, offers := t.leases[interfaceOf(q.MAC)], t.offers[interfaceOf(q.MAC)]
-	if len(leases)+len(offers) == 0 {
+	switch {
+	case len(leases)+len(offers) == 0, q.MAC == "" && heldBy(q) == nil:
 		return -1
+	case q.MAC == "":
+		return 0
 	}
 	had := -1
 	for n := range maxNth {
 		q.Nth = n
-		e := cmp.Or(entryOn(leases, q.Subnets, q.device(), q.kind()), entryOn(offers, q.Subnets, q.device(), q.kind()))
+		e := heldBy(q)
 		switch {
 		case e == nil || taken[n]:
 		case slices.Contains(names, e.address):
@@ -126,19 +127,11 @@ func (t *Table) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
 	return had
 }
 
-// heldBy returns the lease that q is about, or else the offer; nil = there is neither.
-func (t *Table) heldBy(q Query) *entry {
-	if e := t.leases.on(q.Subnets, q.device(), q.kind()); e != nil {
-		return e
-	}
-	return t.offers.on(q.Subnets, q.device(), q.kind())
-}
-
 // inherit makes a lease that a version before knew by another MAC address, which it took from
 // the client's DUID, the lease of what asks now. It is the same client: its
 // identity association is the one that asked for the lease.
 func (t *Table) inherit(q Query) {
-	if !t.unproven || q.Former == "" || q.Former == q.MAC || t.leases.on(q.Subnets, q.device(), q.kind()) != nil {
+	if !t.loadedUnproven || q.Former == "" || q.Former == q.MAC || t.leases.on(q.Subnets, q.device(), q.kind()) != nil {
 		return
 	}
 	e := t.leases.on(q.Subnets, deviceID{client: interfaceOf(q.Former)}, q.kind())

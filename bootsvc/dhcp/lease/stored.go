@@ -116,7 +116,7 @@ func (t *Table) loadInto(s *Subnet, l model.Lease, now time.Time) {
 		e := t.insert(p, l.Address, Query{Network: s.network, MAC: l.MAC, ClientID: l.ClientID, IAID: l.IAID, Nth: l.Nth, Bits: l.Bits})
 		t.set(e, l)
 		e.loaded = true
-		t.unproven = t.unproven || e.unproven
+		t.loadedUnproven = t.loadedUnproven || e.unproven
 	}
 }
 

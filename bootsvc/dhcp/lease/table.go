@@ -149,7 +149,6 @@ type Table struct {
 	mu       sync.Mutex
 	bySlot   map[slot]*entry
 	leases   devices       // those that are leased, ended or not
-	unproven bool          // some were loaded whose MAC address was the client's own word
 	offers   devices       // those that are only offered
 	offered  []*entry      // offers, about in the order they end
 	gone     []model.Lease // that were forgotten, and are stored still
@@ -158,6 +157,9 @@ type Table struct {
 	declines map[deviceID]*declineCount
 	warned   map[netip.Addr]bool   // reservations that somebody else was said to hold
 	returned map[device]netip.Addr // what each gave back last
+
+	// loadedUnproven spares inherit its look-ups where the store had nothing to inherit.
+	loadedUnproven bool
 }
 
 // device is a network interface that asks for something.
