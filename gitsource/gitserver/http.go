@@ -27,11 +27,14 @@ import (
 type HTTPOptions struct {
 	TLS                bool
 	Username, Password string // basic authentication, none when both are empty
+	// RealGit has the real git answer every request. Without it, the usual requests of
+	// go-git are answered in process.
+	RealGit bool
 	// Wrap, if set, stands before the server: for faults and for counting.
 	Wrap func(http.Handler) http.Handler
 }
 
-// HTTPServer serves one repository by git http-backend.
+// HTTPServer serves one repository.
 type HTTPServer struct {
 	URL string // of the repository
 	CA  []byte // PEM of the certificate, with TLS
@@ -58,7 +61,11 @@ func (r *Repo) ServeHTTP(opts HTTPOptions) (*HTTPServer, error) {
 			"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		},
 	}
-	handler := s.authenticated(backend)
+	var service http.Handler = backend
+	if !opts.RealGit {
+		service = r.inProcess(backend)
+	}
+	handler := s.authenticated(service)
 	if opts.Wrap != nil {
 		handler = opts.Wrap(handler)
 	}

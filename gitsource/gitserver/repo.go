@@ -1,9 +1,7 @@
 package gitserver
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
 // Branch is the branch that Commit, Remove and ForcePush write to.
@@ -32,16 +32,22 @@ type Repo struct {
 	// Key signs each commit of Branch from now on; nil = none is signed.
 	Key *SigningKey
 
-	clock int64 // of the next commit without Clock
+	// OnUpdate, if set, is called for each change of a ref that is made without the real git,
+	// which runs no hook: with "prepared" before readers can see it, and "committed" after.
+	OnUpdate func(state, ref, hash string)
 
-	mu   sync.Mutex
-	read map[string]snapshot // by branch, as ReadBranch read it last
+	objects objects
+
+	mu    sync.Mutex          // guards the fields below
+	clock int64               // time of the last commit without Clock
+	read  map[string]snapshot // by branch, as ReadBranch read it last
 }
 
 // snapshot is what a commit holds.
 type snapshot struct {
 	commit string
 	files  map[string]string
+	blobs  map[string]plumbing.Hash
 }
 
 // Commit is one commit as ReadLog returns it.
@@ -50,32 +56,39 @@ type Commit struct {
 	Parents                      []string
 }
 
+// ownSettings let a repository take pushes over HTTP, and keep its objects where they are.
+const ownSettings = "[http]\n\treceivepack = true\n[receive]\n\tautogc = false\n"
+
 // New makes an empty bare repository dir/name.git. It is no error if it exists.
 func New(dir, name string) (*Repo, error) {
-	r := &Repo{Dir: filepath.Join(dir, name+".git"), Author: "Test Author <author@example.com>", clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix()}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make repository: %w", err)
-	}
-	if _, err := run(nil, "init", "--quiet", "--bare", "--initial-branch", Branch, r.Dir); err != nil {
-		return nil, fmt.Errorf("make repository: %w", err)
-	}
-	if err := r.configure(); err != nil {
+	r := &Repo{objects: objects{dir: filepath.Join(dir, name+".git")}, Dir: filepath.Join(dir, name+".git"), Author: "Test Author <author@example.com>", clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix()}
+	if err := r.prepare(); err != nil {
 		return nil, fmt.Errorf("make repository: %w", err)
 	}
 	return r, nil
 }
 
-// settings has a repository take pushes over HTTP, and keep its objects where they are.
-const settings = "[http]\n\treceivepack = true\n[receive]\n\tautogc = false\n"
-
-// configure appends settings to a repository that has not got them yet.
-func (r *Repo) configure() error {
-	file := filepath.Join(r.Dir, "config")
-	now, err := os.ReadFile(file)
-	if err != nil || strings.Contains(string(now), settings) {
+// prepare adds the files of a bare repository that do not exist yet.
+func (r *Repo) prepare() error {
+	for _, dir := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "hooks", "info"} {
+		if err := os.MkdirAll(filepath.Join(r.Dir, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	head, config := filepath.Join(r.Dir, "HEAD"), filepath.Join(r.Dir, "config")
+	if _, err := os.Stat(head); errors.Is(err, os.ErrNotExist) {
+		if err := os.WriteFile(head, []byte("ref: "+branchPrefix+Branch+"\n"), 0o644); err != nil { //nolint:gosec // as git makes it
+			return err
+		}
+	}
+	now, err := os.ReadFile(config)
+	if errors.Is(err, os.ErrNotExist) {
+		now, err = []byte("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"), nil
+	}
+	if err != nil || strings.Contains(string(now), ownSettings) {
 		return err
 	}
-	return os.WriteFile(file, append(now, settings...), 0o644) //nolint:gosec // as git makes it
+	return os.WriteFile(config, append(now, ownSettings...), 0o644) //nolint:gosec // as git makes it
 }
 
 // URL returns the file URL of the repository.
@@ -86,81 +99,85 @@ func (r *Repo) Commit(files map[string]string, message string) (string, error) {
 	return r.CommitTo(Branch, files, message)
 }
 
-// CommitTo is Commit for a branch by name, which is made if need be. When somebody else
-// moves the branch meanwhile, it commits on top of that.
+// CommitTo is Commit for a branch by name, which is created if it does not exist. If
+// another writer moves the branch in the meantime, it commits on top of that.
 func (r *Repo) CommitTo(branch string, files map[string]string, message string) (string, error) {
-	for {
-		head := r.head(branch)
-		commit, err := r.write(branch, message, head, func(b *bytes.Buffer) { put(b, files) })
-		if err == nil || r.head(branch) == head {
-			return commit, err
-		}
-	}
+	return r.write(branch, message, func(e *edit) error { return e.root.putFiles(files) })
 }
 
 // Remove removes files or folders from the branch.
 func (r *Repo) Remove(message string, paths ...string) (string, error) {
-	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) {
+	return r.write(Branch, message, func(e *edit) error {
 		for _, p := range paths {
-			fmt.Fprintf(b, "D %s\n", p)
+			if _, err := e.root.remove(p); err != nil {
+				return err
+			}
 		}
+		return nil
 	})
 }
 
 // Move gives a file or folder another path.
 func (r *Repo) Move(message, from, to string) (string, error) {
-	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) { fmt.Fprintf(b, "R %s %s\n", from, to) })
+	return r.write(Branch, message, func(e *edit) error {
+		n, err := e.root.remove(from)
+		if err != nil {
+			return err
+		}
+		if n == nil {
+			return fmt.Errorf("path %s not in branch", from)
+		}
+		return e.root.put(to, n)
+	})
 }
 
 // Clear commits a tree without any file.
-func (r *Repo) Clear(message string) (string, error) {
-	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) { b.WriteString("deleteall\n") })
-}
+func (r *Repo) Clear(message string) (string, error) { return r.Replace(nil, message) }
 
 // Replace commits a tree that has these files and no others.
 func (r *Repo) Replace(files map[string]string, message string) (string, error) {
-	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) {
-		b.WriteString("deleteall\n")
-		put(b, files)
+	return r.write(Branch, message, func(e *edit) error {
+		clear(e.root.nodes)
+		return e.root.putFiles(files)
 	})
 }
 
 // Link commits an entry that is no file: mode 120000 makes a symbolic link whose
 // target is content, mode 160000 a submodule at the commit that content names.
 func (r *Repo) Link(path, mode, content, message string) (string, error) {
-	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) {
-		if mode == "160000" {
-			fmt.Fprintf(b, "M %s %s %s\n", mode, content, path)
-			return
+	return r.write(Branch, message, func(e *edit) error {
+		hash := plumbing.NewHash(content)
+		if mode != modeSubmodule {
+			var err error
+			if hash, err = r.objects.write(plumbing.BlobObject, []byte(content)); err != nil {
+				return err
+			}
 		}
-		fmt.Fprintf(b, "M %s inline %s\ndata %d\n%s\n", mode, path, len(content), content)
+		return e.root.put(path, &node{mode: mode, hash: hash})
 	})
 }
 
 // Blob stores a file's content, and returns its hash.
 func (r *Repo) Blob(content string) (string, error) {
-	hash, err := run(strings.NewReader(content), "-C", r.Dir, "hash-object", "-w", "--stdin")
-	return strings.TrimSpace(hash), err
+	hash, err := r.objects.write(plumbing.BlobObject, []byte(content))
+	return hash.String(), err
 }
 
 // CommitEntry commits an entry of a folder at the root that git lets nobody add, such as a file
 // named "a/../b", and that a server takes nevertheless.
 func (r *Repo) CommitEntry(dir, mode, name, object, message string) (string, error) {
-	hash, err := hex.DecodeString(object)
-	if err != nil {
-		return "", err
-	}
-	old, err := r.Git("cat-file", "tree", Branch+":"+dir)
-	if err != nil {
-		return "", err
-	}
-	entry := strings.NewReader(old + mode + " " + name + "\x00" + string(hash))
-	tree, err := run(entry, "-C", r.Dir, "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
-	if err != nil {
-		return "", err
-	}
-	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) {
-		fmt.Fprintf(b, "M 040000 %s %s\n", strings.TrimSpace(tree), dir)
+	return r.write(Branch, message, func(e *edit) error {
+		n := e.root.nodes[dir]
+		if n == nil {
+			return fmt.Errorf("there is no folder %s", dir)
+		}
+		_, tree, err := r.objects.read(n.hash)
+		if err != nil {
+			return err
+		}
+		hash := plumbing.NewHash(object)
+		n.hash, err = r.objects.write(plumbing.TreeObject, slices.Concat(tree, []byte(mode+" "+name+"\x00"), hash[:]))
+		return err
 	})
 }
 
@@ -181,134 +198,174 @@ func (r *Repo) CommitZeros(path string, size int64, files map[string]string, mes
 	if _, err := r.Git("config", "pack.compression", "1"); err != nil {
 		return "", err
 	}
-	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) {
-		fmt.Fprintf(b, "M 100644 %s %s\n", strings.TrimSpace(blob), path)
-		put(b, files)
+	return r.write(Branch, message, func(e *edit) error {
+		err := e.root.put(path, &node{mode: modeFile, hash: plumbing.NewHash(strings.TrimSpace(blob))})
+		return errors.Join(err, e.root.putFiles(files))
 	})
 }
 
 // ForcePush replaces the branch by one commit without a parent that holds files.
 func (r *Repo) ForcePush(files map[string]string, message string) (string, error) {
-	return r.write(Branch, message, "", func(b *bytes.Buffer) {
-		b.WriteString("deleteall\n")
-		put(b, files)
+	return r.write(Branch, message, func(e *edit) error {
+		e.parents = nil
+		clear(e.root.nodes)
+		return e.root.putFiles(files)
 	})
 }
 
 // Merge commits files with two parents: the branch's head and other.
 func (r *Repo) Merge(other string, files map[string]string, message string) (string, error) {
-	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) {
-		fmt.Fprintf(b, "merge %s\n", other)
-		put(b, files)
+	return r.write(Branch, message, func(e *edit) error {
+		hash, err := r.resolve(other)
+		if err != nil {
+			return err
+		}
+		e.parents = append(e.parents, hash)
+		return e.root.putFiles(files)
 	})
 }
 
 // SetBranch moves a branch to a commit, forwards or backwards.
-func (r *Repo) SetBranch(branch, hash string) error {
-	_, err := run(nil, "-C", r.Dir, "update-ref", "refs/heads/"+branch, hash)
-	return err
+func (r *Repo) SetBranch(branch, commit string) error {
+	hash, err := r.resolve(commit)
+	if err != nil {
+		return err
+	}
+	if _, err := r.objects.commit(hash); err != nil {
+		return err
+	}
+	return r.moved(branch, func(string) (string, error) { return hash.String(), nil })
 }
 
 // DeleteBranch deletes a branch.
 func (r *Repo) DeleteBranch(branch string) error {
-	_, err := run(nil, "-C", r.Dir, "update-ref", "-d", "refs/heads/"+branch)
-	return err
+	return r.moved(branch, func(old string) (string, error) {
+		if old == "" {
+			return "", fmt.Errorf("there is no branch %s", branch)
+		}
+		return "", nil
+	})
+}
+
+// moved gives a branch the value that next makes of the current one. It asks again if
+// another writer moves the branch in the meantime.
+func (r *Repo) moved(branch string, next func(old string) (string, error)) error {
+	for {
+		old := r.Head(branch)
+		hash, err := next(old)
+		if err != nil {
+			return err
+		}
+		if err := r.updateRef(branchPrefix+branch, old, hash); !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+}
+
+// resolve returns the hash of a commit.
+func (r *Repo) resolve(revision string) (plumbing.Hash, error) {
+	if isHash(revision) {
+		return plumbing.NewHash(revision), nil
+	}
+	hash, err := r.Git("rev-parse", "--verify", revision+"^{commit}")
+	return plumbing.NewHash(strings.TrimSpace(hash)), err
 }
 
 // Head returns the hash of a branch's newest commit, "" if there is no branch.
-func (r *Repo) Head(branch string) string { return r.head(branch) }
+func (r *Repo) Head(branch string) string { return r.ref(branchPrefix + branch) }
 
 // maxRead is how large a file is that ReadBranch reads.
 const maxRead = 16 << 20
 
 // ReadBranch returns the content of every file of a branch, by path; it is nil
-// if there is no branch. Files that are very large are left out. While the branch
-// stays where it is, no process is started.
+// if there is no branch. Files that are very large are left out.
 func (r *Repo) ReadBranch(branch string) (map[string]string, error) {
-	head := r.head(branch)
+	head := r.Head(branch)
 	if head == "" {
 		return nil, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if last := r.read[branch]; last.commit == head {
+	last := r.read[branch]
+	if last.commit == head {
 		return maps.Clone(last.files), nil
 	}
-	files, err := r.files(head)
+	now, err := r.snapshot(head, last)
 	if err != nil {
 		return nil, err
 	}
 	if r.read == nil {
 		r.read = make(map[string]snapshot)
 	}
-	r.read[branch] = snapshot{head, files}
-	return maps.Clone(files), nil
+	r.read[branch] = now
+	return maps.Clone(now.files), nil
 }
 
-// files are the files of a commit.
-func (r *Repo) files(commit string) (map[string]string, error) {
-	list, err := run(nil, "-C", r.Dir, "ls-tree", "-r", "-l", "-z", commit)
+// snapshot reads a commit. It takes over files that are the same in the last snapshot.
+func (r *Repo) snapshot(head string, last snapshot) (snapshot, error) {
+	now := snapshot{head, make(map[string]string), make(map[string]plumbing.Hash)}
+	c, err := r.objects.commit(plumbing.NewHash(head))
 	if err != nil {
-		return nil, err
+		return now, err
 	}
-	var paths []string
-	var hashes bytes.Buffer
-	for entry := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
-		meta, path, ok := strings.Cut(entry, "\t")
-		fields := strings.Fields(meta)
-		if !ok || fields[1] != "blob" {
-			continue
+	return now, r.objects.walk(c.TreeHash, "", func(path string, e entry) error {
+		content, known := last.files[path]
+		if known = known && last.blobs[path] == e.hash; !known && e.mode != modeSubmodule {
+			_, size, err := r.objects.header(e.hash)
+			if err != nil {
+				return err
+			}
+			if known = size <= maxRead; known {
+				_, raw, err := r.objects.read(e.hash)
+				if err != nil {
+					return err
+				}
+				content = string(raw)
+			}
 		}
-		if size, err := strconv.Atoi(fields[3]); err == nil && size <= maxRead {
-			paths = append(paths, path)
-			fmt.Fprintln(&hashes, fields[2])
+		if known {
+			now.files[path], now.blobs[path] = content, e.hash
 		}
-	}
-	out, err := run(&hashes, "-C", r.Dir, "cat-file", "--batch")
-	if err != nil {
-		return nil, err
-	}
-	return contents(out, paths)
-}
-
-// contents splits the output of cat-file --batch.
-func contents(out string, paths []string) (map[string]string, error) {
-	files := make(map[string]string, len(paths))
-	in := bufio.NewReader(strings.NewReader(out))
-	for _, path := range paths {
-		header, err := in.ReadString('\n')
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, err)
-		}
-		fields := strings.Fields(header)
-		size, err := strconv.Atoi(fields[len(fields)-1])
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, err)
-		}
-		content := make([]byte, size+1) // and the newline after it
-		if _, err := io.ReadFull(in, content); err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, err)
-		}
-		files[path] = string(content[:size])
-	}
-	return files, nil
+		return nil
+	})
 }
 
 // ReadLog returns the commits of a branch, newest first; nil if there is none.
 func (r *Repo) ReadLog(branch string) ([]Commit, error) {
-	if r.head(branch) == "" {
+	head := r.Head(branch)
+	if head == "" {
 		return nil, nil
 	}
-	out, err := run(nil, "-C", r.Dir, "log", "-z", "--format=%H%x01%an%x01%ae%x01%P%x01%B", "refs/heads/"+branch)
-	if err != nil {
+	var queue []*object.Commit // by date
+	seen := make(map[plumbing.Hash]bool)
+	add := func(h plumbing.Hash) error {
+		c, err := r.objects.commit(h)
+		if err != nil || seen[h] {
+			return err
+		}
+		seen[h] = true
+		at := slices.IndexFunc(queue, func(q *object.Commit) bool { return q.Committer.When.Before(c.Committer.When) })
+		if at < 0 {
+			at = len(queue)
+		}
+		queue = slices.Insert(queue, at, c)
+		return nil
+	}
+	if err := add(plumbing.NewHash(head)); err != nil {
 		return nil, err
 	}
 	var commits []Commit
-	for entry := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		f := strings.SplitN(entry, "\x01", 5)
-		commits = append(commits, Commit{
-			Hash: f[0], Author: f[1], Email: f[2], Parents: strings.Fields(f[3]), Message: strings.TrimRight(f[4], "\n"),
-		})
+	for len(queue) > 0 {
+		c := queue[0]
+		queue = queue[1:]
+		entry := Commit{Hash: c.Hash.String(), Author: c.Author.Name, Email: c.Author.Email, Message: strings.TrimRight(c.Message, "\n")}
+		for _, p := range c.ParentHashes {
+			entry.Parents = append(entry.Parents, p.String())
+			if err := add(p); err != nil {
+				return nil, err
+			}
+		}
+		commits = append(commits, entry)
 	}
 	return commits, nil
 }
@@ -329,65 +386,68 @@ func (r *Repo) Git(args ...string) (string, error) {
 	return run(nil, append([]string{"-C", r.Dir}, args...)...)
 }
 
-// head reads the file in which git keeps a branch's head: tests look for it all the time,
-// and a process for each look would be most of what they cost. Where there is no such
-// file, or no hash in it, the branch may be packed or symbolic, and git is asked.
-func (r *Repo) head(branch string) string {
-	data, err := os.ReadFile(filepath.Join(r.Dir, "refs", "heads", filepath.FromSlash(branch)))
-	if hash := strings.TrimSpace(string(data)); err == nil && isHash(hash) {
-		return hash
-	}
-	out, err := run(nil, "-C", r.Dir, "rev-parse", "--quiet", "--verify", "refs/heads/"+branch)
+// edit is a commit that is being made.
+type edit struct {
+	root    *folder
+	parents []plumbing.Hash
+}
+
+// write makes one commit on a branch.
+func (r *Repo) write(branch, message string, change func(*edit) error) (commit string, err error) {
+	when := r.now()
+	err = r.moved(branch, func(old string) (string, error) {
+		commit, err = r.commitOn(old, fmt.Sprintf("%s %d +0000", r.Author, when), message, change)
+		if err == nil && r.Key != nil && branch == Branch {
+			commit, err = r.sign(commit, *r.Key)
+		}
+		return commit, err
+	})
 	if err != nil {
-		return ""
+		return "", fmt.Errorf("commit %q: %w", message, err)
 	}
-	return strings.TrimSpace(out)
+	return commit, nil
 }
 
-// isHash reports whether s is the name of an object, in SHA-1 or SHA-256.
-func isHash(s string) bool {
-	_, err := hex.DecodeString(s)
-	return err == nil && (len(s) == 40 || len(s) == 64)
-}
-
-// write makes one commit with git fast-import.
-func (r *Repo) write(branch, message, from string, changes func(*bytes.Buffer)) (string, error) {
+// now returns the time of the next commit.
+func (r *Repo) now() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.clock++
 	if r.Clock != nil {
 		r.clock = r.Clock().Unix()
 	}
-	ref := "refs/heads/" + branch
-	if r.Key != nil && branch == Branch {
-		ref = "refs/unsigned" // nobody is to see it there
-	}
-	var in bytes.Buffer
-	// A branch is reset first, so that its new tip need not descend from the old.
-	fmt.Fprintf(&in, "reset %s\n\ncommit %s\n", ref, ref)
-	fmt.Fprintf(&in, "author %s %d +0000\n", r.Author, r.clock)
-	fmt.Fprintf(&in, "committer %s %d +0000\n", r.Author, r.clock)
-	fmt.Fprintf(&in, "data %d\n%s\n", len(message), message)
-	if from != "" {
-		fmt.Fprintf(&in, "from %s\n", from)
-	}
-	changes(&in)
-	in.WriteString("\n")
-	if _, err := run(&in, "-C", r.Dir, "fast-import", "--quiet", "--force", "--date-format=raw"); err != nil {
-		return "", fmt.Errorf("commit %q: %w", message, err)
-	}
-	if ref == "refs/unsigned" {
-		commit, err := r.sign(ref, *r.Key)
+	return r.clock
+}
+
+// commitOn stores a commit that changes another one, "" being none.
+func (r *Repo) commitOn(old, author, message string, change func(*edit) error) (string, error) {
+	var e edit
+	var tree plumbing.Hash
+	if old != "" {
+		c, err := r.objects.commit(plumbing.NewHash(old))
 		if err != nil {
 			return "", err
 		}
-		return commit, r.SetBranch(branch, commit)
+		tree, e.parents = c.TreeHash, []plumbing.Hash{c.Hash}
 	}
-	return r.head(branch), nil
-}
-
-func put(b *bytes.Buffer, files map[string]string) {
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(b, "M 100644 inline %s\ndata %d\n%s\n", path, len(files[path]), files[path])
+	var err error
+	if e.root, err = r.objects.newFolder(tree); err != nil {
+		return "", err
 	}
+	if err = change(&e); err != nil {
+		return "", err
+	}
+	if tree, err = e.root.write(); err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "tree %s\n", tree)
+	for _, p := range e.parents {
+		fmt.Fprintf(&b, "parent %s\n", p)
+	}
+	fmt.Fprintf(&b, "author %[1]s\ncommitter %[1]s\n\n%[2]s", author, message)
+	hash, err := r.objects.write(plumbing.CommitObject, b.Bytes())
+	return hash.String(), err
 }
 
 // run runs git without the user's configuration.
