@@ -20,6 +20,7 @@ import (
 )
 
 func TestNothingIsJudgedBeforeTheRecordsAreRead(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil)
 	put(map[string]string{"web.yaml": claimYAML("web", "a")})(w)
 	w.look()
@@ -49,6 +50,7 @@ func TestNothingIsJudgedBeforeTheRecordsAreRead(t *testing.T) {
 }
 
 func TestWhatDependsOnTheBranch(t *testing.T) {
+	t.Parallel()
 	web := model.ClaimName("default/web").Identity()
 	rec := func(name model.ServerName, tenant string) *model.ServerRecord {
 		return &model.ServerRecord{Name: name, Claim: "default/web", Tenant: tenant}
@@ -106,6 +108,7 @@ func TestWhatDependsOnTheBranch(t *testing.T) {
 }
 
 func TestTheFolderIsButACache(t *testing.T) {
+	t.Parallel()
 	file := func(name string) func(*testing.T, Options) string {
 		return func(_ *testing.T, o Options) string { return filepath.Join(o.Dir, name) }
 	}
@@ -146,6 +149,7 @@ func TestTheFolderIsButACache(t *testing.T) {
 }
 
 func TestTokensStayValidAndAreNeverReused(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil)
 	put(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")})(w)
 	w.look()
@@ -168,6 +172,7 @@ func TestTokensStayValidAndAreNeverReused(t *testing.T) {
 }
 
 func TestAnotherSource(t *testing.T) {
+	t.Parallel()
 	web, db := claimYAML("web", "a"), claimYAML("db", "b")
 	files := map[string]string{"fleet/web.yaml": web, "fleet/db.yaml": db}
 	all := map[string]string{"web": "a", "db": "b"}
@@ -297,6 +302,7 @@ func TestAnotherSource(t *testing.T) {
 }
 
 func TestTheSourceThatWasAppliedComesBack(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil)
 	put(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "b")})(w)
 	w.look()
@@ -313,6 +319,7 @@ func TestTheSourceThatWasAppliedComesBack(t *testing.T) {
 }
 
 func TestAServerThatIsAskedForItsPastGivesIt(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil)
 	if _, err := w.repo.Git("config", "uploadpack.allowReachableSHA1InWant", "true"); err != nil {
 		t.Fatal(err)
@@ -333,6 +340,7 @@ func TestAServerThatIsAskedForItsPastGivesIt(t *testing.T) {
 }
 
 func TestAServerInTroubleIsAskedForThePastAgain(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil)
 	if _, err := w.repo.Git("config", "uploadpack.allowReachableSHA1InWant", "true"); err != nil {
 		t.Fatal(err)
@@ -370,7 +378,7 @@ func TestAServerInTroubleIsAskedForThePastAgain(t *testing.T) {
 }
 
 // grow adds n commits to the branch that change no manifest.
-func grow(t *testing.T, repo *gitserver.Repo, n int) {
+func grow(t *testing.T, repo *servedRepo, n int) {
 	t.Helper()
 	var in bytes.Buffer
 	from := "from " + repo.Head("main") + "\n"
@@ -388,6 +396,7 @@ func grow(t *testing.T, repo *gitserver.Repo, n int) {
 }
 
 func TestDescentIsFoundFarBack(t *testing.T) {
+	t.Parallel()
 	for name, filter := range map[string]string{"by commits alone": "true", "by a server without filters": "false"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWatch(t, nil)
@@ -413,6 +422,7 @@ func TestDescentIsFoundFarBack(t *testing.T) {
 }
 
 func TestAHistoryRewrittenFarBackIsNoDescent(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil)
 	if _, err := w.repo.Git("config", "uploadpack.allowFilter", "true"); err != nil {
 		t.Fatal(err)
@@ -429,6 +439,7 @@ func TestAHistoryRewrittenFarBackIsNoDescent(t *testing.T) {
 }
 
 func TestServersThatGitNeverHadAreNotMissing(t *testing.T) {
+	t.Parallel()
 	w := realWatch(t)
 	put(map[string]string{"web.yaml": realClaim("web", "web")})(w)
 	w.look()
@@ -471,6 +482,7 @@ func realWatch(t *testing.T) *watch {
 }
 
 func TestARewrittenHistoryLeavesServersAndMaintenancesAlone(t *testing.T) {
+	t.Parallel()
 	w := realWatch(t)
 	put(map[string]string{
 		"s1.yaml": realServer("a"),
@@ -519,6 +531,7 @@ func TestARewrittenHistoryLeavesServersAndMaintenancesAlone(t *testing.T) {
 }
 
 func TestARenamedClaimHasTheSameSecret(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		files map[string]string
 		want  map[model.ClaimName]model.ClaimName
@@ -560,6 +573,7 @@ func TestARenamedClaimHasTheSameSecret(t *testing.T) {
 // A fleet whose claims ask for the same may get other names as a whole: comparing each with each
 // other took minutes and gigabytes.
 func TestAllClaimsMayGetOtherNamesAtOnce(t *testing.T) {
+	t.Parallel()
 	const n = 3000
 	claims := func(prefix string) map[string]string {
 		files := make(map[string]string)
@@ -582,6 +596,7 @@ func TestAllClaimsMayGetOtherNamesAtOnce(t *testing.T) {
 }
 
 func TestAClaimMayChangeAlongWithItsName(t *testing.T) {
+	t.Parallel()
 	const onS1, onRack = "serverRef: {name: s1}, ", "serverSelector: {matchLabels: {rack: a}}, "
 	// claim is a claim of file web.yaml with more in its spec, and with annotations.
 	claim := func(name, image, more, annotations string) string {

@@ -23,9 +23,10 @@ func looks(t *testing.T, b *StatusBranch, want Sighting) {
 }
 
 func TestLook(t *testing.T) {
+	t.Parallel()
 	for _, filter := range []string{"false", "true"} {
 		t.Run("filter="+filter, func(t *testing.T) {
-			repo := newRepo(t)
+			repo := newGitRepo(t)
 			if _, err := repo.Git("config", "uploadpack.allowFilter", filter); err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +53,8 @@ func TestLook(t *testing.T) {
 }
 
 func TestALookIsOneRequestWhileThereIsNothingNew(t *testing.T) {
-	repo := newRepo(t)
+	t.Parallel()
+	repo := newGitRepo(t)
 	var requests atomic.Int32
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,15 +88,16 @@ func TestALookIsOneRequestWhileThereIsNothingNew(t *testing.T) {
 }
 
 func TestChallenge(t *testing.T) {
-	tests := map[string]func(t *testing.T, r *gitserver.Repo){
-		"a server that takes any ref":       func(*testing.T, *gitserver.Repo) {},
+	t.Parallel()
+	tests := map[string]func(t *testing.T, r *servedRepo){
+		"a server that takes any ref":       func(*testing.T, *servedRepo) {},
 		"a server that takes only branches": refuseRefs,
-		"a server that does not show other refs": func(t *testing.T, r *gitserver.Repo) {
+		"a server that does not show other refs": func(t *testing.T, r *servedRepo) {
 			if out, err := r.Git("config", "uploadpack.hideRefs", "refs/ingot"); err != nil {
 				t.Fatal(err, out)
 			}
 		},
-		"a server on which refs may only move on": func(t *testing.T, r *gitserver.Repo) {
+		"a server on which refs may only move on": func(t *testing.T, r *servedRepo) {
 			if out, err := r.Git("config", "receive.denyNonFastForwards", "true"); err != nil {
 				t.Fatal(err, out)
 			}
@@ -102,7 +105,7 @@ func TestChallenge(t *testing.T) {
 	}
 	for name, prepare := range tests {
 		t.Run(name, func(t *testing.T) {
-			repo := newRepo(t)
+			repo := newGitRepo(t)
 			prepare(t, repo)
 			server := serveHTTP(t, repo, gitserver.HTTPOptions{})
 			holder, challenger := newStatus(t, server.URL, Auth{}), newStatus(t, server.URL, Auth{})
@@ -152,7 +155,7 @@ func answeredBy(t *testing.T, b *StatusBranch, want model.Holder) {
 }
 
 // refuseRefs has the server take only branches from now on.
-func refuseRefs(t *testing.T, r *gitserver.Repo) {
+func refuseRefs(t *testing.T, r *servedRepo) {
 	t.Helper()
 	err := r.Hook("pre-receive", `while read -r old new ref; do case $ref in refs/ingot/*) `+
 		`echo "no such namespace" >&2; exit 1;; esac; done`)
@@ -162,7 +165,8 @@ func refuseRefs(t *testing.T, r *gitserver.Repo) {
 }
 
 func TestWhatWasLeftOnAServerIsNoQuestionAndNoAnswer(t *testing.T) {
-	repo := newRepo(t)
+	t.Parallel()
+	repo := newGitRepo(t)
 	holder, challenger := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
 	r := held(5, "a", fleet)
 	p := ok[Published](t)(holder.Publish(t.Context(), r))
@@ -191,7 +195,8 @@ func TestWhatWasLeftOnAServerIsNoQuestionAndNoAnswer(t *testing.T) {
 }
 
 func TestALookThatCannotTellWhoWroteFails(t *testing.T) {
-	repo := newRepo(t)
+	t.Parallel()
+	repo := newGitRepo(t)
 	posts, fail := 0, 0
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -217,7 +222,8 @@ func TestALookThatCannotTellWhoWroteFails(t *testing.T) {
 }
 
 func TestTwoChallengersAreAnsweredBoth(t *testing.T) {
-	repo := newRepo(t)
+	t.Parallel()
+	repo := newGitRepo(t)
 	a, b, c := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
 	r := held(5, "a", fleet)
 	p := ok[Published](t)(a.Publish(t.Context(), r))
@@ -256,7 +262,8 @@ func TestTwoChallengersAreAnsweredBoth(t *testing.T) {
 }
 
 func TestAHolderThatPublishesIsAlive(t *testing.T) {
-	repo := newRepo(t)
+	t.Parallel()
+	repo := newGitRepo(t)
 	a, b := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
 	r := held(5, "a", fleet)
 	ok[Published](t)(a.Publish(t.Context(), r))
@@ -270,6 +277,7 @@ func TestAHolderThatPublishesIsAlive(t *testing.T) {
 }
 
 func TestAChallengeEndsInTime(t *testing.T) {
+	t.Parallel()
 	for _, scheme := range []string{"http", "ssh"} {
 		b := newStatus(t, scheme+"://"+silent(t)+"/x.git", sshKeys(t, writeFile(t, nil)))
 		b.remote.timeout = 200 * time.Millisecond
@@ -286,7 +294,8 @@ func TestAChallengeEndsInTime(t *testing.T) {
 }
 
 func TestARefusedReportIsPublishedWithoutTexts(t *testing.T) {
-	repo := newRepo(t)
+	t.Parallel()
+	repo := newGitRepo(t)
 	scanner := `while read -r old new ref; do if git show "$new:README.md" | grep -q hunter2; then ` +
 		`echo "secret scanner: no" >&2; exit 1; fi; done`
 	if err := repo.Hook("pre-receive", scanner); err != nil {
@@ -326,7 +335,8 @@ func TestARefusedReportIsPublishedWithoutTexts(t *testing.T) {
 }
 
 func TestWhatPeopleWroteIsInNoPartOfABareReport(t *testing.T) {
-	repo := newRepo(t)
+	t.Parallel()
+	repo := newGitRepo(t)
 	scanner := `while read -r old new ref; do if git grep -q hunter2 "$new"; then echo "secret scanner: no" >&2; exit 1; fi; done`
 	if err := repo.Hook("pre-receive", scanner); err != nil {
 		t.Fatal(err)
@@ -351,7 +361,8 @@ func TestWhatPeopleWroteIsInNoPartOfABareReport(t *testing.T) {
 }
 
 func TestAServerThatRefusesAllIsNotAskedTwiceEachTime(t *testing.T) {
-	repo := newRepo(t)
+	t.Parallel()
+	repo := newGitRepo(t)
 	if err := repo.Hook("pre-receive", "exit 1"); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +387,8 @@ func TestAServerThatRefusesAllIsNotAskedTwiceEachTime(t *testing.T) {
 }
 
 func TestAServerInTroubleRefusesNothing(t *testing.T) {
-	repo := newRepo(t)
+	t.Parallel()
+	repo := newGitRepo(t)
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "receive-pack") {
@@ -396,7 +408,8 @@ func TestAServerInTroubleRefusesNothing(t *testing.T) {
 }
 
 func TestALookThatFindsTheBranchChangedHasItMended(t *testing.T) {
-	repo := newRepo(t)
+	t.Parallel()
+	repo := newGitRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	r := held(5, "a", fleet)
 	ok[Published](t)(b.Publish(t.Context(), r))

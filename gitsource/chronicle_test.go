@@ -12,6 +12,7 @@ import (
 )
 
 func TestTheHistoryOfAnObjectIsWhatCommitsSayOfIt(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	publish := func(b *StatusBranch, content string, body ...string) {
@@ -48,6 +49,7 @@ func TestTheHistoryOfAnObjectIsWhatCommitsSayOfIt(t *testing.T) {
 }
 
 func TestWithoutAStatusBranchThereIsNoHistory(t *testing.T) {
+	t.Parallel()
 	b := newStatus(t, newRepo(t).URL(), Auth{})
 	if err := b.Remember(t.Context()); err != nil {
 		t.Error(err)
@@ -58,6 +60,7 @@ func TestWithoutAStatusBranchThereIsNoHistory(t *testing.T) {
 }
 
 func TestTheHistoryInMemoryIsBounded(t *testing.T) {
+	t.Parallel()
 	var c chronicle
 	for i := range 3 * maxChronicle {
 		c.note(StatusCommit{Hash: fmt.Sprint(i), At: time.Unix(int64(i), 0), Lines: []string{fmt.Sprintf("s%d: On", i)}})
@@ -74,6 +77,7 @@ func TestTheHistoryInMemoryIsBounded(t *testing.T) {
 }
 
 func TestWhatAStatusCommitSays(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		message string
 		want    []string

@@ -10,6 +10,7 @@ import (
 // TestWhereAnObjectStandsIsNotWhatItSays: one that was only moved, within its file or to
 // another, is the same and may be renamed.
 func TestWhereAnObjectStandsIsNotWhatItSays(t *testing.T) {
+	t.Parallel()
 	read := func(file, before string) *model.ServerClaim {
 		t.Helper()
 		objects, problems := model.Decode(file, []byte(before+"apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\n"+

@@ -7,6 +7,7 @@ import (
 )
 
 func TestWhenTheBranchWasLastReadIsKnown(t *testing.T) {
+	t.Parallel()
 	repo, c := newRepo(t), newClock()
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "os:1")}, "begin"))
 	opts := testOptions(t, repo.URL())

@@ -22,6 +22,7 @@ func rsaKey(t *testing.T) (*rsa.PrivateKey, string) {
 }
 
 func TestAGitHubAppLogsIn(t *testing.T) {
+	t.Parallel()
 	repo := repoWithClaim(t)
 	key, file := rsaKey(t)
 	now := newClock()

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -65,7 +64,7 @@ func manyCommits(t *testing.T, few int) int {
 
 // commitRange adds commits to a branch of their own, each of which changes one of some claims,
 // and returns their hashes.
-func commitRange(t *testing.T, repo *gitserver.Repo, n int) []string {
+func commitRange(t *testing.T, repo *servedRepo, n int) []string {
 	t.Helper()
 	const claims = 200
 	var in bytes.Buffer
@@ -94,7 +93,7 @@ func commitRange(t *testing.T, repo *gitserver.Repo, n int) []string {
 // there are, ten of them between two looks.
 func TestTheSourceIsBoundedOverManyCommits(t *testing.T) {
 	const each = 10
-	repo := newRepo(t)
+	repo := newGitRepo(t)
 	hashes := commitRange(t, repo, manyCommits(t, 500))
 	opts := testOptions(t, repo.URL())
 	s := newSource(t, opts)
@@ -129,7 +128,7 @@ func TestTheSourceIsBoundedOverManyCommits(t *testing.T) {
 // What the status branch leaves on disk is nothing. What it leaves in its repository Git's own
 // housekeeping folds, which a server does after pushes.
 func TestTheStatusBranchIsBoundedOverManyCommits(t *testing.T) {
-	repo := newRepo(t)
+	repo := newGitRepo(t)
 	for _, setting := range [][]string{{"receive.autogc", "true"}, {"gc.auto", "100"}, {"gc.autoDetach", "false"}, {"gc.pruneExpire", "now"}} {
 		ok[string](t)(repo.Git("config", setting[0], setting[1]))
 	}

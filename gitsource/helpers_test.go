@@ -15,14 +15,36 @@ import (
 	"ingot/model"
 )
 
-// newRepo returns an empty repository in a directory of the test's own.
-func newRepo(t testing.TB) *gitserver.Repo {
+// servedRepo is a repository and the URL at which a test reaches it.
+type servedRepo struct {
+	*gitserver.Repo
+	url string
+}
+
+// URL returns the URL to fetch from and push to.
+func (r *servedRepo) URL() string { return r.url }
+
+// newRepo returns an empty repository that is served in process.
+func newRepo(t testing.TB) *servedRepo {
+	t.Helper()
+	r := newGitRepo(t)
+	s, err := r.ServeHTTP(gitserver.HTTPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	r.url = s.URL
+	return r
+}
+
+// newGitRepo returns an empty repository that the real git serves, at a file URL.
+func newGitRepo(t testing.TB) *servedRepo {
 	t.Helper()
 	r, err := gitserver.New(t.TempDir(), "fleet")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return &servedRepo{r, r.URL()}
 }
 
 // claimYAML is a manifest that decode understands. It has the size of a real one.
@@ -200,7 +222,7 @@ func writeFile(t *testing.T, content []byte) string {
 	return name
 }
 
-func serveHTTP(t *testing.T, r *gitserver.Repo, opts gitserver.HTTPOptions) *gitserver.HTTPServer {
+func serveHTTP(t *testing.T, r *servedRepo, opts gitserver.HTTPOptions) *gitserver.HTTPServer {
 	t.Helper()
 	s, err := r.ServeHTTP(opts)
 	if err != nil {

@@ -8,13 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"ingot/gitsource/gitserver"
 )
 
 // TestWhatIsIgnored is the table of what an ignore file leaves out, by the rules of
 // gitignore(5).
 func TestWhatIsIgnored(t *testing.T) {
+	t.Parallel()
 	rules := Ignore{}.With(".", []byte("\xef\xbb\xbf# comment\n\n/renovate.json\ncharts/\r\n*.tmpl.yaml\n!keep.tmpl.yaml\ndocs/**/*.yaml\n"))
 	rules = rules.With("fleet", []byte("old/\n/local.yaml\n"))
 	tests := map[string]bool{
@@ -48,6 +47,7 @@ func TestWhatIsIgnored(t *testing.T) {
 
 // TestPatternsIgnoreWhatGitIgnores compares patterns with what git itself makes of them.
 func TestPatternsIgnoreWhatGitIgnores(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	runGit(t, dir, "init", "--quiet")
 	files := []string{
@@ -85,6 +85,7 @@ func TestPatternsIgnoreWhatGitIgnores(t *testing.T) {
 }
 
 func TestIgnoredFiles(t *testing.T) {
+	t.Parallel()
 	file := func(name, content string) map[string]string { return map[string]string{name: content} }
 	two := map[string]string{"web.yaml": claimYAML("web", "a"), "db/db.yaml": claimYAML("db", "a")}
 	both, web := map[string]string{"web": "a", "db": "a"}, map[string]string{"web": "a"}
@@ -129,7 +130,7 @@ func TestIgnoredFiles(t *testing.T) {
 		}},
 		"so is one in the same push": {steps: []step{
 			{do: commit(two), claims: both},
-			{do: func(t *testing.T, r *gitserver.Repo) {
+			{do: func(t *testing.T, r *servedRepo) {
 				commit(map[string]string{".ingotignore": "db\n", "db/db.yaml": claimYAML("db", "b")})(t, r)
 				remove("web.yaml")(t, r)
 			}, problem: stays, claims: map[string]string{"db": "a"}},
@@ -166,6 +167,7 @@ func TestIgnoredFiles(t *testing.T) {
 
 // TestIgnoredFilesAreNoLoad holds that what is ignored counts for no limit.
 func TestIgnoredFilesAreNoLoad(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	files := map[string]string{"web.yaml": claimYAML("web", "a"), ".ingotignore": "many/\n"}
 	for i := range 20 {
@@ -182,6 +184,7 @@ func TestIgnoredFilesAreNoLoad(t *testing.T) {
 // TestWhatIsIgnoredIsFoundOutOnce holds that a folder which stays costs nothing in the next revision,
 // and that its files are judged anew when the folders above say something else.
 func TestWhatIsIgnoredIsFoundOutOnce(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	commit(map[string]string{"web.yaml": claimYAML("web", "a"), "a/b/db.yaml": claimYAML("db", "a"), "a/.ingotignore": "x.yaml\n"})(t, repo)
 	s := newSource(t, testOptions(t, repo.URL()))

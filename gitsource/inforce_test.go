@@ -11,6 +11,7 @@ import (
 
 // What replaces objects in force has the new ones, and leaves those before as they were.
 func TestObjectsInForceAreReplaced(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 0)) //nolint:gosec // a test is to be repeatable
 	some := func() model.Identity {
 		return model.Identity{Kind: model.KindServerClaim, Namespace: "default", Name: fmt.Sprint(r.IntN(600))}

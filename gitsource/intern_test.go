@@ -19,6 +19,7 @@ func realReader() *reader {
 }
 
 func TestEqualPartsOfObjectsAreOne(t *testing.T) {
+	t.Parallel()
 	r := realReader()
 	manifest := func(name, zone string) string {
 		return realHead + "ServerClaim\nmetadata: {name: " + name + ", labels: {app: web}, annotations: {ingot/priority: \"1\"}}\nspec:\n  power: \"On\"\n" +
@@ -40,6 +41,7 @@ func TestEqualPartsOfObjectsAreOne(t *testing.T) {
 
 // JSON does not tell an empty list from none, and shows each secret value alike.
 func TestPartsThatOnlyLookEqualStayApart(t *testing.T) {
+	t.Parallel()
 	r := realReader()
 	bare := realHead + "ServerClaim\nmetadata: {name: a}\nspec:\n  power: \"On\"\n  image: example.com/os:1\n  serverSelector: "
 	some, none := decodedBy(r, "a.yaml", bare+"{matchExpressions: []}\n").(*model.ServerClaim), decodedBy(r, "a.yaml", bare+"{}\n").(*model.ServerClaim)
@@ -60,6 +62,7 @@ func TestPartsThatOnlyLookEqualStayApart(t *testing.T) {
 }
 
 func TestWhatIsInternedIsBounded(t *testing.T) {
+	t.Parallel()
 	var n interner
 	for i := range maxInterned + 10 {
 		n.object(&model.ServerMaintenance{Meta: model.Meta{Labels: map[string]string{"a": fmt.Sprint(i)}}})
@@ -76,6 +79,7 @@ func TestWhatIsInternedIsBounded(t *testing.T) {
 
 // What there is one of for each object in force is small.
 func TestAnObjectInForceTakesLittle(t *testing.T) {
+	t.Parallel()
 	if size := unsafe.Sizeof(located{}); size > 72 {
 		t.Errorf("one takes %d bytes", size)
 	}

@@ -9,6 +9,7 @@ import (
 )
 
 func TestLagLastsAsLongAsTheNewestRevisionIsNotInForce(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	now := newClock()
 	repo.Clock = now.Now

@@ -42,6 +42,7 @@ func (w *watch) isHeld() bool {
 }
 
 func TestAClaimThatIsPutBackInAFileThatCannotBeReadIsNotRemoved(t *testing.T) {
+	t.Parallel()
 	for name, bad := range mistakes {
 		t.Run(name, func(t *testing.T) {
 			w := withoutWeb(t)
@@ -66,6 +67,7 @@ func TestAClaimThatIsPutBackInAFileThatCannotBeReadIsNotRemoved(t *testing.T) {
 }
 
 func TestAFileThatCannotBeReadHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
 	w := withoutWeb(t)
 	for name, text := range map[string]string{
 		"one that names another":        strings.Replace(mistakes["a tab"], "name: web", "name: webs", 1),
@@ -86,6 +88,7 @@ func TestAFileThatCannotBeReadHoldsUpNobodyElse(t *testing.T) {
 
 // A claim that is renamed with a mistake is not one that is removed.
 func TestWhatVanishesAlongWithANewMistakeIsNotRemoved(t *testing.T) {
+	t.Parallel()
 	head := func(kind, name string) string {
 		return realHead + kind + "\nmetadata: {name: " + name + ", namespace: default}\n"
 	}
@@ -142,6 +145,7 @@ func TestWhatVanishesAlongWithANewMistakeIsNotRemoved(t *testing.T) {
 }
 
 func TestARemovalThatAnotherFileMayTakeBackIsNone(t *testing.T) {
+	t.Parallel()
 	w := withoutWeb(t, put(map[string]string{"old.yaml": mistakes["a merge conflict"]}))
 	if w.d.Claims["default/web"] == nil || len(w.d.Removed) > 0 {
 		t.Errorf("claims %v, removed %v, though old.yaml may define it", claims(w.d), w.d.Removed)
@@ -153,6 +157,7 @@ func TestARemovalThatAnotherFileMayTakeBackIsNone(t *testing.T) {
 }
 
 func TestARemovalThatIsBeingActedUponIsKnownAtTheBeginning(t *testing.T) {
+	t.Parallel()
 	observed := model.NewObserved()
 	release := &model.Release{Revision: "main@sha1:1", Claim: "default/web"}
 	observed.Servers["s1"] = &model.ServerRecord{Name: "s1", Claim: "default/web", State: model.StateReserved, Release: release, Tenant: "a"}

@@ -16,6 +16,7 @@ import (
 // some take claims away or give them other names, and compares what Merge makes of each, from what the
 // status branch would say, with what a source does that has met all of them.
 func TestMergeForetellsWhatTheSourceDoes(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newForetold(t, seed).run() })
 	}

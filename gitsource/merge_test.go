@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -25,16 +24,12 @@ func claimText(name, image string) string {
 // proposal is a repository with main and a branch beside it.
 type proposal struct {
 	t    *testing.T
-	repo *gitserver.Repo
+	repo *servedRepo
 }
 
 func newProposal(t *testing.T, files map[string]string) *proposal {
 	t.Helper()
-	repo, err := gitserver.New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proposal{t, repo}
+	p := &proposal{t, newRepo(t)}
 	p.commit("main", files)
 	p.branch("topic")
 	return p
@@ -113,6 +108,7 @@ func in(d *model.Desired) string {
 }
 
 func TestMergeIsWhatIsInForceAfterwards(t *testing.T) {
+	t.Parallel()
 	base := map[string]string{"claims/a.yaml": claimText("a", "os:1"), "claims/b.yaml": claimText("b", "os:1")}
 	for name, tc := range map[string]struct {
 		topic, main map[string]string // committed to each; "" removes
@@ -195,6 +191,7 @@ func (p *proposal) change(branch string, files map[string]string) {
 }
 
 func TestWhatCannotBeMergedIsSaidSo(t *testing.T) {
+	t.Parallel()
 	base := map[string]string{"a.yaml": claimText("a", "os:1")}
 	p := newProposal(t, base)
 	applied := p.repo.Head("main")
@@ -227,6 +224,7 @@ func TestWhatCannotBeMergedIsSaidSo(t *testing.T) {
 }
 
 func TestAMergeOfWhatWasMergedCrosswiseIsSaidToBeUnknown(t *testing.T) {
+	t.Parallel()
 	p := newProposal(t, map[string]string{"a.yaml": claimText("a", "os:1")})
 	applied := p.repo.Head("main")
 	p.change("topic", map[string]string{"t.yaml": claimText("t", "os:1")})
@@ -243,6 +241,7 @@ func TestAMergeOfWhatWasMergedCrosswiseIsSaidToBeUnknown(t *testing.T) {
 }
 
 func TestAHeadThatIsMergedAlreadyDoesNothing(t *testing.T) {
+	t.Parallel()
 	p := newProposal(t, map[string]string{"a.yaml": claimText("a", "os:1")})
 	p.change("main", map[string]string{"b.yaml": claimText("b", "os:1")})
 	c, _ := p.cloned()
@@ -253,6 +252,7 @@ func TestAHeadThatIsMergedAlreadyDoesNothing(t *testing.T) {
 }
 
 func TestACloneIsOpenedWhereverItIs(t *testing.T) {
+	t.Parallel()
 	p := newProposal(t, map[string]string{"a/a.yaml": claimText("a", "os:1")})
 	p.change("topic", map[string]string{"b.yaml": claimText("b", "os:1")})
 	_, dir := p.cloned()
@@ -296,6 +296,7 @@ func filesBelow(t *testing.T, dir string) (all []string) {
 }
 
 func TestTheNewerOfTwoBranchesCounts(t *testing.T) {
+	t.Parallel()
 	p := newProposal(t, map[string]string{"a.yaml": claimText("a", "os:1")})
 	_, dir := p.cloned()
 	p.change("main", map[string]string{"b.yaml": claimText("b", "os:1")})
@@ -321,6 +322,7 @@ func TestTheNewerOfTwoBranchesCounts(t *testing.T) {
 }
 
 func TestACommitIsNamedAsGitNamesIt(t *testing.T) {
+	t.Parallel()
 	p := newProposal(t, map[string]string{"a.yaml": claimText("a", "os:1")})
 	first := p.repo.Head("main")
 	p.change("main", map[string]string{"b.yaml": claimText("b", "os:1")})
@@ -343,6 +345,7 @@ func TestACommitIsNamedAsGitNamesIt(t *testing.T) {
 }
 
 func TestAFileIsTakenFromTheSideThatChangedIt(t *testing.T) {
+	t.Parallel()
 	files := func(s string) (all []manifest) {
 		for f := range strings.FieldsSeq(s) {
 			path, blob, _ := strings.Cut(f, "=")
@@ -384,6 +387,7 @@ func sealedSecret(t *testing.T) string {
 
 // TestASealedSecretThatChangesIsSeen holds that plans tell whether an encrypted value changed.
 func TestASealedSecretThatChangesIsSeen(t *testing.T) {
+	t.Parallel()
 	p := newProposal(t, map[string]string{"s.yaml": sealedSecret(t)})
 	applied := p.repo.Head("main")
 	p.change("topic", map[string]string{"s.yaml": strings.Replace(sealedSecret(t), "data:Gt4fw0I=", "data:Gt4fw1I=", 1)})

@@ -27,6 +27,7 @@ func (f *forceWatch) Handle(_ context.Context, r slog.Record) error {
 }
 
 func TestARevisionIsWrittenDownBeforeAnybodyActsUponIt(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	opts := testOptions(t, repo.URL())
 	watch := &forceWatch{Handler: slog.DiscardHandler, stateFile: filepath.Join(opts.Dir, "state.json")}

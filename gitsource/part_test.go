@@ -185,6 +185,7 @@ func (h *history) manifests(inForce effective) []manifest {
 // What changed is assembled to the same as all is. HISTORIES is how many there are of the
 // plan's; a fifth of them is taken here.
 func TestWhatChangedIsAssembledAsAllIs(t *testing.T) {
+	t.Parallel()
 	histories := 40
 	if n, err := strconv.Atoi(os.Getenv("HISTORIES")); err == nil {
 		histories = n / 5
@@ -243,6 +244,7 @@ func TestWhatChangedIsAssembledAsAllIs(t *testing.T) {
 // What a Source comes to that keeps what it knows is what one comes to that reads and
 // assembles everything at each look.
 func TestEachLookComesToTheSameAsFromScratch(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3) {
 		repo := newRepo(t)
 		opts := Options{URL: repo.URL(), Clock: newClock().Now, Timeout: patience, AllowPlaintextSecrets: true}

@@ -15,6 +15,7 @@ import (
 )
 
 func TestWhatARefStandsFor(t *testing.T) {
+	t.Parallel()
 	hash := func(digit string) plumbing.Hash { return plumbing.NewHash(strings.Repeat(digit, 40)) }
 	adv := packp.NewAdvRefs()
 	for i, tag := range []string{"v1.0.0", "v1.2.0", "1.2.0", "v1.10.0", "v2.0.0-rc.1", "v3", "nightly", "v1.11.0+build"} {
@@ -54,6 +55,7 @@ func TestWhatARefStandsFor(t *testing.T) {
 }
 
 func TestARefIsOneThing(t *testing.T) {
+	t.Parallel()
 	for want, ref := range map[string]Ref{
 		"exactly one":            {},
 		"leave the others out":   {Branch: "main", Tag: "v1"},
@@ -90,6 +92,7 @@ func (w *watch) git(args ...string) {
 }
 
 func TestTagsAreFollowed(t *testing.T) {
+	t.Parallel()
 	w, commits := tagged(t, Ref{Tag: "v1.0.0"})
 	see := func(what, revision string, want map[string]string, reason string) {
 		t.Helper()
@@ -137,6 +140,7 @@ func seeAbsent(w *watch) []string { return see(w.d).Absent }
 
 // G03: what lies further back than is fetched at first.
 func TestACommitIsFollowedWhereverItIs(t *testing.T) {
+	t.Parallel()
 	for _, allowed := range []string{"true", "false"} {
 		t.Run("allowReachableSHA1InWant "+allowed, func(t *testing.T) {
 			w, commits := tagged(t, Ref{})
@@ -172,11 +176,12 @@ func TestACommitIsFollowedWhereverItIs(t *testing.T) {
 
 // A tag may lie on a branch that nobody fetches, see G03.
 func TestATagIsFollowedOverHTTPAndSSH(t *testing.T) {
-	for name, serve := range map[string]func(*testing.T, *gitserver.Repo) (string, Auth){
-		"HTTP": func(t *testing.T, r *gitserver.Repo) (string, Auth) {
+	t.Parallel()
+	for name, serve := range map[string]func(*testing.T, *servedRepo) (string, Auth){
+		"HTTP": func(t *testing.T, r *servedRepo) (string, Auth) {
 			return serveHTTP(t, r, gitserver.HTTPOptions{}).URL, Auth{}
 		},
-		"SSH": func(t *testing.T, r *gitserver.Repo) (string, Auth) {
+		"SSH": func(t *testing.T, r *servedRepo) (string, Auth) {
 			s := ok[*gitserver.SSHServer](t)(r.ServeSSH())
 			t.Cleanup(s.Close)
 			return s.URL, Auth{SSHKeyFile: writeFile(t, s.ClientKey), KnownHostsFile: writeFile(t, s.KnownHosts(s.Ed25519))}

@@ -9,14 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
 // watch is a Source with the records that its daemon keeps.
 type watch struct {
 	*testing.T
-	repo   *gitserver.Repo
+	repo   *servedRepo
 	opts   Options
 	s      *Source
 	d      *model.Desired
@@ -140,6 +139,7 @@ const (
 )
 
 func TestRemovals(t *testing.T) {
+	t.Parallel()
 	web, db := claimYAML("web", "a"), claimYAML("db", "b")
 	both := map[string]string{"web.yaml": web, "db.yaml": db}
 	onlyDB := map[string]string{"db.yaml": db}

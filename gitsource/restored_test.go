@@ -6,6 +6,7 @@ import (
 )
 
 func TestARevisionKeptOverARestartIsMarkedUntilTheBranchWasLookedAt(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	if _, err := repo.Commit(map[string]string{"a.yaml": claimYAML("a", "os:1")}, "add"); err != nil {
 		t.Fatal(err)

@@ -30,6 +30,7 @@ func many(dir string, n int) map[string]string {
 }
 
 func TestATenantThatHasTooMuchDelaysItselfAlone(t *testing.T) {
+	t.Parallel()
 	deep := map[string]string{"a/" + strings.Repeat("d/", maxFolders+1) + "x.yaml": claimYAML("many0", "m")}
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -100,6 +101,7 @@ func TestATenantThatHasTooMuchDelaysItselfAlone(t *testing.T) {
 }
 
 func TestAFolderWhoseListIsTooLargeDelaysItsTenantAlone(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, func(o *Options) { o.Tenants = apart })
 	put(map[string]string{"a/w/web.yaml": claimYAML("web", "1"), "b/db.yaml": claimYAML("db", "1")})(w)
 	w.look()
@@ -114,6 +116,7 @@ func TestAFolderWhoseListIsTooLargeDelaysItsTenantAlone(t *testing.T) {
 }
 
 func TestTheSameFolderOfAnotherTenantIsReadAllTheSame(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, func(o *Options) { o.Tenants = apart })
 	w.s.reader.files = 8
 	// Nothing was read of the first when the second is listed.
@@ -127,6 +130,7 @@ func TestTheSameFolderOfAnotherTenantIsReadAllTheSame(t *testing.T) {
 }
 
 func TestWhoMayDefineEverythingHasAllThatIsRead(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, func(o *Options) { o.Tenants = apart })
 	w.s.reader.files = 40
 	put(many("ops", 30))(w)

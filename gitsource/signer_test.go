@@ -15,6 +15,7 @@ import (
 )
 
 func TestWhatIsWrittenIsSigned(t *testing.T) {
+	t.Parallel()
 	repo, dir := newRepo(t), t.TempDir()
 	first := ok[gitserver.SigningKey](t)(gitserver.NewSSHKey(dir, "first", "ed25519"))
 	second := ok[gitserver.SigningKey](t)(gitserver.NewSSHKey(dir, "second", "ed25519"))
@@ -76,6 +77,7 @@ func TestWhatIsWrittenIsSigned(t *testing.T) {
 }
 
 func TestAHistoryThatIsCutIsSignedAnew(t *testing.T) {
+	t.Parallel()
 	key := ok[gitserver.SigningKey](t)(gitserver.NewSSHKey(t.TempDir(), "ingot", "ed25519"))
 	s := signer{file: key.File()}
 	commit := func(message string) keptCommit {

@@ -31,7 +31,7 @@ func sealedFile(t *testing.T, name string) string {
 // sealedWorld is a repository with encrypted files, and a key file that changes.
 type sealedWorld struct {
 	*testing.T
-	repo *gitserver.Repo
+	repo *servedRepo
 	opts Options
 	s    *Source
 	d    *model.Desired
@@ -102,6 +102,7 @@ func (w *sealedWorld) restart() {
 
 // A key that comes later opens what is in Git by then, without a commit.
 func TestAnotherKeyNeedsNoCommit(t *testing.T) {
+	t.Parallel()
 	w := newSealedWorld(t, "other.txt")
 	w.commit(map[string]string{"a.yaml": sealedFile(t, "bmcsecret.yaml"), "e.yaml": realHead + "Endpoint\nmetadata: {name: e1}\n" +
 		"spec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.1}\n"})
@@ -129,6 +130,7 @@ func TestAnotherKeyNeedsNoCommit(t *testing.T) {
 // What cannot be opened leaves the last good version in force, over a restart too, and what
 // is kept for that is encrypted as it came.
 func TestTheLastGoodSecretStays(t *testing.T) {
+	t.Parallel()
 	w := newSealedWorld(t, "keys.txt")
 	good := sealedFile(t, "bmcsecret.yaml")
 	w.commit(map[string]string{"a.yaml": good})
@@ -199,6 +201,7 @@ func nowhere(t *testing.T, dir, text string) {
 // What SOPS seals of a file are its texts one after the other, not where each ends nor what it is
 // called: whoever cannot decrypt a file can make one of it that defines another object.
 func TestASecretMadeOfAnotherTenantsDoesNotCount(t *testing.T) {
+	t.Parallel()
 	ours := sealedFile(t, "bmcsecret.yaml")
 	theirs := strings.Replace(ours, "name: rack7", "name: rack\n    labels: {x: \"7\"}", 1)
 	bmcs := []model.Kind{model.KindBMC, model.KindBMCSecret}

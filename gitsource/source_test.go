@@ -26,7 +26,7 @@ import (
 
 // A step changes the repository; what is in force after it is compared.
 type step struct {
-	do     func(t *testing.T, r *gitserver.Repo)
+	do     func(t *testing.T, r *servedRepo)
 	reopen bool // a new process with the same directory
 
 	claims      map[string]string // images by name
@@ -68,31 +68,31 @@ func (tt sourceTest) run(t *testing.T) {
 	}
 }
 
-func commit(files map[string]string) func(*testing.T, *gitserver.Repo) {
-	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Commit(files, "change")) }
+func commit(files map[string]string) func(*testing.T, *servedRepo) {
+	return func(t *testing.T, r *servedRepo) { ok[string](t)(r.Commit(files, "change")) }
 }
 
 // committedAt is commit by somebody whose clock shows a second of the Unix time.
-func committedAt(second int64, files map[string]string) func(*testing.T, *gitserver.Repo) {
-	return func(t *testing.T, r *gitserver.Repo) {
+func committedAt(second int64, files map[string]string) func(*testing.T, *servedRepo) {
+	return func(t *testing.T, r *servedRepo) {
 		r.Clock = func() time.Time { return time.Unix(second, 0) }
 		commit(files)(t, r)
 	}
 }
 
-func remove(paths ...string) func(*testing.T, *gitserver.Repo) {
-	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Remove("remove", paths...)) }
+func remove(paths ...string) func(*testing.T, *servedRepo) {
+	return func(t *testing.T, r *servedRepo) { ok[string](t)(r.Remove("remove", paths...)) }
 }
 
-func force_(files map[string]string) func(*testing.T, *gitserver.Repo) {
-	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.ForcePush(files, "new history")) }
+func force_(files map[string]string) func(*testing.T, *servedRepo) {
+	return func(t *testing.T, r *servedRepo) { ok[string](t)(r.ForcePush(files, "new history")) }
 }
 
-func link(path, mode, content string) func(*testing.T, *gitserver.Repo) {
-	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Link(path, mode, content, "link")) }
+func link(path, mode, content string) func(*testing.T, *servedRepo) {
+	return func(t *testing.T, r *servedRepo) { ok[string](t)(r.Link(path, mode, content, "link")) }
 }
 
-func nothing(*testing.T, *gitserver.Repo) {}
+func nothing(*testing.T, *servedRepo) {}
 
 const broken = "kind: [\n"
 
@@ -101,6 +101,7 @@ func brokenClaim(name string) string {
 }
 
 func TestSource(t *testing.T) {
+	t.Parallel()
 	one := map[string]string{"web.yaml": claimYAML("web", "a")}
 	two := map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}
 	tests := map[string]sourceTest{
@@ -182,7 +183,7 @@ func TestSource(t *testing.T) {
 			},
 		}},
 		"M01 of an object defined very often some places are named, and how many there are": {steps: []step{
-			{do: func(t *testing.T, r *gitserver.Repo) {
+			{do: func(t *testing.T, r *servedRepo) {
 				files := make(map[string]string)
 				for i := range 20 {
 					files[fmt.Sprintf("%02d.yaml", i)] = claimYAML("web", "a")
@@ -217,7 +218,7 @@ func TestSource(t *testing.T) {
 		}},
 		"M13 a renamed file is the same object": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
-			{do: func(t *testing.T, r *gitserver.Repo) {
+			{do: func(t *testing.T, r *servedRepo) {
 				ok[string](t)(r.Remove("rename", "web.yaml"))
 				ok[string](t)(r.Commit(map[string]string{"x/y.yaml": claimYAML("web", "a")}, "rename"))
 			}, claims: map[string]string{"web": "a"}},
@@ -237,7 +238,7 @@ func TestSource(t *testing.T) {
 		}},
 		"G01 a deleted branch keeps the last revision": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
-			{do: func(t *testing.T, r *gitserver.Repo) {
+			{do: func(t *testing.T, r *servedRepo) {
 				ok[string](t)(r.CommitTo("other", one, "other"))
 				if err := r.DeleteBranch("main"); err != nil {
 					t.Fatal(err)
@@ -247,7 +248,7 @@ func TestSource(t *testing.T) {
 		}},
 		"G04 a repository that became empty keeps the last revision": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
-			{do: func(t *testing.T, r *gitserver.Repo) {
+			{do: func(t *testing.T, r *servedRepo) {
 				if err := r.DeleteBranch("main"); err != nil {
 					t.Fatal(err)
 				}
@@ -256,7 +257,7 @@ func TestSource(t *testing.T) {
 		"G04 a tree without manifests keeps the last revision": {steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
 			{
-				do: func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Clear("empty")) }, stays: true,
+				do: func(t *testing.T, r *servedRepo) { ok[string](t)(r.Clear("empty")) }, stays: true,
 				reason: model.SourceEmpty, claims: map[string]string{"web": "a", "db": "a"},
 			},
 			{do: nothing, reopen: true, stays: true, reason: model.SourceEmpty, claims: map[string]string{"web": "a", "db": "a"}},
@@ -264,7 +265,7 @@ func TestSource(t *testing.T) {
 		}},
 		"G05 a missing path keeps the last revision": {path: "fleet", steps: []step{
 			{do: commit(map[string]string{"fleet/web.yaml": claimYAML("web", "a")}), claims: map[string]string{"web": "a"}},
-			{do: func(t *testing.T, r *gitserver.Repo) {
+			{do: func(t *testing.T, r *servedRepo) {
 				ok[string](t)(r.Commit(map[string]string{"flet/web.yaml": claimYAML("web", "a")}, "typo"))
 				ok[string](t)(r.Remove("typo", "fleet"))
 			}, stays: true, reason: model.SourcePathMissing, claims: map[string]string{"web": "a"}},
@@ -301,7 +302,7 @@ func TestSource(t *testing.T) {
 		"G18 an older head is a rewritten history": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
-			{do: func(t *testing.T, r *gitserver.Repo) {
+			{do: func(t *testing.T, r *servedRepo) {
 				log := ok[[]gitserver.Commit](t)(r.ReadLog("main"))
 				if err := r.SetBranch("main", log[1].Hash); err != nil {
 					t.Fatal(err)
@@ -315,7 +316,7 @@ func TestSource(t *testing.T) {
 		"G20 what clocks say of commits orders nothing": {steps: []step{
 			{do: committedAt(2_000_000_000, two), claims: map[string]string{"web": "a", "db": "a"}},
 			{do: committedAt(1_000, map[string]string{"web.yaml": claimYAML("web", "b")}), claims: map[string]string{"web": "b", "db": "a"}},
-			{do: func(t *testing.T, r *gitserver.Repo) {
+			{do: func(t *testing.T, r *servedRepo) {
 				r.Clock = func() time.Time { return time.Unix(0, 0) }
 				remove("db.yaml")(t, r)
 			}, claims: map[string]string{"web": "b"}},
@@ -329,7 +330,7 @@ func TestSource(t *testing.T) {
 				do: link("web.yaml", "120000", "/etc/passwd"), problem: "web.yaml: is a symbolic link",
 				claims: map[string]string{"web": "a", "db": "a"},
 			},
-			{do: func(t *testing.T, r *gitserver.Repo) {
+			{do: func(t *testing.T, r *servedRepo) {
 				ok[string](t)(r.Remove("away", "d"))
 				link("d", "160000", strings.Repeat("1", 40))(t, r)
 			}, problem: "d: is a submodule", claims: map[string]string{"web": "a", "db": "a"}},
@@ -374,6 +375,7 @@ func compare(t *testing.T, i int, want step, d *model.Desired, before model.Revi
 }
 
 func TestAFleetMayBeginWithoutManifests(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"README.md": "soon"}, "begin"))
 	s := notBegun(t, testOptions(t, repo.URL()))
@@ -400,8 +402,9 @@ func TestAFleetMayBeginWithoutManifests(t *testing.T) {
 }
 
 func TestSourceBeforeTheFirstRevision(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
-		prepare func(*testing.T, *gitserver.Repo)
+		prepare func(*testing.T, *servedRepo)
 		strict  bool
 		reason  string
 		message string
@@ -409,7 +412,7 @@ func TestSourceBeforeTheFirstRevision(t *testing.T) {
 	}{
 		"G04 an empty repository": {prepare: nothing, reason: model.SourceEmpty, message: "no commit"},
 		"G01 a missing branch": {
-			prepare: func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.CommitTo("other", nil, "x")) },
+			prepare: func(t *testing.T, r *servedRepo) { ok[string](t)(r.CommitTo("other", nil, "x")) },
 			reason:  model.SourceFetchFailed, message: `branch "main" does not exist`, awaited: true,
 		},
 		"G05 a missing path": {
@@ -443,6 +446,7 @@ func TestSourceBeforeTheFirstRevision(t *testing.T) {
 }
 
 func TestNothingIsSaidOnlyOfWhatWasLookedAt(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	s := notBegun(t, testOptions(t, repo.URL()))
 	_ = s.Sync(t.Context())
@@ -461,6 +465,7 @@ func TestNothingIsSaidOnlyOfWhatWasLookedAt(t *testing.T) {
 
 // All that a file is told stays in memory, and so does what each of its objects waits for.
 func TestOfManyProblemsOfAFileTheFirstAreKept(t *testing.T) {
+	t.Parallel()
 	var all []model.Problem
 	for i := range 100 {
 		all = append(all, model.Problem{Severity: model.SeverityError, File: "x.yaml", Line: i, Object: fmt.Sprintf("BMC b%d", i/40), Message: "m"})
@@ -478,6 +483,7 @@ func TestOfManyProblemsOfAFileTheFirstAreKept(t *testing.T) {
 }
 
 func TestUnchangedBlobsAreNotDecodedAgain(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	files := make(map[string]string)
 	for i := range 200 {
@@ -511,6 +517,7 @@ func TestUnchangedBlobsAreNotDecodedAgain(t *testing.T) {
 }
 
 func TestApprovals(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first\n\nIngot-Approve: before"))
 	s := newSource(t, testOptions(t, repo.URL()))
@@ -571,6 +578,7 @@ func (c *counted) take() int64 { return c.bytes.Swap(0) }
 // TestDepth proves that a depth of 20 brings only what is new, survives rewinds
 // and unrelated histories, and tells them from a busy day.
 func TestDepth(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	files := make(map[string]string)
 	for i := range 1000 {
@@ -658,6 +666,7 @@ func TestDepth(t *testing.T) {
 }
 
 func TestDamagedStoreIsFetchedAfresh(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}, "first"))
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": broken}, "second"))
@@ -698,6 +707,7 @@ func TestDamagedStoreIsFetchedAfresh(t *testing.T) {
 }
 
 func TestLastGoodSurvivesTheLossOfTheStore(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}, "first"))
 	opts := testOptions(t, repo.URL())
@@ -720,6 +730,7 @@ func TestLastGoodSurvivesTheLossOfTheStore(t *testing.T) {
 }
 
 func TestStoreIsFetchedAfreshNowAndThen(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}, "first"))
 	s := newSource(t, testOptions(t, repo.URL()))
@@ -741,6 +752,7 @@ func TestStoreIsFetchedAfreshNowAndThen(t *testing.T) {
 }
 
 func TestRunWakesAndCoalesces(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first"))
 	var looks atomic.Int64
@@ -793,6 +805,7 @@ func awaitImage(t *testing.T, s *Source, image string) {
 }
 
 func TestPause(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		failures int
 		from, to time.Duration
@@ -814,6 +827,7 @@ func TestPause(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		opts Options
 		want string
@@ -870,6 +884,7 @@ func silent(t *testing.T) string {
 
 // TestWithTheRealDecoder joins Source and package model.
 func TestWithTheRealDecoder(t *testing.T) {
+	t.Parallel()
 	claim := func(power string) string {
 		return "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web, namespace: default}\n" +
 			"spec: {power: \"" + power + "\", image: ghcr.io/x/y:1, serverRef: {name: s1}}\n"

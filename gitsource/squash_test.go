@@ -21,15 +21,15 @@ const day = 24 * time.Hour
 type aging struct {
 	t     *testing.T
 	b     *StatusBranch
-	repo  *gitserver.Repo
+	repo  *servedRepo
 	clock *clock
 	days  int
 }
 
 // newAging returns one that keeps 8 days, and so is cut after 10.
-func newAging(t *testing.T, url func(*gitserver.Repo) string, archive bool) *aging {
+func newAging(t *testing.T, url func(*servedRepo) string, archive bool) *aging {
 	t.Helper()
-	a := &aging{t: t, repo: newRepo(t), clock: newClock()}
+	a := &aging{t: t, repo: newGitRepo(t), clock: newClock()}
 	a.start(url(a.repo), archive)
 	return a
 }
@@ -79,16 +79,17 @@ func (a *aging) tags() string {
 	return ok[string](a.t)(a.repo.Git("for-each-ref", "--format=%(refname:short) %(objectname)", "refs/tags"))
 }
 
-func overHTTP(t *testing.T, wrap func(http.Handler) http.Handler) func(*gitserver.Repo) string {
-	return func(r *gitserver.Repo) string { return serveHTTP(t, r, gitserver.HTTPOptions{Wrap: wrap}).URL }
+func overHTTP(t *testing.T, wrap func(http.Handler) http.Handler) func(*servedRepo) string {
+	return func(r *servedRepo) string { return serveHTTP(t, r, gitserver.HTTPOptions{Wrap: wrap}).URL }
 }
 
-func overFiles(r *gitserver.Repo) string { return r.URL() }
+func overFiles(r *servedRepo) string { return r.URL() }
 
 // S11: the history is bounded by age.
 func TestS11HistoryIsCutByAge(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
-		url    func(*gitserver.Repo) string
+		url    func(*servedRepo) string
 		filter bool
 	}{
 		"over HTTP": {overHTTP(t, nil), true},
@@ -140,6 +141,7 @@ func TestS11HistoryIsCutByAge(t *testing.T) {
 }
 
 func TestWithoutKeepTheHistoryIsNeverCut(t *testing.T) {
+	t.Parallel()
 	a := newAging(t, overFiles, true)
 	a.b.opts.Keep = 0
 	a.pass(15)
@@ -147,6 +149,7 @@ func TestWithoutKeepTheHistoryIsNeverCut(t *testing.T) {
 }
 
 func TestAFleetThatWasIdleForLongKeepsItsLastCommit(t *testing.T) {
+	t.Parallel()
 	a := newAging(t, overFiles, false)
 	a.pass(3)
 	a.clock.now = a.clock.now.Add(400 * day)
@@ -157,6 +160,7 @@ func TestAFleetThatWasIdleForLongKeepsItsLastCommit(t *testing.T) {
 // A machine whose clock has no battery starts in the year 2000, and what it publishes then is no
 // older than what it descends from.
 func TestACommitOfAClockThatWasBehindIsNotTheEndOfTheHistory(t *testing.T) {
+	t.Parallel()
 	for name, filter := range map[string]bool{"from a server that sends commits alone": true, "from another": false} {
 		t.Run(name, func(t *testing.T) {
 			a := newAging(t, overHTTP(t, nil), false)
@@ -179,6 +183,7 @@ func TestACommitOfAClockThatWasBehindIsNotTheEndOfTheHistory(t *testing.T) {
 }
 
 func TestTheOldHeadIsArchivedAsATag(t *testing.T) {
+	t.Parallel()
 	a := newAging(t, overFiles, true)
 	a.pass(11)
 	was := a.repo.Head("status")
@@ -194,6 +199,7 @@ func TestTheOldHeadIsArchivedAsATag(t *testing.T) {
 
 // Law 6: whoever reads the branch after it was cut knows as well as before who writes it.
 func TestFenceAndHolderAreReadableOnceTheHistoryIsCut(t *testing.T) {
+	t.Parallel()
 	a := newAging(t, overFiles, false)
 	a.pass(11)
 	other := newStatus(t, a.repo.URL(), Auth{})
@@ -231,6 +237,7 @@ func TestFenceAndHolderAreReadableOnceTheHistoryIsCut(t *testing.T) {
 }
 
 func TestACutLosesAgainstAnotherWriter(t *testing.T) {
+	t.Parallel()
 	var race atomic.Pointer[func()]
 	a := newAging(t, overHTTP(t, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -256,6 +263,7 @@ func TestACutLosesAgainstAnotherWriter(t *testing.T) {
 }
 
 func TestAnIngotThatDiedOnceItHadCutFindsNothingSetBack(t *testing.T) {
+	t.Parallel()
 	for name, foreign := range map[string]bool{"its own head": false, "a person's commit on top": true} {
 		t.Run(name, func(t *testing.T) {
 			a := newAging(t, overFiles, false)
@@ -288,6 +296,7 @@ func TestAnIngotThatDiedOnceItHadCutFindsNothingSetBack(t *testing.T) {
 }
 
 func TestACutWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	var lose atomic.Bool
 	a := newAging(t, overHTTP(t, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -307,6 +316,7 @@ func TestACutWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 // A server that takes no history written anew is not asked again within a day, and the
 // reports are published all the same. The archive that was made before stays the only one.
 func TestAServerThatRefusesTheCutIsLeftAloneForADay(t *testing.T) {
+	t.Parallel()
 	a := newAging(t, overFiles, true)
 	a.pass(11)
 	ok[string](t)(a.repo.Git("config", "receive.denyNonFastForwards", "true"))
@@ -332,6 +342,7 @@ func TestAServerThatRefusesTheCutIsLeftAloneForADay(t *testing.T) {
 }
 
 func TestWhatCannotBeArchivedIsNotCut(t *testing.T) {
+	t.Parallel()
 	a := newAging(t, overFiles, true)
 	if err := a.repo.Hook("update", `case "$1" in refs/tags/*) echo "no tags here" >&2; exit 1;; esac`); err != nil {
 		t.Fatal(err)
@@ -341,6 +352,7 @@ func TestWhatCannotBeArchivedIsNotCut(t *testing.T) {
 }
 
 func TestASignatureDoesNotStayOnACommitWrittenAnew(t *testing.T) {
+	t.Parallel()
 	raw := "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nparent 1111111111111111111111111111111111111111\n" +
 		"author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n" +
 		"gpgsig -----BEGIN SSH SIGNATURE-----\n parent of all\n -----END SSH SIGNATURE-----\nencoding x\n\nsubject\n\nFence: 1\n"

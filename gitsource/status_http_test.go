@@ -48,7 +48,7 @@ func TestAPushSoonAfterAnotherLooksNoMore(t *testing.T) {
 	look, push := "look", "receive-pack"
 	next := with(fleet, "README.md", "next\n")
 	for name, test := range map[string]struct {
-		between func(*testing.T, *gitserver.Repo, *clock)
+		between func(*testing.T, *servedRepo, *clock)
 		want    []string // the requests of the second push begin like this
 		commits int
 		foreign bool
@@ -64,7 +64,7 @@ func TestAPushSoonAfterAnotherLooksNoMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo, now, seen := newRepo(t), newClock(), &requests{}
+			repo, now, seen := newGitRepo(t), newClock(), &requests{}
 			server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: seen.counted})
 			b := newStatus(t, server.URL, Auth{})
 			b.opts.Clock = now.Now
@@ -92,28 +92,28 @@ func TestAPushSoonAfterAnotherLooksNoMore(t *testing.T) {
 	}
 }
 
-func later(d time.Duration) func(*testing.T, *gitserver.Repo, *clock) {
-	return func(_ *testing.T, _ *gitserver.Repo, c *clock) { c.now = c.now.Add(d) }
+func later(d time.Duration) func(*testing.T, *servedRepo, *clock) {
+	return func(_ *testing.T, _ *servedRepo, c *clock) { c.now = c.now.Add(d) }
 }
 
-func foreignCommit(t *testing.T, repo *gitserver.Repo, _ *clock) {
+func foreignCommit(t *testing.T, repo *servedRepo, _ *clock) {
 	ok[string](t)(repo.CommitTo("status", map[string]string{"mine.txt": "x"}, "I know better"))
 }
 
-func deleted(t *testing.T, repo *gitserver.Repo, _ *clock) {
+func deleted(t *testing.T, repo *servedRepo, _ *clock) {
 	if err := repo.DeleteBranch("status"); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func takenOver(t *testing.T, repo *gitserver.Repo, _ *clock) {
+func takenOver(t *testing.T, repo *servedRepo, _ *clock) {
 	ok[Published](t)(newStatus(t, repo.URL(), Auth{}).Publish(t.Context(), report(2, with(fleet, "README.md", "theirs\n"))))
 }
 
 // TestTheServerIsLookedAtNowAndThen publishes often: what the server can do is asked for again.
 func TestTheServerIsLookedAtNowAndThen(t *testing.T) {
 	t.Parallel()
-	repo, now, seen := newRepo(t), newClock(), &requests{}
+	repo, now, seen := newGitRepo(t), newClock(), &requests{}
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: seen.counted})
 	b := newStatus(t, server.URL, Auth{})
 	b.opts.Clock = now.Now
@@ -133,7 +133,7 @@ func TestTheServerIsLookedAtNowAndThen(t *testing.T) {
 // A request with a body is not sent elsewhere by a redirect, so each push follows it first.
 func TestARedirectIsFollowedByEachPush(t *testing.T) {
 	t.Parallel()
-	repo := newRepo(t)
+	repo := newGitRepo(t)
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{})
 	from := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

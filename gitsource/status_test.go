@@ -47,7 +47,7 @@ func report(fence uint64, files map[string]string) *model.Report {
 
 // holds checks that the branch holds exactly files, in so many commits, and that
 // git finds nothing wrong.
-func holds(t *testing.T, r *gitserver.Repo, files map[string]string, commits int) {
+func holds(t *testing.T, r *servedRepo, files map[string]string, commits int) {
 	t.Helper()
 	got := ok[map[string]string](t)(r.ReadBranch("status"))
 	if diff := cmp.Diff(files, got); diff != "" {
@@ -77,6 +77,7 @@ func with(files map[string]string, path, content string) map[string]string {
 }
 
 func TestS04PublishWhatChanged(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	publish := func(files map[string]string) Published {
@@ -133,6 +134,7 @@ func TestS04PublishWhatChanged(t *testing.T) {
 }
 
 func TestPublishObjects(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	doc := &model.Document{Object: map[string]any{"power": "On", "count": 1}}
@@ -147,6 +149,7 @@ func TestPublishObjects(t *testing.T) {
 }
 
 func TestPublishToALargeFolder(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	files := make(map[string]string)
@@ -175,6 +178,7 @@ func TestPublishToALargeFolder(t *testing.T) {
 }
 
 func TestS05ForeignCommitIsOverwrittenAndReportedOnce(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
@@ -199,6 +203,7 @@ func TestS05ForeignCommitIsOverwrittenAndReportedOnce(t *testing.T) {
 }
 
 func TestUnchangedReportStillMendsTheBranch(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	now := newClock()
@@ -218,6 +223,7 @@ func TestUnchangedReportStillMendsTheBranch(t *testing.T) {
 }
 
 func TestS06DeletedBranchIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
@@ -233,6 +239,7 @@ func TestS06DeletedBranchIsMadeAgain(t *testing.T) {
 }
 
 func TestFencing(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	old, young := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(old.Publish(t.Context(), report(1, fleet)))
@@ -246,6 +253,7 @@ func TestFencing(t *testing.T) {
 }
 
 func TestS01S02ConcurrentWriters(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{})
 	var raced atomic.Bool
@@ -286,6 +294,7 @@ func TestS01S02ConcurrentWriters(t *testing.T) {
 }
 
 func TestS03S07RefusedPush(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	if err := repo.Hook("pre-receive", "echo 'secret scanner: no, thank you' >&2; exit 1"); err != nil {
 		t.Fatal(err)
@@ -311,6 +320,7 @@ func TestS03S07RefusedPush(t *testing.T) {
 
 // S07: that a push is blocked is no lock, which would be waited for.
 func TestABlockedPushIsNotRepeated(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	if err := repo.Hook("pre-receive", "echo 'push blocked: this holds a secret' >&2; exit 1"); err != nil {
 		t.Fatal(err)
@@ -356,6 +366,7 @@ func TestS03PushWithoutPermission(t *testing.T) { // and G10
 
 // S03, S07: what a hook says is bounded, and one report is one push, and another without texts.
 func TestS03S07TheTextOfAHookIsBounded(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	hook := `echo x >> ../pushes; i=0; ` +
 		`while [ $i -lt 3000 ]; do echo "the file servers/s1.yaml is larger than this server allows" >&2; i=$((i+1)); done; exit 1`
@@ -380,6 +391,7 @@ func TestS03S07TheTextOfAHookIsBounded(t *testing.T) {
 
 // S10: what Ingot pushes is no news of the manifests.
 func TestS10OurOwnPushIsNoNewRevision(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "begin"))
 	s := newSource(t, testOptions(t, repo.URL()))
@@ -393,6 +405,7 @@ func TestS10OurOwnPushIsNoNewRevision(t *testing.T) {
 // S13: the branch is read one commit deep, and pushed to servers that check what they get
 // and take no shallow history.
 func TestS13PushFromOneCommitOfTheHistory(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	for _, setting := range [][2]string{
 		{"receive.shallowUpdate", "false"}, {"transfer.fsckObjects", "true"}, {"receive.denyNonFastForwards", "true"},
@@ -411,6 +424,7 @@ func TestS13PushFromOneCommitOfTheHistory(t *testing.T) {
 }
 
 func TestLostAnswer(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	var lost atomic.Bool
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
@@ -440,6 +454,7 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) WriteHeader(int)             {}
 
 func TestPublishOverSSHAndTLS(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	server, err := repo.ServeSSH()
 	if err != nil {
@@ -461,6 +476,7 @@ func TestPublishOverSSHAndTLS(t *testing.T) {
 }
 
 func TestSilentServerEndsThePush(t *testing.T) {
+	t.Parallel()
 	for _, scheme := range []string{"http", "ssh"} {
 		b := newStatus(t, scheme+"://"+silent(t)+"/x.git", sshKeys(t, writeFile(t, nil)))
 		b.remote.timeout = 200 * time.Millisecond
@@ -476,6 +492,7 @@ func TestSilentServerEndsThePush(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
+	t.Parallel()
 	tests := map[string]bool{
 		"README.md": true, "servers/s-1_x.yaml": true, "a/b/c/d.yaml": true,
 		"": false, "/x": false, "x/": false, "a//b": false, "../x": false, "a/../b": false, ".git/config": false, "a/.b": false,
@@ -490,6 +507,7 @@ func TestPaths(t *testing.T) {
 }
 
 func TestADocumentThatCannotBeWrittenIsSkipped(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	r := report(1, with(fleet, "../x", "y"))
@@ -516,6 +534,7 @@ func TestADocumentThatCannotBeWrittenIsSkipped(t *testing.T) {
 }
 
 func TestALongCommitMessageIsCut(t *testing.T) {
+	t.Parallel()
 	r := report(7, nil)
 	r.Body = nil
 	for i := range maxBody + 3 {

@@ -19,7 +19,7 @@ import (
 func TestReadSkipsWhatCannotBeRead(t *testing.T) {
 	for _, filter := range []bool{false, true} {
 		t.Run(fmt.Sprintf("filter=%t", filter), func(t *testing.T) {
-			repo := newRepo(t)
+			repo := newGitRepo(t)
 			if _, err := repo.Git("config", "uploadpack.allowFilter", fmt.Sprint(filter)); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestReadSkipsWhatCannotBeRead(t *testing.T) {
 }
 
 // symlink puts a symbolic link on the status branch and returns the commit.
-func symlink(t *testing.T, r *gitserver.Repo, path string) string {
+func symlink(t *testing.T, r *servedRepo, path string) string {
 	t.Helper()
 	hash := ok[string](t)(r.Git("rev-parse", "status:README.md"))
 	index := writeFile(t, nil) + ".index"
@@ -91,7 +91,7 @@ func TestAFolderThatCannotBeReadIsNamed(t *testing.T) {
 }
 
 func TestAPersonsCommitsDoNotHideWhoWroteBefore(t *testing.T) {
-	repo := newRepo(t)
+	repo := newGitRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(b.Publish(t.Context(), held(5, "a", fleet)))
 	putMany(3)(t, repo)
@@ -102,7 +102,7 @@ func TestAPersonsCommitsDoNotHideWhoWroteBefore(t *testing.T) {
 }
 
 func TestADocumentThatIsTooLargeKeepsItsRecord(t *testing.T) {
-	repo := newRepo(t)
+	repo := newGitRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	large := strings.Repeat("x", maxStatusFile)
 	type object map[string]any
@@ -141,7 +141,7 @@ func TestADocumentThatIsTooLargeKeepsItsRecord(t *testing.T) {
 }
 
 func TestRetryAfter(t *testing.T) {
-	repo := newRepo(t)
+	repo := newGitRepo(t)
 	var header string
 	code := http.StatusOK
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {

@@ -52,6 +52,7 @@ func boundFor(tenant string) act {
 const webRemoved = "ServerClaim default/web"
 
 func TestTenants(t *testing.T) {
+	t.Parallel()
 	web, other, db := claimYAML("web", "a's"), claimYAML("web", "b's"), claimYAML("db", "d")
 	first, heir := claimYAML("db", "shared"), claimYAML("web", "shared")
 	mine := map[string]string{"web": "a's"}
@@ -317,6 +318,7 @@ func TestTenants(t *testing.T) {
 }
 
 func TestAClaimIsOfTheTenantsThatAreNow(t *testing.T) {
+	t.Parallel()
 	web := put(map[string]string{"a/prod/web.yaml": claimYAML("web", "x")})
 	move := func(w *watch) {
 		put(map[string]string{"z/web.yaml": claimYAML("web", "x")})(w)
@@ -348,6 +350,7 @@ func TestAClaimIsOfTheTenantsThatAreNow(t *testing.T) {
 }
 
 func TestTheProblemSaysWhatAFolderMay(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
 	put(map[string]string{"c/x.yaml": claimYAML("web", "x"), "a/x.yaml": claimYAML("web", "x"), "docs/x.yaml": "kind: [\n"})(w)
 	w.look()
@@ -365,6 +368,7 @@ func TestTheProblemSaysWhatAFolderMay(t *testing.T) {
 }
 
 func TestWhoMayHaveWhatARenamedPathHadIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
 	put(map[string]string{"a/web.yaml": claimYAML("web", "x")})(w)
 	w.look()
@@ -379,6 +383,7 @@ func TestWhoMayHaveWhatARenamedPathHadIsTold(t *testing.T) {
 }
 
 func TestWhatOnlyOneMayDefineIsHisUnseen(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, func(o *Options) { o.Tenants = model.Tenants{{Path: "a", Namespaces: []string{"default"}}, {Path: "c"}} })
 	put(map[string]string{"a/web.yaml": claimYAML("web", "x"), "c/x.yaml": claimYAML("x", "x")})(w)
 	w.look()
@@ -392,6 +397,7 @@ func TestWhatOnlyOneMayDefineIsHisUnseen(t *testing.T) {
 }
 
 func TestWhatASplitPathHadIsRemovedForWhoTheRecordsName(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
 	put(map[string]string{"a/prod/web.yaml": claimYAML("web", "x"), "a/db.yaml": claimYAML("db", "d")})(w)
 	w.look()
@@ -407,6 +413,7 @@ func TestWhatASplitPathHadIsRemovedForWhoTheRecordsName(t *testing.T) {
 }
 
 func TestAnHeirThatClashesIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
 	put(map[string]string{"a/web.yaml": claimYAML("web", "x"), "a/db.yaml": claimYAML("db", "shared")})(w)
 	w.look()
@@ -420,6 +427,7 @@ func TestAnHeirThatClashesIsTold(t *testing.T) {
 }
 
 func TestEachRemovalOfANameIsKept(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
 	put(map[string]string{"a/web.yaml": claimYAML("web", "a's"), "c/c.yaml": claimYAML("db", "d")})(w)
 	w.look()
@@ -450,6 +458,7 @@ func TestEachRemovalOfANameIsKept(t *testing.T) {
 }
 
 func TestAnHeirThatIsBrokenHoldsUpNoRemovalOfAnothers(t *testing.T) {
+	t.Parallel()
 	web := claimYAML("web", "b's")
 	for name, broken := range map[string]act{
 		"it cannot be read, and was there before": put(map[string]string{

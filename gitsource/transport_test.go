@@ -22,9 +22,9 @@ import (
 	"ingot/model"
 )
 
-func repoWithClaim(t *testing.T) *gitserver.Repo {
+func repoWithClaim(t *testing.T) *servedRepo {
 	t.Helper()
-	repo := newRepo(t)
+	repo := newGitRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first"))
 	return repo
 }
@@ -243,7 +243,7 @@ func TestSilentServer(t *testing.T) { // G19
 // sshKeys are files with some client key.
 func sshKeys(t *testing.T, knownHosts string) Auth {
 	t.Helper()
-	server, err := newRepo(t).ServeSSH()
+	server, err := newGitRepo(t).ServeSSH()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestSSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	other, err := newRepo(t).ServeSSH()
+	other, err := newGitRepo(t).ServeSSH()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func prose(seed uint64, n int) string {
 }
 
 // packOf is all that a repository holds, as Git packs it.
-func packOf(t *testing.T, repo *gitserver.Repo, arguments ...string) []byte {
+func packOf(t *testing.T, repo *servedRepo, arguments ...string) []byte {
 	t.Helper()
 	ok[string](t)(repo.Git(append([]string{"repack", "-adfq", "--window=20"}, arguments...)...))
 	names := strings.Fields(ok[string](t)(repo.Git("rev-list", "--objects", "--all", "--no-object-names")))
@@ -52,7 +52,7 @@ func packOf(t *testing.T, repo *gitserver.Repo, arguments ...string) []byte {
 
 // TestUnpack compares what is stored of a repository with what Git says that it holds.
 func TestUnpack(t *testing.T) {
-	repo := newRepo(t)
+	repo := newGitRepo(t)
 	large := prose(1, 3<<20)
 	for _, files := range []map[string]string{
 		{"a.yaml": claimYAML("a", "1"), "large.yaml": large, "zeros": strings.Repeat("\x00", 40<<20), "exact.yaml": prose(2, maxBlob)},
@@ -180,7 +180,7 @@ func FuzzUnpack(f *testing.F) {
 func TestLargeFiles(t *testing.T) {
 	for _, filter := range []string{"true", "false"} {
 		t.Run("the server filters: "+filter, func(t *testing.T) {
-			repo := newRepo(t)
+			repo := newGitRepo(t)
 			ok[string](t)(repo.Git("config", "uploadpack.allowFilter", filter))
 			c := &counted{}
 			server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(next http.Handler) http.Handler { c.next = next; return c }})
@@ -225,7 +225,7 @@ func TestLargeFiles(t *testing.T) {
 }
 
 func TestAllManifestsTogetherAreBounded(t *testing.T) {
-	repo := newRepo(t)
+	repo := newGitRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "begin"))
 	s := newSource(t, testOptions(t, repo.URL()))
 	s.reader.most = 10 << 10

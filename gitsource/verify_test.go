@@ -103,6 +103,7 @@ type images = map[string]string
 
 // G17, and law 1: what is not verified changes nothing.
 func TestOnlyWhatIsSignedComesIntoForce(t *testing.T) {
+	t.Parallel()
 	w := newSignedWatch(t, nil)
 	head := w.unsigned("first", images{"web": "a"})
 	w.expect("unsigned", nil, model.SourceNotVerified, "commit "+head+" is not signed", "allowed are alice", "nothing is in force yet")
@@ -140,6 +141,7 @@ func TestOnlyWhatIsSignedComesIntoForce(t *testing.T) {
 }
 
 func TestWhatIsInForceStaysWithoutItsKey(t *testing.T) {
+	t.Parallel()
 	w := newSignedWatch(t, nil)
 	w.signed(w.alice, "first", images{"web": "a"})
 	w.expect("signed", images{"web": "a"}, "")
@@ -170,6 +172,7 @@ func TestWhatIsInForceStaysWithoutItsKey(t *testing.T) {
 }
 
 func TestNothingUnverifiedBegins(t *testing.T) {
+	t.Parallel()
 	lose := func(w *signedWatch) {
 		w.s.close()
 		if err := os.RemoveAll(w.opts.Dir); err != nil {
@@ -246,6 +249,7 @@ func TestNothingUnverifiedBegins(t *testing.T) {
 // G18: who may push but not sign can push what was signed before. Set back to h1 and forward
 // to h2, a claim would be removed that h3 has again.
 func TestWhatWasSignedBeforeCannotBeReplayed(t *testing.T) {
+	t.Parallel()
 	w := newSignedWatch(t, nil)
 	h1 := w.signed(w.alice, "with\n\nIngot-Approve: main@sha1:"+strings.Repeat("a", 40), images{"web": "a", "db": "a"})
 	h2 := w.signed(w.alice, "without", images{"db": "a"})
@@ -282,6 +286,7 @@ func TestWhatWasSignedBeforeCannotBeReplayed(t *testing.T) {
 }
 
 func TestAnExpiredKeySignsNothingNew(t *testing.T) {
+	t.Parallel()
 	now := newClock()
 	w := newSignedWatch(t, func(o *Options) { o.Clock = now.Now })
 	w.allow()
@@ -295,6 +300,7 @@ func TestAnExpiredKeySignsNothingNew(t *testing.T) {
 }
 
 func TestSignedTags(t *testing.T) {
+	t.Parallel()
 	w := newSignedWatch(t, func(o *Options) {
 		o.Ref = Ref{Semver: ">=1.0.0"}
 		o.Verify.Mode = VerifyTag
@@ -350,6 +356,7 @@ func TestSignedTags(t *testing.T) {
 // Who may push decides neither which tag is followed nor which commit: going back to another one
 // is the operator's word.
 func TestASignedTagOrCommitThatIsConfiguredMayBeOlder(t *testing.T) {
+	t.Parallel()
 	for name, of := range map[string]func(tag, commit string) (Ref, VerifyMode){
 		"tag":    func(tag, _ string) (Ref, VerifyMode) { return Ref{Tag: tag}, VerifyTag },
 		"commit": func(_, commit string) (Ref, VerifyMode) { return Ref{Commit: commit}, VerifyHead },
@@ -390,6 +397,7 @@ func TestASignedTagOrCommitThatIsConfiguredMayBeOlder(t *testing.T) {
 }
 
 func TestVerifyRefuses(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		verify Verify
 		ref    Ref

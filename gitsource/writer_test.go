@@ -25,9 +25,10 @@ func held(fence uint64, holder string, files map[string]string) *model.Report {
 }
 
 func TestOneWriterAtATime(t *testing.T) {
+	t.Parallel()
 	person := map[string]string{"note.txt": "I know better\n"}
 	tests := map[string]struct {
-		before func(t *testing.T, r *gitserver.Repo) // after holder a published with fencing number 5
+		before func(t *testing.T, r *servedRepo) // after holder a published with fencing number 5
 		fence  uint64
 		holder string
 		fenced bool
@@ -82,12 +83,12 @@ func TestOneWriterAtATime(t *testing.T) {
 	}
 }
 
-func putCommit(files map[string]string, message string) func(*testing.T, *gitserver.Repo) {
-	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.CommitTo("status", files, message)) }
+func putCommit(files map[string]string, message string) func(*testing.T, *servedRepo) {
+	return func(t *testing.T, r *servedRepo) { ok[string](t)(r.CommitTo("status", files, message)) }
 }
 
-func putMany(n int) func(*testing.T, *gitserver.Repo) {
-	return func(t *testing.T, r *gitserver.Repo) {
+func putMany(n int) func(*testing.T, *servedRepo) {
+	return func(t *testing.T, r *servedRepo) {
 		for i := range n {
 			putCommit(map[string]string{model.ReportRevision: "{}\n", "n": fmt.Sprint(i)}, "mine")(t, r)
 		}
@@ -95,6 +96,7 @@ func putMany(n int) func(*testing.T, *gitserver.Repo) {
 }
 
 func TestFencedNamesTheOther(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	ok[Published](t)(newStatus(t, repo.URL(), Auth{}).Publish(t.Context(), held(5, "a", fleet)))
 	_, err := newStatus(t, repo.URL(), Auth{}).Publish(t.Context(), held(4, "b", fleet))
@@ -104,6 +106,7 @@ func TestFencedNamesTheOther(t *testing.T) {
 }
 
 func TestAFenceThatWasMetIsNotForgotten(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	a, b := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
 	first := ok[Published](t)(a.Publish(t.Context(), held(5, "a", fleet)))
@@ -120,6 +123,7 @@ func TestAFenceThatWasMetIsNotForgotten(t *testing.T) {
 }
 
 func TestAHolderShowsItselfOnce(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	for i, want := range []bool{true, false} {
@@ -143,38 +147,39 @@ func TestAHolderShowsItselfOnce(t *testing.T) {
 }
 
 func TestSetBackIsReportedOnce(t *testing.T) {
+	t.Parallel()
 	const others = 30 // more than a fetch reaches that does not look for it
 	tests := map[string]struct {
-		change  func(t *testing.T, r *gitserver.Repo, commits []string)
+		change  func(t *testing.T, r *servedRepo, commits []string)
 		setBack bool
 	}{
-		"nobody moved the branch": {func(*testing.T, *gitserver.Repo, []string) {}, false},
-		"a person put a commit on top": {func(t *testing.T, r *gitserver.Repo, _ []string) {
+		"nobody moved the branch": {func(*testing.T, *servedRepo, []string) {}, false},
+		"a person put a commit on top": {func(t *testing.T, r *servedRepo, _ []string) {
 			putCommit(map[string]string{"x": "y"}, "mine")(t, r)
 		}, false},
-		"a person put many commits on top": {func(t *testing.T, r *gitserver.Repo, _ []string) {
+		"a person put many commits on top": {func(t *testing.T, r *servedRepo, _ []string) {
 			for i := range others {
 				putCommit(map[string]string{"x": fmt.Sprint(i)}, "mine")(t, r)
 			}
 		}, false},
-		"the branch was set back": {func(t *testing.T, r *gitserver.Repo, commits []string) {
+		"the branch was set back": {func(t *testing.T, r *servedRepo, commits []string) {
 			if err := r.SetBranch("status", commits[len(commits)-2]); err != nil {
 				t.Fatal(err)
 			}
 		}, true},
-		"the branch was set back, and somebody wrote on": {func(t *testing.T, r *gitserver.Repo, commits []string) {
+		"the branch was set back, and somebody wrote on": {func(t *testing.T, r *servedRepo, commits []string) {
 			if err := r.SetBranch("status", commits[0]); err != nil {
 				t.Fatal(err)
 			}
 			putCommit(map[string]string{"x": "y"}, "mine")(t, r)
 		}, true},
-		"the branch was written anew": {func(t *testing.T, r *gitserver.Repo, _ []string) {
+		"the branch was written anew": {func(t *testing.T, r *servedRepo, _ []string) {
 			if err := r.DeleteBranch("status"); err != nil {
 				t.Fatal(err)
 			}
 			putCommit(fleet, "anew")(t, r)
 		}, true},
-		"the branch was deleted": {func(t *testing.T, r *gitserver.Repo, _ []string) {
+		"the branch was deleted": {func(t *testing.T, r *servedRepo, _ []string) {
 			if err := r.DeleteBranch("status"); err != nil {
 				t.Fatal(err)
 			}
@@ -221,6 +226,7 @@ func TestSetBackIsReportedOnce(t *testing.T) {
 }
 
 func TestABranchThatMovesWhileItIsSearchedIsNotSetBack(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t)
 	lists := 0
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
@@ -246,6 +252,7 @@ func TestABranchThatMovesWhileItIsSearchedIsNotSetBack(t *testing.T) {
 }
 
 func TestASetBackThatIsTooFarToBeSeen(t *testing.T) {
+	t.Parallel()
 	repo := newRepo(t) // its server cannot leave out trees, so few commits are looked at
 	b := newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(b.Publish(t.Context(), held(5, "a", fleet)))

@@ -13,6 +13,7 @@ import (
 )
 
 func TestMarshalYAML(t *testing.T) {
+	t.Parallel()
 	type inner struct {
 		Name string   `json:"name"`
 		Tags []string `json:"tags,omitempty"`
@@ -76,6 +77,7 @@ func TestMarshalYAML(t *testing.T) {
 // TestYAMLIsReadBack writes random values and reads them with two decoders, one of
 // YAML 1.2 and one that reads YAML 1.1 booleans.
 func TestYAMLIsReadBack(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 4000 {
 		v := map[string]any{"v": randomValue(rng, 4)}

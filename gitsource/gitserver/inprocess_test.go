@@ -361,7 +361,11 @@ func compare(t *testing.T, ours, gits string, c client, request func(*packp.Uplo
 
 func TestUsualRequestsOfGoGitStartNoProcess(t *testing.T) {
 	r := newRepo(t)
-	first := must[string](t)(r.Commit(map[string]string{"a": "1"}, "begin"))
+	noise := make([]byte, 3<<20)
+	for i := range noise {
+		noise[i] = byte(rand.Uint32()) //nolint:gosec // that is the purpose
+	}
+	first := must[string](t)(r.Commit(map[string]string{"a": string(noise)}, "begin"))
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)

@@ -24,6 +24,7 @@ const (
 	maxObject  = 64 << 20  // bytes
 	maxCommits = 100_000   // in the cache
 	maxEntries = 1_000_000 // of all trees in the cache
+	maxMessage = 64 << 10  // bytes; a commit with more is not in the cache
 )
 
 var errTooLarge = errors.New("object is too large")
@@ -223,8 +224,8 @@ func (o *objects) commit(h plumbing.Hash) (*object.Commit, error) {
 		return c, nil
 	}
 	c = new(object.Commit)
-	if err := o.parsed(plumbing.CommitObject, h, c); err != nil {
-		return nil, err
+	if err := o.parsed(plumbing.CommitObject, h, c); err != nil || len(c.Message) > maxMessage {
+		return c, err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -58,7 +58,9 @@ func (r *Repo) inProcess(next http.Handler) http.Handler {
 		}
 		w.Header().Set("Content-Type", a.contentType)
 		w.Header().Set("Cache-Control", "no-cache")
-		_ = a.write(w) // the client has gone
+		if a.write(w) != nil {
+			panic(http.ErrAbortHandler) // the client must not take a part for the whole
+		}
 	})
 }
 

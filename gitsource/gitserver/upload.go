@@ -444,7 +444,22 @@ func (sel *selection) write(w io.Writer) error {
 	if !sel.request.sideband {
 		return writePack(w, sel.pack)
 	}
-	return errors.Join(writePack(sideband.NewMuxer(sideband.Sideband64k, w), sel.pack), e.Flush())
+	return errors.Join(writePack(channel{sideband.NewMuxer(sideband.Sideband64k, w)}, sel.pack), e.Flush())
+}
+
+// channel splits data as the Muxer of go-git should, whose limit is more than a pkt-line
+// can hold.
+type channel struct{ *sideband.Muxer }
+
+// Write implements io.Writer.
+func (c channel) Write(p []byte) (n int, err error) {
+	for part := range slices.Chunk(p, pktline.MaxPayloadSize-1) {
+		if _, err := c.Muxer.Write(part); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	return n, nil
 }
 
 // writePack writes a pack without deltas, see gitformat-pack(5).

@@ -56,7 +56,7 @@ func Serve(kind string, repo *gitserver.Repo, keys Keys, branches ...string) (*F
 		kind: kind, repo: repo, token: keys.Token, secret: keys.Secret, branches: branches,
 		stop: make(chan struct{}), web: &http.Client{Timeout: 10 * time.Second},
 	}
-	server, err := repo.ServeHTTP(gitserver.HTTPOptions{Wrap: f.route})
+	server, err := repo.ServeHTTP(gitserver.HTTPOptions{RealGit: true, Wrap: f.route})
 	if err != nil {
 		return nil, err
 	}
