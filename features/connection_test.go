@@ -131,7 +131,7 @@ func proxyDoes(ctx context.Context, what string) error {
 
 // asGitHubApp serves the repository to the tokens of a GitHub App alone.
 func (w *site) asGitHubApp() error {
-	s, err := w.repo.ServeHTTP(gitserver.HTTPOptions{TLS: true, Username: "x-access-token", Password: "nobody's"})
+	s, err := w.repo.ServeHTTP(gitserver.HTTPOptions{RealGit: true, TLS: true, Username: "x-access-token", Password: "nobody's"})
 	if err != nil {
 		return err
 	}

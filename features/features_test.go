@@ -81,6 +81,19 @@ func TestFeaturesOnRedis(t *testing.T) {
 	run(t, redisStore)
 }
 
+// realGitTag is the tag of scenarios whose repository is served by the real git.
+const realGitTag = "@git"
+
+// servedByGit reports whether a scenario has realGitTag.
+func servedByGit(scenario *godog.Scenario) bool {
+	for _, tag := range scenario.Tags {
+		if tag.Name == realGitTag {
+			return true
+		}
+	}
+	return false
+}
+
 // run runs every scenario with a store.
 func run(t *testing.T, store storeKind) {
 	if _, err := exec.LookPath("git"); err != nil {
@@ -94,6 +107,9 @@ func run(t *testing.T, store storeKind) {
 			sc.Before(func(ctx context.Context, scenario *godog.Scenario) (context.Context, error) {
 				began.Add(1)
 				w, err := newSite(scenario.Name, store)
+				if err == nil && servedByGit(scenario) {
+					err = w.serve(true)
+				}
 				return context.WithValue(ctx, siteKey{}, w), err
 			})
 			sc.StepContext().Before(noteBeforeAction)

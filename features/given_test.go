@@ -124,7 +124,7 @@ func reachedOver(ctx context.Context, transport string) error {
 		w.remote = s.URL
 		return w.authenticate(map[string][]byte{"sshKeyFile": s.ClientKey, "knownHostsFile": s.KnownHosts(s.Ed25519)})
 	}
-	s, err := w.repo.ServeHTTP(gitserver.HTTPOptions{TLS: true, Username: "ingot", Password: "git-" + bmcPassword})
+	s, err := w.repo.ServeHTTP(gitserver.HTTPOptions{RealGit: true, TLS: true, Username: "ingot", Password: "git-" + bmcPassword})
 	if err != nil {
 		return err
 	}

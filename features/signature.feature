@@ -1,3 +1,4 @@
+@git
 Feature: Only what is signed changes the fleet
   (law 1) Who may push, but has no key that may sign, changes nothing.
 

@@ -181,7 +181,10 @@ func (w *site) furnish() (err error) {
 		return err
 	}
 	w.commits = ledger.NewReader(w.repo.Dir)
-	w.remote = w.repo.URL()
+	w.repo.OnUpdate = ledger.Noter(w.repo.Dir)
+	if err = w.serve(false); err != nil {
+		return err
+	}
 	if _, err = w.repo.Commit(map[string]string{"README.md": "the fleet\n"}, "begin"); err != nil {
 		return err
 	}
@@ -201,6 +204,17 @@ func (w *site) furnish() (err error) {
 		w.redis, err = startRedis(w.dir)
 	}
 	return err
+}
+
+// serve makes the repository available to Ingot over HTTP, in process or by the real git.
+func (w *site) serve(realGit bool) error {
+	s, err := w.repo.ServeHTTP(gitserver.HTTPOptions{RealGit: realGit})
+	if err != nil {
+		return err
+	}
+	w.clients = append(w.clients, s.Close)
+	w.remote = s.URL
+	return nil
 }
 
 func (w *site) push(name string) (reference string, err error) {

@@ -61,6 +61,7 @@ func olderFleet(ctx context.Context) error {
 		return err
 	}
 	w.repo, w.commits = repo, ledger.NewReader(repo.Dir)
+	repo.OnUpdate = ledger.Noter(repo.Dir)
 	past, err := os.ReadFile(filepath.Join(w.dir, pastFile))
 	if err != nil {
 		return err

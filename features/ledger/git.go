@@ -71,6 +71,26 @@ func Watch(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "hooks", "reference-transaction"), []byte(hook), 0o755) //nolint:gosec // a hook must be executable
 }
 
+// Noter returns a function that notes a change of a ref as the hook of a watched repository
+// does. It is for changes that are made without the real git.
+func Noter(dir string) func(state, ref, hash string) {
+	return func(state, ref, hash string) {
+		if !strings.HasPrefix(ref, "refs/heads/") {
+			return
+		}
+		var now int64
+		if state == "prepared" {
+			now = time.Now().UnixNano()
+		}
+		f, err := os.OpenFile(filepath.Join(dir, pushLog), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // as the hook makes it
+		if err != nil {
+			return // the repository was removed
+		}
+		defer f.Close()
+		_, _ = fmt.Fprintf(f, "%s %d %s %s\n", state, now, hash, ref) // one write
+	}
+}
+
 // Pushes returns the pushes that a watched repository noted, oldest first.
 func Pushes(dir string) ([]Push, error) {
 	data, err := os.ReadFile(filepath.Join(dir, pushLog))
