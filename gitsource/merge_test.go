@@ -64,7 +64,7 @@ func runGit(t *testing.T, dir string, args ...string) {
 func (p *proposal) cloned(args ...string) (*Clone, string) {
 	p.t.Helper()
 	dir := filepath.Join(p.t.TempDir(), "clone")
-	runGit(p.t, ".", append(append([]string{"clone", "--quiet"}, args...), p.repo.URL(), dir)...)
+	runGit(p.t, ".", append(append([]string{"clone", "--quiet"}, args...), p.repo.Repo.URL(), dir)...)
 	return p.open(dir), dir
 }
 
@@ -169,7 +169,7 @@ func TestMergeIsWhatIsInForceAfterwards(t *testing.T) {
 func (p *proposal) change(branch string, files map[string]string) {
 	p.t.Helper()
 	dir := filepath.Join(p.t.TempDir(), "work")
-	runGit(p.t, ".", "clone", "--quiet", "--branch", branch, p.repo.URL(), dir)
+	runGit(p.t, ".", "clone", "--quiet", "--branch", branch, p.repo.Repo.URL(), dir)
 	for path, content := range files {
 		file := filepath.Join(dir, path)
 		if content == "" {
