@@ -12,6 +12,12 @@ import (
 )
 
 func TestRevisionsOfARepository(t *testing.T) {
+	t.Run("noted by the hook", func(t *testing.T) { testRevisions(t, func(*gitserver.Repo) {}) })
+	t.Run("noted in process", func(t *testing.T) { testRevisions(t, func(r *gitserver.Repo) { r.OnUpdate = Noter(r.Dir) }) })
+}
+
+func testRevisions(t *testing.T, prepare func(*gitserver.Repo)) {
+	t.Helper()
 	repo, err := gitserver.New(t.TempDir(), "fleet")
 	if err != nil {
 		t.Fatal(err)
@@ -19,6 +25,7 @@ func TestRevisionsOfARepository(t *testing.T) {
 	if err := Watch(repo.Dir); err != nil {
 		t.Fatal(err)
 	}
+	prepare(repo)
 	web, db := manifest("claim", "web", nil), manifest("claim", "db", nil)
 	must := func(_ string, err error) {
 		t.Helper()
@@ -37,8 +44,8 @@ func TestRevisionsOfARepository(t *testing.T) {
 	must(repo.Clear("nothing is left"))
 
 	pushes, err := Pushes(repo.Dir)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(pushes) != 8 {
+		t.Fatalf("there are %d pushes, %v; want 8", len(pushes), err)
 	}
 	later := time.Now()
 	got, err := NewReader(repo.Dir).Revisions(pushes, []Configuration{{Branch: "main", Path: "a"}, {At: later, Branch: "other", Path: "a"}})

@@ -103,7 +103,7 @@ func (o *objects) open(h plumbing.Hash, use func(plumbing.ObjectType, int64, io.
 	if err != nil {
 		return fmt.Errorf("read %s: %w", h, err)
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	kind, size, err := r.Header()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", h, err)
