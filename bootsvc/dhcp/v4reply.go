@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"slices"
@@ -204,8 +205,12 @@ func (r *reply4) append(b []byte, limit int) []byte {
 		tail = appendOption4(nil, dhcpv4.OptionRelayAgentInformation.Code(), r.relayInfo)
 	}
 	for _, o := range r.options {
-		if len(b)+optionSize4(o.value)+len(tail)+1 <= limit {
-			b = appendOption4(b, o.code, o.value)
+		var pad []byte
+		if o.code == dhcpv4.OptionBootfileName.Code() {
+			pad = bootFilePad4(q)
+		}
+		if len(b)+optionSize4(o.value)+len(pad)+len(tail)+1 <= limit {
+			b = append(appendOption4(b, o.code, o.value), pad...)
 		}
 	}
 	b = append(append(b, tail...), dhcpv4.OptionEnd.Code())
@@ -213,6 +218,19 @@ func (r *reply4) append(b []byte, limit int) []byte {
 		b = b[:minReply4]
 	}
 	return b
+}
+
+// bootFilePad4 returns the PAD (RFC 2132 §3.1) that follows option 67 in the reply to a UEFI client. EDK2
+// writes a NUL behind the value in its copy of the OFFER, where the next option would lose its code
+// (HttpBootDxe/HttpBootDhcp4.c HttpBootParseDhcp4Packet, UefiPxeBcDxe/PxeBcDhcp4.c). A BIOS gets
+// no PAD, because some old boot loaders do not accept one between options.
+func bootFilePad4(request *dhcpv4.DHCPv4) []byte {
+	arch := request.Options.Get(dhcpv4.OptionClientSystemArchitectureType)
+	class := request.Options.Get(dhcpv4.OptionClassIdentifier)
+	if len(bytes.Trim(arch, "\x00")) == 0 && !bytes.HasPrefix(class, []byte("HTTPClient")) {
+		return nil
+	}
+	return []byte{dhcpv4.OptionPad.Code()}
 }
 
 // appendOption4 appends an option, in as many parts as it needs (RFC 3396 §5).
