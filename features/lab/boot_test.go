@@ -40,6 +40,7 @@ type bootCase struct {
 	settings []string // of the firmware, as qemu's arguments
 	old      bool     // its network card does not know iPXE
 	network  string   // as Ingot is told of it, rackNetwork if empty
+	address  string   // a further address of the server, none if empty
 	bridge   string   // that its network card is plugged into, the rack's link if empty
 	stages   []string // that the server's timeline names, in order
 	ovmf     string   // where UEFI is, Debian's if empty
@@ -63,7 +64,13 @@ var bootCases = []bootCase{
 	},
 	{
 		rule: "UEFI that boots by HTTP is discovered", firmware: qemu.FirmwareUEFI, settings: withoutPXE,
+		network: network4, address: address4,
 		stages: []string{"DHCP", "HTTP boot", "Ignition"},
+	},
+	{
+		rule:     "UEFI that boots by PXE from a server address of 14 characters is discovered",
+		firmware: qemu.FirmwareUEFI, network: network4, address: address4,
+		stages: []string{"DHCP", "TFTP", "iPXE script", "kernel", "initrd", "Ignition"},
 	},
 	{
 		rule:     "UEFI that boots by PXE where there is IPv6 alone is discovered",
@@ -82,6 +89,20 @@ dhcp:
   - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::150"}
 registry: {url: "http://[fd77:1::1]:10000"}
 `
+
+// network4 is a network without DHCPv6, to which UEFI would turn if DHCPv4 failed.
+const network4 = `
+dhcp:
+- name: rack
+  interface: br0
+  role: host
+  subnets:
+  - {cidr: 192.168.100.0/24, range: 192.168.100.100-192.168.100.150, gateway: 192.168.100.10}
+`
+
+// address4 is the server's address in network4. EDK2 reads its first character as the length of an
+// option if no PAD follows option 67.
+const address4 = "192.168.100.10/24"
 
 // without4 keeps OVMF from asking for IPv4 addresses, which takes it a minute.
 var without4 = []string{
@@ -125,6 +146,9 @@ func (c bootCase) bootIn(t *testing.T, r *rack) {
 func (c bootCase) startIn(t *testing.T, r *rack) (*rig.Ingot, rig.SimulatedServer) {
 	t.Helper()
 	r.server.StartRadvd(t, "fd77:1::/64", c.network == network6)
+	if c.address != "" {
+		r.server.Address(rig.BridgeName, c.address)
+	}
 	push := func(t *testing.T, on *rig.Namespace) string { return rig.PushProbe(t, on) }
 	if c.push != nil {
 		push = c.push

@@ -98,7 +98,7 @@ func (k *kea) config4() string {
 			net, gateway, k.last(net+"100"))
 	}
 	return fmt.Sprintf(`{"Dhcp4": {"interfaces-config": {"interfaces": ["br0"]}, "match-client-id": false, "authoritative": true,
-		"lease-database": {"type": "memfile", "name": "%s/leases4"}, "valid-lifetime": 60, "renew-timer": 30, "rebind-timer": 45,
+		"lease-database": {"type": "memfile", "name": "%s/leases4"}, "valid-lifetime": 3600, "renew-timer": 1800, "rebind-timer": 2700,
 		"expired-leases-processing": {"hold-reclaimed-time": 0},
 		"subnet4": [%s, %s], `+keaLog+`}}`, k.dir, subnet("10.77.1.", "10.77.1.1"), subnet("10.77.2.", "10.77.2.1"), "4")
 }
@@ -112,6 +112,6 @@ func (k *kea) config6() string {
 	return fmt.Sprintf(`{"Dhcp6": {"server-id": {"type": "EN", "enterprise-id": 32473, "identifier": "0877e0afec", "persist": false}, `+
 		`"interfaces-config": {"interfaces": ["br0", "br0/fd77:1::1"]},
 		"lease-database": {"type": "memfile", "name": "%s/leases6"}, `+
-		`"preferred-lifetime": 60, "valid-lifetime": 60, "renew-timer": 30, "rebind-timer": 45,
+		`"preferred-lifetime": 3600, "valid-lifetime": 3600, "renew-timer": 1800, "rebind-timer": 2700,
 		"subnet6": [%s, %s], `+keaLog+`}}`, k.dir, subnet("fd77:1::", `, "interface": "br0"`), subnet("fd77:2::", ""), "6")
 }

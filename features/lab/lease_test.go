@@ -141,13 +141,13 @@ func TestLeasesOfRealClients(t *testing.T) {
 // wantLease is what rackNetwork promises beside the address, in the client's words.
 func wantLease(c *placed) lease {
 	if c.kind.family == 6 {
-		want := lease{DNS: "fd77:1::53", NTP: "fd77:1::123", Domain: "rack.example.com", Seconds: "60"}
+		want := lease{DNS: "fd77:1::53", NTP: "fd77:1::123", Domain: "rack.example.com", Seconds: "3600"}
 		if c.kind.needs == rig.ToolDhclient { // it shows the option as bytes, and names with their last dot
 			want.NTP, want.Domain = "0:1:0:10:fd:77:0:1:0:0:0:0:0:0:0:0:0:0:1:23", "rack.example.com."
 		}
 		return want
 	}
-	want := lease{Router: "10.77.1.1", DNS: "10.77.1.53 10.77.1.54", NTP: "10.77.1.123", Domain: "rack.example.com", Seconds: "60"}
+	want := lease{Router: "10.77.1.1", DNS: "10.77.1.53 10.77.1.54", NTP: "10.77.1.123", Domain: "rack.example.com", Seconds: "3600"}
 	if c.relayed {
 		want.Router = relayAddress
 	}

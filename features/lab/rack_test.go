@@ -107,8 +107,7 @@ func inPool(relayed bool, a netip.Addr) bool {
 	return a.Compare(p[0]) >= 0 && a.Compare(p[1]) <= 0
 }
 
-// rackNetwork is the rack as Ingot is told of it. Leases are short, for some
-// clients renew only when it is time.
+// rackNetwork is the rack's network in Ingot's configuration, with the default lease time.
 const rackNetwork = `
 dhcp:
 - name: rack
@@ -116,11 +115,11 @@ dhcp:
   role: host
   subnets:
   - {cidr: 10.77.1.0/24, range: 10.77.1.100-10.77.1.150, gateway: 10.77.1.1, ` +
-	`dns: [10.77.1.53, 10.77.1.54], ntp: [10.77.1.123], domain: rack.example.com, leaseTime: 1m}
+	`dns: [10.77.1.53, 10.77.1.54], ntp: [10.77.1.123], domain: rack.example.com}
   - {cidr: 10.77.2.0/24, range: 10.77.2.100-10.77.2.150, gateway: 10.77.2.1, ` +
-	`dns: [10.77.1.53, 10.77.1.54], ntp: [10.77.1.123], domain: rack.example.com, leaseTime: 1m}
+	`dns: [10.77.1.53, 10.77.1.54], ntp: [10.77.1.123], domain: rack.example.com}
   - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::150", ` +
-	`dns: ["fd77:1::53"], ntp: ["fd77:1::123"], domain: rack.example.com, leaseTime: 1m}
+	`dns: ["fd77:1::53"], ntp: ["fd77:1::123"], domain: rack.example.com}
   - {cidr: "fd77:2::/64", range: "fd77:2::100-fd77:2::150", ` +
-	`dns: ["fd77:1::53"], ntp: ["fd77:1::123"], domain: rack.example.com, leaseTime: 1m}
+	`dns: ["fd77:1::53"], ntp: ["fd77:1::123"], domain: rack.example.com}
 `

@@ -136,7 +136,7 @@ func TestTwoNetworksAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		network, gateway, seconds string
 		on                        *rig.Namespace
-	}{{"rack", rig.ServerAddress, "60", r.nextHost(t, false)}, {"oob", "10.78.1.1", "86400", bmc}} {
+	}{{"rack", rig.ServerAddress, "3600", r.nextHost(t, false)}, {"oob", "10.78.1.1", "86400", bmc}} {
 		t.Run("a device on network "+c.network+" is given that network's lease", func(t *testing.T) {
 			client := newClient(t, udhcpc, c.on)
 			client.start(t)
@@ -308,7 +308,7 @@ dhcp:
   interface: br0
   role: host
   subnets:
-  - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::150", leaseTime: 1h, delegate: {from: "fd77:100::/48", bits: 64}}
+  - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::150", delegate: {from: "fd77:100::/48", bits: 64}}
 `)
 	i.Start(t)
 	from := netip.MustParsePrefix("fd77:100::/48")
