@@ -21,8 +21,7 @@ import (
 
 // medium is what a fake disk stores, and how its firmware clears it.
 type medium struct {
-	t     *testing.T
-	path  string
+	*content
 	lies  bool          // it says that it is cleared, and does nothing
 	takes time.Duration // for a clearing in the background
 
@@ -44,7 +43,7 @@ func (m *medium) fill(part float64, how func([]byte)) {
 	if m.lies {
 		return
 	}
-	mapped(m.t, m.path, func(content []byte) { how(content[:int(part*float64(len(content)))]) })
+	m.change(0, int64(part*diskSize), how)
 }
 
 // start begins to clear the medium in the background.
@@ -150,12 +149,12 @@ func (d *nvmeDisk) send(c nvmeCommand) error {
 
 // secureWipe wipes one disk in virtual time and returns its result and what was
 // told of it.
-func secureWipe(t *testing.T, mode string, f fake, path string) (model.DiskWipe, []model.DiskProgress) {
+func secureWipe(t *testing.T, mode string, f fake, disk *content) (model.DiskWipe, []model.DiskProgress) {
 	t.Helper()
 	var mu sync.Mutex
 	var told []model.DiskProgress
 	w := Wiper{
-		Open: func(p string) (Device, error) { return open(t, p, f), nil },
+		Open: func(p string) (Device, error) { return open(disk, f), nil },
 		Watch: func(disks []model.DiskProgress, _ bool) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -163,15 +162,8 @@ func secureWipe(t *testing.T, mode string, f fake, path string) (model.DiskWipe,
 		},
 		Log: slog.New(slog.DiscardHandler),
 	}
-	got := w.Wipe(t.Context(), mode, []Choice{choice(path)})[0]
+	got := w.Wipe(t.Context(), mode, []Choice{choice("sda")})[0]
 	return got, told
-}
-
-func holdsSecrets(t *testing.T, path string) bool {
-	t.Helper()
-	var holds bool
-	mapped(t, path, func(content []byte) { holds = bytes.Contains(content, []byte("secret!")) })
-	return holds
 }
 
 // capable is an Identify Controller page of a disk with the given abilities.
@@ -239,12 +231,12 @@ func TestNVMeDisks(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			path := diskFile(t)
+			disk := new(content)
 			synctest.Test(t, func(t *testing.T) {
 				d := tc.disk
-				d.t, d.path = t, path
+				d.content = disk
 				mode := cmp.Or(tc.mode, model.CleanupSecure)
-				got, _ := secureWipe(t, mode, fake{own: &nvme{namespace: 1, send: d.send}}, path)
+				got, _ := secureWipe(t, mode, fake{own: &nvme{namespace: 1, send: d.send}}, disk)
 				if got.Result != model.WipeDone || got.Method != tc.method || got.Error != "" {
 					t.Errorf("got %+v, want wiped by %s", got, tc.method)
 				}
@@ -252,10 +244,10 @@ func TestNVMeDisks(t *testing.T) {
 					t.Errorf("asked (-want +got):\n%s", diff)
 				}
 			})
-			if z := zeroed(t, path); !strings.HasPrefix(z, "0-") || !strings.HasSuffix(z, "80") {
+			if z := zeroed(t, disk); !strings.HasPrefix(z, "0-") || !strings.HasSuffix(z, "80") {
 				t.Errorf("MiB that are zero: %q, want the edges at least", z)
 			}
-			if tc.method != "overwrite-edges" && holdsSecrets(t, path) {
+			if tc.method != "overwrite-edges" && disk.holdsSecrets() {
 				t.Error("the disk still holds data")
 			}
 		})
@@ -264,9 +256,9 @@ func TestNVMeDisks(t *testing.T) {
 
 func TestANamespaceThatNobodyHasIsNotForgotten(t *testing.T) {
 	for _, mode := range []string{model.CleanupQuick, model.CleanupSecure} {
-		path := diskFile(t)
-		d := nvmeDisk{controller: capable(2|8, 0, 2), namespaces: 1, others: []byte{1, 0}, medium: medium{t: t, path: path}}
-		got, _ := secureWipe(t, mode, fake{own: &nvme{namespace: 1, send: d.send}}, path)
+		disk := new(content)
+		d := nvmeDisk{controller: capable(2|8, 0, 2), namespaces: 1, others: []byte{1, 0}, medium: medium{content: disk}}
+		got, _ := secureWipe(t, mode, fake{own: &nvme{namespace: 1, send: d.send}}, disk)
 		if got.Result != model.WipeFailed || !strings.Contains(got.Error, "namespace 3 of the disk is attached to no controller") {
 			t.Errorf("%s: got %+v, want failed for what is on namespace 3", mode, got)
 		}
@@ -283,25 +275,24 @@ func TestADiskThatLiesIsFoundOutThoughItIsAlmostEmpty(t *testing.T) {
 		"by a sanitize": {nvmeDisk{controller: capable(0, 0, 2)}, "sanitize block"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			path := diskFile(t)
-			mapped(t, path, func(content []byte) {
-				clear(content)
-				copy(content[30*mib+5000:], "secret!")
-				for _, a := range sampleAreas(diskSize) {
-					if bytes.Contains(content[a.offset:a.offset+a.length], []byte("secret!")) {
-						t.Fatalf("the secret is where it is looked for, at %d", a.offset)
-					}
+			disk := new(content)
+			const secret = 30*mib + 5000
+			disk.change(0, diskSize, zero)
+			disk.change(secret, 7, func(b []byte) { copy(b, "secret!") })
+			for _, a := range sampleAreas(diskSize) {
+				if a.offset <= secret && secret < a.offset+a.length {
+					t.Fatalf("the secret is where it is looked for, at %d", a.offset)
 				}
-			})
+			}
 			synctest.Test(t, func(t *testing.T) {
 				d := tc.disk
-				d.namespaces, d.medium = 1, medium{t: t, path: path, lies: true}
-				got, _ := secureWipe(t, model.CleanupSecure, fake{own: &nvme{namespace: 1, send: d.send}}, path)
+				d.namespaces, d.medium = 1, medium{content: disk, lies: true}
+				got, _ := secureWipe(t, model.CleanupSecure, fake{own: &nvme{namespace: 1, send: d.send}}, disk)
 				if got.Method != "overwrite" || got.Result != model.WipeDone || !slices.Equal(d.asked, []string{tc.how}) {
 					t.Errorf("got %+v after %q, want overwritten", got, d.asked)
 				}
 			})
-			if holdsSecrets(t, path) {
+			if disk.holdsSecrets() {
 				t.Error("the disk still holds data")
 			}
 		})
@@ -321,16 +312,16 @@ func TestProgressGoesForwards(t *testing.T) {
 }
 
 func TestASanitizeThatIsUnderWayIsWaitedFor(t *testing.T) {
-	path := diskFile(t)
+	disk := new(content)
 	synctest.Test(t, func(t *testing.T) {
 		d := nvmeDisk{
 			controller: capable(2, 0, 3), namespaces: 1, action: sanitizeByKey,
-			medium: medium{t: t, path: path, takes: 10 * time.Minute},
+			medium: medium{content: disk, takes: 10 * time.Minute},
 		}
 		d.start(noise)
 		time.Sleep(4 * time.Minute)
 		began := time.Now()
-		got, told := secureWipe(t, model.CleanupSecure, fake{own: &nvme{namespace: 1, send: d.send}}, path)
+		got, told := secureWipe(t, model.CleanupSecure, fake{own: &nvme{namespace: 1, send: d.send}}, disk)
 		if got.Method != "nvme-sanitize-block" || got.Result != model.WipeDone {
 			t.Errorf("got %+v, want a sanitize of its own after that", got)
 		}
@@ -344,15 +335,15 @@ func TestASanitizeThatIsUnderWayIsWaitedFor(t *testing.T) {
 }
 
 func TestProgressIsTold(t *testing.T) {
-	path := diskFile(t)
+	disk := new(content)
 	synctest.Test(t, func(t *testing.T) {
-		d := nvmeDisk{controller: capable(0, 0, 2), namespaces: 1, medium: medium{t: t, path: path, takes: 1000 * time.Second}}
+		d := nvmeDisk{controller: capable(0, 0, 2), namespaces: 1, medium: medium{content: disk, takes: 1000 * time.Second}}
 		log := &bytes.Buffer{}
 		f := fake{own: &nvme{namespace: 1, send: d.send}}
 		var told []model.DiskProgress
 		turns := 0
 		w := Wiper{
-			Open: func(p string) (Device, error) { return open(t, p, f), nil },
+			Open: func(p string) (Device, error) { return open(disk, f), nil },
 			Watch: func(disks []model.DiskProgress, turn bool) {
 				told = append(told, disks[0])
 				if turn {
@@ -361,7 +352,7 @@ func TestProgressIsTold(t *testing.T) {
 			},
 			Log: slog.New(slog.NewTextHandler(log, nil)),
 		}
-		w.Wipe(t.Context(), model.CleanupSecure, []Choice{choice(path)})
+		w.Wipe(t.Context(), model.CleanupSecure, []Choice{choice("sda")})
 		for i := 1; i < len(told); i++ {
 			if told[i].Percent < told[i-1].Percent && told[i-1].Percent != 100 && told[i].Percent != 0 {
 				t.Errorf("%d %% after %d %%", told[i].Percent, told[i-1].Percent)
@@ -388,11 +379,11 @@ func TestProgressIsTold(t *testing.T) {
 }
 
 func TestADiskThatTakesNothingButAnotherSanitizeIsSanitized(t *testing.T) {
-	path := diskFile(t)
+	disk := new(content)
 	synctest.Test(t, func(t *testing.T) {
 		d := nvmeDisk{
 			controller: capable(2, 0, 2), namespaces: 1, restricted: true,
-			medium: medium{t: t, path: path, failing: true, takes: time.Minute},
+			medium: medium{content: disk, failing: true, takes: time.Minute},
 		}
 		d.began = time.Now()
 		time.Sleep(time.Hour)
@@ -400,20 +391,20 @@ func TestADiskThatTakesNothingButAnotherSanitizeIsSanitized(t *testing.T) {
 			running, failed, _ := d.state()
 			return running || failed
 		}}
-		got, _ := secureWipe(t, model.CleanupSecure, f, path)
+		got, _ := secureWipe(t, model.CleanupSecure, f, disk)
 		if got.Result != model.WipeDone || got.Method != "nvme-sanitize-block" {
 			t.Errorf("got %+v, want sanitized", got)
 		}
 	})
-	if holdsSecrets(t, path) {
+	if disk.holdsSecrets() {
 		t.Error("the disk still holds data")
 	}
 }
 
 func TestADiskThatNeverEndsIsGivenUp(t *testing.T) {
-	path := diskFile(t)
+	disk := new(content)
 	synctest.Test(t, func(t *testing.T) {
-		d := nvmeDisk{controller: capable(0, 0, 2), namespaces: 1, medium: medium{t: t, path: path, takes: time.Minute}}
+		d := nvmeDisk{controller: capable(0, 0, 2), namespaces: 1, medium: medium{content: disk, takes: time.Minute}}
 		stuck := func(c nvmeCommand) error {
 			err := d.send(c)
 			if c.opcode == nvmeGetLogPage && !d.began.IsZero() {
@@ -423,7 +414,7 @@ func TestADiskThatNeverEndsIsGivenUp(t *testing.T) {
 		}
 		began := time.Now()
 		f := fake{own: &nvme{namespace: 1, send: stuck}, locked: func() bool { return !d.began.IsZero() }}
-		got, _ := secureWipe(t, model.CleanupSecure, f, path)
+		got, _ := secureWipe(t, model.CleanupSecure, f, disk)
 		if got.Result != model.WipeFailed || !strings.Contains(got.Error, "nvme-sanitize-block: the disk has got no further for 10m0s; ") {
 			t.Errorf("got %+v, want failed with both reasons", got)
 		}
@@ -448,11 +439,11 @@ func TestADiskThatGoesOnIsWaitedFor(t *testing.T) {
 		}, "scsi-sanitize-overwrite"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			path := diskFile(t)
+			disk := new(content)
 			synctest.Test(t, func(t *testing.T) {
 				m := takes
-				m.t, m.path = t, path
-				got, _ := secureWipe(t, model.CleanupSecure, fake{own: tc.disk(m)}, path)
+				m.content = disk
+				got, _ := secureWipe(t, model.CleanupSecure, fake{own: tc.disk(m)}, disk)
 				if got.Result != model.WipeDone || got.Method != tc.method {
 					t.Errorf("got %+v, want wiped by %s", got, tc.method)
 				}
@@ -472,9 +463,9 @@ func TestAnErasureMayTakeAsLongAsTheDiskSays(t *testing.T) {
 }
 
 func TestADiskThatAnswersNoMoreIsGivenUp(t *testing.T) {
-	path := diskFile(t)
+	disk := new(content)
 	synctest.Test(t, func(t *testing.T) {
-		d := nvmeDisk{controller: capable(0, 0, 2), namespaces: 1, medium: medium{t: t, path: path, takes: time.Hour}}
+		d := nvmeDisk{controller: capable(0, 0, 2), namespaces: 1, medium: medium{content: disk, takes: time.Hour}}
 		silent := func(c nvmeCommand) error {
 			if c.opcode == nvmeGetLogPage && !d.began.IsZero() {
 				return errGone
@@ -483,7 +474,7 @@ func TestADiskThatAnswersNoMoreIsGivenUp(t *testing.T) {
 		}
 		began := time.Now()
 		f := fake{own: &nvme{namespace: 1, send: silent}, locked: func() bool { return !d.began.IsZero() }}
-		got, _ := secureWipe(t, model.CleanupSecure, f, path)
+		got, _ := secureWipe(t, model.CleanupSecure, f, disk)
 		if got.Result != model.WipeFailed || !strings.Contains(got.Error, "nvme-sanitize-block: ask how far it is: no such device; ") {
 			t.Errorf("got %+v, want failed with both reasons", got)
 		}
@@ -724,13 +715,13 @@ func TestSATADisks(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			path := diskFile(t)
+			disk := new(content)
 			synctest.Test(t, func(t *testing.T) {
 				d := tc.disk
-				d.t, d.path = t, path
+				d.content = disk
 				mode := cmp.Or(tc.mode, model.CleanupSecure)
 				f := fake{own: &drive{ata: &ata{send: d.send}}, locked: func() bool { return d.locked }}
-				got, _ := secureWipe(t, mode, f, path)
+				got, _ := secureWipe(t, mode, f, disk)
 				switch {
 				case tc.err != "" && (got.Result != model.WipeFailed || !strings.Contains(got.Error, tc.err)):
 					t.Errorf("got %+v, want failed: %s", got, tc.err)
@@ -744,7 +735,7 @@ func TestSATADisks(t *testing.T) {
 					t.Error("the disk keeps Ingot's password")
 				}
 			})
-			if tc.err == "" && tc.mode == "" && holdsSecrets(t, path) {
+			if tc.err == "" && tc.mode == "" && disk.holdsSecrets() {
 				t.Error("the disk still holds data")
 			}
 		})
@@ -752,21 +743,21 @@ func TestSATADisks(t *testing.T) {
 }
 
 func TestADiskThatLostPowerInItsEraseIsWipedAfterwards(t *testing.T) {
-	path := diskFile(t)
+	disk := new(content)
 	synctest.Test(t, func(t *testing.T) {
-		d := &sataDisk{words: map[int]uint16{128: hasSecurity}, cut: true, medium: medium{t: t, path: path}}
+		d := &sataDisk{words: map[int]uint16{128: hasSecurity}, cut: true, medium: medium{content: disk}}
 		f := fake{own: &drive{ata: &ata{send: d.send}}, locked: func() bool { return d.dead || d.locked }}
-		if got, _ := secureWipe(t, model.CleanupSecure, f, path); got.Result != model.WipeFailed {
+		if got, _ := secureWipe(t, model.CleanupSecure, f, disk); got.Result != model.WipeFailed {
 			t.Fatalf("got %+v of a disk without power", got)
 		}
-		if !holdsSecrets(t, path) {
+		if !disk.holdsSecrets() {
 			t.Fatal("the erase was not cut off")
 		}
 		d.powerCycle()
 		if !d.locked {
 			t.Fatal("the disk is not locked")
 		}
-		got, _ := secureWipe(t, model.CleanupSecure, f, path)
+		got, _ := secureWipe(t, model.CleanupSecure, f, disk)
 		if got.Result != model.WipeDone || got.Method != "ata-security-erase" || d.password != "" {
 			t.Errorf("got %+v with password %q, want wiped with none", got, d.password)
 		}
@@ -775,7 +766,7 @@ func TestADiskThatLostPowerInItsEraseIsWipedAfterwards(t *testing.T) {
 			t.Errorf("asked (-want +got):\n%s", diff)
 		}
 	})
-	if holdsSecrets(t, path) {
+	if disk.holdsSecrets() {
 		t.Error("the disk still holds data")
 	}
 }
@@ -844,12 +835,12 @@ func TestSASDisks(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			path := diskFile(t)
+			disk := new(content)
 			synctest.Test(t, func(t *testing.T) {
 				d := tc.disk
-				d.t, d.path = t, path
+				d.content = disk
 				none := func(ataCommand) (ataAnswer, error) { return ataAnswer{}, errAborted }
-				got, _ := secureWipe(t, model.CleanupSecure, fake{own: &drive{ata: &ata{send: none}, scsi: &scsi{send: d.send}}}, path)
+				got, _ := secureWipe(t, model.CleanupSecure, fake{own: &drive{ata: &ata{send: none}, scsi: &scsi{send: d.send}}}, disk)
 				if got.Result != model.WipeDone || got.Method != tc.method {
 					t.Errorf("got %+v, want wiped by %s", got, tc.method)
 				}
@@ -857,7 +848,7 @@ func TestSASDisks(t *testing.T) {
 					t.Errorf("asked (-want +got):\n%s", diff)
 				}
 			})
-			if holdsSecrets(t, path) {
+			if disk.holdsSecrets() {
 				t.Error("the disk still holds data")
 			}
 		})
@@ -866,9 +857,9 @@ func TestSASDisks(t *testing.T) {
 
 // A SAS disk that hangs on two expanders is there twice.
 func TestPathsToOneDiskAreWipedInTurn(t *testing.T) {
-	path := diskFile(t)
+	disk := new(content)
 	synctest.Test(t, func(t *testing.T) {
-		d := sasDisk{knows: map[byte]bool{scsiOverwrite: true}, medium: medium{t: t, path: path, takes: time.Hour}}
+		d := sasDisk{knows: map[byte]bool{scsiOverwrite: true}, medium: medium{content: disk, takes: time.Hour}}
 		var one sync.Mutex
 		send := func(c scsiCommand) error {
 			one.Lock()
@@ -887,11 +878,11 @@ func TestPathsToOneDiskAreWipedInTurn(t *testing.T) {
 		none := func(ataCommand) (ataAnswer, error) { return ataAnswer{}, errAborted }
 		w := Wiper{
 			Open: func(string) (Device, error) {
-				return open(t, path, fake{own: &drive{ata: &ata{send: none}, scsi: &scsi{send: send}}, locked: busy}), nil
+				return open(disk, fake{own: &drive{ata: &ata{send: none}, scsi: &scsi{send: send}}, locked: busy}), nil
 			},
 			Log: slog.New(slog.DiscardHandler),
 		}
-		paths := []Choice{choice(path), choice("/dev/sdx"), choice(path)}
+		paths := []Choice{choice("sda"), choice("/dev/sdx"), choice("sda")}
 		paths[0].Disk.WWID, paths[2].Disk.WWID = "naa.5000c500a0a0a0a0", "naa.5000c500a0a0a0a0"
 		paths[1].Result = model.WipeSkipped
 		paths[2].Disk.Name = "sdb"

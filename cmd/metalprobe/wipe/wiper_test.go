@@ -2,9 +2,11 @@ package wipe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,18 +17,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/model"
 )
 
-// fake is a disk that is a file. It can do the erasures in can.
+// fake is an opened disk. It can do the erasures in can.
 type fake struct {
-	*os.File
-	t       *testing.T
-	path    string
+	*content
 	size    int64
 	can     map[Method]error // nil = works, anything else is what it fails with
 	lies    bool             // erasures report success and do nothing
@@ -51,6 +51,8 @@ func (f *fake) Firmware() Firmware { return f.own }
 
 func (f *fake) Size() int64 { return f.size }
 
+func (f *fake) Close() error { return nil }
+
 func (f *fake) Flush() error {
 	if err := f.access(); err != nil {
 		return err
@@ -68,7 +70,7 @@ func (f *fake) Erase(how Method, offset, length int64) error {
 		return err
 	}
 	f.flushed = false
-	mapped(f.t, f.path, func(content []byte) { clear(content[offset:][:length]) })
+	f.change(offset, length, zero)
 	return nil
 }
 
@@ -80,7 +82,7 @@ func (f *fake) WriteAt(p []byte, offset int64) (int, error) {
 	if f.loses {
 		return len(p), nil
 	}
-	return f.File.WriteAt(p, offset)
+	return f.content.WriteAt(p, offset)
 }
 
 func (f *fake) ReadAt(p []byte, offset int64) (int, error) {
@@ -93,17 +95,84 @@ func (f *fake) ReadAt(p []byte, offset int64) (int, error) {
 	if !f.flushed {
 		return 0, errors.New("read from the cache, not from the medium")
 	}
-	return f.File.ReadAt(p, offset)
+	return f.content.ReadAt(p, offset)
 }
 
-const diskSize = 80 * mib
+const (
+	diskSize  = 80 * mib
+	chunkSize = 64 << 10
+)
 
-// data is what the last user left on every byte of a disk.
-var data = bytes.Repeat([]byte("secret! "), mib/8)
+// data is left by the last user on every byte of a disk.
+var data = bytes.Repeat([]byte("secret! "), chunkSize/8)
 
-// diskFile makes a disk that is full of data, in memory: nothing of it needs to
-// outlive the test, and real disks are slow.
-func diskFile(t *testing.T) (path string) {
+// content is the content of a disk. A chunk that was never written holds data, and all chunks of
+// zeros are one, so that a disk takes little memory.
+type content struct {
+	mu      sync.Mutex
+	written map[int64][]byte // by the number of the chunk
+}
+
+// chunk returns a chunk to read.
+func (c *content) chunk(n int64) []byte {
+	if b, ok := c.written[n]; ok {
+		return b
+	}
+	return data
+}
+
+// change lets a function change each chunk of a range, or the part of it that is in the range.
+func (c *content) change(offset, length int64, how func([]byte)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.written == nil {
+		c.written = make(map[int64][]byte)
+	}
+	buffer := make([]byte, chunkSize)
+	for end := offset + length; offset < end; {
+		n, from := offset/chunkSize, offset%chunkSize
+		to := min(chunkSize, from+end-offset)
+		copy(buffer, c.chunk(n))
+		how(buffer[from:to])
+		if bytes.Equal(buffer, zeros[:chunkSize]) {
+			c.written[n] = zeros[:chunkSize]
+		} else {
+			c.written[n] = bytes.Clone(buffer)
+		}
+		offset += to - from
+	}
+}
+
+func (c *content) WriteAt(p []byte, offset int64) (int, error) {
+	rest := p
+	c.change(offset, int64(len(p)), func(b []byte) { rest = rest[copy(b, rest):] })
+	return len(p), nil
+}
+
+func (c *content) ReadAt(p []byte, offset int64) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for rest := p; len(rest) > 0; {
+		n := copy(rest, c.chunk(offset / chunkSize)[offset%chunkSize:])
+		rest, offset = rest[n:], offset+int64(n)
+	}
+	return len(p), nil
+}
+
+// holdsSecrets reports whether anything of the last user is left.
+func (c *content) holdsSecrets() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := range int64(diskSize / chunkSize) {
+		if bytes.Contains(c.chunk(n), []byte("secret!")) {
+			return true
+		}
+	}
+	return false
+}
+
+// diskFile makes a file that is full of data, in memory, because real disks are slow.
+func diskFile(t *testing.T) *os.File {
 	t.Helper()
 	fd, err := unix.MemfdCreate("disk", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -111,53 +180,17 @@ func diskFile(t *testing.T) (path string) {
 	}
 	file := os.NewFile(uintptr(fd), "disk")
 	t.Cleanup(func() { file.Close() })
-	if err := file.Truncate(diskSize); err != nil {
-		t.Fatal(err)
-	}
-	path = fmt.Sprintf("/proc/self/fd/%d", fd)
-	mapped(t, path, func(content []byte) {
-		for rest := content; len(rest) > 0; {
-			rest = rest[copy(rest, data):]
+	for range diskSize / chunkSize {
+		if _, err := file.Write(data); err != nil {
+			t.Fatal(err)
 		}
-	})
-	return path
+	}
+	return file
 }
 
-// mapped shows the content of a disk to use, which may change it. The race detector
-// leaves mapped memory alone; a whole disk in memory of Go costs it most of a second.
-func mapped(t *testing.T, path string, use func(content []byte)) {
-	t.Helper()
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil || info.Size() != diskSize {
-		t.Errorf("the disk has another size than %d bytes: %+v, %v", diskSize, info, err)
-		return
-	}
-	content, err := unix.Mmap(int(file.Fd()), 0, diskSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer func() {
-		if err := unix.Munmap(content); err != nil {
-			t.Error(err)
-		}
-	}()
-	use(content)
-}
-
-func open(t *testing.T, path string, f fake) *fake {
-	t.Helper()
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close() })
-	f.File, f.t, f.path, f.size = file, t, path, diskSize
+// open opens a disk as f says, of diskSize unless f has another size.
+func open(c *content, f fake) *fake {
+	f.content, f.size = c, cmp.Or(f.size, diskSize)
 	return &f
 }
 
@@ -168,22 +201,26 @@ func choice(path string) Choice {
 	}}
 }
 
-// zeroed tells which MiB of a file are zero, as ranges: "0-16 20-22".
-func zeroed(t *testing.T, path string) string {
+// zeroed returns which MiB of a disk are zero, as ranges: "0-16 20-22".
+func zeroed(t *testing.T, disk io.ReaderAt) string {
 	t.Helper()
 	var ranges []string
-	begin := -1
-	mapped(t, path, func(content []byte) {
-		for i := 0; i <= len(content)/mib; i++ {
-			clear := i < len(content)/mib && bytes.Equal(content[i*mib:(i+1)*mib], zeros[:mib])
-			switch {
-			case clear && begin < 0:
-				begin = i
-			case !clear && begin >= 0:
-				ranges, begin = append(ranges, fmt.Sprintf("%d-%d", begin, i)), -1
+	begin, buffer := -1, make([]byte, mib)
+	for i := 0; i <= diskSize/mib; i++ {
+		clear := false
+		if i < diskSize/mib {
+			if _, err := disk.ReadAt(buffer, int64(i)*mib); err != nil {
+				t.Error(err)
 			}
+			clear = bytes.Equal(buffer, zeros[:mib])
 		}
-	})
+		switch {
+		case clear && begin < 0:
+			begin = i
+		case !clear && begin >= 0:
+			ranges, begin = append(ranges, fmt.Sprintf("%d-%d", begin, i)), -1
+		}
+	}
 	return strings.Join(ranges, " ")
 }
 
@@ -239,9 +276,9 @@ func TestWipe(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := diskFile(t)
+			disk := new(content)
 			w := Wiper{
-				Open: func(p string) (Device, error) { return open(t, p, test.disk), nil },
+				Open: func(p string) (Device, error) { return open(disk, test.disk), nil },
 				Log:  slog.New(slog.DiscardHandler),
 			}
 			want := []model.DiskWipe{{
@@ -250,10 +287,10 @@ func TestWipe(t *testing.T) {
 			if test.err != "" {
 				want[0].Result, want[0].Error = model.WipeFailed, test.err
 			}
-			if diff := cmp.Diff(want, w.Wipe(t.Context(), test.mode, []Choice{choice(path)})); diff != "" {
+			if diff := gocmp.Diff(want, w.Wipe(t.Context(), test.mode, []Choice{choice("sda")})); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
-			if got := zeroed(t, path); got != test.zeroed {
+			if got := zeroed(t, disk); got != test.zeroed {
 				t.Errorf("MiB that are zero: got %q, want %q", got, test.zeroed)
 			}
 		})
@@ -261,7 +298,7 @@ func TestWipe(t *testing.T) {
 }
 
 func TestEveryDiskHasAResult(t *testing.T) {
-	good := diskFile(t)
+	disk := new(content)
 	busy := Choice{Disk: inventory.Disk{ProbeDisk: model.ProbeDisk{Path: "busy", Name: "sdb", Serial: "S2"}}}
 	stick := Choice{
 		Disk:   inventory.Disk{ProbeDisk: model.ProbeDisk{Path: "stick", Name: "sdc", Serial: "S3"}},
@@ -277,17 +314,17 @@ func TestEveryDiskHasAResult(t *testing.T) {
 			if p == "busy" {
 				return nil, unix.EBUSY
 			}
-			return open(t, p, fake{}), nil
+			return open(disk, fake{}), nil
 		},
 		Log: slog.New(slog.DiscardHandler),
 	}
-	got := w.Wipe(t.Context(), model.CleanupQuick, []Choice{choice(good), busy, stick})
+	got := w.Wipe(t.Context(), model.CleanupQuick, []Choice{choice("sda"), busy, stick})
 	want := []model.DiskWipe{
 		{Name: "sda", Serial: "S1", Model: "M", SizeBytes: diskSize, Method: "overwrite-edges", Result: model.WipeDone},
 		{Name: "sdb", Serial: "S2", Result: model.WipeFailed, Error: "open: device or resource busy"},
 		{Name: "sdc", Serial: "S3", Result: model.WipeSkipped, Error: "the medium is removable"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
 	if len(opened) != 2 {
@@ -311,21 +348,21 @@ func TestArraysAreTakenDownBeforeTheirDisksAreOpened(t *testing.T) {
 		Log: slog.New(slog.DiscardHandler),
 	}
 	w.Wipe(t.Context(), model.CleanupQuick, []Choice{c})
-	if diff := cmp.Diff([]string{"take down dm-0", "take down md127", "open sda"}, steps); diff != "" {
+	if diff := gocmp.Diff([]string{"take down dm-0", "take down md127", "open sda"}, steps); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 }
 
 func TestADiskThatHangsIsGivenUpAfterItsLimit(t *testing.T) {
-	path := diskFile(t)
+	disk := new(content)
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		w := Wiper{
-			Open: func(p string) (Device, error) { return open(t, p, fake{hang: hang}), nil },
+			Open: func(p string) (Device, error) { return open(disk, fake{hang: hang}), nil },
 			Log:  slog.New(slog.DiscardHandler),
 		}
 		began := time.Now()
-		got := w.Wipe(t.Context(), model.CleanupQuick, []Choice{choice(path)})
+		got := w.Wipe(t.Context(), model.CleanupQuick, []Choice{choice("sda")})
 		close(hang)
 		const want = "the disk does not answer: the time limit was reached: 10m0s"
 		if got[0].Error != want || got[0].Result != model.WipeFailed {
@@ -361,13 +398,13 @@ func TestADiskThatHangsWhenItIsOpenedIsGivenUpAfterItsLimit(t *testing.T) {
 }
 
 func TestAnArrayThatHangsDoesNotKeepDisksFromBeingWiped(t *testing.T) {
-	path := diskFile(t)
+	disk := new(content)
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
-		c := choice(path)
+		c := choice("sda")
 		c.Disk.Above = []inventory.Node{{Name: "md127", Array: true}}
 		w := Wiper{
-			Open: func(p string) (Device, error) { return open(t, p, fake{}), nil },
+			Open: func(p string) (Device, error) { return open(disk, fake{}), nil },
 			Takedown: func(inventory.Node) error {
 				<-hang
 				return nil
@@ -387,12 +424,12 @@ func TestAnArrayThatHangsDoesNotKeepDisksFromBeingWiped(t *testing.T) {
 }
 
 func TestAWipeThatIsCalledOffIsNotDone(t *testing.T) {
-	path := diskFile(t)
+	disk := new(content)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, mode := range []string{model.CleanupQuick, model.CleanupSecure} {
-		w := Wiper{Open: func(p string) (Device, error) { return open(t, p, fake{}), nil }, Log: slog.New(slog.DiscardHandler)}
-		if got := w.Wipe(ctx, mode, []Choice{choice(path)}); got[0].Result != model.WipeFailed {
+		w := Wiper{Open: func(p string) (Device, error) { return open(disk, fake{}), nil }, Log: slog.New(slog.DiscardHandler)}
+		if got := w.Wipe(ctx, mode, []Choice{choice("sda")}); got[0].Result != model.WipeFailed {
 			t.Errorf("%s: got %+v, want failed", mode, got[0])
 		}
 	}
@@ -442,7 +479,7 @@ func TestEdges(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, edges(test.size, test.partitions), cmp.AllowUnexported(area{})); diff != "" {
+			if diff := gocmp.Diff(test.want, edges(test.size, test.partitions), gocmp.AllowUnexported(area{})); diff != "" {
 				t.Errorf("areas (-want +got):\n%s", diff)
 			}
 		})
@@ -511,18 +548,13 @@ func TestArraysAndCachesAreStoppedByTheirFiles(t *testing.T) {
 }
 
 // loopDevice returns a block device over a file. It needs root.
-func loopDevice(t *testing.T, path string) string {
+func loopDevice(t *testing.T, file *os.File) string {
 	t.Helper()
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
 		t.Skipf("NOT TESTED: wiping a real block device, for which this test needs root and loop devices: %v", err)
 	}
 	defer control.Close()
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
 	for range 20 { // another process may take the free one first
 		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
@@ -555,8 +587,8 @@ func loopDevice(t *testing.T, path string) string {
 func TestWipeOfARealBlockDevice(t *testing.T) {
 	for _, mode := range []string{model.CleanupQuick, model.CleanupSecure} {
 		t.Run(mode, func(t *testing.T) {
-			path := diskFile(t)
-			c := choice(loopDevice(t, path))
+			file := diskFile(t)
+			c := choice(loopDevice(t, file))
 			got := Local(slog.New(slog.DiscardHandler)).Wipe(t.Context(), mode, []Choice{c})
 			if got[0].Result != model.WipeDone {
 				t.Fatalf("got %+v, want wiped", got[0])
@@ -566,7 +598,7 @@ func TestWipeOfARealBlockDevice(t *testing.T) {
 			if got[0].Method == "overwrite-edges" {
 				want = "0-16 20-36 44-60 64-80"
 			}
-			if z := zeroed(t, path); z != want {
+			if z := zeroed(t, file); z != want {
 				t.Errorf("MiB that are zero: got %q, want %q", z, want)
 			}
 		})
@@ -574,8 +606,8 @@ func TestWipeOfARealBlockDevice(t *testing.T) {
 }
 
 func TestABlockDeviceInUseIsRefused(t *testing.T) {
-	path := diskFile(t)
-	name := loopDevice(t, path)
+	file := diskFile(t)
+	name := loopDevice(t, file)
 	user, err := os.OpenFile(name, os.O_RDWR|unix.O_EXCL, 0) // as a mount has it
 	if err != nil {
 		t.Fatal(err)
@@ -585,7 +617,7 @@ func TestABlockDeviceInUseIsRefused(t *testing.T) {
 	if got[0].Result != model.WipeFailed || !strings.Contains(got[0].Error, "mounted, used as swap") {
 		t.Errorf("got %+v, want failed because it is in use", got[0])
 	}
-	if z := zeroed(t, path); z != "" {
+	if z := zeroed(t, file); z != "" {
 		t.Errorf("MiB %s of a disk in use were cleared", z)
 	}
 }
@@ -612,18 +644,13 @@ func (d slowDiscard) Erase(how Method, _, _ int64) error {
 
 func TestADiskThatDiscardsSlowlyIsOverwrittenAtItsEdges(t *testing.T) {
 	const size = 160 << 30 // ten steps
-	path := diskFile(t)
-	if err := os.Truncate(path, size); err != nil {
-		t.Fatal(err)
-	}
+	disk := new(content)
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		w := Wiper{Log: slog.New(slog.DiscardHandler), Open: func(string) (Device, error) {
-			f := open(t, path, fake{})
-			f.size = size
-			return slowDiscard{f}, nil
+			return slowDiscard{open(disk, fake{size: size})}, nil
 		}}
-		got := w.Wipe(t.Context(), model.CleanupQuick, []Choice{choice(path)})[0]
+		got := w.Wipe(t.Context(), model.CleanupQuick, []Choice{choice("sda")})[0]
 		if got.Result != model.WipeDone || got.Method != "overwrite-edges" {
 			t.Errorf("got %+v, want its edges overwritten", got)
 		}
