@@ -63,7 +63,7 @@ type span2 struct {
 	what string
 }
 
-// chunked is an image as a daemon serves it.
+// chunked is an image as a daemon serves it. Tests share the chunks.
 func chunked(t testing.TB, image []byte) (model.ChunkTable, []byte) {
 	t.Helper()
 	type served struct {
@@ -72,7 +72,7 @@ func chunked(t testing.TB, image []byte) (model.ChunkTable, []byte) {
 	}
 	key := sha256.Sum256(image)
 	if known, ok := chunkedBefore.Load(key); ok {
-		return known.(served).table, bytes.Clone(known.(served).chunks)
+		return known.(served).table, known.(served).chunks
 	}
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
@@ -80,7 +80,7 @@ func chunked(t testing.TB, image []byte) (model.ChunkTable, []byte) {
 	}
 	defer z.Close()
 	table := model.ChunkTable{Bytes: uint64(len(image))}
-	var all []byte
+	all := make([]byte, 0, len(image))
 	zeros := make([]byte, model.ChunkBytes)
 	for chunk := range slices.Chunk(image, model.ChunkBytes) {
 		if bytes.Equal(chunk, zeros[:len(chunk)]) {
@@ -91,7 +91,7 @@ func chunked(t testing.TB, image []byte) (model.ChunkTable, []byte) {
 		table.Chunks = append(table.Chunks, model.Chunk{Offset: uint64(len(all)), Length: uint64(len(frame)), Sum: sha256.Sum256(frame)})
 		all = append(all, frame...)
 	}
-	chunkedBefore.Store(key, served{table, bytes.Clone(all)})
+	chunkedBefore.Store(key, served{table, all})
 	return table, all
 }
 
