@@ -42,7 +42,10 @@ func TestAPlanWithAMemoryIsThatWithoutOne(t *testing.T) {
 			remembering.Memory = memory
 			wanted, planned = append(wanted, Plan(in)), append(planned, Plan(&remembering))
 		}
-		if diff := gocmp.Diff(wanted, planned, all); diff != "" { // once all plans were made
+		if reflect.DeepEqual(wanted, planned) { // once all plans were made
+			continue
+		}
+		if diff := gocmp.Diff(wanted, planned, all); diff != "" {
 			t.Fatalf("seed %d (-without +with a memory):\n%s", seed, diff)
 		}
 	}
