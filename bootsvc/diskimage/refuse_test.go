@@ -70,7 +70,7 @@ func TestImageThatCannotBeTakenIsRefused(t *testing.T) {
 		"a qcow2 that ends in its header":                     {qcow2Like(func([]byte) {})[:50], model.ReasonImageFormat, "cut off"},
 		"a qcow2 with zeros for a disk":                       {qcow2Like(func([]byte) {}), model.ReasonImageNoPartitions, "no partition table"},
 		"N07 a qcow2 of 8 TiB":                                {qcow2Like(func(h []byte) { put64(h[24:], 8<<40) }), model.ReasonImageTooLarge, "8.0 TiB"},
-		"N07 zeros that unpack to more than is allowed":       {zstdOf(make([]byte, 300*mib)), model.ReasonImageTooLarge, "256.0 MiB"},
+		"N07 zeros that unpack to more than is allowed":       {zstdOf(make([]byte, 40*mib)), model.ReasonImageTooLarge, "32.0 MiB"},
 		"N08 a live ISO":                                      {marked(0x8001, "CD001"), model.ReasonImageFormat, "ISO 9660"},
 		"N08 a vmdk":                                          {marked(0, "KDMV"), model.ReasonImageFormat, "qemu-img convert -O qcow2 -c disk.vmdk"},
 		"N08 a vmdk's descriptor":                             {marked(0, "# Disk DescriptorFile"), model.ReasonImageFormat, "vmdk"},
@@ -90,7 +90,7 @@ func TestImageThatCannotBeTakenIsRefused(t *testing.T) {
 		"an image of no bytes in gzip":                        {gzipOf(nil), model.ReasonImageFormat, "no bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := storeFor(t, func(o *Options) { o.MaxImageBytes = 256 * mib })
+			store := storeFor(t, func(o *Options) { o.MaxImageBytes = 32 * mib })
 			if strings.Contains(name, "L1 table that is too small") {
 				store = storeFor(t, nil)
 			}
