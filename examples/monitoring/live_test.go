@@ -300,7 +300,7 @@ func newWorld(t *testing.T) *world {
 	program(t, "prometheus")
 	w := &world{T: t, dir: t.TempDir()}
 	w.ingot = filepath.Join(w.dir, "ingot")
-	w.run("go", "build", "-o", w.ingot, "ingot/cmd/ingot")
+	w.run("go", "build", "-ldflags=-w", "-o", w.ingot, "ingot/cmd/ingot")
 	w.startDemo()
 	w.startAll()
 	w.startPrometheus()
@@ -380,6 +380,7 @@ func metricsIn(expr string) (names []string) {
 }
 
 func TestEveryExpressionIsOfMetricsThatThereAre(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	there := w.names()
 	for _, e := range expressions(t) {

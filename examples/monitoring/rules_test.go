@@ -183,6 +183,7 @@ func program(t *testing.T, name string) string {
 }
 
 func TestPromtoolFindsTheRulesRightAndTheHistoriesTrue(t *testing.T) {
+	t.Parallel()
 	promtool := program(t, "promtool")
 	files, err := filepath.Glob("tests/*.yaml")
 	if err != nil {
