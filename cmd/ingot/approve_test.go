@@ -55,9 +55,7 @@ func newApproveWorld(t *testing.T, revision string) *approveWorld {
 		t.Fatal(err)
 	}
 	w.status(revision)
-	w.run("clone", "--quiet", repo.Dir, w.dir)
-	w.git("config", "user.name", "Ada")
-	w.git("config", "user.email", "ada@example.com")
+	w.run("clone", "--quiet", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", repo.Dir, w.dir)
 	return w
 }
 
