@@ -42,7 +42,7 @@ vet: ## Run go vet
 	go vet ./...
 
 units: setup ## Run the unit tests, but those that boot machines
-	go test -short -vet=off -p 4 -timeout 30m $(UNITS)
+	go test -short -vet=off -ldflags=-w -p 4 -timeout 30m $(UNITS)
 
 # What starts no goroutine has no data races of its own; the tests of examples/monitoring
 # look at other processes, of which the detector sees nothing.
@@ -78,7 +78,7 @@ machines: setup ## Boot the discovery image, firmware and whole lives on machine
 
 test-long: setup race machines features-redis ## The long proofs: data races, machines of qemu, features on Redis, a Debian image on disk, all random histories of the loop, HISTORIES (10000) of the plan and a fifth of them of what is assembled, COMMITS (2000) of a branch, broken installs, all kill points and WALK (200) of the program; less after PROOFS_UNTIL
 	PROOFS_UNTIL=$(PROOFS_UNTIL) go test -count=1 -timeout 30m -v -run CloudImage ./features/life
-	$(IN_TIME) HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile
+	$(IN_TIME) HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|IsNotDone$$|WasAnnounced$$|PlanOfTheStoreSays$$|DelayNoOthers$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile/...
 	$(IN_TIME) HISTORIES=$(HISTORIES) COMMITS=$(COMMITS) go test -count=1 -timeout 60m -v -run 'AssembledAsAllIs|BoundedOverManyCommits' ./gitsource
 	PROOFS_UNTIL=$(PROOFS_UNTIL) go test -count=1 -timeout 30m -v -run AreBroken ./features/life
 	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 30m -parallel 8 -v -run 'KillPoints' ./features

@@ -14,7 +14,7 @@ import (
 // which probes fail and power is cut in the middle of an install. What is written to whose disk
 // is looked at where it is begun, see beginWriting.
 func TestRandomHistoriesWithDiskImagesBreakNoLaw(t *testing.T) {
-	for seed := range fleettest.Histories(10, 40) {
+	for seed := range fleettest.Histories(5, 40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newLoopWorld(t, 4)

@@ -16,7 +16,7 @@ import (
 // not saved after their action was done, files that cannot be read, false
 // readings, BMCs that refuse.
 func TestHarderHistoriesBreakNoLaw(t *testing.T) {
-	for seed := range fleettest.Histories(15, 60) {
+	for seed := range fleettest.Histories(6, 60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &harder{

@@ -15,7 +15,7 @@ import (
 // wrote a manifest for, while leases move and swap, the MAC prefix database comes
 // and goes, and so do BMCs and Endpoints in Git.
 func TestHistoriesOfFoundBMCsBreakNoLaw(t *testing.T) {
-	for seed := range fleettest.Histories(10, 40) {
+	for seed := range fleettest.Histories(5, 40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				(&roaming{history: newHistory(newNetwork(t, 4), seed, 3)}).live()

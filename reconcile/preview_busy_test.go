@@ -21,8 +21,9 @@ import (
 // before, approves some of what the guard holds, and has BMCs fail, restarts and rewritten histories. Whatever
 // disturbs a machine was announced by the preview of a commit, and had not come to its end since.
 func TestWhatComesOfACommitInTheMiddleWasAnnounced(t *testing.T) {
-	for seed := range fleettest.Histories(12, 400) {
+	for seed := range fleettest.Histories(4, 60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := &busy{
 					foretold: foretold{w: newLoopWorld(t, 7), rnd: rand.New(rand.NewPCG(seed, 78)), t: t, seen: make(map[preview.Kind]int)},

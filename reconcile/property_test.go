@@ -19,7 +19,7 @@ import (
 // dead BMCs, restarts and lost stores in random order, and after each step looks
 // whether a law was broken.
 func TestRandomHistoriesBreakNoLaw(t *testing.T) {
-	for seed := range fleettest.Histories(10, 40) {
+	for seed := range fleettest.Histories(5, 40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { newHistory(newLoopWorld(t, 4), seed, 1).live() })
 		})
