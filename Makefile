@@ -38,11 +38,14 @@ setup: ## Install what tests need: git, redis-server, gcc (Debian, Ubuntu)
 build: ## Build ingot and metalprobe into bin/
 	go build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/ingot ./cmd/metalprobe
 
+# timed runs a command and prints how long it took.
+timed = @echo '$(1)'; began=$$(date +%s); $(1) && echo "==> $@: $$(($$(date +%s) - began)) s"
+
 vet: ## Run go vet
-	go vet ./...
+	$(call timed,go vet ./...)
 
 units: setup ## Run the unit tests, but those that boot machines
-	go test -short -vet=off -ldflags=-w -p 4 -timeout 30m $(UNITS)
+	$(call timed,go test -short -vet=off -ldflags=-w -p 4 -timeout 30m $(UNITS))
 
 # What starts no goroutine has no data races of its own; the tests of examples/monitoring
 # look at other processes, of which the detector sees nothing.
@@ -64,7 +67,7 @@ race: setup ## Run the unit tests with the race detector, but those that boot ma
 FEATURES_TMP := $(shell [ -w /dev/shm ] && [ "$$(df --output=avail /dev/shm | tail -1)" -gt 4000000 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
 features: setup ## Run the features against the real program on the embedded store, with samples of the long proofs
-	TMPDIR=$(FEATURES_TMP) go test -count=1 -timeout 60m -parallel 12 -skip OnRedis $(FEATURES_FAST)
+	$(call timed,TMPDIR=$(FEATURES_TMP) go test -count=1 -timeout 60m -parallel 12 -skip OnRedis $(FEATURES_FAST))
 
 features-redis: setup ## Run the features against the real program on Redis
 	$(IN_TIME) TMPDIR=$(FEATURES_TMP) go test -count=1 -timeout 60m -parallel 12 -run FeaturesOnRedis ./features
@@ -76,10 +79,10 @@ machines: setup ## Boot the discovery image, firmware and whole lives on machine
 	$(IN_TIME) go test -count=1 -timeout 30m -v ./features/lab
 	$(IN_TIME) go test -count=1 -timeout 20m -v -skip 'CloudImage|AreBroken' ./features/life
 
-test-long: setup race machines features-redis ## The long proofs: data races, machines of qemu, features on Redis, a Debian image on disk, all random histories of the loop, HISTORIES (10000) of the plan and a fifth of them of what is assembled, COMMITS (2000) of a branch, broken installs, all kill points and WALK (200) of the program; less after PROOFS_UNTIL
+test-long: setup race machines features-redis ## The long proofs: data races, machines of qemu, features on Redis, a Debian image on disk, all random histories of the loop, HISTORIES (10000) of the plan and a fifth of them of the source, COMMITS (2000) of a branch, broken installs, all kill points and WALK (200) of the program; less after PROOFS_UNTIL
 	PROOFS_UNTIL=$(PROOFS_UNTIL) go test -count=1 -timeout 30m -v -run CloudImage ./features/life
-	$(IN_TIME) HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|IsNotDone$$|WasAnnounced$$|PlanOfTheStoreSays$$|DelayNoOthers$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile/...
-	$(IN_TIME) HISTORIES=$(HISTORIES) COMMITS=$(COMMITS) go test -count=1 -timeout 60m -v -run 'AssembledAsAllIs|BoundedOverManyCommits' ./gitsource
+	$(IN_TIME) HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|IsNotDone$$|WasAnnounced$$|DelayNoOthers$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile/...
+	$(IN_TIME) HISTORIES=$(HISTORIES) COMMITS=$(COMMITS) go test -count=1 -timeout 60m -v -run 'AssembledAsAllIs|BoundedOverManyCommits|MergeForetells|HistoriesMeet' ./gitsource
 	PROOFS_UNTIL=$(PROOFS_UNTIL) go test -count=1 -timeout 30m -v -run AreBroken ./features/life
 	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 30m -parallel 8 -v -run 'KillPoints' ./features
 	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) WALK=$(WALK) go test -count=1 -timeout 40m -parallel 16 -v -run 'Walk' ./features

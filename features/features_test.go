@@ -20,7 +20,7 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 420, redisStore: 433}
+var scenarios = map[storeKind]int{embeddedStore: 424, redisStore: 437}
 
 // concurrency is how many scenarios run at once.
 const concurrency = 8
@@ -129,6 +129,7 @@ func run(t *testing.T, store storeKind) {
 			defineConnections(sc)
 			defineDevices(sc)
 			defineInstalls(sc)
+			defineReplays(sc)
 		},
 		Options: &godog.Options{
 			Format: "progress", NoColors: true, Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),

@@ -99,6 +99,7 @@ type site struct {
 	watcher    *watcher                   // who is told of changes by the API, or nil
 	stranger   *stranger                  // who is none of the fleet, or nil
 	clients    []func()                   // to be closed at the end
+	heads      map[string]string          // commits by the name that the scenario has for them
 	statusHead string                     // of the status branch, when a step noted it
 	changes    int                        // that BMCs had been asked for when a step noted it
 	imagesSeen *gate                      // between Ingot and the image registry

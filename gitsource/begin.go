@@ -20,6 +20,8 @@ type Beginning struct {
 	// Absent is what was listed with it, AbsentToken what approves it all.
 	Absent      []model.Absence
 	AbsentToken string
+	// Tips are the other revisions that were in force, see model.FleetRecord.
+	Tips []string
 	// Bound are the objects that records depend on, bound claims above all. One that
 	// Git lacks is listed as absent: what is recorded as removed does not belong here,
 	// nor do claims that their servers are being taken from, nor Servers that came to be by
@@ -34,7 +36,7 @@ type Beginning struct {
 // BeginningOf is what records say of the watched branch.
 func BeginningOf(observed *model.Observed) Beginning {
 	b := Beginning{
-		Applied: observed.Fleet.Applied, Absent: observed.Fleet.Absent, AbsentToken: observed.Fleet.AbsentToken,
+		Applied: observed.Fleet.Applied, Absent: observed.Fleet.Absent, AbsentToken: observed.Fleet.AbsentToken, Tips: observed.Fleet.Tips,
 		Owners: make(map[model.Identity]string), Removed: make(map[model.Identity][]model.Removal),
 	}
 	remove := func(id model.Identity, r model.Removal) {
@@ -166,6 +168,12 @@ func (s *Source) beginLate(ctx context.Context, b *Beginning, t target, way ance
 	case err == nil && s.beginAt(b) == nil:
 		return nil
 	}
+	if c, err := s.store.commit(t.commit); err == nil && s.replays(c, way, b.Applied) {
+		s.target = t
+		s.verdict = model.SourceState{Observed: t.revision(), Reason: model.SourceOlder, Message: s.olderText(way, b.Applied.Revision())}
+		s.announce(s.verdict)
+		return nil
+	}
 	s.log.Warn("the revision applied cannot be had any more: what depends on it and is not in Git stays until it is approved",
 		"revision", b.Applied.Revision())
 	s.beginUnknown(b)
@@ -204,6 +212,7 @@ func (s *Source) beginAt(b *Beginning) error {
 		return err
 	}
 	s.begun = true
+	s.tips = tipsOf(b.Tips)
 	s.cause = ""
 	s.evaluated = head
 	if !b.Applied.SameSource(s.source()) {
@@ -230,7 +239,7 @@ func (s *Source) beginAt(b *Beginning) error {
 
 // beginUnknown begins where nothing was applied, or nobody knows what.
 func (s *Source) beginUnknown(b *Beginning) {
-	s.begun, s.anchor = true, b.Applied
+	s.begun, s.anchor, s.tips = true, b.Applied, tipsOf(b.Tips)
 	s.effective = baseEffective(*b, s.state.held(b.Applied, s.reader.parse), nil)
 	if !b.Applied.IsZero() || !s.effective.isEmpty() {
 		s.cause = model.AbsentAppliedUnknown

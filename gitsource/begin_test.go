@@ -165,6 +165,7 @@ func TestTokensStayValidAndAreNeverReused(t *testing.T) {
 		t.Errorf("after a restart elsewhere the list is %q (-want +got):\n%s", w.d.AbsentToken, diff)
 	}
 	rewrite(map[string]string{"x.yaml": claimYAML("x", "a")})(w)
+	replaceApplied(w)
 	w.look()
 	if len(w.d.Absent) != 2 || w.d.AbsentToken == list || w.d.Absent[1].Token != first.Token {
 		t.Errorf("a list that grew has token %q as before: %+v", w.d.AbsentToken, w.d.Absent)

@@ -186,7 +186,7 @@ func records(d *model.Desired) Beginning {
 	if d == nil {
 		return Beginning{}
 	}
-	b := Beginning{Applied: d.Applied(), Absent: d.Absent, AbsentToken: d.AbsentToken, Owners: make(map[model.Identity]string)}
+	b := Beginning{Applied: d.Applied(), Tips: d.Tips, Absent: d.Absent, AbsentToken: d.AbsentToken, Owners: make(map[model.Identity]string)}
 	for name, c := range d.Claims {
 		b.Bound = append(b.Bound, name.Identity())
 		b.Owners[name.Identity()] = c.Tenant
@@ -248,4 +248,12 @@ func messages(d *model.Desired) string {
 		fmt.Fprintf(&b, "%s: %s\n", p.File, p.Message)
 	}
 	return b.String()
+}
+
+// sample is how many random cases a test tries: few with -short, all in "make test-long".
+func sample(all, few int) int {
+	if testing.Short() {
+		return few
+	}
+	return all
 }

@@ -16,7 +16,8 @@ const (
 	lineageFirst    lineage = iota // nothing was in force before
 	lineageSame                    // it is the revision in force
 	lineageDescends                // the revision in force is among its ancestors
-	rewritten                      // it is not
+	lineageOlder                   // it is among the ancestors of the revision in force
+	rewritten                      // neither
 )
 
 // ancestry is what the store knows of the way from one commit to another.
@@ -25,13 +26,20 @@ type ancestry struct {
 	// truncated is set when the lineage is rewritten only as far as the store's
 	// history reaches.
 	truncated bool
+	// unclear is set when the lineage is rewritten only as far as the stored history of the
+	// old commit reaches: the new one may be older.
+	unclear bool
 	// approved is what the commits approve that the new head has and the old one has not, newest
 	// last. The commits are not kept: each may have a message of a megabyte.
 	approved []string
 }
 
 // relate finds out how head relates to old.
-func (s *store) relate(old, head plumbing.Hash) ancestry {
+func (s *store) relate(old, head plumbing.Hash) ancestry { return relate(s, old, s, head) }
+
+// relate finds out how head, with its history in fetched, relates to old, with its history in
+// known.
+func relate(known *store, old plumbing.Hash, fetched *store, head plumbing.Hash) ancestry {
 	switch {
 	case old.IsZero():
 		return ancestry{lineage: lineageFirst}
@@ -39,29 +47,35 @@ func (s *store) relate(old, head plumbing.Hash) ancestry {
 		return ancestry{lineage: lineageSame}
 	}
 	behind := make(map[plumbing.Hash]bool)
-	s.visit(old, func(c *object.Commit) bool {
+	knownWhole := known.visit(old, func(c *object.Commit) bool {
 		behind[c.Hash] = true
 		return true
 	})
+	if behind[head] {
+		return ancestry{lineage: lineageOlder}
+	}
 	a := ancestry{lineage: rewritten}
 	var approved tokens
-	whole := s.visitUnless(head, behind, func(c *object.Commit) {
+	met, whole := fetched.visitUnless(head, behind, func(c *object.Commit) {
 		approved.addOlder(c)
 		if slices.Contains(c.ParentHashes, old) {
 			a.lineage = lineageDescends
 		}
 	})
 	a.truncated = a.lineage == rewritten && !whole
+	a.unclear = a.lineage == rewritten && !met && !knownWhole
 	a.approved = approved.newestLast()
 	return a
 }
 
-// visitUnless visits head and what it descends from, but not past commits in stop.
-func (s *store) visitUnless(head plumbing.Hash, stop map[plumbing.Hash]bool, fn func(*object.Commit)) (whole bool) {
+// visitUnless visits head and its ancestors, but not past commits in stop; met reports whether
+// it came to one of them, whole that no other commit was missing.
+func (s *store) visitUnless(head plumbing.Hash, stop map[plumbing.Hash]bool, fn func(*object.Commit)) (met, whole bool) {
 	whole = true
 	seen := map[plumbing.Hash]bool{head: true}
 	for queue := []plumbing.Hash{head}; len(queue) > 0; queue = queue[1:] {
 		if stop[queue[0]] {
+			met = true
 			continue
 		}
 		c, err := s.commit(queue[0])
@@ -77,7 +91,7 @@ func (s *store) visitUnless(head plumbing.Hash, stop map[plumbing.Hash]bool, fn 
 			}
 		}
 	}
-	return whole
+	return met, whole
 }
 
 // approvals returns what is approved by head's new commits, and at least by head and its

@@ -38,7 +38,7 @@ func compareMeetings(t *testing.T, wrong int) {
 	git(nil, "hash-object", "-t", "tree", "-w", "/dev/null")
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var all []string
-	for i := range 60 {
+	for i := range sample(60, 25) {
 		args := []string{"commit-tree", emptyTree, "-m", fmt.Sprint(i)}
 		for _, p := range rnd.Perm(len(all))[:min(len(all), rnd.IntN(3))] {
 			args = append(args, "-p", all[max(p, len(all)-6)])
@@ -56,7 +56,7 @@ func compareMeetings(t *testing.T, wrong int) {
 	}
 	defer c.Close()
 	met := 0
-	for range 120 {
+	for range sample(120, 40) {
 		a, b := all[rnd.IntN(len(all))], all[rnd.IntN(len(all))]
 		m := c.store.meet(plumbing.NewHash(a), plumbing.NewHash(b))
 		common, between := []string{}, []string{}

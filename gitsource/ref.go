@@ -67,6 +67,13 @@ func (r Ref) Check() error {
 	return nil
 }
 
+// excludes reports whether the configuration itself selects another revision than the one
+// applied: another commit or tag, or a range without its version.
+func (r Ref) excludes(applied model.Applied) bool {
+	return r.Commit != "" && r.Commit != applied.Commit || r.Tag != "" && r.Tag != applied.Ref ||
+		r.Semver != "" && newestVersion(r.Semver, []string{applied.Ref}) == ""
+}
+
 // String is the Ref for people.
 func (r Ref) String() string {
 	switch {

@@ -78,6 +78,11 @@ func late(w *watch) {
 	w.d = w.before
 }
 
+// replaceApplied commits that the head is newer than the revision in force.
+func replaceApplied(w *watch) {
+	ok[string](w.T)(w.repo.Commit(nil, "replace\n\nIngot-Approve: "+string(w.d.Revision)))
+}
+
 func approve(id string) act {
 	return func(w *watch) {
 		token := w.d.AbsentToken
@@ -188,7 +193,7 @@ func TestRemovals(t *testing.T) {
 		"a folder that was lost after a rewritten history takes nothing away": {
 			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{
-				acts: []act{rewrite(onlyDB), lose},
+				acts: []act{rewrite(onlyDB), replaceApplied, lose},
 				want: seen{
 					Claims: justDB, Absent: []string{"ServerClaim default/web: AppliedUnknown"},
 					Quarantined: []string{"ServerClaim default/web"},

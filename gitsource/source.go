@@ -101,6 +101,7 @@ type Source struct {
 	begun     bool   // whether it is known what was applied, or that nobody knows
 	effective effective
 	head      plumbing.Hash      // the revision in force
+	tips      []plumbing.Hash    // were in force and are not among the head's ancestors, oldest first
 	anchor    model.Applied      // what the next revision must descend from where signatures are verified
 	signer    string             // of the revision in force
 	target    target             // what was judged last, or is being

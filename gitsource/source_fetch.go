@@ -57,7 +57,7 @@ func (s *Source) search(ctx context.Context, known plumbing.Hash, head target) (
 	}
 	if err != nil {
 		s.log.WarnContext(ctx, "the history between two revisions is not available: it counts as rewritten", "err", message(err))
-		return ancestry{lineage: rewritten}, nil
+		return ancestry{lineage: rewritten, unclear: true}, nil
 	}
 	s.attempts = 0
 	return way, nil
@@ -102,7 +102,7 @@ func (s *Source) searchCommits(ctx context.Context, known plumbing.Hash, head ta
 	if err := fetchWanted(ctx, session, adv, commits, w); err != nil {
 		return ancestry{}, s.remote.explain(ctx, err)
 	}
-	return commits.relate(known, head.commit), nil
+	return relate(s.store, known, commits, head.commit), nil
 }
 
 // bring opens a session, reads what is followed and fetches it if the store does not hold
@@ -128,7 +128,7 @@ func (s *Source) bring(ctx context.Context, deepen plumbing.Hash, depth int) (ta
 	}
 	if t.name == commitName && !given(adv, t.commit) {
 		// The server gives no commit by its name: it lies behind a branch, if anywhere.
-		if w.commits, w.depth = tips(adv), wholeDepth; len(w.commits) == 0 {
+		if w.commits, w.depth = branchHeads(adv), wholeDepth; len(w.commits) == 0 {
 			return target{}, notThere(t.commit)
 		}
 	}
@@ -161,14 +161,14 @@ func given(adv *packp.AdvRefs, commit plumbing.Hash) bool {
 	return adv.Capabilities.Supports(capability.AllowReachableSHA1InWant) || adv.Capabilities.Supports(capability.AllowTipSHA1InWant)
 }
 
-// maxTips is behind how many branches a commit is looked for.
-const maxTips = 100
+// maxBranches is behind how many branches a commit is looked for.
+const maxBranches = 100
 
-// tips are the heads of the branches.
-func tips(adv *packp.AdvRefs) []plumbing.Hash {
+// branchHeads are the heads of the branches.
+func branchHeads(adv *packp.AdvRefs) []plumbing.Hash {
 	var out []plumbing.Hash
 	for _, name := range refNames(adv, "refs/heads/") {
-		if tip := adv.References["refs/heads/"+name]; len(out) < maxTips && !slices.Contains(out, tip) {
+		if tip := adv.References["refs/heads/"+name]; len(out) < maxBranches && !slices.Contains(out, tip) {
 			out = append(out, tip)
 		}
 	}

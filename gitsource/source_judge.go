@@ -23,12 +23,18 @@ func (s *Source) judge(t target, way ancestry) error {
 	s.metrics.head.Set(float64(c.Committer.When.Unix()))
 	s.trust = s.verify(t)
 	s.count(s.trust)
+	if !s.head.IsZero() {
+		way = s.news(head, way)
+	}
 	switch {
 	case s.trust.problem != "":
 		s.refuse(head, model.SourceNotVerified, s.trust.problem+"; "+s.stays())
 		return nil
 	case !s.follows(c, way):
 		s.refuse(head, model.SourceNotVerified, replacing(t.revision(), s.anchor.Revision())+"; "+s.stays())
+		return nil
+	case !s.head.IsZero() && s.replays(c, way, s.anchor):
+		s.refuse(head, model.SourceOlder, s.olderText(way, s.anchor.Revision()))
 		return nil
 	}
 	files, err := s.reader.read(s.store, c.TreeHash, s.opts.Path, newHeldPaths(s.effective.objects))
@@ -56,6 +62,7 @@ func (s *Source) judge(t target, way ancestry) error {
 		s.reject(head, out.problems)
 		return nil
 	}
+	s.tips = s.remember(head, way)
 	s.cause, s.approvals = "", step.approvals
 	s.head, s.effective, s.at = head, out.effective, s.source()
 	s.at.Commit = head.String()
@@ -87,8 +94,8 @@ func (s *Source) step(c *object.Commit, way ancestry) change {
 	}
 	if s.cause != "" {
 		step.lineage, step.cause = rewritten, s.cause
-	} else if way.lineage == rewritten {
-		step.cause = model.AbsentHistoryRewritten
+	} else if way.lineage == rewritten || way.lineage == lineageOlder {
+		step.lineage, step.cause = rewritten, model.AbsentHistoryRewritten
 	}
 	return step
 }
@@ -138,6 +145,9 @@ func (s *Source) takeOver(out outcome, files int, restored bool) {
 	d := out.desired()
 	d.Revision, d.URL, d.Path, d.NoBranch, d.VerifiedBy = s.at.Revision(), s.at.URL, s.at.Path, s.at.Ref != "", s.signer
 	d.Time, d.Approvals, d.KeptOverRestart, d.Source = now, s.approvals, restored, s.verdict
+	for _, tip := range s.tips {
+		d.Tips = append(d.Tips, tip.String())
+	}
 	s.metrics.revision.Set(float64(now.Unix()))
 	if c, err := s.store.commit(s.head); err == nil {
 		s.metrics.inForce.Set(float64(c.Committer.When.Unix()))

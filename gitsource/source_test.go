@@ -1,6 +1,7 @@
 package gitsource
 
 import (
+	stdcmp "cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -299,7 +300,7 @@ func TestSource(t *testing.T) {
 				reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"},
 			},
 		}},
-		"G18 an older head is a rewritten history": {steps: []step{
+		"G18 an older head changes nothing": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
 			{do: func(t *testing.T, r *servedRepo) {
@@ -307,7 +308,7 @@ func TestSource(t *testing.T) {
 				if err := r.SetBranch("main", log[1].Hash); err != nil {
 					t.Fatal(err)
 				}
-			}, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
+			}, reason: model.SourceOlder, claims: map[string]string{"web": "a", "db": "a"}, stays: true},
 			{
 				do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), reason: model.SourceHistoryRewritten,
 				claims: map[string]string{"web": "a", "db": "a", "new": "a"},
@@ -588,6 +589,7 @@ func TestDepth(t *testing.T) {
 	count := &counted{}
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler { count.next = h; return count }})
 	s := newSource(t, testOptions(t, server.URL))
+	var held string // the commit in force while the branch shows an older one
 	look := func(what string, maxBytes int64, reason string, wantClaims int) {
 		t.Helper()
 		d := mustSync(t, s)
@@ -596,7 +598,7 @@ func TestDepth(t *testing.T) {
 		if got > maxBytes {
 			t.Errorf("%s: %d bytes, want at most %d", what, got, maxBytes)
 		}
-		if d.Source.Reason != reason || d.Revision != s.target.revision() || string(d.Revision) != "main@sha1:"+repo.Head("main") {
+		if d.Source.Reason != reason || string(d.Revision) != "main@sha1:"+stdcmp.Or(held, repo.Head("main")) {
 			t.Errorf("%s: %+v at %s, want reason %q", what, d.Source, d.Revision, reason)
 		}
 		if len(d.Claims) != wantClaims {
@@ -628,14 +630,17 @@ func TestDepth(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	held = tip
 	rewind(log[3].Hash)
-	look("rewind by three", 4000, model.SourceHistoryRewritten, 1000)
+	look("rewind by three", 4000, model.SourceOlder, 1000)
 	rewind(log[70].Hash)
-	look("rewind by seventy", whole, model.SourceHistoryRewritten, 1000)
+	look("rewind by seventy", whole, model.SourceOlder, 1000)
+	held = ""
 	rewind(tip)
 	look("forward again", whole, "", 1000)
 	change(1)
 	look("and on", 4000, "", 1000)
+	tip = repo.Head("main")
 	ok[string](t)(repo.ForcePush(map[string]string{"d01/c1.yaml": claimYAML("c1", "new world")}, "unrelated"))
 	look("unrelated history", whole, model.SourceHistoryRewritten, 1000)
 	change(1)
@@ -654,7 +659,7 @@ func TestDepth(t *testing.T) {
 	shallow := newSource(t, testOptions(t, server.URL))
 	mustSync(t, shallow)
 	rewind(ok[[]gitserver.Commit](t)(repo.ReadLog("main"))[45].Hash)
-	if d := mustSync(t, shallow); d.Source.Reason != model.SourceHistoryRewritten || len(d.Claims) != 1000 {
+	if d := mustSync(t, shallow); d.Source.Reason != model.SourceOlder || len(d.Claims) != 1000 {
 		t.Errorf("a rewind to what was never fetched: %+v with %d claims", d.Source, len(d.Claims))
 	}
 	if err := os.WriteFile(filepath.Join(s.store.dir, "HEAD"), []byte(s.evaluated.String()+"\n"), 0o600); err != nil {
@@ -719,7 +724,7 @@ func TestLastGoodSurvivesTheLossOfTheStore(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(opts.Dir, "objects.git")); err != nil {
 		t.Fatal(err)
 	}
-	ok[string](t)(repo.ForcePush(map[string]string{"web.yaml": broken}, "unrelated"))
+	ok[string](t)(repo.ForcePush(map[string]string{"web.yaml": broken}, "unrelated\n\nIngot-Approve: main@sha1:"+b.Applied.Commit))
 	d := mustSync(t, begun(t, opts, b))
 	if diff := cmp.Diff(map[string]string{"web": "a"}, claims(d)); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)

@@ -389,6 +389,7 @@ func TestWhatOnlyOneMayDefineIsHisUnseen(t *testing.T) {
 	w.look()
 	tenants(model.Tenants{{Path: "z", Namespaces: []string{"default"}}, {Path: "c"}})(w)
 	rewrite(map[string]string{"z/web.yaml": claimYAML("web", "x")})(w)
+	replaceApplied(w)
 	lose(w)
 	w.look()
 	if got := w.d.Claims["default/web"]; got == nil || got.Tenant != "z" {

@@ -232,8 +232,8 @@ func (s *Source) follows(c *object.Commit, way ancestry) bool {
 		return true
 	case s.anchor.URL != s.source().URL, s.anchor.Branch != s.source().Branch:
 		return true // the configuration says so, which is not theirs to push
-	case s.opts.Commit != "", s.opts.Tag != "" && s.anchor.Ref != s.opts.Tag:
-		return true // so do these
+	case s.opts.excludes(s.anchor):
+		return true // so does this
 	case way.lineage == lineageSame, way.lineage == lineageDescends:
 		return true
 	}

@@ -42,6 +42,8 @@ type Desired struct {
 	// URL and Path are where Revision comes from: the repository as CanonicalURL has
 	// it, and the folder in it.
 	URL, Path string
+	// Tips are the commits of other revisions that were in force, see FleetRecord.
+	Tips []string
 	// NoBranch is set when Revision is named after a tag, or is a commit by itself.
 	NoBranch bool
 	// VerifiedBy is who signed Revision, "" where no signature is asked for.
@@ -141,6 +143,7 @@ const (
 	SourceHistoryRewritten = "HistoryRewritten"
 	SourceRejected         = "RevisionRejected"
 	SourceNotVerified      = "NotVerified"
+	SourceOlder            = "OlderRevision"
 )
 
 // Severity is how bad a Problem is.

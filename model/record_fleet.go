@@ -96,6 +96,9 @@ type FleetRecord struct {
 	Applied  Applied   `json:"applied,omitzero"`
 	Sequence int64     `json:"sequence,omitempty"`
 	At       time.Time `json:"at,omitzero"`
+	// Tips are the commits of other revisions that were applied and that Applied does not
+	// descend from, oldest first. Their ancestors change nothing.
+	Tips []string `json:"tips,omitempty"`
 	// Absent is what is in force though Git lacks it, AbsentMore how many more than
 	// MaxAbsent, AbsentToken what approves them all.
 	Absent      []Absence `json:"absent,omitempty"`

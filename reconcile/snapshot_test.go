@@ -49,7 +49,7 @@ func (h *history) shownAsStored() {
 }
 
 func TestWhatIsShownIsWhatAPlanOfTheStoreSays(t *testing.T) {
-	for seed := range fleettest.Histories(3, 20) {
+	for seed := range fleettest.Histories(6, 20) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHistory(newLoopWorld(t, 4), seed, 7)
 			h.w.start()

@@ -135,15 +135,27 @@ func (r *Reader) Revisions(pushes []Push, configurations []Configuration) (_ []R
 	defer func() { err = errors.Join(err, r.objects.close()) }()
 	heads := make(map[string]string)
 	var all []Revision
-	var last source // of the last revision that was not empty
+	var last source                // of the last revision that was not empty
+	older := make(map[string]bool) // ancestors of followed commits: nothing new
+	was := make(map[source]bool)   // followed commits
 	follow := func(at time.Time, c Configuration) error {
 		s := source{branch: c.Branch, path: c.Path, url: c.URL, commit: heads[c.Branch]}
-		if s.commit == "" || s == last {
+		same := s.branch == last.branch && s.path == last.path && s.url == last.url
+		if s.commit == "" || s == last || same && older[s.commit] && !was[s] {
 			return nil
 		}
 		rev, err := r.revision(at, s, last)
 		if err != nil || len(rev.Files) == 0 {
 			return err
+		}
+		rev.Descends = rev.Descends && !was[s]
+		was[s] = true
+		history, err := r.history(s.commit)
+		if err != nil {
+			return err
+		}
+		for hash := range history {
+			older[hash] = older[hash] || hash != s.commit
 		}
 		for file, f := range rev.Files {
 			rev.Files[file] = c.of(file, f)

@@ -187,7 +187,7 @@ func newFleet(in *Input) *fleet {
 
 // sameFleet reports whether two records of the fleet say the same.
 func sameFleet(a, b *model.FleetRecord) bool {
-	return a.Applied == b.Applied && a.Sequence == b.Sequence &&
+	return a.Applied == b.Applied && a.Sequence == b.Sequence && slices.Equal(a.Tips, b.Tips) &&
 		slices.EqualFunc(a.Holds, b.Holds, sameHold) && slices.Equal(a.ApprovedSteps, b.ApprovedSteps) && slices.Equal(a.Done, b.Done) &&
 		slices.Equal(a.Absent, b.Absent) && a.AbsentMore == b.AbsentMore && a.AbsentToken == b.AbsentToken &&
 		slices.Equal(a.Removed, b.Removed) && slices.Equal(a.Unreadable, b.Unreadable) &&

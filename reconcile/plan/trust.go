@@ -49,7 +49,7 @@ func (f *fleet) noteRevision() {
 	if f.record.Applied == f.in.Desired.Applied() || f.observeOnly.Reason != "" || f.renameWaits() {
 		return
 	}
-	f.record.Applied, f.record.At = f.in.Desired.Applied(), f.in.Now
+	f.record.Applied, f.record.Tips, f.record.At = f.in.Desired.Applied(), f.in.Desired.Tips, f.in.Now
 	f.record.Sequence++
 }
 
