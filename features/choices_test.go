@@ -16,10 +16,6 @@ func defineChoices(sc *godog.ScenarioContext) {
 		device = `(?:BMC |device )?` + name
 	)
 	for expression, all := range map[string]map[string]func(context.Context) error{
-		`^the fleet that an older release left(%s)$`: {
-			"":                                 olderFleet,
-			", which has lost its store since": olderFleetWithoutStore,
-		},
 		`^a commit approves (%s)$`: {
 			"what the guard holds back": approveHeld,
 			"what is absent":            approveAbsent,

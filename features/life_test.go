@@ -10,6 +10,8 @@ import (
 	"ingot/features/internal/rig"
 )
 
+func startIngot(ctx context.Context) error { return siteOf(ctx).start() }
+
 func restartIngot(ctx context.Context) error {
 	w := siteOf(ctx)
 	w.boot.open("")

@@ -29,19 +29,11 @@ var delays = sim.Delays{
 	ProbeRestart: 250 * time.Millisecond,
 }
 
-// rackPlace is where a rack is that has been there before: where its BMCs listen, and
-// the folder that it kept. The zero value is one that nobody knows.
-type rackPlace struct {
-	host string
-	port int
-	dir  string
-}
-
 // assemble makes the rack.
 func (w *site) assemble(bmcs, perBMC int) (err error) {
 	w.rack, err = sim.New(sim.Options{
 		BMCs: bmcs, SystemsPerBMC: perBMC, Delays: delays, BootURL: w.boot.server.URL, Password: model.NewSensitive(bmcPassword),
-		SessionLimit: w.sessions, Host: w.rackAt.host, Port: w.rackAt.port, StateDir: w.rackAt.dir, HostNetwork: hostNetwork,
+		SessionLimit: w.sessions, Host: w.rackHost, HostNetwork: hostNetwork,
 		UUIDs: w.uuids,
 	})
 	if err != nil {

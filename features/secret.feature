@@ -9,15 +9,6 @@ Feature: Secrets cannot be guessed from Git
     When claim "web" runs on "s1"
     Then what claim "web" boots is shown by no digest that others could compute
 
-  Scenario: what an older release showed is keyed, and no machine is touched for it
-    (law 1)
-    Given the fleet that an older release left
-    When Ingot starts
-    Then what claims "web, db" boot is shown by no digest that others could compute
-    And "s3" is Released
-    And nothing happens to "s1, s2, s3, s4, s5"
-    And claims "web, db" ask for nothing but what is installed
-
   Scenario: a key that is lost with the store has no machine reinstalled
     (law 1)
     Given the servers

@@ -57,7 +57,7 @@ type site struct {
 	store    storeKind
 	dir      string
 	rack     *sim.Rack
-	rackAt   rackPlace
+	rackHost string     // where the BMCs listen, "" = the usual address
 	firmware []func()   // what asks DHCP when a machine asks for its boot script
 	uuids    []string   // of the first machines, if not made up
 	sessions int        // that a BMC keeps, 0 = the usual number
@@ -93,7 +93,6 @@ type site struct {
 	servers    map[string]map[string]any  // what Git says of each server
 	followed   []ledger.Configuration     // what each Ingot that was started follows
 	taken      map[string]model.ClaimName // which claims machines served, by UUID, before Ingot came
-	past       []ledger.Event             // what happened to machines before the rack was made
 	given      []ledger.Event             // Ignition that a scenario's own requests were answered with
 	noted      map[string]facts           // of each machine, before the scenario's first When
 	watcher    *watcher                   // who is told of changes by the API, or nil

@@ -58,7 +58,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^"ingot explain" says of (server|claim) ` + name + `: "(.*)"$`:                    explainSays,
 		`^"ingot explain" says of the network card of ` + name + `$`:                       explainCardSays,
 
-		// an older release
+		// the program
 		`^Ingot starts$`: startIngot,
 
 		// commits

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -53,12 +52,11 @@ func happened(e sim.RackEvent) (_ ledger.Event, ok bool) {
 	return h, h.Kind != ""
 }
 
-// happenings is the rack's ground truth as the bookkeeper takes it, after what happened
-// before the rack was made.
+// happenings is the rack's ground truth as the bookkeeper takes it.
 func (w *site) happenings() []ledger.Event {
-	events := slices.Clone(w.past)
+	var events []ledger.Event
 	if w.rack == nil {
-		return events
+		return nil
 	}
 	claims := make(map[string]model.ClaimName) // by the SHA-256 of their Ignition
 	for _, e := range w.boot.exchanges(func(e exchange) bool { return e.claim != "" }) {

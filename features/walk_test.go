@@ -88,7 +88,7 @@ func walkHistory(store storeKind, seed int) (k *walk, err error) {
 	if err != nil {
 		return &walk{}, err
 	}
-	w.rackAt.host = ownHost()
+	w.rackHost = ownHost()
 	k = &walk{
 		site: w, ctx: context.WithValue(context.Background(), siteKey{}, w),
 		chance: rand.New(rand.NewPCG(uint64(seed), 1)), paths: make(map[string]string),
