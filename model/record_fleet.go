@@ -2,8 +2,6 @@ package model
 
 import (
 	"cmp"
-	"encoding/json"
-	"strings"
 	"time"
 )
 
@@ -59,19 +57,6 @@ func (a Applied) SameSource(b Applied) bool {
 	return a.URL == b.URL && a.Branch == b.Branch && a.Path == b.Path
 }
 
-// UnmarshalJSON also reads what was written before there was more than the revision:
-// "main@sha1:<hex>", of which the URL and the path are not known.
-func (a *Applied) UnmarshalJSON(raw []byte) error {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		branch, commit, _ := strings.Cut(text, "@sha1:")
-		*a = Applied{Branch: branch, Commit: commit}
-		return nil
-	}
-	type plain Applied
-	return json.Unmarshal(raw, (*plain)(a))
-}
-
 // Absence is an object that is in force though Git lacks it, or has it otherwise, and
 // no commit that descends from the revision applied says so.
 type Absence struct {
@@ -107,7 +92,7 @@ type FleetRecord struct {
 	// Holds are the lists that the guard holds back, oldest first, at most MaxHolds.
 	Holds []GuardHold `json:"holds,omitempty"`
 	// ApprovedSteps are steps that were approved and not begun yet.
-	ApprovedSteps []Disruption `json:"letting,omitempty"`
+	ApprovedSteps []Disruption `json:"approvedSteps,omitempty"`
 	// Done are the disruptions that were decided upon within the guard's window without
 	// an approval, oldest first.
 	Done []Disruption `json:"done,omitempty"`

@@ -1,10 +1,6 @@
 package model
 
-import (
-	"cmp"
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // ServerState is where a server is in its life.
 type ServerState string
@@ -162,8 +158,6 @@ type ServerRecord struct {
 	// Reason and Message say what is wrong in state Error.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Restored is what versions that knew no Doubt said instead. It is only read.
-	Restored bool `json:"restored,omitempty"`
 	// Doubt says why the record may not be what was decided last; nil = it is.
 	Doubt *Doubt `json:"doubt,omitempty"`
 
@@ -172,21 +166,6 @@ type ServerRecord struct {
 	Failures  int       `json:"failures,omitempty"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	LastError string    `json:"lastError,omitempty"`
-}
-
-// UnmarshalJSON also reads what former versions called bootRung: an override that holds
-// until it is cleared must not be forgotten.
-func (r *ServerRecord) UnmarshalJSON(raw []byte) error {
-	type record ServerRecord // without this method
-	read := struct {
-		*record
-		BootRung string `json:"bootRung"`
-	}{record: (*record)(r)}
-	if err := json.Unmarshal(raw, &read); err != nil {
-		return err
-	}
-	r.BootOverrideVariant = cmp.Or(r.BootOverrideVariant, read.BootRung)
-	return nil
 }
 
 // SoughtFrom returns when the server was powered on to be discovered with its newest ticket,

@@ -15,11 +15,11 @@ import (
 func (m *merger) mergeFleet() model.FleetRecord {
 	rec := m.in.Store.Fleet
 	if m.anyKnown() {
-		itself := func(r *model.FleetRecord) *model.FleetRecord { return r }
 		merged := mergeOne(m, report.RecordName{Kind: report.RecordFleet}, knownFleet(&rec), knownFleet(&m.branch.Fleet), copies[model.FleetRecord]{
 			version: func(r *model.FleetRecord) model.Version { return r.Version },
 			differ:  func(s, _ *model.FleetRecord) bool { return s.Version.IsZero() },
-			keep:    itself, take: itself, join: m.joinFleets,
+			take:    func(r *model.FleetRecord) *model.FleetRecord { return r },
+			join:    m.joinFleets,
 		})
 		if merged != nil {
 			rec = *merged

@@ -12,20 +12,18 @@ import (
 type copies[R any] struct {
 	version func(*R) model.Version
 	differ  func(store, branch *R) bool // of two copies of one version: they contradict each other
-	keep    func(store *R) *R
-	alone   func(store *R) *R // keep, of a record that the branch lacks; nil = keep
-	alike   func(store *R) *R // keep, of one that the branch has in the same version; nil = keep
+	alone   func(store *R) *R           // of a record that the branch lacks; nil = it is kept
+	alike   func(store *R) *R           // of one that the branch has in the same version; nil = it is kept
 	take    func(branch *R) *R
 	join    func(store, branch *R) *R
 }
 
 // mergePlain merges records of which the newer is taken, whoever wrote it.
 func mergePlain[N ~string, R any](m *merger, kind report.RecordKind, store, branch map[N]*R, version func(*R) model.Version) map[N]*R {
-	itself := func(r *R) *R { return r }
 	return changed(store, mergeKind(m, kind, store, branch, copies[R]{
 		version: version,
 		differ:  func(_, _ *R) bool { return false },
-		keep:    itself, take: itself,
+		take:    func(b *R) *R { return b },
 		join: func(s, b *R) *R {
 			if version(b).After(version(s)) {
 				return b
@@ -69,7 +67,7 @@ func mergeOne[R any](m *merger, name report.RecordName, store, branch *R, by cop
 	case branch == nil && by.alone != nil:
 		return by.alone(store)
 	case branch == nil:
-		return by.keep(store)
+		return store
 	case store == nil:
 		m.tell(FromStatusBranch, name, "%s, so it is taken from the status branch as of version %s", m.lack(name), by.version(branch))
 		return by.take(branch)
@@ -85,7 +83,7 @@ func mergeOne[R any](m *merger, name report.RecordName, store, branch *R, by cop
 		m.tell(FromStatusBranch, name, "the store has it as of version %s, the status branch as of %s, which is newer", s, b)
 		return by.take(branch)
 	}
-	return by.keep(store)
+	return store
 }
 
 // lack says why the store has no copy.

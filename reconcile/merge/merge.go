@@ -73,7 +73,7 @@ func Records(in Input) Result {
 	m.outdated = !m.behind && m.branch.Version.After(in.Store.Newest()) && m.branch.Version.After(in.Published.Version)
 	servers := mergeKind(m, report.RecordServer, in.Store.Servers, m.branch.Servers, copies[model.ServerRecord]{
 		version: func(r *model.ServerRecord) model.Version { return r.Version },
-		differ:  m.contradict, take: m.serverOfBranch, join: m.joinServers, keep: m.serverOfStore, alone: m.serverOfStoreAlone, alike: m.serverOfBoth,
+		differ:  m.contradict, take: m.serverOfBranch, join: m.joinServers, alone: m.serverOfStoreAlone, alike: m.serverOfBoth,
 	})
 	m.settleClaims(servers)
 	m.result.Records.Servers = changed(in.Store.Servers, servers)

@@ -470,7 +470,6 @@ func TestWhatComesFromTheBranchIsDoubted(t *testing.T) {
 	wiping := copyOf(at(5, 150), model.StateCleanup, "", func(r *model.ServerRecord) { r.Ticket, r.Asked = armed, asked })
 	noted := copyOf(at(5, 150), model.StateReserved, "default/web", func(r *model.ServerRecord) {
 		r.Operation = &model.Operation{Value: "power-cycle", NotedAt: mergeNow}
-		r.Restored = true
 	})
 	take := func(rec *model.ServerRecord, mirrorFirst bool) *model.ServerRecord {
 		store := recordsOf()
@@ -487,8 +486,8 @@ func TestWhatComesFromTheBranchIsDoubted(t *testing.T) {
 		}
 	})
 	t.Run("an operation without an outcome is not asked for again", func(t *testing.T) {
-		if got := take(noted, true); got.Operation.Outcome != model.OutcomeUnknown || got.Restored {
-			t.Errorf("got %+v, restored %t", got.Operation, got.Restored)
+		if got := take(noted, true); got.Operation.Outcome != model.OutcomeUnknown {
+			t.Errorf("got %+v", got.Operation)
 		}
 	})
 	t.Run("a maintenance switches nothing on under somebody's hands", func(t *testing.T) {
@@ -528,13 +527,6 @@ func TestWhatComesFromTheBranchIsDoubted(t *testing.T) {
 		got := take(copyOf(at(5, 150), model.StateReserved, "default/web", func(r *model.ServerRecord) { r.Doubt = d }), true)
 		if !plan.Disputed(got) || !got.Doubt.Unannounced || got.Doubt.Alternatives[0].Token != "known" {
 			t.Errorf("got %+v", got.Doubt)
-		}
-	})
-	t.Run("one that was restored by an old version is in doubt", func(t *testing.T) {
-		store := recordsOf(copyOf(at(0, 0), model.StateReserved, "default/web", func(r *model.ServerRecord) { r.Restored = true }))
-		got := Records(Input{Store: &store, Now: mergeNow}).Records.Servers["s1"]
-		if got == nil || got.Restored || got.Doubt == nil || !got.Doubt.Unannounced {
-			t.Errorf("got %+v", got)
 		}
 	})
 }

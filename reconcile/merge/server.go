@@ -24,26 +24,13 @@ func (m *merger) contradict(store, branch *model.ServerRecord) bool {
 	return store.Settled() != branch.Settled() || store.Claim != branch.Claim
 }
 
-// serverOfStore is a server whose copy in the store is the newer. One that was restored
-// by a version that knew no doubts is in doubt.
-func (m *merger) serverOfStore(rec *model.ServerRecord) *model.ServerRecord {
-	if !rec.Restored {
-		return rec
-	}
-	c := *rec
-	c.Restored = false
-	m.doubt(&c, true)
-	return &c
-}
-
 // serverOfStoreAlone is a server that the branch has no copy of that can be read. If the
 // store is an older one, its copy may be older than the one that is lost.
 func (m *merger) serverOfStoreAlone(rec *model.ServerRecord) *model.ServerRecord {
 	if !m.outdated {
-		return m.serverOfStore(rec)
+		return rec
 	}
 	c := *rec
-	c.Restored = false
 	says := m.alternatives(rec, fromStore)
 	if claim := m.branch.Serves[rec.Name]; claim != "" {
 		says = append(slices.Clip(says), m.alternative(rec, fromBranch, model.StateReserved, claim))
@@ -59,7 +46,7 @@ func (m *merger) serverOfStoreAlone(rec *model.ServerRecord) *model.ServerRecord
 // came after them may be lost.
 func (m *merger) serverOfBoth(rec *model.ServerRecord) *model.ServerRecord {
 	if !m.outdated || rec.Doubt != nil {
-		return m.serverOfStore(rec)
+		return rec
 	}
 	m.tell(FromStatusBranch, report.RecordName{Kind: report.RecordServer, Name: string(rec.Name)}, "the store is an older one, so what came after version %s may be lost", rec.Version)
 	return m.serverOfBranch(rec)
@@ -71,7 +58,6 @@ func (m *merger) serverOfBoth(rec *model.ServerRecord) *model.ServerRecord {
 // since by somebody who works in it.
 func (m *merger) serverOfBranch(branch *model.ServerRecord) *model.ServerRecord {
 	c := *branch
-	c.Restored = false
 	if c.Settled() == model.StateCleanup && c.Ticket.Open() {
 		ended := *c.Ticket
 		ended.Ended = model.TicketSpent
@@ -114,7 +100,6 @@ func (m *merger) joinServers(store, branch *model.ServerRecord) *model.ServerRec
 	if newer {
 		rec, older = *m.serverOfBranch(branch), store
 	}
-	rec.Restored = false
 	added := joinHandled(&rec, older)
 	added = joinMissing(&rec, older) || added
 	added = joinDisks(&rec, older) || added

@@ -57,7 +57,7 @@ func TestABrokenFileOfTheStatusBranchLosesOnlyItself(t *testing.T) {
 		"servers/b.yaml":   []byte("record: [1"),
 		"servers/c.yaml":   []byte("status: {}"),
 		"README.md":        []byte("# Fleet"),
-		"revision.yaml":    []byte("record: {applied: main@sha1:1, sequence: 4}"),
+		"revision.yaml":    []byte("record: {applied: {branch: main, commit: '1'}, sequence: 4}"),
 		"endpoints/x.yaml": []byte("spec: {}"),
 	}
 	branch, problems := report.ReadBranch(files)

@@ -231,7 +231,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			}
 			got, want := *records.Servers[name], *in.Observed.Servers[name]
 			for _, rec := range []*model.ServerRecord{&got, &want} { // what is only told
-				rec.Message, rec.Wiped, rec.Restored = "", nil, false
+				rec.Message, rec.Wiped = "", nil
 				rec.BootProblem, rec.NoDiskBoot, rec.Operation, rec.Doubt = nil, nil, nil, nil
 				rec.Since, rec.ClaimedAt, rec.Asked = time.Time{}, time.Time{}, nil
 			}
