@@ -91,19 +91,9 @@ func removalOf(rec *model.ServerRecord) model.Removal {
 // Begin hands over what the records say. Until then revisions are fetched, and none
 // is judged. Only the first call counts.
 func (s *Source) Begin(b Beginning) {
-	b.Applied = s.known(b.Applied)
 	if s.beginning.CompareAndSwap(nil, &b) {
 		s.Wake()
 	}
-}
-
-// known completes a revision that was recorded when there was a branch and a commit
-// alone.
-func (s *Source) known(a model.Applied) model.Applied {
-	if a.URL == "" && a.Path == "" && a.Branch == s.opts.Branch && a.Commit != "" {
-		a.URL, a.Path = s.source().URL, s.opts.Path
-	}
-	return a
 }
 
 // source is where the watched branch comes from.
@@ -199,9 +189,6 @@ func (s *Source) beginAt(b *Beginning) error {
 		return err
 	}
 	path := b.Applied.Path
-	if b.Applied.URL == "" {
-		path = s.opts.Path
-	}
 	if path == "" {
 		path = "."
 	}

@@ -260,21 +260,6 @@ func TestAnotherSource(t *testing.T) {
 			},
 			want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}},
 		},
-		"a revision recorded without URL and path is of the configured ones": {
-			change: func(w *watch) {
-				w.d.URL, w.d.Path = "", ""
-				take("fleet/web.yaml")(w)
-			},
-			want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}},
-		},
-		"a revision recorded without URL and path is of another source if the branch differs": {
-			change: func(w *watch) {
-				w.d.URL, w.d.Path = "", ""
-				ok[string](w.T)(w.repo.CommitTo("master", map[string]string{"fleet/db.yaml": db}, "master"))
-				w.opts.Branch = "master"
-			},
-			want: seen{Claims: all, Absent: changed},
-		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
