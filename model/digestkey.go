@@ -18,15 +18,12 @@ type DigestKey struct {
 	namespace string
 }
 
-// The forms of digests under a key begin with one of these: they are of one namespace, or,
-// as they once were, the same for all.
+// Prefixes of digests: keyedPrefix of one under a key, plainPrefix of one that anybody can
+// compute.
 const (
-	namespaced = "n"
-	shared     = "k"
+	keyedPrefix = "n"
+	plainPrefix = "sha256:"
 )
-
-// plainDigest begins a digest that anybody can compute.
-const plainDigest = "sha256:"
 
 // NewDigestKey returns a key made from secret, which must be at least 32 bytes of
 // randomness.
@@ -42,39 +39,21 @@ func (k DigestKey) For(namespace string) DigestKey {
 	return k
 }
 
-// Sum returns the keyed form of a plain digest, so that digests of before there was a
-// key keep their meaning without what they are of.
+// Sum returns the keyed form of a plain digest.
 func (k DigestKey) Sum(plain string) string {
 	if k.key.IsZero() {
 		return plain
 	}
-	return namespaced + k.id + hex.EncodeToString(k.mac("boot digest\x00"+k.namespace+"\x00"+plain))
-}
-
-// Former returns the keyed form that a plain digest had when it was the same for all
-// namespaces.
-func (k DigestKey) Former(plain string) string {
-	if k.key.IsZero() {
-		return plain
-	}
-	return shared + k.id + hex.EncodeToString(k.mac("boot digest\x00"+plain))
+	return keyedPrefix + k.id + hex.EncodeToString(k.mac("boot digest\x00"+k.namespace+"\x00"+plain))
 }
 
 // Made reports whether a digest is of a form that Sum returns.
 func (k DigestKey) Made(digest string) bool {
 	if k.key.IsZero() {
-		return PlainDigest(digest)
+		return strings.HasPrefix(digest, plainPrefix)
 	}
-	return strings.HasPrefix(digest, namespaced+k.id)
+	return strings.HasPrefix(digest, keyedPrefix+k.id)
 }
-
-// MadeFormerly reports whether a digest is of a form that Former returns under the key.
-func (k DigestKey) MadeFormerly(digest string) bool {
-	return !k.key.IsZero() && strings.HasPrefix(digest, shared+k.id)
-}
-
-// PlainDigest reports whether anybody can compute a digest who guesses what it is of.
-func PlainDigest(digest string) bool { return strings.HasPrefix(digest, plainDigest) }
 
 func (k DigestKey) mac(text string) []byte {
 	mac := hmac.New(sha256.New, []byte(k.key.Reveal()))

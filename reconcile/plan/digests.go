@@ -41,10 +41,6 @@ func sameBoot(key model.DigestKey, recorded string, t *model.Ticket, b *Boot) bo
 	switch {
 	case key.Made(recorded):
 		return recorded == keyedDigest(key, b)
-	case key.MadeFormerly(recorded):
-		return recorded == key.Former(bootDigest(*b))
-	case model.PlainDigest(recorded):
-		return recorded == bootDigest(*b)
 	case t != nil && t.Purpose == model.PurposeClaim && t.Digest == recorded:
 		return t.ImageName() == b.Image
 	}
@@ -60,21 +56,20 @@ func (s *server) runs(b *Boot) bool {
 	return sameBoot(key, s.rec.Installed, s.rec.Ticket, b)
 }
 
-// rekey puts the digests on record under the key of today. A plain one confirms guesses
-// of what it is of, and one under another key says nothing any more. It decides nothing.
+// rekey puts the digests on record under the present key. A digest under a lost key tells
+// nothing. It decides nothing.
 func (s *server) rekey() (Step, bool) {
 	if s.fleet.observeOnly.Reason != "" || s.doubted() {
 		return Step{}, false
 	}
 	var ticketed, failed string
-	var of model.ClaimName
 	if t := s.rec.Ticket; t != nil {
-		ticketed, of = t.Digest, t.Claim
+		ticketed = t.Digest
 	}
 	if p := s.rec.BootProblem; p != nil {
 		failed = p.Digest
 	}
-	installed, ticket, problem := s.rekeyed(s.rec.Installed, s.rec.Claim), s.rekeyed(ticketed, of), s.rekeyed(failed, s.rec.Claim)
+	installed, ticket, problem := s.rekeyed(s.rec.Installed), s.rekeyed(ticketed), s.rekeyed(failed)
 	if installed == s.rec.Installed && ticket == ticketed && problem == failed {
 		return Step{}, false
 	}
@@ -93,17 +88,11 @@ func (s *server) rekey() (Step, bool) {
 	return s.stay(), true
 }
 
-// rekeyed is a digest on record of what a claim boots, under the key of today, or as it is
-// where that is not known.
-func (s *server) rekeyed(digest string, of model.ClaimName) string {
+// rekeyed returns the digest of an installed boot under the present key. Any other digest
+// stays as it is.
+func (s *server) rekeyed(digest string) string {
 	key := s.fleet.in.DigestKey
-	switch {
-	case digest == "" || key.Made(digest):
-		return digest
-	case model.PlainDigest(digest):
-		namespace, _ := model.SplitName(of)
-		return key.For(namespace).Sum(digest)
-	case digest != s.rec.Installed && !key.MadeFormerly(digest) || s.claim == nil:
+	if digest == "" || key.Made(digest) || digest != s.rec.Installed || s.claim == nil {
 		return digest
 	}
 	if boot, why := s.claimBoot(); why.Reason == "" && sameBoot(key, digest, s.rec.Ticket, &boot) {

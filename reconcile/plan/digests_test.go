@@ -47,7 +47,7 @@ func TestDigestsAreThoseOfTheBoots(t *testing.T) {
 func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 	plain, other := bootDigest(Boot{Image: "os:1"}), bootDigest(Boot{Image: "os:0"})
 	key := digestsKey.For("default")
-	ours, former := key.Sum(plain), digestsKey.Former(plain)
+	ours := key.Sum(plain)
 	booted := func(rec *model.ServerRecord, digest, image string) {
 		rec.Installed = digest
 		rec.Ticket = &model.Ticket{
@@ -61,18 +61,6 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 		ticket   string
 		outdated bool
 	}{
-		"a plain one of what it boots": {before: func(rec *model.ServerRecord) { booted(rec, plain, "os:1") }, want: ours, ticket: ours},
-		"a plain one of something else": {
-			before: func(rec *model.ServerRecord) { booted(rec, other, "os:0") },
-			want:   key.Sum(other), ticket: key.Sum(other), outdated: true,
-		},
-		"a plain one of a server without a ticket": {before: func(rec *model.ServerRecord) { rec.Installed = plain }, want: ours},
-		"a plain one of a server that is kept": {
-			before: func(rec *model.ServerRecord) {
-				booted(rec, plain, "os:1")
-				rec.State, rec.Claim = model.StateReleased, "team-a/gone"
-			}, want: digestsKey.For("team-a").Sum(plain), ticket: ours,
-		},
 		"one under a lost key": {
 			before: func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(plain), "os:1") }, want: ours, ticket: ours,
 		},
@@ -85,13 +73,6 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 		},
 		"one under our key": {
 			before: func(rec *model.ServerRecord) { booted(rec, ours, "os:1") }, want: ours, ticket: ours,
-		},
-		"one that was the same for all namespaces": {
-			before: func(rec *model.ServerRecord) { booted(rec, former, "os:1") }, want: ours, ticket: ours,
-		},
-		"one that was, of something else": {
-			before: func(rec *model.ServerRecord) { booted(rec, digestsKey.Former(other), "os:1") },
-			want:   digestsKey.Former(other), ticket: digestsKey.Former(other), outdated: true,
 		},
 		"one under our key, of something else": {
 			before: func(rec *model.ServerRecord) { booted(rec, key.Sum(other), "os:0") }, want: key.Sum(other),
@@ -135,28 +116,6 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 	}
 }
 
-func TestAnArmedTicketOutlivesItsDigestsForm(t *testing.T) {
-	in, rec := ticketed(model.StateReserved, model.PurposeClaim)
-	in.DigestKey = digestsKey
-	rec.BootProblem = &model.BootProblem{
-		Digest: rec.Ticket.Digest, Architecture: "amd64", Image: "os:1", Reason: model.ReasonBootTimeout, Failures: 1,
-	}
-	rec.Attempts = 1
-	want := digestsKey.For("default").Sum(rec.Ticket.Digest)
-	for range 3 {
-		for _, m := range Plan(in).Moves {
-			if m.touches() {
-				t.Fatalf("the machine is touched: %+v", m.Do)
-			}
-			in.Observed.Servers[rec.Name] = m.Then
-		}
-	}
-	got := in.Observed.Servers[rec.Name]
-	if got.Ticket.ID != "t" || got.Ticket.Digest != want || got.BootProblem.Digest != want || got.Attempts != 1 {
-		t.Errorf("the ticket is %+v, its problem %+v, after %d attempts", got.Ticket, got.BootProblem, got.Attempts)
-	}
-}
-
 func TestBootOfATicketIsFoundByAnyFormOfItsDigest(t *testing.T) {
 	d, c := desiredBoot("", "ignition", "{}")
 	boot, _ := bootOfClaim(d, c)
@@ -167,13 +126,9 @@ func TestBootOfATicketIsFoundByAnyFormOfItsDigest(t *testing.T) {
 	}{
 		{digestsKey.For("team-a").Sum(plain), boot.Image, true},
 		{digestsKey.For("team-b").Sum(plain), boot.Image, false},
-		{digestsKey.Former(plain), boot.Image, true},
-		{digestsKey.Former(plain + "0"), boot.Image, false},
-		{plain, boot.Image, true},
 		{lostKey.Sum(plain), boot.Image, true},
 		{lostKey.Sum(plain), "other", false},
 		{digestsKey.Sum(plain + "0"), boot.Image, false},
-		{plain + "0", boot.Image, false},
 	} {
 		ticket := &model.Ticket{
 			Purpose: model.PurposeClaim, Claim: "team-a/web", Digest: tc.digest, Image: model.PinnedImage{Ref: tc.image},
