@@ -176,21 +176,14 @@ func standIn(name model.BMCName, spec report.BMCSpec, address string) *model.BMC
 func (f *Fleet) Policy() (p plan.Policy, assumed []string) {
 	p = plan.DefaultPolicy()
 	p.Tenants, p.BMCNetworks, p.PlaintextSecrets = f.Revision.Tenants, f.networks(), true
-	const plaintext = "git.allowPlaintextSecrets true"
-	const more = "git.strict false, " + plaintext + ", and bmc.networks that let every address in"
 	shown := f.Revision.Policy
 	if shown == nil {
 		return p, []string{fmt.Sprintf("the status branch does not show Ingot's configuration, so its defaults are assumed: cleanup.mode %s, "+
-			"guard.maxDisruptions %d, guard.maxPowerDisruptions %d, guard.window %s, "+more, p.CleanupMode, p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow)}
+			"guard.maxDisruptions %d, guard.maxPowerDisruptions %d, guard.window %s, git.strict false, git.allowPlaintextSecrets true, "+
+			"and bmc.networks that let every address in", p.CleanupMode, p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow)}
 	}
 	if err := shown.Apply(&p); err != nil {
 		return p, []string{err.Error() + ": the defaults are assumed"}
-	}
-	if shown.Strict == nil {
-		return p, []string{"the status branch, as a former version wrote it, does not show all of Ingot's configuration: assumed are " + more}
-	}
-	if shown.AllowPlaintextSecrets == nil {
-		return p, []string{"the status branch, as a former version wrote it, does not show all of Ingot's configuration: assumed is " + plaintext}
 	}
 	return p, nil
 }

@@ -561,15 +561,7 @@ func TestAnUnknownBranchIsSaidSo(t *testing.T) {
 		t.Error("files that are no status branch were read as one")
 	}
 	fleet, _ := fleetOf(t, 1, 0, nil)
-	fleet.Revision.Policy.AllowPlaintextSecrets = nil // as former versions wrote it
-	if p, notes := fleet.Policy(); len(notes) != 1 || !strings.Contains(notes[0], "git.allowPlaintextSecrets true") || !p.PlaintextSecrets {
-		t.Errorf("it is not said that plain text is taken: %q", notes)
-	}
-	fleet.Revision.Policy.Strict = nil // as those before them did
-	if _, notes := fleet.Policy(); len(notes) != 1 || !strings.Contains(notes[0], "git.strict") || !strings.Contains(notes[0], "bmc.networks") {
-		t.Errorf("it is not said what of the policy is assumed: %q", notes)
-	}
-	fleet.Revision.Policy = nil // as the first ones did
+	fleet.Revision.Policy = nil
 	if _, notes := fleet.Policy(); len(notes) != 1 || !strings.Contains(notes[0], "assumed") {
 		t.Errorf("it is not said that the policy is assumed: %q", notes)
 	}

@@ -84,10 +84,10 @@ type Policy struct {
 	MaxPowerDisruptions int      `json:"maxPowerDisruptions"`
 	GuardWindow         string   `json:"guardWindow"` // as Go writes durations
 	Architectures       []string `json:"architectures,omitempty"`
-	// Strict is git.strict. Former versions wrote neither this nor BMCNetworks: nil.
-	Strict *bool `json:"strict,omitempty"`
-	// AllowPlaintextSecrets is git.allowPlaintextSecrets; nil = a former version wrote it.
-	AllowPlaintextSecrets *bool `json:"allowPlaintextSecrets,omitempty"`
+	// Strict is git.strict.
+	Strict bool `json:"strict"`
+	// AllowPlaintextSecrets is git.allowPlaintextSecrets.
+	AllowPlaintextSecrets bool `json:"allowPlaintextSecrets"`
 	// BMCNetworks are bmc.networks, none of which means any.
 	BMCNetworks []bmcNetwork `json:"bmcNetworks,omitempty"`
 }
@@ -101,8 +101,8 @@ type bmcNetwork struct {
 func policyOf(p *plan.Policy) *Policy {
 	shown := &Policy{
 		CleanupMode: p.CleanupMode, MaxDisruptions: p.MaxDisruptions, MaxPowerDisruptions: p.MaxPowerDisruptions,
-		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures, Strict: new(p.Strict),
-		AllowPlaintextSecrets: new(p.PlaintextSecrets),
+		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures, Strict: p.Strict,
+		AllowPlaintextSecrets: p.PlaintextSecrets,
 	}
 	for _, n := range p.BMCNetworks {
 		shown.BMCNetworks = append(shown.BMCNetworks, bmcNetwork(n))
@@ -110,7 +110,7 @@ func policyOf(p *plan.Policy) *Policy {
 	return shown
 }
 
-// Apply sets what the status branch says of the policy. What it does not say is left alone.
+// Apply sets the policy that the status branch shows.
 func (p *Policy) Apply(to *plan.Policy) error {
 	window, err := time.ParseDuration(p.GuardWindow)
 	if err != nil {
@@ -118,13 +118,7 @@ func (p *Policy) Apply(to *plan.Policy) error {
 	}
 	to.CleanupMode, to.MaxDisruptions, to.MaxPowerDisruptions = p.CleanupMode, p.MaxDisruptions, p.MaxPowerDisruptions
 	to.GuardWindow, to.Architectures = window, p.Architectures
-	if p.AllowPlaintextSecrets != nil {
-		to.PlaintextSecrets = *p.AllowPlaintextSecrets
-	}
-	if p.Strict == nil {
-		return nil
-	}
-	to.Strict, to.BMCNetworks = *p.Strict, nil
+	to.Strict, to.PlaintextSecrets, to.BMCNetworks = p.Strict, p.AllowPlaintextSecrets, nil
 	for _, n := range p.BMCNetworks {
 		to.BMCNetworks = append(to.BMCNetworks, model.BMCNetwork(n))
 	}
