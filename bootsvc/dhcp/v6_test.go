@@ -163,7 +163,10 @@ func (l *lab6) frame(packet []byte, from string) string {
 		return l.sender
 	}
 	p, _ := parsePacket6(packet, netip.MustParseAddrPort(from).Addr())
-	return p.formerMAC()
+	if mac := duidMAC(p.clientID); mac != "" {
+		return mac
+	}
+	return eui64MAC(p.peer)
 }
 
 // ask sends a packet as a client on the link, and returns the answer, or why

@@ -148,38 +148,3 @@ func TestNobodyGetsAReservationByItsOwnWord6(t *testing.T) {
 	l.wants(asks, onLink6, "fd00::11")
 	l.wants(behind6("RENEW 000002\n 1 $client"+server6+ia1+"\n  5 fd00::11 00000000 00000000", claims), relayed7) // it is another's
 }
-
-func TestLeasesOfVersionsBeforeAreHonoured6(t *testing.T) {
-	const former, card, clone = "52:54:00:12:00:01", "52:54:00:12:00:02", "52:54:00:12:00:03"
-	stored := model.Lease{
-		Network: "net", Role: model.RoleHost, MAC: former, Address: netip.MustParseAddr("fd00::15"), ClientID: "00030001525400120001", IAID: 1,
-		Unproven: true, Since: start6, Renewed: start6, Expires: start6.Add(time.Hour),
-	}
-	const has = "\n  5 fd00::15 00000000 00000000"
-	const id = "\n 1 $client"
-	for name, c := range map[string]struct {
-		sender string
-		packet string
-		want   []string
-	}{
-		"renewed by the card that the DUID names":                 {former, "RENEW 000001" + id + server6 + ia1 + has, []string{"fd00::15"}},
-		"renewed by another card, whose association it was":       {card, "RENEW 000001" + id + server6 + ia1 + has, []string{"fd00::15"}},
-		"asked for anew by that":                                  {card, "SOLICIT 000001" + id + ia1, []string{"fd00::15"}},
-		"not by another association":                              {clone, "RENEW 000001" + id + server6 + ia2 + has, nil},
-		"nor for another association":                             {clone, "SOLICIT 000001" + id + ia2 + has, []string{"fd00::10"}},
-		"nor for another DUID":                                    {clone, "SOLICIT 000001" + duidUUID6 + ia1 + has, []string{"fd00::10"}},
-		"one that was renewed by its card since is nobody else's": {former, "RENEW 000001" + id + server6 + ia1 + has, []string{"fd00::15"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLab6(t, plain6())
-			l.store.saved[prefixOf(stored)] = stored
-			l.restart()
-			l.sender = c.sender
-			l.wants(c.packet, onLink6, c.want...)
-			if c.sender == former {
-				l.sender = clone
-				l.wants("SOLICIT 000002"+id+ia1, onLink6, "fd00::10")
-			}
-		})
-	}
-}

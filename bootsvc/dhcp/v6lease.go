@@ -242,7 +242,7 @@ func (x *exchange6) about(ia ia6) (lease.Query, bool) {
 func (n *network) query6(x *exchange6) lease.Query {
 	return lease.Query{
 		Network: n.leases, Subnets: x.subnets, MAC: x.mac,
-		ClientID: hex.EncodeToString(x.clientID), Unproven: x.unproven, Unreserved: x.unproven, Former: x.former, Now: x.now,
+		ClientID: hex.EncodeToString(x.clientID), Unproven: x.unproven, Unreserved: x.unproven, Now: x.now,
 		Port: n.portOf6(x), Relay: x.seenBy(),
 		Binding: x.kind != dhcpv6.MessageTypeSolicit || x.rapid,
 	}
@@ -282,7 +282,7 @@ func (x *exchange6) derived(q lease.Query) (netip.Addr, bool) {
 	case x.table.Reserves(q):
 		return netip.Addr{}, false
 	}
-	return derive(s.Derive, x.relay, cmp.Or(x.mac, x.former))
+	return derive(s.Derive, x.relay, cmp.Or(x.mac, duidMAC(x.clientID)))
 }
 
 // derivedPrefix returns the prefix of the link-address itself, which onmetal

@@ -1,7 +1,6 @@
 package dhcp
 
 import (
-	"cmp"
 	"encoding/binary"
 	"net/netip"
 	"slices"
@@ -131,8 +130,6 @@ type card struct {
 	mac string // canonical, "" = nothing shows it
 	// unproven: mac is the client's own word.
 	unproven bool
-	// former is the MAC address that versions before knew the client by.
-	former string
 }
 
 // card returns the network interface that asks. The relay next to the client saw its address
@@ -149,14 +146,10 @@ func (p *packet6) card(frame string) card {
 		seen = p.believed[n-1].clientMAC
 	}
 	if seen != "" {
-		return card{mac: seen, former: p.formerMAC()}
+		return card{mac: seen}
 	}
-	return card{mac: eui64MAC(p.peer), unproven: true, former: p.formerMAC()}
+	return card{mac: eui64MAC(p.peer), unproven: true}
 }
-
-// formerMAC returns the MAC address that versions before knew a client by whose relay does not
-// say what it saw: that of its DUID, or else of its own address.
-func (p *packet6) formerMAC() string { return cmp.Or(duidMAC(p.clientID), eui64MAC(p.peer)) }
 
 // duidMAC returns the MAC address in a DUID-LLT or DUID-LL, or "".
 func duidMAC(id []byte) string {

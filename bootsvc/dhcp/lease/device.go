@@ -71,7 +71,6 @@ func (t *Table) Nths(queries []Query, names [][]netip.Addr) []int {
 	var taken [maxNth]bool
 	left := maxNth
 	for i, q := range queries {
-		t.inherit(q)
 		if nths[i] = t.nthOf(q, names[i], taken); nths[i] >= 0 {
 			taken[nths[i]] = true
 			left--
@@ -94,7 +93,6 @@ func (t *Table) Nths(queries []Query, names [][]netip.Addr) []int {
 func (t *Table) Nth(q Query, names []netip.Addr) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.inherit(q)
 	return max(0, t.nthOf(q, names, [maxNth]bool{}))
 }
 
@@ -125,20 +123,4 @@ func (t *Table) nthOf(q Query, names []netip.Addr, taken [maxNth]bool) int {
 		}
 	}
 	return had
-}
-
-// inherit makes a lease that a version before knew by another MAC address, which it took from
-// the client's DUID, the lease of what asks now. It is the same client: its
-// identity association is the one that asked for the lease.
-func (t *Table) inherit(q Query) {
-	if !t.loadedUnproven || q.Former == "" || q.Former == q.MAC || t.leases.on(q.Subnets, q.device(), q.kind()) != nil {
-		return
-	}
-	e := t.leases.on(q.Subnets, deviceID{client: interfaceOf(q.Former)}, q.kind())
-	if e == nil || !e.loaded || !e.unproven || (association{e.clientID, e.iaid}) != q.association() {
-		return
-	}
-	t.leases.drop(e)
-	e.mac, e.nth, e.device = q.MAC, q.Nth, q.device()
-	t.leases.add(e)
 }

@@ -41,7 +41,6 @@ func (t *Table) Leased(macs []string) time.Time {
 func (t *Table) IsOthers(q Query) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.inherit(q)
 	e := t.bySlot[slot{q.Wish, q.Bits}]
 	return e != nil && !e.declined && e.live(q.Now) && !e.isOf(q)
 }

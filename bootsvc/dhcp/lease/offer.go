@@ -15,7 +15,6 @@ func (t *Table) Offer(q Query) (model.Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dropOffers(q.Now)
-	t.inherit(q)
 	e := t.pick(q)
 	if e == nil {
 		t.refuse(q)
@@ -145,7 +144,6 @@ func (t *Table) Take(q Query) (model.Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dropOffers(q.Now)
-	t.inherit(q)
 	s, e := t.derivedFrom(q), t.bySlot[slot{q.Wish, q.Bits}]
 	switch {
 	case s == nil:

@@ -34,7 +34,6 @@ type entry struct {
 	rightful      bool // of an offer: it was reserved for its client
 	declined      bool
 	unproven      bool // mac is the client's own word
-	loaded        bool // it is as the store has it, and was not asked for since
 	relay         model.LeaseRelay
 	removed       bool        // from the table
 	returned      bool        // its client gave it back, which is not stored yet

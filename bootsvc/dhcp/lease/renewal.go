@@ -30,7 +30,6 @@ func (t *Table) Renewal(q Query) (model.Lease, RenewalState) {
 	defer t.mu.Unlock()
 	t.dropOffers(q.Now) // of clients that name an address without having asked for an offer
 	q.Binding = true
-	t.inherit(q)
 	e, state := t.renew(q)
 	if state < RenewalFree {
 		return model.Lease{}, state

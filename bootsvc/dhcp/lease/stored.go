@@ -115,8 +115,6 @@ func (t *Table) loadInto(s *Subnet, l model.Lease, now time.Time) {
 	if p := s.poolOf(l.Address, l.Bits); p.entries < p.limit || t.forgetOne(p, now) {
 		e := t.insert(p, l.Address, Query{Network: s.network, MAC: l.MAC, ClientID: l.ClientID, IAID: l.IAID, Nth: l.Nth, Bits: l.Bits})
 		t.set(e, l)
-		e.loaded = true
-		t.loadedUnproven = t.loadedUnproven || e.unproven
 	}
 }
 

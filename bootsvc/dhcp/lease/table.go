@@ -54,7 +54,6 @@ type Query struct {
 	Unproven bool // MAC is the client's own word
 	// Unreserved: what is reserved for MAC is not given, for it is the client's own word.
 	Unreserved bool
-	Former     string     // the MAC address that versions before knew the client by, "" = MAC
 	Binding    bool       // what is found is leased now, and not only offered
 	Wish       netip.Addr // the address asked for; invalid = none
 	Bits       int        // length of the prefix asked for, 0 = an address
@@ -157,9 +156,6 @@ type Table struct {
 	declines map[deviceID]*declineCount
 	warned   map[netip.Addr]bool   // reservations that somebody else was said to hold
 	returned map[device]netip.Addr // what each gave back last
-
-	// loadedUnproven spares inherit its look-ups where the store had nothing to inherit.
-	loadedUnproven bool
 }
 
 // device is a network interface that asks for something.
@@ -290,7 +286,7 @@ func (t *Table) set(e *entry, l model.Lease) {
 	}
 	e.shares = e.shared(l)
 	e.mac, e.nth, e.device = l.MAC, l.Nth, deviceOf(l)
-	e.clientID, e.iaid, e.declined, e.unproven, e.loaded = l.ClientID, l.IAID, l.Declined, l.Unproven, false
+	e.clientID, e.iaid, e.declined, e.unproven = l.ClientID, l.IAID, l.Declined, l.Unproven
 	e.relay = l.Relay
 	e.since, e.renewed, e.expires, e.offeredUntil = seconds(l.Since), seconds(l.Renewed), max(seconds(l.Expires), 1), 0
 	if e.index < 0 {
