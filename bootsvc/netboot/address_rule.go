@@ -24,22 +24,16 @@ const (
 	BindNothing AddressRule = "nothing"
 )
 
-// bindLeases is what BindMachine was called once.
-const bindLeases = "leases"
-
 // ParseAddressRule returns the binding of a name; an empty one is BindMachine.
 func ParseAddressRule(name string) (AddressRule, error) {
 	switch b := AddressRule(name); b {
-	case "", bindLeases:
+	case "":
 		return BindMachine, nil
 	case BindMachine, BindFirst, BindNothing:
 		return b, nil
 	}
 	return "", fmt.Errorf("%q binds no boot ticket: allowed are %s, %s and %s", name, BindMachine, BindFirst, BindNothing)
 }
-
-// IsFormer reports whether a name of a rule is one of former versions.
-func IsFormer(name string) bool { return name == bindLeases }
 
 // Verdict is whether somebody may use a ticket.
 type Verdict struct {

@@ -377,9 +377,9 @@ func TestWhatWasHeardIsForAnHour(t *testing.T) {
 
 func TestBindingNames(t *testing.T) {
 	for name, want := range map[string]AddressRule{
-		"": BindMachine, "leases": BindMachine, "machine": BindMachine, "first-client": BindFirst, "nothing": BindNothing,
+		"": BindMachine, "machine": BindMachine, "first-client": BindFirst, "nothing": BindNothing,
 	} {
-		if got, err := ParseAddressRule(name); got != want || err != nil || IsFormer(name) != (name == "leases") {
+		if got, err := ParseAddressRule(name); got != want || err != nil {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
 	}

@@ -20,20 +20,13 @@ func (d *daemon) warnFiles() {
 	}
 }
 
-// warnAddressRules warns at the start of settings that have another name now, or that leave
-// out what tells machines apart.
+// warnAddressRules warns at the start of networks with DHCP relays that any host can pose as.
 func (d *daemon) warnAddressRules() {
-	names := []string{d.opts.Boot.BindTickets}
 	for _, n := range d.opts.DHCP {
-		names = append(names, n.BindTickets)
 		if n.Listen != "" && len(n.Relays) == 0 && n.Leases() && n.Boots() {
 			d.log.Warn("any host that reaches Ingot can pose as a relay of this network, and as any server behind one: "+
 				"name the relays' addresses in relays", "network", n.Name)
 		}
-	}
-	if slices.ContainsFunc(names, netboot.IsFormer) {
-		d.log.Warn("bindTickets: leases means machine now: a client that cannot be identified is refused; " +
-			"write machine, or first-client where that is wanted")
 	}
 }
 

@@ -13,7 +13,7 @@ func TestTheAddressRuleOfANetwork(t *testing.T) {
 	o := Options{DHCP: []dhcp.Network{
 		{Interface: "eth0", Subnets: subnets, BindTickets: "first-client"},
 		{Interface: "eth1", Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.1.0.0/24")}}},
-		{Interface: "eth2", Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.2.0.0/24")}}, BindTickets: "leases"},
+		{Interface: "eth2", Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.2.0.0/24")}}, BindTickets: "machine"},
 	}}
 	for client, want := range map[string]netboot.AddressRule{
 		"10.0.0.9": netboot.BindFirst, "::ffff:10.0.0.9": netboot.BindFirst,
