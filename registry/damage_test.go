@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"encoding/binary"
 	"errors"
 	"net/netip"
 	"path/filepath"
@@ -53,14 +52,8 @@ func editFile(t *testing.T, r *Registry, edit func(*bolt.Tx) error) {
 	}
 }
 
-// punchFile makes one change, and has the file go on to say that it is counted.
+// punchFile makes one change, and leaves the counts as they are.
 func punchFile(tx *bolt.Tx, ch store.Change) error {
-	meta, counted := tx.Bucket([]byte("meta")), []byte("counted")
-	if binary.BigEndian.Uint64(meta.Get(counted)) == uint64(tx.ID()-1) {
-		if err := meta.Put(counted, binary.BigEndian.AppendUint64(nil, uint64(tx.ID()))); err != nil {
-			return err
-		}
-	}
 	b := tx.Bucket([]byte(ch.Bucket))
 	if ch.Value == nil {
 		return b.Delete([]byte(ch.Name))
@@ -309,33 +302,9 @@ func TestAStoreWithoutItsMarkIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantObserved(t, lead(t, Options{RedisURL: s.URL()}), want)
-	if got := c.Get(t.Context(), "{ingot}:schema").Val(); got != "2" {
+	if got := c.Get(t.Context(), "{ingot}:schema").Val(); got != "1" {
 		t.Errorf("schema %q", got)
 	}
-}
-
-// An older Ingot counts nothing: what it deleted is no hole.
-func TestCountsOfAnOlderIngotAreNotBelieved(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, b backend) {
-		r := lead(t, b.options)
-		tenServers(t, r)
-		if b.options.RedisURL == "" {
-			editFile(t, r, func(tx *bolt.Tx) error { return tx.Bucket([]byte(store.BucketServer)).Delete([]byte("server-1")) })
-		} else {
-			punch(t, r, store.Batch{del(store.BucketServer, "server-1")})
-			if err := redisOf(t, r).Incr(t.Context(), "{ingot}:revision").Err(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_ = r.Close()
-		again := lead(t, b.options)
-		if got := again.Damage(); got != nil || len(again.Observed().Servers) != 9 {
-			t.Errorf("damage %v, %d servers", got, len(again.Observed().Servers))
-		}
-		if l, err := again.store.Load(t.Context()); err != nil || l.Uncounted {
-			t.Errorf("counted %v, %v", !l.Uncounted, err)
-		}
-	})
 }
 
 // snapshot returns a func that puts Redis back to what it holds now.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	bolt "go.etcd.io/bbolt"
 
 	"ingot/model"
 	"ingot/registry/journal"
@@ -178,81 +177,6 @@ func TestFencedIngotLeavesTheJournalAlone(t *testing.T) {
 	_, _ = ofFirst.WriteAt([]byte("in flight"), 0)
 	_ = second.Close()
 	wantLeases(t, lead(t, o), leaseOf(1), leaseOf(3))
-}
-
-// oldStore makes a file as an ingot without journal left it.
-func oldStore(t *testing.T, dir string, leases ...model.Lease) {
-	t.Helper()
-	db, err := bolt.Open(filepath.Join(dir, store.FileName), 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = db.Update(func(tx *bolt.Tx) error {
-		to, err := tx.CreateBucketIfNotExists([]byte(store.BucketLease))
-		for i := range leases {
-			ch, failed := leaseChange(&leases[i])
-			if err = errors.Join(err, failed); err == nil {
-				err = to.Put([]byte(ch.Name), ch.Value)
-			}
-		}
-		return err
-	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// oldLeasesAreLeft reports whether the bbolt file has leases.
-func oldLeasesAreLeft(t *testing.T, dir string) (left bool) {
-	t.Helper()
-	db, err := bolt.Open(filepath.Join(dir, store.FileName), 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = db.View(func(tx *bolt.Tx) error {
-		left = tx.Bucket([]byte(store.BucketLease)) != nil
-		return nil
-	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return left
-}
-
-func TestLeasesOfAnOlderIngotAreTakenOver(t *testing.T) {
-	o := Options{Dir: t.TempDir()}
-	r := lead(t, o)
-	save(t, r, everything())
-	_ = r.Close()
-	if err := os.Remove(filepath.Join(o.Dir, journal.FileName)); err != nil {
-		t.Fatal(err)
-	}
-	var old []model.Lease
-	for i := range store.LeaseGroup + 1 {
-		old = append(old, leaseWith(i, func(l *model.Lease) { l.Role = model.RoleHost }))
-	}
-	oldStore(t, o.Dir, old...)
-	r = lead(t, o)
-	wantLeases(t, r, old...)
-	_ = r.Close()
-	if oldLeasesAreLeft(t, o.Dir) {
-		t.Error("leases are left")
-	}
-	wantLeases(t, lead(t, o), old...)
-}
-
-// Whether a crash let leases be moved twice, or an older ingot ran in between, or an
-// old backup of the file came back: the newer one counts.
-func TestTheNewerLeaseIsTakenOver(t *testing.T) {
-	at := func(i int, d time.Duration) model.Lease {
-		return leaseWith(i, func(l *model.Lease) { l.Renewed = now.Add(d) })
-	}
-	o := Options{Dir: t.TempDir()}
-	r := lead(t, o)
-	saveLeases(t, r, at(1, time.Hour), at(2, time.Minute), at(4, 0))
-	_ = r.Close()
-	oldStore(t, o.Dir, at(1, time.Minute), at(2, time.Hour), at(3, 0), at(4, 0))
-	wantLeases(t, lead(t, o), at(1, time.Hour), at(2, time.Hour), at(3, 0), at(4, 0))
 }
 
 // A crash between the leases and what follows from them is healed.

@@ -134,7 +134,7 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 
 func openStore(ctx context.Context, o Options) (store.Store, error) {
 	if o.RedisURL == "" {
-		return store.OpenBolt(ctx, o.Dir, o.Clock, o.Log)
+		return store.OpenBolt(o.Dir, o.Clock, o.Log)
 	}
 	return store.OpenRedis(ctx, store.RedisConfig{
 		URL: o.RedisURL, PasswordFile: o.RedisPasswordFile, CAFile: o.RedisCAFile, Prefix: o.Prefix, Owner: o.Owner, TTL: o.LeaderTTL,

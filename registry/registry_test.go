@@ -331,7 +331,7 @@ func TestAnIngotThatTookTheFileFencesUs(t *testing.T) {
 	}
 }
 
-func TestNewerSchemaIsRefused(t *testing.T) {
+func TestAnotherSchemaIsRefused(t *testing.T) {
 	s := redistest.New(t)
 	s.Client(t).Set(t.Context(), "{ingot}:schema", "99", 0)
 	if _, err := Open(t.Context(), testOptions(t, Options{RedisURL: s.URL()})); err == nil || !strings.Contains(err.Error(), "schema 99") {

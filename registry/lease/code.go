@@ -272,17 +272,6 @@ func LastSeen(l *model.Lease) time.Time {
 	return l.Since
 }
 
-// IsNewer reports whether a stored lease was asked for after another of its
-// name. One that means nothing is older than all.
-func IsNewer(name, value, other []byte) bool {
-	l, err := Decode(name, value)
-	if err != nil {
-		return false
-	}
-	known, err := Decode(name, other)
-	return err != nil || LastSeen(&l).After(LastSeen(&known))
-}
-
 // Compare orders by what names a lease.
 func Compare(a, b model.Lease) int {
 	return cmp.Or(cmp.Compare(a.Network, b.Network), a.Address.Compare(b.Address), cmp.Compare(a.Bits, b.Bits))

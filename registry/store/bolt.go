@@ -29,9 +29,6 @@ var (
 	boltSchema = []byte("schema")
 	boltFence  = []byte("fence")
 	boltSeq    = []byte("seq") // number of the newest commit
-	// boltCounted is bbolt's number of the transaction that wrote the counts last: they
-	// hold if there was none since, as of an older Ingot that does not know them.
-	boltCounted = []byte("counted")
 )
 
 // boltCount is the key of how many values a bucket has.
@@ -54,7 +51,7 @@ type Bolt struct {
 }
 
 // OpenBolt opens or makes the files in dir, which is made too.
-func OpenBolt(ctx context.Context, dir string, clock func() time.Time, log *slog.Logger) (*Bolt, error) {
+func OpenBolt(dir string, clock func() time.Time, log *slog.Logger) (*Bolt, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make state.dir: %w", err)
 	}
@@ -62,21 +59,19 @@ func OpenBolt(ctx context.Context, dir string, clock func() time.Time, log *slog
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	if err := s.openLeases(ctx, dir); err != nil {
+	if err := s.openLeases(dir); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
 // openLeases opens the journal, which whoever has the file locked has alone.
-func (s *Bolt) openLeases(ctx context.Context, dir string) (err error) {
+func (s *Bolt) openLeases(dir string) (err error) {
 	if err := s.checkSchema(); err != nil {
 		return err
 	}
-	if s.journal, err = journal.Open(dir, s.log); err != nil {
-		return err
-	}
-	return s.moveLeases(ctx)
+	s.journal, err = journal.Open(dir, s.log)
+	return err
 }
 
 func (s *Bolt) open() error {
@@ -151,9 +146,7 @@ func (s *Bolt) Load(context.Context) (Loaded, error) {
 			}
 		}
 		s.Raise(number(meta.Get(boltSeq)))
-		if l.Uncounted = !isCounted(meta, tx.ID()); !l.Uncounted {
-			l.Count(func(b Bucket) int { return int(number(meta.Get(boltCount(b)))) })
-		}
+		l.Count(func(b Bucket) int { return int(number(meta.Get(boltCount(b)))) })
 		return nil
 	})
 	if err != nil {
@@ -163,21 +156,14 @@ func (s *Bolt) Load(context.Context) (Loaded, error) {
 	return l, nil
 }
 
-// isCounted reports whether the counts hold that the transaction with this number
-// committed, or found.
-func isCounted(meta *bolt.Bucket, transaction int) bool {
-	return number(meta.Get(boltCounted)) == uint64(transaction)
-}
-
 // Next implements Data.
 func (s *Bolt) Next() uint64 { return s.seq + 1 }
 
 // Raise implements Data.
 func (s *Bolt) Raise(seq uint64) { s.seq = max(s.seq, seq) }
 
-// update makes one transaction. Counts that held before it hold after it; recount has
-// them hold anyhow.
-func (s *Bolt) update(recount bool, change func(tx *bolt.Tx, meta *bolt.Bucket) error) error {
+// update makes one transaction.
+func (s *Bolt) update(change func(tx *bolt.Tx, meta *bolt.Bucket) error) error {
 	s.touched = true
 	err := s.db.Update(func(tx *bolt.Tx) error {
 		meta, err := tx.CreateBucketIfNotExists(boltMeta)
@@ -185,14 +171,10 @@ func (s *Bolt) update(recount bool, change func(tx *bolt.Tx, meta *bolt.Bucket) 
 			return err
 		}
 		s.Raise(number(meta.Get(boltSeq)))
-		held := recount || isCounted(meta, tx.ID()-1)
 		if err := change(tx, meta); err != nil {
 			return err
 		}
-		if held {
-			err = meta.Put(boltCounted, bytesOf(uint64(tx.ID())))
-		}
-		return errors.Join(err, meta.Put(boltSeq, bytesOf(s.seq)))
+		return meta.Put(boltSeq, bytesOf(s.seq))
 	})
 	if err != nil {
 		return fmt.Errorf("write %s: %w", s.path, err)
@@ -205,7 +187,7 @@ func (s *Bolt) RaiseFence(_ context.Context, above uint64) (uint64, error) {
 	if err := s.check(); err != nil {
 		return 0, err
 	}
-	err := s.update(false, func(_ *bolt.Tx, meta *bolt.Bucket) error {
+	err := s.update(func(_ *bolt.Tx, meta *bolt.Bucket) error {
 		return meta.Put(boltFence, bytesOf(max(s.fence, above+1)))
 	})
 	if err != nil {
@@ -227,7 +209,7 @@ func loadBucket(from *bolt.Bucket, to map[string][]byte) error {
 
 // Acquire succeeds always, because the process that has the file open has it alone.
 func (s *Bolt) Acquire(context.Context) (uint64, string, error) {
-	err := s.update(false, func(_ *bolt.Tx, meta *bolt.Bucket) error {
+	err := s.update(func(_ *bolt.Tx, meta *bolt.Bucket) error {
 		s.fence = nextFence(max(number(meta.Get(boltFence)), s.fence), s.clock())
 		return meta.Put(boltFence, bytesOf(s.fence))
 	})
@@ -275,18 +257,7 @@ func (s *Bolt) Commit(_ context.Context, b Batch) error {
 		return nil
 	}
 	s.seq++ // whether or not it succeeds
-	return s.update(false, func(tx *bolt.Tx, meta *bolt.Bucket) error {
-		return errors.Join(raiseSchema(meta), applyBolt(tx, meta, rest))
-	})
-}
-
-// raiseSchema has the file be of this version, from the first commit on: until then the
-// Ingot that wrote it can go on with it.
-func raiseSchema(meta *bolt.Bucket) error {
-	if raw := meta.Get(boltSchema); raw == nil || number(raw) >= schemaVersion {
-		return nil
-	}
-	return meta.Put(boltSchema, bytesOf(schemaVersion))
+	return s.update(func(tx *bolt.Tx, meta *bolt.Bucket) error { return applyBolt(tx, meta, rest) })
 }
 
 func applyBolt(tx *bolt.Tx, meta *bolt.Bucket, b Batch) (err error) {
@@ -327,7 +298,7 @@ func applyChange(to *bolt.Bucket, ch Change) error {
 
 // Replace opens the files anew that are no longer at their path, and fills the one
 // that is not the leases'.
-func (s *Bolt) Replace(ctx context.Context, c Contents) error {
+func (s *Bolt) Replace(_ context.Context, c Contents) error {
 	if errors.Is(s.check(), ErrLost) {
 		if err := s.reopen(); err != nil {
 			return err
@@ -338,11 +309,8 @@ func (s *Bolt) Replace(ctx context.Context, c Contents) error {
 			return err
 		}
 	}
-	if err := s.moveLeases(ctx); err != nil {
-		return err
-	}
 	s.seq++
-	return s.update(true, func(tx *bolt.Tx, meta *bolt.Bucket) error {
+	return s.update(func(tx *bolt.Tx, meta *bolt.Bucket) error {
 		for _, b := range Buckets {
 			if err := refill(tx, b, c[b]); err != nil {
 				return err
@@ -353,6 +321,14 @@ func (s *Bolt) Replace(ctx context.Context, c Contents) error {
 		}
 		return errors.Join(meta.Put(boltFence, bytesOf(s.fence)), meta.Put(boltSchema, bytesOf(schemaVersion)))
 	})
+}
+
+// lost reports a lost journal in the words of the store.
+func lost(err error) error {
+	if errors.Is(err, journal.ErrLost) {
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	return err
 }
 
 // EachLease implements Leases.

@@ -30,8 +30,7 @@ const (
 )
 
 // Buckets are all buckets that memory has a copy of. Their order is part of the
-// Redis commit script's contract only within one call: a store that was written
-// before there was one of them has nothing in it.
+// Redis commit script's contract only within one call.
 var Buckets = []Bucket{
 	BucketFleet, BucketServer, BucketBMC, BucketClaim, BucketEndpoint,
 	BucketBMCFacts, BucketServerFacts, BucketEndpointFacts,
@@ -40,20 +39,17 @@ var Buckets = []Bucket{
 	BucketPublished, BucketSeal,
 }
 
-// schemaVersion is the version of the layout and encoding of what is stored. An older
-// Ingot that writes a record anew drops the fields that it does not know. So the version
-// is a higher one than that of the last release once a field was added without which a
-// machine is wiped, switched off or given away:
-//
-//	2: Release.Retain and ServerRecord.ShownOn
-const schemaVersion = 2
+// schemaVersion is the version of the layout and encoding of the stored data. An Ingot that
+// writes a record again drops the fields that it does not know, so it uses no other version.
+const schemaVersion = 1
 
-// checkSchema refuses what a newer Ingot wrote. where is the store, for people.
+// checkSchema refuses a store with another schema version. The version is 0 if it is missing.
+// where is the store, for people.
 func checkSchema(where string, schema uint64) error {
-	if schema <= schemaVersion {
+	if schema == 0 || schema == schemaVersion {
 		return nil
 	}
-	return fmt.Errorf("%s has schema %d, this ingot knows up to %d: run the newer ingot that wrote it, or see docs/operating.md on how to downgrade",
+	return fmt.Errorf("%s has schema %d, this ingot uses %d: run the ingot that wrote it, or see docs/operating.md on how to change the version",
 		where, schema, schemaVersion)
 }
 

@@ -38,7 +38,7 @@ func resident(t *testing.T, path string) (kilobytes int) {
 // A store that is not used does not keep the file in memory, and finds all in it
 // again.
 func TestUnusedFileLeavesMemory(t *testing.T) {
-	s, err := OpenBolt(t.Context(), t.TempDir(), func() time.Time { return now }, testLog(t))
+	s, err := OpenBolt(t.TempDir(), func() time.Time { return now }, testLog(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -200,8 +200,8 @@ func (s *Redis) Commit(ctx context.Context, b Batch) error {
 	keys := append([]string{s.key("fence"), s.key("schema"), s.key("revision"), s.key("feed"), s.key("counts")}, s.hashes()...)
 	keys = append(keys, s.hash(BucketLease))
 	s.seq++ // whether or not it succeeds: a commit that failed may have been made
-	args := make([]any, 0, 6+4*len(b))
-	args = append(args, s.fence, s.seq, s.revision, changed, feedLength, schemaVersion)
+	args := make([]any, 0, 5+4*len(b))
+	args = append(args, s.fence, s.seq, s.revision, changed, feedLength)
 	for _, ch := range b {
 		op := "set"
 		if ch.Value == nil {
@@ -305,10 +305,9 @@ func (l driverLog) Printf(ctx context.Context, format string, args ...any) {
 	l.log.DebugContext(ctx, "go-redis", "says", fmt.Sprintf(format, args...))
 }
 
-// ownerName makes a name that no other process has. What follows the # is up to which
-// schema this process knows: acquire.lua reads it.
+// ownerName makes a name that no other process has.
 func ownerName(name string) string {
-	return name + "/" + strings.ToLower(rand.Text()[:10]) + "#" + strconv.Itoa(schemaVersion)
+	return name + "/" + strings.ToLower(rand.Text()[:10])
 }
 
 func parseNumber(text string) uint64 {

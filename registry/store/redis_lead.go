@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -38,7 +37,7 @@ func (s *Redis) Acquire(ctx context.Context) (uint64, string, error) {
 	if err := checkSchema("redis", parseNumber(answer[2])); err != nil {
 		return 0, "", err
 	}
-	if holder, _, _ := strings.Cut(answer[1], "#"); holder != "" {
+	if holder := answer[1]; holder != "" {
 		return 0, holder, nil
 	}
 	s.fence, s.leading = parseNumber(answer[0]), true

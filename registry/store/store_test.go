@@ -37,7 +37,7 @@ func storeCases() map[string]func(t *testing.T) storeCase {
 			dir := t.TempDir()
 			return storeCase{
 				open: func(t *testing.T) (Store, error) {
-					return OpenBolt(t.Context(), dir, func() time.Time { return now }, testLog(t))
+					return OpenBolt(dir, func() time.Time { return now }, testLog(t))
 				},
 				lose: func(t *testing.T) { loseFiles(t, dir) }, exclusive: true, durable: DurableAlways,
 			}
@@ -331,7 +331,7 @@ func forgetBucket(t *testing.T, s Store, b Bucket) {
 	var err error
 	switch s := s.(type) {
 	case *Bolt:
-		err = s.update(false, func(tx *bolt.Tx, meta *bolt.Bucket) error {
+		err = s.update(func(tx *bolt.Tx, meta *bolt.Bucket) error {
 			return errors.Join(tx.DeleteBucket([]byte(b)), meta.Delete(boltCount(b)))
 		})
 	case *Redis:

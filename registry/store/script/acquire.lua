@@ -1,9 +1,7 @@
--- Takes the lease if nobody else has it. An Ingot that does not know the store's schema cannot
--- lead: it does not get the lease, and one that has it, because it is so old that it did not
--- look at the schema first, keeps nobody from it.
+-- Takes the lease if nobody else has it, and the store has the owner's schema or none.
 -- KEYS: lease, fence, schema. ARGV: owner, ttl in ms, floor of the fencing number, the number
--- where none is known, the newest schema that the owner knows.
--- Returns {fence, "", schema}, {0, holder, schema}, or {0, "", schema} where that is too new.
+-- where none is known, the owner's schema.
+-- Returns {fence, "", schema}, {0, holder, schema}, or {0, "", schema} where that is another one.
 -- What is no string is not ours, and is written over.
 local function text(key)
   local value = redis.pcall('GET', key)
@@ -14,11 +12,11 @@ local function text(key)
 end
 local schema = tonumber(text(KEYS[3]) or '0') or 0
 local shown = string.format('%.0f', schema)
-if schema > tonumber(ARGV[5]) then
+if schema ~= 0 and schema ~= tonumber(ARGV[5]) then
   return {'0', '', shown}
 end
 local holder = text(KEYS[1])
-if holder and holder ~= ARGV[1] and tonumber(string.match(holder, '#(%d+)$') or '1') >= schema then
+if holder and holder ~= ARGV[1] then
   return {'0', holder, shown}
 end
 local last = math.max(tonumber(text(KEYS[2]) or '0'), tonumber(ARGV[3]))

@@ -3,7 +3,7 @@
 -- attempt got lost.
 -- KEYS: fence, schema, revision, feed, counts, hashes of the buckets, the leases' last.
 -- ARGV: fence, revision, the newest revision that is known to have been made,
---       what changed (JSON), length of the feed, schema,
+--       what changed (JSON), length of the feed,
 --       then for each change: index of its hash, "set" or "del", field, value.
 -- Returns "ok", "fenced" or "lost".
 local fence = tonumber(redis.call('GET', KEYS[1]) or '0')
@@ -15,10 +15,7 @@ if fence < tonumber(ARGV[1])
   or tonumber(redis.call('GET', KEYS[3]) or '0') < tonumber(ARGV[3]) then
   return 'lost'
 end
-if tonumber(redis.call('GET', KEYS[2])) < tonumber(ARGV[6]) then
-  redis.call('SET', KEYS[2], ARGV[6]) -- until now the Ingot that wrote it could go on with it
-end
-for i = 7, #ARGV, 4 do
+for i = 6, #ARGV, 4 do
   local hash = KEYS[5 + tonumber(ARGV[i])]
   local more
   if ARGV[i + 1] == 'set' then
