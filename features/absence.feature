@@ -48,8 +48,9 @@ Feature: A removal is a commit, never an absence
     Then "s1" is Available
 
   Scenario: a rewritten history and a lost copy of it remove nothing
-    When the history is rewritten without claim "web"
-    And Ingot is killed, its copy of the repository is lost, and Ingot is started again
+    Given the history is rewritten without claim "web"
+    And the status branch says of claim "web": "AbsentWithoutCommit"
+    When Ingot is killed, its copy of the repository is lost, and Ingot is started again
     Then nothing happens to "s1, s2"
     And the status branch says of claim "web": "AbsentWithoutCommit"
 

@@ -25,6 +25,7 @@ Feature: What is wrong in Git stays where it is wrong
     When claim "web" is removed
     Then "s1" is Available
 
+  @git
   Scenario: large files delay nobody else, and are never held in memory
     (law 4, G06)
     When a file of 1000 MB and a manifest of 2 MB are committed along with the claims
