@@ -113,9 +113,9 @@ Feature: Nothing destructive happens to many at once unseen
     When maintenance of "s1" that leaves it Off is committed
     And maintenance of "s2" that leaves it Off is committed
     And maintenance of "s3" that leaves it Off is committed
-    And maintenance of "s4" that leaves it Off is committed
     Then "s1" is powered Off
     And "s2" is powered Off
     And "s3" is powered Off
-    And the status branch says of server "s4": "GuardHeld"
+    When maintenance of "s4" that leaves it Off is committed
+    Then the status branch says of server "s4": "GuardHeld"
     And "s4" is powered On
