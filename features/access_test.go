@@ -162,7 +162,7 @@ func changeCertificate(ctx context.Context, how string) error {
 
 // ask asks the admin listener of a program for what is at path.
 func (a adminAccess) ask(ctx context.Context, p *program, path string) (*http.Response, []byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	host, port, err := net.SplitHostPort(p.where.Admin)
 	if err != nil {

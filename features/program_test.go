@@ -21,6 +21,9 @@ import (
 	"ingot/reconcile/report"
 )
 
+// answerLimit is how long Ingot may take to answer while other scenarios convert images.
+const answerLimit = 30 * time.Second
+
 // startLimit is how long Ingot may take to listen, or to stop when it is asked to.
 const startLimit = 20 * time.Second
 
@@ -155,7 +158,7 @@ func (p *program) get(ctx context.Context, path string) ([]byte, error) {
 
 // get returns what is at url if the answer is 200.
 func get(ctx context.Context, url string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
