@@ -42,6 +42,7 @@ Feature: The Git host tells of pushes, and is told what became of them
       | SERVER | STATE     |
       | s1     | Available |
     And the newest commit is a success: "in force"
+    And Ingot has nothing to do
     When Ingot is killed and started again
     And Ingot has nothing to do
     And the claims are committed
