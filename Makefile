@@ -45,7 +45,7 @@ vet: ## Run go vet
 	$(call timed,go vet ./...)
 
 units: setup ## Run the unit tests, but those that boot machines
-	$(call timed,go test -short -vet=off -ldflags=-w -p 4 -timeout 30m $(UNITS))
+	$(call timed,TMPDIR=$(TESTS_TMP) go test -short -vet=off -ldflags=-w -p 4 -timeout 30m $(UNITS))
 
 # What starts no goroutine has no data races of its own; the tests of examples/monitoring
 # look at other processes, of which the detector sees nothing.
@@ -62,15 +62,15 @@ race: setup ## Run the unit tests with the race detector, but those that boot ma
 	$(RACE) $(filter-out $(NO_RACES),$(filter $(RACES_FIRST),$(UNITS)))
 	$(IN_TIME) $(RACE) $(filter-out $(NO_RACES) $(RACES_FIRST),$(UNITS))
 
-# Where the features keep repositories and stores: in memory if there is room, for making
+# Where tests keep repositories and stores: in memory if there is room, for making
 # thousands of small files on disk is most of what they wait for.
-FEATURES_TMP := $(shell [ -w /dev/shm ] && [ "$$(df --output=avail /dev/shm | tail -1)" -gt 4000000 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
+TESTS_TMP := $(shell [ -w /dev/shm ] && [ "$$(df --output=avail /dev/shm | tail -1)" -gt 4000000 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
 features: setup ## Run the features against the real program on the embedded store, with samples of the long proofs
-	$(call timed,TMPDIR=$(FEATURES_TMP) go test -count=1 -timeout 60m -parallel 12 -skip OnRedis $(FEATURES_FAST))
+	$(call timed,TMPDIR=$(TESTS_TMP) go test -count=1 -timeout 60m -parallel 12 -skip OnRedis $(FEATURES_FAST))
 
 features-redis: setup ## Run the features against the real program on Redis
-	$(IN_TIME) TMPDIR=$(FEATURES_TMP) go test -count=1 -timeout 60m -parallel 12 -run FeaturesOnRedis ./features
+	$(IN_TIME) TMPDIR=$(TESTS_TMP) go test -count=1 -timeout 60m -parallel 12 -run FeaturesOnRedis ./features
 
 test: setup vet units features ## What must pass before a push, in minutes: vet, unit tests, features
 
@@ -84,8 +84,8 @@ test-long: setup race machines features-redis ## The long proofs: data races, ma
 	$(IN_TIME) HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|IsNotDone$$|WasAnnounced$$|DelayNoOthers$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile/...
 	$(IN_TIME) HISTORIES=$(HISTORIES) COMMITS=$(COMMITS) go test -count=1 -timeout 60m -v -run 'AssembledAsAllIs|BoundedOverManyCommits|MergeForetells|HistoriesMeet' ./gitsource
 	PROOFS_UNTIL=$(PROOFS_UNTIL) go test -count=1 -timeout 30m -v -run AreBroken ./features/life
-	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 30m -parallel 8 -v -run 'KillPoints' ./features
-	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) WALK=$(WALK) go test -count=1 -timeout 40m -parallel 16 -v -run 'Walk' ./features
+	TMPDIR=$(TESTS_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 30m -parallel 8 -v -run 'KillPoints' ./features
+	TMPDIR=$(TESTS_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) WALK=$(WALK) go test -count=1 -timeout 40m -parallel 16 -v -run 'Walk' ./features
 
 test-e2e: ## Take machines of qemu through the whole life of a server (as root)
 	@test "$$(id -u)" = 0 || { echo "test-e2e: it makes network namespaces: run it as root" >&2; exit 1; }
