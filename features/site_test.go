@@ -100,10 +100,12 @@ type site struct {
 	clients    []func()                   // to be closed at the end
 	heads      map[string]string          // commits by the name that the scenario has for them
 	statusHead string                     // of the status branch, when a step noted it
-	changes    int                        // that BMCs had been asked for when a step noted it
-	imagesSeen *gate                      // between Ingot and the image registry
-	refused    int                        // status code of the last report that a step sent
-	seed       int64                      // of what is left to chance
+	shownAt    string                     // the head of the status branch that shown was read from
+	shown      report.Summary
+	changes    int   // that BMCs had been asked for when a step noted it
+	imagesSeen *gate // between Ingot and the image registry
+	refused    int   // status code of the last report that a step sent
+	seed       int64 // of what is left to chance
 
 	networks []*network         // that Ingot serves by DHCP
 	bmcPort  string             // on which BMCs that DHCP finds listen

@@ -199,18 +199,21 @@ func statusStays(ctx context.Context) error {
 
 // statusBranchAgrees compares what the status branch shows with what Ingot says.
 func (w *site) statusBranchAgrees(now report.Summary) error {
-	files, err := w.statusBranch()
-	if err != nil {
-		return err
+	if head := w.repo.Head(statusBranch); head != w.shownAt {
+		files, err := w.statusBranch()
+		if err != nil {
+			return err
+		}
+		content := make(map[string][]byte, len(files))
+		for path, text := range files {
+			content[path] = []byte(text)
+		}
+		if w.shown, err = report.ReadSummary(content); err != nil {
+			return err
+		}
+		w.shownAt = head
 	}
-	content := make(map[string][]byte, len(files))
-	for path, text := range files {
-		content[path] = []byte(text)
-	}
-	shown, err := report.ReadSummary(content)
-	if err != nil {
-		return err
-	}
+	shown := w.shown
 	if err := errors.Join(servedOnce("the status branch", shown), servedOnce("Ingot", now)); err != nil {
 		return err
 	}

@@ -123,7 +123,8 @@ func (o *objects) inPacks(use func(*filesystem.Storage) error) error {
 		return err
 	}
 	if o.packs == nil || !info.ModTime().Equal(o.opened) || time.Since(o.opened) < settled {
-		o.packs = filesystem.NewStorage(osfs.New(o.dir), cache.NewObjectLRU(cache.MiByte))
+		o.packs = filesystem.NewStorageWithOptions(osfs.New(o.dir), cache.NewObjectLRU(cache.MiByte),
+			filesystem.Options{LargeObjectThreshold: maxRead}) // which is inflated only as far as it is read
 		o.opened = info.ModTime()
 	}
 	return use(o.packs)

@@ -134,7 +134,9 @@ func (o *Output) Tail(lines int) string {
 
 // Within tries until check finds nothing wrong, for limit at most.
 func Within(limit time.Duration, check func() error) error {
-	for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
+	pause := 10 * time.Millisecond
+	for end := time.Now().Add(limit); ; time.Sleep(pause) {
+		pause = min(pause*5/4, 100*time.Millisecond)
 		err := check()
 		if err == nil {
 			return nil
