@@ -23,7 +23,7 @@ import (
 var scenarios = map[storeKind]int{embeddedStore: 421, redisStore: 434}
 
 // concurrency is how many scenarios run at once.
-const concurrency = 6
+const concurrency = 10
 
 // ingotProgram is the program under test, built once.
 var ingotProgram string
