@@ -16,6 +16,10 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     Examples:
       | FAULT        |
       | hang         |
+
+    @long
+    Examples:
+      | FAULT        |
       | refuse       |
       | server-error |
       | unauthorized |
@@ -48,6 +52,10 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     Examples:
       | FAULT           |
       | refuse          |
+
+    @long
+    Examples:
+      | FAULT           |
       | unauthorized    |
       | new-certificate |
 
@@ -69,6 +77,10 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     Examples:
       | FAULT            | OBJECT       | REASON        |
       | ok-error         | BMC "bmc-s1" | HalfAnswer    |
+
+    @long
+    Examples:
+      | FAULT            | OBJECT       | REASON        |
       | collection-empty | BMC "bmc-s1" | HalfAnswer    |
       | no-systems       | server "s1"  | SystemMissing |
 
@@ -219,6 +231,10 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     Examples:
       | PECULIARITY          |
       | override-needs-mode  |
+
+    @long
+    Examples:
+      | PECULIARITY          |
       | override-in-settings |
       | power-flaps          |
 

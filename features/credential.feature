@@ -81,6 +81,10 @@ Feature: A BMC is opened by what the MAC prefix database says, and by nothing mo
     Examples:
       | WHERE                    | SCHEME | HOST      | LINE                                            |
       | outside the BMC networks | https  | 127.0.0.9 | add 127.0.0.9/32 to bmc.networks                |
+
+    @long
+    Examples:
+      | WHERE                    | SCHEME | HOST      | LINE                                            |
       | by http                  | http   | 127.0.0.1 | add {prefix: 127.0.0.1/32, plain: true} to bmc. |
 
   Scenario Outline: <WHAT> is no BMC unless it is named
@@ -96,4 +100,8 @@ Feature: A BMC is opened by what the MAC prefix database says, and by nothing mo
     Examples:
       | WHAT                    | HOST            |
       | this machine            | 127.0.0.9       |
+
+    @long
+    Examples:
+      | WHAT                    | HOST            |
       | a cloud's metadata host | 169.254.169.254 |

@@ -43,6 +43,10 @@ Feature: A device that is no server has the address and the options that Git say
     Examples:
       | OPTION | VALUE                  |
       | mtu    | 67                     |
+
+    @long
+    Examples:
+      | OPTION | VALUE                  |
       | routes | 10.0.0.0/8 by 10.0.0.1 |
       | wpad   | here                   |
 

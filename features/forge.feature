@@ -18,6 +18,10 @@ Feature: The Git host tells of pushes, and is told what became of them
     Examples:
       | HOST    |
       | GitHub  |
+
+    @long
+    Examples:
+      | HOST    |
       | GitLab  |
       | Gitea   |
       | Forgejo |
@@ -86,4 +90,8 @@ Feature: The Git host tells of pushes, and is told what became of them
     Examples:
       | REFUSES                             | TEXT                           |
       | protects the status branch          | this branch is protected       |
+
+    @long
+    Examples:
+      | REFUSES                             | TEXT                           |
       | finds a secret on the status branch | holds what looks like a secret |

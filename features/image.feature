@@ -18,6 +18,10 @@ Feature: An image that cannot be booted is found out before power-on
     Examples:
       | FLAW                                   | MESSAGE                               |
       | has no initramfs                       | no initramfs layer                    |
+
+    @long
+    Examples:
+      | FLAW                                   | MESSAGE                               |
       | has two kernels                        | two kernel layers                     |
       | is for arm64 alone                     | no image for architecture amd64       |
       | was never pushed                       | no such repository, tag or digest     |

@@ -23,6 +23,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And the first disk of "s1" holds disk image "debian"
     And the second disk of "s1" holds nothing
 
+  @long
   Scenario: an image that is called something else is installed as what it is, and a note says so
     (N04)
     Given disk image "misnamed" is raw and called a qcow2
@@ -33,6 +34,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And the first disk of "s1" holds disk image "misnamed"
     And the status branch says of server "s1": "it is called qcow2 and is raw"
 
+  @long
   Scenario: Ignition goes to a config drive where an image shows no way of its own, and a note says so
     (N64)
     When the claims are committed
@@ -54,6 +56,10 @@ Feature: A disk image is installed on the right disk, and nowhere else
     Examples:
       | FLAW                        | REASON            |
       | is not what its digest says | DigestMismatch    |
+
+    @long
+    Examples:
+      | FLAW                        | REASON            |
       | has a backing file          | ImageUnsafe       |
       | says that it is of 8 TiB    | ImageTooLarge     |
       | has no partition table      | ImageNoPartitions |
@@ -79,6 +85,10 @@ Feature: A disk image is installed on the right disk, and nowhere else
     Examples:
       | DISKS    | HINT                     | REASON              |
       | two      | any serial number        | RootDeviceAmbiguous |
+
+    @long
+    Examples:
+      | DISKS    | HINT                     | REASON              |
       | no disks | a disk that is not there | RootDeviceMissing   |
 
   Scenario: a power cut while the disk is written installs again
@@ -93,6 +103,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     Then claim "web" is Booted on "s1"
     And the first disk of "s1" holds disk image "debian"
 
+  @long
   Scenario: a power cut after the disk was verified boots from it
     Given "s1" suffers from "bootstate-silent"
     And the claims are committed
@@ -116,6 +127,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And claim "web" is Unconfirmed on "s1"
     And "s1" was installed 0 times and wiped 0 times
 
+  @long
   Scenario: firmware that switched the boot option of the disk off boots it all the same
     (N49)
     Given "s1" suffers from "disk-option-off"
@@ -162,8 +174,13 @@ Feature: A disk image is installed on the right disk, and nowhere else
     Examples:
       | PREPARES |
       | fetches  |
+
+    @long
+    Examples:
+      | PREPARES |
       | converts |
 
+  @long
   Scenario: another disk that the system could take for its own is told of, and nothing is written
     (N35)
     Given "s1" suffers from "duplicate-labels"

@@ -55,6 +55,10 @@ Feature: A server's MAC addresses are those that Git gives it or its BMC shows
     Examples:
       | FLAW                | MACS                                 | PROBLEM                                                      |
       | holds a wrong one   | 02:aa:00:00:00:0a, 02:aa:00:00:00    | want MAC addresses such as 00:1a:2b:3c:4d:5e                 |
+
+    @long
+    Examples:
+      | FLAW                | MACS                                 | PROBLEM                                                      |
       | holds a group's     | 02:aa:00:00:00:0a, 01:00:5e:00:00:01 | want the address of one device                               |
       | names another's too | 02:aa:00:00:00:0a, 02aa0000000b      | has the MAC address 02:aa:00:00:00:0b of Server s2           |
 

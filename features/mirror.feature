@@ -16,6 +16,10 @@ Feature: What is asked for is written down before a machine is touched
     Examples:
       | MOMENT                     |
       | its binding is stored      |
+
+    @long
+    Examples:
+      | MOMENT                     |
       | power-on is asked for      |
       | Ignition is served         |
       | the boot state is reported |

@@ -21,6 +21,10 @@ Feature: Nobody boots what is not theirs, by default
     Examples:
       | THING       |
       | iPXE script |
+
+    @long
+    Examples:
+      | THING       |
       | Ignition    |
       | image       |
 
@@ -33,6 +37,10 @@ Feature: Nobody boots what is not theirs, by default
     Examples:
       | THING       |
       | iPXE script |
+
+    @long
+    Examples:
+      | THING       |
       | Ignition    |
       | boot state  |
 

@@ -21,6 +21,10 @@ Feature: A server is told what its boot ticket allows, and nothing else
     Examples:
       | FIRMWARE         | FILE                   |
       | BIOS             | undionly.kpxe by TFTP  |
+
+    @long
+    Examples:
+      | FIRMWARE         | FILE                   |
       | UEFI x64         | ipxe.efi by TFTP       |
       | UEFI arm64       | snp-arm64.efi by TFTP  |
       | UEFI x64 by HTTP | ipxe.efi by HTTP       |
@@ -34,6 +38,10 @@ Feature: A server is told what its boot ticket allows, and nothing else
     Examples:
       | FIRMWARE         |
       | BIOS             |
+
+    @long
+    Examples:
+      | FIRMWARE         |
       | UEFI x64 by HTTP |
       | iPXE             |
 

@@ -18,6 +18,10 @@ Feature: What a commit asks for once is done at most once
     Examples:
       | LIE                   |
       | answers them with 500 |
+
+    @long
+    Examples:
+      | LIE                   |
       | drops its answers     |
       | never answers them    |
 

@@ -132,5 +132,9 @@ Feature: Before a merge everybody sees what it does
     Examples:
       | FORGE   |
       | GitHub  |
+
+    @long
+    Examples:
+      | FORGE   |
       | GitLab  |
       | Forgejo |

@@ -26,6 +26,10 @@ Feature: Nobody boots or reports what is not theirs
     Examples:
       | FLAW                            | CODE |
       | bears no token                  | 403  |
+
+    @long
+    Examples:
+      | FLAW                            | CODE |
       | bears the token of "s2"         | 403  |
       | bears the token of its discovery | 403 |
       | bears a token that was made up  | 403  |

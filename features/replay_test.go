@@ -70,7 +70,7 @@ func pushDisturbance(ctx context.Context, before, disturbing, undoing string) er
 		return err
 	}
 	// A store that is lost before the push loses the decision to apply this commit.
-	return w.statusHolds("revision.yaml", "commit: "+commits[undoing])
+	return w.statusHolds("revision.yaml", "lastAppliedRevision: "+gitBranch+"@sha1:"+commits[undoing])
 }
 
 // disturb writes the files of the disturbing commit into a clone.

@@ -15,6 +15,10 @@ Feature: A disk that cannot take the image is told of while its server is off
     Examples:
       | FLAW                      | FAULT      | REASON             |
       | too small                 | disk-small | DiskTooSmall       |
+
+    @long
+    Examples:
+      | FLAW                      | FAULT      | REASON             |
       | one of 4096-byte sectors  | sectors-4k | SectorSizeMismatch |
 
   Scenario: another disk that can take the image is installed on

@@ -41,6 +41,10 @@ Feature: Nobody has to write a password down in the clear
     Examples:
       | HOW                       | WHY                               |
       | encrypted for another key | the file is encrypted for age1    |
+
+    @long
+    Examples:
+      | HOW                       | WHY                               |
       | in plain text             | a secret in plain text is refused |
 
   Scenario: a password outside Git is put where the BMC's status says, and changes without a commit
@@ -74,4 +78,8 @@ Feature: Nobody has to write a password down in the clear
     Examples:
       | HOW        | WHY                                              |
       | lost       | secretFiles cannot be read                       |
+
+    @long
+    Examples:
+      | HOW        | WHY                                              |
       | half empty | has no password; what it was before stays in use |

@@ -19,6 +19,10 @@ Feature: Only what is signed changes the fleet
     Examples:
       | HOW               |
       | is not signed     |
+
+    @long
+    Examples:
+      | HOW               |
       | a stranger signed |
 
   Scenario: what the operators signed does, and so does Ingot sign

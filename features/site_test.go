@@ -35,11 +35,18 @@ const (
 // tags choose the scenarios that make sense with a store: a file has no server
 // that could go down, and Redis no file of ours.
 func (s storeKind) tags() string {
-	if s == embeddedStore {
-		return "~@redis"
+	if s == redisStore {
+		return "~@file"
 	}
-	return "~@file"
+	if !long() {
+		return "~@redis && ~@long"
+	}
+	return "~@redis && @long"
 }
+
+// long reports whether the scenarios run on the embedded store that "make test" leaves
+// out: those tagged @long, which vary what others say.
+func long() bool { return os.Getenv("FEATURES_LONG") != "" }
 
 // bmcPassword opens every BMC, claimSecret is in every claim's Ignition. Neither
 // may ever be seen in a log or on the status branch.

@@ -28,6 +28,10 @@ Feature: A server is given what its own boot ticket stands for
     Examples:
       | THING       |
       | iPXE script |
+
+    @long
+    Examples:
+      | THING       |
       | Ignition    |
       | image       |
       | boot state  |

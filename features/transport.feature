@@ -13,6 +13,10 @@ Feature: The repository is reached as people keep theirs
     Examples:
       | TRANSPORT             |
       | HTTPS with a password |
+
+    @long
+    Examples:
+      | TRANSPORT             |
       | SSH with a key        |
       | HTTPS as a GitHub App |
       | HTTPS through a proxy |

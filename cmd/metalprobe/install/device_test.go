@@ -61,6 +61,9 @@ func onDevice(t testing.TB, d *daemon, device string) Installer {
 func TestAnImageIsInstalledOnABlockDevice(t *testing.T) {
 	for _, sector := range []int{512, 4096} {
 		t.Run(fmt.Sprintf("of sectors of %d bytes", sector), func(t *testing.T) {
+			if sector == 4096 && testing.Short() {
+				t.Skip("-short: sectors of 4096 bytes are left out")
+			}
 			device := loopDevice(t, 64, "--sector-size", fmt.Sprint(sector))
 			image := imageOf(t, 41, sector)
 			d := serve(t, image)
