@@ -45,7 +45,7 @@ vet: ## Run go vet
 	$(call timed,go vet ./...)
 
 units: setup ## Run the unit tests, but those that boot machines
-	$(call timed,TMPDIR=$(TESTS_TMP) GOGC=400 go test -short -vet=off -ldflags=-w -p 4 -timeout 30m $(UNITS))
+	$(call timed,TMPDIR=$(TESTS_TMP) GOGC=400 go test -short -vet=off -ldflags='-s -w' -p 4 -timeout 30m $(UNITS))
 
 # What starts no goroutine has no data races of its own; the tests of examples/monitoring
 # look at other processes, of which the detector sees nothing.
@@ -76,7 +76,8 @@ features-redis: setup ## Run the features on Redis, and those on the embedded st
 test: setup vet units features ## What must pass before a push, in minutes: vet, unit tests, features
 
 machines: setup ## Boot the discovery image, firmware and whole lives on machines of qemu (lab and lives as root)
-	$(IN_TIME) go test -count=1 -timeout 10m ./bootsvc/diskimage ./cmd/metalprobe/install
+	$(IN_TIME) go test -count=1 -timeout 10m ./bootsvc/diskimage ./cmd/metalprobe/install ./examples/monitoring
+	$(IN_TIME) go test -count=1 -timeout 10m -run 'FarBack|CutByAge' ./gitsource
 	$(IN_TIME) go test -count=1 -timeout 30m ./cmd/probeimage # one after the other: they keep the processors busy
 	$(IN_TIME) go test -count=1 -timeout 30m -v ./features/lab
 	$(IN_TIME) go test -count=1 -timeout 20m -v -skip 'CloudImage|AreBroken' ./features/life

@@ -385,6 +385,9 @@ func TestDescentIsFoundFarBack(t *testing.T) {
 	t.Parallel()
 	for name, filter := range map[string]string{"by commits alone": "true", "by a server without filters": "false"} {
 		t.Run(name, func(t *testing.T) {
+			if filter == "false" && testing.Short() {
+				t.Skip("-short: only with filters")
+			}
 			w := newWatch(t, nil)
 			if _, err := w.repo.Git("config", "uploadpack.allowFilter", filter); err != nil {
 				t.Fatal(err)

@@ -97,6 +97,9 @@ func TestS11HistoryIsCutByAge(t *testing.T) {
 		"on this machine": {overFiles, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if !tc.filter && testing.Short() {
+				t.Skip("-short: only over HTTP")
+			}
 			a := newAging(t, tc.url, false)
 			if tc.filter {
 				ok[string](t)(a.repo.Git("config", "uploadpack.allowFilter", "true"))

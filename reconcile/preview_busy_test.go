@@ -21,7 +21,7 @@ import (
 // before, approves some of what the guard holds, and has BMCs fail, restarts and rewritten histories. Whatever
 // disturbs a machine was announced by the preview of a commit, and had not come to its end since.
 func TestWhatComesOfACommitInTheMiddleWasAnnounced(t *testing.T) {
-	for seed := range fleettest.Histories(4, 60) {
+	for seed := range fleettest.Histories(2, 60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -380,6 +380,9 @@ func metricsIn(expr string) (names []string) {
 }
 
 func TestEveryExpressionIsOfMetricsThatThereAre(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: Prometheus is not started")
+	}
 	t.Parallel()
 	w := newWorld(t)
 	there := w.names()
