@@ -45,7 +45,7 @@ vet: ## Run go vet
 	$(call timed,go vet ./...)
 
 units: setup ## Run the unit tests, but those that boot machines
-	$(call timed,TMPDIR=$(TESTS_TMP) GOGC=400 go test -short -vet=off -ldflags='-s -w' -p 4 -timeout 30m $(UNITS))
+	$(call timed,TMPDIR=$(TESTS_TMP) go test -short -vet=off -ldflags='-s -w' -p 4 -timeout 30m $(UNITS))
 
 # What starts no goroutine has no data races of its own; the tests of examples/monitoring
 # look at other processes, of which the detector sees nothing.
