@@ -77,7 +77,6 @@ test: setup vet units features ## What must pass before a push, in minutes: vet,
 
 machines: setup ## Boot the discovery image, firmware and whole lives on machines of qemu (lab and lives as root)
 	$(IN_TIME) go test -count=1 -timeout 10m ./bootsvc/diskimage ./cmd/metalprobe/install ./examples/monitoring
-	$(IN_TIME) go test -count=1 -timeout 10m -run 'FarBack|CutByAge' ./gitsource
 	$(IN_TIME) go test -count=1 -timeout 30m ./cmd/probeimage # one after the other: they keep the processors busy
 	$(IN_TIME) go test -count=1 -timeout 30m -v ./features/lab
 	$(IN_TIME) go test -count=1 -timeout 20m -v -skip 'CloudImage|AreBroken' ./features/life
@@ -85,7 +84,7 @@ machines: setup ## Boot the discovery image, firmware and whole lives on machine
 test-long: setup race machines features-redis ## The long proofs: data races, machines of qemu, features on Redis, a Debian image on disk, all random histories of the loop, HISTORIES (10000) of the plan and a fifth of them of the source, COMMITS (2000) of a branch, broken installs, all kill points and WALK (200) of the program; less after PROOFS_UNTIL
 	PROOFS_UNTIL=$(PROOFS_UNTIL) go test -count=1 -timeout 30m -v -run CloudImage ./features/life
 	$(IN_TIME) HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|IsNotDone$$|WasAnnounced$$|DelayNoOthers$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile/...
-	$(IN_TIME) HISTORIES=$(HISTORIES) COMMITS=$(COMMITS) go test -count=1 -timeout 60m -v -run 'AssembledAsAllIs|BoundedOverManyCommits|MergeForetells|HistoriesMeet' ./gitsource
+	$(IN_TIME) HISTORIES=$(HISTORIES) COMMITS=$(COMMITS) go test -count=1 -timeout 60m -v -run 'AssembledAsAllIs|BoundedOverManyCommits|MergeForetells|HistoriesMeet|FarBack|CutByAge|MessagesAreNotKept' ./gitsource
 	PROOFS_UNTIL=$(PROOFS_UNTIL) go test -count=1 -timeout 30m -v -run AreBroken ./features/life
 	TMPDIR=$(TESTS_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 30m -parallel 8 -v -run 'KillPoints' ./features
 	TMPDIR=$(TESTS_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) WALK=$(WALK) go test -count=1 -timeout 40m -parallel 16 -v -run 'Walk' ./features

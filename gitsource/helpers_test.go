@@ -250,9 +250,12 @@ func messages(d *model.Desired) string {
 	return b.String()
 }
 
-// sample is how many random cases a test tries: few with -short, all in "make test-long".
+// long reports whether this is a long proof of "make test-long", which sets HISTORIES.
+func long() bool { return os.Getenv("HISTORIES") != "" }
+
+// sample is how many random cases a test tries.
 func sample(all, few int) int {
-	if testing.Short() {
+	if !long() {
 		return few
 	}
 	return all
