@@ -76,13 +76,13 @@ features-redis: setup ## Run the features on Redis, and those on the embedded st
 test: setup vet units features ## What must pass before a push, in minutes: vet, unit tests, features
 
 machines: setup ## Boot the discovery image, firmware and whole lives on machines of qemu (lab and lives as root)
-	$(IN_TIME) go test -count=1 -timeout 10m ./bootsvc/diskimage ./cmd/metalprobe/install ./examples/monitoring
 	$(IN_TIME) go test -count=1 -timeout 30m ./cmd/probeimage # one after the other: they keep the processors busy
 	$(IN_TIME) go test -count=1 -timeout 30m -v ./features/lab
 	$(IN_TIME) go test -count=1 -timeout 20m -v -skip 'CloudImage|AreBroken' ./features/life
 
 test-long: setup race machines features-redis ## The long proofs: data races, machines of qemu, features on Redis, a Debian image on disk, all random histories of the loop, HISTORIES (10000) of the plan and a fifth of them of the source, COMMITS (2000) of a branch, broken installs, all kill points and WALK (200) of the program; less after PROOFS_UNTIL
 	PROOFS_UNTIL=$(PROOFS_UNTIL) go test -count=1 -timeout 30m -v -run CloudImage ./features/life
+	$(IN_TIME) go test -count=1 -timeout 10m ./bootsvc/diskimage ./cmd/metalprobe/install ./examples/monitoring
 	$(IN_TIME) HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|IsNotDone$$|WasAnnounced$$|DelayNoOthers$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile/...
 	$(IN_TIME) HISTORIES=$(HISTORIES) COMMITS=$(COMMITS) go test -count=1 -timeout 60m -v -run 'AssembledAsAllIs|BoundedOverManyCommits|MergeForetells|HistoriesMeet|FarBack|CutByAge|MessagesAreNotKept' ./gitsource
 	PROOFS_UNTIL=$(PROOFS_UNTIL) go test -count=1 -timeout 30m -v -run AreBroken ./features/life

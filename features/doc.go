@@ -15,6 +15,9 @@
 //
 //	FEATURES=crash.feature FEATURES_SEED=42 go test ./features -run Redis
 //
+// Scenarios tagged @long are variants of others. On the embedded store they run only
+// with FEATURES_LONG=1, as "make test-long" does.
+//
 // Two proofs are beside the scenarios. Kill points: the program kills itself at each
 // effect and save of a claim's life, a sample of them unless all are asked for. The
 // walk: whatever may be done to the program, in an order left to chance.

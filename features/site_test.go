@@ -44,8 +44,8 @@ func (s storeKind) tags() string {
 	return "~@redis && @long"
 }
 
-// long reports whether the scenarios run on the embedded store that "make test" leaves
-// out: those tagged @long, which vary what others say.
+// long reports whether FEATURES_LONG asks for the scenarios tagged @long: variants of
+// others, which "make test" leaves to "make test-long".
 func long() bool { return os.Getenv("FEATURES_LONG") != "" }
 
 // bmcPassword opens every BMC, claimSecret is in every claim's Ignition. Neither
@@ -112,7 +112,7 @@ type site struct {
 	changes    int   // that BMCs had been asked for when a step noted it
 	imagesSeen *gate // between Ingot and the image registry
 	refused    int   // status code of the last report that a step sent
-	seed       int64 // of what is left to chance
+	seed       int64 // of the random choices
 
 	networks []*network         // that Ingot serves by DHCP
 	bmcPort  string             // on which BMCs that DHCP finds listen

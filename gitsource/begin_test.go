@@ -385,8 +385,8 @@ func TestDescentIsFoundFarBack(t *testing.T) {
 	t.Parallel()
 	for name, filter := range map[string]string{"by commits alone": "true", "by a server without filters": "false"} {
 		t.Run(name, func(t *testing.T) {
-			if filter == "false" && !long() {
-				t.Skip("only with filters without HISTORIES")
+			if filter == "false" {
+				onlyLong(t)
 			}
 			w := newWatch(t, nil)
 			if _, err := w.repo.Git("config", "uploadpack.allowFilter", filter); err != nil {
@@ -412,9 +412,7 @@ func TestDescentIsFoundFarBack(t *testing.T) {
 
 func TestAHistoryRewrittenFarBackIsNoDescent(t *testing.T) {
 	t.Parallel()
-	if !long() {
-		t.Skip("1,500 commits more are left to HISTORIES")
-	}
+	onlyLong(t)
 	w := newWatch(t, nil)
 	if _, err := w.repo.Git("config", "uploadpack.allowFilter", "true"); err != nil {
 		t.Fatal(err)

@@ -145,9 +145,7 @@ func TestWhatALaterRevisionHeldIsNotOfAnEarlierOne(t *testing.T) {
 // Between two looks a branch may get thousands of commits, each with a message of a megabyte that
 // a pack has in a kilobyte.
 func TestMessagesAreNotKept(t *testing.T) {
-	if !long() {
-		t.Skip("60 MB of messages are left to HISTORIES")
-	}
+	onlyLong(t)
 	const n, size, each = 60, 1_000_000, 5
 	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first"))

@@ -250,8 +250,16 @@ func messages(d *model.Desired) string {
 	return b.String()
 }
 
-// long reports whether this is a long proof of "make test-long", which sets HISTORIES.
+// long reports whether "make test-long" runs the test: it sets HISTORIES.
 func long() bool { return os.Getenv("HISTORIES") != "" }
+
+// onlyLong skips a test that takes too long for "make test".
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if !long() {
+		t.Skip("takes long: set HISTORIES to run it")
+	}
+}
 
 // sample is how many random cases a test tries.
 func sample(all, few int) int {

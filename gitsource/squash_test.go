@@ -97,8 +97,8 @@ func TestS11HistoryIsCutByAge(t *testing.T) {
 		"on this machine": {overFiles, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !tc.filter && !long() {
-				t.Skip("only over HTTP without HISTORIES")
+			if !tc.filter {
+				onlyLong(t)
 			}
 			a := newAging(t, tc.url, false)
 			if tc.filter {

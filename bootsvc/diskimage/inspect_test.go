@@ -101,7 +101,7 @@ func TestImageOfOtherTools(t *testing.T) {
 	espSize := map[string]int64{"512": 40 * mib, "4096": 270 * mib} // a FAT32 has 65525 clusters or more
 	for _, sectorSize := range []string{"512", "4096"} {
 		if sectorSize == "4096" && testing.Short() {
-			t.Log("-short: sectors of 4096 bytes are left out")
+			t.Log("sectors of 4096 bytes take long: run them without -short")
 			continue
 		}
 		dir := t.TempDir()

@@ -381,7 +381,7 @@ func metricsIn(expr string) (names []string) {
 
 func TestEveryExpressionIsOfMetricsThatThereAre(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: Prometheus is not started")
+		t.Skip("takes long: run it without -short")
 	}
 	t.Parallel()
 	w := newWorld(t)

@@ -62,7 +62,7 @@ func TestAnImageIsInstalledOnABlockDevice(t *testing.T) {
 	for _, sector := range []int{512, 4096} {
 		t.Run(fmt.Sprintf("of sectors of %d bytes", sector), func(t *testing.T) {
 			if sector == 4096 && testing.Short() {
-				t.Skip("-short: sectors of 4096 bytes are left out")
+				t.Skip("takes long: run it without -short")
 			}
 			device := loopDevice(t, 64, "--sector-size", fmt.Sprint(sector))
 			image := imageOf(t, 41, sector)
