@@ -16,12 +16,14 @@ Feature: A removal is a commit, never an absence
     And claim "web" is Booted on "s1"
     And the status branch says of claim "web": "AbsentWithoutCommit"
 
+  @long
   Scenario: nor does the commit after an older head that was pushed
     When the branch is set back to where claim "web" was not yet
     And a file that is no manifest is committed
     Then nothing happens to "s1, s2"
     And the status branch says of claim "web": "AbsentWithoutCommit"
 
+  @long
   Scenario: a rewritten history changes the power of nothing
     When the history is rewritten with claim "web" switched Off
     And a file that is no manifest is committed
@@ -60,6 +62,7 @@ Feature: A removal is a commit, never an absence
     Then nothing happens to "s1, s2"
     And the status branch says of claim "web": "AbsentWithoutCommit"
 
+  @long
   Scenario: another branch removes nothing
     Given branch "other" has all but claim "web"
     When Ingot is started again for branch "other"
@@ -67,12 +70,14 @@ Feature: A removal is a commit, never an absence
     And claim "web" is Booted on "s1"
     And the status branch says of claim "web": "AbsentWithoutCommit"
 
+  @long
   Scenario: another folder removes nothing
     When Ingot is started again for folder "servers"
     Then nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
     And the status branch says of claim "web": "AbsentWithoutCommit"
 
+  @long
   Scenario: another branch that has the same asks for nothing
     Given branch "other" has everything
     When Ingot is started again for branch "other"
@@ -86,6 +91,7 @@ Feature: A removal is a commit, never an absence
     Then "s1" is Available
     And the disk of "s1" is empty
 
+  @long
   Scenario: a renamed claim keeps its server
     When claim "web" is renamed "shop"
     Then claim "shop" is Booted on "s1"

@@ -24,6 +24,7 @@ Feature: Those who may look at the fleet can, and nobody else
     Then whoever asks learns that Ingot is ready
     And whoever asks for the metrics is refused
 
+  @long
   Scenario: metrics may be left open
     Given the admin listener is reached from other machines, over TLS, by user "anna"
     And metrics are for everybody
@@ -31,12 +32,14 @@ Feature: Those who may look at the fleet can, and nobody else
     Then whoever asks sees the metrics
     And "ingot status" of nobody is told: "answers to its users alone"
 
+  @long
   Scenario: a user who is added may look without a restart
     Given the admin listener is reached from other machines, over TLS, by user "anna"
     And Ingot starts
     When the users are "anna, eve"
     Then "ingot status" of "eve" shows the fleet
 
+  @long
   Scenario: users that cannot be read leave those before, and a metric says so
     Given the admin listener is reached from other machines, over TLS, by user "anna"
     And Ingot starts
@@ -44,6 +47,7 @@ Feature: Those who may look at the fleet can, and nobody else
     Then the metrics say that the users cannot be used
     And "ingot status" of "anna" shows the fleet
 
+  @long
   Scenario: users that cannot be read keep Ingot from starting
     Given the admin listener is reached from other machines, over TLS, by user "anna"
     And the users get passwords that are hashed by MD5

@@ -168,6 +168,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     And "bmc2-system-0" is Available
     And BMC "bmc1" is left in peace
 
+  @long
   Scenario: a BMC that forgets its sessions is logged in to again
     Given the servers
       | SERVER | STATE     |
@@ -192,6 +193,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     Then claim "web" is Booted on "s1"
     And "s1" was powered on once, installed once and wiped 0 times
 
+  @long
   Scenario: a server whose boot override is not kept is not switched on
     (it would boot something else than it should)
     Given the servers
@@ -205,6 +207,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     And the status branch says of server "s1": "override"
     And "s1" was powered on 0 times, installed 0 times and wiped 0 times
 
+  @long
   Scenario: a server whose firmware ignores the override is not taken for booted
     Given the servers
       | SERVER | STATE     |
@@ -238,6 +241,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
       | override-in-settings |
       | power-flaps          |
 
+  @long
   Scenario: an operating system that ignores the request to shut down is switched off
     Given the servers
       | SERVER | STATE     |
@@ -250,6 +254,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     Then "s1" is powered Off
     And the disk of "s1" is as it was
 
+  @long
   Scenario: a power-on that is carried out and answered with an error is not repeated
     Given the machines
       | SERVER        | BMC  |

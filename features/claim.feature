@@ -27,6 +27,7 @@ Feature: A claim is served by one server that matches
     Then claim "web" is Booted on "s2"
     And "s1" is Released
 
+  @long
   Scenario: an image is fetched from its registry once, however many servers boot it
     When the claims are committed
       | CLAIM | SERVER |
@@ -52,6 +53,7 @@ Feature: A claim is served by one server that matches
     And the status branch says of claim "web": "2 servers: 1 Reserved, 1 lack label rack=7"
     And nothing happens to "s1, s2"
 
+  @long
   Scenario: a reference to a server that is not known says so
     When the claims are committed
       | CLAIM | SERVER |
@@ -78,6 +80,7 @@ Feature: A claim is served by one server that matches
     Then claim "web" is Booted on "s1"
     And "s1" was powered on 2 times, installed once and wiped once
 
+  @long
   Scenario: a claim with power Off keeps its server off
     When the claims are committed
       | CLAIM | SERVER | POWER |
@@ -85,6 +88,7 @@ Feature: A claim is served by one server that matches
     Then claim "web" is Bound on "s1"
     And nothing happens to "s1"
 
+  @long
   Scenario: a cordoned server is passed over
     Given the servers are committed
       | SERVER | CORDONED |

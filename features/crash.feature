@@ -41,6 +41,7 @@ Feature: Ingot may be killed at any moment and ends where it would have
     Then claim "web" is Booted on "s1"
     And "s1" was installed once and wiped 0 times
 
+  @long
   Scenario: killed again and again in a release
     Given claim "web" runs on "s1"
     When claim "web" is removed, and Ingot is killed 6 times at random

@@ -18,6 +18,7 @@ Feature: Machines become known without anybody typing
     Then "bmc1-system-0" is Available
     And "bmc1-system-1" is Available
 
+  @long
   Scenario: no registry is needed to begin
     Given images lie in a folder, and there is no registry
     And the machines
@@ -31,6 +32,7 @@ Feature: Machines become known without anybody typing
     Then claim "web" is Booted on "bmc1-system-0"
     And "bmc1-system-0" runs image "linux"
 
+  @long
   Scenario: a server whose BMC never shows a UUID is the one that Git gives it
     Given the machines
       | SERVER | BMC  | FAULT        |
@@ -89,6 +91,7 @@ Feature: Machines become known without anybody typing
     Then "s1" is Available
     And "s1" is powered Off
 
+  @long
   Scenario: a server found running is not taken for off by a moment's Off
     (law 1: some BMCs say so for seconds)
     Given the servers
@@ -100,6 +103,7 @@ Feature: Machines become known without anybody typing
     And "s1" is Initial
     And the status branch says of server "s1": "FoundRunning"
 
+  @long
   Scenario: a server found running that does not shut down is not forced off
     Given the servers
       | SERVER | RUNS            | STATE   |
@@ -112,6 +116,7 @@ Feature: Machines become known without anybody typing
     And "s1" was powered on 0 times, installed 0 times and wiped 0 times
     And "s1" is powered On
 
+  @long
   Scenario: a server that a person switches on is not Ingot's to discover
     Given the machines
       | SERVER        | BMC  | FAULT             |

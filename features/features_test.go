@@ -23,7 +23,7 @@ import (
 var scenarios = map[storeKind]int{embeddedStore: 421 - longScenarios, redisStore: 434}
 
 // longScenarios is how many of them only FEATURES_LONG runs on the embedded store.
-const longScenarios = 69
+const longScenarios = 162
 
 // concurrency is how many scenarios run at once.
 const concurrency = 10

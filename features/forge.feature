@@ -26,6 +26,7 @@ Feature: The Git host tells of pushes, and is told what became of them
       | Gitea   |
       | Forgejo |
 
+  @long
   Scenario: a push that somebody else announces does nothing
     Given the repository is at GitHub, and looked at once an hour
     And the servers
@@ -40,6 +41,7 @@ Feature: The Git host tells of pushes, and is told what became of them
     And a file that is no manifest is committed
     Then claim "web" is Booted on "s1"
 
+  @long
   Scenario: what was said of a commit is not said again after a restart
     Given the repository is at Forgejo, and looked at once an hour
     And the servers
@@ -56,6 +58,7 @@ Feature: The Git host tells of pushes, and is told what became of them
     And the newest commit is a success: "in force"
     And no commit was said anything of twice
 
+  @long
   Scenario: a Git host that is asked too often is left alone, and told later
     (G12)
     Given the repository is at GitLab, and looked at once an hour

@@ -17,6 +17,7 @@ Feature: What is wrong in Git stays where it is wrong
     And the status branch says of the problems: "claims/db.yaml"
     And nothing happens to "s1"
 
+  @long
   Scenario: an ignore file takes nothing away that is in force
     (law 1)
     When the folder of the claims is named in the ignore file, and a folder of other files with it
@@ -25,7 +26,7 @@ Feature: What is wrong in Git stays where it is wrong
     When claim "web" is removed
     Then "s1" is Available
 
-  @git
+  @git @long
   Scenario: large files delay nobody else, and are never held in memory
     (law 4, G06)
     When a file of 1000 MB and a manifest of 2 MB are committed along with the claims
@@ -82,6 +83,7 @@ Feature: What is wrong in Git stays where it is wrong
     And BMC "bmc-s2" is committed
     Then "s2" is Available
 
+  @long
   Scenario: a server with something on its disks is forgotten once a person says so
     (law 1)
     When BMC "bmc-s1" is removed

@@ -36,17 +36,20 @@ Feature: Nothing destructive happens to many at once unseen
     Then "s1, s2, s3, s4" are Available
     And the guard holds nothing back
 
+  @long
   Scenario: the page shows the line that approves the list
     Given claims "a, b, c, d" are removed
     When the guard holds 4 releases back
     Then the page of the fleet shows the line that approves it
 
+  @long
   Scenario: an approval of something else is none
     Given claims "a, b, c, d" are removed
     And the guard holds 4 releases back
     When a commit approves "0123456789ab"
     Then nothing happens to "s1, s2, s3, s4"
 
+  @long
   Scenario: claims that come back are as if they had never gone
     Given claims "a, b, c, d" are removed
     And the guard holds 4 releases back
@@ -68,11 +71,13 @@ Feature: Nothing destructive happens to many at once unseen
     Then "s1, s2, s3" are Available
     And nothing happens to "s4"
 
+  @long
   Scenario: a folder that gets another name releases nothing
     When the folder of the claims gets another name
     Then nothing happens to "s1, s2, s3, s4"
     And the guard holds nothing back
 
+  @long
   Scenario: claims that move to another namespace are others, whose releases are held back
     (law 2)
     When claims "a, b, c, d" move to the namespace "prod"
@@ -91,6 +96,7 @@ Feature: Nothing destructive happens to many at once unseen
     And nothing happens to "s1, s2, s3, s4"
     And the guard holds nothing back
 
+  @long
   Scenario: a claim that leaves does nothing to a server that is suspended
     Given the servers are committed
       | SERVER | OPERATION |

@@ -17,6 +17,7 @@ Feature: What Git says of a server's hardware is so, or the server says why it i
     And "s1" was powered on 0 times, installed 0 times and wiped 0 times
     And the indicator of "s2" is Off
 
+  @long
   Scenario: an indicator of which Git says nothing any more stays as it is
     Given the servers are committed
       | SERVER | INDICATOR |
@@ -54,6 +55,7 @@ Feature: What Git says of a server's hardware is so, or the server says why it i
     And the firmware of "s1" boots from the disk first
     And "s1" was powered on 0 times, installed 0 times and wiped 0 times
 
+  @long
   Scenario: a boot order that a BMC takes for the next start is pending until then, and not "not kept"
     (law 4)
     Given "s1" suffers from "boot-order-in-settings"
@@ -65,6 +67,7 @@ Feature: What Git says of a server's hardware is so, or the server says why it i
     And claim "web" runs on "s1"
     And the firmware of "s1" boots from the network first
 
+  @long
   Scenario: a boot order that names what the machine does not have is told what there is
     (law 4)
     When the servers are committed

@@ -15,6 +15,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And the first disk of "s1" holds nothing
     And "s1" was installed once and wiped 0 times
 
+  @long
   Scenario: without a hint it is the smallest disk that is large enough
     When the claims are committed
       | CLAIM | SERVER | IMAGE  |
@@ -44,6 +45,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And the status branch says of server "s1": "that is on a config drive (label config-2)"
     And "ingot explain" says of server "s1": "annotation ingot/seed of the claim names another way"
 
+  @long
   Scenario Outline: an image that <FLAW> is told of, and its server stays off
     (N03, N05, N07, N11, N12)
     Given disk image "bad" <FLAW>
@@ -115,6 +117,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     Then claim "web" is Booted on "s1"
     And "s1" was installed 0 times and wiped 0 times
 
+  @long
   Scenario: an image that never says that it is up is told of, and not installed again
     (N57)
     Given "s1" suffers from "bootstate-silent"
@@ -137,6 +140,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     Then claim "web" is Booted on "s1"
     And "s1" was installed once and wiped 0 times
 
+  @long
   Scenario: cloud-init that ended in error is told of, and the claim keeps its server
     (N60)
     Given "s1" suffers from "cloud-init-fails"
@@ -149,6 +153,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And claim "web" is Booted on "s1"
     And "s1" was installed once and wiped 0 times
 
+  @long
   Scenario: Ingot is killed while a disk is written, and the rest of the chunks follow
     (N39)
     When the claims are committed
@@ -161,6 +166,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And "s1" was powered on 2 times, installed once and wiped 0 times
     And each layer was fetched from its registry once
 
+  @long
   Scenario Outline: Ingot is killed while it <PREPARES> an image, and begins anew
     Given disk image "large" is in the registry
     When the claims are committed

@@ -26,7 +26,7 @@ const outage = time.Second
 
 // sampledPoints is how many kill points are tried with each store unless all are asked
 // for by KILLPOINTS=all.
-const sampledPoints = 6
+const sampledPoints = 3
 
 // faultProgram is the program under test with points at which it can be killed, see
 // ingot/model/fault. It is built once.

@@ -19,6 +19,7 @@ Feature: A BMC that is plugged in is found, and keeps its address
     And the status branch says of endpoint "bmc1": "reason: MACPrefix"
     And the status branch says of BMC "bmc1": "state: Enabled"
 
+  @long
   Scenario: a device that no entry is for is an Endpoint, and says why it is no BMC
     When device "camera" is plugged in
     Then the status branch says of endpoint "camera": "no entry of the MAC prefix database is for"
@@ -33,6 +34,7 @@ Feature: A BMC that is plugged in is found, and keeps its address
     Then claim "web" is Booted on "bmc1-system-0"
     And "bmc1-system-0" was powered on once, installed once and wiped 0 times
 
+  @long
   Scenario: a BMC in Git with the same MAC address wins, and its servers stay as they are
     Given BMC "bmc1" is plugged in
     And claim "web" runs on "bmc1-system-0"
@@ -41,6 +43,7 @@ Feature: A BMC that is plugged in is found, and keeps its address
     And nothing happens to "bmc1-system-0"
     And claim "web" is Booted on "bmc1-system-0"
 
+  @long
   Scenario: an Endpoint in Git reserves its address
     Given BMC "bmc1" is plugged in
     And "bmc1-system-0" is Available
@@ -55,6 +58,7 @@ Feature: A BMC that is plugged in is found, and keeps its address
     Then device "switch" has the address that is reserved for its port
     And device "camera" has another address
 
+  @long
   Scenario: a BMC keeps its address, whatever client it says that it is
     Given BMC "bmc1" is plugged in
     And BMC "bmc2" is plugged in
@@ -101,6 +105,7 @@ Feature: A BMC that is plugged in is found, and keeps its address
     And claim "web" is Unbound
     And nothing happens to "bmc1-system-0, bmc2-system-0"
 
+  @long
   Scenario: without its entry a BMC that is known is left as it is
     Given BMC "bmc1" is plugged in
     And claim "web" runs on "bmc1-system-0"

@@ -25,6 +25,7 @@ Feature: A maintenance does to a server that serves a claim what it says, once w
     And claim "web" is Booted on "s1"
     And "s1" was powered on once, installed 0 times and wiped 0 times
 
+  @long
   Scenario: approval of another maintenance is none
     Given maintenance of "s1" that asks its owner is committed
     And the status branch says of claim "web": "ApprovalAwaited"
@@ -42,6 +43,7 @@ Feature: A maintenance does to a server that serves a claim what it says, once w
     Then "s1" was powered on 0 times, installed 0 times and wiped 0 times
     And "s1" is powered Off
 
+  @long
   Scenario: an owner who agreed that it leaves his server on is asked again before it shuts it down
     (law 2: an approval covers what was shown when it was given)
     Given maintenance of "s1" that asks its owner and leaves it On is committed
@@ -60,6 +62,7 @@ Feature: A maintenance does to a server that serves a claim what it says, once w
     Then "s1" is powered Off
     And "s1" is Maintenance
 
+  @long
   Scenario: what it does to the power of its server may change while it goes on
     (law 1)
     Given maintenance of "s1" that leaves it Off is committed

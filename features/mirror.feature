@@ -25,6 +25,7 @@ Feature: What is asked for is written down before a machine is touched
       | the boot state is reported |
       | it is Booted               |
 
+  @long
   Scenario: a server keeps its claim, though the store is lost at once
     When claim "web" is committed, and Ingot is killed once it is Booted and started again without its store
     Then claim "web" is not Unbound
@@ -62,6 +63,7 @@ Feature: What is asked for is written down before a machine is touched
     Then Ingot says of server "s1": "WaitingForStatusBranch"
     And nothing happens to "s1, s2"
 
+  @long
   Scenario: what runs has its power healed all the same
     Given claim "web" runs on "s1"
     When the status branch is protected
@@ -69,6 +71,7 @@ Feature: What is asked for is written down before a machine is touched
     And the power of "s1" is cut
     Then "s1" runs from its disk again
 
+  @long
   Scenario: with the way out nothing waits
     Given the status branch need not be written first
     And claim "web" runs on "s1"
@@ -77,6 +80,7 @@ Feature: What is asked for is written down before a machine is touched
     Then "s1" is Available
     And the disk of "s1" is empty
 
+  @long
   Scenario: nor does an older copy of the store win because power was healed by it
     Given the status branch need not be written first
     And claim "web" runs on "s1"
@@ -92,6 +96,7 @@ Feature: What is asked for is written down before a machine is touched
     Then claim "db" is Booted on "s1"
     And the disk of one server holds claim "db"
 
+  @long
   Scenario: what was done while the status branch was protected is not undone by a lost store
     Given claim "web" runs on "s1"
     And the status branch is protected

@@ -60,6 +60,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
     When "s2" asks what to boot, as iPXE
     Then it has an address, and is told nothing to boot
 
+  @long
   Scenario: a server that hangs says where
     Given "s1" suffers from "override-ignored"
     And the claims are committed
@@ -71,6 +72,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
     And the status branch says of server "s1": "last seen: DHCP"
     And "ingot explain" says of server "s1": "it was told its boot file and did not fetch it"
 
+  @long
   Scenario: a server that hangs later says so
     Given "s1" suffers from "hang-after-kernel"
     When the claims are committed
@@ -93,6 +95,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
     When Ignition of "s1" is asked for from the address of "s1"
     Then it is refused with 403
 
+  @long
   Scenario: what a network card asked, and how it was answered, is one timeline
     Given "s1" suffers from "hang-after-script"
     And the claims are committed
@@ -111,6 +114,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
     Then device "02:de:ad:00:00:01" gets no address
     And device "02:de:ae:00:00:01" is plugged in
 
+  @long
   Scenario: a network without addresses says so
     (H17: and nobody loses one)
     Given "s1" is plugged in

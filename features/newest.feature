@@ -28,6 +28,7 @@ Feature: The newest record wins, wherever it was kept
     Then nothing happens to "s1, s2, s3"
     And claim "shop" is Booted on "s1"
 
+  @long
   Scenario: life goes on with an older copy of the store
     Given Ingot is killed, the copy of the store is put back, and Ingot is started again
     When claim "web" is removed
@@ -38,6 +39,7 @@ Feature: The newest record wins, wherever it was kept
     And "s1" is Available
     And nothing happens to "s2"
 
+  @long
   Scenario: a record that the store lost comes back from the status branch
     When Ingot is killed, the store loses "s1", and Ingot is started again
     Then claim "web" is Booted on "s1"
@@ -54,6 +56,7 @@ Feature: The newest record wins, wherever it was kept
     And claim "db" is Booted on "s2"
     And nothing happens to "s1, s2, s3"
 
+  @long
   Scenario: one dead BMC holds up its own server alone
     (law 4)
     Given "s1" suffers from "refuse"
@@ -82,6 +85,7 @@ Feature: The newest record wins, wherever it was kept
     Then claim "shop" is Booted on "s3"
     And nothing happens to "s1, s2"
 
+  @long
   Scenario: when both are lost, what ran is nobody's once its power is cut, too
     When Ingot is killed, store and status branch are lost, and Ingot is started again
     Then the status branch says of server "s1": "FoundRunning"
@@ -94,6 +98,7 @@ Feature: The newest record wins, wherever it was kept
     And the disk of "s1" is as it was
     And nothing happens to "s2"
 
+  @long
   Scenario: a status branch with a garbled file costs nobody a server
     When a file of the status branch about "s2" is garbled, and Ingot is killed and started again without its store
     Then claim "web" is Booted on "s1"

@@ -42,6 +42,7 @@ Feature: Before a merge everybody sees what it does
     When it is merged
     Then nothing happens to "s1"
 
+  @long
   Scenario: another image that is asked for is installed
     When a pull request has the claims
       | CLAIM | IMAGE       | REPROVISION |
@@ -65,6 +66,7 @@ Feature: Before a merge everybody sees what it does
     Then its plan for the clone says "its disks are wiped (cleanup secure)"
     And nothing happens to "s1"
 
+  @long
   Scenario: a claim that is to boot from the network each time waits until that is asked for
     (law 1)
     When a pull request has the claims
@@ -76,6 +78,7 @@ Feature: Before a merge everybody sees what it does
     When it is merged
     Then nothing happens to "s1"
 
+  @long
   Scenario: a folder that is renamed changes nothing
     (law 1)
     When a pull request moves all claims to another folder
@@ -83,6 +86,7 @@ Feature: Before a merge everybody sees what it does
     When it is merged
     Then nothing happens to "s1"
 
+  @long
   Scenario: a manifest that breaks takes nothing away
     (law 1)
     When a pull request breaks the manifest of claim "web"
@@ -91,6 +95,7 @@ Feature: Before a merge everybody sees what it does
     When it is merged
     Then nothing happens to "s1"
 
+  @long
   Scenario: a claim that moves to another namespace is another claim
     When a pull request moves claim "web" to namespace "shop"
     Then its plan is destructive:
@@ -98,6 +103,7 @@ Feature: Before a merge everybody sees what it does
       | release | s1     | web      |
       | bind    | s1     | shop/web |
 
+  @long
   Scenario: a commit that is taken back takes back what it did
     Given the claims are committed
       | CLAIM | SERVER |

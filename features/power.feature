@@ -13,6 +13,7 @@ Feature: An installed server is never installed again without a commit that name
     And "s1" was powered on once, installed 0 times and wiped 0 times
     And claim "web" is Booted on "s1"
 
+  @long
   Scenario: even firmware that asks the network first finds nothing there to install
     (law 1)
     Given "s1" boots from the network first
@@ -28,6 +29,7 @@ Feature: An installed server is never installed again without a commit that name
     And "s1" was powered on 0 times, installed 0 times and wiped 0 times
     And the disk of "s1" is as it was
 
+  @long
   Scenario: a new image waits for leave
     (law 1)
     When the claims are committed
@@ -64,6 +66,7 @@ Feature: An installed server is never installed again without a commit that name
     And claim "web" is Booted on "s1"
     And "s1" was powered on once, installed 0 times and wiped 0 times
 
+  @long
   Scenario: maintenance of a server that is not known is told, with the name that may be meant
     When maintenance of "s11" is committed
     Then the status branch says of the problems: "server s11 is not known, did you mean"

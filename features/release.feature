@@ -34,6 +34,7 @@ Feature: A server whose claim leaves Git is wiped before anybody else has it
     Then "s1" is Available
     And the disk of "s1" is empty
 
+  @long
   Scenario: a disk that the wipe does not see is an Error, though the wipe reports no failure
     Given "s1" suffers from "disk-hidden"
     When claim "web" is removed
@@ -43,6 +44,7 @@ Feature: A server whose claim leaves Git is wiped before anybody else has it
     Then "s1" is in Error, and its status names the disk
     And claim "db" is Unbound
 
+  @long
   Scenario: nor does asking for another wipe let it pass
     Given "s1" suffers from "disk-hidden"
     And claim "web" is removed
@@ -52,6 +54,7 @@ Feature: A server whose claim leaves Git is wiped before anybody else has it
       | s1     | retry#1   |
     Then "s1" is wiped again, and is in Error
 
+  @long
   Scenario: a person may say that it is to be passed over
     Given "s1" suffers from "disk-hidden"
     And claim "web" is removed
@@ -61,6 +64,7 @@ Feature: A server whose claim leaves Git is wiped before anybody else has it
       | s1     | as-reported |
     Then "s1" is Available
 
+  @long
   Scenario: a wipe says how far it is
     Given "s1" suffers from "wipe-hangs"
     When claim "web" is removed

@@ -30,8 +30,12 @@ Feature: An older commit changes nothing
     Then "s1" is Available
 
     Examples:
+      | WHILE                     |
+      | stopped and started again |
+
+    @long
+    Examples:
       | WHILE                                                    |
-      | stopped and started again                                |
       | killed, the store is emptied, and Ingot is started again |
 
   Scenario: nothing is in force while a lost copy of the repository cannot be fetched again

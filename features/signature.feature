@@ -40,12 +40,14 @@ Feature: Only what is signed changes the fleet
     And nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
 
+  @long
   Scenario: what was signed before cannot be brought back
     When the branch is set back to where claim "web" was not yet
     Then the status branch says of the revision: "does not descend from main@sha1:"
     And nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
 
+  @long
   Scenario: a restart makes nothing good that was not
     When claim "web" is removed by a commit that is not signed
     And Ingot is killed, its copy of the repository is lost, and Ingot is started again

@@ -37,6 +37,7 @@ Feature: The status branch is Ingot's own
     And the status branch is Ingot's again
     And "s1" was powered on once, installed once and wiped 0 times
 
+  @long
   Scenario: the page says what a claim waits for and who has to act
     When the claims are committed
       | CLAIM | RACK |
@@ -45,6 +46,7 @@ Feature: The status branch is Ingot's own
     And the status branch says of the README: "| rack operator |"
     And the status branch says of the picture of the racks: "<title>s1: Available</title>"
 
+  @long
   Scenario: its history says who came to what
     When the claims are committed
       | CLAIM |

@@ -26,6 +26,7 @@ Feature: A claim is Booted when its server says so, and never by time alone
     And "s1" was powered on once, installed 0 times and wiped 0 times
     And claim "web" is Unconfirmed on "s1"
 
+  @long
   Scenario: it stays so over a lost store
     Given the claims are committed
       | CLAIM | SERVER |
@@ -47,6 +48,7 @@ Feature: A claim is Booted when its server says so, and never by time alone
     Then claim "web" is Booted on "s1"
     And nothing happens to "s1"
 
+  @long
   Scenario: a claim may say that having been served its Ignition is enough
     When the claims are committed
       | CLAIM | SERVER | BOOTED |
@@ -54,6 +56,7 @@ Feature: A claim is Booted when its server says so, and never by time alone
     Then claim "web" is Booted on "s1"
     And "s1" was powered on once, installed once and wiped 0 times
 
+  @long
   Scenario: it may say so afterwards
     Given the claims are committed
       | CLAIM | SERVER |
@@ -65,6 +68,7 @@ Feature: A claim is Booted when its server says so, and never by time alone
     Then claim "web" is Booted on "s1"
     And nothing happens to "s1"
 
+  @long
   Scenario: or that its kernel is, which is all that some installers fetch
     Given "s1" suffers from "configures-itself"
     And "s1" boots from the network first

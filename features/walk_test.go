@@ -18,7 +18,7 @@ import (
 // the first one, to walk again what failed, WALK_PARALLEL how many are walked at once.
 // After PROOFS_UNTIL, walkEnough are enough.
 const (
-	walkHistories = 4
+	walkHistories = 2
 	walkEnough    = 16
 	walkSteps     = 14
 	walkParallel  = 16

@@ -26,12 +26,14 @@ Feature: The guard sees all that is disruptive, for as long as its window
     When a commit approves what the guard holds back
     Then "s3, s4" are Available
 
+  @long
   Scenario: maintenance of many is held back
     Given the guard lets 3 servers be switched off
     When maintenance of all servers is committed
     Then nothing happens to "s1, s2, s3, s4"
     And the status branch says of server "s1": "GuardHeld"
 
+  @long
   Scenario: operations on many are held back
     Given the guard lets 3 servers be switched off
     When the servers are committed
@@ -43,6 +45,7 @@ Feature: The guard sees all that is disruptive, for as long as its window
     Then nothing happens to "s1, s2, s3, s4"
     And the status branch says of server "s1": "GuardHeld"
 
+  @long
   Scenario: claims that are switched off are held back
     Given the guard lets 3 servers be switched off
     When the claims are committed

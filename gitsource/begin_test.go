@@ -382,12 +382,10 @@ func grow(t *testing.T, repo *servedRepo, n int) {
 }
 
 func TestDescentIsFoundFarBack(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	for name, filter := range map[string]string{"by commits alone": "true", "by a server without filters": "false"} {
 		t.Run(name, func(t *testing.T) {
-			if filter == "false" {
-				onlyLong(t)
-			}
 			w := newWatch(t, nil)
 			if _, err := w.repo.Git("config", "uploadpack.allowFilter", filter); err != nil {
 				t.Fatal(err)
@@ -563,6 +561,7 @@ func TestARenamedClaimHasTheSameSecret(t *testing.T) {
 // A fleet whose claims ask for the same may get other names as a whole: comparing each with each
 // other took minutes and gigabytes.
 func TestAllClaimsMayGetOtherNamesAtOnce(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	const n = 3000
 	claims := func(prefix string) map[string]string {

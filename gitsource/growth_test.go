@@ -92,6 +92,7 @@ func commitRange(t *testing.T, repo *servedRepo, n int) []string {
 // What the watched branch leaves on disk does not grow with its history. COMMITS is how many
 // there are, ten of them between two looks.
 func TestTheSourceIsBoundedOverManyCommits(t *testing.T) {
+	onlyLong(t)
 	const each = 10
 	repo := newGitRepo(t)
 	hashes := commitRange(t, repo, manyCommits(t, 500))
@@ -128,6 +129,7 @@ func TestTheSourceIsBoundedOverManyCommits(t *testing.T) {
 // What the status branch leaves on disk is nothing. What it leaves in its repository Git's own
 // housekeeping folds, which a server does after pushes.
 func TestTheStatusBranchIsBoundedOverManyCommits(t *testing.T) {
+	onlyLong(t)
 	repo := newGitRepo(t)
 	for _, setting := range [][]string{{"receive.autogc", "true"}, {"gc.auto", "100"}, {"gc.autoDetach", "false"}, {"gc.pruneExpire", "now"}} {
 		ok[string](t)(repo.Git("config", setting[0], setting[1]))

@@ -14,6 +14,7 @@ import (
 
 // TestHistoriesMeetWhereGitSays compares random histories with what git finds.
 func TestHistoriesMeetWhereGitSays(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	t.Run("clocks that are right", func(t *testing.T) { compareMeetings(t, 1) })
 	t.Run("clocks that are wrong", func(t *testing.T) { compareMeetings(t, 3600) })

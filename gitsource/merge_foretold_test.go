@@ -16,6 +16,7 @@ import (
 // some take claims away or give them other names, and compares what Merge makes of each, from what the
 // status branch would say, with what a source does that has met all of them.
 func TestMergeForetellsWhatTheSourceDoes(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	for seed := range uint64(sample(12, 3)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newForetold(t, seed).run() })

@@ -87,6 +87,7 @@ func overFiles(r *servedRepo) string { return r.URL() }
 
 // S11: the history is bounded by age.
 func TestS11HistoryIsCutByAge(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		url    func(*servedRepo) string
@@ -97,9 +98,6 @@ func TestS11HistoryIsCutByAge(t *testing.T) {
 		"on this machine": {overFiles, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !tc.filter {
-				onlyLong(t)
-			}
 			a := newAging(t, tc.url, false)
 			if tc.filter {
 				ok[string](t)(a.repo.Git("config", "uploadpack.allowFilter", "true"))
@@ -266,6 +264,7 @@ func TestACutLosesAgainstAnotherWriter(t *testing.T) {
 }
 
 func TestAnIngotThatDiedOnceItHadCutFindsNothingSetBack(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	for name, foreign := range map[string]bool{"its own head": false, "a person's commit on top": true} {
 		t.Run(name, func(t *testing.T) {
@@ -319,6 +318,7 @@ func TestACutWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 // A server that takes no history written anew is not asked again within a day, and the
 // reports are published all the same. The archive that was made before stays the only one.
 func TestAServerThatRefusesTheCutIsLeftAloneForADay(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	a := newAging(t, overFiles, true)
 	a.pass(11)
