@@ -242,6 +242,9 @@ func (k *walk) statusBack() error {
 
 func (k *walk) loseStatus() error {
 	k.tampered = true
+	if k.repo.Head(statusBranch) == "" {
+		return nil // it is lost already
+	}
 	return deleteStatus(k.ctx)
 }
 
