@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cucumber/godog"
 
@@ -21,13 +21,17 @@ func (w *site) databaseFile() string { return filepath.Join(w.dir, "mac-prefixes
 // may open the BMC of somebody else.
 const wrongPassword = "open-sesame"
 
+// bmcPorts numbers the ports on which BMCs listen. Sites share addresses, and the kernel
+// gives ports from 32768 on to others.
+var bmcPorts atomic.Int32
+
 // theDatabase writes the MAC prefix database. All BMCs listen on the same port.
 func theDatabase(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "PREFIX", "PASSWORDS"); err != nil {
 		return err
 	}
 	w := siteOf(ctx)
-	_, w.bmcPort, _ = net.SplitHostPort(freeAddress("127.0.0.1"))
+	w.bmcPort = strconv.Itoa(20000 + int(bmcPorts.Add(1)))
 	text := "macPrefixes:\n"
 	for _, row := range rows(table) {
 		text += fmt.Sprintf("- {macPrefix: %q, manufacturer: Ingot, protocol: Redfish, protocolScheme: https, port: %s, "+

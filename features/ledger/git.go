@@ -136,12 +136,12 @@ func (r *Reader) Revisions(pushes []Push, configurations []Configuration) (_ []R
 	heads := make(map[string]string)
 	var all []Revision
 	var last source                // of the last revision that was not empty
-	older := make(map[string]bool) // ancestors of followed commits: nothing new
+	older := make(map[string]bool) // ancestors of followed commits: they change nothing
 	was := make(map[source]bool)   // followed commits
 	follow := func(at time.Time, c Configuration) error {
 		s := source{branch: c.Branch, path: c.Path, url: c.URL, commit: heads[c.Branch]}
 		same := s.branch == last.branch && s.path == last.path && s.url == last.url
-		if s.commit == "" || s == last || same && older[s.commit] && !was[s] {
+		if s.commit == "" || s == last || same && older[s.commit] {
 			return nil
 		}
 		rev, err := r.revision(at, s, last)

@@ -58,7 +58,7 @@ func testRevisions(t *testing.T, prepare func(*gitserver.Repo)) {
 	}
 	want := []seen{
 		{Files: 2}, {Files: 2, Descends: true}, {Files: 1, Descends: true}, {Files: 1},
-		{Files: 1, Descends: true, Approves: true}, {Files: 1}, {Files: 1},
+		{Files: 1, Descends: true, Approves: true}, {Files: 1},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("got %d revisions, want %d: %+v", len(got), len(want), got)
