@@ -192,10 +192,6 @@ func (p *program) limitFiles(bytes uint64) error {
 	return unix.Prlimit(p.command.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}, nil)
 }
 
-func keepNothing(ctx context.Context) error {
-	return siteOf(ctx).redis.do("CONFIG SET appendonly no", "+OK")
-}
-
 // nothingAsked watches that no BMC is asked to change anything once the store takes no
 // more.
 func nothingAsked(ctx context.Context) error {

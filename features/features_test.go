@@ -136,6 +136,7 @@ func run(t *testing.T, store storeKind) {
 			defineDevices(sc)
 			defineInstalls(sc)
 			defineReplays(sc)
+			defineTruth(sc)
 		},
 		Options: &godog.Options{
 			Format: "progress", NoColors: true, Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),

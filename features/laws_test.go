@@ -18,7 +18,7 @@ func defineLaws(sc *godog.ScenarioContext) {
 		`^30 files of 190 wrong claims are committed$`:                                                    commitWrongClaims,
 		`^maintenance of all servers is committed$`:                                                       maintainAll,
 		`^the guard lets (\d+) servers be switched off$`:                                                  limitPower,
-		`^the status branch need not be written first$`:                                                   mirrorLate,
+		`^power may be restored without the status branch$`:                                               restoreWithoutBranch,
 		`^the status branch shows that$`:                                                                  statusShows,
 		`^the status branch is set back by (\d+) commits$`:                                                setStatusBack,
 		`^a file of the status branch about ` + name +
@@ -29,7 +29,6 @@ func defineLaws(sc *godog.ScenarioContext) {
 		`^Ingot heals the power of ` + name + ` by the copy of the store until the Git host is back$`: healByCopy,
 		`^Ingot is killed, the store (loses|garbles) ` + name + `, and Ingot is started again$`:       damageRecord,
 		`^the store loses ` + name + `$`:                                                    makeHole,
-		`^Redis keeps nothing on disk$`:                                                     keepNothing,
 		`^no BMC was asked to change anything since$`:                                       nothingAsked,
 		`^a key of the store is made something else$`:                                       replaceKey,
 		`^Redis and the Ingot that leads die together, and Redis comes back from its copy$`: dieTogether,

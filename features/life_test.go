@@ -46,13 +46,7 @@ func killOften(ctx context.Context, times int) error {
 
 func killAndEmpty(ctx context.Context) error {
 	w := siteOf(ctx)
-	if err := w.kill(); err != nil {
-		return err
-	}
-	if err := w.emptyStore(); err != nil {
-		return err
-	}
-	return w.start()
+	return w.whileDead(w.emptyStore)
 }
 
 // loseWhat has nobody answer what machines ask for when they boot, or what they report,

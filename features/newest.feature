@@ -70,7 +70,7 @@ Feature: The newest record wins, wherever it was kept
   Scenario: a status branch that was set back is noticed, and changes no machine
     When the status branch is set back by 2 commits
     And Ingot is killed and started again
-    Then the log says "StatusBranchSetBack"
+    Then the log says "BranchReset"
     And claim "web" is Booted on "s1"
     And claim "db" is Booted on "s2"
     And nothing happens to "s1, s2, s3"

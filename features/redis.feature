@@ -35,11 +35,6 @@ Feature: Redis may be away for a while, and may be shared
     When another Ingot stands by
     Then the Ingot that stands by is not ready because of its "leadership", and says "this one stands by: another ingot leads"
 
-  Scenario: Redis that may lose what it took is named where nothing else would remember
-    Given Redis keeps nothing on disk
-    When the status branch need not be written first
-    Then the log says "StoreNotDurable"
-
   Scenario: an Ingot that stands by takes over
     Given another Ingot stands by
     When the Ingot that leads is killed

@@ -71,10 +71,16 @@ func endedWith(how error, code int) error {
 	return nil
 }
 
+// takeOverFlag names the process that wrote the status branch last, as a refusal does.
+func (w *site) takeOverFlag() string {
+	id, _ := w.repo.Git("log", "-1", "--format=%(trailers:key=Process,valueonly)", statusBranch)
+	return "--take-over=" + strings.TrimSpace(id)
+}
+
 // takeOver starts an Ingot that is told to take over, and sends machines to it.
 func takeOver(ctx context.Context) error {
 	w := siteOf(ctx)
-	p, err := w.rival("--take-over")
+	p, err := w.rival(w.takeOverFlag())
 	if err != nil {
 		return err
 	}

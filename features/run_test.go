@@ -18,7 +18,8 @@ func (w *site) configuration(stateDir string) string {
 	}
 	return fmt.Sprintf(`
 git: {url: %q, branch: %q, path: %q, interval: %s, allowPlaintextSecrets: %v%s%s%s%s}
-status: {interval: %s%s%s}
+status: {interval: %s%s}
+power: {restoreWithoutBranch: %v}
 redis: {url: %q%s}
 state: {dir: %q}
 bmc: {%srequestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
@@ -30,7 +31,7 @@ metadata: {listen: "127.0.0.1:0"}
 admin: {%s}
 secretFiles: %q
 %s%s%s`, w.remote, w.branch, w.folder, w.intervals.git, w.sealed == "", w.keySettings(), w.auth, w.tenantSettings(), w.signing.verify(),
-		w.intervals.status, w.mirroring(), w.signing.status(), redis, w.redisMore, stateDir, w.bmcNetworks,
+		w.intervals.status, w.signing.status(), w.unread, redis, w.redisMore, stateDir, w.bmcNetworks,
 		w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.registrySettings(), w.imageSettings(), w.loaderDir(), w.bindingSettings(),
 		w.report.server.URL, w.adminSettings(), w.secretFolder(), w.webhook, w.notifySettings(), w.networkSettings())
 }

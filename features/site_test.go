@@ -137,7 +137,7 @@ type site struct {
 	proposal    string        // the clone with a pull request
 	reviews     *reviews      // its comments
 	guard       string        // further settings of the guard
-	mirrorLate  bool          // status.mirrorFirst is false
+	unread      bool          // power.restoreWithoutBranch
 	proxy       *connectProxy // that Git is reached by, nil without
 	redisMore   string        // further settings of redis
 	signing     signing

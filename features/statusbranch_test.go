@@ -21,19 +21,11 @@ func (w *site) statusBranch() (map[string]string, error) {
 	return shown, err
 }
 
-// mirroring is the setting of status.mirrorFirst, nothing where it is the default.
-func (w *site) mirroring() string {
-	if w.mirrorLate {
-		return ", mirrorFirst: false"
-	}
-	return ""
-}
-
-// mirrorLate has Ingot started again with the documented way out.
-func mirrorLate(ctx context.Context) error {
+// restoreWithoutBranch has Ingot started again with the documented way out.
+func restoreWithoutBranch(ctx context.Context) error {
 	w := siteOf(ctx)
 	return w.whileStopped(func() error {
-		w.mirrorLate = true
+		w.unread = true
 		return nil
 	})
 }

@@ -198,7 +198,7 @@ func (k *walk) up() error {
 		return nil
 	}
 	k.steps = append(k.steps, "(take over)")
-	k.arguments = []string{"--take-over"}
+	k.arguments = []string{k.takeOverFlag()}
 	defer func() { k.arguments = nil }()
 	if again := k.start(); again != nil {
 		return errors.Join(err, again)

@@ -88,7 +88,7 @@ func (k *walk) sleeps() error {
 func (k *walk) rivalFor() error {
 	var arguments []string
 	if k.chance.IntN(2) == 0 {
-		arguments = []string{"--take-over"}
+		arguments = []string{k.takeOverFlag()}
 	}
 	p, err := k.rival(arguments...)
 	k.overtaken = k.overtaken || arguments != nil || err == nil

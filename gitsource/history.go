@@ -157,7 +157,6 @@ func newest(lists ...[]string) []string {
 // Trailers that Ingot reads and writes, in lower case.
 const (
 	approveTrailer = "ingot-approve"
-	fenceTrailer   = "fence"
 )
 
 // Trailers returns the "Key: value" lines of the last paragraph of a commit

@@ -11,7 +11,6 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/gitsource/signing"
-	"ingot/model"
 )
 
 func TestWhatIsWrittenIsSigned(t *testing.T) {
@@ -36,14 +35,6 @@ func TestWhatIsWrittenIsSigned(t *testing.T) {
 	}
 	ok[Published](t)(b.Publish(t.Context(), report(1, map[string]string{"README.md": "a"})))
 	signed("status", first)
-	if err := b.Challenge(t.Context(), "c"); err != nil {
-		t.Fatal(err)
-	}
-	signed("refs/ingot/challenge", first)
-	if err := b.Answer(t.Context(), model.Holder{ID: "a"}); err != nil {
-		t.Fatal(err)
-	}
-	signed("refs/ingot/challenge", first)
 	change := func(content []byte) {
 		t.Helper()
 		if err := os.WriteFile(file, content, 0o600); err != nil {
@@ -64,9 +55,6 @@ func TestWhatIsWrittenIsSigned(t *testing.T) {
 		_, err := b.Publish(t.Context(), report(1, map[string]string{"README.md": what}))
 		if err == nil || !strings.Contains(err.Error(), "status.signingKeyFile") || kindOf(err) != failureKey {
 			t.Errorf("%s: %v", what, err)
-		}
-		if err := b.Challenge(t.Context(), "c"); err == nil || !strings.Contains(err.Error(), "status.signingKeyFile") {
-			t.Errorf("a challenge with %s: %v", what, err)
 		}
 		_, err = NewStatusBranch(StatusOptions{URL: repo.URL(), SigningKeyFile: file})
 		if err == nil || !strings.Contains(err.Error(), "status.signingKeyFile") { // S09

@@ -88,6 +88,7 @@ type Source struct {
 	behind atomic.Int64
 	// fetchedAt is when the branch was last looked at without an error.
 	fetchedAt atomic.Pointer[time.Time]
+	offered   atomic.Pointer[[]string] // see Offered
 	// beginning is what the records say; nil until they were read.
 	beginning atomic.Pointer[Beginning]
 	changed   chan struct{}
@@ -198,6 +199,30 @@ func (s *Source) Seen() model.Revision {
 		return *r
 	}
 	return ""
+}
+
+// Offered returns what the newest commits approve, before Begin: how a start goes on may be
+// for a person to choose.
+func (s *Source) Offered() []string {
+	if tokens := s.offered.Load(); tokens != nil {
+		return *tokens
+	}
+	return nil
+}
+
+// offer notes what the newest commits approve, if they may be believed.
+func (s *Source) offer(t target) {
+	if s.verify(t).problem != "" {
+		return
+	}
+	var recent tokens
+	for _, h := range s.store.newest(t.commit, fetchDepth) {
+		if c, err := s.store.commit(h); err == nil {
+			recent.addOlder(c)
+		}
+	}
+	approved := recent.newestLast()
+	s.offered.Store(&approved)
 }
 
 // lag returns for how many seconds the newest revision that was seen is not in force.
@@ -348,6 +373,9 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 	}
 	s.reverify()
 	t, way, err := s.fetch(ctx, b)
+	if err == nil && b == nil {
+		s.offer(t)
+	}
 	if err != nil || b == nil {
 		return false, err
 	}

@@ -8,14 +8,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 )
-
-// squashedTrailer names the head that a history was cut from, in lower case. The new head
-// has it, so that nobody takes the branch for set back, and the first commit, so that
-// people find the archive.
-const squashedTrailer = "squashed"
 
 const (
 	// squashAgain is after how long a cut that did not succeed is tried again.
@@ -82,7 +76,7 @@ func (b *StatusBranch) squash(ctx context.Context, keep, since time.Time) (oldes
 	}
 	oldest = commits[len(commits)-1].at
 	b.log.InfoContext(ctx, "the history of the status branch was cut", "before", oldest, "commits", len(commits), "was", b.head)
-	b.head, b.last, b.sighted.head = head, head, head
+	b.head, b.last, b.seen.head, b.judged = head, head, head, head
 	return oldest, nil
 }
 
@@ -176,7 +170,7 @@ func cutHistory(
 	w := newPackWriter()
 	for i, c := range slices.Backward(commits) {
 		raw := withParent(c.raw, head)
-		if i == 0 || i == len(commits)-1 {
+		if i == len(commits)-1 { // the first one, so that people find the archive
 			raw = withTrailer(raw, "Squashed: "+was.String())
 		}
 		if raw, head, err = sign(raw); err != nil {
@@ -275,15 +269,4 @@ func (b *StatusBranch) moveAtHead(ctx context.Context, cmd *packp.Command, pack 
 		return why
 	}
 	return &failure{failureRejected, fmt.Errorf("%w: %s", ErrRejected, b.remote.tell(err.Error()+" "+said))}
-}
-
-// squashedFrom reports whether a commit is the head of a history that was cut from another
-// head.
-func squashedFrom(c *object.Commit, head plumbing.Hash) bool {
-	for _, was := range Trailers(c.Message)[squashedTrailer] {
-		if was == head.String() {
-			return true
-		}
-	}
-	return false
 }

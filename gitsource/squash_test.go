@@ -1,6 +1,7 @@
 package gitsource
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -48,7 +49,7 @@ func (a *aging) files() map[string]string {
 
 func (a *aging) report() *model.Report {
 	r := report(7, a.files())
-	r.Subject, r.Holder = fmt.Sprintf("s1: day %d", a.days), model.Holder{ID: "holder", Host: "host"}
+	r.Subject, r.Mark.Sequence = fmt.Sprintf("s1: day %d", a.days), uint64(a.days)
 	return r
 }
 
@@ -63,7 +64,7 @@ func (a *aging) next() (Published, error) {
 func (a *aging) pass(days int) {
 	a.t.Helper()
 	for range days {
-		if p := ok[Published](a.t)(a.next()); p.SetBack || p.Foreign != nil || !p.New {
+		if p := ok[Published](a.t)(a.next()); p.Foreign != nil || !p.New {
 			a.t.Fatalf("day %d: published %+v", a.days, p)
 		}
 	}
@@ -113,7 +114,7 @@ func TestS11HistoryIsCutByAge(t *testing.T) {
 			after := a.log()
 			holds(t, a.repo, a.files(), 9) // of 8 days, and today's
 			says := "\nSquashed: " + was
-			if len(after[8].Parents) > 0 || !strings.HasSuffix(after[8].Message, says) || !strings.HasSuffix(after[1].Message, says) {
+			if len(after[8].Parents) > 0 || !strings.HasSuffix(after[8].Message, says) || strings.HasSuffix(after[1].Message, says) {
 				t.Errorf("first commit %+v, that before today's %+v", after[8], after[1])
 			}
 			for i, c := range after[1:] {
@@ -198,42 +199,33 @@ func TestTheOldHeadIsArchivedAsATag(t *testing.T) {
 	}
 }
 
-// Law 6: whoever reads the branch after it was cut knows as well as before who writes it.
-func TestFenceAndHolderAreReadableOnceTheHistoryIsCut(t *testing.T) {
+// Law 6: a cut changes neither what the newest commit says nor whose it is.
+func TestACutKeepsTheMark(t *testing.T) {
 	t.Parallel()
 	a := newAging(t, overFiles, false)
+	asked := watched(a.b)
 	a.pass(11)
 	other := newStatus(t, a.repo.URL(), Auth{})
 	before := ok[Snapshot](t)(other.Read(t.Context()))
-	sighted := ok[Sighting](t)(other.Look(t.Context()))
-	if err := other.Challenge(t.Context(), "challenger"); err != nil {
-		t.Fatal(err)
-	}
-	if holder, answered, err := other.Answered(t.Context()); err != nil || answered {
-		t.Errorf("before anybody answered: %v %t %v", holder, answered, err)
-	}
 	a.clock.now = a.clock.now.Add(day)
 	a.b.squashWhenDue(t.Context())
 	if n := len(a.log()); n != 8 {
 		t.Fatalf("%d commits once it was cut, want 8", n)
 	}
-	after := ok[Snapshot](t)(newStatus(t, a.repo.URL(), Auth{}).Read(t.Context()))
-	if after.Head == before.Head || after.Head != a.repo.Head("status") {
-		t.Errorf("head %s, was %s", after.Head, before.Head)
+	seen := watched(other)
+	if err := other.Look(t.Context()); err != nil || len(*seen) != 1 || (*seen)[0].Mark != before.Newest.Mark || !(*seen)[0].Intact {
+		t.Errorf("another Ingot sees %+v, %v, want %+v", *seen, err, before.Newest)
+	}
+	after := ok[Snapshot](t)(other.Read(t.Context()))
+	if after.Head == before.Head || after.Head != a.repo.Head("status") || !after.Newest.Intact {
+		t.Errorf("head %s, was %s; newest %+v", after.Head, before.Head, after.Newest)
 	}
 	after.Head = before.Head
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("what another Ingot reads (-before +after):\n%s", diff)
 	}
-	seen := ok[Sighting](t)(other.Look(t.Context()))
-	if seen.Fence != sighted.Fence || seen.Holder.ID != sighted.Holder.ID || seen.Fence != 7 {
-		t.Errorf("another Ingot sees %+v, saw %+v", seen, sighted)
-	}
-	if holder, answered, err := other.Answered(t.Context()); err != nil || holder.ID != "holder" {
-		t.Errorf("one that cuts is alive: %v %t %v", holder, answered, err)
-	}
-	if _, err := other.Publish(t.Context(), report(6, fleet)); !errors.Is(err, ErrFenced) {
-		t.Errorf("an Ingot with an older fence gets %v, want ErrFenced", err)
+	if a.pass(1); len(*asked) > 0 {
+		t.Errorf("asked about its own commits: %+v", *asked)
 	}
 }
 
@@ -252,49 +244,14 @@ func TestACutLosesAgainstAnotherWriter(t *testing.T) {
 	a.pass(11)
 	theirs := with(fleet, "README.md", "of another Ingot\n")
 	takeOver := func() {
-		r := report(8, theirs)
-		r.Holder = model.Holder{ID: "other"}
-		ok[Published](t)(newStatus(t, a.repo.URL(), Auth{}).Publish(t.Context(), r))
+		ok[Published](t)(newStatus(t, a.repo.URL(), Auth{}).Publish(t.Context(), report(8, theirs)))
 	}
+	a.b.opts.Watch = func(context.Context, model.BranchHead) error { return errEnded }
 	race.Store(&takeOver)
-	if _, err := a.next(); !errors.Is(err, ErrFenced) {
-		t.Errorf("error %v, want ErrFenced", err)
+	if _, err := a.next(); !errors.Is(err, errEnded) {
+		t.Errorf("error %v, want %v", err, errEnded)
 	}
 	holds(t, a.repo, theirs, 12) // with all of the history
-}
-
-func TestAnIngotThatDiedOnceItHadCutFindsNothingSetBack(t *testing.T) {
-	onlyLong(t)
-	t.Parallel()
-	for name, foreign := range map[string]bool{"its own head": false, "a person's commit on top": true} {
-		t.Run(name, func(t *testing.T) {
-			a := newAging(t, overFiles, false)
-			a.pass(11)
-			noted := a.repo.Head("status")
-			a.clock.now = a.clock.now.Add(day)
-			a.b.squashWhenDue(t.Context())
-			if n := len(a.log()); n != 8 {
-				t.Fatalf("%d commits once it was cut, want 8", n)
-			}
-			if foreign {
-				ok[string](t)(a.repo.CommitTo("status", map[string]string{"x": "y"}, "look at me"))
-			}
-			a.start(a.repo.URL(), false)
-			a.b.Expect(noted) // it did not come to note the new head
-			if p := ok[Published](t)(a.next()); !p.New || p.SetBack || (p.Foreign != nil) != foreign {
-				t.Errorf("published %+v", p)
-			}
-		})
-	}
-	a := newAging(t, overFiles, false)
-	a.pass(11)
-	a.clock.now = a.clock.now.Add(day)
-	a.b.squashWhenDue(t.Context())
-	a.start(a.repo.URL(), false)
-	a.b.Expect(strings.Repeat("ab", 20))
-	if p := ok[Published](t)(a.next()); !p.SetBack {
-		t.Error("a branch that lacks another commit than the one it was cut from is not set back")
-	}
 }
 
 func TestACutWhoseAnswerIsLostIsMadeOnce(t *testing.T) {

@@ -38,10 +38,6 @@ const (
 	believeFor = time.Minute
 )
 
-// ErrFenced is returned when the status branch was written by another Ingot, with a
-// higher fencing number or with the same one: it has taken over.
-var ErrFenced = errors.New("the status branch is written by another ingot")
-
 // ErrRejected is returned when the server refuses the commit by a rule of its own,
 // a protected branch or a hook: trying again at once is of no use.
 var ErrRejected = errors.New("the server refused the status commit")
@@ -69,6 +65,12 @@ type StatusOptions struct {
 	// directory for temporary files. Nothing is kept in it.
 	Dir string
 
+	// Watch is asked about each head that this process neither read by Read nor pushed: an error
+	// keeps it from being overwritten. Pushing notes a push before it is sent, and returns its mark.
+	// nil = neither is needed.
+	Watch   func(context.Context, model.BranchHead) error
+	Pushing func(context.Context, model.Mark) (model.Mark, error)
+
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 	Clock      func() time.Time
@@ -87,22 +89,18 @@ type StatusBranch struct {
 	known   bool          // whether head is what the server held when last looked at
 	head    plumbing.Hash // of the branch; zero if there is no branch
 	headAt  time.Time     // when head was made
-	shown   writer        // who wrote head
-	highest writer        // of all who are known to have written the branch
+	seen    lookedAt      // the newest head that was read
+	judged  plumbing.Hash // the head that this process may put a commit on
 	checked time.Time     // when the server last answered
 	offer   offer
 	asked   int      // how often it was asked
 	foreign *Foreign // met and not yet reported
 
-	last        plumbing.Hash // the newest commit of ours that the branch is known to have held
-	lastVersion model.Version // of last, zero while it is not known
-	wasSetBack  bool          // met and not yet reported
-	squashAt    time.Time     // when to look next whether the history is to be cut
+	last     plumbing.Hash // the commit that the newest report is in
+	squashAt time.Time     // when to check next whether to cut the history
 
 	signer    signer
 	bare      refusals
-	sighted   sighted
-	challenge challenge
 	chronicle chronicle
 }
 
@@ -119,9 +117,8 @@ type Published struct {
 	// were, but for one that is too large: of it the record at least is written, if
 	// that is possible.
 	Skipped map[string]error
-	// SetBack is set, once, when the branch lacked the commit that was published last:
-	// it was set back, rewritten or deleted. The report is on top of what was there.
-	SetBack bool
+	// Mark is the mark in the commit's trailers.
+	Mark model.Mark
 	// Bare is set when the server would not take the report, and took it without the
 	// texts that people wrote.
 	Bare bool
@@ -173,7 +170,7 @@ func (b *StatusBranch) Close() { b.remote.close() }
 
 // Publish makes the branch hold the report and nothing else, in one commit on top
 // of whatever is there; it makes no commit if the branch holds it already, written by
-// the same holder. It fails with ErrFenced or ErrRejected, or an error that says what
+// the same process. It fails with the error of StatusOptions.Watch, with ErrRejected, or an error that says what
 // to look at.
 func (b *StatusBranch) Publish(ctx context.Context, report *model.Report) (Published, error) {
 	b.mu.Lock()
@@ -201,22 +198,18 @@ func (b *StatusBranch) Publish(ctx context.Context, report *model.Report) (Publi
 		b.metrics.files.Add(float64(p.Files))
 	}
 	p.Foreign, b.foreign = b.foreign, nil
-	p.SetBack, b.wasSetBack = b.wasSetBack, false
-	b.last, b.lastVersion = b.head, b.shown.version
+	b.last = b.head
 	return p, nil
 }
 
 // write makes the branch hold the report.
 func (b *StatusBranch) write(ctx context.Context, report *model.Report) (Published, error) {
-	if err := b.fenced(report); err != nil {
-		return Published{}, err
-	}
 	changed, skipped := b.tree.update(report.Documents)
 	for path, err := range skipped {
 		b.log.ErrorContext(ctx, "document, or a part of it, is omitted from the status branch", "path", path, "err", err)
 	}
 	if b.settled(report) && b.opts.Clock().Sub(b.checked) < recheckAfter {
-		return Published{Commit: b.head.String(), Skipped: skipped}, nil
+		return Published{Commit: b.head.String(), Mark: b.seen.says.Mark, Skipped: skipped}, nil
 	}
 	b.squashWhenDue(ctx)
 	p, err := b.publish(ctx, report)
@@ -230,7 +223,8 @@ func (b *StatusBranch) write(ctx context.Context, report *model.Report) (Publish
 // settled reports whether the branch, as it is known, holds the tree, and says who
 // writes it.
 func (b *StatusBranch) settled(report *model.Report) bool {
-	named := report.Holder.ID == "" || b.shown.holder.ID == report.Holder.ID && b.shown.fence == report.Fence
+	shown := b.seen.says
+	named := shown.Process == report.Mark.Process && shown.Fence == report.Fence && shown.Clean == report.Clean
 	return named && b.known && !b.head.IsZero() && b.tree.root.hash == b.tree.root.pushed
 }
 
@@ -280,12 +274,12 @@ func (b *StatusBranch) attempt(ctx context.Context, report *model.Report) (p Pub
 			return Published{}, errors.Is(err, errMoved), err
 		}
 	}
-	if err := b.fenced(report); err != nil {
+	if err := b.judge(ctx, head); err != nil {
 		return Published{}, false, err
 	}
 	b.checked = b.opts.Clock()
 	if b.settled(report) {
-		return Published{Commit: b.head.String()}, false, nil
+		return Published{Commit: b.head.String(), Mark: b.seen.says.Mark}, false, nil
 	}
 	return b.push(ctx, session, can, report)
 }
@@ -316,16 +310,6 @@ func (b *StatusBranch) lookOrBelieve(ctx context.Context, s transport.Session, r
 	return adv.Capabilities, head, nil
 }
 
-// fenced fails if another Ingot is known to have written the branch since.
-func (b *StatusBranch) fenced(report *model.Report) error {
-	for _, w := range []writer{b.shown, b.highest} {
-		if w.outranks(report.Fence, report.Holder.ID) {
-			return &failure{failureFenced, fmt.Errorf("%w: %s, with fencing number %d; ours is %d", ErrFenced, w.name(), w.fence, report.Fence)}
-		}
-	}
-	return nil
-}
-
 // advertised reads the head; a branch or repository that is empty has head zero.
 func (b *StatusBranch) advertised(ctx context.Context, s transport.Session) (*packp.AdvRefs, plumbing.Hash, error) {
 	adv, head, err := b.remote.advertised(ctx, s)
@@ -344,12 +328,10 @@ func (b *StatusBranch) learn(ctx context.Context, head plumbing.Hash) error {
 	b.known = false
 	if head.IsZero() {
 		b.tree.assume(nil, nil)
-		b.known, b.head, b.shown = true, head, writer{}
-		b.wasSetBack = b.wasSetBack || !b.last.IsZero()
+		b.known, b.head, b.seen = true, head, lookedAt{}
 		return nil
 	}
 	var c *object.Commit
-	var w writer
 	var files, folders map[string]plumbing.Hash
 	err := b.fetched(ctx, shallow(filterLarge), func(s *store, at plumbing.Hash) error {
 		if at != head {
@@ -361,24 +343,18 @@ func (b *StatusBranch) learn(ctx context.Context, head plumbing.Hash) error {
 		}
 		// What cannot be read is written anew.
 		files, folders = listing(s, c.TreeHash, make(map[string]error))
-		w = s.writerOf(c, files)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("look at the branch: %w", err)
 	}
-	setBack, err := b.setBack(ctx, c, w)
+	says, err := b.headBelow(ctx, c)
 	if err != nil {
-		return fmt.Errorf("look for the commit published last: %w", err)
-	}
-	b.wasSetBack = b.wasSetBack || setBack
-	if w.fence == 0 && b.highest.fence == 0 {
-		b.highest = b.former(ctx)
+		return fmt.Errorf("look for the newest commit of an Ingot: %w", err)
 	}
 	b.tree.assume(files, folders)
-	b.known, b.head, b.shown, b.highest = true, head, w, b.highest.later(w)
+	b.known, b.head, b.seen = true, head, lookedAt{head, says}
 	b.headAt = c.Committer.When
-	b.sighted = sighted{head, w, trailerWriter(c.Message).holder.ID != ""}
 	if c.Author.Email != b.opts.AuthorEmail {
 		b.foreign = &Foreign{Author: c.Author.Name + " <" + c.Author.Email + ">", Commit: head.String()}
 	}
@@ -395,7 +371,7 @@ const noBuild = "[skip ci]"
 const maxBody = 500
 
 // commitMessage is subject, lines and trailers of a report.
-func commitMessage(r *model.Report) string {
+func commitMessage(r *model.Report, tree plumbing.Hash) string {
 	var b strings.Builder
 	subject := oneLine(r.Subject)
 	if subject == "" {
@@ -409,13 +385,7 @@ func commitMessage(r *model.Report) string {
 		}
 		b.WriteString(shorten(oneLine(line)) + "\n")
 	}
-	fmt.Fprintf(&b, "%s\n\nRevision: %s\nFence: %d\n", noBuild, oneLine(string(r.Revision)), r.Fence)
-	if r.Holder.ID != "" {
-		fmt.Fprintf(&b, "Holder: %s\n", clipped(r.Holder.ID))
-	}
-	if !r.Version.IsZero() {
-		fmt.Fprintf(&b, "Sequence: %s\n", r.Version)
-	}
+	b.WriteString(noBuild + "\n\n" + trailersOf(r, tree))
 	return b.String()
 }
 

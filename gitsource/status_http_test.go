@@ -52,22 +52,21 @@ func TestAPushSoonAfterAnotherLooksNoMore(t *testing.T) {
 		want    []string // the requests of the second push begin like this
 		commits int
 		foreign bool
-		setBack bool
 		err     error
 	}{
 		"nothing":                 {want: []string{push}, commits: 3},
 		"less than a minute":      {between: later(believeFor - 1), want: []string{push}, commits: 3},
 		"a minute":                {between: later(believeFor), want: []string{look, push}, commits: 3},
 		"somebody else's commit":  {between: foreignCommit, want: []string{push, look, look}, commits: 4, foreign: true},
-		"the branch is deleted":   {between: deleted, want: []string{push, look, look}, commits: 1, setBack: true},
-		"another Ingot took over": {between: takenOver, want: []string{push, look, look}, err: ErrFenced},
+		"the branch is deleted":   {between: deleted, want: []string{push, look, look}, commits: 1},
+		"another Ingot took over": {between: takenOver, want: []string{push, look, look}, err: errEnded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo, now, seen := newGitRepo(t), newClock(), &requests{}
 			server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: seen.counted})
 			b := newStatus(t, server.URL, Auth{})
-			b.opts.Clock = now.Now
+			b.opts.Clock, b.opts.Watch = now.Now, endsByOthers
 			ok[Published](t)(b.Publish(t.Context(), report(1, with(fleet, "README.md", "zeroth\n"))))
 			ok[Published](t)(b.Publish(t.Context(), report(1, fleet))) // of a branch that is there
 			if test.between != nil {
@@ -84,7 +83,7 @@ func TestAPushSoonAfterAnotherLooksNoMore(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || !p.New || (p.Foreign != nil) != test.foreign || p.SetBack != test.setBack {
+			if err != nil || !p.New || (p.Foreign != nil) != test.foreign {
 				t.Errorf("published %+v, %v", p, err)
 			}
 			holds(t, repo, next, test.commits)
@@ -107,7 +106,7 @@ func deleted(t *testing.T, repo *servedRepo, _ *clock) {
 }
 
 func takenOver(t *testing.T, repo *servedRepo, _ *clock) {
-	ok[Published](t)(newStatus(t, repo.URL(), Auth{}).Publish(t.Context(), report(2, with(fleet, "README.md", "theirs\n"))))
+	ok[Published](t)(newStatus(t, repo.URL(), Auth{}).Publish(t.Context(), held("other", 6, with(fleet, "README.md", "theirs\n"))))
 }
 
 // TestTheServerIsLookedAtNowAndThen publishes often: what the server can do is asked for again.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/gitsource/gitserver"
@@ -37,7 +38,7 @@ func text(s string) *model.Document { return &model.Document{Text: s} }
 func report(fence uint64, files map[string]string) *model.Report {
 	r := &model.Report{
 		Revision: "main@sha1:abc", Fence: fence, Subject: "something happened", Body: []string{"s1: a → b", "s2: c"},
-		Documents: make(map[string]*model.Document),
+		Mark: model.Mark{Line: "l", Deployment: "d", Process: "p", Sequence: 5}, Continues: 3, Documents: make(map[string]*model.Document),
 	}
 	for path, content := range files {
 		r.Documents[path] = text(content)
@@ -94,7 +95,8 @@ func TestS04PublishWhatChanged(t *testing.T) {
 	}
 	log := ok[[]gitserver.Commit](t)(repo.ReadLog("status"))
 	want := gitserver.Commit{Hash: p.Commit, Author: "Ingot", Email: "ingot@localhost",
-		Message: "something happened\n\ns1: a → b\ns2: c\n[skip ci]\n\nRevision: main@sha1:abc\nFence: 7"}
+		Message: "something happened\n\ns1: a → b\ns2: c\n[skip ci]\n\nRevision: main@sha1:abc\nFence: 7\n" +
+			"Line: l\nDeployment: d\nProcess: p\nSequence: 5\nContinues: 3\nTree: " + strings.TrimSpace(ok[string](t)(repo.Git("rev-parse", "status^{tree}")))}
 	if diff := cmp.Diff(want, log[0], cmp.Transformer("orphan", func(p []string) int { return len(p) })); diff != "" {
 		t.Errorf("commit (-want +got):\n%s", diff)
 	}
@@ -123,11 +125,11 @@ func TestS04PublishWhatChanged(t *testing.T) {
 	}
 
 	again := newStatus(t, repo.URL(), Auth{}) // a restart
-	if p := ok[Published](t)(again.Publish(t.Context(), report(8, next))); p.New || p.Foreign != nil {
+	if p := ok[Published](t)(again.Publish(t.Context(), report(7, next))); p.New || p.Foreign != nil {
 		t.Errorf("a restart made a commit: %+v", p)
 	}
 	publishAgain := with(next, "bmcs/b.yaml", "c: 2\n")
-	if p := ok[Published](t)(again.Publish(t.Context(), report(8, publishAgain))); !p.New || p.Bytes > 2000 {
+	if p := ok[Published](t)(again.Publish(t.Context(), report(7, publishAgain))); !p.New || p.Bytes > 2000 {
 		t.Errorf("published %+v, want little", p)
 	}
 	holds(t, repo, publishAgain, 4)
@@ -236,20 +238,6 @@ func TestS06DeletedBranchIsMadeAgain(t *testing.T) {
 	next := with(fleet, "README.md", "new\n")
 	ok[Published](t)(b.Publish(t.Context(), report(1, next)))
 	holds(t, repo, next, 1)
-}
-
-func TestFencing(t *testing.T) {
-	t.Parallel()
-	repo := newRepo(t)
-	old, young := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
-	ok[Published](t)(old.Publish(t.Context(), report(1, fleet)))
-	next := with(fleet, "README.md", "new\n")
-	ok[Published](t)(young.Publish(t.Context(), report(2, next)))
-	_, err := old.Publish(t.Context(), report(1, with(fleet, "README.md", "stale\n")))
-	if !errors.Is(err, ErrFenced) {
-		t.Errorf("error %v, want ErrFenced", err)
-	}
-	holds(t, repo, next, 2)
 }
 
 func TestS01S02ConcurrentWriters(t *testing.T) {
@@ -416,7 +404,7 @@ func TestS13PushFromOneCommitOfTheHistory(t *testing.T) {
 	for i := range 5 {
 		b := newStatus(t, server.URL, Auth{}) // each knows the newest commit alone
 		next := with(fleet, "README.md", fmt.Sprint(i))
-		if p := ok[Published](t)(b.Publish(t.Context(), report(1, next))); !p.New || p.SetBack || p.Foreign != nil {
+		if p := ok[Published](t)(b.Publish(t.Context(), report(1, next))); !p.New || p.Foreign != nil {
 			t.Errorf("published %+v", p)
 		}
 		holds(t, repo, next, i+1)
@@ -436,13 +424,14 @@ func TestLostAnswer(t *testing.T) {
 			h.ServeHTTP(w, r)
 		})
 	}})
-	b := newStatus(t, server.URL, Auth{})
-	if _, err := b.Publish(t.Context(), report(1, fleet)); err == nil {
+	b, r := newStatus(t, server.URL, Auth{}), report(1, fleet)
+	asked := watched(b)
+	if _, err := b.Publish(t.Context(), r); err == nil {
 		t.Fatal("no error")
 	}
-	p := ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
-	if p.New || p.Foreign != nil {
-		t.Errorf("published %+v, want what is there to be recognised", p)
+	p := ok[Published](t)(b.Publish(t.Context(), r))
+	if p.New || p.Foreign != nil || p.Mark != r.Mark || len(*asked) != 1 || (*asked)[0].Mark != r.Mark {
+		t.Errorf("published %+v, asked %v, want what is there to be recognised", p, *asked)
 	}
 	holds(t, repo, fleet, 1)
 }
@@ -536,11 +525,11 @@ func TestADocumentThatCannotBeWrittenIsSkipped(t *testing.T) {
 func TestALongCommitMessageIsCut(t *testing.T) {
 	t.Parallel()
 	r := report(7, nil)
-	r.Body = nil
+	r.Body, r.Mark = nil, model.Mark{}
 	for i := range maxBody + 3 {
 		r.Body = append(r.Body, fmt.Sprint(i, strings.Repeat("x", 10*maxMessage)))
 	}
-	message := commitMessage(r)
+	message := commitMessage(r, plumbing.ZeroHash)
 	if !strings.HasSuffix(message, "…\nand 3 more\n[skip ci]\n\nRevision: main@sha1:abc\nFence: 7\n") ||
 		len(message) > maxBody*(maxMessage+20) {
 		t.Errorf("message of %d bytes ends %q", len(message), message[len(message)-80:])

@@ -23,7 +23,14 @@ import (
 func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession, can *capability.List, report *model.Report) (p Published, again bool, err error) {
 	pack := newPackWriter()
 	report = overwriting(report, b.foreign)
-	says := commitMessage(report)
+	if b.opts.Pushing != nil {
+		own := *report
+		if own.Mark, err = b.opts.Pushing(ctx, own.Mark); err != nil {
+			return Published{}, false, err
+		}
+		report = &own
+	}
+	says := commitMessage(report, b.tree.root.hash)
 	content, commit, err := b.signer.commit(
 		encodeCommit(b.tree.root.hash, b.head, signature{b.opts.AuthorName, b.opts.AuthorEmail}, b.opts.Clock(), says))
 	if err != nil {
@@ -40,7 +47,7 @@ func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession,
 	}
 	b.landed(commit, report)
 	b.chronicle.note(StatusCommit{commit.String(), b.headAt.UTC(), messageLines(says)})
-	return Published{Commit: commit.String(), New: true, Bytes: len(packed)}, false, nil
+	return Published{Commit: commit.String(), Mark: report.Mark, New: true, Bytes: len(packed)}, false, nil
 }
 
 // overwriting has a report say whose commit it is put on top of, if that is somebody else's.
@@ -56,10 +63,10 @@ func overwriting(r *model.Report, f *Foreign) *model.Report {
 // landed notes that the branch holds the tree in commit.
 func (b *StatusBranch) landed(commit plumbing.Hash, report *model.Report) {
 	b.tree.acknowledge()
-	b.shown = writer{report.Fence, report.Holder, report.Version}
-	b.highest = b.shown
-	b.sighted = sighted{commit, b.shown, true}
-	b.known, b.head, b.checked = true, commit, b.opts.Clock()
+	b.seen = lookedAt{commit, model.BranchHead{
+		Kind: model.HeadOurs, Mark: report.Mark, Continues: report.Continues, Intact: true, Clean: report.Clean, Fence: report.Fence, Writer: report.Holder, At: b.opts.Clock(),
+	}}
+	b.known, b.head, b.judged, b.checked = true, commit, commit, b.opts.Clock()
 	b.headAt = b.checked
 }
 
@@ -99,8 +106,8 @@ func (b *StatusBranch) refused(ctx context.Context, commit plumbing.Hash, said s
 	}
 	switch kindOf(why) {
 	case failureAuth, failureHostKey, failureTLS, failureNetwork, failureLocal, failureBusy, failureRepository:
-		// The next attempt looks at the branch anew, and knows our commit by its
-		// author and tree if it got there.
+		// The next attempt looks at the branch, and StatusOptions.Watch knows our
+		// commit by its mark if it got there.
 		b.known = false
 		return Published{}, false, why
 	default:

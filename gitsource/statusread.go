@@ -35,59 +35,63 @@ type Snapshot struct {
 	// Skipped are the files, and folders with all that is below them, that could not
 	// be read, with why.
 	Skipped map[string]error
-	// Fence and Holder are of the Ingot that wrote it last, Version is the newest of a
-	// record in it. A commit that a person put on top does not change them.
-	Fence   uint64
-	Holder  model.Holder
-	Version model.Version
+	// Newest is what the newest commit of an Ingot says; the files are its files. A branch
+	// without any has those of its head.
+	Newest model.BranchHead
 }
 
 // Read returns the branch as it is now. What is wrong with one file is no error: it
-// is named, and the others are returned.
+// is named, and the others are returned. The next commit is put on top of the one that it read.
 func (b *StatusBranch) Read(ctx context.Context) (Snapshot, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ctx, cancel := b.remote.within(ctx)
 	defer cancel()
-	snap := Snapshot{Files: make(map[string][]byte), Skipped: make(map[string]error)}
-	err := b.fetched(ctx, shallow(filterLarge), func(s *store, head plumbing.Hash) error {
-		c, err := s.commit(head)
-		if err != nil {
-			return fmt.Errorf("read commit %s: %w", head, err)
-		}
-		files, _ := listing(s, c.TreeHash, snap.Skipped)
-		contents(s, files, &snap)
-		w := s.writerOf(c, files)
-		snap.Exists, snap.Head = true, head.String()
-		snap.Fence, snap.Holder, snap.Version = w.fence, w.holder, w.version
-		return nil
-	})
+	var snap Snapshot
+	read := func(depth int) error {
+		return b.fetched(ctx, fetchPlan{depth: depth, filter: filterLarge}, func(s *store, head plumbing.Hash) (err error) {
+			snap, err = s.snapshot(head, depth)
+			return err
+		})
+	}
+	err := read(1)
+	if errors.Is(err, errBelow) { // a person's commits are on top
+		err = read(fetchDepth)
+	}
 	switch kind := kindOf(err); {
 	case err == nil:
+		b.judged = plumbing.NewHash(snap.Head)
 	case kind == failureBranch, kind == failureEmpty:
+		b.judged = plumbing.ZeroHash
 		return Snapshot{}, nil
 	default:
 		return Snapshot{}, b.postponed(fmt.Errorf("read branch %s: %w", b.opts.Branch, err))
 	}
-	if snap.Fence == 0 {
-		former := b.former(ctx)
-		snap.Fence, snap.Holder = former.fence, former.holder
-	}
 	return snap, nil
 }
 
-// former looks for the Ingot that wrote before those who left no trace of it in the
-// head: a person's commits. It is not worth an error.
-func (b *StatusBranch) former(ctx context.Context) writer {
-	var w writer
-	err := b.fetched(ctx, fetchPlan{depth: fetchDepth, filter: filterTrees}, func(s *store, head plumbing.Hash) error {
-		w = s.formerWriter(head)
-		return nil
-	})
+// snapshot reads the newest commit of an Ingot at or below head, of which so many commits are there.
+func (s *store) snapshot(head plumbing.Hash, depth int) (Snapshot, error) {
+	snap := Snapshot{Exists: true, Head: head.String(), Files: make(map[string][]byte), Skipped: make(map[string]error)}
+	at, err := s.commit(head)
 	if err != nil {
-		b.log.WarnContext(ctx, "nobody knows who wrote the status branch before its last commit", "err", message(err))
+		return snap, fmt.Errorf("read commit %s: %w", head, err)
 	}
-	return w
+	c, says := s.newestHead(head)
+	switch {
+	case c == nil && depth == 1 && len(at.ParentHashes) > 0:
+		return snap, errBelow
+	case c == nil:
+		c = at
+	}
+	files, _ := listing(s, c.TreeHash, snap.Skipped)
+	contents(s, files, &snap)
+	snap.Newest = says
+	snap.Newest.Intact = says.Intact && len(snap.Skipped) == 0
+	if w := writerIn(snap.Files[model.ReportRevision]); w.ID == says.Writer.ID {
+		snap.Newest.Writer = w
+	}
+	return snap, nil
 }
 
 // fetchPlan is how much of the branch is fetched.

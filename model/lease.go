@@ -94,7 +94,6 @@ type PoolFacts struct {
 // Git names as an Endpoint: its name, and the BMC that it was recognised as.
 // reconcile alone writes it; the status branch mirrors it.
 type EndpointRecord struct {
-	Version    Version   `json:"version,omitzero"`
 	Name       string    `json:"name"`
 	MACAddress string    `json:"macAddress"` // canonical
 	IP         string    `json:"ip"`

@@ -123,8 +123,6 @@ const (
 	ReasonObserveOnly      Reason = "ObserveOnly"      // nothing may be changed now
 	ReasonRevisionOutdated Reason = "RevisionOutdated" // Git was not read since the restart
 	ReasonFleetUnknown     Reason = "FleetUnknown"     // neither the store nor the status branch knows the fleet
-	ReasonFromStatusBranch Reason = "FromStatusBranch" // the record was read back from the status branch
-	ReasonDisputed         Reason = "Disputed"         // copies of the record contradict each other
 	ReasonInstallUnknown   Reason = "InstallUnknown"   // it is not known whether it is installed
 	ReasonRecordUnreadable Reason = "RecordUnreadable" // no copy of the record can be read
 )
@@ -167,7 +165,7 @@ var Reasons = []Reason{
 	ReasonNoArchitecture, ReasonValidationFailed, ReasonNoServerFree, ReasonServerUnknown, ReasonServerNotFree,
 	ReasonSelectorMismatch, ReasonSuperseded, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,
 	ReasonApprovalAwaited, ReasonPowerUnstable, ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown,
-	ReasonFromStatusBranch, ReasonDisputed, ReasonInstallUnknown,
+	ReasonInstallUnknown,
 	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonCertificateChanged,
 	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonAwaitingDevice,
 	ReasonAddressStillLeased, ReasonDeviceInGitTwice, ReasonCredentialsMissing,

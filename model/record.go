@@ -36,11 +36,6 @@ const (
 
 // The reasons for doubt.
 const (
-	// DoubtFromStatusBranch is a record that the store lacked, or had an older one of.
-	DoubtFromStatusBranch = DoubtReason(ReasonFromStatusBranch)
-	// DoubtDisputed is a server of which two copies say different things, neither of
-	// which is known to be the newer.
-	DoubtDisputed = DoubtReason(ReasonDisputed)
 	// DoubtInstallUnknown is a bound server that nothing shows to have been installed,
 	// and nothing shows not to have been.
 	DoubtInstallUnknown = DoubtReason(ReasonInstallUnknown)
@@ -50,8 +45,7 @@ const (
 
 // BMCRecord is what Ingot decided about one BMC.
 type BMCRecord struct {
-	Version Version `json:"version,omitzero"`
-	Name    BMCName `json:"name"`
+	Name BMCName `json:"name"`
 	// Fingerprint is the certificate that was pinned on first contact.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Address is where Fingerprint was pinned; a new address is pinned anew only
@@ -70,8 +64,7 @@ type BMCRecord struct {
 // ClaimRecord is what Ingot decided about one claim. The binding itself is in
 // the server's record.
 type ClaimRecord struct {
-	Version Version   `json:"version,omitzero"`
-	Name    ClaimName `json:"name"`
+	Name ClaimName `json:"name"`
 	// Sequence is FleetRecord.Sequence of the revision that first held the claim:
 	// who came first is served first.
 	Sequence      int64     `json:"sequence"`
@@ -85,23 +78,6 @@ const (
 	AbsentSourceChanged    AbsenceCause = "SourceChanged"    // another URL, branch or path is configured
 	AbsentAppliedUnknown   AbsenceCause = "AppliedUnknown"   // the revision applied cannot be had any more
 )
-
-// Published is what of the store the status branch is known to show. It is kept in
-// the store alone.
-type Published struct {
-	Commit  string  `json:"commit"` // head of the status branch
-	Version Version `json:"version,omitzero"`
-	Fence   uint64  `json:"fence"`
-	Holder  Holder  `json:"holder"`
-	// Seen is the newest version that the status branch had when the records of both were
-	// merged last, after which nothing was published. Leader after leader may be killed
-	// before it publishes.
-	Seen Version `json:"seen,omitzero"`
-	// Next is who publishes after Holder, noted before it does: it may be killed before it notes
-	// that it has. Former is who had written the branch then, and was not alive.
-	Next   Holder `json:"next,omitzero"`
-	Former Holder `json:"former,omitzero"`
-}
 
 // Records are all records: what the store keeps durably and the status branch mirrors.
 type Records struct {
@@ -127,8 +103,10 @@ type Observed struct {
 	Progress     map[ServerName]*Progress
 	// EndpointFacts are by MAC address.
 	EndpointFacts map[string]*EndpointFacts
-	// Published is what of it the status branch shows.
-	Published Published
+	// Marks are what is known of the status branch. Sequence is the number of the store's newest
+	// commit that changed a record.
+	Marks    Marks
+	Sequence uint64
 }
 
 // NewObserved returns an Observed with its maps made.

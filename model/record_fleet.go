@@ -76,7 +76,6 @@ const MaxAbsent = 2000
 
 // FleetRecord is what Ingot decided about the fleet as a whole.
 type FleetRecord struct {
-	Version Version `json:"version,omitzero"`
 	// Applied is the newest revision that was planned with, Sequence how many there were.
 	Applied  Applied   `json:"applied,omitzero"`
 	Sequence int64     `json:"sequence,omitempty"`
@@ -106,6 +105,8 @@ type FleetRecord struct {
 	Unknown time.Time `json:"unknown,omitzero"`
 	// UnknownToken is what approves them.
 	UnknownToken string `json:"unknownToken,omitempty"`
+	// GapToken approves that servers which were found running after a long gap are switched off.
+	GapToken string `json:"gapToken,omitempty"`
 }
 
 // MaxHolds is how many lists the guard keeps.
@@ -120,8 +121,10 @@ type GuardHold struct {
 	Scope    string       `json:"scope,omitempty"` // the namespace whose limit it is, "" = the fleet's
 	Steps    []Disruption `json:"steps"`
 	// Until is when there is room for the list without approval; zero = never, for it
-	// is longer than the limit.
+	// is longer than the limit, or Gap is set: the list was asked for by the first revision
+	// that was seen after a long gap.
 	Until time.Time `json:"until,omitzero"`
+	Gap   bool      `json:"gap,omitempty"`
 }
 
 // Disruption is one step that takes something away from a server's user.
@@ -150,8 +153,4 @@ type Holder struct {
 	Machine   string `json:"machine,omitempty"`
 	Boot      string `json:"boot,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Interval is how often it looks at the repository; TakeOverAfter how long it must
-	// have been silent before another may take over unasked, 0 = never.
-	Interval      time.Duration `json:"interval,omitempty"`
-	TakeOverAfter time.Duration `json:"takeOverAfter,omitempty"`
 }

@@ -26,8 +26,6 @@ var ServerStates = []ServerState{
 // ServerRecord is what Ingot decided about one server and cannot observe again.
 // reconcile alone writes it; the status branch mirrors it.
 type ServerRecord struct {
-	// Version is set by the store when the record changes.
-	Version   Version    `json:"version,omitzero"`
 	Name      ServerName `json:"name"`
 	BMC       BMCName    `json:"bmc"`
 	SystemURI string     `json:"systemURI"`
@@ -307,8 +305,6 @@ type Intent struct {
 	Kind     IntentKind `json:"kind"`
 	Value    string     `json:"value,omitempty"` // a claim's name, an annotation's value, a power state
 	Revision Revision   `json:"revision,omitempty"`
-	// At is the version of the record that showed it first; the store fills it in.
-	At Version `json:"at,omitzero"`
 }
 
 // OperationOutcome is what became of a power operation.
@@ -334,17 +330,6 @@ type Doubt struct {
 	Reason  DoubtReason `json:"reason"`
 	Message string      `json:"message,omitempty"`
 	Since   time.Time   `json:"since"`
-	// Unannounced is set when the copy comes from a status branch that is not written
-	// before each act: what is merely asked for may have been done already.
-	Unannounced bool `json:"unannounced,omitempty"`
-	// Alternatives are what the copies of a Disputed server say.
-	Alternatives []Alternative `json:"alternatives,omitempty"`
-}
-
-// Alternative is what one copy of a record says.
-type Alternative struct {
-	Token string      `json:"token"` // what Ingot-Approve names to have it chosen
-	From  string      `json:"from"`  // store or status branch
-	State ServerState `json:"state"`
-	Claim ClaimName   `json:"claim,omitempty"`
+	// SeenOn is set once the server was On since: it runs what is on its disk.
+	SeenOn bool `json:"seenOn,omitempty"`
 }

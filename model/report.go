@@ -7,7 +7,10 @@ type Report struct {
 	Revision Revision // for the trailer
 	Fence    uint64   // for the trailer: the writer's fencing number
 	Holder   Holder   // for the trailer: the writer
-	Version  Version  // for the trailer: the newest version of a record in it
+	// Mark is of the decisions in it, Continues and Clean as in BranchHead: for the trailers.
+	Mark      Mark
+	Continues uint64
+	Clean     bool
 	// Subject says what happened, in at most 72 characters; Body has a line for
 	// each change.
 	Subject   string

@@ -9,7 +9,6 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
-	"ingot/reconcile/report"
 )
 
 // takeBMC takes a BMC out of Git.
@@ -109,8 +108,8 @@ func TestAServerThatMayBeSomebodysIsNotForgottenByItself(t *testing.T) {
 		"that was found running": {record: func(rec *model.ServerRecord) {
 			rec.State, rec.FoundRunning = model.StateInitial, rec.Since
 		}, says: "it was found running"},
-		"that is in doubt": {record: func(rec *model.ServerRecord) {
-			rec.Doubt = &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: rec.Since}
+		"that may be installed": {record: func(rec *model.ServerRecord) {
+			rec.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Since: rec.Since}
 		}, says: "its record may not be what was decided last"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -279,7 +278,7 @@ func TestForgettingIsShownFirstAndSurvivesAnyRestart(t *testing.T) {
 		w.mirror = true
 		w.start()
 		defer func() { w.stop() }()
-		show := func() { w.loop.Announced(w.Observed().Newest(), nil) }
+		show := func() { w.loop.Announced(intents(w.Observed().Servers, nil)) }
 		for range 20 {
 			pass(10 * time.Second)
 			show()
@@ -309,29 +308,6 @@ func TestForgettingIsShownFirstAndSurvivesAnyRestart(t *testing.T) {
 		pass(time.Minute)
 		if w.Observed().Servers["bmc00-system-0"] != nil {
 			t.Error("it is back")
-		}
-	})
-}
-
-// What the status branch shows has no older version than before, though the newest record is gone.
-func TestAForgottenServerSetsNothingBack(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *loopWorld) {
-		w.expect(2*time.Minute, 0, "Available Off")
-		w.commit(takeBMC("bmc00"))
-		pass(time.Minute)
-		var was model.Version
-		w.mu.Lock()
-		w.onSave = func(c plan.Changes) {
-			if len(c.DropServers) > 0 {
-				was = w.observed.Newest()
-				w.observed.Published.Version = was
-			}
-		}
-		w.mu.Unlock()
-		pass(25 * time.Hour)
-		in := w.loop.Input(time.Now())
-		if r := report.NewProjector().Report(in, plan.Plan(in), 1, model.Holder{}); was.After(r.Version) || len(in.Observed.Servers) > 0 {
-			t.Errorf("version %s after %s, with %d servers", r.Version, was, len(in.Observed.Servers))
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,7 @@ type State struct {
 	// from their disks what is bound; empty = all may be done.
 	ObserveOnly, HealOnly string
 	Serving               time.Time // when machines that boot could reach it; zero = not yet
+	LongGap               bool      // as of plan.Input
 }
 
 // Options are the parts that a Loop is made of.
@@ -128,11 +130,11 @@ type Loop struct {
 	bmcsSeen map[model.BMCName]time.Time // copy of bmcRead; nil when it changed
 	// sightings are the newest readings of BMCs that are not believed yet.
 	sightings map[model.BMCName]sighting
-	// announced is the newest version that this process has pushed to the status branch,
+	// shown is what this process has pushed to the status branch, nil = nothing yet,
 	// unannounced since when it cannot push.
-	announced   model.Version
+	shown       map[model.ServerName]model.Intent
 	unannounced time.Time
-	unshown     map[model.ServerName]bool // what it lacks all the same
+	first       model.Revision // the first that was read from Git
 }
 
 // NewLoop returns a Loop that has not planned yet.
@@ -394,14 +396,12 @@ func tellsMore(old, rec *model.ServerRecord) bool {
 	return intentOf(rec) != intentOf(old) || rec.Installed != "" && (old == nil || old.Installed != rec.Installed)
 }
 
-// intentOf is what a record announces, but for when it was.
+// intentOf is what a record announces.
 func intentOf(rec *model.ServerRecord) model.Intent {
 	if rec == nil || rec.Intent == nil {
 		return model.Intent{}
 	}
-	i := *rec.Intent
-	i.At = model.Version{}
-	return i
+	return *rec.Intent
 }
 
 // poolsChanged reports whether a pool has no more addresses, or has some again, since the
@@ -457,7 +457,7 @@ func (l *Loop) stored(now time.Time) (in *plan.Input, busy map[model.ServerName]
 	}
 	in = &plan.Input{Desired: d, DigestKey: l.DigestKey, Policy: l.Policy, Now: now, Started: l.started, Nonce: rand.Text()}
 	st := l.state()
-	in.ObserveOnly, in.HealOnly, in.Serving = st.ObserveOnly, st.HealOnly, st.Serving
+	in.ObserveOnly, in.HealOnly, in.Serving, in.LongGap = st.ObserveOnly, st.HealOnly, st.Serving, st.LongGap
 	if l.Pools != nil {
 		in.Pools = l.Pools()
 	}
@@ -478,7 +478,11 @@ func (l *Loop) stored(now time.Time) (in *plan.Input, busy map[model.ServerName]
 	for name, s := range l.sightings {
 		in.Unconfirmed[name] = s.at
 	}
-	in.Announced, in.Unannounced, in.Unshown = l.announced, l.unannounced, l.unshown
+	in.Shown, in.Unannounced = l.shown, l.unannounced
+	if l.first == "" && !d.KeptOverRestart {
+		l.first = d.Revision
+	}
+	in.First = l.first
 	l.mu.Unlock()
 
 	in.Observed = l.Store.Observed()
@@ -493,24 +497,18 @@ func (l *Loop) stored(now time.Time) (in *plan.Input, busy map[model.ServerName]
 func (l *Loop) isStored(in *plan.Input) bool {
 	l.mu.Lock()
 	read := l.snapshot != nil && l.bmcsSeen != nil // nothing was read of a machine since
-	announced := in.Announced == l.announced && in.Unannounced.Equal(l.unannounced) && len(in.Unshown) == len(l.unshown)
+	announced := reflect.ValueOf(in.Shown).Pointer() == reflect.ValueOf(l.shown).Pointer() && in.Unannounced.Equal(l.unannounced)
 	busy := len(in.Busy) == len(l.busy) && len(in.BusyBMCs) == len(l.busyBMCs)
 	l.mu.Unlock()
 	return read && announced && busy && in.Observed == l.Store.Observed() && l.isCurrent(in)
 }
 
-// Announced notes that the status branch shows everything up to a version, but for the
-// records of some servers.
-func (l *Loop) Announced(v model.Version, skipped []model.ServerName) {
-	unshown := make(map[model.ServerName]bool, len(skipped))
-	for _, name := range skipped {
-		unshown[name] = true
-	}
+// Announced notes which intents the status branch shows.
+func (l *Loop) Announced(shown map[model.ServerName]model.Intent) {
 	l.mu.Lock()
-	news := v.After(l.announced) || !l.unannounced.IsZero() || len(unshown) != len(l.unshown)
-	l.unshown = unshown
-	if v.After(l.announced) {
-		l.announced = v
+	news := l.shown == nil || !l.unannounced.IsZero() || !maps.Equal(shown, l.shown)
+	if news {
+		l.shown = shown
 	}
 	l.unannounced = time.Time{}
 	l.mu.Unlock()
@@ -523,10 +521,10 @@ func (l *Loop) Announced(v model.Version, skipped []model.ServerName) {
 // it.
 func (l *Loop) decided(r *plan.Result) bool {
 	l.mu.Lock()
-	announced := l.announced
+	shown := l.shown
 	l.mu.Unlock()
-	return l.Policy.MirrorFirst && slices.ContainsFunc(r.Servers, func(s *plan.Server) bool {
-		return s.Record.Intent != nil && s.Record.Intent.At.After(announced)
+	return l.Policy.ShowFirst && slices.ContainsFunc(r.Servers, func(s *plan.Server) bool {
+		return s.Record.Intent != nil && shown[s.Name] != *s.Record.Intent
 	})
 }
 

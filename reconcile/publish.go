@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +37,8 @@ type Sink interface {
 type Publication struct {
 	Head      string // the commit that shows it
 	Committed bool   // it is new
+	// Mark identifies the decisions that the branch shows.
+	Mark model.Mark
 	// Skipped are the servers whose record it does not show.
 	Skipped []model.ServerName
 	// Incomplete is set when free text was left out, which is to be published later.
@@ -55,13 +59,14 @@ type Publisher struct {
 	Reporter *Reporter
 	Sink     Sink
 	// Note saves in the store what the branch shows; nil = it is not saved.
-	Note     func(context.Context, model.Published) error
+	Note     func(context.Context, model.Mark) error
 	Interval time.Duration
 	// Unlimited pushes as often as there is something to publish, for tests and the demo.
 	Unlimited bool
 	Log       *slog.Logger
 
 	limiter PushLimiter
+	stopped bool       // nothing more is decided
 	mu      sync.Mutex // guards what is below
 	since   time.Time  // since when the branch cannot be pushed; zero = it can
 	err     error
@@ -105,7 +110,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		}
 		switch p.wait(ctx, due, dirty, urgent) {
 		case ended:
-			return p.farewell(ctx, &story, dirty || urgent)
+			return p.farewell(ctx, &story)
 		case becameDirty:
 			dirty = true
 			continue
@@ -121,7 +126,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		case errors.Is(err, ErrFenced):
 			return err
 		case ctx.Err() != nil:
-			return p.farewell(ctx, &story, true)
+			return p.farewell(ctx, &story)
 		case err != nil:
 			failures, dirty = failures+1, true
 			p.note(p.Reporter.Loop.Unannounced(p.Reporter.Loop.Clock()), err)
@@ -235,20 +240,14 @@ func (p *Publisher) pause(failures int, urgent bool) time.Duration {
 // their requests are cut off, and a push must be made while the lead lasts.
 const lastMoves = 5 * time.Second
 
-// farewell publishes what became known last, with what came of the last moves, and a
-// deadline of its own.
-func (p *Publisher) farewell(ctx context.Context, story *report.Story, news bool) error {
+// farewell publishes the last changes, with the results of the last moves, and that nothing more
+// was decided. It has a deadline of its own.
+func (p *Publisher) farewell(ctx context.Context, story *report.Story) error {
 	if ended := p.Reporter.Loop.snapshots.ended(); ended != nil {
 		select {
 		case <-ended:
+			p.stopped = true
 		case <-time.After(lastMoves):
-		}
-	}
-	if !news {
-		select {
-		case <-p.Reporter.Loop.dirty:
-		default:
-			return nil
 		}
 	}
 	if _, err := p.unhurried(ctx, story, hurryNever); err != nil {
@@ -284,6 +283,7 @@ func (p *Publisher) once(ctx context.Context, story *report.Story, hurry haste) 
 		return Publication{}, errors.New("the store does not say whether this Ingot still leads")
 	}
 	own := *r.Report // for its subject
+	own.Clean = p.stopped && sameRecords(&r.Input.Observed.Records, &loop.Store.Observed().Records)
 	hurries := hurry == hurryAlways || hurry == hurryForDecisions && loop.decided(r.Result)
 	hurried := hurries && story.Hurry(&own) > 0
 	story.Tell(r.Result, &own)
@@ -301,22 +301,31 @@ func (p *Publisher) once(ctx context.Context, story *report.Story, hurry haste) 
 		p.limiter.Pushed(loop.Clock())
 		p.Log.Info("status published", "commit", done.Head, "revision", r.Revision)
 	}
-	if err := p.noted(ctx, model.Published{Commit: done.Head, Version: r.Version, Fence: r.Fence, Holder: r.Holder}); err != nil {
-		return done, err
+	if p.Note != nil {
+		if err := p.Note(ctx, done.Mark); err != nil {
+			return done, fmt.Errorf("note what the status branch shows: %w", err)
+		}
 	}
-	loop.Announced(r.Version, done.Skipped)
+	loop.Announced(intents(r.Input.Observed.Servers, done.Skipped))
 	return done, nil
 }
 
-// noted saves in the store what the branch shows, if that is new.
-func (p *Publisher) noted(ctx context.Context, now model.Published) error {
-	if p.Note == nil || p.Reporter.Loop.Store.Observed().Published == now {
-		return nil
+// sameRecords reports whether nothing was decided from one snapshot of the store to another.
+func sameRecords(a, b *model.Records) bool {
+	same := func(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
+	return same(a.Servers, b.Servers) && same(a.BMCs, b.BMCs) && same(a.Claims, b.Claims) && same(a.Endpoints, b.Endpoints) &&
+		reflect.DeepEqual(a.Fleet, b.Fleet)
+}
+
+// intents are those of all servers except the skipped ones.
+func intents(servers map[model.ServerName]*model.ServerRecord, skipped []model.ServerName) map[model.ServerName]model.Intent {
+	shown := make(map[model.ServerName]model.Intent)
+	for name, rec := range servers {
+		if rec.Intent != nil && !slices.Contains(skipped, name) {
+			shown[name] = *rec.Intent
+		}
 	}
-	if err := p.Note(ctx, now); err != nil {
-		return fmt.Errorf("note what the status branch shows: %w", err)
-	}
-	return nil
+	return shown
 }
 
 // drain takes the signal that is in a channel, and reports whether there was one.

@@ -485,7 +485,7 @@ func TestAMachineIsNotInstalledBeforeItsBindingIsShown(t *testing.T) {
 			w.t.Errorf("server 0 was installed for web before the status branch shows that it is bound")
 		}
 		w.loseStore(files)
-		w.loop.Announced(model.Version{Fence: 99}, nil)
+		w.loop.Announced(intents(w.Observed().Servers, nil))
 		pass(30 * time.Minute)
 		if n := w.seen(0).installs + w.seen(1).installs; n > 1 {
 			w.t.Errorf("claim web was installed %d times", n)
@@ -501,7 +501,7 @@ func TestAKeptServerAndTheClaimOfItsNameSurviveTheLossOfTheStore(t *testing.T) {
 		w.expect(time.Hour, 1, "Reserved On default/web")
 		pass(10 * time.Minute) // until it is booted, and shown so
 		w.loseStore(w.files())
-		w.loop.Announced(model.Version{Fence: 99}, nil)
+		w.loop.Announced(intents(w.Observed().Servers, nil))
 		pass(time.Hour)
 		w.expect(0, 0, "Released Off default/web")
 		w.expect(0, 1, "Reserved On default/web")

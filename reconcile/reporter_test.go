@@ -30,7 +30,7 @@ func TestWithoutASnapshotAReportIsMadeAgainOnceItMayBeAnother(t *testing.T) {
 			l.State = func() State { return State{ObserveOnly: "because"} }
 		}, false},
 		"a machine was read":           {func(_ *still, l *Loop, _ *time.Time, _ *uint64) { l.noteReading("bmc00000-system-0") }, false},
-		"the status branch was pushed": {func(_ *still, l *Loop, _ *time.Time, _ *uint64) { l.Announced(model.Version{Fence: 1, Seq: 9}, nil) }, false},
+		"the status branch was pushed": {func(_ *still, l *Loop, _ *time.Time, _ *uint64) { l.Announced(map[model.ServerName]model.Intent{}) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now, fence := in.Now, uint64(1)

@@ -18,10 +18,10 @@ func TestAPauseEndsForWhatWaits(t *testing.T) {
 	}{
 		"a new revision": {signal: func(w *loopWorld) { w.commit(func(*model.Desired) {}) }, want: time.Second, woken: true},
 		"a decision was saved": {
-			signal: func(w *loopWorld) { w.loop.Policy.MirrorFirst = true; w.loop.hurry() }, want: time.Second, woken: true,
+			signal: func(w *loopWorld) { w.loop.Policy.ShowFirst = true; w.loop.hurry() }, want: time.Second, woken: true,
 		},
 		"the branch shows a decision": {
-			signal: func(w *loopWorld) { w.loop.Announced(model.Version{Seq: 1}, nil) }, want: time.Second, woken: true,
+			signal: func(w *loopWorld) { w.loop.Announced(map[model.ServerName]model.Intent{}) }, want: time.Second, woken: true,
 		},
 		"a BMC was read": {signal: func(w *loopWorld) { w.loop.changed() }, want: most, woken: true},
 		"nothing":        {signal: func(*loopWorld) {}, want: most},

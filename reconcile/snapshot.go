@@ -126,7 +126,7 @@ func (l *Loop) Shown() <-chan struct{} { return l.snapshots.next() }
 // isCurrent reports whether what is desired, and what this process may do, is still what
 // was planned with.
 func (l *Loop) isCurrent(in *plan.Input) bool {
-	return in.Desired == l.Desired() && State{in.ObserveOnly, in.HealOnly, in.Serving} == l.state()
+	return in.Desired == l.Desired() && State{in.ObserveOnly, in.HealOnly, in.Serving, in.LongGap} == l.state()
 }
 
 // show keeps a snapshot that shows what was saved, or none, and only then has the
@@ -150,7 +150,7 @@ func (l *Loop) changed() {
 
 // hurry is changed for what something waits for: the status branch is pushed at once.
 func (l *Loop) hurry() {
-	if l.Policy.MirrorFirst {
+	if l.Policy.ShowFirst {
 		l.snapshots.note(l.Clock(), true)
 		signal(l.soon)
 	}

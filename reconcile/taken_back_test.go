@@ -189,7 +189,7 @@ func TestAKeptServerDoesNotFollowANewClaimsRename(t *testing.T) {
 // server was installed, which it was.
 func (w *loopWorld) maybeInstalled() {
 	w.restartWith(func(rec *model.ServerRecord) {
-		rec.Installed, rec.Doubt = "", &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: time.Now()}
+		rec.Installed, rec.Doubt = "", &model.Doubt{Reason: model.DoubtInstallUnknown}
 		rec.Ticket = &model.Ticket{ID: "t", Server: rec.Name, Purpose: model.PurposeClaim, Claim: rec.Claim, Ended: model.TicketSpent}
 		clear(w.observed.Progress)
 	})

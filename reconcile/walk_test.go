@@ -16,9 +16,9 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/merge"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
+	"ingot/reconcile/truth"
 )
 
 // TestTheWalkBreaksNoLaw takes the pure decisions, the plan and the merge, through random
@@ -101,8 +101,10 @@ type walk struct {
 	bmcRead  map[model.BMCName]time.Time
 	machines []*walked
 	seq      uint64
-	fence    uint64
-	shown    model.Version // what this process has pushed
+	mark     model.Mark // of the branch
+	process  int
+	hole     bool                              // the store lost a record
+	shown    map[model.ServerName]model.Intent // what this process has pushed
 	commits  int
 	values   int
 	started  time.Time
@@ -131,7 +133,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	in := plantest.BigFleet(3, 0)
 	w := &walk{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 3)), did: make(map[string]int), now: in.Now, desired: in.Desired,
-		observed: in.Observed, readings: in.Readings, bmcRead: in.BMCRead, fence: 1, started: in.Now,
+		observed: in.Observed, readings: in.Readings, bmcRead: in.BMCRead, started: in.Now,
 		broken: make(map[model.ClaimName]*model.ServerClaim), disruptions: 100, facts: maps.Clone(in.Observed.BMCFacts),
 		taken: make(map[model.BMCName]*model.BMC),
 	}
@@ -173,7 +175,7 @@ func (w *walk) run() {
 // policy is the real one, but for what would only take time.
 func (w *walk) policy() plan.Policy {
 	p := plan.DefaultPolicy()
-	p.DiscoveryImage, p.MirrorFirst = "probe", true
+	p.DiscoveryImage, p.ShowFirst = "probe", true
 	p.RememberFor = 20 * time.Minute
 	p.MaxDisruptions, p.MaxPowerDisruptions = w.disruptions, 100 // the guard has a walk of its own
 	return p
@@ -312,6 +314,9 @@ func (w *walk) takeBMC(d *model.Desired, m *walked) {
 		if d.Servers[m.name] != nil {
 			w.removal(d, m.name.Identity())
 			delete(d.Servers, m.name)
+			if rec := w.observed.Servers[m.name]; rec != nil && rec.Release != nil {
+				m.kept = rec.Release.Retain // what was asked for later went with it
+			}
 		}
 		return
 	}
@@ -520,7 +525,7 @@ func (w *walk) happens() {
 			w.say("killed, and the store lost %s", names[0])
 			o := w.copyStore()
 			delete(o.Servers, names[0])
-			w.observed = o
+			w.observed, w.hole = o, true
 		}
 		w.restart()
 	case 8, 9:
@@ -611,24 +616,32 @@ func (w *walk) without() *model.Observed {
 	return o
 }
 
-// restart begins a new process, which merges what store and status branch say.
+// restart begins a new process, which judges what store and status branch say.
 func (w *walk) restart() {
 	w.did["crash"]++
-	var branch *report.BranchRecords
+	head, branch := truth.Head{}, &model.Records{}
 	if w.branch != nil {
-		branch = &report.BranchRecords{Records: *w.branch, Fence: w.fence, Version: w.branch.Newest(), MirrorFirst: true, Head: "h"}
+		head.BranchHead, branch = model.BranchHead{Kind: model.HeadOurs, Mark: w.mark, Intact: true}, w.branch
 	}
-	w.fence++
-	r := merge.Records(merge.Input{
-		Store: &w.observed.Records, Published: w.observed.Published, Branch: branch, Now: w.now, Seed: fmt.Sprint(w.commits, w.seq),
-	})
 	o := w.copyStore()
-	maps.Copy(o.Servers, r.Records.Servers)
-	maps.Copy(o.Claims, r.Records.Claims)
-	maps.Copy(o.BMCs, r.Records.BMCs)
-	o.Fleet = r.Records.Fleet
-	w.seq = max(w.seq, o.Newest().Seq)
-	w.observed, w.shown, w.readings, w.started = o, model.Version{}, make(map[model.ServerName]plan.Reading), w.now
+	v := truth.Judge(truth.Store{Marks: o.Marks, Last: o.Sequence, Whole: !w.hole}, head, false)
+	if v.Choose || v.Refuse {
+		w.fail("a start comes to %+v", v)
+	}
+	w.did[string(v.Case)]++
+	switch a := truth.Adopt(v, &o.Records, branch); {
+	case a.Only:
+		o.Records = *a.Records
+		o.Servers, o.Claims, o.BMCs = maps.Clone(o.Servers), maps.Clone(o.Claims), maps.Clone(o.BMCs)
+	case a.Records != nil:
+		maps.Copy(o.Servers, a.Records.Servers)
+		maps.Copy(o.Claims, a.Records.Claims)
+		maps.Copy(o.BMCs, a.Records.BMCs)
+	}
+	w.hole, w.seq = false, max(w.seq, o.Sequence, head.Sequence)+1
+	w.process++
+	o.Sequence, o.Marks = w.seq, model.Marks{Deployment: "d", Line: "l", Base: head.Mark}
+	w.observed, w.shown, w.readings, w.started = o, nil, make(map[model.ServerName]plan.Reading), w.now
 	w.begin()
 	w.forgets()
 	w.publish()
@@ -643,32 +656,29 @@ func (w *walk) publish() {
 	for name, rec := range now.Servers {
 		now.Servers[name] = report.Mirrored(rec)
 	}
-	w.branch = &now
-	w.shown = now.Newest()
+	w.branch, w.shown = &now, intents(now.Servers, nil)
+	w.mark = model.Mark{Line: "l", Deployment: "d", Process: fmt.Sprint(w.process), Sequence: w.observed.Sequence}
 	o := w.copyStore()
-	o.Published = model.Published{Commit: "h", Version: w.shown, Fence: w.fence}
+	o.Marks = model.Marks{Deployment: "d", Line: "l", Base: w.mark}
 	w.observed = o
 }
 
-// save writes to the store, and stamps as it does.
+// save writes to the store.
 func (w *walk) save(c plan.Changes) {
 	w.seq++
-	v := model.Version{Fence: w.fence, Seq: w.seq}
 	o := w.copyStore()
+	o.Sequence = w.seq
 	if c.Fleet != nil {
 		o.Fleet = *c.Fleet
-		o.Fleet.Version = v
 	}
 	for _, rec := range c.Servers {
-		o.Servers[rec.Name] = stamped(rec, v)
+		o.Servers[rec.Name] = rec
 	}
 	for _, facts := range c.ServerFacts {
 		o.ServerFacts[facts.Name] = facts
 	}
 	for _, rec := range c.Claims {
-		own := *rec
-		own.Version = v
-		o.Claims[rec.Name] = &own
+		o.Claims[rec.Name] = rec
 	}
 	for _, name := range c.DropClaims {
 		delete(o.Claims, name)
@@ -704,7 +714,7 @@ func (w *walk) step() {
 	w.now = w.now.Add(time.Duration(1+w.rnd.IntN(120)) * time.Second)
 	in := &plan.Input{
 		Desired: w.desired, Observed: w.observed, Readings: maps.Clone(w.readings), BMCRead: w.bmcRead, Policy: w.policy(), Now: w.now,
-		Announced: w.shown, Started: w.started, Serving: w.started, Nonce: fmt.Sprint(w.seq, w.now.UnixNano()),
+		Shown: w.shown, Started: w.started, Serving: w.started, Nonce: fmt.Sprint(w.seq, w.now.UnixNano()),
 	}
 	r := plan.Plan(in)
 	c := r.Decided

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/merge"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
+	"ingot/reconcile/truth"
 )
 
 // source is where revisions come from.
@@ -158,13 +158,11 @@ func (w *loopWorld) Save(_ context.Context, c plan.Changes) error {
 		w.onSave(c)
 	}
 	w.seq++
-	v := model.Version{Fence: 1, Seq: w.seq}
+	w.observed.Sequence = w.seq
 	if c.Fleet != nil {
 		w.observed.Fleet = *c.Fleet
-		w.observed.Fleet.Version = v
 	}
 	for _, r := range c.Servers {
-		r = stamped(r, v)
 		w.letsBoot(w.observed.Servers[r.Name], r)
 		w.observed.Servers[r.Name] = r
 		if n := len(w.tickets); r.Ticket != nil && n > 0 && w.tickets[n-1].ID == r.Ticket.ID {
@@ -215,18 +213,6 @@ func (w *loopWorld) drop(n model.ServerName) {
 	delete(o.Progress, n)
 }
 
-// stamped is a server's record as the store keeps it.
-func stamped(r *model.ServerRecord, v model.Version) *model.ServerRecord {
-	c := *r
-	c.Version = v
-	if c.Intent != nil && c.Intent.At.IsZero() {
-		i := *c.Intent
-		i.At = v
-		c.Intent = &i
-	}
-	return &c
-}
-
 // letsBoot looks that a record which lets a machine boot with a ticket, where the one
 // before did not, is of a machine that is off: one that runs would get what is not
 // its own. One that was given up is left as it is, for a person to boot it.
@@ -250,8 +236,7 @@ func (w *loopWorld) letsBoot(before, after *model.ServerRecord) {
 func restored(files map[string][]byte) (model.Records, []error) {
 	b, problems := report.ReadBranch(files)
 	none := model.NewObserved().Records
-	r := merge.Records(merge.Input{Store: &none, Branch: &b, Now: time.Now(), Seed: "seed"})
-	return r.Records, problems
+	return *truth.Adopt(truth.Verdict{From: truth.FromHead, Recover: true}, &none, &b.Records).Records, problems
 }
 
 // loseStore restarts with what the status branch says alone.

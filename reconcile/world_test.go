@@ -92,7 +92,7 @@ func (w *loopWorld) policy() plan.Policy {
 	if w.limit > 0 {
 		p.MaxConcurrentPowerOns = w.limit
 	}
-	p.MirrorFirst, p.LoaderArchitectures = w.mirror, w.loaders
+	p.ShowFirst, p.LoaderArchitectures = w.mirror, w.loaders
 	p.MACPrefixes, p.LeaseNetworks = w.database, w.networks
 	p.Tenants = w.tenants
 	return p

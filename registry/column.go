@@ -31,7 +31,8 @@ var columns = map[store.Bucket]column{
 	store.BucketBootState:    mapped(func(o *model.Observed) *map[model.ServerName]*model.BootState { return &o.BootStates }),
 	store.BucketWipe:         mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeReport { return &o.Wipes }),
 	store.BucketWipeProgress: mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeProgress { return &o.WipeProgress }),
-	store.BucketPublished:    single(func(o *model.Observed) *model.Published { return &o.Published }),
+	store.BucketSequence:     single(func(o *model.Observed) *uint64 { return &o.Sequence }),
+	store.BucketMarks:        single(func(o *model.Observed) *model.Marks { return &o.Marks }),
 	store.BucketProgress:     lists(mapped(func(o *model.Observed) *map[model.ServerName]*model.Progress { return &o.Progress })),
 
 	store.BucketEndpoint:      mapped(func(o *model.Observed) *map[string]*model.EndpointRecord { return &o.Endpoints }),

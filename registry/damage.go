@@ -7,9 +7,8 @@ import (
 	"ingot/registry/store"
 )
 
-// merge puts into l what memory held, where that is newer: of records by their version,
-// of all else if the store was rolled back, and what is missing of a damaged bucket. A
-// record that is not in a store which was not rolled back was deleted.
+// merge adds to l the values that memory held: all if the store was rolled back, or else those that are
+// missing of a damaged bucket. A record that a sound store lacks was deleted.
 func merge(l *store.Loaded, kept store.Contents) {
 	holed := make(map[store.Bucket]bool)
 	for _, d := range l.Damage {
@@ -18,14 +17,7 @@ func merge(l *store.Loaded, kept store.Contents) {
 	for b, values := range kept {
 		for name, mine := range values {
 			theirs, there := l.Contents[b][name]
-			take := l.Behind
-			switch {
-			case !there:
-				take = l.Behind || holed[b]
-			case b.IsRecord():
-				take = versionGiven(store.Change{Key: store.Key{Bucket: b, Name: name}, Value: mine}).After(versionGiven(store.Change{Key: store.Key{Bucket: b, Name: name}, Value: theirs}))
-			}
-			if take && !(there && bytes.Equal(theirs, mine)) {
+			if l.Behind && !bytes.Equal(theirs, mine) || !there && holed[b] {
 				l.Contents.Set(store.Change{Key: store.Key{Bucket: b, Name: name}, Value: mine})
 				l.Ahead = true
 			}
@@ -40,7 +32,7 @@ func merge(l *store.Loaded, kept store.Contents) {
 }
 
 // Damage returns what was found missing or unreadable of the records when the store was
-// last read, and is not in memory either. It is nil after Restore has put there what
+// last read, and is not in memory either. It is nil after Adopt has put there what
 // another copy has. Until then a store with holes is left as it is, unless it is lost as
 // well, so that a new process finds the damage too.
 func (r *Registry) Damage() []store.Damage {

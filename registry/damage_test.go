@@ -2,7 +2,6 @@ package registry
 
 import (
 	"errors"
-	"net/netip"
 	"path/filepath"
 	"testing"
 	"time"
@@ -146,14 +145,9 @@ func TestHolesAreFoundUntilTheyAreFilled(t *testing.T) {
 					_ = again.Close()
 				}
 				mended := lead(t, b.options)
-				if err := mended.Restore(t.Context(), whole, model.Published{}); err != nil {
-					t.Fatal(err)
-				}
-				if got := mended.Damage(); got != nil {
-					t.Errorf("after Restore: %v", got)
-				}
-				if err := mended.store.Renew(t.Context()); err != nil {
-					t.Errorf("after Restore: %v", err)
+				adopt(t, mended, &whole, false)
+				if err := mended.store.Renew(t.Context()); err != nil || mended.Damage() != nil {
+					t.Errorf("after Adopt: %v, %v", err, mended.Damage())
 				}
 				_ = mended.Close()
 				last := lead(t, b.options)
@@ -168,7 +162,7 @@ func TestHolesAreFoundUntilTheyAreFilled(t *testing.T) {
 	}
 }
 
-// What cannot be read outlives that the store is written again.
+// Unreadable records are kept when the store is written again.
 func TestUnreadableRecordsStayInALostStore(t *testing.T) {
 	m := miniredis.RunT(t)
 	o := Options{RedisURL: "redis://" + m.Addr()}
@@ -278,9 +272,7 @@ func TestABucketOfAnotherTypeIsDamage(t *testing.T) {
 			if got := again.Damage(); len(got) == 0 || got[0].Bucket != "server" {
 				t.Errorf("damage %v", got)
 			}
-			if err := again.Restore(t.Context(), whole, model.Published{}); err != nil || again.Damage() != nil {
-				t.Errorf("restored: %v, %v", err, again.Damage())
-			}
+			adopt(t, again, &whole, false)
 			_ = again.Close()
 			last := lead(t, Options{RedisURL: s.URL()})
 			if diff := cmp.Diff(whole, last.Observed().Records); diff != "" || last.Damage() != nil {
@@ -327,8 +319,8 @@ func snapshot(t *testing.T, c *redis.Client) (restore func()) {
 	}
 }
 
-// The leader dies together with a Redis whose replica is behind. What the standby saw
-// is newer, and stays: else claims bound meanwhile would be bound again elsewhere.
+// The leader and Redis fail together, and the replica is behind. The standby has newer records
+// and keeps them, so that no bound claim is bound again elsewhere.
 func TestAStandbyKeepsWhatIsNewerThanTheStore(t *testing.T) {
 	s := redistest.New(t)
 	o := Options{RedisURL: s.URL(), LeaderTTL: 100 * time.Millisecond}
@@ -337,9 +329,8 @@ func TestAStandbyKeepsWhatIsNewerThanTheStore(t *testing.T) {
 	restore := snapshot(t, s.Client(t))
 	bound := serverRecord(0, model.PurposeClaim)
 	bound.Claim = "default/web"
-	added := serverRecord(20, model.PurposeClaim)
 	fact := &model.ServerFacts{Name: "server-0", Power: model.PowerOn}
-	save(t, leader, Changes{Servers: []*model.ServerRecord{bound, added}, ServerFacts: []*model.ServerFacts{fact}})
+	save(t, leader, Changes{Servers: []*model.ServerRecord{bound, serverRecord(20, model.PurposeClaim)}, ServerFacts: []*model.ServerFacts{fact}})
 	standby := open(t, o)
 	want := standby.Observed()
 	if got := want.Servers["server-0"]; got.Claim != "default/web" {
@@ -355,11 +346,11 @@ func TestAStandbyKeepsWhatIsNewerThanTheStore(t *testing.T) {
 	if diff := cmp.Diff(want, standby.Observed()); diff != "" {
 		t.Errorf("the standby (-before +after):\n%s", diff)
 	}
-	if standby.store.Next() <= added.Version.Seq || standby.store.Next() <= want.Servers["server-20"].Version.Seq {
-		t.Errorf("its next commit is %d", standby.store.Next())
-	}
 	save(t, standby, Changes{Claims: []*model.ClaimRecord{{Name: "default/new"}}})
 	got := standby.Observed()
+	if got.Sequence <= want.Sequence {
+		t.Errorf("sequence %d after %d", got.Sequence, want.Sequence)
+	}
 	_ = standby.Close()
 	if diff := cmp.Diff(got, open(t, o).Observed()); diff != "" {
 		t.Errorf("the store (-memory +store):\n%s", diff)
@@ -367,7 +358,7 @@ func TestAStandbyKeepsWhatIsNewerThanTheStore(t *testing.T) {
 }
 
 func TestMergeOfMemoryAndStore(t *testing.T) {
-	old, now := `{"version":"1.1","name":"a"}`, `{"version":"1.9","name":"a","fingerprint":"f"}`
+	one, two := `{"name":"a"}`, `{"name":"a","fingerprint":"f"}`
 	cases := map[string]struct {
 		memory, store store.Contents
 		behind        bool
@@ -375,41 +366,31 @@ func TestMergeOfMemoryAndStore(t *testing.T) {
 		want          store.Contents
 		ahead         bool
 	}{
-		"an older record is not taken over a newer": {
-			memory: with(set(store.BucketBMC, "a", now)), store: with(set(store.BucketBMC, "a", old)),
-			want: with(set(store.BucketBMC, "a", now)), ahead: true,
+		"a sound store wins": {
+			memory: with(set(store.BucketBMC, "a", one), set(store.BucketBMCFacts, "a", "1")),
+			store:  with(set(store.BucketBMC, "a", two), set(store.BucketBMCFacts, "a", "2")),
+			want:   with(set(store.BucketBMC, "a", two), set(store.BucketBMCFacts, "a", "2")),
 		},
-		"a newer record is": {
-			memory: with(set(store.BucketBMC, "a", old)), store: with(set(store.BucketBMC, "a", now)),
-			want: with(set(store.BucketBMC, "a", now)),
+		"memory wins over a store that was rolled back": {
+			memory: with(set(store.BucketBMC, "a", one), set(store.BucketBMCFacts, "a", "1"), set(store.BucketSequence, "sequence", "7")),
+			store:  with(set(store.BucketBMC, "a", two), set(store.BucketBMCFacts, "a", "2"), set(store.BucketSequence, "sequence", "5")), behind: true,
+			want: with(set(store.BucketBMC, "a", one), set(store.BucketBMCFacts, "a", "1"), set(store.BucketSequence, "sequence", "7")), ahead: true,
 		},
-		"a newer record of a store that was rolled back, and then written by another leader": {
-			memory: with(set(store.BucketBMC, "a", old)), store: with(set(store.BucketBMC, "a", `{"version":"2.1"}`)), behind: true,
-			want: with(set(store.BucketBMC, "a", `{"version":"2.1"}`)), ahead: true,
+		"a record that is not in a sound store was deleted": {
+			memory: with(set(store.BucketBMC, "a", one)), store: store.NewContents(), want: store.NewContents(),
 		},
-		"a record that is not in the store was deleted": {
-			memory: with(set(store.BucketBMC, "a", now)), store: store.NewContents(), want: store.NewContents(),
+		"memory has a record that a store lost by a roll-back": {
+			memory: with(set(store.BucketBMC, "a", one)), store: store.NewContents(), behind: true,
+			want: with(set(store.BucketBMC, "a", one)), ahead: true,
 		},
-		"but not in one that was rolled back": {
-			memory: with(set(store.BucketBMC, "a", now)), store: store.NewContents(), behind: true,
-			want: with(set(store.BucketBMC, "a", now)), ahead: true,
-		},
-		"nor in a bucket with holes": {
-			memory: with(set(store.BucketBMC, "a", now), set(store.BucketClaim, "c", `{}`)),
-			store:  store.NewContents(), holed: store.BucketBMC,
-			want: with(set(store.BucketBMC, "a", now)), ahead: true,
+		"memory fills a bucket with holes, and changes nothing else": {
+			memory: with(set(store.BucketBMC, "a", one), set(store.BucketBMC, "b", one), set(store.BucketClaim, "c", `{}`)),
+			store:  with(set(store.BucketBMC, "b", two)), holed: store.BucketBMC,
+			want: with(set(store.BucketBMC, "a", one), set(store.BucketBMC, "b", two)), ahead: true,
 		},
 		"a record that only the store has is kept": {
-			memory: store.NewContents(), store: with(set(store.BucketBMC, "a", old)), behind: true,
-			want: with(set(store.BucketBMC, "a", old)), ahead: true,
-		},
-		"observations are the store's": {
-			memory: with(set(store.BucketBMCFacts, "a", "1")), store: with(set(store.BucketBMCFacts, "a", "2")),
-			want: with(set(store.BucketBMCFacts, "a", "2")),
-		},
-		"or memory's, if the store was rolled back": {
-			memory: with(set(store.BucketBMCFacts, "a", "1")), store: with(set(store.BucketBMCFacts, "a", "2")), behind: true,
-			want: with(set(store.BucketBMCFacts, "a", "1")), ahead: true,
+			memory: store.NewContents(), store: with(set(store.BucketBMC, "a", one)), behind: true,
+			want: with(set(store.BucketBMC, "a", one)), ahead: true,
 		},
 	}
 	for name, c := range cases {
@@ -418,7 +399,7 @@ func TestMergeOfMemoryAndStore(t *testing.T) {
 			if c.holed != "" {
 				l.Count(func(b store.Bucket) int {
 					if b == c.holed {
-						return 1
+						return len(c.want[b])
 					}
 					return 0
 				})
@@ -428,53 +409,5 @@ func TestMergeOfMemoryAndStore(t *testing.T) {
 				t.Errorf("ahead %v, damage %v, (-want +got):\n%s", l.Ahead, l.Damage, diff)
 			}
 		})
-	}
-}
-
-func TestDurabilityOfRedis(t *testing.T) {
-	for name, c := range map[string]struct {
-		args []string
-		want store.Durability
-	}{
-		"no append-only file":   {want: store.DurableNo},
-		"written when it suits": {args: []string{"--appendonly", "yes", "--appendfsync", "no"}, want: store.DurableNo},
-		"written each second":   {args: redistest.Durable, want: store.DurableEverySecond},
-		"written before it answers": {
-			args: []string{"--appendonly", "yes", "--appendfsync", "always"},
-			want: store.DurableAlways,
-		},
-		"it keeps its configuration": {
-			args: []string{"--appendonly", "yes", "--appendfsync", "always", "--rename-command", "CONFIG", ""},
-			want: store.DurableNo,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := lead(t, Options{RedisURL: redistest.New(t, c.args...).URL()})
-			if got := r.Durability(); got != c.want {
-				t.Errorf("durable: %v, want %v", got, c.want)
-			}
-		})
-	}
-	if r := lead(t, Options{Dir: t.TempDir()}); r.Durability() != store.DurableAlways {
-		t.Errorf("a file is durable: %v", r.Durability())
-	}
-}
-
-// Notes of boots are no records: they have no version, and are saved in one commit with
-// those that have.
-func TestOnlyRecordsHaveVersions(t *testing.T) {
-	r := lead(t, Options{Dir: t.TempDir()})
-	save(t, r, everything())
-	rec := r.Observed().Servers["server-0"]
-	if err := r.Note(t.Context(), rec.Ticket, model.StageScript, netip.Addr{}); err != nil {
-		t.Fatal(err)
-	}
-	c, _ := mustLoad(t, r.store)
-	for b, values := range c {
-		for name, raw := range values {
-			if v, _ := splitVersion(raw); v.IsZero() == b.IsRecord() {
-				t.Errorf("%s %s has version %s", b, name, v)
-			}
-		}
 	}
 }

@@ -8,8 +8,8 @@
 //
 // The leader is the only writer, so its memory is the truth: a store that was emptied,
 // replaced, rolled back or lost some of its values under it is written again, and no server
-// changes hands (law 3). Each record has a version, so that a process that takes over keeps
-// the newest of what it followed and what the store holds; what neither has, Damage reports.
+// changes hands (law 3). A process that takes over from a leader that it followed does the same;
+// Damage reports the records that neither memory nor store has.
 // Leases alone are not in its memory, because DHCP has them in its own: the registry says
 // when to write them again.
 package registry

@@ -1,8 +1,10 @@
 package registry
 
-// The names of the one value in store.BucketFleet, store.BucketPublished and store.BucketSeal.
+// The names of the one value in store.BucketFleet, store.BucketSequence, store.BucketMarks and
+// store.BucketSeal.
 const (
-	fleetKey     = "fleet"
-	publishedKey = "published"
-	sealKey      = "check"
+	fleetKey    = "fleet"
+	sequenceKey = "sequence"
+	marksKey    = "marks"
+	sealKey     = "check"
 )

@@ -78,8 +78,7 @@ func (r *Registry) tryLead(ctx context.Context) (holder string, err error) {
 	return "", nil
 }
 
-// takeOver makes memory and store the same, the newest of both, and returns our fencing
-// number: higher than that of every record.
+// takeOver makes memory and store the same, and returns our fencing number.
 func (r *Registry) takeOver(ctx context.Context, fence uint64) (uint64, error) {
 	l, err := r.reload(ctx)
 	if err != nil {
@@ -89,8 +88,8 @@ func (r *Registry) takeOver(ctx context.Context, fence uint64) (uint64, error) {
 		r.store.Release()
 		return 0, err
 	}
-	highest, seq := newest(&r.memory.observed().Records)
-	r.store.Raise(seq)
+	// Commits count up from the time, so that after a lost store no number is used again.
+	r.store.Raise(uint64(max(r.options.Clock().UnixMilli(), 0)))
 	switch {
 	case l.Fresh && r.memory.empty():
 		err = r.fill(ctx)
@@ -98,11 +97,6 @@ func (r *Registry) takeOver(ctx context.Context, fence uint64) (uint64, error) {
 		err = r.rewrite(ctx, store.ErrLost)
 	case l.Uncounted && r.Damage() == nil:
 		err = r.fill(ctx)
-	}
-	if err == nil && highest.Fence >= fence {
-		fault.Point(fault.BeforeCommit)
-		fence, err = r.store.RaiseFence(ctx, highest.Fence)
-		fault.Point(fault.AfterCommit)
 	}
 	if err != nil {
 		return 0, err
@@ -188,7 +182,6 @@ func (r *Registry) fill(ctx context.Context) error {
 	err = r.store.Replace(ctx, all)
 	fault.Point(fault.AfterCommit)
 	r.countFaults()
-	r.durability.Store(int32(r.store.Durability()))
 	return err
 }
 
@@ -263,7 +256,7 @@ func (r *Registry) keep(ctx context.Context) error {
 	err := r.renew(ctx)
 	switch {
 	case errors.Is(err, store.ErrHoles) && r.Damage() != nil:
-		err = nil // until Restore has filled them, they show what is missing
+		err = nil // until Adopt has filled them, they show what is missing
 	case errors.Is(err, store.ErrLost):
 		err = r.rewrite(ctx, err)
 	}

@@ -3,6 +3,8 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -189,7 +191,7 @@ func TestStandbyFollowsTheLeader(t *testing.T) {
 	leader, standby := lead(t, o), open(t, o)
 	run(t, standby)
 	save(t, leader, everything())
-	eventually(t, "the standby has it", func() bool { return cmp.Equal(observed(everything()), standby.Observed(), anyVersion) })
+	eventually(t, "the standby has it", func() bool { return cmp.Equal(observed(everything()), standby.Observed(), anySequence) })
 	<-standby.Changed()
 	remove(t, leader, "server-0", serverBuckets...)
 	eventually(t, "the server is gone", func() bool { return len(standby.Observed().Servers) == 0 })
@@ -248,4 +250,131 @@ func TestRedisGoesAway(t *testing.T) {
 		return !s.Client(t).HExists(t.Context(), "{ingot}:data:claim", "default/late").Val()
 	})
 	save(t, r, Changes{Claims: []*model.ClaimRecord{{Name: "default/later"}}})
+}
+
+func TestTheFenceIsRaised(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		fence := r.Fence()
+		if err := r.RaiseFence(t.Context(), fence-1); err != nil || r.Fence() != fence {
+			t.Errorf("above a lower one: %d, then %d, %v", fence, r.Fence(), err)
+		}
+		if err := r.RaiseFence(t.Context(), fence+1000); err != nil || r.Fence() != fence+1001 {
+			t.Errorf("above %d: %d, %v", fence+1000, r.Fence(), err)
+		}
+		for _, mad := range []uint64{maxFence + 1, math.MaxUint64} {
+			if err := r.RaiseFence(t.Context(), mad); err == nil || r.Fence() != fence+1001 {
+				t.Errorf("above %d: %d, %v", mad, r.Fence(), err)
+			}
+		}
+		save(t, r, everything())
+		b.lose(t)
+		if err := r.RaiseFence(t.Context(), fence+2000); err != nil || r.Fence() != fence+2001 {
+			t.Errorf("in a lost store: %d, %v", r.Fence(), err)
+		}
+		if l, err := loadByTurn(t, r); err != nil || l.Fresh || len(l.Contents[store.BucketServer]) != 1 {
+			t.Errorf("the lost store was not written again: %v", err)
+		}
+		_ = r.Close()
+		if again := lead(t, b.options); again.Fence() <= fence+2001 {
+			t.Errorf("the next leader has %d", again.Fence())
+		}
+	})
+}
+
+// The answer to a raise can be lost. The number in the store is ours while the lease is.
+func TestTheFenceIsRaisedOnceMore(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lease string // its holder, "" = none
+		want  error
+	}{
+		"after a lost answer":          {"us", nil},
+		"by another who leads":         {"another", store.ErrFenced},
+		"by another who leads no more": {"", store.ErrFenced},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := miniredis.RunT(t)
+			r := lead(t, Options{RedisURL: "redis://" + m.Addr()})
+			above := r.Fence() + 10
+			_ = m.Set("{ingot}:fence", fmt.Sprint(above+1))
+			switch tt.lease {
+			case "":
+				m.Del("{ingot}:lease")
+			case "another":
+				_ = m.Set("{ingot}:lease", tt.lease)
+			}
+			if err := r.RaiseFence(t.Context(), above); !errors.Is(err, tt.want) {
+				t.Fatalf("got %v, want %v", err, tt.want)
+			}
+			if want := map[error]uint64{nil: above + 1}[tt.want]; r.Fence() != want {
+				t.Errorf("fence %d, want %d", r.Fence(), want)
+			}
+		})
+	}
+}
+
+// A store that lost only its fencing number is written again: otherwise numbers would repeat.
+func TestALostFenceIsWrittenAgain(t *testing.T) {
+	for name, notice := range map[string]func(*Registry) error{
+		"by a commit":        func(r *Registry) error { return r.Save(t.Context(), everything()) },
+		"by a renewal":       func(r *Registry) error { return r.keep(t.Context()) },
+		"by a higher number": func(r *Registry) error { return r.RaiseFence(t.Context(), r.Fence()+1000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := miniredis.RunT(t)
+			r := lead(t, Options{RedisURL: "redis://" + m.Addr()})
+			_ = m.Set("{ingot}:fence", "1")
+			if err := notice(r); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := m.Get("{ingot}:fence"); got != fmt.Sprint(r.Fence()) {
+				t.Errorf("the store shows %s, ours is %d", got, r.Fence())
+			}
+		})
+	}
+	t.Run("by the next leader", func(t *testing.T) {
+		m := miniredis.RunT(t)
+		o := Options{RedisURL: "redis://" + m.Addr()}
+		leader, standby := lead(t, o), open(t, o)
+		_ = m.Set("{ingot}:fence", "1")
+		m.Del("{ingot}:lease")
+		if err := standby.Lead(t.Context()); err != nil || standby.Fence() <= leader.Fence() {
+			t.Errorf("fence %d after %d, %v", standby.Fence(), leader.Fence(), err)
+		}
+	})
+}
+
+func TestALeadThatEndedDoesNotComeBack(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		_, done := run(t, r)
+		r.EndLead()
+		if err := <-done; !errors.Is(err, ErrLeadershipLost) {
+			t.Errorf("Run: %v", err)
+		}
+		if err := r.Save(t.Context(), everything()); !errors.Is(err, store.ErrFenced) {
+			t.Errorf("Save: %v", err)
+		}
+		if err := r.RaiseFence(t.Context(), 1); !errors.Is(err, store.ErrFenced) {
+			t.Errorf("RaiseFence: %v", err)
+		}
+		if err := r.Lead(t.Context()); !errors.Is(err, ErrLeadershipLost) {
+			t.Errorf("Lead: %v", err)
+		}
+		r.setFence(7) // as if it had begun to lead just then
+		if state, _ := r.LeadState(); r.Leading() || r.Fence() != 0 || state != LeadEnded {
+			t.Errorf("leading %v, fence %d, %s", r.Leading(), r.Fence(), state)
+		}
+	})
+}
+
+func TestAStandbyThatMayNotLeadEnds(t *testing.T) {
+	m := miniredis.RunT(t)
+	o := Options{RedisURL: "redis://" + m.Addr()}
+	lead(t, o)
+	standby := open(t, o)
+	standby.EndLead()
+	if err := standby.Run(t.Context()); !errors.Is(err, ErrLeadershipLost) {
+		t.Errorf("Run: %v", err)
+	}
 }

@@ -23,7 +23,7 @@ type memory struct {
 
 	mu     sync.RWMutex
 	raw    store.Contents       // the values that are not in sums: sealed, or of a newer Ingot
-	sums   map[store.Key]digest // of the values that encoding their meaning makes again, without versions
+	sums   map[store.Key]digest // of the values that encoding their meaning makes again
 	state  model.Observed
 	shared map[store.Bucket]bool                    // maps of state that a snapshot shares
 	found  map[model.ServerName]*model.TicketHolder // what Find returns of each server
@@ -158,7 +158,7 @@ func (m *memory) put(changes []decoded) {
 // keep holds the value's digest if that is enough, or else its bytes.
 func (m *memory) keep(ch decoded) {
 	if ch.again {
-		m.sums[ch.Key] = sha256.Sum256(bodyOf(ch.Change))
+		m.sums[ch.Key] = sha256.Sum256(ch.Value)
 		m.raw.Set(store.Change{Key: ch.Key})
 		return
 	}
@@ -234,30 +234,18 @@ func (m *memory) stored(k store.Key) ([]byte, error) {
 	return encode(k, v)
 }
 
-// differs reports whether ch would change anything. A record that differs in its
-// version alone does so only if it is given one to keep.
+// differs reports whether ch would change anything.
 func (m *memory) differs(ch store.Change) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if ch.Value == nil {
 		return m.hasLocked(ch.Key)
 	}
-	if v := versionGiven(ch); !v.IsZero() && v != m.versionHeld(ch.Key) {
-		return true
-	}
 	if sum, summed := m.sums[ch.Key]; summed {
-		return sum != sha256.Sum256(bodyOf(ch))
+		return sum != sha256.Sum256(ch.Value)
 	}
 	old := m.raw[ch.Bucket][ch.Name]
-	return old == nil || !bytes.Equal(bodyOf(store.Change{Key: ch.Key, Value: old}), bodyOf(ch))
-}
-
-// versionHeld is the version of a record in memory, for a caller that holds mu.
-func (m *memory) versionHeld(k store.Key) model.Version {
-	if !m.hasLocked(k) {
-		return model.Version{}
-	}
-	return versionOf(m.valueOf(k))
+	return old == nil || !bytes.Equal(old, ch.Value)
 }
 
 // all returns everything that is in memory, as it is to be stored.

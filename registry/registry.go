@@ -98,11 +98,10 @@ type Registry struct {
 	leaderUntil atomic.Pointer[time.Time]
 	holder      atomic.Pointer[string] // who leads instead of us, as far as is known
 	health      atomic.Pointer[error]
-	durability  atomic.Int32
 	damage      atomic.Pointer[[]store.Damage]
 	changed     chan struct{}
-	// keepsVersions is set while records that are saved keep the versions that they have.
-	keepsVersions atomic.Bool
+	// keepsSequence is set while what is saved counts as no decision.
+	keepsSequence atomic.Bool
 	// leaseEpoch counts how often the store was lost.
 	leaseEpoch atomic.Uint64
 }
@@ -125,7 +124,6 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 		turn: make(chan struct{}, 1), uncertain: make(map[store.Key]bool), changed: make(chan struct{}, 1),
 		leaseBound: MaxLeases, // until it is known
 	}
-	r.durability.Store(int32(s.Durability()))
 	if err := r.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open registry: %w", err), s.Close())
 	}
@@ -184,11 +182,6 @@ func (r *Registry) Empty() bool {
 	return !r.memory.has(store.Key{Bucket: store.BucketFleet, Name: fleetKey})
 }
 
-// Durability is what becomes of what Save has returned for when the machine of the
-// store dies: with bbolt it is DurableAlways, with Redis what Redis says of its
-// append-only file, and DurableNo if it does not say.
-func (r *Registry) Durability() store.Durability { return store.Durability(r.durability.Load()) }
-
 // Fence returns the fencing number of our leadership, higher than that of all
 // leaders before, or 0 while we do not lead.
 func (r *Registry) Fence() uint64 { return r.fence.Load() }
@@ -240,10 +233,8 @@ type Changes struct {
 	DeleteBMCFacts []model.BMCName
 }
 
-// Save writes c durably. What is as it was is not written, whatever version is given
-// with it; records that changed have the version of this commit in Observed, and so
-// has an Intent that is not dated. The values are neither changed nor kept: the caller
-// may change them afterwards. Nothing was written after
+// Save writes c durably. What is as it was is not written. The values are neither changed nor
+// kept: the caller may change them afterwards. Nothing was written after
 // ErrFenced; after other errors it may have been, and the store is brought back
 // to what Observed shows as soon as it answers.
 func (r *Registry) Save(ctx context.Context, c Changes) error {
@@ -256,12 +247,8 @@ func (r *Registry) Save(ctx context.Context, c Changes) error {
 			return err
 		}
 	}
-	if !r.keepsVersions.Load() {
-		b = withoutVersions(b)
-	}
 	err = r.write(ctx, func(d *draft) (store.Batch, error) {
-		intents, err := datedIntents(d, c.Servers, false)
-		return slices.Concat(b, intents, endedWipes(d, c.Servers), r.sealedPayloads(d, c.Payloads), gonePayloads(d, c.DeleteServers)), err
+		return slices.Concat(b, endedWipes(d, c.Servers), r.sealedPayloads(d, c.Payloads), gonePayloads(d, c.DeleteServers)), nil
 	})
 	if err != nil {
 		return fmt.Errorf("save records: %w", err)

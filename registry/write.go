@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"ingot/model"
 	"ingot/model/fault"
 	"ingot/registry/store"
 )
@@ -147,9 +146,6 @@ func (r *Registry) takeTurn(ctx context.Context) error {
 // commitGroup makes the edits of those who wait in one commit.
 func (r *Registry) commitGroup(ctx context.Context) {
 	d := newDraft(r.memory)
-	if !r.keepsVersions.Load() {
-		d.version = model.Version{Fence: r.Fence(), Seq: r.store.Next()}
-	}
 	var group []*writer
 	for d.size < maxGroup {
 		w := r.queue.next()
@@ -164,10 +160,26 @@ func (r *Registry) commitGroup(ctx context.Context) {
 		d.add(b)
 		group = append(group, w)
 	}
-	err := r.commit(ctx, d.changes())
+	changes, err := r.numbered(d.changes())
+	if err == nil {
+		err = r.commit(ctx, changes)
+	}
 	for _, w := range group {
 		w.finish(err)
 	}
+}
+
+// numbered adds the number of the commit to one that changes records: it shows whether store or status
+// branch is newer.
+func (r *Registry) numbered(b store.Batch) (store.Batch, error) {
+	key := store.Key{Bucket: store.BucketSequence, Name: sequenceKey}
+	isNumber := func(ch store.Change) bool { return ch.Key == key }
+	isDecision := func(ch store.Change) bool { return isNumber(ch) || ch.Bucket.IsRecord() && !r.keepsSequence.Load() }
+	if !slices.ContainsFunc(b, isDecision) {
+		return b, nil
+	}
+	raw, err := encode(key, r.store.Next())
+	return append(slices.DeleteFunc(b, isNumber), store.Change{Key: key, Value: raw}), err
 }
 
 // commit writes b to the store, and to memory once that succeeded. Many may wait
@@ -270,11 +282,9 @@ func (r *Registry) remember(b store.Batch) {
 // draft is what will be stored once the edits before were made.
 type draft struct {
 	memory *memory
-	// version is of the records that the edits change; zero while it is not known.
-	version model.Version
-	edited  map[store.Key][]byte
-	order   []store.Key
-	size    int
+	edited map[store.Key][]byte
+	order  []store.Key
+	size   int
 	// tenancy is nil before the first edit of leases.
 	tenancy *tenancy
 }
@@ -303,25 +313,15 @@ func (d *draft) sealed(k store.Key) []byte {
 }
 
 // changes returns what has to be written: the newest value of each key, if it is
-// not what is stored already. Records without a version get that of the draft.
+// not what is stored already.
 func (d *draft) changes() store.Batch {
 	b := make(store.Batch, 0, len(d.order))
 	for _, k := range d.order {
 		if ch := (store.Change{Key: k, Value: d.edited[k]}); store.IsLease(ch) || d.memory.differs(ch) {
-			b = append(b, d.stamped(ch))
+			b = append(b, ch)
 		}
 	}
 	return b
-}
-
-func (d *draft) stamped(ch store.Change) store.Change {
-	if !ch.Bucket.IsRecord() || ch.Value == nil {
-		return ch
-	}
-	if versionGiven(ch).IsZero() {
-		ch.Value = withVersion(ch.Value, d.version)
-	}
-	return ch
 }
 
 // drafted returns what a value of a draft means, nil if there is none or it means

@@ -237,6 +237,9 @@ func (s *Server) PowerCut() {
 	s.darken("power failed")
 }
 
+// PowerReturns is the mains coming back to a machine whose firmware has it come On then.
+func (s *Server) PowerReturns() { s.reset("On", CauseLoss) }
+
 // Unplug takes the mains away from the machines and from their BMC, which forgets its
 // sessions and refuses connections.
 func (b *BMC) Unplug() error {

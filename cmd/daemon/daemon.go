@@ -42,7 +42,6 @@ import (
 	"ingot/model"
 	"ingot/reconcile"
 	"ingot/registry"
-	registrystore "ingot/registry/store"
 )
 
 // Environment is what Run is given by the program around it.
@@ -127,14 +126,20 @@ type daemon struct {
 
 	clock   func() time.Time
 	holder  model.Holder
-	name    io.Closer     // shows other processes of this machine that holder is alive
-	healing func()        // ends the healing of power while the status branch is unread
-	begun   model.Applied // what the source began with
+	name    io.Closer      // shows other processes of this machine that holder is alive
+	healing func()         // ends the healing of power while the status branch is unread
+	begun   *model.Applied // what the source began with; nil = it has not
 
-	mu      sync.Mutex // guards what is below
-	state   reconcile.State
-	serving time.Time // since when machines can boot from this process
-	seenAt  time.Time // when the status branch was last seen to be ours
+	choices   string // what tokens are made of that choose between store and status branch
+	startCase *prometheus.GaugeVec
+	marking   sync.Mutex // one change of the store's marks at a time
+
+	mu          sync.Mutex // guards what is below
+	state       reconcile.State
+	serving     time.Time // since when machines can boot from this process
+	seenAt      time.Time // when the status branch was last seen to be ours
+	observing   bool      // another may act with a copy of the store
+	observeFrom time.Time // when it could see a commit of ours; zero = not yet
 }
 
 // assemble makes all parts, in the order in which they need one another. It is
@@ -175,7 +180,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	if err != nil {
 		return d, fmt.Errorf("registry.url: %w", err)
 	}
-	if d.holder, err = holder.ThisHolder(opts.Git.Interval, opts.Status.TakeOverAfter); err != nil {
+	if d.holder, err = holder.ThisHolder(); err != nil {
 		return d, err
 	}
 	if d.name, err = holder.HoldName(d.holder.ID); err != nil {
@@ -198,11 +203,6 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	if err = d.openBMCs(); err != nil {
 		return d, err
 	}
-	if how := d.registry.Durability(); how != registrystore.DurableAlways && !opts.Status.MirrorFirst {
-		d.log.Warn("the store may lose what it accepted, and status.mirrorFirst is false: "+
-			"have Redis write each change before it answers (appendonly yes, appendfsync always)",
-			"reason", "StoreNotDurable", "durable", how.String())
-	}
 	rules := Policy(opts, d.loaders.UEFI())
 	if rules.MACPrefixes, err = d.macPrefixes(); err != nil {
 		return d, err
@@ -216,12 +216,16 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Fence, Holder: d.holder}
 	d.metrics.MustRegister(reconcile.NewFleetCollector(d.reporter.Report))
 	d.publisher = &reconcile.Publisher{
-		Reporter: d.reporter, Sink: sink{d}, Note: d.registry.SavePublished,
+		Reporter: d.reporter, Sink: sink{d}, Note: d.pushed,
 		Interval: opts.Status.Interval, Unlimited: opts.Tuning.Fast, Log: d.log,
 	}
 	d.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ingot_status_unpublished_seconds", Help: "For how long the status branch could not be pushed; 0 when it can.",
 	}, d.unpublished))
+	d.startCase = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ingot_start_case", Help: "1 for what this process found when it compared its store with the status branch, by case; docs/laws.md lists them.",
+	}, []string{"case"})
+	d.metrics.MustRegister(d.startCase)
 	d.openNotify()
 	return d, d.makeNetworks(ctx)
 }
@@ -260,10 +264,8 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 		return err
 	}
 	close(d.ready)
-	parts.Go(func() error { return d.loop.Run(ctx, d.opts.Resync) })
-	parts.Go(func() error { return d.publisher.Run(ctx) })
+	parts.Go(func() error { return d.act(ctx) })
 	parts.Go(func() error { return d.rememberStatus(ctx) })
-	parts.Go(func() error { return d.watch(ctx) })
 	parts.Go(func() error { return d.boots.ForgetEnded(ctx, time.Minute) })
 	parts.Go(func() error { return d.stages.Run(ctx) })
 	parts.Go(func() error { return d.warnIndistinct(ctx) })
@@ -284,6 +286,23 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// act runs the parts that decide and do. If another commit comes before this process's first one,
+// such as a late one of its predecessor, it starts again from what store and status branch say then.
+func (d *daemon) act(ctx context.Context) error {
+	for {
+		parts, acting := errgroup.WithContext(ctx)
+		parts.Go(func() error { return d.loop.Run(acting, d.opts.Resync) })
+		parts.Go(func() error { return d.publisher.Run(acting) })
+		parts.Go(func() error { return d.watch(acting) })
+		if err := parts.Wait(); !errors.Is(err, errMoved) {
+			return err
+		}
+		if err := d.takeOver(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // ended returns why Run ends. Where a newer Ingot that does not share the store writes the

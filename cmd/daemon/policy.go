@@ -21,7 +21,7 @@ func Policy(o config.Options, loaders []string) plan.Policy {
 	p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow = o.Guard.MaxDisruptions, o.Guard.MaxPowerDisruptions, o.Guard.Window
 	p.MaxConcurrentReprovisions, p.MaxConcurrentPowerOns = o.Guard.MaxConcurrentReprovisions, o.Guard.MaxConcurrentPowerOns
 	p.MaxConcurrentInstalls = o.Guard.MaxConcurrentInstalls
-	p.MirrorFirst = o.Status.MirrorFirst
+	p.ShowFirst = true
 	p.Architectures, p.LoaderArchitectures = o.Boot.Architectures, loaders
 	p.LeaseNetworks = o.LeaseNetworks()
 	if o.Tuning.Fast {

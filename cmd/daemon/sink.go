@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -17,11 +16,15 @@ type sink struct{ *daemon }
 
 // Publish implements reconcile.Sink.
 func (s sink) Publish(ctx context.Context, r *model.Report) (reconcile.Publication, error) {
-	p, err := s.status.Publish(ctx, r)
+	marks, own := s.registry.Observed().Marks, *r
+	own.Mark.Line, own.Mark.Deployment, own.Mark.Process, own.Continues = marks.Line, marks.Deployment, s.holder.ID, marks.Continues
+	p, err := s.status.Publish(ctx, &own)
 	switch {
-	case errors.Is(err, gitsource.ErrFenced):
+	case errors.Is(err, errMoved):
+		return reconcile.Publication{}, err
+	case errors.Is(err, reconcile.ErrFenced):
 		s.registry.EndLead() // before the next request to a BMC
-		return reconcile.Publication{}, fmt.Errorf("%w: %w", reconcile.ErrFenced, err)
+		return reconcile.Publication{}, err
 	case err != nil:
 		if gitsource.Refused(err) {
 			err = refused{err}
@@ -31,14 +34,11 @@ func (s sink) Publish(ctx context.Context, r *model.Report) (reconcile.Publicati
 		}
 		return reconcile.Publication{}, err
 	}
-	s.sighted()
+	s.seen()
 	if p.Foreign != nil {
 		s.log.Warn("foreign commit on the status branch overwritten", "author", p.Foreign.Author, "commit", p.Foreign.Commit)
 	}
-	if p.SetBack {
-		s.log.Warn("the status branch was reset, and is rewritten", "reason", "StatusBranchSetBack", "commit", p.Commit)
-	}
-	done := reconcile.Publication{Head: p.Commit, Committed: p.New, Incomplete: p.Bare}
+	done := reconcile.Publication{Head: p.Commit, Mark: p.Mark, Committed: p.New, Incomplete: p.Bare}
 	for path := range p.Skipped {
 		if name, ok := strings.CutPrefix(strings.TrimSuffix(path, ".yaml"), "servers/"); ok {
 			done.Skipped = append(done.Skipped, model.ServerName(name))

@@ -2,51 +2,231 @@ package daemon
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"ingot/cmd/daemon/holder"
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
-	"ingot/reconcile/merge"
+	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
+	"ingot/reconcile/truth"
 )
 
 // ErrAnotherIngot is returned by Run when another Ingot that does not share the store
 // acts for the same repository.
-var ErrAnotherIngot = holder.ErrAnother
+var ErrAnotherIngot = errors.New("another Ingot acts for this repository")
 
-// takeOver makes this process the one that acts, and its records the newest of store and
-// status branch. Nothing is done to any machine before. It waits for as long as the status
-// branch cannot be read.
+// takeOver makes this process the one that acts, with the decisions that count: those of the
+// status branch, and those that the store has beside them. Nothing is done to any machine
+// before. It waits for as long as the status branch cannot be read.
 func (d *daemon) takeOver(ctx context.Context) error {
-	snapshot, err := d.readBranch(ctx)
+	s, err := d.judged(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.challenge(snapshot.Holder).Run(ctx, snapshot.Holder); err != nil {
+	if err := d.registry.RaiseFence(ctx, s.head.Fence); err != nil {
+		return fmt.Errorf("take a fencing number above %d, which the status branch shows: %w", s.head.Fence, err)
+	}
+	if err := d.adopt(ctx, s); err != nil {
 		return err
 	}
-	if err := d.registry.RaiseFence(ctx, snapshot.Fence); err != nil {
-		return fmt.Errorf("take a fencing number above %d, which the status branch shows: %w", snapshot.Fence, err)
-	}
-	if err := d.merge(ctx, snapshot); err != nil {
-		return err
-	}
-	if d.healing != nil && d.registry.Observed().Fleet.Applied != d.begun {
-		return errors.New("the status branch knows a newer revision than the one that power was healed by: starting anew")
+	if d.begun != nil && d.registry.Observed().Fleet.Applied != *d.begun {
+		return errors.New("the status branch knows another revision than the one that this process began with: start it again")
 	}
 	d.begin()
 	d.sighted()
-	d.setState(reconcile.State{})
+	d.setState(reconcile.State{LongGap: s.longGap(d.clock())})
 	return nil
 }
 
+// start is what a start has found.
+type start struct {
+	store   truth.Store
+	head    truth.Head
+	branch  report.BranchRecords
+	verdict truth.Verdict
+	same    bool // the head is of this store, or of a copy of it
+	chosen  bool
+}
+
+// judged reads the status branch and decides where the decisions are. Where that is up to a person
+// it waits for the choice.
+func (d *daemon) judged(ctx context.Context) (start, error) {
+	for {
+		s, err := d.look(ctx)
+		if err != nil {
+			return s, err
+		}
+		d.log.Log(ctx, s.level(), "store and status branch were compared", "case", string(s.verdict.Case), "from", string(s.verdict.From),
+			"store", s.store.Base.Sequence, "head", s.head.Sequence, "process", s.head.Process)
+		d.startCase.WithLabelValues(string(s.verdict.Case)).Set(1)
+		switch {
+		case s.verdict.Refuse:
+			return s, fmt.Errorf("%w: the one on host %s wrote the status branch last, and may be running. Stop it, or give both the same Redis; "+
+				"if you are certain that it does not run any more, start this one with --take-over=%s", ErrAnotherIngot, s.head.Writer.Host, s.head.Process)
+		case !s.verdict.Choose:
+			return s, nil
+		}
+		if chosen, err := d.choose(ctx, s); err != nil || chosen.chosen {
+			return chosen, err
+		}
+		d.startCase.Reset()
+	}
+}
+
+// look reads the branch and judges it.
+func (d *daemon) look(ctx context.Context) (s start, err error) {
+	snapshot, err := d.readBranch(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.branch = d.branchRecords(snapshot)
+	s.head.BranchHead = snapshot.Newest
+	s.head.Intact = s.head.Intact && len(s.branch.Unreadable) == 0
+	observed := d.registry.Observed()
+	marks := observed.Marks
+	s.store = truth.Store{Marks: marks, Last: observed.Sequence, Whole: len(d.registry.Damage()) == 0 && !marks.Ended}
+	s.same = s.head.Kind == model.HeadOurs && s.head.Deployment == marks.Deployment
+	shared := s.same && d.opts.Redis.URL != "" // one of those that share it leads, and that is this one
+	s.head.MayLive = s.head.Kind == model.HeadOurs && !shared && holder.MayLive(s.head.Writer, d.holder, s.same)
+	s.verdict = truth.Judge(s.store, s.head, d.opts.TakeOver != "" && d.opts.TakeOver == s.head.Process)
+	return s, nil
+}
+
+// level is how loud a case is logged.
+func (s start) level() slog.Level {
+	if slices.Contains([]truth.Case{truth.NewFleet, truth.UpToDate, truth.HalfPushed, truth.NeverPushed}, s.verdict.Case) {
+		return slog.LevelInfo
+	}
+	return slog.LevelWarn
+}
+
+// longGapAfter is for how long nothing may have shown that a process lived which knew what is known now.
+const longGapAfter = 15 * time.Minute
+
+// longGap reports whether decisions that are newer than all that is known may be lost: store and status
+// branch may both be backups.
+func (s start) longGap(now time.Time) bool {
+	last := s.store.Alive
+	if s.head.At.After(last) {
+		last = s.head.At
+	}
+	return s.verdict.Case != truth.NewFleet && !s.head.Clean && now.Sub(last) > longGapAfter
+}
+
+// observes reports whether another process that has a copy of the store may live, and has to see
+// this one's first commit before this one acts.
+func (s start) observes(shared bool) bool {
+	c := s.verdict.Case
+	return s.head.MayLive || !shared && (c == truth.BranchLost || c == truth.BranchReset)
+}
+
+// choose waits until a commit chooses between store and status branch. If they have changed
+// meanwhile there is another choice.
+func (d *daemon) choose(ctx context.Context, s start) (start, error) {
+	token := func(from truth.From) string {
+		return plan.Token(d.choices, fmt.Sprintf("%s %s %+v %+v", s.verdict.Case, from, s.store.Base, s.head.Mark), plan.TokenLength)
+	}
+	store, head := token(truth.FromStore), token(truth.FromHead)
+	var choices []string
+	if s.store.Last > 0 {
+		choices = append(choices, fmt.Sprintf("%s for the store (sequence %d)", plan.ApproveLine(store), s.store.Last))
+	}
+	if s.head.Kind == model.HeadOurs {
+		choices = append(choices, fmt.Sprintf("%s for the status branch (sequence %d, written by %s)", plan.ApproveLine(head), s.head.Sequence, s.head.Process))
+	}
+	text := fmt.Sprintf("it is not certain what was decided last (%s), so a commit has to choose what counts for the whole fleet, by the last line of its message: %s",
+		s.verdict.Case, strings.Join(choices, ", or "))
+	d.log.Error("nothing is done until a person chooses", "why", text)
+	d.setState(reconcile.State{ObserveOnly: text})
+	for sleep(ctx, min(time.Second, d.opts.Git.Interval)) == nil {
+		for _, approved := range d.source.Offered() {
+			switch {
+			case approved == store && s.store.Last > 0:
+				s.verdict.From = truth.FromStore
+			case approved == head && s.head.Kind == model.HeadOurs:
+				s.verdict.From, s.verdict.Recover = truth.FromHead, true
+			default:
+				continue
+			}
+			again, err := d.look(ctx)
+			if err != nil || again.head.Mark != s.head.Mark || again.verdict.Case != s.verdict.Case {
+				return again, err
+			}
+			again.verdict, again.chosen = s.verdict, true
+			return again, nil
+		}
+	}
+	return s, ctx.Err()
+}
+
+// adopt writes the records that count into the store, and the marks with which they do.
+func (d *daemon) adopt(ctx context.Context, s start) error {
+	observed := d.registry.Observed()
+	a := truth.Adopt(s.verdict, &observed.Records, &s.branch.Records)
+	if unread := d.unreadable(s, observed); len(unread) > 0 {
+		if a.Records == nil {
+			a.Records = &model.Records{Fleet: observed.Fleet}
+		}
+		a.Records.Fleet.Unreadable = append(slices.Clip(a.Records.Fleet.Unreadable), unread...)
+	}
+	marks := s.store.Marks
+	marks.Continues = truth.Continues(marks, s.head.BranchHead)
+	if s.verdict.From == truth.FromHead || s.verdict.Case == truth.HalfPushed || s.verdict.Fill {
+		marks.Base, marks.Pushing = s.head.Mark, nil // what else was pushed before is of other documents
+	}
+	marks.Deployment = orNew(marks.Deployment)
+	switch {
+	case marks.Base.Line != "":
+		marks.Line = marks.Base.Line
+	case s.head.Line != "":
+		marks.Line = s.head.Line
+	}
+	marks.Line, marks.Ended, marks.Alive = orNew(marks.Line), false, d.clock()
+	if s.observes(d.opts.Redis.URL != "") {
+		d.observe()
+		if wait := marks.Opened.Add(d.opts.Git.Interval).Sub(d.clock()); wait > 0 { // two copies must not end each other all the time
+			if err := sleep(ctx, min(wait, d.opts.Git.Interval)); err != nil {
+				return err
+			}
+		}
+	}
+	return d.registry.Adopt(ctx, a.Records, a.Only, marks, s.head.Sequence)
+}
+
+// unreadable are the servers that are known by their name alone: no copy of their record that
+// counts can be read.
+func (d *daemon) unreadable(s start, o *model.Observed) (all []model.UnreadableRecord) {
+	note := func(name model.ServerName) {
+		all = append(all, model.UnreadableRecord{
+			Server: name, Claim: s.branch.Serves[name], Since: d.clock(), Token: plan.Token(d.choices, fmt.Sprint("unreadable ", name, s.head.Mark), plan.TokenLength),
+		})
+	}
+	if s.verdict.From == truth.FromHead {
+		for _, path := range s.branch.Unreadable {
+			if name, ok := report.RecordAt(path); ok && name.Kind == report.RecordServer {
+				note(model.ServerName(name.Name))
+			}
+		}
+		return all
+	}
+	for _, damage := range d.registry.Damage() {
+		name := model.ServerName(damage.Name)
+		if damage.Bucket == string(report.RecordServer) && name != "" && o.Servers[name] == nil && s.branch.Servers[name] == nil {
+			note(name)
+		}
+	}
+	return all
+}
+
 // readBranch reads the status branch, and tries again until it can be read: without it
-// nobody knows whether the store has the newest records.
+// nobody knows whether the store has the newest decisions.
 func (d *daemon) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		snapshot, err := d.status.Read(ctx)
@@ -54,12 +234,12 @@ func (d *daemon) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
 			d.stopHealing()
 			return snapshot, ctx.Err()
 		}
-		why := fmt.Sprintf("the status branch cannot be read, so nobody knows whether the store is up to date: %v", err)
+		why := fmt.Sprintf("the status branch cannot be read, so it is not known whether the store is up to date: %v", err)
 		d.log.Error("nothing is done yet", "err", err)
-		if d.opts.Status.MirrorFirst || d.registry.Empty() {
-			d.setState(reconcile.State{ObserveOnly: why})
-		} else {
+		if d.opts.Power.RestoreWithoutBranch && d.recentlyAlive() {
 			d.heal(ctx, why)
+		} else {
+			d.setState(reconcile.State{ObserveOnly: why})
 		}
 		if err := sleep(ctx, pause); err != nil {
 			d.stopHealing()
@@ -68,15 +248,23 @@ func (d *daemon) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
 	}
 }
 
+// restoreWithin is for how long after a process lived power is restored by the store alone.
+const restoreWithin = 24 * time.Hour
+
+func (d *daemon) recentlyAlive() bool {
+	alive := d.registry.Observed().Marks.Alive
+	return !alive.IsZero() && d.clock().Sub(alive) < restoreWithin
+}
+
 // heal powers bound servers on again while the status branch cannot be read, where
-// status.mirrorFirst is false: the Git host may run on one of them.
+// power.restoreWithoutBranch is set: the Git host may run on one of them.
 func (d *daemon) heal(ctx context.Context, why string) {
 	d.setState(reconcile.State{HealOnly: why})
 	if d.healing != nil {
 		return
 	}
 	d.begin()
-	d.registry.KeepVersions(true)
+	d.registry.KeepSequence(true)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -92,7 +280,8 @@ func (d *daemon) heal(ctx context.Context, why string) {
 func (d *daemon) stopHealing() {
 	if d.healing != nil {
 		d.healing()
-		d.registry.KeepVersions(false)
+		d.registry.KeepSequence(false)
+		d.healing = nil
 	}
 }
 
@@ -106,37 +295,12 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// merge brings the store's records up to the newest of store and status branch.
-func (d *daemon) merge(ctx context.Context, snapshot gitsource.Snapshot) error {
-	observed := d.registry.Observed()
-	in := merge.Input{
-		Store: &observed.Records, Published: observed.Published, Now: d.clock(), Seed: rand.Text(),
-	}
-	for _, damage := range d.registry.Damage() {
-		d.log.Error("the store has lost something", "err", damage)
-		if damage.Name != "" {
-			in.StoreUnreadable = append(in.StoreUnreadable, report.RecordName{Kind: report.RecordKind(damage.Bucket), Name: damage.Name})
-		}
-	}
-	if snapshot.Exists {
-		in.Branch = d.branchRecords(snapshot)
-	}
-	result := merge.Records(in)
-	for _, e := range result.Events {
-		d.log.Warn("records of store and status branch were compared",
-			"reason", string(e.Reason), "object", e.Object.String(), "message", e.Message)
-	}
-	result.Published.Next, result.Published.Former = d.holder, snapshot.Holder
-	if err := d.registry.Restore(ctx, result.Records, result.Published); err != nil {
-		return fmt.Errorf("save the newest records of store and status branch: %w", err)
-	}
-	d.status.Expect(observed.Published.Commit)
-	return nil
-}
-
 // branchRecords decodes the status branch. A file that is wrong is logged, and concerns its
 // own object only.
-func (d *daemon) branchRecords(snapshot gitsource.Snapshot) *report.BranchRecords {
+func (d *daemon) branchRecords(snapshot gitsource.Snapshot) report.BranchRecords {
+	if !snapshot.Exists || snapshot.Newest.Kind != model.HeadOurs {
+		return report.BranchRecords{Records: model.NewObserved().Records}
+	}
 	branch, problems := report.ReadBranch(snapshot.Files)
 	for _, p := range problems {
 		d.log.Error("file of the status branch cannot be used", "err", p)
@@ -145,120 +309,12 @@ func (d *daemon) branchRecords(snapshot gitsource.Snapshot) *report.BranchRecord
 		d.log.Error("file of the status branch cannot be read", "path", path, "err", err)
 		branch.Unreadable = append(branch.Unreadable, path)
 	}
-	branch.Head = snapshot.Head
-	branch.Fence = max(branch.Fence, snapshot.Fence)
-	if snapshot.Holder.ID != "" {
-		branch.Holder = snapshot.Holder
-	}
-	if snapshot.Version.After(branch.Version) {
-		branch.Version = snapshot.Version
-	}
-	return &branch
+	return branch
 }
 
 // begin tells the source which revision was applied last and what depends on it.
 func (d *daemon) begin() {
 	observed := d.registry.Observed()
-	d.begun = observed.Fleet.Applied
+	d.begun = &observed.Fleet.Applied
 	d.source.Begin(gitsource.BeginningOf(observed))
-}
-
-// challenge returns the question to theirs, the Ingot that wrote the status branch last. The store
-// knows it as its last one, too, if it was killed before it noted its first push.
-func (d *daemon) challenge(theirs model.Holder) *holder.Challenge {
-	published := d.registry.Observed().Published
-	last := published.Holder
-	for _, other := range []model.Holder{published.Next, published.Former} {
-		if theirs.ID == other.ID {
-			last = other
-		}
-	}
-	return &holder.Challenge{
-		Branch: d.status, Ours: d.holder, Last: last,
-		SharedStore: d.opts.Redis.URL != "", TakeOver: d.opts.TakeOver,
-		Waiting: func(why string) { d.setState(reconcile.State{ObserveOnly: why}) },
-		Clock:   d.clock, Log: d.log,
-	}
-}
-
-// watch polls the status branch: an Ingot with a newer fencing number ends this one's lead,
-// and one that asks whether this one is alive is answered.
-func (d *daemon) watch(ctx context.Context) error {
-	for sleep(ctx, d.opts.Git.Interval) == nil {
-		seen, err := d.status.Look(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			d.log.Warn("status branch cannot be read", "err", err)
-			continue
-		case d.newer(seen):
-			d.registry.EndLead()
-			return fmt.Errorf("%w: the one on host %s has written the status branch with fencing number %d",
-				reconcile.ErrFenced, seen.Holder.Host, seen.Fence)
-		case seen.Challenger != "" && seen.Challenger != d.holder.ID:
-			d.log.Warn("another Ingot asks whether this one is alive", "challenger", seen.Challenger)
-			if err := d.status.Answer(ctx, d.holder); err != nil {
-				d.log.Error("the other Ingot was not answered, this is retried", "err", err)
-			}
-		}
-		d.sighted()
-	}
-	return nil
-}
-
-// newer reports whether another process has written the branch after this one.
-func (d *daemon) newer(seen gitsource.Sighting) bool {
-	fence := d.registry.Fence()
-	return seen.Fence > fence || seen.Fence == fence && seen.Holder.ID != "" && seen.Holder.ID != d.holder.ID
-}
-
-// setState sets what this process may do, and has it planned with.
-func (d *daemon) setState(s reconcile.State) {
-	d.mu.Lock()
-	d.state = s
-	d.mu.Unlock()
-	d.loop.Wake()
-}
-
-// present returns what the plan has to know of this process now. Where another Ingot may
-// take over from a silent one, this one stops before the other may begin.
-func (d *daemon) present() reconcile.State {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s := d.state
-	s.Serving = d.serving
-	if after := d.opts.Status.TakeOverAfter; after > 0 && !d.seenAt.IsZero() && d.clock().Sub(d.seenAt) > after/2 {
-		s.ObserveOnly = fmt.Sprintf("the status branch was not seen since %s, and another Ingot may take over after %s of silence",
-			d.seenAt.Format(time.RFC3339), after)
-	}
-	return s
-}
-
-// sighted notes that the status branch was seen to be this Ingot's.
-func (d *daemon) sighted() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.seenAt = d.clock()
-}
-
-// servesNow notes that machines can boot from this process from now on.
-func (d *daemon) servesNow() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.serving.IsZero() {
-		d.serving = d.clock()
-	}
-}
-
-// permit is asked before each request that changes a machine: an Ingot that may not lead any
-// more, or that could not record what it does, makes none.
-func (d *daemon) permit(ctx context.Context, _ model.BMCTarget, _ string) error {
-	if err := d.registry.Healthy(); err != nil {
-		return fmt.Errorf("nothing is asked for while the store is not healthy: %w", err)
-	}
-	if !d.registry.Leading() {
-		return errors.New("nothing is asked for by an Ingot that does not lead")
-	}
-	return d.registry.Confirm(ctx)
 }

@@ -20,7 +20,7 @@ const gcPercent = 50
 
 type runCommand struct {
 	Config   string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Default: ingot.yaml in the working directory, if there is one; else all settings come from the environment."`
-	TakeOver bool   `help:"Take over from another Ingot that wrote the status branch, without asking whether it is alive. Use it only if you are certain that the other has stopped for good."`
+	TakeOver string `placeholder:"ID" help:"Take over from the process of this ID, which wrote the status branch last and may be running. Use it only if you are certain that it has stopped for good."`
 	Fast     bool   `hidden:"" help:"Without the waits that spare real machines; for tests and the demo."`
 }
 
@@ -32,7 +32,7 @@ Every key of the file can also be set by an environment variable: bmc.pollInterv
 
 SIGHUP fetches the repository at once, in addition to every git.interval: send it after a push, or let the Git host announce pushes to webhook.listen.
 
-One Ingot acts for a repository. Started beside another one that does not share its store, it asks the other through the repository whether it is alive. If the other is, or gives no answer, it refuses to start and exits with code 4; --take-over skips the question.
+One Ingot acts for a repository. Started with a store of its own while the one that wrote the status branch last may be running, it refuses, prints the ID of that process, and exits with code 4; --take-over=ID takes over from it.
 
 The minimal configuration:
 

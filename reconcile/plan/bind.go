@@ -134,7 +134,7 @@ func (f *fleet) adopted() map[model.ClaimName]bool {
 	claims := make(map[model.ClaimName]bool)
 	for name, s := range f.in.Desired.Servers {
 		known := f.server(f.resolve(string(name)))
-		past := known != nil && known.rec.State != model.StateInitial && !known.doubted()
+		past := known != nil && known.rec.State != model.StateInitial
 		if ref := s.Spec.ServerClaimRef; ref != nil && !past {
 			claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)] = true
 		}
@@ -165,9 +165,8 @@ func (f *fleet) unbindable(name model.ClaimName) Why {
 				"that it is given up", u.Server, ApproveLine(u.Token)), u.Since, RackOperator}
 		}
 	}
-	if s := f.disputed[name]; s != nil {
-		return Why{string(model.DoubtDisputed), fmt.Sprintf("server %s may serve "+
-			"it: %s", s.name, s.rec.Doubt.Message), s.rec.Doubt.Since, RackOperator}
+	if why := f.boundInGap(name); why.Reason != "" {
+		return why
 	}
 	if len(f.in.Desired.Absent) > 0 { // seldom
 		if a, listed := f.in.Desired.Absence(name.Identity()); listed && a.Blob == "" {
@@ -324,7 +323,7 @@ func (s *server) outOfReach() bool {
 }
 
 // putOff reports whether the server's last move failed and waits to be tried again.
-func (s *server) putOff() bool { return s.now().Before(s.notBefore()) || s.doubted() }
+func (s *server) putOff() bool { return s.now().Before(s.notBefore()) || s.foundInGap() }
 
 // mismatch is why a claim does not match a server, whatever its state; "" if it does. Keys are those that
 // model.ServerClaim.UnmetOf looks at.

@@ -104,7 +104,7 @@ func (f *fleet) claimRecord(name model.ClaimName) *model.ClaimRecord {
 	}
 	if old := f.in.Observed.Claims[f.formerName(name)]; old != nil {
 		rec := *old // its turn is that of the claim that it was
-		rec.Name, rec.Version = name, model.Version{}
+		rec.Name = name
 		return &rec
 	}
 	return &model.ClaimRecord{Name: name, Sequence: f.record.Sequence, FirstRevision: f.in.Desired.Revision, FirstSeen: f.in.Now}

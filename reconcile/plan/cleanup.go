@@ -181,7 +181,7 @@ func (s *server) cleanupMode() string {
 // noteCleanup has the record say how the claim asks for its disks to be wiped: once that is
 // done, the claim is gone. It touches nothing.
 func (s *server) noteCleanup() (Step, bool) {
-	if s.claim == nil || s.rec.Release != nil || s.doubted() || s.fleet.observeOnly.Reason != "" {
+	if s.claim == nil || s.rec.Release != nil || s.fleet.observeOnly.Reason != "" {
 		return Step{}, false
 	}
 	asked := s.claim.Annotations[model.AnnotationCleanup]

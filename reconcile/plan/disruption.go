@@ -58,7 +58,7 @@ func MaintenanceOf(d model.Disruption) string {
 func (f *fleet) disruptions() []model.Disruption {
 	var steps []model.Disruption
 	for _, s := range f.servers {
-		if s.doubted() {
+		if s.foundInGap() || s.justRecovered() {
 			continue
 		}
 		for _, d := range s.disruptions() {

@@ -3,137 +3,140 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"ingot/model"
 )
-
-// doubted reports whether the server's record may not be what was decided last, so
-// that nothing may be decided by it.
-func (s *server) doubted() bool {
-	d := s.rec.Doubt
-	return d != nil && d.Reason != model.DoubtInstallUnknown
-}
-
-// Disputed reports whether copies of a record disagree on what is to be done.
-func Disputed(r *model.ServerRecord) bool {
-	return r.Doubt != nil && r.Doubt.Reason == model.DoubtDisputed
-}
 
 // installUnknown reports whether it is not known if a bound server was installed.
 func installUnknown(rec *model.ServerRecord) bool {
 	return rec.Doubt != nil && rec.Doubt.Reason == model.DoubtInstallUnknown
 }
 
-// doubt is the step of a server whose record may not be what was decided last: the
-// status branch may lag behind what the lost store knew, so a server that runs though
-// it should be off may run a tenant's system, and is left alone.
-func (s *server) doubt() (Step, bool) {
-	d := s.rec.Doubt
-	switch {
-	case !s.doubted():
-		return Step{}, false
-	case d.Reason == model.DoubtDisputed:
-		return s.disputed(), true
-	case d.Reason != model.DoubtFromStatusBranch:
-		return s.rest(s.whySince(string(d.Reason), d.Message, RackOperator)), true
-	case s.fleet.in.BMCRead[s.rec.BMC].IsZero():
-		return s.rest(Why{string(d.Reason), "its record was read back from the status branch; waiting for its BMC to " +
-			"show it", d.Since, RackOperator}), true
-	case s.mayBeInstalled():
-		return s.doubtInstall(), true // also of one that is to come back to that
-	}
-	if st, ok := s.doubtOff(); ok {
-		return st, true
-	}
-	return s.trust(), true
-}
-
-// mayBeInstalled reports whether a server whose record was read back may have been installed
-// meanwhile for the claim that it is bound to, or was before it was kept as it is.
-func (s *server) mayBeInstalled() bool {
-	settled := s.rec.Settled()
-	return (settled == model.StateReserved || settled == model.StateReleased) && (s.rec.Installed == "" || s.rec.Reprovision != "")
-}
-
-// doubtOff is the step of a server that should be off by its record, until it certainly
-// is, or runs what is Ingot's own.
-func (s *server) doubtOff() (Step, bool) {
-	switch s.rec.State {
-	case model.StateInitial, model.StateDiscovery, model.StateAvailable, model.StateCleanup:
-	default:
+// noteInstallUnknown treats the requests in Git as handled, for a server that may have been installed
+// after its record was lost: the install may have been theirs, so only another value is a new request.
+func (s *server) noteInstallUnknown() (Step, bool) {
+	if !s.justRecovered() || s.fleet.observeOnly.Reason != "" {
 		return Step{}, false
 	}
-	p, r, off := s.fleet.in.Policy, s.reading, s.power() == model.PowerOff
-	switch {
-	case !off && !s.reports() && !s.discoverAsked():
-		return s.rest(s.foundRunning()), true
-	case off && (r.OffSince.IsZero() || s.now().Before(r.OffSince.Add(p.TrustedOff))):
-		due := r.At.Add(p.ConfirmEvery)
-		if r.Offs >= p.OffReadings {
-			due = r.At.Add(p.TrustedOff / 10)
+	rec := s.edit()
+	if s.claim != nil {
+		if v := s.claim.Annotations[model.AnnotationReprovision]; v != "" {
+			handle(rec, AskedReprovision, v)
 		}
-		d := s.rec.Doubt
-		return s.look(due, Why{string(d.Reason), "its record was read back from the status branch; making sure that it is " +
-			"off", d.Since, ActorNone}), true
+		if v := s.claim.Annotations[model.AnnotationOverwrite]; v != "" {
+			handle(rec, AskedOverwrite, v)
+		}
 	}
-	return Step{}, false
-}
-
-// reports reports whether what the server runs has reported with its open ticket, so
-// that it is Ingot's own.
-func (s *server) reports() bool { return s.probeReport() != nil || s.wipeReport() != nil }
-
-// trust has the record count again.
-func (s *server) trust() Step {
-	rec := s.edit()
-	if rec.Doubt.Unannounced {
-		s.handleAll()
-	}
-	rec.Doubt = nil
-	handle(rec, AskedDiscover, s.annotation(model.AnnotationDiscover))
-	return s.stay()
-}
-
-// handleAll notes what stands in Git as handled: where it may have been done before the
-// status branch said so, it is not done again.
-func (s *server) handleAll() {
-	if name, value := s.requested(); resets[name] != "" {
-		handle(s.edit(), AskedOperation, value)
-	}
-	s.handleInstall()
-}
-
-// handleInstall is handleAll for what asks for an install.
-func (s *server) handleInstall() {
-	if s.claim == nil {
-		return
-	}
-	rec := s.edit()
-	if v := s.claim.Annotations[model.AnnotationReprovision]; v != "" {
-		handle(rec, AskedReprovision, v)
-	}
-	if v := s.claim.Annotations[model.AnnotationOverwrite]; v != "" {
-		handle(rec, AskedOverwrite, v)
-	}
-}
-
-// doubtInstall is the step of a server whose binding was shown, and of which nothing
-// shows that it was installed: it may have been meanwhile.
-func (s *server) doubtInstall() Step {
-	rec := s.edit()
-	if rec.Doubt.Unannounced {
-		s.handleAll()
-	} else {
-		s.handleInstall() // it may be what was installed: only another value asks for more
-	}
-	rec.Reprovision = "" // likewise
 	rec.Doubt = &model.Doubt{
 		Reason: model.DoubtInstallUnknown, Since: s.now(),
 		Message: "it was bound before the store was lost, and nothing shows whether it was installed since",
 	}
-	return s.stay()
+	return s.stay(), true
+}
+
+// justRecovered reports whether the server may have been installed since its record was lost, and
+// the requests in Git were not compared with that.
+func (s *server) justRecovered() bool { return installUnknown(s.rec) && s.rec.Doubt.Since.IsZero() }
+
+// foundInGap reports whether the server was found running after a long gap, though it should be off. It stays so, also once it is off, until a person says what it is.
+func (s *server) foundInGap() bool {
+	return !s.rec.FoundRunning.IsZero() && s.shouldBeOff()
+}
+
+func (s *server) shouldBeOff() bool {
+	return s.rec.State == model.StateAvailable || s.rec.State == model.StateCleanup
+}
+
+// ranInGap leaves a server alone that should be off and was On when it was first read after a long
+// gap: decisions about it may be lost, and it may serve a claim.
+func (s *server) ranInGap() (Step, bool) {
+	switch {
+	case !s.shouldBeOff():
+		return Step{}, false
+	case s.foundInGap() && (s.gapApproved() || s.discoverAsked()):
+		rec := s.edit()
+		rec.FoundRunning, rec.Message = time.Time{}, ""
+		handle(rec, AskedDiscover, s.annotation(model.AnnotationDiscover))
+		if s.power() == model.PowerOff {
+			return s.stay(), true
+		}
+		return s.ask(model.ResetGracefulOff), true
+	case s.foundInGap():
+		return s.rest(s.foundInGapWhy()), true
+	case !s.fleet.in.LongGap || s.reading.WasOff || s.power() != model.PowerOn || s.goingOff() || s.reports():
+		return Step{}, false
+	case s.reading.Ons < onReadings || s.rec.Ticket.Open() && s.now().Before(s.fleet.in.Started.Add(reportAgain)):
+		return s.look(s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery), s.foundInGapWhy()), true
+	}
+	return s.noteRunning(""), true
+}
+
+// reportAgain is within which time metalprobe repeats a report that was not answered.
+const reportAgain = 2 * time.Minute
+
+// reports reports whether what the server runs has reported to this process with its open ticket, so
+// that it is Ingot's own.
+func (s *server) reports() bool {
+	probe, wipe := s.probeReport(), s.wipeReport()
+	return probe != nil && probe.ReceivedAt.After(s.fleet.in.Started) || wipe != nil && wipe.ReceivedAt.After(s.fleet.in.Started)
+}
+
+// gapApproved reports whether a commit approves that servers found running after a gap are switched off.
+func (s *server) gapApproved() bool {
+	return slices.Contains(s.fleet.in.Desired.Approvals, s.fleet.in.Observed.Fleet.GapToken)
+}
+
+// noteGap has a token for the servers that were found running after a gap, while there are any.
+func (f *fleet) noteGap() {
+	for _, s := range f.servers {
+		switch {
+		case s.foundInGap() && (f.gapFound == nil || s.rec.FoundRunning.After(f.gapFound.rec.FoundRunning)):
+			f.gapFound = s
+		case f.in.LongGap && s.shouldBeOff() && !s.foundInGap() && !s.reading.WasOff && s.reading.Failures == 0:
+			f.gapUnread = s
+		}
+	}
+	switch {
+	case f.observeOnly.Reason != "":
+	case f.gapFound != nil && f.record.GapToken == "":
+		f.record.GapToken = Token(f.in.Nonce, "gap", TokenLength)
+	case f.gapFound == nil:
+		f.record.GapToken = ""
+	}
+}
+
+// boundInGap returns why a claim waits that may have been bound by a decision that was lost: a server
+// that should be off runs, or may run.
+func (f *fleet) boundInGap(name model.ClaimName) Why {
+	held := slices.IndexFunc(f.record.Holds, func(h model.GuardHold) bool { return h.Gap })
+	if f.gapFound == nil && f.gapUnread == nil && held < 0 {
+		return Why{}
+	}
+	rec := f.claimRecord(name)
+	if held >= 0 && !rec.FirstSeen.After(f.record.Holds[held].Since) {
+		h := f.record.Holds[held]
+		return Why{model.ReasonGuardHeld, fmt.Sprintf("%s; one of them may serve this claim: approve the list by a commit whose message ends with %s, or take it back",
+			"no Ingot had run for long, and steps on servers that run wait for an approval", ApproveLine(h.Token)), h.Since, RackOperator}
+	}
+	if s := f.gapFound; s != nil && !rec.FirstSeen.After(s.rec.FoundRunning) {
+		return Why{model.ReasonFoundRunning, fmt.Sprintf("server %s was found running after no Ingot had run for long, and may serve this claim: "+
+			"see what it runs, then make a commit whose message ends with %s", s.name, ApproveLine(f.record.GapToken)), s.rec.FoundRunning, RackOperator}
+	}
+	if s := f.gapUnread; s != nil && (rec.FirstRevision == f.in.First || rec.FirstSeen.Before(f.in.Started)) {
+		return Why{model.ReasonInProgress, fmt.Sprintf("waiting until server %s shows whether it runs: it may serve this claim", s.name), f.in.Started, ActorNone}
+	}
+	return Why{}
+}
+
+func (s *server) foundInGapWhy() Why {
+	release := ""
+	if token := s.fleet.in.Observed.Fleet.GapToken; token != "" {
+		release = ", or make a commit whose message ends with " + ApproveLine(token) + ", which covers all servers that were found so"
+	}
+	return s.whySince(model.ReasonFoundRunning, fmt.Sprintf("it should be off, and was found running after no Ingot had run for long, so it is "+
+		"left alone: it may serve a claim. If it does not, give Server %s a new value of annotation %s%s", s.name, model.AnnotationDiscover,
+		release), RackOperator)
 }
 
 // awaitInstall leaves a server alone that may be installed or not: it is neither served
@@ -157,17 +160,47 @@ func (s *server) awaitInstall() Step {
 		rec := s.edit()
 		rec.Ticket, rec.Doubt = &t, nil
 		return s.stay()
+	case s.power() == model.PowerOff && s.reading.Offs < s.fleet.in.Policy.OffReadings:
+		return s.look(s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery), s.installUnknownWhy())
+	case s.power() == model.PowerOff && s.neverOn() && s.unusedDiskTicket():
+		// The probe refuses a disk with content, so it may be booted for its install after all.
+		s.edit().Doubt = nil
+		return s.stay()
 	case s.rec.Ticket.Open() && s.rec.Ticket.IgnitionAt.IsZero():
 		// Nothing more is served with it, but what took it may still report.
 		t := *s.rec.Ticket
 		t.IgnitionAt = s.now()
 		s.edit().Ticket = &t
 		return s.stay()
-	case s.power() == model.PowerOff:
+	}
+	return s.runOrRest()
+}
+
+// runOrRest has a server of which it is not known whether it is installed run what is on its disk,
+// if it was on before.
+func (s *server) runOrRest() Step {
+	switch {
+	case s.power() == model.PowerOff && !s.neverOn():
 		return s.heals(s.diskBoot)
+	case s.power() == model.PowerOn && s.neverOn():
+		d := *s.rec.Doubt
+		d.SeenOn = true
+		s.edit().Doubt = &d
+		return s.stay()
 	}
 	return s.rest(s.installUnknownWhy())
 }
+
+// unusedDiskTicket reports whether the server's ticket is of a disk image, and was not used as far as
+// is known.
+func (s *server) unusedDiskTicket() bool {
+	t := s.rec.Ticket
+	return t.Open() && t.Disk != nil && t.IgnitionAt.IsZero()
+}
+
+// neverOn reports whether nothing shows that a server of which it is not known whether it is
+// installed was ever on for its claim: its disk may be empty.
+func (s *server) neverOn() bool { return s.rec.Installed == "" && !s.rec.Doubt.SeenOn }
 
 // installUnknownWhy says that it is not known whether the server was installed.
 func (s *server) installUnknownWhy() Why {
@@ -175,41 +208,4 @@ func (s *server) installUnknownWhy() Why {
 	return Why{string(model.DoubtInstallUnknown), fmt.Sprintf("%s: it is left to what is on its disk. If that is not what claim %s "+
 		"asks for, give the claim a new value of annotation %s, or Server %s annotation %s: %s",
 		d.Message, s.rec.Claim, model.AnnotationReprovision, s.name, model.AnnotationOperation, s.newRetry()), d.Since, RackOperator}
-}
-
-// disputed waits until a commit chooses between the copies of the record.
-func (s *server) disputed() Step {
-	d := s.rec.Doubt
-	for _, a := range d.Alternatives {
-		if slices.Contains(s.fleet.in.Desired.Approvals, a.Token) {
-			return s.choose(a)
-		}
-	}
-	lines := make([]string, len(d.Alternatives))
-	for i, a := range d.Alternatives {
-		what := string(a.State)
-		if a.Claim != "" {
-			what += " for " + string(a.Claim)
-		}
-		lines[i] = fmt.Sprintf("%s (%s): Ingot-Approve: %s", what, a.From, a.Token)
-	}
-	return s.rest(Why{string(d.Reason), d.Message + "; choose by a commit whose message ends with one of " + strings.Join(lines,
-		", "), d.Since, RackOperator})
-}
-
-// choose follows one copy. What the machine runs is not known, so it is treated as
-// one that was read back from the status branch.
-func (s *server) choose(a model.Alternative) Step {
-	rec := s.edit()
-	if rec.Claim != a.Claim {
-		rec.RootDisk = nil
-		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.WantPower, rec.Release = "", time.Time{}, "", "", nil
-	}
-	if a.Claim != "" && rec.Claim != a.Claim {
-		rec.ClaimCleanup = "" // as its claim says; without one, as was last asked for
-	}
-	rec.Tenant = "" // as its claim says
-	rec.Claim, rec.Doubt = a.Claim, &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: s.now()}
-	s.end(model.TicketSpent)
-	return s.enter(a.State)
 }

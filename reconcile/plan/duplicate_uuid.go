@@ -86,7 +86,7 @@ func (b *bmcView) duplicate() Why {
 
 // disarm closes a ticket with which another machine could be booted.
 func (s *server) disarm() (Step, bool) {
-	if s.duplicate().Reason == "" || s.fleet.observeOnly.Reason != "" || s.doubted() || !s.rec.Ticket.Open() || s.trace().Ended() {
+	if s.duplicate().Reason == "" || s.fleet.observeOnly.Reason != "" || !s.rec.Ticket.Open() || s.trace().Ended() {
 		return Step{}, false
 	}
 	switch s.rec.Ticket.State(s.progress()) {

@@ -83,7 +83,7 @@ func (s *server) rememberedUntil() time.Time {
 
 // unforgettable says why a person cannot have the server forgotten, "" if it can be.
 func (s *server) unforgettable() string {
-	d, again := s.fleet.in.Desired, ": remove that first, then give the annotation a new value"
+	again := ": remove that first, then give the annotation a new value"
 	switch {
 	case s.bmc != nil && s.bmc.found:
 		return fmt.Sprintf("its BMC %s was found on the network, and is still known", s.rec.BMC)
@@ -91,12 +91,6 @@ func (s *server) unforgettable() string {
 		return fmt.Sprintf("its BMC %s is in Git (%s)%s", s.rec.BMC, s.bmc.spec.Source, again)
 	case s.rec.Claim != "" && !s.claimGone() || s.claimQuarantined():
 		return fmt.Sprintf("claim %s has it%s", s.rec.Claim, again)
-	case Disputed(s.rec):
-		for _, a := range s.rec.Doubt.Alternatives {
-			if a.Claim != "" && (d.Claims[a.Claim] != nil || d.IsQuarantined(a.Claim.Identity())) {
-				return fmt.Sprintf("claim %s may have it%s", a.Claim, again)
-			}
-		}
 	}
 	return ""
 }
@@ -108,7 +102,7 @@ func (s *server) claimGone() bool {
 
 // releaseAwaited reports whether the guard has still to let the server be taken from its claim.
 func (s *server) releaseAwaited() bool {
-	return s.rec.Claim != "" && s.rec.State == model.StateReserved && !s.rec.ReleaseDecided() && !s.doubted()
+	return s.rec.Claim != "" && s.rec.State == model.StateReserved && !s.rec.ReleaseDecided()
 }
 
 // refuseOperation notes that an operation is not done.
@@ -157,7 +151,7 @@ func (s *server) orphaned() Why {
 // notForgotten says why a server whose BMC is gone from Git is not forgotten by itself, "" if it is.
 func (s *server) notForgotten() string {
 	f, rec := s.fleet, *s.rec
-	if s.intends(model.IntentForget, string(rec.BMC)) && !Disputed(s.rec) {
+	if s.intends(model.IntentForget, string(rec.BMC)) {
 		rec.Doubt = nil // the status branch shows that it is to be forgotten
 	}
 	switch {

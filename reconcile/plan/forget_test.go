@@ -49,7 +49,7 @@ func TestWhatBecomesOfAServerWhoseBMCLeftGit(t *testing.T) {
 	const bmc = "bmc00000"
 	intent := func(value string) func(*Input, *model.ServerRecord) {
 		return func(_ *Input, rec *model.ServerRecord) {
-			rec.Intent = &model.Intent{Kind: model.IntentForget, Value: value, At: model.Version{Fence: 1, Seq: 7}}
+			rec.Intent = &model.Intent{Kind: model.IntentForget, Value: value}
 		}
 	}
 	asks := func(in *Input, _ *model.ServerRecord) {
@@ -57,14 +57,6 @@ func TestWhatBecomesOfAServerWhoseBMCLeftGit(t *testing.T) {
 		in.Desired.Servers[fleettest.ServerName(0)].Annotations = map[string]string{model.AnnotationOperation: "forget#1"}
 	}
 	back := func(in *Input, _ *model.ServerRecord) { in.Desired.BMCs[bmc] = in.Desired.BMCs["bmc00001"] }
-	doubt := func(reason model.DoubtReason, claims ...model.ClaimName) func(*Input, *model.ServerRecord) {
-		return func(_ *Input, rec *model.ServerRecord) {
-			rec.Doubt = &model.Doubt{Reason: reason}
-			for _, c := range claims {
-				rec.Doubt.Alternatives = append(rec.Doubt.Alternatives, model.Alternative{State: model.StateReserved, Claim: c})
-			}
-		}
-	}
 	claimed := func(_ *Input, rec *model.ServerRecord) { rec.State, rec.Claim = model.StateReserved, "default/web" }
 	removed := func(in *Input, _ *model.ServerRecord) {
 		in.Desired.Removed[model.ClaimName("default/web").Identity()] = []model.Removal{{Revision: "main@sha1:1"}}
@@ -109,25 +101,18 @@ func TestWhatBecomesOfAServerWhoseBMCLeftGit(t *testing.T) {
 		"not before Git was read":               {[]change{intent(bmc), func(in *Input, _ *model.ServerRecord) { in.Desired.KeptOverRestart = true }}, ""},
 		"not while nothing may be decided":      {[]change{intent(bmc), func(in *Input, _ *model.ServerRecord) { in.ObserveOnly = "the store is away" }}, ""},
 		"not while the status branch lacks it": {[]change{intent(bmc), func(in *Input, rec *model.ServerRecord) {
-			in.Policy.MirrorFirst, in.Announced = true, model.Version{Fence: 1, Seq: 6}
+			in.Policy.ShowFirst, in.Shown = true, map[model.ServerName]model.Intent{}
 		}}, ""},
-		"and when that alone is left":                          {[]change{intent(bmc), doubt(model.DoubtFromStatusBranch)}, "forgotten"},
-		"not when copies of it contradict":                     {[]change{intent(bmc), doubt(model.DoubtDisputed)}, "orphaned"},
 		"a BMC that is back ends it":                           {[]change{intent(bmc), back}, "Forget bmc00000not orphaned"},
 		"and so does a manifest that names it":                 {[]change{intent(bmc), func(in *Input, _ *model.ServerRecord) { fleettest.AddManifest(in.Desired, 0, model.ServerSpec{}) }}, "orphaned"},
 		"but not one of its name for the machine in its place": {[]change{intent(bmc), replaced}, "forgotten"},
 		"a person may say so at once":                          {[]change{asks, func(in *Input, rec *model.ServerRecord) { rec.Orphaned = in.Now }}, "Forget forget#1"},
 		"and it is done once that is shown":                    {[]change{asks, intent("forget#1")}, "forgotten"},
 		"whatever it is":                                       {[]change{asks, intent("forget#1"), func(_ *Input, rec *model.ServerRecord) { rec.State = model.StateError }}, "forgotten"},
-		"or is not known to be":                                {[]change{asks, intent("forget#1"), doubt(model.DoubtFromStatusBranch)}, "forgotten"},
-		"or of whom no claim is left":                          {[]change{asks, intent("forget#1"), doubt(model.DoubtDisputed, "default/gone")}, "forgotten"},
 		"not what was handled":                                 {[]change{asks, func(_ *Input, rec *model.ServerRecord) { rec.HandledOperation = "forget#1" }}, ""},
 		"not what Git no longer asks for":                      {[]change{intent("forget#1"), func(_ *Input, rec *model.ServerRecord) { rec.State = model.StateError }}, "orphaned"},
 		"not while its BMC is in Git":                          {[]change{asks, back}, "Refused forget#1: its BMC bmc00000 is in Git (): remove that first, then give the annotation a new value" + "not orphaned"},
 		"not while a claim has it":                             {[]change{asks, claimed}, "Refused forget#1: claim default/web has it: remove that first, then give the annotation a new value"},
-		"nor may have it": {[]change{asks, doubt(model.DoubtDisputed, "", "default/web"), func(in *Input, _ *model.ServerRecord) {
-			in.Desired.Add(fleettest.Claim("web"))
-		}}, "Refused forget#1: claim default/web may have it: remove that first, then give the annotation a new value"},
 		"nor while that is in Git and cannot be used": {[]change{asks, claimed, removed, func(in *Input, _ *model.ServerRecord) {
 			in.Desired.Quarantined[model.ClaimName("default/web").Identity()] = []string{""}
 		}}, "Refused forget#1: claim default/web has it: remove that first, then give the annotation a new value"},

@@ -43,7 +43,7 @@ func (s *server) noteRanBefore() (Step, bool) {
 // this process began, by an Ingot that did not record it.
 func (s *server) ranBefore() bool {
 	return s.rec.State == model.StateInitial && s.rec.FoundRunning.IsZero() && s.reading.At.IsZero() &&
-		s.power() == model.PowerOn && !s.rec.Ticket.Open() && !s.doubted() && s.fleet.observeOnly.Reason == ""
+		s.power() == model.PowerOn && !s.rec.Ticket.Open() && s.fleet.observeOnly.Reason == ""
 }
 
 // ours reports whether it was Ingot that switched the server on for its open ticket: it

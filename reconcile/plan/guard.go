@@ -28,7 +28,7 @@ func (f *fleet) guard() {
 		bound = f.boundByNamespace()
 	}
 	r := judgeWindow(windowInput{
-		Asked: asked, Record: f.record, Bound: bound, Approvals: f.in.Desired.Approvals,
+		Asked: asked, Uncertain: f.uncertain(asked), Record: f.record, Bound: bound, Approvals: f.in.Desired.Approvals,
 		Limits: windowLimits{
 			MaxDisruptions: f.in.Policy.MaxDisruptions, MaxPowerDisruptions: f.in.Policy.MaxPowerDisruptions, Window: f.in.Policy.GuardWindow,
 		},
@@ -44,6 +44,21 @@ func (f *fleet) guard() {
 			f.blockedByGuard[d.Server] = append(f.blockedByGuard[d.Server], d)
 		}
 	}
+}
+
+// uncertain are the steps that the first revision after a long gap asks for, of servers that are
+// not known to be off: they may be bound to another claim since.
+func (f *fleet) uncertain(asked []model.Disruption) map[stepKey]bool {
+	if !f.in.LongGap || f.in.First != "" && f.in.First != f.in.Desired.Revision {
+		return nil
+	}
+	steps := make(map[stepKey]bool)
+	for _, d := range asked {
+		if f.server(d.Server).power() != model.PowerOff {
+			steps[keyOf(d)] = true
+		}
+	}
+	return steps
 }
 
 // boundByNamespace counts the servers that claims have.

@@ -46,11 +46,8 @@ func TestWhatTheGuardIsAskedFor(t *testing.T) {
 		}, ""},
 		"a server that may be installed may lose something": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
 			c.Annotations, r.Installed = map[string]string{model.AnnotationReprovision: "1"}, ""
-			r.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown}
+			r.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Since: time.Unix(1, 0)}
 		}, "reprovision default/web=1"},
-		"a server in doubt is asked for nothing": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
-			c.Spec.Power, r.Doubt = model.PowerOff, &model.Doubt{Reason: model.DoubtFromStatusBranch}
-		}, ""},
 		"one whose release is decided is asked for nothing": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
 			c.Spec.Power, r.Release = model.PowerOff, &model.Release{}
 		}, ""},

@@ -24,19 +24,20 @@ type Input struct {
 	// not moved again.
 	Busy     map[model.ServerName]bool
 	BusyBMCs map[model.BMCName]bool
-	// Announced is the newest version of a record that this process has pushed to the
-	// status branch; zero = it has pushed nothing yet.
-	Announced model.Version
+	// Shown are the intents that the status branch shows; nil = this process has pushed nothing yet.
+	Shown map[model.ServerName]model.Intent
 	// Unannounced is since when the status branch cannot be pushed; zero = it can.
 	Unannounced time.Time
-	// Unshown are the servers whose record the status branch lacks all the same.
-	Unshown map[model.ServerName]bool
 	// ObserveOnly says why nothing may be done at all, HealOnly why nothing but to
 	// power on from their disks what is bound; empty = all may be done.
 	ObserveOnly, HealOnly string
 	// Started is when this process began, Serving when machines that boot could reach
 	// it; zero = they cannot yet.
 	Started, Serving time.Time
+	// LongGap is set if decisions may be lost that are newer than all that is known: no Ingot had run
+	// for long. First is the first revision that this process read from Git.
+	LongGap bool
+	First   model.Revision
 	// Nonce is fresh and random for each plan: what people approve by is made of it.
 	Nonce string
 	// Pools are those that DHCP gives addresses from.

@@ -90,7 +90,7 @@ func TestTheStagesOfAnInstall(t *testing.T) {
 // be installed, too.
 func behindAnInstall(change func(r *model.ServerRecord)) (*Input, *model.ServerRecord) {
 	in := bigFleet(2, 2)
-	in.Policy.MirrorFirst, in.Policy.MaxConcurrentInstalls = false, 1
+	in.Policy.ShowFirst, in.Policy.MaxConcurrentInstalls = false, 1
 	rec := fleettest.Ticketed(in.Observed, model.StateReserved, model.PurposeClaim)
 	rec.Ticket.Disk = &model.DiskImage{Ref: "os:1"}
 	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) {

@@ -30,9 +30,9 @@ func (s *server) mustWait(m *Move) Why {
 func (s *server) unannounced() Why {
 	in := s.fleet.in
 	switch {
-	case !in.Policy.MirrorFirst:
+	case !in.Policy.ShowFirst:
 		return Why{}
-	case in.Announced.IsZero():
+	case in.Shown == nil:
 		return s.waitsForBranch("waiting for this Ingot's first commit to the status branch")
 	case !s.shown():
 		return s.waitsToBeShown()
@@ -42,17 +42,14 @@ func (s *server) unannounced() Why {
 
 // shown reports whether the status branch shows the server's newest decision.
 func (s *server) shown() bool {
-	in, i := s.fleet.in, s.rec.Intent
-	if i == nil {
-		return true
-	}
-	return !i.At.IsZero() && !in.Unshown[s.name] && (!i.At.After(in.Announced) || !i.At.After(in.Observed.Published.Version))
+	i := s.rec.Intent
+	return i == nil || s.fleet.in.Shown[s.name] == *i
 }
 
 // meanwhile is the step of a bound server for which something disruptive was decided
 // that the status branch does not show yet: it goes on as it did.
 func (s *server) meanwhile() (Step, bool) {
-	if !s.fleet.in.Policy.MirrorFirst || s.rec.State != model.StateReserved || s.shown() {
+	if !s.fleet.in.Policy.ShowFirst || s.rec.State != model.StateReserved || s.shown() {
 		return Step{}, false
 	}
 	i := s.rec.Intent

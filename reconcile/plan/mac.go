@@ -111,7 +111,7 @@ func macsBy(by model.MACSource, macs []string) []model.ServerMAC {
 
 // noteMACs has the record know the server's MAC addresses.
 func (s *server) noteMACs() (Step, bool) {
-	if s.fleet.observeOnly.Reason != "" || s.doubted() || s.kept.asBMCShows(s) {
+	if s.fleet.observeOnly.Reason != "" || s.kept.asBMCShows(s) {
 		return Step{}, false
 	}
 	macs := s.macs()

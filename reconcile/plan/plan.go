@@ -35,7 +35,6 @@ type fleet struct {
 	guardNext               time.Time                               // when a list that is held may go; zero = none will by time
 	renamed                 map[model.ServerName]*model.ServerClaim // the claims that servers' claims became
 	outrun                  map[model.ClaimName]bool                // claims whose new name another server has
-	disputed                map[model.ClaimName]*server             // claims that a Disputed server may have
 	record                  *model.FleetRecord                      // with this plan's changes
 	observeOnly             Why
 	powerOns                int          // that may still be begun
@@ -51,6 +50,7 @@ type fleet struct {
 	likely                  likely                                 // made when first needed
 	unknown                 *Why                                   // of the very first claims; made when first needed
 	named                   map[model.ServerName]string            // what names a server in Git; made when first needed
+	gapFound, gapUnread     *server                                // see noteGap
 	aliases                 map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
 	otherUUID               map[model.ServerName]*otherUUID        // by the name of the manifest; nil while there is none
 	duplicates              map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none
@@ -154,7 +154,6 @@ func newFleet(in *Input) *fleet {
 		blockedByGuard: make(map[model.ServerName][]model.Disruption),
 		renamed:        make(map[model.ServerName]*model.ServerClaim),
 		outrun:         make(map[model.ClaimName]bool),
-		disputed:       make(map[model.ClaimName]*server),
 		maintained:     make(map[model.ServerName]maintained),
 		awaiting:       make(map[model.ServerName]string),
 		labels:         make(map[model.ServerName]map[string]string),
@@ -178,6 +177,7 @@ func newFleet(in *Input) *fleet {
 	}
 	f.judgeReadiness()
 	f.noteUnknown()
+	f.noteGap()
 	f.noteUnreadable()
 	f.noteRevision()
 	f.noteAbsences()
@@ -191,5 +191,5 @@ func sameFleet(a, b *model.FleetRecord) bool {
 		slices.EqualFunc(a.Holds, b.Holds, sameHold) && slices.Equal(a.ApprovedSteps, b.ApprovedSteps) && slices.Equal(a.Done, b.Done) &&
 		slices.Equal(a.Absent, b.Absent) && a.AbsentMore == b.AbsentMore && a.AbsentToken == b.AbsentToken &&
 		slices.Equal(a.Removed, b.Removed) && slices.Equal(a.Unreadable, b.Unreadable) &&
-		a.Unknown.Equal(b.Unknown) && a.UnknownToken == b.UnknownToken
+		a.Unknown.Equal(b.Unknown) && a.UnknownToken == b.UnknownToken && a.GapToken == b.GapToken
 }

@@ -86,9 +86,9 @@ type Policy struct {
 	MaxRefused    int
 	RefusedWithin time.Duration
 
-	// MirrorFirst makes each decision that touches a bound server wait until the status
+	// ShowFirst makes each decision that touches a bound server wait until the status
 	// branch shows it.
-	MirrorFirst bool
+	ShowFirst bool
 	// UnsureAfter is how long after a power request whose answer was lost it is made
 	// again, if the power state did not change meanwhile; UnsureTries how often in all.
 	UnsureAfter time.Duration

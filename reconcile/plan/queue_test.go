@@ -56,11 +56,11 @@ func TestWhatTheStatusBranchDoesNotShowIsNotInLine(t *testing.T) {
 	in.Observed.ServerFacts[starting].Power = model.PowerOff
 	in.Observed.Servers[starting].Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Second)}
 	in.Readings[starting] = Reading{At: in.Now}
-	in.Policy.MaxConcurrentPowerOns, in.Policy.MirrorFirst = 1, false
+	in.Policy.MaxConcurrentPowerOns, in.Policy.ShowFirst = 1, false
 	if r := Plan(in); len(r.Queued) != 1 || r.Queued[0].Heals {
 		t.Fatalf("in line where the branch need not be written first: %+v", r.Queued)
 	}
-	in.Policy.MirrorFirst = true // nothing was announced yet
+	in.Policy.ShowFirst = true // nothing was announced yet
 	if r := Plan(in); len(r.Queued) != 0 {
 		t.Errorf("in line: %+v", r.Queued[0].Move)
 	}

@@ -154,7 +154,7 @@ func (s *server) noteBootstrapped() (Step, bool) {
 	gone := func(rule string) bool {
 		return f.in.Desired.ReadinessRules[rule] == nil && f.removed(model.ReadinessRuleIdentity(rule))
 	}
-	if f.observeOnly.Reason != "" || s.doubted() || len(s.bootstrapped) == 0 && !slices.ContainsFunc(known, gone) {
+	if f.observeOnly.Reason != "" || len(s.bootstrapped) == 0 && !slices.ContainsFunc(known, gone) {
 		return Step{}, false
 	}
 	all := JoinBootstrapped(slices.DeleteFunc(slices.Clone(known), gone), s.bootstrapped)

@@ -272,10 +272,6 @@ func TestWhatARuleIsReadyForIsRememberedOnce(t *testing.T) {
 		"nothing while only observing": {
 			rule: rule, passed: true, change: func(in *Input, _ *model.ServerRecord) { in.ObserveOnly = "a test" },
 		},
-		"nothing in a record that is in doubt": {
-			rule: rule, passed: true,
-			change: func(_ *Input, rec *model.ServerRecord) { rec.Doubt = &model.Doubt{Reason: model.DoubtDisputed} },
-		},
 		"a rule that is merely not there": {known: []string{"burn-in"}},
 		"a rule that cannot be read": {
 			known: []string{"burn-in"}, change: func(in *Input, _ *model.ServerRecord) { in.Desired.Quarantined[id] = []string{""} },

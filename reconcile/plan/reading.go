@@ -14,6 +14,8 @@ type Reading struct {
 	// of them came.
 	Offs     int
 	OffSince time.Time
+	// WasOff is set once an answer said Off.
+	WasOff bool
 	// BMCReset is when the BMC had been restarted last, as far as was known then.
 	BMCReset time.Time
 	// InventoryAt is when all parts were read last; zero = not since the start.
@@ -52,7 +54,7 @@ type Reading struct {
 // Saw is the reading after an answer, for which Off is sure after offReadings in a row.
 func (r Reading) Saw(p model.Power, asked *model.PowerAsked, offReadings int, now time.Time) Reading {
 	next := Reading{
-		At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset, PreparedAfter: r.PreparedAfter,
+		At: now, WasOff: r.WasOff || p == model.PowerOff, Unsaved: r.Unsaved, BMCReset: r.BMCReset, PreparedAfter: r.PreparedAfter,
 		InventoryAt: r.InventoryAt, InventoryOn: r.InventoryOn, Unread: r.Unread, PartsAfter: r.PartsAfter,
 		Reached: r.Reached || asked != nil && asked.Reached,
 	}

@@ -31,7 +31,7 @@ func (s *server) retains() bool {
 // ticket is revoked at once, whatever else the server waits for.
 func (s *server) decideRelease() (Step, bool) {
 	switch {
-	case s.rec.State != model.StateReserved || s.fleet.observeOnly.Reason != "" || s.doubted():
+	case s.rec.State != model.StateReserved || s.fleet.observeOnly.Reason != "":
 		return Step{}, false
 	case s.rec.Release != nil && s.claim != nil && (s.rec.Installed != "" || installUnknown(s.rec)):
 		return s.withdrawRelease(), true

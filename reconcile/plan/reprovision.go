@@ -30,7 +30,7 @@ func (f *fleet) decideReprovisions() {
 // more, while what the server ran is still there: before it was begun, or before the server
 // was booted for it. It touches nothing.
 func (s *server) withdrawReprovision() (Step, bool) {
-	if s.rec.Reprovision == "" || s.claim == nil || s.rec.Claim != s.claim.ClaimName() || s.doubted() ||
+	if s.rec.Reprovision == "" || s.claim == nil || s.rec.Claim != s.claim.ClaimName() ||
 		s.fleet.observeOnly.Reason != "" || s.claim.Annotations[model.AnnotationReprovision] == s.rec.Reprovision {
 		return Step{}, false
 	}

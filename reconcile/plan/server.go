@@ -66,6 +66,7 @@ func (s *server) step() Step {
 // first that has a step for the server decides.
 var rules = []func(*server) (Step, bool){
 	(*server).noteNew,
+	(*server).noteInstallUnknown,
 
 	// Nothing is asked of the machine for these, whatever else it waits for.
 	(*server).rekey,
@@ -91,7 +92,7 @@ var rules = []func(*server) (Step, bool){
 	(*server).readAnew,
 	(*server).contradicted,
 	(*server).serviced,
-	(*server).doubt,
+	(*server).ranInGap,
 	(*server).observe,
 	(*server).awaitSettled,
 	(*server).readCards,

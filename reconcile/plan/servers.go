@@ -33,7 +33,6 @@ func (f *fleet) loadServers() {
 			s.bmc = f.bmcs[at]
 		}
 		f.loadClaim(s, claims[i])
-		f.noteDisputed(s)
 		s.blocked = f.blocked(s)
 		if s.bmc != nil && s.bmcToConfirm() {
 			s.bmc.asked = true
@@ -41,18 +40,6 @@ func (f *fleet) loadServers() {
 		f.servers[i] = s
 	}
 	f.followRenames()
-}
-
-// noteDisputed notes the claims that a Disputed server may have.
-func (f *fleet) noteDisputed(s *server) {
-	if !Disputed(s.rec) {
-		return
-	}
-	for _, a := range s.rec.Doubt.Alternatives {
-		if a.Claim != "" {
-			f.disputed[a.Claim] = s
-		}
-	}
 }
 
 // matchedSpecs are manifests of which each is that of the server of its name.

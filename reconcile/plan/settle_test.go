@@ -90,7 +90,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		facts    = &model.ServerFacts{Name: "s1", Power: model.PowerOff, Inventory: &model.Inventory{UUID: "u", MemoryBytes: 1 << 30}}
 		off      = Reading{At: plannedAt, Offs: 3, OffSince: plannedAt}
 		asked    = Reading{At: plannedAt}
-		lookedAt = Reading{At: settleNow, Offs: 4, OffSince: plannedAt}
+		lookedAt = Reading{At: settleNow, Offs: 4, OffSince: plannedAt, WasOff: true}
 		saw      = func(power model.Power) Answer { return Answer{At: settleNow, Facts: &model.ServerFacts{Power: power}} }
 		missed   = func(err string, reason model.Reason) Reading {
 			return Reading{
@@ -135,7 +135,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		"a look that finds the power that was asked for records that it was reached": {
 			old: recordOf(askedFor(model.ResetForceOff, model.PowerOff)), do: []Action{Inspect{}}, answers: []Answer{saw(model.PowerOff)},
 			want: Settled{
-				Outcome: MoveDone, News: true, Reading: Reading{At: settleNow, Offs: 4, OffSince: plannedAt, Reached: true},
+				Outcome: MoveDone, News: true, Reading: Reading{At: settleNow, Offs: 4, OffSince: plannedAt, WasOff: true, Reached: true},
 				Changes: saved(recordOf(askedFor(model.ResetForceOff, model.PowerOff),
 					askedNow(func(a *model.PowerAsked) { a.Reached = true }))),
 			},
@@ -146,7 +146,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 				Power: model.PowerOff, Inventory: &model.Inventory{UUID: "u", Model: "X", Manufacturer: "M"},
 			}}},
 			want: Settled{
-				Outcome: MoveDone, News: true, Reading: Reading{At: settleNow, InventoryAt: settleNow, Offs: 4, OffSince: plannedAt},
+				Outcome: MoveDone, News: true, Reading: Reading{At: settleNow, InventoryAt: settleNow, Offs: 4, OffSince: plannedAt, WasOff: true},
 				Changes: Changes{ServerFacts: []*model.ServerFacts{{
 					Name: "s1", Power: model.PowerOff,
 					Inventory: &model.Inventory{UUID: "u", Model: "X", Manufacturer: "M", MemoryBytes: 1 << 30},
@@ -156,7 +156,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		"what was read Off before a lease was renewed counts no more": {
 			old: recordOf(), routine: true, do: []Action{Inspect{}},
 			answers: []Answer{{At: settleNow, Facts: &model.ServerFacts{Power: model.PowerOff}, Leased: settleNow}},
-			want:    Settled{Outcome: MoveDone, Reading: Reading{At: settleNow}},
+			want:    Settled{Outcome: MoveDone, Reading: Reading{At: settleNow, WasOff: true}},
 		},
 		"a BMC that gives no answer is noted in the reading alone": {
 			old: recordOf(), routine: true, do: []Action{Inspect{}},

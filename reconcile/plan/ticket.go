@@ -95,7 +95,7 @@ func (s *server) revoke() {
 // That needs no BMC.
 func (s *server) forOnce() (Step, bool) {
 	t := s.rec.Ticket
-	if t == nil || !t.Always || t.Purpose != model.PurposeClaim || s.rec.State != model.StateReserved || s.doubted() ||
+	if t == nil || !t.Always || t.Purpose != model.PurposeClaim || s.rec.State != model.StateReserved ||
 		s.fleet.observeOnly.Reason != "" || s.claim == nil || t.Claim != s.rec.Claim || s.claim.Annotations[model.AnnotationBoot] == "always" {
 		return Step{}, false
 	}
@@ -108,7 +108,7 @@ func (s *server) forOnce() (Step, bool) {
 // followBootedBy has the open ticket say what the claim counts as Booted by. From then on
 // what was served may keep the server from being booted from the network again.
 func (s *server) followBootedBy() (Step, bool) {
-	if !s.opened(model.PurposeClaim) || s.rec.State != model.StateReserved || s.doubted() || s.fleet.observeOnly.Reason != "" ||
+	if !s.opened(model.PurposeClaim) || s.rec.State != model.StateReserved || s.fleet.observeOnly.Reason != "" ||
 		s.claim == nil || s.rec.Ticket.Claim != s.rec.Claim || s.rec.Ticket.BootedBy == s.bootedBy() {
 		return Step{}, false
 	}

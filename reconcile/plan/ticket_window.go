@@ -69,7 +69,7 @@ func earliest(a, b time.Time) time.Time {
 func (s *server) expire() (Step, bool) {
 	length, end := s.window()
 	switch {
-	case end.IsZero() || s.now().Before(end) || s.fleet.observeOnly.Reason != "" || s.doubted():
+	case end.IsZero() || s.now().Before(end) || s.fleet.observeOnly.Reason != "":
 		return Step{}, false
 	case s.trace().Ended():
 		return Step{}, false // what it reported is judged next

@@ -25,6 +25,8 @@ type windowInput struct {
 	// Value tells one asking from the next: the same step within the window is the same
 	// asking.
 	Asked []model.Disruption
+	// Uncertain are steps that wait for an approval whatever the limit is.
+	Uncertain map[stepKey]bool
 	// Record is the fleet's, of which Holds, ApprovedSteps and Done count.
 	Record *model.FleetRecord
 	// Bound is how many servers are bound to claims of each namespace.
@@ -79,6 +81,7 @@ func judgeOnce(in windowInput) windowResult {
 	for _, hold := range w.standing(waiting) {
 		w.hold(hold)
 	}
+	w.holdUncertain(waiting)
 	for _, g := range w.groups(waiting) {
 		w.judge(g)
 	}
@@ -189,5 +192,5 @@ func sameSteps(a, b []model.Disruption) bool {
 }
 
 func sameHold(a, b model.GuardHold) bool {
-	return a.Token == b.Token && a.Until.Equal(b.Until) && a.Limit == b.Limit && a.Scope == b.Scope && sameSteps(a.Steps, b.Steps)
+	return a.Token == b.Token && a.Until.Equal(b.Until) && a.Limit == b.Limit && a.Gap == b.Gap && a.Scope == b.Scope && sameSteps(a.Steps, b.Steps)
 }

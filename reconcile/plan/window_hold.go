@@ -99,6 +99,26 @@ func (w *window) judge(steps []model.Disruption) {
 	h := model.GuardHold{
 		Revision: steps[0].Revision, Since: w.in.Now, Limit: full.limit, Scope: full.scope, Steps: steps, Until: at,
 	}
+	w.add(h)
+}
+
+// holdUncertain has all new steps that are uncertain wait in one list.
+func (w *window) holdUncertain(waiting []model.Disruption) {
+	var steps []model.Disruption
+	for _, g := range w.groups(waiting) {
+		for _, d := range g {
+			if w.in.Uncertain[keyOf(d)] {
+				steps = append(steps, d)
+			}
+		}
+	}
+	if len(steps) > 0 {
+		w.add(model.GuardHold{Revision: w.in.Revision, Since: w.in.Now, Steps: steps, Gap: true})
+	}
+}
+
+// add has a new list wait.
+func (w *window) add(h model.GuardHold) {
 	if len(w.holds) == model.MaxHolds {
 		h = w.joined(h)
 		w.holds = w.holds[:model.MaxHolds-1]

@@ -218,7 +218,7 @@ func (f *Fleet) input(desired *model.Desired, p plan.Policy, now time.Time) *pla
 
 // unhurried is a policy under which decisions are not kept waiting by what goes on in machines.
 func (f *Fleet) unhurried(p plan.Policy) plan.Policy {
-	p.MirrorFirst = false
+	p.ShowFirst = false
 	p.MaxConcurrentPowerOns, p.MaxConcurrentReprovisions, p.MaxConcurrentInstalls = 1<<20, 1<<20, 1<<20
 	p.DiscoveryImage = cmp.Or(p.DiscoveryImage, "discovery.image")
 	p.LoaderArchitectures, p.LeaseNetworks = nil, nil

@@ -86,8 +86,6 @@ var advices = map[model.Reason]advice{
 	model.ReasonObserveOnly:            {plan.RackOperator, "see /readyz: restore what it names, the store or the repository"},
 	model.ReasonRevisionOutdated:       {plan.RackOperator, "see the check git of /readyz: the repository has to be readable"},
 	model.ReasonFleetUnknown:           {plan.RackOperator, "adopt the running servers with spec.serverClaimRef, or approve with the line in the message"},
-	model.ReasonFromStatusBranch:       {plan.RackOperator, "wait for its BMC, or bring the BMC back: the record was read from the status branch"},
-	model.ReasonDisputed:               {plan.RackOperator, "find out which of the copies is right, and choose it with a commit that has its line"},
 	model.ReasonInstallUnknown:         {plan.RackOperator, "check the machine; if it is not installed, request that with the annotation in the message"},
 	model.ReasonRecordUnreadable:       {plan.RackOperator, "find out which server it is, and approve with the line in the message that its record is discarded"},
 	model.ReasonBMCUnreachable:         {plan.RackOperator, "check that its BMC has power and link"},

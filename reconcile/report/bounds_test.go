@@ -111,7 +111,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 				rec.BootProblem = &model.BootProblem{Message: endless}
 				rec.NoDiskBoot = &model.NoDiskBoot{Message: endless}
 				rec.Operation = &model.Operation{Message: endless}
-				rec.Doubt = &model.Doubt{Reason: model.DoubtDisputed, Message: endless}
+				rec.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Message: endless}
 			},
 			path: "servers/" + string(name) + ".yaml",
 		},

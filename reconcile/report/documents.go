@@ -29,19 +29,3 @@ type Metadata struct {
 func newDocument(kind model.Kind, name string) *Document {
 	return &Document{APIVersion: model.APIVersion, Kind: string(kind), Metadata: Metadata{Name: name}}
 }
-
-// version is that of the document's record, nil if it has none. The record is the
-// document's own.
-func (d *Document) version() *model.Version {
-	switch r := d.Record.(type) {
-	case *model.ServerRecord:
-		return &r.Version
-	case *model.BMCRecord:
-		return &r.Version
-	case *model.ClaimRecord:
-		return &r.Version
-	case *model.EndpointRecord:
-		return &r.Version
-	}
-	return nil
-}

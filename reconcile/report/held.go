@@ -76,7 +76,7 @@ func HeldOf(r *model.Report) []Held {
 
 // held lists what waits for an approval by a revision.yaml and what is beside it.
 func (d documents) held(doc *Revision) (held []Held, err error) {
-	serving, disputes, unbound, err := heldObjects(d)
+	serving, found, unbound, err := heldObjects(d)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +92,12 @@ func (d documents) held(doc *Revision) (held []Held, err error) {
 			Message: "neither the store nor the status branch knew the fleet, and servers run that may serve these claims already",
 		})
 	}
+	if t := doc.Record.GapToken; t != "" {
+		held = append(held, Held{
+			Subject: approves + "that servers are switched off", Token: t, Effects: found,
+			Message: "these servers should be off, and were found running after no Ingot had run for long: they may serve claims",
+		})
+	}
 	for _, u := range doc.Record.Unreadable {
 		held = append(held, Held{
 			Subject: approves + "that the record of " + string(u.Server) + " is given up", Token: u.Token, Since: u.Since,
@@ -99,12 +105,12 @@ func (d documents) held(doc *Revision) (held []Held, err error) {
 			Effects: []HeldEffect{{Text: "what was decided about server " + string(u.Server) + " is forgotten, also that a claim has it"}},
 		})
 	}
-	return append(held, disputes...), nil
+	return held, nil
 }
 
-// heldObjects are the servers by the claims that they serve, the choices of those that are
-// disputed, and the claims that have no server.
-func heldObjects(d documents) (serving map[model.ClaimName]model.ServerName, disputes []Held, unbound []HeldEffect, err error) {
+// heldObjects are the servers by the claims that they serve, those that were found running though
+// they should be off, and the claims that have no server.
+func heldObjects(d documents) (serving map[model.ClaimName]model.ServerName, found, unbound []HeldEffect, err error) {
 	serving = make(map[model.ClaimName]model.ServerName)
 	for _, path := range d.paths {
 		if path == model.ReportRevision || path == model.ReportProblems {
@@ -129,26 +135,11 @@ func heldObjects(d documents) (serving map[model.ClaimName]model.ServerName, dis
 		if rec.Claim != "" && !rec.ReleaseDecided() {
 			serving[rec.Claim] = rec.Name
 		}
-		if plan.Disputed(rec) {
-			disputes = append(disputes, heldDispute(rec)...)
+		if !rec.FoundRunning.IsZero() && (rec.State == model.StateAvailable || rec.State == model.StateCleanup) {
+			found = append(found, HeldEffect{Text: "server " + string(rec.Name) + ", which was found running, is switched off, and may be wiped and bound"})
 		}
 	}
-	return serving, disputes, unbound, nil
-}
-
-// heldDispute is a list for each copy of a server's record that may be chosen.
-func heldDispute(rec *model.ServerRecord) (held []Held) {
-	for _, a := range rec.Doubt.Alternatives {
-		what := string(a.State)
-		if a.Claim != "" {
-			what += " for " + string(a.Claim)
-		}
-		held = append(held, Held{
-			Subject: approves + "that " + string(rec.Name) + " is " + what, Token: a.Token, Since: rec.Doubt.Since, Message: rec.Doubt.Message,
-			Effects: []HeldEffect{{Text: "server " + string(rec.Name) + " is taken to be " + what + ", as the " + a.From + " says"}},
-		})
-	}
-	return held
+	return serving, found, unbound, nil
 }
 
 func heldByGuard(doc *Revision, i int) Held {

@@ -64,16 +64,14 @@ func TestEachListThatIsHeldSaysWhatWillHappen(t *testing.T) {
 	}
 }
 
-func TestOfADisputedServerEachCopyIsAListOfItsOwn(t *testing.T) {
+func TestServersFoundRunningAfterAGapAreOneList(t *testing.T) {
 	held, _, err := ReadHeld(map[string][]byte{
-		"revision.yaml": []byte("record: {}"),
-		"servers/s1.yaml": []byte("metadata: {name: s1}\nrecord: {name: s1, doubt: {reason: Disputed, alternatives: " +
-			"[{token: t, from: store, state: Available}, {token: u, from: status branch, state: Reserved, claim: default/web}]}}"),
+		"revision.yaml":   []byte("record: {gapToken: t}"),
+		"servers/s1.yaml": []byte("metadata: {name: s1}\nrecord: {name: s1, state: Available, foundRunning: 2026-11-29T10:00:00Z}"),
+		"servers/s2.yaml": []byte("metadata: {name: s2}\nrecord: {name: s2, state: Cleanup, foundRunning: 2026-11-29T10:00:00Z}"),
+		"servers/s3.yaml": []byte("metadata: {name: s3}\nrecord: {name: s3, state: Available}"),
 	})
-	if err != nil || len(held) != 2 {
-		t.Fatalf("%+v, %v", held, err)
-	}
-	if want := "server s1 is taken to be Reserved for default/web, as the status branch says"; held[1].Token != "u" || held[1].Effects[0].Text != want {
-		t.Errorf("got %+v, want %s", held[1], want)
+	if err != nil || len(held) != 1 || held[0].Token != "t" || len(held[0].Effects) != 2 || !strings.Contains(held[0].Effects[1].Text, "server s2") {
+		t.Errorf("got %+v, %v", held, err)
 	}
 }

@@ -50,7 +50,7 @@ func NewProjector() *Projector {
 func (p *Projector) Report(in *plan.Input, result *plan.Result, fence uint64, holder model.Holder) *model.Report {
 	v := newView(in, result)
 	r := &model.Report{
-		Revision: in.Desired.Revision, Fence: fence, Holder: holder, Version: newestOf(in.Observed),
+		Revision: in.Desired.Revision, Fence: fence, Holder: holder,
 		Documents: make(map[string]*model.Document),
 	}
 	p.page.reset(v)
@@ -66,15 +66,6 @@ func (p *Projector) Report(in *plan.Input, result *plan.Result, fence uint64, ho
 	p.show(r, model.ReportReadme, shownReadme(p.page.readme()))
 	p.forget(r)
 	return r
-}
-
-// newestOf is the newest version that a report shows. What was published does not count as set back
-// because the newest record was dropped since.
-func newestOf(o *model.Observed) model.Version {
-	if newest := o.Newest(); newest.After(o.Published.Version) {
-		return newest
-	}
-	return o.Published.Version
 }
 
 // projectPictures draws the pictures of racks in which something changed.
@@ -302,7 +293,7 @@ type readinessInputs struct {
 type revisionInputs struct {
 	source model.SourceState
 	signer string
-	fleet  model.Version
+	fleet  uint64 // the store's newest commit
 	pools  string
 	fence  uint64
 	holder model.Holder
@@ -325,7 +316,7 @@ func (p *Projector) projectRest(v *view, r *model.Report) {
 		p.keep(r, "serverreadinessrules/"+rule.Name+".yaml", from, func() any { return readinessRuleDocument(rule) })
 	}
 	d := v.in.Desired
-	from := revisionInputs{d.Source, d.VerifiedBy, v.in.Observed.Fleet.Version, fmt.Sprint(ExhaustedPools(v.in.Pools)), r.Fence, r.Holder}
+	from := revisionInputs{d.Source, d.VerifiedBy, v.in.Observed.Sequence, fmt.Sprint(ExhaustedPools(v.in.Pools)), r.Fence, r.Holder}
 	p.keep(r, model.ReportRevision, from, func() any { return v.revisionDocument(r) })
 	problems := v.problems()
 	p.keep(r, model.ReportProblems, fmt.Sprint(problems), func() any {
@@ -364,25 +355,10 @@ func (p *Projector) forget(r *model.Report) {
 	})
 }
 
-// versioned is a document's record with its version.
-type versioned interface{ version() *model.Version }
-
-// unlessSame is the document of an object, or the one before if only the version of its
-// record is another: that is no news, and of both copies either is as good.
+// unlessSame is the document of an object, or the one before if it says the same.
 func unlessSame(before *model.Document, now any) *model.Document {
-	if before == nil || before.Object == nil || reflect.TypeOf(before.Object) != reflect.TypeOf(now) {
-		return &model.Document{Object: now}
-	}
-	old, isOld := before.Object.(versioned)
-	fresh, isFresh := now.(versioned)
-	if !isOld || !isFresh || old.version() == nil || fresh.version() == nil {
-		return &model.Document{Object: now}
-	}
-	v := *fresh.version()
-	*fresh.version() = *old.version()
-	if reflect.DeepEqual(before.Object, now) {
+	if before != nil && reflect.DeepEqual(before.Object, now) {
 		return before
 	}
-	*fresh.version() = v
 	return &model.Document{Object: now}
 }

@@ -12,11 +12,11 @@ import (
 // What Ingot writes is what it reads back.
 func TestWhatIsWrittenOnTheBranchIsReadBack(t *testing.T) {
 	server := &model.ServerRecord{
-		Version: model.Version{Fence: 7, Seq: 20}, Name: "s1", BMC: "b1", UUID: "u", State: model.StateReserved, Claim: "default/web",
+		Name: "s1", BMC: "b1", UUID: "u", State: model.StateReserved, Claim: "default/web",
 	}
 	in := &plan.Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now}
 	in.Observed.Servers["s1"] = server
-	in.Observed.Fleet = model.FleetRecord{Version: model.Version{Fence: 7, Seq: 8}, Sequence: 3}
+	in.Observed.Fleet = model.FleetRecord{Sequence: 3}
 	b, problems := ReadBranch(fleettest.Rendered(t, NewProjector().Report(in, plan.Plan(in), 7, model.Holder{})))
 	if len(problems) > 0 || !reflect.DeepEqual(b.Servers["s1"], server) || b.Fleet.Sequence != 3 {
 		t.Errorf("got %+v and %+v, %v", b.Servers["s1"], b.Fleet, problems)

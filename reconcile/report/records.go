@@ -42,16 +42,6 @@ func (n RecordName) String() string {
 // BranchRecords is what the status branch says of the records.
 type BranchRecords struct {
 	model.Records
-	// Head is the commit that was read; whoever reads the branch fills it in.
-	Head string
-	// Fence and Holder are of the Ingot that wrote it, Version is the newest version that
-	// it shows. The trailers of its head count too, the higher of each.
-	Fence   uint64
-	Holder  model.Holder
-	Version model.Version
-	// MirrorFirst says that whoever wrote it did nothing disruptive that it did not show
-	// before.
-	MirrorFirst bool
 	// Serves says of servers which claim they serve, by the claims' own files.
 	Serves map[model.ServerName]model.ClaimName
 	// Unreadable are the paths of files that cannot be read. Their objects are unknown,
@@ -85,8 +75,6 @@ func ReadBranch(files map[string][]byte) (BranchRecords, []error) {
 	if _, ok := files[model.ReportRevision]; recorded && !ok {
 		bad(model.ReportRevision, errors.New("it is missing"))
 	}
-	b.Version = slices.MaxFunc(append(b.Versions(), b.Version), model.Version.Compare)
-	b.Fence = max(b.Fence, b.Version.Fence)
 	return b, problems
 }
 
@@ -146,25 +134,15 @@ type objectFile struct {
 	Status json.RawMessage `json:"status"`
 }
 
-// readRevision reads the fleet's record, and who wrote it.
+// readRevision reads the fleet's record.
 func (b *BranchRecords) readRevision(data []byte) error {
 	var doc struct {
-		Fence       uint64          `json:"fence"`
-		Holder      model.Holder    `json:"holder"`
-		Sequence    model.Version   `json:"sequence"`
-		MirrorFirst bool            `json:"mirrorFirst"`
-		Record      json.RawMessage `json:"record"`
+		Record json.RawMessage `json:"record"`
 	}
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return err
 	}
-	b.Fence, b.Holder, b.Version, b.MirrorFirst = doc.Fence, doc.Holder, doc.Sequence, doc.MirrorFirst
-	var fleet model.FleetRecord
-	if err := decodeRecord(doc.Record, &fleet); err != nil {
-		return err
-	}
-	b.Fleet = fleet
-	return nil
+	return decodeRecord(doc.Record, &b.Fleet)
 }
 
 func (b *BranchRecords) readServer(name string, raw json.RawMessage) error {

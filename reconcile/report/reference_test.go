@@ -72,7 +72,6 @@ func TestReferenceHasEveryConditionAndReason(t *testing.T) {
 		{"Reasons of AbsentWithoutCommit", "model/record.go", "Absent"},
 		{"Reasons of Operation", "model/record.go", "Outcome"},
 		{"Reasons of BootProgress", "model/ticket_progress.go model/boot_trace.go", "Stage"},
-		{"Reasons in the log, of copies of records that were compared at a start", "reconcile/merge/merge.go", ""},
 		{"Reasons in the log and in timelines, of firmware that is told no boot file", "bootsvc/netboot/netboot.go", "Reason"},
 	} {
 		fmt.Fprintf(&doc, "\n## %s\n\n| reason | meaning |\n|---|---|\n", s.title)

@@ -28,17 +28,11 @@ type Revision struct {
 	// Policy is what else of the configuration decides what a commit does, for those who plan
 	// before it is merged.
 	Policy *Policy `json:"policy,omitempty"`
-	// Fence and Holder say who wrote the branch, beside the trailers of its commits:
-	// those a person's commit does not have. MirrorFirst says whether decisions
-	// are written before they are acted upon.
-	Fence       uint64            `json:"fence"`
-	Holder      model.Holder      `json:"holder,omitzero"`
-	MirrorFirst bool              `json:"mirrorFirst"`
-	Record      model.FleetRecord `json:"record"`
+	// Fence and Holder say who wrote the branch.
+	Fence  uint64            `json:"fence"`
+	Holder model.Holder      `json:"holder,omitzero"`
+	Record model.FleetRecord `json:"record"`
 }
-
-// version is that of the fleet's record.
-func (d *Revision) version() *model.Version { return &d.Record.Version }
 
 // Absent is what is in force though Git lacks it.
 type Absent struct {
@@ -129,7 +123,7 @@ func (v *view) revisionDocument(r *model.Report) *Revision {
 	d, fleet := v.in.Desired, v.in.Observed.Fleet
 	doc := &Revision{
 		Observed: d.Source.Observed, Applied: fleet.Applied.Revision(), Record: mirrorFleet(fleet), Pools: ExhaustedPools(v.in.Pools),
-		Fence: r.Fence, Holder: r.Holder, MirrorFirst: v.in.Policy.MirrorFirst,
+		Fence: r.Fence, Holder: r.Holder,
 		Tenants: v.in.Policy.Tenants, Policy: policyOf(&v.in.Policy),
 	}
 	if doc.Observed == "" {
@@ -173,6 +167,10 @@ func shownLastGood(all []model.LastGood) []model.LastGood {
 
 // guardText says what a list waits for.
 func guardText(g *model.GuardHold) string {
+	if g.Gap {
+		return fmt.Sprintf("%s of revision %s wait for an approval: no Ingot had run for long, so later decisions may be lost, and these servers run",
+			text.Plural(len(g.Steps), "step"), g.Revision)
+	}
 	what := "the fleet"
 	if g.Scope != "" {
 		what = "namespace " + g.Scope

@@ -402,9 +402,6 @@ func (s *Bolt) Follow(ctx context.Context) (Batch, bool, error) {
 	return nil, false, nil
 }
 
-// Durability is always: each commit is on disk when it returns.
-func (s *Bolt) Durability() Durability { return DurableAlways }
-
 // Confirm knows without asking: the file is locked by this process.
 func (s *Bolt) Confirm(context.Context, uint64) error { return nil }
 

@@ -17,11 +17,12 @@ const (
 	BucketProbe       Bucket = "probe" // reports: written by the endpoint
 	BucketBootState   Bucket = "bootstate"
 	BucketWipe        Bucket = "wipe"
-	BucketProgress    Bucket = "progress"  // written by the boot service; uses by the endpoint too
-	BucketPayload     Bucket = "payload"   // sealed: written by reconcile
-	BucketSession     Bucket = "session"   // sealed: written by the BMC clients
-	BucketPublished   Bucket = "published" // what the status branch shows; written by its publisher
-	BucketSeal        Bucket = "seal"      // what tells whether a seal key is the right one
+	BucketProgress    Bucket = "progress" // written by the boot service; uses by the endpoint too
+	BucketPayload     Bucket = "payload"  // sealed: written by reconcile
+	BucketSession     Bucket = "session"  // sealed: written by the BMC clients
+	BucketSequence    Bucket = "sequence" // number of the newest commit that changed a record
+	BucketMarks       Bucket = "marks"    // of the status branch; written by its publisher
+	BucketSeal        Bucket = "seal"     // what tells whether a seal key is the right one
 
 	BucketWipeProgress Bucket = "wipeprogress" // written by the endpoint, until the ticket ends
 
@@ -36,7 +37,7 @@ var Buckets = []Bucket{
 	BucketBMCFacts, BucketServerFacts, BucketEndpointFacts,
 	BucketProbe, BucketBootState, BucketWipe, BucketWipeProgress,
 	BucketProgress, BucketPayload, BucketSession,
-	BucketPublished, BucketSeal,
+	BucketSequence, BucketMarks, BucketSeal,
 }
 
 // schemaVersion is the version of the layout and encoding of the stored data. An Ingot that
@@ -53,8 +54,7 @@ func checkSchema(where string, schema uint64) error {
 		where, schema, schemaVersion)
 }
 
-// IsRecord reports whether the values of a bucket are records: each says when it was last
-// changed. The status branch mirrors them, and so copies of a record can be compared.
+// IsRecord reports whether the values of a bucket are records, which the status branch has, too.
 func (b Bucket) IsRecord() bool { return records[b] }
 
 var records = map[Bucket]bool{

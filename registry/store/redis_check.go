@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,10 +20,7 @@ func (s *Redis) check(ctx context.Context) error {
 	if err := s.onEach(ctx, s.checkEviction); err != nil {
 		return err
 	}
-	if err := checkSchema("it", parseNumber(s.client.Get(ctx, s.key("schema")).Val())); err != nil {
-		return err
-	}
-	return s.inspectPersistence(ctx)
+	return checkSchema("it", parseNumber(s.client.Get(ctx, s.key("schema")).Val()))
 }
 
 // onEach calls f for each server that keys may be on.
@@ -51,42 +47,6 @@ func (s *Redis) checkEviction(ctx context.Context, c redis.Cmdable) error {
 		return fmt.Errorf("its maxmemory-policy is %s, so it may drop records: set it to noeviction", policy)
 	}
 	return nil
-}
-
-// inspectPersistence finds out whether what is committed survives a restart of
-// Redis. Of several servers the worst counts; where Redis does not say, it does not.
-func (s *Redis) inspectPersistence(ctx context.Context) error {
-	var mu sync.Mutex // a cluster's servers are asked at the same time
-	worst := DurableAlways
-	err := s.onEach(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		found := persistenceOf(ctx, c)
-		mu.Lock()
-		defer mu.Unlock()
-		worst = min(worst, found)
-		return nil
-	})
-	s.durable = worst
-	return err
-}
-
-// persistenceOf is how durable one server says that it is. Those that others manage
-// may keep CONFIG to themselves.
-func persistenceOf(ctx context.Context, c redis.Cmdable) Durability {
-	if infoField(ctx, c, "persistence", "aof_enabled") != "1" {
-		return DurableNo
-	}
-	config, err := c.ConfigGet(ctx, "appendfsync").Result()
-	if err != nil {
-		return DurableNo
-	}
-	switch config["appendfsync"] {
-	case "always":
-		return DurableAlways
-	case "everysec":
-		return DurableEverySecond
-	default:
-		return DurableNo
-	}
 }
 
 // infoField returns one field of INFO, "" if the server does not have it.

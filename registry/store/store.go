@@ -51,30 +51,6 @@ func (c Contents) Set(ch Change) {
 // FollowWait is how long follow waits, and so how long a standby takes to stop.
 const FollowWait = 500 * time.Millisecond
 
-// Durability is what becomes of a commit when the machine of the store dies.
-type Durability int
-
-// The durabilities, worst first.
-const (
-	// DurableNo may lose everything, or nobody knows.
-	DurableNo Durability = iota
-	// DurableEverySecond loses what was committed in the last second or two.
-	DurableEverySecond
-	// DurableAlways loses nothing.
-	DurableAlways
-)
-
-func (d Durability) String() string {
-	switch d {
-	case DurableAlways:
-		return "always"
-	case DurableEverySecond:
-		return "every second"
-	default:
-		return "no"
-	}
-}
-
 // Errors that callers tell apart.
 var (
 	// ErrFenced is returned for a write by a process that does not lead (any more). Nothing was
@@ -101,8 +77,6 @@ type Store interface {
 	Data
 	Leadership
 	Leases
-	// Durability is what becomes of what was committed when the store crashes.
-	Durability() Durability
 	// Close gives up leadership and the store.
 	Close() error
 }
@@ -122,7 +96,7 @@ type Data interface {
 	// Follow waits, not longer than FollowWait, for commits of another leader and
 	// returns them. After stale the caller has to load again.
 	Follow(ctx context.Context) (b Batch, stale bool, err error)
-	// Next returns the number of the next commit, or a lower one than it will have.
+	// Next returns the number of the next commit.
 	Next() uint64
 	// Raise makes the numbers of all further commits higher than seq.
 	Raise(seq uint64)

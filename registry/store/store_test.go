@@ -20,7 +20,6 @@ type storeCase struct {
 	open      func(t *testing.T) (Store, error)
 	lose      func(t *testing.T)
 	exclusive bool
-	durable   Durability
 }
 
 func storeCases() map[string]func(t *testing.T) storeCase {
@@ -39,7 +38,7 @@ func storeCases() map[string]func(t *testing.T) storeCase {
 				open: func(t *testing.T) (Store, error) {
 					return OpenBolt(dir, func() time.Time { return now }, testLog(t))
 				},
-				lose: func(t *testing.T) { loseFiles(t, dir) }, exclusive: true, durable: DurableAlways,
+				lose: func(t *testing.T) { loseFiles(t, dir) }, exclusive: true,
 			}
 		},
 		"miniredis": func(t *testing.T) storeCase {
@@ -48,11 +47,7 @@ func storeCases() map[string]func(t *testing.T) storeCase {
 		},
 		"redis-server": func(t *testing.T) storeCase {
 			s := redistest.New(t, redistest.Durable...)
-			return storeCase{
-				open:    ofRedis(t, s.URL()),
-				lose:    func(t *testing.T) { s.Client(t).FlushAll(t.Context()) },
-				durable: DurableEverySecond,
-			}
+			return storeCase{open: ofRedis(t, s.URL()), lose: func(t *testing.T) { s.Client(t).FlushAll(t.Context()) }}
 		},
 	}
 }
@@ -211,11 +206,6 @@ func TestStoreConformance(t *testing.T) {
 			wantErr(t, s.Commit(t.Context(), Batch{set(BucketLease, "b", "1")}), ErrLost)
 			wantErr(t, s.Replace(t.Context(), NewContents()), nil)
 			wantStoredLeases(t, s, map[string]string{})
-		},
-		"it knows how durable it is": func(t *testing.T, c storeCase) {
-			if s := c.newStore(t); s.Durability() != c.durable {
-				t.Errorf("durable: %v, want %v", s.Durability(), c.durable)
-			}
 		},
 		"another one leads only after the lease ran out, and fences the first": func(t *testing.T, c storeCase) {
 			if c.exclusive {

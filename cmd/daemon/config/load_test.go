@@ -51,7 +51,7 @@ func TestTheDocumentedDefaultsAreTheRealOnes(t *testing.T) {
 git:      {url: https://git.example.com/infra/metal.git, branch: main, path: ".", interval: 60s,
            auth: {usernameFile: "", passwordFile: "", sshKeyFile: "", knownHostsFile: "", caFile: ""},
            verify: {mode: none, keys: ""}, strict: false, allowPlaintextSecrets: false, ageKeyFile: ""}
-status:   {branch: status, interval: 30s, mirrorFirst: true, takeOverAfter: 0s,
+status:   {branch: status, interval: 30s,
            authorName: Ingot, authorEmail: ingot@localhost, signingKeyFile: ""}
 redis:    {url: "", sealKeyFile: ""}
 state:    {dir: /var/lib/ingot}

@@ -21,6 +21,7 @@ type Options struct {
 	Discovery Discovery `json:"discovery"`
 	Cleanup   Cleanup   `json:"cleanup"`
 	Guard     Guard     `json:"guard"`
+	Power     Power     `json:"power"`
 	Boot      Boot      `json:"boot"`
 	Registry  Registry  `json:"registry"`
 	Metadata  Metadata  `json:"metadata"`
@@ -36,9 +37,9 @@ type Options struct {
 	// Resync is the longest time after which everything is checked again.
 	Resync time.Duration `json:"resync"`
 
-	// TakeOver takes over from another Ingot without asking whether it is alive. It is
+	// TakeOver is the ID of the process that may be taken over from, though it may be alive. It is
 	// set on the command line, for one start.
-	TakeOver bool `json:"-"`
+	TakeOver string `json:"-"`
 	// Tuning is set by the demo and by tests, never by a file.
 	Tuning Tuning `json:"-"`
 }
@@ -103,15 +104,17 @@ type GitVerify struct {
 	Keys string `json:"keys"` // folder of the public keys that may sign
 }
 
+// Power says how power is restored.
+type Power struct {
+	// RestoreWithoutBranch has bound servers switched on from their disks by what the store says
+	// while the status branch cannot be read at a start: the Git host may run on one of them.
+	RestoreWithoutBranch bool `json:"restoreWithoutBranch"`
+}
+
 // Status says how the status branch is written.
 type Status struct {
 	Branch   string        `json:"branch"`
 	Interval time.Duration `json:"interval"` // at most one commit per interval, except for changes that wait for theirs
-	// MirrorFirst has every action on a bound server wait until the branch shows it.
-	MirrorFirst bool `json:"mirrorFirst"`
-	// TakeOverAfter is how long this Ingot must have been silent before another one may
-	// take over from it without an answer; 0 = never.
-	TakeOverAfter time.Duration `json:"takeOverAfter"`
 	// Keep is how much of the branch's history is kept, 0 = all of it. Archive keeps the
 	// heads that it was cut from as tags.
 	Keep           Age    `json:"keep"`
@@ -327,7 +330,7 @@ func Default() Options {
 			CommitStatus: CommitStatus{Context: "ingot"},
 		},
 		Status: Status{
-			Branch: "status", Interval: 30 * time.Second, MirrorFirst: true, AuthorName: "Ingot", AuthorEmail: "ingot@localhost",
+			Branch: "status", Interval: 30 * time.Second, AuthorName: "Ingot", AuthorEmail: "ingot@localhost",
 		},
 		State: State{Dir: "/var/lib/ingot"},
 		BMC: BMC{

@@ -29,7 +29,7 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		"a key that does not exist": {
 			text: repository + "logging: {level: debug}\n",
 			want: "ingot.yaml:2:1: logging: unknown field, known here: admin, bmc, boot, cleanup, dhcp, discovery, events, git, " +
-				"guard, metadata, notify, redis, registry, resync, secretFiles, state, status, tftp, webhook",
+				"guard, metadata, notify, power, redis, registry, resync, secretFiles, state, status, tftp, webhook",
 		},
 		"the same key twice": {
 			text: repository + "resync: 5m\nresync: 6m\n",

@@ -1,10 +1,9 @@
-// Package holder makes sure that the Ingot that wrote the status branch last is not alive.
+// Package holder finds out whether the Ingot that wrote the status branch last may be alive.
 //
 // A second Ingot with a store of its own must not begin while the first acts. At most starts
 // there is no second one: the process was restarted, or the machine lost power. These are
-// told apart without asking, by what the first published of itself (its ID, its machine, the
-// machine's boot and its network namespace) and by a name that each Ingot holds for as long
-// as it lives. Only where these do not tell, the other is asked by way of the status branch.
+// told apart by what the first published of itself (its ID, its machine, the machine's boot and
+// its network namespace) and by a name that each Ingot holds for as long as it lives.
 package holder
 
 import (
@@ -15,7 +14,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"ingot/model"
 )
@@ -30,10 +28,8 @@ const (
 // maxIdentity bounds what is read of such a file.
 const maxIdentity = 256
 
-// ThisHolder describes this process, with a new random ID. interval is how often it
-// looks at the repository; takeOverAfter is how long it must have been silent before
-// another may take over unasked, 0 for never.
-func ThisHolder(interval, takeOverAfter time.Duration) (model.Holder, error) {
+// ThisHolder describes this process, with a new random ID.
+func ThisHolder() (model.Holder, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return model.Holder{}, fmt.Errorf("name of this machine: %w", err)
@@ -45,7 +41,6 @@ func ThisHolder(interval, takeOverAfter time.Duration) (model.Holder, error) {
 	return model.Holder{
 		ID: strings.ToLower(rand.Text()), Host: host,
 		Machine: digest("machine", read(machineFile)), Boot: digest("boot", read(bootFile)), Namespace: digest("namespace", namespace),
-		Interval: interval, TakeOverAfter: takeOverAfter,
 	}, nil
 }
 

@@ -9,12 +9,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"ingot/model"
 )
 
-func TestJudge(t *testing.T) {
+func TestMayLive(t *testing.T) {
 	ours := model.Holder{ID: "us", Host: "h1", Machine: "m1", Boot: "b1", Namespace: "n1"}
 	like := func(change func(*model.Holder)) model.Holder {
 		h := ours
@@ -24,130 +23,39 @@ func TestJudge(t *testing.T) {
 	}
 	same := like(func(*model.Holder) {})
 	elsewhere := like(func(h *model.Holder) { h.Host, h.Machine, h.Boot, h.Namespace = "h2", "m2", "b2", "n2" })
-	container := like(func(h *model.Holder) { h.Host, h.Machine, h.Boot, h.Namespace = "c0ffee", "", "b1", "n2" })
-	lastOn := func(machine string) model.Holder { return model.Holder{ID: "them", Machine: machine} }
-	other := model.Holder{ID: "other", Machine: "m1"}
 	rebooted := like(func(h *model.Holder) { h.Boot = "b0" })
-
-	tests := map[string]struct {
-		theirs, last model.Holder
-		name         Name
-		want         Life
+	for name, tt := range map[string]struct {
+		theirs    model.Holder
+		sameStore bool
+		name      Name
+		want      bool
 	}{
-		"a branch that nobody wrote, while our store had one": {
-			theirs: model.Holder{},
-			last:   other, name: NameFree, want: Dead,
-		},
-		"one on another machine of the same name": {
-			theirs: like(func(h *model.Holder) { h.Machine, h.Boot = "m2", "b2" }),
-			name:   NameUnknown, want: PerhapsAlive,
-		},
-		"a branch that nobody wrote": {theirs: model.Holder{}, name: NameUnknown, want: Dead},
-		"this process itself":        {theirs: ours, name: NameUnknown, want: Dead},
-		"one on another machine":     {theirs: elsewhere, name: NameUnknown, want: PerhapsAlive},
-		"one on another machine, while our store had another": {
-			theirs: elsewhere,
-			last:   other, name: NameUnknown, want: PerhapsAlive,
-		},
-		"the store's last one":                       {theirs: same, last: lastOn("m1"), name: NameFree, want: Dead},
-		"the store's last one, in another container": {theirs: container, last: lastOn(""), name: NameUnknown, want: Dead},
-		"the last one of a store that was copied to this machine": {
-			theirs: elsewhere,
-			last:   lastOn("m2"), name: NameUnknown, want: PerhapsAlive,
-		},
-		"the last one of a store that was copied on this machine": {
-			theirs: same,
-			last:   lastOn("m1"), name: NameTaken, want: Alive,
-		},
-		"one before this machine lost power": {theirs: rebooted, name: NameUnknown, want: Dead},
+		"a branch without a writer":                      {theirs: model.Holder{}},
+		"this process itself":                            {theirs: ours},
+		"one on another machine":                         {theirs: elsewhere, want: true},
+		"one on another machine, whose store ours is":    {theirs: elsewhere, sameStore: true, want: true},
+		"one on another machine with the same host name": {theirs: like(func(h *model.Holder) { h.Machine, h.Boot = "m2", "b2" }), want: true},
+		"one before this machine lost power":             {theirs: rebooted},
+		"the same, or a copy of this virtual machine":    {theirs: rebooted, sameStore: true, want: true},
 		"one on a machine that has the same image as ours": {
-			theirs: like(func(h *model.Holder) { h.Host, h.Boot = "h2", "b2" }),
-			name:   NameUnknown, want: PerhapsAlive,
+			theirs: like(func(h *model.Holder) { h.Host, h.Boot = "h2", "b2" }), want: true,
 		},
-		"one whose boot is not known": {
-			theirs: like(func(h *model.Holder) { h.Boot = "" }),
-			name:   NameFree, want: PerhapsAlive,
-		},
-		"one whose machine is not known": {
-			theirs: like(func(h *model.Holder) { h.Machine = "" }),
-			name:   NameFree, want: PerhapsAlive,
-		},
-		"one in another network namespace": {
-			theirs: like(func(h *model.Holder) { h.Namespace = "n2" }),
-			name:   NameFree, want: PerhapsAlive,
-		},
-		"one whose name is free":                {theirs: same, name: NameFree, want: Dead},
-		"one whose name could not be asked for": {theirs: same, name: NameUnknown, want: PerhapsAlive},
-		"one whose name is taken":               {theirs: same, name: NameTaken, want: Alive},
-		"a name that is taken where it says nothing of the holder": {
-			theirs: elsewhere,
-			name:   NameTaken, want: PerhapsAlive,
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, why := Judge(test.theirs, ours, test.last, test.name)
-			if got != test.want || why == "" {
-				t.Errorf("judged %d, %q, want %d", got, why, test.want)
-			}
-		})
-	}
-
-	// What neither of two knows of itself is not the same of both.
-	unknown := map[string]struct {
-		forget       func(*model.Holder)
-		theirs, last model.Holder
-		want         Life
-	}{
-		"machine": {forget: func(h *model.Holder) { h.Machine = "" }, theirs: same, want: PerhapsAlive},
-		"machine, of another boot": {
-			forget: func(h *model.Holder) { h.Machine = "" },
-			theirs: rebooted, want: PerhapsAlive,
-		},
-		"machine, the store's last": {
-			forget: func(h *model.Holder) { h.Machine = "" },
-			theirs: same, last: lastOn("m1"), want: Dead,
-		},
-		"boot":      {forget: func(h *model.Holder) { h.Boot = "" }, theirs: same, want: PerhapsAlive},
-		"namespace": {forget: func(h *model.Holder) { h.Namespace = "" }, theirs: same, want: PerhapsAlive},
-	}
-	for name, test := range unknown {
-		t.Run("unknown "+name, func(t *testing.T) {
-			we := ours
-			test.forget(&test.theirs)
-			test.forget(&we)
-			if got, why := Judge(test.theirs, we, test.last, NameFree); got != test.want {
-				t.Errorf("judged %d, %q, want %d", got, why, test.want)
-			}
-		})
-	}
-}
-
-// Only one that is known to be dead may not live.
-func TestMayLive(t *testing.T) {
-	ours := model.Holder{ID: "us", Host: "h1", Machine: "m1", Boot: "b1", Namespace: "n1"}
-	elsewhere := model.Holder{ID: "them", Host: "h2", Machine: "m2", Boot: "b2", Namespace: "n2"}
-	unasked := ours
-	unasked.ID = "no ID, so its name cannot be asked for"
-	for name, test := range map[string]struct {
-		theirs, last model.Holder
-		want         bool
-	}{
-		"one on another machine":             {theirs: elsewhere, want: true},
-		"one whose name cannot be asked for": {theirs: unasked, want: true},
-		"the store's last one":               {theirs: elsewhere, last: model.Holder{ID: "them"}},
+		"one whose boot is not known":           {theirs: like(func(h *model.Holder) { h.Boot = "" }), name: NameFree, want: true},
+		"one whose machine is not known":        {theirs: like(func(h *model.Holder) { h.Machine = "" }), name: NameFree, want: true},
+		"one in another network namespace":      {theirs: like(func(h *model.Holder) { h.Namespace = "n2" }), name: NameFree, want: true},
+		"one whose name is free":                {theirs: same, sameStore: true, name: NameFree},
+		"one whose name could not be asked for": {theirs: same, want: true},
+		"one whose name is taken":               {theirs: same, name: NameTaken, want: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if may, why := MayLive(test.theirs, ours, test.last); may != test.want {
-				t.Errorf("may live: %t, %s", may, why)
-			}
-		})
+		if got := mayLive(tt.theirs, ours, tt.sameStore, tt.name); got != tt.want {
+			t.Errorf("%s: it may live: %t, want %t", name, got, tt.want)
+		}
 	}
 }
 
 // A process that is too busy to answer lives.
 func TestANameThatDoesNotAnswer(t *testing.T) {
-	us, err := ThisHolder(0, 0)
+	us, err := ThisHolder()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,15 +83,15 @@ func TestANameThatDoesNotAnswer(t *testing.T) {
 }
 
 func TestThisHolder(t *testing.T) {
-	a, err := ThisHolder(time.Minute, time.Hour)
+	a, err := ThisHolder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := ThisHolder(time.Minute, time.Hour)
+	b, err := ThisHolder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.ID == b.ID || a.Interval != time.Minute || a.TakeOverAfter != time.Hour || a.Host == "" {
+	if a.ID == b.ID || a.Host == "" {
 		t.Errorf("holders %+v and %+v", a, b)
 	}
 	a.ID = b.ID
@@ -228,7 +136,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestANameEndsWithItsProcess(t *testing.T) {
-	us, err := ThisHolder(time.Minute, 0)
+	us, err := ThisHolder()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,8 +165,8 @@ func TestANameEndsWithItsProcess(t *testing.T) {
 		held(true)
 	}
 	if us.Machine != "" && us.Boot != "" && us.Namespace != "" {
-		if may, why := MayLive(them, us, model.Holder{}); !may {
-			t.Errorf("taken for dead: %s", why)
+		if !MayLive(them, us, false) {
+			t.Error("taken for dead")
 		}
 	}
 	if err := cmd.Process.Kill(); err != nil {
@@ -267,14 +175,14 @@ func TestANameEndsWithItsProcess(t *testing.T) {
 	_ = cmd.Wait() // it was killed
 	held(false)
 	if us.Machine != "" && us.Boot != "" && us.Namespace != "" {
-		if may, why := MayLive(them, us, model.Holder{}); may {
-			t.Errorf("taken for alive: %s", why)
+		if MayLive(them, us, false) {
+			t.Error("taken for alive")
 		}
 	}
 }
 
 func TestANameIsHeldOnce(t *testing.T) {
-	us, err := ThisHolder(0, 0)
+	us, err := ThisHolder()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,6 @@
 package holder
 
-import (
-	"fmt"
-
-	"ingot/model"
-)
+import "ingot/model"
 
 // Name is what is known of the name that a living Ingot holds.
 type Name int
@@ -16,31 +12,14 @@ const (
 	NameTaken
 )
 
-// Life is whether an Ingot lives.
-type Life int
-
-// The answers to whether an Ingot lives.
-const (
-	PerhapsAlive Life = iota
-	Alive
-	Dead
-)
-
-// MayLive reports whether the Ingot that wrote the status branch last, theirs,
-// may be alive, and why. ours is this process, storesLast the holder that this
-// process's store knows as its last one. It asks for the other's name if that would be
-// found here.
-//
-// A store that several machines share grants the lead to one of them: there a holder
-// that storesLast names lost it, whatever its machine; the caller then gives storesLast
-// the machine of ours. One whose file was copied or moved gives none.
-func MayLive(theirs, ours, storesLast model.Holder) (bool, string) {
+// MayLive reports whether theirs, the Ingot that wrote the status branch last, may be alive.
+// sameStore says that it had the store that ours has, or one that ours is a copy of.
+func MayLive(theirs, ours model.Holder, sameStore bool) bool {
 	name := NameUnknown
 	if sameNamespace(theirs, ours) {
 		name = lookUp(theirs.ID)
 	}
-	life, why := Judge(theirs, ours, storesLast, name)
-	return life != Dead, why
+	return mayLive(theirs, ours, sameStore, name)
 }
 
 func lookUp(id string) Name {
@@ -53,27 +32,20 @@ func lookUp(id string) Name {
 	return NameFree
 }
 
-// Judge decides whether theirs lives by what is known of all: what it does not know is
-// no reason to take it for dead. name is to be asked for only where theirs, if it
-// lived, would be found: on its machine, in its network namespace.
-func Judge(theirs, ours, storesLast model.Holder, name Name) (Life, string) {
+// mayLive decides by what is known of both: what is not known is no reason to take theirs for dead.
+// A virtual machine that was copied with its store has the ID of the machine that it is a copy of,
+// so a machine that was started again proves nothing of the same store.
+func mayLive(theirs, ours model.Holder, sameStore bool, name Name) bool {
 	switch {
-	case theirs.ID == "":
-		return Dead, "the status branch names no holder: it was written before there were any, or never"
-	case theirs.ID == ours.ID:
-		return Dead, "this process wrote the status branch itself"
-	case name == NameTaken && sameNamespace(theirs, ours):
-		return Alive, "its process runs on this machine"
-	case theirs.ID == storesLast.ID && (storesLast.Machine == "" || ours.Machine == "" || storesLast.Machine == ours.Machine):
-		return Dead, "it had the store that this process has now"
-	case sameMachine(theirs, ours) && known(theirs.Boot, ours.Boot) && theirs.Boot != ours.Boot && theirs.Host == ours.Host:
-		return Dead, "it ran on this machine, which was started anew since"
-	case name == NameFree && sameNamespace(theirs, ours):
-		return Dead, "it ran on this machine, and its process is gone"
-	case theirs.Host == "":
-		return PerhapsAlive, "it runs on a machine without a name"
+	case theirs.ID == "" || theirs.ID == ours.ID:
+		return false
+	case sameNamespace(theirs, ours):
+		return name != NameFree
+	case sameStore:
+		return true
 	}
-	return PerhapsAlive, fmt.Sprintf("it runs, or ran, on %s", theirs.Host)
+	restarted := sameMachine(theirs, ours) && known(theirs.Boot, ours.Boot) && theirs.Boot != ours.Boot && theirs.Host == ours.Host
+	return !restarted
 }
 
 // sameMachine reports whether both are known to be of one machine.

@@ -154,7 +154,7 @@ func TestWhoHasSeenAGenerationIsToldWhatChangedSince(t *testing.T) {
 	fleettest.ChangeRecord(r.in.Observed, 2, func(rec *model.ServerRecord) { rec.State = model.StateInitial })
 	k.Rows(r.next(), r.in.Desired)
 	fleettest.ChangeRecord(r.in.Observed, 2, func(rec *model.ServerRecord) { rec.State, rec.Reason = model.StateError, model.ReasonCleanupFailed })
-	r.in.Desired.Revision, r.in.Observed.Fleet.Applied.Commit, r.in.Observed.Fleet.Version.Seq = "main@sha1:2", "2", 7
+	r.in.Desired.Revision, r.in.Observed.Fleet.Applied.Commit, r.in.Observed.Sequence = "main@sha1:2", "2", 7
 	r.in.Desired.Problems = []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Message: "wrong"}}
 	third := k.Rows(r.next(), r.in.Desired)
 	delete(r.in.Observed.Servers, fleettest.ServerName(1))

@@ -1,0 +1,217 @@
+package features
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cucumber/godog"
+	bolt "go.etcd.io/bbolt"
+	"sigs.k8s.io/yaml"
+
+	"ingot/features/internal/rig"
+	"ingot/model"
+)
+
+func defineTruth(sc *godog.ScenarioContext) {
+	const name = `"([^"]*)"`
+	for expression, step := range map[string]any{
+		`^store and status branch are copied$`:                                                                                 copyBoth,
+		`^Ingot is killed, both copies are put back after an hour, and Ingot is started again$`:                                putBothBack,
+		`^Ingot is killed, all servers are switched on, and Ingot is started again after (\d+) minutes$`:                       switchAllOn,
+		`^all servers are switched off again$`:                                                                                 allOff,
+		`^all servers are found running, and are left alone$`:                                                                  allFound,
+		`^all servers are switched off once a commit approves of them$`:                                                        allOffOnceApproved,
+		`^Ingot is killed, (the store is lost, |)` + name + ` is edited out of the status branch, and Ingot is started again$`: editOut,
+		`^a commit chooses the status branch$`:                                                                                 chooseBranch,
+		`^another Ingot is started with a copy of the state folder$`:                                                           startCopy,
+		`^the status branch is set back to before that, and the first Ingot is started alone$`:                                 startDeposed,
+	} {
+		sc.Step(expression, step)
+	}
+}
+
+// copiedHead is where the head of the status branch is kept.
+const copiedHead = "copied-status"
+
+func copyBoth(ctx context.Context) error {
+	w := siteOf(ctx)
+	return w.whileDead(func() error {
+		return errors.Join(w.takeCopy(), w.repo.SetBranch(copiedHead, w.repo.Head(statusBranch)))
+	})
+}
+
+func putBothBack(ctx context.Context) error {
+	w := siteOf(ctx)
+	return w.whileDead(func() error {
+		return errors.Join(w.putCopyBack(), w.repo.SetBranch(statusBranch, w.repo.Head(copiedHead)), w.age(time.Hour))
+	})
+}
+
+// age has both store and status branch be as old as that: no Ingot lived since.
+func (w *site) age(by time.Duration) error {
+	then := time.Now().Add(-by)
+	err := w.editStore(func(tx *bolt.Tx) error {
+		b := tx.Bucket([]byte("marks"))
+		var marks model.Marks
+		if err := json.Unmarshal(b.Get([]byte("marks")), &marks); err != nil {
+			return err
+		}
+		marks.Alive = then
+		raw, err := json.Marshal(marks)
+		return errors.Join(err, b.Put([]byte("marks"), raw))
+	})
+	return errors.Join(err, w.commitAgain("", then))
+}
+
+// commitAgain makes the head of the status branch again, without a file, and as of a time; as nobody
+// who signs or squashes it changes its trailers, none is changed here.
+func (w *site) commitAgain(without string, at time.Time) error {
+	index := "GIT_INDEX_FILE=" + filepath.Join(w.dir, "index")
+	git := func(args ...string) string {
+		out, err := w.gitWith([]string{index, "GIT_COMMITTER_DATE=" + at.Format(time.RFC3339)}, args...)
+		if err != nil {
+			panic(err)
+		}
+		return strings.TrimSpace(out)
+	}
+	head := w.repo.Head(statusBranch)
+	git("read-tree", head)
+	if without != "" {
+		git("update-index", "--force-remove", without)
+	}
+	message := filepath.Join(w.dir, "message")
+	if err := os.WriteFile(message, []byte(git("log", "-1", "--format=%B", head)+"\n"), 0o600); err != nil {
+		return err
+	}
+	return w.repo.SetBranch(statusBranch, git("commit-tree", git("write-tree"), "-p", head+"~1", "-F", message))
+}
+
+// gitWith runs git in the repository with further variables.
+func (w *site) gitWith(env []string, args ...string) (string, error) {
+	c := exec.Command("git", append([]string{"--git-dir", w.repo.Dir, "--work-tree", w.dir, "-c", "user.name=Ingot", "-c", "user.email=ingot@localhost"}, args...)...)
+	c.Env = append(os.Environ(), env...)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
+}
+
+func approveFound(ctx context.Context) error {
+	w := siteOf(ctx)
+	var token string
+	err := rig.Within(patience, func() error {
+		shown, err := w.statusBranch()
+		var doc struct {
+			Record model.FleetRecord `json:"record"`
+		}
+		err = errors.Join(err, yaml.Unmarshal([]byte(shown[model.ReportRevision]), &doc))
+		if token = doc.Record.GapToken; err == nil && token == "" {
+			err = errors.New("the status branch shows no token for servers that were found running")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return approve(ctx, token)
+}
+
+func switchAllOn(ctx context.Context, minutes int) error {
+	w := siteOf(ctx)
+	return w.whileDead(func() error {
+		for _, m := range w.machines {
+			m.PowerReturns()
+		}
+		return w.age(time.Duration(minutes) * time.Minute)
+	})
+}
+
+// allAre waits until all machines are in a power state.
+func allAre(ctx context.Context, power model.Power) error {
+	w := siteOf(ctx)
+	return rig.Within(2*patience, func() error {
+		for _, name := range slices.Sorted(maps.Keys(w.machines)) {
+			if p := w.machines[name].Power(); p != power {
+				return fmt.Errorf("%s is powered %s", name, p)
+			}
+		}
+		return nil
+	})
+}
+
+func allOff(ctx context.Context) error { return allAre(ctx, model.PowerOff) }
+
+func allFound(ctx context.Context) error {
+	w := siteOf(ctx)
+	err := rig.Within(2*patience, func() error {
+		shown, err := w.statusBranch()
+		for _, name := range slices.Sorted(maps.Keys(w.machines)) {
+			if text := shown[serverPath(w.called(name))]; err == nil && !strings.Contains(text, string(model.ReasonFoundRunning)) {
+				err = fmt.Errorf("it is not said of %s that it was found running: %s", name, text)
+			}
+		}
+		return err
+	})
+	return errors.Join(err, allAre(ctx, model.PowerOn))
+}
+
+func allOffOnceApproved(ctx context.Context) error {
+	return errors.Join(allFound(ctx), approveFound(ctx), allOff(ctx))
+}
+
+func editOut(ctx context.Context, lost, server string) error {
+	w := siteOf(ctx)
+	return w.whileDead(func() error {
+		err := w.commitAgain(serverPath(w.called(server)), time.Now())
+		if lost != "" {
+			err = errors.Join(err, w.emptyStore())
+		}
+		return err
+	})
+}
+
+// branchChoice is the line that chooses the status branch, in the log.
+var branchChoice = regexp.MustCompile(`Ingot-Approve: (\w+) for the status branch`)
+
+func chooseBranch(ctx context.Context) error {
+	found := branchChoice.FindStringSubmatch(siteOf(ctx).log.text())
+	if found == nil {
+		return errors.New("the log shows no line that chooses the status branch")
+	}
+	return approve(ctx, found[1])
+}
+
+func startCopy(ctx context.Context) error {
+	w := siteOf(ctx)
+	dir := filepath.Join(w.dir, "copy-"+strconv.Itoa(len(w.launched)))
+	if err := errors.Join(w.repo.SetBranch(copiedHead, w.repo.Head(statusBranch)), replicate(w.stateDir(), dir)); err != nil {
+		return err
+	}
+	if err := os.Chmod(filepath.Join(dir, "seal.key"), 0o600); err != nil {
+		return err
+	}
+	p, err := w.launch("copy.yaml", dir)
+	if err != nil {
+		return err
+	}
+	w.first, w.ingot = w.ingot, p
+	w.admit()
+	return nil
+}
+
+func startDeposed(ctx context.Context) error {
+	w := siteOf(ctx)
+	return errors.Join(w.kill(), w.repo.SetBranch(statusBranch, w.repo.Head(copiedHead)), w.start())
+}
