@@ -49,7 +49,7 @@ units: setup ## Run the unit tests, but those that boot machines
 
 # What starts no goroutine has no data races of its own; the tests of examples/monitoring
 # look at other processes, of which the detector sees nothing.
-NO_RACES = ingot/model% ingot/examples% ingot/reconcile/plan ingot/reconcile/report ingot/reconcile/preview ingot/reconcile/merge ingot/cmd/ingot/cluster
+NO_RACES = ingot/model% ingot/examples% ingot/reconcile/plan ingot/reconcile/report ingot/reconcile/preview ingot/reconcile/truth ingot/cmd/ingot/cluster
 
 # What takes the detector longest and has no goroutines that other tests do not have, or is about memory.
 NO_RACES_IN = ^Test(DescentIsFoundFarBack|WhatHidesAllIsNamedOnce|EachLookComesToTheSameAsFromScratch|ContainerLayerIsUnpackedWithinBounds|FileThatIsNotWholeOrHasATailIsRefused|ImageOfOtherTools|APowerCutLeavesNothingOrAll|UnusedFileLeavesMemory|MoreBlocksThanCanBeCounted|WhatAPreviewDoesNotAnnounceIsNotDone)$$
@@ -83,7 +83,7 @@ machines: setup ## Boot the discovery image, firmware and whole lives on machine
 test-long: setup race machines features-redis ## The long proofs: data races, machines of qemu, features on Redis, a Debian image on disk, all random histories of the loop, HISTORIES (10000) of the plan and a fifth of them of the source, COMMITS (2000) of a branch, broken installs, all kill points and WALK (200) of the program; less after PROOFS_UNTIL
 	PROOFS_UNTIL=$(PROOFS_UNTIL) go test -count=1 -timeout 30m -v -run CloudImage ./features/life
 	$(IN_TIME) go test -count=1 -timeout 10m ./bootsvc/diskimage ./cmd/metalprobe/install ./examples/monitoring
-	$(IN_TIME) HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|IsNotDone$$|WasAnnounced$$|DelayNoOthers$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile/...
+	$(IN_TIME) HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|^TestWalks$$|IsNotDone$$|WasAnnounced$$|DelayNoOthers$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile/...
 	$(IN_TIME) HISTORIES=$(HISTORIES) COMMITS=$(COMMITS) go test -count=1 -timeout 60m -v -run 'AssembledAsAllIs|BoundedOverManyCommits|MergeForetells|HistoriesMeet|FarBack|CutByAge|MessagesAreNotKept|HadCut|OtherNamesAtOnce|RefusesTheCut' ./gitsource
 	PROOFS_UNTIL=$(PROOFS_UNTIL) go test -count=1 -timeout 30m -v -run AreBroken ./features/life
 	TMPDIR=$(TESTS_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 30m -parallel 8 -v -run 'KillPoints' ./features
