@@ -164,7 +164,7 @@ func (w *site) claimsShown() (map[model.ClaimName]ledger.Shown, error) {
 
 var (
 	bootedCondition = regexp.MustCompile(`(?s)reason: Booted\b`)
-	otherReason     = regexp.MustCompile(`reason: (Disputed|AbsentWithoutCommit|InstallUnknown|ClaimDisputed)`)
+	otherReason     = regexp.MustCompile(`reason: (AbsentWithoutCommit|InstallUnknown)`)
 )
 
 // shownBy reads the document of a claim.

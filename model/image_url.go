@@ -15,17 +15,6 @@ func IsImageURL(ref string) bool {
 	return strings.HasPrefix(ref, "https://") || strings.HasPrefix(ref, "http://")
 }
 
-// ParseImageURL takes the image of a claim apart that is a disk image at a URL: where it is
-// fetched, and the digest of the file as it is published. The fault says what is wrong with it,
-// "" if nothing is.
-func ParseImageURL(ref string) (location, digest, fault string) {
-	if fault := imageURLFault(ref); fault != "" {
-		return "", "", fault
-	}
-	location, digest, _ = strings.Cut(ref, "#")
-	return location, digest, ""
-}
-
 // imageURLFault checks the URL of a disk image. Without a digest whoever has the server, or the
 // way to it, would say what is installed.
 func imageURLFault(s string) string {

@@ -109,9 +109,15 @@ func (d *daemon) end(ctx context.Context, h model.BranchHead) {
 	}
 }
 
+// maxLookInterval bounds how long another process with a copy of the store may not see this one's commits.
+const maxLookInterval = 5 * time.Minute
+
+// lookInterval is how often the status branch is polled.
+func (d *daemon) lookInterval() time.Duration { return min(d.opts.Git.Interval, maxLookInterval) }
+
 // watch polls the status branch, and notes now and then that this process lives.
 func (d *daemon) watch(ctx context.Context) error {
-	for sleep(ctx, d.opts.Git.Interval) == nil {
+	for sleep(ctx, d.lookInterval()) == nil {
 		err := d.status.Look(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -127,7 +133,7 @@ func (d *daemon) watch(ctx context.Context) error {
 		default:
 			d.sighted()
 		}
-		if d.clock().Sub(d.registry.Observed().Marks.Alive) > aliveEvery {
+		if d.clock().Sub(d.registry.Observed().Marks.Alive) >= aliveEvery {
 			if err := d.mark(ctx, func(m *model.Marks) { m.Alive = d.clock() }); err != nil {
 				d.log.Warn("it is not noted in the store that this process lives", "err", err)
 			}
@@ -137,7 +143,7 @@ func (d *daemon) watch(ctx context.Context) error {
 }
 
 // aliveEvery is how often a process notes that it lives.
-const aliveEvery = 5 * time.Minute
+const aliveEvery = maxLookInterval
 
 // observe has this process do nothing but restore power until its next commit has been on the status
 // branch for two polls: one that has a copy of its store sees it meanwhile, and ends.
@@ -154,14 +160,14 @@ func (d *daemon) seen() {
 	defer d.mu.Unlock()
 	if d.observing && d.observeFrom.IsZero() {
 		d.observeFrom = d.clock()
-		time.AfterFunc(2*d.opts.Git.Interval, d.observed)
+		time.AfterFunc(2*d.lookInterval(), d.observed)
 	}
 }
 
 // observed ends observing, unless that began again.
 func (d *daemon) observed() {
 	d.mu.Lock()
-	if d.observing = d.observing && (d.observeFrom.IsZero() || d.clock().Before(d.observeFrom.Add(2*d.opts.Git.Interval))); !d.observing {
+	if d.observing = d.observing && (d.observeFrom.IsZero() || d.clock().Before(d.observeFrom.Add(2*d.lookInterval()))); !d.observing {
 		d.observeFrom = time.Time{}
 	}
 	d.mu.Unlock()
@@ -190,7 +196,7 @@ func (d *daemon) present() reconcile.State {
 	defer d.mu.Unlock()
 	s := d.state
 	s.Serving = d.serving
-	switch blind := d.opts.Redis.URL == "" && !d.seenAt.IsZero() && d.clock().Sub(d.seenAt) > 2*d.opts.Git.Interval; {
+	switch blind := d.opts.Redis.URL == "" && !d.seenAt.IsZero() && d.clock().Sub(d.seenAt) > 2*d.lookInterval(); {
 	case s.ObserveOnly != "" || s.HealOnly != "":
 	case d.observing:
 		s.HealOnly = "another Ingot may act with a copy of this one's store: waiting until it must have seen this one's commit on the status branch"

@@ -146,7 +146,11 @@ func (d *daemon) choose(ctx context.Context, s start) (start, error) {
 	d.log.Error("nothing is done until a person chooses", "why", text)
 	d.setState(reconcile.State{ObserveOnly: text})
 	for sleep(ctx, min(time.Second, d.opts.Git.Interval)) == nil {
-		for _, approved := range d.source.Offered() {
+		approvals := d.source.Offered()
+		if desired := d.desired(); desired != nil { // the source has begun before
+			approvals = append(slices.Clip(approvals), desired.Approvals...)
+		}
+		for _, approved := range approvals {
 			switch {
 			case approved == store && s.store.Last > 0:
 				s.verdict.From = truth.FromStore
@@ -191,8 +195,8 @@ func (d *daemon) adopt(ctx context.Context, s start) error {
 	marks.Line, marks.Ended, marks.Alive = orNew(marks.Line), false, d.clock()
 	if s.observes(d.opts.Redis.URL != "") {
 		d.observe()
-		if wait := marks.Opened.Add(d.opts.Git.Interval).Sub(d.clock()); wait > 0 { // two copies must not end each other all the time
-			if err := sleep(ctx, min(wait, d.opts.Git.Interval)); err != nil {
+		if wait := marks.Opened.Add(d.lookInterval()).Sub(d.clock()); wait > 0 { // two copies must not end each other all the time
+			if err := sleep(ctx, min(wait, d.lookInterval())); err != nil {
 				return err
 			}
 		}

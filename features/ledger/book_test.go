@@ -462,11 +462,11 @@ func TestBookAtRest(t *testing.T) {
 		want  int
 	}{
 		"two disks and no reason":        {twice, Shown{Booted: true}, 1},
-		"two disks and a reason":         {twice, Shown{Reason: "Disputed"}, 0},
+		"two disks and a reason":         {twice, Shown{Reason: "InstallUnknown"}, 0},
 		"no disk, and said to be Booted": {none, Shown{Booted: true}, 1},
 		"no disk yet, and why":           {none, Shown{Waits: "NoServer"}, 0},
 		"no disk, and nothing says why":  {none, Shown{}, 1},
-		"no disk, and a reason":          {none, Shown{Reason: "Disputed"}, 0},
+		"no disk, and a reason":          {none, Shown{Reason: "InstallUnknown"}, 0},
 		"no disk, as it is to be Off":    {off, Shown{}, 0},
 		"a disk of one with two names":   {renamed, Shown{Booted: true}, 0},
 		"pushed and taken away unseen":   {Replay(brief().History), Shown{}, 0},

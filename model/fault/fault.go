@@ -9,7 +9,7 @@ const (
 	AfterCommit     = "after-commit"     //
 	BeforeBMC       = "before-bmc"       // a request to a BMC that changes something
 	AfterBMC        = "after-bmc"        //
-	BeforePush      = "before-push"      // a push of the status branch, or of a challenge
+	BeforePush      = "before-push"      // a push of the status branch
 	AfterPush       = "after-push"       //
 	BeforePublished = "before-published" // noting in the store what was pushed
 	AfterPublished  = "after-published"  //
