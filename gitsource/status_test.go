@@ -38,7 +38,7 @@ func text(s string) *model.Document { return &model.Document{Text: s} }
 func report(fence uint64, files map[string]string) *model.Report {
 	r := &model.Report{
 		Revision: "main@sha1:abc", Fence: fence, Subject: "something happened", Body: []string{"s1: a → b", "s2: c"},
-		Mark: model.Mark{Line: "l", Deployment: "d", Process: "p", Sequence: 5}, Continues: 3, Documents: make(map[string]*model.Document),
+		Mark: model.Mark{Line: "l", Deployment: "d", Process: "p", Sequence: 5, Push: "u"}, Continues: 3, Documents: make(map[string]*model.Document),
 	}
 	for path, content := range files {
 		r.Documents[path] = text(content)
@@ -96,7 +96,7 @@ func TestS04PublishWhatChanged(t *testing.T) {
 	log := ok[[]gitserver.Commit](t)(repo.ReadLog("status"))
 	want := gitserver.Commit{Hash: p.Commit, Author: "Ingot", Email: "ingot@localhost",
 		Message: "something happened\n\ns1: a → b\ns2: c\n[skip ci]\n\nRevision: main@sha1:abc\nFence: 7\n" +
-			"Line: l\nDeployment: d\nProcess: p\nSequence: 5\nContinues: 3\nTree: " + strings.TrimSpace(ok[string](t)(repo.Git("rev-parse", "status^{tree}")))}
+			"Line: l\nDeployment: d\nProcess: p\nSequence: 5\nPush: u\nContinues: 3\nTree: " + strings.TrimSpace(ok[string](t)(repo.Git("rev-parse", "status^{tree}")))}
 	if diff := cmp.Diff(want, log[0], cmp.Transformer("orphan", func(p []string) int { return len(p) })); diff != "" {
 		t.Errorf("commit (-want +got):\n%s", diff)
 	}

@@ -29,7 +29,7 @@ func (s *server) noteInstallUnknown() (Step, bool) {
 		}
 	}
 	rec.Doubt = &model.Doubt{
-		Reason: model.DoubtInstallUnknown, Since: s.now(),
+		Reason: model.DoubtInstallUnknown, Since: s.now(), SeenOn: rec.Doubt.SeenOn,
 		Message: "it was bound before the store was lost, and nothing shows whether it was installed since",
 	}
 	return s.stay(), true
