@@ -88,5 +88,4 @@ Feature: The status branch is the record
       | CLAIM | SERVER |
       | db    | s2     |
     Then claim "db" is Booted on "s2"
-    When the status branch is set back to before that, and the first Ingot is started alone
-    Then the log says "nothing is done until a person chooses"
+    And the first Ingot does not start again, with exit code 4

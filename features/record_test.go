@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,7 +34,7 @@ func defineTruth(sc *godog.ScenarioContext) {
 		`^Ingot is killed, (the store is lost, |)` + name + ` is edited out of the status branch, and Ingot is started again$`: editOut,
 		`^a commit chooses the status branch$`:                                                                                 chooseBranch,
 		`^another Ingot is started with a copy of the state folder$`:                                                           startCopy,
-		`^the status branch is set back to before that, and the first Ingot is started alone$`:                                 startDeposed,
+		`^the first Ingot does not start again, with exit code (\d+)$`:                                                         staysEnded,
 	} {
 		sc.Step(expression, step)
 	}
@@ -193,10 +192,12 @@ func chooseBranch(ctx context.Context) error {
 	return approve(ctx, found[1])
 }
 
+func (w *site) copiedState() string { return filepath.Join(w.dir, "copied-state") }
+
 func startCopy(ctx context.Context) error {
 	w := siteOf(ctx)
-	dir := filepath.Join(w.dir, "copy-"+strconv.Itoa(len(w.launched)))
-	if err := errors.Join(w.repo.SetBranch(copiedHead, w.repo.Head(statusBranch)), replicate(w.stateDir(), dir)); err != nil {
+	dir := w.copiedState()
+	if err := replicate(w.stateDir(), dir); err != nil {
 		return err
 	}
 	if err := os.Chmod(filepath.Join(dir, "seal.key"), 0o600); err != nil {
@@ -211,7 +212,24 @@ func startCopy(ctx context.Context) error {
 	return nil
 }
 
-func startDeposed(ctx context.Context) error {
+// staysEnded starts the Ingot that has ended, and then the other one again.
+func staysEnded(ctx context.Context, code int) error {
 	w := siteOf(ctx)
-	return errors.Join(w.kill(), w.repo.SetBranch(statusBranch, w.repo.Head(copiedHead)), w.start())
+	if err := w.kill(); err != nil {
+		return err
+	}
+	deposed, how := w.launch("ingot.yaml", w.stateDir())
+	if deposed != nil {
+		var err error
+		if how, err = deposed.awaitEnd(); err != nil {
+			return err
+		}
+	}
+	p, err := w.launch("copy.yaml", w.copiedState())
+	if err != nil {
+		return err
+	}
+	w.ingot = p
+	w.admit()
+	return endedWith(how, code)
 }
