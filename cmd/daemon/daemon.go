@@ -126,9 +126,9 @@ type daemon struct {
 
 	clock   func() time.Time
 	holder  model.Holder
-	name    io.Closer      // shows other processes of this machine that holder is alive
-	healing func()         // ends the healing of power while the status branch is unread
-	begun   *model.Applied // what the source began with; nil = it has not
+	name    io.Closer // shows other processes of this machine that holder is alive
+	healing func()    // ends the healing of power while the status branch is unread
+	begun   bool      // the source has
 
 	choices   string // what tokens are made of that choose between store and status branch
 	startCase *prometheus.GaugeVec

@@ -33,11 +33,12 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	if err := d.registry.RaiseFence(ctx, s.head.Fence); err != nil {
 		return fmt.Errorf("take a fencing number above %d, which the status branch shows: %w", s.head.Fence, err)
 	}
+	before := d.registry.Observed().Fleet.Applied
 	if err := d.adopt(ctx, s); err != nil {
 		return err
 	}
-	if d.begun != nil && d.registry.Observed().Fleet.Applied != *d.begun {
-		return errors.New("the status branch knows another revision than the one that this process began with: start it again")
+	if d.begun && d.registry.Observed().Fleet.Applied != before {
+		return errors.New("the status branch knows another revision than the one that this process has applied: start it again")
 	}
 	d.begin()
 	d.sighted()
@@ -316,9 +317,10 @@ func (d *daemon) branchRecords(snapshot gitsource.Snapshot) report.BranchRecords
 	return branch
 }
 
-// begin tells the source which revision was applied last and what depends on it.
+// begin gives the source the revision that was applied last and what depends on it, once.
 func (d *daemon) begin() {
-	observed := d.registry.Observed()
-	d.begun = &observed.Fleet.Applied
-	d.source.Begin(gitsource.BeginningOf(observed))
+	if !d.begun {
+		d.begun = true
+		d.source.Begin(gitsource.BeginningOf(d.registry.Observed()))
+	}
 }
