@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ingot/features/internal/rig"
+	"ingot/model"
 )
 
 // The random walk: WALK says how many histories are walked, WALK_SEED is the seed of
@@ -26,6 +27,9 @@ const (
 	// then, or when the limit is reached.
 	walkQuiet = 3 * time.Second
 	walkLimit = 20 * time.Second
+	// walkOpening is how long Ingot may leave a lost status branch alone: it begins one at most
+	// once in a default git.interval.
+	walkOpening = 75 * time.Second
 	// walkEnding is how long an Ingot that was overtaken may take to end: it lets requests
 	// under way come to an end first.
 	walkEnding = 12 * time.Second
@@ -230,6 +234,9 @@ func (k *walk) settle() error {
 			return err
 		}
 	}
+	if err := rig.Within(walkOpening, k.shownAgain); err != nil {
+		return err
+	}
 	quiet := walkQuiet
 	if k.overtaken {
 		quiet = walkEnding
@@ -248,4 +255,13 @@ func (k *walk) settle() error {
 		return nil
 	}
 	return k.settle() // the next one goes on with what it left
+}
+
+// shownAgain returns an error while an Ingot that runs does not show the status.
+func (k *walk) shownAgain() error {
+	files, _ := k.statusBranch()
+	if k.ingot.running() && files[model.ReportReadme] == "" {
+		return errors.New("the status branch has no README")
+	}
+	return nil
 }

@@ -250,6 +250,9 @@ func (k *walk) loseStatus() error {
 
 func (k *walk) statusGarbled() error {
 	k.tampered = true
+	if k.repo.Head(statusBranch) == "" {
+		return nil // a branch of another's commits alone awaits a person's choice
+	}
 	_, err := k.repo.CommitTo(statusBranch, map[string]string{"servers/" + k.anyServer() + ".yaml": "record: [\n"}, "garble it")
 	return err
 }
