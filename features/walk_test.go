@@ -197,17 +197,19 @@ func (k *walk) up() error {
 	k.overtaken = false
 	k.boot.open("")
 	k.report.open("")
-	err := k.start()
-	if err == nil {
-		return nil
+	if err := k.start(); err != nil {
+		if again := k.takeOver(); again != nil {
+			return errors.Join(err, again)
+		}
 	}
+	return nil
+}
+
+func (k *walk) takeOver() error {
 	k.steps = append(k.steps, "(take over)")
 	k.arguments = []string{k.takeOverFlag()}
 	defer func() { k.arguments = nil }()
-	if again := k.start(); again != nil {
-		return errors.Join(err, again)
-	}
-	return nil
+	return k.start()
 }
 
 // down ends Ingot, does something, and starts it.
@@ -254,7 +256,8 @@ func (k *walk) settle() error {
 	if k.ingot.running() {
 		return nil
 	}
-	return k.settle() // the next one goes on with what it left
+	// The next one goes on with what it left.
+	return errors.Join(k.takeOver(), k.settle())
 }
 
 // shownAgain returns an error while an Ingot that runs does not show the status.
