@@ -74,6 +74,22 @@ Feature: The status branch is the record
     And nothing happens to "s1, s2"
 
   @file
+  Scenario: while a person's choice is awaited, the power of bound servers is restored
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+      | s2     | Available |
+    And claim "web" runs on "s1"
+    And the status branch shows that
+    When Ingot is killed, the status branch is made by another, and Ingot is started again
+    Then the log says "nothing is done until a person chooses"
+    When the power of "s1" is cut
+    Then "s1" runs from its disk again
+    When a commit chooses the store
+    Then claim "web" is Booted on "s1"
+    And "s1" was installed 0 times and wiped 0 times
+
+  @file
   Scenario: a copy of the state folder takes over, and the one that had it before stays ended
     Given the servers
       | SERVER | STATE     |

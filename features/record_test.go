@@ -32,7 +32,8 @@ func defineTruth(sc *godog.ScenarioContext) {
 		`^all servers are found running, and are left alone$`:                                                                  allFound,
 		`^all servers are switched off once a commit approves of them$`:                                                        allOffOnceApproved,
 		`^Ingot is killed, (the store is lost, |)` + name + ` is edited out of the status branch, and Ingot is started again$`: editOut,
-		`^a commit chooses the status branch$`:                                                                                 chooseBranch,
+		`^Ingot is killed, the status branch is made by another, and Ingot is started again$`:                                  replaceStatus,
+		`^a commit chooses the (status branch|store)$`:                                                                         chooseCopy,
 		`^another Ingot is started with a copy of the state folder$`:                                                           startCopy,
 		`^the first Ingot does not start again, with exit code (\d+)$`:                                                         staysEnded,
 	} {
@@ -181,15 +182,27 @@ func editOut(ctx context.Context, lost, server string) error {
 	})
 }
 
-// branchChoice is the line that chooses the status branch, in the log.
-var branchChoice = regexp.MustCompile(`Ingot-Approve: (\w+) for the status branch`)
+func replaceStatus(ctx context.Context) error {
+	w := siteOf(ctx)
+	return w.whileDead(func() error {
+		if err := deleteStatus(ctx); err != nil {
+			return err
+		}
+		_, err := w.repo.CommitTo(statusBranch, map[string]string{"README.md": "another's branch\n"}, "another's")
+		return err
+	})
+}
 
-func chooseBranch(ctx context.Context) error {
-	found := branchChoice.FindStringSubmatch(siteOf(ctx).log.text())
-	if found == nil {
-		return errors.New("the log shows no line that chooses the status branch")
+// choice is the line that chooses a copy, in the log.
+var choice = regexp.MustCompile(`Ingot-Approve: (\w+) for the (store|status branch)`)
+
+func chooseCopy(ctx context.Context, which string) error {
+	for _, found := range choice.FindAllStringSubmatch(siteOf(ctx).log.text(), -1) {
+		if found[2] == which {
+			return approve(ctx, found[1])
+		}
 	}
-	return approve(ctx, found[1])
+	return fmt.Errorf("the log shows no line that chooses the %s", which)
 }
 
 func (w *site) copiedState() string { return filepath.Join(w.dir, "copied-state") }

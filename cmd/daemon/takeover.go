@@ -145,7 +145,8 @@ func (d *daemon) choose(ctx context.Context, s start) (start, error) {
 	text := fmt.Sprintf("it is not certain what was decided last (%s), so a commit has to choose what counts for the whole fleet, by the last line of its message: %s",
 		s.verdict.Case, strings.Join(choices, ", or "))
 	d.log.Error("nothing is done until a person chooses", "why", text)
-	d.setState(reconcile.State{ObserveOnly: text})
+	defer d.stopHealing()
+	d.restorePower(ctx, text, s.verdict.Case != truth.AnotherFleet)
 	for sleep(ctx, min(time.Second, d.opts.Git.Interval)) == nil {
 		approvals := d.source.Offered()
 		if desired := d.desired(); desired != nil { // the source has begun before
@@ -241,11 +242,7 @@ func (d *daemon) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
 		}
 		why := fmt.Sprintf("the status branch cannot be read, so it is not known whether the store is up to date: %v", err)
 		d.log.Error("nothing is done yet", "err", err)
-		if d.opts.Power.RestoreWithoutBranch && d.recentlyAlive() {
-			d.heal(ctx, why)
-		} else {
-			d.setState(reconcile.State{ObserveOnly: why})
-		}
+		d.restorePower(ctx, why, d.opts.Power.RestoreWithoutBranch)
 		if err := sleep(ctx, pause); err != nil {
 			d.stopHealing()
 			return snapshot, err
@@ -256,14 +253,14 @@ func (d *daemon) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
 // restoreWithin is for how long after a process lived power is restored by the store alone.
 const restoreWithin = 24 * time.Hour
 
-func (d *daemon) recentlyAlive() bool {
+// restorePower powers bound servers on again, from their disks and by the store alone, while it is
+// not known what was decided last.
+func (d *daemon) restorePower(ctx context.Context, why string, may bool) {
 	alive := d.registry.Observed().Marks.Alive
-	return !alive.IsZero() && d.clock().Sub(alive) < restoreWithin
-}
-
-// heal powers bound servers on again while the status branch cannot be read, where
-// power.restoreWithoutBranch is set: the Git host may run on one of them.
-func (d *daemon) heal(ctx context.Context, why string) {
+	if !may || alive.IsZero() || d.clock().Sub(alive) > restoreWithin {
+		d.setState(reconcile.State{ObserveOnly: why})
+		return
+	}
 	d.setState(reconcile.State{HealOnly: why})
 	if d.healing != nil {
 		return
@@ -281,7 +278,7 @@ func (d *daemon) heal(ctx context.Context, why string) {
 	d.healing = func() { cancel(); <-done }
 }
 
-// stopHealing ends what heal began, and waits for it.
+// stopHealing ends what restorePower began, and waits for it.
 func (d *daemon) stopHealing() {
 	if d.healing != nil {
 		d.healing()
