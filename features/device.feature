@@ -54,11 +54,11 @@ Feature: A device that is no server has the address and the options that Git say
     When device "switch" is plugged into port "eth7"
     Then "ingot leases" lists device "switch" on port "eth7"
 
-  Scenario: what a DHCP server reserved and leased before keeps its address
-    Given Kea reserved an address for device "switch", and leased one to device "camera"
-    When Endpoints that "ingot import dhcp" makes of that are committed
-    Then device "camera" is given the address that Kea gave it
-    And device "switch" is given the address that Kea gave it
+  Scenario: imported devices keep their addresses
+    Given another DHCP server leased addresses to device "switch" and device "camera"
+    When Endpoints that "ingot import endpoints" makes of them are committed
+    Then device "camera" is given the same address as before
+    And device "switch" is given the same address as before
 
   Scenario: a device that asks too much is held back, and nobody else is
     When device "camera" asks for an address 100 times at once

@@ -21,17 +21,17 @@ import (
 func defineDevices(sc *godog.ScenarioContext) {
 	const name = `"([^"]*)"`
 	for expression, do := range map[string]any{
-		`^an Endpoint that reserves an address for client identifier ` + name + ` is committed$`:   commitClient,
-		`^device ` + name + ` is plugged in, and shows client identifier ` + name + `$`:            plugInAs,
-		`^an Endpoint of device ` + name + ` is committed with the options$`:                       commitOptions,
-		`^device ` + name + ` is told (host name|boot file) ` + name + `$`:                         toldOption,
-		`^device ` + name + ` is told no (host name|boot file)$`:                                   toldNoOption,
-		`^the problems name the line and column of option ` + name + `$`:                           problemAtOption,
-		`^"ingot leases" lists device ` + name + ` on port ` + name + `$`:                          leasesList,
-		`^Kea reserved an address for device ` + name + `, and leased one to device ` + name + `$`: keaGave,
-		`^Endpoints that "ingot import dhcp" makes of that are committed$`:                         importKea,
-		`^device ` + name + ` is given the address that Kea gave it$`:                              givenAsByKea,
-		`^device ` + name + ` asks for an address (\d+) times at once$`:                            askOften,
+		`^an Endpoint that reserves an address for client identifier ` + name + ` is committed$`: commitClient,
+		`^device ` + name + ` is plugged in, and shows client identifier ` + name + `$`:          plugInAs,
+		`^an Endpoint of device ` + name + ` is committed with the options$`:                     commitOptions,
+		`^device ` + name + ` is told (host name|boot file) ` + name + `$`:                       toldOption,
+		`^device ` + name + ` is told no (host name|boot file)$`:                                 toldNoOption,
+		`^the problems name the line and column of option ` + name + `$`:                         problemAtOption,
+		`^"ingot leases" lists device ` + name + ` on port ` + name + `$`:                        leasesList,
+		`^another DHCP server leased addresses to device ` + name + ` and device ` + name + `$`:  hadAddresses,
+		`^Endpoints that "ingot import endpoints" makes of them are committed$`:                  importEndpoints,
+		`^device ` + name + ` is given the same address as before$`:                              givenAsBefore,
+		`^device ` + name + ` asks for an address (\d+) times at once$`:                          askOften,
 	} {
 		sc.Step(expression, do)
 	}
@@ -145,71 +145,49 @@ func leasesList(ctx context.Context, name, port string) error {
 	})
 }
 
-// Where Kea's reservation and lease are within a network.
-const (
-	keaReserved = 60
-	keaLeased   = firstAddress + 30
-)
-
-// keaGave writes what Kea leaves behind: its configuration and its leases.
-func keaGave(ctx context.Context, reserved, leased string) error {
+// hadAddresses writes the addresses of another DHCP server, as "ingot import endpoints" reads them.
+func hadAddresses(ctx context.Context, first, second string) error {
 	w := siteOf(ctx)
-	s, err := w.device(reserved)
-	if err != nil {
-		return err
-	}
-	c, err := w.device(leased)
-	if err != nil {
-		return err
-	}
-	n := s.network
-	s.before, c.before = n.address(keaReserved), n.address(keaLeased)
-	configuration := fmt.Sprintf(`{"Dhcp4": {"subnet4": [{"id": 1, "subnet": %q, "reservations": [{"hw-address": %q, "ip-address": %q}]}]}}`, n.subnet, s.mac, s.before)
-	const farOff = 4102444800 // 2100
-	leases := "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context,pool_id\n" +
-		fmt.Sprintf("%s,%s,,4000,%d,1,0,0,,0,,0\n", c.before, c.mac, farOff)
-	return errors.Join(
-		os.WriteFile(filepath.Join(w.dir, "kea-dhcp4.conf"), []byte(configuration), 0o600),
-		os.WriteFile(filepath.Join(w.dir, "kea-leases4.csv"), []byte(leases), 0o600),
-	)
-}
-
-func importKea(ctx context.Context) error {
-	w := siteOf(ctx)
-	into := filepath.Join(w.dir, "imported")
-	if _, err := runIngot(ctx, w.dir, "import", "dhcp", "--from", "kea", "--into", into, "kea-dhcp4.conf", "kea-leases4.csv"); err != nil {
-		return err
-	}
-	made, err := filepath.Glob(filepath.Join(into, "*.yaml"))
-	if err == nil && len(made) != 2 {
-		err = fmt.Errorf("ingot import made %v, not two Endpoints", made)
-	}
-	if err != nil {
-		return err
-	}
-	files := make(map[string]string)
-	for _, path := range made {
-		content, err := os.ReadFile(path)
+	lines := ""
+	for i, name := range []string{first, second} {
+		d, err := w.device(name)
 		if err != nil {
 			return err
 		}
-		files["endpoints/"+filepath.Base(path)] = string(content)
+		d.before = d.network.address(firstAddress + 30 + i)
+		lines += fmt.Sprintf("%s,%s,%s\n", d.mac, d.before, name)
 	}
-	commit, err := w.repo.Commit(files, "take over what Kea gave")
+	return os.WriteFile(filepath.Join(w.dir, "leases.csv"), []byte(lines), 0o600)
+}
+
+func importEndpoints(ctx context.Context) error {
+	w := siteOf(ctx)
+	if _, err := runIngot(ctx, w.dir, "import", "endpoints", "leases.csv"); err != nil {
+		return err
+	}
+	files := make(map[string]string)
+	for _, name := range []string{"endpoints/switch.yaml", "endpoints/camera.yaml"} {
+		content, err := os.ReadFile(filepath.Join(w.dir, name))
+		if err != nil {
+			return err
+		}
+		files[name] = string(content)
+	}
+	commit, err := w.repo.Commit(files, "import leases")
 	if err != nil {
 		return err
 	}
 	return w.applied(ctx, commit)
 }
 
-func givenAsByKea(ctx context.Context, name string) error {
+func givenAsBefore(ctx context.Context, name string) error {
 	d, err := siteOf(ctx).device(name)
 	if err != nil {
 		return err
 	}
 	return d.askUntil(func() error {
 		if d.address != d.before {
-			return fmt.Errorf("%s has %s, and Kea gave it %s", name, d.address, d.before)
+			return fmt.Errorf("%s has %s, want %s", name, d.address, d.before)
 		}
 		return nil
 	})

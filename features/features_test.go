@@ -129,7 +129,6 @@ func run(t *testing.T, store storeKind) {
 			defineForge(sc)
 			definePage(sc)
 			defineAccess(sc)
-			defineNotify(sc)
 			defineAPI(sc)
 			definePlans(sc)
 			defineConnections(sc)

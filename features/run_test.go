@@ -30,10 +30,10 @@ registry: {listen: "127.0.0.1:0", url: %q}
 metadata: {listen: "127.0.0.1:0"}
 admin: {%s}
 secretFiles: %q
-%s%s%s`, w.remote, w.branch, w.folder, w.intervals.git, w.sealed == "", w.keySettings(), w.auth, w.tenantSettings(), w.signing.verify(),
+%s%s`, w.remote, w.branch, w.folder, w.intervals.git, w.sealed == "", w.keySettings(), w.auth, w.tenantSettings(), w.signing.verify(),
 		w.intervals.status, w.signing.status(), w.unread, redis, w.redisMore, stateDir, w.bmcNetworks,
 		w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.registrySettings(), w.imageSettings(), w.loaderDir(), w.bindingSettings(),
-		w.report.server.URL, w.adminSettings(), w.secretFolder(), w.webhook, w.notifySettings(), w.networkSettings())
+		w.report.server.URL, w.adminSettings(), w.secretFolder(), w.webhook, w.networkSettings())
 }
 
 // bindingSettings are none as a rule, so that the default is what scenarios are about.

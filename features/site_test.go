@@ -76,7 +76,6 @@ type site struct {
 	forge    *forgeserver.Forge // where repo is, or nil
 	webhook  string             // its settings, as configuration
 	access   adminAccess        // to the admin listener
-	hooks    map[string]*hook   // that are told what needs somebody
 	images   *ociserver.Registry
 	image    map[string]string // reference of each image, by its short name
 	probe    string            // reference of the probe's image

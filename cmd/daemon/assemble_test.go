@@ -51,16 +51,7 @@ func TestAFileThatMayComeLaterKeepsNothingFromStarting(t *testing.T) {
 		"discovery.ignitionTemplateFile": func(o *config.Options) { o.Discovery.IgnitionTemplateFile = missing },
 		"discovery.macPrefixesFile":      func(o *config.Options) { o.Discovery.MACPrefixesFile = missing },
 		"boot.credentialsFile":           func(o *config.Options) { o.Boot.CredentialsFile = missing },
-		"notify.webhooks[].urlFile": func(o *config.Options) {
-			o.Notify.Webhooks = []config.NotifyWebhook{{Name: "on-call", URLFile: missing}}
-		},
-		"notify.webhooks[].headerFile": func(o *config.Options) {
-			o.Notify.Webhooks = []config.NotifyWebhook{{Name: "on-call", URL: "https://127.0.0.1/", HeaderFile: missing}}
-		},
-		"notify.webhooks[].caFile": func(o *config.Options) {
-			o.Notify.Webhooks = []config.NotifyWebhook{{Name: "on-call", URL: "https://127.0.0.1/", CAFile: missing}}
-		},
-		"webhook.secretFile": func(o *config.Options) { o.Webhook.Listen, o.Webhook.SecretFile = "127.0.0.1:0", missing },
+		"webhook.secretFile":             func(o *config.Options) { o.Webhook.Listen, o.Webhook.SecretFile = "127.0.0.1:0", missing },
 	} {
 		t.Run(key, func(t *testing.T) {
 			o := loopbackOptions()

@@ -34,7 +34,6 @@ import (
 	"ingot/cmd/daemon/config"
 	"ingot/cmd/daemon/holder"
 	"ingot/cmd/daemon/listen"
-	"ingot/cmd/daemon/notify"
 	"ingot/cmd/daemon/secretfiles"
 	"ingot/cmd/daemon/stages"
 	"ingot/gitsource"
@@ -84,7 +83,6 @@ type daemon struct {
 	status     *gitsource.StatusBranch
 	webhook    *forge.Webhook // nil = off
 	poster     *forge.Poster  // nil = off
-	notices    *notify.Sender // nil = nobody is told
 	pool       *bmc.Pool
 	images     *oci.Images
 	cache      *imagecache.Cache
@@ -226,7 +224,6 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 		Name: "ingot_start_case", Help: "1 for what this process found when it compared its store with the status branch, by case; docs/laws.md lists them.",
 	}, []string{"case"})
 	d.metrics.MustRegister(d.startCase)
-	d.openNotify()
 	return d, d.makeNetworks(ctx)
 }
 
@@ -274,9 +271,6 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 	}
 	if d.poster != nil {
 		parts.Go(func() error { return d.poster.Run(ctx) })
-	}
-	if d.notices != nil {
-		parts.Go(func() error { return d.notices.Run(ctx) })
 	}
 	select {
 	case <-leased:

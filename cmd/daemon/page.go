@@ -23,7 +23,12 @@ func (d *daemon) page(f *fleet) http.Handler {
 type pageFleet struct{ *fleet }
 
 // Report implements page.Fleet.
-func (f pageFleet) Report() *model.Report { return f.daemon.reported() }
+func (f pageFleet) Report() *model.Report {
+	if r := f.daemon.reporter.Report(); r != nil {
+		return r.Report
+	}
+	return nil
+}
 
 // Git implements page.Fleet.
 func (f pageFleet) Git() page.Git {

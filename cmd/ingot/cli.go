@@ -73,7 +73,7 @@ type commandLine struct {
 	Image    imageCommand    `cmd:"" help:"Make, inspect, push and pull boot images."`
 	Init     initCommand     `cmd:"" help:"Create a new repository and its configuration."`
 	Claim    claimCommand    `cmd:"" help:"Write the manifest of a claim into a clone of the repository."`
-	Import   importCommands  `cmd:"" help:"Create a repository from a cluster that runs metal-operator, or manifests from the leases of another DHCP server."`
+	Import   importCommands  `cmd:"" help:"Create a repository from a cluster that runs metal-operator, or Endpoints from a CSV file."`
 	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 

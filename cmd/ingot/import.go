@@ -15,21 +15,20 @@ import (
 	"ingot/model/text"
 )
 
-// importCommands are what can be imported. A cluster is where nothing else is said, as before there
-// was anything else.
+// importCommands are the sources of an import. The default is a cluster.
 type importCommands struct {
-	Cluster importCommand     `cmd:"" default:"withargs" help:"Create a repository from a cluster that runs metal-operator."`
-	DHCP    importDHCPCommand `cmd:"" name:"dhcp" help:"Create Endpoints from the reservations and leases of Kea, dnsmasq or ISC dhcpd."`
+	Cluster   importCommand          `cmd:"" default:"withargs" help:"Create a repository from a cluster that runs metal-operator."`
+	Endpoints importEndpointsCommand `cmd:"" help:"Create Endpoints from a CSV file with the columns mac,ip,name."`
 }
 
 // Help implements kong.HelpProvider.
 func (importCommands) Help() string {
-	return `Imports a cluster unless another subcommand is given; see ingot import cluster --help and ingot import dhcp --help.
+	return `Imports a cluster unless another subcommand is given; see ingot import cluster --help and ingot import endpoints --help.
 
 Examples:
 
   ingot import fleet cluster.yaml
-  ingot import dhcp --from kea /etc/kea/kea-dhcp4.conf /var/lib/kea/kea-leases4.csv*`
+  ingot import endpoints leases.csv`
 }
 
 type importCommand struct {

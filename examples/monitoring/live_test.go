@@ -169,7 +169,6 @@ func (w *world) startAll() {
 state: {dir: %[1]s/state}
 secretFiles: %[1]s/secrets
 admin: {listen: "127.0.0.1:0", users: %[5]s, openMetrics: true}
-notify: {webhooks: [{name: nobody, url: "http://127.0.0.1:1/"}]}
 boot: {listen: "127.0.0.1:0"}
 registry: {listen: "127.0.0.1:0"}
 metadata: {listen: "127.0.0.1:0"}

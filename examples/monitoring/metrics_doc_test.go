@@ -40,7 +40,7 @@ var chapters = []struct{ title, packages string }{
 	{"Reports of machines", "registry/probe"},
 	{"Git and the status branch", "gitsource gitsource/forge"},
 	{"The store", "registry"},
-	{"Access and notifications", "cmd/daemon/access cmd/daemon/notify"},
+	{"Access", "cmd/daemon/access"},
 	{"The process", "cmd/daemon cmd/daemon/secretfiles"},
 }
 

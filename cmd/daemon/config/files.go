@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,33 +51,17 @@ var fileRules = map[string]string{
 	"admin.tls.certFile":                "",
 	"admin.tls.keyFile":                 "",
 	"admin.users":                       "",
-	"notify.webhooks[].urlFile":         noNotices,
-	"notify.webhooks[].headerFile":      noNotices,
-	"notify.webhooks[].caFile":          noNotices,
 	"webhook.secretFile":                "announcements of pushes are refused, so a push is noticed after git.interval",
 }
 
-const (
-	noRepository = "the repository is neither read nor pushed to"
-	noNotices    = "nothing is sent to this webhook"
-)
+const noRepository = "the repository is neither read nor pushed to"
 
 // Files are the files that o names, by key: credentials, keys, certificates and databases.
 func (o *Options) Files() []File {
 	var all []File
-	add := func(key, rule, path string) {
-		if path != "" {
-			all = append(all, File{key, path, fileRules[rule]})
-		}
-	}
 	for _, s := range settings(o) {
-		if namesFile(s.path) {
-			add(s.path, s.path, s.value.String())
-		}
-	}
-	for i, w := range o.Notify.Webhooks {
-		for name, path := range map[string]string{"urlFile": w.URLFile, "headerFile": w.HeaderFile, "caFile": w.CAFile} {
-			add(fmt.Sprintf("notify.webhooks[%d].%s", i, name), "notify.webhooks[]."+name, path)
+		if path := s.value.String(); namesFile(s.path) && path != "" {
+			all = append(all, File{s.path, path, fileRules[s.path]})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b File) int { return cmp.Compare(a.Key, b.Key) })

@@ -54,14 +54,12 @@ func TestFilesAreThoseThatAreSet(t *testing.T) {
 	if err := os.WriteFile(o.Git.AgeKeyFile, []byte("key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o.Notify.Webhooks = []NotifyWebhook{{HeaderFile: "/header", URLFile: "/url"}}
 	got := map[string][2]bool{}
 	for _, f := range o.Files() {
 		got[f.Key] = [2]bool{f.Without == "", f.Unreadable() == nil}
 	}
 	want := map[string][2]bool{ // whether Ingot does not start without it, and whether it can be read
 		"bmc.caFile": {true, false}, "git.ageKeyFile": {false, true},
-		"notify.webhooks[0].headerFile": {false, false}, "notify.webhooks[0].urlFile": {false, false},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -20,6 +20,11 @@ import (
 // maxSize bounds a configuration file, in bytes.
 const maxSize = 1 << 20
 
+// removed has the keys that earlier versions had, and what to use instead.
+var removed = map[string]string{
+	"notify": "was removed: use the alert rules in examples/monitoring with Alertmanager, or a client that reads /api/v1/events",
+}
+
 // Load returns the defaults, overlaid with what file says, overlaid with the INGOT_
 // variables of env, and checked. Without a file name the environment is all. An error has a
 // line for each problem: where it is, the key, and what to do.
@@ -34,6 +39,9 @@ func Load(file string, env []string) (Options, error) {
 		return Options{}, err
 	}
 	problems := model.DecodeStrict(file, data, &opts)
+	for i, p := range problems {
+		problems[i].Message = cmp.Or(removed[p.Field], p.Message)
+	}
 	if !model.HasErrors(problems) {
 		set, wrong := overlay(&opts, env)
 		if len(wrong) == 0 {

@@ -30,7 +30,6 @@ type Options struct {
 	// SecretFiles is a folder with Secrets and BMCSecrets that do not stand in Git.
 	SecretFiles string `json:"secretFiles"`
 	Admin       Admin  `json:"admin"`
-	Notify      Notify `json:"notify"`
 	// DHCP are the networks to serve leases and boot files on.
 	DHCP []dhcp.Network `json:"dhcp"`
 	TFTP TFTP           `json:"tftp"`
@@ -282,26 +281,6 @@ type TrustedHeader struct {
 	From []string `json:"from"` // networks, or addresses
 }
 
-// Notify says who is told of what needs somebody.
-type Notify struct {
-	Title string `json:"title"` // the name of the fleet, in what people read
-	// ClaimWaiting is after how long it is news that a claim waits.
-	ClaimWaiting time.Duration   `json:"claimWaiting"`
-	Webhooks     []NotifyWebhook `json:"webhooks"`
-}
-
-// NotifyWebhook is one that is told.
-type NotifyWebhook struct {
-	Name       string   `json:"name"`
-	URL        string   `json:"url"`
-	URLFile    string   `json:"urlFile"` // holds the URL, where that is a secret
-	Format     string   `json:"format"`  // cloudevents, or slack
-	HeaderFile string   `json:"headerFile"`
-	CAFile     string   `json:"caFile"`
-	On         []string `json:"on"`       // kinds of notices; empty = all
-	Resolved   bool     `json:"resolved"` // tell also that trouble has ended
-}
-
 // Events has the settings of the listener for Redfish events.
 type Events struct {
 	Listen string `json:"listen"`
@@ -351,7 +330,6 @@ func Default() Options {
 		Registry: Registry{Listen: ":10000", RequireToken: true},
 		Metadata: Metadata{Static: map[string]string{}},
 		Admin:    Admin{Listen: "127.0.0.1:8080", Hosts: []string{}, TrustedHeader: TrustedHeader{From: []string{}}},
-		Notify:   Notify{ClaimWaiting: time.Hour, Webhooks: []NotifyWebhook{}},
 		DHCP:     []dhcp.Network{},
 		TFTP:     TFTP{MaxTransfers: tftp.DefaultMaxTransfers, MaxTransfersPerAddress: tftp.DefaultMaxPerAddress},
 		Resync:   2 * time.Minute,

@@ -41,7 +41,6 @@ var entryFields = []struct {
 	page string
 }{
 	{"git.tenants", reflect.TypeFor[model.Tenant](), "tenants.md"},
-	{"notify.webhooks", reflect.TypeFor[NotifyWebhook](), "notify.md"},
 	{"dhcp", reflect.TypeFor[dhcp.Network](), "networks.md"},
 }
 

@@ -33,7 +33,6 @@ func (o *Options) Validate() []model.Problem {
 	c.names(o)
 	c.listeners(o)
 	c.admin(&o.Admin)
-	c.notify(&o.Notify)
 	c.networks(o)
 	c.boot(o)
 	c.unavailable(o)

@@ -23,8 +23,7 @@ func (c *checks) admin(a *Admin) {
 	}
 	c.trustedHeader(&a.TrustedHeader)
 	if a.URL != "" && !isHTTPURL(a.URL) {
-		c.wrong("admin.url", "%q is not allowed: must be where people reach the admin listener, such as https://ingot.example.com; "+
-			"without it notices have no link", a.URL)
+		c.wrong("admin.url", "%q is not allowed: must be the URL at which people reach the admin listener, such as https://ingot.example.com", a.URL)
 	}
 	for i, h := range a.Hosts {
 		if !hostName.MatchString(h) && !isAddress(h) {

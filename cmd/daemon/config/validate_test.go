@@ -29,7 +29,11 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		"a key that does not exist": {
 			text: repository + "logging: {level: debug}\n",
 			want: "ingot.yaml:2:1: logging: unknown field, known here: admin, bmc, boot, cleanup, dhcp, discovery, events, git, " +
-				"guard, metadata, notify, power, redis, registry, resync, secretFiles, state, status, tftp, webhook",
+				"guard, metadata, power, redis, registry, resync, secretFiles, state, status, tftp, webhook",
+		},
+		"a key that was removed": {
+			text: repository + "notify: {webhooks: [{name: on-call}]}\n",
+			want: "ingot.yaml:2:1: notify: was removed: use the alert rules in examples/monitoring with Alertmanager, or a client that reads /api/v1/events",
 		},
 		"the same key twice": {
 			text: repository + "resync: 5m\nresync: 6m\n",
@@ -100,32 +104,6 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		"a name that is an address of the web": {
 			text: repository + "admin: {hosts: [\"https://ingot.example.com\"]}\n",
 			want: `ingot.yaml:2:17: admin.hosts[0]: "https://ingot.example.com" is not allowed: must be a name without scheme, port and path, such as ingot.example.com`,
-		},
-		"a webhook without an address": {
-			text: repository + "notify: {webhooks: [{name: on-call}]}\n",
-			want: "ingot.yaml:2:21: notify.webhooks[0].urlFile: is empty, and so is url: name the file that holds the address of the webhook",
-		},
-		"a webhook whose address has a secret": {
-			text: repository + "notify: {webhooks: [{name: on-call, url: \"https://me:hunter2@hooks.example.com/\"}]}\n",
-			want: "ingot.yaml:2:42: notify.webhooks[0].url: is not allowed: must be http:// or https:// with a host, without user, password and " +
-				"query; put an address with any of those into a file, and name that in urlFile",
-		},
-		"two webhooks of one name": {
-			text: repository + "notify: {webhooks: [{name: a, url: http://a.example}, {name: a, url: http://b.example}]}\n",
-			want: `ingot.yaml:2:62: notify.webhooks[1].name: "a" is the name of two webhooks; give one of them another`,
-		},
-		"a webhook whose name is no file's": {
-			text: repository + "notify: {webhooks: [{name: ../a, url: http://a.example}]}\n",
-			want: `ingot.yaml:2:28: notify.webhooks[0].name: "../a" is not allowed: must be a name of lower case letters, digits and -, such as on-call`,
-		},
-		"news that nobody has": {
-			text: repository + "notify: {webhooks: [{name: a, url: http://a.example, on: [BMCLoss]}]}\n",
-			want: `ingot.yaml:2:59: notify.webhooks[0].on[0]: "BMCLoss" is not allowed: must be one of TicketRefused, CleanupFailed, ServerError, ` +
-				`GuardHeld, BMCLost, ClaimWaiting, ClaimBooted, did you mean BMCLost?`,
-		},
-		"a format that nobody reads": {
-			text: repository + "notify: {webhooks: [{name: a, url: http://a.example, format: teams}]}\n",
-			want: `ingot.yaml:2:62: notify.webhooks[0].format: "teams" is not allowed: must be one of cloudevents, slack`,
 		},
 		"two listeners on one port": {
 			text: repository + "boot: {listen: \":8082\"}\nregistry: {listen: \":8082\"}\n",
@@ -423,14 +401,11 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"boot.allowedRegistries ": func(o *Options) {
 			o.Boot.AllowedRegistries = []string{"ghcr.io", "localhost:5000", "ghcr.io/example"}
 		},
-		"boot.bindTickets": func(o *Options) { o.Boot.BindTickets = "address" },
-		"boot.files":       func(o *Options) { o.Boot.Files = "/var/lib" }, // state.dir is within
-		"boot.files ":      func(o *Options) { o.Boot.Files, o.SecretFiles = "/srv/files/", "/srv/files/../files/secrets" },
-		" boot.files":      func(o *Options) { o.Boot.Files, o.Redis.SealKeyFile = "/srv", "/srv/seal.key" },
-		" boot.files ":     func(o *Options) { o.Boot.Files = "/" },
-		"  boot.files": func(o *Options) {
-			o.Boot.Files, o.Notify.Webhooks = "/srv/files", []NotifyWebhook{{Name: "chat", URLFile: "/srv/files/chat"}}
-		},
+		"boot.bindTickets":            func(o *Options) { o.Boot.BindTickets = "address" },
+		"boot.files":                  func(o *Options) { o.Boot.Files = "/var/lib" }, // state.dir is within
+		"boot.files ":                 func(o *Options) { o.Boot.Files, o.SecretFiles = "/srv/files/", "/srv/files/../files/secrets" },
+		" boot.files":                 func(o *Options) { o.Boot.Files, o.Redis.SealKeyFile = "/srv", "/srv/seal.key" },
+		" boot.files ":                func(o *Options) { o.Boot.Files = "/" },
 		"boot.loaders":                func(o *Options) { o.Boot.Loaders = map[string]string{"sparc": "ipxe"} },
 		"boot.loaders ":               func(o *Options) { o.Boot.Loaders = map[string]string{"amd64": "grub"} },
 		"boot.rescue.for":             func(o *Options) { o.Boot.Rescue.For = "everybody" },
