@@ -36,15 +36,13 @@ type memory struct {
 	withoutIP map[string]struct{} // MAC addresses of those without
 
 	decrypted decryptedValues
-
-	strings *interner // of all that is decoded
 }
 
 // digest is the SHA-256 of a value's bytes.
 type digest [sha256.Size]byte
 
 func newMemory() *memory {
-	m := &memory{strings: newInterner()}
+	m := new(memory)
 	m.clear()
 	return m
 }
@@ -112,7 +110,6 @@ func (m *memory) decodeOne(ch store.Change) (decoded, error) {
 	if err != nil {
 		return decoded{}, err
 	}
-	m.strings.internAll(ch.Name, v)
 	raw, err := json.Marshal(v)
 	return decoded{ch, v, err == nil && bytes.Equal(raw, ch.Value)}, nil
 }
