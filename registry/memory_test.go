@@ -59,16 +59,11 @@ func TestDecodedValuesAreKeptOnce(t *testing.T) {
 	check("read again", open(t, o).memory)
 }
 
-// What is made of the decoded values is, byte for byte, what was lost: also where
-// a newer Ingot wrote more than this one understands.
+// What is made of the decoded values is, byte for byte, what was lost.
 func TestLostStoreIsWrittenAgainToTheByte(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		fill(t, r)
-		newer := set(store.BucketBMC, "bmc-3", `{"name":"bmc-3","of":"tomorrow"}`)
-		if err := r.write(t.Context(), always(store.Batch{newer})); err != nil {
-			t.Fatal(err)
-		}
 		want, _ := mustLoad(t, r.store)
 		b.lose(t)
 		if err := r.keep(t.Context()); err != nil {
@@ -93,20 +88,6 @@ func TestWhetherAChangeWouldChangeAnything(t *testing.T) {
 		"another value": {
 			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
 			next:   set(store.BucketBMC, "a", `{"name":"a","fingerprint":"f"}`),
-			want:   true,
-		},
-		"the same of a newer Ingot": {
-			stored: set(store.BucketBMC, "a", `{"name":"a","of":1}`),
-			next:   set(store.BucketBMC, "a", `{"name":"a","of":1}`),
-		},
-		"a newer Ingot's value by an old": {
-			stored: set(store.BucketBMC, "a", `{"name":"a","of":1}`),
-			next:   set(store.BucketBMC, "a", `{"name":"a"}`),
-			want:   true,
-		},
-		"an old Ingot's value by a newer": {
-			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
-			next:   set(store.BucketBMC, "a", `{"name":"a","of":1}`),
 			want:   true,
 		},
 		"the same, sealed": {
