@@ -25,7 +25,6 @@ type Options struct {
 	Boot      Boot      `json:"boot"`
 	Registry  Registry  `json:"registry"`
 	Metadata  Metadata  `json:"metadata"`
-	Events    Events    `json:"events"`
 	Webhook   Webhook   `json:"webhook"`
 	// SecretFiles is a folder with Secrets and BMCSecrets that do not stand in Git.
 	SecretFiles string `json:"secretFiles"`
@@ -300,12 +299,6 @@ type NotifyWebhook struct {
 	CAFile     string   `json:"caFile"`
 	On         []string `json:"on"`       // kinds of notices; empty = all
 	Resolved   bool     `json:"resolved"` // tell also that trouble has ended
-}
-
-// Events has the settings of the listener for Redfish events.
-type Events struct {
-	Listen string `json:"listen"`
-	URL    string `json:"url"`
 }
 
 // Webhook has the settings of the listener for pushes.
