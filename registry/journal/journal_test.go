@@ -189,7 +189,7 @@ func TestJournalOfAnotherVersionIsRefused(t *testing.T) {
 	}
 }
 
-// The layout is a promise to the next Ingot.
+// Another layout needs another version.
 func TestJournalLayoutStays(t *testing.T) {
 	const salt = 0x0102030405060708
 	frame, err := appendEntry(make([]byte, headSize), "name", []byte("value"))
