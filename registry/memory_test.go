@@ -33,32 +33,6 @@ func fill(t *testing.T, r *Registry) {
 	}
 }
 
-// The bytes of what is decoded are as large again, so they are not kept beside it,
-// neither after a save nor after a start.
-func TestDecodedValuesAreKeptOnce(t *testing.T) {
-	o := Options{Dir: t.TempDir()}
-	r := lead(t, o)
-	fill(t, r)
-	want := map[store.Bucket]int{store.BucketPayload: 1, store.BucketSeal: 1}
-	check := func(when string, m *memory) {
-		kept := make(map[store.Bucket]int)
-		for b, values := range m.raw {
-			if len(values) > 0 {
-				kept[b] = len(values)
-			}
-		}
-		if diff := cmp.Diff(want, kept); diff != "" {
-			t.Errorf("%s: bytes kept (-want +got):\n%s", when, diff)
-		}
-		if len(m.sums) != 14 {
-			t.Errorf("%s: %d digests, want 14", when, len(m.sums))
-		}
-	}
-	check("saved", r.memory)
-	_ = r.Close()
-	check("read again", open(t, o).memory)
-}
-
 // What is made of the decoded values is, byte for byte, what was lost.
 func TestLostStoreIsWrittenAgainToTheByte(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
