@@ -15,8 +15,8 @@ import (
 
 // memory is the copy of the store that all reads come from: what the stored
 // values mean, and indexes over that. Their bytes would take as much room again,
-// so they are encoded again when the store is to be written again. Their digests
-// show whether another value is the same.
+// so they are encoded again when a lost store is filled. Their digests show whether
+// another value is the same.
 type memory struct {
 	snapshot atomic.Pointer[model.Observed] // nil after a change
 

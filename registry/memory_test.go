@@ -33,7 +33,7 @@ func fill(t *testing.T, r *Registry) {
 	}
 }
 
-// What is made of the decoded values is, byte for byte, what was lost.
+// A lost store is filled with the same bytes.
 func TestLostStoreIsWrittenAgainToTheByte(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
