@@ -113,7 +113,7 @@ func TestAClaimsOwnScriptIsServed(t *testing.T) {
 }
 
 func TestKernelArgumentsAreServed(t *testing.T) {
-	b := cloudBoot("ipxe-script", "", "ignition", `{"ignition":{"version":"3.3.0"}}`) // an empty script is none
+	b := cloudBoot("ipxe-script", "", "ignition", `{"ignition":{"version":"3.3.0"}}`) // the empty value is ignored
 	b.KernelArguments = "quiet  systemd.unit=rescue.target"
 	d := claimDesk(t, b)
 	s := newServer(t, d, nil)
