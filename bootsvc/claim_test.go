@@ -38,43 +38,6 @@ func compile(t *testing.T, b ignition.ClaimBoot) model.Sensitive {
 	return sealed
 }
 
-func TestAScriptOfItsOwn(t *testing.T) {
-	const script = "#!ipxe\necho ${net0/mac} \"quoted\" && shell || exit\n"
-	for title, tc := range map[string]struct {
-		pairs []string
-		want  scriptOptions
-	}{
-		"alone is the last thing that is served": {[]string{"ipxe-script", script}, scriptOptions{own: true, last: true}},
-		"with Ignition goes on to that": {
-			pairs: []string{"ipxe-script", script, "ignition", `{"ignition":{"version":"3.3.0"}}`}, want: scriptOptions{own: true},
-		},
-		"with user-data goes on to cloud-init": {
-			pairs: []string{"ipxe-script", script, "user-data", "#cloud-config\n"}, want: scriptOptions{own: true, noCloud: true},
-		},
-		"is none when its key is empty":            {[]string{"ipxe-script", ""}, scriptOptions{}},
-		"is not needed by a claim with cloud-init": {[]string{"user-data", "#cloud-config\n"}, scriptOptions{noCloud: true}},
-	} {
-		p, err := ignition.Open(compile(t, cloudBoot(tc.pairs...)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tc.want, newScriptOptions(p), cmp.AllowUnexported(scriptOptions{})); diff != "" {
-			t.Errorf("a script %s (-want +got):\n%s", title, diff)
-		}
-		if tc.want.own && p.Script != script {
-			t.Errorf("a script %s: the bytes are %q", title, p.Script)
-		}
-	}
-}
-
-func TestKernelArgumentsAreCheckedAgain(t *testing.T) {
-	if script, err := ticketScript(
-		"http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), scriptOptions{arguments: "a\nb"},
-	); err == nil {
-		t.Errorf("Y07: a payload with a line in its kernel arguments makes\n%s", script)
-	}
-}
-
 func FuzzKernelArguments(f *testing.F) {
 	for _, seed := range []string{"quiet", "a\nb", "${uuid}", "a && b", "a ; b", ";", "#", "\\", `"`, "\u2028", "a\x00b", "a;b"} {
 		f.Add(seed)
@@ -134,11 +97,13 @@ func TestAClaimsOwnScriptIsServed(t *testing.T) {
 		t.Errorf("Ignition that there is not: %d", w.Code)
 	}
 
-	d = claimDesk(t, cloudBoot("ipxe-script", script, "ignition", `{"ignition":{"version":"3.3.0"}}`))
-	s = newServer(t, d, nil)
-	for range 2 {
-		if w := ask(s.Handler(), http.MethodGet, "/ipxe/"+uuid1); w.Body.String() != script {
-			t.Errorf("got %q", w.Body)
+	for _, next := range [][2]string{{"user-data", "#cloud-config\n"}, {"ignition", `{"ignition":{"version":"3.3.0"}}`}} {
+		d = claimDesk(t, cloudBoot("ipxe-script", script, next[0], next[1]))
+		s = newServer(t, d, nil)
+		for range 2 {
+			if w := ask(s.Handler(), http.MethodGet, "/ipxe/"+uuid1); w.Body.String() != script {
+				t.Errorf("with %s: got %q", next[0], w.Body)
+			}
 		}
 	}
 	w = ask(s.Handler(), http.MethodGet, "/ignition/"+uuid1+"/"+token)
@@ -148,7 +113,7 @@ func TestAClaimsOwnScriptIsServed(t *testing.T) {
 }
 
 func TestKernelArgumentsAreServed(t *testing.T) {
-	b := cloudBoot("ignition", `{"ignition":{"version":"3.3.0"}}`)
+	b := cloudBoot("ipxe-script", "", "ignition", `{"ignition":{"version":"3.3.0"}}`) // the empty value is ignored
 	b.KernelArguments = "quiet  systemd.unit=rescue.target"
 	d := claimDesk(t, b)
 	s := newServer(t, d, nil)

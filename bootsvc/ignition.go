@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coreos/go-semver/semver"
+	"github.com/Masterminds/semver/v3"
 
 	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/internal/syntax"
@@ -117,7 +117,7 @@ func acceptable(accept []string, ignition string) (reads, have string, ok bool) 
 		return "", "", true
 	}
 	have = ignitionVersion(ignition)
-	is, err := semver.NewVersion(have)
+	is, err := semver.StrictNewVersion(have)
 	if err != nil {
 		return "", have, true
 	}
@@ -125,9 +125,9 @@ func acceptable(accept []string, ignition string) (reads, have string, ok bool) 
 	for _, r := range ranges {
 		switch {
 		case r.refused:
-		case r.version == nil, !r.version.LessThan(*is):
+		case r.version == nil, !r.version.LessThan(is):
 			return "", have, true
-		case newest == nil || newest.LessThan(*r.version):
+		case newest == nil || newest.LessThan(r.version):
 			newest = r.version
 		}
 	}
@@ -155,7 +155,7 @@ func ignitionRanges(accept []string) []ignitionRange {
 			if err != nil || media != ignitionMedia {
 				continue
 			}
-			version, err := semver.NewVersion(params["version"])
+			version, err := semver.StrictNewVersion(params["version"])
 			if err != nil {
 				version = nil
 			}

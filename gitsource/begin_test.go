@@ -121,11 +121,10 @@ func TestTheFolderIsButACache(t *testing.T) {
 	}
 	commit := strings.Repeat("1", 40)
 	tests := map[string]act{
-		"a state of the layout before": overwrite("state.json", `{"version":1,"url":"x","branch":"main","head":"`+commit+`",`+
-			`"held":[{"identity":{"kind":"ServerClaim","namespace":"default","name":"old"},"vanished":true}],"forgotten":true}`),
-		"a state that is no JSON": overwrite("state.json", `{`),
+		"a state of another format": overwrite("state.json", `{"version":2,"heads":[{"commit":"`+commit+`"}]}`),
+		"a state that is no JSON":   overwrite("state.json", `{`),
 		"a state of another repository": overwrite("state.json",
-			`{"version":2,"heads":[{"url":"x","branch":"y","path":".","commit":"`+commit+`"}],`+
+			`{"version":1,"heads":[{"url":"x","branch":"y","path":".","commit":"`+commit+`"}],`+
 				`"held":[{"identity":{"kind":"ServerClaim","namespace":"default","name":"old"},"path":"old.yaml","blob":"1"}],`+
 				`"blobs":{"1":""}}`),
 		"no folder": func(w *watch) { _ = os.RemoveAll(w.opts.Dir) },

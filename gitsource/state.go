@@ -16,9 +16,8 @@ import (
 	"ingot/model/fault"
 )
 
-// stateVersion is the layout of the state file that this program writes. A file of
-// another layout is not looked at.
-const stateVersion = 2
+// stateVersion is the number of the format of the state file. A file with another number is ignored.
+const stateVersion = 1
 
 // maxHeads is how many revisions a state file remembers.
 const maxHeads = 100
@@ -54,16 +53,12 @@ func readState(file string) (*state, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read state of the source: %w", err)
 	}
-	var layout struct{ Version int }
-	if err := json.Unmarshal(b, &layout); err != nil {
-		return nil, fmt.Errorf("read state of the source %s: %w", file, err)
-	}
-	if layout.Version != stateVersion {
-		return nil, nil
-	}
 	var s state
 	if err := json.Unmarshal(b, &s); err != nil {
 		return nil, fmt.Errorf("read state of the source %s: %w", file, err)
+	}
+	if s.Version != stateVersion {
+		return nil, nil
 	}
 	return &s, nil
 }

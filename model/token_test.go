@@ -9,7 +9,7 @@ import (
 func TestTokensDifferByUse(t *testing.T) {
 	k := NewTokenKey([]byte(strings.Repeat("k", 32)))
 	ticket := &Ticket{ID: "s1.1", UUID: "38373000-3534-584d-5130-333030434a59"}
-	// The Ignition of a ticket that an older release armed holds this one.
+	// The Ignition of a ticket that was armed before a restart holds this one.
 	const report = "3xrpu2tejhp4gils2engoehara"
 	if got := k.Report(ticket).Reveal(); got != report {
 		t.Errorf("the token to report with is %s, want %s", got, report)

@@ -18,6 +18,7 @@ func TestCanonicalUUID(t *testing.T) {
 		"a digit that is a dash":    {"123e4567-e89b-12d3-a456-42661417-000", ""},
 		"moved dashes are refused":  {"123e456-7e89b-12d3-a456-426614174000", ""},
 		"other letters are refused": {"123e4567-e89b-12d3-a456-42661417400g", ""},
+		"a URN is refused":          {"urn:uuid:" + canonical, ""},
 		"nothing is refused":        {"", ""},
 	}
 	for name, tt := range tests {

@@ -100,8 +100,7 @@ const (
 // otherLabel stands for all values of a label that are not known beforehand.
 const otherLabel = "other"
 
-// reasonLabel is a reason as a metric's label: some come from records of other versions, or
-// from errors of others.
+// reasonLabel is a reason as a metric's label. Reasons in reports may be any.
 func reasonLabel(r model.Reason) string {
 	if reasons[r] {
 		return r

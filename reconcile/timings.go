@@ -210,7 +210,7 @@ func (c course) wrote(was *model.ServerRecord, seen *model.Progress) (times []to
 	return times
 }
 
-// stateLabel is a state as a metric's label: a record of another version may have any.
+// stateLabel is a state as a metric's label. A record on the status branch may have any.
 func stateLabel(s model.ServerState) string {
 	if slices.Contains(model.ServerStates, s) {
 		return string(s)

@@ -63,16 +63,6 @@ func damagedFiles(t *testing.T, dir string) []string {
 	return names
 }
 
-func TestASoundFileIsNotDamaged(t *testing.T) {
-	dir := t.TempDir()
-	_, want := boltWith(t, dir)
-	r := lead(t, Options{Dir: dir})
-	wantObserved(t, r, want)
-	if r.Damage() != nil || len(damagedFiles(t, dir)) > 0 {
-		t.Errorf("damage %v, files %v", r.Damage(), damagedFiles(t, dir))
-	}
-}
-
 func TestADamagedFileIsMovedAside(t *testing.T) {
 	dir := t.TempDir()
 	raw, _ := boltWith(t, dir)

@@ -122,23 +122,6 @@ func TestNoStageIsNotedWithASpentTicket(t *testing.T) {
 	}
 }
 
-// What DHCP notes does not hide that Ignition was served: the ticket boots nothing
-// any more (law 1).
-func TestDHCPDoesNotOpenATicketAgain(t *testing.T) {
-	r := lead(t, Options{Dir: t.TempDir()})
-	rec := serverRecord(0, model.PurposeClaim)
-	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-	for _, stage := range []model.BootStage{model.StageScript, model.StageIgnition, model.StageDHCP, model.StageHTTPBoot} {
-		if err := r.Note(t.Context(), rec.Ticket, stage, netip.Addr{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	holder, ok := r.Find(uuidOf(0))
-	if !ok || holder.Ticket.State(holder.Progress) != model.TicketIgnitionServed || holder.Ticket.MayBoot(holder.Progress) {
-		t.Errorf("the ticket is %s", holder.Ticket.State(holder.Progress))
-	}
-}
-
 // What is known of a machine's firmware outlives the ticket it booted with.
 func TestFirmwareIsNoted(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})

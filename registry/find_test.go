@@ -52,11 +52,6 @@ func TestProgressOfASpentTicketIsRefused(t *testing.T) {
 	if err := r.Note(t.Context(), old.Ticket, model.StageScript, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
 		t.Errorf("old ticket: %v", err)
 	}
-	rec.Ticket.Ended = model.TicketSpent
-	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-	if err := r.Note(t.Context(), rec.Ticket, model.StageKernel, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
-		t.Errorf("ended ticket: %v", err)
-	}
 	if got := r.Observed().Progress["server-0"].Ticket; got != "server-0-2" {
 		t.Errorf("progress is of %s", got)
 	}

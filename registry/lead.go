@@ -95,8 +95,6 @@ func (r *Registry) takeOver(ctx context.Context, fence uint64) (uint64, error) {
 		err = r.fill(ctx)
 	case l.Fresh || l.Ahead:
 		err = r.rewrite(ctx, store.ErrLost)
-	case l.Uncounted && r.Damage() == nil:
-		err = r.fill(ctx)
 	}
 	if err != nil {
 		return 0, err

@@ -2,9 +2,7 @@ package registry
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -24,28 +22,6 @@ import (
 
 // journalHeadSize is the size of the header of a journal, and of a frame in it.
 const journalHeadSize = 32
-
-// A journal that only a newer ingot can read is left as it is.
-func TestNewerJournalIsRefused(t *testing.T) {
-	o := Options{Dir: t.TempDir()}
-	_ = lead(t, o).Close()
-	path := filepath.Join(o.Dir, journal.FileName)
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw[11]++ // the version
-	binary.BigEndian.PutUint32(raw[journalHeadSize-4:], crc32.Checksum(raw[:journalHeadSize-4], crc32.MakeTable(crc32.Castagnoli)))
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(t.Context(), testOptions(t, o)); !errors.Is(err, journal.ErrNewer) {
-		t.Errorf("got %v", err)
-	}
-	if after, _ := os.ReadFile(path); !bytes.Equal(after, raw) {
-		t.Error("it was changed")
-	}
-}
 
 func TestDamagedJournalIsLoud(t *testing.T) {
 	o := Options{Dir: t.TempDir()}

@@ -3,7 +3,6 @@ package registry
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,14 +15,14 @@ import (
 
 // memory is the copy of the store that all reads come from: what the stored
 // values mean, and indexes over that. Their bytes would take as much room again,
-// so they are made anew when the store is to be written again; of those that can
-// be made so there is a digest, which tells whether another value is the same.
+// so they are encoded again when a lost store is filled. Their digests show whether
+// another value is the same.
 type memory struct {
 	snapshot atomic.Pointer[model.Observed] // nil after a change
 
 	mu     sync.RWMutex
-	raw    store.Contents       // the values that are not in sums: sealed, or of a newer Ingot
-	sums   map[store.Key]digest // of the values that encoding their meaning makes again
+	raw    store.Contents       // the sealed values
+	sums   map[store.Key]digest // of all other values
 	state  model.Observed
 	shared map[store.Bucket]bool                    // maps of state that a snapshot shares
 	found  map[model.ServerName]*model.TicketHolder // what Find returns of each server
@@ -36,15 +35,13 @@ type memory struct {
 	withoutIP map[string]struct{} // MAC addresses of those without
 
 	decrypted decryptedValues
-
-	strings *interner // of all that is decoded
 }
 
 // digest is the SHA-256 of a value's bytes.
 type digest [sha256.Size]byte
 
 func newMemory() *memory {
-	m := &memory{strings: newInterner()}
+	m := new(memory)
 	m.clear()
 	return m
 }
@@ -61,8 +58,7 @@ func (m *memory) clear() {
 // change with what its value means; v is nil for deletions and sealed buckets.
 type decoded struct {
 	store.Change
-	v     any
-	again bool // encoding v makes the value again
+	v any
 }
 
 // corrupt is a stored value that means nothing.
@@ -109,12 +105,7 @@ func (m *memory) decodeOne(ch store.Change) (decoded, error) {
 		return decoded{Change: ch}, nil
 	}
 	v, err := column.decode(ch.Value)
-	if err != nil {
-		return decoded{}, err
-	}
-	m.strings.internAll(ch.Name, v)
-	raw, err := json.Marshal(v)
-	return decoded{ch, v, err == nil && bytes.Equal(raw, ch.Value)}, nil
+	return decoded{ch, v}, err
 }
 
 // reset makes c all that is in memory.
@@ -155,15 +146,15 @@ func (m *memory) put(changes []decoded) {
 	}
 }
 
-// keep holds the value's digest if that is enough, or else its bytes.
+// keep holds the bytes of a sealed value, and the digest of any other.
 func (m *memory) keep(ch decoded) {
-	if ch.again {
+	switch {
+	case ch.v != nil:
 		m.sums[ch.Key] = sha256.Sum256(ch.Value)
-		m.raw.Set(store.Change{Key: ch.Key})
-		return
+	default:
+		delete(m.sums, ch.Key)
+		m.raw.Set(ch.Change)
 	}
-	delete(m.sums, ch.Key)
-	m.raw.Set(ch.Change)
 }
 
 // observed returns a snapshot, the same one for as long as nothing changes.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -357,46 +356,15 @@ func TestCorruptValueIsIgnored(t *testing.T) {
 		bad := store.Batch{
 			set(store.BucketServer, "server-1", "{"),
 			set(store.BucketProbe, "server-2", `[]`),
-			set(store.BucketBMC, "bmc-3", `{"name":"bmc-3","of":"tomorrow"}`),
 		}
 		if err := r.store.Commit(t.Context(), bad); err != nil {
 			t.Fatal(err)
 		}
 		_ = r.Close()
 		again := open(t, b.options)
-		want := observed(everything())
-		want.BMCs["bmc-3"] = &model.BMCRecord{Name: "bmc-3"}
-		wantObserved(t, again, want)
+		wantObserved(t, again, observed(everything()))
 		if got := testutil.ToFloat64(again.metrics.corrupt); got != 2 {
 			t.Errorf("%v corrupt values counted", got)
-		}
-	})
-}
-
-func TestSavesAtTheSameTimeShareCommits(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, b backend) {
-		r := lead(t, b.options)
-		const servers, times = 40, 5
-		var wg sync.WaitGroup
-		for i := range servers {
-			wg.Go(func() {
-				for n := range times {
-					rec := serverRecord(i, model.PurposeDiscovery)
-					rec.Serial = n + 1
-					save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-					if got := r.Observed().Servers[rec.Name]; got == nil || got.Serial != n+1 {
-						t.Errorf("%s: got %v after save %d", rec.Name, got, n+1)
-					}
-					_ = r.Note(t.Context(), rec.Ticket, model.StageKernel, netip.MustParseAddr("192.0.2.1"))
-				}
-			})
-		}
-		wg.Wait()
-		got := r.Observed()
-		_ = r.Close()
-		wantObserved(t, open(t, b.options), got)
-		if len(got.Servers) != servers || len(got.Progress) != servers {
-			t.Errorf("%d servers, %d with progress", len(got.Servers), len(got.Progress))
 		}
 	})
 }

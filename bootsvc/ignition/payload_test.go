@@ -8,7 +8,7 @@ import (
 	"ingot/model"
 )
 
-// Payloads are kept for as long as their tickets, over restarts and upgrades.
+// Payloads are kept for as long as their tickets, over restarts.
 func TestPayloadsAsTheyAreKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		sealed string

@@ -34,12 +34,11 @@ const (
 	maxEventLine  = 1 << 20
 )
 
-// errNoEvents is returned where there is nobody who tells what changes: an older daemon, or
-// none at all.
-var errNoEvents = errors.New("it tells of no changes")
+// errNoEvents is returned if no event stream can be read, for example because a proxy is in between.
+var errNoEvents = errors.New("there is no event stream")
 
 // follow tells of what changes at a daemon until ctx is done. The channel is closed when the
-// daemon does not tell of changes and has to be asked now and then.
+// first stream cannot be read, and the daemon has to be polled.
 func (a *adminClient) follow(ctx context.Context) <-chan news {
 	f := &follower{client: a, news: make(chan news)}
 	go func() {

@@ -78,7 +78,7 @@ func watched(t *testing.T, all ...*report.Summary) (ctx context.Context, address
 	next := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/v1/status" {
-			http.NotFound(w, r) // an older one, which tells of no changes
+			http.NotFound(w, r) // there is no event stream, so it is polled
 			return
 		}
 		if next == len(all) {

@@ -7,7 +7,7 @@ import (
 
 // watchFlags are those of commands that go on showing something.
 type watchFlags struct {
-	Watch    bool          `short:"w" xor:"end" help:"Keep showing it until Ctrl-C: redrawn on a terminal, otherwise only changes. A daemon announces changes; an older daemon or the status branch is polled every --interval."`
+	Watch    bool          `short:"w" xor:"end" help:"Keep showing it until Ctrl-C: redrawn on a terminal, otherwise only changes. A daemon announces changes. The status branch, and a daemon behind a proxy without event streams, are polled every --interval."`
 	Interval time.Duration `default:"2s" placeholder:"TIME" help:"With --watch or --wait: how often to poll where changes are not announced. Default: ${default}."`
 }
 

@@ -171,18 +171,11 @@ func standIn(name model.BMCName, spec report.BMCSpec, address string) *model.BMC
 	return b
 }
 
-// Policy is the policy that the status branch shows, on top of the defaults. Assumed says
-// what it does not show.
-func (f *Fleet) Policy() (p plan.Policy, assumed []string) {
+// Policy is the policy that the status branch shows, or the defaults with a note why.
+func (f *Fleet) Policy() (p plan.Policy, notes []string) {
 	p = plan.DefaultPolicy()
 	p.Tenants, p.BMCNetworks, p.PlaintextSecrets = f.Revision.Tenants, f.networks(), true
-	shown := f.Revision.Policy
-	if shown == nil {
-		return p, []string{fmt.Sprintf("the status branch does not show Ingot's configuration, so its defaults are assumed: cleanup.mode %s, "+
-			"guard.maxDisruptions %d, guard.maxPowerDisruptions %d, guard.window %s, git.strict false, git.allowPlaintextSecrets true, "+
-			"and bmc.networks that let every address in", p.CleanupMode, p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow)}
-	}
-	if err := shown.Apply(&p); err != nil {
+	if err := f.Revision.Policy.Apply(&p); err != nil {
 		return p, []string{err.Error() + ": the defaults are assumed"}
 	}
 	return p, nil

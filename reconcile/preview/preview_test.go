@@ -561,7 +561,7 @@ func TestAnUnknownBranchIsSaidSo(t *testing.T) {
 		t.Error("files that are no status branch were read as one")
 	}
 	fleet, _ := fleetOf(t, 1, 0, nil)
-	fleet.Revision.Policy = nil
+	fleet.Revision.Policy = report.Policy{}
 	if _, notes := fleet.Policy(); len(notes) != 1 || !strings.Contains(notes[0], "assumed") {
 		t.Errorf("it is not said that the policy is assumed: %q", notes)
 	}

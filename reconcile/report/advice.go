@@ -53,7 +53,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonDuplicateUUID:          {plan.RackOperator, "remove one of its BMCs from Git, or give one of the machines its own UUID"},
 	model.ReasonPowerOutcomeUnknown:    {plan.RackOperator, "check the machine and its BMC, then " + newRetry},
 	model.ReasonPowerUnstable:          {plan.RackOperator, "find out why its power state keeps changing, or does not change: power supply, cooling, event log, manual intervention"},
-	model.ReasonUnknownState:           {plan.RackOperator, "run the version of Ingot that wrote the record, or a newer one"},
+	model.ReasonUnknownState:           {plan.RackOperator, "run the version of Ingot that wrote the record"},
 	model.ReasonArchitectureNotServed:  {plan.RackOperator, "add it to boot.architectures in Ingot's configuration and restart it"},
 	model.ReasonBootMethodMismatch:     {plan.RackOperator, "name an image that its firmware can start, or change its boot method"},
 	model.ReasonBootTimeout:            {plan.RackOperator, "check its console; it is tried again"},

@@ -27,7 +27,7 @@ type Revision struct {
 	Tenants model.Tenants `json:"tenants,omitempty"`
 	// Policy is what else of the configuration decides what a commit does, for those who plan
 	// before it is merged.
-	Policy *Policy `json:"policy,omitempty"`
+	Policy Policy `json:"policy"`
 	// Fence and Holder say who wrote the branch.
 	Fence  uint64            `json:"fence"`
 	Holder model.Holder      `json:"holder,omitzero"`
@@ -92,8 +92,8 @@ type bmcNetwork struct {
 	Plain  bool         `json:"plain,omitempty"`
 }
 
-func policyOf(p *plan.Policy) *Policy {
-	shown := &Policy{
+func policyOf(p *plan.Policy) Policy {
+	shown := Policy{
 		CleanupMode: p.CleanupMode, MaxDisruptions: p.MaxDisruptions, MaxPowerDisruptions: p.MaxPowerDisruptions,
 		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures, Strict: p.Strict,
 		AllowPlaintextSecrets: p.PlaintextSecrets,

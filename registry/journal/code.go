@@ -132,8 +132,8 @@ type facts struct {
 	damage int
 }
 
-// ErrNewer is wrapped for a journal of a version that is not known.
-var ErrNewer = errors.New("run the newer ingot that wrote it")
+// errVersion is wrapped for a journal with another format.
+var errVersion = errors.New("see Upgrades in docs/operating.md")
 
 // read calls visit for the entries of all good frames of a file, in their
 // order. After a bad place it goes on with the next frame that is good. The error
@@ -197,7 +197,7 @@ func (in *reader) readHead() error {
 		return nil
 	}
 	if v := binary.BigEndian.Uint32(head[8:]); v != version {
-		return fmt.Errorf("it has version %d, this ingot knows %d: %w", v, version, ErrNewer)
+		return fmt.Errorf("it has version %d, this ingot uses %d: %w", v, version, errVersion)
 	}
 	in.facts.salt, in.salted = binary.BigEndian.Uint64(head[16:]), true
 	return nil

@@ -172,7 +172,7 @@ func TestFlippedBitsAreReported(t *testing.T) {
 	}
 }
 
-func TestJournalOfANewerIngotIsRefused(t *testing.T) {
+func TestJournalOfAnotherVersionIsRefused(t *testing.T) {
 	raw, _ := threeFrames(t)
 	binary.BigEndian.PutUint32(raw[8:], version+1)
 	sealHead(raw[:headSize])
@@ -181,7 +181,7 @@ func TestJournalOfANewerIngotIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(dir, slog.New(slog.DiscardHandler))
-	if !errors.Is(err, ErrNewer) {
+	if !errors.Is(err, errVersion) {
 		t.Errorf("got %v", err)
 	}
 	if after, _ := os.ReadFile(filepath.Join(dir, FileName)); !bytes.Equal(after, raw) {
@@ -189,7 +189,7 @@ func TestJournalOfANewerIngotIsRefused(t *testing.T) {
 	}
 }
 
-// The layout is a promise to the next Ingot.
+// Another layout needs another version.
 func TestJournalLayoutStays(t *testing.T) {
 	const salt = 0x0102030405060708
 	frame, err := appendEntry(make([]byte, headSize), "name", []byte("value"))
@@ -467,7 +467,7 @@ func FuzzReadJournal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		frames := int64(headSize)
 		facts, live, err := readLive(bytes.NewReader(raw), int64(len(raw)), func() error { return nil })
-		if errors.Is(err, ErrNewer) {
+		if errors.Is(err, errVersion) {
 			return
 		}
 		if err != nil || facts.end > max(frames, roundUp(int64(len(raw)), 8)) || live.bytes < int64(len(live.spans))*entryHead {

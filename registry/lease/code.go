@@ -22,8 +22,7 @@ import (
 //	       flagged), IAID (4 bytes), Since, Renewed and Expires (8 bytes each), client identifier (the rest)
 //
 // A lease by a relay has behind a zero byte that relay: the length of its address, the address,
-// the length of the circuit ID, the circuit ID, the remote ID (the rest). Versions that do not know
-// of it read it as a part of the client identifier, which is for people.
+// the length of the circuit ID, the circuit ID, the remote ID (the rest).
 //
 // Numbers are big-endian, so the names of neighbours in a pool are neighbours in a
 // tree, and are written together.
@@ -45,7 +44,7 @@ const (
 )
 
 // errUnreadable is what is wrong with a lease whose bytes are not as they should be.
-var errUnreadable = errors.New("stored lease: not as encoded by any ingot known to this one")
+var errUnreadable = errors.New("stored lease: not as ingot encodes it")
 
 // noTime stands for the zero time, which is too early for a count of nanoseconds.
 const noTime = math.MinInt64

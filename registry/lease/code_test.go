@@ -39,7 +39,7 @@ func TestNeighboursAreStoredTogether(t *testing.T) {
 	}
 }
 
-// The layout is a promise to the next Ingot.
+// Another layout needs another version.
 func TestLeaseLayoutStays(t *testing.T) {
 	l := leaseOf(1)
 	name, value := stored(t, l)

@@ -34,9 +34,6 @@ const (
 // ErrDamagedFile is the error for a file that is not as bbolt wrote it.
 var ErrDamagedFile = errors.New("the file is damaged, or no store of ingot")
 
-// errNewerFormat is the error for a file that another version of bbolt wrote.
-var errNewerFormat = errors.New("the file has a newer format than this ingot knows: run the newer ingot that wrote it")
-
 var native = binary.NativeEndian
 
 // boltFileMeta is one of the two pages from which all others are found.
@@ -115,7 +112,7 @@ func readMeta(file io.ReaderAt, offset int64) (boltFileMeta, error) {
 		return boltFileMeta{}, fmt.Errorf("%w: meta page at %d", ErrDamagedFile, offset)
 	}
 	if native.Uint32(raw[4:]) != boltVersion {
-		return boltFileMeta{}, errNewerFormat
+		return boltFileMeta{}, errors.New("another version of bbolt wrote it: see Upgrades in docs/operating.md")
 	}
 	m := boltFileMeta{
 		pageSize: uint64(native.Uint32(raw[8:])), root: native.Uint64(raw[16:]), freelist: native.Uint64(raw[32:]),

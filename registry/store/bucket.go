@@ -40,18 +40,16 @@ var Buckets = []Bucket{
 	BucketSequence, BucketMarks, BucketSeal,
 }
 
-// schemaVersion is the version of the layout and encoding of the stored data. An Ingot that
-// writes a record again drops the fields that it does not know, so it uses no other version.
+// schemaVersion is the number of the format of the stored data. It changes with every
+// change of the format, and no other format is read.
 const schemaVersion = 1
 
-// checkSchema refuses a store with another schema version. The version is 0 if it is missing.
-// where is the store, for people.
+// checkSchema refuses a store with another format. The number is 0 in a new store.
 func checkSchema(where string, schema uint64) error {
 	if schema == 0 || schema == schemaVersion {
 		return nil
 	}
-	return fmt.Errorf("%s has schema %d, this ingot uses %d: run the ingot that wrote it, or see docs/operating.md on how to change the version",
-		where, schema, schemaVersion)
+	return fmt.Errorf("%s has schema %d, this ingot uses %d: see Upgrades in docs/operating.md", where, schema, schemaVersion)
 }
 
 // IsRecord reports whether the values of a bucket are records, which the status branch has, too.

@@ -14,8 +14,6 @@ type Loaded struct {
 	Behind bool
 	// Ahead is set when memory knows something newer.
 	Ahead bool
-	// Uncounted is set if the store lost the number of values that there should be.
-	Uncounted bool
 	// Want is how many values there should be, where that is counted; damage what is
 	// known to be missing.
 	Want   map[Bucket]int

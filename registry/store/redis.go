@@ -153,7 +153,7 @@ func (s *Redis) Load(ctx context.Context) (Loaded, error) {
 	}
 	held := parseNumber(revision.Val())
 	l.Behind, l.Ahead = held < s.revision, unmarked
-	if l.Uncounted = counts.Val()["revision"] != revision.Val(); !l.Uncounted {
+	if len(counts.Val()) > 0 {
 		l.Count(func(b Bucket) int { return int(parseNumber(counts.Val()[s.hash(b)])) })
 	}
 	s.revision, s.fence = max(held, s.revision), max(s.fence, parseNumber(fence.Val()))

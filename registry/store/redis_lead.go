@@ -25,17 +25,13 @@ func (s *Redis) Acquire(ctx context.Context) (uint64, string, error) {
 	if wait, err := s.leaveToLeader(ctx); wait || err != nil {
 		return 0, "nobody: the store was lost, and who led may write it again", err
 	}
-	keys := []string{s.key("lease"), s.key("fence"), s.key("schema")}
-	answer, err := acquireScript.Run(ctx, s.client, keys,
-		s.Owner, s.TTL.Milliseconds(), s.fence, nextFence(0, s.Clock()), schemaVersion).StringSlice()
+	keys := []string{s.key("lease"), s.key("fence")}
+	answer, err := acquireScript.Run(ctx, s.client, keys, s.Owner, s.TTL.Milliseconds(), s.fence, nextFence(0, s.Clock())).StringSlice()
 	if err != nil {
 		return 0, "", fmt.Errorf("ask redis for the lease: %w", err)
 	}
-	if len(answer) != 3 {
+	if len(answer) != 2 {
 		return 0, "", fmt.Errorf("ask redis for the lease: %d answers", len(answer))
-	}
-	if err := checkSchema("redis", parseNumber(answer[2])); err != nil {
-		return 0, "", err
 	}
 	if holder := answer[1]; holder != "" {
 		return 0, holder, nil

@@ -35,8 +35,7 @@ func (c Contents) Empty() bool {
 	return true
 }
 
-// Set makes one change in c. Buckets that are not known, as a newer Ingot may
-// have, are left out.
+// Set makes one change in c. Unknown buckets are left out.
 func (c Contents) Set(ch Change) {
 	values, known := c[ch.Bucket]
 	switch {

@@ -2,14 +2,12 @@ package store
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
-	bolt "go.etcd.io/bbolt"
 
 	"ingot/registry/internal/redistest"
 )
@@ -170,24 +168,6 @@ func TestStoreConformance(t *testing.T) {
 			wantContents(t, again, want)
 			wantStoredLeases(t, again, map[string]string{"a\x00": "2", "b": "\xff"})
 		},
-		"a store from before there was some bucket opens, and takes it in": func(t *testing.T, c storeCase) {
-			for _, b := range Buckets {
-				s, _ := c.leader(t)
-				wantErr(t, s.Replace(t.Context(), with(set(BucketFleet, "f", "1"), set(BucketServer, "s1", "1"))), nil)
-				forgetBucket(t, s, b)
-				wantErr(t, s.Close(), nil)
-				want := with(set(BucketFleet, "f", "1"), set(BucketServer, "s1", "1"))
-				clear(want[b])
-				again, _ := c.leader(t)
-				wantContents(t, again, want)
-				wantErr(t, again.Commit(t.Context(), Batch{set(b, "new", "1")}), nil)
-				want.Set(set(b, "new", "1"))
-				wantErr(t, again.Close(), nil)
-				again = c.newStore(t)
-				wantContents(t, again, want)
-				wantErr(t, again.Close(), nil)
-			}
-		},
 		"leases and what is new among them are counted": func(t *testing.T, c storeCase) {
 			s, _ := c.leader(t)
 			for _, want := range []int{2, 1} {
@@ -312,23 +292,6 @@ func TestStoreConformance(t *testing.T) {
 				t.Run(promise, func(t *testing.T) { check(t, newCase(t)) })
 			}
 		})
-	}
-}
-
-// forgetBucket makes a store look as if it had never had a bucket.
-func forgetBucket(t *testing.T, s Store, b Bucket) {
-	t.Helper()
-	var err error
-	switch s := s.(type) {
-	case *Bolt:
-		err = s.update(func(tx *bolt.Tx, meta *bolt.Bucket) error {
-			return errors.Join(tx.DeleteBucket([]byte(b)), meta.Delete(boltCount(b)))
-		})
-	case *Redis:
-		err = errors.Join(s.client.Del(t.Context(), s.hash(b)).Err(), s.client.HDel(t.Context(), s.key("counts"), s.hash(b)).Err())
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -62,7 +62,6 @@ guard:    {window: 1h, maxDisruptions: 3, maxPowerDisruptions: 10, maxConcurrent
 boot:     {listen: ":8082", url: "", architectures: [amd64, arm64], allowedRegistries: [], cacheDir: "", cacheSize: 20GiB, diskCacheDir: "", diskCacheSize: 100GiB, maxImageSize: 256GiB}
 registry: {listen: ":10000", url: "", requireToken: true}
 metadata: {listen: ""}
-events:   {listen: "", url: ""}
 webhook:  {listen: "", secretFile: ""}
 admin:    {listen: "127.0.0.1:8080"}
 dhcp:     []

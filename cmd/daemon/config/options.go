@@ -25,7 +25,6 @@ type Options struct {
 	Boot      Boot      `json:"boot"`
 	Registry  Registry  `json:"registry"`
 	Metadata  Metadata  `json:"metadata"`
-	Events    Events    `json:"events"`
 	Webhook   Webhook   `json:"webhook"`
 	// SecretFiles is a folder with Secrets and BMCSecrets that do not stand in Git.
 	SecretFiles string `json:"secretFiles"`
@@ -279,12 +278,6 @@ type AdminTLS struct {
 type TrustedHeader struct {
 	Name string   `json:"name"`
 	From []string `json:"from"` // networks, or addresses
-}
-
-// Events has the settings of the listener for Redfish events.
-type Events struct {
-	Listen string `json:"listen"`
-	URL    string `json:"url"`
 }
 
 // Webhook has the settings of the listener for pushes.

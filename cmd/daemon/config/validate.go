@@ -35,7 +35,6 @@ func (o *Options) Validate() []model.Problem {
 	c.admin(&o.Admin)
 	c.networks(o)
 	c.boot(o)
-	c.unavailable(o)
 	return c
 }
 
@@ -210,28 +209,5 @@ func (c *checks) httpURL(key, address string) {
 	if address != "" && !isHTTPURL(address) {
 		c.wrong(key, "%q is not allowed: must be http:// or https:// with a host, such as http://10.0.0.1:8082; leave it empty to derive "+
 			"it from the listener", address)
-	}
-}
-
-// unavailable refuses what this version cannot do: people would rely on a setting that
-// silently has no effect.
-func (c *checks) unavailable(o *Options) {
-	for _, s := range []struct {
-		key string
-		set bool
-		do  string
-	}{
-		{
-			key: "events.listen", set: o.Events.Listen != "",
-			do: "the listener for Redfish events is not part of this version; leave it empty",
-		},
-		{
-			key: "events.url", set: o.Events.URL != "",
-			do: "the listener for Redfish events is not part of this version; leave it empty",
-		},
-	} {
-		if s.set {
-			c.wrong(s.key, "%s", s.do)
-		}
 	}
 }

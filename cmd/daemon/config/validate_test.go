@@ -28,7 +28,7 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		},
 		"a key that does not exist": {
 			text: repository + "logging: {level: debug}\n",
-			want: "ingot.yaml:2:1: logging: unknown field, known here: admin, bmc, boot, cleanup, dhcp, discovery, events, git, " +
+			want: "ingot.yaml:2:1: logging: unknown field, known here: admin, bmc, boot, cleanup, dhcp, discovery, git, " +
 				"guard, metadata, power, redis, registry, resync, secretFiles, state, status, tftp, webhook",
 		},
 		"a key that was removed": {
@@ -418,7 +418,6 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"registry.listen":             func(o *Options) { o.Registry.Listen = ":70000" },
 		"boot.maxConcurrentDownloads": func(o *Options) { o.Boot.MaxConcurrentDownloads = 0 },
 		"metadata.listen":             func(o *Options) { o.Metadata.Listen = "1" },
-		"events.listen":               func(o *Options) { o.Events.Listen = ":1" },
 		"tftp.listen":                 func(o *Options) { o.TFTP.Listen = "69" },
 		"tftp.maxTransfers":           func(o *Options) { o.TFTP.MaxTransfers = 0 },
 		"tftp.maxTransfers ":          func(o *Options) { o.TFTP.MaxTransfers = 1 << 20 },

@@ -27,7 +27,6 @@ for i = 6, #ARGV, 4 do
     redis.call('HINCRBY', KEYS[5], hash, more)
   end
 end
-redis.call('HSET', KEYS[5], 'revision', ARGV[2])
 redis.call('SET', KEYS[3], ARGV[2])
 redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[5], '*', 'fence', ARGV[1], 'revision', ARGV[2], 'changed', ARGV[4])
 return 'ok'

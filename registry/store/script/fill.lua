@@ -32,7 +32,6 @@ if ARGV[7] == 'last' then
   for i = 7, #KEYS - 1 do
     redis.call('HSET', KEYS[6], KEYS[i], redis.call('HLEN', KEYS[i]))
   end
-  redis.call('HSET', KEYS[6], 'revision', ARGV[4])
   redis.call('SET', KEYS[4], ARGV[4])
   redis.call('SET', KEYS[3], ARGV[5])
   redis.call('XADD', KEYS[5], 'MAXLEN', '~', ARGV[6], '*', 'fence', ARGV[3], 'revision', ARGV[4], 'changed', '')
