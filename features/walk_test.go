@@ -85,6 +85,7 @@ type walk struct {
 	// overtaken says that a rival took over since Ingot was started: it may end with
 	// exit code 4 whenever it notices.
 	overtaken bool
+	chosen    string // the last token of a choice between store and status branch
 }
 
 func walkHistory(store storeKind, seed int) (k *walk, err error) {
@@ -260,11 +261,18 @@ func (k *walk) settle() error {
 	return errors.Join(k.takeOver(), k.settle())
 }
 
-// shownAgain returns an error while an Ingot that runs does not show the status.
+// shownAgain returns an error while an Ingot that runs does not show the status. Where the walk
+// took the status branch and a part of the store, a person has to choose the store first.
 func (k *walk) shownAgain() error {
 	files, _ := k.statusBranch()
-	if k.ingot.running() && files[model.ReportReadme] == "" {
-		return errors.New("the status branch has no README")
+	if !k.ingot.running() || files[model.ReportReadme] != "" {
+		return nil
 	}
-	return nil
+	text := k.log.text()
+	offered := choice.FindAllStringSubmatch(text[max(0, strings.LastIndex(text, `"msg":"leading"`)):], 1)
+	if len(offered) == 1 && offered[0][1] != k.chosen {
+		k.steps, k.chosen = append(k.steps, "(choose)"), offered[0][1]
+		return errors.Join(errors.New("a person has to choose"), approve(k.ctx, k.chosen))
+	}
+	return errors.New("the status branch has no README")
 }

@@ -74,7 +74,6 @@ state: {dir: %q}
 boot: {listen: ":8082", loaderDirs: [%q]}
 registry: {listen: "127.0.0.1:10000", url: "http://%[4]s:10000"}
 admin: {listen: "127.0.0.1:8080"}
-tftp: {listen: ":69"}
 dhcp:
 - name: bench
   interface: %[5]s
@@ -166,17 +165,13 @@ func (l *link) kea(family, database string) (pid int) {
 	return l.serve("DHCP"+family+"_STARTED", environment, "kea-dhcp"+family, "-c", config).Process.Pid
 }
 
-// dnsmasqDHCP serves IPv4 with dnsmasq, and the link's folder by TFTP.
+// dnsmasqDHCP serves IPv4 with dnsmasq.
 func dnsmasqDHCP(b *testing.B) *dhcpServer {
 	b.Helper()
 	l := newLink(b)
-	if err := os.Chmod(l.dir, 0o755); err != nil { //nolint:gosec // as TFTP wants it
-		b.Fatal(err)
-	}
 	dnsmasq := l.serve("DHCP, IP range", nil, "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--pid-file=", "--user=root",
 		"--port=0", "--interface="+serverDevice, "--log-facility=-", "--quiet-dhcp", "--dhcp-authoritative", "--no-ping",
 		"--dhcp-leasefile="+filepath.Join(l.dir, "leases"), fmt.Sprintf("--dhcp-lease-max=%d", dhcpClients+1000),
-		fmt.Sprintf("--dhcp-range=%s,%s,255.255.0.0,%d", dhcpFirst, dhcpLast, dhcpValidity),
-		"--enable-tftp", "--tftp-root="+l.dir, "--quiet-tftp")
+		fmt.Sprintf("--dhcp-range=%s,%s,255.255.0.0,%d", dhcpFirst, dhcpLast, dhcpValidity))
 	return &dhcpServer{name: "dnsmasq", link: l, process: dnsmasq.Process.Pid}
 }
