@@ -34,7 +34,7 @@ func (d *daemon) openGit() (err error) {
 	d.status, err = gitsource.NewStatusBranch(gitsource.StatusOptions{
 		URL: o.Git.URL, Branch: o.Status.Branch, Auth: auth, AuthorName: o.Status.AuthorName, AuthorEmail: o.Status.AuthorEmail,
 		SigningKeyFile: o.Status.SigningKeyFile, Keep: time.Duration(o.Status.Keep), Archive: o.Status.Archive,
-		Watch: d.judgeHead, Pushing: d.pushing, Log: d.log, Registerer: d.metrics,
+		Watch: d.checkHead, Pushing: d.pushing, Log: d.log, Registerer: d.metrics,
 	})
 	return err
 }

@@ -62,9 +62,9 @@ func (d *daemon) pushed(ctx context.Context, m model.Mark) error {
 // and before its first commit.
 var errMoved = fmt.Errorf("%w: it was written while this process started", reconcile.ErrFenced)
 
-// judgeHead decides what to do about a head of the status branch that this process neither read
+// checkHead decides what to do about a head of the status branch that this process neither read
 // at its start nor is known to have pushed. An error keeps it from being overwritten.
-func (d *daemon) judgeHead(ctx context.Context, h model.BranchHead) error {
+func (d *daemon) checkHead(ctx context.Context, h model.BranchHead) error {
 	marks := d.registry.Observed().Marks
 	if marks.Ended {
 		return fmt.Errorf("%w: process %s has taken over", reconcile.ErrFenced, h.Process)

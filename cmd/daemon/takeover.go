@@ -26,7 +26,7 @@ var ErrAnotherIngot = errors.New("another Ingot acts for this repository")
 // status branch, and those that the store has beside them. Nothing is done to any machine
 // before. It waits for as long as the status branch cannot be read.
 func (d *daemon) takeOver(ctx context.Context) error {
-	s, err := d.judged(ctx)
+	s, err := d.compared(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,9 +56,9 @@ type start struct {
 	chosen  bool
 }
 
-// judged reads the status branch and decides where the decisions are. Where that is up to a person
+// compared reads the status branch and decides where the decisions are. Where that is up to a person
 // it waits for the choice.
-func (d *daemon) judged(ctx context.Context) (start, error) {
+func (d *daemon) compared(ctx context.Context) (start, error) {
 	for {
 		s, err := d.look(ctx)
 		if err != nil {
@@ -96,7 +96,7 @@ func (d *daemon) look(ctx context.Context) (s start, err error) {
 	s.same = s.head.Kind == model.HeadOurs && s.head.Deployment == marks.Deployment
 	shared := s.same && d.opts.Redis.URL != "" // one of those that share it leads, and that is this one
 	s.head.MayLive = s.head.Kind == model.HeadOurs && !shared && holder.MayLive(s.head.Writer, d.holder, s.same)
-	s.verdict = truth.Judge(s.store, s.head, d.opts.TakeOver != "" && d.opts.TakeOver == s.head.Process)
+	s.verdict = truth.Compare(s.store, s.head, d.opts.TakeOver != "" && d.opts.TakeOver == s.head.Process)
 	return s, nil
 }
 

@@ -20,7 +20,7 @@ const gcPercent = 50
 
 type runCommand struct {
 	Config   string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Default: ingot.yaml in the working directory, if there is one; else all settings come from the environment."`
-	TakeOver string `placeholder:"ID" help:"Take over from the process of this ID, which wrote the status branch last and may be running. Use it only if you are certain that it has stopped for good."`
+	TakeOver string `placeholder:"ID" help:"Take over from the process of this ID, which wrote the status branch last and may be running. Use it only if you are certain that it does not run again."`
 	Fast     bool   `hidden:"" help:"Without the waits that spare real machines; for tests and the demo."`
 }
 

@@ -72,8 +72,8 @@ var Cases = []Case{
 	Forked, AnotherIngot, AnotherFleet, AnotherAdopted, NeverPushed,
 }
 
-// Judge is the whole decision of a start. takeOver says that the head's writer is known not to run.
-func Judge(s Store, h Head, takeOver bool) Verdict {
+// Compare is the whole decision of a start. takeOver says that the head's writer is known not to run.
+func Compare(s Store, h Head, takeOver bool) Verdict {
 	based := s.Base != model.Mark{}
 	empty := s.Deployment == "" || s.Last == 0 && !based
 	switch {
@@ -146,7 +146,7 @@ const (
 	GoOn      Next = "GoOn"      // it is its own newest commit
 	Note      Next = "Note"      // its own push whose answer was lost: it is the base
 	Overwrite Next = "Overwrite" // of the past, edited or gone
-	Again     Next = "Again"     // judge as at a start
+	Again     Next = "Again"     // compare as at a start
 	End       Next = "End"       // exit code 4
 )
 

@@ -142,7 +142,7 @@ func TestJudge(t *testing.T) {
 	} {
 		c.want.Case = c.c
 		seen[c.c] = true
-		if got := Judge(c.s, c.h, c.takeOver); got != c.want {
+		if got := Compare(c.s, c.h, c.takeOver); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
 		}
 	}

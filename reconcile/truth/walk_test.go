@@ -312,7 +312,7 @@ func (w *world) start(s *site, choice From) {
 	c, d := w.head(), s.disk
 	same := c.Kind == model.HeadOurs && c.Deployment == d.Deployment
 	h := Head{BranchHead: c.BranchHead, MayLive: !(same && w.redis != nil) && w.mayLive(c.Writer, s, same)}
-	v := Judge(Store{Marks: d.Marks, Last: d.last, Whole: !d.hole && !d.Ended}, h, s.flag != "" && s.flag == h.Process)
+	v := Compare(Store{Marks: d.Marks, Last: d.last, Whole: !d.hole && !d.Ended}, h, s.flag != "" && s.flag == h.Process)
 	w.cases[v.Case]++
 	w.note("%s starts: %+v, %v, %v, may live %v, --take-over=%s", id, v, *d, c, h.MayLive, s.flag)
 	s.asks, s.shown = v.Choose || v.Refuse, h.Process
