@@ -624,7 +624,7 @@ func (w *walk) restart() {
 		head.BranchHead, branch = model.BranchHead{Kind: model.HeadOurs, Mark: w.mark, Intact: true}, w.branch
 	}
 	o := w.copyStore()
-	v := truth.Judge(truth.Store{Marks: o.Marks, Last: o.Sequence, Whole: !w.hole}, head, false)
+	v := truth.Compare(truth.Store{Marks: o.Marks, Last: o.Sequence, Whole: !w.hole}, head, false)
 	if v.Choose || v.Refuse {
 		w.fail("a start comes to %+v", v)
 	}
