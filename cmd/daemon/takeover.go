@@ -16,6 +16,8 @@ import (
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
 	"ingot/reconcile/truth"
+	"ingot/registry"
+	"ingot/registry/store"
 )
 
 // ErrAnotherIngot is returned by Run when another Ingot that does not share the store
@@ -30,7 +32,7 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.registry.RaiseFence(ctx, s.head.Fence); err != nil {
+	if err := d.untilStored(ctx, func() error { return d.registry.RaiseFence(ctx, s.head.Fence) }); err != nil {
 		return fmt.Errorf("take a fencing number above %d, which the status branch shows: %w", s.head.Fence, err)
 	}
 	before := d.registry.Observed().Fleet.Applied
@@ -203,7 +205,21 @@ func (d *daemon) adopt(ctx context.Context, s start) error {
 			}
 		}
 	}
-	return d.registry.Adopt(ctx, a.Records, a.Only, marks, s.head.Sequence)
+	return d.untilStored(ctx, func() error { return d.registry.Adopt(ctx, a.Records, a.Only, marks, s.head.Sequence) })
+}
+
+// untilStored tries to write to the store until that succeeds, or this process does not lead.
+func (d *daemon) untilStored(ctx context.Context, write func() error) error {
+	for {
+		err := write()
+		if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, registry.ErrLeadershipLost) {
+			return err
+		}
+		d.log.Error("nothing is done yet", "err", err)
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
 }
 
 // unreadable are the servers that are known by their name alone: no copy of their record that
