@@ -657,9 +657,10 @@ func (w *walk) publish() {
 		now.Servers[name] = report.Mirrored(rec)
 	}
 	w.branch, w.shown = &now, intents(now.Servers, nil)
-	w.mark = model.Mark{Line: "l", Deployment: "d", Process: fmt.Sprint(w.process), Sequence: w.observed.Sequence}
+	w.seq++ // each push has a number of its own
+	w.mark = model.Mark{Line: "l", Deployment: "d", Process: fmt.Sprint(w.process), Sequence: w.seq}
 	o := w.copyStore()
-	o.Marks = model.Marks{Deployment: "d", Line: "l", Base: w.mark}
+	o.Sequence, o.Marks = w.seq, model.Marks{Deployment: "d", Line: "l", Base: w.mark}
 	w.observed = o
 }
 
