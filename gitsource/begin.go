@@ -58,10 +58,10 @@ func BeginningOf(observed *model.Observed) Beginning {
 	names := slices.Sorted(maps.Keys(observed.Servers))
 	for _, name := range names {
 		rec := observed.Servers[name]
-		if id := rec.Claim.Identity(); rec.Claim != "" && !rec.ReleaseDecided() && need(id, rec.Tenant) {
-			b.Owners[id] = rec.Tenant
+		if id := rec.Claim.Name.Identity(); rec.Claim.Name != "" && !rec.ReleaseDecided() && need(id, rec.Claim.Tenant) {
+			b.Owners[id] = rec.Claim.Tenant
 		}
-		switch by := rec.MaintainedBy; by {
+		switch by := rec.Maintenance.By; by {
 		case "":
 		case model.OperationPark:
 			need(rec.Name.Identity(), "")
@@ -71,7 +71,7 @@ func BeginningOf(observed *model.Observed) Beginning {
 	}
 	for _, name := range names {
 		rec := observed.Servers[name]
-		if id := rec.Claim.Identity(); rec.Claim != "" && rec.ReleaseDecided() && !needed[id] {
+		if id := rec.Claim.Name.Identity(); rec.Claim.Name != "" && rec.ReleaseDecided() && !needed[id] {
 			remove(id, removalOf(rec))
 		}
 	}
@@ -81,7 +81,7 @@ func BeginningOf(observed *model.Observed) Beginning {
 // removalOf is the commit that took away the claim of a server which is taken from it, as far as its
 // record says.
 func removalOf(rec *model.ServerRecord) model.Removal {
-	r := model.Removal{Tenant: rec.Tenant}
+	r := model.Removal{Tenant: rec.Claim.Tenant}
 	if rec.Release != nil {
 		r.Revision, r.At = rec.Release.Revision, rec.Release.At
 	}

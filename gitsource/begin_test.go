@@ -53,7 +53,7 @@ func TestWhatDependsOnTheBranch(t *testing.T) {
 	t.Parallel()
 	web := model.ClaimName("default/web").Identity()
 	rec := func(name model.ServerName, tenant string) *model.ServerRecord {
-		return &model.ServerRecord{Name: name, Claim: "default/web", Tenant: tenant}
+		return &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: name}, Claim: model.RecordClaim{Name: "default/web", Tenant: tenant}}
 	}
 	removed := func(id model.Identity, tenant string) model.RemovedObject {
 		return model.RemovedObject{Identity: id, Removal: model.Removal{Tenant: tenant}}
@@ -81,15 +81,15 @@ func TestWhatDependsOnTheBranch(t *testing.T) {
 			owners: map[model.Identity]string{web: "a"},
 		},
 		"one that its server is taken from": {servers: []*model.ServerRecord{
-			{Name: "s1", Claim: "default/web", State: model.StateReserved, Release: &model.Release{}},
-			{Name: "s2", Claim: "default/web", State: model.StateMaintenance, Back: model.StateReleased},
+			{RecordIdentity: model.RecordIdentity{Name: "s1"}, Life: model.RecordLife{State: model.StateReserved}, Claim: model.RecordClaim{Name: "default/web"}, Release: &model.Release{}},
+			{RecordIdentity: model.RecordIdentity{Name: "s2"}, Life: model.RecordLife{State: model.StateMaintenance, Back: model.StateReleased}, Claim: model.RecordClaim{Name: "default/web"}},
 		}},
 		"a maintenance and a parked one": {
-			servers: []*model.ServerRecord{{Name: "s1", MaintainedBy: model.OperationPark}, {Name: "s2", MaintainedBy: "m"}},
+			servers: []*model.ServerRecord{{RecordIdentity: model.RecordIdentity{Name: "s1"}, Maintenance: model.RecordMaintenance{By: model.OperationPark}}, {RecordIdentity: model.RecordIdentity{Name: "s2"}, Maintenance: model.RecordMaintenance{By: "m"}}},
 			bound:   []model.Identity{s1, m},
 		},
 		"those that were removed": {
-			servers: []*model.ServerRecord{{Name: "s1", MaintainedBy: model.OperationPark}, {Name: "s2", MaintainedBy: "m"}},
+			servers: []*model.ServerRecord{{RecordIdentity: model.RecordIdentity{Name: "s1"}, Maintenance: model.RecordMaintenance{By: model.OperationPark}}, {RecordIdentity: model.RecordIdentity{Name: "s2"}, Maintenance: model.RecordMaintenance{By: "m"}}},
 			removed: []model.RemovedObject{removed(s1, ""), removed(m, "a")},
 		},
 	} {

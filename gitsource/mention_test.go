@@ -160,12 +160,12 @@ func TestARemovalThatIsBeingActedUponIsKnownAtTheBeginning(t *testing.T) {
 	t.Parallel()
 	observed := model.NewObserved()
 	release := &model.Release{Revision: "main@sha1:1", Claim: "default/web"}
-	observed.Servers["s1"] = &model.ServerRecord{Name: "s1", Claim: "default/web", State: model.StateReserved, Release: release, Tenant: "a"}
+	observed.Servers["s1"] = &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "s1"}, Life: model.RecordLife{State: model.StateReserved}, Claim: model.RecordClaim{Name: "default/web", Tenant: "a"}, Release: release}
 	web := model.ClaimName("default/web").Identity()
 	if got := BeginningOf(observed).Removed[web]; !slices.Equal(got, []model.Removal{{Revision: "main@sha1:1", Tenant: "a"}}) {
 		t.Errorf("removed %v", got)
 	}
-	observed.Servers["s2"] = &model.ServerRecord{Name: "s2", Claim: "default/web", State: model.StateReserved}
+	observed.Servers["s2"] = &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "s2"}, Life: model.RecordLife{State: model.StateReserved}, Claim: model.RecordClaim{Name: "default/web"}}
 	if b := BeginningOf(observed); len(b.Removed) > 0 || !slices.Equal(b.Bound, []model.Identity{web}) {
 		t.Errorf("removed %v, bound %v: another server has it by now", b.Removed, b.Bound)
 	}

@@ -39,7 +39,7 @@ type BootTrace struct {
 // BootOf is what is known of a server's boot with the ticket of its record.
 func (o *Observed) BootOf(rec *ServerRecord) BootTrace {
 	return BootTrace{
-		Ticket: rec.Ticket, Progress: o.Progress[rec.Name], Probe: o.Probes[rec.Name], Wipe: o.Wipes[rec.Name],
+		Ticket: rec.Boot.Ticket, Progress: o.Progress[rec.Name], Probe: o.Probes[rec.Name], Wipe: o.Wipes[rec.Name],
 		Booted: o.BootStates[rec.Name], WipeProgress: o.WipeProgress[rec.Name],
 	}
 }
@@ -47,7 +47,7 @@ func (o *Observed) BootOf(rec *ServerRecord) BootTrace {
 // ProgressOf is how far a server has come with the ticket of its record, nil if nowhere.
 func (o *Observed) ProgressOf(rec *ServerRecord) *Progress {
 	p := o.Progress[rec.Name]
-	if p == nil || rec.Ticket == nil || p.Ticket != rec.Ticket.ID {
+	if p == nil || rec.Boot.Ticket == nil || p.Ticket != rec.Boot.Ticket.ID {
 		return nil
 	}
 	return p

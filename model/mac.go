@@ -11,13 +11,12 @@ const MaxServerMACs = 128
 // MACSource says who told that a MAC address is a server's.
 type MACSource string
 
-// The sources of a server's MAC addresses. The last two count only where the first two
+// The sources of a server's MAC addresses. The last counts only where the first two
 // know none.
 const (
 	MACByGit      MACSource = "Git"      // AnnotationMACAddresses
 	MACByBMC      MACSource = "BMC"      // its network cards, as Redfish shows them
 	MACBySighting MACSource = "sighting" // its firmware, see Sighting
-	MACByRecord   MACSource = "record"   // its probe, in the time when a report counted
 )
 
 // Certain reports whether the source tells of one server alone: what firmware and probes

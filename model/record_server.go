@@ -23,141 +23,60 @@ var ServerStates = []ServerState{
 	StateCleanup, StateReleased, StateMaintenance, StateError,
 }
 
-// ServerRecord is what Ingot decided about one server and cannot observe again.
-// reconcile alone writes it; the status branch mirrors it.
+// ServerRecord is what Ingot decided about one server and cannot observe again. Each part of it
+// belongs to one package of the plan. reconcile alone writes it; the status branch mirrors it.
 type ServerRecord struct {
+	RecordIdentity `json:"identity"`
+
+	Life  RecordLife  `json:"life"`
+	Claim RecordClaim `json:"claim,omitzero"`
+	// Release is the decision, taken once the guard let it pass, to release.
+	Release     *Release          `json:"release,omitempty"`
+	Power       RecordPower       `json:"power,omitzero"`
+	Boot        RecordBoot        `json:"boot,omitzero"`
+	Install     RecordInstall     `json:"install,omitzero"`
+	Disks       RecordDisks       `json:"disks,omitzero"`
+	Maintenance RecordMaintenance `json:"maintenance,omitzero"`
+	Requests    RecordRequests    `json:"requests,omitzero"`
+	Settings    RecordSettings    `json:"settings,omitzero"`
+	// Intent is the newest decision that the status branch has to show before it is
+	// acted upon; nil = there was none.
+	Intent *Intent `json:"intent,omitempty"`
+	// Doubt says why the record may not be what was decided last; nil = it is.
+	Doubt *Doubt `json:"doubt,omitempty"`
+}
+
+// RecordIdentity says which machine a record is of.
+type RecordIdentity struct {
 	Name      ServerName `json:"name"`
 	BMC       BMCName    `json:"bmc"`
 	SystemURI string     `json:"systemURI"`
 	UUID      string     `json:"uuid"` // canonical
-	// Board tells the machine if its BMC shows no UUID and UUID is what Git says; nil = its
+	// Board identifies the machine if its BMC shows no UUID and UUID is what Git says; nil = its
 	// BMC shows UUID.
-	Board *Board      `json:"board,omitempty"`
-	State ServerState `json:"state"`
-	Since time.Time   `json:"since"` // when State was entered
+	Board *Board `json:"board,omitempty"`
+	// MACs are the MAC addresses that count as the server's, by address.
+	MACs []ServerMAC `json:"macAddresses,omitempty"`
 	// Orphaned is since when a commit has taken the server's BMC away; zero = none has, or it
 	// is back.
 	Orphaned time.Time `json:"orphaned,omitzero"`
+}
+
+// RecordLife is where a server is in its life.
+type RecordLife struct {
+	State ServerState `json:"state"`
+	Since time.Time   `json:"since"` // when State was entered
 	// Back is where Maintenance and Error return to.
 	Back ServerState `json:"back,omitempty"`
-	// MaintainedBy is the ServerMaintenance that the server is in Maintenance for, or
-	// OperationPark.
-	MaintainedBy string `json:"maintainedBy,omitempty"`
-	// MaintenancePower is the power state that the maintenance asks for; nil = Off, and the
-	// server was off when it began.
-	MaintenancePower *MaintenancePower `json:"maintenancePower,omitempty"`
-	// AwaitedApproval is the ServerMaintenance that waits for the claim's owner; nil = none does.
-	AwaitedApproval *AwaitedApproval `json:"awaitedApproval,omitempty"`
-	// ShownOn are the ServerMaintenances that the claim's owner was shown, or approved by name, as
-	// ones that leave the server on: their names alone approve no more than that.
-	ShownOn []string `json:"shownOn,omitempty"`
-	// ServicedAt is when a ServerMaintenance ended, until it was looked what it changed.
-	ServicedAt time.Time `json:"servicedAt,omitzero"`
-
-	// Claim is the claim that the server is bound to, or was when it was Released
-	// with policy Retain; ClaimedAt when it was bound.
-	Claim     ClaimName `json:"claim,omitempty"`
-	ClaimedAt time.Time `json:"claimedAt,omitzero"`
-	// Tenant is whose claim it is, see Tenants; "" is not known, or there were none.
-	Tenant string `json:"tenant,omitempty"`
-	// Intent is the newest decision that the status branch has to show before it is
-	// acted upon; nil = there was none.
-	Intent *Intent `json:"intent,omitempty"`
-	// WantPower is the power state that the claim was last seen to ask for.
-	WantPower Power `json:"wantPower,omitempty"`
-	// ClaimCleanup is how the claim was last seen to ask for its disks to be wiped
-	// (AnnotationCleanup), until they are: the claim is gone by then.
-	ClaimCleanup string `json:"claimCleanup,omitempty"`
-	// Operation is the power operation that was asked for last, and what became of it.
-	Operation *Operation `json:"operation,omitempty"`
-	// Release is the decision, taken once the guard let it pass, to release.
-	Release *Release `json:"release,omitempty"`
-	// Ticket is the newest boot ticket, open or ended; Serial counts them.
-	Ticket *Ticket `json:"ticket,omitempty"`
-	Serial int     `json:"serial,omitempty"`
-	// Installed is the digest of what the claim's boot ticket installed. Unconfirmed is
-	// since when that is taken to be installed though nothing has said so; zero = it has.
-	Installed   string    `json:"installed,omitempty"`
-	Unconfirmed time.Time `json:"unconfirmed,omitzero"`
-	// RootDisk is the disk that a disk image of the claim was written to, or began to be; nil =
-	// none was.
-	RootDisk *InstalledDisk `json:"rootDisk,omitempty"`
-
-	// Theft is how a ticket of the server was last used up by somebody else; nil = none was.
-	Theft *Theft `json:"theft,omitempty"`
-
-	// Reprovision is the value of AnnotationReprovision that was decided upon and
-	// is not yet installed. Replaces is what was Installed before one that has begun, until the
-	// server is booted from the network; "" = it was, or that is not known.
-	Reprovision string `json:"reprovision,omitempty"`
-	Replaces    string `json:"replaces,omitempty"`
-
-	// BootOverrideVariant is how the BMC was last brought to keep the one-time boot override
-	// ("default" if as the standard says).
-	BootOverrideVariant string `json:"bootOverrideVariant,omitempty"`
-	// NoDiskBoot says why the BMC is no longer asked to have the server boot from its
-	// disk once; nil = it is.
-	NoDiskBoot *NoDiskBoot `json:"noDiskBoot,omitempty"`
-	// IndicatorProblem says why its indicator is not as its manifest says; nil = nothing is
-	// known that speaks against it.
-	IndicatorProblem *SettingProblem `json:"indicatorProblem,omitempty"`
-	// BootOrderProblem is the same of its boot order. Its Want is a BootOrderKey, as BootOrderSet
-	// is: of what was last found or made as its manifest says.
-	BootOrderProblem *SettingProblem `json:"bootOrderProblem,omitempty"`
-	BootOrderSet     string          `json:"bootOrderSet,omitempty"`
-	// BootOrderPending is what of that waits for the machine's next start; nil = nothing does.
-	BootOrderPending *PendingBootOrder `json:"bootOrderPending,omitempty"`
-	// NoShutdown is when the machine was found to know no graceful shutdown, so that it is
-	// forced off next; zero = it was not, or was asked for something else since.
-	NoShutdown time.Time `json:"noShutdown,omitzero"`
-	// Asked is a power request that was made and whose effect is awaited.
-	Asked *PowerAsked `json:"asked,omitempty"`
-	// BootsAfter is how long the server took, when it was last seen to, from its
-	// power-on to its first request to the network.
-	BootsAfter time.Duration `json:"bootsAfter,omitempty"`
-	// FoundRunning is when the server, in Initial, was found to run what Ingot did not
-	// start; zero = it was not, or that is not known.
-	FoundRunning time.Time `json:"foundRunning,omitzero"`
-	// Attempts counts the discoveries begun since the server was last Available, or the
-	// boots for its claim that came to nothing.
-	Attempts int `json:"attempts,omitempty"`
-	// BootProblem says why what the server is to boot cannot be booted; nil = nothing
-	// is known that speaks against it.
-	BootProblem *BootProblem `json:"bootProblem,omitempty"`
-	// Wiped is the outcome of the last wipe.
-	Wiped []DiskWipe `json:"wiped,omitempty"`
-	// MACs are the MAC addresses that count as the server's, by address. Identified is not
-	// set in records from the time in which the probe's report counted, until one is noted
-	// or the server enters another state.
-	MACs       []ServerMAC `json:"macAddresses,omitempty"`
-	Identified bool        `json:"identified,omitempty"`
-	// Disks are all that the server is known to have, or to have had: a wipe has to
-	// account for each. DisksAt is when a probe told of them first, or a person accepted
-	// what a wipe reported; zero = never.
-	Disks   []Disk    `json:"disks,omitempty"`
-	DisksAt time.Time `json:"disksAt,omitzero"`
-	// Missing are those of them that the report of the last wipe does not account for.
-	Missing []MissingDisk `json:"missing,omitempty"`
-
-	// BootstrapCompleted are the ServerReadinessRules with enforcementMode BootstrapOnly whose
-	// conditions have held once, sorted: they taint the server no more.
-	BootstrapCompleted []string `json:"bootstrapCompleted,omitempty"`
-
-	// Handled values of annotations that ask for something once.
-	HandledOperation   string `json:"handledOperation,omitempty"`
-	HandledReprovision string `json:"handledReprovision,omitempty"`
-	HandledDiscover    string `json:"handledDiscover,omitempty"`
-	HandledDisks       string `json:"handledDisks,omitempty"`
-	HandledOverwrite   string `json:"handledOverwrite,omitempty"`
-	// HandledBefore are values that were handled before those, as "annotation=value",
-	// newest last: going back to one asks for nothing (law 1).
-	HandledBefore []string `json:"handledBefore,omitempty"`
-
 	// Reason and Message say what is wrong in state Error.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Doubt says why the record may not be what was decided last; nil = it is.
-	Doubt *Doubt `json:"doubt,omitempty"`
+	// FoundRunning is when the server was found to run what Ingot did not start; zero = it was
+	// not, or that is not known.
+	FoundRunning time.Time `json:"foundRunning,omitzero"`
+	// BootstrapCompleted are the ServerReadinessRules with enforcementMode BootstrapOnly whose
+	// conditions have held once, sorted: they no longer taint the server.
+	BootstrapCompleted []string `json:"bootstrapCompleted,omitempty"`
 
 	// Failures counts the failed attempts at the present step, NotBefore is when it
 	// may be tried again, and LastError what went wrong.
@@ -166,17 +85,137 @@ type ServerRecord struct {
 	LastError string    `json:"lastError,omitempty"`
 }
 
+// RecordClaim is the claim that a server serves.
+type RecordClaim struct {
+	// Name is the claim that the server is bound to, or was when it was Released
+	// with policy Retain; BoundAt when it was bound.
+	Name    ClaimName `json:"name,omitempty"`
+	BoundAt time.Time `json:"boundAt,omitzero"`
+	// Tenant is whose claim it is, see Tenants; "" is not known, or there were none.
+	Tenant string `json:"tenant,omitempty"`
+	// Power is the power state that the claim was last seen to ask for.
+	Power Power `json:"power,omitempty"`
+	// Cleanup is how the claim was last seen to ask for its disks to be wiped
+	// (AnnotationCleanup), until they are: the claim is gone by then.
+	Cleanup string `json:"cleanup,omitempty"`
+}
+
+// RecordPower is what was asked of a server's power.
+type RecordPower struct {
+	// Asked is a power request that was made and whose effect is awaited.
+	Asked *PowerAsked `json:"asked,omitempty"`
+	// NoShutdown is when the machine was found to know no graceful shutdown, so that it is
+	// forced off next; zero = it was not, or was asked for something else since.
+	NoShutdown time.Time `json:"noShutdown,omitzero"`
+}
+
+// RecordBoot is how a server boots from the network.
+type RecordBoot struct {
+	// Ticket is the newest boot ticket, open or ended; Serial counts them.
+	Ticket *Ticket `json:"ticket,omitempty"`
+	Serial int     `json:"serial,omitempty"`
+	// Attempts counts the discoveries begun since the server was last Available, or the
+	// boots for its claim that failed.
+	Attempts int `json:"attempts,omitempty"`
+	// Problem says why the server's image or configuration cannot be booted; nil = no reason
+	// is known.
+	Problem *BootProblem `json:"problem,omitempty"`
+	// Theft is how a ticket of the server was last used up by another machine; nil = none was.
+	Theft *Theft `json:"theft,omitempty"`
+	// OverrideVariant is how the BMC was last brought to keep the one-time boot override
+	// ("default" if as the standard says).
+	OverrideVariant string `json:"overrideVariant,omitempty"`
+	// NoDiskBoot says why the BMC is no longer asked to have the server boot from its
+	// disk once; nil = it is.
+	NoDiskBoot *NoDiskBoot `json:"noDiskBoot,omitempty"`
+	// BootsAfter is how long the server took, when it was last seen to, from its
+	// power-on to its first request to the network.
+	BootsAfter time.Duration `json:"bootsAfter,omitempty"`
+}
+
+// RecordInstall is what was installed for a claim.
+type RecordInstall struct {
+	// Digest identifies the image and configuration that the claim's boot ticket installed.
+	// Unconfirmed is since when that is assumed without a report of it; zero = it was reported.
+	Digest      string    `json:"digest,omitempty"`
+	Unconfirmed time.Time `json:"unconfirmed,omitzero"`
+	// RootDisk is the disk that a disk image of the claim was written to, or began to be; nil =
+	// none was.
+	RootDisk *InstalledDisk `json:"rootDisk,omitempty"`
+	// Reprovision is the value of AnnotationReprovision that was decided upon and
+	// is not yet installed. Replaces is the Digest before one that has begun, until the
+	// server is booted from the network; "" = it was, or that is not known.
+	Reprovision string `json:"reprovision,omitempty"`
+	Replaces    string `json:"replaces,omitempty"`
+}
+
+// RecordDisks is what a wipe has to account for, and what the last one did.
+type RecordDisks struct {
+	// Known are all that the server has, or has had. KnownAt is when a probe reported them
+	// first, or a person accepted what a wipe reported; zero = never.
+	Known   []Disk    `json:"known,omitempty"`
+	KnownAt time.Time `json:"knownAt,omitzero"`
+	// Wiped is the outcome of the last wipe.
+	Wiped []DiskWipe `json:"wiped,omitempty"`
+	// Missing are those of them that the report of the last wipe does not account for.
+	Missing []MissingDisk `json:"missing,omitempty"`
+}
+
+// RecordMaintenance is why a server is in Maintenance.
+type RecordMaintenance struct {
+	// By is the ServerMaintenance that the server is in Maintenance for, or OperationPark.
+	By string `json:"by,omitempty"`
+	// Power is the power state that the maintenance asks for; nil = Off, and the
+	// server was off when it began.
+	Power *MaintenancePower `json:"power,omitempty"`
+	// Awaits is the ServerMaintenance that waits for the claim's owner; nil = none does.
+	Awaits *AwaitedApproval `json:"awaits,omitempty"`
+	// ShownOn are the ServerMaintenances that the claim's owner was shown, or approved by name, as
+	// ones that leave the server on: their names alone approve no more than that.
+	ShownOn []string `json:"shownOn,omitempty"`
+	// ServicedAt is when a ServerMaintenance ended, until its changes were looked for.
+	ServicedAt time.Time `json:"servicedAt,omitzero"`
+}
+
+// RecordRequests is what annotations have asked for once.
+type RecordRequests struct {
+	// Operation is the power operation that was asked for last, with its outcome.
+	Operation *Operation `json:"operation,omitempty"`
+	// Handled values of the annotations.
+	HandledOperation   string `json:"handledOperation,omitempty"`
+	HandledReprovision string `json:"handledReprovision,omitempty"`
+	HandledDiscover    string `json:"handledDiscover,omitempty"`
+	HandledDisks       string `json:"handledDisks,omitempty"`
+	HandledOverwrite   string `json:"handledOverwrite,omitempty"`
+	// HandledBefore are values that were handled before those, as "annotation=value",
+	// newest last: going back to one asks for nothing (law 1).
+	HandledBefore []string `json:"handledBefore,omitempty"`
+}
+
+// RecordSettings is how the BMC's settings differ from the Server's manifest.
+type RecordSettings struct {
+	// IndicatorProblem says why its indicator is not as its manifest says; nil = no reason is
+	// known.
+	IndicatorProblem *SettingProblem `json:"indicatorProblem,omitempty"`
+	// BootOrderProblem is the same for its boot order. Its Want is a BootOrderKey. BootOrderSet is
+	// the key of the newest order that was found or set as its manifest says.
+	BootOrderProblem *SettingProblem `json:"bootOrderProblem,omitempty"`
+	BootOrderSet     string          `json:"bootOrderSet,omitempty"`
+	// BootOrderPending is the order that waits for the machine's next start; nil = none does.
+	BootOrderPending *PendingBootOrder `json:"bootOrderPending,omitempty"`
+}
+
 // SoughtFrom returns when the server was powered on to be discovered with its newest ticket,
 // zero if it was not: from then on its firmware asks under its UUID.
 func (r *ServerRecord) SoughtFrom() time.Time {
-	t, a := r.Ticket, r.Asked
+	t, a := r.Boot.Ticket, r.Power.Asked
 	switch {
 	case t == nil || t.Purpose != PurposeDiscovery:
 		return time.Time{}
 	case a != nil && a.Want == PowerOn && !a.At.Before(t.ArmedAt):
 		return a.At
-	case r.State == StateDiscovery && !r.Since.Before(t.ArmedAt):
-		return r.Since // it was asked to go off since
+	case r.Life.State == StateDiscovery && !r.Life.Since.Before(t.ArmedAt):
+		return r.Life.Since // it was asked to go off since
 	}
 	return time.Time{}
 }
@@ -259,10 +298,10 @@ type MissingDisk struct {
 // Settled is where the server is in its life, also while it is out of service: the state that counts when
 // copies of its record are compared.
 func (r *ServerRecord) Settled() ServerState {
-	if (r.State == StateMaintenance || r.State == StateError) && r.Back != "" {
-		return r.Back
+	if (r.Life.State == StateMaintenance || r.Life.State == StateError) && r.Life.Back != "" {
+		return r.Life.Back
 	}
-	return r.State
+	return r.Life.State
 }
 
 // ReleaseDecided reports whether it is decided that the server is taken from the claim of its

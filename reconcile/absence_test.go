@@ -288,7 +288,7 @@ func TestTheUnknownFleetEndsOnceAllOfItWasSeenOff(t *testing.T) {
 		defer w.stop()
 		pass(2 * time.Minute)
 		o := w.Observed()
-		if s := o.Servers; s["bmc00-system-0"].Claim == "" && s["bmc01-system-0"].Claim == "" {
+		if s := o.Servers; s["bmc00-system-0"].Claim.Name == "" && s["bmc01-system-0"].Claim.Name == "" {
 			t.Error("the claim has no server")
 		}
 		if f := o.Fleet; f.UnknownToken != "" || !f.Unknown.IsZero() {

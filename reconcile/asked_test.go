@@ -16,7 +16,7 @@ import (
 func TestAPowerOffThatTookEffectIsNotAwaitedAfterACrash(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
-		off := w.Observed().Servers[w.machine(0).name].Asked
+		off := w.Observed().Servers[w.machine(0).name].Power.Asked
 		if off == nil || !off.Reached {
 			t.Fatalf("after a power-off the request on record is %+v, want one that was reached", off)
 		}
@@ -27,9 +27,9 @@ func TestAPowerOffThatTookEffectIsNotAwaitedAfterACrash(t *testing.T) {
 		w.mu.Lock()
 		m := w.machine(0)
 		armed := *w.observed.Servers[m.name]
-		ticket := *armed.Ticket
+		ticket := *armed.Boot.Ticket
 		ticket.Ended = ""
-		armed.Ticket, armed.Installed, armed.Asked = &ticket, "", off
+		armed.Boot.Ticket, armed.Install.Digest, armed.Power.Asked = &ticket, "", off
 		w.observed.Servers[m.name] = &armed
 		delete(w.observed.Progress, m.name)
 		delete(w.observed.BootStates, m.name)

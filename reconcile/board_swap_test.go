@@ -85,7 +85,7 @@ func TestAMachineWithAnotherUUIDIsNoNewOne(t *testing.T) {
 					d.Add(&model.Server{Meta: model.Meta{Name: "s2"}, Spec: model.ServerSpec{SystemUUID: other}})
 				})
 				pass(10 * time.Minute)
-				if rec := w.Observed().Servers["s2"]; rec == nil || rec.Claim != "default/db" || rec.Installed == "" {
+				if rec := w.Observed().Servers["s2"]; rec == nil || rec.Claim.Name != "default/db" || rec.Install.Digest == "" {
 					t.Errorf("once a commit names it, it is %+v", rec)
 				}
 			})

@@ -26,7 +26,7 @@ func TestWhatATicketPinsOutlivesTheStore(t *testing.T) {
 		if diff := cmp.Diff(want, before.Image); diff != "" || before.ImageDigest != "sha256:os:1" {
 			t.Errorf("digest %s, image (-want +got):\n%s", before.ImageDigest, diff)
 		}
-		pinned := w.Observed().Servers["bmc00-system-0"].Ticket
+		pinned := w.Observed().Servers["bmc00-system-0"].Boot.Ticket
 		files := w.files()
 		w.stop()
 
@@ -41,7 +41,7 @@ func TestWhatATicketPinsOutlivesTheStore(t *testing.T) {
 		w.start()
 		defer w.stop()
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
-		if diff := cmp.Diff(pinned, w.Observed().Servers["bmc00-system-0"].Ticket); diff != "" {
+		if diff := cmp.Diff(pinned, w.Observed().Servers["bmc00-system-0"].Boot.Ticket); diff != "" {
 			t.Errorf("the ticket (-before +after):\n%s", diff)
 		}
 		if diff := cmp.Diff(before.Image, w.shown(webBoot).Status.Image); diff != "" {
@@ -56,7 +56,7 @@ func TestAServerThatWasBootingWhenTheStoreWasLostIsNotPoweredOff(t *testing.T) {
 		w.start()
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		for !w.Observed().Servers["bmc00-system-0"].Ticket.Open() || w.seen(0).power != model.PowerOn {
+		for !w.Observed().Servers["bmc00-system-0"].Boot.Ticket.Open() || w.seen(0).power != model.PowerOn {
 			pass(100 * time.Millisecond)
 		}
 		files := w.files()
@@ -81,7 +81,7 @@ func TestAServerThatWasBootingWhenTheStoreWasLostIsNotPoweredOff(t *testing.T) {
 		}
 		w.commit(func(d *model.Desired) { d.Add(claim("web", fleettest.Annotated(model.AnnotationReprovision, "1"))) })
 		pass(time.Hour)
-		if m, rec := w.seen(0), w.record(); m.installs != 2 || rec.Doubt != nil || rec.Installed == "" {
+		if m, rec := w.seen(0), w.record(); m.installs != 2 || rec.Doubt != nil || rec.Install.Digest == "" {
 			t.Errorf("asked to be installed again it was installed %d times, in doubt %+v", m.installs, rec.Doubt)
 		}
 	})

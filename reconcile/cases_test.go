@@ -58,11 +58,11 @@ func TestAClaimThatGoesDuringTheInstall(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.untilArmed(0)
 		pass(90 * time.Second) // it is On, and has not asked for anything
-		ticket := w.Observed().Servers["bmc00-system-0"].Ticket.ID
+		ticket := w.Observed().Servers["bmc00-system-0"].Boot.Ticket.ID
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		pass(5 * time.Second)
 		rec := w.Observed().Servers["bmc00-system-0"]
-		if rec.Ticket != nil && rec.Ticket.ID == ticket && rec.Ticket.MayBoot(w.Observed().Progress[rec.Name]) {
+		if rec.Boot.Ticket != nil && rec.Boot.Ticket.ID == ticket && rec.Boot.Ticket.MayBoot(w.Observed().Progress[rec.Name]) {
 			t.Error("the ticket of the claim may still be used")
 		}
 		w.expect(30*time.Minute, 0, "Available Off")

@@ -76,7 +76,7 @@ func TestTheClaimIsWipedAsStrictlyAsItAskedFor(t *testing.T) {
 				}
 				w.commit(gone)
 				w.expect(15*time.Minute, 0, "Cleanup On")
-				if got := w.Observed().Servers[w.machine(0).name].Ticket.CleanupMode; got != tt.want {
+				if got := w.Observed().Servers[w.machine(0).name].Boot.Ticket.CleanupMode; got != tt.want {
 					t.Errorf("it is wiped in mode %q, want %q", got, tt.want)
 				}
 			})
@@ -104,8 +104,8 @@ func TestTheNextClaimIsWipedAsItAsksItself(t *testing.T) {
 		w.commit(gone)
 		w.expect(15*time.Minute, 0, "Available Off")
 		rec := w.Observed().Servers[w.machine(0).name]
-		if rec.Ticket.CleanupMode != "secure" || rec.ClaimCleanup != "" {
-			t.Errorf("wiped in mode %q, and %q is still asked for", rec.Ticket.CleanupMode, rec.ClaimCleanup)
+		if rec.Boot.Ticket.CleanupMode != "secure" || rec.Claim.Cleanup != "" {
+			t.Errorf("wiped in mode %q, and %q is still asked for", rec.Boot.Ticket.CleanupMode, rec.Claim.Cleanup)
 		}
 	})
 }
@@ -121,7 +121,7 @@ func TestAReleaseThatIsDecidedIsWipedAsWasAskedBefore(t *testing.T) {
 		w.change(0, func(m *machine) { m.wipeHangs = true })
 		w.comesBack("quick")
 		w.expect(15*time.Minute, 0, "Cleanup On")
-		if got := w.Observed().Servers[w.machine(0).name].Ticket.CleanupMode; got != "secure" {
+		if got := w.Observed().Servers[w.machine(0).name].Boot.Ticket.CleanupMode; got != "secure" {
 			t.Errorf("it is wiped in mode %q", got)
 		}
 	})

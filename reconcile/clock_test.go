@@ -15,7 +15,7 @@ func TestAClockThatWentBackDoesNotStopAServer(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.restartWith(func(rec *model.ServerRecord) {
-			rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: time.Now().Add(1000 * time.Hour)}
+			rec.Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: time.Now().Add(1000 * time.Hour)}
 			w.machine(0).power = model.PowerOff
 		})
 		w.expect(time.Hour, 0, "Reserved On default/web")
@@ -26,7 +26,7 @@ func TestAPauseOfAServerNotedByAClockThatWasAheadIsNone(t *testing.T) {
 	live(t, 2, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.restartWith(func(rec *model.ServerRecord) {
-			rec.Failures, rec.LastError, rec.NotBefore = 1, "BMC refused", time.Now().Add(aYear)
+			rec.Life.Failures, rec.Life.LastError, rec.Life.NotBefore = 1, "BMC refused", time.Now().Add(aYear)
 			w.machine(0).power = model.PowerOff
 		})
 		w.expect(24*time.Hour, 0, "Reserved On default/web")
@@ -53,14 +53,14 @@ func TestATicketArmedByAClockThatWasAheadEndsInTime(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.restartWith(func(rec *model.ServerRecord) {
-			ticket := *rec.Ticket
+			ticket := *rec.Boot.Ticket
 			ticket.ID, ticket.Ended, ticket.IgnitionAt, ticket.ArmedAt = "x", "", time.Time{}, time.Now().Add(aYear)
-			rec.Ticket, rec.Installed, rec.Unconfirmed = &ticket, "", time.Time{}
-			rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: ticket.ArmedAt.Add(time.Minute), Reached: true, Tries: 1}
+			rec.Boot.Ticket, rec.Install.Digest, rec.Install.Unconfirmed = &ticket, "", time.Time{}
+			rec.Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: ticket.ArmedAt.Add(time.Minute), Reached: true, Tries: 1}
 			w.machine(0).disk = ""
 		})
 		pass(24 * time.Hour)
-		if w.Observed().Servers["bmc00-system-0"].Installed == "" {
+		if w.Observed().Servers["bmc00-system-0"].Install.Digest == "" {
 			t.Errorf("not installed after a day: %s, %s", w.state(0), w.why(0))
 		}
 	})
@@ -69,7 +69,7 @@ func TestATicketArmedByAClockThatWasAheadEndsInTime(t *testing.T) {
 func TestAMachineIsAskedToShutDownThoughAClockThatWasAheadSaysThatItCannot(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
-		w.restartWith(func(rec *model.ServerRecord) { rec.NoShutdown = time.Now().Add(aYear) })
+		w.restartWith(func(rec *model.ServerRecord) { rec.Power.NoShutdown = time.Now().Add(aYear) })
 		pass(time.Minute)
 		before := w.seen(0).forced
 		w.commit(func(d *model.Desired) {
@@ -92,7 +92,7 @@ func TestAWipeReportedToAClockThatWasAheadIsJudgedAfterOneReading(t *testing.T) 
 		w.restartWith(func(rec *model.ServerRecord) {
 			before = w.machine(0).readings
 			w.observed.Wipes[rec.Name] = &model.WipeReport{
-				Ticket: rec.Ticket.ID, ReceivedAt: time.Now().Add(aYear),
+				Ticket: rec.Boot.Ticket.ID, ReceivedAt: time.Now().Add(aYear),
 				Disks: []model.DiskWipe{{Name: "sda", Serial: "S1", SizeBytes: 1 << 40, Result: model.WipeDone}},
 			}
 		})
@@ -107,9 +107,9 @@ func TestWhatAMaintenanceChangedIsLookedAtThoughAClockThatWasAheadEndedIt(t *tes
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		before := w.seen(0).readings
-		w.restartWith(func(rec *model.ServerRecord) { rec.ServicedAt = time.Now().Add(aYear) })
+		w.restartWith(func(rec *model.ServerRecord) { rec.Maintenance.ServicedAt = time.Now().Add(aYear) })
 		pass(10 * time.Minute)
-		if rec, n := w.record(), w.seen(0).readings-before; n > 2 || !rec.ServicedAt.IsZero() {
+		if rec, n := w.record(), w.seen(0).readings-before; n > 2 || !rec.Maintenance.ServicedAt.IsZero() {
 			t.Errorf("all its parts were read %d times; %+v", n, w.plan().Servers[0].Why)
 		}
 	})
@@ -124,9 +124,9 @@ func TestAMachineThatDoesNotShutDownIsForcedOffThoughAClockThatWasAheadAskedIt(t
 		})
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		w.restartWith(func(rec *model.ServerRecord) {
-			asked := *rec.Asked
+			asked := *rec.Power.Asked
 			asked.At = asked.At.Add(aYear)
-			rec.Asked = &asked
+			rec.Power.Asked = &asked
 		})
 		w.expect(4*time.Minute, 0, "Reserved On default/web")
 		w.expect(10*time.Minute, 0, "Reserved Off default/web")
@@ -138,12 +138,12 @@ func TestWhatAClockThatWasAheadSawServedCountsAsInstalledInTime(t *testing.T) {
 		w.change(0, func(m *machine) { m.noNotice = true })
 		w.serve("web")
 		w.restartWith(func(rec *model.ServerRecord) {
-			ticket := *rec.Ticket
+			ticket := *rec.Boot.Ticket
 			ticket.IgnitionAt = time.Now().Add(aYear)
-			rec.Ticket = &ticket
+			rec.Boot.Ticket = &ticket
 		})
 		pass(time.Hour)
-		if rec := w.record(); rec.Installed == "" {
+		if rec := w.record(); rec.Install.Digest == "" {
 			t.Errorf("it does not count as installed after an hour: %+v", w.plan().Servers[0].Why)
 		}
 	})
@@ -156,7 +156,7 @@ func TestAServerThatTakesTurnsIsPoweredOnThoughAClockThatWasAheadAskedIt(t *test
 		w.start()
 		w.serve("web")
 		w.restartWith(func(rec *model.ServerRecord) {
-			rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: time.Now().Add(aYear)}
+			rec.Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: time.Now().Add(aYear)}
 			w.machine(0).power = model.PowerOff
 		})
 		w.expect(time.Hour, 0, "Reserved On default/web")
@@ -170,9 +170,9 @@ func TestADiskImageIsWrittenToItsEndThoughAClockThatWasAheadBeganIt(t *testing.T
 		w.claimDisk()
 		pass(20 * time.Minute)
 		w.restartWith(func(rec *model.ServerRecord) {
-			ticket, asked := *rec.Ticket, *rec.Asked
+			ticket, asked := *rec.Boot.Ticket, *rec.Power.Asked
 			ticket.ArmedAt, asked.At = ticket.ArmedAt.Add(aYear), asked.At.Add(aYear)
-			rec.Ticket, rec.Asked = &ticket, &asked
+			rec.Boot.Ticket, rec.Power.Asked = &ticket, &asked
 			progress := *w.observed.Progress[rec.Name]
 			told := *progress.Install
 			told.ReportedAt = told.ReportedAt.Add(aYear)

@@ -187,7 +187,7 @@ func (s scrape) servers() {
 	var waiting []waits
 	for _, srv := range s.Result.Servers {
 		s.server(srv)
-		state, since := srv.Record.State, srv.Record.Since
+		state, since := srv.Record.Life.State, srv.Record.Life.Since
 		states[state]++
 		if first, ok := oldest[state]; !ok || since.Before(first) {
 			oldest[state] = since
@@ -220,7 +220,7 @@ func (s scrape) servers() {
 func (s scrape) server(srv *plan.Server) {
 	status, name := s.ServerStatus(srv.Name), string(srv.Name)
 	for _, st := range model.ServerStates {
-		s.gauge(serverState, oneIf(st == srv.Record.State), name, string(st))
+		s.gauge(serverState, oneIf(st == srv.Record.Life.State), name, string(st))
 	}
 	for _, p := range powerStates {
 		s.gauge(serverPower, oneIf(p == status.PowerState), name, string(p))
@@ -320,7 +320,7 @@ func (s scrape) installs() {
 	for _, srv := range s.Result.Servers {
 		rec := srv.Record
 		p := s.Input.Observed.ProgressOf(rec)
-		if t := rec.Ticket; t.Open() && t.Disk != nil && rec.Installed == "" && p != nil && p.Install != nil && p.Install.Stage.Known() {
+		if t := rec.Boot.Ticket; t.Open() && t.Disk != nil && rec.Install.Digest == "" && p != nil && p.Install != nil && p.Install.Stage.Known() {
 			stages[p.Install.Stage]++
 		}
 	}

@@ -39,9 +39,9 @@ func (w *loopWorld) installedTimes(n int) {
 	if len(m.boots) > 0 {
 		last = m.boots[len(m.boots)-1]
 	}
-	if m.installs != n || rec.Installed == "" || !rec.Unconfirmed.IsZero() || last != "disk "+m.disk || m.disk == "" {
+	if m.installs != n || rec.Install.Digest == "" || !rec.Install.Unconfirmed.IsZero() || last != "disk "+m.disk || m.disk == "" {
 		w.t.Errorf("installed %d times, on record %q (unconfirmed %v), last boot %q of disk %q: want %d installs that run from disk; %+v",
-			m.installs, rec.Installed, rec.Unconfirmed, last, m.disk, n, w.plan().Servers[0].Why)
+			m.installs, rec.Install.Digest, rec.Install.Unconfirmed, last, m.disk, n, w.plan().Servers[0].Why)
 	}
 }
 
@@ -55,8 +55,8 @@ func TestADiskImageIsInstalledAndRunsFromItsDisk(t *testing.T) {
 			why.Message != want || why.Actor != "" {
 			t.Errorf("it waits for %+v, want %q", why, want)
 		}
-		if rec, m := w.record(), w.seen(0); rec.Attempts != 0 || rec.Failures != 0 || rec.BootProblem.Failures != 0 || m.ons != 1 {
-			t.Errorf("while the image is prepared it has %d attempts, %d failures, and was powered on %d times", rec.Attempts, rec.Failures, m.ons)
+		if rec, m := w.record(), w.seen(0); rec.Boot.Attempts != 0 || rec.Life.Failures != 0 || rec.Boot.Problem.Failures != 0 || m.ons != 1 {
+			t.Errorf("while the image is prepared it has %d attempts, %d failures, and was powered on %d times", rec.Boot.Attempts, rec.Life.Failures, m.ons)
 		}
 		pass(70 * time.Second)
 		why = w.plan().Servers[0].Why
@@ -66,7 +66,7 @@ func TestADiskImageIsInstalledAndRunsFromItsDisk(t *testing.T) {
 		}
 		pass(2 * time.Minute)
 		w.installedTimes(1)
-		if d := w.record().RootDisk; d == nil || d.Serial != "S1" || d.VerifiedAt.IsZero() {
+		if d := w.record().Install.RootDisk; d == nil || d.Serial != "S1" || d.VerifiedAt.IsZero() {
 			t.Errorf("root disk on record %+v", d)
 		}
 		w.set(w.machine(0), model.PowerOff)
@@ -77,18 +77,18 @@ func TestADiskImageIsInstalledAndRunsFromItsDisk(t *testing.T) {
 		})
 		pass(5 * time.Minute)
 		w.installedTimes(2)
-		if to := w.record().Ticket.Target; to.Previous == nil || to.Previous.Serial != "S1" || to.Overwrite != "" {
+		if to := w.record().Boot.Ticket.Target; to.Previous == nil || to.Previous.Serial != "S1" || to.Overwrite != "" {
 			t.Errorf("reprovision may go to %+v, want the same disk and nothing else overwritten", to)
 		}
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(5*time.Minute, 0, "Available Off")
-		if rec := w.record(); rec.RootDisk != nil {
-			t.Errorf("after cleanup the root disk is %+v", rec.RootDisk)
+		if rec := w.record(); rec.Install.RootDisk != nil {
+			t.Errorf("after cleanup the root disk is %+v", rec.Install.RootDisk)
 		}
 		w.commit(func(d *model.Desired) { d.Add(diskClaim()) })
 		pass(5 * time.Minute)
 		w.installedTimes(3)
-		if to := w.record().Ticket.Target; to.Previous != nil || to.Overwrite != "" {
+		if to := w.record().Boot.Ticket.Target; to.Previous != nil || to.Overwrite != "" {
 			t.Errorf("after a wipe, which the probe sees for itself, it may go to %+v", to)
 		}
 	})
@@ -103,8 +103,8 @@ func TestAPowerCutInAnInstall(t *testing.T) {
 					w.claimDisk()
 					pass(12 * time.Minute)
 					w.installedTimes(1)
-					if m := w.seen(0); m.untaken > 0 || w.record().Attempts > 0 {
-						t.Errorf("%d reports were refused, %d attempts", m.untaken, w.record().Attempts)
+					if m := w.seen(0); m.untaken > 0 || w.record().Boot.Attempts > 0 {
+						t.Errorf("%d reports were refused, %d attempts", m.untaken, w.record().Boot.Attempts)
 					}
 				})
 			})
@@ -197,7 +197,7 @@ func TestOverwriteIsAskedForOnce(t *testing.T) {
 		if why := w.plan().Servers[0].Why; why.Reason != model.ReasonRootDeviceNotBlank || why.Actor != "tenant" {
 			t.Fatalf("it waits for %+v", why)
 		}
-		if to := w.record().Ticket.Target; to.Overwrite != "" {
+		if to := w.record().Boot.Ticket.Target; to.Overwrite != "" {
 			t.Errorf("it may go to %+v", to)
 		}
 		w.change(0, func(m *machine) { m.fails = nil })
@@ -205,15 +205,15 @@ func TestOverwriteIsAskedForOnce(t *testing.T) {
 		pass(10 * time.Minute)
 		w.installedTimes(1)
 		rec := w.record()
-		if to := rec.Ticket.Target; to.Overwrite != "1" || rec.HandledOverwrite != "1" {
-			t.Errorf("it might go to %+v, and %q is handled", to, rec.HandledOverwrite)
+		if to := rec.Boot.Ticket.Target; to.Overwrite != "1" || rec.Requests.HandledOverwrite != "1" {
+			t.Errorf("it might go to %+v, and %q is handled", to, rec.Requests.HandledOverwrite)
 		}
 		w.commit(func(d *model.Desired) {
 			d.Add(diskClaim(fleettest.Annotated(model.AnnotationOverwrite, "1"), fleettest.Annotated(model.AnnotationReprovision, "2")))
 		})
 		pass(10 * time.Minute)
 		w.installedTimes(2)
-		if to := w.record().Ticket.Target; to.Overwrite != "" {
+		if to := w.record().Boot.Ticket.Target; to.Overwrite != "" {
 			t.Errorf("at the second install it may go to %+v", to)
 		}
 	})
@@ -265,7 +265,7 @@ func TestWhatComesInTheWayOfAnInstall(t *testing.T) {
 		"a claim that wants it off": func(w *loopWorld) {
 			w.commit(power(model.PowerOff))
 			w.expect(10*time.Minute, 0, "Reserved Off default/web")
-			if t := w.record().Ticket; t.Open() {
+			if t := w.record().Boot.Ticket; t.Open() {
 				w.t.Errorf("its ticket is open: %+v", t)
 			}
 			w.commit(power(model.PowerOn))
@@ -335,21 +335,21 @@ func TestALostPowerAnswerHasNothingWrittenAgain(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.claimDisk()
 		for range 600 {
-			if t := w.record().Ticket; t != nil && !t.IgnitionAt.IsZero() {
+			if t := w.record().Boot.Ticket; t != nil && !t.IgnitionAt.IsZero() {
 				break
 			}
 			pass(time.Second)
 		}
 		w.change(0, func(m *machine) { m.mute = true })
 		pass(30 * time.Minute)
-		if rec := w.record(); rec.State != model.StateError || rec.Reason != model.ReasonPowerOutcomeUnknown {
-			t.Fatalf("its record says %s %s (ticket served at %v, writes %d)", rec.State, rec.Reason, rec.Ticket.IgnitionAt, w.seen(0).writes)
+		if rec := w.record(); rec.Life.State != model.StateError || rec.Life.Reason != model.ReasonPowerOutcomeUnknown {
+			t.Fatalf("its record says %s %s (ticket served at %v, writes %d)", rec.Life.State, rec.Life.Reason, rec.Boot.Ticket.IgnitionAt, w.seen(0).writes)
 		}
 		w.change(0, func(m *machine) { m.mute = false })
 		w.set(w.machine(0), model.PowerOn)
 		pass(3 * time.Hour)
-		if rec, m := w.record(), w.seen(0); m.writes != 1 || m.power != model.PowerOn || rec.State != model.StateReserved {
-			t.Errorf("its disk was written to %d times, it is %s and %s: want one time, On and Reserved; %+v", m.writes, m.power, rec.State, w.plan().Servers[0].Why)
+		if rec, m := w.record(), w.seen(0); m.writes != 1 || m.power != model.PowerOn || rec.Life.State != model.StateReserved {
+			t.Errorf("its disk was written to %d times, it is %s and %s: want one time, On and Reserved; %+v", m.writes, m.power, rec.Life.State, w.plan().Servers[0].Why)
 		}
 	})
 }
@@ -370,13 +370,13 @@ func TestAHintOfTheServerThatChangesIsFollowed(t *testing.T) {
 		w.change(0, func(m *machine) { m.dark = true })
 		w.commit(func(d *model.Desired) { d.Add(diskClaim()) })
 		pass(30 * time.Second)
-		first := w.record().Ticket
+		first := w.record().Boot.Ticket
 		if first == nil || first.Target == nil || len(first.Target.Hints) != 1 || first.Target.Hints[0] != "serial=S2" {
 			t.Fatalf("its ticket is %+v", first)
 		}
 		w.commit(hint("serial=S1"))
 		pass(time.Minute)
-		if now := w.record().Ticket; now.ID == first.ID || len(now.Target.Hints) != 1 || now.Target.Hints[0] != "serial=S1" {
+		if now := w.record().Boot.Ticket; now.ID == first.ID || len(now.Target.Hints) != 1 || now.Target.Hints[0] != "serial=S1" {
 			t.Errorf("its ticket is still %+v", now)
 		}
 	})

@@ -29,7 +29,7 @@ func TestATwinHoldsUpWhateverIsUnderWay(t *testing.T) {
 			w.expect(10*time.Minute, 0, "Available Off")
 			w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 			w.untilState(model.StateReserved)
-			for !w.Observed().Servers["bmc00-system-0"].Ticket.MayBoot(nil) {
+			for !w.Observed().Servers["bmc00-system-0"].Boot.Ticket.MayBoot(nil) {
 				pass(100 * time.Millisecond)
 			}
 		}, then: "Reserved On default/web", want: "Reserved On default/web"},
@@ -55,8 +55,8 @@ func TestATwinHoldsUpWhateverIsUnderWay(t *testing.T) {
 						t.Errorf("while another has its UUID it booted %q", b)
 					}
 				}
-				if rec.Ticket.Open() || m.installs != installs || w.state(1) != "unknown" {
-					t.Errorf("while another has its UUID its ticket is %+v, it was installed %d times, and the other is %q", rec.Ticket,
+				if rec.Boot.Ticket.Open() || m.installs != installs || w.state(1) != "unknown" {
+					t.Errorf("while another has its UUID its ticket is %+v, it was installed %d times, and the other is %q", rec.Boot.Ticket,
 						m.installs-installs, w.state(1))
 				}
 				if why := w.plan().Servers[0].Why; why.Reason != model.ReasonDuplicateUUID {
@@ -64,7 +64,7 @@ func TestATwinHoldsUpWhateverIsUnderWay(t *testing.T) {
 				}
 				w.commit(func(d *model.Desired) { delete(d.BMCs, "bmc01") })
 				w.expect(time.Hour, 0, tc.want)
-				if rec := w.Observed().Servers["bmc00-system-0"]; rec.State == model.StateReserved && rec.Installed == "" {
+				if rec := w.Observed().Servers["bmc00-system-0"]; rec.Life.State == model.StateReserved && rec.Install.Digest == "" {
 					t.Errorf("it was not installed once the twin was gone: %+v", rec)
 				}
 			})

@@ -167,7 +167,7 @@ func (l *Loop) setPower(ctx context.Context, j *job, a plan.SetPower, before []p
 	if err != nil {
 		return model.ResetResult{}, fmt.Errorf("%w: %w", errNotSaved, err)
 	}
-	l.Log.Info("power request", "server", j.name, "action", a.Reset, "state", j.Then.State, "claim", j.Then.Claim)
+	l.Log.Info("power request", "server", j.name, "action", a.Reset, "state", j.Then.Life.State, "claim", j.Then.Claim.Name)
 	return l.BMCs.Reset(ctx, j.Target, a.Reset, a.From)
 }
 
@@ -233,7 +233,7 @@ func (l *Loop) tell(j *job, s *plan.Settled) {
 		}
 	case plan.MoveFailed:
 		l.Metrics.failed()
-		log.Warn("move failed", "state", j.Then.State, "err", s.Err)
+		log.Warn("move failed", "state", j.Then.Life.State, "err", s.Err)
 	}
 }
 

@@ -99,17 +99,17 @@ func TestAServerThatMayBeSomebodysIsNotForgottenByItself(t *testing.T) {
 			d.Quarantined[model.BMCName("bmc09").Identity()] = []string{""}
 		}, says: "cannot be read"},
 		"whose wipe failed": {record: func(rec *model.ServerRecord) {
-			rec.State, rec.Back, rec.Reason = model.StateError, model.StateCleanup, model.ReasonCleanupFailed
+			rec.Life.State, rec.Life.Back, rec.Life.Reason = model.StateError, model.StateCleanup, model.ReasonCleanupFailed
 		}, says: "its disks may hold data of its last user (Error)"},
-		"that was being wiped": {record: func(rec *model.ServerRecord) { rec.State = model.StateCleanup },
+		"that was being wiped": {record: func(rec *model.ServerRecord) { rec.Life.State = model.StateCleanup },
 			says: "its disks may hold data of its last user (Cleanup)"},
-		"that is kept": {record: func(rec *model.ServerRecord) { rec.State, rec.Claim = model.StateReleased, "default/old" },
+		"that is kept": {record: func(rec *model.ServerRecord) { rec.Life.State, rec.Claim.Name = model.StateReleased, "default/old" },
 			says: "its disks may hold what claim default/old left there"},
 		"that was found running": {record: func(rec *model.ServerRecord) {
-			rec.State, rec.FoundRunning = model.StateInitial, rec.Since
+			rec.Life.State, rec.Life.FoundRunning = model.StateInitial, rec.Life.Since
 		}, says: "it was found running"},
 		"that may be installed": {record: func(rec *model.ServerRecord) {
-			rec.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Since: rec.Since}
+			rec.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Since: rec.Life.Since}
 		}, says: "its record may not be what was decided last"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,12 +130,12 @@ func TestAServerThatMayBeSomebodysIsNotForgottenByItself(t *testing.T) {
 				}
 				w.observed.Servers[rec.Name] = &rec
 				w.mu.Unlock()
-				before := rec.State
+				before := rec.Life.State
 				w.commit(takeBMC("bmc00"))
 				w.start()
 				pass(72 * time.Hour)
 				got := w.Observed().Servers["bmc00-system-0"]
-				if got == nil || got.State != before || got.Claim != rec.Claim && got.Claim != "default/web" {
+				if got == nil || got.Life.State != before || got.Claim.Name != rec.Claim.Name && got.Claim.Name != "default/web" {
 					t.Fatalf("it is %+v", got)
 				}
 				why := w.whyText(0)
@@ -227,7 +227,7 @@ func TestAPersonHasAServerForgotten(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		operation := func() string {
-			op := w.Observed().Servers["bmc00-system-0"].Operation
+			op := w.Observed().Servers["bmc00-system-0"].Requests.Operation
 			if op == nil {
 				return ""
 			}

@@ -45,7 +45,7 @@ func TestFalseOffsOfAServerThatWasFoundRunning(t *testing.T) {
 					w.stop()
 					w.mu.Lock()
 					rec := *w.observed.Servers["bmc00-system-0"]
-					rec.FoundRunning = time.Time{}
+					rec.Life.FoundRunning = time.Time{}
 					w.observed.Servers[rec.Name] = &rec
 					w.mu.Unlock()
 					w.start()
@@ -121,14 +121,14 @@ func TestAMachineThatAPersonSwitchesOn(t *testing.T) {
 		w.start()
 		defer w.stop()
 		w.expect(10*time.Second, 0, "Initial Off")
-		if !w.Observed().Servers["bmc00-system-0"].Ticket.Open() {
+		if !w.Observed().Servers["bmc00-system-0"].Boot.Ticket.Open() {
 			t.Fatal("there is no open ticket")
 		}
 		w.change(0, func(m *machine) { m.power = model.PowerOn })
 		w.expect(10*time.Minute, 0, "Initial On")
 		rec := w.Observed().Servers["bmc00-system-0"]
-		if why := w.why(0); why != model.ReasonFoundRunning || rec.Ticket.Open() || rec.Attempts != 0 {
-			t.Errorf("it says %s, after %d attempts, with ticket %+v", why, rec.Attempts, rec.Ticket)
+		if why := w.why(0); why != model.ReasonFoundRunning || rec.Boot.Ticket.Open() || rec.Boot.Attempts != 0 {
+			t.Errorf("it says %s, after %d attempts, with ticket %+v", why, rec.Boot.Attempts, rec.Boot.Ticket)
 		}
 		w.expect(3*time.Hour, 0, "Initial On")
 		if m := w.seen(0); m.offs > 0 {
@@ -150,9 +150,9 @@ func TestAMachineThatComesOnMeanwhile(t *testing.T) {
 		w.change(0, func(m *machine) { m.power = model.PowerOn })
 		w.expect(3*time.Hour, 0, "Initial On")
 		rec := w.Observed().Servers["bmc00-system-0"]
-		if m := w.seen(0); m.offs+m.ons > 0 || rec.Attempts != 0 || rec.FoundRunning.IsZero() {
+		if m := w.seen(0); m.offs+m.ons > 0 || rec.Boot.Attempts != 0 || rec.Life.FoundRunning.IsZero() {
 			t.Errorf("switched off %d times and on %d times, after %d attempts, found running %v",
-				m.offs, m.ons, rec.Attempts, rec.FoundRunning)
+				m.offs, m.ons, rec.Boot.Attempts, rec.Life.FoundRunning)
 		}
 	})
 }

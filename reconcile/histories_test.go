@@ -54,7 +54,7 @@ func (h *harder) checkInstalls() {
 		if rec == nil || m.installs == last.times {
 			continue
 		}
-		now := installed{m.installs, h.asked[rec.Claim], rec.Claim, rec.ClaimedAt}
+		now := installed{m.installs, h.asked[rec.Claim.Name], rec.Claim.Name, rec.Claim.BoundAt}
 		due := 0
 		if now.claim != last.claim || !now.bound.Equal(last.bound) {
 			due = 1 + now.asked

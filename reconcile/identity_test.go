@@ -113,8 +113,8 @@ func TestAnotherMachineAtTheRequest(t *testing.T) {
 		if stranger.offs+stranger.sets > 0 || stranger.power != model.PowerOn {
 			t.Errorf("the stranger was touched: %+v", stranger)
 		}
-		if rec.State != model.StateReserved || rec.Failures != 0 || rec.Asked != nil && rec.Asked.Unsure {
-			t.Errorf("the record is %+v, asked %+v", rec, rec.Asked)
+		if rec.Life.State != model.StateReserved || rec.Life.Failures != 0 || rec.Power.Asked != nil && rec.Power.Asked.Unsure {
+			t.Errorf("the record is %+v, asked %+v", rec, rec.Power.Asked)
 		}
 		w.mu.Lock()
 		w.machines[uri] = own

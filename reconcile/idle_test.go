@@ -88,8 +88,8 @@ func TestAClaimThatComesDuringAPollIsServedRightAfterIt(t *testing.T) {
 		<-s.polled
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		time.Sleep(11 * time.Second)
-		if rec := w.Observed().Servers["bmc00-system-0"]; rec.Claim != "default/web" {
-			t.Errorf("it is %s for %q a second after the poll, want it bound", rec.State, rec.Claim)
+		if rec := w.Observed().Servers["bmc00-system-0"]; rec.Claim.Name != "default/web" {
+			t.Errorf("it is %s for %q a second after the poll, want it bound", rec.Life.State, rec.Claim.Name)
 		}
 		cancel()
 		if err := <-ended; err != nil {

@@ -91,8 +91,8 @@ func TestAnIndicatorDoesNotForgiveFailures(t *testing.T) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		rec := w.observed.Servers[w.machine(0).name]
-		if rec.Failures < 6 || rec.IndicatorProblem == nil || rec.IndicatorProblem.Failures < 6 {
-			t.Errorf("%d failures of its life, and of its indicator %+v", rec.Failures, rec.IndicatorProblem)
+		if rec.Life.Failures < 6 || rec.Settings.IndicatorProblem == nil || rec.Settings.IndicatorProblem.Failures < 6 {
+			t.Errorf("%d failures of its life, and of its indicator %+v", rec.Life.Failures, rec.Settings.IndicatorProblem)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 // writing counts the servers that are on for a disk image that is not yet verified.
 func (w *loopWorld) writing() (n int) {
 	for name, rec := range w.Observed().Servers {
-		t, p := rec.Ticket, w.Observed().Progress[name]
+		t, p := rec.Boot.Ticket, w.Observed().Progress[name]
 		if !t.Open() || t.Disk == nil || w.machineOf(name).power != model.PowerOn {
 			continue
 		}
@@ -67,9 +67,9 @@ func TestSoManyDiskImagesAreWrittenAtATime(t *testing.T) {
 		}
 		for i := range servers {
 			m, rec := w.seen(i), w.Observed().Servers[w.machine(i).name]
-			if m.writes != 1 || rec.Installed == "" || !rec.Unconfirmed.IsZero() || rec.BootProblem != nil || m.ons != 3 {
+			if m.writes != 1 || rec.Install.Digest == "" || !rec.Install.Unconfirmed.IsZero() || rec.Boot.Problem != nil || m.ons != 3 {
 				t.Errorf("%s was powered on %d times and written to %d times, boot problem %+v: want discovery, one install, and its disk",
-					m.name, m.ons, m.writes, rec.BootProblem)
+					m.name, m.ons, m.writes, rec.Boot.Problem)
 			}
 		}
 	})
@@ -97,8 +97,8 @@ func TestAReprovisionRunsOnUntilItsDiskImageMayBeWritten(t *testing.T) {
 				}
 				break
 			}
-			if m, why := w.seen(0), w.why(0); m.power != model.PowerOn || w.record().Installed == "" || why != model.ReasonInstallsLimited && waits > 4 {
-				t.Fatalf("while the other server is written to it is %s, installed %q, and waits for %s", m.power, w.record().Installed, why)
+			if m, why := w.seen(0), w.why(0); m.power != model.PowerOn || w.record().Install.Digest == "" || why != model.ReasonInstallsLimited && waits > 4 {
+				t.Fatalf("while the other server is written to it is %s, installed %q, and waits for %s", m.power, w.record().Install.Digest, why)
 			}
 		}
 		pass(time.Hour)

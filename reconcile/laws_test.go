@@ -44,7 +44,7 @@ func TestAnAdoptedServerCanBeReprovisioned(t *testing.T) {
 				}
 				w.expect(time.Hour, 0, "Reserved On default/web")
 				m, rec := w.seen(0), w.Observed().Servers[w.machine(0).name]
-				if m.installs != 1 || m.disk != fleettest.DigestOf("os:1") || rec.HandledReprovision != "1" {
+				if m.installs != 1 || m.disk != fleettest.DigestOf("os:1") || rec.Requests.HandledReprovision != "1" {
 					t.Errorf("it was installed %d times, its disk holds %q, and on record is %+v", m.installs, m.disk, rec)
 				}
 			})
@@ -605,7 +605,7 @@ func TestNothingIsServedDuringMaintenance(t *testing.T) {
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(model.OperationPark))) })
 		w.expect(10*time.Minute, 0, "Maintenance Off default/web")
-		if rec := w.Observed().Servers["bmc00-system-0"]; rec.Ticket.MayBoot(w.Observed().Progress[rec.Name]) {
+		if rec := w.Observed().Servers["bmc00-system-0"]; rec.Boot.Ticket.MayBoot(w.Observed().Progress[rec.Name]) {
 			t.Error("its boot ticket may be used during maintenance")
 		}
 	})
@@ -634,7 +634,7 @@ func TestARecordOfAnUnknownStateStopsNobody(t *testing.T) {
 		w.stop()
 		w.mu.Lock()
 		rec := *w.observed.Servers["bmc00-system-0"]
-		rec.State = "Tainted"
+		rec.Life.State = "Tainted"
 		w.observed.Servers[rec.Name] = &rec
 		w.mu.Unlock()
 		in := w.loop.Input(time.Now())

@@ -393,7 +393,7 @@ func (l *Loop) forget(servers []model.ServerName) {
 // tellsMore reports whether a record has something that the status branch is to show at
 // once: a decision that waits for that, or that a server is installed.
 func tellsMore(old, rec *model.ServerRecord) bool {
-	return intentOf(rec) != intentOf(old) || rec.Installed != "" && (old == nil || old.Installed != rec.Installed)
+	return intentOf(rec) != intentOf(old) || rec.Install.Digest != "" && (old == nil || old.Install.Digest != rec.Install.Digest)
 }
 
 // intentOf is what a record announces.
@@ -541,12 +541,12 @@ func (l *Loop) Unannounced(now time.Time) time.Time {
 
 // logTransition logs a change of state, for people.
 func (l *Loop) logTransition(old, rec *model.ServerRecord) {
-	if old != nil && old.State == rec.State {
+	if old != nil && old.Life.State == rec.Life.State {
 		return
 	}
 	from := model.ServerState("")
 	if old != nil {
-		from = old.State
+		from = old.Life.State
 	}
-	l.Log.Info("server changes state", "server", rec.Name, "from", from, "to", rec.State, "claim", rec.Claim, "reason", rec.Reason)
+	l.Log.Info("server changes state", "server", rec.Name, "from", from, "to", rec.Life.State, "claim", rec.Claim.Name, "reason", rec.Life.Reason)
 }

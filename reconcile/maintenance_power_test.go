@@ -101,7 +101,7 @@ func TestServerPowerMayChangeDuringAMaintenance(t *testing.T) {
 		if m := w.seen(0); m.installs != 1 || m.asked != 2 { // for discovery, and the install
 			w.t.Errorf("installed %d times, asked the network %d times", m.installs, m.asked)
 		}
-		if p := w.Observed().Servers[w.machine(0).name].MaintenancePower; p != nil {
+		if p := w.Observed().Servers[w.machine(0).name].Maintenance.Power; p != nil {
 			w.t.Errorf("nothing maintains it, but %+v is asked for", p)
 		}
 	}, func(w *loopWorld) { w.mirror = true })
@@ -153,8 +153,8 @@ func TestNothingIsInstalledDuringAMaintenanceThatLeavesItOn(t *testing.T) {
 		w.boot(w.machine(0)) // a technician
 		pass(time.Hour)
 		rec := w.Observed().Servers[w.machine(0).name]
-		if m := w.seen(0); m.installs > 0 || rec.Ticket.MayBoot(w.Observed().Progress[rec.Name]) {
-			t.Errorf("installed %d times during maintenance, and its ticket is %+v", m.installs, rec.Ticket)
+		if m := w.seen(0); m.installs > 0 || rec.Boot.Ticket.MayBoot(w.Observed().Progress[rec.Name]) {
+			t.Errorf("installed %d times during maintenance, and its ticket is %+v", m.installs, rec.Boot.Ticket)
 		}
 		w.change(0, func(m *machine) { m.liar, m.netFirst = false, false })
 		w.commit(endMaintenance)
@@ -198,9 +198,9 @@ func TestAMaintenanceDoesNotSwitchOnAgainAfterARestart(t *testing.T) {
 		w.expect(10*time.Minute, 0, "Maintenance On")
 		before := w.seen(0).ons
 		w.restartWith(func(rec *model.ServerRecord) {
-			asked := *rec.Asked
+			asked := *rec.Power.Asked
 			asked.Unsure, asked.Reached = true, false
-			rec.Asked, rec.MaintenancePower = &asked, &model.MaintenancePower{Want: model.PowerOn, Due: true}
+			rec.Power.Asked, rec.Maintenance.Power = &asked, &model.MaintenancePower{Want: model.PowerOn, Due: true}
 			w.machine(0).power = model.PowerOff
 		})
 		w.expect(24*time.Hour, 0, "Maintenance Off")

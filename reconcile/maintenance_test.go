@@ -114,8 +114,8 @@ func TestAnAwaitedApprovalIsShown(t *testing.T) {
 		}
 		w.commit(endMaintenance)
 		pass(time.Minute)
-		if rec := w.Observed().Servers[w.machine(0).name]; rec.AwaitedApproval != nil {
-			w.t.Errorf("nothing asks any more, but %+v is awaited", rec.AwaitedApproval)
+		if rec := w.Observed().Servers[w.machine(0).name]; rec.Maintenance.Awaits != nil {
+			w.t.Errorf("nothing asks any more, but %+v is awaited", rec.Maintenance.Awaits)
 		}
 	})
 }
@@ -138,7 +138,7 @@ func TestWhatAsksForNoApproval(t *testing.T) {
 			w.expect(time.Minute, 0, "Maintenance Off default/web")
 			w.commit(func(d *model.Desired) { d.Add(fleettest.MaintenanceOf("z", 0)) })
 			pass(time.Minute)
-			if by := w.Observed().Servers[w.machine(0).name].MaintainedBy; by != "a" {
+			if by := w.Observed().Servers[w.machine(0).name].Maintenance.By; by != "a" {
 				t.Errorf("it is in Maintenance for %s, want what has begun", by)
 			}
 			w.commit(func(d *model.Desired) { delete(d.Maintenances, "a") })

@@ -39,7 +39,7 @@ func (w *loopWorld) accept(value string) {
 // lacks compares the disks that the first server's record says are missing.
 func (w *loopWorld) lacks(want ...model.MissingDisk) {
 	w.t.Helper()
-	if diff := cmp.Diff(want, w.Observed().Servers[w.machine(0).name].Missing); diff != "" {
+	if diff := cmp.Diff(want, w.Observed().Servers[w.machine(0).name].Disks.Missing); diff != "" {
 		w.t.Errorf("missing disks (-want +got):\n%s", diff)
 	}
 }
@@ -80,7 +80,7 @@ func TestADiskThatIsThereAgainAfterARetryIsWiped(t *testing.T) {
 		w.retry(1)
 		w.expect(2*time.Minute, 0, "Available Off")
 		w.lacks()
-		if n := len(w.Observed().Servers[w.machine(0).name].Wiped); n != 2 {
+		if n := len(w.Observed().Servers[w.machine(0).name].Disks.Wiped); n != 2 {
 			t.Errorf("%d disks wiped, want 2", n)
 		}
 	})
@@ -142,14 +142,14 @@ func TestADriveThatAMaintenanceReplacedIsNotAskedFor(t *testing.T) {
 				w.change(0, has(tc.now...))
 				w.commit(func(d *model.Desired) { delete(d.Maintenances, "m") })
 				w.expect(2*time.Minute, 0, "Reserved On default/web")
-				for _, d := range w.Observed().Servers[w.machine(0).name].Disks {
+				for _, d := range w.Observed().Servers[w.machine(0).name].Disks.Known {
 					if is := d.ReplacedBy == "S9"; is != (tc.replaced && d.Serial == "S2") {
 						t.Errorf("%+v is replaced: %t", d, is)
 					}
 				}
 				w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 				w.expect(time.Hour, 0, tc.then+" Off")
-				for _, m := range w.Observed().Servers[w.machine(0).name].Missing {
+				for _, m := range w.Observed().Servers[w.machine(0).name].Disks.Missing {
 					if tc.replaced && (m.Serial != "S2" || m.ReplacedBy != "S9") {
 						t.Errorf("%+v is missing, too", m)
 					}

@@ -28,10 +28,10 @@ func TestARestartThatBecameAPowerOn(t *testing.T) {
 		})
 		pass(time.Second)
 		rec := w.Observed().Servers["bmc00-system-0"]
-		if op := rec.Operation; op == nil || op.Outcome != model.OutcomeDone || op.Message != "it was off, so it was switched on instead" {
+		if op := rec.Requests.Operation; op == nil || op.Outcome != model.OutcomeDone || op.Message != "it was off, so it was switched on instead" {
 			t.Errorf("the operation is %+v", op)
 		}
-		if a := rec.Asked; a == nil || a.Reset != model.ResetOn || a.Before != model.PowerOff {
+		if a := rec.Power.Asked; a == nil || a.Reset != model.ResetOn || a.Before != model.PowerOff {
 			t.Errorf("the request was %+v", a)
 		}
 		want := "True OutcomeDone: hard-restart-server#1: it was off, so it was switched on instead"

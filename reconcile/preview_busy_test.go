@@ -128,7 +128,7 @@ func (f *busy) rest() {
 	}
 	for name, m := range f.machines() {
 		rec := o.Servers[name]
-		quiet := rec.State == model.StateAvailable || rec.State == model.StateReleased || rec.State == model.StateReserved && rec.Release == nil
+		quiet := rec.Life.State == model.StateAvailable || rec.Life.State == model.StateReleased || rec.Life.State == model.StateReserved && rec.Release == nil
 		if quiet && !m.dead && !held[name] {
 			delete(f.due, name)
 		}

@@ -176,20 +176,20 @@ func (f *foretold) compare(p *preview.Preview, before map[model.ServerName]machi
 	o := f.w.Observed()
 	for _, e := range p.Effects {
 		t := o.Servers[e.Server]
-		if (e.Kind == preview.Release || e.Kind == preview.Wipe) && t.Ticket != nil && t.Ticket.Purpose == model.PurposeCleanup &&
-			t.Ticket.ArmedAt.After(f.w.Desired().Time) && t.Ticket.CleanupMode != e.Cleanup {
-			f.wrong(p, "the disks of %s were wiped %s, and %q was announced", e.Server, t.Ticket.CleanupMode, e.Cleanup)
+		if (e.Kind == preview.Release || e.Kind == preview.Wipe) && t.Boot.Ticket != nil && t.Boot.Ticket.Purpose == model.PurposeCleanup &&
+			t.Boot.Ticket.ArmedAt.After(f.w.Desired().Time) && t.Boot.Ticket.CleanupMode != e.Cleanup {
+			f.wrong(p, "the disks of %s were wiped %s, and %q was announced", e.Server, t.Boot.Ticket.CleanupMode, e.Cleanup)
 		}
 	}
 	for claim, server := range bound {
-		if rec := o.Servers[server]; rec.Claim != claim {
-			f.wrong(p, "claim %s was to get server %s, which has %q", claim, server, rec.Claim)
+		if rec := o.Servers[server]; rec.Claim.Name != claim {
+			f.wrong(p, "claim %s was to get server %s, which has %q", claim, server, rec.Claim.Name)
 		}
 	}
 	for _, rec := range o.Servers {
-		if rec.State == model.StateReserved && rec.ClaimedAt.After(f.w.Desired().Time) && rec.Intent != nil &&
-			rec.Intent.Kind == model.IntentBind && rec.Intent.Revision == f.w.Desired().Revision && bound[rec.Claim] != rec.Name {
-			f.wrong(p, "claim %s got server %s, which was not announced", rec.Claim, rec.Name)
+		if rec.Life.State == model.StateReserved && rec.Claim.BoundAt.After(f.w.Desired().Time) && rec.Intent != nil &&
+			rec.Intent.Kind == model.IntentBind && rec.Intent.Revision == f.w.Desired().Revision && bound[rec.Claim.Name] != rec.Name {
+			f.wrong(p, "claim %s got server %s, which was not announced", rec.Claim.Name, rec.Name)
 		}
 	}
 }
@@ -263,7 +263,7 @@ func (f *foretold) manifest(d *model.Desired, name model.ServerName) *model.Serv
 // serves is the server that a claim has.
 func (f *foretold) serves(claim model.ClaimName) model.ServerName {
 	for _, name := range slices.Sorted(maps.Keys(f.w.observed.Servers)) {
-		if f.w.observed.Servers[name].Claim == claim {
+		if f.w.observed.Servers[name].Claim.Name == claim {
 			return name
 		}
 	}
@@ -273,7 +273,7 @@ func (f *foretold) serves(claim model.ClaimName) model.ServerName {
 // recycle has a server wiped that was kept, if there is one.
 func (f *foretold) recycle(d *model.Desired) bool {
 	for _, name := range slices.Sorted(maps.Keys(f.w.observed.Servers)) {
-		if f.w.observed.Servers[name].State == model.StateReleased {
+		if f.w.observed.Servers[name].Life.State == model.StateReleased {
 			s := f.manifest(d, name)
 			s.Spec.ReclaimPolicy = model.ReclaimRecycle
 			f.say("recycle %s", name)
@@ -357,8 +357,8 @@ func (f *foretold) edit(d *model.Desired) {
 // putBack has a claim in Git again that a server was taken from, if there is one.
 func (f *foretold) putBack(d *model.Desired) {
 	for _, name := range slices.Sorted(maps.Keys(f.w.observed.Servers)) {
-		if rec := f.w.observed.Servers[name]; rec.Claim != "" && d.Claims[rec.Claim] == nil && f.base.Claims[rec.Claim] == nil {
-			_, claimed := model.SplitName(rec.Claim)
+		if rec := f.w.observed.Servers[name]; rec.Claim.Name != "" && d.Claims[rec.Claim.Name] == nil && f.base.Claims[rec.Claim.Name] == nil {
+			_, claimed := model.SplitName(rec.Claim.Name)
 			f.say("claim %s is back", claimed)
 			d.Add(claim(claimed))
 			return

@@ -191,13 +191,13 @@ func (h *history) check() {
 	h.looks++
 	bound := make(map[model.ClaimName]model.ServerName)
 	for name, rec := range w.observed.Servers {
-		if rec.Claim == "" {
+		if rec.Claim.Name == "" {
 			continue
 		}
-		if other, twice := bound[rec.Claim]; twice {
-			h.fail("claim %s has servers %s and %s", rec.Claim, other, name)
+		if other, twice := bound[rec.Claim.Name]; twice {
+			h.fail("claim %s has servers %s and %s", rec.Claim.Name, other, name)
 		}
-		bound[rec.Claim] = name
+		bound[rec.Claim.Name] = name
 	}
 	for _, m := range w.machines {
 		rec := w.observed.Servers[m.name]
@@ -208,10 +208,10 @@ func (h *history) check() {
 			h.disks[m.name] = seenDisk{holds: m.disk, since: h.looks}
 		}
 		seen := h.disks[m.name]
-		seen.untold = m.untold && rec != nil && rec.Installed == ""
+		seen.untold = m.untold && rec != nil && rec.Install.Digest == ""
 		h.disks[m.name] = seen
-		if old := h.owner[m.name]; rec != nil && rec.Claim != "" && (rec.Claim != old.claim || !rec.ClaimedAt.Equal(old.at)) {
-			h.owner[m.name] = seenOwner{rec.Claim, rec.ClaimedAt, h.looks}
+		if old := h.owner[m.name]; rec != nil && rec.Claim.Name != "" && (rec.Claim.Name != old.claim || !rec.Claim.BoundAt.Equal(old.at)) {
+			h.owner[m.name] = seenOwner{rec.Claim.Name, rec.Claim.BoundAt, h.looks}
 		}
 		h.checkTicket(rec)
 	}
@@ -242,12 +242,12 @@ func (h *history) checkMemory() {
 
 // checkTicket checks whether a ticket is open for longer than it is of use.
 func (h *history) checkTicket(rec *model.ServerRecord) {
-	if rec == nil || !rec.Ticket.Open() || rec.Doubt != nil || h.w.loop == nil || h.w.suspended(rec) {
+	if rec == nil || !rec.Boot.Ticket.Open() || rec.Doubt != nil || h.w.loop == nil || h.w.suspended(rec) {
 		return
 	}
-	t, from := rec.Ticket, rec.Ticket.ArmedAt
-	if rec.Asked != nil && rec.Asked.At.After(from) {
-		from = rec.Asked.At
+	t, from := rec.Boot.Ticket, rec.Boot.Ticket.ArmedAt
+	if rec.Power.Asked != nil && rec.Power.Asked.At.After(from) {
+		from = rec.Power.Asked.At
 	}
 	longest := map[model.TicketPurpose]time.Duration{
 		model.PurposeDiscovery: 30 * time.Minute,
@@ -300,17 +300,17 @@ func (h *history) atRest() {
 	}
 	for _, s := range r.Servers {
 		m := w.machines[s.Record.SystemURI]
-		switch s.Record.State {
+		switch s.Record.Life.State {
 		case model.StateReserved:
 			if m.power != model.PowerOn || m.disk == "" && (s.Record.Doubt == nil || s.Record.Doubt.Reason != model.DoubtInstallUnknown) {
-				h.fail("%s is Reserved for %s with power %s and disk %q: %+v", s.Name, s.Record.Claim, m.power, m.disk, s.Why)
+				h.fail("%s is Reserved for %s with power %s and disk %q: %+v", s.Name, s.Record.Claim.Name, m.power, m.disk, s.Why)
 			}
 		case model.StateAvailable:
 			if m.power != model.PowerOff || m.disk != "" {
 				h.fail("%s is Available with power %s and disk %q: %+v", s.Name, m.power, m.disk, s.Why)
 			}
 		case model.StateInitial, model.StateDiscovery, model.StateCleanup, model.StateReleased, model.StateMaintenance, model.StateError:
-			h.fail("%s rests in %s: %+v", s.Name, s.Record.State, s.Why)
+			h.fail("%s rests in %s: %+v", s.Name, s.Record.Life.State, s.Why)
 		}
 	}
 }

@@ -456,7 +456,7 @@ func TestNoSecretReachesTheStatusBranch(t *testing.T) {
 		})
 		w.expect(3*time.Minute, 0, "Reserved On default/web")
 		in := w.loop.Input(time.Now())
-		token := model.NewTokenKey(bytes.Repeat([]byte{1}, 32)).Report(in.Observed.Servers["bmc00-system-0"].Ticket).Reveal()
+		token := model.NewTokenKey(bytes.Repeat([]byte{1}, 32)).Report(in.Observed.Servers["bmc00-system-0"].Boot.Ticket).Reveal()
 		for path, data := range w.files() {
 			for _, secret := range []string{password, ignition, token} {
 				if bytes.Contains(data, []byte(secret)) {

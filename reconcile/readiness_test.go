@@ -82,7 +82,7 @@ func TestWhatABootstrapRuleIsDoneForIsForgottenByACommitAlone(t *testing.T) {
 		done := func(want ...string) {
 			t.Helper()
 			pass(time.Minute)
-			if got := w.Observed().Servers[name].BootstrapCompleted; !slices.Equal(got, want) {
+			if got := w.Observed().Servers[name].Life.BootstrapCompleted; !slices.Equal(got, want) {
 				t.Errorf("it was ready for %v, want %v", got, want)
 			}
 		}

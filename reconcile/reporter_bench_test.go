@@ -30,7 +30,7 @@ func (s *still) change(first, n int) {
 	for i := range n {
 		name := model.ServerName(fmt.Sprintf("bmc%05d-system-0", (first+i)%len(o.Servers)))
 		rec := *o.Servers[name]
-		rec.Since = rec.Since.Add(time.Second)
+		rec.Life.Since = rec.Life.Since.Add(time.Second)
 		o.Servers[name] = &rec
 	}
 	s.observed = &o
@@ -93,7 +93,7 @@ func BenchmarkBusyPublication(b *testing.B) {
 				first += 500
 				if moving {
 					rec := *store.observed.Servers["bmc04999-system-0"]
-					rec.State = model.StateReserved
+					rec.Life.State = model.StateReserved
 					loop.busy[rec.Name] = &rec
 				}
 				stepped(b, loop)

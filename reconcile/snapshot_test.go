@@ -153,7 +153,7 @@ func TestTheFleetIsShownWhereTheLoopDoesNotPlan(t *testing.T) {
 				saves, before := w.saves, w.seen(0)
 				w.mu.Lock()
 				rec := *w.observed.Servers["bmc00-system-0"]
-				rec.State = model.StateMaintenance
+				rec.Life.State = model.StateMaintenance
 				w.observed.Servers[rec.Name] = &rec
 				w.mu.Unlock()
 				r := w.reporter().Report()
@@ -224,7 +224,7 @@ func TestTheLastCommitShowsTheLastMoves(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want := string(w.Observed().Servers["bmc00-system-0"].State)
+		want := string(w.Observed().Servers["bmc00-system-0"].Life.State)
 		file := string(b.files["servers/bmc00-system-0.yaml"])
 		if want != "Discovery" || !strings.Contains(file, "\n  state: Discovery\n") {
 			t.Errorf("the server is %s, and the last commit shows\n%s", want, file)
@@ -241,7 +241,7 @@ func TestAMoveUnderWayIsNotShownAsDone(t *testing.T) {
 			pass(100 * time.Millisecond)
 		}
 		pass(time.Second)
-		if got := w.loop.Input(time.Now()).Observed.Servers["bmc00-system-0"].State; got != model.StateDiscovery {
+		if got := w.loop.Input(time.Now()).Observed.Servers["bmc00-system-0"].Life.State; got != model.StateDiscovery {
 			t.Fatalf("it is planned for as %s, want it as its move will leave it", got)
 		}
 		r := w.reporter()

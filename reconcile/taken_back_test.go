@@ -88,11 +88,11 @@ func TestAReprovisionThatIsTakenBackBeforeItsServerBootsIsNotDone(t *testing.T) 
 				asked := annotated(model.AnnotationReprovision, "1")
 				w.commit(func(d *model.Desired) { d.Add(claim("web", image("os:2"), asked)) })
 				for range 60 {
-					if w.record().Installed != "" {
+					if w.record().Install.Digest != "" {
 						pass(time.Second)
 					}
 				}
-				if rec := w.record(); rec.Installed != "" || rec.Reprovision != "1" || w.seen(0).power != model.PowerOn {
+				if rec := w.record(); rec.Install.Digest != "" || rec.Install.Reprovision != "1" || w.seen(0).power != model.PowerOn {
 					t.Fatalf("it has not begun: %s, %+v", w.state(0), w.why(0))
 				}
 				test.begun(w)
@@ -189,8 +189,8 @@ func TestAKeptServerDoesNotFollowANewClaimsRename(t *testing.T) {
 // server was installed, which it was.
 func (w *loopWorld) maybeInstalled() {
 	w.restartWith(func(rec *model.ServerRecord) {
-		rec.Installed, rec.Doubt = "", &model.Doubt{Reason: model.DoubtInstallUnknown}
-		rec.Ticket = &model.Ticket{ID: "t", Server: rec.Name, Purpose: model.PurposeClaim, Claim: rec.Claim, Ended: model.TicketSpent}
+		rec.Install.Digest, rec.Doubt = "", &model.Doubt{Reason: model.DoubtInstallUnknown}
+		rec.Boot.Ticket = &model.Ticket{ID: "t", Server: rec.Name, Purpose: model.PurposeClaim, Claim: rec.Claim.Name, Ended: model.TicketSpent}
 		clear(w.observed.Progress)
 	})
 	if pass(10 * time.Minute); w.why(0) != string(model.DoubtInstallUnknown) {

@@ -54,9 +54,9 @@ func TestAClaimThatAnotherTenantHasTheNameOfIsReleased(t *testing.T) {
 		disk := w.seen(0).disk
 		w.heir(claim("web", of("gamma")), "beta")
 		w.expect(5*time.Minute, 0, "Reserved On default/web")
-		if m := w.seen(0); m.installs != 2 || disk == "" || w.Observed().Servers[m.name].Tenant != "gamma" {
+		if m := w.seen(0); m.installs != 2 || disk == "" || w.Observed().Servers[m.name].Claim.Tenant != "gamma" {
 			t.Errorf("installed %d times for %q; it was released, wiped and given to the other",
-				m.installs, w.Observed().Servers[m.name].Tenant)
+				m.installs, w.Observed().Servers[m.name].Claim.Tenant)
 		}
 	})
 }
@@ -68,8 +68,8 @@ func TestAClaimThatIsHandedOverKeepsItsServer(t *testing.T) {
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		w.commit(func(d *model.Desired) { d.Add(claim("web", of("gamma"))) })
 		w.expect(5*time.Minute, 0, "Reserved On default/web")
-		if m := w.seen(0); m.installs != 1 || w.Observed().Servers[m.name].Tenant != "gamma" {
-			t.Errorf("installed %d times, of %q", m.installs, w.Observed().Servers[m.name].Tenant)
+		if m := w.seen(0); m.installs != 1 || w.Observed().Servers[m.name].Claim.Tenant != "gamma" {
+			t.Errorf("installed %d times, of %q", m.installs, w.Observed().Servers[m.name].Claim.Tenant)
 		}
 	})
 }
@@ -103,8 +103,8 @@ func TestARecordWithoutTenantIsOfItsClaims(t *testing.T) {
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		w.heir(claim("web", of("gamma")), "")
 		w.expect(5*time.Minute, 0, "Reserved On default/web")
-		if m := w.seen(0); m.installs != 1 || w.Observed().Servers[m.name].Tenant != "gamma" {
-			t.Errorf("installed %d times, of %q", m.installs, w.Observed().Servers[m.name].Tenant)
+		if m := w.seen(0); m.installs != 1 || w.Observed().Servers[m.name].Claim.Tenant != "gamma" {
+			t.Errorf("installed %d times, of %q", m.installs, w.Observed().Servers[m.name].Claim.Tenant)
 		}
 	})
 }

@@ -39,7 +39,7 @@ func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
 		if got, n := w.seen(0).ons-ons, len(tickets); got != 3 || n < 10 || n > 18 {
 			t.Errorf("powered on %d times with %d tickets in two days; want 3 times, and ever longer pauses up to 6 hours", got, n)
 		}
-		if got := w.Observed().Servers["bmc00-system-0"].Serial; got != first+len(tickets) {
+		if got := w.Observed().Servers["bmc00-system-0"].Boot.Serial; got != first+len(tickets) {
 			t.Errorf("%d tickets are counted, want %d", got, first+len(tickets))
 		}
 		why = w.plan().Servers[0].Why
@@ -70,8 +70,8 @@ func TestAServerThatIsBootedByHandIsInstalledThoughItWasGivenUp(t *testing.T) {
 		w.boot(w.machine(0))
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		m, rec := w.seen(0), w.Observed().Servers["bmc00-system-0"]
-		if m.installs != 1 || rec.Attempts != 0 || rec.BootProblem != nil {
-			t.Errorf("installed %d times, on record are %d attempts and %+v", m.installs, rec.Attempts, rec.BootProblem)
+		if m.installs != 1 || rec.Boot.Attempts != 0 || rec.Boot.Problem != nil {
+			t.Errorf("installed %d times, on record are %d attempts and %+v", m.installs, rec.Boot.Attempts, rec.Boot.Problem)
 		}
 	})
 }
@@ -103,12 +103,12 @@ func TestNothingBootsWithATicketBeforeTheServerIsOff(t *testing.T) {
 		})
 		pass(30 * time.Second)
 		m, rec := w.seen(0), w.Observed().Servers["bmc00-system-0"]
-		if !rec.Ticket.Open() || !rec.Ticket.AwaitingOff || rec.Ticket.MayBoot(nil) || m.power != model.PowerOn {
-			t.Errorf("while it still runs, power %s, its ticket is %+v", m.power, rec.Ticket)
+		if !rec.Boot.Ticket.Open() || !rec.Boot.Ticket.AwaitingOff || rec.Boot.Ticket.MayBoot(nil) || m.power != model.PowerOn {
+			t.Errorf("while it still runs, power %s, its ticket is %+v", m.power, rec.Boot.Ticket)
 		}
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
-		if m, rec := w.seen(0), w.Observed().Servers["bmc00-system-0"]; rec.Ticket.AwaitingOff || m.installs != 2 {
-			t.Errorf("installed %d times with %+v", m.installs, rec.Ticket)
+		if m, rec := w.seen(0), w.Observed().Servers["bmc00-system-0"]; rec.Boot.Ticket.AwaitingOff || m.installs != 2 {
+			t.Errorf("installed %d times with %+v", m.installs, rec.Boot.Ticket)
 		}
 	})
 }

@@ -18,7 +18,7 @@ func TestAServerThatHangsInDiscoverySaysWhere(t *testing.T) {
 		stages := func() {
 			w.mu.Lock()
 			rec := w.observed.Servers["bmc00-system-0"]
-			w.observed.Progress["bmc00-system-0"] = &model.Progress{Ticket: rec.Ticket.ID, DHCPAt: time.Now()}
+			w.observed.Progress["bmc00-system-0"] = &model.Progress{Ticket: rec.Boot.Ticket.ID, DHCPAt: time.Now()}
 			w.mu.Unlock()
 			signal(w.stored)
 		}

@@ -177,10 +177,10 @@ func (c course) next(o *model.Observed, rec *model.ServerRecord) (course, []took
 	var times []took
 	if was == nil {
 		c.appeared = appeared(o, rec)
-	} else if was.State != rec.State {
-		times = append(times, took{measureState, stateLabel(was.State), was.Since, rec.Since, 0})
+	} else if was.Life.State != rec.Life.State {
+		times = append(times, took{measureState, stateLabel(was.Life.State), was.Life.Since, rec.Life.Since, 0})
 	}
-	if was == nil || was.Claim != rec.Claim && !was.ClaimedAt.Equal(rec.ClaimedAt) { // a renamed claim keeps its time
+	if was == nil || was.Claim.Name != rec.Claim.Name && !was.Claim.BoundAt.Equal(rec.Claim.BoundAt) { // a renamed claim keeps its time
 		c.counted = [claimStages]bool{}
 	}
 	c, freed := c.freed(o)
@@ -197,14 +197,14 @@ var installReasons = []model.Reason{
 // wrote measures what became of the writing of a disk image since the record and the progress
 // that were seen before.
 func (c course) wrote(was *model.ServerRecord, seen *model.Progress) (times []took) {
-	t, p := c.record.Ticket, c.progress
+	t, p := c.record.Boot.Ticket, c.progress
 	if t != nil && t.Disk != nil && p != nil && p.Ticket == t.ID && p.Install.Verified() &&
 		(seen == nil || seen.Ticket != t.ID || !seen.Install.Verified()) {
 		in := p.Install
 		times = append(times, took{measureInstall, "", cmp.Or(in.StartedAt, in.VerifiedAt), in.VerifiedAt, in.Done})
 	}
-	problem := c.record.BootProblem
-	if plan.FailedDisk(problem) && (was == nil || was.BootProblem == nil || was.BootProblem.Failures < problem.Failures) {
+	problem := c.record.Boot.Problem
+	if plan.FailedDisk(problem) && (was == nil || was.Boot.Problem == nil || was.Boot.Problem.Failures < problem.Failures) {
 		times = append(times, took{what: measureInstallFailure, of: reasonLabel(problem.Reason)})
 	}
 	return times
@@ -222,26 +222,26 @@ func stateLabel(s model.ServerState) string {
 // known: its record says when its state was entered, which is that in Initial alone, and not
 // once it was discovered in vain.
 func appeared(o *model.Observed, rec *model.ServerRecord) time.Time {
-	if rec.State != model.StateInitial || rec.Attempts > 0 {
+	if rec.Life.State != model.StateInitial || rec.Boot.Attempts > 0 {
 		return time.Time{}
 	}
-	if device := o.Endpoints[string(rec.BMC)]; device != nil && device.Since.Before(rec.Since) {
+	if device := o.Endpoints[string(rec.BMC)]; device != nil && device.Since.Before(rec.Life.Since) {
 		return device.Since
 	}
-	return rec.Since
+	return rec.Life.Since
 }
 
 // freed measures how long it took the server to become Available: from when it appeared, or
 // from the removal of its claim.
 func (c course) freed(o *model.Observed) (course, []took) {
 	var times []took
-	switch rec := c.record; rec.State {
+	switch rec := c.record; rec.Life.State {
 	case model.StateAvailable:
 		if !c.appeared.IsZero() {
-			times = append(times, took{measureDiscovery, "", c.appeared, rec.Since, 0})
+			times = append(times, took{measureDiscovery, "", c.appeared, rec.Life.Since, 0})
 		}
 		if !c.removed.IsZero() {
-			times = append(times, took{measureRelease, "", c.removed, rec.Since, 0})
+			times = append(times, took{measureRelease, "", c.removed, rec.Life.Since, 0})
 		}
 		c.appeared, c.removed = time.Time{}, time.Time{}
 	case model.StateReserved:
@@ -270,8 +270,8 @@ func removal(o *model.Observed, r *model.Release) time.Time {
 // reprovision does was decided upon long after the claim was seen.
 func (c course) staged(o *model.Observed) (course, []took) {
 	rec := c.record
-	claim := o.Claims[rec.Claim]
-	if rec.Claim == "" || claim == nil || rec.State != model.StateReserved {
+	claim := o.Claims[rec.Claim.Name]
+	if rec.Claim.Name == "" || claim == nil || rec.Life.State != model.StateReserved {
 		return c, nil
 	}
 	var times []took
@@ -280,23 +280,23 @@ func (c course) staged(o *model.Observed) (course, []took) {
 			continue
 		}
 		reached := !at.IsZero()
-		if reached && rec.Reprovision == "" {
+		if reached && rec.Install.Reprovision == "" {
 			times = append(times, took{measureStage, claimStageNames[stage], claim.FirstSeen, at, 0})
 		}
-		c.counted[stage] = reached || rec.Reprovision != "" || rec.Installed != "" && claimStage(stage) != stageBooted
+		c.counted[stage] = reached || rec.Install.Reprovision != "" || rec.Install.Digest != "" && claimStage(stage) != stageBooted
 	}
 	return c, times
 }
 
 // stagesOf are when the boot for a server's claim came to each stage, zero for not yet.
 func stagesOf(o *model.Observed, rec *model.ServerRecord) (at [claimStages]time.Time) {
-	at[stageBound] = rec.ClaimedAt
-	t := rec.Ticket
-	if t == nil || t.Purpose != model.PurposeClaim || t.Claim != rec.Claim || t.ArmedAt.Before(rec.ClaimedAt) {
+	at[stageBound] = rec.Claim.BoundAt
+	t := rec.Boot.Ticket
+	if t == nil || t.Purpose != model.PurposeClaim || t.Claim != rec.Claim.Name || t.ArmedAt.Before(rec.Claim.BoundAt) {
 		return at
 	}
 	at[stageArmed] = t.ArmedAt
-	if a := rec.Asked; a != nil && a.Want == model.PowerOn && !a.At.Before(t.ArmedAt) {
+	if a := rec.Power.Asked; a != nil && a.Want == model.PowerOn && !a.At.Before(t.ArmedAt) {
 		at[stagePowered] = a.At
 	}
 	p := o.ProgressOf(rec)

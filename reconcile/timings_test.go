@@ -97,42 +97,42 @@ func TestWhatIsMeasuredOfAServer(t *testing.T) {
 		removed  []model.RemovedObject
 		device   *model.EndpointRecord
 	}
-	available := model.ServerRecord{State: model.StateAvailable, Since: at(30)}
-	bound := model.ServerRecord{State: model.StateReserved, Since: at(61), Claim: "default/web", ClaimedAt: at(61)}
+	available := model.ServerRecord{Life: model.RecordLife{State: model.StateAvailable, Since: at(30)}}
+	bound := model.ServerRecord{Life: model.RecordLife{State: model.StateReserved, Since: at(61)}, Claim: model.RecordClaim{Name: "default/web", BoundAt: at(61)}}
 	armed := bound
-	armed.Ticket = &model.Ticket{ID: "t1", Purpose: model.PurposeClaim, Claim: "default/web", ArmedAt: at(62)}
+	armed.Boot.Ticket = &model.Ticket{ID: "t1", Purpose: model.PurposeClaim, Claim: "default/web", ArmedAt: at(62)}
 	powered := armed
-	powered.Asked = &model.PowerAsked{Want: model.PowerOn, At: at(63)}
+	powered.Power.Asked = &model.PowerAsked{Want: model.PowerOn, At: at(63)}
 	installed := armed
-	installed.Installed = "digest"
+	installed.Install.Digest = "digest"
 	releasing := installed
 	releasing.Release = &model.Release{Claim: "default/web", At: at(200)}
-	cleanup := model.ServerRecord{State: model.StateCleanup, Since: at(210), Release: releasing.Release}
+	cleanup := model.ServerRecord{Life: model.RecordLife{State: model.StateCleanup, Since: at(210)}, Release: releasing.Release}
 	retained := releasing
-	retained.State, retained.Since = model.StateReleased, at(210)
+	retained.Life.State, retained.Life.Since = model.StateReleased, at(210)
 	again := installed
-	again.Reprovision, again.Installed = "1", ""
-	again.Ticket = &model.Ticket{ID: "t2", Purpose: model.PurposeClaim, Claim: "default/web", ArmedAt: at(300)}
+	again.Install.Reprovision, again.Install.Digest = "1", ""
+	again.Boot.Ticket = &model.Ticket{ID: "t2", Purpose: model.PurposeClaim, Claim: "default/web", ArmedAt: at(300)}
 	freed := available
-	freed.Since, freed.Release = at(240), releasing.Release
+	freed.Life.Since, freed.Release = at(240), releasing.Release
 
 	for name, tc := range map[string]struct {
 		steps []step
 		want  []string
 	}{
 		"a server that is Available for the first time": {
-			steps: []step{{rec: model.ServerRecord{State: model.StateInitial, Since: at(10)}}, {rec: model.ServerRecord{State: model.StateDiscovery, Since: at(11)}}, {rec: available}},
+			steps: []step{{rec: model.ServerRecord{Life: model.RecordLife{State: model.StateInitial, Since: at(10)}}}, {rec: model.ServerRecord{Life: model.RecordLife{State: model.StateDiscovery, Since: at(11)}}}, {rec: available}},
 			want:  []string{"state Initial 1m0s", "state Discovery 19m0s", "discovery  20m0s"},
 		},
 		"from when its BMC's device was seen, if that was before": {
 			steps: []step{
-				{rec: model.ServerRecord{State: model.StateInitial, Since: at(10), BMC: "b"}, device: &model.EndpointRecord{Name: "b", Since: at(0)}},
+				{rec: model.ServerRecord{RecordIdentity: model.RecordIdentity{BMC: "b"}, Life: model.RecordLife{State: model.StateInitial, Since: at(10)}}, device: &model.EndpointRecord{Name: "b", Since: at(0)}},
 				{rec: available},
 			},
 			want: []string{"state Initial 20m0s", "discovery  30m0s"},
 		},
 		"a server of which it is not known when it was plugged in": {
-			steps: []step{{rec: model.ServerRecord{State: model.StateInitial, Since: at(10), Attempts: 1}}, {rec: available}},
+			steps: []step{{rec: model.ServerRecord{Life: model.RecordLife{State: model.StateInitial, Since: at(10)}, Boot: model.RecordBoot{Attempts: 1}}}, {rec: available}},
 			want:  []string{"state Initial 20m0s"},
 		},
 		"each stage of a boot, from when the claim was seen, once": {
@@ -152,7 +152,7 @@ func TestWhatIsMeasuredOfAServer(t *testing.T) {
 			want:  []string{"stage bound 1m0s", "stage armed 2m0s"},
 		},
 		"power of what is installed is no stage of its boot": {
-			steps: []step{{rec: installed}, {rec: func() model.ServerRecord { r := installed; r.Asked = powered.Asked; return r }()}},
+			steps: []step{{rec: installed}, {rec: func() model.ServerRecord { r := installed; r.Power.Asked = powered.Power.Asked; return r }()}},
 			want:  []string{"stage bound 1m0s", "stage armed 2m0s"},
 		},
 		"a reprovision is none of the boot for the claim": {
@@ -174,7 +174,7 @@ func TestWhatIsMeasuredOfAServer(t *testing.T) {
 			want: []string{"stage bound 1m0s", "stage armed 2m0s", "state Reserved 2h29m0s", "state Cleanup 30m0s", "release  50m0s"},
 		},
 		"a release that a wipe fails in between": {
-			steps: []step{{rec: releasing}, {rec: cleanup}, {rec: model.ServerRecord{State: model.StateError, Since: at(220), Release: cleanup.Release}}, {rec: freed}},
+			steps: []step{{rec: releasing}, {rec: cleanup}, {rec: model.ServerRecord{Life: model.RecordLife{State: model.StateError, Since: at(220)}, Release: cleanup.Release}}, {rec: freed}},
 			want:  []string{"stage bound 1m0s", "stage armed 2m0s", "state Reserved 2h29m0s", "state Cleanup 10m0s", "state Error 20m0s", "release  40m0s"},
 		},
 		"not a server that a person kept as it was": {
@@ -186,7 +186,7 @@ func TestWhatIsMeasuredOfAServer(t *testing.T) {
 			want:  []string{"state Cleanup 30m0s"},
 		},
 		"a state that this version does not know": {
-			steps: []step{{rec: model.ServerRecord{State: "<script>", Since: at(0)}}, {rec: available}},
+			steps: []step{{rec: model.ServerRecord{Life: model.RecordLife{State: "<script>", Since: at(0)}}}, {rec: available}},
 			want:  []string{"state other 30m0s"},
 		},
 	} {

@@ -44,7 +44,7 @@ func TestTheLifeOfAServerThatSaysNothing(t *testing.T) {
 		}
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(30*time.Minute, 0, "Available Off")
-		if rec := w.Observed().Servers[w.machine(0).name]; !rec.Unconfirmed.IsZero() {
+		if rec := w.Observed().Servers[w.machine(0).name]; !rec.Install.Unconfirmed.IsZero() {
 			t.Errorf("a server that is free is still Unconfirmed: %+v", rec)
 		}
 	})

@@ -254,7 +254,7 @@ func (w *walk) commitsSomething() {
 		w.commit("no reprovision of "+name, w.change(key, func(c *model.ServerClaim) {
 			c.Annotations = nil
 			for _, m := range w.having(key) {
-				if rec := w.observed.Servers[m.name]; rec != nil && rec.Installed != "" {
+				if rec := w.observed.Servers[m.name]; rec != nil && rec.Install.Digest != "" {
 					m.asks["install"] = 0
 				}
 			}
@@ -291,7 +291,7 @@ func (w *walk) commitsSomething() {
 				s.Spec.ReclaimPolicy, m.kept = model.ReclaimRecycle, false
 			} else {
 				s.Spec.ReclaimPolicy = model.ReclaimRetain
-				if rec := w.observed.Servers[m.name]; m.asks["end"] > 0 && rec != nil && rec.Claim == m.disk {
+				if rec := w.observed.Servers[m.name]; m.asks["end"] > 0 && rec != nil && rec.Claim.Name == m.disk {
 					m.kept = true
 				}
 			}
@@ -334,13 +334,13 @@ func (w *walk) dropped(name model.ServerName) {
 	if s := w.desired.Servers[name]; s != nil {
 		asked, _ = s.Operation()
 	}
-	w.say("  %s is forgotten (%s for %q, disk %q)", name, rec.State, rec.Claim, m.disk)
+	w.say("  %s is forgotten (%s for %q, disk %q)", name, rec.Life.State, rec.Claim.Name, m.disk)
 	w.did["forget"]++
 	switch {
 	case w.desired.BMCs[rec.BMC] != nil:
 		w.fail("%s was forgotten, and its BMC is in Git", name)
-	case w.desired.Claims[rec.Claim] != nil && !rec.ReleaseDecided():
-		w.fail("%s was forgotten, and claim %s has it", name, rec.Claim)
+	case w.desired.Claims[rec.Claim.Name] != nil && !rec.ReleaseDecided():
+		w.fail("%s was forgotten, and claim %s has it", name, rec.Claim.Name)
 	case asked == model.OperationForget:
 		w.did["forget when asked"]++
 		m.asks["end"]++
@@ -389,7 +389,7 @@ func (w *walk) isBack(c *model.ServerClaim) {
 // that come back.
 func (w *walk) stays(m *walked) bool {
 	rec := w.observed.Servers[m.name]
-	return rec != nil && rec.Claim == m.disk && rec.Installed != "" && rec.Doubt == nil
+	return rec != nil && rec.Claim.Name == m.disk && rec.Install.Digest != "" && rec.Doubt == nil
 }
 
 // having are the machines that a claim's system is on.
@@ -411,7 +411,7 @@ func (w *walk) remove(d *model.Desired, key model.ClaimName) {
 	w.ask(key, "end")
 	for _, m := range w.having(key) {
 		rec, s := w.observed.Servers[m.name], d.Servers[m.name]
-		if rec != nil && rec.Claim == key && s != nil && s.Spec.ReclaimPolicy == model.ReclaimRetain {
+		if rec != nil && rec.Claim.Name == key && s != nil && s.Spec.ReclaimPolicy == model.ReclaimRetain {
 			m.kept = true
 		}
 	}
@@ -546,7 +546,7 @@ func (w *walk) hidesRename() bool {
 // ask notes that a commit asks for something that takes a claim's server from its user.
 func (w *walk) ask(claim model.ClaimName, what string) {
 	for _, m := range w.machines {
-		if m.disk == claim || w.observed.Servers[m.name] != nil && w.observed.Servers[m.name].Claim == claim {
+		if m.disk == claim || w.observed.Servers[m.name] != nil && w.observed.Servers[m.name].Claim.Name == claim {
 			m.asks[what]++
 		}
 	}
@@ -586,7 +586,7 @@ func (w *walk) tell(d *model.Desired) {
 // older copy of the store is all that is known.
 func (w *walk) forgets() {
 	for _, m := range w.machines {
-		if rec := w.observed.Servers[m.name]; w.blocked && rec != nil && rec.Claim == m.disk && rec.ReleaseDecided() && w.desired.Claims[m.disk] == nil {
+		if rec := w.observed.Servers[m.name]; w.blocked && rec != nil && rec.Claim.Name == m.disk && rec.ReleaseDecided() && w.desired.Claims[m.disk] == nil {
 			m.asks["end"]++
 		}
 	}
@@ -801,7 +801,7 @@ func (w *walk) carryOut(name model.ServerName, move *plan.Move) (killed bool) {
 
 // reset is what a machine does, and the book's judgement of it.
 func (w *walk) reset(m *walked, reset model.ResetKind, rec *model.ServerRecord) {
-	w.say("  %s of %s (%s for %s, %s, disk %q, asks %v)", reset, m.name, rec.State, rec.Claim, m.power, m.disk, m.asks)
+	w.say("  %s of %s (%s for %s, %s, disk %q, asks %v)", reset, m.name, rec.Life.State, rec.Claim.Name, m.power, m.disk, m.asks)
 	ran := m.disk != "" && m.power == model.PowerOn
 	switch reset {
 	case model.ResetGracefulOff, model.ResetForceOff:
@@ -854,7 +854,7 @@ func (w *walk) spend(m *walked, which ...string) bool {
 func (w *walk) boot(m *walked, rec *model.ServerRecord) {
 	by := m.booted
 	m.booted = ""
-	t := rec.Ticket
+	t := rec.Boot.Ticket
 	w.say("  %s boots from %s with ticket %+v", m.name, by, t)
 	if by != "network" || !t.MayBoot(w.observed.Progress[m.name]) {
 		if m.disk != "" {

@@ -17,7 +17,7 @@ func (w *loopWorld) wipes(percent int) {
 	w.mu.Lock()
 	rec := w.observed.Servers[w.machine(0).name]
 	w.observed.WipeProgress[rec.Name] = &model.WipeProgress{
-		Ticket: rec.Ticket.ID, ReceivedAt: time.Now(), Mode: model.CleanupQuick,
+		Ticket: rec.Boot.Ticket.ID, ReceivedAt: time.Now(), Mode: model.CleanupQuick,
 		Disks: []model.DiskProgress{{Name: "sda", Serial: "S1", SizeBytes: 1 << 40, Method: "overwrite", Percent: percent}},
 	}
 	w.mu.Unlock()

@@ -220,7 +220,7 @@ func (w *loopWorld) BootOnce(_ context.Context, t model.SystemTarget, method mod
 		m.override, m.diskOnce = false, true
 		return "default", nil
 	}
-	if rec := w.observed.Servers[m.name]; rec == nil || !rec.Ticket.MayBoot(w.observed.Progress[m.name]) {
+	if rec := w.observed.Servers[m.name]; rec == nil || !rec.Boot.Ticket.MayBoot(w.observed.Progress[m.name]) {
 		w.t.Errorf("%s is to boot from the network while the record says that it must not: %+v", m.name, rec)
 	}
 	m.override, m.diskOnce = !m.liar, false
@@ -274,8 +274,8 @@ func (w *loopWorld) SetBootOrder(_ context.Context, t model.SystemTarget, want [
 		return none, err
 	}
 	m.orderAsks++
-	if rec := w.observed.Servers[m.name]; m.power != model.PowerOff || rec.State != model.StateAvailable {
-		w.t.Errorf("the boot order of %s is to be set while it is %s and %s", m.name, m.power, rec.State)
+	if rec := w.observed.Servers[m.name]; m.power != model.PowerOff || rec.Life.State != model.StateAvailable {
+		w.t.Errorf("the boot order of %s is to be set while it is %s and %s", m.name, m.power, rec.Life.State)
 	}
 	if m.noOrder != nil {
 		return none, m.noOrder
@@ -299,7 +299,7 @@ func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.Reset
 	if err != nil {
 		return model.ResetResult{}, err
 	}
-	if rec := w.observed.Servers[m.name]; rec == nil || rec.Asked == nil || rec.Asked.Reset != r || !rec.Asked.Unsure {
+	if rec := w.observed.Servers[m.name]; rec == nil || rec.Power.Asked == nil || rec.Power.Asked.Reset != r || !rec.Power.Asked.Unsure {
 		w.t.Errorf("%s is asked for %s, and that is not on record: %+v", m.name, r, rec)
 	}
 	before := m.flapping()

@@ -139,13 +139,13 @@ func (w *loopWorld) steps(m *machine, t *model.Ticket, stages []model.DiskInstal
 func (w *loopWorld) beginWriting(m *machine, t *model.Ticket, disk *model.RootDisk) {
 	rec := w.observed.Servers[m.name]
 	switch {
-	case rec == nil || rec.Ticket == nil || rec.Ticket.ID != t.ID:
+	case rec == nil || rec.Boot.Ticket == nil || rec.Boot.Ticket.ID != t.ID:
 		return // it is refused with its next report
-	case rec.Claim != t.Claim:
-		w.t.Errorf("%s is written to for %s while it is bound to %s", m.name, t.Claim, rec.Claim)
+	case rec.Claim.Name != t.Claim:
+		w.t.Errorf("%s is written to for %s while it is bound to %s", m.name, t.Claim, rec.Claim.Name)
 	case m.owner != "" && m.owner != t.Claim:
 		w.t.Errorf("%s is written to for %s while its disk is %s's", m.name, t.Claim, m.owner)
-	case rec.Installed != "":
+	case rec.Install.Digest != "":
 		w.t.Errorf("%s is written to while it is installed", m.name)
 	}
 	m.writes++
@@ -156,7 +156,7 @@ func (w *loopWorld) beginWriting(m *machine, t *model.Ticket, disk *model.RootDi
 // told takes a probe's report as the registry does, and reports whether it was taken.
 func (w *loopWorld) told(m *machine, t *model.Ticket, r *model.ProbeInstall) bool {
 	rec := w.observed.Servers[m.name]
-	if rec == nil || !rec.Ticket.Open() || rec.Ticket.ID != t.ID {
+	if rec == nil || !rec.Boot.Ticket.Open() || rec.Boot.Ticket.ID != t.ID {
 		m.untaken++
 		return false
 	}
@@ -190,7 +190,7 @@ func (w *loopWorld) startDisk(m *machine) {
 		defer w.mu.Unlock()
 		defer signal(w.stored)
 		rec := w.observed.Servers[m.name]
-		if m.session != session || m.power != model.PowerOn || rec == nil || !rec.Ticket.Open() || rec.Ticket.ID != seed {
+		if m.session != session || m.power != model.PowerOn || rec == nil || !rec.Boot.Ticket.Open() || rec.Boot.Ticket.ID != seed {
 			return
 		}
 		w.observed.BootStates[m.name] = &model.BootState{Ticket: seed, ReceivedAt: time.Now()}

@@ -107,9 +107,9 @@ func (w *loopWorld) state(i int) string {
 	if rec == nil {
 		return "unknown"
 	}
-	s := string(rec.State) + " " + string(m.power)
-	if rec.Claim != "" {
-		s += " " + string(rec.Claim)
+	s := string(rec.Life.State) + " " + string(m.power)
+	if rec.Claim.Name != "" {
+		s += " " + string(rec.Claim.Name)
 	}
 	return s
 }
@@ -136,7 +136,7 @@ func (w *loopWorld) boot(m *machine) {
 	if network {
 		m.asked++
 	}
-	if !network || rec == nil || !rec.Ticket.MayBoot(w.observed.Progress[m.name]) {
+	if !network || rec == nil || !rec.Boot.Ticket.MayBoot(w.observed.Progress[m.name]) {
 		m.boots = append(m.boots, "disk "+m.disk)
 		w.startDisk(m)
 		return
@@ -144,10 +144,10 @@ func (w *loopWorld) boot(m *machine) {
 	session := m.session
 	time.AfterFunc(w.delay, func() {
 		w.mu.Lock()
-		isOver := rec.Ticket.Disk != nil && m.session != session
+		isOver := rec.Boot.Ticket.Disk != nil && m.session != session
 		w.mu.Unlock()
 		if !isOver {
-			w.booted(m, rec.Ticket)
+			w.booted(m, rec.Boot.Ticket)
 		}
 	})
 }

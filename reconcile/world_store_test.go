@@ -165,10 +165,10 @@ func (w *loopWorld) Save(_ context.Context, c plan.Changes) error {
 	for _, r := range c.Servers {
 		w.letsBoot(w.observed.Servers[r.Name], r)
 		w.observed.Servers[r.Name] = r
-		if n := len(w.tickets); r.Ticket != nil && n > 0 && w.tickets[n-1].ID == r.Ticket.ID {
-			w.tickets[n-1] = r.Ticket
-		} else if r.Ticket != nil {
-			w.tickets = append(w.tickets, r.Ticket)
+		if n := len(w.tickets); r.Boot.Ticket != nil && n > 0 && w.tickets[n-1].ID == r.Boot.Ticket.ID {
+			w.tickets[n-1] = r.Boot.Ticket
+		} else if r.Boot.Ticket != nil {
+			w.tickets = append(w.tickets, r.Boot.Ticket)
 		}
 	}
 	for _, r := range c.BMCs {
@@ -217,11 +217,11 @@ func (w *loopWorld) drop(n model.ServerName) {
 // before did not, is of a machine that is off: one that runs would get what is not
 // its own. One that was given up is left as it is, for a person to boot it.
 func (w *loopWorld) letsBoot(before, after *model.ServerRecord) {
-	t, m := after.Ticket, w.machines[after.SystemURI]
-	if m == nil || !t.Open() || !t.MayBoot(w.observed.Progress[after.Name]) || after.Attempts >= w.policy().BootAttempts {
+	t, m := after.Boot.Ticket, w.machines[after.SystemURI]
+	if m == nil || !t.Open() || !t.MayBoot(w.observed.Progress[after.Name]) || after.Boot.Attempts >= w.policy().BootAttempts {
 		return
 	}
-	if before != nil && before.Ticket != nil && before.Ticket.ID == t.ID && before.Ticket.MayBoot(nil) {
+	if before != nil && before.Boot.Ticket != nil && before.Boot.Ticket.ID == t.ID && before.Boot.Ticket.MayBoot(nil) {
 		return
 	}
 	if p := w.observed.Progress[after.Name]; t.Disk != nil && p != nil && p.Ticket == t.ID && p.Install != nil && !p.Install.Verified() {

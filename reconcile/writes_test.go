@@ -38,11 +38,11 @@ func whatIsSaved(c *plan.Changes) string {
 		return "something else"
 	}
 	switch rec := c.Servers[0]; {
-	case len(c.Claims) == 1 && rec.Claim != "" && !rec.Ticket.Open():
+	case len(c.Claims) == 1 && rec.Claim.Name != "" && !rec.Boot.Ticket.Open():
 		return "claim and binding"
-	case rec.Ticket.Open() && !c.Payloads[rec.Ticket.ID].IsZero():
+	case rec.Boot.Ticket.Open() && !c.Payloads[rec.Boot.Ticket.ID].IsZero():
 		return "ticket with what it serves"
-	case rec.Asked.Unsure:
+	case rec.Power.Asked.Unsure:
 		return "power request, before it is made"
 	}
 	return "power request, made"

@@ -77,7 +77,7 @@ func BenchmarkSave(b *testing.B) {
 				for i := range 100 {
 					wg.Go(func() {
 						rec := serverRecord(i, model.PurposeClaim)
-						rec.Serial = n
+						rec.Boot.Serial = n
 						save(b, r, Changes{Servers: []*model.ServerRecord{rec}})
 					})
 				}

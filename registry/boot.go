@@ -151,17 +151,17 @@ func noteSighting(d *draft, t *model.Ticket, mac string, now time.Time) (store.B
 // the server has come with it. What Progress points to is not to be changed.
 func newestTicket(d *draft, server model.ServerName) (*model.Ticket, model.Progress) {
 	rec := drafted[model.ServerRecord](d, store.Key{Bucket: store.BucketServer, Name: string(server)})
-	if rec == nil || rec.Ticket == nil {
+	if rec == nil || rec.Boot.Ticket == nil {
 		return nil, model.Progress{}
 	}
 	progress := drafted[model.Progress](d, store.Key{Bucket: store.BucketProgress, Name: string(server)})
 	switch {
 	case progress == nil:
-		return rec.Ticket, model.Progress{Ticket: rec.Ticket.ID}
-	case progress.Ticket != rec.Ticket.ID: // the machine is the same
-		return rec.Ticket, model.Progress{Ticket: rec.Ticket.ID, Firmware: progress.Firmware}
+		return rec.Boot.Ticket, model.Progress{Ticket: rec.Boot.Ticket.ID}
+	case progress.Ticket != rec.Boot.Ticket.ID: // the machine is the same
+		return rec.Boot.Ticket, model.Progress{Ticket: rec.Boot.Ticket.ID, Firmware: progress.Firmware}
 	}
-	return rec.Ticket, *progress
+	return rec.Boot.Ticket, *progress
 }
 
 // isLate reports whether stage is of firmware, and p has a later one: then it is of

@@ -76,7 +76,7 @@ func TestBootIsNotedStageByStage(t *testing.T) {
 			var last model.BootStage
 			for i, stage := range c.notes {
 				minute = i + 1
-				if err := r.Note(t.Context(), rec.Ticket, stages[stage], netip.MustParseAddr("192.0.2.7")); err != nil {
+				if err := r.Note(t.Context(), rec.Boot.Ticket, stages[stage], netip.MustParseAddr("192.0.2.7")); err != nil {
 					t.Fatal(err)
 				}
 				now, _ := r.Observed().Progress["server-0"].Last()
@@ -86,7 +86,7 @@ func TestBootIsNotedStageByStage(t *testing.T) {
 				last = now
 			}
 			holder, _ := r.Find(uuidOf(0))
-			if diff := cmp.Diff(progressOf(rec.Ticket, "192.0.2.7", c.want...), holder.Progress); diff != "" {
+			if diff := cmp.Diff(progressOf(rec.Boot.Ticket, "192.0.2.7", c.want...), holder.Progress); diff != "" {
 				t.Errorf("progress (-want +got):\n%s", diff)
 			}
 		})
@@ -109,9 +109,9 @@ func TestNoStageIsNotedWithASpentTicket(t *testing.T) {
 			t.Run(fmt.Sprint(stage, " ", ended), func(t *testing.T) {
 				r := lead(t, Options{Dir: t.TempDir()})
 				rec := serverRecord(0, model.PurposeClaim)
-				rec.Ticket.Ended = ended
+				rec.Boot.Ticket.Ended = ended
 				save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-				if err := r.Note(t.Context(), rec.Ticket, stage, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
+				if err := r.Note(t.Context(), rec.Boot.Ticket, stage, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
 					t.Errorf("got %v", err)
 				}
 				if p := r.Observed().Progress["server-0"]; p != nil {
@@ -129,21 +129,21 @@ func TestFirmwareIsNoted(t *testing.T) {
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 	bios, uefi := model.BootFirmware{Architecture: "amd64"}, model.BootFirmware{Architecture: "amd64", UEFI: true}
 	for range 2 {
-		if err := errors.Join(r.NoteFirmware(t.Context(), rec.Ticket, bios), r.NoteFirmware(t.Context(), rec.Ticket, uefi)); err != nil {
+		if err := errors.Join(r.NoteFirmware(t.Context(), rec.Boot.Ticket, bios), r.NoteFirmware(t.Context(), rec.Boot.Ticket, uefi)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	before := r.Observed()
-	if err := r.NoteFirmware(t.Context(), rec.Ticket, uefi); err != nil || r.Observed() != before {
+	if err := r.NoteFirmware(t.Context(), rec.Boot.Ticket, uefi); err != nil || r.Observed() != before {
 		t.Errorf("what is known is written again, %v", err)
 	}
 	next := serverRecord(0, model.PurposeClaim)
-	next.Ticket.ID = "server-0-2"
+	next.Boot.Ticket.ID = "server-0-2"
 	save(t, r, Changes{Servers: []*model.ServerRecord{next}})
-	if err := r.NoteFirmware(t.Context(), rec.Ticket, bios); !errors.Is(err, model.ErrTicketSpent) {
+	if err := r.NoteFirmware(t.Context(), rec.Boot.Ticket, bios); !errors.Is(err, model.ErrTicketSpent) {
 		t.Errorf("with the ticket before: %v", err)
 	}
-	if err := r.Note(t.Context(), next.Ticket, model.StageDHCP, netip.Addr{}); err != nil {
+	if err := r.Note(t.Context(), next.Boot.Ticket, model.StageDHCP, netip.Addr{}); err != nil {
 		t.Fatal(err)
 	}
 	want := &model.Progress{Ticket: "server-0-2", DHCPAt: now, Firmware: &uefi}
@@ -163,7 +163,7 @@ func TestClientIsShownOnceItHasAnAddress(t *testing.T) {
 	}{
 		{netip.Addr{}, ""}, {netip.IPv4Unspecified(), ""}, {netip.MustParseAddr("192.0.2.7"), "192.0.2.7"}, {netip.Addr{}, "192.0.2.7"},
 	} {
-		if err := r.Note(t.Context(), rec.Ticket, stages[i], c.client); err != nil {
+		if err := r.Note(t.Context(), rec.Boot.Ticket, stages[i], c.client); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.Observed().Progress["server-0"].Client; got != c.want {

@@ -328,12 +328,12 @@ func TestAStandbyKeepsWhatIsNewerThanTheStore(t *testing.T) {
 	tenServers(t, leader)
 	restore := snapshot(t, s.Client(t))
 	bound := serverRecord(0, model.PurposeClaim)
-	bound.Claim = "default/web"
+	bound.Claim.Name = "default/web"
 	fact := &model.ServerFacts{Name: "server-0", Power: model.PowerOn}
 	save(t, leader, Changes{Servers: []*model.ServerRecord{bound, serverRecord(20, model.PurposeClaim)}, ServerFacts: []*model.ServerFacts{fact}})
 	standby := open(t, o)
 	want := standby.Observed()
-	if got := want.Servers["server-0"]; got.Claim != "default/web" {
+	if got := want.Servers["server-0"]; got.Claim.Name != "default/web" {
 		t.Fatalf("the standby has %v", got)
 	}
 	s.Client(t).Del(t.Context(), "{ingot}:lease")

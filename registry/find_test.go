@@ -20,18 +20,18 @@ func TestProgressIsNotedOncePerStage(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, stage := range []model.BootStage{model.StageScript, model.StageKernel, model.StageScript, model.StageInitrd, model.StageKernel} {
 		wg.Go(func() {
-			if err := r.Note(t.Context(), rec.Ticket, stage, client); err != nil {
+			if err := r.Note(t.Context(), rec.Boot.Ticket, stage, client); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	want := &model.Progress{Ticket: rec.Ticket.ID, ScriptAt: now, KernelAt: now, InitrdAt: now, Client: "192.0.2.7"}
+	want := &model.Progress{Ticket: rec.Boot.Ticket.ID, ScriptAt: now, KernelAt: now, InitrdAt: now, Client: "192.0.2.7"}
 	holder, ok := r.Find(uuidOf(0))
 	if diff := cmp.Diff(want, holder.Progress); !ok || diff != "" {
 		t.Errorf("holder %v (-want +got):\n%s", ok, diff)
 	}
-	if err := r.Note(t.Context(), rec.Ticket, model.StageKernel, netip.MustParseAddr("192.0.2.9")); err != nil {
+	if err := r.Note(t.Context(), rec.Boot.Ticket, model.StageKernel, netip.MustParseAddr("192.0.2.9")); err != nil {
 		t.Error(err)
 	}
 	if r.Observed().Progress["server-0"].Client != "192.0.2.7" {
@@ -44,12 +44,12 @@ func TestProgressIsNotedOncePerStage(t *testing.T) {
 func TestProgressOfASpentTicketIsRefused(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
 	old, rec := serverRecord(0, model.PurposeClaim), serverRecord(0, model.PurposeClaim)
-	rec.Ticket.ID = "server-0-2"
+	rec.Boot.Ticket.ID = "server-0-2"
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-	if err := r.Note(t.Context(), rec.Ticket, model.StageIgnition, netip.Addr{}); err != nil {
+	if err := r.Note(t.Context(), rec.Boot.Ticket, model.StageIgnition, netip.Addr{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Note(t.Context(), old.Ticket, model.StageScript, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
+	if err := r.Note(t.Context(), old.Boot.Ticket, model.StageScript, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
 		t.Errorf("old ticket: %v", err)
 	}
 	if got := r.Observed().Progress["server-0"].Ticket; got != "server-0-2" {
@@ -62,7 +62,7 @@ func TestOffer(t *testing.T) {
 	twin := serverRecord(3, model.PurposeDiscovery)
 	twin.UUID = uuidOf(2)
 	bare := serverRecord(4, model.PurposeDiscovery)
-	bare.Ticket = nil
+	bare.Boot.Ticket = nil
 	swapped := serverRecord(5, model.PurposeDiscovery)
 	swapped.UUID = "4c4c4544-0042-3510-8054-b7c04f4b4832"
 	oneWay, otherWay := serverRecord(6, model.PurposeDiscovery), serverRecord(7, model.PurposeDiscovery)
@@ -150,7 +150,7 @@ func TestPinned(t *testing.T) {
 			rec := serverRecord(0, model.PurposeClaim)
 			save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 			if c.change != nil {
-				c.change(rec.Ticket)
+				c.change(rec.Boot.Ticket)
 				save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 			}
 			ticket, ok := r.Pinned(c.repository, c.digest)

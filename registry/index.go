@@ -36,11 +36,11 @@ func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
 			m.byUUID[id] = alone
 		}
 	}
-	for _, b := range pinnedBlobs(rec.Ticket) {
+	for _, b := range pinnedBlobs(rec.Boot.Ticket) {
 		if m.byBlob[b] == nil {
 			m.byBlob[b] = make(map[model.ServerName]*model.Ticket)
 		}
-		m.byBlob[b][name] = rec.Ticket
+		m.byBlob[b][name] = rec.Boot.Ticket
 	}
 }
 
@@ -52,7 +52,7 @@ func (m *memory) unindex(name model.ServerName, rec *model.ServerRecord) {
 			delete(m.byUUID, id)
 		}
 	}
-	for _, b := range pinnedBlobs(rec.Ticket) {
+	for _, b := range pinnedBlobs(rec.Boot.Ticket) {
 		delete(m.byBlob[b], name)
 		if len(m.byBlob[b]) == 0 {
 			delete(m.byBlob, b)
@@ -86,8 +86,8 @@ func (m *memory) hold(name model.ServerName) {
 		delete(m.found, name)
 		return
 	}
-	*m.found[name] = model.TicketHolder{Server: name, Ticket: rec.Ticket}
-	if p := m.state.Progress[name]; p != nil && rec.Ticket != nil && p.Ticket == rec.Ticket.ID {
+	*m.found[name] = model.TicketHolder{Server: name, Ticket: rec.Boot.Ticket}
+	if p := m.state.Progress[name]; p != nil && rec.Boot.Ticket != nil && p.Ticket == rec.Boot.Ticket.ID {
 		m.found[name].Progress = p
 	}
 }

@@ -376,12 +376,12 @@ func TestLeasesAndRecordsShareCommits(t *testing.T) {
 			wg.Go(func() {
 				for n := range times {
 					rec := serverRecord(i, model.PurposeDiscovery)
-					rec.Serial = n + 1
+					rec.Boot.Serial = n + 1
 					save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-					if got := r.Observed().Servers[rec.Name]; got == nil || got.Serial != n+1 {
+					if got := r.Observed().Servers[rec.Name]; got == nil || got.Boot.Serial != n+1 {
 						t.Errorf("%s: got %v after save %d", rec.Name, got, n+1)
 					}
-					_ = r.Note(t.Context(), rec.Ticket, model.StageKernel, netip.MustParseAddr("192.0.2.1"))
+					_ = r.Note(t.Context(), rec.Boot.Ticket, model.StageKernel, netip.MustParseAddr("192.0.2.1"))
 				}
 			})
 		}

@@ -52,7 +52,7 @@ func weight(by model.MACSource) int {
 		return 3
 	case model.MACByBMC:
 		return 2
-	case model.MACBySighting, model.MACByRecord:
+	case model.MACBySighting:
 		return 1
 	}
 	return 0
@@ -115,7 +115,7 @@ func (m *memory) serverMACs(server model.ServerName) []knownMAC {
 
 // sightings are those that were made since the server was powered on to be discovered.
 func sightings(rec *model.ServerRecord, p *model.Progress) []model.Sighting {
-	t, from := rec.Ticket, rec.SoughtFrom()
+	t, from := rec.Boot.Ticket, rec.SoughtFrom()
 	if p == nil || !t.Open() || p.Ticket != t.ID || from.IsZero() {
 		return nil
 	}

@@ -50,7 +50,7 @@ func TestOfferByMAC(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	r := lead(t, o)
 	bare := serverRecord(4, model.PurposeDiscovery)
-	bare.Ticket = nil
+	bare.Boot.Ticket = nil
 	discovered := func(n int) *model.ServerRecord { return serverRecord(n, model.PurposeDiscovery) }
 	save(t, r, Changes{
 		Servers: []*model.ServerRecord{
@@ -61,7 +61,7 @@ func TestOfferByMAC(t *testing.T) {
 			withMACs(discovered(2), model.MACByBMC, macOf(2), macOf(23), macOf(10)),
 			withMACs(discovered(3), model.MACByBMC, macOf(23), macOf(3)),
 			withMACs(bare, model.MACByBMC, macOf(4)),
-			withMACs(discovered(5), model.MACByRecord, macOf(5), macOf(24), macOf(26)),
+			withMACs(discovered(5), model.MACBySighting, macOf(5), macOf(24), macOf(26)),
 			withMACs(discovered(6), model.MACBySighting, macOf(26)),
 			discovered(7),
 		},
@@ -120,9 +120,9 @@ func TestOfferByMAC(t *testing.T) {
 func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
 	rec := serverRecord(1, model.PurposeDiscovery)
-	rec.State = model.StateInitial
+	rec.Life.State = model.StateInitial
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-	ticket := rec.Ticket
+	ticket := rec.Boot.Ticket
 	sight := func(macs ...string) {
 		t.Helper()
 		for _, mac := range macs {
@@ -140,23 +140,23 @@ func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 	sight(macOf(1), macOf(2))
 	check("before it was powered on")
 	late := *rec
-	late.Asked = &model.PowerAsked{Want: model.PowerOn, At: time.Now().Add(time.Hour)}
+	late.Power.Asked = &model.PowerAsked{Want: model.PowerOn, At: time.Now().Add(time.Hour)}
 	save(t, r, Changes{Servers: []*model.ServerRecord{&late}})
 	check("when they asked before it was powered on")
 	on := *rec
-	on.Asked = &model.PowerAsked{Want: model.PowerOn, At: ticket.ArmedAt}
+	on.Power.Asked = &model.PowerAsked{Want: model.PowerOn, At: ticket.ArmedAt}
 	save(t, r, Changes{Servers: []*model.ServerRecord{&on}})
 	check("once it was powered on", macOf(1), macOf(2))
 	if holder, ok := r.Find(macOf(2)); !ok || holder.Server != "server-1" {
 		t.Errorf("got %v %v, want its ticket", holder, ok)
 	}
-	save(t, r, Changes{Servers: []*model.ServerRecord{withMACs(serverRecord(7, model.PurposeDiscovery), model.MACByRecord, macOf(2))}})
+	save(t, r, Changes{Servers: []*model.ServerRecord{withMACs(serverRecord(7, model.PurposeDiscovery), model.MACBySighting, macOf(2))}})
 	if holder, ok := r.Find(macOf(2)); !ok || holder.Server != "server-7" {
 		t.Errorf("got %v %v: a server lost its MAC address to one that is being discovered", holder, ok)
 	}
 	remove(t, r, "server-7", serverBuckets...)
 	off := on
-	off.State, off.Asked = model.StateDiscovery, &model.PowerAsked{Want: model.PowerOff, At: now}
+	off.Life.State, off.Power.Asked = model.StateDiscovery, &model.PowerAsked{Want: model.PowerOff, At: now}
 	save(t, r, Changes{Servers: []*model.ServerRecord{&off}})
 	check("while it goes off", macOf(1), macOf(2))
 	known := off
@@ -175,7 +175,7 @@ func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 		t.Errorf("%d sightings are kept, more is %v; want %d and true", len(p.Sightings), p.SightedMore, model.MaxSightings)
 	}
 	ended, spent := off, *ticket
-	spent.Ended, ended.Ticket = model.TicketSpent, &spent
+	spent.Ended, ended.Boot.Ticket = model.TicketSpent, &spent
 	save(t, r, Changes{Servers: []*model.ServerRecord{&ended}})
 	check("after its ticket")
 	if err := r.NoteSighting(t.Context(), ticket, macOf(5)); !errors.Is(err, model.ErrTicketSpent) {
@@ -185,7 +185,7 @@ func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 
 // The index says what a look through everything says, after any history.
 func TestMACIndexIsAsEverythingSays(t *testing.T) {
-	sources := []model.MACSource{model.MACByGit, model.MACByBMC, model.MACBySighting, model.MACByRecord}
+	sources := []model.MACSource{model.MACByGit, model.MACByBMC, model.MACBySighting}
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		m := newMemory()

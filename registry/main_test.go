@@ -145,15 +145,15 @@ func uuidOf(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", 
 func serverRecord(i int, purpose model.TicketPurpose) *model.ServerRecord {
 	name := model.ServerName(fmt.Sprintf("server-%d", i))
 	return &model.ServerRecord{
-		Name: name, BMC: model.BMCName(fmt.Sprintf("bmc-%d", i)), SystemURI: "/redfish/v1/Systems/1",
-		UUID: uuidOf(i), State: model.StateDiscovery, Since: now,
-		Ticket: &model.Ticket{
+		RecordIdentity: model.RecordIdentity{Name: name, BMC: model.BMCName(fmt.Sprintf("bmc-%d", i)), SystemURI: "/redfish/v1/Systems/1", UUID: uuidOf(i)},
+		Life:           model.RecordLife{State: model.StateDiscovery, Since: now},
+		Boot: model.RecordBoot{Ticket: &model.Ticket{
 			ID: fmt.Sprintf("%s-1", name), Server: name, UUID: uuidOf(i), Purpose: purpose, ArmedAt: now, Digest: "d",
 			Image: model.PinnedImage{
 				Repository: "registry.example.com/os", Digest: "sha256:m", Architecture: "amd64",
 				Kernel: &model.Layer{Digest: "sha256:k", Size: 1}, Initrd: &model.Layer{Digest: "sha256:i", Size: 2},
 			},
-		},
+		}},
 	}
 }
 

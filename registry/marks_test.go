@@ -64,7 +64,7 @@ func TestOnlyChangesOfRecordsRaiseTheSequence(t *testing.T) {
 			{"facts", func() error { return r.Save(ctx, Changes{ServerFacts: []*model.ServerFacts{facts(0)}}) }, false},
 			{"marks", func() error { return r.SaveMarks(ctx, testMarks()) }, false},
 			{"a boot stage", func() error {
-				return r.Note(ctx, r.Observed().Servers["server-0"].Ticket, model.StageScript, netip.Addr{})
+				return r.Note(ctx, r.Observed().Servers["server-0"].Boot.Ticket, model.StageScript, netip.Addr{})
 			}, false},
 			{"the fleet", func() error { return r.Save(ctx, Changes{Fleet: &model.FleetRecord{Sequence: 9}}) }, true},
 			{"the fleet after KeepSequence", func() error {

@@ -17,7 +17,7 @@ func fill(t *testing.T, r *Registry) {
 	c, ctx := everything(), t.Context()
 	c.ServerFacts = []*model.ServerFacts{facts(0)}
 	save(t, r, c)
-	ticket := c.Servers[0].Ticket
+	ticket := c.Servers[0].Boot.Ticket
 	for _, err := range []error{
 		r.Note(ctx, ticket, model.StageScript, netip.MustParseAddr("192.0.2.1")),
 		r.SaveReport(ctx, ticket, &model.ProbeReport{Ticket: ticket.ID, ReceivedAt: now}),

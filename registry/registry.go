@@ -263,7 +263,7 @@ func endedWipes(d *draft, servers []*model.ServerRecord) store.Batch {
 	for _, rec := range servers {
 		k := store.Key{Bucket: store.BucketWipeProgress, Name: string(rec.Name)}
 		wipe := drafted[model.WipeProgress](d, k)
-		if wipe != nil && !(rec.Ticket.Open() && rec.Ticket.ID == wipe.Ticket) {
+		if wipe != nil && !(rec.Boot.Ticket.Open() && rec.Boot.Ticket.ID == wipe.Ticket) {
 			e.drop(k.Name, k.Bucket)
 		}
 	}
@@ -281,8 +281,8 @@ func gonePayloads(d *draft, servers []model.ServerName) store.Batch {
 	var e encoder
 	for _, name := range servers {
 		rec := drafted[model.ServerRecord](d, store.Key{Bucket: store.BucketServer, Name: string(name)})
-		if rec != nil && rec.Ticket != nil {
-			e.drop(rec.Ticket.ID, store.BucketPayload)
+		if rec != nil && rec.Boot.Ticket != nil {
+			e.drop(rec.Boot.Ticket.ID, store.BucketPayload)
 		}
 	}
 	return e.batch

@@ -83,7 +83,7 @@ func TestDeletedObjectsAreForgotten(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
 	save(t, r, everything())
 	rec := r.Observed().Servers["server-0"]
-	if err := r.Note(t.Context(), rec.Ticket, model.StageScript, netip.Addr{}); err != nil {
+	if err := r.Note(t.Context(), rec.Boot.Ticket, model.StageScript, netip.Addr{}); err != nil {
 		t.Fatal(err)
 	}
 	save(t, r, Changes{DeleteClaims: []model.ClaimName{"default/web"}, DeleteEndpoints: []string{"bmc-0"}})
@@ -115,10 +115,10 @@ func TestAServerThatIsForgottenLeavesNothing(t *testing.T) {
 		save(t, r, all)
 		for _, rec := range all.Servers {
 			for _, err := range []error{
-				r.SaveReport(t.Context(), rec.Ticket, &model.ProbeReport{Ticket: rec.Ticket.ID}),
-				r.SaveReport(t.Context(), rec.Ticket, &model.BootState{Ticket: rec.Ticket.ID}),
-				r.SaveReport(t.Context(), rec.Ticket, &model.WipeProgress{Ticket: rec.Ticket.ID}),
-				r.Note(t.Context(), rec.Ticket, model.StageScript, netip.Addr{}),
+				r.SaveReport(t.Context(), rec.Boot.Ticket, &model.ProbeReport{Ticket: rec.Boot.Ticket.ID}),
+				r.SaveReport(t.Context(), rec.Boot.Ticket, &model.BootState{Ticket: rec.Boot.Ticket.ID}),
+				r.SaveReport(t.Context(), rec.Boot.Ticket, &model.WipeProgress{Ticket: rec.Boot.Ticket.ID}),
+				r.Note(t.Context(), rec.Boot.Ticket, model.StageScript, netip.Addr{}),
 			} {
 				if err != nil {
 					t.Fatal(err)
@@ -157,10 +157,10 @@ func TestAServerThatIsForgottenLeavesNothing(t *testing.T) {
 		}
 		check(r)
 		// What was on its way comes too late.
-		if err := r.SaveReport(t.Context(), all.Servers[0].Ticket, &model.ProbeReport{Ticket: "server-0-1"}); !errors.Is(err, model.ErrTicketSpent) {
+		if err := r.SaveReport(t.Context(), all.Servers[0].Boot.Ticket, &model.ProbeReport{Ticket: "server-0-1"}); !errors.Is(err, model.ErrTicketSpent) {
 			t.Errorf("a late report: %v", err)
 		}
-		if err := r.Note(t.Context(), all.Servers[0].Ticket, model.StageKernel, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
+		if err := r.Note(t.Context(), all.Servers[0].Boot.Ticket, model.StageKernel, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
 			t.Errorf("a late stage: %v", err)
 		}
 		if err := r.Close(); err != nil {
@@ -230,7 +230,7 @@ func TestSnapshotDoesNotChange(t *testing.T) {
 	rec := serverRecord(0, model.PurposeDiscovery)
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 	before := r.Observed()
-	rec.State = model.StateError // who saved may go on with the value
+	rec.Life.State = model.StateError // who saved may go on with the value
 	save(t, r, Changes{Servers: []*model.ServerRecord{serverRecord(1, model.PurposeClaim)}})
 	remove(t, r, "server-0", serverBuckets...)
 	want := map[model.ServerName]*model.ServerRecord{"server-0": serverRecord(0, model.PurposeDiscovery)}

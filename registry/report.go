@@ -109,11 +109,11 @@ type report[V any] struct {
 
 // takes reports whether the report is taken with a ticket that the server's record has.
 func (v *report[V]) takes(rec *model.ServerRecord, ticket string) bool {
-	if rec == nil || rec.Ticket == nil || rec.Ticket.ID != ticket {
+	if rec == nil || rec.Boot.Ticket == nil || rec.Boot.Ticket.ID != ticket {
 		return false
 	}
-	t := rec.Ticket
-	return t.Open() || v.afterBooted && t.Ended == model.TicketBooted && rec.Claim == t.Claim && rec.Release == nil
+	t := rec.Boot.Ticket
+	return t.Open() || v.afterBooted && t.Ended == model.TicketBooted && rec.Claim.Name == t.Claim && rec.Release == nil
 }
 
 // saveReport makes what a server reported with t durable, unless it is no news or

@@ -51,7 +51,7 @@ func TestATicketAndItsPayloadAreOneWrite(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
 	with := func(payload string) Changes {
 		return Changes{
-			Servers:  []*model.ServerRecord{{Name: "s1", Ticket: &model.Ticket{ID: "t1"}}},
+			Servers:  []*model.ServerRecord{{RecordIdentity: model.RecordIdentity{Name: "s1"}, Boot: model.RecordBoot{Ticket: &model.Ticket{ID: "t1"}}}},
 			Payloads: map[string]model.Sensitive{"t1": model.NewSensitive(payload)},
 		}
 	}
@@ -65,7 +65,7 @@ func TestATicketAndItsPayloadAreOneWrite(t *testing.T) {
 	if kept, err := r.Payload(t.Context(), "t1"); err != nil || kept.Reveal() != "ignition" {
 		t.Errorf("payload: %v", err)
 	}
-	if r.Observed().Servers["s1"].Ticket.ID != "t1" || r.store.Next() != before+1 {
+	if r.Observed().Servers["s1"].Boot.Ticket.ID != "t1" || r.store.Next() != before+1 {
 		t.Errorf("%d commits, the record is %+v", r.store.Next()-before, r.Observed().Servers["s1"])
 	}
 }
@@ -147,7 +147,7 @@ func TestAnotherSealKeyDoesNotLead(t *testing.T) {
 
 func TestTokensSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
-	ticket := serverRecord(0, model.PurposeClaim).Ticket
+	ticket := serverRecord(0, model.PurposeClaim).Boot.Ticket
 	r := lead(t, Options{Dir: dir})
 	token := r.TokenKey().Report(ticket)
 	_ = r.Close()

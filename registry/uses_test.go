@@ -66,17 +66,17 @@ func TestUsesAreKeptBesideTheStages(t *testing.T) {
 		rec := serverRecord(0, model.PurposeClaim)
 		save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 
-		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
-		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: netip.MustParseAddr("::ffff:192.0.2.7")}, "") // the same one
-		r.Use(rec.Ticket, model.ThingIgnition, model.Asker{Client: clientB}, model.RefusedAddress)
+		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: netip.MustParseAddr("::ffff:192.0.2.7")}, "") // the same one
+		r.Use(rec.Boot.Ticket, model.ThingIgnition, model.Asker{Client: clientB}, model.RefusedAddress)
 		r.saveUses(t.Context(), everyTicket)
 		c.add(time.Second)
-		if err := r.Note(t.Context(), rec.Ticket, model.StageScript, clientA); err != nil {
+		if err := r.Note(t.Context(), rec.Boot.Ticket, model.StageScript, clientA); err != nil {
 			t.Fatal(err)
 		}
 		c.add(time.Second)
-		r.Use(rec.Ticket, model.ThingImage, model.Asker{}, "")
-		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+		r.Use(rec.Boot.Ticket, model.ThingImage, model.Asker{}, "")
+		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
 		r.saveUses(t.Context(), everyTicket)
 
 		want := model.NewObserved()
@@ -99,7 +99,7 @@ func TestUsesAreKeptBesideTheStages(t *testing.T) {
 
 func TestUsesOfTicketsThatAreNotTheNewestAreDropped(t *testing.T) {
 	ticket := func(id string, ended model.TicketState) *model.Ticket {
-		tk := serverRecord(0, model.PurposeClaim).Ticket
+		tk := serverRecord(0, model.PurposeClaim).Boot.Ticket
 		tk.ID, tk.Ended = id, ended
 		return tk
 	}
@@ -113,13 +113,13 @@ func TestUsesOfTicketsThatAreNotTheNewestAreDropped(t *testing.T) {
 		"a ticket that was superseded":                {ticket("2", ""), ticket("1", ""), nil},
 		"no ticket":                                   {ticket("1", ""), nil, nil},
 		"a ticket of a server that has none":          {nil, ticket("1", ""), nil},
-		"a ticket of a server that is not known":      {ticket("1", ""), serverRecord(7, model.PurposeClaim).Ticket, nil},
+		"a ticket of a server that is not known":      {ticket("1", ""), serverRecord(7, model.PurposeClaim).Boot.Ticket, nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := lead(t, Options{Dir: t.TempDir()})
 			rec := serverRecord(0, model.PurposeClaim)
-			rec.Ticket = c.newest
+			rec.Boot.Ticket = c.newest
 			save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 			r.Use(c.used, model.ThingScript, model.Asker{Client: clientA}, "")
 			r.saveUses(t.Context(), everyTicket)
@@ -136,12 +136,12 @@ func TestUsesBeginAnewWithATicket(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
 	rec := serverRecord(0, model.PurposeClaim)
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-	r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+	r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
 	r.saveUses(t.Context(), everyTicket)
 	next := serverRecord(0, model.PurposeClaim)
-	next.Ticket.ID = "server-0-2"
+	next.Boot.Ticket.ID = "server-0-2"
 	save(t, r, Changes{Servers: []*model.ServerRecord{next}})
-	r.Use(next.Ticket, model.ThingIgnition, model.Asker{Client: clientA}, "")
+	r.Use(next.Boot.Ticket, model.ThingIgnition, model.Asker{Client: clientA}, "")
 	r.saveUses(t.Context(), everyTicket)
 	want := &model.Progress{Ticket: "server-0-2", Uses: []model.TicketUse{
 		{What: model.ThingIgnition, Client: "192.0.2.7", First: now, Last: now, Count: 1},
@@ -230,7 +230,7 @@ func TestPollingClientCostsFewWrites(t *testing.T) {
 		began := time.Now().UTC()
 		stop, _ := run(t, r)
 		for range 600 {
-			r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, model.RefusedSpent)
+			r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, model.RefusedSpent)
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(useCountEvery + useEvery)
@@ -247,7 +247,7 @@ func TestPollingClientCostsFewWrites(t *testing.T) {
 		if again := testutil.ToFloat64(r.metrics.writes.WithLabelValues(string(store.BucketProgress))); again != writes {
 			t.Errorf("%v writes while nothing was used", again-writes)
 		}
-		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, model.RefusedSpent)
+		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, model.RefusedSpent)
 		want.Last, want.Count = time.Now().UTC(), 601
 		stop() // writes what waits
 		wantUses(t, r, "server-0", want)
@@ -262,7 +262,7 @@ func TestNewUseIsWrittenWithinASecond(t *testing.T) {
 		run(t, r)
 		time.Sleep(10 * time.Millisecond)
 		at := time.Now().UTC()
-		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
 		time.Sleep(useEvery)
 		synctest.Wait()
 		wantUses(t, r, "server-0", model.TicketUse{What: model.ThingScript, Client: "192.0.2.7", First: at, Last: at, Count: 1})
@@ -280,11 +280,11 @@ func TestRefusalsLeaveRoomForTheServer(t *testing.T) {
 		if addr = addr.Next(); i%50 == 49 {
 			r.saveUses(t.Context(), everyTicket)
 		}
-		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: addr}, model.RefusedToken)
+		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: addr}, model.RefusedToken)
 	}
 	for range 10 * model.MaxTicketUses {
 		addr = addr.Next()
-		r.Use(rec.Ticket, model.ThingImage, model.Asker{Client: addr}, "")
+		r.Use(rec.Boot.Ticket, model.ThingImage, model.Asker{Client: addr}, "")
 	}
 	r.saveUses(t.Context(), everyTicket)
 	count := make(map[model.TicketRefusal]int)
@@ -344,10 +344,10 @@ func TestUsesWaitForAStoreThatDoesNotAnswer(t *testing.T) {
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 	s := &brokenStore{r.store, errors.New("no answer")}
 	r.store = s
-	r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+	r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
 	r.saveUses(t.Context(), everyTicket)
 	c.add(time.Second)
-	r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+	r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
 	r.saveUses(t.Context(), everyTicket)
 	wantUses(t, r, "server-0")
 	s.broken = nil
@@ -365,12 +365,12 @@ func TestUsesAreCountedWhileTheyAreWritten(t *testing.T) {
 	for range users {
 		all.Go(func() {
 			for range each {
-				r.Use(rec.Ticket, model.ThingImage, model.Asker{Client: clientA}, "")
+				r.Use(rec.Boot.Ticket, model.ThingImage, model.Asker{Client: clientA}, "")
 			}
 		})
 	}
 	for i, stage := range stages {
-		if err := r.Note(t.Context(), rec.Ticket, stage, clientA); err != nil {
+		if err := r.Note(t.Context(), rec.Boot.Ticket, stage, clientA); err != nil {
 			t.Fatal(i, err)
 		}
 		r.saveUses(t.Context(), everyTicket)

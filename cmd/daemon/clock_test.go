@@ -77,7 +77,7 @@ func TestAllPartsGoByOneClock(t *testing.T) {
 	}
 	defer d.close()
 	ticket := &model.Ticket{ID: "t", Server: "s", UUID: "4c4c4544-0059-3110-8035-b4c04f4d4232", Purpose: model.PurposeClaim, ArmedAt: now}
-	rec := &model.ServerRecord{Name: ticket.Server, UUID: ticket.UUID, State: model.StateReserved, Ticket: ticket}
+	rec := &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: ticket.Server, UUID: ticket.UUID}, Life: model.RecordLife{State: model.StateReserved}, Boot: model.RecordBoot{Ticket: ticket}}
 	if err := d.registry.Save(t.Context(), registry.Changes{Servers: []*model.ServerRecord{rec}}); err != nil {
 		t.Fatal(err)
 	}

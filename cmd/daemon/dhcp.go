@@ -98,7 +98,7 @@ func (d *daemon) leasedAt(macs []string) time.Time {
 func (d *daemon) reserved(mac string) bool {
 	holder, _ := d.registry.Find(mac)
 	rec := d.registry.Observed().Servers[holder.Server]
-	return rec != nil && rec.State == model.StateReserved
+	return rec != nil && rec.Life.State == model.StateReserved
 }
 
 // sawInVain notes that a server's firmware asked DHCP what to boot and got no answer.

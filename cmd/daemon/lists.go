@@ -88,10 +88,10 @@ type imagePart struct {
 func partsOf(o *model.Observed) map[string]imagePart {
 	parts := make(map[string]imagePart)
 	for _, rec := range o.Servers {
-		if rec.Ticket == nil {
+		if rec.Boot.Ticket == nil {
 			continue
 		}
-		img := &rec.Ticket.Image
+		img := &rec.Boot.Ticket.Image
 		for _, l := range []struct {
 			name  string
 			layer *model.Layer
@@ -99,7 +99,7 @@ func partsOf(o *model.Observed) map[string]imagePart {
 			if l.layer == nil {
 				continue
 			}
-			now, is := imagePart{img.Ref, l.name, rec.Ticket.ArmedAt}, parts[l.layer.Digest]
+			now, is := imagePart{img.Ref, l.name, rec.Boot.Ticket.ArmedAt}, parts[l.layer.Digest]
 			if is.image == "" || cmp.Or(now.armed.Compare(is.armed), strings.Compare(is.image, now.image)) > 0 {
 				parts[l.layer.Digest] = now
 			}

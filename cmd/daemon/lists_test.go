@@ -18,9 +18,11 @@ func TestAnImageInTheCacheSaysWhatItIsOf(t *testing.T) {
 	armed := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	o := model.NewObserved()
 	for i, ref := range []string{"os:1", "os:2"} { // both have the same kernel
-		o.Servers[model.ServerName(ref)] = &model.ServerRecord{Ticket: &model.Ticket{ArmedAt: armed.Add(time.Duration(i) * time.Hour), Image: model.PinnedImage{
-			Ref: ref, Kernel: &model.Layer{Digest: "sha256:a"}, Initrd: &model.Layer{Digest: "sha256:b" + ref},
-		}}}
+		o.Servers[model.ServerName(ref)] = &model.ServerRecord{
+			Boot: model.RecordBoot{Ticket: &model.Ticket{ArmedAt: armed.Add(time.Duration(i) * time.Hour), Image: model.PinnedImage{
+				Ref: ref, Kernel: &model.Layer{Digest: "sha256:a"}, Initrd: &model.Layer{Digest: "sha256:b" + ref},
+			}}},
+		}
 	}
 	o.Servers["s3"] = &model.ServerRecord{}
 	contents := []imagecache.Content{

@@ -40,7 +40,7 @@ func (d *daemon) serversKnown() bool {
 // available reports whether a server is Available, and nothing is under way with it.
 func (d *daemon) available(name model.ServerName) bool {
 	rec := d.registry.Observed().Servers[name]
-	return rec != nil && rec.State == model.StateAvailable && rec.Claim == "" && !rec.Ticket.Open()
+	return rec != nil && rec.Life.State == model.StateAvailable && rec.Claim.Name == "" && !rec.Boot.Ticket.Open()
 }
 
 // namedServers are the servers in Git by what tells them apart: it may name one before its

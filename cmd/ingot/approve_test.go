@@ -64,7 +64,7 @@ func (w *approveWorld) status(revision string) {
 	w.t.Helper()
 	_, err := w.repo.CommitTo("status", map[string]string{
 		"revision.yaml":                strings.ReplaceAll(revision, "COMMIT", w.commit),
-		"servers/s3.yaml":              "metadata: {name: s3}\nstatus: {state: Reserved}\nrecord: {name: s3, state: Reserved, claim: default/gone}\n",
+		"servers/s3.yaml":              "metadata: {name: s3}\nstatus: {state: Reserved}\nrecord: {identity: {name: s3}, life: {state: Reserved}, claim: {name: default/gone}}\n",
 		"serverclaims/default/db.yaml": "kind: ServerClaim\nmetadata: {namespace: default, name: db}\nstatus: {phase: Unbound}\nrecord: {name: default/db}\n",
 	}, "held")
 	if err != nil {

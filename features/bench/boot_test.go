@@ -138,8 +138,10 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 		tickets = append(tickets, t)
 		f.servers = append(f.servers, bootMachine{t.UUID, records.TokenKey().Config(t, 0).Reveal()})
 		changes.Servers = append(changes.Servers, &model.ServerRecord{
-			Name: t.Server, BMC: model.BMCName(t.Server), UUID: t.UUID, State: model.StateReserved,
-			Since: t.ArmedAt, Claim: t.Claim, Ticket: t,
+			RecordIdentity: model.RecordIdentity{Name: t.Server, BMC: model.BMCName(t.Server), UUID: t.UUID},
+			Life:           model.RecordLife{State: model.StateReserved, Since: t.ArmedAt},
+			Claim:          model.RecordClaim{Name: t.Claim},
+			Boot:           model.RecordBoot{Ticket: t},
 		})
 		mac := fmt.Sprintf("02:00:00:00:%02x:%02x", n>>8, n&255)
 		changes.ServerFacts = append(changes.ServerFacts, &model.ServerFacts{

@@ -125,9 +125,10 @@ func settled(b *testing.B, source *gitsource.Source, claims, servers int) *plan.
 		o.BMCFacts[bmc] = &model.BMCFacts{Name: bmc, Systems: []model.SystemFact{{URI: "/1", UUID: uuid}}}
 		claim := in.Desired.Claims[model.ClaimName(fmt.Sprintf("team-%02d/web-%05d", i%50, i))]
 		rec := &model.ServerRecord{
-			Name: model.ServerName(string(bmc) + "-system-0"), BMC: bmc, SystemURI: "/1", UUID: uuid,
-			State: model.StateReserved, Since: now.Add(-time.Hour), Claim: claim.ClaimName(), WantPower: model.PowerOn,
-			Installed: digestWithoutKey(claim.Spec.Image),
+			RecordIdentity: model.RecordIdentity{Name: model.ServerName(string(bmc) + "-system-0"), BMC: bmc, SystemURI: "/1", UUID: uuid},
+			Life:           model.RecordLife{State: model.StateReserved, Since: now.Add(-time.Hour)},
+			Claim:          model.RecordClaim{Name: claim.ClaimName(), Power: model.PowerOn},
+			Install:        model.RecordInstall{Digest: digestWithoutKey(claim.Spec.Image)},
 		}
 		o.Servers[rec.Name] = rec
 		o.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOn, Inventory: &model.Inventory{}}

@@ -14,7 +14,7 @@ func (f *fleet) removal(id model.Identity) (model.Removal, bool) { return f.remo
 // claimRemoval is the commit that took a server's claim away, if one did: not one that
 // took away another tenant's of that name.
 func (f *fleet) claimRemoval(rec *model.ServerRecord) (model.Removal, bool) {
-	return f.removalOf(rec.Claim.Identity(), rec.Tenant)
+	return f.removalOf(rec.Claim.Name.Identity(), rec.Claim.Tenant)
 }
 
 // claimRemoved reports whether a commit took a server's claim away.
@@ -79,15 +79,15 @@ func (f *fleet) noteRemovals() {
 // with its tenant if that is known.
 func (s *server) eachMissing(do func(id model.Identity, tenant string)) {
 	f := s.fleet
-	if s.rec.Claim != "" && s.claim == nil && !s.rec.ReleaseDecided() { // else a claim of that name may be another server's by now
-		do(s.rec.Claim.Identity(), s.rec.Tenant)
+	if s.rec.Claim.Name != "" && s.claim == nil && !s.rec.ReleaseDecided() { // else a claim of that name may be another server's by now
+		do(s.rec.Claim.Name.Identity(), s.rec.Claim.Tenant)
 	}
-	by := s.rec.MaintainedBy
+	by := s.rec.Maintenance.By
 	m := f.in.Desired.Maintenances[by]
 	if by != "" && by != model.OperationPark && (m == nil || f.namesake(m)) {
 		do(model.MaintenanceIdentity(by), "")
 	}
-	for _, rule := range s.rec.BootstrapCompleted {
+	for _, rule := range s.rec.Life.BootstrapCompleted {
 		if f.in.Desired.ReadinessRules[rule] == nil {
 			do(model.ReadinessRuleIdentity(rule), "")
 		}
@@ -96,7 +96,7 @@ func (s *server) eachMissing(do func(id model.Identity, tenant string)) {
 		do(s.rec.BMC.Identity(), "")
 		do(model.ServerName(s.rec.BMC).Identity(), "")
 	}
-	if s.spec == nil && (s.rec.Claim != "" || s.rec.MaintainedBy == model.OperationPark) {
+	if s.spec == nil && (s.rec.Claim.Name != "" || s.rec.Maintenance.By == model.OperationPark) {
 		do(s.name.Identity(), "")
 	}
 }

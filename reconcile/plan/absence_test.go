@@ -15,7 +15,7 @@ func TestARenameIsPartOfTheServersRecord(t *testing.T) {
 	fleettest.Renamed("c00000", "shop")(in.Desired)
 	fleettest.ChangeRecord(in.Observed, 0, func(rec *model.ServerRecord) {
 		rec.Intent = &model.Intent{Kind: model.IntentBind, Value: "default/c00000"}
-		rec.Ticket = &model.Ticket{ID: "t", Purpose: model.PurposeClaim, Claim: "default/c00000", Ended: model.TicketBooted}
+		rec.Boot.Ticket = &model.Ticket{ID: "t", Purpose: model.PurposeClaim, Claim: "default/c00000", Ended: model.TicketBooted}
 	})
 	in.Busy = map[model.ServerName]bool{name: true}
 	if r := Plan(in); r.Decided.Fleet != nil && r.Decided.Fleet.Applied == in.Desired.Applied() {
@@ -26,8 +26,8 @@ func TestARenameIsPartOfTheServersRecord(t *testing.T) {
 	if m == nil || len(m.Do) > 0 {
 		t.Fatalf("the move is %+v, want a change of the record alone", m)
 	}
-	if rec := m.Then; rec.Claim != "default/shop" || rec.Intent.Value != "default/shop" || rec.Ticket.Claim != "default/shop" {
-		t.Errorf("claim %s, intent %+v, ticket %+v", rec.Claim, rec.Intent, rec.Ticket)
+	if rec := m.Then; rec.Claim.Name != "default/shop" || rec.Intent.Value != "default/shop" || rec.Boot.Ticket.Claim != "default/shop" {
+		t.Errorf("claim %s, intent %+v, ticket %+v", rec.Claim.Name, rec.Intent, rec.Boot.Ticket)
 	}
 }
 

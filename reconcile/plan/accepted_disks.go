@@ -30,12 +30,12 @@ func accepts(what string, d model.MissingDisk) bool {
 // for: what the wipe listed as missing, and nothing more.
 func (s *server) accept() (Step, bool) {
 	what := s.acceptance()
-	if what == "" || s.rec.Reason != model.ReasonCleanupFailed || s.rec.Back != model.StateCleanup {
+	if what == "" || s.rec.Life.Reason != model.ReasonCleanupFailed || s.rec.Life.Back != model.StateCleanup {
 		return Step{}, false
 	}
 	missing := s.acceptedOf(what)
 	switch {
-	case len(NotAccepted(s.rec.Missing)) == 0 && !s.acceptsUnknown(what):
+	case len(NotAccepted(s.rec.Disks.Missing)) == 0 && !s.acceptsUnknown(what):
 		return Step{}, false // no disk was listed as missing
 	case len(NotAccepted(missing)) > 0:
 		return Step{}, false
@@ -43,16 +43,16 @@ func (s *server) accept() (Step, bool) {
 	rec := s.edit()
 	handle(rec, AskedDisks, s.annotation(model.AnnotationDisksAccepted))
 	if len(missing) == 0 {
-		s.noteWiped(rec.Wiped)
+		s.noteWiped(rec.Disks.Wiped)
 	}
-	rec.Missing, rec.Back = missing, ""
+	rec.Disks.Missing, rec.Life.Back = missing, ""
 	return s.enter(model.StateCleanup), true
 }
 
 // acceptedOf are the disks that are missing, with those marked that a person accepts.
 func (s *server) acceptedOf(what string) []model.MissingDisk {
-	all := what == model.DisksAsReported || what == model.DisksNone && len(s.rec.Wiped) == 0
-	missing := slices.Clone(s.rec.Missing)
+	all := what == model.DisksAsReported || what == model.DisksNone && len(s.rec.Disks.Wiped) == 0
+	missing := slices.Clone(s.rec.Disks.Missing)
 	for i, m := range missing {
 		missing[i].Gone = m.Gone || all || accepts(what, m)
 	}
@@ -63,13 +63,13 @@ func (s *server) acceptedOf(what string) []model.MissingDisk {
 // that what its wipe saw is all.
 func (s *server) acceptsUnknown(what string) bool {
 	said := model.DisksAsReported
-	if len(s.rec.Wiped) == 0 {
+	if len(s.rec.Disks.Wiped) == 0 {
 		said = model.DisksNone
 	}
-	return what == said && len(s.rec.Missing) == 0 && s.unknownDisks()
+	return what == said && len(s.rec.Disks.Missing) == 0 && s.unknownDisks()
 }
 
 // acceptedBefore are the disks that a person accepted and that were not seen since.
 func (s *server) acceptedBefore() []model.MissingDisk {
-	return slices.DeleteFunc(slices.Clone(s.rec.Missing), func(m model.MissingDisk) bool { return !m.Gone })
+	return slices.DeleteFunc(slices.Clone(s.rec.Disks.Missing), func(m model.MissingDisk) bool { return !m.Gone })
 }

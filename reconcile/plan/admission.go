@@ -177,7 +177,7 @@ func isNearer(uri string, r, other *model.ServerRecord) bool {
 func free(r *model.ServerRecord) bool {
 	switch r.Settled() {
 	case model.StateInitial, model.StateDiscovery, model.StateAvailable:
-		return r.Claim == "" && r.FoundRunning.IsZero() && r.Doubt == nil
+		return r.Claim.Name == "" && r.Life.FoundRunning.IsZero() && r.Doubt == nil
 	case model.StateReserved, model.StateCleanup, model.StateReleased, model.StateMaintenance, model.StateError:
 	}
 	return false
@@ -187,9 +187,9 @@ func free(r *model.ServerRecord) bool {
 func inPlaceText(sys model.SystemFact, r *model.ServerRecord) string {
 	whose := "which may hold data of its last user"
 	switch {
-	case r.Claim != "":
-		whose = "which claim " + string(r.Claim) + " has"
-	case !r.FoundRunning.IsZero():
+	case r.Claim.Name != "":
+		whose = "which claim " + string(r.Claim.Name) + " has"
+	case !r.Life.FoundRunning.IsZero():
 		whose = "which was found running"
 	}
 	return fmt.Sprintf("system %s has UUID %s, and in its place was server %s, %s (UUID %s): it may be the same machine with another board or "+
@@ -221,14 +221,13 @@ func (f *fleet) moved(rec *model.ServerRecord, b *bmcView) bool {
 func (f *fleet) newRecord(b *bmcView, index int, name model.ServerName, sys model.SystemFact, moved *model.ServerRecord) *model.ServerRecord {
 	if moved != nil {
 		rec := *moved
-		rec.BMC, rec.SystemURI, rec.NoDiskBoot = b.name, sys.URI, nil
-		rec.IndicatorProblem, rec.BootOrderProblem, rec.BootOrderSet, rec.BootOrderPending = nil, nil, "", nil
+		rec.BMC, rec.SystemURI, rec.Boot.NoDiskBoot = b.name, sys.URI, nil
+		rec.Settings.IndicatorProblem, rec.Settings.BootOrderProblem, rec.Settings.BootOrderSet, rec.Settings.BootOrderPending = nil, nil, "", nil
 		return &rec
 	}
 	rec := &model.ServerRecord{
-		Name: name,
-		BMC:  b.name, SystemURI: sys.URI, UUID: sys.UUID,
-		State: model.StateInitial, Since: f.in.Now, Identified: true,
+		RecordIdentity: model.RecordIdentity{Name: name, BMC: b.name, SystemURI: sys.URI, UUID: sys.UUID},
+		Life:           model.RecordLife{State: model.StateInitial, Since: f.in.Now},
 	}
 	if b.facts.Systems[index].UUID == "" {
 		rec.Board = &sys.Board
@@ -239,8 +238,8 @@ func (f *fleet) newRecord(b *bmcView, index int, name model.ServerName, sys mode
 		rec.Name = b.spec.Within
 	}
 	if spec := f.in.Desired.Servers[rec.Name]; spec != nil {
-		_, rec.HandledOperation = spec.Operation()
-		rec.HandledDiscover = spec.Annotations[model.AnnotationDiscover]
+		_, rec.Requests.HandledOperation = spec.Operation()
+		rec.Requests.HandledDiscover = spec.Annotations[model.AnnotationDiscover]
 	}
 	return rec
 }

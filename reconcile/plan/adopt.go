@@ -28,7 +28,7 @@ func (s *server) unreadyToAdopt() Why {
 	_, why := bootOfClaim(s.fleet.in.Desired, s.adopter())
 	if why.Reason != "" {
 		why.Message += fmt.Sprintf("; the server is left alone until it is, and serves claim %s then (spec.serverClaimRef)", s.adopter().ClaimName())
-		why.Since = s.rec.Since
+		why.Since = s.rec.Life.Since
 	}
 	return why
 }
@@ -38,12 +38,12 @@ func (s *server) adopt() Step {
 	s.claim = s.adopter()
 	s.fleet.serve(s.claim.ClaimName(), s)
 	rec := s.edit()
-	rec.Claim, rec.ClaimedAt, rec.WantPower = s.claim.ClaimName(), s.now(), s.claim.Spec.Power
-	rec.Tenant, rec.ClaimCleanup = s.claim.Tenant, s.claim.Annotations[model.AnnotationCleanup]
-	s.announce(model.IntentAdopt, string(rec.Claim))
+	rec.Claim.Name, rec.Claim.BoundAt, rec.Claim.Power = s.claim.ClaimName(), s.now(), s.claim.Spec.Power
+	rec.Claim.Tenant, rec.Claim.Cleanup = s.claim.Tenant, s.claim.Annotations[model.AnnotationCleanup]
+	s.announce(model.IntentAdopt, string(rec.Claim.Name))
 	handleAnew(rec, AskedReprovision, s.claim.Annotations[model.AnnotationReprovision])
-	rec.FoundRunning = time.Time{}
+	rec.Life.FoundRunning = time.Time{}
 	boot, _ := s.claimBoot()
-	rec.Installed, rec.Unconfirmed = s.digest(&boot), time.Time{}
+	rec.Install.Digest, rec.Install.Unconfirmed = s.digest(&boot), time.Time{}
 	return s.enter(model.StateReserved)
 }

@@ -12,7 +12,7 @@ import (
 // PowerPause to PowerPauseMax: a machine that goes off each time it is switched on is not
 // worn out by Ingot. What a commit asks for does not wait for that.
 func (s *server) again(want model.Power, do func() Step) Step {
-	a, p := s.rec.Asked, s.fleet.in.Policy
+	a, p := s.rec.Power.Asked, s.fleet.in.Policy
 	if a != nil && a.Want == want && a.Again > 0 && !a.At.After(s.now()) && !s.settling() && s.unsureTries() == 0 && !s.goingOff() {
 		if until := a.At.Add(p.powerPause(a.Again)); s.now().Before(until) {
 			says := fmt.Sprintf("it was brought back to %s %d times in a row, and its power is %s again", want, a.Again, s.power())
@@ -41,7 +41,7 @@ func (s *server) heals(boot func() Step) Step {
 // timesAgain is how often in a row the server will have been brought back to a power state,
 // once it is asked for now.
 func (s *server) timesAgain(want model.Power) int {
-	a := s.rec.Asked
+	a := s.rec.Power.Asked
 	switch {
 	case !s.bringsBack || a == nil || a.Want != want:
 		return 0
@@ -55,10 +55,10 @@ func (s *server) timesAgain(want model.Power) int {
 
 // forgetAgain has the next time be at once: a person asks for it.
 func (s *server) forgetAgain() {
-	if a := s.rec.Asked; a != nil && a.Again > 0 {
+	if a := s.rec.Power.Asked; a != nil && a.Again > 0 {
 		first := *a
 		first.Again = 0
-		s.edit().Asked = &first
+		s.edit().Power.Asked = &first
 	}
 }
 

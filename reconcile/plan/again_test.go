@@ -30,8 +30,8 @@ func TestHowOftenInARowAServerIsBroughtBack(t *testing.T) {
 			in := bigFleet(1, 1)
 			in.Readings["bmc00000-system-0"] = Reading{}
 			fleettest.ChangeRecord(in.Observed, 0, func(r *model.ServerRecord) {
-				if r.Asked = tt.asked; tt.asked != nil {
-					r.Asked.At = in.Now.Add(-tt.ago)
+				if r.Power.Asked = tt.asked; tt.asked != nil {
+					r.Power.Asked.At = in.Now.Add(-tt.ago)
 				}
 			})
 			s := newFleet(in).servers[0]

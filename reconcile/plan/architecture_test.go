@@ -145,7 +145,7 @@ func TestAServerOfAnArchitectureThatIsNotServedIsGivenToNobody(t *testing.T) {
 	in.Policy.Architectures = []string{"amd64"}
 	in.Observed.ServerFacts["bmc00000-system-0"].Inventory = &model.Inventory{Processors: []model.Processor{{InstructionSet: "ARM-A64"}}}
 	moves := Plan(in).Moves
-	if m := moves["bmc00001-system-0"]; m == nil || m.Then.Claim != "default/w00000" || moves["bmc00000-system-0"] != nil {
+	if m := moves["bmc00001-system-0"]; m == nil || m.Then.Claim.Name != "default/w00000" || moves["bmc00000-system-0"] != nil {
 		t.Errorf("the moves are %+v, want the claim on the server of its architecture", moves)
 	}
 }

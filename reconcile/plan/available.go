@@ -13,7 +13,7 @@ const onReadings = 2
 
 func (s *server) available() Step {
 	switch {
-	case s.rec.Ticket.Open():
+	case s.rec.Boot.Ticket.Open():
 		s.end(model.TicketSpent)
 		return s.stay()
 	case s.power() == model.PowerOn && s.reading.Ons < onReadings && !s.goingOff():
@@ -25,13 +25,13 @@ func (s *server) available() Step {
 		return s.switchOff()
 	case s.bind != nil:
 		rec := s.edit()
-		rec.Claim, rec.ClaimedAt, rec.WantPower = s.bind.ClaimName(), s.now(), s.bind.Spec.Power
-		rec.Tenant, rec.ClaimCleanup = s.bind.Tenant, s.bind.Annotations[model.AnnotationCleanup]
-		s.announce(model.IntentBind, string(rec.Claim))
+		rec.Claim.Name, rec.Claim.BoundAt, rec.Claim.Power = s.bind.ClaimName(), s.now(), s.bind.Spec.Power
+		rec.Claim.Tenant, rec.Claim.Cleanup = s.bind.Tenant, s.bind.Annotations[model.AnnotationCleanup]
+		s.announce(model.IntentBind, string(rec.Claim.Name))
 		handleAnew(rec, AskedReprovision, s.bind.Annotations[model.AnnotationReprovision])
 		handleAnew(rec, AskedOverwrite, "") // its first install asks for it as well as any other
-		rec.RootDisk = nil
-		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.Attempts, rec.Release = "", time.Time{}, "", 0, nil
+		rec.Install.RootDisk = nil
+		rec.Install.Digest, rec.Install.Unconfirmed, rec.Install.Reprovision, rec.Boot.Attempts, rec.Release = "", time.Time{}, "", 0, nil
 		return s.enter(model.StateReserved)
 	}
 	return s.rest(cmp.Or(s.duplicate(), s.awaitsConditions()))

@@ -24,7 +24,7 @@ func (f *fleet) pauseEnd(noted time.Time, longest time.Duration) time.Time {
 
 // notBefore is when the server's next attempt may be made after one that failed.
 func (s *server) notBefore() time.Time {
-	return s.fleet.pauseEnd(s.rec.NotBefore, s.fleet.in.Policy.BackoffMax)
+	return s.fleet.pauseEnd(s.rec.Life.NotBefore, s.fleet.in.Policy.BackoffMax)
 }
 
 // notedAt is when what was noted took place: the start of this process, if the clock that noted it was

@@ -134,7 +134,7 @@ func (f *fleet) adopted() map[model.ClaimName]bool {
 	claims := make(map[model.ClaimName]bool)
 	for name, s := range f.in.Desired.Servers {
 		known := f.server(f.resolve(string(name)))
-		past := known != nil && known.rec.State != model.StateInitial
+		past := known != nil && known.rec.Life.State != model.StateInitial
 		if ref := s.Spec.ServerClaimRef; ref != nil && !past {
 			claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)] = true
 		}
@@ -293,8 +293,8 @@ func (f *fleet) freeServers() []*server {
 // unfree is why no claim may be bound to the server now, in a word or two; "" if
 // one may.
 func (f *fleet) unfree(s *server) string {
-	if s.rec.State != model.StateAvailable {
-		return string(s.rec.State)
+	if s.rec.Life.State != model.StateAvailable {
+		return string(s.rec.Life.State)
 	}
 	maintained := f.maintenance(s).by != ""
 	switch {
@@ -312,7 +312,7 @@ func (f *fleet) unfree(s *server) string {
 		return "of a UUID that another machine has"
 	case s.unsupportedArchitecture().Reason != "":
 		return "of an architecture that is not in boot.architectures"
-	case s.power() != model.PowerOff || s.reading.Offs < f.in.Policy.OffReadings || s.rec.Ticket.Open():
+	case s.power() != model.PowerOff || s.reading.Offs < f.in.Policy.OffReadings || s.rec.Boot.Ticket.Open():
 		return "not yet powered off"
 	}
 	return ""

@@ -99,7 +99,7 @@ func TestWhoGivesAUUID(t *testing.T) {
 // A BMC that shows a UUID one day, as after an update of its firmware, has to show the one
 // that Git gave its machine.
 func TestAMachineThatShowsItsUUIDLater(t *testing.T) {
-	rec := &model.ServerRecord{SystemURI: "/1", UUID: fleettest.GivenUUID, Board: &model.Board{SerialNumber: "S1"}}
+	rec := &model.ServerRecord{RecordIdentity: model.RecordIdentity{SystemURI: "/1", UUID: fleettest.GivenUUID, Board: &model.Board{SerialNumber: "S1"}}}
 	for uuid, want := range map[string]place{fleettest.GivenUUID: shownItself, "00000000-0000-4000-8000-00000000000b": shownOther} {
 		facts := &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", UUID: uuid}}}
 		if got := shownAs(facts, rec); got != want {
@@ -110,7 +110,7 @@ func TestAMachineThatShowsItsUUIDLater(t *testing.T) {
 
 // Two machines that Git says are in each other's place are followed there.
 func TestAMachineWithoutAUUIDThatIsMoved(t *testing.T) {
-	rec := &model.ServerRecord{Name: "s", BMC: "old", SystemURI: "/1", UUID: fleettest.GivenUUID, Board: &model.Board{SerialNumber: "S1"}}
+	rec := &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "s", BMC: "old", SystemURI: "/1", UUID: fleettest.GivenUUID, Board: &model.Board{SerialNumber: "S1"}}}
 	is := func(serial string) *model.BMCFacts {
 		return &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", Board: model.Board{SerialNumber: serial}}}}
 	}

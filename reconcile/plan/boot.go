@@ -16,7 +16,7 @@ func (s *server) claimBoot() (Boot, Why) {
 	boot.Ticket.Always = s.claim.Annotations[model.AnnotationBoot] == "always"
 	boot.Ticket.BootedBy = s.bootedBy()
 	s.target(&boot)
-	why.Since = s.rec.Since
+	why.Since = s.rec.Life.Since
 	return boot, why
 }
 

@@ -20,11 +20,11 @@ func (s *server) orderBoot(st Step) Step {
 	}
 	want, firmware := s.spec.Spec.BootOrder, s.bmcFirmware()
 	key := model.BootOrderKey(want, firmware, inv.BootOrder)
-	started := s.startedWith(rec.BootOrderPending)
-	if rec.BootOrderSet == key && started == nil {
+	started := s.startedWith(rec.Settings.BootOrderPending)
+	if rec.Settings.BootOrderSet == key && started == nil {
 		return st
 	}
-	if until, off := s.postponed(rec.BootOrderProblem, key); off {
+	if until, off := s.postponed(rec.Settings.BootOrderProblem, key); off {
 		return st.wakeBy(until)
 	}
 	st.Move = &Move{Do: []Action{SetBootOrder{Wanted: want, Known: inv.BootOrder, Firmware: firmware, Started: started}}, Then: rec}
@@ -34,9 +34,9 @@ func (s *server) orderBoot(st Step) Step {
 // atRest reports whether the server is certain to be off and to be used by nobody, now and by
 // this plan.
 func (s *server) atRest(rec *model.ServerRecord) bool {
-	return rec.State == model.StateAvailable && s.rec.State == model.StateAvailable &&
+	return rec.Life.State == model.StateAvailable && s.rec.Life.State == model.StateAvailable &&
 		s.power() == model.PowerOff && s.reading.Offs >= s.fleet.in.Policy.OffReadings &&
-		s.claim == nil && s.bind == nil && !rec.Ticket.Open() && !s.putOff() &&
+		s.claim == nil && s.bind == nil && !rec.Boot.Ticket.Open() && !s.putOff() &&
 		s.reachable() && s.duplicate().Reason == "" && !s.fleet.isContradicted(s)
 }
 
@@ -59,18 +59,18 @@ func (o *outcome) setBootOrder(do SetBootOrder, a *Answer) {
 	key := model.BootOrderKey(do.Wanted, do.Firmware, do.Known)
 	switch {
 	case a.Failed != nil:
-		o.rec.BootOrderProblem = o.settingProblem(o.rec.BootOrderProblem, key, do.Firmware, a)
+		o.rec.Settings.BootOrderProblem = o.settingProblem(o.rec.Settings.BootOrderProblem, key, do.Firmware, a)
 		return
 	case do.Started != nil && a.BootOrder.Pending() && slices.Equal(a.BootOrder.Next, do.Started.Order):
-		o.rec.BootOrderProblem = &model.SettingProblem{
+		o.rec.Settings.BootOrderProblem = &model.SettingProblem{
 			Want: key, Reason: model.ReasonSettingNotKept, Since: a.At, Firmware: do.Firmware, Failures: settingAttempts,
 			Message: fmt.Sprintf("%s has been pending since %s, and the machine has started since with %s",
 				strings.Join(a.BootOrder.Next, ", "), text.Time(do.Started.Since), strings.Join(a.BootOrder.Now, ", ")),
 		}
-		o.rec.BootOrderSet, o.rec.BootOrderPending = "", nil
+		o.rec.Settings.BootOrderSet, o.rec.Settings.BootOrderPending = "", nil
 	default:
-		o.rec.BootOrderSet = model.BootOrderKey(do.Wanted, do.Firmware, a.BootOrder.Now)
-		o.rec.BootOrderPending, o.rec.BootOrderProblem = pendingOrder(o.rec.BootOrderPending, a), nil
+		o.rec.Settings.BootOrderSet = model.BootOrderKey(do.Wanted, do.Firmware, a.BootOrder.Now)
+		o.rec.Settings.BootOrderPending, o.rec.Settings.BootOrderProblem = pendingOrder(o.rec.Settings.BootOrderPending, a), nil
 	}
 	o.learn().BootOrder = a.BootOrder.Now
 	o.decided = true

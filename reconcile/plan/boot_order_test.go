@@ -9,8 +9,8 @@ import (
 
 // orderPending has the wanted order pending since then, and the probe report half an hour ago.
 func orderPending(in *Input, rec *model.ServerRecord, since time.Time) {
-	rec.BootOrderPending = &model.PendingBootOrder{Order: []string{"b", "a"}, Since: since}
-	rec.BootOrderSet = model.BootOrderKey([]model.BootOrder{{Name: "b", Device: "b"}}, "", []string{"a", "b"})
+	rec.Settings.BootOrderPending = &model.PendingBootOrder{Order: []string{"b", "a"}, Since: since}
+	rec.Settings.BootOrderSet = model.BootOrderKey([]model.BootOrder{{Name: "b", Device: "b"}}, "", []string{"a", "b"})
 	in.Observed.Probes[rec.Name] = &model.ProbeReport{ReceivedAt: in.Now.Add(-time.Hour / 2)}
 }
 
@@ -36,13 +36,13 @@ func TestWhoseBootOrderIsSet(t *testing.T) {
 				orderPending(in, rec, in.Now.Add(-time.Hour))
 			}, set: true,
 		},
-		"of one that is Released": {change: func(_ *Input, _ *model.Server, rec *model.ServerRecord) { rec.State = model.StateReleased }},
+		"of one that is Released": {change: func(_ *Input, _ *model.Server, rec *model.ServerRecord) { rec.Life.State = model.StateReleased }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := bigFleet(1, 1)
 			rec := in.Observed.Servers["bmc00000-system-0"]
-			rec.State, rec.Claim, rec.Installed, rec.Ticket = model.StateAvailable, "", "", nil
+			rec.Life.State, rec.Claim.Name, rec.Install.Digest, rec.Boot.Ticket = model.StateAvailable, "", "", nil
 			clear(in.Desired.Claims)
 			r := in.Readings[rec.Name]
 			r.Offs, r.Ons = in.Policy.OffReadings, 0

@@ -22,7 +22,7 @@ func (s *server) actorOn(reason model.Reason) Actor {
 	chosen := reason == model.ReasonRootDeviceAmbiguous || reason == model.ReasonRootDeviceMissing
 	byClaim := s.claim != nil && s.claim.Annotations[model.AnnotationRootDevice] != ""
 	switch {
-	case s.rec.Claim == "" || slices.Contains(operatorsReasons, reason):
+	case s.rec.Claim.Name == "" || slices.Contains(operatorsReasons, reason):
 		return RackOperator
 	case chosen && !byClaim && s.annotation(model.AnnotationRootDevice) != "":
 		return RackOperator // it is the Server that says which disk
@@ -69,7 +69,7 @@ func (s *server) trouble(b Boot) (why Why, until time.Time) {
 	if why := s.unsupportedArchitecture(); why.Reason != "" {
 		return why, time.Time{}
 	}
-	p := s.rec.BootProblem
+	p := s.rec.Boot.Problem
 	if concerns(p, &b) {
 		until = s.fleet.pauseEnd(p.NotBefore, maxBootPause)
 		if p.Reason == model.ReasonImagePreparing {
@@ -113,7 +113,7 @@ func (s *server) problemWhy(p *model.BootProblem) Why {
 	default:
 		why.Actor = s.actorOn(p.Reason)
 		left := "it is not powered on for that"
-		if s.rec.Installed != "" {
+		if s.rec.Install.Digest != "" {
 			left = "it keeps running what it has"
 		}
 		why.Message = fmt.Sprintf("%s; %s, and it is tried again", p.Message, left)
@@ -124,7 +124,7 @@ func (s *server) problemWhy(p *model.BootProblem) Why {
 // bootTrouble is why the server cannot be armed for what it is to boot, "" when it is
 // armed, or nothing is known against it.
 func (s *server) bootTrouble() Why {
-	p := s.rec.BootProblem
+	p := s.rec.Boot.Problem
 	switch {
 	case p != nil && !FailedBoot(p):
 		return s.problemWhy(p)
@@ -136,8 +136,8 @@ func (s *server) bootTrouble() Why {
 
 // toArm reports whether the next thing that the server does is to be armed.
 func (s *server) toArm() bool {
-	if s.rec.Ticket.Open() {
+	if s.rec.Boot.Ticket.Open() {
 		return false
 	}
-	return s.rec.State == model.StateReserved && s.claim != nil && s.rec.Installed == "" && s.claim.Spec.Power != model.PowerOff
+	return s.rec.Life.State == model.StateReserved && s.claim != nil && s.rec.Install.Digest == "" && s.claim.Spec.Power != model.PowerOff
 }

@@ -19,30 +19,30 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 	}{
 		"nothing is known against it": {do: "arm boot ticket for os:1"},
 		"a problem of it is waited out": {
-			change: func(_ *Input, rec *model.ServerRecord) { rec.BootProblem.NotBefore = now.Add(time.Minute) },
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Boot.Problem.NotBefore = now.Add(time.Minute) },
 			want:   Why{"NotFound", "no such tag; it is not powered on for that, and it is tried again", now, Tenant},
 		},
 		"the time for another attempt is come": {
-			change: func(_ *Input, rec *model.ServerRecord) { rec.BootProblem.NotBefore = now },
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Boot.Problem.NotBefore = now },
 			want:   Why{"NotFound", "no such tag; it is not powered on for that, and it is tried again", now, Tenant},
 			do:     "arm boot ticket for os:1",
 		},
 		"a problem of another boot is no matter": {
 			change: func(_ *Input, rec *model.ServerRecord) {
-				rec.BootProblem.NotBefore, rec.BootProblem.Digest = now.Add(time.Minute), "sha256:other"
+				rec.Boot.Problem.NotBefore, rec.Boot.Problem.Digest = now.Add(time.Minute), "sha256:other"
 			},
 			do: "arm boot ticket for os:1",
 		},
 		"nor is one of another architecture": {
 			change: func(in *Input, rec *model.ServerRecord) {
-				rec.BootProblem.NotBefore = now.Add(time.Minute)
+				rec.Boot.Problem.NotBefore = now.Add(time.Minute)
 				in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{Processors: []model.Processor{{Architecture: "ARM"}}}
 			},
 			do: "arm boot ticket for os:1",
 		},
 		"an unreachable registry is the operator's": {
 			change: func(_ *Input, rec *model.ServerRecord) {
-				rec.BootProblem.NotBefore, rec.BootProblem.Reason = now.Add(time.Minute), "RegistryUnreachable"
+				rec.Boot.Problem.NotBefore, rec.Boot.Problem.Reason = now.Add(time.Minute), "RegistryUnreachable"
 			},
 			want: Why{"RegistryUnreachable", "no such tag; it is not powered on for that, and it is tried again", now, RackOperator},
 		},
@@ -57,17 +57,17 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 		},
 		"a running server whose new image cannot be had": {
 			change: func(in *Input, rec *model.ServerRecord) {
-				rec.Installed, rec.Reprovision = "sha256:old", "1"
-				in.Desired.Claims[rec.Claim].Annotations = map[string]string{model.AnnotationReprovision: "1"}
-				rec.BootProblem.NotBefore = now.Add(time.Minute)
+				rec.Install.Digest, rec.Install.Reprovision = "sha256:old", "1"
+				in.Desired.Claims[rec.Claim.Name].Annotations = map[string]string{model.AnnotationReprovision: "1"}
+				rec.Boot.Problem.NotBefore = now.Add(time.Minute)
 				in.Observed.ServerFacts[rec.Name].Power = model.PowerOn
 			},
 			want: Why{"NotFound", "no such tag; " + running, now, Tenant},
 		},
 		"a running server whose new image may be had": {
 			change: func(in *Input, rec *model.ServerRecord) {
-				rec.Installed, rec.Reprovision, rec.BootProblem = "sha256:old", "1", nil
-				in.Desired.Claims[rec.Claim].Annotations = map[string]string{model.AnnotationReprovision: "1"}
+				rec.Install.Digest, rec.Install.Reprovision, rec.Boot.Problem = "sha256:old", "1", nil
+				in.Desired.Claims[rec.Claim.Name].Annotations = map[string]string{model.AnnotationReprovision: "1"}
 				in.Observed.ServerFacts[rec.Name].Power = model.PowerOn
 			},
 			do: "arm boot ticket for os:1",
@@ -77,14 +77,14 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := bigFleet(1, 1)
 			rec := in.Observed.Servers["bmc00000-system-0"]
-			rec.Installed = ""
-			rec.BootProblem = &model.BootProblem{
+			rec.Install.Digest = ""
+			rec.Boot.Problem = &model.BootProblem{
 				Digest: bootDigest(Boot{Image: "os:1"}), Architecture: "amd64", Image: "os:1",
 				Reason: "NotFound", Message: "no such tag", Since: now,
 			}
 			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
 			if tc.change == nil {
-				rec.BootProblem = nil
+				rec.Boot.Problem = nil
 			} else {
 				tc.change(in, rec)
 			}

@@ -19,11 +19,11 @@ func TestARefusedBootUsesUpNoAttempt(t *testing.T) {
 		"and firmware fetched an image": {[]model.TicketUse{refused, {What: model.ThingImage, Client: "10.0.0.5", Count: 1}}, 1},
 	} {
 		in, rec := ticketed(model.StateDiscovery, model.PurposeDiscovery)
-		rec.Attempts = 2
+		rec.Boot.Attempts = 2
 		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", Uses: tc.uses}
 		s := newFleet(in).servers[0]
 		s.rediscover()
-		if got := s.rec.Attempts; got != tc.want {
+		if got := s.rec.Boot.Attempts; got != tc.want {
 			t.Errorf("%s: %d attempts, want %d", title, got, tc.want)
 		}
 	}

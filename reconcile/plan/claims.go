@@ -10,7 +10,7 @@ import (
 // Git, nowhere if it is not there. Of two servers of one claim, one that is being released had the
 // claim that was called so before; if both are, it goes on with the one that it had last.
 func (f *fleet) loadClaim(s *server, at int) {
-	name := s.rec.Claim
+	name := s.rec.Claim.Name
 	if name == "" {
 		return
 	}
@@ -25,7 +25,7 @@ func (f *fleet) loadClaim(s *server, at int) {
 	if at != nowhere {
 		other = f.served[at]
 	}
-	if other != nil && s.rec.ReleaseDecided() && (!other.rec.ReleaseDecided() || other.rec.ClaimedAt.After(s.rec.ClaimedAt)) {
+	if other != nil && s.rec.ReleaseDecided() && (!other.rec.ReleaseDecided() || other.rec.Claim.BoundAt.After(s.rec.Claim.BoundAt)) {
 		return
 	}
 	if other != nil && other.rec.ReleaseDecided() {
@@ -46,9 +46,9 @@ func (s *server) isForAnother(c *model.ServerClaim) bool {
 	if c == nil || !s.rec.ReleaseDecided() {
 		return false
 	}
-	ref, sel, t := c.Spec.ServerRef, c.Spec.ServerSelector, s.rec.Ticket
+	ref, sel, t := c.Spec.ServerRef, c.Spec.ServerSelector, s.rec.Boot.Ticket
 	return ref != nil && s.fleet.resolve(ref.Name) != s.name || sel != nil && !c.Matches(s.fleet.serverLabels(s)) ||
-		s.rec.Installed == "" && !installUnknown(s.rec) && t != nil && t.Claim == s.rec.Claim && s.progress() == nil
+		s.rec.Install.Digest == "" && !installUnknown(s.rec) && t != nil && t.Claim == s.rec.Claim.Name && s.progress() == nil
 }
 
 // serving is the server that a claim is bound to, nil if it has none.

@@ -56,7 +56,7 @@ func (s *server) wipeStage() cleanupStage {
 		return cleanupStranded
 	case s.power() == model.PowerOn:
 		return cleanupWiping
-	case s.rec.Ticket.MayBoot(s.progress()):
+	case s.rec.Boot.Ticket.MayBoot(s.progress()):
 		return cleanupReady
 	}
 	return cleanupToArm
@@ -66,7 +66,7 @@ func (s *server) wipeStage() cleanupStage {
 func (s *server) cleanup() Step {
 	switch s.cleanupStage() {
 	case cleanupUnwanted:
-		return s.cleaned(nil, s.rec.Missing)
+		return s.cleaned(nil, s.rec.Disks.Missing)
 	case cleanupReported:
 		return s.reportedWipe(s.wipeReport())
 	case cleanupImageless:
@@ -96,7 +96,7 @@ func (s *server) cleanup() Step {
 // nothing.
 func (s *server) wipeReport() *model.WipeReport {
 	r := s.fleet.in.Observed.Wipes[s.name]
-	if r == nil || !s.opened(model.PurposeCleanup) || r.Ticket != s.rec.Ticket.ID {
+	if r == nil || !s.opened(model.PurposeCleanup) || r.Ticket != s.rec.Boot.Ticket.ID {
 		return nil
 	}
 	return r
@@ -105,9 +105,9 @@ func (s *server) wipeReport() *model.WipeReport {
 // wipeLate reports whether the server was powered on for its wipe, and the time of that
 // is over.
 func (s *server) wipeLate() bool {
-	t := s.rec.Ticket
-	return s.begun() && t.Purpose == model.PurposeCleanup && !t.Open() && !t.ArmedAt.Before(s.rec.Since) &&
-		s.over(s.rec.Asked.At, s.fleet.in.Policy.cleanupTimeout(t.CleanupMode))
+	t := s.rec.Boot.Ticket
+	return s.begun() && t.Purpose == model.PurposeCleanup && !t.Open() && !t.ArmedAt.Before(s.rec.Life.Since) &&
+		s.over(s.rec.Power.Asked.At, s.fleet.in.Policy.cleanupTimeout(t.CleanupMode))
 }
 
 // cleanupImage is the image that wipes, "" if there is none.
@@ -125,16 +125,16 @@ func (s *server) armWipe() Step {
 // wipeAnew ends a ticket that was used while no Ingot answered.
 func (s *server) wipeAnew() Step {
 	s.end(model.TicketSpent)
-	s.edit().Asked = nil
+	s.edit().Power.Asked = nil
 	return s.stay()
 }
 
 // failLate gives up on a wipe of which nothing came in its time.
 func (s *server) failLate() Step {
 	rec := s.edit()
-	rec.Wiped, rec.Missing = nil, remembered(s.acceptedBefore())
+	rec.Disks.Wiped, rec.Disks.Missing = nil, remembered(s.acceptedBefore())
 	return s.fail(model.ReasonCleanupFailed, fmt.Sprintf("no wipe result within %s; %s",
-		s.fleet.in.Policy.cleanupTimeout(s.rec.Ticket.CleanupMode), s.lastProgress()))
+		s.fleet.in.Policy.cleanupTimeout(s.rec.Boot.Ticket.CleanupMode), s.lastProgress()))
 }
 
 // reportedWipe compares what a wipe reported with the drives and volumes as the machine
@@ -175,7 +175,7 @@ func (s *server) lastProgress() string {
 // cleanupMode is how the server's disks are wiped: as the server's manifest or the
 // configuration says, or as its claim asked for if that is stricter.
 func (s *server) cleanupMode() string {
-	return model.StricterCleanup(cmp.Or(s.annotation(model.AnnotationCleanup), s.fleet.in.Policy.CleanupMode), s.rec.ClaimCleanup)
+	return model.StricterCleanup(cmp.Or(s.annotation(model.AnnotationCleanup), s.fleet.in.Policy.CleanupMode), s.rec.Claim.Cleanup)
 }
 
 // noteCleanup has the record say how the claim asks for its disks to be wiped: once that is
@@ -185,9 +185,9 @@ func (s *server) noteCleanup() (Step, bool) {
 		return Step{}, false
 	}
 	asked := s.claim.Annotations[model.AnnotationCleanup]
-	if s.rec.ClaimCleanup == asked || s.rec.Claim != s.claim.ClaimName() {
+	if s.rec.Claim.Cleanup == asked || s.rec.Claim.Name != s.claim.ClaimName() {
 		return Step{}, false
 	}
-	s.edit().ClaimCleanup = asked
+	s.edit().Claim.Cleanup = asked
 	return s.stay(), true
 }

@@ -9,7 +9,7 @@ import (
 // The UUID of a system that its BMC lists and shows nothing of is not taken for that of
 // a machine which has moved.
 func TestAnUnreadSystemHasNotMoved(t *testing.T) {
-	rec := &model.ServerRecord{Name: "a", BMC: "one", SystemURI: "/1", UUID: "u"}
+	rec := &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "a", BMC: "one", SystemURI: "/1", UUID: "u"}}
 	old := &bmcView{name: "one", facts: &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", Unread: true}}}}
 	other := &bmcView{name: "two", facts: &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", UUID: "u"}}}}
 	f := withBMCs(new(fleet), old, other)

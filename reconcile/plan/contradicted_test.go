@@ -45,7 +45,7 @@ func TestAManifestIsOfTheMachineWithoutAnother(t *testing.T) {
 	for _, said := range []string{uuid, swapped} {
 		d.Add(&model.Server{Meta: model.Meta{Name: "x"}, Spec: model.ServerSpec{SystemUUID: said}})
 		f := &fleet{in: &Input{Desired: d}, memory: new(Memory), aliases: make(map[string]model.ServerName)}
-		specs := f.matchSpecs(map[model.ServerName]*model.ServerRecord{"a": {Name: "a", UUID: uuid}, "b": {Name: "b", UUID: swapped}})
+		specs := f.matchSpecs(map[model.ServerName]*model.ServerRecord{"a": {RecordIdentity: model.RecordIdentity{Name: "a", UUID: uuid}}, "b": {RecordIdentity: model.RecordIdentity{Name: "b", UUID: swapped}}})
 		if specs["b"] != d.Servers["x"] || f.aliases["x"] != "b" {
 			t.Errorf("with UUID %s it is of %v", said, f.aliases)
 		}
@@ -59,7 +59,7 @@ func TestAManifestOfTwoMachinesIsOfTheFirst(t *testing.T) {
 	d.Add(&model.Server{Meta: model.Meta{Name: "x"}, Spec: model.ServerSpec{SystemUUID: uuid}})
 	for range 20 {
 		f := &fleet{in: &Input{Desired: d}, memory: new(Memory), aliases: make(map[string]model.ServerName)}
-		f.matchSpecs(map[model.ServerName]*model.ServerRecord{"a": {Name: "a", UUID: uuid}, "b": {Name: "b", UUID: uuid}, "c": {Name: "c", UUID: uuid}})
+		f.matchSpecs(map[model.ServerName]*model.ServerRecord{"a": {RecordIdentity: model.RecordIdentity{Name: "a", UUID: uuid}}, "b": {RecordIdentity: model.RecordIdentity{Name: "b", UUID: uuid}}, "c": {RecordIdentity: model.RecordIdentity{Name: "c", UUID: uuid}}})
 		if f.aliases["x"] != "a" {
 			t.Fatalf("it is of %v", f.aliases)
 		}

@@ -50,10 +50,10 @@ func sameBoot(key model.DigestKey, recorded string, t *model.Ticket, b *Boot) bo
 // runs reports whether a boot is what was installed.
 func (s *server) runs(b *Boot) bool {
 	key := s.fleet.in.DigestKey
-	if key.Made(s.rec.Installed) {
-		return s.digest(b) == s.rec.Installed
+	if key.Made(s.rec.Install.Digest) {
+		return s.digest(b) == s.rec.Install.Digest
 	}
-	return sameBoot(key, s.rec.Installed, s.rec.Ticket, b)
+	return sameBoot(key, s.rec.Install.Digest, s.rec.Boot.Ticket, b)
 }
 
 // rekey puts the digests on record under the present key. A digest under a lost key tells
@@ -63,27 +63,27 @@ func (s *server) rekey() (Step, bool) {
 		return Step{}, false
 	}
 	var ticketed, failed string
-	if t := s.rec.Ticket; t != nil {
+	if t := s.rec.Boot.Ticket; t != nil {
 		ticketed = t.Digest
 	}
-	if p := s.rec.BootProblem; p != nil {
+	if p := s.rec.Boot.Problem; p != nil {
 		failed = p.Digest
 	}
-	installed, ticket, problem := s.rekeyed(s.rec.Installed), s.rekeyed(ticketed), s.rekeyed(failed)
-	if installed == s.rec.Installed && ticket == ticketed && problem == failed {
+	installed, ticket, problem := s.rekeyed(s.rec.Install.Digest), s.rekeyed(ticketed), s.rekeyed(failed)
+	if installed == s.rec.Install.Digest && ticket == ticketed && problem == failed {
 		return Step{}, false
 	}
 	rec := s.edit()
-	rec.Installed = installed
-	if rec.Ticket != nil {
-		t := *rec.Ticket
+	rec.Install.Digest = installed
+	if rec.Boot.Ticket != nil {
+		t := *rec.Boot.Ticket
 		t.Digest = ticket
-		rec.Ticket = &t
+		rec.Boot.Ticket = &t
 	}
-	if rec.BootProblem != nil {
-		p := *rec.BootProblem
+	if rec.Boot.Problem != nil {
+		p := *rec.Boot.Problem
 		p.Digest = problem
-		rec.BootProblem = &p
+		rec.Boot.Problem = &p
 	}
 	return s.stay(), true
 }
@@ -92,10 +92,10 @@ func (s *server) rekey() (Step, bool) {
 // stays as it is.
 func (s *server) rekeyed(digest string) string {
 	key := s.fleet.in.DigestKey
-	if digest == "" || key.Made(digest) || digest != s.rec.Installed || s.claim == nil {
+	if digest == "" || key.Made(digest) || digest != s.rec.Install.Digest || s.claim == nil {
 		return digest
 	}
-	if boot, why := s.claimBoot(); why.Reason == "" && sameBoot(key, digest, s.rec.Ticket, &boot) {
+	if boot, why := s.claimBoot(); why.Reason == "" && sameBoot(key, digest, s.rec.Boot.Ticket, &boot) {
 		return s.digest(&boot)
 	}
 	return digest

@@ -49,9 +49,9 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 	key := digestsKey.For("default")
 	ours := key.Sum(plain)
 	booted := func(rec *model.ServerRecord, digest, image string) {
-		rec.Installed = digest
-		rec.Ticket = &model.Ticket{
-			ID: "t", Purpose: model.PurposeClaim, Claim: rec.Claim, Digest: digest,
+		rec.Install.Digest = digest
+		rec.Boot.Ticket = &model.Ticket{
+			ID: "t", Purpose: model.PurposeClaim, Claim: rec.Claim.Name, Digest: digest,
 			Image: model.PinnedImage{Ref: image}, Ended: model.TicketBooted,
 		}
 	}
@@ -65,7 +65,7 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 			before: func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(plain), "os:1") }, want: ours, ticket: ours,
 		},
 		"one under a lost key, without a ticket": {
-			before: func(rec *model.ServerRecord) { rec.Installed = lostKey.Sum(plain) }, want: ours,
+			before: func(rec *model.ServerRecord) { rec.Install.Digest = lostKey.Sum(plain) }, want: ours,
 		},
 		"one under a lost key, of another image": {
 			before: func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(other), "os:0") },
@@ -102,12 +102,12 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 			}
 			got := in.Observed.Servers[rec.Name]
 			ticket := ""
-			if got.Ticket != nil {
-				ticket = got.Ticket.Digest
+			if got.Boot.Ticket != nil {
+				ticket = got.Boot.Ticket.Digest
 			}
-			if got.Installed != tc.want || ticket != tc.ticket || isOutdated() != tc.outdated {
+			if got.Install.Digest != tc.want || ticket != tc.ticket || isOutdated() != tc.outdated {
 				t.Errorf("installed %s, ticket %s, outdated %t; want %s, %s, %t",
-					got.Installed, ticket, isOutdated(), tc.want, tc.ticket, tc.outdated)
+					got.Install.Digest, ticket, isOutdated(), tc.want, tc.ticket, tc.outdated)
 			}
 			for _, m := range Plan(in).Moves {
 				t.Errorf("it goes on: %+v", m)

@@ -14,7 +14,7 @@ const probeGrace = 30 * time.Second
 func (s *server) discovery() Step {
 	p, report := s.fleet.in.Policy, s.probeReport()
 	opened := s.opened(model.PurposeDiscovery)
-	late := !opened || s.over(s.rec.Since, p.DiscoveryTimeout)
+	late := !opened || s.over(s.rec.Life.Since, p.DiscoveryTimeout)
 	switch {
 	case opened && report == nil && s.stranded():
 		return s.discoverAnew()
@@ -23,7 +23,7 @@ func (s *server) discovery() Step {
 	case report != nil && !late:
 		st := s.rest(s.whySince(model.ReasonReportIncomplete, "the probe reported, but no network interface; it is asked until the time "+
 			"is up", RackOperator))
-		return st.wakeBy(s.rec.Since.Add(p.DiscoveryTimeout))
+		return st.wakeBy(s.rec.Life.Since.Add(p.DiscoveryTimeout))
 	case late:
 		return s.endDiscovery()
 	case s.settling():
@@ -32,14 +32,14 @@ func (s *server) discovery() Step {
 		return s.rediscover()
 	}
 	st := s.rest(s.whySince(model.ReasonWaitingForReport, "waiting for the probe's report, "+s.lastStage(), ActorNone))
-	return st.wakeBy(s.rec.Since.Add(p.DiscoveryTimeout))
+	return st.wakeBy(s.rec.Life.Since.Add(p.DiscoveryTimeout))
 }
 
 // probeReport is what the server's probe reported of it with its open ticket, nil if
 // nothing.
 func (s *server) probeReport() *model.ProbeReport {
 	r := s.fleet.in.Observed.Probes[s.name]
-	if r == nil || !s.opened(model.PurposeDiscovery) || r.Ticket != s.rec.Ticket.ID {
+	if r == nil || !s.opened(model.PurposeDiscovery) || r.Ticket != s.rec.Boot.Ticket.ID {
 		return nil
 	}
 	return r
@@ -49,7 +49,7 @@ func (s *server) probeReport() *model.ProbeReport {
 func (s *server) discoverAnew() Step {
 	s.end(model.TicketSpent)
 	rec := s.edit()
-	rec.Attempts = max(rec.Attempts-1, 0)
+	rec.Boot.Attempts = max(rec.Boot.Attempts-1, 0)
 	return s.stay()
 }
 
@@ -63,7 +63,7 @@ func (s *server) discovered(report *model.ProbeReport) Step {
 		return s.failAmbiguous(text)
 	}
 	rec := s.edit()
-	rec.Attempts, rec.Intent = 0, nil
+	rec.Boot.Attempts, rec.Intent = 0, nil
 	s.forgetThefts()
 	rec.MACs = s.proven(&report.Data)
 	s.noteBootsAfter()
@@ -91,12 +91,12 @@ func (s *server) endDiscovery() Step {
 // rediscover gives up on an attempt at discovery.
 func (s *server) rediscover() Step {
 	rec := s.edit()
-	rec.Message = s.lastStage()
-	rec.NotBefore = s.now().Add(Backoff(s.name, rec.Attempts, s.fleet.in.Policy))
-	rec.LastError = "discovery ended without a report, " + s.lastStage()
+	rec.Life.Message = s.lastStage()
+	rec.Life.NotBefore = s.now().Add(Backoff(s.name, rec.Boot.Attempts, s.fleet.in.Policy))
+	rec.Life.LastError = "discovery ended without a report, " + s.lastStage()
 	if s.progress().LockedOut() {
-		rec.Attempts = max(rec.Attempts-1, 0)
-		rec.LastError = "discovery ended without a report: the machine that asked to boot could not be identified as the server, see its " +
+		rec.Boot.Attempts = max(rec.Boot.Attempts-1, 0)
+		rec.Life.LastError = "discovery ended without a report: the machine that asked to boot could not be identified as the server, see its " +
 			"condition BootRefused"
 	}
 	s.end(model.TicketSpent)

@@ -13,7 +13,7 @@ func (s *server) diskBoot() Step { return s.powerOn(nil, s.fromDisk()...) }
 // fromDisk has the server start from its disk when it is powered on next.
 func (s *server) fromDisk() []Action {
 	var before []Action
-	if s.rec.BootOverrideVariant == VariantContinuous {
+	if s.rec.Boot.OverrideVariant == VariantContinuous {
 		before = append(before, ClearBoot{})
 	}
 	return append(before, s.diskOnce()...)
@@ -23,7 +23,7 @@ func (s *server) fromDisk() []Action {
 // such thing.
 func (s *server) diskOnce() []Action {
 	firmware := s.bmcFirmware()
-	if no := s.rec.NoDiskBoot; no != nil && no.Firmware == firmware {
+	if no := s.rec.Boot.NoDiskBoot; no != nil && no.Firmware == firmware {
 		return nil
 	}
 	return []Action{DiskOnce{Firmware: firmware}}
@@ -45,9 +45,9 @@ func (o *outcome) diskOnce(do DiskOnce, a *Answer) {
 	o.failed = nil
 	switch {
 	case f == nil:
-		o.rec.NoDiskBoot = nil
+		o.rec.Boot.NoDiskBoot = nil
 	case f.Lasting():
-		o.rec.NoDiskBoot = &model.NoDiskBoot{Reason: f.Reason, Message: f.Text, Since: a.At, Firmware: do.Firmware}
+		o.rec.Boot.NoDiskBoot = &model.NoDiskBoot{Reason: f.Reason, Message: f.Text, Since: a.At, Firmware: do.Firmware}
 	}
 }
 
@@ -75,17 +75,17 @@ func (s *server) boots(reset model.ResetKind) bool {
 // installed for its claim, or is being installed, and is not booted from the network
 // each time.
 func (s *server) onDisk() bool {
-	state := s.rec.State
+	state := s.rec.Life.State
 	if state == model.StateError {
-		state = s.rec.Back
+		state = s.rec.Life.Back
 	}
-	t := s.rec.Ticket
+	t := s.rec.Boot.Ticket
 	switch {
 	case state != model.StateReserved && state != model.StateReleased:
 		return false
 	case t != nil && t.Always && t.MayBoot(s.progress()):
 		return false
 	}
-	return s.rec.Installed != "" || s.awaitsOff(model.PurposeClaim) ||
+	return s.rec.Install.Digest != "" || s.awaitsOff(model.PurposeClaim) ||
 		s.opened(model.PurposeClaim) && t.State(s.progress()) == model.TicketIgnitionServed
 }

@@ -18,28 +18,28 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 			in.Desired.Add(&model.Server{
 				Meta: model.Meta{Name: string(rec.Name), Annotations: map[string]string{model.AnnotationOperation: operation}},
 			})
-			rec.HandledOperation = operation
-			rec.Operation = &model.Operation{Value: operation, Reset: resets[operation], NotedAt: in.Now}
+			rec.Requests.HandledOperation = operation
+			rec.Requests.Operation = &model.Operation{Value: operation, Reset: resets[operation], NotedAt: in.Now}
 		}
 	}
 	always := func(in *Input, rec *model.ServerRecord) {
-		annotated(model.AnnotationBoot, "always")(in.Desired.Claims[rec.Claim])
-		rec.Ticket = &model.Ticket{ID: "t", Claim: rec.Claim, Purpose: model.PurposeClaim, Always: true, Ended: model.TicketBooted}
+		annotated(model.AnnotationBoot, "always")(in.Desired.Claims[rec.Claim.Name])
+		rec.Boot.Ticket = &model.Ticket{ID: "t", Claim: rec.Claim.Name, Purpose: model.PurposeClaim, Always: true, Ended: model.TicketBooted}
 	}
 	ticket := func(change func(*model.Ticket)) func(*Input, *model.ServerRecord) {
 		return func(in *Input, rec *model.ServerRecord) {
-			rec.Installed = ""
-			rec.Ticket = &model.Ticket{
-				ID: "t", Claim: rec.Claim, Purpose: model.PurposeClaim, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now,
+			rec.Install.Digest = ""
+			rec.Boot.Ticket = &model.Ticket{
+				ID: "t", Claim: rec.Claim.Name, Purpose: model.PurposeClaim, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now,
 			}
-			change(rec.Ticket)
+			change(rec.Boot.Ticket)
 		}
 	}
 	none := func(of string) func(*Input, *model.ServerRecord) {
-		return func(_ *Input, rec *model.ServerRecord) { rec.NoDiskBoot = &model.NoDiskBoot{Firmware: of} }
+		return func(_ *Input, rec *model.ServerRecord) { rec.Boot.NoDiskBoot = &model.NoDiskBoot{Firmware: of} }
 	}
 	state := func(s model.ServerState) func(*Input, *model.ServerRecord) {
-		return func(_ *Input, rec *model.ServerRecord) { rec.State = s }
+		return func(_ *Input, rec *model.ServerRecord) { rec.Life.State = s }
 	}
 	all := func(changes ...func(*Input, *model.ServerRecord)) func(*Input, *model.ServerRecord) {
 		return func(in *Input, rec *model.ServerRecord) {
@@ -56,7 +56,7 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 		"one whose BMC refused it with the same firmware is not": {change: all(off, none(firmware)), want: "ask for power On"},
 		"one whose BMC refused it with another firmware":         {change: all(off, none("0.9")), want: disk + ", ask for power On"},
 		"one whose network override is still set loses it before": {
-			change: all(off, func(_ *Input, rec *model.ServerRecord) { rec.BootOverrideVariant = VariantContinuous }),
+			change: all(off, func(_ *Input, rec *model.ServerRecord) { rec.Boot.OverrideVariant = VariantContinuous }),
 			want:   "clear boot override, " + disk + ", ask for power On",
 		},
 		"one that always boots from the network does not": {change: all(off, always), want: "set one-time network boot, ask for power On"},
@@ -105,7 +105,7 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 		},
 		"a power-on of what was wiped in vain asks for none": {
 			change: all(off, asks(model.OperationForceOn), state(model.StateError), func(_ *Input, rec *model.ServerRecord) {
-				rec.Back = model.StateCleanup
+				rec.Life.Back = model.StateCleanup
 			}),
 			want: "ask for power On",
 		},

@@ -47,7 +47,7 @@ func OfDiskImage(p *model.BootProblem) bool {
 // ticket is for, nil if nothing was.
 func (s *server) diskInstall() *model.DiskInstall {
 	p := s.progress()
-	if p == nil || !s.opened(model.PurposeClaim) || s.rec.Ticket.Disk == nil {
+	if p == nil || !s.opened(model.PurposeClaim) || s.rec.Boot.Ticket.Disk == nil {
 		return nil
 	}
 	return p.Install
@@ -58,7 +58,7 @@ func (s *server) diskInstall() *model.DiskInstall {
 // failed.
 func (s *server) writingDisk() bool {
 	in := s.diskInstall()
-	if in == nil || in.Verified() || in.Reason != "" || s.rec.Ticket.AwaitingOff || s.power() != model.PowerOn {
+	if in == nil || in.Verified() || in.Reason != "" || s.rec.Boot.Ticket.AwaitingOff || s.power() != model.PowerOn {
 		return false
 	}
 	return s.toldSinceOn(in)
@@ -69,11 +69,11 @@ func (s *server) writingDisk() bool {
 // powered on for that, and neither is that known to have ended nor that it did not come on.
 func (s *server) hasInstallPlace() bool {
 	switch {
-	case !s.opened(model.PurposeClaim) || s.rec.Ticket.Disk == nil:
+	case !s.opened(model.PurposeClaim) || s.rec.Boot.Ticket.Disk == nil:
 		return false
-	case s.rec.Reprovision != "" && s.rec.Installed == "" && !installUnknown(s.rec) && !s.begun():
+	case s.rec.Install.Reprovision != "" && s.rec.Install.Digest == "" && !installUnknown(s.rec) && !s.begun():
 		return true
-	case s.rec.Ticket.AwaitingOff || !s.begun() || s.rec.Ticket.State(s.progress()) == model.TicketIgnitionServed:
+	case s.rec.Boot.Ticket.AwaitingOff || !s.begun() || s.rec.Boot.Ticket.State(s.progress()) == model.TicketIgnitionServed:
 		return false
 	}
 	in := s.diskInstall()
@@ -87,13 +87,13 @@ func (s *server) hasInstallPlace() bool {
 // mayInstall reports whether what the server's open ticket is for may be begun, or go on, beside
 // the disk images that are being written.
 func (s *server) mayInstall() bool {
-	return s.rec.Ticket.Disk == nil || s.fleet.installs > 0 || s.hasInstallPlace()
+	return s.rec.Boot.Ticket.Disk == nil || s.fleet.installs > 0 || s.hasInstallPlace()
 }
 
 // takeInstallPlace is mayInstall for a server that goes on, and takes its place if it may.
 func (s *server) takeInstallPlace() bool {
 	may := s.mayInstall()
-	if may && s.rec.Ticket.Disk != nil && !s.hasInstallPlace() {
+	if may && s.rec.Boot.Ticket.Disk != nil && !s.hasInstallPlace() {
 		s.fleet.installs--
 	}
 	return may
@@ -107,14 +107,14 @@ func (s *server) installsLimited() Why {
 // toldSinceOn reports whether something was reported of an install since the server was asked to
 // power on for it.
 func (s *server) toldSinceOn(in *model.DiskInstall) bool {
-	return in != nil && !(s.begun() && in.ReportedAt.Before(s.notedAt(s.rec.Asked.At)))
+	return in != nil && !(s.begun() && in.ReportedAt.Before(s.notedAt(s.rec.Power.Asked.At)))
 }
 
 // diskFailed reports whether the probe could not write the disk image: it said so, or the
 // server started again, or went off, as often as is tried.
 func (s *server) diskFailed() bool {
 	in := s.diskInstall()
-	if in == nil || in.Verified() || s.rec.Ticket.AwaitingOff {
+	if in == nil || in.Verified() || s.rec.Boot.Ticket.AwaitingOff {
 		return false
 	}
 	return in.Reason != "" || s.restartsTooOften()
@@ -145,8 +145,8 @@ func (s *server) failDisk() Step {
 	}
 	s.noteFailedBoot(reason, message, in.Stage)
 	lost := []model.Reason{model.ReasonRootDeviceGone, model.ReasonDiskWriteFailed, model.ReasonDiskLies}
-	if d := s.rec.RootDisk; d != nil && d.VerifiedAt.IsZero() && slices.Contains(lost, reason) {
-		s.edit().RootDisk = nil // nothing of use is on it: another may be taken
+	if d := s.rec.Install.RootDisk; d != nil && d.VerifiedAt.IsZero() && slices.Contains(lost, reason) {
+		s.edit().Install.RootDisk = nil // nothing of use is on it: another may be taken
 	}
 	s.end(model.TicketSpent)
 	return s.stay()
@@ -165,7 +165,7 @@ func (s *server) leaveOff(p *model.BootProblem) Step {
 // otherTarget reports whether the Server or the claim says something else of the disk than when
 // a ticket with a disk image was armed: which one it is, or whether it may be overwritten.
 func (s *server) otherTarget(t *model.Ticket) bool {
-	if t == nil || t.Target == nil || t.Claim != s.rec.Claim || s.claim == nil {
+	if t == nil || t.Target == nil || t.Claim != s.rec.Claim.Name || s.claim == nil {
 		return false
 	}
 	return t.Target.Overwrite != s.overwriteAsked() || !slices.Equal(t.Target.Hints, hints(s.spec, s.claim.Annotations[model.AnnotationRootDevice]))
@@ -174,33 +174,33 @@ func (s *server) otherTarget(t *model.Ticket) bool {
 // awaitDisk waits for the probe to write the disk image. The disk stands on record as soon as
 // anything may be on it.
 func (s *server) awaitDisk() Step {
-	in, t := s.diskInstall(), s.rec.Ticket
-	if d := s.rec.RootDisk; in.Writes() && in.Disk != nil && (d == nil || d.RootDisk != *in.Disk) {
-		s.edit().RootDisk = &model.InstalledDisk{RootDisk: *in.Disk, RootDevice: t.RootDevice()}
+	in, t := s.diskInstall(), s.rec.Boot.Ticket
+	if d := s.rec.Install.RootDisk; in.Writes() && in.Disk != nil && (d == nil || d.RootDisk != *in.Disk) {
+		s.edit().Install.RootDisk = &model.InstalledDisk{RootDisk: *in.Disk, RootDevice: t.RootDevice()}
 		return s.stay()
 	}
 	says := "installing " + t.Disk.Ref + ": " + InstallText(t.Disk, in)
-	if p := s.rec.BootProblem; FailedBoot(p) {
-		says += fmt.Sprintf("; attempt %d of %d, before it %s", s.rec.Attempts+1, s.fleet.in.Policy.BootAttempts, p.Message)
+	if p := s.rec.Boot.Problem; FailedBoot(p) {
+		says += fmt.Sprintf("; attempt %d of %d, before it %s", s.rec.Boot.Attempts+1, s.fleet.in.Policy.BootAttempts, p.Message)
 	}
-	return s.rest(Why{Reason: model.ReasonInstalling, Message: says, Since: cmp.Or(in.StartedAt, in.BootedAt, s.rec.Since)})
+	return s.rest(Why{Reason: model.ReasonInstalling, Message: says, Since: cmp.Or(in.StartedAt, in.BootedAt, s.rec.Life.Since)})
 }
 
 // noteDisk notes that the disk image of the server's ticket is on its disk, and what was made
 // use of for that. With any other ticket it notes that the disks hold something.
 func (s *server) noteDisk() {
 	rec := s.edit()
-	t := rec.Ticket
+	t := rec.Boot.Ticket
 	if t == nil || t.Disk == nil {
-		rec.RootDisk = nil // what was installed may be anywhere
+		rec.Install.RootDisk = nil // what was installed may be anywhere
 		return
 	}
 	if to := t.Target; to != nil && to.Overwrite != "" {
 		handle(rec, AskedOverwrite, to.Overwrite)
 	}
 	d := model.InstalledDisk{RootDevice: t.RootDevice()}
-	if rec.RootDisk != nil {
-		d.RootDisk = rec.RootDisk.RootDisk
+	if rec.Install.RootDisk != nil {
+		d.RootDisk = rec.Install.RootDisk.RootDisk
 	}
 	if p := s.progress(); p != nil && p.Install != nil && p.Install.Disk != nil {
 		d.RootDisk = *p.Install.Disk
@@ -209,7 +209,7 @@ func (s *server) noteDisk() {
 		return // it was lost with the store
 	}
 	d.VerifiedAt = cmp.Or(t.IgnitionAt, s.now())
-	rec.RootDisk = &d
+	rec.Install.RootDisk = &d
 }
 
 // probeGoesOff is when to look next whether the probe that has written the disk image has
@@ -219,7 +219,7 @@ func (s *server) probeGoesOff() time.Time {
 	if in == nil || in.RebootingAt.IsZero() || !s.now().Before(in.RebootingAt.Add(probeOffLimit)) {
 		return time.Time{}
 	}
-	if a := s.rec.Asked; a != nil && a.At.After(in.RebootingAt) {
+	if a := s.rec.Power.Asked; a != nil && a.At.After(in.RebootingAt) {
 		return time.Time{} // it went off, and was started from its disk
 	}
 	if first := in.RebootingAt.Add(probeOffFirst); s.reading.At.Before(first) {
@@ -230,17 +230,17 @@ func (s *server) probeGoesOff() time.Time {
 
 // diskName is the disk that the server's image is on, for people.
 func (s *server) diskName() string {
-	if s.rec.RootDisk == nil {
+	if s.rec.Install.RootDisk == nil {
 		return "its disk"
 	}
-	return "disk " + RootDiskText(&s.rec.RootDisk.RootDisk)
+	return "disk " + RootDiskText(&s.rec.Install.RootDisk.RootDisk)
 }
 
 // stalledText says that nothing was reported of an install for a while.
 func (s *server) stalledText(silence time.Duration) string {
 	in := s.diskInstall()
 	return fmt.Sprintf("its probe has reported nothing for %s, last at %s: %s; look at its console and at its link", silence,
-		text.Time(in.ReportedAt), InstallText(s.rec.Ticket.Disk, in))
+		text.Time(in.ReportedAt), InstallText(s.rec.Boot.Ticket.Disk, in))
 }
 
 // failedDiskWhy says why the probe did not bring the disk image onto the disk.
@@ -248,7 +248,7 @@ func (s *server) failedDiskWhy(p *model.BootProblem) Why {
 	why := Why{Reason: p.Reason, Since: p.Since, Actor: s.actorOn(p.Reason)}
 	if !s.givenUp() {
 		why.Message = fmt.Sprintf("installing %s failed at stage %s: %s; it is tried again, attempt %d of %d", p.Image, p.Stage, p.Message,
-			s.rec.Attempts+1, s.fleet.in.Policy.BootAttempts)
+			s.rec.Boot.Attempts+1, s.fleet.in.Policy.BootAttempts)
 		return why
 	}
 	if p.Reason == model.ReasonInstallStalled {
@@ -261,13 +261,13 @@ func (s *server) failedDiskWhy(p *model.BootProblem) Why {
 
 // notSeen says that the disk image is on the disk, and that nothing said since that it is up.
 func (s *server) notSeen() Why {
-	t := s.rec.Ticket
+	t := s.rec.Boot.Ticket
 	return Why{model.ReasonInstalledNotSeen, fmt.Sprintf("image %s is on %s, and its system has not reported since that it is up (%s): the server "+
 		"boots from its disk and is not installed again. Check its console: the image may lack a driver for this machine, or not be signed for "+
 		"its Secure Boot. If it runs, make it report by cloud-init or Ignition, or set annotation %[5]s: %[6]s on ServerClaim %[4]s; to "+
 		"install it again, set a new value of annotation %[7]s",
-		t.Disk.Ref, s.diskName(), s.lastStage(), s.rec.Claim, model.AnnotationBooted, model.BootedServed, model.AnnotationReprovision),
-		s.rec.Unconfirmed, Tenant}
+		t.Disk.Ref, s.diskName(), s.lastStage(), s.rec.Claim.Name, model.AnnotationBooted, model.BootedServed, model.AnnotationReprovision),
+		s.rec.Install.Unconfirmed, Tenant}
 }
 
 // preparingWhy says that the disk image is being prepared: nobody has to act.
@@ -283,11 +283,11 @@ func (o *outcome) prepares(s *Settled, do Arm, f *Failure, now time.Time) {
 	p := model.BootProblem{
 		Digest: b.Ticket.Digest, Architecture: b.Architecture, Image: b.Image, Reason: f.Reason, Message: f.Text, Since: now,
 	}
-	if old := rec.BootProblem; concerns(old, b) && old.Reason == f.Reason {
+	if old := rec.Boot.Problem; concerns(old, b) && old.Reason == f.Reason {
 		p.Since = old.Since
 	}
-	if rec.BootProblem == nil || *rec.BootProblem != p {
-		rec.BootProblem = &p
+	if rec.Boot.Problem == nil || *rec.Boot.Problem != p {
+		rec.Boot.Problem = &p
 		s.Servers = append(s.Servers, rec)
 	}
 }

@@ -14,7 +14,7 @@ func (s *server) target(b *Boot) {
 	b.ProbeImage = cmp.Or(p.DiscoveryImage, p.CleanupImage)
 	b.Firmware = s.firmware()
 	b.Disks = s.presentDisks()
-	b.Doubtful = FailedDisk(s.rec.BootProblem) && s.rec.BootProblem.Reason == model.ReasonDigestMismatch
+	b.Doubtful = FailedDisk(s.rec.Boot.Problem) && s.rec.Boot.Problem.Reason == model.ReasonDigestMismatch
 	overwrite := s.overwriteAsked()
 	b.Previous, b.MayOverwrite = s.previousDisk(b), overwrite != ""
 	b.Ticket.Target = &model.InstallTarget{RootDevice: b.rootDevice, Hints: b.Hints, Previous: b.Previous, Overwrite: overwrite}
@@ -34,7 +34,7 @@ func (s *server) presentDisks() []model.ProbeDisk {
 			return d.Serial == w.Serial && d.WWID == w.WWID && d.SizeBytes == w.SizeBytes
 		})
 	}
-	if slices.ContainsFunc(s.rec.Disks, isReplaced) || slices.ContainsFunc(s.rec.Wiped, isNew) || len(s.rec.Wiped) > 0 && len(s.rec.Wiped) != len(reported) {
+	if slices.ContainsFunc(s.rec.Disks.Known, isReplaced) || slices.ContainsFunc(s.rec.Disks.Wiped, isNew) || len(s.rec.Disks.Wiped) > 0 && len(s.rec.Disks.Wiped) != len(reported) {
 		return nil
 	}
 	return reported
@@ -68,7 +68,7 @@ func (s *server) overwriteAsked() string {
 // previousDisk is the disk that holds what was installed for the claim, or a part of it: the
 // same is taken again, with what is on it, unless the claim says now which one it is to be.
 func (s *server) previousDisk(b *Boot) *model.RootDisk {
-	d := s.rec.RootDisk
+	d := s.rec.Install.RootDisk
 	if d == nil || d.RootDevice != b.rootDevice {
 		return nil
 	}

@@ -23,10 +23,10 @@ func TestDisksThatAreHeldAgainstAClaim(t *testing.T) {
 		held bool
 	}{
 		"as its discovery reported them":                 {held: true},
-		"a wipe has seen the same":                       {rec: model.ServerRecord{Wiped: wiped("S1", "S2")}, held: true},
-		"a wipe has seen fewer":                          {rec: model.ServerRecord{Wiped: wiped("S1")}},
-		"a wipe has seen another":                        {rec: model.ServerRecord{Wiped: append(wiped("S1"), model.DiskWipe{Serial: "S3", SizeBytes: 8e9})}},
-		"a drive was replaced under a ServerMaintenance": {rec: model.ServerRecord{Disks: []model.Disk{{Serial: "S1", ReplacedBy: "S9"}}}},
+		"a wipe has seen the same":                       {rec: model.ServerRecord{Disks: model.RecordDisks{Wiped: wiped("S1", "S2")}}, held: true},
+		"a wipe has seen fewer":                          {rec: model.ServerRecord{Disks: model.RecordDisks{Wiped: wiped("S1")}}},
+		"a wipe has seen another":                        {rec: model.ServerRecord{Disks: model.RecordDisks{Wiped: append(wiped("S1"), model.DiskWipe{Serial: "S3", SizeBytes: 8e9})}}},
+		"a drive was replaced under a ServerMaintenance": {rec: model.ServerRecord{Disks: model.RecordDisks{Known: []model.Disk{{Serial: "S1", ReplacedBy: "S9"}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := Input{Observed: model.NewObserved()}

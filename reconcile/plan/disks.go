@@ -15,7 +15,7 @@ const maxDisks = 512
 // those that its probe reported, and the drives that its BMC shows. A disk that vanished
 // is still one that a wipe has to account for: what is on it goes with it.
 func (s *server) disks() []model.Disk {
-	all := s.rec.Disks
+	all := s.rec.Disks.Known
 	if p := s.fleet.in.Observed.Probes[s.name]; p != nil {
 		all = JoinDisks(all, probedDisks(p.Data.Storage))
 	}
@@ -28,9 +28,9 @@ func (s *server) disks() []model.Disk {
 // noteDisks has the record know all that is known of the server's disks.
 func (s *server) noteDisks() {
 	rec := s.edit()
-	rec.Disks = s.disks()
-	if p := s.fleet.in.Observed.Probes[s.name]; p != nil && rec.DisksAt.IsZero() {
-		rec.DisksAt = p.ReceivedAt
+	rec.Disks.Known = s.disks()
+	if p := s.fleet.in.Observed.Probes[s.name]; p != nil && rec.Disks.KnownAt.IsZero() {
+		rec.Disks.KnownAt = p.ReceivedAt
 	}
 }
 
@@ -38,9 +38,9 @@ func (s *server) noteDisks() {
 // such a drive, and shows one that was not known in its bay.
 func (s *server) noteReplaced() {
 	rec := s.edit()
-	rec.ServicedAt = time.Time{}
-	known, shown := rec.Disks, drives(s.facts.Inventory.Storages)
-	rec.Disks = slices.Clone(known)
+	rec.Maintenance.ServicedAt = time.Time{}
+	known, shown := rec.Disks.Known, drives(s.facts.Inventory.Storages)
+	rec.Disks.Known = slices.Clone(known)
 	for _, old := range known {
 		if !old.FromBMC || old.Nameless() || old.Bay == "" || slices.ContainsFunc(shown, old.Same) {
 			continue
@@ -48,9 +48,9 @@ func (s *server) noteReplaced() {
 		i := slices.IndexFunc(shown, func(d model.Disk) bool {
 			return d.Bay == old.Bay && !slices.ContainsFunc(known, d.Same)
 		})
-		for k := range rec.Disks {
-			if i >= 0 && old.Same(rec.Disks[k]) {
-				rec.Disks[k].ReplacedBy = shown[i].Serial
+		for k := range rec.Disks.Known {
+			if i >= 0 && old.Same(rec.Disks.Known[k]) {
+				rec.Disks.Known[k].ReplacedBy = shown[i].Serial
 			}
 		}
 	}

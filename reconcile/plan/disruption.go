@@ -62,7 +62,7 @@ func (f *fleet) disruptions() []model.Disruption {
 			continue
 		}
 		for _, d := range s.disruptions() {
-			d.Server, d.Claim = s.name, s.rec.Claim
+			d.Server, d.Claim = s.name, s.rec.Claim.Name
 			steps = append(steps, d)
 		}
 	}
@@ -72,11 +72,11 @@ func (f *fleet) disruptions() []model.Disruption {
 // bound reports whether the server is in use: a claim has it, or had it and left its
 // disks.
 func (s *server) bound() bool {
-	switch s.rec.State {
+	switch s.rec.Life.State {
 	case model.StateReserved, model.StateReleased:
 		return true
 	case model.StateMaintenance, model.StateError:
-		return s.rec.Back == model.StateReserved || s.rec.Back == model.StateReleased
+		return s.rec.Life.Back == model.StateReserved || s.rec.Life.Back == model.StateReleased
 	case model.StateInitial, model.StateDiscovery, model.StateAvailable, model.StateCleanup:
 	}
 	return false
@@ -86,9 +86,9 @@ func (s *server) bound() bool {
 // step after the other.
 func (s *server) disruptions() []model.Disruption {
 	switch {
-	case s.rec.State == model.StateInitial:
+	case s.rec.Life.State == model.StateInitial:
 		return s.discoverSteps()
-	case !s.bound() || s.rec.State == model.StateReserved && s.rec.Release != nil:
+	case !s.bound() || s.rec.Life.State == model.StateReserved && s.rec.Release != nil:
 		return nil
 	}
 	var steps []model.Disruption
@@ -96,9 +96,9 @@ func (s *server) disruptions() []model.Disruption {
 		steps = append(steps, model.Disruption{Action: stepPowerOff, Value: m.by})
 	}
 	if action := s.endAsked(); action != "" {
-		return append(steps, model.Disruption{Action: action, Value: text.Time(s.rec.ClaimedAt)})
+		return append(steps, model.Disruption{Action: action, Value: text.Time(s.rec.Claim.BoundAt)})
 	}
-	if s.rec.State == model.StateReserved {
+	if s.rec.Life.State == model.StateReserved {
 		steps = s.reservedSteps()
 	}
 	name, value := s.requested()
@@ -125,10 +125,10 @@ func (s *server) reservedSteps() (steps []model.Disruption) {
 	if s.claim == nil {
 		return steps
 	}
-	if s.claim.Spec.Power == model.PowerOff && s.rec.WantPower == model.PowerOn {
+	if s.claim.Spec.Power == model.PowerOff && s.rec.Claim.Power == model.PowerOn {
 		steps = append(steps, model.Disruption{Action: stepPowerOff, Value: string(model.PowerOff)})
 	}
-	if s.reprovisionAsked() && (s.rec.Installed != "" || installUnknown(s.rec)) {
+	if s.reprovisionAsked() && (s.rec.Install.Digest != "" || installUnknown(s.rec)) {
 		steps = append(steps, model.Disruption{Action: stepReprovision, Value: s.claim.Annotations[model.AnnotationReprovision]})
 	}
 	return steps

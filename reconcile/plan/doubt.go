@@ -41,11 +41,11 @@ func (s *server) justRecovered() bool { return installUnknown(s.rec) && s.rec.Do
 
 // foundInGap reports whether the server was found running after a long gap, though it should be off. It stays so, also once it is off, until a person says what it is.
 func (s *server) foundInGap() bool {
-	return !s.rec.FoundRunning.IsZero() && s.shouldBeOff()
+	return !s.rec.Life.FoundRunning.IsZero() && s.shouldBeOff()
 }
 
 func (s *server) shouldBeOff() bool {
-	return s.rec.State == model.StateAvailable || s.rec.State == model.StateCleanup
+	return s.rec.Life.State == model.StateAvailable || s.rec.Life.State == model.StateCleanup
 }
 
 // ranInGap leaves a server alone that should be off and was On when it was first read after a long
@@ -56,7 +56,7 @@ func (s *server) ranInGap() (Step, bool) {
 		return Step{}, false
 	case s.foundInGap() && (s.gapApproved() || s.discoverAsked()):
 		rec := s.edit()
-		rec.FoundRunning, rec.Message = time.Time{}, ""
+		rec.Life.FoundRunning, rec.Life.Message = time.Time{}, ""
 		handle(rec, AskedDiscover, s.annotation(model.AnnotationDiscover))
 		if s.power() == model.PowerOff {
 			return s.stay(), true
@@ -66,7 +66,7 @@ func (s *server) ranInGap() (Step, bool) {
 		return s.rest(s.foundInGapWhy()), true
 	case !s.fleet.in.LongGap || s.reading.WasOff || s.power() != model.PowerOn || s.goingOff() || s.reports():
 		return Step{}, false
-	case s.reading.Ons < onReadings || s.rec.Ticket.Open() && s.now().Before(s.fleet.in.Started.Add(reportAgain)):
+	case s.reading.Ons < onReadings || s.rec.Boot.Ticket.Open() && s.now().Before(s.fleet.in.Started.Add(reportAgain)):
 		return s.look(s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery), s.foundInGapWhy()), true
 	}
 	return s.noteRunning(""), true
@@ -91,7 +91,7 @@ func (s *server) gapApproved() bool {
 func (f *fleet) noteGap() {
 	for _, s := range f.servers {
 		switch {
-		case s.foundInGap() && (f.gapFound == nil || s.rec.FoundRunning.After(f.gapFound.rec.FoundRunning)):
+		case s.foundInGap() && (f.gapFound == nil || s.rec.Life.FoundRunning.After(f.gapFound.rec.Life.FoundRunning)):
 			f.gapFound = s
 		case f.in.LongGap && s.shouldBeOff() && !s.foundInGap() && !s.reading.WasOff && s.reading.Failures == 0:
 			f.gapUnread = s
@@ -119,9 +119,9 @@ func (f *fleet) boundInGap(name model.ClaimName) Why {
 		return Why{model.ReasonGuardHeld, fmt.Sprintf("%s; one of them may serve this claim: approve the list by a commit whose message ends with %s, or take it back",
 			"no Ingot had run for long, and steps on servers that run wait for an approval", ApproveLine(h.Token)), h.Since, RackOperator}
 	}
-	if s := f.gapFound; s != nil && !rec.FirstSeen.After(s.rec.FoundRunning) {
+	if s := f.gapFound; s != nil && !rec.FirstSeen.After(s.rec.Life.FoundRunning) {
 		return Why{model.ReasonFoundRunning, fmt.Sprintf("server %s was found running after no Ingot had run for long, and may serve this claim: "+
-			"see what it runs, then make a commit whose message ends with %s", s.name, ApproveLine(f.record.GapToken)), s.rec.FoundRunning, RackOperator}
+			"see what it runs, then make a commit whose message ends with %s", s.name, ApproveLine(f.record.GapToken)), s.rec.Life.FoundRunning, RackOperator}
 	}
 	if s := f.gapUnread; s != nil && (rec.FirstRevision == f.in.First || rec.FirstSeen.Before(f.in.Started)) {
 		return Why{model.ReasonInProgress, fmt.Sprintf("waiting until server %s shows whether it runs: it may serve this claim", s.name), f.in.Started, ActorNone}
@@ -146,19 +146,19 @@ func (s *server) awaitInstall() Step {
 	case s.reportedBooted():
 		rec := s.edit()
 		s.noteDisk()
-		rec.Doubt, rec.Installed, rec.Unconfirmed, rec.Attempts, rec.BootProblem = nil, rec.Ticket.Digest, time.Time{}, 0, nil
+		rec.Doubt, rec.Install.Digest, rec.Install.Unconfirmed, rec.Boot.Attempts, rec.Boot.Problem = nil, rec.Boot.Ticket.Digest, time.Time{}, 0, nil
 		s.end(model.TicketBooted)
 		return s.stay()
-	case s.rec.Ticket.Open() && s.rec.Ticket.AwaitingOff:
+	case s.rec.Boot.Ticket.Open() && s.rec.Boot.Ticket.AwaitingOff:
 		s.end(model.TicketSpent)
 		return s.stay()
 	case s.writingDisk() && s.diskInstall().ReportedAt.After(s.rec.Doubt.Since):
 		// Its probe says so now that it is not installed. What a store that is older than the
 		// install has of an earlier report says nothing.
-		t := *s.rec.Ticket
+		t := *s.rec.Boot.Ticket
 		t.IgnitionAt = time.Time{}
 		rec := s.edit()
-		rec.Ticket, rec.Doubt = &t, nil
+		rec.Boot.Ticket, rec.Doubt = &t, nil
 		return s.stay()
 	case s.power() == model.PowerOff && s.reading.Offs < s.fleet.in.Policy.OffReadings:
 		return s.look(s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery), s.installUnknownWhy())
@@ -166,11 +166,11 @@ func (s *server) awaitInstall() Step {
 		// The probe refuses a disk with content, so it may be booted for its install after all.
 		s.edit().Doubt = nil
 		return s.stay()
-	case s.rec.Ticket.Open() && s.rec.Ticket.IgnitionAt.IsZero():
+	case s.rec.Boot.Ticket.Open() && s.rec.Boot.Ticket.IgnitionAt.IsZero():
 		// Nothing more is served with it, but what took it may still report.
-		t := *s.rec.Ticket
+		t := *s.rec.Boot.Ticket
 		t.IgnitionAt = s.now()
-		s.edit().Ticket = &t
+		s.edit().Boot.Ticket = &t
 		return s.stay()
 	}
 	return s.runOrRest()
@@ -194,18 +194,18 @@ func (s *server) runOrRest() Step {
 // unusedDiskTicket reports whether the server's ticket is of a disk image, and was not used as far as
 // is known.
 func (s *server) unusedDiskTicket() bool {
-	t := s.rec.Ticket
+	t := s.rec.Boot.Ticket
 	return t.Open() && t.Disk != nil && t.IgnitionAt.IsZero()
 }
 
 // neverOn reports whether nothing shows that a server of which it is not known whether it is
 // installed was ever on for its claim: its disk may be empty.
-func (s *server) neverOn() bool { return s.rec.Installed == "" && !s.rec.Doubt.SeenOn }
+func (s *server) neverOn() bool { return s.rec.Install.Digest == "" && !s.rec.Doubt.SeenOn }
 
 // installUnknownWhy says that it is not known whether the server was installed.
 func (s *server) installUnknownWhy() Why {
 	d := s.rec.Doubt
 	return Why{string(model.DoubtInstallUnknown), fmt.Sprintf("%s: it is left to what is on its disk. If that is not what claim %s "+
 		"asks for, give the claim a new value of annotation %s, or Server %s annotation %s: %s",
-		d.Message, s.rec.Claim, model.AnnotationReprovision, s.name, model.AnnotationOperation, s.newRetry()), d.Since, RackOperator}
+		d.Message, s.rec.Claim.Name, model.AnnotationReprovision, s.name, model.AnnotationOperation, s.newRetry()), d.Since, RackOperator}
 }

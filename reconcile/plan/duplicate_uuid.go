@@ -86,10 +86,10 @@ func (b *bmcView) duplicate() Why {
 
 // disarm closes a ticket with which another machine could be booted.
 func (s *server) disarm() (Step, bool) {
-	if s.duplicate().Reason == "" || s.fleet.observeOnly.Reason != "" || !s.rec.Ticket.Open() || s.trace().Ended() {
+	if s.duplicate().Reason == "" || s.fleet.observeOnly.Reason != "" || !s.rec.Boot.Ticket.Open() || s.trace().Ended() {
 		return Step{}, false
 	}
-	switch s.rec.Ticket.State(s.progress()) {
+	switch s.rec.Boot.Ticket.State(s.progress()) {
 	case model.TicketArmed, model.TicketScriptServed:
 		s.end(model.TicketSpent)
 	case model.TicketIgnitionServed, model.TicketBooted, model.TicketSpent:

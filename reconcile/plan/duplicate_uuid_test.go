@@ -19,19 +19,19 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 	}
 	state := func(s model.ServerState) func(*Input, *model.ServerRecord) {
 		return func(in *Input, rec *model.ServerRecord) {
-			rec.State, rec.Claim, rec.Installed = s, "", ""
+			rec.Life.State, rec.Claim.Name, rec.Install.Digest = s, "", ""
 			in.Desired.Claims = map[model.ClaimName]*model.ServerClaim{}
 			in.Policy.DiscoveryImage = "probe:1"
 		}
 	}
 	ticket := func(purpose model.TicketPurpose, change ...func(*model.Ticket)) func(*Input, *model.ServerRecord) {
 		return func(in *Input, rec *model.ServerRecord) {
-			rec.Installed = ""
-			rec.Ticket = &model.Ticket{
-				ID: "t", Claim: rec.Claim, Purpose: purpose, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now,
+			rec.Install.Digest = ""
+			rec.Boot.Ticket = &model.Ticket{
+				ID: "t", Claim: rec.Claim.Name, Purpose: purpose, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now,
 			}
 			for _, f := range change {
-				f(rec.Ticket)
+				f(rec.Boot.Ticket)
 			}
 		}
 	}
@@ -90,8 +90,8 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		},
 		"is healed from its disk all the same": {change: changes{off, withTwin}, do: "set one-time boot from disk, then ask for power On"},
 		"is not reprovisioned": {change: changes{withTwin, func(in *Input, rec *model.ServerRecord) {
-			rec.Reprovision, rec.HandledReprovision = "1", "1"
-			c := *in.Desired.Claims[rec.Claim]
+			rec.Install.Reprovision, rec.Requests.HandledReprovision = "1", "1"
+			c := *in.Desired.Claims[rec.Claim.Name]
 			c.Spec.Image, c.Annotations = "os:2", map[string]string{model.AnnotationReprovision: "1"}
 			in.Desired.Add(&c)
 		}}, why: model.ReasonDuplicateUUID},
@@ -139,7 +139,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 			f.bindClaims()
 			s := f.server(name)
 			st := s.step()
-			if got := s.rec.Ticket; got != nil && got.Ended != tc.ended {
+			if got := s.rec.Boot.Ticket; got != nil && got.Ended != tc.ended {
 				t.Errorf("its ticket is %q, want %q", got.Ended, tc.ended)
 			}
 			if st.Why.Reason != tc.why {
@@ -149,10 +149,10 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 				t.Errorf("done is %q, want %q", got, tc.do)
 			}
 			if tc.state == "" {
-				tc.state = before.State
+				tc.state = before.Life.State
 			}
-			if s.rec.State != tc.state {
-				t.Errorf("it is %s, want %s", s.rec.State, tc.state)
+			if s.rec.Life.State != tc.state {
+				t.Errorf("it is %s, want %s", s.rec.Life.State, tc.state)
 			}
 		})
 	}

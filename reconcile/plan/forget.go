@@ -89,8 +89,8 @@ func (s *server) unforgettable() string {
 		return fmt.Sprintf("its BMC %s was found on the network, and is still known", s.rec.BMC)
 	case s.bmc != nil:
 		return fmt.Sprintf("its BMC %s is in Git (%s)%s", s.rec.BMC, s.bmc.spec.Source, again)
-	case s.rec.Claim != "" && !s.claimGone() || s.claimQuarantined():
-		return fmt.Sprintf("claim %s has it%s", s.rec.Claim, again)
+	case s.rec.Claim.Name != "" && !s.claimGone() || s.claimQuarantined():
+		return fmt.Sprintf("claim %s has it%s", s.rec.Claim.Name, again)
 	}
 	return ""
 }
@@ -102,14 +102,14 @@ func (s *server) claimGone() bool {
 
 // releaseAwaited reports whether the guard has still to let the server be taken from its claim.
 func (s *server) releaseAwaited() bool {
-	return s.rec.Claim != "" && s.rec.State == model.StateReserved && !s.rec.ReleaseDecided()
+	return s.rec.Claim.Name != "" && s.rec.Life.State == model.StateReserved && !s.rec.ReleaseDecided()
 }
 
 // refuseOperation notes that an operation is not done.
 func (s *server) refuseOperation(value, why string) Step {
 	rec := s.edit()
 	handle(rec, AskedOperation, value)
-	rec.Operation = &model.Operation{Value: value, NotedAt: s.now(), Outcome: model.OutcomeRefused, Message: why}
+	rec.Requests.Operation = &model.Operation{Value: value, NotedAt: s.now(), Outcome: model.OutcomeRefused, Message: why}
 	return s.stay()
 }
 
@@ -126,7 +126,7 @@ func (c *Changes) forget(rec *model.ServerRecord, st Step) {
 
 // orphaned says why a server whose BMC is no longer described is left as it is.
 func (s *server) orphaned() Why {
-	bmc, since := s.rec.BMC, cmp.Or(s.rec.Orphaned, s.rec.Since)
+	bmc, since := s.rec.BMC, cmp.Or(s.rec.Orphaned, s.rec.Life.Since)
 	if v := s.fleet.endpointBy[string(bmc)]; v != nil && v.by != "" {
 		return Why{model.ReasonOrphaned, fmt.Sprintf("BMC %s in Git describes the device that was discovered as BMC %s: the server is taken "+
 			"over once that BMC shows it", v.by, bmc), since, RackOperator}
@@ -137,7 +137,7 @@ func (s *server) orphaned() Why {
 			"a BMC shows it again", bmc, text.Time(s.rememberedUntil())), since, ActorNone}
 	}
 	first, name := "", string(s.name)
-	if s.rec.Claim != "" && !s.claimGone() {
+	if s.rec.Claim.Name != "" && !s.claimGone() {
 		first = "remove the claim, and then "
 	}
 	if s.spec != nil {
@@ -155,16 +155,16 @@ func (s *server) notForgotten() string {
 		rec.Doubt = nil // the status branch shows that it is to be forgotten
 	}
 	switch {
-	case rec.Claim != "" && s.claimGone():
-		return fmt.Sprintf("its disks may hold what claim %s left there", rec.Claim)
-	case rec.Claim != "":
-		return fmt.Sprintf("claim %s has it", rec.Claim)
-	case !rec.FoundRunning.IsZero():
+	case rec.Claim.Name != "" && s.claimGone():
+		return fmt.Sprintf("its disks may hold what claim %s left there", rec.Claim.Name)
+	case rec.Claim.Name != "":
+		return fmt.Sprintf("claim %s has it", rec.Claim.Name)
+	case !rec.Life.FoundRunning.IsZero():
 		return "it was found running"
 	case rec.Doubt != nil:
 		return "its record may not be what was decided last"
 	case !free(&rec):
-		return fmt.Sprintf("its disks may hold data of its last user (%s)", rec.State)
+		return fmt.Sprintf("its disks may hold data of its last user (%s)", rec.Life.State)
 	case rec.Orphaned.IsZero():
 		return "no commit is known that took its BMC away"
 	case s.spec != nil:

@@ -34,7 +34,7 @@ func (r *Result) decidedOfFirst() string {
 	if i := m.Then.Intent; i != nil {
 		said = string(i.Kind) + " " + i.Value
 	}
-	if op := m.Then.Operation; op != nil {
+	if op := m.Then.Requests.Operation; op != nil {
 		said += string(op.Outcome) + " " + op.Value + ": " + op.Message
 	}
 	if m.Then.Orphaned.IsZero() {
@@ -57,7 +57,9 @@ func TestWhatBecomesOfAServerWhoseBMCLeftGit(t *testing.T) {
 		in.Desired.Servers[fleettest.ServerName(0)].Annotations = map[string]string{model.AnnotationOperation: "forget#1"}
 	}
 	back := func(in *Input, _ *model.ServerRecord) { in.Desired.BMCs[bmc] = in.Desired.BMCs["bmc00001"] }
-	claimed := func(_ *Input, rec *model.ServerRecord) { rec.State, rec.Claim = model.StateReserved, "default/web" }
+	claimed := func(_ *Input, rec *model.ServerRecord) {
+		rec.Life.State, rec.Claim.Name = model.StateReserved, "default/web"
+	}
 	removed := func(in *Input, _ *model.ServerRecord) {
 		in.Desired.Removed[model.ClaimName("default/web").Identity()] = []model.Removal{{Revision: "main@sha1:1"}}
 	}
@@ -108,9 +110,9 @@ func TestWhatBecomesOfAServerWhoseBMCLeftGit(t *testing.T) {
 		"but not one of its name for the machine in its place": {[]change{intent(bmc), replaced}, "forgotten"},
 		"a person may say so at once":                          {[]change{asks, func(in *Input, rec *model.ServerRecord) { rec.Orphaned = in.Now }}, "Forget forget#1"},
 		"and it is done once that is shown":                    {[]change{asks, intent("forget#1")}, "forgotten"},
-		"whatever it is":                                       {[]change{asks, intent("forget#1"), func(_ *Input, rec *model.ServerRecord) { rec.State = model.StateError }}, "forgotten"},
-		"not what was handled":                                 {[]change{asks, func(_ *Input, rec *model.ServerRecord) { rec.HandledOperation = "forget#1" }}, ""},
-		"not what Git no longer asks for":                      {[]change{intent("forget#1"), func(_ *Input, rec *model.ServerRecord) { rec.State = model.StateError }}, "orphaned"},
+		"whatever it is":                                       {[]change{asks, intent("forget#1"), func(_ *Input, rec *model.ServerRecord) { rec.Life.State = model.StateError }}, "forgotten"},
+		"not what was handled":                                 {[]change{asks, func(_ *Input, rec *model.ServerRecord) { rec.Requests.HandledOperation = "forget#1" }}, ""},
+		"not what Git no longer asks for":                      {[]change{intent("forget#1"), func(_ *Input, rec *model.ServerRecord) { rec.Life.State = model.StateError }}, "orphaned"},
 		"not while its BMC is in Git":                          {[]change{asks, back}, "Refused forget#1: its BMC bmc00000 is in Git (): remove that first, then give the annotation a new value" + "not orphaned"},
 		"not while a claim has it":                             {[]change{asks, claimed}, "Refused forget#1: claim default/web has it: remove that first, then give the annotation a new value"},
 		"nor while that is in Git and cannot be used": {[]change{asks, claimed, removed, func(in *Input, _ *model.ServerRecord) {

@@ -16,16 +16,16 @@ import (
 func (s *server) noteRunning(because string) Step {
 	s.end(model.TicketSpent)
 	rec := s.edit()
-	rec.FoundRunning, rec.Message = s.now(), because
+	rec.Life.FoundRunning, rec.Life.Message = s.now(), because
 	return s.stay()
 }
 
 // leaveRunning leaves a server alone that is On though Ingot did not switch it on.
 func (s *server) leaveRunning() Step {
 	switch {
-	case s.rec.FoundRunning.IsZero() && s.reading.Ons < onReadings && !s.opened(model.PurposeDiscovery):
+	case s.rec.Life.FoundRunning.IsZero() && s.reading.Ons < onReadings && !s.opened(model.PurposeDiscovery):
 		return s.look(s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery), s.foundRunning())
-	case s.rec.FoundRunning.IsZero() || s.opened(model.PurposeDiscovery):
+	case s.rec.Life.FoundRunning.IsZero() || s.opened(model.PurposeDiscovery):
 		return s.noteRunning("")
 	}
 	return s.rest(s.foundRunning())
@@ -42,14 +42,14 @@ func (s *server) noteRanBefore() (Step, bool) {
 // ranBefore reports whether the server is known to have run when it was read last, before
 // this process began, by an Ingot that did not record it.
 func (s *server) ranBefore() bool {
-	return s.rec.State == model.StateInitial && s.rec.FoundRunning.IsZero() && s.reading.At.IsZero() &&
-		s.power() == model.PowerOn && !s.rec.Ticket.Open() && s.fleet.observeOnly.Reason == ""
+	return s.rec.Life.State == model.StateInitial && s.rec.Life.FoundRunning.IsZero() && s.reading.At.IsZero() &&
+		s.power() == model.PowerOn && !s.rec.Boot.Ticket.Open() && s.fleet.observeOnly.Reason == ""
 }
 
 // ours reports whether it was Ingot that switched the server on for its open ticket: it
 // was Off right before it was asked, as far as is known, and came on in time.
 func (s *server) ours() bool {
-	asked, in := s.rec.Asked, s.fleet.in
+	asked, in := s.rec.Power.Asked, s.fleet.in
 	if !s.begun() || asked.Before != "" && asked.Before != model.PowerOff {
 		return false
 	}
@@ -59,7 +59,7 @@ func (s *server) ours() bool {
 
 // served reports whether the server was given anything to run with its newest ticket.
 func (s *server) served() bool {
-	p, t, report := s.progress(), s.rec.Ticket, s.fleet.in.Observed.Probes[s.name]
+	p, t, report := s.progress(), s.rec.Boot.Ticket, s.fleet.in.Observed.Probes[s.name]
 	switch {
 	case t == nil:
 		return false
@@ -91,7 +91,7 @@ func (s *server) offForLong() bool {
 // Off for minutes, has to be read: it says whether it has restarted meanwhile.
 func (s *server) bmcToConfirm() bool {
 	r := s.reading
-	return s.rec.State == model.StateInitial && !s.rec.FoundRunning.IsZero() && s.offForLong() &&
+	return s.rec.Life.State == model.StateInitial && !s.rec.Life.FoundRunning.IsZero() && s.offForLong() &&
 		s.fleet.in.BMCRead[s.rec.BMC].Before(r.OffSince.Add(s.fleet.in.Policy.FoundOffTime))
 }
 
@@ -113,7 +113,7 @@ func (s *server) awaitSurelyOff() Step {
 // shutDown asks what runs on the server to shut down, which Git asks for. It is not
 // forced to.
 func (s *server) shutDown() (st Step, done bool) {
-	asked := s.rec.Asked
+	asked := s.rec.Power.Asked
 	switch {
 	case s.power() == model.PowerOff && s.surelyOff():
 		return Step{}, true
@@ -131,15 +131,15 @@ func (s *server) shutDown() (st Step, done bool) {
 
 // stuckOn reports whether what runs on the server was asked to shut down, and did not.
 func (s *server) stuckOn() bool {
-	return !s.rec.FoundRunning.IsZero() && s.power() == model.PowerOn && s.goingOff() &&
-		s.over(s.rec.Asked.At, s.fleet.in.Policy.PowerOffGrace)
+	return !s.rec.Life.FoundRunning.IsZero() && s.power() == model.PowerOn && s.goingOff() &&
+		s.over(s.rec.Power.Asked.At, s.fleet.in.Policy.PowerOffGrace)
 }
 
 // mayForceOff reports whether a server that came to nothing in Discovery may be forced
 // off: it runs what it was served, or was switched on by Ingot a while ago. Once its time
 // is over, what it runs may be anybody's.
 func (s *server) mayForceOff() bool {
-	return s.served() || s.ours() && !s.over(s.rec.Asked.At, s.fleet.in.Policy.DiscoveryTimeout)
+	return s.served() || s.ours() && !s.over(s.rec.Power.Asked.At, s.fleet.in.Policy.DiscoveryTimeout)
 }
 
 // lateGrace is how long such a server may take to shut down.
@@ -157,8 +157,8 @@ func (s *server) foundRunning() Why {
 		now = fmt.Sprintf(" (now %q)", v)
 	}
 	found := "found running, so it is left alone"
-	if s.rec.Message != "" {
-		found += " (" + s.rec.Message + ")"
+	if s.rec.Life.Message != "" {
+		found += " (" + s.rec.Life.Message + ")"
 	}
 	release := fmt.Sprintf("power it off for %s", s.fleet.in.Policy.FoundOffTime)
 	if token := s.fleet.record.UnknownToken; token != "" {
@@ -177,7 +177,7 @@ func (s *server) decideDiscover() Step {
 	}
 	s.announce(model.IntentDiscover, s.annotation(model.AnnotationDiscover))
 	if rec := s.edit(); s.stuckOn() {
-		rec.Asked, rec.Message = nil, "" // it is asked anew
+		rec.Power.Asked, rec.Life.Message = nil, "" // it is asked anew
 	}
 	return s.stay()
 }

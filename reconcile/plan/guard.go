@@ -66,7 +66,7 @@ func (f *fleet) boundByNamespace() map[string]int {
 	bound := make(map[string]int)
 	for _, s := range f.servers {
 		if s.bound() {
-			ns, _ := model.SplitName(s.rec.Claim)
+			ns, _ := model.SplitName(s.rec.Claim.Name)
 			bound[ns]++
 		}
 	}
@@ -76,7 +76,7 @@ func (f *fleet) boundByNamespace() map[string]int {
 // endApproved reports whether a step takes a server from a claim of which a person
 // approved that it is gone: that is an approval for the guard too.
 func (f *fleet) endApproved(d model.Disruption) bool {
-	if d.Action != stepRelease && d.Action != stepRetain || f.server(d.Server).rec.State != model.StateReserved {
+	if d.Action != stepRelease && d.Action != stepRetain || f.server(d.Server).rec.Life.State != model.StateReserved {
 		return false
 	}
 	r, _ := f.claimRemoval(f.server(d.Server).rec)

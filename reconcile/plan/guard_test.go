@@ -14,8 +14,10 @@ func asking(edit func(in *Input, rec *model.ServerRecord, c *model.ServerClaim))
 	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now, Policy: DefaultPolicy()}
 	c := claim("web")
 	rec := &model.ServerRecord{
-		Name: "s1", State: model.StateReserved, Claim: c.ClaimName(),
-		Installed: "digest", WantPower: model.PowerOn, ClaimedAt: fleettest.Now,
+		RecordIdentity: model.RecordIdentity{Name: "s1"},
+		Life:           model.RecordLife{State: model.StateReserved},
+		Claim:          model.RecordClaim{Name: c.ClaimName(), Power: model.PowerOn, BoundAt: fleettest.Now},
+		Install:        model.RecordInstall{Digest: "digest"},
 	}
 	in.Observed.Servers[rec.Name] = rec
 	in.Desired.Add(c)
@@ -33,19 +35,19 @@ func TestWhatTheGuardIsAskedFor(t *testing.T) {
 			c.Spec.Power = model.PowerOff
 		}, "power-off default/web=Off"},
 		"a claim that wanted its server off before": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
-			c.Spec.Power, r.WantPower = model.PowerOff, model.PowerOff
+			c.Spec.Power, r.Claim.Power = model.PowerOff, model.PowerOff
 		}, ""},
 		"a server in maintenance is off anyway": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
-			c.Spec.Power, r.State, r.Back = model.PowerOff, model.StateMaintenance, model.StateReserved
+			c.Spec.Power, r.Life.State, r.Life.Back = model.PowerOff, model.StateMaintenance, model.StateReserved
 		}, ""},
 		"a new value of the reprovision annotation": {func(_ *Input, _ *model.ServerRecord, c *model.ServerClaim) {
 			c.Annotations = map[string]string{model.AnnotationReprovision: "1"}
 		}, "reprovision default/web=1"},
 		"a server with nothing on it loses nothing": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
-			c.Annotations, r.Installed = map[string]string{model.AnnotationReprovision: "1"}, ""
+			c.Annotations, r.Install.Digest = map[string]string{model.AnnotationReprovision: "1"}, ""
 		}, ""},
 		"a server that may be installed may lose something": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
-			c.Annotations, r.Installed = map[string]string{model.AnnotationReprovision: "1"}, ""
+			c.Annotations, r.Install.Digest = map[string]string{model.AnnotationReprovision: "1"}, ""
 			r.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Since: time.Unix(1, 0)}
 		}, "reprovision default/web=1"},
 		"one whose release is decided is asked for nothing": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
@@ -87,7 +89,7 @@ func TestTheGuardLetsAnApprovedRemovalPass(t *testing.T) {
 			in := asking(func(in *Input, r *model.ServerRecord, c *model.ServerClaim) {
 				delete(in.Desired.Claims, c.ClaimName())
 				in.Desired.Removed = map[model.Identity][]model.Removal{c.ClaimName().Identity(): {{Revision: "r", Approved: tc.approved}}}
-				r.State, r.Back = tc.state, model.StateReserved
+				r.Life.State, r.Life.Back = tc.state, model.StateReserved
 				in.Policy.MaxDisruptions, in.Policy.MaxPowerDisruptions = 0, 0
 				in.Observed.Fleet.Holds = []model.GuardHold{{
 					Token: "t",

@@ -26,15 +26,15 @@ const MaxHandled = 32
 func LatestHandled(rec *model.ServerRecord, asked string) *string {
 	switch asked {
 	case AskedOperation:
-		return &rec.HandledOperation
+		return &rec.Requests.HandledOperation
 	case AskedReprovision:
-		return &rec.HandledReprovision
+		return &rec.Requests.HandledReprovision
 	case AskedDiscover:
-		return &rec.HandledDiscover
+		return &rec.Requests.HandledDiscover
 	case AskedDisks:
-		return &rec.HandledDisks
+		return &rec.Requests.HandledDisks
 	case AskedOverwrite:
-		return &rec.HandledOverwrite
+		return &rec.Requests.HandledOverwrite
 	}
 	panic("nothing is handled that is called " + asked)
 }
@@ -42,7 +42,7 @@ func LatestHandled(rec *model.ServerRecord, asked string) *string {
 // WasHandled reports whether a value was handled, now or at some time: a revert
 // to a former value asks for nothing.
 func WasHandled(rec *model.ServerRecord, asked, value string) bool {
-	return value == *LatestHandled(rec, asked) || slices.Contains(rec.HandledBefore, asked+"="+value)
+	return value == *LatestHandled(rec, asked) || slices.Contains(rec.Requests.HandledBefore, asked+"="+value)
 }
 
 // handle notes that a value is handled.
@@ -52,8 +52,8 @@ func handle(rec *model.ServerRecord, asked, value string) {
 		return
 	}
 	if *l != "" {
-		before := append(slices.Clone(rec.HandledBefore), asked+"="+*l)
-		rec.HandledBefore = before[max(0, len(before)-MaxHandled):]
+		before := append(slices.Clone(rec.Requests.HandledBefore), asked+"="+*l)
+		rec.Requests.HandledBefore = before[max(0, len(before)-MaxHandled):]
 	}
 	*l = value
 }
@@ -61,7 +61,7 @@ func handle(rec *model.ServerRecord, asked, value string) {
 // handleAnew forgets what another claim asked of the server, and notes what
 // stands in Git already as handled.
 func handleAnew(rec *model.ServerRecord, asked, value string) {
-	rec.HandledBefore = slices.DeleteFunc(slices.Clone(rec.HandledBefore), func(v string) bool {
+	rec.Requests.HandledBefore = slices.DeleteFunc(slices.Clone(rec.Requests.HandledBefore), func(v string) bool {
 		return strings.HasPrefix(v, asked+"=")
 	})
 	*LatestHandled(rec, asked) = value

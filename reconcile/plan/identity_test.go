@@ -22,7 +22,7 @@ func TestWhyAReadingFailed(t *testing.T) {
 	}
 	for reason, want := range tests {
 		b := &bmcView{name: "b", spec: &model.BMC{}}
-		s := &server{name: "s", rec: &model.ServerRecord{BMC: "b"}, bmc: b, reading: &Reading{Failures: 2, Reason: reason}}
+		s := &server{name: "s", rec: &model.ServerRecord{RecordIdentity: model.RecordIdentity{BMC: "b"}}, bmc: b, reading: &Reading{Failures: 2, Reason: reason}}
 		f := withBMCs(&fleet{servers: []*server{s}}, b)
 		if got := s.unreachable().Reason; got != want.server {
 			t.Errorf("%q: the server says %s, want %s", reason, got, want.server)
@@ -48,7 +48,7 @@ func TestABMCThatShowsAnotherMachineIsReadAtOnce(t *testing.T) {
 		b := &bmcView{name: "b", facts: facts, rec: &model.BMCRecord{Name: "b"}, readAt: tt.read}
 		f := &fleet{in: &Input{Now: now, Policy: DefaultPolicy()}}
 		s := &server{
-			fleet: f, bmc: b, rec: &model.ServerRecord{BMC: "b", SystemURI: "/1", UUID: "u"},
+			fleet: f, bmc: b, rec: &model.ServerRecord{RecordIdentity: model.RecordIdentity{BMC: "b", SystemURI: "/1", UUID: "u"}},
 			reading: &Reading{Failures: 1, Reason: model.ReasonIdentityMismatch, Since: now.Add(-time.Second)},
 		}
 		b.spec = &model.BMC{}

@@ -17,7 +17,7 @@ func (s *server) indicate(st Step) Step {
 	if want == "" || want == model.IndicatorUnknown || shown.Shows(want) {
 		return st
 	}
-	if until, off := s.postponed(rec.IndicatorProblem, want); off {
+	if until, off := s.postponed(rec.Settings.IndicatorProblem, want); off {
 		return st.wakeBy(until)
 	}
 	st.Move = &Move{Do: []Action{SetIndicator{To: want, Firmware: s.bmcFirmware()}}, Then: rec}
@@ -28,12 +28,12 @@ func (s *server) indicate(st Step) Step {
 // else waits for that.
 func (o *outcome) setIndicator(do SetIndicator, a *Answer) {
 	if a.Failed != nil {
-		o.rec.IndicatorProblem = o.settingProblem(o.rec.IndicatorProblem, do.To, do.Firmware, a)
+		o.rec.Settings.IndicatorProblem = o.settingProblem(o.rec.Settings.IndicatorProblem, do.To, do.Firmware, a)
 		return
 	}
 	inv := o.learn()
 	inv.IndicatorLED, inv.IndicatorOnOff = a.Indicator.LED, a.Indicator.OnOff
-	if o.rec.IndicatorProblem != nil {
-		o.rec.IndicatorProblem, o.decided = nil, true
+	if o.rec.Settings.IndicatorProblem != nil {
+		o.rec.Settings.IndicatorProblem, o.decided = nil, true
 	}
 }

@@ -29,7 +29,7 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 	failed := func(p model.SettingProblem) change {
 		return func(in *Input, rec *model.ServerRecord) {
 			p.NotBefore = in.Now.Add(p.NotBefore.Sub(time.Time{}))
-			rec.IndicatorProblem = &p
+			rec.Settings.IndicatorProblem = &p
 		}
 	}
 	ago, ahead := time.Time{}.Add(-time.Second), time.Time{}.Add(time.Minute)
@@ -45,7 +45,9 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 			in.Readings[rec.Name] = r
 		}
 	}
-	state := func(s model.ServerState) change { return func(_ *Input, rec *model.ServerRecord) { rec.State = s } }
+	state := func(s model.ServerState) change {
+		return func(_ *Input, rec *model.ServerRecord) { rec.Life.State = s }
+	}
 	tests := map[string]struct {
 		changes []change
 		want    string // what it is set to, "" = it is left alone
@@ -72,7 +74,7 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 		},
 		"of one in Maintenance": {
 			changes: []change{git("Lit", model.AnnotationOperation, model.OperationPark), state(model.StateMaintenance),
-				func(_ *Input, rec *model.ServerRecord) { rec.MaintainedBy = model.OperationPark }},
+				func(_ *Input, rec *model.ServerRecord) { rec.Maintenance.By = model.OperationPark }},
 			want: "Lit",
 		},
 		"of one in Error":                  {changes: []change{git("Lit"), state(model.StateError)}, want: "Lit"},
@@ -124,7 +126,7 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 
 // foundRunning has a server run what Ingot did not start.
 func foundRunning(_ *Input, rec *model.ServerRecord) {
-	rec.Claim, rec.Installed, rec.Ticket, rec.FoundRunning = "", "", nil, time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC)
+	rec.Claim.Name, rec.Install.Digest, rec.Boot.Ticket, rec.Life.FoundRunning = "", "", nil, time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC)
 }
 
 // What waits for a place among guard.maxConcurrentPowerOns may be begun before the next

@@ -26,7 +26,7 @@ func (s *server) initial() Step {
 
 // found is the step of a server that runs, or may run, what Ingot did not start.
 func (s *server) found() (Step, bool) {
-	awaitingOff, running := s.awaitsOff(model.PurposeDiscovery), !s.rec.FoundRunning.IsZero()
+	awaitingOff, running := s.awaitsOff(model.PurposeDiscovery), !s.rec.Life.FoundRunning.IsZero()
 	switch {
 	case awaitingOff && running:
 		return s.confirmOff(s.shutDown()), true
@@ -46,9 +46,9 @@ func (s *server) found() (Step, bool) {
 func (s *server) foundOn() (Step, bool) {
 	opened := s.opened(model.PurposeDiscovery)
 	switch {
-	case opened && !s.rec.Ticket.AwaitingOff && s.ours():
+	case opened && !s.rec.Boot.Ticket.AwaitingOff && s.ours():
 		return s.enter(model.StateDiscovery), true // powered on by us, and then cut off
-	case opened || s.rec.FoundRunning.IsZero() || !s.discoverAsked():
+	case opened || s.rec.Life.FoundRunning.IsZero() || !s.discoverAsked():
 		return s.leaveRunning(), true
 	case !s.intends(model.IntentDiscover, s.annotation(model.AnnotationDiscover)):
 		return s.decideDiscover(), true
@@ -64,7 +64,7 @@ func (s *server) beginDiscovery() Step {
 	switch {
 	case s.power() != model.PowerOn && s.reading.Offs < p.OffReadings && !s.starting():
 		return s.look(s.reading.At.Add(p.ConfirmEvery), s.why(model.ReasonWaitingForPowerOff, "making sure that the server is off"))
-	case s.rec.Attempts >= p.DiscoveryAttempts:
+	case s.rec.Boot.Attempts >= p.DiscoveryAttempts:
 		return s.fail(model.ReasonDiscoveryFailed, s.discoveryFailure())
 	case p.DiscoveryImage == "":
 		return s.rest(s.why(model.ReasonNoDiscoveryImage, "discovery.image is not set in Ingot's configuration").by(RackOperator))
@@ -77,9 +77,9 @@ func (s *server) beginDiscovery() Step {
 // discover notes that the server is powered on to be discovered.
 func (s *server) discover(rec *model.ServerRecord) {
 	handle(rec, AskedDiscover, s.annotation(model.AnnotationDiscover))
-	rec.State, rec.Since, rec.BootProblem = model.StateDiscovery, s.now(), nil
-	rec.FoundRunning, rec.Message = time.Time{}, ""
-	rec.Attempts++
+	rec.Life.State, rec.Life.Since, rec.Boot.Problem = model.StateDiscovery, s.now(), nil
+	rec.Life.FoundRunning, rec.Life.Message = time.Time{}, ""
+	rec.Boot.Attempts++
 }
 
 // discoverAsked reports whether Git asks anew for a running server to be discovered.

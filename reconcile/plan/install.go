@@ -36,8 +36,8 @@ const (
 // installs reports whether the server has a claim and is yet to be brought what that
 // asks for.
 func (s *server) installs() bool {
-	return s.rec.State == model.StateReserved && s.claim != nil && s.rec.Release == nil &&
-		s.rec.WantPower == model.PowerOn && s.rec.Installed == "" && !installUnknown(s.rec)
+	return s.rec.Life.State == model.StateReserved && s.claim != nil && s.rec.Release == nil &&
+		s.rec.Claim.Power == model.PowerOn && s.rec.Install.Digest == "" && !installUnknown(s.rec)
 }
 
 // installStage is the stage of the server's install, InstallNone if there is none.
@@ -51,8 +51,8 @@ func (s *server) installStage() InstallStage {
 
 // stage is the stage of the install of a boot, of which something may be missing.
 func (s *server) stage(boot *Boot, missing Why) InstallStage {
-	t := s.rec.Ticket
-	ours := s.opened(model.PurposeClaim) && t.Claim == s.rec.Claim
+	t := s.rec.Boot.Ticket
+	ours := s.opened(model.PurposeClaim) && t.Claim == s.rec.Claim.Name
 	if ours {
 		if stage := s.ticketStage(); stage != InstallNone {
 			return stage
@@ -74,7 +74,7 @@ func (s *server) stage(boot *Boot, missing Why) InstallStage {
 // ticketStage is the stage of an install whose ticket was used already, or will not be:
 // InstallNone if neither is so. From then on it is no matter what the claim asks for.
 func (s *server) ticketStage() InstallStage {
-	t, state := s.rec.Ticket, s.rec.Ticket.State(s.progress())
+	t, state := s.rec.Boot.Ticket, s.rec.Boot.Ticket.State(s.progress())
 	switch {
 	case t.AwaitingOff && state != model.TicketArmed:
 		return InstallUsedEarly
@@ -94,7 +94,7 @@ func (s *server) ticketStage() InstallStage {
 
 // servedStage is the stage of the install of a server that was served.
 func (s *server) servedStage() InstallStage {
-	served := s.notedAt(s.rec.Ticket.IgnitionAt)
+	served := s.notedAt(s.rec.Boot.Ticket.IgnitionAt)
 	switch {
 	case served.IsZero():
 		return InstallServed
@@ -147,11 +147,11 @@ func (s *server) install() Step {
 // not count. The ticket of a server that Ingot gave up on waits for nothing: somebody else
 // has to boot it.
 func (s *server) armForClaim(boot Boot) Step {
-	p := s.rec.BootProblem
+	p := s.rec.Boot.Problem
 	switch {
-	case s.rec.Attempts > 0 && p != nil && (p.Digest != s.digest(&boot) || s.otherTarget(s.rec.Ticket)):
+	case s.rec.Boot.Attempts > 0 && p != nil && (p.Digest != s.digest(&boot) || s.otherTarget(s.rec.Boot.Ticket)):
 		rec := s.edit()
-		rec.Attempts, rec.BootProblem = 0, nil
+		rec.Boot.Attempts, rec.Boot.Problem = 0, nil
 		return s.stay()
 	case s.givenUp() && FailedDisk(p):
 		return s.leaveOff(p)
@@ -164,7 +164,7 @@ func (s *server) armForClaim(boot Boot) Step {
 // awaitOff powers the server off, by force if it runs nothing that was served to it, and
 // then has its ticket boot it.
 func (s *server) awaitOff() Step {
-	if s.rec.Attempts > 0 || s.robbed() {
+	if s.rec.Boot.Attempts > 0 || s.robbed() {
 		return s.confirmOff(s.off(0))
 	}
 	return s.confirmOff(s.off(s.fleet.in.Policy.PowerOffGrace))
@@ -183,13 +183,13 @@ func (s *server) bootForClaim() Step {
 
 // awaitBoot waits for a server to ask for what its ticket offers.
 func (s *server) awaitBoot() Step {
-	p := s.rec.BootProblem
+	p := s.rec.Boot.Problem
 	switch {
 	case FailedBoot(p) && s.givenUp():
 		return s.rest(s.problemWhy(p))
 	case FailedBoot(p):
 		return s.rest(s.why(model.ReasonWaitingForBoot, fmt.Sprintf("waiting for the server to boot, %s; attempt %d of %d, before it %s",
-			s.lastStage(), s.rec.Attempts+1, s.fleet.in.Policy.BootAttempts, p.Message)))
+			s.lastStage(), s.rec.Boot.Attempts+1, s.fleet.in.Policy.BootAttempts, p.Message)))
 	}
 	return s.rest(s.why(model.ReasonWaitingForBoot, "waiting for the server to boot, "+s.lastStage()))
 }
@@ -203,9 +203,9 @@ func (s *server) startOver() Step {
 
 // noteServed records when the server was served.
 func (s *server) noteServed() Step {
-	t := *s.rec.Ticket
+	t := *s.rec.Boot.Ticket
 	t.IgnitionAt = t.ServedAt(s.progress())
-	s.edit().Ticket = &t
+	s.edit().Boot.Ticket = &t
 	s.noteDisk()
 	return s.stay()
 }
@@ -216,7 +216,7 @@ func (s *server) awaitReport() Step {
 	if due := s.probeGoesOff(); !due.IsZero() {
 		st = s.look(due, s.why(model.ReasonWaitingForBoot, s.diskName()+" holds its image: waiting for the probe to power it off, to start it from there"))
 	}
-	return st.wakeBy(s.notedAt(s.rec.Ticket.IgnitionAt).Add(s.fleet.in.Policy.BootGrace))
+	return st.wakeBy(s.notedAt(s.rec.Boot.Ticket.IgnitionAt).Add(s.fleet.in.Policy.BootGrace))
 }
 
 // installed ends the ticket as Booted.
@@ -226,7 +226,7 @@ func (s *server) installed() Step {
 	if !s.unconfirmed() {
 		st = s.takeForInstalled()
 	}
-	rec.Unconfirmed = time.Time{}
+	rec.Install.Unconfirmed = time.Time{}
 	s.forgetThefts()
 	s.end(model.TicketBooted)
 	return st
@@ -237,7 +237,7 @@ func (s *server) installed() Step {
 func (s *server) takeForInstalled() Step {
 	rec := s.edit()
 	s.noteInstalled()
-	if rec.BootOverrideVariant == VariantContinuous && !rec.Ticket.Always {
+	if rec.Boot.OverrideVariant == VariantContinuous && !rec.Boot.Ticket.Always {
 		return s.stay(ClearBoot{})
 	}
 	return s.stay()
@@ -247,14 +247,14 @@ func (s *server) takeForInstalled() Step {
 func (s *server) noteInstalled() {
 	rec := s.edit()
 	s.noteDisk()
-	rec.Installed, rec.Reprovision, rec.Attempts, rec.BootProblem = rec.Ticket.Digest, "", 0, nil
-	rec.Unconfirmed = s.now()
+	rec.Install.Digest, rec.Install.Reprovision, rec.Boot.Attempts, rec.Boot.Problem = rec.Boot.Ticket.Digest, "", 0, nil
+	rec.Install.Unconfirmed = s.now()
 	s.noteBootsAfter()
 }
 
 // servedUnreported reports whether the server was served what its claim asks for, and has not reported since.
 func (s *server) servedUnreported() bool {
-	t := s.rec.Ticket
-	return s.rec.Installed == "" && s.opened(model.PurposeClaim) && t.Claim == s.rec.Claim && !t.AwaitingOff &&
+	t := s.rec.Boot.Ticket
+	return s.rec.Install.Digest == "" && s.opened(model.PurposeClaim) && t.Claim == s.rec.Claim.Name && !t.AwaitingOff &&
 		t.State(s.progress()) == model.TicketIgnitionServed
 }

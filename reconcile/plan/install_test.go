@@ -11,7 +11,7 @@ import (
 func TestTheStagesOfAnInstall(t *testing.T) {
 	type change = func(in *Input, rec *model.ServerRecord)
 	served := func(ago time.Duration) change {
-		return func(in *Input, rec *model.ServerRecord) { rec.Ticket.IgnitionAt = in.Now.Add(-ago) }
+		return func(in *Input, rec *model.ServerRecord) { rec.Boot.Ticket.IgnitionAt = in.Now.Add(-ago) }
 	}
 	fetched := func(in *Input, rec *model.ServerRecord) {
 		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", ScriptAt: in.Now, IgnitionAt: in.Now}
@@ -19,15 +19,15 @@ func TestTheStagesOfAnInstall(t *testing.T) {
 	reported := func(in *Input, rec *model.ServerRecord) {
 		in.Observed.BootStates[rec.Name] = &model.BootState{Ticket: "t", ReceivedAt: in.Now}
 	}
-	awaitingOff := func(_ *Input, rec *model.ServerRecord) { rec.Ticket.AwaitingOff = true }
-	another := func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Digest = fleettest.DigestOf("os:2") }
+	awaitingOff := func(_ *Input, rec *model.ServerRecord) { rec.Boot.Ticket.AwaitingOff = true }
+	another := func(_ *Input, rec *model.ServerRecord) { rec.Boot.Ticket.Digest = fleettest.DigestOf("os:2") }
 	off := func(in *Input, rec *model.ServerRecord) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }
 	absent := func(in *Input, _ *model.ServerRecord) { in.Serving = in.Now.Add(-10 * time.Minute) }
 	before := func(_ *Input, rec *model.ServerRecord) {
-		rec.Ticket.ArmedAt, rec.Asked.At = rec.Ticket.ArmedAt.Add(-12*time.Minute), rec.Asked.At.Add(-12*time.Minute)
+		rec.Boot.Ticket.ArmedAt, rec.Power.Asked.At = rec.Boot.Ticket.ArmedAt.Add(-12*time.Minute), rec.Power.Asked.At.Add(-12*time.Minute)
 	}
 	noSecret := func(in *Input, rec *model.ServerRecord) {
-		in.Desired.Claims[rec.Claim].Spec.IgnitionSecretRef = &model.LocalRef{Name: "none"}
+		in.Desired.Claims[rec.Claim.Name].Spec.IgnitionSecretRef = &model.LocalRef{Name: "none"}
 	}
 	tests := map[string]struct {
 		changes []change
@@ -54,22 +54,22 @@ func TestTheStagesOfAnInstall(t *testing.T) {
 		"its claim asks for another image":      {changes: []change{another}, want: InstallToArm},
 		"but not once it was served":            {changes: []change{another, served(time.Minute)}, want: InstallInstalling},
 		"its ticket has ended": {
-			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Ended = model.TicketSpent }}, want: InstallToArm,
+			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Boot.Ticket.Ended = model.TicketSpent }}, want: InstallToArm,
 		},
 		"its ticket is another claim's": {
-			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Claim = "default/other" }}, want: InstallToArm,
+			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Boot.Ticket.Claim = "default/other" }}, want: InstallToArm,
 		},
 		"it has no ticket": {
-			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Ticket = nil }}, want: InstallToArm,
+			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Boot.Ticket = nil }}, want: InstallToArm,
 		},
 		"it is installed": {
-			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Installed = rec.Ticket.Digest }}, want: InstallNone,
+			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Install.Digest = rec.Boot.Ticket.Digest }}, want: InstallNone,
 		},
 		"its claim wants it off": {
-			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.WantPower = model.PowerOff }}, want: InstallNone,
+			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Claim.Power = model.PowerOff }}, want: InstallNone,
 		},
 		"its claim is gone": {
-			changes: []change{func(in *Input, rec *model.ServerRecord) { delete(in.Desired.Claims, rec.Claim) }}, want: InstallNone,
+			changes: []change{func(in *Input, rec *model.ServerRecord) { delete(in.Desired.Claims, rec.Claim.Name) }}, want: InstallNone,
 		},
 	}
 	for name, tc := range tests {
@@ -92,11 +92,11 @@ func behindAnInstall(change func(r *model.ServerRecord)) (*Input, *model.ServerR
 	in := bigFleet(2, 2)
 	in.Policy.ShowFirst, in.Policy.MaxConcurrentInstalls = false, 1
 	rec := fleettest.Ticketed(in.Observed, model.StateReserved, model.PurposeClaim)
-	rec.Ticket.Disk = &model.DiskImage{Ref: "os:1"}
+	rec.Boot.Ticket.Disk = &model.DiskImage{Ref: "os:1"}
 	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) {
-		ticket := *rec.Ticket
-		ticket.ID, ticket.Server, ticket.Claim = "u", r.Name, r.Claim
-		r.Ticket, r.Installed, r.Asked = &ticket, "", nil
+		ticket := *rec.Boot.Ticket
+		ticket.ID, ticket.Server, ticket.Claim = "u", r.Name, r.Claim.Name
+		r.Boot.Ticket, r.Install.Digest, r.Power.Asked = &ticket, "", nil
 		change(r)
 	})
 	return in, rec
@@ -107,7 +107,7 @@ func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 		return func(in *Input, rec *model.ServerRecord) {
 			d := model.DiskInstall{Stage: model.DiskWriting, StartedAt: in.Now, ReportedAt: in.Now}
 			change(&d)
-			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Ticket.ID, Install: &d}
+			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Boot.Ticket.ID, Install: &d}
 		}
 	}
 	off := func(in *Input, rec *model.ServerRecord) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }
@@ -120,13 +120,13 @@ func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 		"its power failed meanwhile": {func(in *Input, rec *model.ServerRecord) {
 			told(func(*model.DiskInstall) {})(in, rec)
 			off(in, rec)
-			rec.Asked.Reached = true
+			rec.Power.Asked.Reached = true
 		}, true},
-		"it was verified, and word of that is lost": {func(in *Input, rec *model.ServerRecord) { rec.Ticket.IgnitionAt = in.Now }, false},
+		"it was verified, and word of that is lost": {func(in *Input, rec *model.ServerRecord) { rec.Boot.Ticket.IgnitionAt = in.Now }, false},
 		"its disk is verified":                      {told(func(d *model.DiskInstall) { d.VerifiedAt = d.StartedAt }), false},
 		"its probe has given up":                    {told(func(d *model.DiskInstall) { d.Reason = model.ReasonDiskBusy }), false},
-		"its image is no disk":                      {func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Disk = nil }, false},
-		"it still runs something else":              {func(_ *Input, rec *model.ServerRecord) { rec.Ticket.AwaitingOff = true }, false},
+		"its image is no disk":                      {func(_ *Input, rec *model.ServerRecord) { rec.Boot.Ticket.Disk = nil }, false},
+		"it still runs something else":              {func(_ *Input, rec *model.ServerRecord) { rec.Boot.Ticket.AwaitingOff = true }, false},
 		"it is asked to power on":                   {func(in *Input, rec *model.ServerRecord) { off(in, rec); asksOn(in, rec) }, true},
 		"that is being asked this very moment": {func(in *Input, rec *model.ServerRecord) {
 			off(in, rec)
@@ -151,11 +151,11 @@ func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 func TestAReprovisionInDoubtWaitsForItsTurnWithOneTicket(t *testing.T) {
 	waits := fleettest.ServerName(1)
 	in, _ := behindAnInstall(func(r *model.ServerRecord) {
-		r.Ticket.AwaitingOff = true
+		r.Boot.Ticket.AwaitingOff = true
 		r.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Message: "its store was lost", Since: fleettest.Now.Add(-time.Hour)}
-		r.Reprovision, r.HandledReprovision = "2", "2"
+		r.Install.Reprovision, r.Requests.HandledReprovision = "2", "2"
 	})
-	c := *in.Desired.Claims[in.Observed.Servers[waits].Claim]
+	c := *in.Desired.Claims[in.Observed.Servers[waits].Claim.Name]
 	c.Annotations = map[string]string{model.AnnotationReprovision: "2"}
 	in.Desired.Add(&c)
 	var s *Server
@@ -166,14 +166,14 @@ func TestAReprovisionInDoubtWaitsForItsTurnWithOneTicket(t *testing.T) {
 			in.Observed.Servers[waits] = m.Then
 		}
 	}
-	if s.Why.Reason != model.ReasonInstallsLimited || !s.Record.Ticket.Open() || s.Record.Ticket.ID != "u" {
-		t.Errorf("server %s waits for %+v, with ticket %+v", waits, s.Why, s.Record.Ticket)
+	if s.Why.Reason != model.ReasonInstallsLimited || !s.Record.Boot.Ticket.Open() || s.Record.Boot.Ticket.ID != "u" {
+		t.Errorf("server %s waits for %+v, with ticket %+v", waits, s.Why, s.Record.Boot.Ticket)
 	}
 }
 
 // asksOn has a server be asked to power on just now.
 func asksOn(in *Input, rec *model.ServerRecord) {
-	rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now}
+	rec.Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now}
 }
 
 func TestAProbeThatPowersItsMachineOffIsGivenTheTimeForIt(t *testing.T) {
@@ -184,8 +184,8 @@ func TestAProbeThatPowersItsMachineOffIsGivenTheTimeForIt(t *testing.T) {
 		"and then again and again":                      {told.Add(3 * time.Second), told.Add(3*time.Second + probeOffEvery)},
 	} {
 		in, rec := ticketed(model.StateReserved, model.PurposeClaim)
-		rec.Ticket.Disk, rec.Asked.At = &model.DiskImage{Ref: "os:1"}, told.Add(-time.Minute)
-		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Ticket.ID, Install: &model.DiskInstall{RebootingAt: told, ReportedAt: told}}
+		rec.Boot.Ticket.Disk, rec.Power.Asked.At = &model.DiskImage{Ref: "os:1"}, told.Add(-time.Minute)
+		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Boot.Ticket.ID, Install: &model.DiskInstall{RebootingAt: told, ReportedAt: told}}
 		in.Readings[rec.Name] = Reading{At: tc.read}
 		if got := newFleet(in).servers[0].probeGoesOff(); !got.Equal(tc.want) {
 			t.Errorf("%s: %v after, want %v", name, got.Sub(told), tc.want.Sub(told))

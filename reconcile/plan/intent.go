@@ -49,7 +49,7 @@ func (s *server) shown() bool {
 // meanwhile is the step of a bound server for which something disruptive was decided
 // that the status branch does not show yet: it goes on as it did.
 func (s *server) meanwhile() (Step, bool) {
-	if !s.fleet.in.Policy.ShowFirst || s.rec.State != model.StateReserved || s.shown() {
+	if !s.fleet.in.Policy.ShowFirst || s.rec.Life.State != model.StateReserved || s.shown() {
 		return Step{}, false
 	}
 	i := s.rec.Intent
@@ -62,8 +62,8 @@ func (s *server) meanwhile() (Step, bool) {
 		}
 	case model.IntentRelease, model.IntentReprovision, model.IntentMaintenance, model.IntentOperation, model.IntentForget:
 	}
-	ran := s.rec.WantPower == model.PowerOn || i.Kind == model.IntentPower
-	if ran && s.rec.Installed != "" && s.power() == model.PowerOff {
+	ran := s.rec.Claim.Power == model.PowerOn || i.Kind == model.IntentPower
+	if ran && s.rec.Install.Digest != "" && s.power() == model.PowerOff {
 		return s.heals(s.diskBoot), true
 	}
 	return s.rest(s.waitsToBeShown()), true

@@ -20,7 +20,7 @@ func some(why Why) *Why {
 // judge says of a server what it is like before its step.
 func (s *server) judge() Server {
 	j := Server{Name: s.name, Record: s.rec, Manifest: s.spec, Claim: s.claim, Stage: s.installStage(), Duplicate: some(s.duplicate()), Taints: s.taints}
-	if p := s.rec.BootProblem; FailedBoot(p) {
+	if p := s.rec.Boot.Problem; FailedBoot(p) {
 		j.Unbooted = some(s.problemWhy(p))
 	}
 	j.Unarmed, j.Approval = some(s.bootTrouble()), some(s.approvalWhy())
@@ -49,7 +49,7 @@ func (s *server) powerIgnored() Why {
 // stepWhy is why a server whose next step is st is not where it should be.
 func (j *Server) stepWhy(st Step) Why {
 	if st.Why.Reason == "" && st.Move != nil && acts(st.Move) {
-		return Why{Reason: model.ReasonInProgress, Message: "next: " + moveText(st.Move), Since: j.Record.Since}
+		return Why{Reason: model.ReasonInProgress, Message: "next: " + moveText(st.Move), Since: j.Record.Life.Since}
 	}
 	return st.Why
 }

@@ -11,7 +11,7 @@ import (
 // names the same one, whatever the order of what is in the store.
 func TestTheServerInWhosePlaceAMachineIsIsAlwaysTheSame(t *testing.T) {
 	at := func(name model.ServerName, uri string) *model.ServerRecord {
-		return &model.ServerRecord{Name: name, SystemURI: uri, State: model.StateReserved}
+		return &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: name, SystemURI: uri}, Life: model.RecordLife{State: model.StateReserved}}
 	}
 	known := []*model.ServerRecord{at("a", "/2"), at("c", "/1"), at("b", "/1"), at("d", "/3")}
 	for range 2 {

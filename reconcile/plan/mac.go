@@ -83,9 +83,7 @@ func (s *server) bmcMACs() []string {
 	return macs
 }
 
-// uncertainMACs are those that neither Git nor the BMC tells: what the record has, or, in
-// a record from before the probe's report ceased to count, what that names. A report that
-// came for a discovery that goes on is not taken so.
+// uncertainMACs are those of the record that neither Git nor the BMC shows.
 func (s *server) uncertainMACs() []model.ServerMAC {
 	var all []model.ServerMAC
 	for _, m := range s.rec.MACs {
@@ -93,11 +91,7 @@ func (s *server) uncertainMACs() []model.ServerMAC {
 			all = append(all, m)
 		}
 	}
-	p := s.fleet.in.Observed.Probes[s.name]
-	if s.rec.Identified || p == nil || s.rec.State == model.StateInitial || s.rec.State == model.StateDiscovery {
-		return all
-	}
-	return macsBy(model.MACByRecord, p.Data.MACs())
+	return all
 }
 
 // macsBy are MAC addresses that one source tells.
@@ -118,8 +112,7 @@ func (s *server) noteMACs() (Step, bool) {
 	if slices.Equal(macs, s.rec.MACs) {
 		return Step{}, false
 	}
-	rec := s.edit()
-	rec.MACs, rec.Identified = macs, true
+	s.edit().MACs = macs
 	return s.stay(), true
 }
 
@@ -182,7 +175,7 @@ func (s *server) ambiguous(report *model.ProbeData) string {
 // failAmbiguous ends a discovery of a machine that may not be the server.
 func (s *server) failAmbiguous(why string) Step {
 	st := s.fail(model.ReasonMachineAmbiguous, why)
-	s.rec.Back = model.StateInitial
+	s.rec.Life.Back = model.StateInitial
 	return st
 }
 
@@ -211,7 +204,7 @@ func (s *server) cardsUnread() bool {
 	if p == nil || !s.begun() || s.now().Before(read.Add(readCardsEvery)) {
 		return false
 	}
-	from := s.rec.Asked.At
+	from := s.rec.Power.Asked.At
 	to := from.Add(s.fleet.in.Policy.BootTimeout)
 	return s.now().Before(to) && slices.ContainsFunc(p.Sightings, func(seen model.Sighting) bool {
 		known := slices.ContainsFunc(s.rec.MACs, func(m model.ServerMAC) bool { return m.Address == seen.MAC })

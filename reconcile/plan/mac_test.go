@@ -33,9 +33,7 @@ func TestWhichMACAddressesAreAServers(t *testing.T) {
 		git   string
 		facts *model.ServerFacts
 		known []model.ServerMAC // in its record
-		state model.ServerState // Available if empty
 		probe *model.ProbeReport
-		old   bool // its record is from before
 		want  []model.ServerMAC
 	}{
 		"nobody tells any":         {facts: shows()},
@@ -72,27 +70,14 @@ func TestWhichMACAddressesAreAServers(t *testing.T) {
 		"a card that was taken out": {facts: shows(1), known: macs(model.MACByBMC, 1, 2), want: macs(model.MACByBMC, 1)},
 		"a card that was put in":    {facts: shows(1, 2), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 1, 2)},
 		"or Git gives it one": {
-			git: cardOf(3), facts: shows(), known: macs(model.MACByRecord, 1, 2),
+			git: cardOf(3), facts: shows(), known: macs(model.MACBySighting, 1, 2),
 			want: macs(model.MACByGit, 3),
 		},
-		"a report of before, where its BMC shows none": {
-			old: true, facts: shows(), probe: report(2, 1),
-			want: macs(model.MACByRecord, 1, 2),
-		},
-		"it is kept": {
-			facts: shows(), probe: report(2, 1), known: macs(model.MACByRecord, 1, 2),
-			want: macs(model.MACByRecord, 1, 2),
-		},
-		"but not where it shows one": {old: true, facts: shows(3), probe: report(2, 1), want: macs(model.MACByBMC, 3)},
-		"nor while it is discovered": {old: true, facts: shows(), state: model.StateDiscovery, probe: report(2, 1)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketed(model.StateAvailable, model.PurposeDiscovery)
-			rec.MACs, rec.Identified, rec.Ticket = tt.known, !tt.old, nil
-			if tt.state != "" {
-				rec.State = tt.state
-			}
+			rec.MACs, rec.Boot.Ticket = tt.known, nil
 			in.Observed.ServerFacts[rec.Name] = tt.facts
 			if tt.probe != nil {
 				in.Observed.Probes[rec.Name] = tt.probe

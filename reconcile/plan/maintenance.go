@@ -35,7 +35,7 @@ func (f *fleet) loadMaintenances() {
 		case s.begunBy(f.maintained[server].by):
 		case !s.needsApproval(m):
 			f.maintained[server] = maintained{name, why, maintenancePower(m)}
-		case s.rec.State == model.StateMaintenance && s.begunBy(name):
+		case s.rec.Life.State == model.StateMaintenance && s.begunBy(name):
 			f.maintained[server] = maintained{name, why, model.PowerOn} // as its user was asked for
 			fallthrough
 		default:
@@ -51,8 +51,8 @@ func (s *server) begunBy(name string) bool {
 	if m == nil || s.fleet.namesake(m) {
 		return false
 	}
-	return s.rec.State == model.StateMaintenance && s.rec.MaintainedBy == name ||
-		s.rec.State == model.StateReserved && s.intends(model.IntentMaintenance, name)
+	return s.rec.Life.State == model.StateMaintenance && s.rec.Maintenance.By == name ||
+		s.rec.Life.State == model.StateReserved && s.intends(model.IntentMaintenance, name)
 }
 
 // needsApproval reports whether a ServerMaintenance waits for the owner of the server's claim.
@@ -68,7 +68,7 @@ func (s *server) needsApproval(m *model.ServerMaintenance) bool {
 		return true
 	}
 	asShown, anyPower := s.claim.Approves(m.Name)
-	return !anyPower && (!asShown || maintenancePower(m) == model.PowerOff && slices.Contains(s.rec.ShownOn, m.Name))
+	return !anyPower && (!asShown || maintenancePower(m) == model.PowerOff && slices.Contains(s.rec.Maintenance.ShownOn, m.Name))
 }
 
 // serves reports whether the server is a claim's and stays so.
@@ -79,32 +79,32 @@ func (s *server) serves() bool {
 // leftOn reports whether a ServerMaintenance that has begun did so with leaving the server on, and
 // never had it Off.
 func (s *server) leftOn(name string) bool {
-	if s.rec.State == model.StateMaintenance {
+	if s.rec.Life.State == model.StateMaintenance {
 		p := s.maintenancePower()
 		return p.Want == model.PowerOn && !p.WasOff
 	}
-	return slices.Contains(s.rec.ShownOn, name)
+	return slices.Contains(s.rec.Maintenance.ShownOn, name)
 }
 
 // noteApproval has the record say which ServerMaintenance waits for the claim's owner, and
 // since when, and what approvals by name do not cover. It touches nothing.
 func (s *server) noteApproval() (Step, bool) {
 	name, noted := s.fleet.awaiting[s.name], ""
-	if a := s.rec.AwaitedApproval; a != nil {
+	if a := s.rec.Maintenance.Awaits; a != nil {
 		noted = a.Maintenance
 	}
 	on := s.shownOn()
-	if name == noted && slices.Equal(on, s.rec.ShownOn) || s.fleet.observeOnly.Reason != "" {
+	if name == noted && slices.Equal(on, s.rec.Maintenance.ShownOn) || s.fleet.observeOnly.Reason != "" {
 		return Step{}, false
 	}
 	rec := s.edit()
-	rec.ShownOn = on
+	rec.Maintenance.ShownOn = on
 	switch name {
 	case noted:
 	case "":
-		rec.AwaitedApproval = nil
+		rec.Maintenance.Awaits = nil
 	default:
-		rec.AwaitedApproval = &model.AwaitedApproval{Maintenance: name, Since: s.now()}
+		rec.Maintenance.Awaits = &model.AwaitedApproval{Maintenance: name, Since: s.now()}
 	}
 	return s.stay(), true
 }
@@ -118,8 +118,8 @@ func (s *server) shownOn() (names []string) {
 	for _, name := range s.askedOf() {
 		m := s.fleet.in.Desired.Maintenances[name]
 		shown := m != nil && m.Spec.Policy == model.MaintenanceOwnerApproval && s.fleet.resolve(m.Spec.ServerRef.Name) == s.name &&
-			maintenancePower(m) == model.PowerOn && (s.rec.State != model.StateMaintenance || s.leftOn(name))
-		if shown || slices.Contains(s.rec.ShownOn, name) {
+			maintenancePower(m) == model.PowerOn && (s.rec.Life.State != model.StateMaintenance || s.leftOn(name))
+		if shown || slices.Contains(s.rec.Maintenance.ShownOn, name) {
 			names = append(names, name)
 		}
 	}
@@ -135,7 +135,7 @@ func (s *server) askedOf() (names []string) {
 		}
 	}
 	add(s.fleet.awaiting[s.name])
-	add(s.rec.MaintainedBy)
+	add(s.rec.Maintenance.By)
 	if s.claim != nil {
 		for _, v := range s.claim.Approvals() {
 			add(v)
@@ -153,7 +153,7 @@ func maintenancePower(m *model.ServerMaintenance) model.Power {
 // approvalWhy says that a ServerMaintenance waits for the owner of the server's claim, and
 // what it will do.
 func (s *server) approvalWhy() Why {
-	a, name := s.rec.AwaitedApproval, s.fleet.awaiting[s.name]
+	a, name := s.rec.Maintenance.Awaits, s.fleet.awaiting[s.name]
 	if a == nil || name == "" || name != a.Maintenance {
 		return Why{}
 	}
@@ -163,12 +163,12 @@ func (s *server) approvalWhy() Why {
 		what += " (" + m.Spec.Reason + ")"
 	}
 	value := m.Name
-	if maintenancePower(m) == model.PowerOff && slices.Contains(s.rec.ShownOn, m.Name) {
+	if maintenancePower(m) == model.PowerOff && slices.Contains(s.rec.Maintenance.ShownOn, m.Name) {
 		what, value = what+", which was to leave it on,", value+model.ApprovesOff
 	}
 	return Why{model.ReasonApprovalAwaited, fmt.Sprintf("%s of server %s waits for the approval of the owner of claim %s: set annotation "+
-		"%s: %s on the %s, or \"true\" for any maintenance; it %s", what, s.name, s.rec.Claim, model.AnnotationMaintenanceApproved, value,
-		s.rec.Claim.Identity().Kind, maintenanceEffect(m)), a.Since, Tenant}
+		"%s: %s on the %s, or \"true\" for any maintenance; it %s", what, s.name, s.rec.Claim.Name, model.AnnotationMaintenanceApproved, value,
+		s.rec.Claim.Name.Identity().Kind, maintenanceEffect(m)), a.Since, Tenant}
 }
 
 // maintenanceEffect says what a ServerMaintenance does to a server that runs.
@@ -192,12 +192,12 @@ func (f *fleet) maintenance(s *server) maintained {
 
 // maintenance takes a server out of service when Git asks for it.
 func (s *server) maintenance() (Step, bool) {
-	asked, bound := s.fleet.maintenance(s), s.rec.State == model.StateReserved
+	asked, bound := s.fleet.maintenance(s), s.rec.Life.State == model.StateReserved
 	switch i := s.rec.Intent; {
 	case bound && i != nil && i.Kind == model.IntentMaintenance && i.Value != asked.by:
 		s.edit().Intent = nil // should it be asked for again, that is decided anew
 		return s.stay(), true
-	case asked.by == "" || s.rec.Release != nil || !bound && s.rec.State != model.StateAvailable:
+	case asked.by == "" || s.rec.Release != nil || !bound && s.rec.Life.State != model.StateAvailable:
 		return Step{}, false
 	case bound && !s.intends(model.IntentMaintenance, asked.by):
 		if !s.may(stepMaintenance) {
@@ -218,11 +218,11 @@ func (s *server) maintenance() (Step, bool) {
 // meanwhile.
 func (s *server) beginMaintenance(asked maintained) Step {
 	rec := s.edit()
-	rec.Back, rec.MaintainedBy = rec.State, asked.by
+	rec.Life.Back, rec.Maintenance.By = rec.Life.State, asked.by
 	if asked.power == model.PowerOn {
-		rec.MaintenancePower = &model.MaintenancePower{Want: model.PowerOn, Due: true}
+		rec.Maintenance.Power = &model.MaintenancePower{Want: model.PowerOn, Due: true}
 	}
-	if s.opened(model.PurposeClaim) && s.rec.Ticket.State(s.progress()) != model.TicketIgnitionServed {
+	if s.opened(model.PurposeClaim) && s.rec.Boot.Ticket.State(s.progress()) != model.TicketIgnitionServed {
 		s.end(model.TicketSpent)
 	}
 	return s.enter(model.StateMaintenance)
@@ -232,8 +232,8 @@ func (s *server) beginMaintenance(asked maintained) Step {
 func (s *server) maintained() Step {
 	asked := s.fleet.maintenance(s)
 	switch {
-	case asked.by != "" && asked.by != s.rec.MaintainedBy:
-		s.edit().MaintainedBy = asked.by
+	case asked.by != "" && asked.by != s.rec.Maintenance.By:
+		s.edit().Maintenance.By = asked.by
 		return s.stay()
 	case asked.by != "":
 		return s.maintainedWith(asked)
@@ -242,13 +242,13 @@ func (s *server) maintained() Step {
 			"read, or is absent; see "+model.ReportProblems+" and "+model.ReportRevision, RackOperator))
 	}
 	rec := s.edit()
-	back := rec.Back
-	if by := rec.MaintainedBy; by != "" && by != model.OperationPark {
-		rec.ServicedAt = s.now()
+	back := rec.Life.Back
+	if by := rec.Maintenance.By; by != "" && by != model.OperationPark {
+		rec.Maintenance.ServicedAt = s.now()
 	}
-	rec.Back, rec.MaintainedBy, rec.MaintenancePower, rec.Intent = "", "", nil, nil
-	if a := rec.Asked; a != nil && a.Unsure {
-		rec.Asked = nil // whoever worked at it has seen to that
+	rec.Life.Back, rec.Maintenance.By, rec.Maintenance.Power, rec.Intent = "", "", nil, nil
+	if a := rec.Power.Asked; a != nil && a.Unsure {
+		rec.Power.Asked = nil // whoever worked at it has seen to that
 	}
 	return s.enter(back, Inspect{Inventory: true})
 }
@@ -260,10 +260,10 @@ func (s *server) maintainedWith(asked maintained) Step {
 	case s.powerOffAsked(asked) && !s.may(stepPowerOff):
 		return s.rest(Why{}) // the guard says why
 	case asked.power != power.Want:
-		if s.rec.Back == model.StateReserved {
+		if s.rec.Life.Back == model.StateReserved {
 			s.announce(model.IntentMaintenance, asked.by)
 		}
-		s.edit().MaintenancePower = &model.MaintenancePower{Want: asked.power, Due: true, WasOff: power.WasOff || power.Want == model.PowerOff}
+		s.edit().Maintenance.Power = &model.MaintenancePower{Want: asked.power, Due: true, WasOff: power.WasOff || power.Want == model.PowerOff}
 		return s.stay()
 	case power.Due:
 		return s.bringPower(power.Want)
@@ -274,13 +274,13 @@ func (s *server) maintainedWith(asked maintained) Step {
 // powerOffAsked reports whether what left a claim's server On is to switch it off now: its user was
 // asked for less.
 func (s *server) powerOffAsked(asked maintained) bool {
-	return s.rec.State == model.StateMaintenance && s.rec.Back == model.StateReserved &&
+	return s.rec.Life.State == model.StateMaintenance && s.rec.Life.Back == model.StateReserved &&
 		asked.by != "" && asked.power == model.PowerOff && s.maintenancePower().Want == model.PowerOn
 }
 
 // maintenancePower is the power state that the maintenance was last seen to ask for.
 func (s *server) maintenancePower() model.MaintenancePower {
-	if p := s.rec.MaintenancePower; p != nil {
+	if p := s.rec.Maintenance.Power; p != nil {
 		return *p
 	}
 	return model.MaintenancePower{Want: model.PowerOff}
@@ -291,9 +291,9 @@ func (s *server) maintenancePower() model.MaintenancePower {
 func (s *server) bringPower(want model.Power) Step {
 	wasOff := s.maintenancePower().WasOff
 	done := func(rec *model.ServerRecord) {
-		rec.MaintenancePower = &model.MaintenancePower{Want: want, WasOff: wasOff}
+		rec.Maintenance.Power = &model.MaintenancePower{Want: want, WasOff: wasOff}
 	}
-	asked, goingOff := s.rec.Asked, s.goingOff()
+	asked, goingOff := s.rec.Power.Asked, s.goingOff()
 	switch {
 	case asked != nil && asked.Want == want && asked.Unsure && !s.reached() && (asked.Tries >= s.fleet.in.Policy.UnsureTries || s.askedOnBefore()):
 	case want == model.PowerOff:
@@ -312,14 +312,14 @@ func (s *server) bringPower(want model.Power) Step {
 // askedOnBefore reports whether a former process asked for the power-on of the maintenance: if that
 // took effect, somebody may have switched the server off since, and work in it.
 func (s *server) askedOnBefore() bool {
-	asked := s.rec.Asked
-	return asked.Want == model.PowerOn && asked.At.Before(s.fleet.in.Started) && !asked.At.Before(s.rec.Since)
+	asked := s.rec.Power.Asked
+	return asked.Want == model.PowerOn && asked.At.Before(s.fleet.in.Started) && !asked.At.Before(s.rec.Life.Since)
 }
 
 // maintenanceOver reports whether a commit took away what the server is in Maintenance
 // for, or has it ask for something else. A manifest that is merely absent still asks.
 func (s *server) maintenanceOver() bool {
-	f, by := s.fleet, s.rec.MaintainedBy
+	f, by := s.fleet, s.rec.Maintenance.By
 	switch by {
 	case "": // of before it was recorded
 		return !f.maybeUnreadable(model.KindServerMaintenance, "") && (s.spec != nil || !f.maybeUnreadable(model.KindServer, string(s.name)))
@@ -339,12 +339,12 @@ const servicedLimit = 15 * time.Minute
 // BMC that does not show it in time nothing counts as changed.
 func (s *server) serviced() (Step, bool) {
 	switch {
-	case s.rec.ServicedAt.IsZero():
+	case s.rec.Maintenance.ServicedAt.IsZero():
 		return Step{}, false
-	case s.over(s.rec.ServicedAt, servicedLimit):
-		s.edit().ServicedAt = time.Time{}
+	case s.over(s.rec.Maintenance.ServicedAt, servicedLimit):
+		s.edit().Maintenance.ServicedAt = time.Time{}
 		return s.stay(), true
-	case s.facts.Inventory == nil || s.reading.InventoryAt.Before(s.notedAt(s.rec.ServicedAt)):
+	case s.facts.Inventory == nil || s.reading.InventoryAt.Before(s.notedAt(s.rec.Maintenance.ServicedAt)):
 		return s.stay(Inspect{Inventory: true}), true
 	}
 	s.noteReplaced()

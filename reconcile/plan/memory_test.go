@@ -66,7 +66,7 @@ func observeAnew(r *rand.Rand, was *Input) *Input {
 		switch r.IntN(9) {
 		case 0:
 			o.Servers = changed(o.Servers, server(), func(rec *model.ServerRecord) {
-				rec.State = model.ServerStates[r.IntN(len(model.ServerStates))]
+				rec.Life.State = model.ServerStates[r.IntN(len(model.ServerStates))]
 				if r.IntN(2) == 0 {
 					rec.MACs = fleettest.MACs(model.MACByBMC, r.IntN(20))
 				}
@@ -74,7 +74,7 @@ func observeAnew(r *rand.Rand, was *Input) *Input {
 		case 1: // it was bound, or given up
 			claim := anyOf(r, in.Desired.Claims)
 			o.Servers = changed(o.Servers, server(), func(rec *model.ServerRecord) {
-				rec.State, rec.Claim = model.StateReserved, []model.ClaimName{claim, "", "default/gone"}[r.IntN(3)]
+				rec.Life.State, rec.Claim.Name = model.StateReserved, []model.ClaimName{claim, "", "default/gone"}[r.IntN(3)]
 			})
 		case 2: // it is behind another BMC, or a machine with the UUID of another
 			o.Servers = changed(o.Servers, server(), func(rec *model.ServerRecord) {
@@ -92,11 +92,11 @@ func observeAnew(r *rand.Rand, was *Input) *Input {
 			delete(o.Servers, server())
 		case 8: // it was installed with what its claim asks for now, or with something else
 			o.Servers = changed(o.Servers, server(), func(rec *model.ServerRecord) {
-				if c := in.Desired.Claims[rec.Claim]; c != nil {
+				if c := in.Desired.Claims[rec.Claim.Name]; c != nil {
 					boot, _ := bootOfClaim(in.Desired, c)
-					rec.State, rec.Installed = model.StateReserved, keyedDigest(in.DigestKey, &boot)
+					rec.Life.State, rec.Install.Digest = model.StateReserved, keyedDigest(in.DigestKey, &boot)
 					if r.IntN(2) == 0 {
-						rec.Installed = fleettest.DigestOf("os:2")
+						rec.Install.Digest = fleettest.DigestOf("os:2")
 					}
 				}
 			})

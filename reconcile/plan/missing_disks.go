@@ -62,7 +62,7 @@ func SameMissing(a, b model.MissingDisk) bool {
 
 // gone reports whether a person has said before that no wipe accounts for a disk.
 func (s *server) gone(m model.MissingDisk) bool {
-	return slices.ContainsFunc(s.rec.Missing, func(known model.MissingDisk) bool {
+	return slices.ContainsFunc(s.rec.Disks.Missing, func(known model.MissingDisk) bool {
 		return known.Gone && known.ReplacedBy == "" && SameMissing(known, m)
 	})
 }

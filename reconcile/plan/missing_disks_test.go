@@ -290,7 +290,7 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 			o.Probes["s1"] = &model.ProbeReport{Data: model.ProbeData{Storage: tc.inventory}}
 			s := &server{
 				fleet: &fleet{in: &Input{Observed: o}}, name: "s1",
-				rec:   &model.ServerRecord{Disks: tc.recorded, Missing: tc.known, HandledDisks: tc.handled},
+				rec:   &model.ServerRecord{Disks: model.RecordDisks{Known: tc.recorded, Missing: tc.known}, Requests: model.RecordRequests{HandledDisks: tc.handled}},
 				facts: &model.ServerFacts{Inventory: &model.Inventory{Storages: []model.Storage{{Drives: tc.drives}, {Drives: tc.twin}}}},
 				spec:  &model.Server{},
 			}
@@ -321,9 +321,9 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 		accepts string
 		want    string
 	}{
-		"nothing is wrong": {disks: wipedDisks("S1"), rec: model.ServerRecord{DisksAt: time.Unix(1, 0)}},
+		"nothing is wrong": {disks: wipedDisks("S1"), rec: model.ServerRecord{Disks: model.RecordDisks{KnownAt: time.Unix(1, 0)}}},
 		"a disk failed": {
-			disks: failed, rec: model.ServerRecord{DisksAt: time.Unix(1, 0)},
+			disks: failed, rec: model.ServerRecord{Disks: model.RecordDisks{KnownAt: time.Unix(1, 0)}},
 			want: "wipe failed on sda (serial S1): I/O error: repair or replace it; " + retry,
 		},
 		"a disk is missing": {
@@ -351,11 +351,11 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 		"more than anybody types":            {missing: missing(maxNamed + 2), want: fmt.Sprintf(accept, "as-reported")},
 		"a name that cannot stand in a list": {missing: []model.MissingDisk{{Name: "a,b"}}, want: fmt.Sprintf(accept, "as-reported")},
 		"a serial number was accepted before": {
-			missing: missing(1), rec: model.ServerRecord{HandledDisks: "S0"},
+			missing: missing(1), rec: model.ServerRecord{Requests: model.RecordRequests{HandledDisks: "S0"}},
 			want: fmt.Sprintf(accept, "S0#2"),
 		},
 		"as reported was asked for before": {
-			missing: missing(maxNamed + 2), rec: model.ServerRecord{HandledDisks: "as-reported"},
+			missing: missing(maxNamed + 2), rec: model.ServerRecord{Requests: model.RecordRequests{HandledDisks: "as-reported"}},
 			want: fmt.Sprintf(accept, "as-reported#2"),
 		},
 		"one failed and one is missing": {
@@ -363,7 +363,7 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 			want: "wipe failed on sda (serial S1): I/O error: repair or replace it; disk sd0 (serial S0, model M) was there before",
 		},
 		"a retry was asked for before": {
-			disks: failed, rec: model.ServerRecord{HandledOperation: "retry#1"},
+			disks: failed, rec: model.ServerRecord{Requests: model.RecordRequests{HandledOperation: "retry#1"}},
 			want: "retry#2 on Server s1",
 		},
 		"nobody ever said what disks it has": {
@@ -376,8 +376,8 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 				"set annotation ingot/disks-accepted: \"none\" on Server s1",
 		},
 		"which nobody was told of yet":          {accepts: "none", want: "nobody ever said"},
-		"which a person accepted":               {disks: wipedDisks("S1"), rec: model.ServerRecord{DisksAt: time.Unix(1, 0)}},
-		"its probe saw none, nor does the wipe": {rec: model.ServerRecord{DisksAt: time.Unix(1, 0)}},
+		"which a person accepted":               {disks: wipedDisks("S1"), rec: model.ServerRecord{Disks: model.RecordDisks{KnownAt: time.Unix(1, 0)}}},
+		"its probe saw none, nor does the wipe": {rec: model.ServerRecord{Disks: model.RecordDisks{KnownAt: time.Unix(1, 0)}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -38,14 +38,14 @@ func (s *server) operation() (Step, bool) {
 	}
 	rec := s.edit()
 	handle(rec, AskedOperation, value)
-	rec.Operation = &model.Operation{Value: value, Reset: reset, NotedAt: s.now()}
+	rec.Requests.Operation = &model.Operation{Value: value, Reset: reset, NotedAt: s.now()}
 	s.announce(model.IntentOperation, value)
 	return s.stay(), true
 }
 
 // mayOperate reports whether a power operation disturbs nothing of Ingot's own.
 func (s *server) mayOperate() bool {
-	switch s.rec.State {
+	switch s.rec.Life.State {
 	case model.StateInitial, model.StateDiscovery, model.StateCleanup, model.StateMaintenance:
 		return false // deferred
 	case model.StateAvailable, model.StateReserved, model.StateReleased, model.StateError:
@@ -55,7 +55,7 @@ func (s *server) mayOperate() bool {
 
 // operate carries on with the operation that was recorded last.
 func (s *server) operate() (Step, bool) {
-	op := s.rec.Operation
+	op := s.rec.Requests.Operation
 	if op == nil || op.Outcome != "" || s.rec.Release != nil || !s.mayOperate() {
 		return Step{}, false
 	}
@@ -65,20 +65,20 @@ func (s *server) operate() (Step, bool) {
 		next.Outcome, next.Message = model.OutcomeUnknown, "Ingot was stopped while the BMC was asked"
 	case s.operationWithdrawn(op.Value):
 		next.Outcome, next.Message = model.OutcomeWithdrawn, "Git does not ask for it any more, and it was not begun"
-	case s.rec.Failures >= operationAttempts:
-		next.Outcome, next.Message = model.OutcomeRefused, s.rec.LastError
+	case s.rec.Life.Failures >= operationAttempts:
+		next.Outcome, next.Message = model.OutcomeRefused, s.rec.Life.LastError
 	case s.over(op.NotedAt, s.fleet.in.Policy.OperationExpiry):
 		next.Outcome, next.Message = model.OutcomeExpired, "it could not be begun in time; give the annotation a new value to ask for it again"
 	default:
 		next.AskedAt = s.now()
-		s.edit().Operation = &next
+		s.edit().Requests.Operation = &next
 		if s.boots(op.Reset) && s.onDisk() {
 			return s.ask(op.Reset, s.diskOnce()...), true
 		}
 		return s.ask(op.Reset), true
 	}
 	rec := s.edit()
-	rec.Operation, rec.Failures, rec.LastError = &next, 0, "" // so that it holds nothing else up
+	rec.Requests.Operation, rec.Life.Failures, rec.Life.LastError = &next, 0, "" // so that it holds nothing else up
 	return s.stay(), true
 }
 
@@ -108,26 +108,26 @@ func (s *server) retry() (Step, bool) {
 	}
 	rec := s.edit()
 	handle(rec, AskedOperation, value)
-	if FailedBoot(rec.BootProblem) && rec.Ticket.State(s.progress()) != model.TicketIgnitionServed {
+	if FailedBoot(rec.Boot.Problem) && rec.Boot.Ticket.State(s.progress()) != model.TicketIgnitionServed {
 		s.end(model.TicketSpent) // the next is one that the server is powered on for
 	}
-	rec.Attempts, rec.Failures, rec.LastError, rec.BootProblem, rec.NoDiskBoot = 0, 0, "", nil, nil
-	rec.IndicatorProblem, rec.BootOrderProblem = nil, nil
+	rec.Boot.Attempts, rec.Life.Failures, rec.Life.LastError, rec.Boot.Problem, rec.Boot.NoDiskBoot = 0, 0, "", nil, nil
+	rec.Settings.IndicatorProblem, rec.Settings.BootOrderProblem = nil, nil
 	s.forgetThefts()
 	s.forgetAgain()
 	if installUnknown(rec) {
 		rec.Doubt = nil // a person says that it is not installed
 		s.end(model.TicketSpent)
 	}
-	if a := rec.Asked; a != nil && a.Unsure {
-		rec.Asked = nil
+	if a := rec.Power.Asked; a != nil && a.Unsure {
+		rec.Power.Asked = nil
 	}
-	rec.NotBefore = time.Time{}
-	if rec.State != model.StateError {
+	rec.Life.NotBefore = time.Time{}
+	if rec.Life.State != model.StateError {
 		return s.stay(), true
 	}
-	back := rec.Back
-	rec.Back = ""
+	back := rec.Life.Back
+	rec.Life.Back = ""
 	return s.enter(back), true
 }
 

@@ -45,7 +45,7 @@ func (s *server) partsDue() bool {
 
 // blockedBySecureBoot reports whether the server waits for its Secure Boot to be switched off.
 func (s *server) blockedBySecureBoot() bool {
-	return s.rec.BootProblem != nil && s.rec.BootProblem.Reason == model.ReasonSecureBootBlocksProbe
+	return s.rec.Boot.Problem != nil && s.rec.Boot.Problem.Reason == model.ReasonSecureBootBlocksProbe
 }
 
 // partsAgain is when parts of which some could not be read are due: a while after that, or,

@@ -75,9 +75,9 @@ func TestPartsAreReadAgain(t *testing.T) {
 			if tt.power != "" {
 				facts.Power = tt.power
 			}
-			rec := &model.ServerRecord{Name: name}
+			rec := &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: name}}
 			if tt.blocked {
-				rec.BootProblem = &model.BootProblem{Reason: model.ReasonSecureBootBlocksProbe}
+				rec.Boot.Problem = &model.BootProblem{Reason: model.ReasonSecureBootBlocksProbe}
 			}
 			st := (&server{fleet: &fleet{in: &in}, name: name, facts: facts, reading: &tt.reading, rec: rec}).rest(Why{})
 			want := []Action{Inspect{Inventory: tt.due}}

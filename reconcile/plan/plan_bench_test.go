@@ -28,7 +28,7 @@ func BenchmarkPlan(b *testing.B) {
 		} {
 			for s := range in.Observed.Servers {
 				if i == 3 {
-					in.Observed.Servers[s].BootstrapCompleted = []string{"d"}
+					in.Observed.Servers[s].Life.BootstrapCompleted = []string{"d"}
 				}
 			}
 			in.Desired.Add(r)

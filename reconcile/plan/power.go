@@ -27,7 +27,7 @@ func (s *server) off(grace time.Duration) (st Step, done bool) {
 		return s.look(s.reading.At.Add(p.ConfirmEvery), why), false
 	case s.knowsNoShutdown():
 		return s.ask(model.ResetForceOff), false
-	case s.goingOff() && s.rec.Asked.Unsure:
+	case s.goingOff() && s.rec.Power.Asked.Unsure:
 		return s.askAgain(why), false
 	}
 	if reset := s.nextReset(grace); reset != "" {
@@ -45,9 +45,9 @@ func (s *server) switchOff() Step {
 // nextReset is what to ask of a server that is on and has to be off; "" = what was asked
 // for may yet take effect. A machine that refuses to shut down is forced.
 func (s *server) nextReset(grace time.Duration) model.ResetKind {
-	asked := s.rec.Asked
+	asked := s.rec.Power.Asked
 	switch {
-	case !s.goingOff() && grace > 0 && s.rec.Failures < 3:
+	case !s.goingOff() && grace > 0 && s.rec.Life.Failures < 3:
 		return model.ResetGracefulOff
 	case !s.goingOff():
 		return model.ResetForceOff
@@ -60,10 +60,10 @@ func (s *server) nextReset(grace time.Duration) model.ResetKind {
 
 // forcedOff is how often the server was forced off so far, without going off.
 func (s *server) forcedOff() int {
-	if !s.goingOff() || s.rec.Asked.Reset != model.ResetForceOff {
+	if !s.goingOff() || s.rec.Power.Asked.Reset != model.ResetForceOff {
 		return 0
 	}
-	return s.rec.Asked.Tries
+	return s.rec.Power.Asked.Tries
 }
 
 // forcePause is how long a server may take to go off that was forced to so many times.
@@ -75,7 +75,7 @@ func (p Policy) forcePause(times int) time.Duration {
 // concurrent power-ons allows, and notes what follows from it.
 func (s *server) netBoot(then func(*model.ServerRecord)) Step {
 	return s.powerOn(func(rec *model.ServerRecord) {
-		rec.Replaces = ""
+		rec.Install.Replaces = ""
 		if then != nil {
 			then(rec)
 		}
@@ -86,7 +86,7 @@ func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step 
 	if s.settling() {
 		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "waiting for the server to power on"))
 	}
-	if s.starting() && s.reading.At.Before(s.rec.Asked.At) && !s.rec.Asked.At.After(s.now()) {
+	if s.starting() && s.reading.At.Before(s.rec.Power.Asked.At) && !s.rec.Power.Asked.At.After(s.now()) {
 		return s.look(s.reading.At, s.why(model.ReasonWaitingForPower, "looking whether the server powered on")) // before it is asked again
 	}
 	switch {
@@ -111,7 +111,7 @@ const queuedPerPowerOn = 4
 func (s *server) hasPlace() bool {
 	left, p := s.fleet.powerOns, &s.fleet.in.Policy
 	if s.starting() {
-		if p.MaxConcurrentPowerOns == 1 && s.now().Before(s.notedAt(s.rec.Asked.At).Add(2*p.PowerOnLimit)) {
+		if p.MaxConcurrentPowerOns == 1 && s.now().Before(s.notedAt(s.rec.Power.Asked.At).Add(2*p.PowerOnLimit)) {
 			return false // it takes turns with the others
 		}
 		left -= p.MaxConcurrentPowerOns / 2
@@ -136,7 +136,7 @@ func (s *server) queueUp(then func(*model.ServerRecord), before []Action) Step {
 
 // unsureTries is how often the server was asked to power on without an answer.
 func (s *server) unsureTries() int {
-	if a := s.rec.Asked; a != nil && a.Unsure && a.Reset == model.ResetOn && !s.reached() {
+	if a := s.rec.Power.Asked; a != nil && a.Unsure && a.Reset == model.ResetOn && !s.reached() {
 		return a.Tries
 	}
 	return 0
@@ -149,7 +149,7 @@ func (s *server) askOn(then func(*model.ServerRecord)) {
 	if then != nil {
 		then(rec)
 	}
-	rec.Asked = &model.PowerAsked{
+	rec.Power.Asked = &model.PowerAsked{
 		Reset: model.ResetOn, Want: model.PowerOn, At: s.now(), Tries: tries + 1, Again: s.timesAgain(model.PowerOn),
 	}
 }
@@ -169,14 +169,14 @@ func (s *server) askFrom(from model.Power, reset model.ResetKind, before ...Acti
 	if reset == model.ResetForceOff {
 		tries += s.forcedOff()
 	}
-	s.edit().Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now(), Tries: tries, Again: s.timesAgain(want)}
-	return s.stay(append(before, SetPower{Reset: reset, From: from, Gently: !s.rec.FoundRunning.IsZero()})...)
+	s.edit().Power.Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now(), Tries: tries, Again: s.timesAgain(want)}
+	return s.stay(append(before, SetPower{Reset: reset, From: from, Gently: !s.rec.Life.FoundRunning.IsZero()})...)
 }
 
 // askAgain repeats a power request that may not have been carried out, after a reading
 // that showed no effect.
 func (s *server) askAgain(why Why) Step {
-	p, asked := s.fleet.in.Policy, s.rec.Asked
+	p, asked := s.fleet.in.Policy, s.rec.Power.Asked
 	switch {
 	case !asked.At.After(s.now()) && (s.now().Before(asked.At.Add(p.UnsureAfter)) || s.reading.At.Before(asked.At)):
 		return s.look(s.nextLook(), why)
@@ -185,50 +185,50 @@ func (s *server) askAgain(why Why) Step {
 	}
 	again := *asked
 	again.At, again.Tries = s.now(), asked.Tries+1
-	s.edit().Asked = &again
-	return s.stay(SetPower{Reset: asked.Reset, Gently: !s.rec.FoundRunning.IsZero()})
+	s.edit().Power.Asked = &again
+	return s.stay(SetPower{Reset: asked.Reset, Gently: !s.rec.Life.FoundRunning.IsZero()})
 }
 
 // knowsNoShutdown reports whether the machine was just found to know no graceful shutdown.
 // For how long that counts is of little matter: it is forced off at once.
 func (s *server) knowsNoShutdown() bool {
-	at := s.rec.NoShutdown
+	at := s.rec.Power.NoShutdown
 	return !at.IsZero() && !at.After(s.now()) && s.now().Before(at.Add(s.fleet.in.Policy.PowerOffGrace))
 }
 
 // powerUnknown gives up a power request whose answers were lost and that shows no
 // effect.
 func (s *server) powerUnknown() Step {
-	a := s.rec.Asked
+	a := s.rec.Power.Asked
 	return s.fail(model.ReasonPowerOutcomeUnknown, fmt.Sprintf("its BMC was asked %d times for %s without saying whether it was done, "+
 		"and its power stays %s (%s); look at the machine, then set annotation %s: %s on Server %s",
-		a.Tries, a.Reset, s.power(), s.rec.LastError, model.AnnotationOperation, s.newRetry(), s.name))
+		a.Tries, a.Reset, s.power(), s.rec.Life.LastError, model.AnnotationOperation, s.newRetry(), s.name))
 }
 
 // starting reports whether a power-on was asked for that was not seen to take effect.
 func (s *server) starting() bool {
-	a := s.rec.Asked
+	a := s.rec.Power.Asked
 	return a != nil && a.Want == model.PowerOn && !s.reached()
 }
 
 // goingOff reports whether the server was asked to go off and was not seen to do so.
 func (s *server) goingOff() bool {
-	return s.rec.Asked != nil && s.rec.Asked.Want == model.PowerOff && !s.reached()
+	return s.rec.Power.Asked != nil && s.rec.Power.Asked.Want == model.PowerOff && !s.reached()
 }
 
 // reached reports whether the power state that was last asked for was read since.
 func (s *server) reached() bool {
-	return s.reading.Reached || s.rec.Asked != nil && s.rec.Asked.Reached
+	return s.reading.Reached || s.rec.Power.Asked != nil && s.rec.Power.Asked.Reached
 }
 
 // settling reports whether a power-on was asked for and may still take effect.
 func (s *server) settling() bool {
-	return awaitsOn(s.rec.Asked, *s.reading, &s.fleet.in.Policy, s.now())
+	return awaitsOn(s.rec.Power.Asked, *s.reading, &s.fleet.in.Policy, s.now())
 }
 
 // comesOn reports whether the server is being powered on, or is about to be.
 func (s *server) comesOn() bool {
-	a := s.rec.Asked
+	a := s.rec.Power.Asked
 	return s.settling() || s.fleet.in.Busy[s.name] && a != nil && a.Want == model.PowerOn && !a.At.Before(s.reading.At)
 }
 
@@ -249,10 +249,10 @@ func awaitsOn(asked *model.PowerAsked, r Reading, p *Policy, now time.Time) bool
 // was asked for, then ever more seldom.
 func (s *server) nextLook() time.Time {
 	p, from := s.fleet.in.Policy, s.reading.At
-	if s.rec.Asked == nil {
+	if s.rec.Power.Asked == nil {
 		return from.Add(p.SettleMax)
 	}
-	asked := s.notedAt(s.rec.Asked.At)
+	asked := s.notedAt(s.rec.Power.Asked.At)
 	if from.Before(asked) {
 		return asked.Add(p.Settle)
 	}

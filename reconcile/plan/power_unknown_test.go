@@ -19,7 +19,7 @@ func TestAPowerStateThatStaysUnknownIsSomebodys(t *testing.T) {
 		in := Input{Now: now, Policy: DefaultPolicy()}
 		st, _ := (&server{
 			fleet: &fleet{in: &in}, name: "s1", reading: &r,
-			facts: &model.ServerFacts{Power: power}, rec: &model.ServerRecord{Name: "s1"},
+			facts: &model.ServerFacts{Power: power}, rec: &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "s1"}},
 		}).awaitSettled()
 		return st
 	}

@@ -33,7 +33,7 @@ func TestServersStandInLineForAPowerOn(t *testing.T) {
 	for _, q := range r.Queued {
 		got = append(got, q.Name)
 		last, ok := q.Do[len(q.Do)-1].(SetPower)
-		if !ok || last.Reset != model.ResetOn || q.Then.Asked == nil || q.Target.UUID == "" || !q.Heals {
+		if !ok || last.Reset != model.ResetOn || q.Then.Power.Asked == nil || q.Target.UUID == "" || !q.Heals {
 			t.Fatalf("%s waits for its turn with %+v", q.Name, q.Move)
 		}
 	}
@@ -41,8 +41,8 @@ func TestServersStandInLineForAPowerOn(t *testing.T) {
 		t.Errorf("the line (-want +got):\n%s", diff)
 	}
 	for _, s := range r.Servers[10:] {
-		if s.Why.Reason != model.ReasonPowerOnsLimited || s.Record.Asked != nil {
-			t.Errorf("%s: %+v, asked %+v", s.Name, s.Why, s.Record.Asked)
+		if s.Why.Reason != model.ReasonPowerOnsLimited || s.Record.Power.Asked != nil {
+			t.Errorf("%s: %+v, asked %+v", s.Name, s.Why, s.Record.Power.Asked)
 		}
 	}
 }
@@ -50,11 +50,11 @@ func TestServersStandInLineForAPowerOn(t *testing.T) {
 func TestWhatTheStatusBranchDoesNotShowIsNotInLine(t *testing.T) {
 	in := bigFleet(2, 2)
 	rec := fleettest.Ticketed(in.Observed, model.StateReserved, model.PurposeClaim)
-	rec.Asked = nil
+	rec.Power.Asked = nil
 	in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
 	starting := fleettest.ServerName(1) // has the only place
 	in.Observed.ServerFacts[starting].Power = model.PowerOff
-	in.Observed.Servers[starting].Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Second)}
+	in.Observed.Servers[starting].Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Second)}
 	in.Readings[starting] = Reading{At: in.Now}
 	in.Policy.MaxConcurrentPowerOns, in.Policy.ShowFirst = 1, false
 	if r := Plan(in); len(r.Queued) != 1 || r.Queued[0].Heals {
@@ -73,7 +73,7 @@ func TestWhoMustWaitOtherwiseIsNotInLine(t *testing.T) {
 		},
 		"a server that is to be read first": func(in *Input, rec *model.ServerRecord) { in.Readings[rec.Name] = Reading{} },
 		"a server whose BMC did not answer a number of requests": func(in *Input, rec *model.ServerRecord) {
-			rec.Asked = &model.PowerAsked{
+			rec.Power.Asked = &model.PowerAsked{
 				Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Hour), Unsure: true, Tries: in.Policy.UnsureTries,
 			}
 			in.Readings[rec.Name] = Reading{At: in.Now.Add(-time.Second), Offs: 3}
@@ -118,7 +118,7 @@ func TestALookFollowsOnAPowerRequestThatWasAnswered(t *testing.T) {
 	if s := saw(model.PowerOff); s.PoweredOn || len(s.Servers) != 0 || s.Reading.Offs != 0 {
 		t.Errorf("while it is Off still: %+v", s)
 	}
-	if s := saw(model.PowerOn); !s.PoweredOn || len(s.Servers) != 1 || !s.Servers[0].Asked.Reached ||
+	if s := saw(model.PowerOn); !s.PoweredOn || len(s.Servers) != 1 || !s.Servers[0].Power.Asked.Reached ||
 		s.ServerFacts[0].Power != model.PowerOn {
 		t.Errorf("once it is On: %+v", s)
 	}
@@ -127,7 +127,7 @@ func TestALookFollowsOnAPowerRequestThatWasAnswered(t *testing.T) {
 		"longer ago than it may take":    {Reset: model.ResetOn, Want: model.PowerOn, At: plannedAt.Add(-p.PowerOnLimit)},
 	} {
 		first := *look
-		first.Then, first.was.reading = recordOf(func(rec *model.ServerRecord) { rec.Asked = &asked }), Reading{}
+		first.Then, first.was.reading = recordOf(func(rec *model.ServerRecord) { rec.Power.Asked = &asked }), Reading{}
 		first.was.old = first.Then
 		if s := first.Settle([]Answer{{At: later, Facts: &model.ServerFacts{Power: model.PowerOn}}}, later); s.PoweredOn {
 			t.Errorf("asked to power on %s, it leaves a place that it does not have", name)
@@ -151,7 +151,7 @@ func TestServersThatDoNotComeOnLeaveRoomForOthers(t *testing.T) {
 	for i := range 12 { // by name before the others
 		name := fleettest.ServerName(i)
 		at := in.Now.Add(-time.Hour)
-		in.Observed.Servers[name].Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: at}
+		in.Observed.Servers[name].Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: at}
 		in.Readings[name] = Reading{At: in.Now.Add(-time.Second), Offs: 3}
 	}
 	r := Plan(in)
@@ -180,7 +180,7 @@ func TestAServerThatDidNotComeOnHasTheOnlyPlace(t *testing.T) {
 	in := lostPower(1)
 	in.Policy.MaxConcurrentPowerOns = 1
 	name := fleettest.ServerName(0)
-	in.Observed.Servers[name].Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Hour)}
+	in.Observed.Servers[name].Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Hour)}
 	in.Readings[name] = Reading{At: in.Now.Add(-time.Second), Offs: 3}
 	if r := Plan(in); len(r.Moves) != 1 {
 		t.Errorf("%d moves, want that it is asked again", len(r.Moves))
@@ -199,7 +199,7 @@ func TestAServerThatDidNotComeOnTakesTurnsForTheOnlyPlace(t *testing.T) {
 		in.Policy.MaxConcurrentPowerOns = 1
 		broken := fleettest.ServerName(0)
 		at := in.Now.Add(-tc.limits*in.Policy.PowerOnLimit - time.Second)
-		in.Observed.Servers[broken].Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: at}
+		in.Observed.Servers[broken].Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: at}
 		in.Readings[broken] = Reading{At: in.Now.Add(-time.Second), Offs: 3}
 		r := Plan(in)
 		if m := r.Moves[tc.want]; m == nil || len(r.Moves) != 1 {

@@ -54,7 +54,7 @@ func (f *fleet) judgeReadiness() {
 func (r *ReadinessRule) judge(s *server, texts unmetTexts) {
 	once := r.Manifest.Spec.EnforcementMode == model.BootstrapOnly
 	r.Servers++
-	if once && slices.Contains(s.rec.BootstrapCompleted, r.Name) {
+	if once && slices.Contains(s.rec.Life.BootstrapCompleted, r.Name) {
 		r.Ready++
 		return
 	}
@@ -107,7 +107,7 @@ func (s *server) condition(kind string) string {
 	case model.ConditionBMCReadable:
 		return s.bmcReadable()
 	case model.ConditionDiscovered:
-		return status(s.fleet.in.Observed.Probes[s.name] != nil || !s.rec.DisksAt.IsZero()) // the record is there after a lost store, too
+		return status(s.fleet.in.Observed.Probes[s.name] != nil || !s.rec.Disks.KnownAt.IsZero()) // the record is there after a lost store, too
 	case model.ConditionInventoryComplete:
 		if s.facts.Inventory == nil {
 			return model.StatusUnknown
@@ -138,9 +138,9 @@ func (s *server) bmcReadable() string {
 
 // wiped is the status of ConditionWiped.
 func wiped(rec *model.ServerRecord) string {
-	failed := slices.ContainsFunc(rec.Wiped, func(d model.DiskWipe) bool { return d.Result == model.WipeFailed })
-	missing := slices.ContainsFunc(rec.Missing, func(m model.MissingDisk) bool { return !m.Gone })
-	if !failed && !missing && len(rec.Wiped) == 0 {
+	failed := slices.ContainsFunc(rec.Disks.Wiped, func(d model.DiskWipe) bool { return d.Result == model.WipeFailed })
+	missing := slices.ContainsFunc(rec.Disks.Missing, func(m model.MissingDisk) bool { return !m.Gone })
+	if !failed && !missing && len(rec.Disks.Wiped) == 0 {
 		return model.StatusUnknown
 	}
 	return status(!failed && !missing)
@@ -150,7 +150,7 @@ func wiped(rec *model.ServerRecord) string {
 // forget those that a commit took away: a rule that cannot be read, or is merely absent,
 // goes on to be remembered. It touches nothing.
 func (s *server) noteBootstrapped() (Step, bool) {
-	f, known := s.fleet, s.rec.BootstrapCompleted
+	f, known := s.fleet, s.rec.Life.BootstrapCompleted
 	gone := func(rule string) bool {
 		return f.in.Desired.ReadinessRules[rule] == nil && f.removed(model.ReadinessRuleIdentity(rule))
 	}
@@ -161,7 +161,7 @@ func (s *server) noteBootstrapped() (Step, bool) {
 	if slices.Equal(all, known) {
 		return Step{}, false // there are more than are remembered: the others are judged each time
 	}
-	s.edit().BootstrapCompleted = all
+	s.edit().Life.BootstrapCompleted = all
 	return s.stay(), true
 }
 

@@ -91,12 +91,14 @@ func TestARuleKeepsClaimsOffUntilItsConditionsHold(t *testing.T) {
 		"done once is enough for BootstrapOnly": {
 			rules: []*model.ServerReadinessRule{readinessRule("burn-in", bootstrap)}, bound: 2,
 			change: func(in *Input) {
-				in.Observed.Servers[fleettest.ServerName(2)].BootstrapCompleted = []string{"a", "burn-in"}
+				in.Observed.Servers[fleettest.ServerName(2)].Life.BootstrapCompleted = []string{"a", "burn-in"}
 			},
 		},
 		"done once is not enough for Continuous": {
 			rules: []*model.ServerReadinessRule{readinessRule("burn-in")}, bound: -1,
-			change: func(in *Input) { in.Observed.Servers[fleettest.ServerName(2)].BootstrapCompleted = []string{"burn-in"} },
+			change: func(in *Input) {
+				in.Observed.Servers[fleettest.ServerName(2)].Life.BootstrapCompleted = []string{"burn-in"}
+			},
 		},
 	}
 	for name, tt := range tests {
@@ -114,7 +116,7 @@ func TestARuleKeepsClaimsOffUntilItsConditionsHold(t *testing.T) {
 			}
 			got := -1
 			for i := range 3 {
-				if m := Plan(in).Moves[fleettest.ServerName(i)]; m != nil && m.Then.Claim == "default/w00000" {
+				if m := Plan(in).Moves[fleettest.ServerName(i)]; m != nil && m.Then.Claim.Name == "default/w00000" {
 					got = i
 				}
 			}
@@ -158,7 +160,7 @@ func TestTheConditionsThatARuleMayRequire(t *testing.T) {
 			change: func(in *Input, _ *model.ServerRecord) { in.Observed.Probes[name] = &model.ProbeReport{} },
 		},
 		"a report that the store has lost": {
-			kind: "Discovered", change: func(_ *Input, rec *model.ServerRecord) { rec.DisksAt = rec.Since }, want: "True",
+			kind: "Discovered", change: func(_ *Input, rec *model.ServerRecord) { rec.Disks.KnownAt = rec.Life.Since }, want: "True",
 		},
 		"an inventory": {kind: "InventoryComplete", want: "True"},
 		"an inventory that is not whole": {
@@ -173,19 +175,21 @@ func TestTheConditionsThatARuleMayRequire(t *testing.T) {
 		},
 		"a server that was never wiped": {kind: "Wiped", want: "Unknown"},
 		"a wipe": {
-			kind: "Wiped", change: func(_ *Input, rec *model.ServerRecord) { rec.Wiped = wipedDisks("S1") }, want: "True",
+			kind: "Wiped", change: func(_ *Input, rec *model.ServerRecord) { rec.Disks.Wiped = wipedDisks("S1") }, want: "True",
 		},
 		"a wipe that failed": {
 			kind: "Wiped", want: "False",
-			change: func(_ *Input, rec *model.ServerRecord) { rec.Wiped = []model.DiskWipe{{Result: model.WipeFailed}} },
+			change: func(_ *Input, rec *model.ServerRecord) {
+				rec.Disks.Wiped = []model.DiskWipe{{Result: model.WipeFailed}}
+			},
 		},
 		"a wipe that lacks a disk": {
-			kind: "Wiped", change: func(_ *Input, rec *model.ServerRecord) { rec.Missing = []model.MissingDisk{fleettest.SDBMissing} }, want: "False",
+			kind: "Wiped", change: func(_ *Input, rec *model.ServerRecord) { rec.Disks.Missing = []model.MissingDisk{fleettest.SDBMissing} }, want: "False",
 		},
 		"a wipe that lacks a disk that was accepted": {
 			kind: "Wiped", want: "True",
 			change: func(_ *Input, rec *model.ServerRecord) {
-				rec.Wiped, rec.Missing = wipedDisks("S1"), []model.MissingDisk{fleettest.SDBGone}
+				rec.Disks.Wiped, rec.Disks.Missing = wipedDisks("S1"), []model.MissingDisk{fleettest.SDBGone}
 			},
 		},
 		"no label":           {kind: "burn-in/passed", want: "Unknown"},
@@ -234,7 +238,7 @@ func TestAnAvailableServerSaysWhichConditionsDoNotHold(t *testing.T) {
 	in.Desired.Add(readinessRule("evict", evicting))
 	r := Plan(in)
 	want := Why{
-		Reason: model.ReasonConditionsUnmet, Since: in.Observed.Servers[fleettest.ServerName(1)].Since, Actor: RackOperator,
+		Reason: model.ReasonConditionsUnmet, Since: in.Observed.Servers[fleettest.ServerName(1)].Life.Since, Actor: RackOperator,
 		Message: "ServerReadinessRule burn-in keeps taint burn-in on it: burn-in/passed is Unknown and has to be True, " +
 			"Discovered is False and has to be True",
 	}
@@ -295,7 +299,7 @@ func TestWhatARuleIsReadyForIsRememberedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := bigFleet(1, 1)
 			rec := in.Observed.Servers[fleettest.ServerName(0)]
-			rec.BootstrapCompleted = tt.known
+			rec.Life.BootstrapCompleted = tt.known
 			if tt.rule != nil {
 				in.Desired.Add(tt.rule)
 			}
@@ -310,9 +314,9 @@ func TestWhatARuleIsReadyForIsRememberedOnce(t *testing.T) {
 			case m == nil && tt.want != nil:
 				t.Error("nothing is saved")
 			case m != nil && tt.want == nil && len(m.Do) == 0:
-				t.Errorf("saved are %v", m.Then.BootstrapCompleted)
-			case m != nil && tt.want != nil && (len(m.Do) > 0 || !slices.Equal(m.Then.BootstrapCompleted, tt.want)):
-				t.Errorf("saved are %v with %v, want %v alone", m.Then.BootstrapCompleted, m.Do, tt.want)
+				t.Errorf("saved are %v", m.Then.Life.BootstrapCompleted)
+			case m != nil && tt.want != nil && (len(m.Do) > 0 || !slices.Equal(m.Then.Life.BootstrapCompleted, tt.want)):
+				t.Errorf("saved are %v with %v, want %v alone", m.Then.Life.BootstrapCompleted, m.Do, tt.want)
 			}
 		})
 	}
@@ -325,13 +329,13 @@ func TestThatARuleWasRemovedIsNotedWhileAServerRemembersIt(t *testing.T) {
 	id := model.ReadinessRuleIdentity("burn-in")
 	in.Desired.Removed = map[model.Identity][]model.Removal{id: {{Revision: "main@sha1:1"}}}
 	rec := in.Observed.Servers[fleettest.ServerName(0)]
-	rec.BootstrapCompleted = []string{"burn-in"}
+	rec.Life.BootstrapCompleted = []string{"burn-in"}
 	r := Plan(in)
 	if f := r.Decided.Fleet; f == nil || len(f.Removed) != 1 || f.Removed[0].Identity != id {
 		t.Fatalf("noted is %+v", f)
 	}
 	in.Observed.Fleet = *r.Decided.Fleet
-	rec.BootstrapCompleted = nil
+	rec.Life.BootstrapCompleted = nil
 	if f := Plan(in).Decided.Fleet; f == nil || len(f.Removed) != 0 {
 		t.Errorf("noted is %+v, though nothing depends on it", f)
 	}

@@ -10,9 +10,9 @@ import (
 func (s *server) endAsked() string {
 	gone := s.claim == nil && s.fleet.renamed[s.name] == nil && s.fleet.claimRemoved(s.rec)
 	switch {
-	case s.rec.State == model.StateReleased && s.claim == nil && s.spec != nil && !s.retains() && !s.claimQuarantined():
+	case s.rec.Life.State == model.StateReleased && s.claim == nil && s.spec != nil && !s.retains() && !s.claimQuarantined():
 		return stepWipe
-	case s.rec.State == model.StateReleased:
+	case s.rec.Life.State == model.StateReleased:
 		return ""
 	case gone && s.retains():
 		return stepRetain
@@ -31,21 +31,21 @@ func (s *server) retains() bool {
 // ticket is revoked at once, whatever else the server waits for.
 func (s *server) decideRelease() (Step, bool) {
 	switch {
-	case s.rec.State != model.StateReserved || s.fleet.observeOnly.Reason != "":
+	case s.rec.Life.State != model.StateReserved || s.fleet.observeOnly.Reason != "":
 		return Step{}, false
-	case s.rec.Release != nil && s.claim != nil && (s.rec.Installed != "" || installUnknown(s.rec)):
+	case s.rec.Release != nil && s.claim != nil && (s.rec.Install.Digest != "" || installUnknown(s.rec)):
 		return s.withdrawRelease(), true
 	case s.rec.Release != nil || !s.may(stepRelease) && !s.may(stepRetain):
 		return Step{}, false
 	}
 	rec, retain := s.edit(), s.endAsked() == stepRetain
-	s.announce(model.IntentRelease, string(rec.Claim))
+	s.announce(model.IntentRelease, string(rec.Claim.Name))
 	if s.servedUnreported() && !installUnknown(rec) {
 		s.noteInstalled()
 	}
-	rec.Release = &model.Release{Revision: s.fleet.in.Desired.Revision, At: s.now(), Claim: rec.Claim, Retain: retain}
+	rec.Release = &model.Release{Revision: s.fleet.in.Desired.Revision, At: s.now(), Claim: rec.Claim.Name, Retain: retain}
 	s.revoke()
-	rec.NotBefore, rec.Failures, rec.LastError, rec.BootProblem = time.Time{}, 0, "", nil
+	rec.Life.NotBefore, rec.Life.Failures, rec.Life.LastError, rec.Boot.Problem = time.Time{}, 0, "", nil
 	return s.stay(), true
 }
 
@@ -54,13 +54,13 @@ func (s *server) decideRelease() (Step, bool) {
 func (s *server) withdrawRelease() Step {
 	s.edit().Release = nil
 	always := s.claim.Annotations[model.AnnotationBoot] == "always"
-	if t := s.rec.Ticket; t != nil && t.Digest == s.rec.Installed && !t.AwaitingOff && (always || s.unconfirmed()) {
+	if t := s.rec.Boot.Ticket; t != nil && t.Digest == s.rec.Install.Digest && !t.AwaitingOff && (always || s.unconfirmed()) {
 		again := *t
 		again.Always, again.Ended = always, model.TicketBooted
 		if s.unconfirmed() {
 			again.Ended = "" // it may yet report
 		}
-		s.rec.Ticket = &again
+		s.rec.Boot.Ticket = &again
 	}
 	return s.stay()
 }
@@ -82,7 +82,7 @@ func (s *server) releasing() Step {
 			"see "+model.ReportProblems).by(RackOperator))
 	}
 	rec := s.edit()
-	rec.Reprovision, rec.Attempts = "", 0
+	rec.Install.Reprovision, rec.Boot.Attempts = "", 0
 	if retain {
 		return s.enter(model.StateReleased)
 	}
@@ -92,7 +92,7 @@ func (s *server) releasing() Step {
 // giveUp has the server wiped: what runs on it, or may do so, is to go.
 func (s *server) giveUp() Step {
 	rec := s.edit()
-	rec.Claim, rec.Tenant, rec.Installed, rec.Unconfirmed, rec.WantPower, rec.Doubt = "", "", "", time.Time{}, "", nil
+	rec.Claim.Name, rec.Claim.Tenant, rec.Install.Digest, rec.Install.Unconfirmed, rec.Claim.Power, rec.Doubt = "", "", "", time.Time{}, "", nil
 	return s.enter(model.StateCleanup)
 }
 
@@ -101,11 +101,11 @@ func (s *server) released() Step {
 	switch {
 	case s.claim != nil:
 		s.edit().Release = nil
-		s.announce(model.IntentBind, string(s.rec.Claim))
+		s.announce(model.IntentBind, string(s.rec.Claim.Name))
 		return s.enter(model.StateReserved)
 	case s.endAsked() == stepWipe && s.may(stepWipe):
 		return s.wipeReleased()
-	case s.intends(model.IntentWipe, string(s.rec.Claim)):
+	case s.intends(model.IntentWipe, string(s.rec.Claim.Name)):
 		s.edit().Intent = nil // should it be asked for again, that is decided anew
 		return s.stay()
 	case len(s.fleet.blockedByGuard[s.name]) > 0 || s.claimQuarantined():
@@ -117,8 +117,8 @@ func (s *server) released() Step {
 // wipeReleased has a server wiped that was kept as it was, once the status branch shows that: until
 // then a commit may take it back.
 func (s *server) wipeReleased() Step {
-	if !s.intends(model.IntentWipe, string(s.rec.Claim)) {
-		s.announce(model.IntentWipe, string(s.rec.Claim))
+	if !s.intends(model.IntentWipe, string(s.rec.Claim.Name)) {
+		s.announce(model.IntentWipe, string(s.rec.Claim.Name))
 		return s.stay()
 	}
 	if why := s.unannounced(); why.Reason != "" {
@@ -130,7 +130,7 @@ func (s *server) wipeReleased() Step {
 // claimQuarantined reports whether the server's claim may stand in Git again, in a way that cannot
 // be used.
 func (s *server) claimQuarantined() bool {
-	return s.rec.Claim != "" && s.fleet.in.Desired.IsQuarantinedOf(s.rec.Claim.Identity(), s.rec.Tenant)
+	return s.rec.Claim.Name != "" && s.fleet.in.Desired.IsQuarantinedOf(s.rec.Claim.Name.Identity(), s.rec.Claim.Tenant)
 }
 
 func (s *server) quarantinedWhy() Why {
@@ -139,7 +139,7 @@ func (s *server) quarantinedWhy() Why {
 
 // notReleased says why a server whose claim is gone is not released.
 func (s *server) notReleased() Why {
-	id := s.rec.Claim.Identity()
+	id := s.rec.Claim.Name.Identity()
 	absent, listed := s.fleet.in.Desired.Absence(id)
 	switch {
 	case len(s.fleet.blockedByGuard[s.name]) > 0:
@@ -147,7 +147,7 @@ func (s *server) notReleased() Why {
 	case s.fleet.in.Desired.IsQuarantined(id):
 		return s.quarantinedWhy()
 	case listed:
-		return AbsentWhy("its claim "+string(s.rec.Claim), absent)
+		return AbsentWhy("its claim "+string(s.rec.Claim.Name), absent)
 	}
 	return s.whySince(model.ReasonAbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it "+
 		"by a commit", RackOperator)

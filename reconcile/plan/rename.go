@@ -9,16 +9,16 @@ func (f *fleet) followRenames() {
 		return
 	}
 	for _, s := range f.servers {
-		if s.rec.Claim == "" || s.claim != nil {
+		if s.rec.Claim.Name == "" || s.claim != nil {
 			continue
 		}
-		name := f.newName(s.rec.Claim)
+		name := f.newName(s.rec.Claim.Name)
 		c := f.in.Desired.Claims[name]
 		if c == nil || f.otherTenants(s.rec, c) || s.isForAnother(c) {
 			continue
 		}
 		if other := f.serving(name); other != nil && !other.rec.ReleaseDecided() {
-			f.outrun[s.rec.Claim] = true // that name has a server: this one is merely given up
+			f.outrun[s.rec.Claim.Name] = true // that name has a server: this one is merely given up
 			continue
 		} else if other != nil { // it was of the claim that had this name before, and goes on being released
 			other.claim = nil
@@ -68,17 +68,17 @@ func (s *server) rename() (Step, bool) {
 	if c == nil || s.fleet.observeOnly.Reason != "" || s.claim != nil {
 		return Step{}, false
 	}
-	rec, old := s.edit(), s.rec.Claim
-	rec.Claim, s.claim = c.ClaimName(), c
+	rec, old := s.edit(), s.rec.Claim.Name
+	rec.Claim.Name, s.claim = c.ClaimName(), c
 	if i := rec.Intent; i != nil && i.Value == string(old) {
 		renamed := *i
-		renamed.Value = string(rec.Claim)
+		renamed.Value = string(rec.Claim.Name)
 		rec.Intent = &renamed
 	}
-	if rec.Ticket != nil && rec.Ticket.Claim != "" {
-		t := *rec.Ticket
-		t.Claim = rec.Claim
-		rec.Ticket = &t
+	if rec.Boot.Ticket != nil && rec.Boot.Ticket.Claim != "" {
+		t := *rec.Boot.Ticket
+		t.Claim = rec.Claim.Name
+		rec.Boot.Ticket = &t
 	}
 	return s.stay(), true
 }

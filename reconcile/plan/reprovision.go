@@ -20,9 +20,9 @@ func (f *fleet) decideReprovisions() {
 			continue
 		}
 		rec := s.edit()
-		rec.Reprovision = s.claim.Annotations[model.AnnotationReprovision]
-		handle(rec, AskedReprovision, rec.Reprovision)
-		s.announce(model.IntentReprovision, rec.Reprovision)
+		rec.Install.Reprovision = s.claim.Annotations[model.AnnotationReprovision]
+		handle(rec, AskedReprovision, rec.Install.Reprovision)
+		s.announce(model.IntentReprovision, rec.Install.Reprovision)
 	}
 }
 
@@ -30,21 +30,21 @@ func (f *fleet) decideReprovisions() {
 // more, while what the server ran is still there: before it was begun, or before the server
 // was booted for it. It touches nothing.
 func (s *server) withdrawReprovision() (Step, bool) {
-	if s.rec.Reprovision == "" || s.claim == nil || s.rec.Claim != s.claim.ClaimName() ||
-		s.fleet.observeOnly.Reason != "" || s.claim.Annotations[model.AnnotationReprovision] == s.rec.Reprovision {
+	if s.rec.Install.Reprovision == "" || s.claim == nil || s.rec.Claim.Name != s.claim.ClaimName() ||
+		s.fleet.observeOnly.Reason != "" || s.claim.Annotations[model.AnnotationReprovision] == s.rec.Install.Reprovision {
 		return Step{}, false
 	}
-	switch begun := s.rec.Installed == "" && !installUnknown(s.rec); {
+	switch begun := s.rec.Install.Digest == "" && !installUnknown(s.rec); {
 	case !begun:
-		s.edit().Reprovision = ""
+		s.edit().Install.Reprovision = ""
 		if s.awaitsOff(model.PurposeClaim) {
 			s.end(model.TicketSpent)
 		}
-	case s.rec.Replaces == "", s.fleet.in.Busy[s.name], s.rec.Ticket.State(s.progress()) != model.TicketArmed:
+	case s.rec.Install.Replaces == "", s.fleet.in.Busy[s.name], s.rec.Boot.Ticket.State(s.progress()) != model.TicketArmed:
 		return Step{}, false
 	default:
 		rec := s.edit()
-		rec.Installed, rec.Replaces, rec.Reprovision = rec.Replaces, "", ""
+		rec.Install.Digest, rec.Install.Replaces, rec.Install.Reprovision = rec.Install.Replaces, "", ""
 		s.end(model.TicketSpent)
 	}
 	return s.stay(), true
@@ -54,7 +54,7 @@ func (s *server) withdrawReprovision() (Step, bool) {
 // the new boot is armed, and only once that is there is the server taken from what it
 // runs.
 func (s *server) startReprovision() (Step, bool) {
-	if s.rec.Reprovision == "" || s.rec.Installed == "" && !installUnknown(s.rec) || s.fleet.reprovisions <= 0 {
+	if s.rec.Install.Reprovision == "" || s.rec.Install.Digest == "" && !installUnknown(s.rec) || s.fleet.reprovisions <= 0 {
 		return Step{}, false
 	}
 	boot, why := s.claimBoot()
@@ -64,7 +64,7 @@ func (s *server) startReprovision() (Step, bool) {
 	case s.fresh:
 		return s.stay(), true // the decision stands on record before anything is done
 	}
-	armed := s.awaitsOff(model.PurposeClaim) && s.rec.Ticket.Claim == s.rec.Claim && s.rec.Ticket.Digest == s.digest(&boot)
+	armed := s.awaitsOff(model.PurposeClaim) && s.rec.Boot.Ticket.Claim == s.rec.Claim.Name && s.rec.Boot.Ticket.Digest == s.digest(&boot)
 	if armed && !s.takeInstallPlace() {
 		if installUnknown(s.rec) {
 			return s.rest(s.installsLimited()), true // what goes on without it would end its ticket
@@ -75,11 +75,11 @@ func (s *server) startReprovision() (Step, bool) {
 	s.forgetThefts() // it may run what it was served after them
 	if armed {
 		rec := s.edit()
-		rec.Replaces = ""
-		if rec.Unconfirmed.IsZero() {
-			rec.Replaces = rec.Installed
+		rec.Install.Replaces = ""
+		if rec.Install.Unconfirmed.IsZero() {
+			rec.Install.Replaces = rec.Install.Digest
 		}
-		rec.Installed, rec.Unconfirmed, rec.Doubt = "", time.Time{}, nil
+		rec.Install.Digest, rec.Install.Unconfirmed, rec.Doubt = "", time.Time{}, nil
 		return Step{}, false
 	}
 	boot.Ticket.AwaitingOff = true
@@ -100,7 +100,7 @@ func (s *server) reprovisionTrouble() Why {
 // pendingReprovision says that the claim asks for something else than what the
 // server runs, which is left alone.
 func (s *server) pendingReprovision() Why {
-	if s.rec.Reprovision != "" {
+	if s.rec.Install.Reprovision != "" {
 		if why := s.reprovisionTrouble(); why.Reason != "" {
 			return why
 		}
@@ -112,7 +112,7 @@ func (s *server) pendingReprovision() Why {
 	if s.outdated() {
 		return s.whySince(model.ReasonPendingReprovision, fmt.Sprintf("image, Secret, kernel arguments, root device or seed changed since it was installed; "+
 			"give ServerClaim %s a new value of annotation %s to have it reinstalled",
-			s.rec.Claim, model.AnnotationReprovision), Tenant)
+			s.rec.Claim.Name, model.AnnotationReprovision), Tenant)
 	}
 	return Why{}
 }
@@ -124,5 +124,5 @@ func (s *server) outdated() bool { return !s.kept.isCurrent(s) }
 // known.
 func (s *server) current() bool {
 	boot, why := s.claimBoot()
-	return s.rec.Installed == "" || why.Reason != "" || s.runs(&boot)
+	return s.rec.Install.Digest == "" || why.Reason != "" || s.runs(&boot)
 }

@@ -17,7 +17,7 @@ func (s *server) reserved() Step {
 	if st, ok := s.wantPower(); ok {
 		return st
 	}
-	if s.rec.WantPower == model.PowerOff {
+	if s.rec.Claim.Power == model.PowerOff {
 		return s.keepOff()
 	}
 	if st, ok := s.startReprovision(); ok {
@@ -26,7 +26,7 @@ func (s *server) reserved() Step {
 	if installUnknown(s.rec) {
 		return s.awaitInstall()
 	}
-	if s.rec.Installed == "" {
+	if s.rec.Install.Digest == "" {
 		return s.install()
 	}
 	return s.keepRunning()
@@ -36,14 +36,14 @@ func (s *server) reserved() Step {
 func (s *server) wantPower() (Step, bool) {
 	want := s.claim.Spec.Power
 	switch {
-	case s.rec.WantPower == want:
+	case s.rec.Claim.Power == want:
 		return Step{}, false
-	case want == model.PowerOff && s.rec.WantPower == model.PowerOn && !s.may(stepPowerOff):
+	case want == model.PowerOff && s.rec.Claim.Power == model.PowerOn && !s.may(stepPowerOff):
 		return Step{}, false // it goes on as it did
-	case s.rec.WantPower != "":
+	case s.rec.Claim.Power != "":
 		s.announce(model.IntentPower, string(want))
 	}
-	s.edit().WantPower = want
+	s.edit().Claim.Power = want
 	s.forgetAgain()
 	return s.stay(), true
 }
@@ -57,7 +57,7 @@ func (s *server) keepOff() Step {
 	if !done {
 		return st
 	}
-	if s.opened(model.PurposeClaim) && s.rec.Ticket.State(s.progress()) != model.TicketIgnitionServed {
+	if s.opened(model.PurposeClaim) && s.rec.Boot.Ticket.State(s.progress()) != model.TicketIgnitionServed {
 		s.end(model.TicketSpent)
 	}
 	return s.restOrSave(Why{})
@@ -69,7 +69,7 @@ func (s *server) keepRunning() Step {
 		return s.installed()
 	}
 	if s.power() == model.PowerOff && !s.claim.BootConfiguration { // which is booted once
-		if t := s.rec.Ticket; t != nil && t.Always && t.MayBoot(s.progress()) {
+		if t := s.rec.Boot.Ticket; t != nil && t.Always && t.MayBoot(s.progress()) {
 			return s.heals(func() Step { return s.netBoot(nil) })
 		}
 		return s.heals(s.diskBoot)
@@ -88,7 +88,7 @@ func (s *server) keepRunning() Step {
 // keepAbsent keeps a server as it was whose claim Git lacks, though no commit took it
 // away.
 func (s *server) keepAbsent() Step {
-	if s.rec.WantPower == model.PowerOn && s.power() == model.PowerOff && (s.rec.Installed != "" || installUnknown(s.rec)) {
+	if s.rec.Claim.Power == model.PowerOn && s.power() == model.PowerOff && (s.rec.Install.Digest != "" || installUnknown(s.rec)) {
 		return s.heals(s.diskBoot)
 	}
 	return s.rest(s.notReleased())

@@ -140,7 +140,7 @@ func (s *server) readAnew() (Step, bool) {
 	switch {
 	case s.reading.At.IsZero() || s.reading.Failures > 0:
 		return s.stay(Inspect{Inventory: s.facts.Inventory == nil}), true
-	case s.rec.Failures > 0 && s.reading.At.Before(s.notBefore()):
+	case s.rec.Life.Failures > 0 && s.reading.At.Before(s.notBefore()):
 		return s.stay(Inspect{}), true // it may be another since that failed
 	}
 	return Step{}, false
@@ -167,7 +167,7 @@ func (s *server) live() Step {
 	if st, ok := s.theft(); ok {
 		return st
 	}
-	switch s.rec.State {
+	switch s.rec.Life.State {
 	case model.StateInitial:
 		return s.initial()
 	case model.StateDiscovery:
@@ -185,7 +185,7 @@ func (s *server) live() Step {
 	case model.StateError:
 		return s.erroneous()
 	default:
-		return s.rest(s.whySince(model.ReasonUnknownState, "its record has the unknown state "+string(s.rec.State), RackOperator))
+		return s.rest(s.whySince(model.ReasonUnknownState, "its record has the unknown state "+string(s.rec.Life.State), RackOperator))
 	}
 }
 

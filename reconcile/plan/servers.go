@@ -18,7 +18,7 @@ func (f *fleet) loadServers() {
 	}
 	manifests, facts, readings := m.manifests.of(names, f.specs), m.facts.of(names, o.ServerFacts), m.readings.of(names, f.in.Readings)
 	bmcs := m.serverBMCs.of(records, m.bmcPlaces.names, f.bmcAt, func(r *model.ServerRecord) model.BMCName { return r.BMC })
-	claims := m.serverClaims.of(records, m.claimNames, m.claimPlaces.of(m.claimNames), func(r *model.ServerRecord) model.ClaimName { return r.Claim })
+	claims := m.serverClaims.of(records, m.claimNames, m.claimPlaces.of(m.claimNames), func(r *model.ServerRecord) model.ClaimName { return r.Claim.Name })
 	kept := m.kept.of(names)
 	f.servers = make([]*server, len(names))
 	m.room.servers = anew(m.room.servers, len(names))
@@ -130,7 +130,7 @@ func (f *fleet) resolve(name string) model.ServerName {
 
 // blocked says why a server cannot be acted upon at all.
 func (f *fleet) blocked(s *server) Why {
-	since := s.rec.Since
+	since := s.rec.Life.Since
 	b := s.bmc
 	if name, _ := s.requested(); name == model.OperationIgnore {
 		return Why{model.ReasonIgnored, "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
@@ -169,8 +169,8 @@ func (f *fleet) count(s *server) {
 		f.powerOns--
 	}
 	// One of which it is not known whether it is installed goes on as it is until its turn comes.
-	begun := s.rec.Installed == "" && !installUnknown(s.rec) || f.in.Busy[s.name]
-	if s.rec.Reprovision != "" && begun && s.rec.State == model.StateReserved {
+	begun := s.rec.Install.Digest == "" && !installUnknown(s.rec) || f.in.Busy[s.name]
+	if s.rec.Install.Reprovision != "" && begun && s.rec.Life.State == model.StateReserved {
 		f.reprovisions--
 	}
 	if s.hasInstallPlace() {

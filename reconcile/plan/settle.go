@@ -68,7 +68,7 @@ func (m *Move) Next(answers []Answer) (Action, bool) {
 // Addresses are the MAC addresses of a server whose leases tell that it runs, for it was
 // found running; inv is what was just read of it, nil if nothing was.
 func (m *Move) Addresses(inv *model.Inventory) []string {
-	if m.Then.FoundRunning.IsZero() {
+	if m.Then.Life.FoundRunning.IsZero() {
 		return nil
 	}
 	switch {
@@ -116,7 +116,7 @@ func (m *Move) Settle(answers []Answer, now time.Time) Settled {
 		s.ServerFacts = append(s.ServerFacts, o.facts)
 	}
 	s.Reading, s.News = o.reading, !m.Routine || o.learned || failed != nil
-	s.PoweredOn = o.reading.Reached && awaitsOn(m.Then.Asked, m.was.reading, m.was.policy, now)
+	s.PoweredOn = o.reading.Reached && awaitsOn(m.Then.Power.Asked, m.was.reading, m.was.policy, now)
 	return s
 }
 
@@ -193,9 +193,9 @@ func (o *outcome) take(do Action, a *Answer) {
 	case Arm:
 		o.arm(do, a)
 	case BootOnce:
-		o.rec.BootOverrideVariant = a.Variant
+		o.rec.Boot.OverrideVariant = a.Variant
 	case ClearBoot:
-		o.rec.BootOverrideVariant = ""
+		o.rec.Boot.OverrideVariant = ""
 	default:
 		panic(fmt.Sprintf("unhandled action %T", do))
 	}
@@ -214,16 +214,16 @@ func (o *outcome) inspect(do Inspect, a *Answer) {
 	if o.facts == nil || !reflect.DeepEqual(facts, o.facts) {
 		o.facts, o.learned = facts, true
 	}
-	o.reading = o.reading.Under(o.was.bmcReset).Saw(facts.Power, o.rec.Asked, o.was.policy.OffReadings, a.At)
+	o.reading = o.reading.Under(o.was.bmcReset).Saw(facts.Power, o.rec.Power.Asked, o.was.policy.OffReadings, a.At)
 	o.reading.POST = post
 	o.reading = o.reading.Heard(a.Leased)
 	if do.Inventory {
 		o.reading = o.reading.ReadParts(a.Facts.Inventory)
 	}
-	if asked := o.rec.Asked; o.reading.Reached && asked != nil && !asked.Reached {
+	if asked := o.rec.Power.Asked; o.reading.Reached && asked != nil && !asked.Reached {
 		reached := *asked
 		reached.Reached = true
-		o.rec.Asked, o.decided = &reached, true
+		o.rec.Power.Asked, o.decided = &reached, true
 	}
 }
 
@@ -238,11 +238,11 @@ func (o *outcome) arm(do Arm, a *Answer) {
 	} else {
 		t.Config = "" // it is the probe that boots
 	}
-	o.rec.Ticket, o.decided = &t, true
+	o.rec.Boot.Ticket, o.decided = &t, true
 	o.payloads = map[string]model.Sensitive{t.ID: a.Payload}
-	o.rec.Serial++
-	if !FailedBoot(o.rec.BootProblem) {
-		o.rec.BootProblem = nil
+	o.rec.Boot.Serial++
+	if !FailedBoot(o.rec.Boot.Problem) {
+		o.rec.Boot.Problem = nil
 	}
 }
 
@@ -263,16 +263,16 @@ func (o *outcome) setPower(do SetPower, a *Answer) {
 	if f != nil {
 		return
 	}
-	asked := *o.rec.Asked
+	asked := *o.rec.Power.Asked
 	asked.Before, asked.Reset = r.Before, cmp.Or(r.Did, do.Reset)
-	o.rec.Asked, o.rec.NoShutdown = &asked, time.Time{}
+	o.rec.Power.Asked, o.rec.Power.NoShutdown = &asked, time.Time{}
 	o.operated(do.Reset, r.Did)
 }
 
 // operated notes that the operation which asked for a reset is done, by the one that was
 // carried out.
 func (o *outcome) operated(asked, did model.ResetKind) {
-	op := o.rec.Operation
+	op := o.rec.Requests.Operation
 	if op == nil || op.Outcome != "" || op.AskedAt.IsZero() {
 		return
 	}
@@ -281,7 +281,7 @@ func (o *outcome) operated(asked, did model.ResetKind) {
 	if did == model.ResetOn && asked != model.ResetOn {
 		done.Message = "it was off, so it was switched on instead"
 	}
-	o.rec.Operation = &done
+	o.rec.Requests.Operation = &done
 }
 
 // aboutToAsk is the record that is saved before a power request is made: the old one, with
@@ -291,12 +291,12 @@ func (o *outcome) aboutToAsk() model.ServerRecord {
 	if o.was.old != nil {
 		before = *o.was.old
 	}
-	asked := *rec.Asked
+	asked := *rec.Power.Asked
 	asked.Unsure = true
-	before.Asked, before.Operation, before.NoShutdown = &asked, rec.Operation, time.Time{}
-	before.Ticket, before.Serial, before.BootOverrideVariant = rec.Ticket, rec.Serial, rec.BootOverrideVariant
-	before.HandledOperation, before.HandledReprovision = rec.HandledOperation, rec.HandledReprovision
-	before.HandledDiscover, before.HandledBefore = rec.HandledDiscover, rec.HandledBefore
+	before.Power.Asked, before.Requests.Operation, before.Power.NoShutdown = &asked, rec.Requests.Operation, time.Time{}
+	before.Boot.Ticket, before.Boot.Serial, before.Boot.OverrideVariant = rec.Boot.Ticket, rec.Boot.Serial, rec.Boot.OverrideVariant
+	before.Requests.HandledOperation, before.Requests.HandledReprovision = rec.Requests.HandledOperation, rec.Requests.HandledReprovision
+	before.Requests.HandledDiscover, before.Requests.HandledBefore = rec.Requests.HandledDiscover, rec.Requests.HandledBefore
 	return before
 }
 
@@ -306,7 +306,7 @@ func (o *outcome) done(s *Settled) {
 		return
 	}
 	if !aside(o.action) { // what failed of the server's life is still to be done
-		o.rec.Failures, o.rec.LastError, o.rec.NotBefore = 0, "", time.Time{}
+		o.rec.Life.Failures, o.rec.Life.LastError, o.rec.Life.NotBefore = 0, "", time.Time{}
 	}
 	s.Servers, s.Payloads = append(s.Servers, &o.rec), o.payloads
 }
@@ -326,7 +326,7 @@ func (o *outcome) fails(s *Settled, f *Failure, now time.Time) {
 	case o.force:
 		s.Outcome = MoveNoShutdown
 		rec := o.before()
-		rec.NoShutdown = now
+		rec.Power.NoShutdown = now
 		s.Servers = append(s.Servers, rec)
 	case reads || o.asked == nil && f.otherMachine():
 		s.Outcome = MoveUnanswered
@@ -349,9 +349,9 @@ func (o *outcome) fails(s *Settled, f *Failure, now time.Time) {
 	default:
 		s.Outcome = MoveFailed
 		rec := o.before()
-		rec.Failures++
-		rec.NotBefore = now.Add(Backoff(name, rec.Failures, p))
-		rec.LastError = s.Err
+		rec.Life.Failures++
+		rec.Life.NotBefore = now.Add(Backoff(name, rec.Life.Failures, p))
+		rec.Life.LastError = s.Err
 		s.Servers = append(s.Servers, rec)
 	}
 }
@@ -365,7 +365,7 @@ func (o *outcome) notArmed(s *Settled, arm Arm, f *Failure, now time.Time) {
 	}
 	s.Outcome = MoveFailed
 	rec := o.before()
-	rec.BootProblem = armProblem(rec.BootProblem, rec.Name, arm, f, now, *o.was.policy)
+	rec.Boot.Problem = armProblem(rec.Boot.Problem, rec.Name, arm, f, now, *o.was.policy)
 	s.Servers = append(s.Servers, rec)
 }
 
@@ -387,7 +387,7 @@ func (o *outcome) overtaken(s *Settled, now time.Time) {
 	facts.Power = o.unmeant
 	o.facts, o.learned = &facts, true
 	if old := o.was.old; old != nil {
-		o.reading = o.reading.Saw(o.unmeant, old.Asked, o.was.policy.OffReadings, now)
+		o.reading = o.reading.Saw(o.unmeant, old.Power.Asked, o.was.policy.OffReadings, now)
 		s.Servers = append(s.Servers, old)
 	}
 }
@@ -395,11 +395,11 @@ func (o *outcome) overtaken(s *Settled, now time.Time) {
 // unsure is the record after a power request of which nobody knows whether it was
 // carried out. A restart is not asked for again (law 3).
 func unsure(rec model.ServerRecord, err string) *model.ServerRecord {
-	rec.LastError = err
-	if op := rec.Operation; op != nil && op.Outcome == "" && !op.AskedAt.IsZero() {
+	rec.Life.LastError = err
+	if op := rec.Requests.Operation; op != nil && op.Outcome == "" && !op.AskedAt.IsZero() {
 		lost := *op
 		lost.Outcome, lost.Message = model.OutcomeUnknown, err
-		rec.Operation = &lost
+		rec.Requests.Operation = &lost
 	}
 	return &rec
 }

@@ -18,7 +18,7 @@ var (
 
 // recordOf is the record of server s1, which is Reserved.
 func recordOf(changes ...func(*model.ServerRecord)) *model.ServerRecord {
-	rec := &model.ServerRecord{Name: "s1", BMC: "b1", UUID: "u", State: model.StateReserved, Claim: "default/web"}
+	rec := &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "s1", BMC: "b1", UUID: "u"}, Life: model.RecordLife{State: model.StateReserved}, Claim: model.RecordClaim{Name: "default/web"}}
 	for _, change := range changes {
 		change(rec)
 	}
@@ -27,33 +27,33 @@ func recordOf(changes ...func(*model.ServerRecord)) *model.ServerRecord {
 
 func askedFor(reset model.ResetKind, want model.Power) func(*model.ServerRecord) {
 	return func(rec *model.ServerRecord) {
-		rec.Asked = &model.PowerAsked{Reset: reset, Want: want, At: plannedAt, Tries: 1}
+		rec.Power.Asked = &model.PowerAsked{Reset: reset, Want: want, At: plannedAt, Tries: 1}
 	}
 }
 
 // askedNow is a record's request as it stands after its answer.
 func askedNow(change func(*model.PowerAsked)) func(*model.ServerRecord) {
 	return func(rec *model.ServerRecord) {
-		asked := *rec.Asked
+		asked := *rec.Power.Asked
 		change(&asked)
-		rec.Asked = &asked
+		rec.Power.Asked = &asked
 	}
 }
 
 func operating(rec *model.ServerRecord) {
-	rec.Operation = &model.Operation{Value: "power-cycle#1", Reset: model.ResetPowerCycle, AskedAt: plannedAt}
+	rec.Requests.Operation = &model.Operation{Value: "power-cycle#1", Reset: model.ResetPowerCycle, AskedAt: plannedAt}
 }
 
 func outcomeOf(outcome model.OperationOutcome, message string) func(*model.ServerRecord) {
 	return func(rec *model.ServerRecord) {
-		op := *rec.Operation
+		op := *rec.Requests.Operation
 		op.Outcome, op.Message = outcome, message
-		rec.Operation = &op
+		rec.Requests.Operation = &op
 	}
 }
 
 func lastError(err string) func(*model.ServerRecord) {
-	return func(rec *model.ServerRecord) { rec.LastError = err }
+	return func(rec *model.ServerRecord) { rec.Life.LastError = err }
 }
 
 // powering is the record of s1 once it is to be powered on.
@@ -61,12 +61,12 @@ func powering(changes ...func(*model.ServerRecord)) *model.ServerRecord {
 	return recordOf(append([]func(*model.ServerRecord){askedFor(model.ResetOn, model.PowerOn)}, changes...)...)
 }
 
-func attempted(rec *model.ServerRecord) { rec.Attempts++ }
+func attempted(rec *model.ServerRecord) { rec.Boot.Attempts++ }
 
 func failing(times int, err string) func(*model.ServerRecord) {
 	return func(rec *model.ServerRecord) {
-		rec.Failures, rec.LastError = times, err
-		rec.NotBefore = settleNow.Add(Backoff(rec.Name, times, DefaultPolicy()))
+		rec.Life.Failures, rec.Life.LastError = times, err
+		rec.Life.NotBefore = settleNow.Add(Backoff(rec.Name, times, DefaultPolicy()))
 	}
 }
 
@@ -108,10 +108,10 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 	)
 	poweredOn := func(rec *model.ServerRecord) {
 		askedFor(model.ResetOn, model.PowerOn)(rec)
-		rec.Asked.Before = model.PowerOff
+		rec.Power.Asked.Before = model.PowerOff
 	}
 	powered := func(rec *model.ServerRecord) {
-		rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: plannedAt.Add(-time.Hour), Reached: true}
+		rec.Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: plannedAt.Add(-time.Hour), Reached: true}
 	}
 	tests := map[string]struct {
 		old     *model.ServerRecord // nil for a new server
@@ -167,8 +167,10 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			},
 		},
 		"a ticket is recorded with its image and what it serves, and the problem of the boot is over": {
-			old: recordOf(func(rec *model.ServerRecord) { rec.BootProblem, rec.Failures = problem("NotFound", "no such tag"), 2 }),
-			do:  []Action{armed},
+			old: recordOf(func(rec *model.ServerRecord) {
+				rec.Boot.Problem, rec.Life.Failures = problem("NotFound", "no such tag"), 2
+			}),
+			do: []Action{armed},
 			answers: []Answer{{
 				At: settleNow, Ticket: model.Ticket{ID: "s1.1", Digest: "d", Image: image}, Payload: model.NewSensitive("ign"),
 			}},
@@ -176,7 +178,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 				Outcome: MoveDone, News: true, Reading: off,
 				Changes: Changes{
 					Servers: []*model.ServerRecord{recordOf(func(rec *model.ServerRecord) {
-						rec.Ticket, rec.Serial = &model.Ticket{ID: "s1.1", Digest: "d", Image: image}, 1
+						rec.Boot.Ticket, rec.Boot.Serial = &model.Ticket{ID: "s1.1", Digest: "d", Image: image}, 1
 					})},
 					Payloads: map[string]model.Sensitive{"s1.1": model.NewSensitive("ign")},
 				},
@@ -192,7 +194,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 				Outcome: MoveFailed, Err: "arm boot ticket for os:1: image os:1 has no UKI layer, and it needs one",
 				News: true, Reading: off,
 				Changes: saved(recordOf(func(rec *model.ServerRecord) {
-					rec.BootProblem = problem(model.ReasonBootMethodMismatch, "image os:1 has no UKI layer, and it needs one")
+					rec.Boot.Problem = problem(model.ReasonBootMethodMismatch, "image os:1 has no UKI layer, and it needs one")
 				})),
 			},
 		},
@@ -200,7 +202,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			old: recordOf(), do: []Action{armed}, answers: []Answer{failed(FailureUnsure, model.ReasonNotFound, "no such tag")},
 			want: Settled{
 				Outcome: MoveFailed, Err: "arm boot ticket for os:1: no such tag", News: true, Reading: off,
-				Changes: saved(recordOf(func(rec *model.ServerRecord) { rec.BootProblem = problem(model.ReasonNotFound, "no such tag") })),
+				Changes: saved(recordOf(func(rec *model.ServerRecord) { rec.Boot.Problem = problem(model.ReasonNotFound, "no such tag") })),
 			},
 		},
 		"a boot that cannot be armed for a reason that nobody knows says what was tried": {
@@ -208,7 +210,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			want: Settled{
 				Outcome: MoveFailed, Err: "arm boot ticket for os:1: disk full", News: true, Reading: off,
 				Changes: saved(recordOf(func(rec *model.ServerRecord) {
-					rec.BootProblem = problem(model.ReasonArmFailed, "arm boot ticket for os:1: disk full")
+					rec.Boot.Problem = problem(model.ReasonArmFailed, "arm boot ticket for os:1: disk full")
 				})),
 			},
 		},
@@ -220,7 +222,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			},
 			want: Settled{
 				Outcome: MoveDone, News: true, Reading: asked,
-				Changes: saved(recordOf(poweredOn, func(rec *model.ServerRecord) { rec.BootOverrideVariant = VariantContinuous })),
+				Changes: saved(recordOf(poweredOn, func(rec *model.ServerRecord) { rec.Boot.OverrideVariant = VariantContinuous })),
 			},
 		},
 		"a BMC that sets no boot from disk is not asked again, and the server is powered on": {
@@ -231,7 +233,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			want: Settled{
 				Outcome: MoveDone, News: true, Reading: asked,
 				Changes: saved(recordOf(poweredOn, func(rec *model.ServerRecord) {
-					rec.NoDiskBoot = &model.NoDiskBoot{
+					rec.Boot.NoDiskBoot = &model.NoDiskBoot{
 						Reason: model.ReasonBootOverrideNotKept, Message: "not kept", Since: settleNow, Firmware: "1.0",
 					}
 				})),
@@ -281,7 +283,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			answers: []Answer{failed(FailureUndone, model.ReasonUnsupported, "none")},
 			want: Settled{
 				Outcome: MoveNoShutdown, Err: "ask for power GracefulShutdown: none", News: true, Reading: off,
-				Changes: saved(recordOf(powered, func(rec *model.ServerRecord) { rec.NoShutdown = settleNow })),
+				Changes: saved(recordOf(powered, func(rec *model.ServerRecord) { rec.Power.NoShutdown = settleNow })),
 			},
 		},
 		"one that may not be forced off counts a failure": {
@@ -306,8 +308,8 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			},
 		},
 		"the forced power-off that follows takes the mark away": {
-			old:  recordOf(func(rec *model.ServerRecord) { rec.NoShutdown = plannedAt }),
-			then: recordOf(func(rec *model.ServerRecord) { rec.NoShutdown = plannedAt }, askedFor(model.ResetForceOff, model.PowerOff)),
+			old:  recordOf(func(rec *model.ServerRecord) { rec.Power.NoShutdown = plannedAt }),
+			then: recordOf(func(rec *model.ServerRecord) { rec.Power.NoShutdown = plannedAt }, askedFor(model.ResetForceOff, model.PowerOff)),
 			do:   []Action{SetPower{Reset: model.ResetForceOff}}, answers: []Answer{done},
 			want: Settled{
 				Outcome: MoveDone, News: true, Reading: asked, Changes: saved(recordOf(askedFor(model.ResetForceOff, model.PowerOff))),
@@ -397,13 +399,13 @@ func moveOf(old, then *model.ServerRecord, do []Action) *Move {
 // counts as done once it was made: nothing that the move decides besides.
 func TestWhatIsRecordedBeforeAPowerRequest(t *testing.T) {
 	old := recordOf(func(rec *model.ServerRecord) {
-		rec.Asked = &model.PowerAsked{Reset: model.ResetForceOff, Reached: true}
+		rec.Power.Asked = &model.PowerAsked{Reset: model.ResetForceOff, Reached: true}
 	})
 	then := powering(operating, func(rec *model.ServerRecord) {
-		rec.State, rec.Attempts, rec.HandledReprovision = model.StateDiscovery, 1, "1"
+		rec.Life.State, rec.Boot.Attempts, rec.Requests.HandledReprovision = model.StateDiscovery, 1, "1"
 	})
 	want := powering(unsureOf, operating, func(rec *model.ServerRecord) {
-		rec.HandledReprovision, rec.BootOverrideVariant = "1", "default"
+		rec.Requests.HandledReprovision, rec.Boot.OverrideVariant = "1", "default"
 	})
 	m := moveOf(old, then, []Action{BootOnce{}, SetPower{Reset: model.ResetOn}})
 	got := m.BeforeAsking([]Answer{{Variant: "default"}})

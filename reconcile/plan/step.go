@@ -31,9 +31,9 @@ func (s *server) edit() *model.ServerRecord {
 func (s *server) enter(state model.ServerState, do ...Action) Step {
 	rec := s.edit()
 	s.noteDisks()
-	rec.State, rec.Since, rec.BootProblem, rec.Identified = state, s.now(), nil, true
+	rec.Life.State, rec.Life.Since, rec.Boot.Problem = state, s.now(), nil
 	if state != model.StateError {
-		rec.Reason, rec.Message = "", ""
+		rec.Life.Reason, rec.Life.Message = "", ""
 	}
 	return s.stay(do...)
 }
@@ -41,14 +41,14 @@ func (s *server) enter(state model.ServerState, do ...Action) Step {
 // holdsDiskImage reports whether the probe has verified the disk image that the open ticket is
 // for: the ticket boots nothing any more, and its end would have the image written again.
 func (s *server) holdsDiskImage() bool {
-	t := s.rec.Ticket
+	t := s.rec.Boot.Ticket
 	return s.opened(model.PurposeClaim) && t.Disk != nil && t.State(s.progress()) == model.TicketIgnitionServed
 }
 
 // fail enters Error, to return to the present state once the cause is gone.
 func (s *server) fail(reason, message string) Step {
 	rec := s.edit()
-	rec.Back, rec.Reason, rec.Message = rec.State, reason, message
+	rec.Life.Back, rec.Life.Reason, rec.Life.Message = rec.Life.State, reason, message
 	if !s.holdsDiskImage() {
 		s.end(model.TicketSpent)
 	}

@@ -19,16 +19,16 @@ func (s *server) stranded() bool {
 // is known to take long to its first request is waited for. What was begun to be served
 // before may not have arrived.
 func (s *server) strandedEnd() time.Time {
-	in, t := s.fleet.in, s.rec.Ticket
+	in, t := s.fleet.in, s.rec.Boot.Ticket
 	if s.toldSinceOn(s.diskInstall()) {
 		return time.Time{} // its probe reports, or stalls, see window
 	}
-	if in.Serving.IsZero() || !t.Open() || t.AwaitingOff || !s.begun() || !s.rec.Asked.At.Before(in.Serving) ||
+	if in.Serving.IsZero() || !t.Open() || t.AwaitingOff || !s.begun() || !s.rec.Power.Asked.At.Before(in.Serving) ||
 		t.State(s.progress()) == model.TicketIgnitionServed || lastServed(s.progress()).After(in.Serving) {
 		return time.Time{}
 	}
 	end := in.Serving.Add(in.Policy.StrandedAfter)
-	if slow := s.rec.Asked.At.Add(s.rec.BootsAfter + in.Policy.StrandedAfter/3); slow.After(end) {
+	if slow := s.rec.Power.Asked.At.Add(s.rec.Boot.BootsAfter + in.Policy.StrandedAfter/3); slow.After(end) {
 		end = slow
 	}
 	return end
@@ -51,7 +51,7 @@ func lastServed(p *model.Progress) time.Time {
 // noteBootsAfter records how long the server took from its power-on to its first
 // request.
 func (s *server) noteBootsAfter() {
-	p, asked := s.progress(), s.rec.Asked
+	p, asked := s.progress(), s.rec.Power.Asked
 	if p == nil || asked == nil {
 		return
 	}
@@ -62,6 +62,6 @@ func (s *server) noteBootsAfter() {
 		}
 	}
 	if !first.IsZero() {
-		s.edit().BootsAfter = first.Sub(asked.At).Round(time.Second)
+		s.edit().Boot.BootsAfter = first.Sub(asked.At).Round(time.Second)
 	}
 }

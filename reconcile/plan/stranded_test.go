@@ -14,9 +14,9 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 	// Ingot is back 5 seconds after the power-on, which was ago.
 	since := func(ago time.Duration) change {
 		return func(in *Input, rec *model.ServerRecord) {
-			rec.Asked.At = in.Now.Add(-ago)
-			rec.Ticket.ArmedAt, rec.Since = rec.Asked.At.Add(-time.Second), rec.Asked.At
-			in.Started, in.Serving = rec.Asked.At.Add(4*time.Second), rec.Asked.At.Add(5*time.Second)
+			rec.Power.Asked.At = in.Now.Add(-ago)
+			rec.Boot.Ticket.ArmedAt, rec.Life.Since = rec.Power.Asked.At.Add(-time.Second), rec.Power.Asked.At
+			in.Started, in.Serving = rec.Power.Asked.At.Add(4*time.Second), rec.Power.Asked.At.Add(5*time.Second)
 		}
 	}
 	progress := func(p model.Progress) change {
@@ -33,7 +33,7 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 		"is powered on again":           {changes: []change{since(4 * time.Minute)}, want: true},
 		"not before 3 minutes are over": {changes: []change{since(3 * time.Minute)}},
 		"not where the port was open": {changes: []change{since(4 * time.Minute), func(in *Input, rec *model.ServerRecord) {
-			in.Serving = rec.Asked.At.Add(-time.Second)
+			in.Serving = rec.Power.Asked.At.Add(-time.Second)
 		}}},
 		"not while nobody can reach Ingot": {changes: []change{since(4 * time.Minute), func(in *Input, _ *model.ServerRecord) {
 			in.Serving = time.Time{}
@@ -44,11 +44,11 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 			in.Readings[rec.Name] = r
 		}}},
 		"not before it usually asks": {changes: []change{since(4 * time.Minute), func(_ *Input, rec *model.ServerRecord) {
-			rec.BootsAfter = 11 * time.Minute
+			rec.Boot.BootsAfter = 11 * time.Minute
 		}}},
 		"but a minute after that": {
 			changes: []change{since(12*time.Minute + time.Second), func(_ *Input, rec *model.ServerRecord) {
-				rec.BootsAfter = 11 * time.Minute
+				rec.Boot.BootsAfter = 11 * time.Minute
 			}},
 			want: true,
 		},
@@ -77,22 +77,22 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 		} {
 			t.Run(name+", "+string(purpose), func(t *testing.T) {
 				in, rec := ticketed(state, purpose)
-				rec.Ticket.Image.Kernel, rec.Ticket.Image.Initrd = &model.Layer{}, &model.Layer{}
-				rec.Attempts = 1
+				rec.Boot.Ticket.Image.Kernel, rec.Boot.Ticket.Image.Initrd = &model.Layer{}, &model.Layer{}
+				rec.Boot.Attempts = 1
 				for _, c := range tc.changes {
 					c(in, rec)
 				}
 				s := newFleet(in).server(rec.Name)
 				st := s.step()
-				if got := s.rec.Ticket.Ended == model.TicketSpent && s.power() == model.PowerOn; got != tc.want {
-					t.Fatalf("it is given up: %t, want %t; its ticket is %+v", got, tc.want, s.rec.Ticket)
+				if got := s.rec.Boot.Ticket.Ended == model.TicketSpent && s.power() == model.PowerOn; got != tc.want {
+					t.Fatalf("it is given up: %t, want %t; its ticket is %+v", got, tc.want, s.rec.Boot.Ticket)
 				}
 				want := 1 // of a claim that is served anew, and is counted when that comes to nothing
 				if purpose == model.PurposeDiscovery && tc.want {
 					want = 0
 				}
-				if s.rec.Attempts != want {
-					t.Errorf("it counts as %d attempts, want %d", s.rec.Attempts, want)
+				if s.rec.Boot.Attempts != want {
+					t.Errorf("it counts as %d attempts, want %d", s.rec.Boot.Attempts, want)
 				}
 				if tc.want && (st.Move == nil || done(st) != "") {
 					t.Errorf("with it %v is done, want nothing", st.Move)

@@ -11,23 +11,23 @@ import (
 // otherTenants reports whether a claim is not the one that the record is of, though it is
 // called the same: that one was removed, and this one is another tenant's.
 func (f *fleet) otherTenants(rec *model.ServerRecord, c *model.ServerClaim) bool {
-	if rec.Tenant == "" || c == nil || c.Tenant == rec.Tenant {
+	if rec.Claim.Tenant == "" || c == nil || c.Tenant == rec.Claim.Tenant {
 		return false
 	}
-	if c.Tenant != "" && (rec.Release != nil || rec.State == model.StateReleased) {
+	if c.Tenant != "" && (rec.Release != nil || rec.Life.State == model.StateReleased) {
 		return true // the removal was acted upon, and may be forgotten since
 	}
 	r, removed := f.claimRemoval(rec)
-	return removed && r.Tenant == rec.Tenant
+	return removed && r.Tenant == rec.Claim.Tenant
 }
 
 // inherit has the record say whose the server's claim is: one tenant handed it to
 // another, or the configuration has others. It touches nothing.
 func (s *server) inherit() (Step, bool) {
-	if s.claim == nil || s.rec.Tenant == s.claim.Tenant || s.rec.Claim != s.claim.ClaimName() || s.fleet.observeOnly.Reason != "" {
+	if s.claim == nil || s.rec.Claim.Tenant == s.claim.Tenant || s.rec.Claim.Name != s.claim.ClaimName() || s.fleet.observeOnly.Reason != "" {
 		return Step{}, false
 	}
-	s.edit().Tenant = s.claim.Tenant
+	s.edit().Claim.Tenant = s.claim.Tenant
 	return s.stay(), true
 }
 
@@ -91,12 +91,12 @@ func (f *fleet) mayMaintain(m *model.ServerMaintenance, name model.ServerName) b
 	switch {
 	case s == nil:
 		return false
-	case s.rec.MaintainedBy == m.Name && !f.namesake(m):
+	case s.rec.Maintenance.By == m.Name && !f.namesake(m):
 		return true
 	case s.claim != nil:
 		return s.claim.Tenant == m.Tenant
 	}
-	return s.rec.Claim != "" && s.rec.Tenant == m.Tenant
+	return s.rec.Claim.Name != "" && s.rec.Claim.Tenant == m.Tenant
 }
 
 // mayTaint reports whether a rule may keep servers from claims: those of others, too, so its

@@ -16,7 +16,7 @@ func TestEachServersRemovalIsNoted(t *testing.T) {
 		return model.RemovedObject{Identity: web.Identity(), Removal: model.Removal{Revision: "r", Tenant: tenant}}
 	}
 	rec := func(name model.ServerName, tenant string) *model.ServerRecord {
-		return &model.ServerRecord{Name: name, State: model.StateReserved, Claim: web, Tenant: tenant}
+		return &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: name}, Life: model.RecordLife{State: model.StateReserved}, Claim: model.RecordClaim{Name: web, Tenant: tenant}}
 	}
 	observed := model.NewObserved()
 	observed.Servers = map[model.ServerName]*model.ServerRecord{"s1": rec("s1", "beta"), "s2": rec("s2", "gamma"), "s3": rec("s3", "alpha")}
@@ -41,26 +41,26 @@ func TestAServerThatIsGivenUpIsNoOtherTenants(t *testing.T) {
 		claim string // whose the claim is
 		want  bool
 	}{
-		"in use": {rec: model.ServerRecord{State: model.StateReserved, Tenant: "beta"}, claim: "gamma"},
+		"in use": {rec: model.ServerRecord{Life: model.RecordLife{State: model.StateReserved}, Claim: model.RecordClaim{Tenant: "beta"}}, claim: "gamma"},
 		"being released": {
-			rec:   model.ServerRecord{State: model.StateReserved, Tenant: "beta", Release: release},
+			rec:   model.ServerRecord{Life: model.RecordLife{State: model.StateReserved}, Claim: model.RecordClaim{Tenant: "beta"}, Release: release},
 			claim: "gamma",
 			want:  true,
 		},
 		"Released": {
-			rec:   model.ServerRecord{State: model.StateReleased, Tenant: "beta"},
+			rec:   model.ServerRecord{Life: model.RecordLife{State: model.StateReleased}, Claim: model.RecordClaim{Tenant: "beta"}},
 			claim: "gamma",
 			want:  true,
 		},
 		"Released, and the claim is back": {
-			rec:   model.ServerRecord{State: model.StateReleased, Tenant: "beta", Release: release},
+			rec:   model.ServerRecord{Life: model.RecordLife{State: model.StateReleased}, Claim: model.RecordClaim{Tenant: "beta"}, Release: release},
 			claim: "beta",
 		},
-		"Released by a record of before":    {rec: model.ServerRecord{State: model.StateReleased}, claim: "gamma"},
-		"Released, and no tenants any more": {rec: model.ServerRecord{State: model.StateReleased, Tenant: "beta"}},
+		"Released by a record of before":    {rec: model.ServerRecord{Life: model.RecordLife{State: model.StateReleased}}, claim: "gamma"},
+		"Released, and no tenants any more": {rec: model.ServerRecord{Life: model.RecordLife{State: model.StateReleased}, Claim: model.RecordClaim{Tenant: "beta"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.rec.Claim = "default/web"
+			c.rec.Claim.Name = "default/web"
 			f := &fleet{in: &Input{Desired: model.NewDesired(), Observed: model.NewObserved()}}
 			if got := f.otherTenants(&c.rec, claim("web", fleettest.OfTenant(c.claim))); got != c.want {
 				t.Errorf("got %t", got)

@@ -55,7 +55,7 @@ func stolen(t *model.Ticket, p *model.Progress) (by model.TicketUse, yes bool) {
 // theft arms a server anew whose ticket was stolen, while nothing is installed and it
 // boots nothing.
 func (s *server) theft() (Step, bool) {
-	t := s.rec.Ticket
+	t := s.rec.Boot.Ticket
 	if !t.Open() || !s.bootsNothing() {
 		return Step{}, false
 	}
@@ -70,10 +70,10 @@ func (s *server) theft() (Step, bool) {
 		}
 	}
 	rec := s.edit()
-	if old := rec.Theft; old != nil && old.Purpose == t.Purpose && old.Claim == t.Claim {
+	if old := rec.Boot.Theft; old != nil && old.Purpose == t.Purpose && old.Claim == t.Claim {
 		theft.Count += old.Count
 	}
-	rec.Theft = theft
+	rec.Boot.Theft = theft
 	if theft.Count >= maxThefts {
 		return s.fail(model.ReasonTicketStolen, fmt.Sprintf("its boot tickets were used up by others %d times, last by %s at %s: find "+
 			"that machine and take it off the network, or let tickets be used by their own machine alone (boot.bindTickets); then set "+
@@ -83,9 +83,9 @@ func (s *server) theft() (Step, bool) {
 	s.end(model.TicketSpent)
 	switch t.Purpose {
 	case model.PurposeDiscovery:
-		rec.Attempts = max(rec.Attempts-1, 0) // it counts as no attempt
+		rec.Boot.Attempts = max(rec.Boot.Attempts-1, 0) // it counts as no attempt
 	case model.PurposeCleanup:
-		rec.Asked = nil
+		rec.Power.Asked = nil
 	case model.PurposeClaim:
 	}
 	return s.stay(), true
@@ -104,10 +104,10 @@ func (s *server) mayHave(mac string) bool {
 // bootsNothing reports whether a new ticket would interrupt nothing that the server may be
 // doing with its open one: nothing is installed, and nothing was reported.
 func (s *server) bootsNothing() bool {
-	t := s.rec.Ticket
-	switch s.rec.State {
+	t := s.rec.Boot.Ticket
+	switch s.rec.Life.State {
 	case model.StateReserved:
-		return t.Purpose == model.PurposeClaim && t.Claim == s.rec.Claim && s.installs() && s.diskInstall() == nil
+		return t.Purpose == model.PurposeClaim && t.Claim == s.rec.Claim.Name && s.installs() && s.diskInstall() == nil
 	case model.StateDiscovery:
 		return t.Purpose == model.PurposeDiscovery && s.probeReport() == nil
 	case model.StateCleanup:
@@ -120,28 +120,28 @@ func (s *server) bootsNothing() bool {
 // robbed reports whether the last ticket for the server's claim was used up by another
 // machine, so that the server runs nothing.
 func (s *server) robbed() bool {
-	theft := s.rec.Theft
-	return theft != nil && theft.Count > 0 && theft.Purpose == model.PurposeClaim && theft.Claim == s.rec.Claim
+	theft := s.rec.Boot.Theft
+	return theft != nil && theft.Count > 0 && theft.Purpose == model.PurposeClaim && theft.Claim == s.rec.Claim.Name
 }
 
 // forgetThefts begins to count anew. That a Secret was served to another machine stays on
 // record.
 func (s *server) forgetThefts() {
-	if old := s.rec.Theft; old != nil && old.Count > 0 {
+	if old := s.rec.Boot.Theft; old != nil && old.Count > 0 {
 		theft := *old
 		theft.Count = 0
-		s.edit().Theft = &theft
+		s.edit().Boot.Theft = &theft
 	}
 }
 
 // exposed says that the Secret of the claim was served to another machine, until it is
 // another Secret.
 func (s *server) exposed() Why {
-	theft := s.rec.Theft
-	if by, taken := takenBy(s.rec.Ticket, s.progress()); taken && !s.mayHave(by.MAC) && s.rec.Ticket.Claim == s.rec.Claim {
-		theft = &model.Theft{Claim: s.rec.Claim, Client: by.Client, MAC: by.MAC, At: by.First}
+	theft := s.rec.Boot.Theft
+	if by, taken := takenBy(s.rec.Boot.Ticket, s.progress()); taken && !s.mayHave(by.MAC) && s.rec.Boot.Ticket.Claim == s.rec.Claim.Name {
+		theft = &model.Theft{Claim: s.rec.Claim.Name, Client: by.Client, MAC: by.MAC, At: by.First}
 	}
-	if theft == nil || s.claim == nil || theft.Claim != s.rec.Claim {
+	if theft == nil || s.claim == nil || theft.Claim != s.rec.Claim.Name {
 		return Why{}
 	}
 	boot, why := s.claimBoot()

@@ -113,7 +113,7 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 		}}
 	}
 	secret := func(in *Input, rec *model.ServerRecord) {
-		c := in.Desired.Claims[rec.Claim]
+		c := in.Desired.Claims[rec.Claim.Name]
 		c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "web"}
 		in.Desired.Secrets[model.Named[model.ObjectName](c.Namespace, "web")] = &model.Secret{
 			Meta: model.Meta{Namespace: c.Namespace, Name: "web"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive("{}")},
@@ -138,25 +138,25 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 		"but the third in a row is an Error": {
 			state: model.StateReserved, purpose: model.PurposeClaim, want: true, is: model.StateError,
 			change: func(_ *Input, rec *model.ServerRecord) {
-				rec.Theft = &model.Theft{Purpose: model.PurposeClaim, Claim: rec.Claim, Count: 2}
+				rec.Boot.Theft = &model.Theft{Purpose: model.PurposeClaim, Claim: rec.Claim.Name, Count: 2}
 			},
 		},
 		"not the third since its server booted": {
 			state: model.StateReserved, purpose: model.PurposeClaim, want: true, is: model.StateReserved,
 			change: func(_ *Input, rec *model.ServerRecord) {
-				rec.Theft = &model.Theft{Purpose: model.PurposeClaim, Claim: rec.Claim}
+				rec.Boot.Theft = &model.Theft{Purpose: model.PurposeClaim, Claim: rec.Claim.Name}
 			},
 		},
 		"nor of another claim": {
 			state: model.StateReserved, purpose: model.PurposeClaim, want: true, is: model.StateReserved,
 			change: func(_ *Input, rec *model.ServerRecord) {
-				rec.Theft = &model.Theft{Purpose: model.PurposeClaim, Claim: "default/other", Count: 2}
+				rec.Boot.Theft = &model.Theft{Purpose: model.PurposeClaim, Claim: "default/other", Count: 2}
 			},
 		},
 		"never of a server that has an install": {
 			state: model.StateReserved, purpose: model.PurposeClaim, is: model.StateReserved,
 			change: func(in *Input, rec *model.ServerRecord) {
-				rec.Installed, rec.Unconfirmed = rec.Ticket.Digest, in.Now
+				rec.Install.Digest, rec.Install.Unconfirmed = rec.Boot.Ticket.Digest, in.Now
 			},
 		},
 		"nor where the card may be the server's, for its probe told it": {
@@ -187,7 +187,7 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketed(tc.state, tc.purpose)
-			rec.Attempts = 1
+			rec.Boot.Attempts = 1
 			taken(in, rec)
 			if tc.purpose == model.PurposeClaim {
 				secret(in, rec)
@@ -197,11 +197,11 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 			}
 			s := newFleet(in).server(rec.Name)
 			st := s.step()
-			if got := s.rec.Ticket.Ended == model.TicketSpent; got != tc.want {
-				t.Fatalf("it is Spent: %t, want %t: %+v", got, tc.want, s.rec.Ticket)
+			if got := s.rec.Boot.Ticket.Ended == model.TicketSpent; got != tc.want {
+				t.Fatalf("it is Spent: %t, want %t: %+v", got, tc.want, s.rec.Boot.Ticket)
 			}
-			if s.rec.State != tc.is {
-				t.Errorf("its server is %s, want %s", s.rec.State, tc.is)
+			if s.rec.Life.State != tc.is {
+				t.Errorf("its server is %s, want %s", s.rec.Life.State, tc.is)
 			}
 			if !tc.want {
 				return
@@ -209,18 +209,18 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 			if done(st) != "" {
 				t.Errorf("with it %s is done, want nothing", done(st))
 			}
-			if th := s.rec.Theft; th == nil || th.Client != "192.0.2.66" || th.MAC != "02:00:00:00:00:66" || th.Purpose != tc.purpose {
+			if th := s.rec.Boot.Theft; th == nil || th.Client != "192.0.2.66" || th.MAC != "02:00:00:00:00:66" || th.Purpose != tc.purpose {
 				t.Errorf("on record is %+v", th)
 			}
 			if tc.is == model.StateError {
-				if s.rec.Reason != model.ReasonTicketStolen || !strings.Contains(s.rec.Message, "192.0.2.66") ||
-					!strings.Contains(s.rec.Message, "retry#1") {
-					t.Errorf("the Error says %s: %s", s.rec.Reason, s.rec.Message)
+				if s.rec.Life.Reason != model.ReasonTicketStolen || !strings.Contains(s.rec.Life.Message, "192.0.2.66") ||
+					!strings.Contains(s.rec.Life.Message, "retry#1") {
+					t.Errorf("the Error says %s: %s", s.rec.Life.Reason, s.rec.Life.Message)
 				}
 				return
 			}
-			if tc.purpose == model.PurposeDiscovery && s.rec.Attempts != 0 {
-				t.Errorf("it counts as %d attempts", s.rec.Attempts)
+			if tc.purpose == model.PurposeDiscovery && s.rec.Boot.Attempts != 0 {
+				t.Errorf("it counts as %d attempts", s.rec.Boot.Attempts)
 			}
 			in.Observed.Servers[rec.Name] = s.rec
 			next := newFleet(in).server(rec.Name)
@@ -241,7 +241,7 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 
 func TestASecretIsExposedUntilItIsAnother(t *testing.T) {
 	in, rec := ticketed(model.StateReserved, model.PurposeClaim)
-	c := in.Desired.Claims[rec.Claim]
+	c := in.Desired.Claims[rec.Claim.Name]
 	c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "web"}
 	name := model.Named[model.ObjectName](c.Namespace, "web")
 	put := func(text string) {
@@ -250,12 +250,12 @@ func TestASecretIsExposedUntilItIsAnother(t *testing.T) {
 		}
 	}
 	put("old")
-	rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
+	rec.Install.Digest, rec.Boot.Ticket.Ended = rec.Boot.Ticket.Digest, model.TicketBooted
 	theft := &model.Theft{
-		Claim: rec.Claim, MAC: "02:00:00:00:00:66", At: in.Now,
+		Claim: rec.Claim.Name, MAC: "02:00:00:00:00:66", At: in.Now,
 		Secret: in.DigestKey.Sum(bootDigest(Boot{Secret: in.Desired.Secrets[name].Values})),
 	}
-	rec.Theft = theft
+	rec.Boot.Theft = theft
 	says := func() string {
 		return exposedText(in)
 	}
@@ -266,7 +266,7 @@ func TestASecretIsExposedUntilItIsAnother(t *testing.T) {
 	if got := says(); !strings.Contains(got, "rotate") {
 		t.Errorf("with another image the claim says %q", got)
 	}
-	rec.Theft = nil
+	rec.Boot.Theft = nil
 	in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", Uses: []model.TicketUse{{What: model.ThingIgnition, Client: "192.0.2.1"}}}
 	if got := says(); got != "" {
 		t.Errorf("of a client that may be its server the claim says %q", got)
@@ -279,7 +279,7 @@ func TestASecretIsExposedUntilItIsAnother(t *testing.T) {
 	if got := says(); got != "" {
 		t.Errorf("of its own server the claim says %q", got)
 	}
-	rec.Theft = theft
+	rec.Boot.Theft = theft
 	put("new")
 	if got := says(); got != "" {
 		t.Errorf("with another Secret the claim says %q", got)

@@ -14,7 +14,7 @@ func (s *server) arm(purpose model.TicketPurpose, b Boot) Step {
 		return s.rest(why).wakeBy(until)
 	}
 	st := s.stay(Arm{b})
-	if p := s.rec.BootProblem; concerns(p, &b) {
+	if p := s.rec.Boot.Problem; concerns(p, &b) {
 		st.Why = s.problemWhy(p) // until it is known to be mended
 	}
 	return st
@@ -27,8 +27,8 @@ func (s *server) complete(purpose model.TicketPurpose, b *Boot) {
 	b.Needs = s.needs(b)
 	b.SecureBoot = s.facts.Inventory != nil && s.facts.Inventory.SecureBoot
 	t := &b.Ticket
-	t.ID = fmt.Sprintf("%s.%d.%d", s.name, s.rec.Serial+1, s.now().UnixNano())
-	t.Server, t.UUID, t.Purpose, t.Claim = s.name, s.rec.UUID, purpose, s.rec.Claim
+	t.ID = fmt.Sprintf("%s.%d.%d", s.name, s.rec.Boot.Serial+1, s.now().UnixNano())
+	t.Server, t.UUID, t.Purpose, t.Claim = s.name, s.rec.UUID, purpose, s.rec.Claim.Name
 	t.Digest, t.Config = s.digest(b), b.config()
 	t.ArmedAt, t.ArchitectureBy = s.now(), arch.By
 }
@@ -64,29 +64,29 @@ func (s *server) confirmOff(st Step, off bool) Step {
 	if why := s.unannounced(); why.Reason != "" {
 		return s.rest(why)
 	}
-	t := *s.rec.Ticket
+	t := *s.rec.Boot.Ticket
 	t.AwaitingOff = false
-	s.edit().Ticket = &t
+	s.edit().Boot.Ticket = &t
 	return s.stay()
 }
 
 // opened reports whether an open ticket of this purpose is there.
 func (s *server) opened(purpose model.TicketPurpose) bool {
-	return s.rec.Ticket.Open() && s.rec.Ticket.Purpose == purpose
+	return s.rec.Boot.Ticket.Open() && s.rec.Boot.Ticket.Purpose == purpose
 }
 
 // awaitsOff reports whether an open ticket of this purpose waits for the server to be off.
 func (s *server) awaitsOff(purpose model.TicketPurpose) bool {
-	return s.opened(purpose) && s.rec.Ticket.AwaitingOff
+	return s.opened(purpose) && s.rec.Boot.Ticket.AwaitingOff
 }
 
 // revoke closes the ticket for good.
 func (s *server) revoke() {
 	s.end(model.TicketSpent)
-	if s.rec.Ticket != nil && s.rec.Ticket.Always {
-		t := *s.rec.Ticket
+	if s.rec.Boot.Ticket != nil && s.rec.Boot.Ticket.Always {
+		t := *s.rec.Boot.Ticket
 		t.Always = false
-		s.edit().Ticket = &t
+		s.edit().Boot.Ticket = &t
 	}
 }
 
@@ -94,35 +94,35 @@ func (s *server) revoke() {
 // what the server has on its disk is not to be overwritten by its next boot (law 1).
 // That needs no BMC.
 func (s *server) forOnce() (Step, bool) {
-	t := s.rec.Ticket
-	if t == nil || !t.Always || t.Purpose != model.PurposeClaim || s.rec.State != model.StateReserved ||
-		s.fleet.observeOnly.Reason != "" || s.claim == nil || t.Claim != s.rec.Claim || s.claim.Annotations[model.AnnotationBoot] == "always" {
+	t := s.rec.Boot.Ticket
+	if t == nil || !t.Always || t.Purpose != model.PurposeClaim || s.rec.Life.State != model.StateReserved ||
+		s.fleet.observeOnly.Reason != "" || s.claim == nil || t.Claim != s.rec.Claim.Name || s.claim.Annotations[model.AnnotationBoot] == "always" {
 		return Step{}, false
 	}
 	once := *t
 	once.Always = false
-	s.edit().Ticket = &once
+	s.edit().Boot.Ticket = &once
 	return s.stay(), true
 }
 
 // followBootedBy has the open ticket say what the claim counts as Booted by. From then on
 // what was served may keep the server from being booted from the network again.
 func (s *server) followBootedBy() (Step, bool) {
-	if !s.opened(model.PurposeClaim) || s.rec.State != model.StateReserved || s.fleet.observeOnly.Reason != "" ||
-		s.claim == nil || s.rec.Ticket.Claim != s.rec.Claim || s.rec.Ticket.BootedBy == s.bootedBy() {
+	if !s.opened(model.PurposeClaim) || s.rec.Life.State != model.StateReserved || s.fleet.observeOnly.Reason != "" ||
+		s.claim == nil || s.rec.Boot.Ticket.Claim != s.rec.Claim.Name || s.rec.Boot.Ticket.BootedBy == s.bootedBy() {
 		return Step{}, false
 	}
-	t := *s.rec.Ticket
+	t := *s.rec.Boot.Ticket
 	t.BootedBy = s.bootedBy()
-	s.edit().Ticket = &t
+	s.edit().Boot.Ticket = &t
 	return s.stay(), true
 }
 
 // end closes the ticket.
 func (s *server) end(as model.TicketState) {
-	if s.rec.Ticket.Open() {
-		t := *s.rec.Ticket
+	if s.rec.Boot.Ticket.Open() {
+		t := *s.rec.Boot.Ticket
 		t.Ended = as
-		s.edit().Ticket = &t
+		s.edit().Boot.Ticket = &t
 	}
 }

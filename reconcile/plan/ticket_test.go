@@ -29,11 +29,11 @@ func TestTheWindowOfATicket(t *testing.T) {
 		"of a wipe does too":  {state: model.StateCleanup, purpose: model.PurposeCleanup, want: wipe - 30*time.Second},
 		"runs from arming before a power-on": {
 			state: model.StateReserved, purpose: model.PurposeClaim, want: boot - time.Minute,
-			change: func(_ *Input, rec *model.ServerRecord) { rec.Asked = nil },
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Power.Asked = nil },
 		},
 		"a power-off is no beginning": {
 			state: model.StateReserved, purpose: model.PurposeClaim, want: boot - time.Minute,
-			change: func(_ *Input, rec *model.ServerRecord) { rec.Asked.Want = model.PowerOff },
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Power.Asked.Want = model.PowerOff },
 		},
 		"is over for a claim once its Ignition was served": {
 			state: model.StateReserved, purpose: model.PurposeClaim,
@@ -54,14 +54,14 @@ func TestTheWindowOfATicket(t *testing.T) {
 		"of a wipe is not for ever": {
 			state: model.StateCleanup, purpose: model.PurposeCleanup, want: 5 * time.Minute,
 			change: func(in *Input, rec *model.ServerRecord) {
-				rec.Ticket.ArmedAt = in.Now.Add(-maxWipeTimes * wipe)
-				rec.Asked.At = in.Now.Add(5*time.Minute - maxWipeTimes*wipe)
+				rec.Boot.Ticket.ArmedAt = in.Now.Add(-maxWipeTimes * wipe)
+				rec.Power.Asked.At = in.Now.Add(5*time.Minute - maxWipeTimes*wipe)
 				heard(0)(in, rec)
 			},
 		},
 		"of a secure wipe is longer": {
 			state: model.StateCleanup, purpose: model.PurposeCleanup, want: 24*time.Hour - 30*time.Second,
-			change: func(_ *Input, rec *model.ServerRecord) { rec.Ticket.CleanupMode = model.CleanupSecure },
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Boot.Ticket.CleanupMode = model.CleanupSecure },
 		},
 		"word of an older wipe does not count": {
 			state: model.StateCleanup, purpose: model.PurposeCleanup, want: wipe - 30*time.Second,
@@ -72,7 +72,7 @@ func TestTheWindowOfATicket(t *testing.T) {
 		},
 		"a closed ticket has none": {
 			state: model.StateReserved, purpose: model.PurposeClaim,
-			change: func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Ended = model.TicketBooted },
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Boot.Ticket.Ended = model.TicketBooted },
 		},
 	}
 	for name, tc := range tests {
@@ -129,18 +129,18 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 		},
 		"of a claim whose server was not powered on": {
 			state: model.StateReserved, purpose: model.PurposeClaim,
-			change: func(in *Input, rec *model.ServerRecord) { unreachable(in, rec); rec.Asked = nil },
+			change: func(in *Input, rec *model.ServerRecord) { unreachable(in, rec); rec.Power.Asked = nil },
 			want:   outcome{model.TicketSpent, 0, &model.BootProblem{Message: "it was not powered on within 15m0s"}, ""},
 		},
 		"of a claim that wants its server off, which is nobody's fault": {
 			state: model.StateReserved, purpose: model.PurposeClaim, want: spent,
 			change: func(in *Input, rec *model.ServerRecord) {
-				in.Desired.Claims[rec.Claim].Spec.Power, rec.WantPower = model.PowerOff, model.PowerOff
+				in.Desired.Claims[rec.Claim.Name].Spec.Power, rec.Claim.Power = model.PowerOff, model.PowerOff
 			},
 		},
 		"of one that waits for the server to be off, which is no boot": {
 			state: model.StateReserved, purpose: model.PurposeClaim, want: spent,
-			change: func(_ *Input, rec *model.ServerRecord) { rec.Ticket.AwaitingOff = true },
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Boot.Ticket.AwaitingOff = true },
 		},
 		"but not while nothing is acted upon": {
 			state: model.StateReserved, purpose: model.PurposeClaim,
@@ -172,9 +172,9 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 			}
 			s := newFleet(in).server(rec.Name)
 			st := s.step()
-			got := outcome{s.rec.Ticket.Ended, s.rec.Attempts, s.rec.BootProblem, done(st)}
+			got := outcome{s.rec.Boot.Ticket.Ended, s.rec.Boot.Attempts, s.rec.Boot.Problem, done(st)}
 			if got.Problem != nil {
-				if got.Problem.Digest != rec.Ticket.Digest || got.Problem.Reason != model.ReasonBootTimeout ||
+				if got.Problem.Digest != rec.Boot.Ticket.Digest || got.Problem.Reason != model.ReasonBootTimeout ||
 					!got.Problem.NotBefore.After(in.Now) {
 					t.Errorf("the problem is %+v", got.Problem)
 				}
@@ -215,16 +215,16 @@ func TestAWipesTicketIsHeldBackUntilTheServerIsKnownToBeOff(t *testing.T) {
 			in, rec := ticketed(model.StateCleanup, model.PurposeCleanup)
 			in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: tc.power, Inventory: &model.Inventory{}}
 			in.Readings[rec.Name] = Reading{At: in.Now, Offs: tc.offs}
-			rec.Asked, rec.Ticket = nil, tc.ticket
-			if rec.Ticket != nil {
-				rec.Ticket.ID, rec.Ticket.Purpose, rec.Ticket.ArmedAt = "t", model.PurposeCleanup, in.Now
+			rec.Power.Asked, rec.Boot.Ticket = nil, tc.ticket
+			if rec.Boot.Ticket != nil {
+				rec.Boot.Ticket.ID, rec.Boot.Ticket.Purpose, rec.Boot.Ticket.ArmedAt = "t", model.PurposeCleanup, in.Now
 			}
 			s := newFleet(in).server(rec.Name)
 			st := s.step()
 			if got := done(st); got != tc.want {
 				t.Errorf("done is %q, want %q", got, tc.want)
 			}
-			held := s.rec.Ticket != nil && s.rec.Ticket.AwaitingOff
+			held := s.rec.Boot.Ticket != nil && s.rec.Boot.Ticket.AwaitingOff
 			if st.Move != nil && len(st.Move.Do) > 0 {
 				if arm, ok := st.Move.Do[0].(Arm); ok {
 					held = arm.Boot.Ticket.AwaitingOff

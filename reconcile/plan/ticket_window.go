@@ -10,7 +10,7 @@ import (
 // begun reports whether the server was powered on with its newest ticket. A power-on of the future,
 // which a clock that was ahead noted, is older than a ticket of now.
 func (s *server) begun() bool {
-	asked, t := s.rec.Asked, s.rec.Ticket
+	asked, t := s.rec.Power.Asked, s.rec.Boot.Ticket
 	if t == nil || asked == nil || asked.Want != model.PowerOn || asked.At.Before(t.ArmedAt) {
 		return false
 	}
@@ -25,13 +25,13 @@ const maxWipeTimes = 10
 // over. The time runs anew from the power-on, and from each progress report of a wipe. There is
 // none once a claim's server may be installed, for then it is BootGrace that counts.
 func (s *server) window() (length time.Duration, end time.Time) {
-	p, t := s.fleet.in.Policy, s.rec.Ticket
+	p, t := s.fleet.in.Policy, s.rec.Boot.Ticket
 	if !t.Open() {
 		return 0, time.Time{}
 	}
 	from := s.notedAt(t.ArmedAt)
 	if s.begun() {
-		from = s.notedAt(s.rec.Asked.At)
+		from = s.notedAt(s.rec.Power.Asked.At)
 	}
 	switch t.Purpose {
 	case model.PurposeDiscovery:
@@ -73,7 +73,7 @@ func (s *server) expire() (Step, bool) {
 		return Step{}, false
 	case s.trace().Ended():
 		return Step{}, false // what it reported is judged next
-	case s.opened(model.PurposeClaim) && !s.rec.Ticket.AwaitingOff && s.claim != nil && s.rec.WantPower != model.PowerOff:
+	case s.opened(model.PurposeClaim) && !s.rec.Boot.Ticket.AwaitingOff && s.claim != nil && s.rec.Claim.Power != model.PowerOff:
 		s.bootFailed(length)
 	}
 	s.end(model.TicketSpent)
@@ -96,26 +96,26 @@ func (s *server) bootFailed(length time.Duration) {
 // noteFailedBoot notes why a boot for the claim came to nothing, and how far the writing of
 // its disk image had come, "" if it had not begun.
 func (s *server) noteFailedBoot(reason model.Reason, message string, stage model.DiskInstallStage) {
-	t, rec := s.rec.Ticket, s.edit()
+	t, rec := s.rec.Boot.Ticket, s.edit()
 	p := model.BootProblem{
 		Digest: t.Digest, Architecture: t.Image.Architecture, Image: t.ImageName(), Reason: reason, Message: message, Since: s.now(),
 		Stage: stage,
 	}
 	if s.begun() && !s.progress().LockedOut() {
-		rec.Attempts++
+		rec.Boot.Attempts++
 	}
-	if old := rec.BootProblem; FailedBoot(old) && old.Digest == p.Digest {
+	if old := rec.Boot.Problem; FailedBoot(old) && old.Digest == p.Digest {
 		p.Failures = old.Failures
 		if old.Reason == reason {
 			p.Since = old.Since
 		}
-		if !s.begun() && rec.Attempts > 0 {
+		if !s.begun() && rec.Boot.Attempts > 0 {
 			p.Message = old.Message // of when it was
 		}
 	}
 	p.Failures++
 	p.NotBefore = s.now().Add(s.bootPause(p.Failures))
-	rec.BootProblem = &p
+	rec.Boot.Problem = &p
 }
 
 // maxBootPause is the longest pause between the tickets of a server that does not boot.
@@ -136,4 +136,4 @@ func (s *server) bootPause(failures int) time.Duration {
 
 // givenUp reports whether the server was powered on for its claim as often as is
 // tried. It is served when somebody else has it boot, and left as it is by Ingot.
-func (s *server) givenUp() bool { return s.rec.Attempts >= s.fleet.in.Policy.BootAttempts }
+func (s *server) givenUp() bool { return s.rec.Boot.Attempts >= s.fleet.in.Policy.BootAttempts }

@@ -36,8 +36,8 @@ func (s *server) observe() (Step, bool) {
 	if f.observeOnly.Reason == "" {
 		return Step{}, false
 	}
-	lost := s.rec.State == model.StateReserved && s.rec.Installed != "" && s.rec.Release == nil &&
-		s.rec.WantPower == model.PowerOn && s.power() == model.PowerOff && f.maintenance(s).by == ""
+	lost := s.rec.Life.State == model.StateReserved && s.rec.Install.Digest != "" && s.rec.Release == nil &&
+		s.rec.Claim.Power == model.PowerOn && s.power() == model.PowerOff && f.maintenance(s).by == ""
 	if f.in.HealOnly != "" && f.in.ObserveOnly == "" && lost {
 		return s.heals(s.diskBoot), true
 	}

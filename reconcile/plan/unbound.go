@@ -108,8 +108,8 @@ func (f *fleet) unboundServers() *unboundServers {
 	}
 	u := &unboundServers{all: len(f.servers), states: make(map[string]int), labelled: make(map[label][]*server), comingBy: make(map[label][]*server)}
 	for _, s := range f.servers {
-		if s.rec.State != model.StateAvailable {
-			u.states[string(s.rec.State)]++
+		if s.rec.Life.State != model.StateAvailable {
+			u.states[string(s.rec.Life.State)]++
 			if s.coming() {
 				u.coming = append(u.coming, s)
 				for k, v := range f.serverLabels(s) {
@@ -143,9 +143,9 @@ func (s *server) coming() bool {
 	if s.spec != nil && s.spec.Spec.Unclaimable || s.outOfReach() {
 		return false
 	}
-	switch s.rec.State {
+	switch s.rec.Life.State {
 	case model.StateInitial:
-		return s.rec.FoundRunning.IsZero() && s.fleet.in.Policy.DiscoveryImage != ""
+		return s.rec.Life.FoundRunning.IsZero() && s.fleet.in.Policy.DiscoveryImage != ""
 	case model.StateDiscovery:
 		return true
 	case model.StateCleanup:
@@ -186,8 +186,8 @@ func (f *fleet) unboundRef(c *model.ServerClaim, ref string) Why {
 	if s.coming() {
 		why.Actor = ActorNone
 	}
-	if s.rec.Claim != "" {
-		why.Message += " for " + string(s.rec.Claim)
+	if s.rec.Claim.Name != "" {
+		why.Message += " for " + string(s.rec.Claim.Name)
 	}
 	if strings.HasPrefix(f.mismatch(c, s, keys), "lack") {
 		why = Why{Reason: model.ReasonSelectorMismatch, Message: fmt.Sprintf("server %s does not match the claim's "+
@@ -199,7 +199,7 @@ func (f *fleet) unboundRef(c *model.ServerClaim, ref string) Why {
 // against is the first thing that speaks against a server for a claim.
 func (f *fleet) against(c *model.ServerClaim, s *server, keys []string) string {
 	unfree := f.unfree(s)
-	if unfree != "" && s.rec.State != model.StateAvailable {
+	if unfree != "" && s.rec.Life.State != model.StateAvailable {
 		return unfree
 	}
 	return cmp.Or(f.mismatch(c, s, keys), unfree, "taken by claims before it")

@@ -9,7 +9,9 @@ import (
 )
 
 // unconfirmed reports whether the server is taken to be installed though nothing has said so.
-func (s *server) unconfirmed() bool { return s.rec.Installed != "" && !s.rec.Unconfirmed.IsZero() }
+func (s *server) unconfirmed() bool {
+	return s.rec.Install.Digest != "" && !s.rec.Install.Unconfirmed.IsZero()
+}
 
 // bootedBy is what the claim counts as Booted by where nothing reports.
 func (s *server) bootedBy() string {
@@ -22,7 +24,7 @@ func (s *server) bootedBy() string {
 // confirmed reports whether the server is known to have booted what its open ticket is
 // for: it said so, or it is quiet where the claim lets that count.
 func (s *server) confirmed() bool {
-	if !s.opened(model.PurposeClaim) || s.rec.Ticket.AwaitingOff {
+	if !s.opened(model.PurposeClaim) || s.rec.Boot.Ticket.AwaitingOff {
 		return false
 	}
 	end := s.quietEnd()
@@ -34,7 +36,7 @@ func (s *server) reportedBooted() bool { return s.bootState() != nil }
 
 // bootState is what the server said of its boot with its newest ticket, nil if nothing.
 func (s *server) bootState() *model.BootState {
-	booted, t := s.fleet.in.Observed.BootStates[s.name], s.rec.Ticket
+	booted, t := s.fleet.in.Observed.BootStates[s.name], s.rec.Boot.Ticket
 	if booted == nil || t == nil || t.Purpose != model.PurposeClaim || booted.Ticket != t.ID {
 		return nil
 	}
@@ -45,7 +47,7 @@ func (s *server) bootState() *model.BootState {
 // it. It goes on to run: what there is to correct may be done on the machine as well.
 func (s *server) cloudInitFailed() Why {
 	b := s.bootState()
-	if b == nil || b.CloudInit == nil || len(b.CloudInit.Errors) == 0 || s.rec.Ticket.Claim != s.rec.Claim {
+	if b == nil || b.CloudInit == nil || len(b.CloudInit.Errors) == 0 || s.rec.Boot.Ticket.Claim != s.rec.Claim.Name {
 		return Why{}
 	}
 	errors := strings.Join(b.CloudInit.Errors, "; ")
@@ -54,18 +56,18 @@ func (s *server) cloudInitFailed() Why {
 	}
 	return Why{model.ReasonCloudInitFailed, fmt.Sprintf("cloud-init ended in error (%s): its server runs, and is not installed again. Log in "+
 		"and see /var/log/cloud-init.log and /var/log/cloud-init-output.log; to have it installed anew, correct the Secret and give ServerClaim "+
-		"%s a new value of annotation %s", errors, s.rec.Claim, model.AnnotationReprovision), b.CloudInit.ReceivedAt, Tenant}
+		"%s a new value of annotation %s", errors, s.rec.Claim.Name, model.AnnotationReprovision), b.CloudInit.ReceivedAt, Tenant}
 }
 
 // quietEnd is when the server counts as booted if it stays On and asks for no network boot
 // until then; zero = it does not by that.
 func (s *server) quietEnd() time.Time {
-	in, t := s.fleet.in, s.rec.Ticket
+	in, t := s.fleet.in, s.rec.Boot.Ticket
 	if s.bootedBy() == "" || !s.opened(model.PurposeClaim) || t.AwaitingOff || t.ServedAt(s.progress()).IsZero() {
 		return time.Time{}
 	}
 	from := later(t.ServedAt(s.progress()), askedToBoot(s.progress()))
-	if a := s.rec.Asked; a != nil {
+	if a := s.rec.Power.Asked; a != nil {
 		from = later(from, a.At)
 	}
 	if s.progress() == nil {
@@ -97,12 +99,12 @@ func later(a, b time.Time) time.Time {
 
 // unconfirmedWhy says that nothing has said that the server booted, and what can.
 func (s *server) unconfirmedWhy() Why {
-	why := Why{Reason: model.ReasonUnconfirmed, Since: s.rec.Unconfirmed, Actor: Tenant}
-	if t := s.rec.Ticket; t != nil && t.Disk != nil {
+	why := Why{Reason: model.ReasonUnconfirmed, Since: s.rec.Install.Unconfirmed, Actor: Tenant}
+	if t := s.rec.Boot.Ticket; t != nil && t.Disk != nil {
 		return s.notSeen()
 	}
 	served := "Ignition"
-	switch t := s.rec.Ticket; {
+	switch t := s.rec.Boot.Ticket; {
 	case t == nil:
 	case t.Config == model.ThingScript:
 		served = "iPXE script"
@@ -121,6 +123,6 @@ func (s *server) unconfirmedWhy() Why {
 	why.Message = fmt.Sprintf("%s. If it runs, have what it boots report (unit ingot-bootstate.service of its Ignition, which needs "+
 		"curl), or give ServerClaim %s annotation %s: %s, or %s if it fetches no more than its kernel; if it does not run, give it a new "+
 		"value of annotation %s",
-		left, s.rec.Claim, model.AnnotationBooted, model.BootedServed, model.BootedKernel, model.AnnotationReprovision)
+		left, s.rec.Claim.Name, model.AnnotationBooted, model.BootedServed, model.BootedKernel, model.AnnotationReprovision)
 	return why
 }

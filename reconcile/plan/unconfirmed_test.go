@@ -11,14 +11,14 @@ import (
 func TestWhatMakesAClaimBooted(t *testing.T) {
 	const grace = 30 * time.Minute
 	served := func(ago time.Duration) func(in *Input, rec *model.ServerRecord) {
-		return func(in *Input, rec *model.ServerRecord) { rec.Ticket.IgnitionAt = in.Now.Add(-ago) }
+		return func(in *Input, rec *model.ServerRecord) { rec.Boot.Ticket.IgnitionAt = in.Now.Add(-ago) }
 	}
 	annotated := func(value string) func(in *Input, rec *model.ServerRecord) {
 		return func(in *Input, rec *model.ServerRecord) {
-			in.Desired.Claims[rec.Claim].Annotations = map[string]string{model.AnnotationBooted: value}
-			rec.Ticket.BootedBy = value
+			in.Desired.Claims[rec.Claim.Name].Annotations = map[string]string{model.AnnotationBooted: value}
+			rec.Boot.Ticket.BootedBy = value
 			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t"}
-			rec.Asked.At = in.Now.Add(-2 * grace)
+			rec.Power.Asked.At = in.Now.Add(-2 * grace)
 		}
 	}
 	asked := func(u model.TicketUse, ago time.Duration) func(in *Input, rec *model.ServerRecord) {
@@ -42,7 +42,7 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
 	}
 	unconfirmed := func(in *Input, rec *model.ServerRecord) {
-		rec.Installed, rec.Unconfirmed = rec.Ticket.Digest, in.Now.Add(-time.Hour)
+		rec.Install.Digest, rec.Install.Unconfirmed = rec.Boot.Ticket.Digest, in.Now.Add(-time.Hour)
 	}
 	const booted, waits = "Booted", "waits"
 	type change = func(in *Input, rec *model.ServerRecord)
@@ -100,7 +100,7 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		},
 		"not soon after a power-on": {
 			changes: []change{annotated("served"), served(2 * grace), unconfirmed, func(in *Input, rec *model.ServerRecord) {
-				rec.Asked.At = in.Now.Add(-time.Minute)
+				rec.Power.Asked.At = in.Now.Add(-time.Minute)
 			}},
 			want: model.ReasonUnconfirmed,
 		},
@@ -116,13 +116,13 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		"not its kernel where it says that it is served": {changes: []change{annotated("served"), kernel(10 * time.Minute)}, want: waits},
 		"a kernel that was fetched needs no longer be in time": {
 			changes: []change{annotated("kernel"), kernel(20 * time.Minute), func(in *Input, rec *model.ServerRecord) {
-				rec.Asked.At = in.Now.Add(-21 * time.Minute)
+				rec.Power.Asked.At = in.Now.Add(-21 * time.Minute)
 			}},
 			want: waits,
 		},
 		"what yesterday's store has as Booted": {
 			changes: []change{func(_ *Input, rec *model.ServerRecord) {
-				rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
+				rec.Install.Digest, rec.Boot.Ticket.Ended = rec.Boot.Ticket.Digest, model.TicketBooted
 			}},
 			want: booted,
 		},
@@ -143,18 +143,18 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 			now := in.Observed.Servers[rec.Name]
 			got := waits
 			switch {
-			case now.Installed != "" && now.Unconfirmed.IsZero():
+			case now.Install.Digest != "" && now.Install.Unconfirmed.IsZero():
 				got = booted
-			case now.Installed != "":
+			case now.Install.Digest != "":
 				got = model.ReasonUnconfirmed
 			}
 			if got != tc.want {
-				t.Errorf("the claim is %s, want %s; its server's record is %+v with ticket %+v", got, tc.want, now, now.Ticket)
+				t.Errorf("the claim is %s, want %s; its server's record is %+v with ticket %+v", got, tc.want, now, now.Boot.Ticket)
 			}
-			if open := now.Ticket.Open(); open == (got == booted) {
+			if open := now.Boot.Ticket.Open(); open == (got == booted) {
 				t.Errorf("the ticket takes a report: %t, while the claim is %s", open, got)
 			}
-			if p := in.Observed.Progress[rec.Name]; !now.Ticket.ServedAt(p).IsZero() && now.Ticket.MayBoot(p) {
+			if p := in.Observed.Progress[rec.Name]; !now.Boot.Ticket.ServedAt(p).IsZero() && now.Boot.Ticket.MayBoot(p) {
 				t.Error("its server may be booted from the network again")
 			}
 		})
@@ -168,16 +168,18 @@ func TestWhenCloudInitIsSaidToHaveFailed(t *testing.T) {
 		change change
 		says   string // "" = nothing
 	}{
-		"once it said so":            {func(*Input, *model.ServerRecord, *model.BootState) {}, "(" + failed + "): "},
-		"with how much else":         {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.CloudInit.ErrorsMore = 4 }, failed + "; and 4 more)"},
-		"not where it said nothing":  {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.CloudInit = nil }, ""},
-		"not where it ended well":    {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.CloudInit.Errors = nil }, ""},
-		"not of an install before":   {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.Ticket = "t0" }, ""},
-		"not of another claim":       {func(_ *Input, rec *model.ServerRecord, _ *model.BootState) { rec.Ticket.Claim = "default/other" }, ""},
-		"not once its claim is gone": {func(in *Input, rec *model.ServerRecord, _ *model.BootState) { delete(in.Desired.Claims, rec.Claim) }, ""},
+		"once it said so":           {func(*Input, *model.ServerRecord, *model.BootState) {}, "(" + failed + "): "},
+		"with how much else":        {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.CloudInit.ErrorsMore = 4 }, failed + "; and 4 more)"},
+		"not where it said nothing": {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.CloudInit = nil }, ""},
+		"not where it ended well":   {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.CloudInit.Errors = nil }, ""},
+		"not of an install before":  {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.Ticket = "t0" }, ""},
+		"not of another claim":      {func(_ *Input, rec *model.ServerRecord, _ *model.BootState) { rec.Boot.Ticket.Claim = "default/other" }, ""},
+		"not once its claim is gone": {func(in *Input, rec *model.ServerRecord, _ *model.BootState) {
+			delete(in.Desired.Claims, rec.Claim.Name)
+		}, ""},
 	} {
 		in, rec := ticketed(model.StateReserved, model.PurposeClaim)
-		rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
+		rec.Install.Digest, rec.Boot.Ticket.Ended = rec.Boot.Ticket.Digest, model.TicketBooted
 		b := &model.BootState{Ticket: "t", ReceivedAt: in.Now, CloudInit: &model.CloudInitResult{ReceivedAt: in.Now, Errors: []string{failed}}}
 		in.Observed.BootStates[rec.Name] = b
 		tc.change(in, rec, b)
@@ -188,8 +190,8 @@ func TestWhenCloudInitIsSaidToHaveFailed(t *testing.T) {
 		case tc.says != "" && (got.CloudInit == nil || !strings.Contains(got.CloudInit.Text(), tc.says) || got.CloudInit.Actor != Tenant):
 			t.Errorf("%s: got %+v, want %q", title, got.CloudInit, tc.says)
 		}
-		if got.Claim != nil && got.Record.State != model.StateReserved {
-			t.Errorf("%s: its server is %s", title, got.Record.State)
+		if got.Claim != nil && got.Record.Life.State != model.StateReserved {
+			t.Errorf("%s: its server is %s", title, got.Record.Life.State)
 		}
 	}
 }

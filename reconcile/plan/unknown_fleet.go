@@ -45,13 +45,13 @@ func (f *fleet) unknownWhy() Why {
 // Ingot did not start, or did when it was found. That it is off since then tells nothing, for
 // its power may have been cut: nobody has it until that was approved, or Git asks for it.
 func (s *server) mayServe() bool {
-	return !s.rec.FoundRunning.IsZero() || s.rec.State == model.StateInitial && s.power() == model.PowerOn && !s.opened(model.PurposeDiscovery)
+	return !s.rec.Life.FoundRunning.IsZero() || s.rec.Life.State == model.StateInitial && s.power() == model.PowerOn && !s.opened(model.PurposeDiscovery)
 }
 
 // keptForClaims reports whether a server that was found running is left alone though it is
 // off, because nothing is known of the fleet.
 func (s *server) keptForClaims() bool {
-	return s.fleet.record.UnknownToken != "" && !s.rec.FoundRunning.IsZero() && !s.discoverAsked()
+	return s.fleet.record.UnknownToken != "" && !s.rec.Life.FoundRunning.IsZero() && !s.discoverAsked()
 }
 
 // noteUnknown has the claims of the first revision of all wait for the servers that
@@ -75,7 +75,7 @@ func (f *fleet) allOff() bool {
 		}
 	}
 	for _, s := range f.servers {
-		if s.mayServe() || s.rec.State == model.StateInitial && s.power() != model.PowerOff && !s.opened(model.PurposeDiscovery) {
+		if s.mayServe() || s.rec.Life.State == model.StateInitial && s.power() != model.PowerOff && !s.opened(model.PurposeDiscovery) {
 			return false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 func TestAnUnreadableServerThatIsKnownAgainIsNotListed(t *testing.T) {
 	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now, Policy: DefaultPolicy()}
-	in.Observed.Servers["s1"] = &model.ServerRecord{Name: "s1", State: model.StateAvailable}
+	in.Observed.Servers["s1"] = &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "s1"}, Life: model.RecordLife{State: model.StateAvailable}}
 	in.Observed.Fleet.Unreadable = []model.UnreadableRecord{{Server: "s1", Token: "one"}, {Server: "s2", Token: "two"}}
 	got := Plan(in).Decided.Fleet
 	if got == nil || len(got.Unreadable) != 1 || got.Unreadable[0].Server != "s2" {

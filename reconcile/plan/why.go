@@ -56,12 +56,12 @@ func (s *server) why(reason, message string) Why {
 }
 
 func (s *server) whySince(reason, message string, a Actor) Why {
-	return Why{Reason: reason, Message: message, Since: s.rec.Since, Actor: a}
+	return Why{Reason: reason, Message: message, Since: s.rec.Life.Since, Actor: a}
 }
 
 // failing says what went wrong with the last move.
 func (s *server) failing() Why {
-	return s.whySince(model.ReasonFailing, s.rec.LastError+"; it is tried again", RackOperator)
+	return s.whySince(model.ReasonFailing, s.rec.Life.LastError+"; it is tried again", RackOperator)
 }
 
 // tellingReasons are the reasons of failed readings that say more than that there was no
@@ -97,5 +97,5 @@ func (s *server) unreachable() Why {
 // discoveryFailure says that discovery was given up.
 func (s *server) discoveryFailure() string {
 	return fmt.Sprintf("no report after %d attempts, %s; %s; fix it and set annotation %s: %s#1 on Server %s",
-		s.rec.Attempts, s.rec.LastError, s.hint(), model.AnnotationOperation, model.OperationRetry, s.name)
+		s.rec.Boot.Attempts, s.rec.Life.LastError, s.hint(), model.AnnotationOperation, model.OperationRetry, s.name)
 }

@@ -28,7 +28,7 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 			fleet: func(in *Input) {
 				in.Policy.DiscoveryImage = "registry.example.com/probe:1"
 				for i := range 90 {
-					fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
+					fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.Life.State = model.StateDiscovery })
 				}
 			},
 			want: Why{Reason: "NoServerFree", Message: "90 servers: 90 Discovery"},
@@ -36,7 +36,7 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 		"one that does not fit is being discovered": {
 			fleet: func(in *Input) {
 				for i := range 90 {
-					fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
+					fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.Life.State = model.StateDiscovery })
 					fleettest.AddManifest(in.Desired, i, model.ServerSpec{Taints: []model.Taint{{Key: "k", Effect: model.TaintNoBind}}})
 				}
 			},
@@ -45,7 +45,7 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 		"the one that would fit is cordoned": {
 			fleet: func(in *Input) {
 				for i := range 90 {
-					fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
+					fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.Life.State = model.StateDiscovery })
 					fleettest.AddManifest(in.Desired, i, model.ServerSpec{Unclaimable: true})
 				}
 			},
@@ -53,19 +53,19 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 		},
 		"the server it names is being discovered": {
 			fleet: func(in *Input) {
-				fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
+				fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.Life.State = model.StateDiscovery })
 			},
 			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"} },
 			want:  Why{Reason: "ServerNotFree", Message: "server bmc00003-system-0 is Discovery"},
 		},
 		"every server is counted under the first thing that speaks against it": {
 			fleet: func(in *Input) {
-				fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.State = model.StateReserved })
-				fleettest.ChangeRecord(in.Observed, 41, func(r *model.ServerRecord) { r.State = model.StateCleanup })
+				fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.Life.State = model.StateReserved })
+				fleettest.ChangeRecord(in.Observed, 41, func(r *model.ServerRecord) { r.Life.State = model.StateCleanup })
 				fleettest.AddManifest(in.Desired, 81, model.ServerSpec{Unclaimable: true})
 				for i := range 90 { // all but those of rack 1 lack the label
 					if i%40 != 1 && i < 88 {
-						fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
+						fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.Life.State = model.StateDiscovery })
 					}
 				}
 			},
@@ -90,7 +90,7 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 		"the server it names serves another": {
 			fleet: func(in *Input) {
 				fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) {
-					r.State, r.Claim = model.StateReserved, "default/other"
+					r.Life.State, r.Claim.Name = model.StateReserved, "default/other"
 				})
 			},
 			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"} },
@@ -144,7 +144,7 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", got, tc.want)
 			}
 			for name, m := range Plan(in).Moves {
-				if m.Then.Claim == c.ClaimName() {
+				if m.Then.Claim.Name == c.ClaimName() {
 					t.Errorf("bound to %s all the same", name)
 				}
 			}
@@ -164,7 +164,7 @@ func TestClaimsAreServedByPriorityThenAgeThenName(t *testing.T) {
 	}
 	got, r := make(map[model.ServerName]model.ClaimName), Plan(in)
 	for name, m := range r.Moves {
-		got[name] = m.Then.Claim
+		got[name] = m.Then.Claim.Name
 	}
 	for _, c := range r.Claims {
 		want := map[model.ClaimName]string{
@@ -186,10 +186,10 @@ func TestAScarceServerIsLeftToTheClaimThatNeedsIt(t *testing.T) {
 	in.Desired.Add(any)
 	in.Desired.Add(picky)
 	r := Plan(in)
-	if got := r.Moves["bmc00001-system-0"]; got == nil || got.Then.Claim != any.ClaimName() {
+	if got := r.Moves["bmc00001-system-0"]; got == nil || got.Then.Claim.Name != any.ClaimName() {
 		t.Errorf("the claim that takes any server did not take the one that no other claim can use: %+v", got)
 	}
-	if got := r.Moves["bmc00000-system-0"]; got == nil || got.Then.Claim != picky.ClaimName() {
+	if got := r.Moves["bmc00000-system-0"]; got == nil || got.Then.Claim.Name != picky.ClaimName() {
 		t.Errorf("the claim that can use one server only did not get it: %+v", got)
 	}
 }
@@ -203,7 +203,7 @@ func TestExpressionsAndTolerationsSelect(t *testing.T) {
 			{Key: "slot", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"1"}},
 		}}
 	}))
-	if got := Plan(in).Moves["bmc00000-system-0"]; got == nil || got.Then.Claim != "default/gpu" {
+	if got := Plan(in).Moves["bmc00000-system-0"]; got == nil || got.Then.Claim.Name != "default/gpu" {
 		t.Errorf("the tainted server was not given to the claim that tolerates the taint: %+v", got)
 	}
 }
@@ -216,9 +216,9 @@ func TestWhySoManyServersAreNotFreeIsCountedByLabel(t *testing.T) {
 		in := bigFleet(1+r.IntN(60), 0)
 		for i := range in.Observed.Servers {
 			rec := *in.Observed.Servers[i]
-			rec.State = model.ServerStates[r.IntN(len(model.ServerStates))]
+			rec.Life.State = model.ServerStates[r.IntN(len(model.ServerStates))]
 			if r.IntN(2) == 0 {
-				rec.State = model.StateAvailable
+				rec.Life.State = model.StateAvailable
 			}
 			in.Observed.Servers[i] = &rec
 			if r.IntN(3) == 0 {
@@ -273,10 +273,10 @@ func TestMoreClaimsThanServers(t *testing.T) {
 	given := func() map[model.ClaimName]model.ServerName {
 		all := make(map[model.ClaimName]model.ServerName)
 		for name, m := range Plan(waiting(bigFleet(50, 0), 100, nil)).Moves {
-			if before, twice := all[m.Then.Claim]; twice {
-				t.Errorf("%s has %s and %s", m.Then.Claim, before, name)
+			if before, twice := all[m.Then.Claim.Name]; twice {
+				t.Errorf("%s has %s and %s", m.Then.Claim.Name, before, name)
 			}
-			all[m.Then.Claim] = name
+			all[m.Then.Claim.Name] = name
 		}
 		return all
 	}

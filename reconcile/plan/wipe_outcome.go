@@ -24,7 +24,7 @@ func (s *server) wiped(disks []model.DiskWipe) Step {
 		handle(rec, AskedDisks, s.annotation(model.AnnotationDisksAccepted)) // it was there before anything was listed
 		wrong = s.wipeFailure(disks, NotAccepted(missing))
 	}
-	rec.Wiped, rec.Missing = disks, missing
+	rec.Disks.Wiped, rec.Disks.Missing = disks, missing
 	return s.fail(model.ReasonCleanupFailed, wrong)
 }
 
@@ -67,7 +67,7 @@ func wipedText(disks []model.DiskWipe) string {
 
 // unknownDisks reports whether there is nothing to compare the report of a wipe with.
 func (s *server) unknownDisks() bool {
-	return len(s.disks()) == 0 && s.rec.DisksAt.IsZero() && s.fleet.in.Observed.Probes[s.name] == nil
+	return len(s.disks()) == 0 && s.rec.Disks.KnownAt.IsZero() && s.fleet.in.Observed.Probes[s.name] == nil
 }
 
 // cleaned powers off, and then the server is Available again.
@@ -84,8 +84,8 @@ func (s *server) cleaned(disks []model.DiskWipe, missing []model.MissingDisk) St
 		s.noteWiped(disks)
 		missing = remembered(missing)
 	}
-	rec.Wiped, rec.Missing, rec.Release, rec.Attempts, rec.Intent, rec.ClaimCleanup = disks, missing, nil, 0, nil, ""
-	rec.RootDisk = nil
+	rec.Disks.Wiped, rec.Disks.Missing, rec.Release, rec.Boot.Attempts, rec.Intent, rec.Claim.Cleanup = disks, missing, nil, 0, nil, ""
+	rec.Install.RootDisk = nil
 	s.end(model.TicketBooted)
 	return s.enter(model.StateAvailable)
 }
@@ -100,9 +100,9 @@ func (s *server) noteWiped(disks []model.DiskWipe) {
 			all = append(all, disk(d.Name, d.Serial, d.Model, d.Bytes, d.IDs...))
 		}
 	}
-	rec.Disks = JoinDisks(rec.Disks, all)
-	if rec.DisksAt.IsZero() {
-		rec.DisksAt = s.now()
+	rec.Disks.Known = JoinDisks(rec.Disks.Known, all)
+	if rec.Disks.KnownAt.IsZero() {
+		rec.Disks.KnownAt = s.now()
 	}
 }
 

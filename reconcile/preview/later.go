@@ -48,7 +48,7 @@ func (f *future) bootsAlways(name model.ServerName) bool {
 		}
 	}
 	rec := f.in.Observed.Servers[name]
-	return rec != nil && rec.Ticket != nil && rec.Ticket.Always
+	return rec != nil && rec.Boot.Ticket != nil && rec.Boot.Ticket.Always
 }
 
 // laterCleanups are the servers of whose disks something else becomes once they are released,
@@ -65,13 +65,13 @@ func (c *comparison) laterCleanups(effects []Effect) []Effect {
 		if before == after {
 			continue
 		}
-		e := Effect{Kind: Cleanup, Server: name, Claim: c.after.in.Observed.Servers[name].Claim, Cleanup: after.mode}
+		e := Effect{Kind: Cleanup, Server: name, Claim: c.after.in.Observed.Servers[name].Claim.Name, Cleanup: after.mode}
 		when := "when it is next released"
 		switch {
 		case underRelease(was):
 			when = "now"
 			e.Destructive = before.keeps() && !after.keeps()
-		case was.State == model.StateReleased:
+		case was.Life.State == model.StateReleased:
 			when = "once reclaimPolicy is Recycle"
 			before.retained, after.retained = false, false
 		}
@@ -84,9 +84,9 @@ func (c *comparison) laterCleanups(effects []Effect) []Effect {
 // underRelease reports whether a server was taken from its claim, and what becomes of its
 // disks comes next.
 func underRelease(rec *model.ServerRecord) bool {
-	state := rec.State
+	state := rec.Life.State
 	if state == model.StateError || state == model.StateMaintenance {
-		state = rec.Back
+		state = rec.Life.Back
 	}
 	return state == model.StateCleanup || state == model.StateReserved && rec.Release != nil
 }

@@ -99,11 +99,11 @@ func (c *comparison) released() {
 	in.Busy = maps.Clone(in.Busy)
 	freed := false
 	for name, rec := range o.Servers {
-		if rec.State != model.StateCleanup && (rec.Release == nil || c.after.retained(name)) {
+		if rec.Life.State != model.StateCleanup && (rec.Release == nil || c.after.retained(name)) {
 			continue
 		}
 		free := *rec
-		free.State, free.Claim, free.Tenant, free.Release, free.Ticket, free.Asked = model.StateAvailable, "", "", nil, nil, nil
+		free.Life.State, free.Claim.Name, free.Claim.Tenant, free.Release, free.Boot.Ticket, free.Power.Asked = model.StateAvailable, "", "", nil, nil, nil
 		o.Servers[name] = &free
 		o.ServerFacts[name] = &model.ServerFacts{Name: name, Power: model.PowerOff, Inventory: new(model.Inventory)}
 		if facts := c.Fleet.Observed.ServerFacts[name]; facts != nil {
@@ -118,8 +118,8 @@ func (c *comparison) released() {
 	}
 	then := follow(&in)
 	for name, rec := range then.in.Observed.Servers {
-		if rec.Claim != "" && rec.Claim != c.after.in.Observed.Servers[name].Claim {
-			c.later[rec.Claim] = name
+		if rec.Claim.Name != "" && rec.Claim.Name != c.after.in.Observed.Servers[name].Claim.Name {
+			c.later[rec.Claim.Name] = name
 		}
 	}
 }
@@ -257,7 +257,7 @@ func (c *comparison) otherInstall(server model.ServerName, cl *plan.Claim, what 
 	e := Effect{Kind: Pending, Server: server, Claim: cl.Name, Image: cl.Manifest.Spec.Image, value: what}
 	rec := c.after.in.Observed.Servers[server]
 	switch stage := c.Fleet.stages[server]; {
-	case rec.Installed != "" || rec.Doubt != nil:
+	case rec.Install.Digest != "" || rec.Doubt != nil:
 		e.Message = fmt.Sprintf("goes on running what it was installed with: %s waits until it is asked for", what)
 		e.Next = fmt.Sprintf("to have it installed, which restarts the server: give %s a new value of annotation %s", cl.Name.Identity(), model.AnnotationReprovision)
 	case slices.Contains([]plan.InstallStage{plan.InstallWritingDisk, plan.InstallServed, plan.InstallInstalling, plan.InstallPoweredOff, plan.InstallUnreported}, stage):
@@ -301,7 +301,7 @@ func (c *comparison) claims() []Effect {
 		switch {
 		case old.Server == "":
 			all = append(all, Effect{Kind: Withdraw, Claim: name, Message: "is gone; it had no server"})
-		case rec != nil && rec.Claim == "" && c.before.in.Observed.Servers[old.Server].Claim == name:
+		case rec != nil && rec.Claim.Name == "" && c.before.in.Observed.Servers[old.Server].Claim.Name == name:
 			all = append(all, c.takenAgain(name, old.Server))
 		}
 	}
@@ -340,13 +340,13 @@ func (c *comparison) left(effects []Effect) []Effect {
 	var all []Effect
 	for _, s := range c.after.last.Servers {
 		if a := s.Approval; a != nil && before["approval of "+s.Name].Message != a.Message {
-			all = append(all, Effect{Kind: Wait, Server: s.Name, Claim: s.Record.Claim, Message: a.Text(), value: a.Reason})
+			all = append(all, Effect{Kind: Wait, Server: s.Name, Claim: s.Record.Claim.Name, Message: a.Text(), value: a.Reason})
 		}
 		asks := len(c.after.asked[s.Name]) > 0
 		if s.Why.Reason == "" || asks || told[s.Name] || before[s.Name].Reason == s.Why.Reason {
 			continue
 		}
-		all = append(all, Effect{Kind: Hold, Server: s.Name, Claim: s.Record.Claim, Message: "is left alone: " + s.Why.Text(), value: s.Why.Reason})
+		all = append(all, Effect{Kind: Hold, Server: s.Name, Claim: s.Record.Claim.Name, Message: "is left alone: " + s.Why.Text(), value: s.Why.Reason})
 	}
 	return all
 }

@@ -122,16 +122,16 @@ func TestWhatACommitDoes(t *testing.T) {
 		return func(in *plan.Input) {
 			drop(first)(in.Desired)
 			rec := in.Observed.Servers[fleettest.ServerName(0)]
-			rec.State, rec.Claim, rec.Installed = state, "", ""
+			rec.Life.State, rec.Claim.Name, rec.Install.Digest = state, "", ""
 			if state == model.StateError {
-				rec.Back, rec.Reason = model.StateCleanup, model.ReasonCleanupFailed
+				rec.Life.Back, rec.Life.Reason = model.StateCleanup, model.ReasonCleanupFailed
 			}
 		}
 	}
 	bootsAlways := func(in *plan.Input) {
 		changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBoot] = "always" })(in.Desired)
 		rec := in.Observed.Servers[fleettest.ServerName(0)]
-		rec.Ticket = &model.Ticket{ID: "t1", Purpose: model.PurposeClaim, Claim: first, Digest: rec.Installed, Always: true, Ended: model.TicketBooted}
+		rec.Boot.Ticket = &model.Ticket{ID: "t1", Purpose: model.PurposeClaim, Claim: first, Digest: rec.Install.Digest, Always: true, Ended: model.TicketBooted}
 	}
 	for name, tc := range map[string]struct {
 		fleet   func(in *plan.Input)
@@ -257,7 +257,7 @@ func TestWhatACommitDoes(t *testing.T) {
 					c.Spec.Power, c.Annotations[model.AnnotationReprovision] = model.PowerOff, "1"
 				})(in.Desired)
 				rec := in.Observed.Servers[fleettest.ServerName(0)]
-				rec.Reprovision, rec.HandledReprovision, rec.WantPower = "1", "1", model.PowerOff
+				rec.Install.Reprovision, rec.Requests.HandledReprovision, rec.Claim.Power = "1", "1", model.PowerOff
 			},
 			commit: changed(first, func(c *model.ServerClaim) {
 				c.Spec.Power, c.Annotations[model.AnnotationReprovision] = model.PowerOn, "1"
@@ -354,7 +354,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			fleet: func(in *plan.Input) {
 				changed(first, func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff })(in.Desired)
 				rec := in.Observed.Servers[fleettest.ServerName(0)]
-				rec.Installed, rec.WantPower = "", model.PowerOff
+				rec.Install.Digest, rec.Claim.Power = "", model.PowerOff
 			},
 			commit: changed(first, func(c *model.ServerClaim) { c.Spec.Power = model.PowerOn }),
 			want:   "power-on bmc00000-system-0 default/c00000", verdict: preview.Changes,
@@ -394,7 +394,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			fleet: func(in *plan.Input) {
 				retain(in.Desired)
 				drop(first)(in.Desired)
-				in.Observed.Servers[fleettest.ServerName(0)].State = model.StateReleased
+				in.Observed.Servers[fleettest.ServerName(0)].Life.State = model.StateReleased
 			},
 			commit: func(d *model.Desired) {
 				server(0, func(s *model.Server) {
@@ -426,7 +426,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			want:   "boot bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "boots from its disk from its next boot on",
 		},
 		"a claim that is not installed yet boots from the network each time from now on": {
-			fleet:  func(in *plan.Input) { in.Observed.Servers[fleettest.ServerName(0)].Installed = "" },
+			fleet:  func(in *plan.Input) { in.Observed.Servers[fleettest.ServerName(0)].Install.Digest = "" },
 			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBoot] = "always" }),
 			want:   "boot bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "boots its image from the network at each boot",
 		},
@@ -472,7 +472,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			fleet: func(in *plan.Input) {
 				removed("bmc00000")(in.Desired)
 				rec := in.Observed.Servers[fleettest.ServerName(0)]
-				rec.State, rec.Back, rec.Reason, rec.Claim = model.StateError, model.StateCleanup, model.ReasonCleanupFailed, ""
+				rec.Life.State, rec.Life.Back, rec.Life.Reason, rec.Claim.Name = model.StateError, model.StateCleanup, model.ReasonCleanupFailed, ""
 				drop(first)(in.Desired)
 			},
 			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationOperation] = "forget" }),

@@ -126,7 +126,7 @@ func (f *future) cleanup(name model.ServerName) string {
 	if spec := f.manifest(name); spec != nil {
 		mode = cmp.Or(spec.Annotations[model.AnnotationCleanup], mode)
 	}
-	return model.StricterCleanup(mode, f.in.Observed.Servers[name].ClaimCleanup)
+	return model.StricterCleanup(mode, f.in.Observed.Servers[name].Claim.Cleanup)
 }
 
 // retained reports whether a server that is released is kept as it is: its manifest says so, or did
@@ -164,23 +164,23 @@ func (s *serverFuture) decided() {
 	if s.now.Release != nil && s.was.Release == nil && !s.has(Release, Retain) {
 		s.add(s.release(s.now.Release.Claim, s.now.Release.Retain))
 	}
-	back := s.was.Release != nil && s.now.Release == nil && s.now.Claim == s.was.Claim
+	back := s.was.Release != nil && s.now.Release == nil && s.now.Claim.Name == s.was.Claim.Name
 	if back {
-		s.add(Effect{Kind: Keep, Claim: s.now.Claim, Message: fmt.Sprintf("stays with claim %s, which is back%s", s.now.Claim, eachTime(s.in.Desired.Claims[s.now.Claim]))})
+		s.add(Effect{Kind: Keep, Claim: s.now.Claim.Name, Message: fmt.Sprintf("stays with claim %s, which is back%s", s.now.Claim.Name, eachTime(s.in.Desired.Claims[s.now.Claim.Name]))})
 	}
-	wasOut, isOut := s.was.State == model.StateMaintenance, s.now.State == model.StateMaintenance
+	wasOut, isOut := s.was.Life.State == model.StateMaintenance, s.now.Life.State == model.StateMaintenance
 	switch {
 	case isOut && !wasOut && !s.has(Maintain):
-		s.add(Effect{Kind: Maintain, Message: s.maintenance(s.now.MaintainedBy), value: s.now.MaintainedBy})
+		s.add(Effect{Kind: Maintain, Message: s.maintenance(s.now.Maintenance.By), value: s.now.Maintenance.By})
 	case wasOut && !isOut:
-		s.add(Effect{Kind: Return, Claim: s.now.Claim, Message: fmt.Sprintf("comes back into service, as %s", s.now.State)})
+		s.add(Effect{Kind: Return, Claim: s.now.Claim.Name, Message: fmt.Sprintf("comes back into service, as %s", s.now.Life.State)})
 	}
-	if s.was.WantPower == model.PowerOff && s.now.WantPower == model.PowerOn {
-		s.add(Effect{Kind: PowerOn, Claim: s.now.Claim, Message: fmt.Sprintf("is powered on, as claim %s says", s.now.Claim)})
+	if s.was.Claim.Power == model.PowerOff && s.now.Claim.Power == model.PowerOn {
+		s.add(Effect{Kind: PowerOn, Claim: s.now.Claim.Name, Message: fmt.Sprintf("is powered on, as claim %s says", s.now.Claim.Name)})
 	}
-	if v := s.now.HandledOperation; v != s.was.HandledOperation && v != "" && !s.has(Operation) {
+	if v := s.now.Requests.HandledOperation; v != s.was.Requests.HandledOperation && v != "" && !s.has(Operation) {
 		says := "is asked for what its annotation says: " + v
-		if op := s.now.Operation; op != nil && op.Value == v && op.Outcome == model.OutcomeRefused {
+		if op := s.now.Requests.Operation; op != nil && op.Value == v && op.Outcome == model.OutcomeRefused {
 			says = "is not asked for what its annotation says, " + v + ": " + op.Message
 		}
 		s.add(Effect{Kind: Operation, Message: says, value: v})
@@ -189,13 +189,13 @@ func (s *serverFuture) decided() {
 
 // claimed is the effect of the claim that the server has now and had not.
 func (s *serverFuture) claimed() {
-	claim, i := s.now.Claim, s.now.Intent
+	claim, i := s.now.Claim.Name, s.now.Intent
 	switch {
-	case claim == "" || claim == s.was.Claim:
+	case claim == "" || claim == s.was.Claim.Name:
 	case i != nil && i.Kind == model.IntentAdopt && i.Value == string(claim):
 		s.add(Effect{Kind: Adopt, Claim: claim, Message: fmt.Sprintf("serves claim %s as it runs (serverClaimRef)", claim)})
-	case s.was.Claim != "" && s.now.State != model.StateCleanup && !(i != nil && i.Kind == model.IntentBind && i.Value == string(claim)):
-		s.add(Effect{Kind: Rename, Claim: claim, Message: fmt.Sprintf("goes on for claim %s, which was called %s", claim, s.was.Claim)})
+	case s.was.Claim.Name != "" && s.now.Life.State != model.StateCleanup && !(i != nil && i.Kind == model.IntentBind && i.Value == string(claim)):
+		s.add(Effect{Kind: Rename, Claim: claim, Message: fmt.Sprintf("goes on for claim %s, which was called %s", claim, s.was.Claim.Name)})
 	default:
 		image := s.imageOf(claim)
 		s.add(Effect{Kind: Bind, Claim: claim, Image: image, Message: bindText(s.in.Desired.Claims[claim])})
@@ -237,7 +237,7 @@ func (s *serverFuture) delayed() {
 		return
 	}
 	for i := range s.effects {
-		done := s.effects[i].Kind == Maintain && s.now.State == model.StateMaintenance // and that is what the server waits for
+		done := s.effects[i].Kind == Maintain && s.now.Life.State == model.StateMaintenance // and that is what the server waits for
 		if e := &s.effects[i]; e.Destructive && !e.Held && !done {
 			e.Waits = waits
 		}
@@ -260,7 +260,7 @@ func (s *serverFuture) touched() {
 			}
 			disturbs := on && do.Reset != model.ResetOn
 			s.add(Effect{
-				Kind: Touch, Claim: s.now.Claim, Destructive: disturbs, value: string(do.Reset),
+				Kind: Touch, Claim: s.now.Claim.Name, Destructive: disturbs, value: string(do.Reset),
 				Message: "has its BMC asked for power " + string(do.Reset),
 			})
 		}
@@ -272,11 +272,11 @@ func (s *serverFuture) armed(b *plan.Boot) {
 	switch purpose := b.Ticket.Purpose; {
 	case purpose == model.PurposeDiscovery && !s.has(Discover):
 		s.add(Effect{Kind: Discover, Message: "is discovered: its probe is booted"})
-	case purpose == model.PurposeClaim && s.was.Installed != "" && !s.has(Bind, Reprovision):
+	case purpose == model.PurposeClaim && s.was.Install.Digest != "" && !s.has(Bind, Reprovision):
 		s.add(Effect{
-			Kind: Reprovision, Claim: s.now.Claim, Image: b.Image, Destructive: true,
+			Kind: Reprovision, Claim: s.now.Claim.Name, Image: b.Image, Destructive: true,
 			Message: fmt.Sprintf("is installed again for claim %s, with image %s%s, as was asked for while it was not to be On",
-				s.now.Claim, b.Image, eachTime(s.in.Desired.Claims[s.now.Claim])),
+				s.now.Claim.Name, b.Image, eachTime(s.in.Desired.Claims[s.now.Claim.Name])),
 		})
 	}
 }

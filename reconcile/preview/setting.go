@@ -56,7 +56,7 @@ func (c *comparison) settings() []Effect {
 		if m := c.after.manifest(name); m != nil {
 			after = m.Annotations
 		}
-		all = append(all, changedSettings(serverSettings, Effect{Server: name, Claim: c.Fleet.Observed.Servers[name].Claim}, before, after)...)
+		all = append(all, changedSettings(serverSettings, Effect{Server: name, Claim: c.Fleet.Observed.Servers[name].Claim.Name}, before, after)...)
 	}
 	for _, cl := range c.after.last.Claims {
 		if before := c.formerly(cl.Name); before != nil && cl.Manifest != nil && cl.Server != "" {

@@ -70,25 +70,25 @@ func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<2
 
 // ticketShows reports whether the server's newest ticket is its boot configuration.
 func (s serverView) ticketShows() bool {
-	t := s.Record.Ticket
-	return t != nil && (t.Open() || s.Record.State == model.StateReserved && t.Claim == s.Record.Claim)
+	t := s.Record.Boot.Ticket
+	return t != nil && (t.Open() || s.Record.Life.State == model.StateReserved && t.Claim == s.Record.Claim.Name)
 }
 
 // bootConfigurationName is where the server's boot configuration stands: it is called like
 // its claim, or is in Git.
 func (s serverView) bootConfigurationName() model.ClaimName {
-	switch t := s.Record.Ticket; {
+	switch t := s.Record.Boot.Ticket; {
 	case s.ticketShows() && t.Purpose == model.PurposeClaim:
 		return t.Claim
-	case s.Record.State == model.StateReserved:
-		return s.Record.Claim
+	case s.Record.Life.State == model.StateReserved:
+		return s.Record.Claim.Name
 	}
 	return model.Named[model.ClaimName](bootNamespace, string(s.Name))
 }
 
 // bootConfiguration shows the server's boot ticket in upstream's words.
 func (s serverView) bootConfiguration() *Document {
-	t := s.Record.Ticket
+	t := s.Record.Boot.Ticket
 	d := s.newBootConfiguration(t.ImageName())
 	image := imageOf(&t.Image)
 	st := BootConfigurationStatus{State: "Ready", ImageDigest: t.Image.Digest, Image: image}
@@ -130,7 +130,7 @@ func fetched(t *model.Ticket, p *model.Progress) (conds []metav1.Condition) {
 // something speaks against it.
 func (s serverView) pendingBoot() *Document {
 	image := ""
-	switch p := s.Record.BootProblem; {
+	switch p := s.Record.Boot.Problem; {
 	case s.Claim != nil:
 		image = s.Claim.Spec.Image
 	case p != nil:
@@ -181,7 +181,7 @@ func (v *view) requestedStatus(c *plan.Claim, claimed ClaimStatus) BootConfigura
 func (s serverView) armed() bool { return s.Unarmed == nil && s.ticketShows() }
 
 func (s serverView) arming() bool {
-	return s.Unarmed != nil || s.Record.State == model.StateReserved && s.Claim != nil && !s.ticketShows()
+	return s.Unarmed != nil || s.Record.Life.State == model.StateReserved && s.Claim != nil && !s.ticketShows()
 }
 
 // bootDocument shows what the server boots, or is about to.

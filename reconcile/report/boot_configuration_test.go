@@ -49,9 +49,9 @@ func TestWhatTheBootConfigurationSaysWasFetched(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
-			rec.Ticket.Config = tc.config
+			rec.Boot.Ticket.Config = tc.config
 			in.Observed.Progress[rec.Name] = tc.progress
-			conds := bootConfigurationOf(in, rec.Claim).Conditions
+			conds := bootConfigurationOf(in, rec.Claim.Name).Conditions
 			var got [3]string
 			for i, kind := range []string{"IPXEScriptFetched", "IgnitionDataFetched", "CloudInitDataFetched"} {
 				got[i] = fleettest.ConditionOf(conds, kind)
@@ -72,11 +72,11 @@ func TestWhatTheBootConfigurationSaysWasFetched(t *testing.T) {
 
 func TestABootThatFailedIsAnErrorOfItsConfiguration(t *testing.T) {
 	in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
-	rec.Ticket.Ended, rec.Attempts = model.TicketSpent, 1
-	rec.BootProblem = &model.BootProblem{
-		Digest: rec.Ticket.Digest, Reason: model.ReasonBootTimeout, Message: "it did not boot", Image: "os:1",
+	rec.Boot.Ticket.Ended, rec.Boot.Attempts = model.TicketSpent, 1
+	rec.Boot.Problem = &model.BootProblem{
+		Digest: rec.Boot.Ticket.Digest, Reason: model.ReasonBootTimeout, Message: "it did not boot", Image: "os:1",
 	}
-	st := bootConfigurationOf(in, rec.Claim)
+	st := bootConfigurationOf(in, rec.Claim.Name)
 	if got := fleettest.ConditionOf(st.Conditions, "Booted"); st.State != "Error" ||
 		got != "False BootTimeout: it did not boot; it is tried again (to act: rack operator)" {
 		t.Errorf("%s, Booted %s", st.State, got)

@@ -93,13 +93,13 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 		},
 		"a wipe of many disks": {
 			change: func(in *plan.Input, rec *model.ServerRecord) {
-				rec.State, rec.Ticket = model.StateCleanup, &model.Ticket{ID: "t", Purpose: model.PurposeCleanup}
+				rec.Life.State, rec.Boot.Ticket = model.StateCleanup, &model.Ticket{ID: "t", Purpose: model.PurposeCleanup}
 				w := &model.WipeProgress{Ticket: "t"}
 				for range 4096 {
 					w.Disks = append(w.Disks, model.DiskProgress{Name: long, Serial: long, Method: long})
 				}
 				in.Observed.WipeProgress[name] = w
-				rec.Wiped = manyDisks(1024, model.WipeDone)
+				rec.Disks.Wiped = manyDisks(1024, model.WipeDone)
 			},
 			path: "servers/" + string(name) + ".yaml",
 			says: "of 4096 disks",
@@ -107,10 +107,10 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 		"texts without end": {
 			change: func(_ *plan.Input, rec *model.ServerRecord) {
 				endless := strings.Repeat(long, 400)
-				rec.State, rec.Reason, rec.Message = model.StateError, "CleanupFailed", endless
-				rec.BootProblem = &model.BootProblem{Message: endless}
-				rec.NoDiskBoot = &model.NoDiskBoot{Message: endless}
-				rec.Operation = &model.Operation{Message: endless}
+				rec.Life.State, rec.Life.Reason, rec.Life.Message = model.StateError, "CleanupFailed", endless
+				rec.Boot.Problem = &model.BootProblem{Message: endless}
+				rec.Boot.NoDiskBoot = &model.NoDiskBoot{Message: endless}
+				rec.Requests.Operation = &model.Operation{Message: endless}
 				rec.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Message: endless}
 			},
 			path: "servers/" + string(name) + ".yaml",
@@ -128,7 +128,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 					in.Desired.Add(rule)
 				}
 				for i := range model.MaxBootstrapCompleted {
-					rec.BootstrapCompleted = append(rec.BootstrapCompleted, fmt.Sprint(strings.Repeat("r", 250), i))
+					rec.Life.BootstrapCompleted = append(rec.Life.BootstrapCompleted, fmt.Sprint(strings.Repeat("r", 250), i))
 				}
 			},
 			path: "servers/" + string(name) + ".yaml",
@@ -208,9 +208,9 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			in := plantest.BigFleet(3, 1)
 			fleettest.ChangeRecord(in.Observed, 0, func(rec *model.ServerRecord) {
-				rec.HandledReprovision, rec.HandledBefore = "3", []string{"operation=power-cycle-server#1"}
+				rec.Requests.HandledReprovision, rec.Requests.HandledBefore = "3", []string{"operation=power-cycle-server#1"}
 				for i := range 1024 {
-					rec.Missing = append(rec.Missing, model.MissingDisk{
+					rec.Disks.Missing = append(rec.Disks.Missing, model.MissingDisk{
 						Name: fmt.Sprint(i), Serial: strings.Repeat("s", 100), Gone: i%2 == 0,
 					})
 				}
@@ -231,9 +231,9 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			}
 			got, want := *records.Servers[name], *in.Observed.Servers[name]
 			for _, rec := range []*model.ServerRecord{&got, &want} { // what is only told
-				rec.Message, rec.Wiped = "", nil
-				rec.BootProblem, rec.NoDiskBoot, rec.Operation, rec.Doubt = nil, nil, nil, nil
-				rec.Since, rec.ClaimedAt, rec.Asked = time.Time{}, time.Time{}, nil
+				rec.Life.Message, rec.Disks.Wiped = "", nil
+				rec.Boot.Problem, rec.Boot.NoDiskBoot, rec.Requests.Operation, rec.Doubt = nil, nil, nil, nil
+				rec.Life.Since, rec.Claim.BoundAt, rec.Power.Asked = time.Time{}, time.Time{}, nil
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("record read back (-want +got):\n%s", diff)

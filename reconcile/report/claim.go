@@ -51,27 +51,27 @@ func (v *view) claimStatus(c *plan.Claim) ClaimStatus {
 // heldClaim reports whether the server is kept for a claim of which nothing but the name
 // is known, and how that is listed.
 func (v *view) heldClaim(s *plan.Server) (model.Absence, bool) {
-	if s.Record.Claim == "" || v.in.Desired.Claims[s.Record.Claim] != nil || s.Record.Release != nil {
+	if s.Record.Claim.Name == "" || v.in.Desired.Claims[s.Record.Claim.Name] != nil || s.Record.Release != nil {
 		return model.Absence{}, false
 	}
-	return v.in.Desired.Absence(s.Record.Claim.Identity())
+	return v.in.Desired.Absence(s.Record.Claim.Name.Identity())
 }
 
 // heldClaimDocument shows a claim that Git lacks though no commit took it away.
 func (v *view) heldClaimDocument(s *plan.Server, a model.Absence) *Document {
-	ns, name := model.SplitName(s.Record.Claim)
-	d := newDocument(s.Record.Claim.Identity().Kind, name)
+	ns, name := model.SplitName(s.Record.Claim.Name)
+	d := newDocument(s.Record.Claim.Name.Identity().Kind, name)
 	d.Metadata.Namespace = ns
 	why := plan.AbsentWhy("the claim", a)
 	st := ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: []metav1.Condition{
-		condition(typeBound, true, reasonBound, "bound to server "+string(s.Name), s.Record.ClaimedAt),
+		condition(typeBound, true, reasonBound, "bound to server "+string(s.Name), s.Record.Claim.BoundAt),
 		condition(typeReady, false, model.ReasonAbsentWithoutCommit, why.Text(), a.Since),
 		condition(model.ReasonAbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since),
 	}}
-	if d.Status = st; s.Record.Claim.IsBootConfiguration() {
+	if d.Status = st; s.Record.Claim.Name.IsBootConfiguration() {
 		d.Status = BootConfigurationStatus{State: "Error", Server: s.Name, Conditions: st.Conditions}
 	}
-	if rec := v.in.Observed.Claims[s.Record.Claim]; rec != nil {
+	if rec := v.in.Observed.Claims[s.Record.Claim.Name]; rec != nil {
 		own := *rec
 		d.Record = &own
 	}
@@ -80,12 +80,12 @@ func (v *view) heldClaimDocument(s *plan.Server, a model.Absence) *Document {
 
 // boundConditions says how far a bound claim's server is.
 func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
-	conds := []metav1.Condition{condition(typeBound, true, reasonBound, "bound to server "+string(s.Name), s.Record.ClaimedAt)}
+	conds := []metav1.Condition{condition(typeBound, true, reasonBound, "bound to server "+string(s.Name), s.Record.Claim.BoundAt)}
 	why := s.Why
-	booted := s.Record.Installed != "" && s.Unconfirmed == nil
+	booted := s.Record.Install.Digest != "" && s.Unconfirmed == nil
 	switch {
 	case why.Reason == "" && c.Spec.Power == model.PowerOff:
-		conds = append(conds, condition(typeReady, true, reasonPoweredOff, "", s.Record.ClaimedAt))
+		conds = append(conds, condition(typeReady, true, reasonPoweredOff, "", s.Record.Claim.BoundAt))
 	case booted && why.Reason == "":
 		conds = append(conds, condition(typeReady, true, reasonBooted, "", s.bootedAt()))
 	case booted && s.RanWhenLastRead:
@@ -107,7 +107,7 @@ func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 		conds = append(conds, condition(typeSecretExposed, true, e.Reason, e.Text(), e.Since))
 	}
 	if p := s.Pending; p != nil {
-		conds = append(conds, condition(model.ReasonPendingReprovision, true, p.Reason, p.Text(), s.Record.ClaimedAt))
+		conds = append(conds, condition(model.ReasonPendingReprovision, true, p.Reason, p.Text(), s.Record.Claim.BoundAt))
 	}
 	if why := s.Approval; why != nil {
 		conds = append(conds, condition(typeMaintenanceApproved, false, why.Reason, why.Text(), why.Since))
@@ -117,8 +117,8 @@ func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 
 // bootedAt is when the claim's server said that it had booted, or else was bound.
 func (s serverView) bootedAt() time.Time {
-	if b := s.in.Observed.BootStates[s.Name]; b != nil && s.Record.Ticket != nil && b.Ticket == s.Record.Ticket.ID {
+	if b := s.in.Observed.BootStates[s.Name]; b != nil && s.Record.Boot.Ticket != nil && b.Ticket == s.Record.Boot.Ticket.ID {
 		return b.ReceivedAt
 	}
-	return s.Record.ClaimedAt
+	return s.Record.Claim.BoundAt
 }

@@ -42,7 +42,6 @@ const (
 	reasonDiskMissing         = "DiskMissing"            // the wipe did not account for a disk that is known: see CleanupFailed
 	reasonMACAddressShared    = "MACAddressShared"       // several systems show the MAC address: write to which Server it belongs
 	reasonNoMACAddress        = "NoMACAddress"           // no MAC address of the server is known: write those of its network cards to its Server
-	reasonByRecord            = "Record"                 // its BMC shows no MAC address, and its probe once reported these: write them to its Server to be certain
 	reasonBySighting          = "Sighting"               // its BMC shows no MAC address, and these were seen to boot: write them to its Server to be certain
 	reasonMACPrefix           = "MACPrefix"              // the MAC prefix database has an entry for the device
 	reasonValidationSucceeded = "ValidationSucceeded"    // the image was pinned, and the server can boot it

@@ -28,7 +28,7 @@ func condition(kind string, holds bool, reason, message string, since time.Time)
 // serverConditions says how the server fares, in a fixed order.
 func (v *view) serverConditions(s serverView) []metav1.Condition {
 	why := s.Why
-	ready := condition(typeReady, true, string(s.Record.State), "", s.Record.Since)
+	ready := condition(typeReady, true, string(s.Record.Life.State), "", s.Record.Life.Since)
 	if why.Reason != "" {
 		ready = condition(typeReady, false, why.Reason, why.Text(), why.Since)
 	}
@@ -53,7 +53,7 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 	if why := s.Power; why != nil {
 		conds = append(conds, condition(model.ReasonPowerIgnored, true, model.ReasonPowerIgnored, why.Text(), why.Since))
 	}
-	if no := s.Record.NoDiskBoot; no != nil {
+	if no := s.Record.Boot.NoDiskBoot; no != nil {
 		conds = append(conds, condition(typeDiskBoot, false, no.Reason, noDiskText(s.Name, no), no.Since))
 	}
 	conds = append(conds, s.settingConditions()...)
@@ -81,7 +81,7 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 // operationCondition says that the power operation that was asked for last was not done,
 // was done differently, or has an unknown outcome.
 func (s serverView) operationCondition() (c metav1.Condition, telling bool) {
-	op := s.Record.Operation
+	op := s.Record.Requests.Operation
 	if op == nil {
 		return metav1.Condition{}, false
 	}
@@ -113,24 +113,24 @@ func noDiskText(name model.ServerName, no *model.NoDiskBoot) string {
 
 // wipedCondition says how the last wipe went, if there was one.
 func (s serverView) wipedCondition() (c metav1.Condition, wiped bool) {
-	failed, missing := plan.FailedDisksText(s.Record.Wiped), plan.MissingDisksText(plan.NotAccepted(s.Record.Missing))
+	failed, missing := plan.FailedDisksText(s.Record.Disks.Wiped), plan.MissingDisksText(plan.NotAccepted(s.Record.Disks.Missing))
 	switch {
 	case failed != "" && missing != "":
-		return condition(model.ConditionWiped, false, reasonWipeFailed, failed+"; "+missing, s.Record.Since), true
+		return condition(model.ConditionWiped, false, reasonWipeFailed, failed+"; "+missing, s.Record.Life.Since), true
 	case failed != "":
-		return condition(model.ConditionWiped, false, reasonWipeFailed, failed, s.Record.Since), true
+		return condition(model.ConditionWiped, false, reasonWipeFailed, failed, s.Record.Life.Since), true
 	case missing != "":
-		return condition(model.ConditionWiped, false, reasonDiskMissing, missing, s.Record.Since), true
-	case len(s.Record.Wiped) == 0:
+		return condition(model.ConditionWiped, false, reasonDiskMissing, missing, s.Record.Life.Since), true
+	case len(s.Record.Disks.Wiped) == 0:
 		return metav1.Condition{}, false
 	}
-	done := text.Plural(len(s.Record.Wiped), "disk") + " done"
+	done := text.Plural(len(s.Record.Disks.Wiped), "disk") + " done"
 	replaced := func(m model.MissingDisk) bool { return m.ReplacedBy != "" }
-	if accepted := slices.DeleteFunc(slices.Clone(s.Record.Missing), replaced); len(accepted) > 0 {
+	if accepted := slices.DeleteFunc(slices.Clone(s.Record.Disks.Missing), replaced); len(accepted) > 0 {
 		done += "; accepted without a wipe: " + plan.DisksText(accepted)
 	}
-	if gone := slices.DeleteFunc(slices.Clone(s.Record.Missing), func(m model.MissingDisk) bool { return !replaced(m) }); len(gone) > 0 {
+	if gone := slices.DeleteFunc(slices.Clone(s.Record.Disks.Missing), func(m model.MissingDisk) bool { return !replaced(m) }); len(gone) > 0 {
 		done += "; replaced under a ServerMaintenance and not wiped: " + plan.DisksText(gone)
 	}
-	return condition(model.ConditionWiped, true, reasonWipeDone, done, s.Record.Since), true
+	return condition(model.ConditionWiped, true, reasonWipeDone, done, s.Record.Life.Since), true
 }

@@ -239,7 +239,7 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 	e.fact("hardware", strings.TrimSpace(status.Manufacturer+" "+status.Model))
 	e.fact("serial number", status.SerialNumber)
 	if rec, _ := o.Record.(*model.ServerRecord); rec != nil {
-		e.Since = rec.Since
+		e.Since = rec.Life.Since
 		e.fact("MAC addresses", MACsText(rec.MACs))
 		e.installFacts(status.Install, rec)
 	}

@@ -132,10 +132,10 @@ func heldObjects(d documents) (serving map[model.ClaimName]model.ServerName, fou
 		if rec == nil {
 			continue
 		}
-		if rec.Claim != "" && !rec.ReleaseDecided() {
-			serving[rec.Claim] = rec.Name
+		if rec.Claim.Name != "" && !rec.ReleaseDecided() {
+			serving[rec.Claim.Name] = rec.Name
 		}
-		if !rec.FoundRunning.IsZero() && (rec.State == model.StateAvailable || rec.State == model.StateCleanup) {
+		if !rec.Life.FoundRunning.IsZero() && (rec.Life.State == model.StateAvailable || rec.Life.State == model.StateCleanup) {
 			found = append(found, HeldEffect{Text: "server " + string(rec.Name) + ", which was found running, is switched off, and may be wiped and bound"})
 		}
 	}

@@ -39,8 +39,8 @@ func TestEachListThatIsHeldSaysWhatWillHappen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			held, observed, err := ReadHeld(map[string][]byte{
 				"revision.yaml":                []byte("observedRevision: main@sha1:aa\n" + tc.revision),
-				"servers/s1.yaml":              []byte("metadata: {name: s1}\nrecord: {name: s1, claim: default/web}"),
-				"servers/s2.yaml":              []byte("metadata: {name: s2}\nrecord: {name: s2, claim: default/web, state: Released}"), // had it before
+				"servers/s1.yaml":              []byte("metadata: {name: s1}\nrecord: {identity: {name: s1}, claim: {name: default/web}}"),
+				"servers/s2.yaml":              []byte("metadata: {name: s2}\nrecord: {identity: {name: s2}, claim: {name: default/web}, life: {state: Released}}"), // had it before
 				"serverclaims/default/db.yaml": []byte("kind: ServerClaim\nmetadata: {namespace: default, name: db}"),
 			})
 			if err != nil || observed != "main@sha1:aa" {
@@ -67,9 +67,9 @@ func TestEachListThatIsHeldSaysWhatWillHappen(t *testing.T) {
 func TestServersFoundRunningAfterAGapAreOneList(t *testing.T) {
 	held, _, err := ReadHeld(map[string][]byte{
 		"revision.yaml":   []byte("record: {gapToken: t}"),
-		"servers/s1.yaml": []byte("metadata: {name: s1}\nrecord: {name: s1, state: Available, foundRunning: 2026-11-29T10:00:00Z}"),
-		"servers/s2.yaml": []byte("metadata: {name: s2}\nrecord: {name: s2, state: Cleanup, foundRunning: 2026-11-29T10:00:00Z}"),
-		"servers/s3.yaml": []byte("metadata: {name: s3}\nrecord: {name: s3, state: Available}"),
+		"servers/s1.yaml": []byte("metadata: {name: s1}\nrecord: {identity: {name: s1}, life: {state: Available, foundRunning: 2026-11-29T10:00:00Z}}"),
+		"servers/s2.yaml": []byte("metadata: {name: s2}\nrecord: {identity: {name: s2}, life: {state: Cleanup, foundRunning: 2026-11-29T10:00:00Z}}"),
+		"servers/s3.yaml": []byte("metadata: {name: s3}\nrecord: {identity: {name: s3}, life: {state: Available}}"),
 	})
 	if err != nil || len(held) != 1 || held[0].Token != "t" || len(held[0].Effects) != 2 || !strings.Contains(held[0].Effects[1].Text, "server s2") {
 		t.Errorf("got %+v, %v", held, err)

@@ -29,15 +29,15 @@ type InstallStatus struct {
 
 // installOf is the disk image of the server's newest ticket, nil if there is none.
 func (s serverView) installOf() *InstallStatus {
-	t := s.Record.Ticket
-	if t == nil || t.Disk == nil || t.Claim != s.Record.Claim {
+	t := s.Record.Boot.Ticket
+	if t == nil || t.Disk == nil || t.Claim != s.Record.Claim.Name {
 		return nil
 	}
 	st := &InstallStatus{
 		Image: shownText(t.Disk.Ref), Digest: t.Disk.Digest, Format: formatOf(t.Disk),
 		Size: text.Bytes(t.Disk.Bytes), Note: shownText(t.Disk.Note),
 	}
-	if d := s.Record.RootDisk; d != nil {
+	if d := s.Record.Install.RootDisk; d != nil {
 		st.Disk = shownText(plan.RootDiskText(&d.RootDisk))
 	}
 	in := installing(s.trace())
@@ -65,20 +65,20 @@ func formatOf(d *model.DiskImage) string { return strings.TrimSuffix(d.Format+"+
 // installedCondition says of a claim with a disk image whether its system is up on its disk.
 func (s serverView) installedCondition() (c metav1.Condition, telling bool) {
 	rec, why := s.Record, s.Why
-	t := rec.Ticket
-	hasDisk := t != nil && t.Disk != nil && t.Claim == rec.Claim
+	t := rec.Boot.Ticket
+	hasDisk := t != nil && t.Disk != nil && t.Claim == rec.Claim.Name
 	switch {
-	case rec.Installed != "" && !hasDisk && rec.RootDisk == nil:
+	case rec.Install.Digest != "" && !hasDisk && rec.Install.RootDisk == nil:
 		return c, false
-	case rec.Installed != "" && s.Unconfirmed == nil:
+	case rec.Install.Digest != "" && s.Unconfirmed == nil:
 		on := "on its disk"
-		if rec.RootDisk != nil {
-			on = "on disk " + plan.RootDiskText(&rec.RootDisk.RootDisk)
+		if rec.Install.RootDisk != nil {
+			on = "on disk " + plan.RootDiskText(&rec.Install.RootDisk.RootDisk)
 		}
 		return condition(typeInstalled, true, reasonBooted, "its system runs "+on, s.bootedAt()), true
-	case rec.Installed != "":
+	case rec.Install.Digest != "":
 		why = *s.Unconfirmed
-	case !hasDisk && !plan.OfDiskImage(rec.BootProblem):
+	case !hasDisk && !plan.OfDiskImage(rec.Boot.Problem):
 		return c, false
 	}
 	if why.Reason == "" {
@@ -94,10 +94,10 @@ func (e *Explanation) installFacts(st *InstallStatus, rec *model.ServerRecord) {
 		e.fact("note on its image", st.Note)
 		e.fact("warning of its install", st.Warning)
 	}
-	if rec == nil || rec.RootDisk == nil {
+	if rec == nil || rec.Install.RootDisk == nil {
 		return
 	}
-	d := rec.RootDisk
+	d := rec.Install.RootDisk
 	says := plan.RootDiskText(&d.RootDisk)
 	if d.Model != "" {
 		says += ", " + d.Model

@@ -19,9 +19,9 @@ func TestAServerShowsTheStageOfItsInstall(t *testing.T) {
 	if got := shown(); got != plan.InstallBooting {
 		t.Errorf("while it boots: %q", got)
 	}
-	in.Now = rec.Ticket.ArmedAt.Add(in.Policy.BootGrace)
-	in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Ticket.ID, IgnitionAt: fleettest.Now}
-	rec.Ticket.IgnitionAt = fleettest.Now
+	in.Now = rec.Boot.Ticket.ArmedAt.Add(in.Policy.BootGrace)
+	in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Boot.Ticket.ID, IgnitionAt: fleettest.Now}
+	rec.Boot.Ticket.IgnitionAt = fleettest.Now
 	if got := shown(); got != plan.InstallInstalling {
 		t.Errorf("while its report is waited for: %q", got)
 	}
@@ -29,7 +29,7 @@ func TestAServerShowsTheStageOfItsInstall(t *testing.T) {
 	if got := shown(); got != plan.InstallUnreported {
 		t.Errorf("once its report is late: %q", got)
 	}
-	rec.Installed = rec.Ticket.Digest
+	rec.Install.Digest = rec.Boot.Ticket.Digest
 	if got := shown(); got != plan.InstallNone {
 		t.Errorf("once it is installed: %q", got)
 	}
@@ -37,10 +37,10 @@ func TestAServerShowsTheStageOfItsInstall(t *testing.T) {
 
 func TestAServerShowsANoteOnItsDiskImage(t *testing.T) {
 	in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
-	rec.Ticket.Disk = &model.DiskImage{Ref: "os:1", Format: "qcow2", Bytes: 4 << 30, Note: "it is called raw and is qcow2"}
+	rec.Boot.Ticket.Disk = &model.DiskImage{Ref: "os:1", Format: "qcow2", Bytes: 4 << 30, Note: "it is called raw and is qcow2"}
 	r := NewProjector().Report(in, plan.Plan(in), 1, model.Holder{})
 	st := r.Documents["servers/"+string(rec.Name)+".yaml"].Object.(*Document).Status.(ServerStatus).Install
-	if st == nil || st.Format != "qcow2" || st.Note != rec.Ticket.Disk.Note {
+	if st == nil || st.Format != "qcow2" || st.Note != rec.Boot.Ticket.Disk.Note {
 		t.Errorf("its install is %+v", st)
 	}
 }

@@ -15,19 +15,17 @@ func (v *view) macsCondition(s serverView) (c metav1.Condition, telling bool) {
 	macs := s.Record.MACs
 	write := fmt.Sprintf("annotation %s of Server %s", model.AnnotationMACAddresses, s.Name)
 	identified := func(holds bool, reason, text string) (metav1.Condition, bool) {
-		return condition(typeIdentified, holds, reason, text, s.Record.Since), true
+		return condition(typeIdentified, holds, reason, text, s.Record.Life.Since), true
 	}
 	shared := v.sharedMACs(macs)
 	switch {
 	case len(shared) > 0:
 		return identified(false, reasonMACAddressShared, fmt.Sprintf("%s: several systems show it, so it identifies none of them: write it in annotation %s of the Server that has it",
 			text.List(shared, ", "), model.AnnotationMACAddresses))
-	case len(macs) > 0 && macs[0].IdentifiedBy.Certain(), s.facts().Inventory == nil, s.Record.State == model.StateInitial, s.Record.State == model.StateDiscovery:
+	case len(macs) > 0 && macs[0].IdentifiedBy.Certain(), s.facts().Inventory == nil, s.Record.Life.State == model.StateInitial, s.Record.Life.State == model.StateDiscovery:
 		return metav1.Condition{}, false
 	case len(macs) == 0:
 		return identified(false, reasonNoMACAddress, "neither Git nor its BMC gives a MAC address of it, so it may be refused what it asks for: write those of its network cards in "+write)
-	case macs[0].IdentifiedBy == model.MACByRecord:
-		return identified(true, reasonByRecord, MACsText(macs)+": its BMC shows none, and its probe reported these once: to be certain, write them in "+write)
 	}
 	return identified(true, reasonBySighting, MACsText(macs)+": its BMC shows none, and these were seen to boot when it was discovered: to be certain, write them in "+write)
 }
@@ -63,7 +61,7 @@ func weight(by model.MACSource) int {
 		return 1 << 40
 	case model.MACByBMC:
 		return 1 << 20
-	case model.MACBySighting, model.MACByRecord:
+	case model.MACBySighting:
 	}
 	return 1
 }
@@ -71,7 +69,7 @@ func weight(by model.MACSource) int {
 // MACsText says which MAC addresses count as a server's, and by which source.
 func MACsText(macs []model.ServerMAC) string {
 	var texts []string
-	for _, by := range []model.MACSource{model.MACByGit, model.MACByBMC, model.MACBySighting, model.MACByRecord} {
+	for _, by := range []model.MACSource{model.MACByGit, model.MACByBMC, model.MACBySighting} {
 		var of []string
 		for _, m := range macs {
 			if m.IdentifiedBy == by {

@@ -26,16 +26,10 @@ func TestWhatIsSaidOfMACAddresses(t *testing.T) {
 			own: fleettest.MACs(model.MACByBMC, 1, 2), other: fleettest.MACs(model.MACByBMC, 1, 3),
 			want: shared,
 		},
-		"and Git says whose it is":                  {own: fleettest.MACs(model.MACByBMC, 1), other: fleettest.MACs(model.MACByGit, 1)},
-		"a BMC shows what another one's probe told": {own: fleettest.MACs(model.MACByBMC, 1), other: fleettest.MACs(model.MACByRecord, 1)},
-		"there is none":                             {want: none},
-		"there is none yet":                         {state: model.StateDiscovery},
-		"its probe told them when that counted": {
-			own: fleettest.MACs(model.MACByRecord, 1, 2),
-			want: "True Record: 02:00:00:00:00:01, 02:00:00:00:00:02 (record): its BMC shows none, " +
-				"and its probe reported these once: to be certain, " +
-				"write them in annotation ingot/mac-addresses of Server bmc00000-system-0",
-		},
+		"and Git says whose it is":                           {own: fleettest.MACs(model.MACByBMC, 1), other: fleettest.MACs(model.MACByGit, 1)},
+		"a BMC shows what another one's firmware asked with": {own: fleettest.MACs(model.MACByBMC, 1), other: fleettest.MACs(model.MACBySighting, 1)},
+		"there is none":                                      {want: none},
+		"there is none yet":                                  {state: model.StateDiscovery},
 		"its firmware asked when it was discovered": {
 			own: fleettest.MACs(model.MACBySighting, 1),
 			want: "True Sighting: 02:00:00:00:00:01 (sighting): its BMC shows none, " +
@@ -43,7 +37,7 @@ func TestWhatIsSaidOfMACAddresses(t *testing.T) {
 				"write them in annotation ingot/mac-addresses of Server bmc00000-system-0",
 		},
 		"another one's firmware asked with one of its": {
-			own: fleettest.MACs(model.MACBySighting, 1), other: fleettest.MACs(model.MACByRecord, 1),
+			own: fleettest.MACs(model.MACBySighting, 1), other: fleettest.MACs(model.MACBySighting, 1),
 			want: shared,
 		},
 	}
@@ -52,9 +46,9 @@ func TestWhatIsSaidOfMACAddresses(t *testing.T) {
 			in := plantest.BigFleet(2, 2)
 			for i, known := range [][]model.ServerMAC{tt.own, tt.other} {
 				rec := in.Observed.Servers[model.ServerName(fmt.Sprintf("bmc%05d-system-0", i))]
-				rec.MACs, rec.Identified = known, true
+				rec.MACs = known
 				if i == 0 && tt.state != "" {
-					rec.State = tt.state
+					rec.Life.State = tt.state
 				}
 			}
 			if got := fleettest.ConditionOf(serverStatusOf(in, "bmc00000-system-0").Conditions, "Identified"); got != tt.want {

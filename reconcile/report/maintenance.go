@@ -22,22 +22,22 @@ func (v *view) maintenanceDocument(m *plan.Maintenance) *Document {
 	status := MaintenanceStatus{State: "Pending"}
 	pending := func(format string, args ...any) { status.Message = fmt.Sprintf(format, args...) }
 	s := v.servers[m.Server]
-	awaits := s != nil && !m.Refused && s.Approval != nil && s.Record.AwaitedApproval.Maintenance == m.Name
+	awaits := s != nil && !m.Refused && s.Approval != nil && s.Record.Maintenance.Awaits.Maintenance == m.Name
 	if awaits {
 		status.Reason, status.Message, status.Since = s.Approval.Reason, shownText(s.Approval.Text()), s.Approval.Since.UTC().Truncate(time.Second)
 	}
 	switch {
 	case s == nil:
 		pending("%s", m.Unknown)
-	case s.Record.State == model.StateMaintenance && s.Record.MaintainedBy == m.Name:
+	case s.Record.Life.State == model.StateMaintenance && s.Record.Maintenance.By == m.Name:
 		status.State = "InMaintenance"
 	case m.Refused:
 		pending("refused: server %s serves no claim of those below %s, who may define no Server (git.tenants)", m.Server, m.Manifest.Tenant)
 	case awaits:
-	case s.Record.State == model.StateMaintenance:
-		pending("server %s is in Maintenance already, for %s", m.Server, s.Record.MaintainedBy)
+	case s.Record.Life.State == model.StateMaintenance:
+		pending("server %s is in Maintenance already, for %s", m.Server, s.Record.Maintenance.By)
 	default:
-		pending("server %s is %s", m.Server, s.Record.State)
+		pending("server %s is %s", m.Server, s.Record.Life.State)
 	}
 	d.Status = status
 	return d

@@ -11,31 +11,31 @@ import (
 // are bounded.
 func Mirrored(rec *model.ServerRecord) *model.ServerRecord {
 	m := *rec
-	m.Asked, m.Failures, m.LastError = nil, 0, ""
-	m.NotBefore, m.NoShutdown = time.Time{}, time.Time{}
-	if rec.BootProblem != nil {
-		p := *rec.BootProblem
+	m.Power.Asked, m.Life.Failures, m.Life.LastError = nil, 0, ""
+	m.Life.NotBefore, m.Power.NoShutdown = time.Time{}, time.Time{}
+	if rec.Boot.Problem != nil {
+		p := *rec.Boot.Problem
 		p.Failures, p.NotBefore = 0, time.Time{}
 		p.Message = shownText(p.Message)
-		m.BootProblem = &p
+		m.Boot.Problem = &p
 	}
-	if rec.NoDiskBoot != nil {
-		n := *rec.NoDiskBoot
+	if rec.Boot.NoDiskBoot != nil {
+		n := *rec.Boot.NoDiskBoot
 		n.Message = shownText(n.Message)
-		m.NoDiskBoot = &n
+		m.Boot.NoDiskBoot = &n
 	}
-	m.IndicatorProblem, m.BootOrderProblem = mirroredSetting(rec.IndicatorProblem), mirroredSetting(rec.BootOrderProblem)
-	if rec.Operation != nil {
-		o := *rec.Operation
+	m.Settings.IndicatorProblem, m.Settings.BootOrderProblem = mirroredSetting(rec.Settings.IndicatorProblem), mirroredSetting(rec.Settings.BootOrderProblem)
+	if rec.Requests.Operation != nil {
+		o := *rec.Requests.Operation
 		o.Message = shownText(o.Message)
-		m.Operation = &o
+		m.Requests.Operation = &o
 	}
 	if rec.Doubt != nil {
 		d := *rec.Doubt
 		d.Message = shownText(d.Message)
 		m.Doubt = &d
 	}
-	m.Message, m.Wiped = shownText(m.Message), shownWipes(m.Wiped)
+	m.Life.Message, m.Disks.Wiped = shownText(m.Life.Message), shownWipes(m.Disks.Wiped)
 	return &m
 }
 

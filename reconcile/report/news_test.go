@@ -182,7 +182,7 @@ func TestACommitTellsOfClaimsBesideItsTransitions(t *testing.T) {
 	p := NewProjector()
 	var story Story
 	story.Published(plan.Plan(in), p.Report(in, plan.Plan(in), 1, model.Holder{}))
-	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
+	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.Life.State = model.StateError; r.Life.Reason = "CleanupFailed" })
 	r := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	delete(r.Documents, "serverclaims/default/c00000.yaml")
 	story.Tell(plan.Plan(in), r)

@@ -45,8 +45,8 @@ func shownFleet() *plan.Input {
 		}
 		in.Desired.BMCs[model.BMCName(fleettest.BMCName(i))].Labels = labels
 	}
-	fleettest.ChangeRecord(in.Observed, 4, func(r *model.ServerRecord) { r.State, r.Reason = model.StateError, model.ReasonCleanupFailed })
-	fleettest.ChangeRecord(in.Observed, 7, func(r *model.ServerRecord) { r.State = model.StateReleased })
+	fleettest.ChangeRecord(in.Observed, 4, func(r *model.ServerRecord) { r.Life.State, r.Life.Reason = model.StateError, model.ReasonCleanupFailed })
+	fleettest.ChangeRecord(in.Observed, 7, func(r *model.ServerRecord) { r.Life.State = model.StateReleased })
 	plantest.Waiting(in, 1, func(_ int, c *model.ServerClaim) {
 		c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r77"}}
 	})
@@ -125,7 +125,7 @@ func TestAPictureIsDrawnAnewWhenAServerInItChanged(t *testing.T) {
 	in := shownFleet()
 	p := NewProjector()
 	first := p.Report(in, plan.Plan(in), 1, model.Holder{})
-	fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.State, r.Reason = model.StateError, model.ReasonCleanupFailed })
+	fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.Life.State, r.Life.Reason = model.StateError, model.ReasonCleanupFailed })
 	second := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	if first.Documents["racks/berlin.svg"] == second.Documents["racks/berlin.svg"] {
 		t.Error("the picture of its rack is the same")
@@ -393,7 +393,7 @@ func TestTheLargestPageIsShownByForges(t *testing.T) {
 	in.Desired.Source = model.SourceState{Reason: "FetchFailed", Message: strings.Repeat("<|@", 1000)}
 	for i := range 2000 {
 		fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) {
-			r.State, r.Reason, r.Message = model.StateError, model.ReasonCleanupFailed, strings.Repeat("<|@", 1000)
+			r.Life.State, r.Life.Reason, r.Life.Message = model.StateError, model.ReasonCleanupFailed, strings.Repeat("<|@", 1000)
 		})
 		in.Desired.Problems = append(in.Desired.Problems, model.Problem{File: strings.Repeat("<|@", 90), Message: strings.Repeat("<|@", 1000)})
 		in.Observed.Fleet.Absent = append(in.Observed.Fleet.Absent, model.Absence{Identity: model.ClaimName("default/x").Identity(), Token: "T"})

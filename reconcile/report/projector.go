@@ -135,7 +135,7 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 		r.Documents[serverFolder+string(s.Name)+".yaml"] = old.doc
 		p.page.servers = append(p.page.servers, old.row)
 		if at := old.doc.Object.(*Document).at; at.rack != "" {
-			p.tiles = append(p.tiles, tile{s.Name, s.Record.State, old.row.urgency == needsSomebody, at})
+			p.tiles = append(p.tiles, tile{s.Name, s.Record.Life.State, old.row.urgency == needsSomebody, at})
 		}
 		p.projectBoot(s, r)
 	}
@@ -164,10 +164,10 @@ func (p *Projector) projectBoot(s serverView, r *model.Report) {
 
 func (s serverView) bootInputs() bootInputs {
 	if !s.armed() {
-		return bootInputs{claim: s.Claim, problem: s.Record.BootProblem, unarmed: madeOf(s.Unarmed)}
+		return bootInputs{claim: s.Claim, problem: s.Record.Boot.Problem, unarmed: madeOf(s.Unarmed)}
 	}
 	return bootInputs{
-		ticket: s.Record.Ticket, problem: s.Record.BootProblem, unbooted: madeOf(s.Unbooted),
+		ticket: s.Record.Boot.Ticket, problem: s.Record.Boot.Problem, unbooted: madeOf(s.Unbooted),
 		progress: s.progress(), booted: s.in.Observed.BootStates[s.Name],
 	}
 }
@@ -243,8 +243,8 @@ func (p *Projector) projectClaims(v *view, r *model.Report) {
 	}
 	for _, s := range v.Servers {
 		if a, held := v.heldClaim(s); held {
-			from := servedInputs{claimInputs: claimInputs{rec: v.in.Observed.Claims[s.Record.Claim], absent: a}, server: s.Record}
-			p.page.claims = append(p.page.claims, p.keep(r, ClaimPath(s.Record.Claim), from, func() any { return v.heldClaimDocument(s, a) }))
+			from := servedInputs{claimInputs: claimInputs{rec: v.in.Observed.Claims[s.Record.Claim.Name], absent: a}, server: s.Record}
+			p.page.claims = append(p.page.claims, p.keep(r, ClaimPath(s.Record.Claim.Name), from, func() any { return v.heldClaimDocument(s, a) }))
 		}
 	}
 }

@@ -15,7 +15,7 @@ func TestUnchangedDocumentsAreTheSame(t *testing.T) {
 	first := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	var story Story
 	story.Published(plan.Plan(in), first)
-	fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
+	fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.Life.State = model.StateError; r.Life.Reason = "CleanupFailed" })
 	second := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	story.Tell(plan.Plan(in), second)
 	var changed []string

@@ -12,7 +12,9 @@ import (
 // What Ingot writes is what it reads back.
 func TestWhatIsWrittenOnTheBranchIsReadBack(t *testing.T) {
 	server := &model.ServerRecord{
-		Name: "s1", BMC: "b1", UUID: "u", State: model.StateReserved, Claim: "default/web",
+		RecordIdentity: model.RecordIdentity{Name: "s1", BMC: "b1", UUID: "u"},
+		Life:           model.RecordLife{State: model.StateReserved},
+		Claim:          model.RecordClaim{Name: "default/web"},
 	}
 	in := &plan.Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now}
 	in.Observed.Servers["s1"] = server

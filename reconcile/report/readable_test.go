@@ -43,10 +43,10 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
 		}}},
 		"not one that is Unconfirmed": {changes: []change{failing(""), func(in *plan.Input, rec *model.ServerRecord) {
-			rec.Unconfirmed = in.Now
+			rec.Install.Unconfirmed = in.Now
 		}}},
 		"not one that is not installed": {
-			changes: []change{failing(""), func(_ *plan.Input, rec *model.ServerRecord) { rec.Installed = "" }},
+			changes: []change{failing(""), func(_ *plan.Input, rec *model.ServerRecord) { rec.Install.Digest = "" }},
 		},
 		"not one that Git has left alone": {changes: []change{func(in *plan.Input, rec *model.ServerRecord) {
 			in.Desired.BMCs[rec.BMC].Annotations = map[string]string{model.AnnotationOperation: model.OperationIgnore}
@@ -54,11 +54,11 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
-			rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
+			rec.Install.Digest, rec.Boot.Ticket.Ended = rec.Boot.Ticket.Digest, model.TicketBooted
 			for _, c := range tc.changes {
 				c(in, rec)
 			}
-			conds := claimConditionsOf(in, rec.Claim)
+			conds := claimConditionsOf(in, rec.Claim.Name)
 			ready, unread := fleettest.ConditionOf(conds, "Ready"), fleettest.ConditionOf(conds, model.ConditionBMCReadable)
 			if got := strings.HasPrefix(ready, "True Booted"); got != tc.booted || got != strings.HasPrefix(unread, "False ") {
 				t.Errorf("Ready is %q and %s %q, want Booted: %t", ready, model.ConditionBMCReadable, unread, tc.booted)

@@ -85,11 +85,11 @@ func madeOfTaints(all []plan.RuleTaint) string {
 
 // bootstrapMarks are upstream's annotations for the rules that a server was ready for once.
 func bootstrapMarks(rec *model.ServerRecord) map[string]string {
-	if len(rec.BootstrapCompleted) == 0 {
+	if len(rec.Life.BootstrapCompleted) == 0 {
 		return nil
 	}
-	marks := make(map[string]string, len(rec.BootstrapCompleted))
-	for _, rule := range rec.BootstrapCompleted {
+	marks := make(map[string]string, len(rec.Life.BootstrapCompleted))
+	for _, rule := range rec.Life.BootstrapCompleted {
 		marks[model.AnnotationBootstrapCompleted+rule] = "true"
 	}
 	return marks
@@ -101,5 +101,5 @@ func (s serverView) inventoryCondition() (c metav1.Condition, telling bool) {
 	if inv == nil || len(inv.Problems) == 0 {
 		return metav1.Condition{}, false
 	}
-	return condition(model.ConditionInventoryComplete, false, reasonPartsUnreadable, strings.Join(inv.Problems, "; "), s.Record.Since), true
+	return condition(model.ConditionInventoryComplete, false, reasonPartsUnreadable, strings.Join(inv.Problems, "; "), s.Record.Life.Since), true
 }

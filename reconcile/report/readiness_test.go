@@ -48,12 +48,12 @@ func TestARuleSaysForWhichServersItIsMet(t *testing.T) {
 
 func TestAServerShowsTheTaintsOfRules(t *testing.T) {
 	in := withRule(2)
-	fleettest.ChangeRecord(in.Observed, 0, func(rec *model.ServerRecord) { rec.BootstrapCompleted = []string{"firmware"} })
+	fleettest.ChangeRecord(in.Observed, 0, func(rec *model.ServerRecord) { rec.Life.BootstrapCompleted = []string{"firmware"} })
 	in.Observed.ServerFacts[fleettest.ServerName(0)].Inventory.Problems = []string{"memory: 500"}
 	files := fleettest.Rendered(t, reportOf(in))
 	for i, want := range [][]string{
 		{
-			"readiness.metal.ironcore.dev/bootstrap-completed-firmware: \"true\"", "bootstrapCompleted:\n  - firmware",
+			"readiness.metal.ironcore.dev/bootstrap-completed-firmware: \"true\"", "bootstrapCompleted:\n    - firmware",
 			"message: 'memory: 500'\n    reason: PartsUnreadable\n    status: \"False\"\n    type: InventoryComplete",
 		},
 		{"taints:\n  - effect: NoBind\n    key: burn-in\n    message: burn-in/passed is Unknown and has to be True\n    rule: burn-in\n    value: due"},
@@ -97,7 +97,7 @@ func TestNewsOfARuleAreItsCounts(t *testing.T) {
 	if first.Documents["servers/bmc00002-system-0.yaml"] != second.Documents["servers/bmc00002-system-0.yaml"] {
 		t.Error("a server of which nothing changed is shown anew")
 	}
-	fleettest.ChangeRecord(in.Observed, 2, func(rec *model.ServerRecord) { rec.State = model.StateReserved; rec.Claim = "default/gone" })
+	fleettest.ChangeRecord(in.Observed, 2, func(rec *model.ServerRecord) { rec.Life.State = model.StateReserved; rec.Claim.Name = "default/gone" })
 	third := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	story.Published(plan.Plan(in), third)
 	d = in.Desired.Clone()

@@ -95,7 +95,7 @@ func (p *page) readmeCounts(b *strings.Builder) {
 func (v *view) states() map[model.ServerState]int {
 	counts := make(map[model.ServerState]int)
 	for _, s := range v.Servers {
-		counts[s.Record.State]++
+		counts[s.Record.Life.State]++
 	}
 	return counts
 }

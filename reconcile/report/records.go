@@ -152,8 +152,8 @@ func (b *BranchRecords) readServer(name string, raw json.RawMessage) error {
 		return err
 	case string(rec.Name) != name:
 		return fmt.Errorf("its record is of %q", rec.Name)
-	case !slices.Contains(model.ServerStates, rec.State):
-		return fmt.Errorf("its record has the unknown state %q", rec.State)
+	case !slices.Contains(model.ServerStates, rec.Life.State):
+		return fmt.Errorf("its record has the unknown state %q", rec.Life.State)
 	}
 	b.Servers[rec.Name] = &rec
 	return nil

@@ -17,7 +17,7 @@ import (
 // neither counts nor the times of repetitions.
 func (s serverView) refusedBoot() (c metav1.Condition, refused bool) {
 	p := s.progress()
-	if p == nil || !s.Record.Ticket.Open() && (s.Record.Ticket.Ended == model.TicketBooted || !p.LockedOut()) {
+	if p == nil || !s.Record.Boot.Ticket.Open() && (s.Record.Boot.Ticket.Ended == model.TicketBooted || !p.LockedOut()) {
 		return c, false
 	}
 	by := refusals(p)

@@ -73,7 +73,7 @@ func TestWhoWasRefusedABoot(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
-			rec.Ticket.Ended = tc.ended
+			rec.Boot.Ticket.Ended = tc.ended
 			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", Uses: tc.uses}
 			if got := fleettest.ConditionOf(serverStatusOf(in, rec.Name).Conditions, "BootRefused"); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)

@@ -103,14 +103,14 @@ func (s serverView) spec() ServerSpec {
 			spec.ReclaimPolicy = s.Manifest.Spec.ReclaimPolicy
 		}
 	}
-	ns, name := model.SplitName(s.Record.Claim)
+	ns, name := model.SplitName(s.Record.Claim.Name)
 	switch of := (model.ObjectRef{Namespace: ns, Name: name}); {
-	case s.Record.Claim.IsBootConfiguration():
+	case s.Record.Claim.Name.IsBootConfiguration():
 		spec.BootConfigurationRef = &of
-	case s.Record.Claim != "":
+	case s.Record.Claim.Name != "":
 		spec.ServerClaimRef = &of
 	}
-	if s.Record.Ticket.Open() {
+	if s.Record.Boot.Ticket.Open() {
 		ns, name := model.SplitName(s.bootConfigurationName())
 		spec.BootConfigurationRef = &model.ObjectRef{Namespace: ns, Name: name}
 	}
@@ -119,7 +119,7 @@ func (s serverView) spec() ServerSpec {
 
 func (v *view) serverStatus(s serverView) ServerStatus {
 	st := ServerStatus{
-		State: s.Record.State, InstallStage: s.Stage, PowerState: s.facts().Power,
+		State: s.Record.Life.State, InstallStage: s.Stage, PowerState: s.facts().Power,
 		Conditions: v.serverConditions(s), BootTimeline: s.trace().Steps(),
 	}
 	var b bounds
@@ -131,7 +131,7 @@ func (v *view) serverStatus(s serverView) ServerStatus {
 		st.Processors, st.Storages = b.processors(inv.Processors), b.storages(storageStatuses(inv.Storages))
 		st.BootOrder, nics = b.bootOrder(inv.BootOrder), inv.NetworkInterfaces
 	}
-	if s.Record.State == model.StateCleanup {
+	if s.Record.Life.State == model.StateCleanup {
 		st.Cleanup = b.cleanup(cleanupOf(s.trace().Wiping()))
 	}
 	st.Install = s.installOf()

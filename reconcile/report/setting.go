@@ -17,13 +17,13 @@ func (s serverView) settingConditions() (conds []metav1.Condition) {
 		return nil
 	}
 	spec := &s.Manifest.Spec
-	if p := s.Record.IndicatorProblem; p != nil && spec.IndicatorLED == p.Want {
+	if p := s.Record.Settings.IndicatorProblem; p != nil && spec.IndicatorLED == p.Want {
 		conds = append(conds, s.settingCondition(typeIndicatorLED, "its indicator is not "+p.Want, p))
 	}
 	wish := model.BootOrderWish(spec.BootOrder)
-	if p := s.Record.BootOrderProblem; p != nil && strings.HasPrefix(p.Want, wish) {
+	if p := s.Record.Settings.BootOrderProblem; p != nil && strings.HasPrefix(p.Want, wish) {
 		conds = append(conds, s.settingCondition(typeBootOrder, "its boot order is not as its manifest says", p))
-	} else if p := s.Record.BootOrderPending; p != nil && strings.HasPrefix(s.Record.BootOrderSet, wish) && !s.hasBootOrder(p.Order) {
+	} else if p := s.Record.Settings.BootOrderPending; p != nil && strings.HasPrefix(s.Record.Settings.BootOrderSet, wish) && !s.hasBootOrder(p.Order) {
 		conds = append(conds, condition(typeBootOrder, false, model.ReasonSettingPending,
 			"its BMC has taken the boot order, which counts from its next start on: "+strings.Join(p.Order, ", "), p.Since))
 	}

@@ -97,7 +97,7 @@ func waitsAsBefore(old, now *model.Document) bool {
 func (t *Story) Published(result *plan.Result, r *model.Report) {
 	t.files, t.servers = r.Documents, make(map[model.ServerName]shownServer, len(result.Servers))
 	for _, s := range result.Servers {
-		t.servers[s.Name] = shownServer{s.Record.State, s.Record.Claim}
+		t.servers[s.Name] = shownServer{s.Record.Life.State, s.Record.Claim.Name}
 	}
 }
 
@@ -106,20 +106,20 @@ func (t *Story) transitions(result *plan.Result) []news {
 	var all []news
 	for _, s := range result.Servers {
 		old, known := t.servers[s.Name]
-		if known && old == (shownServer{s.Record.State, s.Record.Claim}) {
+		if known && old == (shownServer{s.Record.Life.State, s.Record.Claim.Name}) {
 			continue
 		}
-		n := news{string(s.Name), outcome{weighsState, string(s.Record.State)}, true}
+		n := news{string(s.Name), outcome{weighsState, string(s.Record.Life.State)}, true}
 		if known {
-			n.text = fmt.Sprintf("%s → %s", old.state, s.Record.State)
+			n.text = fmt.Sprintf("%s → %s", old.state, s.Record.Life.State)
 		}
-		if s.Record.State == model.StateError {
+		if s.Record.Life.State == model.StateError {
 			n.weight = weighsTrouble
-			n.text += failureText(s.Record.Reason)
+			n.text += failureText(s.Record.Life.Reason)
 		}
 		switch {
-		case s.Record.Claim != "":
-			n.text += " for " + string(s.Record.Claim)
+		case s.Record.Claim.Name != "":
+			n.text += " for " + string(s.Record.Claim.Name)
 		case old.claim != "":
 			n.text += ", was " + string(old.claim)
 		}

@@ -169,7 +169,7 @@ func serverSummary(d *Document, status ServerStatus) ServerSummary {
 		s.BMC = model.BMCName(spec.BMCRef.Name)
 	}
 	if rec, _ := d.Record.(*model.ServerRecord); rec != nil {
-		s.Since, s.Claim = rec.Since, rec.Claim
+		s.Since, s.Claim = rec.Life.Since, rec.Claim.Name
 	}
 	return s
 }

@@ -39,7 +39,7 @@ status:
   powerState: "On"
   networkInterfaces: [{name: eth0, ips: [10.0.0.2]}]
   conditions: [{type: Ready, status: "True", reason: Reserved, lastTransitionTime: "2026-11-21T06:00:00Z"}]
-record: {since: "2026-11-21T06:00:00Z", claim: default/web}
+record: {life: {since: "2026-11-21T06:00:00Z"}, claim: {name: default/web}}
 `),
 	"servers/s2.yaml": []byte(`
 kind: Server
@@ -53,7 +53,7 @@ status:
       reason: FoundRunning
       message: "found running (to act: rack operator)"
       lastTransitionTime: "2026-11-21T06:00:00Z"
-record: {since: "2026-11-21T06:30:00Z"}
+record: {life: {since: "2026-11-21T06:30:00Z"}}
 `),
 	"bmcs/b1.yaml": []byte(`
 kind: BMC
@@ -134,7 +134,7 @@ func TestTheStatusBranchIsSummedUp(t *testing.T) {
 func TestAReportIsSummedUpLikeTheBranch(t *testing.T) {
 	server := &Document{
 		Metadata: Metadata{Name: "s1"}, Status: ServerStatus{State: model.StateAvailable, PowerState: model.PowerOff},
-		Record: &model.ServerRecord{Since: today(6, 0)},
+		Record: &model.ServerRecord{Life: model.RecordLife{Since: today(6, 0)}},
 	}
 	got := SummaryOf(&model.Report{Documents: map[string]*model.Document{
 		"README.md":       {Text: "# a fleet"},

@@ -44,7 +44,7 @@ func TestTheConditionWipedSaysWhatBecameOfEachDisk(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := serverView{Server: &plan.Server{Record: &model.ServerRecord{Wiped: tc.wiped, Missing: tc.missing}}}
+			s := serverView{Server: &plan.Server{Record: &model.ServerRecord{Disks: model.RecordDisks{Wiped: tc.wiped, Missing: tc.missing}}}}
 			got := ""
 			if c, wiped := s.wipedCondition(); wiped {
 				got = fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)

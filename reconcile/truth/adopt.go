@@ -58,22 +58,22 @@ func recovered(head, store map[model.ServerName]*model.ServerRecord) map[model.S
 // switched off by hand, and a bound server may have been installed.
 func Recover(rec *model.ServerRecord) *model.ServerRecord {
 	c := *rec
-	if c.Settled() == model.StateCleanup && c.Ticket.Open() {
-		ended := *c.Ticket
+	if c.Settled() == model.StateCleanup && c.Boot.Ticket.Open() {
+		ended := *c.Boot.Ticket
 		ended.Ended = model.TicketSpent
-		c.Ticket = &ended
+		c.Boot.Ticket = &ended
 	}
-	if o := c.Operation; o != nil && o.Outcome == "" {
+	if o := c.Requests.Operation; o != nil && o.Outcome == "" {
 		lost := *o
 		lost.Outcome, lost.Message = model.OutcomeUnknown, "its outcome was lost with the store, so it is not known whether it was requested"
-		c.Operation = &lost
+		c.Requests.Operation = &lost
 	}
-	if p := c.MaintenancePower; p != nil && p.Due && p.Want == model.PowerOn {
-		c.MaintenancePower = &model.MaintenancePower{Want: p.Want}
+	if p := c.Maintenance.Power; p != nil && p.Due && p.Want == model.PowerOn {
+		c.Maintenance.Power = &model.MaintenancePower{Want: p.Want}
 	}
 	settled := c.Settled()
-	if (settled == model.StateReserved || settled == model.StateReleased) && (c.Installed == "" || c.Reprovision != "") {
-		c.Reprovision = ""
+	if (settled == model.StateReserved || settled == model.StateReleased) && (c.Install.Digest == "" || c.Install.Reprovision != "") {
+		c.Install.Reprovision = ""
 		c.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, SeenOn: c.Doubt != nil && c.Doubt.SeenOn}
 	}
 	return &c

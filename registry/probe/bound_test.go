@@ -234,7 +234,7 @@ func TestBoundIsAskedForTheServer(t *testing.T) {
 	}})
 	r.do("POST", "/register", uuidBody(noTicket, probed))
 	r.do("POST", "/r/"+r.token(claimed)+"/bootstate", uuidBody(claimed, ""))
-	want := []model.TicketHolder{{Server: "server-5"}, {Server: "server-1", Ticket: fleet()[claimed].Ticket}}
+	want := []model.TicketHolder{{Server: "server-5"}, {Server: "server-1", Ticket: fleet()[claimed].Boot.Ticket}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -283,11 +283,11 @@ func TestWipeProgressLastsAsLongAsTheWipe(t *testing.T) {
 		return wiping(fmt.Sprintf(`{"name":"sda","serial":"S1","sizeBytes":7,"method":"overwrite","percent":%d}`, percent))
 	}
 	next := fleet()[cleaned]
-	next.Ticket.ID = "server-2-2"
+	next.Boot.Ticket.ID = "server-2-2"
 	ended := fleet()[cleaned]
-	ended.Ticket.Ended = model.TicketBooted
+	ended.Boot.Ticket.Ended = model.TicketBooted
 	other := fleet()[cleaned]
-	other.State, other.Failures = model.StateCleanup, 3
+	other.Life.State, other.Life.Failures = model.StateCleanup, 3
 	cases := map[string]struct {
 		then func(t *testing.T, r rig)
 		want *model.WipeProgress
@@ -323,7 +323,7 @@ func TestWipeProgressLastsAsLongAsTheWipe(t *testing.T) {
 		},
 		"there is no ticket": {
 			then: func(t *testing.T, r rig) {
-				save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{{Name: "server-2", UUID: uuidOf(cleaned)}}})
+				save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{{RecordIdentity: model.RecordIdentity{Name: "server-2", UUID: uuidOf(cleaned)}}}})
 			},
 		},
 		"something else is decided of it": {
@@ -391,7 +391,7 @@ func TestProgressThatIsNoneIsSeldomWritten(t *testing.T) {
 func TestWeakWipeAfterTheTicketIsAnswered(t *testing.T) {
 	r := newRig(t, Options{})
 	rec := fleet()[cleaned]
-	rec.Ticket.Ended = model.TicketBooted
+	rec.Boot.Ticket.Ended = model.TicketBooted
 	save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{rec}})
 	for _, path := range []string{"/wipe", "/wipe-progress"} {
 		if w := r.do("POST", "/r/"+r.token(cleaned)+path, uuidBody(cleaned, `,"mode":"none"`)); w.Code != 201 {
@@ -417,7 +417,7 @@ func TestStrengthOfWipes(t *testing.T) {
 			t.Run(fmt.Sprint(mode, " where ", c.asked, " was asked for"), func(t *testing.T) {
 				r := newRig(t, Options{})
 				rec := serverRecord(cleaned, model.PurposeCleanup)
-				rec.Ticket.CleanupMode = c.asked
+				rec.Boot.Ticket.CleanupMode = c.asked
 				save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{rec}})
 				for _, path := range []string{"/wipe-progress", "/wipe"} {
 					w := r.do("POST", "/r/"+r.token(cleaned)+path, uuidBody(cleaned, fmt.Sprintf(`,"mode":%q`, mode)))

@@ -33,7 +33,7 @@ func TestEndpointWithToken(t *testing.T) {
 	plain := func(path string) func(rig) string { return func(rig) string { return path } }
 	config := func(i int, path string) func(rig) string {
 		return func(r rig) string {
-			return "/r/" + r.TokenKey().Config(serverRecord(i, model.PurposeClaim).Ticket, 0).Reveal() + path
+			return "/r/" + r.TokenKey().Config(serverRecord(i, model.PurposeClaim).Boot.Ticket, 0).Reveal() + path
 		}
 	}
 	cases := map[string]struct {
@@ -413,9 +413,9 @@ func TestReportsAreRefusedWhenTheyCannotBeStored(t *testing.T) {
 // The report of a boot that ends while the report is on its way is not stored.
 func TestReportOfATicketThatEndsMeanwhileIsRefused(t *testing.T) {
 	r := newRig(t, Options{})
-	old := fleet()[discovered].Ticket
+	old := fleet()[discovered].Boot.Ticket
 	rec := fleet()[discovered]
-	rec.Ticket.ID = "server-0-2"
+	rec.Boot.Ticket.ID = "server-0-2"
 	save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{rec}})
 	q := &request{Request: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), endpoint: r.endpoint}
 	if err := q.save(old, &model.ProbeReport{Ticket: old.ID}); !errors.Is(err, model.ErrTicketSpent) {

@@ -17,12 +17,12 @@ func diskRig(t *testing.T, changes ...func(*model.Ticket)) (rig, *time.Time) {
 	at := now
 	r := newRig(t, Options{Clock: func() time.Time { return at }})
 	rec := fleet()[claimed]
-	ticket := *rec.Ticket
+	ticket := *rec.Boot.Ticket
 	ticket.Disk = &model.DiskImage{Ref: "registry.example.com/debian:13", Bytes: 4e9, Data: 1e9}
 	for _, change := range changes {
 		change(&ticket)
 	}
-	rec.Ticket = &ticket
+	rec.Boot.Ticket = &ticket
 	save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{rec}})
 	return r, &at
 }
@@ -125,7 +125,7 @@ func TestAnInstallOnlyGoesForward(t *testing.T) {
 		{body: installs(model.DiskRebooting), stage: model.DiskRebooting, done: 1e9},
 	} {
 		if step.boots {
-			ticket := r.Observed().Servers["server-1"].Ticket
+			ticket := r.Observed().Servers["server-1"].Boot.Ticket
 			for _, stage := range []model.BootStage{model.StageScript, model.StageIgnition, model.StageScript} {
 				if err := r.Note(t.Context(), ticket, stage, netip.Addr{}); err != nil {
 					t.Fatal(err)
@@ -139,7 +139,7 @@ func TestAnInstallOnlyGoesForward(t *testing.T) {
 		}
 	}
 	p := r.Observed().Progress["server-1"]
-	if ticket := r.Observed().Servers["server-1"].Ticket; ticket.ServedAt(p) != p.Install.VerifiedAt || ticket.MayBoot(p) {
+	if ticket := r.Observed().Servers["server-1"].Boot.Ticket; ticket.ServedAt(p) != p.Install.VerifiedAt || ticket.MayBoot(p) {
 		t.Errorf("once it is verified it may boot from the network %v, served at %v", ticket.MayBoot(p), ticket.ServedAt(p))
 	}
 	if !strings.Contains(p.Install.Warning, "sector 7") {

@@ -47,12 +47,12 @@ func fleet() []*model.ServerRecord {
 		twinB:      serverRecord(twinB, model.PurposeClaim),
 		rebooted:   serverRecord(rebooted, model.PurposeClaim),
 	}
-	recs[finished].Ticket.Ended = model.TicketBooted
-	recs[rebooted].Ticket.Ended = model.TicketBooted
-	recs[revoked].Ticket.Ended = model.TicketSpent
-	recs[noTicket].Ticket = nil
+	recs[finished].Boot.Ticket.Ended = model.TicketBooted
+	recs[rebooted].Boot.Ticket.Ended = model.TicketBooted
+	recs[revoked].Boot.Ticket.Ended = model.TicketSpent
+	recs[noTicket].Boot.Ticket = nil
 	recs[twinB].UUID = recs[twinA].UUID
-	recs[cleaned].Ticket.CleanupMode = model.CleanupQuick
+	recs[cleaned].Boot.Ticket.CleanupMode = model.CleanupQuick
 	return recs
 }
 
@@ -144,17 +144,18 @@ func uuidOf(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", 
 func serverRecord(i int, purpose model.TicketPurpose) *model.ServerRecord {
 	name := model.ServerName(fmt.Sprintf("server-%d", i))
 	return &model.ServerRecord{
-		Name: name, BMC: model.BMCName(fmt.Sprintf("bmc-%d", i)), UUID: uuidOf(i), State: model.StateDiscovery, Since: now,
-		Ticket: &model.Ticket{
+		RecordIdentity: model.RecordIdentity{Name: name, BMC: model.BMCName(fmt.Sprintf("bmc-%d", i)), UUID: uuidOf(i)},
+		Life:           model.RecordLife{State: model.StateDiscovery, Since: now},
+		Boot: model.RecordBoot{Ticket: &model.Ticket{
 			ID: fmt.Sprintf("%s-1", name), Server: name, UUID: uuidOf(i), Purpose: purpose, ArmedAt: now, Digest: "d",
 			Image: model.PinnedImage{Repository: "registry.example.com/os", Digest: "sha256:m", Architecture: "amd64"},
-		},
+		}},
 	}
 }
 
 // token is the token of the i-th server's first ticket.
 func (r rig) token(i int) string {
-	return r.TokenKey().Report(serverRecord(i, model.PurposeClaim).Ticket).Reveal()
+	return r.TokenKey().Report(serverRecord(i, model.PurposeClaim).Boot.Ticket).Reveal()
 }
 
 func (r rig) do(method, path, body string) *httptest.ResponseRecorder {

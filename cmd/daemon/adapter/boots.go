@@ -187,7 +187,7 @@ func (b *Boots) ForgetEnded(ctx context.Context, every time.Duration) error {
 		}
 		wanted := make(map[string]bool)
 		for _, rec := range b.Registry.Observed().Servers {
-			if t := rec.Ticket; t.Open() || t != nil && t.Always {
+			if t := rec.Boot.Ticket; t.Open() || t != nil && t.Always {
 				wanted[t.ID] = true
 			}
 		}

@@ -134,7 +134,7 @@ func (b *Boots) Open(ctx context.Context, image *model.DiskImage) (*bootsvc.Disk
 // prepareAgain has an image prepared that is not here any more, without waiting for it.
 func (b *Boots) prepareAgain(ctx context.Context, image *model.DiskImage) error {
 	for _, rec := range b.Registry.Observed().Servers {
-		t := rec.Ticket
+		t := rec.Boot.Ticket
 		if !t.Open() || t.Disk == nil || t.Disk.Digest != image.Digest {
 			continue
 		}

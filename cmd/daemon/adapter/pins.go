@@ -13,7 +13,7 @@ func LastPinned(observed func() *model.Observed) func(ref, architecture string) 
 	return func(ref, architecture string) (model.PinnedImage, bool) {
 		var newest *model.Ticket
 		for _, rec := range observed().Servers {
-			t := rec.Ticket
+			t := rec.Boot.Ticket
 			if t != nil && t.Image.Ref == ref && t.Image.Architecture == architecture && (newest == nil || t.ArmedAt.After(newest.ArmedAt)) {
 				newest = t
 			}
@@ -50,13 +50,13 @@ func (p *Pins) Spare(digest string) bool {
 func pinnedLayers(o *model.Observed) map[string]bool {
 	pinned := make(map[string]bool)
 	for _, rec := range o.Servers {
-		if rec.Ticket == nil || !netboot.InUse(rec.Ticket) {
+		if rec.Boot.Ticket == nil || !netboot.InUse(rec.Boot.Ticket) {
 			continue
 		}
-		if rec.Ticket.Disk != nil {
-			pinned[rec.Ticket.Disk.Digest] = true
+		if rec.Boot.Ticket.Disk != nil {
+			pinned[rec.Boot.Ticket.Disk.Digest] = true
 		}
-		img := &rec.Ticket.Image
+		img := &rec.Boot.Ticket.Image
 		for _, layer := range []*model.Layer{img.Kernel, img.Initrd, img.Squashfs, img.UKI} {
 			if layer != nil {
 				pinned[layer.Digest] = true

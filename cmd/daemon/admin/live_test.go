@@ -79,7 +79,7 @@ func serverDocument(i int, state model.ServerState) *model.Document {
 		Metadata: report.Metadata{Name: fmt.Sprint("s", i), Labels: map[string]string{"rack": fmt.Sprint("r", i%10), "location": "berlin"}},
 		Spec:     report.ServerSpec{SystemUUID: "u", BMCRef: &model.LocalRef{Name: fmt.Sprint("b", i)}},
 		Status:   report.ServerStatus{State: state, PowerState: model.PowerOn, Manufacturer: "Contoso", Conditions: []metav1.Condition{ready}},
-		Record:   &model.ServerRecord{Since: since, Claim: model.ClaimName(fmt.Sprint("default/c", i))},
+		Record:   &model.ServerRecord{Life: model.RecordLife{Since: since}, Claim: model.RecordClaim{Name: model.ClaimName(fmt.Sprint("default/c", i))}},
 	}}
 }
 

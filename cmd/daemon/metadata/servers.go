@@ -41,7 +41,7 @@ func (s *Servers) At(a netip.Addr) (metadata.Machine, bool) {
 		return metadata.Machine{}, false
 	}
 	rec := o.Servers[s.nameAt(o, a)]
-	if rec == nil || rec.State != model.StateReserved || rec.Claim == "" {
+	if rec == nil || rec.Life.State != model.StateReserved || rec.Claim.Name == "" {
 		return metadata.Machine{}, false
 	}
 	m := metadata.Machine{Name: string(rec.Name), UUID: rec.UUID, Metadata: metadataOf(d, rec)}
@@ -108,8 +108,8 @@ func metadataOf(d *model.Desired, rec *model.ServerRecord) map[string]string {
 
 // userData returns what a claim hands to its server, or why that cannot be used.
 func userData(d *model.Desired, rec *model.ServerRecord) (map[string]model.Sensitive, string) {
-	claim := d.Claims[rec.Claim]
-	if claim == nil || claim.Spec.UserDataRef == nil || rec.Tenant != "" && rec.Tenant != claim.Tenant {
+	claim := d.Claims[rec.Claim.Name]
+	if claim == nil || claim.Spec.UserDataRef == nil || rec.Claim.Tenant != "" && rec.Claim.Tenant != claim.Tenant {
 		return nil, ""
 	}
 	ref := model.Named[model.ObjectName](claim.Namespace, claim.Spec.UserDataRef.Name)

@@ -30,8 +30,8 @@ func fleet() (*model.Desired, *model.Observed) {
 		Meta: model.Meta{Namespace: "default", Name: "web"}, Type: userDataType,
 		Values: map[string]model.Sensitive{"user-data": model.NewSensitive("#cloud-config")},
 	}
-	o.Servers["s1"] = &model.ServerRecord{Name: "s1", BMC: "b1", UUID: "u1", State: model.StateReserved, Claim: "default/web"}
-	o.Servers["s2"] = &model.ServerRecord{Name: "s2", BMC: "b2", State: model.StateAvailable}
+	o.Servers["s1"] = &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "s1", BMC: "b1", UUID: "u1"}, Life: model.RecordLife{State: model.StateReserved}, Claim: model.RecordClaim{Name: "default/web"}}
+	o.Servers["s2"] = &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "s2", BMC: "b2"}, Life: model.RecordLife{State: model.StateAvailable}}
 	report := func(ips ...string) *model.ProbeReport {
 		return &model.ProbeReport{Data: model.ProbeData{NetworkInterfaces: []model.ProbeNetworkInterface{{IPAddresses: ips}}}}
 	}
@@ -113,7 +113,7 @@ func TestUserDataIsTheClaimsOwnTenants(t *testing.T) {
 	if data, wrong := userData(d, o.Servers["s1"]); data == nil {
 		t.Errorf("its own Secret: %q", wrong)
 	}
-	o.Servers["s1"].Tenant = "beta"
+	o.Servers["s1"].Claim.Tenant = "beta"
 	if data, wrong := userData(d, o.Servers["s1"]); data != nil || wrong != "" {
 		t.Errorf("a claim of the same name that is another tenant's: %q", wrong)
 	}

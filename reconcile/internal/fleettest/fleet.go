@@ -23,8 +23,8 @@ func BigFleet(servers, bound int) (*model.Desired, *model.Observed) {
 		addBMC(d, o, bmc, "192.0.2.1", model.SystemFact{URI: "/1", UUID: systemUUID(i)})
 		d.BMCs[bmc].Labels = map[string]string{"rack": fmt.Sprint(i % 40), "slot": fmt.Sprint(i)}
 		rec := &model.ServerRecord{
-			Name: ServerName(i), BMC: bmc, SystemURI: "/1", UUID: systemUUID(i),
-			State: model.StateAvailable, Since: Now.Add(-time.Hour),
+			RecordIdentity: model.RecordIdentity{Name: ServerName(i), BMC: bmc, SystemURI: "/1", UUID: systemUUID(i)},
+			Life:           model.RecordLife{State: model.StateAvailable, Since: Now.Add(-time.Hour)},
 		}
 		inv := &model.Inventory{}
 		for n := range 4 {
@@ -37,8 +37,8 @@ func BigFleet(servers, bound int) (*model.Desired, *model.Observed) {
 			c := Claim(fmt.Sprintf("c%05d", i))
 			d.Add(c)
 			o.Claims[c.ClaimName()] = &model.ClaimRecord{Name: c.ClaimName()}
-			rec.State, rec.Claim, rec.WantPower, power = model.StateReserved, c.ClaimName(), model.PowerOn, model.PowerOn
-			rec.Installed = DigestOf(c.Spec.Image)
+			rec.Life.State, rec.Claim.Name, rec.Claim.Power, power = model.StateReserved, c.ClaimName(), model.PowerOn, model.PowerOn
+			rec.Install.Digest = DigestOf(c.Spec.Image)
 		}
 		o.Servers[rec.Name] = rec
 		o.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: power, Inventory: inv}
@@ -96,18 +96,18 @@ func AddManifest(d *model.Desired, i int, spec model.ServerSpec) {
 // ago, and a power-on with it half a minute ago.
 func Ticketed(o *model.Observed, state model.ServerState, purpose model.TicketPurpose) *model.ServerRecord {
 	rec := o.Servers[ServerName(0)]
-	rec.State, rec.Installed, rec.Since = state, "", Now.Add(-time.Minute)
-	rec.Ticket = &model.Ticket{
+	rec.Life.State, rec.Install.Digest, rec.Life.Since = state, "", Now.Add(-time.Minute)
+	rec.Boot.Ticket = &model.Ticket{
 		ID: "t", Server: rec.Name, Purpose: purpose, ArmedAt: Now.Add(-time.Minute),
 		Digest: DigestOf("os:1"), Image: model.PinnedImage{Ref: "os:1", Architecture: "amd64"},
 	}
 	switch purpose {
 	case model.PurposeClaim:
-		rec.Ticket.Claim = rec.Claim
+		rec.Boot.Ticket.Claim = rec.Claim.Name
 	case model.PurposeDiscovery, model.PurposeCleanup:
-		rec.Claim, rec.Ticket.CleanupMode = "", model.CleanupQuick
+		rec.Claim.Name, rec.Boot.Ticket.CleanupMode = "", model.CleanupQuick
 	}
-	rec.Asked = &model.PowerAsked{Want: model.PowerOn, At: Now.Add(-30 * time.Second), Reached: true}
+	rec.Power.Asked = &model.PowerAsked{Want: model.PowerOn, At: Now.Add(-30 * time.Second), Reached: true}
 	return rec
 }
 

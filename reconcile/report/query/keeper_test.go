@@ -31,7 +31,7 @@ var shown = cmpopts.IgnoreUnexported(Common{}, Rows{})
 
 func TestAReportHasARowForEachObject(t *testing.T) {
 	in := plantest.BigFleet(2, 1)
-	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.State, r.Reason = model.StateError, model.ReasonCleanupFailed })
+	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.Life.State, r.Life.Reason = model.StateError, model.ReasonCleanupFailed })
 	in.Desired.BMCs["bmc00000"].Labels = map[string]string{"rack": "r7", "location": "berlin", "shelf": "U04"}
 	in.Desired.BMCs["bmc00000"].Source = "bmcs/a.yaml:3"
 	server := &model.Server{Meta: model.Meta{Name: string(fleettest.ServerName(0)), Source: "servers/a.yaml:1"}}
@@ -90,7 +90,9 @@ func TestWhatDidNotChangeIsTheSameRow(t *testing.T) {
 	if again := k.Rows(r.next(), r.in.Desired); again != first {
 		t.Error("a report in which nothing changed has other rows")
 	}
-	fleettest.ChangeRecord(r.in.Observed, 3, func(rec *model.ServerRecord) { rec.State, rec.Reason = model.StateError, model.ReasonCleanupFailed })
+	fleettest.ChangeRecord(r.in.Observed, 3, func(rec *model.ServerRecord) {
+		rec.Life.State, rec.Life.Reason = model.StateError, model.ReasonCleanupFailed
+	})
 	second := k.Rows(r.next(), r.in.Desired)
 	if second == first || second.Generation != first.Generation+1 {
 		t.Fatalf("a server changed, and the rows are those of generation %d", second.Generation)
@@ -151,9 +153,11 @@ func TestWhoHasSeenAGenerationIsToldWhatChangedSince(t *testing.T) {
 	r := newReports(plantest.BigFleet(3, 1))
 	k := NewKeeper()
 	first := k.Rows(r.next(), r.in.Desired)
-	fleettest.ChangeRecord(r.in.Observed, 2, func(rec *model.ServerRecord) { rec.State = model.StateInitial })
+	fleettest.ChangeRecord(r.in.Observed, 2, func(rec *model.ServerRecord) { rec.Life.State = model.StateInitial })
 	k.Rows(r.next(), r.in.Desired)
-	fleettest.ChangeRecord(r.in.Observed, 2, func(rec *model.ServerRecord) { rec.State, rec.Reason = model.StateError, model.ReasonCleanupFailed })
+	fleettest.ChangeRecord(r.in.Observed, 2, func(rec *model.ServerRecord) {
+		rec.Life.State, rec.Life.Reason = model.StateError, model.ReasonCleanupFailed
+	})
 	r.in.Desired.Revision, r.in.Observed.Fleet.Applied.Commit, r.in.Observed.Sequence = "main@sha1:2", "2", 7
 	r.in.Desired.Problems = []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Message: "wrong"}}
 	third := k.Rows(r.next(), r.in.Desired)
@@ -238,7 +242,9 @@ func BenchmarkRows(b *testing.B) {
 	r := newReports(plantest.BigFleet(10000, 2000))
 	first := r.next()
 	second := r.next()
-	fleettest.ChangeRecord(r.in.Observed, 3, func(rec *model.ServerRecord) { rec.State, rec.Reason = model.StateError, model.ReasonCleanupFailed })
+	fleettest.ChangeRecord(r.in.Observed, 3, func(rec *model.ServerRecord) {
+		rec.Life.State, rec.Life.Reason = model.StateError, model.ReasonCleanupFailed
+	})
 	changed := r.next()
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {

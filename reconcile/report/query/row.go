@@ -162,7 +162,7 @@ func server(d *report.Document, c Common, manifest *model.Server) *Server {
 		s.BMC = spec.BMCRef.Name
 	}
 	if rec, _ := d.Record.(*model.ServerRecord); rec != nil {
-		s.Claim = string(rec.Claim)
+		s.Claim = string(rec.Claim.Name)
 	}
 	return s
 }

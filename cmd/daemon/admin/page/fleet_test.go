@@ -91,7 +91,7 @@ func serverDocument(name string, state model.ServerState, labels map[string]stri
 	return document(model.KindServer, "", name, labels,
 		report.ServerSpec{SystemUUID: "0c0ffee0-0000-4000-8000-000000000000", BMCRef: &model.LocalRef{Name: name + "-bmc"}},
 		report.ServerStatus{State: state, PowerState: model.PowerOn, Manufacturer: "Acme", Model: "One", SerialNumber: "S-" + name, Conditions: conds},
-		&model.ServerRecord{Name: model.ServerName(name), State: state, Since: now.Add(-time.Hour)})
+		&model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: model.ServerName(name)}, Life: model.RecordLife{State: state, Since: now.Add(-time.Hour)}})
 }
 
 // shownFleet is a fleet with something of everything.
@@ -109,13 +109,13 @@ func shownFleet() *aFleet {
 			NetworkInterfaces: []model.NetworkInterface{{Name: "eth0", MACAddress: "02:00:00:00:00:01", IPs: []string{"10.1.0.7"}}},
 			Storages:          []report.StorageStatus{{Name: "nvme", Drives: []report.DriveStatus{{Name: "Disk 1", Capacity: "937692504Ki", Model: hostile}}}},
 		},
-		&model.ServerRecord{Name: "rack1-02", State: model.StateReserved, Claim: "default/web", Since: five, Ticket: &model.Ticket{ID: "t1", Purpose: model.PurposeClaim, ArmedAt: armed}})
+		&model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "rack1-02"}, Life: model.RecordLife{State: model.StateReserved, Since: five}, Claim: model.RecordClaim{Name: "default/web"}, Boot: model.RecordBoot{Ticket: &model.Ticket{ID: "t1", Purpose: model.PurposeClaim, ArmedAt: armed}}})
 	failed := serverDocument("rack1-03", model.StateError, map[string]string{"rack": "r1", "location": "berlin", "shelf": "5", "owner": hostile},
 		condition("Ready", metav1.ConditionFalse, model.ReasonCleanupFailed, "disk S-77 was not wiped (to act: rack operator)", five))
 	percent := 40
 	wiping := document(model.KindServer, "", "rack1-04", nil, report.ServerSpec{BMCRef: &model.LocalRef{Name: "rack1-04-bmc"}}, report.ServerStatus{
 		State: model.StateCleanup, Cleanup: &report.CleanupStatus{Mode: "secure", Disks: []report.DiskStatus{{Name: "sda", Serial: "S-9", SizeBytes: 1 << 40, Method: "overwrite", Percent: &percent}}},
-	}, &model.ServerRecord{Name: "rack1-04", State: model.StateCleanup, Since: five})
+	}, &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "rack1-04"}, Life: model.RecordLife{State: model.StateCleanup, Since: five}})
 	hold := model.GuardHold{
 		Token: "X4YRGUC5KSZPNQ2M", Revision: "main@sha1:8c1f0a2b3c4d5e6f", Since: five, Limit: 1,
 		Steps: []model.Disruption{{Action: "release", Server: "rack1-02", Claim: "default/web"}},

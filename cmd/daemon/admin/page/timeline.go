@@ -28,10 +28,10 @@ func (v *view) bootOf(d *report.Document, hint string) *boot {
 		return nil
 	}
 	b := &boot{Steps: st.BootTimeline, Hint: hint}
-	if rec, _ := d.Record.(*model.ServerRecord); rec != nil && rec.Ticket != nil {
-		b.Purpose = string(rec.Ticket.Purpose)
-		trace, last := model.BootTrace{Ticket: rec.Ticket}, b.Steps[len(b.Steps)-1]
-		if rec.Ticket.Open() && last.Stage != trace.Outcome() {
+	if rec, _ := d.Record.(*model.ServerRecord); rec != nil && rec.Boot.Ticket != nil {
+		b.Purpose = string(rec.Boot.Ticket.Purpose)
+		trace, last := model.BootTrace{Ticket: rec.Boot.Ticket}, b.Steps[len(b.Steps)-1]
+		if rec.Boot.Ticket.Open() && last.Stage != trace.Outcome() {
 			b.Next = trace.Upcoming(last.Stage)
 		}
 	}
