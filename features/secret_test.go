@@ -36,7 +36,7 @@ func (w *site) shownByNoDigest(claim string, files map[string]string) error {
 	installed := false
 	for path, text := range files {
 		if strings.HasPrefix(path, "servers/") && strings.Contains(text, "claim: "+string(claimName(claim))) {
-			installed = strings.Contains(text, "installed: ")
+			installed = strings.Contains(text, "\n  install:\n    digest: ")
 		}
 		for _, g := range guesses {
 			if strings.Contains(text, g) {
