@@ -21,8 +21,7 @@ func (w *site) databaseFile() string { return filepath.Join(w.dir, "mac-prefixes
 // may open the BMC of somebody else.
 const wrongPassword = "open-sesame"
 
-// bmcPorts numbers the ports on which BMCs listen. Sites share addresses, and the kernel
-// gives ports from 32768 on to others.
+// bmcPorts numbers BMCs' ports: sites share addresses, and the kernel gives ports from 32768 on.
 var bmcPorts atomic.Int32
 
 // theDatabase writes the MAC prefix database. All BMCs listen on the same port.

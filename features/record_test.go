@@ -74,8 +74,7 @@ func (w *site) age(by time.Duration) error {
 	return errors.Join(err, w.commitAgain("", then))
 }
 
-// commitAgain makes the head of the status branch again, without a file, and as of a time; as nobody
-// who signs or squashes it changes its trailers, none is changed here.
+// commitAgain makes the head of the status branch again, without a file, as of a time, with its trailers.
 func (w *site) commitAgain(without string, at time.Time) error {
 	index := "GIT_INDEX_FILE=" + filepath.Join(w.dir, "index")
 	git := func(args ...string) string {

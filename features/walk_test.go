@@ -257,7 +257,6 @@ func (k *walk) settle() error {
 	if k.ingot.running() {
 		return nil
 	}
-	// The next one goes on with what it left.
 	return errors.Join(k.takeOver(), k.settle())
 }
 

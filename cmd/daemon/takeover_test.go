@@ -16,7 +16,7 @@ func TestATakeOverWaitsForTheStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tries := 0
+			var tries int
 			err := d.untilStored(t.Context(), func() error { tries++; return answers[tries-1] })
 			if want := answers[len(answers)-1]; !errors.Is(err, want) || tries != len(answers) {
 				t.Errorf("got %v after %d attempts, want %v after %d", err, tries, want, len(answers))
