@@ -27,7 +27,9 @@ func TestTheMoveFromKea(t *testing.T) {
 	old.Stop(t)
 
 	endpoints := filepath.Join(t.TempDir(), "endpoints")
-	command := []string{rig.Program(t), "import", "dhcp", "--from", "kea", "--into", endpoints, filepath.Join(old.dir, "kea4.json"), filepath.Join(old.dir, "leases4")}
+	const script = `cd "$1" && { jq -r '.Dhcp4.subnet4[].reservations[]? | [."hw-address",."ip-address",.hostname] | @csv' kea4.json && ` +
+		`awk -F, 'NR > 1 {print $2","$1","$9}' leases4; } | "$0" import endpoints --into "$2" -`
+	command := []string{"sh", "-c", script, rig.Program(t), old.dir, endpoints}
 	if out, err := r.server.Run(t, rig.Patience, command...); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
