@@ -25,7 +25,6 @@ func TestTheMoveFromKea(t *testing.T) {
 	had := before.mustAwait(t).Address
 	before.process.Kill()
 	old.Stop(t)
-
 	endpoints := filepath.Join(t.TempDir(), "endpoints")
 	const script = `cd "$1" && { jq -r '.Dhcp4.subnet4[].reservations[]? | [."hw-address",."ip-address",.hostname] | @csv' kea4.json && ` +
 		`awk -F, 'NR > 1 {print $2","$1","$9}' leases4; } | "$0" import endpoints --into "$2" -`
