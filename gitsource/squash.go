@@ -76,7 +76,7 @@ func (b *StatusBranch) squash(ctx context.Context, keep, since time.Time) (oldes
 	}
 	oldest = commits[len(commits)-1].at
 	b.log.InfoContext(ctx, "the history of the status branch was cut", "before", oldest, "commits", len(commits), "was", b.head)
-	b.head, b.last, b.seen.head, b.judged = head, head, head, head
+	b.head, b.last, b.seen.head, b.accepted = head, head, head, head
 	return oldest, nil
 }
 

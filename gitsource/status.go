@@ -84,17 +84,17 @@ type StatusBranch struct {
 	remote  *remote
 	metrics *statusMetrics
 
-	mu      sync.Mutex
-	tree    *statusTree
-	known   bool          // whether head is what the server held when last looked at
-	head    plumbing.Hash // of the branch; zero if there is no branch
-	headAt  time.Time     // when head was made
-	seen    lookedAt      // the newest head that was read
-	judged  plumbing.Hash // the head that this process may put a commit on
-	checked time.Time     // when the server last answered
-	offer   offer
-	asked   int      // how often it was asked
-	foreign *Foreign // met and not yet reported
+	mu       sync.Mutex
+	tree     *statusTree
+	known    bool          // whether head is what the server held when last looked at
+	head     plumbing.Hash // of the branch; zero if there is no branch
+	headAt   time.Time     // when head was made
+	seen     lookedAt      // the newest head that was read
+	accepted plumbing.Hash // the head that this process may put a commit on
+	checked  time.Time     // when the server last answered
+	offer    offer
+	asked    int      // how often it was asked
+	foreign  *Foreign // met and not yet reported
 
 	last     plumbing.Hash // the commit that the newest report is in
 	squashAt time.Time     // when to check next whether to cut the history
@@ -274,7 +274,7 @@ func (b *StatusBranch) attempt(ctx context.Context, report *model.Report) (p Pub
 			return Published{}, errors.Is(err, errMoved), err
 		}
 	}
-	if err := b.judge(ctx, head); err != nil {
+	if err := b.checkHead(ctx, head); err != nil {
 		return Published{}, false, err
 	}
 	b.checked = b.opts.Clock()

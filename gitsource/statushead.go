@@ -141,7 +141,7 @@ type lookedAt struct {
 	says model.BranchHead
 }
 
-// Look sees who writes the branch now, and has StatusOptions.Watch judge a head that is not known.
+// Look sees who writes the branch now, and has StatusOptions.Watch check a head that is not known.
 // It is one request for the list of refs, and more only when there is something new.
 func (b *StatusBranch) Look(ctx context.Context) error {
 	b.mu.Lock()
@@ -153,7 +153,7 @@ func (b *StatusBranch) Look(ctx context.Context) error {
 		return b.postponed(fmt.Errorf("look at branch %s: %w", b.opts.Branch, err))
 	}
 	b.known = b.known && head == b.head
-	return b.judge(ctx, head)
+	return b.checkHead(ctx, head)
 }
 
 // look reads what the head says, and returns it.
@@ -189,16 +189,16 @@ func (b *StatusBranch) look(ctx context.Context) (plumbing.Hash, error) {
 	return head, nil
 }
 
-// judge has the owner of the branch decide whether it goes on with a head that it neither pushed
+// checkHead has the owner of the branch decide whether it goes on with a head that it neither pushed
 // nor read. b.seen is of the head.
-func (b *StatusBranch) judge(ctx context.Context, head plumbing.Hash) error {
-	if head == b.judged || b.opts.Watch == nil {
+func (b *StatusBranch) checkHead(ctx context.Context, head plumbing.Hash) error {
+	if head == b.accepted || b.opts.Watch == nil {
 		return nil
 	}
 	if err := b.opts.Watch(ctx, b.seen.says); err != nil {
 		return &failure{failureFenced, err}
 	}
-	b.judged = head
+	b.accepted = head
 	return nil
 }
 

@@ -148,7 +148,7 @@ func TestTheNewestCommitOfAnIngotCounts(t *testing.T) {
 				if diff := cmp.Diff(heads, *asked, anyTime); diff != "" {
 					t.Errorf("Watch of one that read nothing (-want +got):\n%s", diff)
 				}
-				for i := range 2 { // on top of what was read, and of its own
+				for i := range 2 { // on top of the head read, and of its own
 					ok[Published](t)(b.Publish(t.Context(), held("b", 8, with(fleet, "README.md", fmt.Sprint(i)))))
 				}
 				if len(*none) > 0 {

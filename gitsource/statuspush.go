@@ -66,7 +66,7 @@ func (b *StatusBranch) landed(commit plumbing.Hash, report *model.Report) {
 	b.seen = lookedAt{commit, model.BranchHead{
 		Kind: model.HeadOurs, Mark: report.Mark, Continues: report.Continues, Intact: true, Clean: report.Clean, Fence: report.Fence, Writer: report.Holder, At: b.opts.Clock(),
 	}}
-	b.known, b.head, b.judged, b.checked = true, commit, commit, b.opts.Clock()
+	b.known, b.head, b.accepted, b.checked = true, commit, commit, b.opts.Clock()
 	b.headAt = b.checked
 }
 

@@ -60,9 +60,9 @@ func (b *StatusBranch) Read(ctx context.Context) (Snapshot, error) {
 	}
 	switch kind := kindOf(err); {
 	case err == nil:
-		b.judged = plumbing.NewHash(snap.Head)
+		b.accepted = plumbing.NewHash(snap.Head)
 	case kind == failureBranch, kind == failureEmpty:
-		b.judged = plumbing.ZeroHash
+		b.accepted = plumbing.ZeroHash
 		return Snapshot{}, nil
 	default:
 		return Snapshot{}, b.postponed(fmt.Errorf("read branch %s: %w", b.opts.Branch, err))

@@ -233,7 +233,7 @@ type Changes struct {
 	DeleteBMCFacts []model.BMCName
 }
 
-// Save writes c durably. What is as it was is not written. The values are neither changed nor
+// Save writes c durably. Unchanged values are not written. The values are neither changed nor
 // kept: the caller may change them afterwards. Nothing was written after
 // ErrFenced; after other errors it may have been, and the store is brought back
 // to what Observed shows as soon as it answers.

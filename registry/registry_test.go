@@ -230,7 +230,7 @@ func TestSnapshotDoesNotChange(t *testing.T) {
 	rec := serverRecord(0, model.PurposeDiscovery)
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 	before := r.Observed()
-	rec.Life.State = model.StateError // who saved may go on with the value
+	rec.Life.State = model.StateError // the caller may change the value
 	save(t, r, Changes{Servers: []*model.ServerRecord{serverRecord(1, model.PurposeClaim)}})
 	remove(t, r, "server-0", serverBuckets...)
 	want := map[model.ServerName]*model.ServerRecord{"server-0": serverRecord(0, model.PurposeDiscovery)}

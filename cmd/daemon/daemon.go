@@ -125,7 +125,7 @@ type daemon struct {
 	clock   func() time.Time
 	holder  model.Holder
 	name    io.Closer // shows other processes of this machine that holder is alive
-	healing func()    // ends the healing of power while the status branch is unread
+	healing func()    // ends the restoring of power before a take-over
 	begun   bool      // the source has
 
 	choices   string // what tokens are made of that choose between store and status branch
@@ -283,7 +283,7 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 }
 
 // act runs the parts that decide and do. If another commit comes before this process's first one,
-// such as a late one of its predecessor, it starts again from what store and status branch say then.
+// such as a late one of its predecessor, it compares store and status branch again.
 func (d *daemon) act(ctx context.Context) error {
 	for {
 		parts, acting := errgroup.WithContext(ctx)

@@ -35,7 +35,7 @@ func (d *daemon) mark(ctx context.Context, change func(*model.Marks)) error {
 // maxPushing is how many pushes are noted whose answer is not known.
 const maxPushing = 200
 
-// pushing notes a push before it is sent, for its answer may be lost, and returns its mark. An older
+// pushing notes a push before it is sent, because its answer may be lost, and returns its mark. An older
 // copy of the store, which lacks the note, has no commit of that number either.
 func (d *daemon) pushing(ctx context.Context, m model.Mark) (model.Mark, error) {
 	d.marking.Lock()
@@ -115,7 +115,7 @@ const maxLookInterval = 5 * time.Minute
 // lookInterval is how often the status branch is polled.
 func (d *daemon) lookInterval() time.Duration { return min(d.opts.Git.Interval, maxLookInterval) }
 
-// watch polls the status branch, and notes now and then that this process lives.
+// watch polls the status branch, and notes every five minutes that this process lives.
 func (d *daemon) watch(ctx context.Context) error {
 	for sleep(ctx, d.lookInterval()) == nil {
 		err := d.status.Look(ctx)
@@ -215,8 +215,8 @@ func (d *daemon) servesNow() {
 	}
 }
 
-// permit is asked before each request that changes a machine: an Ingot that may not lead any
-// more, or that could not record what it does, makes none.
+// permit is asked before each request that changes a machine: an Ingot that no longer
+// leads, or that cannot record what it does, makes none.
 func (d *daemon) permit(ctx context.Context, _ model.BMCTarget, _ string) error {
 	if err := d.registry.Healthy(); err != nil {
 		return fmt.Errorf("nothing is asked for while the store is not healthy: %w", err)

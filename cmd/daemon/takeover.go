@@ -25,7 +25,7 @@ import (
 var ErrAnotherIngot = errors.New("another Ingot acts for this repository")
 
 // takeOver makes this process the one that acts, with the decisions that count: those of the
-// status branch, and those that the store has beside them. Nothing is done to any machine
+// status branch, and the later ones of the store. Nothing is done to any machine
 // before. It waits for as long as the status branch cannot be read.
 func (d *daemon) takeOver(ctx context.Context) error {
 	s, err := d.compared(ctx)
@@ -72,7 +72,7 @@ func (d *daemon) compared(ctx context.Context) (start, error) {
 		switch {
 		case s.verdict.Refuse:
 			return s, fmt.Errorf("%w: the one on host %s wrote the status branch last, and may be running. Stop it, or give both the same Redis; "+
-				"if you are certain that it does not run any more, start this one with --take-over=%s", ErrAnotherIngot, s.head.Writer.Host, s.head.Process)
+				"if you are certain that it has stopped, start this one with --take-over=%s", ErrAnotherIngot, s.head.Writer.Host, s.head.Process)
 		case !s.verdict.Choose:
 			return s, nil
 		}
@@ -248,7 +248,7 @@ func (d *daemon) unreadable(s start, o *model.Observed) (all []model.UnreadableR
 }
 
 // readBranch reads the status branch, and tries again until it can be read: without it
-// nobody knows whether the store has the newest decisions.
+// it is unknown whether the store has the newest decisions.
 func (d *daemon) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		snapshot, err := d.status.Read(ctx)

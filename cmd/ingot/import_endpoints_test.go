@@ -109,7 +109,7 @@ func TestDocumentedCommandsMakeTheCSV(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			program, _, _ := strings.Cut(tc.begins, " ")
 			if _, err := exec.LookPath(program); err != nil {
-				t.Skip(err)
+				t.Skipf("NOT RUN: %v: make setup", err)
 			}
 			_, script, found := strings.Cut(section, "\n    "+tc.begins)
 			script, _, _ = strings.Cut(tc.begins+script, "\n\n")

@@ -39,7 +39,8 @@ func (s *server) noteInstallUnknown() (Step, bool) {
 // the requests in Git were not compared with that.
 func (s *server) justRecovered() bool { return installUnknown(s.rec) && s.rec.Doubt.Since.IsZero() }
 
-// foundInGap reports whether the server was found running after a long gap, though it should be off. It stays so, also once it is off, until a person says what it is.
+// foundInGap reports whether the server was found running after a long gap, though it should be off.
+// That ends with a person's request, not when the server is off.
 func (s *server) foundInGap() bool {
 	return !s.rec.Life.FoundRunning.IsZero() && s.shouldBeOff()
 }

@@ -177,7 +177,7 @@ func (s *server) decideDiscover() Step {
 	}
 	s.announce(model.IntentDiscover, s.annotation(model.AnnotationDiscover))
 	if rec := s.edit(); s.stuckOn() {
-		rec.Power.Asked, rec.Life.Message = nil, "" // it is asked anew
+		rec.Power.Asked, rec.Life.Message = nil, "" // it is asked again
 	}
 	return s.stay()
 }

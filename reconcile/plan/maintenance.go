@@ -248,7 +248,7 @@ func (s *server) maintained() Step {
 	}
 	rec.Life.Back, rec.Maintenance.By, rec.Maintenance.Power, rec.Intent = "", "", nil, nil
 	if a := rec.Power.Asked; a != nil && a.Unsure {
-		rec.Power.Asked = nil // whoever worked at it has seen to that
+		rec.Power.Asked = nil // the maintenance has settled it
 	}
 	return s.enter(back, Inspect{Inventory: true})
 }

@@ -108,7 +108,7 @@ type proc struct {
 	observes                  bool // until its next commit is on the branch for two polls
 	actsAt                    int
 	openAt, firstAct, lastAct int
-	blind                     bool // store and branch were older than what another process knows
+	blind                     bool // store and branch were older than another process
 	stale                     bool // a person chose other decisions since
 }
 
@@ -382,7 +382,7 @@ func (w *world) accept(chosen docs) {
 	}
 }
 
-// check compares the documents of a start with those of head and store, and with what was acted on.
+// check compares the documents of a start with those of head and store, and with earlier acts.
 func (w *world) check(p *proc, v Verdict, c commit, now docs) {
 	d := p.s.disk
 	for k, x := range c.full {

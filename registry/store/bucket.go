@@ -22,7 +22,7 @@ const (
 	BucketSession     Bucket = "session"  // sealed: written by the BMC clients
 	BucketSequence    Bucket = "sequence" // number of the newest commit that changed a record
 	BucketMarks       Bucket = "marks"    // of the status branch; written by its publisher
-	BucketSeal        Bucket = "seal"     // what tells whether a seal key is the right one
+	BucketSeal        Bucket = "seal"     // proof that a seal key is the right one
 
 	BucketWipeProgress Bucket = "wipeprogress" // written by the endpoint, until the ticket ends
 

@@ -20,7 +20,7 @@ import (
 // maxSize bounds a configuration file, in bytes.
 const maxSize = 1 << 20
 
-// removed has the keys that earlier versions had, and what to use instead.
+// removed has dropped keys, with their replacements.
 var removed = map[string]string{
 	"notify": "was removed: use the alert rules in examples/monitoring with Alertmanager, or a client that reads /api/v1/events",
 }

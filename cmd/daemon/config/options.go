@@ -104,8 +104,8 @@ type GitVerify struct {
 
 // Power says how power is restored.
 type Power struct {
-	// RestoreWithoutBranch has bound servers switched on from their disks by what the store says
-	// while the status branch cannot be read at a start: the Git host may run on one of them.
+	// RestoreWithoutBranch switches bound servers of the store on from their disks while the
+	// status branch cannot be read at a start: the Git host may run on one of them.
 	RestoreWithoutBranch bool `json:"restoreWithoutBranch"`
 }
 

@@ -1,8 +1,8 @@
 // Package holder finds out whether the Ingot that wrote the status branch last may be alive.
 //
 // A second Ingot with a store of its own must not begin while the first acts. At most starts
-// there is no second one: the process was restarted, or the machine lost power. These are
-// told apart by what the first published of itself (its ID, its machine, the machine's boot and
+// there is no second one: the process was restarted, or the machine lost power. The
+// first is identified by its published values (its ID, its machine, the machine's boot and
 // its network namespace) and by a name that each Ingot holds for as long as it lives.
 package holder
 

@@ -32,7 +32,7 @@ func lookUp(id string) Name {
 	return NameFree
 }
 
-// mayLive decides by what is known of both: what is not known is no reason to take theirs for dead.
+// mayLive compares what both published: an unknown value does not prove that theirs is dead.
 // A virtual machine that was copied with its store has the ID of the machine that it is a copy of,
 // so a machine that was started again proves nothing of the same store.
 func mayLive(theirs, ours model.Holder, sameStore bool, name Name) bool {
