@@ -113,7 +113,9 @@ func (w *site) lookedAt(bmcs ...string) error {
 	for _, b := range bmcs {
 		before[b] = w.bmcs[b].Requests()
 	}
-	return rig.Within(patience, func() error {
+	// An Ingot that was started while the status branch was protected tries again to write
+	// it, and looks at no BMC before, once per git.interval.
+	return rig.Within(patience+times*defaults.Git.Interval, func() error {
 		for _, b := range bmcs {
 			if n := w.bmcs[b].Requests() - before[b]; n < times {
 				return fmt.Errorf("BMC %s was asked %d times since", b, n)
