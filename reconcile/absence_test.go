@@ -10,7 +10,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // rewrite makes a new revision that does not descend from the one before: what it lacks
@@ -261,7 +261,7 @@ func TestAServerOfAnUnknownFleetIsNobodysOnceItsPowerWasCut(t *testing.T) {
 				w.expect(time.Hour, 0, "Initial Off")
 				w.untouched()
 				for what, why := range map[string]string{"the server": w.whyText(0), "the claim": plantest.ClaimWhy(w.loop.Input(time.Now()), "default/web").Message} {
-					if !strings.Contains(why, plan.ApproveLine(w.Observed().Fleet.UnknownToken)) {
+					if !strings.Contains(why, proposal.ApproveLine(w.Observed().Fleet.UnknownToken)) {
 						t.Errorf("%s says %s", what, why)
 					}
 				}

@@ -9,6 +9,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
@@ -182,7 +183,7 @@ func (s scrape) named(d *prometheus.Desc, all []waits) {
 
 func (s scrape) servers() {
 	states, reasons := zeroed(model.ServerStates), zeroed(model.Reasons)
-	actors := zeroed([]plan.Actor{plan.Tenant, plan.RackOperator})
+	actors := zeroed([]proposal.Actor{proposal.Tenant, proposal.RackOperator})
 	oldest := make(map[model.ServerState]time.Time)
 	var waiting []waits
 	for _, srv := range s.Result.Servers {
@@ -195,7 +196,7 @@ func (s scrape) servers() {
 		if why := srv.Why; why.Reason != "" {
 			reason := reasonLabel(why.Reason)
 			reasons[reason]++
-			if why.Actor != plan.ActorNone {
+			if why.Actor != proposal.ActorNone {
 				actors[why.Actor]++
 			}
 			waiting = append(waiting, waits{why.Since, []string{string(srv.Name), stateLabel(state), reason, string(why.Actor)}})
@@ -277,12 +278,12 @@ func (s scrape) claims() {
 
 // claimWait is a claim's phase, and what it waits for. What runs on a server goes on while
 // that cannot be read.
-func claimWait(c *plan.Claim, on *plan.Server) (phase string, why plan.Why) {
+func claimWait(c *plan.Claim, on *plan.Server) (phase string, why proposal.Why) {
 	switch {
 	case c.Server == "":
 		return phaseUnbound, c.Why
 	case on == nil || on.RanWhenLastRead:
-		return phaseBound, plan.Why{}
+		return phaseBound, proposal.Why{}
 	case on.Why.Reason == "" && on.Unconfirmed != nil:
 		return phaseBound, *on.Unconfirmed
 	}

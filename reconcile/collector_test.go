@@ -12,6 +12,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
@@ -31,10 +32,10 @@ func TestWhatWaitsIsShownByReasonAndByName(t *testing.T) {
 	in.Started = since.Add(10 * time.Minute)
 	in.Observed.Fleet.Holds = []model.GuardHold{{Token: "release-3-abc", Since: since, Steps: make([]model.Disruption, 4)}}
 	c := collected(in, func(r *plan.Result) {
-		r.Servers[0].Why = plan.Why{Reason: model.ReasonBootFailed, Since: since, Actor: plan.Tenant}
-		r.Servers[1].Why = plan.Why{Reason: "Of<another>Version", Since: since.Add(time.Minute), Actor: plan.RackOperator}
-		r.BMCs[0].Why = plan.Why{Reason: model.ReasonAuthenticationFailed, Since: since, Actor: plan.RackOperator}
-		r.BMCs[1].Why = plan.Why{Reason: model.ReasonAddressNotAllowed, Actor: plan.RackOperator} // since ever
+		r.Servers[0].Why = proposal.Why{Reason: model.ReasonBootFailed, Since: since, Actor: proposal.Tenant}
+		r.Servers[1].Why = proposal.Why{Reason: "Of<another>Version", Since: since.Add(time.Minute), Actor: proposal.RackOperator}
+		r.BMCs[0].Why = proposal.Why{Reason: model.ReasonAuthenticationFailed, Since: since, Actor: proposal.RackOperator}
+		r.BMCs[1].Why = proposal.Why{Reason: model.ReasonAddressNotAllowed, Actor: proposal.RackOperator} // since ever
 		r.Claims[len(r.Claims)-1].Record = &model.ClaimRecord{FirstSeen: since.Add(time.Hour)}
 	})
 	want := `
@@ -81,7 +82,7 @@ func TestOnlyWhatWaitsLongestHasASeriesByName(t *testing.T) {
 	since := time.Unix(1_800_000_000, 0)
 	c := collected(plantest.BigFleet(many, 0), func(r *plan.Result) {
 		for i := range r.Servers {
-			why := plan.Why{Reason: model.ReasonFailing, Since: since.Add(-time.Duration(i) * time.Minute), Actor: plan.RackOperator}
+			why := proposal.Why{Reason: model.ReasonFailing, Since: since.Add(-time.Duration(i) * time.Minute), Actor: proposal.RackOperator}
 			r.Servers[i].Why, r.BMCs[i].Why = why, why
 		}
 	})

@@ -7,6 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // serving is a world with a server that serves a claim.
@@ -100,7 +101,7 @@ func TestARetryOfABMC(t *testing.T) {
 		if asked {
 			w.desired.BMCs["bmc00"].Annotations = map[string]string{model.AnnotationOperation: "retry#1"}
 		}
-		r := plan.Plan(&plan.Input{Desired: w.desired, Observed: w.observed, Policy: plan.DefaultPolicy(), Now: now})
+		r := plan.Plan(&plan.Input{Desired: w.desired, Observed: w.observed, Policy: proposal.DefaultPolicy(), Now: now})
 		if m := r.Readings["bmc00"]; (m != nil) != asked || asked && !m.Target.Retry {
 			t.Errorf("asked for: %t, and the move is %+v", asked, m)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
@@ -227,7 +228,7 @@ func TestABMCThatRefusesAllWaitsForABMCSecretAndTakesItAtOnce(t *testing.T) {
 		if len(w.refusals(d)) != 3 {
 			t.Fatalf("%d passwords were tried in a day, want each of 3 once", len(w.refusals(d)))
 		}
-		if why := w.bmcWhy(foundAs(0)); why.Reason != model.ReasonAuthenticationFailed || why.Actor != plan.RackOperator {
+		if why := w.bmcWhy(foundAs(0)); why.Reason != model.ReasonAuthenticationFailed || why.Actor != proposal.RackOperator {
 			t.Errorf("got %+v", why)
 		}
 		w.commit(func(d *model.Desired) { d.Add(secretFor(foundAs(0), "changed")) })

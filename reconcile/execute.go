@@ -9,6 +9,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // job is one move being carried out.
@@ -73,7 +74,7 @@ func (l *Loop) run(ctx context.Context, j *job) {
 }
 
 // work carries a move out once there is a worker for it, and returns what became of it.
-func (l *Loop) work(ctx context.Context, j *job) plan.Settled {
+func (l *Loop) work(ctx context.Context, j *job) proposal.Settled {
 	release := l.acquireWorker(ctx, j.again)
 	defer release()
 	ctx, cancel := context.WithTimeout(ctx, moveLimit)
@@ -111,7 +112,7 @@ func (l *Loop) yieldAfter() time.Duration {
 }
 
 // carryOut does a move's actions and returns their answers, up to the last that was begun.
-func (l *Loop) carryOut(ctx context.Context, j *job) (answers []plan.Answer) {
+func (l *Loop) carryOut(ctx context.Context, j *job) (answers []proposal.Answer) {
 	for a, ok := j.Next(nil); ok; a, ok = j.Next(answers) {
 		if l.Leading != nil && !l.Leading() {
 			break
@@ -131,26 +132,26 @@ func stopped(ctx context.Context, err error) bool {
 }
 
 // do does one action, which follows on these answers.
-func (l *Loop) do(ctx context.Context, j *job, a plan.Action, before []plan.Answer) (answer plan.Answer, err error) {
+func (l *Loop) do(ctx context.Context, j *job, a proposal.Action, before []proposal.Answer) (answer proposal.Answer, err error) {
 	switch a := a.(type) {
-	case plan.Inspect:
+	case proposal.Inspect:
 		return l.inspect(ctx, j, a)
-	case plan.Arm:
+	case proposal.Arm:
 		answer.Ticket, answer.Payload, err = l.Boots.Arm(ctx, a.Boot)
-	case plan.BootOnce:
+	case proposal.BootOnce:
 		answer.Variant, err = l.BMCs.BootOnce(ctx, j.Target, a.Method)
-	case plan.DiskOnce:
+	case proposal.DiskOnce:
 		_, err = l.BMCs.BootOnce(ctx, j.Target, model.BootDisk)
 		l.tellNoDisk(j, failure(err, stopped(ctx, err)))
-	case plan.ClearBoot:
+	case proposal.ClearBoot:
 		err = l.BMCs.ClearBootOverride(ctx, j.Target)
-	case plan.SetIndicator:
+	case proposal.SetIndicator:
 		answer.Indicator, err = l.BMCs.SetIndicator(ctx, j.Target, a.To)
 		l.tellSetting(j, a, failure(err, stopped(ctx, err)))
-	case plan.SetBootOrder:
+	case proposal.SetBootOrder:
 		answer.BootOrder, err = l.BMCs.SetBootOrder(ctx, j.Target, a.Wanted)
 		l.tellSetting(j, a, failure(err, stopped(ctx, err)))
-	case plan.SetPower:
+	case proposal.SetPower:
 		answer.Reset, err = l.setPower(ctx, j, a, before)
 	default:
 		panic(fmt.Sprintf("unhandled action %T", a))
@@ -159,7 +160,7 @@ func (l *Loop) do(ctx context.Context, j *job, a plan.Action, before []plan.Answ
 }
 
 // setPower makes one power request, which is recorded before it is made.
-func (l *Loop) setPower(ctx context.Context, j *job, a plan.SetPower, before []plan.Answer) (model.ResetResult, error) {
+func (l *Loop) setPower(ctx context.Context, j *job, a proposal.SetPower, before []proposal.Answer) (model.ResetResult, error) {
 	err := ctx.Err()
 	if err == nil {
 		err = l.Store.Save(ctx, j.BeforeAsking(before))
@@ -173,7 +174,7 @@ func (l *Loop) setPower(ctx context.Context, j *job, a plan.SetPower, before []p
 
 // inspect reads power, and the inventory if it is asked for, and of a server that was
 // found running when its lease was last renewed.
-func (l *Loop) inspect(ctx context.Context, j *job, a plan.Inspect) (answer plan.Answer, err error) {
+func (l *Loop) inspect(ctx context.Context, j *job, a proposal.Inspect) (answer proposal.Answer, err error) {
 	if a.Inventory {
 		answer.Facts, err = l.BMCs.Inventory(ctx, j.Target)
 	} else {
@@ -191,9 +192,9 @@ func (l *Loop) inspect(ctx context.Context, j *job, a plan.Inspect) (answer plan
 }
 
 // tellNoDisk logs that a BMC sets no one-time boot from disk.
-func (l *Loop) tellNoDisk(j *job, f *plan.Failure) {
+func (l *Loop) tellNoDisk(j *job, f *proposal.Failure) {
 	switch log := l.Log.With("server", j.name, "bmc", j.Then.BMC); {
-	case f == nil || f.Kind == plan.FailureStopped:
+	case f == nil || f.Kind == proposal.FailureStopped:
 	case f.Lasting():
 		log.Warn("BMC cannot set a one-time boot from disk, the boot order decides from now on", "err", f.Text)
 	default:
@@ -202,36 +203,36 @@ func (l *Loop) tellNoDisk(j *job, f *plan.Failure) {
 }
 
 // tellSetting logs what became of a setting of the firmware.
-func (l *Loop) tellSetting(j *job, a plan.Action, f *plan.Failure) {
+func (l *Loop) tellSetting(j *job, a proposal.Action, f *proposal.Failure) {
 	switch log := l.Log.With("server", j.name, "bmc", j.Then.BMC, "setting", a.String()); {
 	case f == nil:
 		log.Info("setting is as Git says")
-	case f.Kind != plan.FailureStopped:
+	case f.Kind != proposal.FailureStopped:
 		log.Warn("setting is not as Git says", "err", f.Text)
 	}
 }
 
 // tell logs and counts what became of a move.
-func (l *Loop) tell(j *job, s *plan.Settled) {
+func (l *Loop) tell(j *job, s *proposal.Settled) {
 	log := l.Log.With("server", j.name, "bmc", j.Then.BMC)
 	switch s.Outcome {
-	case plan.MoveDone:
+	case proposal.MoveDone:
 		for _, rec := range s.Servers {
 			l.logTransition(j.old, rec)
 		}
-	case plan.MoveStopped:
-	case plan.MoveOvertaken:
+	case proposal.MoveStopped:
+	case proposal.MoveOvertaken:
 		log.Info("power has changed in the meantime, no request is made", "power", s.ServerFacts[0].Power)
-	case plan.MovePreparing:
+	case proposal.MovePreparing:
 		log.Debug("what the server is to boot is being prepared", "progress", s.Err)
-	case plan.MoveNoShutdown:
+	case proposal.MoveNoShutdown:
 		log.Info("machine supports no graceful shutdown, it is forced off", "err", s.Err)
-	case plan.MoveUnanswered:
+	case proposal.MoveUnanswered:
 		l.Metrics.failed()
 		if s.Reading.Failures == 1 {
 			log.Warn("BMC gives no usable answer", "err", s.Err)
 		}
-	case plan.MoveFailed:
+	case proposal.MoveFailed:
 		l.Metrics.failed()
 		log.Warn("move failed", "state", j.Then.Life.State, "err", s.Err)
 	}
@@ -239,7 +240,7 @@ func (l *Loop) tell(j *job, s *plan.Settled) {
 
 // keep saves what became of a move and notes what was read, and reports whether it is on
 // record.
-func (l *Loop) keep(ctx context.Context, j *job, s *plan.Settled) (saved bool) {
+func (l *Loop) keep(ctx context.Context, j *job, s *proposal.Settled) (saved bool) {
 	reading := s.Reading
 	err := l.save(ctx, s.Changes, "server", string(j.name))
 	if err != nil {
@@ -247,7 +248,7 @@ func (l *Loop) keep(ctx context.Context, j *job, s *plan.Settled) (saved bool) {
 		reading = reading.Lost("what was done could not be saved: "+err.Error(), j.name, l.Policy, l.Clock())
 	} else if len(s.Servers) > 0 {
 		reading.Unsaved = 0
-		if s.Outcome == plan.MoveDone && tellsMore(j.old, s.Servers[0]) {
+		if s.Outcome == proposal.MoveDone && tellsMore(j.old, s.Servers[0]) {
 			l.hurry()
 		}
 	}
@@ -272,7 +273,7 @@ func (l *Loop) release(j *job) (passedOver bool) {
 
 // save writes changes, and says so to the publisher. What cannot be saved is
 // planned again from what is stored.
-func (l *Loop) save(ctx context.Context, c plan.Changes, kind, name string) error {
+func (l *Loop) save(ctx context.Context, c proposal.Changes, kind, name string) error {
 	if len(c.Servers)+len(c.BMCs)+len(c.BMCFacts)+len(c.ServerFacts)+len(c.Endpoints) == 0 {
 		return nil
 	}
@@ -300,7 +301,7 @@ func (l *Loop) startBMC(ctx context.Context, in *plan.Input, name model.BMCName,
 		limited, cancel := context.WithTimeout(ctx, moveLimit)
 		defer cancel()
 		facts, err := l.BMCs.Discover(limited, m.Target)
-		answer := plan.Answer{At: l.Clock(), BMC: facts, Failed: failure(err, ctx.Err() != nil)}
+		answer := proposal.Answer{At: l.Clock(), BMC: facts, Failed: failure(err, ctx.Err() != nil)}
 		believed := err != nil || l.confirmed(facts, l.Store.Observed())
 		if believed && l.finishBMC(ctx, old, m, answer) != nil {
 			sleep(ctx, l.Policy.BackoffMin) // what is not on record would be read again at once
@@ -320,22 +321,22 @@ func (l *Loop) startBMC(ctx context.Context, in *plan.Input, name model.BMCName,
 }
 
 // finishBMC saves what became of the reading of one BMC.
-func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCMove, a plan.Answer) error {
+func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCMove, a proposal.Answer) error {
 	s := m.Settle(a, l.Clock())
 	log, credential := l.Log.With("bmc", m.Then.Name), len(s.Endpoints) > 0
 	switch s.Outcome {
-	case plan.MoveDone:
+	case proposal.MoveDone:
 		if credential {
 			log.Info("BMC accepts default credentials", "credential", m.Credential)
 		}
-	case plan.MoveFailed:
+	case proposal.MoveFailed:
 		if reason := s.BMCs[0].Reason; old == nil || old.Reason != reason {
 			log.Warn("BMC cannot be used", "reason", reason, "err", s.Err)
 		}
 		if credential {
 			log.Warn("BMC refuses default credentials", "credential", m.Credential)
 		}
-	case plan.MoveStopped, plan.MoveOvertaken, plan.MoveNoShutdown, plan.MoveUnanswered, plan.MovePreparing:
+	case proposal.MoveStopped, proposal.MoveOvertaken, proposal.MoveNoShutdown, proposal.MoveUnanswered, proposal.MovePreparing:
 	}
 	return l.save(ctx, s.Changes, "bmc", string(m.Then.Name))
 }

@@ -6,7 +6,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Undone is an error of BMCs.Reset after which it is certain that the request was not
@@ -46,11 +46,11 @@ var errNotSaved = errors.New("not asked for, because it cannot be recorded befor
 
 // failure is an error as a plan judges it, nil for none; stopped is set when it came of
 // Ingot being stopped.
-func failure(err error, stopped bool) *plan.Failure {
+func failure(err error, stopped bool) *proposal.Failure {
 	if err == nil {
 		return nil
 	}
-	f := &plan.Failure{Text: err.Error()}
+	f := &proposal.Failure{Text: err.Error()}
 	if r, ok := errors.AsType[Reasoner](err); ok {
 		f.Reason = r.Reason()
 	}
@@ -60,11 +60,11 @@ func failure(err error, stopped bool) *plan.Failure {
 	undone, ok := errors.AsType[Undone](err)
 	switch {
 	case stopped:
-		f.Kind = plan.FailureStopped
+		f.Kind = proposal.FailureStopped
 	case errors.Is(err, errNotSaved):
-		f.Kind = plan.FailureUnrecorded
+		f.Kind = proposal.FailureUnrecorded
 	case ok && undone.NotCarriedOut():
-		f.Kind = plan.FailureUndone
+		f.Kind = proposal.FailureUndone
 	}
 	return f
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // takeBMC takes a BMC out of Git.
@@ -46,7 +46,7 @@ func TestAServerThatIsNobodysIsForgottenADayAfterItsBMCLeftGit(t *testing.T) {
 		w.commit(takeBMC("bmc00"))
 		pass(time.Minute)
 		if why := w.whyText(0); !strings.HasPrefix(why, "Decommissioned: a commit took its BMC bmc00 away, so it is left as it is, and forgotten after ") ||
-			plan.HasActor(why) {
+			proposal.HasActor(why) {
 			t.Errorf("it is said: %s", why)
 		}
 		w.stop() // it is remembered over a restart since when
@@ -60,7 +60,7 @@ func TestAServerThatIsNobodysIsForgottenADayAfterItsBMCLeftGit(t *testing.T) {
 			t.Errorf("what was read of its BMC is kept: %+v", facts)
 		}
 		w.mu.Lock()
-		w.onSave = func(c plan.Changes) {
+		w.onSave = func(c proposal.Changes) {
 			if c.Fleet != nil || len(c.Servers)+len(c.DropServers)+len(c.DropBMCFacts) > 0 {
 				t.Errorf("after that there is saved: %+v", c)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
@@ -43,13 +44,13 @@ type Boots interface {
 	// Arm pins b's image and renders its Ignition. It returns b's ticket with the image
 	// filled in, and what is to be served under it: both are saved by the caller. It may be
 	// called again for the same ticket.
-	Arm(ctx context.Context, b plan.Boot) (model.Ticket, model.Sensitive, error)
+	Arm(ctx context.Context, b proposal.Boot) (model.Ticket, model.Sensitive, error)
 }
 
 // Store keeps what is known. Observed returns a snapshot that nobody changes.
 type Store interface {
 	Observed() *model.Observed
-	Save(ctx context.Context, c plan.Changes) error
+	Save(ctx context.Context, c proposal.Changes) error
 	Changed() <-chan struct{}
 }
 
@@ -80,7 +81,7 @@ type Options struct {
 	// Leased returns when one of these MAC addresses was last given a lease, or had one
 	// renewed, zero when it is not known; nil = nobody knows.
 	Leased    func(macs []string) time.Time
-	Policy    plan.Policy
+	Policy    proposal.Policy
 	DigestKey model.DigestKey  // makes the digests that records hold
 	Clock     func() time.Time // nil = time.Now
 	Log       *slog.Logger     // nil = silent
@@ -124,8 +125,8 @@ type Loop struct {
 	busy     map[model.ServerName]*model.ServerRecord // what each will be; nil = what is on record
 	busyBMCs map[model.BMCName]bool
 	queue    queue // of the last plan
-	readings map[model.ServerName]plan.Reading
-	snapshot map[model.ServerName]plan.Reading // copy of readings; nil when they changed
+	readings map[model.ServerName]proposal.Reading
+	snapshot map[model.ServerName]proposal.Reading // copy of readings; nil when they changed
 	bmcRead  map[model.BMCName]time.Time
 	bmcsSeen map[model.BMCName]time.Time // copy of bmcRead; nil when it changed
 	// sightings are the newest readings of BMCs that are not believed yet.
@@ -155,7 +156,7 @@ func NewLoop(o Options) *Loop {
 		retries:  make(chan struct{}, maxWorkers),
 		busy:     make(map[model.ServerName]*model.ServerRecord),
 		busyBMCs: make(map[model.BMCName]bool),
-		readings: make(map[model.ServerName]plan.Reading),
+		readings: make(map[model.ServerName]proposal.Reading),
 		bmcRead:  make(map[model.BMCName]time.Time), sightings: make(map[model.BMCName]sighting),
 		started: o.Clock(),
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Metrics are the loop's metrics, and those of the fleet that it plans for. The
@@ -164,7 +164,7 @@ func (m *Metrics) warned(unmatched int) {
 	}
 }
 
-func (m *Metrics) acted(a plan.Action, took time.Duration, failed *plan.Failure) {
+func (m *Metrics) acted(a proposal.Action, took time.Duration, failed *proposal.Failure) {
 	if m == nil {
 		return
 	}
@@ -212,26 +212,26 @@ var actionNames = []string{
 }
 
 // actionName is the action's kind as a metric's label.
-func actionName(a plan.Action) string {
+func actionName(a proposal.Action) string {
 	switch a := a.(type) {
-	case plan.Inspect:
+	case proposal.Inspect:
 		if a.Inventory {
 			return "inventory"
 		}
 		return "power_state"
-	case plan.Arm:
+	case proposal.Arm:
 		return "arm"
-	case plan.BootOnce:
+	case proposal.BootOnce:
 		return "boot_once"
-	case plan.DiskOnce:
+	case proposal.DiskOnce:
 		return "disk_once"
-	case plan.ClearBoot:
+	case proposal.ClearBoot:
 		return "clear_boot"
-	case plan.SetIndicator:
+	case proposal.SetIndicator:
 		return "set_indicator"
-	case plan.SetBootOrder:
+	case proposal.SetBootOrder:
 		return "set_boot_order"
-	case plan.SetPower:
+	case proposal.SetPower:
 		return "power_request"
 	}
 	return otherLabel

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // A restart of a server that is off switches it on where its BMC cannot restart what is
@@ -52,7 +52,7 @@ func TestAMachineThatDoesNotGoOff(t *testing.T) {
 			t.Errorf("it was forced off %d times in a day", n)
 		}
 		why := w.plan().Servers[0].Why
-		if !strings.Contains(why.Message, "still says that it is On") || why.Actor != plan.RackOperator {
+		if !strings.Contains(why.Message, "still says that it is On") || why.Actor != proposal.RackOperator {
 			t.Errorf("it is said to be %+v", why)
 		}
 		w.change(0, func(m *machine) { m.stuck = false })
@@ -91,10 +91,10 @@ func TestAMachineThatDoesNotComeOn(t *testing.T) {
 				if n := w.seen(0).ons - before; n < 3 || n > 160 {
 					t.Errorf("it was switched on %d times in a day", n)
 				}
-				for why := (plan.Why{}); why.Reason != string(model.ReasonPowerUnstable); why = w.plan().Servers[0].Why {
+				for why := (proposal.Why{}); why.Reason != string(model.ReasonPowerUnstable); why = w.plan().Servers[0].Why {
 					pass(time.Minute)
 				}
-				if why := w.plan().Servers[0].Why; !strings.Contains(why.Message, "its power stays Off") || why.Actor != plan.RackOperator {
+				if why := w.plan().Servers[0].Why; !strings.Contains(why.Message, "its power stays Off") || why.Actor != proposal.RackOperator {
 					t.Errorf("it is said to be %+v", why)
 				}
 				w.change(0, func(m *machine) { m.dark = false })

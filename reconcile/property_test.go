@@ -13,6 +13,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // TestRandomHistoriesBreakNoLaw lets fleets live through commits, power cuts,
@@ -286,7 +287,7 @@ func (h *history) atRest() {
 	r := plan.Plan(in)
 	for name, m := range r.Moves {
 		for _, a := range m.Do {
-			if _, reads := a.(plan.Inspect); !reads {
+			if _, reads := a.(proposal.Inspect); !reads {
 				h.fail("after hours of rest %s is still to %s", name, a)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // burnIn is a rule that keeps servers off until label burn-in/passed attests them, and the
@@ -52,7 +52,7 @@ func TestARuleIsAboutNewClaimsAlone(t *testing.T) {
 				w.expect(10*time.Minute, 1, "Reserved On default/web")
 				saved := 0 // decisions, not what was read of BMCs
 				w.mu.Lock()
-				w.onSave = func(c plan.Changes) { saved += len(c.Servers) + len(c.Claims) }
+				w.onSave = func(c proposal.Changes) { saved += len(c.Servers) + len(c.Claims) }
 				w.mu.Unlock()
 				before, files := w.seen(1), w.files()
 				w.expect(time.Hour, 1, "Reserved On default/web")

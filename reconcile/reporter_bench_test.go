@@ -11,7 +11,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // still is a store whose content a benchmark changes.
@@ -19,7 +19,7 @@ type still struct{ observed *model.Observed }
 
 func (s *still) Observed() *model.Observed { return s.observed }
 
-func (s *still) Save(context.Context, plan.Changes) error { return nil }
+func (s *still) Save(context.Context, proposal.Changes) error { return nil }
 
 func (s *still) Changed() <-chan struct{} { return nil }
 

@@ -16,6 +16,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
@@ -99,7 +100,7 @@ func TestThePublisherIsToldOnlyOnceASnapshotShowsTheChange(t *testing.T) {
 			}
 		}
 		save := func(m string) {
-			changes := plan.Changes{BMCFacts: []*model.BMCFacts{{Name: "other", Model: m}}}
+			changes := proposal.Changes{BMCFacts: []*model.BMCFacts{{Name: "other", Model: m}}}
 			if err := l.save(t.Context(), changes, "bmc", "other"); err != nil {
 				t.Error(err)
 			}

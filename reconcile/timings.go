@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // timings measures how long servers and claims take, from the records that one plan finds
@@ -204,7 +204,7 @@ func (c course) wrote(was *model.ServerRecord, seen *model.Progress) (times []to
 		times = append(times, took{measureInstall, "", cmp.Or(in.StartedAt, in.VerifiedAt), in.VerifiedAt, in.Done})
 	}
 	problem := c.record.Boot.Problem
-	if plan.FailedDisk(problem) && (was == nil || was.Boot.Problem == nil || was.Boot.Problem.Failures < problem.Failures) {
+	if proposal.FailedDisk(problem) && (was == nil || was.Boot.Problem == nil || was.Boot.Problem.Failures < problem.Failures) {
 		times = append(times, took{what: measureInstallFailure, of: reasonLabel(problem.Reason)})
 	}
 	return times

@@ -17,6 +17,7 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 	"ingot/reconcile/truth"
 )
@@ -97,7 +98,7 @@ type walk struct {
 	branch   *model.Records  // what the status branch shows
 	copied   *model.Observed // an older copy of the store
 	blocked  bool            // the branch takes no pushes
-	readings map[model.ServerName]plan.Reading
+	readings map[model.ServerName]proposal.Reading
 	bmcRead  map[model.BMCName]time.Time
 	machines []*walked
 	seq      uint64
@@ -144,7 +145,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	for _, name := range slices.Sorted(maps.Keys(in.Observed.Servers)) {
 		w.machines = append(w.machines, &walked{name: name, power: model.PowerOff, rude: w.rnd.IntN(4) == 0, asks: make(map[string]int)})
 	}
-	w.save(plan.Changes{})
+	w.save(proposal.Changes{})
 	w.publish()
 	w.copied = w.copyStore()
 	return w
@@ -173,8 +174,8 @@ func (w *walk) run() {
 }
 
 // policy is the real one, but for what would only take time.
-func (w *walk) policy() plan.Policy {
-	p := plan.DefaultPolicy()
+func (w *walk) policy() proposal.Policy {
+	p := proposal.DefaultPolicy()
 	p.DiscoveryImage, p.ShowFirst = "probe", true
 	p.RememberFor = 20 * time.Minute
 	p.MaxDisruptions, p.MaxPowerDisruptions = w.disruptions, 100 // the guard has a walk of its own
@@ -641,7 +642,7 @@ func (w *walk) restart() {
 	w.hole, w.seq = false, max(w.seq, o.Sequence, head.Sequence)+1
 	w.process++
 	o.Sequence, o.Marks = w.seq, model.Marks{Deployment: "d", Line: "l", Base: head.Mark}
-	w.observed, w.shown, w.readings, w.started = o, nil, make(map[model.ServerName]plan.Reading), w.now
+	w.observed, w.shown, w.readings, w.started = o, nil, make(map[model.ServerName]proposal.Reading), w.now
 	w.begin()
 	w.forgets()
 	w.publish()
@@ -665,7 +666,7 @@ func (w *walk) publish() {
 }
 
 // save writes to the store.
-func (w *walk) save(c plan.Changes) {
+func (w *walk) save(c proposal.Changes) {
 	w.seq++
 	o := w.copyStore()
 	o.Sequence = w.seq
@@ -748,27 +749,27 @@ func (w *walk) step() {
 func (w *walk) carryOut(name model.ServerName, move *plan.Move) (killed bool) {
 	i := slices.IndexFunc(w.machines, func(m *walked) bool { return m.name == name })
 	m := w.machines[i]
-	var answers []plan.Answer
+	var answers []proposal.Answer
 	for a, ok := move.Next(nil); ok; a, ok = move.Next(answers) {
-		answer := plan.Answer{At: w.now}
-		if _, arms := a.(plan.Arm); m.away && !arms {
-			answer.Failed = &plan.Failure{Kind: plan.FailureUndone, Text: "no answer"}
+		answer := proposal.Answer{At: w.now}
+		if _, arms := a.(proposal.Arm); m.away && !arms {
+			answer.Failed = &proposal.Failure{Kind: proposal.FailureUndone, Text: "no answer"}
 			answers = append(answers, answer)
 			continue
 		}
 		switch a := a.(type) {
-		case plan.Inspect:
+		case proposal.Inspect:
 			answer.Facts = &model.ServerFacts{Power: m.power, Inventory: &model.Inventory{}}
-		case plan.Arm:
+		case proposal.Arm:
 			answer.Ticket = a.Boot.Ticket
 			answer.Ticket.Image = model.PinnedImage{Ref: a.Boot.Image}
-		case plan.BootOnce:
+		case proposal.BootOnce:
 			m.booted = "network"
-		case plan.DiskOnce:
+		case proposal.DiskOnce:
 			m.booted = "disk"
-		case plan.ClearBoot:
+		case proposal.ClearBoot:
 			m.booted = ""
-		case plan.SetPower:
+		case proposal.SetPower:
 			if w.killed() {
 				return true
 			}
@@ -777,7 +778,7 @@ func (w *walk) carryOut(name model.ServerName, move *plan.Move) (killed bool) {
 				return true
 			}
 			if m.rude && a.Reset == model.ResetGracefulOff {
-				answer.Failed = &plan.Failure{Kind: plan.FailureUndone, Reason: model.ReasonUnsupported, Text: "no graceful shutdown"}
+				answer.Failed = &proposal.Failure{Kind: proposal.FailureUndone, Reason: model.ReasonUnsupported, Text: "no graceful shutdown"}
 				break
 			}
 			w.reset(m, a.Reset, w.observed.Servers[name])
@@ -786,7 +787,7 @@ func (w *walk) carryOut(name model.ServerName, move *plan.Move) (killed bool) {
 			}
 			if w.rnd.IntN(20) == 0 {
 				w.say("the answer of %s to %s is lost", name, a.Reset)
-				answer.Failed = &plan.Failure{Text: "no answer"}
+				answer.Failed = &proposal.Failure{Text: "no answer"}
 			}
 		}
 		answers = append(answers, answer)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // bmcs are how all BMCs behave, and what was asked of them.
@@ -225,7 +225,7 @@ func (w *loopWorld) BootOnce(_ context.Context, t model.SystemTarget, method mod
 	}
 	m.override, m.diskOnce = !m.liar, false
 	if m.stubborn {
-		return plan.VariantContinuous, nil
+		return proposal.VariantContinuous, nil
 	}
 	return "default", nil
 }

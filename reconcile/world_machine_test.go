@@ -8,7 +8,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 type machine struct {
@@ -211,7 +211,7 @@ func (w *loopWorld) booted(m *machine, t *model.Ticket) {
 	}
 }
 
-func (w *loopWorld) Arm(_ context.Context, b plan.Boot) (model.Ticket, model.Sensitive, error) {
+func (w *loopWorld) Arm(_ context.Context, b proposal.Boot) (model.Ticket, model.Sensitive, error) {
 	t := b.Ticket
 	w.mu.Lock()
 	defer w.mu.Unlock()

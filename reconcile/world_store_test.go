@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 	"ingot/reconcile/truth"
 )
@@ -25,7 +25,7 @@ type memory struct {
 	last     model.Observed // that was given out
 	stored   chan struct{}
 	saves    int
-	onSave   func(c plan.Changes) // called with each save that is made; nil = not
+	onSave   func(c proposal.Changes) // called with each save that is made; nil = not
 	seq      uint64
 	cut      int             // how many of the next saves of server records fail
 	tickets  []*model.Ticket // that were saved, each as it was last
@@ -146,7 +146,7 @@ func shared[K, V comparable](last, now map[K]V) map[K]V {
 
 func (w *loopWorld) Changed() <-chan struct{} { return w.stored }
 
-func (w *loopWorld) Save(_ context.Context, c plan.Changes) error {
+func (w *loopWorld) Save(_ context.Context, c proposal.Changes) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.saves++

@@ -12,6 +12,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
@@ -86,8 +87,8 @@ func worldBMC(i int) *model.BMC {
 	}
 }
 
-func (w *loopWorld) policy() plan.Policy {
-	p := plan.DefaultPolicy()
+func (w *loopWorld) policy() proposal.Policy {
+	p := proposal.DefaultPolicy()
 	p.DiscoveryImage = "registry/probe:1"
 	if w.limit > 0 {
 		p.MaxConcurrentPowerOns = w.limit
@@ -173,13 +174,13 @@ func (w *loopWorld) serve(names ...string) {
 }
 
 // bmcWhy says why a BMC is not usable.
-func (w *loopWorld) bmcWhy(name string) plan.Why {
+func (w *loopWorld) bmcWhy(name string) proposal.Why {
 	for _, b := range w.plan().BMCs {
 		if string(b.Name) == name {
 			return b.Why
 		}
 	}
-	return plan.Why{Reason: "unknown"}
+	return proposal.Why{Reason: "unknown"}
 }
 
 // document returns a file of the status branch.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // From the commit of a claim to the request that powers its server on, the store is
@@ -18,7 +18,7 @@ func TestHowOftenTheStoreIsWrittenForAClaim(t *testing.T) {
 		w.expect(time.Minute, 0, "Available Off")
 		var wrote []string
 		w.mu.Lock()
-		w.onSave = func(c plan.Changes) { wrote = append(wrote, whatIsSaved(&c)) }
+		w.onSave = func(c proposal.Changes) { wrote = append(wrote, whatIsSaved(&c)) }
 		w.mu.Unlock()
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		pass(3 * time.Second)
@@ -33,7 +33,7 @@ func TestHowOftenTheStoreIsWrittenForAClaim(t *testing.T) {
 }
 
 // whatIsSaved says what one save is about.
-func whatIsSaved(c *plan.Changes) string {
+func whatIsSaved(c *proposal.Changes) string {
 	if len(c.Servers) != 1 {
 		return "something else"
 	}

@@ -13,7 +13,7 @@ import (
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 	"ingot/reconcile/truth"
 	"ingot/registry"
@@ -134,15 +134,15 @@ func (s start) observes(shared bool) bool {
 // meanwhile there is another choice.
 func (d *daemon) choose(ctx context.Context, s start) (start, error) {
 	token := func(from truth.From) string {
-		return plan.Token(d.choices, fmt.Sprintf("%s %s %+v %+v", s.verdict.Case, from, s.store.Base, s.head.Mark), plan.TokenLength)
+		return proposal.Token(d.choices, fmt.Sprintf("%s %s %+v %+v", s.verdict.Case, from, s.store.Base, s.head.Mark), proposal.TokenLength)
 	}
 	store, head := token(truth.FromStore), token(truth.FromHead)
 	var choices []string
 	if s.store.Last > 0 {
-		choices = append(choices, fmt.Sprintf("%s for the store (sequence %d)", plan.ApproveLine(store), s.store.Last))
+		choices = append(choices, fmt.Sprintf("%s for the store (sequence %d)", proposal.ApproveLine(store), s.store.Last))
 	}
 	if s.head.Kind == model.HeadOurs {
-		choices = append(choices, fmt.Sprintf("%s for the status branch (sequence %d, written by %s)", plan.ApproveLine(head), s.head.Sequence, s.head.Process))
+		choices = append(choices, fmt.Sprintf("%s for the status branch (sequence %d, written by %s)", proposal.ApproveLine(head), s.head.Sequence, s.head.Process))
 	}
 	text := fmt.Sprintf("it is not certain what was decided last (%s), so a commit has to choose what counts for the whole fleet, by the last line of its message: %s",
 		s.verdict.Case, strings.Join(choices, ", or "))
@@ -227,7 +227,7 @@ func (d *daemon) untilStored(ctx context.Context, write func() error) error {
 func (d *daemon) unreadable(s start, o *model.Observed) (all []model.UnreadableRecord) {
 	note := func(name model.ServerName) {
 		all = append(all, model.UnreadableRecord{
-			Server: name, Claim: s.branch.Serves[name], Since: d.clock(), Token: plan.Token(d.choices, fmt.Sprint("unreadable ", name, s.head.Mark), plan.TokenLength),
+			Server: name, Claim: s.branch.Serves[name], Since: d.clock(), Token: proposal.Token(d.choices, fmt.Sprint("unreadable ", name, s.head.Mark), proposal.TokenLength),
 		})
 	}
 	if s.verdict.From == truth.FromHead {

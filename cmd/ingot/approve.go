@@ -12,7 +12,7 @@ import (
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
@@ -211,7 +211,7 @@ func approvalMessage(chosen []report.Held) string {
 	}
 	b.WriteString("\n")
 	for _, h := range chosen {
-		b.WriteString(printable(plan.ApproveLine(h.Token)) + "\n")
+		b.WriteString(printable(proposal.ApproveLine(h.Token)) + "\n")
 	}
 	return b.String()
 }
@@ -313,7 +313,7 @@ func (a approveCommand) commit(ctx context.Context, g *clone, message string) (s
 	for _, token := range gitsource.Trailers(message)["ingot-approve"] {
 		if !slices.Contains(gitsource.Trailers(made)["ingot-approve"], token) {
 			return "", fmt.Errorf("the commit %.12s approves nothing: a hook or a setting of git put something after the line %q, "+
-				"which has to be in the last paragraph of its message: git commit --amend", commit, plan.ApproveLine(token))
+				"which has to be in the last paragraph of its message: git commit --amend", commit, proposal.ApproveLine(token))
 		}
 	}
 	return commit, nil

@@ -16,7 +16,7 @@ import (
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/preview"
 	"ingot/reconcile/report"
 )
@@ -79,7 +79,7 @@ func (planCommand) formats() []string { return []string{"text", "json", "markdow
 type planning struct {
 	clone    *gitsource.Clone
 	fleet    *preview.Fleet
-	policy   plan.Policy
+	policy   proposal.Policy
 	files    map[string][]byte // of the status branch
 	notes    []string
 	baseName string
@@ -143,7 +143,7 @@ func (in *planning) noteApprovals(tokens []string) error {
 	}
 	for _, token := range slices.Compact(slices.Sorted(slices.Values(tokens))) {
 		if !waits[token] {
-			in.notes = append(in.notes, plan.ApproveLine(token)+" approves nothing that the status branch shows to be waiting: "+
+			in.notes = append(in.notes, proposal.ApproveLine(token)+" approves nothing that the status branch shows to be waiting: "+
 				"a list that changes gets a new token; see what waits with ingot approve --dry-run")
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
@@ -19,7 +19,7 @@ const (
 func verdict(s report.Summary, whole bool) error {
 	acts, waits := wholeActs(s) && whole, false
 	note := func(state, why string) {
-		acts = acts || state == string(model.StateError) || plan.HasActor(why)
+		acts = acts || state == string(model.StateError) || proposal.HasActor(why)
 		waits = waits || why != ""
 	}
 	for _, v := range s.Servers {

@@ -15,6 +15,7 @@ import (
 	"ingot/gitsource/gitserver"
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // changeRounds is how often one file is changed.
@@ -112,8 +113,8 @@ func settled(b *testing.B, source *gitsource.Source, claims, servers int) *plan.
 	}
 	now := time.Now()
 	in := &plan.Input{
-		Desired: source.Desired(), Observed: model.NewObserved(), Policy: plan.DefaultPolicy(), Now: now,
-		Readings: make(map[model.ServerName]plan.Reading, servers), BMCRead: make(map[model.BMCName]time.Time, servers),
+		Desired: source.Desired(), Observed: model.NewObserved(), Policy: proposal.DefaultPolicy(), Now: now,
+		Readings: make(map[model.ServerName]proposal.Reading, servers), BMCRead: make(map[model.BMCName]time.Time, servers),
 	}
 	if d := in.Desired; len(d.Claims) != claims || len(d.BMCs) != servers || len(d.Problems) > 0 {
 		b.Fatalf("%d claims, %d BMCs, problems %v", len(d.Claims), len(d.BMCs), d.Problems)
@@ -132,7 +133,7 @@ func settled(b *testing.B, source *gitsource.Source, claims, servers int) *plan.
 		}
 		o.Servers[rec.Name] = rec
 		o.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOn, Inventory: &model.Inventory{}}
-		in.Readings[rec.Name] = plan.Reading{At: now.Add(-time.Second), Reached: true}
+		in.Readings[rec.Name] = proposal.Reading{At: now.Add(-time.Second), Reached: true}
 		in.BMCRead[bmc] = now
 	}
 	for fleet := &o.Fleet; fleet != nil; { // until nothing more is decided

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // removal is the commit that took an object away, if one did: what Git merely lacks
@@ -114,7 +115,7 @@ func (f *fleet) noteAbsences() {
 }
 
 // AbsentWhy says that an object is absent without a commit, and what to do.
-func AbsentWhy(what string, a model.Absence) Why {
+func AbsentWhy(what string, a model.Absence) proposal.Why {
 	text := what + " is not in Git, and no commit that follows on the revision applied took it away"
 	if a.Blob != "" {
 		text = what + " stands otherwise in Git, and no commit that follows on the revision applied says so"
@@ -128,5 +129,5 @@ func AbsentWhy(what string, a model.Absence) Why {
 		text += " (the revision applied cannot be had any more)"
 	}
 	text += ": it stays in force; put it back, or make a commit whose message ends with Ingot-Approve: " + a.Token
-	return Why{model.ReasonAbsentWithoutCommit, text, a.Since, RackOperator}
+	return proposal.Why{Reason: model.ReasonAbsentWithoutCommit, Message: text, Since: a.Since, Actor: proposal.RackOperator}
 }

@@ -5,25 +5,18 @@ import (
 	"strings"
 
 	"ingot/model"
+	"ingot/reconcile/plan/disks"
+	"ingot/reconcile/plan/proposal"
 )
 
 // acceptance is what a person asks anew to accept of a wipe; "" = nothing.
 func (s *server) acceptance() string {
 	value := s.annotation(model.AnnotationDisksAccepted)
-	if WasHandled(s.rec, AskedDisks, value) {
+	if proposal.WasHandled(s.rec, proposal.AskedDisks, value) {
 		return ""
 	}
 	what, _, _ := strings.Cut(value, "#")
 	return strings.TrimSpace(what)
-}
-
-// accepts reports whether what a person accepts names a disk: by serial number, or by name
-// if it has none.
-func accepts(what string, d model.MissingDisk) bool {
-	return slices.ContainsFunc(strings.Split(what, ","), func(named string) bool {
-		named = serialKey(named)
-		return named != "" && (named == serialKey(d.Serial) || d.Serial == "" && named == strings.ToLower(d.Name))
-	})
 }
 
 // accept has a server wiped again once a person accepted what its wipe did not account
@@ -35,13 +28,13 @@ func (s *server) accept() (Step, bool) {
 	}
 	missing := s.acceptedOf(what)
 	switch {
-	case len(NotAccepted(s.rec.Disks.Missing)) == 0 && !s.acceptsUnknown(what):
+	case len(disks.NotAccepted(s.rec.Disks.Missing)) == 0 && !s.acceptsUnknown(what):
 		return Step{}, false // no disk was listed as missing
-	case len(NotAccepted(missing)) > 0:
+	case len(disks.NotAccepted(missing)) > 0:
 		return Step{}, false
 	}
 	rec := s.edit()
-	handle(rec, AskedDisks, s.annotation(model.AnnotationDisksAccepted))
+	proposal.MarkHandled(rec, proposal.AskedDisks, s.annotation(model.AnnotationDisksAccepted))
 	if len(missing) == 0 {
 		s.noteWiped(rec.Disks.Wiped)
 	}
@@ -54,7 +47,7 @@ func (s *server) acceptedOf(what string) []model.MissingDisk {
 	all := what == model.DisksAsReported || what == model.DisksNone && len(s.rec.Disks.Wiped) == 0
 	missing := slices.Clone(s.rec.Disks.Missing)
 	for i, m := range missing {
-		missing[i].Gone = m.Gone || all || accepts(what, m)
+		missing[i].Gone = m.Gone || all || disks.Accepts(what, m)
 	}
 	return missing
 }

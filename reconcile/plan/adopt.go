@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // adoptable reports whether Git says that this server serves a claim already.
@@ -24,8 +25,8 @@ func (s *server) adopter() *model.ServerClaim {
 
 // unreadyToAdopt says why the server is not adopted yet: what it runs is taken to be what its
 // claim asks for, so that has to be known.
-func (s *server) unreadyToAdopt() Why {
-	_, why := bootOfClaim(s.fleet.in.Desired, s.adopter())
+func (s *server) unreadyToAdopt() proposal.Why {
+	_, why := proposal.BootOfClaim(s.fleet.in.Desired, s.adopter())
 	if why.Reason != "" {
 		why.Message += fmt.Sprintf("; the server is left alone until it is, and serves claim %s then (spec.serverClaimRef)", s.adopter().ClaimName())
 		why.Since = s.rec.Life.Since
@@ -41,7 +42,7 @@ func (s *server) adopt() Step {
 	rec.Claim.Name, rec.Claim.BoundAt, rec.Claim.Power = s.claim.ClaimName(), s.now(), s.claim.Spec.Power
 	rec.Claim.Tenant, rec.Claim.Cleanup = s.claim.Tenant, s.claim.Annotations[model.AnnotationCleanup]
 	s.announce(model.IntentAdopt, string(rec.Claim.Name))
-	handleAnew(rec, AskedReprovision, s.claim.Annotations[model.AnnotationReprovision])
+	proposal.ResetHandled(rec, proposal.AskedReprovision, s.claim.Annotations[model.AnnotationReprovision])
 	rec.Life.FoundRunning = time.Time{}
 	boot, _ := s.claimBoot()
 	rec.Install.Digest, rec.Install.Unconfirmed = s.digest(&boot), time.Time{}

@@ -2,9 +2,9 @@ package plan
 
 import (
 	"fmt"
-	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // again brings a server back to a power state that it left by itself, or did not reach. The
@@ -14,12 +14,12 @@ import (
 func (s *server) again(want model.Power, do func() Step) Step {
 	a, p := s.rec.Power.Asked, s.fleet.in.Policy
 	if a != nil && a.Want == want && a.Again > 0 && !a.At.After(s.now()) && !s.settling() && s.unsureTries() == 0 && !s.goingOff() {
-		if until := a.At.Add(p.powerPause(a.Again)); s.now().Before(until) {
+		if until := a.At.Add(p.PauseAfter(a.Again)); s.now().Before(until) {
 			says := fmt.Sprintf("it was brought back to %s %d times in a row, and its power is %s again", want, a.Again, s.power())
 			if !s.reached() {
 				says = fmt.Sprintf("it was asked %d times in a row to go %s, and its power stays %s: look at the machine", a.Again+1, want, s.power())
 			}
-			why := Why{model.ReasonPowerUnstable, says + fmt.Sprintf("; the next time in %s at most", p.powerPause(a.Again)), a.At, RackOperator}
+			why := proposal.Why{Reason: model.ReasonPowerUnstable, Message: says + fmt.Sprintf("; the next time in %s at most", p.PauseAfter(a.Again)), Since: a.At, Actor: proposal.RackOperator}
 			return s.rest(why).wakeBy(until)
 		}
 	}
@@ -45,7 +45,7 @@ func (s *server) timesAgain(want model.Power) int {
 	switch {
 	case !s.bringsBack || a == nil || a.Want != want:
 		return 0
-	case !s.now().Before(a.At.Add(s.fleet.in.Policy.powerPause(a.Again) + s.fleet.in.Policy.PowerPauseMax)):
+	case !s.now().Before(a.At.Add(s.fleet.in.Policy.PauseAfter(a.Again) + s.fleet.in.Policy.PowerPauseMax)):
 		return 1 // it stayed so for a while
 	case !s.reached() && (a.Unsure || want == model.PowerOff):
 		return a.Again // the same request, or one that forces it
@@ -60,12 +60,4 @@ func (s *server) forgetAgain() {
 		first.Again = 0
 		s.edit().Power.Asked = &first
 	}
-}
-
-// powerPause is the pause after a server was brought back so many times in a row.
-func (p Policy) powerPause(again int) time.Duration {
-	if again == 0 {
-		return 0
-	}
-	return min(p.PowerPause<<min(again-1, 16), p.PowerPauseMax)
 }

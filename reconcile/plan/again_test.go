@@ -6,6 +6,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestHowOftenInARowAServerIsBroughtBack(t *testing.T) {
@@ -28,7 +29,7 @@ func TestHowOftenInARowAServerIsBroughtBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := bigFleet(1, 1)
-			in.Readings["bmc00000-system-0"] = Reading{}
+			in.Readings["bmc00000-system-0"] = proposal.Reading{}
 			fleettest.ChangeRecord(in.Observed, 0, func(r *model.ServerRecord) {
 				if r.Power.Asked = tt.asked; tt.asked != nil {
 					r.Power.Asked.At = in.Now.Add(-tt.ago)

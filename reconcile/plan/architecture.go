@@ -1,12 +1,11 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Architecture is a server's architecture as OCI has it, and what says so.
@@ -26,14 +25,14 @@ func (a Architecture) String() string {
 // architecture is the server's architecture: as Redfish has its processors, else as
 // its firmware said in DHCP, else as its probe found it.
 func (s *server) architecture() Architecture {
-	if name := processorArchitecture(s.facts.Inventory); name != "" {
+	if name := proposal.ProcessorArchitecture(s.facts.Inventory); name != "" {
 		return Architecture{name, "its processors"}
 	}
 	if f := s.firmware(); f != nil && f.Architecture != "" {
 		return Architecture{f.Architecture, "DHCP"}
 	}
 	if p := s.fleet.in.Observed.Probes[s.name]; p != nil {
-		if name := probedArchitecture(p.Data.CPU); name != "" {
+		if name := proposal.ProbedArchitecture(p.Data.CPU); name != "" {
 			return Architecture{name, "its probe"}
 		}
 	}
@@ -53,60 +52,6 @@ func (s *server) firmware() *model.BootFirmware {
 	return nil
 }
 
-// processorArchitecture is that of the first processor that says so. Graphics and
-// network cards have processors too, of architectures of their own.
-func processorArchitecture(inv *model.Inventory) string {
-	if inv == nil {
-		return ""
-	}
-	for _, p := range inv.Processors {
-		if p.Type != "" && !strings.EqualFold(p.Type, "CPU") {
-			continue
-		}
-		if name := cmp.Or(spelled(p.InstructionSet), spelled(p.Architecture)); name != "" {
-			return name
-		}
-	}
-	return ""
-}
-
-// spellings are architectures as OCI has them, by Redfish's InstructionSet and
-// ProcessorArchitecture (DSP2046, Processor) and by what BMCs send in their place, in
-// lower case and without separators. No server that Redfish calls x86 has 32 bits.
-var spellings = map[string]string{
-	"x8664": "amd64", "amd64": "amd64", "x64": "amd64", "em64t": "amd64", "intel64": "amd64", "x86": "amd64",
-	"arma64": "arm64", "aarch64": "arm64", "arm64": "arm64", "armv8": "arm64", "armv8a": "arm64", "armv9": "arm64", "armv9a": "arm64", "arm": "arm64",
-	"arma32": "arm", "rv64": "riscv64", "riscv64": "riscv64", "riscv": "riscv64", "rv32": "riscv",
-	"loongarch64": "loong64", "loong64": "loong64", "powerisa": "ppc64le", "power": "ppc64le", "mips64": "mips64",
-}
-
-var separators = strings.NewReplacer("-", "", "_", "", " ", "")
-
-func spelled(name string) string {
-	return spellings[separators.Replace(strings.ToLower(name))]
-}
-
-// probedArchitecture tells an architecture by the names that its kernel has for what
-// the processors can do.
-func probedArchitecture(cpus []model.ProbeCPU) string {
-	for _, c := range cpus {
-		switch {
-		case slices.Contains(c.Capabilities, "lm"): // long mode
-			return "amd64"
-		case slices.Contains(c.Capabilities, "asimd"):
-			return "arm64"
-		}
-	}
-	return ""
-}
-
-// Needs is what an image must have for its server to start it: each is "" for no such
-// need, or a clause that says why.
-type Needs struct {
-	UKI    string // firmware starts nothing but a UKI
-	Kernel string // firmware starts no UKI
-}
-
 // bootMethod is how the server boots from the network: by PXE, unless UEFI HTTP boot
 // is all that its BMC has.
 func (s *server) bootMethod() model.BootMethod {
@@ -119,24 +64,13 @@ func (s *server) bootMethod() model.BootMethod {
 
 // needs is what the image must have for the server to start it, as far as is known
 // before it is tried.
-func (s *server) needs(b *Boot) (n Needs) {
+func (s *server) needs(b *proposal.Boot) (n proposal.Needs) {
 	loaders := s.fleet.in.Policy.LoaderArchitectures
 	if s.bootMethod() == model.BootUEFIHTTP && loaders != nil && !slices.Contains(loaders, b.Architecture) {
 		n.UKI = fmt.Sprintf("the server boots from the network by UEFI HTTP boot alone, for which boot.loaderDirs has no iPXE of %s that could start a kernel", b.Architecture)
 	}
-	if f := s.firmware(); f != nil && !f.UEFI && !b.ownScript() {
+	if f := s.firmware(); f != nil && !f.UEFI && !b.OwnScript() {
 		n.Kernel = "the server's firmware is BIOS, as it told DHCP, and starts no UKI; switch it to UEFI, or add kernel and initramfs"
 	}
 	return n
-}
-
-// Unmet is why an image cannot be started, nil when nothing is known against it.
-func (n Needs) Unmet(image *model.PinnedImage) *Failure {
-	switch {
-	case n.UKI != "" && image.UKI == nil:
-		return &Failure{FailureUndone, model.ReasonBootMethodMismatch, fmt.Sprintf("image %s has no UKI layer, and %s", image.Ref, n.UKI)}
-	case n.Kernel != "" && (image.Kernel == nil || image.Initrd == nil):
-		return &Failure{FailureUndone, model.ReasonBootMethodMismatch, fmt.Sprintf("image %s has no kernel and initramfs layers but a UKI, and %s", image.Ref, n.Kernel)}
-	}
-	return nil
 }

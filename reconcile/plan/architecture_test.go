@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestTheArchitectureOfAServer(t *testing.T) {
@@ -125,7 +126,7 @@ func TestAnImageThatTheServersFirmwareCannotStart(t *testing.T) {
 			in.Policy.LoaderArchitectures = tc.loaders
 			in.Observed.ServerFacts[name].Inventory = &model.Inventory{BootTargets: tc.targets}
 			in.Observed.Progress[name] = &model.Progress{Ticket: "an older one", Firmware: tc.firmware}
-			b := Boot{Image: "os:1", Architecture: "amd64"}
+			b := proposal.Boot{Image: "os:1", Architecture: "amd64"}
 			if tc.script {
 				b.Secret = map[string]model.Sensitive{"ipxe-script": model.NewSensitive("#!ipxe")}
 			}

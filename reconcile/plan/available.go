@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // onReadings is how often in a row a server that is to be off must be read On to be
@@ -28,8 +29,8 @@ func (s *server) available() Step {
 		rec.Claim.Name, rec.Claim.BoundAt, rec.Claim.Power = s.bind.ClaimName(), s.now(), s.bind.Spec.Power
 		rec.Claim.Tenant, rec.Claim.Cleanup = s.bind.Tenant, s.bind.Annotations[model.AnnotationCleanup]
 		s.announce(model.IntentBind, string(rec.Claim.Name))
-		handleAnew(rec, AskedReprovision, s.bind.Annotations[model.AnnotationReprovision])
-		handleAnew(rec, AskedOverwrite, "") // its first install asks for it as well as any other
+		proposal.ResetHandled(rec, proposal.AskedReprovision, s.bind.Annotations[model.AnnotationReprovision])
+		proposal.ResetHandled(rec, proposal.AskedOverwrite, "") // its first install asks for it as well as any other
 		rec.Install.RootDisk = nil
 		rec.Install.Digest, rec.Install.Unconfirmed, rec.Install.Reprovision, rec.Boot.Attempts, rec.Release = "", time.Time{}, "", 0, nil
 		return s.enter(model.StateReserved)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // bindClaims gives servers that are free to claims that wait. One function sees
@@ -143,26 +144,26 @@ func (f *fleet) adopted() map[model.ClaimName]bool {
 }
 
 // unready says why a claim cannot be served whatever servers are free.
-func (f *fleet) unready(c *model.ServerClaim) Why {
-	var why Why
+func (f *fleet) unready(c *model.ServerClaim) proposal.Why {
+	var why proposal.Why
 	if c.Spec.IgnitionSecretRef != nil { // else nothing can be missing
-		_, why = bootOfClaim(f.in.Desired, c)
+		_, why = proposal.BootOfClaim(f.in.Desired, c)
 	}
 	if c.BootConfiguration {
 		why = cmp.Or(f.superseded(c), why)
 	}
 	if c.Annotations[model.AnnotationOperation] == model.OperationIgnore {
-		why = Why{Reason: model.ReasonIgnored, Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Actor: Tenant}
+		why = proposal.Why{Reason: model.ReasonIgnored, Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Actor: proposal.Tenant}
 	}
 	return why
 }
 
 // unbindable says why a claim is not to be bound anew, whatever servers are free.
-func (f *fleet) unbindable(name model.ClaimName) Why {
+func (f *fleet) unbindable(name model.ClaimName) proposal.Why {
 	for _, u := range f.record.Unreadable {
 		if u.Claim == name {
-			return Why{string(model.DoubtUnreadable), fmt.Sprintf("the record of server %s, which serves it, cannot be read: approve by %s "+
-				"that it is given up", u.Server, ApproveLine(u.Token)), u.Since, RackOperator}
+			return proposal.Why{Reason: string(model.DoubtUnreadable), Message: fmt.Sprintf("the record of server %s, which serves it, cannot be read: approve by %s "+
+				"that it is given up", u.Server, proposal.ApproveLine(u.Token)), Since: u.Since, Actor: proposal.RackOperator}
 		}
 	}
 	if why := f.boundInGap(name); why.Reason != "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // bmcView is all that is known of one BMC at one moment.
@@ -18,7 +19,7 @@ type bmcView struct {
 	facts  *model.BMCFacts
 	target model.BMCTarget
 	// why says why the BMC is not usable; "" = it is.
-	why        Why
+	why        proposal.Why
 	problems   []string              // of systems that cannot become servers
 	duplicates []string              // systems that have the UUID of a server that is elsewhere
 	lacks      bool                  // it does not show a server where that is recorded to be
@@ -26,7 +27,7 @@ type bmcView struct {
 	taken      bool                  // it is within a Server, and another BMC has its address
 	swapped    bool                  // it shows another machine in the place of a server since it was read
 	known      []*model.ServerRecord // of the servers that were behind it so far
-	unread     Why                   // why the first of its servers that cannot be read cannot
+	unread     proposal.Why          // why the first of its servers that cannot be read cannot
 
 	readAt time.Time // when its own facts were last read in this process
 
@@ -108,7 +109,7 @@ func (v *endpointView) manifest() *model.BMC {
 // bmcTarget is how the BMC is reached, and why its servers must wait, if so:
 // because it cannot be reached, or was not looked at since its address changed,
 // for another machine may have taken that address (B34).
-func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
+func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, proposal.Why) {
 	t := model.BMCTarget{
 		Name: b.name, Scheme: b.spec.Spec.Protocol.Scheme, Fingerprint: b.rec.Fingerprint, Hostname: b.spec.Spec.Hostname,
 		TLSMinimum: b.spec.Annotations[model.AnnotationTLSMinimum],
@@ -118,7 +119,7 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 	}
 	since := b.rec.Since
 	if b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore {
-		return t, Why{model.ReasonIgnored, "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
+		return t, proposal.Why{Reason: model.ReasonIgnored, Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Since: since, Actor: proposal.RackOperator}
 	}
 	ip, why := f.bmcIP(b)
 	if why.Reason != "" {
@@ -133,42 +134,42 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 	}
 	switch {
 	case b.rec.Reason == model.ReasonAuthenticationFailed && b.trial != "":
-		return t, Why{model.ReasonAuthenticationFailed, b.refusals() + "; the next is tried", since, ActorNone}
+		return t, proposal.Why{Reason: model.ReasonAuthenticationFailed, Message: b.refusals() + "; the next is tried", Since: since, Actor: proposal.ActorNone}
 	case b.rec.Reason != "":
-		return t, Why{b.rec.Reason, b.rec.LastError, since, RackOperator}
+		return t, proposal.Why{Reason: b.rec.Reason, Message: b.rec.LastError, Since: since, Actor: proposal.RackOperator}
 	case b.facts == nil || b.rec.Address == "":
-		return t, Why{model.ReasonPending, "the BMC has not answered yet", since, ActorNone}
+		return t, proposal.Why{Reason: model.ReasonPending, Message: "the BMC has not answered yet", Since: since, Actor: proposal.ActorNone}
 	case b.rec.Address != t.Address:
-		return t, Why{model.ReasonPending, fmt.Sprintf("its address is %s now, no longer %s: what answers there is checked first", t.Address, b.rec.Address), since, ActorNone}
+		return t, proposal.Why{Reason: model.ReasonPending, Message: fmt.Sprintf("its address is %s now, no longer %s: what answers there is checked first", t.Address, b.rec.Address), Since: since, Actor: proposal.ActorNone}
 	}
 	return t, b.namedOtherwise()
 }
 
 // mayBe says why a BMC is not spoken to by scheme at an address, if so. Names are
 // looked at once they are resolved, by the client that speaks with the BMC.
-func (f *fleet) mayBe(b *bmcView, ip, scheme string, since time.Time) Why {
+func (f *fleet) mayBe(b *bmcView, ip, scheme string, since time.Time) proposal.Why {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {
-		return Why{}
+		return proposal.Why{}
 	}
 	if err = f.in.Policy.BMCNetworks.Refuse(addr, scheme); err == nil {
 		err = f.mayReach(b, addr)
 	}
 	if err != nil {
-		return Why{model.ReasonAddressNotAllowed, err.Error(), since, RackOperator}
+		return proposal.Why{Reason: model.ReasonAddressNotAllowed, Message: err.Error(), Since: since, Actor: proposal.RackOperator}
 	}
-	return Why{}
+	return proposal.Why{}
 }
 
 // bmcIP is where the BMC is.
-func (f *fleet) bmcIP(b *bmcView) (string, Why) {
+func (f *fleet) bmcIP(b *bmcView) (string, proposal.Why) {
 	since := b.rec.Since
 	ref := b.spec.Spec.EndpointRef
 	switch v := b.endpoint; {
 	case b.spec.Spec.Access != nil:
-		return b.spec.Spec.Access.IP, Why{}
+		return b.spec.Spec.Access.IP, proposal.Why{}
 	case ref == nil:
-		return "", Why{model.ReasonEndpointMissing, "Endpoint is not in Git, and no device of that name was found", since, RackOperator}
+		return "", proposal.Why{Reason: model.ReasonEndpointMissing, Message: "Endpoint is not in Git, and no device of that name was found", Since: since, Actor: proposal.RackOperator}
 	case v == nil:
 		return "", f.noEndpoint(ref.Name, since)
 	case b.found && v.why.Reason != "":
@@ -176,20 +177,20 @@ func (f *fleet) bmcIP(b *bmcView) (string, Why) {
 	case v.ip == "":
 		return "", v.addressLost()
 	}
-	return b.endpoint.ip, Why{}
+	return b.endpoint.ip, proposal.Why{}
 }
 
 // noEndpoint says why the Endpoint that a BMC names is no device that is known.
-func (f *fleet) noEndpoint(name string, since time.Time) Why {
+func (f *fleet) noEndpoint(name string, since time.Time) proposal.Why {
 	if why := f.awaits(f.in.Desired.Endpoints[name]); why.Reason != "" {
-		return Why{why.Reason, "Endpoint " + name + ": " + why.Message, since, why.Actor}
+		return proposal.Why{Reason: why.Reason, Message: "Endpoint " + name + ": " + why.Message, Since: since, Actor: why.Actor}
 	}
-	return Why{model.ReasonEndpointMissing, "Endpoint " + name + " is not in Git, and no device of that name was found", since, RackOperator}
+	return proposal.Why{Reason: model.ReasonEndpointMissing, Message: "Endpoint " + name + " is not in Git, and no device of that name was found", Since: since, Actor: proposal.RackOperator}
 }
 
 // addressLost says that nobody knows where a device is.
-func (v *endpointView) addressLost() Why {
-	why := Why{model.ReasonAddressLost, "its address was given to another device; it is waited for until it asks for one again", v.rec.Since, RackOperator}
+func (v *endpointView) addressLost() proposal.Why {
+	why := proposal.Why{Reason: model.ReasonAddressLost, Message: "its address was given to another device; it is waited for until it asks for one again", Since: v.rec.Since, Actor: proposal.RackOperator}
 	if v.lost != "" {
 		why.Message = "its address was given to " + v.lost + "; it is waited for until it asks for one again"
 	}
@@ -256,7 +257,7 @@ func (f *fleet) bmcDue(b *bmcView) time.Time {
 		return b.readAt.Add(f.in.Policy.PollInterval)
 	}
 	every := f.in.Policy.RefreshInterval
-	return b.readAt.Add(every - time.Duration(jitter(b.name)/5*float64(every)))
+	return b.readAt.Add(every - time.Duration(proposal.Jitter(b.name)/5*float64(every)))
 }
 
 // unpinned reports whether the certificate of a BMC is still to be pinned: another one than
@@ -271,7 +272,7 @@ func (f *fleet) remedied(b *bmcView) bool {
 	if b.endpoint == nil {
 		return false
 	}
-	asked := b.rec.NotBefore.Add(-Backoff(b.name, b.rec.Failures, f.in.Policy))
+	asked := b.rec.NotBefore.Add(-proposal.Backoff(b.name, b.rec.Failures, f.in.Policy))
 	rec := b.endpoint.rec
 	moved := b.rec.Address != b.target.Address && rec.Since.After(asked)
 	refused := len(rec.RefusedAt) > 0 && rec.RefusedAt[len(rec.RefusedAt)-1].Equal(asked)

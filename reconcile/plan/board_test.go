@@ -7,6 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhoGivesAUUID(t *testing.T) {
@@ -68,7 +69,7 @@ func TestWhoGivesAUUID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := &Input{
-				Desired: model.NewDesired(), Observed: model.NewObserved(), Policy: DefaultPolicy(),
+				Desired: model.NewDesired(), Observed: model.NewObserved(), Policy: proposal.DefaultPolicy(),
 				Now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
 			}
 			for _, s := range tc.servers {

@@ -1,97 +1,16 @@
 package plan
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"hash"
-
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // claimBoot is what the claim has its server boot, or why that is not known.
-func (s *server) claimBoot() (Boot, Why) {
-	boot, why := bootOfClaim(s.fleet.in.Desired, s.claim)
+func (s *server) claimBoot() (proposal.Boot, proposal.Why) {
+	boot, why := proposal.BootOfClaim(s.fleet.in.Desired, s.claim)
 	boot.Ticket.Always = s.claim.Annotations[model.AnnotationBoot] == "always"
 	boot.Ticket.BootedBy = s.bootedBy()
 	s.target(&boot)
 	why.Since = s.rec.Life.Since
 	return boot, why
-}
-
-// bootKeys are the keys of a claim's Secret that tell how its server boots.
-var bootKeys = []string{"ignition", "format", "user-data", "meta-data", "vendor-data", "network-config", "ipxe-script"}
-
-// bootOfClaim is what a claim has any server boot, by the Secret that it names in its
-// own namespace (C14), or why that cannot be had.
-func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
-	boot := Boot{Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments]}
-	boot.namespace = cmp.Or(c.Namespace, model.DefaultNamespace)
-	boot.rootDevice, boot.seed = c.Annotations[model.AnnotationRootDevice], c.Annotations[model.AnnotationSeed]
-	boot.Seed = cmp.Or(model.SeedKind(boot.seed), model.SeedAuto)
-	ref := c.Spec.IgnitionSecretRef
-	if ref == nil {
-		return boot, Why{}
-	}
-	name := model.Named[model.ObjectName](c.Namespace, ref.Name)
-	secret := d.Secrets[name]
-	if secret == nil {
-		id := model.Identity{Kind: model.KindSecret, Namespace: cmp.Or(c.Namespace, model.DefaultNamespace), Name: ref.Name}
-		return boot, Why{Reason: model.ReasonSecretMissing, Message: d.SecretMissing(id), Actor: Tenant}
-	}
-	if secret.Tenant != c.Tenant {
-		return boot, Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s is not the claim's own: it stands below "+
-			"another path of git.tenants", name), Actor: Tenant}
-	}
-	for _, key := range []string{"ignition", "user-data", "ipxe-script"} {
-		if !secret.Values[key].IsZero() {
-			boot.Secret, boot.secret = secret.Values, secret
-			return boot, Why{}
-		}
-	}
-	return boot, Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s has no key ignition, and neither user-data nor "+
-		"ipxe-script", name), Actor: Tenant}
-}
-
-// bootDigest identifies what is booted: the image as it was asked for, the Secret, the
-// kernel arguments, and what the claim says of the disk and of the seed. The image's own digest is pinned in the ticket, so a tag that
-// moves does not ask for anything new. Records hold it under a key alone, see DigestKey.
-func bootDigest(b Boot) string {
-	h := sha256.New()
-	// What is neither Ignition nor there adds nothing: an install of before there was
-	// anything else keeps its digest.
-	h.Write([]byte(b.Image + "\x00" + b.Secret["ignition"].Reveal() + "\x00" + b.Secret["format"].Reveal()))
-	for _, key := range bootKeys[2:] {
-		digestMore(h, key, b.Secret[key].Reveal())
-	}
-	digestMore(h, "kernel-arguments", b.KernelArguments)
-	digestMore(h, "root-device", b.rootDevice)
-	digestMore(h, "seed", b.seed)
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
-}
-
-func digestMore(h hash.Hash, key, value string) {
-	if value != "" {
-		fmt.Fprintf(h, "\x00%s\x00%d\x00%s", key, len(value), value)
-	}
-}
-
-// BootOf finds what a ticket boots in the desired state, for when what was kept
-// for it is lost. It is false when Git no longer holds what the ticket was armed
-// for.
-func BootOf(d *model.Desired, t *model.Ticket, key model.DigestKey) (Boot, bool) {
-	if t.Purpose != model.PurposeClaim {
-		return Boot{Ticket: *t, Image: t.Image.Ref, Architecture: t.Image.Architecture}, true
-	}
-	c := d.Claims[t.Claim]
-	if c == nil {
-		return Boot{}, false
-	}
-	b, why := bootOfClaim(d, c)
-	b.Ticket, b.Architecture = *t, t.Image.Architecture
-	if to := t.Target; to != nil {
-		b.Hints, b.Previous, b.MayOverwrite = to.Hints, to.Previous, to.Overwrite != ""
-	}
-	return b, why.Reason == "" && sameBoot(key, t.Digest, t, &b)
 }

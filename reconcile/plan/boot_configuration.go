@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // lastOf has ServerBootConfigurations come after all claims: they are for servers that no
@@ -20,13 +21,13 @@ func lastOf(a, b *model.ServerClaim) int {
 
 // superseded says why a ServerBootConfiguration has no server, though one may be free: the
 // server boots what a claim says, or another ServerBootConfiguration.
-func (f *fleet) superseded(c *model.ServerClaim) Why {
+func (f *fleet) superseded(c *model.ServerClaim) proposal.Why {
 	server, own := f.resolve(c.Spec.ServerRef.Name), model.Named[model.ClaimName](c.Namespace, c.Name)
 	claim, named := f.memory.naming[c.Spec.ServerRef.Name]
 	if f.in.Desired.Claims[own] != nil {
 		claim, named = own, true
 	}
-	why := Why{Reason: model.ReasonSuperseded, Actor: RackOperator}
+	why := proposal.Why{Reason: model.ReasonSuperseded, Actor: proposal.RackOperator}
 	spec := f.specs[server]
 	switch {
 	case named:
@@ -35,11 +36,11 @@ func (f *fleet) superseded(c *model.ServerClaim) Why {
 		ref := spec.Spec.BootConfigurationRef
 		other := model.Named[model.ClaimName](ref.Namespace, ref.Name)
 		if other == own {
-			return Why{}
+			return proposal.Why{}
 		}
 		why.Message = fmt.Sprintf("Server %s (%s) names another in bootConfigurationRef: %s", spec.Name, spec.Source, other)
 	default:
-		return Why{}
+		return proposal.Why{}
 	}
 	return why
 }

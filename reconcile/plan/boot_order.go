@@ -7,6 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
 )
 
 // orderBoot has the firmware boot in the order that Git says, of a server that is Available,
@@ -27,7 +28,7 @@ func (s *server) orderBoot(st Step) Step {
 	if until, off := s.postponed(rec.Settings.BootOrderProblem, key); off {
 		return st.wakeBy(until)
 	}
-	st.Move = &Move{Do: []Action{SetBootOrder{Wanted: want, Known: inv.BootOrder, Firmware: firmware, Started: started}}, Then: rec}
+	st.Move = &Move{Do: []proposal.Action{proposal.SetBootOrder{Wanted: want, Known: inv.BootOrder, Firmware: firmware, Started: started}}, Then: rec}
 	return st
 }
 
@@ -47,7 +48,7 @@ func (s *server) startedWith(p *model.PendingBootOrder) *model.PendingBootOrder 
 		return nil
 	}
 	report := s.fleet.in.Observed.Probes[s.name]
-	if lastServed(s.progress()).After(p.Since) || report != nil && report.ReceivedAt.After(p.Since) {
+	if proposal.LastServed(s.progress()).After(p.Since) || report != nil && report.ReceivedAt.After(p.Since) {
 		return p
 	}
 	return nil
@@ -55,7 +56,7 @@ func (s *server) startedWith(p *model.PendingBootOrder) *model.PendingBootOrder 
 
 // setBootOrder notes the boot order, or why it is not as it should be: nothing else waits for
 // that.
-func (o *outcome) setBootOrder(do SetBootOrder, a *Answer) {
+func (o *outcome) setBootOrder(do proposal.SetBootOrder, a *proposal.Answer) {
 	key := model.BootOrderKey(do.Wanted, do.Firmware, do.Known)
 	switch {
 	case a.Failed != nil:
@@ -77,7 +78,7 @@ func (o *outcome) setBootOrder(do SetBootOrder, a *Answer) {
 }
 
 // pendingOrder is what of an answer is pending, since when it has been as far as old knows.
-func pendingOrder(old *model.PendingBootOrder, a *Answer) *model.PendingBootOrder {
+func pendingOrder(old *model.PendingBootOrder, a *proposal.Answer) *model.PendingBootOrder {
 	switch {
 	case !a.BootOrder.Pending():
 		return nil

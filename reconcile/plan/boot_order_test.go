@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // orderPending has the wanted order pending since then, and the probe report half an hour ago.
@@ -55,7 +56,7 @@ func TestWhoseBootOrderIsSet(t *testing.T) {
 			in.Desired.Add(s)
 			set := false
 			if m := Plan(in).Moves[rec.Name]; m != nil && len(m.Do) > 0 {
-				_, set = m.Do[0].(SetBootOrder)
+				_, set = m.Do[0].(proposal.SetBootOrder)
 			}
 			if set != tt.set {
 				t.Errorf("it is set: %v, want %v", set, tt.set)

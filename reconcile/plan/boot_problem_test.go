@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhatStandsAgainstABoot(t *testing.T) {
@@ -14,17 +15,17 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 	const running = "it keeps running what it has, and it is tried again"
 	tests := map[string]struct {
 		change func(in *Input, rec *model.ServerRecord)
-		want   Why    // "" = it is armed
-		do     string // what is done
+		want   proposal.Why // "" = it is armed
+		do     string       // what is done
 	}{
 		"nothing is known against it": {do: "arm boot ticket for os:1"},
 		"a problem of it is waited out": {
 			change: func(_ *Input, rec *model.ServerRecord) { rec.Boot.Problem.NotBefore = now.Add(time.Minute) },
-			want:   Why{"NotFound", "no such tag; it is not powered on for that, and it is tried again", now, Tenant},
+			want:   proposal.Why{Reason: "NotFound", Message: "no such tag; it is not powered on for that, and it is tried again", Since: now, Actor: proposal.Tenant},
 		},
 		"the time for another attempt is come": {
 			change: func(_ *Input, rec *model.ServerRecord) { rec.Boot.Problem.NotBefore = now },
-			want:   Why{"NotFound", "no such tag; it is not powered on for that, and it is tried again", now, Tenant},
+			want:   proposal.Why{Reason: "NotFound", Message: "no such tag; it is not powered on for that, and it is tried again", Since: now, Actor: proposal.Tenant},
 			do:     "arm boot ticket for os:1",
 		},
 		"a problem of another boot is no matter": {
@@ -44,16 +45,16 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 			change: func(_ *Input, rec *model.ServerRecord) {
 				rec.Boot.Problem.NotBefore, rec.Boot.Problem.Reason = now.Add(time.Minute), "RegistryUnreachable"
 			},
-			want: Why{"RegistryUnreachable", "no such tag; it is not powered on for that, and it is tried again", now, RackOperator},
+			want: proposal.Why{Reason: "RegistryUnreachable", Message: "no such tag; it is not powered on for that, and it is tried again", Since: now, Actor: proposal.RackOperator},
 		},
 		"an architecture that is not served": {
 			change: func(in *Input, rec *model.ServerRecord) {
 				in.Policy.Architectures = []string{"amd64", "riscv64"}
 				in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{Processors: []model.Processor{{InstructionSet: "ARM-A64"}}}
 			},
-			want: Why{model.ReasonArchitectureNotServed,
-				"it is arm64 (by its processors), and boot.architectures has only amd64, riscv64: " +
-					"add arm64 there and restart Ingot, or take the server's BMC out of Git", now.Add(-time.Hour), RackOperator},
+			want: proposal.Why{Reason: model.ReasonArchitectureNotServed,
+				Message: "it is arm64 (by its processors), and boot.architectures has only amd64, riscv64: " +
+					"add arm64 there and restart Ingot, or take the server's BMC out of Git", Since: now.Add(-time.Hour), Actor: proposal.RackOperator},
 		},
 		"a running server whose new image cannot be had": {
 			change: func(in *Input, rec *model.ServerRecord) {
@@ -62,7 +63,7 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 				rec.Boot.Problem.NotBefore = now.Add(time.Minute)
 				in.Observed.ServerFacts[rec.Name].Power = model.PowerOn
 			},
-			want: Why{"NotFound", "no such tag; " + running, now, Tenant},
+			want: proposal.Why{Reason: "NotFound", Message: "no such tag; " + running, Since: now, Actor: proposal.Tenant},
 		},
 		"a running server whose new image may be had": {
 			change: func(in *Input, rec *model.ServerRecord) {
@@ -79,7 +80,7 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 			rec := in.Observed.Servers["bmc00000-system-0"]
 			rec.Install.Digest = ""
 			rec.Boot.Problem = &model.BootProblem{
-				Digest: bootDigest(Boot{Image: "os:1"}), Architecture: "amd64", Image: "os:1",
+				Digest: proposal.BootDigest(proposal.Boot{Image: "os:1"}), Architecture: "amd64", Image: "os:1",
 				Reason: "NotFound", Message: "no such tag", Since: now,
 			}
 			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // desiredBoot is a claim whose Secret has these keys and values.
@@ -26,8 +27,8 @@ func TestWhatABootIsKnownBy(t *testing.T) {
 	// as it was before there was anything but Ignition
 	const before = "sha256:42c77778b9a5f8aeba9eb968e5412ef0e1a6a3183ff066fe47de4ac7578bc4c7"
 	d, c := desiredBoot("", "ignition", "{}", "format", "fcos", "note", "not booted")
-	boot, why := bootOfClaim(d, c)
-	if got := bootDigest(boot); got != before || why.Reason != "" {
+	boot, why := proposal.BootOfClaim(d, c)
+	if got := proposal.BootDigest(boot); got != before || why.Reason != "" {
 		t.Errorf("an install with Ignition alone is known as %s, not %s; %v", got, before, why)
 	}
 	seen := map[string]string{before: "Ignition"}
@@ -42,29 +43,29 @@ func TestWhatABootIsKnownBy(t *testing.T) {
 		"Ignition and two arguments": {"a b", "ignition", "{}", "format", "fcos"},
 	} {
 		d, c := desiredBoot(pairs[0], pairs[1:]...)
-		boot, why := bootOfClaim(d, c)
-		sum := bootDigest(boot)
+		boot, why := proposal.BootOfClaim(d, c)
+		sum := proposal.BootDigest(boot)
 		if why.Reason != "" || seen[sum] != "" {
 			t.Errorf("%s is known as %s, like %q; %v", title, sum, seen[sum], why)
 		}
 		seen[sum] = title
 		ticket := &model.Ticket{Purpose: model.PurposeClaim, Claim: "team-a/web", Digest: sum}
-		if again, same := BootOf(d, ticket, model.DigestKey{}); !same || again.KernelArguments != pairs[0] {
+		if again, same := proposal.BootOf(d, ticket, model.DigestKey{}); !same || again.KernelArguments != pairs[0] {
 			t.Errorf("%s is not found again for its ticket", title)
 		}
 	}
 	for name, value := range map[string]string{model.AnnotationRootDevice: "serial=S1", model.AnnotationSeed: "openstack"} { // N26
 		d, c := desiredBoot("", "user-data", "a")
 		c.Annotations[name] = value
-		boot, why := bootOfClaim(d, c)
-		sum := bootDigest(boot)
+		boot, why := proposal.BootOfClaim(d, c)
+		sum := proposal.BootDigest(boot)
 		if why.Reason != "" || seen[sum] != "" {
 			t.Errorf("with %s it is known as %s, like %q; %v", name, sum, seen[sum], why)
 		}
 		seen[sum] = name
 	}
 	d, c = desiredBoot("", "meta-data", "{}", "format", "fcos")
-	if _, why := bootOfClaim(d, c); why.Reason != "SecretMissing" {
+	if _, why := proposal.BootOfClaim(d, c); why.Reason != "SecretMissing" {
 		t.Errorf("a Secret that boots nothing: %v", why)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhatConfiguresAMachine(t *testing.T) {
@@ -13,11 +14,11 @@ func TestWhatConfiguresAMachine(t *testing.T) {
 		model.ThingScript:    {{"ipxe-script"}},
 	} {
 		for _, k := range keys {
-			b := Boot{Secret: make(map[string]model.Sensitive)}
+			b := proposal.Boot{Secret: make(map[string]model.Sensitive)}
 			for _, key := range k {
 				b.Secret[key] = model.NewSensitive("x")
 			}
-			if got := b.config(); got != want {
+			if got := b.Config(); got != want {
 				t.Errorf("%v: %q, want %q", k, got, want)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // loadClaim finds the claim that a server is recorded to have; at is its place among those in
@@ -48,7 +49,7 @@ func (s *server) isForAnother(c *model.ServerClaim) bool {
 	}
 	ref, sel, t := c.Spec.ServerRef, c.Spec.ServerSelector, s.rec.Boot.Ticket
 	return ref != nil && s.fleet.resolve(ref.Name) != s.name || sel != nil && !c.Matches(s.fleet.serverLabels(s)) ||
-		s.rec.Install.Digest == "" && !installUnknown(s.rec) && t != nil && t.Claim == s.rec.Claim.Name && s.progress() == nil
+		s.rec.Install.Digest == "" && !proposal.InstallUnknown(s.rec) && t != nil && t.Claim == s.rec.Claim.Name && s.progress() == nil
 }
 
 // serving is the server that a claim is bound to, nil if it has none.

@@ -7,6 +7,8 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/disks"
+	"ingot/reconcile/plan/proposal"
 )
 
 // cleanupStage is how far the wipe of a server's disks has come.
@@ -71,7 +73,7 @@ func (s *server) cleanup() Step {
 		return s.reportedWipe(s.wipeReport())
 	case cleanupImageless:
 		return s.rest(s.why(model.ReasonNoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's "+
-			"configuration").by(RackOperator))
+			"configuration").By(proposal.RackOperator))
 	case cleanupLate:
 		return s.failLate()
 	case cleanupAwaitingOff:
@@ -107,7 +109,7 @@ func (s *server) wipeReport() *model.WipeReport {
 func (s *server) wipeLate() bool {
 	t := s.rec.Boot.Ticket
 	return s.begun() && t.Purpose == model.PurposeCleanup && !t.Open() && !t.ArmedAt.Before(s.rec.Life.Since) &&
-		s.over(s.rec.Power.Asked.At, s.fleet.in.Policy.cleanupTimeout(t.CleanupMode))
+		s.over(s.rec.Power.Asked.At, s.fleet.in.Policy.WipeTimeout(t.CleanupMode))
 }
 
 // cleanupImage is the image that wipes, "" if there is none.
@@ -117,7 +119,7 @@ func (s *server) cleanupImage() string {
 
 // armWipe makes a ticket for the wipe.
 func (s *server) armWipe() Step {
-	b := Boot{Image: s.cleanupImage()}
+	b := proposal.Boot{Image: s.cleanupImage()}
 	b.Ticket.CleanupMode = s.cleanupMode()
 	return s.arm(model.PurposeCleanup, s.untilOff(b))
 }
@@ -132,16 +134,16 @@ func (s *server) wipeAnew() Step {
 // failLate gives up on a wipe of which nothing came in its time.
 func (s *server) failLate() Step {
 	rec := s.edit()
-	rec.Disks.Wiped, rec.Disks.Missing = nil, remembered(s.acceptedBefore())
+	rec.Disks.Wiped, rec.Disks.Missing = nil, disks.Remembered(s.acceptedBefore())
 	return s.fail(model.ReasonCleanupFailed, fmt.Sprintf("no wipe result within %s; %s",
-		s.fleet.in.Policy.cleanupTimeout(s.rec.Boot.Ticket.CleanupMode), s.lastProgress()))
+		s.fleet.in.Policy.WipeTimeout(s.rec.Boot.Ticket.CleanupMode), s.lastProgress()))
 }
 
 // reportedWipe compares what a wipe reported with the drives and volumes as the machine
 // has them now.
 func (s *server) reportedWipe(report *model.WipeReport) Step {
 	if s.reading.InventoryAt.Before(s.notedAt(report.ReceivedAt)) {
-		return s.stay(Inspect{Inventory: true})
+		return s.stay(proposal.Inspect{Inventory: true})
 	}
 	return s.wiped(report.Disks)
 }
@@ -158,9 +160,9 @@ func (s *server) awaitWipe() Step {
 	}
 	quiet := w.ReceivedAt.Add(wipeSilence)
 	if s.now().Before(quiet) {
-		return s.rest(s.why(model.ReasonWiping, "its disks are being wiped: "+WipeText(w))).wakeBy(quiet)
+		return s.rest(s.why(model.ReasonWiping, "its disks are being wiped: "+disks.WipeText(w))).wakeBy(quiet)
 	}
-	return s.rest(s.why(model.ReasonWiping, s.lastProgress()+"; look at its console").by(RackOperator))
+	return s.rest(s.why(model.ReasonWiping, s.lastProgress()+"; look at its console").By(proposal.RackOperator))
 }
 
 // lastProgress says how far the wipe had come when the probe last reported, or else the boot.
@@ -169,7 +171,7 @@ func (s *server) lastProgress() string {
 	if w == nil || len(w.Disks) == 0 {
 		return s.lastStage()
 	}
-	return fmt.Sprintf("last wipe progress at %s: %s", text.Time(w.ReceivedAt), WipeText(w))
+	return fmt.Sprintf("last wipe progress at %s: %s", text.Time(w.ReceivedAt), disks.WipeText(w))
 }
 
 // cleanupMode is how the server's disks are wiped: as the server's manifest or the

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // column is what a map has for each of some names, in their order; the zero value where it
@@ -118,7 +119,7 @@ type lookups struct {
 	stored       column[model.ServerName, *model.ServerRecord]
 	manifests    column[model.ServerName, *model.Server]
 	facts        column[model.ServerName, *model.ServerFacts]
-	readings     column[model.ServerName, Reading]
+	readings     column[model.ServerName, proposal.Reading]
 	serverBMCs   links[model.BMCName]
 	serverClaims links[model.ClaimName]
 	matched      matchedSpecs

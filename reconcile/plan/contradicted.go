@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // contradiction is what of a server is not as Git says of it.
@@ -54,7 +55,7 @@ func (s *server) contradicted() (Step, bool) {
 		return Step{}, false
 	}
 	return s.rest(s.whySince(model.ReasonIdentityMismatch, fmt.Sprintf("Server %s in Git (%s) says %s: nothing is done to it "+
-		"until these agree; correct the manifest, or where the machine is", m.Name, m.Source, says), RackOperator)), true
+		"until these agree; correct the manifest, or where the machine is", m.Name, m.Source, says), proposal.RackOperator)), true
 }
 
 // otherUUID is a manifest of another UUID than that of the server of its name, and the server

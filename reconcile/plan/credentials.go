@@ -7,6 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
 )
 
 // maxTried is how many refused credentials of a device are remembered.
@@ -14,7 +15,7 @@ const maxTried = 64
 
 // credentials fills in what to log in to the BMC with: what Git says, or else, for
 // a device that was recognised, what the MAC prefix database has for it.
-func (f *fleet) credentials(b *bmcView, t *model.BMCTarget) Why {
+func (f *fleet) credentials(b *bmcView, t *model.BMCTarget) proposal.Why {
 	name := b.spec.Spec.BMCSecretRef.Name
 	secret := f.in.Desired.BMCSecrets[name]
 	if b.found {
@@ -22,26 +23,26 @@ func (f *fleet) credentials(b *bmcView, t *model.BMCTarget) Why {
 	}
 	if secret != nil && !b.found {
 		if why := f.strangers(b, secret); why != "" {
-			return Why{model.ReasonSecretMissing, why, b.rec.Since, RackOperator}
+			return proposal.Why{Reason: model.ReasonSecretMissing, Message: why, Since: b.rec.Since, Actor: proposal.RackOperator}
 		}
 	}
 	switch {
 	case secret != nil:
 		t.Username, t.Password = secret.Values["username"].Reveal(), secret.Values["password"]
-		return Why{}
+		return proposal.Why{}
 	case !b.found:
-		return Why{model.ReasonSecretMissing, f.in.Desired.SecretMissing(model.Identity{Kind: model.KindBMCSecret, Name: name}), b.rec.Since, RackOperator}
+		return proposal.Why{Reason: model.ReasonSecretMissing, Message: f.in.Desired.SecretMissing(model.Identity{Kind: model.KindBMCSecret, Name: name}), Since: b.rec.Since, Actor: proposal.RackOperator}
 	}
 	if c, ok := f.in.Policy.MACPrefixes.Credential(b.endpoint.rec.Credential); ok {
 		t.Username, t.Password, t.Default = c.Username, c.Password, true
-		return Why{}
+		return proposal.Why{}
 	}
 	return f.trial(b, t)
 }
 
 // trial has the first credential tried that the BMC has not refused, once each and
 // with pauses, for most BMCs lock an account after a few wrong passwords.
-func (f *fleet) trial(b *bmcView, t *model.BMCTarget) Why {
+func (f *fleet) trial(b *bmcView, t *model.BMCTarget) proposal.Why {
 	rec, entry := b.endpoint.rec, b.endpoint.entry
 	remedy := fmt.Sprintf("a BMCSecret %s in Git is used at once", b.name)
 	next := slices.IndexFunc(entry.Credentials, func(c model.Credential) bool { return !slices.Contains(rec.Tried, c.ID) })
@@ -49,21 +50,21 @@ func (f *fleet) trial(b *bmcView, t *model.BMCTarget) Why {
 	switch {
 	case len(entry.Credentials) == 0:
 		b.resume = time.Time{}
-		return Why{model.ReasonCredentialsMissing, fmt.Sprintf("entry %s of the MAC prefix database has no credentials: add them; %s", entry.Prefix, remedy), b.endpoint.rec.Since, RackOperator}
+		return proposal.Why{Reason: model.ReasonCredentialsMissing, Message: fmt.Sprintf("entry %s of the MAC prefix database has no credentials: add them; %s", entry.Prefix, remedy), Since: b.endpoint.rec.Since, Actor: proposal.RackOperator}
 	case f.outdated() || f.maybeUnreadable(model.KindBMCSecret, string(b.name)):
 		b.resume = time.Time{}
-		return Why{model.ReasonManifestUnreadable, "its BMCSecret may stand in Git, in a manifest that cannot be read, so no password is tried; see " + model.ReportProblems, b.endpoint.rec.Since, RackOperator}
+		return proposal.Why{Reason: model.ReasonManifestUnreadable, Message: "its BMCSecret may stand in Git, in a manifest that cannot be read, so no password is tried; see " + model.ReportProblems, Since: b.endpoint.rec.Since, Actor: proposal.RackOperator}
 	case next < 0:
 		b.resume = time.Time{}
-		return Why{model.ReasonAuthenticationFailed, b.refusals() + ", and there are no more; correct the entry, or write the right ones: " + remedy, b.rec.Since, RackOperator}
+		return proposal.Why{Reason: model.ReasonAuthenticationFailed, Message: b.refusals() + ", and there are no more; correct the entry, or write the right ones: " + remedy, Since: b.rec.Since, Actor: proposal.RackOperator}
 	case !b.resume.IsZero():
-		return Why{model.ReasonAuthenticationFailed, fmt.Sprintf("%s; so that the account is not locked the next is tried at %s; %s",
-			b.refusals(), b.resume.UTC().Format(time.RFC3339), remedy), b.rec.Since, RackOperator}
+		return proposal.Why{Reason: model.ReasonAuthenticationFailed, Message: fmt.Sprintf("%s; so that the account is not locked the next is tried at %s; %s",
+			b.refusals(), b.resume.UTC().Format(time.RFC3339), remedy), Since: b.rec.Since, Actor: proposal.RackOperator}
 	}
 	c := &entry.Credentials[next]
 	t.Username, t.Password, t.Default, t.Trial = c.Username, c.Password, true, true
 	b.trial = c.ID
-	return Why{}
+	return proposal.Why{}
 }
 
 // resume is when a credential may be tried again, zero if one may now.
@@ -98,7 +99,7 @@ func credentialAccepted(rec *model.EndpointRecord, credential string) *model.End
 }
 
 // credentialRefused is the device's record once its BMC refused a credential.
-func credentialRefused(rec *model.EndpointRecord, credential string, now time.Time, p Policy) *model.EndpointRecord {
+func credentialRefused(rec *model.EndpointRecord, credential string, now time.Time, p proposal.Policy) *model.EndpointRecord {
 	next := *rec
 	next.Tried = newest(append(slices.Clone(rec.Tried), credential), maxTried)
 	next.RefusedAt = newest(append(slices.Clone(rec.RefusedAt), now), p.MaxRefused)

@@ -1,6 +1,9 @@
 package plan
 
-import "ingot/model"
+import (
+	"ingot/model"
+	"ingot/reconcile/plan/proposal"
+)
 
 // digestKey is what a digest is made from. An object of the desired state is never
 // changed, so that its address stands for what it holds while it is remembered.
@@ -12,48 +15,30 @@ type digestKey struct {
 
 // digest is bootDigest under a key, remembered for as long as the desired state has the
 // same.
-func (m *Memory) digest(b *Boot, key model.DigestKey) string {
-	made := digestKey{b.namespace, b.Image, b.KernelArguments, b.rootDevice, b.seed, b.secret}
+func (m *Memory) digest(b *proposal.Boot, key model.DigestKey) string {
+	made := digestKey{b.Namespace, b.Image, b.KernelArguments, b.RootDevice, b.ClaimSeed, b.SecretObject}
 	sum, known := m.now[made]
 	if !known {
 		if sum, known = m.previous[made]; !known {
-			sum = keyedDigest(key, b)
+			sum = proposal.KeyedDigest(key, b)
 		}
 		m.now[made] = sum
 	}
 	return sum
 }
 
-// keyedDigest is bootDigest under a key, for the namespace of the claim that is booted.
-func keyedDigest(key model.DigestKey, b *Boot) string {
-	return key.For(b.namespace).Sum(bootDigest(*b))
-}
-
 // digest is by what a boot is known.
-func (s *server) digest(b *Boot) string {
+func (s *server) digest(b *proposal.Boot) string {
 	return s.fleet.memory.digest(b, s.fleet.in.DigestKey)
 }
 
-// sameBoot reports whether a digest on record is of a boot. One under a key that is lost
-// cannot be compared: then the image says what it can, and the rest is taken to be the
-// same, for a machine is not reinstalled because a key changed.
-func sameBoot(key model.DigestKey, recorded string, t *model.Ticket, b *Boot) bool {
-	switch {
-	case key.Made(recorded):
-		return recorded == keyedDigest(key, b)
-	case t != nil && t.Purpose == model.PurposeClaim && t.Digest == recorded:
-		return t.ImageName() == b.Image
-	}
-	return true
-}
-
 // runs reports whether a boot is what was installed.
-func (s *server) runs(b *Boot) bool {
+func (s *server) runs(b *proposal.Boot) bool {
 	key := s.fleet.in.DigestKey
 	if key.Made(s.rec.Install.Digest) {
 		return s.digest(b) == s.rec.Install.Digest
 	}
-	return sameBoot(key, s.rec.Install.Digest, s.rec.Boot.Ticket, b)
+	return proposal.SameBoot(key, s.rec.Install.Digest, s.rec.Boot.Ticket, b)
 }
 
 // rekey puts the digests on record under the present key. A digest under a lost key tells
@@ -95,7 +80,7 @@ func (s *server) rekeyed(digest string) string {
 	if digest == "" || key.Made(digest) || digest != s.rec.Install.Digest || s.claim == nil {
 		return digest
 	}
-	if boot, why := s.claimBoot(); why.Reason == "" && sameBoot(key, digest, s.rec.Boot.Ticket, &boot) {
+	if boot, why := s.claimBoot(); why.Reason == "" && proposal.SameBoot(key, digest, s.rec.Boot.Ticket, &boot) {
 		return s.digest(&boot)
 	}
 	return digest

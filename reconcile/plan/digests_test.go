@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 var (
@@ -19,21 +20,21 @@ func TestDigestsAreThoseOfTheBoots(t *testing.T) {
 		m.see(desired)
 		for range 2 {
 			for _, change := range []string{"", "x"} {
-				boot, _ := bootOfClaim(desired, c)
+				boot, _ := proposal.BootOfClaim(desired, c)
 				boot.Image += change
-				if got, want := m.digest(&boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
+				if got, want := m.digest(&boot, key), key.For("team-a").Sum(proposal.BootDigest(boot)); got != want {
 					t.Errorf("%s is known as %s, want %s", boot.Image, got, want)
 				}
 				boot.KernelArguments += change
-				if got, want := m.digest(&boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
+				if got, want := m.digest(&boot, key), key.For("team-a").Sum(proposal.BootDigest(boot)); got != want {
 					t.Errorf("%s with %q is known as %s, want %s", boot.Image, boot.KernelArguments, got, want)
 				}
 			}
 		}
 		other, c := desiredBoot("", "ignition", `{"other": true}`)
 		m.see(other)
-		boot, _ := bootOfClaim(other, c)
-		if got, want := m.digest(&boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
+		boot, _ := proposal.BootOfClaim(other, c)
+		if got, want := m.digest(&boot, key), key.For("team-a").Sum(proposal.BootDigest(boot)); got != want {
 			t.Errorf("another Secret is known as %s, want %s", got, want)
 		}
 		if n := len(m.now) + len(m.previous); n > 8 {
@@ -45,7 +46,7 @@ func TestDigestsAreThoseOfTheBoots(t *testing.T) {
 // TestDigestsOnRecordAreRekeyed: whatever form a digest on record has, no machine is
 // touched for it.
 func TestDigestsOnRecordAreRekeyed(t *testing.T) {
-	plain, other := bootDigest(Boot{Image: "os:1"}), bootDigest(Boot{Image: "os:0"})
+	plain, other := proposal.BootDigest(proposal.Boot{Image: "os:1"}), proposal.BootDigest(proposal.Boot{Image: "os:0"})
 	key := digestsKey.For("default")
 	ours := key.Sum(plain)
 	booted := func(rec *model.ServerRecord, digest, image string) {
@@ -118,8 +119,8 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 
 func TestBootOfATicketIsFoundByAnyFormOfItsDigest(t *testing.T) {
 	d, c := desiredBoot("", "ignition", "{}")
-	boot, _ := bootOfClaim(d, c)
-	plain := bootDigest(boot)
+	boot, _ := proposal.BootOfClaim(d, c)
+	plain := proposal.BootDigest(boot)
 	for _, tc := range []struct {
 		digest, image string
 		want          bool
@@ -133,7 +134,7 @@ func TestBootOfATicketIsFoundByAnyFormOfItsDigest(t *testing.T) {
 		ticket := &model.Ticket{
 			Purpose: model.PurposeClaim, Claim: "team-a/web", Digest: tc.digest, Image: model.PinnedImage{Ref: tc.image},
 		}
-		if _, same := BootOf(d, ticket, digestsKey); same != tc.want {
+		if _, same := proposal.BootOf(d, ticket, digestsKey); same != tc.want {
 			t.Errorf("%s of %s: found = %t", tc.digest, tc.image, same)
 		}
 	}
@@ -143,14 +144,14 @@ func TestBootOfATicketIsFoundByAnyFormOfItsDigest(t *testing.T) {
 // guess, by a claim of its own, and reads it on the status branch.
 func TestNoClaimConfirmsAGuessOfAnothersSecret(t *testing.T) {
 	d, c := desiredBoot("", "ignition", "{}")
-	boot, _ := bootOfClaim(d, c)
+	boot, _ := proposal.BootOfClaim(d, c)
 	guess := *c
 	guess.Namespace = "team-b"
-	secret := *boot.secret
+	secret := *boot.SecretObject
 	secret.Namespace = "team-b"
 	d.Secrets["team-b/s"] = &secret
-	guessed, why := bootOfClaim(d, &guess)
-	if why.Reason != "" || bootDigest(guessed) != bootDigest(boot) {
+	guessed, why := proposal.BootOfClaim(d, &guess)
+	if why.Reason != "" || proposal.BootDigest(guessed) != proposal.BootDigest(boot) {
 		t.Fatalf("the guess is not what the other claim boots: %+v", why)
 	}
 	var m Memory

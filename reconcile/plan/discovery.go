@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // probeGrace is how long the probe's own system, which holds nothing of value,
@@ -22,7 +23,7 @@ func (s *server) discovery() Step {
 		return s.discovered(report)
 	case report != nil && !late:
 		st := s.rest(s.whySince(model.ReasonReportIncomplete, "the probe reported, but no network interface; it is asked until the time "+
-			"is up", RackOperator))
+			"is up", proposal.RackOperator))
 		return st.wakeBy(s.rec.Life.Since.Add(p.DiscoveryTimeout))
 	case late:
 		return s.endDiscovery()
@@ -31,7 +32,7 @@ func (s *server) discovery() Step {
 	case s.power() == model.PowerOff:
 		return s.rediscover()
 	}
-	st := s.rest(s.whySince(model.ReasonWaitingForReport, "waiting for the probe's report, "+s.lastStage(), ActorNone))
+	st := s.rest(s.whySince(model.ReasonWaitingForReport, "waiting for the probe's report, "+s.lastStage(), proposal.ActorNone))
 	return st.wakeBy(s.rec.Life.Since.Add(p.DiscoveryTimeout))
 }
 
@@ -92,7 +93,7 @@ func (s *server) endDiscovery() Step {
 func (s *server) rediscover() Step {
 	rec := s.edit()
 	rec.Life.Message = s.lastStage()
-	rec.Life.NotBefore = s.now().Add(Backoff(s.name, rec.Boot.Attempts, s.fleet.in.Policy))
+	rec.Life.NotBefore = s.now().Add(proposal.Backoff(s.name, rec.Boot.Attempts, s.fleet.in.Policy))
 	rec.Life.LastError = "discovery ended without a report, " + s.lastStage()
 	if s.progress().LockedOut() {
 		rec.Boot.Attempts = max(rec.Boot.Attempts-1, 0)

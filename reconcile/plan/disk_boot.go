@@ -1,9 +1,8 @@
 package plan
 
 import (
-	"slices"
-
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // diskBoot powers the server on from its disk, and takes back an override that would
@@ -11,36 +10,27 @@ import (
 func (s *server) diskBoot() Step { return s.powerOn(nil, s.fromDisk()...) }
 
 // fromDisk has the server start from its disk when it is powered on next.
-func (s *server) fromDisk() []Action {
-	var before []Action
-	if s.rec.Boot.OverrideVariant == VariantContinuous {
-		before = append(before, ClearBoot{})
+func (s *server) fromDisk() []proposal.Action {
+	var before []proposal.Action
+	if s.rec.Boot.OverrideVariant == proposal.VariantContinuous {
+		before = append(before, proposal.ClearBoot{})
 	}
 	return append(before, s.diskOnce()...)
 }
 
 // diskOnce has the next boot be one from disk, unless the BMC is known to have no
 // such thing.
-func (s *server) diskOnce() []Action {
+func (s *server) diskOnce() []proposal.Action {
 	firmware := s.bmcFirmware()
 	if no := s.rec.Boot.NoDiskBoot; no != nil && no.Firmware == firmware {
 		return nil
 	}
-	return []Action{DiskOnce{Firmware: firmware}}
+	return []proposal.Action{proposal.DiskOnce{Firmware: firmware}}
 }
-
-// lastingReasons are the reasons of failures that will be no other the next time.
-var lastingReasons = []model.Reason{
-	model.ReasonUnsupported, model.ReasonBootOverrideNotKept, model.ReasonSettingNotKept, model.ReasonNotFound,
-	model.ReasonBootOptionUnknown,
-}
-
-// Lasting reports whether what failed is not to be asked for again.
-func (f *Failure) Lasting() bool { return slices.Contains(lastingReasons, f.Reason) }
 
 // diskOnce notes whether the BMC sets a one-time boot from disk. One that has none is not
 // asked for it again; whatever it answers, the server is powered on next.
-func (o *outcome) diskOnce(do DiskOnce, a *Answer) {
+func (o *outcome) diskOnce(do proposal.DiskOnce, a *proposal.Answer) {
 	f := a.Failed
 	o.failed = nil
 	switch {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
@@ -30,7 +31,7 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 		return func(in *Input, rec *model.ServerRecord) {
 			rec.Install.Digest = ""
 			rec.Boot.Ticket = &model.Ticket{
-				ID: "t", Claim: rec.Claim.Name, Purpose: model.PurposeClaim, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now,
+				ID: "t", Claim: rec.Claim.Name, Purpose: model.PurposeClaim, Digest: proposal.BootDigest(proposal.Boot{Image: "os:1"}), ArmedAt: in.Now,
 			}
 			change(rec.Boot.Ticket)
 		}
@@ -56,7 +57,7 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 		"one whose BMC refused it with the same firmware is not": {change: all(off, none(firmware)), want: "ask for power On"},
 		"one whose BMC refused it with another firmware":         {change: all(off, none("0.9")), want: disk + ", ask for power On"},
 		"one whose network override is still set loses it before": {
-			change: all(off, func(_ *Input, rec *model.ServerRecord) { rec.Boot.OverrideVariant = VariantContinuous }),
+			change: all(off, func(_ *Input, rec *model.ServerRecord) { rec.Boot.OverrideVariant = proposal.VariantContinuous }),
 			want:   "clear boot override, " + disk + ", ask for power On",
 		},
 		"one that always boots from the network does not": {change: all(off, always), want: "set one-time network boot, ask for power On"},

@@ -8,6 +8,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
 )
 
 const (
@@ -25,10 +26,6 @@ const (
 	preparedEvery = 10 * time.Second
 )
 
-// FailedDisk reports whether the problem is that the probe did not bring the disk image onto the
-// disk.
-func FailedDisk(p *model.BootProblem) bool { return p != nil && p.Stage != "" }
-
 // imageReasons are the reasons that disk images alone have.
 var imageReasons = []model.Reason{
 	model.ReasonDigestMissing, model.ReasonDigestMismatch, model.ReasonImageUnsafe, model.ReasonImageFormat,
@@ -40,7 +37,7 @@ var imageReasons = []model.Reason{
 // OfDiskImage reports whether the problem is one of a disk image, or of the disk that it is to
 // go to.
 func OfDiskImage(p *model.BootProblem) bool {
-	return FailedDisk(p) || p != nil && slices.Contains(imageReasons, p.Reason)
+	return proposal.FailedDisk(p) || p != nil && slices.Contains(imageReasons, p.Reason)
 }
 
 // diskInstall is what was reported of the writing of the disk image that the server's open
@@ -71,7 +68,7 @@ func (s *server) hasInstallPlace() bool {
 	switch {
 	case !s.opened(model.PurposeClaim) || s.rec.Boot.Ticket.Disk == nil:
 		return false
-	case s.rec.Install.Reprovision != "" && s.rec.Install.Digest == "" && !installUnknown(s.rec) && !s.begun():
+	case s.rec.Install.Reprovision != "" && s.rec.Install.Digest == "" && !proposal.InstallUnknown(s.rec) && !s.begun():
 		return true
 	case s.rec.Boot.Ticket.AwaitingOff || !s.begun() || s.rec.Boot.Ticket.State(s.progress()) == model.TicketIgnitionServed:
 		return false
@@ -100,7 +97,7 @@ func (s *server) takeInstallPlace() bool {
 }
 
 // installsLimited says that the server waits for its turn.
-func (s *server) installsLimited() Why {
+func (s *server) installsLimited() proposal.Why {
 	return s.why(model.ReasonInstallsLimited, "waiting for the disk images of other servers to be written (guard.maxConcurrentInstalls)")
 }
 
@@ -180,10 +177,10 @@ func (s *server) awaitDisk() Step {
 		return s.stay()
 	}
 	says := "installing " + t.Disk.Ref + ": " + InstallText(t.Disk, in)
-	if p := s.rec.Boot.Problem; FailedBoot(p) {
+	if p := s.rec.Boot.Problem; proposal.FailedBoot(p) {
 		says += fmt.Sprintf("; attempt %d of %d, before it %s", s.rec.Boot.Attempts+1, s.fleet.in.Policy.BootAttempts, p.Message)
 	}
-	return s.rest(Why{Reason: model.ReasonInstalling, Message: says, Since: cmp.Or(in.StartedAt, in.BootedAt, s.rec.Life.Since)})
+	return s.rest(proposal.Why{Reason: model.ReasonInstalling, Message: says, Since: cmp.Or(in.StartedAt, in.BootedAt, s.rec.Life.Since)})
 }
 
 // noteDisk notes that the disk image of the server's ticket is on its disk, and what was made
@@ -196,7 +193,7 @@ func (s *server) noteDisk() {
 		return
 	}
 	if to := t.Target; to != nil && to.Overwrite != "" {
-		handle(rec, AskedOverwrite, to.Overwrite)
+		proposal.MarkHandled(rec, proposal.AskedOverwrite, to.Overwrite)
 	}
 	d := model.InstalledDisk{RootDevice: t.RootDevice()}
 	if rec.Install.RootDisk != nil {
@@ -244,8 +241,8 @@ func (s *server) stalledText(silence time.Duration) string {
 }
 
 // failedDiskWhy says why the probe did not bring the disk image onto the disk.
-func (s *server) failedDiskWhy(p *model.BootProblem) Why {
-	why := Why{Reason: p.Reason, Since: p.Since, Actor: s.actorOn(p.Reason)}
+func (s *server) failedDiskWhy(p *model.BootProblem) proposal.Why {
+	why := proposal.Why{Reason: p.Reason, Since: p.Since, Actor: s.actorOn(p.Reason)}
 	if !s.givenUp() {
 		why.Message = fmt.Sprintf("installing %s failed at stage %s: %s; it is tried again, attempt %d of %d", p.Image, p.Stage, p.Message,
 			s.rec.Boot.Attempts+1, s.fleet.in.Policy.BootAttempts)
@@ -260,30 +257,30 @@ func (s *server) failedDiskWhy(p *model.BootProblem) Why {
 }
 
 // notSeen says that the disk image is on the disk, and that nothing said since that it is up.
-func (s *server) notSeen() Why {
+func (s *server) notSeen() proposal.Why {
 	t := s.rec.Boot.Ticket
-	return Why{model.ReasonInstalledNotSeen, fmt.Sprintf("image %s is on %s, and its system has not reported since that it is up (%s): the server "+
+	return proposal.Why{Reason: model.ReasonInstalledNotSeen, Message: fmt.Sprintf("image %s is on %s, and its system has not reported since that it is up (%s): the server "+
 		"boots from its disk and is not installed again. Check its console: the image may lack a driver for this machine, or not be signed for "+
 		"its Secure Boot. If it runs, make it report by cloud-init or Ignition, or set annotation %[5]s: %[6]s on ServerClaim %[4]s; to "+
 		"install it again, set a new value of annotation %[7]s",
 		t.Disk.Ref, s.diskName(), s.lastStage(), s.rec.Claim.Name, model.AnnotationBooted, model.BootedServed, model.AnnotationReprovision),
-		s.rec.Install.Unconfirmed, Tenant}
+		Since: s.rec.Install.Unconfirmed, Actor: proposal.Tenant}
 }
 
 // preparingWhy says that the disk image is being prepared: nobody has to act.
-func preparingWhy(p *model.BootProblem) Why {
-	return Why{Reason: p.Reason, Message: fmt.Sprintf("preparing image %s: %s; it is not powered on before", p.Image, p.Message), Since: p.Since}
+func preparingWhy(p *model.BootProblem) proposal.Why {
+	return proposal.Why{Reason: p.Reason, Message: fmt.Sprintf("preparing image %s: %s; it is not powered on before", p.Image, p.Message), Since: p.Since}
 }
 
 // prepares notes how far what the server is to boot has been prepared: that is no failure, and
 // is looked for again after a few seconds.
-func (o *outcome) prepares(s *Settled, do Arm, f *Failure, now time.Time) {
-	o.reading.PreparedAfter = now.Add(preparedEvery - time.Duration(float64(preparedEvery)/2*jitter(o.rec.Name)))
+func (o *outcome) prepares(s *proposal.Settled, do proposal.Arm, f *proposal.Failure, now time.Time) {
+	o.reading.PreparedAfter = now.Add(preparedEvery - time.Duration(float64(preparedEvery)/2*proposal.Jitter(o.rec.Name)))
 	rec, b := o.before(), &do.Boot
 	p := model.BootProblem{
 		Digest: b.Ticket.Digest, Architecture: b.Architecture, Image: b.Image, Reason: f.Reason, Message: f.Text, Since: now,
 	}
-	if old := rec.Boot.Problem; concerns(old, b) && old.Reason == f.Reason {
+	if old := rec.Boot.Problem; proposal.Concerns(old, b) && old.Reason == f.Reason {
 		p.Since = old.Since
 	}
 	if rec.Boot.Problem == nil || *rec.Boot.Problem != p {

@@ -5,19 +5,20 @@ import (
 	"slices"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // target fills in what of a boot is about the disk that a disk image is written to.
-func (s *server) target(b *Boot) {
+func (s *server) target(b *proposal.Boot) {
 	p := &s.fleet.in.Policy
-	b.Hints = hints(s.spec, b.rootDevice)
+	b.Hints = hints(s.spec, b.RootDevice)
 	b.ProbeImage = cmp.Or(p.DiscoveryImage, p.CleanupImage)
 	b.Firmware = s.firmware()
 	b.Disks = s.presentDisks()
-	b.Doubtful = FailedDisk(s.rec.Boot.Problem) && s.rec.Boot.Problem.Reason == model.ReasonDigestMismatch
+	b.Doubtful = proposal.FailedDisk(s.rec.Boot.Problem) && s.rec.Boot.Problem.Reason == model.ReasonDigestMismatch
 	overwrite := s.overwriteAsked()
 	b.Previous, b.MayOverwrite = s.previousDisk(b), overwrite != ""
-	b.Ticket.Target = &model.InstallTarget{RootDevice: b.rootDevice, Hints: b.Hints, Previous: b.Previous, Overwrite: overwrite}
+	b.Ticket.Target = &model.InstallTarget{RootDevice: b.RootDevice, Hints: b.Hints, Previous: b.Previous, Overwrite: overwrite}
 }
 
 // presentDisks are the disks that the server is known to have now, as its discovery reported
@@ -59,7 +60,7 @@ func (s *server) overwriteAsked() string {
 		return ""
 	}
 	v := s.claim.Annotations[model.AnnotationOverwrite]
-	if v == "" || WasHandled(s.rec, AskedOverwrite, v) {
+	if v == "" || proposal.WasHandled(s.rec, proposal.AskedOverwrite, v) {
 		return ""
 	}
 	return v
@@ -67,9 +68,9 @@ func (s *server) overwriteAsked() string {
 
 // previousDisk is the disk that holds what was installed for the claim, or a part of it: the
 // same is taken again, with what is on it, unless the claim says now which one it is to be.
-func (s *server) previousDisk(b *Boot) *model.RootDisk {
+func (s *server) previousDisk(b *proposal.Boot) *model.RootDisk {
 	d := s.rec.Install.RootDisk
-	if d == nil || d.RootDevice != b.rootDevice {
+	if d == nil || d.RootDevice != b.RootDevice {
 		return nil
 	}
 	return &d.RootDisk

@@ -3,42 +3,31 @@ package plan
 import (
 	"ingot/model"
 	"ingot/model/text"
-)
-
-// The steps that take something away from a server's user.
-const (
-	stepRelease     = "release"
-	stepRetain      = "retain"
-	stepWipe        = "wipe" // of a Released server
-	stepReprovision = "reprovision"
-	stepMaintenance = "maintenance"
-	stepPowerOff    = "power-off"
-	stepOperation   = "operation"
-	stepDiscover    = "discover" // of a server that was found running
+	"ingot/reconcile/plan/proposal"
 )
 
 // EffectText says what a disruption does to its server.
 func EffectText(d model.Disruption) string {
 	server, claim := "server "+string(d.Server), "claim "+string(d.Claim)
 	switch d.Action {
-	case stepRelease:
+	case proposal.StepRelease:
 		return server + " is taken from " + claim + ", powered off, wiped and free for others"
-	case stepRetain:
+	case proposal.StepRetain:
 		return server + " is taken from " + claim + " and powered off; its disks stay as they are"
-	case stepWipe:
+	case proposal.StepWipe:
 		return server + ", which " + claim + " had, is wiped and free for others"
-	case stepReprovision:
+	case proposal.StepReprovision:
 		return server + " is installed anew for " + claim + ": what is on its disks is lost"
-	case stepMaintenance:
+	case proposal.StepMaintenance:
 		return server + " of " + claim + " is taken out of service by ServerMaintenance " + d.Value
-	case stepPowerOff:
+	case proposal.StepPowerOff:
 		if by := MaintenanceOf(d); by != "" {
 			return server + " of " + claim + ", which is out of service, is powered off by ServerMaintenance " + by
 		}
 		return server + " is powered off, as " + claim + " asks for"
-	case stepOperation:
+	case proposal.StepOperation:
 		return server + " of " + claim + " has its operation: " + d.Value
-	case stepDiscover:
+	case proposal.StepDiscover:
 		return "what runs on " + server + " is asked to shut down, and the server is discovered"
 	}
 	return server + " of " + claim + ": " + d.Action
@@ -47,7 +36,7 @@ func EffectText(d model.Disruption) string {
 // MaintenanceOf is the ServerMaintenance, or OperationPark, that has a server powered off; "" if its
 // claim has, or for another step.
 func MaintenanceOf(d model.Disruption) string {
-	if d.Action != stepPowerOff || d.Value == string(model.PowerOff) {
+	if d.Action != proposal.StepPowerOff || d.Value == string(model.PowerOff) {
 		return ""
 	}
 	return d.Value
@@ -93,7 +82,7 @@ func (s *server) disruptions() []model.Disruption {
 	}
 	var steps []model.Disruption
 	if m := s.fleet.maintenance(s); s.powerOffAsked(m) {
-		steps = append(steps, model.Disruption{Action: stepPowerOff, Value: m.by})
+		steps = append(steps, model.Disruption{Action: proposal.StepPowerOff, Value: m.by})
 	}
 	if action := s.endAsked(); action != "" {
 		return append(steps, model.Disruption{Action: action, Value: text.Time(s.rec.Claim.BoundAt)})
@@ -102,8 +91,8 @@ func (s *server) disruptions() []model.Disruption {
 		steps = s.reservedSteps()
 	}
 	name, value := s.requested()
-	if reset, known := resets[name]; known && reset != model.ResetOn && !WasHandled(s.rec, AskedOperation, value) && s.mayOperate() {
-		steps = append(steps, model.Disruption{Action: stepOperation, Value: value})
+	if reset, known := resets[name]; known && reset != model.ResetOn && !proposal.WasHandled(s.rec, proposal.AskedOperation, value) && s.mayOperate() {
+		steps = append(steps, model.Disruption{Action: proposal.StepOperation, Value: value})
 	}
 	return steps
 }
@@ -114,22 +103,22 @@ func (s *server) discoverSteps() []model.Disruption {
 	if s.power() != model.PowerOn || !s.discoverAsked() || s.opened(model.PurposeDiscovery) || s.intends(model.IntentDiscover, value) {
 		return nil
 	}
-	return []model.Disruption{{Action: stepDiscover, Value: value}}
+	return []model.Disruption{{Action: proposal.StepDiscover, Value: value}}
 }
 
 // reservedSteps are what Git asks for that a Reserved server's claim has to bear.
 func (s *server) reservedSteps() (steps []model.Disruption) {
 	if m := s.fleet.maintenance(s); m.by != "" && !s.intends(model.IntentMaintenance, m.by) {
-		steps = append(steps, model.Disruption{Action: stepMaintenance, Value: m.by})
+		steps = append(steps, model.Disruption{Action: proposal.StepMaintenance, Value: m.by})
 	}
 	if s.claim == nil {
 		return steps
 	}
 	if s.claim.Spec.Power == model.PowerOff && s.rec.Claim.Power == model.PowerOn {
-		steps = append(steps, model.Disruption{Action: stepPowerOff, Value: string(model.PowerOff)})
+		steps = append(steps, model.Disruption{Action: proposal.StepPowerOff, Value: string(model.PowerOff)})
 	}
-	if s.reprovisionAsked() && (s.rec.Install.Digest != "" || installUnknown(s.rec)) {
-		steps = append(steps, model.Disruption{Action: stepReprovision, Value: s.claim.Annotations[model.AnnotationReprovision]})
+	if s.reprovisionAsked() && (s.rec.Install.Digest != "" || proposal.InstallUnknown(s.rec)) {
+		steps = append(steps, model.Disruption{Action: proposal.StepReprovision, Value: s.claim.Annotations[model.AnnotationReprovision]})
 	}
 	return steps
 }

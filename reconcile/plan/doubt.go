@@ -6,12 +6,8 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
-
-// installUnknown reports whether it is not known if a bound server was installed.
-func installUnknown(rec *model.ServerRecord) bool {
-	return rec.Doubt != nil && rec.Doubt.Reason == model.DoubtInstallUnknown
-}
 
 // noteInstallUnknown treats the requests in Git as handled, for a server that may have been installed
 // after its record was lost: the install may have been theirs, so only another value is a new request.
@@ -22,10 +18,10 @@ func (s *server) noteInstallUnknown() (Step, bool) {
 	rec := s.edit()
 	if s.claim != nil {
 		if v := s.claim.Annotations[model.AnnotationReprovision]; v != "" {
-			handle(rec, AskedReprovision, v)
+			proposal.MarkHandled(rec, proposal.AskedReprovision, v)
 		}
 		if v := s.claim.Annotations[model.AnnotationOverwrite]; v != "" {
-			handle(rec, AskedOverwrite, v)
+			proposal.MarkHandled(rec, proposal.AskedOverwrite, v)
 		}
 	}
 	rec.Doubt = &model.Doubt{
@@ -37,7 +33,9 @@ func (s *server) noteInstallUnknown() (Step, bool) {
 
 // justRecovered reports whether the server may have been installed since its record was lost, and
 // the requests in Git were not compared with that.
-func (s *server) justRecovered() bool { return installUnknown(s.rec) && s.rec.Doubt.Since.IsZero() }
+func (s *server) justRecovered() bool {
+	return proposal.InstallUnknown(s.rec) && s.rec.Doubt.Since.IsZero()
+}
 
 // foundInGap reports whether the server was found running after a long gap, though it should be off.
 // That ends with a person's request, not when the server is off.
@@ -58,7 +56,7 @@ func (s *server) ranInGap() (Step, bool) {
 	case s.foundInGap() && (s.gapApproved() || s.discoverAsked()):
 		rec := s.edit()
 		rec.Life.FoundRunning, rec.Life.Message = time.Time{}, ""
-		handle(rec, AskedDiscover, s.annotation(model.AnnotationDiscover))
+		proposal.MarkHandled(rec, proposal.AskedDiscover, s.annotation(model.AnnotationDiscover))
 		if s.power() == model.PowerOff {
 			return s.stay(), true
 		}
@@ -101,7 +99,7 @@ func (f *fleet) noteGap() {
 	switch {
 	case f.observeOnly.Reason != "":
 	case f.gapFound != nil && f.record.GapToken == "":
-		f.record.GapToken = Token(f.in.Nonce, "gap", TokenLength)
+		f.record.GapToken = proposal.Token(f.in.Nonce, "gap", proposal.TokenLength)
 	case f.gapFound == nil:
 		f.record.GapToken = ""
 	}
@@ -109,35 +107,35 @@ func (f *fleet) noteGap() {
 
 // boundInGap returns why a claim waits that may have been bound by a decision that was lost: a server
 // that should be off runs, or may run.
-func (f *fleet) boundInGap(name model.ClaimName) Why {
+func (f *fleet) boundInGap(name model.ClaimName) proposal.Why {
 	held := slices.IndexFunc(f.record.Holds, func(h model.GuardHold) bool { return h.Gap })
 	if f.gapFound == nil && f.gapUnread == nil && held < 0 {
-		return Why{}
+		return proposal.Why{}
 	}
 	rec := f.claimRecord(name)
 	if held >= 0 && !rec.FirstSeen.After(f.record.Holds[held].Since) {
 		h := f.record.Holds[held]
-		return Why{model.ReasonGuardHeld, fmt.Sprintf("%s; one of them may serve this claim: approve the list by a commit whose message ends with %s, or take it back",
-			"no Ingot had run for long, and steps on servers that run wait for an approval", ApproveLine(h.Token)), h.Since, RackOperator}
+		return proposal.Why{Reason: model.ReasonGuardHeld, Message: fmt.Sprintf("%s; one of them may serve this claim: approve the list by a commit whose message ends with %s, or take it back",
+			"no Ingot had run for long, and steps on servers that run wait for an approval", proposal.ApproveLine(h.Token)), Since: h.Since, Actor: proposal.RackOperator}
 	}
 	if s := f.gapFound; s != nil && !rec.FirstSeen.After(s.rec.Life.FoundRunning) {
-		return Why{model.ReasonFoundRunning, fmt.Sprintf("server %s was found running after no Ingot had run for long, and may serve this claim: "+
-			"see what it runs, then make a commit whose message ends with %s", s.name, ApproveLine(f.record.GapToken)), s.rec.Life.FoundRunning, RackOperator}
+		return proposal.Why{Reason: model.ReasonFoundRunning, Message: fmt.Sprintf("server %s was found running after no Ingot had run for long, and may serve this claim: "+
+			"see what it runs, then make a commit whose message ends with %s", s.name, proposal.ApproveLine(f.record.GapToken)), Since: s.rec.Life.FoundRunning, Actor: proposal.RackOperator}
 	}
 	if s := f.gapUnread; s != nil && (rec.FirstRevision == f.in.First || rec.FirstSeen.Before(f.in.Started)) {
-		return Why{model.ReasonInProgress, fmt.Sprintf("waiting until server %s shows whether it runs: it may serve this claim", s.name), f.in.Started, ActorNone}
+		return proposal.Why{Reason: model.ReasonInProgress, Message: fmt.Sprintf("waiting until server %s shows whether it runs: it may serve this claim", s.name), Since: f.in.Started, Actor: proposal.ActorNone}
 	}
-	return Why{}
+	return proposal.Why{}
 }
 
-func (s *server) foundInGapWhy() Why {
+func (s *server) foundInGapWhy() proposal.Why {
 	release := ""
 	if token := s.fleet.in.Observed.Fleet.GapToken; token != "" {
-		release = ", or make a commit whose message ends with " + ApproveLine(token) + ", which covers all servers that were found so"
+		release = ", or make a commit whose message ends with " + proposal.ApproveLine(token) + ", which covers all servers that were found so"
 	}
 	return s.whySince(model.ReasonFoundRunning, fmt.Sprintf("it should be off, and was found running after no Ingot had run for long, so it is "+
 		"left alone: it may serve a claim. If it does not, give Server %s a new value of annotation %s%s", s.name, model.AnnotationDiscover,
-		release), RackOperator)
+		release), proposal.RackOperator)
 }
 
 // awaitInstall leaves a server alone that may be installed or not: it is neither served
@@ -204,9 +202,9 @@ func (s *server) unusedDiskTicket() bool {
 func (s *server) neverOn() bool { return s.rec.Install.Digest == "" && !s.rec.Doubt.SeenOn }
 
 // installUnknownWhy says that it is not known whether the server was installed.
-func (s *server) installUnknownWhy() Why {
+func (s *server) installUnknownWhy() proposal.Why {
 	d := s.rec.Doubt
-	return Why{string(model.DoubtInstallUnknown), fmt.Sprintf("%s: it is left to what is on its disk. If that is not what claim %s "+
+	return proposal.Why{Reason: string(model.DoubtInstallUnknown), Message: fmt.Sprintf("%s: it is left to what is on its disk. If that is not what claim %s "+
 		"asks for, give the claim a new value of annotation %s, or Server %s annotation %s: %s",
-		d.Message, s.rec.Claim.Name, model.AnnotationReprovision, s.name, model.AnnotationOperation, s.newRetry()), d.Since, RackOperator}
+		d.Message, s.rec.Claim.Name, model.AnnotationReprovision, s.name, model.AnnotationOperation, s.newRetry()), Since: d.Since, Actor: proposal.RackOperator}
 }

@@ -7,6 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
 )
 
 // uuids returns the known servers by UUID, and notes those that share one.
@@ -64,24 +65,24 @@ const duplicateAdvice = "if it is one machine behind two BMCs, take one of them 
 	"if there are two, give the one that is newer here a UUID of its own with its vendor's tool"
 
 // duplicate says that another machine has the server's UUID too.
-func (s *server) duplicate() Why {
+func (s *server) duplicate() proposal.Why {
 	others := s.fleet.duplicates[s.name]
 	if len(others) == 0 {
-		return Why{}
+		return proposal.Why{}
 	}
 	return s.whySince(model.ReasonDuplicateUUID, fmt.Sprintf("its UUID %s is that of %s too, so nothing is armed for it and no claim "+
 		"is bound to it until that is gone: %s",
-		s.rec.UUID, text.List(others, " and of "), duplicateAdvice), RackOperator)
+		s.rec.UUID, text.List(others, " and of "), duplicateAdvice), proposal.RackOperator)
 }
 
 // duplicate says that machines behind the BMC have the UUIDs of known servers.
-func (b *bmcView) duplicate() Why {
+func (b *bmcView) duplicate() proposal.Why {
 	if len(b.duplicates) == 0 {
-		return Why{}
+		return proposal.Why{}
 	}
-	return Why{model.ReasonDuplicateUUID, fmt.Sprintf("%s, so it is no server of its own, and nothing is armed for either until that "+
+	return proposal.Why{Reason: model.ReasonDuplicateUUID, Message: fmt.Sprintf("%s, so it is no server of its own, and nothing is armed for either until that "+
 		"is gone: %s",
-		text.List(b.duplicates, "; "), duplicateAdvice), b.rec.Since, RackOperator}
+		text.List(b.duplicates, "; "), duplicateAdvice), Since: b.rec.Since, Actor: proposal.RackOperator}
 }
 
 // disarm closes a ticket with which another machine could be booted.

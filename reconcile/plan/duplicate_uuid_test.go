@@ -6,6 +6,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
@@ -28,7 +29,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		return func(in *Input, rec *model.ServerRecord) {
 			rec.Install.Digest = ""
 			rec.Boot.Ticket = &model.Ticket{
-				ID: "t", Claim: rec.Claim.Name, Purpose: purpose, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now,
+				ID: "t", Claim: rec.Claim.Name, Purpose: purpose, Digest: proposal.BootDigest(proposal.Boot{Image: "os:1"}), ArmedAt: in.Now,
 			}
 			for _, f := range change {
 				f(rec.Boot.Ticket)
@@ -76,7 +77,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		},
 		"loses it though its BMC is silent": {
 			change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, _ *model.ServerRecord) {
-				in.Readings[name] = Reading{Failures: 3, NotBefore: in.Now.Add(time.Hour)}
+				in.Readings[name] = proposal.Reading{Failures: 3, NotBefore: in.Now.Add(time.Hour)}
 			}}, ended: model.TicketSpent,
 		},
 		"keeps one whose Ignition was served, for nothing more is": {change: changes{

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // endpointView is all that is known of one device at one moment.
@@ -24,7 +25,7 @@ type endpointView struct {
 	by       model.BMCName    // the BMC in Git that describes the device
 	// bmc is set once the device counts as a BMC by its entry, why says why it does not.
 	bmc bool
-	why Why
+	why proposal.Why
 }
 
 // loadEndpoints puts together what is known of each device that Git names, that
@@ -163,20 +164,20 @@ func (f *fleet) recognise(v *endpointView) {
 	}
 	switch {
 	case v.by != "":
-		v.why = Why{model.ReasonShadowedBy, fmt.Sprintf("BMC %s in Git describes this device", v.by), since, ActorNone}
+		v.why = proposal.Why{Reason: model.ReasonShadowedBy, Message: fmt.Sprintf("BMC %s in Git describes this device", v.by), Since: since, Actor: proposal.ActorNone}
 	case f.in.Desired.BMCs[model.BMCName(v.name)] != nil:
-		v.why = Why{model.ReasonShadowedBy, fmt.Sprintf("BMC %s in Git has the name that this device would have, but describes another; "+
-			"name one of them otherwise", v.name), since, RackOperator}
+		v.why = proposal.Why{Reason: model.ReasonShadowedBy, Message: fmt.Sprintf("BMC %s in Git has the name that this device would have, but describes another; "+
+			"name one of them otherwise", v.name), Since: since, Actor: proposal.RackOperator}
 	case v.entry == nil && known:
 		v.bmc = true
-		v.why = Why{model.ReasonNoMACPrefix, fmt.Sprintf("it was recognised by entry %s, which is gone from the MAC prefix database: its "+
-			"servers are left as they are; restore the entry, or write BMC and BMCSecret %s", v.old.Prefix, v.name), since, RackOperator}
+		v.why = proposal.Why{Reason: model.ReasonNoMACPrefix, Message: fmt.Sprintf("it was recognised by entry %s, which is gone from the MAC prefix database: its "+
+			"servers are left as they are; restore the entry, or write BMC and BMCSecret %s", v.old.Prefix, v.name), Since: since, Actor: proposal.RackOperator}
 	case v.entry == nil:
-		v.why = Why{model.ReasonNoMACPrefix, fmt.Sprintf("no entry of the MAC prefix database is for %s; add one of type bmc, or write a "+
-			"BMC with endpointRef %s", v.mac, v.name), since, RackOperator}
+		v.why = proposal.Why{Reason: model.ReasonNoMACPrefix, Message: fmt.Sprintf("no entry of the MAC prefix database is for %s; add one of type bmc, or write a "+
+			"BMC with endpointRef %s", v.mac, v.name), Since: since, Actor: proposal.RackOperator}
 	case !known && (f.outdated() || f.maybeUnreadable(model.KindBMC, "")):
-		v.why = Why{model.ReasonManifestUnreadable, "a BMC in Git may describe it, in a manifest that cannot be read; " +
-			"see " + model.ReportProblems, since, RackOperator}
+		v.why = proposal.Why{Reason: model.ReasonManifestUnreadable, Message: "a BMC in Git may describe it, in a manifest that cannot be read; " +
+			"see " + model.ReportProblems, Since: since, Actor: proposal.RackOperator}
 	default:
 		v.bmc = true
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // awaited are the Endpoints in Git that name no MAC address and whose devices are not known, in
@@ -22,19 +23,19 @@ func (f *fleet) awaited() (all []Endpoint) {
 
 // awaits says why it is not known which device an Endpoint in Git is: the zero Why if it is known,
 // or if there is no such Endpoint.
-func (f *fleet) awaits(m *model.Endpoint) Why {
+func (f *fleet) awaits(m *model.Endpoint) proposal.Why {
 	if m == nil || m.Spec.MACAddress != "" || f.endpointBy[m.Name] != nil {
-		return Why{}
+		return proposal.Why{}
 	}
 	waits := "no lease yet for " + m.Awaits()
 	holder := f.in.Observed.EndpointFacts[f.holders[m.Spec.IP]]
 	switch {
 	case holder == nil:
-		return Why{Reason: model.ReasonAwaitingDevice, Message: waits, Actor: RackOperator}
+		return proposal.Why{Reason: model.ReasonAwaitingDevice, Message: waits, Actor: proposal.RackOperator}
 	case holder.Reserved == m.Name:
-		return Why{model.ReasonDeviceInGitTwice, fmt.Sprintf("device %s has its address, and another Endpoint in Git is for that device by its MAC address",
-			holder.MACAddress), holder.Since, RackOperator}
+		return proposal.Why{Reason: model.ReasonDeviceInGitTwice, Message: fmt.Sprintf("device %s has its address, and another Endpoint in Git is for that device by its MAC address",
+			holder.MACAddress), Since: holder.Since, Actor: proposal.RackOperator}
 	}
-	return Why{model.ReasonAddressStillLeased, fmt.Sprintf("%s; device %s had the address %s before it was reserved, and keeps it until its lease ends",
-		waits, holder.MACAddress, m.Spec.IP), holder.Since, ActorNone}
+	return proposal.Why{Reason: model.ReasonAddressStillLeased, Message: fmt.Sprintf("%s; device %s had the address %s before it was reserved, and keeps it until its lease ends",
+		waits, holder.MACAddress, m.Spec.IP), Since: holder.Since, Actor: proposal.ActorNone}
 }

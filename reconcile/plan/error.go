@@ -1,6 +1,9 @@
 package plan
 
-import "ingot/model"
+import (
+	"ingot/model"
+	"ingot/reconcile/plan/proposal"
+)
 
 // erroneous leaves a server alone until its cause is gone or a person says so.
 func (s *server) erroneous() Step {
@@ -18,5 +21,5 @@ func (s *server) erroneous() Step {
 	if st, ok := s.accept(); ok {
 		return st
 	}
-	return s.rest(s.whySince(s.rec.Life.Reason, s.rec.Life.Message, RackOperator))
+	return s.rest(s.whySince(s.rec.Life.Reason, s.rec.Life.Message, proposal.RackOperator))
 }

@@ -5,6 +5,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 // The fixtures that tables speak of most, under short names.
@@ -24,8 +25,8 @@ var (
 func bigFleet(servers, bound int) *Input {
 	d, o := fleettest.BigFleet(servers, bound)
 	return &Input{
-		Desired: d, Observed: o, Policy: DefaultPolicy(), Now: fleettest.Now,
-		Readings: fleettest.OfEach(o.Servers, Reading{At: fleettest.Now.Add(-time.Second), Offs: 3, Reached: true}),
+		Desired: d, Observed: o, Policy: proposal.DefaultPolicy(), Now: fleettest.Now,
+		Readings: fleettest.OfEach(o.Servers, proposal.Reading{At: fleettest.Now.Add(-time.Second), Offs: 3, Reached: true}),
 		BMCRead:  fleettest.OfEach(o.BMCs, fleettest.Now),
 	}
 }
@@ -45,13 +46,13 @@ func ticketed(state model.ServerState, purpose model.TicketPurpose) (*Input, *mo
 }
 
 // claimWhy is why a claim has no server.
-func claimWhy(in *Input, name model.ClaimName) Why {
+func claimWhy(in *Input, name model.ClaimName) proposal.Why {
 	for _, c := range Plan(in).Claims {
 		if c.Name == name {
 			return c.Why
 		}
 	}
-	return Why{Reason: "unknown"}
+	return proposal.Why{Reason: "unknown"}
 }
 
 // withBMCs gives a fleet its BMCs, whose names are all different.

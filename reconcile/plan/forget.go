@@ -9,6 +9,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
 )
 
 // noteOrphaned has the record say since when a commit has taken the server's BMC away.
@@ -41,7 +42,7 @@ func (f *fleet) bmcRemoved(rec *model.ServerRecord) bool {
 func (s *server) forget() (Step, bool) {
 	f := s.fleet
 	name, value := s.requested()
-	asked := name == model.OperationForget && !WasHandled(s.rec, AskedOperation, value)
+	asked := name == model.OperationForget && !proposal.WasHandled(s.rec, proposal.AskedOperation, value)
 	switch {
 	case f.observeOnly.Reason != "", f.in.Desired.KeptOverRestart:
 		return Step{}, false
@@ -108,13 +109,13 @@ func (s *server) releaseAwaited() bool {
 // refuseOperation notes that an operation is not done.
 func (s *server) refuseOperation(value, why string) Step {
 	rec := s.edit()
-	handle(rec, AskedOperation, value)
+	proposal.MarkHandled(rec, proposal.AskedOperation, value)
 	rec.Requests.Operation = &model.Operation{Value: value, NotedAt: s.now(), Outcome: model.OutcomeRefused, Message: why}
 	return s.stay()
 }
 
 // forget notes that a server is forgotten, if its step says so.
-func (c *Changes) forget(rec *model.ServerRecord, st Step) {
+func forget(c *proposal.Changes, rec *model.ServerRecord, st Step) {
 	if !st.Forget {
 		return
 	}
@@ -125,16 +126,16 @@ func (c *Changes) forget(rec *model.ServerRecord, st Step) {
 }
 
 // orphaned says why a server whose BMC is no longer described is left as it is.
-func (s *server) orphaned() Why {
+func (s *server) orphaned() proposal.Why {
 	bmc, since := s.rec.BMC, cmp.Or(s.rec.Orphaned, s.rec.Life.Since)
 	if v := s.fleet.endpointBy[string(bmc)]; v != nil && v.by != "" {
-		return Why{model.ReasonOrphaned, fmt.Sprintf("BMC %s in Git describes the device that was discovered as BMC %s: the server is taken "+
-			"over once that BMC shows it", v.by, bmc), since, RackOperator}
+		return proposal.Why{Reason: model.ReasonOrphaned, Message: fmt.Sprintf("BMC %s in Git describes the device that was discovered as BMC %s: the server is taken "+
+			"over once that BMC shows it", v.by, bmc), Since: since, Actor: proposal.RackOperator}
 	}
 	why := s.notForgotten()
 	if why == "" {
-		return Why{model.ReasonDecommissioned, fmt.Sprintf("a commit took its BMC %s away, so it is left as it is, and forgotten after %s unless "+
-			"a BMC shows it again", bmc, text.Time(s.rememberedUntil())), since, ActorNone}
+		return proposal.Why{Reason: model.ReasonDecommissioned, Message: fmt.Sprintf("a commit took its BMC %s away, so it is left as it is, and forgotten after %s unless "+
+			"a BMC shows it again", bmc, text.Time(s.rememberedUntil())), Since: since, Actor: proposal.ActorNone}
 	}
 	first, name := "", string(s.name)
 	if s.rec.Claim.Name != "" && !s.claimGone() {
@@ -143,9 +144,9 @@ func (s *server) orphaned() Why {
 	if s.spec != nil {
 		name = s.spec.Name
 	}
-	return Why{model.ReasonOrphaned, fmt.Sprintf("its BMC %s is not in Git, so it is left as it is, and not forgotten, because %s: commit its BMC "+
+	return proposal.Why{Reason: model.ReasonOrphaned, Message: fmt.Sprintf("its BMC %s is not in Git, so it is left as it is, and not forgotten, because %s: commit its BMC "+
 		"again or, if the machine will not come back, %sgive Server %s annotation %s: %s",
-		bmc, why, first, name, model.AnnotationOperation, s.newOperation(model.OperationForget)), since, RackOperator}
+		bmc, why, first, name, model.AnnotationOperation, s.newOperation(model.OperationForget)), Since: since, Actor: proposal.RackOperator}
 }
 
 // notForgotten says why a server whose BMC is gone from Git is not forgotten by itself, "" if it is.

@@ -8,6 +8,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 // orphaned is a fleet of which a commit took the first BMC away a day ago.
@@ -65,7 +66,7 @@ func TestWhatBecomesOfAServerWhoseBMCLeftGit(t *testing.T) {
 	}
 	held := func(in *Input, _ *model.ServerRecord) {
 		for _, name := range []model.ServerName{"a", "b", "c"} {
-			in.Observed.Fleet.Done = append(in.Observed.Fleet.Done, model.Disruption{Action: stepRelease, Server: name, At: in.Now.Add(-time.Minute)})
+			in.Observed.Fleet.Done = append(in.Observed.Fleet.Done, model.Disruption{Action: proposal.StepRelease, Server: name, At: in.Now.Add(-time.Minute)})
 		}
 	}
 	replaced := func(in *Input, _ *model.ServerRecord) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // A server that runs what Ingot did not start runs somebody's work. That it was found so
@@ -79,7 +80,7 @@ func (s *server) surelyOff() bool {
 // what was read last.
 func (s *server) bmcRestarted() bool {
 	b := s.bmc
-	return b != nil && b.facts != nil && restarted(s.reading.BMCReset, b.facts.LastResetTime)
+	return b != nil && b.facts != nil && proposal.Restarted(s.reading.BMCReset, b.facts.LastResetTime)
 }
 
 func (s *server) offForLong() bool {
@@ -99,10 +100,10 @@ func (s *server) bmcToConfirm() bool {
 func (s *server) awaitSurelyOff() Step {
 	p := s.fleet.in.Policy
 	if s.bmcRestarted() {
-		return s.stay(Inspect{}) // which counts from the beginning
+		return s.stay(proposal.Inspect{}) // which counts from the beginning
 	}
 	why := s.whySince(model.ReasonFoundRunning, fmt.Sprintf("it was found running, and has to be Off for %s before anything is done "+
-		"to it", p.FoundOffTime), ActorNone)
+		"to it", p.FoundOffTime), proposal.ActorNone)
 	st := s.look(s.reading.At.Add(p.FoundOffTime/time.Duration(max(p.FoundOffReadings-1, 1))), why)
 	if end := s.reading.OffSince.Add(p.FoundOffTime); s.reading.Offs > 0 && end.After(s.now()) {
 		st = st.wakeBy(end)
@@ -151,7 +152,7 @@ func (s *server) lateGrace() time.Duration {
 }
 
 // foundRunning says that a server is left alone because it may run something.
-func (s *server) foundRunning() Why {
+func (s *server) foundRunning() proposal.Why {
 	now := ""
 	if v := s.annotation(model.AnnotationDiscover); v != "" {
 		now = fmt.Sprintf(" (now %q)", v)
@@ -163,16 +164,16 @@ func (s *server) foundRunning() Why {
 	release := fmt.Sprintf("power it off for %s", s.fleet.in.Policy.FoundOffTime)
 	if token := s.fleet.record.UnknownToken; token != "" {
 		found += ". Neither the store nor the status branch knows the fleet, so it may serve a claim, also while it is off"
-		release = fmt.Sprintf("adopt it by spec.serverClaimRef, make a commit whose message ends with %s", ApproveLine(token))
+		release = fmt.Sprintf("adopt it by spec.serverClaimRef, make a commit whose message ends with %s", proposal.ApproveLine(token))
 	}
 	return s.whySince(model.ReasonFoundRunning, fmt.Sprintf("%s: %s, or give Server %s a new value%s of annotation %s",
-		found, release, s.name, now, model.AnnotationDiscover), RackOperator)
+		found, release, s.name, now, model.AnnotationDiscover), proposal.RackOperator)
 }
 
 // decideDiscover notes that a server that was found running is to be powered off and
 // discovered.
 func (s *server) decideDiscover() Step {
-	if !s.may(stepDiscover) {
+	if !s.may(proposal.StepDiscover) {
 		return s.rest(s.foundRunning())
 	}
 	s.announce(model.IntentDiscover, s.annotation(model.AnnotationDiscover))

@@ -3,6 +3,8 @@ package plan
 import (
 	"testing"
 	"time"
+
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestABMCThatSaysAnotherTimeOfItsRestart(t *testing.T) {
@@ -21,7 +23,7 @@ func TestABMCThatSaysAnotherTimeOfItsRestart(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := restarted(tc.before, tc.now); got != tc.want {
+			if got := proposal.Restarted(tc.before, tc.now); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

@@ -6,6 +6,8 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/laws/window"
+	"ingot/reconcile/plan/proposal"
 )
 
 // guard decides which disruptive steps may be begun: so many within a window of time,
@@ -27,9 +29,9 @@ func (f *fleet) guard() {
 	if len(asked) > 0 { // else nothing is measured by it
 		bound = f.boundByNamespace()
 	}
-	r := judgeWindow(windowInput{
+	r := window.Check(window.Input{
 		Asked: asked, Uncertain: f.uncertain(asked), Record: f.record, Bound: bound, Approvals: f.in.Desired.Approvals,
-		Limits: windowLimits{
+		Limits: window.Limits{
 			MaxDisruptions: f.in.Policy.MaxDisruptions, MaxPowerDisruptions: f.in.Policy.MaxPowerDisruptions, Window: f.in.Policy.GuardWindow,
 		},
 		Revision: f.in.Desired.Revision, Now: f.in.Now, Seed: f.in.Nonce,
@@ -40,7 +42,7 @@ func (f *fleet) guard() {
 		f.allowed[d.Server] = append(f.allowed[d.Server], d)
 	}
 	for _, d := range asked {
-		if _, waits := r.Held[keyOf(d)]; waits {
+		if _, waits := r.Held[window.KeyOf(d)]; waits {
 			f.blockedByGuard[d.Server] = append(f.blockedByGuard[d.Server], d)
 		}
 	}
@@ -48,14 +50,14 @@ func (f *fleet) guard() {
 
 // uncertain are the steps that the first revision after a long gap asks for, of servers that are
 // not known to be off: they may be bound to another claim since.
-func (f *fleet) uncertain(asked []model.Disruption) map[stepKey]bool {
+func (f *fleet) uncertain(asked []model.Disruption) map[window.Key]bool {
 	if !f.in.LongGap || f.in.First != "" && f.in.First != f.in.Desired.Revision {
 		return nil
 	}
-	steps := make(map[stepKey]bool)
+	steps := make(map[window.Key]bool)
 	for _, d := range asked {
 		if f.server(d.Server).power() != model.PowerOff {
-			steps[keyOf(d)] = true
+			steps[window.KeyOf(d)] = true
 		}
 	}
 	return steps
@@ -76,7 +78,7 @@ func (f *fleet) boundByNamespace() map[string]int {
 // endApproved reports whether a step takes a server from a claim of which a person
 // approved that it is gone: that is an approval for the guard too.
 func (f *fleet) endApproved(d model.Disruption) bool {
-	if d.Action != stepRelease && d.Action != stepRetain || f.server(d.Server).rec.Life.State != model.StateReserved {
+	if d.Action != proposal.StepRelease && d.Action != proposal.StepRetain || f.server(d.Server).rec.Life.State != model.StateReserved {
 		return false
 	}
 	r, _ := f.claimRemoval(f.server(d.Server).rec)
@@ -89,25 +91,25 @@ func (s *server) may(action string) bool {
 }
 
 // guardWhy says that the guard holds a step back.
-func (s *server) guardWhy(d model.Disruption) Why {
+func (s *server) guardWhy(d model.Disruption) proposal.Why {
 	for _, h := range s.fleet.in.Observed.Fleet.Holds {
 		if !slices.ContainsFunc(h.Steps, d.Same) {
 			continue
 		}
-		why := Why{model.ReasonGuardHeld, fmt.Sprintf("%s: approve it by a commit whose message ends with "+
-			"Ingot-Approve: %s", s.heldText(d), h.Token), h.Since, RackOperator}
+		why := proposal.Why{Reason: model.ReasonGuardHeld, Message: fmt.Sprintf("%s: approve it by a commit whose message ends with "+
+			"Ingot-Approve: %s", s.heldText(d), h.Token), Since: h.Since, Actor: proposal.RackOperator}
 		if !h.Until.IsZero() {
 			why.Message += ", or wait until " + text.Time(h.Until)
 		}
 		return why
 	}
-	return s.whySince(model.ReasonGuardHeld, s.heldText(d)+"; see "+model.ReportRevision, RackOperator)
+	return s.whySince(model.ReasonGuardHeld, s.heldText(d)+"; see "+model.ReportRevision, proposal.RackOperator)
 }
 
 // heldText says which step the guard holds back, and what it would do.
 func (s *server) heldText(d model.Disruption) string {
 	text := "the guard holds its " + d.Action + " back"
-	if m := s.fleet.in.Desired.Maintenances[d.Value]; m != nil && d.Action == stepMaintenance {
+	if m := s.fleet.in.Desired.Maintenances[d.Value]; m != nil && d.Action == proposal.StepMaintenance {
 		text += ", which " + maintenanceEffect(m)
 	}
 	return text

@@ -1,17 +1,19 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"ingot/model"
 	"ingot/model/text"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 // asking is a fleet of one bound server that Git asks for all that the guard looks at.
 func asking(edit func(in *Input, rec *model.ServerRecord, c *model.ServerClaim)) *Input {
-	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now, Policy: DefaultPolicy()}
+	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now, Policy: proposal.DefaultPolicy()}
 	c := claim("web")
 	rec := &model.ServerRecord{
 		RecordIdentity: model.RecordIdentity{Name: "s1"},
@@ -67,7 +69,7 @@ func TestWhatTheGuardIsAskedFor(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := names(newFleet(asking(tc.edit)).disruptions()); got != tc.want {
+			if got := stepNames(newFleet(asking(tc.edit)).disruptions()); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -94,13 +96,13 @@ func TestTheGuardLetsAnApprovedRemovalPass(t *testing.T) {
 				in.Observed.Fleet.Holds = []model.GuardHold{{
 					Token: "t",
 					Steps: []model.Disruption{{
-						Action: stepRelease, Server: "s1", Claim: c.ClaimName(), Value: text.Time(fleettest.Now),
+						Action: proposal.StepRelease, Server: "s1", Claim: c.ClaimName(), Value: text.Time(fleettest.Now),
 					}},
 				}}
 			})
 			f := newFleet(in)
 			f.guard()
-			if got := f.server("s1").may(stepRelease); got != tc.want || (len(f.blockedByGuard["s1"]) > 0) == tc.want {
+			if got := f.server("s1").may(proposal.StepRelease); got != tc.want || (len(f.blockedByGuard["s1"]) > 0) == tc.want {
 				t.Errorf("allowed are %v, held %v", f.allowed["s1"], f.blockedByGuard["s1"])
 			}
 		})
@@ -128,4 +130,12 @@ func TestTheGuardIsNamedWhileAServerIsToBeReadAsWell(t *testing.T) {
 			}
 		})
 	}
+}
+
+func stepNames(steps []model.Disruption) string {
+	var all []string
+	for _, d := range steps {
+		all = append(all, strings.TrimSuffix(d.Action+" "+string(d.Claim)+"="+d.Value, "="))
+	}
+	return strings.Join(all, " ")
 }

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // checkIdentity returns why who answered at a new address is not the BMC that is
 // known (B34); all are the BMCs that are known, to say which one it is. What one of
 // the two does not say cannot differ: then the certificate and the UUIDs of the
 // machines behind it are what tells them apart.
-func checkIdentity(address string, known, seen *model.BMCFacts, all map[model.BMCName]*model.BMCFacts) *Failure {
+func checkIdentity(address string, known, seen *model.BMCFacts, all map[model.BMCName]*model.BMCFacts) *proposal.Failure {
 	if known == nil || !differ(known, seen) {
 		return nil
 	}
@@ -24,7 +25,7 @@ func checkIdentity(address string, known, seen *model.BMCFacts, all map[model.BM
 	if is != "" {
 		is = ", which is BMC " + is
 	}
-	return &Failure{FailureUndone, model.ReasonIdentityMismatch, fmt.Sprintf("at %s answers the BMC with %s%s, and not the one with %s: nothing is done to its servers until that one answers; if it was replaced, set annotation %s: %s#1 on BMC %s in Git",
+	return &proposal.Failure{Kind: proposal.FailureUndone, Reason: model.ReasonIdentityMismatch, Text: fmt.Sprintf("at %s answers the BMC with %s%s, and not the one with %s: nothing is done to its servers until that one answers; if it was replaced, set annotation %s: %s#1 on BMC %s in Git",
 		address, identityText(seen), is, identityText(known), model.AnnotationOperation, model.OperationRetry, known.Name)}
 }
 
@@ -38,13 +39,13 @@ func isAnother(uuid string, facts *model.BMCFacts) bool {
 func (b *bmcView) isAnother() bool { return isAnother(b.spec.Spec.BMCUUID, b.facts) }
 
 // namedOtherwise says that another BMC answers than Git names.
-func (b *bmcView) namedOtherwise() Why {
+func (b *bmcView) namedOtherwise() proposal.Why {
 	if !b.isAnother() {
-		return Why{}
+		return proposal.Why{}
 	}
-	return Why{model.ReasonIdentityMismatch, fmt.Sprintf("at %s answers the BMC with UUID %s, and spec.bmcUUID of BMC %s (%s) is %s: nothing "+
+	return proposal.Why{Reason: model.ReasonIdentityMismatch, Message: fmt.Sprintf("at %s answers the BMC with UUID %s, and spec.bmcUUID of BMC %s (%s) is %s: nothing "+
 		"is done to its servers until these agree; correct bmcUUID in Git, or where the BMC is looked for",
-		b.rec.Address, b.facts.UUID, b.name, b.spec.Source, b.spec.Spec.BMCUUID), b.rec.Since, RackOperator}
+		b.rec.Address, b.facts.UUID, b.name, b.spec.Source, b.spec.Spec.BMCUUID), Since: b.rec.Since, Actor: proposal.RackOperator}
 }
 
 // differ reports whether the facts are those of two BMCs. A UUID decides, or else

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Why a BMC's servers cannot be read is told as it is: a refused password asks for
@@ -22,7 +23,7 @@ func TestWhyAReadingFailed(t *testing.T) {
 	}
 	for reason, want := range tests {
 		b := &bmcView{name: "b", spec: &model.BMC{}}
-		s := &server{name: "s", rec: &model.ServerRecord{RecordIdentity: model.RecordIdentity{BMC: "b"}}, bmc: b, reading: &Reading{Failures: 2, Reason: reason}}
+		s := &server{name: "s", rec: &model.ServerRecord{RecordIdentity: model.RecordIdentity{BMC: "b"}}, bmc: b, reading: &proposal.Reading{Failures: 2, Reason: reason}}
 		f := withBMCs(&fleet{servers: []*server{s}}, b)
 		if got := s.unreachable().Reason; got != want.server {
 			t.Errorf("%q: the server says %s, want %s", reason, got, want.server)
@@ -46,10 +47,10 @@ func TestABMCThatShowsAnotherMachineIsReadAtOnce(t *testing.T) {
 	} {
 		facts := &model.BMCFacts{Name: "b", Systems: []model.SystemFact{{URI: "/1", UUID: "u"}}}
 		b := &bmcView{name: "b", facts: facts, rec: &model.BMCRecord{Name: "b"}, readAt: tt.read}
-		f := &fleet{in: &Input{Now: now, Policy: DefaultPolicy()}}
+		f := &fleet{in: &Input{Now: now, Policy: proposal.DefaultPolicy()}}
 		s := &server{
 			fleet: f, bmc: b, rec: &model.ServerRecord{RecordIdentity: model.RecordIdentity{BMC: "b", SystemURI: "/1", UUID: "u"}},
-			reading: &Reading{Failures: 1, Reason: model.ReasonIdentityMismatch, Since: now.Add(-time.Second)},
+			reading: &proposal.Reading{Failures: 1, Reason: model.ReasonIdentityMismatch, Since: now.Add(-time.Second)},
 		}
 		b.spec = &model.BMC{}
 		f.blocked(s)

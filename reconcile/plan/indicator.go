@@ -1,6 +1,9 @@
 package plan
 
-import "ingot/model"
+import (
+	"ingot/model"
+	"ingot/reconcile/plan/proposal"
+)
 
 // indicate has the indicator of a server be as Git says, while there is nothing else to do
 // with the server: it disturbs nothing that runs, so its state does not matter, but whether
@@ -20,13 +23,13 @@ func (s *server) indicate(st Step) Step {
 	if until, off := s.postponed(rec.Settings.IndicatorProblem, want); off {
 		return st.wakeBy(until)
 	}
-	st.Move = &Move{Do: []Action{SetIndicator{To: want, Firmware: s.bmcFirmware()}}, Then: rec}
+	st.Move = &Move{Do: []proposal.Action{proposal.SetIndicator{To: want, Firmware: s.bmcFirmware()}}, Then: rec}
 	return st
 }
 
 // setIndicator notes what the indicator shows, or why it is not as it should be: nothing
 // else waits for that.
-func (o *outcome) setIndicator(do SetIndicator, a *Answer) {
+func (o *outcome) setIndicator(do proposal.SetIndicator, a *proposal.Answer) {
 	if a.Failed != nil {
 		o.rec.Settings.IndicatorProblem = o.settingProblem(o.rec.Settings.IndicatorProblem, do.To, do.Firmware, a)
 		return

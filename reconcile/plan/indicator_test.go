@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
@@ -38,7 +39,7 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 		change(&p)
 		return failed(p)
 	}
-	reading := func(change func(r *Reading)) change {
+	reading := func(change func(r *proposal.Reading)) change {
 		return func(in *Input, rec *model.ServerRecord) {
 			r := in.Readings[rec.Name]
 			change(&r)
@@ -80,8 +81,8 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 		"of one in Error":                  {changes: []change{git("Lit"), state(model.StateError)}, want: "Lit"},
 		"of one that is ignored":           {changes: []change{git("Lit", model.AnnotationOperation, model.OperationIgnore)}},
 		"of one whose BMC is not in Git":   {changes: []change{git("Lit"), func(in *Input, _ *model.ServerRecord) { clear(in.Desired.BMCs) }}},
-		"of one whose BMC does not answer": {changes: []change{git("Lit"), reading(func(r *Reading) { r.Failures = 1 })}},
-		"of one that was not read yet":     {changes: []change{git("Lit"), reading(func(r *Reading) { *r = Reading{} })}},
+		"of one whose BMC does not answer": {changes: []change{git("Lit"), reading(func(r *proposal.Reading) { r.Failures = 1 })}},
+		"of one that was not read yet":     {changes: []change{git("Lit"), reading(func(r *proposal.Reading) { *r = proposal.Reading{} })}},
 		"while nothing may be done": {
 			changes: []change{git("Lit"), func(in *Input, _ *model.ServerRecord) { in.ObserveOnly = "no store" }},
 		},
@@ -110,7 +111,7 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 			}
 			r, got := Plan(in), ""
 			if m := r.Moves[rec.Name]; m != nil && len(m.Do) > 0 {
-				if a, is := m.Do[0].(SetIndicator); is {
+				if a, is := m.Do[0].(proposal.SetIndicator); is {
 					got = a.To
 				}
 			}

@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // initial adopts a server, or discovers it once nothing of anybody's runs on it.
 func (s *server) initial() Step {
 	switch {
 	case s.facts.Inventory == nil:
-		return s.stay(Inspect{Inventory: true})
+		return s.stay(proposal.Inspect{Inventory: true})
 	case s.adoptable() && s.duplicate().Reason != "":
 		return s.rest(s.duplicate())
 	case s.adoptable() && s.unreadyToAdopt().Reason != "":
@@ -67,16 +68,16 @@ func (s *server) beginDiscovery() Step {
 	case s.rec.Boot.Attempts >= p.DiscoveryAttempts:
 		return s.fail(model.ReasonDiscoveryFailed, s.discoveryFailure())
 	case p.DiscoveryImage == "":
-		return s.rest(s.why(model.ReasonNoDiscoveryImage, "discovery.image is not set in Ingot's configuration").by(RackOperator))
+		return s.rest(s.why(model.ReasonNoDiscoveryImage, "discovery.image is not set in Ingot's configuration").By(proposal.RackOperator))
 	case !s.opened(model.PurposeDiscovery):
-		return s.arm(model.PurposeDiscovery, s.untilOff(Boot{Image: p.DiscoveryImage}))
+		return s.arm(model.PurposeDiscovery, s.untilOff(proposal.Boot{Image: p.DiscoveryImage}))
 	}
 	return s.netBoot(s.discover)
 }
 
 // discover notes that the server is powered on to be discovered.
 func (s *server) discover(rec *model.ServerRecord) {
-	handle(rec, AskedDiscover, s.annotation(model.AnnotationDiscover))
+	proposal.MarkHandled(rec, proposal.AskedDiscover, s.annotation(model.AnnotationDiscover))
 	rec.Life.State, rec.Life.Since, rec.Boot.Problem = model.StateDiscovery, s.now(), nil
 	rec.Life.FoundRunning, rec.Life.Message = time.Time{}, ""
 	rec.Boot.Attempts++
@@ -85,5 +86,5 @@ func (s *server) discover(rec *model.ServerRecord) {
 // discoverAsked reports whether Git asks anew for a running server to be discovered.
 func (s *server) discoverAsked() bool {
 	v := s.annotation(model.AnnotationDiscover)
-	return v != "" && !WasHandled(s.rec, AskedDiscover, v)
+	return v != "" && !proposal.WasHandled(s.rec, proposal.AskedDiscover, v)
 }

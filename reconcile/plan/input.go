@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Input is all that Plan and Status look at. Nobody changes what it points to: what differs
@@ -13,7 +14,7 @@ type Input struct {
 	Desired  *model.Desired
 	Observed *model.Observed
 	// Readings are what was last read of each server's power in this process.
-	Readings map[model.ServerName]Reading
+	Readings map[model.ServerName]proposal.Reading
 	// BMCRead is when each BMC's own facts were last read in this process.
 	BMCRead map[model.BMCName]time.Time
 	// Unconfirmed is when BMCs showed something for the first time that contradicts what
@@ -46,6 +47,6 @@ type Input struct {
 	Memory *Memory
 	// DigestKey makes the digests that records hold, zero = they are plain.
 	DigestKey model.DigestKey
-	Policy    Policy
+	Policy    proposal.Policy
 	Now       time.Time
 }

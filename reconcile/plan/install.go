@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // InstallStage is how far the install of what a claim asks for has come on its server,
@@ -37,7 +38,7 @@ const (
 // asks for.
 func (s *server) installs() bool {
 	return s.rec.Life.State == model.StateReserved && s.claim != nil && s.rec.Release == nil &&
-		s.rec.Claim.Power == model.PowerOn && s.rec.Install.Digest == "" && !installUnknown(s.rec)
+		s.rec.Claim.Power == model.PowerOn && s.rec.Install.Digest == "" && !proposal.InstallUnknown(s.rec)
 }
 
 // installStage is the stage of the server's install, InstallNone if there is none.
@@ -50,7 +51,7 @@ func (s *server) installStage() InstallStage {
 }
 
 // stage is the stage of the install of a boot, of which something may be missing.
-func (s *server) stage(boot *Boot, missing Why) InstallStage {
+func (s *server) stage(boot *proposal.Boot, missing proposal.Why) InstallStage {
 	t := s.rec.Boot.Ticket
 	ours := s.opened(model.PurposeClaim) && t.Claim == s.rec.Claim.Name
 	if ours {
@@ -140,20 +141,20 @@ func (s *server) install() Step {
 		return s.installed()
 	case InstallNone:
 	}
-	return s.rest(Why{})
+	return s.rest(proposal.Why{})
 }
 
 // armForClaim makes a ticket for what the claim asks for. Attempts at something else do
 // not count. The ticket of a server that Ingot gave up on waits for nothing: somebody else
 // has to boot it.
-func (s *server) armForClaim(boot Boot) Step {
+func (s *server) armForClaim(boot proposal.Boot) Step {
 	p := s.rec.Boot.Problem
 	switch {
 	case s.rec.Boot.Attempts > 0 && p != nil && (p.Digest != s.digest(&boot) || s.otherTarget(s.rec.Boot.Ticket)):
 		rec := s.edit()
 		rec.Boot.Attempts, rec.Boot.Problem = 0, nil
 		return s.stay()
-	case s.givenUp() && FailedDisk(p):
+	case s.givenUp() && proposal.FailedDisk(p):
 		return s.leaveOff(p)
 	case s.givenUp():
 		return s.arm(model.PurposeClaim, boot)
@@ -177,7 +178,7 @@ func (s *server) bootForClaim() Step {
 		return s.rest(s.installsLimited())
 	}
 	return s.netBoot(func(rec *model.ServerRecord) {
-		handle(rec, AskedReprovision, s.claim.Annotations[model.AnnotationReprovision])
+		proposal.MarkHandled(rec, proposal.AskedReprovision, s.claim.Annotations[model.AnnotationReprovision])
 	})
 }
 
@@ -185,9 +186,9 @@ func (s *server) bootForClaim() Step {
 func (s *server) awaitBoot() Step {
 	p := s.rec.Boot.Problem
 	switch {
-	case FailedBoot(p) && s.givenUp():
+	case proposal.FailedBoot(p) && s.givenUp():
 		return s.rest(s.problemWhy(p))
-	case FailedBoot(p):
+	case proposal.FailedBoot(p):
 		return s.rest(s.why(model.ReasonWaitingForBoot, fmt.Sprintf("waiting for the server to boot, %s; attempt %d of %d, before it %s",
 			s.lastStage(), s.rec.Boot.Attempts+1, s.fleet.in.Policy.BootAttempts, p.Message)))
 	}
@@ -237,8 +238,8 @@ func (s *server) installed() Step {
 func (s *server) takeForInstalled() Step {
 	rec := s.edit()
 	s.noteInstalled()
-	if rec.Boot.OverrideVariant == VariantContinuous && !rec.Boot.Ticket.Always {
-		return s.stay(ClearBoot{})
+	if rec.Boot.OverrideVariant == proposal.VariantContinuous && !rec.Boot.Ticket.Always {
+		return s.stay(proposal.ClearBoot{})
 	}
 	return s.stay()
 }

@@ -6,6 +6,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestTheStagesOfAnInstall(t *testing.T) {
@@ -131,7 +132,7 @@ func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 		"that is being asked this very moment": {func(in *Input, rec *model.ServerRecord) {
 			off(in, rec)
 			asksOn(in, rec)
-			in.Busy, in.Readings[rec.Name] = map[model.ServerName]bool{rec.Name: true}, Reading{At: in.Now, Reached: true}
+			in.Busy, in.Readings[rec.Name] = map[model.ServerName]bool{rec.Name: true}, proposal.Reading{At: in.Now, Reached: true}
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +187,7 @@ func TestAProbeThatPowersItsMachineOffIsGivenTheTimeForIt(t *testing.T) {
 		in, rec := ticketed(model.StateReserved, model.PurposeClaim)
 		rec.Boot.Ticket.Disk, rec.Power.Asked.At = &model.DiskImage{Ref: "os:1"}, told.Add(-time.Minute)
 		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Boot.Ticket.ID, Install: &model.DiskInstall{RebootingAt: told, ReportedAt: told}}
-		in.Readings[rec.Name] = Reading{At: tc.read}
+		in.Readings[rec.Name] = proposal.Reading{At: tc.read}
 		if got := newFleet(in).servers[0].probeGoesOff(); !got.Equal(tc.want) {
 			t.Errorf("%s: %v after, want %v", name, got.Sub(told), tc.want.Sub(told))
 		}

@@ -5,6 +5,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
 )
 
 // announce notes a decision that the status branch has to show before it is acted upon.
@@ -19,25 +20,25 @@ func (s *server) intends(kind model.IntentKind, value string) bool {
 }
 
 // mustWait says why the machine must not be touched yet by a move; no reason = it may.
-func (s *server) mustWait(m *Move) Why {
+func (s *server) mustWait(m *Move) proposal.Why {
 	if m.Heals {
-		return Why{}
+		return proposal.Why{}
 	}
 	return s.unannounced()
 }
 
 // unannounced says why the server's newest decision is not to be acted upon yet; no reason = it may.
-func (s *server) unannounced() Why {
+func (s *server) unannounced() proposal.Why {
 	in := s.fleet.in
 	switch {
 	case !in.Policy.ShowFirst:
-		return Why{}
+		return proposal.Why{}
 	case in.Shown == nil:
 		return s.waitsForBranch("waiting for this Ingot's first commit to the status branch")
 	case !s.shown():
 		return s.waitsToBeShown()
 	}
-	return Why{}
+	return proposal.Why{}
 }
 
 // shown reports whether the status branch shows the server's newest decision.
@@ -69,16 +70,16 @@ func (s *server) meanwhile() (Step, bool) {
 	return s.rest(s.waitsToBeShown()), true
 }
 
-func (s *server) waitsToBeShown() Why {
+func (s *server) waitsToBeShown() proposal.Why {
 	i := s.rec.Intent
 	return s.waitsForBranch(fmt.Sprintf("waiting for the status branch to show it: %s %s", i.Kind, i.Value))
 }
 
-func (s *server) waitsForBranch(message string) Why {
+func (s *server) waitsForBranch(message string) proposal.Why {
 	why := s.why(model.ReasonWaitingForStatusBranch, message)
 	if since := s.fleet.in.Unannounced; !since.IsZero() {
 		why.Message += ", which cannot be pushed since " + text.Time(since) + "; see the check status of /readyz"
-		why.Since, why.Actor = since, RackOperator
+		why.Since, why.Actor = since, proposal.RackOperator
 	}
 	return why
 }

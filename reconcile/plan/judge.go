@@ -7,49 +7,42 @@ import (
 	"strings"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
-
-// some is a why where there is one.
-func some(why Why) *Why {
-	if why.Reason == "" {
-		return nil
-	}
-	return new(why) // a copy, so that only this takes memory
-}
 
 // judge says of a server what it is like before its step.
 func (s *server) judge() Server {
-	j := Server{Name: s.name, Record: s.rec, Manifest: s.spec, Claim: s.claim, Stage: s.installStage(), Duplicate: some(s.duplicate()), Taints: s.taints}
-	if p := s.rec.Boot.Problem; FailedBoot(p) {
-		j.Unbooted = some(s.problemWhy(p))
+	j := Server{Name: s.name, Record: s.rec, Manifest: s.spec, Claim: s.claim, Stage: s.installStage(), Duplicate: proposal.Some(s.duplicate()), Taints: s.taints}
+	if p := s.rec.Boot.Problem; proposal.FailedBoot(p) {
+		j.Unbooted = proposal.Some(s.problemWhy(p))
 	}
-	j.Unarmed, j.Approval = some(s.bootTrouble()), some(s.approvalWhy())
+	j.Unarmed, j.Approval = proposal.Some(s.bootTrouble()), proposal.Some(s.approvalWhy())
 	if s.unconfirmed() {
-		j.Unconfirmed = some(s.unconfirmedWhy())
+		j.Unconfirmed = proposal.Some(s.unconfirmedWhy())
 	}
 	if s.claim == nil {
 		return j
 	}
 	if s.outdated() {
-		j.Pending = some(s.pendingReprovision())
+		j.Pending = proposal.Some(s.pendingReprovision())
 	}
-	j.Exposed, j.CloudInit, j.Power = some(s.exposed()), some(s.cloudInitFailed()), some(s.powerIgnored())
+	j.Exposed, j.CloudInit, j.Power = proposal.Some(s.exposed()), proposal.Some(s.cloudInitFailed()), proposal.Some(s.powerIgnored())
 	return j
 }
 
 // powerIgnored says that the server's claim decides on its power, and not its manifest.
-func (s *server) powerIgnored() Why {
+func (s *server) powerIgnored() proposal.Why {
 	if s.spec == nil || s.spec.Spec.Power == "" {
-		return Why{}
+		return proposal.Why{}
 	}
 	return s.whySince(model.ReasonPowerIgnored, fmt.Sprintf("spec.power %s of Server %s (%s) is ignored: %s decides, and says "+
-		"%s", s.spec.Spec.Power, s.spec.Name, s.spec.Source, s.claim.Identity(), s.claim.Spec.Power), RackOperator)
+		"%s", s.spec.Spec.Power, s.spec.Name, s.spec.Source, s.claim.Identity(), s.claim.Spec.Power), proposal.RackOperator)
 }
 
 // stepWhy is why a server whose next step is st is not where it should be.
-func (j *Server) stepWhy(st Step) Why {
+func (j *Server) stepWhy(st Step) proposal.Why {
 	if st.Why.Reason == "" && st.Move != nil && acts(st.Move) {
-		return Why{Reason: model.ReasonInProgress, Message: "next: " + moveText(st.Move), Since: j.Record.Life.Since}
+		return proposal.Why{Reason: model.ReasonInProgress, Message: "next: " + moveText(st.Move), Since: j.Record.Life.Since}
 	}
 	return st.Why
 }
@@ -57,7 +50,7 @@ func (j *Server) stepWhy(st Step) Why {
 // acts reports whether a move does more than read, or what nobody waits for.
 func acts(m *Move) bool {
 	for _, a := range m.Do {
-		if _, reads := a.(Inspect); !reads && !aside(a) {
+		if _, reads := a.(proposal.Inspect); !reads && !aside(a) {
 			return true
 		}
 	}
@@ -90,7 +83,7 @@ func (f *fleet) judgeClaims() []*Claim {
 		if s := f.served[i]; s != nil {
 			c.Server = s.name
 		} else if s := chosen[d.name]; s != nil {
-			c.Why = Why{Reason: model.ReasonInProgress, Message: fmt.Sprintf("server %s is chosen for it", s.name)}
+			c.Why = proposal.Why{Reason: model.ReasonInProgress, Message: fmt.Sprintf("server %s is chosen for it", s.name)}
 		} else {
 			c.Why = f.unbound(d)
 		}
@@ -102,7 +95,7 @@ func (f *fleet) judgeClaims() []*Claim {
 // judgeBMCs says of each BMC how it fares.
 func (f *fleet) judgeBMCs() []*BMC {
 	for _, s := range f.servers {
-		if s.bmc == nil || s.reading.Failures < 2 || s.reading.mistaken() || s.bmc.unread.Reason != "" {
+		if s.bmc == nil || s.reading.Failures < 2 || s.reading.Mistaken() || s.bmc.unread.Reason != "" {
 			continue
 		}
 		s.bmc.unread = s.unreachable()
@@ -114,7 +107,7 @@ func (f *fleet) judgeBMCs() []*BMC {
 	for i, b := range f.bmcs {
 		j := BMC{
 			Name: b.name, Manifest: b.spec, Found: b.found, Record: b.rec, Address: b.target.Address,
-			Problems: b.problems, Why: b.why, Duplicate: some(b.duplicate()),
+			Problems: b.problems, Why: b.why, Duplicate: proposal.Some(b.duplicate()),
 		}
 		if b.endpoint != nil {
 			j.Endpoint = b.endpoint.name
@@ -140,7 +133,7 @@ func (f *fleet) judgeEndpoints() []Endpoint {
 			IsBMC: v.bmc, DescribedBy: v.by, Why: v.why,
 		}
 		if v.ip == "" {
-			j.Lost = some(v.addressLost())
+			j.Lost = proposal.Some(v.addressLost())
 		}
 		all[i] = j
 	}
@@ -183,8 +176,8 @@ func (j *Server) is(as *Server) bool {
 }
 
 // beside is what is said of the server beside why it is not where it should be.
-func (j *Server) beside() [9]*Why {
-	return [...]*Why{j.Duplicate, j.Unarmed, j.Unbooted, j.Pending, j.Unconfirmed, j.Exposed, j.CloudInit, j.Approval, j.Power}
+func (j *Server) beside() [9]*proposal.Why {
+	return [...]*proposal.Why{j.Duplicate, j.Unarmed, j.Unbooted, j.Pending, j.Unconfirmed, j.Exposed, j.CloudInit, j.Approval, j.Power}
 }
 
 // is reports whether the same is said of the very same objects.

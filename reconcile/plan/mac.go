@@ -7,6 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
 )
 
 // readCardsEvery is how often at most a server's parts are read because a network card
@@ -193,7 +194,7 @@ func (s *server) readCards() (Step, bool) {
 	if !s.cardsUnread() {
 		return Step{}, false
 	}
-	return s.stay(Inspect{Inventory: true}), true
+	return s.stay(proposal.Inspect{Inventory: true}), true
 }
 
 // cardsUnread reports whether a network card that is not known to be the server's asked

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // maintained is what takes a server out of service.
@@ -152,10 +153,10 @@ func maintenancePower(m *model.ServerMaintenance) model.Power {
 
 // approvalWhy says that a ServerMaintenance waits for the owner of the server's claim, and
 // what it will do.
-func (s *server) approvalWhy() Why {
+func (s *server) approvalWhy() proposal.Why {
 	a, name := s.rec.Maintenance.Awaits, s.fleet.awaiting[s.name]
 	if a == nil || name == "" || name != a.Maintenance {
-		return Why{}
+		return proposal.Why{}
 	}
 	m := s.fleet.in.Desired.Maintenances[name]
 	what := "ServerMaintenance " + m.Name
@@ -166,9 +167,9 @@ func (s *server) approvalWhy() Why {
 	if maintenancePower(m) == model.PowerOff && slices.Contains(s.rec.Maintenance.ShownOn, m.Name) {
 		what, value = what+", which was to leave it on,", value+model.ApprovesOff
 	}
-	return Why{model.ReasonApprovalAwaited, fmt.Sprintf("%s of server %s waits for the approval of the owner of claim %s: set annotation "+
+	return proposal.Why{Reason: model.ReasonApprovalAwaited, Message: fmt.Sprintf("%s of server %s waits for the approval of the owner of claim %s: set annotation "+
 		"%s: %s on the %s, or \"true\" for any maintenance; it %s", what, s.name, s.rec.Claim.Name, model.AnnotationMaintenanceApproved, value,
-		s.rec.Claim.Name.Identity().Kind, maintenanceEffect(m)), a.Since, Tenant}
+		s.rec.Claim.Name.Identity().Kind, maintenanceEffect(m)), Since: a.Since, Actor: proposal.Tenant}
 }
 
 // maintenanceEffect says what a ServerMaintenance does to a server that runs.
@@ -200,7 +201,7 @@ func (s *server) maintenance() (Step, bool) {
 	case asked.by == "" || s.rec.Release != nil || !bound && s.rec.Life.State != model.StateAvailable:
 		return Step{}, false
 	case bound && !s.intends(model.IntentMaintenance, asked.by):
-		if !s.may(stepMaintenance) {
+		if !s.may(proposal.StepMaintenance) {
 			return Step{}, false // it goes on as it did
 		}
 		s.announce(model.IntentMaintenance, asked.by)
@@ -239,7 +240,7 @@ func (s *server) maintained() Step {
 		return s.maintainedWith(asked)
 	case !s.maintenanceOver():
 		return s.rest(s.whySince(model.ReasonMaintenance, "kept out of service, for no commit took away what asked for it: it cannot be "+
-			"read, or is absent; see "+model.ReportProblems+" and "+model.ReportRevision, RackOperator))
+			"read, or is absent; see "+model.ReportProblems+" and "+model.ReportRevision, proposal.RackOperator))
 	}
 	rec := s.edit()
 	back := rec.Life.Back
@@ -250,15 +251,15 @@ func (s *server) maintained() Step {
 	if a := rec.Power.Asked; a != nil && a.Unsure {
 		rec.Power.Asked = nil // the maintenance has settled it
 	}
-	return s.enter(back, Inspect{Inventory: true})
+	return s.enter(back, proposal.Inspect{Inventory: true})
 }
 
 // maintainedWith brings the server to the power that its maintenance asks for by now, and else leaves
 // it alone.
 func (s *server) maintainedWith(asked maintained) Step {
 	switch power := s.maintenancePower(); {
-	case s.powerOffAsked(asked) && !s.may(stepPowerOff):
-		return s.rest(Why{}) // the guard says why
+	case s.powerOffAsked(asked) && !s.may(proposal.StepPowerOff):
+		return s.rest(proposal.Why{}) // the guard says why
 	case asked.power != power.Want:
 		if s.rec.Life.Back == model.StateReserved {
 			s.announce(model.IntentMaintenance, asked.by)
@@ -268,7 +269,7 @@ func (s *server) maintainedWith(asked maintained) Step {
 	case power.Due:
 		return s.bringPower(power.Want)
 	}
-	return s.rest(s.whySince(model.ReasonMaintenance, asked.why, RackOperator))
+	return s.rest(s.whySince(model.ReasonMaintenance, asked.why, proposal.RackOperator))
 }
 
 // powerOffAsked reports whether what left a claim's server On is to switch it off now: its user was
@@ -345,7 +346,7 @@ func (s *server) serviced() (Step, bool) {
 		s.edit().Maintenance.ServicedAt = time.Time{}
 		return s.stay(), true
 	case s.facts.Inventory == nil || s.reading.InventoryAt.Before(s.notedAt(s.rec.Maintenance.ServicedAt)):
-		return s.stay(Inspect{Inventory: true}), true
+		return s.stay(proposal.Inspect{Inventory: true}), true
 	}
 	s.noteReplaced()
 	return s.stay(), true

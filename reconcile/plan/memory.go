@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Memory keeps from one plan to the next what was worked out of what is planned with, which
@@ -88,7 +89,7 @@ type asked struct {
 	lacks    string // why they have no server, of Memory.lacking and first; "" = not said yet
 	// unbound is why no server is free for those, and offered whether one of the free servers
 	// has their labels, each of the plan with a number.
-	unbound   Why
+	unbound   proposal.Why
 	of        uint64
 	offered   bool
 	offeredOf uint64

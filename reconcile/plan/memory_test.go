@@ -15,6 +15,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 // TestAPlanWithAMemoryIsThatWithoutOne: whatever became of the fleet and of Git since. What was
@@ -93,8 +94,8 @@ func observeAnew(r *rand.Rand, was *Input) *Input {
 		case 8: // it was installed with what its claim asks for now, or with something else
 			o.Servers = changed(o.Servers, server(), func(rec *model.ServerRecord) {
 				if c := in.Desired.Claims[rec.Claim.Name]; c != nil {
-					boot, _ := bootOfClaim(in.Desired, c)
-					rec.Life.State, rec.Install.Digest = model.StateReserved, keyedDigest(in.DigestKey, &boot)
+					boot, _ := proposal.BootOfClaim(in.Desired, c)
+					rec.Life.State, rec.Install.Digest = model.StateReserved, proposal.KeyedDigest(in.DigestKey, &boot)
 					if r.IntN(2) == 0 {
 						rec.Install.Digest = fleettest.DigestOf("os:2")
 					}
@@ -114,7 +115,7 @@ func observeAnew(r *rand.Rand, was *Input) *Input {
 			})
 		case 6:
 			in.Readings = maps.Clone(in.Readings)
-			in.Readings[server()] = Reading{At: in.Now, Offs: r.IntN(4), Reached: true, Failures: r.IntN(3)}
+			in.Readings[server()] = proposal.Reading{At: in.Now, Offs: r.IntN(4), Reached: true, Failures: r.IntN(3)}
 			in.BMCRead = maps.Clone(in.BMCRead)
 			in.BMCRead[model.BMCName(fleettest.BMCName(r.IntN(13)))] = in.Now
 		case 7: // what was decided is recorded

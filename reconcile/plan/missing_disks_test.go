@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/reconcile/plan/disks"
 )
 
 func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
@@ -40,11 +41,11 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 		return []model.DiskWipe{w}
 	}
 	const id = "600508b1001c123456789abcdef01234"
-	many := make([]model.ProbeDisk, 2*maxDisks)
+	many := make([]model.ProbeDisk, 2*disks.MaxDisks)
 	for i := range many {
 		many[i] = drive("sd", fmt.Sprint("S", i))
 	}
-	longSerial := strings.Repeat("é", maxText)
+	longSerial := strings.Repeat("é", disks.MaxText)
 	sda := model.MissingDisk{Name: "sda", Serial: "S1", Model: "M"}
 	bay := model.MissingDisk{Name: "bay 1", Serial: "D1", Model: "M", FromBMC: true}
 	sdb := model.MissingDisk{Name: "sdb", Serial: "S2", Model: "M"}
@@ -75,7 +76,7 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 			want:      []model.MissingDisk{sda, {Name: "sdb", Model: "M"}},
 		},
 		"one that only the record knows, for the store was lost": {
-			recorded: []model.Disk{disk("sda", "S1", "M", 1<<40), disk("sdb", "S2", "M", 1<<40)}, reported: wipedDisks("S1"),
+			recorded: []model.Disk{disks.Disk("sda", "S1", "M", 1<<40), disks.Disk("sdb", "S2", "M", 1<<40)}, reported: wipedDisks("S1"),
 			want: []model.MissingDisk{sdb},
 		},
 		"one that only the BMC shows": {
@@ -138,11 +139,11 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 			want:     []model.MissingDisk{bay},
 		},
 		"one that a ServerMaintenance replaced": {
-			recorded: []model.Disk{replaced(disk("sda", "S1", "M", 1<<40))}, reported: wipedDisks("S9"),
+			recorded: []model.Disk{replaced(disks.Disk("sda", "S1", "M", 1<<40))}, reported: wipedDisks("S9"),
 			want: []model.MissingDisk{replacedBy(gone(sda))},
 		},
 		"not one that is back all the same": {
-			recorded: []model.Disk{replaced(disk("sda", "S1", "M", 1<<40))},
+			recorded: []model.Disk{replaced(disks.Disk("sda", "S1", "M", 1<<40))},
 			reported: reportedAs(model.WipeSkipped, "", wipedDisks("S1")[0]),
 			want:     []model.MissingDisk{{Name: "disk0", Serial: "S1", NotWiped: true}},
 		},
@@ -274,11 +275,11 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 		"what a probe says is bounded": {
 			inventory: []model.ProbeDisk{drive("sda"+strings.Repeat("x", 200), "S"+longSerial)}, reported: wipedDisks("S1"),
 			want: []model.MissingDisk{{
-				Name: "sda" + strings.Repeat("x", maxText-3), Serial: "S" + strings.Repeat("é", maxText/2-1), Model: "M",
+				Name: "sda" + strings.Repeat("x", disks.MaxText-3), Serial: "S" + strings.Repeat("é", disks.MaxText/2-1), Model: "M",
 			}},
 		},
 		"so is how many": {inventory: many, want: func() (list []model.MissingDisk) {
-			for i := range maxDisks {
+			for i := range disks.MaxDisks {
 				list = append(list, model.MissingDisk{Name: "sd", Serial: fmt.Sprint("S", i), Model: "M"})
 			}
 			return list
@@ -347,15 +348,15 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 				"disk sda (serial S1) was there before and is not in the wipe's report: look for it; " +
 				retry + "; " + fmt.Sprintf(accept, "S1, D2, S3"),
 		},
-		"more than anybody reads":            {missing: missing(maxNamed + 2), want: ", and 2 more were there before"},
-		"more than anybody types":            {missing: missing(maxNamed + 2), want: fmt.Sprintf(accept, "as-reported")},
+		"more than anybody reads":            {missing: missing(disks.MaxNamed + 2), want: ", and 2 more were there before"},
+		"more than anybody types":            {missing: missing(disks.MaxNamed + 2), want: fmt.Sprintf(accept, "as-reported")},
 		"a name that cannot stand in a list": {missing: []model.MissingDisk{{Name: "a,b"}}, want: fmt.Sprintf(accept, "as-reported")},
 		"a serial number was accepted before": {
 			missing: missing(1), rec: model.ServerRecord{Requests: model.RecordRequests{HandledDisks: "S0"}},
 			want: fmt.Sprintf(accept, "S0#2"),
 		},
 		"as reported was asked for before": {
-			missing: missing(maxNamed + 2), rec: model.ServerRecord{Requests: model.RecordRequests{HandledDisks: "as-reported"}},
+			missing: missing(disks.MaxNamed + 2), rec: model.ServerRecord{Requests: model.RecordRequests{HandledDisks: "as-reported"}},
 			want: fmt.Sprintf(accept, "as-reported#2"),
 		},
 		"one failed and one is missing": {

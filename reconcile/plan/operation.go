@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // operationAttempts is how often an operation is tried that the BMC refuses.
@@ -30,14 +31,14 @@ func (s *server) operation() (Step, bool) {
 	}
 	name, value := s.requested()
 	reset, known := resets[name]
-	if !known || WasHandled(s.rec, AskedOperation, value) || s.rec.Release != nil || !s.mayOperate() {
+	if !known || proposal.WasHandled(s.rec, proposal.AskedOperation, value) || s.rec.Release != nil || !s.mayOperate() {
 		return Step{}, false
 	}
-	if s.bound() && reset != model.ResetOn && !s.may(stepOperation) {
+	if s.bound() && reset != model.ResetOn && !s.may(proposal.StepOperation) {
 		return Step{}, false
 	}
 	rec := s.edit()
-	handle(rec, AskedOperation, value)
+	proposal.MarkHandled(rec, proposal.AskedOperation, value)
 	rec.Requests.Operation = &model.Operation{Value: value, Reset: reset, NotedAt: s.now()}
 	s.announce(model.IntentOperation, value)
 	return s.stay(), true
@@ -103,19 +104,19 @@ func (s *server) requested() (name, value string) {
 // retry leaves Error, or drops the pause after a failure, when Git asks anew.
 func (s *server) retry() (Step, bool) {
 	name, value := s.requested()
-	if name != model.OperationRetry || WasHandled(s.rec, AskedOperation, value) {
+	if name != model.OperationRetry || proposal.WasHandled(s.rec, proposal.AskedOperation, value) {
 		return Step{}, false
 	}
 	rec := s.edit()
-	handle(rec, AskedOperation, value)
-	if FailedBoot(rec.Boot.Problem) && rec.Boot.Ticket.State(s.progress()) != model.TicketIgnitionServed {
+	proposal.MarkHandled(rec, proposal.AskedOperation, value)
+	if proposal.FailedBoot(rec.Boot.Problem) && rec.Boot.Ticket.State(s.progress()) != model.TicketIgnitionServed {
 		s.end(model.TicketSpent) // the next is one that the server is powered on for
 	}
 	rec.Boot.Attempts, rec.Life.Failures, rec.Life.LastError, rec.Boot.Problem, rec.Boot.NoDiskBoot = 0, 0, "", nil, nil
 	rec.Settings.IndicatorProblem, rec.Settings.BootOrderProblem = nil, nil
 	s.forgetThefts()
 	s.forgetAgain()
-	if installUnknown(rec) {
+	if proposal.InstallUnknown(rec) {
 		rec.Doubt = nil // a person says that it is not installed
 		s.end(model.TicketSpent)
 	}
@@ -138,7 +139,7 @@ func (s *server) newRetry() string { return s.newOperation(model.OperationRetry)
 func (s *server) newOperation(name string) string {
 	for n := 1; ; n++ {
 		v := fmt.Sprintf("%s#%d", name, n)
-		if !WasHandled(s.rec, AskedOperation, v) {
+		if !proposal.WasHandled(s.rec, proposal.AskedOperation, v) {
 			return v
 		}
 	}

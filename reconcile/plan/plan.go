@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/laws/window"
+	"ingot/reconcile/plan/proposal"
 )
 
 // fleet is one plan under way: the input, and what all servers share.
@@ -36,7 +38,7 @@ type fleet struct {
 	renamed                 map[model.ServerName]*model.ServerClaim // the claims that servers' claims became
 	outrun                  map[model.ClaimName]bool                // claims whose new name another server has
 	record                  *model.FleetRecord                      // with this plan's changes
-	observeOnly             Why
+	observeOnly             proposal.Why
 	powerOns                int          // that may still be begun
 	queued                  []QueuedMove // power-ons that may take the place of others
 	reprovisions            int
@@ -48,7 +50,7 @@ type fleet struct {
 	specByUUID              map[string]model.ServerName            // made when first needed
 	unboundOf               *unboundServers                        // made when first needed
 	likely                  likely                                 // made when first needed
-	unknown                 *Why                                   // of the very first claims; made when first needed
+	unknown                 *proposal.Why                          // of the very first claims; made when first needed
 	named                   map[model.ServerName]string            // what names a server in Git; made when first needed
 	gapFound, gapUnread     *server                                // see noteGap
 	aliases                 map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
@@ -89,7 +91,7 @@ func (f *fleet) planServers(r *Result) {
 		r.Servers[i] = s.kept.judge(j)
 		if !f.in.Busy[s.name] {
 			f.planMoves(r, s, st)
-			r.Decided.forget(s.rec, st)
+			forget(&r.Decided, s.rec, st)
 		}
 		r.wake(st.Wake)
 	}
@@ -188,7 +190,7 @@ func newFleet(in *Input) *fleet {
 // sameFleet reports whether two records of the fleet say the same.
 func sameFleet(a, b *model.FleetRecord) bool {
 	return a.Applied == b.Applied && a.Sequence == b.Sequence && slices.Equal(a.Tips, b.Tips) &&
-		slices.EqualFunc(a.Holds, b.Holds, sameHold) && slices.Equal(a.ApprovedSteps, b.ApprovedSteps) && slices.Equal(a.Done, b.Done) &&
+		slices.EqualFunc(a.Holds, b.Holds, window.SameHold) && slices.Equal(a.ApprovedSteps, b.ApprovedSteps) && slices.Equal(a.Done, b.Done) &&
 		slices.Equal(a.Absent, b.Absent) && a.AbsentMore == b.AbsentMore && a.AbsentToken == b.AbsentToken &&
 		slices.Equal(a.Removed, b.Removed) && slices.Equal(a.Unreadable, b.Unreadable) &&
 		a.Unknown.Equal(b.Unknown) && a.UnknownToken == b.UnknownToken && a.GapToken == b.GapToken

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // off is the step that brings the server to a confirmed Off, or done. A
@@ -14,7 +15,7 @@ func (s *server) off(grace time.Duration) (st Step, done bool) {
 	why := s.why(model.ReasonWaitingForPowerOff, "waiting for the server to power off")
 	if n := s.forcedOff(); n > 1 {
 		why = s.why(why.Reason, fmt.Sprintf("it was forced off %d times, and its BMC still says that it is %s: look at the machine, and "+
-			"restart its BMC if that is off", n, s.power())).by(RackOperator)
+			"restart its BMC if that is off", n, s.power())).By(proposal.RackOperator)
 	}
 	switch {
 	case isOff && s.reading.Offs >= p.OffReadings:
@@ -52,7 +53,7 @@ func (s *server) nextReset(grace time.Duration) model.ResetKind {
 	case !s.goingOff():
 		return model.ResetForceOff
 	case asked.Reset == model.ResetGracefulOff && s.over(asked.At, grace),
-		asked.Reset == model.ResetForceOff && s.over(asked.At, s.fleet.in.Policy.forcePause(asked.Tries)):
+		asked.Reset == model.ResetForceOff && s.over(asked.At, s.fleet.in.Policy.PauseAfterForce(asked.Tries)):
 		return model.ResetForceOff
 	}
 	return ""
@@ -66,11 +67,6 @@ func (s *server) forcedOff() int {
 	return s.rec.Power.Asked.Tries
 }
 
-// forcePause is how long a server may take to go off that was forced to so many times.
-func (p Policy) forcePause(times int) time.Duration {
-	return min(p.PowerOnLimit<<min(max(times-1, 0), 16), max(p.PowerOnLimit, p.PowerPauseMax))
-}
-
 // netBoot boots the server from the network once, as far as the limit of
 // concurrent power-ons allows, and notes what follows from it.
 func (s *server) netBoot(then func(*model.ServerRecord)) Step {
@@ -79,10 +75,10 @@ func (s *server) netBoot(then func(*model.ServerRecord)) Step {
 		if then != nil {
 			then(rec)
 		}
-	}, BootOnce{Method: s.bootMethod()})
+	}, proposal.BootOnce{Method: s.bootMethod()})
 }
 
-func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step {
+func (s *server) powerOn(then func(*model.ServerRecord), before ...proposal.Action) Step {
 	if s.settling() {
 		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "waiting for the server to power on"))
 	}
@@ -99,7 +95,7 @@ func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step 
 	}
 	s.fleet.powerOns--
 	s.askOn(then)
-	return s.stay(append(before, SetPower{Reset: model.ResetOn, From: model.PowerOff})...)
+	return s.stay(append(before, proposal.SetPower{Reset: model.ResetOn, From: model.PowerOff})...)
 }
 
 // queuedPerPowerOn is how many servers stand in line for each that may be powering on.
@@ -121,7 +117,7 @@ func (s *server) hasPlace() bool {
 
 // queueUp has the server wait for another to be on, whose place it takes even before the
 // next plan: in a large fleet that would come long after.
-func (s *server) queueUp(then func(*model.ServerRecord), before []Action) Step {
+func (s *server) queueUp(then func(*model.ServerRecord), before []proposal.Action) Step {
 	st := s.rest(s.why(model.ReasonPowerOnsLimited, "waiting for other servers to power on (guard.maxConcurrentPowerOns)"))
 	f := s.fleet
 	if st.Move != nil || s.starting() || s.unsureTries() >= f.in.Policy.UnsureTries || len(f.queued) >= queuedPerPowerOn*f.in.Policy.MaxConcurrentPowerOns {
@@ -130,7 +126,7 @@ func (s *server) queueUp(then func(*model.ServerRecord), before []Action) Step {
 	next := *s
 	next.fresh = false
 	next.askOn(then)
-	st.Queued = next.stay(append(before, SetPower{Reset: model.ResetOn, From: model.PowerOff})...).Move
+	st.Queued = next.stay(append(before, proposal.SetPower{Reset: model.ResetOn, From: model.PowerOff})...).Move
 	return st
 }
 
@@ -155,12 +151,12 @@ func (s *server) askOn(then func(*model.ServerRecord)) {
 }
 
 // ask makes one power request.
-func (s *server) ask(reset model.ResetKind, before ...Action) Step {
+func (s *server) ask(reset model.ResetKind, before ...proposal.Action) Step {
 	return s.askFrom("", reset, before...)
 }
 
 // askFrom makes one power request of a server that is in power state from.
-func (s *server) askFrom(from model.Power, reset model.ResetKind, before ...Action) Step {
+func (s *server) askFrom(from model.Power, reset model.ResetKind, before ...proposal.Action) Step {
 	want := model.PowerOn
 	if reset == model.ResetGracefulOff || reset == model.ResetForceOff {
 		want = model.PowerOff
@@ -170,12 +166,12 @@ func (s *server) askFrom(from model.Power, reset model.ResetKind, before ...Acti
 		tries += s.forcedOff()
 	}
 	s.edit().Power.Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now(), Tries: tries, Again: s.timesAgain(want)}
-	return s.stay(append(before, SetPower{Reset: reset, From: from, Gently: !s.rec.Life.FoundRunning.IsZero()})...)
+	return s.stay(append(before, proposal.SetPower{Reset: reset, From: from, Gently: !s.rec.Life.FoundRunning.IsZero()})...)
 }
 
 // askAgain repeats a power request that may not have been carried out, after a reading
 // that showed no effect.
-func (s *server) askAgain(why Why) Step {
+func (s *server) askAgain(why proposal.Why) Step {
 	p, asked := s.fleet.in.Policy, s.rec.Power.Asked
 	switch {
 	case !asked.At.After(s.now()) && (s.now().Before(asked.At.Add(p.UnsureAfter)) || s.reading.At.Before(asked.At)):
@@ -186,7 +182,7 @@ func (s *server) askAgain(why Why) Step {
 	again := *asked
 	again.At, again.Tries = s.now(), asked.Tries+1
 	s.edit().Power.Asked = &again
-	return s.stay(SetPower{Reset: asked.Reset, Gently: !s.rec.Life.FoundRunning.IsZero()})
+	return s.stay(proposal.SetPower{Reset: asked.Reset, Gently: !s.rec.Life.FoundRunning.IsZero()})
 }
 
 // knowsNoShutdown reports whether the machine was just found to know no graceful shutdown.
@@ -223,26 +219,13 @@ func (s *server) reached() bool {
 
 // settling reports whether a power-on was asked for and may still take effect.
 func (s *server) settling() bool {
-	return awaitsOn(s.rec.Power.Asked, *s.reading, &s.fleet.in.Policy, s.now())
+	return proposal.AwaitsOn(s.rec.Power.Asked, *s.reading, &s.fleet.in.Policy, s.now())
 }
 
 // comesOn reports whether the server is being powered on, or is about to be.
 func (s *server) comesOn() bool {
 	a := s.rec.Power.Asked
 	return s.settling() || s.fleet.in.Busy[s.name] && a != nil && a.Want == model.PowerOn && !a.At.Before(s.reading.At)
-}
-
-// awaitsOn reports whether a power-on was asked for that was not seen to take effect and
-// still may: it takes one of the places of guard.maxConcurrentPowerOns.
-func awaitsOn(asked *model.PowerAsked, r Reading, p *Policy, now time.Time) bool {
-	if asked == nil || asked.Want != model.PowerOn || asked.Reached || r.Reached || asked.At.After(now) {
-		return false
-	}
-	limit := p.PowerOnLimit
-	if asked.Unsure {
-		limit = p.UnsureAfter
-	}
-	return now.Before(asked.At.Add(limit))
 }
 
 // nextLook is when to read a power state that is about to change: soon after it

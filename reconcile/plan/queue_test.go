@@ -8,6 +8,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 // lostPower is a fleet of servers that serve claims and are all found Off.
@@ -32,7 +33,7 @@ func TestServersStandInLineForAPowerOn(t *testing.T) {
 	}
 	for _, q := range r.Queued {
 		got = append(got, q.Name)
-		last, ok := q.Do[len(q.Do)-1].(SetPower)
+		last, ok := q.Do[len(q.Do)-1].(proposal.SetPower)
 		if !ok || last.Reset != model.ResetOn || q.Then.Power.Asked == nil || q.Target.UUID == "" || !q.Heals {
 			t.Fatalf("%s waits for its turn with %+v", q.Name, q.Move)
 		}
@@ -55,7 +56,7 @@ func TestWhatTheStatusBranchDoesNotShowIsNotInLine(t *testing.T) {
 	starting := fleettest.ServerName(1) // has the only place
 	in.Observed.ServerFacts[starting].Power = model.PowerOff
 	in.Observed.Servers[starting].Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Second)}
-	in.Readings[starting] = Reading{At: in.Now}
+	in.Readings[starting] = proposal.Reading{At: in.Now}
 	in.Policy.MaxConcurrentPowerOns, in.Policy.ShowFirst = 1, false
 	if r := Plan(in); len(r.Queued) != 1 || r.Queued[0].Heals {
 		t.Fatalf("in line where the branch need not be written first: %+v", r.Queued)
@@ -71,12 +72,12 @@ func TestWhoMustWaitOtherwiseIsNotInLine(t *testing.T) {
 		"a busy server": func(in *Input, rec *model.ServerRecord) {
 			in.Busy = map[model.ServerName]bool{rec.Name: true}
 		},
-		"a server that is to be read first": func(in *Input, rec *model.ServerRecord) { in.Readings[rec.Name] = Reading{} },
+		"a server that is to be read first": func(in *Input, rec *model.ServerRecord) { in.Readings[rec.Name] = proposal.Reading{} },
 		"a server whose BMC did not answer a number of requests": func(in *Input, rec *model.ServerRecord) {
 			rec.Power.Asked = &model.PowerAsked{
 				Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Hour), Unsure: true, Tries: in.Policy.UnsureTries,
 			}
-			in.Readings[rec.Name] = Reading{At: in.Now.Add(-time.Second), Offs: 3}
+			in.Readings[rec.Name] = proposal.Reading{At: in.Now.Add(-time.Second), Offs: 3}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,14 +95,14 @@ func TestWhoMustWaitOtherwiseIsNotInLine(t *testing.T) {
 }
 
 func TestALookFollowsOnAPowerRequestThatWasAnswered(t *testing.T) {
-	p := DefaultPolicy()
+	p := proposal.DefaultPolicy()
 	off := &model.ServerFacts{Name: "s1", Power: model.PowerOff}
 	on := &Move{
-		Do: []Action{DiskOnce{}, SetPower{Reset: model.ResetOn, From: model.PowerOff}}, Then: powering(),
-		was: known{old: recordOf(), facts: off, reading: Reading{At: plannedAt, Offs: 3}, policy: &p},
+		Do: []proposal.Action{proposal.DiskOnce{}, proposal.SetPower{Reset: model.ResetOn, From: model.PowerOff}}, Then: powering(),
+		was: known{old: recordOf(), facts: off, reading: proposal.Reading{At: plannedAt, Offs: 3}, policy: &p},
 	}
-	answered := []Answer{{At: settleNow}, {At: settleNow, Reset: model.ResetResult{Before: model.PowerOff, Did: model.ResetOn}}}
-	lost := []Answer{{At: settleNow}, failed(FailureUnsure, "", "EOF")}
+	answered := []proposal.Answer{{At: settleNow}, {At: settleNow, Reset: model.ResetResult{Before: model.PowerOff, Did: model.ResetOn}}}
+	lost := []proposal.Answer{{At: settleNow}, failed(proposal.FailureUnsure, "", "EOF")}
 	s := on.Settle(lost, settleNow)
 	if look, _, ok := on.Look(&s); ok {
 		t.Errorf("after a lost answer: %+v", look)
@@ -112,8 +113,8 @@ func TestALookFollowsOnAPowerRequestThatWasAnswered(t *testing.T) {
 		t.Fatalf("look %v after %s, powered on %t", ok, after, s.PoweredOn)
 	}
 	later := settleNow.Add(after)
-	saw := func(power model.Power) Settled {
-		return look.Settle([]Answer{{At: later, Facts: &model.ServerFacts{Power: power}}}, later)
+	saw := func(power model.Power) proposal.Settled {
+		return look.Settle([]proposal.Answer{{At: later, Facts: &model.ServerFacts{Power: power}}}, later)
 	}
 	if s := saw(model.PowerOff); s.PoweredOn || len(s.Servers) != 0 || s.Reading.Offs != 0 {
 		t.Errorf("while it is Off still: %+v", s)
@@ -127,15 +128,15 @@ func TestALookFollowsOnAPowerRequestThatWasAnswered(t *testing.T) {
 		"longer ago than it may take":    {Reset: model.ResetOn, Want: model.PowerOn, At: plannedAt.Add(-p.PowerOnLimit)},
 	} {
 		first := *look
-		first.Then, first.was.reading = recordOf(func(rec *model.ServerRecord) { rec.Power.Asked = &asked }), Reading{}
+		first.Then, first.was.reading = recordOf(func(rec *model.ServerRecord) { rec.Power.Asked = &asked }), proposal.Reading{}
 		first.was.old = first.Then
-		if s := first.Settle([]Answer{{At: later, Facts: &model.ServerFacts{Power: model.PowerOn}}}, later); s.PoweredOn {
+		if s := first.Settle([]proposal.Answer{{At: later, Facts: &model.ServerFacts{Power: model.PowerOn}}}, later); s.PoweredOn {
 			t.Errorf("asked to power on %s, it leaves a place that it does not have", name)
 		}
 	}
 	again := *look
 	again.was.reading = saw(model.PowerOn).Reading
-	if s := again.Settle([]Answer{{At: later, Facts: &model.ServerFacts{Power: model.PowerOn}}}, later); s.PoweredOn {
+	if s := again.Settle([]proposal.Answer{{At: later, Facts: &model.ServerFacts{Power: model.PowerOn}}}, later); s.PoweredOn {
 		t.Error("it is said to have powered on a second time")
 	}
 	if _, _, ok := look.Look(&s); ok {
@@ -152,12 +153,12 @@ func TestServersThatDoNotComeOnLeaveRoomForOthers(t *testing.T) {
 		name := fleettest.ServerName(i)
 		at := in.Now.Add(-time.Hour)
 		in.Observed.Servers[name].Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: at}
-		in.Readings[name] = Reading{At: in.Now.Add(-time.Second), Offs: 3}
+		in.Readings[name] = proposal.Reading{At: in.Now.Add(-time.Second), Offs: 3}
 	}
 	r := Plan(in)
 	broken, others := 0, 0
 	for name, m := range r.Moves {
-		if last, ok := m.Do[len(m.Do)-1].(SetPower); !ok || last.Reset != model.ResetOn {
+		if last, ok := m.Do[len(m.Do)-1].(proposal.SetPower); !ok || last.Reset != model.ResetOn {
 			continue
 		}
 		if name < fleettest.ServerName(12) {
@@ -181,7 +182,7 @@ func TestAServerThatDidNotComeOnHasTheOnlyPlace(t *testing.T) {
 	in.Policy.MaxConcurrentPowerOns = 1
 	name := fleettest.ServerName(0)
 	in.Observed.Servers[name].Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Hour)}
-	in.Readings[name] = Reading{At: in.Now.Add(-time.Second), Offs: 3}
+	in.Readings[name] = proposal.Reading{At: in.Now.Add(-time.Second), Offs: 3}
 	if r := Plan(in); len(r.Moves) != 1 {
 		t.Errorf("%d moves, want that it is asked again", len(r.Moves))
 	}
@@ -200,7 +201,7 @@ func TestAServerThatDidNotComeOnTakesTurnsForTheOnlyPlace(t *testing.T) {
 		broken := fleettest.ServerName(0)
 		at := in.Now.Add(-tc.limits*in.Policy.PowerOnLimit - time.Second)
 		in.Observed.Servers[broken].Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: at}
-		in.Readings[broken] = Reading{At: in.Now.Add(-time.Second), Offs: 3}
+		in.Readings[broken] = proposal.Reading{At: in.Now.Add(-time.Second), Offs: 3}
 		r := Plan(in)
 		if m := r.Moves[tc.want]; m == nil || len(r.Moves) != 1 {
 			t.Errorf("%s: %d moves, want that of %s", name, len(r.Moves), tc.want)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // MaxUnready is how many of the servers that are not ready for a rule are named.
@@ -179,7 +180,7 @@ func JoinBootstrapped(known, more []string) []string {
 }
 
 // awaitsConditions says by which rules no new claim gets the server, if so.
-func (s *server) awaitsConditions() Why {
+func (s *server) awaitsConditions() proposal.Why {
 	var texts []string
 	for _, t := range s.taints {
 		if t.Effect != model.TaintEvict {
@@ -187,9 +188,9 @@ func (s *server) awaitsConditions() Why {
 		}
 	}
 	if len(texts) == 0 {
-		return Why{}
+		return proposal.Why{}
 	}
-	return s.whySince(model.ReasonConditionsUnmet, strings.Join(texts, "; "), RackOperator)
+	return s.whySince(model.ReasonConditionsUnmet, strings.Join(texts, "; "), proposal.RackOperator)
 }
 
 // taintedBy is the rule whose taint keeps a claim off a server, "" if none does.

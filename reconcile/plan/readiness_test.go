@@ -9,6 +9,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 // readinessRule is a rule that requires label burn-in/passed, and whatever changes it.
@@ -140,10 +141,10 @@ func TestTheConditionsThatARuleMayRequire(t *testing.T) {
 		"a BMC that answers":                  {kind: "BMCReadable", want: "True"},
 		"after a restart the BMC counts, too": {kind: "BMCReadable", change: func(in *Input, _ *model.ServerRecord) { clear(in.Readings) }, want: "True"},
 		"a BMC that missed one question": {
-			kind: "BMCReadable", change: func(in *Input, _ *model.ServerRecord) { in.Readings[name] = Reading{Failures: 1} }, want: "True",
+			kind: "BMCReadable", change: func(in *Input, _ *model.ServerRecord) { in.Readings[name] = proposal.Reading{Failures: 1} }, want: "True",
 		},
 		"a BMC that does not answer": {
-			kind: "BMCReadable", change: func(in *Input, _ *model.ServerRecord) { in.Readings[name] = Reading{Failures: 2} }, want: "False",
+			kind: "BMCReadable", change: func(in *Input, _ *model.ServerRecord) { in.Readings[name] = proposal.Reading{Failures: 2} }, want: "False",
 		},
 		"a BMC that refuses the password": {
 			kind: "BMCReadable", want: "False",
@@ -237,15 +238,15 @@ func TestAnAvailableServerSaysWhichConditionsDoNotHold(t *testing.T) {
 	}))
 	in.Desired.Add(readinessRule("evict", evicting))
 	r := Plan(in)
-	want := Why{
-		Reason: model.ReasonConditionsUnmet, Since: in.Observed.Servers[fleettest.ServerName(1)].Life.Since, Actor: RackOperator,
+	want := proposal.Why{
+		Reason: model.ReasonConditionsUnmet, Since: in.Observed.Servers[fleettest.ServerName(1)].Life.Since, Actor: proposal.RackOperator,
 		Message: "ServerReadinessRule burn-in keeps taint burn-in on it: burn-in/passed is Unknown and has to be True, " +
 			"Discovered is False and has to be True",
 	}
 	if diff := cmp.Diff(want, r.Servers[1].Why); diff != "" {
 		t.Errorf("the free server (-want +got):\n%s", diff)
 	}
-	if bound := r.Servers[0]; bound.Why != (Why{}) || len(bound.Taints) != 2 || len(r.Moves) != 0 {
+	if bound := r.Servers[0]; bound.Why != (proposal.Why{}) || len(bound.Taints) != 2 || len(r.Moves) != 0 {
 		t.Errorf("the bound server waits for %+v, has the taints %+v; moves %v", bound.Why, bound.Taints, r.Moves)
 	}
 }

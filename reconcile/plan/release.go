@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // endAsked is how Git asks for the server to be taken from its claim, "" if it does not.
@@ -11,13 +12,13 @@ func (s *server) endAsked() string {
 	gone := s.claim == nil && s.fleet.renamed[s.name] == nil && s.fleet.claimRemoved(s.rec)
 	switch {
 	case s.rec.Life.State == model.StateReleased && s.claim == nil && s.spec != nil && !s.retains() && !s.claimQuarantined():
-		return stepWipe
+		return proposal.StepWipe
 	case s.rec.Life.State == model.StateReleased:
 		return ""
 	case gone && s.retains():
-		return stepRetain
+		return proposal.StepRetain
 	case gone:
-		return stepRelease
+		return proposal.StepRelease
 	}
 	return ""
 }
@@ -33,14 +34,14 @@ func (s *server) decideRelease() (Step, bool) {
 	switch {
 	case s.rec.Life.State != model.StateReserved || s.fleet.observeOnly.Reason != "":
 		return Step{}, false
-	case s.rec.Release != nil && s.claim != nil && (s.rec.Install.Digest != "" || installUnknown(s.rec)):
+	case s.rec.Release != nil && s.claim != nil && (s.rec.Install.Digest != "" || proposal.InstallUnknown(s.rec)):
 		return s.withdrawRelease(), true
-	case s.rec.Release != nil || !s.may(stepRelease) && !s.may(stepRetain):
+	case s.rec.Release != nil || !s.may(proposal.StepRelease) && !s.may(proposal.StepRetain):
 		return Step{}, false
 	}
-	rec, retain := s.edit(), s.endAsked() == stepRetain
+	rec, retain := s.edit(), s.endAsked() == proposal.StepRetain
 	s.announce(model.IntentRelease, string(rec.Claim.Name))
-	if s.servedUnreported() && !installUnknown(rec) {
+	if s.servedUnreported() && !proposal.InstallUnknown(rec) {
 		s.noteInstalled()
 	}
 	rec.Release = &model.Release{Revision: s.fleet.in.Desired.Revision, At: s.now(), Claim: rec.Claim.Name, Retain: retain}
@@ -79,7 +80,7 @@ func (s *server) releasing() Step {
 	retain := s.rec.Release.Retain || s.retains()
 	if !retain && s.spec == nil && s.fleet.maybeUnreadable(model.KindServer, string(s.name)) && !s.fleet.removed(s.name.Identity()) {
 		return s.rest(s.why(model.ReasonManifestUnreadable, "its manifest may say to retain its disks, but cannot be read; "+
-			"see "+model.ReportProblems).by(RackOperator))
+			"see "+model.ReportProblems).By(proposal.RackOperator))
 	}
 	rec := s.edit()
 	rec.Install.Reprovision, rec.Boot.Attempts = "", 0
@@ -103,7 +104,7 @@ func (s *server) released() Step {
 		s.edit().Release = nil
 		s.announce(model.IntentBind, string(s.rec.Claim.Name))
 		return s.enter(model.StateReserved)
-	case s.endAsked() == stepWipe && s.may(stepWipe):
+	case s.endAsked() == proposal.StepWipe && s.may(proposal.StepWipe):
 		return s.wipeReleased()
 	case s.intends(model.IntentWipe, string(s.rec.Claim.Name)):
 		s.edit().Intent = nil // should it be asked for again, that is decided anew
@@ -111,7 +112,7 @@ func (s *server) released() Step {
 	case len(s.fleet.blockedByGuard[s.name]) > 0 || s.claimQuarantined():
 		return s.rest(s.notReleased())
 	}
-	return s.rest(s.whySince(model.ReasonRetained, "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", RackOperator))
+	return s.rest(s.whySince(model.ReasonRetained, "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", proposal.RackOperator))
 }
 
 // wipeReleased has a server wiped that was kept as it was, once the status branch shows that: until
@@ -133,12 +134,12 @@ func (s *server) claimQuarantined() bool {
 	return s.rec.Claim.Name != "" && s.fleet.in.Desired.IsQuarantinedOf(s.rec.Claim.Name.Identity(), s.rec.Claim.Tenant)
 }
 
-func (s *server) quarantinedWhy() Why {
-	return s.whySince(model.ReasonClaimQuarantined, "its claim is in Git but cannot be used; see "+model.ReportProblems, Tenant)
+func (s *server) quarantinedWhy() proposal.Why {
+	return s.whySince(model.ReasonClaimQuarantined, "its claim is in Git but cannot be used; see "+model.ReportProblems, proposal.Tenant)
 }
 
 // notReleased says why a server whose claim is gone is not released.
-func (s *server) notReleased() Why {
+func (s *server) notReleased() proposal.Why {
 	id := s.rec.Claim.Name.Identity()
 	absent, listed := s.fleet.in.Desired.Absence(id)
 	switch {
@@ -150,5 +151,5 @@ func (s *server) notReleased() Why {
 		return AbsentWhy("its claim "+string(s.rec.Claim.Name), absent)
 	}
 	return s.whySince(model.ReasonAbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it "+
-		"by a commit", RackOperator)
+		"by a commit", proposal.RackOperator)
 }

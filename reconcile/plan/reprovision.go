@@ -5,23 +5,24 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // reprovisionAsked reports whether the claim asks anew to be installed again.
 func (s *server) reprovisionAsked() bool {
 	v := s.claim.Annotations[model.AnnotationReprovision]
-	return v != "" && !WasHandled(s.rec, AskedReprovision, v)
+	return v != "" && !proposal.WasHandled(s.rec, proposal.AskedReprovision, v)
 }
 
 // decideReprovisions notes which servers are to be installed again.
 func (f *fleet) decideReprovisions() {
 	for _, s := range f.servers {
-		if !s.may(stepReprovision) {
+		if !s.may(proposal.StepReprovision) {
 			continue
 		}
 		rec := s.edit()
 		rec.Install.Reprovision = s.claim.Annotations[model.AnnotationReprovision]
-		handle(rec, AskedReprovision, rec.Install.Reprovision)
+		proposal.MarkHandled(rec, proposal.AskedReprovision, rec.Install.Reprovision)
 		s.announce(model.IntentReprovision, rec.Install.Reprovision)
 	}
 }
@@ -34,7 +35,7 @@ func (s *server) withdrawReprovision() (Step, bool) {
 		s.fleet.observeOnly.Reason != "" || s.claim.Annotations[model.AnnotationReprovision] == s.rec.Install.Reprovision {
 		return Step{}, false
 	}
-	switch begun := s.rec.Install.Digest == "" && !installUnknown(s.rec); {
+	switch begun := s.rec.Install.Digest == "" && !proposal.InstallUnknown(s.rec); {
 	case !begun:
 		s.edit().Install.Reprovision = ""
 		if s.awaitsOff(model.PurposeClaim) {
@@ -54,7 +55,7 @@ func (s *server) withdrawReprovision() (Step, bool) {
 // the new boot is armed, and only once that is there is the server taken from what it
 // runs.
 func (s *server) startReprovision() (Step, bool) {
-	if s.rec.Install.Reprovision == "" || s.rec.Install.Digest == "" && !installUnknown(s.rec) || s.fleet.reprovisions <= 0 {
+	if s.rec.Install.Reprovision == "" || s.rec.Install.Digest == "" && !proposal.InstallUnknown(s.rec) || s.fleet.reprovisions <= 0 {
 		return Step{}, false
 	}
 	boot, why := s.claimBoot()
@@ -66,7 +67,7 @@ func (s *server) startReprovision() (Step, bool) {
 	}
 	armed := s.awaitsOff(model.PurposeClaim) && s.rec.Boot.Ticket.Claim == s.rec.Claim.Name && s.rec.Boot.Ticket.Digest == s.digest(&boot)
 	if armed && !s.takeInstallPlace() {
-		if installUnknown(s.rec) {
+		if proposal.InstallUnknown(s.rec) {
 			return s.rest(s.installsLimited()), true // what goes on without it would end its ticket
 		}
 		return Step{}, false // nor is it taken from what it runs before its turn comes
@@ -87,7 +88,7 @@ func (s *server) startReprovision() (Step, bool) {
 }
 
 // reprovisionTrouble says why the server cannot be reprovisioned now.
-func (s *server) reprovisionTrouble() Why {
+func (s *server) reprovisionTrouble() proposal.Why {
 	boot, why := s.claimBoot()
 	if why.Reason != "" {
 		return why
@@ -99,7 +100,7 @@ func (s *server) reprovisionTrouble() Why {
 
 // pendingReprovision says that the claim asks for something else than what the
 // server runs, which is left alone.
-func (s *server) pendingReprovision() Why {
+func (s *server) pendingReprovision() proposal.Why {
 	if s.rec.Install.Reprovision != "" {
 		if why := s.reprovisionTrouble(); why.Reason != "" {
 			return why
@@ -112,9 +113,9 @@ func (s *server) pendingReprovision() Why {
 	if s.outdated() {
 		return s.whySince(model.ReasonPendingReprovision, fmt.Sprintf("image, Secret, kernel arguments, root device or seed changed since it was installed; "+
 			"give ServerClaim %s a new value of annotation %s to have it reinstalled",
-			s.rec.Claim.Name, model.AnnotationReprovision), Tenant)
+			s.rec.Claim.Name, model.AnnotationReprovision), proposal.Tenant)
 	}
-	return Why{}
+	return proposal.Why{}
 }
 
 // outdated reports whether the claim asks for something else than was installed.

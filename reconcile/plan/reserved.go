@@ -1,6 +1,9 @@
 package plan
 
-import "ingot/model"
+import (
+	"ingot/model"
+	"ingot/reconcile/plan/proposal"
+)
 
 // reserved serves a server's claim: it installs what the claim asks for once,
 // and from then on keeps the power as the claim says, booting from disk.
@@ -23,7 +26,7 @@ func (s *server) reserved() Step {
 	if st, ok := s.startReprovision(); ok {
 		return st
 	}
-	if installUnknown(s.rec) {
+	if proposal.InstallUnknown(s.rec) {
 		return s.awaitInstall()
 	}
 	if s.rec.Install.Digest == "" {
@@ -38,7 +41,7 @@ func (s *server) wantPower() (Step, bool) {
 	switch {
 	case s.rec.Claim.Power == want:
 		return Step{}, false
-	case want == model.PowerOff && s.rec.Claim.Power == model.PowerOn && !s.may(stepPowerOff):
+	case want == model.PowerOff && s.rec.Claim.Power == model.PowerOn && !s.may(proposal.StepPowerOff):
 		return Step{}, false // it goes on as it did
 	case s.rec.Claim.Power != "":
 		s.announce(model.IntentPower, string(want))
@@ -60,7 +63,7 @@ func (s *server) keepOff() Step {
 	if s.opened(model.PurposeClaim) && s.rec.Boot.Ticket.State(s.progress()) != model.TicketIgnitionServed {
 		s.end(model.TicketSpent)
 	}
-	return s.restOrSave(Why{})
+	return s.restOrSave(proposal.Why{})
 }
 
 // keepRunning heals the power of an installed server (law 1: from its disk).
@@ -88,7 +91,7 @@ func (s *server) keepRunning() Step {
 // keepAbsent keeps a server as it was whose claim Git lacks, though no commit took it
 // away.
 func (s *server) keepAbsent() Step {
-	if s.rec.Claim.Power == model.PowerOn && s.power() == model.PowerOff && (s.rec.Install.Digest != "" || installUnknown(s.rec)) {
+	if s.rec.Claim.Power == model.PowerOn && s.power() == model.PowerOff && (s.rec.Install.Digest != "" || proposal.InstallUnknown(s.rec)) {
 		return s.heals(s.diskBoot)
 	}
 	return s.rest(s.notReleased())

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Result is what Plan decided, and why each object is where it is.
 type Result struct {
 	// Decided are records that change without anything being done to a machine.
-	Decided Changes
+	Decided proposal.Changes
 	// Moves and Readings are what to do now with servers and BMCs, none with one that is
 	// busy.
 	Moves    map[model.ServerName]*Move
@@ -22,7 +23,7 @@ type Result struct {
 	Next time.Time
 
 	// ObserveOnly says why nothing is done to any server, "" when something may be.
-	ObserveOnly Why
+	ObserveOnly proposal.Why
 	// What follows is all that is known of, in the order of names. Nobody changes any of it:
 	// the next plan has the very same value of an object of which it says the same.
 	Servers        []*Server
@@ -41,26 +42,6 @@ type QueuedMove struct {
 	*Move
 }
 
-// Changes is what is saved at once, durably.
-type Changes struct {
-	Fleet       *model.FleetRecord
-	Servers     []*model.ServerRecord
-	BMCs        []*model.BMCRecord
-	Claims      []*model.ClaimRecord
-	DropClaims  []model.ClaimName
-	BMCFacts    []*model.BMCFacts
-	ServerFacts []*model.ServerFacts
-	// Payloads are what boot tickets serve, by ticket.
-	Payloads map[string]model.Sensitive
-
-	Endpoints     []*model.EndpointRecord
-	DropEndpoints []string
-	// DropServers are forgotten, with all that is known of them; DropBMCFacts are BMCs that are
-	// gone, whose facts would be taken for what is there should one of that name come.
-	DropServers  []model.ServerName
-	DropBMCFacts []model.BMCName
-}
-
 // Server is one server as a plan found it, and what comes of it.
 type Server struct {
 	Name     model.ServerName
@@ -68,19 +49,19 @@ type Server struct {
 	Manifest *model.Server      // nil = Git says nothing of it
 	Claim    *model.ServerClaim // the claim that it is bound to, if that is in force
 	Stage    InstallStage       // of what the claim asks for
-	Why      Why                // the zero one = it is where it should be
+	Why      proposal.Why       // the zero one = it is where it should be
 
 	// What else there is to say of it, nil where there is nothing.
-	Duplicate   *Why        // another machine has its UUID
-	Unarmed     *Why        // it cannot be armed for what it is to boot
-	Unbooted    *Why        // it did not boot what it is armed for
-	Pending     *Why        // its claim asks for something else than was installed
-	Unconfirmed *Why        // nothing has said that it booted what was installed
-	Exposed     *Why        // its claim's Secret was served to another machine
-	CloudInit   *Why        // cloud-init ended in error on it
-	Taints      []RuleTaint // by ServerReadinessRules, beside those of its manifest
-	Approval    *Why        // a ServerMaintenance waits for the owner of its claim
-	Power       *Why        // its manifest says a power state, and its claim decides
+	Duplicate   *proposal.Why // another machine has its UUID
+	Unarmed     *proposal.Why // it cannot be armed for what it is to boot
+	Unbooted    *proposal.Why // it did not boot what it is armed for
+	Pending     *proposal.Why // its claim asks for something else than was installed
+	Unconfirmed *proposal.Why // nothing has said that it booted what was installed
+	Exposed     *proposal.Why // its claim's Secret was served to another machine
+	CloudInit   *proposal.Why // cloud-init ended in error on it
+	Taints      []RuleTaint   // by ServerReadinessRules, beside those of its manifest
+	Approval    *proposal.Why // a ServerMaintenance waits for the owner of its claim
+	Power       *proposal.Why // its manifest says a power state, and its claim decides
 
 	// RanWhenLastRead is set when Why is nothing but that the server cannot be read now,
 	// and it was On before: what runs on it goes on without its BMC.
@@ -93,7 +74,7 @@ type Claim struct {
 	Manifest *model.ServerClaim
 	Record   *model.ClaimRecord
 	Server   model.ServerName // "" = it has none
-	Why      Why              // why it has no server
+	Why      proposal.Why     // why it has no server
 }
 
 // BMC is one BMC, of Git or recognised on the network.
@@ -102,11 +83,11 @@ type BMC struct {
 	Manifest  *model.BMC // made up for one that was Found
 	Found     bool       // recognised by the MAC prefix database
 	Record    *model.BMCRecord
-	Address   string   // "" = it is not to be spoken to
-	Endpoint  string   // the device that it is, "" = not known
-	Problems  []string // of systems that cannot become servers
-	Why       Why      // why it is not usable
-	Duplicate *Why     // machines behind it have the UUIDs of other servers
+	Address   string        // "" = it is not to be spoken to
+	Endpoint  string        // the device that it is, "" = not known
+	Problems  []string      // of systems that cannot become servers
+	Why       proposal.Why  // why it is not usable
+	Duplicate *proposal.Why // machines behind it have the UUIDs of other servers
 }
 
 // Endpoint is one device, or an Endpoint in Git whose device is not known.
@@ -119,8 +100,8 @@ type Endpoint struct {
 	Prefix      *model.MACPrefix      // the entry that it was recognised by, if any
 	IsBMC       bool                  // by that entry
 	DescribedBy model.BMCName         // the BMC in Git that it is, if any
-	Why         Why                   // why it does not count as a BMC by itself
-	Lost        *Why                  // why nobody knows where it is
+	Why         proposal.Why          // why it does not count as a BMC by itself
+	Lost        *proposal.Why         // why nobody knows where it is
 }
 
 // Maintenance is one ServerMaintenance in force.

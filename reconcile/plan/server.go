@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // server is all that is known of one server at one moment.
@@ -15,11 +16,11 @@ type server struct {
 	stored  *model.ServerRecord // as the input has it; nil = it has none
 	facts   *model.ServerFacts
 	bmc     *bmcView           // that its record names; nil = it is not known
-	reading *Reading           // which nobody changes
+	reading *proposal.Reading  // which nobody changes
 	claim   *model.ServerClaim // the claim it is bound to, if Git still holds it
 	bind    *model.ServerClaim // the claim it is to be bound to now
 	// blocked says why the server cannot be reached or must not be; "" = it can.
-	blocked Why
+	blocked proposal.Why
 	taints  []RuleTaint // by ServerReadinessRules
 	// bootstrapped are the rules that it is ready for, and that are to be remembered.
 	bootstrapped []string
@@ -139,25 +140,21 @@ func (s *server) awaitReachable() (Step, bool) {
 func (s *server) readAnew() (Step, bool) {
 	switch {
 	case s.reading.At.IsZero() || s.reading.Failures > 0:
-		return s.stay(Inspect{Inventory: s.facts.Inventory == nil}), true
+		return s.stay(proposal.Inspect{Inventory: s.facts.Inventory == nil}), true
 	case s.rec.Life.Failures > 0 && s.reading.At.Before(s.notBefore()):
-		return s.stay(Inspect{}), true // it may be another since that failed
+		return s.stay(proposal.Inspect{}), true // it may be another since that failed
 	}
 	return Step{}, false
 }
-
-// powerUnknown is how many answers in a row that do not say whether a server is on or off
-// are no moment between the two.
-const powerUnknown = 5
 
 // awaitSettled waits until the server is On or Off.
 func (s *server) awaitSettled() (Step, bool) {
 	if s.power().Settled() {
 		return Step{}, false
 	}
-	if s.reading.Unknowns >= powerUnknown {
+	if s.reading.Unknowns >= proposal.PowerUnknown {
 		return s.rest(s.why(model.ReasonWaitingForPower, "its BMC does not say whether it is on or off; nothing is done to it until it does: "+
-			"look at the BMC, and restart that").by(RackOperator)), true
+			"look at the BMC, and restart that").By(proposal.RackOperator)), true
 	}
 	return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "power state is "+string(s.power()))), true
 }
@@ -185,7 +182,7 @@ func (s *server) live() Step {
 	case model.StateError:
 		return s.erroneous()
 	default:
-		return s.rest(s.whySince(model.ReasonUnknownState, "its record has the unknown state "+string(s.rec.Life.State), RackOperator))
+		return s.rest(s.whySince(model.ReasonUnknownState, "its record has the unknown state "+string(s.rec.Life.State), proposal.RackOperator))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // loadServers puts together what is known of each server, known or new.
@@ -129,11 +130,11 @@ func (f *fleet) resolve(name string) model.ServerName {
 }
 
 // blocked says why a server cannot be acted upon at all.
-func (f *fleet) blocked(s *server) Why {
+func (f *fleet) blocked(s *server) proposal.Why {
 	since := s.rec.Life.Since
 	b := s.bmc
 	if name, _ := s.requested(); name == model.OperationIgnore {
-		return Why{model.ReasonIgnored, "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
+		return proposal.Why{Reason: model.ReasonIgnored, Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Since: since, Actor: proposal.RackOperator}
 	}
 	switch {
 	case b == nil:
@@ -142,25 +143,25 @@ func (f *fleet) blocked(s *server) Why {
 		return b.why
 	}
 	as := shownAs(b.facts, s.rec)
-	b.lacks = b.lacks || as != shownItself || s.reading.mistaken()
-	if s.reading.mistaken() && s.reading.Since.After(b.readAt) {
+	b.lacks = b.lacks || as != shownItself || s.reading.Mistaken()
+	if s.reading.Mistaken() && s.reading.Since.After(b.readAt) {
 		b.swapped = true
 	}
 	switch as {
 	case shownNothing:
-		return Why{model.ReasonSystemMissing, fmt.Sprintf("its BMC no longer shows system %s", s.rec.SystemURI), since, RackOperator}
+		return proposal.Why{Reason: model.ReasonSystemMissing, Message: fmt.Sprintf("its BMC no longer shows system %s", s.rec.SystemURI), Since: since, Actor: proposal.RackOperator}
 	case shownUnread:
-		return Why{model.ReasonSystemUnreadable, fmt.Sprintf("its BMC lists system %s, and shows nothing of it that can be "+
-			"read", s.rec.SystemURI), since, RackOperator}
+		return proposal.Why{Reason: model.ReasonSystemUnreadable, Message: fmt.Sprintf("its BMC lists system %s, and shows nothing of it that can be "+
+			"read", s.rec.SystemURI), Since: since, Actor: proposal.RackOperator}
 	case shownUnnamed:
-		return Why{model.ReasonIdentityUnknown, fmt.Sprintf("its BMC now shows a machine without a UUID, which may be another one "+
-			"than %s", s.rec.UUID), since, RackOperator}
+		return proposal.Why{Reason: model.ReasonIdentityUnknown, Message: fmt.Sprintf("its BMC now shows a machine without a UUID, which may be another one "+
+			"than %s", s.rec.UUID), Since: since, Actor: proposal.RackOperator}
 	case shownOther:
-		return Why{model.ReasonIdentityMismatch, fmt.Sprintf("its BMC now shows another machine than that with "+
-			"UUID %s", s.rec.UUID), since, RackOperator}
+		return proposal.Why{Reason: model.ReasonIdentityMismatch, Message: fmt.Sprintf("its BMC now shows another machine than that with "+
+			"UUID %s", s.rec.UUID), Since: since, Actor: proposal.RackOperator}
 	case shownItself:
 	}
-	return Why{}
+	return proposal.Why{}
 }
 
 // count notes what a server takes of what the fleet shares.
@@ -169,7 +170,7 @@ func (f *fleet) count(s *server) {
 		f.powerOns--
 	}
 	// One of which it is not known whether it is installed goes on as it is until its turn comes.
-	begun := s.rec.Install.Digest == "" && !installUnknown(s.rec) || f.in.Busy[s.name]
+	begun := s.rec.Install.Digest == "" && !proposal.InstallUnknown(s.rec) || f.in.Busy[s.name]
 	if s.rec.Install.Reprovision != "" && begun && s.rec.Life.State == model.StateReserved {
 		f.reprovisions--
 	}

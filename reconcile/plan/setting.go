@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // settingAttempts is how often a BMC is asked for a setting that it refuses, or does not
@@ -32,15 +33,15 @@ func (s *server) postponed(p *model.SettingProblem, want string) (until time.Tim
 
 // SettingRefused reports whether a setting is not asked for again by itself.
 func SettingRefused(p *model.SettingProblem) bool {
-	lasting := p.Reason == model.ReasonAuthenticationFailed || slices.Contains(lastingReasons, p.Reason) // the account may not do it
+	lasting := p.Reason == model.ReasonAuthenticationFailed || slices.Contains(proposal.LastingReasons, p.Reason) // the account may not do it
 	return lasting && p.Failures >= settingAttempts
 }
 
 // settingProblem is what becomes of a setting's problem after an answer that failed, and
 // notes that the move did not. If nothing was learned of the setting, it is the old one.
-func (o *outcome) settingProblem(old *model.SettingProblem, want, firmware string, a *Answer) *model.SettingProblem {
+func (o *outcome) settingProblem(old *model.SettingProblem, want, firmware string, a *proposal.Answer) *model.SettingProblem {
 	f := a.Failed
-	if f.Kind == FailureStopped || f.otherMachine() {
+	if f.Kind == proposal.FailureStopped || f.OtherMachine() {
 		return old
 	}
 	p := &model.SettingProblem{Want: want, Reason: f.Reason, Message: f.Text, Since: a.At, Firmware: firmware}
@@ -51,7 +52,7 @@ func (o *outcome) settingProblem(old *model.SettingProblem, want, firmware strin
 		}
 	}
 	p.Failures++
-	p.NotBefore = a.At.Add(Backoff(o.rec.Name, p.Failures, *o.was.policy))
+	p.NotBefore = a.At.Add(proposal.Backoff(o.rec.Name, p.Failures, *o.was.policy))
 	o.failed, o.decided = nil, true
 	return p
 }

@@ -7,43 +7,17 @@ import (
 	"time"
 
 	"ingot/model"
-)
-
-// Settled is what became of a move, or of the reading of a BMC.
-type Settled struct {
-	Changes // what is to be saved, all at once
-
-	Outcome MoveOutcome
-	Err     string // of an Outcome other than MoveDone
-	Reading Reading
-	// News is set when there may be something to plan.
-	News bool
-	// PoweredOn is set when the machine is first seen On after it was asked to power on, and
-	// so leaves its place among guard.maxConcurrentPowerOns.
-	PoweredOn bool
-}
-
-// MoveOutcome is how a move ended.
-type MoveOutcome string
-
-// The outcomes of moves.
-const (
-	MoveDone       MoveOutcome = "Done"
-	MoveStopped    MoveOutcome = "Stopped"    // Ingot is being stopped: what was noted before a request says so
-	MoveOvertaken  MoveOutcome = "Overtaken"  // the power had changed meanwhile, and nothing was asked for
-	MoveNoShutdown MoveOutcome = "NoShutdown" // the machine knows no graceful shutdown, and is forced off next
-	MoveUnanswered MoveOutcome = "Unanswered" // the machine was not read, or is another one, and nothing was asked for
-	MovePreparing  MoveOutcome = "Preparing"  // what the server is to boot is not ready yet, and nothing was asked for
-	MoveFailed     MoveOutcome = "Failed"
+	"ingot/reconcile/plan/disks"
+	"ingot/reconcile/plan/proposal"
 )
 
 // known is what was known of a server when its move was planned.
 type known struct {
 	old      *model.ServerRecord // nil for a new server
 	facts    *model.ServerFacts  // nil = none were read
-	reading  Reading
+	reading  proposal.Reading
 	bmcReset time.Time // when its BMC was restarted last, as far as is known
-	policy   *Policy
+	policy   *proposal.Policy
 }
 
 // knownOf is what is known of a server before its step.
@@ -58,7 +32,7 @@ func (f *fleet) knownOf(s *server, then *model.ServerRecord) known {
 
 // Next returns the action that follows on these answers, or false when the move is over:
 // all is done, or something failed.
-func (m *Move) Next(answers []Answer) (Action, bool) {
+func (m *Move) Next(answers []proposal.Answer) (proposal.Action, bool) {
 	if len(answers) == len(m.Do) || m.replay(answers).failed != nil {
 		return nil, false
 	}
@@ -73,7 +47,7 @@ func (m *Move) Addresses(inv *model.Inventory) []string {
 	}
 	switch {
 	case inv != nil:
-		inv = merged(m.was.facts, inv)
+		inv = disks.Merged(m.was.facts, inv)
 	case m.was.facts != nil:
 		inv = m.was.facts.Inventory
 	}
@@ -89,52 +63,52 @@ func (m *Move) Addresses(inv *model.Inventory) []string {
 
 // BeforeAsking is what is saved before a power request is made, after these answers:
 // whoever finds the record after a crash knows that it may have been carried out.
-func (m *Move) BeforeAsking(answers []Answer) Changes {
+func (m *Move) BeforeAsking(answers []proposal.Answer) proposal.Changes {
 	o := m.replay(answers)
 	before := o.aboutToAsk()
-	return Changes{Servers: []*model.ServerRecord{&before}, Payloads: o.payloads}
+	return proposal.Changes{Servers: []*model.ServerRecord{&before}, Payloads: o.payloads}
 }
 
 // Settle judges what became of a move by the answers to its actions; where the move was
 // not over and there are no more of them, Ingot is being stopped. Decisions are kept after
 // success only: a failed move leaves the record as it was, but for the failure.
-func (m *Move) Settle(answers []Answer, now time.Time) Settled {
+func (m *Move) Settle(answers []proposal.Answer, now time.Time) proposal.Settled {
 	o := m.replay(answers)
 	failed := o.failed
 	if n := len(answers); failed == nil && n < len(m.Do) {
-		failed = &Failure{Kind: FailureStopped, Text: "stopped before it was begun"}
+		failed = &proposal.Failure{Kind: proposal.FailureStopped, Text: "stopped before it was begun"}
 		o.action = m.Do[n]
 	}
-	s := Settled{Outcome: MoveDone}
+	s := proposal.Settled{Outcome: proposal.MoveDone}
 	if failed == nil {
 		o.done(&s)
 	} else {
-		s.Err = failed.by(o.action)
+		s.Err = failed.By(o.action)
 		o.fails(&s, failed, now)
 	}
 	if o.learned {
 		s.ServerFacts = append(s.ServerFacts, o.facts)
 	}
 	s.Reading, s.News = o.reading, !m.Routine || o.learned || failed != nil
-	s.PoweredOn = o.reading.Reached && awaitsOn(m.Then.Power.Asked, m.was.reading, m.was.policy, now)
+	s.PoweredOn = o.reading.Reached && proposal.AwaitsOn(m.Then.Power.Asked, m.was.reading, m.was.policy, now)
 	return s
 }
 
 // Look is the reading of power that follows on a power request, after a while, and false
 // if the move made none that was answered. It is a part of the same move, because a plan
 // would have nothing to decide before it.
-func (m *Move) Look(s *Settled) (look *Move, after time.Duration, ok bool) {
-	if s.Outcome != MoveDone || len(s.Servers) != 1 || len(m.Do) == 0 {
+func (m *Move) Look(s *proposal.Settled) (look *Move, after time.Duration, ok bool) {
+	if s.Outcome != proposal.MoveDone || len(s.Servers) != 1 || len(m.Do) == 0 {
 		return nil, 0, false
 	}
-	if _, asked := m.Do[len(m.Do)-1].(SetPower); !asked {
+	if _, asked := m.Do[len(m.Do)-1].(proposal.SetPower); !asked {
 		return nil, 0, false
 	}
 	was := known{old: s.Servers[0], facts: m.was.facts, reading: s.Reading, bmcReset: m.was.bmcReset, policy: m.was.policy}
 	if n := len(s.ServerFacts); n > 0 {
 		was.facts = s.ServerFacts[n-1]
 	}
-	return &Move{Target: m.Target, Do: []Action{Inspect{}}, Then: s.Servers[0], was: was}, was.policy.Settle, true
+	return &Move{Target: m.Target, Do: []proposal.Action{proposal.Inspect{}}, Then: s.Servers[0], was: was}, was.policy.Settle, true
 }
 
 // outcome is a move whose answers are gone through, one after the other.
@@ -142,15 +116,15 @@ type outcome struct {
 	*Move
 	rec     model.ServerRecord // what the record will be
 	facts   *model.ServerFacts
-	reading Reading
+	reading proposal.Reading
 	asked   *model.ServerRecord // what was saved before the last power request that may have been made
 	learned bool                // facts are new
 	decided bool                // the record is to be saved, not only what was read
 
 	payloads map[string]model.Sensitive // of the tickets that were armed
 
-	action Action   // the last
-	failed *Failure // why that was not done
+	action proposal.Action   // the last
+	failed *proposal.Failure // why that was not done
 	// unmeant is the power state in which the machine was found, though the request was
 	// meant for another.
 	unmeant model.Power
@@ -159,7 +133,7 @@ type outcome struct {
 }
 
 // replay goes through the answers to a move's actions.
-func (m *Move) replay(answers []Answer) *outcome {
+func (m *Move) replay(answers []proposal.Answer) *outcome {
 	o := &outcome{Move: m, rec: *m.Then, facts: m.was.facts, reading: m.was.reading, decided: m.Then != m.was.old}
 	for i := range answers {
 		o.take(m.Do[i], &answers[i])
@@ -168,19 +142,19 @@ func (m *Move) replay(answers []Answer) *outcome {
 }
 
 // take notes what came of one action.
-func (o *outcome) take(do Action, a *Answer) {
+func (o *outcome) take(do proposal.Action, a *proposal.Answer) {
 	o.action, o.failed = do, a.Failed
 	switch do := do.(type) {
-	case DiskOnce:
+	case proposal.DiskOnce:
 		o.diskOnce(do, a)
 		return
-	case SetIndicator:
+	case proposal.SetIndicator:
 		o.setIndicator(do, a)
 		return
-	case SetBootOrder:
+	case proposal.SetBootOrder:
 		o.setBootOrder(do, a)
 		return
-	case SetPower:
+	case proposal.SetPower:
 		o.setPower(do, a)
 		return
 	}
@@ -188,13 +162,13 @@ func (o *outcome) take(do Action, a *Answer) {
 		return
 	}
 	switch do := do.(type) {
-	case Inspect:
+	case proposal.Inspect:
 		o.inspect(do, a)
-	case Arm:
+	case proposal.Arm:
 		o.arm(do, a)
-	case BootOnce:
+	case proposal.BootOnce:
 		o.rec.Boot.OverrideVariant = a.Variant
-	case ClearBoot:
+	case proposal.ClearBoot:
 		o.rec.Boot.OverrideVariant = ""
 	default:
 		panic(fmt.Sprintf("unhandled action %T", do))
@@ -202,12 +176,12 @@ func (o *outcome) take(do Action, a *Answer) {
 }
 
 // inspect notes what was read of the machine.
-func (o *outcome) inspect(do Inspect, a *Answer) {
+func (o *outcome) inspect(do proposal.Inspect, a *proposal.Answer) {
 	facts := &model.ServerFacts{Name: o.rec.Name, Power: a.Facts.Power}
 	post := a.POST
 	switch {
 	case do.Inventory:
-		facts.Inventory, post = merged(o.facts, a.Facts.Inventory), o.reading.POST
+		facts.Inventory, post = disks.Merged(o.facts, a.Facts.Inventory), o.reading.POST
 	case o.facts != nil:
 		facts.Inventory = o.facts.Inventory
 	}
@@ -228,7 +202,7 @@ func (o *outcome) inspect(do Inspect, a *Answer) {
 }
 
 // arm notes the ticket and what it serves, unless the server cannot start what it pins.
-func (o *outcome) arm(do Arm, a *Answer) {
+func (o *outcome) arm(do proposal.Arm, a *proposal.Answer) {
 	t := a.Ticket
 	if o.failed = do.Boot.Needs.Unmet(&t.Image); o.failed != nil {
 		return
@@ -241,17 +215,17 @@ func (o *outcome) arm(do Arm, a *Answer) {
 	o.rec.Boot.Ticket, o.decided = &t, true
 	o.payloads = map[string]model.Sensitive{t.ID: a.Payload}
 	o.rec.Boot.Serial++
-	if !FailedBoot(o.rec.Boot.Problem) {
+	if !proposal.FailedBoot(o.rec.Boot.Problem) {
 		o.rec.Boot.Problem = nil
 	}
 }
 
 // setPower notes what a power request came to.
-func (o *outcome) setPower(do SetPower, a *Answer) {
+func (o *outcome) setPower(do proposal.SetPower, a *proposal.Answer) {
 	f, r := a.Failed, a.Reset
 	switch {
-	case f != nil && f.Kind == FailureUnrecorded:
-	case f != nil && f.Kind == FailureUndone:
+	case f != nil && f.Kind == proposal.FailureUnrecorded:
+	case f != nil && f.Kind == proposal.FailureUndone:
 		if do.From != "" && r.Before != "" && r.Before != do.From {
 			o.unmeant = r.Before
 		}
@@ -301,7 +275,7 @@ func (o *outcome) aboutToAsk() model.ServerRecord {
 }
 
 // done keeps what the move decided.
-func (o *outcome) done(s *Settled) {
+func (o *outcome) done(s *proposal.Settled) {
 	if !o.decided {
 		return
 	}
@@ -313,24 +287,24 @@ func (o *outcome) done(s *Settled) {
 
 // fails notes a failed move: one that only reads in the readings of this process, any
 // other in the server's record.
-func (o *outcome) fails(s *Settled, f *Failure, now time.Time) {
-	inspect, reads := o.action.(Inspect)
-	arm, arms := o.action.(Arm)
+func (o *outcome) fails(s *proposal.Settled, f *proposal.Failure, now time.Time) {
+	inspect, reads := o.action.(proposal.Inspect)
+	arm, arms := o.action.(proposal.Arm)
 	p, name := *o.was.policy, o.rec.Name
 	switch {
-	case f.Kind == FailureStopped:
-		s.Outcome = MoveStopped
+	case f.Kind == proposal.FailureStopped:
+		s.Outcome = proposal.MoveStopped
 	case o.unmeant != "":
-		s.Outcome = MoveOvertaken
+		s.Outcome = proposal.MoveOvertaken
 		o.overtaken(s, now)
 	case o.force:
-		s.Outcome = MoveNoShutdown
+		s.Outcome = proposal.MoveNoShutdown
 		rec := o.before()
 		rec.Power.NoShutdown = now
 		s.Servers = append(s.Servers, rec)
-	case reads || o.asked == nil && f.otherMachine():
-		s.Outcome = MoveUnanswered
-		until := now.Add(Backoff(name, o.reading.Failures+1, p))
+	case reads || o.asked == nil && f.OtherMachine():
+		s.Outcome = proposal.MoveUnanswered
+		until := now.Add(proposal.Backoff(name, o.reading.Failures+1, p))
 		o.reading = o.reading.Missed(s.Err, until, now).Because(f.Reason)
 		if inspect.Inventory {
 			o.reading = o.reading.MissedParts(now)
@@ -339,31 +313,31 @@ func (o *outcome) fails(s *Settled, f *Failure, now time.Time) {
 			s.Servers = append(s.Servers, o.was.old) // nothing was asked for
 		}
 	case o.asked != nil:
-		s.Outcome = MoveFailed
+		s.Outcome = proposal.MoveFailed
 		s.Servers = append(s.Servers, unsure(*o.asked, s.Err))
-	case f.Kind == FailureUnrecorded:
-		s.Outcome = MoveFailed
+	case f.Kind == proposal.FailureUnrecorded:
+		s.Outcome = proposal.MoveFailed
 		o.reading = o.reading.Lost(s.Err, name, p, now)
 	case arms:
 		o.notArmed(s, arm, f, now)
 	default:
-		s.Outcome = MoveFailed
+		s.Outcome = proposal.MoveFailed
 		rec := o.before()
 		rec.Life.Failures++
-		rec.Life.NotBefore = now.Add(Backoff(name, rec.Life.Failures, p))
+		rec.Life.NotBefore = now.Add(proposal.Backoff(name, rec.Life.Failures, p))
 		rec.Life.LastError = s.Err
 		s.Servers = append(s.Servers, rec)
 	}
 }
 
 // notArmed notes why a boot could not be armed. That its image is being prepared is no failure.
-func (o *outcome) notArmed(s *Settled, arm Arm, f *Failure, now time.Time) {
+func (o *outcome) notArmed(s *proposal.Settled, arm proposal.Arm, f *proposal.Failure, now time.Time) {
 	if f.Reason == model.ReasonImagePreparing {
-		s.Outcome = MovePreparing
+		s.Outcome = proposal.MovePreparing
 		o.prepares(s, arm, f, now)
 		return
 	}
-	s.Outcome = MoveFailed
+	s.Outcome = proposal.MoveFailed
 	rec := o.before()
 	rec.Boot.Problem = armProblem(rec.Boot.Problem, rec.Name, arm, f, now, *o.was.policy)
 	s.Servers = append(s.Servers, rec)
@@ -379,7 +353,7 @@ func (o *outcome) before() *model.ServerRecord {
 
 // overtaken notes that a machine's power has changed since the plan: nothing was asked
 // for, and what is to be done now is thought over again.
-func (o *outcome) overtaken(s *Settled, now time.Time) {
+func (o *outcome) overtaken(s *proposal.Settled, now time.Time) {
 	facts := model.ServerFacts{Name: o.rec.Name}
 	if o.facts != nil {
 		facts = *o.facts

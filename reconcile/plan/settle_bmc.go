@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // knownBMC is what was known of a BMC when its reading was planned.
@@ -12,16 +13,16 @@ type knownBMC struct {
 	old      *model.BMCRecord      // nil for one that was never read
 	endpoint *model.EndpointRecord // of the device whose credential is tried, nil if none is
 	all      map[model.BMCName]*model.BMCFacts
-	policy   *Policy
+	policy   *proposal.Policy
 	uuid     string // that its manifest gives; "" = none
 }
 
 // Settle judges what became of the reading of a BMC. Nobody else writes the record of its
 // device meanwhile.
-func (m *BMCMove) Settle(a Answer, now time.Time) Settled {
+func (m *BMCMove) Settle(a proposal.Answer, now time.Time) proposal.Settled {
 	f := a.Failed
-	if f != nil && f.Kind == FailureStopped {
-		return Settled{Outcome: MoveStopped, Err: f.Text}
+	if f != nil && f.Kind == proposal.FailureStopped {
+		return proposal.Settled{Outcome: proposal.MoveStopped, Err: f.Text}
 	}
 	if f == nil && !model.SameUUID(m.was.uuid, a.BMC.UUID) { // else Git says that it is the BMC
 		f = checkIdentity(m.Target.Address, m.Known, a.BMC, m.was.all)
@@ -29,7 +30,7 @@ func (m *BMCMove) Settle(a Answer, now time.Time) Settled {
 	if f != nil {
 		return m.failed(f, now)
 	}
-	s := Settled{Outcome: MoveDone, News: true}
+	s := proposal.Settled{Outcome: proposal.MoveDone, News: true}
 	rec := *m.Then
 	if m.was.old == nil || m.was.old.Reason != "" {
 		rec.Since = now
@@ -47,15 +48,15 @@ func (m *BMCMove) Settle(a Answer, now time.Time) Settled {
 
 // failed notes that a BMC could not be read, or is another one. Since when and why stays
 // as it was told first, for as long as the reason is the same.
-func (m *BMCMove) failed(f *Failure, now time.Time) Settled {
-	s := Settled{Outcome: MoveFailed, Err: f.Text, News: true}
+func (m *BMCMove) failed(f *proposal.Failure, now time.Time) proposal.Settled {
+	s := proposal.Settled{Outcome: proposal.MoveFailed, Err: f.Text, News: true}
 	rec := model.BMCRecord{Name: m.Then.Name}
 	if m.was.old != nil {
 		rec = *m.was.old
 	}
 	rec.HandledOperation, rec.Fingerprint = m.Then.HandledOperation, m.Then.Fingerprint
 	rec.Failures++
-	rec.NotBefore = now.Add(Backoff(rec.Name, rec.Failures, *m.was.policy))
+	rec.NotBefore = now.Add(proposal.Backoff(rec.Name, rec.Failures, *m.was.policy))
 	reason := cmp.Or(f.Reason, model.ReasonConnectionFailed)
 	if rec.Reason != reason {
 		rec.Reason, rec.LastError, rec.Since = reason, f.Text, now

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // bmcOf is the record of BMC b1.
@@ -22,15 +23,15 @@ func bmcOf(changes ...func(*model.BMCRecord)) *model.BMCRecord {
 func refusing(times int, reason model.Reason, text string, since time.Time) func(*model.BMCRecord) {
 	return func(rec *model.BMCRecord) {
 		rec.Failures, rec.Reason, rec.LastError, rec.Since = times, reason, text, since
-		rec.NotBefore = settleNow.Add(Backoff(rec.Name, times, DefaultPolicy()))
+		rec.NotBefore = settleNow.Add(proposal.Backoff(rec.Name, times, proposal.DefaultPolicy()))
 	}
 }
 
 func TestWhatBecomesOfTheReadingOfABMC(t *testing.T) {
 	const trial = "c1"
 	read := &model.BMCFacts{Name: "b1", UUID: "u1", Fingerprint: "new"}
-	answered, down := Answer{BMC: read}, failed(FailureUnsure, model.ReasonConnectionFailed, "refused")
-	denied := failed(FailureUnsure, model.ReasonAuthenticationFailed, "wrong password")
+	answered, down := proposal.Answer{BMC: read}, failed(proposal.FailureUnsure, model.ReasonConnectionFailed, "refused")
+	denied := failed(proposal.FailureUnsure, model.ReasonAuthenticationFailed, "wrong password")
 	device := &model.EndpointRecord{Name: "b1", Tried: []string{"c0"}, RefusedAt: []time.Time{plannedAt}}
 	unread := func(rec *model.BMCRecord) { rec.Fingerprint = "" }
 	silent := func(times int) func(*model.BMCRecord) {
@@ -42,48 +43,48 @@ func TestWhatBecomesOfTheReadingOfABMC(t *testing.T) {
 		old, then *model.BMCRecord // then: nil = as it was
 		known     *model.BMCFacts
 		trial     bool // a credential of the MAC prefix database is tried
-		answer    Answer
-		want      Settled
+		answer    proposal.Answer
+		want      proposal.Settled
 	}{
 		"a BMC that answers for the first time has its certificate pinned": {
 			then: bmcOf(unread), answer: answered,
-			want: Settled{Outcome: MoveDone, News: true, Changes: Changes{
+			want: proposal.Settled{Outcome: proposal.MoveDone, News: true, Changes: proposal.Changes{
 				BMCs:     []*model.BMCRecord{bmcOf(func(rec *model.BMCRecord) { rec.Fingerprint, rec.Since = "new", settleNow })},
 				BMCFacts: []*model.BMCFacts{read},
 			}},
 		},
 		"one that answers as before keeps its certificate and its time": {
 			old: bmcOf(), answer: answered,
-			want: Settled{Outcome: MoveDone, News: true, Changes: Changes{
+			want: proposal.Settled{Outcome: proposal.MoveDone, News: true, Changes: proposal.Changes{
 				BMCs: []*model.BMCRecord{bmcOf()}, BMCFacts: []*model.BMCFacts{read},
 			}},
 		},
 		"one that answers again is usable since then": {
 			old: bmcOf(silent(1)), answer: answered,
-			want: Settled{Outcome: MoveDone, News: true, Changes: Changes{
+			want: proposal.Settled{Outcome: proposal.MoveDone, News: true, Changes: proposal.Changes{
 				BMCs:     []*model.BMCRecord{bmcOf(func(rec *model.BMCRecord) { rec.Since = settleNow })},
 				BMCFacts: []*model.BMCFacts{read},
 			}},
 		},
 		"one that does not answer is tried again after a pause": {
 			old: bmcOf(), answer: down,
-			want: Settled{Outcome: MoveFailed, Err: "refused", News: true, Changes: Changes{
+			want: proposal.Settled{Outcome: proposal.MoveFailed, Err: "refused", News: true, Changes: proposal.Changes{
 				BMCs: []*model.BMCRecord{bmcOf(refusing(1, model.ReasonConnectionFailed, "refused", settleNow))},
 			}},
 		},
 		"one that goes on not to answer is told of as of the first time": {
 			old: bmcOf(silent(1)), answer: down,
-			want: Settled{Outcome: MoveFailed, Err: "refused", News: true, Changes: Changes{BMCs: []*model.BMCRecord{bmcOf(silent(2))}}},
+			want: proposal.Settled{Outcome: proposal.MoveFailed, Err: "refused", News: true, Changes: proposal.Changes{BMCs: []*model.BMCRecord{bmcOf(silent(2))}}},
 		},
 		"one of an error that nobody knows counts as not reached": {
-			old: bmcOf(), answer: failed(FailureUnsure, "", "EOF"),
-			want: Settled{Outcome: MoveFailed, Err: "EOF", News: true, Changes: Changes{
+			old: bmcOf(), answer: failed(proposal.FailureUnsure, "", "EOF"),
+			want: proposal.Settled{Outcome: proposal.MoveFailed, Err: "EOF", News: true, Changes: proposal.Changes{
 				BMCs: []*model.BMCRecord{bmcOf(refusing(1, model.ReasonConnectionFailed, "EOF", settleNow))},
 			}},
 		},
 		"a retry that fails is handled all the same, and the certificate is forgotten": {
 			old: bmcOf(), then: bmcOf(unread, retried), answer: down,
-			want: Settled{Outcome: MoveFailed, Err: "refused", News: true, Changes: Changes{BMCs: []*model.BMCRecord{
+			want: proposal.Settled{Outcome: proposal.MoveFailed, Err: "refused", News: true, Changes: proposal.Changes{BMCs: []*model.BMCRecord{
 				bmcOf(unread, refusing(1, model.ReasonConnectionFailed, "refused", settleNow), retried),
 			}}},
 		},
@@ -91,23 +92,23 @@ func TestWhatBecomesOfTheReadingOfABMC(t *testing.T) {
 			old:   bmcOf(elsewhere),
 			then:  bmcOf(),
 			known: &model.BMCFacts{Name: "b1", UUID: "u0"}, answer: answered,
-			want: Settled{
-				Outcome: MoveFailed, News: true, Err: identityFailure,
-				Changes: Changes{BMCs: []*model.BMCRecord{
+			want: proposal.Settled{
+				Outcome: proposal.MoveFailed, News: true, Err: identityFailure,
+				Changes: proposal.Changes{BMCs: []*model.BMCRecord{
 					bmcOf(refusing(1, model.ReasonIdentityMismatch, identityFailure, settleNow), elsewhere),
 				}},
 			},
 		},
 		"a credential that the BMC takes is that of its device": {
 			old: bmcOf(), trial: true, answer: answered,
-			want: Settled{Outcome: MoveDone, News: true, Changes: Changes{
+			want: proposal.Settled{Outcome: proposal.MoveDone, News: true, Changes: proposal.Changes{
 				BMCs: []*model.BMCRecord{bmcOf()}, BMCFacts: []*model.BMCFacts{read},
 				Endpoints: []*model.EndpointRecord{{Name: "b1", Tried: device.Tried, RefusedAt: device.RefusedAt, Credential: trial}},
 			}},
 		},
 		"a credential that the BMC refuses is not tried again": {
 			old: bmcOf(), trial: true, answer: denied,
-			want: Settled{Outcome: MoveFailed, Err: "wrong password", News: true, Changes: Changes{
+			want: proposal.Settled{Outcome: proposal.MoveFailed, Err: "wrong password", News: true, Changes: proposal.Changes{
 				BMCs: []*model.BMCRecord{bmcOf(refusing(1, model.ReasonAuthenticationFailed, "wrong password", settleNow))},
 				Endpoints: []*model.EndpointRecord{{
 					Name: "b1", Tried: []string{"c0", trial}, RefusedAt: []time.Time{plannedAt, settleNow},
@@ -116,24 +117,24 @@ func TestWhatBecomesOfTheReadingOfABMC(t *testing.T) {
 		},
 		"a credential that a BMC said nothing of stays to be tried": {
 			old: bmcOf(), trial: true, answer: down,
-			want: Settled{Outcome: MoveFailed, Err: "refused", News: true, Changes: Changes{
+			want: proposal.Settled{Outcome: proposal.MoveFailed, Err: "refused", News: true, Changes: proposal.Changes{
 				BMCs: []*model.BMCRecord{bmcOf(refusing(1, model.ReasonConnectionFailed, "refused", settleNow))},
 			}},
 		},
 		"credentials of Git that are refused are no matter of the device": {
 			old: bmcOf(), answer: denied,
-			want: Settled{Outcome: MoveFailed, Err: "wrong password", News: true, Changes: Changes{
+			want: proposal.Settled{Outcome: proposal.MoveFailed, Err: "wrong password", News: true, Changes: proposal.Changes{
 				BMCs: []*model.BMCRecord{bmcOf(refusing(1, model.ReasonAuthenticationFailed, "wrong password", settleNow))},
 			}},
 		},
 		"a stop leaves nothing": {
-			old: bmcOf(), trial: true, answer: failed(FailureStopped, model.ReasonAuthenticationFailed, "context canceled"),
-			want: Settled{Outcome: MoveStopped, Err: "context canceled"},
+			old: bmcOf(), trial: true, answer: failed(proposal.FailureStopped, model.ReasonAuthenticationFailed, "context canceled"),
+			want: proposal.Settled{Outcome: proposal.MoveStopped, Err: "context canceled"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := DefaultPolicy()
+			p := proposal.DefaultPolicy()
 			m := &BMCMove{
 				Target: model.BMCTarget{Address: "192.0.2.1:443"}, Then: tc.then, Known: tc.known,
 				was: knownBMC{old: tc.old, policy: &p},

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Step is what becomes of a server now: a move, or the reason why none.
 type Step struct {
 	Move *Move
-	Why  Why
+	Why  proposal.Why
 	Wake time.Time // when to look again; zero = on a change
 	// Queued is what may be begun in place of another server's power-on, once that one is
 	// on; nil = nothing.
@@ -28,7 +29,7 @@ func (s *server) edit() *model.ServerRecord {
 }
 
 // enter does actions and then is in state.
-func (s *server) enter(state model.ServerState, do ...Action) Step {
+func (s *server) enter(state model.ServerState, do ...proposal.Action) Step {
 	rec := s.edit()
 	s.noteDisks()
 	rec.Life.State, rec.Life.Since, rec.Boot.Problem = state, s.now(), nil
@@ -56,28 +57,28 @@ func (s *server) fail(reason, message string) Step {
 }
 
 // stay does actions without leaving the state.
-func (s *server) stay(do ...Action) Step {
+func (s *server) stay(do ...proposal.Action) Step {
 	return Step{Move: &Move{Do: do, Then: s.rec}}
 }
 
 // look reads the power state when it is due, and waits until then.
-func (s *server) look(due time.Time, why Why) Step {
+func (s *server) look(due time.Time, why proposal.Why) Step {
 	if s.now().Before(due) {
 		return Step{Why: why, Wake: due}
 	}
-	st := s.stay(Inspect{})
+	st := s.stay(proposal.Inspect{})
 	st.Why = why
 	return st
 }
 
 // rest reads the power state of a server with which there is nothing to do now
 // and again, at an interval that is up to a tenth longer or shorter by its name.
-func (s *server) rest(why Why) Step {
+func (s *server) rest(why proposal.Why) Step {
 	st := s.look(s.nextPoll(s.reading.At), why)
 	if st.Move != nil {
 		st.Move.Routine = true
 		if s.partsDue() {
-			st.Move.Do = []Action{Inspect{Inventory: true}}
+			st.Move.Do = []proposal.Action{proposal.Inspect{Inventory: true}}
 		}
 		st.Wake = s.nextPoll(s.now())
 	}
@@ -85,7 +86,7 @@ func (s *server) rest(why Why) Step {
 }
 
 // restOrSave rests, unless the record was changed on the way and is to be saved.
-func (s *server) restOrSave(why Why) Step {
+func (s *server) restOrSave(why proposal.Why) Step {
 	if s.fresh {
 		return s.stay()
 	}
@@ -96,7 +97,7 @@ func (s *server) restOrSave(why Why) Step {
 // in slots, so that one plan begins those of many servers.
 func (s *server) nextPoll(last time.Time) time.Time {
 	every := s.fleet.in.Policy.PollInterval
-	spread := time.Duration((jitter(s.name) - 0.5) / 5 * float64(every))
+	spread := time.Duration((proposal.Jitter(s.name) - 0.5) / 5 * float64(every))
 	slot := max(every/64, 1)
 	next := last.Add(every + spread).Round(0)
 	return next.Add(slot - time.Duration(next.UnixNano())%slot)

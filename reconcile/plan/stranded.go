@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // stranded reports whether the server was powered on for its ticket while no Ingot
@@ -24,7 +25,7 @@ func (s *server) strandedEnd() time.Time {
 		return time.Time{} // its probe reports, or stalls, see window
 	}
 	if in.Serving.IsZero() || !t.Open() || t.AwaitingOff || !s.begun() || !s.rec.Power.Asked.At.Before(in.Serving) ||
-		t.State(s.progress()) == model.TicketIgnitionServed || lastServed(s.progress()).After(in.Serving) {
+		t.State(s.progress()) == model.TicketIgnitionServed || proposal.LastServed(s.progress()).After(in.Serving) {
 		return time.Time{}
 	}
 	end := in.Serving.Add(in.Policy.StrandedAfter)
@@ -32,20 +33,6 @@ func (s *server) strandedEnd() time.Time {
 		end = slow
 	}
 	return end
-}
-
-// lastServed is when a server was last given anything with its ticket, zero = never.
-func lastServed(p *model.Progress) time.Time {
-	if p == nil {
-		return time.Time{}
-	}
-	last := p.DHCPAt
-	for _, at := range []time.Time{p.TFTPAt, p.HTTPBootAt, p.ScriptAt, p.KernelAt, p.InitrdAt, p.IgnitionAt} {
-		if at.After(last) {
-			last = at
-		}
-	}
-	return last
 }
 
 // noteBootsAfter records how long the server took from its power-on to its first

@@ -7,6 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Two servers may have claims of one name: one is being released, one is the heir's.
@@ -23,8 +24,8 @@ func TestEachServersRemovalIsNoted(t *testing.T) {
 	observed.Fleet.Removed = []model.RemovedObject{removedBy("beta")}
 	d := model.NewDesired()
 	d.Removed = map[model.Identity][]model.Removal{web.Identity(): {removedBy("gamma").Removal}}
-	f := newFleet(&Input{Now: time.Now(), Desired: d, Observed: observed, Policy: Policy{Tenants: fleettest.Tenants}})
-	for name, want := range map[model.ServerName]string{"s1": stepRelease, "s2": stepRelease, "s3": ""} {
+	f := newFleet(&Input{Now: time.Now(), Desired: d, Observed: observed, Policy: proposal.Policy{Tenants: fleettest.Tenants}})
+	for name, want := range map[model.ServerName]string{"s1": proposal.StepRelease, "s2": proposal.StepRelease, "s3": ""} {
 		if got := f.server(name).endAsked(); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
@@ -71,7 +72,7 @@ func TestAServerThatIsGivenUpIsNoOtherTenants(t *testing.T) {
 
 func TestABMCThatWasFoundUsesSecretsOfWhoMayDefineIt(t *testing.T) {
 	d := model.NewDesired()
-	f := &fleet{in: &Input{Desired: d, Policy: Policy{Tenants: fleettest.Tenants}}}
+	f := &fleet{in: &Input{Desired: d, Policy: proposal.Policy{Tenants: fleettest.Tenants}}}
 	for tenant, want := range map[string]bool{"ops": true, "beta": true, "gamma": false, "": false} {
 		d.Add(&model.BMCSecret{Meta: model.Meta{Name: "bmc-1", Tenant: tenant}})
 		if got := f.foundSecret("bmc-1"); (got != nil) != want {

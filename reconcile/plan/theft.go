@@ -7,6 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
 )
 
 // maxThefts is how many tickets in a row may be used up by others before a person is asked.
@@ -65,8 +66,8 @@ func (s *server) theft() (Step, bool) {
 	}
 	theft := &model.Theft{Purpose: t.Purpose, Claim: t.Claim, Client: by.Client, MAC: by.MAC, At: by.First, Count: 1}
 	if s.claim != nil {
-		if boot, why := s.claimBoot(); why.Reason == "" && boot.secret != nil {
-			theft.Secret = keyedDigest(s.fleet.in.DigestKey, &Boot{Secret: boot.Secret, namespace: boot.namespace})
+		if boot, why := s.claimBoot(); why.Reason == "" && boot.SecretObject != nil {
+			theft.Secret = proposal.KeyedDigest(s.fleet.in.DigestKey, &proposal.Boot{Secret: boot.Secret, Namespace: boot.Namespace})
 		}
 	}
 	rec := s.edit()
@@ -136,27 +137,27 @@ func (s *server) forgetThefts() {
 
 // exposed says that the Secret of the claim was served to another machine, until it is
 // another Secret.
-func (s *server) exposed() Why {
+func (s *server) exposed() proposal.Why {
 	theft := s.rec.Boot.Theft
 	if by, taken := takenBy(s.rec.Boot.Ticket, s.progress()); taken && !s.mayHave(by.MAC) && s.rec.Boot.Ticket.Claim == s.rec.Claim.Name {
 		theft = &model.Theft{Claim: s.rec.Claim.Name, Client: by.Client, MAC: by.MAC, At: by.First}
 	}
 	if theft == nil || s.claim == nil || theft.Claim != s.rec.Claim.Name {
-		return Why{}
+		return proposal.Why{}
 	}
 	boot, why := s.claimBoot()
-	if why.Reason != "" || boot.secret == nil || !s.sameSecret(theft.Secret, &boot) {
-		return Why{}
+	if why.Reason != "" || boot.SecretObject == nil || !s.sameSecret(theft.Secret, &boot) {
+		return proposal.Why{}
 	}
 	text := fmt.Sprintf("Secret %s was served to %s, which is not known to be its server: rotate what is "+
-		"in it", boot.secret.Identity().Name, thiefText(theft))
-	return Why{model.ReasonTicketStolen, text, theft.At, Tenant}
+		"in it", boot.SecretObject.Identity().Name, thiefText(theft))
+	return proposal.Why{Reason: model.ReasonTicketStolen, Message: text, Since: theft.At, Actor: proposal.Tenant}
 }
 
 // sameSecret reports whether the Secret of a boot is the one with a digest, as far as is
 // known.
-func (s *server) sameSecret(digest string, b *Boot) bool {
-	return digest == "" || sameBoot(s.fleet.in.DigestKey, digest, nil, &Boot{Secret: b.Secret, namespace: b.namespace})
+func (s *server) sameSecret(digest string, b *proposal.Boot) bool {
+	return digest == "" || proposal.SameBoot(s.fleet.in.DigestKey, digest, nil, &proposal.Boot{Secret: b.Secret, Namespace: b.Namespace})
 }
 
 func thiefText(t *model.Theft) string {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhichTicketsAreStolen(t *testing.T) {
@@ -253,7 +254,7 @@ func TestASecretIsExposedUntilItIsAnother(t *testing.T) {
 	rec.Install.Digest, rec.Boot.Ticket.Ended = rec.Boot.Ticket.Digest, model.TicketBooted
 	theft := &model.Theft{
 		Claim: rec.Claim.Name, MAC: "02:00:00:00:00:66", At: in.Now,
-		Secret: in.DigestKey.Sum(bootDigest(Boot{Secret: in.Desired.Secrets[name].Values})),
+		Secret: in.DigestKey.Sum(proposal.BootDigest(proposal.Boot{Secret: in.Desired.Secrets[name].Values})),
 	}
 	rec.Boot.Theft = theft
 	says := func() string {

@@ -4,24 +4,25 @@ import (
 	"fmt"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // arm makes a new boot ticket, unless something is known that speaks against what it
 // is to boot.
-func (s *server) arm(purpose model.TicketPurpose, b Boot) Step {
+func (s *server) arm(purpose model.TicketPurpose, b proposal.Boot) Step {
 	s.complete(purpose, &b)
 	if why, until := s.trouble(b); why.Reason != "" {
 		return s.rest(why).wakeBy(until)
 	}
-	st := s.stay(Arm{b})
-	if p := s.rec.Boot.Problem; concerns(p, &b) {
+	st := s.stay(proposal.Arm{Boot: b})
+	if p := s.rec.Boot.Problem; proposal.Concerns(p, &b) {
 		st.Why = s.problemWhy(p) // until it is known to be mended
 	}
 	return st
 }
 
 // complete fills in the ticket and whatever the boot depends on.
-func (s *server) complete(purpose model.TicketPurpose, b *Boot) {
+func (s *server) complete(purpose model.TicketPurpose, b *proposal.Boot) {
 	arch := s.architecture()
 	b.Architecture = arch.Name
 	b.Needs = s.needs(b)
@@ -29,28 +30,14 @@ func (s *server) complete(purpose model.TicketPurpose, b *Boot) {
 	t := &b.Ticket
 	t.ID = fmt.Sprintf("%s.%d.%d", s.name, s.rec.Boot.Serial+1, s.now().UnixNano())
 	t.Server, t.UUID, t.Purpose, t.Claim = s.name, s.rec.UUID, purpose, s.rec.Claim.Name
-	t.Digest, t.Config = s.digest(b), b.config()
+	t.Digest, t.Config = s.digest(b), b.Config()
 	t.ArmedAt, t.ArchitectureBy = s.now(), arch.By
 }
-
-// config is what configures the machine where that is not Ignition.
-func (b *Boot) config() model.TicketThing {
-	switch {
-	case !b.Secret["user-data"].IsZero():
-		return model.ThingCloudInit
-	case b.ownScript() && b.Secret["ignition"].IsZero():
-		return model.ThingScript
-	}
-	return ""
-}
-
-// ownScript reports whether the claim brings an iPXE script in place of Ingot's.
-func (b *Boot) ownScript() bool { return !b.Secret["ipxe-script"].IsZero() }
 
 // untilOff is a boot whose ticket lets nothing boot before the server was seen to be
 // off, unless it is known to be off already, and before the status branch shows what it is for:
 // anybody may press the machine's button.
-func (s *server) untilOff(b Boot) Boot {
+func (s *server) untilOff(b proposal.Boot) proposal.Boot {
 	b.Ticket.AwaitingOff = s.power() != model.PowerOff || s.reading.Offs < s.fleet.in.Policy.OffReadings || s.unannounced().Reason != ""
 	return b
 }

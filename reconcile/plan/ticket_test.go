@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestTheWindowOfATicket(t *testing.T) {
@@ -91,7 +92,7 @@ func TestTheWindowOfATicket(t *testing.T) {
 
 func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 	unreachable := func(in *Input, rec *model.ServerRecord) {
-		in.Readings[rec.Name] = Reading{Failures: 3, Err: "no route", NotBefore: in.Now.Add(24 * time.Hour)}
+		in.Readings[rec.Name] = proposal.Reading{Failures: 3, Err: "no route", NotBefore: in.Now.Add(24 * time.Hour)}
 	}
 	type outcome struct {
 		Ended    model.TicketState
@@ -214,7 +215,7 @@ func TestAWipesTicketIsHeldBackUntilTheServerIsKnownToBeOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketed(model.StateCleanup, model.PurposeCleanup)
 			in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: tc.power, Inventory: &model.Inventory{}}
-			in.Readings[rec.Name] = Reading{At: in.Now, Offs: tc.offs}
+			in.Readings[rec.Name] = proposal.Reading{At: in.Now, Offs: tc.offs}
 			rec.Power.Asked, rec.Boot.Ticket = nil, tc.ticket
 			if rec.Boot.Ticket != nil {
 				rec.Boot.Ticket.ID, rec.Boot.Ticket.Purpose, rec.Boot.Ticket.ArmedAt = "t", model.PurposeCleanup, in.Now
@@ -226,7 +227,7 @@ func TestAWipesTicketIsHeldBackUntilTheServerIsKnownToBeOff(t *testing.T) {
 			}
 			held := s.rec.Boot.Ticket != nil && s.rec.Boot.Ticket.AwaitingOff
 			if st.Move != nil && len(st.Move.Do) > 0 {
-				if arm, ok := st.Move.Do[0].(Arm); ok {
+				if arm, ok := st.Move.Do[0].(proposal.Arm); ok {
 					held = arm.Boot.Ticket.AwaitingOff
 				}
 			}

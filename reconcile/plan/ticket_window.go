@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // begun reports whether the server was powered on with its newest ticket. A power-on of the future,
@@ -45,9 +46,9 @@ func (s *server) window() (length time.Duration, end time.Time) {
 			from, length = s.notedAt(told.ReportedAt), installSilence
 		}
 	case model.PurposeCleanup:
-		length = p.cleanupTimeout(t.CleanupMode)
+		length = p.WipeTimeout(t.CleanupMode)
 		if w := s.trace().Wiping(); w != nil && w.ReceivedAt.After(from) {
-			return length, earliest(s.notedAt(w.ReceivedAt).Add(length), from.Add(maxWipeTimes*length))
+			return length, proposal.Earliest(s.notedAt(w.ReceivedAt).Add(length), from.Add(maxWipeTimes*length))
 		}
 	}
 	end = from.Add(length)
@@ -55,13 +56,6 @@ func (s *server) window() (length time.Duration, end time.Time) {
 		end = start // it was noted by a clock that may have been another
 	}
 	return length, end
-}
-
-func earliest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // expire closes a ticket that came to nothing in its time, whether or not the
@@ -104,7 +98,7 @@ func (s *server) noteFailedBoot(reason model.Reason, message string, stage model
 	if s.begun() && !s.progress().LockedOut() {
 		rec.Boot.Attempts++
 	}
-	if old := rec.Boot.Problem; FailedBoot(old) && old.Digest == p.Digest {
+	if old := rec.Boot.Problem; proposal.FailedBoot(old) && old.Digest == p.Digest {
 		p.Failures = old.Failures
 		if old.Reason == reason {
 			p.Since = old.Since
@@ -118,20 +112,17 @@ func (s *server) noteFailedBoot(reason model.Reason, message string, stage model
 	rec.Boot.Problem = &p
 }
 
-// maxBootPause is the longest pause between the tickets of a server that does not boot.
-const maxBootPause = 6 * time.Hour
-
 // bootPause is how long to wait with the next ticket after so many that came to
 // nothing: short while the server is powered on for it, and then ever longer.
 func (s *server) bootPause(failures int) time.Duration {
 	if !s.givenUp() {
-		return Backoff(s.name, failures, s.fleet.in.Policy)
+		return proposal.Backoff(s.name, failures, s.fleet.in.Policy)
 	}
 	d := s.fleet.in.Policy.BootTimeout
-	for i := s.fleet.in.Policy.BootAttempts; i < failures && d < maxBootPause; i++ {
+	for i := s.fleet.in.Policy.BootAttempts; i < failures && d < proposal.MaxBootPause; i++ {
 		d *= 2
 	}
-	return min(d, maxBootPause)
+	return min(d, proposal.MaxBootPause)
 }
 
 // givenUp reports whether the server was powered on for its claim as often as is

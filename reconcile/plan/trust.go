@@ -5,19 +5,20 @@ import (
 	"fmt"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // observeIfOutdated has nothing done while the revision in force is one kept over a
 // restart that is not the one last acted upon: it may lack claims that are bound.
 func (f *fleet) observeIfOutdated() {
 	if why := cmp.Or(f.in.ObserveOnly, f.in.HealOnly); why != "" {
-		f.observeOnly = Why{model.ReasonObserveOnly, why, f.in.Started, RackOperator}
+		f.observeOnly = proposal.Why{Reason: model.ReasonObserveOnly, Message: why, Since: f.in.Started, Actor: proposal.RackOperator}
 	}
 	if f.outdated() {
-		f.observeOnly = Why{
-			model.ReasonRevisionOutdated, fmt.Sprintf("Git has not been read since the restart, and the stored revision is older than "+
+		f.observeOnly = proposal.Why{
+			Reason: model.ReasonRevisionOutdated, Message: fmt.Sprintf("Git has not been read since the restart, and the stored revision is older than "+
 				"%s, which was applied last", f.record.Applied.Revision().Short()),
-			f.record.At, RackOperator,
+			Since: f.record.At, Actor: proposal.RackOperator,
 		}
 	}
 }

@@ -9,11 +9,12 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
 )
 
 // unbound says why a claim has no server (law 6): what is wrong with the claim,
 // or for each server the first thing that speaks against it, counted.
-func (f *fleet) unbound(d *desiredClaim) Why {
+func (f *fleet) unbound(d *desiredClaim) proposal.Why {
 	c := d.claim
 	if f.observeOnly.Reason != "" {
 		return f.observeOnly
@@ -37,10 +38,10 @@ func (f *fleet) unbound(d *desiredClaim) Why {
 }
 
 // noneFree says of all claims that ask for the same why no server is free for them.
-func (f *fleet) noneFree(asks *asked, c *model.ServerClaim) Why {
-	u, why := f.unboundServers(), Why{Reason: model.ReasonNoServerFree, Actor: RackOperator}
+func (f *fleet) noneFree(asks *asked, c *model.ServerClaim) proposal.Why {
+	u, why := f.unboundServers(), proposal.Why{Reason: model.ReasonNoServerFree, Actor: proposal.RackOperator}
 	if f.oneIsComing(u, asks, c) {
-		why.Actor = ActorNone
+		why.Actor = proposal.ActorNone
 	}
 	if f.countsByLabel(asks, c) && u.noneHas(asks.first) {
 		why.Message = f.memory.lacks(asks, u.lackText()) + f.likelyLabel(c)
@@ -175,23 +176,23 @@ func (f *fleet) countAgainst(asks *asked, c *model.ServerClaim) map[string]int {
 }
 
 // unboundRef says why the one server that a claim names is not given to it.
-func (f *fleet) unboundRef(c *model.ServerClaim, ref string) Why {
+func (f *fleet) unboundRef(c *model.ServerClaim, ref string) proposal.Why {
 	name := f.resolve(ref)
 	s := f.server(name)
 	if s == nil {
-		return Why{Reason: model.ReasonServerUnknown, Message: f.unknownServer(ref), Actor: Tenant}
+		return proposal.Why{Reason: model.ReasonServerUnknown, Message: f.unknownServer(ref), Actor: proposal.Tenant}
 	}
 	keys := c.RequiredKeys()
-	why := Why{Reason: model.ReasonServerNotFree, Message: fmt.Sprintf("server %s is %s", name, f.against(c, s, keys)), Actor: RackOperator}
+	why := proposal.Why{Reason: model.ReasonServerNotFree, Message: fmt.Sprintf("server %s is %s", name, f.against(c, s, keys)), Actor: proposal.RackOperator}
 	if s.coming() {
-		why.Actor = ActorNone
+		why.Actor = proposal.ActorNone
 	}
 	if s.rec.Claim.Name != "" {
 		why.Message += " for " + string(s.rec.Claim.Name)
 	}
 	if strings.HasPrefix(f.mismatch(c, s, keys), "lack") {
-		why = Why{Reason: model.ReasonSelectorMismatch, Message: fmt.Sprintf("server %s does not match the claim's "+
-			"serverSelector %s", name, c.UnmetOf(keys, f.serverLabels(s))), Actor: Tenant}
+		why = proposal.Why{Reason: model.ReasonSelectorMismatch, Message: fmt.Sprintf("server %s does not match the claim's "+
+			"serverSelector %s", name, c.UnmetOf(keys, f.serverLabels(s))), Actor: proposal.Tenant}
 	}
 	return why
 }

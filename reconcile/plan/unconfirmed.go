@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // unconfirmed reports whether the server is taken to be installed though nothing has said so.
@@ -45,18 +46,18 @@ func (s *server) bootState() *model.BootState {
 
 // cloudInitFailed says that what the server runs was not configured as its claim's Secret has
 // it. It goes on to run: what there is to correct may be done on the machine as well.
-func (s *server) cloudInitFailed() Why {
+func (s *server) cloudInitFailed() proposal.Why {
 	b := s.bootState()
 	if b == nil || b.CloudInit == nil || len(b.CloudInit.Errors) == 0 || s.rec.Boot.Ticket.Claim != s.rec.Claim.Name {
-		return Why{}
+		return proposal.Why{}
 	}
 	errors := strings.Join(b.CloudInit.Errors, "; ")
 	if more := b.CloudInit.ErrorsMore; more > 0 {
 		errors += fmt.Sprintf("; and %d more", more)
 	}
-	return Why{model.ReasonCloudInitFailed, fmt.Sprintf("cloud-init ended in error (%s): its server runs, and is not installed again. Log in "+
+	return proposal.Why{Reason: model.ReasonCloudInitFailed, Message: fmt.Sprintf("cloud-init ended in error (%s): its server runs, and is not installed again. Log in "+
 		"and see /var/log/cloud-init.log and /var/log/cloud-init-output.log; to have it installed anew, correct the Secret and give ServerClaim "+
-		"%s a new value of annotation %s", errors, s.rec.Claim.Name, model.AnnotationReprovision), b.CloudInit.ReceivedAt, Tenant}
+		"%s a new value of annotation %s", errors, s.rec.Claim.Name, model.AnnotationReprovision), Since: b.CloudInit.ReceivedAt, Actor: proposal.Tenant}
 }
 
 // quietEnd is when the server counts as booted if it stays On and asks for no network boot
@@ -66,40 +67,19 @@ func (s *server) quietEnd() time.Time {
 	if s.bootedBy() == "" || !s.opened(model.PurposeClaim) || t.AwaitingOff || t.ServedAt(s.progress()).IsZero() {
 		return time.Time{}
 	}
-	from := later(t.ServedAt(s.progress()), askedToBoot(s.progress()))
+	from := proposal.Later(t.ServedAt(s.progress()), proposal.AskedToBoot(s.progress()))
 	if a := s.rec.Power.Asked; a != nil {
-		from = later(from, a.At)
+		from = proposal.Later(from, a.At)
 	}
 	if s.progress() == nil {
-		from = later(from, in.Started) // what it asked for before is lost
+		from = proposal.Later(from, in.Started) // what it asked for before is lost
 	}
 	return s.notedAt(from).Add(in.Policy.BootGrace)
 }
 
-// askedToBoot is when the server was last seen to ask for a network boot, zero = never.
-// Others may have asked in its name: then it waits longer.
-func askedToBoot(p *model.Progress) (at time.Time) {
-	if p == nil {
-		return at
-	}
-	for _, u := range p.Uses {
-		if (u.What == model.ThingScript || u.What == model.ThingBootFile) && u.Refusal != model.RefusedAddress && !u.Refusal.Untold() {
-			at = later(at, u.Last)
-		}
-	}
-	return at
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // unconfirmedWhy says that nothing has said that the server booted, and what can.
-func (s *server) unconfirmedWhy() Why {
-	why := Why{Reason: model.ReasonUnconfirmed, Since: s.rec.Install.Unconfirmed, Actor: Tenant}
+func (s *server) unconfirmedWhy() proposal.Why {
+	why := proposal.Why{Reason: model.ReasonUnconfirmed, Since: s.rec.Install.Unconfirmed, Actor: proposal.Tenant}
 	if t := s.rec.Boot.Ticket; t != nil && t.Disk != nil {
 		return s.notSeen()
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhatMakesAClaimBooted(t *testing.T) {
@@ -187,7 +188,7 @@ func TestWhenCloudInitIsSaidToHaveFailed(t *testing.T) {
 		switch {
 		case tc.says == "" && got.CloudInit != nil:
 			t.Errorf("%s: %s", title, got.CloudInit.Text())
-		case tc.says != "" && (got.CloudInit == nil || !strings.Contains(got.CloudInit.Text(), tc.says) || got.CloudInit.Actor != Tenant):
+		case tc.says != "" && (got.CloudInit == nil || !strings.Contains(got.CloudInit.Text(), tc.says) || got.CloudInit.Actor != proposal.Tenant):
 			t.Errorf("%s: got %+v, want %q", title, got.CloudInit, tc.says)
 		}
 		if got.Claim != nil && got.Record.Life.State != model.StateReserved {

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // unknownFleet says why a claim of the very first revision waits: nothing is known of
 // the fleet, though some of its servers run, and perhaps for it.
-func (f *fleet) unknownFleet(name model.ClaimName) Why {
+func (f *fleet) unknownFleet(name model.ClaimName) proposal.Why {
 	if f.record.UnknownToken == "" || f.claimRecord(name).Sequence > 1 {
-		return Why{}
+		return proposal.Why{}
 	}
 	if f.unknown == nil {
 		f.unknown = new(f.unknownWhy())
@@ -21,12 +22,12 @@ func (f *fleet) unknownFleet(name model.ClaimName) Why {
 }
 
 // unknownWhy is what the claims of the very first revision wait for.
-func (f *fleet) unknownWhy() Why {
-	why := Why{Reason: model.ReasonFleetUnknown, Since: f.record.Unknown, Actor: RackOperator}
+func (f *fleet) unknownWhy() proposal.Why {
+	why := proposal.Why{Reason: model.ReasonFleetUnknown, Since: f.record.Unknown, Actor: proposal.RackOperator}
 	for _, b := range f.bmcs {
 		if b.target.Address != "" && b.facts == nil && b.rec.Reason == "" {
 			why.Message, why.Actor = "waiting for every BMC to show its servers, for nothing is known of the fleet yet; "+
-				"next "+string(b.name), ActorNone
+				"next "+string(b.name), proposal.ActorNone
 			return why
 		}
 	}
@@ -34,11 +35,11 @@ func (f *fleet) unknownWhy() Why {
 		if s.mayServe() {
 			why.Message = fmt.Sprintf("neither the store nor the status branch knows the fleet, and server %s was found running: it may "+
 				"serve this claim already. Adopt it by spec.serverClaimRef, or make a commit whose message ends with %s", s.name,
-				ApproveLine(f.record.UnknownToken))
+				proposal.ApproveLine(f.record.UnknownToken))
 			return why
 		}
 	}
-	return Why{}
+	return proposal.Why{}
 }
 
 // mayServe reports whether a server of an unknown fleet may serve a claim: it runs what
@@ -60,7 +61,7 @@ func (f *fleet) noteUnknown() {
 	switch {
 	case f.observeOnly.Reason != "":
 	case f.record.Applied.IsZero() && f.record.UnknownToken == "" && len(f.in.Desired.Claims) > 0:
-		f.record.Unknown, f.record.UnknownToken = f.in.Now, Token(f.in.Nonce, "fleet", TokenLength)
+		f.record.Unknown, f.record.UnknownToken = f.in.Now, proposal.Token(f.in.Nonce, "fleet", proposal.TokenLength)
 	case f.record.UnknownToken == "":
 	case slices.Contains(f.in.Desired.Approvals, f.record.UnknownToken), !f.record.Applied.IsZero() && f.allOff():
 		f.record.Unknown, f.record.UnknownToken = time.Time{}, ""

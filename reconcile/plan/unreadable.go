@@ -6,6 +6,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
 )
 
 // noteUnreadable forgets the records that cannot be read once a person says so, or the
@@ -23,7 +24,7 @@ func (f *fleet) noteUnreadable() {
 func unreadableText(uri string, all []model.UnreadableRecord) string {
 	lines := make([]string, len(all))
 	for i, u := range all {
-		lines[i] = fmt.Sprintf("%s (%s)", u.Server, ApproveLine(u.Token))
+		lines[i] = fmt.Sprintf("%s (%s)", u.Server, proposal.ApproveLine(u.Token))
 	}
 	return fmt.Sprintf("system %s is not taken for a new server, for it may be one whose record cannot be read: %s; approve that it is "+
 		"given up", uri, text.List(lines, ", "))

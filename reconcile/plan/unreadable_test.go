@@ -5,10 +5,11 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestAnUnreadableServerThatIsKnownAgainIsNotListed(t *testing.T) {
-	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now, Policy: DefaultPolicy()}
+	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now, Policy: proposal.DefaultPolicy()}
 	in.Observed.Servers["s1"] = &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "s1"}, Life: model.RecordLife{State: model.StateAvailable}}
 	in.Observed.Fleet.Unreadable = []model.UnreadableRecord{{Server: "s1", Token: "one"}, {Server: "s2", Token: "two"}}
 	got := Plan(in).Decided.Fleet

@@ -11,6 +11,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestAnUnboundClaimSaysWhy(t *testing.T) {
@@ -18,11 +19,11 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 	cases := map[string]struct {
 		fleet func(in *Input)
 		claim func(c *model.ServerClaim)
-		want  Why
+		want  proposal.Why
 	}{
 		"no server is known": {
 			fleet: func(in *Input) { clear(in.Desired.BMCs); clear(in.Observed.Servers) },
-			want:  Why{Reason: "NoServerFree", Message: "no server is known yet", Actor: RackOperator},
+			want:  proposal.Why{Reason: "NoServerFree", Message: "no server is known yet", Actor: proposal.RackOperator},
 		},
 		"the server that fits is being discovered": {
 			fleet: func(in *Input) {
@@ -31,7 +32,7 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 					fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.Life.State = model.StateDiscovery })
 				}
 			},
-			want: Why{Reason: "NoServerFree", Message: "90 servers: 90 Discovery"},
+			want: proposal.Why{Reason: "NoServerFree", Message: "90 servers: 90 Discovery"},
 		},
 		"one that does not fit is being discovered": {
 			fleet: func(in *Input) {
@@ -40,7 +41,7 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 					fleettest.AddManifest(in.Desired, i, model.ServerSpec{Taints: []model.Taint{{Key: "k", Effect: model.TaintNoBind}}})
 				}
 			},
-			want: Why{Reason: "NoServerFree", Message: "90 servers: 90 Discovery", Actor: RackOperator},
+			want: proposal.Why{Reason: "NoServerFree", Message: "90 servers: 90 Discovery", Actor: proposal.RackOperator},
 		},
 		"the one that would fit is cordoned": {
 			fleet: func(in *Input) {
@@ -49,14 +50,14 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 					fleettest.AddManifest(in.Desired, i, model.ServerSpec{Unclaimable: true})
 				}
 			},
-			want: Why{Reason: "NoServerFree", Message: "90 servers: 90 Discovery", Actor: RackOperator},
+			want: proposal.Why{Reason: "NoServerFree", Message: "90 servers: 90 Discovery", Actor: proposal.RackOperator},
 		},
 		"the server it names is being discovered": {
 			fleet: func(in *Input) {
 				fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.Life.State = model.StateDiscovery })
 			},
 			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"} },
-			want:  Why{Reason: "ServerNotFree", Message: "server bmc00003-system-0 is Discovery"},
+			want:  proposal.Why{Reason: "ServerNotFree", Message: "server bmc00003-system-0 is Discovery"},
 		},
 		"every server is counted under the first thing that speaks against it": {
 			fleet: func(in *Input) {
@@ -70,9 +71,9 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 				}
 			},
 			claim: rack,
-			want: Why{
+			want: proposal.Why{
 				Reason: "NoServerFree", Message: "90 servers: 85 Discovery, 2 lack label rack=1, 1 Cleanup, 1 Reserved, 1 cordoned",
-				Actor: RackOperator,
+				Actor: proposal.RackOperator,
 			},
 		},
 		"a taint that is not tolerated": {
@@ -81,11 +82,11 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 					fleettest.AddManifest(in.Desired, i, model.ServerSpec{Taints: []model.Taint{{Key: "k", Effect: model.TaintNoBind}}})
 				}
 			},
-			want: Why{Reason: "NoServerFree", Message: "90 servers: 90 tainted", Actor: RackOperator},
+			want: proposal.Why{Reason: "NoServerFree", Message: "90 servers: 90 tainted", Actor: proposal.RackOperator},
 		},
 		"the server it names is not known": {
 			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "s"} },
-			want:  Why{Reason: "ServerUnknown", Message: "server s is not known", Actor: Tenant},
+			want:  proposal.Why{Reason: "ServerUnknown", Message: "server s is not known", Actor: proposal.Tenant},
 		},
 		"the server it names serves another": {
 			fleet: func(in *Input) {
@@ -94,26 +95,26 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 				})
 			},
 			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"} },
-			want:  Why{Reason: "ServerNotFree", Message: "server bmc00003-system-0 is Reserved for default/other", Actor: RackOperator},
+			want:  proposal.Why{Reason: "ServerNotFree", Message: "server bmc00003-system-0 is Reserved for default/other", Actor: proposal.RackOperator},
 		},
 		"the server it names does not match its selector": {
 			claim: func(c *model.ServerClaim) {
 				c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"}
 				rack(c)
 			},
-			want: Why{
-				Reason: "SelectorMismatch", Actor: Tenant,
+			want: proposal.Why{
+				Reason: "SelectorMismatch", Actor: proposal.Tenant,
 				Message: "server bmc00003-system-0 does not match the claim's serverSelector rack=1",
 			},
 		},
 		"its Ignition is not in Git": {
 			claim: func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} },
-			want:  Why{Reason: "SecretMissing", Message: "Secret default/ign is not in Git", Actor: Tenant},
+			want:  proposal.Why{Reason: "SecretMissing", Message: "Secret default/ign is not in Git", Actor: proposal.Tenant},
 		},
 		"its Ignition is in another namespace (C14)": {
 			fleet: func(in *Input) { in.Desired.Add(&model.Secret{Meta: model.Meta{Name: "ign", Namespace: "other"}}) },
 			claim: func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} },
-			want:  Why{Reason: "SecretMissing", Message: "Secret default/ign is not in Git", Actor: Tenant},
+			want:  proposal.Why{Reason: "SecretMissing", Message: "Secret default/ign is not in Git", Actor: proposal.Tenant},
 		},
 		"the only server that is Available is not off yet (C12)": {
 			fleet: func(in *Input) {
@@ -126,7 +127,7 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 					}
 				}
 			},
-			want: Why{Reason: "NoServerFree", Message: "1 server: 1 not yet powered off", Actor: RackOperator},
+			want: proposal.Why{Reason: "NoServerFree", Message: "1 server: 1 not yet powered off", Actor: proposal.RackOperator},
 		},
 	}
 	for name, tc := range cases {

@@ -4,16 +4,17 @@ import (
 	"fmt"
 
 	"ingot/model"
-	"ingot/model/text"
+	"ingot/reconcile/plan/disks"
+	"ingot/reconcile/plan/proposal"
 )
 
 // wiped judges the outcome of a wipe: the server is Available again only if each of its
 // disks is accounted for.
-func (s *server) wiped(disks []model.DiskWipe) Step {
-	missing := s.missing(disks)
-	wrong := s.wipeFailure(disks, NotAccepted(missing))
+func (s *server) wiped(reported []model.DiskWipe) Step {
+	missing := s.missing(reported)
+	wrong := s.wipeFailure(reported, disks.NotAccepted(missing))
 	if wrong == "" {
-		return s.cleaned(disks, missing)
+		return s.cleaned(reported, missing)
 	}
 	st, done := s.off(probeGrace)
 	if !done {
@@ -21,21 +22,21 @@ func (s *server) wiped(disks []model.DiskWipe) Step {
 	}
 	rec := s.edit()
 	if what := s.acceptance(); what == model.DisksNone || what == model.DisksAsReported {
-		handle(rec, AskedDisks, s.annotation(model.AnnotationDisksAccepted)) // it was there before anything was listed
-		wrong = s.wipeFailure(disks, NotAccepted(missing))
+		proposal.MarkHandled(rec, proposal.AskedDisks, s.annotation(model.AnnotationDisksAccepted)) // it was there before anything was listed
+		wrong = s.wipeFailure(reported, disks.NotAccepted(missing))
 	}
-	rec.Disks.Wiped, rec.Disks.Missing = disks, missing
+	rec.Disks.Wiped, rec.Disks.Missing = reported, missing
 	return s.fail(model.ReasonCleanupFailed, wrong)
 }
 
 // wipeFailure says what a wipe does not account for and what to do about it; "" = all
 // disks are accounted for.
-func (s *server) wipeFailure(disks []model.DiskWipe, missed []model.MissingDisk) string {
-	failed, missing := FailedDisksText(disks), MissingDisksText(missed)
+func (s *server) wipeFailure(reported []model.DiskWipe, missed []model.MissingDisk) string {
+	failed, missing := disks.FailedDisksText(reported), disks.MissingDisksText(missed)
 	retry := fmt.Sprintf("annotation %s: %s on Server %s has it wiped again", model.AnnotationOperation, s.newRetry(), s.name)
 	switch {
 	case failed == "" && missing == "" && s.unknownDisks():
-		return s.unknownText(disks)
+		return s.unknownText(reported)
 	case failed == "" && missing == "":
 		return ""
 	case missing == "":
@@ -47,22 +48,13 @@ func (s *server) wipeFailure(disks []model.DiskWipe, missed []model.MissingDisk)
 }
 
 // unknownText says what a wipe saw of disks of which nothing was known.
-func (s *server) unknownText(disks []model.DiskWipe) string {
+func (s *server) unknownText(reported []model.DiskWipe) string {
 	saw, value, so := "no disk", model.DisksNone, "it has none"
-	if len(disks) > 0 {
-		saw, value, so = wipedText(disks), model.DisksAsReported, "these are all"
+	if len(reported) > 0 {
+		saw, value, so = disks.WipedText(reported), model.DisksAsReported, "these are all"
 	}
 	return fmt.Sprintf("the wipe saw %s, and nobody ever said what disks it has: look, and if %s, set annotation %s: %q on Server %s",
 		saw, so, model.AnnotationDisksAccepted, s.newAcceptance(value), s.name)
-}
-
-// wipedText names what was wiped.
-func wipedText(disks []model.DiskWipe) string {
-	var all []model.MissingDisk
-	for _, d := range disks {
-		all = append(all, model.MissingDisk{Name: d.Name, Serial: d.Serial, Model: d.Model})
-	}
-	return text.Plural(len(disks), "disk") + ", " + DisksText(all)
 }
 
 // unknownDisks reports whether there is nothing to compare the report of a wipe with.
@@ -71,7 +63,7 @@ func (s *server) unknownDisks() bool {
 }
 
 // cleaned powers off, and then the server is Available again.
-func (s *server) cleaned(disks []model.DiskWipe, missing []model.MissingDisk) Step {
+func (s *server) cleaned(reported []model.DiskWipe, missing []model.MissingDisk) Step {
 	st, done := s.off(probeGrace)
 	if !done {
 		return st
@@ -79,44 +71,29 @@ func (s *server) cleaned(disks []model.DiskWipe, missing []model.MissingDisk) St
 	rec := s.edit()
 	if s.cleanupMode() != model.CleanupNone {
 		if s.acceptance() != "" {
-			handle(rec, AskedDisks, s.annotation(model.AnnotationDisksAccepted))
+			proposal.MarkHandled(rec, proposal.AskedDisks, s.annotation(model.AnnotationDisksAccepted))
 		}
-		s.noteWiped(disks)
-		missing = remembered(missing)
+		s.noteWiped(reported)
+		missing = disks.Remembered(missing)
 	}
-	rec.Disks.Wiped, rec.Disks.Missing, rec.Release, rec.Boot.Attempts, rec.Intent, rec.Claim.Cleanup = disks, missing, nil, 0, nil, ""
+	rec.Disks.Wiped, rec.Disks.Missing, rec.Release, rec.Boot.Attempts, rec.Intent, rec.Claim.Cleanup = reported, missing, nil, 0, nil, ""
 	rec.Install.RootDisk = nil
 	s.end(model.TicketBooted)
 	return s.enter(model.StateAvailable)
 }
 
 // noteWiped has the record know what was wiped.
-func (s *server) noteWiped(disks []model.DiskWipe) {
+func (s *server) noteWiped(reported []model.DiskWipe) {
 	rec := s.edit()
 	var all []model.Disk
-	for _, w := range disks {
+	for _, w := range reported {
 		if w.Result == model.WipeDone {
 			d := w.Disk()
-			all = append(all, disk(d.Name, d.Serial, d.Model, d.Bytes, d.IDs...))
+			all = append(all, disks.Disk(d.Name, d.Serial, d.Model, d.Bytes, d.IDs...))
 		}
 	}
-	rec.Disks.Known = JoinDisks(rec.Disks.Known, all)
+	rec.Disks.Known = disks.JoinDisks(rec.Disks.Known, all)
 	if rec.Disks.KnownAt.IsZero() {
 		rec.Disks.KnownAt = s.now()
 	}
-}
-
-// FailedDisksText names the disks that were not wiped, by serial number; "" = none.
-func FailedDisksText(disks []model.DiskWipe) string {
-	names := ""
-	for _, d := range disks {
-		if d.Result != model.WipeFailed {
-			continue
-		}
-		if names != "" {
-			names += ", "
-		}
-		names += fmt.Sprintf("%s (serial %s): %s", d.Name, d.Serial, d.Error)
-	}
-	return names
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/reconcile/plan/disks"
 )
 
 func TestHowFarAWipeIs(t *testing.T) {
@@ -47,7 +48,7 @@ func TestHowFarAWipeIs(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := WipeText(&model.WipeProgress{Disks: tc.disks}); got != tc.want {
+			if got := disks.WipeText(&model.WipeProgress{Disks: tc.disks}); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // ownSystem is the system of a BMC that is the Server which describes that BMC within itself,
@@ -62,8 +63,8 @@ func (f *fleet) noteTaken() {
 			}
 			if other := has[at]; other != "" && within {
 				b.taken = true
-				b.why = Why{model.ReasonAddressNotAllowed, fmt.Sprintf("BMC %s has the address %s, so nothing is sent there for spec.bmc of "+
-					"Server %s (%s): correct one of them", other, at, b.name, b.spec.Source), b.rec.Since, RackOperator}
+				b.why = proposal.Why{Reason: model.ReasonAddressNotAllowed, Message: fmt.Sprintf("BMC %s has the address %s, so nothing is sent there for spec.bmc of "+
+					"Server %s (%s): correct one of them", other, at, b.name, b.spec.Source), Since: b.rec.Since, Actor: proposal.RackOperator}
 				continue
 			}
 			has[at] = b.name

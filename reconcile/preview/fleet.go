@@ -13,6 +13,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
@@ -172,8 +173,8 @@ func standIn(name model.BMCName, spec report.BMCSpec, address string) *model.BMC
 }
 
 // Policy is the policy that the status branch shows, or the defaults with a note why.
-func (f *Fleet) Policy() (p plan.Policy, notes []string) {
-	p = plan.DefaultPolicy()
+func (f *Fleet) Policy() (p proposal.Policy, notes []string) {
+	p = proposal.DefaultPolicy()
 	p.Tenants, p.BMCNetworks, p.PlaintextSecrets = f.Revision.Tenants, f.networks(), true
 	if err := f.Revision.Policy.Apply(&p); err != nil {
 		return p, []string{err.Error() + ": the defaults are assumed"}
@@ -182,20 +183,20 @@ func (f *Fleet) Policy() (p plan.Policy, notes []string) {
 }
 
 // following is the fleet once all is decided that Git says.
-func (f *Fleet) following(d *model.Desired, p plan.Policy, now time.Time) *Fleet {
+func (f *Fleet) following(d *model.Desired, p proposal.Policy, now time.Time) *Fleet {
 	next := *f
 	next.Observed = follow(f.input(f.standIns(d, d), p, now)).in.Observed
 	return &next
 }
 
 // input is what is planned with for a desired state.
-func (f *Fleet) input(desired *model.Desired, p plan.Policy, now time.Time) *plan.Input {
+func (f *Fleet) input(desired *model.Desired, p proposal.Policy, now time.Time) *plan.Input {
 	o := *f.Observed
 	o.Servers, o.Claims, o.Endpoints = maps.Clone(o.Servers), maps.Clone(o.Claims), maps.Clone(o.Endpoints)
 	o.ServerFacts = maps.Clone(o.ServerFacts)
 	in := &plan.Input{
 		Desired: desired, Observed: &o, Policy: f.unhurried(p), Now: now,
-		Readings: make(map[model.ServerName]plan.Reading, len(o.Servers)), BMCRead: make(map[model.BMCName]time.Time, len(o.BMCFacts)),
+		Readings: make(map[model.ServerName]proposal.Reading, len(o.Servers)), BMCRead: make(map[model.BMCName]time.Time, len(o.BMCFacts)),
 		Busy: make(map[model.ServerName]bool), BusyBMCs: make(map[model.BMCName]bool),
 		// Machines could boot for as long as anybody can remember.
 		Serving: time.Unix(1, 0), Nonce: "preview", Memory: new(plan.Memory),
@@ -210,7 +211,7 @@ func (f *Fleet) input(desired *model.Desired, p plan.Policy, now time.Time) *pla
 }
 
 // unhurried is a policy under which decisions are not kept waiting by what goes on in machines.
-func (f *Fleet) unhurried(p plan.Policy) plan.Policy {
+func (f *Fleet) unhurried(p proposal.Policy) proposal.Policy {
 	p.ShowFirst = false
 	p.MaxConcurrentPowerOns, p.MaxConcurrentReprovisions, p.MaxConcurrentInstalls = 1<<20, 1<<20, 1<<20
 	p.DiscoveryImage = cmp.Or(p.DiscoveryImage, "discovery.image")
@@ -232,17 +233,17 @@ func (f *Fleet) networks() model.BMCNetworks {
 }
 
 // reading is how a server's power would be read now.
-func (f *Fleet) reading(name model.ServerName, now time.Time) plan.Reading {
+func (f *Fleet) reading(name model.ServerName, now time.Time) proposal.Reading {
 	facts := f.Observed.ServerFacts[name]
 	if facts == nil || !facts.Power.Settled() {
-		return plan.Reading{}
+		return proposal.Reading{}
 	}
 	const often = 1000
-	r := plan.Reading{At: now, InventoryAt: now, Reached: true}
+	r := proposal.Reading{At: now, InventoryAt: now, Reached: true}
 	switch c, gone := f.unreachable[name]; {
 	case gone:
 		says, _, _ := strings.Cut(c.Message, " (to act: ")
-		return plan.Reading{At: now, Failures: 1, Err: says, Reason: c.Reason, Since: c.LastTransitionTime.Time}
+		return proposal.Reading{At: now, Failures: 1, Err: says, Reason: c.Reason, Since: c.LastTransitionTime.Time}
 	case facts.Power == model.PowerOff:
 		r.Offs = often
 	default:

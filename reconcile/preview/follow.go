@@ -6,6 +6,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // rounds is how many plans are made at most, one after the other. A server needs few until
@@ -21,14 +22,14 @@ type future struct {
 	// held is what it holds back.
 	held map[model.ServerName][]model.Disruption
 	// asked is what is asked of each machine first.
-	asked map[model.ServerName][]plan.Action
+	asked map[model.ServerName][]proposal.Action
 }
 
 // follow plans until nothing is left to decide.
 func follow(in *plan.Input) *future {
 	f := &future{
 		in: in, steps: make(map[model.ServerName][]model.Disruption), held: make(map[model.ServerName][]model.Disruption),
-		asked: make(map[model.ServerName][]plan.Action),
+		asked: make(map[model.ServerName][]proposal.Action),
 	}
 	before := in.Observed.Fleet
 	for range rounds {
@@ -109,7 +110,7 @@ func (f *future) record() bool {
 func (f *future) ask(name model.ServerName, m *plan.Move) {
 	read := len(m.Do) > 0
 	for _, a := range m.Do {
-		if _, ok := a.(plan.Inspect); !ok {
+		if _, ok := a.(proposal.Inspect); !ok {
 			read = false
 			f.asked[name] = append(f.asked[name], a)
 		}

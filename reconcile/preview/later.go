@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // laterBoots are the servers that boot from elsewhere than before, or would if they were
@@ -43,7 +43,7 @@ func (c *comparison) laterBoots(effects []Effect) []Effect {
 // it has or is about to get.
 func (f *future) bootsAlways(name model.ServerName) bool {
 	for _, a := range f.asked[name] {
-		if arm, ok := a.(plan.Arm); ok {
+		if arm, ok := a.(proposal.Arm); ok {
 			return arm.Boot.Ticket.Always
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"ingot/model"
 	"ingot/model/text"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Input is all that a preview is made of. Nobody changes what it points to.
@@ -18,7 +19,7 @@ type Input struct {
 	Fleet *Fleet
 	// Base is what Git says without the commit, Head what it says with it.
 	Base, Head *model.Desired
-	Policy     plan.Policy
+	Policy     proposal.Policy
 	Now        time.Time
 	// Behind is set when Ingot has not acted yet upon all that the base says: that it has then is what
 	// the commit begins with.
@@ -109,7 +110,7 @@ func (c *comparison) released() {
 		if facts := c.Fleet.Observed.ServerFacts[name]; facts != nil {
 			o.ServerFacts[name].Inventory = facts.Inventory
 		}
-		in.Readings[name] = plan.Reading{At: in.Now, InventoryAt: in.Now, Reached: true, Offs: 1000}
+		in.Readings[name] = proposal.Reading{At: in.Now, InventoryAt: in.Now, Reached: true, Offs: 1000}
 		delete(in.Busy, name)
 		freed = true
 	}
@@ -143,7 +144,7 @@ func (c *comparison) held() []Held {
 		}
 		held := Held{Steps: h.Steps, Limit: h.Limit, Namespace: h.Scope, Until: h.Until}
 		if recorded[h.Token] {
-			held.Approve = plan.ApproveLine(h.Token)
+			held.Approve = proposal.ApproveLine(h.Token)
 		}
 		all = append(all, held)
 	}
@@ -330,7 +331,7 @@ func (c *comparison) left(effects []Effect) []Effect {
 	for _, e := range effects {
 		told[e.Server] = true
 	}
-	before := make(map[model.ServerName]plan.Why)
+	before := make(map[model.ServerName]proposal.Why)
 	for _, s := range c.before.last.Servers {
 		before[s.Name] = s.Why
 		if s.Approval != nil {

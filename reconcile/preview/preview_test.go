@@ -16,6 +16,7 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/preview"
 	"ingot/reconcile/report"
 )
@@ -538,7 +539,7 @@ func TestWhatACommitDoes(t *testing.T) {
 }
 
 func TestThePolicyIsThatOfTheStatusBranch(t *testing.T) {
-	want := plan.DefaultPolicy()
+	want := proposal.DefaultPolicy()
 	want.CleanupMode, want.MaxDisruptions, want.MaxPowerDisruptions, want.GuardWindow = model.CleanupSecure, 7, 9, 2*time.Hour
 	want.Architectures, want.Strict, want.PlaintextSecrets = []string{"arm64"}, true, true
 	want.BMCNetworks = model.BMCNetworks{

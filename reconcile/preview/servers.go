@@ -8,6 +8,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // effects are what a future has in store for servers.
@@ -250,11 +251,11 @@ func (s *serverFuture) touched() {
 	on := facts != nil && facts.Power == model.PowerOn
 	for _, a := range s.asked[s.name] {
 		switch do := a.(type) {
-		case plan.SetIndicator, plan.SetBootOrder:
+		case proposal.SetIndicator, proposal.SetBootOrder:
 			s.add(Effect{Kind: Setting, Message: "has its BMC asked to " + a.String(), value: a.String()})
-		case plan.Arm:
+		case proposal.Arm:
 			s.armed(&do.Boot)
-		case plan.SetPower:
+		case proposal.SetPower:
 			if len(s.effects) > 0 {
 				continue
 			}
@@ -268,7 +269,7 @@ func (s *serverFuture) touched() {
 }
 
 // armed is the effect of a boot from the network that nothing else says.
-func (s *serverFuture) armed(b *plan.Boot) {
+func (s *serverFuture) armed(b *proposal.Boot) {
 	switch purpose := b.Ticket.Purpose; {
 	case purpose == model.PurposeDiscovery && !s.has(Discover):
 		s.add(Effect{Kind: Discover, Message: "is discovered: its probe is booted"})

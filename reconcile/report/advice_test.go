@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // TestEveryReasonSaysWhoHasToActAndWhatToDo demands both for each reason that there is.
@@ -20,7 +20,7 @@ func TestEveryReasonSaysWhoHasToActAndWhatToDo(t *testing.T) {
 		if !ok || a.next == "" {
 			t.Errorf("nobody knows what to do about %s", reason)
 		}
-		if a.who == plan.ActorNone && a.next != goesOn {
+		if a.who == proposal.ActorNone && a.next != goesOn {
 			t.Errorf("%s is nobody's, and yet there is something to do: %s", reason, a.next)
 		}
 		if known[reason] {

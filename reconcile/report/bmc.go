@@ -9,6 +9,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // BMCSpec is a BMC as Git has it, or would.
@@ -32,7 +33,7 @@ const (
 func BMCStates() []string { return []string{BMCEnabled, BMCPending, BMCError} }
 
 // BMCState is the state of a BMC that waits for why.
-func BMCState(why plan.Why) string {
+func BMCState(why proposal.Why) string {
 	switch why.Reason {
 	case "":
 		return BMCEnabled

@@ -8,6 +8,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // bootNamespace is where boot configurations stand that belong to no claim.
@@ -149,7 +150,7 @@ func (s serverView) pendingBoot() *Document {
 }
 
 // validation is the condition that a boot's trouble is shown as.
-func validation(why plan.Why) metav1.Condition {
+func validation(why proposal.Why) metav1.Condition {
 	kind := typeImageValidation
 	if why.Reason == model.ReasonSourceInvalid {
 		kind = typeIgnitionValidation
@@ -169,7 +170,7 @@ func (v *view) requestedStatus(c *plan.Claim, claimed ClaimStatus) BootConfigura
 	switch {
 	case s != nil && (v.server(s).armed() || v.server(s).arming()):
 		st = v.server(s).bootDocument().Status.(BootConfigurationStatus)
-	case s == nil && c.Why.Actor == plan.Tenant:
+	case s == nil && c.Why.Actor == proposal.Tenant:
 		st.State = "Error"
 	}
 	st.Server, st.Conditions = claimed.Server, append(claimed.Conditions, st.Conditions...)

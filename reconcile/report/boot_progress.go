@@ -3,6 +3,7 @@ package report
 import (
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/disks"
 )
 
 // stageReasons are the stages as reasons of the condition BootProgress.
@@ -23,7 +24,7 @@ func progressText(b model.BootTrace, steps []model.BootStep) string {
 		text += "; before it " + steps[n-2].String()
 	}
 	if w := b.Wiping(); w != nil && len(w.Disks) > 0 {
-		text += "; its wipe: " + plan.WipeText(w)
+		text += "; its wipe: " + disks.WipeText(w)
 	}
 	if in := installing(b); in != nil && in.Stage == model.DiskWriting {
 		text += "; " + plan.InstallText(b.Ticket.Disk, in)

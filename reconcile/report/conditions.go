@@ -9,7 +9,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/disks"
 )
 
 // condition makes one condition. Its time is that of the transition, to the second;
@@ -113,7 +113,7 @@ func noDiskText(name model.ServerName, no *model.NoDiskBoot) string {
 
 // wipedCondition says how the last wipe went, if there was one.
 func (s serverView) wipedCondition() (c metav1.Condition, wiped bool) {
-	failed, missing := plan.FailedDisksText(s.Record.Disks.Wiped), plan.MissingDisksText(plan.NotAccepted(s.Record.Disks.Missing))
+	failed, missing := disks.FailedDisksText(s.Record.Disks.Wiped), disks.MissingDisksText(disks.NotAccepted(s.Record.Disks.Missing))
 	switch {
 	case failed != "" && missing != "":
 		return condition(model.ConditionWiped, false, reasonWipeFailed, failed+"; "+missing, s.Record.Life.Since), true
@@ -127,10 +127,10 @@ func (s serverView) wipedCondition() (c metav1.Condition, wiped bool) {
 	done := text.Plural(len(s.Record.Disks.Wiped), "disk") + " done"
 	replaced := func(m model.MissingDisk) bool { return m.ReplacedBy != "" }
 	if accepted := slices.DeleteFunc(slices.Clone(s.Record.Disks.Missing), replaced); len(accepted) > 0 {
-		done += "; accepted without a wipe: " + plan.DisksText(accepted)
+		done += "; accepted without a wipe: " + disks.Text(accepted)
 	}
 	if gone := slices.DeleteFunc(slices.Clone(s.Record.Disks.Missing), func(m model.MissingDisk) bool { return !replaced(m) }); len(gone) > 0 {
-		done += "; replaced under a ServerMaintenance and not wiped: " + plan.DisksText(gone)
+		done += "; replaced under a ServerMaintenance and not wiped: " + disks.Text(gone)
 	}
 	return condition(model.ConditionWiped, true, reasonWipeDone, done, s.Record.Life.Since), true
 }

@@ -13,6 +13,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Explanation is all there is to say of one object: what GET
@@ -410,7 +411,7 @@ func (e *Explanation) because(c metav1.Condition) {
 	} else {
 		e.Why = why
 	}
-	if a := advices[c.Reason]; a.who != plan.ActorNone || e.Actor == "" {
+	if a := advices[c.Reason]; a.who != proposal.ActorNone || e.Actor == "" {
 		e.Next = a.next
 	}
 	if e.Next == "" && e.Actor == "" {

@@ -9,6 +9,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Projector makes the reports of the status branch. It keeps the documents that
@@ -90,9 +91,9 @@ func (p *Projector) show(r *model.Report, path, text string) {
 }
 
 // madeOf is a why as a part of what a document was made from.
-func madeOf(why *plan.Why) plan.Why {
+func madeOf(why *proposal.Why) proposal.Why {
 	if why == nil {
-		return plan.Why{}
+		return proposal.Why{}
 	}
 	return *why
 }
@@ -105,10 +106,10 @@ type serverInputs struct {
 	bmc       *model.BMC
 	boot      model.BootTrace
 	stage     plan.InstallStage
-	why       plan.Why
-	duplicate plan.Why
-	approval  plan.Why
-	power     plan.Why
+	why       proposal.Why
+	duplicate proposal.Why
+	approval  proposal.Why
+	power     proposal.Why
 	shared    string // its MAC addresses that others show, too
 	taints    string // by ServerReadinessRules
 }
@@ -147,7 +148,7 @@ type bootInputs struct {
 	claim   *model.ServerClaim
 	problem *model.BootProblem
 	// What stands in the way of arming it, and of booting it.
-	unarmed, unbooted plan.Why
+	unarmed, unbooted proposal.Why
 	progress          *model.Progress
 	booted            *model.BootState
 }
@@ -180,10 +181,10 @@ type bmcInputs struct {
 	prefix    *model.MACPrefix
 	rec       *model.BMCRecord
 	facts     *model.BMCFacts
-	why       plan.Why
+	why       proposal.Why
 	servers   int
 	address   string
-	duplicate plan.Why
+	duplicate proposal.Why
 }
 
 func (p *Projector) projectBMCs(v *view, r *model.Report) {
@@ -206,8 +207,8 @@ func (p *Projector) projectBMCs(v *view, r *model.Report) {
 type claimInputs struct {
 	manifest *model.ServerClaim
 	rec      *model.ClaimRecord
-	why      plan.Why // of the claim, or of its server
-	absent   any      // model.Absence, which few have; nil = none
+	why      proposal.Why // of the claim, or of its server
+	absent   any          // model.Absence, which few have; nil = none
 }
 
 // servedInputs is all that the document of a claim with a server is made from.
@@ -216,7 +217,7 @@ type servedInputs struct {
 	server *model.ServerRecord
 	booted *model.BootState
 	// What else its server says of it.
-	pending, unconfirmed, exposed, approval plan.Why
+	pending, unconfirmed, exposed, approval proposal.Why
 	ran                                     bool
 	boot                                    bootInputs // of a ServerBootConfiguration
 }
@@ -272,7 +273,7 @@ type endpointInputs struct {
 	ip        string
 	by        model.BMCName
 	isBMC     bool
-	why, lost plan.Why
+	why, lost proposal.Why
 }
 
 // maintenanceInputs is all that a ServerMaintenance's document is made from.

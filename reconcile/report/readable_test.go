@@ -9,6 +9,7 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // What runs on a server goes on while its BMC cannot be read: its claim stays Booted.
@@ -16,7 +17,7 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 	type change = func(in *plan.Input, rec *model.ServerRecord)
 	failing := func(reason string) change {
 		return func(in *plan.Input, rec *model.ServerRecord) {
-			in.Readings[rec.Name] = plan.Reading{
+			in.Readings[rec.Name] = proposal.Reading{
 				At: in.Now, Failures: 3, Err: "no answer", Reason: reason, NotBefore: in.Now.Add(time.Minute),
 			}
 		}

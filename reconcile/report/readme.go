@@ -7,7 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Limits of the page. Forges show about 500 KiB of Markdown; with all sections full it has
@@ -124,7 +124,7 @@ func (p *page) readmeGuard(b *strings.Builder) {
 			b.WriteString("## Waiting for approval\n\n")
 		}
 		fmt.Fprintf(b, "Held back since %[2]s: %[1]s. To approve them, make a commit whose message ends with\n\n    %[3]s\n\n",
-			cell(guardText(&g)), text.Time(g.Since), plan.ApproveLine(g.Token))
+			cell(guardText(&g)), text.Time(g.Since), proposal.ApproveLine(g.Token))
 		b.WriteString(tableHead("step", "server", "claim", "asked for"))
 		shown := 0
 		for _, s := range g.Steps[:min(len(g.Steps), maxRows)] {
@@ -155,10 +155,10 @@ func (p *page) readmeAbsent(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "## Absent without a commit\n\n%s. Put them back, or approve their removal by a commit whose message ends with the line of one of them, or for all of them with\n\n    %s\n\n%s",
-		absentText(n), plan.ApproveLine(f.AbsentToken), tableHead("object", "since", "cause", "approve"))
+		absentText(n), proposal.ApproveLine(f.AbsentToken), tableHead("object", "since", "cause", "approve"))
 	r, shown := room{maxShownPart}, 0
 	for _, a := range f.Absent[:min(len(f.Absent), maxRows)] {
-		line := tableRow(cell(a.Identity.String()), text.Time(a.Since), cell(string(a.Cause)), "`"+plan.ApproveLine(a.Token)+"`")
+		line := tableRow(cell(a.Identity.String()), text.Time(a.Since), cell(string(a.Cause)), "`"+proposal.ApproveLine(a.Token)+"`")
 		if !r.takes(len(line)) {
 			break
 		}
@@ -198,7 +198,7 @@ func problemAt(p model.Problem) string {
 func (p *page) endpointRows() []row {
 	var rows []row
 	for _, e := range p.Endpoints {
-		if e.Why.Actor == plan.ActorNone {
+		if e.Why.Actor == proposal.ActorNone {
 			continue
 		}
 		ip := e.IP

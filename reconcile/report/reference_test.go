@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 const (
@@ -143,7 +143,7 @@ func TestReasonsAreConstants(t *testing.T) {
 
 // advised writes the reasons of model, with who has to act and what to do.
 func advised(t *testing.T, doc *strings.Builder) {
-	actors := map[plan.Actor]string{plan.ActorNone: "nobody", plan.Tenant: "the tenant", plan.RackOperator: "the rack operator"}
+	actors := map[proposal.Actor]string{proposal.ActorNone: "nobody", proposal.Tenant: "the tenant", proposal.RackOperator: "the rack operator"}
 	group := ""
 	for _, c := range constantsIn(t, "model/reason.go", "Reason") {
 		if c.group != group {

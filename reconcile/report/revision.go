@@ -7,7 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Revision is revision.yaml: what is applied, what waits, and who wrote the branch.
@@ -92,7 +92,7 @@ type bmcNetwork struct {
 	Plain  bool         `json:"plain,omitempty"`
 }
 
-func policyOf(p *plan.Policy) Policy {
+func policyOf(p *proposal.Policy) Policy {
 	shown := Policy{
 		CleanupMode: p.CleanupMode, MaxDisruptions: p.MaxDisruptions, MaxPowerDisruptions: p.MaxPowerDisruptions,
 		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures, Strict: p.Strict,
@@ -105,7 +105,7 @@ func policyOf(p *plan.Policy) Policy {
 }
 
 // Apply sets the policy that the status branch shows.
-func (p *Policy) Apply(to *plan.Policy) error {
+func (p *Policy) Apply(to *proposal.Policy) error {
 	window, err := time.ParseDuration(p.GuardWindow)
 	if err != nil {
 		return fmt.Errorf("read policy.guardWindow of %s: %w", model.ReportRevision, err)
@@ -140,7 +140,7 @@ func (v *view) revisionDocument(r *model.Report) *Revision {
 	for i, g := range fleet.Holds {
 		shown := doc.Record.Holds[i].Steps
 		gd := Guard{
-			Message: guardText(&g), Approve: plan.ApproveLine(g.Token), Limit: g.Limit, Since: g.Since, Until: g.Until, Steps: shown,
+			Message: guardText(&g), Approve: proposal.ApproveLine(g.Token), Limit: g.Limit, Since: g.Since, Until: g.Until, Steps: shown,
 		}
 		if more := len(g.Steps) - len(shown); more > 0 {
 			gd.LeftOut = text.Plural(more, "step")
@@ -148,7 +148,7 @@ func (v *view) revisionDocument(r *model.Report) *Revision {
 		doc.Guard = append(doc.Guard, gd)
 	}
 	if n := len(fleet.Absent) + fleet.AbsentMore; n > 0 {
-		doc.Absent = &Absent{Message: absentText(n), Approve: plan.ApproveLine(fleet.AbsentToken), Count: n}
+		doc.Absent = &Absent{Message: absentText(n), Approve: proposal.ApproveLine(fleet.AbsentToken), Count: n}
 	}
 	return doc
 }

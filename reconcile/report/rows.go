@@ -11,7 +11,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // urgency is who an object waits for.
@@ -120,7 +120,7 @@ func (w waiting) row(cells ...string) row {
 var waitingFor = []string{"waits for", "since", "to act"}
 
 // whyRow is the line of something that is not shown as a condition.
-func whyRow(why plan.Why, cells ...string) row {
+func whyRow(why proposal.Why, cells ...string) row {
 	return waiting{why.Message, string(why.Actor), why.Since}.row(cells...)
 }
 

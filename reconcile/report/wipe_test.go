@@ -8,11 +8,12 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/disks"
 )
 
 func TestTheConditionWipedSaysWhatBecameOfEachDisk(t *testing.T) {
 	failed := []model.DiskWipe{{Name: "sda", Serial: "S1", Result: model.WipeFailed, Error: "I/O error"}}
-	lacks := plan.MissingDisksText([]model.MissingDisk{fleettest.SDBMissing})
+	lacks := disks.MissingDisksText([]model.MissingDisk{fleettest.SDBMissing})
 	tests := map[string]struct {
 		wiped   []model.DiskWipe
 		missing []model.MissingDisk

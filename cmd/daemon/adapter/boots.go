@@ -15,7 +15,7 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/registry"
 )
 
@@ -35,7 +35,7 @@ type Boots struct {
 }
 
 // Arm implements reconcile.Boots.
-func (b *Boots) Arm(ctx context.Context, boot plan.Boot) (t model.Ticket, payload model.Sensitive, err error) {
+func (b *Boots) Arm(ctx context.Context, boot proposal.Boot) (t model.Ticket, payload model.Sensitive, err error) {
 	t = boot.Ticket
 	source, img, err := b.diskSource(ctx, &boot)
 	switch {
@@ -61,7 +61,7 @@ func (b *Boots) Arm(ctx context.Context, boot plan.Boot) (t model.Ticket, payloa
 
 // checkSecureBoot refuses what firmware that checks signatures is known to refuse: of all that it
 // may be told, the image's UKI and a boot loader, neither has one.
-func (b *Boots) checkSecureBoot(ctx context.Context, t *model.Ticket, boot *plan.Boot) error {
+func (b *Boots) checkSecureBoot(ctx context.Context, t *model.Ticket, boot *proposal.Boot) error {
 	if !boot.SecureBoot || b.UnsignedLoader == nil {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (b *Boots) prefetch(ctx context.Context, t *model.Ticket) error {
 }
 
 // render makes the Ignition that a ticket hands out.
-func (b *Boots) render(t *model.Ticket, boot *plan.Boot) (model.Sensitive, error) {
+func (b *Boots) render(t *model.Ticket, boot *proposal.Boot) (model.Sensitive, error) {
 	if t.Purpose == model.PurposeClaim {
 		return b.Ignition.ForClaim(b.claimBoot(t, boot))
 	}
@@ -119,7 +119,7 @@ func (b *Boots) render(t *model.Ticket, boot *plan.Boot) (model.Sensitive, error
 }
 
 // claimBoot is what the server of a claim is configured with.
-func (b *Boots) claimBoot(t *model.Ticket, boot *plan.Boot) ignition.ClaimBoot {
+func (b *Boots) claimBoot(t *model.Ticket, boot *proposal.Boot) ignition.ClaimBoot {
 	_, name := model.SplitName(t.Claim)
 	return ignition.ClaimBoot{
 		UUID: t.UUID, Secret: boot.Secret, KernelArguments: boot.KernelArguments,
@@ -142,7 +142,7 @@ func (b *Boots) Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, 
 	if d == nil {
 		return ign, err
 	}
-	boot, same := plan.BootOf(d, t, b.Registry.DigestKey())
+	boot, same := proposal.BootOf(d, t, b.Registry.DigestKey())
 	if !same {
 		return ign, fmt.Errorf("%w, and Git no longer holds what the ticket was armed for", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"ingot/bootsvc"
 	"ingot/bootsvc/ignition"
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/registry"
 )
 
@@ -37,7 +37,7 @@ func TestATicketHandsOutTheSameBytesOverRestarts(t *testing.T) {
 		"a script":   {"ipxe-script": "#!ipxe\nshell\n"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			boot := plan.Boot{Ticket: ticket, Secret: make(map[string]model.Sensitive), KernelArguments: "quiet"}
+			boot := proposal.Boot{Ticket: ticket, Secret: make(map[string]model.Sensitive), KernelArguments: "quiet"}
 			for key, value := range values {
 				boot.Secret[key] = model.NewSensitive(value)
 			}

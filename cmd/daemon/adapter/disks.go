@@ -12,12 +12,12 @@ import (
 	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/oci"
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // diskSource is how the disk image of a boot is fetched, nil if the boot's image is none, and
 // the image in a registry that it was asked in, if it is in one.
-func (b *Boots) diskSource(ctx context.Context, boot *plan.Boot) (*diskimage.Source, model.PinnedImage, error) {
+func (b *Boots) diskSource(ctx context.Context, boot *proposal.Boot) (*diskimage.Source, model.PinnedImage, error) {
 	ref, isURL, err := diskimage.ParseURL(boot.Image)
 	switch {
 	case err != nil:
@@ -52,7 +52,7 @@ func (b *Boots) layerSource(ref string, img *model.PinnedImage) (*diskimage.Sour
 
 // armDisk completes a ticket whose disk image a probe writes: the image is prepared, and fits
 // the server as far as that can be known before it is powered on.
-func (b *Boots) armDisk(ctx context.Context, t *model.Ticket, boot *plan.Boot, source *diskimage.Source) (model.Sensitive, error) {
+func (b *Boots) armDisk(ctx context.Context, t *model.Ticket, boot *proposal.Boot, source *diskimage.Source) (model.Sensitive, error) {
 	if boot.Doubtful {
 		if err := b.Disks.Check(ctx, source.Digest); err != nil {
 			return model.Sensitive{}, fmt.Errorf("check disk image %s where it is kept: %w", boot.Image, err)
@@ -87,7 +87,7 @@ func (b *Boots) armDisk(ctx context.Context, t *model.Ticket, boot *plan.Boot, s
 }
 
 // diskBoot is what the probe that writes a ticket's disk image is told of.
-func (b *Boots) diskBoot(t *model.Ticket, boot *plan.Boot, img *diskimage.Image) ignition.DiskBoot {
+func (b *Boots) diskBoot(t *model.Ticket, boot *proposal.Boot, img *diskimage.Image) ignition.DiskBoot {
 	return ignition.DiskBoot{
 		ClaimBoot: b.claimBoot(t, boot), RegistryURL: b.RegistryURL, Token: b.Registry.TokenKey().Report(t),
 		Seed: boot.Seed, IgnitionSeed: ignitionSeed(img.Partitions), Image: *t.Disk, Identities: img.Identities,
@@ -109,7 +109,7 @@ func ignitionSeed(partitions []diskimage.Partition) model.SeedKind {
 
 // renderDiskAgain makes anew what a ticket hands out that installs a disk image, which has to
 // be here for that.
-func (b *Boots) renderDiskAgain(t *model.Ticket, boot *plan.Boot) (model.Sensitive, error) {
+func (b *Boots) renderDiskAgain(t *model.Ticket, boot *proposal.Boot) (model.Sensitive, error) {
 	o, err := b.Disks.Open(t.Disk.Digest)
 	if err != nil {
 		return model.Sensitive{}, fmt.Errorf("disk image %s: %w", t.Disk.Ref, err)
@@ -152,7 +152,7 @@ func (b *Boots) prepareAgain(ctx context.Context, image *model.DiskImage) error 
 
 // sourceAgain is how a ticket's disk image is fetched, by the digest that the ticket has.
 func (b *Boots) sourceAgain(ctx context.Context, t *model.Ticket) (*diskimage.Source, error) {
-	source, _, err := b.diskSource(ctx, &plan.Boot{Ticket: *t, Image: t.Disk.Ref, Architecture: t.Image.Architecture})
+	source, _, err := b.diskSource(ctx, &proposal.Boot{Ticket: *t, Image: t.Disk.Ref, Architecture: t.Image.Architecture})
 	switch {
 	case err != nil:
 		return nil, err
@@ -169,7 +169,7 @@ func isPreparing(err error) bool {
 
 // fitsServer returns why a server cannot be installed from an image, as far as is known before
 // it is powered on.
-func fitsServer(img *model.DiskImage, boot *plan.Boot) error {
+func fitsServer(img *model.DiskImage, boot *proposal.Boot) error {
 	if err := starts(img, boot); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func fitsServer(img *model.DiskImage, boot *plan.Boot) error {
 
 // starts returns why the server's firmware cannot start an image. What is not known of the
 // firmware is not held against it.
-func starts(img *model.DiskImage, boot *plan.Boot) error {
+func starts(img *model.DiskImage, boot *proposal.Boot) error {
 	can, named := []model.StartMethod{model.StartBIOS, model.StartUEFIAMD64}, "firmware of "+boot.Architecture
 	switch f := boot.Firmware; {
 	case boot.Architecture == "arm64":

@@ -6,7 +6,7 @@ import (
 
 	"ingot/bootsvc/diskimage"
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhichServersAnImageFits(t *testing.T) {
@@ -16,17 +16,17 @@ func TestWhichServersAnImageFits(t *testing.T) {
 	}
 	for title, tc := range map[string]struct {
 		starts []model.StartMethod
-		boot   plan.Boot
+		boot   proposal.Boot
 		reason model.Reason // "" = it fits
 	}{
-		"one whose firmware is not known":        {starts: image.Starts[1:], boot: plan.Boot{Architecture: "amd64", Disks: disks}},
-		"UEFI, by a loader":                      {starts: image.Starts[1:], boot: plan.Boot{Architecture: "amd64", Firmware: &model.BootFirmware{UEFI: true}}},
-		"N12: not BIOS, by a loader of UEFI":     {starts: image.Starts[1:], boot: plan.Boot{Architecture: "amd64", Firmware: &model.BootFirmware{}}, reason: model.ReasonImageCannotBoot},
-		"N12: not UEFI, by boot code of BIOS":    {starts: image.Starts[:1], boot: plan.Boot{Architecture: "amd64", Firmware: &model.BootFirmware{UEFI: true}}, reason: model.ReasonImageCannotBoot},
-		"N12: not ARM, by a loader of x86":       {starts: image.Starts, boot: plan.Boot{Architecture: "arm64"}, reason: model.ReasonImageCannotBoot},
-		"one whose disks are not known":          {starts: image.Starts, boot: plan.Boot{Architecture: "amd64", Hints: []string{"serial=S2"}}},
-		"N14: not one whose named disk is small": {starts: image.Starts, boot: plan.Boot{Architecture: "amd64", Disks: disks, Hints: []string{"serial=S2"}}, reason: model.ReasonDiskTooSmall},
-		"N19: not one without the named disk":    {starts: image.Starts, boot: plan.Boot{Architecture: "amd64", Disks: disks, Hints: []string{"serial=S3"}}, reason: model.ReasonRootDeviceMissing},
+		"one whose firmware is not known":        {starts: image.Starts[1:], boot: proposal.Boot{Architecture: "amd64", Disks: disks}},
+		"UEFI, by a loader":                      {starts: image.Starts[1:], boot: proposal.Boot{Architecture: "amd64", Firmware: &model.BootFirmware{UEFI: true}}},
+		"N12: not BIOS, by a loader of UEFI":     {starts: image.Starts[1:], boot: proposal.Boot{Architecture: "amd64", Firmware: &model.BootFirmware{}}, reason: model.ReasonImageCannotBoot},
+		"N12: not UEFI, by boot code of BIOS":    {starts: image.Starts[:1], boot: proposal.Boot{Architecture: "amd64", Firmware: &model.BootFirmware{UEFI: true}}, reason: model.ReasonImageCannotBoot},
+		"N12: not ARM, by a loader of x86":       {starts: image.Starts, boot: proposal.Boot{Architecture: "arm64"}, reason: model.ReasonImageCannotBoot},
+		"one whose disks are not known":          {starts: image.Starts, boot: proposal.Boot{Architecture: "amd64", Hints: []string{"serial=S2"}}},
+		"N14: not one whose named disk is small": {starts: image.Starts, boot: proposal.Boot{Architecture: "amd64", Disks: disks, Hints: []string{"serial=S2"}}, reason: model.ReasonDiskTooSmall},
+		"N19: not one without the named disk":    {starts: image.Starts, boot: proposal.Boot{Architecture: "amd64", Disks: disks, Hints: []string{"serial=S3"}}, reason: model.ReasonRootDeviceMissing},
 	} {
 		image.Starts = tc.starts
 		err := fitsServer(&image, &tc.boot)

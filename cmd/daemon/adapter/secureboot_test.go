@@ -10,7 +10,7 @@ import (
 	"ingot/bootsvc/oci"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhatFirmwareWithSecureBootIsKnownToRefuse(t *testing.T) {
@@ -57,7 +57,7 @@ func TestWhatFirmwareWithSecureBootIsKnownToRefuse(t *testing.T) {
 			if ticket.Image, err = images.Resolve(t.Context(), ref, "amd64"); err != nil {
 				t.Fatal(err)
 			}
-			err = b.checkSecureBoot(t.Context(), &ticket, &plan.Boot{Architecture: "amd64", SecureBoot: !tc.off})
+			err = b.checkSecureBoot(t.Context(), &ticket, &proposal.Boot{Architecture: "amd64", SecureBoot: !tc.off})
 			refused, is := errors.AsType[*because](err)
 			switch {
 			case tc.says == "" && err != nil:

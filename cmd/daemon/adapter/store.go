@@ -3,7 +3,7 @@ package adapter
 import (
 	"context"
 
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/registry"
 )
 
@@ -11,7 +11,7 @@ import (
 type Store struct{ *registry.Registry }
 
 // Save implements reconcile.Store.
-func (s Store) Save(ctx context.Context, c plan.Changes) error {
+func (s Store) Save(ctx context.Context, c proposal.Changes) error {
 	return s.Registry.Save(ctx, registry.Changes{
 		Fleet: c.Fleet, Servers: c.Servers, BMCs: c.BMCs, Claims: c.Claims,
 		BMCFacts: c.BMCFacts, ServerFacts: c.ServerFacts, DeleteClaims: c.DropClaims,

@@ -8,6 +8,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // BigFleet is a settled fleet: as many servers as are named, the first bound of
@@ -15,8 +16,8 @@ import (
 func BigFleet(servers, bound int) *plan.Input {
 	d, o := fleettest.BigFleet(servers, bound)
 	return &plan.Input{
-		Desired: d, Observed: o, Policy: plan.DefaultPolicy(), Now: fleettest.Now,
-		Readings: fleettest.OfEach(o.Servers, plan.Reading{At: fleettest.Now.Add(-time.Second), Offs: 3, Reached: true}),
+		Desired: d, Observed: o, Policy: proposal.DefaultPolicy(), Now: fleettest.Now,
+		Readings: fleettest.OfEach(o.Servers, proposal.Reading{At: fleettest.Now.Add(-time.Second), Offs: 3, Reached: true}),
 		BMCRead:  fleettest.OfEach(o.BMCs, fleettest.Now),
 	}
 }
@@ -36,11 +37,11 @@ func Ticketed(state model.ServerState, purpose model.TicketPurpose) (*plan.Input
 }
 
 // ClaimWhy is why a claim has no server.
-func ClaimWhy(in *plan.Input, name model.ClaimName) plan.Why {
+func ClaimWhy(in *plan.Input, name model.ClaimName) proposal.Why {
 	for _, c := range plan.Plan(in).Claims {
 		if c.Name == name {
 			return c.Why
 		}
 	}
-	return plan.Why{Reason: "unknown"}
+	return proposal.Why{Reason: "unknown"}
 }

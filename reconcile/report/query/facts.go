@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 )
 
 // LeaseRows are the rows of DHCP leases as of now. Owner says which server has a MAC address,
@@ -45,7 +45,7 @@ func PoolRows(pools []model.PoolFacts) []*Pool {
 		row := &Pool{Common: Common{Name: p.Subnet, State: PoolHasRoom}, Network: p.Network, Size: p.Size, Used: p.Used, Refused: p.Refused}
 		if !p.Exhausted.IsZero() {
 			row.State, row.Since = PoolExhausted, p.Exhausted
-			row.Why, row.Actor, row.WhySince = "no address of its range is left, and devices get none: widen the range, or shorten leaseTime", string(plan.RackOperator), p.Exhausted
+			row.Why, row.Actor, row.WhySince = "no address of its range is left, and devices get none: widen the range, or shorten leaseTime", string(proposal.RackOperator), p.Exhausted
 		}
 		rows[i] = Pools.Ready(row)
 	}

@@ -11,6 +11,7 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
@@ -55,7 +56,7 @@ func TestAReportHasARowForEachObject(t *testing.T) {
 	if diff := cmp.Diff(want, s, shown); diff != "" {
 		t.Errorf("server (-want +got):\n%s", diff)
 	}
-	if s := rows.Servers[1]; s.State != "Error" || s.Why == "" || s.Actor != string(plan.RackOperator) || s.WhySince.IsZero() {
+	if s := rows.Servers[1]; s.State != "Error" || s.Why == "" || s.Actor != string(proposal.RackOperator) || s.WhySince.IsZero() {
 		t.Errorf("a server in Error does not say why, since when and who has to act: %+v", s)
 	}
 	wantClaims := []*Claim{

@@ -10,7 +10,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 	"ingot/reconcile/report/query"
 )
@@ -219,11 +219,11 @@ func (v *view) claimCounts() []count {
 func (v *view) held(lists []report.Held) []heldView {
 	var all []heldView
 	for _, h := range lists {
-		of := heldView{Held: h, Title: strings.TrimPrefix(h.Subject, "approve "), Line: plan.ApproveLine(h.Token), Since: v.stamp(h.Since), Until: v.stamp(h.Until), More: h.LeftOut}
+		of := heldView{Held: h, Title: strings.TrimPrefix(h.Subject, "approve "), Line: proposal.ApproveLine(h.Token), Since: v.stamp(h.Since), Until: v.stamp(h.Until), More: h.LeftOut}
 		for _, e := range h.Effects[:min(len(h.Effects), maxEffects)] {
 			step := heldStep{Text: e.Text}
 			if e.Token != "" {
-				step.Line = plan.ApproveLine(e.Token)
+				step.Line = proposal.ApproveLine(e.Token)
 			}
 			of.Steps = append(of.Steps, step)
 		}

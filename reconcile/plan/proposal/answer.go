@@ -1,4 +1,4 @@
-package plan
+package proposal
 
 import (
 	"fmt"
@@ -39,20 +39,20 @@ type FailureKind int
 
 // The kinds of failure.
 const (
-	FailureUnsure     FailureKind = iota // nobody knows whether it had an effect
-	FailureUndone                        // it is certain to have had none
-	FailureUnrecorded                    // it was not begun, for that could not be recorded first
+	FailureUnsure     FailureKind = iota // FailureUndone knows whether it had an effect
+	FailureUndone                        // FailureUnrecorded is certain to have had none
+	FailureUnrecorded                    // FailureStopped was not begun, for that could not be recorded first
 	FailureStopped                       // Ingot is being stopped, and nothing is known
 )
 
 // Error returns the text. A Failure is an error wherever it is told as one.
 func (f *Failure) Error() string { return f.Text }
 
-// by is the failure told as one of an action.
-func (f *Failure) by(do Action) string { return fmt.Sprintf("%s: %s", do, f.Text) }
+// By is the failure told as one of an action.
+func (f *Failure) By(do Action) string { return fmt.Sprintf("%s: %s", do, f.Text) }
 
-// otherMachine reports whether something failed because another machine is there than
+// OtherMachine reports whether something failed because another machine is there than
 // the server's.
-func (f *Failure) otherMachine() bool {
+func (f *Failure) OtherMachine() bool {
 	return f.Reason == model.ReasonIdentityMismatch || f.Reason == model.ReasonIdentityUnknown
 }

@@ -1,4 +1,4 @@
-package plan
+package disks
 
 import (
 	"testing"
@@ -41,7 +41,7 @@ func TestASummaryReplacesNothingButASummary(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := merged(&model.ServerFacts{Inventory: &tt.known}, &tt.read)
+			got := Merged(&model.ServerFacts{Inventory: &tt.known}, &tt.read)
 			if diff := cmp.Diff(&tt.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

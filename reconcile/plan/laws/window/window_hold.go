@@ -1,4 +1,4 @@
-package plan
+package window
 
 import (
 	"cmp"
@@ -8,27 +8,28 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // standing are the lists that were held before, with the steps that are still asked for.
 // Those that a commit approved are allowed.
 func (w *window) standing(waiting []model.Disruption) []model.GuardHold {
-	left := make(map[stepKey]bool, len(waiting))
+	left := make(map[Key]bool, len(waiting))
 	for _, d := range waiting {
-		left[keyOf(d)] = true
+		left[KeyOf(d)] = true
 	}
 	var holds []model.GuardHold
 	for _, h := range w.in.Record.Holds {
 		h.Steps = slices.DeleteFunc(slices.Clone(h.Steps), func(d model.Disruption) bool {
-			was := left[keyOf(d)]
-			delete(left, keyOf(d))
+			was := left[KeyOf(d)]
+			delete(left, KeyOf(d))
 			return !was
 		})
 		switch {
 		case len(h.Steps) == 0:
 		case h.Token != "" && slices.Contains(w.in.Approvals, h.Token):
 			for _, d := range h.Steps {
-				w.allowed[keyOf(d)] = true
+				w.allowed[KeyOf(d)] = true
 			}
 			w.approvedSteps = append(w.approvedSteps, h.Steps...)
 		default:
@@ -60,16 +61,16 @@ func (w *window) groups(waiting []model.Disruption) [][]model.Disruption {
 		revision  model.Revision
 		namespace string
 	}
-	held := make(map[stepKey]bool)
+	held := make(map[Key]bool)
 	for _, h := range w.holds {
 		for _, d := range h.Steps {
-			held[keyOf(d)] = true
+			held[KeyOf(d)] = true
 		}
 	}
 	var order []group
 	steps := make(map[group][]model.Disruption)
 	for _, d := range waiting {
-		if held[keyOf(d)] || w.allowed[keyOf(d)] {
+		if held[KeyOf(d)] || w.allowed[KeyOf(d)] {
 			continue
 		}
 		d.Revision = cmp.Or(d.Revision, w.in.Revision)
@@ -107,7 +108,7 @@ func (w *window) holdUncertain(waiting []model.Disruption) {
 	var steps []model.Disruption
 	for _, g := range w.groups(waiting) {
 		for _, d := range g {
-			if w.in.Uncertain[keyOf(d)] {
+			if w.in.Uncertain[KeyOf(d)] {
 				steps = append(steps, d)
 			}
 		}
@@ -152,12 +153,12 @@ func (w *window) joined(more model.GuardHold) model.GuardHold {
 // allow lets steps be begun now, and counts them.
 func (w *window) allow(steps []model.Disruption) {
 	for _, d := range steps {
-		w.allowed[keyOf(d)] = true
+		w.allowed[KeyOf(d)] = true
 		d.At = w.in.Now
 		// One entry tells of a server that it was disrupted last, so that many steps on
 		// one do not push those on others out of what is remembered.
 		w.done = slices.DeleteFunc(w.done, func(e model.Disruption) bool {
-			_, asked := w.asked[keyOf(e)]
+			_, asked := w.asked[KeyOf(e)]
 			return !asked && countOf(e) == countOf(d)
 		})
 		w.done = append(w.done, d)
@@ -172,5 +173,5 @@ func (w *window) token(h *model.GuardHold) string {
 	for _, d := range h.Steps {
 		fmt.Fprintf(&b, "\n%s %s %s %q", d.Action, d.Server, d.Claim, d.Value)
 	}
-	return Token(w.in.Seed, b.String(), 20)
+	return proposal.Token(w.in.Seed, b.String(), 20)
 }

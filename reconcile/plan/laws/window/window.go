@@ -1,4 +1,4 @@
-package plan
+package window
 
 import (
 	"math"
@@ -11,40 +11,40 @@ import (
 // MaxDone is how many disruptions are remembered, and so the highest limit.
 const MaxDone = 4096
 
-// windowLimits are how much may be taken from users of servers without an approval.
-type windowLimits struct {
+// Limits are how much may be taken from users of servers without an approval.
+type Limits struct {
 	// MaxDisruptions and MaxPowerDisruptions are of how many servers within Window, or
 	// ten percent of the bound ones if that is more.
 	MaxDisruptions, MaxPowerDisruptions int
 	Window                              time.Duration
 }
 
-// windowInput is what the guard decides upon.
-type windowInput struct {
+// Input is what the guard decides upon.
+type Input struct {
 	// Asked is what is asked for and was not decided yet, in a stable order. A step's
 	// Value tells one asking from the next: the same step within the window is the same
 	// asking.
 	Asked []model.Disruption
 	// Uncertain are steps that wait for an approval whatever the limit is.
-	Uncertain map[stepKey]bool
+	Uncertain map[Key]bool
 	// Record is the fleet's, of which Holds, ApprovedSteps and Done count.
 	Record *model.FleetRecord
 	// Bound is how many servers are bound to claims of each namespace.
 	Bound     map[string]int
 	Approvals []string
-	Limits    windowLimits
+	Limits    Limits
 	Revision  model.Revision
 	Now       time.Time
 	// Seed is fresh for each plan, and nobody can guess it: tokens are made of it.
 	Seed string
 }
 
-// windowResult is what the guard decided.
-type windowResult struct {
+// Result is what the guard decided.
+type Result struct {
 	// Allowed are the steps that may be begun now, Held says which list the others wait
 	// in, as an index into Holds.
 	Allowed []model.Disruption
-	Held    map[stepKey]int
+	Held    map[Key]int
 
 	Holds               []model.GuardHold
 	ApprovedSteps, Done []model.Disruption
@@ -54,12 +54,12 @@ type windowResult struct {
 	Next time.Time
 }
 
-// judgeWindow decides which disruptions may be begun, so that never more than the limit
+// Check decides which disruptions may be begun, so that never more than the limit
 // are within any window, all commits together, but those that a commit approved by name
 // (law 2). Judging again with what came out changes nothing: a list that waits may have
 // room once another step on one of its servers was allowed, so it is judged until nothing
 // changes any more.
-func judgeWindow(in windowInput) windowResult {
+func Check(in Input) Result {
 	before := in.Record
 	r := judgeOnce(in)
 	for n := 0; r.Changed && n < maxJudgements; n++ {
@@ -75,7 +75,7 @@ func judgeWindow(in windowInput) windowResult {
 const maxJudgements = model.MaxHolds + 2
 
 // judgeOnce decides upon the lists that wait, and then upon what is new.
-func judgeOnce(in windowInput) windowResult {
+func judgeOnce(in Input) Result {
 	w := newWindow(in)
 	waiting := w.known()
 	for _, hold := range w.standing(waiting) {
@@ -90,12 +90,12 @@ func judgeOnce(in windowInput) windowResult {
 
 // window is one judgement under way.
 type window struct {
-	in     windowInput
-	asked  map[stepKey]model.Disruption
+	in     Input
+	asked  map[Key]model.Disruption
 	limits [windowKinds]int
 	// own is the limit of one namespace, where there are others.
 	own           [windowKinds]int
-	allowed       map[stepKey]bool
+	allowed       map[Key]bool
 	approvedSteps []model.Disruption
 	done          []model.Disruption // in the order of At
 	// booked is done, and what will be by the time that its list is to go.
@@ -104,8 +104,8 @@ type window struct {
 	serial int // of tokens
 }
 
-func newWindow(in windowInput) *window {
-	w := &window{in: in, asked: make(map[stepKey]model.Disruption, len(in.Asked)), allowed: make(map[stepKey]bool, len(in.Asked))}
+func newWindow(in Input) *window {
+	w := &window{in: in, asked: make(map[Key]model.Disruption, len(in.Asked)), allowed: make(map[Key]bool, len(in.Asked))}
 	bound, namespaces := 0, 0
 	for _, n := range in.Bound {
 		bound += n
@@ -121,7 +121,7 @@ func newWindow(in windowInput) *window {
 		}
 	}
 	for _, d := range in.Asked {
-		w.asked[keyOf(d)] = d
+		w.asked[KeyOf(d)] = d
 	}
 	return w
 }
@@ -131,8 +131,8 @@ func newWindow(in windowInput) *window {
 func (w *window) known() (waiting []model.Disruption) {
 	now, oldest := w.in.Now, w.in.Now.Add(-w.in.Limits.Window)
 	for _, d := range w.in.Record.ApprovedSteps {
-		if _, asked := w.asked[keyOf(d)]; asked && !w.allowed[keyOf(d)] {
-			w.allowed[keyOf(d)] = true
+		if _, asked := w.asked[KeyOf(d)]; asked && !w.allowed[KeyOf(d)] {
+			w.allowed[KeyOf(d)] = true
 			w.approvedSteps = append(w.approvedSteps, d)
 		}
 	}
@@ -140,9 +140,9 @@ func (w *window) known() (waiting []model.Disruption) {
 		if d.At.After(now) {
 			d.At = now // the clock was set back
 		}
-		_, asked := w.asked[keyOf(d)]
+		_, asked := w.asked[KeyOf(d)]
 		if asked {
-			w.allowed[keyOf(d)] = true
+			w.allowed[KeyOf(d)] = true
 		}
 		if asked || d.At.After(oldest) { // what was allowed and is not begun yet is not held later
 			w.done = append(w.done, d)
@@ -152,28 +152,28 @@ func (w *window) known() (waiting []model.Disruption) {
 	for _, d := range w.done {
 		w.booked = append(w.booked, booking{d.At, d, 0})
 	}
-	seen := make(map[stepKey]bool, len(w.in.Asked))
+	seen := make(map[Key]bool, len(w.in.Asked))
 	for _, d := range w.in.Asked {
-		if !w.allowed[keyOf(d)] && !seen[keyOf(d)] {
-			seen[keyOf(d)] = true
+		if !w.allowed[KeyOf(d)] && !seen[KeyOf(d)] {
+			seen[KeyOf(d)] = true
 			waiting = append(waiting, d)
 		}
 	}
 	return waiting
 }
 
-func (w *window) result() windowResult {
-	r := windowResult{Holds: w.holds, ApprovedSteps: w.approvedSteps, Done: w.done, Held: make(map[stepKey]int)}
+func (w *window) result() Result {
+	r := Result{Holds: w.holds, ApprovedSteps: w.approvedSteps, Done: w.done, Held: make(map[Key]int)}
 	r.Done = r.Done[max(0, len(r.Done)-MaxDone):]
 	for _, d := range w.in.Asked {
-		if w.allowed[keyOf(d)] {
+		if w.allowed[KeyOf(d)] {
 			r.Allowed = append(r.Allowed, d)
 		}
 	}
 	next := time.Unix(math.MaxInt32, 0)
 	for i, h := range r.Holds {
 		for _, d := range h.Steps {
-			r.Held[keyOf(d)] = i
+			r.Held[KeyOf(d)] = i
 		}
 		if !h.Until.IsZero() && h.Until.Before(next) {
 			next, r.Next = h.Until, h.Until
@@ -183,14 +183,15 @@ func (w *window) result() windowResult {
 	return r
 }
 
-func sameWindow(r *windowResult, old *model.FleetRecord) bool {
-	return sameSteps(r.ApprovedSteps, old.ApprovedSteps) && sameSteps(r.Done, old.Done) && slices.EqualFunc(r.Holds, old.Holds, sameHold)
+func sameWindow(r *Result, old *model.FleetRecord) bool {
+	return sameSteps(r.ApprovedSteps, old.ApprovedSteps) && sameSteps(r.Done, old.Done) && slices.EqualFunc(r.Holds, old.Holds, SameHold)
 }
 
 func sameSteps(a, b []model.Disruption) bool {
 	return slices.EqualFunc(a, b, func(x, y model.Disruption) bool { return x.Same(y) && x.At.Equal(y.At) })
 }
 
-func sameHold(a, b model.GuardHold) bool {
+// SameHold reports whether two lists of held steps are equal.
+func SameHold(a, b model.GuardHold) bool {
 	return a.Token == b.Token && a.Until.Equal(b.Until) && a.Limit == b.Limit && a.Gap == b.Gap && a.Scope == b.Scope && sameSteps(a.Steps, b.Steps)
 }

@@ -1,4 +1,4 @@
-package plan
+package disks
 
 import (
 	"slices"
@@ -6,9 +6,9 @@ import (
 	"ingot/model"
 )
 
-// merged is a new inventory, with the parts that a server that is off did not
+// Merged is a new inventory, with the parts that a server that is off did not
 // show taken from what was known.
-func merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
+func Merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 	if old == nil || old.Inventory == nil || inv == nil {
 		return inv
 	}
@@ -50,7 +50,7 @@ func keepWhole(m, inv, known *model.Inventory) {
 		m.Processors = known.Processors
 		m.Summarized = summarizedAs(known, m.Summarized, model.PartProcessors)
 	}
-	if len(m.Storages) == 0 || coarser(inv, known, model.PartDrives) && len(drives(known.Storages)) > 0 {
+	if len(m.Storages) == 0 || coarser(inv, known, model.PartDrives) && len(Drives(known.Storages)) > 0 {
 		m.Storages = known.Storages
 		m.Summarized = summarizedAs(known, m.Summarized, model.PartDrives)
 	}

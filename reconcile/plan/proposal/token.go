@@ -1,4 +1,4 @@
-package plan
+package proposal
 
 import (
 	"crypto/sha256"

@@ -1,16 +1,20 @@
-package plan
+package window
 
-import "ingot/model"
+import (
+	"ingot/model"
+	"ingot/reconcile/plan/proposal"
+)
 
-// stepKey tells a step from others, whenever it was asked for.
-type stepKey struct {
+// Key tells a step from others, whenever it was asked for.
+type Key struct {
 	action string
 	server model.ServerName
 	claim  model.ClaimName
 	value  string
 }
 
-func keyOf(d model.Disruption) stepKey { return stepKey{d.Action, d.Server, d.Claim, d.Value} }
+// KeyOf returns what identifies a step.
+func KeyOf(d model.Disruption) Key { return Key{d.Action, d.Server, d.Claim, d.Value} }
 
 // windowKind is what has a limit of its own.
 type windowKind int
@@ -23,7 +27,7 @@ const (
 
 func kindOf(d model.Disruption) windowKind {
 	switch d.Action {
-	case stepPowerOff, stepOperation, stepDiscover:
+	case proposal.StepPowerOff, proposal.StepOperation, proposal.StepDiscover:
 		return takesPower
 	}
 	return takesServer

@@ -1,4 +1,4 @@
-package plan
+package proposal
 
 import (
 	"slices"
@@ -45,8 +45,8 @@ func WasHandled(rec *model.ServerRecord, asked, value string) bool {
 	return value == *LatestHandled(rec, asked) || slices.Contains(rec.Requests.HandledBefore, asked+"="+value)
 }
 
-// handle notes that a value is handled.
-func handle(rec *model.ServerRecord, asked, value string) {
+// MarkHandled notes that a value is handled.
+func MarkHandled(rec *model.ServerRecord, asked, value string) {
 	l := LatestHandled(rec, asked)
 	if *l == value {
 		return
@@ -58,9 +58,9 @@ func handle(rec *model.ServerRecord, asked, value string) {
 	*l = value
 }
 
-// handleAnew forgets what another claim asked of the server, and notes what
+// ResetHandled forgets what another claim asked of the server, and notes what
 // stands in Git already as handled.
-func handleAnew(rec *model.ServerRecord, asked, value string) {
+func ResetHandled(rec *model.ServerRecord, asked, value string) {
 	rec.Requests.HandledBefore = slices.DeleteFunc(slices.Clone(rec.Requests.HandledBefore), func(v string) bool {
 		return strings.HasPrefix(v, asked+"=")
 	})

@@ -1,4 +1,4 @@
-package plan
+package proposal
 
 import (
 	"time"
@@ -9,7 +9,7 @@ import (
 // Reading is what was read of one server's power since this process began. It
 // is not kept: after a restart everything is read anew before anything is done.
 type Reading struct {
-	At time.Time // of the last answer; zero = none yet
+	At time.Time // Offs the last answer; zero = none yet
 	// Offs counts the newest answers in a row that said Off, OffSince is when the first
 	// of them came.
 	Offs     int
@@ -41,7 +41,7 @@ type Reading struct {
 	// last one's error, Since when they began, NotBefore when to try again.
 	Failures  int
 	Err       string
-	Reason    string // of Err, "" = it has none
+	Reason    string // Since Err, "" = it has none
 	Since     time.Time
 	NotBefore time.Time
 	// Unsaved counts the newest attempts in a row whose outcome, or what was to be
@@ -87,7 +87,7 @@ func tookEffect(asked *model.PowerAsked, p model.Power, surelyOff bool) bool {
 // Under is the reading as of a BMC that was restarted last at reset: what it said before
 // counts no more if it was restarted since.
 func (r Reading) Under(reset time.Time) Reading {
-	if restarted(r.BMCReset, reset) {
+	if Restarted(r.BMCReset, reset) {
 		r.Offs, r.OffSince, r.Ons, r.BMCReset = 0, time.Time{}, 0, reset
 	}
 	return r
@@ -106,9 +106,9 @@ func (r Reading) Heard(at time.Time) Reading {
 // that from their uptime, or set their clocks meanwhile.
 const resetJitter = 2 * time.Minute
 
-// restarted reports whether a BMC was restarted since it said when it was restarted last,
+// Restarted reports whether a BMC was restarted since it said when it was restarted last,
 // as far as it says.
-func restarted(before, now time.Time) bool {
+func Restarted(before, now time.Time) bool {
 	return !now.IsZero() && (before.IsZero() || now.Sub(before).Abs() > resetJitter)
 }
 
@@ -129,8 +129,8 @@ func (r Reading) Because(reason model.Reason) Reading {
 	return r
 }
 
-// mistaken reports whether the newest answer was not of the server's machine.
-func (r Reading) mistaken() bool {
+// Mistaken reports whether the newest answer was not of the server's machine.
+func (r Reading) Mistaken() bool {
 	return r.Failures > 0 && (r.Reason == model.ReasonIdentityMismatch || r.Reason == model.ReasonIdentityUnknown)
 }
 
@@ -149,5 +149,5 @@ func (r Reading) Asked() Reading {
 
 // Shown is what of the reading decides about what the status branch says.
 func (r Reading) Shown(p Policy) Reading {
-	return Reading{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Unknowns: min(r.Unknowns, powerUnknown), Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}
+	return Reading{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Unknowns: min(r.Unknowns, PowerUnknown), Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}
 }

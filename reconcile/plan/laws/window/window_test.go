@@ -1,4 +1,4 @@
-package plan
+package window
 
 import (
 	"fmt"
@@ -18,17 +18,17 @@ type guarded struct {
 	asked     []model.Disruption
 	record    model.FleetRecord
 	bound     map[string]int
-	limits    windowLimits
+	limits    Limits
 	approvals []string
 	now       time.Time
 	plans     int
-	last      windowResult
+	last      Result
 }
 
 func newGuarded(t *testing.T) *guarded {
 	return &guarded{
 		t: t, bound: map[string]int{"a": 10}, now: fleettest.Now,
-		limits: windowLimits{MaxDisruptions: 3, MaxPowerDisruptions: 3, Window: time.Hour},
+		limits: Limits{MaxDisruptions: 3, MaxPowerDisruptions: 3, Window: time.Hour},
 	}
 }
 
@@ -66,14 +66,14 @@ func (g *guarded) drop(texts ...string) *guarded {
 func (g *guarded) judge() string {
 	g.t.Helper()
 	g.plans++
-	in := windowInput{
+	in := Input{
 		Asked: g.asked, Record: &g.record, Bound: g.bound, Approvals: g.approvals, Limits: g.limits,
 		Revision: model.Revision(fmt.Sprint("r", g.plans)), Now: g.now, Seed: fmt.Sprint("seed ", g.plans),
 	}
-	r := judgeWindow(in)
+	r := Check(in)
 	g.record = model.FleetRecord{Holds: r.Holds, ApprovedSteps: r.ApprovedSteps, Done: r.Done}
 	in.Record, in.Seed, in.Revision = &g.record, in.Seed+"!", in.Revision+"!"
-	if twice := judgeWindow(in); twice.Changed || fmt.Sprint(twice.Allowed) != fmt.Sprint(r.Allowed) ||
+	if twice := Check(in); twice.Changed || fmt.Sprint(twice.Allowed) != fmt.Sprint(r.Allowed) ||
 		fmt.Sprint(twice.Held) != fmt.Sprint(r.Held) {
 		g.t.Errorf("judging again allows %v of %v and changes %+v to %+v", twice.Allowed, r.Allowed, g.record, twice)
 	}
@@ -321,14 +321,14 @@ func TestGuardHasAWindow(t *testing.T) {
 }
 
 func TestNobodyKnowsAGuardsTokenBeforehand(t *testing.T) {
-	in := windowInput{
-		Asked: steps("release a/1 a/2 a/3 a/4"), Record: new(model.FleetRecord), Limits: windowLimits{MaxDisruptions: 3, Window: time.Hour},
+	in := Input{
+		Asked: steps("release a/1 a/2 a/3 a/4"), Record: new(model.FleetRecord), Limits: Limits{MaxDisruptions: 3, Window: time.Hour},
 		Now: fleettest.Now, Revision: "r",
 	}
 	in.Seed = "one"
-	one := judgeWindow(in).Holds[0].Token
+	one := Check(in).Holds[0].Token
 	in.Seed = "two"
-	if two := judgeWindow(in).Holds[0].Token; one == two {
+	if two := Check(in).Holds[0].Token; one == two {
 		t.Errorf("the list has the token %s whatever the seed", one)
 	}
 }
@@ -366,7 +366,7 @@ func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 		g.bound = map[string]int{"a": 6, "b": 6, "c": rnd.IntN(2) * 6}
 		g.limits.MaxDisruptions, g.limits.MaxPowerDisruptions = 1+rnd.IntN(4), 1+rnd.IntN(4)
 		var history []begun
-		decided := make(map[stepKey]bool)
+		decided := make(map[Key]bool)
 		serial := 0
 		for range 80 {
 			next := g.now.Add(time.Duration(rnd.IntN(30)) * time.Minute)
@@ -396,14 +396,14 @@ func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 			}
 			g.judge()
 			for _, d := range g.last.Allowed {
-				if _, held := g.last.Held[keyOf(d)]; held {
+				if _, held := g.last.Held[KeyOf(d)]; held {
 					t.Errorf("seed %d: %v is allowed and held", seed, d)
 				}
 				approved := slices.ContainsFunc(g.record.ApprovedSteps, d.Same)
-				if !approved && !decided[keyOf(d)] {
+				if !approved && !decided[KeyOf(d)] {
 					history = append(history, begun{g.now, d})
 				}
-				decided[keyOf(d)] = true
+				decided[KeyOf(d)] = true
 			}
 			if n := len(g.last.Allowed) + len(g.last.Held); n != len(g.asked) {
 				t.Errorf("seed %d: of %d steps %d are allowed or held", seed, len(g.asked), n)
@@ -414,13 +414,13 @@ func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 			// When its time has come nothing holds a list, unless one that waited for longer
 			// goes earlier than it was to, for there was room that could not be foreseen.
 			for _, h := range before {
-				if i, held := g.last.Held[keyOf(h.Steps[0])]; h.Until.After(g.now) && (!held || g.record.Holds[i].Until.Before(h.Until)) {
+				if i, held := g.last.Held[KeyOf(h.Steps[0])]; h.Until.After(g.now) && (!held || g.record.Holds[i].Until.Before(h.Until)) {
 					unforeseen = true
 				}
 				if !h.Until.IsZero() && !h.Until.After(g.now) && !unforeseen {
 					waited++
 					for _, d := range h.Steps {
-						if i, held := g.last.Held[keyOf(d)]; held && !g.record.Holds[i].Until.IsZero() {
+						if i, held := g.last.Held[KeyOf(d)]; held && !g.record.Holds[i].Until.IsZero() {
 							t.Errorf("seed %d: %v was to go at %v, and waits until %v", seed, d, h.Until, g.record.Holds[i].Until)
 						}
 					}

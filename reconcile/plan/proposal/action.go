@@ -1,4 +1,4 @@
-package plan
+package proposal
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ type (
 	// DiskOnce makes the next boot, and only that, one from disk, if the BMC can do
 	// that. It is no failure if it cannot: what the server asks then leads it to its
 	// disk as well.
-	DiskOnce struct{ Firmware string } // the BMC's, kept with what it refuses
+	DiskOnce struct{ Firmware string } // ClearBoot BMC's, kept with what it refuses
 	// ClearBoot takes back a boot override that does not end by itself.
 	ClearBoot struct{}
 	// SetIndicator has the indicator that tells the machine from others show To.
@@ -35,8 +35,8 @@ type (
 	// SetBootOrder has the firmware boot in the order that Wanted says, of a machine that is Off.
 	SetBootOrder struct {
 		Wanted   []model.BootOrder
-		Known    []string // the order as it was last read
-		Firmware string   // the BMC's, kept with what it refuses
+		Known    []string // Firmware order as it was last read
+		Firmware string   // Started BMC's, kept with what it refuses
 		// Started is what was pending when the machine last started, nil = nothing was.
 		Started *model.PendingBootOrder
 	}
@@ -51,14 +51,21 @@ type (
 	}
 )
 
-func (Inspect) action()      {}
-func (Arm) action()          {}
-func (BootOnce) action()     {}
-func (DiskOnce) action()     {}
-func (ClearBoot) action()    {}
+func (Inspect) action() {}
+
+func (Arm) action() {}
+
+func (BootOnce) action() {}
+
+func (DiskOnce) action() {}
+
+func (ClearBoot) action() {}
+
 func (SetIndicator) action() {}
+
 func (SetBootOrder) action() {}
-func (SetPower) action()     {}
+
+func (SetPower) action() {}
 
 // String says what is done, for logs and errors.
 func (a Inspect) String() string {
@@ -91,14 +98,14 @@ func (a SetPower) String() string { return "ask for power " + string(a.Reset) }
 
 // Boot is what a ticket is armed for.
 type Boot struct {
-	Ticket       model.Ticket // complete but for Image
+	Ticket       model.Ticket // Image but for Image
 	Image        string       // OCI reference
-	Architecture string       // amd64, arm64
+	Architecture string       // Secret, arm64
 	// Secret is what the claim's Secret holds, by key: Ignition, cloud-init's
 	// documents or an iPXE script. Not to be changed; nil = the claim names none.
 	Secret          map[string]model.Sensitive
-	secret          *model.Secret // that Secret is of
-	namespace       string        // of the claim, "" = it is none's
+	SecretObject    *model.Secret // Namespace Secret is of
+	Namespace       string        // KernelArguments the claim, "" = it is none's
 	KernelArguments string        // added to those that every boot has
 
 	// What follows counts where Image is a disk image, which cannot be told by its name alone:
@@ -107,9 +114,9 @@ type Boot struct {
 	// Hints are the values of model.AnnotationRootDevice, of the Server and of its claim, and
 	// rootDevice is the claim's. Seed is how the configuration reaches the system, seed is
 	// what the claim says of that.
-	Hints            []string
-	Seed             model.SeedKind
-	rootDevice, seed string
+	Hints                 []string
+	Seed                  model.SeedKind
+	RootDevice, ClaimSeed string
 	// ProbeImage is the OCI reference of the probe that writes the disk; "" = none is known.
 	ProbeImage string
 	// Previous is the disk that holds the claim's last install, or a part of it; nil = none does.
@@ -126,55 +133,6 @@ type Boot struct {
 	SecureBoot bool
 	// Needs is what Image must have for the server to start it.
 	Needs Needs
-}
-
-// A Move is what to do with one server now.
-type Move struct {
-	Target model.SystemTarget
-
-	Do   []Action            // in order, stopping at the first that fails
-	Then *model.ServerRecord // saved once all of Do succeeded
-	// Heals is set when the move does nothing but bring what is bound back to the power
-	// that it had: that waits for nobody.
-	Heals bool
-	// Routine is set for a look that nothing waits for: unless it finds something
-	// new, there is nothing to plan after it.
-	Routine bool
-
-	was known
-}
-
-// touches reports whether the move changes anything on the machine.
-func (m *Move) touches() bool {
-	for _, a := range m.Do {
-		switch a.(type) {
-		case BootOnce, DiskOnce, ClearBoot, SetPower:
-			return true
-		}
-	}
-	return false
-}
-
-// aside reports whether an action is one that nothing else of the server's life waits for.
-func aside(a Action) bool {
-	switch a.(type) {
-	case SetIndicator, SetBootOrder:
-		return true
-	}
-	return false
-}
-
-// A BMCMove is a reading of one BMC.
-type BMCMove struct {
-	Target model.BMCTarget
-	Then   *model.BMCRecord
-	// Known is who has to answer at an address that is new; nil = it does not matter.
-	Known *model.BMCFacts
-	// Endpoint is the device whose BMC takes or refuses Credential of the MAC prefix
-	// database, which is only being tried; "" = none is.
-	Endpoint, Credential string
-
-	was knownBMC
 }
 
 // VariantContinuous is the variant of an override that holds until it is cleared.

@@ -1,4 +1,4 @@
-package plan
+package proposal
 
 import (
 	"time"
@@ -109,8 +109,8 @@ type Policy struct {
 	TrustedOff time.Duration
 }
 
-// cleanupTimeout is CleanupTimeout of a mode.
-func (p Policy) cleanupTimeout(mode string) time.Duration {
+// WipeTimeout is CleanupTimeout of a mode.
+func (p Policy) WipeTimeout(mode string) time.Duration {
 	if d, ok := p.CleanupTimeout[mode]; ok {
 		return d
 	}
