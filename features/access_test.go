@@ -29,10 +29,8 @@ import (
 // userPassword opens the admin listener. It is looked for with the BMCs' password.
 const userPassword = "user-" + bmcPassword
 
-// proxyAt is the address of the proxy that names users.
 const proxyAt = "127.0.0.77"
 
-// userHeader is where it does.
 const userHeader = "X-Forwarded-User"
 
 // adminAccess is how a scenario's admin listener is reached. The zero value is for one
@@ -48,7 +46,6 @@ type adminAccess struct {
 	dir      string // of the files
 }
 
-// defineAccess defines the steps of those who look at the admin listener.
 func defineAccess(sc *godog.ScenarioContext) {
 	const text = `"([^"]*)"`
 	for expression, do := range map[string]any{
@@ -76,7 +73,6 @@ func defineAccess(sc *godog.ScenarioContext) {
 	}
 }
 
-// adminSettings are those of the admin listener.
 func (w *site) adminSettings() string {
 	address := w.admin
 	if w.access.outside {
@@ -198,7 +194,6 @@ func (a adminAccess) ask(ctx context.Context, p *program, path string) (*http.Re
 	return resp, body, err
 }
 
-// answered compares the code of an answer, and what it says.
 func (a adminAccess) answered(ctx context.Context, path string, code int, says string) error {
 	return rig.Within(patience, func() error {
 		resp, body, err := a.ask(ctx, siteOf(ctx).ingot, path)

@@ -15,13 +15,11 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// ready reports whether Ingot says that all its parts are.
 func (w *site) ready(ctx context.Context) bool {
 	_, err := w.ingot.get(ctx, "/readyz")
 	return err == nil
 }
 
-// notReady waits until a check of /readyz fails, with a text in its error if one is named.
 func notReady(ctx context.Context, who, check, says string) error {
 	w := siteOf(ctx)
 	p := w.ingot
@@ -31,7 +29,6 @@ func notReady(ctx context.Context, who, check, says string) error {
 	return p.notReady(ctx, check, says)
 }
 
-// notReady waits until a check of /readyz fails, with a text in its error.
 func (p *program) notReady(ctx context.Context, check, says string) error {
 	return rig.Within(patience, func() error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.where.Admin+"/readyz", nil)
@@ -95,7 +92,6 @@ func metricsSayUnpublished(ctx context.Context) error {
 	})
 }
 
-// explain runs "ingot explain".
 func explain(ctx context.Context, kind, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -149,7 +145,6 @@ func explainCardSays(ctx context.Context, name string, table *godog.Table) error
 	})
 }
 
-// metricsFull looks for a network's pools in the metrics.
 func metricsFull(ctx context.Context, name string) error {
 	return siteOf(ctx).metricIsSet(ctx, "ingot_dhcp_pool_refused_total", fmt.Sprintf("network=%q", name))
 }

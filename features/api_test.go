@@ -19,7 +19,6 @@ import (
 	"ingot/reconcile/report/query"
 )
 
-// defineAPI defines the steps of programs that read what Ingot knows.
 func defineAPI(sc *godog.ScenarioContext) {
 	const text = `"([^"]*)"`
 	for expression, do := range map[string]any{
@@ -33,7 +32,6 @@ func defineAPI(sc *godog.ScenarioContext) {
 	}
 }
 
-// apiServers asks for the servers, and returns the answer with its body.
 func (w *site) apiServers(ctx context.Context, asked url.Values, etag string) (*http.Response, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -145,7 +143,6 @@ func (v *watcher) leave() {
 	}
 }
 
-// next returns the next event.
 func (v *watcher) next() (kind, data string, err error) {
 	if v.lines == nil {
 		return "", "", errors.New("it is not connected")

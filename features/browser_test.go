@@ -68,7 +68,6 @@ func TestThePageInABrowser(t *testing.T) {
 	b.hasNoBarriers()
 }
 
-// removeEndpoints takes the machines' Endpoints out of Git.
 func (w *site) removeEndpoints() error {
 	var paths []string
 	for _, m := range w.rack.Servers() {
@@ -78,7 +77,6 @@ func (w *site) removeEndpoints() error {
 	return err
 }
 
-// rackedServers are eight servers in two racks.
 func rackedServers() (rows []map[string]string) {
 	for rack := 1; rack <= 2; rack++ {
 		for n := 1; n <= 4; n++ {
@@ -91,7 +89,6 @@ func rackedServers() (rows []map[string]string) {
 	return rows
 }
 
-// booted checks that as many claims are Booted.
 func booted(n int) func(report.Summary) error {
 	return func(s report.Summary) error {
 		for _, c := range s.Claims {
@@ -134,7 +131,6 @@ func newBrowser(t *testing.T, ctx context.Context, path, origin string) *browser
 	return b
 }
 
-// do does something with the page within the patience of all steps.
 func (b *browser) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -149,7 +145,6 @@ func (b *browser) open(path string) {
 	b.do("open "+path, chromedp.Navigate(b.origin+path))
 }
 
-// text is what the page says now.
 func (b *browser) text() string {
 	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
 	defer cancel()
@@ -160,7 +155,6 @@ func (b *browser) text() string {
 	return text
 }
 
-// await waits until an expression is true on the page.
 func (b *browser) await(what, expression string) {
 	b.Helper()
 	var last error
@@ -217,7 +211,6 @@ func (b *browser) followsAChange(w *site) {
 	b.await("its boot is over", `document.querySelector("#boot svg")?.getAttribute("aria-label").includes("boot state") && `+isMarked)
 }
 
-// filtersAndFollowsALink finds the servers that are Reserved, and opens the first of them.
 func (b *browser) filtersAndFollowsALink() {
 	b.open("/servers")
 	b.do("filter", chromedp.SetValue("#f-state", "Reserved"), chromedp.Click("#filters button"))
@@ -234,7 +227,6 @@ const refuseOnce = `(() => {
 	window.fetch = (...of) => window.titles.push(document.title) > 1 ? get(...of) : Promise.resolve(new Response("too many requests", { status: 429 }));
 })()`
 
-// readsTheGuardsLine sees what the guard holds, with the line that approves it.
 func (b *browser) readsTheGuardsLine(w *site) {
 	b.open("/")
 	b.mark()
@@ -285,7 +277,6 @@ func (b *browser) hasNoBarriers() {
 	}
 }
 
-// claimNothingFits commits a claim that no server is for.
 func (b *browser) claimNothingFits() error {
 	w := siteOf(b.site)
 	if err := w.claim(map[string]string{"CLAIM": "big", "RACK": "r9"}); err != nil {
@@ -304,7 +295,6 @@ func (b *browser) claimNothingFits() error {
 	})
 }
 
-// wear has the browser prefer a colour scheme.
 func (b *browser) wear(scheme string) {
 	b.Helper()
 	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -313,7 +303,6 @@ func (b *browser) wear(scheme string) {
 	b.must(err)
 }
 
-// keepPicture keeps a picture of all of the page, if pictures are kept.
 func (b *browser) keepPicture(name string) {
 	b.Helper()
 	shot, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{CaptureBeyondViewport: new(true)})
@@ -321,7 +310,6 @@ func (b *browser) keepPicture(name string) {
 	b.must(os.WriteFile(filepath.Join(b.ArtifactDir(), name+".png"), shot.Data, 0o600))
 }
 
-// axeVersion is the version of axe-core that .ci/setup fetches.
 const axeVersion = "4.14.1"
 
 // axeCore is the script of axe-core, which setup fetches: it is none of the program.
@@ -345,7 +333,6 @@ type barrier struct {
 	Nodes            []string
 }
 
-// barriers returns what axe-core finds on the page, its elements by their HTML.
 const barriers = `axe.run(document, {resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations.map((v) => (
 	{id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.map((n) => n.html.slice(0, 300) + " " + n.failureSummary)}))))`
 

@@ -43,7 +43,6 @@ func (c *cable) run() {
 	}
 }
 
-// join copies one way, until either side ends.
 func (c *cable) join(to, from net.Conn) {
 	_, _ = io.Copy(to, from)
 	_ = to.Close()
@@ -76,7 +75,6 @@ func (c *cable) pull() {
 	c.ended.Wait()
 }
 
-// connect lets a BMC be reached where a device has its address.
 func (w *site) connect(d *device, bmc *sim.BMC) error {
 	if old := w.cables[d]; old != nil {
 		old.pull()

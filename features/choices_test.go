@@ -9,7 +9,6 @@ import (
 	"github.com/cucumber/godog"
 )
 
-// defineChoices defines the steps in which a few words say which of several things it is.
 func defineChoices(sc *godog.ScenarioContext) {
 	const (
 		name   = `"([^"]*)"`
@@ -96,7 +95,6 @@ func defineChoices(sc *godog.ScenarioContext) {
 	}
 }
 
-// oneOf is an expression for any of the keys.
 func oneOf[F any](choices map[string]F) string {
 	all := sortedKeys(choices)
 	for i, words := range all {

@@ -51,7 +51,6 @@ type connectProxy struct {
 	open   map[net.Conn]bool // connections of clients
 }
 
-// set has the proxy refuse, which ends what is open, or not.
 func (p *connectProxy) set(refuse bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +62,6 @@ func (p *connectProxy) set(refuse bool) {
 	}
 }
 
-// begin notes that a connection is open, and returns false if it is refused.
 func (p *connectProxy) begin(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +84,6 @@ func (p *connectProxy) refuses() bool {
 	return p.refuse
 }
 
-// ServeHTTP implements http.Handler.
 func (p *connectProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodConnect || p.refuses() {
 		http.Error(w, "no", http.StatusForbidden)
@@ -153,7 +150,6 @@ func (w *site) asGitHubApp() error {
 	return err
 }
 
-// cloneSays ends Ingot and compares what both "ingot status" and "ingot explain" read of a clone.
 func cloneSays(ctx context.Context, claim, state, server string) error {
 	w := siteOf(ctx)
 	if err := w.eventually(ctx, w.statusBranchAgrees); err != nil {
@@ -200,7 +196,6 @@ func redisAsksForPassword(ctx context.Context) error {
 	})
 }
 
-// redisPasswordChanges changes the password before its file, which Ingot has to live through.
 func redisPasswordChanges(ctx context.Context) error {
 	w := siteOf(ctx)
 	const fresh = redisPassword + "-2"
@@ -271,7 +266,6 @@ func otherRedisCA(ctx context.Context, first, second string) error {
 	return nil
 }
 
-// selfSigned makes a certificate of an address, which is its own CA, and its key.
 func selfSigned(host string) (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// edit commits or removes a claim for any server.
 func (w *site) edit(ctx context.Context, claim, what string) error {
 	if what == "removed" {
 		return removeClaims(ctx, claim)
@@ -138,7 +137,6 @@ func asked(types ...string) func(*site) <-chan error {
 	}
 }
 
-// shown is the moment when Ingot shows something of the fleet.
 func shown(is func(report.Summary) bool) func(*site) <-chan error {
 	return func(w *site) <-chan error {
 		ingot := w.ingot
@@ -149,7 +147,6 @@ func shown(is func(report.Summary) bool) func(*site) <-chan error {
 	}
 }
 
-// killWhen kills Ingot as soon as seen is true.
 func (w *site) killWhen(seen func() bool) <-chan error {
 	killed := make(chan error, 1)
 	go func() {
@@ -172,7 +169,6 @@ func killAtRandom(ctx context.Context, claim, what string, times int) error {
 	return killAgain(ctx, times)
 }
 
-// killAmongMany does so while many claims are served.
 func killAmongMany(ctx context.Context, claims, times int) error {
 	if err := commitManyClaims(ctx, claims); err != nil {
 		return err

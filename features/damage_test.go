@@ -25,7 +25,6 @@ const (
 	serverHash  = "{ingot}:data:server"
 )
 
-// storeFiles is where the store is on disk, and where a copy of it is put.
 func (w *site) storeFiles() (store, copied string) {
 	if w.redis != nil {
 		return filepath.Join(w.dir, "appendonlydir"), filepath.Join(w.dir, "copied")
@@ -62,7 +61,6 @@ func (w *site) putCopyBack() error {
 	return errors.Join(os.RemoveAll(store), replicate(copied, store))
 }
 
-// replicate copies a file or a folder.
 func replicate(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -100,7 +98,6 @@ func damageRecord(ctx context.Context, how, server string) error {
 	return w.whileDead(func() error { return w.damage(how, server) })
 }
 
-// damage has the store lose or garble what it knows of a server, while Ingot is down.
 func (w *site) damage(how, server string) error {
 	if w.redis != nil && how == "loses" {
 		return w.redis.do("HDEL "+serverHash+" "+server, ":1")
@@ -144,7 +141,6 @@ func loseServers(ctx context.Context) error {
 	})
 }
 
-// damageFile writes over the second half of the embedded store's file.
 func damageFile(ctx context.Context) error {
 	w := siteOf(ctx)
 	return w.whileDead(func() error {
@@ -187,7 +183,6 @@ func storeTakesMore(ctx context.Context) error {
 	return w.ingot.limitFiles(unix.RLIM_INFINITY)
 }
 
-// limitFiles lets the program write nothing beyond so many bytes of a file.
 func (p *program) limitFiles(bytes uint64) error {
 	return unix.Prlimit(p.command.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}, nil)
 }
@@ -204,7 +199,6 @@ func nothingAsked(ctx context.Context) error {
 	})
 }
 
-// changesAsked counts the requests of BMCs to change something.
 func (w *site) changesAsked() (n int) {
 	for _, e := range w.rack.Events() {
 		if e.Kind == sim.EventRequest {
@@ -228,7 +222,6 @@ func dieTogether(ctx context.Context) error {
 	return nil
 }
 
-// manyNeighbours has probes report more than a switch has ports.
 func manyNeighbours(ctx context.Context) error {
 	siteOf(ctx).report.alter(func(path string, body []byte) []byte {
 		var sent map[string]any

@@ -24,7 +24,6 @@ const wrongPassword = "open-sesame"
 // bmcPorts numbers BMCs' ports: sites share addresses, and the kernel gives ports from 32768 on.
 var bmcPorts atomic.Int32
 
-// theDatabase writes the MAC prefix database. All BMCs listen on the same port.
 func theDatabase(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "PREFIX", "PASSWORDS"); err != nil {
 		return err
@@ -63,7 +62,6 @@ func (w *site) prefixes() string {
 	return w.databaseFile()
 }
 
-// passwordsRefused compares what Ingot has on record.
 func passwordsRefused(ctx context.Context, number, name string) error {
 	want := map[string]int{"no": 0, "one": 1}[number]
 	if n, err := strconv.Atoi(number); err == nil {

@@ -17,7 +17,6 @@ import (
 	"ingot/model"
 )
 
-// defineDevices defines the steps about devices that are no servers.
 func defineDevices(sc *godog.ScenarioContext) {
 	const name = `"([^"]*)"`
 	for expression, do := range map[string]any{
@@ -37,13 +36,11 @@ func defineDevices(sc *godog.ScenarioContext) {
 	}
 }
 
-// commitClient reserves an address in Git for whoever shows a client identifier.
 func commitClient(ctx context.Context, id string) error {
 	w := siteOf(ctx)
 	return w.commitAnnotated(ctx, id, map[string]any{model.AnnotationClientID: id}, map[string]any{"ip": w.networks[0].reserved().String()})
 }
 
-// commitAnnotated commits an Endpoint with annotations, and waits until it is in force.
 func (w *site) commitAnnotated(ctx context.Context, name string, annotations, says map[string]any) error {
 	o := object(model.KindEndpoint, name, nil)
 	o["metadata"].(map[string]any)["annotations"], o["spec"] = annotations, says
@@ -112,7 +109,6 @@ func toldNoOption(ctx context.Context, name, option string) error {
 	return nil
 }
 
-// problemAtOption looks for the place of an option's value, as the manifest was committed, among the problems.
 func problemAtOption(ctx context.Context, option string) error {
 	w := siteOf(ctx)
 	key := model.DHCPOptionPrefix + option + ": "
@@ -145,7 +141,6 @@ func leasesList(ctx context.Context, name, port string) error {
 	})
 }
 
-// hadAddresses writes the addresses of another DHCP server, as "ingot import endpoints" reads them.
 func hadAddresses(ctx context.Context, first, second string) error {
 	w := siteOf(ctx)
 	lines := ""

@@ -28,10 +28,8 @@ type network struct {
 	server    string       // where Ingot hears relays
 }
 
-// firstAddress is where the range of a subnet begins.
 const firstAddress = 100
 
-// newNetwork returns the number-th network of a site.
 func newNetwork(number int, name string, role model.NetworkRole) *network {
 	subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{127, byte(10 + number), 0, 0}), 24)
 	return &network{name: name, role: role, subnet: subnet, addresses: 50, server: freeUDPAddress()}
@@ -47,7 +45,6 @@ func freeUDPAddress() string {
 	return c.LocalAddr().String()
 }
 
-// address is the one with a number in the network.
 func (n *network) address(number int) netip.Addr {
 	a := n.subnet.Addr().As4()
 	a[3] = byte(number)
@@ -56,10 +53,8 @@ func (n *network) address(number int) netip.Addr {
 
 func (n *network) relay() netip.Addr { return n.address(1) }
 
-// reserved is an address outside the range.
 func (n *network) reserved() netip.Addr { return n.address(50) }
 
-// configuration is the network's, as an item of a list.
 func (n *network) configuration() string {
 	refuses := ""
 	if n.refuses != "" {
@@ -114,7 +109,6 @@ func (w *site) device(name string) (*device, error) {
 
 func newClientID() []byte { return fmt.Appendf([]byte{0}, "%016x", rand.Uint64()) }
 
-// request makes a packet of the device's, as its relay passes it on.
 func (d *device) request(kind dhcpv4.MessageType, wish netip.Addr, more ...dhcpv4.Modifier) (*dhcpv4.DHCPv4, error) {
 	hw, err := net.ParseMAC(d.mac)
 	if err != nil {
@@ -138,7 +132,6 @@ func (d *device) request(kind dhcpv4.MessageType, wish netip.Addr, more ...dhcpv
 // errSilent is that nobody answered.
 var errSilent = errors.New("DHCP does not answer")
 
-// send sends a packet to Ingot, and returns the answer to it.
 func (n *network) send(p *dhcpv4.DHCPv4) (*dhcpv4.DHCPv4, error) {
 	server, err := net.ResolveUDPAddr("udp4", n.server)
 	if err != nil {
@@ -206,7 +199,6 @@ func (d *device) acquire(wish netip.Addr, more ...dhcpv4.Modifier) (answer *dhcp
 	return answer, err
 }
 
-// hold notes the address that an answer gives.
 func (d *device) hold(answer *dhcpv4.DHCPv4) {
 	d.had, d.told = d.address, answer
 	d.address, _ = netip.AddrFromSlice(answer.YourIPAddr.To4())
@@ -245,7 +237,6 @@ var firmwares = map[string]struct {
 	"iPXE":             {"PXEClient:Arch:00007:UNDI:003016", "iPXE", 7},
 }
 
-// boots are the options with which the device's firmware asks what to boot.
 func (d *device) boots(firmware string) ([]dhcpv4.Modifier, error) {
 	f, ok := firmwares[firmware]
 	if !ok {

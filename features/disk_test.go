@@ -13,7 +13,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// heldBy are the machines whose disks hold a claim, by the bookkeeper.
 func (w *site) heldBy(claim string) (machines []string, err error) {
 	book, err := w.books()
 	if err != nil {
@@ -118,7 +117,6 @@ func diskKept(ctx context.Context, name string) error {
 	return err
 }
 
-// kernelDigest is how the disk of a machine that runs an image shows that.
 func kernelDigest(image string) string {
 	sum := sha256.Sum256([]byte(image + " kernel"))
 	return "sha256:" + hex.EncodeToString(sum[:])

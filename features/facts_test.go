@@ -31,7 +31,6 @@ func (m *machine) facts() facts {
 	return f
 }
 
-// wipes counts how often the machine's disks were all erased.
 func (m *machine) wipes() int {
 	n := 0
 	for _, e := range m.Events() {
@@ -42,7 +41,6 @@ func (m *machine) wipes() int {
 	return n
 }
 
-// noteBeforeAction remembers how all machines are before the first When.
 func noteBeforeAction(ctx context.Context, step *godog.Step) (context.Context, error) {
 	w := siteOf(ctx)
 	if step.Type == "Action" && w.noted == nil {
@@ -152,7 +150,6 @@ func (w *site) expect(name string, m *machine, want facts) error {
 // watched is how long it is watched that something does not happen.
 const watched = 4 * time.Second
 
-// wasRestarted counts what the machine went through, and watches that it stays at that.
 func wasRestarted(ctx context.Context, name, times string) error {
 	w := siteOf(ctx)
 	m, err := w.machine(name)
@@ -171,7 +168,6 @@ func wasRestarted(ctx context.Context, name, times string) error {
 	return watch(restarts)
 }
 
-// restarts counts how often the machine was restarted or power-cycled.
 func (m *machine) restarts() (n int) {
 	for _, e := range m.Events() {
 		if e.Kind == sim.EventRestart || e.Kind == sim.EventPowerOff && e.Reset == "PowerCycle" {

@@ -25,10 +25,8 @@ var scenarios = map[storeKind]int{embeddedStore: 424 - longScenarios, redisStore
 // longScenarios is how many of them only FEATURES_LONG runs on the embedded store.
 const longScenarios = 163
 
-// concurrency is how many scenarios run at once.
 const concurrency = 10
 
-// ingotProgram is the program under test, built once.
 var ingotProgram string
 
 func TestMain(m *testing.M) {
@@ -59,7 +57,6 @@ func buildAndRun(m *testing.M) (code int, err error) {
 	return code, nil
 }
 
-// failed are the scenarios that failed, and why.
 var failed struct {
 	sync.Mutex
 	why []string
@@ -87,10 +84,8 @@ func TestFeaturesOnRedis(t *testing.T) {
 	run(t, redisStore)
 }
 
-// realGitTag is the tag of scenarios whose repository is served by the real git.
 const realGitTag = "@git"
 
-// servedByGit reports whether a scenario has realGitTag.
 func servedByGit(scenario *godog.Scenario) bool {
 	for _, tag := range scenario.Tags {
 		if tag.Name == realGitTag {
@@ -100,7 +95,6 @@ func servedByGit(scenario *godog.Scenario) bool {
 	return false
 }
 
-// run runs every scenario with a store.
 func run(t *testing.T, store storeKind) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Fatal("the program git is needed for these tests: install it (Debian, Ubuntu: apt-get install git)")

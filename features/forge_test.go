@@ -22,7 +22,6 @@ const (
 	webhookSecret = "secret-" + bmcPassword
 )
 
-// defineForge defines the steps of the host of the repository.
 func defineForge(sc *godog.ScenarioContext) {
 	const text = `"([^"]*)"`
 	for expression, do := range map[string]any{
@@ -142,7 +141,6 @@ func ownPushesIgnored(ctx context.Context) error {
 	return nil
 }
 
-// total adds up the metrics whose lines begin with a prefix.
 func total(metrics []byte, prefix string) (sum float64) {
 	for line := range strings.Lines(string(metrics)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -58,23 +58,19 @@ func newGate() *gate {
 	return g
 }
 
-// host is where the gate is, host:port.
 func (g *gate) host() string { return g.server.Listener.Addr().String() }
 
-// open passes requests on to address, or refuses them when it is empty.
 func (g *gate) open(address string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.upstream = address
 }
 
-// shut has the gate refuse connections from now on.
 func (g *gate) shut() {
 	g.server.CloseClientConnections()
 	_ = g.server.Listener.Close()
 }
 
-// alter has f change what is asked from now on.
 func (g *gate) alter(f func(path string, body []byte) []byte) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -96,7 +92,6 @@ func (g *gate) cutWhen(f func(exchange) bool) {
 	g.cut = f
 }
 
-// exchanges are all exchanges that match says are wanted, oldest first.
 func (g *gate) exchanges(match func(exchange) bool) []exchange {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -109,7 +104,6 @@ func (g *gate) exchanges(match func(exchange) bool) []exchange {
 	return found
 }
 
-// ServeHTTP implements http.Handler.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 16<<20))
 	if err != nil {
@@ -138,7 +132,6 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forward makes the request to Ingot and returns the whole answer.
 func (g *gate) forward(r *http.Request, body []byte) (*http.Response, []byte, error) {
 	g.mu.Lock()
 	upstream := g.upstream
@@ -215,7 +208,6 @@ func (g *gate) note(r *http.Request, body []byte, code int, answer []byte) (cut 
 	return ends != nil && ends(e)
 }
 
-// tokens are all tokens of boot tickets that were seen, each once.
 func (g *gate) tokens() []string {
 	var all []string
 	for _, e := range g.exchanges(func(e exchange) bool { return e.token != "" }) {

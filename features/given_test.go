@@ -18,7 +18,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// theMachines makes a rack of which Git says nothing yet, and starts Ingot.
 func theMachines(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "SERVER", "BMC", "RUNS", "FAULT"); err != nil {
 		return err
@@ -84,7 +83,6 @@ func serverPath(name string) string { return "servers/" + name + ".yaml" }
 
 func bmcPath(name string) string { return "bmcs/" + name + ".yaml" }
 
-// claimsRunOn commits claims for one server each, and waits until they are Booted.
 func claimsRunOn(ctx context.Context, claims, servers string) error {
 	w := siteOf(ctx)
 	on := names(servers)
@@ -135,7 +133,6 @@ func reachedOver(ctx context.Context, transport string) error {
 	})
 }
 
-// authenticate writes credential files and names them in the configuration.
 func (w *site) authenticate(files map[string][]byte) error {
 	var settings []string
 	for _, key := range slices.Sorted(maps.Keys(files)) {

@@ -97,7 +97,6 @@ func approve(ctx context.Context, hash string) error {
 	return err
 }
 
-// approveInClone has "ingot approve" show what is held, and make and push the commit.
 func approveInClone(ctx context.Context) error {
 	w := siteOf(ctx)
 	dir, err := w.clone(ctx)
@@ -116,7 +115,6 @@ func approveInClone(ctx context.Context) error {
 	})
 }
 
-// clone makes a clone of the repository whose user is known to git.
 func (w *site) clone(ctx context.Context) (dir string, err error) {
 	if dir, err = os.MkdirTemp(w.dir, "clone-"); err != nil {
 		return "", err
@@ -135,7 +133,6 @@ func gitIn(ctx context.Context, dir string, args ...string) (string, error) {
 	return runIn(ctx, dir, "git", args...)
 }
 
-// runIngot runs the program in a folder and returns what it printed.
 func runIngot(ctx context.Context, dir string, args ...string) (string, error) {
 	return runIn(ctx, dir, ingotProgram, args...)
 }

@@ -57,7 +57,6 @@ func commitHello(ctx context.Context) error {
 	return err
 }
 
-// branchHas makes a branch of all that there is, but for a claim if one is named.
 func branchHas(ctx context.Context, branch, claim string) error {
 	w := siteOf(ctx)
 	if claim == "" {
@@ -76,7 +75,6 @@ func rewriteWhileDown(ctx context.Context, claim string) error {
 	return siteOf(ctx).whileDead(func() error { return rewriteHistory(ctx, claim) })
 }
 
-// renameClaim gives a claim another name, in the same file, with the same Secret.
 func renameClaim(ctx context.Context, old, new string) error {
 	w := siteOf(ctx)
 	o := maps.Clone(w.claims[old])

@@ -9,12 +9,10 @@ import (
 	"ingot/bootsvc/oci/ociserver"
 )
 
-// bootImage is a whole image that is called name.
 func bootImage(name string) ociserver.Image {
 	return ociserver.Image{Kernel: []byte(name + " kernel"), Initrd: []byte(name + " initrd"), Squashfs: []byte(name + " root")}
 }
 
-// imageIs pushes an image that is wrong in some way.
 func imageIs(ctx context.Context, name, flaw string) error {
 	w := siteOf(ctx)
 	img := bootImage(name)
@@ -44,7 +42,6 @@ func imageIsWhole(ctx context.Context, name string) error {
 	return siteOf(ctx).pushImage(name, bootImage(name))
 }
 
-// pushImage pushes an image, and has it known by the gate before its registry.
 func (w *site) pushImage(name string, img ociserver.Image) error {
 	reference, _, err := w.images.Push("images/"+name, "1", img)
 	w.image[name] = strings.Replace(reference, w.images.Host(), w.imagesSeen.host(), 1)
@@ -67,7 +64,6 @@ func (w *site) pushTwoKernels(name string) error {
 	return err
 }
 
-// tagMoves points the tag of an image to what another one is.
 func tagMoves(ctx context.Context, from, to string) error {
 	return siteOf(ctx).pushImage(from, bootImage(to))
 }
@@ -79,7 +75,6 @@ func registryGoesDown(ctx context.Context) error {
 	return nil
 }
 
-// butaneMistake gives a claim Butane that is wrong in its fifth line.
 func butaneMistake(ctx context.Context, claim string, line int) error {
 	if line != 5 {
 		return errors.New("the mistake is in line 5")

@@ -27,7 +27,6 @@ func imagesInFolder(ctx context.Context) (err error) {
 	return nil
 }
 
-// keep keeps an image in a layout of its own, and returns its reference.
 func (w *site) keep(ctx context.Context, name string) (reference string, err error) {
 	folder := filepath.Join(w.imageDir, name)
 	store, err := layout.NewWithContext(ctx, folder)

@@ -19,7 +19,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// defineInstalls defines the steps in which disk images are published, fetched and written.
 func defineInstalls(sc *godog.ScenarioContext) {
 	const (
 		name     = `"([^"]*)"`
@@ -43,7 +42,6 @@ func defineInstalls(sc *godog.ScenarioContext) {
 	}
 }
 
-// limitInstalls bounds how many servers are installed from disk images at the same time.
 func limitInstalls(ctx context.Context, n int) error {
 	siteOf(ctx).guard = fmt.Sprintf(", maxConcurrentInstalls: %d", n)
 	return nil
@@ -60,7 +58,6 @@ func diskContent(name string) []byte {
 	return diskimagetest.Disk(o)
 }
 
-// diskImageIs pushes a disk image, which is wrong in some way or in none.
 func diskImageIs(ctx context.Context, name, how string) error {
 	w, raw := siteOf(ctx), diskContent(name)
 	media := "application/vnd.ingot.disk.raw"
@@ -93,7 +90,6 @@ func diskImageIs(ctx context.Context, name, how string) error {
 	return nil
 }
 
-// pushDisk pushes a disk image as an artifact of one layer.
 func (w *site) pushDisk(name, media string, raw []byte) error {
 	reference, err := w.images.PushDisk("images/"+name, "1", media, raw)
 	w.image[name] = strings.Replace(reference, w.images.Host(), w.imagesSeen.host(), 1)
@@ -117,7 +113,6 @@ func qcow2Header(size, backing uint64) []byte {
 	return h
 }
 
-// killPreparing kills Ingot while it makes a file of a disk image.
 func killPreparing(ctx context.Context, what string) error {
 	w := siteOf(ctx)
 	file := map[string]string{"fetches": "source", "converts": "chunks"}[what]
@@ -178,7 +173,6 @@ func askedForRest(ctx context.Context, name string) error {
 	return nil
 }
 
-// diskHolds waits until a disk of a machine is what an image is of, byte by byte.
 func diskHolds(ctx context.Context, which, name, image string) error {
 	m, err := siteOf(ctx).machine(name)
 	if err != nil {
@@ -193,7 +187,6 @@ func diskHolds(ctx context.Context, which, name, image string) error {
 	})
 }
 
-// diskHoldsNothing waits until there is nothing on a disk that boots.
 func diskHoldsNothing(ctx context.Context, which, name string) error {
 	m, err := siteOf(ctx).machine(name)
 	if err != nil {
@@ -214,7 +207,6 @@ func diskOf(m *machine, which string) sim.Content {
 	return m.Contents()[0]
 }
 
-// rootDevice is what a claim says of its disk.
 func (w *site) rootDevice(server, value string) (string, error) {
 	m, err := w.machine(server)
 	if err != nil {

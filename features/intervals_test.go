@@ -36,7 +36,6 @@ func usualIntervals(ctx context.Context) error {
 	return nil
 }
 
-// tell has an Ingot that listens already be told of pushes to the branch that it follows.
 func (w *site) tell(p *program) {
 	if w.forge != nil && p.where.Webhook != "" {
 		w.forge.Announce("http://" + p.where.Webhook + "/webhook")
@@ -77,7 +76,6 @@ func ring() *bell {
 	return b
 }
 
-// look tells all programs that run if the branch has moved.
 func (b *bell) look() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

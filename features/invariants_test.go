@@ -37,7 +37,6 @@ func endScenario(ctx context.Context, sc *godog.Scenario, stepErr error) (contex
 	return ctx, errors.Join(err, w.end())
 }
 
-// invariants are the laws that hold whatever happened.
 func (w *site) invariants(ctx context.Context) error {
 	if w.ingot == nil {
 		return nil
@@ -93,7 +92,6 @@ func (w *site) noSecretSeen(ctx context.Context) error {
 	return nil
 }
 
-// readStore adds what the store has on disk to places.
 func (w *site) readStore(places map[string]string) error {
 	pattern := filepath.Join(w.stateDir(), "ingot.db")
 	if w.redis != nil {
@@ -116,7 +114,6 @@ func (w *site) readStore(places map[string]string) error {
 	return nil
 }
 
-// evidence is the end of Ingot's log, what the machines did, and the status branch.
 func (w *site) evidence() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "--- log of ingot, its end\n%s\n", w.log.last(60))

@@ -102,7 +102,6 @@ func chosen(points int, which string) (all []int) {
 	return all
 }
 
-// readPoints are the kinds of the points that were passed, in order.
 func readPoints(file string) (kinds []string, err error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -196,7 +195,6 @@ func (w *site) liveReleased(ctx context.Context) error {
 	})
 }
 
-// restartAs stops Ingot, and starts another build of it in another environment.
 func restartAs(w *site, program string, environment ...string) error {
 	w.boot.open("")
 	w.report.open("")

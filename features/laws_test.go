@@ -4,7 +4,6 @@ import (
 	"github.com/cucumber/godog"
 )
 
-// defineLaws defines the steps in which the laws are put to the test.
 func defineLaws(sc *godog.ScenarioContext) {
 	const name = `"([^"]*)"`
 	for expression, do := range map[string]any{

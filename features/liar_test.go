@@ -7,7 +7,6 @@ import (
 	"ingot/bmc/sim"
 )
 
-// lies are what becomes of the answer to a reset that the BMC has carried out.
 var lies = map[string]sim.Fault{
 	"answers them with 500": sim.FaultResetFails,
 	"drops its answers":     sim.FaultResetDropped,
@@ -35,7 +34,6 @@ func tellsTheTruth(ctx context.Context, machine string) error {
 	return tellTheTruth(m)
 }
 
-// tellTheTruth has the BMC of a machine say what is so.
 func tellTheTruth(m *machine) error {
 	for _, fault := range []sim.Fault{sim.FaultResetFails, sim.FaultResetDropped, sim.FaultResetHangs, sim.FaultFalseOff} {
 		if err := m.ClearFault(fault); err != nil {
@@ -45,7 +43,6 @@ func tellTheTruth(m *machine) error {
 	return nil
 }
 
-// saysOff has a BMC say some times that its machine is Off.
 func saysOff(ctx context.Context, machine string, times int) error {
 	m, err := siteOf(ctx).machine(machine)
 	if err != nil {

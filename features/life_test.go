@@ -30,7 +30,6 @@ func killIngot(ctx context.Context) error {
 	return w.start()
 }
 
-// killOften kills Ingot while it has a session with each BMC, as each start has.
 func killOften(ctx context.Context, times int) error {
 	w := siteOf(ctx)
 	for range times {
@@ -69,7 +68,6 @@ func loseWhat(ctx context.Context, they, what string) error {
 
 func emptyStore(ctx context.Context) error { return siteOf(ctx).emptyStore() }
 
-// storeGoesDown ends redis-server, and waits until Ingot has noticed.
 func storeGoesDown(ctx context.Context) error {
 	w := siteOf(ctx)
 	if err := w.redis.end(); err != nil {
@@ -106,7 +104,6 @@ func idle(ctx context.Context) error {
 	return w.lookedAt(sortedKeys(w.bmcs)...)
 }
 
-// lookedAt waits until each BMC has been asked a few times more.
 func (w *site) lookedAt(bmcs ...string) error {
 	const times = 2
 	before := make(map[string]int64)
@@ -125,7 +122,6 @@ func (w *site) lookedAt(bmcs ...string) error {
 	})
 }
 
-// standBy starts a second Ingot that shares the store and its key with the first.
 func standBy(ctx context.Context) error {
 	w := siteOf(ctx)
 	dir := filepath.Join(w.dir, "second")
@@ -143,7 +139,6 @@ func standBy(ctx context.Context) error {
 	return err
 }
 
-// killLeader kills the first Ingot, and sends machines to the second.
 func killLeader(ctx context.Context) error {
 	w := siteOf(ctx)
 	if err := w.kill(); err != nil {

@@ -12,7 +12,6 @@ import (
 	"ingot/model"
 )
 
-// defineMACs defines the steps about whose a network card is.
 func defineMACs(sc *godog.ScenarioContext) {
 	const name = `"([^"]*)"`
 	for expression, do := range map[string]any{
@@ -44,7 +43,6 @@ func reportAs(ctx context.Context, device, server string) error {
 	return err
 }
 
-// pair returns a device and a machine.
 func (w *site) pair(device, server string) (*device, *machine, error) {
 	d, err := w.device(device)
 	if err != nil {

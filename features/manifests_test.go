@@ -15,7 +15,6 @@ import (
 	"ingot/model"
 )
 
-// rows are the rows of a table, by its header in capital letters.
 func rows(table *godog.Table) []map[string]string {
 	var all []map[string]string
 	for _, row := range table.Rows[1:] {
@@ -40,7 +39,6 @@ func known(table *godog.Table, columns ...string) error {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// object is a manifest in the making.
 func object(kind model.Kind, name string, labels map[string]any) map[string]any {
 	return map[string]any{
 		"apiVersion": model.APIVersion, "kind": string(kind),
@@ -48,7 +46,6 @@ func object(kind model.Kind, name string, labels map[string]any) map[string]any 
 	}
 }
 
-// burnInLabel is the label that ServerReadinessRules wait for.
 const burnInLabel = "burn-in.example.com/passed"
 
 func spec(o map[string]any) map[string]any { return o["spec"].(map[string]any) }
@@ -57,7 +54,6 @@ func annotations(o map[string]any) map[string]any {
 	return o["metadata"].(map[string]any)["annotations"].(map[string]any)
 }
 
-// text writes manifests as a file.
 func text(objects ...map[string]any) string {
 	var parts []string
 	for _, o := range objects {
@@ -70,7 +66,6 @@ func text(objects ...map[string]any) string {
 	return strings.Join(parts, "---\n")
 }
 
-// bmcFile is the manifest of a BMC and its credentials.
 func (w *site) bmcFile(name string, labels map[string]any) string {
 	b := w.bmcs[name]
 	host, port, _ := net.SplitHostPort(b.Addr())
@@ -86,7 +81,6 @@ func (w *site) bmcFile(name string, labels map[string]any) string {
 	return text(o, secretOf(name))
 }
 
-// secretOf is the credentials of a BMC.
 func secretOf(bmc string) map[string]any {
 	secret := object(model.KindBMCSecret, bmc, nil)
 	delete(secret, "spec")
@@ -94,7 +88,6 @@ func secretOf(bmc string) map[string]any {
 	return secret
 }
 
-// describe changes what Git says of a server by the row of a table.
 func (w *site) describe(row map[string]string) error {
 	name := row["SERVER"]
 	m, err := w.machine(name)
@@ -153,7 +146,6 @@ func (w *site) describe(row map[string]string) error {
 	return nil
 }
 
-// annotate sets an annotation, or takes it away.
 func annotate(o map[string]any, key, value string) {
 	delete(annotations(o), key)
 	if value != "" {
@@ -230,7 +222,6 @@ func (w *site) claim(row map[string]string) error {
 	return nil
 }
 
-// ignitionOf is the secret that a claim hands to its server.
 func (w *site) ignitionOf(claim string) map[string]any {
 	namespace, short := model.SplitName(claimName(claim))
 	o := object("Secret", short, nil)

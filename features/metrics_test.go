@@ -24,7 +24,6 @@ func metricsCountBoots(ctx context.Context, want int) error {
 	})
 }
 
-// metricsNameWaiting waits until metrics name a claim that waits for a reason.
 func metricsNameWaiting(ctx context.Context, claim, reason string) error {
 	return siteOf(ctx).metricIsSet(ctx, "ingot_claim_waiting_since_timestamp_seconds",
 		fmt.Sprintf("claim=%q", "default/"+claim), fmt.Sprintf("reason=%q", reason))

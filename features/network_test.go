@@ -91,7 +91,6 @@ func signLoaders(ctx context.Context, have string) error {
 
 func (w *site) loaderDir() string { return filepath.Join(w.dir, "loaders") }
 
-// networkSettings are Ingot's for the networks, if there are any.
 func (w *site) networkSettings() string {
 	if len(w.networks) == 0 {
 		return ""
@@ -103,7 +102,6 @@ func (w *site) networkSettings() string {
 	return settings
 }
 
-// plugIn gives a device an address, and a BMC its cable.
 func plugIn(ctx context.Context, name string) error {
 	w := siteOf(ctx)
 	d, err := w.device(name)
@@ -149,7 +147,6 @@ func hasSameAddress(ctx context.Context, name string) error {
 	return err
 }
 
-// noAddress asks a few times.
 func noAddress(ctx context.Context, name string) error {
 	d, err := siteOf(ctx).device(name)
 	if err != nil {
@@ -221,7 +218,6 @@ func commitPort(ctx context.Context, port string) error {
 	return w.applied(ctx, commit)
 }
 
-// plugIntoPort plugs a device into a port of its relay.
 func plugIntoPort(ctx context.Context, name, port string) error {
 	d, err := siteOf(ctx).device(name)
 	if err != nil {
@@ -288,7 +284,6 @@ func commitSecret(ctx context.Context, name string) error {
 	return err
 }
 
-// askBoot has a machine's firmware ask what to boot.
 func askBoot(ctx context.Context, name, firmware string) error {
 	w := siteOf(ctx)
 	d, err := w.device(name)

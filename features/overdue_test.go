@@ -24,7 +24,6 @@ func (w *site) dieIfOverdue() *time.Timer {
 	})
 }
 
-// ourStacks are the stacks of goroutines that are in a function of the features.
 func ourStacks() string {
 	var all bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {

@@ -40,10 +40,8 @@ func definePage(sc *godog.ScenarioContext) {
 	}
 }
 
-// script is what somebody writes who wants a page to do something.
 const script = `<script>alert(1)</script>`
 
-// pagePath is the address of a page by what a step calls it.
 func (w *site) pagePath(what string) string {
 	kind, name, _ := strings.Cut(what, " ")
 	switch name = strings.Trim(name, `"`); kind {
@@ -55,7 +53,6 @@ func (w *site) pagePath(what string) string {
 	return map[string]string{"the fleet": "/", "the problems": "/problems"}[what]
 }
 
-// page is what the admin listener answers.
 func (w *site) page(ctx context.Context, path, host string) (*http.Response, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.ingot.where.Admin+path, nil)
 	if err != nil {
@@ -71,7 +68,6 @@ func (w *site) page(ctx context.Context, path, host string) (*http.Response, str
 	return resp, unfolded(string(body)), err
 }
 
-// pageIs waits until a page meets a check.
 func pageIs(ctx context.Context, what string, check func(*http.Response, string) error) error {
 	w := siteOf(ctx)
 	return rig.Within(patience, func() error {

@@ -17,7 +17,6 @@ import (
 	"ingot/reconcile/preview"
 )
 
-// definePlans defines the steps about pull requests and what `ingot plan` says of them.
 func definePlans(sc *godog.ScenarioContext) {
 	const name = `"([^"]*)"`
 	for expression, do := range map[string]any{
@@ -38,7 +37,6 @@ func definePlans(sc *godog.ScenarioContext) {
 	}
 }
 
-// propose makes a clone of the repository with a commit of its own.
 func propose(ctx context.Context, change func(dir string) error) error {
 	w := siteOf(ctx)
 	w.proposal = filepath.Join(w.dir, "proposal")
@@ -142,7 +140,6 @@ func mergeProposal(ctx context.Context) error {
 	return err
 }
 
-// runPlan runs "ingot plan" in the clone, with the status branch as it is now.
 func runPlan(ctx context.Context, args ...string) (out string, code int, err error) {
 	w := siteOf(ctx)
 	if _, err := gitAs(w.proposal, "fetch", "--quiet", "origin"); err != nil {
@@ -157,7 +154,6 @@ func runPlan(ctx context.Context, args ...string) (out string, code int, err err
 	return string(text), 0, err
 }
 
-// planCodes are the exit codes of verdicts.
 var planCodes = map[preview.Verdict]int{preview.Nothing: 0, preview.Changes: 2, preview.Destructive: 3, preview.Wrong: 1}
 
 // planned is what "ingot plan" says once that is of a verdict.
@@ -182,7 +178,6 @@ func planIs(ctx context.Context, verdict string) error {
 	})
 }
 
-// planHas compares all that a plan says with a table.
 func planHas(ctx context.Context, verdict string, table *godog.Table) error {
 	if err := known(table, "EFFECT", "SERVER", "CLAIM", "HELD"); err != nil {
 		return err

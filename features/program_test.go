@@ -36,7 +36,6 @@ type program struct {
 	err     error         // how it ended
 }
 
-// startProgram runs ingot and waits until it listens. Its log goes to log.
 func startProgram(path, config string, log *logTail, arguments, environment []string) (*program, error) {
 	run := []string{"--log-format", "json", "--log-level", "debug", "run", "--fast", "--config", config}
 	p := &program{
@@ -138,7 +137,6 @@ func (p *program) running() bool {
 	}
 }
 
-// summary asks the program how the fleet is.
 func (p *program) summary(ctx context.Context) (s report.Summary, err error) {
 	body, err := p.get(ctx, statusPath)
 	if err == nil {

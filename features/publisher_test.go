@@ -29,10 +29,8 @@ func newPublisher() *publisher {
 	return p
 }
 
-// host is where the publisher is, host:port.
 func (p *publisher) host() string { return p.server.Listener.Addr().String() }
 
-// add adds a file, and returns its URL.
 func (p *publisher) add(name string, content []byte, cut bool) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,7 +39,6 @@ func (p *publisher) add(name string, content []byte, cut bool) string {
 	return p.server.URL + path
 }
 
-// ServeHTTP implements http.Handler.
 func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	path := r.URL.Path
@@ -67,7 +64,6 @@ type cutAnswer struct {
 	left int
 }
 
-// Write implements io.Writer.
 func (c *cutAnswer) Write(b []byte) (int, error) {
 	n, err := c.ResponseWriter.Write(b[:min(len(b), c.left)])
 	if c.left -= n; c.left == 0 {
@@ -84,7 +80,6 @@ func imagesPublished(ctx context.Context) error {
 	return nil
 }
 
-// diskImagePublished has a disk image at a URL, which is wrong in some way or in none.
 func diskImagePublished(ctx context.Context, name, how string) error {
 	w, raw := siteOf(ctx), diskContent(name)
 	cut, of := false, raw
@@ -101,7 +96,6 @@ func diskImagePublished(ctx context.Context, name, how string) error {
 	return nil
 }
 
-// fetchedInParts checks whether a disk image was fetched on where its fetch was cut off.
 func fetchedInParts(ctx context.Context, name string) error {
 	p := siteOf(ctx).publish
 	p.mu.Lock()

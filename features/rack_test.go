@@ -19,7 +19,6 @@ type machine struct {
 	bmc string
 }
 
-// loopback is where simulated BMCs are.
 const loopback = `networks: ["127.0.0.0/8", "::1/128"], `
 
 // delays are long enough for every step of a boot to be seen, and no longer.
@@ -29,7 +28,6 @@ var delays = sim.Delays{
 	ProbeRestart: 250 * time.Millisecond,
 }
 
-// assemble makes the rack.
 func (w *site) assemble(bmcs, perBMC int) (err error) {
 	w.rack, err = sim.New(sim.Options{
 		BMCs: bmcs, SystemsPerBMC: perBMC, Delays: delays, BootURL: w.boot.server.URL, Password: model.NewSensitive(bmcPassword),
@@ -51,7 +49,6 @@ func (w *site) assemble(bmcs, perBMC int) (err error) {
 // this machine's, so nothing but Endpoints tells Ingot who is where.
 var hostNetwork = netip.MustParsePrefix("127.64.0.0/16")
 
-// placeMachines has Git say at which address each machine is.
 func (w *site) placeMachines() error {
 	files := make(map[string]string)
 	for _, m := range w.rack.Servers() {
@@ -63,7 +60,6 @@ func (w *site) placeMachines() error {
 	return err
 }
 
-// machine returns the machine that the scenario calls by name.
 func (w *site) machine(name string) (*machine, error) {
 	if m := w.machines[name]; m != nil {
 		return m, nil
@@ -141,7 +137,6 @@ func (w *site) suffer(name string, fault sim.Fault) error {
 	return m.SetFault(fault, args)
 }
 
-// suffer has a BMC or a machine have a fault, or no longer.
 func suffer(ctx context.Context, name, whether, fault string) error {
 	w := siteOf(ctx)
 	if whether == "suffers" {

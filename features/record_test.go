@@ -41,7 +41,6 @@ func defineTruth(sc *godog.ScenarioContext) {
 	}
 }
 
-// copiedHead is where the head of the status branch is kept.
 const copiedHead = "copied-status"
 
 func copyBoth(ctx context.Context) error {
@@ -96,7 +95,6 @@ func (w *site) commitAgain(without string, at time.Time) error {
 	return w.repo.SetBranch(statusBranch, git("commit-tree", git("write-tree"), "-p", head+"~1", "-F", message))
 }
 
-// gitWith runs git in the repository with further variables.
 func (w *site) gitWith(env []string, args ...string) (string, error) {
 	c := exec.Command("git", append([]string{"--git-dir", w.repo.Dir, "--work-tree", w.dir, "-c", "user.name=Ingot", "-c", "user.email=ingot@localhost"}, args...)...)
 	c.Env = append(os.Environ(), env...)
@@ -137,7 +135,6 @@ func switchAllOn(ctx context.Context, minutes int) error {
 	})
 }
 
-// allAre waits until all machines are in a power state.
 func allAre(ctx context.Context, power model.Power) error {
 	w := siteOf(ctx)
 	return rig.Within(2*patience, func() error {
@@ -192,7 +189,6 @@ func replaceStatus(ctx context.Context) error {
 	})
 }
 
-// choice is the line that chooses a copy, in the log.
 var choice = regexp.MustCompile(`Ingot-Approve: (\w+) for the (store|status branch)`)
 
 func chooseCopy(ctx context.Context, which string) error {

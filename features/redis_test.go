@@ -36,7 +36,6 @@ func startRedis(dir string) (*redisServer, error) {
 	return nil, failures
 }
 
-// hosts counts the addresses of ownHost.
 var hosts atomic.Uint32
 
 // ownHost is an address of this machine that nobody else here is given. What goes down there
@@ -56,7 +55,6 @@ func freeAddress(host string) string {
 	return l.Addr().String()
 }
 
-// tryRedis starts a redis-server on what dir holds.
 func tryRedis(dir, address string) (*redisServer, error) {
 	_, port, _ := net.SplitHostPort(address)
 	return tryRedisWith(dir, address, nil, "--port", port)
@@ -77,7 +75,6 @@ func tryRedisWith(dir, address string, client *tls.Config, settings ...string) (
 	return s, nil
 }
 
-// do sends an inline command and compares the first line of the answer.
 func (s *redisServer) do(command, want string) error {
 	answer, err := s.ask(command)
 	if err == nil && answer != want {
@@ -86,7 +83,6 @@ func (s *redisServer) do(command, want string) error {
 	return err
 }
 
-// ask sends an inline command and returns the first line of the answer.
 func (s *redisServer) ask(command string) (string, error) {
 	c, err := net.DialTimeout("tcp", s.address, time.Second)
 	if err != nil {
@@ -118,7 +114,6 @@ func (s *redisServer) ask(command string) (string, error) {
 	return strings.TrimSpace(answer), nil
 }
 
-// url is its address as Ingot's configuration has it.
 func (s *redisServer) url() string {
 	scheme := "redis"
 	if s.tls != nil {
@@ -127,13 +122,11 @@ func (s *redisServer) url() string {
 	return scheme + "://" + s.address + "/0"
 }
 
-// use has it be spoken with by another password.
 func (s *redisServer) use(password string) error {
 	s.password = password
 	return s.do("PING", "+PONG")
 }
 
-// hangUp ends all connections but its own, which have to log in anew.
 func (s *redisServer) hangUp() error {
 	for _, kind := range []string{"normal", "pubsub"} {
 		answer, err := s.ask("CLIENT KILL TYPE " + kind)

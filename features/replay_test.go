@@ -14,7 +14,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// defineReplays defines the steps of a Git host that shows older commits.
 func defineReplays(sc *godog.ScenarioContext) {
 	const name = `"([^"]*)"`
 	sc.Step(`^the branch has commit `+name+`, commit `+name+` that disturbs every server, and commit `+name+` that undoes it$`, pushDisturbance)
@@ -73,7 +72,6 @@ func pushDisturbance(ctx context.Context, before, disturbing, undoing string) er
 	return w.statusHolds("revision.yaml", "lastAppliedRevision: "+gitBranch+"@sha1:"+commits[undoing])
 }
 
-// disturb writes the files of the disturbing commit into a clone.
 func (w *site) disturb(clone string) error {
 	db, s4 := w.claimFile("db"), text(w.servers["s4"])
 	maintenance := object(model.KindServerMaintenance, "of-s3", nil)
@@ -102,7 +100,6 @@ func (w *site) disturb(clone string) error {
 	return nil
 }
 
-// showCommit has the Git host show a commit as the head of the branch.
 func showCommit(ctx context.Context, name string) error {
 	w := siteOf(ctx)
 	return w.repo.SetBranch(w.branch, w.heads[name])

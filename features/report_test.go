@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// sendReport sends a registration that is wrong in some way.
 func sendReport(ctx context.Context, server, flaw string) error {
 	w := siteOf(ctx)
 	m, err := w.machine(server)
@@ -45,7 +44,6 @@ func sendReport(ctx context.Context, server, flaw string) error {
 	return w.send(ctx, m, http.MethodPost, w.report.server.URL+path, body)
 }
 
-// tokenOf is the newest token that a machine was seen to use in a kind of path.
 func (w *site) tokenOf(server, path string) (string, error) {
 	m, err := w.machine(server)
 	if err != nil {
@@ -59,7 +57,6 @@ func (w *site) tokenOf(server, path string) (string, error) {
 	return all[len(all)-1].token, nil
 }
 
-// reportTokenOf is the newest token that a machine was given to report with.
 func (w *site) reportTokenOf(server string) (string, error) {
 	m, err := w.machine(server)
 	if err != nil {
@@ -90,7 +87,6 @@ func askIgnitionAs(ctx context.Context, server, how, other string) error {
 	return w.send(ctx, m, http.MethodGet, w.boot.server.URL+"/ignition/"+m.UUID()+"/"+token, "")
 }
 
-// send makes a request from a machine's address, and keeps the status code of the answer.
 func (w *site) send(ctx context.Context, from *machine, method, url, body string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -17,7 +17,6 @@ import (
 	"ingot/model"
 )
 
-// initRepository has "ingot init" make the repository, and pushes it.
 func initRepository(ctx context.Context) error {
 	w := siteOf(ctx)
 	fleet := filepath.Join(w.dir, "made", "fleet")
@@ -83,7 +82,6 @@ func importCluster(ctx context.Context, table *godog.Table) error {
 	return err
 }
 
-// clustered is a server, its BMC and its claim as kubectl prints them.
 func (w *site) clustered(row map[string]string) []any {
 	m := w.machines[row["SERVER"]]
 	var all []any

@@ -16,7 +16,6 @@ import (
 // exitAnother is the exit code of an Ingot that ends because another one acts.
 const exitAnother = 4
 
-// rival starts an Ingot for the same repository with a file of its own as its store.
 func (w *site) rival(arguments ...string) (*program, error) {
 	dir := filepath.Join(w.dir, fmt.Sprintf("rival-%d", len(w.launched)))
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -53,7 +52,6 @@ func rivalEnds(ctx context.Context, code int, says string) error {
 	return nil
 }
 
-// awaitEnd waits until a program ends and returns how it did.
 func (p *program) awaitEnd() (how, err error) {
 	select {
 	case <-p.ended:
@@ -71,13 +69,11 @@ func endedWith(how error, code int) error {
 	return nil
 }
 
-// takeOverFlag names the process that wrote the status branch last, as a refusal does.
 func (w *site) takeOverFlag() string {
 	id, _ := w.repo.Git("log", "-1", "--format=%(trailers:key=Process,valueonly)", statusBranch)
 	return "--take-over=" + strings.TrimSpace(id)
 }
 
-// takeOver starts an Ingot that is told to take over, and sends machines to it.
 func takeOver(ctx context.Context) error {
 	w := siteOf(ctx)
 	p, err := w.rival(w.takeOverFlag())
@@ -101,7 +97,6 @@ func suspend(ctx context.Context) error {
 	return siteOf(ctx).ingot.command.Process.Signal(syscall.SIGSTOP)
 }
 
-// suspendLeader suspends the Ingot that leads, and sends machines to the one that stands by.
 func suspendLeader(ctx context.Context) error {
 	w := siteOf(ctx)
 	if err := suspend(ctx); err != nil {

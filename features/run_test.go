@@ -46,7 +46,6 @@ func (w *site) bindingSettings() string {
 
 func (w *site) stateDir() string { return filepath.Join(w.dir, "state") }
 
-// start runs Ingot, and lets machines speak with it.
 func (w *site) start() (err error) {
 	if w.ingot, err = w.launch("ingot.yaml", w.stateDir()); err != nil {
 		return err
@@ -55,7 +54,6 @@ func (w *site) start() (err error) {
 	return nil
 }
 
-// launch runs an Ingot.
 func (w *site) launch(config, stateDir string) (*program, error) {
 	file := filepath.Join(w.dir, config)
 	if err := os.WriteFile(file, []byte(w.configuration(stateDir)), 0o600); err != nil {
@@ -73,20 +71,17 @@ func (w *site) launch(config, stateDir string) (*program, error) {
 	return p, err
 }
 
-// admit lets machines speak with the Ingot that is in charge.
 func (w *site) admit() {
 	w.boot.open(w.ingot.where.Boot)
 	w.report.open(w.ingot.where.Registry)
 }
 
-// kill ends Ingot at once.
 func (w *site) kill() error {
 	w.boot.open("")
 	w.report.open("")
 	return w.ingot.kill()
 }
 
-// emptyStore loses all that the store holds.
 func (w *site) emptyStore() error {
 	if w.redis != nil {
 		return w.redis.do("FLUSHALL", "+OK")
@@ -106,7 +101,6 @@ func startElsewhere(ctx context.Context, what, where string) error {
 	})
 }
 
-// whileStopped does something while Ingot is down, having been asked to end.
 func (w *site) whileStopped(do func() error) error {
 	w.boot.open("")
 	w.report.open("")
@@ -119,7 +113,6 @@ func (w *site) whileStopped(do func() error) error {
 	return w.start()
 }
 
-// whileDead does something after Ingot was killed.
 func (w *site) whileDead(do func() error) error {
 	if err := w.kill(); err != nil {
 		return err

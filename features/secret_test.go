@@ -50,7 +50,6 @@ func (w *site) shownByNoDigest(claim string, files map[string]string) error {
 	return nil
 }
 
-// guesses are digests that anybody can compute who guesses a claim's Ignition.
 func (w *site) guesses(claim string) ([]string, error) {
 	files, err := w.repo.ReadBranch(gitBranch)
 	if err != nil {

@@ -16,7 +16,6 @@ const (
 	encryptionKeys = "../gitsource/sops/testdata"
 )
 
-// sealedPath is where the encrypted BMCSecret of a BMC stands in Git.
 const sealedPath = "bmcsecrets/bmc1.yaml"
 
 // encryptSecrets has the BMCSecret of bmc1 encrypted with SOPS, and no other taken.
@@ -41,7 +40,6 @@ func (w *site) writeKey(name string) error {
 	return os.WriteFile(w.keyFile(), key, 0o600)
 }
 
-// keySettings name the key file in the configuration.
 func (w *site) keySettings() string {
 	if w.sealed == "" {
 		return ""
@@ -49,7 +47,6 @@ func (w *site) keySettings() string {
 	return fmt.Sprintf(", ageKeyFile: %q", w.keyFile())
 }
 
-// addSealed adds the encrypted BMCSecret to what is committed, if there is one.
 func (w *site) addSealed(files map[string]string) error {
 	if w.sealed == "" {
 		return nil
@@ -104,7 +101,6 @@ func spoilFolder(ctx context.Context, how string) error {
 	return os.Remove(filepath.Join(dir, "bmc1", "password"))
 }
 
-// keepsNoPassword looks into all files of Ingot's state.
 func keepsNoPassword(ctx context.Context) error {
 	w := siteOf(ctx)
 	return filepath.WalkDir(w.stateDir(), func(path string, e fs.DirEntry, err error) error {

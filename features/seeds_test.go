@@ -73,7 +73,6 @@ func seedManifests(ctx context.Context) error {
 	return err
 }
 
-// placed is a manifest with the address and image of this site.
 func placed(manifest, address, image string) string {
 	host, port, _ := net.SplitHostPort(address)
 	return strings.NewReplacer(seedIP, host, "port: 8000", "port: "+port, seedImage, image).Replace(manifest)

@@ -48,7 +48,6 @@ func (s signing) status() string {
 	return fmt.Sprintf(", signingKeyFile: %q", s.ingot.File())
 }
 
-// signCommits has the operators sign what they commit from now on, and Ingot want that.
 func signCommits(ctx context.Context) error {
 	w := siteOf(ctx)
 	w.signing.keys = filepath.Join(w.dir, "keys")

@@ -169,7 +169,6 @@ func newSite(name string, store storeKind) (*site, error) {
 	return w, nil
 }
 
-// seed is that of FEATURES_SEED, to repeat what failed, or a new one.
 func seed() int64 {
 	if n, err := strconv.ParseInt(os.Getenv("FEATURES_SEED"), 10, 64); err == nil {
 		return n
@@ -177,7 +176,6 @@ func seed() int64 {
 	return time.Now().UnixNano()
 }
 
-// furnish makes all but the rack, whose size the scenario knows.
 func (w *site) furnish() (err error) {
 	if w.dir, err = os.MkdirTemp("", "ingot-feature-"); err != nil {
 		return err
@@ -214,7 +212,6 @@ func (w *site) furnish() (err error) {
 	return err
 }
 
-// serve makes the repository available to Ingot over HTTP, in process or by the real git.
 func (w *site) serve(realGit bool) error {
 	s, err := w.repo.ServeHTTP(gitserver.HTTPOptions{RealGit: realGit})
 	if err != nil {
@@ -231,7 +228,6 @@ func (w *site) push(name string) (reference string, err error) {
 	return strings.Replace(reference, w.images.Host(), w.imagesSeen.host(), 1), err
 }
 
-// eventually tries until check, given how the fleet is, finds nothing wrong.
 func (w *site) eventually(ctx context.Context, check func(report.Summary) error) error {
 	return w.eventuallyWithin(ctx, patience, check)
 }
@@ -246,7 +242,6 @@ func (w *site) eventuallyWithin(ctx context.Context, limit time.Duration, check 
 	})
 }
 
-// end takes everything down.
 func (w *site) end() error {
 	defer w.overdue.Stop()
 	var errs []error

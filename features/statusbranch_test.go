@@ -13,7 +13,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// statusBranch is what the status branch shows, nothing before it is there.
 func (w *site) statusBranch() (map[string]string, error) {
 	shown := make(map[string]string)
 	files, err := w.repo.ReadBranch(statusBranch)
@@ -70,7 +69,6 @@ func unprotectStatus(ctx context.Context) error {
 	return siteOf(ctx).repo.Hook("update", "exit 0")
 }
 
-// statusHolds waits until a file of the status branch holds a text.
 func (w *site) statusHolds(path, want string) error {
 	return rig.Within(patience, func() error {
 		files, err := w.statusBranch()
@@ -84,7 +82,6 @@ func (w *site) statusHolds(path, want string) error {
 	})
 }
 
-// unfolded is YAML with its folded lines put together.
 func unfolded(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
@@ -147,7 +144,6 @@ func statusOmits(ctx context.Context, claim string) error {
 	})
 }
 
-// isForgotten waits until neither Ingot nor the status branch knows a server any more.
 func isForgotten(ctx context.Context, server string) error {
 	w := siteOf(ctx)
 	return w.eventually(ctx, func(s report.Summary) error {
@@ -189,7 +185,6 @@ func statusStays(ctx context.Context) error {
 	return nil
 }
 
-// statusBranchAgrees compares what the status branch shows with what Ingot says.
 func (w *site) statusBranchAgrees(now report.Summary) error {
 	if head := w.repo.Head(statusBranch); head != w.shownAt {
 		files, err := w.statusBranch()

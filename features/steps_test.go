@@ -165,7 +165,6 @@ func defineSteps(sc *godog.ScenarioContext) {
 	}
 }
 
-// names splits names with commas between them.
 func names(list string) []string {
 	var all []string
 	for n := range strings.SplitSeq(list, ",") {
@@ -174,7 +173,6 @@ func names(list string) []string {
 	return all
 }
 
-// forEach does do for each of several names.
 func forEach(list string, do func(name string) error) error {
 	for _, n := range names(list) {
 		if err := do(n); err != nil {

@@ -61,7 +61,6 @@ func restartWithTenants(ctx context.Context, table *godog.Table) error {
 	return restartIngot(ctx)
 }
 
-// tenantSettings are what Ingot is told of the tenants.
 func (w *site) tenantSettings() string {
 	if len(w.tenants) == 0 {
 		return ""
@@ -89,7 +88,6 @@ func (w *site) registrySettings() string {
 	return ""
 }
 
-// folders are those of the tenants, with their namespaces.
 func (w *site) folders() map[string]string {
 	folders := make(map[string]string)
 	for _, t := range w.tenants {
@@ -122,7 +120,6 @@ func commitUnreadableBelow(ctx context.Context, tenant string) error {
 	return err
 }
 
-// strangersBMC is a BMC that is none of the rack's.
 func strangersBMC(name, scheme, host string, port int, secret string) map[string]any {
 	o := object(model.KindBMC, name, nil)
 	s := spec(o)

@@ -158,7 +158,6 @@ func refusedWith(ctx context.Context, code int) error {
 	return nil
 }
 
-// reportsRefused waits until more than one report with a machine's token was refused.
 func reportsRefused(ctx context.Context, name string) error {
 	w := siteOf(ctx)
 	m, err := w.machine(name)

@@ -16,7 +16,6 @@ import (
 	"ingot/model"
 )
 
-// things are what servers ask for, as the scenarios call it, and as metrics do.
 var things = map[string]model.TicketThing{
 	"iPXE script": model.ThingScript, "Ignition": model.ThingIgnition, "image": model.ThingImage,
 	"boot state": model.ThingBootState, "wipe result": model.ThingWipe,
@@ -41,7 +40,6 @@ func (w *site) askFrom(ctx context.Context, name, method, url, body string, head
 	return ask(ctx, d.address, method, url, body, header)
 }
 
-// ask makes a request from an address of this machine.
 func ask(ctx context.Context, from netip.Addr, method, url, body string, header http.Header) (answer, error) {
 	web := webFrom(from)
 	defer web.CloseIdleConnections()
@@ -68,7 +66,6 @@ var (
 	kernelInScript   = regexp.MustCompile(`set kernel-url \S*(/image\?\S+)`)
 )
 
-// handoutOf reads a server's script, from its own address.
 func (w *site) handoutOf(ctx context.Context, server string) (handout, error) {
 	d, err := w.device(server)
 	if err != nil {
@@ -77,7 +74,6 @@ func (w *site) handoutOf(ctx context.Context, server string) (handout, error) {
 	return w.handoutAt(ctx, server, d.address)
 }
 
-// handoutAt reads a server's script, from an address at which it is served.
 func (w *site) handoutAt(ctx context.Context, server string, from netip.Addr) (handout, error) {
 	m, err := w.machine(server)
 	if err != nil {
@@ -128,7 +124,6 @@ func (w *site) fetchReportToken(ctx context.Context, server string) error {
 	return nil
 }
 
-// strangerAsks has somebody ask who has no lease, and knows all that a server knows.
 func strangerAsks(ctx context.Context, thing, of string) error {
 	return siteOf(ctx).askKnowing(ctx, strangerAddress, thing, of)
 }
@@ -352,7 +347,6 @@ func containsAll(text string, parts []string) bool {
 	return true
 }
 
-// askName asks the metadata service for the server's name.
 func askName(ctx context.Context, asks, way string) (err error) {
 	w := siteOf(ctx)
 	path, header := "/v1/server-name", http.Header{"Metadata-Flavor": {"IronCore Metal"}}

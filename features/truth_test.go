@@ -52,7 +52,6 @@ func happened(e sim.RackEvent) (_ ledger.Event, ok bool) {
 	return h, h.Kind != ""
 }
 
-// happenings is the rack's ground truth as the bookkeeper takes it.
 func (w *site) happenings() []ledger.Event {
 	var events []ledger.Event
 	if w.rack == nil {
@@ -87,7 +86,6 @@ func (w *site) happenings() []ledger.Event {
 	return events
 }
 
-// books has the bookkeeper read all that happened until now.
 func (w *site) books() (*ledger.Book, error) {
 	pushes, err := ledger.Pushes(w.repo.Dir)
 	if err != nil {
@@ -106,7 +104,6 @@ func (w *site) books() (*ledger.Book, error) {
 	return ledger.Replay(h), nil
 }
 
-// audit reports what was done to machines that no commit named.
 func (w *site) audit() error {
 	book, err := w.books()
 	if err != nil {
@@ -126,7 +123,6 @@ func violations(found []ledger.Violation) error {
 	return fmt.Errorf("no commit named this:\n%w", errors.Join(errs...))
 }
 
-// auditAtRest compares disks with what the status branch says of claims.
 func (w *site) auditAtRest() error {
 	return rig.Within(patience, func() error {
 		book, err := w.books()
@@ -147,7 +143,6 @@ func (w *site) auditAtRest() error {
 	})
 }
 
-// claimsShown is what the status branch says of claims.
 func (w *site) claimsShown() (map[model.ClaimName]ledger.Shown, error) {
 	files, err := w.statusBranch()
 	if err != nil {
@@ -167,7 +162,6 @@ var (
 	otherReason     = regexp.MustCompile(`reason: (AbsentWithoutCommit|InstallUnknown)`)
 )
 
-// shownBy reads the document of a claim.
 func shownBy(text string) ledger.Shown {
 	shown := ledger.Shown{Booted: bootedCondition.MatchString(text), Reason: otherReason.FindString(text)}
 	var document struct {
@@ -186,10 +180,8 @@ func shownBy(text string) ledger.Shown {
 	return shown
 }
 
-// markerOf is the name of the claim in whose Ignition a text is.
 var markerOf = regexp.MustCompile(`((?:[a-z0-9-]+/)?[a-z0-9-]+)-` + regexp.QuoteMeta(claimSecret))
 
-// bootConfigurationMark is before the name of a ServerBootConfiguration, in its Ignition.
 const bootConfigurationMark = "boot-configuration/"
 
 // ignitionOwner is the claim whose Ignition a document is, or draws in; "" if it is none's.

@@ -127,7 +127,6 @@ type walkStep struct {
 	do     func(k *walk) error
 }
 
-// walkAll are all steps.
 var walkAll = []walkStep{
 	{"claim", 6, (*walk).newClaim},
 	{"remove", 3, (*walk).removeClaim},
@@ -164,7 +163,6 @@ var walkAll = []walkStep{
 	{"BMCs are well", 2, (*walk).well},
 }
 
-// step does one thing that chance chooses, and waits a moment.
 func (k *walk) step() error {
 	total := 0
 	for _, s := range walkAll {
@@ -213,7 +211,6 @@ func (k *walk) takeOver() error {
 	return k.start()
 }
 
-// down ends Ingot, does something, and starts it.
 func (k *walk) down(do func() error) error {
 	if err := k.kill(); err != nil {
 		return err

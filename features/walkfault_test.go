@@ -84,7 +84,6 @@ func (k *walk) sleeps() error {
 	return nil
 }
 
-// rivalFor has a second Ingot run for a while, if it will.
 func (k *walk) rivalFor() error {
 	var arguments []string
 	if k.chance.IntN(2) == 0 {

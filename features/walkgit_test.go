@@ -22,7 +22,6 @@ func (k *walk) anyServer() string {
 	return all[k.chance.IntN(len(all))]
 }
 
-// change commits claims as they are now.
 func (k *walk) change(claims ...string) error {
 	files := make(map[string]string)
 	for _, c := range claims {
@@ -112,7 +111,6 @@ func (k *walk) mendFiles() error {
 	return k.change(sortedKeys(k.paths)...)
 }
 
-// annotated commits a new value of an annotation of a server.
 func (k *walk) annotated(server string, row map[string]string) error {
 	row["SERVER"] = server
 	if err := k.describe(row); err != nil {
@@ -160,7 +158,6 @@ func (k *walk) endMaintenance() error {
 	return err
 }
 
-// approve approves what the status branch lists.
 func (k *walk) approve() error {
 	a, err := k.approvals()
 	if err != nil {

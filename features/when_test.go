@@ -28,7 +28,6 @@ func commitBMC(ctx context.Context, name, what string) error {
 	return err
 }
 
-// commitNamedBMC gives a BMC in Git its own UUID, or another.
 func commitNamedBMC(ctx context.Context, name, whose string) error {
 	w := siteOf(ctx)
 	uuid := w.bmcs[name].UUID()
@@ -101,7 +100,6 @@ func commitServers(ctx context.Context, table *godog.Table) error {
 	return w.applied(ctx, commit)
 }
 
-// applied waits until Ingot plans with a commit, or with one after it.
 func (w *site) applied(ctx context.Context, commit string) error {
 	return w.eventually(ctx, func(s report.Summary) error {
 		if !strings.HasSuffix(string(s.Revision), commit) {
@@ -178,7 +176,6 @@ func moveClaims(ctx context.Context, list, namespace string) error {
 	return err
 }
 
-// commitBroken commits a claim with a field that is none.
 func commitBroken(ctx context.Context, name string) error {
 	w := siteOf(ctx)
 	if err := w.claim(map[string]string{"CLAIM": name}); err != nil {
@@ -189,7 +186,6 @@ func commitBroken(ctx context.Context, name string) error {
 	return err
 }
 
-// commitIgnored has the ignore file name the claims and a chart, which is no YAML.
 func commitIgnored(ctx context.Context) error {
 	_, err := siteOf(ctx).repo.Commit(map[string]string{
 		".ingotignore": "claims/\ncharts/\n", "charts/values.yaml": "{{ .Values }}\n", "renovate.json": `{"extends": []}`,

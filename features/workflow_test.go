@@ -38,7 +38,6 @@ type person struct {
 	Login string `json:"login"`
 }
 
-// bots are who comments, by forge.
 var bots = map[string]person{
 	"GitHub": {5, "github-actions[bot]"}, "GitLab": {5, "project_1_bot"}, "Forgejo": {5, "forgejo-actions"},
 }
@@ -109,7 +108,6 @@ type workflowScript struct {
 	env  map[string]string
 }
 
-// workflowScripts are those that are run.
 func workflowScripts(file string) ([]workflowScript, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -144,7 +142,6 @@ func workflowScripts(file string) ([]workflowScript, error) {
 	return all, nil
 }
 
-// workflowExpressions are what the forge puts in the place of expressions.
 var workflowExpressions = map[string]string{
 	"${{ github.base_ref }}": gitBranch, "${{ github.token }}": "secret-token", "${{ github.event.pull_request.number }}": "7",
 }
@@ -182,7 +179,6 @@ func runScript(ctx context.Context, s workflowScript, temp, api string) error {
 	return nil
 }
 
-// oneComment checks whether the pull request has one comment of the workflow's.
 func oneComment(ctx context.Context, want string) error {
 	f := siteOf(ctx).reviews
 	var errs []error

@@ -37,7 +37,6 @@ const (
 	bootMachines = 64  // that ask, of however large a fleet
 )
 
-// bootFleets are how many boot tickets are armed.
 var bootFleets = []int{10, 1000, 10_000}
 
 // BenchmarkBoot measures, once, what boot scripts and Ignition cost the real daemon of
@@ -60,7 +59,6 @@ func BenchmarkBoot(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// measureBoot asks all servers for a thing in rounds; the first warms up.
 func measureBoot(b *testing.B, servers []*bootServer, what string) {
 	for _, s := range servers {
 		s.costs = nil
@@ -248,7 +246,6 @@ func (f *bootFleet) daemon(b *testing.B, program string) *exec.Cmd {
 	return cmd
 }
 
-// bare is the yardstick, which renders the same as the daemon, and sends headers of its own or none.
 func (f *bootFleet) bare(b *testing.B, daemon *bootServer, headers map[string]http.Header) *exec.Cmd {
 	b.Helper()
 	script, err := connectBoot(b, daemon.address, f.servers[0]).ask(bootScript)
@@ -279,7 +276,6 @@ type bootServer struct {
 	costs       []time.Duration // of a request, by round
 }
 
-// serve runs a server until the benchmark ends.
 func (f *bootFleet) serve(b *testing.B, cmd *exec.Cmd) *bootServer {
 	b.Helper()
 	stderr, err := cmd.StderrPipe()
@@ -318,7 +314,6 @@ func (s *bootServer) connect(b *testing.B) {
 	}
 }
 
-// same checks that two servers answer alike.
 func (s *bootServer) same(b *testing.B, other *bootServer, what string) {
 	b.Helper()
 	for n := range s.connections {
@@ -332,7 +327,6 @@ func (s *bootServer) same(b *testing.B, other *bootServer, what string) {
 	}
 }
 
-// round asks so many times, and returns the CPU time of a request.
 func (s *bootServer) round(b *testing.B, what string) time.Duration {
 	b.Helper()
 	before := processCPU(b, s.process)
@@ -364,7 +358,6 @@ func (s *bootServer) total() (sum time.Duration) {
 	return sum
 }
 
-// processCPU returns the CPU time that a process has used, finer than /proc has it.
 func processCPU(tb testing.TB, pid int) time.Duration {
 	tb.Helper()
 	var used unix.Timespec

@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// bareVariable tells this program to be the bare handler.
 const bareVariable = "BOOT_BENCH_BARE"
 
 // bareOrder is what the bare handler is to serve: by page, the text of the first machine.
@@ -24,7 +23,6 @@ type bareOrder struct {
 	Machines []map[string]string
 }
 
-// bootHeaders are those that the daemon sends beside net/http's own.
 func bootHeaders() map[string]http.Header {
 	with := func(contentType string) http.Header {
 		return http.Header{"Content-Type": {contentType}, "Cache-Control": {"no-store"}}
@@ -35,7 +33,6 @@ func bootHeaders() map[string]http.Header {
 	}
 }
 
-// bareFields are the values that differ from machine to machine.
 func bareFields(m bootMachine) map[string]string {
 	return map[string]string{"UUID": m.UUID, "Token": m.Token}
 }
@@ -80,7 +77,6 @@ func (o bareOrder) serve(log io.Writer) error {
 	return server.Serve(l)
 }
 
-// page makes a template of what the first machine is served.
 func (o bareOrder) page(what string) (*template.Template, error) {
 	text := o.Pages[what]
 	for name, value := range o.Machines[0] {
@@ -106,7 +102,6 @@ func connectBoot(b *testing.B, address string, m bootMachine) *bootConnection {
 	return &bootConnection{conn, bufio.NewReader(conn), m}
 }
 
-// ask asks for the machine's own thing and returns the answer's body.
 func (c *bootConnection) ask(what string) (string, error) {
 	if _, err := io.WriteString(c, "GET "+c.machine.path(what)+" HTTP/1.1\r\nHost: boot.example\r\n\r\n"); err != nil {
 		return "", err

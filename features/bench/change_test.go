@@ -18,7 +18,6 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// changeRounds is how often one file is changed.
 const changeRounds = 21
 
 // goalChange is what a changed file may take, until it is planned for, of what git fetch and
@@ -199,7 +198,6 @@ spec:
 `, i, i%200, changeAddress(i))
 }
 
-// runGit runs git, and returns the CPU time that it took.
 func runGit(b *testing.B, dir string, args ...string) time.Duration {
 	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")

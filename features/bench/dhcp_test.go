@@ -47,7 +47,6 @@ const (
 	syncedRate = 150
 )
 
-// ladder are the rates that are tried, in exchanges a second.
 var ladder = []int{500, 1000, 2000, 4000, 8000, 16000}
 
 // BenchmarkDHCP leases addresses to new and to known clients by exchanges of four
@@ -128,7 +127,6 @@ func (s *dhcpServer) climb(family string) (best load) {
 func (l load) firstDelay() time.Duration { return l.first }
 func (l load) lastDelay() time.Duration  { return l.second }
 
-// middle is the median of what is measured of loads.
 func middle(of []load, what func(load) time.Duration) time.Duration {
 	all := make([]time.Duration, len(of))
 	for i, l := range of {

@@ -96,7 +96,6 @@ func (l *link) must(program string, args ...string) {
 // that has other work, too, the figures are less of that.
 const priority = "-10"
 
-// command is a program in a namespace.
 func command(namespace string, args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", namespace, "nice", "-n", priority}, args...)...)
 }
@@ -125,7 +124,6 @@ func (l *link) serve(until string, environment []string, args ...string) *exec.C
 	return cmd
 }
 
-// end ends a server, and shows what it said last if something went wrong.
 func (l *link) end(cmd *exec.Cmd, log string) {
 	l.Helper()
 	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
@@ -138,7 +136,6 @@ func (l *link) end(cmd *exec.Cmd, log string) {
 	}
 }
 
-// await waits until done reports true.
 func (l *link) await(what, log string, done func() bool) {
 	l.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
@@ -148,13 +145,11 @@ func (l *link) await(what, log string, done func() bool) {
 	}
 }
 
-// lastOf returns the end of a log.
 func lastOf(name string) string {
 	text, _ := os.ReadFile(name)
 	return string(text[max(0, len(text)-2000):])
 }
 
-// file writes a file into the link's folder and returns its name.
 func (l *link) file(name string, content []byte) string {
 	l.Helper()
 	path := filepath.Join(l.dir, name)

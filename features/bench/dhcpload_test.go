@@ -21,10 +21,8 @@ type load struct {
 	second    time.Duration // of ACK, or REPLY
 }
 
-// perLease is the CPU time that one exchange took.
 func (l load) perLease() time.Duration { return l.cpu / time.Duration(max(1, l.leases)) }
 
-// sustained reports whether the server kept up.
 func (l load) sustained() bool { return l.drops <= maxDrops && l.leases > 0 }
 
 // exchange has perfdhcp begin rate exchanges a second, of four packets each, for a

@@ -20,7 +20,6 @@ type dhcpServer struct {
 	helpers []int // processes that work for it, such as Redis
 }
 
-// cpu is what the server has used until now.
 func (s *dhcpServer) cpu() time.Duration {
 	s.link.Helper()
 	used := processCPU(s.link, s.process)
@@ -49,7 +48,6 @@ func ingotDHCP(b *testing.B, program string) *dhcpServer {
 	return &dhcpServer{name: "Ingot", link: l, process: l.ingot(b, program)}
 }
 
-// ingotRedisDHCP is Ingot with a Redis that writes down what it is told.
 func ingotRedisDHCP(b *testing.B, program string) *dhcpServer {
 	b.Helper()
 	l := newLink(b)
@@ -59,7 +57,6 @@ func ingotRedisDHCP(b *testing.B, program string) *dhcpServer {
 	return &dhcpServer{name: "Ingot, Redis", link: l, process: ingot, helpers: []int{redis.Process.Pid}}
 }
 
-// ingot runs Ingot on the link.
 func (l *link) ingot(b *testing.B, program string, settings ...string) (pid int) {
 	l.Helper()
 	repository, err := gitserver.New(b.TempDir(), "fleet")
@@ -87,7 +84,6 @@ dhcp:
 	return l.serve(`msg="DHCP answers"`, settings, program, "run", "--config", config).Process.Pid
 }
 
-// keaSynced is the name of Kea with leases in PostgreSQL.
 const keaSynced = "Kea on PostgreSQL"
 
 // keaDHCP serves one family with Kea as its makers measure it: leases in a file
@@ -140,7 +136,6 @@ func (l *link) postgres(script string) (dir, why string) {
 	return dir, ""
 }
 
-// kea runs Kea for one family, with its leases in a database, and returns its process.
 func (l *link) kea(family, database string) (pid int) {
 	l.Helper()
 	identity := ""

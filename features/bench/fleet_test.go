@@ -26,7 +26,6 @@ const (
 	goalLatency     = time.Second
 )
 
-// bootTime is what a simulated machine takes to boot.
 var bootTime = sim.FastDelays().Boot
 
 // BenchmarkFleet measures each case once, however long the benchmark is to take,
@@ -56,7 +55,6 @@ func BenchmarkFleet(b *testing.B) {
 	}
 }
 
-// lifecycle onboards and claims a fleet.
 func lifecycle(b *testing.B, program string, servers int, t *table, settings ...string) {
 	y := measureYardsticks(b, servers)
 	f := newFleet(b, program, servers, settings...)
@@ -89,7 +87,6 @@ func lifecycle(b *testing.B, program string, servers int, t *table, settings ...
 	b.ReportMetric(mebibytes(resident.now), "MiB")
 }
 
-// withRedis does the same with the records in Redis.
 func withRedis(b *testing.B, program string, servers int, t *table) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		b.Skip("NOT MEASURED: the fleet on Redis, for redis-server is not installed: make setup")
@@ -100,7 +97,6 @@ func withRedis(b *testing.B, program string, servers int, t *table) {
 	t.number("resident of Redis, MiB", mebibytes(memoryOf(b, pid).now), none, none)
 }
 
-// idlePolls is how often an idle fleet is polled while it is watched.
 const idlePolls = 2
 
 // resting is a fleet in which nothing happens, with its goals.
@@ -110,7 +106,6 @@ type resting struct {
 	resident, core float64 // in MiB, and of a core
 }
 
-// watch measures what such a fleet costs.
 func (r resting) watch(b *testing.B, program string, t *table) {
 	y := measureYardsticks(b, r.servers)
 	f := newFleet(b, program, r.servers, "INGOT_BMC_POLL_INTERVAL="+r.poll.String())
@@ -167,7 +162,6 @@ func latency(b *testing.B, program string, t *table) {
 	b.ReportMetric(median(took).Seconds(), "s-median")
 }
 
-// lastPowerOn is when a BMC was asked last to power a server on.
 func (f *fleet) lastPowerOn() (last time.Time) {
 	for _, s := range f.rack.Servers() {
 		for _, r := range s.Resets() {

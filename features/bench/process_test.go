@@ -45,7 +45,6 @@ type memory struct {
 	files     int64 // of now, pages of files: the program itself and the store
 }
 
-// memoryOf returns the resident memory of a process.
 func memoryOf(tb testing.TB, pid int) memory {
 	tb.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -77,7 +77,6 @@ func (f *fleet) claimed(i int) time.Duration {
 	return f.lastPowerOn().Sub(committed)
 }
 
-// unfitting are manifests of claims that each ask for a label which no server has.
 func (f *fleet) unfitting() map[string]string {
 	files := make(map[string]string, unfitting)
 	for i := range unfitting {

@@ -34,7 +34,6 @@ func (t *table) duration(what string, got, goal, yardstick time.Duration) {
 	}})
 }
 
-// number adds a figure that is no time.
 func (t *table) number(what string, got, goal, yardstick float64) {
 	t.rows = append(t.rows, row{what, got, goal, yardstick, func(n float64) string { return fmt.Sprintf("%.4g", n) }})
 }
@@ -46,7 +45,6 @@ func (t *table) memory(m memory, goal float64) {
 	t.number("  at its highest", mebibytes(m.peak), none, none)
 }
 
-// print prints the table.
 func (t *table) print(to io.Writer) {
 	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(out, "\n%s\tfigure\tgoal\tyardstick\tratio\t\n", t.title)
@@ -86,7 +84,6 @@ func (r row) verdict() string {
 	return ""
 }
 
-// short shows a time with three digits.
 func short(d time.Duration) string {
 	for unit := time.Duration(1); ; unit *= 10 {
 		if d < 1000*unit {

@@ -98,7 +98,6 @@ func (f *fleet) makeImages() {
 	}
 }
 
-// listening is the line in which the daemon says where it can be reached.
 var listening = regexp.MustCompile(`msg=listening boot=(\S+) .*\badmin=(\S+)`)
 
 func (f *fleet) startDaemon(program string, env []string) {
@@ -167,7 +166,6 @@ func (f *fleet) commit(files map[string]string, message string) {
 	}
 }
 
-// claims are the manifests of claims that any server can serve, by path.
 func (f *fleet) claims(from, to int) map[string]string {
 	files := make(map[string]string, to-from)
 	for i := from; i < to; i++ {
@@ -185,7 +183,6 @@ spec:
 	return files
 }
 
-// await waits until done reports true.
 func (f *fleet) await(what string, limit time.Duration, done func() bool) {
 	f.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -197,7 +194,6 @@ func (f *fleet) await(what string, limit time.Duration, done func() bool) {
 	}
 }
 
-// count returns how many servers are as is says.
 func (f *fleet) count(is func(*sim.Server) bool) int {
 	n := 0
 	for _, s := range f.rack.Servers() {
@@ -213,7 +209,6 @@ func isOn(s *sim.Server) bool { return s.Power() == model.PowerOn }
 // wasProbed reports whether a server was on and is off again.
 func wasProbed(s *sim.Server) bool { return s.PowerOns() > 0 && s.Power() == model.PowerOff }
 
-// onboard commits the rack and waits until all servers are Available.
 func (f *fleet) onboard() time.Duration { return f.onboardWithin(5 * time.Minute) }
 
 func (f *fleet) onboardWithin(limit time.Duration) time.Duration {
@@ -246,7 +241,6 @@ func (f *fleet) claim(from, to int) time.Duration {
 	return took
 }
 
-// booted waits until all servers that are on run what was claimed.
 func (f *fleet) booted(n int) {
 	f.Helper()
 	f.await("all claimed servers have booted", time.Minute, func() bool {
@@ -300,10 +294,8 @@ func (f *fleet) statusCommits() int {
 	return len(log)
 }
 
-// programVariable names another build to measure, such as one with a profiler.
 const programVariable = "FLEET_BENCH_PROGRAM"
 
-// build builds the program that is measured.
 func build(tb testing.TB) string {
 	tb.Helper()
 	if program := os.Getenv(programVariable); program != "" {
@@ -316,7 +308,6 @@ func build(tb testing.TB) string {
 	return program
 }
 
-// startRedis starts a Redis that is durable, as records need it, and returns its URL.
 func startRedis(tb testing.TB) (url string, pid int) {
 	tb.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")

@@ -19,7 +19,6 @@ import (
 	"github.com/stmcginnis/gofish"
 )
 
-// yardstickVariable tells this program to be the yardstick.
 const yardstickVariable = "FLEET_BENCH_YARDSTICK"
 
 // yardstickOrder is what the yardstick is to speak with.
@@ -43,7 +42,6 @@ type yardsticks struct {
 	FreshClient effort
 }
 
-// freshClients is how often FreshClient reads.
 const freshClients = 40
 
 // measureYardsticks has the floor measured against a new rack of as many servers.
@@ -75,7 +73,6 @@ func measureYardsticks(tb testing.TB, servers int) yardsticks {
 	return y
 }
 
-// runYardstick is the other process. It returns its exit code.
 func runYardstick(in io.Reader, out, problems io.Writer) int {
 	var order yardstickOrder
 	err := json.NewDecoder(in).Decode(&order)
@@ -113,14 +110,12 @@ func (o yardstickOrder) measure() (y yardsticks, err error) {
 	return y, err
 }
 
-// measured returns what work took in this process.
 func measured(work func() (requests int, err error)) (effort, error) {
 	began, before := time.Now(), cpuTime()
 	requests, err := work()
 	return effort{Wall: time.Since(began), CPU: cpuTime() - before, Requests: requests}, err
 }
 
-// cpuTime is the CPU time that this process has used.
 func cpuTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -211,7 +206,6 @@ func (f *floor) request(method, path string, body, into any) (http.Header, error
 	return resp.Header, json.Unmarshal(raw, into)
 }
 
-// onboard reads what Ingot reads of a server, and has it boot from the network.
 func (f *floor) onboard(o yardstickOrder) error {
 	if _, err := f.request(http.MethodGet, "/redfish/v1/", nil, &map[string]any{}); err != nil {
 		return err
@@ -237,7 +231,6 @@ func (f *floor) onboard(o yardstickOrder) error {
 	return f.poll()
 }
 
-// powerOn has the server boot from the network.
 func (f *floor) powerOn() error {
 	boot := map[string]any{"Boot": map[string]string{"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "UefiHttp"}}
 	if _, err := f.request(http.MethodPatch, f.system, boot, nil); err != nil {
@@ -259,7 +252,6 @@ func (f *floor) claim() error {
 	return f.powerOn()
 }
 
-// poll reads the power state.
 func (f *floor) poll() error {
 	var system struct{ PowerState string }
 	_, err := f.request(http.MethodGet, f.system, nil, &system)

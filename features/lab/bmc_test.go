@@ -87,7 +87,6 @@ discovery: {image: %q, macPrefixesFile: %q}
 	})
 }
 
-// macPrefixes is a database in which the first credentials are wrong.
 const macPrefixes = `macPrefixes:
 - macPrefix: "%[1]s"
   manufacturer: Somebody

@@ -116,7 +116,6 @@ var withoutPXE = []string{
 	"-fw_cfg", "name=opt/org.tianocore/IPv6PXESupport,string=no",
 }
 
-// boot takes one machine from its first power-on to Available.
 func (c bootCase) boot(t *testing.T) {
 	t.Helper()
 	c.bootIn(t, newRack(t))
@@ -142,7 +141,6 @@ func (c bootCase) bootIn(t *testing.T, r *rack) {
 	}
 }
 
-// startIn powers a machine on to be discovered, and returns who looks after it.
 func (c bootCase) startIn(t *testing.T, r *rack) (*rig.Ingot, rig.SimulatedServer) {
 	t.Helper()
 	r.server.StartRadvd(t, "fd77:1::/64", c.network == network6)

@@ -39,7 +39,6 @@ func (r *rack) hidden(t *testing.T, relayed bool) *rig.Namespace {
 	return n
 }
 
-// pooled returns the addresses of a client's interface that are of Ingot's ranges.
 func (c *client) pooled(t *testing.T, relayed bool) (all []string) {
 	t.Helper()
 	out, err := c.on.Run(t, rig.Patience, "ip", "-6", "-o", "address", "show", "dev", device, "scope", "global")

@@ -17,7 +17,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// device is the interface of every client.
 const device = "eth0"
 
 // clientKind is one program that asks for leases.
@@ -76,10 +75,8 @@ func (e event) String() string {
 	return e.name
 }
 
-// errNoMore is what is to be said of a client that ended well.
 var errNoMore = errors.New("it has no more to do")
 
-// endOfEvent ends what one call of a script wrote.
 const endOfEvent = "--"
 
 // script is what clients call with what they learned in the environment. It
@@ -123,7 +120,6 @@ func (c *client) write(t *testing.T, name, content string, mode os.FileMode) {
 	}
 }
 
-// start has the client ask until it is given a lease, and then keep it.
 func (c *client) start(t *testing.T) {
 	t.Helper()
 	if c.kind.needs == rig.ToolDhclient || c.kind.needs == rig.ToolDhcpcd {
@@ -147,7 +143,6 @@ func (c *client) configuration() []string {
 	return nil
 }
 
-// all returns all that the client's script was called with.
 func (c *client) all() []event {
 	data, err := os.ReadFile(c.events)
 	if err != nil {
@@ -171,7 +166,6 @@ func (c *client) all() []event {
 	return events
 }
 
-// await returns the next lease that the client was given.
 func (c *client) await(limit time.Duration) (got lease, err error) {
 	var ended error
 	err = rig.Within(limit, func() error {
@@ -246,7 +240,6 @@ func (c *client) renewNow(t *testing.T) (got lease) {
 	return got
 }
 
-// releaseNow has the client give its lease back.
 func (c *client) releaseNow(t *testing.T) {
 	t.Helper()
 	if c.kind.releaseCommand == nil {
@@ -392,7 +385,6 @@ func dueDhclient6(t *testing.T, c *client) {
 
 var t1 = regexp.MustCompile(`renew \d+;`)
 
-// dhcpcdOptions keep dhcpcd from all but DHCP, by family.
 var dhcpcdOptions = map[int][]string{
 	4: {"ipv4only", "noarp", "noipv4ll", "option domain_name_servers, domain_name, ntp_servers, routers, bootfile_name, tftp_server_name"},
 	6: {
@@ -410,7 +402,6 @@ func dhcpcd(family string) func(*client) []string {
 	}
 }
 
-// refused reports whether a client that asks a few times is given nothing.
 func refused(t *testing.T, on *rig.Namespace, options ...string) error {
 	t.Helper()
 	c := newClient(t, udhcpc, on, append([]string{"-n", "-q", "-t", "3"}, options...)...)

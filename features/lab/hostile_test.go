@@ -43,7 +43,6 @@ func newHostileRack(t *testing.T, r *rack, config string) *hostileRack {
 	return &hostileRack{r, i, facts.Servers[0], facts.Servers[1], image}
 }
 
-// leased plugs a machine in and has it ask for an address.
 func (r *hostileRack) leased(t *testing.T, relayed bool, mac string) *rig.Namespace {
 	t.Helper()
 	n := r.host(t, relayed, mac)
@@ -53,7 +52,6 @@ func (r *hostileRack) leased(t *testing.T, relayed bool, mac string) *rig.Namesp
 	return n
 }
 
-// static plugs a machine in that takes an address by itself.
 func (r *hostileRack) static(t *testing.T, relayed bool, mac, address string) *rig.Namespace {
 	t.Helper()
 	n := r.host(t, relayed, mac)
@@ -64,7 +62,6 @@ func (r *hostileRack) static(t *testing.T, relayed bool, mac, address string) *r
 	return n
 }
 
-// scriptURL is where the victim's script is.
 func (r *hostileRack) scriptURL() string { return rig.BootURL + "/ipxe/" + r.victim.UUID }
 
 // MAC addresses that are no server's; the liar is who pretends to be at another.
@@ -73,7 +70,6 @@ const (
 	liarsMAC     = "52:54:00:77:66:02"
 )
 
-// wantCode asks for a URL.
 func wantCode(t *testing.T, from *rig.Namespace, url string, want int) (body string) {
 	t.Helper()
 	resp, err := from.Web().Get(url)
@@ -89,7 +85,6 @@ func wantCode(t *testing.T, from *rig.Namespace, url string, want int) (body str
 	return string(text)
 }
 
-// wantRefused waits until the status branch says that somebody was refused.
 func (r *hostileRack) wantRefused(t *testing.T, words ...string) {
 	t.Helper()
 	r.ingot.StatusHas(t, rig.Patience, "servers/"+r.victim.Name+".yaml", words...)
@@ -190,13 +185,11 @@ func TestAHostileNeighbour(t *testing.T) {
 	})
 }
 
-// proxyNetworkRelayed is proxyNetwork with the link behind the relay.
 const proxyNetworkRelayed = `
 dhcp:
 - {name: rack, interface: br0, role: host, mode: proxy, subnets: [{cidr: 10.77.2.0/24}]}
 `
 
-// besideDnsmasq gives the link another DHCP server.
 func besideDnsmasq(t *testing.T, r *rack, options ...string) *rig.Namespace {
 	t.Helper()
 	other := r.other(t)
@@ -249,7 +242,6 @@ func (r *hostileRack) probeEnds(t *testing.T) {
 	}
 }
 
-// inventoryOf is what a machine with one network card reports.
 func inventoryOf(n *rig.Namespace) string {
 	return fmt.Sprintf(`"data": {"networkInterfaces": [{"name": "eth0", "macAddress": %q, "carrierStatus": "up"}]}`, n.MAC)
 }
@@ -291,7 +283,6 @@ func (r *hostileRack) boots(t *testing.T, victim, neighbour *rig.Namespace, stat
 	return found[1]
 }
 
-// reports has somebody report of the victim.
 func (r *hostileRack) reports(t *testing.T, from *rig.Namespace, token, what, body string, want int) {
 	t.Helper()
 	url := "http://" + rig.ServerAddress + ":10000/r/" + token + "/" + what

@@ -33,7 +33,6 @@ func (k *kea) Start(t testing.TB) {
 	k.startFamily(t, "6", k.config6())
 }
 
-// startFamily runs the program of one family.
 func (k *kea) startFamily(t testing.TB, family, config string) {
 	t.Helper()
 	file := filepath.Join(k.dir, "kea"+family+".json")

@@ -20,7 +20,6 @@ type leaser interface {
 	Kill()
 }
 
-// newLeaser is Ingot, or the server that stands in for it.
 func newLeaser(t *testing.T, on *rig.Namespace) leaser {
 	t.Helper()
 	switch name := os.Getenv("INGOT_LAB_SERVER"); name {
@@ -138,7 +137,6 @@ func TestLeasesOfRealClients(t *testing.T) {
 	}
 }
 
-// wantLease is what rackNetwork promises beside the address, in the client's words.
 func wantLease(c *placed) lease {
 	if c.kind.family == 6 {
 		want := lease{DNS: "fd77:1::53", NTP: "fd77:1::123", Domain: "rack.example.com", Seconds: "3600"}
@@ -154,7 +152,6 @@ func wantLease(c *placed) lease {
 	return want
 }
 
-// leasesInMetrics waits until the metrics count so many leases.
 func leasesInMetrics(t *testing.T, i *rig.Ingot, want int) {
 	t.Helper()
 	rig.Eventually(t, rig.Patience, func() error {

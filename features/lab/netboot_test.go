@@ -16,7 +16,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// pretendedProbe pushes an image that simulated machines take for the probe's.
 func pretendedProbe(t *testing.T, on *rig.Namespace) (reference string) {
 	t.Helper()
 	reference, _, err := rig.NewImages(t, on).Push("probe", "1", ociserver.Image{
@@ -41,7 +40,6 @@ type bootClient struct {
 // optionUUID is option 97 (RFC 4578 §2.3) with a UUID as it is written.
 func optionUUID(uuid string) string { return "0x61:00" + strings.ReplaceAll(uuid, "-", "") }
 
-// colons writes bytes as dhclient's configuration has them.
 func colons(hexadecimal string) string {
 	var parts []string
 	for i := 0; i+1 < len(hexadecimal); i += 2 {
@@ -172,7 +170,6 @@ func TestWhatFirmwareIsTold(t *testing.T) {
 	}
 }
 
-// ask asks as the firmware of a machine.
 func (b bootClient) ask(t *testing.T, on *rig.Namespace, uuid string) lease {
 	t.Helper()
 	c := newClient(t, b.kind, on, b.options(uuid)...)
@@ -215,7 +212,6 @@ func fetchScript(t *testing.T, on *rig.Namespace, got lease) {
 	}
 }
 
-// fetchEFI asks for the length before the program, as firmware does.
 func fetchEFI(t *testing.T, on *rig.Namespace, got lease) {
 	t.Helper()
 	resp, err := on.Web().Head(got.BootFile)

@@ -9,7 +9,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// oneAddress is a network with one address of each family to give.
 const oneAddress = `
 dhcp:
 - name: rack

@@ -25,7 +25,6 @@ dhcp:
 - {name: rack, interface: br0, role: host, mode: proxy}
 `
 
-// offers broadcasts a Discover, and returns what all servers offer within a while.
 func offers(t *testing.T, on *rig.Namespace, options ...dhcpv4.Modifier) (all []*dhcpv4.DHCPv4) {
 	t.Helper()
 	hardware, err := net.ParseMAC(on.MAC)
@@ -60,7 +59,6 @@ func offers(t *testing.T, on *rig.Namespace, options ...dhcpv4.Modifier) (all []
 	return all
 }
 
-// firmware is what a PXE client says beside what every client says.
 func firmware(machine string, arch uint16) []dhcpv4.Modifier {
 	id := uuid.MustParse(machine)
 	return []dhcpv4.Modifier{
@@ -150,7 +148,6 @@ func (r *rack) other(t *testing.T) *rig.Namespace {
 	return n
 }
 
-// bootFileOf is the boot file that p names, in the option or in the header.
 func bootFileOf(p *dhcpv4.DHCPv4) string {
 	if name := p.BootFileNameOption(); name != "" {
 		return strings.TrimRight(name, "\x00")
@@ -158,7 +155,6 @@ func bootFileOf(p *dhcpv4.DHCPv4) string {
 	return p.BootFileName
 }
 
-// joinBridges puts a cable between the bridges of two namespaces.
 func joinBridges(t *testing.T, a, b *rig.Namespace) {
 	t.Helper()
 	a.Plug("uplink", rig.MAC(0xee), b, rig.BridgeName)

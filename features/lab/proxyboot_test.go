@@ -38,7 +38,6 @@ var proxyBootCases = []proxyBootCase{
 	},
 }
 
-// startDnsmasqOfRack lets dnsmasq give addresses on the rack's link, and behind the relay.
 func startDnsmasqOfRack(t *testing.T, on *rig.Namespace) {
 	t.Helper()
 	rig.Need(t, rig.ToolDnsmasq)

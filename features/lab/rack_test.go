@@ -56,7 +56,6 @@ func (r *rack) addRouter(t *testing.T) {
 	r.server.IP("route", "add", "fd77:2::/64", "via", "fd77:1::2")
 }
 
-// host plugs a machine in, on the rack's link or behind the relay.
 func (r *rack) host(t *testing.T, relayed bool, mac string) *rig.Namespace {
 	t.Helper()
 	n := rig.NewNamespace(t, fmt.Sprintf("host%d", r.hosts.Add(1)))
@@ -80,7 +79,6 @@ func (r *rack) host(t *testing.T, relayed bool, mac string) *rig.Namespace {
 	return n
 }
 
-// nextHost is host with a MAC address that no other has.
 func (r *rack) nextHost(t *testing.T, relayed bool) *rig.Namespace {
 	t.Helper()
 	return r.host(t, relayed, rig.MAC(int(r.macs.Add(1))))

@@ -12,7 +12,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// rescueScript is where the documented menu is.
 const rescueScript = "../../examples/rescue.ipxe"
 
 // loneMachine is a QEMU virtual machine without a BMC, that nobody named.
@@ -52,7 +51,6 @@ func TestAMachineWithoutTicketHasTheRescueMenu(t *testing.T) {
 	}
 }
 
-// rescued boots a machine into the menu.
 func (m loneMachine) rescued(t *testing.T) {
 	t.Helper()
 	command, mac, serial := m.command(t), rig.MAC(0xe5), filepath.Join(t.TempDir(), "serial")

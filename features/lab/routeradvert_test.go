@@ -8,7 +8,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// routedNetwork is the rack's link as a router tells of it.
 const routedNetwork = `
 dhcp:
 - name: rack

@@ -17,7 +17,6 @@ const deniedMAC = "02:42:00:00:00:01"
 const deniedNetwork = rackNetwork + `  macDeny: ["02:42"]
 `
 
-// TestWhoIsGivenWhat holds Ingot to its rules on who is given which address.
 func TestWhoIsGivenWhat(t *testing.T) {
 	rig.Need(t, rig.ToolDhclient, rig.ToolDhcrelay)
 	t.Parallel()
@@ -210,7 +209,6 @@ dhcp:
 	})
 }
 
-// TestInterfacesThatComeAndGo takes the link away from a running Ingot.
 func TestInterfacesThatComeAndGo(t *testing.T) {
 	rig.Need(t)
 	t.Parallel()
@@ -253,7 +251,6 @@ func TestInterfacesThatComeAndGo(t *testing.T) {
 	t.Run("an interface that is up again is served again", leased)
 }
 
-// TestStoreThatIsAway kills redis-server under a running Ingot.
 func TestStoreThatIsAway(t *testing.T) {
 	rig.Need(t, rig.ToolRedis, rig.ToolDhclient)
 	t.Parallel()
@@ -343,7 +340,6 @@ dhcp:
 	})
 }
 
-// TestPortThatIsTaken starts Ingot where another DHCP server is.
 func TestPortThatIsTaken(t *testing.T) {
 	rig.Need(t, rig.ToolDnsmasq)
 	t.Parallel()

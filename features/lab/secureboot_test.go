@@ -19,10 +19,8 @@ const (
 	snakeoilPassphrase = "snakeoil"
 )
 
-// secureBoot has OVMF verify what it starts, and keep its variables from the system.
 var secureBoot = []string{"-machine", "smm=on", "-global", "driver=cfi.pflash01,property=secure,value=on"}
 
-// enrolled returns a folder with OVMF in which Secure Boot is on, with these keys.
 func enrolled(t *testing.T, keys string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

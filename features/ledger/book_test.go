@@ -31,7 +31,6 @@ func (h *history) tick() time.Time {
 	return h.now
 }
 
-// push adds a head that descends from the one before.
 func (h *history) push(files map[string]File) *history {
 	h.Revisions = append(h.Revisions, Revision{At: h.tick(), Descends: len(h.Revisions) > 0, Files: files})
 	return h
@@ -43,7 +42,6 @@ func (h *history) force(files map[string]File) *history {
 	return h
 }
 
-// approve adds a head like the one before, whose commit approves.
 func (h *history) approve() *history {
 	last := h.Revisions[len(h.Revisions)-1]
 	h.Revisions = append(h.Revisions, Revision{At: h.tick(), Descends: true, Approves: true, Files: last.Files})

@@ -108,7 +108,6 @@ func newCloud(t *testing.T) *cloud {
 	return c
 }
 
-// debianImage returns the path of a disk image. It is kept between runs, by what made it.
 func debianImage(t *testing.T) string {
 	t.Helper()
 	sum := sha256.Sum256(debianScript)
@@ -177,7 +176,6 @@ func (c *cloud) discovered(t *testing.T, m *tenant) {
 	c.ingot.StatusHas(t, bootLimit, m.status(), "state: Available", "powerState: \"Off\"")
 }
 
-// installed commits a claim whose user-data has the system speak.
 func (c *cloud) installed(t *testing.T, m *tenant) {
 	m.was = c.install(t, m, m.image, "", 1)
 	if want := (Word{UUID: m.server.UUID, Hostname: m.claim, From: FromDisk, Installation: m.was.Installation, Boot: m.was.Boot, RootBytes: m.was.RootBytes}); m.was != want {
@@ -197,7 +195,6 @@ func (m *tenant) grown(t *testing.T) {
 	}
 }
 
-// install has the claim ask for an image, and waits for the n-th start of its system.
 func (c *cloud) install(t *testing.T, m *tenant, image, reprovision string, n int) Word {
 	t.Helper()
 	c.ingot.Commit(t, m.manifest(), fmt.Sprintf(cloudManifests, m.claim, image, m.server.Name, m.server.DiskSerials[m.target], reprovision, c.witness.url))
@@ -219,7 +216,6 @@ func (c *cloud) untouched(t *testing.T, m *tenant) {
 	}
 }
 
-// goesOn is what comes after the install.
 func (c *cloud) goesOn(t *testing.T, m *tenant) {
 	if m.next == "" {
 		c.cut(t, m)
@@ -228,7 +224,6 @@ func (c *cloud) goesOn(t *testing.T, m *tenant) {
 	c.reinstalled(t, m)
 }
 
-// cut takes the machine's power away, and Ingot has it boot its disk.
 func (c *cloud) cut(t *testing.T, m *tenant) {
 	if err := c.on.Meddle("/servers/" + m.server.Name + "/power-cut"); err != nil {
 		t.Fatal(err)

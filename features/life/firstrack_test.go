@@ -10,7 +10,6 @@ import (
 // maxCommands is how many commands a first claimed server may take.
 const maxCommands = 10
 
-// TestWhatTheFirstPageSaysMakesAClaimedServer types what docs/first-rack.md says.
 func TestWhatTheFirstPageSaysMakesAClaimedServer(t *testing.T) {
 	session := firstrack.Follow(t, "../..")
 	for i, typed := range session {

@@ -28,7 +28,6 @@ const (
 	typeData = 0xda
 )
 
-// loaderMenu has SYSLINUX start the kernel at once.
 const loaderMenu = `SERIAL 0 115200
 DEFAULT guest
 PROMPT 0

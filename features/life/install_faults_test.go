@@ -28,7 +28,6 @@ const (
 	faultyMachine = 512 // of each disk of a machine
 )
 
-// kills is how often Ingot is killed during one install.
 const kills = 10
 
 // faulty is what the machines live in whose installs are broken.
@@ -70,7 +69,6 @@ func TestInstallsThatAreBroken(t *testing.T) {
 
 func (f *faulty) tenants() []*tenant { return []*tenant{f.killed, f.cut, f.twin, f.largerSectors} }
 
-// newFaulty makes machines with two disks that are off, and an Ingot that knows of their BMCs.
 func newFaulty(t *testing.T) *faulty {
 	t.Helper()
 	on := rig.NewServer(t)
@@ -140,7 +138,6 @@ func faultyImage(t *testing.T, witness string) string {
 	return path
 }
 
-// claim has a machine's claim ask for the image, on its first disk.
 func (f *faulty) claim(t *testing.T, m *tenant) {
 	t.Helper()
 	f.ingot.Commit(t, m.manifest(), fmt.Sprintf(`apiVersion: metal.ironcore.dev/v1alpha1
@@ -156,7 +153,6 @@ spec:
 `, m.claim, m.server.DiskSerials[0], f.reference, m.server.Name))
 }
 
-// runs waits until a machine runs what was installed, and compares its first disk with the image.
 func (f *faulty) runs(t *testing.T, m *tenant) {
 	t.Helper()
 	said := f.witness.await(t, bootLimit, m.server.UUID, 1)

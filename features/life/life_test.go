@@ -19,7 +19,6 @@ import (
 // other tests use the computer, too.
 const bootLimit = 2 * time.Minute
 
-// network is the machines' link as Ingot is told of it.
 const network = `
 dhcp:
 - name: rack
@@ -30,7 +29,6 @@ dhcp:
 tftp: {listen: ":69"}
 `
 
-// TestTheLifeOfAServer takes machines through it side by side.
 func TestTheLifeOfAServer(t *testing.T) {
 	rig.NeedMachines(t, rig.ToolMtools, rig.ToolSyslinux)
 	rig.NeedFile(t, bootCode, "syslinux-common")
@@ -147,20 +145,17 @@ metadata: {name: %s, annotations: {ingot/cleanup: %s}}
 	return w
 }
 
-// registryOf is the registry of an image.
 func registryOf(reference string) string {
 	host, _, _ := strings.Cut(reference, "/")
 	return host
 }
 
-// pushGuest pushes the image that claims boot.
 func pushGuest(t *testing.T, on *rig.Namespace) (reference string) {
 	t.Helper()
 	built := buildGuest(t)
 	return rig.PushImage(t, on, built, makeDiskImage(t, built))
 }
 
-// buildGuest builds the system that claims boot, into a folder of the test's own.
 func buildGuest(t *testing.T) image.Result {
 	t.Helper()
 	dir := t.TempDir()
@@ -179,7 +174,6 @@ func (w *world) discovered(t *testing.T, m *machine) {
 	w.ingot.StatusHas(t, bootLimit, m.status(), "state: Available", "powerState: \"Off\"")
 }
 
-// installed commits a claim with an Ignition and a text of its own.
 func (w *world) installed(t *testing.T, m *machine) {
 	w.ingot.Commit(t, m.manifest(), fmt.Sprintf(claimManifests, m.claim, w.image, m.server.Name, w.witness.url, m.secret))
 	m.runs = w.witness.await(t, bootLimit, m.server.UUID, 1)
@@ -227,7 +221,6 @@ func (w *world) bootsItsDisk(t *testing.T, m *machine, n int, do func()) {
 	}
 }
 
-// served is what Ingot has counted of what machines boot.
 func (w *world) served(t *testing.T) string {
 	t.Helper()
 	counted, err := w.ingot.Metric("ingot_boot_requests_total")
@@ -254,7 +247,6 @@ func (w *world) readDisk(t *testing.T, m *machine) [sha256.Size]byte {
 	return sha256.Sum256(disk)
 }
 
-// released removes the claim.
 func (w *world) released(t *testing.T, m *machine) {
 	w.ingot.Remove(t, m.manifest())
 	w.ingot.StatusHas(t, bootLimit, m.status(), "state: Available", "powerState: \"Off\"", "reason: WipeDone", "cleanupMode: "+m.cleanup)
@@ -296,7 +288,6 @@ func (m *machine) called() string   { return m.name }
 func (m *machine) status() string   { return "servers/" + m.server.Name + ".yaml" }
 func (m *machine) manifest() string { return "claims/" + m.claim + ".yaml" }
 
-// disk is all of the machine's disk.
 func (m *machine) disk(t *testing.T) []byte {
 	t.Helper()
 	content, err := os.ReadFile(m.server.Disks[0])
@@ -306,7 +297,6 @@ func (m *machine) disk(t *testing.T) []byte {
 	return content
 }
 
-// claimManifests are a claim and its Ignition, as Butane.
 const claimManifests = `apiVersion: metal.ironcore.dev/v1alpha1
 kind: ServerClaim
 metadata: {name: %[1]s, namespace: default}

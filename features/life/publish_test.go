@@ -45,7 +45,6 @@ func publish(t *testing.T, on *rig.Namespace, disk string) (url, authority strin
 	return "https://" + listener.Addr().String() + "/debian.raw.zst#sha256:" + digestOf(t, file), authority
 }
 
-// newCertificate returns a certificate of the link's server that signs itself.
 func newCertificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

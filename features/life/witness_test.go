@@ -23,7 +23,6 @@ type witness struct {
 	orders map[string]string // by Boot of the Word that they answer
 }
 
-// newWitness starts a witness that listens until t ends.
 func newWitness(t *testing.T, on *rig.Namespace) *witness {
 	t.Helper()
 	w := &witness{orders: make(map[string]string)}
@@ -49,7 +48,6 @@ func newWitness(t *testing.T, on *rig.Namespace) *witness {
 	return w
 }
 
-// ServeHTTP takes a Word, and answers with an order.
 func (w *witness) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	var said Word
 	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<16)).Decode(&said); err != nil {
@@ -64,7 +62,6 @@ func (w *witness) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	io.WriteString(rw, w.orders[said.Boot])
 }
 
-// order gives an order to a system that has spoken.
 func (w *witness) order(to Word, order string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
