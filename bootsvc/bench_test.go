@@ -72,13 +72,11 @@ func benchFleets(b *testing.B, what string) {
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// cost is the CPU time of a request, in the median round.
 func (s *benchServer) cost() time.Duration {
 	sorted := slices.Sorted(slices.Values(s.costs))
 	return sorted[len(sorted)/2]
 }
 
-// ratio compares two servers round by round, and returns the median.
 func ratio(of, to *benchServer) float64 {
 	var all []float64
 	for n := range of.costs {
@@ -139,7 +137,6 @@ func connect(b *testing.B, addr, what string, n int) *benchMachine {
 	return &benchMachine{conn, bufio.NewReader(conn), "GET " + fleetPath(what, n) + " HTTP/1.1\r\nHost: boot.example\r\n\r\n"}
 }
 
-// ask sends the machine's request and returns the answer's body.
 func (m *benchMachine) ask() (string, error) {
 	if _, err := io.WriteString(m.conn, m.request); err != nil {
 		return "", err
@@ -155,7 +152,6 @@ func (m *benchMachine) ask() (string, error) {
 	return string(body), err
 }
 
-// same checks that two servers answer with the same text.
 func same(b *testing.B, one, other *benchServer) {
 	b.Helper()
 	for n := range one.machine {
@@ -169,7 +165,6 @@ func same(b *testing.B, one, other *benchServer) {
 	}
 }
 
-// round asks a server so many times, and returns its CPU time per request.
 func (s *benchServer) round(b *testing.B) time.Duration {
 	b.Helper()
 	before := s.cpu(b)
@@ -188,7 +183,6 @@ func (s *benchServer) round(b *testing.B) time.Duration {
 	return (s.cpu(b) - before) / benchRequests
 }
 
-// cpu asks the server's process how much CPU time it has used.
 func (s *benchServer) cpu(b *testing.B) time.Duration {
 	b.Helper()
 	conn, err := net.Dial("tcp", s.control)

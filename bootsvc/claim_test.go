@@ -12,7 +12,6 @@ import (
 	"ingot/model"
 )
 
-// cloudBoot is the boot of a claim whose Secret has these keys and values.
 func cloudBoot(pairs ...string) ignition.ClaimBoot {
 	b := ignition.ClaimBoot{
 		UUID: uuid1, Secret: make(map[string]model.Sensitive), BootStateURL: "http://10.0.0.1:10000/r/" + testToken + "/bootstate",
@@ -24,7 +23,6 @@ func cloudBoot(pairs ...string) ignition.ClaimBoot {
 	return b
 }
 
-// compile returns the payload of a claim.
 func compile(t *testing.T, b ignition.ClaimBoot) model.Sensitive {
 	t.Helper()
 	compiler, err := ignition.New(ignition.Options{})
@@ -67,7 +65,6 @@ func FuzzKernelArguments(f *testing.F) {
 	})
 }
 
-// claimDesk has a ticket of a claim armed with a payload.
 func claimDesk(t *testing.T, b ignition.ClaimBoot) *desk {
 	t.Helper()
 	d := newDesk()

@@ -76,7 +76,6 @@ func TestEveryBootFileCanBeFetched(t *testing.T) {
 	}
 }
 
-// contentsOf names what was fetched.
 func contentsOf(body string) string {
 	switch {
 	case strings.HasPrefix(body, "#!ipxe") && strings.Contains(body, "\nkernel "):
@@ -169,7 +168,6 @@ func fetchTFTP(t *testing.T, at netip.AddrPort, name string) string {
 	}
 }
 
-// serveTFTP serves files by TFTP for the test, and returns the port.
 func serveTFTP(t *testing.T, files *netboot.Loaders) int {
 	t.Helper()
 	s, err := tftp.New(tftp.Options{Loaders: files})

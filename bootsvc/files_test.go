@@ -11,7 +11,6 @@ import (
 	"ingot/bootsvc/bootfiles"
 )
 
-// fileFolder is a folder of boot files with the names that are given.
 func fileFolder(t testing.TB, names ...string) (dir string, change func(*Options)) {
 	t.Helper()
 	dir = t.TempDir()

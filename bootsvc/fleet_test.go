@@ -25,7 +25,6 @@ import (
 	"ingot/model"
 )
 
-// fleetBase is how the machines of a fleet reach the boot service.
 const fleetBase = "http://boot.example:8082"
 
 func fleetUUID(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
@@ -43,7 +42,6 @@ func fleetTicket(n int) *model.Ticket {
 	return t
 }
 
-// fleetPath is what a machine asks for.
 func fleetPath(what string, n int) string {
 	if what == "script" {
 		return "/ipxe/" + fleetUUID(n)
@@ -150,7 +148,6 @@ func (f *fleet) server(id string) (model.ServerName, bool) {
 	return "", false
 }
 
-// Payload implements Tickets.
 func (f *fleet) Payload(_ context.Context, t *model.Ticket) (model.Sensitive, error) {
 	f.mu.RLock()
 	sealed, known := f.sealed[t.ID], f.opened[t.ID]
@@ -168,7 +165,6 @@ func (f *fleet) Payload(_ context.Context, t *model.Ticket) (model.Sensitive, er
 	return f.opened[t.ID], nil
 }
 
-// Note implements Tickets.
 func (f *fleet) Note(_ context.Context, t *model.Ticket, stage model.BootStage, _ netip.Addr) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -182,7 +178,6 @@ func (f *fleet) Note(_ context.Context, t *model.Ticket, stage model.BootStage, 
 	return nil
 }
 
-// Use implements Tickets.
 func (f *fleet) Use(t *model.Ticket, what model.TicketThing, by model.Asker, refused model.TicketRefusal) {
 	now := time.Now()
 	f.counting.Lock()
@@ -197,17 +192,14 @@ func (f *fleet) Use(t *model.Ticket, what model.TicketThing, by model.Asker, ref
 	u.Count++
 }
 
-// Pinned implements Tickets.
 func (f *fleet) Pinned(string, string) (*model.Ticket, bool) { return nil, false }
 
-// MACs implements netboot.Servers.
 func (f *fleet) MACs(server model.ServerName) []string {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.macs[server]
 }
 
-// Holder implements netboot.Leases.
 func (f *fleet) Holder(a netip.Addr) (string, bool) {
 	now := time.Now()
 	f.leases.Lock()
@@ -218,7 +210,6 @@ func (f *fleet) Holder(a netip.Addr) (string, bool) {
 
 // Leased implements netboot.Leases.
 
-// runChild serves a fleet until it is killed, and prints where.
 func runChild() error {
 	size, err := strconv.Atoi(os.Getenv("BOOTSVC_FLEET"))
 	if err != nil {
@@ -241,7 +232,6 @@ func runChild() error {
 	return server.Serve(public)
 }
 
-// tellCPU tells each who connects how much CPU time this process has used.
 func tellCPU(l net.Listener) {
 	for {
 		conn, err := l.Accept()

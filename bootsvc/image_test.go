@@ -21,7 +21,6 @@ import (
 	"ingot/model"
 )
 
-// withCache gives a rack a cache.
 func withCache(t testing.TB, change ...func(*imagecache.Options)) func(*Options) {
 	t.Helper()
 	o := imagecache.Options{Dir: t.TempDir()}
@@ -211,7 +210,6 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// onBlobs answers blobs in another way.
 func onBlobs(answer http.HandlerFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -307,7 +305,6 @@ func TestTheRequestToTheRegistryIsOurOwn(t *testing.T) {
 	}
 }
 
-// bootsBig has the rack's server boot an image with a large kernel.
 func (r *rack) bootsBig(t *testing.T, kernel []byte) *model.Ticket {
 	t.Helper()
 	ref, _, _ := r.registry.PushBootImage("os/big", "1", kernel, []byte("i"), nil)

@@ -87,7 +87,6 @@ func newInstall(t testing.TB) *install {
 	return in
 }
 
-// reported is the install as its probe reported it.
 func (in *install) reported(d model.DiskInstall) {
 	o := in.holders[uuid1]
 	p := model.Progress{Ticket: in.ticket.ID}
@@ -98,7 +97,6 @@ func (in *install) reported(d model.DiskInstall) {
 	in.holders[uuid1] = &model.TicketHolder{Server: o.Server, Ticket: in.ticket, Progress: &p}
 }
 
-// end ends the ticket.
 func (in *install) end() {
 	ended := *in.ticket
 	ended.Ended = model.TicketSpent

@@ -22,10 +22,8 @@ const (
 	mac1   = "52:54:00:aa:bb:cc"
 )
 
-// leases knows who holds an address.
 func leases(o *Options) { leaseTable{asking: mac1}.bind(o) }
 
-// loaders returns boot loaders of these names.
 func loaders(t testing.TB, names ...string) *netboot.Loaders {
 	t.Helper()
 	dir := t.TempDir()

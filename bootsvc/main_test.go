@@ -47,7 +47,6 @@ const (
 
 const testToken = "abcdefghijklmnopqrstuvwxyz"
 
-// golden compares got with testdata/name.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -80,7 +79,6 @@ func newDesk() *desk {
 	return &desk{holders: make(map[string]*model.TicketHolder), payloads: make(map[string]string)}
 }
 
-// arm gives a server a ticket.
 func (d *desk) arm(t *model.Ticket, payload string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,7 +132,6 @@ func (d *desk) Use(t *model.Ticket, what model.TicketThing, by model.Asker, refu
 	d.uses = append(d.uses, use)
 }
 
-// MACs implements netboot.Servers.
 func (d *desk) MACs(server model.ServerName) (macs []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -192,17 +189,14 @@ func (l leaseTable) Holder(addr netip.Addr) (string, bool) {
 	return mac, ok
 }
 
-// bind binds tickets to the leases of a table.
 func (l leaseTable) bind(o *Options) {
 	o.AddressRules = netboot.AddressRules{Evidence: netboot.Evidence{Leases: l}, Servers: o.Tickets.(netboot.Servers)}
 }
 
-// sumA is the digest of an image that no registry has.
 var sumA = "sha256:" + strings.Repeat("a", 64)
 
 var key = model.NewTokenKey([]byte(strings.Repeat("k", 32)))
 
-// tokenOf is the token of a ticket's configuration in the first boot.
 func tokenOf(t *model.Ticket) model.Sensitive { return key.Config(t, 0) }
 
 // newImages returns Images for registries on this machine, which the configuration names.

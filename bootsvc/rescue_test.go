@@ -18,7 +18,6 @@ import (
 
 const strangerUUID = "00000000-0000-4000-8000-0000000000aa"
 
-// rescueFile writes a rescue script.
 func rescueFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rescue.ipxe")
@@ -28,7 +27,6 @@ func rescueFile(t *testing.T, text string) string {
 	return path
 }
 
-// whom leads strangers to the rescue script, and the servers that are available.
 func whom(available ...model.ServerName) *netboot.Rescue {
 	r := &netboot.Rescue{Known: func() bool { return true }, Named: func(id string) bool { return id == uuid2 }}
 	if len(available) > 0 {

@@ -77,5 +77,4 @@ func FuzzScriptPath(f *testing.F) {
 	})
 }
 
-// knownLine is what lines of scripts look like.
 var knownLine = regexp.MustCompile(`^(#!ipxe|:mac|exit|boot|(set|isset|iseq|chain|echo|kernel|initrd|sleep) [ -~]+)$`)

@@ -63,12 +63,10 @@ func newServer(t testing.TB, d Tickets, change func(*Options)) *Server {
 	return s
 }
 
-// ask sends a request to a handler; header is pairs of name and value.
 func ask(h http.Handler, method, target string, header ...string) *httptest.ResponseRecorder {
 	return send(h, method, "10.1.2.3", "example.com", target, header...)
 }
 
-// askFrom sends a GET from an address, with a Host header.
 func askFrom(h http.Handler, from, host, target string, header ...string) *httptest.ResponseRecorder {
 	return send(h, http.MethodGet, from, host, target, header...)
 }
@@ -141,7 +139,6 @@ func TestNothingBreaksOutOfScripts(t *testing.T) {
 	}
 }
 
-// with sets how far a server has come.
 func with(d *desk, ended model.TicketState, always bool, p *model.Progress) {
 	t := *d.holders[uuid1].Ticket
 	t.Ended, t.Always = ended, always
@@ -383,7 +380,6 @@ type rack struct {
 	parts    map[string][]byte
 }
 
-// pattern returns n bytes that repeat nowhere near.
 func pattern(n int, seed byte) []byte {
 	b := make([]byte, n)
 	x := uint32(seed) + 1
@@ -436,7 +432,6 @@ func newRack(t *testing.T, wrap func(http.Handler) http.Handler, change func(*Op
 	return r
 }
 
-// get fetches a URL; err is that of a body that was cut off.
 func get(t *testing.T, target string, header ...string) (*http.Response, []byte, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
@@ -455,7 +450,6 @@ func get(t *testing.T, target string, header ...string) (*http.Response, []byte,
 	return resp, body, err
 }
 
-// setting finds "set name value" in a script.
 func setting(t *testing.T, script []byte, name string) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^set ` + name + ` (\S+)$`).FindSubmatch(script)
@@ -525,7 +519,6 @@ ingot_boot_requests_total{code="200",route="other"} 0
 	}
 }
 
-// imageBytes are the bytes of images that were counted, wherever they came from.
 func imageBytes(s *Server) float64 {
 	from := func(source imagecache.Source) float64 {
 		return testutil.ToFloat64(s.metrics.imageBytes.WithLabelValues(string(source)))

@@ -186,7 +186,6 @@ func TestOddRequestsOverSockets(t *testing.T) {
 	}
 }
 
-// hurried serves a rack with limits that a test can wait for.
 func hurried(t *testing.T, r *rack) (addr string) {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(nil)
@@ -267,7 +266,6 @@ func dribble(t *testing.T, conn net.Conn) {
 	}
 }
 
-// crowd is how many machines a power cut wakes at once.
 const crowd = 1000
 
 // All are served, and at most so many layers are fetched from their registry at once.

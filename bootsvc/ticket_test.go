@@ -167,7 +167,6 @@ func TestAServerIsServedItsOwnOnly(t *testing.T) {
 	}
 }
 
-// thing is what a path stands for.
 func thing(what string) string {
 	switch {
 	case strings.HasPrefix(what, "script"):

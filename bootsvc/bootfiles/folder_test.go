@@ -25,7 +25,6 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// read returns what a file holds.
 func read(t *testing.T, f *Folder, name string) string {
 	t.Helper()
 	file, size, err := f.Open(name)
@@ -141,7 +140,6 @@ func TestAFolderThatComesLaterIsServed(t *testing.T) {
 	}
 }
 
-// link makes links of dir, by name.
 func link(t *testing.T, dir string, targets map[string]string) {
 	t.Helper()
 	for name, to := range targets {

@@ -24,7 +24,6 @@ func at(seconds int, asked string, result model.CardResult) model.CardEvent {
 	}
 }
 
-// lines says briefly what is remembered.
 func lines(events []model.CardEvent) []string {
 	var all []string
 	for _, e := range events {

@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeFile writes a small file.
 func writeFile(t testing.TB, dir, name string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {

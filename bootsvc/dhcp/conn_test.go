@@ -47,7 +47,6 @@ func isEnded(t *testing.T, ended <-chan error) {
 	}
 }
 
-// taken reports whether somebody has a socket at an address.
 func taken(to *net.UDPAddr) bool {
 	c, err := net.ListenUDP("udp4", to)
 	if err == nil {

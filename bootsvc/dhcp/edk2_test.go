@@ -196,7 +196,6 @@ func TestBootFilePaddingFits(t *testing.T) {
 	}
 }
 
-// replyTo returns the bytes of the reply to a packet.
 func replyTo(t *testing.T, s *Server, data []byte, from string, port uint16) []byte {
 	t.Helper()
 	n := s.networks[0]

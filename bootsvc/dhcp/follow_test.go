@@ -24,7 +24,6 @@ type recorder struct {
 
 func newRecorder() *recorder { return &recorder{all: make(chan string, 100)} }
 
-// next waits for the next event.
 func (r *recorder) next(t *testing.T) {
 	t.Helper()
 	select {

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// behind is what a relay adds that heard a client on a port.
 func behind(relay, port string) (change func(*dhcpv4.DHCPv4), options map[byte]any) {
 	return func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = addr(relay).AsSlice() }, map[byte]any{82: append([]byte{1, byte(len(port))}, port...)}
 }

@@ -34,7 +34,6 @@ const (
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
-// rangeOf reads a range.
 func rangeOf(s string) lease.Range {
 	var r lease.Range
 	if err := r.UnmarshalText([]byte(s)); err != nil {
@@ -43,7 +42,6 @@ func rangeOf(s string) lease.Range {
 	return r
 }
 
-// hosts is a network of servers with three addresses.
 func hosts() Network {
 	return Network{
 		Name: "hosts", Interface: "eth0", Role: model.RoleHost,
@@ -136,7 +134,6 @@ func testServer(t testing.TB, o Options) *Server {
 	return s
 }
 
-// leaseTo gives a MAC address the address that it is offered.
 func leaseTo(t testing.TB, s *Server, mac string) {
 	t.Helper()
 	n := s.networks[0].leases

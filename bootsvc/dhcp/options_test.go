@@ -81,7 +81,6 @@ func TestConfiguredOptions(t *testing.T) {
 	}
 }
 
-// with returns options with one more.
 func with(options map[byte]any, code byte, value any) map[byte]any {
 	all := maps.Clone(options)
 	if all == nil {

@@ -14,7 +14,6 @@ import (
 	"ingot/model"
 )
 
-// booting is a server of DHCP whose clients are sent a boot file, which note receives.
 func booting(t *testing.T, note func(told netboot.Answer)) (to *net.UDPAddr) {
 	t.Helper()
 	cfg := relays("127.0.0.1:0")
@@ -29,7 +28,6 @@ func booting(t *testing.T, note func(told netboot.Answer)) (to *net.UDPAddr) {
 	return localAddr(t, s.networks[0].sockets.v4.Load())
 }
 
-// pxe are the options with which firmware asks for an address and what to boot.
 func pxe(wish netip.Addr) map[byte]any {
 	return map[byte]any{50: wish, 60: "PXEClient:Arch:00000:UNDI:002001", 93: []byte{0, 0}}
 }

@@ -22,7 +22,6 @@ import (
 	"ingot/model"
 )
 
-// relays is a network that is heard on an address of this machine.
 func relays(listen string) Network {
 	return Network{
 		Name: "relays", Listen: listen, Role: model.RoleBMC,
@@ -30,7 +29,6 @@ func relays(listen string) Network {
 	}
 }
 
-// start runs a server until the test ends, or stop is called.
 func start(t *testing.T, o Options) (s *Server, stop func()) {
 	t.Helper()
 	s, err := New(o)
@@ -58,7 +56,6 @@ func start(t *testing.T, o Options) (s *Server, stop func()) {
 	return s, stop
 }
 
-// eventually waits until cond is true.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -69,7 +66,6 @@ func eventually(t *testing.T, what string, cond func() bool) {
 	t.Fatalf("not in time: %s", what)
 }
 
-// localAddr returns the address that a socket is bound to.
 func localAddr(t testing.TB, c *conn) *net.UDPAddr {
 	t.Helper()
 	var a netip.AddrPort
@@ -268,10 +264,8 @@ func TestFrame4(t *testing.T) {
 	}
 }
 
-// inNamespace is set in the process that runs a test inside a network namespace.
 const inNamespace = "INGOT_DHCP_TEST_NAMESPACE"
 
-// run runs a command, and stops the test when it fails.
 func run(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...) //nolint:gosec // the test's own words
@@ -305,7 +299,6 @@ func insideNamespace(t *testing.T) bool {
 	return false
 }
 
-// plug makes a veth pair whose one end is the server's interface.
 func plug(t *testing.T, name, peer string) {
 	t.Helper()
 	run(t, "ip", "link", "add", name, "type", "veth", "peer", "name", peer)

@@ -41,7 +41,6 @@ func packetOf(t testing.TB, kind dhcpv4.MessageType, mac string, change func(*dh
 	return p.ToBytes()
 }
 
-// bytesOf returns the value of an option.
 func bytesOf(t testing.TB, v any) []byte {
 	switch v := v.(type) {
 	case string:
@@ -118,7 +117,6 @@ func hear(t testing.TB, s *Server, data []byte, from string, port uint16, show .
 	return got, reply
 }
 
-// textOf shows text as text and bytes as bytes.
 func textOf(b []byte) string {
 	if strings.ContainsFunc(string(b), func(r rune) bool { return r < ' ' || r > '~' }) {
 		return fmt.Sprintf("% x", b)
@@ -128,7 +126,6 @@ func textOf(b []byte) string {
 
 const anyone = "0.0.0.0:68" // a client without address
 
-// twoSubnets gives a network another subnet, behind a relay.
 func twoSubnets(n *Network) {
 	n.Subnets = append(n.Subnets, Subnet{CIDR: netip.MustParsePrefix("198.51.100.0/24"), Range: rangeOf("198.51.100.9-198.51.100.9")})
 }
@@ -350,7 +347,6 @@ func TestDecide4(t *testing.T) {
 // little-endian.
 var swapped = []byte{0, 0x44, 0x45, 0x4c, 0x4c, 0x11, 0, 0x33, 0x22, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb}
 
-// straight is uuid in the order of its text.
 var straight = []byte{0, 0x4c, 0x4c, 0x45, 0x44, 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb}
 
 // pxeAsks is the parameter request list of PXE firmware (PXE 2.1, table 2-1).
@@ -436,7 +432,6 @@ var firmwares = map[string]struct {
 	},
 }
 
-// loaders opens a folder with the boot loaders of Debian's package ipxe.
 func loaders(t testing.TB) *netboot.Loaders {
 	t.Helper()
 	dir := t.TempDir()

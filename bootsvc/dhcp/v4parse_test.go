@@ -35,7 +35,6 @@ func overloaded(t testing.TB, fields byte, file, sname []byte) []byte {
 // that ends in the port's GUID.
 var infiniBandID = []byte{255, 0, 0, 0, 0, 0, 2, 0, 0, 2, 0xc9, 0, 0x7c, 0xfe, 0x90, 0x03, 0x00, 0xae, 0x2f, 0x10}
 
-// infiniBand is a Discover of an InfiniBand card.
 func infiniBand(t testing.TB, id []byte) []byte {
 	t.Helper()
 	options := map[byte]any{}

@@ -13,7 +13,6 @@ import (
 	"ingot/model"
 )
 
-// gives sends a packet, and returns the addresses of the answer.
 func (l *lab6) gives(packet, from string) (all []netip.Addr) {
 	l.Helper()
 	got, err := l.ask(l.table(packet), from)
@@ -34,7 +33,6 @@ func (l *lab6) gives(packet, from string) (all []netip.Addr) {
 	return all
 }
 
-// wants compares what a packet is given.
 func (l *lab6) wants(packet, from string, want ...string) {
 	l.Helper()
 	var addresses []netip.Addr
@@ -46,7 +44,6 @@ func (l *lab6) wants(packet, from string, want ...string) {
 	}
 }
 
-// restart has another Ingot read what is stored.
 func (l *lab6) restart() {
 	l.Helper()
 	var all []model.Lease

@@ -48,7 +48,6 @@ func (n *neighbours6) InUse(addr netip.Addr, on inuse.Link) (by string, used boo
 	return n.neighbours.InUse(addr, on)
 }
 
-// inOrder returns what was asked for.
 func (n *neighbours6) inOrder() []string { return slices.Sorted(slices.Values(n.asked)) }
 
 func TestAnAddressThatASilentDeviceUsesIsNotAdvertised6(t *testing.T) {

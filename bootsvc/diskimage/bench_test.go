@@ -17,7 +17,6 @@ import (
 	"ingot/bootsvc/diskimage/diskimagetest"
 )
 
-// cpu returns the CPU time that this process has used.
 func cpu() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -111,7 +110,6 @@ func BenchmarkConversion(b *testing.B) {
 	}
 }
 
-// convertFile makes chunks of a file, its digest included, and returns the CPU that took.
 func convertFile(b *testing.B, path, to string) time.Duration {
 	began := cpu()
 	source, err := os.Open(path)

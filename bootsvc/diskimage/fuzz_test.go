@@ -51,7 +51,6 @@ type sparseDisk struct {
 	parts map[int64][]byte
 }
 
-// ReadAt implements io.ReaderAt.
 func (s sparseDisk) ReadAt(p []byte, at int64) (int, error) {
 	if at < 0 || at+int64(len(p)) > s.size {
 		return 0, fmt.Errorf("read %d bytes at %d", len(p), at)

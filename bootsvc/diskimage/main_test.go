@@ -27,7 +27,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const mib = 1 << 20
 
-// storeFor opens a store that is closed with the test. Prepare waits until it is done.
 func storeFor(t *testing.T, change func(*Options)) *Store {
 	t.Helper()
 	o := Options{Dir: filepath.Join(t.TempDir(), "images"), Patience: waitLong}
@@ -44,7 +43,6 @@ func storeFor(t *testing.T, change func(*Options)) *Store {
 
 const waitLong = 1 << 40
 
-// sourceOf is a source of a file whose digest is right.
 func sourceOf(raw []byte) Source {
 	return Source{Ref: "registry.example/os:1", Digest: diskimagetest.SHA256(raw), Bytes: int64(len(raw)), Fetch: fetchOf(raw)}
 }
@@ -58,7 +56,6 @@ func fetchOf(raw []byte) func(context.Context, int64) (io.ReadCloser, error) {
 	}
 }
 
-// prepared prepares a file, or fails the test.
 func prepared(t *testing.T, s *Store, raw []byte) Image {
 	t.Helper()
 	img, err := s.Prepare(t.Context(), sourceOf(raw))
@@ -68,7 +65,6 @@ func prepared(t *testing.T, s *Store, raw []byte) Image {
 	return img
 }
 
-// reasonOf is the reason of an *Error, or the text of another.
 func reasonOf(err error) string {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own.Reason
@@ -79,13 +75,11 @@ func reasonOf(err error) string {
 	return ""
 }
 
-// run runs a tool.
 func run(t testing.TB, name string, args ...string) []byte {
 	t.Helper()
 	return runWith(t, nil, name, args...)
 }
 
-// runWith runs a tool that reads something.
 func runWith(t testing.TB, in io.Reader, name string, args ...string) []byte {
 	t.Helper()
 	var stderr strings.Builder
@@ -98,7 +92,6 @@ func runWith(t testing.TB, in io.Reader, name string, args ...string) []byte {
 	return out
 }
 
-// fileWith is a file with a content.
 func fileWith(t testing.TB, name string, raw []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -138,7 +131,6 @@ func zstdOf(raw []byte) []byte {
 	return w.EncodeAll(raw, nil)
 }
 
-// diskOf is the disk that a store keeps in chunks.
 func diskOf(t *testing.T, s *Store, digest string) []byte {
 	t.Helper()
 	o, err := s.Open(digest)

@@ -22,12 +22,10 @@ import (
 	"ingot/model"
 )
 
-// tiny is a small disk that differs by its seed.
 func tiny(seed byte) []byte {
 	return diskimagetest.Disk(diskimagetest.Options{BootCode: true, Bytes: 8 * mib, Data: diskimagetest.Noise(mib, seed)})
 }
 
-// gated is a source that sends nothing until it is let.
 func gated(raw []byte, open <-chan struct{}) Source {
 	src := sourceOf(raw)
 	src.Fetch = func(ctx context.Context, from int64) (io.ReadCloser, error) {
@@ -378,7 +376,6 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sizeOf is how many bytes the files of a folder have.
 func sizeOf(t *testing.T, dir string) (bytes int64) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
@@ -622,7 +619,6 @@ func TestURLOfADiskImage(t *testing.T) {
 	}
 }
 
-// containerDisk is the layer of a container image with files.
 func containerDisk(files map[string][]byte) []byte { return gzipOf(tarOf(files)) }
 
 func TestDiskInAContainerImage(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"ingot/model"
 )
 
-// cloudBoot is the boot of a claim whose Secret has these keys and values.
 func cloudBoot(pairs ...string) ClaimBoot {
 	return ClaimBoot{
 		UUID: uuid1, Secret: secretOf(pairs...), BootStateURL: bootState,
@@ -17,7 +16,6 @@ func cloudBoot(pairs ...string) ClaimBoot {
 	}
 }
 
-// opened returns what a claim's payload holds.
 func opened(t *testing.T, b ClaimBoot) Payload {
 	t.Helper()
 	sealed, err := newIgnition(t, Options{}).ForClaim(b)

@@ -39,7 +39,6 @@ func probeBoot() ProbeBoot {
 	}
 }
 
-// valid checks Ignition with Ignition's own parser.
 func valid(t *testing.T, ignition model.Sensitive) string {
 	t.Helper()
 	if _, r, err := v3_6.ParseCompatibleVersion([]byte(ignition.Reveal())); err != nil || len(r.Entries) > 0 {
@@ -48,7 +47,6 @@ func valid(t *testing.T, ignition model.Sensitive) string {
 	return ignition.Reveal()
 }
 
-// versionOf returns the version of the specification that Ignition has.
 func versionOf(ignition string) string {
 	var head struct {
 		Ignition struct {
@@ -227,7 +225,6 @@ func TestNothingBreaksOutOfIgnition(t *testing.T) {
 
 const bootState = "http://10.0.0.1:10000/r/" + testToken + "/bootstate"
 
-// secretOf is a Secret of keys and values.
 func secretOf(pairs ...string) map[string]model.Sensitive {
 	secret := make(map[string]model.Sensitive)
 	for n := 0; n < len(pairs); n += 2 {

@@ -19,7 +19,6 @@ const (
 	uuid2 = "00000000-0000-4000-8000-000000000002"
 )
 
-// golden compares got with testdata/name.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

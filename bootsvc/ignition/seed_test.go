@@ -13,7 +13,6 @@ import (
 	"ingot/model"
 )
 
-// diskBoot is the install of a claim whose Secret has these keys and values.
 func diskBoot(pairs ...string) DiskBoot {
 	return DiskBoot{
 		ClaimBoot: cloudBoot(pairs...), RegistryURL: "http://registry.example:10000", Token: model.NewSensitive("tokenoftheticket"),
@@ -23,7 +22,6 @@ func diskBoot(pairs ...string) DiskBoot {
 	}
 }
 
-// installed returns what a probe is told to write.
 func installed(t *testing.T, b DiskBoot) Payload {
 	t.Helper()
 	g := newIgnition(t, Options{})

@@ -23,7 +23,6 @@ import (
 	"ingot/bootsvc/internal/filebench"
 )
 
-// cpu returns the CPU time that this process has used.
 func cpu() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -47,7 +46,6 @@ func benchBlob(b *testing.B, size int) (path string, key Key, fetch Fetch) {
 	return path, keyOf(blob), overHTTP(url)
 }
 
-// overHTTP returns a Fetch from a URL.
 func overHTTP(url string) Fetch {
 	return func(ctx context.Context, offset int64) (io.ReadCloser, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -86,7 +84,6 @@ func helper(b *testing.B, what, path string) (cmd *exec.Cmd, url string) {
 	return cmd, url
 }
 
-// childServer serves a blob, from the cache or barely, until it is killed.
 func childServer(what string) error {
 	path := os.Getenv("IMAGECACHE_BLOB")
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, path) })
@@ -129,7 +126,6 @@ func keyOfFile(path string) (Key, error) {
 	return Key{Digest: "sha256:" + hex.EncodeToString(s.Sum(nil)), Size: n}, err
 }
 
-// fetchedBy returns how many bytes a caching server has had from its registry.
 func fetchedBy(b *testing.B, url string) (n float64) {
 	b.Helper()
 	resp, err := http.Get(strings.TrimSuffix(url, "/blob") + "/upstream")
@@ -259,7 +255,6 @@ func BenchmarkFirstPull(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// barePull hashes a blob as it comes, and writes it to w.
 func barePull(b *testing.B, fetch Fetch, w io.Writer) error {
 	body, err := fetch(b.Context(), 0)
 	if err != nil {
@@ -270,7 +265,6 @@ func barePull(b *testing.B, fetch Fetch, w io.Writer) error {
 	return err
 }
 
-// prefetch fetches a blob into a new cache.
 func prefetch(b *testing.B, dir string, key Key, fetch Fetch) error {
 	c, err := Open(Options{Dir: dir})
 	if err != nil {
@@ -280,7 +274,6 @@ func prefetch(b *testing.B, dir string, key Key, fetch Fetch) error {
 	return c.Prefetch(b.Context(), []Key{key}, func(Key) Fetch { return fetch })
 }
 
-// pull fetches a blob into a new cache and reads it.
 func pull(b *testing.B, dir string, key Key, fetch Fetch) error {
 	c, err := Open(Options{Dir: dir})
 	if err != nil {

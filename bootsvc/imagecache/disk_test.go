@@ -21,7 +21,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runChild is what a test's child process does.
 func runChild(what string) {
 	var err error
 	switch what {
@@ -38,7 +37,6 @@ func runChild(what string) {
 	}
 }
 
-// child returns a process of this test program that runs runChild.
 func child(t *testing.T, what string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), "IMAGECACHE_CHILD="+what, "IMAGECACHE_DIR="+t.TempDir())
@@ -174,7 +172,6 @@ func TestAFileIsHashedOnceAfterARestart(t *testing.T) {
 	counted(t, "misses", c.metrics.misses, 0)
 }
 
-// blobs are n upstreams whose blobs have the same size.
 func blobs(n, size int) []*upstreamFake {
 	var ups []*upstreamFake
 	for i := range n {
@@ -183,7 +180,6 @@ func blobs(n, size int) []*upstreamFake {
 	return ups
 }
 
-// kept returns which of the blobs are on disk.
 func kept(c *Cache, ups []*upstreamFake) []int {
 	var kept []int
 	for n, up := range ups {
@@ -474,7 +470,6 @@ func history(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// visit is one client of a history.
 func visit(t *testing.T, c *Cache, blob []byte, up *upstreamFake, from int, leaves bool) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -496,7 +491,6 @@ func visit(t *testing.T, c *Cache, blob []byte, up *upstreamFake, from int, leav
 	}
 }
 
-// total returns the size of the files that the cache knows.
 func total(c *Cache) (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -506,7 +500,6 @@ func total(c *Cache) (n int64) {
 	return n
 }
 
-// spoil damages a file.
 func spoil(t *testing.T, r *rand.Rand, dir string) {
 	files := names(t, dir)
 	if len(files) == 0 {

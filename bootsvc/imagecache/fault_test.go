@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spoilAt changes one byte of the file of a blob.
 func spoilAt(t *testing.T, c *Cache, key Key, at int64) {
 	t.Helper()
 	f, err := os.OpenFile(c.disk.path(key.Digest), os.O_RDWR, 0)

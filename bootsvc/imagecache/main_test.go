@@ -29,7 +29,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// content returns n bytes that are the same for the same seed.
 func content(n int, seed uint64) []byte {
 	r := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
 	b := make([]byte, n)
@@ -37,7 +36,6 @@ func content(n int, seed uint64) []byte {
 	return b
 }
 
-// keyOf returns the key of a blob.
 func keyOf(b []byte) Key {
 	s := sha256.Sum256(b)
 	return Key{Digest: "sha256:" + hex.EncodeToString(s[:]), Size: int64(len(b)), From: "registry.example/image"}
@@ -155,7 +153,6 @@ func newCache(t testing.TB, dir string, change ...func(*Options)) *Cache {
 	return c
 }
 
-// get gets a blob that the test closes at its end.
 func get(t testing.TB, c *Cache, key Key, fetch Fetch) *Blob {
 	t.Helper()
 	b, err := c.Get(t.Context(), key, fetch)
@@ -166,7 +163,6 @@ func get(t testing.TB, c *Cache, key Key, fetch Fetch) *Blob {
 	return b
 }
 
-// read gets all of a blob.
 func read(t testing.TB, c *Cache, key Key, fetch Fetch) ([]byte, error) {
 	t.Helper()
 	b, err := c.Get(t.Context(), key, fetch)
@@ -189,7 +185,6 @@ func mustRead(t testing.TB, c *Cache, want []byte, fetch Fetch) {
 	}
 }
 
-// landed waits until no fetch is under way.
 func landed(t testing.TB, c *Cache) {
 	t.Helper()
 	until(t, "fetches end", func() bool {
@@ -199,7 +194,6 @@ func landed(t testing.TB, c *Cache) {
 	})
 }
 
-// until waits for a condition.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
@@ -209,7 +203,6 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// names returns the files in a folder, but for the lock.
 func names(t testing.TB, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -225,7 +218,6 @@ func names(t testing.TB, dir string) []string {
 	return names
 }
 
-// counted compares a counter.
 func counted(t testing.TB, what string, c prometheus.Collector, want float64) {
 	t.Helper()
 	if got := testutil.ToFloat64(c); got != want {

@@ -19,7 +19,6 @@ func newDesk() *desk {
 	return d
 }
 
-// asks sends a request from an address, with headers.
 func (d *desk) asks(method, path, from string, header map[string]string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://metadata"+path, nil)
 	r.RemoteAddr = from
@@ -31,7 +30,6 @@ func (d *desk) asks(method, path, from string, header map[string]string) *httpte
 	return w
 }
 
-// token asks for a token that lives for a minute.
 func (d *desk) token(t *testing.T, from string) string {
 	t.Helper()
 	w := d.asks(http.MethodPut, "/latest/api/token", from, map[string]string{headerTokenTTL: "60"})

@@ -115,7 +115,6 @@ func TestWhoDidNotAnswerIsAskedAgain(t *testing.T) {
 	})
 }
 
-// address is of a neighbour in a state.
 var address = map[string]string{
 	"permanent": "192.0.2.10", "reachable": "192.0.2.11", "stale": "192.0.2.12", "delay": "192.0.2.13", "probe": "192.0.2.14",
 }

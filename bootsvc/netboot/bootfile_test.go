@@ -19,7 +19,6 @@ var (
 	armed = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 )
 
-// ticket returns an open ticket for an image with kernel and initramfs.
 func ticket(change func(*model.Ticket)) *model.Ticket {
 	t := &model.Ticket{
 		ID: "s1-1", Server: "s1", UUID: uuidText, Purpose: model.PurposeDiscovery, ArmedAt: armed,
@@ -37,7 +36,6 @@ func withUKI(t *model.Ticket) {
 	t.Image.UKI = &model.Layer{Digest: "sha256:" + strings.Repeat("b", 64), Size: 1}
 }
 
-// folder returns a folder with files of these names.
 func folder(t testing.TB, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -191,7 +191,6 @@ func TestAShimIsForThoseAloneThatAskForIt(t *testing.T) {
 	}
 }
 
-// present returns the boot loaders that are there now, sorted.
 func (l *Loaders) present() []string {
 	var names []string
 	if l == nil {

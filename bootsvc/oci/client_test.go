@@ -19,7 +19,6 @@ import (
 	"ingot/model"
 )
 
-// handle answers all requests in one way.
 func handle(f http.HandlerFunc) func(http.Handler) http.Handler {
 	return func(http.Handler) http.Handler { return f }
 }

@@ -24,20 +24,17 @@ import (
 // layoutFiles are the files of a layout, by their names.
 type layoutFiles map[string][]byte
 
-// blob keeps a blob and returns its descriptor.
 func (f layoutFiles) blob(mediaType, content string) descriptor {
 	sum := digest.FromString(content).String()
 	f[blobPath(sum)] = []byte(content)
 	return descriptor{MediaType: mediaType, Digest: sum, Size: int64(len(content))}
 }
 
-// image keeps the manifest of an image and returns its descriptor.
 func (f layoutFiles) image(layers ...descriptor) descriptor {
 	raw, _ := json.Marshal(object{"schemaVersion": 2, "mediaType": mediaOCIManifest, "layers": layers})
 	return f.blob(mediaOCIManifest, string(raw))
 }
 
-// index writes the layout's own files.
 func (f layoutFiles) index(entries ...descriptor) {
 	f["oci-layout"] = []byte(`{"imageLayoutVersion":"1.0.0"}`)
 	f["index.json"], _ = json.Marshal(object{"schemaVersion": 2, "manifests": entries})
@@ -53,7 +50,6 @@ func forArchitecture(d descriptor, architecture string) descriptor {
 	return d
 }
 
-// writeTo writes the layout into a folder.
 func (f layoutFiles) writeTo(t *testing.T, dir string) {
 	t.Helper()
 	for name, content := range f {
@@ -64,7 +60,6 @@ func (f layoutFiles) writeTo(t *testing.T, dir string) {
 	}
 }
 
-// archive writes the layout as a tar archive, as tar -C folder . does.
 func (f layoutFiles) archive(t *testing.T, file string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -78,7 +73,6 @@ func (f layoutFiles) archive(t *testing.T, file string) {
 	}
 }
 
-// wholeImage keeps a kernel and an initramfs that are called name.
 func (f layoutFiles) wholeImage(name string) descriptor {
 	return f.image(f.blob(ociserver.MediaKernel, name+" kernel"), f.blob(ociserver.MediaInitrd, name+" initrd"))
 }

@@ -17,7 +17,6 @@ import (
 	"ingot/model"
 )
 
-// writeFile writes a file of the test's own.
 func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.json")
@@ -34,12 +33,10 @@ func rewrite(t *testing.T, path, text string) {
 
 func encode(login string) string { return base64.StdEncoding.EncodeToString([]byte(login)) }
 
-// dockerLogin is a docker config.json with a login for a registry.
 func dockerLogin(host, login string) string {
 	return `{"auths":{"` + host + `":{"auth":"` + encode(login) + `"}}}`
 }
 
-// basicGate lets in who shows a login.
 func basicGate(want func() string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// manifestOf is a manifest with a list of n empty entries.
 func manifestOf(list string, n int) []byte {
 	return []byte(`{"mediaType":"` + mediaOCIManifest + `","` + list + `":[` + strings.TrimSuffix(strings.Repeat("{},", n), ",") + `]}`)
 }

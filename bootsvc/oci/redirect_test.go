@@ -28,7 +28,6 @@ func (s *seen) note(next http.Handler) http.Handler {
 	})
 }
 
-// leaks returns which headers that hold secrets, or lead to them, the host was shown.
 func (s *seen) leaks() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +129,6 @@ func answer(req *http.Request, code int, body string, header ...string) *http.Re
 	return resp
 }
 
-// RoundTrip implements http.RoundTripper. The paths of a chain are numbered.
 func (c *chain) RoundTrip(req *http.Request) (*http.Response, error) {
 	number, ok := strings.CutPrefix(req.URL.Path, c.path)
 	if !ok {

@@ -71,7 +71,6 @@ func TestResolve(t *testing.T) {
 
 type object = map[string]any
 
-// pushLayers keeps a manifest with layers of these media types.
 func pushLayers(t *testing.T, reg *ociserver.Registry, manifestType string, mediaTypes ...string) ociserver.Descriptor {
 	t.Helper()
 	var layers []ociserver.Descriptor
@@ -100,7 +99,6 @@ func descriptorOf(mediaType, content string) ociserver.Descriptor {
 	return ociserver.Descriptor{MediaType: mediaType, Digest: l.Digest, Size: l.Size}
 }
 
-// pushManifest keeps a manifest of layers.
 func pushManifest(t *testing.T, reg *ociserver.Registry, layers ...ociserver.Descriptor) ociserver.Descriptor {
 	t.Helper()
 	d, err := reg.PushManifest("os", mediaOCIManifest, object{"schemaVersion": 2, "mediaType": mediaOCIManifest, "layers": layers})

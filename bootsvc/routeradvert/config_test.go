@@ -16,7 +16,6 @@ import (
 
 var mac = net.HardwareAddr{0x52, 0x54, 0, 0x12, 0, 1}
 
-// rack is a network with all that can be told.
 func rack() Config {
 	return Config{
 		Managed: true, OtherConfig: true, RouterLifetime: 30 * time.Minute, MTU: 9000,

@@ -55,7 +55,6 @@ func median(times []time.Duration) float64 {
 	return float64(times[len(times)/2].Microseconds()) / 1000
 }
 
-// timed fetches the file from a server and returns how long it took.
 func timed(b *testing.B, conn *net.UDPConn, from netip.AddrPort, want []byte) time.Duration {
 	b.Helper()
 	start := time.Now()
@@ -67,7 +66,6 @@ func timed(b *testing.B, conn *net.UDPConn, from netip.AddrPort, want []byte) ti
 	return 0
 }
 
-// quickly fetches ipxe.efi with as little work as there can be.
 func quickly(conn *net.UDPConn, from netip.AddrPort) ([]byte, error) {
 	_ = conn.SetReadDeadline(time.Now().Add(patience))
 	if _, err := conn.WriteToUDPAddrPort(asked("ipxe.efi", "octet", "tsize", "0", "blksize", "1468"), from); err != nil {

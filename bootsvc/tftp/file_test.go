@@ -16,7 +16,6 @@ type disk struct {
 	read func(name string, at int) error
 }
 
-// Open implements Files.
 func (d disk) Open(name string) (io.ReadSeekCloser, int64, error) {
 	if d.open != nil {
 		d.open(name)
@@ -31,7 +30,6 @@ type diskFile struct {
 	name string
 }
 
-// Read implements io.Reader.
 func (f diskFile) Read(p []byte) (int, error) {
 	at, err := f.Seek(0, io.SeekCurrent)
 	if err == nil && f.disk.read != nil {
@@ -164,7 +162,6 @@ func TestATransferThatIsDone(t *testing.T) {
 // inMemory is Files that can be had whole, and cannot be read otherwise.
 type inMemory struct{ folder }
 
-// Open implements Files.
 func (m inMemory) Open(name string) (io.ReadSeekCloser, int64, error) {
 	contents := m.folder[name]
 	return heldWhole{held{bytes.NewReader(contents)}, contents}, int64(len(contents)), nil
@@ -199,7 +196,6 @@ func TestAFileInMemoryIsSentFromThere(t *testing.T) {
 // growing is Files that someone writes to once they are open.
 type growing struct{ folder }
 
-// Open implements Files.
 func (g growing) Open(name string) (io.ReadSeekCloser, int64, error) {
 	contents := g.folder[name]
 	return held{bytes.NewReader(append(bytes.Clone(contents), "a line of log"...))}, int64(len(contents)), nil

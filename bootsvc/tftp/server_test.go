@@ -30,7 +30,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // folder is Files in memory.
 type folder map[string][]byte
 
-// Open implements Files.
 func (f folder) Open(name string) (io.ReadSeekCloser, int64, error) {
 	switch contents, ok := f[name]; {
 	case name == "broken":
@@ -58,7 +57,6 @@ type broken struct {
 
 func (broken) Close() error { return nil }
 
-// Read implements io.Reader.
 func (b broken) Read(p []byte) (int, error) {
 	if int(b.Size())-b.Len()+len(p) > b.good {
 		return 0, errors.New("bad sector")
@@ -66,7 +64,6 @@ func (b broken) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// pattern returns n bytes that repeat nowhere near.
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	x := uint32(n)
@@ -139,7 +136,6 @@ func (l *lab) seen(t *testing.T, n int) []string {
 	return saw
 }
 
-// counted waits until as many requests have had a result.
 func (l *lab) counted(t *testing.T, result string, want float64) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%v requests are %s", want, result), func() bool {
@@ -180,7 +176,6 @@ func (c *client) send(packet []byte) {
 	}
 }
 
-// ask sends a read request; options are pairs of name and value.
 func (c *client) ask(name, mode string, options ...string) { c.send(asked(name, mode, options...)) }
 
 func asked(name, mode string, options ...string) []byte {
@@ -216,7 +211,6 @@ type fetched struct {
 
 const patience = 10 * time.Second
 
-// fetch gets a whole file, as firmware does.
 func (c *client) fetch(name, mode string, options ...string) fetched {
 	c.t.Helper()
 	c.ask(name, mode, options...)
@@ -384,7 +378,6 @@ func TestATransfer(t *testing.T) {
 	l.idle(t)
 }
 
-// idle checks that nothing is left of transfers.
 func (l *lab) idle(t *testing.T) {
 	t.Helper()
 	eventually(t, "no transfer is under way", func() bool {

@@ -19,7 +19,6 @@ type counted struct {
 	opened *atomic.Int64
 }
 
-// Open implements Files.
 func (c counted) Open(name string) (io.ReadSeekCloser, int64, error) {
 	c.opened.Add(1)
 	return c.inMemory.Open(name)

@@ -18,7 +18,6 @@ func (c *client) windowed(name, window string) {
 	c.acknowledge(0)
 }
 
-// blocks receives just these blocks, in order, and returns what is in them.
 func (c *client) blocks(first, last int) []byte {
 	c.t.Helper()
 	var body []byte
@@ -32,7 +31,6 @@ func (c *client) blocks(first, last int) []byte {
 	return body
 }
 
-// nothing checks that nothing comes for a while.
 func (c *client) nothing(when string) {
 	c.t.Helper()
 	if p := c.receive(50 * time.Millisecond); p != nil {

@@ -36,7 +36,6 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// committing runs the committer of a server with a store in virtual time.
 func committing(t *testing.T, store Store, log *slog.Logger, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		subnet := hosts()
@@ -68,7 +67,6 @@ func (o *outcomes) done(mac string) func(error) {
 	}
 }
 
-// request offers an address to a MAC address and commits it.
 func request(t *testing.T, w *world, o *outcomes, mac string) netip.Addr {
 	t.Helper()
 	l, err := w.table.Offer(ask(w, mac, "", time.Now()))

@@ -29,7 +29,6 @@ const (
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
-// rangeOf reads a range.
 func rangeOf(s string) Range {
 	var r Range
 	if err := r.UnmarshalText([]byte(s)); err != nil {
@@ -38,7 +37,6 @@ func rangeOf(s string) Range {
 	return r
 }
 
-// hosts is a subnet of servers with three addresses.
 func hosts() Subnet {
 	return Subnet{
 		CIDR: netip.MustParsePrefix("192.0.2.0/24"), Ranges: []Range{rangeOf("192.0.2.10-192.0.2.12")},
@@ -108,7 +106,6 @@ func (m *memory) fail(err error) {
 	m.err = err
 }
 
-// slow makes each call take a while.
 func (m *memory) slow(delay time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,7 +128,6 @@ type setup struct {
 	store   Store          // memory when nil
 }
 
-// newWorld returns a world that nothing was leased in.
 func newWorld(o setup) *world {
 	if o.subnets == nil {
 		o.subnets = []Subnet{hosts()}
@@ -160,7 +156,6 @@ func newWorld(o setup) *world {
 	return w
 }
 
-// ask returns what a MAC address asks of the table.
 func ask(w *world, mac, wish string, now time.Time) Query {
 	q := Query{Network: w.network, Subnets: w.network.Subnets, MAC: mac, Now: now}
 	if wish != "" {
@@ -169,7 +164,6 @@ func ask(w *world, mac, wish string, now time.Time) Query {
 	return q
 }
 
-// lease gives a MAC address the address that it is offered.
 func lease(t testing.TB, w *world, mac string, now time.Time) netip.Addr {
 	t.Helper()
 	l, err := w.table.Offer(ask(w, mac, "", now))
@@ -180,7 +174,6 @@ func lease(t testing.TB, w *world, mac string, now time.Time) netip.Addr {
 	return l.Address
 }
 
-// commitNow does what the committer does with a lease that was stored.
 func commitNow(t testing.TB, w *world, l model.Lease) {
 	t.Helper()
 	if _, err := w.table.prepare(l); err != nil {

@@ -45,7 +45,6 @@ func (p *promises) start() {
 	p.stop = func() { cancel(); wg.Wait() }
 }
 
-// told notes that a client was told that it has an address.
 func (p *promises) told(l model.Lease) func(error) {
 	p.mu.Lock()
 	asked := p.given[l.MAC]
@@ -68,7 +67,6 @@ func (p *promises) told(l model.Lease) func(error) {
 	}
 }
 
-// has returns what a MAC address believes to have, and makes it forget it.
 func (p *promises) has(mac string, forget bool) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +84,6 @@ func (p *promises) has(mac string, forget bool) string {
 	return ""
 }
 
-// request has a MAC address ask for a lease of an address.
 func (p *promises) request(mac, wish string) {
 	if l, state := p.w.table.Renewal(ask(p.w, mac, wish, time.Now())); state >= RenewalFree {
 		p.w.committer.Commit(l, p.told(l))

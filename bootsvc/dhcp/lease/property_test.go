@@ -25,7 +25,6 @@ type history struct {
 
 func (h *history) mac() string { return fmt.Sprintf("02:00:00:00:00:%02x", h.r.IntN(12)) }
 
-// has returns an address that the MAC address believes to have.
 func (h *history) has(mac string) (netip.Addr, bool) {
 	for a, l := range h.promised {
 		if l.MAC == mac && l.Expires.After(h.now) {
@@ -35,7 +34,6 @@ func (h *history) has(mac string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// commit stores a lease, and checks what it promises.
 func (h *history) commit(l model.Lease) {
 	also, err := h.w.table.prepare(l)
 	if err != nil {
@@ -75,7 +73,6 @@ func (h *history) commit(l model.Lease) {
 	h.promised[l.Address] = l
 }
 
-// step does one random thing.
 func (h *history) step() {
 	mac := h.mac()
 	q := ask(h.w, mac, "", h.now)
@@ -132,7 +129,6 @@ func (h *history) step() {
 	}
 }
 
-// restart starts a new table from what is stored.
 func (h *history) restart() {
 	h.w = newWorld(setup{})
 	var all []model.Lease
@@ -144,7 +140,6 @@ func (h *history) restart() {
 	h.reserved = nil
 }
 
-// check compares the table with what clients believe.
 func (h *history) check() {
 	holders := map[string]netip.Addr{}
 	for i := range 20 {

@@ -156,7 +156,6 @@ func TestTheStoreHoldsNoMoreThanMemory(t *testing.T) {
 	}
 }
 
-// loaded is a server that finds leases in its store.
 func loaded(subnet Subnet, leases ...model.Lease) *world {
 	w := newWorld(setup{subnets: []Subnet{subnet}})
 	for i := range leases {

@@ -175,7 +175,6 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// offer offers an address to a MAC address.
 func offer(t testing.TB, w *world, mac string, now time.Time) netip.Addr {
 	t.Helper()
 	l, err := w.table.Offer(ask(w, mac, "", now))
@@ -497,7 +496,6 @@ func TestPoolCounts(t *testing.T) {
 	}
 }
 
-// askOn is ask of a client on the link that has subnets of the first network.
 func askOn(w *world, mac string, at ...int) Query {
 	q := ask(w, mac, "", t0)
 	q.Subnets = nil

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bound returns a UDP socket of loopback, and where it is.
 func bound(t *testing.T, at string) (*Socket, netip.AddrPort) {
 	t.Helper()
 	domain, addr := unix.AF_INET6, netip.MustParseAddrPort(at)

@@ -29,7 +29,6 @@ func testImage(architecture, content string) Image {
 	}}
 }
 
-// add adds an image to the layout in a folder.
 func add(t *testing.T, folder, tag string, img Image) ocispec.Descriptor {
 	t.Helper()
 	store, err := layout.NewWithContext(t.Context(), folder)
@@ -43,7 +42,6 @@ func add(t *testing.T, folder, tag string, img Image) ocispec.Descriptor {
 	return d
 }
 
-// resolve returns what the daemon takes a reference for.
 func resolve(t *testing.T, ref, architecture, dir string) (model.PinnedImage, error) {
 	t.Helper()
 	images, err := oci.New(oci.Options{ImageDirs: []string{dir}, Own: []string{ref}})
