@@ -20,7 +20,6 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// write writes a layout of programs that say their architecture, and returns its folder.
 func write(t *testing.T, made time.Time) string {
 	t.Helper()
 	out := t.TempDir()
@@ -41,7 +40,6 @@ func write(t *testing.T, made time.Time) string {
 	return out
 }
 
-// read reads a blob, and holds it to its descriptor.
 func read(t *testing.T, layout string, d v1.Descriptor, into any) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(layout, "blobs", "sha256", d.Digest.Encoded()))

@@ -21,7 +21,6 @@ import (
 	"ingot/gitsource/forge"
 )
 
-// loopbackOptions are options whose listeners take any free port of loopback.
 func loopbackOptions() config.Options {
 	o := config.Default()
 	o.Boot.Listen, o.Registry.Listen, o.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"

@@ -20,7 +20,6 @@ import (
 	"ingot/cmd/daemon/config"
 )
 
-// certificate is one that is valid until a time, as PEM.
 func certificate(t *testing.T, until time.Time) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -13,7 +13,6 @@ import (
 	"ingot/gitsource/gitserver"
 )
 
-// heldRevision is revision.yaml while the guard holds two releases back that main asked for.
 const heldRevision = `observedRevision: main@sha1:COMMIT
 record:
   holds:
@@ -59,7 +58,6 @@ func newApproveWorld(t *testing.T, revision string) *approveWorld {
 	return w
 }
 
-// status writes the status branch.
 func (w *approveWorld) status(revision string) {
 	w.t.Helper()
 	_, err := w.repo.CommitTo("status", map[string]string{

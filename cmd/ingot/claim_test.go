@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newFleet makes a repository in a folder of its own, and returns it.
 func newFleet(t *testing.T) string {
 	t.Helper()
 	userOfGit(t)

@@ -43,7 +43,6 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// interrupted runs a command until it has printed until, then interrupts it.
 func interrupted(t *testing.T, until string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -113,7 +113,6 @@ func (d *teller) looked() {
 	}
 }
 
-// told sets what a viewer is told first.
 func (d *teller) told(first string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -144,7 +143,6 @@ func (s *printed) shown() string {
 	return timeOfDay.ReplaceAllString(s.text.String(), "TIME")
 }
 
-// until waits until a text is shown.
 func (s *printed) until(t *testing.T, text string) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !strings.Contains(s.shown(), text); time.Sleep(5 * time.Millisecond) {
@@ -154,7 +152,6 @@ func (s *printed) until(t *testing.T, text string) {
 	}
 }
 
-// watchFor runs a command until the test stops it.
 func watchFor(t *testing.T, d *teller, args ...string) (s *printed, stop func()) {
 	s = &printed{}
 	ctx, cancel := context.WithCancel(t.Context())

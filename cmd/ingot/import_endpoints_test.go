@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// importCSV imports text from standard input into the folder endpoints.
 func importCSV(t *testing.T, text string, flags ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -75,7 +74,6 @@ func TestImportEndpointsReportsEachWrongLine(t *testing.T) {
 	}
 }
 
-// TestDocumentedCommandsMakeTheCSV runs the commands of docs/networks.md on small files.
 func TestDocumentedCommandsMakeTheCSV(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/networks.md")
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"ingot/cmd/daemon/config"
 )
 
-// userOfGit makes a user known to git for one test.
 func userOfGit(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "gitconfig")

@@ -15,7 +15,6 @@ import (
 	"ingot/reconcile/report/query"
 )
 
-// leasesDaemon answers as a daemon does that has leases, one on a page. It notes what it is asked.
 func leasesDaemon(t *testing.T, leases []query.Lease, asked *[]string) (address string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

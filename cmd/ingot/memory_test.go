@@ -108,7 +108,6 @@ func heapGoal() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// resident is how much memory this process has, in bytes.
 func resident(t *testing.T) int64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/statm")

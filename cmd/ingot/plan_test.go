@@ -23,7 +23,6 @@ func TestAPlanSaysWhatBranchIsWatched(t *testing.T) {
 	}
 }
 
-// TestAPlanSaysWhichApprovalIsOfNothing plans approvals of a list that waits, and of one that does not.
 func TestAPlanSaysWhichApprovalIsOfNothing(t *testing.T) {
 	w := newApproveWorld(t, heldRevision)
 	w.claims("web")
@@ -34,7 +33,6 @@ func TestAPlanSaysWhichApprovalIsOfNothing(t *testing.T) {
 	}
 }
 
-// claims commits a claim.
 func (w *approveWorld) claims(name string) {
 	w.t.Helper()
 	claim := "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: " + name + "}\nspec: {power: \"On\", image: \"os:1\"}\n"
@@ -45,7 +43,6 @@ func (w *approveWorld) claims(name string) {
 	w.git("commit", "--quiet", "-m", "claim")
 }
 
-// plan is what the command says.
 func (w *approveWorld) plan(args ...string) string {
 	var b bytes.Buffer
 	execute(w.t.Context(), append([]string{"plan", "--repository", w.dir}, args...), &console{in: strings.NewReader(""), out: &b, err: &b})

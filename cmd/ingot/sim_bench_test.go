@@ -48,7 +48,6 @@ func BenchmarkSimMemory(b *testing.B) {
 	}
 }
 
-// startSim runs `ingot sim` until the benchmark ends, and returns its process and its BMCs.
 func startSim(ctx context.Context, b *testing.B, bmcs int) (pid int, racks []simulated) {
 	b.Helper()
 	cmd := exec.CommandContext(ctx, "ingot", "sim", "--fast", "--systems=1", "--output=json", "--bmcs="+strconv.Itoa(bmcs))
@@ -71,7 +70,6 @@ func startSim(ctx context.Context, b *testing.B, bmcs int) (pid int, racks []sim
 	return cmd.Process.Pid, racks
 }
 
-// each has all clients do something, some at a time.
 func each(ctx context.Context, b *testing.B, clients []*simClient, do func(*simClient, context.Context) error) {
 	b.Helper()
 	var group errgroup.Group
@@ -96,7 +94,6 @@ func (c *simClient) login(ctx context.Context) error {
 	return err
 }
 
-// poll reads the system, and some of its parts as an inventory does.
 func (c *simClient) poll(ctx context.Context) error {
 	for _, below := range []string{"", "/Memory?$expand=.($levels=1)", "/Storage?$expand=.($levels=2)"} {
 		if _, err := c.do(ctx, http.MethodGet, "/redfish/v1/Systems/1"+below, ""); err != nil {
@@ -126,7 +123,6 @@ func (c *simClient) do(ctx context.Context, method, path, body string) (http.Hea
 	return resp.Header, nil
 }
 
-// residentMB is the resident memory of a process, VmRSS.
 func residentMB(b *testing.B, pid int) float64 {
 	b.Helper()
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")

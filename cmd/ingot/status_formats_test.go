@@ -13,7 +13,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// labelledSummary is a fleet with labels.
 var labelledSummary = report.Summary{
 	Revision: "main@sha1:aaaa",
 	Servers: []report.ServerSummary{

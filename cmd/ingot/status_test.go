@@ -17,7 +17,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// command runs the command line and returns what it printed and its exit code.
 func command(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -110,7 +109,6 @@ func TestColourIsForTerminalsWhoseUserWantsIt(t *testing.T) {
 	}
 }
 
-// adminServer answers like the admin listener of a daemon.
 func adminServer(t *testing.T, s report.Summary) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

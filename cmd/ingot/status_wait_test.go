@@ -89,7 +89,6 @@ func TestWaitingIsGivenUp(t *testing.T) {
 	}
 }
 
-// stalling serves a summary once, and answers no further request.
 func stalling(t *testing.T, s report.Summary) string {
 	var once sync.Once
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

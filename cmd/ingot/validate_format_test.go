@@ -11,7 +11,6 @@ import (
 	"ingot/model"
 )
 
-// found is what is wrong in manifests, by file.
 func found(files ...string) []finding {
 	check := newManifestCheck(false)
 	for i := 0; i < len(files); i += 2 {

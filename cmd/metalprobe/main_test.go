@@ -208,7 +208,6 @@ func (b *syncBuffer) String() string {
 
 const neighbor = `{"lldp":{"interface":{"eth0":{"chassis":{"leaf-1":{"id":"c"}},"port":{"id":"p"}}}}}`
 
-// during runs the agent for a while of virtual time.
 func (w *world) during(t *testing.T, while time.Duration) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), while)

@@ -97,7 +97,6 @@ func newNamespace(t *testing.T) *namespace {
 	return n
 }
 
-// delete ends what still runs in the namespace, and then the namespace.
 func (n *namespace) delete() {
 	out, _ := exec.Command("ip", "netns", "pids", n.name).Output()
 	for field := range strings.FieldsSeq(string(out)) {
@@ -114,7 +113,6 @@ func (n *namespace) command(program string, args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", n.name, program}, args...)...)
 }
 
-// run runs a program that has no reason to fail.
 func (n *namespace) run(program string, args ...string) {
 	n.t.Helper()
 	if out, err := n.command(program, args...).CombinedOutput(); err != nil {
@@ -122,7 +120,6 @@ func (n *namespace) run(program string, args ...string) {
 	}
 }
 
-// start starts a program that runs until the namespace ends.
 func (n *namespace) start(program string, args ...string) {
 	n.t.Helper()
 	cmd := n.command(program, args...)
@@ -140,7 +137,6 @@ func (n *namespace) start(program string, args ...string) {
 	})
 }
 
-// cable makes an interface that a machine can be plugged into.
 func (n *namespace) cable(name, address string) {
 	n.t.Helper()
 	n.run("ip", "tuntap", "add", "dev", name, "mode", "tap")

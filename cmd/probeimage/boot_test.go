@@ -31,7 +31,6 @@ const (
 	token = "mzxw6ytboi7xk3tforsgk3tfnq"
 )
 
-// reportWithin is the time from the probe's start to its report.
 const reportWithin = 20 * time.Second
 
 // TestBoot boots each flavour in a virtual machine, directly: Ignition, report,
@@ -156,7 +155,6 @@ func TestWipe(t *testing.T) {
 	}
 }
 
-// need skips a test, loudly, when a program is missing.
 func need(t *testing.T, programs ...string) {
 	t.Helper()
 	if testing.Short() {
@@ -178,7 +176,6 @@ type ingot struct {
 	host     string // as the machine sees it
 }
 
-// guestView is where a machine with qemu's own network sees this one's loopback.
 const guestView = "10.0.2.2"
 
 // newIngot starts an Ingot that wants disks wiped in a mode, "" for a discovery. It
@@ -357,7 +354,6 @@ func (m *vm) keepsQuiet(t *testing.T) {
 	}
 }
 
-// ends waits for the machine to power itself off.
 func (m *vm) ends(t *testing.T) {
 	t.Helper()
 	select {
@@ -370,7 +366,6 @@ func (m *vm) ends(t *testing.T) {
 	}
 }
 
-// pressPowerButton does what a BMC does for a graceful shutdown.
 func (m *vm) pressPowerButton(t *testing.T) {
 	t.Helper()
 	c, err := net.Dial("unix", m.qmp)
@@ -419,7 +414,6 @@ var images = map[string]func() (image.Result, error){
 	image.FlavourCloud: buildOnce(image.FlavourCloud), image.FlavourGeneric: buildOnce(image.FlavourGeneric),
 }
 
-// imageFolder is where they are.
 var imageFolder string
 
 func buildOnce(flavour string) func() (image.Result, error) {
@@ -457,10 +451,8 @@ func built(t *testing.T, flavour string) image.Result {
 	return r
 }
 
-// diskSize is that of the machines' disks, in bytes.
 const diskSize = 64 << 20
 
-// random makes a disk that is full of somebody's data.
 func random(t *testing.T, folder, name string) (path string) {
 	t.Helper()
 	content := make([]byte, diskSize)
@@ -482,5 +474,4 @@ func firstData(t *testing.T, disk string) int {
 	return slices.IndexFunc(content, func(b byte) bool { return b != 0 })
 }
 
-// tail is the end of a long text.
 func tail(s string) string { return s[max(0, len(s)-4000):] }

@@ -49,7 +49,6 @@ var (
 	outside    = &net.TCPAddr{IP: net.IPv6unspecified}
 )
 
-// made returns an Access of options that leave out what every test has.
 func made(t *testing.T, o Options) *Access {
 	t.Helper()
 	if o.Log == nil {
@@ -66,7 +65,6 @@ func made(t *testing.T, o Options) *Access {
 	return a
 }
 
-// usersFile is a file with the user of tests.
 func usersFile(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "users")
@@ -74,7 +72,6 @@ func usersFile(t *testing.T) string {
 	return file
 }
 
-// ask sends a request that change makes to what is behind a.
 func ask(a *Access, path string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
 	r.RemoteAddr = "192.0.2.9:40000"

@@ -43,7 +43,6 @@ func pair(t *testing.T, dir, name string) (cert, key string) {
 	return cert, key
 }
 
-// shown connects to a listener and returns the name of the certificate that it shows.
 func shown(t *testing.T, a *Access, config *tls.Config) (string, error) {
 	t.Helper()
 	plain, err := net.Listen("tcp", "127.0.0.1:0")

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// gathered is what a registry shows.
 func gathered(t *testing.T, reg prometheus.Gatherer) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -23,7 +22,6 @@ func gathered(t *testing.T, reg prometheus.Gatherer) string {
 	return w.Body.String()
 }
 
-// world is an Access with users whose clock and file tests change.
 func world(t *testing.T) (*Access, *clock, string) {
 	t.Helper()
 	c := &clock{time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC)}

@@ -11,7 +11,6 @@ import (
 	"ingot/registry"
 )
 
-// process is what one run of the daemon has of boots, with its state in dir.
 func process(t *testing.T, dir string) *Boots {
 	t.Helper()
 	r, err := registry.Open(t.Context(), registry.Options{Dir: dir, SealKey: []byte(strings.Repeat("k", 32))})

@@ -9,7 +9,6 @@ import (
 	"ingot/reconcile/report"
 )
 
-// explainable are the files of a status branch.
 var explainable = map[string][]byte{
 	"serverclaims/default/web.yaml": []byte("metadata: {name: web, namespace: default}\n" +
 		"spec: {image: registry.example.com/os:1}\nstatus: {phase: Bound, server: s1, " +

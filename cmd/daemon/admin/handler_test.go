@@ -58,7 +58,6 @@ var (
 	noMetrics = prometheus.NewRegistry()
 )
 
-// ask sends a request to a handler.
 func ask(o Options, method, target string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	o.Log = slog.New(slog.DiscardHandler)
 	if o.Metrics == nil {

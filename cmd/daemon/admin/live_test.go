@@ -25,7 +25,6 @@ type live struct {
 	looks   int
 }
 
-// newLive is a fleet of n servers, each with a claim and a BMC.
 func newLive(n int) *live {
 	docs := map[string]*model.Document{
 		model.ReportRevision: {Object: &report.Revision{Applied: "main@sha1:0123", Record: model.FleetRecord{}}},
@@ -83,7 +82,6 @@ func serverDocument(i int, state model.ServerState) *model.Document {
 	}}
 }
 
-// set changes the state of a server.
 func (l *live) set(i int, state model.ServerState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +92,6 @@ func (l *live) set(i int, state model.ServerState) {
 	l.changed = make(chan struct{})
 }
 
-// remove takes a server away.
 func (l *live) remove(i int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +118,6 @@ func (l *live) Explain(kind, name string) (report.Explanation, error) {
 	return report.Explain(l.now(), kind, name)
 }
 
-// Card implements Fleet.
 func (l *live) Card(mac string) (report.Card, bool) {
 	events := []model.CardEvent{{At: since, Last: since, Times: 2, Protocol: model.CardTFTP, Asked: "ipxe.efi", From: "10.0.0.7", Result: model.CardFailed, Answer: "timeout", Bytes: 1, Seconds: 1}}
 	return report.Card{MAC: mac, Server: "s1", Limited: "x", Since: since, Events: events}, true
@@ -159,7 +155,6 @@ func (l *live) Images() []*query.Image {
 	})}
 }
 
-// looked is how often the fleet was looked at.
 func (l *live) looked() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

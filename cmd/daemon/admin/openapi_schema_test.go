@@ -22,7 +22,6 @@ type schemas struct {
 	of  map[string]reflect.Type
 }
 
-// either are the types of fields that have several.
 var either = map[string][]reflect.Type{
 	"ClaimObject.spec":   {reflect.TypeFor[model.ServerClaimSpec](), reflect.TypeFor[report.BootConfigurationSpec]()},
 	"ClaimObject.status": {reflect.TypeFor[report.ClaimStatus](), reflect.TypeFor[report.BootConfigurationStatus]()},
@@ -91,7 +90,6 @@ func (s *schemas) structSchema(name string, t reflect.Type) object {
 	return schema
 }
 
-// fields adds those of a struct. A pointer that is embedded is always there.
 func (s *schemas) fields(name string, t reflect.Type, properties object, required *[]any) {
 	for f := range t.Fields() {
 		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -32,7 +32,6 @@ type operation struct {
 	refused       string       // a request that is answered 400, "" = there is none
 }
 
-// operations are all paths of the API.
 func operations() []operation {
 	return []operation{
 		{path: "/api/v1/status", summary: "The fleet at a glance: the revision in force, what waits for approval, and all servers, claims, BMCs and problems.", answer: reflect.TypeFor[report.Summary]()},
@@ -65,7 +64,6 @@ func objectOf[O any](list, summary, example string) operation {
 	}
 }
 
-// description is the whole of it.
 func description() object {
 	s := &schemas{all: object{}, of: make(map[string]reflect.Type)}
 	paths := object{}
@@ -144,7 +142,6 @@ func listParameters(fields []string) []object {
 	return all
 }
 
-// asDocument is the description as a JSON document.
 func asDocument(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -170,7 +167,6 @@ func TestTheDescriptionIsThatOfTheTypes(t *testing.T) {
 	}
 }
 
-// schemaOf returns the schema of the answer at a path, out of what is served.
 func schemaOf(t *testing.T, path string) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI))

@@ -34,14 +34,12 @@ func (p *pipes) Close() error { return nil }
 
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv6loopback} }
 
-// dial returns the client's end of a new connection.
 func (p *pipes) dial() net.Conn {
 	client, server := net.Pipe()
 	p.conns <- server
 	return client
 }
 
-// served serves a fleet as the daemon does, until the test ends.
 func served(t *testing.T, fleet Fleet) (p *pipes, shutDown func()) {
 	closing, shut := context.WithCancel(t.Context())
 	p = &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -90,7 +88,6 @@ func view(t *testing.T, p *pipes, last string) *stream {
 // event is one event.
 type event struct{ id, kind, data string }
 
-// next reads the next event, and skips comments and the like.
 func (s *stream) next() (e event, err error) {
 	for {
 		line, err := s.body.ReadString('\n')
@@ -113,7 +110,6 @@ func (s *stream) next() (e event, err error) {
 	}
 }
 
-// want reads the next event and compares it, and returns its number.
 func (s *stream) want(kind, data string) (id string) {
 	s.t.Helper()
 	begun := time.Now()

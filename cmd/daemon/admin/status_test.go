@@ -135,7 +135,6 @@ func BenchmarkStatus(b *testing.B) {
 	})
 }
 
-// cpuOf returns what do takes of the processor, the least of some times.
 func cpuOf(b *testing.B, times int, do func()) time.Duration {
 	used := func() time.Duration {
 		var u unix.Rusage

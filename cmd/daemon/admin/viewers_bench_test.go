@@ -59,7 +59,6 @@ func BenchmarkViewersAreTold(b *testing.B) {
 	server.CloseClientConnections()
 }
 
-// heap is how many bytes are in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -183,7 +183,6 @@ func TestNobodyIsToldToWriteOverASealKey(t *testing.T) {
 	}
 }
 
-// sealedFolder has a seal key that is none.
 func sealedFolder(t *testing.T, mode os.FileMode) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -232,7 +231,6 @@ func damagedFolder(t *testing.T) string {
 	return dir
 }
 
-// folderFor has a folder in the place of a file.
 func folderFor(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -242,7 +240,6 @@ func folderFor(t *testing.T, name string) string {
 	return dir
 }
 
-// repository serves a repository over HTTP, and asks for a password.
 func repository(t *testing.T) (repo *gitserver.Repo, o config.Options) {
 	t.Helper()
 	repo, err := gitserver.New(t.TempDir(), "fleet")

@@ -88,13 +88,11 @@ func TestReferenceIsComplete(t *testing.T) {
 	golden(t, docs+"reference/configuration.md", doc.String())
 }
 
-// sectionOf is the first part of a key.
 func sectionOf(path string) string {
 	section, _, _ := strings.Cut(path, ".")
 	return section
 }
 
-// exampleComments returns the comments of examples/ingot.yaml by key.
 func exampleComments(t *testing.T) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile("../../../examples/ingot.yaml")
@@ -120,7 +118,6 @@ func exampleComments(t *testing.T) map[string]string {
 	return all
 }
 
-// pageName is a page of the documentation, as a comment names it.
 var pageName = regexp.MustCompile(`docs/([a-z-]+\.md)`)
 
 // commentText is a comment in one line, without the examples in it.
@@ -134,10 +131,8 @@ func commentText(comment string) string {
 	return pageName.ReplaceAllString(strings.TrimSpace(strings.Join(lines, " ")), "[$1](../$1)")
 }
 
-// listOfMappings is the type of settings that have no variable.
 const listOfMappings = "list of mappings"
 
-// typeText is the type of a setting in words.
 func typeText(v reflect.Value) string {
 	switch v.Interface().(type) {
 	case time.Duration:
@@ -204,7 +199,6 @@ type entry struct {
 	fields []string
 }
 
-// entriesOf returns the mapping at path and those within it.
 func entriesOf(of reflect.Type, path string) []entry {
 	own, within := entry{path: path}, []entry(nil)
 	for field := range of.Fields() {
@@ -224,10 +218,8 @@ func entriesOf(of reflect.Type, path string) []entry {
 	return append([]entry{own}, within...)
 }
 
-// cell is a text within a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// golden compares what is generated with the file that is committed.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {

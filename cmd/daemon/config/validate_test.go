@@ -444,7 +444,6 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 	}
 }
 
-// withTenants changes settings that have tenants and are right.
 func withTenants(change func(*Options)) func(*Options) {
 	return func(o *Options) {
 		o.Boot.AllowedRegistries = []string{"registry.example"}

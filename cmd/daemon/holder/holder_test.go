@@ -121,7 +121,6 @@ func TestDigestOfWhatIsNotKnown(t *testing.T) {
 	}
 }
 
-// nameVariable has this test's program hold a name until it is killed.
 const nameVariable = "INGOT_TEST_HOLD_NAME"
 
 func TestMain(m *testing.M) {

@@ -27,7 +27,6 @@ func (p onePipe) Accept() (net.Conn, error) {
 func (p onePipe) Close() error   { return nil }
 func (p onePipe) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv6loopback} }
 
-// connectTo returns a client's end of a connection to a handler.
 func connectTo(t *testing.T, h http.Handler) net.Conn {
 	ln := onePipe{make(chan net.Conn, 1)}
 	client, server := net.Pipe()

@@ -34,7 +34,6 @@ func connect(t *testing.T, l *fairListener, from string, n int) (theirs []net.Co
 	return theirs
 }
 
-// isCut reports whether the other side ended a connection.
 func isCut(c net.Conn) bool {
 	_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 	_, err := c.Read(make([]byte, 1))

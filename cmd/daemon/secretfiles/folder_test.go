@@ -83,7 +83,6 @@ func (w *world) see() string {
 	return strings.Join(lines, "\n")
 }
 
-// settle looks until nothing changes any more, as Run does.
 func (w *world) settle() {
 	w.look(false)
 	w.look(false)

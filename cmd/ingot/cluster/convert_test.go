@@ -30,7 +30,6 @@ func readTestdata(t *testing.T) []Object {
 	return objects
 }
 
-// text is all of a result.
 func (r *Result) text() string {
 	var b strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(r.Files)) {

@@ -66,7 +66,6 @@ const (
 	installFrom = "INGOT_TEST_INSTALL_URL"
 )
 
-// TestMemoryOfAnInstall lets an install have a process of its own, and asks what that took.
 func TestMemoryOfAnInstall(t *testing.T) {
 	if os.Getenv(installIn) != "" {
 		installAlone(t)

@@ -15,7 +15,6 @@ import (
 	"ingot/model"
 )
 
-// diskCalled is a disk that takes the images of these tests.
 func diskCalled(name, serial string) inventory.Disk {
 	return inventory.Disk{ProbeDisk: model.ProbeDisk{Name: name, Path: "/dev/" + name, Serial: serial, SizeBytes: 1 << 30, LogicalBlockSize: 512}}
 }

@@ -15,7 +15,6 @@ import (
 	"ingot/model/testtool"
 )
 
-// loopDevice is a block device over a file of random bytes.
 func loopDevice(t testing.TB, mebibytes int, args ...string) string {
 	t.Helper()
 	testtool.Root(t, "make a loop device")
@@ -37,7 +36,6 @@ func loopDevice(t testing.TB, mebibytes int, args ...string) string {
 	return device
 }
 
-// onDevice is an installer of a machine whose disk is a block device.
 func onDevice(t testing.TB, d *daemon, device string) Installer {
 	t.Helper()
 	r, err := look(device)
@@ -87,7 +85,6 @@ func TestAnImageIsInstalledOnABlockDevice(t *testing.T) {
 	}
 }
 
-// compareSeed reads the seed as others do.
 func compareSeed(t *testing.T, disk []byte, d *daemon) {
 	t.Helper()
 	c := lookAt(bytes.NewReader(disk), int64(len(disk)))

@@ -136,7 +136,6 @@ func TestTheLoaderIsFound(t *testing.T) {
 	}
 }
 
-// systemImage is an image with an EFI system partition and a filesystem of a label.
 func systemImage(t *testing.T, label string, files map[string]string) []byte {
 	t.Helper()
 	mke2fs := testtool.Path(t, "mke2fs")

@@ -63,7 +63,6 @@ type span2 struct {
 	what string
 }
 
-// chunked is an image as a daemon serves it. Tests share the chunks.
 func chunked(t testing.TB, image []byte) (model.ChunkTable, []byte) {
 	t.Helper()
 	type served struct {
@@ -95,7 +94,6 @@ func chunked(t testing.TB, image []byte) (model.ChunkTable, []byte) {
 	return table, all
 }
 
-// chunkedBefore are images that were chunked, by their digest.
 var chunkedBefore sync.Map
 
 // daemon serves an install and takes its reports.
@@ -116,7 +114,6 @@ type daemon struct {
 
 const token = "s3cr3t-token"
 
-// serve serves an image. It is changed before the install is run.
 func serve(t testing.TB, image []byte) *daemon {
 	t.Helper()
 	table, chunks := chunked(t, image)
@@ -173,7 +170,6 @@ func (d *daemon) post(_ context.Context, p model.ProbeInstall) error {
 	return nil
 }
 
-// outcome is the last report, and the stages that were reported.
 func (d *daemon) outcome() (model.ProbeInstall, []model.DiskInstallStage) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -238,7 +234,6 @@ func (m *memoryDisk) Zero(offset, n int64) error { return errors.ErrUnsupported 
 func (m *memoryDisk) Flush() error               { return m.broken }
 func (m *memoryDisk) Reread() error              { return nil }
 
-// machineOf is an installer of a machine with disks in memory, by name.
 func machineOf(d *daemon, disks map[string]*memoryDisk) Installer {
 	open := func(path string) (*memoryDisk, error) {
 		m := disks[strings.TrimPrefix(path, "/dev/")]

@@ -38,7 +38,6 @@ func compareStages(t *testing.T, road, got []model.DiskInstallStage) {
 	}
 }
 
-// compareDisk compares a disk with the image that was written to it and the seed behind it.
 func compareDisk(t *testing.T, disk, image []byte, d *daemon) {
 	t.Helper()
 	if !bytes.Equal(disk[mebibyte:len(image)-mebibyte], image[mebibyte:len(image)-mebibyte]) {
@@ -89,7 +88,6 @@ func TestAnImageIsInstalled(t *testing.T) {
 	}
 }
 
-// gptDisk is a disk with a partition table and one partition of a name.
 func gptDisk(t *testing.T, name, guid string, in ...span2) *memoryDisk {
 	t.Helper()
 	m := newMemoryDisk(32 * mebibyte)
@@ -107,7 +105,6 @@ func gptDisk(t *testing.T, name, guid string, in ...span2) *memoryDisk {
 	return m
 }
 
-// fatDisk is a disk with a seed of a label.
 func fatDisk(t *testing.T, partition, label string) *memoryDisk {
 	t.Helper()
 	v := fat.Volume{SectorSize: 512, Label: label, Files: map[string]string{"user-data": "former"}}
@@ -375,7 +372,6 @@ func TestAnInstallThatIsWholeIsNotWrittenAgain(t *testing.T) {
 	}
 }
 
-// TestAPowerCutLeavesNothingOrAll cuts the power before each write.
 func TestAPowerCutLeavesNothingOrAll(t *testing.T) {
 	for _, sector := range []int{512, 4096} {
 		t.Run(fmt.Sprintf("%d-byte sectors", sector), func(t *testing.T) { cutAtEachWrite(t, sector) })

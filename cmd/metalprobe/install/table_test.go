@@ -107,7 +107,6 @@ func protectiveOnly(t *testing.T) []byte {
 	return head
 }
 
-// seedSlot is where the slot of a master boot record points that a seed has.
 func seedSlot(record gpt.MBR) span {
 	for _, p := range record.Partitions {
 		if p.Type == typeFAT16 {

@@ -50,7 +50,6 @@ func sataDisk(name, major string) Disk {
 	}
 }
 
-// array is an md array over the partitions of sda and sdb, and a volume on it.
 var array = tree{
 	"sys/block/sda/sda1/holders/md127": "-> ../../../md127",
 	"sys/block/sdb/sdb1/holders/md127": "-> ../../../md127",

@@ -13,7 +13,6 @@ import (
 // tree is a machine in a folder: contents by path, or "-> target" for a link.
 type tree map[string]string
 
-// host lays a tree out and returns the machine it describes.
 func (files tree) host(t *testing.T) *Host {
 	t.Helper()
 	root := t.TempDir()
@@ -41,7 +40,6 @@ func (files tree) host(t *testing.T) *Host {
 	}
 }
 
-// with returns the files of several trees together.
 func with(trees ...tree) tree {
 	all := make(tree)
 	for _, files := range trees {

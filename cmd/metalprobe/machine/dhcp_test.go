@@ -17,7 +17,6 @@ import (
 
 const productUUID = "4c4c4544-0011-2233-4455-667788990011"
 
-// TestBothSidesKnowTheUserClass joins the probe and what answers it.
 func TestBothSidesKnowTheUserClass(t *testing.T) {
 	if userClass != netboot.ProbeUserClass {
 		t.Errorf("the probe says %q, Ingot waits for %q", userClass, netboot.ProbeUserClass)
@@ -49,7 +48,6 @@ func testNIC() *nic {
 	return &nic{name: "eth0", mac: net.HardwareAddr{2, 0, 0, 0, 0, 1}, id: &identity{uuid: parseUUID(productUUID)}}
 }
 
-// offer makes a server's message.
 func offer(kind dhcpv4.MessageType, address string, options ...dhcpv4.Option) *dhcpv4.DHCPv4 {
 	m, _ := dhcpv4.New(dhcpv4.WithMessageType(kind), dhcpv4.WithYourIP(net.ParseIP(address).To4()))
 	for _, o := range options {

@@ -11,7 +11,6 @@ import (
 	"ingot/model"
 )
 
-// TestWhatIngotServesIsUnderstood joins the probe and what its Ignition is made by.
 func TestWhatIngotServesIsUnderstood(t *testing.T) {
 	templates := map[string]string{
 		"Ingot's own template": "",
@@ -84,7 +83,6 @@ func TestWhatAClaimIsServedIsUnderstood(t *testing.T) {
 	}
 }
 
-// config is an Ignition with one unit.
 func config(unit string) string {
 	contents, _ := json.Marshal(unit)
 	return `{"ignition":{"version":"3.0.0"},"systemd":{"units":[` +

@@ -48,7 +48,6 @@ func TestATACommandsOnTheWire(t *testing.T) {
 	}
 }
 
-// sense is descriptor sense data with the registers of an ATA disk.
 func sense(r ataAnswer) []byte {
 	b := []byte{0x72, 1, 0, 0x1d, 0, 0, 0, 14, 9, 12, 1, r.failure}
 	b = binary.BigEndian.AppendUint16(b, r.count)
@@ -95,7 +94,6 @@ func TestWhatADiskAnswers(t *testing.T) {
 	}
 }
 
-// identify is IDENTIFY DEVICE data with some words set.
 func identify(words map[int]uint16) []byte {
 	b := make([]byte, ataSector)
 	b[0] = 0x40

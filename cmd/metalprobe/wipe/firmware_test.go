@@ -38,7 +38,6 @@ func noise(b []byte) {
 	_, _ = r.Read(b)
 }
 
-// fill changes a part of the medium.
 func (m *medium) fill(part float64, how func([]byte)) {
 	if m.lies {
 		return
@@ -46,7 +45,6 @@ func (m *medium) fill(part float64, how func([]byte)) {
 	m.change(0, int64(part*diskSize), how)
 }
 
-// start begins to clear the medium in the background.
 func (m *medium) start(how func([]byte)) { m.began, m.how = time.Now(), how }
 
 // state is how far that is, in 65536ths.
@@ -166,7 +164,6 @@ func secureWipe(t *testing.T, mode string, f fake, disk *content) (model.DiskWip
 	return got, told
 }
 
-// capable is an Identify Controller page of a disk with the given abilities.
 func capable(oacs, fna byte, sanicap byte) []byte {
 	b := make([]byte, identifySize)
 	b[256], b[524], b[328] = oacs, fna, sanicap
@@ -518,7 +515,6 @@ func (d *sataDisk) identify() []byte {
 	return b
 }
 
-// powerCycle is what happens to the disk in between.
 func (d *sataDisk) powerCycle() {
 	d.dead, d.prepared, d.frozen, d.attempts = false, false, false, 0
 	d.locked = d.password != ""

@@ -22,7 +22,6 @@ func TestSCSICommandsOnTheWire(t *testing.T) {
 	golden(t, "REQUEST SENSE", requestSense().cdb, "03 00 00 00 40 00")
 }
 
-// fixed is fixed sense data.
 func fixed(key byte, code uint16, progress ...byte) []byte {
 	b := make([]byte, 64)
 	b[0], b[2], b[7], b[12], b[13] = 0x70, key, 10, byte(code>>8), byte(code)

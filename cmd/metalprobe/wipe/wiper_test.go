@@ -103,7 +103,6 @@ const (
 	chunkSize = 64 << 10
 )
 
-// data is left by the last user on every byte of a disk.
 var data = bytes.Repeat([]byte("secret! "), chunkSize/8)
 
 // content is the content of a disk. A chunk that was never written holds data, and all chunks of
@@ -113,7 +112,6 @@ type content struct {
 	written map[int64][]byte // by the number of the chunk
 }
 
-// chunk returns a chunk to read.
 func (c *content) chunk(n int64) []byte {
 	if b, ok := c.written[n]; ok {
 		return b
@@ -121,7 +119,6 @@ func (c *content) chunk(n int64) []byte {
 	return data
 }
 
-// change lets a function change each chunk of a range, or the part of it that is in the range.
 func (c *content) change(offset, length int64, how func([]byte)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +156,6 @@ func (c *content) ReadAt(p []byte, offset int64) (int, error) {
 	return len(p), nil
 }
 
-// holdsSecrets reports whether anything of the last user is left.
 func (c *content) holdsSecrets() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -547,7 +543,6 @@ func TestArraysAndCachesAreStoppedByTheirFiles(t *testing.T) {
 	}
 }
 
-// loopDevice returns a block device over a file. It needs root.
 func loopDevice(t *testing.T, file *os.File) string {
 	t.Helper()
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)

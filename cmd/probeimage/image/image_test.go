@@ -73,7 +73,6 @@ func TestTheSameFilesMakeTheSameInitramfs(t *testing.T) {
 	}
 }
 
-// sampleLibrary holds modules that need each other.
 func sampleLibrary() *library {
 	known := map[string]module{
 		"virtio_net": {
@@ -128,7 +127,6 @@ func TestFirmwareThatModulesNameIsAdded(t *testing.T) {
 	}
 }
 
-// elfModule is the smallest ELF file with a .modinfo section.
 func elfModule(info string) []byte {
 	const names = "\x00.modinfo\x00.shstrtab\x00"
 	var b bytes.Buffer
@@ -263,7 +261,6 @@ func TestAKernelOfTheUsersOwn(t *testing.T) {
 	}
 }
 
-// uefiStub is the smallest UEFI program that debug/pe reads.
 func uefiStub() []byte {
 	var b bytes.Buffer
 	b.WriteString("MZ" + strings.Repeat("\x00", 0x3a))

@@ -19,7 +19,6 @@ import (
 
 var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 
-// hostile is what somebody writes who wants the page to do something.
 const hostile = `<script>alert("1")</script>`
 
 // aFleet is a fleet of which all is known.
@@ -86,7 +85,6 @@ func document(kind model.Kind, namespace, name string, labels map[string]string,
 	}}
 }
 
-// serverDocument is the document of a server that is in order.
 func serverDocument(name string, state model.ServerState, labels map[string]string, conds ...metav1.Condition) *model.Document {
 	return document(model.KindServer, "", name, labels,
 		report.ServerSpec{SystemUUID: "0c0ffee0-0000-4000-8000-000000000000", BMCRef: &model.LocalRef{Name: name + "-bmc"}},
@@ -94,7 +92,6 @@ func serverDocument(name string, state model.ServerState, labels map[string]stri
 		&model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: model.ServerName(name)}, Life: model.RecordLife{State: state, Since: now.Add(-time.Hour)}})
 }
 
-// shownFleet is a fleet with something of everything.
 func shownFleet() *aFleet {
 	five, armed := now.Add(-5*time.Minute), now.Add(-3*time.Minute)
 	booting := document(model.KindServer, "", "rack1-02", map[string]string{"rack": "r1", "location": "berlin", "shelf": "3"},
@@ -175,7 +172,6 @@ func handlerOf(f Fleet) http.Handler {
 	return New(Options{Fleet: f, Web: web, StatusBranch: "status", Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
 }
 
-// shown is the page at an address, with its lines and blanks put together.
 func shown(t *testing.T, h http.Handler, target string, code int) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -190,7 +186,6 @@ func shown(t *testing.T, h http.Handler, target string, code int) string {
 	return strings.Join(strings.Fields(string(body)), " ")
 }
 
-// says checks that a page has these texts and lacks those that begin with "!".
 func says(t *testing.T, page string, want ...string) {
 	t.Helper()
 	for _, w := range want {

@@ -287,7 +287,6 @@ func TestDurationsAndSizes(t *testing.T) {
 	}
 }
 
-// named is a claim's document under another name.
 func named(d model.Document, name string) *model.Document {
 	of := *d.Object.(*report.Document)
 	of.Metadata.Name = name

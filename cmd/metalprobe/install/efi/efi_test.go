@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// example is the option of a loader in the usual place.
 func example(t *testing.T, label string) Option {
 	t.Helper()
 	o, err := NewOption(label, Loader{Partition: 1, First: 2048, Sectors: 196608, GUID: "11223344-5566-7788-99aa-bbccddeeff00", Path: `\EFI\BOOT\BOOTX64.EFI`})
