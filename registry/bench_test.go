@@ -17,7 +17,6 @@ import (
 	"ingot/registry/store"
 )
 
-// facts are a server's facts of about the usual size.
 func facts(i int) *model.ServerFacts {
 	inv := &model.Inventory{
 		UUID: uuidOf(i), Manufacturer: "Dell Inc.", Model: "PowerEdge R650", SerialNumber: fmt.Sprint(i), MemoryBytes: 1 << 39,
@@ -234,7 +233,6 @@ func benchSaveLeases(b *testing.B, o Options, size int) {
 	b.ReportMetric(float64(cpu)/float64(plainCPU), "x-cpu-append")
 }
 
-// appendLeases writes leases to the end of a file, durably.
 func appendLeases(b *testing.B, to *os.File, group []model.Lease) {
 	b.Helper()
 	var raw []byte
@@ -253,7 +251,6 @@ func appendLeases(b *testing.B, to *os.File, group []model.Lease) {
 	}
 }
 
-// cpuTime is how long this process has been working.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage

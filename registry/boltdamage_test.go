@@ -37,7 +37,6 @@ func boltWith(t *testing.T, dir string) ([]byte, *model.Observed) {
 	return raw, want
 }
 
-// rootOf is the page that the newer of a file's two meta pages names as the root.
 func rootOf(raw []byte) int {
 	first, second := raw[16:], raw[4096+16:]
 	if binary.NativeEndian.Uint64(second[48:]) > binary.NativeEndian.Uint64(first[48:]) {

@@ -12,7 +12,6 @@ import (
 	"ingot/model"
 )
 
-// stages are all, in order.
 var stages = []model.BootStage{
 	model.StageDHCP, model.StageTFTP, model.StageHTTPBoot, model.StageScript, model.StageKernel, model.StageInitrd, model.StageIgnition,
 }

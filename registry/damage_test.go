@@ -38,7 +38,6 @@ func punch(t *testing.T, r *Registry, b store.Batch) {
 	}
 }
 
-// editFile closes a registry and changes its embedded store by hand.
 func editFile(t *testing.T, r *Registry, edit func(*bolt.Tx) error) {
 	t.Helper()
 	_ = r.Close()
@@ -51,7 +50,6 @@ func editFile(t *testing.T, r *Registry, edit func(*bolt.Tx) error) {
 	}
 }
 
-// punchFile makes one change, and leaves the counts as they are.
 func punchFile(tx *bolt.Tx, ch store.Change) error {
 	b := tx.Bucket([]byte(ch.Bucket))
 	if ch.Value == nil {
@@ -60,7 +58,6 @@ func punchFile(tx *bolt.Tx, ch store.Change) error {
 	return b.Put([]byte(ch.Name), ch.Value)
 }
 
-// redisOf is the Redis that a registry uses.
 func redisOf(t *testing.T, r *Registry) *redis.Client {
 	t.Helper()
 	o, err := redis.ParseURL(r.options.RedisURL)
@@ -72,7 +69,6 @@ func redisOf(t *testing.T, r *Registry) *redis.Client {
 	return c
 }
 
-// loadByTurn reads the store of a registry that runs.
 func loadByTurn(t *testing.T, r *Registry) (store.Loaded, error) {
 	t.Helper()
 	r.turn <- struct{}{}
@@ -299,7 +295,6 @@ func TestAStoreWithoutItsMarkIsRead(t *testing.T) {
 	}
 }
 
-// snapshot returns a func that puts Redis back to what it holds now.
 func snapshot(t *testing.T, c *redis.Client) (restore func()) {
 	t.Helper()
 	ctx := t.Context()

@@ -68,7 +68,6 @@ func TestWhatIsOpenedIsForgottenWithItsSeal(t *testing.T) {
 	}
 }
 
-// large is more than is remembered of one value.
 var large = strings.Repeat("x", maxDecryptedValue+1)
 
 func savePayload(t *testing.T, r *Registry, id, text string) {

@@ -14,7 +14,6 @@ import (
 	"ingot/registry/store"
 )
 
-// given is a lease of a device, as it is at now.
 func given(mac int, address string, at time.Duration) model.Lease {
 	return model.Lease{
 		Network: "oob", Role: model.RoleBMC, MAC: macOf(mac), Address: netip.MustParseAddr(address),

@@ -11,10 +11,8 @@ import (
 	"ingot/registry/journal"
 )
 
-// smallDisk names the folder on which a child of this test mounts a small disk.
 const smallDisk = "REGISTRY_TEST_SMALL_DISK"
 
-// TestFullDisk fills a real file system, in a mount namespace of its own.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv(smallDisk); dir != "" {
 		fillDisk(t, dir)

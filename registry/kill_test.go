@@ -38,7 +38,6 @@ func TestLeasesOutliveAKill(t *testing.T) {
 	}
 }
 
-// saveUntilKilled saves leases in groups of two, and says how many there are.
 func saveUntilKilled(dir string) error {
 	ctx := context.Background()
 	r, err := Open(ctx, Options{Dir: dir, SealKey: testSealKey(), Clock: func() time.Time { return now }})

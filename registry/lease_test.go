@@ -20,7 +20,6 @@ import (
 	"ingot/registry/store"
 )
 
-// leaseOf is a BMC's lease of the i-th address of a pool.
 func leaseOf(i int) model.Lease {
 	return model.Lease{
 		Network: "oob", Role: model.RoleBMC, MAC: macOf(i), Address: addressOf(i), ClientID: "01" + strings.ReplaceAll(macOf(i), ":", ""),
@@ -28,7 +27,6 @@ func leaseOf(i int) model.Lease {
 	}
 }
 
-// leaseWith returns a lease with changes made.
 func leaseWith(i int, edit func(*model.Lease)) model.Lease {
 	l := leaseOf(i)
 	edit(&l)

@@ -20,7 +20,6 @@ import (
 	"ingot/registry/store"
 )
 
-// journalHeadSize is the size of the header of a journal, and of a frame in it.
 const journalHeadSize = 32
 
 func TestDamagedJournalIsLoud(t *testing.T) {

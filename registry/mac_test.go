@@ -18,7 +18,6 @@ import (
 	"ingot/registry/store"
 )
 
-// withMACs is a server's record with MAC addresses that one source tells.
 func withMACs(rec *model.ServerRecord, by model.MACSource, macs ...string) *model.ServerRecord {
 	for _, mac := range macs {
 		rec.MACs = append(rec.MACs, model.ServerMAC{Address: mac, IdentifiedBy: by})
@@ -26,7 +25,6 @@ func withMACs(rec *model.ServerRecord, by model.MACSource, macs ...string) *mode
 	return rec
 }
 
-// nicReport is the report of a probe that found network cards.
 func nicReport(macs ...string) *model.ProbeReport {
 	p := &model.ProbeReport{ReceivedAt: now}
 	for _, mac := range macs {
@@ -36,7 +34,6 @@ func nicReport(macs ...string) *model.ProbeReport {
 	return p
 }
 
-// saveProbe stores a report as the endpoint does.
 func saveProbe(t *testing.T, r *Registry, server int, p *model.ProbeReport) {
 	t.Helper()
 	var e encoder

@@ -25,7 +25,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// now is the time of tests.
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func testSealKey() []byte { return []byte("0123456789abcdef0123456789abcdef") }
@@ -44,7 +43,6 @@ func testOptions(t *testing.T, o Options) Options {
 	return o
 }
 
-// open opens a registry and closes it at the end of the test.
 func open(t *testing.T, o Options) *Registry {
 	t.Helper()
 	r, err := Open(t.Context(), testOptions(t, o))
@@ -55,7 +53,6 @@ func open(t *testing.T, o Options) *Registry {
 	return r
 }
 
-// lead opens a registry that leads.
 func lead(t *testing.T, o Options) *Registry {
 	t.Helper()
 	r := open(t, o)
@@ -65,7 +62,6 @@ func lead(t *testing.T, o Options) *Registry {
 	return r
 }
 
-// run runs r until the test ends or stop is called; done gets what Run returned.
 func run(t *testing.T, r *Registry) (stop func(), done <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -101,7 +97,6 @@ type backend struct {
 	lose func(t *testing.T)
 }
 
-// backends are all stores, by name, each made when it is asked for.
 var backends = map[string]func(t *testing.T) backend{
 	"bbolt": func(t *testing.T) backend {
 		dir := t.TempDir()
@@ -121,7 +116,6 @@ var backends = map[string]func(t *testing.T) backend{
 	},
 }
 
-// loseFiles deletes the files of an embedded store.
 func loseFiles(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{store.FileName, journal.FileName} {
@@ -138,10 +132,8 @@ func onEachBackend(t *testing.T, test func(t *testing.T, b backend)) {
 	}
 }
 
-// uuidOf makes the system UUID of the i-th server.
 func uuidOf(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", i+1) }
 
-// serverRecord is a record of the i-th server with an open ticket.
 func serverRecord(i int, purpose model.TicketPurpose) *model.ServerRecord {
 	name := model.ServerName(fmt.Sprintf("server-%d", i))
 	return &model.ServerRecord{
@@ -164,7 +156,6 @@ func save(t testing.TB, r *Registry, c Changes) {
 	}
 }
 
-// startSentinel starts a Redis Sentinel.
 func startSentinel(t *testing.T, conf string) {
 	t.Helper()
 	cmd := exec.Command("redis-server", conf, "--sentinel")

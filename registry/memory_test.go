@@ -11,7 +11,6 @@ import (
 	"ingot/registry/store"
 )
 
-// fill saves something in each bucket but that of the wipe reports.
 func fill(t *testing.T, r *Registry) {
 	t.Helper()
 	c, ctx := everything(), t.Context()

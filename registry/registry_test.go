@@ -25,7 +25,6 @@ import (
 	"ingot/registry/store"
 )
 
-// everything is one value of each kind that is saved.
 func everything() Changes {
 	return Changes{
 		Fleet:       &model.FleetRecord{Applied: model.Applied{Branch: "main", Commit: "1"}, Sequence: 3, At: now},
@@ -40,7 +39,6 @@ func everything() Changes {
 	}
 }
 
-// observed is what everything looks like afterwards.
 func observed(c Changes) *model.Observed {
 	o := model.NewObserved()
 	o.Fleet = *c.Fleet
@@ -50,7 +48,6 @@ func observed(c Changes) *model.Observed {
 	return o
 }
 
-// anySequence ignores the number of the newest commit.
 var anySequence = cmpopts.IgnoreFields(model.Observed{}, "Sequence")
 
 func wantObserved(t *testing.T, r *Registry, want *model.Observed) {

@@ -26,7 +26,6 @@ func remove(t *testing.T, r *Registry, name string, buckets ...store.Bucket) {
 	}
 }
 
-// with returns contents with changes made.
 func with(changes ...store.Change) store.Contents {
 	c := store.NewContents()
 	for _, ch := range changes {

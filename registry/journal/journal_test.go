@@ -20,7 +20,6 @@ import (
 	"ingot/registry/internal/disk"
 )
 
-// newJournal opens the journal in dir for the time of a test.
 func newJournal(t testing.TB, dir string, d calls) *Journal {
 	t.Helper()
 	j, err := openOn(d, dir, slog.New(slog.DiscardHandler))
@@ -445,7 +444,6 @@ func TestFailedWritesLeaveTheJournalAsItWas(t *testing.T) {
 	}
 }
 
-// unsynced is a disk that is quick.
 var unsynced = calls{
 	grow:  func(*os.File, int64, int64) error { return nil },
 	write: (*os.File).WriteAt,

@@ -76,7 +76,6 @@ func FuzzDecodeLease(f *testing.F) {
 	})
 }
 
-// stored is what a lease is stored as.
 func stored(t testing.TB, l model.Lease) (name string, value []byte) {
 	t.Helper()
 	name, value, err := Encode(&l)
@@ -86,10 +85,8 @@ func stored(t testing.TB, l model.Lease) (name string, value []byte) {
 	return name, value
 }
 
-// now is the time of tests.
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// leaseOf is a BMC's lease of the i-th address of a pool.
 func leaseOf(i int) model.Lease {
 	return model.Lease{
 		Network: "oob", Role: model.RoleBMC, MAC: macOf(i), Address: addressOf(i), ClientID: "01" + strings.ReplaceAll(macOf(i), ":", ""),
@@ -97,7 +94,6 @@ func leaseOf(i int) model.Lease {
 	}
 }
 
-// leaseWith returns a lease with changes made.
 func leaseWith(i int, edit func(*model.Lease)) model.Lease {
 	l := leaseOf(i)
 	edit(&l)
@@ -112,7 +108,6 @@ func addressOf(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
 }
 
-// variety is a lease of each kind, in the order that Leases returns them.
 func variety() []model.Lease {
 	return []model.Lease{
 		leaseWith(7, func(l *model.Lease) { l.Network, l.Role = "host", model.RoleHost }),

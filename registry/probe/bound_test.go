@@ -40,7 +40,6 @@ func (r rig) from(client, method, path, body string) *httptest.ResponseRecorder 
 	return w
 }
 
-// refusals are how many reports were refused, by what and why.
 func (r rig) refusals() map[string]float64 {
 	got := make(map[string]float64)
 	for _, what := range []model.TicketThing{model.ThingReport, model.ThingBootState, model.ThingWipe} {
@@ -362,7 +361,6 @@ func TestWipeProgressLastsAsLongAsTheWipe(t *testing.T) {
 	}
 }
 
-// progressAt is the progress of the wipe of one disk.
 func progressAt(percent int) *model.WipeProgress {
 	return &model.WipeProgress{
 		Ticket: "server-2-1", ReceivedAt: now, Mode: "quick",

@@ -19,7 +19,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// now is the time of tests.
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // The servers of endpoint tests, by number.
@@ -66,7 +65,6 @@ type rig struct {
 
 func newRig(t testing.TB, o Options) rig { return newRigIn(t, t.TempDir(), o) }
 
-// newRigIn keeps what the registry knows in dir.
 func newRigIn(t testing.TB, dir string, o Options) rig {
 	t.Helper()
 	if o.Clock == nil {
@@ -80,7 +78,6 @@ func newRigIn(t testing.TB, dir string, o Options) rig {
 	return rig{r, e, e.handler(), o.Registerer.(*prometheus.Registry)}
 }
 
-// openRegistry opens a registry for the time of the test.
 func openRegistry(t testing.TB, o registry.Options) *registry.Registry {
 	t.Helper()
 	o.SealKey = []byte("0123456789abcdef0123456789abcdef")
@@ -99,7 +96,6 @@ func save(t testing.TB, r *registry.Registry, c registry.Changes) {
 	}
 }
 
-// writes returns how often values of one kind were written.
 func (r rig) writes(t *testing.T, bucket string) (n float64) {
 	t.Helper()
 	families, err := r.metrics.Gather()
@@ -116,7 +112,6 @@ func (r rig) writes(t *testing.T, bucket string) (n float64) {
 	return n
 }
 
-// saveUses writes the uses of tickets that wait, as at the end.
 func (r rig) saveUses(t *testing.T) {
 	t.Helper()
 	ended, cancel := context.WithCancel(t.Context())
@@ -137,10 +132,8 @@ func wantUses(t *testing.T, r rig, server model.ServerName, want ...model.Ticket
 	}
 }
 
-// uuidOf makes the system UUID of the i-th server.
 func uuidOf(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", i+1) }
 
-// serverRecord is a record of the i-th server with an open ticket.
 func serverRecord(i int, purpose model.TicketPurpose) *model.ServerRecord {
 	name := model.ServerName(fmt.Sprintf("server-%d", i))
 	return &model.ServerRecord{
@@ -153,7 +146,6 @@ func serverRecord(i int, purpose model.TicketPurpose) *model.ServerRecord {
 	}
 }
 
-// token is the token of the i-th server's first ticket.
 func (r rig) token(i int) string {
 	return r.TokenKey().Report(serverRecord(i, model.PurposeClaim).Boot.Ticket).Reveal()
 }
@@ -172,7 +164,6 @@ const probed = `,"data":{"timestamp":"1970-01-01T00:00:00Z","systemInfo":{"syste
 	`"cpu":[{"id":0,"capabilities":null}],"memory":[{"size":null}],` +
 	`"networkInterfaces":[{"name":"tun0","ipAddresses":null},{"name":"eth0","ipAddresses":["fe80::1"]}]}`
 
-// wiping is a report of how far the wipe of disks is.
 func wiping(disks string) string {
 	return uuidBody(cleaned, `,"mode":"quick","disks":[`+disks+`]`)
 }

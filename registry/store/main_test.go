@@ -16,14 +16,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// now is the time of tests.
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func testLog(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// loseFiles deletes the files of an embedded store.
 func loseFiles(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{FileName, journal.FileName} {
@@ -33,13 +31,11 @@ func loseFiles(t *testing.T, dir string) {
 	}
 }
 
-// uuidOf makes the system UUID of the i-th server.
 func uuidOf(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", i+1) }
 
 func set(b Bucket, name, value string) Change { return Change{Key{b, name}, []byte(value)} }
 func del(b Bucket, name string) Change        { return Change{Key: Key{b, name}} }
 
-// with returns contents with changes made.
 func with(changes ...Change) Contents {
 	c := NewContents()
 	for _, ch := range changes {

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// resident returns how many kilobytes of this process's memory are pages of a file.
 func resident(t *testing.T, path string) (kilobytes int) {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/smaps")

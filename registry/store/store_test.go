@@ -50,7 +50,6 @@ func storeCases() map[string]func(t *testing.T) storeCase {
 	}
 }
 
-// newStore opens a store for the time of the test.
 func (c storeCase) newStore(t *testing.T) Store {
 	t.Helper()
 	s, err := c.open(t)
@@ -61,7 +60,6 @@ func (c storeCase) newStore(t *testing.T) Store {
 	return s
 }
 
-// leader opens a store that leads and is no longer fresh.
 func (c storeCase) leader(t *testing.T) (Store, uint64) {
 	t.Helper()
 	s := c.newStore(t)
@@ -86,7 +84,6 @@ func wantContents(t *testing.T, s Store, want Contents) {
 	}
 }
 
-// TestStoreConformance is what every store promises.
 func TestStoreConformance(t *testing.T) {
 	promises := map[string]func(t *testing.T, c storeCase){
 		"a new store is fresh and empty": func(t *testing.T, c storeCase) {
@@ -304,7 +301,6 @@ func wantStoredLeases(t *testing.T, s Store, want map[string]string) {
 	}
 }
 
-// expireLease lets the lease of a store run out.
 func expireLease(t *testing.T, s *Redis) {
 	t.Helper()
 	if err := s.client.Del(context.WithoutCancel(t.Context()), s.key("lease")).Err(); err != nil {
