@@ -362,7 +362,6 @@ func TestAServerInTroubleIsAskedForThePastAgain(t *testing.T) {
 	}
 }
 
-// grow adds n commits to the branch that change no manifest.
 func grow(t *testing.T, repo *servedRepo, n int) {
 	t.Helper()
 	var in bytes.Buffer

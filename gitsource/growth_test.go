@@ -20,7 +20,6 @@ type growth struct {
 	bytes               int64
 }
 
-// look takes the maximum of what was seen and what a folder holds now.
 func (g growth) look(t *testing.T, dir string) growth {
 	t.Helper()
 	var now growth
@@ -48,12 +47,10 @@ func (g growth) look(t *testing.T, dir string) growth {
 	return growth{max(g.packs, now.packs), max(g.loose, now.loose), max(g.files, now.files), max(g.bytes, now.bytes)}
 }
 
-// String implements fmt.Stringer.
 func (g growth) String() string {
 	return fmt.Sprintf("%d packs, %d loose objects, %d files, %d KiB", g.packs, g.loose, g.files, g.bytes>>10)
 }
 
-// manyCommits is how many commits the tests of growth make.
 func manyCommits(t *testing.T, few int) int {
 	text := os.Getenv("COMMITS")
 	if text == "" {

@@ -21,10 +21,8 @@ type servedRepo struct {
 	url string
 }
 
-// URL returns the URL to fetch from and push to.
 func (r *servedRepo) URL() string { return r.url }
 
-// newRepo returns an empty repository that is served in process.
 func newRepo(t testing.TB) *servedRepo {
 	t.Helper()
 	r := newGitRepo(t)
@@ -37,7 +35,6 @@ func newRepo(t testing.TB) *servedRepo {
 	return r
 }
 
-// newGitRepo returns an empty repository that the real git serves, at a file URL.
 func newGitRepo(t testing.TB) *servedRepo {
 	t.Helper()
 	r, err := gitserver.New(t.TempDir(), "fleet")
@@ -47,7 +44,6 @@ func newGitRepo(t testing.TB) *servedRepo {
 	return &servedRepo{r, r.URL()}
 }
 
-// claimYAML is a manifest that decode understands. It has the size of a real one.
 func claimYAML(name, image string) string {
 	return fmt.Sprintf(`apiVersion: metal.ironcore.dev/v1alpha1
 kind: ServerClaim
@@ -110,7 +106,6 @@ func decodeOne(file string, line int, doc string) (model.Object, []model.Problem
 	return claim, nil
 }
 
-// validate lets no claim change its image to one called "immutable".
 func validate(_, after model.Object) []model.Problem {
 	if c, ok := after.(*model.ServerClaim); ok && c.Spec.Image == "immutable" {
 		return []model.Problem{{
@@ -156,13 +151,11 @@ func testOptions(t *testing.T, url string) Options {
 	}
 }
 
-// newSource returns a Source of a repository for which nothing was ever done.
 func newSource(t *testing.T, opts Options) *Source {
 	t.Helper()
 	return begun(t, opts, Beginning{})
 }
 
-// begun returns a Source that was told what the records say.
 func begun(t *testing.T, opts Options, b Beginning) *Source {
 	t.Helper()
 	s := notBegun(t, opts)
@@ -232,7 +225,6 @@ func serveHTTP(t *testing.T, r *servedRepo, opts gitserver.HTTPOptions) *gitserv
 	return s
 }
 
-// claims returns the image of each claim in force.
 func claims(d *model.Desired) map[string]string {
 	out := make(map[string]string)
 	for name, c := range d.Claims {
@@ -261,7 +253,6 @@ func onlyLong(t *testing.T) {
 	}
 }
 
-// sample is how many random cases a test tries.
 func sample(all, few int) int {
 	if !long() {
 		return few

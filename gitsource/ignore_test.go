@@ -46,7 +46,6 @@ func TestWhatIsIgnored(t *testing.T) {
 	}
 }
 
-// TestPatternsIgnoreWhatGitIgnores compares patterns with what git itself makes of them.
 func TestPatternsIgnoreWhatGitIgnores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -12,7 +12,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// TestHistoriesMeetWhereGitSays compares random histories with what git finds.
 func TestHistoriesMeetWhereGitSays(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()

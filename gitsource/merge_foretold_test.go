@@ -108,7 +108,6 @@ func (f *foretold) run() {
 	}
 }
 
-// saysWhy looks that each claim that is in force as it was is named by a problem.
 func (f *foretold) saysWhy(d *model.Desired) {
 	for _, o := range d.LastGood {
 		named := func(p model.Problem) bool { return strings.Contains(p.Object+p.Message, o.Identity.String()) }
@@ -118,7 +117,6 @@ func (f *foretold) saysWhy(d *model.Desired) {
 	}
 }
 
-// fate is what becomes of a claim.
 func fate(d *model.Desired, id model.Identity) string {
 	name := id.ClaimName()
 	switch {
@@ -134,7 +132,6 @@ func fate(d *model.Desired, id model.Identity) string {
 	return "unknown"
 }
 
-// change makes a random commit.
 func (f *foretold) change() string {
 	f.did = append(f.did, "commit")
 	changed := make(map[string]string)

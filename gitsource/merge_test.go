@@ -51,7 +51,6 @@ func (p *proposal) branch(name string) {
 	}
 }
 
-// runGit runs git in a work tree.
 func runGit(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
@@ -60,7 +59,6 @@ func runGit(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// cloned makes a clone with a work tree, and opens it.
 func (p *proposal) cloned(args ...string) (*Clone, string) {
 	p.t.Helper()
 	dir := filepath.Join(p.t.TempDir(), "clone")
@@ -91,7 +89,6 @@ func (p *proposal) merge(c *Clone, applied string) (*Merged, error) {
 	return c.Merge(o)
 }
 
-// in says which claims are in force with which images, and which are removed.
 func in(d *model.Desired) string {
 	var all []string
 	for name, c := range d.Claims {
@@ -165,7 +162,6 @@ func TestMergeIsWhatIsInForceAfterwards(t *testing.T) {
 	}
 }
 
-// change commits to a branch; an empty file is removed.
 func (p *proposal) change(branch string, files map[string]string) {
 	p.t.Helper()
 	dir := filepath.Join(p.t.TempDir(), "work")
@@ -385,7 +381,6 @@ func sealedSecret(t *testing.T) string {
 	return strings.NewReplacer("metal.ironcore.dev/v1alpha1", "v1", "BMCSecret", "Secret", "rack7", "s").Replace(string(data))
 }
 
-// TestASealedSecretThatChangesIsSeen holds that plans tell whether an encrypted value changed.
 func TestASealedSecretThatChangesIsSeen(t *testing.T) {
 	t.Parallel()
 	p := newProposal(t, map[string]string{"s.yaml": sealedSecret(t)})

@@ -53,7 +53,6 @@ func endpointAt(i, at int) string {
 
 func oneOf[T any](h *history, all ...T) T { return all[h.IntN(len(all))] }
 
-// place is where a kind's object of a number is written, mostly.
 func (h *history) place(folder, kind string, i int) string {
 	if h.IntN(60) == 0 {
 		folder = oneOf(h, "team-a", "team-b", "infra", "elsewhere")
@@ -61,7 +60,6 @@ func (h *history) place(folder, kind string, i int) string {
 	return fmt.Sprintf("%s/%s-%d.yaml", folder, kind, i)
 }
 
-// someObject is a path and a manifest for it. Most fit together with all others.
 func (h *history) someObject() (path, text string) {
 	i := h.IntN(5)
 	team := oneOf(h, "team-a", "team-b")
@@ -112,7 +110,6 @@ func (h *history) someObject() (path, text string) {
 	}
 }
 
-// next makes one commit.
 func (h *history) next() {
 	h.former = append(h.former, maps.Clone(h.files))
 	if h.good != nil && h.IntN(2) == 0 {
@@ -166,7 +163,6 @@ func (h *history) next() {
 	}
 }
 
-// manifests are the files as a reader returns them that has read the history before.
 func (h *history) manifests(inForce effective) []manifest {
 	held := newHeldPaths(inForce.objects)
 	var out []manifest

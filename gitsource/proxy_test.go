@@ -20,7 +20,6 @@ type connectProxy struct {
 	refuse    bool
 }
 
-// ServeHTTP implements http.Handler.
 func (p *connectProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodConnect || p.refuse {
 		http.Error(w, "no", http.StatusForbidden)

@@ -57,13 +57,11 @@ func submodule(path string) act {
 	return func(w *watch) { ok[string](w.T)(w.repo.Link(path, "160000", strings.Repeat("1", 40), "submodule")) }
 }
 
-// restart is a new process that finds the records of the last revision.
 func restart(w *watch) {
 	w.s.close()
 	w.s = begun(w.T, w.opts, records(w.d))
 }
 
-// lose is a new process on another machine.
 func lose(w *watch) {
 	if err := os.RemoveAll(w.opts.Dir); err != nil {
 		w.Fatal(err)
@@ -71,14 +69,12 @@ func lose(w *watch) {
 	restart(w)
 }
 
-// late is a new process whose records are of the revision before the last.
 func late(w *watch) {
 	w.s.close()
 	w.s = begun(w.T, w.opts, records(w.before))
 	w.d = w.before
 }
 
-// replaceApplied commits that the head is newer than the revision in force.
 func replaceApplied(w *watch) {
 	ok[string](w.T)(w.repo.Commit(nil, "replace\n\nIngot-Approve: "+string(w.d.Revision)))
 }

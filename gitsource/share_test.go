@@ -20,7 +20,6 @@ var apart = model.Tenants{
 	{Path: "b", Namespaces: []string{"default"}},
 }
 
-// many are n claims in files of their own below a folder.
 func many(dir string, n int) map[string]string {
 	files := make(map[string]string)
 	for i := range n {

@@ -47,7 +47,6 @@ func newSealedWorld(t *testing.T, key string) *sealedWorld {
 	return w
 }
 
-// key has the key file hold what one of testdata does.
 func (w *sealedWorld) key(name string) {
 	w.Helper()
 	if err := os.WriteFile(w.opts.AgeKeyFile, []byte(sealedFile(w.T, name)), 0o600); err != nil {
@@ -62,7 +61,6 @@ func (w *sealedWorld) commit(files map[string]string) {
 	}
 }
 
-// move commits files in the place of another one.
 func (w *sealedWorld) move(files map[string]string, from string) {
 	w.Helper()
 	head := w.repo.Head(gitserver.Branch)
@@ -94,7 +92,6 @@ func (w *sealedWorld) look() string {
 	return ""
 }
 
-// restart has another Source begin with what the records say.
 func (w *sealedWorld) restart() {
 	w.s.close()
 	w.s = begun(w.T, w.opts, records(w.d))

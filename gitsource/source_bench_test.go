@@ -14,7 +14,6 @@ import (
 	"ingot/model"
 )
 
-// benchTeams is how many namespaces the claims are in.
 const benchTeams = 50
 
 // benchClaim is a claim as people write it, about 600 bytes.
@@ -45,7 +44,6 @@ func benchClaimPath(i int) string {
 	return fmt.Sprintf("claims/team-%02d/web-%05d.yaml", i%benchTeams, i)
 }
 
-// benchRepository serves a repository of n claims by smart HTTP.
 func benchRepository(b *testing.B, n int) (*gitserver.Repo, string) {
 	repo := must2(gitserver.New(b.TempDir(), "fleet"))
 	files := make(map[string]string, n+benchTeams)

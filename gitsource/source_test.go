@@ -73,7 +73,6 @@ func commit(files map[string]string) func(*testing.T, *servedRepo) {
 	return func(t *testing.T, r *servedRepo) { ok[string](t)(r.Commit(files, "change")) }
 }
 
-// committedAt is commit by somebody whose clock shows a second of the Unix time.
 func committedAt(second int64, files map[string]string) func(*testing.T, *servedRepo) {
 	return func(t *testing.T, r *servedRepo) {
 		r.Clock = func() time.Time { return time.Unix(second, 0) }
@@ -857,7 +856,6 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// silent accepts connections and says nothing.
 func silent(t *testing.T) string {
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -887,7 +885,6 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestWithTheRealDecoder joins Source and package model.
 func TestWithTheRealDecoder(t *testing.T) {
 	t.Parallel()
 	claim := func(power string) string {

@@ -42,7 +42,6 @@ func (a *aging) start(url string, archive bool) {
 	a.b = b
 }
 
-// files are what a day's report has.
 func (a *aging) files() map[string]string {
 	return with(fleet, "README.md", fmt.Sprintf("day %d\n", a.days))
 }
@@ -53,14 +52,12 @@ func (a *aging) report() *model.Report {
 	return r
 }
 
-// next publishes the report of the next day.
 func (a *aging) next() (Published, error) {
 	a.days++
 	a.clock.now = a.clock.now.Add(day)
 	return a.b.Publish(a.t.Context(), a.report())
 }
 
-// pass publishes so many days' reports.
 func (a *aging) pass(days int) {
 	a.t.Helper()
 	for range days {

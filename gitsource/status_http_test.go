@@ -42,7 +42,6 @@ func (r *requests) take() []string {
 	return all
 }
 
-// TestAPushSoonAfterAnotherLooksNoMore lets something happen between two pushes over HTTP.
 func TestAPushSoonAfterAnotherLooksNoMore(t *testing.T) {
 	t.Parallel()
 	look, push := "look", "receive-pack"

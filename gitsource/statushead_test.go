@@ -17,7 +17,6 @@ import (
 	"ingot/model"
 )
 
-// held is a report of a process, with the revision.yaml that names it.
 func held(process string, sequence uint64, files map[string]string) *model.Report {
 	r := report(5, files)
 	r.Mark.Process, r.Mark.Sequence = process, sequence
@@ -26,7 +25,6 @@ func held(process string, sequence uint64, files map[string]string) *model.Repor
 	return r
 }
 
-// edited puts so many commits of a person on the branch.
 func edited(n int) func(*testing.T, *servedRepo) {
 	return func(t *testing.T, r *servedRepo) {
 		for i := range n {
@@ -48,7 +46,6 @@ func endsByOthers(_ context.Context, h model.BranchHead) error {
 	return nil
 }
 
-// watched returns the heads about which b asks Watch.
 func watched(b *StatusBranch) *[]model.BranchHead {
 	asked := new([]model.BranchHead)
 	b.opts.Watch = func(_ context.Context, h model.BranchHead) error {

@@ -59,7 +59,6 @@ func TestReadSkipsWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// symlink puts a symbolic link on the status branch and returns the commit.
 func symlink(t *testing.T, r *servedRepo, path, message string) string {
 	t.Helper()
 	hash := ok[string](t)(r.Git("rev-parse", "status:README.md"))

@@ -11,7 +11,6 @@ import (
 	"ingot/model"
 )
 
-// twoOfOne are tenants who share a namespace, and one who has another.
 var twoOfOne = model.Tenants{
 	{Path: "a", Namespaces: []string{"default"}}, {Path: "b", Namespaces: []string{"default"}}, {Path: "c"},
 }
@@ -24,12 +23,10 @@ var (
 	split     = append(model.Tenants{{Path: "a/prod", Namespaces: []string{"default"}}}, twoOfOne...)
 )
 
-// tenants has the tenants of a process be others from its next start on.
 func tenants(of model.Tenants) act {
 	return func(w *watch) { w.opts.Tenants = of }
 }
 
-// unbound is a new process whose records know of no claim.
 func unbound(w *watch) {
 	w.s.close()
 	b := records(w.d)

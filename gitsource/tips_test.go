@@ -11,7 +11,6 @@ import (
 	"ingot/model"
 )
 
-// show has the Git host show a commit as the head of the branch.
 func show(commit string) act {
 	return func(w *watch) {
 		if err := w.repo.SetBranch("main", commit); err != nil {
@@ -20,13 +19,11 @@ func show(commit string) act {
 	}
 }
 
-// planned compares everything in a Desired that the planner acts upon.
 var planned = cmp.Options{
 	cmpopts.IgnoreFields(model.Desired{}, "Revision", "Time", "Approvals", "Source", "KeptOverRestart", "Problems"),
 	cmp.Comparer(func(a, b model.Sensitive) bool { return a == b }),
 }
 
-// stays looks and checks that nothing that is in force changed.
 func (w *watch) stays(reason string) {
 	w.Helper()
 	before := w.d
@@ -39,7 +36,6 @@ func (w *watch) stays(reason string) {
 	}
 }
 
-// replayed is a history in which each commit changes what the one before has.
 func (w *watch) replayed() (commits [4]string) {
 	w.Helper()
 	bmc := func(address, password string) map[string]string {

@@ -29,7 +29,6 @@ func repoWithClaim(t *testing.T) *servedRepo {
 	return repo
 }
 
-// failsAs checks that a look at the branch fails for the kind of reason given.
 func failsAs(t *testing.T, s *Source, kind failureKind, text ...string) {
 	t.Helper()
 	err := s.Sync(t.Context())
@@ -240,7 +239,6 @@ func TestSilentServer(t *testing.T) { // G19
 	}
 }
 
-// sshKeys are files with some client key.
 func sshKeys(t *testing.T, knownHosts string) Auth {
 	t.Helper()
 	server, err := newGitRepo(t).ServeSSH()

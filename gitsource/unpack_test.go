@@ -19,7 +19,6 @@ import (
 	"ingot/model"
 )
 
-// unpacked unpacks a pack into a new store.
 func unpacked(t *testing.T, pack []byte) (*store, map[plumbing.Hash]int64, error) {
 	t.Helper()
 	st := ok[*store](t)(openStore(t.TempDir()))
@@ -28,7 +27,6 @@ func unpacked(t *testing.T, pack []byte) (*store, map[plumbing.Hash]int64, error
 	return st, left, err
 }
 
-// prose is text of n bytes that hardly compresses and that Git finds its like in.
 func prose(seed uint64, n int) string {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var b strings.Builder
@@ -38,7 +36,6 @@ func prose(seed uint64, n int) string {
 	return b.String()[:n]
 }
 
-// packOf is all that a repository holds, as Git packs it.
 func packOf(t *testing.T, repo *servedRepo, arguments ...string) []byte {
 	t.Helper()
 	ok[string](t)(repo.Git(append([]string{"repack", "-adfq", "--window=20"}, arguments...)...))
@@ -50,7 +47,6 @@ func packOf(t *testing.T, repo *servedRepo, arguments ...string) []byte {
 	return ok[[]byte](t)(os.ReadFile(out))
 }
 
-// TestUnpack compares what is stored of a repository with what Git says that it holds.
 func TestUnpack(t *testing.T) {
 	repo := newGitRepo(t)
 	large := prose(1, 3<<20)
@@ -96,7 +92,6 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// packed_ is a pack of entries that are made by hand.
 func packed_(objects uint32, entries ...func(*packWriter)) []byte {
 	p := newPackWriter()
 	for _, add := range entries {
@@ -110,7 +105,6 @@ func blobEntry(content []byte) func(*packWriter) {
 	return func(p *packWriter) { p.add(packBlob, content) }
 }
 
-// copies is a delta that makes one of n copies of a base.
 func copies(base []byte, n int) []byte {
 	delta := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(len(base))), uint64(len(base)*n))
 	for range n { // copy from offset 0: the size in two bytes

@@ -60,7 +60,6 @@ func (w *signedWatch) write(name, content string) {
 	}
 }
 
-// signed commits the claims, each with its image, and signs that.
 func (w *signedWatch) signed(k gitserver.SigningKey, message string, images map[string]string) string {
 	w.Helper()
 	w.unsigned(message, images)
@@ -77,7 +76,6 @@ func (w *signedWatch) unsigned(message string, images map[string]string) string 
 	return ok[string](w.T)(w.repo.Replace(files, message))
 }
 
-// expect looks and compares what is in force and how the source is.
 func (w *signedWatch) expect(what string, want map[string]string, reason string, message ...string) {
 	w.Helper()
 	w.look()

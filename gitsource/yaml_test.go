@@ -114,7 +114,6 @@ func must(b []byte, err error) []byte {
 	return b
 }
 
-// nasty are strings and pieces of strings that YAML has ideas about.
 var nasty = []string{
 	"", " ", "a", "On", "yes", "null", "~", "1", "0", "-", "- ", ":", ": ", "#", " #", "\n", "\n\n", "\t", "'", "\"", "\\",
 	"{", "}", "[", "]", ",",

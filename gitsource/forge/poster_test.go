@@ -51,14 +51,12 @@ func (w *world) write(t *testing.T, token string) {
 	}
 }
 
-// pass has a time go by, with a look each second.
 func (w *world) pass(t *testing.T, d time.Duration) {
 	for end := w.now.Add(d); w.now.Before(end); w.now = w.now.Add(time.Second) {
 		w.step(t.Context())
 	}
 }
 
-// answering is a forge that answers each post as f says, with the number of its posts.
 func answering(t *testing.T, f http.HandlerFunc) (Project, *int) {
 	t.Helper()
 	n := new(int)
@@ -172,7 +170,6 @@ func said(t *testing.T, code func(commit string) int) (Project, *[]string) {
 	return project, &all
 }
 
-// hashOf is a commit whose hash begins with four letters.
 func hashOf(letters string) string { return letters + newHash[len(letters):] }
 
 func TestACommitThatWasOvertakenIsToldItsEnd(t *testing.T) {

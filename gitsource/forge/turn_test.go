@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// announceFrom sends the usual announcement from an address, and returns the code of the answer.
 func announceFrom(h http.Handler, address string) int {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, announcement(address, strings.NewReader(ourBody)))

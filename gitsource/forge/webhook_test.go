@@ -27,7 +27,6 @@ const (
 	ourBody   = `{"ref":"refs/heads/main","repository":{"clone_url":"https://git.example.com/infra/metal.git"}}`
 )
 
-// newWebhook returns a handler with secrets, one a line, and the number of its wishes.
 func newWebhook(t *testing.T, content string) (h *Webhook, woken *atomic.Int32, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "secret")
@@ -51,7 +50,6 @@ func sign(with, body string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// announce sends a body with headers, and returns the code of the answer.
 func announce(h http.Handler, method, path, body string, header map[string]string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
 	for name, value := range header {

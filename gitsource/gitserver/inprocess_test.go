@@ -45,7 +45,6 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// checked fails the test if git finds an error in the repository.
 func checked(t *testing.T, r *gitserver.Repo) {
 	t.Helper()
 	if out, err := r.Git("fsck", "--strict", "--no-dangling"); err != nil || strings.Contains(out, "missing") {
@@ -53,7 +52,6 @@ func checked(t *testing.T, r *gitserver.Repo) {
 	}
 }
 
-// fastImport makes commits with the real git.
 func fastImport(t *testing.T, r *gitserver.Repo, stream string) {
 	t.Helper()
 	cmd := exec.Command("git", "-C", r.Dir, "fast-import", "--quiet", "--date-format=raw")
@@ -185,7 +183,6 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 	checked(t, r)
 }
 
-// history makes a random history with merges and dates out of order.
 func history(t *testing.T, r *gitserver.Repo, random *rand.Rand) []string {
 	t.Helper()
 	var commits []string
@@ -311,7 +308,6 @@ func randomClient(t *testing.T, url string, random *rand.Rand, have plumbing.Has
 	return client{[]plumbing.Hash{have, plumbing.NewHash(strings.Repeat("ab", 20))}, got.shallow, got.objects}
 }
 
-// randomRequest returns a request of a client.
 func randomRequest(c client, wants []plumbing.Hash, random *rand.Rand) func(*packp.UploadPackRequest) {
 	depth, since, filter := 0, time.Time{}, packp.Filter("")
 	switch random.IntN(4) {

@@ -28,7 +28,6 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// folder returns a folder with files, by name.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -37,7 +37,6 @@ func read(t *testing.T, file string) []byte {
 	return data
 }
 
-// said is what an object says, wherever it stands, with its secret values.
 func said(objects []model.Object) []any {
 	var all []any
 	for _, o := range objects {
@@ -332,7 +331,6 @@ func TestProgramSops(t *testing.T) {
 	password(ours, "another")
 }
 
-// swap is a file of testdata in which some text is other text, once.
 func swap(file, old, now string) func(*testing.T) []byte {
 	return func(t *testing.T) []byte {
 		text := string(read(t, file))
