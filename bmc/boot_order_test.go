@@ -18,7 +18,6 @@ const (
 	uuidOf1     = "38947555-7742-3448-3784-823347823834"
 )
 
-// orderFake is a fake whose firmware has three boot options.
 func orderFake(t *testing.T) *fake {
 	f := newFake(t, plain)
 	var uris []string
@@ -35,7 +34,6 @@ func orderFake(t *testing.T) *fake {
 
 func bootOf(f *fake, uri string) object { return f.resources[uri]["Boot"].(object) }
 
-// names has the system name a settings object that holds a boot order; none = an empty one.
 func names(order ...any) func(f *fake) {
 	return func(f *fake) {
 		f.resources[sysURI]["@Redfish.Settings"] = object{"SettingsObject": linked(settingsURI)}
@@ -43,7 +41,6 @@ func names(order ...any) func(f *fake) {
 	}
 }
 
-// refusesOrders has PATCHes at uri answered by a Redfish error.
 func refusesOrders(uri string, status int, id string) func(f *fake) {
 	return func(f *fake) {
 		f.answer = func(w http.ResponseWriter, r *http.Request) bool {

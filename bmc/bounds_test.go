@@ -13,12 +13,10 @@ import (
 	"time"
 )
 
-// listOf is a JSON list with n times the same entry.
 func listOf(entry string, n int) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(entry+",", n), ",") + "]"
 }
 
-// allocated returns how many bytes are allocated meanwhile.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -17,7 +17,6 @@ import (
 	"ingot/model"
 )
 
-// executed makes the fake carry out each reset, count it, and then answer as it likes.
 func executed(f *fake, answer http.HandlerFunc) *atomic.Int64 {
 	var n atomic.Int64
 	f.answer = func(w http.ResponseWriter, r *http.Request) bool {
@@ -35,7 +34,6 @@ func executed(f *fake, answer http.HandlerFunc) *atomic.Int64 {
 	return &n
 }
 
-// knows reports whether the request's session is open.
 func (f *fake) knows(r *http.Request) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -32,7 +32,6 @@ func simulated(t *testing.T, o sim.Options) *sim.BMC {
 	return rack.BMCs()[0]
 }
 
-// failed are the rows of a report that are needed and fail.
 func failed(r *bmc.CheckReport) (checks []string) {
 	for _, item := range r.Checks {
 		if item.Needed && item.Result == bmc.CheckFails {

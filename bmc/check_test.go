@@ -20,7 +20,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// checked checks the fake.
 func checked(t *testing.T, f *fake, o CheckOptions) *CheckReport {
 	t.Helper()
 	if o.Target.Address == "" {
@@ -36,7 +35,6 @@ func checked(t *testing.T, f *fake, o CheckOptions) *CheckReport {
 	return r
 }
 
-// row returns a row of a report.
 func (r *CheckReport) row(check string) CheckItem {
 	i := slices.IndexFunc(r.Checks, func(item CheckItem) bool { return item.Check == check })
 	if i < 0 {
@@ -274,7 +272,6 @@ func TestACheckSaysWhatDoesNotWork(t *testing.T) {
 	}
 }
 
-// expired is a certificate that has expired.
 func expired(t *testing.T) *tls.Config {
 	cert := certificateOf(t, big.NewInt(1), false)
 	leaf, err := x509.ParseCertificate(cert.Certificate[0])

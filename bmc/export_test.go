@@ -7,7 +7,6 @@ import (
 	"ingot/model"
 )
 
-// NotCarriedOut reports whether a call that failed is certain to have changed nothing.
 func NotCarriedOut(err error) bool {
 	e, ok := errors.AsType[interface {
 		error

@@ -95,7 +95,6 @@ func newFake(t testing.TB, start func(*httptest.Server)) *fake {
 func plain(s *httptest.Server)  { s.Start() }
 func secure(s *httptest.Server) { s.StartTLS() }
 
-// linked is a link to a resource, listed a collection of resources.
 func linked(uri string) object { return object{"@odata.id": uri} }
 
 func listed(uris ...string) object {
@@ -106,7 +105,6 @@ func listed(uris ...string) object {
 	return object{"Name": "Collection", "Members": members}
 }
 
-// tree is a well-behaved service with one machine.
 func tree() map[string]object {
 	link, list := linked, listed
 	return map[string]object{
@@ -198,7 +196,6 @@ func (f *fake) answers(answer func(http.ResponseWriter, *http.Request) bool) {
 	f.answer = answer
 }
 
-// ServeHTTP implements http.Handler.
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.asked = append(f.asked, r.Method+" "+r.URL.RequestURI())
@@ -278,7 +275,6 @@ func (f *fake) patch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keep stores an override as a good BMC does.
 func (f *fake) keep(path string, b object) int {
 	boot, _ := f.resources[path]["Boot"].(object)
 	if boot == nil {
@@ -312,7 +308,6 @@ func (f *fake) get(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(f.expanded(r.URL.Path, o, levels))
 }
 
-// system shows the old power for a while after a reset.
 func (f *fake) system(o object) object {
 	if f.lag == 0 {
 		return o
@@ -323,7 +318,6 @@ func (f *fake) system(o object) object {
 	return old
 }
 
-// expanded returns a resource with levels of what it links to in place.
 func (f *fake) expanded(uri string, o object, levels int) object {
 	out := object{"@odata.id": uri}
 	for k, v := range o {
@@ -352,7 +346,6 @@ func (f *fake) inPlace(v any, levels int) any {
 	return v
 }
 
-// setPower does what a reset type says at once; lag hides it for a while.
 func (f *fake) setPower(resetType string) {
 	switch resetType {
 	case "On", "ForceOn", "ForceRestart", "GracefulRestart", "PowerCycle":
@@ -364,7 +357,6 @@ func (f *fake) setPower(resetType string) {
 	}
 }
 
-// fail answers with a Redfish error.
 func fail(w http.ResponseWriter, status int, messageID string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -374,7 +366,6 @@ func fail(w http.ResponseWriter, status int, messageID string) {
 	}})
 }
 
-// change runs fn while the fake is at rest.
 func (f *fake) change(fn func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -390,7 +381,6 @@ func (f *fake) requests() []string {
 	return asked
 }
 
-// dropSessions forgets all sessions, as a restarted BMC does.
 func (f *fake) dropSessions() { f.change(func() { clear(f.sessions) }) }
 
 func (f *fake) target() model.BMCTarget {
@@ -420,13 +410,11 @@ func (c *clock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// loopback is where the BMCs of tests are.
 var loopback = model.BMCNetworks{
 	{Prefix: netip.MustParsePrefix("127.0.0.0/8"), Plain: true},
 	{Prefix: netip.MustParsePrefix("::1/128"), Plain: true},
 }
 
-// newPool returns a pool that is closed at the end of the test.
 func newPool(t testing.TB, o Options) *Pool {
 	t.Helper()
 	if o.Networks == nil {
@@ -444,7 +432,6 @@ func newPool(t testing.TB, o Options) *Pool {
 	return p
 }
 
-// counted returns how many of the requests begin with prefix.
 func counted(requests []string, prefix string) int {
 	n := 0
 	for _, r := range requests {
@@ -457,7 +444,6 @@ func counted(requests []string, prefix string) int {
 
 const login = "POST /redfish/v1/SessionService/Sessions"
 
-// after returns the requests that follow the login.
 func after(requests []string) []string {
 	i := slices.IndexFunc(requests, func(r string) bool { return strings.HasPrefix(r, login) })
 	return requests[i+1:]

@@ -17,7 +17,6 @@ import (
 
 const cards = sysURI + "/NetworkInterfaces"
 
-// cards gives the machine a network card with functions.
 func (f *fake) cards(functions ...object) {
 	f.resources[sysURI]["NetworkInterfaces"] = linked(cards)
 	f.resources[cards] = listed(cards + "/1")

@@ -144,7 +144,6 @@ func TestClientAndSimulatedRack(t *testing.T) {
 	}
 }
 
-// await polls until the power is as wanted.
 func await(ctx context.Context, t *testing.T, p *bmc.Pool, s model.SystemTarget, want model.Power) {
 	t.Helper()
 	for {

@@ -63,7 +63,6 @@ func killed(t *testing.T, f *fake, o Options) *Pool {
 	return p
 }
 
-// open returns how many sessions are open.
 func (f *fake) open() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,7 +22,6 @@ import (
 	"ingot/model"
 )
 
-// rewritten has the answers to GETs be written in another form.
 func (f *fake) rewritten(rewrite func(http.Header, []byte) []byte) {
 	f.answers(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet {

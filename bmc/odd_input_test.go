@@ -24,7 +24,6 @@ type field struct {
 	key    string
 }
 
-// fieldsOf are all properties of an object and of those within it.
 func fieldsOf(uri string, o object) (all []field) {
 	for _, key := range slices.Sorted(maps.Keys(o)) {
 		all = append(all, field{uri, o, key})

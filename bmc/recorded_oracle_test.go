@@ -26,7 +26,6 @@ type recordedSystem struct {
 	unread                               []string // what is linked to and was not recorded
 }
 
-// systems are those that the recording shows, and why there are none to show.
 func (r *recording) systems() ([]*recordedSystem, string) {
 	uri := linkOf(r.resource("/redfish/v1"), "Systems")
 	if uri == "" {
@@ -90,7 +89,6 @@ func number(v any) (float64, bool) {
 	return f, err == nil
 }
 
-// members are the resources of a collection that are recorded.
 func (r *recording) members(s *recordedSystem, uri string) map[string]map[string]any {
 	if uri == "" {
 		return nil
@@ -103,7 +101,6 @@ func (r *recording) members(s *recordedSystem, uri string) map[string]map[string
 	return r.linked(s, list)
 }
 
-// linked are the resources that a list links to or holds.
 func (r *recording) linked(s *recordedSystem, list []any) map[string]map[string]any {
 	all := make(map[string]map[string]any)
 	for _, l := range list {
@@ -157,7 +154,6 @@ func (r *recording) storage(s *recordedSystem, sys map[string]any) {
 	}
 }
 
-// cards finds the MAC addresses of the network interfaces and of the network cards.
 func (r *recording) cards(s *recordedSystem, sys map[string]any) {
 	found := make(map[string]bool)
 	note := func(v any) {
@@ -197,7 +193,6 @@ func (r *recording) card(card map[string]any, note func(any)) {
 	}
 }
 
-// missing names what an inventory lacks of what was recorded.
 func (s *recordedSystem) missing(inv *model.Inventory) (all []string) {
 	count := func(what string, want, got int) {
 		if got != want {
@@ -228,7 +223,6 @@ func (s *recordedSystem) missing(inv *model.Inventory) (all []string) {
 	return all
 }
 
-// named reports whether one of the texts names a URI.
 func named(texts []string, uri string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool {
 		return strings.Contains(strings.ToLower(s), strings.ToLower(strings.TrimRight(uri, "/")))

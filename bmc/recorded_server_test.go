@@ -89,7 +89,6 @@ func newRecording(folder string) (*recording, error) {
 	return r, err
 }
 
-// key is a path as it is looked up.
 func key(uri string) string {
 	if plain, err := url.PathUnescape(uri); err == nil {
 		uri = plain
@@ -97,7 +96,6 @@ func key(uri string) string {
 	return strings.ToLower(strings.TrimRight(uri, "/"))
 }
 
-// asked is the path of a request; a further page of a collection is recorded with its query.
 func (r *recording) asked(req *http.Request) string {
 	if page := req.URL.Path + "?" + req.URL.RawQuery; r.files[key(page)] != "" {
 		return page
@@ -105,7 +103,6 @@ func (r *recording) asked(req *http.Request) string {
 	return req.URL.Path
 }
 
-// raw is what was recorded at a path; empty if nothing was.
 func (r *recording) raw(uri string) []byte {
 	file := r.files[key(uri)]
 	if file == "" {
@@ -144,7 +141,6 @@ func linkOf(o map[string]any, name string) string {
 	return uri
 }
 
-// serve plays the recording until the end of the test.
 func (r *recording) serve(t *testing.T) model.BMCTarget {
 	s := httptest.NewUnstartedServer(r)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -156,7 +152,6 @@ func (r *recording) serve(t *testing.T) model.BMCTarget {
 	}
 }
 
-// ServeHTTP implements http.Handler.
 func (r *recording) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -209,7 +204,6 @@ func (r *recording) get(w http.ResponseWriter, req *http.Request) {
 	w.Write(body)
 }
 
-// expands is how many levels a query has expanded, as far as the service does.
 func (r *recording) expands(query string) int {
 	levels := 1
 	kind, rest, _ := strings.Cut(query, "($levels=")
@@ -220,7 +214,6 @@ func (r *recording) expands(query string) int {
 	return 0
 }
 
-// inPlace is a value with what it links to in the place of the links.
 func (r *recording) inPlace(v any, levels int) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -246,7 +239,6 @@ func (r *recording) inPlace(v any, levels int) any {
 	return v
 }
 
-// patch keeps what it is given of what the resource has.
 func (r *recording) patch(w http.ResponseWriter, req *http.Request) {
 	resource := r.resource(req.URL.Path)
 	var body map[string]any
@@ -261,7 +253,6 @@ func (r *recording) patch(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// overlay writes properties, and reports whether the resource has and allows them all.
 func overlay(resource, body map[string]any) bool {
 	for name, value := range body {
 		has, known := resource[name]
@@ -282,7 +273,6 @@ func overlay(resource, body map[string]any) bool {
 	return true
 }
 
-// reset switches the system whose action is asked for.
 func (r *recording) reset(w http.ResponseWriter, req *http.Request) {
 	uri, _, _ := strings.Cut(key(req.URL.Path), "/actions/")
 	sys := r.resource(uri)

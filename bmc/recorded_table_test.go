@@ -55,7 +55,6 @@ func tableOf(results []*result) string {
 	return b.String()
 }
 
-// row is the recording's row of the table.
 func (res *result) row() string {
 	requests := fmt.Sprintf("%d + %d + %d", res.requests[0], res.requests[1], res.requests[2])
 	cells := []string{
@@ -68,7 +67,6 @@ func (res *result) row() string {
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
-// counted are texts, those that are the same once, with how many.
 func counted(all []string) (out []string) {
 	for i, text := range all {
 		if slices.Index(all, text) < i {

@@ -17,7 +17,6 @@ import (
 	"ingot/model"
 )
 
-// updateHardware writes the table of the recordings into the documentation.
 var updateHardware = flag.Bool("update", false, "write docs/hardware.md anew from the recordings in INGOT_MOCKUPS")
 
 // result is what came of one recording.
@@ -133,7 +132,6 @@ func (r *recording) try(t *testing.T) *result {
 	return res
 }
 
-// check has the BMC checked as a person does, who is told of each server that there is.
 func (r *recording) check(ctx context.Context, t *testing.T, res *result, target model.BMCTarget, servers int) {
 	told := 0
 	report := bmc.Check(ctx, bmc.CheckOptions{Target: target}.Hasty())
@@ -164,7 +162,6 @@ func (res *result) miss(format string, args ...any) {
 	res.wrong = append(res.wrong, fmt.Sprintf(format, args...))
 }
 
-// refuse notes that there is no server, which is right if the recording has none.
 func (res *result) refuse(none string) {
 	if none == "" {
 		res.miss("a server")
@@ -204,7 +201,6 @@ func (r *recording) tryServer(
 	res.notes = append(res.notes, read.Inventory.Problems...)
 }
 
-// switches has the server booted from the network as it is when it is discovered.
 func (r *recording) switches(ctx context.Context, p *bmc.Pool, res *result, s model.SystemTarget, want *recordedSystem) string {
 	power := func(want model.Power) {
 		if got, err := p.Power(ctx, s); got != want || err != nil {
@@ -234,7 +230,6 @@ func (r *recording) switches(ctx context.Context, p *bmc.Pool, res *result, s mo
 	return boots
 }
 
-// summary is what a server has, in a line.
 func summary(sys *model.SystemFact, read *model.ServerFacts, boots string) string {
 	inv := read.Inventory
 	identity := "identified by its UUID"
@@ -260,7 +255,6 @@ func summary(sys *model.SystemFact, read *model.ServerFacts, boots string) strin
 		boots, cmp.Or(strings.Join(targets, ", "), "lists no network"), len(inv.BootOrder))
 }
 
-// plural is a count of things.
 func plural(n int, thing string) string {
 	switch {
 	case n == 1:

@@ -90,7 +90,6 @@ func TestSessionLost(t *testing.T) {
 	}
 }
 
-// logout is how the deletion of a session begins.
 const logout = "DELETE /redfish/v1/SessionService/Sessions/"
 
 // A session that the BMC refuses once, or now and then, and that is open all the same does

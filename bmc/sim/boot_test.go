@@ -16,16 +16,13 @@ import (
 	"ingot/model"
 )
 
-// sum is the digest of what bootService serves as a layer.
 func sum(text string) string {
 	d := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(d[:])
 }
 
-// fetchedAll is what a server fetches on its way to a running system.
 var fetchedAll = []model.BootStage{model.StageScript, model.StageKernel, model.StageInitrd, "squashfs", model.StageIgnition}
 
-// receive waits for the next value.
 func receive[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
 	select {

@@ -146,7 +146,6 @@ func (b *bootService) wipeIgnition(uuid, mode string) string {
 	return b.probeIgnition(uuid, "--wipe="+mode, "--report-url="+b.URL+"/r/tok/wipe")
 }
 
-// imageIgnition is that of a claimed server.
 func (b *bootService) imageIgnition(uuid string) string {
 	line := b.URL + "/r/tok/bootstate " + uuid + "\n"
 	return ignitionJSON(map[string]any{"storage": map[string]any{"files": []any{map[string]any{

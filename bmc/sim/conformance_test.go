@@ -140,7 +140,6 @@ func (w *walker) body(uri string, body map[string]any) {
 	w.values(uri, body)
 }
 
-// values checks types and enumerations, wherever in the resource they are.
 func (w *walker) values(uri string, v any) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -64,7 +64,6 @@ func newInstaller(t *testing.T) *installer {
 	return in
 }
 
-// pack makes the table and the chunks of the content.
 func (in *installer) pack(t *testing.T) {
 	t.Helper()
 	enc, err := zstd.NewWriter(nil)
@@ -90,13 +89,11 @@ func sumOf(raw []byte) string {
 	return hex.EncodeToString(d[:])
 }
 
-// installs has a server install.
 func (in *installer) installs(s *sim.Server) {
 	in.document.Seed.Files["vendor-data"] = strings.ReplaceAll(in.document.Seed.Files["vendor-data"], "ITS-OWN", s.UUID())
 	in.offer(s.UUID(), in.probeIgnition(s.UUID(), "--install="+in.URL+"/install/document"))
 }
 
-// told returns the stages that are reported up to one, or a failure, and the last report.
 func (in *installer) told(t *testing.T, until model.DiskInstallStage) (stages []model.DiskInstallStage, last model.ProbeInstall) {
 	t.Helper()
 	for {

@@ -13,12 +13,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// quick are delays of next to nothing.
 func quick() sim.Delays {
 	return sim.Delays{Boot: 5 * time.Millisecond, ProbeRestart: 20 * time.Millisecond, ProbeRepeat: 30 * time.Millisecond}
 }
 
-// start runs a rack until the test ends, with quick delays if it has none.
 func start(t *testing.T, o sim.Options) *sim.Rack {
 	t.Helper()
 	if o.Delays == (sim.Delays{}) {

@@ -442,12 +442,10 @@ func TestGofishReadsAndDrivesEveryPersonality(t *testing.T) {
 	}
 }
 
-// sameUUID reports whether two texts are one UUID, in whatever case and byte order.
 func sameUUID(shown, own string) bool {
 	return slices.Contains(model.UUIDVariants(own), strings.ToLower(shown))
 }
 
-// netboot asks for one network boot, with the mode if the system shows one.
 func netboot(t *testing.T, c *schemas.ComputerSystem, s *sim.Server) {
 	t.Helper()
 	want := schemas.Boot{BootSourceOverrideEnabled: schemas.OnceBootSourceOverrideEnabled, BootSourceOverrideTarget: schemas.PxeBootSource}

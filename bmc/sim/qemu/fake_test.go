@@ -33,7 +33,6 @@ const (
 	neverQuits    = "never quits"
 )
 
-// fakeQEMU speaks QMP as qemu does and pretends to have a machine with SeaBIOS.
 func fakeQEMU(how string) int {
 	if how == noTap {
 		fmt.Fprintln(os.Stderr, "qemu: warning: something else\nqemu: could not configure /dev/net/tun (tap0): Device or resource busy")

@@ -20,10 +20,8 @@ import (
 	"ingot/model"
 )
 
-// oneNIC is a machine that can be told to boot the network.
 var oneNIC = qemu.Machine{Taps: []string{""}}
 
-// override patches the boot override.
 func override(t *testing.T, s *sim.Server, enabled, target string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"Boot":{"BootSourceOverrideEnabled":%q,"BootSourceOverrideTarget":%q}}`, enabled, target)
@@ -32,12 +30,10 @@ func override(t *testing.T, s *sim.Server, enabled, target string) {
 	}
 }
 
-// said reports whether the server's events hold a line with words.
 func said(s *sim.Server, words string) bool {
 	return slices.ContainsFunc(s.Events(), func(e sim.Event) bool { return strings.Contains(e.What, words) })
 }
 
-// sources are what the boots came from, and what became of them.
 func sources(s *sim.Server) []string {
 	var all []string
 	for _, b := range s.Boots() {

@@ -36,7 +36,6 @@ func (o *otherEnd) say(line string) {
 	}
 }
 
-// hears returns the next command and its number.
 func (o *otherEnd) hears() (command string, id int) {
 	var c struct {
 		Execute   string
