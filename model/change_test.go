@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// someObject is an object of any kind, of which few clash, in a random version.
 func someObject(r *rand.Rand) Object {
 	i, at := r.IntN(4), 0
 	if at = i; r.IntN(12) == 0 {
@@ -79,7 +78,6 @@ func someObject(r *rand.Rand) Object {
 	}
 }
 
-// desiredOf is what some objects come to by themselves.
 func desiredOf(objects map[Identity]Object) *Desired {
 	d := NewDesired()
 	for _, o := range objects {
@@ -88,7 +86,6 @@ func desiredOf(objects map[Identity]Object) *Desired {
 	return d
 }
 
-// randomChanges changes some of the objects, and says how.
 func randomChanges(r *rand.Rand, objects map[Identity]Object) []Change {
 	before := make(map[Identity]Object)
 	for range 1 + r.IntN(3) {

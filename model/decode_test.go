@@ -16,7 +16,6 @@ import (
 
 var updateGolden = flag.Bool("update", false, "write the golden files anew")
 
-// problemLines writes problems as a terminal shows them.
 func problemLines(problems []Problem) string {
 	var b strings.Builder
 	for _, p := range problems {

@@ -125,5 +125,4 @@ func TestNoTwoEndpointsAreForOneClient(t *testing.T) {
 	}
 }
 
-// braced puts braces around an annotation that has none.
 func braced(annotation string) string { return "{" + strings.Trim(annotation, "{}") + "}" }

@@ -21,7 +21,6 @@ import (
 // differs from another, and do nothing more about them.
 var onlyChecks = []string{"validate.go", "validate_field.go", "inert.go", "immutable.go"}
 
-// refusedOtherwise are fields of which nothing but the values that are acted upon is allowed.
 var refusedOtherwise = []string{"Protocol.Name"}
 
 // TestNothingIsAcceptedInSilence: each field of each kind is read by what the program
@@ -126,7 +125,6 @@ func fieldsRead(t *testing.T) (fields map[string]*types.Var, read map[*types.Var
 	return fields, read
 }
 
-// at is where a field stands, and its name.
 func at(files *token.FileSet, v *types.Var) string {
 	p := files.Position(v.Pos())
 	return fmt.Sprintf("%s:%d: %s", filepath.Base(p.Filename), p.Line, v.Name())
@@ -138,7 +136,6 @@ type program struct {
 	imports types.Importer
 }
 
-// reads calls found for each field that a package reads, with the name of the file.
 func (p program) reads(t *testing.T, path string, sources []string, found func(file string, field *types.Var)) {
 	t.Helper()
 	var parsed []*ast.File

@@ -14,7 +14,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// anyText are fields that take any text.
 var anyText = []string{
 	"Server spec.bootOrder[].name", "Server spec.bootOrder[].device", "ServerMaintenance spec.reason",
 	"Secret type", "BMCSecret type", "Server spec.power", // which is ignored
@@ -86,7 +85,6 @@ type wrongFields struct {
 	got  strings.Builder
 }
 
-// fields finds the fields that people write of a kind.
 func (w *wrongFields) fields(kind Kind) {
 	object := reflect.TypeOf(kindTable[kind].new()).Elem()
 	for f := range object.Fields() {
@@ -116,7 +114,6 @@ func (w *wrongFields) add(path string, t reflect.Type) {
 	}
 }
 
-// walk makes what is below a node wrong, of which path is the place.
 func (w *wrongFields) walk(n *yaml.Node, path string) {
 	for i, c := range n.Content {
 		below := path + "[]"
@@ -194,7 +191,6 @@ func (w *wrongFields) replace(n *yaml.Node, i int, path, wrong string, isError b
 	return problems[there].Message
 }
 
-// tell notes what people are told of the document as it is now.
 func (w *wrongFields) tell(wrong string) []Problem {
 	w.made(w.text())
 	_, problems := w.decode()
@@ -205,7 +201,6 @@ func (w *wrongFields) tell(wrong string) []Problem {
 	return problems
 }
 
-// text is the document as it is now.
 func (w *wrongFields) text() []byte {
 	text, err := yaml.Marshal(&w.doc)
 	if err != nil {
@@ -218,7 +213,6 @@ func (w *wrongFields) decode() ([]Object, []Problem) {
 	return Decode("f", w.text(), DecodeOptions{AllowPlaintextSecrets: true})
 }
 
-// at is where a field stands in the document's text.
 func (w *wrongFields) at(path string) *yaml.Node {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(w.text(), &doc); err != nil {
@@ -265,7 +259,6 @@ func TestEveryFieldThatChanges(t *testing.T) {
 	compareGolden(t, filepath.Join("testdata", "fields", "changes.golden"), strings.Join(lines, ""))
 }
 
-// ownFields are the fields of an object's spec, or its own where it has none.
 func ownFields(o Object) reflect.Value {
 	v := reflect.ValueOf(o).Elem()
 	if spec := v.FieldByName("Spec"); spec.IsValid() {
@@ -274,7 +267,6 @@ func ownFields(o Object) reflect.Value {
 	return v
 }
 
-// changeValue makes a value another one.
 func changeValue(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:

@@ -52,7 +52,6 @@ func TestAMACAddressOfOneDevice(t *testing.T) {
 	}
 }
 
-// TestParseMACTakesWhatTheStandardLibraryTakes changes each byte of good addresses.
 func TestParseMACTakesWhatTheStandardLibraryTakes(t *testing.T) {
 	for _, good := range []string{"00:1a:2B:3c:4d:5e", "00-1A-2b-3C-4D-5E", "001a.2b3c.4d5e"} {
 		for i := range len(good) {

@@ -66,7 +66,6 @@ func TestAnObjectHasSoManyLabelsAndAnnotations(t *testing.T) {
 	}
 }
 
-// listsOf returns a server and a claim whose lists have so many entries.
 func listsOf(n int) string {
 	list := func(entry string) string { return "[" + strings.TrimSuffix(strings.Repeat(entry+",", n), ",") + "]" }
 	var taints strings.Builder

@@ -55,7 +55,6 @@ func namespacedText(kind Kind) string {
 	return "."
 }
 
-// annotatedKinds are the kinds on which an annotation has an effect.
 func annotatedKinds(name string) string {
 	if name == AnnotationOperation {
 		return "Server; `ignore` and `retry` also on a BMC"
@@ -129,7 +128,6 @@ func (r *fieldRows) field(within reflect.Type, f fieldPlan, prefix string) {
 	}
 }
 
-// textsByKey is the type of a mapping whose keys are anybody's.
 const textsByKey = "mapping of texts"
 
 func (r *fieldRows) add(path, kind string, required bool, values, says string) {
@@ -150,7 +148,6 @@ func bounds(rule fieldSchema) string {
 	return ""
 }
 
-// flush writes the lines as a table.
 func (r *fieldRows) flush(doc *strings.Builder) {
 	doc.WriteString("\n| field | type | values | meaning |\n|---|---|---|---|\n" + strings.Join(r.lines, ""))
 	r.lines = nil
@@ -171,7 +168,6 @@ func enumerated(s schema) (values []string) {
 	return values
 }
 
-// typeWord is the type of a field, or of a list's entries, in a word.
 func typeWord(t reflect.Type, list string) string {
 	var word string
 	switch t.Kind() {
@@ -189,7 +185,6 @@ func typeWord(t reflect.Type, list string) string {
 	return cmp.Or(map[string]string{"": word}[list], "list of "+word+"s")
 }
 
-// codes are texts as code.
 func codes(all []string) string {
 	if len(all) == 0 {
 		return ""
@@ -197,5 +192,4 @@ func codes(all []string) string {
 	return "`" + strings.Join(all, "`, `") + "`"
 }
 
-// cell is a text within a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -88,7 +88,6 @@ func TestRootDeviceHintsFit(t *testing.T) {
 	}
 }
 
-// sold is a disk of so many GB.
 func sold(name string, gigabytes uint64, change ...func(*CandidateDisk)) CandidateDisk {
 	d := CandidateDisk{ProbeDisk: ProbeDisk{
 		Name: name, Serial: "S-" + name, WWID: "eui.00000000000000" + name[len(name)-1:] + "f", Model: "M1", Transport: "sata",

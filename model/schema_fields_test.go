@@ -79,7 +79,6 @@ var (
 	anyValue  = textSchema{pattern: `[\s\S]*`} // whatever its type is
 )
 
-// fieldSchemas are the fields of the Go types, by the type's name and their own in files.
 var fieldSchemas = map[string]fieldSchema{
 	"Meta.name":        {about: "Tells the object from others of its kind, and namespace.", text: nameText},
 	"Meta.namespace":   {about: "default where it is left out.", text: spaceText},
@@ -233,12 +232,10 @@ func given(field string) schema {
 	return schema{"type": "object", "required": []string{field}, "properties": schema{field: schema{"not": schema{"type": "null"}}}}
 }
 
-// has is a schema of mappings in which a field has one of the values.
 func has(field string, values ...string) schema {
 	return schema{"type": "object", "required": []string{field}, "properties": schema{field: schema{"enum": values}}}
 }
 
-// isAnnotated is a schema of manifests in which one of the annotations is there.
 func isAnnotated(names ...string) schema {
 	var cases []schema
 	for _, name := range names {
@@ -263,7 +260,6 @@ func identifierText(least int) textSchema {
 	}
 }
 
-// structSchemas are what the schemas say of fields together.
 var structSchemas = map[string]schema{
 	"Endpoint": {
 		"if": schema{"not": isAnnotated(AnnotationClientID, AnnotationCircuitID, AnnotationRemoteID)},
@@ -293,7 +289,6 @@ var structSchemas = map[string]schema{
 	},
 }
 
-// hintsPattern is what ParseRootDeviceHints reads.
 func hintsPattern() string {
 	anyCase := func(words ...string) string {
 		for i, word := range words {
@@ -316,7 +311,6 @@ func hintsPattern() string {
 	return `\s*|` + one + "(?:," + one + fmt.Sprintf("){0,%d}", maxHints-1)
 }
 
-// annotations are the annotations that something is to be said of.
 func (w *schemaWriter) annotations() schema {
 	names := slices.Sorted(maps.Keys(operations))
 	all := map[string]schema{

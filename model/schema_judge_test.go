@@ -88,7 +88,6 @@ func newJudge(t *testing.T) *judge {
 	return j
 }
 
-// folder judges the manifests in a folder, and those in its Markdown.
 func (j *judge) folder(folder string) {
 	fenced := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
@@ -115,7 +114,6 @@ func (j *judge) folder(folder string) {
 	}
 }
 
-// scripts judges the manifests in the scripts of a folder.
 func (j *judge) scripts(folder string) {
 	names, err := filepath.Glob(filepath.Join(folder, "*.txtar"))
 	if err != nil || len(names) == 0 {
@@ -134,7 +132,6 @@ func (j *judge) scripts(folder string) {
 	}
 }
 
-// tests judges the manifests that stand in the tests of a package.
 func (j *judge) tests(folder string) {
 	names, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 	if err != nil {
@@ -191,7 +188,6 @@ func (j *judge) otherValues(kind Kind) {
 	}
 }
 
-// replaceEach judges the manifest with v in the place of a node, and of each below it.
 func (j *judge) replaceEach(kind Kind, root, n, v *yaml.Node) {
 	own := *n
 	if own.Kind == yaml.ScalarNode || v.Tag != tagString || v.Value == "" { // another text does not tell more
@@ -236,7 +232,6 @@ func mappingNode(key, value *yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{key, value}}
 }
 
-// someTexts are right in the place of some fields, and wrong in that of others.
 var someTexts = []string{
 	"", "x", "X", "7", "a.b", "a/b", "-a", "a b", "é", "a\nb",
 	"On", "true", "True", "Ready", "Discovered", "Exists", "Equal", "In", "NotIn", "Lit", "https",
@@ -258,7 +253,6 @@ var someTexts = []string{
 	"0x" + strings.Repeat("0a", 128), "0x" + strings.Repeat("0a", 129), strings.Repeat("a", 128), strings.Repeat("a", 129),
 }
 
-// file judges each document of a file.
 func (j *judge) file(name string, data []byte) {
 	text, unread := readable(data)
 	if unread != nil {
@@ -340,7 +334,6 @@ func placeOf(field string) string {
 	return b.String()
 }
 
-// related reports whether one of the places is this one, is in it, or has it in it.
 func related(place string, places []string) bool {
 	for _, p := range places {
 		if strings.HasPrefix(p, place) || strings.HasPrefix(place, p) {
@@ -350,7 +343,6 @@ func related(place string, places []string) bool {
 	return false
 }
 
-// placesOf are the places of a schema's errors.
 func placesOf(err error) []string {
 	var v *jsonschema.ValidationError
 	if !errors.As(err, &v) {

@@ -17,7 +17,6 @@ import (
 	"testing"
 )
 
-// schemaFolder has the JSON Schemas of the kinds.
 const schemaFolder = "../examples/schemas"
 
 // TestSchemas holds the JSON Schemas of the kinds to the Go types that they are made from, and
@@ -117,7 +116,6 @@ func withDraft(s schema) schema {
 	return s
 }
 
-// commentsOf returns the comments of a file's types, by name, and of its constants, by value.
 func commentsOf(t *testing.T, name string) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 	if err != nil {
@@ -151,7 +149,6 @@ func commentsOf(t *testing.T, name string) map[string]string {
 	return about
 }
 
-// constantText returns the text of a constant expression.
 func constantText(e ast.Expr, known map[string]string) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

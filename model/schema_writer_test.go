@@ -15,7 +15,6 @@ type schemaWriter struct {
 	used  map[string]bool   // names in fieldSchemas
 }
 
-// document is the schema of a manifest.
 func (w *schemaWriter) document() schema {
 	s, _ := w.structure(reflect.TypeOf(kindTable[w.kind].new()).Elem())
 	s["title"], s["description"] = string(w.kind), w.about[string(w.kind)]
@@ -37,7 +36,6 @@ func (w *schemaWriter) document() schema {
 	return s
 }
 
-// anyCase is a regular expression of a text in upper or lower case.
 func anyCase(text string) string {
 	var b strings.Builder
 	for _, c := range text {
@@ -73,7 +71,6 @@ func secretSchemas(s, properties schema) {
 	properties["data"], properties["stringData"], properties["immutable"] = true, true, true
 }
 
-// structure is the schema of a mapping, and whether it has a field that is required.
 func (w *schemaWriter) structure(t reflect.Type) (s schema, required bool) {
 	plan, properties, names := newStructPlan(t), schema{}, []string{}
 	for _, f := range plan.fields {

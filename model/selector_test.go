@@ -157,7 +157,6 @@ func TestTolerationsAreThoseOfKubernetes(t *testing.T) {
 	}
 }
 
-// product are all taints of these keys, values and effects.
 func product(keys, values []string, effects []TaintEffect) (all []Taint) {
 	for _, k := range keys {
 		for _, v := range values {

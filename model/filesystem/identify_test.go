@@ -70,7 +70,6 @@ func TestWhatToolsMakeIsIdentified(t *testing.T) {
 	}
 }
 
-// compareWithBlkid compares with what blkid, if it is installed, says of a file.
 func compareWithBlkid(t *testing.T, path string, got ID) {
 	t.Helper()
 	tool, err := exec.LookPath("blkid")
@@ -102,7 +101,6 @@ type span struct {
 	what string
 }
 
-// TestSignatures lays signatures out by hand, for which there are no tools on every machine.
 func TestSignatures(t *testing.T) {
 	u := string(testBytes)
 	tests := map[string]struct {

@@ -25,7 +25,6 @@ const (
 
 const mib = 1 << 20
 
-// example is the table of an ordinary image.
 func example(sectorSize int, disk uint64) Table {
 	t := New(sectorSize, disk, diskGUID)
 	per := uint64(mib / sectorSize)
@@ -38,7 +37,6 @@ func example(sectorSize int, disk uint64) Table {
 	return t
 }
 
-// written is a disk with a table on it.
 func written(t *testing.T, table Table) []byte {
 	t.Helper()
 	head, tail, err := table.Encode()
