@@ -156,7 +156,6 @@ func changeCertificate(ctx context.Context, how string) error {
 	return a.writePair("other.example")
 }
 
-// ask asks the admin listener of a program for what is at path.
 func (a adminAccess) ask(ctx context.Context, p *program, path string) (*http.Response, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()

@@ -113,8 +113,6 @@ func explainSays(ctx context.Context, kind, name, want string) error {
 	})
 }
 
-// explainCardSays compares the timeline of a device's network card: each row of the table is a line,
-// in this order.
 func explainCardSays(ctx context.Context, name string, table *godog.Table) error {
 	w := siteOf(ctx)
 	d, err := w.device(name)

@@ -168,8 +168,6 @@ func (v *watcher) next() (kind, data string, err error) {
 	}
 }
 
-// watcherTold reads events until one says what has become of a claim. Where Ingot was started
-// again it connects again, and looks at all anew when it is told to.
 func watcherTold(ctx context.Context, claim, state string) error {
 	w := siteOf(ctx)
 	late := time.AfterFunc(patience, w.watcher.leave)

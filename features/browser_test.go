@@ -172,7 +172,6 @@ func (b *browser) await(what, expression string) {
 	}
 }
 
-// mark marks the page, which a reload would lose.
 func (b *browser) mark() {
 	b.Helper()
 	b.run("window.marked = true")
@@ -243,8 +242,6 @@ func (b *browser) readsTheGuardsLine(w *site) {
 	b.await("it is the line of what is held", fmt.Sprintf(`document.querySelector(".held pre").textContent === %q`, "Ingot-Approve: "+s.Guard[0].Token))
 }
 
-// survivesARestart says that the connection is lost while the daemon is away, and goes on
-// once it is back.
 func (b *browser) survivesARestart(w *site) {
 	b.must(w.kill())
 	b.await("the page says that the connection is lost", `document.getElementById("connection").textContent.startsWith("Connection lost") && `+isMarked)
@@ -253,8 +250,6 @@ func (b *browser) survivesARestart(w *site) {
 	b.await("the racks are shown again", `document.querySelectorAll("svg.rack a").length === 8 && `+isMarked)
 }
 
-// hasNoBarriers asks axe-core what is in the way of people, on pages of each kind, in light
-// and dark, and keeps pictures of them.
 func (b *browser) hasNoBarriers() {
 	axe := axeCore(b.T)
 	b.must(b.claimNothingFits())

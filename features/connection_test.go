@@ -28,8 +28,6 @@ import (
 	"ingot/gitsource/gitserver"
 )
 
-// defineConnections defines the steps about how Ingot reaches Git and Redis, and what people see
-// without Ingot.
 func defineConnections(sc *godog.ScenarioContext) {
 	const name = `"([^"]*)"`
 	for expression, do := range map[string]any{

@@ -24,8 +24,6 @@ func (w *site) edit(ctx context.Context, claim, what string) error {
 	return w.commitClaims(claim)
 }
 
-// killOnce kills Ingot at a moment that follows from a commit. It is started again, with
-// its store or without.
 func killOnce(ctx context.Context, claim, what, moment, without string) error {
 	w := siteOf(ctx)
 	if err := w.killAt(ctx, claim, what, moment); err != nil {
@@ -39,8 +37,6 @@ func killOnce(ctx context.Context, claim, what, moment, without string) error {
 	return w.start()
 }
 
-// killUntilStranded is killOnce that starts Ingot only once a machine has met a closed port,
-// and has given up.
 func killUntilStranded(ctx context.Context, claim, what, moment, machine string) error {
 	w := siteOf(ctx)
 	m, err := w.machine(machine)
@@ -62,7 +58,6 @@ func killUntilStranded(ctx context.Context, claim, what, moment, machine string)
 	return w.start()
 }
 
-// killAt is killOnce without another start.
 func (w *site) killAt(ctx context.Context, claim, what, moment string) error {
 	await := moments[moment]
 	if await == nil {

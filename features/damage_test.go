@@ -32,7 +32,6 @@ func (w *site) storeFiles() (store, copied string) {
 	return filepath.Join(w.stateDir(), storeFile), filepath.Join(w.dir, "copied")
 }
 
-// copyStore copies the store while nobody uses it.
 func copyStore(ctx context.Context) error {
 	w := siteOf(ctx)
 	return w.whileStopped(func() error { return w.withoutRedis(w.takeCopy) })

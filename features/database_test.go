@@ -46,7 +46,6 @@ func theDatabase(ctx context.Context, table *godog.Table) error {
 	return os.WriteFile(w.databaseFile(), []byte(text), 0o600)
 }
 
-// withoutDatabase restarts Ingot with no MAC prefix database.
 func withoutDatabase(ctx context.Context) error {
 	if err := os.Remove(siteOf(ctx).databaseFile()); err != nil {
 		return err
@@ -54,7 +53,6 @@ func withoutDatabase(ctx context.Context) error {
 	return restartIngot(ctx)
 }
 
-// prefixes is where the MAC prefix database is, "" without one.
 func (w *site) prefixes() string {
 	if _, err := os.Stat(w.databaseFile()); err != nil {
 		return ""

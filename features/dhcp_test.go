@@ -163,7 +163,6 @@ func (n *network) send(p *dhcpv4.DHCPv4) (*dhcpv4.DHCPv4, error) {
 	}
 }
 
-// ask sends a packet, whose answer must be of a kind.
 func (d *device) ask(kind, want dhcpv4.MessageType, wish netip.Addr, more ...dhcpv4.Modifier) (*dhcpv4.DHCPv4, error) {
 	p, err := d.request(kind, wish, more...)
 	if err != nil {

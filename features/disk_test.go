@@ -54,7 +54,6 @@ func held(ctx context.Context, claim string, orUnknown bool) error {
 	return heldNowhereElse(ctx)
 }
 
-// heldNowhereElse looks again once Ingot had its chance to do something wrong.
 func heldNowhereElse(ctx context.Context) error {
 	w := siteOf(ctx)
 	if err := w.marker(ctx, strings.Join(sortedKeys(w.machines), ",")); err != nil {
@@ -68,7 +67,6 @@ func heldNowhereElse(ctx context.Context) error {
 	return w.audit()
 }
 
-// runsFromDisk waits for a boot since the first When that came to what is on the disk.
 func runsFromDisk(ctx context.Context, name string) error {
 	w := siteOf(ctx)
 	m, err := w.machine(name)

@@ -136,7 +136,6 @@ func wasDone(ctx context.Context, name, powerOns, installs, wipes string) error 
 	return w.expect(name, m, want)
 }
 
-// expect compares what was done to a machine since the scenario's first When.
 func (w *site) expect(name string, m *machine, want facts) error {
 	now, before := m.facts(), w.noted[name]
 	got := facts{PowerOns: now.PowerOns - before.PowerOns, Installs: now.Installs - before.Installs, Wipes: now.Wipes - before.Wipes}

@@ -30,8 +30,6 @@ func theMachines(ctx context.Context, table *godog.Table) error {
 	return err
 }
 
-// theServers makes a rack, has it described in Git, starts Ingot, and waits until
-// each server is in the state that the table names.
 func theServers(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "SERVER", "BMC", "RUNS", "FAULT", "RACK", "STATE"); err != nil {
 		return err
@@ -146,7 +144,6 @@ func (w *site) authenticate(files map[string][]byte) error {
 	return nil
 }
 
-// serverIn reports how a server is not in a state.
 func serverIn(s report.Summary, name, state string) error {
 	for _, x := range s.Servers {
 		if string(x.Name) != name {

@@ -12,8 +12,6 @@ import (
 	"ingot/bootsvc/oci/artifact"
 )
 
-// imagesInFolder keeps the probe's image and that of claims in OCI image layouts, and ends
-// the registry.
 func imagesInFolder(ctx context.Context) (err error) {
 	w := siteOf(ctx)
 	w.imageDir = filepath.Join(w.dir, "images")

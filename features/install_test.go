@@ -153,8 +153,6 @@ func killWriting(ctx context.Context, name string) error {
 	return w.start()
 }
 
-// askedForRest checks whether a machine that was cut off asked for the chunks that it lacked, and
-// for no others.
 func askedForRest(ctx context.Context, name string) error {
 	w := siteOf(ctx)
 	m, err := w.machine(name)

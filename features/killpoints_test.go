@@ -39,8 +39,6 @@ func TestKillPointsOnEmbeddedStore(t *testing.T) { killPoints(t, embeddedStore) 
 
 func TestKillPointsOnRedis(t *testing.T) { killPoints(t, redisStore) }
 
-// killPoints takes a server through the life of a claim, once to count the points at
-// which Ingot can be killed, and then once for each of them.
 func killPoints(t *testing.T, store storeKind) {
 	t.Parallel()
 	path, err := faultProgram()

@@ -10,7 +10,6 @@ import (
 	"github.com/cucumber/godog"
 )
 
-// commitLarge commits claims along with files that are too large to be read.
 func commitLarge(ctx context.Context, file, manifest int64, table *godog.Table) error {
 	if err := known(table, "CLAIM", "SERVER"); err != nil {
 		return err
@@ -27,7 +26,6 @@ func commitLarge(ctx context.Context, file, manifest int64, table *godog.Table) 
 	return err
 }
 
-// neverHeld looks at how much memory the Ingot that runs had at most.
 func neverHeld(ctx context.Context, megabytes int) error {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", siteOf(ctx).ingot.command.Process.Pid))
 	if err != nil {

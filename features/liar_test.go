@@ -13,7 +13,6 @@ var lies = map[string]sim.Fault{
 	"never answers them":    sim.FaultResetHangs,
 }
 
-// liesOfResets has a BMC carry out resets and say something else.
 func liesOfResets(ctx context.Context, machine, what string) error {
 	m, err := siteOf(ctx).machine(machine)
 	if err != nil {

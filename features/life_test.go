@@ -48,8 +48,6 @@ func killAndEmpty(ctx context.Context) error {
 	return w.whileDead(w.emptyStore)
 }
 
-// loseWhat has nobody answer what machines ask for when they boot, or what they report,
-// or has it answered again.
 func loseWhat(ctx context.Context, they, what string) error {
 	w, err := begun(ctx)
 	if err != nil {

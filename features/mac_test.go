@@ -24,8 +24,6 @@ func defineMACs(sc *godog.ScenarioContext) {
 	}
 }
 
-// reportAs has a device report as a machine in discovery, knowing all that the machine
-// knows, with its own network card as the machine's. It may be refused.
 func reportAs(ctx context.Context, device, server string) error {
 	w := siteOf(ctx)
 	d, m, err := w.pair(device, server)
@@ -79,8 +77,6 @@ func firmwareAsksDHCP(ctx context.Context, server string) error {
 	return asksAlong(ctx, server, server)
 }
 
-// asksAlong has a device ask DHCP what to boot under the UUID of a machine, whenever that
-// asks for its boot script.
 func asksAlong(ctx context.Context, device, server string) error {
 	w := siteOf(ctx)
 	d, m, err := w.pair(device, server)

@@ -161,8 +161,6 @@ func claimName(name string) model.ClaimName {
 	return model.ClaimName(name)
 }
 
-// claim changes what Git says of a claim by the row of a table. A claim is on
-// and for the image linux if the table does not say otherwise.
 func (w *site) claim(row map[string]string) error {
 	name := row["CLAIM"]
 	o := w.claims[name]

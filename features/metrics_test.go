@@ -8,8 +8,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// metricsCountBoots waits until that many boots for claims are counted as Booted, by the Ingot
-// that runs now.
 func metricsCountBoots(ctx context.Context, want int) error {
 	const name = `ingot_claim_stage_seconds_count{stage="booted"}`
 	return rig.Within(patience, func() error {

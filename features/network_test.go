@@ -34,7 +34,6 @@ func (w *site) called(name string) string {
 	return name
 }
 
-// theNetworks are those that Ingot is to serve once it is started.
 func theNetworks(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "NETWORK", "FOR", "ADDRESSES", "REFUSES"); err != nil {
 		return err
@@ -78,7 +77,6 @@ func (w *site) fillLoaders() error {
 	return nil
 }
 
-// signLoaders makes UEFI programs of the boot loaders, with or without a signature.
 func signLoaders(ctx context.Context, have string) error {
 	w := siteOf(ctx)
 	for _, name := range []string{"ipxe.efi", "snp-arm64.efi"} {
@@ -121,7 +119,6 @@ func plugIn(ctx context.Context, name string) error {
 	return nil
 }
 
-// askAgain asks for an address as a client that has none would.
 func askAgain(ctx context.Context, name string) error {
 	d, err := siteOf(ctx).device(name)
 	if err != nil {
@@ -168,8 +165,6 @@ func noAddress(ctx context.Context, name string) error {
 	return nil
 }
 
-// moveBMC has a BMC give its address back and ask for another. There it answers, or
-// another BMC if one is named.
 func moveBMC(ctx context.Context, name, answers string) error {
 	w := siteOf(ctx)
 	d, err := w.device(name)
@@ -261,7 +256,6 @@ func givenReserved(ctx context.Context, name string) error {
 	return err
 }
 
-// askUntil asks again and again, as a device does whose lease is short, until it was told what it should be.
 func (d *device) askUntil(right func() error) error {
 	return rig.Within(patience, func() error {
 		_, err := d.acquire(netip.Addr{})
@@ -332,8 +326,6 @@ func toldNothing(ctx context.Context) error {
 	return nil
 }
 
-// askIgnitionFrom asks as metalprobe does that knows no token: it is known by the
-// address that it asks from.
 func askIgnitionFrom(ctx context.Context, server, asks string) error {
 	w := siteOf(ctx)
 	m, err := w.machine(server)

@@ -17,8 +17,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// definePage defines the steps of the page on the admin listener, which ask for it without
-// a browser.
 func definePage(sc *godog.ScenarioContext) {
 	const (
 		name = `"([^"]*)"`
@@ -96,7 +94,6 @@ func pageSays(ctx context.Context, what, want string) error {
 
 var tag = regexp.MustCompile(`<[^>]*>`)
 
-// withoutTags is the text of a page.
 func withoutTags(body string) string { return unfolded(tag.ReplaceAllString(body, " ")) }
 
 func pageShowsInRack(ctx context.Context, what, server, letter, rack string) error {
@@ -197,7 +194,6 @@ func longFilterRefused(ctx context.Context) error {
 	return err
 }
 
-// commitScriptLabel gives a server a label that no label may be.
 func commitScriptLabel(ctx context.Context, name string) error {
 	w := siteOf(ctx)
 	labels := w.servers[name]["metadata"].(map[string]any)["labels"].(map[string]any)

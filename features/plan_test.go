@@ -210,8 +210,6 @@ func planHas(ctx context.Context, verdict string, table *godog.Table) error {
 	})
 }
 
-// planSays looks for words of a plan: of the clone as text, of the configuration, or as a
-// comment.
 func planSays(ctx context.Context, of, want string) error {
 	w := siteOf(ctx)
 	args := map[string][]string{

@@ -68,8 +68,6 @@ func startProgram(path, config string, log *logTail, arguments, environment []st
 	}
 }
 
-// follow copies the log to tail until it ends, and sends the addresses that it
-// names.
 func follow(from io.Reader, tail *logTail, listening chan<- daemon.Addresses) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 1<<20)
@@ -91,7 +89,6 @@ func follow(from io.Reader, tail *logTail, listening chan<- daemon.Addresses) {
 	}
 }
 
-// kill ends the program without a word of warning.
 func (p *program) kill() error {
 	if err := p.command.Process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill ingot: %w", err)
@@ -114,7 +111,6 @@ func (p *program) end() error {
 	}
 }
 
-// stop asks the program to end, which it must do without an error.
 func (p *program) stop() error {
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stop ingot: %w", err)
@@ -127,7 +123,6 @@ func (p *program) stop() error {
 	}
 }
 
-// running reports whether the program has not ended.
 func (p *program) running() bool {
 	select {
 	case <-p.ended:

@@ -72,7 +72,6 @@ func (c *cutAnswer) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// imagesPublished has disk images at URLs, where Ingot may fetch them.
 func imagesPublished(ctx context.Context) error {
 	w := siteOf(ctx)
 	w.publish = newPublisher()

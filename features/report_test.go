@@ -69,8 +69,6 @@ func (w *site) reportTokenOf(server string) (string, error) {
 	return all[len(all)-1].report, nil
 }
 
-// askIgnitionAs asks for a server's Ignition with the token that another one used, or
-// without one from the address of another one.
 func askIgnitionAs(ctx context.Context, server, how, other string) error {
 	w := siteOf(ctx)
 	if how == "from the address" {

@@ -38,8 +38,6 @@ func initRepository(ctx context.Context) error {
 	return err
 }
 
-// importCluster describes a rack as metal-operator has it in a cluster that runs, and has
-// "ingot import" make the repository of that.
 func importCluster(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "SERVER", "RUNS", "CLAIM"); err != nil {
 		return err

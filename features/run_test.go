@@ -10,7 +10,6 @@ import (
 	"ingot/features/ledger"
 )
 
-// configuration is Ingot's, for this site, with a state folder of its own.
 func (w *site) configuration(stateDir string) string {
 	redis := ""
 	if w.redis != nil {

@@ -15,8 +15,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// shownKeyed waits until the status branch says of the servers of claims what was
-// installed, and shows nothing that a guess could be compared with.
 func shownKeyed(ctx context.Context, list string) error {
 	w := siteOf(ctx)
 	return rig.Within(patience, func() error {
@@ -78,8 +76,6 @@ func (w *site) guesses(claim string) ([]string, error) {
 	return all, nil
 }
 
-// askForNothingElse waits until the status branch shows claims as Booted, and none as
-// asking for another boot than was installed.
 func askForNothingElse(ctx context.Context, list string) error {
 	w := siteOf(ctx)
 	return rig.Within(patience, func() error {

@@ -76,7 +76,6 @@ func secretsOutside(ctx context.Context) error {
 	return nil
 }
 
-// secretFolder is the folder of secrets outside Git, "" if there is none.
 func (w *site) secretFolder() string {
 	if !w.outside {
 		return ""

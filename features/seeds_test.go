@@ -78,7 +78,6 @@ func placed(manifest, address, image string) string {
 	return strings.NewReplacer(seedIP, host, "port: 8000", "port: "+port, seedImage, image).Replace(manifest)
 }
 
-// withoutTLS returns the address at which a BMC answers over plain HTTP until the scenario ends.
 func (w *site) withoutTLS(bmc *sim.BMC) string {
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: bmc.Addr()})
 	proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{

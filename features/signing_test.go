@@ -13,7 +13,6 @@ import (
 	"ingot/gitsource/gitserver"
 )
 
-// defineSigning defines the steps about who may change the fleet by a commit.
 func defineSigning(sc *godog.ScenarioContext) {
 	const name = `"([^"]*)"`
 	for expression, do := range map[string]any{

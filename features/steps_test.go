@@ -182,7 +182,6 @@ func forEach(list string, do func(name string) error) error {
 	return nil
 }
 
-// begun starts Ingot unless it runs.
 func begun(ctx context.Context) (*site, error) {
 	w := siteOf(ctx)
 	if w.ingot != nil {

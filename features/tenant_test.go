@@ -15,7 +15,6 @@ import (
 	"ingot/model"
 )
 
-// defineTenants defines the steps in which one who may commit asks for what is not his.
 func defineTenants(sc *godog.ScenarioContext) {
 	const name = `"([^"]*)"`
 	for expression, do := range map[string]any{

@@ -176,7 +176,6 @@ func reportsRefused(ctx context.Context, name string) error {
 	})
 }
 
-// fetchedOnce looks for layers that their registry was asked for more than once.
 func fetchedOnce(ctx context.Context) error {
 	fetched := make(map[string]int)
 	for _, e := range siteOf(ctx).imagesSeen.exchanges(func(e exchange) bool { return strings.Contains(e.path, "/blobs/") }) {

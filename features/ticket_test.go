@@ -196,7 +196,6 @@ func askWhileStarting(ctx context.Context, asks, of string) error {
 	return nil
 }
 
-// askWithToken asks with a token that is not that of an open ticket.
 func askWithToken(ctx context.Context, asks, thing, of, which string) error {
 	w := siteOf(ctx)
 	h := w.handout
@@ -293,7 +292,6 @@ func takeBoot(ctx context.Context, device, of string) error {
 	})
 }
 
-// firmwareAsks has a server's firmware ask for its script, from the address that it has.
 func firmwareAsks(ctx context.Context, server string) error {
 	w := siteOf(ctx)
 	m, err := w.machine(server)
@@ -313,7 +311,6 @@ func keepHandout(ctx context.Context, server string) (err error) {
 	return err
 }
 
-// metricsCount looks for refusals in the metrics.
 func metricsCount(ctx context.Context, thing, reason string) error {
 	name := "ingot_boot_ticket_refusals_total"
 	if things[thing] == model.ThingBootState || things[thing] == model.ThingWipe {

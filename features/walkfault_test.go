@@ -58,7 +58,6 @@ func (k *walk) killAtPoint() error {
 	return nil
 }
 
-// killedItself reports whether a program ended so, and could not be asked for anything.
 func killedItself(err error) bool {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	return errors.Is(err, os.ErrProcessDone) || ok && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
@@ -126,7 +125,6 @@ func (k *walk) lieBMC() error {
 	return m.SetFault(sim.FaultFalseOff, sim.FaultArgs{Requests: off})
 }
 
-// well has all BMCs be well again.
 func (k *walk) well() error {
 	for _, m := range k.machines {
 		for _, f := range m.BMC().Faults() {

@@ -215,8 +215,6 @@ func inParallel(b *testing.B, count int, do func(n int) error) {
 	}
 }
 
-// asking are the servers that ask, spread over the fleet; of a small one each is there
-// once.
 func (f *bootFleet) asking() []int {
 	count := min(bootMachines, len(f.servers))
 	all := make([]int, count)

@@ -207,7 +207,6 @@ func runGit(b *testing.B, dir string, args ...string) time.Duration {
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
-// must returns what a step of the preparation came to.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -73,7 +73,6 @@ type dhcpFigures struct {
 	half    []load // at half of Kea's highest rate, or of its own where that is lower
 }
 
-// measureDHCP measures servers in turn, the first against the second.
 func measureDHCP(b *testing.B, family string, servers ...*dhcpServer) {
 	all := make([]dhcpFigures, len(servers))
 	for i, s := range servers {
@@ -95,8 +94,6 @@ func measureDHCP(b *testing.B, family string, servers ...*dhcpServer) {
 	b.ReportMetric(ratio(ingot.half, kea.half, load.lastDelay), "p99/Kea")
 }
 
-// measureSynced measures what the last answer waits for in two servers that have a lease
-// on disk by then.
 func measureSynced(b *testing.B, ingot, other *dhcpServer) {
 	var ours, theirs []load
 	for range rounds {

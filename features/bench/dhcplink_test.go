@@ -15,7 +15,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// need skips what cannot be measured here, and says why.
 func need(b *testing.B, tools ...rig.Tool) {
 	b.Helper()
 	if os.Geteuid() != 0 {
@@ -100,8 +99,6 @@ func command(namespace string, args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", namespace, "nice", "-n", priority}, args...)...)
 }
 
-// serve runs a server until the benchmark ends, and returns its process once its
-// log says that it serves.
 func (l *link) serve(until string, environment []string, args ...string) *exec.Cmd {
 	l.Helper()
 	name := filepath.Join(l.dir, filepath.Base(args[0])+".log")

@@ -110,8 +110,6 @@ func keaSyncedDHCP(b *testing.B) *dhcpServer {
 	return &dhcpServer{name: keaSynced, link: l, process: pid}
 }
 
-// postgres runs PostgreSQL with the tables of a script, and returns the folder of its
-// socket, or why it cannot.
 func (l *link) postgres(script string) (dir, why string) {
 	l.Helper()
 	owner, err := user.Lookup("postgres")

@@ -28,8 +28,6 @@ const (
 
 var bootTime = sim.FastDelays().Boot
 
-// BenchmarkFleet measures each case once, however long the benchmark is to take,
-// and prints a table.
 func BenchmarkFleet(b *testing.B) {
 	program := build(b)
 	for _, c := range []struct {
@@ -142,8 +140,6 @@ func (r resting) watch(b *testing.B, program string, t *table) {
 	b.ReportMetric(perPoll(f.rack.Requests().Total-requests), "requests/poll")
 }
 
-// latency measures how soon after a commit, which is made known to the daemon, its
-// server is asked to power on. Making the commit is part of it.
 func latency(b *testing.B, program string, t *table) {
 	const claims = 21
 	f := newFleet(b, program, claims)

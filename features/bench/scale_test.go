@@ -66,8 +66,6 @@ func (f *fleet) claimedAfter(claimed int) time.Duration {
 	return took[claimsEach/2]
 }
 
-// claimed commits the i-th claim and returns how long it took until its server, and with
-// it i+1 of them, was asked to power on.
 func (f *fleet) claimed(i int) time.Duration {
 	f.Helper()
 	files := f.claims(i, i+1)

@@ -27,7 +27,6 @@ type row struct {
 	format               func(float64) string
 }
 
-// duration adds a time with its goal and its yardstick.
 func (t *table) duration(what string, got, goal, yardstick time.Duration) {
 	t.rows = append(t.rows, row{what, float64(got), float64(goal), float64(yardstick), func(n float64) string {
 		return short(time.Duration(n))
@@ -38,7 +37,6 @@ func (t *table) number(what string, got, goal, yardstick float64) {
 	t.rows = append(t.rows, row{what, got, goal, yardstick, func(n float64) string { return fmt.Sprintf("%.4g", n) }})
 }
 
-// memory adds a process's resident memory with its goal in MiB.
 func (t *table) memory(m memory, goal float64) {
 	t.number("resident, MiB", mebibytes(m.now), goal, none)
 	t.number("  of it pages of files", mebibytes(m.files), none, none)

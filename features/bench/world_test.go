@@ -152,7 +152,6 @@ func (t *tail) read(from io.Reader, found chan<- []string) {
 	}
 }
 
-// commit commits files and wakes the daemon, as whatever learns of a push would.
 func (f *fleet) commit(files map[string]string, message string) {
 	f.Helper()
 	if _, err := f.repository.Commit(files, message); err != nil {
@@ -227,8 +226,6 @@ func (f *fleet) onboardWithin(limit time.Duration) time.Duration {
 	return time.Since(began)
 }
 
-// claim commits claims for some servers and waits until as many are on, which is
-// after they were bound.
 func (f *fleet) claim(from, to int) time.Duration {
 	f.Helper()
 	began := time.Now()
@@ -248,8 +245,6 @@ func (f *fleet) booted(n int) {
 	})
 }
 
-// metric returns the sum of the samples of a metric that carry all of the labels,
-// each written as name="value".
 func (f *fleet) metric(name string, labels ...string) float64 {
 	f.Helper()
 	resp, err := f.http.Get(f.admin + "/metrics")

@@ -44,7 +44,6 @@ type yardsticks struct {
 
 const freshClients = 40
 
-// measureYardsticks has the floor measured against a new rack of as many servers.
 func measureYardsticks(tb testing.TB, servers int) yardsticks {
 	tb.Helper()
 	f := &fleet{TB: tb}
@@ -124,8 +123,6 @@ func cpuTime() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// together does something with all servers, some at a time, and returns how many
-// requests that took.
 func together(floors []*floor, do func(*floor) error) (requests int, err error) {
 	errs := make(chan error, len(floors))
 	places := make(chan struct{}, 24)
@@ -244,7 +241,6 @@ func (f *floor) reset(kind string) error {
 	return err
 }
 
-// claim turns the server off, which its probe would do, and on again.
 func (f *floor) claim() error {
 	if err := f.reset("ForceOff"); err != nil {
 		return err
@@ -258,8 +254,6 @@ func (f *floor) poll() error {
 	return err
 }
 
-// freshClient reads one server's power state the way metal-operator does: with a
-// client that is made for it.
 func (o yardstickOrder) freshClient() error {
 	url := o.Systems[0]
 	for range freshClients {

@@ -12,8 +12,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// TestABMCThatIsPluggedIn gives a BMC, of whom Git says nothing, an address, and
-// watches what becomes of it.
 func TestABMCThatIsPluggedIn(t *testing.T) {
 	rig.Need(t)
 	t.Parallel()
@@ -99,5 +97,4 @@ const macPrefixes = `macPrefixes:
   - {username: admin, password: ingot-sim}
 `
 
-// hexMAC is a MAC address without colons.
 func hexMAC(mac string) string { return strings.ReplaceAll(mac, ":", "") }

@@ -18,8 +18,6 @@ const bootPatience = 120 * time.Second
 // machines bounds how many machines run at once: each keeps a processor busy.
 var machines = make(chan struct{}, 2)
 
-// TestMachinesAreDiscovered lets machines with real firmware boot from the
-// network, through what Ingot tells them by DHCP, until they are Available.
 func TestMachinesAreDiscovered(t *testing.T) {
 	rig.NeedMachines(t, rig.ToolNft)
 	t.Parallel()
@@ -169,8 +167,6 @@ func (c bootCase) startIn(t *testing.T, r *rack) (*rig.Ingot, rig.SimulatedServe
 	return i, server
 }
 
-// inOrder is nil if the bootTimeline of a Server's status names the stages, in
-// their order.
 func inOrder(content string, stages []string) error {
 	_, timeline, ok := strings.Cut(content, "bootTimeline:")
 	if !ok {

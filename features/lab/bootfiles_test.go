@@ -10,7 +10,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// writeFiles writes files that everybody may read into a new folder.
 func writeFiles(t *testing.T, files map[string]string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -26,8 +25,6 @@ func writeFiles(t *testing.T, files map[string]string) (dir string) {
 	return dir
 }
 
-// TestASwitchFetchesItsFile lets a device that is no server be provisioned: by DHCP it is
-// told where its file is, and fetches it by TFTP and by HTTP.
 func TestASwitchFetchesItsFile(t *testing.T) {
 	rig.Need(t, rig.ToolBusybox, rig.ToolCurl)
 	t.Parallel()

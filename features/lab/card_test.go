@@ -53,9 +53,6 @@ func (c *client) pooled(t *testing.T, relayed bool) (all []string) {
 	return all
 }
 
-// TestCardsAreToldApart6 asks by DHCPv6 from network cards that show the same DUID, and from
-// clients that show nothing of their MAC address, on Ingot's link and behind a relay that
-// does not say what it saw.
 func TestCardsAreToldApart6(t *testing.T) {
 	rig.Need(t, rig.ToolDhclient, rig.ToolDhcpcd, rig.ToolDhcrelay)
 	t.Parallel()

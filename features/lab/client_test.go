@@ -188,7 +188,6 @@ func (c *client) await(limit time.Duration) (got lease, err error) {
 	return got, errors.Join(err, ended)
 }
 
-// mustAwait is await, and ends the test if there is no lease.
 func (c *client) mustAwait(t *testing.T) lease {
 	t.Helper()
 	got, err := c.await(rig.Patience)
@@ -265,7 +264,6 @@ func (c *client) releaseNow(t *testing.T) {
 	}
 }
 
-// firstOf returns the first of the variables that is not empty.
 func firstOf(vars map[string]string, names ...string) string {
 	for _, n := range names {
 		if vars[n] != "" {

@@ -10,7 +10,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// startDnsmasq runs the DHCP server of somebody else on the rack's link.
 func startDnsmasq(t *testing.T, on *rig.Namespace, options ...string) *rig.Process {
 	t.Helper()
 	p := on.Start(t, "dnsmasq", append([]string{"dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--user=root",

@@ -353,8 +353,6 @@ func (r *hostileRack) pretendsToBe(t *testing.T, neighbour *rig.Namespace, victi
 	r.wantRefused(t, "Contested")
 }
 
-// sayARP has a machine say, in a frame of its own, that an address is at a MAC address
-// (RFC 826).
 func sayARP(t *testing.T, on *rig.Namespace, address netip.Addr, mac string) {
 	t.Helper()
 	own, _ := net.ParseMAC(on.MAC)

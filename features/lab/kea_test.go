@@ -50,7 +50,6 @@ func (k *kea) startFamily(t testing.TB, family, config string) {
 	})
 }
 
-// startKea4 runs the DHCPv4 server of somebody else on the rack's link.
 func startKea4(t *testing.T, on *rig.Namespace) {
 	t.Helper()
 	rig.Need(t, rig.ToolKea4)

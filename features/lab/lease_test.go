@@ -47,8 +47,6 @@ func (p *placed) String() string {
 	return p.kind.name + " on the server's link"
 }
 
-// clientsEverywhere are clients of every kind, on the server's link and behind
-// the relay.
 func clientsEverywhere(t *testing.T, r *rack) (all []*placed) {
 	t.Helper()
 	for _, kind := range clientKinds {
@@ -59,8 +57,6 @@ func clientsEverywhere(t *testing.T, r *rack) (all []*placed) {
 	return all
 }
 
-// TestLeasesOfRealClients takes clients of every kind through the life of a
-// lease, all at once.
 func TestLeasesOfRealClients(t *testing.T) {
 	rig.Need(t, rig.ToolDhclient, rig.ToolDhcpcd, rig.ToolDhcrelay)
 	t.Parallel()

@@ -114,8 +114,6 @@ var bootClients = []bootClient{
 	},
 }
 
-// TestWhatFirmwareIsTold asks, as firmware of every kind does, for a server whose
-// boot ticket is open, and for one that has none.
 func TestWhatFirmwareIsTold(t *testing.T) {
 	rig.Need(t, rig.ToolDhclient, rig.ToolDhcrelay)
 	rig.NeedFile(t, filepath.Join(rig.LoaderFolder, "undionly.kpxe"), "ipxe")
@@ -177,8 +175,6 @@ func (b bootClient) ask(t *testing.T, on *rig.Namespace, uuid string) lease {
 	return c.mustAwait(t)
 }
 
-// fetchTFTP fetches the boot file as firmware does, and compares it with what the
-// package has.
 func fetchTFTP(t *testing.T, on *rig.Namespace, got lease) {
 	t.Helper()
 	to, from, name := filepath.Join(t.TempDir(), "loader"), got.TFTPServer, got.BootFile

@@ -70,8 +70,6 @@ func firmware(machine string, arch uint16) []dhcpv4.Modifier {
 	}
 }
 
-// TestProxyBesideAnotherServer lets dnsmasq give the addresses, and Ingot say what
-// to boot.
 func TestProxyBesideAnotherServer(t *testing.T) {
 	rig.Need(t, rig.ToolDnsmasq)
 	rig.NeedFile(t, rig.LoaderFolder+"/undionly.kpxe", "ipxe")

@@ -45,8 +45,6 @@ func startDnsmasqOfRack(t *testing.T, on *rig.Namespace) {
 		"--dhcp-range=set:row,10.77.2.200,10.77.2.210,255.255.255.0,1h", "--dhcp-option=tag:row,option:router,"+relayAddress)
 }
 
-// TestProxyBootsMachines lets machines with real firmware boot through what Ingot tells
-// them, while another DHCP server gives them their addresses, until they are Available.
 func TestProxyBootsMachines(t *testing.T) {
 	rig.NeedMachines(t, rig.ToolNft, rig.ToolDnsmasq, rig.ToolKea4, rig.ToolDhcrelay)
 	t.Parallel()
@@ -69,8 +67,6 @@ func TestProxyBootsMachines(t *testing.T) {
 	}
 }
 
-// row brings the link behind the relay to where the machines run, and returns its bridge
-// there. Only the relay leads from it to the rack's link.
 func (r *rack) row(t *testing.T) (bridge string) {
 	t.Helper()
 	const name = "row0"

@@ -42,7 +42,6 @@ func (r *rack) addRelay(t *testing.T, others ...string) {
 	r.relay.Start(t, "dhcrelay -6", "dhcrelay", "-6", "-d", "-I", "-l", relayAddress6+"%"+rig.BridgeName, "-u", rig.ServerAddress6+"%up0")
 }
 
-// addRouter is addRelay without what relays.
 func (r *rack) addRouter(t *testing.T) {
 	t.Helper()
 	rig.Need(t, rig.ToolDhcrelay)

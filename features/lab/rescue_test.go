@@ -36,8 +36,6 @@ var loneMachines = []loneMachine{
 	},
 }
 
-// TestAMachineWithoutTicketHasTheRescueMenu boots machines that nobody named into the documented menu, and on to their
-// disk when nobody chooses.
 func TestAMachineWithoutTicketHasTheRescueMenu(t *testing.T) {
 	rig.NeedMachines(t)
 	t.Parallel()
@@ -140,7 +138,6 @@ func arm64Loaders(t *testing.T) string {
 	return ""
 }
 
-// saysInOrder is nil if a text has all parts, in their order.
 func saysInOrder(text string, parts ...string) error {
 	rest := text
 	for _, p := range parts {

@@ -22,8 +22,6 @@ dhcp:
     dns: ["fd77:1::53"]
 `
 
-// TestRoutersAreAdvertised has the kernel of a machine configure itself by what Ingot
-// advertises, and take it back when Ingot ends.
 func TestRoutersAreAdvertised(t *testing.T) {
 	rig.Need(t, rig.ToolRadvd)
 	t.Parallel()

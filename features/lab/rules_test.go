@@ -116,7 +116,6 @@ func TestWhoIsGivenWhat(t *testing.T) {
 	})
 }
 
-// TestTwoNetworksAtOnce serves BMCs on one link and servers on another.
 func TestTwoNetworksAtOnce(t *testing.T) {
 	rig.Need(t)
 	t.Parallel()
@@ -170,8 +169,6 @@ func TestTwoNetworksAtOnce(t *testing.T) {
 	})
 }
 
-// TestListenAddress serves a link behind a relay from an address, without an
-// interface of its own.
 func TestListenAddress(t *testing.T) {
 	rig.Need(t, rig.ToolDhclient, rig.ToolDhcrelay)
 	t.Parallel()
@@ -294,7 +291,6 @@ func TestStoreThatIsAway(t *testing.T) {
 	})
 }
 
-// TestPrefixesAreDelegated asks for prefixes.
 func TestPrefixesAreDelegated(t *testing.T) {
 	rig.Need(t, rig.ToolDhclient, rig.ToolDhcpcd)
 	t.Parallel()

@@ -33,7 +33,6 @@ func enrolled(t *testing.T, keys string) (dir string) {
 	return dir
 }
 
-// signed returns a copy of a program for UEFI that is signed with Debian's snakeoil key.
 func signed(t *testing.T, program string) string {
 	t.Helper()
 	rig.NeedFile(t, snakeoil+".key", "ovmf")
@@ -110,8 +109,6 @@ func TestSecureBootByADistributionsShim(t *testing.T) {
 	i.StatusHas(t, rig.Patience, "servers/"+server.Name+".yaml", "stage: TFTP")
 }
 
-// refusedBySecureBoot is nil once a machine's console says that its firmware refused a
-// program.
 func refusedBySecureBoot(server rig.SimulatedServer) error {
 	console, err := os.ReadFile(server.Console)
 	if err != nil {

@@ -64,8 +64,6 @@ type cloud struct {
 	tenants []*tenant
 }
 
-// newCloud makes machines that are off, places where their images are published, and an
-// Ingot that knows of their BMCs.
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
 	disk := debianImage(t)
@@ -208,7 +206,6 @@ func (c *cloud) install(t *testing.T, m *tenant, image, reprovision string, n in
 	return said
 }
 
-// untouched checks whether the other disk is as it was: blank.
 func (c *cloud) untouched(t *testing.T, m *tenant) {
 	t.Helper()
 	if at, ok := blank(t, m.server.Disks[1-m.target]); !ok {
@@ -235,7 +232,6 @@ func (c *cloud) cut(t *testing.T, m *tenant) {
 	c.untouched(t, m)
 }
 
-// reinstalled has the claim ask for another image, and for a reprovision.
 func (c *cloud) reinstalled(t *testing.T, m *tenant) {
 	t.Helper()
 	said := c.install(t, m, m.next, "second", 2)
@@ -254,7 +250,6 @@ func (c *cloud) released(t *testing.T, m *tenant) {
 	}
 }
 
-// blank reports whether a disk holds nothing but zeros, else where the first other byte is.
 func blank(t *testing.T, path string) (at int64, ok bool) {
 	t.Helper()
 	f, err := os.Open(path)

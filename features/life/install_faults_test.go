@@ -104,8 +104,6 @@ func newFaulty(t *testing.T) *faulty {
 	return f
 }
 
-// faultyImage returns the path of a disk image with a GPT, which UEFI starts. Its system tells the
-// witness of itself.
 func faultyImage(t *testing.T, witness string) string {
 	t.Helper()
 	dir, built := t.TempDir(), buildGuest(t)
@@ -176,7 +174,6 @@ func (f *faulty) runs(t *testing.T, m *tenant) {
 	untouched(t, m)
 }
 
-// untouched checks whether the other disk is as it was: blank.
 func untouched(t *testing.T, m *tenant) {
 	t.Helper()
 	if at, ok := blank(t, m.server.Disks[1]); !ok {
@@ -184,7 +181,6 @@ func untouched(t *testing.T, m *tenant) {
 	}
 }
 
-// sent is how many bytes of images Ingot has sent since it was started.
 func (f *faulty) sent() (int64, error) {
 	lines, err := f.ingot.Metric("ingot_boot_install_bytes_total")
 	if err != nil {
@@ -201,7 +197,6 @@ func (f *faulty) sent() (int64, error) {
 	return int64(sum), nil
 }
 
-// awaitSent waits until Ingot, which may be starting, has sent so many bytes more.
 func (f *faulty) awaitSent(t *testing.T, limit time.Duration, more int64) {
 	t.Helper()
 	var from int64 // one that is starting counts from zero
@@ -299,8 +294,6 @@ func (f *faulty) cutPower(t *testing.T, m *tenant) {
 	}
 }
 
-// startable reports whether firmware finds a boot sector or a partition table on a disk, by the
-// first or by its copy at the end.
 func startable(t *testing.T, path string) bool {
 	t.Helper()
 	f, err := os.Open(path)

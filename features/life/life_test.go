@@ -101,8 +101,6 @@ type world struct {
 	machines []*machine
 }
 
-// newWorld makes machines that are off, a registry with their images, and an Ingot
-// that knows of their BMCs.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	on := rig.NewServer(t)
@@ -201,8 +199,6 @@ func (w *world) restarted(t *testing.T, m *machine) {
 	w.bootsItsDisk(t, m, 3, func() { w.witness.order(said[len(said)-1], OrderRestart) })
 }
 
-// bootsItsDisk does something to the machine, and waits for the n-th start of its
-// system, which has to be from the disk as it was installed, by nobody's leave.
 func (w *world) bootsItsDisk(t *testing.T, m *machine, n int, do func()) {
 	t.Helper()
 	before := w.served(t)
@@ -230,8 +226,6 @@ func (w *world) served(t *testing.T) string {
 	return counted
 }
 
-// readDisk reads the machine's disk, on which its own secret has to be and that of
-// no other.
 func (w *world) readDisk(t *testing.T, m *machine) [sha256.Size]byte {
 	t.Helper()
 	disk := m.disk(t)
@@ -270,8 +264,6 @@ func (w *world) released(t *testing.T, m *machine) {
 	}
 }
 
-// keptSecrets looks for the secrets in all that was ever written to the status
-// branch, and in the log.
 func (w *world) keptSecrets(t *testing.T) {
 	history, err := w.ingot.Repo.Git("log", "-p", rig.StatusBranch)
 	if err != nil {

@@ -18,8 +18,6 @@ import (
 	"ingot/features/internal/rig"
 )
 
-// publish serves a disk image over the machines' link as publishers do, by HTTPS and packed with
-// zstd. It returns its URL with its digest, and the file of the certificate to trust.
 func publish(t *testing.T, on *rig.Namespace, disk string) (url, authority string) {
 	t.Helper()
 	dir := t.TempDir()
