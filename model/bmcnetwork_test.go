@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 func networks(t *testing.T, texts ...string) BMCNetworks {
@@ -13,9 +15,7 @@ func networks(t *testing.T, texts ...string) BMCNetworks {
 	var all BMCNetworks
 	for _, text := range texts {
 		var n BMCNetwork
-		if err := n.UnmarshalText([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, n.UnmarshalText([]byte(text)))
 		all = append(all, n)
 	}
 	return all

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model/must"
 )
 
 var updateGolden = flag.Bool("update", false, "write the golden files anew")
@@ -42,10 +44,7 @@ func TestBrokenManifestsAreExplained(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(os.ReadFile(file))(t)
 			objects, problems := Decode(filepath.Base(file), data, DecodeOptions{AllowPlaintextSecrets: true})
 			got := problemLines(problems)
 			for _, o := range objects {
@@ -69,10 +68,7 @@ func TestSeedsDecode(t *testing.T) {
 			t.Errorf("%s has %d manifests, want 6", dir, len(files))
 		}
 		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(os.ReadFile(file))(t)
 			objects, problems := Decode(file, data, DecodeOptions{})
 			if len(objects) != 1 || HasErrors(problems) {
 				t.Errorf("%s: %d objects, problems:\n%s", file, len(objects), problemLines(problems))
@@ -96,10 +92,7 @@ func TestSeedsAreWarnedAbout(t *testing.T) {
 	got := make(map[string]string)
 	files, _ := filepath.Glob("../examples/seeds/*.yaml")
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(file))(t)
 		name := filepath.Base(file)
 		if _, problems := Decode(name, data, DecodeOptions{}); len(problems) > 0 {
 			got[name] = problemLines(problems)
@@ -549,10 +542,7 @@ func FuzzDecode(f *testing.F) {
 	for _, pattern := range []string{"../examples/seeds/*.yaml", "testdata/broken/*.yaml"} {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
+			data := must.Get(os.ReadFile(file))(f)
 			f.Add(data)
 		}
 	}

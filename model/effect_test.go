@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ingot/model/must"
 )
 
 // onlyChecks are files of this package that read fields to check them, or to show how one
@@ -78,10 +80,7 @@ func fieldsRead(t *testing.T) (fields map[string]*types.Var, read map[*types.Var
 		"ingot/cmd/ingot", "ingot/cmd/metalprobe")
 	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath") // as make builds them: nothing is compiled twice
 	list.Stderr = os.Stderr
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(list.Output())(t)
 	exports, sources := make(map[string]string), make(map[string][]string)
 	for line := range strings.Lines(string(out)) {
 		col := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -96,10 +95,7 @@ func fieldsRead(t *testing.T) (fields map[string]*types.Var, read map[*types.Var
 	p := program{files, importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) {
 		return os.Open(exports[path])
 	})}
-	model, err := p.imports.Import("ingot/model")
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(p.imports.Import("ingot/model"))(t)
 	read = make(map[*types.Var]bool)
 	for path := range sources {
 		if path != "ingot/model" && path != "ingot/reconcile/report" && !strings.HasPrefix(path, "ingot/bmc/sim") {
@@ -140,16 +136,11 @@ func (p program) reads(t *testing.T, path string, sources []string, found func(f
 	t.Helper()
 	var parsed []*ast.File
 	for _, name := range sources {
-		f, err := parser.ParseFile(p.files, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(parser.ParseFile(p.files, name, nil, parser.SkipObjectResolution))(t)
 		parsed = append(parsed, f)
 	}
 	info := &types.Info{Selections: make(map[*ast.SelectorExpr]*types.Selection)}
-	if _, err := (&types.Config{Importer: p.imports}).Check(path, p.files, parsed, info); err != nil {
-		t.Fatal(err)
-	}
+	must.Get((&types.Config{Importer: p.imports}).Check(path, p.files, parsed, info))(t)
 	for e, s := range info.Selections {
 		if v, is := s.Obj().(*types.Var); is && v.IsField() {
 			found(filepath.Base(p.files.Position(e.Pos()).Filename), v)

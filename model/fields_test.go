@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"ingot/model/must"
 )
 
 var anyText = []string{
@@ -41,10 +43,7 @@ func TestEveryFieldThatIsWrong(t *testing.T) {
 // is made so.
 func wrongFieldsOf(t *testing.T, kind Kind, made func(text []byte)) *wrongFields {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "fields", string(kind)+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join("testdata", "fields", string(kind)+".yaml")))(t)
 	w := &wrongFields{t: t, kind: kind, made: made, want: make(map[string]reflect.Type), seen: make(map[string]bool)}
 	w.fields(kind)
 	dec := yaml.NewDecoder(strings.NewReader(string(data)))
@@ -61,14 +60,9 @@ func wrongFieldsOf(t *testing.T, kind Kind, made func(text []byte)) *wrongFields
 func compareGolden(t *testing.T, file, got string) {
 	t.Helper()
 	if *updateGolden {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s: want -, got +:\n%s", file, diff)
 	}
@@ -174,9 +168,7 @@ var alternatives = regexp.MustCompile(`want \w+(, \w+)* or \w+$`)
 // points at it: its message is returned.
 func (w *wrongFields) replace(n *yaml.Node, i int, path, wrong string, isError bool) string {
 	var v yaml.Node
-	if err := yaml.Unmarshal([]byte(wrong), &v); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, yaml.Unmarshal([]byte(wrong), &v))
 	right := n.Content[i]
 	n.Content[i] = v.Content[0]
 	problems, at := w.tell(wrong), w.at(path)
@@ -202,10 +194,7 @@ func (w *wrongFields) tell(wrong string) []Problem {
 }
 
 func (w *wrongFields) text() []byte {
-	text, err := yaml.Marshal(&w.doc)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	text := must.Get(yaml.Marshal(&w.doc))(w.t)
 	return text
 }
 
@@ -215,9 +204,7 @@ func (w *wrongFields) decode() ([]Object, []Problem) {
 
 func (w *wrongFields) at(path string) *yaml.Node {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(w.text(), &doc); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, yaml.Unmarshal(w.text(), &doc))
 	n := doc.Content[0]
 	for step := range strings.SplitSeq(strings.ReplaceAll(path, "[]", ".[]"), ".") {
 		if step == "[]" {
@@ -234,10 +221,7 @@ func (w *wrongFields) at(path string) *yaml.Node {
 func TestEveryFieldThatChanges(t *testing.T) {
 	var got strings.Builder
 	for _, kind := range Kinds {
-		data, err := os.ReadFile(filepath.Join("testdata", "fields", string(kind)+".yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join("testdata", "fields", string(kind)+".yaml")))(t)
 		read := func() []Object {
 			objects, _ := Decode("f", data, DecodeOptions{AllowPlaintextSecrets: true})
 			return objects

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 func TestRootDeviceHintsThatCannotBeUsed(t *testing.T) {
@@ -77,10 +79,7 @@ func TestRootDeviceHintsFit(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			hints, err := ParseRootDeviceHints(test.hints)
-			if err != nil {
-				t.Fatal(err)
-			}
+			hints := must.Get(ParseRootDeviceHints(test.hints))(t)
 			if got := hints.Fit(disk); got != test.want {
 				t.Errorf("%q fits: %v, want %v", test.hints, got, test.want)
 			}
@@ -237,10 +236,7 @@ func TestTheRootDiskIsChosen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			need := DiskNeed{Bytes: 10e9, SectorSize: test.sectors, Previous: test.previous}
 			for _, text := range test.hints {
-				hints, err := ParseRootDeviceHints(text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				hints := must.Get(ParseRootDeviceHints(text))(t)
 				need.Hints = append(need.Hints, hints)
 			}
 			chosen, problem := ChooseRootDisk(test.disks, need)

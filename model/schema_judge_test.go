@@ -17,6 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
+
+	"ingot/model/must"
 )
 
 // onlyDecoder are the errors that no schema can tell, by what the decoder says.
@@ -75,11 +77,7 @@ type judge struct {
 func newJudge(t *testing.T) *judge {
 	compiler := jsonschema.NewCompiler()
 	compile := func(name string) *jsonschema.Schema {
-		s, err := compiler.Compile(filepath.Join(schemaFolder, name+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(compiler.Compile(filepath.Join(schemaFolder, name+".json")))(t)
 	}
 	j := &judge{t: t, all: compile("all"), kinds: make(map[Kind]*jsonschema.Schema), needed: make(map[int]bool)}
 	for _, kind := range append([]Kind{"List"}, Kinds...) {
@@ -90,7 +88,7 @@ func newJudge(t *testing.T) *judge {
 
 func (j *judge) folder(folder string) {
 	fenced := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
-	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+	must.Do(j.t, filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -108,10 +106,7 @@ func (j *judge) folder(folder string) {
 			j.file(name, data)
 		}
 		return nil
-	})
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	}))
 }
 
 func (j *judge) scripts(folder string) {
@@ -120,10 +115,7 @@ func (j *judge) scripts(folder string) {
 		j.t.Fatal(names, err)
 	}
 	for _, name := range names {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			j.t.Fatal(err)
-		}
+		archive := must.Get(txtar.ParseFile(name))(j.t)
 		for _, f := range archive.Files {
 			if strings.Contains(string(f.Data), "kind: ") {
 				j.file(name+" "+f.Name, f.Data)
@@ -133,16 +125,10 @@ func (j *judge) scripts(folder string) {
 }
 
 func (j *judge) tests(folder string) {
-	names, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	names := must.Get(filepath.Glob(filepath.Join(folder, "*_test.go")))(j.t)
 	for _, name := range names {
 		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, name, nil, 0)
-		if err != nil {
-			j.t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(set, name, nil, 0))(j.t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			e, is := n.(ast.Expr)
 			if !is {
@@ -160,10 +146,7 @@ func (j *judge) tests(folder string) {
 // otherValues judges the manifest of a kind that has each field with another value in the place
 // of each of its own, then labels and annotations of that name or value.
 func (j *judge) otherValues(kind Kind) {
-	data, err := os.ReadFile(filepath.Join("testdata", "fields", string(kind)+".yaml"))
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join("testdata", "fields", string(kind)+".yaml")))(j.t)
 	for _, d := range splitDocuments(data) {
 		roots, _ := d.parse()
 		for _, v := range otherValues() {
@@ -206,10 +189,7 @@ func (j *judge) node(kind Kind, root *yaml.Node) {
 	if isNull(root) {
 		return // a document that is empty is none
 	}
-	data, err := yaml.Marshal(root)
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	data := must.Get(yaml.Marshal(root))(j.t)
 	j.document("testdata/fields of "+string(kind)+" with another value", data, root)
 }
 

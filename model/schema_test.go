@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"ingot/model/must"
 )
 
 const schemaFolder = "../examples/schemas"
@@ -24,24 +26,17 @@ const schemaFolder = "../examples/schemas"
 func TestSchemas(t *testing.T) {
 	want := schemas(t)
 	if *updateGolden {
-		if err := os.MkdirAll(schemaFolder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(schemaFolder, 0o755))
 	}
 	for name, s := range want {
 		var text bytes.Buffer
 		enc := json.NewEncoder(&text)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
-		if err := enc.Encode(s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, enc.Encode(s))
 		compareGolden(t, filepath.Join(schemaFolder, name+".json"), text.String())
 	}
-	files, err := os.ReadDir(schemaFolder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(os.ReadDir(schemaFolder))(t)
 	for _, f := range files {
 		if want[strings.TrimSuffix(f.Name(), ".json")] == nil {
 			t.Errorf("%s/%s is the schema of no kind", schemaFolder, f.Name())
@@ -117,10 +112,7 @@ func withDraft(s schema) schema {
 }
 
 func commentsOf(t *testing.T, name string) map[string]string {
-	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments))(t)
 	about, values := make(map[string]string), make(map[string]string)
 	for _, decl := range file.Decls {
 		d, ok := decl.(*ast.GenDecl)

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"ingot/model/must"
 )
 
 // TestSelectorsMatchAsInKubernetes compares with apimachinery on selectors and
@@ -37,10 +39,7 @@ func TestSelectorsMatchAsInKubernetes(t *testing.T) {
 		for range rnd.IntN(4) {
 			server[word("rack", "zone", "gpu")] = word("", "a", "b")
 		}
-		compiled, err := metav1.LabelSelectorAsSelector(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		compiled := must.Get(metav1.LabelSelectorAsSelector(s))(t)
 		claim := &ServerClaim{Spec: ServerClaimSpec{ServerSelector: s}}
 		want := compiled.Matches(labels.Set(server))
 		if got := claim.Matches(server); got != want {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ingot/model/must"
 	"ingot/model/testtool"
 )
 
@@ -47,19 +48,12 @@ func TestWhatToolsMakeIsIdentified(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "image")
-			if err := os.WriteFile(path, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Truncate(path, test.size); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, nil, 0o600))
+			must.Do(t, os.Truncate(path, test.size))
 			if out, err := exec.Command(testtool.Path(t, test.make[0]), append(test.make[1:], path)...).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %v\n%s", test.make, err, out)
 			}
-			f, err := os.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(os.Open(path))(t)
 			defer f.Close()
 			got, _ := Identify(f, test.size)
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -175,9 +169,7 @@ func TestSignatures(t *testing.T) {
 			}
 			if test.blkid {
 				path := filepath.Join(t.TempDir(), "image")
-				if err := os.WriteFile(path, image, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(path, image, 0o600))
 				compareWithBlkid(t, path, got)
 			}
 		})

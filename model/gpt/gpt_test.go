@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ingot/model/must"
 	"ingot/model/testtool"
 )
 
@@ -227,26 +228,16 @@ func TestMasterBootRecord(t *testing.T) {
 // A table of ours is right for others, and one of theirs for us.
 func TestTablesOfOtherPrograms(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "disk")
-	if err := os.WriteFile(file, written(t, example(512, 16*mib).Grow(20*mib)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, written(t, example(512, 16*mib).Grow(20*mib)), 0o600))
 	out := run(t, "", "sgdisk", "-v", file)
 	if !strings.Contains(out, "No problems found") {
 		t.Errorf("sgdisk -v:\n%s", out)
 	}
 	script := "label: gpt\nlabel-id: " + diskGUID + "\nsize=4MiB, type=uefi, name=esp, uuid=" + espGUID + "\ntype=linux, attrs=LegacyBIOSBootable\n"
-	if err := os.WriteFile(file, make([]byte, 20*mib), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, make([]byte, 20*mib), 0o600))
 	run(t, script, "sfdisk", "-q", file)
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := Read(bytes.NewReader(raw), int64(len(raw)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(file))(t)
+	table := must.Get(Read(bytes.NewReader(raw), int64(len(raw))))(t)
 	want := Partition{Number: 1, Type: TypeESP, GUID: espGUID, First: 2048, Last: 10239, Name: "esp"}
 	if table.DiskGUID != diskGUID || len(table.Partitions) != 2 || table.Partitions[0] != want ||
 		table.Partitions[1].Type != TypeLinuxData || table.Partitions[1].Attributes != AttributeLegacyBoot {
