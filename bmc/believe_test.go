@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // okError is an error that is served with 200.
@@ -110,10 +111,7 @@ func TestDiscoverKeepsWhatCannotBeRead(t *testing.T) {
 				answer(w)
 				return true
 			})
-			got, err := newPool(t, Options{}).Discover(context.Background(), f.target())
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(newPool(t, Options{}).Discover(context.Background(), f.target()))(t)
 			want := []model.SystemFact{{URI: sysURI, Power: model.PowerUnknown, Unread: true}}
 			if diff := cmp.Diff(want, got.Systems); diff != "" || len(got.Problems) != 1 {
 				t.Errorf("systems (-want +got):\n%s\nproblems %q", diff, got.Problems)
@@ -149,10 +147,7 @@ func TestInventoryBelievesNoError(t *testing.T) {
 	f := newFake(t, plain)
 	f.expand = false
 	f.says(drive, okError)
-	got, err := newPool(t, Options{}).Inventory(context.Background(), f.system1())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(newPool(t, Options{}).Inventory(context.Background(), f.system1()))(t)
 	if n := len(got.Inventory.Storages[0].Drives); n != 1 || !strings.Contains(strings.Join(got.Inventory.Problems, "\n"), drive) {
 		t.Errorf("%d drives, problems %q; want one drive, and the other named", n, got.Inventory.Problems)
 	}

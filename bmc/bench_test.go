@@ -15,6 +15,7 @@ import (
 	"github.com/stmcginnis/gofish"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // BenchmarkPowerPoll compares one poll of the power state with the least that it
@@ -50,9 +51,7 @@ func BenchmarkPowerPoll(b *testing.B) {
 			Name: "b", Scheme: "https", Address: strings.TrimPrefix(srv.URL, "https://"),
 			Username: user, Password: model.NewSensitive(password),
 		}}
-		if _, err := p.Power(context.Background(), s); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(p.Power(context.Background(), s))(b)
 		before := p.Stats("b")
 		b.ReportAllocs()
 		used := cpuUsed(b)
@@ -117,9 +116,7 @@ func BenchmarkPowerPoll(b *testing.B) {
 // do not make longer.
 func cpuUsed(b *testing.B) time.Duration {
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
@@ -134,9 +131,5 @@ func benchSystem(b *testing.B) []byte {
 		}
 	}
 	sys["Oem"] = object{"Contoso": notes}
-	raw, err := json.Marshal(sys)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return raw
+	return must.Get(json.Marshal(sys))(b)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestLadder(t *testing.T) {
@@ -180,15 +181,9 @@ func TestQuirks(t *testing.T) {
 // Each row says what a machine does, where that was seen, and which test holds us to it.
 func TestEachQuirkIsAccountedFor(t *testing.T) {
 	var tests strings.Builder
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("*_test.go"))(t)
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(file))(t)
 		tests.Write(raw)
 	}
 	for _, row := range quirkTable {
@@ -592,9 +587,7 @@ func TestClearBootOverride(t *testing.T) {
 			f := newFake(t, plain)
 			tt.prepare(f)
 			p := newPool(t, Options{})
-			if err := p.ClearBootOverride(context.Background(), f.system1()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.ClearBootOverride(context.Background(), f.system1()))
 			if n := counted(f.requests(), "PATCH"); n != tt.patches {
 				t.Errorf("%d PATCHes, want %d", n, tt.patches)
 			}

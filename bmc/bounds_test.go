@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ingot/model/must"
 )
 
 func listOf(entry string, n int) string {
@@ -167,10 +169,7 @@ func TestCollectionsAreBounded(t *testing.T) {
 		return true
 	})
 	delete(f.resources["/redfish/v1/"], "ProtocolFeaturesSupported")
-	c, err := newPool(t, Options{}).client(t.Context(), f.target())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(newPool(t, Options{}).client(t.Context(), f.target()))(t)
 	r := &reading{client: c, ctx: t.Context()}
 	drives := make([]json.RawMessage, len(links))
 	for i := range links {

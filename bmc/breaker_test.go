@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // A directory's account is one for all BMCs, and is locked after a few wrong passwords.
@@ -99,9 +100,7 @@ func TestAWrongPasswordIsTriedOnFewBMCs(t *testing.T) {
 	t.Run("does not wait for a BMC that hangs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBreaker(time.Now)
-			if _, err := b.turn(t.Context(), "d"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(b.turn(t.Context(), "d"))(t)
 			begun := time.Now()
 			if _, err := b.turn(t.Context(), "d"); err != nil || time.Since(begun) != turnLimit {
 				t.Errorf("waited %v, %v", time.Since(begun), err)

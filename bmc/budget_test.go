@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // Onboarding a machine, claiming it once and healing its power once takes at most 33
@@ -140,17 +141,11 @@ func TestDiscoverAndInventory(t *testing.T) {
 			f := newFake(t, plain)
 			prepare(f)
 			p := newPool(t, Options{})
-			bmc, err := p.Discover(context.Background(), f.target())
-			if err != nil {
-				t.Fatal(err)
-			}
+			bmc := must.Get(p.Discover(context.Background(), f.target()))(t)
 			if diff := cmp.Diff(wantBMC, bmc); diff != "" {
 				t.Errorf("BMC (-want +got):\n%s", diff)
 			}
-			server, err := p.Inventory(context.Background(), f.system1())
-			if err != nil {
-				t.Fatal(err)
-			}
+			server := must.Get(p.Inventory(context.Background(), f.system1()))(t)
 			if diff := cmp.Diff(wantServer, server); diff != "" {
 				t.Errorf("server (-want +got):\n%s", diff)
 			}
@@ -164,10 +159,7 @@ func TestStorageOfAServiceThatExpandsOneLevel(t *testing.T) {
 	f := newFake(t, plain)
 	expandQuery(f)["MaxLevels"] = 1
 	p := newPool(t, Options{})
-	got, err := p.Inventory(context.Background(), f.system1())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(p.Inventory(context.Background(), f.system1()))(t)
 	if s := got.Inventory.Storages; len(s) != 1 || len(s[0].Drives) != 2 || len(s[0].Volumes) != 1 {
 		t.Errorf("got %+v, want two drives and a volume", s)
 	}

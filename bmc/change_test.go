@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func executed(f *fake, answer http.HandlerFunc) *atomic.Int64 {
@@ -227,9 +228,7 @@ func TestResetWithAnEndedSession(t *testing.T) {
 	f := newFake(t, plain)
 	asked := 0
 	p := newPool(t, Options{Permit: func(context.Context, model.BMCTarget, string) error { asked++; return nil }})
-	if _, err := p.Power(t.Context(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Power(t.Context(), f.system1()))(t)
 	n := executed(f, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	carryOut := f.answer
 	f.answers(func(w http.ResponseWriter, r *http.Request) bool {
@@ -239,9 +238,7 @@ func TestResetWithAnEndedSession(t *testing.T) {
 		return carryOut(w, r)
 	})
 	f.dropSessions()
-	if _, err := p.Inventory(t.Context(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Inventory(t.Context(), f.system1()))(t)
 	f.dropSessions()
 	if err := errOf(p.Reset(t.Context(), f.system1(), model.ResetForceRestart, "")); err != nil || n.Load() != 1 || asked != 2 {
 		t.Errorf("got %v, %d resets and %d requests for permission; want 1 and 2", err, n.Load(), asked)
@@ -274,9 +271,7 @@ func TestPermit(t *testing.T) {
 		func() error { f.requests(); return p.ClearBootOverride(t.Context(), f.system1()) },
 		func() error { return p.Close(t.Context()) },
 	} {
-		if err := do(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, do())
 	}
 	want := []string{
 		"bmc-1 " + sysURI + ", 1 under way, 1 connections",
@@ -333,13 +328,9 @@ func TestChangeOnAFreshConnection(t *testing.T) {
 		freshFor: time.Nanosecond,
 		Permit:   func(context.Context, model.BMCTarget, string) error { asked++; return nil },
 	})
-	if _, err := p.Inventory(t.Context(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Inventory(t.Context(), f.system1()))(t)
 	before := p.Stats("bmc-1").Connections
-	if err := errOf(p.Reset(t.Context(), f.system1(), model.ResetOn, "")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errOf(p.Reset(t.Context(), f.system1(), model.ResetOn, "")))
 	if now := p.Stats("bmc-1").Connections; now != before+1 || asked != 1 {
 		t.Errorf("%d connections where there were %d, %d requests for permission; want one more, and one", now, before, asked)
 	}

@@ -10,16 +10,14 @@ import (
 	"ingot/bmc"
 	"ingot/bmc/sim"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // simulated runs a rack for as long as the test lasts, and returns its first BMC.
 func simulated(t *testing.T, o sim.Options) *sim.BMC {
 	t.Helper()
 	o.Delays = sim.FastDelays()
-	rack, err := sim.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rack := must.Get(sim.New(o))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- rack.Run(ctx) }()

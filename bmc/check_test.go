@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 func checked(t *testing.T, f *fake, o CheckOptions) *CheckReport {
@@ -274,25 +276,16 @@ func TestACheckSaysWhatDoesNotWork(t *testing.T) {
 
 func expired(t *testing.T) *tls.Config {
 	cert := certificateOf(t, big.NewInt(1), false)
-	leaf, err := x509.ParseCertificate(cert.Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	leaf := must.Get(x509.ParseCertificate(cert.Certificate[0]))(t)
 	signer := cert.PrivateKey.(crypto.Signer)
 	leaf.NotBefore, leaf.NotAfter = time.Now().Add(-48*time.Hour), time.Now().Add(-24*time.Hour)
-	der, err := x509.CreateCertificate(rand.Reader, leaf, leaf, signer.Public(), cert.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, leaf, leaf, signer.Public(), cert.PrivateKey))(t)
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: cert.PrivateKey}}}
 }
 
 // A BMC that has IPMI alone is said to have it.
 func TestACheckOfABMCWithIPMIAlone(t *testing.T) {
-	ipmi, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ipmi := must.Get(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	defer ipmi.Close()
 	go func() {
 		ping := make([]byte, 64)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestCertificate(t *testing.T) {
@@ -31,10 +32,7 @@ func TestCertificate(t *testing.T) {
 	t.Run("is pinned on first contact and shown (B24)", func(t *testing.T) {
 		f := newFake(t, secure)
 		p := newPool(t, Options{})
-		got, err := p.Discover(ctx, f.target())
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(p.Discover(ctx, f.target()))(t)
 		if got.Fingerprint != fingerprint(f) || p.Fingerprint("bmc-1") != fingerprint(f) {
 			t.Errorf("got %s and %s, want %s", got.Fingerprint, p.Fingerprint("bmc-1"), fingerprint(f))
 		}
@@ -65,9 +63,7 @@ func TestCertificate(t *testing.T) {
 		f := newFake(t, secure)
 		p := newPool(t, Options{})
 		s := f.system1()
-		if _, err := p.Power(ctx, s); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Power(ctx, s))(t)
 		s.BMC.Fingerprint = strings.Repeat("ab", 32) // as if that had been pinned
 		if _, err := p.Power(ctx, s); !errors.Is(err, ErrCertificateChanged) {
 			t.Errorf("got %v, want ErrCertificateChanged", err)
@@ -128,22 +124,13 @@ func TestCertificate(t *testing.T) {
 // certificateFor makes a certificate that is for a name alone, and the CA to verify it by.
 func certificateFor(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
+	cert := must.Get(x509.ParseCertificate(der))(t)
 	ca := x509.NewCertPool()
 	ca.AddCert(cert)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, ca
@@ -273,9 +260,7 @@ func TestRedirect(t *testing.T) {
 		s := f.system1()
 		s.BMC.Scheme, s.BMC.Address = "http", strings.TrimPrefix(old.URL, "http://")
 		p := newPool(t, Options{})
-		if err := errOf(p.Reset(context.Background(), s, model.ResetOn, "")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errOf(p.Reset(context.Background(), s, model.ResetOn, "")))
 		if len(asked) != 1 || asked[0] != "GET /redfish/v1/" {
 			t.Errorf("over http: %v", asked)
 		}
@@ -305,9 +290,7 @@ func TestInFlight(t *testing.T) {
 	c := newClient(NewPool(Options{MaxInFlight: 2}), model.BMCTarget{Name: "bmc-1", Scheme: "http", Address: "127.0.0.1:1"})
 	req := httptest.NewRequest(http.MethodGet, sysURI, nil)
 	for range 2 {
-		if err := c.turn(context.Background(), req); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.turn(context.Background(), req))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -325,9 +308,7 @@ func TestPace(t *testing.T) {
 		took := func(p *pace, n int) time.Duration {
 			began := time.Now()
 			for range n {
-				if err := p.wait(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, p.wait(t.Context()))
 			}
 			return time.Since(began)
 		}
@@ -360,9 +341,7 @@ func TestPace(t *testing.T) {
 func TestBusyBMCIsLeftAlone(t *testing.T) {
 	f, now := newFake(t, plain), newClock()
 	p := newPool(t, Options{Clock: now.Now})
-	if _, err := p.Power(context.Background(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Power(context.Background(), f.system1()))(t)
 	f.change(func() {
 		f.answer = func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Retry-After", now.Now().Add(20*time.Second).Format(http.TimeFormat))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // A thousand kept connections must not keep a certificate each.
@@ -29,10 +30,7 @@ func TestKeptConnectionsForgetCertificates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var p pin
 			address := server.Listener.Addr().String()
-			conn, err := dialTLS(new(net.Dialer).DialContext, p.tlsConfig(ca, model.BMCTarget{Address: address}), time.Minute)(t.Context(), "tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Get(dialTLS(new(net.Dialer).DialContext, p.tlsConfig(ca, model.BMCTarget{Address: address}), time.Minute)(t.Context(), "tcp", address))(t)
 			defer conn.Close()
 			if p.fingerprint() == "" {
 				t.Error("the pin has not seen the certificate")
@@ -55,10 +53,7 @@ func TestKeptConnectionsForgetCertificates(t *testing.T) {
 // A BMC that accepts connections and says nothing is given up, and told from a
 // caller who gives up.
 func TestHandshakeWithoutAnAnswer(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	connect := func(ctx context.Context, within time.Duration) error {
 		_, err := dialTLS(new(net.Dialer).DialContext, new(pin).tlsConfig(nil, model.BMCTarget{Address: l.Addr().String()}), within)(ctx, "tcp", l.Addr().String())

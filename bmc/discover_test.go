@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func expandQuery(f *fake) object {
@@ -129,10 +130,7 @@ func TestDiscoverFindsMachines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, plain)
 			f.resources["/redfish/v1/Systems"]["Members"] = tt.members
-			got, err := newPool(t, Options{}).Discover(context.Background(), f.target())
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(newPool(t, Options{}).Discover(context.Background(), f.target()))(t)
 			if diff := cmp.Diff(tt.want, got.Systems); diff != "" {
 				t.Errorf("systems (-want +got):\n%s", diff)
 			}
@@ -176,10 +174,7 @@ func TestDiscoverChoosesTheManager(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, plain)
 			f.resources["/redfish/v1/Managers"]["Members"] = tt.members
-			got, err := newPool(t, Options{}).Discover(context.Background(), f.target())
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(newPool(t, Options{}).Discover(context.Background(), f.target()))(t)
 			if got.Model != tt.want {
 				t.Errorf("chose %q, want %q", got.Model, tt.want)
 			}
@@ -243,10 +238,7 @@ func TestProblemsOfABMCAreBounded(t *testing.T) {
 		members = append(members, object{"@odata.id": fmt.Sprintf("/s/\x07%d", i), "@odata.type": "#ComputerSystem"})
 	}
 	f.resources["/redfish/v1/Systems"]["Members"] = members
-	got, err := newPool(t, Options{}).Discover(context.Background(), f.target())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(newPool(t, Options{}).Discover(context.Background(), f.target()))(t)
 	if n := len(got.Problems); n != maxProblems+1 || got.Problems[maxProblems] != "and 68 more" {
 		t.Errorf("%d problems, the last %q", n, got.Problems[n-1])
 	}

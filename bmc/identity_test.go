@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // Nothing is done to another machine than the one that is meant, nor to one that does
@@ -74,9 +75,7 @@ func TestNothingIsDoneToAnotherMachine(t *testing.T) {
 				boot["BootSourceOverrideEnabled"], boot["BootSourceOverrideTarget"] = "Continuous", "Pxe"
 				f.resources[sysURI]["PowerState"] = "On"
 				p := newPool(t, Options{})
-				if _, err := p.Power(t.Context(), f.system1()); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(p.Power(t.Context(), f.system1()))(t)
 				f.change(func() { maps.Copy(f.resources[sysURI], tt.now) })
 				target := tt.meant
 				target.BMC, target.URI = f.target(), sysURI
@@ -106,9 +105,7 @@ func TestIdentityIsReadAnew(t *testing.T) {
 	p := newPool(t, Options{})
 	target := f.system1()
 	target.UUID = "38947555-7742-3448-3784-823347823834"
-	if _, err := p.Power(t.Context(), target); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Power(t.Context(), target))(t)
 	f.change(func() { f.resources[sysURI]["UUID"] = "4c4c4544-0059-3110-8035-b4c04f4d4232" })
 	if err := errOf(p.Reset(t.Context(), target, model.ResetForceOff, "")); !errors.Is(err, ErrOtherMachine) {
 		t.Errorf("got %v", err)
@@ -137,17 +134,12 @@ func TestSwappedMeanwhile(t *testing.T) {
 func TestOneChangesAMachineAtATime(t *testing.T) {
 	f := newFake(t, plain)
 	p := newPool(t, Options{})
-	if _, err := p.Power(t.Context(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Power(t.Context(), f.system1()))(t)
 	c, err := p.client(t.Context(), f.target())
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := c.lockSystem(t.Context(), sysURI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := must.Get(c.lockSystem(t.Context(), sysURI))(t)
 	f.requests()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 const cards = sysURI + "/NetworkInterfaces"
@@ -408,10 +409,7 @@ func TestInventoryOfOddShapes(t *testing.T) {
 			want.Problems = tt.problems
 			f := newFake(t, plain)
 			tt.prepare(f)
-			got, err := newPool(t, Options{}).Inventory(context.Background(), f.system1())
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(newPool(t, Options{}).Inventory(context.Background(), f.system1()))(t)
 			for i, p := range got.Inventory.Problems { // with or without the query
 				got.Inventory.Problems[i] = strings.ReplaceAll(p, "?$expand=.($levels=1)", "")
 			}
@@ -489,10 +487,7 @@ func TestSecureBootOfAMachine(t *testing.T) {
 			if tc.says != nil {
 				f.resources[uri] = tc.says
 			}
-			facts, err := newPool(t, Options{RequestsPerSecond: 1000}).Inventory(t.Context(), f.system1())
-			if err != nil {
-				t.Fatal(err)
-			}
+			facts := must.Get(newPool(t, Options{RequestsPerSecond: 1000}).Inventory(t.Context(), f.system1()))(t)
 			if facts.Inventory.SecureBoot != tc.on || len(facts.Inventory.Problems) > 0 {
 				t.Errorf("Secure Boot %t, problems %q; want %t and none", facts.Inventory.SecureBoot, facts.Inventory.Problems, tc.on)
 			}

@@ -11,16 +11,14 @@ import (
 	"ingot/bmc"
 	"ingot/bmc/sim"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // join runs a simulated rack and a pool of clients for as long as the test lasts.
 func join(t *testing.T, o sim.Options) (context.Context, *sim.Rack, *bmc.Pool) {
 	t.Helper()
 	o.Delays = sim.FastDelays()
-	rack, err := sim.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rack := must.Get(sim.New(o))(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	ran := make(chan error, 1)
 	go func() { ran <- rack.Run(ctx) }()
@@ -60,15 +58,11 @@ func TestDiskBootOfTheSimulatedRack(t *testing.T) {
 			machine := rack.Servers()[0]
 			machine.SetNetworkFirst(true)
 			if tt.fault != "" {
-				if err := machine.SetFault(tt.fault); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, machine.SetFault(tt.fault))
 			}
 			s := machine.Target()
 			machine.SetRunning("sha256:1")
-			if err := errOf(p.Reset(ctx, s, model.ResetForceOff, "")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errOf(p.Reset(ctx, s, model.ResetForceOff, "")))
 			await(ctx, t, p, s, model.PowerOff)
 			variant, err := p.BootOnce(ctx, s, model.BootDisk)
 			if variant != tt.variant || !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
@@ -77,17 +71,13 @@ func TestDiskBootOfTheSimulatedRack(t *testing.T) {
 			var asks []bool
 			for range tt.asks {
 				before := len(machine.Boots())
-				if err := errOf(p.Reset(ctx, s, model.ResetOn, "")); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errOf(p.Reset(ctx, s, model.ResetOn, "")))
 				await(ctx, t, p, s, model.PowerOn)
 				for len(machine.Boots()) == before || machine.Boots()[before].Outcome != sim.OutcomeDisk {
 					await(ctx, t, p, s, model.PowerOn)
 				}
 				asks = append(asks, machine.Boots()[before].Error != "") // that says why it left the network
-				if err := errOf(p.Reset(ctx, s, model.ResetForceOff, "")); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errOf(p.Reset(ctx, s, model.ResetForceOff, "")))
 				await(ctx, t, p, s, model.PowerOff)
 			}
 			if !slices.Equal(asks, tt.asks) {
@@ -106,10 +96,7 @@ func TestClientAndSimulatedRack(t *testing.T) {
 			traits := sim.TraitsOf(kind)
 
 			b := rack.BMCs()[0]
-			found, err := p.Discover(ctx, b.Target())
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(p.Discover(ctx, b.Target()))(t)
 			if found.Fingerprint != b.Fingerprint() || len(found.Systems) != 1 || traits.UUID && len(found.Problems) > 0 {
 				t.Fatalf("found %+v, want one machine and certificate %s", found, b.Fingerprint())
 			}
@@ -126,13 +113,9 @@ func TestClientAndSimulatedRack(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("variant %s, %+v", variant, p.Stats(b.Name()))
-			if err := errOf(p.Reset(ctx, s, model.ResetOn, "")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errOf(p.Reset(ctx, s, model.ResetOn, "")))
 			await(ctx, t, p, s, model.PowerOn)
-			if err := errOf(p.Reset(ctx, s, model.ResetForceOff, "")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errOf(p.Reset(ctx, s, model.ResetForceOff, "")))
 			await(ctx, t, p, s, model.PowerOff)
 			if err := p.ClearBootOverride(ctx, s); traits.Override && err != nil {
 				t.Error(err)
@@ -147,10 +130,7 @@ func TestClientAndSimulatedRack(t *testing.T) {
 func await(ctx context.Context, t *testing.T, p *bmc.Pool, s model.SystemTarget, want model.Power) {
 	t.Helper()
 	for {
-		got, err := p.Power(ctx, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(p.Power(ctx, s))(t)
 		if got == want {
 			return
 		}
@@ -187,9 +167,7 @@ func TestIndicatorOfTheSimulatedRack(t *testing.T) {
 					t.Errorf("asked for %s: it is %s, the inventory says %+v; %v", led, s.Indicator(), facts, err)
 				}
 			}
-			if err := s.SetFault(sim.FaultIndicatorNotKept); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.SetFault(sim.FaultIndicatorNotKept))
 			if _, err := p.SetIndicator(ctx, s.Target(), model.IndicatorOff); !errors.Is(err, bmc.ErrSettingNotKept) {
 				t.Errorf("what is not kept: %v", err)
 			}
@@ -226,18 +204,14 @@ func TestBootOrderOfTheSimulatedRack(t *testing.T) {
 			if _, err := set("Floppy"); !errors.Is(err, bmc.ErrBootOptionUnknown) || s.NetworkFirst() == later {
 				t.Errorf("what is not there: %v", err)
 			}
-			if err := s.SetFault(sim.FaultBootOrderNotKept); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.SetFault(sim.FaultBootOrderNotKept))
 			if again, err := set("Boot0002"); err != nil || again.Pending() != later {
 				t.Errorf("what is so already: %+v, %v", again, err)
 			}
 			if _, err := set("Boot0001"); !errors.Is(err, bmc.ErrSettingNotKept) {
 				t.Errorf("what is not kept: %v", err)
 			}
-			if _, err := p.Reset(ctx, s.Target(), model.ResetOn, ""); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.Reset(ctx, s.Target(), model.ResetOn, ""))(t)
 			await(ctx, t, p, s.Target(), model.PowerOn)
 			for !s.NetworkFirst() { // the firmware takes it over when it starts
 				select {
@@ -261,9 +235,7 @@ func TestDiskOptionsOfTheSimulatedRackAreSwitchedOn(t *testing.T) {
 			traits := sim.TraitsOf(kind)
 			ctx, rack, p := join(t, sim.Options{Personality: kind})
 			s := rack.Servers()[0]
-			if err := s.SetFault(sim.FaultDiskOptionOff); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.SetFault(sim.FaultDiskOptionOff))
 			switch _, err := p.BootOnce(ctx, s.Target(), model.BootPXE); {
 			case errors.Is(err, bmc.ErrUnsupported): // it has no override at all
 				return

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // memory keeps sessions as a store does.
@@ -52,9 +53,7 @@ func killed(t *testing.T, f *fake, o Options) *Pool {
 	t.Helper()
 	o.Networks = loopback
 	p := NewPool(o)
-	if _, err := p.Power(t.Context(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Power(t.Context(), f.system1()))(t)
 	t.Cleanup(func() {
 		for _, c := range p.clients {
 			c.wire.CloseIdleConnections()
@@ -111,9 +110,7 @@ func TestKeptSessions(t *testing.T) {
 		p := newPool(t, Options{Sessions: m})
 		for range 3 {
 			f.dropSessions()
-			if _, err := p.Power(t.Context(), f.system1()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.Power(t.Context(), f.system1()))(t)
 		}
 		if n := len(m.Kept("bmc-1")); n != 1 {
 			t.Errorf("%d kept, want 1", n)
@@ -122,9 +119,7 @@ func TestKeptSessions(t *testing.T) {
 	t.Run("who logs out keeps none", func(t *testing.T) {
 		f, m := newFake(t, plain), newMemory()
 		p := NewPool(Options{Networks: loopback, Sessions: m})
-		if _, err := p.Power(t.Context(), f.system1()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Power(t.Context(), f.system1()))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := p.Close(ctx); err != nil || len(m.Kept("bmc-1")) != 0 || f.open() != 0 {
@@ -144,9 +139,7 @@ func TestKeptSessions(t *testing.T) {
 		}
 		s := f.system1()
 		s.BMC.Trial = true // a session would not tell whether the password is right
-		if _, err := newPool(t, Options{Sessions: m}).Power(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(newPool(t, Options{Sessions: m}).Power(t.Context(), s))(t)
 		if kept := m.Kept("bmc-1"); len(kept) != 1 || f.open() != 1 {
 			t.Errorf("kept %v, %d open", kept, f.open())
 		}
@@ -183,9 +176,7 @@ func TestKeptSessions(t *testing.T) {
 	t.Run("other credentials do not use a session of the last ones", func(t *testing.T) {
 		f, m := newFake(t, plain), newMemory()
 		p := newPool(t, Options{Sessions: m})
-		if _, err := p.Power(t.Context(), f.system1()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Power(t.Context(), f.system1()))(t)
 		other := newMemory()
 		killed(t, f, Options{Sessions: other})
 		m.kept["bmc-1"] = append(m.kept["bmc-1"], other.Kept("bmc-1")...)
@@ -199,9 +190,7 @@ func TestKeptSessions(t *testing.T) {
 		f, m := newFake(t, plain), newMemory()
 		killed(t, f, Options{Sessions: m})
 		p := newPool(t, Options{Sessions: m})
-		if _, err := p.Power(t.Context(), f.system1()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Power(t.Context(), f.system1()))(t)
 		if len(p.breaker.accepted) != 0 {
 			t.Error("the credentials count as accepted")
 		}
@@ -211,9 +200,7 @@ func TestKeptSessions(t *testing.T) {
 		m.err = errors.New("disk full")
 		var log bytes.Buffer
 		p := newPool(t, Options{Sessions: m, Log: slog.New(slog.NewTextHandler(&log, nil))})
-		if _, err := p.Power(t.Context(), f.system1()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Power(t.Context(), f.system1()))(t)
 		if !strings.Contains(log.String(), "disk full") || strings.Contains(log.String(), "token-") {
 			t.Errorf("logged %q", log.String())
 		}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func (f *fake) rewritten(rewrite func(http.Header, []byte) []byte) {
@@ -143,9 +144,7 @@ func TestExpandIsAPromise(t *testing.T) {
 		f := newFake(t, plain)
 		delete(f.resources, sysURI+"/Processors")
 		p := newPool(t, Options{})
-		if _, err := p.Inventory(context.Background(), f.system1()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Inventory(context.Background(), f.system1()))(t)
 		asked := strings.Join(f.requests(), "\n")
 		if !strings.Contains(asked, "Memory?$expand") || !strings.Contains(asked, "EthernetInterfaces?$expand") {
 			t.Errorf("it was asked for\n%s", asked)
@@ -153,9 +152,7 @@ func TestExpandIsAPromise(t *testing.T) {
 		if n := strings.Count(asked, "/Processors"); n != 2 { // before it had expanded anything
 			t.Errorf("what is missing was asked for %d times, want twice", n)
 		}
-		if _, err := p.Inventory(context.Background(), f.system1()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Inventory(context.Background(), f.system1()))(t)
 		if n := strings.Count(strings.Join(f.requests(), "\n"), "/Processors"); n != 1 {
 			t.Errorf("then it was asked for %d times, want once", n)
 		}
@@ -163,9 +160,7 @@ func TestExpandIsAPromise(t *testing.T) {
 	t.Run("that was kept before is not asked for again once it takes too long", func(t *testing.T) {
 		f := newFake(t, plain)
 		p := newPool(t, Options{Timeout: 300 * time.Millisecond})
-		if _, err := p.Discover(context.Background(), f.target()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Discover(context.Background(), f.target()))(t)
 		f.answers(func(_ http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Query().Has("$expand") {
 				<-r.Context().Done()
@@ -235,9 +230,7 @@ func TestALoginThatFails(t *testing.T) {
 		failing(f)
 		p := newPool(t, Options{Clock: now.Now})
 		for range 2 {
-			if _, err := p.Power(context.Background(), f.system1()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.Power(context.Background(), f.system1()))(t)
 		}
 		if n := counted(f.requests(), login); n != 1 {
 			t.Errorf("%d logins, want one", n)
@@ -303,32 +296,17 @@ func certificateOf(t *testing.T, serial *big.Int, negative bool) tls.Certificate
 	var key any
 	var public any
 	if negative {
-		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 		key, public = k, k.Public()
 	} else {
-		k, err := rsa.GenerateKey(rand.Reader, 2048)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(rsa.GenerateKey(rand.Reader, 2048))(t)
 		key, public = k, k.Public()
 	}
 	template := &x509.Certificate{SerialNumber: serial, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, public, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, public, key))(t)
 	if negative {
-		before, err := asn1.Marshal(serial)
-		if err != nil {
-			t.Fatal(err)
-		}
-		after, err := asn1.Marshal(big.NewInt(-5))
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(asn1.Marshal(serial))(t)
+		after := must.Get(asn1.Marshal(big.NewInt(-5)))(t)
 		der = bytes.Replace(der, before, after, 1)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // field is one property of a resource, or of an object within one.
@@ -137,10 +138,7 @@ func TestAnswersThatAreCutOff(t *testing.T) {
 // where it is pinned.
 func TestAnExpiredCertificate(t *testing.T) {
 	f := newFake(t, func(s *httptest.Server) { s.TLS = expired(t); s.StartTLS() })
-	leaf, err := x509.ParseCertificate(f.TLS.Certificates[0].Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	leaf := must.Get(x509.ParseCertificate(f.TLS.Certificates[0].Certificate[0]))(t)
 	ca := x509.NewCertPool()
 	ca.AddCert(leaf)
 	if _, err := newPool(t, Options{CA: ca}).Power(t.Context(), f.system1()); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "expired") {
@@ -161,10 +159,7 @@ func FuzzAnswers(f *testing.F) {
 	resources := tree()
 	uris := slices.Sorted(maps.Keys(resources))
 	for i, uri := range uris {
-		body, err := json.Marshal(resources[uri])
-		if err != nil {
-			f.Fatal(err)
-		}
+		body := must.Get(json.Marshal(resources[uri]))(f)
 		f.Add(uint8(i), body)
 	}
 	f.Fuzz(func(t *testing.T, at uint8, body []byte) {

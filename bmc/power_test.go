@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestPower(t *testing.T) {
@@ -19,10 +20,7 @@ func TestPower(t *testing.T) {
 	poll := func(t *testing.T, p *Pool, f *fake) model.Power {
 		t.Helper()
 		f.requests()
-		power, err := p.Power(ctx, f.system1())
-		if err != nil {
-			t.Fatal(err)
-		}
+		power := must.Get(p.Power(ctx, f.system1()))(t)
 		if n := counted(f.requests(), "GET "+sysURI); n != 1 {
 			t.Errorf("%d GETs for a poll, want 1", n)
 		}
@@ -80,9 +78,7 @@ func TestPower(t *testing.T) {
 			f.lag = 1
 			return http.StatusNoContent, ""
 		}
-		if err := errOf(p.Reset(ctx, f.system1(), model.ResetOn, "")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errOf(p.Reset(ctx, f.system1(), model.ResetOn, "")))
 		got := []model.Power{poll(t, p, f), poll(t, p, f)}
 		if diff := cmp.Diff([]model.Power{"Off", "On"}, got); diff != "" {
 			t.Errorf("power (-want +got):\n%s", diff)

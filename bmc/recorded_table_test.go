@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ingot/model/must"
 )
 
 const (
@@ -16,18 +18,13 @@ const (
 // compareHardware holds the results to the table in the documentation, or writes that anew.
 // Recordings that are not in the table are somebody's own.
 func compareHardware(t *testing.T, results []*result) {
-	raw, err := os.ReadFile(hardwareFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(hardwareFile))(t)
 	head, table, found := strings.Cut(string(raw), hardwareTable)
 	if !found {
 		t.Fatalf("%s has no line %q", hardwareFile, hardwareTable)
 	}
 	if *updateHardware {
-		if err := os.WriteFile(hardwareFile, []byte(head+hardwareTable+"\n"+tableOf(results)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(hardwareFile, []byte(head+hardwareTable+"\n"+tableOf(results)), 0o644))
 		return
 	}
 	rows := strings.Split(table, "\n")

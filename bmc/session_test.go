@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 const poll = "GET " + sysURI
@@ -24,9 +25,7 @@ func TestSessionIsKeptAndReused(t *testing.T) {
 	f := newFake(t, secure)
 	p := newPool(t, Options{})
 	for range 5 {
-		if _, err := p.Power(context.Background(), f.system1()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Power(context.Background(), f.system1()))(t)
 	}
 	want := []string{"GET /redfish/v1/", login, poll, poll, poll, poll, poll}
 	if diff := cmp.Diff(want, f.requests()); diff != "" {
@@ -69,14 +68,10 @@ func TestSessionLost(t *testing.T) {
 			f := newFake(t, plain)
 			f.resources[sysURI]["PowerState"] = "On"
 			p := newPool(t, Options{})
-			if _, err := p.Discover(context.Background(), f.target()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.Discover(context.Background(), f.target()))(t)
 			f.requests()
 			f.dropSessions()
-			if err := tt.do(p, f); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tt.do(p, f))
 			got := f.requests()
 			for i := range got {
 				if strings.HasPrefix(got[i], logout) { // of whatever session
@@ -99,9 +94,7 @@ func TestARefusedSessionIsNotLeftOpen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, plain)
 			p := newPool(t, Options{})
-			if _, err := p.Power(context.Background(), f.system1()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.Power(context.Background(), f.system1()))(t)
 			for range 6 {
 				refused := false
 				f.answers(func(w http.ResponseWriter, r *http.Request) bool {
@@ -119,9 +112,7 @@ func TestARefusedSessionIsNotLeftOpen(t *testing.T) {
 					}
 					return false
 				})
-				if _, err := p.Power(context.Background(), f.system1()); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(p.Power(context.Background(), f.system1()))(t)
 				if f.mu.Lock(); len(f.sessions) != 1 || !refused {
 					t.Errorf("%d sessions are open, refused %t", len(f.sessions), refused)
 				}
@@ -143,9 +134,7 @@ func TestASessionWithoutATokenIsClosed(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 		return true
 	})
-	if _, err := newPool(t, Options{}).Power(context.Background(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(newPool(t, Options{}).Power(context.Background(), f.system1()))(t)
 	f.change(func() {
 		if len(f.sessions) > 0 {
 			t.Errorf("%d sessions are left open", len(f.sessions))
@@ -168,9 +157,7 @@ func TestALogoutThatFailsIsTriedAgain(t *testing.T) {
 	}
 	f := newFake(t, plain)
 	p := newPool(t, Options{logOutAgain: []time.Duration{time.Millisecond, time.Millisecond}})
-	if _, err := p.Power(context.Background(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Power(context.Background(), f.system1()))(t)
 	failFirst(f, 2)
 	p.Forget(context.Background(), "bmc-1")
 	p.retired.Wait()
@@ -178,9 +165,7 @@ func TestALogoutThatFailsIsTriedAgain(t *testing.T) {
 		t.Error("the session is left open")
 	}
 	p = newPool(t, Options{logOutAgain: []time.Duration{time.Hour}})
-	if _, err := p.Power(context.Background(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Power(context.Background(), f.system1()))(t)
 	failFirst(f, 1)
 	p.Forget(context.Background(), "bmc-1")
 	if err := p.Close(context.Background()); err != nil { // which waits for it
@@ -424,9 +409,7 @@ func TestWrongPassword(t *testing.T) {
 		f, good, third := newFake(t, plain), newFake(t, plain), newFake(t, plain)
 		f.password = "changed"
 		p := newPool(t, Options{})
-		if _, err := p.Power(ctx, good.system1()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Power(ctx, good.system1()))(t)
 		bad := f.system1()
 		bad.BMC.Name = "bmc-2"
 		if _, err := p.Power(ctx, bad); !errors.Is(err, ErrUnauthorized) {
@@ -450,9 +433,7 @@ func TestWrongPassword(t *testing.T) {
 		p := newPool(t, Options{})
 		bad := f.system1()
 		bad.BMC.Name = "bmc-2"
-		if _, err := p.Power(ctx, good.system1()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Power(ctx, good.system1()))(t)
 		if _, err := p.Power(ctx, bad); !errors.Is(err, ErrUnauthorized) {
 			t.Fatalf("got %v, want ErrUnauthorized", err)
 		}
@@ -480,9 +461,7 @@ func TestWrongPassword(t *testing.T) {
 func TestClose(t *testing.T) {
 	f := newFake(t, plain)
 	p := NewPool(Options{Networks: loopback})
-	if _, err := p.Power(context.Background(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Power(context.Background(), f.system1()))(t)
 	moved := f.system1()
 	moved.BMC.Username = "someone-else"
 	if _, err := p.Power(context.Background(), moved); err == nil {
@@ -507,13 +486,9 @@ func TestClose(t *testing.T) {
 func TestForgetLogsOut(t *testing.T) {
 	f := newFake(t, plain)
 	p := NewPool(Options{Networks: loopback})
-	if _, err := p.Power(context.Background(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Power(context.Background(), f.system1()))(t)
 	p.Forget(context.Background(), "bmc-1")
-	if err := p.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Close(context.Background()))
 	if len(f.sessions) != 0 {
 		t.Errorf("%d sessions are left", len(f.sessions))
 	}
@@ -589,10 +564,7 @@ ingot_redfish_requests_per_second_limit 5
 
 func gauge(t *testing.T, reg *prometheus.Registry, name string) float64 {
 	t.Helper()
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(reg.Gather())(t)
 	for _, f := range families {
 		if f.GetName() == name {
 			return f.GetMetric()[0].GetGauge().GetValue()
@@ -606,9 +578,7 @@ func gauge(t *testing.T, reg *prometheus.Registry, name string) float64 {
 func TestTheSessionOfSomebodyElseIsLeftAlone(t *testing.T) {
 	f := newFake(t, plain)
 	p := newPool(t, Options{})
-	if _, err := p.Power(t.Context(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Power(t.Context(), f.system1()))(t)
 	f.dropSessions()
 	var by []string
 	f.answers(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -617,9 +587,7 @@ func TestTheSessionOfSomebodyElseIsLeftAlone(t *testing.T) {
 		}
 		return false
 	})
-	if _, err := p.Power(t.Context(), f.system1()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.Power(t.Context(), f.system1()))(t)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(by) != 1 || by[0][:strings.Index(by[0], " ")] != by[0][strings.LastIndex(by[0], " ")+1:] {

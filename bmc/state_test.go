@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // One GET says which machine it is, whether it is on and when it was last reset.
@@ -54,9 +55,7 @@ func TestState(t *testing.T) {
 				return fmt.Sprintf(`"%v %v %v"`, o["PowerState"], o["UUID"], o["LastResetTime"])
 			}
 			p := newPool(t, Options{})
-			if _, err := p.Discover(t.Context(), f.target()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.Discover(t.Context(), f.target()))(t)
 			f.change(func() {
 				maps.Copy(f.resources[sysURI], tt.change)
 			})
@@ -81,9 +80,7 @@ func TestStateOfASwappedMachine(t *testing.T) {
 	now := newClock()
 	p := newPool(t, Options{Clock: now.Now})
 	for range 2 {
-		if _, err := p.State(t.Context(), f.system1()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.State(t.Context(), f.system1()))(t)
 	}
 	const other = "4c4c4544-0059-3110-8035-b4c04f4d4232"
 	f.change(func() { f.resources[sysURI]["UUID"] = other })

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 func TestATrialIsOneLogin(t *testing.T) {
@@ -47,9 +49,7 @@ func TestATrialThatSucceedsIsTheSameSessionAfterwards(t *testing.T) {
 	s.BMC.Default = true
 	for _, trial := range []bool{true, false} {
 		s.BMC.Trial = trial
-		if _, err := p.Power(context.Background(), s); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Power(context.Background(), s))(t)
 	}
 	if diff := cmp.Diff([]string{"GET /redfish/v1/", login, poll, poll}, f.requests()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

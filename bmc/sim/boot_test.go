@@ -14,6 +14,7 @@ import (
 	"ingot/bmc/sim"
 	"ingot/bmc/sim/internal/simtest"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func sum(text string) string {
@@ -146,9 +147,7 @@ func TestAWipeErasesTheDiskAndReportsEachDisk(t *testing.T) {
 			s.SetRunning("debian")
 			s.PowerCut()
 			if tt.fails {
-				if err := s.SetFault(sim.FaultWipeFails, sim.FaultArgs{Disk: 0}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.SetFault(sim.FaultWipeFails, sim.FaultArgs{Disk: 0}))
 				defer s.ClearFault(sim.FaultWipeFails)
 			}
 			svc.offer(s.UUID(), svc.wipeIgnition(s.UUID(), tt.mode))

@@ -16,6 +16,7 @@ import (
 	"ingot/bmc/sim"
 	"ingot/bmc/sim/internal/simtest"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // target is what faults are set on.
@@ -27,16 +28,12 @@ type target interface {
 
 func set(t *testing.T, on target, f sim.Fault, args ...sim.FaultArgs) {
 	t.Helper()
-	if err := on.SetFault(f, args...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, on.SetFault(f, args...))
 }
 
 func unset(t *testing.T, on target, f sim.Fault) {
 	t.Helper()
-	if err := on.ClearFault(f); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, on.ClearFault(f))
 }
 
 func TestABMCThatRefusesConnectionsComesBackWhereItWas(t *testing.T) {
@@ -58,10 +55,7 @@ func TestABMCThatRefusesConnectionsComesBackWhereItWas(t *testing.T) {
 func TestABMCWaitsForAPortThatWasLentMeanwhile(t *testing.T) {
 	b := start(t, sim.Options{}).BMCs()[0]
 	set(t, b, sim.FaultRefuse)
-	other, err := net.Listen("tcp", b.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(net.Listen("tcp", b.Addr()))(t)
 	back := make(chan error, 1)
 	go func() { back <- b.ClearFault(sim.FaultRefuse) }()
 	select {
@@ -70,9 +64,7 @@ func TestABMCWaitsForAPortThatWasLentMeanwhile(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	_ = other.Close()
-	if err := receive(t, back); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, receive(t, back))
 	simtest.Dial(t, b).Get(system)
 }
 
@@ -98,10 +90,7 @@ func TestABMCThatHangsAnswersOnceItIsCleared(t *testing.T) {
 }
 
 func TestAHangingBMCLetsGoOfAClientThatLeaves(t *testing.T) {
-	rack, err := sim.New(sim.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rack := must.Get(sim.New(sim.Options{}))(t)
 	done := make(chan error, 1)
 	go func() { done <- rack.Run(context.Background()) }()
 	b := rack.BMCs()[0]
@@ -448,10 +437,7 @@ func TestAFaultIsSetWhereItBelongs(t *testing.T) {
 }
 
 func TestACloseBeforeRunLeavesNothingOpen(t *testing.T) {
-	rack, err := sim.New(sim.Options{BMCs: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rack := must.Get(sim.New(sim.Options{BMCs: 2}))(t)
 	addr := rack.BMCs()[0].Addr()
 	rack.Close()
 	if _, err := http.Get("http://" + addr); !errors.Is(err, syscall.ECONNREFUSED) {

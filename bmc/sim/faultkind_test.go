@@ -14,6 +14,7 @@ import (
 
 	"ingot/bmc/sim"
 	"ingot/bmc/sim/internal/simtest"
+	"ingot/model/must"
 )
 
 func TestFaultsAreListedInOrderAndSaid(t *testing.T) {
@@ -21,10 +22,7 @@ func TestFaultsAreListedInOrderAndSaid(t *testing.T) {
 	if !slices.IsSorted(names) {
 		t.Errorf("not sorted: %v", names)
 	}
-	page, err := os.ReadFile("../../docs/simulator.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/simulator.md"))(t)
 	for _, k := range sim.FaultKinds() {
 		if k.About == "" || len(k.About) > 80 {
 			t.Errorf("%s: %q", k.Name, k.About)
@@ -73,9 +71,7 @@ func TestParseFault(t *testing.T) {
 
 func TestAFaultOfEveryBMC(t *testing.T) {
 	rack := start(t, sim.Options{BMCs: 2})
-	if err := rack.SetFault(sim.FaultSetting{Fault: sim.FaultUUIDZero}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rack.SetFault(sim.FaultSetting{Fault: sim.FaultUUIDZero}))
 	for _, s := range rack.Servers() {
 		if len(s.Faults()) != 1 {
 			t.Errorf("%s has %v", s.Name(), s.Faults())
@@ -130,21 +126,12 @@ func TestGzip(t *testing.T) {
 	b := start(t, sim.Options{}).BMCs()[0]
 	c := simtest.Dial(t, b)
 	set(t, b, sim.FaultGzip)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+b.Addr()+system, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+b.Addr()+system, nil))(t)
 	req.SetBasicAuth("admin", "ingot-sim")
 	req.Header.Set("Accept-Encoding", "identity")
-	resp, err := c.HTTP.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(c.HTTP.Do(req))(t)
 	defer resp.Body.Close()
-	z, err := gzip.NewReader(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(resp.Body))(t)
 	raw, err := io.ReadAll(z)
 	if etag := resp.Header.Get("ETag"); err != nil || !json.Valid(raw) || resp.Header.Get("Content-Encoding") != "gzip" || !strings.HasSuffix(etag, `-gzip"`) {
 		t.Errorf("%v, ETag %s: %s", err, etag, raw)

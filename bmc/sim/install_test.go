@@ -19,6 +19,7 @@ import (
 	"ingot/bmc/sim"
 	"ingot/bmc/sim/internal/simtest"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // installer is a boot service that has one disk image installed, and a registry that hears how
@@ -66,10 +67,7 @@ func newInstaller(t *testing.T) *installer {
 
 func (in *installer) pack(t *testing.T) {
 	t.Helper()
-	enc, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	enc := must.Get(zstd.NewWriter(nil))(t)
 	table := model.ChunkTable{Bytes: uint64(len(in.content))}
 	for from := 0; from < len(in.content); from += model.ChunkBytes {
 		plain := in.content[from:min(from+model.ChunkBytes, len(in.content))]
@@ -176,9 +174,7 @@ func TestWhatABrokenInstallLeaves(t *testing.T) {
 			}
 			in.document.Hints = []string{"serial=" + s.DiskSerial(0)}
 			in.installs(s)
-			if err := s.SetFault(tc.fault, tc.args); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.SetFault(tc.fault, tc.args))
 			s.PowerCut()
 			bootOnce(t, s)
 			if tc.reason != "" {
@@ -201,9 +197,7 @@ func TestAnInstallThatWasCutBeginsAgainAndOneThatWasNotDoesNot(t *testing.T) {
 	s := rack.Servers()[0]
 	in.installs(s)
 	for _, fault := range []sim.Fault{sim.FaultInstallCut, sim.FaultVerifiedCut} {
-		if err := s.SetFault(fault, sim.FaultArgs{Requests: 1}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.SetFault(fault, sim.FaultArgs{Requests: 1}))
 		ons := s.PowerOns()
 		bootOnce(t, s)
 		simtest.Eventually(t, "the power fails", func() bool { return s.PowerOns() > ons && s.Power() == model.PowerOff })

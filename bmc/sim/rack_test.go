@@ -22,6 +22,7 @@ import (
 	"ingot/bmc/sim"
 	"ingot/bmc/sim/internal/simtest"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestServersAreNamedAsIngotDerivesThem(t *testing.T) {
@@ -40,10 +41,7 @@ func TestServersAreNamedAsIngotDerivesThem(t *testing.T) {
 }
 
 func TestNoTwoMachinesAreAlike(t *testing.T) {
-	rack, err := sim.New(sim.Options{BMCs: 300, SystemsPerBMC: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rack := must.Get(sim.New(sim.Options{BMCs: 300, SystemsPerBMC: 4}))(t)
 	defer rack.Close()
 	seen := map[string]string{}
 	claim := func(value, owner string) {
@@ -66,10 +64,7 @@ func TestNoTwoMachinesAreAlike(t *testing.T) {
 
 func TestTheSeedMakesTheMachines(t *testing.T) {
 	uuid := func(seed int64) string {
-		rack, err := sim.New(sim.Options{Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		rack := must.Get(sim.New(sim.Options{Seed: seed}))(t)
 		defer rack.Close()
 		return rack.Servers()[0].UUID() + rack.Servers()[0].MAC(0)
 	}
@@ -112,10 +107,7 @@ func TestTheManifestsAreWhatAUserWouldCommit(t *testing.T) {
 }
 
 func TestTheBMCsListenOnThePortsThatWereAskedFor(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	port := free.Addr().(*net.TCPAddr).Port
 	if _, err := sim.New(sim.Options{Port: port}); err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("a port in use: %v", err)
@@ -148,10 +140,7 @@ func TestARackWithAFolderIsTheSameAfterARestart(t *testing.T) {
 	svc := newBootService(t)
 	dir := t.TempDir()
 	o := sim.Options{BMCs: 2, BootURL: svc.URL, StateDir: dir, Delays: quick()}
-	first, err := sim.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(sim.New(o))(t)
 	t.Cleanup(first.Close)
 	done := make(chan error, 1)
 	go func() { done <- first.Run(context.Background()) }()
@@ -183,10 +172,7 @@ func TestARackWithAFolderIsTheSameAfterARestart(t *testing.T) {
 }
 
 func TestAMachineThatLostPowerBeforeItsBootBeganStaysOff(t *testing.T) {
-	rack, err := sim.New(sim.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rack := must.Get(sim.New(sim.Options{}))(t)
 	t.Cleanup(rack.Close)
 	cut, on := rack.BMCs()[0].Servers()[0], 0
 	cut.PressPower() // nothing begins before Run
@@ -253,10 +239,7 @@ func TestARackIsControlledOverHTTP(t *testing.T) {
 	call := func(method, path, body string) (int, string) {
 		t.Helper()
 		req, _ := http.NewRequest(method, control.URL+path, bytes.NewReader([]byte(body)))
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Get(http.DefaultClient.Do(req))(t)
 		defer resp.Body.Close()
 		raw, _ := io.ReadAll(resp.Body)
 		return resp.StatusCode, string(raw)

@@ -15,6 +15,7 @@ import (
 	"ingot/bmc/sim"
 	"ingot/bmc/sim/internal/simtest"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 const system = "/redfish/v1/Systems/1"
@@ -310,10 +311,7 @@ func TestAccountsAreMadeChangedAndDeleted(t *testing.T) {
 	as := func(user, password, method, path, body string) int {
 		req, _ := http.NewRequest(method, "https://"+c.BMC.Addr()+path, strings.NewReader(body))
 		req.SetBasicAuth(user, password)
-		resp, err := c.HTTP.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Get(c.HTTP.Do(req))(t)
 		resp.Body.Close()
 		return resp.StatusCode
 	}
@@ -407,13 +405,10 @@ func TestGofishReadsAndDrivesEveryPersonality(t *testing.T) {
 			b := rack.BMCs()[0]
 			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 			defer transport.CloseIdleConnections()
-			c, err := gofish.ConnectContext(context.Background(), gofish.ClientConfig{
+			c := must.Get(gofish.ConnectContext(context.Background(), gofish.ClientConfig{
 				Endpoint: "https://" + b.Addr(), Username: "admin", Password: "ingot-sim",
 				HTTPClient: &http.Client{Transport: transport}, NoModifyTransport: true, ReuseConnections: true,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			systems, err := c.Service.Systems()
 			if err != nil || len(systems) < 2 {
 				t.Fatalf("systems: %d, %v", len(systems), err)

@@ -16,6 +16,7 @@ import (
 	"ingot/bmc/sim"
 	"ingot/bmc/sim/internal/simtest"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // truth are the events but for notes, in short.
@@ -110,9 +111,7 @@ func TestLostAnswersToResets(t *testing.T) {
 		t.Run(string(fault), func(t *testing.T) {
 			rack := start(t, sim.Options{})
 			s := rack.Servers()[0]
-			if err := s.SetFault(fault, sim.FaultArgs{Requests: 1, Delay: 50 * time.Millisecond}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.SetFault(fault, sim.FaultArgs{Requests: 1, Delay: 50 * time.Millisecond}))
 			c := simtest.Dial(t, s.BMC())
 			if fault == sim.FaultResetHangs {
 				c.HTTP.Timeout = 200 * time.Millisecond
@@ -140,9 +139,7 @@ func TestFalseReadings(t *testing.T) {
 	c := simtest.Dial(t, s.BMC())
 	set := func(f sim.Fault, a sim.FaultArgs) {
 		t.Helper()
-		if err := s.BMC().SetFault(f, a); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.BMC().SetFault(f, a))
 	}
 	set(sim.FaultFalseOff, sim.FaultArgs{Requests: 2})
 	var powers []any

@@ -18,6 +18,7 @@ import (
 	"ingot/bmc/sim/internal/simtest"
 	"ingot/bmc/sim/qemu"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 var oneNIC = qemu.Machine{Taps: []string{""}}
@@ -141,9 +142,7 @@ func TestHTTPBootTakesAnotherProcessWithoutLossOfPower(t *testing.T) {
 func ovmf(t *testing.T) string {
 	dir := t.TempDir()
 	for _, name := range []string{"OVMF_CODE_4M.fd", "OVMF_VARS_4M.fd"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
 	}
 	return dir
 }
@@ -157,9 +156,7 @@ func TestUEFIVariablesAreThoseOfTheFactoryAtEachPowerOn(t *testing.T) {
 		if raw, err := os.ReadFile(vars); string(raw) != "OVMF_VARS_4M.fd" {
 			t.Errorf("variables %q, %v", raw, err)
 		}
-		if err := os.WriteFile(vars, []byte("changed"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(vars, []byte("changed"), 0o600))
 		simtest.Reset(t, s, "ForceOff")
 		simtest.Powered(t, s, model.PowerOff)
 	}
@@ -318,19 +315,11 @@ func TestDisksOutliveTheRackThatHasAFolderForThem(t *testing.T) {
 	rackOf := func(dir string, mib int64) (*sim.Rack, error) {
 		return sim.New(sim.Options{StateDir: dir, Machines: qemu.Machines{machine(mib)}})
 	}
-	rack, err := rackOf(dir, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rack := must.Get(rackOf(dir, 1))(t)
 	disk := rack.Servers()[0].DiskFiles()[0]
-	if err := os.WriteFile(disk, append(make([]byte, 1<<20-1), 'x'), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(disk, append(make([]byte, 1<<20-1), 'x'), 0o600))
 	rack.Close()
-	again, err := rackOf(dir, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(rackOf(dir, 1))(t)
 	again.Close()
 	if raw, err := os.ReadFile(disk); err != nil || len(raw) != 1<<20 || raw[len(raw)-1] != 'x' {
 		t.Errorf("%d bytes, %v", len(raw), err)
@@ -338,10 +327,7 @@ func TestDisksOutliveTheRackThatHasAFolderForThem(t *testing.T) {
 	if _, err := rackOf(dir, 2); err == nil || !strings.Contains(err.Error(), "has 1 MiB and not 2") {
 		t.Errorf("another size: %v", err)
 	}
-	passing, err := rackOf("", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	passing := must.Get(rackOf("", 1))(t)
 	file := passing.Servers()[0].DiskFiles()[0]
 	if info, err := os.Stat(file); err != nil || info.Size() != 1<<20 {
 		t.Errorf("%v, %v", info, err)
@@ -458,9 +444,7 @@ func TestARealMachineBehindABMC(t *testing.T) {
 		t.Errorf("boots (-want +got):\n%s", diff)
 	}
 
-	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(s.PID(), syscall.SIGKILL))
 	shows("Off")
 	if last := s.Boots()[1]; !said(s, "qemu died: signal: killed") || last.Outcome != sim.OutcomeFailed {
 		t.Errorf("boot %+v, events %+v", last, s.Events())
@@ -481,9 +465,5 @@ func TestARealMachineBehindABMC(t *testing.T) {
 
 func mustRead(t *testing.T, path string) []byte {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
+	return must.Get(os.ReadFile(path))(t)
 }

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ingot/bmc/sim"
+	"ingot/model/must"
 )
 
 func TestMain(m *testing.M) {
@@ -19,7 +20,5 @@ func TestMain(m *testing.M) {
 // set sets a fault that the server must take.
 func set(t *testing.T, s *sim.Server, f sim.Fault) {
 	t.Helper()
-	if err := s.SetFault(f); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.SetFault(f))
 }

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 // otherEnd is a qemu's end of a monitor.
@@ -145,9 +147,7 @@ func TestEventsThatNobodyHearsAreLost(t *testing.T) {
 		_, _ = qemu.hears()
 		qemu.say(`{"return": {}, "id": 1}`)
 	}()
-	if err := m.do(t.Context(), "cont", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.do(t.Context(), "cont", nil))
 	if len(m.events) != monitorEvents {
 		t.Errorf("%d events wait", len(m.events))
 	}
@@ -165,9 +165,7 @@ func TestNoTwoDevicesHaveTheSamePlaceEvenForAMoment(t *testing.T) {
 		}
 		heard <- commands
 	}()
-	if err := m.setBootIndexes(t.Context(), []bootIndex{{"nic0", 2}, {"nic1", -1}, {"disk0", 1}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.setBootIndexes(t.Context(), []bootIndex{{"nic0", 2}, {"nic1", -1}, {"disk0", 1}}))
 	set := func(device, value string) string {
 		return `qom-set {"path":"/machine/peripheral/` + device + `","property":"bootindex","value":` + value + `}`
 	}
