@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/internal/redistest"
 	"ingot/registry/store"
 )
@@ -39,14 +40,9 @@ func facts(i int) *model.ServerFacts {
 func benchRegistry(b *testing.B, o Options) *Registry {
 	b.Helper()
 	o.SealKey = testSealKey()
-	r, err := Open(b.Context(), o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := must.Get(Open(b.Context(), o))(b)
 	b.Cleanup(func() { _ = r.Close() })
-	if err := r.Lead(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, r.Lead(b.Context()))
 	return r
 }
 
@@ -201,10 +197,7 @@ func benchSaveLeases(b *testing.B, o Options, size int) {
 		leases[i] = leaseWith(i, func(l *model.Lease) { l.Expires = time.Now().Add(time.Hour) })
 	}
 	saveLeases(b, r, leases...)
-	log, err := os.Create(filepath.Join(b.TempDir(), "log"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	log := must.Get(os.Create(filepath.Join(b.TempDir(), "log")))(b)
 	defer log.Close()
 	random := rand.New(rand.NewPCG(1, 1))
 	group := make([]model.Lease, size)
@@ -243,20 +236,14 @@ func appendLeases(b *testing.B, to *os.File, group []model.Lease) {
 		}
 		raw = append(append(raw, ch.Name...), ch.Value...)
 	}
-	if _, err := to.Write(raw); err != nil {
-		b.Fatal(err)
-	}
-	if err := to.Sync(); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(to.Write(raw))(b)
+	must.Do(b, to.Sync())
 }
 
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/store"
 )
 
@@ -30,10 +31,7 @@ func boltWith(t *testing.T, dir string) ([]byte, *model.Observed) {
 	savePayload(t, r, "t1", large)
 	want := r.Observed()
 	_ = r.Close()
-	raw, err := os.ReadFile(filepath.Join(dir, store.FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(dir, store.FileName)))(t)
 	return raw, want
 }
 
@@ -47,17 +45,12 @@ func rootOf(raw []byte) int {
 
 func writeBolt(t *testing.T, dir string, raw []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, store.FileName), raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, store.FileName), raw, 0o600))
 }
 
 func damagedFiles(t *testing.T, dir string) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, store.FileName+".damaged-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(filepath.Glob(filepath.Join(dir, store.FileName+".damaged-*")))(t)
 	slices.Sort(names)
 	return names
 }
@@ -135,10 +128,7 @@ func TestNoDamageKeepsIngotFromStarting(t *testing.T) {
 		writeBolt(t, dir, raw)
 		o := testOptions(t, Options{Dir: dir})
 		o.Log = nil
-		r, err := Open(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Open(t.Context(), o))(t)
 		if len(r.Damage()) > 0 {
 			found++
 		}
@@ -161,10 +151,7 @@ func TestNotMoreThanThreeDamagedFilesAreKept(t *testing.T) {
 	}
 	var kept []string
 	for _, name := range damagedFiles(t, dir) {
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(name))(t)
 		kept = append(kept, string(raw))
 	}
 	if !slices.Equal(kept, last[2:]) {
@@ -176,14 +163,9 @@ func TestNotMoreThanThreeDamagedFilesAreKept(t *testing.T) {
 func TestAFileInUseIsNotDamaged(t *testing.T) {
 	dir := t.TempDir()
 	lead(t, Options{Dir: dir})
-	f, err := os.OpenFile(filepath.Join(dir, store.FileName), os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(filepath.Join(dir, store.FileName), os.O_WRONLY, 0))(t)
 	defer f.Close()
-	if _, err := f.WriteAt(make([]byte, 4096), 2*4096); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.WriteAt(make([]byte, 4096), 2*4096))(t)
 	if _, err := Open(t.Context(), testOptions(t, Options{Dir: dir})); err == nil || !strings.Contains(err.Error(), "another ingot uses") {
 		t.Errorf("got %v", err)
 	}

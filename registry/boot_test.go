@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 var stages = []model.BootStage{
@@ -75,9 +76,7 @@ func TestBootIsNotedStageByStage(t *testing.T) {
 			var last model.BootStage
 			for i, stage := range c.notes {
 				minute = i + 1
-				if err := r.Note(t.Context(), rec.Boot.Ticket, stages[stage], netip.MustParseAddr("192.0.2.7")); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, r.Note(t.Context(), rec.Boot.Ticket, stages[stage], netip.MustParseAddr("192.0.2.7")))
 				now, _ := r.Observed().Progress["server-0"].Last()
 				if at(now) < at(last) {
 					t.Errorf("the last stage was %s and is %s", last, now)
@@ -128,9 +127,7 @@ func TestFirmwareIsNoted(t *testing.T) {
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 	bios, uefi := model.BootFirmware{Architecture: "amd64"}, model.BootFirmware{Architecture: "amd64", UEFI: true}
 	for range 2 {
-		if err := errors.Join(r.NoteFirmware(t.Context(), rec.Boot.Ticket, bios), r.NoteFirmware(t.Context(), rec.Boot.Ticket, uefi)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(r.NoteFirmware(t.Context(), rec.Boot.Ticket, bios), r.NoteFirmware(t.Context(), rec.Boot.Ticket, uefi)))
 	}
 	before := r.Observed()
 	if err := r.NoteFirmware(t.Context(), rec.Boot.Ticket, uefi); err != nil || r.Observed() != before {
@@ -142,9 +139,7 @@ func TestFirmwareIsNoted(t *testing.T) {
 	if err := r.NoteFirmware(t.Context(), rec.Boot.Ticket, bios); !errors.Is(err, model.ErrTicketSpent) {
 		t.Errorf("with the ticket before: %v", err)
 	}
-	if err := r.Note(t.Context(), next.Boot.Ticket, model.StageDHCP, netip.Addr{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Note(t.Context(), next.Boot.Ticket, model.StageDHCP, netip.Addr{}))
 	want := &model.Progress{Ticket: "server-0-2", DHCPAt: now, Firmware: &uefi}
 	if diff := cmp.Diff(want, r.Observed().Progress["server-0"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -162,9 +157,7 @@ func TestClientIsShownOnceItHasAnAddress(t *testing.T) {
 	}{
 		{netip.Addr{}, ""}, {netip.IPv4Unspecified(), ""}, {netip.MustParseAddr("192.0.2.7"), "192.0.2.7"}, {netip.Addr{}, "192.0.2.7"},
 	} {
-		if err := r.Note(t.Context(), rec.Boot.Ticket, stages[i], c.client); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Note(t.Context(), rec.Boot.Ticket, stages[i], c.client))
 		if got := r.Observed().Progress["server-0"].Client; got != c.want {
 			t.Errorf("%s from %v: client %q, want %q", stages[i], c.client, got, c.want)
 		}

@@ -13,6 +13,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/internal/redistest"
 	"ingot/registry/store"
 )
@@ -41,13 +42,8 @@ func punch(t *testing.T, r *Registry, b store.Batch) {
 func editFile(t *testing.T, r *Registry, edit func(*bolt.Tx) error) {
 	t.Helper()
 	_ = r.Close()
-	db, err := bolt.Open(filepath.Join(r.options.Dir, store.FileName), 0o600, &bolt.Options{NoFreelistSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(db.Update(edit), db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(bolt.Open(filepath.Join(r.options.Dir, store.FileName), 0o600, &bolt.Options{NoFreelistSync: true}))(t)
+	must.Do(t, errors.Join(db.Update(edit), db.Close()))
 }
 
 func punchFile(tx *bolt.Tx, ch store.Change) error {
@@ -60,10 +56,7 @@ func punchFile(tx *bolt.Tx, ch store.Change) error {
 
 func redisOf(t *testing.T, r *Registry) *redis.Client {
 	t.Helper()
-	o, err := redis.ParseURL(r.options.RedisURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(redis.ParseURL(r.options.RedisURL))(t)
 	c := redis.NewClient(o)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
@@ -127,9 +120,7 @@ func TestHolesAreFoundUntilTheyAreFilled(t *testing.T) {
 				_ = r.Close()
 				for range 2 {
 					again := lead(t, b.options)
-					if err := again.keep(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, again.keep(t.Context()))
 					got := again.Damage()
 					if len(got) != 1 || got[0].Bucket != hole.want.Bucket || got[0].Name != hole.want.Name ||
 						(hole.want.Err != nil && !errors.Is(got[0], hole.want.Err)) || got[0].Err == nil {
@@ -190,9 +181,7 @@ func TestARunningLeaderFillsHoles(t *testing.T) {
 		"the counts": func() error { return s.Client(t).Del(t.Context(), "{ingot}:counts").Err() },
 	} {
 		before := testutil.ToFloat64(r.metrics.lost)
-		if err := punched(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, punched())
 		eventually(t, name, func() bool { return testutil.ToFloat64(r.metrics.lost) == before+1 })
 		eventually(t, "the turn is over", func() bool { return r.Healthy() == nil && len(r.turn) == 0 })
 		if l, err := loadByTurn(t, r); err != nil || l.Damage != nil || len(l.Contents[store.BucketServer]) != 10 {
@@ -214,14 +203,11 @@ func TestKeysOfAnotherTypeAreWrittenOver(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			s := redistest.New(t)
 			wrong := func() {
-				_, err := s.Client(t).TxPipelined(t.Context(), func(p redis.Pipeliner) error {
+				must.Get(s.Client(t).TxPipelined(t.Context(), func(p redis.Pipeliner) error {
 					p.Del(t.Context(), "{ingot}:"+key)
 					p.SAdd(t.Context(), "{ingot}:"+key, "x")
 					return nil
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}))(t)
 			}
 			r := lead(t, Options{RedisURL: s.URL(), LeaderTTL: 150 * time.Millisecond})
 			tenServers(t, r)
@@ -261,9 +247,7 @@ func TestABucketOfAnotherTypeIsDamage(t *testing.T) {
 			whole := r.Observed().Records
 			_ = r.Close()
 			c := s.Client(t)
-			if err := errors.Join(c.Del(t.Context(), gone...).Err(), c.Set(t.Context(), "{ingot}:data:server", "x", 0).Err()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(c.Del(t.Context(), gone...).Err(), c.Set(t.Context(), "{ingot}:data:server", "x", 0).Err()))
 			again := lead(t, Options{RedisURL: s.URL()})
 			if got := again.Damage(); len(got) == 0 || got[0].Bucket != "server" {
 				t.Errorf("damage %v", got)
@@ -286,9 +270,7 @@ func TestAStoreWithoutItsMarkIsRead(t *testing.T) {
 	want := r.Observed()
 	_ = r.Close()
 	c := s.Client(t)
-	if err := errors.Join(c.Del(t.Context(), "{ingot}:schema").Err(), c.SAdd(t.Context(), "{ingot}:schema", "x").Err()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(c.Del(t.Context(), "{ingot}:schema").Err(), c.SAdd(t.Context(), "{ingot}:schema", "x").Err()))
 	wantObserved(t, lead(t, Options{RedisURL: s.URL()}), want)
 	if got := c.Get(t.Context(), "{ingot}:schema").Val(); got != "1" {
 		t.Errorf("schema %q", got)
@@ -303,13 +285,9 @@ func snapshot(t *testing.T, c *redis.Client) (restore func()) {
 		dumps[key] = c.Dump(ctx, key).Val()
 	}
 	return func() {
-		if err := c.FlushAll(ctx).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.FlushAll(ctx).Err())
 		for key, dump := range dumps {
-			if err := c.Restore(ctx, key, 0, dump).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Restore(ctx, key, 0, dump).Err())
 		}
 	}
 }
@@ -335,9 +313,7 @@ func TestAStandbyKeepsWhatIsNewerThanTheStore(t *testing.T) {
 	_ = leader.Close()
 	restore()
 	s.Client(t).Del(t.Context(), "{ingot}:lease")
-	if err := standby.Lead(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, standby.Lead(t.Context()))
 	if diff := cmp.Diff(want, standby.Observed()); diff != "" {
 		t.Errorf("the standby (-before +after):\n%s", diff)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/store"
 )
 
@@ -72,16 +73,12 @@ var large = strings.Repeat("x", maxDecryptedValue+1)
 
 func savePayload(t *testing.T, r *Registry, id, text string) {
 	t.Helper()
-	if err := r.SavePayload(t.Context(), id, model.NewSensitive(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.SavePayload(t.Context(), id, model.NewSensitive(text)))
 }
 
 func dropPayloads(t *testing.T, r *Registry, keep func(string) bool) {
 	t.Helper()
-	if err := r.DropPayloads(t.Context(), keep); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.DropPayloads(t.Context(), keep))
 }
 
 func TestAValueSealedAnewMeanwhileIsNotRemembered(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestProgressIsNotedOncePerStage(t *testing.T) {
@@ -46,9 +47,7 @@ func TestProgressOfASpentTicketIsRefused(t *testing.T) {
 	old, rec := serverRecord(0, model.PurposeClaim), serverRecord(0, model.PurposeClaim)
 	rec.Boot.Ticket.ID = "server-0-2"
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-	if err := r.Note(t.Context(), rec.Boot.Ticket, model.StageIgnition, netip.Addr{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Note(t.Context(), rec.Boot.Ticket, model.StageIgnition, netip.Addr{}))
 	if err := r.Note(t.Context(), old.Boot.Ticket, model.StageScript, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
 		t.Errorf("old ticket: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/journal"
 )
 
@@ -31,9 +32,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func fillDisk(t *testing.T, dir string) {
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"))
 	r := lead(t, Options{Dir: dir})
 	var want []model.Lease
 	var full error
@@ -53,9 +52,7 @@ func fillDisk(t *testing.T, dir string) {
 	_ = r.Close()
 	r = lead(t, Options{Dir: dir}) // it starts on a full disk too
 	wantLeases(t, r, want...)
-	if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT, "size=4m"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mount("", dir, "", syscall.MS_REMOUNT, "size=4m"))
 	last := leaseWith(1<<20, func(l *model.Lease) { l.Role = model.RoleHost })
 	saveLeases(t, r, last)
 	wantLeases(t, r, append(want, last)...)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/internal/redistest"
 	"ingot/registry/store"
 )
@@ -108,9 +109,7 @@ func TestTwoRegistriesFightForTheLease(t *testing.T) {
 
 	first.turn <- struct{}{} // the first one hangs
 	m.FastForward(time.Second)
-	if err := second.Lead(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, second.Lead(t.Context()))
 	<-first.turn
 	if second.Fence() <= first.Fence() && first.Fence() != 0 {
 		t.Errorf("fence %d after %d", second.Fence(), first.Fence())
@@ -196,9 +195,7 @@ func TestStandbyFollowsTheLeader(t *testing.T) {
 	remove(t, leader, "server-0", serverBuckets...)
 	eventually(t, "the server is gone", func() bool { return len(standby.Observed().Servers) == 0 })
 	_ = leader.Close()
-	if err := standby.Lead(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, standby.Lead(t.Context()))
 	save(t, standby, everything())
 }
 
@@ -213,9 +210,7 @@ func TestStandbyWritesALostStoreAgain(t *testing.T) {
 	fence := leader.Fence()
 	_ = leader.Close()
 	m.FlushAll()
-	if err := standby.Lead(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, standby.Lead(t.Context()))
 	if standby.Fence() <= fence {
 		t.Errorf("fence %d after %d", standby.Fence(), fence)
 	}
@@ -324,9 +319,7 @@ func TestALostFenceIsWrittenAgain(t *testing.T) {
 			m := miniredis.RunT(t)
 			r := lead(t, Options{RedisURL: "redis://" + m.Addr()})
 			_ = m.Set("{ingot}:fence", "1")
-			if err := notice(r); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, notice(r))
 			if got, _ := m.Get("{ingot}:fence"); got != fmt.Sprint(r.Fence()) {
 				t.Errorf("the store shows %s, ours is %d", got, r.Fence())
 			}

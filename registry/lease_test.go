@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/internal/redistest"
 	"ingot/registry/lease"
 	"ingot/registry/store"
@@ -43,17 +44,12 @@ func addressOf(i int) netip.Addr {
 
 func saveLeases(t testing.TB, r *Registry, leases ...model.Lease) {
 	t.Helper()
-	if err := r.SaveLeases(t.Context(), leases); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.SaveLeases(t.Context(), leases))
 }
 
 func wantLeases(t *testing.T, r *Registry, want ...model.Lease) {
 	t.Helper()
-	got, err := r.Leases(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(r.Leases(t.Context()))(t)
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 		t.Errorf("leases (-want +got):\n%s", diff)
 	}
@@ -80,9 +76,7 @@ func TestLeasesSurviveARestart(t *testing.T) {
 		saveLeases(t, r, gone, leaseWith(99, func(l *model.Lease) { l.Expires = time.Time{} }))
 		want = slices.Delete(want, 2, 3)
 		wantLeases(t, r, want...)
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Close())
 		again := lead(t, b.options)
 		wantLeases(t, again, want...)
 	})
@@ -128,9 +122,7 @@ func TestLeasesAreSavedByTheLeaderAlone(t *testing.T) {
 		t.Errorf("a standby saved: %v", err)
 	}
 	s.Client(t).Del(t.Context(), "{ingot}:lease") // it ran out, and the first does not know
-	if err := standby.Lead(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, standby.Lead(t.Context()))
 	saveLeases(t, standby, leaseOf(3))
 	taken := leaseWith(1, func(l *model.Lease) { l.MAC = macOf(9) })
 	if err := first.SaveLeases(t.Context(), []model.Lease{taken}); !errors.Is(err, store.ErrFenced) {
@@ -272,9 +264,7 @@ func TestUnusableLeasesAreLeftOut(t *testing.T) {
 		if b.options.RedisURL == "" {
 			bad = bad[:2] // there a name is never empty
 		}
-		if err := r.store.Commit(t.Context(), bad); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.store.Commit(t.Context(), bad))
 		wantLeases(t, r, leaseOf(1), leaseOf(2))
 		if got := testutil.ToFloat64(r.metrics.corrupt); got != float64(len(bad)) {
 			t.Errorf("%v corrupt values counted", got)

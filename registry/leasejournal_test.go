@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/journal"
 	"ingot/registry/lease"
 	"ingot/registry/store"
@@ -29,21 +30,13 @@ func TestDamagedJournalIsLoud(t *testing.T) {
 	saveLeases(t, r, leaseOf(2))
 	_ = r.Close()
 	path := filepath.Join(o.Dir, journal.FileName)
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(path))(t)
 	raw[2*journalHeadSize+10] ^= 4 // in the first frame
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, raw, 0o600))
 	var said bytes.Buffer
 	o = testOptions(t, o)
 	o.Log = slog.New(slog.NewTextHandler(&said, nil))
-	again, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Open(t.Context(), o))(t)
 	defer again.Close()
 	wantLeases(t, again, leaseOf(2))
 	if !strings.Contains(said.String(), "level=ERROR") || testutil.ToFloat64(again.metrics.corrupt) != 1 {
@@ -59,24 +52,16 @@ func TestLostJournalIsNoticed(t *testing.T) {
 		want []model.Lease
 	}{
 		"deleted": {func(t *testing.T, path string, _ []byte) {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(path))
 		}, nil},
 		"cut off": {func(t *testing.T, path string, _ []byte) {
-			if err := os.Truncate(path, 0); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Truncate(path, 0))
 		}, nil},
 		"replaced with an older one": {func(t *testing.T, path string, older []byte) {
-			if err := errors.Join(os.WriteFile(path+".backup", older, 0o600), os.Rename(path+".backup", path)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(os.WriteFile(path+".backup", older, 0o600), os.Rename(path+".backup", path)))
 		}, []model.Lease{leaseOf(1)}},
 		"overwritten with an older one": {func(t *testing.T, path string, older []byte) {
-			if err := os.WriteFile(path, older, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, older, 0o600))
 		}, []model.Lease{leaseOf(1)}},
 	}
 	for name, c := range cases {
@@ -85,16 +70,11 @@ func TestLostJournalIsNoticed(t *testing.T) {
 			r := lead(t, Options{Dir: dir})
 			path := filepath.Join(dir, journal.FileName)
 			saveLeases(t, r, leaseOf(1))
-			older, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			older := must.Get(os.ReadFile(path))(t)
 			saveLeases(t, r, leaseOf(2))
 			saved, fence := r.LeaseEpoch(), r.Fence()
 			c.lose(t, path, older)
-			if err := r.keep(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.keep(t.Context()))
 			if r.LeaseEpoch() == saved || r.Fence() != fence {
 				t.Errorf("epoch %d, fence %d after %d", r.LeaseEpoch(), r.Fence(), fence)
 			}
@@ -116,9 +96,7 @@ func TestLeasesOutliveTheLossOfTheFile(t *testing.T) {
 	saveLeases(t, r, leases...)
 	want := r.Observed()
 	_ = r.Close()
-	if err := os.Remove(filepath.Join(o.Dir, store.FileName)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(o.Dir, store.FileName)))
 	again := lead(t, o)
 	wantLeases(t, again, leases...)
 	wantObserved(t, again, want)
@@ -129,13 +107,8 @@ func TestFencedIngotLeavesTheJournalAlone(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	first := lead(t, o)
 	saveLeases(t, first, leaseOf(1))
-	if err := os.Remove(filepath.Join(o.Dir, store.FileName)); err != nil {
-		t.Fatal(err)
-	}
-	ofFirst, err := os.OpenFile(filepath.Join(o.Dir, journal.FileName), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(o.Dir, store.FileName)))
+	ofFirst := must.Get(os.OpenFile(filepath.Join(o.Dir, journal.FileName), os.O_RDWR, 0))(t)
 	defer ofFirst.Close()
 	second := lead(t, o)
 	wantLeases(t, second, leaseOf(1))
@@ -222,15 +195,10 @@ func TestFactsThatACrashLeftBehindAreBroughtUp(t *testing.T) {
 			saveLeases(t, r, c.known...)
 			var b store.Batch
 			for i := range c.lost {
-				ch, err := leaseChange(&c.lost[i])
-				if err != nil {
-					t.Fatal(err)
-				}
+				ch := must.Get(leaseChange(&c.lost[i]))(t)
 				b = append(b, ch)
 			}
-			if err := r.store.Commit(t.Context(), b); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.store.Commit(t.Context(), b))
 			saveLeases(t, r, c.also...)
 			_ = r.Close()
 			again := open(t, o)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/store"
 )
 
@@ -38,9 +39,7 @@ func saveProbe(t *testing.T, r *Registry, server int, p *model.ProbeReport) {
 	t.Helper()
 	var e encoder
 	e.set(store.BucketProbe, fmt.Sprint("server-", server), p)
-	if err := r.write(t.Context(), always(e.batch)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.write(t.Context(), always(e.batch)))
 }
 
 func TestOfferByMAC(t *testing.T) {
@@ -123,9 +122,7 @@ func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 	sight := func(macs ...string) {
 		t.Helper()
 		for _, mac := range macs {
-			if err := r.NoteSighting(t.Context(), ticket, mac); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.NoteSighting(t.Context(), ticket, mac))
 		}
 	}
 	check := func(when string, want ...string) {
@@ -197,10 +194,7 @@ func TestMACIndexIsAsEverythingSays(t *testing.T) {
 				ch.Value, _ = json.Marshal(rec)
 			}
 			if step%20 == 19 { // a standby loads everything again
-				all, err := m.all()
-				if err != nil {
-					t.Fatal(err)
-				}
+				all := must.Get(m.all())(t)
 				m.reset(all)
 			}
 			m.apply(store.Batch{ch})

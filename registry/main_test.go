@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/internal/killtest"
 	"ingot/registry/internal/redistest"
 	"ingot/registry/journal"
@@ -45,10 +46,7 @@ func testOptions(t *testing.T, o Options) Options {
 
 func open(t *testing.T, o Options) *Registry {
 	t.Helper()
-	r, err := Open(t.Context(), testOptions(t, o))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(t.Context(), testOptions(t, o)))(t)
 	t.Cleanup(func() { _ = r.Close() }) // closed by the test already, or not
 	return r
 }
@@ -56,9 +54,7 @@ func open(t *testing.T, o Options) *Registry {
 func lead(t *testing.T, o Options) *Registry {
 	t.Helper()
 	r := open(t, o)
-	if err := r.Lead(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Lead(t.Context()))
 	return r
 }
 
@@ -109,9 +105,7 @@ var backends = map[string]func(t *testing.T) backend{
 	"redis-server": func(t *testing.T) backend {
 		s := redistest.New(t, redistest.Durable...)
 		return backend{Options{RedisURL: s.URL()}, func(t *testing.T) {
-			if err := s.Client(t).FlushAll(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Client(t).FlushAll(t.Context()).Err())
 		}}
 	},
 }
@@ -119,9 +113,7 @@ var backends = map[string]func(t *testing.T) backend{
 func loseFiles(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{store.FileName, journal.FileName} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(dir, name)))
 	}
 }
 
@@ -151,17 +143,13 @@ func serverRecord(i int, purpose model.TicketPurpose) *model.ServerRecord {
 
 func save(t testing.TB, r *Registry, c Changes) {
 	t.Helper()
-	if err := r.Save(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Save(t.Context(), c))
 }
 
 func startSentinel(t *testing.T, conf string) {
 	t.Helper()
 	cmd := exec.Command("redis-server", conf, "--sentinel")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

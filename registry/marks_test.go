@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/internal/redistest"
 )
 
@@ -22,18 +23,14 @@ func testMarks() model.Marks {
 // adopt calls Adopt with the sequence above 0.
 func adopt(t *testing.T, r *Registry, records *model.Records, only bool) {
 	t.Helper()
-	if err := r.Adopt(t.Context(), records, only, testMarks(), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Adopt(t.Context(), records, only, testMarks(), 0))
 }
 
 func TestMarksAndSequenceArePersistent(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		save(t, r, everything())
-		if err := r.SaveMarks(t.Context(), testMarks()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.SaveMarks(t.Context(), testMarks()))
 		want := observed(everything())
 		want.Marks, want.Sequence = testMarks(), max(r.Observed().Sequence, 1)
 		for range 2 { // the second time of a store that was lost
@@ -43,9 +40,7 @@ func TestMarksAndSequenceArePersistent(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			b.lose(t)
-			if err := r.keep(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.keep(t.Context()))
 		}
 	})
 }
@@ -76,9 +71,7 @@ func TestOnlyChangesOfRecordsRaiseTheSequence(t *testing.T) {
 			{"Adopt without records", func() error { return r.Adopt(ctx, nil, false, testMarks(), 0) }, true},
 		} {
 			before := r.Observed().Sequence
-			if err := step.change(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, step.change())
 			if after := r.Observed().Sequence; after < before || (after > before) != step.raises {
 				t.Errorf("%s: sequence %d, then %d", step.name, before, after)
 			}
@@ -93,9 +86,7 @@ func TestAdopt(t *testing.T) {
 		check := func(records model.Records, only bool, want model.Records) {
 			t.Helper()
 			above := r.Observed().Sequence + 1000
-			if err := r.Adopt(t.Context(), &records, only, testMarks(), above); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Adopt(t.Context(), &records, only, testMarks(), above))
 			got := r.Observed()
 			if got.Sequence <= above || r.store.Next() != got.Sequence+1 {
 				t.Errorf("sequence %d above %d, the next is %d", got.Sequence, above, r.store.Next())
@@ -165,9 +156,7 @@ func TestALeaderRepairsAReplicaThatIsBehind(t *testing.T) {
 	tenServers(t, r)
 	want := r.Observed()
 	rollBack()
-	if err := r.keep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.keep(t.Context()))
 	_ = r.Close()
 	if diff := cmp.Diff(want, open(t, r.options).Observed()); diff != "" {
 		t.Errorf("(-memory +store):\n%s", diff)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/store"
 )
 
@@ -39,9 +40,7 @@ func TestLostStoreIsWrittenAgainToTheByte(t *testing.T) {
 		fill(t, r)
 		want, _ := mustLoad(t, r.store)
 		b.lose(t)
-		if err := r.keep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.keep(t.Context()))
 		got, _ := mustLoad(t, r.store)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("contents (-before the loss +after):\n%s", diff)

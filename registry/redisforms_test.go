@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"ingot/model/must"
 	"ingot/registry/internal/redistest"
 )
 
@@ -17,10 +18,7 @@ import (
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		port := l.Addr().(*net.TCPAddr).Port
 		_ = l.Close()
 		if port < 55_000 {
@@ -39,9 +37,7 @@ func saveAndReopen(t *testing.T, url string) {
 	if err := r.keep(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Close())
 	again := lead(t, Options{RedisURL: url})
 	wantObserved(t, again, observed(everything()))
 }
@@ -49,9 +45,7 @@ func saveAndReopen(t *testing.T, url string) {
 func TestRegistryOnACluster(t *testing.T) {
 	port := freePort(t)
 	s := redistest.New(t, "--port", fmt.Sprint(port), "--cluster-enabled", "yes")
-	if err := s.Client(t).ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Client(t).ClusterAddSlotsRange(t.Context(), 0, 16383).Err())
 	eventually(t, "the cluster is up", func() bool {
 		return s.Client(t).Set(t.Context(), "probe", "1", 0).Err() == nil
 	})
@@ -63,9 +57,7 @@ func TestRegistryBehindSentinel(t *testing.T) {
 	redistest.New(t, "--port", fmt.Sprint(port))
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("port %d\nsentinel monitor main 127.0.0.1 %d 1\n", watch, port)
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(conf, []byte(text), 0o600))
 	startSentinel(t, conf)
 	c := redis.NewSentinelClient(&redis.Options{Addr: fmt.Sprintf("127.0.0.1:%d", watch)})
 	defer c.Close()

@@ -21,6 +21,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/internal/redistest"
 	"ingot/registry/store"
 )
@@ -68,9 +69,7 @@ func TestWhatIsSavedSurvives(t *testing.T) {
 		if r.Empty() {
 			t.Error("empty with a fleet record")
 		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Close())
 		again := open(t, b.options)
 		wantObserved(t, again, observed(everything()))
 	})
@@ -80,9 +79,7 @@ func TestDeletedObjectsAreForgotten(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
 	save(t, r, everything())
 	rec := r.Observed().Servers["server-0"]
-	if err := r.Note(t.Context(), rec.Boot.Ticket, model.StageScript, netip.Addr{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Note(t.Context(), rec.Boot.Ticket, model.StageScript, netip.Addr{}))
 	save(t, r, Changes{DeleteClaims: []model.ClaimName{"default/web"}, DeleteEndpoints: []string{"bmc-0"}})
 	remove(t, r, "server-0", serverBuckets...)
 	remove(t, r, "bmc-0", store.BucketBMC, store.BucketBMCFacts, store.BucketSession)
@@ -160,9 +157,7 @@ func TestAServerThatIsForgottenLeavesNothing(t *testing.T) {
 		if err := r.Note(t.Context(), all.Servers[0].Boot.Ticket, model.StageKernel, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
 			t.Errorf("a late stage: %v", err)
 		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Close())
 		check(open(t, b.options))
 	})
 }
@@ -174,13 +169,8 @@ func TestSavedIsOnDisk(t *testing.T) {
 	r := lead(t, Options{Dir: dir})
 	for i := range 20 {
 		save(t, r, Changes{Servers: []*model.ServerRecord{serverRecord(i, model.PurposeClaim)}})
-		raw, err := os.ReadFile(filepath.Join(dir, store.FileName))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(copied, store.FileName), raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(filepath.Join(dir, store.FileName)))(t)
+		must.Do(t, os.WriteFile(filepath.Join(copied, store.FileName), raw, 0o600))
 		crashed := open(t, Options{Dir: copied})
 		if got := len(crashed.Observed().Servers); got != i+1 {
 			t.Fatalf("%d servers after %d saves", got, i+1)
@@ -244,9 +234,7 @@ func TestLostStoreIsWrittenAgain(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		save(t, r, everything())
-		if err := r.SavePayload(t.Context(), "t1", model.NewSensitive("ignition")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.SavePayload(t.Context(), "t1", model.NewSensitive("ignition")))
 		fence := r.Fence()
 
 		b.lose(t)
@@ -259,9 +247,7 @@ func TestLostStoreIsWrittenAgain(t *testing.T) {
 		if r.Fence() != fence {
 			t.Errorf("fence %d, then %d", fence, r.Fence())
 		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Close())
 
 		want := observed(everything())
 		want.Servers["server-7"] = serverRecord(7, model.PurposeClaim)
@@ -280,9 +266,7 @@ func TestReplacedFileIsWrittenAgain(t *testing.T) {
 	_ = other.Close()
 	r := lead(t, Options{Dir: dir})
 	save(t, r, everything())
-	if err := os.Rename(filepath.Join(elsewhere, store.FileName), filepath.Join(dir, store.FileName)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(elsewhere, store.FileName), filepath.Join(dir, store.FileName)))
 	save(t, r, Changes{Claims: []*model.ClaimRecord{{Name: "default/db"}}})
 	_ = r.Close()
 	want := observed(everything())
@@ -302,9 +286,7 @@ func TestASecondIngotCannotUseTheFile(t *testing.T) {
 func TestAnIngotThatTookTheFileFencesUs(t *testing.T) {
 	dir := t.TempDir()
 	r := lead(t, Options{Dir: dir})
-	if err := os.Remove(filepath.Join(dir, store.FileName)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, store.FileName)))
 	lead(t, Options{Dir: dir})
 	err := r.Save(t.Context(), everything())
 	if !errors.Is(err, store.ErrFenced) {
@@ -354,9 +336,7 @@ func TestCorruptValueIsIgnored(t *testing.T) {
 			set(store.BucketServer, "server-1", "{"),
 			set(store.BucketProbe, "server-2", `[]`),
 		}
-		if err := r.store.Commit(t.Context(), bad); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.store.Commit(t.Context(), bad))
 		_ = r.Close()
 		again := open(t, b.options)
 		wantObserved(t, again, observed(everything()))

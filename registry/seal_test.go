@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"ingot/model/must"
 )
 
 func TestLoadSealKey(t *testing.T) {
@@ -30,9 +32,7 @@ func TestLoadSealKey(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "seal.key")
-			if err := os.WriteFile(path, []byte(c.file), c.mode); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(c.file), c.mode))
 			got, err := LoadSealKey(path, true)
 			if c.says != "" {
 				if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), string(want)) {

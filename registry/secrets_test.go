@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/internal/redistest"
 	"ingot/registry/store"
 )
@@ -26,9 +27,7 @@ func TestSecretsAreSealed(t *testing.T) {
 			r := lead(t, o)
 			ctx := t.Context()
 			for range 2 { // the second time nothing is written
-				if err := r.SavePayload(ctx, "t1", model.NewSensitive("ignition "+secret)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, r.SavePayload(ctx, "t1", model.NewSensitive("ignition "+secret)))
 			}
 			if got := testutil.ToFloat64(r.metrics.writes.WithLabelValues("payload")); got != 1 {
 				t.Errorf("%v writes of the same payload", got)
@@ -59,9 +58,7 @@ func TestATicketAndItsPayloadAreOneWrite(t *testing.T) {
 		t.Errorf("with a payload that is too large: %v, and the record is %+v", err, r.Observed().Servers["s1"])
 	}
 	before := r.store.Next()
-	if err := r.Save(t.Context(), with("ignition")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Save(t.Context(), with("ignition")))
 	if kept, err := r.Payload(t.Context(), "t1"); err != nil || kept.Reveal() != "ignition" {
 		t.Errorf("payload: %v", err)
 	}
@@ -73,7 +70,7 @@ func TestATicketAndItsPayloadAreOneWrite(t *testing.T) {
 // mustNotContain greps all files under a folder.
 func mustNotContain(t *testing.T, dir, secret string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
@@ -82,26 +79,19 @@ func mustNotContain(t *testing.T, dir, secret string) {
 			t.Errorf("%s holds the secret in clear", path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func TestSealsAreBoundToKeyAndName(t *testing.T) {
 	dir := t.TempDir()
 	r := lead(t, Options{Dir: dir})
 	ctx := t.Context()
-	if err := r.SavePayload(ctx, "t1", model.NewSensitive("a")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.SavePayload(ctx, "t1", model.NewSensitive("a")))
 	moved := store.Change{
 		Key:   store.Key{Bucket: store.BucketPayload, Name: "t2"},
 		Value: r.memory.kept(store.Key{Bucket: store.BucketPayload, Name: "t1"}),
 	}
-	if err := r.write(ctx, always(store.Batch{moved})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.write(ctx, always(store.Batch{moved})))
 	if _, err := r.Payload(ctx, "t2"); err == nil {
 		t.Error("the Ignition of another ticket was opened")
 	}
@@ -111,9 +101,7 @@ func TestSealsAreBoundToKeyAndName(t *testing.T) {
 	if err := r.SavePayload(ctx, "t4", model.NewSensitive(strings.Repeat("x", maxPayload+1))); err == nil {
 		t.Error("a payload of more than 4 MiB was kept")
 	}
-	if err := r.DropPayloads(ctx, func(id string) bool { return id == "t1" }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.DropPayloads(ctx, func(id string) bool { return id == "t1" }))
 	if _, err := r.Payload(ctx, "t2"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("dropped: %v", err)
 	}
@@ -131,10 +119,7 @@ func TestAnotherSealKeyDoesNotLead(t *testing.T) {
 	leader := lead(t, Options{RedisURL: "redis://" + m.Addr()})
 	o := testOptions(t, Options{RedisURL: "redis://" + m.Addr()})
 	o.SealKey = bytes.Repeat([]byte{1}, SealKeySize)
-	other, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(Open(t.Context(), o))(t)
 	t.Cleanup(func() { _ = other.Close() })
 	m.Del("{ingot}:lease")
 	if err := other.Lead(t.Context()); !errors.Is(err, ErrSealKey) {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/store"
 )
 
@@ -19,16 +20,12 @@ func TestSessionsAreKeptSealed(t *testing.T) {
 		var want []Session
 		for i := range maxSessions + 3 {
 			uri := fmt.Sprintf("/redfish/v1/SessionService/Sessions/%d", i)
-			if err := r.SaveSession(ctx, "bmc-0", uri, token); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.SaveSession(ctx, "bmc-0", uri, token))
 			if i >= 4 { // three are too many, and one is dropped
 				want = append(want, Session{uri, token})
 			}
 		}
-		if err := r.SaveSession(ctx, "bmc-1", "/s/1", token); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.SaveSession(ctx, "bmc-1", "/s/1", token))
 		other := []Session{{"/s/1", token}}
 		seals := testutil.ToFloat64(r.metrics.writes.WithLabelValues("session"))
 		for range 2 {
@@ -43,9 +40,7 @@ func TestSessionsAreKeptSealed(t *testing.T) {
 		if got := testutil.ToFloat64(r.metrics.writes.WithLabelValues("session")); got != seals {
 			t.Errorf("%v writes, then %v", seals, got)
 		}
-		if err := r.DropSession(ctx, "bmc-0", "/redfish/v1/SessionService/Sessions/3"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.DropSession(ctx, "bmc-0", "/redfish/v1/SessionService/Sessions/3"))
 		if raw := r.memory.kept(store.Key{Bucket: store.BucketSession, Name: "bmc-1"}); len(raw) == 0 || len(raw) > 200 {
 			t.Errorf("sealed as %d bytes", len(raw))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry/store"
 )
 
@@ -71,9 +72,7 @@ func TestUsesAreKeptBesideTheStages(t *testing.T) {
 		r.Use(rec.Boot.Ticket, model.ThingIgnition, model.Asker{Client: clientB}, model.RefusedAddress)
 		r.saveUses(t.Context(), everyTicket)
 		c.add(time.Second)
-		if err := r.Note(t.Context(), rec.Boot.Ticket, model.StageScript, clientA); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Note(t.Context(), rec.Boot.Ticket, model.StageScript, clientA))
 		c.add(time.Second)
 		r.Use(rec.Boot.Ticket, model.ThingImage, model.Asker{}, "")
 		r.Use(rec.Boot.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
@@ -90,9 +89,7 @@ func TestUsesAreKeptBesideTheStages(t *testing.T) {
 			},
 		}
 		wantObserved(t, r, want)
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Close())
 		wantObserved(t, open(t, b.options), want)
 	})
 }
@@ -210,9 +207,7 @@ func TestWhenUsesAreWritten(t *testing.T) {
 			r := lead(t, Options{Dir: t.TempDir()})
 			var e encoder
 			e.set(store.BucketProgress, "s", &model.Progress{Ticket: c.ticket, Uses: c.known})
-			if err := r.write(t.Context(), always(e.batch)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.write(t.Context(), always(e.batch)))
 			pending := &pendingTicket{ticketKey: ticketKey{"s", "t"}, since: now, uses: []use{c.use}}
 			if got := r.isDue(now.Add(c.waited))(pending); got != c.want {
 				t.Errorf("due: %v", got)

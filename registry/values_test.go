@@ -3,6 +3,7 @@ package registry
 import (
 	"testing"
 
+	"ingot/model/must"
 	"ingot/registry/store"
 )
 
@@ -21,9 +22,7 @@ func remove(t *testing.T, r *Registry, name string, buckets ...store.Bucket) {
 	for _, bucket := range buckets {
 		b = append(b, del(bucket, name))
 	}
-	if err := r.write(t.Context(), always(b)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.write(t.Context(), always(b)))
 }
 
 func with(changes ...store.Change) store.Contents {
@@ -36,9 +35,6 @@ func with(changes ...store.Change) store.Contents {
 
 func mustLoad(t *testing.T, s store.Store) (store.Contents, bool) {
 	t.Helper()
-	l, err := s.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(s.Load(t.Context()))(t)
 	return l.Contents, l.Fresh
 }

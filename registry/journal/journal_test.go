@@ -17,15 +17,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ingot/model/must"
 	"ingot/registry/internal/disk"
 )
 
 func newJournal(t testing.TB, dir string, d calls) *Journal {
 	t.Helper()
-	j, err := openOn(d, dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(openOn(d, dir, slog.New(slog.DiscardHandler)))(t)
 	t.Cleanup(func() { _ = j.Close() })
 	return j
 }
@@ -49,9 +47,7 @@ const gone = "(gone)"
 
 func mustAppend(t testing.TB, j *Journal, leases iter.Seq2[string, []byte]) {
 	t.Helper()
-	if err := j.Append(leases); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.Append(leases))
 }
 
 func wantJournal(t testing.TB, j *Journal, want map[string]string) {
@@ -79,10 +75,7 @@ func threeFrames(t testing.TB) (raw []byte, ends []int64) {
 		mustAppend(t, j, b)
 		ends = append(ends, j.file.end)
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, FileName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw = must.Get(os.ReadFile(filepath.Join(dir, FileName)))(t)
 	return raw, ends
 }
 
@@ -91,16 +84,12 @@ func threeFrames(t testing.TB) (raw []byte, ends []int64) {
 func reopened(t testing.TB, raw []byte, want map[string]string) *Journal {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, FileName), raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, FileName), raw, 0o600))
 	j := newJournal(t, dir, realCalls)
 	damage := j.damage
 	wantJournal(t, j, want)
 	mustAppend(t, j, leasesOf("z", "9"))
-	if err := errors.Join(j.checkTail(), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(j.checkTail(), j.Close()))
 	again := newJournal(t, dir, realCalls)
 	want = maps.Clone(want)
 	want["z"] = "9"
@@ -176,9 +165,7 @@ func TestJournalOfAnotherVersionIsRefused(t *testing.T) {
 	binary.BigEndian.PutUint32(raw[8:], version+1)
 	sealHead(raw[:headSize])
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, FileName), raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, FileName), raw, 0o600))
 	_, err := Open(dir, slog.New(slog.DiscardHandler))
 	if !errors.Is(err, errVersion) {
 		t.Errorf("got %v", err)
@@ -216,9 +203,7 @@ func TestRestsOfACrashAreRemoved(t *testing.T) {
 	j := newJournal(t, dir, realCalls)
 	mustAppend(t, j, leasesOf("a", "1"))
 	_ = j.Close()
-	if err := os.WriteFile(filepath.Join(dir, FileName+newSuffix), make([]byte, 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, FileName+newSuffix), make([]byte, 1<<20), 0o600))
 	wantJournal(t, newJournal(t, dir, realCalls), map[string]string{"a": "1"})
 	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
 		t.Errorf("files %v", left)
@@ -231,9 +216,7 @@ func TestDamagedJournalIsUsedWithoutACopy(t *testing.T) {
 	raw[ends[0]+headSize] ^= 1
 	dir := t.TempDir()
 	occupied := filepath.Join(dir, FileName+damagedSuffix, "by something else")
-	if err := errors.Join(os.MkdirAll(occupied, 0o700), os.WriteFile(filepath.Join(dir, FileName), raw, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(occupied, 0o700), os.WriteFile(filepath.Join(dir, FileName), raw, 0o600)))
 	wantJournal(t, newJournal(t, dir, realCalls), map[string]string{"b": "2", "c": "2", "d": "3"})
 }
 
@@ -258,9 +241,7 @@ func TestLeasesAreSavedWhileTheJournalIsCompacted(t *testing.T) {
 		if j.file.salt != began {
 			compacted, began = compacted+1, j.file.salt
 			wantJournal(t, j, want)
-			if err := j.checkTail(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, j.checkTail())
 		}
 		j.compactAt = 0
 		if n > 100_000 {
@@ -357,23 +338,16 @@ func TestNothingIsSavedBeforeTheJournalsNameIsDurable(t *testing.T) {
 func TestDamageUnderUsIsALoss(t *testing.T) {
 	j := newJournal(t, t.TempDir(), realCalls)
 	mustAppend(t, j, leasesOf("a", "1"))
-	f, err := os.OpenFile(j.path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(j.path, os.O_RDWR, 0))(t)
 	defer f.Close()
-	if _, err := f.WriteAt([]byte{0xff}, j.file.last+headSize+3); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.WriteAt([]byte{0xff}, j.file.last+headSize+3))(t)
 	j.compactAt = 0
 	mustAppend(t, j, leasesOf("b", "1"))
 	<-j.compaction.done
 	if err := j.Append(leasesOf("c", "1")); !errors.Is(err, ErrLost) {
 		t.Errorf("got %v", err)
 	}
-	if err := j.Reopen(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.Reopen())
 	mustAppend(t, j, leasesOf("c", "1"))
 	wantJournal(t, j, map[string]string{"b": "1", "c": "1"})
 }
@@ -480,12 +454,9 @@ func FuzzReadJournal(f *testing.F) {
 			t.Fatalf("%d leases of %d, %v", len(want), len(live.spans), err)
 		}
 		j := &Journal{path: filepath.Join(t.TempDir(), FileName), disk: unsynced}
-		s, err := j.write(func(add func(entry) error) error {
+		s := must.Get(j.write(func(add func(entry) error) error {
 			return live.each(bytes.NewReader(raw), int64(len(raw)), add)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		defer s.file.Close()
 		again, kept, err := readLive(s.file, s.end, func() error { return nil })
 		if err != nil || again.damage > 0 || again.torn > 0 || !maps.EqualFunc(kept.spans, want, func(span, string) bool { return true }) {

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry"
 )
 
@@ -335,10 +336,7 @@ func TestInterfacesOfAllKindsAreStored(t *testing.T) {
 		{Name: "bond0", MACAddress: "02:00:00:00:00:01"}, {Name: "bond0.100", MACAddress: "02:00:00:00:00:01"},
 		{Name: "tun0"}, {Name: "docker0"},
 	}
-	body, err := json.Marshal(model.ProbeRegistration{SystemUUID: uuidOf(discovered), Data: model.ProbeData{NetworkInterfaces: interfaces}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(json.Marshal(model.ProbeRegistration{SystemUUID: uuidOf(discovered), Data: model.ProbeData{NetworkInterfaces: interfaces}}))(t)
 	r := newRig(t, Options{})
 	if w := r.do("POST", "/r/"+r.token(discovered)+"/register", string(body)); w.Code != 201 {
 		t.Fatalf("got %d %q", w.Code, w.Body)
@@ -392,9 +390,7 @@ func TestReportsSurviveARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := t.TempDir()
-	if err := os.WriteFile(filepath.Join(copied, "ingot.db"), raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(copied, "ingot.db"), raw, 0o600))
 	again := openRegistry(t, registry.Options{Dir: copied})
 	if diff := cmp.Diff(r.Observed().Probes, again.Observed().Probes); diff != "" || len(again.Observed().Probes) != 1 {
 		t.Errorf("(-before +after):\n%s", diff)
@@ -491,10 +487,7 @@ func TestEndlessBodyIsRefused(t *testing.T) {
 	server := httptest.NewServer(r.handler)
 	defer server.Close()
 	body := io.MultiReader(strings.NewReader(`{"systemUUID":"`), io.LimitReader(zeros{}, 1<<20))
-	req, err := http.NewRequestWithContext(context.Background(), "POST", server.URL+"/r/x/register", body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(context.Background(), "POST", server.URL+"/r/x/register", body))(t)
 	res, err := server.Client().Do(req)
 	if err != nil {
 		t.Skipf("the server hung up before the answer was read: %v", err) // allowed to

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry"
 )
 
@@ -127,9 +128,7 @@ func TestAnInstallOnlyGoesForward(t *testing.T) {
 		if step.boots {
 			ticket := r.Observed().Servers["server-1"].Boot.Ticket
 			for _, stage := range []model.BootStage{model.StageScript, model.StageIgnition, model.StageScript} {
-				if err := r.Note(t.Context(), ticket, stage, netip.Addr{}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, r.Note(t.Context(), ticket, stage, netip.Addr{}))
 			}
 		}
 		in := r.install(t, step.body)

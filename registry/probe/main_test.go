@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry"
 )
 
@@ -81,27 +82,19 @@ func newRigIn(t testing.TB, dir string, o Options) rig {
 func openRegistry(t testing.TB, o registry.Options) *registry.Registry {
 	t.Helper()
 	o.SealKey = []byte("0123456789abcdef0123456789abcdef")
-	r, err := registry.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(registry.Open(t.Context(), o))(t)
 	t.Cleanup(func() { _ = r.Close() }) // closed by the test already, or not
 	return r
 }
 
 func save(t testing.TB, r *registry.Registry, c registry.Changes) {
 	t.Helper()
-	if err := r.Save(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Save(t.Context(), c))
 }
 
 func (r rig) writes(t *testing.T, bucket string) (n float64) {
 	t.Helper()
-	families, err := r.metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(r.metrics.Gather())(t)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == "ingot_store_writes_total" && m.GetLabel()[0].GetValue() == bucket {
@@ -116,9 +109,7 @@ func (r rig) saveUses(t *testing.T) {
 	t.Helper()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.Run(ended); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Run(ended))
 }
 
 func wantUses(t *testing.T, r rig, server model.ServerName, want ...model.TicketUse) {
