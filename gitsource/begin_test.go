@@ -17,6 +17,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestNothingIsJudgedBeforeTheRecordsAreRead(t *testing.T) {
@@ -306,14 +307,10 @@ func TestTheSourceThatWasAppliedComesBack(t *testing.T) {
 func TestAServerThatIsAskedForItsPastGivesIt(t *testing.T) {
 	t.Parallel()
 	w := newWatch(t, nil)
-	if _, err := w.repo.Git("config", "uploadpack.allowReachableSHA1InWant", "true"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.repo.Git("config", "uploadpack.allowReachableSHA1InWant", "true"))(t)
 	put(map[string]string{"web.yaml": claimYAML("web", "a")})(w)
 	w.look()
-	if err := w.repo.SetBranch("keep", w.repo.Head("main")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.repo.SetBranch("keep", w.repo.Head("main")))
 	ok[string](t)(w.repo.CommitTo("keep", nil, "keeps the old history"))
 	rewrite(map[string]string{"db.yaml": claimYAML("db", "b")})(w)
 	lose(w)
@@ -327,9 +324,7 @@ func TestAServerThatIsAskedForItsPastGivesIt(t *testing.T) {
 func TestAServerInTroubleIsAskedForThePastAgain(t *testing.T) {
 	t.Parallel()
 	w := newWatch(t, nil)
-	if _, err := w.repo.Git("config", "uploadpack.allowReachableSHA1InWant", "true"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.repo.Git("config", "uploadpack.allowReachableSHA1InWant", "true"))(t)
 	posts := 0
 	server := serveHTTP(t, w.repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -346,9 +341,7 @@ func TestAServerInTroubleIsAskedForThePastAgain(t *testing.T) {
 	w.s = newSource(t, w.opts)
 	put(map[string]string{"web.yaml": claimYAML("web", "a")})(w)
 	w.look()
-	if err := w.repo.SetBranch("keep", w.repo.Head("main")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.repo.SetBranch("keep", w.repo.Head("main")))
 	rewrite(map[string]string{"db.yaml": claimYAML("db", "b")})(w)
 	posts = 0
 	lose(w)
@@ -385,9 +378,7 @@ func TestDescentIsFoundFarBack(t *testing.T) {
 	for name, filter := range map[string]string{"by commits alone": "true", "by a server without filters": "false"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWatch(t, nil)
-			if _, err := w.repo.Git("config", "uploadpack.allowFilter", filter); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(w.repo.Git("config", "uploadpack.allowFilter", filter))(t)
 			w.opts.URL = serveHTTP(t, w.repo, gitserver.HTTPOptions{}).URL
 			w.s = newSource(t, w.opts)
 			put(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "b")})(w)
@@ -410,9 +401,7 @@ func TestAHistoryRewrittenFarBackIsNoDescent(t *testing.T) {
 	t.Parallel()
 	onlyLong(t)
 	w := newWatch(t, nil)
-	if _, err := w.repo.Git("config", "uploadpack.allowFilter", "true"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.repo.Git("config", "uploadpack.allowFilter", "true"))(t)
 	put(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "b")})(w)
 	w.look()
 	rewrite(map[string]string{"db.yaml": claimYAML("db", "b")})(w)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/gitsource/gitserver"
+	"ingot/model/must"
 )
 
 func TestTheHistoryOfAnObjectIsWhatCommitsSayOfIt(t *testing.T) {
@@ -27,9 +28,7 @@ func TestTheHistoryOfAnObjectIsWhatCommitsSayOfIt(t *testing.T) {
 	log := ok[[]gitserver.Commit](t)(repo.ReadLog("status"))
 
 	again := newStatus(t, repo.URL(), Auth{})
-	if err := again.Remember(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, again.Remember(t.Context()))
 	at := newClock().Now()
 	want := []StatusCommit{
 		{log[1].Hash, at, []string{"default/web-1: Booted on rack1-07"}},

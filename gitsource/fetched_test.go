@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"ingot/model/must"
 )
 
 func TestWhenTheBranchWasLastReadIsKnown(t *testing.T) {
@@ -22,9 +24,7 @@ func TestWhenTheBranchWasLastReadIsKnown(t *testing.T) {
 		t.Errorf("read at %s, want %s", at, read)
 	}
 	c.now = c.now.Add(time.Hour)
-	if err := os.RemoveAll(repo.Dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(repo.Dir))
 	if err := s.Sync(t.Context()); err == nil {
 		t.Fatal("a repository that is gone was read")
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ingot/gitsource/gitserver"
+	"ingot/model/must"
 )
 
 func rsaKey(t *testing.T) (*rsa.PrivateKey, string) {
@@ -60,10 +61,7 @@ func TestAGitHubAppLogsIn(t *testing.T) {
 	mustSync(t, s)
 	tokens("it is asked for anew", 3)
 
-	b, err := NewStatusBranch(StatusOptions{URL: hub.Repo.URL, Auth: opts.Auth, Dir: t.TempDir(), Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(NewStatusBranch(StatusOptions{URL: hub.Repo.URL, Auth: opts.Auth, Dir: t.TempDir(), Timeout: time.Minute}))(t)
 	t.Cleanup(b.Close)
 	b.remote.clock = now.Now
 	ok[Published](t)(b.Publish(t.Context(), report(1, map[string]string{"README.md": "a"})))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // growth is what a folder holds at most, while it is looked at again and again.
@@ -23,7 +24,7 @@ type growth struct {
 func (g growth) look(t *testing.T, dir string) growth {
 	t.Helper()
 	var now growth
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -40,10 +41,7 @@ func (g growth) look(t *testing.T, dir string) growth {
 			now.loose++
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return growth{max(g.packs, now.packs), max(g.loose, now.loose), max(g.files, now.files), max(g.bytes, now.bytes)}
 }
 
@@ -101,9 +99,7 @@ func TestTheSourceIsBoundedOverManyCommits(t *testing.T) {
 	var first, later growth
 	began, looks := time.Now(), len(hashes)/each
 	for i := range looks {
-		if err := repo.SetBranch("main", hashes[(i+1)*each-1]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, repo.SetBranch("main", hashes[(i+1)*each-1]))
 		d := mustSync(t, s)
 		if len(d.Claims) != 200 || d.Source.Reason != "" {
 			t.Fatalf("look %d: %d claims, %+v", i, len(d.Claims), d.Source)

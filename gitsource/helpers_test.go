@@ -13,6 +13,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // servedRepo is a repository and the URL at which a test reaches it.
@@ -26,10 +27,7 @@ func (r *servedRepo) URL() string { return r.url }
 func newRepo(t testing.TB) *servedRepo {
 	t.Helper()
 	r := newGitRepo(t)
-	s, err := r.ServeHTTP(gitserver.HTTPOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(r.ServeHTTP(gitserver.HTTPOptions{}))(t)
 	t.Cleanup(s.Close)
 	r.url = s.URL
 	return r
@@ -37,10 +35,7 @@ func newRepo(t testing.TB) *servedRepo {
 
 func newGitRepo(t testing.TB) *servedRepo {
 	t.Helper()
-	r, err := gitserver.New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
 	return &servedRepo{r, r.URL()}
 }
 
@@ -165,10 +160,7 @@ func begun(t *testing.T, opts Options, b Beginning) *Source {
 
 func notBegun(t *testing.T, opts Options) *Source {
 	t.Helper()
-	s, err := New(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(opts))(t)
 	t.Cleanup(s.close)
 	return s
 }
@@ -189,9 +181,7 @@ func records(d *model.Desired) Beginning {
 
 func mustSync(t *testing.T, s *Source) *model.Desired {
 	t.Helper()
-	if err := s.Sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Sync(t.Context()))
 	return s.Desired()
 }
 
@@ -209,18 +199,13 @@ func ok[T any](t *testing.T) func(T, error) T {
 func writeFile(t *testing.T, content []byte) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, content, 0o600))
 	return name
 }
 
 func serveHTTP(t *testing.T, r *servedRepo, opts gitserver.HTTPOptions) *gitserver.HTTPServer {
 	t.Helper()
-	s, err := r.ServeHTTP(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(r.ServeHTTP(opts))(t)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ingot/model/must"
 )
 
 // TestWhatIsIgnored is the table of what an ignore file leaves out, by the rules of
@@ -63,9 +65,7 @@ func TestPatternsIgnoreWhatGitIgnores(t *testing.T) {
 		"[]].yaml", "[]a].yaml", "[!]a].yaml", "[a-].yaml", "[-a].yaml", "[!-].yaml", `[\]].yaml`, `[\\].yaml`, `[a\-d].yaml`, `[\a-\d].yaml`, "[--a].yaml", "[d-a].yaml", "[a", `[a\`, "[",
 		"[[].yaml", "[^]", "[[:digit:]]]", "a[[:digit:]].yaml",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(pattern+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(pattern+"\n"), 0o600))
 		rules := Ignore{}.With(".", []byte(pattern+"\n"))
 		cmd := exec.CommandContext(t.Context(), "git", "-C", dir, "-c", "core.excludesFile=", "check-ignore", "--no-index", "-z", "--stdin")
 		cmd.Stdin = strings.NewReader("./" + strings.Join(files, "\x00./"))

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"ingot/model/must"
 )
 
 func TestHistoriesMeetWhereGitSays(t *testing.T) {
@@ -50,10 +52,7 @@ func compareMeetings(t *testing.T, wrong int) {
 		}
 		all = append(all, git(env, args...))
 	}
-	c, err := OpenClone(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(OpenClone(dir))(t)
 	defer c.Close()
 	met := 0
 	for range sample(120, 40) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // TestMergeForetellsWhatTheSourceDoes makes random commits, of which some break files, some mend them and
@@ -55,14 +56,8 @@ func (f *foretold) run() {
 	m := merge{Clone: c, MergeOptions: MergeOptions{Source: model.Applied{Branch: "main", Path: "."}, Now: now, Tenants: f.tenants}}
 	m.read, m.rules = c.reader(&m.MergeOptions), m.MergeOptions.rules()
 	met := func(at string, lineage lineage) {
-		commit, err := m.commit(at)
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		files, err := m.manifests(commit, f.now.effective)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		commit := must.Get(m.commit(at))(f.t)
+		files := must.Get(m.manifests(commit, f.now.effective))(f.t)
 		if lineage == lineageFirst {
 			f.now.effective = newEffective()
 		}
@@ -86,10 +81,7 @@ func (f *foretold) run() {
 		o.Head = f.change()
 		runGit(f.t, dir, "fetch", "--quiet", "origin")
 		met(o.Head, lineageDescends)
-		merged, err := c.Merge(o)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		merged := must.Get(c.Merge(o))(f.t)
 		actual := f.now.desired()
 		for _, id := range inForce {
 			if got, want := fate(merged.Head, id), fate(actual, id); got != want {

@@ -15,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func claimText(name, image string) string {
@@ -37,18 +38,13 @@ func newProposal(t *testing.T, files map[string]string) *proposal {
 
 func (p *proposal) commit(branch string, files map[string]string) string {
 	p.t.Helper()
-	hash, err := p.repo.CommitTo(branch, files, "change")
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	hash := must.Get(p.repo.CommitTo(branch, files, "change"))(p.t)
 	return hash
 }
 
 func (p *proposal) branch(name string) {
 	p.t.Helper()
-	if err := p.repo.SetBranch(name, p.repo.Head("main")); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, p.repo.SetBranch(name, p.repo.Head("main")))
 }
 
 func runGit(t *testing.T, dir string, args ...string) {
@@ -68,10 +64,7 @@ func (p *proposal) cloned(args ...string) (*Clone, string) {
 
 func (p *proposal) open(dir string) *Clone {
 	p.t.Helper()
-	c, err := OpenClone(dir)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	c := must.Get(OpenClone(dir))(p.t)
 	p.t.Cleanup(c.Close)
 	return c
 }
@@ -145,10 +138,7 @@ func TestMergeIsWhatIsInForceAfterwards(t *testing.T) {
 				p.change("main", tc.main)
 			}
 			c, _ := p.cloned()
-			m, err := p.merge(c, applied)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(p.merge(c, applied))(t)
 			if got := in(m.Head); got != tc.want || len(m.Head.Problems) != tc.problems {
 				t.Errorf("got %s and %v, want %s", got, m.Head.Problems, tc.want)
 			}
@@ -169,17 +159,11 @@ func (p *proposal) change(branch string, files map[string]string) {
 	for path, content := range files {
 		file := filepath.Join(dir, path)
 		if content == "" {
-			if err := os.Remove(file); err != nil {
-				p.t.Fatal(err)
-			}
+			must.Do(p.t, os.Remove(file))
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			p.t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			p.t.Fatal(err)
-		}
+		must.Do(p.t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.Do(p.t, os.WriteFile(file, []byte(content), 0o600))
 	}
 	runGit(p.t, dir, "add", "--all")
 	runGit(p.t, dir, "commit", "--quiet", "--message", "change")
@@ -281,13 +265,10 @@ func TestACloneIsOpenedWhereverItIs(t *testing.T) {
 
 func filesBelow(t *testing.T, dir string) (all []string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		all = append(all, path)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }
 
@@ -374,10 +355,7 @@ func TestAFileIsTakenFromTheSideThatChangedIt(t *testing.T) {
 // without the key can check.
 func sealedSecret(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile("sops/testdata/two-recipients.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("sops/testdata/two-recipients.yaml"))(t)
 	return strings.NewReplacer("metal.ironcore.dev/v1alpha1", "v1", "BMCSecret", "Secret", "rack7", "s").Replace(string(data))
 }
 
@@ -387,10 +365,7 @@ func TestASealedSecretThatChangesIsSeen(t *testing.T) {
 	applied := p.repo.Head("main")
 	p.change("topic", map[string]string{"s.yaml": strings.Replace(sealedSecret(t), "data:Gt4fw0I=", "data:Gt4fw1I=", 1)})
 	c, _ := p.cloned()
-	m, err := p.merge(c, applied)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(p.merge(c, applied))(t)
 	before, after := m.Base.Secrets["default/s"], m.Head.Secrets["default/s"]
 	if before == nil || after == nil || before.Values["username"] == after.Values["username"] || before.Values["password"] != after.Values["password"] {
 		t.Errorf("before %+v, after %+v: want another username alone", before, after)

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
+
+	"ingot/model/must"
 )
 
 // forceWatch is a log handler that looks, whenever a revision comes into force,
@@ -34,10 +36,7 @@ func TestARevisionIsWrittenDownBeforeAnybodyActsUponIt(t *testing.T) {
 	opts.Log = slog.New(watch)
 	s := newSource(t, opts)
 	for i, files := range []map[string]string{{"a.yaml": claimYAML("a", "os:1")}, {"b.yaml": claimYAML("b", "os:1")}} {
-		commit, err := repo.Commit(files, "change")
-		if err != nil {
-			t.Fatal(err)
-		}
+		commit := must.Get(repo.Commit(files, "change"))(t)
 		mustSync(t, s)
 		if len(watch.kept) != i+1 || watch.kept[i] != commit {
 			t.Errorf("when commit %d, %s, came into force a restart would have begun with %q", i, commit, watch.kept)

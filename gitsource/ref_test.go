@@ -12,6 +12,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestWhatARefStandsFor(t *testing.T) {
@@ -184,9 +185,7 @@ func TestATagIsFollowedOverHTTPAndSSH(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, commits := tagged(t, Ref{Tag: "v1.1.0"})
-			if err := w.repo.SetBranch("main", commits[0]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.repo.SetBranch("main", commits[0]))
 			w.opts.URL, w.opts.Auth = serve(t, w.repo)
 			w.s = newSource(t, w.opts)
 			w.look()

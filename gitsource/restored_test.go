@@ -3,14 +3,14 @@ package gitsource
 import (
 	"os"
 	"testing"
+
+	"ingot/model/must"
 )
 
 func TestARevisionKeptOverARestartIsMarkedUntilTheBranchWasLookedAt(t *testing.T) {
 	t.Parallel()
 	repo := newRepo(t)
-	if _, err := repo.Commit(map[string]string{"a.yaml": claimYAML("a", "os:1")}, "add"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(repo.Commit(map[string]string{"a.yaml": claimYAML("a", "os:1")}, "add"))(t)
 	opts := testOptions(t, repo.URL())
 	first := newSource(t, opts)
 	mustSync(t, first)
@@ -20,9 +20,7 @@ func TestARevisionKeptOverARestartIsMarkedUntilTheBranchWasLookedAt(t *testing.T
 	first.close()
 
 	away := repo.Dir + ".away"
-	if err := os.Rename(repo.Dir, away); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(repo.Dir, away))
 	second := begun(t, opts, records(first.Desired()))
 	if err := second.Sync(t.Context()); err == nil {
 		t.Fatal("a repository that is gone was read")
@@ -30,9 +28,7 @@ func TestARevisionKeptOverARestartIsMarkedUntilTheBranchWasLookedAt(t *testing.T
 	if d := second.Desired(); d == nil || !d.KeptOverRestart || d.Claims["default/a"] == nil {
 		t.Fatalf("without the repository %+v is in force, want what was kept, marked", d)
 	}
-	if err := os.Rename(away, repo.Dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(away, repo.Dir))
 	mustSync(t, second)
 	if d := second.Desired(); d.KeptOverRestart || d.Claims["default/a"] == nil {
 		t.Errorf("once the branch was looked at %+v is in force, want it unmarked", d)

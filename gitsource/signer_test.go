@@ -11,6 +11,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/gitsource/signing"
+	"ingot/model/must"
 )
 
 func TestWhatIsWrittenIsSigned(t *testing.T) {
@@ -37,9 +38,7 @@ func TestWhatIsWrittenIsSigned(t *testing.T) {
 	signed("status", first)
 	change := func(content []byte) {
 		t.Helper()
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, content, 0o600))
 	}
 	change(ok[[]byte](t)(os.ReadFile(second.File())))
 	ok[Published](t)(b.Publish(t.Context(), report(1, map[string]string{"README.md": "b"})))

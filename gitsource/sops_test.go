@@ -14,6 +14,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // The account in sops/testdata/plain/bmcsecret.yaml.
@@ -21,10 +22,7 @@ const sealedPassword = `pass: #word' "äöü" 12345`
 
 func sealedFile(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("sops", "testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("sops", "testdata", name)))(t)
 	return string(text)
 }
 
@@ -156,10 +154,7 @@ func TestTheLastGoodSecretStays(t *testing.T) {
 	w.commit(map[string]string{"a.yaml": sealedFile(t, "stranger.yaml")})
 	w.look()
 	nowhere(t, w.opts.Dir, "pass: #word")
-	state, err := os.ReadFile(w.s.stateFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(os.ReadFile(w.s.stateFile()))(t)
 	if !strings.Contains(string(state), base64.StdEncoding.EncodeToString([]byte(good))) {
 		t.Error("the state does not hold the encrypted file as it came")
 	}
@@ -178,7 +173,7 @@ func nowhere(t *testing.T, dir, text string) {
 		padded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + text))
 		forms = append(forms, padded[4:len(padded)-2])
 	}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -189,10 +184,7 @@ func nowhere(t *testing.T, dir, text string) {
 			}
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // What SOPS seals of a file are its texts one after the other, not where each ends nor what it is

@@ -12,6 +12,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 const benchTeams = 50
@@ -68,9 +69,7 @@ func benchSource(b *testing.B, url, dir string) *Source {
 }
 
 func benchSync(b *testing.B, s *Source, claims int) *model.Desired {
-	if err := s.Sync(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, s.Sync(b.Context()))
 	d := s.Desired()
 	if len(d.Claims) != claims || len(d.Problems) > 0 {
 		b.Fatalf("%d claims, want %d; problems %v", len(d.Claims), claims, d.Problems)

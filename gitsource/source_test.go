@@ -23,6 +23,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // A step changes the repository; what is in force after it is compared.
@@ -240,18 +241,14 @@ func TestSource(t *testing.T) {
 			{do: commit(one), claims: map[string]string{"web": "a"}},
 			{do: func(t *testing.T, r *servedRepo) {
 				ok[string](t)(r.CommitTo("other", one, "other"))
-				if err := r.DeleteBranch("main"); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, r.DeleteBranch("main"))
 			}, stays: true, reason: model.SourceFetchFailed, claims: map[string]string{"web": "a"}},
 			{do: nothing, reopen: true, stays: true, reason: model.SourceFetchFailed, claims: map[string]string{"web": "a"}},
 		}},
 		"G04 a repository that became empty keeps the last revision": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
 			{do: func(t *testing.T, r *servedRepo) {
-				if err := r.DeleteBranch("main"); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, r.DeleteBranch("main"))
 			}, stays: true, reason: model.SourceEmpty, claims: map[string]string{"web": "a"}},
 		}},
 		"G04 a tree without manifests keeps the last revision": {steps: []step{
@@ -304,9 +301,7 @@ func TestSource(t *testing.T) {
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
 			{do: func(t *testing.T, r *servedRepo) {
 				log := ok[[]gitserver.Commit](t)(r.ReadLog("main"))
-				if err := r.SetBranch("main", log[1].Hash); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, r.SetBranch("main", log[1].Hash))
 			}, reason: model.SourceOlder, claims: map[string]string{"web": "a", "db": "a"}, stays: true},
 			{
 				do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), reason: model.SourceHistoryRewritten,
@@ -526,9 +521,7 @@ func TestApprovals(t *testing.T) {
 	}
 	ok[string](t)(repo.Commit(nil, "padding"))
 	mustSync(t, s)
-	if err := repo.SetBranch("side", repo.Head("main")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, repo.SetBranch("side", repo.Head("main")))
 	side := ok[string](t)(repo.CommitTo("side", map[string]string{"x.yaml": claimYAML("x", "a")},
 		"side\n\ntext\n\nReviewed-By: Me\ningot-approve: side"))
 	ok[string](t)(repo.Commit(nil, "two\n\nIngot-Approve: two\nIngot-Approve: three"))
@@ -625,9 +618,7 @@ func TestDepth(t *testing.T) {
 	log := ok[[]gitserver.Commit](t)(repo.ReadLog("main"))
 	tip := log[0].Hash
 	rewind := func(to string) {
-		if err := repo.SetBranch("main", to); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, repo.SetBranch("main", to))
 	}
 	held = tip
 	rewind(log[3].Hash)
@@ -661,9 +652,7 @@ func TestDepth(t *testing.T) {
 	if d := mustSync(t, shallow); d.Source.Reason != model.SourceOlder || len(d.Claims) != 1000 {
 		t.Errorf("a rewind to what was never fetched: %+v with %d claims", d.Source, len(d.Claims))
 	}
-	if err := os.WriteFile(filepath.Join(s.store.dir, "HEAD"), []byte(s.evaluated.String()+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(s.store.dir, "HEAD"), []byte(s.evaluated.String()+"\n"), 0o600))
 	if out, err := (&gitserver.Repo{Dir: s.store.dir}).Git("fsck", "--no-dangling", s.evaluated.String()); err != nil {
 		t.Errorf("git fsck of the store: %v %s", err, out)
 	}
@@ -677,20 +666,15 @@ func TestDamagedStoreIsFetchedAfresh(t *testing.T) {
 	opts := testOptions(t, repo.URL())
 	damage := map[string]func(t *testing.T){
 		"packs are gone": func(t *testing.T) {
-			if err := os.RemoveAll(filepath.Join(opts.Dir, "objects.git", "objects")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(filepath.Join(opts.Dir, "objects.git", "objects")))
 		},
 		"packs are overwritten": func(t *testing.T) {
-			err := filepath.WalkDir(filepath.Join(opts.Dir, "objects.git", "objects"), func(path string, d fs.DirEntry, err error) error {
+			must.Do(t, filepath.WalkDir(filepath.Join(opts.Dir, "objects.git", "objects"), func(path string, d fs.DirEntry, err error) error {
 				if err != nil || d.IsDir() || !strings.HasSuffix(path, ".pack") {
 					return err
 				}
 				return errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, make([]byte, 4000), 0o600))
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 		},
 	}
 	for name, wreck := range damage {
@@ -720,9 +704,7 @@ func TestLastGoodSurvivesTheLossOfTheStore(t *testing.T) {
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": broken}, "second"))
 	b := records(mustSync(t, s))
 	s.close()
-	if err := os.RemoveAll(filepath.Join(opts.Dir, "objects.git")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(opts.Dir, "objects.git")))
 	ok[string](t)(repo.ForcePush(map[string]string{"web.yaml": broken}, "unrelated\n\nIngot-Approve: main@sha1:"+b.Applied.Commit))
 	d := mustSync(t, begun(t, opts, b))
 	if diff := cmp.Diff(map[string]string{"web": "a"}, claims(d)); diff != "" {
@@ -857,10 +839,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func silent(t *testing.T) string {
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var conns []net.Conn

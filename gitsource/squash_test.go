@@ -14,6 +14,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 const day = 24 * time.Hour
@@ -301,9 +302,7 @@ func TestAServerThatRefusesTheCutIsLeftAloneForADay(t *testing.T) {
 func TestWhatCannotBeArchivedIsNotCut(t *testing.T) {
 	t.Parallel()
 	a := newAging(t, overFiles, true)
-	if err := a.repo.Hook("update", `case "$1" in refs/tags/*) echo "no tags here" >&2; exit 1;; esac`); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.repo.Hook("update", `case "$1" in refs/tags/*) echo "no tags here" >&2; exit 1;; esac`))
 	a.pass(12)
 	holds(t, a.repo, a.files(), 12)
 }

@@ -14,6 +14,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 const benchFiles = 10_000
@@ -38,19 +39,19 @@ func BenchmarkStatusCommit(b *testing.B) {
 
 func benchCommit(b *testing.B, k int) {
 	dir := b.TempDir()
-	theirs, target := must2(gitserver.New(dir, "theirs")), must2(gitserver.New(dir, "target"))
-	targetServer := must2(target.ServeHTTP(gitserver.HTTPOptions{}))
+	theirs, target := must.Get(gitserver.New(dir, "theirs"))(b), must.Get(gitserver.New(dir, "target"))(b)
+	targetServer := must.Get(target.ServeHTTP(gitserver.HTTPOptions{}))(b)
 	defer targetServer.Close()
 
-	branch := must2(NewStatusBranch(StatusOptions{URL: serveAlone(b, dir), Dir: filepath.Join(dir, "scratch")}))
+	branch := must.Get(NewStatusBranch(StatusOptions{URL: serveAlone(b, dir), Dir: filepath.Join(dir, "scratch")}))(b)
 	defer branch.Close()
 	docs := make(map[string]*model.Document, benchFiles)
 	for i := range benchFiles {
 		docs[benchPath(i)] = &model.Document{Text: benchDoc(i, 0)}
 	}
 	r := &model.Report{Subject: "all", Documents: docs}
-	must2(branch.Publish(b.Context(), r))
-	must2(theirs.CommitTo("status", texts(docs), "all"))
+	must.Get(branch.Publish(b.Context(), r))(b)
+	must.Get(theirs.CommitTo("status", texts(docs), "all"))(b)
 	gitPush(b, theirs, targetServer.URL)
 
 	var build, publish, fastImport, push, own time.Duration
@@ -92,7 +93,7 @@ func benchCommit(b *testing.B, k int) {
 
 		before := cpuTime(b)
 		began = time.Now()
-		if p := must2(branch.Publish(b.Context(), r)); !p.New {
+		if p := must.Get(branch.Publish(b.Context(), r))(b); !p.New {
 			b.Fatalf("published %+v", p)
 		}
 		publish += time.Since(began)
@@ -116,24 +117,14 @@ func serveAlone(b *testing.B, dir string) (url string) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), serveIn+"="+dir)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(b)
+	out := must.Get(cmd.StdoutPipe())(b)
+	must.Do(b, cmd.Start())
 	b.Cleanup(func() {
 		in.Close()
 		_ = cmd.Wait()
 	})
-	if _, err := fmt.Fscanln(out, &url); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(fmt.Fscanln(out, &url))(b)
 	return url
 }
 
@@ -155,9 +146,7 @@ func TestMain(m *testing.M) {
 // cpuTime is the processor time that this process took so far, without its children.
 func cpuTime(b *testing.B) time.Duration {
 	var used unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, unix.Getrusage(unix.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 

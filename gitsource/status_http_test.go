@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/gitsource/gitserver"
+	"ingot/model/must"
 )
 
 // requests are those that an HTTP server was sent since they were last taken.
@@ -99,9 +100,7 @@ func foreignCommit(t *testing.T, repo *servedRepo, _ *clock) {
 }
 
 func deleted(t *testing.T, repo *servedRepo, _ *clock) {
-	if err := repo.DeleteBranch("status"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, repo.DeleteBranch("status"))
 }
 
 func takenOver(t *testing.T, repo *servedRepo, _ *clock) {

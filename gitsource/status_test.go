@@ -21,14 +21,12 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func newStatus(t *testing.T, url string, auth Auth) *StatusBranch {
 	t.Helper()
-	b, err := NewStatusBranch(StatusOptions{URL: url, Auth: auth, Dir: t.TempDir(), Clock: newClock().Now, Timeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(NewStatusBranch(StatusOptions{URL: url, Auth: auth, Dir: t.TempDir(), Clock: newClock().Now, Timeout: 30 * time.Second}))(t)
 	t.Cleanup(b.Close)
 	return b
 }
@@ -212,9 +210,7 @@ func TestUnchangedReportStillMendsTheBranch(t *testing.T) {
 	b.opts.Clock = now.Now
 	r := report(1, fleet)
 	ok[Published](t)(b.Publish(t.Context(), r))
-	if err := repo.DeleteBranch("status"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, repo.DeleteBranch("status"))
 	ok[Published](t)(b.Publish(t.Context(), r))
 	if repo.Head("status") != "" {
 		t.Error("the server was asked although nothing changed")
@@ -229,9 +225,7 @@ func TestS06DeletedBranchIsMadeAgain(t *testing.T) {
 	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
-	if err := repo.DeleteBranch("status"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, repo.DeleteBranch("status"))
 	if out, err := repo.Git("gc", "--quiet", "--prune=now"); err != nil {
 		t.Fatal(err, out)
 	}
@@ -284,9 +278,7 @@ func TestS01S02ConcurrentWriters(t *testing.T) {
 func TestS03S07RefusedPush(t *testing.T) {
 	t.Parallel()
 	repo := newRepo(t)
-	if err := repo.Hook("pre-receive", "echo 'secret scanner: no, thank you' >&2; exit 1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, repo.Hook("pre-receive", "echo 'secret scanner: no, thank you' >&2; exit 1"))
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{})
 	for name, url := range map[string]string{"http": server.URL, "file": repo.URL()} {
 		t.Run(name, func(t *testing.T) {
@@ -298,9 +290,7 @@ func TestS03S07RefusedPush(t *testing.T) {
 			}
 		})
 	}
-	if err := repo.Hook("pre-receive", "exit 0"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, repo.Hook("pre-receive", "exit 0"))
 	b := newStatus(t, server.URL, Auth{})
 	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
 	holds(t, repo, fleet, 1)
@@ -310,9 +300,7 @@ func TestS03S07RefusedPush(t *testing.T) {
 func TestABlockedPushIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	repo := newRepo(t)
-	if err := repo.Hook("pre-receive", "echo 'push blocked: this holds a secret' >&2; exit 1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, repo.Hook("pre-receive", "echo 'push blocked: this holds a secret' >&2; exit 1"))
 	var posts atomic.Int32
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -358,9 +346,7 @@ func TestS03S07TheTextOfAHookIsBounded(t *testing.T) {
 	repo := newRepo(t)
 	hook := `echo x >> ../pushes; i=0; ` +
 		`while [ $i -lt 3000 ]; do echo "the file servers/s1.yaml is larger than this server allows" >&2; i=$((i+1)); done; exit 1`
-	if err := repo.Hook("pre-receive", strings.ReplaceAll(hook, "../pushes", repo.Dir+"/pushes")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, repo.Hook("pre-receive", strings.ReplaceAll(hook, "../pushes", repo.Dir+"/pushes")))
 	now := newClock()
 	b := newStatus(t, serveHTTP(t, repo, gitserver.HTTPOptions{}).URL, Auth{})
 	b.opts.Clock = now.Now
@@ -445,10 +431,7 @@ func (discard) WriteHeader(int)             {}
 func TestPublishOverSSHAndTLS(t *testing.T) {
 	t.Parallel()
 	repo := newRepo(t)
-	server, err := repo.ServeSSH()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(repo.ServeSSH())(t)
 	t.Cleanup(server.Close)
 	secure := serveHTTP(t, repo, gitserver.HTTPOptions{TLS: true, Username: "ingot", Password: "pw"})
 	b := newStatus(t, server.URL, Auth{

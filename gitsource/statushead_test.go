@@ -15,6 +15,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func held(process string, sequence uint64, files map[string]string) *model.Report {
@@ -138,9 +139,7 @@ func TestTheNewestCommitOfAnIngotCounts(t *testing.T) {
 					heads = append(heads, want)
 				}
 				for range 2 {
-					if err := errors.Join(b.Look(t.Context()), other.Look(t.Context())); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, errors.Join(b.Look(t.Context()), other.Look(t.Context())))
 				}
 				if diff := cmp.Diff(heads, *asked, anyTime); diff != "" {
 					t.Errorf("Watch of one that read nothing (-want +got):\n%s", diff)

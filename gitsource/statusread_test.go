@@ -14,15 +14,14 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestReadSkipsWhatCannotBeRead(t *testing.T) {
 	for _, filter := range []bool{false, true} {
 		t.Run(fmt.Sprintf("filter=%t", filter), func(t *testing.T) {
 			repo := newGitRepo(t)
-			if _, err := repo.Git("config", "uploadpack.allowFilter", fmt.Sprint(filter)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(repo.Git("config", "uploadpack.allowFilter", fmt.Sprint(filter)))(t)
 			b := newStatus(t, repo.URL(), Auth{})
 			r := held("a", 7, fleet)
 			ok[Published](t)(b.Publish(t.Context(), r))
@@ -76,9 +75,7 @@ func symlink(t *testing.T, r *servedRepo, path, message string) string {
 	git("update-index", "--add", "--cacheinfo", "120000,"+strings.TrimSpace(hash)+","+path)
 	tree := git("write-tree")
 	commit := git("commit-tree", tree, "-p", "status", "-m", message+"\nTree: "+tree)
-	if err := r.SetBranch("status", commit); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.SetBranch("status", commit))
 	return commit
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func repoWithClaim(t *testing.T) *servedRepo {
@@ -90,9 +91,7 @@ func TestHTTPS(t *testing.T) {
 		if d := s.Desired(); d.Source.Reason != model.SourceFetchFailed || len(d.Claims) != 1 {
 			t.Errorf("in force: %+v", d)
 		}
-		if err := os.WriteFile(password, []byte("token-2"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(password, []byte("token-2"), 0o600))
 		if d := mustSync(t, s); d.Source.Reason != "" {
 			t.Errorf("state %+v, want none", d.Source)
 		}
@@ -118,9 +117,7 @@ func TestATransportTrustsTheCAFileAsItIsNow(t *testing.T) {
 	if err := ask(); err == nil || !strings.Contains(err.Error(), "PEM") {
 		t.Errorf("error %v of an empty file", err)
 	}
-	if err := os.WriteFile(auth.CAFile, server.CA, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(auth.CAFile, server.CA, 0o600))
 	if err := ask(); err != nil {
 		t.Error(err)
 	}
@@ -241,25 +238,16 @@ func TestSilentServer(t *testing.T) { // G19
 
 func sshKeys(t *testing.T, knownHosts string) Auth {
 	t.Helper()
-	server, err := newGitRepo(t).ServeSSH()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(newGitRepo(t).ServeSSH())(t)
 	server.Close()
 	return Auth{SSHKeyFile: writeFile(t, server.ClientKey), KnownHostsFile: knownHosts}
 }
 
 func TestSSH(t *testing.T) {
 	repo := repoWithClaim(t)
-	server, err := repo.ServeSSH()
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(repo.ServeSSH())(t)
 	t.Cleanup(server.Close)
-	other, err := newGitRepo(t).ServeSSH()
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(newGitRepo(t).ServeSSH())(t)
 	t.Cleanup(other.Close)
 	key := writeFile(t, server.ClientKey)
 	tests := map[string]struct {

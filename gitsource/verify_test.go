@@ -12,6 +12,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // signedWatch is a watch whose commits are signed on demand.
@@ -129,9 +130,7 @@ func TestOnlyWhatIsSignedComesIntoForce(t *testing.T) {
 	if diff := cmp.Diff([]string{"x", "y"}, w.d.Approvals); diff != "" {
 		t.Errorf("a signature vouches for what is below it: %s", diff)
 	}
-	if err := w.repo.SetBranch("side", w.repo.Head("main")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.repo.SetBranch("side", w.repo.Head("main")))
 	w.signed(w.alice, "seventh", images{"web": "g"})
 	ok[string](t)(w.repo.CommitTo("side", map[string]string{"db.yaml": claimYAML("db", "a")}, "on the side"))
 	ok[string](t)(w.repo.Merge("side", map[string]string{"db.yaml": claimYAML("db", "a")}, "merged by the forge"))
@@ -217,18 +216,14 @@ func TestNothingUnverifiedBegins(t *testing.T) {
 		ok[string](t)(w.repo.Sign("main", w.alice))
 		ok[string](t)(w.repo.Git("gc", "--quiet", "--prune=now"))
 		w.s.close()
-		if err := os.RemoveAll(filepath.Join(w.opts.Dir, "objects.git")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(filepath.Join(w.opts.Dir, "objects.git")))
 		w.s = begun(t, w.opts, gone)
 		_ = w.s.Sync(t.Context())
 		if st := w.s.State(); w.s.Desired() != nil || !strings.Contains(st.Message, "does not descend from "+string(applied)) {
 			t.Errorf("remembered as verified: %+v", st)
 		}
 		w.s.close()
-		if err := os.RemoveAll(w.opts.Dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(w.opts.Dir))
 		w.s = begun(t, w.opts, gone)
 		w.d = nil
 		w.expect("signed, and not known to be newer", nil, model.SourceNotVerified, "does not descend from "+string(applied))
@@ -252,24 +247,18 @@ func TestWhatWasSignedBeforeCannotBeReplayed(t *testing.T) {
 	h1 := w.signed(w.alice, "with\n\nIngot-Approve: main@sha1:"+strings.Repeat("a", 40), images{"web": "a", "db": "a"})
 	h2 := w.signed(w.alice, "without", images{"db": "a"})
 	side := w.signed(w.alice, "a branch that was never merged", images{"db": "b"})
-	if err := w.repo.SetBranch("main", h2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.repo.SetBranch("main", h2))
 	h3 := w.signed(w.alice, "with again", images{"web": "a", "db": "a"})
 	want := images{"web": "a", "db": "a"}
 	w.expect("first", want, "")
 	for _, h := range []string{h1, h2, side} {
-		if err := w.repo.SetBranch("main", h); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.repo.SetBranch("main", h))
 		w.expect("set to "+h, want, model.SourceNotVerified, "does not descend from main@sha1:"+h3, "Ingot-Approve: main@sha1:"+h3)
 		restart(w.watch)
 		w.expect("and restarted", want, model.SourceNotVerified, "does not descend")
 	}
 	// The operators may go back, if they say from where.
-	if err := w.repo.SetBranch("main", h2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.repo.SetBranch("main", h2))
 	w.unsigned("back\n\nIngot-Approve: main@sha1:"+h3, images{"db": "a"})
 	w.expect("not signed", want, model.SourceNotVerified, "is not signed")
 	ok[string](t)(w.repo.Sign("main", w.alice))
@@ -277,9 +266,7 @@ func TestWhatWasSignedBeforeCannotBeReplayed(t *testing.T) {
 	if len(w.d.Removed) > 0 {
 		t.Errorf("removed: %v", w.d.Removed)
 	}
-	if err := w.repo.SetBranch("main", h3); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.repo.SetBranch("main", h3))
 	w.expect("the former one cannot come back", want, model.SourceNotVerified, "does not descend")
 }
 
@@ -312,13 +299,9 @@ func TestSignedTags(t *testing.T) {
 	w.expect("a lightweight tag", nil, model.SourceNotVerified, "tag v1.0.0 is not annotated")
 	tag("tag", "-f", "-a", "-m", "x", "v1.0.0", "main")
 	w.expect("an annotated tag", nil, model.SourceNotVerified, "tag v1.0.0 is not signed")
-	if err := w.repo.SignTag("v1.0.0", "main", w.eve); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.repo.SignTag("v1.0.0", "main", w.eve))
 	w.expect("by another", nil, model.SourceNotVerified, "none of the allowed keys")
-	if err := w.repo.SignTag("v1.0.0", "main", w.alice); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.repo.SignTag("v1.0.0", "main", w.alice))
 	w.expect("signed", images{"web": "a"}, "")
 	if r := string(w.d.Revision); r != "v1.0.0@sha1:"+w.repo.Head("main") || w.d.Applied().Ref != "v1.0.0" || w.d.Applied().Branch != "" {
 		t.Errorf("revision %s, applied %+v", r, w.d.Applied())
@@ -330,24 +313,18 @@ func TestSignedTags(t *testing.T) {
 	w.expect("under another name", images{"web": "a"}, model.SourceNotVerified, "tag v1.1.0 is a tag object of another name")
 	tag("tag", "-f", "-a", "-m", "x", "v1.1.0", "main")
 	w.expect("the next is not signed", images{"web": "a"}, model.SourceNotVerified, "tag v1.1.0 is not signed", "v1.0.0@sha1:")
-	if err := w.repo.SignTag("v1.1.0", "main", w.alice); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.repo.SignTag("v1.1.0", "main", w.alice))
 	w.expect("signed", images{"web": "b"}, "")
 	tag("tag", "-d", "v1.1.0")
 	w.expect("a tag that is deleted is a rollback", images{"web": "b"}, model.SourceNotVerified, "does not descend from v1.1.0@sha1:")
 	w.opts.Verify.Mode = VerifyBoth
 	tag("tag", "-d", "v1.0.0")
 	w.unsigned("three", images{"web": "c"})
-	if err := w.repo.SignTag("v1.2.0", "main", w.alice); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.repo.SignTag("v1.2.0", "main", w.alice))
 	restart(w.watch)
 	w.expect("both: the commit is not", images{"web": "b"}, model.SourceNotVerified, "commit "+w.repo.Head("main")+" is not signed")
 	ok[string](t)(w.repo.Sign("main", w.alice))
-	if err := w.repo.SignTag("v1.2.0", "main", w.alice); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.repo.SignTag("v1.2.0", "main", w.alice))
 	w.expect("both are", images{"web": "c"}, "")
 }
 
@@ -364,9 +341,7 @@ func TestASignedTagOrCommitThatIsConfiguredMayBeOlder(t *testing.T) {
 			old := w.signed(w.alice, "one", images{"web": "a"})
 			now := w.signed(w.alice, "two", images{"web": "a", "db": "a"})
 			for tag, at := range map[string]string{"old": old, "new": now} {
-				if err := w.repo.SignTag(tag, at, w.alice); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.repo.SignTag(tag, at, w.alice))
 			}
 			w.opts.Ref, w.opts.Verify.Mode = of("new", now)
 			w.s.close()
@@ -381,13 +356,9 @@ func TestASignedTagOrCommitThatIsConfiguredMayBeOlder(t *testing.T) {
 			restart(w.watch)
 			w.expect("and after a restart", images{"web": "a", "db": "a"}, model.SourceHistoryRewritten)
 			if name == "tag" {
-				if err := w.repo.SignTag("old", w.signed(w.alice, "three", images{"web": "b"}), w.alice); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.repo.SignTag("old", w.signed(w.alice, "three", images{"web": "b"}), w.alice))
 				w.look()
-				if err := w.repo.SignTag("old", old, w.alice); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.repo.SignTag("old", old, w.alice))
 				w.expect("a tag that moves back does not", images{"web": "b", "db": "a"}, model.SourceNotVerified, "does not descend")
 			}
 		})

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 	sigs "sigs.k8s.io/yaml"
+
+	"ingot/model/must"
 )
 
 func TestMarshalYAML(t *testing.T) {
@@ -63,10 +65,7 @@ func TestMarshalYAML(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := marshalYAML(tt.in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(marshalYAML(tt.in))(t)
 			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -81,22 +80,15 @@ func TestYAMLIsReadBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 4000 {
 		v := map[string]any{"v": randomValue(rng, 4)}
-		out, err := marshalYAML(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(marshalYAML(v))(t)
 		var want any
-		if err := json.Unmarshal(must(json.Marshal(v)), &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(must2(json.Marshal(v)), &want))
 		var plainRead any
 		if err := yaml.Unmarshal(out, &plainRead); err != nil {
 			t.Fatalf("case %d: %v in\n%s", i, err, out)
 		}
 		var read any
-		if err := json.Unmarshal(must(json.Marshal(plainRead)), &read); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(must2(json.Marshal(plainRead)), &read))
 		var old any
 		if err := sigs.Unmarshal(out, &old); err != nil {
 			t.Fatalf("case %d: %v in\n%s", i, err, out)
@@ -105,13 +97,6 @@ func TestYAMLIsReadBack(t *testing.T) {
 			t.Fatalf("case %d:\n%s\nyaml.v3 (-want +got):\n%s\nsigs (-want +got):\n%s", i, out, cmp.Diff(want, read), cmp.Diff(want, old))
 		}
 	}
-}
-
-func must(b []byte, err error) []byte {
-	if err != nil {
-		panic(err)
-	}
-	return b
 }
 
 var nasty = []string{
@@ -163,16 +148,13 @@ func FuzzMarshalYAML(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		want := strings.ToValidUTF8(s, "\ufffd")
-		out, err := marshalYAML(map[string]string{"k": s})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(marshalYAML(map[string]string{"k": s}))(t)
 		var got map[string]any
 		if err := yaml.Unmarshal(out, &got); err != nil {
 			t.Fatalf("%v in %q", err, out)
 		}
 		var viaJSON map[string]string
-		if err := json.Unmarshal(must(json.Marshal(map[string]string{"k": s})), &viaJSON); err == nil {
+		if err := json.Unmarshal(must2(json.Marshal(map[string]string{"k": s})), &viaJSON); err == nil {
 			want = viaJSON["k"]
 		}
 		if got["k"] != want {
@@ -208,16 +190,16 @@ func serverDocument(i int) map[string]any {
 
 func BenchmarkMarshalYAML(b *testing.B) {
 	doc := serverDocument(7)
-	out := must(marshalYAML(doc))
+	out := must2(marshalYAML(doc))
 	b.Run("ours", func(b *testing.B) {
 		for b.Loop() {
-			must(marshalYAML(doc))
+			must2(marshalYAML(doc))
 		}
 		b.ReportMetric(float64(len(out)), "bytes")
 	})
 	b.Run("sigs", func(b *testing.B) {
 		for b.Loop() {
-			must(sigs.Marshal(doc))
+			must2(sigs.Marshal(doc))
 		}
 	})
 }

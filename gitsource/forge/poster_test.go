@@ -18,6 +18,7 @@ import (
 
 	"ingot/gitsource/forge/forgeserver"
 	"ingot/gitsource/gitserver"
+	"ingot/model/must"
 )
 
 // world is a Poster with a clock that tests move.
@@ -46,9 +47,7 @@ func newWorld(t *testing.T, project Project, token string) *world {
 
 func (w *world) write(t *testing.T, token string) {
 	t.Helper()
-	if err := os.WriteFile(w.token, []byte(token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(w.token, []byte(token), 0o600))
 }
 
 func (w *world) pass(t *testing.T, d time.Duration) {
@@ -78,23 +77,11 @@ func verdictOf(state State, text string) Verdict {
 func TestEachForgeTakesTheStatus(t *testing.T) {
 	for _, kind := range Providers() {
 		t.Run(kind, func(t *testing.T) {
-			repo, err := gitserver.New(t.TempDir(), "fleet")
-			if err != nil {
-				t.Fatal(err)
-			}
-			commit, err := repo.Commit(map[string]string{"a": "b"}, "begin")
-			if err != nil {
-				t.Fatal(err)
-			}
-			f, err := forgeserver.Serve(kind, repo, forgeserver.Keys{Token: token})
-			if err != nil {
-				t.Fatal(err)
-			}
+			repo := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
+			commit := must.Get(repo.Commit(map[string]string{"a": "b"}, "begin"))(t)
+			f := must.Get(forgeserver.Serve(kind, repo, forgeserver.Keys{Token: token}))(t)
 			defer f.Close()
-			project, err := NewProject(kind, f.URL, "", "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			project := must.Get(NewProject(kind, f.URL, "", ""))(t)
 			w := newWorld(t, project, token+"\n")
 			for _, state := range []State{Pending, Success, Failure} {
 				w.verdict = Verdict{Commit: commit, State: state, Description: short(strings.Repeat("long ", 100))}
@@ -244,9 +231,7 @@ func TestOfAStateFileOnlyCommitsAreTaken(t *testing.T) {
 	w.verdict = Verdict{hashOf("bbbb"), Success, "in force"}
 	content := fmt.Sprintf(`{"to":%q,"posted":{"commit":%q,"state":"success","description":"in force"},"overtaken":["../../x",%q]}`,
 		w.to(), w.verdict.Commit, hashOf("aaaa"))
-	if err := os.WriteFile(w.opts.StateFile, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(w.opts.StateFile, []byte(content), 0o600))
 	w.remember()
 	w.pass(t, 10*time.Second)
 	if want := []string{"aaaa success: superseded by " + hashOf("bbbb")[:12]}; cmp.Diff(want, *got) != "" {

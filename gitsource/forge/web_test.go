@@ -1,6 +1,10 @@
 package forge
 
-import "testing"
+import (
+	"testing"
+
+	"ingot/model/must"
+)
 
 func TestTheForgeOfARepositoryIsKnownByItsAddress(t *testing.T) {
 	for name, tc := range map[string]struct{ repository, base, style, want string }{
@@ -16,10 +20,7 @@ func TestTheForgeOfARepositoryIsKnownByItsAddress(t *testing.T) {
 		"a name that only contains it": {repository: "https://notgithub.com/infra/metal"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, err := NewWeb(tc.repository, tc.base, tc.style)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(NewWeb(tc.repository, tc.base, tc.style))(t)
 			if got := w.File("c0ffee", "claims/web.yaml", 7); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
@@ -28,10 +29,7 @@ func TestTheForgeOfARepositoryIsKnownByItsAddress(t *testing.T) {
 }
 
 func TestPagesOfARepository(t *testing.T) {
-	w, err := NewWeb("https://github.com/infra/metal", "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(NewWeb("https://github.com/infra/metal", "", ""))(t)
 	for name, tc := range map[string]struct{ got, want string }{
 		"a commit":              {w.Commit("c0ffee"), "https://github.com/infra/metal/commit/c0ffee"},
 		"a file of a branch":    {w.Branch("status", "servers/s1.yaml"), "https://github.com/infra/metal/tree/status/servers/s1.yaml"},

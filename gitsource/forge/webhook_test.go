@@ -19,6 +19,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ingot/model/must"
 )
 
 const (
@@ -30,17 +32,12 @@ const (
 func newWebhook(t *testing.T, content string) (h *Webhook, woken *atomic.Int32, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(content), 0o600))
 	woken = new(atomic.Int32)
-	h, err := NewWebhook(WebhookOptions{
+	h = must.Get(NewWebhook(WebhookOptions{
 		Branches:   Branches{Repository: "git@git.example.com:infra/metal.git", Branch: "main", Status: "status"},
 		SecretFile: file, Wake: func() { woken.Add(1) }, Log: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return h, woken, file
 }
 
@@ -218,10 +215,7 @@ func TestABodyOfUnknownLengthIsBounded(t *testing.T) {
 
 func TestARepositoryOnThisMachineIsWhateverIsAnnounced(t *testing.T) {
 	b := Branches{Repository: "/srv/git/metal.git", Branch: "main", Status: "status"}
-	p, err := readPush("", []byte(ourBody))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(readPush("", []byte(ourBody)))(t)
 	if got, text := b.judge(http.Header{}, p); got != resultAccepted {
 		t.Errorf("got %s: %s", got, text)
 	}
@@ -261,9 +255,7 @@ func TestASecretIsRotatedWithoutARestart(t *testing.T) {
 	if w := announce(h, http.MethodPost, "/", ourBody, header); w.Code != http.StatusUnauthorized {
 		t.Fatalf("answered %d before the secret is there", w.Code)
 	}
-	if err := os.WriteFile(file, []byte(newSecret), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(newSecret), 0o600))
 	if w := announce(h, http.MethodPost, "/", ourBody, header); w.Code != http.StatusOK {
 		t.Errorf("answered %d with the new secret", w.Code)
 	}
@@ -271,9 +263,7 @@ func TestASecretIsRotatedWithoutARestart(t *testing.T) {
 	if w := announce(h, http.MethodPost, "/", ourBody, old); w.Code != http.StatusUnauthorized {
 		t.Errorf("answered %d with the old secret", w.Code)
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file))
 	if w := announce(h, http.MethodPost, "/", ourBody, header); w.Code != http.StatusOK {
 		t.Errorf("answered %d while the file is away, though the secret was known", w.Code)
 	}
@@ -283,9 +273,7 @@ func TestSecretsThatAreNoneAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(content), 0o600))
 		return file
 	}
 	for title, file := range map[string]string{
@@ -301,28 +289,19 @@ func TestSecretsThatCannotBeReadYetRefuseAllUntilTheyCan(t *testing.T) {
 	h, _, file := newWebhook(t, secret)
 	opts := h.opts
 	opts.Registerer = nil
-	if err := os.WriteFile(file, []byte(" \n\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(" \n\n"), 0o600))
 	if _, err := NewWebhook(opts); err != nil {
 		t.Errorf("while the file is empty: %v", err)
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	h, err := NewWebhook(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file))
+	h = must.Get(NewWebhook(opts))(t)
 	header := map[string]string{"X-Signature-256": sign(secret, ourBody)}
 	for _, key := range []string{secret, ""} {
 		if w := announce(h, http.MethodPost, "/", ourBody, map[string]string{"X-Signature-256": sign(key, ourBody)}); w.Code != http.StatusUnauthorized {
 			t.Errorf("answered %d without secrets", w.Code)
 		}
 	}
-	if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
 	if w := announce(h, http.MethodPost, "/", ourBody, header); w.Code != http.StatusAccepted && w.Code != http.StatusOK {
 		t.Errorf("answered %d once the file is there", w.Code)
 	}

@@ -24,25 +24,12 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 
 	"ingot/gitsource/gitserver"
+	"ingot/model/must"
 )
 
 func newRepo(t *testing.T) *gitserver.Repo {
 	t.Helper()
-	r, err := gitserver.New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func must[T any](t *testing.T) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
+	return must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
 }
 
 func checked(t *testing.T, r *gitserver.Repo) {
@@ -81,7 +68,7 @@ func TestCommitsAreThoseOfGit(t *testing.T) {
 	for i := range 150 {
 		message := strings.Repeat("line\n", random.IntN(3)) + fmt.Sprint(i)
 		files := map[string]string{path(): fmt.Sprint(i), path(): strings.Repeat("x\n", random.IntN(50))}
-		all := must[map[string]string](t)(ours.ReadBranch("main"))
+		all := must.Get(ours.ReadBranch("main"))(t)
 		var err error
 		var changes string
 		was := head
@@ -116,8 +103,8 @@ func TestCommitsAreThoseOfGit(t *testing.T) {
 	}
 	fastImport(t, gits, stream.String())
 	checked(t, ours)
-	log := must[[]gitserver.Commit](t)(ours.ReadLog("main"))
-	want := strings.Fields(must[string](t)(gits.Git("log", "--format=%H", "main")))
+	log := must.Get(ours.ReadLog("main"))(t)
+	want := strings.Fields(must.Get(gits.Git("log", "--format=%H", "main"))(t))
 	got := make([]string, 0, len(log))
 	for _, c := range log {
 		got = append(got, c.Hash)
@@ -125,11 +112,11 @@ func TestCommitsAreThoseOfGit(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%d of %d commits differ from those of git", len(slices.DeleteFunc(got, func(h string) bool { return slices.Contains(want, h) })), len(want))
 	}
-	files := must[map[string]string](t)(ours.ReadBranch("main"))
-	must[string](t)(ours.Git("repack", "-adq"))
-	must[string](t)(ours.Git("pack-refs", "--all"))
-	again := must[*gitserver.Repo](t)(gitserver.New(filepath.Dir(ours.Dir), "fleet"))
-	if packed := must[map[string]string](t)(again.ReadBranch("main")); !maps.Equal(packed, files) {
+	files := must.Get(ours.ReadBranch("main"))(t)
+	must.Get(ours.Git("repack", "-adq"))(t)
+	must.Get(ours.Git("pack-refs", "--all"))(t)
+	again := must.Get(gitserver.New(filepath.Dir(ours.Dir), "fleet"))(t)
+	if packed := must.Get(again.ReadBranch("main"))(t); !maps.Equal(packed, files) {
 		t.Errorf("once packed, the files are %v, want %v", packed, files)
 	}
 }
@@ -137,8 +124,8 @@ func TestCommitsAreThoseOfGit(t *testing.T) {
 func TestConcurrentWritersLoseNothing(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
-	must[string](t)(r.Commit(map[string]string{"a": "0"}, "begin"))
-	server := must[*gitserver.HTTPServer](t)(r.ServeHTTP(gitserver.HTTPOptions{}))
+	must.Get(r.Commit(map[string]string{"a": "0"}, "begin"))(t)
+	server := must.Get(r.ServeHTTP(gitserver.HTTPOptions{}))(t)
 	t.Cleanup(server.Close)
 	var writers sync.WaitGroup
 	for i := range 3 {
@@ -162,14 +149,10 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 		}
 		return err
 	}
-	if err := git("clone", "--quiet", server.URL, clone); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, git("clone", "--quiet", server.URL, clone))
 	for i := range 3 {
 		name := fmt.Sprint("git-", i)
-		if err := errors.Join(os.WriteFile(filepath.Join(clone, name), nil, 0o600), git("add", name), git("commit", "--quiet", "-m", name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.WriteFile(filepath.Join(clone, name), nil, 0o600), git("add", name), git("commit", "--quiet", "-m", name)))
 		for tries := 0; git("push", "--quiet") != nil; tries++ {
 			if err := git("pull", "--quiet", "--rebase"); err != nil || tries > 100 {
 				t.Fatal(err)
@@ -177,7 +160,7 @@ func TestConcurrentWritersLoseNothing(t *testing.T) {
 		}
 	}
 	writers.Wait()
-	if files := must[map[string]string](t)(r.ReadBranch("main")); len(files) != 34 {
+	if files := must.Get(r.ReadBranch("main"))(t); len(files) != 34 {
 		t.Errorf("the branch has %d files, want 34: %v", len(files), slices.Sorted(maps.Keys(files)))
 	}
 	checked(t, r)
@@ -201,9 +184,7 @@ func history(t *testing.T, r *gitserver.Repo, random *rand.Rand) []string {
 		}
 		commits = append(commits, hash)
 		if random.IntN(6) == 0 {
-			if err := r.SetBranch(fmt.Sprint("side-", i), hash); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.SetBranch(fmt.Sprint("side-", i), hash))
 		}
 	}
 	return commits
@@ -217,18 +198,16 @@ type fetched struct {
 
 func fetch(t *testing.T, url string, change func(*packp.UploadPackRequest)) fetched {
 	t.Helper()
-	endpoint := must[*transport.Endpoint](t)(transport.NewEndpoint(url))
-	session := must[transport.UploadPackSession](t)(githttp.DefaultClient.NewUploadPackSession(endpoint, nil))
-	adv := must[*packp.AdvRefs](t)(session.AdvertisedReferencesContext(t.Context()))
+	endpoint := must.Get(transport.NewEndpoint(url))(t)
+	session := must.Get(githttp.DefaultClient.NewUploadPackSession(endpoint, nil))(t)
+	adv := must.Get(session.AdvertisedReferencesContext(t.Context()))(t)
 	req := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
 	req.Capabilities.Delete(capability.ThinPack)
 	for _, c := range []capability.Capability{capability.Shallow, capability.NoProgress} {
-		if err := req.Capabilities.Set(c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, req.Capabilities.Set(c))
 	}
 	change(req)
-	res := must[*packp.UploadPackResponse](t)(session.UploadPack(t.Context(), req))
+	res := must.Get(session.UploadPack(t.Context(), req))(t)
 	defer res.Close()
 	plumbing.HashesSort(res.Shallows)
 	plumbing.HashesSort(res.Unshallows)
@@ -248,18 +227,18 @@ func TestFetchesAreAnsweredAsByGit(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 7))
 			r := newRepo(t)
 			commits := history(t, r, random)
-			must[string](t)(r.Git("-c", "user.name=x", "-c", "user.email=x@example.com", "tag", "-a", "-m", "tag", "v1", commits[9]))
-			must[string](t)(r.Git("config", "uploadpack.allowFilter", "true"))
+			must.Get(r.Git("-c", "user.name=x", "-c", "user.email=x@example.com", "tag", "-a", "-m", "tag", "v1", commits[9]))(t)
+			must.Get(r.Git("config", "uploadpack.allowFilter", "true"))(t)
 			if seed%2 == 1 {
-				must[string](t)(r.Git("repack", "-adq"))
-				must[string](t)(r.Git("pack-refs", "--all"))
+				must.Get(r.Git("repack", "-adq"))(t)
+				must.Get(r.Git("pack-refs", "--all"))(t)
 			}
-			ours := must[*gitserver.HTTPServer](t)(r.ServeHTTP(gitserver.HTTPOptions{}))
+			ours := must.Get(r.ServeHTTP(gitserver.HTTPOptions{}))(t)
 			t.Cleanup(ours.Close)
-			gits := must[*gitserver.HTTPServer](t)(r.ServeHTTP(gitserver.HTTPOptions{RealGit: true}))
+			gits := must.Get(r.ServeHTTP(gitserver.HTTPOptions{RealGit: true}))(t)
 			t.Cleanup(gits.Close)
 			sameAdvertisement(t, ours.URL, gits.URL)
-			tag := plumbing.NewHash(strings.TrimSpace(must[string](t)(r.Git("rev-parse", "v1"))))
+			tag := plumbing.NewHash(strings.TrimSpace(must.Get(r.Git("rev-parse", "v1"))(t)))
 			pick := func() plumbing.Hash { return plumbing.NewHash(commits[random.IntN(len(commits))]) }
 			for range 10 {
 				wants := []plumbing.Hash{plumbing.NewHash(r.Head("main")), pick(), tag}[:1+random.IntN(3)]
@@ -274,9 +253,9 @@ func sameAdvertisement(t *testing.T, ours, gits string) {
 	t.Helper()
 	var lists []*packp.AdvRefs
 	for _, url := range []string{ours, gits} {
-		endpoint := must[*transport.Endpoint](t)(transport.NewEndpoint(url))
-		session := must[transport.UploadPackSession](t)(githttp.DefaultClient.NewUploadPackSession(endpoint, nil))
-		lists = append(lists, must[*packp.AdvRefs](t)(session.AdvertisedReferencesContext(t.Context())))
+		endpoint := must.Get(transport.NewEndpoint(url))(t)
+		session := must.Get(githttp.DefaultClient.NewUploadPackSession(endpoint, nil))(t)
+		lists = append(lists, must.Get(session.AdvertisedReferencesContext(t.Context()))(t))
 	}
 	a, b := lists[0], lists[1]
 	if !maps.Equal(a.References, b.References) || !maps.Equal(a.Peeled, b.Peeled) || *a.Head != *b.Head ||
@@ -361,7 +340,7 @@ func TestUsualRequestsOfGoGitStartNoProcess(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(rand.Uint32()) //nolint:gosec // that is the purpose
 	}
-	first := must[string](t)(r.Commit(map[string]string{"a": string(noise)}, "begin"))
+	first := must.Get(r.Commit(map[string]string{"a": string(noise)}, "begin"))(t)
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
@@ -369,18 +348,18 @@ func TestUsualRequestsOfGoGitStartNoProcess(t *testing.T) {
 	t.Setenv("PATH", bin)
 	var updates []string
 	r.OnUpdate = func(state, ref, hash string) { updates = append(updates, state+" "+ref+" "+hash) }
-	server := must[*gitserver.HTTPServer](t)(r.ServeHTTP(gitserver.HTTPOptions{}))
+	server := must.Get(r.ServeHTTP(gitserver.HTTPOptions{}))(t)
 	t.Cleanup(server.Close)
 	got := fetch(t, server.URL, func(req *packp.UploadPackRequest) { req.Wants = []plumbing.Hash{plumbing.NewHash(first)} })
 	if len(got.objects) != 3 {
 		t.Errorf("fetched %v, want a commit, a tree and a file", got.objects)
 	}
-	endpoint := must[*transport.Endpoint](t)(transport.NewEndpoint(server.URL))
-	session := must[transport.ReceivePackSession](t)(githttp.DefaultClient.NewReceivePackSession(endpoint, nil))
-	adv := must[*packp.AdvRefs](t)(session.AdvertisedReferencesContext(t.Context()))
+	endpoint := must.Get(transport.NewEndpoint(server.URL))(t)
+	session := must.Get(githttp.DefaultClient.NewReceivePackSession(endpoint, nil))(t)
+	adv := must.Get(session.AdvertisedReferencesContext(t.Context()))(t)
 	req := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
 	req.Commands = []*packp.Command{{Name: "refs/heads/side", New: plumbing.NewHash(first)}}
-	if status := must[*packp.ReportStatus](t)(session.ReceivePack(t.Context(), req)); status.Error() != nil {
+	if status := must.Get(session.ReceivePack(t.Context(), req))(t); status.Error() != nil {
 		t.Error(status.Error())
 	}
 	if r.Head("side") != first {

@@ -6,15 +6,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"ingot/model/must"
 )
 
 func newRepo(t *testing.T) *Repo {
 	t.Helper()
-	r, err := New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(New(t.TempDir(), "fleet"))(t)
 }
 
 func (r *Repo) must(t *testing.T) func(string, error) string {

@@ -15,26 +15,14 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/gitsource/signing"
+	"ingot/model/must"
 )
-
-// must fails the test on an error and else passes a value through.
-func must[T any](t *testing.T) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
 
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	return dir
 }
@@ -45,7 +33,7 @@ func gpgHome(t *testing.T) string {
 	if _, err := exec.LookPath("gpg"); err != nil {
 		t.Skip("gpg is not installed")
 	}
-	dir := must[string](t)(os.MkdirTemp("", "gpg"))
+	dir := must.Get(os.MkdirTemp("", "gpg"))(t)
 	t.Cleanup(func() { gitserver.CloseOpenPGP(dir); _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -53,10 +41,10 @@ func gpgHome(t *testing.T) string {
 // signed is a commit that stock git signed: its content, and the repository.
 func signed(t *testing.T, key gitserver.SigningKey) (*gitserver.Repo, []byte) {
 	t.Helper()
-	r := must[*gitserver.Repo](t)(gitserver.New(t.TempDir(), "fleet"))
-	must[string](t)(r.Commit(map[string]string{"a.yaml": "a"}, "subject\n\nbody\n\nIngot-Approve: x"))
-	head := must[string](t)(r.Sign("main", key))
-	return r, []byte(must[string](t)(r.Git("cat-file", "commit", head)))
+	r := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
+	must.Get(r.Commit(map[string]string{"a.yaml": "a"}, "subject\n\nbody\n\nIngot-Approve: x"))(t)
+	head := must.Get(r.Sign("main", key))(t)
+	return r, []byte(must.Get(r.Git("cat-file", "commit", head))(t))
 }
 
 func verify(keys *signing.Keys, raw []byte, now time.Time) (signing.Signer, error) {
@@ -68,13 +56,12 @@ func verify(keys *signing.Keys, raw []byte, now time.Time) (signing.Signer, erro
 func keysOf(t *testing.T, expire string) map[string]gitserver.SigningKey {
 	t.Helper()
 	dir, home := t.TempDir(), gpgHome(t)
-	make := must[gitserver.SigningKey](t)
 	return map[string]gitserver.SigningKey{
-		"ed25519":         make(gitserver.NewSSHKey(dir, "ed25519", "ed25519")),
-		"ecdsa":           make(gitserver.NewSSHKey(dir, "ecdsa", "ecdsa")),
-		"rsa":             make(gitserver.NewSSHKey(dir, "rsa", "rsa", "-b", "2048")),
-		"OpenPGP ed25519": make(gitserver.NewOpenPGPKey(home, "Alice <alice@example.com>", "ed25519", expire)),
-		"OpenPGP rsa":     make(gitserver.NewOpenPGPKey(home, "Bob <bob@example.com>", "rsa2048", expire)),
+		"ed25519":         must.Get(gitserver.NewSSHKey(dir, "ed25519", "ed25519"))(t),
+		"ecdsa":           must.Get(gitserver.NewSSHKey(dir, "ecdsa", "ecdsa"))(t),
+		"rsa":             must.Get(gitserver.NewSSHKey(dir, "rsa", "rsa", "-b", "2048"))(t),
+		"OpenPGP ed25519": must.Get(gitserver.NewOpenPGPKey(home, "Alice <alice@example.com>", "ed25519", expire))(t),
+		"OpenPGP rsa":     must.Get(gitserver.NewOpenPGPKey(home, "Bob <bob@example.com>", "rsa2048", expire))(t),
 	}
 }
 
@@ -83,7 +70,7 @@ func TestWhatStockGitSignsIsVerified(t *testing.T) {
 	for name, key := range all {
 		t.Run(name, func(t *testing.T) {
 			repo, raw := signed(t, key)
-			keys := must[*signing.Keys](t)(signing.Load(folder(t, map[string]string{"key" + key.Ext: string(key.Public), "README.md": "x"})))
+			keys := must.Get(signing.Load(folder(t, map[string]string{"key" + key.Ext: string(key.Public), "README.md": "x"})))(t)
 			by, err := verify(keys, raw, time.Now())
 			if err != nil || by.Name == "" || by.Key == "" {
 				t.Fatalf("got %v, %v", by, err)
@@ -111,15 +98,13 @@ func TestWhatStockGitSignsIsVerified(t *testing.T) {
 				if other == name {
 					continue
 				}
-				keys := must[*signing.Keys](t)(signing.Load(folder(t, map[string]string{"key" + k.Ext: string(k.Public)})))
+				keys := must.Get(signing.Load(folder(t, map[string]string{"key" + k.Ext: string(k.Public)})))(t)
 				if _, err := verify(keys, raw, time.Now()); err == nil || !strings.Contains(err.Error(), "none of the allowed keys") {
 					t.Errorf("with the key %s: %v", other, err)
 				}
 			}
-			if err := repo.SignTag("v1", "main", key); err != nil {
-				t.Fatal(err)
-			}
-			tag := []byte(must[string](t)(repo.Git("cat-file", "tag", "v1")))
+			must.Do(t, repo.SignTag("v1", "main", key))
+			tag := []byte(must.Get(repo.Git("cat-file", "tag", "v1"))(t))
 			if payload, signature := signing.SplitTag(tag); !bytes.HasPrefix(tag, payload) {
 				t.Errorf("payload %q", payload)
 			} else if _, err := keys.Verify(payload, signature, time.Now()); err != nil {
@@ -129,7 +114,7 @@ func TestWhatStockGitSignsIsVerified(t *testing.T) {
 	}
 	key := all["OpenPGP rsa"]
 	_, raw := signed(t, key)
-	keys := must[*signing.Keys](t)(signing.Load(folder(t, map[string]string{"key.asc": string(key.Public)})))
+	keys := must.Get(signing.Load(folder(t, map[string]string{"key.asc": string(key.Public)})))(t)
 	for want, now := range map[string]time.Time{
 		"whose key is expired": time.Now().Add(48 * time.Hour),
 		"key is expired":       time.Now().Add(-48 * time.Hour), // made later
@@ -142,7 +127,7 @@ func TestWhatStockGitSignsIsVerified(t *testing.T) {
 
 func TestKeysMayBeBoundInTime(t *testing.T) {
 	dir := t.TempDir()
-	key := must[gitserver.SigningKey](t)(gitserver.NewSSHKey(dir, "carol", "ed25519"))
+	key := must.Get(gitserver.NewSSHKey(dir, "carol", "ed25519"))(t)
 	_, raw := signed(t, key)
 	line := strings.TrimSpace(string(key.Public))
 	bare := strings.Join(strings.Fields(line)[:2], " ")
@@ -226,7 +211,7 @@ func TestKeysMayBeBoundInTime(t *testing.T) {
 	if _, err := signing.Load(filepath.Join(dir, "missing")); err == nil || !strings.Contains(err.Error(), "missing") {
 		t.Errorf("a folder that is missing: %v", err)
 	}
-	private := must[[]byte](t)(os.ReadFile(key.File()))
+	private := must.Get(os.ReadFile(key.File()))(t)
 	_, err := signing.Load(folder(t, map[string]string{"x.pub": string(private)}))
 	if err == nil || !strings.Contains(err.Error(), "private") {
 		t.Errorf("a private key: %v", err)
@@ -235,29 +220,27 @@ func TestKeysMayBeBoundInTime(t *testing.T) {
 
 func TestWeakKeysAreRefused(t *testing.T) {
 	dir, home := t.TempDir(), gpgHome(t)
-	rsa := must[gitserver.SigningKey](t)(gitserver.NewSSHKey(dir, "short", "rsa", "-b", "1024"))
-	dsa := must[gitserver.SigningKey](t)(gitserver.NewOpenPGPKey(home, "Dora <d@example.com>", "dsa2048", "never"))
-	short := must[gitserver.SigningKey](t)(gitserver.NewOpenPGPKey(home, "Rob <r@example.com>", "rsa1024", "never"))
+	rsa := must.Get(gitserver.NewSSHKey(dir, "short", "rsa", "-b", "1024"))(t)
+	dsa := must.Get(gitserver.NewOpenPGPKey(home, "Dora <d@example.com>", "dsa2048", "never"))(t)
+	short := must.Get(gitserver.NewOpenPGPKey(home, "Rob <r@example.com>", "rsa1024", "never"))(t)
 	for want, file := range map[string]gitserver.SigningKey{"RSA keys need at least 2048 bits": rsa, "too weak": dsa, "2048 bits": short} {
 		_, err := signing.Load(folder(t, map[string]string{"x" + file.Ext: string(file.Public)}))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	good := must[gitserver.SigningKey](t)(gitserver.NewSSHKey(dir, "good", "ed25519"))
-	keys := must[*signing.Keys](t)(signing.Load(folder(t, map[string]string{"x.pub": string(good.Public)})))
+	good := must.Get(gitserver.NewSSHKey(dir, "good", "ed25519"))(t)
+	keys := must.Get(signing.Load(folder(t, map[string]string{"x.pub": string(good.Public)})))(t)
 	_, raw := signed(t, rsa)
 	if _, err := verify(keys, raw, time.Now()); err == nil || !strings.Contains(err.Error(), "2048 bits") {
 		t.Errorf("a signature with a short key: %v", err)
 	}
 	// SHA-1, by a key that is good enough.
-	alice := must[gitserver.SigningKey](t)(gitserver.NewOpenPGPKey(home, "Alice <alice@example.com>", "rsa2048", "never"))
+	alice := must.Get(gitserver.NewOpenPGPKey(home, "Alice <alice@example.com>", "rsa2048", "never"))(t)
 	weak := []byte("digest-algo SHA1\npersonal-digest-preferences SHA1\n")
-	if err := os.WriteFile(filepath.Join(home, "gpg.conf"), weak, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(home, "gpg.conf"), weak, 0o600))
 	_, raw = signed(t, alice)
-	keys = must[*signing.Keys](t)(signing.Load(folder(t, map[string]string{"x.asc": string(alice.Public)})))
+	keys = must.Get(signing.Load(folder(t, map[string]string{"x.asc": string(alice.Public)})))(t)
 	if _, err := verify(keys, raw, time.Now()); err == nil || !strings.Contains(err.Error(), "SHA-1, which is too weak") {
 		t.Errorf("a signature over SHA-1: %v", err)
 	}
@@ -269,26 +252,24 @@ func TestStockGitAcceptsWhatIsSigned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var private []byte
 			if key.Ext == ".asc" {
-				private = must[[]byte](t)(key.Private())
+				private = must.Get(key.Private())(t)
 			} else {
-				private = must[[]byte](t)(os.ReadFile(key.File()))
+				private = must.Get(os.ReadFile(key.File()))(t)
 			}
-			signer := must[*signing.PrivateKey](t)(signing.ParsePrivateKey(private))
+			signer := must.Get(signing.ParsePrivateKey(private))(t)
 			if text := fmt.Sprintf("%v %+v %#v", signer, signer, *signer); len(text) > 200 {
 				t.Errorf("the key prints as %s", text)
 			}
 			repo, raw := signed(t, key)
 			payload, _ := signing.SplitCommit(raw)
-			content := must[[]byte](t)(signer.Commit(payload))
+			content := must.Get(signer.Commit(payload))(t)
 			file := filepath.Join(t.TempDir(), "commit")
-			if err := os.WriteFile(file, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			commit := strings.TrimSpace(must[string](t)(repo.Git("hash-object", "-t", "commit", "-w", file)))
+			must.Do(t, os.WriteFile(file, content, 0o600))
+			commit := strings.TrimSpace(must.Get(repo.Git("hash-object", "-t", "commit", "-w", file))(t))
 			if out, err := repo.VerifyCommit(commit, key); err != nil {
 				t.Errorf("git verify-commit: %v\n%s", err, out)
 			}
-			allowed := must[*signing.Keys](t)(signing.Load(folder(t, map[string]string{"x" + key.Ext: string(key.Public)})))
+			allowed := must.Get(signing.Load(folder(t, map[string]string{"x" + key.Ext: string(key.Public)})))(t)
 			if _, err := verify(allowed, content, time.Now()); err != nil {
 				t.Error(err)
 			}
@@ -302,25 +283,21 @@ func TestWhatCannotSignIsRefused(t *testing.T) {
 	if out, err := exec.Command("ssh-keygen", "-q", "-N", "secret", "-t", "ed25519", "-f", locked).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
-	short := must[gitserver.SigningKey](t)(gitserver.NewSSHKey(dir, "short", "rsa", "-b", "1024"))
-	good := must[gitserver.SigningKey](t)(gitserver.NewSSHKey(dir, "good", "ed25519"))
-	e := must[*openpgp.Entity](t)(openpgp.NewEntity("Eve", "", "eve@example.com", nil))
+	short := must.Get(gitserver.NewSSHKey(dir, "short", "rsa", "-b", "1024"))(t)
+	good := must.Get(gitserver.NewSSHKey(dir, "good", "ed25519"))(t)
+	e := must.Get(openpgp.NewEntity("Eve", "", "eve@example.com", nil))(t)
 	armored := func(write func(*bytes.Buffer) error) string {
 		var raw, b bytes.Buffer
-		if err := write(&raw); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write(&raw))
 		w, _ := armor.Encode(&b, openpgp.PrivateKeyType, nil)
 		_, _ = w.Write(raw.Bytes())
 		_ = w.Close()
 		return b.String()
 	}
 	public := armored(func(b *bytes.Buffer) error { return e.Serialize(b) })
-	if err := e.EncryptPrivateKeys([]byte("secret"), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.EncryptPrivateKeys([]byte("secret"), nil))
 	encrypted := armored(func(b *bytes.Buffer) error { return e.SerializePrivateWithoutSigning(b, nil) })
-	file := func(name string) string { return string(must[[]byte](t)(os.ReadFile(name))) }
+	file := func(name string) string { return string(must.Get(os.ReadFile(name))(t)) }
 	for name, c := range map[string]struct{ content, want string }{
 		"a passphrase":            {content: file(locked), want: "passphrase"},
 		"a passphrase of OpenPGP": {content: encrypted, want: "passphrase"},

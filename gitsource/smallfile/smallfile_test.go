@@ -4,15 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"ingot/model/must"
 )
 
 func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	for title, tc := range map[string]struct {
@@ -42,9 +42,7 @@ func TestAFileIsReplacedAsAWhole(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new")
 	name := filepath.Join(folder, "state")
 	for _, content := range []string{"longer than the next", "next"} {
-		if err := Replace(name, []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Replace(name, []byte(content)))
 		if got, err := Read(name, 100); err != nil || string(got) != content {
 			t.Errorf("got %q, %v; want %q", got, err, content)
 		}

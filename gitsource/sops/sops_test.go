@@ -17,24 +17,19 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func testKeys(t *testing.T, file string) *Keys {
 	t.Helper()
 	k := NewKeys(filepath.Join("testdata", file))
-	if _, err := k.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(k.Reload())(t)
 	return k
 }
 
 func read(t *testing.T, file string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return must.Get(os.ReadFile(filepath.Join("testdata", file)))(t)
 }
 
 func said(objects []model.Object) []any {
@@ -105,21 +100,15 @@ func TestFilesOfSops(t *testing.T) {
 // has them, whether they are encrypted or not.
 func TestKindsOfValues(t *testing.T) {
 	var want any
-	if err := yaml.Unmarshal(read(t, "plain/kinds.yaml"), &want); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(read(t, "plain/kinds.yaml"), &want))
 	for _, file := range []string{"kinds.yaml", "kinds-clear.yaml"} {
 		var root yaml.Node
-		if err := yaml.Unmarshal(read(t, file), &root); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, yaml.Unmarshal(read(t, file), &root))
 		if _, fault := testKeys(t, "keys.txt").Open(root.Content); fault != nil {
 			t.Fatalf("%s: %s", file, fault.Message)
 		}
 		var got map[string]any
-		if err := root.Decode(&got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, root.Decode(&got))
 		delete(got, "sops")
 		if diff := gocmp.Diff(want, any(got)); diff != "" {
 			t.Errorf("%s: %s", file, diff)
@@ -172,21 +161,13 @@ func TestWrongValuesAreNotShown(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("testdata/*.yaml"))(f)
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(file))(f)
 		f.Add(data)
 	}
 	keys := NewKeys("testdata/keys.txt")
-	if _, err := keys.Reload(); err != nil {
-		f.Fatal(err)
-	}
+	must.Get(keys.Reload())(f)
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		model.Decode("f", data, model.DecodeOptions{Open: keys.Open})
 		model.Decode("f", data, model.DecodeOptions{Open: Check})
@@ -265,9 +246,7 @@ func TestKeyFileChanges(t *testing.T) {
 		{text: strings.Repeat("#", maxKeyFile+1), err: "larger than 65536 bytes", opens: true},
 		{text: string(read(t, "keys.txt")), changed: true, opens: true},
 	} {
-		if err := os.WriteFile(file, []byte(step.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(step.text), 0o600))
 		changed, err := k.Reload()
 		if changed != step.changed || (err == nil) != (step.err == "") || err != nil && !strings.Contains(err.Error(), step.err) {
 			t.Errorf("%.20q: got changed %v, %v", step.text, changed, err)
@@ -299,16 +278,11 @@ func TestProgramSops(t *testing.T) {
 	}
 	write := func(file, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 	}
 	password := func(k *Keys, want string) {
 		t.Helper()
-		data, err := os.ReadFile(filepath.Join(dir, "s.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(dir, "s.yaml")))(t)
 		objects, problems := model.Decode("f", data, model.DecodeOptions{Open: k.Open})
 		if len(problems) > 0 || valuesOf(objects[0])["password"].Reveal() != want {
 			t.Errorf("got %v, %v, want %s", objects, problems, want)
