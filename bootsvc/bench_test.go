@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"ingot/model/must"
 )
 
 // BenchmarkScript and BenchmarkIgnition measure what a request of a fleet with armed
@@ -93,22 +95,15 @@ func startBench(b *testing.B, name, what string, fleet int) *benchServer {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "BOOTSVC_CHILD="+name, "BOOTSVC_WHAT="+what, "BOOTSVC_FLEET="+strconv.Itoa(fleet))
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(b)
+	must.Do(b, cmd.Start())
 	b.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
 	s := &benchServer{name: name, fleet: fleet}
 	var addr string
-	if _, err := fmt.Fscanln(out, &addr, &s.control); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(fmt.Fscanln(out, &addr, &s.control))(b)
 	for n := range benchMachines {
 		which := n % fleet
 		if fleet > benchMachines {
@@ -129,10 +124,7 @@ type benchMachine struct {
 func connect(b *testing.B, addr, what string, n int) *benchMachine {
 	b.Helper()
 	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(fleetAddr(n), 0))}
-	conn, err := d.DialContext(b.Context(), "tcp", addr)
-	if err != nil {
-		b.Fatal(err)
-	}
+	conn := must.Get(d.DialContext(b.Context(), "tcp", addr))(b)
 	b.Cleanup(func() { conn.Close() })
 	return &benchMachine{conn, bufio.NewReader(conn), "GET " + fleetPath(what, n) + " HTTP/1.1\r\nHost: boot.example\r\n\r\n"}
 }
@@ -185,18 +177,8 @@ func (s *benchServer) round(b *testing.B) time.Duration {
 
 func (s *benchServer) cpu(b *testing.B) time.Duration {
 	b.Helper()
-	conn, err := net.Dial("tcp", s.control)
-	if err != nil {
-		b.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", s.control))(b)
 	defer conn.Close()
-	text, err := io.ReadAll(conn)
-	if err != nil {
-		b.Fatal(err)
-	}
-	used, err := time.ParseDuration(strings.TrimSpace(string(text)))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return used
+	text := must.Get(io.ReadAll(conn))(b)
+	return must.Get(time.ParseDuration(strings.TrimSpace(string(text))))(b)
 }

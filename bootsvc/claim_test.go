@@ -10,6 +10,7 @@ import (
 
 	"ingot/bootsvc/ignition"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func cloudBoot(pairs ...string) ignition.ClaimBoot {
@@ -25,25 +26,15 @@ func cloudBoot(pairs ...string) ignition.ClaimBoot {
 
 func compile(t *testing.T, b ignition.ClaimBoot) model.Sensitive {
 	t.Helper()
-	compiler, err := ignition.New(ignition.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sealed, err := compiler.ForClaim(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sealed
+	compiler := must.Get(ignition.New(ignition.Options{}))(t)
+	return must.Get(compiler.ForClaim(b))(t)
 }
 
 func FuzzKernelArguments(f *testing.F) {
 	for _, seed := range []string{"quiet", "a\nb", "${uuid}", "a && b", "a ; b", ";", "#", "\\", `"`, "\u2028", "a\x00b", "a;b"} {
 		f.Add(seed)
 	}
-	plain, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), scriptOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	plain := must.Get(ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), scriptOptions{}))(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		script, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), scriptOptions{arguments: text})
 		if err != nil {

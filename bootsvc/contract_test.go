@@ -14,6 +14,7 @@ import (
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/bootsvc/tftp"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // TestEveryBootFileCanBeFetched joins who names boot files with who serves them:
@@ -38,9 +39,7 @@ func TestEveryBootFileCanBeFetched(t *testing.T) {
 	}
 	r.ticket.Purpose = model.PurposeDiscovery
 	withUKI := *r.ticket
-	if withUKI.Image, err = r.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
-		t.Fatal(err)
-	}
+	withUKI.Image = must.Get(r.service.images.Resolve(t.Context(), ref, "amd64"))(t)
 	port := serveTFTP(t, files)
 
 	served := make(map[string]int)
@@ -113,14 +112,8 @@ func fetchBootFile(t *testing.T, a netboot.Answer, site netboot.Site, port int) 
 	if !a.HTTP {
 		return fetchTFTP(t, netip.AddrPortFrom(site.TFTP, uint16(port)), a.File)
 	}
-	head, err := http.NewRequestWithContext(t.Context(), http.MethodHead, a.File, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := http.DefaultTransport.RoundTrip(head)
-	if err != nil {
-		t.Fatal(err)
-	}
+	head := must.Get(http.NewRequestWithContext(t.Context(), http.MethodHead, a.File, nil))(t)
+	first := must.Get(http.DefaultTransport.RoundTrip(head))(t)
 	_ = first.Body.Close()
 	resp, body, err := get(t, a.File)
 	if err != nil || resp.StatusCode != http.StatusOK || first.StatusCode != http.StatusOK {
@@ -170,13 +163,8 @@ func fetchTFTP(t *testing.T, at netip.AddrPort, name string) string {
 
 func serveTFTP(t *testing.T, files *netboot.Loaders) int {
 	t.Helper()
-	s, err := tftp.New(tftp.Options{Loaders: files})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Listen(t.Context(), ":0"); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(tftp.New(tftp.Options{Loaders: files}))(t)
+	must.Do(t, s.Listen(t.Context(), ":0"))
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -188,9 +176,6 @@ func serveTFTP(t *testing.T, files *netboot.Loaders) int {
 		cancel()
 		wg.Wait()
 	})
-	at, err := netip.ParseAddrPort(s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(netip.ParseAddrPort(s.Addr().String()))(t)
 	return int(at.Port())
 }

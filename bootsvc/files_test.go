@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ingot/bootsvc/bootfiles"
+	"ingot/model/must"
 )
 
 func fileFolder(t testing.TB, names ...string) (dir string, change func(*Options)) {
@@ -16,9 +17,7 @@ func fileFolder(t testing.TB, names ...string) (dir string, change func(*Options
 	dir = t.TempDir()
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		if err := os.WriteFile(path, []byte("this is "+name), 0o644); err != nil { //nolint:gosec // everybody may read it
 			t.Fatal(err)
 		}
@@ -30,9 +29,7 @@ func fileFolder(t testing.TB, names ...string) (dir string, change func(*Options
 func TestFilesOverHTTP(t *testing.T) {
 	dir, change := fileFolder(t, "switches/leaf1.cfg", "memtest.efi", ".git/config", "ipxe.efi")
 	changed := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	if err := os.Chtimes(filepath.Join(dir, "switches/leaf1.cfg"), changed, changed); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(filepath.Join(dir, "switches/leaf1.cfg"), changed, changed))
 	const leaf = "/files/switches/leaf1.cfg"
 	h := newServer(t, newDesk(), func(o *Options) { change(o); o.Loaders = loaders(t, "snponly.efi") }).Handler()
 	tag := ask(h, "GET", leaf).Header().Get("Etag")
@@ -81,9 +78,7 @@ func TestFilesOverHTTP(t *testing.T) {
 			}
 		})
 	}
-	if err := os.WriteFile(filepath.Join(dir, "switches/leaf1.cfg"), []byte("THIS IS switches/leaf1.cfg"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "switches/leaf1.cfg"), []byte("THIS IS switches/leaf1.cfg"), 0o600))
 	if w := ask(h, "GET", leaf, "If-None-Match", tag); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "THIS") {
 		t.Errorf("once it has changed: %d %q", w.Code, w.Body)
 	}

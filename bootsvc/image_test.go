@@ -19,6 +19,7 @@ import (
 
 	"ingot/bootsvc/imagecache"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func withCache(t testing.TB, change ...func(*imagecache.Options)) func(*Options) {
@@ -27,10 +28,7 @@ func withCache(t testing.TB, change ...func(*imagecache.Options)) func(*Options)
 	for _, f := range change {
 		f(&o)
 	}
-	cache, err := imagecache.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache := must.Get(imagecache.Open(o))(t)
 	t.Cleanup(cache.Close)
 	return func(o *Options) { o.Cache = cache }
 }
@@ -90,9 +88,7 @@ func TestPrefetchedLayersNeedNoRegistry(t *testing.T) {
 			next.ServeHTTP(w, req)
 		})
 	}, nil)
-	if err := r.service.images.Prefetch(t.Context(), r.service.cache, r.ticket.Image); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.service.images.Prefetch(t.Context(), r.service.cache, r.ticket.Image))
 	down.Store(true)
 	if _, body, err := get(t, r.layerURL(r.ticket.Image.Initrd)); err != nil || !bytes.Equal(body, r.parts["initrd"]) {
 		t.Errorf("got %d bytes, %v", len(body), err)
@@ -136,14 +132,9 @@ func stalls(t *testing.T, prefetched bool) {
 	r.service.stall = 200 * time.Millisecond
 	ticket := r.bootsBig(t, pattern(64<<20, 5))
 	if prefetched {
-		if err := r.service.images.Prefetch(t.Context(), r.service.cache, ticket.Image); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.service.images.Prefetch(t.Context(), r.service.cache, ticket.Image))
 	}
-	conn, err := net.Dial("tcp", r.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", r.Listener.Addr().String()))(t)
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", layerPath(ticket, ticket.Image.Kernel))
 	served := r.service.metrics.requests.WithLabelValues("/image", "200")
@@ -164,9 +155,7 @@ func push(t *testing.T, r *rack, raw []byte) *model.Layer {
 	key := imagecache.Key{Digest: layer.Digest, Size: layer.Size}
 	fetch := func(context.Context, int64) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }
 	fetchOf := func(imagecache.Key) imagecache.Fetch { return fetch }
-	if err := r.service.cache.Prefetch(t.Context(), []imagecache.Key{key}, fetchOf); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.service.cache.Prefetch(t.Context(), []imagecache.Key{key}, fetchOf))
 	return layer
 }
 
@@ -308,10 +297,7 @@ func TestTheRequestToTheRegistryIsOurOwn(t *testing.T) {
 func (r *rack) bootsBig(t *testing.T, kernel []byte) *model.Ticket {
 	t.Helper()
 	ref, _, _ := r.registry.PushBootImage("os/big", "1", kernel, []byte("i"), nil)
-	img, err := r.service.images.Resolve(t.Context(), ref, "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(r.service.images.Resolve(t.Context(), ref, "amd64"))(t)
 	ticket := *r.ticket
 	ticket.Image = img
 	r.desk.arm(&ticket, "{}")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ingot/bootsvc/internal/filebench"
+	"ingot/model/must"
 )
 
 // BenchmarkFiftyInstalls measures what it costs to send a disk image's chunks to 50 probes at
@@ -19,9 +20,7 @@ import (
 func BenchmarkFiftyInstalls(b *testing.B) {
 	in := newInstall(b)
 	chunks := filepath.Join(in.dir, "chunks")
-	if err := os.WriteFile(chunks, pattern(64<<20, 3), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, os.WriteFile(chunks, pattern(64<<20, 3), 0o600))
 	server := httptest.NewServer(in.service.Handler())
 	defer server.Close()
 	nginx, url := filebench.StartNginx(b, in.dir)

@@ -18,6 +18,7 @@ import (
 
 	"ingot/bootsvc/ignition"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // shelf is a DiskImages with one image.
@@ -31,9 +32,7 @@ func newShelf(t testing.TB, digest string, table, chunks []byte) *shelf {
 	t.Helper()
 	s := &shelf{dir: t.TempDir(), digest: digest}
 	for name, raw := range map[string][]byte{"table": table, "chunks": chunks} {
-		if err := os.WriteFile(filepath.Join(s.dir, name), raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(s.dir, name), raw, 0o600))
 	}
 	return s
 }
@@ -72,17 +71,11 @@ func newInstall(t testing.TB) *install {
 		o.DiskImages = in.shelf
 		o.Clock = func() time.Time { return in.now }
 	})
-	compiler, err := ignition.New(ignition.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	payload, err := compiler.ForDisk(ignition.DiskBoot{
+	compiler := must.Get(ignition.New(ignition.Options{}))(t)
+	payload := must.Get(compiler.ForDisk(ignition.DiskBoot{
 		ClaimBoot:   ignition.ClaimBoot{UUID: uuid1, BootStateURL: "http://registry.example/r/t/bootstate", InstanceID: in.ticket.ID, Hostname: "web"},
 		RegistryURL: "http://registry.example", Token: model.NewSensitive(testToken), Image: *in.ticket.Disk,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	in.arm(in.ticket, payload.Reveal())
 	return in
 }

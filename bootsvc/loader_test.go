@@ -14,6 +14,7 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // asking is the address that ask asks from, leased to mac1.
@@ -28,9 +29,7 @@ func loaders(t testing.TB, names ...string) *netboot.Loaders {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("this is "+name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("this is "+name), 0o600))
 	}
 	return netboot.OpenLoaders([]string{dir})
 }
@@ -127,9 +126,7 @@ func TestAUKIShowsHowItWasFetched(t *testing.T) {
 		t.Fatal(err)
 	}
 	ticket := *r.ticket
-	if ticket.Image, err = r.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
-		t.Fatal(err)
-	}
+	ticket.Image = must.Get(r.service.images.Resolve(t.Context(), ref, "amd64"))(t)
 	for n := range 9 { // others boot the same
 		other := ticket
 		other.ID, other.Server, other.UUID = fmt.Sprint("o", n), "other", fmt.Sprintf("00000000-0000-4000-8000-00000000010%d", n)

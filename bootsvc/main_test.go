@@ -20,6 +20,7 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -51,14 +52,9 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(got), 0o600))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(path))(t)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s differs (-want +got):\n%s", path, diff)
 	}
@@ -206,10 +202,7 @@ func newImages(t *testing.T, hosts ...string) *oci.Images {
 	for _, host := range hosts {
 		o.Own = append(o.Own, host+"/os")
 	}
-	i, err := oci.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(oci.New(o))(t)
 	t.Cleanup(i.Close)
 	return i
 }

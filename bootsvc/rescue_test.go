@@ -14,6 +14,7 @@ import (
 
 	"ingot/bootsvc/netboot"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 const strangerUUID = "00000000-0000-4000-8000-0000000000aa"
@@ -21,9 +22,7 @@ const strangerUUID = "00000000-0000-4000-8000-0000000000aa"
 func rescueFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rescue.ipxe")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -97,9 +96,7 @@ func TestARescueScriptHoldsNothingOfIngot(t *testing.T) {
 			t.Errorf("the script says %q", got)
 		}
 	}
-	if err := os.WriteFile(file, []byte("#!ipxe\r\necho two\r\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("#!ipxe\r\necho two\r\n"), 0o600))
 	if got := ask(h, "GET", "/ipxe/"+strangerUUID).Body.String(); !strings.Contains(got, "echo two") {
 		t.Errorf("after a change it says %q", got)
 	}
@@ -114,9 +111,7 @@ ingot_boot_rescue_scripts_total{machine="unknown"} 4
 	if n := strings.Count(log.String(), "is served the rescue script"); n != 1 || !strings.Contains(log.String(), "id="+strangerUUID) {
 		t.Errorf("logged %d times: %s", n, &log)
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file))
 	if w := ask(h, "GET", "/ipxe/"+strangerUUID); w.Code != 404 || !strings.Contains(log.String(), "the rescue script cannot be served") {
 		t.Errorf("once it is gone: %d %q", w.Code, w.Body)
 	}

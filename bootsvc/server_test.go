@@ -26,6 +26,7 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 var armed = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -56,11 +57,7 @@ func newServer(t testing.TB, d Tickets, change func(*Options)) *Server {
 	if o.Images != nil && o.Cache == nil {
 		withCache(t)(&o)
 	}
-	s, err := NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(NewServer(o))(t)
 }
 
 func ask(h http.Handler, method, target string, header ...string) *httptest.ResponseRecorder {
@@ -93,10 +90,7 @@ func TestScripts(t *testing.T) {
 	uki.Image.UKI = &model.Layer{Digest: sumA, Size: 1}
 	base := "http://boot.example:8082"
 	for name, ticket := range map[string]*model.Ticket{"ticket.ipxe": scriptTicket(), "live.ipxe": live, "uki.ipxe": uki} {
-		script, err := ticketScript(base, newBoot(ticket, token), scriptOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		script := must.Get(ticketScript(base, newBoot(ticket, token), scriptOptions{}))(t)
 		golden(t, name, script)
 	}
 	golden(t, "chain.ipxe", chainScript(base))
@@ -411,10 +405,7 @@ func newRack(t *testing.T, wrap func(http.Handler) http.Handler, change func(*Op
 		host = strings.TrimPrefix(front.URL, "http://")
 	}
 	images := newImages(t, reg.Host(), host)
-	img, err := newImages(t, reg.Host()).Resolve(t.Context(), reg.Host()+"/os/live:1", "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(newImages(t, reg.Host()).Resolve(t.Context(), reg.Host()+"/os/live:1", "amd64"))(t)
 	img.Repository = host + "/os/live"
 	r.ticket = &model.Ticket{ID: "s1-1", Server: "s1", UUID: uuid1, Purpose: model.PurposeClaim, ArmedAt: armed, Image: img}
 	r.desk.arm(r.ticket, compile(t, cloudBoot()).Reveal())
@@ -434,10 +425,7 @@ func newRack(t *testing.T, wrap func(http.Handler) http.Handler, change func(*Op
 
 func get(t *testing.T, target string, header ...string) (*http.Response, []byte, error) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil))(t)
 	for n := 0; n < len(header); n += 2 {
 		req.Header.Set(header[n], header[n+1])
 	}
@@ -555,10 +543,7 @@ func TestUKIOverHTTPBoot(t *testing.T) {
 	uki := pattern(200_000, 9)
 	r := newRack(t, nil, nil)
 	ref, _, _ := r.registry.Push("os/uki", "1", ociserver.Image{UKI: uki})
-	img, err := r.service.images.Resolve(t.Context(), ref, "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(r.service.images.Resolve(t.Context(), ref, "amd64"))(t)
 	ticket := *r.ticket
 	ticket.Image = img
 	r.desk.arm(&ticket, "{}")

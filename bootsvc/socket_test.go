@@ -21,21 +21,17 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // speak sends a request in so many words on a connection of its own, and returns the
 // answer.
 func speak(t *testing.T, addr, words string) (*http.Response, string) {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", addr))(t)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-	if _, err := io.WriteString(conn, words); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(conn, words))(t)
 	method, _, _ := strings.Cut(words, " ")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {
@@ -62,9 +58,7 @@ func everyRoute(t *testing.T) (*rack, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.ticket.Image, err = r.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
-		t.Fatal(err)
-	}
+	r.ticket.Image = must.Get(r.service.images.Resolve(t.Context(), ref, "amd64"))(t)
 	payload := ignition.Payload{
 		Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config"},
 	}
@@ -219,10 +213,7 @@ func TestSlowClientsAreCutOffAndKeepNobodyWaiting(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			var slow []net.Conn
 			for range 50 {
-				conn, err := net.Dial("tcp", addr)
-				if err != nil {
-					t.Fatal(err)
-				}
+				conn := must.Get(net.Dial("tcp", addr))(t)
 				defer conn.Close()
 				_, _ = io.WriteString(conn, words)
 				slow = append(slow, conn)

@@ -17,6 +17,7 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // segment is two servers that boot different images of one registry, and machines
@@ -47,9 +48,7 @@ func newSegment(t *testing.T) *segment {
 		t.Fatal(err)
 	}
 	ticket := *s.ticket
-	if ticket.Image, err = s.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
-		t.Fatal(err)
-	}
+	ticket.Image = must.Get(s.service.images.Resolve(t.Context(), ref, "amd64"))(t)
 	other := *s.ticket
 	other.ID, other.Server, other.UUID = "s2-1", "s2", uuid2
 	s.ticket = &ticket

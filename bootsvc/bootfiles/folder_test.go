@@ -11,15 +11,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"ingot/model/must"
 )
 
 // write writes a file that everybody may read, and the folders above it.
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // that is the point
 		t.Fatal(err)
 	}
@@ -43,9 +43,7 @@ func TestFilesBelowTheFolderAreServed(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "switches/leaf 1.cfg", "hostname leaf1")
 	write(t, dir, "..data/zone.cfg", "by a link") // as Kubernetes mounts a ConfigMap
-	if err := os.Symlink("..data/zone.cfg", filepath.Join(dir, "zone.cfg")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("..data/zone.cfg", filepath.Join(dir, "zone.cfg")))
 	f := New(dir, nil)
 	for name, want := range map[string]string{"switches/leaf 1.cfg": "hostname leaf1", "zone.cfg": "by a link"} {
 		if got := read(t, f, name); got != want {
@@ -53,9 +51,7 @@ func TestFilesBelowTheFolderAreServed(t *testing.T) {
 		}
 	}
 	moved := dir + "-old"
-	if err := os.Rename(dir, moved); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(dir, moved))
 	write(t, dir, "zone.cfg", "of the new folder")
 	if got := read(t, f, "zone.cfg"); got != "of the new folder" {
 		t.Errorf("after the folder was replaced: %q", got)
@@ -73,21 +69,15 @@ func TestNothingElseIsServed(t *testing.T) {
 	write(t, dir, `back\slash`, "x")
 	deep := strings.Repeat("d/", maxDepth) + "file"
 	write(t, dir, deep, "x")
-	if err := os.Chmod(filepath.Join(dir, "private"), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Join(dir, "private"), 0o640))
 	links := map[string]string{
 		"out": "../outside", "absolute": filepath.Join(above, "outside"), "up": "..", "loop": "loop",
 		"passwd": "/etc/passwd", "null": "/dev/null", "toprivate": "private",
 	}
 	for name, to := range links {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, filepath.Join(dir, name)))
 	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o644))
 	f := New(dir, nil)
 	for _, name := range []string{
 		"", ".", "..", "/", "missing", "sub", "sub/", "/sub/inside", "sub//inside", "./sub/inside", "sub/../sub/inside", "../outside",
@@ -107,9 +97,7 @@ func TestNothingElseIsServed(t *testing.T) {
 func TestAFileThatIsNotForEverybodyIsNamedInTheLog(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "key", "x")
-	if err := os.Chmod(filepath.Join(dir, "key"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Join(dir, "key"), 0o600))
 	var log bytes.Buffer
 	f := New(dir, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 3 {
@@ -143,17 +131,13 @@ func TestAFolderThatComesLaterIsServed(t *testing.T) {
 func link(t *testing.T, dir string, targets map[string]string) {
 	t.Helper()
 	for name, to := range targets {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, filepath.Join(dir, name)))
 	}
 }
 
 func chmod(t *testing.T, path string, mode fs.FileMode) {
 	t.Helper()
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(path, mode))
 }
 
 func TestAFileInAFolderThatIsNotForEverybodyIsNotServed(t *testing.T) {

@@ -17,13 +17,13 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv6"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
+
+	"ingot/model/must"
 )
 
 func writeFile(t testing.TB, dir, name string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
 }
 
 // large is a server with a pool of a /16.
@@ -164,9 +164,7 @@ func BenchmarkSARR(b *testing.B) {
 // cpuTime is how long the processors have worked for this process.
 func cpuTime(b *testing.B) time.Duration {
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 

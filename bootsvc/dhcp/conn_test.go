@@ -11,16 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ingot/bootsvc/internal/socket"
+	"ingot/model/must"
 )
 
 // reading opens a socket on loopback that somebody reads, and returns what its
 // reader came back with.
 func reading(t *testing.T) (c *conn, ended <-chan error) {
 	t.Helper()
-	c, err := listen("", netip.MustParseAddrPort("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c = must.Get(listen("", netip.MustParseAddrPort("127.0.0.1:0")))(t)
 	t.Cleanup(c.Close)
 	got := make(chan error, 1)
 	go func() {
@@ -71,16 +69,11 @@ func TestClosingASocketEndsItsReader(t *testing.T) {
 
 func TestAnInterruptedSocketStillSends(t *testing.T) {
 	c, ended := reading(t)
-	other, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
 	defer func() { _ = other.Close() }()
 	c.Interrupt()
 	isEnded(t, ended)
-	if err := c.send([]byte("the last answer"), other.LocalAddr().(*net.UDPAddr).AddrPort()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.send([]byte("the last answer"), other.LocalAddr().(*net.UDPAddr).AddrPort()))
 	_ = other.SetReadDeadline(time.Now().Add(10 * time.Second))
 	buf := make([]byte, 64)
 	if size, _, err := other.ReadFromUDP(buf); err != nil || string(buf[:size]) != "the last answer" {
@@ -89,10 +82,7 @@ func TestAnInterruptedSocketStillSends(t *testing.T) {
 }
 
 func TestAnswersGatherUntilAllOfThemAreMade(t *testing.T) {
-	c, err := listen("", netip.MustParseAddrPort("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(listen("", netip.MustParseAddrPort("127.0.0.1:0")))(t)
 	defer c.Close()
 	at := localAddr(t, c).AddrPort()
 	long := strings.Repeat("x", roomToSend+1)
@@ -127,14 +117,9 @@ func TestAnswersGatherUntilAllOfThemAreMade(t *testing.T) {
 }
 
 func TestAnEmptyPacketIsAPacket(t *testing.T) {
-	c, err := listen("", netip.MustParseAddrPort("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(listen("", netip.MustParseAddrPort("127.0.0.1:0")))(t)
 	defer c.Close()
-	if err := c.send(nil, localAddr(t, c).AddrPort()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.send(nil, localAddr(t, c).AddrPort()))
 	data, from, err := c.receive()
 	if err != nil || len(data) != 0 || from != localAddr(t, c).AddrPort() {
 		t.Errorf("got %d bytes from %s, %v", len(data), from, err)
@@ -142,16 +127,11 @@ func TestAnEmptyPacketIsAPacket(t *testing.T) {
 }
 
 func TestPacketsThatWaitAreReadWithoutAPause(t *testing.T) {
-	c, err := listen("", netip.MustParseAddrPort("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(listen("", netip.MustParseAddrPort("127.0.0.1:0")))(t)
 	defer c.Close()
 	const packets = 200
 	for range packets {
-		if err := c.send([]byte("packet"), localAddr(t, c).AddrPort()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.send([]byte("packet"), localAddr(t, c).AddrPort()))
 	}
 	start := time.Now()
 	for range packets {

@@ -5,19 +5,15 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestLeasesAreKnownBeforeAnythingIsAnswered(t *testing.T) {
 	store := newMemory()
 	renewed := time.Now().Add(-time.Hour).Truncate(time.Second).UTC()
 	l := model.Lease{Network: "relays", MAC: mac1, Address: addr("127.0.9.7"), Renewed: renewed, Expires: time.Now().Add(time.Hour)}
-	if err := store.SaveLeases(t.Context(), []model.Lease{l}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := New(Options{Networks: []Network{relays("127.0.0.1:0")}, Store: store})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, store.SaveLeases(t.Context(), []model.Lease{l}))
+	s := must.Get(New(Options{Networks: []Network{relays("127.0.0.1:0")}, Store: store}))(t)
 	if mac, ok := s.Holder(l.Address); ok {
 		t.Fatalf("%s holds it before the leases are read", mac)
 	}

@@ -17,6 +17,7 @@ import (
 	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -120,10 +121,7 @@ func testServer(t testing.TB, o Options) *Server {
 			return netboot.Site{HTTP: "http://" + netip.AddrPortFrom(local, 8082).String(), TFTP: local}
 		}
 	}
-	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(o))(t)
 	for _, n := range s.networks {
 		n.sockets.current.Store(&link{
 			name: "eth0", index: 1, mac: net.HardwareAddr{2, 0, 0, 0, 0, 0xff},

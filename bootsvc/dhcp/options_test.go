@@ -10,13 +10,12 @@ import (
 
 	"ingot/bootsvc/dhcp/lease"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestConfiguredOptions(t *testing.T) {
 	endpoint := make(model.DHCPOptions)
-	if err := endpoint.Set("host-name", "rack1-07"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, endpoint.Set("host-name", "rack1-07"))
 	bios := firmwares["Dell, BIOS"].options
 	all := []byte{12, 17, 26, 42, 66, 67, 121, 150, 209, 210, 249}
 	for name, tc := range map[string]struct {

@@ -12,6 +12,7 @@ import (
 
 	"ingot/bootsvc/netboot"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func booting(t *testing.T, note func(told netboot.Answer)) (to *net.UDPAddr) {
@@ -40,17 +41,12 @@ func TestAPanicBehindTheStoreEndsNothing(t *testing.T) {
 			panic("one packet")
 		}
 	})
-	conn, err := net.Dial("udp4", to.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("udp4", to.String()))(t)
 	defer func() { _ = conn.Close() }()
 	wish := addr("127.0.9.2")
-	if _, err := conn.Write(
+	must.Get(conn.Write(
 		packetOf(t, dhcpv4.MessageTypeRequest, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{127, 0, 0, 1} }, pxe(wish)),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))(t)
 	eventually(t, "it panicked", panicked.Load)
 	exchange(t, to, dhcpv4.MessageTypeRequest, mac2, pxe(wish.Next()))
 }
@@ -75,17 +71,12 @@ func TestWhatCameInWhileNobodyReadIsNotAnswered(t *testing.T) {
 	s, _ := start(t, Options{Networks: []Network{relays("127.0.0.1:0")}, Store: store})
 	c := s.networks[0].sockets.v4.Load()
 	c.opened = c.opened.Add(-time.Hour)
-	to, err := net.Dial("udp4", localAddr(t, c).String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must.Get(net.Dial("udp4", localAddr(t, c).String()))(t)
 	defer func() { _ = to.Close() }()
 	for range 3 {
-		if _, err := to.Write(
+		must.Get(to.Write(
 			packetOf(t, dhcpv4.MessageTypeDiscover, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{127, 0, 0, 1} }, nil),
-		); err != nil {
-			t.Fatal(err)
-		}
+		))(t)
 	}
 	store.fail(nil)
 	eventually(t, "the leases are read", func() bool { return s.loaded.Load() })

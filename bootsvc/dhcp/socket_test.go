@@ -20,6 +20,7 @@ import (
 
 	"ingot/bootsvc/internal/socket"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func relays(listen string) Network {
@@ -31,14 +32,9 @@ func relays(listen string) Network {
 
 func start(t *testing.T, o Options) (s *Server, stop func()) {
 	t.Helper()
-	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = must.Get(New(o))(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := s.Listen(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Listen(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	stopped := false
@@ -69,13 +65,11 @@ func eventually(t *testing.T, what string, cond func() bool) {
 func localAddr(t testing.TB, c *conn) *net.UDPAddr {
 	t.Helper()
 	var a netip.AddrPort
-	if err := c.Set(func(fd int) error {
+	must.Do(t, c.Set(func(fd int) error {
 		sa, err := syscall.Getsockname(fd)
 		a = c.clientOf(socket.AddrPort(sa))
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return net.UDPAddrFromAddrPort(a)
 }
 
@@ -93,9 +87,7 @@ func exchange(t *testing.T, to net.Addr, kind dhcpv4.MessageType, mac string, op
 	data := packetOf(t, kind, mac, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{127, 0, 0, 1} }, all)
 	buf, size := make([]byte, maxPacket), 0
 	for range 20 { // devices ask again, too
-		if _, err := c.Write(data); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Write(data))(t)
 		_ = c.SetReadDeadline(time.Now().Add(time.Second))
 		if size, err = c.Read(buf); !errors.Is(err, os.ErrDeadlineExceeded) {
 			break
@@ -104,11 +96,7 @@ func exchange(t *testing.T, to net.Addr, kind dhcpv4.MessageType, mac string, op
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := dhcpv4.FromBytes(buf[:size])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(dhcpv4.FromBytes(buf[:size]))(t)
 }
 
 func TestRunThroughARelay(t *testing.T) {
@@ -147,18 +135,13 @@ func TestARowThatAsksAtOnceIsAnswered(t *testing.T) {
 	row := relays("127.0.0.1:0")
 	row.Subnets[0].Range = rangeOf("127.0.9.1-127.0.9.200")
 	s, _ := start(t, Options{Networks: []Network{row}, Store: newMemory()})
-	c, err := net.Dial("udp4", localAddr(t, s.networks[0].sockets.v4.Load()).String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("udp4", localAddr(t, s.networks[0].sockets.v4.Load()).String()))(t)
 	defer func() { _ = c.Close() }()
 	options := func(n int) map[byte]any { return map[byte]any{82: []byte{19, 0}} }
 	for _, kind := range []dhcpv4.MessageType{dhcpv4.MessageTypeDiscover, dhcpv4.MessageTypeRequest} {
 		for n := range machines {
 			mac := fmt.Sprintf("02:00:00:00:00:%02x", n)
-			if _, err := c.Write(packetOf(t, kind, mac, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{127, 0, 0, 1} }, options(n))); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Write(packetOf(t, kind, mac, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{127, 0, 0, 1} }, options(n))))(t)
 		}
 		given := make(map[string]netip.Addr)
 		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
@@ -167,10 +150,7 @@ func TestARowThatAsksAtOnceIsAnswered(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%d of %d are answered a %s, %v", len(given), machines, kind, err)
 			}
-			p, err := dhcpv4.FromBytes(buf[:size])
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(dhcpv4.FromBytes(buf[:size]))(t)
 			given[p.ClientHWAddr.String()] = netip.AddrFrom4([4]byte(p.YourIPAddr.To4()))
 		}
 		options = func(n int) map[byte]any {
@@ -199,10 +179,7 @@ func TestTheOtherServerOfAProxyIsOnAnotherMachine(t *testing.T) {
 }
 
 func TestListenErrors(t *testing.T) {
-	taken, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := must.Get(net.ListenPacket("udp4", "127.0.0.1:0"))(t)
 	defer func() { _ = taken.Close() }()
 	for name, tc := range map[string]struct {
 		listen, says string
@@ -311,10 +288,7 @@ func plug(t *testing.T, name, peer string) {
 func boots(t *testing.T, ifname, mac string, mods ...dhcpv4.Modifier) *nclient4.Lease {
 	t.Helper()
 	hw, _ := net.ParseMAC(mac)
-	c, err := nclient4.New(ifname, nclient4.WithHWAddr(hw), nclient4.WithTimeout(2*time.Second), nclient4.WithRetry(5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(nclient4.New(ifname, nclient4.WithHWAddr(hw), nclient4.WithTimeout(2*time.Second), nclient4.WithRetry(5)))(t)
 	defer func() { _ = c.Close() }()
 	l, err := c.Request(t.Context(), mods...)
 	if err != nil {
@@ -352,10 +326,7 @@ func TestInterfaces(t *testing.T) {
 
 	other := n
 	other.Name = "other"
-	second, err := New(Options{Networks: []Network{other}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(New(Options{Networks: []Network{other}}))(t)
 	if err := second.Listen(t.Context()); err == nil || !strings.Contains(err.Error(), "UDP port 67 of srv0: address already in use") {
 		t.Errorf("a second server on port 67: got %v, want an error", err)
 	}
@@ -365,10 +336,7 @@ func TestInterfaces(t *testing.T) {
 	run(t, "ip", "link", "add", "srv1", "type", "veth", "peer", "name", "cli1")
 	run(t, "ip", "addr", "add", "198.51.100.2/24", "dev", "srv1")
 	run(t, "ip", "link", "set", "srv1", "up")
-	third, err := New(Options{Networks: []Network{plug2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	third := must.Get(New(Options{Networks: []Network{plug2}}))(t)
 	if err := third.Listen(t.Context()); err != nil {
 		t.Errorf("another interface beside it: %v", err)
 	}
@@ -390,14 +358,9 @@ func TestInterfaces(t *testing.T) {
 }
 
 func TestCloseWithoutRun(t *testing.T) {
-	s, err := New(Options{Networks: []Network{relays("127.0.0.1:0")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Options{Networks: []Network{relays("127.0.0.1:0")}}))(t)
 	s.Close() // before Listen there is nothing to close
-	if err := s.Listen(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Listen(t.Context()))
 	at := localAddr(t, s.networks[0].sockets.v4.Load())
 	s.Close()
 	s.Close()

@@ -15,20 +15,15 @@ import (
 	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // packetOf returns a client's packet. Options are code and value; a value is text,
 // an address, bytes or a number of 16 bits.
 func packetOf(t testing.TB, kind dhcpv4.MessageType, mac string, change func(*dhcpv4.DHCPv4), options map[byte]any) []byte {
 	t.Helper()
-	hw, err := net.ParseMAC(mac)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := dhcpv4.New(dhcpv4.WithHwAddr(hw), dhcpv4.WithTransactionID(dhcpv4.TransactionID{1, 2, 3, 4}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	hw := must.Get(net.ParseMAC(mac))(t)
+	p := must.Get(dhcpv4.New(dhcpv4.WithHwAddr(hw), dhcpv4.WithTransactionID(dhcpv4.TransactionID{1, 2, 3, 4})))(t)
 	if kind != dhcpv4.MessageTypeNone {
 		p.UpdateOption(dhcpv4.OptMessageType(kind))
 	}

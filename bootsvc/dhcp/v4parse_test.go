@@ -9,6 +9,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
 	"ingot/bootsvc/dhcp/lease"
+	"ingot/model/must"
 )
 
 // withoutEnd takes the option END off a packet, and the zeros behind it.
@@ -101,10 +102,7 @@ func TestNoClientSpeaksForItsRelay(t *testing.T) {
 			}
 			data := packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, options)
 			copy(data[sname4:file4], []byte{82, 6, 5, 4, 198, 51, 100, 0, 255})
-			p, err := parse4(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(parse4(data))(t)
 			if got := p.Options.Get(dhcpv4.OptionRelayAgentInformation); !bytes.Equal(got, tc.want) {
 				t.Errorf("the relay is said to say % x, want % x", got, tc.want)
 			}

@@ -23,6 +23,7 @@ import (
 	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // The machine of these tests, its UUID in network order, and its ticket.
@@ -117,12 +118,10 @@ func newLab6(t testing.TB, cfg Network) *lab6 {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"ipxe.efi", "snp-arm64.efi"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("loader"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("loader"), 0o600))
 	}
 	lab := &lab6{TB: t, store: &store6{saved: make(map[netip.Prefix]model.Lease)}, now: start6}
-	s, err := New(Options{
+	s := must.Get(New(Options{
 		Networks: []Network{cfg}, Store: lab.store, Loaders: netboot.OpenLoaders([]string{dir}),
 		Tickets: tickets6{uuid6: ticket6},
 		Site: func(_ string, local netip.Addr) netboot.Site {
@@ -132,10 +131,7 @@ func newLab6(t testing.TB, cfg Network) *lab6 {
 			lab.noted = append(lab.noted, fmt.Sprint(told.Ticket.ID, " ", told.Arch, " ", client))
 		},
 		Clock: func() time.Time { return lab.now },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	lab.network = s.networks[0]
 	lab.sockets.current.Store(&link{
 		name: "eth0", index: 2, mac: net.HardwareAddr{2, 0, 0, 0, 0, 1},
@@ -753,11 +749,9 @@ func TestLeasesOfEveryKindHaveAHolder6(t *testing.T) {
 	cfg := plain6()
 	cfg.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("fd07::/64"), Derive: DeriveStateless, LeaseTime: time.Hour}}
 	l := newLab6(t, cfg)
-	if _, err := l.ask(
+	must.Get(l.ask(
 		l.table(relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2\n    79 0001 525400120001")), relayed7,
-	); err != nil {
-		t.Fatal(err)
-	}
+	))(t)
 	derived := netip.MustParseAddr("fd07::5254:12:1")
 	if mac, ok := l.server.Holder(derived); !ok || mac != mac6 {
 		t.Errorf("%v is held by %q, %v; want %s", derived, mac, ok, mac6)
@@ -853,9 +847,7 @@ func TestALeaseByAClientsOwnWordHasNoHolder6(t *testing.T) {
 		{"RELAY-FORW 00 fd07::1 fe80::5054:ff:fe12:1", ""},
 	} {
 		from, packet := relayed7, "REQUEST 000001"+ids+na6
-		if _, err := l.ask(l.table(relayed6(packet, step.relay)), from); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.ask(l.table(relayed6(packet, step.relay)), from))(t)
 		if mac, _ := l.server.Holder(derived); mac != step.holder {
 			t.Errorf("by %q: %q holds it, want %q", step.relay, mac, step.holder)
 		}
@@ -994,10 +986,7 @@ func TestBoot6(t *testing.T) {
 				c.change(&cfg)
 			}
 			l := newLab6(t, cfg)
-			got, err := l.ask(l.table(c.packet), ownLL6)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(l.ask(l.table(c.packet), ownLL6))(t)
 			m := got.(*dhcpv6.Message)
 			class := ""
 			for _, v := range m.Options.VendorClasses() {
@@ -1053,15 +1042,9 @@ func TestFirmware6(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".packet")
 		t.Run(name, func(t *testing.T) {
-			table, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(os.ReadFile(file))(t)
 			l := newLab6(t, plain6())
-			got, err := l.ask(l.table(string(table)), ownLL6)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(l.ask(l.table(string(table)), ownLL6))(t)
 			golden6(t, name+".answer", got.Summary()+"\n")
 		})
 	}
@@ -1097,19 +1080,9 @@ func TestAnswerWaitsForTheStore6(t *testing.T) {
 	receive := func() *dhcpv6.Message {
 		t.Helper()
 		_ = client.SetReadDeadline(time.Now().Add(10 * time.Second))
-		size, err := client.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := dhcpv6.FromBytes(buf[:size])
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := p.GetInnerMessage()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
+		size := must.Get(client.Read(buf))(t)
+		p := must.Get(dhcpv6.FromBytes(buf[:size]))(t)
+		return must.Get(p.GetInnerMessage())(t)
 	}
 	if got := receive(); got.MessageType != dhcpv6.MessageTypeAdvertise {
 		t.Fatalf("first came %v, want the Advertise, which promises nothing", got)
@@ -1169,10 +1142,7 @@ func FuzzHandle6(f *testing.F) {
 		{MAC: mac6, ClientID: "00020000ab117e9b5ea5e1d3a3d2", Name: "client", Address: netip.MustParseAddr("fd00::11")},
 	})
 	for _, file := range files {
-		table, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		table := must.Get(os.ReadFile(file))(f)
 		f.Add(l.table(string(table)))
 	}
 	f.Add(

@@ -17,6 +17,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv6"
 
 	"ingot/bootsvc/netboot"
+	"ingot/model/must"
 )
 
 // Packets in tests are written as tables, an option a line:
@@ -110,14 +111,9 @@ func golden6(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", "v6", name)
 	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(path))(t)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
@@ -245,10 +241,7 @@ func TestRelays6(t *testing.T) {
 		"RELAY-FORW 00 fd00:7::1 fe80::1\n    18 \"port-1\"\n    79 0001 525400120001",
 		"RELAY-FORW 01 :: fe80::2\n    18 \"trunk\"",
 		"RELAY-FORW 02 fd00:9::1 fe80::3\n    135 0000\n    79 0001 5254009999ff")
-	p, err := parsePacket6(packet6Of(t, table), netip.MustParseAddr("fd00:9::2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(parsePacket6(packet6Of(t, table), netip.MustParseAddr("fd00:9::2")))(t)
 	p.believed = p.relays
 	link, _ := linkOf(p.relays)
 	if got, want := []any{len(p.relays), link, p.card("").mac, p.peer}, []any{
@@ -341,10 +334,7 @@ func TestWhichCardAsks6(t *testing.T) {
 		"an Information-Request without DUID":                   says("INFORMATION-REQUEST 0a0b0c", eui64, "52:54:00:12:00:05"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := parsePacket6(packet6Of(t, c.table), netip.MustParseAddr(c.from))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(parsePacket6(packet6Of(t, c.table), netip.MustParseAddr(c.from)))(t)
 			p.believed = p.relays
 			got := p.card(c.frame)
 			if got != c.want {
@@ -371,10 +361,7 @@ func TestMACOfADUID6(t *testing.T) {
 		"a DUID-LLT so short": {"1 0001 0001 2a3b4c5d", ""},
 		"one that is alike":   {"1 0002 0001 525400120001", ""},
 	} {
-		p, err := parsePacket6(packet6Of(t, "SOLICIT 0a0b0c\n "+c.table), netip.MustParseAddr("fe80::1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(parsePacket6(packet6Of(t, "SOLICIT 0a0b0c\n "+c.table), netip.MustParseAddr("fe80::1")))(t)
 		if got := duidMAC(p.clientID); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -402,10 +389,7 @@ func TestReplyTo6(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := netip.MustParseAddrPort(c.from)
-			p, err := parsePacket6(packet6Of(t, c.table), from.Addr())
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(parsePacket6(packet6Of(t, c.table), from.Addr()))(t)
 			if got := p.replyTo(from); got != netip.MustParseAddrPort(c.want) {
 				t.Errorf("reply goes to %v, want %v", got, c.want)
 			}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ingot/bootsvc/diskimage/diskimagetest"
+	"ingot/model/must"
 )
 
 func cpu() time.Duration {
@@ -112,66 +113,36 @@ func BenchmarkConversion(b *testing.B) {
 
 func convertFile(b *testing.B, path, to string) time.Duration {
 	began := cpu()
-	source, err := os.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	source := must.Get(os.Open(path))(b)
 	defer source.Close()
-	info, err := source.Stat()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := io.Copy(sha256.New(), source); err != nil {
-		b.Fatal(err)
-	}
-	chunks, err := os.Create(to)
-	if err != nil {
-		b.Fatal(err)
-	}
+	info := must.Get(source.Stat())(b)
+	must.Get(io.Copy(sha256.New(), source))(b)
+	chunks := must.Get(os.Create(to))(b)
 	defer chunks.Close()
 	c := conversion{
 		source: source, size: info.Size(), max: DefaultMaxImageBytes, chunks: chunks, progress: func(int64, int64) {},
 		took: func(int64) error { return nil },
 	}
-	if _, err := c.run(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(c.run(b.Context()))(b)
 	return cpu() - began
 }
 
 // hashAlone hashes a file and the disk that is in it, and returns the CPU that took.
 func hashAlone(b *testing.B, path string) time.Duration {
 	began := cpu()
-	source, err := os.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	source := must.Get(os.Open(path))(b)
 	defer source.Close()
-	size, err := io.Copy(sha256.New(), source)
-	if err != nil {
-		b.Fatal(err)
-	}
-	head, err := headOf(source, size)
-	if err != nil {
-		b.Fatal(err)
-	}
+	size := must.Get(io.Copy(sha256.New(), source))(b)
+	head := must.Get(headOf(source, size))(b)
 	var disk io.Reader
 	if format, err := formatOf(head); err == nil && format == formatQcow2 {
-		img, err := readQcow2(source, size)
-		if err != nil {
-			b.Fatal(err)
-		}
+		img := must.Get(readQcow2(source, size))(b)
 		disk = io.NewSectionReader(img, 0, img.Size())
 	} else {
-		u, err := newUnpacker(io.NewSectionReader(source, 0, size), compressionOf(head))
-		if err != nil {
-			b.Fatal(err)
-		}
+		u := must.Get(newUnpacker(io.NewSectionReader(source, 0, size), compressionOf(head)))(b)
 		defer u.close()
 		disk = u
 	}
-	if _, err := io.CopyBuffer(sha256.New(), struct{ io.Reader }{disk}, make([]byte, mib)); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(io.CopyBuffer(sha256.New(), struct{ io.Reader }{disk}, make([]byte, mib)))(b)
 	return cpu() - began
 }

@@ -10,15 +10,12 @@ import (
 
 	"ingot/bootsvc/diskimage/diskimagetest"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func parseTable(t *testing.T, raw []byte) model.ChunkTable {
 	t.Helper()
-	table, err := model.ParseChunkTable(raw, math.MaxInt64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table
+	return must.Get(model.ParseChunkTable(raw, math.MaxInt64))(t)
 }
 
 // exampleDisk is of 14 MiB and a bit: zeros, noise, and text that packs well.
@@ -134,18 +131,13 @@ func TestChunksAreReadAnywhere(t *testing.T) {
 	var chunks bytes.Buffer
 	w := newChunkWriter(&chunks, uint64(len(disk)), appendFrame)
 	for at := 0; at < len(disk); at += model.ChunkBytes {
-		if err := w.add(copy(w.buffer(), disk[at:])); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.add(copy(w.buffer(), disk[at:])))
 	}
 	table := parseTable(t, w.table.Encode())
 	if diff := cmp.Diff(w.table, table); diff != "" {
 		t.Fatal(diff)
 	}
-	r, err := newChunkReader(table, bytes.NewReader(chunks.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(newChunkReader(table, bytes.NewReader(chunks.Bytes())))(t)
 	defer r.Close()
 	for _, at := range []int{0, 4*mib - 100, 8 * mib, len(disk) - 1000, 3, 5 * mib, len(disk) - 10} {
 		got := make([]byte, 1000)
@@ -156,10 +148,7 @@ func TestChunksAreReadAnywhere(t *testing.T) {
 		}
 	}
 	chunks.Bytes()[10] ^= 1
-	fresh, err := newChunkReader(table, bytes.NewReader(chunks.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := must.Get(newChunkReader(table, bytes.NewReader(chunks.Bytes())))(t)
 	defer fresh.Close()
 	if _, err := fresh.ReadAt(make([]byte, 10), 0); err == nil {
 		t.Error("a damaged chunk is read")

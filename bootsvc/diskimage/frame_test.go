@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // Every frame is read by the decoder of the probe, and by zstd's own tool.
@@ -26,10 +27,7 @@ func TestFramesAreOfZstd(t *testing.T) {
 	for at := 0; at < len(alternating); at += 2 * pageBytes {
 		clear(alternating[at : at+pageBytes])
 	}
-	packed, err := framingOf(packedXZ)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must.Get(framingOf(packedXZ))(t)
 	for name, c := range map[string]struct {
 		frame    framing
 		chunk    []byte
@@ -52,10 +50,7 @@ func TestFramesAreOfZstd(t *testing.T) {
 			if !ok || len(frame) < c.min || len(frame) > c.max {
 				t.Errorf("a frame of %d bytes, want %d to %d; what was before it is kept: %v", len(frame), c.min, c.max, ok)
 			}
-			z, err := zstd.NewReader(nil, zstd.WithDecoderMaxWindow(2*model.ChunkBytes), zstd.WithDecodeAllCapLimit(true))
-			if err != nil {
-				t.Fatal(err)
-			}
+			z := must.Get(zstd.NewReader(nil, zstd.WithDecoderMaxWindow(2*model.ChunkBytes), zstd.WithDecodeAllCapLimit(true)))(t)
 			defer z.Close()
 			got, err := z.DecodeAll(frame, make([]byte, 0, len(c.chunk)))
 			if err != nil || !bytes.Equal(got, c.chunk) {
@@ -74,10 +69,7 @@ func TestFramesAreOfZstd(t *testing.T) {
 func TestWhatTookLongToUnpackIsPackedAgain(t *testing.T) {
 	text := bytes.Repeat([]byte("ingot"), 100_000)
 	for compression, again := range map[string]bool{"": false, packedZstd: false, packedGzip: false, packedXZ: true, packedBzip2: true} {
-		frame, err := framingOf(compression)
-		if err != nil {
-			t.Fatal(err)
-		}
+		frame := must.Get(framingOf(compression))(t)
 		if got := len(frame(text, nil)) < len(text); got != again {
 			t.Errorf("%q: packed %v, want %v", compression, got, again)
 		}

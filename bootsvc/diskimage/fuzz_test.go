@@ -10,6 +10,7 @@ import (
 
 	"ingot/bootsvc/diskimage/diskimagetest"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // Whatever a qcow2 says of itself: it is refused, or read within what it may take.
@@ -22,13 +23,8 @@ func FuzzQcow2(f *testing.F) {
 			return
 		}
 		path := filepath.Join(t.TempDir(), "source")
-		if err := os.WriteFile(path, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		source, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, file, 0o600))
+		source := must.Get(os.Open(path))(t)
 		defer source.Close()
 		var chunks bytes.Buffer
 		c := conversion{

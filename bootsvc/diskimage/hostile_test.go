@@ -16,6 +16,7 @@ import (
 
 	"ingot/bootsvc/diskimage/diskimagetest"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // drops is a body that gives a byte now and then, without end.
@@ -94,9 +95,7 @@ func TestContainerLayerIsUnpackedWithinBounds(t *testing.T) {
 	}
 	copy(header[148:], fmt.Sprintf("%06o\x00 ", sum))
 	_, err = io.Copy(w, io.MultiReader(bytes.NewReader(header), io.LimitReader(endless{}, beside), bytes.NewReader(tarOf(map[string][]byte{"disk/os.raw": tiny(1)}))))
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, w.Close()))
 	src := sourceOf(packed.Bytes())
 	src.Container = true
 	store := storeFor(t, func(o *Options) { o.MaxImageBytes = 16 * mib })

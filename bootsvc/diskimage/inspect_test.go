@@ -12,6 +12,7 @@ import (
 
 	"ingot/bootsvc/diskimage/diskimagetest"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // csv is a file for shim's fallback.
@@ -107,12 +108,8 @@ func TestImageOfOtherTools(t *testing.T) {
 		dir := t.TempDir()
 		esp, root := filepath.Join(dir, "esp"), filepath.Join(dir, "root")
 		for path, size := range map[string]int64{esp: espSize[sectorSize], root: 16 * mib} {
-			if err := os.WriteFile(path, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Truncate(path, size); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, nil, 0o600))
+			must.Do(t, os.Truncate(path, size))
 		}
 		run(t, "mkfs.vfat", "-F", "32", "-s", "1", "-S", sectorSize, "-n", "EFI", "-i", "ABCD1234", esp)
 		run(t, "mke2fs", "-q", "-t", "ext4", "-L", "cloudimg-rootfs", "-U", "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee", root)
@@ -137,11 +134,7 @@ func TestImageOfOtherTools(t *testing.T) {
 
 func mustRead(t *testing.T, path string) []byte {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
+	return must.Get(os.ReadFile(path))(t)
 }
 
 // Logical partitions of a master boot record are found, as long as their chain is.
@@ -149,10 +142,7 @@ func TestLogicalPartitions(t *testing.T) {
 	disk := make([]byte, 32*mib)
 	file := fileWith(t, "disk", disk)
 	script := fileWith(t, "script", []byte("label: dos\n1 : size=4MiB, type=83\n2 : size=26MiB, type=5\n5 : size=4MiB, type=83\n6 : size=8MiB, type=83\n"))
-	in, err := os.Open(script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(os.Open(script))(t)
 	defer in.Close()
 	runWith(t, in, "sfdisk", "-q", file)
 	img := prepared(t, storeFor(t, nil), mustRead(t, file))

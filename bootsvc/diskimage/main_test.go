@@ -20,6 +20,7 @@ import (
 
 	"ingot/bootsvc/diskimage/diskimagetest"
 	"ingot/bootsvc/imagecache"
+	"ingot/model/must"
 	"ingot/model/testtool"
 )
 
@@ -33,10 +34,7 @@ func storeFor(t *testing.T, change func(*Options)) *Store {
 	if change != nil {
 		change(&o)
 	}
-	s, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Open(o))(t)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -58,11 +56,7 @@ func fetchOf(raw []byte) func(context.Context, int64) (io.ReadCloser, error) {
 
 func prepared(t *testing.T, s *Store, raw []byte) Image {
 	t.Helper()
-	img, err := s.Prepare(t.Context(), sourceOf(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return img
+	return must.Get(s.Prepare(t.Context(), sourceOf(raw)))(t)
 }
 
 func reasonOf(err error) string {
@@ -95,9 +89,7 @@ func runWith(t testing.TB, in io.Reader, name string, args ...string) []byte {
 func fileWith(t testing.TB, name string, raw []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, raw, 0o600))
 	return path
 }
 
@@ -107,11 +99,7 @@ func qcow2Of(t testing.TB, raw []byte, args ...string) []byte {
 	from := fileWith(t, "disk.raw", raw)
 	to := from + ".qcow2"
 	run(t, "qemu-img", append(append([]string{"convert", "-f", "raw", "-O", "qcow2"}, args...), from, to)...)
-	out, err := os.ReadFile(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return must.Get(os.ReadFile(to))(t)
 }
 
 func gzipOf(raw []byte) []byte {
@@ -133,28 +121,17 @@ func zstdOf(raw []byte) []byte {
 
 func diskOf(t *testing.T, s *Store, digest string) []byte {
 	t.Helper()
-	o, err := s.Open(digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(s.Open(digest))(t)
 	defer o.Close()
-	raw, err := io.ReadAll(o.Table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(io.ReadAll(o.Table))(t)
 	if got := diskimagetest.SHA256(raw); got != o.Image.TableDigest {
 		t.Fatalf("the table has digest %s, and %s is said", got, o.Image.TableDigest)
 	}
 	table := parseTable(t, raw)
-	r, err := newChunkReader(table, o.Chunks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(newChunkReader(table, o.Chunks))(t)
 	defer r.Close()
 	disk := make([]byte, table.Bytes)
-	if err := readFull(r, disk, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, readFull(r, disk, 0))
 	return disk
 }
 

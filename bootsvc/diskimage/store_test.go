@@ -20,6 +20,7 @@ import (
 
 	"ingot/bootsvc/diskimage/diskimagetest"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func tiny(seed byte) []byte {
@@ -211,11 +212,7 @@ func TestFailuresAreRememberedForAWhile(t *testing.T) {
 func TestImagesAreFoundAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *Store {
-		s, err := Open(Options{Dir: dir, Patience: waitLong})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+		return must.Get(Open(Options{Dir: dir, Patience: waitLong}))(t)
 	}
 	first := open()
 	if _, err := Open(Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "in use by another process") {
@@ -223,20 +220,11 @@ func TestImagesAreFoundAfterARestart(t *testing.T) {
 	}
 	whole, short, old := prepared(t, first, tiny(1)), prepared(t, first, tiny(2)), prepared(t, first, tiny(3))
 	first.Close()
-	if err := os.Truncate(filepath.Join(dir, folderName(short.Disk.Digest), chunksName), 100); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(filepath.Join(dir, folderName(short.Disk.Digest), chunksName), 100))
 	record := filepath.Join(dir, folderName(old.Disk.Digest), recordName)
-	raw, err := os.ReadFile(record)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(record, bytes.Replace(raw, []byte(`"version":1`), []byte(`"version":9`), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, folderName(diskimagetest.SHA256(nil))+partEnding, "x"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(record))(t)
+	must.Do(t, os.WriteFile(record, bytes.Replace(raw, []byte(`"version":1`), []byte(`"version":9`), 1), 0o600))
+	must.Do(t, os.MkdirAll(filepath.Join(dir, folderName(diskimagetest.SHA256(nil))+partEnding, "x"), 0o700))
 	if err := os.WriteFile(filepath.Join(dir, "notes"), nil, 0o600); err != nil { // somebody else's
 		t.Fatal(err)
 	}
@@ -378,7 +366,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 
 func sizeOf(t *testing.T, dir string) (bytes int64) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -387,19 +375,14 @@ func sizeOf(t *testing.T, dir string) (bytes int64) {
 			bytes += info.Size()
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return bytes
 }
 
 func TestImageThatIsDamagedOnDiskIsPreparedAnew(t *testing.T) {
 	store := storeFor(t, nil)
 	img := prepared(t, store, tiny(1))
-	if err := os.Remove(filepath.Join(store.folder.path(img.Disk.Digest), chunksName)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(store.folder.path(img.Disk.Digest), chunksName)))
 	if _, err := store.Open(img.Disk.Digest); !errors.Is(err, ErrNotHere) {
 		t.Errorf("got %v", err)
 	}
@@ -418,9 +401,7 @@ func TestImageWhoseChunksRotIsFoundByACheck(t *testing.T) {
 			digest := img.Disk.Digest
 			check := func(isHere bool) {
 				t.Helper()
-				if err := store.Check(t.Context(), digest); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, store.Check(t.Context(), digest))
 				o, err := store.Open(digest)
 				if err == nil {
 					o.Close()
@@ -431,14 +412,9 @@ func TestImageWhoseChunksRotIsFoundByACheck(t *testing.T) {
 			}
 			check(true)
 			path := filepath.Join(store.folder.path(digest), file)
-			content, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			content := must.Get(os.ReadFile(path))(t)
 			content[len(content)-1] ^= 1
-			if err := os.WriteFile(path, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, content, 0o600))
 			check(true) // so soon it is not read again
 			now = now.Add(checkedFor)
 			check(false)

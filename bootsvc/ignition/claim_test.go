@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func cloudBoot(pairs ...string) ClaimBoot {
@@ -18,15 +19,8 @@ func cloudBoot(pairs ...string) ClaimBoot {
 
 func opened(t *testing.T, b ClaimBoot) Payload {
 	t.Helper()
-	sealed, err := newIgnition(t, Options{}).ForClaim(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := Open(sealed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	sealed := must.Get(newIgnition(t, Options{}).ForClaim(b))(t)
+	return must.Get(Open(sealed))(t)
 }
 
 func TestTheSameBytesFromEveryProcess(t *testing.T) {
@@ -259,10 +253,7 @@ func FuzzClaim(f *testing.F) {
 		"a\nb: c",
 	)
 	f.Add("\xff", "## template: jinja\n", "\"${uuid}\": '\n'", "#cloud-config\n{", strings.Repeat("a.", 200))
-	g, err := New(Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	g := must.Get(New(Options{}))(f)
 	f.Fuzz(func(t *testing.T, ignition, user, meta, vendor, host string) {
 		for _, b := range []ClaimBoot{
 			cloudBoot("ignition", ignition, "format", host),
@@ -274,10 +265,7 @@ func FuzzClaim(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			p, err := Open(sealed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Open(sealed))(t)
 			if _, err := mapping(keyMetaData, p.NoCloud[keyMetaData]); err != nil {
 				t.Fatalf("meta-data %q of %q and host %q: %v", p.NoCloud[keyMetaData], meta, host, err)
 			}

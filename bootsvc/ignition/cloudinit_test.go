@@ -18,6 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"ingot/model/must"
 )
 
 func TestNoCloudFiles(t *testing.T) {
@@ -98,10 +100,7 @@ func TestVendorDataOfAClaimGoesAlong(t *testing.T) {
 	report := opened(t, cloudBoot("user-data", "#!/bin/sh\n")).NoCloud[keyVendorData]
 	for own, want := range map[string]string{config: config, "\n" + message: "#cloud-config\na: 1\n"} {
 		text := opened(t, cloudBoot("user-data", "#!/bin/sh\n", "vendor-data", own)).NoCloud[keyVendorData]
-		m, err := mail.ReadMessage(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(mail.ReadMessage(strings.NewReader(text)))(t)
 		_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
 		if err != nil {
 			t.Fatal(err)
@@ -170,9 +169,7 @@ func TestTheReportScriptReports(t *testing.T) {
 			reported("at once", up+"}")
 			const status = "{\n \"v1\": {\n  \"init\": {\"errors\": [\"it's \\\\ $(false)\"]}\n }\n}\n"
 			for _, f := range []struct{ name, text string }{{"status.json", status}, {"result.json", "{}"}} { // in cloud-init's order
-				if err := os.WriteFile(filepath.Join(ends, f.name), []byte(f.text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(ends, f.name), []byte(f.text), 0o600))
 			}
 			reported("once cloud-init has ended", up+`,"cloudInit":`+strings.TrimSuffix(status, "\n")+"}")
 		})

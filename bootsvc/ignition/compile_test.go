@@ -20,15 +20,12 @@ import (
 
 	"ingot/bootsvc/internal/lru"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func newIgnition(t testing.TB, o Options) *Compiler {
 	t.Helper()
-	g, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must.Get(New(o))(t)
 }
 
 const testToken = "abcdefghijklmnopqrstuvwxyz"
@@ -60,29 +57,18 @@ func versionOf(ignition string) string {
 func indent(t *testing.T, raw string) string {
 	t.Helper()
 	var v any
-	if err := json.Unmarshal([]byte(raw), &v); err != nil {
-		t.Fatal(err)
-	}
-	out, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(raw), &v))
+	out := must.Get(json.MarshalIndent(v, "", "  "))(t)
 	return string(out) + "\n"
 }
 
 func TestProbe(t *testing.T) {
 	g := newIgnition(t, Options{})
-	discovery, err := g.ForProbe(probeBoot())
-	if err != nil {
-		t.Fatal(err)
-	}
+	discovery := must.Get(g.ForProbe(probeBoot()))(t)
 	golden(t, "discovery.ign", indent(t, valid(t, discovery)))
 	b := probeBoot()
 	b.Purpose, b.CleanupMode, b.RegistryURL = model.PurposeCleanup, model.CleanupSecure, "http://[fd00::1]:10000/"
-	cleanup, err := g.ForProbe(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cleanup := must.Get(g.ForProbe(b))(t)
 	golden(t, "cleanup.ign", indent(t, valid(t, cleanup)))
 	again, _ := newIgnition(t, Options{}).ForProbe(b)
 	if again != cleanup {
@@ -121,10 +107,7 @@ storage:
 		ProbeTemplate: []byte(template),
 		ProbeImage:    "ghcr.io/ironcore-dev/metalprobe:latest",
 	})
-	got, err := g.ForProbe(probeBoot())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(g.ForProbe(probeBoot()))(t)
 	raw := valid(t, got)
 	flags := "--registry-url=http://10.0.0.1:10000/r/" + testToken + " --server-uuid=" + uuid1
 	cfg, _, _ := v3_6.ParseCompatibleVersion([]byte(raw))
@@ -258,10 +241,7 @@ func TestClaim(t *testing.T) {
 		),
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := g.ForClaim(b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(g.ForClaim(b))(t)
 			golden(t, name, indent(t, valid(t, got)))
 		})
 	}
@@ -304,10 +284,7 @@ func TestClaimHoldsItsTicket(t *testing.T) {
 		claimBoot(source, ""), claimBoot(source, ""),
 		{UUID: uuid2, Secret: secretOf("ignition", source), BootStateURL: "http://x/r/other/bootstate"},
 	} {
-		got, err := g.ForClaim(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(g.ForClaim(b))(t)
 		cfg, _, _ := v3_6.ParseCompatibleVersion([]byte(valid(t, got)))
 		f := cfg.Storage.Files[0]
 		text, err := decodeDataURL(*f.Contents.Source, *f.Contents.Compression)
@@ -419,9 +396,7 @@ func TestClaimBoundsItsMemory(t *testing.T) {
 		source := fmt.Sprintf(
 			`{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,%d%s"}}]}}`, n, filler,
 		)
-		if _, err := g.ForClaim(claimBoot(source, "")); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(g.ForClaim(claimBoot(source, "")))(t)
 	}
 	if kept, bytes := g.sources.Size(); bytes > 256<<10 || kept < 10 {
 		t.Errorf("%d sources of %d bytes are kept", kept, bytes)
@@ -453,16 +428,11 @@ func TestBootStateUnitReports(t *testing.T) {
 	}))
 	defer srv.Close()
 	g := newIgnition(t, Options{})
-	got, err := g.ForClaim(ClaimBoot{UUID: uuid1, BootStateURL: srv.URL + "/r/" + testToken + "/bootstate"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(g.ForClaim(ClaimBoot{UUID: uuid1, BootStateURL: srv.URL + "/r/" + testToken + "/bootstate"}))(t)
 	cfg, _, _ := v3_6.ParseCompatibleVersion([]byte(got.Reveal()))
 	text, _ := decodeDataURL(*cfg.Storage.Files[0].Contents.Source, "")
 	file := filepath.Join(t.TempDir(), "bootstate")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	command := unitCommand(t, strings.ReplaceAll(*cfg.Systemd.Units[0].Contents, bootStateFile, file))
 	if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s\n%s", command, err, out)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func diskBoot(pairs ...string) DiskBoot {
@@ -25,10 +26,7 @@ func diskBoot(pairs ...string) DiskBoot {
 func installed(t *testing.T, b DiskBoot) Payload {
 	t.Helper()
 	g := newIgnition(t, Options{})
-	sealed, err := g.ForDisk(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealed := must.Get(g.ForDisk(b))(t)
 	if again, _ := newIgnition(t, Options{}).ForDisk(b); again != sealed {
 		t.Error("another process gives other bytes")
 	}
@@ -64,10 +62,7 @@ func TestTheProbeThatInstalls(t *testing.T) {
 		t.Errorf("Ignition has not %q:\n%s", want, got)
 	}
 	file := []byte("variant: fcos\nversion: 1.3.0\nstorage: {files: [{path: /etc/probe, contents: {inline: \"{{.Flags}}\"}}]}\n")
-	sealed, err := newIgnition(t, Options{ProbeTemplate: file}).ForDisk(diskBoot())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealed := must.Get(newIgnition(t, Options{ProbeTemplate: file}).ForDisk(diskBoot()))(t)
 	p, err := Open(sealed)
 	if err != nil || !strings.Contains(p.InstallIgnition(url), "--install%3D"+url) {
 		t.Errorf("flags in a file of a template of one's own are %s, %v", p.Ignition, err)

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ingot/bootsvc/internal/filebench"
+	"ingot/model/must"
 )
 
 func cpu() time.Duration {
@@ -39,9 +40,7 @@ func benchBlob(b *testing.B, size int) (path string, key Key, fetch Fetch) {
 	b.Helper()
 	blob := content(size, 1)
 	path = filepath.Join(b.TempDir(), "blob")
-	if err := os.WriteFile(path, blob, 0o644); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, os.WriteFile(path, blob, 0o644))
 	_, url := helper(b, "bare", path)
 	return path, keyOf(blob), overHTTP(url)
 }
@@ -67,20 +66,13 @@ func helper(b *testing.B, what, path string) (cmd *exec.Cmd, url string) {
 	cmd = exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "IMAGECACHE_CHILD="+what, "IMAGECACHE_DIR="+b.TempDir(), "IMAGECACHE_BLOB="+path)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(b)
+	must.Do(b, cmd.Start())
 	b.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	if _, err := fmt.Fscanln(out, &url); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(fmt.Fscanln(out, &url))(b)
 	return cmd, url
 }
 
@@ -128,14 +120,9 @@ func keyOfFile(path string) (Key, error) {
 
 func fetchedBy(b *testing.B, url string) (n float64) {
 	b.Helper()
-	resp, err := http.Get(strings.TrimSuffix(url, "/blob") + "/upstream")
-	if err != nil {
-		b.Fatal(err)
-	}
+	resp := must.Get(http.Get(strings.TrimSuffix(url, "/blob") + "/upstream"))(b)
 	defer resp.Body.Close()
-	if _, err := fmt.Fscan(resp.Body, &n); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(fmt.Fscan(resp.Body, &n))(b)
 	return n
 }
 
@@ -143,10 +130,7 @@ func fetchedBy(b *testing.B, url string) (n float64) {
 // (VmHWM:), in MiB.
 func memory(b *testing.B, pid int, which string) float64 {
 	b.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))(b)
 	var kib float64
 	if _, after, ok := strings.Cut(string(raw), which); ok {
 		_, _ = fmt.Sscan(after, &kib)
@@ -157,11 +141,7 @@ func memory(b *testing.B, pid int, which string) float64 {
 // drain reads a URL with 50 clients at once, and returns how many bytes came.
 func drain(b *testing.B, url string) int64 {
 	b.Helper()
-	n, err := filebench.Drain(url, 50)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return n
+	return must.Get(filebench.Drain(url, 50))(b)
 }
 
 // BenchmarkFiftyClients measures what it costs the server to send a blob to 50 clients

@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"ingot/model/must"
 )
 
 func TestABlobIsServedAndKept(t *testing.T) {
@@ -209,9 +211,7 @@ func TestASlowClientDelaysOnlyItself(t *testing.T) {
 	c.slowAfter = 50 * time.Millisecond
 	streamed := &upstreamFake{blob: content(1<<20, 1)}
 	first := get(t, c, keyOf(streamed.blob), streamed.fetch)
-	if _, err := io.ReadFull(first, make([]byte, 1000)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(first, make([]byte, 1000)))(t)
 	for seed := range uint64(3) {
 		up := &upstreamFake{blob: content(300_000, 2+seed)}
 		mustRead(t, c, up.blob, up.fetch)
@@ -290,9 +290,7 @@ func TestBytesAreServedAsTheyArrive(t *testing.T) {
 	up := &upstreamFake{blob: content(1<<20, 1), gate: make(chan struct{}, 100), piece: 64 << 10}
 	up.gate <- struct{}{}
 	b := get(t, c, keyOf(up.blob), up.fetch)
-	if _, err := io.ReadFull(b, make([]byte, 64<<10)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(b, make([]byte, 64<<10)))(t)
 	until(t, "progress shows", func() bool {
 		done, total, ok := c.Progress(keyOf(up.blob).Digest)
 		return ok && done == 64<<10 && total == 1<<20
@@ -301,9 +299,7 @@ func TestBytesAreServedAsTheyArrive(t *testing.T) {
 		up.gate <- struct{}{}
 	}
 	until(t, "all bytes arrive", func() bool { return up.bytes() == len(up.blob) })
-	if _, err := io.ReadFull(b, make([]byte, 1<<20-64<<10-holdback)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(b, make([]byte, 1<<20-64<<10-holdback)))(t)
 	last := make(chan error)
 	go func() {
 		_, err := io.ReadAll(b)
@@ -315,9 +311,7 @@ func TestBytesAreServedAsTheyArrive(t *testing.T) {
 	case <-time.After(20 * time.Millisecond):
 	}
 	close(up.gate)
-	if err := <-last; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-last)
 	if done, total, ok := c.Progress(keyOf(up.blob).Digest); !ok || done != total {
 		t.Errorf("progress is %d of %d, %v", done, total, ok)
 	}
@@ -330,10 +324,7 @@ func TestAFetchGoesOnWhenItsClientLeaves(t *testing.T) {
 	c := newCache(t, t.TempDir())
 	up := &upstreamFake{blob: content(1<<20, 1), gate: make(chan struct{})}
 	ctx, leave := context.WithCancel(t.Context())
-	b, err := c.Get(ctx, keyOf(up.blob), up.fetch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(c.Get(ctx, keyOf(up.blob), up.fetch))(t)
 	leave()
 	if _, err := io.ReadAll(b); !errors.Is(err, errLeft) || b.Err() == nil {
 		t.Errorf("the client that left reads on: %v", err)
@@ -408,9 +399,7 @@ func TestPrefetch(t *testing.T) {
 	}
 	fetch := func(k Key) Fetch { return ups[k.Digest].fetch }
 	for range 2 {
-		if err := c.Prefetch(t.Context(), keys, fetch); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Prefetch(t.Context(), keys, fetch))
 	}
 	for _, key := range keys {
 		if b := get(t, c, key, never); !b.Complete() {
@@ -487,10 +476,7 @@ func TestServeContent(t *testing.T) {
 				if tt.header != "" {
 					req.Header.Set("Range", tt.header)
 				}
-				resp, err := srv.Client().Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				resp := must.Get(srv.Client().Do(req))(t)
 				defer resp.Body.Close()
 				got, err := io.ReadAll(resp.Body)
 				if resp.StatusCode != tt.code || err != nil || tt.want != nil && !bytes.Equal(got, tt.want) {
@@ -519,9 +505,7 @@ func TestABlobThatHasArrivedIsSentByTheKernel(t *testing.T) {
 	up := &upstreamFake{blob: content(1<<20, 1), gate: make(chan struct{}, 1), piece: 200_000}
 	up.gate <- struct{}{}
 	b := get(t, c, keyOf(up.blob), up.fetch)
-	if _, err := io.ReadFull(b, make([]byte, 1000)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(b, make([]byte, 1000)))(t)
 	if _, err := b.SyscallConn(); err == nil {
 		t.Error("the kernel could send bytes that are not verified")
 	}
@@ -545,12 +529,8 @@ func TestABlobThatArrivedMeanwhileIsReadOnce(t *testing.T) {
 	c.Close()
 	b := get(t, newCache(t, dir), keyOf(up.blob), never) // after a download that proved the file
 	head := make([]byte, 1000)
-	if _, err := io.ReadFull(b, head); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.SyscallConn(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.ReadFull(b, head))(t)
+	must.Get(b.SyscallConn())(t)
 	if rest, err := io.ReadAll(b); err != nil || !bytes.Equal(append(head, rest...), up.blob) {
 		t.Errorf("got %d bytes that differ, %v", len(head)+len(rest), err)
 	}
@@ -575,9 +555,7 @@ func TestTheFolderIsGuarded(t *testing.T) {
 func TestNoLinksAndDevicesAreFollowed(t *testing.T) {
 	blob := content(1000, 1)
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, blob, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(secret, blob, 0o600))
 	for name, plant := range map[string]func(path string) error{
 		"a link":   func(path string) error { return os.Symlink(secret, path) },
 		"a pipe":   func(path string) error { return unix.Mkfifo(path, 0o600) },
@@ -585,9 +563,7 @@ func TestNoLinksAndDevicesAreFollowed(t *testing.T) {
 	} {
 		t.Run(name+" that was there", func(t *testing.T) {
 			dir := t.TempDir()
-			if err := plant(filepath.Join(dir, fileName(keyOf(blob).Digest))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, plant(filepath.Join(dir, fileName(keyOf(blob).Digest))))
 			c := newCache(t, dir)
 			up := &upstreamFake{blob: blob}
 			mustRead(t, c, blob, up.fetch)
@@ -602,9 +578,7 @@ func TestNoLinksAndDevicesAreFollowed(t *testing.T) {
 			mustRead(t, c, blob, up.fetch)
 			landed(t, c)
 			path := c.disk.path(keyOf(blob).Digest)
-			if err := errors.Join(os.Remove(path), plant(path)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(os.Remove(path), plant(path)))
 			mustRead(t, c, blob, up.fetch)
 			if up.bytes() < 2*len(blob) {
 				t.Errorf("%d bytes were fetched", up.bytes())

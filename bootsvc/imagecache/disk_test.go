@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ingot/model/must"
 )
 
 func runChild(what string) {
@@ -74,9 +76,7 @@ func TestAProcessKilledInTheMiddleLeavesNothingHalf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	line := make([]byte, 5)
 	_, err = io.ReadFull(out, line)
 	if killErr := cmd.Process.Kill(); err != nil || killErr != nil || string(line) != "half\n" {
@@ -107,14 +107,9 @@ func TestADamagedFileIsFetchedAnew(t *testing.T) {
 		"it is empty":        {},
 	} {
 		damage := func(t *testing.T, path string) {
-			f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0))(t)
 			defer f.Close()
-			if _, err := f.Write(write); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(f.Write(write))(t)
 		}
 		check := func(t *testing.T, c *Cache) {
 			up := &upstreamFake{blob: blob}
@@ -311,10 +306,7 @@ func TestADiskThatFailsInTheMiddle(t *testing.T) {
 			}
 			until(t, "some arrives", func() bool { return up.bytes() >= 500_000 })
 			// From now on the file cannot be written, as when the disk is full.
-			null, err := os.Open(os.DevNull)
-			if err != nil {
-				t.Fatal(err)
-			}
+			null := must.Get(os.Open(os.DevNull))(t)
 			defer null.Close()
 			up.mu.Lock()
 			up.blob = tt.then
@@ -337,10 +329,7 @@ func TestADiskThatFailsInTheMiddle(t *testing.T) {
 // readOnly makes f, which is open, refuse to be written.
 func readOnly(t *testing.T, f *os.File) {
 	t.Helper()
-	same, err := os.Open(f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	same := must.Get(os.Open(f.Name()))(t)
 	defer same.Close()
 	raw, err := f.SyscallConn() // as f may be closed meanwhile
 	if err != nil {
@@ -506,12 +495,7 @@ func spoil(t *testing.T, r *rand.Rand, dir string) {
 		return
 	}
 	path := filepath.Join(dir, files[r.IntN(len(files))])
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(path))(t)
 	raw[r.IntN(len(raw))] ^= 1
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, raw, 0o600))
 }

@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ingot/model/must"
 )
 
 func spoilAt(t *testing.T, c *Cache, key Key, at int64) {
 	t.Helper()
-	f, err := os.OpenFile(c.disk.path(key.Digest), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(c.disk.path(key.Digest), os.O_RDWR, 0))(t)
 	defer f.Close()
 	var b [1]byte
 	_, readErr := f.ReadAt(b[:], at)
@@ -35,9 +34,7 @@ func TestAFileThatIsDamagedWhileItIsServed(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, c *Cache, key Key){
 		"a byte has changed": func(t *testing.T, c *Cache, key Key) { spoilAt(t, c, key, 900_000) },
 		"it was cut short": func(t *testing.T, c *Cache, key Key) {
-			if err := os.Truncate(c.disk.path(key.Digest), 500_000); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Truncate(c.disk.path(key.Digest), 500_000))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,9 +44,7 @@ func TestAFileThatIsDamagedWhileItIsServed(t *testing.T) {
 			mustRead(t, c, up.blob, up.fetch)
 			landed(t, c)
 			b := get(t, c, key, never)
-			if _, err := io.ReadFull(b, make([]byte, 100_000)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.ReadFull(b, make([]byte, 100_000)))(t)
 			damage(t, c, key)
 			if _, err := b.SyscallConn(); !errors.Is(err, errChanged) {
 				t.Errorf("the kernel may send on: %v", err)
@@ -229,10 +224,7 @@ func TestADamagedFileIsNeverWholeOverHTTP(t *testing.T) {
 		_, _ = io.Copy(w, b)
 	}))
 	defer srv.Close()
-	resp, err := srv.Client().Get(srv.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(srv.Client().Get(srv.URL))(t)
 	defer resp.Body.Close()
 	if n, err := io.Copy(io.Discard, resp.Body); err == nil || n >= 8<<20 {
 		t.Errorf("the client has %d bytes and takes them for whole", n)

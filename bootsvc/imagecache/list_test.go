@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 func TestContentsAreWhatIsThereAndWhatIsOnItsWay(t *testing.T) {
@@ -12,9 +14,7 @@ func TestContentsAreWhatIsThereAndWhatIsOnItsWay(t *testing.T) {
 	used := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	c.clock = func() time.Time { return used }
 	whole := &upstreamFake{blob: content(1000, 1)}
-	if _, err := read(t, c, keyOf(whole.blob), whole.fetch); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(read(t, c, keyOf(whole.blob), whole.fetch))(t)
 	landed(t, c)
 	want := Content{Digest: keyOf(whole.blob).Digest, Size: 1000, Fetched: 1000, Used: used}
 	if diff := cmp.Diff([]Content{want}, c.Contents()); diff != "" {

@@ -19,6 +19,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
+
+	"ingot/model/must"
 )
 
 func TestMain(m *testing.M) {
@@ -144,10 +146,7 @@ func newCache(t testing.TB, dir string, change ...func(*Options)) *Cache {
 	for _, f := range change {
 		f(&o)
 	}
-	c, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Open(o))(t)
 	c.backoff = time.Millisecond
 	t.Cleanup(c.Close)
 	return c
@@ -155,10 +154,7 @@ func newCache(t testing.TB, dir string, change ...func(*Options)) *Cache {
 
 func get(t testing.TB, c *Cache, key Key, fetch Fetch) *Blob {
 	t.Helper()
-	b, err := c.Get(t.Context(), key, fetch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(c.Get(t.Context(), key, fetch))(t)
 	t.Cleanup(func() { _ = b.Close() })
 	return b
 }
@@ -176,10 +172,7 @@ func read(t testing.TB, c *Cache, key Key, fetch Fetch) ([]byte, error) {
 // mustRead gets all of a blob and compares it.
 func mustRead(t testing.TB, c *Cache, want []byte, fetch Fetch) {
 	t.Helper()
-	got, err := read(t, c, keyOf(want), fetch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(read(t, c, keyOf(want), fetch))(t)
 	if !bytes.Equal(got, want) {
 		t.Fatalf("got %d bytes that are not the %d of the blob", len(got), len(want))
 	}
@@ -205,10 +198,7 @@ func until(t testing.TB, what string, ok func() bool) {
 
 func names(t testing.TB, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	var names []string
 	for _, e := range entries {
 		if e.Name() != lockName {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 var (
@@ -47,9 +48,7 @@ func folder(t testing.TB, names ...string) string {
 
 func write(t testing.TB, dir, name, contents string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(contents), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(contents), 0o600))
 }
 
 func TestBootFile(t *testing.T) {

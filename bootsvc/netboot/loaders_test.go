@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func contents(t *testing.T, l *Loaders, name string) string {
@@ -44,18 +45,14 @@ func TestLoadersFollowTheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, first, "ipxe.efi", "THIS IS ANOTHER.") // as long as before
-	if err := os.Chtimes(filepath.Join(first, "ipxe.efi"), time.Time{}, armed); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(filepath.Join(first, "ipxe.efi"), time.Time{}, armed))
 	if got := contents(t, l, "ipxe.efi"); got != "THIS IS ANOTHER." {
 		t.Errorf("after a change it is %q", got)
 	}
 	if text, _ := io.ReadAll(held); string(text) != "this is ipxe.efi" {
 		t.Errorf("one that was open changed into %q", text)
 	}
-	if err := os.Remove(filepath.Join(first, "ipxe.efi")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(first, "ipxe.efi")))
 	if got := contents(t, l, "ipxe.efi"); got != "the second folder's" {
 		t.Errorf("once it is gone it is %q", got)
 	}
@@ -66,13 +63,9 @@ func TestLoadersFollowTheFolder(t *testing.T) {
 
 func TestOnlyLoadersCanBeOpened(t *testing.T) {
 	dir := folder(t, "ipxe.efi", "secret", "grubia32.efi")
-	if err := os.Mkdir(filepath.Join(dir, "snponly.efi"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "snponly.efi"), 0o700))
 	write(t, dir, "undionly.kpxe", "")
-	if err := os.Truncate(filepath.Join(dir, "undionly.kpxe"), maxLoader+1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(filepath.Join(dir, "undionly.kpxe"), maxLoader+1))
 	write(t, dir, "ipxe.pxe", "")
 	l := OpenLoaders([]string{dir})
 	for _, name := range []string{
@@ -113,9 +106,7 @@ func TestMissingLoadersAreSaid(t *testing.T) {
 
 func TestWhichOfSeveralLoadersAMachineIsTold(t *testing.T) {
 	dir := folder(t, "undionly.kpxe", "ipxe.pxe", "ipxe.efi", "snponly.efi", "ipxe-arm64.efi", "shimx64.efi.signed", "grubnetx64.efi.signed")
-	if err := os.Mkdir(filepath.Join(dir, "arm64-efi"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "arm64-efi"), 0o700))
 	write(t, dir, "arm64-efi/snponly.efi", "of boot.ipxe.org")
 	const asking = "02:00:00:00:00:01"
 	var log bytes.Buffer

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ingot/model/must"
 )
 
 // A registry on this machine is spoken to with TLS if the configuration says so, and trusted
@@ -50,9 +52,7 @@ func TestTLSOnThisMachine(t *testing.T) {
 	change := func(text string, seconds int) {
 		t.Helper()
 		later := time.Now().Add(time.Duration(seconds) * time.Second)
-		if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Chtimes(file, later, later)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Chtimes(file, later, later)))
 	}
 	if err := resolve("1"); err != nil {
 		t.Error(err)
@@ -93,14 +93,8 @@ func TestANameOfThisMachine(t *testing.T) {
 // selfSigned is a certificate of nobody.
 func selfSigned(t *testing.T) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 func TestParseChallenges(t *testing.T) {
@@ -84,10 +86,7 @@ func TestTokenServers(t *testing.T) {
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			registry, err := url.Parse(tc.registry)
-			if err != nil {
-				t.Fatal(err)
-			}
+			registry := must.Get(url.Parse(tc.registry))(t)
 			u, err := realmOf(tc.realm, registry)
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, %v, want %q", u, err, tc.want)

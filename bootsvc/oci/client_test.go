@@ -17,6 +17,7 @@ import (
 
 	"ingot/bootsvc/imagecache"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func handle(f http.HandlerFunc) func(http.Handler) http.Handler {
@@ -444,9 +445,7 @@ func TestAReferenceMeansWhatItMeantLast(t *testing.T) {
 	}
 	images := newImages(t, Options{Pinned: before})
 	images.hasten()
-	if _, err := images.Resolve(t.Context(), host+"/os:1", "amd64"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(images.Resolve(t.Context(), host+"/os:1", "amd64"))(t)
 	for title, tc := range map[string]struct {
 		code      int32
 		ref, arch string

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"ingot/model/must"
 )
 
 func TestCredentialsOfARepository(t *testing.T) {
@@ -79,14 +81,8 @@ func TestCredentialsOfARepository(t *testing.T) {
 		"a file without any": {file: `{}`, ref: "ghcr.io/a", want: ":,,"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			r, err := ParseReference(tc.ref)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := credentialsFile{path: writeFile(t, tc.file)}.lookup(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(ParseReference(tc.ref))(t)
+			c := must.Get(credentialsFile{path: writeFile(t, tc.file)}.lookup(t.Context(), r))(t)
 			got := c.Username + ":" + c.Password + "," + c.RefreshToken + "," + c.AccessToken
 			if got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)

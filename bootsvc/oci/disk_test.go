@@ -12,6 +12,7 @@ import (
 
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 const tarLayer = "application/vnd.oci.image.layer.v1.tar"
@@ -72,10 +73,7 @@ func TestDiskLayerIsFound(t *testing.T) {
 				arch = "amd64"
 			}
 			ref := reg.Host() + "/os@" + tc.image.Digest
-			got, err := images.Resolve(t.Context(), ref, arch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(images.Resolve(t.Context(), ref, arch))(t)
 			tc.want.Ref, tc.want.Repository, tc.want.Architecture, tc.want.Digest = ref, reg.Host()+"/os", arch, got.Digest
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestOnlyNamedRegistriesAreInside(t *testing.T) {
@@ -69,10 +70,7 @@ func TestWhatIsInsideIsNotAsked(t *testing.T) {
 		}
 	})
 	t.Run("the operator's proxy may be there", func(t *testing.T) {
-		conn, err := images.egress.dial(context.WithValue(t.Context(), proxyKey{}, at), "tcp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(images.egress.dial(context.WithValue(t.Context(), proxyKey{}, at), "tcp", at))(t)
 		conn.Close()
 	})
 	if n := asked.Load(); n > 0 {

@@ -19,6 +19,7 @@ import (
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // layoutFiles are the files of a layout, by their names.
@@ -54,9 +55,7 @@ func (f layoutFiles) writeTo(t *testing.T, dir string) {
 	t.Helper()
 	for name, content := range f {
 		file := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, content, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, content, 0o644)))
 	}
 }
 
@@ -68,9 +67,7 @@ func (f layoutFiles) archive(t *testing.T, file string) {
 		_ = w.WriteHeader(&tar.Header{Name: "./" + name, Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg})
 		_, _ = w.Write(content)
 	}
-	if err := errors.Join(w.Close(), os.WriteFile(file, b.Bytes(), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(w.Close(), os.WriteFile(file, b.Bytes(), 0o644)))
 }
 
 func (f layoutFiles) wholeImage(name string) descriptor {
@@ -123,10 +120,7 @@ func TestResolveLayout(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			ref := "oci:" + dir + "/" + tc.ref
-			got, err := images.Resolve(t.Context(), ref, tc.arch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(images.Resolve(t.Context(), ref, tc.arch))(t)
 			path, _, _ := strings.Cut(tc.ref, "@")
 			path, _, _ = strings.Cut(path, ":")
 			want := model.PinnedImage{
@@ -139,14 +133,8 @@ func TestResolveLayout(t *testing.T) {
 			if !ValidName(got.Repository) {
 				t.Errorf("repository %q cannot stand in a script", got.Repository)
 			}
-			pinned, err := ParseReference(got.Repository + "@" + got.Kernel.Digest)
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, err := images.Fetch(pinned, got.Kernel)(t.Context(), 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pinned := must.Get(ParseReference(got.Repository + "@" + got.Kernel.Digest))(t)
+			body := must.Get(images.Fetch(pinned, got.Kernel)(t.Context(), 2))(t)
 			defer body.Close()
 			if content, err := io.ReadAll(body); err != nil || string(content) != (tc.name + " kernel")[2:] {
 				t.Errorf("layer from byte 2 on: got %q, %v", content, err)
@@ -177,16 +165,14 @@ func TestLayoutIsRefused(t *testing.T) {
 	change("nokernel", func(f layoutFiles) { f.index(f.image(f.blob(ociserver.MediaInitrd, "initrd"))) })
 	change("large", func(f layoutFiles) { f["index.json"] = make([]byte, maxManifest+1) })
 	change("manifest", func(f layoutFiles) { f["index.json"] = f[blobPath(image.Digest)] })
-	if err := errors.Join(
+	must.Do(t, errors.Join(
 		os.Mkdir(filepath.Join(dir, "empty"), 0o755),
 		os.WriteFile(filepath.Join(dir, "file"), []byte("no archive"), 0o644),
 		os.WriteFile(filepath.Join(dir, "empty.tar"), make([]byte, 1024), 0o644),
 		os.Symlink(outside, filepath.Join(dir, "link")),
 		os.Symlink("whole", filepath.Join(dir, "inside")),
 		syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 
 	images := newImages(t, Options{ImageDirs: []string{dir, "/nonexistent"}})
 	if _, err := images.Resolve(t.Context(), "oci:"+dir+"/inside:v1", "amd64"); err != nil {
@@ -234,13 +220,8 @@ func TestLayoutThatIsGoneMeansWhatItMeant(t *testing.T) {
 	f.writeTo(t, filepath.Join(dir, "os"))
 	images := newImages(t, Options{ImageDirs: []string{dir}})
 	ref := "oci:" + dir + "/os"
-	want, err := images.Resolve(t.Context(), ref, "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(images.Resolve(t.Context(), ref, "amd64"))(t)
+	must.Do(t, os.RemoveAll(dir))
 	if got, err := images.Resolve(t.Context(), ref, "amd64"); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -252,14 +233,8 @@ func TestLayoutIsCachedAndVerified(t *testing.T) {
 	f.index(f.wholeImage("os"))
 	f.writeTo(t, filepath.Join(dir, "os"))
 	images := newImages(t, Options{ImageDirs: []string{dir}})
-	img, err := images.Resolve(t.Context(), "oci:"+dir+"/os", "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache, err := imagecache.Open(imagecache.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(images.Resolve(t.Context(), "oci:"+dir+"/os", "amd64"))(t)
+	cache := must.Get(imagecache.Open(imagecache.Options{Dir: t.TempDir()}))(t)
 	defer cache.Close()
 	kernel := filepath.Join(dir, "os", blobPath(img.Kernel.Digest))
 	for _, tc := range []struct{ content, message string }{
@@ -267,17 +242,13 @@ func TestLayoutIsCachedAndVerified(t *testing.T) {
 		{"os", "has 2 bytes of layer"},
 		{"os kernel", ""},
 	} {
-		if err := os.WriteFile(kernel, []byte(tc.content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(kernel, []byte(tc.content), 0o644))
 		err := images.Prefetch(t.Context(), cache, img)
 		if got := errorText(err); tc.message == "" && err != nil || !strings.Contains(got, tc.message) {
 			t.Errorf("%s: got %q, want %q", tc.content, got, tc.message)
 		}
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(dir))
 	if err := images.Prefetch(t.Context(), cache, img); err != nil {
 		t.Errorf("what is cached needs its folder: %v", err)
 	}

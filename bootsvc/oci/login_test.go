@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func writeFile(t *testing.T, text string) string {
@@ -26,9 +27,7 @@ func writeFile(t *testing.T, text string) string {
 
 func rewrite(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func encode(login string) string { return base64.StdEncoding.EncodeToString([]byte(login)) }
@@ -214,9 +213,7 @@ func TestCredentialsAreReadAgainWhenTheyAreRotated(t *testing.T) {
 	resolve("boot.credentialsFile: " + path + " is not JSON")
 	rewrite(t, path, dockerLogin(host, "ann:new"))
 	resolve("")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	resolve("") // what the registry takes need not be read again
 }
 
@@ -239,9 +236,7 @@ func TestTokensAreRememberedForAsLongAsTheyAreGood(t *testing.T) {
 	images.login.now = func() time.Time { return now }
 	resolve := func(want int32) {
 		t.Helper()
-		if _, err := images.Resolve(t.Context(), host+"/os:1", "amd64"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(images.Resolve(t.Context(), host+"/os:1", "amd64"))(t)
 		if n := asked.Load(); n != want {
 			t.Errorf("the token server was asked %d times, want %d", n, want)
 		}
@@ -268,9 +263,7 @@ func TestCredentialsOfAPathStayThere(t *testing.T) {
 	})
 	images := newImages(t, Options{CredentialsFile: writeFile(t, dockerLogin(host+"/a", "ann:s3cret"))})
 	for range 2 {
-		if _, err := images.Resolve(t.Context(), host+"/a/os:1", "amd64"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(images.Resolve(t.Context(), host+"/a/os:1", "amd64"))(t)
 		_, err := images.Resolve(t.Context(), host+"/b/os:1", "amd64")
 		if err == nil || !strings.Contains(err.Error(), "has none for "+host) {
 			t.Errorf("another path: %v", err)

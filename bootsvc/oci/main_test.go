@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ingot/bootsvc/oci/ociserver"
+	"ingot/model/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -18,20 +19,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func newImages(t *testing.T, o Options) *Images {
 	t.Helper()
 	o.open = len(o.AllowedRegistries) == 0 && o.Inside == nil
-	i, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(New(o))(t)
 	t.Cleanup(i.Close)
 	return i
 }
 
 func newRegistry(t *testing.T) *ociserver.Registry {
 	t.Helper()
-	r, err := ociserver.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(ociserver.New())(t)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"ingot/model/must"
 )
 
 // seen is what a host was shown.
@@ -86,16 +88,10 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 				})
 			})
 			images := newImages(t, Options{CredentialsFile: writeFile(t, dockerLogin(host, "ann:s3cret"))})
-			img, err := images.Resolve(t.Context(), host+"/os:1", "amd64")
-			if err != nil {
-				t.Fatal(err)
-			}
+			img := must.Get(images.Resolve(t.Context(), host+"/os:1", "amd64"))(t)
 			r, _ := ParseReference(host + "/os@" + img.Kernel.Digest)
 			for range 2 { // the second time with what is remembered
-				body, err := images.openAt(t.Context(), r, img.Kernel, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				body := must.Get(images.openAt(t.Context(), r, img.Kernel, 0))(t)
 				raw, err := io.ReadAll(body)
 				body.Close()
 				if err != nil || string(raw) != "k" {
@@ -162,10 +158,7 @@ func TestCredentialsAlongRedirects(t *testing.T) {
 		"I07: to TLS, for it is another origin": {"http://a https://a", false},
 	} {
 		origins := strings.Fields(tc.chain)
-		first, err := url.Parse(origins[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(url.Parse(origins[0]))(t)
 		check := func(t *testing.T, of string, shown http.Header, err error) {
 			t.Helper()
 			if shown == nil && tc.keeps {
@@ -223,10 +216,7 @@ func TestNobodyLogsInWhereARegistryLeadsTo(t *testing.T) {
 		return answer(req, http.StatusOK, "")
 	}}
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a/v2/os/blobs/0", nil)
-	resp, err := newLogin(registry, file).do(req, Reference{Registry: "a", Repository: "os", Tag: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(newLogin(registry, file).do(req, Reference{Registry: "a", Repository: "os", Tag: "1"}))(t)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized || registry.last.Get("Authorization") != "" {
 		t.Errorf("%d, and it was shown %v", resp.StatusCode, registry.last)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 var (
@@ -36,10 +38,7 @@ func TestParseReference(t *testing.T) {
 		"of a layout's tag and digest, too":         {"oci:/srv/probe:v1@" + sumA, Reference{"", "", "", sumA, "/srv/probe"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ParseReference(tc.in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(ParseReference(tc.in))(t)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.in, diff)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func layer(mediaType, content string) *model.Layer {
@@ -54,10 +55,7 @@ func TestResolve(t *testing.T) {
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
-			got, err := images.Resolve(t.Context(), tc.ref, tc.arch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(images.Resolve(t.Context(), tc.ref, tc.arch))(t)
 			tc.want.Ref, tc.want.Repository, tc.want.Architecture = tc.ref, name, tc.arch
 			if tc.want.Digest == "" {
 				tc.want.Digest = got.Digest // of the manifest of the architecture; checked to be one
@@ -77,20 +75,12 @@ func pushLayers(t *testing.T, reg *ociserver.Registry, manifestType string, medi
 	for n, mt := range mediaTypes {
 		layers = append(layers, reg.PushBlob("os", mt, fmt.Appendf(nil, "%s %d", mt, n)))
 	}
-	d, err := reg.PushManifest("os", manifestType, object{"schemaVersion": 2, "mediaType": manifestType, "layers": layers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Get(reg.PushManifest("os", manifestType, object{"schemaVersion": 2, "mediaType": manifestType, "layers": layers}))(t)
 }
 
 func pushIndex(t *testing.T, reg *ociserver.Registry, mediaType string, entries ...ociserver.Descriptor) ociserver.Descriptor {
 	t.Helper()
-	d, err := reg.PushManifest("os", mediaType, object{"schemaVersion": 2, "mediaType": mediaType, "manifests": entries})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Get(reg.PushManifest("os", mediaType, object{"schemaVersion": 2, "mediaType": mediaType, "manifests": entries}))(t)
 }
 
 // descriptorOf describes a layer that is not pushed.
@@ -101,11 +91,7 @@ func descriptorOf(mediaType, content string) ociserver.Descriptor {
 
 func pushManifest(t *testing.T, reg *ociserver.Registry, layers ...ociserver.Descriptor) ociserver.Descriptor {
 	t.Helper()
-	d, err := reg.PushManifest("os", mediaOCIManifest, object{"schemaVersion": 2, "mediaType": mediaOCIManifest, "layers": layers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Get(reg.PushManifest("os", mediaOCIManifest, object{"schemaVersion": 2, "mediaType": mediaOCIManifest, "layers": layers}))(t)
 }
 
 func onSystem(d ociserver.Descriptor, architecture, system string) ociserver.Descriptor {
@@ -436,9 +422,7 @@ func TestResolveSharesAndRemembers(t *testing.T) {
 		t.Errorf("the registry was asked %d times", n)
 	}
 	for range 3 {
-		if _, err := images.Resolve(t.Context(), host+"/os:1@"+sum, "amd64"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(images.Resolve(t.Context(), host+"/os:1@"+sum, "amd64"))(t)
 	}
 	before := asked.Load()
 	if _, err := images.Resolve(t.Context(), host+"/os@"+sum, "amd64"); err != nil || asked.Load() != before {

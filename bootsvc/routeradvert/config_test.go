@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/mdlayher/ndp"
+
+	"ingot/model/must"
 )
 
 var mac = net.HardwareAddr{0x52, 0x54, 0, 0x12, 0, 1}
@@ -174,10 +176,7 @@ func TestWhatIsHeardOfOthers(t *testing.T) {
 		"one that a router passed on is none, either": {message: rack().Message(mac), from: linkLocal, hopLimit: 64},
 		"what is neither":                             {message: &ndp.NeighborSolicitation{TargetAddress: netip.MustParseAddr("fd00::2")}, from: linkLocal, hopLimit: 255},
 	} {
-		data, err := ndp.MarshalMessage(tc.message)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(ndp.MarshalMessage(tc.message))(t)
 		data[1] = tc.code
 		got, ok := packet{data, tc.from, tc.hopLimit}.message()
 		if ok != tc.want {
@@ -226,10 +225,7 @@ func TestWhoContradicts(t *testing.T) {
 
 func FuzzHeard(f *testing.F) {
 	for _, m := range []ndp.Message{rack().Message(mac), Config{}.Message(nil), &ndp.RouterSolicitation{}} {
-		data, err := ndp.MarshalMessage(m)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(ndp.MarshalMessage(m))(f)
 		f.Add(data)
 		f.Add(data[:len(data)-1])
 	}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"ingot/model/must"
 )
 
 // BenchmarkTransfer fetches a boot loader of 1 MB over loopback, in turn from Ingot
@@ -26,10 +28,7 @@ func BenchmarkTransfer(b *testing.B) {
 	if why != "" {
 		b.Logf("WITHOUT YARDSTICK: %s", why)
 	}
-	conn, err := net.ListenUDP("udp4", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	conn := must.Get(net.ListenUDP("udp4", nil))(b)
 	defer conn.Close()
 	var mine, theirs []time.Duration
 	b.SetBytes(int64(len(file)))

@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -88,21 +89,16 @@ type lab struct {
 func newLab(t testing.TB, files folder, change func(*Server)) *lab {
 	t.Helper()
 	l := &lab{}
-	s, err := New(Options{Loaders: files, Seen: func(client netip.Addr, name string) {
+	s := must.Get(New(Options{Loaders: files, Seen: func(client netip.Addr, name string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.saw = append(l.saw, client.String()+" "+name)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	s.answer, s.limit = 50*time.Millisecond, 50*time.Millisecond
 	if change != nil {
 		change(s)
 	}
-	if err := s.Listen(t.Context(), ":0"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Listen(t.Context(), ":0"))
 	l.Server, l.port = s, s.Addr().(*net.UDPAddr).Port
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -161,10 +157,7 @@ type client struct {
 
 func newClient(t testing.TB, l *lab, host string) *client {
 	t.Helper()
-	conn, err := net.ListenUDP("udp", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.ListenUDP("udp", nil))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return &client{t: t, conn: conn, to: &net.UDPAddr{IP: net.ParseIP(host), Port: l.port}}
 }
@@ -767,10 +760,7 @@ func TestARowOfMachines(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 200 {
 		// 127.0.x.y are all of this machine
-		conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 1, byte(n))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 1, byte(n))}))(t)
 		t.Cleanup(func() { _ = conn.Close() })
 		c := &client{t: t, conn: conn, to: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: l.port}}
 		wg.Go(func() {
@@ -795,10 +785,7 @@ func TestStopping(t *testing.T) {
 	if took := time.Since(start); took > 3*time.Second {
 		t.Errorf("with a transfer under way it took %s to stop", took)
 	}
-	again, err := New(Options{Loaders: folder{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(New(Options{Loaders: folder{}}))(t)
 	if err := again.Listen(t.Context(), fmt.Sprintf(":%d", l.port)); err != nil {
 		t.Errorf("the port is not free afterwards: %v", err)
 	}
@@ -858,14 +845,9 @@ func FuzzRead(f *testing.F) {
 }
 
 func TestCloseWithoutRun(t *testing.T) {
-	s, err := New(Options{Loaders: folder{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Options{Loaders: folder{}}))(t)
 	s.Close() // before Listen there is nothing to close
-	if err := s.Listen(t.Context(), "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Listen(t.Context(), "127.0.0.1:0"))
 	at := s.Addr().String()
 	s.Close()
 	s.Close()

@@ -11,6 +11,7 @@ import (
 	"github.com/mdlayher/ndp"
 
 	"ingot/bootsvc/internal/netnstest"
+	"ingot/model/must"
 )
 
 // inNamespace runs a test in a network namespace of its own, in which a device is on the other end
@@ -127,21 +128,14 @@ func TestOnlyAnAnswerToOurOwnEchoCounts(t *testing.T) {
 func TestAdvertisementsThatSayNothing(t *testing.T) {
 	advertise := func(a *ndp.NeighborAdvertisement) []byte {
 		t.Helper()
-		b, err := ndp.MarshalMessage(a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
+		return must.Get(ndp.MarshalMessage(a))(t)
 	}
 	addr := netip.MustParseAddr("fd00::9")
 	mac := &ndp.LinkLayerAddress{Direction: ndp.Target, Addr: net.HardwareAddr{2, 0, 0, 0, 0, 1}}
 	whole := advertise(&ndp.NeighborAdvertisement{TargetAddress: addr, Options: []ndp.Option{mac}})
 	code := bytes.Clone(whole)
 	code[1] = 1
-	asks, err := solicitation(addr, mac.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	asks := must.Get(solicitation(addr, mac.Addr))(t)
 	for name, tc := range map[string]struct {
 		message  []byte
 		hopLimit int
@@ -165,10 +159,7 @@ func TestAdvertisementsThatSayNothing(t *testing.T) {
 
 func FuzzAnswers(f *testing.F) {
 	nonce := [8]byte{1, 2, 3, 4, 5, 6, 7, 8}
-	solicits, err := solicitation(netip.MustParseAddr("fd00::9"), net.HardwareAddr{2, 0, 0, 0, 0, 1})
-	if err != nil {
-		f.Fatal(err)
-	}
+	solicits := must.Get(solicitation(netip.MustParseAddr("fd00::9"), net.HardwareAddr{2, 0, 0, 0, 0, 1}))(f)
 	for _, message := range [][]byte{
 		solicits, arpProbe(netip.MustParseAddr("192.0.2.9"), net.HardwareAddr{2, 0, 0, 0, 0, 1}), echoRequest(echoReply4, nonce),
 		{136, 0, 0, 0, 0, 0, 0, 0, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 2, 1, 2, 0, 0, 0, 0, 1},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // deed is what one association does with the lease of mac1.
@@ -102,10 +103,7 @@ func TestALeaseThatIsBeingStoredIsNotGivenBackByAnother(t *testing.T) {
 	do(t, w, deed{"asks", association{"ovmf", 1}}, t0)
 	q := ask(w, mac1, "192.0.2.10", t0)
 	q.ClientID, q.IAID = "ovmf", 2
-	l, err := w.table.Offer(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(w.table.Offer(q))(t)
 	do(t, w, deed{"gives back", association{"ovmf", 1}}, t0)
 	commitNow(t, w, l)
 	if mac, _ := w.table.Holder(l.Address, t0); mac != mac1 {
@@ -173,10 +171,7 @@ func TestOneOfTwoOffersIsFoundByItsAddress(t *testing.T) {
 	for n := range 2 {
 		q := ask(w, mac1, "", t0)
 		q.Nth = n
-		l, err := w.table.Offer(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(w.table.Offer(q))(t)
 		offered = append(offered, l.Address)
 	}
 	for n, a := range offered {

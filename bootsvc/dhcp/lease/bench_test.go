@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // logFile is a store that appends to a file and makes it durable, as the registry's does.
@@ -111,8 +112,6 @@ func BenchmarkPools(b *testing.B) {
 // cpuTime is how long the processors have worked for this process.
 func cpuTime(b *testing.B) time.Duration {
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 var errAway = errors.New("the store is away")
@@ -69,10 +70,7 @@ func (o *outcomes) done(mac string) func(error) {
 
 func request(t *testing.T, w *world, o *outcomes, mac string) netip.Addr {
 	t.Helper()
-	l, err := w.table.Offer(ask(w, mac, "", time.Now()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(w.table.Offer(ask(w, mac, "", time.Now())))(t)
 	w.committer.Commit(l, o.done(mac))
 	return l.Address
 }
@@ -296,9 +294,7 @@ func TestTheStoreRestsLongerWhereManyLeasesCome(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(setup{}) // nobody runs the committer
 			began := time.Now()
-			if err := w.committer.call(t.Context(), group); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.committer.call(t.Context(), group))
 			if rests := w.committer.rests.Sub(began); rests != want {
 				t.Errorf("after %d leases the store rests for %s, want %s", leases, rests, want)
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestLeasesAreListedAndOffersAreNot(t *testing.T) {
@@ -16,9 +17,7 @@ func TestLeasesAreListedAndOffersAreNot(t *testing.T) {
 	if _, ok := w.table.Decline(ask(w, mac2, "192.0.2.11", t0)); !ok {
 		t.Fatal("it cannot be declined")
 	}
-	if _, err := w.table.Offer(ask(w, mac3, "", t0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.table.Offer(ask(w, mac3, "", t0)))(t)
 	type shown struct {
 		mac, address string
 		declined     bool

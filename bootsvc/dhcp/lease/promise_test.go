@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // promises drives a server with a store that is slow, hangs and fails through
@@ -34,10 +35,7 @@ func (p *promises) start() {
 	subnet := hosts()
 	subnet.Ranges = []Range{rangeOf("192.0.2.10-192.0.2.13")}
 	p.w = newWorld(setup{subnets: []Subnet{subnet}, store: p.store})
-	all, err := p.store.Leases(p.t.Context())
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	all := must.Get(p.store.Leases(p.t.Context()))(p.t)
 	p.w.table.Load(all, time.Now())
 	ctx, cancel := context.WithCancel(p.t.Context())
 	var wg sync.WaitGroup

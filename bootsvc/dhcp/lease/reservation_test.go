@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestWhoseAReservationIs(t *testing.T) {
@@ -168,10 +169,7 @@ func TestNobodyHasAllOfAPoolSetAside(t *testing.T) {
 	net.Ranges = []Range{rangeOf("192.0.2.10-192.0.2.29")}
 	w := newWorld(setup{subnets: []Subnet{net}})
 	for {
-		l, err := w.table.Offer(ask(w, mac1, "", t0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(w.table.Offer(ask(w, mac1, "", t0)))(t)
 		aside, offered := w.table.SetAside(ask(w, mac1, l.Address.String(), t0))
 		if !offered {
 			t.Fatalf("%s is not offered", l.Address)
@@ -190,10 +188,7 @@ func TestOnlyWhatItsClientIsOfferedIsSetAside(t *testing.T) {
 	w := newWorld(setup{subnets: []Subnet{hosts()}})
 	q := ask(w, "", "", t0)
 	q.ClientID, q.IAID = "000200000009aa", 1
-	l, err := w.table.Offer(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(w.table.Offer(q))(t)
 	q.Wish = l.Address
 	other := q
 	other.ClientID = "000200000009bb"

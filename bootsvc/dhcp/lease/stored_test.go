@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // unsure is a store that can fail, and may have taken the leases nevertheless, as one
@@ -72,9 +73,7 @@ func TestAStoreThatFailedIsToldHowThingsAre(t *testing.T) {
 		"what made room for another is forgotten": {
 			then: func(t *testing.T, w *world, o *outcomes) {
 				l := model.Lease{Network: "hosts", MAC: mac3, Address: addr("192.0.2.99"), Expires: t0}
-				if err := w.store.(*unsure).memory.SaveLeases(t.Context(), []model.Lease{l}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.store.(*unsure).memory.SaveLeases(t.Context(), []model.Lease{l}))
 				l.Expires = time.Time{}
 				w.table.gone = append(w.table.gone, l)
 				request(t, w, o, mac2)
@@ -133,22 +132,14 @@ func TestTheStoreHoldsNoMoreThanMemory(t *testing.T) {
 	stored, now := map[netip.Addr]bool{}, t0
 	for i := range 20 {
 		q := ask(w, fmt.Sprintf("02:00:00:00:00:%02x", i), fmt.Sprintf("fd00::%x", 16+i), now)
-		l, err := w.table.Take(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, err := w.table.prepare(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(w.table.Take(q))(t)
+		before := must.Get(w.table.prepare(l))(t)
 		for _, l := range append(before, l) {
 			if stored[l.Address] = true; l.Expires.IsZero() {
 				delete(stored, l.Address)
 			}
 		}
-		if err := w.table.bind(l); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.table.bind(l))
 		now = now.Add(time.Hour)
 	}
 	if len(stored) != 4 {
@@ -176,10 +167,7 @@ func TestLeasesOfASubnetThatIsGoneAreForgottenInTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := loaded(hosts(), model.Lease{MAC: mac1, Address: addr("198.51.100.7"), Expires: t0.Add(-tc.ended)})
-			l, err := w.table.Offer(ask(w, mac2, "", t0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(w.table.Offer(ask(w, mac2, "", t0)))(t)
 			forgotten, err := w.table.prepare(l)
 			if err != nil || len(forgotten) != tc.want {
 				t.Errorf("%d are forgotten, want %d; %v", len(forgotten), tc.want, err)

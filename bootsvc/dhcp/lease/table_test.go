@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestOffer(t *testing.T) {
@@ -138,18 +139,14 @@ func TestOffer(t *testing.T) {
 				for _, mac := range []string{mac2, mac3, "02:00:00:00:00:04"} {
 					q := ask(w, mac, "", t0)
 					q.Binding = true
-					if _, err := w.table.Offer(q); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(w.table.Offer(q))(t)
 				}
 			},
 		},
 		"an offer that nobody took is given to the next": {
 			before: func(t *testing.T, w *world) {
 				for i := range 3 {
-					if _, err := w.table.Offer(ask(w, fmt.Sprintf("02:00:00:00:01:%02x", i), "", t0)); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(w.table.Offer(ask(w, fmt.Sprintf("02:00:00:00:01:%02x", i), "", t0)))(t)
 				}
 			},
 			after: time.Minute, want: "192.0.2.10",
@@ -397,15 +394,11 @@ func TestStaleOffersGoAway(t *testing.T) {
 	w := newWorld(setup{})
 	now := t0
 	for _, mac := range []string{mac1, mac2, mac3} {
-		if _, err := w.table.Offer(ask(w, mac, "", now)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.table.Offer(ask(w, mac, "", now)))(t)
 	}
 	for range 8 {
 		now = now.Add(9 * time.Second)
-		if _, err := w.table.Offer(ask(w, mac1, "", now)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.table.Offer(ask(w, mac1, "", now)))(t)
 	}
 	for _, mac := range []string{"02:00:00:00:00:04", "02:00:00:00:00:05"} {
 		if _, err := w.table.Offer(ask(w, mac, "", now)); err != nil {
@@ -418,10 +411,7 @@ func TestStaleOffersGoAway(t *testing.T) {
 // gone to another device.
 func TestPrepareRefusesWhatIsAnothersNow(t *testing.T) {
 	w := newWorld(setup{})
-	late, err := w.table.Offer(ask(w, mac1, "", t0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	late := must.Get(w.table.Offer(ask(w, mac1, "", t0)))(t)
 	for _, mac := range []string{mac2, mac3, "02:00:00:00:00:04"} {
 		lease(t, w, mac, t0.Add(2*time.Minute))
 	}
@@ -458,10 +448,7 @@ func TestDelegatedPrefixes(t *testing.T) {
 
 func TestTakeWhatIsDerived(t *testing.T) {
 	w := newWorld(setup{subnets: []Subnet{{CIDR: netip.MustParsePrefix("fd00::/64")}}})
-	l, err := w.table.Take(ask(w, mac1, "fd00::200:0:1", t0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(w.table.Take(ask(w, mac1, "fd00::200:0:1", t0)))(t)
 	commitNow(t, w, l)
 	if _, err := w.table.Take(ask(w, mac1, "fd00::200:0:1", t0)); err != nil {
 		t.Errorf("its own again: %v", err)
@@ -530,10 +517,7 @@ func TestADeviceHasOneLeaseOnEachLink(t *testing.T) {
 				netip.MustParsePrefix("192.0.2.2/24"), netip.MustParsePrefix("203.0.113.2/24"), netip.MustParsePrefix("fd00:1::2/64"),
 			}})
 			for _, at := range tc.links {
-				l, err := w.table.Offer(askOn(w, mac1, at...))
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := must.Get(w.table.Offer(askOn(w, mac1, at...)))(t)
 				commitNow(t, w, l)
 			}
 			var got []string

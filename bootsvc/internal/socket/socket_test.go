@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
+
+	"ingot/model/must"
 )
 
 func bound(t *testing.T, at string) (*Socket, netip.AddrPort) {
@@ -18,20 +20,14 @@ func bound(t *testing.T, at string) (*Socket, netip.AddrPort) {
 	if addr.Addr().Is4() {
 		domain = unix.AF_INET
 	}
-	s, err := New(domain, unix.SOCK_DGRAM)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(domain, unix.SOCK_DGRAM))(t)
 	t.Cleanup(s.Close)
 	s.Inbox(4, 16, 64)
-	err = s.Set(func(fd int) error { return syscall.Bind(fd, Sockaddr(addr)) }, func(fd int) error {
+	must.Do(t, s.Set(func(fd int) error { return syscall.Bind(fd, Sockaddr(addr)) }, func(fd int) error {
 		sa, err := syscall.Getsockname(fd)
 		addr = AddrPort(sa)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return s, addr
 }
 
@@ -65,9 +61,7 @@ func TestPacketsComeInOrderAndFromTheirSender(t *testing.T) {
 func TestALongPacketIsCutOffAndTheNextIsNot(t *testing.T) {
 	reader, to := bound(t, "127.0.0.1:0")
 	for _, text := range []string{"longer than the room", "short", "", "as long as it is"} {
-		if err := reader.Send([]byte(text), nil, Sockaddr(to)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, reader.Send([]byte(text), nil, Sockaddr(to)))
 		p, err := reader.Receive(0)
 		if want := text[:min(len(text), 16)]; err != nil || string(p.Data) != want {
 			t.Errorf("got %q, %v; want %q", p.Data, err, want)

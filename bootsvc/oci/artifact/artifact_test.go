@@ -21,6 +21,7 @@ import (
 
 	"ingot/bootsvc/oci"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func testImage(architecture, content string) Image {
@@ -31,33 +32,20 @@ func testImage(architecture, content string) Image {
 
 func add(t *testing.T, folder, tag string, img Image) ocispec.Descriptor {
 	t.Helper()
-	store, err := layout.NewWithContext(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := Add(t.Context(), store, tag, img)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	store := must.Get(layout.NewWithContext(t.Context(), folder))(t)
+	return must.Get(Add(t.Context(), store, tag, img))(t)
 }
 
 func resolve(t *testing.T, ref, architecture, dir string) (model.PinnedImage, error) {
 	t.Helper()
-	images, err := oci.New(oci.Options{ImageDirs: []string{dir}, Own: []string{ref}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	images := must.Get(oci.New(oci.Options{ImageDirs: []string{dir}, Own: []string{ref}}))(t)
 	defer images.Close()
 	return images.Resolve(t.Context(), ref, architecture)
 }
 
 func blobs(t *testing.T, folder string) int {
 	t.Helper()
-	files, err := os.ReadDir(filepath.Join(folder, "blobs", "sha256"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(os.ReadDir(filepath.Join(folder, "blobs", "sha256")))(t)
 	return len(files)
 }
 
@@ -157,9 +145,7 @@ func TestCopy(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", dir)
 	config := `{"auths":{"` + host + `":{"auth":"dXNlcjpwYXNz"}}}`
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))
 	first := filepath.Join(dir, "first")
 	made := add(t, first, "v1", testImage("amd64", "x86"))
 	add(t, first, "v1", testImage("arm64", "arm"))
@@ -172,10 +158,7 @@ func TestCopy(t *testing.T) {
 		defer mu.Unlock()
 		began = append(began, d.MediaType)
 	}}
-	pushed, err := Copy(t.Context(), "oci:"+first, host+"/os/test:1", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pushed := must.Get(Copy(t.Context(), "oci:"+first, host+"/os/test:1", o))(t)
 	if pushed.Digest == made.Digest || credentials.Load() != "user:pass" {
 		t.Errorf("pushed %s with the credentials %v", pushed.Digest, credentials.Load())
 	}
@@ -192,9 +175,7 @@ func TestCopy(t *testing.T) {
 		t.Fatalf("tar: %v: %s", err, out)
 	}
 	third := filepath.Join(dir, "third")
-	if _, err := Copy(t.Context(), "oci:"+archive, "oci:"+third, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Copy(t.Context(), "oci:"+archive, "oci:"+third, Options{}))(t)
 	for _, ref := range []string{"oci:" + second, "oci:" + archive, "oci:" + third} {
 		for _, architecture := range []string{"amd64", "arm64"} {
 			if _, err := resolve(t, ref, architecture, dir); err != nil {
@@ -210,9 +191,7 @@ func TestCopyRefuses(t *testing.T) {
 	add(t, folder, "v1", testImage("amd64", "x86"))
 	add(t, folder, "v2", testImage("amd64", "x86"))
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	for name, tc := range map[string]struct{ from, to, want string }{
 		"a folder that is not there":   {"oci:" + dir + "/missing", "oci:" + dir + "/new", "no such file"},
 		"several images and no tag":    {"oci:" + folder, "oci:" + dir + "/new", "name one by its tag: v1, v2"},
@@ -233,10 +212,7 @@ func TestCopyRefuses(t *testing.T) {
 
 func TestLocalReference(t *testing.T) {
 	t.Chdir(t.TempDir())
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := must.Get(os.Getwd())(t)
 	for ref, want := range map[string]string{
 		"oci:images/os:v1":  "oci:" + here + "/images/os:v1",
 		"oci:./os@sha256:0": "oci:" + here + "/os@sha256:0",

@@ -6,15 +6,14 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"ingot/model/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestRegistry(t *testing.T) {
-	r, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(New())(t)
 	defer func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -51,10 +50,7 @@ func TestRegistry(t *testing.T) {
 			if tc.rng != "" {
 				req.Header.Set("Range", tc.rng)
 			}
-			resp, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must.Get(http.DefaultClient.Do(req))(t)
 			defer resp.Body.Close()
 			_, _ = io.Copy(io.Discard, resp.Body)
 			if resp.StatusCode != tc.code || tc.mediaType != "" && resp.Header.Get("Content-Type") != tc.mediaType {
