@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"ingot/model/must"
 )
 
 func write(t *testing.T, made time.Time) string {
@@ -28,31 +30,22 @@ func write(t *testing.T, made time.Time) string {
 		dir := t.TempDir()
 		for _, name := range programs {
 			file := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(name+" for "+architecture), 0o700)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(name+" for "+architecture), 0o700)))
 		}
 		args = append(args, architecture+"="+dir)
 	}
-	if err := run(args); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(args))
 	return out
 }
 
 func read(t *testing.T, layout string, d v1.Descriptor, into any) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(layout, "blobs", "sha256", d.Digest.Encoded()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(filepath.Join(layout, "blobs", "sha256", d.Digest.Encoded())))(t)
 	if int64(len(content)) != d.Size || digest.FromBytes(content) != d.Digest {
 		t.Errorf("%s is not what its descriptor says", d.Digest)
 	}
 	if into != nil {
-		if err := json.Unmarshal(content, into); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(content, into))
 	}
 	return content
 }
@@ -61,9 +54,7 @@ func TestTheImageHasBothArchitecturesAndRunsAsNobody(t *testing.T) {
 	layout := write(t, time.Unix(1_800_000_000, 0))
 	var top, index v1.Index
 	content, err := os.ReadFile(filepath.Join(layout, "index.json"))
-	if err := errors.Join(err, json.Unmarshal(content, &top)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, json.Unmarshal(content, &top)))
 	if got := top.Manifests[0].Annotations[v1.AnnotationRefName]; got != "1.2.3" {
 		t.Errorf("the image is called %q", got)
 	}
@@ -91,15 +82,8 @@ func TestTheImageHasBothArchitecturesAndRunsAsNobody(t *testing.T) {
 
 func unpack(t *testing.T, packed []byte) []byte {
 	t.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plain
+	z := must.Get(gzip.NewReader(bytes.NewReader(packed)))(t)
+	return must.Get(io.ReadAll(z))(t)
 }
 
 // checkRoot holds a root to this: nothing but the folder of state belongs to Ingot's user or can be
@@ -115,10 +99,7 @@ func checkRoot(t *testing.T, plain []byte, architecture string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		content, err := io.ReadAll(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(io.ReadAll(archive))(t)
 		seen = append(seen, h.Name)
 		switch {
 		case h.Name == "var/lib/ingot/":
@@ -148,9 +129,7 @@ func TestTheSameProgramsMakeTheSameBytes(t *testing.T) {
 	for _, name := range []string{"index.json", "oci-layout"} {
 		a, err := os.ReadFile(filepath.Join(first, name))
 		b, err2 := os.ReadFile(filepath.Join(second, name))
-		if err := errors.Join(err, err2); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, err2))
 		if !bytes.Equal(a, b) {
 			t.Errorf("%s differs:\n%s\n%s", name, a, b)
 		}

@@ -7,15 +7,13 @@ import (
 	"testing"
 
 	"ingot/cmd/daemon/config"
+	"ingot/model/must"
 )
 
 func TestAnIngotThatNeverReadGitHasMetricsAndAStatus(t *testing.T) {
 	o := loopbackOptions()
 	o.State.Dir, o.Git.URL = t.TempDir(), t.TempDir()
-	d, err := assemble(t.Context(), o, Environment{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(assemble(t.Context(), o, Environment{}))(t)
 	defer d.close()
 	if _, err := d.metrics.Gather(); err != nil {
 		t.Error(err)
@@ -58,19 +56,13 @@ func TestAFileThatMayComeLaterKeepsNothingFromStarting(t *testing.T) {
 			o.State.Dir, o.Git.URL = t.TempDir(), t.TempDir()
 			set(&o)
 			var log bytes.Buffer
-			d, err := assemble(t.Context(), o, Environment{Log: slog.New(slog.NewTextHandler(&log, nil))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(assemble(t.Context(), o, Environment{Log: slog.New(slog.NewTextHandler(&log, nil))}))(t)
 			defer d.close()
 			said := strings.Replace(key, "[]", "[0]", 1)
 			if !strings.Contains(log.String(), "key="+said) && !strings.Contains(log.String(), `key="`+said) {
 				t.Errorf("nobody is warned:\n%s", log.String())
 			}
-			families, err := d.metrics.Gather()
-			if err != nil {
-				t.Fatal(err)
-			}
+			families := must.Get(d.metrics.Gather())(t)
 			shown := false
 			for _, f := range families {
 				for _, m := range f.GetMetric() {

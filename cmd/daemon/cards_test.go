@@ -14,6 +14,7 @@ import (
 
 	"ingot/cmd/daemon/addresses"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
@@ -24,10 +25,7 @@ func following(t *testing.T) *daemon {
 	t.Helper()
 	o := loopbackOptions()
 	o.State.Dir, o.Git.URL, o.TFTP.Listen = t.TempDir(), t.TempDir(), "127.0.0.1:0"
-	d, err := assemble(t.Context(), o, Environment{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(assemble(t.Context(), o, Environment{}))(t)
 	t.Cleanup(d.close)
 	desired := &model.Desired{Endpoints: map[string]*model.Endpoint{
 		"e": {Spec: model.EndpointSpec{MACAddress: cardMAC, IP: "10.0.0.7"}},
@@ -70,10 +68,7 @@ func TestWhatIsAskedOnTheNetworkIsOfTheCardThatAsks(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- d.tftp.Run(t.Context()) }()
 	t.Cleanup(func() { <-ended })
-	conn, err := net.Dial("udp", d.tftp.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("udp", d.tftp.Addr().String()))(t)
 	defer func() { _ = conn.Close() }()
 	_, _ = conn.Write([]byte("\x00\x01nothing\x00octet\x00"))
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
@@ -86,10 +81,7 @@ func TestWhatIsAskedOnTheNetworkIsOfTheCardThatAsks(t *testing.T) {
 		}
 	}
 	server := httptest.NewServer(d.bootsvc.Handler())
-	resp, err := http.Get(server.URL + "/loader/nothing")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(http.Get(server.URL + "/loader/nothing"))(t)
 	_ = resp.Body.Close()
 	server.Close() // waits for what is under way
 	want := []model.CardEvent{

@@ -13,6 +13,7 @@ import (
 
 	"ingot/cmd/daemon/addresses"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry"
 )
 
@@ -37,9 +38,7 @@ func TestAClockThatIsSetMovesNoTimeOut(t *testing.T) {
 func TestTimeSinceBootIsTheKernels(t *testing.T) {
 	kernels := func() time.Duration {
 		var now unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.ClockGettime(unix.CLOCK_BOOTTIME, &now))
 		return time.Duration(now.Nano())
 	}
 	for title, sleep := range map[string]time.Duration{"as it is": 0, "after a sleep of an hour": time.Hour} {
@@ -71,33 +70,23 @@ func TestAllPartsGoByOneClock(t *testing.T) {
 	now := time.Now().Add(40 * 24 * time.Hour).UTC()
 	o := loopbackOptions()
 	o.State.Dir, o.Git.URL, o.Boot.BindTickets = t.TempDir(), t.TempDir(), "nothing"
-	d, err := assemble(t.Context(), o, Environment{Clock: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(assemble(t.Context(), o, Environment{Clock: func() time.Time { return now }}))(t)
 	defer d.close()
 	ticket := &model.Ticket{ID: "t", Server: "s", UUID: "4c4c4544-0059-3110-8035-b4c04f4d4232", Purpose: model.PurposeClaim, ArmedAt: now}
 	rec := &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: ticket.Server, UUID: ticket.UUID}, Life: model.RecordLife{State: model.StateReserved}, Boot: model.RecordBoot{Ticket: ticket}}
-	if err := d.registry.Save(t.Context(), registry.Changes{Servers: []*model.ServerRecord{rec}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.registry.Save(t.Context(), registry.Changes{Servers: []*model.ServerRecord{rec}}))
 	ask := func(h http.Handler, method, path, body string) {
 		r := httptest.NewRequest(method, path, strings.NewReader(body))
 		r.RemoteAddr = "127.0.0.1:4000"
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	ask(d.probes, http.MethodPost, "/r/"+d.registry.TokenKey().Report(ticket).Reveal()+"/bootstate", `{"systemUUID": "`+ticket.UUID+`", "booted": true}`)
-	if err := d.registry.Note(t.Context(), ticket, model.StageScript, netip.Addr{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.registry.Note(t.Context(), ticket, model.StageScript, netip.Addr{}))
 	desired := &model.Desired{Endpoints: map[string]*model.Endpoint{"e": {Spec: model.EndpointSpec{MACAddress: cardMAC, IP: "127.0.0.1"}}}}
 	d.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return desired }}
 	ask(d.bootsvc.Handler(), http.MethodGet, "/loader/nothing", "")
 
-	families, err := d.metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(d.metrics.Gather())(t)
 	for _, family := range families { // who alerts has a clock that is right
 		if name := family.GetName(); name == "ingot_store_last_success_timestamp_seconds" {
 			if at := time.Unix(int64(family.GetMetric()[0].GetGauge().GetValue()), 0); time.Since(at).Abs() > time.Hour {

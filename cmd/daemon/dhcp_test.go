@@ -12,26 +12,18 @@ import (
 	"ingot/gitsource"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestAnEmptyRepositoryReservesNothingAndDelaysNothing(t *testing.T) {
 	dir := t.TempDir()
-	repo, err := gitserver.New(dir, "repository")
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(gitserver.New(dir, "repository"))(t)
 	d := &daemon{log: slog.New(slog.DiscardHandler)}
-	d.source, err = gitsource.New(gitsource.Options{URL: repo.URL(), Dir: filepath.Join(dir, "git")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d.source = must.Get(gitsource.New(gitsource.Options{URL: repo.URL(), Dir: filepath.Join(dir, "git")}))(t)
 	d.desired = d.source.Desired
-	d.dhcp, err = dhcp.New(dhcp.Options{Networks: []dhcp.Network{{
+	d.dhcp = must.Get(dhcp.New(dhcp.Options{Networks: []dhcp.Network{{
 		Name: "r", Listen: "127.0.0.1:0", Role: model.RoleHost, Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("127.0.0.0/8")}},
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	known, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- d.reserve(ctx, known) }()

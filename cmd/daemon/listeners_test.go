@@ -19,6 +19,7 @@ import (
 
 	"ingot/cmd/daemon/config"
 	"ingot/gitsource/forge"
+	"ingot/model/must"
 )
 
 func loopbackOptions() config.Options {
@@ -56,9 +57,7 @@ func TestAnAddressOfAnotherMachineIsNamedWithItsKey(t *testing.T) {
 
 func TestAnAdminListenerThatOthersReachNeedsSomebodyWhoMayLook(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "users")
-	if err := os.WriteFile(users, []byte("anna:$2y$05$c4WoMPo3SXsafkva.HHa6uXQZWr7oboPiC2bT/r7q1BB8I2s0BRqC\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(users, []byte("anna:$2y$05$c4WoMPo3SXsafkva.HHa6uXQZWr7oboPiC2bT/r7q1BB8I2s0BRqC\n"), 0o600))
 	everywhere := &net.TCPAddr{IP: net.IPv6unspecified}
 	for name, tc := range map[string]struct {
 		at    net.Addr
@@ -91,10 +90,7 @@ func (l at) Addr() net.Addr            { return l.addr }
 func TestAListenerWithoutAnAddressIsOff(t *testing.T) {
 	o := loopbackOptions()
 	o.Boot.Listen = ""
-	l, err := openListeners(t.Context(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(openListeners(t.Context(), &o))(t)
 	defer l.close()
 	got := l.addresses()
 	if got.Boot != "" || got.Registry == "" || got.Admin == "" {
@@ -132,9 +128,7 @@ func (p pipe) Accept() (net.Conn, error) {
 
 func TestAnswersThatNobodyReadsEnd(t *testing.T) {
 	secrets := filepath.Join(t.TempDir(), "secrets")
-	if err := os.WriteFile(secrets, []byte("a-secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(secrets, []byte("a-secret\n"), 0o600))
 	for name, which := range map[string]func(l *listeners) *net.Listener{
 		"registry": func(l *listeners) *net.Listener { return &l.registry },
 		"metadata": func(l *listeners) *net.Listener { return &l.metadata },

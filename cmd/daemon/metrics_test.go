@@ -18,19 +18,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/cmd/daemon/config"
+	"ingot/model/must"
 )
 
 func certificate(t *testing.T, until time.Time) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: until.Add(-time.Hour), NotAfter: until}
-	der, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key))(t)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
@@ -39,12 +34,8 @@ func TestFilesOfTheConfigurationHaveTheirAges(t *testing.T) {
 	at := func(hours int) time.Time { return time.Unix(1_800_000_000, 0).Add(time.Duration(hours) * time.Hour) }
 	put := func(name, content string, modified time.Time) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, modified, modified); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(content), 0o600))
+		must.Do(t, os.Chtimes(path, modified, modified))
 		return path
 	}
 	o := config.Default()

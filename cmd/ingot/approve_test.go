@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/gitsource/gitserver"
+	"ingot/model/must"
 )
 
 const heldRevision = `observedRevision: main@sha1:COMMIT
@@ -45,14 +46,9 @@ func newApproveWorld(t *testing.T, revision string) *approveWorld {
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
 	t.Setenv("GIT_TERMINAL_PROMPT", "0")
-	repo, err := gitserver.New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
 	w := &approveWorld{t: t, repo: repo, dir: filepath.Join(t.TempDir(), "clone")}
-	if w.commit, err = repo.Commit(map[string]string{"README.md": "fleet\n"}, "begin"); err != nil {
-		t.Fatal(err)
-	}
+	w.commit = must.Get(repo.Commit(map[string]string{"README.md": "fleet\n"}, "begin"))(t)
 	w.status(revision)
 	w.run("clone", "--quiet", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", repo.Dir, w.dir)
 	return w
@@ -60,14 +56,11 @@ func newApproveWorld(t *testing.T, revision string) *approveWorld {
 
 func (w *approveWorld) status(revision string) {
 	w.t.Helper()
-	_, err := w.repo.CommitTo("status", map[string]string{
+	must.Get(w.repo.CommitTo("status", map[string]string{
 		"revision.yaml":                strings.ReplaceAll(revision, "COMMIT", w.commit),
 		"servers/s3.yaml":              "metadata: {name: s3}\nstatus: {state: Reserved}\nrecord: {identity: {name: s3}, life: {state: Reserved}, claim: {name: default/gone}}\n",
 		"serverclaims/default/db.yaml": "kind: ServerClaim\nmetadata: {namespace: default, name: db}\nstatus: {phase: Unbound}\nrecord: {name: default/db}\n",
-	}, "held")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	}, "held"))(w.t)
 }
 
 func (w *approveWorld) git(args ...string) string {
@@ -163,9 +156,7 @@ func TestAnApprovalIsNotWrittenWhere(t *testing.T) {
 		},
 		"something is staged": {
 			prepare: func(w *approveWorld) {
-				if err := os.WriteFile(filepath.Join(w.dir, "README.md"), []byte("another\n"), 0o600); err != nil {
-					w.t.Fatal(err)
-				}
+				must.Do(w.t, os.WriteFile(filepath.Join(w.dir, "README.md"), []byte("another\n"), 0o600))
 				w.git("add", "README.md")
 			},
 			args: []string{"--yes"}, want: "something is staged",
@@ -220,9 +211,7 @@ func TestAnApprovalIsNotWrittenWhere(t *testing.T) {
 
 func (w *approveWorld) hook(name, script string) {
 	w.t.Helper()
-	if err := os.WriteFile(filepath.Join(w.dir, ".git", "hooks", name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, os.WriteFile(filepath.Join(w.dir, ".git", "hooks", name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 }
 
 func TestAHookThatSpoilsTheApprovalIsSaid(t *testing.T) {
@@ -238,10 +227,7 @@ func TestAHookThatSpoilsTheApprovalIsSaid(t *testing.T) {
 func TestAListThatChangesWhileItIsReadIsNotApproved(t *testing.T) {
 	w := newApproveWorld(t, heldRevision)
 	a, g := approveCommand{Status: "status", Remote: "origin"}, &clone{c: &console{}, dir: w.dir, remote: "origin"}
-	before, err := g.branch(t.Context(), "status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(g.branch(t.Context(), "status"))(t)
 	if err := a.unchanged(t.Context(), g, before, heldMessage); err != nil {
 		t.Error(err)
 	}

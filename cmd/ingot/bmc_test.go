@@ -10,16 +10,14 @@ import (
 
 	"ingot/bmc"
 	"ingot/bmc/sim"
+	"ingot/model/must"
 )
 
 // simulatedBMC runs a rack of one BMC for as long as the test lasts, and writes its password
 // to a file.
 func simulatedBMC(t *testing.T) (b *sim.BMC, passwordFile string) {
 	t.Helper()
-	rack, err := sim.New(sim.Options{Delays: sim.FastDelays()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rack := must.Get(sim.New(sim.Options{Delays: sim.FastDelays()}))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- rack.Run(ctx) }()
@@ -31,9 +29,7 @@ func simulatedBMC(t *testing.T) (b *sim.BMC, passwordFile string) {
 	})
 	b = rack.BMCs()[0]
 	passwordFile = filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(passwordFile, []byte(b.Target().Password.Reveal()+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(passwordFile, []byte(b.Target().Password.Reveal()+"\n"), 0o600))
 	return b, passwordFile
 }
 
@@ -64,9 +60,7 @@ func TestBMCCheck(t *testing.T) {
 
 func TestBMCCheckOfAWrongPassword(t *testing.T) {
 	b, passwordFile := simulatedBMC(t)
-	if err := os.WriteFile(passwordFile, []byte("hunter2"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(passwordFile, []byte("hunter2"), 0o600))
 	out, errs, code := command(t, "bmc", "check", "--address", b.Addr(), "--username", "admin", "--password-file", passwordFile)
 	if code != 1 || errs != "" || !strings.Contains(out, "login: correct user name and password") || strings.Contains(out, "hunter2") {
 		t.Errorf("exit code %d, %s%s", code, errs, out)
@@ -76,9 +70,7 @@ func TestBMCCheckOfAWrongPassword(t *testing.T) {
 func TestBMCCheckTeachesItsFlags(t *testing.T) {
 	_, passwordFile := simulatedBMC(t)
 	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(empty, []byte("\n"), 0o600))
 	for _, tt := range []struct {
 		args []string
 		want string

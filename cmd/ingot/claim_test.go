@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 func newFleet(t *testing.T) string {
@@ -67,9 +69,7 @@ func TestAClaimIsWrittenAsTheDaemonReadsIt(t *testing.T) {
 
 func TestAClaimNamesTheSchemaIfThereIsOne(t *testing.T) {
 	fleet := newFleet(t)
-	if err := writeNewFile(filepath.Join(fleet, schemaFile), "{}\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeNewFile(filepath.Join(fleet, schemaFile), "{}\n"))
 	t.Chdir(fleet)
 	stdout, stderr, code := command(t, "claim", "web-1", "--image", "oci:probe")
 	if code != exitFine || !strings.Contains(stdout, "  git add claims/default/web-1.yaml\n") {
@@ -88,9 +88,7 @@ func TestAClaimThatCannotBeIsNotWritten(t *testing.T) {
 		"more/elsewhere.yaml": "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\n" +
 			"metadata: {name: elsewhere, namespace: default}\nspec: {power: \"On\", image: \"a.example/b:1\"}\n",
 	} {
-		if err := writeNewFile(filepath.Join(fleet, path), content); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writeNewFile(filepath.Join(fleet, path), content))
 	}
 	before := filesBelow(t, fleet)
 	for name, tc := range map[string]struct{ args, want string }{

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ingot/model/must"
 )
 
 // guardedServer answers like a daemon with TLS and a user. It returns its address and the
@@ -40,9 +42,7 @@ func guardedServer(t *testing.T) (address, ca string) {
 
 func put(t *testing.T, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(content), 0o600))
 }
 
 func TestADaemonWithUsersIsAskedWithAPassword(t *testing.T) {

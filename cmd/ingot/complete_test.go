@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"ingot/model/must"
 )
 
 // model is that of the command line.
 func cliModel(t *testing.T) *kong.Node {
 	t.Helper()
-	parser, err := kong.New(&commandLine{}, kong.Name("ingot"), kong.Description(description), kong.Vars{"personalities": "x", "version": "v"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(kong.New(&commandLine{}, kong.Name("ingot"), kong.Description(description), kong.Vars{"personalities": "x", "version": "v"}))(t)
 	return parser.Model.Node
 }
 

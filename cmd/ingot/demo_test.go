@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
@@ -86,10 +87,7 @@ func TestTheDemoInstallsADiskImage(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	log, err := exec.Command("git", "-C", filepath.Join(dir, "fleet.git"), "log", "-p", "status").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(exec.Command("git", "-C", filepath.Join(dir, "fleet.git"), "log", "-p", "status").Output())(t)
 	for _, want := range []string{"demo/linux:1", "format: raw", "its system runs on disk nvme0n1"} {
 		if !strings.Contains(string(log), want) {
 			t.Errorf("the status branch never said %q", want)
@@ -107,10 +105,7 @@ func showOf(t *testing.T, servers int, summaries ...report.Summary) (*demoShow, 
 		next++
 	}))
 	t.Cleanup(server.Close)
-	fleet, err := newAdminClient(server.URL, daemonFlags{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fleet := must.Get(newAdminClient(server.URL, daemonFlags{}))(t)
 	var out bytes.Buffer
 	return &demoShow{
 		demoCommand: demoCommand{Servers: servers, Timeout: time.Second}, console: &console{out: &out},
@@ -215,9 +210,7 @@ func TestTheRackAlonePrintsItsAddressesAndWritesItsManifests(t *testing.T) {
 
 func TestARackThatCannotBeIsRefused(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(empty, []byte("\n"), 0o600))
 	for name, tc := range map[string]struct{ args, want string }{
 		"no BMCs":           {"--bmcs=-1", "-1 BMCs: 1 to 8192 are possible"},
 		"a vendor unheard":  {"--personality=acme", `personality "acme": known are`},

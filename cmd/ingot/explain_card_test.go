@@ -13,6 +13,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
@@ -68,17 +69,11 @@ func TestACardIsExplainedByTheDaemon(t *testing.T) {
 }
 
 func TestTheStatusBranchKnowsNoConversation(t *testing.T) {
-	repo, err := gitserver.New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = repo.CommitTo("status", map[string]string{
+	repo := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
+	must.Get(repo.CommitTo("status", map[string]string{
 		"revision.yaml":        "fence: 1\n",
 		"endpoints/oob-1.yaml": "metadata: {name: oob-1}\nspec: {macAddress: \"A0:36:9F:01:02:FF\"}\nstatus: {network: oob}\n",
-	}, "oob-1: plugged in")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, "oob-1: plugged in"))(t)
 	for _, name := range []string{"oob-1", "a0:36:9f:01:02:ff"} {
 		stdout, stderr, code := command(t, "explain", "--git", repo.Dir, "endpoint", name)
 		if code != exitFine || !strings.HasPrefix(stdout, "endpoint oob-1\n") || !strings.Contains(stderr, "only available from a running daemon") {

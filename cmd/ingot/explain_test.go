@@ -14,6 +14,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
@@ -54,18 +55,12 @@ func TestAnExplanationIsForPeople(t *testing.T) {
 }
 
 func TestExplainReadsTheStatusBranch(t *testing.T) {
-	repo, err := gitserver.New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = repo.CommitTo("status", map[string]string{
+	repo := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
+	must.Get(repo.CommitTo("status", map[string]string{
 		"revision.yaml":   "fence: 1\n",
 		"servers/s1.yaml": "metadata: {name: s1}\nspec: {bmcRef: {name: b1}}\nstatus: {state: Available, powerState: \"Off\"}\n",
 		"bmcs/b1.yaml":    "metadata: {name: b1}\nstatus: {state: Enabled}\n",
-	}, "s1: Discovery → Available")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, "s1: Discovery → Available"))(t)
 	stdout, stderr, code := command(t, "explain", "--git", repo.Dir, "server", "s1")
 	if want := "server s1: Available\n  power: Off\n\nbmc b1: Enabled\n"; stdout != want || code != exitFine {
 		t.Errorf("exit code %d, %s\ngot\n%swant\n%s", code, stderr, stdout, want)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
@@ -45,10 +46,7 @@ func newTeller(t *testing.T, s report.Summary) *teller {
 }
 
 func (d *teller) start() {
-	ln, err := net.Listen("tcp", d.address)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	ln := must.Get(net.Listen("tcp", d.address))(d.t)
 	d.address = ln.Addr().String()
 	d.server = &http.Server{Handler: d, ReadHeaderTimeout: time.Minute}
 	go func(s *http.Server) { _ = s.Serve(ln) }(d.server)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 func importCSV(t *testing.T, text string, flags ...string) (stdout, stderr string, code int) {
@@ -37,9 +39,7 @@ func TestImportEndpointsWritesManifests(t *testing.T) {
 func TestImportEndpointsReplacesOnlyWithOverwrite(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const file, text = "endpoints/a.yaml", "02:00:00:00:00:01,192.0.2.1,a\n02:00:00:00:00:02,192.0.2.2,b\n"
-	if err := writeNewFile(file, "# mine\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeNewFile(file, "# mine\n"))
 	_, errs, code := importCSV(t, text)
 	if code != exitFailed || !strings.Contains(errs, file) || !strings.Contains(errs, "--overwrite") || len(filesBelow(t, ".")) != 1 {
 		t.Errorf("exit code %d, files %v, %s", code, filesBelow(t, "."), errs)
@@ -75,10 +75,7 @@ func TestImportEndpointsReportsEachWrongLine(t *testing.T) {
 }
 
 func TestDocumentedCommandsMakeTheCSV(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/networks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../docs/networks.md"))(t)
 	_, section, _ := strings.Cut(string(doc), "## The day of the move")
 	for name, tc := range map[string]struct {
 		begins string
@@ -116,9 +113,7 @@ func TestDocumentedCommandsMakeTheCSV(t *testing.T) {
 			}
 			t.Chdir(t.TempDir())
 			for file, content := range tc.files {
-				if err := writeNewFile(file, content); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, writeNewFile(file, content))
 			}
 			if out, err := exec.CommandContext(t.Context(), "sh", "-c", script).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)

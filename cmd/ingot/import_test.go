@@ -10,6 +10,7 @@ import (
 
 	"ingot/cmd/daemon/config"
 	"ingot/cmd/ingot/cluster"
+	"ingot/model/must"
 )
 
 const clusterFile = "cluster/testdata/cluster.yaml"
@@ -17,10 +18,7 @@ const clusterFile = "cluster/testdata/cluster.yaml"
 func TestAClusterIsImportedIntoARepository(t *testing.T) {
 	userOfGit(t)
 	dir := filepath.Join(t.TempDir(), "fleet")
-	data, err := os.ReadFile(clusterFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(clusterFile))(t)
 	var out, errs bytes.Buffer
 	args := []string{"import", dir, "--url", "https://git.example.com/infra/fleet.git"}
 	code := execute(t.Context(), args, &console{in: bytes.NewReader(data), out: &out, err: &errs})
@@ -86,9 +84,7 @@ func TestNothingIsWrittenOfWhatIsNoCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			if err := writeNewFile("dump.yaml", tc.content); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, writeNewFile("dump.yaml", tc.content))
 			_, stderr, code := command(t, "import", "fleet", "dump.yaml")
 			if code != exitFailed || !strings.Contains(stderr, tc.want) {
 				t.Errorf("exit code %d, want %q\n%s", code, tc.want, stderr)

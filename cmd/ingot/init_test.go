@@ -13,21 +13,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/cmd/daemon/config"
+	"ingot/model/must"
 )
 
 func userOfGit(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "gitconfig")
-	if err := os.WriteFile(file, []byte("[user]\n\tname = Ada\n\temail = ada@example.com\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("[user]\n\tname = Ada\n\temail = ada@example.com\n"), 0o600))
 	t.Setenv("GIT_CONFIG_GLOBAL", file)
 	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
 }
 
 func filesBelow(t *testing.T, dir string) (all []string) {
 	t.Helper()
-	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
 		if entry.IsDir() && entry.Name() == ".git" {
 			return fs.SkipDir
 		}
@@ -35,10 +34,7 @@ func filesBelow(t *testing.T, dir string) (all []string) {
 			all = append(all, path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }
 
@@ -88,13 +84,8 @@ func TestANewRepositoryIsValidCommittedAndFollowed(t *testing.T) {
 
 func TestTheConfigurationOfANewRepositoryNamesTheDefaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ingot.yaml")
-	content, err := newRepository{}.configuration()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(newRepository{}.configuration())(t)
+	must.Do(t, os.WriteFile(file, []byte(content), 0o600))
 	got, err := config.Load(file, nil)
 	want := config.Default()
 	want.Git.URL = templateURL
@@ -172,9 +163,7 @@ func TestNothingIsOverwrittenByANewRepository(t *testing.T) {
 	fleet := filepath.Join(dir, "fleet")
 	mine := map[string]string{filepath.Join(fleet, "README.md"): "mine\n", filepath.Join(dir, "ingot.yaml"): "mine, too\n"}
 	for path, content := range mine {
-		if err := writeNewFile(path, content); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writeNewFile(path, content))
 	}
 	_, stderr, code := command(t, "init", fleet)
 	want := "ingot: nothing was written, because nothing is overwritten, and 2 files are there:\n" +
@@ -196,9 +185,7 @@ func TestNothingIsOverwrittenByANewRepository(t *testing.T) {
 func TestOnlyWhatWasWrittenIsCommitted(t *testing.T) {
 	userOfGit(t)
 	fleet := filepath.Join(t.TempDir(), "fleet")
-	if err := writeNewFile(filepath.Join(fleet, "password.txt"), "hunter2\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeNewFile(filepath.Join(fleet, "password.txt"), "hunter2\n"))
 	if _, stderr, code := command(t, "init", fleet); code != exitFine {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}

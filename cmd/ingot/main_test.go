@@ -8,6 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"ingot/bootsvc/diskimage/diskimagetest"
+	"ingot/model/must"
 )
 
 func TestMain(m *testing.M) {
@@ -16,18 +17,10 @@ func TestMain(m *testing.M) {
 
 // The scripts run the command as people do and compare what it prints.
 func TestScripts(t *testing.T) {
-	seeds, err := filepath.Abs("../../examples/seeds")
-	if err != nil {
-		t.Fatal(err)
-	}
-	encrypted, err := filepath.Abs("../../gitsource/sops/testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	seeds := must.Get(filepath.Abs("../../examples/seeds"))(t)
+	encrypted := must.Get(filepath.Abs("../../gitsource/sops/testdata"))(t)
 	disk := filepath.Join(t.TempDir(), "disk.raw")
-	if err := os.WriteFile(disk, diskimagetest.Disk(diskimagetest.Options{BootCode: true, ESP: diskimagetest.Bootable()}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(disk, diskimagetest.Disk(diskimagetest.Options{BootCode: true, ESP: diskimagetest.Bootable()}), 0o600))
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"ingot/model/must"
 	"ingot/model/testtool"
 )
 
@@ -110,13 +111,7 @@ func heapGoal() int64 {
 
 func resident(t *testing.T) int64 {
 	t.Helper()
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("/proc/self/statm"))(t)
+	pages := must.Get(strconv.ParseInt(strings.Fields(string(text))[1], 10, 64))(t)
 	return pages * int64(os.Getpagesize())
 }

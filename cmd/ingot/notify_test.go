@@ -5,14 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"ingot/model/must"
 )
 
 func TestTheServiceManagerIsTold(t *testing.T) {
 	for _, name := range []string{filepath.Join(t.TempDir(), "notify"), "@ingot-" + filepath.Base(t.TempDir()) + t.Name()} {
-		socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		socket := must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"}))(t)
 		defer socket.Close()
 		if err := notifySystemd(name, "READY=1"); err != nil {
 			t.Fatalf("%s: %v", name, err)

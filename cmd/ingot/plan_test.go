@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ingot/model/must"
 )
 
 // TestAPlanSaysWhatBranchIsWatched makes a plan for a branch that Ingot does not look at, and for the one
@@ -36,9 +38,7 @@ func TestAPlanSaysWhichApprovalIsOfNothing(t *testing.T) {
 func (w *approveWorld) claims(name string) {
 	w.t.Helper()
 	claim := "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: " + name + "}\nspec: {power: \"On\", image: \"os:1\"}\n"
-	if err := os.WriteFile(filepath.Join(w.dir, name+".yaml"), []byte(claim), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, os.WriteFile(filepath.Join(w.dir, name+".yaml"), []byte(claim), 0o600))
 	w.git("add", "--all")
 	w.git("commit", "--quiet", "-m", "claim")
 }

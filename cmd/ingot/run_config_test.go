@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"ingot/model/must"
 )
 
 func TestTheConfigurationIsThatOfTheWorkingDirectoryUnlessOneIsNamed(t *testing.T) {
@@ -11,9 +13,7 @@ func TestTheConfigurationIsThatOfTheWorkingDirectoryUnlessOneIsNamed(t *testing.
 	if got := configFile(""); got != "" {
 		t.Errorf("with no file: %q, want none", got)
 	}
-	if err := os.WriteFile("ingot.yaml", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("ingot.yaml", nil, 0o600))
 	if got := configFile(""); got != "ingot.yaml" {
 		t.Errorf("with ingot.yaml: %q", got)
 	}

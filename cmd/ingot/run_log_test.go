@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"ingot/model/must"
 )
 
 func TestADaemonWhoseLogNobodyReadsGoesOn(t *testing.T) {
@@ -20,13 +22,8 @@ func TestADaemonWhoseLogNobodyReadsGoesOn(t *testing.T) {
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), ours),
 		"INGOT_GIT_URL="+filepath.Join(dir, "none.git"), "INGOT_STATE_DIR="+filepath.Join(dir, "state"),
 		"INGOT_BOOT_LISTEN=127.0.0.1:0", "INGOT_REGISTRY_LISTEN=127.0.0.1:0", "INGOT_ADMIN_LISTEN=127.0.0.1:0")
-	log, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(cmd.StderrPipe())(t)
+	must.Do(t, cmd.Start())
 	lines := bufio.NewScanner(log)
 	var said []string
 	for listens := false; !listens; listens = strings.Contains(lines.Text(), "msg=listening") {
@@ -35,13 +32,9 @@ func TestADaemonWhoseLogNobodyReadsGoesOn(t *testing.T) {
 		}
 		said = append(said, lines.Text())
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, log.Close())
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGTERM} { // it looks at the repository, and writes that there is none
-		if err := cmd.Process.Signal(s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Signal(s))
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v", err)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"ingot/model/must"
 )
 
 // simMemory is how much memory 1,000 simulated BMCs may take, in MB.
@@ -51,15 +53,10 @@ func BenchmarkSimMemory(b *testing.B) {
 func startSim(ctx context.Context, b *testing.B, bmcs int) (pid int, racks []simulated) {
 	b.Helper()
 	cmd := exec.CommandContext(ctx, "ingot", "sim", "--fast", "--systems=1", "--output=json", "--bmcs="+strconv.Itoa(bmcs))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(b)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, cmd.Start())
 	b.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
@@ -77,9 +74,7 @@ func each(ctx context.Context, b *testing.B, clients []*simClient, do func(*simC
 	for _, c := range clients {
 		group.Go(func() error { return do(c, ctx) })
 	}
-	if err := group.Wait(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, group.Wait())
 }
 
 // simClient is a client of one BMC.

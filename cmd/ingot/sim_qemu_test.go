@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/bmc/sim/qemu"
+	"ingot/model/must"
 )
 
 func TestTheFlagsMakeTheVirtualMachines(t *testing.T) {
@@ -45,10 +46,7 @@ func TestTheFlagsMakeTheVirtualMachines(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := tc.flags.machines(tc.servers)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(tc.flags.machines(tc.servers))(t)
 			for i := range got {
 				if len(got[i].Taps) == 0 {
 					got[i].Taps = nil
@@ -99,10 +97,7 @@ func TestVirtualMachinesThatCannotBeAreRefused(t *testing.T) {
 }
 
 func TestABridgeHasATapForEachServer(t *testing.T) {
-	b, err := newBridge(interfaceAddress{"rack0", netip.MustParsePrefix("10.20.0.1/24")}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(newBridge(interfaceAddress{"rack0", netip.MustParsePrefix("10.20.0.1/24")}, 2))(t)
 	var got []string
 	for _, args := range b.commands() {
 		got = append(got, strings.Join(args, " "))
@@ -130,22 +125,14 @@ func TestABridgeRemovesWhatItMadeAlone(t *testing.T) {
 	dir := t.TempDir()
 	did := filepath.Join(dir, "did")
 	program := "#!/bin/sh\necho \"$@\" >>" + did + "\ncase \"$*\" in \"tuntap add rack0-2 \"*) echo 'ioctl(TUNSETIFF): Device or resource busy' >&2; exit 1;; esac\n"
-	if err := os.WriteFile(filepath.Join(dir, "ip"), []byte(program), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "ip"), []byte(program), 0o700))
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
-	b, err := newBridge(interfaceAddress{"rack0", netip.MustParsePrefix("10.20.0.1/24")}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(newBridge(interfaceAddress{"rack0", netip.MustParsePrefix("10.20.0.1/24")}, 3))(t)
 	if err := b.make(t.Context()); err == nil || !strings.Contains(err.Error(), "ip link delete: rack0, rack0-1, rack0-2, rack0-3") {
 		t.Errorf("got %v", err)
 	}
 	b.remove(t.Context())
-	log, err := os.ReadFile(did)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(os.ReadFile(did))(t)
 	var removed []string
 	for line := range strings.Lines(string(log)) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "link delete "); ok {
@@ -160,9 +147,7 @@ func TestABridgeRemovesWhatItMadeAlone(t *testing.T) {
 func TestABridgeHasAnAddressUnlessOneIsGiven(t *testing.T) {
 	for text, want := range map[string]string{"rack0": "10.20.0.1/24", "rack0=192.0.2.1/28": "192.0.2.1/28"} {
 		var at interfaceAddress
-		if err := at.UnmarshalText([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, at.UnmarshalText([]byte(text)))
 		b, err := newBridge(at, 1)
 		if err != nil || b.address.String() != want {
 			t.Errorf("%s: %v, %v, want %s", text, b, err, want)

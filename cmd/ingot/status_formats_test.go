@@ -10,6 +10,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
@@ -81,19 +82,13 @@ servers: []
 
 // The status branch has labels, too: no daemon is needed.
 func TestLabelsAreSelectedOnTheStatusBranch(t *testing.T) {
-	repo, err := gitserver.New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = repo.CommitTo("status", map[string]string{
+	repo := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
+	must.Get(repo.CommitTo("status", map[string]string{
 		"revision.yaml":    "lastAppliedRevision: main@sha1:aaaa\nrecord: {}\n",
 		"servers/s2.yaml":  "metadata: {name: s2, labels: {rack: r7}}\nstatus: {state: Available}\n",
 		"servers/s10.yaml": "metadata: {name: s10, labels: {rack: r7}}\nstatus: {state: Available}\n",
 		"servers/s3.yaml":  "metadata: {name: s3, labels: {rack: r8}}\nstatus: {state: Available}\n",
-	}, "three servers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, "three servers"))(t)
 	stdout, stderr, code := command(t, "status", "--git", repo.Dir, "-l", "rack=r7", "-o", "name")
 	if stdout != "server/s2\nserver/s10\n" || stderr != "" || code != exitFine {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)

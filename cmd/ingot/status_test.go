@@ -14,6 +14,7 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
@@ -190,22 +191,16 @@ func TestAnAddressThatIsNoDaemonIsSaidSo(t *testing.T) {
 }
 
 func TestTheStatusBranchIsRead(t *testing.T) {
-	repo, err := gitserver.New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
 	_, stderr, code := command(t, "status", "--git", repo.Dir)
 	want := "ingot: " + repo.Dir + " has no branch status: the daemon writes it once it runs with this repository\n"
 	if stderr != want || code != 1 {
 		t.Errorf("exit code %d\ngot  %swant %s", code, stderr, want)
 	}
-	_, err = repo.CommitTo("status", map[string]string{
+	must.Get(repo.CommitTo("status", map[string]string{
 		"revision.yaml":   "lastAppliedRevision: main@sha1:aaaa\nrecord: {}\n",
 		"servers/s1.yaml": "metadata: {name: s1}\nstatus: {state: Available, powerState: \"Off\"}\n",
-	}, "s1: Discovery → Available")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, "s1: Discovery → Available"))(t)
 	stdout, stderr, code := command(t, "status", "--git", repo.Dir)
 	want = "Revision main@sha1:aaaa\n\nSERVER  STATE      POWER  CLAIM  SINCE  WHY\ns1      Available  Off    -      -\n"
 	if stdout != want || code != 0 {
@@ -228,13 +223,8 @@ func TestAge(t *testing.T) {
 }
 
 func TestABranchThatIsNoStatusBranchIsRefused(t *testing.T) {
-	repo, err := gitserver.New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := repo.Commit(map[string]string{"README.md": "fleet\n"}, "begin"); err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
+	must.Get(repo.Commit(map[string]string{"README.md": "fleet\n"}, "begin"))(t)
 	_, stderr, code := command(t, "status", "--git", repo.Dir, "--branch", "main")
 	if code != exitFailed || !strings.Contains(stderr, "branch main: it has no revision.yaml: is it the branch that Ingot writes?") {
 		t.Errorf("exit code %d\n%s", code, stderr)

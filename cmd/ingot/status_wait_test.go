@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
@@ -55,10 +56,7 @@ func TestADaemonThatHasReadNothingYetIsWaitedFor(t *testing.T) {
 }
 
 func TestWaitingIsGivenUp(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	nobody := "http://" + ln.Addr().String()
 	ln.Close()
 	waits := report.Summary{Revision: "main@sha1:aa", Servers: []report.ServerSummary{{Name: "s1", State: model.StateDiscovery, Why: "waiting for the probe"}}}

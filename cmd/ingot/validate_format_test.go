@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func found(files ...string) []finding {
@@ -49,13 +50,9 @@ func TestNoTwoFindingsHaveOneFingerprint(t *testing.T) {
 
 func TestFilesAreNamedFromTheRootOfTheirRepository(t *testing.T) {
 	outside, root := t.TempDir(), t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, "fleet", "rack"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(root, "fleet", "rack"), 0o755))
 	// A worktree and a submodule have a file where others have a folder.
-	if err := os.WriteFile(filepath.Join(root, ".git"), []byte("gitdir: elsewhere\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(root, ".git"), []byte("gitdir: elsewhere\n"), 0o644))
 	t.Chdir(filepath.Join(root, "fleet"))
 	for file, want := range map[string]string{
 		"a.yaml":              "fleet/a.yaml",
@@ -95,10 +92,7 @@ func TestEveryFindingHasAKnownRule(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(file))(t)
 		for _, f := range found(file, string(data), "twice/"+file, string(data)) {
 			seen[f.Rule] = true
 			if !known[f.Rule] {
@@ -107,10 +101,7 @@ func TestEveryFindingHasAKnownRule(t *testing.T) {
 		}
 	}
 	seen[model.RuleTenant] = true // needs tenants
-	docs, err := os.ReadFile("../../docs/manifests.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := must.Get(os.ReadFile("../../docs/manifests.md"))(t)
 	for _, r := range model.Rules {
 		if line := fmt.Sprintf("| `%s` | %s |\n", r.Rule, r.About); !strings.Contains(string(docs), line) {
 			t.Errorf("docs/manifests.md lacks the line %s", line)

@@ -30,6 +30,7 @@ import (
 	"ingot/cmd/metalprobe/machine"
 	"ingot/cmd/metalprobe/wipe"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 const (
@@ -154,10 +155,7 @@ type world struct {
 
 func newWorld(t *testing.T, args ...string) *world {
 	t.Helper()
-	o, err := parse(append([]string{"--registry-url=http://h/r/" + token, "--server-uuid=" + uuid}, args...), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(parse(append([]string{"--registry-url=http://h/r/" + token, "--server-uuid=" + uuid}, args...), io.Discard))(t)
 	w := &world{log: &syncBuffer{}}
 	log := slog.New(slog.NewTextHandler(w.log, nil))
 	w.agent = &agent{options: o, log: log, wiper: wipe.Local(log)}
@@ -250,9 +248,7 @@ func TestTheProbePostsAgainAndAlwaysWithTheTime(t *testing.T) {
 			}
 			return "", errors.New("lldpd died")
 		}
-		if err := w.during(t, 100*time.Second); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.during(t, 100*time.Second))
 		got := w.registrations(t)
 		if len(got) != 4 { // at 0, 30, 60 and 90 s
 			t.Fatalf("%d posts, want 4", len(got))
@@ -295,9 +291,7 @@ func TestWaitingForNeighbours(t *testing.T) {
 				w := newWorld(t, "--once")
 				w.lldp = test.lldp
 				began := time.Now()
-				if err := w.register(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.register(t.Context()))
 				if got := w.times[0].Sub(began); got != test.want {
 					t.Errorf("first post after %v, want %v", got, test.want)
 				}
@@ -315,9 +309,7 @@ func TestCleanUpReportsUntilItIsHeard(t *testing.T) {
 			}
 			return nil
 		}
-		if err := w.cleanUp(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.cleanUp(t.Context()))
 		var waits []time.Duration
 		for i := 2; i < len(w.times); i++ {
 			waits = append(waits, w.times[i].Sub(w.times[i-1])/time.Second)
@@ -454,14 +446,10 @@ func TestACleanupTakesBootEntriesAway(t *testing.T) {
 	for mode, kept := range map[string]bool{model.CleanupQuick: false, model.CleanupNone: true} {
 		folder := t.TempDir()
 		entry := append([]byte{7, 0, 0, 0}, efi.Option{Label: "Ingot web-1"}.Encode()...)
-		if err := os.WriteFile(filepath.Join(folder, name+vendor), entry, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name+vendor), entry, 0o600))
 		w := newWorld(t, "--wipe="+mode, "--report-url=http://h/r/"+token+"/wipe", "--once")
 		w.firmware = func() (efi.Variables, error) { return efi.Variables{Folder: folder}, nil }
-		if err := w.cleanUp(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.cleanUp(t.Context()))
 		if _, err := os.Stat(filepath.Join(folder, name+vendor)); (err == nil) != kept {
 			t.Errorf("after mode %s the entry is there: %v, want %v\n%s", mode, err == nil, kept, w.log)
 		}
@@ -487,9 +475,7 @@ func TestDisksThatAppearDuringTheWipeAreWipedAsWell(t *testing.T) {
 		}
 		return []wipe.Choice{choice("sda", "S1"), choice("sdc", "S3")}
 	}
-	if err := w.cleanUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.cleanUp(t.Context()))
 	var got []string
 	for _, d := range w.posted[len(w.posted)-1].(model.ProbeWipe).Disks {
 		got = append(got, d.Name+" "+d.Serial)
@@ -586,10 +572,7 @@ func TestWhatCountsAsAccepted(t *testing.T) {
 }
 
 func TestErrorsDoNotShowTheToken(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
@@ -621,9 +604,7 @@ func TestOnTheWire(t *testing.T) {
 	defer registry.Close()
 	var log syncBuffer
 	args := []string{"--registry-url", registry.URL + "/r/" + token, "--server-uuid", uuid, "--once", "--lldp-sync-duration=0"}
-	if err := run(t.Context(), args, io.Discard, &log); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), args, io.Discard, &log))
 	if got.method != "POST" || got.path != "/r/"+token+"/register" || got.contentType != "application/json" || got.length <= 0 {
 		t.Errorf("request %+v", got)
 	}
@@ -652,9 +633,7 @@ func TestPrinting(t *testing.T) {
 		t.Errorf("--version: %q, %v", out.String(), err)
 	}
 	out.Reset()
-	if err := run(t.Context(), []string{"--json"}, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), []string{"--json"}, &out, io.Discard))
 	var data model.ProbeData
 	if err := json.Unmarshal(out.Bytes(), &data); err != nil || len(data.CPU) == 0 {
 		t.Errorf("--json: %v, %s", err, out.String())

@@ -17,6 +17,7 @@ import (
 
 	"ingot/cmd/probeimage/image"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // Addresses of the IPv6 network: the machine's two cables, and Ingot behind the
@@ -125,9 +126,7 @@ func (n *namespace) start(program string, args ...string) {
 	cmd := n.command(program, args...)
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		n.t.Fatal(err)
-	}
+	must.Do(n.t, cmd.Start())
 	n.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -24,6 +24,7 @@ import (
 	"ingot/bootsvc/ignition"
 	"ingot/cmd/probeimage/image"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 const (
@@ -287,9 +288,7 @@ func start(t *testing.T, qmp, namespace string, args ...string) *vm {
 	), args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -328,11 +327,7 @@ func (m *vm) told(t *testing.T, message string) string {
 func (m *vm) reportedInTime(t *testing.T) {
 	t.Helper()
 	at := func(message string) time.Duration {
-		d, err := time.ParseDuration(m.told(t, message) + "s")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+		return must.Get(time.ParseDuration(m.told(t, message) + "s"))(t)
 	}
 	took := at("server is registered") - at("metalprobe starts")
 	t.Logf("reported %v after its start", took)
@@ -458,19 +453,14 @@ func random(t *testing.T, folder, name string) (path string) {
 	content := make([]byte, diskSize)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(content)
 	path = filepath.Join(folder, name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
 // firstData returns where a disk is not zero, -1 for nowhere.
 func firstData(t *testing.T, disk string) int {
 	t.Helper()
-	content, err := os.ReadFile(disk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(disk))(t)
 	return slices.IndexFunc(content, func(b byte) bool { return b != 0 })
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"golang.org/x/crypto/bcrypt"
+
+	"ingot/model/must"
 )
 
 // The user of tests, with a hash that costs as little as possible.
@@ -25,18 +27,13 @@ const user, password = "anna", "correct horse"
 // hashed is a line of htpasswd -B -C 4.
 func hashed(t *testing.T, name, password string) string {
 	t.Helper()
-	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hash := must.Get(bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost))(t)
 	return name + ":" + strings.Replace(string(hash), "$2a$", "$2y$", 1) + "\n" // as htpasswd has it
 }
 
 func write(t *testing.T, file, content string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(content), 0o600))
 }
 
 // clock is a clock that tests move.
@@ -57,10 +54,7 @@ func made(t *testing.T, o Options) *Access {
 	if o.Clock == nil {
 		o.Clock = (&clock{time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC)}).time
 	}
-	a, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(New(o))(t)
 	a.hostname = "metal01"
 	return a
 }

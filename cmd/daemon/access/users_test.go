@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/bcrypt"
+
+	"ingot/model/must"
 )
 
 // whole is a bcrypt hash as htpasswd writes it, of cost 5.
@@ -71,10 +73,7 @@ func TestALineThatIsNoBcryptIsRefusedWithWhatToType(t *testing.T) {
 }
 
 func TestWhoIsUnknownIsCheckedAsLongAsWhoIsKnown(t *testing.T) {
-	u, err := parseUsers("users", []byte("anna:"+whole+"\r\n  bert:$2b$06$"+whole[7:]+"\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(parseUsers("users", []byte("anna:"+whole+"\r\n  bert:$2b$06$"+whole[7:]+"\n")))(t)
 	got := make(map[string]int)
 	for _, name := range []string{"anna", "bert", "eve"} {
 		hash, known := u.hashOf(name)

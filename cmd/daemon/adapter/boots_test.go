@@ -7,21 +7,16 @@ import (
 	"ingot/bootsvc"
 	"ingot/bootsvc/ignition"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/plan/proposal"
 	"ingot/registry"
 )
 
 func process(t *testing.T, dir string) *Boots {
 	t.Helper()
-	r, err := registry.Open(t.Context(), registry.Options{Dir: dir, SealKey: []byte(strings.Repeat("k", 32))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(registry.Open(t.Context(), registry.Options{Dir: dir, SealKey: []byte(strings.Repeat("k", 32))}))(t)
 	t.Cleanup(func() { _ = r.Close() })
-	compiler, err := ignition.New(ignition.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := must.Get(ignition.New(ignition.Options{}))(t)
 	return &Boots{Registry: r, Ignition: compiler, RegistryURL: "http://10.0.0.1:10000", Desired: func() *model.Desired { return nil }}
 }
 
@@ -42,16 +37,9 @@ func TestATicketHandsOutTheSameBytesOverRestarts(t *testing.T) {
 			}
 			dir := t.TempDir()
 			first := process(t, dir)
-			made, err := first.render(&ticket, &boot)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := first.Registry.Save(t.Context(), registry.Changes{Payloads: map[string]model.Sensitive{ticket.ID: made}}); err != nil {
-				t.Fatal(err)
-			}
-			if err := first.Registry.Close(); err != nil {
-				t.Fatal(err)
-			}
+			made := must.Get(first.render(&ticket, &boot))(t)
+			must.Do(t, first.Registry.Save(t.Context(), registry.Changes{Payloads: map[string]model.Sensitive{ticket.ID: made}}))
+			must.Do(t, first.Registry.Close())
 			second := process(t, dir)
 			if kept, err := second.Payload(t.Context(), &ticket); err != nil || kept != made {
 				t.Errorf("T14: after a restart it is something else, %v", err)

@@ -10,24 +10,16 @@ import (
 	"ingot/bootsvc/oci"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhatFirmwareWithSecureBootIsKnownToRefuse(t *testing.T) {
-	served, err := ociserver.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	served := must.Get(ociserver.New())(t)
 	defer served.Close()
-	images, err := oci.New(oci.Options{Own: []string{served.Host() + "/probe"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	images := must.Get(oci.New(oci.Options{Own: []string{served.Host() + "/probe"}}))(t)
 	defer images.Close()
-	cache, err := imagecache.Open(imagecache.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache := must.Get(imagecache.Open(imagecache.Options{Dir: t.TempDir()}))(t)
 	defer cache.Close()
 	withoutSignature := func(string, model.ServerName) string { return "ipxe.efi" }
 	signed := func(string, model.ServerName) string { return "" }
@@ -54,9 +46,7 @@ func TestWhatFirmwareWithSecureBootIsKnownToRefuse(t *testing.T) {
 			}
 			b := &Boots{Images: images, Cache: cache, UnsignedLoader: tc.loader}
 			ticket := model.Ticket{Server: "s1"}
-			if ticket.Image, err = images.Resolve(t.Context(), ref, "amd64"); err != nil {
-				t.Fatal(err)
-			}
+			ticket.Image = must.Get(images.Resolve(t.Context(), ref, "amd64"))(t)
 			err = b.checkSecureBoot(t.Context(), &ticket, &proposal.Boot{Architecture: "amd64", SecureBoot: !tc.off})
 			refused, is := errors.AsType[*because](err)
 			switch {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 const nothing = `{"changes":[]}`
@@ -95,9 +96,7 @@ func TestAThousandViewersThatNeverReadDelayNobody(t *testing.T) {
 		v := view(t, p, "")
 		v.want("hello", nothing)
 		for range maxViewers - 1 {
-			if _, err := fmt.Fprint(p.dial(), "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(fmt.Fprint(p.dial(), "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
 		}
 		synctest.Wait()
 		refused := view(t, p, "")
@@ -182,9 +181,7 @@ func TestAViewerHearsSomethingEachQuarterMinute(t *testing.T) {
 			if err != nil || line != ": still here\n" || time.Since(begun) != heartbeat {
 				t.Fatalf("after %s: %q, %v", time.Since(begun), line, err)
 			}
-			if _, err := v.body.ReadString('\n'); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(v.body.ReadString('\n'))(t)
 		}
 		v.conn.Close()
 		shutDown()

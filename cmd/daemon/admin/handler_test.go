@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 	"ingot/reconcile/report/query"
 )
@@ -140,13 +141,8 @@ func TestReadyIsThatEveryCheckPasses(t *testing.T) {
 func compact(t *testing.T, text string) string {
 	t.Helper()
 	var v readiness
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &v))
+	b := must.Get(json.Marshal(v))(t)
 	return string(b)
 }
 
@@ -170,9 +166,7 @@ func TestTheStatusIsReadBackAsItWas(t *testing.T) {
 	}
 	w := ask(Options{Fleet: aFleet{summary: want}}, http.MethodGet, "/api/v1/status")
 	var got report.Summary
-	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(w.Body.Bytes(), &got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -224,9 +218,7 @@ func TestAnAnswerThatNobodyReadsIsGivenUp(t *testing.T) {
 		for _, path := range []string{"/api/v1/status", "/api/v1/servers", "/healthz"} {
 			p, shutDown := served(t, newLive(100))
 			conn := p.dial()
-			if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path))(t)
 			time.Sleep(answerTimeout + time.Second)
 			if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil {
 				t.Errorf("%s is still being answered after %s", path, answerTimeout)

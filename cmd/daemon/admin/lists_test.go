@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // page is what of a list's answer these tests look at.
@@ -35,9 +36,7 @@ func decoded[T any](t *testing.T, w *httptest.ResponseRecorder) (v T) {
 	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" {
 		t.Fatalf("got %d %s: %s", w.Code, w.Header().Get("Content-Type"), w.Body)
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(w.Body.Bytes(), &v))
 	return v
 }
 

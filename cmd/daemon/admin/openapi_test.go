@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 	"ingot/reconcile/report/query"
 )
@@ -148,18 +149,14 @@ func asDocument(t *testing.T) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(description()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Encode(description()))
 	return b.Bytes()
 }
 
 func TestTheDescriptionIsThatOfTheTypes(t *testing.T) {
 	want := asDocument(t)
 	if *update {
-		if err := os.WriteFile("openapi.json", want, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("openapi.json", want, 0o600))
 		return
 	}
 	if diff := cmp.Diff(string(want), string(openAPI)); diff != "" {
@@ -169,22 +166,13 @@ func TestTheDescriptionIsThatOfTheTypes(t *testing.T) {
 
 func schemaOf(t *testing.T, path string) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(openAPI)))(t)
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
-	if err := c.AddResource("mem:///openapi.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.AddResource("mem:///openapi.json", doc))
 	pointer := "/paths/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(path) + "/get/responses/200/content/application~1json/schema"
-	s, err := c.Compile("mem:///openapi.json#" + pointer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(c.Compile("mem:///openapi.json#" + pointer))(t)
 }
 
 // Each answer has what the description requires, and nothing that it does not tell of.
@@ -232,10 +220,7 @@ func TestAnswersOfAnEmptyFleetAreAsDescribed(t *testing.T) {
 		if op.answer == nil || op.example != "" {
 			continue
 		}
-		answer, err := jsonschema.UnmarshalJSON(ask(Options{Fleet: aFleet{}}, http.MethodGet, op.path).Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(jsonschema.UnmarshalJSON(ask(Options{Fleet: aFleet{}}, http.MethodGet, op.path).Body))(t)
 		if err := schemaOf(t, op.path).Validate(answer); err != nil {
 			t.Errorf("%s: %v", op.path, err)
 		}
@@ -248,19 +233,13 @@ func TestAllPathsAreDescribed(t *testing.T) {
 	for _, op := range operations() {
 		described = append(described, op.path)
 	}
-	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(os.ReadDir("."))(t)
 	pattern := regexp.MustCompile(`"GET (/api/v1/[^"]+)"`)
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(f.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(f.Name()))(t)
 		for _, m := range pattern.FindAllSubmatch(text, -1) {
 			served = append(served, strings.Replace(string(m[1]), "...}", "}", 1))
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ingot/bootsvc"
+	"ingot/model/must"
 )
 
 // pipes is a listener in memory, so that connections live in virtual time. A pipe holds
@@ -75,13 +76,8 @@ func view(t *testing.T, p *pipes, last string) *stream {
 	if last != "" {
 		head += "Last-Event-ID: " + last + "\r\n"
 	}
-	if _, err := fmt.Fprint(conn, head+"\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Fprint(conn, head+"\r\n"))(t)
+	resp := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 	return &stream{t, conn, resp, bufio.NewReader(resp.Body)}
 }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
@@ -22,14 +23,8 @@ func TestTheStatusInPartsIsTheWhole(t *testing.T) {
 		var body statusBody
 		check := func(when string) {
 			t.Helper()
-			want, err := json.MarshalIndent(fleet.Summary().WithLists(), "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := body.of(fleet.Rows(), fleet.CommitStatus())
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(json.MarshalIndent(fleet.Summary().WithLists(), "", "  "))(t)
+			got := must.Get(body.of(fleet.Rows(), fleet.CommitStatus()))(t)
 			if diff := cmp.Diff(string(want)+"\n", string(got)); diff != "" {
 				t.Errorf("%s, %s (-want +got):\n%s", name, when, diff)
 			}
@@ -99,14 +94,10 @@ func BenchmarkStatus(b *testing.B) {
 	fleet := newLive(10000)
 	summary := fleet.Summary().WithLists()
 	whole := cpuOf(b, 5, func() {
-		if _, err := json.Marshal(summary); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(json.Marshal(summary))(b)
 	})
 	var body statusBody
-	if _, err := body.of(fleet.Rows(), fleet.CommitStatus()); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(body.of(fleet.Rows(), fleet.CommitStatus()))(b)
 	var reports []*model.Report
 	for _, state := range []model.ServerState{model.StateError, model.StateReserved} {
 		fleet.set(3, state)
@@ -138,9 +129,7 @@ func BenchmarkStatus(b *testing.B) {
 func cpuOf(b *testing.B, times int, do func()) time.Duration {
 	used := func() time.Duration {
 		var u unix.Rusage
-		if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	least := time.Duration(0)

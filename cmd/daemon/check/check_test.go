@@ -22,6 +22,7 @@ import (
 	"ingot/bootsvc/dhcp"
 	"ingot/cmd/daemon/config"
 	"ingot/gitsource/gitserver"
+	"ingot/model/must"
 	"ingot/registry"
 )
 
@@ -118,10 +119,7 @@ func TestSpace(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer ln.Close()
 	taken := ln.Addr().String()
 	if got := listenResult("boot.listen", taken, tryListen(t.Context(), "boot.listen", taken)); got.Outcome != Wrong || !strings.Contains(got.Message, "in use") {
@@ -135,9 +133,7 @@ func TestListen(t *testing.T) {
 func TestStateAndStore(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	outcome := func(stateDir string, look check) Outcome {
 		o := config.Default()
 		o.State.Dir = stateDir
@@ -186,9 +182,7 @@ func TestNobodyIsToldToWriteOverASealKey(t *testing.T) {
 func sealedFolder(t *testing.T, mode os.FileMode) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "seal.key"), []byte("short"), mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "seal.key"), []byte("short"), mode))
 	return dir
 }
 
@@ -196,14 +190,9 @@ func sealedFolder(t *testing.T, mode os.FileMode) string {
 func lockedFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	f, err := os.Create(filepath.Join(dir, "ingot.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(filepath.Join(dir, "ingot.db")))(t)
 	t.Cleanup(func() { f.Close() })
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
 	return dir
 }
 
@@ -225,31 +214,21 @@ func storeIn(t *testing.T) string {
 func damagedFolder(t *testing.T) string {
 	t.Helper()
 	dir := storeIn(t)
-	if err := os.WriteFile(filepath.Join(dir, "ingot.db"), []byte(strings.Repeat("x", 1<<16)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "ingot.db"), []byte(strings.Repeat("x", 1<<16)), 0o600))
 	return dir
 }
 
 func folderFor(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	return dir
 }
 
 func repository(t *testing.T) (repo *gitserver.Repo, o config.Options) {
 	t.Helper()
-	repo, err := gitserver.New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := repo.ServeHTTP(gitserver.HTTPOptions{Username: "ingot", Password: "right"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo = must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
+	server := must.Get(repo.ServeHTTP(gitserver.HTTPOptions{Username: "ingot", Password: "right"}))(t)
 	t.Cleanup(server.Close)
 	o = config.Default()
 	o.Git.URL = server.URL
@@ -260,12 +239,10 @@ func withPassword(t *testing.T, o config.Options, password string) config.Option
 	t.Helper()
 	dir := t.TempDir()
 	o.Git.Auth.UsernameFile, o.Git.Auth.PasswordFile = filepath.Join(dir, "user"), filepath.Join(dir, "password")
-	if err := errors.Join(
+	must.Do(t, errors.Join(
 		os.WriteFile(o.Git.Auth.UsernameFile, []byte("ingot"), 0o600),
 		os.WriteFile(o.Git.Auth.PasswordFile, []byte(password), 0o600),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	return o
 }
 
@@ -284,10 +261,7 @@ func TestGit(t *testing.T) {
 	if got := look(right); got["git.url"] != Wrong || got["status.branch"] != OK {
 		t.Errorf("an empty repository: %v", got)
 	}
-	before, err := repo.Commit(map[string]string{"README.md": "fleet\n"}, "begin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(repo.Commit(map[string]string{"README.md": "fleet\n"}, "begin"))(t)
 	if got := look(right); got["git.url"] != OK || got["status.branch"] != OK {
 		t.Errorf("all is right: %v", got)
 	}
@@ -299,9 +273,7 @@ func TestGit(t *testing.T) {
 	if got := look(elsewhere); got["git.url"] != Wrong || got["status.branch"] != OK {
 		t.Errorf("a branch that is not there: %v", got)
 	}
-	if _, err := repo.Git("config", "http.receivepack", "false"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(repo.Git("config", "http.receivepack", "false"))(t)
 	if got := look(right); got["git.url"] != OK || got["status.branch"] != Wrong {
 		t.Errorf("nobody may push: %v", got)
 	}
@@ -315,9 +287,7 @@ func TestGit(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	repo, o := repository(t)
-	if _, err := repo.Commit(map[string]string{"README.md": "fleet\n"}, "begin"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(repo.Commit(map[string]string{"README.md": "fleet\n"}, "begin"))(t)
 	o = withPassword(t, o, "right")
 	o.State.Dir = filepath.Join(t.TempDir(), "state")
 	o.Boot.Listen, o.Registry.Listen, o.Admin.Listen, o.TFTP.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
@@ -357,10 +327,8 @@ func TestFilesOfOnesOwn(t *testing.T) {
 	if diff := cmp.Diff([]Outcome{Wrong, Wrong, Wrong}, outcomes()); diff != "" {
 		t.Errorf("none is there (-want +got):\n%s", diff)
 	}
-	if err := errors.Join(os.Mkdir(o.Boot.Files, 0o755), os.WriteFile(script, []byte("#!ipxe\nexit\n"), 0o644),
-		os.WriteFile(o.Boot.CredentialsFile, []byte("{}"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(o.Boot.Files, 0o755), os.WriteFile(script, []byte("#!ipxe\nexit\n"), 0o644),
+		os.WriteFile(o.Boot.CredentialsFile, []byte("{}"), 0o600)))
 	if diff := cmp.Diff([]Outcome{OK, OK, OK}, outcomes()); diff != "" {
 		t.Errorf("all are there (-want +got):\n%s", diff)
 	}

@@ -7,13 +7,12 @@ import (
 	"testing"
 
 	"ingot/cmd/daemon/config"
+	"ingot/model/must"
 )
 
 func TestFilesThatAreNotWhatTheyShouldBe(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad")
-	if err := os.WriteFile(bad, []byte("\xff: [\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(bad, []byte("\xff: [\n"), 0o600))
 	names := map[string]func(*config.Options) *string{
 		"admin.users":                    func(o *config.Options) *string { return &o.Admin.Users },
 		"admin.tls.certFile":             func(o *config.Options) *string { return &o.Admin.TLS.CertFile },
@@ -31,9 +30,7 @@ func TestFilesThatAreNotWhatTheyShouldBe(t *testing.T) {
 			o := config.Default()
 			if key == "webhook.secretFile" { // any text is a secret
 				o.Webhook.SecretFile = filepath.Join(t.TempDir(), "blank")
-				if err := os.WriteFile(o.Webhook.SecretFile, []byte("\n\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(o.Webhook.SecretFile, []byte("\n\n"), 0o600))
 			} else {
 				*names[key](&o) = bad
 			}
@@ -49,9 +46,7 @@ func TestFoldersThatAreNotWhatTheyShouldBe(t *testing.T) {
 	folder, right := t.TempDir(), t.TempDir()
 	write := func(path, text string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	}
 	write(filepath.Join(folder, "default", "web", "ignition"), "{}")
 	write(filepath.Join(folder, "default_web_ignition"), "{}") // the same Secret again

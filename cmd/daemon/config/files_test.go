@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 // A key that names a file has to say what becomes of Ingot without that file.
@@ -51,9 +53,7 @@ func TestFilesAreThoseThatAreSet(t *testing.T) {
 	o := Default()
 	o.BMC.CAFile = "/ca"
 	o.Git.AgeKeyFile = filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(o.Git.AgeKeyFile, []byte("key"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(o.Git.AgeKeyFile, []byte("key"), 0o600))
 	got := map[string][2]bool{}
 	for _, f := range o.Files() {
 		got[f.Key] = [2]bool{f.Without == "", f.Unreadable() == nil}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // load loads a configuration file that holds text. Paths in errors are shortened
@@ -21,9 +22,7 @@ func load(t *testing.T, text string, env ...string) (Options, string) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "ingot.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	opts, err := Load(file, env)
 	if err == nil {
 		return opts, ""
@@ -79,9 +78,7 @@ resync:   2m
 
 func TestAVariableWinsOverTheFile(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(key, []byte("token"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(key, []byte("token"), 0o600))
 	got, problem := load(t, repository+"resync: 7m\nguard: {maxDisruptions: 9}\n",
 		"HOME=/root", "INGOT_RESYNC=9m", "INGOT_GIT_AUTH_PASSWORD_FILE="+key,
 		"INGOT_BMC_REQUESTS_PER_SECOND=2.5", "INGOT_BMC_NETWORKS=10.0.0.0/8, fd00::/8",
@@ -192,12 +189,10 @@ func TestWithoutAFileTheEnvironmentIsEnough(t *testing.T) {
 
 func TestAProbeImageThatIsInstalledNeedsNoSetting(t *testing.T) {
 	empty, dir := t.TempDir(), t.TempDir()
-	if err := errors.Join(
+	must.Do(t, errors.Join(
 		os.Mkdir(filepath.Join(dir, "probe"), 0o755),
 		os.WriteFile(filepath.Join(dir, "probe", "oci-layout"), []byte("{}"), 0o644),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	for name, tc := range map[string]struct {
 		env  []string
 		want string

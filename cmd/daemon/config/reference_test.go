@@ -16,6 +16,7 @@ import (
 
 	"ingot/bootsvc/dhcp"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 var update = flag.Bool("update", false, "write docs/reference/configuration.md anew")
@@ -72,10 +73,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	}
 	doc.WriteString("\n## Entries of lists\n\n| list | fields of an entry | explained in |\n|---|---|---|\n")
 	for _, e := range entryFields {
-		page, err := os.ReadFile(docs + e.page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must.Get(os.ReadFile(docs + e.page))(t)
 		for _, l := range entriesOf(e.of, e.key+"[]") {
 			fmt.Fprintf(&doc, "| `%s` | `%s` | [%s](../%s) |\n", l.path, strings.Join(l.fields, "`, `"), e.page, e.page)
 			for _, name := range l.fields {
@@ -95,14 +93,9 @@ func sectionOf(path string) string {
 
 func exampleComments(t *testing.T) map[string]string {
 	t.Helper()
-	content, err := os.ReadFile("../../../examples/ingot.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile("../../../examples/ingot.yaml"))(t)
 	var root yaml.Node
-	if err := yaml.Unmarshal(content, &root); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(content, &root))
 	all := make(map[string]string)
 	var walk func(n *yaml.Node, prefix string)
 	walk = func(n *yaml.Node, prefix string) {
@@ -170,10 +163,7 @@ func defaultText(t *testing.T, s setting) string {
 	case time.Duration:
 		return code(regexp.MustCompile(`(\D)0s$`).ReplaceAllString(regexp.MustCompile(`(\D)0m0s$`).ReplaceAllString(v.String(), "$1"), "$1"))
 	case encoding.TextMarshaler:
-		text, err := v.MarshalText()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(v.MarshalText())(t)
 		return "`" + string(text) + "`"
 	case []string:
 		return code(strings.Join(v, ", "))
@@ -223,14 +213,9 @@ func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s is not what is generated; make it anew with -update (-is +should):\n%s", file, diff)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestMayLive(t *testing.T) {
@@ -55,18 +56,10 @@ func TestMayLive(t *testing.T) {
 
 // A process that is too busy to answer lives.
 func TestANameThatDoesNotAnswer(t *testing.T) {
-	us, err := ThisHolder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	us := must.Get(ThisHolder())(t)
+	fd := must.Get(syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))(t)
 	defer func() { _ = syscall.Close(fd) }()
-	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: namePrefix + us.ID}), syscall.Listen(fd, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: namePrefix + us.ID}), syscall.Listen(fd, 0)))
 	for {
 		conn, err := net.Dial("unix", namePrefix+us.ID)
 		if errors.Is(err, syscall.EAGAIN) { // its queue is full
@@ -83,14 +76,8 @@ func TestANameThatDoesNotAnswer(t *testing.T) {
 }
 
 func TestThisHolder(t *testing.T) {
-	a, err := ThisHolder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := ThisHolder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(ThisHolder())(t)
+	b := must.Get(ThisHolder())(t)
 	if a.ID == b.ID || a.Host == "" {
 		t.Errorf("holders %+v and %+v", a, b)
 	}
@@ -98,10 +85,7 @@ func TestThisHolder(t *testing.T) {
 	if a != b {
 		t.Errorf("two processes of one machine: %+v and %+v", a, b)
 	}
-	shown, err := json.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shown := must.Get(json.Marshal(a))(t)
 	for _, file := range []string{machineFile, bootFile} {
 		raw, err := os.ReadFile(file)
 		if secret := strings.TrimSpace(string(raw)); err == nil && secret != "" && strings.Contains(string(shown), secret) {
@@ -135,10 +119,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestANameEndsWithItsProcess(t *testing.T) {
-	us, err := ThisHolder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	us := must.Get(ThisHolder())(t)
 	them := us
 	them.ID = strings.Repeat("a", 10) + us.ID
 	held := func(want bool) {
@@ -150,16 +131,9 @@ func TestANameEndsWithItsProcess(t *testing.T) {
 	held(false)
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), nameVariable+"="+them.ID)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Read(make([]byte, 8)); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
+	must.Get(out.Read(make([]byte, 8)))(t)
 	for range 3 {
 		held(true)
 	}
@@ -168,9 +142,7 @@ func TestANameEndsWithItsProcess(t *testing.T) {
 			t.Error("taken for dead")
 		}
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	held(false)
 	if us.Machine != "" && us.Boot != "" && us.Namespace != "" {
@@ -181,14 +153,8 @@ func TestANameEndsWithItsProcess(t *testing.T) {
 }
 
 func TestANameIsHeldOnce(t *testing.T) {
-	us, err := ThisHolder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	name, err := HoldName(us.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	us := must.Get(ThisHolder())(t)
+	name := must.Get(HoldName(us.ID))(t)
 	if second, err := HoldName(us.ID); err == nil {
 		second.Close()
 		t.Error("held twice")

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model/must"
 )
 
 // connect opens connections to a listener from an address, each accepted, for as long as
@@ -19,15 +21,9 @@ func connect(t *testing.T, l *fairListener, from string, n int) (theirs []net.Co
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	for range n {
-		conn, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(d.DialContext(t.Context(), "tcp", l.Addr().String()))(t)
 		t.Cleanup(func() { _ = conn.Close() })
-		ours, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		ours := must.Get(l.Accept())(t)
 		t.Cleanup(func() { _ = ours.Close() })
 		theirs = append(theirs, conn)
 	}
@@ -43,10 +39,7 @@ func isCut(c net.Conn) bool {
 // ownAddress is an address of this machine that is not loopback's.
 func ownAddress(t *testing.T) string {
 	t.Helper()
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(net.InterfaceAddrs())(t)
 	for _, a := range all {
 		if p, ok := a.(*net.IPNet); ok && !p.IP.IsLoopback() && p.IP.To4() != nil {
 			return p.IP.String()
@@ -58,10 +51,7 @@ func ownAddress(t *testing.T) string {
 
 func newTestListener(t *testing.T, limit int) *fairListener {
 	t.Helper()
-	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "0.0.0.0:0"))(t)
 	l := newFairListener(ln, limit)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
@@ -88,19 +78,10 @@ func TestAClientWithManyConnectionsShutsNobodyOut(t *testing.T) {
 func TestClientsWaitWhileNobodyHasMoreThanItsShare(t *testing.T) {
 	l := newTestListener(t, 2)
 	there := connect(t, l, "127.0.0.1", 1)
-	held, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String()))(t)
 	defer held.Close()
-	second, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	third, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(l.Accept())(t)
+	third := must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String()))(t)
 	defer third.Close()
 	accepted := make(chan net.Conn)
 	go func() {
@@ -112,9 +93,7 @@ func TestClientsWaitWhileNobodyHasMoreThanItsShare(t *testing.T) {
 		t.Fatal("a third connection was accepted of two")
 	case <-time.After(50 * time.Millisecond):
 	}
-	if err := errors.Join(second.Close(), func() error { _ = second.Close(); return nil }()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(second.Close(), func() error { _ = second.Close(); return nil }()))
 	if conn := <-accepted; conn == nil {
 		t.Error("a connection that ended made no room")
 	} else {
@@ -128,10 +107,7 @@ func TestClientsWaitWhileNobodyHasMoreThanItsShare(t *testing.T) {
 func TestAClosedListenerAcceptsNoMore(t *testing.T) {
 	l := newTestListener(t, 1)
 	_ = connect(t, l, "127.0.0.1", 1)
-	waiting, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	waiting := must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String()))(t)
 	defer waiting.Close()
 	failed := make(chan error)
 	go func() {
@@ -169,10 +145,7 @@ func TestAConnectionThatWaitsForRoomIsRefusedAtTheEnd(t *testing.T) {
 // A file goes to a client without passing through this process only if the connection
 // that net/http holds takes it over, as TCP's own does.
 func TestTheKernelSendsFilesToClients(t *testing.T) {
-	ln, err := Open(t.Context(), "boot.listen", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(Open(t.Context(), "boot.listen", "127.0.0.1:0"))(t)
 	kinds := make(chan bool, 1)
 	srv := &http.Server{
 		Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Second,
@@ -184,10 +157,7 @@ func TestTheKernelSendsFilesToClients(t *testing.T) {
 	}
 	go func() { _ = srv.Serve(ln) }()
 	defer srv.Close()
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", ln.Addr().String()))(t)
 	defer conn.Close()
 	if !<-kinds {
 		t.Error("the connections of a listener take no files over")

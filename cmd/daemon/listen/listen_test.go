@@ -9,13 +9,12 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"ingot/model/must"
 )
 
 func TestConnectionsAreBoundedAndSendFiles(t *testing.T) {
-	tcp, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tcp := must.Get(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
 	l := newFairListener(tcp, 1)
 	accepted, failed := make(chan net.Conn, 2), make(chan error, 1)
 	go func() {
@@ -29,10 +28,7 @@ func TestConnectionsAreBoundedAndSendFiles(t *testing.T) {
 		}
 	}()
 	for range 2 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("tcp", l.Addr().String()))(t)
 		defer c.Close()
 	}
 	first := <-accepted
@@ -54,10 +50,7 @@ func TestConnectionsAreBoundedAndSendFiles(t *testing.T) {
 }
 
 func TestRequestsUnderWayAreFinished(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	arrived, finish := make(chan struct{}), make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(arrived)
@@ -100,10 +93,7 @@ func TestRequestsUnderWayAreFinished(t *testing.T) {
 }
 
 func TestAListenerThatFailsIsAnError(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ln.Close()
 	if err := Serve(t.Context(), ln, http.NotFoundHandler(), slog.New(slog.DiscardHandler)); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v", err)

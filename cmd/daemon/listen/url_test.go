@@ -3,6 +3,8 @@ package listen
 import (
 	"net"
 	"testing"
+
+	"ingot/model/must"
 )
 
 func TestPublicURL(t *testing.T) {
@@ -20,11 +22,7 @@ func TestPublicURL(t *testing.T) {
 		}
 	}
 	tcp := func(s string) net.Addr {
-		a, err := net.ResolveTCPAddr("tcp", s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
+		return must.Get(net.ResolveTCPAddr("tcp", s))(t)
 	}
 	for name, tc := range map[string]struct {
 		configured string

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // world is a folder of secrets, and a Git that asks for nothing but what tests say.
@@ -23,9 +24,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	dir := filepath.Join(t.TempDir(), "secrets")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o700))
 	w := &world{T: t, git: model.NewDesired()}
 	w.Folder = Folder{Dir: dir, Log: slog.New(slog.DiscardHandler), Git: func() *model.Desired { return w.git }}
 	return w
@@ -149,9 +148,7 @@ func TestLayouts(t *testing.T) {
 			w := newWorld(t)
 			w.write(tt.files)
 			for at, to := range tt.link {
-				if err := os.Symlink(to, filepath.Join(w.Dir, at)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Symlink(to, filepath.Join(w.Dir, at)))
 			}
 			w.Open()
 			if got := w.see(); got != tt.want {
@@ -199,9 +196,7 @@ func TestChanges(t *testing.T) {
 	} {
 		w.write(step.files)
 		if step.do != nil {
-			if err := step.do(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, step.do())
 		}
 		w.settle()
 		if got := w.see(); got != step.want {
@@ -286,9 +281,7 @@ func TestPublicFiles(t *testing.T) {
 			w := newWorld(t)
 			w.write(map[string]string{"rack7_username": "u", "rack7_password": "p"})
 			file := filepath.Join(w.Dir, "rack7_password")
-			if err := cmp.Or(os.Chmod(file, tt.file), os.Chmod(w.Dir, tt.dir)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, cmp.Or(os.Chmod(file, tt.file), os.Chmod(w.Dir, tt.dir)))
 			w.Open()
 			want := rack7
 			if tt.want {

@@ -12,22 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
 
 func readTestdata(t *testing.T) []Object {
 	t.Helper()
-	f, err := os.Open("testdata/cluster.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("testdata/cluster.yaml"))(t)
 	defer f.Close()
-	objects, err := Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return objects
+	return must.Get(Read(f))(t)
 }
 
 func (r *Result) text() string {
@@ -48,15 +42,10 @@ func (r *Result) text() string {
 }
 
 func TestAClusterBecomesManifests(t *testing.T) {
-	r, err := Convert(readTestdata(t), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Convert(readTestdata(t), Options{}))(t)
 	const golden = "testdata/cluster.golden"
 	if *update {
-		if err := os.WriteFile(golden, []byte(r.text()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(golden, []byte(r.text()), 0o600))
 	}
 	want, err := os.ReadFile(golden)
 	if diff := cmp.Diff(string(want), r.text()); diff != "" || err != nil {
@@ -76,10 +65,7 @@ func TestAClusterBecomesManifests(t *testing.T) {
 }
 
 func TestSecretsAreWrittenIfThatIsAskedForAndTheyAreNamed(t *testing.T) {
-	r, err := Convert(readTestdata(t), Options{PlaintextSecrets: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Convert(readTestdata(t), Options{PlaintextSecrets: true}))(t)
 	const want = "apiVersion: v1\ndata:\n  ignition: e30=\nkind: Secret\nmetadata:\n  name: web-ignition\n  namespace: shop\n"
 	if got := r.Files["claims/shop/web-ignition.secret.yaml"]; got != want {
 		t.Errorf("got\n%s", got)
@@ -199,10 +185,7 @@ func TestWhatTheClusterHadNotDoneIsNoted(t *testing.T) {
 	dying := claimNamed("web")
 	dying.set("deletionTimestamp", "2026-01-01T00:00:00Z", "metadata")
 	pending := object("ServerMaintenance", "default", "m", map[string]any{"serverRef": map[string]any{"name": "s1"}}, map[string]any{"state": "Pending"})
-	r, err := Convert([]Object{dying, serverOf("s1", "web"), pending}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Convert([]Object{dying, serverOf("s1", "web"), pending}, Options{}))(t)
 	notes := strings.Join(r.Notes, "\n")
 	for _, want := range []string{"ServerClaim default/web was deleted in the cluster", "ServerMaintenance default/m has not begun: Ingot takes Server s1"} {
 		if !strings.Contains(notes, want) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/model/testtool"
 )
 
@@ -19,9 +20,7 @@ func BenchmarkInstall(b *testing.B) {
 	device := loopDevice(b, mebibytes+64)
 	image := denseImage(b, mebibytes)
 	file := filepath.Join(b.TempDir(), "image")
-	if err := os.WriteFile(file, image, 0o600); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, os.WriteFile(file, image, 0o600))
 	d := serve(b, image)
 	d.doc.MayOverwrite = true
 	b.Run("install", func(b *testing.B) {
@@ -99,15 +98,10 @@ func installAlone(t *testing.T) {
 	d := &daemon{doc: model.InstallDocument{Image: model.DiskImage{SectorSize: 512}}}
 	machine := onDevice(t, d, os.Getenv(installIn))
 	// a fake daemon of this process takes the reports
-	if err := machine.Run(t.Context(), os.Getenv(installFrom), "uuid"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machine.Run(t.Context(), os.Getenv(installFrom), "uuid"))
 	if last, _ := d.outcome(); last.Stage != model.DiskRebooting || last.Reason != "" {
 		t.Fatalf("last report: %+v", last)
 	}
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := must.Get(os.ReadFile("/proc/self/status"))(t)
 	t.Logf("%s", status)
 }

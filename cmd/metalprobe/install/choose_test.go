@@ -13,6 +13,7 @@ import (
 
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func diskCalled(name, serial string) inventory.Disk {
@@ -57,10 +58,7 @@ func TestADiskThatIsNamedIsWaitedFor(t *testing.T) {
 				if test.hint != "" {
 					hints = []string{test.hint}
 				}
-				need, unread := model.NeedOf(model.DiskImage{Bytes: 1 << 20, SectorSize: 512}, hints, test.previous)
-				if unread != nil {
-					t.Fatal(unread)
-				}
+				need := must.Get(model.NeedOf(model.DiskImage{Bytes: 1 << 20, SectorSize: 512}, hints, test.previous))(t)
 				chosen, problem := (&task{Installer: i}).await(t.Context(), need)
 				reason := model.Reason("")
 				if problem != nil {

@@ -12,6 +12,7 @@ import (
 
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/model/testtool"
 )
 
@@ -20,9 +21,7 @@ func loopDevice(t testing.TB, mebibytes int, args ...string) string {
 	testtool.Root(t, "make a loop device")
 	losetup := testtool.Path(t, "losetup")
 	file := filepath.Join(t.TempDir(), "disk")
-	if err := os.WriteFile(file, bytes.Repeat([]byte("data of before. "), mebibytes*mebibyte/16), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, bytes.Repeat([]byte("data of before. "), mebibytes*mebibyte/16), 0o600))
 	out, err := exec.Command(losetup, append(args, "--find", "--show", file)...).CombinedOutput()
 	if err != nil {
 		testtool.Lacks(t, "no loop device can be made here: %v: %s", err, out)
@@ -38,10 +37,7 @@ func loopDevice(t testing.TB, mebibytes int, args ...string) string {
 
 func onDevice(t testing.TB, d *daemon, device string) Installer {
 	t.Helper()
-	r, err := look(device)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(look(device))(t)
 	size := r.Size()
 	r.Close()
 	return Installer{
@@ -66,16 +62,11 @@ func TestAnImageIsInstalledOnABlockDevice(t *testing.T) {
 			image := imageOf(t, 41, sector)
 			d := serve(t, image)
 			d.doc.Image.SectorSize = sector
-			if err := onDevice(t, d, device).Run(t.Context(), d.url(), "uuid"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, onDevice(t, d, device).Run(t.Context(), d.url(), "uuid"))
 			if last, _ := d.outcome(); last.Stage != model.DiskRebooting || last.Reason != "" {
 				t.Fatalf("last report: %+v", last)
 			}
-			disk, err := os.ReadFile(device)
-			if err != nil {
-				t.Fatal(err)
-			}
+			disk := must.Get(os.ReadFile(device))(t)
 			compareDisk(t, disk, image, d)
 			if out := tool(t, "sgdisk", "-v", device); !strings.Contains(out, "No problems found") {
 				t.Errorf("sgdisk -v:\n%s", out)
@@ -93,9 +84,7 @@ func compareSeed(t *testing.T, disk []byte, d *daemon) {
 		t.Fatalf("%d seeds, want 1", len(seeds))
 	}
 	file := filepath.Join(t.TempDir(), "seed")
-	if err := os.WriteFile(file, disk[seeds[0].from:seeds[0].to], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, disk[seeds[0].from:seeds[0].to], 0o600))
 	tool(t, "fsck.vfat", "-n", file)
 	for name, want := range d.doc.Seed.Files {
 		if got := tool(t, "mtype", "-i", file, "::/"+name); got != want {
@@ -115,15 +104,10 @@ func tool(t *testing.T, name string, args ...string) string {
 
 func TestADiskInUseIsBusy(t *testing.T) {
 	device := loopDevice(t, 32)
-	holder, err := Open(device)
-	if err != nil {
-		t.Fatal(err)
-	}
+	holder := must.Get(Open(device))(t)
 	defer holder.Close()
 	d := serve(t, imageOf(t, 21, 512))
-	if err := onDevice(t, d, device).Run(t.Context(), d.url(), "uuid"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, onDevice(t, d, device).Run(t.Context(), d.url(), "uuid"))
 	if last, _ := d.outcome(); last.Reason != model.ReasonDiskBusy {
 		t.Errorf("reported %q: %q, want DiskBusy", last.Reason, last.Message)
 	}

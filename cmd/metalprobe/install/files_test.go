@@ -18,6 +18,7 @@ import (
 	"ingot/cmd/metalprobe/install/fat"
 	"ingot/model"
 	"ingot/model/gpt"
+	"ingot/model/must"
 	"ingot/model/testtool"
 )
 
@@ -55,12 +56,8 @@ func TestFilesOfASeed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			for path, content := range test.before {
-				if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, path)), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(folder, path), []byte(content), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(folder, path)), 0o755))
+				must.Do(t, os.WriteFile(filepath.Join(folder, path), []byte(content), 0o644))
 			}
 			root, err := os.OpenRoot(folder)
 			if err != nil {
@@ -93,13 +90,8 @@ func TestFilesOfASeed(t *testing.T) {
 
 func TestALinkInAFilesystemLeadsNowhereElse(t *testing.T) {
 	outside, folder := t.TempDir(), t.TempDir()
-	if err := os.Symlink(outside, filepath.Join(folder, "ignition")); err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(outside, filepath.Join(folder, "ignition")))
+	root := must.Get(os.OpenRoot(folder))(t)
 	defer root.Close()
 	if err := writeFile(root, "ignition/config.ign", "secret"); err == nil {
 		t.Error("a file was written through a link")
@@ -141,22 +133,15 @@ func systemImage(t *testing.T, label string, files map[string]string) []byte {
 	mke2fs := testtool.Path(t, "mke2fs")
 	folder, file := t.TempDir(), filepath.Join(t.TempDir(), "ext4")
 	for path, content := range files {
-		if err := os.WriteFile(filepath.Join(folder, path), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, path), []byte(content), 0o644))
 	}
 	if out, err := exec.Command(mke2fs, "-q", "-t", "ext4", "-L", label, "-d", folder, file, "8M").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	filesystem, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	filesystem := must.Get(os.ReadFile(file))(t)
 	var esp buffer
 	v := fat.Volume{SectorSize: 512, Label: "ESP", Files: map[string]string{"EFI/BOOT/BOOTX64.EFI": "MZ"}}
-	if err := v.WriteTo(&esp); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.WriteTo(&esp))
 	image := make([]byte, 20*mebibyte)
 	table := gpt.New(512, uint64(len(image)), diskGUID)
 	table.Partitions = []gpt.Partition{
@@ -209,9 +194,7 @@ func TestASeedGoesIntoAFilesystemOfTheImage(t *testing.T) {
 	machine := onDevice(t, d, device)
 	machine.Mount, machine.Firmware = mountKnown, func() (efi.Variables, error) { return firmware, nil }
 	machine.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
-	if err := machine.Run(t.Context(), d.url(), "uuid"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machine.Run(t.Context(), d.url(), "uuid"))
 	last, _ := d.outcome()
 	if strings.Contains(last.Message, "mount namespace") {
 		testtool.Lacks(t, "no mount namespace can be made here")
@@ -219,14 +202,9 @@ func TestASeedGoesIntoAFilesystemOfTheImage(t *testing.T) {
 	if last.Reason != "" || last.Warning != "" || last.Stage != model.DiskRebooting {
 		t.Fatalf("last report: %+v", last)
 	}
-	disk, err := os.ReadFile(device)
-	if err != nil {
-		t.Fatal(err)
-	}
+	disk := must.Get(os.ReadFile(device))(t)
 	boot := filepath.Join(t.TempDir(), "boot")
-	if err := os.WriteFile(boot, disk[6*mebibyte:14*mebibyte], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(boot, disk[6*mebibyte:14*mebibyte], 0o600))
 	tool(t, "e2fsck", "-f", "-n", boot)
 	for path, want := range map[string]string{"ignition/config.ign": "{\"secret\": 1}", firstBoot: "set ignition_network_kcmdline=\"ip=dhcp\"\n"} {
 		if got := tool(t, "debugfs", "-R", "cat /"+path, boot); !strings.HasSuffix(got, want) {
@@ -263,9 +241,7 @@ func TestASeedWithoutATargetIsRefused(t *testing.T) {
 			m := newMemoryDisk(40 * mebibyte)
 			machine := machineOf(d, map[string]*memoryDisk{"sda": m})
 			machine.Mount = test.mount
-			if err := machine.Run(t.Context(), d.url(), "uuid"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, machine.Run(t.Context(), d.url(), "uuid"))
 			if last, _ := d.outcome(); last.Reason != test.reason {
 				t.Errorf("reported %q: %q, want %q", last.Reason, last.Message, test.reason)
 			}

@@ -23,6 +23,7 @@ import (
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/model"
 	"ingot/model/gpt"
+	"ingot/model/must"
 )
 
 const (
@@ -73,10 +74,7 @@ func chunked(t testing.TB, image []byte) (model.ChunkTable, []byte) {
 	if known, ok := chunkedBefore.Load(key); ok {
 		return known.(served).table, known.(served).chunks
 	}
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest)))(t)
 	defer z.Close()
 	table := model.ChunkTable{Bytes: uint64(len(image))}
 	all := make([]byte, 0, len(image))

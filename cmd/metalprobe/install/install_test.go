@@ -19,6 +19,7 @@ import (
 	"ingot/model"
 	"ingot/model/filesystem"
 	"ingot/model/gpt"
+	"ingot/model/must"
 )
 
 var wholeRoad = []model.DiskInstallStage{
@@ -43,10 +44,7 @@ func compareDisk(t *testing.T, disk, image []byte, d *daemon) {
 	if !bytes.Equal(disk[mebibyte:len(image)-mebibyte], image[mebibyte:len(image)-mebibyte]) {
 		t.Error("the disk has not what the image has")
 	}
-	table, err := gpt.Read(bytes.NewReader(disk), int64(len(disk)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(gpt.Read(bytes.NewReader(disk), int64(len(disk))))(t)
 	if string(table.MBR[:9]) != "boot code" || table.Sectors*uint64(table.SectorSize) != uint64(len(disk)) || table.Partitions[0].GUID != rootGUID {
 		t.Errorf("partition table is not that of the image, grown: %+v", table)
 	}
@@ -70,9 +68,7 @@ func TestAnImageIsInstalled(t *testing.T) {
 	random := bytes.Repeat([]byte("data of before. "), 32*mebibyte/16)
 	disks := map[string]*memoryDisk{"sda": newMemoryDisk(32 * mebibyte), "sdb": newMemoryDisk(40 * mebibyte)}
 	disks["sda"].b = random
-	if err := machineOf(d, disks).Run(t.Context(), d.url(), "uuid-1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machineOf(d, disks).Run(t.Context(), d.url(), "uuid-1"))
 	last, stages := d.outcome()
 	compareStages(t, wholeRoad, stages)
 	want := model.ProbeInstall{
@@ -109,9 +105,7 @@ func fatDisk(t *testing.T, partition, label string) *memoryDisk {
 	t.Helper()
 	v := fat.Volume{SectorSize: 512, Label: label, Files: map[string]string{"user-data": "former"}}
 	var b buffer
-	if err := v.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.WriteTo(&b))
 	return gptDisk(t, partition, "cccccccc-0000-4000-8000-000000000000", span2{0, string(b)})
 }
 
@@ -228,9 +222,7 @@ func TestInstallsThatAreRefused(t *testing.T) {
 				before[name] = maphash.Bytes(seed, m.b)
 				m.cutAfter = -1
 			}
-			if err := machineOf(d, test.disks).Run(t.Context(), d.url(), "uuid"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, machineOf(d, test.disks).Run(t.Context(), d.url(), "uuid"))
 			last, _ := d.outcome()
 			if last.Reason != test.reason || !strings.Contains(last.Message, test.says) {
 				t.Errorf("reported %q: %q\nwant %q: %q", last.Reason, last.Message, test.reason, test.says)
@@ -285,9 +277,7 @@ func TestWhatMayBeOverwritten(t *testing.T) {
 				test.change(d)
 			}
 			m := test.disk(t)
-			if err := machineOf(d, map[string]*memoryDisk{"sda": m}).Run(t.Context(), d.url(), "uuid"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, machineOf(d, map[string]*memoryDisk{"sda": m}).Run(t.Context(), d.url(), "uuid"))
 			if last, _ := d.outcome(); last.Reason != "" {
 				t.Fatalf("install failed: %+v", last)
 			}
@@ -300,9 +290,7 @@ func TestASeedOfAFormerInstallIsClearedOnOtherDisks(t *testing.T) {
 	d := serve(t, imageOf(t, 21, 512))
 	disks := map[string]*memoryDisk{"sda": newMemoryDisk(32 * mebibyte), "sdb": fatDisk(t, seedPartition, "cidata")}
 	copy(disks["sdb"].b[10*mebibyte:], "somebody's data")
-	if err := machineOf(d, disks).Run(t.Context(), d.url(), "uuid"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machineOf(d, disks).Run(t.Context(), d.url(), "uuid"))
 	if last, _ := d.outcome(); last.Stage != model.DiskRebooting || last.Reason != "" {
 		t.Errorf("last report: %+v", last)
 	}
@@ -328,9 +316,7 @@ func TestASeedOnAStorageNetworkIsNotCleared(t *testing.T) {
 		list[1].Remote = true
 		return list
 	}
-	if err := machine.Run(t.Context(), d.url(), "uuid"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machine.Run(t.Context(), d.url(), "uuid"))
 	if last, _ := d.outcome(); last.Reason != model.ReasonDuplicateIdentity || !strings.Contains(last.Message, "disk sdb (serial number S-sdb) is on a storage network") {
 		t.Errorf("last report: %+v", last)
 	}
@@ -344,15 +330,11 @@ func TestAnInstallThatIsWholeIsNotWrittenAgain(t *testing.T) {
 	d := serve(t, image)
 	m := newMemoryDisk(32 * mebibyte)
 	machine := machineOf(d, map[string]*memoryDisk{"sda": m})
-	if err := machine.Run(t.Context(), d.url(), "uuid"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machine.Run(t.Context(), d.url(), "uuid"))
 	copy(m.b[14*mebibyte:], "what the system wrote since")
 	before := bytes.Clone(m.b)
 	d.reports = nil
-	if err := machine.Run(t.Context(), d.url(), "uuid"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machine.Run(t.Context(), d.url(), "uuid"))
 	road := []model.DiskInstallStage{model.DiskProbeBooted, model.DiskChosen, model.DiskVerified, model.DiskBootEntry, model.DiskRebooting}
 	last, stages := d.outcome()
 	compareStages(t, road, stages)
@@ -364,9 +346,7 @@ func TestAnInstallThatIsWholeIsNotWrittenAgain(t *testing.T) {
 	}
 	d.reports, d.doc.Install, d.doc.Previous = nil, "install-2", &model.RootDisk{Serial: "S-sda"}
 	d.doc.Seed.Files["meta-data"] = "instance-id: install-2\n"
-	if err := machine.Run(t.Context(), d.url(), "uuid"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machine.Run(t.Context(), d.url(), "uuid"))
 	if bytes.Contains(m.b, []byte("what the system wrote since")) || !bytes.Contains(m.b, []byte("instance-id: install-2")) {
 		t.Error("another install was taken for it (N61)")
 	}
@@ -394,9 +374,7 @@ func cutAtEachWrite(t *testing.T, sector int) {
 		m := newMemoryDisk(32 * mebibyte)
 		m.sector, d.doc.Image.SectorSize = sector, sector
 		m.cutAfter = cut
-		if err := machineOf(d, map[string]*memoryDisk{"sda": m}).Run(t.Context(), d.url(), "uuid"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, machineOf(d, map[string]*memoryDisk{"sda": m}).Run(t.Context(), d.url(), "uuid"))
 		last, _ := d.outcome()
 		if last.Reason == "" {
 			if cut < 20 {
@@ -414,9 +392,7 @@ func cutAtEachWrite(t *testing.T, sector int) {
 			t.Errorf("cut after %d writes: the disk is taken for whole", cut)
 		}
 		m.cutAfter, d.reports = -1, nil
-		if err := machineOf(d, map[string]*memoryDisk{"sda": m}).Run(t.Context(), d.url(), "uuid"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, machineOf(d, map[string]*memoryDisk{"sda": m}).Run(t.Context(), d.url(), "uuid"))
 		if last, _ := d.outcome(); last.Reason != "" {
 			t.Fatalf("cut after %d writes: the next attempt fails: %q", cut, last.Message)
 		}
@@ -428,9 +404,7 @@ func TestASerialNumberThatConfiguresTheSystemIsWarnedOf(t *testing.T) {
 	d := serve(t, imageOf(t, 21, 512))
 	machine := machineOf(d, map[string]*memoryDisk{"sda": newMemoryDisk(32 * mebibyte)})
 	machine.Product = func() string { return "ds=nocloud;s=http://192.0.2.1/\n" }
-	if err := machine.Run(t.Context(), d.url(), "uuid"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machine.Run(t.Context(), d.url(), "uuid"))
 	if last, _ := d.outcome(); !strings.Contains(last.Warning, "ds=nocloud") || last.Stage != model.DiskRebooting {
 		t.Errorf("last report: %+v", last)
 	}
@@ -450,9 +424,7 @@ func TestABootEntryThatCannotBeMadeEndsNoInstall(t *testing.T) {
 			d.doc.BootEntry = "Ingot web-1"
 			machine := machineOf(d, map[string]*memoryDisk{"sda": newMemoryDisk(32 * mebibyte)})
 			machine.Firmware = func() (efi.Variables, error) { return efi.Variables{}, test.err }
-			if err := machine.Run(t.Context(), d.url(), "uuid"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, machine.Run(t.Context(), d.url(), "uuid"))
 			last, _ := d.outcome()
 			if last.Stage != model.DiskRebooting || last.Reason != "" || strings.Contains(last.Warning, "no boot entry") != test.warn {
 				t.Errorf("last report: %+v", last)
@@ -465,9 +437,7 @@ func TestADiskThatLiesIsSaidTo(t *testing.T) {
 	d := serve(t, imageOf(t, 21, 512))
 	m := newMemoryDisk(32 * mebibyte)
 	m.lies = true
-	if err := machineOf(d, map[string]*memoryDisk{"sda": m}).Run(t.Context(), d.url(), "uuid"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machineOf(d, map[string]*memoryDisk{"sda": m}).Run(t.Context(), d.url(), "uuid"))
 	if last, _ := d.outcome(); last.Reason != model.ReasonDiskLies {
 		t.Errorf("reported %q: %q, want DiskLies", last.Reason, last.Message)
 	}
@@ -526,9 +496,7 @@ func TestTransfersThatBreak(t *testing.T) {
 			d := serve(t, image)
 			d.fault = test.fault
 			m := newMemoryDisk(32 * mebibyte)
-			if err := machineOf(d, map[string]*memoryDisk{"sda": m}).Run(t.Context(), d.url(), "uuid"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, machineOf(d, map[string]*memoryDisk{"sda": m}).Run(t.Context(), d.url(), "uuid"))
 			last, _ := d.outcome()
 			if last.Reason != test.reason || strings.Contains(last.Message, token) {
 				t.Fatalf("reported %q: %q, want %q", last.Reason, last.Message, test.reason)
@@ -551,9 +519,7 @@ func TestVerifiedIsReportedUntilItIsAccepted(t *testing.T) {
 		}
 		return nil
 	}
-	if err := machineOf(d, map[string]*memoryDisk{"sda": newMemoryDisk(32 * mebibyte)}).Run(t.Context(), d.url(), "uuid"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machineOf(d, map[string]*memoryDisk{"sda": newMemoryDisk(32 * mebibyte)}).Run(t.Context(), d.url(), "uuid"))
 	_, stages := d.outcome()
 	compareStages(t, wholeRoad, stages)
 	if refused != 2 {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestReadAWholeMachine(t *testing.T) {
@@ -98,10 +99,7 @@ func TestReadAWholeMachine(t *testing.T) {
 func TestAMachineThatTellsNothingHasEmptyLists(t *testing.T) {
 	h := tree{}.host(t)
 	h.Interfaces = func() ([]Interface, error) { return nil, errors.New("not permitted") }
-	content, err := json.Marshal(h.Read(time.Unix(0, 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(json.Marshal(h.Read(time.Unix(0, 0))))(t)
 	for _, list := range []string{"cpu", "networkInterfaces", "lldp", "storage", "memory", "nics", "pciDevices"} {
 		if !strings.Contains(string(content), `"`+list+`":[]`) {
 			t.Errorf("%s is not an empty list in %s", list, content)

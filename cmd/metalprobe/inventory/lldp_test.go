@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestParseNeighbors(t *testing.T) {
@@ -57,10 +58,7 @@ func TestParseNeighbors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := parseNeighbors([]byte(test.out))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(parseNeighbors([]byte(test.out)))(t)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("neighbours (-want +got):\n%s", diff)
 			}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ingot/model/must"
 )
 
 // tree is a machine in a folder: contents by path, or "-> target" for a link.
@@ -18,9 +20,7 @@ func (files tree) host(t *testing.T) *Host {
 	root := t.TempDir()
 	for path, content := range files {
 		full := filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(full), 0o755))
 		var err error
 		if target, link := strings.CutPrefix(content, "-> "); link {
 			err = os.Symlink(target, full)

@@ -13,6 +13,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv6"
 
 	"ingot/bootsvc/netboot"
+	"ingot/model/must"
 )
 
 const productUUID = "4c4c4544-0011-2233-4455-667788990011"
@@ -21,20 +22,14 @@ func TestBothSidesKnowTheUserClass(t *testing.T) {
 	if userClass != netboot.ProbeUserClass {
 		t.Errorf("the probe says %q, Ingot waits for %q", userClass, netboot.ProbeUserClass)
 	}
-	m, err := dhcpv4.New(testNIC().request4()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(dhcpv4.New(testNIC().request4()...))(t)
 	if got := m.UserClass(); len(got) != 1 || got[0] != netboot.ProbeUserClass {
 		t.Errorf("DHCPv4 user class %q", got)
 	}
 	if got := hex.EncodeToString(m.Options.Get(dhcpv4.OptionClientMachineIdentifier)); got != "0044454c4c110033224455667788990011" {
 		t.Errorf("option 97 is %s, want the UUID as firmware sends it", got)
 	}
-	six, err := dhcpv6.NewMessage(testNIC().request6()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	six := must.Get(dhcpv6.NewMessage(testNIC().request6()...))(t)
 	if got := six.Options.UserClasses(); len(got) != 1 || string(got[0]) != netboot.ProbeUserClass {
 		t.Errorf("DHCPv6 user class %q", got)
 	}
@@ -207,10 +202,7 @@ func TestParseLease6(t *testing.T) {
 		"a group's address":  {options: []dhcpv6.Modifier{given("ff02::1", time.Hour)}, refused: true},
 	} {
 		t.Run(title, func(t *testing.T) {
-			m, err := dhcpv6.NewMessage(tc.options...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(dhcpv6.NewMessage(tc.options...))(t)
 			got, err := parseLease6(m)
 			if (err != nil) != tc.refused {
 				t.Fatalf("error %v", err)

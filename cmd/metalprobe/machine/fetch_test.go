@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model/must"
 )
 
 const secret = "mzxw6ytboi7xk3tforsgk3tfnq"
@@ -149,9 +151,7 @@ func TestRoutesAndNameserversOfTheChosenWayComeFirst(t *testing.T) {
 		}
 	}
 	check("nameserver 192.0.2.53\nnameserver 192.0.2.54\nnameserver 198.51.100.53\n")
-	if err := s.choose(uplink{nic: "eth1", index: 3, family: 4}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.choose(uplink{nic: "eth1", index: 3, family: 4}))
 	check("nameserver 198.51.100.53\nnameserver 192.0.2.53\nnameserver 192.0.2.54\n")
 	s.remove("eth1", 4)
 	check("nameserver 192.0.2.53\nnameserver 192.0.2.54\nnameserver 2001:db8::53\n")

@@ -9,6 +9,7 @@ import (
 
 	bootignition "ingot/bootsvc/ignition"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 func TestWhatIngotServesIsUnderstood(t *testing.T) {
@@ -29,17 +30,11 @@ systemd:
 `,
 	}
 	for title, template := range templates {
-		g, err := bootignition.New(bootignition.Options{ProbeTemplate: []byte(template), ProbeImage: "127.0.0.1:5000/probe:1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		served, err := g.ForProbe(bootignition.ProbeBoot{
+		g := must.Get(bootignition.New(bootignition.Options{ProbeTemplate: []byte(template), ProbeImage: "127.0.0.1:5000/probe:1"}))(t)
+		served := must.Get(g.ForProbe(bootignition.ProbeBoot{
 			UUID: productUUID, RegistryURL: "http://192.0.2.1:10000", Token: model.NewSensitive(secret),
 			Purpose: model.PurposeCleanup, CleanupMode: model.CleanupQuick,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		got, err := probeFlags([]byte(served.Reveal()))
 		if err != nil {
 			t.Errorf("%s: %v", title, err)
@@ -57,22 +52,13 @@ systemd:
 // TestWhatAClaimIsServedIsUnderstood joins the probe and what makes the Ignition of a claim
 // that names the probe's image.
 func TestWhatAClaimIsServedIsUnderstood(t *testing.T) {
-	g, err := bootignition.New(bootignition.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(bootignition.New(bootignition.Options{}))(t)
 	url := "http://192.0.2.1:10000/r/" + secret + "/bootstate"
 	for title, source := range map[string]string{"no Ignition": "", "an Ignition of its own": `{"ignition":{"version":"3.3.0"}}`} {
-		payload, err := g.ForClaim(bootignition.ClaimBoot{
+		payload := must.Get(g.ForClaim(bootignition.ClaimBoot{
 			UUID: productUUID, BootStateURL: url, Secret: map[string]model.Sensitive{"ignition": model.NewSensitive(source)},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		opened, err := bootignition.Open(payload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
+		opened := must.Get(bootignition.Open(payload))(t)
 		got, err := probeFlags([]byte(opened.Ignition))
 		if err != nil {
 			t.Errorf("%s: %v", title, err)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ingot/model/must"
 )
 
 var sample = Index{
@@ -51,10 +53,7 @@ func TestFor(t *testing.T) {
 
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	text := sample.Encode()
-	got, err := Parse(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Parse(bytes.NewReader(text)))(t)
 	order := cmpopts.SortSlices(func(a, b Alias) bool { return a.Module+a.Pattern < b.Module+b.Pattern })
 	if diff := cmp.Diff(sample, got, order); diff != "" {
 		t.Errorf("index (-want +got):\n%s", diff)

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 // golden compares bytes with hexadecimal digits, in which spaces do not count.
@@ -25,11 +27,7 @@ func TestNVMeCommandsOnTheWire(t *testing.T) {
 		t.Errorf("struct nvme_passthru_cmd has %d bytes, want 72", size)
 	}
 	encode := func(c nvmeCommand) []byte {
-		b, err := binary.Append(nil, binary.LittleEndian, c.passthrough(0x1122334455667788))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
+		return must.Get(binary.Append(nil, binary.LittleEndian, c.passthrough(0x1122334455667788)))(t)
 	}
 	format := nvmeLayout{flbas: 0b0111_0010, dps: 0b1010}.format(7, eraseUserData)
 	format.timeout = time.Minute
@@ -81,10 +79,7 @@ func TestParseController(t *testing.T) {
 
 func TestParseSanitizeLog(t *testing.T) {
 	page := func(text string) []byte {
-		b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(hex.DecodeString(strings.ReplaceAll(text, " ", "")))(t)
 		return append(b, make([]byte, 512-len(b))...)
 	}
 	for title, tc := range map[string]struct {

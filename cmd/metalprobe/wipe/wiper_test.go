@@ -22,6 +22,7 @@ import (
 
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // fake is an opened disk. It can do the erasures in can.
@@ -170,16 +171,11 @@ func (c *content) holdsSecrets() bool {
 // diskFile makes a file that is full of data, in memory, because real disks are slow.
 func diskFile(t *testing.T) *os.File {
 	t.Helper()
-	fd, err := unix.MemfdCreate("disk", unix.MFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := must.Get(unix.MemfdCreate("disk", unix.MFD_CLOEXEC))(t)
 	file := os.NewFile(uintptr(fd), "disk")
 	t.Cleanup(func() { file.Close() })
 	for range diskSize / chunkSize {
-		if _, err := file.Write(data); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(file.Write(data))(t)
 	}
 	return file
 }
@@ -502,10 +498,7 @@ func FuzzAreasLieOnTheDisk(f *testing.F) {
 }
 
 func TestRemovalOfAMapping(t *testing.T) {
-	request, err := removal("vg-root")
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(removal("vg-root"))(t)
 	name, _, _ := bytes.Cut(request.Name[:], []byte{0})
 	if string(name) != "vg-root" || request.Data_size != 312 || request.Version[0] != 4 {
 		t.Errorf("request %+v", request)
@@ -528,15 +521,9 @@ func TestArraysAndCachesAreStoppedByTheirFiles(t *testing.T) {
 		if err := takedown(sysfs, test.node); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s that is gone: got %v", test.node, err)
 		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := takedown(sysfs, test.node); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.Do(t, os.WriteFile(file, nil, 0o600))
+		must.Do(t, takedown(sysfs, test.node))
 		if got, _ := os.ReadFile(file); string(got) != test.want {
 			t.Errorf("%s is told %q, want %q", test.node, got, test.want)
 		}

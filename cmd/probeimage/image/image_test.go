@@ -23,6 +23,8 @@ import (
 	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/content/oci"
+
+	"ingot/model/must"
 )
 
 func TestArchive(t *testing.T) {
@@ -31,13 +33,8 @@ func TestArchive(t *testing.T) {
 	a.link("sbin/poweroff", "/init")
 	a.add("dev/console", entry{mode: modeDevice | 0o600, major: 5, minor: 1})
 	var got bytes.Buffer
-	if err := a.write(&got); err != nil {
-		t.Fatal(err)
-	}
-	golden, err := os.ReadFile(filepath.Join("testdata", "archive.cpio"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.write(&got))
+	golden := must.Get(os.ReadFile(filepath.Join("testdata", "archive.cpio")))(t)
 	if diff := cmp.Diff(string(golden), got.String()); diff != "" {
 		t.Errorf("archive (-want +got):\n%s", diff)
 	}
@@ -50,11 +47,7 @@ func TestTheSameFilesMakeTheSameInitramfs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		packed, err := initramfs([]byte("probe"), picked, index).compressed()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return packed
+		return must.Get(initramfs([]byte("probe"), picked, index).compressed())(t)
 	}
 	first := make()
 	for range 5 {
@@ -62,10 +55,7 @@ func TestTheSameFilesMakeTheSameInitramfs(t *testing.T) {
 			t.Fatal("two builds of the same files differ")
 		}
 	}
-	z, err := zstd.NewReader(bytes.NewReader(first))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(zstd.NewReader(bytes.NewReader(first)))(t)
 	defer z.Close()
 	unpacked, err := io.ReadAll(z)
 	if err != nil || !strings.HasPrefix(string(unpacked), "070701") || !strings.Contains(string(unpacked), "TRAILER!!!") {
@@ -116,9 +106,7 @@ func TestPick(t *testing.T) {
 func TestFirmwareThatModulesNameIsAdded(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"a.fw", "other.fw"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600))
 	}
 	a := make(archive)
 	n, err := addFirmware(a, folder, sampleLibrary().known)
@@ -153,10 +141,7 @@ const modinfo = "alias=pci:v1\x00alias=pci:v2\x00softdep=pre: crc32c x-y post: o
 
 func TestReadModule(t *testing.T) {
 	content := elfModule(modinfo)
-	got, err := readModule(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(readModule(content))(t)
 	want := module{
 		content: content, needs: []string{"crc32c", "x-y", "virtio", "virtio_ring"}, aliases: []string{"pci:v1", "pci:v2"},
 		firmware: []string{"a.fw"}, release: "6.1.0-9-amd64",
@@ -199,18 +184,14 @@ func TestAKernelOfTheUsersOwn(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name string, content []byte) string {
 		path := filepath.Join(folder, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o600)))
 		return path
 	}
 	right, wrong := write("right", x86Kernel("6.1.0-9-amd64")), write("wrong", x86Kernel("6.12.1"))
 	probe, stub := write("metalprobe", []byte("probe")), write("stub", uefiStub())
 	write("modules/kernel/virtio_net.ko", elfModule(modinfo))
 	empty := filepath.Join(folder, "empty")
-	if err := os.Mkdir(empty, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(empty, 0o755))
 	modules := filepath.Join(folder, "modules")
 	for title, tc := range map[string]struct {
 		o   Options
@@ -293,14 +274,8 @@ func TestUnifiedKernelImage(t *testing.T) {
 		{".osrel", []byte("ID=ingot\n")}, {".uname", []byte("6.1")}, {".cmdline", []byte("a b")},
 		{".initrd", bytes.Repeat([]byte("i"), 5000)}, {".linux", bytes.Repeat([]byte("k"), 600)},
 	}
-	image, err := addSections(uefiStub(), sections)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := pe.NewFile(bytes.NewReader(image))
-	if err != nil {
-		t.Fatal(err)
-	}
+	image := must.Get(addSections(uefiStub(), sections))(t)
+	file := must.Get(pe.NewFile(bytes.NewReader(image)))(t)
 	optional := file.OptionalHeader.(*pe.OptionalHeader64)
 	want := append([]section{{".text", []byte("start")}}, sections...)
 	if len(file.Sections) != len(want) {
@@ -308,10 +283,7 @@ func TestUnifiedKernelImage(t *testing.T) {
 	}
 	var end uint32
 	for i, s := range file.Sections {
-		data, err := s.Data()
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(s.Data())(t)
 		if s.Name != want[i].name || !bytes.Equal(data[:s.VirtualSize], want[i].content) {
 			t.Errorf("section %d is %s with %d bytes, want %s with %d", i, s.Name, s.VirtualSize, want[i].name, len(want[i].content))
 		}
@@ -341,33 +313,17 @@ func FuzzAddSections(f *testing.F) {
 func TestLayout(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "oci")
 	p := parts{release: "6.1", kernel: []byte("kernel"), initramfs: []byte("initramfs"), uki: []byte("uki")}
-	if err := writeLayout(t.Context(), folder, "amd64", p); err != nil {
-		t.Fatal(err)
-	}
-	store, err := oci.NewFromFS(t.Context(), os.DirFS(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeLayout(t.Context(), folder, "amd64", p))
+	store := must.Get(oci.NewFromFS(t.Context(), os.DirFS(folder)))(t)
 	options := oras.DefaultResolveOptions
 	options.TargetPlatform = &ocispec.Platform{Architecture: "amd64", OS: "linux"}
-	d, err := oras.Resolve(t.Context(), store, Tag, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := content.FetchAll(t.Context(), store, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(oras.Resolve(t.Context(), store, Tag, options))(t)
+	raw := must.Get(content.FetchAll(t.Context(), store, d))(t)
 	var manifest ocispec.Manifest
-	if err := json.Unmarshal(raw, &manifest); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &manifest))
 	got := map[string]string{}
 	for _, l := range manifest.Layers {
-		blob, err := content.FetchAll(t.Context(), store, l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		blob := must.Get(content.FetchAll(t.Context(), store, l))(t)
 		got[l.MediaType] = string(blob)
 	}
 	want := map[string]string{
@@ -418,9 +374,7 @@ func TestPush(t *testing.T) {
 	registry := httptest.NewServer(u)
 	defer registry.Close()
 	folder := filepath.Join(t.TempDir(), "oci")
-	if err := writeLayout(t.Context(), folder, "arm64", parts{release: "6.1", kernel: []byte("k"), initramfs: []byte("i")}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeLayout(t.Context(), folder, "arm64", parts{release: "6.1", kernel: []byte("k"), initramfs: []byte("i")}))
 	host := strings.TrimPrefix(registry.URL, "http://")
 	digest, err := Result{Layout: folder}.Push(t.Context(), host+"/ingot/probe:1")
 	if err != nil {
@@ -459,15 +413,11 @@ func TestAFolderWithSomethingElseIsNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	write := func(path string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o600)))
 	}
 	write(filepath.Join(dir, "images", "probe", "oci-layout"))
 	write(filepath.Join(dir, "images", "os", "oci-layout"))
-	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "empty"), 0o755))
 	for folder, may := range map[string]bool{"missing": true, "empty": true, "images/probe": true, "images": false, "images/probe/oci-layout": false} {
 		if err := mayReplace(filepath.Join(dir, folder)); (err == nil) != may {
 			t.Errorf("%s: %v, want it to be replaced: %t", folder, err, may)

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 	"ingot/reconcile/report/query"
 )
@@ -118,9 +119,7 @@ func BenchmarkViewers(b *testing.B) {
 func cpu(b *testing.B) (report func()) {
 	used := func() time.Duration {
 		var u unix.Rusage
-		if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	before := used()

@@ -13,6 +13,7 @@ import (
 
 	"ingot/gitsource/forge"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 	"ingot/reconcile/report/query"
 )
@@ -176,10 +177,7 @@ func shown(t *testing.T, h http.Handler, target string, code int) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
-	body, err := io.ReadAll(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(w.Body))(t)
 	if w.Code != code {
 		t.Fatalf("GET %s: %d, want %d\n%s", target, w.Code, code, body)
 	}

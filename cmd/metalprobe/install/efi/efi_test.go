@@ -8,15 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 func example(t *testing.T, label string) Option {
 	t.Helper()
-	o, err := NewOption(label, Loader{Partition: 1, First: 2048, Sectors: 196608, GUID: "11223344-5566-7788-99aa-bbccddeeff00", Path: `\EFI\BOOT\BOOTX64.EFI`})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return must.Get(NewOption(label, Loader{Partition: 1, First: 2048, Sectors: 196608, GUID: "11223344-5566-7788-99aa-bbccddeeff00", Path: `\EFI\BOOT\BOOTX64.EFI`}))(t)
 }
 
 func TestLoadOptionIsThatOfTheSpecification(t *testing.T) {
@@ -104,31 +102,22 @@ func TestVariablesAreWrittenAndReadBack(t *testing.T) {
 	v := Variables{t.TempDir()}
 	put := func(name string, value []byte) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(v.Folder, name+global), append([]byte{7, 0, 0, 0}, value...), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(v.Folder, name+global), append([]byte{7, 0, 0, 0}, value...), 0o600))
 	}
 	pxe := network("PXE")
 	put("Boot0001", pxe.Encode())
 	put("Boot0002", []byte{1}) // not an option, and its number is taken
 	put("BootOrder", encode(1, 2))
 	put("BootCurrent", encode(1))
-	if err := os.WriteFile(filepath.Join(v.Folder, "Boot0009-another-vendor"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(v.Folder, "Boot0009-another-vendor"), nil, 0o600))
 	state, err := v.State()
 	if err != nil || len(state.Options) != 2 {
 		t.Fatalf("state %+v, error %v", state, err)
 	}
 	ours := example(t, "Ingot web-1")
-	change, err := Place(state, ours)
-	if err != nil {
-		t.Fatal(err)
-	}
+	change := must.Get(Place(state, ours))(t)
 	for range 2 { // the second time there is nothing to do
-		if err := v.Apply(change); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.Apply(change))
 	}
 	got, err := v.State()
 	pxe.Data, ours.Data = []byte{}, []byte{}
@@ -137,12 +126,8 @@ func TestVariablesAreWrittenAndReadBack(t *testing.T) {
 		t.Errorf("state (-want +got):\n%s\n%v", diff, err)
 	}
 	// a variable has what was written last, a file what it had behind that as well
-	if err := os.Truncate(filepath.Join(v.Folder, "BootOrder"+global), 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := v.Apply(Remove(got, "Ingot ")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(filepath.Join(v.Folder, "BootOrder"+global), 0))
+	must.Do(t, v.Apply(Remove(got, "Ingot ")))
 	got, err = v.State()
 	delete(want.Options, 0)
 	want.Order, want.Next = []uint16{1, 2}, nil

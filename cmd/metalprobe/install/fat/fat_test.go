@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model/filesystem"
+	"ingot/model/must"
 	"ingot/model/testtool"
 )
 
@@ -27,14 +28,9 @@ func (m *memory) WriteAt(p []byte, at int64) (int, error) {
 
 func made(t *testing.T, v Volume) []byte {
 	t.Helper()
-	size, err := v.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	size := must.Get(v.Bytes())(t)
 	m := &memory{bytes.Repeat([]byte{0xa5}, int(size))} // what was there before does not matter
-	if err := v.WriteTo(m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.WriteTo(m))
 	return m.b
 }
 
@@ -84,9 +80,7 @@ func TestVolumesAreAsOthersReadThem(t *testing.T) {
 				t.Errorf("label is %q, want %q", id.Label, test.volume.Label)
 			}
 			file := filepath.Join(t.TempDir(), "image")
-			if err := os.WriteFile(file, image, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, image, 0o600))
 			if out := tool(t, "fsck.vfat", "-n", "-v", file); !strings.Contains(out, fmt.Sprintf("%d files", entriesOf(test.volume))) {
 				t.Errorf("fsck.vfat:\n%s", out)
 			}
