@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
@@ -310,10 +311,7 @@ const axeVersion = "4.14.1"
 // axeCore is the script of axe-core, which setup fetches: it is none of the program.
 func axeCore(t *testing.T) string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache := must.Get(os.UserCacheDir())(t)
 	dir := cmp.Or(os.Getenv("INGOT_AXE_DIR"), filepath.Join(cache, "ingot", "axe-core-"+axeVersion))
 	script, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"ingot/features/internal/rig"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
@@ -41,18 +42,10 @@ func TestKillPointsOnRedis(t *testing.T) { killPoints(t, redisStore) }
 
 func killPoints(t *testing.T, store storeKind) {
 	t.Parallel()
-	path, err := faultProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(faultProgram())(t)
 	counted := filepath.Join(t.TempDir(), "points")
-	if _, err := lifeOfClaim(store, path, "INGOT_FAULT_LOG="+counted); err != nil {
-		t.Fatal(err)
-	}
-	points, err := readPoints(counted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(lifeOfClaim(store, path, "INGOT_FAULT_LOG="+counted))(t)
+	points := must.Get(readPoints(counted))(t)
 	if len(points) == 0 {
 		t.Fatal("no package has a point at which the program can be killed")
 	}
@@ -233,18 +226,9 @@ func (w *site) untilRevived(ctx context.Context, check func(report.Summary) erro
 }
 
 func TestKillPointsAreCountedByTheBuildForTests(t *testing.T) {
-	path, err := faultProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := os.ReadFile(ingotProgram)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(faultProgram())(t)
+	data := must.Get(os.ReadFile(path))(t)
+	plain := must.Get(os.ReadFile(ingotProgram))(t)
 	// A point that nobody calls is left out by the linker, and the variable with it.
 	if variable := []byte("INGOT_FAULT_KILL"); bytes.Contains(plain, variable) {
 		t.Error("the program that people run can be told to kill itself")

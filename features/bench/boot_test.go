@@ -21,6 +21,7 @@ import (
 	"ingot/bootsvc/ignition"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/registry"
 )
 
@@ -116,19 +117,10 @@ func (m bootMachine) path(what string) string {
 func seedBoot(b *testing.B, size int) *bootFleet {
 	b.Helper()
 	f := &bootFleet{dir: b.TempDir()}
-	sealKey, err := registry.LoadSealKey(filepath.Join(f.dir, "seal.key"), true)
-	if err != nil {
-		b.Fatal(err)
-	}
-	records, err := registry.Open(b.Context(), registry.Options{Dir: f.dir, SealKey: sealKey})
-	if err != nil {
-		b.Fatal(err)
-	}
+	sealKey := must.Get(registry.LoadSealKey(filepath.Join(f.dir, "seal.key"), true))(b)
+	records := must.Get(registry.Open(b.Context(), registry.Options{Dir: f.dir, SealKey: sealKey}))(b)
 	defer records.Close()
-	compiler, err := ignition.New(ignition.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	compiler := must.Get(ignition.New(ignition.Options{}))(b)
 	changes := registry.Changes{Fleet: &model.FleetRecord{Applied: model.Applied{Branch: "seeded"}, Sequence: 1}}
 	var tickets []*model.Ticket
 	for n := range size {
@@ -149,9 +141,7 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 			},
 		})
 	}
-	if err := records.Save(b.Context(), changes); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, records.Save(b.Context(), changes))
 	inParallel(b, size, func(n int) error {
 		payload, err := compiler.ForClaim(ignition.ClaimBoot{
 			UUID: tickets[n].UUID, BootStateURL: "http://boot.example:10000/r/" + f.servers[n].Token + "/bootstate",
@@ -228,13 +218,8 @@ func (f *bootFleet) asking() []int {
 // any, the daemon would not know that its records are the newest, and serve nothing.
 func (f *bootFleet) daemon(b *testing.B, program string) *exec.Cmd {
 	b.Helper()
-	repo, err := gitserver.New(f.dir, "fleet")
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := repo.Commit(map[string]string{"README.md": "the fleet\n"}, "begin"); err != nil {
-		b.Fatal(err)
-	}
+	repo := must.Get(gitserver.New(f.dir, "fleet"))(b)
+	must.Get(repo.Commit(map[string]string{"README.md": "the fleet\n"}, "begin"))(b)
 	cmd := exec.Command(program, "run")
 	cmd.Env = append(os.Environ(),
 		"INGOT_GIT_URL="+repo.URL(), "INGOT_STATE_DIR="+f.dir,
@@ -246,19 +231,13 @@ func (f *bootFleet) daemon(b *testing.B, program string) *exec.Cmd {
 
 func (f *bootFleet) bare(b *testing.B, daemon *bootServer, headers map[string]http.Header) *exec.Cmd {
 	b.Helper()
-	script, err := connectBoot(b, daemon.address, f.servers[0]).ask(bootScript)
-	if err != nil {
-		b.Fatal(err)
-	}
+	script := must.Get(connectBoot(b, daemon.address, f.servers[0]).ask(bootScript))(b)
 	// to ask for Ignition would end the script
 	order := bareOrder{Pages: map[string]string{bootScript: script, bootIgnition: f.ignition}, Headers: headers}
 	for _, m := range f.servers {
 		order.Machines = append(order.Machines, bareFields(m))
 	}
-	in, err := json.Marshal(order)
-	if err != nil {
-		b.Fatal(err)
-	}
+	in := must.Get(json.Marshal(order))(b)
 	cmd := exec.Command(os.Args[0]) //nolint:gosec // this program
 	cmd.Env = append(os.Environ(), bareVariable+"=1")
 	cmd.Stdin = bytes.NewReader(in)
@@ -276,13 +255,8 @@ type bootServer struct {
 
 func (f *bootFleet) serve(b *testing.B, cmd *exec.Cmd) *bootServer {
 	b.Helper()
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	stderr := must.Get(cmd.StderrPipe())(b)
+	must.Do(b, cmd.Start())
 	found, log := make(chan []string, 1), &tail{}
 	var reading sync.WaitGroup
 	reading.Go(func() { log.read(stderr, found) })

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"text/template"
 	"time"
+
+	"ingot/model/must"
 )
 
 const bareVariable = "BOOT_BENCH_BARE"
@@ -94,10 +96,7 @@ type bootConnection struct {
 
 func connectBoot(b *testing.B, address string, m bootMachine) *bootConnection {
 	b.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		b.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", address))(b)
 	b.Cleanup(func() { conn.Close() })
 	return &bootConnection{conn, bufio.NewReader(conn), m}
 }

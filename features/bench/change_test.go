@@ -14,6 +14,7 @@ import (
 	"ingot/gitsource"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
 )
@@ -47,7 +48,7 @@ func BenchmarkChange(b *testing.B) {
 }
 
 func measureChange(b *testing.B, t *table, claims, servers int) {
-	repo := must(gitserver.New(b.TempDir(), "fleet"))
+	repo := must.Get(gitserver.New(b.TempDir(), "fleet"))(b)
 	files := map[string]string{"secret.yaml": "apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCSecret\nmetadata: {name: s}\nstringData: {username: u, password: p}\n"}
 	for i := range claims {
 		files[changeClaimPath(i)] = changeClaim(i, 0)
@@ -55,12 +56,12 @@ func measureChange(b *testing.B, t *table, claims, servers int) {
 	for i := range servers {
 		files[fmt.Sprintf("bmcs/%03d/%05d.yaml", i/100, i)] = changeBMC(i)
 	}
-	must(repo.Commit(files, "all"))
-	server := must(repo.ServeHTTP(gitserver.HTTPOptions{}))
+	must.Get(repo.Commit(files, "all"))(b)
+	server := must.Get(repo.ServeHTTP(gitserver.HTTPOptions{}))(b)
 	b.Cleanup(server.Close)
-	source := must(gitsource.New(gitsource.Options{
+	source := must.Get(gitsource.New(gitsource.Options{
 		URL: server.URL, Dir: filepath.Join(b.TempDir(), "git"), Timeout: 10 * time.Minute, AllowPlaintextSecrets: true,
-	}))
+	}))(b)
 	source.Begin(gitsource.Beginning{})
 	in := settled(b, source, claims, servers)
 	clone := filepath.Join(b.TempDir(), "clone")
@@ -68,7 +69,7 @@ func measureChange(b *testing.B, t *table, claims, servers int) {
 
 	var fetched, planned, theirs, fetchedCPU, plannedCPU, theirsCPU []time.Duration
 	for round := range changeRounds {
-		must(repo.Commit(map[string]string{changeClaimPath(round): changeClaim(round, round+1)}, "one"))
+		must.Get(repo.Commit(map[string]string{changeClaimPath(round): changeClaim(round, round+1)}, "one"))(b)
 		began, before := time.Now(), cpuTime()
 		if err := source.Sync(b.Context()); err != nil {
 			b.Fatal(err)
@@ -107,9 +108,7 @@ func measureChange(b *testing.B, t *table, claims, servers int) {
 // settled is the input of a plan for a fleet whose first claims are served, and in which the
 // others wait for a server.
 func settled(b *testing.B, source *gitsource.Source, claims, servers int) *plan.Input {
-	if err := source.Sync(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, source.Sync(b.Context()))
 	now := time.Now()
 	in := &plan.Input{
 		Desired: source.Desired(), Observed: model.NewObserved(), Policy: proposal.DefaultPolicy(), Now: now,
@@ -205,11 +204,4 @@ func runGit(b *testing.B, dir string, args ...string) time.Duration {
 		b.Fatalf("git %v: %v: %s", args, err, out)
 	}
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

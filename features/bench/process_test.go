@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ingot/model/must"
 )
 
 // tick is the unit of CPU time in /proc: 1/100 s on every Linux (proc(5), sysconf
@@ -18,10 +20,7 @@ const tick = 10 * time.Millisecond
 // with that of its children that have ended: fetching from a folder runs git.
 func cpuOf(tb testing.TB, pid int) time.Duration {
 	tb.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)))(tb)
 	// the second field is a name in brackets, which may hold anything
 	_, rest, ok := bytes.Cut(raw, []byte(") "))
 	fields := strings.Fields(string(rest))
@@ -47,10 +46,7 @@ type memory struct {
 
 func memoryOf(tb testing.TB, pid int) memory {
 	tb.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))(tb)
 	var m memory
 	for line := range strings.Lines(string(raw)) {
 		name, value, _ := strings.Cut(line, ":")

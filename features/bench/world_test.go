@@ -23,6 +23,7 @@ import (
 	"ingot/features/internal/rig"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/model/must"
 )
 
 // fleet is a simulated rack, the repository that describes it, and the daemon that
@@ -297,25 +298,18 @@ func build(tb testing.TB) string {
 		return program
 	}
 	program := filepath.Join(tb.TempDir(), "ingot")
-	if err := rig.Build(program, "ingot/cmd/ingot", "-trimpath"); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, rig.Build(program, "ingot/cmd/ingot", "-trimpath"))
 	return program
 }
 
 func startRedis(tb testing.TB) (url string, pid int) {
 	tb.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(tb)
 	addr := free.Addr().(*net.TCPAddr)
 	free.Close()
 	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", strconv.Itoa(addr.Port), "--appendonly", "yes",
 		"--dir", tb.TempDir(), "--save", "", "--maxmemory-policy", "noeviction")
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, cmd.Start())
 	tb.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed

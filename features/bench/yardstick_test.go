@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stmcginnis/gofish"
+
+	"ingot/model/must"
 )
 
 const yardstickVariable = "FLEET_BENCH_YARDSTICK"
@@ -54,10 +56,7 @@ func measureYardsticks(tb testing.TB, servers int) yardsticks {
 		order.Systems = append(order.Systems, t.BMC.Scheme+"://"+t.BMC.Address+t.URI)
 		order.Username, order.Password = t.BMC.Username, t.BMC.Password.Reveal()
 	}
-	in, err := json.Marshal(order)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	in := must.Get(json.Marshal(order))(tb)
 	cmd := exec.Command(os.Args[0]) //nolint:gosec // this program
 	cmd.Env = append(os.Environ(), yardstickVariable+"=1")
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), os.Stderr

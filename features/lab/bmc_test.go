@@ -10,6 +10,7 @@ import (
 
 	"ingot/bmc/sim"
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 func TestABMCThatIsPluggedIn(t *testing.T) {
@@ -25,9 +26,7 @@ func TestABMCThatIsPluggedIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	database := filepath.Join(t.TempDir(), "mac-prefixes.yaml")
-	if err := os.WriteFile(database, fmt.Appendf(nil, macPrefixes, hexMAC(bmc.MAC)[:6], port), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(database, fmt.Appendf(nil, macPrefixes, hexMAC(bmc.MAC)[:6], port), 0o600))
 	i := rig.NewIngot(t, r.server, fmt.Sprintf(`
 dhcp:
 - name: oob

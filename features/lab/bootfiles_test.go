@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 func writeFiles(t *testing.T, files map[string]string) (dir string) {
@@ -15,12 +16,8 @@ func writeFiles(t *testing.T, files map[string]string) (dir string) {
 	dir = t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	return dir
 }
@@ -65,9 +62,7 @@ func TestASwitchFetchesItsFile(t *testing.T) {
 	}
 	to := filepath.Join(t.TempDir(), "half")
 	url := rig.BootURL + "/files/" + name
-	if err := os.WriteFile(to, []byte(config[:5000]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(to, []byte(config[:5000]), 0o600))
 	if out, err := leaf.Run(t, rig.Patience, "curl", "-sSf", "-C", "-", "-o", to, url); err != nil {
 		t.Fatalf("curl: %v: %s", err, out)
 	}

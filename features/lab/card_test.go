@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // How clients show who they are, and from where they ask.
@@ -21,9 +22,7 @@ func withDUID(t *testing.T, c *client, duid string) *client {
 	octal := new(strings.Builder)
 	for b := range strings.SplitSeq(duid, ":") {
 		var n int
-		if _, err := fmt.Sscanf(b, "%x", &n); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscanf(b, "%x", &n))(t)
 		fmt.Fprintf(octal, `\%03o`, n)
 	}
 	c.write(t, "leases", fmt.Sprintf("default-duid \"%s\";\n", octal), 0o644)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 const device = "eth0"
@@ -115,9 +116,7 @@ func (c *client) path(name string) string { return filepath.Join(c.dir, name) }
 
 func (c *client) write(t *testing.T, name, content string, mode os.FileMode) {
 	t.Helper()
-	if err := os.WriteFile(c.path(name), []byte(content), mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.path(name), []byte(content), mode))
 }
 
 func (c *client) start(t *testing.T) {
@@ -190,11 +189,7 @@ func (c *client) await(limit time.Duration) (got lease, err error) {
 
 func (c *client) mustAwait(t *testing.T) lease {
 	t.Helper()
-	got, err := c.await(rig.Patience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
+	return must.Get(c.await(rig.Patience))(t)
 }
 
 // renewNow has the client renew its lease, or waits until it does so itself. To
@@ -204,9 +199,7 @@ func (c *client) renewNow(t *testing.T) (got lease) {
 	c.seen = len(c.all())
 	var signalled time.Time
 	signal := func() {
-		if err := c.process.Signal(c.kind.renew); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.process.Signal(c.kind.renew))
 		signalled = time.Now()
 	}
 	switch {
@@ -242,9 +235,7 @@ func (c *client) renewNow(t *testing.T) (got lease) {
 func (c *client) releaseNow(t *testing.T) {
 	t.Helper()
 	if c.kind.releaseCommand == nil {
-		if err := c.process.Signal(c.kind.release); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.process.Signal(c.kind.release))
 	} else if out, err := c.on.Run(t, rig.Patience, c.kind.releaseCommand(c)...); err != nil {
 		t.Fatalf("%s does not release: %v: %s", c.kind.name, err, out)
 	}
@@ -373,10 +364,7 @@ func dhclient(arguments ...string) func(*client) []string {
 func dueDhclient6(t *testing.T, c *client) {
 	t.Helper()
 	c.process.Kill()
-	kept, err := os.ReadFile(c.path("leases"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(os.ReadFile(c.path("leases")))(t)
 	c.write(t, "leases", t1.ReplaceAllString(string(kept), "renew 1;"), 0o644)
 	c.start(t)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // disguise hides that what is behind a tap is iPXE, until it has fetched a file by
@@ -16,9 +17,7 @@ import (
 func disguise(t *testing.T, on *rig.Namespace, tap string) {
 	t.Helper()
 	rules := filepath.Join(t.TempDir(), "rules")
-	if err := os.WriteFile(rules, fmt.Appendf(nil, disguiseRules, tap, userClassAt), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(rules, fmt.Appendf(nil, disguiseRules, tap, userClassAt), 0o600))
 	if out, err := on.Run(t, rig.Patience, "nft", "-f", rules); err != nil {
 		t.Fatalf("nft: %v: %s", err, out)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"ingot/bmc/sim"
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // hostileRack is a rack beside which somebody else is plugged in, who knows every UUID.
@@ -237,9 +238,7 @@ func (r *hostileRack) livesBeside(t *testing.T, victim, neighbour *rig.Namespace
 // probeEnds has the victim switch itself off, as a probe does once it has reported.
 func (r *hostileRack) probeEnds(t *testing.T) {
 	t.Helper()
-	if err := r.server.Meddle("/servers/" + r.victim.Name + "/power-cut"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.server.Meddle("/servers/"+r.victim.Name+"/power-cut"))
 }
 
 func inventoryOf(n *rig.Namespace) string {
@@ -286,10 +285,7 @@ func (r *hostileRack) boots(t *testing.T, victim, neighbour *rig.Namespace, stat
 func (r *hostileRack) reports(t *testing.T, from *rig.Namespace, token, what, body string, want int) {
 	t.Helper()
 	url := "http://" + rig.ServerAddress + ":10000/r/" + token + "/" + what
-	resp, err := from.Web().Post(url, "application/json", strings.NewReader(fmt.Sprintf(`{"systemUUID": %q, %s}`, r.victim.UUID, body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(from.Web().Post(url, "application/json", strings.NewReader(fmt.Sprintf(`{"systemUUID": %q, %s}`, r.victim.UUID, body))))(t)
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(resp.Body)
 	if resp.StatusCode != want {
@@ -306,13 +302,10 @@ const lockTime = 1500 * time.Millisecond
 func (r *hostileRack) pretendsToBe(t *testing.T, neighbour *rig.Namespace, victim, doubt string) {
 	t.Helper()
 	var conn net.Conn
-	err := neighbour.Do(func() (err error) {
+	must.Do(t, neighbour.Do(func() (err error) {
 		conn, err = net.DialTimeout("tcp", rig.ServerAddress+":8082", 5*time.Second)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	defer conn.Close()
 	own := conn.LocalAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
 	time.Sleep(lockTime)
@@ -325,9 +318,7 @@ func (r *hostileRack) pretendsToBe(t *testing.T, neighbour *rig.Namespace, victi
 		}
 		return err
 	})
-	if _, err := fmt.Fprintf(conn, "GET /ipxe/%s HTTP/1.1\r\nHost: boot\r\n\r\n", r.victim.UUID); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Fprintf(conn, "GET /ipxe/%s HTTP/1.1\r\nHost: boot\r\n\r\n", r.victim.UUID))(t)
 	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	done := make(chan struct{})
 	go func() { // until the answer is there

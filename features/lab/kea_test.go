@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // kea is another DHCP server for the rack, in place of Ingot: what fails with it
@@ -36,9 +37,7 @@ func (k *kea) Start(t testing.TB) {
 func (k *kea) startFamily(t testing.TB, family, config string) {
 	t.Helper()
 	file := filepath.Join(k.dir, "kea"+family+".json")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(config), 0o600))
 	environment := []string{"KEA_LOCKFILE_DIR=" + k.dir, "KEA_PIDFILE_DIR=" + k.dir}
 	p := k.on.StartWith(t, "kea-dhcp"+family, environment, "kea-dhcp"+family, "-c", file)
 	k.programs = append(k.programs, p)
@@ -67,9 +66,7 @@ func startKea4(t *testing.T, on *rig.Namespace) {
 func (k *kea) Stop(t testing.TB) {
 	t.Helper()
 	for _, p := range k.programs {
-		if err := p.Stop(rig.Patience); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Stop(rig.Patience))
 	}
 }
 

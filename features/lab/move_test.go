@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // TestTheMoveFromKea moves a rack from the real Kea to Ingot: a device keeps its address, which nobody
@@ -38,10 +39,7 @@ func TestTheMoveFromKea(t *testing.T) {
 		t.Fatalf("imported: %v, %v", files, err)
 	}
 	for _, f := range files {
-		data, err := os.ReadFile(filepath.Join(endpoints, f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(endpoints, f.Name())))(t)
 		i.Commit(t, "endpoints/"+f.Name(), string(data))
 	}
 	silent := r.nextHost(t, false) // uses what Ingot would offer first, and answers ARP alone

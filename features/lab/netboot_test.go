@@ -14,6 +14,7 @@ import (
 	"ingot/bmc/sim"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 func pretendedProbe(t *testing.T, on *rig.Namespace) (reference string) {
@@ -184,14 +185,8 @@ func fetchTFTP(t *testing.T, on *rig.Namespace, got lease) {
 	if out, err := on.Run(t, rig.Patience, "busybox", "tftp", "-g", "-b", "1468", "-r", name, "-l", to, from); err != nil {
 		t.Fatalf("fetch %s from %s: %v: %s", name, from, err, out)
 	}
-	fetched, err := os.ReadFile(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile(filepath.Join(rig.LoaderFolder, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fetched := must.Get(os.ReadFile(to))(t)
+	want := must.Get(os.ReadFile(filepath.Join(rig.LoaderFolder, name)))(t)
 	if !bytes.Equal(fetched, want) {
 		t.Errorf("%s is %d bytes, and %d bytes on disk that differ", name, len(fetched), len(want))
 	}
@@ -199,10 +194,7 @@ func fetchTFTP(t *testing.T, on *rig.Namespace, got lease) {
 
 func fetchScript(t *testing.T, on *rig.Namespace, got lease) {
 	t.Helper()
-	script, err := on.Get(got.BootFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(on.Get(got.BootFile))(t)
 	if !containsAll(script, "#!ipxe", "kernel", "initrd") {
 		t.Errorf("the script boots nothing:\n%s", script)
 	}
@@ -210,15 +202,9 @@ func fetchScript(t *testing.T, on *rig.Namespace, got lease) {
 
 func fetchEFI(t *testing.T, on *rig.Namespace, got lease) {
 	t.Helper()
-	resp, err := on.Web().Head(got.BootFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Get(on.Web().Head(got.BootFile))(t)
 	resp.Body.Close()
-	body, err := on.Get(got.BootFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(on.Get(got.BootFile))(t)
 	if resp.StatusCode != http.StatusOK || resp.ContentLength != int64(len(body)) || resp.Header.Get("Content-Type") != "application/efi" {
 		t.Errorf("HEAD %s: %s, %d bytes of %q; the program has %d",
 			got.BootFile, resp.Status, resp.ContentLength, resp.Header.Get("Content-Type"), len(body))

@@ -17,6 +17,7 @@ import (
 
 	"ingot/bmc/sim"
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // proxyNetwork is the rack's link when somebody else gives its addresses.
@@ -32,18 +33,12 @@ func offers(t *testing.T, on *rig.Namespace, options ...dhcpv4.Modifier) (all []
 		t.Fatal(err)
 	}
 	var c *nclient4.Client
-	err = on.Do(func() (err error) {
+	must.Do(t, on.Do(func() (err error) {
 		c, err = nclient4.New(device, nclient4.WithHWAddr(hardware), nclient4.WithRetry(1), nclient4.WithTimeout(2*time.Second))
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	defer c.Close()
-	discover, err := dhcpv4.NewDiscovery(hardware, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	discover := must.Get(dhcpv4.NewDiscovery(hardware, options...))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	// the match is never final: all that comes is collected

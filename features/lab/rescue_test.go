@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 const rescueScript = "../../examples/rescue.ipxe"
@@ -85,14 +86,9 @@ func (m loneMachine) rescued(t *testing.T) {
 // hastyMenu is the documented menu, which does not wait as long for somebody to choose.
 func hastyMenu(t *testing.T) string {
 	t.Helper()
-	menu, err := os.ReadFile(rescueScript)
-	if err != nil {
-		t.Fatal(err)
-	}
+	menu := must.Get(os.ReadFile(rescueScript))(t)
 	script := filepath.Join(t.TempDir(), "rescue.ipxe")
-	if err := os.WriteFile(script, []byte(strings.Replace(string(menu), "--timeout 20000", "--timeout 5000", 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(script, []byte(strings.Replace(string(menu), "--timeout 20000", "--timeout 5000", 1)), 0o644))
 	return script
 }
 
@@ -110,9 +106,7 @@ func arm64Machine(t *testing.T) []string {
 		t.Skip("SKIPPED, AND NOTHING IS PROVED: apt-get install --no-install-recommends qemu-efi-aarch64: ", err)
 	}
 	settings := filepath.Join(t.TempDir(), "vars.fd")
-	if err := os.WriteFile(settings, empty, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(settings, empty, 0o600))
 	return []string{
 		"qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a57", "-m", "512",
 		"-drive", "if=pflash,format=raw,unit=0,readonly=on,file=" + filepath.Join(arm64Firmware, "AAVMF_CODE.fd"),
@@ -124,10 +118,7 @@ func arm64Machine(t *testing.T) []string {
 // be unpacked into the cache of the one who runs the tests.
 func arm64Loaders(t *testing.T) string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache := must.Get(os.UserCacheDir())(t)
 	unpacked := filepath.Join(cache, "ingot", "ipxe-arm64", rig.LoaderFolder)
 	for _, dir := range []string{rig.LoaderFolder, unpacked} {
 		if _, err := os.Stat(filepath.Join(dir, "ipxe-arm64.efi")); err == nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // deniedMAC begins with what deniedNetwork does not serve.
@@ -146,10 +147,7 @@ func TestTwoNetworksAtOnce(t *testing.T) {
 	t.Run("only the device on the bmc network is an Endpoint", func(t *testing.T) {
 		const path = "endpoints/oob-5254007700b1.yaml"
 		i.StatusHas(t, rig.Patience, path, rig.MAC(0xb1), "10.78.1.1")
-		files, err := i.Repo.ReadBranch(rig.StatusBranch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(i.Repo.ReadBranch(rig.StatusBranch))(t)
 		for other := range files {
 			if strings.HasPrefix(other, "endpoints/") && other != path && other != "endpoints/elsewhere.yaml" {
 				t.Errorf("%s is on the status branch", other)

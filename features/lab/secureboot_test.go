@@ -11,6 +11,7 @@ import (
 
 	"ingot/bmc/sim/qemu"
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // The keys of Debian's package ovmf that anybody has: a firmware that trusts nothing else.
@@ -26,9 +27,7 @@ func enrolled(t *testing.T, keys string) (dir string) {
 	dir = t.TempDir()
 	for name, from := range map[string]string{"OVMF_CODE_4M.fd": "OVMF_CODE_4M.secboot.fd", "OVMF_VARS_4M.fd": "OVMF_VARS_4M." + keys + ".fd"} {
 		rig.NeedFile(t, filepath.Join(qemu.DefaultOVMFDir, from), "ovmf")
-		if err := os.Symlink(filepath.Join(qemu.DefaultOVMFDir, from), filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(filepath.Join(qemu.DefaultOVMFDir, from), filepath.Join(dir, name)))
 	}
 	return dir
 }
@@ -79,10 +78,7 @@ func TestSecureBootWithKeysOfOnesOwn(t *testing.T) {
 // from the folder of boot files.
 func TestSecureBootByADistributionsShim(t *testing.T) {
 	rig.NeedMachines(t)
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache := must.Get(os.UserCacheDir())(t)
 	shim, grub := filepath.Join(cache, "ingot/secureboot/usr/lib/shim"), filepath.Join(cache, "ingot/secureboot/usr/lib/grub/x86_64-efi-signed")
 	for _, file := range []string{shim + "/shimx64.efi.signed", grub + "/grubnetx64.efi.signed"} {
 		if _, err := os.Stat(file); err != nil {

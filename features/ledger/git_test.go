@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/gitsource/gitserver"
+	"ingot/model/must"
 )
 
 func TestRevisionsOfARepository(t *testing.T) {
@@ -18,40 +19,26 @@ func TestRevisionsOfARepository(t *testing.T) {
 
 func testRevisions(t *testing.T, prepare func(*gitserver.Repo)) {
 	t.Helper()
-	repo, err := gitserver.New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Watch(repo.Dir); err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
+	must.Do(t, Watch(repo.Dir))
 	prepare(repo)
 	web, db := manifest("claim", "web", nil), manifest("claim", "db", nil)
-	must := func(_ string, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	began := time.Now()
-	must(repo.Commit(map[string]string{"a/web.yaml": web, "a/db.yaml": db, "a/README.md": "no manifest\n"}, "begin"))
-	must(repo.Commit(map[string]string{"b/web.yaml": "spec: ["}, "elsewhere"))
-	must(repo.Remove("release db", "a/db.yaml"))
-	must(repo.ForcePush(map[string]string{"a/db.yaml": db}, "anew"))
-	must(repo.Commit(map[string]string{"note.txt": "\n"}, "yes\n\nIngot-Approve: token\n"))
-	must(repo.CommitTo("other", map[string]string{"a/web.yaml": web}, "another branch"))
-	must("", repo.SetBranch("main", repo.Head("main")+"~1"))
-	must(repo.Clear("nothing is left"))
+	must.Get(repo.Commit(map[string]string{"a/web.yaml": web, "a/db.yaml": db, "a/README.md": "no manifest\n"}, "begin"))(t)
+	must.Get(repo.Commit(map[string]string{"b/web.yaml": "spec: ["}, "elsewhere"))(t)
+	must.Get(repo.Remove("release db", "a/db.yaml"))(t)
+	must.Get(repo.ForcePush(map[string]string{"a/db.yaml": db}, "anew"))(t)
+	must.Get(repo.Commit(map[string]string{"note.txt": "\n"}, "yes\n\nIngot-Approve: token\n"))(t)
+	must.Get(repo.CommitTo("other", map[string]string{"a/web.yaml": web}, "another branch"))(t)
+	must.Do(t, repo.SetBranch("main", repo.Head("main")+"~1"))
+	must.Get(repo.Clear("nothing is left"))(t)
 
 	pushes, err := Pushes(repo.Dir)
 	if err != nil || len(pushes) != 8 {
 		t.Fatalf("there are %d pushes, %v; want 8", len(pushes), err)
 	}
 	later := time.Now()
-	got, err := NewReader(repo.Dir).Revisions(pushes, []Configuration{{Branch: "main", Path: "a"}, {At: later, Branch: "other", Path: "a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(NewReader(repo.Dir).Revisions(pushes, []Configuration{{Branch: "main", Path: "a"}, {At: later, Branch: "other", Path: "a"}}))(t)
 	type seen struct {
 		Files              int
 		Descends, Approves bool
@@ -74,16 +61,9 @@ func testRevisions(t *testing.T, prepare func(*gitserver.Repo)) {
 }
 
 func TestAPushIsNoYoungerThanItCouldBeSeen(t *testing.T) {
-	repo, err := gitserver.New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := repo.Commit(map[string]string{"README.md": "0\n"}, "begin"); err != nil {
-		t.Fatal(err)
-	}
-	if err := Watch(repo.Dir); err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
+	must.Get(repo.Commit(map[string]string{"README.md": "0\n"}, "begin"))(t)
+	must.Do(t, Watch(repo.Dir))
 	seen := make(chan time.Time, 1)
 	go func() {
 		for before := repo.Head("main"); repo.Head("main") == before; {
@@ -91,9 +71,7 @@ func TestAPushIsNoYoungerThanItCouldBeSeen(t *testing.T) {
 		seen <- time.Now()
 	}()
 	began := time.Now()
-	if _, err := repo.Commit(map[string]string{"README.md": "1\n"}, "look"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(repo.Commit(map[string]string{"README.md": "1\n"}, "look"))(t)
 	at := <-seen
 	pushes, err := Pushes(repo.Dir)
 	if err != nil || len(pushes) != 1 {
@@ -106,20 +84,10 @@ func TestAPushIsNoYoungerThanItCouldBeSeen(t *testing.T) {
 
 func TestAReaderReadsEachObjectOnce(t *testing.T) {
 	dir := t.TempDir()
-	repo, err := gitserver.New(dir, "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Watch(repo.Dir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := repo.Commit(map[string]string{"web.yaml": manifest("claim", "web", nil)}, "begin"); err != nil {
-		t.Fatal(err)
-	}
-	pushes, err := Pushes(repo.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := must.Get(gitserver.New(dir, "fleet"))(t)
+	must.Do(t, Watch(repo.Dir))
+	must.Get(repo.Commit(map[string]string{"web.yaml": manifest("claim", "web", nil)}, "begin"))(t)
+	pushes := must.Get(Pushes(repo.Dir))(t)
 	r := NewReader(repo.Dir)
 	read := func(pushes ...Push) ([]Revision, error) {
 		return r.Revisions(pushes, []Configuration{{Branch: "main"}})
@@ -132,9 +100,7 @@ func TestAReaderReadsEachObjectOnce(t *testing.T) {
 	if _, err := read(Push{At: time.Now(), Branch: "main", New: unknown}); err == nil || !strings.Contains(err.Error(), unknown) {
 		t.Errorf("a commit that is not there: %v, want an error that names it", err)
 	}
-	if err := os.Rename(repo.Dir, repo.Dir+".moved"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(repo.Dir, repo.Dir+".moved"))
 	got, err := read(pushes...)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("once the repository is gone: %v\n%s", err, diff)

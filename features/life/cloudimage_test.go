@@ -16,6 +16,7 @@ import (
 	"ingot/bmc/sim/qemu"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // debianScript makes the image that is installed.
@@ -118,13 +119,8 @@ func debianImage(t *testing.T) string {
 	if _, err := os.Stat(disk); err == nil {
 		return disk
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	making, err := os.MkdirTemp(filepath.Dir(dir), "making-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(dir), 0o755))
+	making := must.Get(os.MkdirTemp(filepath.Dir(dir), "making-"))(t)
 	defer os.RemoveAll(making)
 	began := time.Now()
 	command := exec.CommandContext(t.Context(), "bash", "-s", making)
@@ -133,24 +129,17 @@ func debianImage(t *testing.T) string {
 		t.Fatalf("the image cannot be made: %v\n%s", err, out)
 	}
 	t.Logf("the image was made in %s", time.Since(began).Round(time.Second))
-	if err := os.Rename(making, dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(making, dir))
 	return disk
 }
 
 // digestOf is the SHA-256 of a file, in hexadecimal.
 func digestOf(t *testing.T, path string) string {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.Copy(sum, f))(t)
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
@@ -222,9 +211,7 @@ func (c *cloud) goesOn(t *testing.T, m *tenant) {
 }
 
 func (c *cloud) cut(t *testing.T, m *tenant) {
-	if err := c.on.Meddle("/servers/" + m.server.Name + "/power-cut"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.on.Meddle("/servers/"+m.server.Name+"/power-cut"))
 	said := c.witness.await(t, cloudLimit, m.server.UUID, 2)
 	if said.Installation != m.was.Installation {
 		t.Errorf("it runs installation %s, want %s", said.Installation, m.was.Installation)
@@ -252,10 +239,7 @@ func (c *cloud) released(t *testing.T, m *tenant) {
 
 func blank(t *testing.T, path string) (at int64, ok bool) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
 	buffer := make([]byte, 1<<20)
 	for {

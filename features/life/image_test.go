@@ -9,6 +9,7 @@ import (
 
 	"ingot/cmd/probeimage/image"
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // bootCode is what the BIOS starts of a disk: it goes on to the active partition.
@@ -46,18 +47,11 @@ func makeDiskImage(t *testing.T, built image.Result) []byte {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "disk.img")
 	write := func(path string, content []byte) {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, content, 0o600))
 	}
-	code, err := os.ReadFile(bootCode)
-	if err != nil {
-		t.Fatal(err)
-	}
+	code := must.Get(os.ReadFile(bootCode))(t)
 	write(path, append(code, make([]byte, sectorSize-len(code))...))
-	if err := os.Truncate(path, (dataFirst+dataLength)*sectorSize); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, (dataFirst+dataLength)*sectorSize))
 	menu := filepath.Join(dir, "syslinux.cfg")
 	write(menu, []byte(loaderMenu))
 
@@ -71,10 +65,7 @@ func makeDiskImage(t *testing.T, built image.Result) []byte {
 	}
 	rig.MustRun(t, "syslinux", "--install", "--offset", fmt.Sprint(bootFirst*sectorSize), path)
 
-	disk, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	disk := must.Get(os.ReadFile(path))(t)
 	partition(disk, 0, 0x80, typeEFI, bootFirst, bootLength)
 	partition(disk, 1, 0, typeData, dataFirst, dataLength)
 	copy(disk[signatureAt:], signature)

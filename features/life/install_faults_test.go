@@ -17,6 +17,7 @@ import (
 
 	"ingot/bmc/sim/qemu"
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // A system on disk whose installs are broken, in MiB: its EFI system partition, a partition with
@@ -108,31 +109,19 @@ func faultyImage(t *testing.T, witness string) string {
 	t.Helper()
 	dir, built := t.TempDir(), buildGuest(t)
 	path := filepath.Join(dir, "disk.raw")
-	disk, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	disk := must.Get(os.Create(path))(t)
 	defer disk.Close()
-	if err := disk.Truncate(faultyDisk << 20); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, disk.Truncate(faultyDisk<<20))
 	table := filepath.Join(dir, "table")
 	layout := fmt.Sprintf("label: gpt\nstart=1MiB, size=%dMiB, type=uefi\nsize=1MiB, type=linux\nsize=%dMiB, type=linux\n", faultyESP, faultyBallast)
-	if err := os.WriteFile(table, []byte(layout), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(table, []byte(layout), 0o600))
 	rig.MustRun(t, "sh", "-c", "sfdisk --quiet "+path+" <"+table)
 	esp := path + "@@1M"
 	rig.MustRun(t, "mformat", "-i", esp, "-T", fmt.Sprint(faultyESP<<20/sectorSize), "-v", "GUEST", "::")
 	rig.MustRun(t, "mmd", "-i", esp, "::/EFI", "::/EFI/BOOT")
 	rig.MustRun(t, "mcopy", "-i", esp, built.UKI, "::/EFI/BOOT/BOOTX64.EFI")
-	if err := (Installation{ID: "image", Files: map[string]string{WitnessFile: witness}}).Save(disk); err != nil {
-		t.Fatal(err)
-	}
-	_, err = io.CopyN(io.NewOffsetWriter(disk, (2+faultyESP)<<20), rand.Reader, faultyBallast<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, (Installation{ID: "image", Files: map[string]string{WitnessFile: witness}}).Save(disk))
+	must.Get(io.CopyN(io.NewOffsetWriter(disk, (2+faultyESP)<<20), rand.Reader, faultyBallast<<20))(t)
 	return path
 }
 
@@ -158,14 +147,8 @@ func (f *faulty) runs(t *testing.T, m *tenant) {
 		t.Errorf("the machine says %+v", said)
 	}
 	f.ingot.StatusHas(t, rig.Patience, "serverclaims/default/"+m.claim+".yaml", "phase: Bound", "reason: Booted")
-	want, err := os.ReadFile(f.image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(m.server.Disks[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(f.image))(t)
+	got := must.Get(os.ReadFile(m.server.Disks[0]))(t)
 	// The EFI system partition is its system's own by now, and behind the last one the table ends.
 	from, to := (1+faultyESP)<<20, (faultyDisk-1)<<20
 	if !bytes.Equal(got[from:to], want[from:to]) {
@@ -277,10 +260,7 @@ func (f *faulty) cutAtEachStage(t *testing.T) {
 	if err := f.on.Control("/servers/"+m.server.Name, &is); err != nil || !wasOn || is.Power == "On" {
 		t.Errorf("its power was %q when it was to be cut, and is %q (%v)", before.Power, is.Power, err)
 	}
-	sent, err := f.sent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent := must.Get(f.sent())(t)
 	f.runs(t, m)
 	if after, err := f.sent(); err != nil || after != sent {
 		t.Errorf("%d bytes of the image were sent after it was verified (%v)", after-sent, err)
@@ -289,23 +269,16 @@ func (f *faulty) cutAtEachStage(t *testing.T) {
 
 func (f *faulty) cutPower(t *testing.T, m *tenant) {
 	t.Helper()
-	if err := f.on.Meddle("/servers/" + m.server.Name + "/power-cut"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.on.Meddle("/servers/"+m.server.Name+"/power-cut"))
 }
 
 func startable(t *testing.T, path string) bool {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
 	sectors := make([]byte, 3*sectorSize) // the first two, and the last
 	for i, at := range []int64{0, sectorSize, faultyMachine<<20 - sectorSize} {
-		if _, err := f.ReadAt(sectors[i*sectorSize:][:sectorSize], at); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(f.ReadAt(sectors[i*sectorSize:][:sectorSize], at))(t)
 	}
 	return !bytes.Equal(sectors, make([]byte, len(sectors)))
 }

@@ -13,6 +13,7 @@ import (
 	"ingot/bmc/sim/qemu"
 	"ingot/cmd/probeimage/image"
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // bootLimit is how long a machine may take from power on to what it is for, when
@@ -158,9 +159,7 @@ func buildGuest(t *testing.T) image.Result {
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "guest")
-	if err := rig.Build(program, "ingot/features/life/guest", "-trimpath", "-ldflags", "-s -w"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, rig.Build(program, "ingot/features/life/guest", "-trimpath", "-ldflags", "-s -w"))
 	built, err := image.Build(t.Context(), image.Options{Out: dir, Flavour: image.FlavourCloud, Probe: program, Arguments: diskArguments})
 	if err != nil {
 		rig.Missing(t, "the claims' image cannot be built here: "+err.Error())
@@ -187,9 +186,7 @@ func (w *world) installed(t *testing.T, m *machine) {
 // it on again, for the claim says so.
 func (w *world) cut(t *testing.T, m *machine) {
 	w.bootsItsDisk(t, m, 2, func() {
-		if err := w.on.Meddle("/servers/" + m.server.Name + "/power-cut"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.on.Meddle("/servers/"+m.server.Name+"/power-cut"))
 	})
 }
 
@@ -244,10 +241,7 @@ func (w *world) readDisk(t *testing.T, m *machine) [sha256.Size]byte {
 func (w *world) released(t *testing.T, m *machine) {
 	w.ingot.Remove(t, m.manifest())
 	w.ingot.StatusHas(t, bootLimit, m.status(), "state: Available", "powerState: \"Off\"", "reason: WipeDone", "cleanupMode: "+m.cleanup)
-	history, err := w.ingot.Repo.Git("log", "-p", rig.StatusBranch, "--", m.status())
-	if err != nil {
-		t.Fatal(err)
-	}
+	history := must.Get(w.ingot.Repo.Git("log", "-p", rig.StatusBranch, "--", m.status()))(t)
 	for _, word := range m.wipeSays {
 		if !strings.Contains(history, word) {
 			t.Errorf("while it was wiped the status branch did not say %q", word)
@@ -265,10 +259,7 @@ func (w *world) released(t *testing.T, m *machine) {
 }
 
 func (w *world) keptSecrets(t *testing.T) {
-	history, err := w.ingot.Repo.Git("log", "-p", rig.StatusBranch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	history := must.Get(w.ingot.Repo.Git("log", "-p", rig.StatusBranch))(t)
 	for _, m := range w.machines {
 		if strings.Contains(history, m.secret) || strings.Contains(w.ingot.Process.Output.String(), m.secret) {
 			t.Errorf("%q can be read", m.secret)
@@ -282,11 +273,7 @@ func (m *machine) manifest() string { return "claims/" + m.claim + ".yaml" }
 
 func (m *machine) disk(t *testing.T) []byte {
 	t.Helper()
-	content, err := os.ReadFile(m.server.Disks[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
+	return must.Get(os.ReadFile(m.server.Disks[0]))(t)
 }
 
 const claimManifests = `apiVersion: metal.ironcore.dev/v1alpha1

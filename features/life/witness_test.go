@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ingot/features/internal/rig"
+	"ingot/model/must"
 )
 
 // witness listens on the machines' link to what their systems say.
@@ -27,13 +28,10 @@ func newWitness(t *testing.T, on *rig.Namespace) *witness {
 	t.Helper()
 	w := &witness{orders: make(map[string]string)}
 	var listener net.Listener
-	err := on.Do(func() (err error) {
+	must.Do(t, on.Do(func() (err error) {
 		listener, err = net.Listen("tcp", rig.ServerAddress+":0")
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	server := &http.Server{Handler: w, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() {

@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model/must"
 )
 
 func TestCommandsAreThoseOfThePage(t *testing.T) {
 	page := "# Title\n\nText.\n\n```sh\nmake install\n```\n\n    not --this\n\n```yaml\nkey: value\n```\n\n1. Write:\n\n```sh\ncat >file <<'EOF'\na\nb\nEOF\n```\n"
-	got, err := Commands(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Commands(page))(t)
 	if diff := cmp.Diff([]string{"make install", "cat >file <<'EOF'\na\nb\nEOF"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -42,14 +41,8 @@ func TestABlockIsOneCommand(t *testing.T) {
 
 // The page is for people who type: in a minute, and no more than ten commands.
 func TestThePageIsShort(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/first-rack.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands, err := Commands(string(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../../docs/first-rack.md"))(t)
+	commands := must.Get(Commands(string(page)))(t)
 	var s Session
 	for _, c := range commands {
 		s = append(s, Typed{Command: c})
