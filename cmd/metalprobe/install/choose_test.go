@@ -13,7 +13,6 @@ import (
 
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/model"
-	"ingot/model/must"
 )
 
 func diskCalled(name, serial string) inventory.Disk {
@@ -58,7 +57,10 @@ func TestADiskThatIsNamedIsWaitedFor(t *testing.T) {
 				if test.hint != "" {
 					hints = []string{test.hint}
 				}
-				need := must.Get(model.NeedOf(model.DiskImage{Bytes: 1 << 20, SectorSize: 512}, hints, test.previous))(t)
+				need, unread := model.NeedOf(model.DiskImage{Bytes: 1 << 20, SectorSize: 512}, hints, test.previous)
+				if unread != nil {
+					t.Fatal(unread)
+				}
 				chosen, problem := (&task{Installer: i}).await(t.Context(), need)
 				reason := model.Reason("")
 				if problem != nil {
