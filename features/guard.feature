@@ -107,6 +107,20 @@ Feature: Nothing destructive happens to many at once unseen
     And the status branch says of server "s1": "Ignored"
     And "s1" is powered On
 
+  Scenario: a release that waits for the end of a maintenance takes no room
+    Given maintenance of all servers is committed
+    And the status branch says of server "s4": "GuardHeld"
+    And a commit approves what the guard holds back
+    And "s1, s2, s3, s4" are Maintenance
+    And maintenance of "s1" is removed
+    And maintenance of "s2" is removed
+    And maintenance of "s3" is removed
+    And "s1, s2, s3" are Reserved
+    When claims "a, b, c, d" are removed
+    Then "s1, s2, s3" are Available
+    And "s4" is Maintenance
+    And the guard holds nothing back
+
   Scenario: maintenances that left servers on switch no more of them off than the limit
     Given the guard lets 3 servers be switched off
     And maintenance of "s1" that leaves it On is committed

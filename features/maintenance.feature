@@ -35,6 +35,16 @@ Feature: A maintenance does to a server that serves a claim what it says, once w
     Then nothing happens to "s1"
     And claim "web" is Booted on "s1"
 
+  Scenario: a server whose claim the same commit removes is wiped after its maintenance
+    (law 1)
+    When claim "web" is removed, and the same commit begins maintenance of "s1"
+    Then "s1" is Maintenance
+    And "s1" is powered Off
+    And "s1" was powered on 0 times, installed 0 times and wiped 0 times
+    When maintenance of "s1" is removed
+    Then "s1" is Available
+    And the disk of "s1" is empty
+
   Scenario: one that leaves the server on does nothing to it, and heals nothing either
     Given maintenance of "s1" that leaves it On is committed
     And "s1" is Maintenance

@@ -30,6 +30,21 @@ Feature: A server is told what its boot ticket allows, and nothing else
       | UEFI x64 by HTTP | ipxe.efi by HTTP       |
       | iPXE             | its own script by HTTP |
 
+  Scenario: a machine that is switched on before its binding is shown boots nothing
+    (laws 2 and 3)
+    Given "s1" boots from the network first
+    When the status branch is protected
+    And the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+    And Ingot says of server "s1": "WaitingForStatusBranch"
+    And the power button of "s1" is pressed
+    Then "s1" was powered on once, installed 0 times and wiped 0 times
+    When the power of "s1" is cut
+    And the status branch is no longer protected
+    Then claim "web" is Booted on "s1"
+    And "s1" was powered on 2 times, installed once and wiped 0 times
+
   Scenario Outline: without a ticket, <FIRMWARE> is told nothing
     (and boots from its disk)
     When "s1" asks what to boot, as <FIRMWARE>

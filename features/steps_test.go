@@ -76,6 +76,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^claims ` + name + ` move to the namespace ` + name + `$`:                                                               moveClaims,
 		`^claim ` + name + ` is committed a second time, for ` + name + `$`:                                                      commitTwice,
 		`^maintenance of ` + name + `((?: that asks its owner)?(?: (?:and|that) leaves it (?:On|Off))?) is (committed|removed)$`: commitMaintenance,
+		`^claim ` + name + ` is removed, and the same commit begins maintenance of ` + name + `$`:                                removeAndMaintain,
 		`^boot configuration ` + name + ` for ` + name + ` is (committed|removed)$`:                                              commitBootConfiguration,
 		`^the repository is emptied$`:                                                                                            emptyRepository,
 		`^the history is rewritten without claim ` + name + `$`:                                                                  rewriteHistory,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cucumber/godog"
 
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 	"ingot/reconcile/report"
 )
@@ -204,11 +205,18 @@ func commitTwice(ctx context.Context, name, server string) error {
 
 func commitMaintenance(ctx context.Context, server, how, what string) error {
 	w := siteOf(ctx)
-	path := "maintenance/" + server + ".yaml"
+	path := maintenancePath(server)
 	if what == "removed" {
 		_, err := w.repo.Remove("end maintenance of "+server, path)
 		return err
 	}
+	_, err := w.repo.Commit(map[string]string{path: maintenanceOf(server, how)}, "begin maintenance of "+server)
+	return err
+}
+
+func maintenancePath(server string) string { return "maintenance/" + server + ".yaml" }
+
+func maintenanceOf(server, how string) string {
 	o := object(model.KindServerMaintenance, "of-"+server, nil)
 	spec(o)["serverRef"] = map[string]any{"name": server}
 	spec(o)["policy"] = model.MaintenanceEnforced
@@ -218,7 +226,18 @@ func commitMaintenance(ctx context.Context, server, how, what string) error {
 	if _, power, said := strings.Cut(how, " leaves it "); said {
 		spec(o)["serverPower"] = power
 	}
-	_, err := w.repo.Commit(map[string]string{path: text(o)}, "begin maintenance of "+server)
+	return text(o)
+}
+
+func removeAndMaintain(ctx context.Context, claim, server string) error {
+	w := siteOf(ctx)
+	files, err := w.repo.ReadBranch(gitserver.Branch)
+	if err != nil {
+		return err
+	}
+	delete(files, claimPath(claim))
+	files[maintenancePath(server)] = maintenanceOf(server, "")
+	_, err = w.repo.Replace(files, "release "+claim+" and begin maintenance of "+server)
 	return err
 }
 
@@ -292,9 +311,7 @@ func maintainAll(ctx context.Context) error {
 	w := siteOf(ctx)
 	files := make(map[string]string)
 	for server := range w.servers {
-		o := object(model.KindServerMaintenance, "of-"+server, nil)
-		spec(o)["serverRef"] = map[string]any{"name": server}
-		files["maintenance/"+server+".yaml"] = text(o)
+		files[maintenancePath(server)] = maintenanceOf(server, "")
 	}
 	_, err := w.repo.Commit(files, "begin maintenance of all")
 	return err

@@ -279,6 +279,7 @@ func (d *nodeDecoder) manifest(h header, opts DecodeOptions) Object {
 		o.Values = d.setSecret(m, opts)
 	case *Secret:
 		o.Values = d.setSecret(m, opts)
+		o.Sum = NewSensitive(o.BootSum())
 	}
 	d.check(o)
 	return o

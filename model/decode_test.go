@@ -230,9 +230,9 @@ spec:
 		},
 		"M10 a Secret, of which stringData wins over data": {
 			manifest: "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata:\n  a: b25l\n  b: dHdv\nstringData:\n  a: uno\n  c:\n",
-			want: &Secret{Meta{Name: "s", Namespace: "default", Source: "a.yaml:1"}, nil, "", map[string]Sensitive{
+			want: summed(&Secret{Meta: Meta{Name: "s", Namespace: "default", Source: "a.yaml:1"}, Values: map[string]Sensitive{
 				"a": NewSensitive("uno"), "b": NewSensitive("two"), "c": {},
-			}},
+			}}),
 		},
 		"a BMCSecret": {
 			manifest: "apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCSecret\nmetadata: {name: s}\nimmutable: true\ntype: Opaque\n" +
@@ -565,4 +565,9 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+func summed(s *Secret) *Secret {
+	s.Sum = NewSensitive(s.BootSum())
+	return s
 }

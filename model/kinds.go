@@ -1,6 +1,9 @@
 package model
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -273,6 +276,25 @@ type Secret struct {
 	Immutable *bool                `json:"immutable,omitempty"`
 	Type      string               `json:"type,omitempty"`
 	Values    map[string]Sensitive `json:"-"`
+	Sum       Sensitive            `json:"-"` // see BootSum; zero = not computed
+}
+
+// BootKeys are the keys of a claim's Secret that tell how its server boots.
+var BootKeys = []string{"ignition", "format", "user-data", "meta-data", "vendor-data", "network-config", "ipxe-script"}
+
+// BootSum identifies what the Secret has a server boot. A decoded Secret knows it: plans ask for it
+// each time.
+func (o *Secret) BootSum() string {
+	if !o.Sum.IsZero() {
+		return o.Sum.Reveal()
+	}
+	h := sha256.New()
+	for _, key := range BootKeys {
+		value := o.Values[key].Reveal()
+		fmt.Fprintf(h, "%d ", len(value))
+		io.WriteString(h, value)
+	}
+	return string(h.Sum(nil))
 }
 
 // ReclaimPolicy is what becomes of a server when its claim is gone.

@@ -27,7 +27,9 @@ func NewSecret(id Identity, values map[string]Sensitive, source string) (Object,
 		return nil, errors.New("the namespace of the object: " + fault)
 	}
 	meta.Namespace = id.Namespace
-	return &Secret{Meta: meta, Values: values}, nil
+	s := &Secret{Meta: meta, Values: values}
+	s.Sum = NewSensitive(s.BootSum())
+	return s, nil
 }
 
 // IsSecretKey reports whether a name may be a key of a Secret.

@@ -9,6 +9,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/bind"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
@@ -278,7 +279,7 @@ func (s scrape) claims() {
 
 // claimWait is a claim's phase, and what it waits for. What runs on a server goes on while
 // that cannot be read.
-func claimWait(c *plan.Claim, on *plan.Server) (phase string, why proposal.Why) {
+func claimWait(c *bind.Claim, on *plan.Server) (phase string, why proposal.Why) {
 	switch {
 	case c.Server == "":
 		return phaseUnbound, c.Why

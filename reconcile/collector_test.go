@@ -13,11 +13,12 @@ import (
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/world"
 	"ingot/reconcile/report"
 )
 
 // collected are the metrics of what is planned for an input, with its result changed.
-func collected(in *plan.Input, change func(*plan.Result)) prometheus.Collector {
+func collected(in *world.Input, change func(*plan.Result)) prometheus.Collector {
 	r := plan.Plan(in)
 	change(r)
 	rep := &Reported{report.NewProjector().Report(in, r, 1, model.Holder{}), in, r}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/bmcs"
 )
 
 // sighting is what a BMC showed of its systems that nothing is made of yet.
@@ -17,11 +17,11 @@ type sighting struct {
 // record, or says what is believed already, or what the reading before it said.
 func (l *Loop) confirmed(facts *model.BMCFacts, o *model.Observed) bool {
 	known := o.BMCFacts[facts.Name]
-	if known != nil && plan.SameSystems(known.Systems, facts.Systems) || !plan.Contradicts(facts, o.Servers) {
+	if known != nil && bmcs.SameSystems(known.Systems, facts.Systems) || !bmcs.Contradicts(facts, o.Servers) {
 		return true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, seen := l.sightings[facts.Name]
-	return seen && plan.SameSystems(before.systems, facts.Systems)
+	return seen && bmcs.SameSystems(before.systems, facts.Systems)
 }

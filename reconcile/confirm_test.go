@@ -7,7 +7,8 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
-	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/world"
 )
 
 // serving is a world with a server that serves a claim.
@@ -101,7 +102,7 @@ func TestARetryOfABMC(t *testing.T) {
 		if asked {
 			w.desired.BMCs["bmc00"].Annotations = map[string]string{model.AnnotationOperation: "retry#1"}
 		}
-		r := plan.Plan(&plan.Input{Desired: w.desired, Observed: w.observed, Policy: proposal.DefaultPolicy(), Now: now})
+		r := plan.Plan(&world.Input{Desired: w.desired, Observed: w.observed, Policy: policy.Default(), Now: now})
 		if m := r.Readings["bmc00"]; (m != nil) != asked || asked && !m.Target.Retry {
 			t.Errorf("asked for: %t, and the move is %+v", asked, m)
 		}

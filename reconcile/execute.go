@@ -9,7 +9,9 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/bmcs"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/world"
 )
 
 // job is one move being carried out.
@@ -22,7 +24,7 @@ type job struct {
 }
 
 // start begins a move.
-func (l *Loop) start(ctx context.Context, in *plan.Input, name model.ServerName, m *plan.Move) {
+func (l *Loop) start(ctx context.Context, in *world.Input, name model.ServerName, m *plan.Move) {
 	j := &job{name: name, old: in.Observed.Servers[name], again: in.Readings[name].Failures > 0, Move: m}
 	l.mu.Lock()
 	l.busy[name], j.round = m.Then, l.round
@@ -33,7 +35,7 @@ func (l *Loop) start(ctx context.Context, in *plan.Input, name model.ServerName,
 // queue is what may be begun between two plans.
 type queue struct {
 	moves []plan.QueuedMove
-	in    *plan.Input // that they were planned for
+	in    *world.Input // that they were planned for
 }
 
 // startQueued begins a move that waited for a place, unless the next plan is under way or
@@ -289,7 +291,7 @@ func (l *Loop) save(ctx context.Context, c proposal.Changes, kind, name string) 
 }
 
 // startBMC begins the reading of one BMC.
-func (l *Loop) startBMC(ctx context.Context, in *plan.Input, name model.BMCName, m *plan.BMCMove) {
+func (l *Loop) startBMC(ctx context.Context, in *world.Input, name model.BMCName, m *bmcs.Reading) {
 	old := in.Observed.BMCs[name]
 	l.mu.Lock()
 	l.busyBMCs[name] = true
@@ -321,7 +323,7 @@ func (l *Loop) startBMC(ctx context.Context, in *plan.Input, name model.BMCName,
 }
 
 // finishBMC saves what became of the reading of one BMC.
-func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCMove, a proposal.Answer) error {
+func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *bmcs.Reading, a proposal.Answer) error {
 	s := m.Settle(a, l.Clock())
 	log, credential := l.Log.With("bmc", m.Then.Name), len(s.Endpoints) > 0
 	switch s.Outcome {

@@ -14,7 +14,11 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/bmcs"
+	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
+	"ingot/reconcile/plan/world"
 	"ingot/reconcile/report"
 )
 
@@ -81,7 +85,7 @@ type Options struct {
 	// Leased returns when one of these MAC addresses was last given a lease, or had one
 	// renewed, zero when it is not known; nil = nobody knows.
 	Leased    func(macs []string) time.Time
-	Policy    proposal.Policy
+	Policy    policy.Options
 	DigestKey model.DigestKey  // makes the digests that records hold
 	Clock     func() time.Time // nil = time.Now
 	Log       *slog.Logger     // nil = silent
@@ -116,8 +120,7 @@ type Loop struct {
 
 	snapshots snapshots
 
-	exhausted string // which pools are, as of the last plan
-	memory    plan.Memory
+	exhausted string          // which pools are, as of the last plan
 	bmcs      []model.BMCName // of the last plan, sorted
 
 	mu       sync.Mutex
@@ -125,8 +128,8 @@ type Loop struct {
 	busy     map[model.ServerName]*model.ServerRecord // what each will be; nil = what is on record
 	busyBMCs map[model.BMCName]bool
 	queue    queue // of the last plan
-	readings map[model.ServerName]proposal.Reading
-	snapshot map[model.ServerName]proposal.Reading // copy of readings; nil when they changed
+	readings map[model.ServerName]reading.State
+	snapshot map[model.ServerName]reading.State // copy of readings; nil when they changed
 	bmcRead  map[model.BMCName]time.Time
 	bmcsSeen map[model.BMCName]time.Time // copy of bmcRead; nil when it changed
 	// sightings are the newest readings of BMCs that are not believed yet.
@@ -136,6 +139,8 @@ type Loop struct {
 	shown       map[model.ServerName]model.Intent
 	unannounced time.Time
 	first       model.Revision // the first that was read from Git
+
+	hold func(*proposal.Proposal) bool // of plan.Input
 }
 
 // NewLoop returns a Loop that has not planned yet.
@@ -156,7 +161,7 @@ func NewLoop(o Options) *Loop {
 		retries:  make(chan struct{}, maxWorkers),
 		busy:     make(map[model.ServerName]*model.ServerRecord),
 		busyBMCs: make(map[model.BMCName]bool),
-		readings: make(map[model.ServerName]proposal.Reading),
+		readings: make(map[model.ServerName]reading.State),
 		bmcRead:  make(map[model.BMCName]time.Time), sightings: make(map[model.BMCName]sighting),
 		started: o.Clock(),
 	}
@@ -289,7 +294,6 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	if l.poolsChanged(in.Pools) && was.since.IsZero() {
 		was.since = now
 	}
-	in.Memory = &l.memory
 	begun := l.Clock()
 	r := plan.Plan(in)
 	begun = l.Metrics.part("plan", begun, l.Clock())
@@ -323,7 +327,7 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 }
 
 // failing counts the servers and BMCs that failed when last tried.
-func failing(in *plan.Input) (n int) {
+func failing(in *world.Input) (n int) {
 	for _, b := range in.Observed.BMCs {
 		if b.Failures > 0 {
 			n++
@@ -339,14 +343,14 @@ func failing(in *plan.Input) (n int) {
 
 // forgetGone logs out of the BMCs that are gone since the last plan: a BMC keeps few sessions,
 // and whoever has it next needs them.
-func (l *Loop) forgetGone(ctx context.Context, bmcs []*plan.BMC) {
-	if slices.EqualFunc(l.bmcs, bmcs, func(name model.BMCName, b *plan.BMC) bool { return name == b.Name }) {
+func (l *Loop) forgetGone(ctx context.Context, all []*bmcs.BMC) {
+	if slices.EqualFunc(l.bmcs, all, func(name model.BMCName, b *bmcs.BMC) bool { return name == b.Name }) {
 		return
 	}
 	was := l.bmcs
-	l.bmcs = make([]model.BMCName, len(bmcs))
-	for i := range bmcs {
-		l.bmcs[i] = bmcs[i].Name
+	l.bmcs = make([]model.BMCName, len(all))
+	for i := range all {
+		l.bmcs[i] = all[i].Name
 	}
 	for _, name := range was {
 		if _, there := slices.BinarySearch(l.bmcs, name); !there {
@@ -356,7 +360,7 @@ func (l *Loop) forgetGone(ctx context.Context, bmcs []*plan.BMC) {
 }
 
 // decide saves, in one batch, the moves that do nothing but decide.
-func (l *Loop) decide(ctx context.Context, in *plan.Input, r *plan.Result) error {
+func (l *Loop) decide(ctx context.Context, in *world.Input, r *plan.Result) error {
 	c := r.Decided
 	urgent := false
 	for name, m := range r.Moves {
@@ -414,7 +418,7 @@ func (l *Loop) poolsChanged(pools []model.PoolFacts) bool {
 }
 
 // Input is what a plan of now looks at; nil while Git was never read.
-func (l *Loop) Input(now time.Time) *plan.Input {
+func (l *Loop) Input(now time.Time) *world.Input {
 	_, in := l.inputs(now)
 	return in
 }
@@ -422,7 +426,7 @@ func (l *Loop) Input(now time.Time) *plan.Input {
 // inputs are what is shown and what is planned for now: the records as the store has
 // them, and as moves under way will leave them. Both are one where no such move changes a
 // record, and nil while Git was never read.
-func (l *Loop) inputs(now time.Time) (stored, in *plan.Input) {
+func (l *Loop) inputs(now time.Time) (stored, in *world.Input) {
 	stored, ahead := l.stored(now)
 	if stored == nil {
 		return nil, nil
@@ -451,12 +455,12 @@ func (l *Loop) state() State {
 
 // stored is what the store has, nil while Git was never read, with the servers that a
 // move is under way for and what their records will be.
-func (l *Loop) stored(now time.Time) (in *plan.Input, busy map[model.ServerName]*model.ServerRecord) {
+func (l *Loop) stored(now time.Time) (in *world.Input, busy map[model.ServerName]*model.ServerRecord) {
 	d := l.Desired()
 	if d == nil {
 		return nil, nil
 	}
-	in = &plan.Input{Desired: d, DigestKey: l.DigestKey, Policy: l.Policy, Now: now, Started: l.started, Nonce: rand.Text()}
+	in = &world.Input{Desired: d, DigestKey: l.DigestKey, Policy: l.Policy, Now: now, Started: l.started, Nonce: rand.Text(), Hold: l.hold}
 	st := l.state()
 	in.ObserveOnly, in.HealOnly, in.Serving, in.LongGap = st.ObserveOnly, st.HealOnly, st.Serving, st.LongGap
 	if l.Pools != nil {
@@ -495,7 +499,7 @@ func (l *Loop) stored(now time.Time) (in *plan.Input, busy map[model.ServerName]
 }
 
 // isStored reports whether stored would return the same as it last did, but for the time.
-func (l *Loop) isStored(in *plan.Input) bool {
+func (l *Loop) isStored(in *world.Input) bool {
 	l.mu.Lock()
 	read := l.snapshot != nil && l.bmcsSeen != nil // nothing was read of a machine since
 	announced := reflect.ValueOf(in.Shown).Pointer() == reflect.ValueOf(l.shown).Pointer() && in.Unannounced.Equal(l.unannounced)

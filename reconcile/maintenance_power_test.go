@@ -7,7 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/policy"
 )
 
 // maintainedWith has a maintenance of the first server ask for a power state.
@@ -172,7 +172,7 @@ func TestAMaintenanceSwitchesOnOnce(t *testing.T) {
 		asked  int
 	}{
 		"it does not come on":        {func(m *machine) { m.dark = true }, 1},
-		"its BMC answers no request": {func(m *machine) { m.mute = true }, proposal.DefaultPolicy().UnsureTries},
+		"its BMC answers no request": {func(m *machine) { m.mute = true }, policy.Default().UnsureTries},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live(t, 1, func(t *testing.T, w *loopWorld) {

@@ -6,6 +6,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/world"
 	"ingot/reconcile/report"
 )
 
@@ -23,13 +24,12 @@ type Reporter struct {
 	last      *Reported
 	of        *Snapshot // that last was made of
 	projector *report.Projector
-	memory    plan.Memory
 }
 
 // Reported is a report with what it was made of. It is shared: nobody changes it.
 type Reported struct {
 	*model.Report // without a subject
-	Input         *plan.Input
+	Input         *world.Input
 	Result        *plan.Result
 }
 
@@ -65,8 +65,8 @@ func (r *Reporter) ownIsCurrent() bool {
 
 // planned returns what a report is made of: a snapshot that has it all, or what is
 // planned now.
-func (r *Reporter) planned(s *Snapshot) (*plan.Input, *plan.Result) {
-	var in *plan.Input
+func (r *Reporter) planned(s *Snapshot) (*world.Input, *plan.Result) {
+	var in *world.Input
 	switch {
 	case s == nil:
 		if in, _ = r.Loop.stored(r.Loop.Clock()); in == nil {
@@ -78,7 +78,6 @@ func (r *Reporter) planned(s *Snapshot) (*plan.Input, *plan.Result) {
 		own := *s.In
 		in = &own
 	}
-	in.Memory = &r.memory // the loop's are its own
 	return in, plan.Plan(in)
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
 )
 
 // A standby has no snapshots: what it shows it plans for itself, and a viewer who asks again
@@ -52,5 +52,5 @@ func TestWithoutASnapshotAReportIsMadeAgainOnceItMayBeAnother(t *testing.T) {
 func (l *Loop) noteReading(name model.ServerName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.readings[name], l.snapshot = proposal.Reading{}, nil
+	l.readings[name], l.snapshot = reading.State{}, nil
 }

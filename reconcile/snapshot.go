@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/world"
 )
 
 // Snapshot is what a plan looked at and what came of it. All who show the fleet read it,
@@ -12,7 +13,7 @@ import (
 type Snapshot struct {
 	// In has the records as the store has them: a move that is under way may never come
 	// to be, and the status branch must not say that it did.
-	In *plan.Input
+	In *world.Input
 	// Result is what was planned for In; nil where the loop planned for other records
 	// instead, those that moves under way will leave.
 	Result *plan.Result
@@ -125,7 +126,7 @@ func (l *Loop) Shown() <-chan struct{} { return l.snapshots.next() }
 
 // isCurrent reports whether what is desired, and what this process may do, is still what
 // was planned with.
-func (l *Loop) isCurrent(in *plan.Input) bool {
+func (l *Loop) isCurrent(in *world.Input) bool {
 	return in.Desired == l.Desired() && State{in.ObserveOnly, in.HealOnly, in.Serving, in.LongGap} == l.state()
 }
 

@@ -11,6 +11,7 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/world"
 )
 
 // owned is a world whose BMCs are the operator's.
@@ -264,7 +265,7 @@ func TestABMCSecretIsUsedByItsOwnTenantsBMCsAlone(t *testing.T) {
 			w.tenants = fleettest.Tenants
 			w.desired.BMCs["bmc00"].Tenant, w.desired.BMCSecrets["s"].Tenant = "ops", "ops"
 			c.change(w.desired)
-			r := plan.Plan(&plan.Input{Now: time.Now(), Desired: w.desired, Observed: w.observed, Policy: w.policy()})
+			r := plan.Plan(&world.Input{Now: time.Now(), Desired: w.desired, Observed: w.observed, Policy: w.policy()})
 			got := r.BMCs[0].Why
 			if got.Reason != c.want || c.want != model.ReasonPending && !strings.Contains(got.Message, "git.tenants") {
 				t.Errorf("got %+v", got)

@@ -17,7 +17,10 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
+	"ingot/reconcile/plan/world"
 	"ingot/reconcile/report"
 	"ingot/reconcile/truth"
 )
@@ -98,7 +101,7 @@ type walk struct {
 	branch   *model.Records  // what the status branch shows
 	copied   *model.Observed // an older copy of the store
 	blocked  bool            // the branch takes no pushes
-	readings map[model.ServerName]proposal.Reading
+	readings map[model.ServerName]reading.State
 	bmcRead  map[model.BMCName]time.Time
 	machines []*walked
 	seq      uint64
@@ -122,6 +125,7 @@ type walk struct {
 	taken map[model.BMCName]*model.BMC // out of Git
 	// disruptions is what the guard lets be done.
 	disruptions int
+	holds       uint64 // seed of the held proposals; 0 = none is held
 }
 
 // renamed is that a commit gave a claim another name.
@@ -141,6 +145,9 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w.say("seed %d", seed)
 	if seed%2 == 1 {
 		w.disruptions = 1
+	}
+	if seed%3 == 2 {
+		w.holds = seed
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Observed.Servers)) {
 		w.machines = append(w.machines, &walked{name: name, power: model.PowerOff, rude: w.rnd.IntN(4) == 0, asks: make(map[string]int)})
@@ -174,8 +181,8 @@ func (w *walk) run() {
 }
 
 // policy is the real one, but for what would only take time.
-func (w *walk) policy() proposal.Policy {
-	p := proposal.DefaultPolicy()
+func (w *walk) policy() policy.Options {
+	p := policy.Default()
 	p.DiscoveryImage, p.ShowFirst = "probe", true
 	p.RememberFor = 20 * time.Minute
 	p.MaxDisruptions, p.MaxPowerDisruptions = w.disruptions, 100 // the guard has a walk of its own
@@ -642,7 +649,7 @@ func (w *walk) restart() {
 	w.hole, w.seq = false, max(w.seq, o.Sequence, head.Sequence)+1
 	w.process++
 	o.Sequence, o.Marks = w.seq, model.Marks{Deployment: "d", Line: "l", Base: head.Mark}
-	w.observed, w.shown, w.readings, w.started = o, nil, make(map[model.ServerName]proposal.Reading), w.now
+	w.observed, w.shown, w.readings, w.started = o, nil, make(map[model.ServerName]reading.State), w.now
 	w.begin()
 	w.forgets()
 	w.publish()
@@ -714,11 +721,15 @@ func (w *walk) killed() bool {
 // step plans once and carries out what comes of it, one server after the other.
 func (w *walk) step() {
 	w.now = w.now.Add(time.Duration(1+w.rnd.IntN(120)) * time.Second)
-	in := &plan.Input{
+	in := &world.Input{
 		Desired: w.desired, Observed: w.observed, Readings: maps.Clone(w.readings), BMCRead: w.bmcRead, Policy: w.policy(), Now: w.now,
 		Shown: w.shown, Started: w.started, Serving: w.started, Nonce: fmt.Sprint(w.seq, w.now.UnixNano()),
+		Hold: func(p *proposal.Proposal) bool { return plantest.Hold(w.holds, p) },
 	}
 	r := plan.Plan(in)
+	if s := unexplained(in, r); s != nil {
+		w.fail("%s is not at its goal, and the plan gives no reason: %+v", s.Name, s.Record)
+	}
 	c := r.Decided
 	for _, m := range r.Moves {
 		if len(m.Do) == 0 {

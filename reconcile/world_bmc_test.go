@@ -13,8 +13,8 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// bmcs are how all BMCs behave, and what was asked of them.
-type bmcs struct {
+// simulatedBMCs are how all BMCs behave, and what was asked of them.
+type simulatedBMCs struct {
 	uuids   map[model.BMCName]string // that they show
 	cert    string                   // of all of them, "" = "f"
 	devices map[string]*device       // that are found by DHCP, by their IP address

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
@@ -25,6 +27,7 @@ type loopWorld struct {
 	delay     time.Duration       // of power changes, and of boots
 	may       State               // what the process may do
 	deposed   atomic.Bool         // another leads
+	holds     atomic.Uint64       // seed of the held proposals; 0 = none is held
 	protected bool                // the status branch takes nothing at first
 	publisher *Publisher          // nil = none
 	logged    slog.Handler        // takes what the publisher logs; nil = nobody does
@@ -36,7 +39,7 @@ type loopWorld struct {
 	stop      func()
 	source
 	memory
-	bmcs
+	simulatedBMCs
 	configured
 	diskImages
 }
@@ -87,8 +90,8 @@ func worldBMC(i int) *model.BMC {
 	}
 }
 
-func (w *loopWorld) policy() proposal.Policy {
-	p := proposal.DefaultPolicy()
+func (w *loopWorld) policy() policy.Options {
+	p := policy.Default()
 	p.DiscoveryImage = "registry/probe:1"
 	if w.limit > 0 {
 		p.MaxConcurrentPowerOns = w.limit
@@ -107,6 +110,7 @@ func (w *loopWorld) start() {
 		Leading: func() bool { return !w.deposed.Load() }, Pools: func() []model.PoolFacts { return w.pools },
 		State: func() State { return w.may }, Leased: w.leased, Metrics: w.counts,
 	})
+	w.loop.hold = func(p *proposal.Proposal) bool { return plantest.Hold(w.holds.Load(), p) }
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -7,12 +7,12 @@ import (
 
 	"ingot/cmd/daemon/config"
 	"ingot/model"
-	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/policy"
 )
 
 // Policy returns what the configuration says to the plan.
-func Policy(o config.Options, loaders []string) proposal.Policy {
-	p := proposal.DefaultPolicy()
+func Policy(o config.Options, loaders []string) policy.Options {
+	p := policy.Default()
 	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
 	p.Strict, p.PlaintextSecrets = o.Git.Strict, o.Git.AllowPlaintextSecrets
 	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace

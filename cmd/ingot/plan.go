@@ -16,6 +16,7 @@ import (
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/preview"
 	"ingot/reconcile/report"
@@ -79,7 +80,7 @@ func (planCommand) formats() []string { return []string{"text", "json", "markdow
 type planning struct {
 	clone    *gitsource.Clone
 	fleet    *preview.Fleet
-	policy   proposal.Policy
+	policy   policy.Options
 	files    map[string][]byte // of the status branch
 	notes    []string
 	baseName string

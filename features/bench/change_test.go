@@ -16,7 +16,9 @@ import (
 	"ingot/model"
 	"ingot/model/must"
 	"ingot/reconcile/plan"
-	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/reading"
+	"ingot/reconcile/plan/world"
 )
 
 const changeRounds = 21
@@ -107,12 +109,12 @@ func measureChange(b *testing.B, t *table, claims, servers int) {
 
 // settled is the input of a plan for a fleet whose first claims are served, and in which the
 // others wait for a server.
-func settled(b *testing.B, source *gitsource.Source, claims, servers int) *plan.Input {
+func settled(b *testing.B, source *gitsource.Source, claims, servers int) *world.Input {
 	must.Do(b, source.Sync(b.Context()))
 	now := time.Now()
-	in := &plan.Input{
-		Desired: source.Desired(), Observed: model.NewObserved(), Policy: proposal.DefaultPolicy(), Now: now,
-		Readings: make(map[model.ServerName]proposal.Reading, servers), BMCRead: make(map[model.BMCName]time.Time, servers),
+	in := &world.Input{
+		Desired: source.Desired(), Observed: model.NewObserved(), Policy: policy.Default(), Now: now,
+		Readings: make(map[model.ServerName]reading.State, servers), BMCRead: make(map[model.BMCName]time.Time, servers),
 	}
 	if d := in.Desired; len(d.Claims) != claims || len(d.BMCs) != servers || len(d.Problems) > 0 {
 		b.Fatalf("%d claims, %d BMCs, problems %v", len(d.Claims), len(d.BMCs), d.Problems)
@@ -131,7 +133,7 @@ func settled(b *testing.B, source *gitsource.Source, claims, servers int) *plan.
 		}
 		o.Servers[rec.Name] = rec
 		o.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOn, Inventory: &model.Inventory{}}
-		in.Readings[rec.Name] = proposal.Reading{At: now.Add(-time.Second), Reached: true}
+		in.Readings[rec.Name] = reading.State{At: now.Add(-time.Second), Reached: true}
 		in.BMCRead[bmc] = now
 	}
 	for fleet := &o.Fleet; fleet != nil; { // until nothing more is decided
@@ -143,7 +145,6 @@ func settled(b *testing.B, source *gitsource.Source, claims, servers int) *plan.
 			o.Fleet = *fleet
 		}
 	}
-	in.Memory = &plan.Memory{} // from here on nobody changes what is planned with
 	p := plan.Plan(in)
 	for _, s := range p.Servers {
 		if s.Why.Reason != "" {

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan"
 )
 
 func TestARenameIsPartOfTheServersRecord(t *testing.T) {
@@ -13,16 +14,16 @@ func TestARenameIsPartOfTheServersRecord(t *testing.T) {
 	in := bigFleet(1, 1)
 	in.Desired.Revision = "main@sha1:2"
 	fleettest.Renamed("c00000", "shop")(in.Desired)
-	fleettest.ChangeRecord(in.Observed, 0, func(rec *model.ServerRecord) {
+	fleettest.ChangeRecord(in.Observed, 0, func(rec *record) {
 		rec.Intent = &model.Intent{Kind: model.IntentBind, Value: "default/c00000"}
 		rec.Boot.Ticket = &model.Ticket{ID: "t", Purpose: model.PurposeClaim, Claim: "default/c00000", Ended: model.TicketBooted}
 	})
 	in.Busy = map[model.ServerName]bool{name: true}
-	if r := Plan(in); r.Decided.Fleet != nil && r.Decided.Fleet.Applied == in.Desired.Applied() {
+	if r := plan.Plan(in); r.Decided.Fleet != nil && r.Decided.Fleet.Applied == in.Desired.Applied() {
 		t.Error("the revision is applied before the record of a busy server says so")
 	}
 	in.Busy = nil
-	m := Plan(in).Moves[name]
+	m := plan.Plan(in).Moves[name]
 	if m == nil || len(m.Do) > 0 {
 		t.Fatalf("the move is %+v, want a change of the record alone", m)
 	}
@@ -40,7 +41,7 @@ func TestAbsencesAreRecordedUpToALimit(t *testing.T) {
 			})
 		}
 		in.Desired.AbsentToken = "all"
-		rec := Plan(in).Decided.Fleet
+		rec := plan.Plan(in).Decided.Fleet
 		if rec == nil {
 			t.Fatalf("%d: nothing is recorded", n)
 		}

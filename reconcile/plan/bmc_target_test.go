@@ -1,9 +1,10 @@
-package plan
+package plan_test
 
 import (
 	"testing"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
 )
 
 // A BMC is reached as its manifest says.
@@ -12,7 +13,7 @@ func TestABMCIsReachedAsGitSays(t *testing.T) {
 	for _, b := range in.Desired.BMCs {
 		b.Annotations = map[string]string{model.AnnotationTLSMinimum: "1.0"}
 	}
-	moves := Plan(in).Moves
+	moves := plan.Plan(in).Moves
 	if len(moves) != 1 {
 		t.Fatalf("%d moves, want 1", len(moves))
 	}

@@ -1,15 +1,16 @@
-package plan
+package plan_test
 
 import (
 	"testing"
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
 )
 
 // orderPending has the wanted order pending since then, and the probe report half an hour ago.
-func orderPending(in *Input, rec *model.ServerRecord, since time.Time) {
+func orderPending(in *input, rec *record, since time.Time) {
 	rec.Settings.BootOrderPending = &model.PendingBootOrder{Order: []string{"b", "a"}, Since: since}
 	rec.Settings.BootOrderSet = model.BootOrderKey([]model.BootOrder{{Name: "b", Device: "b"}}, "", []string{"a", "b"})
 	in.Observed.Probes[rec.Name] = &model.ProbeReport{ReceivedAt: in.Now.Add(-time.Hour / 2)}
@@ -19,25 +20,21 @@ func orderPending(in *Input, rec *model.ServerRecord, since time.Time) {
 // one that Git says.
 func TestWhoseBootOrderIsSet(t *testing.T) {
 	tests := map[string]struct {
-		change func(in *Input, s *model.Server, rec *model.ServerRecord)
+		change func(in *input, s *model.Server, rec *record)
 		set    bool
 	}{
-		"of one that is Available and off": {change: func(*Input, *model.Server, *model.ServerRecord) {}, set: true},
-		"of one that is not confirmed to be off": {change: func(in *Input, _ *model.Server, rec *model.ServerRecord) {
+		"of one that is Available and off": {change: func(*input, *model.Server, *record) {}, set: true},
+		"of one that is not confirmed to be off": {change: func(in *input, _ *model.Server, rec *record) {
 			r := in.Readings[rec.Name]
 			r.Offs = 1
 			in.Readings[rec.Name] = r
 		}},
-		"of one that Git has at another URI": {change: func(_ *Input, s *model.Server, _ *model.ServerRecord) {
-			s.Spec.SystemURI = "/redfish/v1/Systems/other"
-		}},
-		"of one that has it pending": {change: func(in *Input, _ *model.Server, rec *model.ServerRecord) { orderPending(in, rec, in.Now) }},
+		"of one that Git has at another URI": {change: func(_ *input, s *model.Server, _ *record) { s.Spec.SystemURI = "/redfish/v1/Systems/other" }},
+		"of one that has it pending":         {change: func(in *input, _ *model.Server, rec *record) { orderPending(in, rec, in.Now) }},
 		"of one that has it pending and has started since": {
-			change: func(in *Input, _ *model.Server, rec *model.ServerRecord) {
-				orderPending(in, rec, in.Now.Add(-time.Hour))
-			}, set: true,
+			change: func(in *input, _ *model.Server, rec *record) { orderPending(in, rec, in.Now.Add(-time.Hour)) }, set: true,
 		},
-		"of one that is Released": {change: func(_ *Input, _ *model.Server, rec *model.ServerRecord) { rec.Life.State = model.StateReleased }},
+		"of one that is Released": {change: func(_ *input, _ *model.Server, rec *record) { rec.Life.State = model.StateReleased }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +52,7 @@ func TestWhoseBootOrderIsSet(t *testing.T) {
 			tt.change(in, s, rec)
 			in.Desired.Add(s)
 			set := false
-			if m := Plan(in).Moves[rec.Name]; m != nil && len(m.Do) > 0 {
+			if m := plan.Plan(in).Moves[rec.Name]; m != nil && len(m.Do) > 0 {
 				_, set = m.Do[0].(proposal.SetBootOrder)
 			}
 			if set != tt.set {

@@ -1,7 +1,8 @@
-package plan
+package plan_test
 
 import (
 	"testing"
+	"time"
 
 	"ingot/model"
 )
@@ -19,11 +20,10 @@ func TestARefusedBootUsesUpNoAttempt(t *testing.T) {
 		"and firmware fetched an image": {[]model.TicketUse{refused, {What: model.ThingImage, Client: "10.0.0.5", Count: 1}}, 1},
 	} {
 		in, rec := ticketed(model.StateDiscovery, model.PurposeDiscovery)
-		rec.Boot.Attempts = 2
+		rec.Boot.Attempts, rec.Life.Since = 2, in.Now.Add(-time.Hour)
 		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", Uses: tc.uses}
-		s := newFleet(in).servers[0]
-		s.rediscover()
-		if got := s.rec.Boot.Attempts; got != tc.want {
+		in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
+		if got := stepOf(in, rec.Name).After.Boot.Attempts; got != tc.want {
 			t.Errorf("%s: %d attempts, want %d", title, got, tc.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan"
 )
 
 func TestRecordsOfClaimsComeAndGo(t *testing.T) {
@@ -30,7 +31,7 @@ func TestRecordsOfClaimsComeAndGo(t *testing.T) {
 				in.Observed.Claims[name] = &model.ClaimRecord{Name: name}
 			}
 			tt.change(in.Desired)
-			decided := Plan(in).Decided
+			decided := plan.Plan(in).Decided
 			var news []model.ClaimName
 			for _, c := range decided.Claims {
 				news = append(news, c.Name)

@@ -6,7 +6,7 @@
 // what became of a move by the answers to its actions. Nothing is decided elsewhere.
 //
 // The rules are where their names are. plan.go has the order of one plan, server.go the
-// order in which rules apply to one server, step.go what a rule answers with. bind.go
+// order in which rules apply to one server, step.go what a rule answers with. Package bind
 // gives servers to claims. initial.go, discovery.go, available.go, reserved.go, install.go,
 // reprovision.go and cleanup.go are the life of a server, maintenance.go and operation.go
 // what interrupts it. release.go and disruption.go take something from a server's user,

@@ -1,67 +1,78 @@
-package plan
+package plan_test
 
 import (
-	"time"
+	"slices"
+	"strings"
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/world"
 )
 
-// The fixtures that tables speak of most, under short names.
+// Short names of fixtures that tables use often.
 var (
 	annotated  = fleettest.Annotated
-	cardOf     = fleettest.CardOf
+	bigFleet   = plantest.BigFleet
 	claim      = fleettest.Claim
-	drive      = fleettest.Drive
+	claimWhy   = plantest.ClaimWhy
 	macs       = fleettest.MACs
+	ticketed   = plantest.Ticketed
 	uuidOf     = fleettest.UUIDOf
+	waiting    = plantest.Waiting
 	wipedDisks = fleettest.WipedDisks
 )
 
-// bigFleet is a settled fleet: as many servers as are named, the first bound of
-// them serving a claim, the others Available. plantest makes the same for what stands
-// on this package, and so cannot be imported here.
-func bigFleet(servers, bound int) *Input {
-	d, o := fleettest.BigFleet(servers, bound)
-	return &Input{
-		Desired: d, Observed: o, Policy: proposal.DefaultPolicy(), Now: fleettest.Now,
-		Readings: fleettest.OfEach(o.Servers, proposal.Reading{At: fleettest.Now.Add(-time.Second), Offs: 3, Reached: true}),
-		BMCRead:  fleettest.OfEach(o.BMCs, fleettest.Now),
+// first is the name of the first server of bigFleet and ticketed.
+const first = model.ServerName("bmc00000-system-0")
+
+type (
+	input  = world.Input
+	record = model.ServerRecord
+)
+
+// change is one row's difference from the fleet that a table begins with.
+type change = func(in *input, rec *record)
+
+// step is what a plan does with one server.
+type step struct {
+	*plan.Server
+	*plan.Move
+	After *record // once the move is done
+}
+
+// stepOf plans, and returns what is done with a server.
+func stepOf(in *input, name model.ServerName) step {
+	r := plan.Plan(in)
+	i := slices.IndexFunc(r.Servers, func(s *plan.Server) bool { return s.Name == name })
+	server := *r.Servers[i]
+	if server.Why.Reason == model.ReasonInProgress {
+		server.Why = proposal.Why{} // it waits for nothing
 	}
-}
-
-// waiting adds claims without a server; ask says what each asks for.
-func waiting(in *Input, n int, ask func(i int, c *model.ServerClaim)) *Input {
-	fleettest.AddWaiting(in.Desired, n, ask)
-	return in
-}
-
-// ticketed is a fleet of one server with an open ticket that was armed a minute ago,
-// and a power-on with it half a minute ago.
-func ticketed(state model.ServerState, purpose model.TicketPurpose) (*Input, *model.ServerRecord) {
-	in := bigFleet(1, 1)
-	in.Policy.DiscoveryImage = "probe:1"
-	return in, fleettest.Ticketed(in.Observed, state, purpose)
-}
-
-// claimWhy is why a claim has no server.
-func claimWhy(in *Input, name model.ClaimName) proposal.Why {
-	for _, c := range Plan(in).Claims {
-		if c.Name == name {
-			return c.Why
-		}
+	s := step{Server: &server, Move: r.Moves[name], After: server.Record}
+	if s.Move != nil {
+		s.After = s.Then
 	}
-	return proposal.Why{Reason: "unknown"}
+	return s
 }
 
-// withBMCs gives a fleet its BMCs, whose names are all different.
-func withBMCs(f *fleet, bmcs ...*bmcView) *fleet {
-	names := make([]model.BMCName, len(bmcs))
-	for i, b := range bmcs {
-		names[i] = b.name
+// does says what is done beyond reading.
+func (s step) does() string {
+	if s.Move == nil || !slices.ContainsFunc(s.Do, func(a proposal.Action) bool { _, reads := a.(proposal.Inspect); return !reads }) {
+		return ""
 	}
-	f.memory, f.bmcs = new(Memory), bmcs
-	f.bmcAt = f.memory.bmcPlaces.of(names)
-	return f
+	return moveText(s.Move)
+}
+
+// recordsOnly reports whether there is a move that changes the record alone.
+func (s step) recordsOnly() bool { return s.Move != nil && len(s.Do) == 0 }
+
+func moveText(m *plan.Move) string {
+	var all []string
+	for _, a := range m.Do {
+		all = append(all, a.String())
+	}
+	return strings.Join(all, ", then ")
 }

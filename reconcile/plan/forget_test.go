@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"slices"
@@ -8,21 +8,22 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
 )
 
 // orphaned is a fleet of which a commit took the first BMC away a day ago.
-func orphaned() (*Input, *model.ServerRecord) {
+func orphaned() (*input, *record) {
 	in := bigFleet(2, 0)
 	bmc := model.BMCName(fleettest.BMCName(0))
 	delete(in.Desired.BMCs, bmc)
 	in.Desired.Removed = map[model.Identity][]model.Removal{bmc.Identity(): {{Revision: "main@sha1:1", At: in.Now}}}
-	fleettest.ChangeRecord(in.Observed, 0, func(rec *model.ServerRecord) { rec.Orphaned = in.Now.Add(-24 * time.Hour) })
+	fleettest.ChangeRecord(in.Observed, 0, func(rec *record) { rec.Orphaned = in.Now.Add(-24 * time.Hour) })
 	return in, in.Observed.Servers[fleettest.ServerName(0)]
 }
 
-// decided is what is decided of the first server.
-func (r *Result) decidedOfFirst() string {
+// decidedOfFirst is the decision about the first server.
+func decidedOfFirst(r *plan.Result) string {
 	name := fleettest.ServerName(0)
 	if slices.Contains(r.Decided.DropServers, name) {
 		return "forgotten"
@@ -48,75 +49,64 @@ func (r *Result) decidedOfFirst() string {
 
 func TestWhatBecomesOfAServerWhoseBMCLeftGit(t *testing.T) {
 	const bmc = "bmc00000"
-	intent := func(value string) func(*Input, *model.ServerRecord) {
-		return func(_ *Input, rec *model.ServerRecord) {
-			rec.Intent = &model.Intent{Kind: model.IntentForget, Value: value}
-		}
+	intent := func(value string) func(*input, *record) {
+		return func(_ *input, rec *record) { rec.Intent = &model.Intent{Kind: model.IntentForget, Value: value} }
 	}
-	asks := func(in *Input, _ *model.ServerRecord) {
+	asks := func(in *input, _ *record) {
 		fleettest.AddManifest(in.Desired, 0, model.ServerSpec{})
 		in.Desired.Servers[fleettest.ServerName(0)].Annotations = map[string]string{model.AnnotationOperation: "forget#1"}
 	}
-	back := func(in *Input, _ *model.ServerRecord) { in.Desired.BMCs[bmc] = in.Desired.BMCs["bmc00001"] }
-	claimed := func(_ *Input, rec *model.ServerRecord) {
-		rec.Life.State, rec.Claim.Name = model.StateReserved, "default/web"
-	}
-	removed := func(in *Input, _ *model.ServerRecord) {
+	back := func(in *input, _ *record) { in.Desired.BMCs[bmc] = in.Desired.BMCs["bmc00001"] }
+	claimed := func(_ *input, rec *record) { rec.Life.State, rec.Claim.Name = model.StateReserved, "default/web" }
+	removed := func(in *input, _ *record) {
 		in.Desired.Removed[model.ClaimName("default/web").Identity()] = []model.Removal{{Revision: "main@sha1:1"}}
 	}
-	held := func(in *Input, _ *model.ServerRecord) {
+	held := func(in *input, _ *record) {
 		for _, name := range []model.ServerName{"a", "b", "c"} {
 			in.Observed.Fleet.Done = append(in.Observed.Fleet.Done, model.Disruption{Action: proposal.StepRelease, Server: name, At: in.Now.Add(-time.Minute)})
 		}
 	}
-	replaced := func(in *Input, _ *model.ServerRecord) {
+	replaced := func(in *input, _ *record) {
 		fleettest.AddManifest(in.Desired, 0, model.ServerSpec{SystemUUID: "00000000-0000-4000-8000-0000000000ff"})
 	}
-	type change = func(in *Input, rec *model.ServerRecord)
 	for name, tc := range map[string]struct {
 		changes []change
 		want    string
 	}{
-		"when it does, that is noted": {[]change{func(_ *Input, rec *model.ServerRecord) { rec.Orphaned = time.Time{} }}, "orphaned"},
-		"and so when the Server did that described it within itself": {[]change{func(in *Input, rec *model.ServerRecord) {
+		"when it does, that is noted": {[]change{func(_ *input, rec *record) { rec.Orphaned = time.Time{} }}, "orphaned"},
+		"and so when the Server did that described it within itself": {[]change{func(in *input, rec *record) {
 			rec.Orphaned = time.Time{}
 			in.Desired.Removed = map[model.Identity][]model.Removal{model.ServerName(bmc).Identity(): {{Revision: "r"}}}
 		}}, "orphaned"},
-		"and once that is known from the records alone": {[]change{func(in *Input, rec *model.ServerRecord) {
+		"and once that is known from the records alone": {[]change{func(in *input, rec *record) {
 			rec.Orphaned, in.Desired.Removed = time.Time{}, nil
 			in.Observed.Fleet.Removed = []model.RemovedObject{{Identity: model.BMCName(bmc).Identity()}}
 		}}, "orphaned"},
-		"not where no commit is known": {[]change{func(in *Input, rec *model.ServerRecord) {
-			rec.Orphaned, in.Desired.Removed = time.Time{}, nil
-		}}, ""},
-		"what was noted holds without that":      {[]change{func(in *Input, _ *model.ServerRecord) { in.Desired.Removed = nil }}, "Forget bmc00000"},
+		"not where no commit is known":           {[]change{func(in *input, rec *record) { rec.Orphaned, in.Desired.Removed = time.Time{}, nil }}, ""},
+		"what was noted holds without that":      {[]change{func(in *input, _ *record) { in.Desired.Removed = nil }}, "Forget bmc00000"},
 		"a day later that it is to be forgotten": {nil, "Forget bmc00000"},
-		"and not sooner": {[]change{func(in *Input, rec *model.ServerRecord) {
-			rec.Orphaned = in.Now.Add(time.Second - 24*time.Hour)
-		}}, ""},
-		"and not by a clock that was ahead": {[]change{func(in *Input, rec *model.ServerRecord) {
-			in.Started, rec.Orphaned = in.Now, in.Now.Add(time.Hour)
-		}}, ""},
-		"once that is shown":                    {[]change{intent(bmc)}, "forgotten"},
-		"not while a move of it is under way":   {[]change{intent(bmc), func(in *Input, rec *model.ServerRecord) { in.Busy = map[model.ServerName]bool{rec.Name: true} }}, ""},
-		"not while its BMC is being read":       {[]change{intent(bmc), func(in *Input, _ *model.ServerRecord) { in.BusyBMCs = map[model.BMCName]bool{bmc: true} }}, ""},
-		"not before each BMC was asked for its": {[]change{intent(bmc), func(in *Input, _ *model.ServerRecord) { delete(in.Observed.BMCFacts, "bmc00001") }}, ""},
-		"not before Git was read":               {[]change{intent(bmc), func(in *Input, _ *model.ServerRecord) { in.Desired.KeptOverRestart = true }}, ""},
-		"not while nothing may be decided":      {[]change{intent(bmc), func(in *Input, _ *model.ServerRecord) { in.ObserveOnly = "the store is away" }}, ""},
-		"not while the status branch lacks it": {[]change{intent(bmc), func(in *Input, rec *model.ServerRecord) {
+		"and not sooner":                         {[]change{func(in *input, rec *record) { rec.Orphaned = in.Now.Add(time.Second - 24*time.Hour) }}, ""},
+		"and not by a clock that was ahead":      {[]change{func(in *input, rec *record) { in.Started, rec.Orphaned = in.Now, in.Now.Add(time.Hour) }}, ""},
+		"once that is shown":                     {[]change{intent(bmc)}, "forgotten"},
+		"not while a move of it is under way":    {[]change{intent(bmc), func(in *input, rec *record) { in.Busy = map[model.ServerName]bool{rec.Name: true} }}, ""},
+		"not while its BMC is being read":        {[]change{intent(bmc), func(in *input, _ *record) { in.BusyBMCs = map[model.BMCName]bool{bmc: true} }}, ""},
+		"not before each BMC was asked for its":  {[]change{intent(bmc), func(in *input, _ *record) { delete(in.Observed.BMCFacts, "bmc00001") }}, ""},
+		"not before Git was read":                {[]change{intent(bmc), func(in *input, _ *record) { in.Desired.KeptOverRestart = true }}, ""},
+		"not while nothing may be decided":       {[]change{intent(bmc), func(in *input, _ *record) { in.ObserveOnly = "the store is away" }}, ""},
+		"not while the status branch lacks it": {[]change{intent(bmc), func(in *input, rec *record) {
 			in.Policy.ShowFirst, in.Shown = true, map[model.ServerName]model.Intent{}
 		}}, ""},
 		"a BMC that is back ends it":                           {[]change{intent(bmc), back}, "Forget bmc00000not orphaned"},
-		"and so does a manifest that names it":                 {[]change{intent(bmc), func(in *Input, _ *model.ServerRecord) { fleettest.AddManifest(in.Desired, 0, model.ServerSpec{}) }}, "orphaned"},
+		"and so does a manifest that names it":                 {[]change{intent(bmc), func(in *input, _ *record) { fleettest.AddManifest(in.Desired, 0, model.ServerSpec{}) }}, "orphaned"},
 		"but not one of its name for the machine in its place": {[]change{intent(bmc), replaced}, "forgotten"},
-		"a person may say so at once":                          {[]change{asks, func(in *Input, rec *model.ServerRecord) { rec.Orphaned = in.Now }}, "Forget forget#1"},
+		"a person may say so at once":                          {[]change{asks, func(in *input, rec *record) { rec.Orphaned = in.Now }}, "Forget forget#1"},
 		"and it is done once that is shown":                    {[]change{asks, intent("forget#1")}, "forgotten"},
-		"whatever it is":                                       {[]change{asks, intent("forget#1"), func(_ *Input, rec *model.ServerRecord) { rec.Life.State = model.StateError }}, "forgotten"},
-		"not what was handled":                                 {[]change{asks, func(_ *Input, rec *model.ServerRecord) { rec.Requests.HandledOperation = "forget#1" }}, ""},
-		"not what Git no longer asks for":                      {[]change{intent("forget#1"), func(_ *Input, rec *model.ServerRecord) { rec.Life.State = model.StateError }}, "orphaned"},
+		"whatever it is":                                       {[]change{asks, intent("forget#1"), func(_ *input, rec *record) { rec.Life.State = model.StateError }}, "forgotten"},
+		"not what was handled":                                 {[]change{asks, func(_ *input, rec *record) { rec.Requests.HandledOperation = "forget#1" }}, ""},
+		"not what Git no longer asks for":                      {[]change{intent("forget#1"), func(_ *input, rec *record) { rec.Life.State = model.StateError }}, "orphaned"},
 		"not while its BMC is in Git":                          {[]change{asks, back}, "Refused forget#1: its BMC bmc00000 is in Git (): remove that first, then give the annotation a new value" + "not orphaned"},
 		"not while a claim has it":                             {[]change{asks, claimed}, "Refused forget#1: claim default/web has it: remove that first, then give the annotation a new value"},
-		"nor while that is in Git and cannot be used": {[]change{asks, claimed, removed, func(in *Input, _ *model.ServerRecord) {
+		"nor while that is in Git and cannot be used": {[]change{asks, claimed, removed, func(in *input, _ *record) {
 			in.Desired.Quarantined[model.ClaimName("default/web").Identity()] = []string{""}
 		}}, "Refused forget#1: claim default/web has it: remove that first, then give the annotation a new value"},
 		"it waits for the guard to let it go": {[]change{asks, claimed, removed, held}, ""},
@@ -126,8 +116,8 @@ func TestWhatBecomesOfAServerWhoseBMCLeftGit(t *testing.T) {
 			for _, c := range tc.changes {
 				c(in, rec)
 			}
-			r := Plan(in)
-			if got := r.decidedOfFirst(); got != tc.want && !(strings.HasSuffix(tc.want, "not orphaned") && got == "not orphaned") {
+			r := plan.Plan(in)
+			if got := decidedOfFirst(r); got != tc.want && !(strings.HasSuffix(tc.want, "not orphaned") && got == "not orphaned") {
 				t.Errorf("got %q, want %q; it is said %+v", got, tc.want, r.Servers[0].Why)
 			}
 			if facts := r.Decided.DropBMCFacts; (tc.want == "forgotten") != slices.Equal(facts, []model.BMCName{bmc}) {

@@ -1,14 +1,16 @@
-package plan
+package plan_test
 
 import (
 	"testing"
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/reading"
 )
 
-// Why a BMC's servers cannot be read is told as it is: a refused password asks for
+// The reason of a failed reading is reported unchanged: a refused password asks for
 // something else than a BMC that does not answer.
 func TestWhyAReadingFailed(t *testing.T) {
 	tests := map[string]struct{ server, bmc string }{
@@ -22,40 +24,35 @@ func TestWhyAReadingFailed(t *testing.T) {
 		model.ReasonIdentityUnknown:      {model.ReasonIdentityUnknown, ""},
 	}
 	for reason, want := range tests {
-		b := &bmcView{name: "b", spec: &model.BMC{}}
-		s := &server{name: "s", rec: &model.ServerRecord{RecordIdentity: model.RecordIdentity{BMC: "b"}}, bmc: b, reading: &proposal.Reading{Failures: 2, Reason: reason}}
-		f := withBMCs(&fleet{servers: []*server{s}}, b)
-		if got := s.unreachable().Reason; got != want.server {
+		in := bigFleet(1, 0)
+		in.Readings[first] = reading.State{Failures: 2, Reason: reason, NotBefore: in.Now.Add(time.Minute)}
+		r := plan.Plan(in)
+		if got := r.Servers[0].Why.Reason; got != want.server {
 			t.Errorf("%q: the server says %s, want %s", reason, got, want.server)
 		}
-		if got := f.judgeBMCs()[0].Why.Reason; got != want.bmc {
+		if got := r.BMCs[0].Why.Reason; got != want.bmc {
 			t.Errorf("%q: the BMC says %q, want %q", reason, got, want.bmc)
 		}
 	}
 }
 
-// A BMC that was read a moment ago is read again at once when it shows another machine
-// since, and then no more often than servers are.
-func TestABMCThatShowsAnotherMachineIsReadAtOnce(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+// A BMC that was read a moment ago is read at once if it shows another machine since then, and otherwise
+// as often as servers are.
+func TestBMCThatShowsAnotherMachineIsReadAgain(t *testing.T) {
 	for name, tt := range map[string]struct {
-		read time.Time
-		want time.Time
+		read time.Duration
+		want bool
 	}{
-		"before that was seen": {now.Add(-10 * time.Second), now},
-		"after that was seen":  {now, now.Add(time.Minute)},
+		"before that was seen": {read: -10 * time.Second, want: true},
+		"after that was seen":  {},
 	} {
-		facts := &model.BMCFacts{Name: "b", Systems: []model.SystemFact{{URI: "/1", UUID: "u"}}}
-		b := &bmcView{name: "b", facts: facts, rec: &model.BMCRecord{Name: "b"}, readAt: tt.read}
-		f := &fleet{in: &Input{Now: now, Policy: proposal.DefaultPolicy()}}
-		s := &server{
-			fleet: f, bmc: b, rec: &model.ServerRecord{RecordIdentity: model.RecordIdentity{BMC: "b", SystemURI: "/1", UUID: "u"}},
-			reading: &proposal.Reading{Failures: 1, Reason: model.ReasonIdentityMismatch, Since: now.Add(-time.Second)},
-		}
-		b.spec = &model.BMC{}
-		f.blocked(s)
-		if got := f.bmcDue(b); !got.Equal(tt.want) {
-			t.Errorf("read %s: due at %v, want %v", name, got, tt.want)
+		in := bigFleet(1, 0)
+		bmc, server := model.BMCName(fleettest.BMCName(0)), fleettest.ServerName(0)
+		in.BMCRead[bmc] = in.Now.Add(tt.read)
+		in.Readings[server] = reading.State{Failures: 1, Reason: model.ReasonIdentityMismatch, Since: in.Now.Add(-time.Second)}
+		r := plan.Plan(in)
+		if got := r.Readings[bmc] != nil; got != tt.want || !got && r.Next.After(in.Now.Add(in.Policy.PollInterval)) {
+			t.Errorf("read %s: read again now is %t, next plan in %s", name, got, r.Next.Sub(in.Now))
 		}
 	}
 }

@@ -1,18 +1,19 @@
-package plan
+package plan_test
 
 import (
 	"testing"
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
 )
 
 func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
-	type change = func(in *Input, rec *model.ServerRecord)
 	const firmware = "1.0"
 	git := func(led string, annotations ...string) change {
-		return func(in *Input, rec *model.ServerRecord) {
+		return func(in *input, rec *record) {
 			s := &model.Server{Meta: model.Meta{Name: string(rec.Name)}, Spec: model.ServerSpec{IndicatorLED: led}}
 			if len(annotations) > 0 {
 				s.Annotations = map[string]string{annotations[0]: annotations[1]}
@@ -21,14 +22,14 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 		}
 	}
 	shows := func(led string, onOff bool) change {
-		return func(in *Input, rec *model.ServerRecord) {
+		return func(in *input, rec *record) {
 			in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{
 				Name: rec.Name, Power: model.PowerOn, Inventory: &model.Inventory{IndicatorLED: led, IndicatorOnOff: onOff},
 			}
 		}
 	}
 	failed := func(p model.SettingProblem) change {
-		return func(in *Input, rec *model.ServerRecord) {
+		return func(in *input, rec *record) {
 			p.NotBefore = in.Now.Add(p.NotBefore.Sub(time.Time{}))
 			rec.Settings.IndicatorProblem = &p
 		}
@@ -39,16 +40,14 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 		change(&p)
 		return failed(p)
 	}
-	reading := func(change func(r *proposal.Reading)) change {
-		return func(in *Input, rec *model.ServerRecord) {
+	readAs := func(change func(r *reading.State)) change {
+		return func(in *input, rec *record) {
 			r := in.Readings[rec.Name]
 			change(&r)
 			in.Readings[rec.Name] = r
 		}
 	}
-	state := func(s model.ServerState) change {
-		return func(_ *Input, rec *model.ServerRecord) { rec.Life.State = s }
-	}
+	state := func(s model.ServerState) change { return func(_ *input, rec *record) { rec.Life.State = s } }
 	tests := map[string]struct {
 		changes []change
 		want    string // what it is set to, "" = it is left alone
@@ -62,32 +61,26 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 		"one of which Git says nothing":       {changes: []change{git("")}},
 		"one of which Git does not know":      {changes: []change{git("Unknown"), shows("Lit", false)}},
 		"of a server that is not in Git":      {},
-		"of one that is not what Git says": {changes: []change{git("Lit"), func(in *Input, rec *model.ServerRecord) {
+		"of one that is not what Git says": {changes: []change{git("Lit"), func(in *input, rec *record) {
 			in.Desired.Servers[rec.Name].Spec.SystemURI = "/redfish/v1/Systems/another"
 		}}},
 		"of one that was found running": {changes: []change{git("Lit"), state(model.StateInitial), foundRunning}, want: "Lit"},
-		"of one that is Released": {
-			changes: []change{git("Lit"), state(model.StateReleased), func(in *Input, rec *model.ServerRecord) {
-				clear(in.Desired.Claims)
-				in.Desired.Servers[rec.Name].Spec.ReclaimPolicy = model.ReclaimRetain
-			}},
-			want: "Lit",
-		},
+		"of one that is Released": {changes: []change{git("Lit"), state(model.StateReleased), func(in *input, rec *record) {
+			clear(in.Desired.Claims)
+			in.Desired.Servers[rec.Name].Spec.ReclaimPolicy = model.ReclaimRetain
+		}}, want: "Lit"},
 		"of one in Maintenance": {
 			changes: []change{git("Lit", model.AnnotationOperation, model.OperationPark), state(model.StateMaintenance),
-				func(_ *Input, rec *model.ServerRecord) { rec.Maintenance.By = model.OperationPark }},
+				func(_ *input, rec *record) { rec.Maintenance.By = model.OperationPark }},
 			want: "Lit",
 		},
 		"of one in Error":                  {changes: []change{git("Lit"), state(model.StateError)}, want: "Lit"},
 		"of one that is ignored":           {changes: []change{git("Lit", model.AnnotationOperation, model.OperationIgnore)}},
-		"of one whose BMC is not in Git":   {changes: []change{git("Lit"), func(in *Input, _ *model.ServerRecord) { clear(in.Desired.BMCs) }}},
-		"of one whose BMC does not answer": {changes: []change{git("Lit"), reading(func(r *proposal.Reading) { r.Failures = 1 })}},
-		"of one that was not read yet":     {changes: []change{git("Lit"), reading(func(r *proposal.Reading) { *r = proposal.Reading{} })}},
-		"while nothing may be done": {
-			changes: []change{git("Lit"), func(in *Input, _ *model.ServerRecord) { in.ObserveOnly = "no store" }},
-		},
-		"one that failed, and it is time": {changes: []change{git("Lit"), problem(func(*model.SettingProblem) {})}, want: "Lit"},
-		"one that failed a moment ago":    {changes: []change{git("Lit"), problem(func(p *model.SettingProblem) { p.NotBefore = ahead })}},
+		"of one whose BMC is not in Git":   {changes: []change{git("Lit"), func(in *input, _ *record) { clear(in.Desired.BMCs) }}},
+		"of one whose BMC does not answer": {changes: []change{git("Lit"), readAs(func(r *reading.State) { r.Failures = 1 })}},
+		"of one that was not read yet":     {changes: []change{git("Lit"), readAs(func(r *reading.State) { *r = reading.State{} })}},
+		"one that failed, and it is time":  {changes: []change{git("Lit"), problem(func(*model.SettingProblem) {})}, want: "Lit"},
+		"one that failed a moment ago":     {changes: []change{git("Lit"), problem(func(p *model.SettingProblem) { p.NotBefore = ahead })}},
 		"one that failed in another way": {
 			changes: []change{git("Blinking"), problem(func(p *model.SettingProblem) { p.NotBefore = ahead })}, want: "Blinking",
 		},
@@ -109,7 +102,7 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 			for _, change := range tc.changes {
 				change(in, rec)
 			}
-			r, got := Plan(in), ""
+			r, got := plan.Plan(in), ""
 			if m := r.Moves[rec.Name]; m != nil && len(m.Do) > 0 {
 				if a, is := m.Do[0].(proposal.SetIndicator); is {
 					got = a.To
@@ -126,7 +119,7 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 }
 
 // foundRunning has a server run what Ingot did not start.
-func foundRunning(_ *Input, rec *model.ServerRecord) {
+func foundRunning(_ *input, rec *record) {
 	rec.Claim.Name, rec.Install.Digest, rec.Boot.Ticket, rec.Life.FoundRunning = "", "", nil, time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC)
 }
 
@@ -137,11 +130,9 @@ func TestAServerInTheQueueHasNoOtherMove(t *testing.T) {
 	in.Policy.MaxConcurrentPowerOns = 1
 	for name := range in.Observed.Servers {
 		in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(name)}, Spec: model.ServerSpec{IndicatorLED: "Lit"}})
-		in.Observed.ServerFacts[name] = &model.ServerFacts{
-			Name: name, Power: model.PowerOff, Inventory: &model.Inventory{IndicatorLED: "Off"},
-		}
+		in.Observed.ServerFacts[name] = &model.ServerFacts{Name: name, Power: model.PowerOff, Inventory: &model.Inventory{IndicatorLED: "Off"}}
 	}
-	r := Plan(in)
+	r := plan.Plan(in)
 	if len(r.Queued) != 1 || len(r.Moves) != 1 || r.Moves[r.Queued[0].Name] != nil {
 		t.Errorf("%d moves and %d in the queue, want one of each, of two servers: %+v", len(r.Moves), len(r.Queued), r.Moves)
 	}
@@ -151,10 +142,23 @@ func TestAPowerRequestComesBeforeAnIndicator(t *testing.T) {
 	in := bigFleet(1, 1)
 	rec := in.Observed.Servers["bmc00000-system-0"]
 	in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(rec.Name)}, Spec: model.ServerSpec{IndicatorLED: "Lit"}})
-	in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{
-		Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{IndicatorLED: "Off"},
-	}
-	if got := moveText(Plan(in).Moves[rec.Name]); got != "set one-time boot from disk, then ask for power On" {
+	in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{IndicatorLED: "Off"}}
+	if got := moveText(plan.Plan(in).Moves[rec.Name]); got != "set one-time boot from disk, then ask for power On" {
 		t.Errorf("it is healed by %q", got)
+	}
+}
+
+func TestNoSettingIsMadeWhileNothingMayBeDone(t *testing.T) {
+	for name, forbid := range map[string]func(in *input){
+		"without a store":              func(in *input) { in.ObserveOnly = "no store" },
+		"while only power is restored": func(in *input) { in.HealOnly = "Git cannot be read" },
+	} {
+		in := bigFleet(1, 1)
+		in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(first)}, Spec: model.ServerSpec{IndicatorLED: "Lit"}})
+		in.Observed.ServerFacts[first].Inventory = &model.Inventory{IndicatorLED: "Off"}
+		forbid(in)
+		if m := plan.Plan(in).Moves[first]; m != nil {
+			t.Errorf("%s: %s", name, moveText(m))
+		}
 	}
 }

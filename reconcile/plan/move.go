@@ -20,36 +20,3 @@ type Move struct {
 
 	was known
 }
-
-// touches reports whether the move changes anything on the machine.
-func (m *Move) touches() bool {
-	for _, a := range m.Do {
-		switch a.(type) {
-		case proposal.BootOnce, proposal.DiskOnce, proposal.ClearBoot, proposal.SetPower:
-			return true
-		}
-	}
-	return false
-}
-
-// aside reports whether an action is one that nothing else of the server's life waits for.
-func aside(a proposal.Action) bool {
-	switch a.(type) {
-	case proposal.SetIndicator, proposal.SetBootOrder:
-		return true
-	}
-	return false
-}
-
-// A BMCMove is a reading of one BMC.
-type BMCMove struct {
-	Target model.BMCTarget
-	Then   *model.BMCRecord
-	// Known is who has to answer at an address that is new; nil = it does not matter.
-	Known *model.BMCFacts
-	// Endpoint is the device whose BMC takes or refuses Credential of the MAC prefix
-	// database, which is only being tried; "" = none is.
-	Endpoint, Credential string
-
-	was knownBMC
-}

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan"
 )
 
 func requires(k, v string) *metav1.LabelSelector {
@@ -47,20 +48,14 @@ func BenchmarkPlan(b *testing.B) {
 		benchPlan(b, in, 1000)
 	})
 	for _, n := range []int{100, 1000, 10000} {
-		b.Run(fmt.Sprintf("allocate %d claims to %d servers", n, n), func(b *testing.B) {
-			benchPlan(b, waiting(bigFleet(n, 0), n, nil), n)
-		})
+		b.Run(fmt.Sprintf("allocate %d claims to %d servers", n, n), func(b *testing.B) { benchPlan(b, waiting(bigFleet(n, 0), n, nil), n) })
 		b.Run(fmt.Sprintf("allocate %d claims by distinct labels", n), func(b *testing.B) {
-			benchPlan(b, waiting(bigFleet(n, 0), n, func(i int, c *model.ServerClaim) {
-				c.Spec.ServerSelector = requires("slot", fmt.Sprint(i))
-			}), n)
+			benchPlan(b, waiting(bigFleet(n, 0), n, func(i int, c *model.ServerClaim) { c.Spec.ServerSelector = requires("slot", fmt.Sprint(i)) }), n)
 		})
 	}
 	for _, n := range []int{1000, 20000} {
 		b.Run(fmt.Sprintf("say why none of 5000 servers is free for %d claims of distinct labels", n), func(b *testing.B) {
-			benchPlan(b, waiting(bigFleet(5000, 0), n, func(i int, c *model.ServerClaim) {
-				c.Spec.ServerSelector = requires("none", fmt.Sprint(i))
-			}), 0)
+			benchPlan(b, waiting(bigFleet(5000, 0), n, func(i int, c *model.ServerClaim) { c.Spec.ServerSelector = requires("none", fmt.Sprint(i)) }), 0)
 		})
 	}
 	b.Run("say why none of 500 servers is free for 500 claims of 250 labels", func(b *testing.B) {
@@ -81,14 +76,13 @@ func BenchmarkPlan(b *testing.B) {
 	b.Run("allocate 100 claims to 50 servers", func(b *testing.B) { benchPlan(b, waiting(bigFleet(50, 0), 100, nil), 50) })
 }
 
-func benchPlan(b *testing.B, in *Input, moves int) {
-	if got := len(Plan(in).Moves); got != moves {
+func benchPlan(b *testing.B, in *input, moves int) {
+	if got := len(plan.Plan(in).Moves); got != moves {
 		b.Fatalf("%d moves, want %d", got, moves)
 	}
-	in.Memory = &Memory{} // as the loop has one
 	b.ReportAllocs()
 	for b.Loop() {
-		Plan(in)
+		plan.Plan(in)
 	}
 	perPlan := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
 	b.ReportMetric(perPlan/float64(len(in.Observed.Servers)), "ns/server")
@@ -97,7 +91,7 @@ func benchPlan(b *testing.B, in *Input, moves int) {
 
 // floor is the yardstick: the time that it takes to do no more than sort the
 // names of the servers and look each of them up, the best of some tries.
-func floor(in *Input) time.Duration {
+func floor(in *input) time.Duration {
 	best := time.Hour
 	for range 20 {
 		start := time.Now()
@@ -129,14 +123,12 @@ func BenchmarkPlanChange(b *testing.B) {
 			c.Spec.Tolerations = []model.Toleration{{Key: "dedicated", Operator: "Equal", Value: "web", Effect: model.TaintNoBind}}
 		}))
 	})
-	b.Run("one of 20000 claims that 20000 servers of 10000 BMCs serve", func(b *testing.B) {
-		benchChange(b, pairedFleet(20_000))
-	})
+	b.Run("one of 20000 claims that 20000 servers of 10000 BMCs serve", func(b *testing.B) { benchChange(b, pairedFleet(20_000)) })
 }
 
 // pairedFleet is a settled fleet of servers that all serve a claim and have a manifest, two
 // behind each BMC.
-func pairedFleet(n int) *Input {
+func pairedFleet(n int) *input {
 	in := bigFleet(n, n)
 	for i := range n {
 		fleettest.AddManifest(in.Desired, i, model.ServerSpec{})
@@ -157,8 +149,8 @@ func pairedFleet(n int) *Input {
 
 // benchChange plans for two revisions by turns, which differ in one claim and share all the
 // rest, as those of the source do. Every claim was there before, and so has its record.
-func benchChange(b *testing.B, in *Input) {
-	for _, rec := range Plan(in).Decided.Claims {
+func benchChange(b *testing.B, in *input) {
+	for _, rec := range plan.Plan(in).Decided.Claims {
 		in.Observed.Claims[rec.Name] = rec
 	}
 	was := in.Desired
@@ -169,10 +161,9 @@ func benchChange(b *testing.B, in *Input) {
 		next = was.With([]model.Change{{Before: c, After: &changed}})
 		break
 	}
-	in.Memory = &Memory{}
 	for _, d := range []*model.Desired{was, next} {
 		in.Desired = d
-		if got := len(Plan(in).Moves); got != 0 {
+		if got := len(plan.Plan(in).Moves); got != 0 {
 			b.Fatalf("%d moves, want none", got)
 		}
 	}
@@ -181,7 +172,7 @@ func benchChange(b *testing.B, in *Input) {
 	for b.Loop() {
 		was, next = next, was
 		in.Desired = next
-		Plan(in)
+		plan.Plan(in)
 	}
 	b.ReportMetric(float64((cpuTime()-before).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 }

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"fmt"
@@ -9,7 +9,9 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
 )
 
 // readinessRule is a rule that requires label burn-in/passed, and whatever changes it.
@@ -39,171 +41,47 @@ func ofRack(rack string) func(*model.ServerReadinessRuleSpec) {
 }
 
 // attest labels a BMC, whose servers have its labels.
-func attest(in *Input, i int, value string) {
+func attest(in *input, i int, value string) {
 	in.Desired.BMCs[model.BMCName(fleettest.BMCName(i))].Labels["burn-in/passed"] = value
 }
 
-func TestARuleKeepsClaimsOffUntilItsConditionsHold(t *testing.T) {
-	tests := map[string]struct {
-		rules     []*model.ServerReadinessRule
-		change    func(in *Input)
-		tolerates string // a key
-		bound     int    // which of three servers the claim gets, -1 = none
-		why       string
-	}{
-		"no rule": {bound: 0},
-		"no server has the label": {
-			rules: []*model.ServerReadinessRule{readinessRule("burn-in")}, bound: -1,
-			why: "3 servers: 3 tainted by ServerReadinessRule burn-in",
-		},
-		"one server has it": {
-			rules: []*model.ServerReadinessRule{readinessRule("burn-in")}, bound: 1,
-			change: func(in *Input) { attest(in, 1, "true") },
-		},
-		"the label says that it does not hold": {
-			rules: []*model.ServerReadinessRule{readinessRule("burn-in")}, bound: -1,
-			change: func(in *Input) { attest(in, 1, "False") }, why: "3 servers: 3 tainted by ServerReadinessRule burn-in",
-		},
-		"the label says nothing of the kind": {
-			rules: []*model.ServerReadinessRule{readinessRule("burn-in")}, bound: -1,
-			change: func(in *Input) { attest(in, 1, "yes") }, why: "3 servers: 3 tainted by ServerReadinessRule burn-in",
-		},
-		"a claim that tolerates the taint": {rules: []*model.ServerReadinessRule{readinessRule("burn-in")}, tolerates: "burn-in", bound: 0},
-		"a claim that tolerates another":   {rules: []*model.ServerReadinessRule{readinessRule("burn-in")}, tolerates: "gpu", bound: -1},
-		"a rule for other servers":         {rules: []*model.ServerReadinessRule{readinessRule("burn-in", ofRack("0"))}, bound: 1},
-		"the effect Evict keeps nobody off": {
-			rules: []*model.ServerReadinessRule{readinessRule("burn-in", evicting)}, bound: 0,
-		},
-		"of several rules the first that is not met is counted": {
-			rules: []*model.ServerReadinessRule{
-				readinessRule("a", ofRack("2"), requiring("Discovered", "True")), readinessRule("b", requiring("Discovered", "True")),
-			},
-			bound: -1, why: "3 servers: 2 tainted by ServerReadinessRule b, 1 tainted by ServerReadinessRule a",
-		},
-		"a taint of a manifest is another": {
-			rules: []*model.ServerReadinessRule{readinessRule("burn-in", ofRack("1"))}, bound: -1,
-			change: func(in *Input) {
-				for _, i := range []int{0, 2} {
-					fleettest.AddManifest(in.Desired, i, model.ServerSpec{Taints: []model.Taint{{Key: "gpu"}}})
-				}
-			},
-			why: "3 servers: 2 tainted, 1 tainted by ServerReadinessRule burn-in",
-		},
-		"done once is enough for BootstrapOnly": {
-			rules: []*model.ServerReadinessRule{readinessRule("burn-in", bootstrap)}, bound: 2,
-			change: func(in *Input) {
-				in.Observed.Servers[fleettest.ServerName(2)].Life.BootstrapCompleted = []string{"a", "burn-in"}
-			},
-		},
-		"done once is not enough for Continuous": {
-			rules: []*model.ServerReadinessRule{readinessRule("burn-in")}, bound: -1,
-			change: func(in *Input) {
-				in.Observed.Servers[fleettest.ServerName(2)].Life.BootstrapCompleted = []string{"burn-in"}
-			},
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			in := waiting(bigFleet(3, 0), 1, func(_ int, c *model.ServerClaim) {
-				if tt.tolerates != "" {
-					c.Spec.Tolerations = []model.Toleration{{Key: tt.tolerates, Operator: "Exists"}}
-				}
-			})
-			for _, r := range tt.rules {
-				in.Desired.Add(r)
-			}
-			if tt.change != nil {
-				tt.change(in)
-			}
-			got := -1
-			for i := range 3 {
-				if m := Plan(in).Moves[fleettest.ServerName(i)]; m != nil && m.Then.Claim.Name == "default/w00000" {
-					got = i
-				}
-			}
-			if got != tt.bound {
-				t.Errorf("the claim gets server %d, want %d: %s", got, tt.bound, claimWhy(in, "default/w00000").Message)
-			}
-			if why := claimWhy(in, "default/w00000"); tt.why != "" && why.Message != tt.why {
-				t.Errorf("the claim says %q, want %q", why.Message, tt.why)
-			}
-		})
-	}
-}
-
-func TestTheConditionsThatARuleMayRequire(t *testing.T) {
+func TestReadinessConditions(t *testing.T) {
 	name := fleettest.ServerName(0)
+	reading := func(failures int) func(*input, *record) {
+		return func(in *input, _ *record) { in.Readings[name] = reading.State{Failures: failures} }
+	}
+	disks := func(wiped []model.DiskWipe, missing ...model.MissingDisk) func(*input, *record) {
+		return func(_ *input, rec *record) { rec.Disks.Wiped, rec.Disks.Missing = wiped, missing }
+	}
 	tests := map[string]struct {
-		kind   string
-		change func(in *Input, rec *model.ServerRecord)
-		want   string
+		kind, want string
+		change     change
 	}{
-		"a BMC that answers":                  {kind: "BMCReadable", want: "True"},
-		"after a restart the BMC counts, too": {kind: "BMCReadable", change: func(in *Input, _ *model.ServerRecord) { clear(in.Readings) }, want: "True"},
-		"a BMC that missed one question": {
-			kind: "BMCReadable", change: func(in *Input, _ *model.ServerRecord) { in.Readings[name] = proposal.Reading{Failures: 1} }, want: "True",
-		},
-		"a BMC that does not answer": {
-			kind: "BMCReadable", change: func(in *Input, _ *model.ServerRecord) { in.Readings[name] = proposal.Reading{Failures: 2} }, want: "False",
-		},
-		"a BMC that refuses the password": {
-			kind: "BMCReadable", want: "False",
-			change: func(in *Input, rec *model.ServerRecord) {
-				in.Observed.BMCs[rec.BMC] = &model.BMCRecord{Name: rec.BMC, Reason: model.ReasonAuthenticationFailed}
-			},
-		},
-		"a BMC that is not in Git": {
-			kind: "BMCReadable", change: func(in *Input, rec *model.ServerRecord) { delete(in.Desired.BMCs, rec.BMC) }, want: "Unknown",
-		},
-		"a server without report": {kind: "Discovered", want: "False"},
-		"a server whose probe reported": {
-			kind: "Discovered", want: "True",
-			change: func(in *Input, _ *model.ServerRecord) { in.Observed.Probes[name] = &model.ProbeReport{} },
-		},
-		"a report that the store has lost": {
-			kind: "Discovered", change: func(_ *Input, rec *model.ServerRecord) { rec.Disks.KnownAt = rec.Life.Since }, want: "True",
-		},
-		"an inventory": {kind: "InventoryComplete", want: "True"},
-		"an inventory that is not whole": {
-			kind: "InventoryComplete", want: "False",
-			change: func(in *Input, _ *model.ServerRecord) {
-				in.Observed.ServerFacts[name].Inventory.Problems = []string{"memory: 500"}
-			},
-		},
-		"no inventory yet": {
-			kind: "InventoryComplete", want: "Unknown",
-			change: func(in *Input, _ *model.ServerRecord) { in.Observed.ServerFacts[name].Inventory = nil },
-		},
-		"a server that was never wiped": {kind: "Wiped", want: "Unknown"},
-		"a wipe": {
-			kind: "Wiped", change: func(_ *Input, rec *model.ServerRecord) { rec.Disks.Wiped = wipedDisks("S1") }, want: "True",
-		},
-		"a wipe that failed": {
-			kind: "Wiped", want: "False",
-			change: func(_ *Input, rec *model.ServerRecord) {
-				rec.Disks.Wiped = []model.DiskWipe{{Result: model.WipeFailed}}
-			},
-		},
-		"a wipe that lacks a disk": {
-			kind: "Wiped", change: func(_ *Input, rec *model.ServerRecord) { rec.Disks.Missing = []model.MissingDisk{fleettest.SDBMissing} }, want: "False",
-		},
-		"a wipe that lacks a disk that was accepted": {
-			kind: "Wiped", want: "True",
-			change: func(_ *Input, rec *model.ServerRecord) {
-				rec.Disks.Wiped, rec.Disks.Missing = wipedDisks("S1"), []model.MissingDisk{fleettest.SDBGone}
-			},
-		},
-		"no label":           {kind: "burn-in/passed", want: "Unknown"},
-		"a label":            {kind: "burn-in/passed", change: func(in *Input, _ *model.ServerRecord) { attest(in, 0, "TRUE") }, want: "True"},
-		"a label that is no": {kind: "burn-in/passed", change: func(in *Input, _ *model.ServerRecord) { attest(in, 0, "false") }, want: "False"},
-		"a label of the server over that of its BMC": {
-			kind: "burn-in/passed", want: "False",
-			change: func(in *Input, _ *model.ServerRecord) {
-				attest(in, 0, "true")
-				in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(name), Labels: map[string]string{"burn-in/passed": "False"}}})
-			},
-		},
-		"a label without prefix": {kind: "slot", want: "Unknown"},
+		"a BMC that answers":                  {"BMCReadable", "True", nil},
+		"after a restart the BMC counts, too": {"BMCReadable", "True", func(in *input, _ *record) { clear(in.Readings) }},
+		"a BMC that missed one question":      {"BMCReadable", "True", reading(1)},
+		"a BMC that does not answer":          {"BMCReadable", "False", reading(2)},
+		"a BMC that refuses the password": {"BMCReadable", "False", func(in *input, rec *record) {
+			in.Observed.BMCs[rec.BMC] = &model.BMCRecord{Name: rec.BMC, Reason: model.ReasonAuthenticationFailed}
+		}},
+		"a BMC that is not in Git":         {"BMCReadable", "Unknown", func(in *input, rec *record) { delete(in.Desired.BMCs, rec.BMC) }},
+		"a server without report":          {"Discovered", "False", nil},
+		"a server whose probe reported":    {"Discovered", "True", func(in *input, _ *record) { in.Observed.Probes[name] = &model.ProbeReport{} }},
+		"a report that the store has lost": {"Discovered", "True", func(_ *input, rec *record) { rec.Disks.KnownAt = rec.Life.Since }},
+		"an inventory":                     {"InventoryComplete", "True", nil},
+		"an inventory with problems": {"InventoryComplete", "False", func(in *input, _ *record) {
+			in.Observed.ServerFacts[name].Inventory.Problems = []string{"memory: 500"}
+		}},
+		"no inventory yet":                   {"InventoryComplete", "Unknown", func(in *input, _ *record) { in.Observed.ServerFacts[name].Inventory = nil }},
+		"a server that was never wiped":      {"Wiped", "Unknown", nil},
+		"a wipe":                             {"Wiped", "True", disks(wipedDisks("S1"))},
+		"a wipe that failed":                 {"Wiped", "False", disks([]model.DiskWipe{{Result: model.WipeFailed}})},
+		"a wipe without a disk":              {"Wiped", "False", disks(nil, fleettest.SDBMissing)},
+		"a wipe without a disk, as accepted": {"Wiped", "True", disks(wipedDisks("S1"), fleettest.SDBGone)},
+		"a label of the server over that of its BMC": {"burn-in/passed", "False", func(in *input, _ *record) {
+			attest(in, 0, "true")
+			in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(name), Labels: map[string]string{"burn-in/passed": "False"}}})
+		}},
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -211,20 +89,9 @@ func TestTheConditionsThatARuleMayRequire(t *testing.T) {
 			if tt.change != nil {
 				tt.change(in, in.Observed.Servers[name])
 			}
-			for _, status := range []string{model.StatusTrue, model.StatusFalse, model.StatusUnknown} {
-				in.Desired.Add(readinessRule(status, requiring(tt.kind, status)))
-			}
-			var holds []string
-			for _, r := range Plan(in).ReadinessRules {
-				if r.Servers != 1 {
-					t.Errorf("rule %s is for %d servers", r.Name, r.Servers)
-				}
-				if r.Ready == 1 {
-					holds = append(holds, r.Name)
-				}
-			}
-			if diff := cmp.Diff([]string{tt.want}, holds); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.kind, diff)
+			in.Desired.Add(readinessRule("r", requiring(tt.kind, tt.want)))
+			if r := plan.Plan(in).ReadinessRules[0]; r.Ready != 1 {
+				t.Errorf("%s is not %s: %+v", tt.kind, tt.want, r.Unready)
 			}
 		})
 	}
@@ -237,7 +104,7 @@ func TestAnAvailableServerSaysWhichConditionsDoNotHold(t *testing.T) {
 			model.RequiredCondition{Type: "InventoryComplete", RequiredStatus: "True"})
 	}))
 	in.Desired.Add(readinessRule("evict", evicting))
-	r := Plan(in)
+	r := plan.Plan(in)
 	want := proposal.Why{
 		Reason: model.ReasonConditionsUnmet, Since: in.Observed.Servers[fleettest.ServerName(1)].Life.Since, Actor: proposal.RackOperator,
 		Message: "ServerReadinessRule burn-in keeps taint burn-in on it: burn-in/passed is Unknown and has to be True, " +
@@ -263,7 +130,7 @@ func TestWhatARuleIsReadyForIsRememberedOnce(t *testing.T) {
 		rule   *model.ServerReadinessRule
 		known  []string
 		passed bool
-		change func(in *Input, rec *model.ServerRecord)
+		change change
 		want   []string // nil = nothing is saved
 	}{
 		"the conditions hold":                  {rule: rule, passed: true, want: []string{"burn-in"}},
@@ -274,27 +141,16 @@ func TestWhatARuleIsReadyForIsRememberedOnce(t *testing.T) {
 		"a Continuous rule is not remembered":  {rule: readinessRule("burn-in"), passed: true},
 		"one that became Continuous stays":     {rule: readinessRule("burn-in"), known: []string{"burn-in"}},
 		"no more than the record may remember": {rule: rule, known: many, passed: true},
-		"nothing while only observing": {
-			rule: rule, passed: true, change: func(in *Input, _ *model.ServerRecord) { in.ObserveOnly = "a test" },
-		},
-		"a rule that is merely not there": {known: []string{"burn-in"}},
-		"a rule that cannot be read": {
-			known: []string{"burn-in"}, change: func(in *Input, _ *model.ServerRecord) { in.Desired.Quarantined[id] = []string{""} },
-		},
+		"nothing while only observing":         {rule: rule, passed: true, change: func(in *input, _ *record) { in.ObserveOnly = "a test" }},
+		"a rule that is merely not there":      {known: []string{"burn-in"}},
+		"a rule that cannot be read":           {known: []string{"burn-in"}, change: func(in *input, _ *record) { in.Desired.Quarantined[id] = []string{""} }},
 		"a rule that a commit took away": {
-			known: []string{"a", "burn-in"}, want: []string{"a"},
-			change: func(in *Input, _ *model.ServerRecord) { in.Desired.Removed = removed },
+			known: []string{"a", "burn-in"}, want: []string{"a"}, change: func(in *input, _ *record) { in.Desired.Removed = removed },
 		},
-		"a rule that a commit took away before a restart": {
-			known: []string{"a", "burn-in"}, want: []string{"a"},
-			change: func(in *Input, _ *model.ServerRecord) {
-				in.Observed.Fleet.Removed = []model.RemovedObject{{Identity: id, Removal: removed[id][0]}}
-			},
-		},
-		"a rule that is back": {
-			rule: rule, known: []string{"burn-in"},
-			change: func(in *Input, _ *model.ServerRecord) { in.Desired.Removed = removed },
-		},
+		"a rule that a commit took away before a restart": {known: []string{"a", "burn-in"}, want: []string{"a"}, change: func(in *input, _ *record) {
+			in.Observed.Fleet.Removed = []model.RemovedObject{{Identity: id, Removal: removed[id][0]}}
+		}},
+		"a rule that is back": {rule: rule, known: []string{"burn-in"}, change: func(in *input, _ *record) { in.Desired.Removed = removed }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -310,7 +166,7 @@ func TestWhatARuleIsReadyForIsRememberedOnce(t *testing.T) {
 			if tt.change != nil {
 				tt.change(in, rec)
 			}
-			m := Plan(in).Moves[rec.Name]
+			m := plan.Plan(in).Moves[rec.Name]
 			switch {
 			case m == nil && tt.want != nil:
 				t.Error("nothing is saved")
@@ -320,77 +176,5 @@ func TestWhatARuleIsReadyForIsRememberedOnce(t *testing.T) {
 				t.Errorf("saved are %v with %v, want %v alone", m.Then.Life.BootstrapCompleted, m.Do, tt.want)
 			}
 		})
-	}
-}
-
-// A removal is noted in the fleet's record until no server remembers the rule: a restart in
-// between does not leave a mark that a rule of the same name would be met by.
-func TestThatARuleWasRemovedIsNotedWhileAServerRemembersIt(t *testing.T) {
-	in := bigFleet(1, 0)
-	id := model.ReadinessRuleIdentity("burn-in")
-	in.Desired.Removed = map[model.Identity][]model.Removal{id: {{Revision: "main@sha1:1"}}}
-	rec := in.Observed.Servers[fleettest.ServerName(0)]
-	rec.Life.BootstrapCompleted = []string{"burn-in"}
-	r := Plan(in)
-	if f := r.Decided.Fleet; f == nil || len(f.Removed) != 1 || f.Removed[0].Identity != id {
-		t.Fatalf("noted is %+v", f)
-	}
-	in.Observed.Fleet = *r.Decided.Fleet
-	rec.Life.BootstrapCompleted = nil
-	if f := Plan(in).Decided.Fleet; f == nil || len(f.Removed) != 0 {
-		t.Errorf("noted is %+v, though nothing depends on it", f)
-	}
-}
-
-func TestARuleNamesTheFirstServersThatAreNotReady(t *testing.T) {
-	in := bigFleet(MaxUnready+10, 0)
-	attest(in, 3, "True")
-	in.Desired.Add(readinessRule("burn-in"))
-	r := Plan(in).ReadinessRules[0]
-	if r.Servers != MaxUnready+10 || r.Ready != 1 || len(r.Unready) != MaxUnready {
-		t.Fatalf("%d servers, %d ready, %d named", r.Servers, r.Ready, len(r.Unready))
-	}
-	want := UnreadyServer{fleettest.ServerName(4), "burn-in/passed is Unknown and has to be True"}
-	if r.Unready[3] != want {
-		t.Errorf("the fourth is %+v, want %+v", r.Unready[3], want)
-	}
-}
-
-func TestEachServerSaysWhatItLacksItself(t *testing.T) {
-	in := bigFleet(4, 0)
-	in.Desired.Add(readinessRule("burn-in", func(s *model.ServerReadinessRuleSpec) {
-		s.Conditions = append(s.Conditions, model.RequiredCondition{Type: "Discovered", RequiredStatus: "True"})
-	}))
-	attest(in, 1, "True")
-	attest(in, 3, "True")
-	for _, i := range []int{2, 3} {
-		in.Observed.Probes[fleettest.ServerName(i)] = &model.ProbeReport{}
-	}
-	label, report := "burn-in/passed is Unknown and has to be True", "Discovered is False and has to be True"
-	want := []string{label + ", " + report, report, label, ""}
-	for i, s := range Plan(in).Servers {
-		got := ""
-		for _, t := range s.Taints {
-			got = t.Unmet
-		}
-		if got != want[i] {
-			t.Errorf("server %d lacks %q, want %q", i, got, want[i])
-		}
-	}
-}
-
-func TestATenantWithoutServersKeepsNoneFromOthers(t *testing.T) {
-	in := waiting(bigFleet(1, 0), 1, nil)
-	in.Policy.Tenants = model.Tenants{
-		{Path: "ops", Kinds: []model.Kind{"*"}}, {Path: "alpha", Kinds: []model.Kind{model.KindServerReadinessRule}},
-	}
-	rule := readinessRule("burn-in")
-	in.Desired.Add(rule)
-	for tenant, refused := range map[string]bool{"alpha": true, "ops": false} {
-		rule.Tenant = tenant
-		r := Plan(in)
-		if got := r.ReadinessRules[0]; got.Refused != refused || (got.Servers == 0) != refused || (len(r.Moves) == 1) != refused {
-			t.Errorf("of %s: %+v with moves %v", tenant, got, r.Moves)
-		}
 	}
 }

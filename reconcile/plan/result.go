@@ -4,6 +4,9 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/bmcs"
+	"ingot/reconcile/plan/install"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -14,7 +17,7 @@ type Result struct {
 	// Moves and Readings are what to do now with servers and BMCs, none with one that is
 	// busy.
 	Moves    map[model.ServerName]*Move
-	Readings map[model.BMCName]*BMCMove
+	Readings map[model.BMCName]*bmcs.Reading
 	// Queued are power-ons that guard.maxConcurrentPowerOns leaves no room for now. Each may
 	// be begun, in their order and until the next plan, in place of one that is under way and
 	// has Settled with PoweredOn.
@@ -24,14 +27,13 @@ type Result struct {
 
 	// ObserveOnly says why nothing is done to any server, "" when something may be.
 	ObserveOnly proposal.Why
-	// What follows is all that is known of, in the order of names. Nobody changes any of it:
-	// the next plan has the very same value of an object of which it says the same.
+	// The objects follow, sorted by name, and are read-only.
 	Servers        []*Server
-	Claims         []*Claim
-	BMCs           []*BMC
-	Endpoints      []Endpoint
+	Claims         []*bind.Claim
+	BMCs           []*bmcs.BMC
+	Endpoints      []*bmcs.Endpoint
 	Maintenances   []Maintenance
-	ReadinessRules []ReadinessRule
+	ReadinessRules []bind.ReadinessRule
 	// Unmatched are warnings of what Git says of servers that are not known.
 	Unmatched []model.Problem
 }
@@ -48,60 +50,24 @@ type Server struct {
 	Record   *model.ServerRecord
 	Manifest *model.Server      // nil = Git says nothing of it
 	Claim    *model.ServerClaim // the claim that it is bound to, if that is in force
-	Stage    InstallStage       // of what the claim asks for
+	Stage    install.Stage      // of what the claim asks for
 	Why      proposal.Why       // the zero one = it is where it should be
 
 	// What else there is to say of it, nil where there is nothing.
-	Duplicate   *proposal.Why // another machine has its UUID
-	Unarmed     *proposal.Why // it cannot be armed for what it is to boot
-	Unbooted    *proposal.Why // it did not boot what it is armed for
-	Pending     *proposal.Why // its claim asks for something else than was installed
-	Unconfirmed *proposal.Why // nothing has said that it booted what was installed
-	Exposed     *proposal.Why // its claim's Secret was served to another machine
-	CloudInit   *proposal.Why // cloud-init ended in error on it
-	Taints      []RuleTaint   // by ServerReadinessRules, beside those of its manifest
-	Approval    *proposal.Why // a ServerMaintenance waits for the owner of its claim
-	Power       *proposal.Why // its manifest says a power state, and its claim decides
+	Duplicate   *proposal.Why        // another machine has its UUID
+	Unarmed     *proposal.Why        // its boot cannot be prepared
+	Unbooted    *proposal.Why        // it did not boot what it is armed for
+	Pending     *proposal.Why        // its claim asks for something else than was installed
+	Unconfirmed *proposal.Why        // nothing has said that it booted what was installed
+	Exposed     *proposal.Why        // its claim's Secret was served to another machine
+	CloudInit   *proposal.Why        // cloud-init ended in error on it
+	Taints      []proposal.RuleTaint // by ServerReadinessRules
+	Approval    *proposal.Why        // a ServerMaintenance waits for the owner of its claim
+	Power       *proposal.Why        // its manifest says a power state, and its claim decides
 
 	// RanWhenLastRead is set when Why is nothing but that the server cannot be read now,
 	// and it was On before: what runs on it goes on without its BMC.
 	RanWhenLastRead bool
-}
-
-// Claim is one claim in force.
-type Claim struct {
-	Name     model.ClaimName
-	Manifest *model.ServerClaim
-	Record   *model.ClaimRecord
-	Server   model.ServerName // "" = it has none
-	Why      proposal.Why     // why it has no server
-}
-
-// BMC is one BMC, of Git or recognised on the network.
-type BMC struct {
-	Name      model.BMCName
-	Manifest  *model.BMC // made up for one that was Found
-	Found     bool       // recognised by the MAC prefix database
-	Record    *model.BMCRecord
-	Address   string        // "" = it is not to be spoken to
-	Endpoint  string        // the device that it is, "" = not known
-	Problems  []string      // of systems that cannot become servers
-	Why       proposal.Why  // why it is not usable
-	Duplicate *proposal.Why // machines behind it have the UUIDs of other servers
-}
-
-// Endpoint is one device, or an Endpoint in Git whose device is not known.
-type Endpoint struct {
-	Name        string
-	MAC         string                // "" = the device is not known
-	IP          string                // "" = nobody knows where it is; without a device, what is reserved for it
-	Record      *model.EndpointRecord // nil without a device
-	Manifest    *model.Endpoint       // nil = Git says nothing of it
-	Prefix      *model.MACPrefix      // the entry that it was recognised by, if any
-	IsBMC       bool                  // by that entry
-	DescribedBy model.BMCName         // the BMC in Git that it is, if any
-	Why         proposal.Why          // why it does not count as a BMC by itself
-	Lost        *proposal.Why         // why nobody knows where it is
 }
 
 // Maintenance is one ServerMaintenance in force.

@@ -8,22 +8,25 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan/disks"
+	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
+	"ingot/reconcile/plan/world"
 )
 
 // known is what was known of a server when its move was planned.
 type known struct {
 	old      *model.ServerRecord // nil for a new server
 	facts    *model.ServerFacts  // nil = none were read
-	reading  proposal.Reading
+	reading  reading.State
 	bmcReset time.Time // when its BMC was restarted last, as far as is known
-	policy   *proposal.Policy
+	policy   *policy.Options
 }
 
 // knownOf is what is known of a server before its step.
-func (f *fleet) knownOf(s *server, then *model.ServerRecord) known {
-	in := f.in
-	k := known{old: in.Observed.Servers[s.name], facts: in.Observed.ServerFacts[s.name], reading: in.Readings[s.name], policy: &in.Policy}
+func (f *planner) knownOf(s *world.Server, then *model.ServerRecord) known {
+	in := f.In
+	k := known{old: in.Observed.Servers[s.Name], facts: in.Observed.ServerFacts[s.Name], reading: in.Readings[s.Name], policy: &in.Policy}
 	if b := in.Observed.BMCFacts[then.BMC]; b != nil {
 		k.bmcReset = b.LastResetTime
 	}
@@ -90,7 +93,7 @@ func (m *Move) Settle(answers []proposal.Answer, now time.Time) proposal.Settled
 		s.ServerFacts = append(s.ServerFacts, o.facts)
 	}
 	s.Reading, s.News = o.reading, !m.Routine || o.learned || failed != nil
-	s.PoweredOn = o.reading.Reached && proposal.AwaitsOn(m.Then.Power.Asked, m.was.reading, m.was.policy, now)
+	s.PoweredOn = o.reading.Reached && reading.AwaitsOn(m.Then.Power.Asked, m.was.reading, m.was.policy, now)
 	return s
 }
 
@@ -116,7 +119,7 @@ type outcome struct {
 	*Move
 	rec     model.ServerRecord // what the record will be
 	facts   *model.ServerFacts
-	reading proposal.Reading
+	reading reading.State
 	asked   *model.ServerRecord // what was saved before the last power request that may have been made
 	learned bool                // facts are new
 	decided bool                // the record is to be saved, not only what was read
@@ -279,7 +282,7 @@ func (o *outcome) done(s *proposal.Settled) {
 	if !o.decided {
 		return
 	}
-	if !aside(o.action) { // what failed of the server's life is still to be done
+	if !proposal.Aside(o.action) { // what failed of the server's life is still to be done
 		o.rec.Life.Failures, o.rec.Life.LastError, o.rec.Life.NotBefore = 0, "", time.Time{}
 	}
 	s.Servers, s.Payloads = append(s.Servers, &o.rec), o.payloads
@@ -304,7 +307,7 @@ func (o *outcome) fails(s *proposal.Settled, f *proposal.Failure, now time.Time)
 		s.Servers = append(s.Servers, rec)
 	case reads || o.asked == nil && f.OtherMachine():
 		s.Outcome = proposal.MoveUnanswered
-		until := now.Add(proposal.Backoff(name, o.reading.Failures+1, p))
+		until := now.Add(policy.Backoff(name, o.reading.Failures+1, p))
 		o.reading = o.reading.Missed(s.Err, until, now).Because(f.Reason)
 		if inspect.Inventory {
 			o.reading = o.reading.MissedParts(now)
@@ -324,7 +327,7 @@ func (o *outcome) fails(s *proposal.Settled, f *proposal.Failure, now time.Time)
 		s.Outcome = proposal.MoveFailed
 		rec := o.before()
 		rec.Life.Failures++
-		rec.Life.NotBefore = now.Add(proposal.Backoff(name, rec.Life.Failures, p))
+		rec.Life.NotBefore = now.Add(policy.Backoff(name, rec.Life.Failures, p))
 		rec.Life.LastError = s.Err
 		s.Servers = append(s.Servers, rec)
 	}

@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ingot/model"
+	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
 )
 
 // settleNow is when the moves of these tests end; they were planned a second before.
@@ -57,7 +59,7 @@ func lastError(err string) func(*model.ServerRecord) {
 	return func(rec *model.ServerRecord) { rec.Life.LastError = err }
 }
 
-// powering is the record of s1 once it is to be powered on.
+// powering is the record of s1 with a power-on requested.
 func powering(changes ...func(*model.ServerRecord)) *model.ServerRecord {
 	return recordOf(append([]func(*model.ServerRecord){askedFor(model.ResetOn, model.PowerOn)}, changes...)...)
 }
@@ -67,7 +69,7 @@ func attempted(rec *model.ServerRecord) { rec.Boot.Attempts++ }
 func failing(times int, err string) func(*model.ServerRecord) {
 	return func(rec *model.ServerRecord) {
 		rec.Life.Failures, rec.Life.LastError = times, err
-		rec.Life.NotBefore = settleNow.Add(proposal.Backoff(rec.Name, times, proposal.DefaultPolicy()))
+		rec.Life.NotBefore = settleNow.Add(policy.Backoff(rec.Name, times, policy.Default()))
 	}
 }
 
@@ -78,8 +80,19 @@ func failed(kind proposal.FailureKind, reason model.Reason, text string) proposa
 }
 
 func TestWhatBecomesOfAMove(t *testing.T) {
+	type (
+		acts   = []proposal.Action
+		says   = []proposal.Answer
+		record = model.ServerRecord
+	)
+	undone := func(reason model.Reason, text string) proposal.Answer {
+		return failed(proposal.FailureUndone, reason, text)
+	}
+	unsure := func(reason model.Reason, text string) proposal.Answer {
+		return failed(proposal.FailureUnsure, reason, text)
+	}
 	var (
-		p        = proposal.DefaultPolicy()
+		p        = policy.Default()
 		done     = proposal.Answer{At: settleNow}
 		accepted = proposal.Answer{At: settleNow, Reset: model.ResetResult{Before: model.PowerOff, Did: model.ResetOn}}
 		lost     = failed(proposal.FailureUnsure, "", "EOF")
@@ -89,28 +102,27 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		armed    = proposal.Arm{Boot: proposal.Boot{Ticket: model.Ticket{ID: "s1.1", Digest: "d"}, Image: "os:1", Architecture: "amd64"}}
 		image    = model.PinnedImage{Ref: "os:1", Kernel: &model.Layer{Digest: "k"}}
 		facts    = &model.ServerFacts{Name: "s1", Power: model.PowerOff, Inventory: &model.Inventory{UUID: "u", MemoryBytes: 1 << 30}}
-		off      = proposal.Reading{At: plannedAt, Offs: 3, OffSince: plannedAt}
-		asked    = proposal.Reading{At: plannedAt}
-		lookedAt = proposal.Reading{At: settleNow, Offs: 4, OffSince: plannedAt, WasOff: true}
+		off      = reading.State{At: plannedAt, Offs: 3, OffSince: plannedAt}
+		asked    = reading.State{At: plannedAt}
+		lookedAt = reading.State{At: settleNow, Offs: 4, OffSince: plannedAt, WasOff: true}
 		saw      = func(power model.Power) proposal.Answer {
 			return proposal.Answer{At: settleNow, Facts: &model.ServerFacts{Power: power}}
 		}
-		missed = func(err string, reason model.Reason) proposal.Reading {
-			return proposal.Reading{
-				At: plannedAt, Failures: 1, Err: err, Reason: reason,
-				Since: settleNow, NotBefore: settleNow.Add(proposal.Backoff("s1", 1, p)),
-			}
+		missed = func(err string, reason model.Reason) reading.State {
+			return reading.State{At: plannedAt, Failures: 1, Err: err, Reason: reason, Since: settleNow, NotBefore: settleNow.Add(policy.Backoff("s1", 1, p))}
 		}
 		problem = func(reason model.Reason, message string) *model.BootProblem {
 			return &model.BootProblem{
 				Digest: "d", Architecture: "amd64", Image: "os:1", Reason: reason, Message: message,
-				Since: settleNow, Failures: 1, NotBefore: settleNow.Add(proposal.Backoff("s1", 1, p)),
+				Since: settleNow, Failures: 1, NotBefore: settleNow.Add(policy.Backoff("s1", 1, p)),
 			}
 		}
-		saved = func(rec *model.ServerRecord) proposal.Changes {
-			return proposal.Changes{Servers: []*model.ServerRecord{rec}}
+		settled = func(outcome proposal.MoveOutcome, err string, r reading.State, recs ...*model.ServerRecord) proposal.Settled {
+			return proposal.Settled{Outcome: outcome, Err: err, News: true, Reading: r, Changes: proposal.Changes{Servers: recs}}
 		}
 	)
+	askedToShutDown := askedFor(model.ResetGracefulOff, model.PowerOff)
+	askedForceOff, askedCycle := askedFor(model.ResetForceOff, model.PowerOff), askedFor(model.ResetPowerCycle, model.PowerOn)
 	poweredOn := func(rec *model.ServerRecord) {
 		askedFor(model.ResetOn, model.PowerOn)(rec)
 		rec.Power.Asked.Before = model.PowerOff
@@ -119,70 +131,55 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		rec.Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: plannedAt.Add(-time.Hour), Reached: true}
 	}
 	tests := map[string]struct {
-		old     *model.ServerRecord // nil for a new server
+		old     *model.ServerRecord // nil = recordOf()
+		isNew   bool                // it has no record
 		then    *model.ServerRecord // nil = as it was
 		routine bool
-		do      []proposal.Action
-		answers []proposal.Answer
+		do      acts
+		answers says
 		want    proposal.Settled
 	}{
 		"a look that finds nothing new saves nothing and is no news": {
-			old: recordOf(), routine: true, do: []proposal.Action{proposal.Inspect{}}, answers: []proposal.Answer{saw(model.PowerOff)},
+			routine: true, do: acts{proposal.Inspect{}}, answers: says{saw(model.PowerOff)},
 			want: proposal.Settled{Outcome: proposal.MoveDone, Reading: lookedAt},
 		},
-		"a look that finds another power saves that": {
-			old: recordOf(), routine: true, do: []proposal.Action{proposal.Inspect{}}, answers: []proposal.Answer{saw(model.PowerOn)},
-			want: proposal.Settled{
-				Outcome: proposal.MoveDone, News: true, Reading: proposal.Reading{At: settleNow, Ons: 1},
-				Changes: proposal.Changes{ServerFacts: []*model.ServerFacts{{Name: "s1", Power: model.PowerOn, Inventory: facts.Inventory}}},
-			},
-		},
+		"a look that finds another power saves that": {routine: true, do: acts{proposal.Inspect{}}, answers: says{saw(model.PowerOn)}, want: proposal.Settled{
+			Outcome: proposal.MoveDone, News: true, Reading: reading.State{At: settleNow, Ons: 1},
+			Changes: proposal.Changes{ServerFacts: []*model.ServerFacts{{Name: "s1", Power: model.PowerOn, Inventory: facts.Inventory}}},
+		}},
 		"a look that finds the power that was asked for records that it was reached": {
-			old: recordOf(askedFor(model.ResetForceOff, model.PowerOff)), do: []proposal.Action{proposal.Inspect{}}, answers: []proposal.Answer{saw(model.PowerOff)},
-			want: proposal.Settled{
-				Outcome: proposal.MoveDone, News: true, Reading: proposal.Reading{At: settleNow, Offs: 4, OffSince: plannedAt, WasOff: true, Reached: true},
-				Changes: saved(recordOf(askedFor(model.ResetForceOff, model.PowerOff),
-					askedNow(func(a *model.PowerAsked) { a.Reached = true }))),
-			},
+			old: recordOf(askedForceOff), do: acts{proposal.Inspect{}}, answers: says{saw(model.PowerOff)},
+			want: settled(proposal.MoveDone, "", reading.State{At: settleNow, Offs: 4, OffSince: plannedAt, WasOff: true, Reached: true},
+				recordOf(askedForceOff, askedNow(func(a *model.PowerAsked) { a.Reached = true }))),
 		},
 		"an inventory keeps the parts that a server that is off does not show": {
-			old: recordOf(), do: []proposal.Action{proposal.Inspect{Inventory: true}},
-			answers: []proposal.Answer{{At: settleNow, Facts: &model.ServerFacts{
+			do: acts{proposal.Inspect{Inventory: true}},
+			answers: says{{At: settleNow, Facts: &model.ServerFacts{
 				Power: model.PowerOff, Inventory: &model.Inventory{UUID: "u", Model: "X", Manufacturer: "M"},
 			}}},
 			want: proposal.Settled{
-				Outcome: proposal.MoveDone, News: true, Reading: proposal.Reading{At: settleNow, InventoryAt: settleNow, Offs: 4, OffSince: plannedAt, WasOff: true},
+				Outcome: proposal.MoveDone, News: true, Reading: reading.State{At: settleNow, InventoryAt: settleNow, Offs: 4, OffSince: plannedAt, WasOff: true},
 				Changes: proposal.Changes{ServerFacts: []*model.ServerFacts{{
-					Name: "s1", Power: model.PowerOff,
-					Inventory: &model.Inventory{UUID: "u", Model: "X", Manufacturer: "M", MemoryBytes: 1 << 30},
+					Name: "s1", Power: model.PowerOff, Inventory: &model.Inventory{UUID: "u", Model: "X", Manufacturer: "M", MemoryBytes: 1 << 30},
 				}}},
 			},
 		},
 		"what was read Off before a lease was renewed counts no more": {
-			old: recordOf(), routine: true, do: []proposal.Action{proposal.Inspect{}},
-			answers: []proposal.Answer{{At: settleNow, Facts: &model.ServerFacts{Power: model.PowerOff}, Leased: settleNow}},
-			want:    proposal.Settled{Outcome: proposal.MoveDone, Reading: proposal.Reading{At: settleNow, WasOff: true}},
+			routine: true, do: acts{proposal.Inspect{}},
+			answers: says{{At: settleNow, Facts: &model.ServerFacts{Power: model.PowerOff}, Leased: settleNow}},
+			want:    proposal.Settled{Outcome: proposal.MoveDone, Reading: reading.State{At: settleNow, WasOff: true}},
 		},
 		"a BMC that gives no answer is noted in the reading alone": {
-			old: recordOf(), routine: true, do: []proposal.Action{proposal.Inspect{}},
-			answers: []proposal.Answer{failed(proposal.FailureUnsure, model.ReasonConnectionFailed, "refused")},
-			want: proposal.Settled{
-				Outcome: proposal.MoveUnanswered, Err: "read power state: refused", News: true,
-				Reading: missed("read power state: refused", model.ReasonConnectionFailed),
-			},
+			routine: true, do: acts{proposal.Inspect{}}, answers: says{unsure(model.ReasonConnectionFailed, "refused")},
+			want: settled(proposal.MoveUnanswered, "read power state: refused", missed("read power state: refused", model.ReasonConnectionFailed)),
 		},
 		"a ticket is recorded with its image and what it serves, and the problem of the boot is over": {
-			old: recordOf(func(rec *model.ServerRecord) {
-				rec.Boot.Problem, rec.Life.Failures = problem("NotFound", "no such tag"), 2
-			}),
-			do: []proposal.Action{armed},
-			answers: []proposal.Answer{{
-				At: settleNow, Ticket: model.Ticket{ID: "s1.1", Digest: "d", Image: image}, Payload: model.NewSensitive("ign"),
-			}},
+			old: recordOf(func(rec *record) { rec.Boot.Problem, rec.Life.Failures = problem("NotFound", "no such tag"), 2 }), do: acts{armed},
+			answers: says{{At: settleNow, Ticket: model.Ticket{ID: "s1.1", Digest: "d", Image: image}, Payload: model.NewSensitive("ign")}},
 			want: proposal.Settled{
 				Outcome: proposal.MoveDone, News: true, Reading: off,
 				Changes: proposal.Changes{
-					Servers: []*model.ServerRecord{recordOf(func(rec *model.ServerRecord) {
+					Servers: []*model.ServerRecord{recordOf(func(rec *record) {
 						rec.Boot.Ticket, rec.Boot.Serial = &model.Ticket{ID: "s1.1", Digest: "d", Image: image}, 1
 					})},
 					Payloads: map[string]model.Sensitive{"s1.1": model.NewSensitive("ign")},
@@ -190,151 +187,93 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			},
 		},
 		"an image that the server cannot start is a problem of the boot, and no ticket is on record": {
-			old: recordOf(),
-			do: []proposal.Action{proposal.Arm{Boot: proposal.Boot{
+			do: acts{proposal.Arm{Boot: proposal.Boot{
 				Ticket: armed.Boot.Ticket, Image: "os:1", Architecture: "amd64", Needs: proposal.Needs{UKI: "it needs one"},
 			}}},
-			answers: []proposal.Answer{{At: settleNow, Ticket: model.Ticket{ID: "s1.1", Digest: "d", Image: image}}},
-			want: proposal.Settled{
-				Outcome: proposal.MoveFailed, Err: "arm boot ticket for os:1: image os:1 has no UKI layer, and it needs one",
-				News: true, Reading: off,
-				Changes: saved(recordOf(func(rec *model.ServerRecord) {
-					rec.Boot.Problem = problem(model.ReasonBootMethodMismatch, "image os:1 has no UKI layer, and it needs one")
-				})),
-			},
+			answers: says{{At: settleNow, Ticket: model.Ticket{ID: "s1.1", Digest: "d", Image: image}}},
+			want: settled(proposal.MoveFailed, "arm boot ticket for os:1: image os:1 has no UKI layer, and it needs one", off, recordOf(func(rec *record) {
+				rec.Boot.Problem = problem(model.ReasonBootMethodMismatch, "image os:1 has no UKI layer, and it needs one")
+			})),
 		},
 		"an image that cannot be had is a problem of the boot, and no failure of the server": {
-			old: recordOf(), do: []proposal.Action{armed}, answers: []proposal.Answer{failed(proposal.FailureUnsure, model.ReasonNotFound, "no such tag")},
-			want: proposal.Settled{
-				Outcome: proposal.MoveFailed, Err: "arm boot ticket for os:1: no such tag", News: true, Reading: off,
-				Changes: saved(recordOf(func(rec *model.ServerRecord) { rec.Boot.Problem = problem(model.ReasonNotFound, "no such tag") })),
-			},
+			do: acts{armed}, answers: says{unsure(model.ReasonNotFound, "no such tag")},
+			want: settled(proposal.MoveFailed, "arm boot ticket for os:1: no such tag", off,
+				recordOf(func(rec *record) { rec.Boot.Problem = problem(model.ReasonNotFound, "no such tag") })),
 		},
 		"a boot that cannot be armed for a reason that nobody knows says what was tried": {
-			old: recordOf(), do: []proposal.Action{armed}, answers: []proposal.Answer{failed(proposal.FailureUnsure, "", "disk full")},
-			want: proposal.Settled{
-				Outcome: proposal.MoveFailed, Err: "arm boot ticket for os:1: disk full", News: true, Reading: off,
-				Changes: saved(recordOf(func(rec *model.ServerRecord) {
-					rec.Boot.Problem = problem(model.ReasonArmFailed, "arm boot ticket for os:1: disk full")
-				})),
-			},
+			do: acts{armed}, answers: says{unsure("", "disk full")},
+			want: settled(proposal.MoveFailed, "arm boot ticket for os:1: disk full", off, recordOf(func(rec *record) {
+				rec.Boot.Problem = problem(model.ReasonArmFailed, "arm boot ticket for os:1: disk full")
+			})),
 		},
 		"a power request that was accepted keeps what the move decided, and failures are over": {
 			old: recordOf(failing(2, "x")), then: recordOf(failing(2, "x"), askedFor(model.ResetOn, model.PowerOn)),
-			do: append([]proposal.Action{proposal.BootOnce{}}, on...),
-			answers: []proposal.Answer{
-				{At: settleNow, Variant: proposal.VariantContinuous}, accepted,
-			},
-			want: proposal.Settled{
-				Outcome: proposal.MoveDone, News: true, Reading: asked,
-				Changes: saved(recordOf(poweredOn, func(rec *model.ServerRecord) { rec.Boot.OverrideVariant = proposal.VariantContinuous })),
-			},
+			do: append(acts{proposal.BootOnce{}}, on...), answers: says{{At: settleNow, Variant: proposal.VariantContinuous}, accepted},
+			want: settled(proposal.MoveDone, "", asked, recordOf(poweredOn, func(rec *record) { rec.Boot.OverrideVariant = proposal.VariantContinuous })),
 		},
 		"a BMC that sets no boot from disk is not asked again, and the server is powered on": {
-			old: recordOf(), then: powering(), do: append([]proposal.Action{proposal.DiskOnce{Firmware: "1.0"}}, on...),
-			answers: []proposal.Answer{
-				failed(proposal.FailureUndone, model.ReasonBootOverrideNotKept, "not kept"), accepted,
-			},
-			want: proposal.Settled{
-				Outcome: proposal.MoveDone, News: true, Reading: asked,
-				Changes: saved(recordOf(poweredOn, func(rec *model.ServerRecord) {
-					rec.Boot.NoDiskBoot = &model.NoDiskBoot{
-						Reason: model.ReasonBootOverrideNotKept, Message: "not kept", Since: settleNow, Firmware: "1.0",
-					}
-				})),
-			},
+			then: powering(), do: append(acts{proposal.DiskOnce{Firmware: "1.0"}}, on...),
+			answers: says{undone(model.ReasonBootOverrideNotKept, "not kept"), accepted},
+			want: settled(proposal.MoveDone, "", asked, recordOf(poweredOn, func(rec *record) {
+				rec.Boot.NoDiskBoot = &model.NoDiskBoot{Reason: model.ReasonBootOverrideNotKept, Message: "not kept", Since: settleNow, Firmware: "1.0"}
+			})),
 		},
 		"a BMC that only had no time for a boot from disk is asked again the next time": {
-			old: recordOf(), then: powering(), do: append([]proposal.Action{proposal.DiskOnce{}}, on...),
-			answers: []proposal.Answer{failed(proposal.FailureUnsure, model.ReasonConnectionFailed, "busy"), accepted},
-			want:    proposal.Settled{Outcome: proposal.MoveDone, News: true, Reading: asked, Changes: saved(recordOf(poweredOn))},
+			then: powering(), do: append(acts{proposal.DiskOnce{}}, on...), answers: says{unsure(model.ReasonConnectionFailed, "busy"), accepted},
+			want: settled(proposal.MoveDone, "", asked, recordOf(poweredOn)),
 		},
 		"of a power request whose answer was lost nobody knows whether it was carried out": {
-			old: recordOf(), then: powering(attempted), do: on, answers: []proposal.Answer{lost},
-			want: proposal.Settled{
-				Outcome: proposal.MoveFailed, Err: "ask for power On: EOF", News: true, Reading: asked,
-				Changes: saved(powering(unsureOf, lastError("ask for power On: EOF"))),
-			},
+			then: powering(attempted), do: on, answers: says{lost},
+			want: settled(proposal.MoveFailed, "ask for power On: EOF", asked, powering(unsureOf, lastError("ask for power On: EOF"))),
 		},
 		"a restart whose answer was lost is Unknown, and not asked for again": {
-			old:  recordOf(operating),
-			then: recordOf(operating, askedFor(model.ResetPowerCycle, model.PowerOn)), do: cycle, answers: []proposal.Answer{lost},
-			want: proposal.Settled{
-				Outcome: proposal.MoveFailed, Err: "ask for power PowerCycle: EOF", News: true, Reading: asked,
-				Changes: saved(recordOf(operating, askedFor(model.ResetPowerCycle, model.PowerOn), unsureOf,
-					outcomeOf(model.OutcomeUnknown, "ask for power PowerCycle: EOF"), lastError("ask for power PowerCycle: EOF"))),
-			},
+			old: recordOf(operating), then: recordOf(operating, askedCycle), do: cycle, answers: says{lost},
+			want: settled(proposal.MoveFailed, "ask for power PowerCycle: EOF", asked, recordOf(operating, askedCycle, unsureOf,
+				outcomeOf(model.OutcomeUnknown, "ask for power PowerCycle: EOF"), lastError("ask for power PowerCycle: EOF"))),
 		},
 		"a restart that switched the server on says so": {
-			old: recordOf(operating), then: recordOf(operating, askedFor(model.ResetPowerCycle, model.PowerOn)), do: cycle,
-			answers: []proposal.Answer{accepted},
-			want: proposal.Settled{
-				Outcome: proposal.MoveDone, News: true, Reading: asked,
-				Changes: saved(recordOf(operating, poweredOn, outcomeOf(model.OutcomeDone, "it was off, so it was switched on instead"))),
-			},
+			old: recordOf(operating), then: recordOf(operating, askedCycle), do: cycle, answers: says{accepted},
+			want: settled(proposal.MoveDone, "", asked,
+				recordOf(operating, poweredOn, outcomeOf(model.OutcomeDone, "it was off, so it was switched on instead"))),
 		},
 		"a power request that was refused leaves the record as it was, but for the failure": {
-			old: recordOf(), then: powering(attempted), do: on,
-			answers: []proposal.Answer{failed(proposal.FailureUndone, model.ReasonUnknownError, "no")},
-			want: proposal.Settled{
-				Outcome: proposal.MoveFailed, Err: "ask for power On: no", News: true, Reading: off,
-				Changes: saved(recordOf(failing(1, "ask for power On: no"))),
-			},
+			then: powering(attempted), do: on, answers: says{undone(model.ReasonUnknownError, "no")},
+			want: settled(proposal.MoveFailed, "ask for power On: no", off, recordOf(failing(1, "ask for power On: no"))),
 		},
 		"a machine that knows no graceful shutdown is marked for it, and no failure is counted": {
-			old:     recordOf(powered),
-			then:    recordOf(powered, askedFor(model.ResetGracefulOff, model.PowerOff)),
-			do:      []proposal.Action{proposal.SetPower{Reset: model.ResetGracefulOff}},
-			answers: []proposal.Answer{failed(proposal.FailureUndone, model.ReasonUnsupported, "none")},
-			want: proposal.Settled{
-				Outcome: proposal.MoveNoShutdown, Err: "ask for power GracefulShutdown: none", News: true, Reading: off,
-				Changes: saved(recordOf(powered, func(rec *model.ServerRecord) { rec.Power.NoShutdown = settleNow })),
-			},
+			old: recordOf(powered), then: recordOf(powered, askedToShutDown), do: acts{proposal.SetPower{Reset: model.ResetGracefulOff}},
+			answers: says{undone(model.ReasonUnsupported, "none")},
+			want: settled(proposal.MoveNoShutdown, "ask for power GracefulShutdown: none", off,
+				recordOf(powered, func(rec *record) { rec.Power.NoShutdown = settleNow })),
 		},
 		"one that may not be forced off counts a failure": {
-			old:     recordOf(),
-			then:    recordOf(askedFor(model.ResetGracefulOff, model.PowerOff)),
-			do:      []proposal.Action{proposal.SetPower{Reset: model.ResetGracefulOff, Gently: true}},
-			answers: []proposal.Answer{failed(proposal.FailureUndone, model.ReasonUnsupported, "none")},
-			want: proposal.Settled{
-				Outcome: proposal.MoveFailed, Err: "ask for power GracefulShutdown: none", News: true, Reading: off,
-				Changes: saved(recordOf(failing(1, "ask for power GracefulShutdown: none"))),
-			},
+			then: recordOf(askedToShutDown), do: acts{proposal.SetPower{Reset: model.ResetGracefulOff, Gently: true}},
+			answers: says{undone(model.ReasonUnsupported, "none")},
+			want:    settled(proposal.MoveFailed, "ask for power GracefulShutdown: none", off, recordOf(failing(1, "ask for power GracefulShutdown: none"))),
 		},
 		"of one that may have been shut down nobody knows": {
-			old:     recordOf(),
-			then:    recordOf(askedFor(model.ResetGracefulOff, model.PowerOff)),
-			do:      []proposal.Action{proposal.SetPower{Reset: model.ResetGracefulOff}},
-			answers: []proposal.Answer{failed(proposal.FailureUnsure, model.ReasonUnsupported, "none")},
-			want: proposal.Settled{
-				Outcome: proposal.MoveFailed, Err: "ask for power GracefulShutdown: none", News: true, Reading: asked,
-				Changes: saved(recordOf(askedFor(model.ResetGracefulOff, model.PowerOff), unsureOf,
-					lastError("ask for power GracefulShutdown: none"))),
-			},
+			then: recordOf(askedToShutDown), do: acts{proposal.SetPower{Reset: model.ResetGracefulOff}},
+			answers: says{unsure(model.ReasonUnsupported, "none")},
+			want: settled(proposal.MoveFailed, "ask for power GracefulShutdown: none", asked,
+				recordOf(askedToShutDown, unsureOf, lastError("ask for power GracefulShutdown: none"))),
 		},
 		"the forced power-off that follows takes the mark away": {
-			old:  recordOf(func(rec *model.ServerRecord) { rec.Power.NoShutdown = plannedAt }),
-			then: recordOf(func(rec *model.ServerRecord) { rec.Power.NoShutdown = plannedAt }, askedFor(model.ResetForceOff, model.PowerOff)),
-			do:   []proposal.Action{proposal.SetPower{Reset: model.ResetForceOff}}, answers: []proposal.Answer{done},
-			want: proposal.Settled{
-				Outcome: proposal.MoveDone, News: true, Reading: asked, Changes: saved(recordOf(askedFor(model.ResetForceOff, model.PowerOff))),
-			},
+			old:  recordOf(func(rec *record) { rec.Power.NoShutdown = plannedAt }),
+			then: recordOf(func(rec *record) { rec.Power.NoShutdown = plannedAt }, askedForceOff),
+			do:   acts{proposal.SetPower{Reset: model.ResetForceOff}}, answers: says{done},
+			want: settled(proposal.MoveDone, "", asked, recordOf(askedForceOff)),
 		},
 		"what another machine was not asked for is no failure of the server's": {
-			old: recordOf(), then: powering(), do: on,
-			answers: []proposal.Answer{failed(proposal.FailureUndone, model.ReasonIdentityMismatch, "another")},
-			want: proposal.Settled{
-				Outcome: proposal.MoveUnanswered, Err: "ask for power On: another", News: true,
-				Reading: missed("ask for power On: another", model.ReasonIdentityMismatch), Changes: saved(recordOf()),
-			},
+			then: powering(), do: on, answers: says{undone(model.ReasonIdentityMismatch, "another")},
+			want: settled(proposal.MoveUnanswered, "ask for power On: another", missed("ask for power On: another", model.ReasonIdentityMismatch), recordOf()),
 		},
 		"a machine whose power has changed meanwhile is asked for nothing, and thought over again": {
-			old: recordOf(), then: powering(), do: on,
-			answers: []proposal.Answer{{
+			then: powering(), do: on,
+			answers: says{{
 				At: settleNow, Reset: model.ResetResult{Before: model.PowerOn}, Failed: &proposal.Failure{Kind: proposal.FailureUndone, Reason: "", Text: "it is On"},
 			}},
 			want: proposal.Settled{
-				Outcome: proposal.MoveOvertaken, Err: "ask for power On: it is On", News: true, Reading: proposal.Reading{At: settleNow, Ons: 1},
+				Outcome: proposal.MoveOvertaken, Err: "ask for power On: it is On", News: true, Reading: reading.State{At: settleNow, Ons: 1},
 				Changes: proposal.Changes{
 					Servers:     []*model.ServerRecord{recordOf()},
 					ServerFacts: []*model.ServerFacts{{Name: "s1", Power: model.PowerOn, Inventory: facts.Inventory}},
@@ -342,46 +281,38 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			},
 		},
 		"a power request that could not be recorded before was not made": {
-			old: recordOf(), then: powering(), do: on,
-			answers: []proposal.Answer{failed(proposal.FailureUnrecorded, "", "disk full")},
-			want: proposal.Settled{Outcome: proposal.MoveFailed, Err: "ask for power On: disk full", News: true, Reading: proposal.Reading{
-				At: plannedAt, Unsaved: 1, Failures: 1, Err: "ask for power On: disk full",
-				Since: settleNow, NotBefore: settleNow.Add(proposal.Backoff("s1", 1, p)),
-			}},
+			then: powering(), do: on, answers: says{failed(proposal.FailureUnrecorded, "", "disk full")},
+			want: settled(proposal.MoveFailed, "ask for power On: disk full",
+				reading.State{At: plannedAt, Unsaved: 1, Failures: 1, Err: "ask for power On: disk full", Since: settleNow, NotBefore: settleNow.Add(policy.Backoff("s1", 1, p))}),
 		},
 		"a stop between two actions leaves nothing": {
-			old: recordOf(), then: powering(), do: append([]proposal.Action{proposal.BootOnce{}}, on...), answers: []proposal.Answer{done},
-			want: proposal.Settled{Outcome: proposal.MoveStopped, Err: "ask for power On: stopped before it was begun", News: true, Reading: off},
+			then: powering(), do: append(acts{proposal.BootOnce{}}, on...), answers: says{done},
+			want: settled(proposal.MoveStopped, "ask for power On: stopped before it was begun", off),
 		},
 		"a stop after a boot from disk was refused leaves nothing": {
-			old: recordOf(), then: powering(), do: append([]proposal.Action{proposal.DiskOnce{}}, on...),
-			answers: []proposal.Answer{failed(proposal.FailureUndone, model.ReasonUnsupported, "none")},
-			want:    proposal.Settled{Outcome: proposal.MoveStopped, Err: "ask for power On: stopped before it was begun", News: true, Reading: off},
+			then: powering(), do: append(acts{proposal.DiskOnce{}}, on...), answers: says{undone(model.ReasonUnsupported, "none")},
+			want: proposal.Settled{Outcome: proposal.MoveStopped, Err: "ask for power On: stopped before it was begun", News: true, Reading: off},
 		},
 		"a stop during a power request leaves what was noted before it": {
-			old: recordOf(), then: powering(), do: on, answers: []proposal.Answer{stopped},
-			want: proposal.Settled{Outcome: proposal.MoveStopped, Err: "ask for power On: context canceled", News: true, Reading: asked},
+			then: powering(), do: on, answers: says{stopped}, want: settled(proposal.MoveStopped, "ask for power On: context canceled", asked),
 		},
-		"what was read before a stop is kept": {
-			old: recordOf(), do: []proposal.Action{proposal.Inspect{}, proposal.ClearBoot{}}, answers: []proposal.Answer{saw(model.PowerOn)},
-			want: proposal.Settled{
-				Outcome: proposal.MoveStopped, Err: "clear boot override: stopped before it was begun", News: true,
-				Reading: proposal.Reading{At: settleNow, Ons: 1},
-				Changes: proposal.Changes{ServerFacts: []*model.ServerFacts{{Name: "s1", Power: model.PowerOn, Inventory: facts.Inventory}}},
-			},
-		},
+		"what was read before a stop is kept": {do: acts{proposal.Inspect{}, proposal.ClearBoot{}}, answers: says{saw(model.PowerOn)}, want: proposal.Settled{
+			Outcome: proposal.MoveStopped, Err: "clear boot override: stopped before it was begun", News: true,
+			Reading: reading.State{At: settleNow, Ons: 1},
+			Changes: proposal.Changes{ServerFacts: []*model.ServerFacts{{Name: "s1", Power: model.PowerOn, Inventory: facts.Inventory}}},
+		}},
 		"a new server is on record even if its first move fails": {
-			then: recordOf(askedFor(model.ResetForceOff, model.PowerOff)), do: []proposal.Action{proposal.SetPower{Reset: model.ResetForceOff}},
-			answers: []proposal.Answer{failed(proposal.FailureUndone, "", "no")},
-			want: proposal.Settled{
-				Outcome: proposal.MoveFailed, Err: "ask for power ForceOff: no", News: true, Reading: off,
-				Changes: saved(recordOf(askedFor(model.ResetForceOff, model.PowerOff), failing(1, "ask for power ForceOff: no"))),
-			},
+			isNew: true, then: recordOf(askedForceOff), do: acts{proposal.SetPower{Reset: model.ResetForceOff}}, answers: says{undone("", "no")},
+			want: settled(proposal.MoveFailed, "ask for power ForceOff: no", off, recordOf(askedForceOff, failing(1, "ask for power ForceOff: no"))),
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := moveOf(tc.old, tc.then, tc.do)
+			old := tc.old
+			if old == nil && !tc.isNew {
+				old = recordOf()
+			}
+			m := moveOf(old, tc.then, tc.do)
 			m.Routine, m.was.facts, m.was.reading = tc.routine, facts, off
 			got := m.Settle(tc.answers, settleNow)
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(model.Sensitive{})); diff != "" {
@@ -396,12 +327,12 @@ func moveOf(old, then *model.ServerRecord, do []proposal.Action) *Move {
 	if then == nil {
 		then = old
 	}
-	p := proposal.DefaultPolicy()
+	p := policy.Default()
 	return &Move{Do: do, Then: then, was: known{old: old, policy: &p}}
 }
 
-// What is recorded before a power request is what was, with the request itself and what
-// counts as done once it was made: nothing that the move decides besides.
+// The record that is saved before a power request is the old one, with the request and whatever
+// counts as done once it was made.
 func TestWhatIsRecordedBeforeAPowerRequest(t *testing.T) {
 	old := recordOf(func(rec *model.ServerRecord) {
 		rec.Power.Asked = &model.PowerAsked{Reset: model.ResetForceOff, Reached: true}
@@ -439,6 +370,97 @@ func TestWhatEndsAMove(t *testing.T) {
 			m := moveOf(nil, powering(), tc.do)
 			if got, ok := m.Next(tc.answers); got != tc.want && (ok || tc.want != nil) {
 				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestALookFollowsAnAnsweredPowerRequest(t *testing.T) {
+	p := policy.Default()
+	off := &model.ServerFacts{Name: "s1", Power: model.PowerOff}
+	on := &Move{
+		Do: []proposal.Action{proposal.DiskOnce{}, proposal.SetPower{Reset: model.ResetOn, From: model.PowerOff}}, Then: powering(),
+		was: known{old: recordOf(), facts: off, reading: reading.State{At: plannedAt, Offs: 3}, policy: &p},
+	}
+	answered := []proposal.Answer{{At: settleNow}, {At: settleNow, Reset: model.ResetResult{Before: model.PowerOff, Did: model.ResetOn}}}
+	lost := []proposal.Answer{{At: settleNow}, failed(proposal.FailureUnsure, "", "EOF")}
+	s := on.Settle(lost, settleNow)
+	if look, _, ok := on.Look(&s); ok {
+		t.Errorf("after a lost answer: %+v", look)
+	}
+	s = on.Settle(answered, settleNow)
+	look, after, ok := on.Look(&s)
+	if !ok || after != p.Settle || s.PoweredOn {
+		t.Fatalf("look %v after %s, powered on %t", ok, after, s.PoweredOn)
+	}
+	later := settleNow.Add(after)
+	saw := func(power model.Power) proposal.Settled {
+		return look.Settle([]proposal.Answer{{At: later, Facts: &model.ServerFacts{Power: power}}}, later)
+	}
+	if s := saw(model.PowerOff); s.PoweredOn || len(s.Servers) != 0 || s.Reading.Offs != 0 {
+		t.Errorf("while it is Off still: %+v", s)
+	}
+	if s := saw(model.PowerOn); !s.PoweredOn || len(s.Servers) != 1 || !s.Servers[0].Power.Asked.Reached ||
+		s.ServerFacts[0].Power != model.PowerOn {
+		t.Errorf("once it is On: %+v", s)
+	}
+	for name, asked := range map[string]model.PowerAsked{
+		"long before this process began": {Reset: model.ResetOn, Want: model.PowerOn, At: plannedAt.Add(-time.Hour), Reached: true},
+		"longer ago than it may take":    {Reset: model.ResetOn, Want: model.PowerOn, At: plannedAt.Add(-p.PowerOnLimit)},
+	} {
+		first := *look
+		first.Then, first.was.reading = recordOf(func(rec *model.ServerRecord) { rec.Power.Asked = &asked }), reading.State{}
+		first.was.old = first.Then
+		if s := first.Settle([]proposal.Answer{{At: later, Facts: &model.ServerFacts{Power: model.PowerOn}}}, later); s.PoweredOn {
+			t.Errorf("asked to power on %s, it leaves a place that it does not have", name)
+		}
+	}
+	again := *look
+	again.was.reading = saw(model.PowerOn).Reading
+	if s := again.Settle([]proposal.Answer{{At: later, Facts: &model.ServerFacts{Power: model.PowerOn}}}, later); s.PoweredOn {
+		t.Error("it is said to have powered on a second time")
+	}
+	if _, _, ok := look.Look(&s); ok {
+		t.Error("a look is followed by another")
+	}
+}
+
+// A reading of parts that fails as a whole does not report the BMC as unreachable each time.
+func TestAReadingOfPartsThatFailsIsPutOff(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do     proposal.Inspect
+		before reading.State
+		want   reading.State
+	}{
+		"the first":               {do: proposal.Inspect{Inventory: true}, want: reading.State{Unread: 1, PartsAfter: settleNow.Add(reading.PartsRetry)}},
+		"one more":                {do: proposal.Inspect{Inventory: true}, before: reading.State{Unread: 2}, want: reading.State{Unread: 3, PartsAfter: settleNow.Add(4 * reading.PartsRetry)}},
+		"one of the power is not": {before: reading.State{Unread: 2}, want: reading.State{Unread: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := moveOf(recordOf(), nil, []proposal.Action{tt.do})
+			m.Routine, m.was.reading = true, tt.before
+			failed := m.Settle([]proposal.Answer{{At: settleNow, Failed: &proposal.Failure{Text: "busy"}}}, settleNow).Reading
+			after := failed.Saw(model.PowerOn, nil, 3, settleNow)
+			for _, got := range []reading.State{failed, after} {
+				if diff := cmp.Diff(tt.want, reading.State{Unread: got.Unread, PartsAfter: got.PartsAfter}); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func TestPartsThatAreAsTheyWereAreNoNews(t *testing.T) {
+	for name, tt := range map[string]struct {
+		read *model.Inventory
+		news bool
+	}{"the same": {read: &model.Inventory{Model: "X"}}, "other parts": {read: &model.Inventory{Model: "X", MemoryBytes: 1}, news: true}} {
+		t.Run(name, func(t *testing.T) {
+			m := moveOf(recordOf(), nil, []proposal.Action{proposal.Inspect{Inventory: true}})
+			m.Routine, m.was.facts = true, &model.ServerFacts{Name: "s1", Power: model.PowerOff, Inventory: &model.Inventory{Model: "X"}}
+			got := m.Settle([]proposal.Answer{{At: settleNow, Facts: &model.ServerFacts{Power: model.PowerOff, Inventory: tt.read}}}, settleNow)
+			if got.News != tt.news || (len(got.Changes.ServerFacts) > 0) != tt.news || !got.Reading.InventoryAt.Equal(settleNow) {
+				t.Errorf("got %+v", got)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package plan
+package plan_test
 
 import (
 	"strings"
@@ -6,24 +6,25 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhatMakesAClaimBooted(t *testing.T) {
 	const grace = 30 * time.Minute
-	served := func(ago time.Duration) func(in *Input, rec *model.ServerRecord) {
-		return func(in *Input, rec *model.ServerRecord) { rec.Boot.Ticket.IgnitionAt = in.Now.Add(-ago) }
+	served := func(ago time.Duration) func(in *input, rec *record) {
+		return func(in *input, rec *record) { rec.Boot.Ticket.IgnitionAt = in.Now.Add(-ago) }
 	}
-	annotated := func(value string) func(in *Input, rec *model.ServerRecord) {
-		return func(in *Input, rec *model.ServerRecord) {
+	annotated := func(value string) func(in *input, rec *record) {
+		return func(in *input, rec *record) {
 			in.Desired.Claims[rec.Claim.Name].Annotations = map[string]string{model.AnnotationBooted: value}
 			rec.Boot.Ticket.BootedBy = value
 			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t"}
 			rec.Power.Asked.At = in.Now.Add(-2 * grace)
 		}
 	}
-	asked := func(u model.TicketUse, ago time.Duration) func(in *Input, rec *model.ServerRecord) {
-		return func(in *Input, rec *model.ServerRecord) {
+	asked := func(u model.TicketUse, ago time.Duration) func(in *input, rec *record) {
+		return func(in *input, rec *record) {
 			u.Last = in.Now.Add(-ago)
 			p := *in.Observed.Progress[rec.Name]
 			p.Uses = append(p.Uses, u)
@@ -31,22 +32,19 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		}
 	}
 	replay := model.TicketUse{What: model.ThingScript, Client: "192.0.2.9", Refusal: model.RefusedReplay}
-	reported := func(in *Input, rec *model.ServerRecord) {
+	reported := func(in *input, rec *record) {
 		in.Observed.BootStates[rec.Name] = &model.BootState{Ticket: "t", ReceivedAt: in.Now}
 	}
-	kernel := func(ago time.Duration) func(in *Input, rec *model.ServerRecord) {
-		return func(in *Input, rec *model.ServerRecord) {
+	kernel := func(ago time.Duration) func(in *input, rec *record) {
+		return func(in *input, rec *record) {
 			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", ScriptAt: in.Now.Add(-ago), KernelAt: in.Now.Add(-ago)}
 		}
 	}
-	off := func(in *Input, rec *model.ServerRecord) {
-		in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
-	}
-	unconfirmed := func(in *Input, rec *model.ServerRecord) {
+	off := func(in *input, rec *record) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }
+	unconfirmed := func(in *input, rec *record) {
 		rec.Install.Digest, rec.Install.Unconfirmed = rec.Boot.Ticket.Digest, in.Now.Add(-time.Hour)
 	}
 	const booted, waits = "Booted", "waits"
-	type change = func(in *Input, rec *model.ServerRecord)
 	for name, tc := range map[string]struct {
 		changes []change
 		want    string
@@ -59,55 +57,33 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		"being served, where the claim says so": {changes: []change{annotated("served"), served(grace)}, want: booted},
 		"and not before":                        {changes: []change{annotated("served"), served(grace - time.Minute)}, want: waits},
 		"the annotation may come late":          {changes: []change{annotated("served"), served(2 * grace), unconfirmed}, want: booted},
-		"not while it is off": {
-			changes: []change{annotated("served"), served(2 * grace), unconfirmed, off},
-			want:    model.ReasonUnconfirmed,
-		},
+		"not while it is off":                   {changes: []change{annotated("served"), served(2 * grace), unconfirmed, off}, want: model.ReasonUnconfirmed},
 		"not while it asks for its script": {
-			changes: []change{annotated("served"), served(2 * grace), asked(replay, time.Minute)},
-			want:    model.ReasonUnconfirmed,
+			changes: []change{annotated("served"), served(2 * grace), asked(replay, time.Minute)}, want: model.ReasonUnconfirmed,
 		},
-		"nor while its firmware asks DHCP": {
-			changes: []change{
-				annotated("served"), served(2 * grace),
-				asked(model.TicketUse{What: model.ThingBootFile, Refusal: model.RefusedReplay}, time.Minute),
-			},
-			want: model.ReasonUnconfirmed,
-		},
-		"but 30 minutes after it asked last": {
-			changes: []change{annotated("served"), served(2 * grace), asked(replay, grace)},
-			want:    booted,
-		},
-		"who has another's address does not ask for it": {
-			changes: []change{
-				annotated("served"), served(2 * grace),
-				asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedAddress}, time.Minute),
-			},
-			want: booted,
-		},
-		"who is another server does not ask for it": {
-			changes: []change{
-				annotated("served"), served(2 * grace),
-				asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedOther}, time.Minute),
-			},
-			want: booted,
-		},
-		"nor does who reports": {
-			changes: []change{
-				annotated("served"), served(2 * grace),
-				asked(model.TicketUse{What: model.ThingBootState, Refusal: model.RefusedToken}, time.Minute),
-			},
-			want: booted,
-		},
-		"not soon after a power-on": {
-			changes: []change{annotated("served"), served(2 * grace), unconfirmed, func(in *Input, rec *model.ServerRecord) {
-				rec.Power.Asked.At = in.Now.Add(-time.Minute)
-			}},
-			want: model.ReasonUnconfirmed,
-		},
+		"nor while its firmware asks DHCP": {changes: []change{
+			annotated("served"), served(2 * grace),
+			asked(model.TicketUse{What: model.ThingBootFile, Refusal: model.RefusedReplay}, time.Minute),
+		}, want: model.ReasonUnconfirmed},
+		"but 30 minutes after it asked last": {changes: []change{annotated("served"), served(2 * grace), asked(replay, grace)}, want: booted},
+		"who has another's address does not ask for it": {changes: []change{
+			annotated("served"), served(2 * grace),
+			asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedAddress}, time.Minute),
+		}, want: booted},
+		"who is another server does not ask for it": {changes: []change{
+			annotated("served"), served(2 * grace),
+			asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedOther}, time.Minute),
+		}, want: booted},
+		"nor does who reports": {changes: []change{
+			annotated("served"), served(2 * grace),
+			asked(model.TicketUse{What: model.ThingBootState, Refusal: model.RefusedToken}, time.Minute),
+		}, want: booted},
+		"not soon after a power-on": {changes: []change{annotated("served"), served(2 * grace), unconfirmed, func(in *input, rec *record) {
+			rec.Power.Asked.At = in.Now.Add(-time.Minute)
+		}}, want: model.ReasonUnconfirmed},
 		"not soon after what it asked for was lost": {
 			changes: []change{annotated("served"), served(2 * grace), unconfirmed,
-				func(in *Input, rec *model.ServerRecord) {
+				func(in *input, rec *record) {
 					delete(in.Observed.Progress, rec.Name)
 					in.Started = in.Now.Add(-time.Minute)
 				}},
@@ -115,18 +91,12 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		},
 		"its kernel, where the claim says so":            {changes: []change{annotated("kernel"), kernel(grace)}, want: booted},
 		"not its kernel where it says that it is served": {changes: []change{annotated("served"), kernel(10 * time.Minute)}, want: waits},
-		"a kernel that was fetched needs no longer be in time": {
-			changes: []change{annotated("kernel"), kernel(20 * time.Minute), func(in *Input, rec *model.ServerRecord) {
-				rec.Power.Asked.At = in.Now.Add(-21 * time.Minute)
-			}},
-			want: waits,
-		},
-		"what yesterday's store has as Booted": {
-			changes: []change{func(_ *Input, rec *model.ServerRecord) {
-				rec.Install.Digest, rec.Boot.Ticket.Ended = rec.Boot.Ticket.Digest, model.TicketBooted
-			}},
-			want: booted,
-		},
+		"a kernel that was fetched needs no longer be in time": {changes: []change{annotated("kernel"), kernel(20 * time.Minute), func(in *input, rec *record) {
+			rec.Power.Asked.At = in.Now.Add(-21 * time.Minute)
+		}}, want: waits},
+		"what yesterday's store has as Booted": {changes: []change{func(_ *input, rec *record) {
+			rec.Install.Digest, rec.Boot.Ticket.Ended = rec.Boot.Ticket.Digest, model.TicketBooted
+		}}, want: booted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
@@ -134,9 +104,8 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 				c(in, rec)
 			}
 			for range 4 { // a record is changed a step at a time
-				s := newFleet(in).server(rec.Name)
-				st := s.step()
-				if st.Move == nil || done(st) != "" {
+				st := stepOf(in, rec.Name)
+				if st.Move == nil || st.does() != "" {
 					break
 				}
 				in.Observed.Servers[rec.Name] = st.Move.Then
@@ -164,27 +133,25 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 
 func TestWhenCloudInitIsSaidToHaveFailed(t *testing.T) {
 	const failed = "stage modules-final, module scripts_user: RuntimeError"
-	type change = func(in *Input, rec *model.ServerRecord, b *model.BootState)
+	type change = func(in *input, rec *record, b *model.BootState)
 	for title, tc := range map[string]struct {
 		change change
 		says   string // "" = nothing
 	}{
-		"once it said so":           {func(*Input, *model.ServerRecord, *model.BootState) {}, "(" + failed + "): "},
-		"with how much else":        {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.CloudInit.ErrorsMore = 4 }, failed + "; and 4 more)"},
-		"not where it said nothing": {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.CloudInit = nil }, ""},
-		"not where it ended well":   {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.CloudInit.Errors = nil }, ""},
-		"not of an install before":  {func(_ *Input, _ *model.ServerRecord, b *model.BootState) { b.Ticket = "t0" }, ""},
-		"not of another claim":      {func(_ *Input, rec *model.ServerRecord, _ *model.BootState) { rec.Boot.Ticket.Claim = "default/other" }, ""},
-		"not once its claim is gone": {func(in *Input, rec *model.ServerRecord, _ *model.BootState) {
-			delete(in.Desired.Claims, rec.Claim.Name)
-		}, ""},
+		"once it said so":            {func(*input, *record, *model.BootState) {}, "(" + failed + "): "},
+		"with how much else":         {func(_ *input, _ *record, b *model.BootState) { b.CloudInit.ErrorsMore = 4 }, failed + "; and 4 more)"},
+		"not where it said nothing":  {func(_ *input, _ *record, b *model.BootState) { b.CloudInit = nil }, ""},
+		"not where it ended well":    {func(_ *input, _ *record, b *model.BootState) { b.CloudInit.Errors = nil }, ""},
+		"not of an install before":   {func(_ *input, _ *record, b *model.BootState) { b.Ticket = "t0" }, ""},
+		"not of another claim":       {func(_ *input, rec *record, _ *model.BootState) { rec.Boot.Ticket.Claim = "default/other" }, ""},
+		"not once its claim is gone": {func(in *input, rec *record, _ *model.BootState) { delete(in.Desired.Claims, rec.Claim.Name) }, ""},
 	} {
 		in, rec := ticketed(model.StateReserved, model.PurposeClaim)
 		rec.Install.Digest, rec.Boot.Ticket.Ended = rec.Boot.Ticket.Digest, model.TicketBooted
 		b := &model.BootState{Ticket: "t", ReceivedAt: in.Now, CloudInit: &model.CloudInitResult{ReceivedAt: in.Now, Errors: []string{failed}}}
 		in.Observed.BootStates[rec.Name] = b
 		tc.change(in, rec, b)
-		got := Plan(in).Servers[0]
+		got := plan.Plan(in).Servers[0]
 		switch {
 		case tc.says == "" && got.CloudInit != nil:
 			t.Errorf("%s: %s", title, got.CloudInit.Text())

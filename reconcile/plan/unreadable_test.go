@@ -1,18 +1,19 @@
-package plan
+package plan_test
 
 import (
 	"testing"
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/policy"
 )
 
-func TestAnUnreadableServerThatIsKnownAgainIsNotListed(t *testing.T) {
-	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now, Policy: proposal.DefaultPolicy()}
-	in.Observed.Servers["s1"] = &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: "s1"}, Life: model.RecordLife{State: model.StateAvailable}}
+func TestAnUnreadableServerThatIsBackIsNotListed(t *testing.T) {
+	in := &input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now, Policy: policy.Default()}
+	in.Observed.Servers["s1"] = &record{RecordIdentity: model.RecordIdentity{Name: "s1"}, Life: model.RecordLife{State: model.StateAvailable}}
 	in.Observed.Fleet.Unreadable = []model.UnreadableRecord{{Server: "s1", Token: "one"}, {Server: "s2", Token: "two"}}
-	got := Plan(in).Decided.Fleet
+	got := plan.Plan(in).Decided.Fleet
 	if got == nil || len(got.Unreadable) != 1 || got.Unreadable[0].Server != "s2" {
 		t.Errorf("got %+v", got)
 	}
@@ -20,7 +21,7 @@ func TestAnUnreadableServerThatIsKnownAgainIsNotListed(t *testing.T) {
 		t.Errorf("the record that is in force was changed: %+v", in.Observed.Fleet.Unreadable)
 	}
 	in.ObserveOnly = "waiting"
-	if got := Plan(in).Decided.Fleet; got != nil {
+	if got := plan.Plan(in).Decided.Fleet; got != nil {
 		t.Errorf("one that only observes decided %+v", got)
 	}
 }

@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
-	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/install"
+	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/reading"
+	"ingot/reconcile/plan/world"
 	"ingot/reconcile/report"
 )
 
@@ -28,7 +30,7 @@ type Fleet struct {
 
 	unreachable map[model.ServerName]metav1.Condition
 	misplaced   map[model.ServerName]bool // their BMC shows something else in their place
-	stages      map[model.ServerName]plan.InstallStage
+	stages      map[model.ServerName]install.Stage
 	bmcs        map[model.BMCName]report.BMCSpec
 }
 
@@ -49,7 +51,7 @@ func ReadFleet(files map[string][]byte) (*Fleet, error) {
 	f := &Fleet{
 		Observed: model.NewObserved(), Problems: problems,
 		unreachable: make(map[model.ServerName]metav1.Condition), misplaced: make(map[model.ServerName]bool),
-		stages: make(map[model.ServerName]plan.InstallStage), bmcs: make(map[model.BMCName]report.BMCSpec),
+		stages: make(map[model.ServerName]install.Stage), bmcs: make(map[model.BMCName]report.BMCSpec),
 	}
 	f.Observed.Records = records.Records
 	if _, there := files[model.ReportRevision]; !there {
@@ -173,8 +175,8 @@ func standIn(name model.BMCName, spec report.BMCSpec, address string) *model.BMC
 }
 
 // Policy is the policy that the status branch shows, or the defaults with a note why.
-func (f *Fleet) Policy() (p proposal.Policy, notes []string) {
-	p = proposal.DefaultPolicy()
+func (f *Fleet) Policy() (p policy.Options, notes []string) {
+	p = policy.Default()
 	p.Tenants, p.BMCNetworks, p.PlaintextSecrets = f.Revision.Tenants, f.networks(), true
 	if err := f.Revision.Policy.Apply(&p); err != nil {
 		return p, []string{err.Error() + ": the defaults are assumed"}
@@ -183,23 +185,23 @@ func (f *Fleet) Policy() (p proposal.Policy, notes []string) {
 }
 
 // following is the fleet once all is decided that Git says.
-func (f *Fleet) following(d *model.Desired, p proposal.Policy, now time.Time) *Fleet {
+func (f *Fleet) following(d *model.Desired, p policy.Options, now time.Time) *Fleet {
 	next := *f
 	next.Observed = follow(f.input(f.standIns(d, d), p, now)).in.Observed
 	return &next
 }
 
 // input is what is planned with for a desired state.
-func (f *Fleet) input(desired *model.Desired, p proposal.Policy, now time.Time) *plan.Input {
+func (f *Fleet) input(desired *model.Desired, p policy.Options, now time.Time) *world.Input {
 	o := *f.Observed
 	o.Servers, o.Claims, o.Endpoints = maps.Clone(o.Servers), maps.Clone(o.Claims), maps.Clone(o.Endpoints)
 	o.ServerFacts = maps.Clone(o.ServerFacts)
-	in := &plan.Input{
+	in := &world.Input{
 		Desired: desired, Observed: &o, Policy: f.unhurried(p), Now: now,
-		Readings: make(map[model.ServerName]proposal.Reading, len(o.Servers)), BMCRead: make(map[model.BMCName]time.Time, len(o.BMCFacts)),
+		Readings: make(map[model.ServerName]reading.State, len(o.Servers)), BMCRead: make(map[model.BMCName]time.Time, len(o.BMCFacts)),
 		Busy: make(map[model.ServerName]bool), BusyBMCs: make(map[model.BMCName]bool),
 		// Machines could boot for as long as anybody can remember.
-		Serving: time.Unix(1, 0), Nonce: "preview", Memory: new(plan.Memory),
+		Serving: time.Unix(1, 0), Nonce: "preview",
 	}
 	for name := range o.BMCFacts {
 		in.BMCRead[name] = now
@@ -211,7 +213,7 @@ func (f *Fleet) input(desired *model.Desired, p proposal.Policy, now time.Time) 
 }
 
 // unhurried is a policy under which decisions are not kept waiting by what goes on in machines.
-func (f *Fleet) unhurried(p proposal.Policy) proposal.Policy {
+func (f *Fleet) unhurried(p policy.Options) policy.Options {
 	p.ShowFirst = false
 	p.MaxConcurrentPowerOns, p.MaxConcurrentReprovisions, p.MaxConcurrentInstalls = 1<<20, 1<<20, 1<<20
 	p.DiscoveryImage = cmp.Or(p.DiscoveryImage, "discovery.image")
@@ -233,17 +235,17 @@ func (f *Fleet) networks() model.BMCNetworks {
 }
 
 // reading is how a server's power would be read now.
-func (f *Fleet) reading(name model.ServerName, now time.Time) proposal.Reading {
+func (f *Fleet) reading(name model.ServerName, now time.Time) reading.State {
 	facts := f.Observed.ServerFacts[name]
 	if facts == nil || !facts.Power.Settled() {
-		return proposal.Reading{}
+		return reading.State{}
 	}
 	const often = 1000
-	r := proposal.Reading{At: now, InventoryAt: now, Reached: true}
+	r := reading.State{At: now, InventoryAt: now, Reached: true}
 	switch c, gone := f.unreachable[name]; {
 	case gone:
 		says, _, _ := strings.Cut(c.Message, " (to act: ")
-		return proposal.Reading{At: now, Failures: 1, Err: says, Reason: c.Reason, Since: c.LastTransitionTime.Time}
+		return reading.State{At: now, Failures: 1, Err: says, Reason: c.Reason, Since: c.LastTransitionTime.Time}
 	case facts.Power == model.PowerOff:
 		r.Offs = often
 	default:

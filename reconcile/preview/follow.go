@@ -7,6 +7,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/world"
 )
 
 // rounds is how many plans are made at most, one after the other. A server needs few until
@@ -15,7 +16,7 @@ const rounds = 24
 
 // future is what is decided if Git says something and nothing else happens.
 type future struct {
-	in   *plan.Input
+	in   *world.Input
 	last *plan.Result
 	// steps are what the guard lets be begun, by server.
 	steps map[model.ServerName][]model.Disruption
@@ -26,7 +27,7 @@ type future struct {
 }
 
 // follow plans until nothing is left to decide.
-func follow(in *plan.Input) *future {
+func follow(in *world.Input) *future {
 	f := &future{
 		in: in, steps: make(map[model.ServerName][]model.Disruption), held: make(map[model.ServerName][]model.Disruption),
 		asked: make(map[model.ServerName][]proposal.Action),

@@ -10,8 +10,11 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/install"
+	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
 )
 
 // Input is all that a preview is made of. Nobody changes what it points to.
@@ -19,7 +22,7 @@ type Input struct {
 	Fleet *Fleet
 	// Base is what Git says without the commit, Head what it says with it.
 	Base, Head *model.Desired
-	Policy     proposal.Policy
+	Policy     policy.Options
 	Now        time.Time
 	// Behind is set when Ingot has not acted yet upon all that the base says: that it has then is what
 	// the commit begins with.
@@ -90,13 +93,13 @@ func keys(effects []Effect, of func(*Effect) string) map[string]bool {
 // with them is taken for granted.
 func (c *comparison) released() {
 	c.later = make(map[model.ClaimName]model.ServerName)
-	if !slices.ContainsFunc(c.after.last.Claims, func(cl *plan.Claim) bool { return cl.Server == "" }) {
+	if !slices.ContainsFunc(c.after.last.Claims, func(cl *bind.Claim) bool { return cl.Server == "" }) {
 		return
 	}
 	in := *c.after.in
 	o := *in.Observed
 	o.Servers, o.ServerFacts = maps.Clone(o.Servers), maps.Clone(o.ServerFacts)
-	in.Observed, in.Readings, in.Memory = &o, maps.Clone(in.Readings), new(plan.Memory)
+	in.Observed, in.Readings = &o, maps.Clone(in.Readings)
 	in.Busy = maps.Clone(in.Busy)
 	freed := false
 	for name, rec := range o.Servers {
@@ -110,7 +113,7 @@ func (c *comparison) released() {
 		if facts := c.Fleet.Observed.ServerFacts[name]; facts != nil {
 			o.ServerFacts[name].Inventory = facts.Inventory
 		}
-		in.Readings[name] = proposal.Reading{At: in.Now, InventoryAt: in.Now, Reached: true, Offs: 1000}
+		in.Readings[name] = reading.State{At: in.Now, InventoryAt: in.Now, Reached: true, Offs: 1000}
 		delete(in.Busy, name)
 		freed = true
 	}
@@ -254,14 +257,14 @@ func secretOf(d *model.Desired, c *model.ServerClaim) map[string]model.Sensitive
 }
 
 // otherInstall is what comes of it that a claim which has a server asks for something else.
-func (c *comparison) otherInstall(server model.ServerName, cl *plan.Claim, what string) Effect {
+func (c *comparison) otherInstall(server model.ServerName, cl *bind.Claim, what string) Effect {
 	e := Effect{Kind: Pending, Server: server, Claim: cl.Name, Image: cl.Manifest.Spec.Image, value: what}
 	rec := c.after.in.Observed.Servers[server]
 	switch stage := c.Fleet.stages[server]; {
 	case rec.Install.Digest != "" || rec.Doubt != nil:
 		e.Message = fmt.Sprintf("goes on running what it was installed with: %s waits until it is asked for", what)
 		e.Next = fmt.Sprintf("to have it installed, which restarts the server: give %s a new value of annotation %s", cl.Name.Identity(), model.AnnotationReprovision)
-	case slices.Contains([]plan.InstallStage{plan.InstallWritingDisk, plan.InstallServed, plan.InstallInstalling, plan.InstallPoweredOff, plan.InstallUnreported}, stage):
+	case slices.Contains([]install.Stage{install.WritingDisk, install.Served, install.Installing, install.PoweredOff, install.Unreported}, stage):
 		e.Message = fmt.Sprintf("is being installed, and goes on with what it was served: %s waits until it is asked for", what)
 		e.Next = fmt.Sprintf("to have it installed after that: give %s a new value of annotation %s", cl.Name.Identity(), model.AnnotationReprovision)
 	default:
@@ -274,7 +277,7 @@ func (c *comparison) otherInstall(server model.ServerName, cl *plan.Claim, what 
 
 // claims are the effects on claims that have no server.
 func (c *comparison) claims() []Effect {
-	before := make(map[model.ClaimName]*plan.Claim)
+	before := make(map[model.ClaimName]*bind.Claim)
 	for _, cl := range c.before.last.Claims {
 		before[cl.Name] = cl
 	}

@@ -16,14 +16,15 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
-	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/world"
 	"ingot/reconcile/preview"
 	"ingot/reconcile/report"
 )
 
 // fleetOf is a fleet of servers, of which claims have the first ones, as the status branch
 // shows it, and what Git says.
-func fleetOf(t *testing.T, servers, bound int, change func(in *plan.Input)) (*preview.Fleet, *plan.Input) {
+func fleetOf(t *testing.T, servers, bound int, change func(in *world.Input)) (*preview.Fleet, *world.Input) {
 	t.Helper()
 	in := plantest.BigFleet(servers, bound)
 	in.Observed.Fleet.Applied = in.Desired.Applied()
@@ -109,18 +110,18 @@ func TestWhatACommitDoes(t *testing.T) {
 			}
 		}
 	}
-	unreachable := func(in *plan.Input) {
+	unreachable := func(in *world.Input) {
 		for name := range in.Readings {
 			in.Readings[name] = in.Readings[name].Missed("connection refused", in.Now.Add(time.Minute), in.Now)
 		}
 	}
 	retain := server(0, func(s *model.Server) { s.Spec.ReclaimPolicy = model.ReclaimRetain })
-	releasing := func(in *plan.Input) {
+	releasing := func(in *world.Input) {
 		drop(first)(in.Desired)
 		in.Observed.Servers[fleettest.ServerName(0)].Release = &model.Release{Revision: in.Desired.Revision, At: in.Now, Claim: first}
 	}
-	wiping := func(state model.ServerState) func(in *plan.Input) {
-		return func(in *plan.Input) {
+	wiping := func(state model.ServerState) func(in *world.Input) {
+		return func(in *world.Input) {
 			drop(first)(in.Desired)
 			rec := in.Observed.Servers[fleettest.ServerName(0)]
 			rec.Life.State, rec.Claim.Name, rec.Install.Digest = state, "", ""
@@ -129,13 +130,13 @@ func TestWhatACommitDoes(t *testing.T) {
 			}
 		}
 	}
-	bootsAlways := func(in *plan.Input) {
+	bootsAlways := func(in *world.Input) {
 		changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBoot] = "always" })(in.Desired)
 		rec := in.Observed.Servers[fleettest.ServerName(0)]
 		rec.Boot.Ticket = &model.Ticket{ID: "t1", Purpose: model.PurposeClaim, Claim: first, Digest: rec.Install.Digest, Always: true, Ended: model.TicketBooted}
 	}
 	for name, tc := range map[string]struct {
-		fleet   func(in *plan.Input)
+		fleet   func(in *world.Input)
 		commit  func(d *model.Desired)
 		want    string
 		verdict preview.Verdict
@@ -161,20 +162,23 @@ func TestWhatACommitDoes(t *testing.T) {
 			commit: drop(first), want: "release bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "wiped (cleanup quick)",
 		},
 		"a server is wiped as its manifest says": {
-			fleet: func(in *plan.Input) {
+			fleet: func(in *world.Input) {
 				server(0, func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupSecure })(in.Desired)
 			},
 			commit: drop(first), want: "release bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "wiped (cleanup secure)",
 		},
 		"a server that is to be kept is kept": {
-			fleet: func(in *plan.Input) { retain(in.Desired) }, commit: drop(first), want: "retain bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "kept as it is",
+			fleet: func(in *world.Input) { retain(in.Desired) }, commit: drop(first), want: "retain bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "kept as it is",
 		},
 		"one that cannot be reached is released once it can": {
 			fleet: unreachable, commit: drop(first), want: "release bmc00000-system-0 default/c00000 waits", verdict: preview.Destructive,
 		},
 		"more than the guard's limit are held back": {
-			commit:  drop(first, "default/c00001", "default/c00002", "default/c00003"),
-			fleet:   func(in *plan.Input) { *in = *plantest.BigFleet(6, 4); in.Observed.Fleet.Applied = in.Desired.Applied() },
+			commit: drop(first, "default/c00001", "default/c00002", "default/c00003"),
+			fleet: func(in *world.Input) {
+				*in = *plantest.BigFleet(6, 4)
+				in.Observed.Fleet.Applied = in.Desired.Applied()
+			},
 			want:    "release bmc00000-system-0 default/c00000 held\nrelease bmc00001-system-0 default/c00001 held\n" + "release bmc00002-system-0 default/c00002 held\nrelease bmc00003-system-0 default/c00003 held",
 			verdict: preview.Destructive,
 		},
@@ -207,14 +211,14 @@ func TestWhatACommitDoes(t *testing.T) {
 			says: `the disk that fits "serial=S2", from its next installation on (ingot/root-device; now unset)`,
 		},
 		"how a server is sent on to its disk counts from its next boot": {
-			fleet: func(in *plan.Input) {
+			fleet: func(in *world.Input) {
 				server(3, func(s *model.Server) { s.Annotations[model.AnnotationBootFromDisk] = "exit" })(in.Desired)
 			},
 			commit: server(3, func(s *model.Server) { s.Annotations[model.AnnotationBootFromDisk] = "sanboot" }),
 			want:   "setting bmc00003-system-0", verdict: preview.Changes, says: `by "sanboot", from its next boot from the network on (ingot/boot-from-disk; now "exit")`,
 		},
 		"an annotation that is taken away is told of": {
-			fleet: func(in *plan.Input) {
+			fleet: func(in *world.Input) {
 				server(3, func(s *model.Server) { s.Annotations[model.AnnotationBootLoader] = "snponly" })(in.Desired)
 			},
 			commit: func(d *model.Desired) { delete(d.Servers, fleettest.ServerName(3)) },
@@ -253,7 +257,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			want:   "reprovision bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "with image os:1",
 		},
 		"one that was asked for while the claim was to be Off is installed once it is to be On": {
-			fleet: func(in *plan.Input) {
+			fleet: func(in *world.Input) {
 				changed(first, func(c *model.ServerClaim) {
 					c.Spec.Power, c.Annotations[model.AnnotationReprovision] = model.PowerOff, "1"
 				})(in.Desired)
@@ -326,7 +330,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			says: "has its disks kept until reclaimPolicy is Recycle, then wiped (cleanup quick) when it is next released",
 		},
 		"disks that were to be kept are lost where the server is being released": {
-			fleet: func(in *plan.Input) {
+			fleet: func(in *world.Input) {
 				retain(in.Desired)
 				releasing(in)
 			},
@@ -334,7 +338,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			want:   "cleanup bmc00000-system-0 default/c00000", verdict: preview.Destructive, says: "wiped (cleanup quick) now",
 		},
 		"disks that were to be left as they are are lost where the server is being released": {
-			fleet: func(in *plan.Input) {
+			fleet: func(in *world.Input) {
 				in.Policy.CleanupMode = model.CleanupNone
 				releasing(in)
 			},
@@ -352,7 +356,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			want:   "cleanup bmc00000-system-0", verdict: preview.Changes, says: "wiped (cleanup secure) now",
 		},
 		"a claim that is to be On for the first time is installed, not installed again": {
-			fleet: func(in *plan.Input) {
+			fleet: func(in *world.Input) {
 				changed(first, func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff })(in.Desired)
 				rec := in.Observed.Servers[fleettest.ServerName(0)]
 				rec.Install.Digest, rec.Claim.Power = "", model.PowerOff
@@ -361,7 +365,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			want:   "power-on bmc00000-system-0 default/c00000", verdict: preview.Changes,
 		},
 		"a BMC that moves to where Ingot may not speak is no longer contacted": {
-			fleet: func(in *plan.Input) {
+			fleet: func(in *world.Input) {
 				in.Policy.BMCNetworks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("0.0.0.0/0")}}
 			},
 			commit: func(d *model.Desired) {
@@ -377,7 +381,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			want:   "cleanup bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "wiped (cleanup secure) now; without this: wiped (cleanup quick)",
 		},
 		"disks that were to be kept when the release was decided are kept though the manifest is removed": {
-			fleet: func(in *plan.Input) {
+			fleet: func(in *world.Input) {
 				releasing(in)
 				retain(in.Desired)
 				in.Observed.Servers[fleettest.ServerName(0)].Release.Retain = true
@@ -392,7 +396,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			verdict: preview.Nothing,
 		},
 		"disks of a kept server are wiped otherwise once that is asked for": {
-			fleet: func(in *plan.Input) {
+			fleet: func(in *world.Input) {
 				retain(in.Desired)
 				drop(first)(in.Desired)
 				in.Observed.Servers[fleettest.ServerName(0)].Life.State = model.StateReleased
@@ -427,7 +431,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			want:   "boot bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "boots from its disk from its next boot on",
 		},
 		"a claim that is not installed yet boots from the network each time from now on": {
-			fleet:  func(in *plan.Input) { in.Observed.Servers[fleettest.ServerName(0)].Install.Digest = "" },
+			fleet:  func(in *world.Input) { in.Observed.Servers[fleettest.ServerName(0)].Install.Digest = "" },
 			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBoot] = "always" }),
 			want:   "boot bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "boots its image from the network at each boot",
 		},
@@ -450,7 +454,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			commit: changed(first, func(c *model.ServerClaim) { c.Annotations[model.AnnotationBoot] = "always" }), verdict: preview.Nothing,
 		},
 		"a BMC at an address that Ingot may not speak with is not spoken with": {
-			fleet: func(in *plan.Input) {
+			fleet: func(in *world.Input) {
 				in.Policy.BMCNetworks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("192.0.2.0/24")}}
 			},
 			commit: func(d *model.Desired) {
@@ -470,7 +474,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			says: "a commit took its BMC bmc00003 away, so it is left as it is, and forgotten after",
 		},
 		"what a claim leaves behind is forgotten by the commit that says so": {
-			fleet: func(in *plan.Input) {
+			fleet: func(in *world.Input) {
 				removed("bmc00000")(in.Desired)
 				rec := in.Observed.Servers[fleettest.ServerName(0)]
 				rec.Life.State, rec.Life.Back, rec.Life.Reason, rec.Claim.Name = model.StateError, model.StateCleanup, model.ReasonCleanupFailed, ""
@@ -480,7 +484,7 @@ func TestWhatACommitDoes(t *testing.T) {
 			want:   "forget bmc00000-system-0", verdict: preview.Changes, says: "no disk of it is wiped",
 		},
 		"what a claim has is not forgotten": {
-			fleet:  func(in *plan.Input) { removed("bmc00000")(in.Desired) },
+			fleet:  func(in *world.Input) { removed("bmc00000")(in.Desired) },
 			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationOperation] = "forget" }),
 			want:   "operation bmc00000-system-0", verdict: preview.Changes,
 			says: "is not asked for what its annotation says, forget: claim default/c00000 has it: remove that first",
@@ -494,12 +498,12 @@ func TestWhatACommitDoes(t *testing.T) {
 			want: "bmc-changed bmc00000\nhold bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "another address",
 		},
 		"what happens anyway is not told": {
-			fleet:  func(in *plan.Input) { in.Desired = commit(in.Desired, drop(first)) },
+			fleet:  func(in *world.Input) { in.Desired = commit(in.Desired, drop(first)) },
 			commit: changed("default/c00001", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }),
 			want:   "power-off bmc00001-system-0 default/c00001", verdict: preview.Destructive,
 		},
 		"what does not happen any more is told": {
-			fleet: func(in *plan.Input) { in.Desired = commit(in.Desired, drop(first)) },
+			fleet: func(in *world.Input) { in.Desired = commit(in.Desired, drop(first)) },
 			commit: func(d *model.Desired) {
 				d.Add(fleettest.Claim("c00000"))
 				delete(d.Removed, model.ClaimName(first).Identity())
@@ -507,7 +511,10 @@ func TestWhatACommitDoes(t *testing.T) {
 			want: "no-longer bmc00000-system-0 default/c00000", verdict: preview.Changes,
 		},
 		"a claim gets a server once it is wiped": {
-			fleet: func(in *plan.Input) { *in = *plantest.BigFleet(2, 2); in.Observed.Fleet.Applied = in.Desired.Applied() },
+			fleet: func(in *world.Input) {
+				*in = *plantest.BigFleet(2, 2)
+				in.Observed.Fleet.Applied = in.Desired.Applied()
+			},
 			commit: func(d *model.Desired) {
 				drop(first)(d)
 				d.Add(fleettest.Claim("web"))
@@ -539,19 +546,19 @@ func TestWhatACommitDoes(t *testing.T) {
 }
 
 func TestThePolicyIsThatOfTheStatusBranch(t *testing.T) {
-	want := proposal.DefaultPolicy()
+	want := policy.Default()
 	want.CleanupMode, want.MaxDisruptions, want.MaxPowerDisruptions, want.GuardWindow = model.CleanupSecure, 7, 9, 2*time.Hour
 	want.Architectures, want.Strict, want.PlaintextSecrets = []string{"arm64"}, true, true
 	want.BMCNetworks = model.BMCNetworks{
 		{Prefix: netip.MustParsePrefix("192.0.2.0/24")}, {Prefix: netip.MustParsePrefix("2001:db8::/64"), Plain: true},
 	}
-	fleet, _ := fleetOf(t, 1, 0, func(in *plan.Input) { in.Policy = want })
+	fleet, _ := fleetOf(t, 1, 0, func(in *world.Input) { in.Policy = want })
 	got, notes := fleet.Policy()
 	if !reflect.DeepEqual(got, want) || len(notes) > 0 {
 		t.Errorf("got  %+v %q\nwant %+v", got, notes, want)
 	}
 	want.BMCNetworks, want.Strict, want.PlaintextSecrets = nil, false, false
-	fleet, _ = fleetOf(t, 1, 0, func(in *plan.Input) { in.Policy = want })
+	fleet, _ = fleetOf(t, 1, 0, func(in *world.Input) { in.Policy = want })
 	if got, notes = fleet.Policy(); !reflect.DeepEqual(got, want) || len(notes) > 0 {
 		t.Errorf("without networks: got  %+v %q\nwant %+v", got, notes, want)
 	}
@@ -569,7 +576,7 @@ func TestAnUnknownBranchIsSaidSo(t *testing.T) {
 }
 
 func TestAnEndpointWhoseDeviceIsNotKnownIsNoDevice(t *testing.T) {
-	fleet, _ := fleetOf(t, 1, 0, func(in *plan.Input) {
+	fleet, _ := fleetOf(t, 1, 0, func(in *world.Input) {
 		in.Desired.Endpoints["port-7"] = &model.Endpoint{Meta: model.Meta{Name: "port-7"}, Spec: model.EndpointSpec{IP: "192.0.2.7"}}
 	})
 	if n := len(fleet.Observed.EndpointFacts); n != 0 {
@@ -584,7 +591,7 @@ func TestAListThatIsHeldAlreadyShowsItsLine(t *testing.T) {
 		}
 	}
 	var base *model.Desired
-	fleet, in := fleetOf(t, 6, 4, func(in *plan.Input) {
+	fleet, in := fleetOf(t, 6, 4, func(in *world.Input) {
 		base = in.Desired
 		in.Desired = commit(base, drop)
 		in.Nonce = "secret"
@@ -673,7 +680,7 @@ func TestWhatFilesWithErrorsKeepIsReadBack(t *testing.T) {
 				Since: "main@sha1:1", Behind: []string{"bad.yaml"},
 			})
 		}
-		fleet, _ := fleetOf(t, 1, 1, func(in *plan.Input) { in.Desired.LastGood = want })
+		fleet, _ := fleetOf(t, 1, 1, func(in *world.Input) { in.Desired.LastGood = want })
 		got, left := fleet.Revision.LastGood, fleet.Revision.LastGoodLeftOut
 		if !slices.Equal(identities(got), identities(want[:len(got)])) || len(got)+left != n || n == 3 && !reflect.DeepEqual(got, want) {
 			t.Errorf("of %d objects %d are read back, and %d were left out", n, len(got), left)

@@ -8,6 +8,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/laws/window"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -92,7 +93,7 @@ func (s *serverFuture) step(d model.Disruption) Effect {
 		e.Kind, e.Message = Maintain, s.maintenance(d.Value)
 	case "power-off":
 		e.Kind, e.Message = PowerOff, fmt.Sprintf("is powered off, as claim %s says", d.Claim)
-		if by := plan.MaintenanceOf(d); by != "" {
+		if by := window.MaintenanceOf(d); by != "" {
 			e.Message = fmt.Sprintf("is out of service, and powered off now by ServerMaintenance %s", by)
 		}
 	case "operation":

@@ -9,6 +9,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/world"
 )
 
 func TestAnEndpointWithoutMACAddressSaysWhatItWaitsFor(t *testing.T) {
@@ -34,7 +35,7 @@ func TestAnEndpointWithoutMACAddressSaysWhatItWaitsFor(t *testing.T) {
 	} {
 		o.EndpointFacts[facts.MACAddress] = facts
 	}
-	in := &plan.Input{Desired: d, Observed: o, Now: leased}
+	in := &world.Input{Desired: d, Observed: o, Now: leased}
 	r := NewProjector().Report(in, plan.Plan(in), 1, model.Holder{})
 	const look = "check that the device has power and link, and that its port or client identifier is the one in the manifest"
 	for name, want := range map[string]Glance{

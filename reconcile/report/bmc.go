@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/bmcs"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -60,7 +60,7 @@ type BMCStatus struct {
 	Conditions   []metav1.Condition `json:"conditions,omitempty"`
 }
 
-func (v *view) bmcDocument(b *plan.BMC) *Document {
+func (v *view) bmcDocument(b *bmcs.BMC) *Document {
 	d := newDocument(model.KindBMC, string(b.Name))
 	d.Metadata.Labels = b.Manifest.Labels
 	said := &b.Manifest.Spec
@@ -80,7 +80,7 @@ func (v *view) bmcDocument(b *plan.BMC) *Document {
 		if len(problems) > 0 {
 			st.Conditions = append(st.Conditions, condition(typeComplete, false, reasonPartsUnreadable, strings.Join(problems, "; "), b.Record.Since))
 		}
-		if why := b.Duplicate; why != nil {
+		if why := b.Duplicate(); why.Reason != "" {
 			st.Conditions = append(st.Conditions, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, why.Text(), why.Since))
 		}
 	}
@@ -88,9 +88,9 @@ func (v *view) bmcDocument(b *plan.BMC) *Document {
 	case b.Manifest.Spec.Access != nil:
 		st.IP = b.Manifest.Spec.Access.IP
 		st.MACAddress = cmp.Or(st.MACAddress, b.Manifest.Spec.Access.MACAddress)
-	case v.endpoints[b.Endpoint] != nil:
-		st.IP = v.endpoints[b.Endpoint].IP
-		st.MACAddress = cmp.Or(st.MACAddress, v.endpoints[b.Endpoint].MAC)
+	case b.Endpoint != nil:
+		st.IP = b.Endpoint.IP
+		st.MACAddress = cmp.Or(st.MACAddress, b.Endpoint.MAC)
 	}
 	st.Servers = v.behind[b.Name]
 	d.Status, d.Record = st, mirroredBMC(b.Record)

@@ -7,7 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/boot"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -64,7 +65,7 @@ func (i *ImageStatus) found(by string) string {
 	for _, l := range i.Layers {
 		parts = append(parts, fmt.Sprintf("%s of %s", l.Name, mebibytes(l.SizeBytes)))
 	}
-	return fmt.Sprintf("found %s for %s", strings.Join(parts, ", "), plan.Architecture{Name: i.Architecture, By: by})
+	return fmt.Sprintf("found %s for %s", strings.Join(parts, ", "), boot.Architecture{Name: i.Architecture, By: by})
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
@@ -164,7 +165,7 @@ func validation(why proposal.Why) metav1.Condition {
 
 // requestedStatus is what has become of a ServerBootConfiguration in Git: that of a claim,
 // and what its server boots.
-func (v *view) requestedStatus(c *plan.Claim, claimed ClaimStatus) BootConfigurationStatus {
+func (v *view) requestedStatus(c *bind.Claim, claimed ClaimStatus) BootConfigurationStatus {
 	st := BootConfigurationStatus{State: "Pending"}
 	s := v.servers[c.Server]
 	switch {

@@ -2,8 +2,8 @@ package report
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/disks"
+	"ingot/reconcile/plan/install"
 )
 
 // stageReasons are the stages as reasons of the condition BootProgress.
@@ -27,7 +27,7 @@ func progressText(b model.BootTrace, steps []model.BootStep) string {
 		text += "; its wipe: " + disks.WipeText(w)
 	}
 	if in := installing(b); in != nil && in.Stage == model.DiskWriting {
-		text += "; " + plan.InstallText(b.Ticket.Disk, in)
+		text += "; " + install.Text(b.Ticket.Disk, in)
 	}
 	if next := b.Upcoming(last.Stage); next != "" && b.Ticket.Open() {
 		text += "; not seen yet: " + next

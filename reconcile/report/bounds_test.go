@@ -14,6 +14,7 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/world"
 )
 
 // readBack is the largest file of the status branch that is read back, in bytes.
@@ -35,12 +36,12 @@ func manyDisks(n int, result string) []model.DiskWipe {
 func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 	const name = model.ServerName("bmc00000-system-0")
 	tests := map[string]struct {
-		change func(in *plan.Input, rec *model.ServerRecord)
+		change func(in *world.Input, rec *model.ServerRecord)
 		path   string
 		says   string // of what is left out
 	}{
 		"1500 neighbours": {
-			change: func(in *plan.Input, _ *model.ServerRecord) {
+			change: func(in *world.Input, _ *model.ServerRecord) {
 				probe := &model.ProbeReport{Data: model.ProbeData{
 					NetworkInterfaces: []model.ProbeNetworkInterface{{Name: "eth0"}}, LLDP: []model.ProbeLLDP{{Name: "eth0"}},
 				}}
@@ -55,7 +56,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			says: "of 1500 neighbours of eth0",
 		},
 		"many interfaces with many addresses": {
-			change: func(in *plan.Input, _ *model.ServerRecord) {
+			change: func(in *world.Input, _ *model.ServerRecord) {
 				probe := &model.ProbeReport{}
 				for range 4096 {
 					n := model.ProbeNetworkInterface{Name: long, MACAddress: long, CarrierStatus: long}
@@ -70,7 +71,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			says: "of 4096 network interfaces",
 		},
 		"a BMC that shows all too much": {
-			change: func(in *plan.Input, _ *model.ServerRecord) {
+			change: func(in *world.Input, _ *model.ServerRecord) {
 				inv := &model.Inventory{
 					Manufacturer: long, Model: long, SKU: long, SerialNumber: long, BIOSVersion: long, IndicatorLED: long,
 				}
@@ -92,7 +93,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			says: "of 10000 drives",
 		},
 		"a wipe of many disks": {
-			change: func(in *plan.Input, rec *model.ServerRecord) {
+			change: func(in *world.Input, rec *model.ServerRecord) {
 				rec.Life.State, rec.Boot.Ticket = model.StateCleanup, &model.Ticket{ID: "t", Purpose: model.PurposeCleanup}
 				w := &model.WipeProgress{Ticket: "t"}
 				for range 4096 {
@@ -105,7 +106,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			says: "of 4096 disks",
 		},
 		"texts without end": {
-			change: func(_ *plan.Input, rec *model.ServerRecord) {
+			change: func(_ *world.Input, rec *model.ServerRecord) {
 				endless := strings.Repeat(long, 400)
 				rec.Life.State, rec.Life.Reason, rec.Life.Message = model.StateError, "CleanupFailed", endless
 				rec.Boot.Problem = &model.BootProblem{Message: endless}
@@ -116,7 +117,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			path: "servers/" + string(name) + ".yaml",
 		},
 		"a thousand rules that it is not ready for": {
-			change: func(in *plan.Input, rec *model.ServerRecord) {
+			change: func(in *world.Input, rec *model.ServerRecord) {
 				for i := range 1000 {
 					rule := &model.ServerReadinessRule{Meta: model.Meta{Name: fmt.Sprint("rule", i)}}
 					rule.Spec.Taint = model.Taint{Key: "t"}
@@ -135,7 +136,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			says: "of 1000 taints",
 		},
 		"problems of 30 files of 190 wrong claims": {
-			change: func(in *plan.Input, _ *model.ServerRecord) {
+			change: func(in *world.Input, _ *model.ServerRecord) {
 				for i := range 30 * 190 {
 					in.Desired.Problems = append(in.Desired.Problems, model.Problem{
 						Severity: model.SeverityError, File: fmt.Sprintf("claims/%d.yaml", i/190), Line: i % 190,
@@ -147,7 +148,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			says: "of 5700 problems",
 		},
 		"a few problems without end": {
-			change: func(in *plan.Input, _ *model.ServerRecord) {
+			change: func(in *world.Input, _ *model.ServerRecord) {
 				for range 900 {
 					in.Desired.Problems = append(in.Desired.Problems, model.Problem{File: long, Object: long, Field: long, Message: long})
 				}
@@ -156,7 +157,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			says: "of 900 problems",
 		},
 		"a guard that holds a whole fleet": {
-			change: func(in *plan.Input, _ *model.ServerRecord) {
+			change: func(in *world.Input, _ *model.ServerRecord) {
 				var steps []model.Disruption
 				for i := range 10_000 {
 					steps = append(steps, model.Disruption{
@@ -181,7 +182,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			says: "steps",
 		},
 		"removals of a whole fleet": {
-			change: func(in *plan.Input, _ *model.ServerRecord) {
+			change: func(in *world.Input, _ *model.ServerRecord) {
 				for i := range 10_000 {
 					in.Observed.Fleet.Removed = append(in.Observed.Fleet.Removed, model.RemovedObject{
 						Identity: model.Identity{Kind: model.KindServerClaim, Namespace: "default", Name: fmt.Sprintf("claim-%05d", i)},
@@ -192,7 +193,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			path: model.ReportRevision,
 		},
 		"a fleet whose records cannot be read": {
-			change: func(in *plan.Input, _ *model.ServerRecord) {
+			change: func(in *world.Input, _ *model.ServerRecord) {
 				for i := range 10_000 {
 					in.Observed.Fleet.Unreadable = append(in.Observed.Fleet.Unreadable, model.UnreadableRecord{
 						Server: model.ServerName(fmt.Sprintf("rack-%05d-system-0", i)),

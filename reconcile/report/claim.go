@@ -7,6 +7,8 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/laws"
 )
 
 // ClaimStatus is what is so of a claim.
@@ -17,7 +19,7 @@ type ClaimStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-func (v *view) claimDocument(c *plan.Claim) *Document {
+func (v *view) claimDocument(c *bind.Claim) *Document {
 	d := newDocument(c.Manifest.Identity().Kind, c.Manifest.Name)
 	d.Metadata.Namespace, d.Metadata.Labels = c.Manifest.Namespace, c.Manifest.Labels
 	rec := *c.Record
@@ -31,7 +33,7 @@ func (v *view) claimDocument(c *plan.Claim) *Document {
 }
 
 // claimStatus is what has become of a claim.
-func (v *view) claimStatus(c *plan.Claim) ClaimStatus {
+func (v *view) claimStatus(c *bind.Claim) ClaimStatus {
 	var st ClaimStatus
 	if s := v.servers[c.Server]; s == nil {
 		st = ClaimStatus{Phase: "Unbound", Conditions: []metav1.Condition{
@@ -42,7 +44,7 @@ func (v *view) claimStatus(c *plan.Claim) ClaimStatus {
 	}
 	st.Tenant = c.Manifest.Tenant
 	if a, listed := v.in.Desired.Absence(c.Name.Identity()); listed {
-		why := plan.AbsentWhy("the claim", a)
+		why := laws.AbsentWhy("the claim", a)
 		st.Conditions = append(st.Conditions, condition(model.ReasonAbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since))
 	}
 	return st
@@ -62,7 +64,7 @@ func (v *view) heldClaimDocument(s *plan.Server, a model.Absence) *Document {
 	ns, name := model.SplitName(s.Record.Claim.Name)
 	d := newDocument(s.Record.Claim.Name.Identity().Kind, name)
 	d.Metadata.Namespace = ns
-	why := plan.AbsentWhy("the claim", a)
+	why := laws.AbsentWhy("the claim", a)
 	st := ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: []metav1.Condition{
 		condition(typeBound, true, reasonBound, "bound to server "+string(s.Name), s.Record.Claim.BoundAt),
 		condition(typeReady, false, model.ReasonAbsentWithoutCommit, why.Text(), a.Since),

@@ -1,8 +1,6 @@
 package report
 
-import (
-	"ingot/model"
-)
+import "ingot/model"
 
 // Document is one object as the status branch shows it: upstream's schema, and
 // beside it the record that only Ingot knows (law 3 reads it back).

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/bmcs"
 )
 
 // EndpointSpec is a device and where it is.
@@ -28,7 +28,7 @@ type EndpointStatus struct {
 
 // endpointDocument shows a device: where it is, and the BMC that it is or why none; or what an
 // Endpoint in Git waits for whose device is not known.
-func (v *view) endpointDocument(e *plan.Endpoint) *Document {
+func (v *view) endpointDocument(e *bmcs.Endpoint) *Document {
 	d := newDocument(model.KindEndpoint, e.Name)
 	if e.Manifest != nil {
 		d.Metadata.Labels = e.Manifest.Labels
@@ -51,7 +51,7 @@ func (v *view) endpointDocument(e *plan.Endpoint) *Document {
 	default:
 		st.Conditions = append(st.Conditions, condition(typeRecognised, true, reasonMACPrefix, fmt.Sprintf("BMC %s, by entry %s of the MAC prefix database", e.Name, e.Prefix.Prefix), e.Record.Since))
 	}
-	if why := e.Lost; why != nil {
+	if why := e.Lost(); why.Reason != "" {
 		st.Conditions = append(st.Conditions, condition(typeReachable, false, why.Reason, why.Text(), why.Since))
 	}
 	own := *e.Record

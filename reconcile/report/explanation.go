@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -255,7 +254,7 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 	}
 	e.Boot = status.BootTimeline
 	if c := conditions(e.Conditions).of(typeBootProgress); c.Status == metav1.ConditionFalse && len(e.Boot) > 0 {
-		e.BootHint = plan.BootHint(e.Boot[len(e.Boot)-1].Stage)
+		e.BootHint = proposal.BootHint(e.Boot[len(e.Boot)-1].Stage)
 	}
 	if spec.BMCRef != nil {
 		d.relate(e, "bmc", spec.BMCRef.Name)

@@ -7,7 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/laws/window"
 )
 
 // Held is one list of what waits until a commit approves it.
@@ -149,7 +149,7 @@ func heldByGuard(doc *Revision, i int) Held {
 		Token: h.Token, Since: h.Since, Until: h.Until,
 	}
 	for _, d := range h.Steps {
-		held.Effects = append(held.Effects, HeldEffect{Text: plan.EffectText(d)})
+		held.Effects = append(held.Effects, HeldEffect{Text: window.EffectText(d)})
 	}
 	if i < len(doc.Guard) && doc.Guard[i].LeftOut != "" {
 		held.Message, held.LeftOut = doc.Guard[i].Message, doc.Guard[i].LeftOut

@@ -7,30 +7,31 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/install"
 )
 
 func TestAServerShowsTheStageOfItsInstall(t *testing.T) {
 	in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
 	p := NewProjector()
-	shown := func() plan.InstallStage {
+	shown := func() install.Stage {
 		r := p.Report(in, plan.Plan(in), 1, model.Holder{})
 		return r.Documents["servers/"+string(rec.Name)+".yaml"].Object.(*Document).Status.(ServerStatus).InstallStage
 	}
-	if got := shown(); got != plan.InstallBooting {
+	if got := shown(); got != install.Booting {
 		t.Errorf("while it boots: %q", got)
 	}
 	in.Now = rec.Boot.Ticket.ArmedAt.Add(in.Policy.BootGrace)
 	in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Boot.Ticket.ID, IgnitionAt: fleettest.Now}
 	rec.Boot.Ticket.IgnitionAt = fleettest.Now
-	if got := shown(); got != plan.InstallInstalling {
+	if got := shown(); got != install.Installing {
 		t.Errorf("while its report is waited for: %q", got)
 	}
 	in.Now = fleettest.Now.Add(in.Policy.BootGrace) // nothing but the time is another
-	if got := shown(); got != plan.InstallUnreported {
+	if got := shown(); got != install.Unreported {
 		t.Errorf("once its report is late: %q", got)
 	}
 	rec.Install.Digest = rec.Boot.Ticket.Digest
-	if got := shown(); got != plan.InstallNone {
+	if got := shown(); got != install.None {
 		t.Errorf("once it is installed: %q", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/install"
 )
 
 // news is what became of one object.
@@ -192,7 +192,7 @@ func serverOutcome(old, now *Document) outcome {
 	}
 	step := ""
 	switch {
-	case before.InstallStage != after.InstallStage && after.InstallStage != plan.InstallNone:
+	case before.InstallStage != after.InstallStage && after.InstallStage != install.None:
 		step = "install stage " + string(after.InstallStage)
 	case before.PowerState != after.PowerState:
 		step = "power " + string(after.PowerState)

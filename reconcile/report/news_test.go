@@ -14,6 +14,7 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/install"
 )
 
 // file is a file of the status branch.
@@ -22,7 +23,7 @@ func file(kind model.Kind, namespace, name string, status any) *model.Document {
 }
 
 // reading is one condition.
-func reading(kind string, status metav1.ConditionStatus, reason string) []metav1.Condition {
+func readingOf(kind string, status metav1.ConditionStatus, reason string) []metav1.Condition {
 	return []metav1.Condition{{Type: kind, Status: status, Reason: reason}}
 }
 
@@ -38,8 +39,8 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 	booting := func(stage model.BootStage) ServerStatus {
 		return ServerStatus{BootTimeline: []model.BootStep{{Stage: stage, At: time.Unix(1, 0)}}}
 	}
-	bound := append(reading("Bound", metav1.ConditionTrue, "Bound"), reading("Ready", metav1.ConditionFalse, "Booting")...)
-	booted := append(reading("Bound", metav1.ConditionTrue, "Bound"), reading("Ready", metav1.ConditionTrue, "Booted")...)
+	bound := append(readingOf("Bound", metav1.ConditionTrue, "Bound"), readingOf("Ready", metav1.ConditionFalse, "Booting")...)
+	booted := append(readingOf("Bound", metav1.ConditionTrue, "Bound"), readingOf("Ready", metav1.ConditionTrue, "Booted")...)
 	same := server("a", ServerStatus{})
 	for name, tt := range map[string]struct {
 		old, now files
@@ -65,37 +66,37 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 		},
 		"a claim that no server fits": {
 			now: files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{
-				Conditions: reading("Bound", metav1.ConditionFalse, "NoServerFits"),
+				Conditions: readingOf("Bound", metav1.ConditionFalse, "NoServerFits"),
 			})},
 			want: "default/web-1: Unbound, NoServerFits",
 		},
 		"a BMC that is lost": {
 			old: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
-				State: "Enabled", Conditions: reading("Ready", metav1.ConditionTrue, "Connected"),
+				State: "Enabled", Conditions: readingOf("Ready", metav1.ConditionTrue, "Connected"),
 			})},
 			now: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
-				State: "Error", Conditions: reading("Ready", metav1.ConditionFalse, "ConnectionFailed"),
+				State: "Error", Conditions: readingOf("Ready", metav1.ConditionFalse, "ConnectionFailed"),
 			})},
 			want: "BMC rack1-bmc-1: lost (ConnectionFailed)",
 		},
 		"a BMC that is back": {
 			old: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
-				State: "Error", Conditions: reading("Ready", metav1.ConditionFalse, "ConnectionFailed"),
+				State: "Error", Conditions: readingOf("Ready", metav1.ConditionFalse, "ConnectionFailed"),
 			})},
 			now: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
-				State: "Enabled", Conditions: reading("Ready", metav1.ConditionTrue, "Connected"),
+				State: "Enabled", Conditions: readingOf("Ready", metav1.ConditionTrue, "Connected"),
 			})},
 			want: "BMC rack1-bmc-1: back",
 		},
 		"a new BMC": {
 			now: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
-				State: "Enabled", Conditions: reading("Ready", metav1.ConditionTrue, "Connected"),
+				State: "Enabled", Conditions: readingOf("Ready", metav1.ConditionTrue, "Connected"),
 			})},
 			want: "BMC rack1-bmc-1: Enabled",
 		},
 		"a condition that changed and kept its reason": {
-			old:  files{"servers/a.yaml": server("a", ServerStatus{Conditions: reading("Identified", metav1.ConditionTrue, "BMC")})},
-			now:  files{"servers/a.yaml": server("a", ServerStatus{Conditions: reading("Identified", metav1.ConditionFalse, "BMC")})},
+			old:  files{"servers/a.yaml": server("a", ServerStatus{Conditions: readingOf("Identified", metav1.ConditionTrue, "BMC")})},
+			now:  files{"servers/a.yaml": server("a", ServerStatus{Conditions: readingOf("Identified", metav1.ConditionFalse, "BMC")})},
 			want: "a: BMC",
 		},
 		"what a server was served": {
@@ -104,8 +105,8 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 			want: "rack1-07: kernel served",
 		},
 		"a server whose install waits for it to be off": {
-			old:  files{"servers/rack1-07.yaml": server("rack1-07", ServerStatus{InstallStage: plan.InstallToArm})},
-			now:  files{"servers/rack1-07.yaml": server("rack1-07", ServerStatus{InstallStage: plan.InstallAwaitingOff})},
+			old:  files{"servers/rack1-07.yaml": server("rack1-07", ServerStatus{InstallStage: install.ToArm})},
+			now:  files{"servers/rack1-07.yaml": server("rack1-07", ServerStatus{InstallStage: install.AwaitingOff})},
 			want: "rack1-07: install stage AwaitingOff",
 		},
 		"what matters most, and how much more there is": {

@@ -23,12 +23,13 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/world"
 )
 
 var update = flag.Bool("update", false, "write the golden files of the page anew")
 
 // shownFleet is a fleet with something of everything, in racks of two locations.
-func shownFleet() *plan.Input {
+func shownFleet() *world.Input {
 	in := plantest.BigFleet(9, 3)
 	in.Desired.Revision, in.Observed.Fleet.Applied.Commit = "main@sha1:8c1f0a2b3c4d5e6f", "8c1f0a2b3c4d5e6f"
 	for i := range 9 {

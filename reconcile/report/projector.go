@@ -9,7 +9,9 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/install"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/world"
 )
 
 // Projector makes the reports of the status branch. It keeps the documents that
@@ -48,7 +50,7 @@ func NewProjector() *Projector {
 
 // Report projects an input and what was planned for it onto what the status branch
 // shows. What happened since another report is a Story's to tell.
-func (p *Projector) Report(in *plan.Input, result *plan.Result, fence uint64, holder model.Holder) *model.Report {
+func (p *Projector) Report(in *world.Input, result *plan.Result, fence uint64, holder model.Holder) *model.Report {
 	v := newView(in, result)
 	r := &model.Report{
 		Revision: in.Desired.Revision, Fence: fence, Holder: holder,
@@ -105,7 +107,7 @@ type serverInputs struct {
 	manifest  *model.Server
 	bmc       *model.BMC
 	boot      model.BootTrace
-	stage     plan.InstallStage
+	stage     install.Stage
 	why       proposal.Why
 	duplicate proposal.Why
 	approval  proposal.Why
@@ -191,10 +193,10 @@ func (p *Projector) projectBMCs(v *view, r *model.Report) {
 	for _, b := range v.BMCs {
 		from := bmcInputs{
 			manifest: b.Manifest, rec: v.in.Observed.BMCs[b.Name], facts: v.in.Observed.BMCFacts[b.Name],
-			why: b.Why, servers: len(v.behind[b.Name]), address: b.Address, duplicate: madeOf(b.Duplicate),
+			why: b.Why, servers: len(v.behind[b.Name]), address: b.Target.Address, duplicate: b.Duplicate(),
 		}
-		if e := v.endpoints[b.Endpoint]; b.Found && e != nil {
-			from.manifest, from.device, from.prefix = nil, e.Record, e.Prefix
+		if b.Found {
+			from.manifest, from.device, from.prefix = nil, b.Endpoint.Record, b.Endpoint.Prefix
 		}
 		if kept := p.keep(r, "bmcs/"+string(b.Name)+".yaml", from, func() any { return v.bmcDocument(b) }); kept.urgency != inOrder {
 			p.page.bmcs = append(p.page.bmcs, kept)
@@ -301,9 +303,8 @@ type revisionInputs struct {
 }
 
 func (p *Projector) projectRest(v *view, r *model.Report) {
-	for i := range v.Endpoints {
-		e := &v.Endpoints[i]
-		from := endpointInputs{e.Record, e.Manifest, e.Prefix, e.IP, e.DescribedBy, e.IsBMC, e.Why, madeOf(e.Lost)}
+	for _, e := range v.Endpoints {
+		from := endpointInputs{e.Record, e.Manifest, e.Prefix, e.IP, e.DescribedBy, e.IsBMC, e.Why, e.Lost()}
 		p.keep(r, "endpoints/"+e.Name+".yaml", from, func() any { return v.endpointDocument(e) })
 	}
 	for i := range v.Maintenances {

@@ -9,7 +9,8 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
-	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/world"
 )
 
 // BenchmarkReport makes the second report of a fleet in which nothing changed;
@@ -32,7 +33,7 @@ func BenchmarkNewFleet(b *testing.B) {
 	for _, n := range []int{300, 3000} {
 		b.Run(fmt.Sprintf("%d new servers with manifests and waiting claims", n), func(b *testing.B) {
 			d, o := fleettest.NewFleet(n)
-			in := &plan.Input{Desired: d, Observed: o, Policy: proposal.DefaultPolicy(), Now: fleettest.Now}
+			in := &world.Input{Desired: d, Observed: o, Policy: policy.Default(), Now: fleettest.Now}
 			for b.Loop() {
 				plan.Plan(in)
 				reportOf(in)

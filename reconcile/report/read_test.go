@@ -7,6 +7,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/world"
 )
 
 // What Ingot writes is what it reads back.
@@ -16,7 +17,7 @@ func TestWhatIsWrittenOnTheBranchIsReadBack(t *testing.T) {
 		Life:           model.RecordLife{State: model.StateReserved},
 		Claim:          model.RecordClaim{Name: "default/web"},
 	}
-	in := &plan.Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now}
+	in := &world.Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now}
 	in.Observed.Servers["s1"] = server
 	in.Observed.Fleet = model.FleetRecord{Sequence: 3}
 	b, problems := ReadBranch(fleettest.Rendered(t, NewProjector().Report(in, plan.Plan(in), 7, model.Holder{})))

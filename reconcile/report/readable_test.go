@@ -8,22 +8,22 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/plan"
-	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
+	"ingot/reconcile/plan/world"
 )
 
 // What runs on a server goes on while its BMC cannot be read: its claim stays Booted.
 func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
-	type change = func(in *plan.Input, rec *model.ServerRecord)
+	type change = func(in *world.Input, rec *model.ServerRecord)
 	failing := func(reason string) change {
-		return func(in *plan.Input, rec *model.ServerRecord) {
-			in.Readings[rec.Name] = proposal.Reading{
+		return func(in *world.Input, rec *model.ServerRecord) {
+			in.Readings[rec.Name] = reading.State{
 				At: in.Now, Failures: 3, Err: "no answer", Reason: reason, NotBefore: in.Now.Add(time.Minute),
 			}
 		}
 	}
 	bmcSays := func(reason string) change {
-		return func(in *plan.Input, rec *model.ServerRecord) {
+		return func(in *world.Input, rec *model.ServerRecord) {
 			b := *in.Observed.BMCs[rec.BMC]
 			b.Reason, b.LastError, b.NotBefore = reason, "no", in.Now.Add(time.Minute)
 			in.Observed.BMCs[rec.BMC] = &b
@@ -40,16 +40,16 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 		"a BMC that was not read":         {changes: []change{bmcSays("ConnectionFailed")}, booted: true},
 		"not another machine":             {changes: []change{failing(model.ReasonIdentityMismatch)}},
 		"not one that nothing says it is": {changes: []change{failing(model.ReasonIdentityUnknown)}},
-		"not one that was off": {changes: []change{failing(""), func(in *plan.Input, rec *model.ServerRecord) {
+		"not one that was off": {changes: []change{failing(""), func(in *world.Input, rec *model.ServerRecord) {
 			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
 		}}},
-		"not one that is Unconfirmed": {changes: []change{failing(""), func(in *plan.Input, rec *model.ServerRecord) {
+		"not one that is Unconfirmed": {changes: []change{failing(""), func(in *world.Input, rec *model.ServerRecord) {
 			rec.Install.Unconfirmed = in.Now
 		}}},
 		"not one that is not installed": {
-			changes: []change{failing(""), func(_ *plan.Input, rec *model.ServerRecord) { rec.Install.Digest = "" }},
+			changes: []change{failing(""), func(_ *world.Input, rec *model.ServerRecord) { rec.Install.Digest = "" }},
 		},
-		"not one that Git has left alone": {changes: []change{func(in *plan.Input, rec *model.ServerRecord) {
+		"not one that Git has left alone": {changes: []change{func(in *world.Input, rec *model.ServerRecord) {
 			in.Desired.BMCs[rec.BMC].Annotations = map[string]string{model.AnnotationOperation: model.OperationIgnore}
 		}}},
 	} {

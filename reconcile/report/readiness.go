@@ -8,7 +8,8 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/proposal"
 )
 
 // TaintStatus is a taint that a ServerReadinessRule keeps on a server.
@@ -33,7 +34,7 @@ type UnreadyServer struct {
 	Message string           `json:"message"` // which conditions do not hold
 }
 
-func readinessRuleDocument(r *plan.ReadinessRule) *Document {
+func readinessRuleDocument(r *bind.ReadinessRule) *Document {
 	d := newDocument(model.KindServerReadinessRule, r.Name)
 	d.Spec = r.Manifest.Spec
 	st := ReadinessRuleStatus{Servers: r.Servers, Ready: r.Ready}
@@ -57,7 +58,7 @@ func readinessOutcome(_, now *Document) outcome {
 }
 
 // taints are those that ServerReadinessRules keep on a server.
-func (b *bounds) taints(all []plan.RuleTaint) []TaintStatus {
+func (b *bounds) taints(all []proposal.RuleTaint) []TaintStatus {
 	r := room{maxShownList}
 	var out []TaintStatus
 	for _, t := range all {
@@ -72,7 +73,7 @@ func (b *bounds) taints(all []plan.RuleTaint) []TaintStatus {
 }
 
 // madeOfTaints are the taints of a server as a part of what its document was made from.
-func madeOfTaints(all []plan.RuleTaint) string {
+func madeOfTaints(all []proposal.RuleTaint) string {
 	if len(all) == 0 {
 		return ""
 	}

@@ -12,11 +12,13 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/world"
 )
 
 // withRule is a settled fleet with a rule that requires label burn-in/passed, which the
 // first server has.
-func withRule(servers int) *plan.Input {
+func withRule(servers int) *world.Input {
 	in := plantest.BigFleet(servers, 0)
 	in.Desired.Add(&model.ServerReadinessRule{Meta: model.Meta{Name: "burn-in"}, Spec: model.ServerReadinessRuleSpec{
 		Conditions:      []model.RequiredCondition{{Type: "burn-in/passed", RequiredStatus: model.StatusTrue}},
@@ -27,12 +29,12 @@ func withRule(servers int) *plan.Input {
 }
 
 func TestARuleSaysForWhichServersItIsMet(t *testing.T) {
-	in := withRule(plan.MaxUnready + 3)
+	in := withRule(bind.MaxUnready + 3)
 	r := reportOf(in)
 	got := r.Documents["serverreadinessrules/burn-in.yaml"].Object.(*Document).Status.(ReadinessRuleStatus)
 	unmet := "burn-in/passed is Unknown and has to be True"
-	want := ReadinessRuleStatus{Servers: plan.MaxUnready + 3, Ready: 1, LeftOut: "2 servers more"}
-	for i := range plan.MaxUnready {
+	want := ReadinessRuleStatus{Servers: bind.MaxUnready + 3, Ready: 1, LeftOut: "2 servers more"}
+	for i := range bind.MaxUnready {
 		want.Unready = append(want.Unready, UnreadyServer{fleettest.ServerName(i + 1), unmet})
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -7,6 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -92,7 +93,7 @@ type bmcNetwork struct {
 	Plain  bool         `json:"plain,omitempty"`
 }
 
-func policyOf(p *proposal.Policy) Policy {
+func policyOf(p *policy.Options) Policy {
 	shown := Policy{
 		CleanupMode: p.CleanupMode, MaxDisruptions: p.MaxDisruptions, MaxPowerDisruptions: p.MaxPowerDisruptions,
 		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures, Strict: p.Strict,
@@ -105,7 +106,7 @@ func policyOf(p *proposal.Policy) Policy {
 }
 
 // Apply sets the policy that the status branch shows.
-func (p *Policy) Apply(to *proposal.Policy) error {
+func (p *Policy) Apply(to *policy.Options) error {
 	window, err := time.ParseDuration(p.GuardWindow)
 	if err != nil {
 		return fmt.Errorf("read policy.guardWindow of %s: %w", model.ReportRevision, err)

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/install"
 )
 
 // ServerSpec is a server as Git and its BMC have it.
@@ -25,7 +25,7 @@ type ServerSpec struct {
 type ServerStatus struct {
 	State model.ServerState `json:"state"`
 	// InstallStage is how far what the claim asks for is; empty = nothing is to be installed.
-	InstallStage      plan.InstallStage        `json:"installStage,omitempty"`
+	InstallStage      install.Stage            `json:"installStage,omitempty"`
 	PowerState        model.Power              `json:"powerState,omitempty"`
 	Manufacturer      string                   `json:"manufacturer,omitempty"`
 	Model             string                   `json:"model,omitempty"`

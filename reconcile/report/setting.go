@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/settings"
 )
 
 // settingConditions say why settings are not as Git says, if Git still says so.
@@ -38,7 +38,7 @@ func (s serverView) hasBootOrder(order []string) bool {
 // settingCondition says what is not as Git says, and what comes next.
 func (s serverView) settingCondition(kind, what string, p *model.SettingProblem) metav1.Condition {
 	next := "it is tried again"
-	if plan.SettingRefused(p) {
+	if settings.Refused(p) {
 		next = fmt.Sprintf("it is asked for again once the manifest or the BMC's firmware is another, or annotation %s of Server %s has a "+
 			"new value: %s#…", model.AnnotationOperation, s.Name, model.OperationRetry)
 	}

@@ -5,27 +5,27 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/bmcs"
+	"ingot/reconcile/plan/world"
 )
 
 // view is a plan's result, looked up by name.
 type view struct {
 	*plan.Result
-	in        *plan.Input
-	servers   map[model.ServerName]*plan.Server
-	bmcs      map[model.BMCName]*plan.BMC
-	endpoints map[string]*plan.Endpoint
+	in      *world.Input
+	servers map[model.ServerName]*plan.Server
+	bmcs    map[model.BMCName]*bmcs.BMC
 	// behind are the servers of each BMC, in the order of names.
 	behind     map[model.BMCName][]model.ServerName
 	macHolders map[string]int // how many servers have a MAC address; made when first needed
 }
 
-func newView(in *plan.Input, r *plan.Result) *view {
+func newView(in *world.Input, r *plan.Result) *view {
 	v := &view{
 		Result: r, in: in,
-		servers:   make(map[model.ServerName]*plan.Server, len(r.Servers)),
-		bmcs:      make(map[model.BMCName]*plan.BMC, len(r.BMCs)),
-		endpoints: make(map[string]*plan.Endpoint, len(r.Endpoints)),
-		behind:    make(map[model.BMCName][]model.ServerName, len(r.BMCs)),
+		servers: make(map[model.ServerName]*plan.Server, len(r.Servers)),
+		bmcs:    make(map[model.BMCName]*bmcs.BMC, len(r.BMCs)),
+		behind:  make(map[model.BMCName][]model.ServerName, len(r.BMCs)),
 	}
 	for _, s := range r.Servers {
 		v.servers[s.Name] = s
@@ -33,9 +33,6 @@ func newView(in *plan.Input, r *plan.Result) *view {
 	}
 	for _, b := range r.BMCs {
 		v.bmcs[b.Name] = b
-	}
-	for i := range r.Endpoints {
-		v.endpoints[r.Endpoints[i].Name] = &r.Endpoints[i]
 	}
 	return v
 }
@@ -53,7 +50,7 @@ func (v *view) problems() []model.Problem {
 // serverView is one server with what was read of it.
 type serverView struct {
 	*plan.Server
-	in *plan.Input
+	in *world.Input
 }
 
 func (v *view) server(s *plan.Server) serverView { return serverView{s, v.in} }

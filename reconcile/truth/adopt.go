@@ -1,8 +1,6 @@
 package truth
 
-import (
-	"ingot/model"
-)
+import "ingot/model"
 
 // Adoption is the records that count after a start, as far as the store does not hold them.
 type Adoption struct {

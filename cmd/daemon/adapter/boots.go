@@ -15,6 +15,7 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/model"
+	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/proposal"
 	"ingot/registry"
 )
@@ -142,7 +143,7 @@ func (b *Boots) Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, 
 	if d == nil {
 		return ign, err
 	}
-	boot, same := proposal.BootOf(d, t, b.Registry.DigestKey())
+	boot, same := booting.BootOf(d, t, b.Registry.DigestKey())
 	if !same {
 		return ign, fmt.Errorf("%w, and Git no longer holds what the ticket was armed for", err)
 	}

@@ -127,7 +127,7 @@ func ServerName(i int) model.ServerName { return model.ServerName(BMCName(i) + "
 
 // DigestOf is what an image without anything else is known by.
 func DigestOf(image string) string {
-	sum := sha256.Sum256([]byte(image + "\x00\x00"))
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%d %s0 0 0 0 ", len(image), image)))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 

@@ -28,16 +28,12 @@ func TestASummaryReplacesNothingButASummary(t *testing.T) {
 	whole := model.Inventory{Processors: cpus("CPU.Socket.1"), Storages: disks("a", "b")}
 	summary := model.Inventory{Processors: cpus("1", "2"), Storages: disks("c"), Summarized: both}
 	tests := map[string]struct{ known, read, want model.Inventory }{
-		"of what was read one by one": {known: whole, read: summary, want: whole},
-		"of what was a summary itself": {
-			known: model.Inventory{Processors: cpus("1"), Storages: disks("d"), Summarized: both}, read: summary, want: summary,
-		},
-		"of nothing":                      {read: summary, want: summary},
-		"of a storage without drives":     {known: model.Inventory{Storages: disks()}, read: summary, want: summary},
-		"and is replaced by what is read": {known: summary, read: whole, want: whole},
-		"and is kept while nothing is read": {
-			known: summary, read: model.Inventory{}, want: summary,
-		},
+		"of what was read one by one":       {known: whole, read: summary, want: whole},
+		"of what was a summary itself":      {known: model.Inventory{Processors: cpus("1"), Storages: disks("d"), Summarized: both}, read: summary, want: summary},
+		"of nothing":                        {read: summary, want: summary},
+		"of a storage without drives":       {known: model.Inventory{Storages: disks()}, read: summary, want: summary},
+		"and is replaced by what is read":   {known: summary, read: whole, want: whole},
+		"and is kept while nothing is read": {known: summary, read: model.Inventory{}, want: summary},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

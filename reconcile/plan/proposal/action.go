@@ -137,3 +137,21 @@ type Boot struct {
 
 // VariantContinuous is the variant of an override that holds until it is cleared.
 const VariantContinuous = "continuous"
+
+// Touches reports whether an action changes what the machine does.
+func Touches(a Action) bool {
+	switch a.(type) {
+	case BootOnce, DiskOnce, ClearBoot, SetPower:
+		return true
+	}
+	return false
+}
+
+// Aside reports whether nothing else of the server's life waits for an action.
+func Aside(a Action) bool {
+	switch a.(type) {
+	case SetIndicator, SetBootOrder:
+		return true
+	}
+	return false
+}

@@ -1,7 +1,82 @@
 package proposal
 
-import "ingot/model"
+import (
+	"time"
+
+	"ingot/model"
+)
+
+// InstallSilence is how long the probe that writes a disk image may report nothing, which it
+// does every few seconds, before it counts as stopped.
+const InstallSilence = 5 * time.Minute
 
 // FailedDisk reports whether the problem is that the probe did not bring the disk image onto the
 // disk.
 func FailedDisk(p *model.BootProblem) bool { return p != nil && p.Stage != "" }
+
+// DiskInstall is what was reported of the writing of the disk image that the open ticket is for, nil
+// if nothing was.
+func DiskInstall(s *Server) *model.DiskInstall {
+	p := s.Progress()
+	if p == nil || !s.Opened(model.PurposeClaim) || s.Ticket().Disk == nil {
+		return nil
+	}
+	return p.Install
+}
+
+// ToldSinceOn reports whether something was reported of an install since the server was asked to
+// power on for it.
+func ToldSinceOn(s *Server, in *model.DiskInstall) bool {
+	return in != nil && !(s.Begun() && in.ReportedAt.Before(s.NotedAt(s.Record.Power.Asked.At)))
+}
+
+// HasInstallPlace reports whether the server takes one of the places of
+// guard.maxConcurrentInstalls: it was taken from what it ran to have a disk image written, or was
+// powered on for that, and neither is that known to have ended nor that it did not come on.
+func HasInstallPlace(s *Server) bool {
+	switch {
+	case !s.Opened(model.PurposeClaim) || s.Ticket().Disk == nil:
+		return false
+	case s.Record.Install.Reprovision != "" && !s.HasInstall() && !s.InstallUnknown() && !s.Begun():
+		return true
+	case s.Ticket().AwaitingOff || !s.Begun() || s.TicketState() == model.TicketIgnitionServed:
+		return false
+	}
+	in := DiskInstall(s)
+	if in != nil && in.Reason != "" {
+		return false
+	}
+	// One whose power failed while it was written to goes on before others begin.
+	return s.Power() == model.PowerOn || ComesOn(s) || ToldSinceOn(s, in)
+}
+
+// NeedsInstallPlace reports whether what the open ticket is for takes such a place, once it begins.
+func NeedsInstallPlace(s *Server) bool { return s.Ticket().Disk != nil && !HasInstallPlace(s) }
+
+// Stranded reports whether the server was powered on for its ticket while no Ingot
+// answered, so that its firmware has given up. One that is still in its power-on self-test
+// has not come to ask: that may take longer than anything else.
+func Stranded(s *Server) bool {
+	end := StrandedEnd(s)
+	return !end.IsZero() && s.Power() == model.PowerOn && !s.Reading.POST && !s.Now.Before(end)
+}
+
+// StrandedEnd is when a server that was powered on before this process could be reached
+// counts as stranded, if nothing is served to it before; zero = it does not. One that
+// takes long to its first request is waited for. What was begun to be served
+// before may not have arrived.
+func StrandedEnd(s *Server) time.Time {
+	t := s.Ticket()
+	if ToldSinceOn(s, DiskInstall(s)) {
+		return time.Time{} // its probe reports, or stalls, see boot.Window
+	}
+	if s.Serving.IsZero() || !t.Open() || t.AwaitingOff || !s.Begun() || !s.Record.Power.Asked.At.Before(s.Serving) ||
+		s.TicketState() == model.TicketIgnitionServed || LastServed(s.Progress()).After(s.Serving) {
+		return time.Time{}
+	}
+	end := s.Serving.Add(s.Policy.StrandedAfter)
+	if slow := s.Record.Power.Asked.At.Add(s.Record.Boot.BootsAfter + s.Policy.StrandedAfter/3); slow.After(end) {
+		end = slow
+	}
+	return end
+}

@@ -4,47 +4,47 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/reading"
 )
 
-const (
-	// PartsEvery is how often the parts of a server are read that were all read: drives and
-	// memory are changed while nobody says so.
-	PartsEvery = 24 * time.Hour
-	// PartsRetry is the pause after a reading that failed in parts. It is doubled each time, up to
-	// PartsRetryMax: some parts can never be read.
-	PartsRetry = 5 * time.Minute
-	// PartsRetryMax is the longest such pause.
-	PartsRetryMax = 6 * time.Hour
-	// PartsOns is how many readings in a row that said On make a server's parts worth reading:
-	// some BMCs, such as those of blades, show them once the firmware has met them.
-	PartsOns = 3
-	// PartsLate is for how long after its time of the day the parts of a server are read that
-	// were not read since the start: not all of a fleet's at once.
-	PartsLate = 2 * time.Hour
-)
-
-// Runs reports whether the server has been On for long enough to show its parts.
-func (r Reading) Runs() bool { return r.Ons >= PartsOns && !r.POST }
-
-// PartsPause is how long after a reading that failed in parts they are read again.
-func (r Reading) PartsPause() time.Duration {
-	return min(PartsRetry<<min(max(r.Unread-1, 0), 16), PartsRetryMax)
-}
-
-// ReadParts is the reading after one of all parts, of which some may have failed.
-func (r Reading) ReadParts(inv *model.Inventory) Reading {
-	r.InventoryAt, r.Unread = r.At, r.Unread+1
-	if inv == nil || len(inv.Problems) == 0 {
-		r.Unread = 0
+// PartsDue reports whether the parts of a server at rest are to be read with its power.
+func PartsDue(s *Server) bool {
+	inv, now := s.Facts.Inventory, s.Now
+	if inv == nil || now.Before(s.Reading.PartsAfter) {
+		return false // the server's life reads them when it needs them
 	}
-	r.InventoryOn = r.InventoryOn || r.Runs()
-	return r
+	read := s.Reading.InventoryAt
+	mayLack := !read.IsZero() || len(inv.Processors) == 0 || inv.MemoryBytes == 0 // what only shows while it is on
+	switch {
+	case mayLack && !s.Reading.InventoryOn && s.Power() == model.PowerOn && s.Reading.Runs():
+		return true
+	case (len(inv.Problems) > 0 || blockedBySecureBoot(s)) && !now.Before(partsAgain(s)):
+		return true
+	case read.IsZero():
+		return now.Sub(partsTime(s)) < reading.PartsLate
+	}
+	return read.Before(partsTime(s))
 }
 
-// MissedParts is the reading after an attempt to read all parts that came to nothing: the
-// power is read without them for a while, for that may be had.
-func (r Reading) MissedParts(now time.Time) Reading {
-	r.Unread++
-	r.PartsAfter = now.Add(r.PartsPause())
-	return r
+// blockedBySecureBoot reports whether the server waits for its Secure Boot to be switched off.
+func blockedBySecureBoot(s *Server) bool {
+	return s.Record.Boot.Problem != nil && s.Record.Boot.Problem.Reason == model.ReasonSecureBootBlocksProbe
+}
+
+// partsAgain is when parts of which some could not be read are due: a while after that, or,
+// if that was before the start of this process, a while after the start, of a fleet one
+// server after the other.
+func partsAgain(s *Server) time.Time {
+	if s.Reading.InventoryAt.IsZero() {
+		return s.Started.Add(time.Duration(policy.Jitter(s.Name) * float64(reading.PartsLate)))
+	}
+	return s.Reading.InventoryAt.Add(s.Reading.PartsPause())
+}
+
+// partsTime is when the parts of the server were due last. By its name each has its time of
+// the day.
+func partsTime(s *Server) time.Time {
+	spread := time.Duration(policy.Jitter(s.Name) * float64(reading.PartsEvery))
+	return s.Now.Add(-spread).Truncate(reading.PartsEvery).Add(spread)
 }

@@ -1,5 +1,376 @@
 package proposal
 
-// PowerUnknown is how many answers in a row that do not say whether a server is on or off
-// are no moment between the two.
-const PowerUnknown = 5
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/reading"
+)
+
+// Moment is what all servers of one plan share. Nothing changes it.
+type Moment struct {
+	Now, Started, Serving time.Time // LongGap plan.Input
+	// LongGap is set if decisions may be lost that are newer than all that is known.
+	LongGap      bool
+	Policy       *policy.Options
+	Desired      *model.Desired
+	Observed     *model.Observed
+	DigestKey    model.DigestKey
+	Outrun       map[model.ClaimName]bool         // Aliases whose new name another server has
+	Aliases      map[string]model.ServerName      // Unknown Git calls servers that Ingot knows by another name
+	Unknown      string                           // Conditions token of FleetRecord.UnknownToken, as of this plan
+	Conditions   map[model.ServerName][]RuleTaint // InstallsLeft by ServerReadinessRules
+	InstallsLeft int                              // Unannounced of guard.maxConcurrentInstalls when the plan began
+	Unannounced  time.Time                        // Unpushed when the status branch cannot be pushed; zero = it can
+	Unpushed     bool                             // this process has not pushed the status branch yet
+}
+
+// RuleTaint is the taint that a ServerReadinessRule keeps on a server.
+type RuleTaint struct {
+	model.Taint
+	Rule  string
+	Unmet string // the conditions that do not hold, with their statuses
+}
+
+// BMCView is what counts of a server's BMC.
+type BMCView struct {
+	Known     bool      // Firmware is in Git, or was recognised
+	Firmware  string    // LastReset version; "" = not known
+	LastReset time.Time // ReadAt it was restarted last, as far as it says
+	ReadAt    time.Time // when its own facts were read last in this process
+}
+
+// Service is what takes a server out of service.
+type Service struct {
+	By     string // Why ServerMaintenance in force, or OperationPark; "" = nothing does
+	Why    string
+	Power  model.Power // Awaits it begins with
+	Awaits string      // the ServerMaintenance that waits for the owner of its claim
+}
+
+// Server is what is known of one server at one moment. It is never changed: With and Change
+// return another one, whose record is what a proposal leads to.
+type Server struct {
+	*Moment
+	Name     model.ServerName
+	Manifest *model.Server       // Record = Git says nothing of it
+	Record   *model.ServerRecord // Stored the changes of the proposal that is being made
+	Stored   *model.ServerRecord // Facts it is kept; nil for a new server
+	Facts    *model.ServerFacts
+	Reading  *reading.State
+	BMC      BMCView
+	Claim    *model.ServerClaim // Renamed it is bound to, if that is in force
+	Renamed  *model.ServerClaim // Adopts its claim is called now
+	Adopts   *model.ServerClaim // Binds its manifest says it serves, and that has no server
+	Binds    *model.ServerClaim // Service this plan has chosen for it
+	Service  Service
+	// Blocked says why it cannot be reached, or must not be; Duplicate that another machine
+	// has its UUID; Contradicted that it is not what Git says of it.
+	Blocked, Duplicate, Contradicted Why
+	Busy                             bool // Shown move of it is under way
+	Shown                            bool // the status branch shows its newest decision, or does not have to
+	edited                           bool
+}
+
+// With returns the server with another record.
+func (s *Server) With(rec *model.ServerRecord) *Server {
+	next := *s
+	next.Record, next.edited = rec, true
+	return &next
+}
+
+// Change returns the server with a changed copy of its record.
+func (s *Server) Change(change func(rec *model.ServerRecord)) *Server {
+	rec := *s.Record
+	change(&rec)
+	return s.With(&rec)
+}
+
+// Edited reports whether its record was changed by the proposal that is being made.
+func (s *Server) Edited() bool { return s.edited }
+
+// State is where it is in its life.
+func (s *Server) State() model.ServerState { return s.Record.Life.State }
+
+// Power is the power state that was read last.
+func (s *Server) Power() model.Power { return s.Facts.Power }
+
+// Ticket is its newest boot ticket, nil if there is none.
+func (s *Server) Ticket() *model.Ticket { return s.Record.Boot.Ticket }
+
+// Progress is how far it has come with its ticket, nil if nowhere.
+func (s *Server) Progress() *model.Progress { return s.Observed.ProgressOf(s.Record) }
+
+// Trace is what is known of its boot.
+func (s *Server) Trace() model.BootTrace { return s.Observed.BootOf(s.Record) }
+
+// TicketState is how far its ticket was used.
+func (s *Server) TicketState() model.TicketState { return s.Ticket().State(s.Progress()) }
+
+// Annotation returns an annotation of its manifest.
+func (s *Server) Annotation(key string) string {
+	if s.Manifest == nil {
+		return ""
+	}
+	return s.Manifest.Annotations[key]
+}
+
+// ClaimAnnotation returns an annotation of its claim.
+func (s *Server) ClaimAnnotation(key string) string {
+	if s.Claim == nil {
+		return ""
+	}
+	return s.Claim.Annotations[key]
+}
+
+// Requested is the operation that Git asks for, and the annotation's whole value.
+func (s *Server) Requested() (name, value string) {
+	if s.Manifest == nil {
+		return "", ""
+	}
+	return s.Manifest.Operation()
+}
+
+// NewOperation is a value of the operation annotation that is a new request.
+func NewOperation(s *Server, name string) string {
+	for n := 1; ; n++ {
+		v := fmt.Sprintf("%s#%d", name, n)
+		if !WasHandled(s.Record, AskedOperation, v) {
+			return v
+		}
+	}
+}
+
+// NewRetry is a value of the operation annotation that requests a retry.
+func NewRetry(s *Server) string { return NewOperation(s, model.OperationRetry) }
+
+// Opened reports whether it has an open ticket of a purpose.
+func (s *Server) Opened(purpose model.TicketPurpose) bool {
+	return s.Ticket().Open() && s.Ticket().Purpose == purpose
+}
+
+// AwaitsOff reports whether it has an open ticket of a purpose that waits for it to be off.
+func (s *Server) AwaitsOff(purpose model.TicketPurpose) bool {
+	return s.Opened(purpose) && s.Ticket().AwaitingOff
+}
+
+// Begun reports whether it was powered on with its newest ticket. A power-on of the future,
+// which a clock that was ahead noted, is older than a ticket of now.
+func (s *Server) Begun() bool {
+	asked, t := s.Record.Power.Asked, s.Ticket()
+	if t == nil || asked == nil || asked.Want != model.PowerOn || asked.At.Before(t.ArmedAt) {
+		return false
+	}
+	return !asked.At.After(s.Now) || t.ArmedAt.After(s.Now)
+}
+
+// Reached reports whether the power state that was last asked for was read since.
+func (s *Server) Reached() bool {
+	return s.Reading.Reached || s.Record.Power.Asked != nil && s.Record.Power.Asked.Reached
+}
+
+// Starting reports whether a power-on was asked for that was not seen to take effect.
+func (s *Server) Starting() bool {
+	a := s.Record.Power.Asked
+	return a != nil && a.Want == model.PowerOn && !s.Reached()
+}
+
+// GoingOff reports whether it was asked to go off and was not seen to do so.
+func (s *Server) GoingOff() bool {
+	a := s.Record.Power.Asked
+	return a != nil && a.Want == model.PowerOff && !s.Reached()
+}
+
+// Settling reports whether a power-on was asked for and may still take effect.
+func (s *Server) Settling() bool {
+	return reading.AwaitsOn(s.Record.Power.Asked, *s.Reading, s.Policy, s.Now)
+}
+
+// ComesOn reports whether it is being powered on, or is about to be.
+func ComesOn(s *Server) bool {
+	a := s.Record.Power.Asked
+	return s.Settling() || s.Busy && a != nil && a.Want == model.PowerOn && !a.At.Before(s.Reading.At)
+}
+
+// IsOff reports whether it is confirmed to be off.
+func (s *Server) IsOff() bool {
+	return s.Power() == model.PowerOff && s.Reading.Offs >= s.Policy.OffReadings
+}
+
+// NextLook is when to read a power state that is about to change: soon after it
+// was asked for, then at growing intervals.
+func NextLook(s *Server) time.Time {
+	p, from := s.Policy, s.Reading.At
+	if s.Record.Power.Asked == nil {
+		return from.Add(p.SettleMax)
+	}
+	asked := s.NotedAt(s.Record.Power.Asked.At)
+	if from.Before(asked) {
+		return asked.Add(p.Settle)
+	}
+	return from.Add(min(max(from.Sub(asked), p.Settle), p.SettleMax))
+}
+
+// PauseEnd is when a pause ends whose end was noted. One that lasts longer than any was noted by
+// a clock that was ahead, and is none.
+func (m *Moment) PauseEnd(noted time.Time, longest time.Duration) time.Time {
+	return policy.PauseEnd(noted, longest, m.Now)
+}
+
+// NotBefore is when the next attempt may be made after one that failed.
+func (s *Server) NotBefore() time.Time {
+	return s.PauseEnd(s.Record.Life.NotBefore, s.Policy.BackoffMax)
+}
+
+// NotedAt is when something took place that was noted: the start of this process, if the clock that
+// noted it was ahead of the present one.
+func (m *Moment) NotedAt(noted time.Time) time.Time {
+	if noted.After(m.Now) {
+		return m.Started
+	}
+	return noted
+}
+
+// Over reports whether a time-out that forces or fails something is over.
+func (m *Moment) Over(from time.Time, length time.Duration) bool {
+	return !m.Now.Before(m.OverAt(from, length))
+}
+
+// OverAt is when a time-out is over. One that was noted before this process began may be of another
+// clock, so it lasts until some minutes after the start, and begins there if that clock was ahead.
+func (m *Moment) OverAt(from time.Time, length time.Duration) time.Time {
+	from = m.NotedAt(from)
+	end := from.Add(length)
+	if grace := m.Started.Add(m.Policy.StartGrace); from.Before(m.Started) && end.Before(grace) {
+		return grace
+	}
+	return end
+}
+
+// Resolve is the name by which Ingot knows the server that Git calls name.
+func (m *Moment) Resolve(name string) model.ServerName {
+	if known, ok := m.Aliases[name]; ok {
+		return known
+	}
+	return model.ServerName(name)
+}
+
+// InstallUnknown reports whether it is not known if it was installed.
+func (s *Server) InstallUnknown() bool { return InstallUnknown(s.Record) }
+
+// HasInstall reports whether it holds what was installed for its claim, as far as is known.
+func (s *Server) HasInstall() bool { return s.Record.Install.Digest != "" }
+
+// Unconfirmed reports whether it is taken to be installed without a report of it.
+func (s *Server) Unconfirmed() bool { return s.HasInstall() && !s.Record.Install.Unconfirmed.IsZero() }
+
+// Intends reports whether a decision is its newest one.
+func (s *Server) Intends(kind model.IntentKind, value string) bool {
+	i := s.Record.Intent
+	return i != nil && i.Kind == kind && i.Value == value
+}
+
+// IsBound reports whether it is in use: a claim has it, or had it and left its disks.
+func (s *Server) IsBound() bool {
+	return slices.Contains([]model.ServerState{model.StateReserved, model.StateReleased}, s.Record.Settled())
+}
+
+// Why is a reason that holds since its state was entered, and that needs no person.
+func (s *Server) Why(reason, message string) Why { return s.WhyBy(reason, message, ActorNone) }
+
+// WhyBy is a reason that holds since its state was entered, and who has to act.
+func (s *Server) WhyBy(reason, message string, by Actor) Why {
+	return Why{Reason: reason, Message: message, Since: s.Record.Life.Since, Actor: by}
+}
+
+// Installs reports whether it has a claim, and what that asks for is still to be installed.
+func Installs(s *Server) bool {
+	return s.State() == model.StateReserved && s.Claim != nil && s.Record.Release == nil &&
+		s.Record.Claim.Power == model.PowerOn && !s.HasInstall() && !s.InstallUnknown()
+}
+
+// ProbeReport is what its probe reported of it with its open ticket, nil if nothing.
+func ProbeReport(s *Server) *model.ProbeReport {
+	if r := s.Observed.Probes[s.Name]; r != nil && s.Opened(model.PurposeDiscovery) && r.Ticket == s.Ticket().ID {
+		return r
+	}
+	return nil
+}
+
+// WipeReport is what its probe reported of its wipe with its open ticket, nil if nothing.
+func WipeReport(s *Server) *model.WipeReport {
+	if r := s.Observed.Wipes[s.Name]; r != nil && s.Opened(model.PurposeCleanup) && r.Ticket == s.Ticket().ID {
+		return r
+	}
+	return nil
+}
+
+// UntilOff is a boot whose ticket lets nothing boot before the server was seen to be off, unless it is
+// known to be off already, and before the status branch shows what the ticket is for: anybody may press
+// the machine's button.
+func UntilOff(s *Server, b Boot) Boot {
+	b.Ticket.AwaitingOff = !s.IsOff() || !s.Shown || s.Unpushed
+	return b
+}
+
+// OpenTicket proposes to let what replaces the server's system be booted, which is off. That is on
+// record before the server is powered on again.
+func OpenTicket(s *Server) Proposal {
+	p := s.Change(func(rec *model.ServerRecord) {
+		ChangeTicket(rec, func(t *model.Ticket) { t.AwaitingOff = false })
+	}).Stay(Act)
+	p.Touches = true
+	return p
+}
+
+// Removal is the commit that removed a tenant's object, if one did and it was not put back since
+// in a way that cannot be used; tenant "" is any. What Git merely lacks stays in force (law 1).
+func (m *Moment) Removal(id model.Identity, tenant string) (model.Removal, bool) {
+	r, ok := m.LastRemoval(id, tenant)
+	return r, ok && !m.Desired.IsQuarantinedOf(id, cmp.Or(tenant, r.Tenant))
+}
+
+// LastRemoval is the commit that removed a tenant's object last, even if it is back since.
+func (m *Moment) LastRemoval(id model.Identity, tenant string) (model.Removal, bool) {
+	if r, ok := m.Desired.RemovalOf(id, tenant); ok {
+		return r, true
+	}
+	if id.Kind == model.KindServerClaim && m.Outrun[id.ClaimName()] {
+		return model.Removal{Revision: m.Desired.Revision, At: m.Now}, true
+	}
+	for _, r := range m.Observed.Fleet.Removed {
+		if r.Identity == id && r.IsOf(tenant) {
+			return r.Removal, true
+		}
+	}
+	return model.Removal{}, false
+}
+
+// Removed reports whether a commit removed an object.
+func (m *Moment) Removed(id model.Identity) bool {
+	_, ok := m.Removal(id, "")
+	return ok
+}
+
+// ClaimRemoval is the commit that removed a server's claim, if one did: not one that
+// removed another tenant's of that name.
+func (m *Moment) ClaimRemoval(rec *model.ServerRecord) (model.Removal, bool) {
+	return m.Removal(rec.Claim.Name.Identity(), rec.Claim.Tenant)
+}
+
+// MaybeUnreadable reports whether an object of this kind may be in Git though Desired
+// has none: an object of that name, or any if name is "", is quarantined.
+func (m *Moment) MaybeUnreadable(kind model.Kind, name string) bool {
+	return MaybeUnreadable(m.Desired, kind, name)
+}
+
+// Namesake reports whether a maintenance is not the one that was called so before: that
+// one was another tenant's, who removed it.
+func (m *Moment) Namesake(mt *model.ServerMaintenance) bool {
+	r, removed := m.Removal(model.MaintenanceIdentity(mt.Name), "")
+	return removed && r.Tenant != "" && r.Tenant != mt.Tenant
+}

@@ -1,12 +1,14 @@
 package proposal
 
+import "ingot/reconcile/plan/reading"
+
 // Settled is what became of a move, or of the reading of a BMC.
 type Settled struct {
 	Changes // what is to be saved, all at once
 
 	Outcome MoveOutcome
 	Err     string // Reading an Outcome other than MoveDone
-	Reading Reading
+	Reading reading.State
 	// News is set when there may be something to plan.
 	News bool
 	// PoweredOn is set when the machine is first seen On after it was asked to power on, and

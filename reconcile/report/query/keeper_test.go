@@ -12,20 +12,21 @@ import (
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/world"
 	"ingot/reconcile/report"
 )
 
 // reports makes one report after another.
 type reports struct {
 	projector *report.Projector
-	in        *plan.Input
+	in        *world.Input
 }
 
 func (r *reports) next() *model.Report {
 	return r.projector.Report(r.in, plan.Plan(r.in), 1, model.Holder{})
 }
 
-func newReports(in *plan.Input) *reports { return &reports{report.NewProjector(), in} }
+func newReports(in *world.Input) *reports { return &reports{report.NewProjector(), in} }
 
 // shown leaves out what is not shown.
 var shown = cmpopts.IgnoreUnexported(Common{}, Rows{})

@@ -1,0 +1,251 @@
+package bind_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/proposal"
+)
+
+// server reads a server: its name and, in any order, its state, labels and other properties.
+func server(text string) bind.Server {
+	words := strings.Fields(text)
+	s := bind.Server{
+		Name: model.ServerName(words[0]), UUID: "00000000-0000-4000-8000-0000000000" + words[0][1:] + "0", State: model.StateAvailable,
+		Labels: make(map[string]string), BMCReadable: "True", Discovered: "False", InventoryComplete: "True", Wiped: "Unknown",
+	}
+	for _, word := range words[1:] {
+		switch k, v, isLabel := strings.Cut(word, "="); {
+		case word == "coming":
+			s.Coming = true
+		case word == "busy":
+			s.Busy = true
+		case word == "discovered":
+			s.Discovered = "True"
+		case k == "unfree":
+			s.Unfree = v
+		case k == "claim":
+			s.Claim = model.ClaimName(v)
+		case k == "bootstrapped":
+			s.Bootstrapped = []string{v}
+		case isLabel:
+			s.Labels[k] = v
+		default:
+			s.State = model.ServerState(word)
+		}
+	}
+	return s
+}
+
+// input reads servers, and manifests of the form KIND {METADATA} {SPEC}, one a line.
+func input(t *testing.T, text string) bind.Input {
+	t.Helper()
+	in := bind.Input{Desired: model.NewDesired()}
+	for line := range strings.Lines(text) {
+		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !strings.HasPrefix(kind, "Server") {
+			for text := range strings.SplitSeq(line, ";") {
+				in.Servers = append(in.Servers, server(text))
+			}
+			continue
+		}
+		meta, spec, _ := strings.Cut(rest, "} {")
+		switch {
+		case kind == "ServerClaim":
+			spec = `power: "On", image: os, ` + spec
+		case kind == "ServerReadinessRule" && !strings.Contains(spec, "taint:"):
+			spec = "taint: {key: k}, " + spec
+		}
+		objects, problems := model.Decode("f", fmt.Appendf(nil, "apiVersion: metal.ironcore.dev/v1alpha1\nkind: %s\nmetadata: %s}\nspec: {%s", kind, meta, spec), model.DecodeOptions{})
+		if model.HasErrors(problems) {
+			t.Fatal(problems)
+		}
+		in.Desired.Add(objects[0])
+	}
+	for i := range in.Servers {
+		s := &in.Servers[i]
+		if m := in.Desired.Servers[s.Name]; m != nil && m.Spec.SystemUUID == "" {
+			s.Manifest = m
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Desired.Claims)) {
+		in.Claims = append(in.Claims, bind.Claim{Name: name, Manifest: in.Desired.Claims[name], Record: new(model.ClaimRecord)})
+	}
+	return in
+}
+
+// shown lists the decisions and the warnings.
+func shown(r *bind.Result, in bind.Input) string {
+	var b strings.Builder
+	for _, c := range r.Claims {
+		fmt.Fprintf(&b, "> %s: %s: %s\n", strings.TrimPrefix(string(c.Name), "default/"), c.Why.Reason, c.Why.Text())
+	}
+	for _, rule := range r.Rules {
+		fmt.Fprintf(&b, "> rule %s: %d of %d ready, refused %t\n", rule.Name, rule.Ready, rule.Servers, rule.Refused)
+	}
+	for i, o := range r.Servers {
+		for _, t := range o.Taints {
+			fmt.Fprintf(&b, "> %s has taint %s: %s\n", in.Servers[i].Name, t.Rule, t.Unmet)
+		}
+		if len(o.Bootstrapped) > 0 {
+			fmt.Fprintf(&b, "> %s is ready for %v\n", in.Servers[i].Name, o.Bootstrapped)
+		}
+	}
+	for _, p := range r.Unmatched(0) {
+		fmt.Fprintf(&b, "> %s\n", p)
+	}
+	return b.String()
+}
+
+func TestPlan(t *testing.T) {
+	changes := map[string]func(*bind.Input){
+		"urgent claims first, then old ones, then by name": func(in *bind.Input) {
+			for i, sequence := range []int64{2, 2, 1, 9} {
+				in.Claims[i].Record.Sequence = sequence
+			}
+		},
+		"claims name servers": func(in *bind.Input) { in.Aliases = map[string]model.ServerName{"rack-7": "s5"} },
+		"a claim that must wait and one with a server": func(in *bind.Input) {
+			in.Claims[0].Why, in.Claims[1].Server = proposal.Why{Reason: "FoundRunning", Message: "wait"}, "s7"
+		},
+		"all claims must wait": func(in *bind.Input) { in.Hold = proposal.Why{Reason: "ObserveOnly", Message: "a test"} },
+		"a tenant gets his servers, and keeps none from others": func(in *bind.Input) {
+			in.Tenants = model.Tenants{{Path: "alpha", Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}}}
+			in.Claims[0].Manifest.Tenant, in.Claims[1].Manifest.Tenant, in.Desired.ReadinessRules["burn"].Tenant = "alpha", "alpha", "alpha"
+		},
+		"servers that may be unreadable": func(in *bind.Input) {
+			in.Unreadable = []model.UnreadableRecord{{Server: "s8"}}
+			in.Desired.Quarantined[model.ServerName("s9").Identity()] = []string{""}
+		},
+	}
+	cases, err := txtar.ParseFile("testdata/plan.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range cases.Files {
+		t.Run(tt.Name, func(t *testing.T) {
+			text, want := string(tt.Data), ""
+			if at := strings.Index(text, "> "); at >= 0 {
+				text, want = text[:at], text[at:]
+			}
+			in := input(t, text)
+			if change := changes[tt.Name]; change != nil {
+				change(&in)
+			}
+			if diff := cmp.Diff(want, shown(bind.Plan(in), in)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUnboundCounts compares the reason of each claim with the reasons that a plan of each server
+// alone has for it.
+func TestUnboundCounts(t *testing.T) {
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(1, seed))
+		in := bind.Input{Desired: model.NewDesired()}
+		if r.IntN(4) == 0 {
+			in.Tenants = model.Tenants{{Path: "alpha", Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "1"}}}}
+		}
+		for i := range 1 + r.IntN(60) {
+			s := server(fmt.Sprintf("s%02d rack=%d slot=%d own=%d busy", i, r.IntN(4), r.IntN(4), r.IntN(3)))
+			if r.IntN(2) == 0 {
+				s.State = model.ServerStates[r.IntN(len(model.ServerStates))]
+			}
+			if r.IntN(3) == 0 {
+				delete(s.Labels, "own")
+			}
+			s.Unfree = []string{"cordoned", "out of reach", ""}[r.IntN(3)]
+			in.Servers = append(in.Servers, s)
+		}
+		for i := range 8 {
+			sel := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+			for _, k := range []string{"rack", "slot", "own"} {
+				if r.IntN(2) == 0 {
+					sel.MatchLabels[k] = fmt.Sprint(r.IntN(4))
+				}
+			}
+			if r.IntN(3) == 0 {
+				sel.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "own", Operator: metav1.LabelSelectorOpExists}}
+			}
+			c := fleettest.Claim(fmt.Sprint("w", i), fleettest.OfTenant([]string{"", "alpha"}[r.IntN(2)]))
+			if r.IntN(4) > 0 {
+				c.Spec.ServerSelector = sel
+			}
+			in.Claims = append(in.Claims, bind.Claim{Name: c.ClaimName(), Manifest: c, Record: new(model.ClaimRecord)})
+		}
+		reasons := func(in bind.Input, claim int) []string {
+			says, _, _ := strings.Cut(bind.Plan(in).Claims[claim].Why.Message, ";")
+			_, says, _ = strings.Cut(says, ": ")
+			return strings.Split(says, ", ")
+		}
+		for i := range in.Claims {
+			alone, counts := in, make(map[string]int)
+			for at := range in.Servers {
+				alone.Servers = in.Servers[at : at+1]
+				counts[strings.TrimPrefix(reasons(alone, i)[0], "1 ")]++
+			}
+			var want []string
+			for reason, n := range counts {
+				want = append(want, fmt.Sprintf("%d %s", n, reason))
+			}
+			got := reasons(in, i)
+			if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))); diff != "" {
+				t.Fatalf("seed %d, claim %+v (-want +got):\n%s", seed, in.Claims[i].Manifest.Spec, diff)
+			}
+		}
+	}
+}
+
+// TestUnmatchedTakesLittle checks that the time of very many warnings does not grow by their square.
+func TestUnmatchedTakesLittle(t *testing.T) {
+	const n = 10_000
+	in := bind.Input{Desired: model.NewDesired()}
+	for i := range 2000 {
+		in.Servers = append(in.Servers, server(fmt.Sprintf("bmc%05d-system-0", i)))
+	}
+	for i := range n {
+		in.Desired.Add(&model.Server{
+			Meta: model.Meta{Name: fmt.Sprintf("rack-%05d", i)}, Spec: model.ServerSpec{SystemUUID: fmt.Sprintf("00000000-0000-4000-9000-%012d", i)},
+		})
+		in.Desired.Add(&model.ServerMaintenance{Meta: model.Meta{Name: fmt.Sprintf("m%05d", i), References: []model.Reference{
+			{To: model.Identity{Kind: model.KindServer, Name: fmt.Sprintf("bmc-%05d-system-0", i)}},
+		}}})
+	}
+	guessed, problems := 0, bind.Plan(in).Unmatched(0)
+	for _, p := range problems {
+		if strings.Contains(p.Message, "did you mean") {
+			guessed++
+		}
+	}
+	if len(problems) != 2*n || guessed == 0 || guessed > 20 {
+		t.Errorf("got %d warnings, %d of them with a guess, want %d and a few", len(problems), guessed, 2*n)
+	}
+}
+
+func TestRuleListsFirstUnreadyServers(t *testing.T) {
+	in := input(t, `ServerReadinessRule {name: r} {enforcementMode: Continuous, conditions: [{type: Discovered, requiredStatus: "True"}]}`)
+	for i := range bind.MaxUnready + 10 {
+		in.Servers = append(in.Servers, server(fmt.Sprintf("s%02d", i)))
+	}
+	in.Servers[3].Discovered = "True"
+	r := bind.Plan(in).Rules[0]
+	if r.Servers != bind.MaxUnready+10 || r.Ready != 1 || len(r.Unready) != bind.MaxUnready {
+		t.Fatalf("%d servers, %d ready, %d listed", r.Servers, r.Ready, len(r.Unready))
+	}
+	if want := (bind.UnreadyServer{Name: "s04", Unmet: "Discovered is False and has to be True"}); r.Unready[3] != want {
+		t.Errorf("the fourth is %+v, want %+v", r.Unready[3], want)
+	}
+}

@@ -1,0 +1,157 @@
+package bmcs
+
+import (
+	"cmp"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/proposal"
+)
+
+// A Reading is one reading of a BMC.
+type Reading struct {
+	Target model.BMCTarget
+	Then   *model.BMCRecord
+	// Known is the BMC that must answer at a new address; nil if any BMC may.
+	Known *model.BMCFacts
+	// Credential is the one of the MAC prefix database that is tried; "" = none is.
+	Credential string
+
+	old    *model.BMCRecord      // nil for a BMC that was never read
+	device *model.EndpointRecord // whose credential is tried, nil if none is
+	all    map[model.BMCName]*model.BMCFacts
+	policy *policy.Options
+	uuid   string // in its manifest; "" = none
+}
+
+// reading is the next reading of a BMC. The pinned certificate is dropped when Git requests a retry. It is
+// also dropped when another one is shown, and the pinned one belongs to another BMC than Git names by UUID.
+func (s *Set) reading(b *BMC) *Reading {
+	o, rec := s.in.Observed, *b.Record
+	if b.retryAsked() {
+		_, rec.HandledOperation = b.Manifest.Operation()
+	}
+	if b.retryAsked() || rec.Reason == model.ReasonCertificateChanged && b.IsAnother() {
+		rec.Fingerprint = ""
+	}
+	rec.Address = b.Target.Address
+	m := &Reading{
+		Target: b.Target, Then: &rec, Credential: b.trial,
+		old: o.BMCs[b.Name], all: o.BMCFacts, policy: s.in.Policy, uuid: b.Manifest.Spec.BMCUUID,
+	}
+	m.Target.Fingerprint, m.Target.Retry = rec.Fingerprint, b.retryAsked()
+	if b.trial != "" {
+		m.device = o.Endpoints[b.Endpoint.Name]
+	}
+	if b.Record.Address != "" && b.Record.Address != rec.Address && !b.retryAsked() {
+		m.Known = b.Facts
+	}
+	return m
+}
+
+// readable reports whether the BMC may be read, by its manifest and address.
+func (b *BMC) readable() bool {
+	if b.taken || b.Target.Address == "" || b.isIgnored() || b.Found && b.Endpoint.Record != b.Endpoint.old {
+		return false
+	}
+	return b.Target.Username != "" || !b.Target.Password.IsZero()
+}
+
+// due is when a BMC is read next. A contradiction to the records of its servers is read again within
+// seconds, and from then on as often as servers are.
+func (s *Set) due(b *BMC) time.Time {
+	rec, p := b.Record, s.in.Policy
+	confirm, unconfirmed := s.in.Unconfirmed[b.Name]
+	confirm = confirm.Add(p.SettleMax)
+	pause := policy.PauseEnd(rec.NotBefore, p.BackoffMax, s.in.Now)
+	switch {
+	case rec.Reason != "" && s.remedied(b):
+		return s.in.Now
+	case rec.Reason != "" && confirm.Before(pause):
+		return pause
+	case unconfirmed:
+		return confirm
+	case b.reread == RereadNow || rec.Reason != "" || b.Facts == nil || rec.Address != b.Target.Address || b.unpinned():
+		return s.in.Now
+	case b.reread == RereadOften || b.IsAnother():
+		return b.ReadAt.Add(p.PollInterval)
+	}
+	return b.ReadAt.Add(p.RefreshInterval - time.Duration(policy.Jitter(b.Name)/5*float64(p.RefreshInterval)))
+}
+
+// unpinned reports whether no certificate is pinned because another BMC than Git named answered, and Git
+// names that one now.
+func (b *BMC) unpinned() bool {
+	return b.Record.Fingerprint == "" && b.Facts.Fingerprint != "" && !b.IsAnother()
+}
+
+// remedied reports whether, since the BMC last failed, its device was seen at another address, or Git
+// replaced the refused credentials.
+func (s *Set) remedied(b *BMC) bool {
+	if b.Endpoint == nil {
+		return false
+	}
+	failed := b.Record.NotBefore.Add(-policy.Backoff(b.Name, b.Record.Failures, *s.in.Policy))
+	rec := b.Endpoint.Record
+	moved := b.Record.Address != b.Target.Address && rec.Since.After(failed)
+	refused := len(rec.RefusedAt) > 0 && rec.RefusedAt[len(rec.RefusedAt)-1].Equal(failed)
+	return moved || refused && !b.Target.Default
+}
+
+// retryAsked reports whether Git requests a retry that was not made yet.
+func (b *BMC) retryAsked() bool {
+	name, value := b.Manifest.Operation()
+	return name == model.OperationRetry && value != b.Record.HandledOperation
+}
+
+// Settle returns the result of the reading. The record of its device has no other writer meanwhile.
+func (m *Reading) Settle(a proposal.Answer, now time.Time) proposal.Settled {
+	f := a.Failed
+	if f != nil && f.Kind == proposal.FailureStopped {
+		return proposal.Settled{Outcome: proposal.MoveStopped, Err: f.Text}
+	}
+	if f == nil && !model.SameUUID(m.uuid, a.BMC.UUID) { // else Git names this BMC
+		f = checkIdentity(m.Target.Address, m.Known, a.BMC, m.all)
+	}
+	if f != nil {
+		return m.failed(f, now)
+	}
+	s := proposal.Settled{Outcome: proposal.MoveDone, News: true}
+	rec := *m.Then
+	if m.old == nil || m.old.Reason != "" {
+		rec.Since = now
+	}
+	rec.Failures, rec.NotBefore, rec.Reason, rec.LastError = 0, time.Time{}, "", ""
+	if !isAnother(m.uuid, a.BMC) {
+		rec.Fingerprint = cmp.Or(rec.Fingerprint, a.BMC.Fingerprint)
+	}
+	s.BMCs, s.BMCFacts = append(s.BMCs, &rec), append(s.BMCFacts, a.BMC)
+	if m.device != nil {
+		device := *m.device
+		device.Credential = m.Credential
+		s.Endpoints = append(s.Endpoints, &device)
+	}
+	return s
+}
+
+// failed is the result if the BMC could not be read, or is another one. The first time and text of a
+// reason are kept until the reason changes.
+func (m *Reading) failed(f *proposal.Failure, now time.Time) proposal.Settled {
+	s := proposal.Settled{Outcome: proposal.MoveFailed, Err: f.Text, News: true}
+	rec := model.BMCRecord{Name: m.Then.Name}
+	if m.old != nil {
+		rec = *m.old
+	}
+	rec.HandledOperation, rec.Fingerprint = m.Then.HandledOperation, m.Then.Fingerprint
+	rec.Failures++
+	rec.NotBefore = now.Add(policy.Backoff(rec.Name, rec.Failures, *m.policy))
+	if reason := cmp.Or(f.Reason, model.ReasonConnectionFailed); rec.Reason != reason {
+		rec.Reason, rec.LastError, rec.Since = reason, f.Text, now
+	}
+	s.BMCs = append(s.BMCs, &rec)
+	if m.device != nil && rec.Reason == model.ReasonAuthenticationFailed {
+		s.Endpoints = append(s.Endpoints, withRefusal(*m.device, m.Credential, now, m.policy))
+	}
+	return s
+}

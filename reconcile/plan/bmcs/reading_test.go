@@ -1,0 +1,119 @@
+package bmcs
+
+import (
+	"cmp"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/proposal"
+)
+
+// The readings of these tests are planned at plannedAt and end at settleNow.
+var (
+	settleNow = time.Date(2026, 11, 21, 12, 0, 1, 0, time.UTC)
+	plannedAt = settleNow.Add(-time.Second)
+)
+
+type bmcChange = func(*model.BMCRecord)
+
+// bmcOf is the record of BMC b1.
+func bmcOf(changes ...bmcChange) *model.BMCRecord {
+	rec := &model.BMCRecord{Name: "b1", Address: "192.0.2.1:443", Fingerprint: "f", Since: plannedAt}
+	for _, change := range changes {
+		change(rec)
+	}
+	return rec
+}
+
+// refusing is a BMC that failed several times in a row, the last time just now.
+func refusing(times int, reason model.Reason, text string, since time.Time) bmcChange {
+	return func(rec *model.BMCRecord) {
+		rec.Failures, rec.Reason, rec.LastError, rec.Since = times, reason, text, since
+		rec.NotBefore = settleNow.Add(policy.Backoff(rec.Name, times, policy.Default()))
+	}
+}
+
+func TestReadingSettles(t *testing.T) {
+	read := &model.BMCFacts{Name: "b1", UUID: "u1", Fingerprint: "new"}
+	device := model.EndpointRecord{Name: "b1", Tried: []string{"c0"}, RefusedAt: []time.Time{plannedAt}}
+	accepted, refused := device, device
+	accepted.Credential = "c1"
+	refused.Tried, refused.RefusedAt = []string{"c0", "c1"}, []time.Time{plannedAt, settleNow}
+
+	failed := func(reason model.Reason, text string) proposal.Answer {
+		return proposal.Answer{Failed: &proposal.Failure{Kind: proposal.FailureUnsure, Reason: reason, Text: text}}
+	}
+	answered, down := proposal.Answer{BMC: read}, failed(model.ReasonConnectionFailed, "refused")
+	denied := failed(model.ReasonAuthenticationFailed, "wrong password")
+	stopped := failed(model.ReasonAuthenticationFailed, "context canceled")
+	stopped.Failed.Kind = proposal.FailureStopped
+
+	unpinned := func(rec *model.BMCRecord) { rec.Fingerprint = "" }
+	pinned := func(rec *model.BMCRecord) { rec.Fingerprint = "new" }
+	sinceNow := func(rec *model.BMCRecord) { rec.Since = settleNow }
+	retried := func(rec *model.BMCRecord) { rec.HandledOperation = "retry#1" }
+	elsewhere := func(rec *model.BMCRecord) { rec.Address = "192.0.2.9:443" }
+	silent := func(times int) bmcChange { return refusing(times, model.ReasonConnectionFailed, "earlier", plannedAt) }
+
+	reads := func(rec *model.BMCRecord, devices ...*model.EndpointRecord) proposal.Settled {
+		return proposal.Settled{Outcome: proposal.MoveDone, News: true, Changes: proposal.Changes{
+			BMCs: []*model.BMCRecord{rec}, BMCFacts: []*model.BMCFacts{read}, Endpoints: devices,
+		}}
+	}
+	fails := func(err string, rec *model.BMCRecord, devices ...*model.EndpointRecord) proposal.Settled {
+		return proposal.Settled{
+			Outcome: proposal.MoveFailed, Err: err, News: true, Changes: proposal.Changes{BMCs: []*model.BMCRecord{rec}, Endpoints: devices},
+		}
+	}
+	isDown := refusing(1, model.ReasonConnectionFailed, "refused", settleNow)
+	isDenied := refusing(1, model.ReasonAuthenticationFailed, "wrong password", settleNow)
+
+	tests := map[string]struct {
+		old, then *model.BMCRecord // then: nil = as it was
+		known     *model.BMCFacts
+		trial     bool // a credential of the MAC prefix database is tried
+		answer    proposal.Answer
+		want      proposal.Settled
+	}{
+		"the certificate of the first answer is pinned":   {then: bmcOf(unpinned), answer: answered, want: reads(bmcOf(pinned, sinceNow))},
+		"another answer changes no certificate and time":  {old: bmcOf(), answer: answered, want: reads(bmcOf())},
+		"an answer after failures makes the BMC usable":   {old: bmcOf(silent(1)), answer: answered, want: reads(bmcOf(sinceNow))},
+		"a first failure is followed by a pause":          {old: bmcOf(), answer: down, want: fails("refused", bmcOf(isDown))},
+		"further failures keep the first time and reason": {old: bmcOf(silent(1)), answer: down, want: fails("refused", bmcOf(silent(2)))},
+		"an unknown error counts as a failed connection": {
+			old: bmcOf(), answer: failed("", "EOF"), want: fails("EOF", bmcOf(refusing(1, model.ReasonConnectionFailed, "EOF", settleNow))),
+		},
+		"a retry that fails is handled, and the certificate is dropped": {
+			old: bmcOf(), then: bmcOf(unpinned, retried), answer: down, want: fails("refused", bmcOf(unpinned, isDown, retried)),
+		},
+		"another BMC at the new address is refused, and the address is not kept": {
+			old: bmcOf(elsewhere), then: bmcOf(), known: &model.BMCFacts{Name: "b1", UUID: "u0"}, answer: answered,
+			want: fails(identityFailure, bmcOf(refusing(1, model.ReasonIdentityMismatch, identityFailure, settleNow), elsewhere)),
+		},
+		"an accepted credential is that of the device": {old: bmcOf(), trial: true, answer: answered, want: reads(bmcOf(), &accepted)},
+		"a refused credential is not tried again":      {old: bmcOf(), trial: true, answer: denied, want: fails("wrong password", bmcOf(isDenied), &refused)},
+		"a credential without an answer is kept":       {old: bmcOf(), trial: true, answer: down, want: fails("refused", bmcOf(isDown))},
+		"refused credentials of Git change no device":  {old: bmcOf(), answer: denied, want: fails("wrong password", bmcOf(isDenied))},
+		"a stop changes nothing":                       {old: bmcOf(), trial: true, answer: stopped, want: proposal.Settled{Outcome: proposal.MoveStopped, Err: "context canceled"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := policy.Default()
+			m := &Reading{Target: model.BMCTarget{Address: "192.0.2.1:443"}, Then: cmp.Or(tc.then, tc.old), Known: tc.known, old: tc.old, policy: &p}
+			if tc.trial {
+				m.Credential, m.device = "c1", &device
+			}
+			if diff := gocmp.Diff(tc.want, m.Settle(tc.answer, settleNow)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+const identityFailure = "at 192.0.2.1:443 answers the BMC with UUID u1 and serial number unknown, " +
+	"and not the one with UUID u0 and serial number unknown: nothing is done to its servers until that one answers; " +
+	"if it was replaced, set annotation metal.ironcore.dev/operation: retry#1 on BMC b1 in Git"

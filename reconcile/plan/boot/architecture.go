@@ -1,0 +1,116 @@
+package boot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ingot/model"
+	"ingot/reconcile/plan/proposal"
+)
+
+// Architecture is a server's architecture as OCI has it, and what says so.
+type Architecture struct {
+	Name string
+	By   string // "" = nothing does, it is assumed
+}
+
+// String says which architecture it is and why.
+func (a Architecture) String() string {
+	if a.By == "" {
+		return a.Name + " (assumed: neither its BMC nor DHCP nor a probe says what it is)"
+	}
+	return a.Name + " (by " + a.By + ")"
+}
+
+// Of is the server's architecture: as Redfish has its processors, else as
+// its firmware said in DHCP, else as its probe found it.
+func Of(s *server) Architecture {
+	if name := ProcessorArchitecture(s.Facts.Inventory); name != "" {
+		return Architecture{name, "its processors"}
+	}
+	if f := proposal.Firmware(s); f != nil && f.Architecture != "" {
+		return Architecture{f.Architecture, "DHCP"}
+	}
+	if p := s.Observed.Probes[s.Name]; p != nil {
+		if name := ProbedArchitecture(p.Data.CPU); name != "" {
+			return Architecture{name, "its probe"}
+		}
+	}
+	name := "amd64"
+	if only := s.Policy.Architectures; len(only) == 1 {
+		name = only[0]
+	}
+	return Architecture{Name: name}
+}
+
+// method is how the server boots from the network: by PXE, unless UEFI HTTP boot
+// is all that its BMC has.
+func method(s *server) model.BootMethod {
+	if inv := s.Facts.Inventory; inv != nil && slices.Contains(inv.BootTargets, string(model.BootUEFIHTTP)) &&
+		!slices.Contains(inv.BootTargets, string(model.BootPXE)) {
+		return model.BootUEFIHTTP
+	}
+	return model.BootPXE
+}
+
+// needs is what the image must have for the server to start it, as far as is known
+// before it is tried.
+func needs(s *server, b *proposal.Boot) (n proposal.Needs) {
+	loaders := s.Policy.LoaderArchitectures
+	if method(s) == model.BootUEFIHTTP && loaders != nil && !slices.Contains(loaders, b.Architecture) {
+		n.UKI = fmt.Sprintf("the server boots from the network by UEFI HTTP boot alone, for which boot.loaderDirs has no iPXE of %s that could start a kernel", b.Architecture)
+	}
+	if f := proposal.Firmware(s); f != nil && !f.UEFI && !b.OwnScript() {
+		n.Kernel = "the server's firmware is BIOS, as it told DHCP, and starts no UKI; switch it to UEFI, or add kernel and initramfs"
+	}
+	return n
+}
+
+// ProcessorArchitecture is that of the first processor that says so. Graphics and
+// network cards have processors too, of architectures of their own.
+func ProcessorArchitecture(inv *model.Inventory) string {
+	if inv == nil {
+		return ""
+	}
+	for _, p := range inv.Processors {
+		if p.Type != "" && !strings.EqualFold(p.Type, "CPU") {
+			continue
+		}
+		if name := cmp.Or(spelled(p.InstructionSet), spelled(p.Architecture)); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// spellings are architectures as OCI has them, by Redfish's InstructionSet and
+// ProcessorArchitecture (DSP2046, Processor) and by what BMCs send in their place, in
+// lower case and without separators. No server that Redfish calls x86 has 32 bits.
+var spellings = map[string]string{
+	"x8664": "amd64", "amd64": "amd64", "x64": "amd64", "em64t": "amd64", "intel64": "amd64", "x86": "amd64",
+	"arma64": "arm64", "aarch64": "arm64", "arm64": "arm64", "armv8": "arm64", "armv8a": "arm64", "armv9": "arm64", "armv9a": "arm64", "arm": "arm64",
+	"arma32": "arm", "rv64": "riscv64", "riscv64": "riscv64", "riscv": "riscv64", "rv32": "riscv",
+	"loongarch64": "loong64", "loong64": "loong64", "powerisa": "ppc64le", "power": "ppc64le", "mips64": "mips64",
+}
+
+var separators = strings.NewReplacer("-", "", "_", "", " ", "")
+
+func spelled(name string) string {
+	return spellings[separators.Replace(strings.ToLower(name))]
+}
+
+// ProbedArchitecture tells an architecture by the names that its kernel has for what
+// the processors can do.
+func ProbedArchitecture(cpus []model.ProbeCPU) string {
+	for _, c := range cpus {
+		switch {
+		case slices.Contains(c.Capabilities, "lm"): // long mode
+			return "amd64"
+		case slices.Contains(c.Capabilities, "asimd"):
+			return "arm64"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,159 @@
+// Package boot makes the boot tickets of servers, and says from where they boot. It owns what a
+// record says of booting.
+package boot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/booting"
+	"ingot/reconcile/plan/proposal"
+)
+
+type server = proposal.Server
+
+// Before are the actions that come before the request that powers a server on for a goal.
+func Before(s *server, g *proposal.Goal) []proposal.Action {
+	switch {
+	case g.From == proposal.FromNetwork:
+		return []proposal.Action{proposal.BootOnce{Method: method(s)}}
+	case g.From == proposal.FromDisk && g.Reset == "" && s.Record.Boot.OverrideVariant == proposal.VariantContinuous:
+		return append([]proposal.Action{proposal.ClearBoot{}}, diskOnce(s)...)
+	case g.From == proposal.FromDisk:
+		return diskOnce(s)
+	}
+	return nil
+}
+
+// diskOnce has the next boot be one from disk, unless the BMC is known to have no
+// such thing.
+func diskOnce(s *server) []proposal.Action {
+	if no := s.Record.Boot.NoDiskBoot; no != nil && no.Firmware == s.BMC.Firmware {
+		return nil
+	}
+	return []proposal.Action{proposal.DiskOnce{Firmware: s.BMC.Firmware}}
+}
+
+// Arm makes the ticket that a proposal asks for, unless something is known that prevents the boot:
+// then it says what, and when to look again.
+func Arm(p proposal.Proposal) (armed proposal.Proposal, why proposal.Why, until time.Time) {
+	s, b := p.Of, p.Arm.Boot
+	complete(s, p.Arm.Purpose, &b)
+	if why, until = trouble(s, b); why.Reason != "" {
+		return p, why, until
+	}
+	p.Do, p.Arm = []proposal.Action{proposal.Arm{Boot: b}}, nil
+	if problem := s.Record.Boot.Problem; proposal.Concerns(problem, &b) {
+		p.Why = proposal.ProblemWhy(s, problem) // until it is known to be corrected
+	}
+	return p, why, until
+}
+
+// Trouble says why the server cannot be armed for a claim's boot now, and when to look again.
+func Trouble(s *server, b proposal.Boot) (why proposal.Why, until time.Time) {
+	complete(s, model.PurposeClaim, &b)
+	return trouble(s, b)
+}
+
+// complete fills in the ticket and whatever the boot depends on.
+func complete(s *server, purpose model.TicketPurpose, b *proposal.Boot) {
+	arch := Of(s)
+	b.Architecture = arch.Name
+	b.Needs = needs(s, b)
+	b.SecureBoot = s.Facts.Inventory != nil && s.Facts.Inventory.SecureBoot
+	t := &b.Ticket
+	t.ID = fmt.Sprintf("%s.%d.%d", s.Name, s.Record.Boot.Serial+1, s.Now.UnixNano())
+	t.Server, t.UUID, t.Purpose, t.Claim = s.Name, s.Record.UUID, purpose, s.Record.Claim.Name
+	t.Digest, t.Config = booting.Digest(s.Moment, b), b.Config()
+	t.ArmedAt, t.ArchitectureBy = s.Now, arch.By
+}
+
+// trouble is why a boot cannot be had now, and when to look again.
+func trouble(s *server, b proposal.Boot) (why proposal.Why, until time.Time) {
+	if s.Duplicate.Reason != "" {
+		return s.Duplicate, time.Time{}
+	}
+	if why := Unsupported(s); why.Reason != "" {
+		return why, time.Time{}
+	}
+	p := s.Record.Boot.Problem
+	if !proposal.Concerns(p, &b) {
+		return why, until
+	}
+	until = s.PauseEnd(p.NotBefore, proposal.MaxBootPause)
+	if p.Reason == model.ReasonImagePreparing {
+		until = s.Reading.PreparedAfter
+	}
+	if s.Now.Before(until) {
+		return proposal.ProblemWhy(s, p), until
+	}
+	return proposal.Why{}, time.Time{}
+}
+
+// Unsupported says that servers of this architecture are not served.
+func Unsupported(s *server) proposal.Why {
+	allowed := s.Policy.Architectures
+	if len(allowed) == 0 {
+		return proposal.Why{}
+	}
+	arch := Of(s)
+	if slices.Contains(allowed, arch.Name) {
+		return proposal.Why{}
+	}
+	return s.WhyBy(model.ReasonArchitectureNotServed, fmt.Sprintf("it is %s, and boot.architectures has only %s: add %s there and restart Ingot, or take the server's BMC out of Git",
+		arch, strings.Join(allowed, ", "), arch.Name), proposal.RackOperator)
+}
+
+// Unarmed is why the server cannot be armed for what it should boot, "" when it is
+// armed, or nothing is known that prevents it.
+func Unarmed(s *server) proposal.Why {
+	p := s.Record.Boot.Problem
+	switch {
+	case p != nil && !proposal.FailedBoot(p):
+		return proposal.ProblemWhy(s, p)
+	case !s.Ticket().Open() && s.State() == model.StateReserved && s.Claim != nil && !s.HasInstall() && s.Claim.Spec.Power != model.PowerOff:
+		return Unsupported(s)
+	}
+	return proposal.Why{}
+}
+
+// ForOnce has a ticket that boots always boot only once, as soon as its claim asks for that:
+// the next boot must not overwrite what the server has on its disk (law 1).
+func ForOnce(s *server) (p proposal.Proposal, ok bool) {
+	t := s.Ticket()
+	if t == nil || !t.Always || t.Purpose != model.PurposeClaim || s.State() != model.StateReserved ||
+		s.Claim == nil || t.Claim != s.Record.Claim.Name || s.ClaimAnnotation(model.AnnotationBoot) == "always" {
+		return p, false
+	}
+	return noteTicket(s, func(t *model.Ticket) { t.Always = false }), true
+}
+
+// FollowBootedBy has the open ticket say what the claim counts as Booted by. From then on
+// what was served may keep the server from being booted from the network again.
+func FollowBootedBy(s *server) (p proposal.Proposal, ok bool) {
+	by := s.ClaimAnnotation(model.AnnotationBooted)
+	if !s.Opened(model.PurposeClaim) || s.State() != model.StateReserved || s.Claim == nil ||
+		s.Ticket().Claim != s.Record.Claim.Name || s.Ticket().BootedBy == by {
+		return p, false
+	}
+	return noteTicket(s, func(t *model.Ticket) { t.BootedBy = by }), true
+}
+
+func noteTicket(s *server, change func(*model.Ticket)) proposal.Proposal {
+	return s.Change(func(rec *model.ServerRecord) { proposal.ChangeTicket(rec, change) }).Stay(proposal.Note)
+}
+
+// Disarm closes a ticket with which another machine of the same UUID could be booted, unless nothing
+// more is served with it.
+func Disarm(s *server) (p proposal.Proposal, ok bool) {
+	if s.Duplicate.Reason == "" || !s.Ticket().Open() || s.Trace().Ended() {
+		return p, false
+	}
+	if state := s.TicketState(); state != model.TicketArmed && state != model.TicketScriptServed {
+		return p, false
+	}
+	return s.Change(func(rec *model.ServerRecord) { proposal.EndTicket(rec, model.TicketSpent) }).Stay(proposal.Note), true
+}

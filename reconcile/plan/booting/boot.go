@@ -1,0 +1,78 @@
+package booting
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"ingot/model"
+	"ingot/reconcile/plan/proposal"
+)
+
+// BootOfClaim is what a claim has any server boot, by the Secret that it names in its
+// own namespace (C14), or why that cannot be had.
+func BootOfClaim(d *model.Desired, c *model.ServerClaim) (proposal.Boot, proposal.Why) {
+	boot := proposal.Boot{Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments]}
+	boot.Namespace = cmp.Or(c.Namespace, model.DefaultNamespace)
+	boot.RootDevice, boot.ClaimSeed = c.Annotations[model.AnnotationRootDevice], c.Annotations[model.AnnotationSeed]
+	boot.Seed = cmp.Or(model.SeedKind(boot.ClaimSeed), model.SeedAuto)
+	ref := c.Spec.IgnitionSecretRef
+	if ref == nil {
+		return boot, proposal.Why{}
+	}
+	name := model.Named[model.ObjectName](c.Namespace, ref.Name)
+	secret := d.Secrets[name]
+	if secret == nil {
+		id := model.Identity{Kind: model.KindSecret, Namespace: cmp.Or(c.Namespace, model.DefaultNamespace), Name: ref.Name}
+		return boot, proposal.Why{Reason: model.ReasonSecretMissing, Message: d.SecretMissing(id), Actor: proposal.Tenant}
+	}
+	if secret.Tenant != c.Tenant {
+		return boot, proposal.Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s is not the claim's own: it stands below "+
+			"another path of git.tenants", name), Actor: proposal.Tenant}
+	}
+	for _, key := range []string{"ignition", "user-data", "ipxe-script"} {
+		if !secret.Values[key].IsZero() {
+			boot.Secret, boot.SecretObject = secret.Values, secret
+			return boot, proposal.Why{}
+		}
+	}
+	return boot, proposal.Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s has no key ignition, and neither user-data nor "+
+		"ipxe-script", name), Actor: proposal.Tenant}
+}
+
+// BootDigest identifies what is booted: the image as it was asked for, the Secret, the
+// kernel arguments, and what the claim says of the disk and of the seed. The image's own digest is pinned in the ticket, so a tag that
+// moves does not ask for anything new. Records hold it under a key alone, see DigestKey.
+func BootDigest(b proposal.Boot) string {
+	h := sha256.New()
+	secret := ""
+	if b.SecretObject != nil {
+		secret = b.SecretObject.BootSum()
+	}
+	for _, part := range []string{b.Image, secret, b.KernelArguments, b.RootDevice, b.ClaimSeed} {
+		fmt.Fprintf(h, "%d ", len(part))
+		io.WriteString(h, part)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// BootOf finds what a ticket boots in the desired state, for when what was kept
+// for it is lost. It is false when Git no longer holds what the ticket was armed
+// for.
+func BootOf(d *model.Desired, t *model.Ticket, key model.DigestKey) (proposal.Boot, bool) {
+	if t.Purpose != model.PurposeClaim {
+		return proposal.Boot{Ticket: *t, Image: t.Image.Ref, Architecture: t.Image.Architecture}, true
+	}
+	c := d.Claims[t.Claim]
+	if c == nil {
+		return proposal.Boot{}, false
+	}
+	b, why := BootOfClaim(d, c)
+	b.Ticket, b.Architecture = *t, t.Image.Architecture
+	if to := t.Target; to != nil {
+		b.Hints, b.Previous, b.MayOverwrite = to.Hints, to.Previous, to.Overwrite != ""
+	}
+	return b, why.Reason == "" && SameBoot(key, t.Digest, t, &b)
+}

@@ -1,0 +1,105 @@
+package booting
+
+import (
+	"cmp"
+	"slices"
+
+	"ingot/model"
+	"ingot/reconcile/plan/proposal"
+)
+
+// Digest identifies a boot.
+func Digest(m *proposal.Moment, b *proposal.Boot) string { return KeyedDigest(m.DigestKey, b) }
+
+// ClaimBoot is what the claim has the server boot, or why that is not known.
+func ClaimBoot(s *proposal.Server) (proposal.Boot, proposal.Why) {
+	boot, why := BootOfClaim(s.Desired, s.Claim)
+	boot.Ticket.Always = s.ClaimAnnotation(model.AnnotationBoot) == "always"
+	boot.Ticket.BootedBy = s.ClaimAnnotation(model.AnnotationBooted)
+	boot.Hints = hints(s.Manifest, boot.RootDevice)
+	boot.ProbeImage = cmp.Or(s.Policy.DiscoveryImage, s.Policy.CleanupImage)
+	boot.Firmware = proposal.Firmware(s)
+	boot.Disks = presentDisks(s)
+	p := s.Record.Boot.Problem
+	boot.Doubtful = proposal.FailedDisk(p) && p.Reason == model.ReasonDigestMismatch
+	overwrite := overwriteAsked(s)
+	boot.Previous, boot.MayOverwrite = previousDisk(s, &boot), overwrite != ""
+	boot.Ticket.Target = &model.InstallTarget{RootDevice: boot.RootDevice, Hints: boot.Hints, Previous: boot.Previous, Overwrite: overwrite}
+	why.Since = s.Record.Life.Since
+	return boot, why
+}
+
+// OtherTarget reports whether the Server or the claim says something else of the disk than when
+// a ticket with a disk image was armed: which one it is, or whether it may be overwritten.
+func OtherTarget(s *proposal.Server, t *model.Ticket) bool {
+	if t == nil || t.Target == nil || t.Claim != s.Record.Claim.Name || s.Claim == nil {
+		return false
+	}
+	return t.Target.Overwrite != overwriteAsked(s) || !slices.Equal(t.Target.Hints, hints(s.Manifest, s.ClaimAnnotation(model.AnnotationRootDevice)))
+}
+
+// Runs reports whether a boot is what was installed.
+func Runs(s *proposal.Server, b *proposal.Boot) bool {
+	if s.DigestKey.Made(s.Record.Install.Digest) {
+		return Digest(s.Moment, b) == s.Record.Install.Digest
+	}
+	return SameBoot(s.DigestKey, s.Record.Install.Digest, s.Ticket(), b)
+}
+
+// Outdated reports whether the claim asks for something else than was installed.
+func Outdated(s *proposal.Server) bool {
+	boot, why := ClaimBoot(s)
+	return s.HasInstall() && why.Reason == "" && !Runs(s, &boot)
+}
+
+// presentDisks are the disks that the server is known to have now, as its discovery reported
+// them; nil if others may be in it since: then its probe says what speaks against an install.
+func presentDisks(s *proposal.Server) []model.ProbeDisk {
+	probe, d := s.Observed.Probes[s.Name], &s.Record.Disks
+	if probe == nil {
+		return nil
+	}
+	reported := probe.Data.Storage
+	isReplaced := func(d model.Disk) bool { return d.ReplacedBy != "" }
+	isNew := func(w model.DiskWipe) bool {
+		return !slices.ContainsFunc(reported, func(d model.ProbeDisk) bool {
+			return d.Serial == w.Serial && d.WWID == w.WWID && d.SizeBytes == w.SizeBytes
+		})
+	}
+	if slices.ContainsFunc(d.Known, isReplaced) || slices.ContainsFunc(d.Wiped, isNew) || len(d.Wiped) > 0 && len(d.Wiped) != len(reported) {
+		return nil
+	}
+	return reported
+}
+
+// hints are what the server's manifest and the claim say of the disk: both have to hold.
+func hints(server *model.Server, rootDevice string) []string {
+	var all []string
+	if server != nil && server.Annotations[model.AnnotationRootDevice] != "" {
+		all = append(all, server.Annotations[model.AnnotationRootDevice])
+	}
+	if rootDevice != "" {
+		all = append(all, rootDevice)
+	}
+	return all
+}
+
+// overwriteAsked is the value of the claim's annotation that lets what is on the disk be
+// overwritten, "" if there is none, or it was used.
+func overwriteAsked(s *proposal.Server) string {
+	v := s.ClaimAnnotation(model.AnnotationOverwrite)
+	if v == "" || proposal.WasHandled(s.Record, proposal.AskedOverwrite, v) {
+		return ""
+	}
+	return v
+}
+
+// previousDisk is the disk that holds what was installed for the claim, or a part of it: the
+// same is taken again, with what is on it, unless the claim says now which one it has to be.
+func previousDisk(s *proposal.Server, b *proposal.Boot) *model.RootDisk {
+	d := s.Record.Install.RootDisk
+	if d == nil || d.RootDevice != b.RootDevice {
+		return nil
+	}
+	return &d.RootDisk
+}

@@ -1,0 +1,144 @@
+package plan
+
+import (
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/boot"
+	"ingot/reconcile/plan/disks"
+	"ingot/reconcile/plan/install"
+	"ingot/reconcile/plan/laws"
+	"ingot/reconcile/plan/life"
+	"ingot/reconcile/plan/power"
+	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/settings"
+	"ingot/reconcile/plan/world"
+)
+
+// A choice is what is done with a server now, and what would have been done first.
+type choice struct {
+	proposal.Proposal
+	holds  []proposal.Why     // of the proposals that had precedence
+	queued *proposal.Proposal // a power-on that waits for a place; nil = none
+}
+
+// choose takes the first proposal that no law holds and that finds its places.
+func (f *planner) choose(s *world.Server) choice {
+	var c choice
+	v := s.View
+	if v.Stored == nil { // it is known for good before anything else
+		c.Proposal = v.Change(func(rec *model.ServerRecord) { rec.MACs = life.MACs(v) }).Stay(proposal.Note)
+		return c
+	}
+	for p := range f.proposals(s) {
+		p, why, until := f.prepare(v, p)
+		if why.Reason == "" {
+			if why = f.places.take(&p); why.Reason == model.ReasonPowerOnsLimited && f.places.canQueue(v) {
+				queued := p
+				c.queued = &queued
+			}
+		}
+		if why.Reason != "" {
+			c.holds = append(c.holds, why)
+			c.Wake = c.WakeBy(until).Wake
+			continue
+		}
+		p.Wake = p.WakeBy(c.Wake).Wake
+		c.Proposal = p
+		break
+	}
+	if c.Of == nil { // it must not even be read
+		c.Proposal, c.holds = v.Wait(c.Wake, c.holds[len(c.holds)-1]), nil
+	}
+	if c.Kind != proposal.Look && c.Kind != proposal.Keep && c.Do != nil {
+		c.queued = nil
+	}
+	return f.finish(c, v)
+}
+
+// prepare asks the laws about a proposal, and completes one that they do not hold.
+func (f *planner) prepare(s *proposal.Server, p proposal.Proposal) (next proposal.Proposal, why proposal.Why, until time.Time) {
+	if why, until = f.laws.Check(s, &p); why.Reason != "" {
+		return p, why, until
+	}
+	if f.In.Hold != nil && f.In.Hold(&p) {
+		return p, s.Why(model.ReasonInProgress, "a test holds it"), until
+	}
+	if next, why, until = complete(p); why.Reason == "" {
+		why = f.laws.Pushed(s, &next)
+	}
+	return next, why, until
+}
+
+// complete turns what a proposal needs first into actions.
+func complete(p proposal.Proposal) (next proposal.Proposal, why proposal.Why, until time.Time) {
+	if p.Arm != nil {
+		if p, why, until = boot.Arm(p); why.Reason != "" {
+			return p, why, until
+		}
+	}
+	if p.Goal == nil {
+		return p, why, until
+	}
+	next = power.Toward(p, boot.Before(p.Of, p.Goal))
+	if next.Kind == proposal.Act {
+		next.Kind = p.Kind
+	}
+	next.Place = append(next.Place, p.Place...)
+	return next, why, until
+}
+
+// finish adds what every choice has: the settings of a server that rests, the disks that a new
+// state begins with, and when the server has to be looked at again.
+func (f *planner) finish(c choice, s *proposal.Server) choice {
+	if (c.Kind == proposal.Look || c.Kind == proposal.Keep) && len(c.holds) > 0 {
+		c.Why = c.holds[0]
+	}
+	if c.Why.Reason == "" && c.Kind == proposal.Look {
+		c.Why = f.ObserveOnly
+	}
+	if c.Rests() && c.queued == nil && f.ObserveOnly.Reason == "" {
+		c.Proposal = settings.Propose(s, c.Proposal)
+	}
+	if state := c.Of.State(); state != s.State() && state != model.StateDiscovery {
+		c.Of = c.Of.Change(func(rec *model.ServerRecord) { disks.Note(s, rec) })
+	}
+	if end := proposal.StrandedEnd(s); end.After(s.Now) {
+		c.Proposal = c.WakeBy(end)
+	}
+	if _, end := install.Window(s); end.After(s.Now) {
+		c.Proposal = c.WakeBy(end)
+	}
+	return c
+}
+
+// moves are what is carried out of a choice, nil where nothing is.
+func (f *planner) moves(s *world.Server, c *choice) (move, queued *Move) {
+	if !c.Waits && !c.Forget {
+		move = f.move(s, &c.Proposal)
+	}
+	if c.queued != nil {
+		queued = f.move(s, c.queued)
+	}
+	return move, queued
+}
+
+func (f *planner) move(s *world.Server, p *proposal.Proposal) *Move {
+	m := &Move{Do: p.Do, Then: p.Of.Record, Routine: p.Routine, Heals: p.Kind == proposal.Keep && !p.Routine}
+	m.Target, m.was = f.target(m.Then), f.knownOf(s, m.Then)
+	return m
+}
+
+// loadLaws finds what the laws go by, and which disruptions the guard lets pass.
+func (f *planner) loadLaws() {
+	f.laws = &laws.Laws{
+		Moment: f.Moment, ObserveOnly: f.ObserveOnly, HealOnly: f.In.HealOnly != "" && f.In.ObserveOnly == "",
+		Guard: laws.NewGuard(&f.In.Observed.Fleet),
+	}
+	if f.Outdated() {
+		f.laws.Outdated = f.ObserveOnly
+	}
+	if f.ObserveOnly.Reason == "" {
+		f.guard()
+	}
+}

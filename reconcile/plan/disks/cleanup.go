@@ -1,0 +1,169 @@
+package disks
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"ingot/model"
+	"ingot/model/text"
+	"ingot/reconcile/plan/event"
+	"ingot/reconcile/plan/proposal"
+)
+
+type server = proposal.Server
+
+// probeGrace is how long the probe's own system, which holds nothing of value,
+// may take to shut down.
+const probeGrace = 30 * time.Second
+
+// wipeSilence is how long nothing may be heard of a wipe, which reports at least every minute that it
+// goes on, before a person is asked to look.
+const wipeSilence = 5 * time.Minute
+
+// Mode is how the server's disks are wiped: as the server's manifest or the
+// configuration says, or as its claim asked for if that is stricter.
+func Mode(s *server) string {
+	return model.StricterCleanup(cmp.Or(s.Annotation(model.AnnotationCleanup), s.Policy.CleanupMode), s.Record.Claim.Cleanup)
+}
+
+// Image is the image that wipes, "" if there is none.
+func Image(s *server) string { return cmp.Or(s.Policy.CleanupImage, s.Policy.DiscoveryImage) }
+
+// Cleanup wipes the server's disks and waits for the outcome of each.
+func Cleanup(s *server) (p proposal.Proposal, ok bool) {
+	if s.State() != model.StateCleanup {
+		return p, false
+	}
+	switch {
+	case Mode(s) == model.CleanupNone:
+		return cleaned(s, nil, s.Record.Disks.Missing), true
+	case proposal.WipeReport(s) != nil:
+		return reported(s, proposal.WipeReport(s)), true
+	case Image(s) == "":
+		return s.Rest(s.WhyBy(model.ReasonNoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's "+
+			"configuration", proposal.RackOperator)), true
+	case late(s):
+		return failLate(s), true
+	case s.AwaitsOff(model.PurposeCleanup) && s.IsOff():
+		return proposal.OpenTicket(s), true
+	case s.AwaitsOff(model.PurposeCleanup):
+		return s.ToOff(s.Policy.PowerOffGrace), true
+	case s.Settling():
+		return s.ToOn(proposal.Act, proposal.FromNetwork, nil), true
+	}
+	return wipe(s), true
+}
+
+// wipe boots the probe that wipes, and waits for it.
+func wipe(s *server) proposal.Proposal {
+	on, opened := s.Power() == model.PowerOn, s.Opened(model.PurposeCleanup)
+	switch {
+	case opened && proposal.Stranded(s): // it asked while no Ingot answered
+		return s.Change(func(rec *model.ServerRecord) {
+			proposal.EndTicket(rec, model.TicketSpent)
+			rec.Power.Asked = nil
+		}).Stay(proposal.Look)
+	case opened && on:
+		return awaitWipe(s)
+	case opened && s.Ticket().MayBoot(s.Progress()):
+		return s.ToOn(proposal.Act, proposal.FromNetwork, nil)
+	case !opened && on:
+		return s.ToOff(s.Policy.PowerOffGrace)
+	}
+	b := proposal.Boot{Image: Image(s)}
+	b.Ticket.CleanupMode = Mode(s)
+	return s.ToArm(model.PurposeCleanup, proposal.UntilOff(s, b))
+}
+
+// late reports whether the server was powered on for its wipe, and the time of that
+// is over.
+func late(s *server) bool {
+	t := s.Ticket()
+	return s.Begun() && t.Purpose == model.PurposeCleanup && !t.Open() && !t.ArmedAt.Before(s.Record.Life.Since) &&
+		s.Over(s.Record.Power.Asked.At, s.Policy.WipeTimeout(t.CleanupMode))
+}
+
+// failLate gives up on a wipe that reported nothing in its time.
+func failLate(s *server) proposal.Proposal {
+	return s.Change(func(rec *model.ServerRecord) {
+		rec.Disks.Wiped, rec.Disks.Missing = nil, Remembered(acceptedBefore(s))
+	}).Fail(proposal.Act, model.ReasonCleanupFailed, fmt.Sprintf("no wipe result within %s; %s",
+		s.Policy.WipeTimeout(s.Ticket().CleanupMode), lastProgress(s)))
+}
+
+// reported compares what a wipe reported with the drives and volumes as the machine
+// has them now: the server is Available again only if each of its disks is accounted for.
+func reported(s *server, report *model.WipeReport) proposal.Proposal {
+	if s.Reading.InventoryAt.Before(s.NotedAt(report.ReceivedAt)) {
+		return s.Inspect()
+	}
+	missing := missing(s, report.Disks)
+	wrong := failure(s, report.Disks, NotAccepted(missing))
+	switch {
+	case wrong == "":
+		return cleaned(s, report.Disks, missing)
+	case !s.IsOff():
+		return s.ToOff(probeGrace)
+	}
+	if what := acceptance(s); what == model.DisksNone || what == model.DisksAsReported { // it was there before anything was listed
+		s = s.Change(func(rec *model.ServerRecord) {
+			proposal.MarkHandled(rec, proposal.AskedDisks, s.Annotation(model.AnnotationDisksAccepted))
+		})
+		wrong = failure(s, report.Disks, NotAccepted(missing))
+	}
+	return s.Change(func(rec *model.ServerRecord) { rec.Disks.Wiped, rec.Disks.Missing = report.Disks, missing }).
+		Fail(proposal.Act, model.ReasonCleanupFailed, wrong)
+}
+
+// cleaned powers off, and then the server is Available again.
+func cleaned(s *server, report []model.DiskWipe, missing []model.MissingDisk) proposal.Proposal {
+	if !s.IsOff() {
+		return s.ToOff(probeGrace)
+	}
+	proof := proposal.Proof{Mode: Mode(s), Reported: report, Missing: missing}
+	if proof.Mode != model.CleanupNone {
+		asked := acceptance(s) != ""
+		s = s.Change(func(rec *model.ServerRecord) {
+			if asked {
+				proposal.MarkHandled(rec, proposal.AskedDisks, s.Annotation(model.AnnotationDisksAccepted))
+			}
+			noteWiped(rec, report, s.Now)
+		})
+		proof.Missing = Remembered(missing)
+	}
+	p := event.After(s, event.Event{Kind: event.Freed, Proof: &proof}).Stay(proposal.Act)
+	p.Frees = &proof
+	return p
+}
+
+// Unaccounted says which disks of a server a proof does not account for, "" if it accounts for all. The law
+// asks it of each proposal that makes a server free.
+func Unaccounted(s *server, proof *proposal.Proof) string {
+	if proof.Mode == model.CleanupNone && Mode(s) == model.CleanupNone {
+		return ""
+	}
+	return failure(s, proof.Reported, NotAccepted(missing(s, proof.Reported)))
+}
+
+// awaitWipe waits for the outcome of the wipe.
+func awaitWipe(s *server) proposal.Proposal {
+	w := s.Trace().Wiping()
+	if w == nil || len(w.Disks) == 0 {
+		return s.Rest(s.Why(model.ReasonWiping, "waiting for the wipe of its disks, "+proposal.LastStage(s)))
+	}
+	quiet := w.ReceivedAt.Add(wipeSilence)
+	if s.Now.Before(quiet) {
+		return s.Rest(s.Why(model.ReasonWiping, "its disks are being wiped: "+WipeText(w))).WakeBy(quiet)
+	}
+	return s.Rest(s.WhyBy(model.ReasonWiping, lastProgress(s)+"; look at its console", proposal.RackOperator))
+}
+
+// lastProgress says how far the wipe had come when the probe last reported, or else the boot.
+func lastProgress(s *server) string {
+	w := s.Trace().Wiping()
+	if w == nil || len(w.Disks) == 0 {
+		return proposal.LastStage(s)
+	}
+	return fmt.Sprintf("last wipe progress at %s: %s", text.Time(w.ReceivedAt), WipeText(w))
+}

@@ -1,0 +1,313 @@
+package event
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/proposal"
+)
+
+// Kind is what has happened to a server.
+type Kind string
+
+// The events. What each part of the record makes of them is in the functions below.
+const (
+	Bound            Kind = "Bound"    // Adopted claim gets it
+	Adopted          Kind = "Adopted"  // Renamed claim gets it as it runs
+	Renamed          Kind = "Renamed"  // Released claim has another name
+	Released         Kind = "Released" // GivenUp is decided that its claim loses it
+	GivenUp          Kind = "GivenUp"  // Freed it holds has to be wiped
+	Freed            Kind = "Freed"    // Discovered of its disks is accounted for
+	Discovered       Kind = "Discovered"
+	FoundRunning     Kind = "FoundRunning" // Retried runs what Ingot did not start
+	Retried          Kind = "Retried"      // Installed person asks for a retry
+	Installed        Kind = "Installed"    // MaintenanceBegun disk may hold what its ticket is for
+	MaintenanceBegun Kind = "MaintenanceBegun"
+	MaintenanceEnded Kind = "MaintenanceEnded"
+)
+
+// An Event is something that has happened to a server, or was decided for it.
+type Event struct {
+	Kind    Kind
+	Claim   *model.ServerClaim // Bound, Adopted, Renamed
+	Value   string             // Adopted: the digest of what it runs; FoundRunning: why; Maintenance: what it is for
+	Power   model.Power        // MaintenanceBegun: that it begins with
+	Release *model.Release     // Released
+	MACs    []model.ServerMAC  // Discovered
+	Proof   *proposal.Proof    // Freed
+}
+
+// After is the server once something has happened to it: each part of its record says what that
+// means for it.
+func After(s *proposal.Server, e Event) *proposal.Server {
+	return s.Change(func(rec *model.ServerRecord) {
+		before := rec.Life.State
+		installAfter(s, rec, e)
+		bootAfter(s, rec, e)
+		lifeAfter(s, &rec.Life, e)
+		claimAfter(s, &rec.Claim, e)
+		powerAfter(&rec.Power, e)
+		disksAfter(&rec.Disks, e)
+		serviceAfter(s, &rec.Maintenance, e)
+		requestsAfter(rec, e)
+		settingsAfter(&rec.Settings, e)
+		intentAfter(s, rec, e)
+		if rec.Life.State != before {
+			rec.Life.Since, rec.Boot.Problem = s.Now, nil
+			if rec.Life.State != model.StateError {
+				rec.Life.Reason, rec.Life.Message = "", ""
+			}
+		}
+	})
+}
+
+func lifeAfter(s *proposal.Server, l *model.RecordLife, e Event) {
+	switch e.Kind {
+	case Bound:
+		l.State = model.StateReserved
+	case Adopted:
+		l.State, l.FoundRunning = model.StateReserved, time.Time{}
+	case Released:
+		l.NotBefore, l.Failures, l.LastError = time.Time{}, 0, ""
+	case GivenUp:
+		l.State = model.StateCleanup
+	case Freed, Discovered:
+		l.State = model.StateAvailable
+	case FoundRunning:
+		l.FoundRunning, l.Message = s.Now, e.Value
+	case Retried:
+		l.Failures, l.LastError, l.NotBefore = 0, "", time.Time{}
+		if l.State == model.StateError {
+			l.State, l.Back = l.Back, ""
+		}
+	case MaintenanceBegun:
+		l.Back, l.State = l.State, model.StateMaintenance
+	case MaintenanceEnded:
+		l.State, l.Back = l.Back, ""
+	case Renamed, Installed:
+	}
+}
+
+func claimAfter(s *proposal.Server, c *model.RecordClaim, e Event) {
+	switch e.Kind {
+	case Bound, Adopted:
+		*c = model.RecordClaim{
+			Name: e.Claim.ClaimName(), BoundAt: s.Now, Tenant: e.Claim.Tenant, Power: e.Claim.Spec.Power,
+			Cleanup: e.Claim.Annotations[model.AnnotationCleanup],
+		}
+	case Renamed:
+		c.Name = e.Claim.ClaimName()
+	case GivenUp:
+		c.Name, c.Tenant, c.Power = "", "", ""
+	case Freed:
+		c.Cleanup = ""
+	default:
+	}
+}
+
+func powerAfter(p *model.RecordPower, e Event) {
+	a := p.Asked
+	if a == nil || e.Kind != Retried && e.Kind != MaintenanceEnded {
+		return
+	}
+	if a.Unsure {
+		p.Asked = nil // a person, or the maintenance, has settled it
+		return
+	}
+	if e.Kind == Retried && a.Again > 0 {
+		first := *a
+		first.Again = 0 // the next time is at once
+		p.Asked = &first
+	}
+}
+
+func bootAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
+	b, asked, progress := &rec.Boot, s.Record.Power.Asked, s.Progress()
+	switch e.Kind {
+	case Renamed:
+		if b.Ticket != nil && b.Ticket.Claim != "" {
+			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.Claim = e.Claim.ClaimName() })
+		}
+	case Released:
+		proposal.RevokeTicket(rec)
+		b.Problem = nil
+	case Freed:
+		proposal.EndTicket(rec, model.TicketBooted)
+	case Discovered:
+		ForgetThefts(rec)
+		noteBootsAfter(b, asked, progress)
+		proposal.EndTicket(rec, model.TicketBooted)
+	case FoundRunning:
+		proposal.EndTicket(rec, model.TicketSpent)
+	case Retried:
+		bootRetried(s, rec)
+	case Installed:
+		b.Problem = nil
+		noteBootsAfter(b, asked, progress)
+	case MaintenanceBegun: // what was to be installed is of no use meanwhile
+		if s.Opened(model.PurposeClaim) && s.TicketState() != model.TicketIgnitionServed {
+			proposal.EndTicket(rec, model.TicketSpent)
+		}
+	case Bound, Adopted, GivenUp, MaintenanceEnded:
+	}
+	if slices.Contains([]Kind{Bound, Freed, Discovered, Retried, Installed}, e.Kind) {
+		b.Attempts = 0
+	}
+}
+
+func bootRetried(s *proposal.Server, rec *model.ServerRecord) {
+	b := &rec.Boot
+	failed := proposal.FailedBoot(b.Problem) && b.Ticket.State(s.Progress()) != model.TicketIgnitionServed
+	if failed || s.InstallUnknown() { // or a person says that it is not installed
+		proposal.EndTicket(rec, model.TicketSpent) // the next is one that the server is powered on for
+	}
+	b.Problem, b.NoDiskBoot = nil, nil
+	ForgetThefts(rec)
+}
+
+func installAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
+	i := &rec.Install
+	switch e.Kind {
+	case Bound:
+		*i = model.RecordInstall{Replaces: i.Replaces}
+	case Adopted:
+		i.Digest, i.Unconfirmed = e.Value, time.Time{}
+	case GivenUp:
+		i.Digest, i.Unconfirmed = "", time.Time{}
+	case Freed:
+		i.RootDisk = nil
+	case Installed:
+		NoteDisk(s, rec)
+		i.Digest, i.Reprovision, i.Unconfirmed = rec.Boot.Ticket.Digest, "", s.Now
+	default:
+	}
+}
+
+func disksAfter(d *model.RecordDisks, e Event) {
+	if e.Kind == Freed {
+		d.Wiped, d.Missing = e.Proof.Reported, e.Proof.Missing
+	}
+}
+
+func serviceAfter(s *proposal.Server, m *model.RecordMaintenance, e Event) {
+	switch e.Kind {
+	case MaintenanceBegun:
+		m.By = e.Value
+		if e.Power == model.PowerOn {
+			m.Power = &model.MaintenancePower{Want: model.PowerOn, Due: true}
+		}
+	case MaintenanceEnded:
+		if m.By != "" && m.By != model.OperationPark {
+			m.ServicedAt = s.Now
+		}
+		m.By, m.Power = "", nil
+	default:
+	}
+}
+
+func requestsAfter(rec *model.ServerRecord, e Event) {
+	if e.Kind == Bound || e.Kind == Adopted {
+		proposal.ResetHandled(rec, proposal.AskedReprovision, e.Claim.Annotations[model.AnnotationReprovision])
+	}
+	if e.Kind == Bound {
+		proposal.ResetHandled(rec, proposal.AskedOverwrite, "") // its first install asks for it as well as any other
+	}
+}
+
+func settingsAfter(r *model.RecordSettings, e Event) {
+	if e.Kind == Retried {
+		r.IndicatorProblem, r.BootOrderProblem = nil, nil
+	}
+}
+
+// intentAfter keeps the intent, the release and the doubt, each of which is one value.
+func intentAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
+	switch e.Kind {
+	case Bound:
+		rec.Release = nil
+		Announce(s, rec, model.IntentBind, string(e.Claim.ClaimName()))
+	case Adopted:
+		Announce(s, rec, model.IntentAdopt, string(e.Claim.ClaimName()))
+	case Renamed:
+		if i := rec.Intent; i != nil && i.Value == string(s.Record.Claim.Name) {
+			renamed := *i
+			renamed.Value = string(e.Claim.ClaimName())
+			rec.Intent = &renamed
+		}
+	case Released:
+		rec.Release = e.Release
+		Announce(s, rec, model.IntentRelease, string(rec.Claim.Name))
+	case GivenUp:
+		rec.Doubt = nil
+	case Freed:
+		rec.Release, rec.Intent = nil, nil
+	case Discovered:
+		rec.MACs, rec.Intent = e.MACs, nil
+	case Retried:
+		if proposal.InstallUnknown(rec) {
+			rec.Doubt = nil // a person says that it is not installed
+		}
+	case MaintenanceEnded:
+		rec.Intent = nil
+	case FoundRunning, Installed, MaintenanceBegun:
+	}
+}
+
+// Announce notes a decision that the status branch has to show before it is acted upon.
+func Announce(s *proposal.Server, rec *model.ServerRecord, kind model.IntentKind, value string) {
+	rec.Intent = &model.Intent{Kind: kind, Value: value, Revision: s.Desired.Revision}
+}
+
+// NoteDisk notes that the disk image of the server's ticket is on its disk, and which request that
+// used. With any other ticket it notes that the disks hold something.
+func NoteDisk(s *proposal.Server, rec *model.ServerRecord) {
+	t := rec.Boot.Ticket
+	if t == nil || t.Disk == nil {
+		rec.Install.RootDisk = nil // what was installed may be anywhere
+		return
+	}
+	if to := t.Target; to != nil && to.Overwrite != "" {
+		proposal.MarkHandled(rec, proposal.AskedOverwrite, to.Overwrite)
+	}
+	d := model.InstalledDisk{RootDevice: t.RootDevice()}
+	if rec.Install.RootDisk != nil {
+		d.RootDisk = rec.Install.RootDisk.RootDisk
+	}
+	if p := s.Progress(); p != nil && p.Install != nil && p.Install.Disk != nil {
+		d.RootDisk = *p.Install.Disk
+	}
+	if d.RootDisk == (model.RootDisk{}) {
+		return // it was lost with the store
+	}
+	d.VerifiedAt = cmp.Or(t.IgnitionAt, s.Now)
+	rec.Install.RootDisk = &d
+}
+
+// ForgetThefts begins to count the thefts of tickets again. That a Secret was served to another
+// machine stays on record.
+func ForgetThefts(rec *model.ServerRecord) {
+	if old := rec.Boot.Theft; old != nil && old.Count > 0 {
+		theft := *old
+		theft.Count = 0
+		rec.Boot.Theft = &theft
+	}
+}
+
+// noteBootsAfter records how long the server took from its power-on to its first
+// request.
+func noteBootsAfter(b *model.RecordBoot, asked *model.PowerAsked, p *model.Progress) {
+	if p == nil || asked == nil {
+		return
+	}
+	first := time.Time{}
+	for _, at := range []time.Time{p.DHCPAt, p.TFTPAt, p.HTTPBootAt, p.ScriptAt} {
+		if at.After(asked.At) && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	if !first.IsZero() {
+		b.BootsAfter = first.Sub(asked.At).Round(time.Second)
+	}
+}

@@ -1,0 +1,187 @@
+package install
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"ingot/model"
+	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
+)
+
+// A probe that has written its image powers its machine off. Power is read for that after
+// probeOffFirst, and then each probeOffEvery until probeOffLimit.
+const (
+	probeOffLimit = 2 * time.Minute
+	probeOffFirst = 2 * time.Second
+	probeOffEvery = 5 * time.Second
+)
+
+// PreparedEvery is the pause between the checks whether a disk image is prepared.
+const PreparedEvery = 10 * time.Second
+
+// imageReasons are the reasons that disk images alone have.
+var imageReasons = []model.Reason{
+	model.ReasonDigestMissing, model.ReasonDigestMismatch, model.ReasonImageUnsafe, model.ReasonImageFormat,
+	model.ReasonImageNoPartitions, model.ReasonImageCannotBoot, model.ReasonImageTooLarge, model.ReasonImagePreparing,
+	model.ReasonSectorSizeMismatch, model.ReasonDiskTooSmall, model.ReasonRootDeviceAmbiguous, model.ReasonRootDeviceMissing,
+	model.ReasonRootDeviceGone, model.ReasonMultipath,
+}
+
+// OfDiskImage reports whether the problem is one of a disk image, or of the disk that it is to
+// go to.
+func OfDiskImage(p *model.BootProblem) bool {
+	return proposal.FailedDisk(p) || p != nil && slices.Contains(imageReasons, p.Reason)
+}
+
+// writingDisk reports whether the server's probe is about to write its disk image, as far as is
+// known: it reported since the server was powered on, and neither that it is done nor that it
+// failed.
+func writingDisk(s *server) bool {
+	in := proposal.DiskInstall(s)
+	if in == nil || in.Verified() || in.Reason != "" || s.Ticket().AwaitingOff || s.Power() != model.PowerOn {
+		return false
+	}
+	return proposal.ToldSinceOn(s, in)
+}
+
+// diskFailed reports whether the probe could not write the disk image: it said so, or the
+// server started again, or went off, as often as is tried.
+func diskFailed(s *server) bool {
+	in := proposal.DiskInstall(s)
+	if in == nil || in.Verified() || s.Ticket().AwaitingOff {
+		return false
+	}
+	return in.Reason != "" || restartsTooOften(s)
+}
+
+// restartsTooOften reports whether the server was cut off from its install as often as is tried.
+func restartsTooOften(s *server) bool {
+	boots := s.Progress().Boots
+	if in := proposal.DiskInstall(s); in != nil {
+		boots = max(boots, in.Begun)
+	}
+	if s.Power() == model.PowerOff && !s.Settling() {
+		boots++
+	}
+	return boots >= s.Policy.BootAttempts
+}
+
+// failDisk ends a ticket whose image the probe could not write.
+func failDisk(s *server) proposal.Proposal {
+	in := proposal.DiskInstall(s)
+	reason, message := in.Reason, in.Message
+	switch {
+	case reason == "":
+		reason = model.ReasonInstallFailed
+		message = fmt.Sprintf("the server went off, or started again, %d times before its image was on the disk", s.Policy.BootAttempts)
+	case !slices.Contains(model.Reasons, reason):
+		reason, message = model.ReasonInstallFailed, reason+": "+message
+	}
+	lost := []model.Reason{model.ReasonRootDeviceGone, model.ReasonDiskWriteFailed, model.ReasonDiskLies}
+	return s.Change(func(rec *model.ServerRecord) {
+		noteFailedBoot(s, rec, reason, message, in.Stage)
+		if d := rec.Install.RootDisk; d != nil && d.VerifiedAt.IsZero() && slices.Contains(lost, reason) {
+			rec.Install.RootDisk = nil // nothing of use is on it: another may be taken
+		}
+		proposal.EndTicket(rec, model.TicketSpent)
+	}).Stay(proposal.Look)
+}
+
+// awaitDisk waits for the probe to write the disk image. The disk stands on record as soon as
+// anything may be on it.
+func awaitDisk(s *server) proposal.Proposal {
+	in, t := proposal.DiskInstall(s), s.Ticket()
+	if d := s.Record.Install.RootDisk; in.Writes() && in.Disk != nil && (d == nil || d.RootDisk != *in.Disk) {
+		return s.Change(func(rec *model.ServerRecord) {
+			rec.Install.RootDisk = &model.InstalledDisk{RootDisk: *in.Disk, RootDevice: t.RootDevice()}
+		}).Stay(proposal.Look)
+	}
+	says := "installing " + t.Disk.Ref + ": " + Text(t.Disk, in)
+	if p := s.Record.Boot.Problem; proposal.FailedBoot(p) {
+		says += fmt.Sprintf("; attempt %d of %d, before it %s", s.Record.Boot.Attempts+1, s.Policy.BootAttempts, p.Message)
+	}
+	return s.Rest(proposal.Why{Reason: model.ReasonInstalling, Message: says, Since: cmp.Or(in.StartedAt, in.BootedAt, s.Record.Life.Since)})
+}
+
+// probeGoesOff is when to look next whether the probe that has written the disk image has
+// powered the server off; zero = that is not awaited.
+func probeGoesOff(s *server) time.Time {
+	in := proposal.DiskInstall(s)
+	if in == nil || in.RebootingAt.IsZero() || !s.Now.Before(in.RebootingAt.Add(probeOffLimit)) {
+		return time.Time{}
+	}
+	if a := s.Record.Power.Asked; a != nil && a.At.After(in.RebootingAt) {
+		return time.Time{} // it went off, and was started from its disk
+	}
+	if first := in.RebootingAt.Add(probeOffFirst); s.Reading.At.Before(first) {
+		return first
+	}
+	return s.Reading.At.Add(probeOffEvery)
+}
+
+// diskName is the disk that the server's image is on, for people.
+func diskName(s *server) string {
+	if s.Record.Install.RootDisk == nil {
+		return "its disk"
+	}
+	return "disk " + RootDiskText(&s.Record.Install.RootDisk.RootDisk)
+}
+
+// stalledText says that nothing was reported of an install for a while.
+func stalledText(s *server, silence time.Duration) string {
+	in := proposal.DiskInstall(s)
+	return fmt.Sprintf("its probe has reported nothing for %s, last at %s: %s; look at its console and at its link", silence,
+		text.Time(in.ReportedAt), Text(s.Ticket().Disk, in))
+}
+
+// notSeen says that the disk image is on the disk, and that nothing said since that it is up.
+func notSeen(s *server) proposal.Why {
+	t := s.Ticket()
+	return proposal.Why{Reason: model.ReasonInstalledNotSeen, Message: fmt.Sprintf("image %s is on %s, and its system has not reported since that it is up (%s): the server "+
+		"boots from its disk and is not installed again. Check its console: the image may lack a driver for this machine, or not be signed for "+
+		"its Secure Boot. If it runs, make it report by cloud-init or Ignition, or set annotation %[5]s: %[6]s on ServerClaim %[4]s; to "+
+		"install it again, set a new value of annotation %[7]s",
+		t.Disk.Ref, diskName(s), proposal.LastStage(s), s.Record.Claim.Name, model.AnnotationBooted, model.BootedServed, model.AnnotationReprovision),
+		Since: s.Record.Install.Unconfirmed, Actor: proposal.Tenant}
+}
+
+// Text says how far the writing of a disk image is, by the tenths of its data.
+func Text(disk *model.DiskImage, in *model.DiskInstall) string {
+	to := ""
+	if in.Disk != nil {
+		to = " to " + RootDiskText(in.Disk)
+	}
+	switch in.Stage {
+	case model.DiskProbeBooted:
+		return "its probe runs"
+	case model.DiskChosen:
+		return "disk " + RootDiskText(in.Disk) + " is chosen"
+	case model.DiskVerified, model.DiskBootEntry, model.DiskRebooting:
+		return "it is on disk " + RootDiskText(in.Disk)
+	case model.DiskWriting:
+	}
+	says := fmt.Sprintf("%d %% of %s written%s", in.Tenths*10, text.Bytes(disk.Data), to)
+	took := in.TenthAt.Sub(in.StartedAt)
+	if in.Tenths == 0 || in.StartedAt.IsZero() || took < time.Second {
+		return says
+	}
+	rate := float64(disk.Data) / 10 * float64(in.Tenths) / took.Seconds()
+	left := took / time.Duration(in.Tenths) * time.Duration(10-in.Tenths)
+	return fmt.Sprintf("%s, %s/s, done at about %s", says, text.Bytes(uint64(rate)), text.Time(in.TenthAt.Add(left)))
+}
+
+// RootDiskText is a disk as it is shown to people.
+func RootDiskText(d *model.RootDisk) string {
+	switch {
+	case d == nil:
+		return "that is not known"
+	case d.Serial != "":
+		return fmt.Sprintf("%s (serial %s)", d.Name, d.Serial)
+	case d.WWID != "":
+		return fmt.Sprintf("%s (wwid %s)", d.Name, d.WWID)
+	}
+	return d.Name
+}

@@ -1,0 +1,150 @@
+// Package install brings what a claim asks for onto its server, once, and from then on keeps the
+// server running from its disk. It owns what a record says of installs.
+package install
+
+import (
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/booting"
+	"ingot/reconcile/plan/proposal"
+)
+
+type server = proposal.Server
+
+// Stage is how far the install of what a claim asks for has come on its server,
+// by what is on record and what was seen of the boot. It says what Ingot does next;
+// model.BootStage says what was seen last.
+type Stage string
+
+// The stages of an install. What is "served" is what configures the machine: its
+// Ignition, its cloud-init data, its own script, or its kernel where its claim counts that;
+// with a disk image it is "served" once that is on its disk.
+const (
+	None          Stage = ""              // SecretMissing is to be installed
+	SecretMissing Stage = "SecretMissing" // ToArm is to be booted is not known
+	ToArm         Stage = "ToArm"         // UsedEarly has no ticket for what its claim asks for
+	UsedEarly     Stage = "UsedEarly"     // AwaitingOff ticket was used before the server was off
+	AwaitingOff   Stage = "AwaitingOff"   // Ready may still run what the ticket is to replace
+	Ready         Stage = "Ready"         // Booting is off, and boots from the network next
+	Booting       Stage = "Booting"       // WritingDisk is on, and was not served yet
+	WritingDisk   Stage = "WritingDisk"   // DiskFailed probe writes its disk image
+	DiskFailed    Stage = "DiskFailed"    // Stranded probe could not write it
+	Stranded      Stage = "Stranded"      // Served asked while no Ingot answered
+	Served        Stage = "Served"        // Installing was served, and the time is not on record
+	Installing    Stage = "Installing"    // PoweredOff was served, and its report is waited for
+	PoweredOff    Stage = "PoweredOff"    // Unreported was served, and what it installs powered it off
+	Unreported    Stage = "Unreported"    // Booted was served, and did not report in time
+	Booted        Stage = "Booted"        // it is known to run what it was served
+)
+
+// StageOf is the stage of the server's install, None if there is none.
+func StageOf(s *server) Stage {
+	if !proposal.Installs(s) {
+		return None
+	}
+	boot, missing := booting.ClaimBoot(s)
+	return stage(s, &boot, missing)
+}
+
+// stage is the stage of the install of a boot, of which something may be missing.
+func stage(s *server, boot *proposal.Boot, missing proposal.Why) Stage {
+	t := s.Ticket()
+	ours := s.Opened(model.PurposeClaim) && t.Claim == s.Record.Claim.Name
+	if ours {
+		if stage := ticketStage(s); stage != None {
+			return stage
+		}
+	}
+	switch {
+	case missing.Reason != "":
+		return SecretMissing
+	case !ours || s.TicketState() == model.TicketArmed && (t.Digest != booting.Digest(s.Moment, boot) || booting.OtherTarget(s, t)):
+		return ToArm
+	case t.AwaitingOff:
+		return AwaitingOff
+	case s.Power() == model.PowerOff:
+		return Ready
+	}
+	return Booting
+}
+
+// ticketStage is the stage of an install whose ticket was used already, or will not be:
+// None if neither is so. From then on it does not matter what the claim asks for.
+func ticketStage(s *server) Stage {
+	t, state := s.Ticket(), s.TicketState()
+	switch {
+	case t.AwaitingOff && state != model.TicketArmed:
+		return UsedEarly
+	case state == model.TicketIgnitionServed:
+		return servedStage(s)
+	case confirmed(s):
+		return Booted
+	case diskFailed(s):
+		return DiskFailed
+	case writingDisk(s):
+		return WritingDisk
+	case proposal.Stranded(s):
+		return Stranded
+	}
+	return None
+}
+
+// servedStage is the stage of the install of a server that was served.
+func servedStage(s *server) Stage {
+	served := s.NotedAt(s.Ticket().IgnitionAt)
+	switch {
+	case served.IsZero():
+		return Served
+	case confirmed(s):
+		return Booted
+	case !s.Now.Before(served.Add(s.Policy.BootGrace)):
+		return Unreported
+	case s.Power() == model.PowerOff:
+		return PoweredOff
+	}
+	return Installing
+}
+
+// confirmed reports whether the server is known to have booted what its open ticket is
+// for: it said so, or it is quiet where the claim lets that count.
+func confirmed(s *server) bool {
+	if !s.Opened(model.PurposeClaim) || s.Ticket().AwaitingOff {
+		return false
+	}
+	end := quietEnd(s)
+	return bootState(s) != nil || !end.IsZero() && s.Power() == model.PowerOn && !s.Now.Before(end)
+}
+
+// bootState is what the server said of its boot with its newest ticket, nil if nothing.
+func bootState(s *server) *model.BootState {
+	booted, t := s.Observed.BootStates[s.Name], s.Ticket()
+	if booted == nil || t == nil || t.Purpose != model.PurposeClaim || booted.Ticket != t.ID {
+		return nil
+	}
+	return booted
+}
+
+// quietEnd is when the server counts as booted if it stays On and asks for no network boot
+// until then; zero = it does not by that.
+func quietEnd(s *server) time.Time {
+	t, p := s.Ticket(), s.Progress()
+	if s.ClaimAnnotation(model.AnnotationBooted) == "" || !s.Opened(model.PurposeClaim) || t.AwaitingOff || t.ServedAt(p).IsZero() {
+		return time.Time{}
+	}
+	from := proposal.Later(t.ServedAt(p), proposal.AskedToBoot(p))
+	if a := s.Record.Power.Asked; a != nil {
+		from = proposal.Later(from, a.At)
+	}
+	if p == nil {
+		from = proposal.Later(from, s.Started) // what it asked for before is lost
+	}
+	return s.NotedAt(from).Add(s.Policy.BootGrace)
+}
+
+// UnreportedServed reports whether the server was served what its claim asks for, and has not reported since.
+func UnreportedServed(s *server) bool {
+	t := s.Ticket()
+	return !s.HasInstall() && s.Opened(model.PurposeClaim) && t.Claim == s.Record.Claim.Name && !t.AwaitingOff &&
+		s.TicketState() == model.TicketIgnitionServed
+}

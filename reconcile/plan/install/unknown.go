@@ -1,0 +1,111 @@
+package install
+
+import (
+	"fmt"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/event"
+	"ingot/reconcile/plan/proposal"
+)
+
+// JustRecovered reports whether the server may have been installed since its record was lost, and
+// the requests in Git were not compared with that.
+func JustRecovered(s *server) bool { return s.InstallUnknown() && s.Record.Doubt.Since.IsZero() }
+
+// NoteUnknown treats the requests in Git as handled, for a server that may have been installed
+// after its record was lost: the install may have been theirs, so only another value is a new request.
+func NoteUnknown(s *server) (p proposal.Proposal, ok bool) {
+	if !JustRecovered(s) {
+		return p, false
+	}
+	return s.Change(func(rec *model.ServerRecord) {
+		for asked, key := range map[string]string{proposal.AskedReprovision: model.AnnotationReprovision, proposal.AskedOverwrite: model.AnnotationOverwrite} {
+			if v := s.ClaimAnnotation(key); v != "" {
+				proposal.MarkHandled(rec, asked, v)
+			}
+		}
+		rec.Doubt = &model.Doubt{
+			Reason: model.DoubtInstallUnknown, Since: s.Now, SeenOn: rec.Doubt.SeenOn,
+			Message: "it was bound before the store was lost, and nothing shows whether it was installed since",
+		}
+	}).Stay(proposal.Note), true
+}
+
+// Unknown leaves a server alone that may be installed or not: it is neither served
+// its boot again nor powered off, and starts from its disk when it is off.
+func Unknown(s *server) (p proposal.Proposal, ok bool) {
+	if !servesOn(s) || !s.InstallUnknown() {
+		return p, false
+	}
+	t := s.Ticket()
+	switch {
+	case bootState(s) != nil:
+		return s.Change(func(rec *model.ServerRecord) {
+			event.NoteDisk(s, rec)
+			rec.Doubt, rec.Install.Digest, rec.Install.Unconfirmed, rec.Boot.Attempts, rec.Boot.Problem = nil, t.Digest, time.Time{}, 0, nil
+			proposal.EndTicket(rec, model.TicketBooted)
+		}).Stay(proposal.Look), true
+	case writingDisk(s) && proposal.DiskInstall(s).ReportedAt.After(s.Record.Doubt.Since):
+		// Its probe says so now that it is not installed. What a store that is older than the
+		// install has of an earlier report says nothing.
+		return s.Change(func(rec *model.ServerRecord) {
+			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.IgnitionAt = time.Time{} })
+			rec.Doubt = nil
+		}).Stay(proposal.Look), true
+	case s.Power() == model.PowerOff && !s.IsOff():
+		return s.Watch(s.Reading.At.Add(s.Policy.ConfirmEvery), UnknownWhy(s)), true
+	case s.Power() == model.PowerOff && neverOn(s) && t.Open() && t.Disk != nil && t.IgnitionAt.IsZero() && !t.AwaitingOff:
+		// The probe refuses a disk with content, so it may be booted for its install after all.
+		return s.Change(func(rec *model.ServerRecord) { rec.Doubt = nil }).Stay(proposal.Look), true
+	}
+	if p, ok = closeTicket(s); ok {
+		return p, true
+	}
+	return runOrRest(s), true
+}
+
+// closeTicket has nothing more served with an open ticket; what took it may still report. One that is armed
+// for a reprovision waits for its turn.
+func closeTicket(s *server) (p proposal.Proposal, ok bool) {
+	t := s.Ticket()
+	switch {
+	case !t.Open() || s.Record.Install.Reprovision != "" && s.AwaitsOff(model.PurposeClaim):
+		return p, false
+	case t.AwaitingOff:
+		return endTicket(s, proposal.Look), true
+	case t.IgnitionAt.IsZero():
+		return s.Change(func(rec *model.ServerRecord) {
+			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.IgnitionAt = s.Now })
+		}).Stay(proposal.Look), true
+	}
+	return p, false
+}
+
+// runOrRest has a server of which it is not known whether it is installed run what is on its disk,
+// if it was on before.
+func runOrRest(s *server) proposal.Proposal {
+	switch {
+	case s.Power() == model.PowerOff && !neverOn(s):
+		return s.ToOn(proposal.Keep, proposal.FromDisk, nil)
+	case s.Power() == model.PowerOn && neverOn(s):
+		return s.Change(func(rec *model.ServerRecord) {
+			d := *rec.Doubt
+			d.SeenOn = true
+			rec.Doubt = &d
+		}).Stay(proposal.Look)
+	}
+	return s.Rest(UnknownWhy(s))
+}
+
+// neverOn reports whether nothing shows that a server of which it is not known whether it is
+// installed was ever on for its claim: its disk may be empty.
+func neverOn(s *server) bool { return !s.HasInstall() && !s.Record.Doubt.SeenOn }
+
+// UnknownWhy says that it is not known whether the server was installed.
+func UnknownWhy(s *server) proposal.Why {
+	d := s.Record.Doubt
+	return proposal.Why{Reason: string(model.DoubtInstallUnknown), Message: fmt.Sprintf("%s: it is left to what is on its disk. If that is not what claim %s "+
+		"asks for, give the claim a new value of annotation %s, or Server %s annotation %s: %s",
+		d.Message, s.Record.Claim.Name, model.AnnotationReprovision, s.Name, model.AnnotationOperation, proposal.NewRetry(s)), Since: d.Since, Actor: proposal.RackOperator}
+}

@@ -1,0 +1,113 @@
+package install
+
+import (
+	"fmt"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/proposal"
+)
+
+// maxWipeTimes is how many times its timeout a wipe may take in all while it reports
+// progress: the probe reports for ever that a disk that hangs is being wiped.
+const maxWipeTimes = 10
+
+// Window is how long the server may take with its open ticket, and when that is
+// over. The time begins again at the power-on, and at each progress report of a wipe. There is
+// none once a claim's server may be installed, for then it is BootGrace that counts.
+func Window(s *server) (length time.Duration, end time.Time) {
+	p, t := s.Policy, s.Ticket()
+	if !t.Open() {
+		return 0, time.Time{}
+	}
+	from := s.NotedAt(t.ArmedAt)
+	if s.Begun() {
+		from = s.NotedAt(s.Record.Power.Asked.At)
+	}
+	switch t.Purpose {
+	case model.PurposeDiscovery:
+		length = p.DiscoveryTimeout
+	case model.PurposeClaim:
+		if s.TicketState() == model.TicketIgnitionServed {
+			return 0, time.Time{}
+		}
+		length = p.BootTimeout
+		if told := proposal.DiskInstall(s); proposal.ToldSinceOn(s, told) {
+			from, length = s.NotedAt(told.ReportedAt), proposal.InstallSilence
+		}
+	case model.PurposeCleanup:
+		length = p.WipeTimeout(t.CleanupMode)
+		if w := s.Trace().Wiping(); w != nil && w.ReceivedAt.After(from) {
+			return length, proposal.Earliest(s.NotedAt(w.ReceivedAt).Add(length), from.Add(maxWipeTimes*length))
+		}
+	}
+	return length, s.OverAt(from, length)
+}
+
+// Expire closes a ticket that came to nothing in its time, whether or not the
+// server can be reached: nothing is open for longer than it is of use.
+func Expire(s *server) (p proposal.Proposal, ok bool) {
+	length, end := Window(s)
+	if end.IsZero() || s.Now.Before(end) || s.Trace().Ended() { // what it reported is handled next
+		return p, false
+	}
+	failed := s.Opened(model.PurposeClaim) && !s.Ticket().AwaitingOff && s.Claim != nil && s.Record.Claim.Power != model.PowerOff
+	return s.Change(func(rec *model.ServerRecord) {
+		if failed {
+			bootFailed(s, rec, length)
+		}
+		proposal.EndTicket(rec, model.TicketSpent)
+	}).Stay(proposal.Note), true
+}
+
+// bootFailed notes that nothing came of a boot for the claim in its time.
+func bootFailed(s *server, rec *model.ServerRecord, length time.Duration) {
+	switch in := proposal.DiskInstall(s); {
+	case proposal.ToldSinceOn(s, in):
+		noteFailedBoot(s, rec, model.ReasonInstallStalled, stalledText(s, length), in.Stage)
+	case s.Begun():
+		noteFailedBoot(s, rec, model.ReasonBootTimeout, fmt.Sprintf("it did not boot within %s, %s; %s", length, proposal.LastStage(s), proposal.Hint(s)), "")
+	case s.InstallsLeft <= 0 && proposal.NeedsInstallPlace(s): // it waits for its turn, and nothing failed
+	default:
+		noteFailedBoot(s, rec, model.ReasonBootTimeout, fmt.Sprintf("it was not powered on within %s", length), "")
+	}
+}
+
+// noteFailedBoot notes why a boot for the claim came to nothing, and how far the writing of
+// its disk image had come, "" if it had not begun.
+func noteFailedBoot(s *server, rec *model.ServerRecord, reason model.Reason, message string, stage model.DiskInstallStage) {
+	t := s.Ticket()
+	p := model.BootProblem{
+		Digest: t.Digest, Architecture: t.Image.Architecture, Image: t.ImageName(), Reason: reason, Message: message, Since: s.Now,
+		Stage: stage,
+	}
+	if s.Begun() && !s.Progress().LockedOut() {
+		rec.Boot.Attempts++
+	}
+	if old := rec.Boot.Problem; proposal.FailedBoot(old) && old.Digest == p.Digest {
+		p.Failures = old.Failures
+		if old.Reason == reason {
+			p.Since = old.Since
+		}
+		if !s.Begun() && rec.Boot.Attempts > 0 {
+			p.Message = old.Message // of when it was
+		}
+	}
+	p.Failures++
+	p.NotBefore = s.Now.Add(bootPause(s, rec.Boot.Attempts, p.Failures))
+	rec.Boot.Problem = &p
+}
+
+// bootPause is how long to wait with the next ticket after so many that came to
+// nothing: short while the server is powered on for it, and then growing.
+func bootPause(s *server, attempts, failures int) time.Duration {
+	if attempts < s.Policy.BootAttempts {
+		return policy.Backoff(s.Name, failures, *s.Policy)
+	}
+	d := s.Policy.BootTimeout
+	for i := s.Policy.BootAttempts; i < failures && d < proposal.MaxBootPause; i++ {
+		d *= 2
+	}
+	return min(d, proposal.MaxBootPause)
+}

@@ -1,0 +1,46 @@
+package laws
+
+import (
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/proposal"
+)
+
+// absence is law 1: a removal is a commit. A server is not taken from a claim that Git merely lacks.
+func absence(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
+	if !p.Ends() {
+		return why, until
+	}
+	if _, removed := l.ClaimRemoval(s.Record); removed {
+		return why, until
+	}
+	id := s.Record.Claim.Name.Identity()
+	absent, listed := l.Desired.Absence(id)
+	switch {
+	case l.Desired.IsQuarantined(id):
+		return s.WhyBy(model.ReasonClaimQuarantined, "its claim is in Git but cannot be used; see "+model.ReportProblems, proposal.Tenant), until
+	case listed:
+		return AbsentWhy("its claim "+string(s.Record.Claim.Name), absent), until
+	}
+	return s.WhyBy(model.ReasonAbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it "+
+		"by a commit", proposal.RackOperator), until
+}
+
+// AbsentWhy says that an object is absent without a commit, and what to do.
+func AbsentWhy(what string, a model.Absence) proposal.Why {
+	text := what + " is not in Git, and no commit that follows on the revision applied took it away"
+	if a.Blob != "" {
+		text = what + " stands otherwise in Git, and no commit that follows on the revision applied says so"
+	}
+	switch a.Cause {
+	case model.AbsentHistoryRewritten:
+		text += " (the history of the branch was rewritten)"
+	case model.AbsentSourceChanged:
+		text += " (git.url, git.branch or git.path is another)"
+	case model.AbsentAppliedUnknown:
+		text += " (the revision applied cannot be had any more)"
+	}
+	text += ": it stays in force; put it back, or make a commit whose message ends with Ingot-Approve: " + a.Token
+	return proposal.Why{Reason: model.ReasonAbsentWithoutCommit, Message: text, Since: a.Since, Actor: proposal.RackOperator}
+}

@@ -1,0 +1,40 @@
+package laws
+
+import (
+	"slices"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/proposal"
+)
+
+// damage is law 4: damage stays local. A server that cannot be reached, or that failed a moment ago,
+// waits alone.
+func damage(_ *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
+	switch {
+	case p.Kind == proposal.Note || p.Blind:
+	case s.Blocked.Reason != "":
+		return s.Blocked, until
+	case s.Now.Before(s.NotBefore()):
+		return s.WhyBy(model.ReasonFailing, s.Record.Life.LastError+"; it is tried again", proposal.RackOperator), s.NotBefore()
+	case s.Now.Before(s.Reading.NotBefore):
+		return Unreachable(s), s.Reading.NotBefore
+	}
+	return why, until
+}
+
+// tellingReasons are the reasons of failed readings that say more than that there was no
+// answer, and ask for something else to be done.
+var tellingReasons = []model.Reason{
+	model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
+	model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,
+}
+
+// Unreachable says why the BMC gives no answer, or none that is of use.
+func Unreachable(s *server) proposal.Why {
+	why := proposal.Why{Reason: model.ReasonBMCUnreachable, Message: s.Reading.Err, Since: s.Reading.Since, Actor: proposal.RackOperator}
+	if slices.Contains(tellingReasons, s.Reading.Reason) {
+		why.Reason = s.Reading.Reason
+	}
+	return why
+}

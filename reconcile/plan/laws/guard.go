@@ -1,0 +1,64 @@
+package laws
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ingot/model"
+	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/service"
+)
+
+// Guard is which disruptions may be begun now, and which are held back.
+type Guard struct {
+	fleet         *model.FleetRecord // whose lists people have seen
+	allowed, held map[model.ServerName][]model.Disruption
+}
+
+// NewGuard returns a guard that holds back everything.
+func NewGuard(fleet *model.FleetRecord) *Guard {
+	return &Guard{fleet: fleet, allowed: make(map[model.ServerName][]model.Disruption), held: make(map[model.ServerName][]model.Disruption)}
+}
+
+// Allow lets a disruption be begun.
+func (g *Guard) Allow(d model.Disruption) { g.allowed[d.Server] = append(g.allowed[d.Server], d) }
+
+// Hold holds a disruption back.
+func (g *Guard) Hold(d model.Disruption) { g.held[d.Server] = append(g.held[d.Server], d) }
+
+// guard is law 2, for what takes something from users of servers: more than the guard allows waits for
+// an approval in Git.
+func guard(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
+	if p.Takes == nil {
+		return why, until
+	}
+	same := func(d model.Disruption) bool { return d.Action == p.Takes.Action && d.Value == p.Takes.Value }
+	if slices.ContainsFunc(l.Guard.allowed[s.Name], same) {
+		return why, until
+	}
+	d := *p.Takes
+	d.Server, d.Claim = s.Name, s.Record.Claim.Name
+	for _, h := range l.Guard.fleet.Holds {
+		if !slices.ContainsFunc(h.Steps, d.Same) {
+			continue
+		}
+		why = proposal.Why{Reason: model.ReasonGuardHeld, Message: fmt.Sprintf("%s: approve it by a commit whose message ends with "+
+			"Ingot-Approve: %s", heldText(s, d), h.Token), Since: h.Since, Actor: proposal.RackOperator}
+		if !h.Until.IsZero() {
+			why.Message += ", or wait until " + text.Time(h.Until)
+		}
+		return why, until
+	}
+	return s.WhyBy(model.ReasonGuardHeld, heldText(s, d)+"; see "+model.ReportRevision, proposal.RackOperator), until
+}
+
+// heldText says which step the guard holds back, and what it would do.
+func heldText(s *server, d model.Disruption) string {
+	text := "the guard holds its " + d.Action + " back"
+	if m := s.Desired.Maintenances[d.Value]; m != nil && d.Action == proposal.StepMaintenance {
+		text += ", which " + service.EffectText(m)
+	}
+	return text
+}

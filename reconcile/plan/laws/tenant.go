@@ -1,0 +1,19 @@
+package laws
+
+import "ingot/model"
+
+// MayMaintain is law 8: a tenant's file stays a tenant's file. A tenant who may define no Servers takes
+// servers of its own claims alone out of service. What has begun is kept up whoever might begin it
+// now: it ends by a commit.
+func MayMaintain(m *model.ServerMaintenance, s *server) bool {
+	of := s.Policy.Tenants.At(m.Tenant)
+	switch {
+	case of == nil || of.Refuse(s.Name.Identity()) == "":
+		return true
+	case s.Record.Maintenance.By == m.Name && !s.Namesake(m):
+		return true
+	case s.Claim != nil:
+		return s.Claim.Tenant == m.Tenant
+	}
+	return s.Record.Claim.Name != "" && s.Record.Claim.Tenant == m.Tenant
+}

@@ -1,0 +1,59 @@
+package laws
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ingot/model"
+	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
+)
+
+// written is law 2 and 3: shown before done, and the status branch is the record. What was decided last is
+// shown there before anything follows from it, and before the next decision. A release is the
+// exception: it revokes the ticket at once.
+func written(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
+	follows := p.Kind == proposal.Act && (touches(p) || !s.Shown && !harmless(s.Record.Intent))
+	if !s.Shown && (follows || p.Kind == proposal.Decide && !p.Ends()) {
+		return l.Unshown(s), until
+	}
+	return why, until
+}
+
+// Pushed says that a proposal whose actions are known waits for this process's first push: nothing is
+// changed on a machine before.
+func (l *Laws) Pushed(s *server, p *proposal.Proposal) (why proposal.Why) {
+	if p.Kind == proposal.Act && (p.Touches || slices.ContainsFunc(p.Do, proposal.Touches)) {
+		return l.Unshown(s)
+	}
+	return why
+}
+
+// Unshown says why what was decided last for a server must not be acted upon yet; no reason = it may be.
+func (l *Laws) Unshown(s *server) (why proposal.Why) {
+	switch {
+	case !s.Shown:
+		why = s.Why(model.ReasonWaitingForStatusBranch, fmt.Sprintf("waiting for the status branch to show it: %s %s", s.Record.Intent.Kind, s.Record.Intent.Value))
+	case l.Unpushed:
+		why = s.Why(model.ReasonWaitingForStatusBranch, "waiting for this Ingot's first commit to the status branch")
+	default:
+		return why
+	}
+	if since := l.Unannounced; !since.IsZero() {
+		why.Message += ", which cannot be pushed since " + text.Time(since) + "; see the check status of /readyz"
+		why.Since, why.Actor = since, proposal.RackOperator
+	}
+	return why
+}
+
+// touches reports whether a proposal changes anything on the machine, or lets something do so.
+func touches(p *proposal.Proposal) bool {
+	return p.Touches || p.Goal != nil || slices.ContainsFunc(p.Do, proposal.Touches)
+}
+
+// harmless reports whether what prepares a decision may be done before it is shown: a ticket is
+// armed, which boots nothing yet.
+func harmless(i *model.Intent) bool {
+	return slices.Contains([]model.IntentKind{model.IntentBind, model.IntentAdopt, model.IntentWipe, model.IntentDiscover}, i.Kind)
+}

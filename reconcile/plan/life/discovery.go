@@ -1,0 +1,148 @@
+package life
+
+import (
+	"fmt"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/booting"
+	"ingot/reconcile/plan/event"
+	"ingot/reconcile/plan/proposal"
+)
+
+// ProbeGrace is how long the probe's own system, which holds nothing of value,
+// may take to shut down.
+const ProbeGrace = 30 * time.Second
+
+// initial adopts a server, or discovers it once nothing of anybody's runs on it.
+func initial(s *server) proposal.Proposal {
+	switch {
+	case s.Facts.Inventory == nil:
+		return s.Inspect()
+	case s.Adopts != nil && s.Duplicate.Reason != "":
+		return s.Rest(s.Duplicate)
+	case s.Adopts != nil:
+		return adopt(s)
+	}
+	if p, ok := found(s); ok {
+		return p
+	}
+	return beginDiscovery(s)
+}
+
+// adopt takes over a server as it runs, without touching it (L01). What it runs counts as what its
+// claim asks for, so that has to be known.
+func adopt(s *server) proposal.Proposal {
+	claimed := *s
+	claimed.Claim = s.Adopts
+	boot, why := booting.ClaimBoot(&claimed)
+	if why.Reason != "" {
+		why.Message += fmt.Sprintf("; the server is left alone until it is, and serves claim %s then (spec.serverClaimRef)", s.Adopts.ClaimName())
+		return s.Rest(why)
+	}
+	return event.After(s, event.Event{Kind: event.Adopted, Claim: s.Adopts, Value: booting.Digest(s.Moment, &boot)}).Stay(proposal.Decide)
+}
+
+// beginDiscovery boots the probe on a server, as often as is tried.
+func beginDiscovery(s *server) proposal.Proposal {
+	p := s.Policy
+	switch {
+	case s.Power() != model.PowerOn && s.Reading.Offs < p.OffReadings && !s.Starting():
+		return s.Watch(s.Reading.At.Add(p.ConfirmEvery), s.Why(model.ReasonWaitingForPowerOff, "making sure that the server is off"))
+	case s.Record.Boot.Attempts >= p.DiscoveryAttempts:
+		return s.Fail(proposal.Act, model.ReasonDiscoveryFailed, fmt.Sprintf("no report after %d attempts, %s; %s; fix it and set annotation %s: %s#1 on Server %s",
+			s.Record.Boot.Attempts, s.Record.Life.LastError, proposal.Hint(s), model.AnnotationOperation, model.OperationRetry, s.Name))
+	case p.DiscoveryImage == "":
+		return s.Rest(s.WhyBy(model.ReasonNoDiscoveryImage, "discovery.image is not set in Ingot's configuration", proposal.RackOperator))
+	case !s.Opened(model.PurposeDiscovery):
+		return s.ToArm(model.PurposeDiscovery, proposal.UntilOff(s, proposal.Boot{Image: p.DiscoveryImage}))
+	}
+	return s.ToOn(proposal.Act, proposal.FromNetwork, func(rec *model.ServerRecord) {
+		proposal.MarkHandled(rec, proposal.AskedDiscover, s.Annotation(model.AnnotationDiscover))
+		rec.Life.State, rec.Life.Since, rec.Boot.Problem = model.StateDiscovery, s.Now, nil
+		rec.Life.FoundRunning, rec.Life.Message = time.Time{}, ""
+		rec.Boot.Attempts++
+	})
+}
+
+// discovery waits for the report of the probe that was booted.
+func discovery(s *server) proposal.Proposal {
+	report := proposal.ProbeReport(s)
+	opened, end := s.Opened(model.PurposeDiscovery), s.OverAt(s.Record.Life.Since, s.Policy.DiscoveryTimeout)
+	late := !opened || !s.Now.Before(end)
+	switch {
+	case opened && report == nil && proposal.Stranded(s): // no Ingot answered, so it counts as no attempt
+		return s.Change(func(rec *model.ServerRecord) {
+			proposal.EndTicket(rec, model.TicketSpent)
+			rec.Boot.Attempts = max(rec.Boot.Attempts-1, 0)
+		}).Stay(proposal.Look)
+	case report != nil && complete(report):
+		return discovered(s, report)
+	case report != nil && !late:
+		return s.Rest(s.WhyBy(model.ReasonReportIncomplete, "the probe reported, but no network interface; it is asked until the time "+
+			"is up", proposal.RackOperator)).WakeBy(end)
+	case late:
+		return endDiscovery(s)
+	case s.Settling():
+		return s.ToOn(proposal.Act, proposal.FromNetwork, nil)
+	case s.Power() == model.PowerOff:
+		return rediscover(s)
+	}
+	return s.Rest(s.Why(model.ReasonWaitingForReport, "waiting for the probe's report, "+proposal.LastStage(s))).WakeBy(end)
+}
+
+// complete reports whether a probe's report says all that a server needs to be
+// offered to tenants: who it is and how it is connected.
+func complete(r *model.ProbeReport) bool {
+	return len(r.Data.NetworkInterfaces) > 0 || len(r.Data.NICs) > 0
+}
+
+// discovered powers the server off, and then it is Available.
+func discovered(s *server, report *model.ProbeReport) proposal.Proposal {
+	if !s.IsOff() {
+		return s.ToOff(ProbeGrace)
+	}
+	if text := ambiguous(s, &report.Data); text != "" {
+		return failAmbiguous(s, text)
+	}
+	return event.After(s, event.Event{Kind: event.Discovered, MACs: proven(s, &report.Data)}).Stay(proposal.Act)
+}
+
+// endDiscovery powers a server off whose discovery came to nothing in its time, unless
+// what it runs may be somebody's.
+func endDiscovery(s *server) proposal.Proposal {
+	if s.Power() == model.PowerOn && !mayForceOff(s) {
+		return noteRunning(s.Enter(proposal.Look, model.StateInitial).Of,
+			"it was switched on to be discovered, and asked for nothing of that: "+proposal.LastStage(s)+"; "+proposal.Hint(s))
+	}
+	if !s.IsOff() {
+		if served(s) {
+			return s.ToOff(0) // it holds nothing of value
+		}
+		return s.ToOff(s.Policy.PowerOffGrace)
+	}
+	if text := ambiguous(s, nil); text != "" {
+		return failAmbiguous(s, text)
+	}
+	return rediscover(s)
+}
+
+// rediscover gives up on an attempt at discovery.
+func rediscover(s *server) proposal.Proposal {
+	return s.Change(func(rec *model.ServerRecord) {
+		rec.Life.NotBefore = backoff(s, rec.Boot.Attempts)
+		rec.Life.LastError = "discovery ended without a report, " + proposal.LastStage(s)
+		if s.Progress().LockedOut() {
+			rec.Boot.Attempts = max(rec.Boot.Attempts-1, 0)
+			rec.Life.LastError = "discovery ended without a report: the machine that asked to boot could not be identified as the server, see its " +
+				"condition BootRefused"
+		}
+		proposal.EndTicket(rec, model.TicketSpent)
+	}).Enter(proposal.Act, model.StateInitial)
+}
+
+func failAmbiguous(s *server, why string) proposal.Proposal {
+	p := s.Fail(proposal.Act, model.ReasonMachineAmbiguous, why)
+	p.Of = p.Of.Change(func(rec *model.ServerRecord) { rec.Life.Back = model.StateInitial })
+	return p
+}

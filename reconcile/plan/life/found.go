@@ -1,0 +1,269 @@
+package life
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/event"
+	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
+)
+
+// A server that runs what Ingot did not start runs somebody's work. That it was found so
+// is recorded, because BMCs report Off for machines that run, for seconds or, while they restart,
+// for minutes: it has to be Off for long before it is switched on, and is never forced off.
+
+// found is the step of a server that runs, or may run, what Ingot did not start.
+func found(s *server) (p proposal.Proposal, ok bool) {
+	awaitingOff, running := s.AwaitsOff(model.PurposeDiscovery), foundRunning(s)
+	switch {
+	case awaitingOff && running:
+		return shutDown(s), true
+	case s.Power() == model.PowerOn:
+		return foundOn(s)
+	case awaitingOff && s.IsOff():
+		return proposal.OpenTicket(s), true
+	case awaitingOff:
+		return s.ToOff(s.Policy.PowerOffGrace), true
+	case running && keptForClaims(s):
+		return s.Rest(foundWhy(s)), true
+	case running && !surelyOff(s):
+		return awaitSurelyOff(s), true
+	}
+	return p, false
+}
+
+// foundOn is the step of a server in Initial that is on.
+func foundOn(s *server) (p proposal.Proposal, ok bool) {
+	opened := s.Opened(model.PurposeDiscovery)
+	switch {
+	case opened && !s.Ticket().AwaitingOff && ours(s):
+		return s.Enter(proposal.Act, model.StateDiscovery), true // powered on by Ingot, and then cut off
+	case opened || !foundRunning(s) || !discoverAsked(s):
+		return leaveRunning(s), true
+	case !s.Intends(model.IntentDiscover, s.Annotation(model.AnnotationDiscover)), stuckOn(s):
+		return s.Rest(foundWhy(s)), true
+	}
+	return p, false
+}
+
+// DecideDiscover decides that a server that was found running is powered off and discovered.
+func DecideDiscover(s *server) (p proposal.Proposal, ok bool) {
+	value := s.Annotation(model.AnnotationDiscover)
+	if s.State() != model.StateInitial || s.Power() != model.PowerOn || !foundRunning(s) || !discoverAsked(s) || s.Opened(model.PurposeDiscovery) ||
+		s.Intends(model.IntentDiscover, value) || s.Adopts != nil || s.Facts.Inventory == nil {
+		return p, false
+	}
+	p = s.Change(func(rec *model.ServerRecord) {
+		event.Announce(s, rec, model.IntentDiscover, value)
+		if stuckOn(s) {
+			rec.Power.Asked, rec.Life.Message = nil, "" // it is asked again
+		}
+	}).Stay(proposal.Decide)
+	p.Takes = &model.Disruption{Action: proposal.StepDiscover, Value: value}
+	return p, true
+}
+
+// discoverAsked reports whether a new value of the annotation asks for a running server to be discovered.
+func discoverAsked(s *server) bool {
+	v := s.Annotation(model.AnnotationDiscover)
+	return v != "" && !proposal.WasHandled(s.Record, proposal.AskedDiscover, v)
+}
+
+// leaveRunning leaves a server alone that is On though Ingot did not switch it on.
+func leaveRunning(s *server) proposal.Proposal {
+	switch {
+	case !foundRunning(s) && s.Reading.Ons < onReadings && !s.Opened(model.PurposeDiscovery):
+		return s.Watch(s.Reading.At.Add(s.Policy.ConfirmEvery), foundWhy(s))
+	case !foundRunning(s) || s.Opened(model.PurposeDiscovery):
+		return noteRunning(s, "")
+	}
+	return s.Rest(foundWhy(s))
+}
+
+// NoteRanBefore records that the server ran when it was read last, before this process began, by an
+// Ingot that did not record it.
+func NoteRanBefore(s *server) (p proposal.Proposal, ok bool) {
+	if s.State() != model.StateInitial || foundRunning(s) || !s.Reading.At.IsZero() || s.Power() != model.PowerOn || s.Ticket().Open() {
+		return p, false
+	}
+	return noteRunning(s, ""), true
+}
+
+// ours reports whether it was Ingot that switched the server on for its open ticket: it
+// was Off right before it was asked, as far as is known, and came on in time.
+func ours(s *server) bool {
+	asked := s.Record.Power.Asked
+	if !s.Begun() || asked.Before != "" && asked.Before != model.PowerOff {
+		return false
+	}
+	inTime := asked.Reached || s.Now.Before(asked.At.Add(s.Policy.PowerOnLimit+s.Policy.SettleMax))
+	return inTime || asked.At.Before(s.Started) // when it came on is not known
+}
+
+// served reports whether the server was given anything to run with its newest ticket.
+func served(s *server) bool {
+	p, t, report := s.Progress(), s.Ticket(), s.Observed.Probes[s.Name]
+	switch {
+	case t == nil:
+		return false
+	case p != nil && !(p.ScriptAt.IsZero() && p.KernelAt.IsZero() && p.IgnitionAt.IsZero()):
+		return true
+	}
+	return !t.IgnitionAt.IsZero() || report != nil && report.Ticket == t.ID
+}
+
+// surelyOff reports whether a server that was found running is off: it was read Off for
+// minutes, by a BMC that was read then, too, and had not restarted meanwhile.
+func surelyOff(s *server) bool { return offForLong(s) && !BMCToConfirm(s) && !bmcRestarted(s) }
+
+// bmcRestarted reports whether the BMC is known to have restarted since it began to say
+// what was read last.
+func bmcRestarted(s *server) bool {
+	return s.BMC.Known && reading.Restarted(s.Reading.BMCReset, s.BMC.LastReset)
+}
+
+func offForLong(s *server) bool {
+	p, r := s.Policy, s.Reading
+	return s.Power() == model.PowerOff && r.Offs >= p.FoundOffReadings && !s.Now.Before(r.OffSince.Add(p.FoundOffTime))
+}
+
+// BMCToConfirm reports whether the BMC of a server that was found running, and was read
+// Off for minutes, has to be read: it says whether it has restarted meanwhile.
+func BMCToConfirm(s *server) bool {
+	return s.State() == model.StateInitial && foundRunning(s) && offForLong(s) &&
+		s.BMC.ReadAt.Before(s.Reading.OffSince.Add(s.Policy.FoundOffTime))
+}
+
+// awaitSurelyOff reads a server that was found running until it is surely off.
+func awaitSurelyOff(s *server) proposal.Proposal {
+	p := s.Policy
+	if bmcRestarted(s) {
+		return s.Stay(proposal.Look, proposal.Inspect{}) // which counts from the beginning
+	}
+	why := s.Why(model.ReasonFoundRunning, fmt.Sprintf("it was found running, and has to be Off for %s before anything is done "+
+		"to it", p.FoundOffTime))
+	look := s.Watch(s.Reading.At.Add(p.FoundOffTime/time.Duration(max(p.FoundOffReadings-1, 1))), why)
+	if end := s.Reading.OffSince.Add(p.FoundOffTime); s.Reading.Offs > 0 && end.After(s.Now) {
+		look = look.WakeBy(end)
+	}
+	return look
+}
+
+// shutDown asks what runs on the server to shut down, which Git asks for, and then lets its ticket
+// boot it.
+func shutDown(s *server) proposal.Proposal {
+	switch {
+	case s.Power() == model.PowerOff && surelyOff(s):
+		return proposal.OpenTicket(s)
+	case s.Power() == model.PowerOff:
+		return awaitSurelyOff(s)
+	case stuckOn(s):
+		return noteRunning(s, "it was asked to shut down and still runs, and it is not forced off")
+	}
+	return proposal.Proposal{Of: s, Kind: proposal.Act, Why: foundWhy(s), Goal: &proposal.Goal{Want: model.PowerOff, Shutdown: true}}
+}
+
+// stuckOn reports whether what runs on the server was asked to shut down, and did not.
+func stuckOn(s *server) bool {
+	return foundRunning(s) && s.Power() == model.PowerOn && s.GoingOff() && s.Over(s.Record.Power.Asked.At, s.Policy.PowerOffGrace)
+}
+
+// mayForceOff reports whether a server that came to nothing in Discovery may be forced
+// off: it runs what it was served, or was switched on by Ingot a while ago. Once its time
+// is over, what it runs may be anybody's.
+func mayForceOff(s *server) bool {
+	return served(s) || ours(s) && !s.Over(s.Record.Power.Asked.At, s.Policy.DiscoveryTimeout)
+}
+
+// MayServe reports whether a server of an unknown fleet may serve a claim: it runs what
+// Ingot did not start, or did when it was found. That it is off since then proves nothing, because
+// its power may have been cut: no claim gets it until that was approved, or Git asks for it.
+func MayServe(s *server) bool {
+	return foundRunning(s) || s.State() == model.StateInitial && s.Power() == model.PowerOn && !s.Opened(model.PurposeDiscovery)
+}
+
+// keptForClaims reports whether a server that was found running is left alone though it is
+// off, because nothing is known of the fleet.
+func keptForClaims(s *server) bool { return s.Unknown != "" && foundRunning(s) && !discoverAsked(s) }
+
+// foundWhy says that a server is left alone because it may run something.
+func foundWhy(s *server) proposal.Why {
+	now := ""
+	if v := s.Annotation(model.AnnotationDiscover); v != "" {
+		now = fmt.Sprintf(" (now %q)", v)
+	}
+	found := "found running, so it is left alone"
+	if s.Record.Life.Message != "" {
+		found += " (" + s.Record.Life.Message + ")"
+	}
+	release := fmt.Sprintf("power it off for %s", s.Policy.FoundOffTime)
+	if s.Unknown != "" {
+		found += ". Neither the store nor the status branch knows the fleet, so it may serve a claim, also while it is off"
+		release = fmt.Sprintf("adopt it by spec.serverClaimRef, make a commit whose message ends with %s", proposal.ApproveLine(s.Unknown))
+	}
+	return s.WhyBy(model.ReasonFoundRunning, fmt.Sprintf("%s: %s, or give Server %s a new value%s of annotation %s",
+		found, release, s.Name, now, model.AnnotationDiscover), proposal.RackOperator)
+}
+
+// FoundInGap reports whether the server was found running after a long gap, though it should be off.
+// That ends with a person's request, not when the server is off.
+func FoundInGap(s *server) bool { return foundRunning(s) && ShouldBeOff(s) }
+
+// ShouldBeOff reports whether the server is free, or about to be.
+func ShouldBeOff(s *server) bool {
+	return s.State() == model.StateAvailable || s.State() == model.StateCleanup
+}
+
+// reportAgain is within which time metalprobe repeats a report that was not answered.
+const reportAgain = 2 * time.Minute
+
+// Gap leaves a server alone that should be off and was On when it was first read after a long
+// gap: decisions about it may be lost, and it may serve a claim.
+func Gap(s *server) (p proposal.Proposal, ok bool) {
+	switch {
+	case !ShouldBeOff(s):
+		return p, false
+	case FoundInGap(s) && (gapApproved(s) || discoverAsked(s)):
+		s = s.Change(func(rec *model.ServerRecord) {
+			rec.Life.FoundRunning, rec.Life.Message = time.Time{}, ""
+			proposal.MarkHandled(rec, proposal.AskedDiscover, s.Annotation(model.AnnotationDiscover))
+		})
+		if s.Power() == model.PowerOff {
+			return s.Stay(proposal.Act), true
+		}
+		return s.ToOff(s.Policy.PowerOffGrace), true
+	case FoundInGap(s):
+		return s.Rest(GapWhy(s)), true
+	case !s.LongGap || s.Reading.WasOff || s.Power() != model.PowerOn || s.GoingOff() || reports(s):
+		return p, false
+	case s.Reading.Ons < onReadings || s.Ticket().Open() && s.Now.Before(s.Started.Add(reportAgain)):
+		return s.Watch(s.Reading.At.Add(s.Policy.ConfirmEvery), GapWhy(s)), true
+	}
+	return noteRunning(s, ""), true
+}
+
+// reports reports whether what the server runs has reported to this process with its open ticket, so
+// that it is Ingot's own.
+func reports(s *server) bool {
+	probe, wipe := proposal.ProbeReport(s), proposal.WipeReport(s)
+	return probe != nil && probe.ReceivedAt.After(s.Started) || wipe != nil && wipe.ReceivedAt.After(s.Started)
+}
+
+// gapApproved reports whether a commit approves that servers found running after a gap are switched off.
+func gapApproved(s *server) bool {
+	return slices.Contains(s.Desired.Approvals, s.Observed.Fleet.GapToken)
+}
+
+// GapWhy says that a server was found running after a long gap.
+func GapWhy(s *server) proposal.Why {
+	release := ""
+	if token := s.Observed.Fleet.GapToken; token != "" {
+		release = ", or make a commit whose message ends with " + proposal.ApproveLine(token) + ", which covers all servers that were found so"
+	}
+	return s.WhyBy(model.ReasonFoundRunning, fmt.Sprintf("it should be off, and was found running after no Ingot had run for long, so it is "+
+		"left alone: it may serve a claim. If it does not, give Server %s a new value of annotation %s%s", s.Name, model.AnnotationDiscover,
+		release), proposal.RackOperator)
+}

@@ -1,0 +1,230 @@
+// Package life takes a server from one state of its life to the next. It owns what a record says
+// of its life, its claim and its release.
+package life
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/event"
+	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/proposal"
+)
+
+type server = proposal.Server
+
+// onReadings is how often in a row a server that should be off must be read On to count as running:
+// some BMCs are wrong for seconds after a reset.
+const onReadings = 2
+
+// Live proposes what the state of a server asks for, where no other package owns that.
+func Live(s *server) (p proposal.Proposal, ok bool) {
+	switch s.State() {
+	case model.StateInitial:
+		return initial(s), true
+	case model.StateDiscovery:
+		return discovery(s), true
+	case model.StateAvailable:
+		return available(s), true
+	case model.StateReserved:
+		return reserved(s)
+	case model.StateReleased:
+		return released(s), true
+	case model.StateError:
+		return erroneous(s), true
+	case model.StateCleanup, model.StateMaintenance:
+		return p, false
+	}
+	return s.Rest(s.WhyBy(model.ReasonUnknownState, "its record has the unknown state "+string(s.State()), proposal.RackOperator)), true
+}
+
+// available keeps a free server off, until it is bound.
+func available(s *server) proposal.Proposal {
+	switch {
+	case s.Ticket().Open():
+		return s.Change(func(rec *model.ServerRecord) { proposal.EndTicket(rec, model.TicketSpent) }).Stay(proposal.Look)
+	case s.Power() == model.PowerOn && s.Reading.Ons < onReadings && !s.GoingOff():
+		return s.Watch(s.Reading.At.Add(s.Policy.ConfirmEvery), s.Why(model.ReasonWaitingForPowerOff, "its BMC says that it is "+
+			"on, though Ingot did not switch it on: reading it again to make sure"))
+	case s.Power() == model.PowerOn:
+		return offAgain(s)
+	case s.Reading.Offs < s.Policy.OffReadings:
+		return s.ToOff(s.Policy.PowerOffGrace)
+	case s.Binds != nil:
+		return event.After(s, event.Event{Kind: event.Bound, Claim: s.Binds}).Stay(proposal.Decide)
+	}
+	return s.Rest(cmp.Or(s.Duplicate, awaitsConditions(s)))
+}
+
+// offAgain brings a server back to Off that left it.
+func offAgain(s *server) proposal.Proposal {
+	p := s.ToOff(s.Policy.PowerOffGrace)
+	p.Goal.Again = true
+	return p
+}
+
+// awaitsConditions says by which rules no new claim gets the server, if so.
+func awaitsConditions(s *server) proposal.Why {
+	var texts []string
+	for _, t := range s.Conditions[s.Name] {
+		if t.Effect != model.TaintEvict {
+			texts = append(texts, "ServerReadinessRule "+t.Rule+" keeps taint "+t.Key+" on it: "+t.Unmet)
+		}
+	}
+	if len(texts) == 0 {
+		return proposal.Why{}
+	}
+	return s.WhyBy(model.ReasonConditionsUnmet, strings.Join(texts, "; "), proposal.RackOperator)
+}
+
+// reserved serves a server's claim, as far as no install is concerned.
+func reserved(s *server) (p proposal.Proposal, ok bool) {
+	switch {
+	case s.Record.Release != nil:
+		return releasing(s), true
+	case s.Claim == nil:
+		return absent(s)
+	case s.ClaimAnnotation(model.AnnotationOperation) == model.OperationIgnore:
+		return s.Rest(s.WhyBy(model.ReasonIgnored, "suspended by annotation "+model.AnnotationOperation+": ignore", proposal.Tenant)), true
+	case s.Record.Claim.Power == model.PowerOff:
+		return keepOff(s)
+	}
+	return p, false
+}
+
+// absent keeps a server as it was whose claim Git lacks, though no commit removed it.
+func absent(s *server) (p proposal.Proposal, ok bool) {
+	if s.Record.Claim.Power != model.PowerOn || s.Power() != model.PowerOff || !s.InstallUnknown() {
+		return p, false // see KeepPower
+	}
+	return s.ToOn(proposal.Keep, proposal.FromDisk, nil), true
+}
+
+// DecidePower decides that the claim's server has another power state.
+func DecidePower(s *server) (p proposal.Proposal, ok bool) {
+	if s.State() != model.StateReserved || s.Record.Release != nil || s.Claim == nil || s.Record.Claim.Power == s.Claim.Spec.Power ||
+		s.ClaimAnnotation(model.AnnotationOperation) == model.OperationIgnore {
+		return p, false
+	}
+	want, had := s.Claim.Spec.Power, s.Record.Claim.Power
+	p = s.Change(func(rec *model.ServerRecord) {
+		if had != "" {
+			event.Announce(s, rec, model.IntentPower, string(want))
+		}
+		rec.Claim.Power = want
+		if a := rec.Power.Asked; a != nil && a.Again > 0 { // the next time is at once
+			first := *a
+			first.Again = 0
+			rec.Power.Asked = &first
+		}
+	}).Stay(proposal.Decide)
+	if want == model.PowerOff && had == model.PowerOn {
+		p.Takes = &model.Disruption{Action: proposal.StepPowerOff, Value: string(model.PowerOff)}
+	}
+	return p, true
+}
+
+// keepOff keeps the server off, once the status branch shows that. What was armed is of no use
+// meanwhile.
+func keepOff(s *server) (p proposal.Proposal, ok bool) {
+	switch {
+	case s.Power() == model.PowerOn:
+		return offAgain(s), true
+	case !s.IsOff():
+		return s.ToOff(s.Policy.PowerOffGrace), true
+	case !s.Shown:
+		return p, false
+	case s.Opened(model.PurposeClaim) && s.TicketState() != model.TicketIgnitionServed:
+		return s.Change(func(rec *model.ServerRecord) { proposal.EndTicket(rec, model.TicketSpent) }).Stay(proposal.Act), true
+	}
+	return s.Rest(proposal.Why{}), true
+}
+
+// KeepPower restores the power of a bound server, from its disk, while what was decided for it must
+// not begin yet.
+func KeepPower(s *server) (p proposal.Proposal, ok bool) {
+	if s.State() != model.StateReserved || !s.HasInstall() || s.Power() != model.PowerOff || s.Record.Release != nil && s.Shown {
+		return p, false
+	}
+	i := s.Record.Intent
+	turningOff := !s.Shown && i != nil && i.Kind == model.IntentPower
+	if turningOff && i.Value == string(model.PowerOn) || s.Record.Claim.Power != model.PowerOn && !turningOff {
+		return p, false
+	}
+	return s.ToOn(proposal.Keep, proposal.FromDisk, nil), true
+}
+
+// erroneous leaves a server alone until its cause is gone or a person says so.
+func erroneous(s *server) proposal.Proposal {
+	l := s.Record.Life
+	switch {
+	case l.Reason == model.ReasonPowerOutcomeUnknown && s.Reached():
+		return s.Change(func(rec *model.ServerRecord) { rec.Life.Back, rec.Life.LastError = "", "" }).Enter(proposal.Act, l.Back)
+	case l.Reason == model.ReasonMachineAmbiguous && identified(s):
+		return s.Change(func(rec *model.ServerRecord) { rec.Life.Back, rec.Boot.Attempts = "", 0 }).Enter(proposal.Act, model.StateInitial)
+	}
+	return s.Rest(s.WhyBy(l.Reason, l.Message, proposal.RackOperator))
+}
+
+// Retry leaves Error, or drops the pause after a failure, when Git asks for a retry.
+func Retry(s *server) (p proposal.Proposal, ok bool) {
+	name, value := s.Requested()
+	if name != model.OperationRetry || proposal.WasHandled(s.Record, proposal.AskedOperation, value) {
+		return p, false
+	}
+	s = event.After(s, event.Event{Kind: event.Retried})
+	return s.Change(func(rec *model.ServerRecord) { proposal.MarkHandled(rec, proposal.AskedOperation, value) }).Stay(proposal.Note), true
+}
+
+// Rename has the record say what the claim is called now.
+func Rename(s *server) (p proposal.Proposal, ok bool) {
+	if s.Renamed == nil || s.Claim != nil {
+		return p, false
+	}
+	return event.After(s, event.Event{Kind: event.Renamed, Claim: s.Renamed}).Stay(proposal.Note), true
+}
+
+// Inherit has the record say whose the server's claim is: one tenant handed it to
+// another, or the configuration has others.
+func Inherit(s *server) (p proposal.Proposal, ok bool) {
+	if s.Claim == nil || s.Record.Claim.Tenant == s.Claim.Tenant || s.Record.Claim.Name != s.Claim.ClaimName() {
+		return p, false
+	}
+	return s.Change(func(rec *model.ServerRecord) { rec.Claim.Tenant = s.Claim.Tenant }).Stay(proposal.Note), true
+}
+
+// NoteCleanup has the record say how the claim asks for its disks to be wiped: when that is
+// done, the claim is gone.
+func NoteCleanup(s *server) (p proposal.Proposal, ok bool) {
+	asked := s.ClaimAnnotation(model.AnnotationCleanup)
+	if s.Claim == nil || s.Record.Release != nil || s.Record.Claim.Cleanup == asked || s.Record.Claim.Name != s.Claim.ClaimName() {
+		return p, false
+	}
+	return s.Change(func(rec *model.ServerRecord) { rec.Claim.Cleanup = asked }).Stay(proposal.Note), true
+}
+
+// PowerIgnored says that the server's claim decides on its power, and not its manifest.
+func PowerIgnored(s *server) proposal.Why {
+	if s.Manifest == nil || s.Manifest.Spec.Power == "" {
+		return proposal.Why{}
+	}
+	return s.WhyBy(model.ReasonPowerIgnored, fmt.Sprintf("spec.power %s of Server %s (%s) is ignored: %s decides, and says "+
+		"%s", s.Manifest.Spec.Power, s.Manifest.Name, s.Manifest.Source, s.Claim.Identity(), s.Claim.Spec.Power), proposal.RackOperator)
+}
+
+// foundAt reports whether the server was found running.
+func foundRunning(s *server) bool { return !s.Record.Life.FoundRunning.IsZero() }
+
+// noteRunning records that the server runs what Ingot did not start, and closes the
+// ticket that it might be booted with.
+func noteRunning(s *server, because string) proposal.Proposal {
+	return event.After(s, event.Event{Kind: event.FoundRunning, Value: because}).Stay(proposal.Look)
+}
+
+// backoff is the end of the pause after an attempt.
+func backoff(s *server, attempts int) time.Time {
+	return s.Now.Add(policy.Backoff(s.Name, attempts, *s.Policy))
+}

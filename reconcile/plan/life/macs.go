@@ -1,0 +1,206 @@
+package life
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ingot/model"
+	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
+)
+
+// readCardsEvery is how often at most a server's parts are read because a network card
+// asked under its UUID that is not known to be its own.
+const readCardsEvery = 20 * time.Second
+
+// MACs are the addresses that count as the server's: those that Git gives it and those
+// that its BMC shows; only where neither has any, those that were proven before.
+func MACs(s *server) []model.ServerMAC {
+	var all []model.ServerMAC
+	add := func(mac string, by model.MACSource) {
+		known := slices.ContainsFunc(all, func(m model.ServerMAC) bool { return m.Address == mac })
+		if !known && len(all) < model.MaxServerMACs {
+			all = append(all, model.ServerMAC{Address: mac, IdentifiedBy: by})
+		}
+	}
+	for _, mac := range s.Manifest.MACAddresses() {
+		add(mac, model.MACByGit)
+	}
+	for _, mac := range bmcMACs(s) {
+		add(mac, model.MACByBMC)
+	}
+	if len(all) == 0 {
+		return uncertainMACs(s)
+	}
+	model.SortMACs(all)
+	return all
+}
+
+// asBMCShows reports whether the record has what macs would return, as it is of nearly all
+// servers: what their BMC shows and nothing else. It takes no memory, for each plan asks.
+func asBMCShows(s *server) bool {
+	inv, macs := s.Facts.Inventory, s.Record.MACs
+	if inv == nil || len(macs) == 0 || s.Annotation(model.AnnotationMACAddresses) != "" {
+		return false
+	}
+	known := func(mac string) bool {
+		return slices.ContainsFunc(macs, func(m model.ServerMAC) bool { return m.Address == mac })
+	}
+	for _, n := range inv.NetworkInterfaces {
+		if n.MACAddress != "" && !known(n.MACAddress) {
+			return false
+		}
+	}
+	for _, mac := range inv.MACAddresses {
+		if !known(mac) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(macs, func(m model.ServerMAC) bool {
+		shown := slices.Contains(inv.MACAddresses, m.Address) ||
+			slices.ContainsFunc(inv.NetworkInterfaces, func(n model.NetworkInterface) bool { return n.MACAddress == m.Address })
+		return !shown || m.IdentifiedBy != model.MACByBMC
+	})
+}
+
+// bmcMACs are the MAC addresses that the server's BMC shows, or showed when it last showed
+// any: one whose host is off may show none.
+func bmcMACs(s *server) []string {
+	var macs []string
+	for _, text := range s.Facts.Inventory.MACs() {
+		if mac, ok := model.StationMAC(text); ok {
+			macs = append(macs, mac)
+		}
+	}
+	if len(macs) > 0 {
+		return macs
+	}
+	for _, m := range s.Record.MACs {
+		if m.IdentifiedBy == model.MACByBMC {
+			macs = append(macs, m.Address)
+		}
+	}
+	return macs
+}
+
+// uncertainMACs are those of the record that neither Git nor the BMC shows.
+func uncertainMACs(s *server) []model.ServerMAC {
+	var all []model.ServerMAC
+	for _, m := range s.Record.MACs {
+		if !m.IdentifiedBy.Certain() {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// macsBy are MAC addresses that one source tells.
+func macsBy(by model.MACSource, macs []string) []model.ServerMAC {
+	var all []model.ServerMAC
+	for _, mac := range macs[:min(len(macs), model.MaxServerMACs)] {
+		all = append(all, model.ServerMAC{Address: mac, IdentifiedBy: by})
+	}
+	return all
+}
+
+// NoteMACs has the record know the server's MAC addresses.
+func NoteMACs(s *server) (p proposal.Proposal, ok bool) {
+	if asBMCShows(s) {
+		return p, false
+	}
+	macs := MACs(s)
+	if slices.Equal(macs, s.Record.MACs) {
+		return p, false
+	}
+	return s.Change(func(rec *model.ServerRecord) { rec.MACs = macs }).Stay(proposal.Note), true
+}
+
+// identified reports whether Git or the BMC tells the server's MAC addresses.
+func identified(s *server) bool {
+	return slices.ContainsFunc(MACs(s), func(m model.ServerMAC) bool { return m.IdentifiedBy.Certain() })
+}
+
+// sighted are the network cards that asked under the server's UUID while its discovery
+// lasts.
+func sighted(s *server) (macs []string) {
+	p, from := s.Progress(), s.Record.SoughtFrom()
+	if p == nil || from.IsZero() {
+		return nil
+	}
+	for _, seen := range p.Sightings {
+		if seen.Within(from, from.Add(s.Policy.DiscoveryTimeout)) {
+			macs = append(macs, seen.MAC)
+		}
+	}
+	return macs
+}
+
+// ambiguous says why the machine that was discovered may not be the server, "" if it is,
+// or nothing speaks against it. Where neither Git nor the BMC tells
+// its MAC addresses, all cards that asked under its UUID have to be the reporter's, and
+// nobody else may have asked for what is the server's.
+func ambiguous(s *server, report *model.ProbeData) string {
+	if identified(s) {
+		return ""
+	}
+	cards := sighted(s)
+	if len(cards) == 0 {
+		return ""
+	}
+	advice := fmt.Sprintf("its BMC shows no MAC address: write those of its network cards in annotation %s of "+
+		"Server %s", model.AnnotationMACAddresses, s.Name)
+	if s.Progress().SightedMore {
+		return fmt.Sprintf("more than %d network cards asked to boot under its UUID; %s", model.MaxSightings, advice)
+	}
+	var named []string
+	if report != nil {
+		named = report.MACs()
+		others := slices.DeleteFunc(slices.Clone(cards), func(mac string) bool { return slices.Contains(named, mac) })
+		if len(others) > 0 {
+			return fmt.Sprintf("%s asked to boot under its UUID, and the machine that reported has %s; %s",
+				text.List(others, ", "), text.List(named, ", "), advice)
+		}
+	}
+	for _, u := range s.Progress().Uses {
+		unknown := u.Refusal == model.RefusedUnknown || u.Refusal == model.RefusedContested
+		if u.Refusal == model.RefusedAddress || unknown && !slices.Contains(named, u.MAC) {
+			return fmt.Sprintf("%s asked to boot under its UUID, and so did a client at %s, which was refused; %s", text.List(cards,
+				", "), u.Client, advice)
+		}
+	}
+	return ""
+}
+
+// proven are the server's MAC addresses once the machine that it is reported: with those
+// that were sighted, if neither Git nor the BMC tells any.
+func proven(s *server, report *model.ProbeData) []model.ServerMAC {
+	if cards := sighted(s); !identified(s) && len(cards) > 0 {
+		return macsBy(model.MACBySighting, report.MACs())
+	}
+	return MACs(s)
+}
+
+// ReadCards reads the server's parts while its network cards may not have been shown.
+func ReadCards(s *server) (p proposal.Proposal, ok bool) {
+	if !cardsUnread(s) {
+		return p, false
+	}
+	return s.Inspect(), true
+}
+
+// cardsUnread reports whether a network card that is not known to be the server's asked
+// under its UUID since its parts were read: some BMCs show cards only once the system
+// has started. That is looked at while a power-on of ours is under way.
+func cardsUnread(s *server) bool {
+	p, read := s.Progress(), s.Reading.InventoryAt
+	if p == nil || !s.Begun() || s.Now.Before(read.Add(readCardsEvery)) {
+		return false
+	}
+	from := s.Record.Power.Asked.At
+	to := from.Add(s.Policy.BootTimeout)
+	return s.Now.Before(to) && slices.ContainsFunc(p.Sightings, func(seen model.Sighting) bool {
+		known := slices.ContainsFunc(s.Record.MACs, func(m model.ServerMAC) bool { return m.Address == seen.MAC })
+		return !known && seen.Within(from, to) && seen.Last.After(read)
+	})
+}

@@ -1,0 +1,130 @@
+package life
+
+import (
+	"ingot/model"
+	"ingot/model/text"
+	"ingot/reconcile/plan/event"
+	"ingot/reconcile/plan/proposal"
+)
+
+// retains reports whether Git says that the server's disks stay as they are when it is released.
+func retains(s *server) bool {
+	return s.Manifest != nil && s.Manifest.Spec.ReclaimPolicy == model.ReclaimRetain
+}
+
+// DecideRelease decides to take the server from its claim, which needs no BMC: the boot
+// ticket is revoked at once, whatever else the server waits for. served is set if the server was served
+// what its claim asks for, and has not reported since.
+func DecideRelease(s *server, served bool) (p proposal.Proposal, ok bool) {
+	if s.State() != model.StateReserved || s.Record.Release != nil || s.Claim != nil || s.Renamed != nil {
+		return p, false
+	}
+	next := s
+	if served && !s.InstallUnknown() {
+		next = event.After(s, event.Event{Kind: event.Installed})
+	}
+	retain := retains(s)
+	p = event.After(next, event.Event{Kind: event.Released, Release: &model.Release{
+		Revision: s.Desired.Revision, At: s.Now, Claim: s.Record.Claim.Name, Retain: retain,
+	}}).Stay(proposal.Decide)
+	p.Blind = true
+	p.Takes = &model.Disruption{Action: proposal.StepRelease, Value: text.Time(s.Record.Claim.BoundAt)}
+	if retain {
+		p.Takes.Action = proposal.StepRetain
+	}
+	return p, true
+}
+
+// WithdrawRelease keeps a server for its claim that is back before anything was done. Its
+// ticket counts again where that is of use.
+func WithdrawRelease(s *server) (p proposal.Proposal, ok bool) {
+	if s.State() != model.StateReserved || s.Record.Release == nil || s.Claim == nil || !s.HasInstall() && !s.InstallUnknown() {
+		return p, false
+	}
+	always := s.ClaimAnnotation(model.AnnotationBoot) == "always"
+	return s.Change(func(rec *model.ServerRecord) {
+		rec.Release = nil
+		if t := rec.Boot.Ticket; t != nil && t.Digest == rec.Install.Digest && !t.AwaitingOff && (always || s.Unconfirmed()) {
+			proposal.ChangeTicket(rec, func(t *model.Ticket) {
+				t.Always, t.Ended = always, model.TicketBooted
+				if s.Unconfirmed() {
+					t.Ended = "" // it may yet report
+				}
+			})
+		}
+	}).Stay(proposal.Note), true
+}
+
+// releasing powers the server off and hands it on, unless its claim was put back meanwhile in a way
+// that cannot be used. Disks that were to stay as they are when that was decided are not wiped for
+// what Git says since: that is for the guard.
+func releasing(s *server) proposal.Proposal {
+	if s.Claim == nil && ClaimQuarantined(s) {
+		return s.Rest(quarantinedWhy(s))
+	}
+	if !s.IsOff() {
+		return s.ToOff(s.Policy.PowerOffGrace)
+	}
+	retain := s.Record.Release.Retain || retains(s)
+	if !retain && s.Manifest == nil && s.MaybeUnreadable(model.KindServer, string(s.Name)) && !s.Removed(s.Name.Identity()) {
+		return s.Rest(s.WhyBy(model.ReasonManifestUnreadable, "its manifest may say to retain its disks, but cannot be read; "+
+			"see "+model.ReportProblems, proposal.RackOperator))
+	}
+	s = s.Change(func(rec *model.ServerRecord) { rec.Install.Reprovision, rec.Boot.Attempts = "", 0 })
+	if retain {
+		return s.Enter(proposal.Act, model.StateReleased)
+	}
+	return giveUp(s)
+}
+
+// giveUp has the server wiped.
+func giveUp(s *server) proposal.Proposal {
+	return event.After(s, event.Event{Kind: event.GivenUp}).Stay(proposal.Act)
+}
+
+// DecideWipe decides to wipe a server that was kept as it was.
+func DecideWipe(s *server) (p proposal.Proposal, ok bool) {
+	if !wipeAsked(s) || s.Intends(model.IntentWipe, string(s.Record.Claim.Name)) {
+		return p, false
+	}
+	p = s.Change(func(rec *model.ServerRecord) { event.Announce(s, rec, model.IntentWipe, string(rec.Claim.Name)) }).Stay(proposal.Decide)
+	p.Takes = &model.Disruption{Action: proposal.StepWipe, Value: text.Time(s.Record.Claim.BoundAt)}
+	return p, true
+}
+
+// wipeAsked reports whether Git asks for a Released server to be wiped.
+func wipeAsked(s *server) bool {
+	return s.State() == model.StateReleased && s.Claim == nil && s.Manifest != nil && !retains(s) && !ClaimQuarantined(s)
+}
+
+// released keeps a server as it was until a person acts. Until the status branch shows that it is
+// wiped, a commit may take that back.
+func released(s *server) proposal.Proposal {
+	decided := s.Intends(model.IntentWipe, string(s.Record.Claim.Name))
+	switch {
+	case s.Claim != nil:
+		return s.Change(func(rec *model.ServerRecord) {
+			rec.Release = nil
+			event.Announce(s, rec, model.IntentBind, string(rec.Claim.Name))
+		}).Enter(proposal.Decide, model.StateReserved)
+	case decided && wipeAsked(s):
+		p := giveUp(s)
+		p.Touches = true
+		return p
+	case decided:
+		return s.Change(func(rec *model.ServerRecord) { rec.Intent = nil }).Stay(proposal.Note) // it is decided again if it is asked for again
+	case ClaimQuarantined(s):
+		return s.Rest(quarantinedWhy(s))
+	}
+	return s.Rest(s.WhyBy(model.ReasonRetained, "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", proposal.RackOperator))
+}
+
+// ClaimQuarantined reports whether the server's claim may be in Git again, in a way that cannot
+// be used.
+func ClaimQuarantined(s *server) bool {
+	return s.Record.Claim.Name != "" && s.Desired.IsQuarantinedOf(s.Record.Claim.Name.Identity(), s.Record.Claim.Tenant)
+}
+
+func quarantinedWhy(s *server) proposal.Why {
+	return s.WhyBy(model.ReasonClaimQuarantined, "its claim is in Git but cannot be used; see "+model.ReportProblems, proposal.Tenant)
+}

@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/bmcs"
+	"ingot/reconcile/plan/event"
+	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/world"
+)
+
+// noteOrphaned has the record say since when a commit has taken the server's BMC away.
+func (f *planner) noteOrphaned(s *world.Server) (p proposal.Proposal, ok bool) {
+	gone := s.Bmc == nil && f.BmcRemoved(s.Rec)
+	if gone == !s.Rec.Orphaned.IsZero() {
+		return p, false
+	}
+	return s.View.Change(func(rec *model.ServerRecord) {
+		rec.Orphaned = time.Time{}
+		if gone {
+			rec.Orphaned = f.In.Now
+		}
+	}).Stay(proposal.Note), true
+}
+
+// forget drops the record of a server whose BMC is gone from Git: of one that no claim has once it
+// was remembered for long enough, of any other when a person says so. The status branch shows that
+// before, so that an Ingot which finds the record there alone drops it as well.
+func (f *planner) forget(s *world.Server) (p proposal.Proposal, ok bool) {
+	v := s.View
+	name, value := v.Requested()
+	asked := name == model.OperationForget && !proposal.WasHandled(s.Rec, proposal.AskedOperation, value)
+	waits := v.Wait(time.Time{}, s.Blocked)
+	waits.Kind = proposal.Note
+	switch {
+	case f.In.Desired.KeptOverRestart:
+		return p, false
+	case asked && s.Unforgettable() != "":
+		return refuse(v, value, s.Unforgettable()), true
+	case asked && !s.ReleaseAwaited():
+	case s.Blocked.Reason != model.ReasonDecommissioned:
+		return remember(v)
+	case f.In.Now.Before(s.RememberedUntil()):
+		return waits.WakeBy(s.RememberedUntil()), true
+	default:
+		value = string(s.Rec.BMC)
+	}
+	switch why := f.laws.Unshown(v); {
+	case why.Reason != "": // or what was decided before would count as shown
+		waits.Why = why
+		return waits, true
+	case !v.Intends(model.IntentForget, value):
+		p = v.Change(func(rec *model.ServerRecord) { event.Announce(v, rec, model.IntentForget, value) }).Stay(proposal.Decide)
+		p.Blind = true
+		return p, true
+	case f.In.BusyBMCs[s.Rec.BMC], !asked && slices.ContainsFunc(f.Bmcs.BMCs, (*bmcs.BMC).IsUnasked):
+		return waits, true // one of them may be about to show it
+	}
+	return proposal.Proposal{Of: v, Kind: proposal.Act, Waits: true, Forget: true, Blind: true, Why: s.Blocked}, true
+}
+
+// remember takes back that a server is forgotten.
+func remember(s *proposal.Server) (p proposal.Proposal, ok bool) {
+	if i := s.Record.Intent; i == nil || i.Kind != model.IntentForget {
+		return p, false
+	}
+	return s.Change(func(rec *model.ServerRecord) { rec.Intent = nil }).Stay(proposal.Note), true
+}
+
+// refuse notes that an operation is not done.
+func refuse(s *proposal.Server, value, why string) proposal.Proposal {
+	return s.Change(func(rec *model.ServerRecord) {
+		proposal.MarkHandled(rec, proposal.AskedOperation, value)
+		rec.Requests.Operation = &model.Operation{Value: value, NotedAt: s.Now, Outcome: model.OutcomeRefused, Message: why}
+	}).Stay(proposal.Note)
+}
+
+// forget notes that a server is forgotten.
+func forget(c *proposal.Changes, rec *model.ServerRecord) {
+	c.DropServers = append(c.DropServers, rec.Name)
+	if !slices.Contains(c.DropBMCFacts, rec.BMC) {
+		c.DropBMCFacts = append(c.DropBMCFacts, rec.BMC)
+	}
+}
+
+// noteBootstrapped has the record remember for which rules the server was ready once, and
+// forget those that a commit removed: a rule that cannot be read, or is merely absent,
+// goes on to be remembered.
+func (f *planner) noteBootstrapped(s *world.Server) (p proposal.Proposal, ok bool) {
+	known := s.Rec.Life.BootstrapCompleted
+	gone := func(rule string) bool {
+		return f.In.Desired.ReadinessRules[rule] == nil && f.Removed(model.ReadinessRuleIdentity(rule))
+	}
+	if len(s.Bootstrapped) == 0 && !slices.ContainsFunc(known, gone) {
+		return p, false
+	}
+	all := slices.DeleteFunc(slices.Clone(known), gone)
+	all = append(all, s.Bootstrapped[:min(len(s.Bootstrapped), max(0, model.MaxBootstrapCompleted-len(all)))]...)
+	slices.Sort(all)
+	if slices.Equal(all, known) {
+		return p, false // there are more than are remembered: the others are checked each time
+	}
+	return s.View.Change(func(rec *model.ServerRecord) { rec.Life.BootstrapCompleted = all }).Stay(proposal.Note), true
+}

@@ -1,0 +1,226 @@
+// Package power brings a server to a power state, one request or look at a time. It owns what a
+// record says of power.
+package power
+
+import (
+	"fmt"
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/proposal"
+)
+
+type server = proposal.Server
+
+// Toward turns the goal of a proposal into a request, or into a look or a wait. Before are the
+// actions that precede a power-on.
+func Toward(p proposal.Proposal, before []proposal.Action) proposal.Proposal {
+	s, g := p.Of, p.Goal
+	if g.Reset != "" {
+		return ask(s, g, g.Reset, before...)
+	}
+	if g.Again {
+		if wait, paused := pause(s, g.Want); paused {
+			return wait
+		}
+	}
+	switch {
+	case g.Shutdown:
+		return shutDown(s, g, p.Why)
+	case g.Want == model.PowerOff:
+		return toOff(s, g)
+	}
+	return toOn(s, g, before)
+}
+
+// toOff brings a server to Off that is not confirmed to be off.
+func toOff(s *server, g *proposal.Goal) proposal.Proposal {
+	isOff := s.Power() == model.PowerOff
+	why := s.Why(model.ReasonWaitingForPowerOff, "waiting for the server to power off")
+	if n := forcedOff(s); n > 1 {
+		why = s.WhyBy(why.Reason, fmt.Sprintf("it was forced off %d times, and its BMC still says that it is %s: look at the machine, and "+
+			"restart its BMC if that is off", n, s.Power()), proposal.RackOperator)
+	}
+	switch {
+	case s.Settling():
+		return s.Watch(proposal.NextLook(s), why) // it may yet come on
+	case isOff && s.Starting():
+		return askFrom(s, g, model.PowerOff, model.ResetForceOff) // it did not come on, and must not later
+	case isOff:
+		return s.Watch(s.Reading.At.Add(s.Policy.ConfirmEvery), why)
+	case knowsNoShutdown(s):
+		return ask(s, g, model.ResetForceOff)
+	case s.GoingOff() && s.Record.Power.Asked.Unsure:
+		return askAgain(s, why)
+	}
+	if reset := nextReset(s, g.Grace); reset != "" {
+		return ask(s, g, reset)
+	}
+	return s.Watch(proposal.NextLook(s), why)
+}
+
+// shutDown asks what runs on a server to shut down, and never forces it.
+func shutDown(s *server, g *proposal.Goal, why proposal.Why) proposal.Proposal {
+	switch {
+	case !s.GoingOff():
+		return ask(s, g, model.ResetGracefulOff)
+	case s.Record.Power.Asked.Unsure:
+		return askAgain(s, why)
+	}
+	return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPowerOff, "waiting for the server to shut down"))
+}
+
+// nextReset is what to ask of a server that is on and has to be off; "" = what was asked
+// for may yet take effect. A machine that refuses to shut down is forced.
+func nextReset(s *server, grace time.Duration) model.ResetKind {
+	asked := s.Record.Power.Asked
+	switch {
+	case !s.GoingOff() && grace > 0 && s.Record.Life.Failures < 3:
+		return model.ResetGracefulOff
+	case !s.GoingOff():
+		return model.ResetForceOff
+	case asked.Reset == model.ResetGracefulOff && s.Over(asked.At, grace),
+		asked.Reset == model.ResetForceOff && s.Over(asked.At, s.Policy.PauseAfterForce(asked.Tries)):
+		return model.ResetForceOff
+	}
+	return ""
+}
+
+// forcedOff is how often the server was forced off so far, without going off.
+func forcedOff(s *server) int {
+	if !s.GoingOff() || s.Record.Power.Asked.Reset != model.ResetForceOff {
+		return 0
+	}
+	return s.Record.Power.Asked.Tries
+}
+
+// knowsNoShutdown reports whether the machine was just found to know no graceful shutdown.
+// How long that counts matters little: it is forced off at once.
+func knowsNoShutdown(s *server) bool {
+	at := s.Record.Power.NoShutdown
+	return !at.IsZero() && !at.After(s.Now) && s.Now.Before(at.Add(s.Policy.PowerOffGrace))
+}
+
+// toOn powers a server on that is off.
+func toOn(s *server, g *proposal.Goal, before []proposal.Action) proposal.Proposal {
+	if s.Settling() {
+		return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPower, "waiting for the server to power on"))
+	}
+	asked := s.Record.Power.Asked
+	if s.Starting() && s.Reading.At.Before(asked.At) && !asked.At.After(s.Now) {
+		return s.Watch(s.Reading.At, s.Why(model.ReasonWaitingForPower, "looking whether the server powered on")) // before it is asked again
+	}
+	if s.Starting() && !g.Again { // it did not come on
+		if wait, paused := pause(s, model.PowerOn); paused {
+			return wait
+		}
+		again := *g
+		again.Again = true
+		g = &again
+	}
+	tries := UnsureTries(s)
+	if tries >= s.Policy.UnsureTries {
+		return unknown(s)
+	}
+	then := s
+	if g.Then != nil {
+		then = s.With(g.Then)
+	}
+	p := then.Change(func(rec *model.ServerRecord) {
+		rec.Power.Asked = &model.PowerAsked{
+			Reset: model.ResetOn, Want: model.PowerOn, At: s.Now, Tries: tries + 1, Again: timesAgain(s, model.PowerOn, g.Again),
+		}
+	}).Stay(proposal.Act, append(before, proposal.SetPower{Reset: model.ResetOn, From: model.PowerOff})...)
+	p.Place = []proposal.Place{proposal.PowerOnPlace}
+	return p
+}
+
+// UnsureTries is how often the server was asked to power on without an answer.
+func UnsureTries(s *server) int {
+	if a := s.Record.Power.Asked; a != nil && a.Unsure && a.Reset == model.ResetOn && !s.Reached() {
+		return a.Tries
+	}
+	return 0
+}
+
+func ask(s *server, g *proposal.Goal, reset model.ResetKind, before ...proposal.Action) proposal.Proposal {
+	return askFrom(s, g, "", reset, before...)
+}
+
+// askFrom makes one power request of a server that is in power state from.
+func askFrom(s *server, g *proposal.Goal, from model.Power, reset model.ResetKind, before ...proposal.Action) proposal.Proposal {
+	want := model.PowerOn
+	if reset == model.ResetGracefulOff || reset == model.ResetForceOff {
+		want = model.PowerOff
+	}
+	tries := 1
+	if reset == model.ResetForceOff {
+		tries += forcedOff(s)
+	}
+	asked := &model.PowerAsked{Reset: reset, Want: want, At: s.Now, Tries: tries, Again: timesAgain(s, want, g.Again)}
+	return s.Change(func(rec *model.ServerRecord) { rec.Power.Asked = asked }).
+		Stay(proposal.Act, append(before, proposal.SetPower{Reset: reset, From: from, Gently: gently(s)})...)
+}
+
+// gently reports whether the machine must not be forced off: it runs what Ingot did not start.
+func gently(s *server) bool { return !s.Record.Life.FoundRunning.IsZero() }
+
+// askAgain repeats a power request that may not have been carried out, after a reading
+// that showed no effect.
+func askAgain(s *server, why proposal.Why) proposal.Proposal {
+	asked := *s.Record.Power.Asked
+	switch {
+	case !asked.At.After(s.Now) && (s.Now.Before(asked.At.Add(s.Policy.UnsureAfter)) || s.Reading.At.Before(asked.At)):
+		return s.Watch(proposal.NextLook(s), why)
+	case asked.Tries >= s.Policy.UnsureTries:
+		return unknown(s)
+	}
+	asked.At, asked.Tries = s.Now, asked.Tries+1
+	return s.Change(func(rec *model.ServerRecord) { rec.Power.Asked = &asked }).
+		Stay(proposal.Act, proposal.SetPower{Reset: asked.Reset, Gently: gently(s)})
+}
+
+// unknown gives up a power request whose answers were lost and that shows no effect.
+func unknown(s *server) proposal.Proposal {
+	a := s.Record.Power.Asked
+	return s.Fail(proposal.Act, model.ReasonPowerOutcomeUnknown, fmt.Sprintf("its BMC was asked %d times for %s without saying whether it was done, "+
+		"and its power stays %s (%s); look at the machine, then set annotation %s: %s on Server %s",
+		a.Tries, a.Reset, s.Power(), s.Record.Life.LastError, model.AnnotationOperation, proposal.NewRetry(s), s.Name))
+}
+
+// pause waits before a server is brought again to a power state that it left by itself, or did not
+// reach. The first time is at once; each time in a row the pause doubles, from PowerPause to
+// PowerPauseMax: a machine that goes off each time is not worn out. A commit does not wait for
+// that.
+func pause(s *server, want model.Power) (proposal.Proposal, bool) {
+	a := s.Record.Power.Asked
+	if a == nil || a.Want != want || a.Again == 0 || a.At.After(s.Now) || s.Settling() || UnsureTries(s) > 0 || s.GoingOff() {
+		return proposal.Proposal{}, false
+	}
+	length := s.Policy.PauseAfter(a.Again)
+	until := a.At.Add(length)
+	if !s.Now.Before(until) {
+		return proposal.Proposal{}, false
+	}
+	says := fmt.Sprintf("it was brought back to %s %d times in a row, and its power is %s again", want, a.Again, s.Power())
+	if !s.Reached() {
+		says = fmt.Sprintf("it was asked %d times in a row to go %s, and its power stays %s: look at the machine", a.Again+1, want, s.Power())
+	}
+	why := proposal.Why{Reason: model.ReasonPowerUnstable, Message: says + fmt.Sprintf("; the next time in %s at most", length), Since: a.At, Actor: proposal.RackOperator}
+	return s.Rest(why).WakeBy(until), true
+}
+
+// timesAgain is how often in a row the server will have been brought back to a power state,
+// once it is asked for now.
+func timesAgain(s *server, want model.Power, again bool) int {
+	a := s.Record.Power.Asked
+	switch {
+	case !again || a == nil || a.Want != want:
+		return 0
+	case !s.Now.Before(a.At.Add(s.Policy.PauseAfter(a.Again) + s.Policy.PowerPauseMax)):
+		return 1 // it stayed so for a while
+	case !s.Reached() && (a.Unsure || want == model.PowerOff):
+		return a.Again // the same request, or one that forces it
+	}
+	return a.Again + 1
+}

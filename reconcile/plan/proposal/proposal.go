@@ -1,0 +1,237 @@
+package proposal
+
+import (
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/policy"
+)
+
+// Kind is what a proposal does, and so which laws apply to it.
+type Kind int
+
+// The kinds.
+const (
+	Look   Kind = iota // Note the machine, or records what was read
+	Note               // Decide something that happened; nothing follows from it alone
+	Decide             // Act a decision, and touches nothing
+	Act                // Keep a decision forward: a request to the BMC, a ticket, a new state
+	Keep               // restores the power that a bound server had, from its disk
+)
+
+// Place is what the fleet has a limited number of.
+type Place int
+
+// The places.
+const (
+	NoPlace          Place = iota
+	PowerOnPlace           // InstallPlace.maxConcurrentPowerOns
+	InstallPlace           // ReprovisionPlace.maxConcurrentInstalls
+	ReprovisionPlace       // guard.maxConcurrentReprovisions
+)
+
+// A Proposal is one thing that could be done with one server now. It is a value: making one
+// changes nothing.
+type Proposal struct {
+	Of   *Server // Kind the record as it is once all of Do is done
+	Kind Kind
+	Do   []Action // Waits order, stopping at the first that fails
+	// Waits is set for a proposal that does nothing but wait.
+	Waits bool
+	// Routine is set for a look whose result matters only if it is new.
+	Routine bool
+	Why     Why       // Wake is shown while it is under way
+	Wake    time.Time // when to look again; zero = on a change
+
+	// Blind is set for a decision that needs no BMC: a silent one does not hold it.
+	Blind bool
+	// Touches is set if it changes what the machine does, though no action of it says so.
+	Touches bool
+	Takes   *model.Disruption // Frees takes something from the server's user
+	Frees   *Proof            // Place makes the server free for others
+	Place   []Place           // Forget it needs
+	// Forget has the server's record dropped, with all else that is known of it.
+	Forget bool
+
+	Goal *Goal   // Arm power that has to be reached first
+	Arm  *Arming // the ticket that has to be made
+}
+
+// A Goal is a power state that a server has to be brought to. The plan turns it into a request, or
+// into a look while one is under way.
+type Goal struct {
+	Want  model.Power
+	Reset model.ResetKind // Grace for once, whatever the power state is; "" = what leads to Want
+	Grace time.Duration   // Again a shutdown that is asked for, then it is forced
+	// Again is set to restore a state that the server had: with pauses, if it does not stay.
+	Again bool
+	From  BootSource          // Then power on
+	Then  *model.ServerRecord // Shutdown record once it was asked to power on; nil = that of Of
+	// Shutdown is set for what was found running: it is asked, and never forced.
+	Shutdown bool
+}
+
+// BootSource is where a server boots from.
+type BootSource int
+
+// The sources.
+const (
+	FromAnywhere BootSource = iota // FromDisk firmware decides
+	FromDisk
+	FromNetwork
+)
+
+// An Arming is a ticket that has to be made.
+type Arming struct {
+	Purpose model.TicketPurpose
+	Boot    Boot
+}
+
+// A Proof is what accounts for the disks of a server that becomes free.
+type Proof struct {
+	Mode     string // Reported the wipe
+	Reported []model.DiskWipe
+	Missing  []model.MissingDisk
+}
+
+// Stay proposes the server's record, after some actions.
+func (s *Server) Stay(kind Kind, do ...Action) Proposal { return Proposal{Of: s, Kind: kind, Do: do} }
+
+// Enter proposes another state, after some actions.
+func (s *Server) Enter(kind Kind, state model.ServerState, do ...Action) Proposal {
+	return s.Change(func(rec *model.ServerRecord) {
+		rec.Life.State, rec.Life.Since, rec.Boot.Problem = state, s.Now, nil
+		if state != model.StateError {
+			rec.Life.Reason, rec.Life.Message = "", ""
+		}
+	}).Stay(kind, do...)
+}
+
+// Fail proposes state Error, to return to the present one once the cause is gone. The verified disk
+// image of an open ticket waits for that: the ticket boots nothing any more, and its end would
+// have the image written again.
+func (s *Server) Fail(kind Kind, reason, message string) Proposal {
+	holdsImage := s.Opened(model.PurposeClaim) && s.Ticket().Disk != nil && s.TicketState() == model.TicketIgnitionServed
+	return s.Change(func(rec *model.ServerRecord) {
+		rec.Life.Back, rec.Life.Reason, rec.Life.Message = rec.Life.State, reason, message
+		if !holdsImage {
+			EndTicket(rec, model.TicketSpent)
+		}
+	}).Enter(kind, model.StateError)
+}
+
+// Wait proposes to wait until a time.
+func (s *Server) Wait(until time.Time, why Why) Proposal {
+	return Proposal{Of: s, Kind: Look, Waits: true, Why: why, Wake: until}
+}
+
+// Watch proposes to read the power state when it is due.
+func (s *Server) Watch(due time.Time, why Why) Proposal {
+	if s.Now.Before(due) {
+		return s.Wait(due, why)
+	}
+	p := s.Stay(Look, Inspect{})
+	p.Why = why
+	return p
+}
+
+// Rest proposes what is done with a server with which there is nothing to do now: its power state is
+// read at an interval, and its parts once a day.
+func (s *Server) Rest(why Why) Proposal {
+	p := s.Watch(NextPoll(s, s.Reading.At), why)
+	if !p.Waits {
+		p.Routine = true
+		if PartsDue(s) {
+			p.Do = []Action{Inspect{Inventory: true}}
+		}
+		p.Wake = NextPoll(s, s.Now)
+	}
+	return p
+}
+
+// RestOrSave rests, unless the record was changed on the way.
+func (s *Server) RestOrSave(why Why) Proposal {
+	if s.Edited() {
+		return s.Stay(Act)
+	}
+	return s.Rest(why)
+}
+
+// Inspect proposes to read the server at once, with all its parts.
+func (s *Server) Inspect() Proposal { return s.Stay(Look, Inspect{Inventory: true}) }
+
+// ToOff proposes to bring the server to a confirmed Off. A shutdown that takes longer than grace is
+// forced.
+func (s *Server) ToOff(grace time.Duration) Proposal {
+	return Proposal{Of: s, Kind: Act, Goal: &Goal{Want: model.PowerOff, Grace: grace}}
+}
+
+// ToOn proposes to power the server on once; then is its record from then on.
+func (s *Server) ToOn(kind Kind, from BootSource, then func(rec *model.ServerRecord)) Proposal {
+	g := &Goal{Want: model.PowerOn, From: from, Again: kind == Keep}
+	if then != nil || from == FromNetwork {
+		g.Then = s.Change(func(rec *model.ServerRecord) {
+			if from == FromNetwork {
+				rec.Install.Replaces = ""
+			}
+			if then != nil {
+				then(rec)
+			}
+		}).Record
+	}
+	return Proposal{Of: s, Kind: kind, Goal: g}
+}
+
+// ToArm proposes a new boot ticket.
+func (s *Server) ToArm(purpose model.TicketPurpose, b Boot) Proposal {
+	return Proposal{Of: s, Kind: Act, Arm: &Arming{Purpose: purpose, Boot: b}}
+}
+
+// WakeBy makes sure that the server is looked at again at a time.
+func (p Proposal) WakeBy(at time.Time) Proposal {
+	if !at.IsZero() && (p.Wake.IsZero() || at.Before(p.Wake)) {
+		p.Wake = at
+	}
+	return p
+}
+
+// Ends reports whether it presupposes that a commit removed the server's claim.
+func (p *Proposal) Ends() bool {
+	return p.Takes != nil && (p.Takes.Action == StepRelease || p.Takes.Action == StepRetain)
+}
+
+// Rests reports whether it does nothing, or nothing but a routine look.
+func (p *Proposal) Rests() bool { return p.Waits || p.Routine }
+
+// NextPoll is when a server that was read at last has to be read again, by its name up to a tenth of
+// the interval earlier or later. Polls come in slots, so that one plan begins those of many
+// servers.
+func NextPoll(s *Server, last time.Time) time.Time {
+	every := s.Policy.PollInterval
+	spread := time.Duration((policy.Jitter(s.Name) - 0.5) / 5 * float64(every))
+	slot := max(every/64, 1)
+	next := last.Add(every + spread).Round(0)
+	return next.Add(slot - time.Duration(next.UnixNano())%slot)
+}
+
+// EndTicket closes an open ticket.
+func EndTicket(rec *model.ServerRecord, as model.TicketState) {
+	if rec.Boot.Ticket.Open() {
+		ChangeTicket(rec, func(t *model.Ticket) { t.Ended = as })
+	}
+}
+
+// RevokeTicket closes a ticket for good: it boots nothing again.
+func RevokeTicket(rec *model.ServerRecord) {
+	EndTicket(rec, model.TicketSpent)
+	if t := rec.Boot.Ticket; t != nil && t.Always {
+		ChangeTicket(rec, func(t *model.Ticket) { t.Always = false })
+	}
+}
+
+// ChangeTicket replaces the ticket by a changed copy.
+func ChangeTicket(rec *model.ServerRecord, change func(t *model.Ticket)) {
+	t := *rec.Boot.Ticket
+	change(&t)
+	rec.Boot.Ticket = &t
+}

@@ -1,0 +1,146 @@
+package plan
+
+import (
+	"iter"
+
+	"ingot/model"
+	"ingot/reconcile/plan/boot"
+	"ingot/reconcile/plan/disks"
+	"ingot/reconcile/plan/install"
+	"ingot/reconcile/plan/life"
+	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
+	"ingot/reconcile/plan/service"
+	"ingot/reconcile/plan/world"
+)
+
+// A rule proposes one thing that could be done with a server, or nothing.
+type rule = func(*proposal.Server) (proposal.Proposal, bool)
+
+// decisions are what Git asks for that takes something from a server's user, in the order in which
+// they are taken. The guard counts them.
+var decisions = []rule{
+	decideRelease,
+	life.DecideWipe,
+	service.DecideOff,
+	service.DecideMaintenance,
+	life.DecidePower,
+	install.DecideReprovision,
+	service.DecideOperation,
+	life.DecideDiscover,
+}
+
+// notes record what has happened to a server, whatever else it waits for, and decide what needs no
+// BMC.
+var notes = []rule{
+	install.NoteUnknown,
+	install.Rekey,
+	life.Rename,
+	life.NoteMACs,
+	life.Inherit,
+	life.NoteCleanup,
+	service.NoteApproval,
+	decideRelease,
+	life.WithdrawRelease,
+	install.WithdrawReprovision,
+	install.DecideReprovision,
+	boot.ForOnce,
+	boot.FollowBootedBy,
+	life.Retry,
+	install.Expire,
+	boot.Disarm,
+}
+
+// rules are what else can be done with a server. Notes and rules are in the order of precedence: the
+// first proposal that no law holds is taken.
+var rules = []rule{
+	life.NoteRanBefore,
+	readAgain,
+	contradicted,
+	disks.Serviced,
+	life.Gap,
+	awaitSettled,
+	life.ReadCards,
+
+	// What was decided before goes on, and the next thing is decided.
+	service.Operation,
+	service.DecideOperation,
+	service.DecideMaintenance,
+	service.Maintenance,
+	boot.Theft,
+	life.DecideWipe,
+	life.DecidePower,
+	life.DecideDiscover,
+	service.DecideOff,
+
+	// What the server's state asks for.
+	disks.Accept,
+	install.Reprovision,
+	life.Live,
+	install.Unknown,
+	install.Install,
+	install.KeepRunning,
+	disks.Cleanup,
+	service.Maintained,
+
+	// If all of that is held, the server stays as it was.
+	life.KeepPower,
+	rest,
+}
+
+// proposals are what could be done with a server, in the order of precedence.
+func (f *planner) proposals(s *world.Server) iter.Seq[proposal.Proposal] {
+	return func(yield func(proposal.Proposal) bool) {
+		for _, propose := range notes {
+			if p, ok := propose(s.View); ok && !yield(p) {
+				return
+			}
+		}
+		for _, propose := range []func(*world.Server) (proposal.Proposal, bool){f.noteBootstrapped, f.noteOrphaned, f.forget} {
+			if p, ok := propose(s); ok && !yield(p) {
+				return
+			}
+		}
+		for _, propose := range rules {
+			if p, ok := propose(s.View); ok && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// decideRelease gives the decision to release what is known of the install.
+func decideRelease(s *proposal.Server) (proposal.Proposal, bool) {
+	return life.DecideRelease(s, install.UnreportedServed(s))
+}
+
+// readAgain reads the power state where what is known of it does not count.
+func readAgain(s *proposal.Server) (p proposal.Proposal, ok bool) {
+	switch {
+	case s.Reading.At.IsZero() || s.Reading.Failures > 0:
+		return s.Stay(proposal.Look, proposal.Inspect{Inventory: s.Facts.Inventory == nil}), true
+	case s.Record.Life.Failures > 0 && s.Reading.At.Before(s.NotBefore()):
+		return s.Stay(proposal.Look, proposal.Inspect{}), true // it may be another since that failed
+	}
+	return p, false
+}
+
+// contradicted leaves a server alone that is not what Git says of it.
+func contradicted(s *proposal.Server) (p proposal.Proposal, ok bool) {
+	return s.Rest(s.Contradicted), s.Contradicted.Reason != ""
+}
+
+// awaitSettled waits until the server is On or Off.
+func awaitSettled(s *proposal.Server) (p proposal.Proposal, ok bool) {
+	if s.Power().Settled() {
+		return p, false
+	}
+	if s.Reading.Unknowns >= reading.Unknown {
+		return s.Rest(s.WhyBy(model.ReasonWaitingForPower, "its BMC does not say whether it is on or off; nothing is done to it until it does: "+
+			"look at the BMC, and restart that", proposal.RackOperator)), true
+	}
+	return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPower, "power state is "+string(s.Power()))), true
+}
+
+// rest is what is left.
+func rest(s *proposal.Server) (proposal.Proposal, bool) { return s.Rest(proposal.Why{}), true }

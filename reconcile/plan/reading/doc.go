@@ -1,0 +1,2 @@
+// Package reading has what was read of a server's power since this process began.
+package reading

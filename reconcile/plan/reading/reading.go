@@ -1,0 +1,158 @@
+package reading
+
+import (
+	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan/policy"
+)
+
+// State is what was read of one server's power since this process began. It
+// is not kept: after a restart everything is read anew before anything is done.
+type State struct {
+	At time.Time // Offs the last answer; zero = none yet
+	// Offs counts the newest answers in a row that said Off, OffSince is when the first
+	// of them came.
+	Offs     int
+	OffSince time.Time
+	// WasOff is set once an answer said Off.
+	WasOff bool
+	// BMCReset is when the BMC had been restarted last, as far as was known then.
+	BMCReset time.Time
+	// InventoryAt is when all parts were read last; zero = not since the start.
+	InventoryAt time.Time
+	// InventoryOn is set once they were read while the server had been on for a while: some
+	// machines show parts only then.
+	InventoryOn bool
+	// Unread counts the newest readings of all parts in a row that failed in some, or in all.
+	Unread int
+	// PartsAfter is until when all parts are not read again, as none could be had.
+	PartsAfter time.Time
+	// Ons counts the newest answers in a row that said On.
+	Ons int
+	// Unknowns counts the newest answers in a row that said neither On nor Off nor what is between.
+	Unknowns int
+	// POST is set while the machine's firmware runs its power-on self-test, as far as the
+	// BMC says.
+	POST bool
+	// Reached is set once the power state that was last asked for has been read, Off for sure.
+	Reached bool
+
+	// Failures counts the newest attempts in a row that got no answer, Err is the
+	// last one's error, Since when they began, NotBefore when to try again.
+	Failures  int
+	Err       string
+	Reason    string // Since Err, "" = it has none
+	Since     time.Time
+	NotBefore time.Time
+	// Unsaved counts the newest attempts in a row whose outcome, or what was to be
+	// asked for, could not be saved.
+	Unsaved int
+	// PreparedAfter is when to look next whether what the server is to boot is prepared.
+	PreparedAfter time.Time
+}
+
+// Saw is the reading after an answer, for which Off is sure after offReadings in a row.
+func (r State) Saw(p model.Power, asked *model.PowerAsked, offReadings int, now time.Time) State {
+	next := State{
+		At: now, WasOff: r.WasOff || p == model.PowerOff, Unsaved: r.Unsaved, BMCReset: r.BMCReset, PreparedAfter: r.PreparedAfter,
+		InventoryAt: r.InventoryAt, InventoryOn: r.InventoryOn, Unread: r.Unread, PartsAfter: r.PartsAfter,
+		Reached: r.Reached || asked != nil && asked.Reached,
+	}
+	// Off says nothing while a power-on has yet to take effect.
+	starting := asked != nil && asked.Want == model.PowerOn && !next.Reached
+	if p == model.PowerOff && !starting {
+		next.Offs, next.OffSince = r.Offs+1, r.OffSince
+		if r.Offs == 0 {
+			next.OffSince = now
+		}
+	}
+	next.Reached = next.Reached || tookEffect(asked, p, next.Offs >= offReadings)
+	switch p {
+	case model.PowerOn:
+		next.Ons = r.Ons + 1
+	case model.PowerUnknown:
+		next.Unknowns = r.Unknowns + 1
+	case model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff:
+	}
+	return next
+}
+
+// tookEffect reports whether an answer shows that what was asked for was done. Off has to be sure
+// for that: of a BMC that says On and Off in turn after a request, each Off would have the next On
+// asked to go off anew.
+func tookEffect(asked *model.PowerAsked, p model.Power, surelyOff bool) bool {
+	return asked != nil && p == asked.Want && (p == model.PowerOn || surelyOff)
+}
+
+// Under is the reading as of a BMC that was restarted last at reset: what it said before
+// counts no more if it was restarted since.
+func (r State) Under(reset time.Time) State {
+	if Restarted(r.BMCReset, reset) {
+		r.Offs, r.OffSince, r.Ons, r.BMCReset = 0, time.Time{}, 0, reset
+	}
+	return r
+}
+
+// Heard is the reading as of a machine whose lease was renewed last at a time: it runs,
+// and what was read Off until then counts no more.
+func (r State) Heard(at time.Time) State {
+	if at.After(r.OffSince) {
+		r.Offs, r.OffSince = 0, time.Time{}
+	}
+	return r
+}
+
+// resetJitter is by how much a BMC may differ on when it was restarted last: some reckon
+// that from their uptime, or set their clocks meanwhile.
+const resetJitter = 2 * time.Minute
+
+// Restarted reports whether a BMC was restarted since it said when it was restarted last,
+// as far as it says.
+func Restarted(before, now time.Time) bool {
+	return !now.IsZero() && (before.IsZero() || now.Sub(before).Abs() > resetJitter)
+}
+
+// Missed is the reading after an attempt that got no answer.
+func (r State) Missed(err string, notBefore, now time.Time) State {
+	if r.Failures == 0 {
+		r.Since = now
+	}
+	r.Failures++
+	r.Offs, r.OffSince, r.Ons = 0, time.Time{}, 0
+	r.Err, r.Reason, r.NotBefore = err, "", notBefore
+	return r
+}
+
+// Because is a reading that failed for a reason, "" if that is not known.
+func (r State) Because(reason model.Reason) State {
+	r.Reason = reason
+	return r
+}
+
+// Mistaken reports whether the newest answer was not of the server's machine.
+func (r State) Mistaken() bool {
+	return r.Failures > 0 && (r.Reason == model.ReasonIdentityMismatch || r.Reason == model.ReasonIdentityUnknown)
+}
+
+// Lost is the reading after an attempt that could not be saved: it is put off for longer
+// each time, whatever the BMC answers meanwhile.
+func (r State) Lost(err string, name model.ServerName, p policy.Options, now time.Time) State {
+	r.Unsaved++
+	return r.Missed(err, now.Add(policy.Backoff(name, r.Unsaved, p)), now)
+}
+
+// Asked is the reading after a power request: the power state is to be read anew.
+func (r State) Asked() State {
+	r.Offs, r.OffSince, r.Ons, r.POST, r.Reached = 0, time.Time{}, 0, false, false
+	return r
+}
+
+// Shown is what of the reading decides about what the status branch says.
+func (r State) Shown(p policy.Options) State {
+	return State{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Unknowns: min(r.Unknowns, Unknown), Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}
+}
+
+// Unknown is how many answers in a row that say neither On nor Off are no moment between the
+// two.
+const Unknown = 5

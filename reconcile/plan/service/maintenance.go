@@ -1,0 +1,304 @@
+// Package service takes servers out of service, and does what annotations ask for once. It owns what
+// a record says of maintenance and of requests.
+package service
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"ingot/model"
+	"ingot/reconcile/plan/event"
+	"ingot/reconcile/plan/proposal"
+)
+
+type server = proposal.Server
+
+// Assign finds what takes each server out of service: of several ServerMaintenances
+// the one that has begun, else the last by name; and what waits for the owner of its claim. may reports
+// whether the maintenance's tenant may do that.
+func Assign(m *proposal.Moment, find func(model.ServerName) *server, may func(*model.ServerMaintenance, *server) bool) {
+	for _, name := range slices.Sorted(maps.Keys(m.Desired.Maintenances)) {
+		asked := m.Desired.Maintenances[name]
+		s := find(m.Resolve(asked.Spec.ServerRef.Name))
+		if s == nil || !may(asked, s) {
+			continue
+		}
+		why := "under ServerMaintenance " + name
+		if asked.Spec.Reason != "" {
+			why += ": " + asked.Spec.Reason
+		}
+		begun := s.State() == model.StateMaintenance && begunBy(s, name)
+		switch {
+		case begunBy(s, s.Service.By):
+		case !needsApproval(s, asked):
+			s.Service.By, s.Service.Why, s.Service.Power = name, why, powerOf(asked)
+		default:
+			s.Service.Awaits = name
+			if begun { // as its user was asked for
+				s.Service.By, s.Service.Why, s.Service.Power = name, why, model.PowerOn
+			}
+		}
+	}
+}
+
+// Park takes a server out of service whose annotation asks for that, if nothing else does.
+func Park(s *server) {
+	if name, _ := s.Requested(); name == model.OperationPark && s.Service.By == "" {
+		s.Service.By, s.Service.Power = model.OperationPark, model.PowerOff
+		s.Service.Why = "parked by annotation " + model.AnnotationOperation + ": park"
+	}
+}
+
+// begunBy reports whether a ServerMaintenance that is in force has taken the server out of
+// service, or that is decided.
+func begunBy(s *server, name string) bool {
+	m := s.Desired.Maintenances[name]
+	if m == nil || s.Namesake(m) {
+		return false
+	}
+	return s.State() == model.StateMaintenance && s.Record.Maintenance.By == name ||
+		s.State() == model.StateReserved && s.Intends(model.IntentMaintenance, name)
+}
+
+// needsApproval reports whether a ServerMaintenance waits for the owner of the server's claim.
+// One that has begun ends with its manifest, not with the approval; before it switches off what
+// it left on it asks again.
+func needsApproval(s *server, m *model.ServerMaintenance) bool {
+	switch {
+	case m.Spec.Policy != model.MaintenanceOwnerApproval || !serves(s):
+		return false
+	case begunBy(s, m.Name) && (powerOf(m) == model.PowerOn || !leftOn(s, m.Name)):
+		return false
+	case s.Claim == nil:
+		return true
+	}
+	asShown, anyPower := s.Claim.Approves(m.Name)
+	return !anyPower && (!asShown || powerOf(m) == model.PowerOff && slices.Contains(s.Record.Maintenance.ShownOn, m.Name))
+}
+
+// serves reports whether the server is a claim's and stays so.
+func serves(s *server) bool {
+	return s.Record.Settled() == model.StateReserved && s.Record.Release == nil
+}
+
+// leftOn reports whether a ServerMaintenance that has begun did so with leaving the server on, and
+// never had it Off.
+func leftOn(s *server, name string) bool {
+	if s.State() == model.StateMaintenance {
+		p := broughtTo(s)
+		return p.Want == model.PowerOn && !p.WasOff
+	}
+	return slices.Contains(s.Record.Maintenance.ShownOn, name)
+}
+
+// NoteApproval has the record say which ServerMaintenance waits for the claim's owner, and
+// since when, and what approvals by name do not cover.
+func NoteApproval(s *server) (p proposal.Proposal, ok bool) {
+	name, noted := s.Service.Awaits, ""
+	if a := s.Record.Maintenance.Awaits; a != nil {
+		noted = a.Maintenance
+	}
+	on := shownOn(s)
+	if name == noted && slices.Equal(on, s.Record.Maintenance.ShownOn) {
+		return p, false
+	}
+	return s.Change(func(rec *model.ServerRecord) {
+		rec.Maintenance.ShownOn = on
+		switch name {
+		case noted:
+		case "":
+			rec.Maintenance.Awaits = nil
+		default:
+			rec.Maintenance.Awaits = &model.AwaitedApproval{Maintenance: name, Since: s.Now}
+		}
+	}).Stay(proposal.Note), true
+}
+
+// shownOn are the ServerMaintenances whose names approve no more than that they leave the server
+// on, for so the owner of its claim was shown them: of those that wait, are begun or are approved.
+func shownOn(s *server) (names []string) {
+	if !serves(s) {
+		return nil
+	}
+	for _, name := range askedOf(s) {
+		m := s.Desired.Maintenances[name]
+		shown := m != nil && m.Spec.Policy == model.MaintenanceOwnerApproval && s.Resolve(m.Spec.ServerRef.Name) == s.Name &&
+			powerOf(m) == model.PowerOn && (s.State() != model.StateMaintenance || leftOn(s, name))
+		if shown || slices.Contains(s.Record.Maintenance.ShownOn, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// askedOf are the ServerMaintenances that wait for the owner of the server's claim, are begun, or
+// are approved by name.
+func askedOf(s *server) (names []string) {
+	all := []string{s.Service.Awaits, s.Record.Maintenance.By}
+	if s.Claim != nil {
+		approved := s.Claim.Approvals()
+		all = append(all, approved[:]...)
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
+}
+
+// powerOf is the power state that a ServerMaintenance asks for.
+func powerOf(m *model.ServerMaintenance) model.Power {
+	return cmp.Or(m.Spec.ServerPower, model.PowerOff)
+}
+
+// ApprovalWhy says that a ServerMaintenance waits for the owner of the server's claim, and
+// what it will do.
+func ApprovalWhy(s *server) proposal.Why {
+	a, name := s.Record.Maintenance.Awaits, s.Service.Awaits
+	if a == nil || name == "" || name != a.Maintenance {
+		return proposal.Why{}
+	}
+	m := s.Desired.Maintenances[name]
+	what := "ServerMaintenance " + m.Name
+	if m.Spec.Reason != "" {
+		what += " (" + m.Spec.Reason + ")"
+	}
+	value := m.Name
+	if powerOf(m) == model.PowerOff && slices.Contains(s.Record.Maintenance.ShownOn, m.Name) {
+		what, value = what+", which was to leave it on,", value+model.ApprovesOff
+	}
+	return proposal.Why{Reason: model.ReasonApprovalAwaited, Message: fmt.Sprintf("%s of server %s waits for the approval of the owner of claim %s: set annotation "+
+		"%s: %s on the %s, or \"true\" for any maintenance; it %s", what, s.Name, s.Record.Claim.Name, model.AnnotationMaintenanceApproved, value,
+		s.Record.Claim.Name.Identity().Kind, EffectText(m)), Since: a.Since, Actor: proposal.Tenant}
+}
+
+// EffectText says what a ServerMaintenance does to a server that runs.
+func EffectText(m *model.ServerMaintenance) string {
+	if powerOf(m) == model.PowerOn {
+		return "will leave the server on, or switch it on once, and its power is not restored until it ends"
+	}
+	return "will power off the server until it ends"
+}
+
+// DecideMaintenance decides to take a bound server out of service when Git asks for it.
+func DecideMaintenance(s *server) (p proposal.Proposal, ok bool) {
+	by := s.Service.By
+	if s.State() != model.StateReserved || by == "" || s.Record.Release != nil || s.Intends(model.IntentMaintenance, by) {
+		return p, false
+	}
+	p = s.Change(func(rec *model.ServerRecord) { event.Announce(s, rec, model.IntentMaintenance, by) }).Stay(proposal.Decide)
+	p.Takes = &model.Disruption{Action: proposal.StepMaintenance, Value: by}
+	return p, true
+}
+
+// Maintenance begins a maintenance, once it is decided. One of a server whose release is decided
+// begins first: the wipe waits for its end.
+func Maintenance(s *server) (p proposal.Proposal, ok bool) {
+	bound, asked := s.State() == model.StateReserved, s.Service
+	i := s.Record.Intent
+	switch {
+	case bound && i != nil && i.Kind == model.IntentMaintenance && i.Value != asked.By:
+		return s.Change(func(rec *model.ServerRecord) { rec.Intent = nil }).Stay(proposal.Note), true // it is decided again if it is asked for again
+	case asked.By == "" || !bound && s.State() != model.StateAvailable:
+		return p, false
+	case bound && s.Record.Release == nil && !s.Intends(model.IntentMaintenance, asked.By):
+		return p, false // it goes on as it did
+	case asked.Power != model.PowerOn && !s.IsOff():
+		return s.ToOff(s.Policy.PowerOffGrace), true
+	}
+	return event.After(s, event.Event{Kind: event.MaintenanceBegun, Value: asked.By, Power: asked.Power}).Stay(proposal.Act), true
+}
+
+// DecideOff decides that a maintenance which left a claim's server On switches it off now: its user was
+// asked for less.
+func DecideOff(s *server) (p proposal.Proposal, ok bool) {
+	if s.State() != model.StateMaintenance || s.Record.Life.Back != model.StateReserved || s.Service.By == "" ||
+		s.Service.By != s.Record.Maintenance.By || s.Service.Power != model.PowerOff || broughtTo(s).Want != model.PowerOn {
+		return p, false
+	}
+	p = bring(s)
+	p.Takes = &model.Disruption{Action: proposal.StepPowerOff, Value: s.Service.By}
+	return p, true
+}
+
+// bring notes that a maintenance has another power state.
+func bring(s *server) proposal.Proposal {
+	was := broughtTo(s)
+	return s.Change(func(rec *model.ServerRecord) {
+		if rec.Life.Back == model.StateReserved {
+			event.Announce(s, rec, model.IntentMaintenance, s.Service.By)
+		}
+		rec.Maintenance.Power = &model.MaintenancePower{Want: s.Service.Power, Due: true, WasOff: was.WasOff || was.Want == model.PowerOff}
+	}).Stay(proposal.Decide)
+}
+
+// Maintained leaves the server alone until Git no longer asks for maintenance, but for the power that
+// the maintenance asks for.
+func Maintained(s *server) (p proposal.Proposal, ok bool) {
+	if s.State() != model.StateMaintenance {
+		return p, false
+	}
+	asked, power := s.Service, broughtTo(s)
+	switch {
+	case asked.By != "" && asked.By != s.Record.Maintenance.By:
+		return s.Change(func(rec *model.ServerRecord) { rec.Maintenance.By = asked.By }).Stay(proposal.Note), true
+	case asked.By == "" && over(s):
+		return event.After(s, event.Event{Kind: event.MaintenanceEnded}).Stay(proposal.Look, proposal.Inspect{Inventory: true}), true
+	case asked.By == "":
+		return s.Rest(s.WhyBy(model.ReasonMaintenance, "kept out of service, for no commit took away what asked for it: it cannot be "+
+			"read, or is absent; see "+model.ReportProblems+" and "+model.ReportRevision, proposal.RackOperator)), true
+	case asked.Power != power.Want && (asked.Power != model.PowerOff || s.Record.Life.Back != model.StateReserved):
+		return bring(s), true
+	case asked.Power == power.Want && power.Due:
+		return bringPower(s, power), true
+	}
+	return s.Rest(s.WhyBy(model.ReasonMaintenance, asked.Why, proposal.RackOperator)), true
+}
+
+// broughtTo is the power state that the maintenance was last seen to ask for.
+func broughtTo(s *server) model.MaintenancePower {
+	if p := s.Record.Maintenance.Power; p != nil {
+		return *p
+	}
+	return model.MaintenancePower{Want: model.PowerOff}
+}
+
+// bringPower brings a server under maintenance to a power state once, On from its disk, and
+// gives up where its BMC does not say what it did: then hands off, however it is.
+func bringPower(s *server, power model.MaintenancePower) proposal.Proposal {
+	power.Due = false
+	done := func(rec *model.ServerRecord) { rec.Maintenance.Power = &power }
+	asked := s.Record.Power.Asked
+	lost := asked != nil && asked.Want == power.Want && asked.Unsure && !s.Reached() &&
+		(asked.Tries >= s.Policy.UnsureTries || askedOnBefore(s))
+	switch {
+	case lost:
+	case power.Want == model.PowerOff && !s.IsOff():
+		return s.ToOff(s.Policy.PowerOffGrace)
+	case power.Want == model.PowerOff:
+	case s.Power() == model.PowerOff:
+		return s.ToOn(proposal.Act, proposal.FromDisk, done)
+	case s.GoingOff() && !s.Over(asked.At, s.Policy.PowerOffGrace):
+		return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPowerOff, "it was asked to power off before: that is awaited first"))
+	}
+	return s.Change(done).Stay(proposal.Act)
+}
+
+// askedOnBefore reports whether a former process asked for the power-on of the maintenance: if that
+// took effect, somebody may have switched the server off since, and work in it.
+func askedOnBefore(s *server) bool {
+	asked := s.Record.Power.Asked
+	return asked.Want == model.PowerOn && asked.At.Before(s.Started) && !asked.At.Before(s.Record.Life.Since)
+}
+
+// over reports whether a commit removed what the server is in Maintenance
+// for, or has it ask for something else. A manifest that is merely absent still asks.
+func over(s *server) bool {
+	by := s.Record.Maintenance.By
+	if by == model.OperationPark {
+		return s.Manifest != nil || s.Removed(s.Name.Identity())
+	}
+	if m := s.Desired.Maintenances[by]; m != nil && !s.Namesake(m) {
+		return s.Resolve(m.Spec.ServerRef.Name) != s.Name
+	}
+	return s.Removed(model.MaintenanceIdentity(by))
+}
