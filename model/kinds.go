@@ -279,7 +279,7 @@ type Secret struct {
 	Sum       Sensitive            `json:"-"` // see BootSum; zero = not computed
 }
 
-// BootKeys are the keys of a claim's Secret that tell how its server boots.
+// BootKeys are the keys of a claim's Secret that configure how its server boots.
 var BootKeys = []string{"ignition", "format", "user-data", "meta-data", "vendor-data", "network-config", "ipxe-script"}
 
 // BootSum identifies what the Secret has a server boot. A decoded Secret knows it: plans ask for it

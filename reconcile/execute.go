@@ -82,7 +82,7 @@ func (l *Loop) work(ctx context.Context, j *job) proposal.Settled {
 	ctx, cancel := context.WithTimeout(ctx, moveLimit)
 	defer cancel()
 	s := j.Settle(l.carryOut(ctx, j), l.Clock())
-	l.tell(j, &s)
+	l.logOutcome(j, &s)
 	return s
 }
 
@@ -144,15 +144,15 @@ func (l *Loop) do(ctx context.Context, j *job, a proposal.Action, before []propo
 		answer.Variant, err = l.BMCs.BootOnce(ctx, j.Target, a.Method)
 	case proposal.DiskOnce:
 		_, err = l.BMCs.BootOnce(ctx, j.Target, model.BootDisk)
-		l.tellNoDisk(j, failure(err, stopped(ctx, err)))
+		l.logNoDisk(j, failure(err, stopped(ctx, err)))
 	case proposal.ClearBoot:
 		err = l.BMCs.ClearBootOverride(ctx, j.Target)
 	case proposal.SetIndicator:
 		answer.Indicator, err = l.BMCs.SetIndicator(ctx, j.Target, a.To)
-		l.tellSetting(j, a, failure(err, stopped(ctx, err)))
+		l.logSetting(j, a, failure(err, stopped(ctx, err)))
 	case proposal.SetBootOrder:
 		answer.BootOrder, err = l.BMCs.SetBootOrder(ctx, j.Target, a.Wanted)
-		l.tellSetting(j, a, failure(err, stopped(ctx, err)))
+		l.logSetting(j, a, failure(err, stopped(ctx, err)))
 	case proposal.SetPower:
 		answer.Reset, err = l.setPower(ctx, j, a, before)
 	default:
@@ -193,8 +193,8 @@ func (l *Loop) inspect(ctx context.Context, j *job, a proposal.Inspect) (answer 
 	return answer, nil
 }
 
-// tellNoDisk logs that a BMC sets no one-time boot from disk.
-func (l *Loop) tellNoDisk(j *job, f *proposal.Failure) {
+// logNoDisk logs that a BMC sets no one-time boot from disk.
+func (l *Loop) logNoDisk(j *job, f *proposal.Failure) {
 	switch log := l.Log.With("server", j.name, "bmc", j.Then.BMC); {
 	case f == nil || f.Kind == proposal.FailureStopped:
 	case f.Lasting():
@@ -204,8 +204,8 @@ func (l *Loop) tellNoDisk(j *job, f *proposal.Failure) {
 	}
 }
 
-// tellSetting logs what became of a setting of the firmware.
-func (l *Loop) tellSetting(j *job, a proposal.Action, f *proposal.Failure) {
+// logSetting logs whether a setting of the firmware was made.
+func (l *Loop) logSetting(j *job, a proposal.Action, f *proposal.Failure) {
 	switch log := l.Log.With("server", j.name, "bmc", j.Then.BMC, "setting", a.String()); {
 	case f == nil:
 		log.Info("setting is as Git says")
@@ -214,8 +214,8 @@ func (l *Loop) tellSetting(j *job, a proposal.Action, f *proposal.Failure) {
 	}
 }
 
-// tell logs and counts what became of a move.
-func (l *Loop) tell(j *job, s *proposal.Settled) {
+// logOutcome logs and counts the outcome of a move.
+func (l *Loop) logOutcome(j *job, s *proposal.Settled) {
 	log := l.Log.With("server", j.name, "bmc", j.Then.BMC)
 	switch s.Outcome {
 	case proposal.MoveDone:

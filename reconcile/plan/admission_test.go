@@ -79,7 +79,7 @@ func TestWhoGivesAUUID(t *testing.T) {
 
 // Two machines that Git says are in each other's place are followed there. An unread system stays
 // where it is, because its UUID is not known.
-func TestWhereAMachineIsOnceItsBMCShowsItNoMore(t *testing.T) {
+func TestMachineThatItsBMCNoLongerShows(t *testing.T) {
 	board := func(serial string) []model.SystemFact {
 		return []model.SystemFact{{URI: "/1", Board: model.Board{SerialNumber: serial}}}
 	}
@@ -110,7 +110,7 @@ func TestWhereAMachineIsOnceItsBMCShowsItNoMore(t *testing.T) {
 
 // An unknown machine may be each of several servers that were behind its BMC: the reason names the
 // one at its place, and of several there the first by name.
-func TestTheServerInWhosePlaceAMachineIsIsAlwaysTheSame(t *testing.T) {
+func TestServerOfATakenPlaceIsStable(t *testing.T) {
 	for range 20 {
 		in := behind(map[model.BMCName][]model.SystemFact{"one": {{URI: "/1", UUID: fleettest.GivenUUID}}})
 		for name, uri := range map[model.ServerName]string{"a": "/2", "c": "/1", "b": "/1", "d": "/3"} {

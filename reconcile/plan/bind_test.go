@@ -84,7 +84,7 @@ func TestMaintenanceOfUnknownServer(t *testing.T) {
 	}
 }
 
-func TestAServerOfAnArchitectureThatIsNotServedGetsNoClaim(t *testing.T) {
+func TestUnservedArchitectureGetsNoClaim(t *testing.T) {
 	in := waiting(bigFleet(2, 0), 1, nil)
 	in.Policy.Architectures = []string{"amd64"}
 	in.Observed.ServerFacts["bmc00000-system-0"].Inventory = &model.Inventory{Processors: []model.Processor{{InstructionSet: "ARM-A64"}}}

@@ -24,11 +24,11 @@ func (f *planner) bindClaims() *bind.Result {
 	}
 	r := bind.Plan(bind.Input{
 		Servers: servers, Claims: f.Claims, Desired: f.In.Desired, Tenants: f.In.Policy.Tenants,
-		Aliases: f.Aliases, Hold: f.ObserveOnly, Unreadable: f.Record.Unreadable,
+		Aliases: f.Moment.Aliases, Hold: f.ObserveOnly, Unreadable: f.Record.Unreadable,
 	})
 	for i, o := range r.Servers {
 		s := f.Servers[i]
-		s.View.Binds, s.Taints, s.Bootstrapped = o.Bind, o.Taints, o.Bootstrapped
+		s.Binds, s.Taints, s.Bootstrapped = o.Bind, o.Taints, o.Bootstrapped
 		if len(o.Taints) > 0 {
 			f.Moment.Conditions[s.Name] = o.Taints
 		}
@@ -39,11 +39,11 @@ func (f *planner) bindClaims() *bind.Result {
 // unmatched warns of manifests that name unknown servers or labels, once each BMC was asked for
 // its servers.
 func (f *planner) unmatched(r *bind.Result) []model.Problem {
-	if f.Outdated() || slices.ContainsFunc(f.Bmcs.BMCs, (*bmcs.BMC).IsUnasked) {
+	if f.Outdated() || slices.ContainsFunc(f.BMCs.BMCs, (*bmcs.BMC).IsUnasked) {
 		return nil
 	}
 	unread := 0
-	for _, b := range f.Bmcs.BMCs {
+	for _, b := range f.BMCs.BMCs {
 		if b.Facts == nil {
 			unread++
 		}

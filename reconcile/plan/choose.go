@@ -25,8 +25,8 @@ type choice struct {
 // choose takes the first proposal that no law holds and that finds its places.
 func (f *planner) choose(s *world.Server) choice {
 	var c choice
-	v := s.View
-	if v.Stored == nil { // it is known for good before anything else
+	v := s.Server
+	if v.Stored == nil { // its record is saved before anything else
 		c.Proposal = v.Change(func(rec *model.ServerRecord) { rec.MACs = life.MACs(v) }).Stay(proposal.Note)
 		return c
 	}

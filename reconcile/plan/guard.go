@@ -34,17 +34,17 @@ func (f *planner) guard() {
 // that the guard has to let pass. A release that a person approved is approved for the guard, too.
 func (f *planner) disruptions() (steps []model.Disruption) {
 	for _, s := range f.Servers {
-		if install.JustRecovered(s.View) {
+		if install.JustRecovered(s.Server) {
 			continue
 		}
 		for _, decide := range decisions {
-			p, ok := decide(s.View)
-			if !ok || p.Takes == nil || !f.laws.Counts(s.View, &p) {
+			p, ok := decide(s.Server)
+			if !ok || p.Takes == nil || !f.laws.Counts(s.Server, &p) {
 				continue
 			}
 			d := *p.Takes
-			d.Server, d.Claim = s.Name, s.Rec.Claim.Name
-			if r, _ := f.Moment.ClaimRemoval(s.Rec); p.Ends() && r.Approved {
+			d.Server, d.Claim = s.Name, s.Record.Claim.Name
+			if r, _ := f.Moment.ClaimRemoval(s.Record); p.Ends() && r.Approved {
 				f.laws.Guard.Allow(d)
 			} else {
 				steps = append(steps, d)
@@ -76,8 +76,8 @@ func (f *planner) uncertain(asked []model.Disruption) map[window.Key]bool {
 func (f *planner) boundByNamespace() map[string]int {
 	bound := make(map[string]int)
 	for _, s := range f.Servers {
-		if s.View.IsBound() {
-			ns, _ := model.SplitName(s.Rec.Claim.Name)
+		if s.IsBound() {
+			ns, _ := model.SplitName(s.Record.Claim.Name)
 			bound[ns]++
 		}
 	}

@@ -11,8 +11,8 @@ type Move struct {
 
 	Do   []proposal.Action   // in order, stopping at the first that fails
 	Then *model.ServerRecord // saved once all of Do succeeded
-	// Heals is set when the move does nothing but bring what is bound back to the power
-	// that it had: that waits for nobody.
+	// Heals is set when the move does nothing but restore the power of a bound server: it needs no
+	// approval.
 	Heals bool
 	// Routine is set for a look that nothing waits for: unless it finds something
 	// new, there is nothing to plan after it.

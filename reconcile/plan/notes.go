@@ -13,11 +13,11 @@ import (
 
 // noteOrphaned has the record say since when a commit has taken the server's BMC away.
 func (f *planner) noteOrphaned(s *world.Server) (p proposal.Proposal, ok bool) {
-	gone := s.Bmc == nil && f.BmcRemoved(s.Rec)
-	if gone == !s.Rec.Orphaned.IsZero() {
+	gone := s.Behind == nil && f.BMCRemoved(s.Record)
+	if gone == !s.Record.Orphaned.IsZero() {
 		return p, false
 	}
-	return s.View.Change(func(rec *model.ServerRecord) {
+	return s.Change(func(rec *model.ServerRecord) {
 		rec.Orphaned = time.Time{}
 		if gone {
 			rec.Orphaned = f.In.Now
@@ -29,9 +29,9 @@ func (f *planner) noteOrphaned(s *world.Server) (p proposal.Proposal, ok bool) {
 // was remembered for long enough, of any other when a person says so. The status branch shows that
 // before, so that an Ingot which finds the record there alone drops it as well.
 func (f *planner) forget(s *world.Server) (p proposal.Proposal, ok bool) {
-	v := s.View
+	v := s.Server
 	name, value := v.Requested()
-	asked := name == model.OperationForget && !proposal.WasHandled(s.Rec, proposal.AskedOperation, value)
+	asked := name == model.OperationForget && !proposal.WasHandled(s.Record, proposal.AskedOperation, value)
 	waits := v.Wait(time.Time{}, s.Blocked)
 	waits.Kind = proposal.Note
 	switch {
@@ -45,7 +45,7 @@ func (f *planner) forget(s *world.Server) (p proposal.Proposal, ok bool) {
 	case f.In.Now.Before(s.RememberedUntil()):
 		return waits.WakeBy(s.RememberedUntil()), true
 	default:
-		value = string(s.Rec.BMC)
+		value = string(s.Record.BMC)
 	}
 	switch why := f.laws.Unshown(v); {
 	case why.Reason != "": // or what was decided before would count as shown
@@ -55,7 +55,7 @@ func (f *planner) forget(s *world.Server) (p proposal.Proposal, ok bool) {
 		p = v.Change(func(rec *model.ServerRecord) { event.Announce(v, rec, model.IntentForget, value) }).Stay(proposal.Decide)
 		p.Blind = true
 		return p, true
-	case f.In.BusyBMCs[s.Rec.BMC], !asked && slices.ContainsFunc(f.Bmcs.BMCs, (*bmcs.BMC).IsUnasked):
+	case f.In.BusyBMCs[s.Record.BMC], !asked && slices.ContainsFunc(f.BMCs.BMCs, (*bmcs.BMC).IsUnasked):
 		return waits, true // one of them may be about to show it
 	}
 	return proposal.Proposal{Of: v, Kind: proposal.Act, Waits: true, Forget: true, Blind: true, Why: s.Blocked}, true
@@ -89,9 +89,9 @@ func forget(c *proposal.Changes, rec *model.ServerRecord) {
 // forget those that a commit removed: a rule that cannot be read, or is merely absent,
 // goes on to be remembered.
 func (f *planner) noteBootstrapped(s *world.Server) (p proposal.Proposal, ok bool) {
-	known := s.Rec.Life.BootstrapCompleted
+	known := s.Record.Life.BootstrapCompleted
 	gone := func(rule string) bool {
-		return f.In.Desired.ReadinessRules[rule] == nil && f.Removed(model.ReadinessRuleIdentity(rule))
+		return f.In.Desired.ReadinessRules[rule] == nil && f.Moment.Removed(model.ReadinessRuleIdentity(rule))
 	}
 	if len(s.Bootstrapped) == 0 && !slices.ContainsFunc(known, gone) {
 		return p, false
@@ -102,5 +102,5 @@ func (f *planner) noteBootstrapped(s *world.Server) (p proposal.Proposal, ok boo
 	if slices.Equal(all, known) {
 		return p, false // there are more than are remembered: the others are checked each time
 	}
-	return s.View.Change(func(rec *model.ServerRecord) { rec.Life.BootstrapCompleted = all }).Stay(proposal.Note), true
+	return s.Change(func(rec *model.ServerRecord) { rec.Life.BootstrapCompleted = all }).Stay(proposal.Note), true
 }

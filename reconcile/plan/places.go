@@ -20,7 +20,7 @@ func newPlaces(f *planner) *places {
 		reprovision: f.In.Policy.MaxConcurrentReprovisions,
 	}
 	for _, s := range f.Servers {
-		v := s.View
+		v := s.Server
 		if proposal.ComesOn(v) {
 			p.powerOns--
 		}
@@ -51,7 +51,6 @@ func (l *places) take(p *proposal.Proposal) proposal.Why {
 			l.installs--
 		case proposal.ReprovisionPlace:
 			l.reprovision--
-		case proposal.NoPlace:
 		}
 	}
 	return proposal.Why{}
@@ -69,9 +68,9 @@ func (l *places) full(s *proposal.Server, place proposal.Place) proposal.Why {
 	return proposal.Why{}
 }
 
-// hasPowerOn reports whether the server may be powered on besides the others. One that did not
-// come on when it was last asked leaves half of the places to those that may, so that broken
-// machines do not hold up the others again and again.
+// hasPowerOn reports whether the server may be powered on in addition to the others. One that did
+// not come on when it was last asked leaves half of the places to those that may, so that broken
+// machines do not delay the others.
 func (l *places) hasPowerOn(s *proposal.Server) bool {
 	left, had := l.powerOns, s.Stored
 	if had == nil || had.Power.Asked == nil || had.Power.Asked.Want != model.PowerOn || s.Reading.Reached || had.Power.Asked.Reached {
@@ -83,7 +82,7 @@ func (l *places) hasPowerOn(s *proposal.Server) bool {
 	return left-l.policy.MaxConcurrentPowerOns/2 > 0
 }
 
-// queuedPerPowerOn is how many servers stand in line for each that may be powering on.
+// queuedPerPowerOn is how many servers are queued for each that may be powering on.
 const queuedPerPowerOn = 4
 
 // canQueue reports whether a server may take the place of another that is on, even before the next

@@ -22,7 +22,7 @@ type planner struct {
 // gives the same result.
 func Plan(in *world.Input) *Result {
 	f := &planner{World: world.New(in)}
-	p := f.Bmcs.Propose()
+	p := f.BMCs.Propose()
 	r := &Result{Decided: p.Changes, Moves: make(map[model.ServerName]*Move), Readings: p.Readings, Next: p.Wake}
 	f.planClaims(r)
 	f.loadLaws()
@@ -30,7 +30,7 @@ func Plan(in *world.Input) *Result {
 	bound := f.bindClaims()
 	r.ObserveOnly = f.ObserveOnly
 	f.noteUnread()
-	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = bound.Claims, f.Bmcs.BMCs, f.Bmcs.Endpoints(), f.maintenances(bound)
+	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = bound.Claims, f.BMCs.BMCs, f.BMCs.Endpoints(), f.maintenances(bound)
 	r.ReadinessRules, r.Unmatched = bound.Rules, f.unmatched(bound)
 	f.planServers(r)
 	if !sameFleet(f.Record, &in.Observed.Fleet) {
@@ -46,7 +46,7 @@ func (f *planner) planServers(r *Result) {
 	r.Servers = make([]*Server, len(f.Servers))
 	for i, s := range f.Servers {
 		c := f.choose(s)
-		r.Servers[i] = f.judge(s, &c)
+		r.Servers[i] = f.describe(s, &c)
 		r.wake(c.Wake)
 		if f.In.Busy[s.Name] {
 			continue
@@ -59,7 +59,7 @@ func (f *planner) planServers(r *Result) {
 			f.places.queued = append(f.places.queued, QueuedMove{s.Name, queued})
 		}
 		if c.Forget {
-			forget(&r.Decided, s.Rec)
+			forget(&r.Decided, s.Record)
 		}
 	}
 	r.Queued = f.places.queued
@@ -71,7 +71,7 @@ func (f *planner) target(rec *model.ServerRecord) model.SystemTarget {
 	if rec.Board != nil {
 		t.UUID, t.Board = "", *rec.Board
 	}
-	if b := f.Bmcs.Named(rec.BMC); b != nil {
+	if b := f.BMCs.Named(rec.BMC); b != nil {
 		t.BMC = b.Target
 	}
 	return t

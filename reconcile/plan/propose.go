@@ -62,7 +62,7 @@ var rules = []rule{
 	awaitSettled,
 	life.ReadCards,
 
-	// What was decided before goes on, and the next thing is decided.
+	// Former decisions go on, and the next one is made.
 	service.Operation,
 	service.DecideOperation,
 	service.DecideMaintenance,
@@ -92,7 +92,7 @@ var rules = []rule{
 func (f *planner) proposals(s *world.Server) iter.Seq[proposal.Proposal] {
 	return func(yield func(proposal.Proposal) bool) {
 		for _, propose := range notes {
-			if p, ok := propose(s.View); ok && !yield(p) {
+			if p, ok := propose(s.Server); ok && !yield(p) {
 				return
 			}
 		}
@@ -102,7 +102,7 @@ func (f *planner) proposals(s *world.Server) iter.Seq[proposal.Proposal] {
 			}
 		}
 		for _, propose := range rules {
-			if p, ok := propose(s.View); ok && !yield(p) {
+			if p, ok := propose(s.Server); ok && !yield(p) {
 				return
 			}
 		}
@@ -125,7 +125,7 @@ func readAgain(s *proposal.Server) (p proposal.Proposal, ok bool) {
 	return p, false
 }
 
-// contradicted leaves a server alone that is not what Git says of it.
+// contradicted leaves a server alone that does not match its manifest.
 func contradicted(s *proposal.Server) (p proposal.Proposal, ok bool) {
 	return s.Rest(s.Contradicted), s.Contradicted.Reason != ""
 }

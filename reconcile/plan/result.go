@@ -50,7 +50,7 @@ type Server struct {
 	Record   *model.ServerRecord
 	Manifest *model.Server      // nil = Git says nothing of it
 	Claim    *model.ServerClaim // the claim that it is bound to, if that is in force
-	Stage    install.Stage      // of what the claim asks for
+	Stage    install.Stage      // of the install for the claim
 	Why      proposal.Why       // the zero one = it is where it should be
 
 	// What else there is to say of it, nil where there is nothing.

@@ -72,8 +72,8 @@ func (m *Move) BeforeAsking(answers []proposal.Answer) proposal.Changes {
 	return proposal.Changes{Servers: []*model.ServerRecord{&before}, Payloads: o.payloads}
 }
 
-// Settle judges what became of a move by the answers to its actions; where the move was
-// not over and there are no more of them, Ingot is being stopped. Decisions are kept after
+// Settle is the result of a move, by the answers to its actions; where the move was not over and
+// there are no more of them, Ingot is being stopped. Decisions are kept after
 // success only: a failed move leaves the record as it was, but for the failure.
 func (m *Move) Settle(answers []proposal.Answer, now time.Time) proposal.Settled {
 	o := m.replay(answers)
@@ -193,7 +193,7 @@ func (o *outcome) inspect(do proposal.Inspect, a *proposal.Answer) {
 	}
 	o.reading = o.reading.Under(o.was.bmcReset).Saw(facts.Power, o.rec.Power.Asked, o.was.policy.OffReadings, a.At)
 	o.reading.POST = post
-	o.reading = o.reading.Heard(a.Leased)
+	o.reading = o.reading.Leased(a.Leased)
 	if do.Inventory {
 		o.reading = o.reading.ReadParts(a.Facts.Inventory)
 	}
@@ -282,7 +282,7 @@ func (o *outcome) done(s *proposal.Settled) {
 	if !o.decided {
 		return
 	}
-	if !proposal.Aside(o.action) { // what failed of the server's life is still to be done
+	if !proposal.Aside(o.action) { // a failed step of the server's life has still to be done
 		o.rec.Life.Failures, o.rec.Life.LastError, o.rec.Life.NotBefore = 0, "", time.Time{}
 	}
 	s.Servers, s.Payloads = append(s.Servers, &o.rec), o.payloads

@@ -27,7 +27,7 @@ func (o *outcome) diskOnce(do proposal.DiskOnce, a *proposal.Answer) {
 	}
 }
 
-// settingProblem is what becomes of a setting's problem after an answer that failed, and
+// settingProblem is the problem of a setting after an answer that failed, and
 // notes that the move did not. If nothing was learned of the setting, it is the old one.
 func (o *outcome) settingProblem(old *model.SettingProblem, want, firmware string, a *proposal.Answer) *model.SettingProblem {
 	f := a.Failed
@@ -47,7 +47,7 @@ func (o *outcome) settingProblem(old *model.SettingProblem, want, firmware strin
 	return p
 }
 
-// learn is a copy of the server's inventory that is saved with what it is given of a setting.
+// learn is a copy of the server's inventory that is saved once a setting is entered in it.
 func (o *outcome) learn() *model.Inventory {
 	facts := &model.ServerFacts{Name: o.rec.Name, Inventory: new(model.Inventory)}
 	if o.facts != nil {
@@ -128,8 +128,8 @@ func armProblem(old *model.BootProblem, name model.ServerName, do proposal.Arm, 
 	return &problem
 }
 
-// prepares notes how far what the server is to boot has been prepared: that is no failure, and
-// is looked for again after a few seconds.
+// prepares notes how far the server's image has been prepared: that is not a failure, and is
+// checked again after a few seconds.
 func (o *outcome) prepares(s *proposal.Settled, do proposal.Arm, f *proposal.Failure, now time.Time) {
 	o.reading.PreparedAfter = now.Add(install.PreparedEvery - time.Duration(float64(install.PreparedEvery)/2*policy.Jitter(o.rec.Name)))
 	rec, b := o.before(), &do.Boot

@@ -147,7 +147,7 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestAWipesTicketIsHeldUntilTheServerIsOff(t *testing.T) {
+func TestWipeTicketWaitsForOff(t *testing.T) {
 	tests := map[string]struct {
 		offs   int
 		power  model.Power

@@ -13,8 +13,8 @@ import (
 
 // Input is the fleet as one plan sees it.
 type Input struct {
-	Servers []Server // Claims by name
-	Claims  []Claim  // Desired by name
+	Servers []Server // sorted by name
+	Claims  []Claim  // sorted by name
 	Desired *model.Desired
 	Tenants model.Tenants
 	// Aliases has the names of servers that Git calls otherwise, by their names in Git.
@@ -29,9 +29,9 @@ type Server struct {
 	Name     model.ServerName
 	UUID     string
 	Labels   map[string]string
-	Manifest *model.Server // State if it has none in Git
+	Manifest *model.Server // nil if Git has none
 	State    model.ServerState
-	Claim    model.ClaimName // Unfree its record
+	Claim    model.ClaimName // of its record
 	// Unfree says in a few words why an Available server cannot be bound; "" if it can.
 	Unfree string
 	// Busy servers get no claim in this plan, because an earlier move is under way.
@@ -58,16 +58,16 @@ type Claim struct {
 // Result has the decisions on claims and ServerReadinessRules.
 type Result struct {
 	Claims  []*Claim
-	Servers []Outcome // Rules each server of the Input
+	Servers []Outcome // one for each server of the Input
 	Rules   []ReadinessRule
 	fleet   *fleet
 }
 
 // Outcome has the decisions on one server.
 type Outcome struct {
-	Bind         *model.ServerClaim   // Taints claim that it gets, nil if none
-	Taints       []proposal.RuleTaint // Bootstrapped ServerReadinessRules
-	Bootstrapped []string             // BootstrapOnly rules whose conditions hold, for the first time
+	Bind         *model.ServerClaim   // the claim that it gets, nil if none
+	Taints       []proposal.RuleTaint // by ServerReadinessRules
+	Bootstrapped []string             // the bootstrap-only rules whose conditions hold for the first time
 }
 
 // Plan decides on all claims and all servers at once, so that no two claims get one server.

@@ -16,7 +16,7 @@ const MaxUnready = 20
 type ReadinessRule struct {
 	Name     string
 	Manifest *model.ServerReadinessRule
-	Refused  bool // Servers tenant may not keep servers from others
+	Refused  bool // its tenant may not keep servers from others
 	// Servers counts the servers that the rule is for, Ready those whose conditions hold.
 	Servers, Ready int
 	Unready        []UnreadyServer // the first of the others by name

@@ -12,7 +12,7 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// unbound says why the claims of a group have no server (law 6).
+// unbound says why the claims of a group have no server (law 9).
 func (f *fleet) unbound(g *group) proposal.Why {
 	switch c := g.claim; {
 	case g.why.Reason != "":

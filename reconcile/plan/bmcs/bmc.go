@@ -12,14 +12,14 @@ import (
 // BMC is all that is known of one BMC, in Git or found on the network.
 type BMC struct {
 	Name     model.BMCName
-	Manifest *model.BMC // Found up for one that was Found
-	Found    bool       // Record by the MAC prefix database
+	Manifest *model.BMC // made up for one that was Found
+	Found    bool       // recognised by the MAC prefix database
 	Record   *model.BMCRecord
-	Facts    *model.BMCFacts // Endpoint = it was never read
-	Endpoint *Endpoint       // Target device that it is, nil if that is not known
+	Facts    *model.BMCFacts // nil = it was never read
+	Endpoint *Endpoint       // the device that it is, nil if that is not known
 	// Target is how it is reached. Nothing is sent to it while the address is empty.
 	Target model.BMCTarget
-	Why    proposal.Why // ReadAt it cannot be used
+	Why    proposal.Why // why it cannot be used
 	ReadAt time.Time    // when this process last read it
 
 	// Problems are why systems of it cannot become servers, and Duplicates are its systems that have the
@@ -37,8 +37,8 @@ type Reread int
 
 // The times of the next reading.
 const (
-	RereadInTime Reread = iota // RereadOften RefreshInterval
-	RereadOften                // RereadNow PollInterval, because it contradicts the record of a server
+	RereadInTime Reread = iota // at each RefreshInterval
+	RereadOften                // at each PollInterval, because it contradicts the record of a server
 	RereadNow                  // because a decision waits for it
 )
 

@@ -19,10 +19,10 @@ type Endpoint struct {
 	IP   string // "" = unknown; without a device, the reserved one
 	// Record is nil without a device. It differs from old, the saved one, if that changes.
 	Record, old *model.EndpointRecord
-	Manifest    *model.Endpoint  // Prefix = it is not in Git
-	Prefix      *model.MACPrefix // IsBMC entry of the MAC prefix database, if it is for BMCs
-	IsBMC       bool             // DescribedBy that entry
-	DescribedBy model.BMCName    // Why BMC in Git that it is, if any
+	Manifest    *model.Endpoint  // nil = it is not in Git
+	Prefix      *model.MACPrefix // the entry of the MAC prefix database, if it is for BMCs
+	IsBMC       bool             // by that entry
+	DescribedBy model.BMCName    // the BMC in Git that it is, if any
 	Why         proposal.Why     // why it does not count as a BMC by itself
 
 	facts  *model.EndpointFacts

@@ -71,8 +71,8 @@ type Place int
 const (
 	ShownItself Place = iota
 	ShownNothing
-	ShownUnread  // ShownUnnamed system that could not be read
-	ShownUnnamed // ShownOther system without a UUID, or anything else that identifies it
+	ShownUnread  // a system that could not be read
+	ShownUnnamed // a system without a UUID, or anything else that identifies it
 	ShownOther   // another machine
 )
 

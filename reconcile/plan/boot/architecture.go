@@ -101,8 +101,8 @@ func spelled(name string) string {
 	return spellings[separators.Replace(strings.ToLower(name))]
 }
 
-// ProbedArchitecture tells an architecture by the names that its kernel has for what
-// the processors can do.
+// ProbedArchitecture identifies an architecture by the names that its kernel has for the features
+// of the processors.
 func ProbedArchitecture(cpus []model.ProbeCPU) string {
 	for _, c := range cpus {
 		switch {

@@ -1,5 +1,5 @@
-// Package boot makes the boot tickets of servers, and says from where they boot. It owns what a
-// record says of booting.
+// Package boot makes the boot tickets of servers, and decides where they boot from. It owns the
+// part of a record about booting.
 package boot
 
 import (
@@ -71,7 +71,7 @@ func complete(s *server, purpose model.TicketPurpose, b *proposal.Boot) {
 	t.ArmedAt, t.ArchitectureBy = s.Now, arch.By
 }
 
-// trouble is why a boot cannot be had now, and when to look again.
+// trouble is why a boot is not possible now, and when to look again.
 func trouble(s *server, b proposal.Boot) (why proposal.Why, until time.Time) {
 	if s.Duplicate.Reason != "" {
 		return s.Duplicate, time.Time{}
@@ -107,7 +107,7 @@ func Unsupported(s *server) proposal.Why {
 		arch, strings.Join(allowed, ", "), arch.Name), proposal.RackOperator)
 }
 
-// Unarmed is why the server cannot be armed for what it should boot, "" when it is
+// Unarmed is why the server cannot be armed for its next boot, the zero Why when it is
 // armed, or nothing is known that prevents it.
 func Unarmed(s *server) proposal.Why {
 	p := s.Record.Boot.Problem

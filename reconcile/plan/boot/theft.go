@@ -54,7 +54,7 @@ func stolen(t *model.Ticket, p *model.Progress) (by model.TicketUse, yes bool) {
 	return by, asked
 }
 
-// Theft arms a server anew whose ticket was stolen, while nothing is installed and it
+// Theft arms a server again whose ticket was stolen, while nothing is installed and it
 // boots nothing.
 func Theft(s *server) (p proposal.Proposal, ok bool) {
 	t := s.Ticket()

@@ -12,7 +12,7 @@ import (
 )
 
 // BootOfClaim is what a claim has any server boot, by the Secret that it names in its
-// own namespace (C14), or why that cannot be had.
+// own namespace (C14), or why that is not known.
 func BootOfClaim(d *model.Desired, c *model.ServerClaim) (proposal.Boot, proposal.Why) {
 	boot := proposal.Boot{Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments]}
 	boot.Namespace = cmp.Or(c.Namespace, model.DefaultNamespace)
@@ -42,9 +42,10 @@ func BootOfClaim(d *model.Desired, c *model.ServerClaim) (proposal.Boot, proposa
 		"ipxe-script", name), Actor: proposal.Tenant}
 }
 
-// BootDigest identifies what is booted: the image as it was asked for, the Secret, the
-// kernel arguments, and what the claim says of the disk and of the seed. The image's own digest is pinned in the ticket, so a tag that
-// moves does not ask for anything new. Records hold it under a key alone, see DigestKey.
+// BootDigest identifies what is booted: the image as the claim names it, the Secret, the kernel
+// arguments, and the claim's settings of the disk and of the seed. The image's own digest is pinned
+// in the ticket, so a tag that moves requests nothing new. Records hold it only under a key, see
+// DigestKey.
 func BootDigest(b proposal.Boot) string {
 	h := sha256.New()
 	secret := ""
@@ -75,4 +76,22 @@ func BootOf(d *model.Desired, t *model.Ticket, key model.DigestKey) (proposal.Bo
 		b.Hints, b.Previous, b.MayOverwrite = to.Hints, to.Previous, to.Overwrite != ""
 	}
 	return b, why.Reason == "" && SameBoot(key, t.Digest, t, &b)
+}
+
+// KeyedDigest is bootDigest under a key, for the namespace of the claim that is booted.
+func KeyedDigest(key model.DigestKey, b *proposal.Boot) string {
+	return key.For(b.Namespace).Sum(BootDigest(*b))
+}
+
+// SameBoot reports whether a recorded digest is of a boot. One under a lost key cannot be compared:
+// then the images are, and the rest counts as the same, because a machine is not reinstalled when a
+// key changes.
+func SameBoot(key model.DigestKey, recorded string, t *model.Ticket, b *proposal.Boot) bool {
+	switch {
+	case key.Made(recorded):
+		return recorded == KeyedDigest(key, b)
+	case t != nil && t.Purpose == model.PurposeClaim && t.Digest == recorded:
+		return t.ImageName() == b.Image
+	}
+	return true
 }

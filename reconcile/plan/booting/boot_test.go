@@ -78,7 +78,7 @@ func TestWhatABootIsKnownBy(t *testing.T) {
 	}
 }
 
-func TestBootOfATicketIsFoundByAnyFormOfItsDigest(t *testing.T) {
+func TestSameBootComparesBothFormsOfDigest(t *testing.T) {
 	d, c := desiredBoot("", "ignition", "{}")
 	boot, _ := booting.BootOfClaim(d, c)
 	plain := booting.BootDigest(boot)

@@ -53,7 +53,7 @@ func Outdated(s *proposal.Server) bool {
 }
 
 // presentDisks are the disks that the server is known to have now, as its discovery reported
-// them; nil if others may be in it since: then its probe says what speaks against an install.
+// them; nil if others may be in it since: then its probe reports what prevents an install.
 func presentDisks(s *proposal.Server) []model.ProbeDisk {
 	probe, d := s.Observed.Probes[s.Name], &s.Record.Disks
 	if probe == nil {
@@ -72,7 +72,7 @@ func presentDisks(s *proposal.Server) []model.ProbeDisk {
 	return reported
 }
 
-// hints are what the server's manifest and the claim say of the disk: both have to hold.
+// hints describe the disk, one by the server's manifest and one by the claim: both have to match.
 func hints(server *model.Server, rootDevice string) []string {
 	var all []string
 	if server != nil && server.Annotations[model.AnnotationRootDevice] != "" {
@@ -94,8 +94,8 @@ func overwriteAsked(s *proposal.Server) string {
 	return v
 }
 
-// previousDisk is the disk that holds what was installed for the claim, or a part of it: the
-// same is taken again, with what is on it, unless the claim says now which one it has to be.
+// previousDisk is the disk that holds the claim's last install, or a part of it: it is used again,
+// with its content, unless the claim names another one now.
 func previousDisk(s *proposal.Server, b *proposal.Boot) *model.RootDisk {
 	d := s.Record.Install.RootDisk
 	if d == nil || d.RootDevice != b.RootDevice {

@@ -35,7 +35,7 @@ func Note(s *server, rec *model.ServerRecord) {
 
 // missing lists the disks that the report of a wipe does not account for: those that the
 // server is known to have had and that are not in it, or only in part, and those that
-// the wipe left alone. What is not wiped, the next tenant would find.
+// the wipe left alone. The next tenant would find the data on them.
 func missing(s *server, reported []model.DiskWipe) []model.MissingDisk {
 	all, a := Of(s), NewAccount(reported)
 	var list []model.MissingDisk
@@ -85,7 +85,7 @@ func acceptText(s *server, missing []model.MissingDisk) string {
 		"again", model.AnnotationDisksAccepted, newAcceptance(s, value), s.Name)
 }
 
-// newAcceptance is a value of the annotation that accepts something anew.
+// newAcceptance is a value of the annotation that was not used before.
 func newAcceptance(s *server, value string) string {
 	for n := 1; proposal.WasHandled(s.Record, proposal.AskedDisks, value); n++ {
 		what, _, _ := strings.Cut(value, "#")
@@ -94,7 +94,7 @@ func newAcceptance(s *server, value string) string {
 	return value
 }
 
-// acceptance is what a person asks anew to accept of a wipe; "" = nothing.
+// acceptance names the disks that a new value of the annotation accepts; "" = none.
 func acceptance(s *server) string {
 	value := s.Annotation(model.AnnotationDisksAccepted)
 	if proposal.WasHandled(s.Record, proposal.AskedDisks, value) {
@@ -137,8 +137,8 @@ func acceptedOf(s *server, what string) []model.MissingDisk {
 	return missing
 }
 
-// acceptsUnknown reports whether a person says of a server of which nothing was known
-// that what its wipe saw is all.
+// acceptsUnknown reports whether a person confirms, for a server whose disks were not known, that
+// its wipe saw all of them.
 func acceptsUnknown(s *server, what string) bool {
 	said := model.DisksAsReported
 	if len(s.Record.Disks.Wiped) == 0 {

@@ -13,12 +13,8 @@ import (
 
 type server = proposal.Server
 
-// probeGrace is how long the probe's own system, which holds nothing of value,
-// may take to shut down.
-const probeGrace = 30 * time.Second
-
-// wipeSilence is how long nothing may be heard of a wipe, which reports at least every minute that it
-// goes on, before a person is asked to look.
+// wipeSilence is how long a wipe, which reports at least every minute, may report nothing before a
+// person has to look.
 const wipeSilence = 5 * time.Minute
 
 // Mode is how the server's disks are wiped: as the server's manifest or the
@@ -104,7 +100,7 @@ func reported(s *server, report *model.WipeReport) proposal.Proposal {
 	case wrong == "":
 		return cleaned(s, report.Disks, missing)
 	case !s.IsOff():
-		return s.ToOff(probeGrace)
+		return s.ToOff(proposal.ProbeGrace)
 	}
 	if what := acceptance(s); what == model.DisksNone || what == model.DisksAsReported { // it was there before anything was listed
 		s = s.Change(func(rec *model.ServerRecord) {
@@ -119,7 +115,7 @@ func reported(s *server, report *model.WipeReport) proposal.Proposal {
 // cleaned powers off, and then the server is Available again.
 func cleaned(s *server, report []model.DiskWipe, missing []model.MissingDisk) proposal.Proposal {
 	if !s.IsOff() {
-		return s.ToOff(probeGrace)
+		return s.ToOff(proposal.ProbeGrace)
 	}
 	proof := proposal.Proof{Mode: Mode(s), Reported: report, Missing: missing}
 	if proof.Mode != model.CleanupNone {

@@ -3,6 +3,7 @@ package disks
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ingot/model"
 )
@@ -22,7 +23,7 @@ func ProbedDisks(all []model.ProbeDisk) (list []model.Disk) {
 	return list
 }
 
-// Drives are those that a BMC shows and says anything of.
+// Drives are the drives that a BMC shows with any property.
 func Drives(all []model.Storage) (list []model.Disk) {
 	for _, storage := range all {
 		for _, d := range storage.Drives {
@@ -107,7 +108,7 @@ type Account struct {
 	volumes map[int]string
 }
 
-// NewAccount returns the account of what a wipe reported.
+// NewAccount returns the account of the report of a wipe.
 func NewAccount(reported []model.DiskWipe) *Account {
 	a := &Account{used: make(map[bool][]int), volumes: make(map[int]string)}
 	for _, w := range reported {
@@ -218,4 +219,13 @@ func (a *Account) coversNameless(d model.Disk, all []model.Disk) bool {
 		}
 	}
 	return false
+}
+
+// Accepts reports whether what a person accepts names a disk: by serial number, or by name
+// if it has none.
+func Accepts(what string, d model.MissingDisk) bool {
+	return slices.ContainsFunc(strings.Split(what, ","), func(named string) bool {
+		named = serialKey(named)
+		return named != "" && (named == serialKey(d.Serial) || d.Serial == "" && named == strings.ToLower(d.Name))
+	})
 }

@@ -13,8 +13,8 @@ import (
 const (
 	// MaxMissing is how many of a server are remembered: as many as a report may have.
 	MaxMissing = 1024
-	// MaxText is how much of its serial number tells a disk from others, in bytes, and
-	// how much of its name and model is shown.
+	// MaxText is how much of its serial number identifies a disk, in bytes, and how much of
+	// its name and model is shown.
 	MaxText = 128
 	// MaxNamed is how many disks a message names.
 	MaxNamed = 8
@@ -28,16 +28,16 @@ func SameMissing(a, b model.MissingDisk) bool {
 	return model.Disk{Serial: a.Serial, Model: a.Model}.Same(model.Disk{Serial: b.Serial, Model: b.Model})
 }
 
-// Remembered are the accepted disks that the next release does not ask for again: those
-// that are gone. What a BMC still shows, or a system sees, may hold what its next tenant
-// writes. Replaced ones are listed, and looked at anew each time.
+// Remembered are the accepted disks that the next release does not list again: those that are
+// gone. A disk that a BMC still shows, or a system sees, may hold data of the next tenant.
+// Replaced ones are listed, and checked again each time.
 func Remembered(missing []model.MissingDisk) []model.MissingDisk {
 	return slices.DeleteFunc(slices.Clone(missing), func(m model.MissingDisk) bool {
 		return m.ReplacedBy == "" && (m.FromBMC || m.NotWiped || m.Serial == "")
 	})
 }
 
-// NotAccepted are the missing disks that nobody accepted.
+// NotAccepted are the missing disks that were not accepted.
 func NotAccepted(missing []model.MissingDisk) []model.MissingDisk {
 	return slices.DeleteFunc(slices.Clone(missing), func(m model.MissingDisk) bool { return m.Gone })
 }

@@ -12,18 +12,18 @@ import (
 // Kind is what has happened to a server.
 type Kind string
 
-// The events. What each part of the record makes of them is in the functions below.
+// The events. How each part of the record changes with them is in the functions below.
 const (
-	Bound            Kind = "Bound"    // Adopted claim gets it
-	Adopted          Kind = "Adopted"  // Renamed claim gets it as it runs
-	Renamed          Kind = "Renamed"  // Released claim has another name
-	Released         Kind = "Released" // GivenUp is decided that its claim loses it
-	GivenUp          Kind = "GivenUp"  // Freed it holds has to be wiped
-	Freed            Kind = "Freed"    // Discovered of its disks is accounted for
+	Bound            Kind = "Bound"    // a claim gets it
+	Adopted          Kind = "Adopted"  // a claim gets it as it runs
+	Renamed          Kind = "Renamed"  // its claim has another name
+	Released         Kind = "Released" // it is decided that its claim loses it
+	GivenUp          Kind = "GivenUp"  // what it holds has to be wiped
+	Freed            Kind = "Freed"    // each of its disks is accounted for
 	Discovered       Kind = "Discovered"
-	FoundRunning     Kind = "FoundRunning" // Retried runs what Ingot did not start
-	Retried          Kind = "Retried"      // Installed person asks for a retry
-	Installed        Kind = "Installed"    // MaintenanceBegun disk may hold what its ticket is for
+	FoundRunning     Kind = "FoundRunning" // it runs what Ingot did not start
+	Retried          Kind = "Retried"      // a person asks for a retry
+	Installed        Kind = "Installed"    // its disk may hold what its ticket is for
 	MaintenanceBegun Kind = "MaintenanceBegun"
 	MaintenanceEnded Kind = "MaintenanceEnded"
 )
@@ -32,7 +32,7 @@ const (
 type Event struct {
 	Kind    Kind
 	Claim   *model.ServerClaim // Bound, Adopted, Renamed
-	Value   string             // Adopted: the digest of what it runs; FoundRunning: why; Maintenance: what it is for
+	Value   string             // Adopted: the digest of its system; FoundRunning: why; Maintenance: its purpose
 	Power   model.Power        // MaintenanceBegun: that it begins with
 	Release *model.Release     // Released
 	MACs    []model.ServerMAC  // Discovered
@@ -146,7 +146,7 @@ func bootAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
 	case Installed:
 		b.Problem = nil
 		noteBootsAfter(b, asked, progress)
-	case MaintenanceBegun: // what was to be installed is of no use meanwhile
+	case MaintenanceBegun: // the ticket of an install is of no use during it
 		if s.Opened(model.PurposeClaim) && s.TicketState() != model.TicketIgnitionServed {
 			proposal.EndTicket(rec, model.TicketSpent)
 		}

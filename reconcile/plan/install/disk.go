@@ -30,8 +30,7 @@ var imageReasons = []model.Reason{
 	model.ReasonRootDeviceGone, model.ReasonMultipath,
 }
 
-// OfDiskImage reports whether the problem is one of a disk image, or of the disk that it is to
-// go to.
+// OfDiskImage reports whether the problem is one of a disk image, or of the disk that it is for.
 func OfDiskImage(p *model.BootProblem) bool {
 	return proposal.FailedDisk(p) || p != nil && slices.Contains(imageReasons, p.Reason)
 }
@@ -44,7 +43,7 @@ func writingDisk(s *server) bool {
 	if in == nil || in.Verified() || in.Reason != "" || s.Ticket().AwaitingOff || s.Power() != model.PowerOn {
 		return false
 	}
-	return proposal.ToldSinceOn(s, in)
+	return proposal.ReportedSinceOn(s, in)
 }
 
 // diskFailed reports whether the probe could not write the disk image: it said so, or the
@@ -90,8 +89,8 @@ func failDisk(s *server) proposal.Proposal {
 	}).Stay(proposal.Look)
 }
 
-// awaitDisk waits for the probe to write the disk image. The disk stands on record as soon as
-// anything may be on it.
+// awaitDisk waits for the probe to write the disk image. The disk is recorded as soon as anything
+// may be on it.
 func awaitDisk(s *server) proposal.Proposal {
 	in, t := proposal.DiskInstall(s), s.Ticket()
 	if d := s.Record.Install.RootDisk; in.Writes() && in.Disk != nil && (d == nil || d.RootDisk != *in.Disk) {

@@ -44,23 +44,22 @@ var steps = map[Stage]func(*server) proposal.Proposal{
 	Booted:      installed,
 }
 
-// startOver ends a ticket that came to nothing. It counts as no attempt: what used it ran already, or no
-// Ingot answered.
+// startOver ends a ticket that had no effect. It does not count as an attempt: the server that used it
+// ran already, or no Ingot answered.
 func startOver(s *server) proposal.Proposal { return endTicket(s, proposal.Look) }
 
 func endTicket(s *server, kind proposal.Kind) proposal.Proposal {
 	return s.Change(func(rec *model.ServerRecord) { proposal.EndTicket(rec, model.TicketSpent) }).Stay(kind)
 }
 
-// armForClaim makes a ticket for what the claim asks for. Attempts at something else do
-// not count. The ticket of a server that Ingot gave up on waits for nothing: somebody else
-// has to boot it.
+// armForClaim makes a ticket for the boot that the claim requests. Attempts at another one do not
+// count. The ticket of a server that Ingot gave up on waits for nothing: an operator has to boot it.
 func armForClaim(s *server, boot proposal.Boot) proposal.Proposal {
 	p := s.Record.Boot.Problem
 	switch {
 	case s.Record.Boot.Attempts > 0 && p != nil && (p.Digest != booting.Digest(s.Moment, &boot) || booting.OtherTarget(s, s.Ticket())):
 		return s.Change(func(rec *model.ServerRecord) { rec.Boot.Attempts, rec.Boot.Problem = 0, nil }).Stay(proposal.Act)
-	case proposal.IsGivenUp(s) && proposal.FailedDisk(p): // what runs on it is its probe: it is left off until a person acts
+	case proposal.IsGivenUp(s) && proposal.FailedDisk(p): // its probe runs on it: it is left off until a person acts
 		if !s.IsOff() {
 			return s.ToOff(0)
 		}
@@ -97,7 +96,7 @@ func bootForClaim(s *server) proposal.Proposal {
 	return p
 }
 
-// awaitBoot waits for a server to ask for what its ticket offers.
+// awaitBoot waits for a server to use its ticket.
 func awaitBoot(s *server) proposal.Proposal {
 	p := s.Record.Boot.Problem
 	switch {
@@ -141,8 +140,8 @@ func installed(s *server) proposal.Proposal {
 	return p
 }
 
-// takeForInstalled notes that the server holds what its ticket is for, as far as is known.
-// The ticket stays open, for the server may yet report.
+// takeForInstalled notes that the server holds the install of its ticket, as far as is known.
+// The ticket stays open, because the server may still report.
 func takeForInstalled(s *server) proposal.Proposal {
 	s = event.After(s, event.Event{Kind: event.Installed})
 	if s.Record.Boot.OverrideVariant == proposal.VariantContinuous && !s.Ticket().Always {

@@ -26,9 +26,8 @@ func DecideReprovision(s *server) (p proposal.Proposal, ok bool) {
 	return p, true
 }
 
-// WithdrawReprovision takes back a decided reprovision that the claim does not ask for any
-// more, while what the server ran is still there: before it was begun, or before the server
-// was booted for it.
+// WithdrawReprovision takes back a decided reprovision that the claim no longer requests, while the
+// former install is still there: before it was begun, or before the server was booted for it.
 func WithdrawReprovision(s *server) (p proposal.Proposal, ok bool) {
 	if s.Record.Install.Reprovision == "" || s.Claim == nil || s.Record.Claim.Name != s.Claim.ClaimName() ||
 		s.ClaimAnnotation(model.AnnotationReprovision) == s.Record.Install.Reprovision {
@@ -51,7 +50,7 @@ func WithdrawReprovision(s *server) (p proposal.Proposal, ok bool) {
 }
 
 // Reprovision lets a decided reprovision begin when its turn has come: first the new boot is armed,
-// and only once that is there is the server taken from what it runs.
+// and only once that is done does the server lose its install.
 func Reprovision(s *server) (p proposal.Proposal, ok bool) {
 	if !servesOn(s) || s.Record.Install.Reprovision == "" || !s.HasInstall() && !s.InstallUnknown() {
 		return p, false
@@ -85,8 +84,7 @@ func Reprovision(s *server) (p proposal.Proposal, ok bool) {
 	return p, ok
 }
 
-// Pending says that the claim asks for something else than what the server runs, which is left
-// alone.
+// Pending says that the claim requests another install than the server has, which stays as it is.
 func Pending(s *server) proposal.Why {
 	if s.Record.Install.Reprovision != "" {
 		_, why := booting.ClaimBoot(s)
@@ -100,8 +98,8 @@ func Pending(s *server) proposal.Why {
 		s.Record.Claim.Name, model.AnnotationReprovision), proposal.Tenant)
 }
 
-// Rekey puts the digests on record under the present key. A digest under a lost key tells
-// nothing.
+// Rekey puts the recorded digests under the present key. A digest under a lost key cannot be
+// compared.
 func Rekey(s *server) (p proposal.Proposal, ok bool) {
 	digest := s.Record.Install.Digest
 	if digest == "" || s.DigestKey.Made(digest) || s.Claim == nil {

@@ -1,5 +1,5 @@
-// Package install brings what a claim asks for onto its server, once, and from then on keeps the
-// server running from its disk. It owns what a record says of installs.
+// Package install installs a claim's image on its server, once, and from then on keeps the server
+// running from its disk. It owns the part of a record about installs.
 package install
 
 import (
@@ -12,29 +12,28 @@ import (
 
 type server = proposal.Server
 
-// Stage is how far the install of what a claim asks for has come on its server,
-// by what is on record and what was seen of the boot. It says what Ingot does next;
-// model.BootStage says what was seen last.
+// Stage is how far the install for a claim has come on its server, by the record and the observed
+// boot. It decides what Ingot does next; model.BootStage is what was seen last.
 type Stage string
 
 // The stages of an install. What is "served" is what configures the machine: its
 // Ignition, its cloud-init data, its own script, or its kernel where its claim counts that;
 // with a disk image it is "served" once that is on its disk.
 const (
-	None          Stage = ""              // SecretMissing is to be installed
-	SecretMissing Stage = "SecretMissing" // ToArm is to be booted is not known
-	ToArm         Stage = "ToArm"         // UsedEarly has no ticket for what its claim asks for
-	UsedEarly     Stage = "UsedEarly"     // AwaitingOff ticket was used before the server was off
-	AwaitingOff   Stage = "AwaitingOff"   // Ready may still run what the ticket is to replace
-	Ready         Stage = "Ready"         // Booting is off, and boots from the network next
-	Booting       Stage = "Booting"       // WritingDisk is on, and was not served yet
-	WritingDisk   Stage = "WritingDisk"   // DiskFailed probe writes its disk image
-	DiskFailed    Stage = "DiskFailed"    // Stranded probe could not write it
-	Stranded      Stage = "Stranded"      // Served asked while no Ingot answered
-	Served        Stage = "Served"        // Installing was served, and the time is not on record
-	Installing    Stage = "Installing"    // PoweredOff was served, and its report is waited for
-	PoweredOff    Stage = "PoweredOff"    // Unreported was served, and what it installs powered it off
-	Unreported    Stage = "Unreported"    // Booted was served, and did not report in time
+	None          Stage = ""              // there is nothing to install
+	SecretMissing Stage = "SecretMissing" // the Secret that configures the boot is not known
+	ToArm         Stage = "ToArm"         // it has no ticket for the boot of its claim
+	UsedEarly     Stage = "UsedEarly"     // the ticket was used before the server was off
+	AwaitingOff   Stage = "AwaitingOff"   // it may still run the install that the ticket replaces
+	Ready         Stage = "Ready"         // it is off, and boots from the network next
+	Booting       Stage = "Booting"       // it is on, and was not served yet
+	WritingDisk   Stage = "WritingDisk"   // its probe writes its disk image
+	DiskFailed    Stage = "DiskFailed"    // its probe could not write it
+	Stranded      Stage = "Stranded"      // it asked while no Ingot answered
+	Served        Stage = "Served"        // it was served, and the time is not on record
+	Installing    Stage = "Installing"    // it was served, and its report is waited for
+	PoweredOff    Stage = "PoweredOff"    // it was served, and what it installs powered it off
+	Unreported    Stage = "Unreported"    // it was served, and did not report in time
 	Booted        Stage = "Booted"        // it is known to run what it was served
 )
 
@@ -116,7 +115,7 @@ func confirmed(s *server) bool {
 	return bootState(s) != nil || !end.IsZero() && s.Power() == model.PowerOn && !s.Now.Before(end)
 }
 
-// bootState is what the server said of its boot with its newest ticket, nil if nothing.
+// bootState is the report of the server about its boot with its newest ticket, nil if none came.
 func bootState(s *server) *model.BootState {
 	booted, t := s.Observed.BootStates[s.Name], s.Ticket()
 	if booted == nil || t == nil || t.Purpose != model.PurposeClaim || booted.Ticket != t.ID {

@@ -8,8 +8,8 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// CloudInitFailed says that what the server runs was not configured as its claim's Secret has
-// it. It goes on to run: what there is to correct may be done on the machine as well.
+// CloudInitFailed says that the server was not configured as its claim's Secret says. It keeps
+// running: the correction may be made on the machine as well.
 func CloudInitFailed(s *server) proposal.Why {
 	b := bootState(s)
 	if b == nil || b.CloudInit == nil || len(b.CloudInit.Errors) == 0 || s.Ticket().Claim != s.Record.Claim.Name {

@@ -47,8 +47,8 @@ func Unknown(s *server) (p proposal.Proposal, ok bool) {
 			proposal.EndTicket(rec, model.TicketBooted)
 		}).Stay(proposal.Look), true
 	case writingDisk(s) && proposal.DiskInstall(s).ReportedAt.After(s.Record.Doubt.Since):
-		// Its probe says so now that it is not installed. What a store that is older than the
-		// install has of an earlier report says nothing.
+		// Its probe reports now that it is not installed. An earlier report, in a store that is older
+		// than the install, does not count.
 		return s.Change(func(rec *model.ServerRecord) {
 			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.IgnitionAt = time.Time{} })
 			rec.Doubt = nil
@@ -65,8 +65,8 @@ func Unknown(s *server) (p proposal.Proposal, ok bool) {
 	return runOrRest(s), true
 }
 
-// closeTicket has nothing more served with an open ticket; what took it may still report. One that is armed
-// for a reprovision waits for its turn.
+// closeTicket has nothing more served with an open ticket; the server that used it may still report. One
+// that is armed for a reprovision waits for its turn.
 func closeTicket(s *server) (p proposal.Proposal, ok bool) {
 	t := s.Ticket()
 	switch {

@@ -33,7 +33,7 @@ func Window(s *server) (length time.Duration, end time.Time) {
 			return 0, time.Time{}
 		}
 		length = p.BootTimeout
-		if told := proposal.DiskInstall(s); proposal.ToldSinceOn(s, told) {
+		if told := proposal.DiskInstall(s); proposal.ReportedSinceOn(s, told) {
 			from, length = s.NotedAt(told.ReportedAt), proposal.InstallSilence
 		}
 	case model.PurposeCleanup:
@@ -45,8 +45,8 @@ func Window(s *server) (length time.Duration, end time.Time) {
 	return length, s.OverAt(from, length)
 }
 
-// Expire closes a ticket that came to nothing in its time, whether or not the
-// server can be reached: nothing is open for longer than it is of use.
+// Expire closes a ticket that had no effect in its time, whether or not the server can be reached:
+// nothing is open for longer than it is of use.
 func Expire(s *server) (p proposal.Proposal, ok bool) {
 	length, end := Window(s)
 	if end.IsZero() || s.Now.Before(end) || s.Trace().Ended() { // what it reported is handled next
@@ -61,10 +61,10 @@ func Expire(s *server) (p proposal.Proposal, ok bool) {
 	}).Stay(proposal.Note), true
 }
 
-// bootFailed notes that nothing came of a boot for the claim in its time.
+// bootFailed notes that a boot for the claim did not succeed in its time.
 func bootFailed(s *server, rec *model.ServerRecord, length time.Duration) {
 	switch in := proposal.DiskInstall(s); {
-	case proposal.ToldSinceOn(s, in):
+	case proposal.ReportedSinceOn(s, in):
 		noteFailedBoot(s, rec, model.ReasonInstallStalled, stalledText(s, length), in.Stage)
 	case s.Begun():
 		noteFailedBoot(s, rec, model.ReasonBootTimeout, fmt.Sprintf("it did not boot within %s, %s; %s", length, proposal.LastStage(s), proposal.Hint(s)), "")
@@ -74,8 +74,8 @@ func bootFailed(s *server, rec *model.ServerRecord, length time.Duration) {
 	}
 }
 
-// noteFailedBoot notes why a boot for the claim came to nothing, and how far the writing of
-// its disk image had come, "" if it had not begun.
+// noteFailedBoot notes why a boot for the claim failed, and how far the writing of its disk image
+// had come, "" if it had not begun.
 func noteFailedBoot(s *server, rec *model.ServerRecord, reason model.Reason, message string, stage model.DiskInstallStage) {
 	t := s.Ticket()
 	p := model.BootProblem{
@@ -99,8 +99,8 @@ func noteFailedBoot(s *server, rec *model.ServerRecord, reason model.Reason, mes
 	rec.Boot.Problem = &p
 }
 
-// bootPause is how long to wait with the next ticket after so many that came to
-// nothing: short while the server is powered on for it, and then growing.
+// bootPause is how long to wait with the next ticket after a number of failed ones: short while the
+// server is powered on for it, and then growing.
 func bootPause(s *server, attempts, failures int) time.Duration {
 	if attempts < s.Policy.BootAttempts {
 		return policy.Backoff(s.Name, failures, *s.Policy)

@@ -44,3 +44,12 @@ func AbsentWhy(what string, a model.Absence) proposal.Why {
 	text += ": it stays in force; put it back, or make a commit whose message ends with Ingot-Approve: " + a.Token
 	return proposal.Why{Reason: model.ReasonAbsentWithoutCommit, Message: text, Since: a.Since, Actor: proposal.RackOperator}
 }
+
+// newest is law 1, for a start: a revision that is older than the one applied last may lack claims
+// that are bound. Until Git was read, servers are only read, too.
+func newest(l *Laws, _ *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
+	if p.Kind == proposal.Look {
+		return why, until
+	}
+	return l.Outdated, until
+}

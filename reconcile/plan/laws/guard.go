@@ -11,25 +11,21 @@ import (
 	"ingot/reconcile/plan/service"
 )
 
-// Guard is which disruptions may be begun now, and which are held back.
+// Guard is which disruptions may be begun now; the others are held.
 type Guard struct {
-	fleet         *model.FleetRecord // whose lists people have seen
-	allowed, held map[model.ServerName][]model.Disruption
+	fleet   *model.FleetRecord // whose lists people have seen
+	allowed map[model.ServerName][]model.Disruption
 }
 
-// NewGuard returns a guard that holds back everything.
+// NewGuard returns a guard that holds everything.
 func NewGuard(fleet *model.FleetRecord) *Guard {
-	return &Guard{fleet: fleet, allowed: make(map[model.ServerName][]model.Disruption), held: make(map[model.ServerName][]model.Disruption)}
+	return &Guard{fleet: fleet, allowed: make(map[model.ServerName][]model.Disruption)}
 }
 
 // Allow lets a disruption be begun.
 func (g *Guard) Allow(d model.Disruption) { g.allowed[d.Server] = append(g.allowed[d.Server], d) }
 
-// Hold holds a disruption back.
-func (g *Guard) Hold(d model.Disruption) { g.held[d.Server] = append(g.held[d.Server], d) }
-
-// guard is law 2, for what takes something from users of servers: more than the guard allows waits for
-// an approval in Git.
+// guard is law 2, for disruptions: more than the guard allows wait for an approval in Git.
 func guard(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
 	if p.Takes == nil {
 		return why, until

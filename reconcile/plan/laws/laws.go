@@ -1,5 +1,5 @@
-// Package laws holds proposals: one file for each law, with the law as its comment. A held
-// proposal is passed over, and the next one has to be right without it.
+// Package laws checks proposals: each check has the law that it enforces as its comment. A proposal that
+// is held is passed over, and the next one has to be right without it.
 package laws
 
 import (
@@ -10,7 +10,7 @@ import (
 
 type server = proposal.Server
 
-// Laws is what the laws go by, beside the server itself.
+// Laws is what the checks compare a proposal with, in addition to the server itself.
 type Laws struct {
 	*proposal.Moment
 	// Outdated says that the revision in force is older than the one applied last.

@@ -3,8 +3,8 @@ package laws
 import "ingot/model"
 
 // MayMaintain is law 8: a tenant's file stays a tenant's file. A tenant who may define no Servers takes
-// servers of its own claims alone out of service. What has begun is kept up whoever might begin it
-// now: it ends by a commit.
+// only servers of its own claims out of service. A maintenance that has begun continues, even if the
+// tenant could not begin it now: it ends by a commit.
 func MayMaintain(m *model.ServerMaintenance, s *server) bool {
 	of := s.Policy.Tenants.At(m.Tenant)
 	switch {

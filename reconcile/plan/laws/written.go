@@ -10,7 +10,7 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// written is law 2 and 3: shown before done, and the status branch is the record. What was decided last is
+// written is laws 2 and 3: shown before done, and the status branch is the record. The newest decision is
 // shown there before anything follows from it, and before the next decision. A release is the
 // exception: it revokes the ticket at once.
 func written(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {

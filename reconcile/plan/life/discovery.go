@@ -10,11 +10,7 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// ProbeGrace is how long the probe's own system, which holds nothing of value,
-// may take to shut down.
-const ProbeGrace = 30 * time.Second
-
-// initial adopts a server, or discovers it once nothing of anybody's runs on it.
+// initial adopts a server, or discovers it once no tenant's work can run on it.
 func initial(s *server) proposal.Proposal {
 	switch {
 	case s.Facts.Inventory == nil:
@@ -30,8 +26,8 @@ func initial(s *server) proposal.Proposal {
 	return beginDiscovery(s)
 }
 
-// adopt takes over a server as it runs, without touching it (L01). What it runs counts as what its
-// claim asks for, so that has to be known.
+// adopt takes over a server as it runs, without touching it (L01). Its system counts as the install of
+// its claim, so the claim's boot has to be known.
 func adopt(s *server) proposal.Proposal {
 	claimed := *s
 	claimed.Claim = s.Adopts
@@ -91,8 +87,8 @@ func discovery(s *server) proposal.Proposal {
 	return s.Rest(s.Why(model.ReasonWaitingForReport, "waiting for the probe's report, "+proposal.LastStage(s))).WakeBy(end)
 }
 
-// complete reports whether a probe's report says all that a server needs to be
-// offered to tenants: who it is and how it is connected.
+// complete reports whether a probe's report has all that a server needs to be offered to tenants:
+// its identity and how it is connected.
 func complete(r *model.ProbeReport) bool {
 	return len(r.Data.NetworkInterfaces) > 0 || len(r.Data.NICs) > 0
 }
@@ -100,7 +96,7 @@ func complete(r *model.ProbeReport) bool {
 // discovered powers the server off, and then it is Available.
 func discovered(s *server, report *model.ProbeReport) proposal.Proposal {
 	if !s.IsOff() {
-		return s.ToOff(ProbeGrace)
+		return s.ToOff(proposal.ProbeGrace)
 	}
 	if text := ambiguous(s, &report.Data); text != "" {
 		return failAmbiguous(s, text)
@@ -108,8 +104,8 @@ func discovered(s *server, report *model.ProbeReport) proposal.Proposal {
 	return event.After(s, event.Event{Kind: event.Discovered, MACs: proven(s, &report.Data)}).Stay(proposal.Act)
 }
 
-// endDiscovery powers a server off whose discovery came to nothing in its time, unless
-// what it runs may be somebody's.
+// endDiscovery powers a server off whose discovery did not succeed in its time, unless it may run a
+// tenant's work.
 func endDiscovery(s *server) proposal.Proposal {
 	if s.Power() == model.PowerOn && !mayForceOff(s) {
 		return noteRunning(s.Enter(proposal.Look, model.StateInitial).Of,

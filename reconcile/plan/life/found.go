@@ -11,7 +11,7 @@ import (
 	"ingot/reconcile/plan/reading"
 )
 
-// A server that runs what Ingot did not start runs somebody's work. That it was found so
+// A server that runs what Ingot did not start may do a tenant's work. That it was found so
 // is recorded, because BMCs report Off for machines that run, for seconds or, while they restart,
 // for minutes: it has to be Off for long before it is switched on, and is never forced off.
 
@@ -171,9 +171,9 @@ func stuckOn(s *server) bool {
 	return foundRunning(s) && s.Power() == model.PowerOn && s.GoingOff() && s.Over(s.Record.Power.Asked.At, s.Policy.PowerOffGrace)
 }
 
-// mayForceOff reports whether a server that came to nothing in Discovery may be forced
-// off: it runs what it was served, or was switched on by Ingot a while ago. Once its time
-// is over, what it runs may be anybody's.
+// mayForceOff reports whether a server whose discovery failed may be forced off: it runs what it
+// was served, or was switched on by Ingot a while ago. Once its time is over, it may run a
+// tenant's work.
 func mayForceOff(s *server) bool {
 	return served(s) || ours(s) && !s.Over(s.Record.Power.Asked.At, s.Policy.DiscoveryTimeout)
 }

@@ -1,5 +1,5 @@
-// Package life takes a server from one state of its life to the next. It owns what a record says
-// of its life, its claim and its release.
+// Package life takes a server from one state of its life to the next. It owns the parts of a record
+// about its life, its claim and its release.
 package life
 
 import (
@@ -127,7 +127,7 @@ func DecidePower(s *server) (p proposal.Proposal, ok bool) {
 	return p, true
 }
 
-// keepOff keeps the server off, once the status branch shows that. What was armed is of no use
+// keepOff keeps the server off, once the status branch shows that. An open ticket is of no use
 // meanwhile.
 func keepOff(s *server) (p proposal.Proposal, ok bool) {
 	switch {

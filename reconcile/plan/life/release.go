@@ -56,8 +56,8 @@ func WithdrawRelease(s *server) (p proposal.Proposal, ok bool) {
 }
 
 // releasing powers the server off and hands it on, unless its claim was put back meanwhile in a way
-// that cannot be used. Disks that were to stay as they are when that was decided are not wiped for
-// what Git says since: that is for the guard.
+// that cannot be used. If the release was decided to keep the disks, they are not wiped because Git
+// has changed since: the guard decides that.
 func releasing(s *server) proposal.Proposal {
 	if s.Claim == nil && ClaimQuarantined(s) {
 		return s.Rest(quarantinedWhy(s))

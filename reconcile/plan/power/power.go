@@ -1,5 +1,5 @@
-// Package power brings a server to a power state, one request or look at a time. It owns what a
-// record says of power.
+// Package power brings a server to a power state, one request or look at a time. It owns the part
+// of a record about power.
 package power
 
 import (

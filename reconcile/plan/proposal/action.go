@@ -22,21 +22,21 @@ type (
 	// BootOnce makes the next boot, and only that, a network boot.
 	BootOnce struct{ Method model.BootMethod }
 	// DiskOnce makes the next boot, and only that, one from disk, if the BMC can do
-	// that. It is no failure if it cannot: what the server asks then leads it to its
-	// disk as well.
-	DiskOnce struct{ Firmware string } // ClearBoot BMC's, kept with what it refuses
+	// that. It is not a failure if it cannot: the answer to a network boot then leads the
+	// server to its disk as well. A refusal is recorded with Firmware, the version of the BMC's.
+	DiskOnce struct{ Firmware string }
 	// ClearBoot takes back a boot override that does not end by itself.
 	ClearBoot struct{}
-	// SetIndicator has the indicator that tells the machine from others show To.
+	// SetIndicator has the indicator that identifies the machine in its rack show To.
 	SetIndicator struct {
 		To       string
-		Firmware string // the BMC's, kept with what it refuses
+		Firmware string // as in DiskOnce
 	}
 	// SetBootOrder has the firmware boot in the order that Wanted says, of a machine that is Off.
 	SetBootOrder struct {
 		Wanted   []model.BootOrder
-		Known    []string // Firmware order as it was last read
-		Firmware string   // Started BMC's, kept with what it refuses
+		Known    []string // the order as it was last read
+		Firmware string   // as in DiskOnce
 		// Started is what was pending when the machine last started, nil = nothing was.
 		Started *model.PendingBootOrder
 	}
@@ -95,45 +95,6 @@ func (a SetBootOrder) String() string { return "set boot order" }
 
 // String says what is done, for logs and errors.
 func (a SetPower) String() string { return "ask for power " + string(a.Reset) }
-
-// Boot is what a ticket is armed for.
-type Boot struct {
-	Ticket       model.Ticket // Image but for Image
-	Image        string       // OCI reference
-	Architecture string       // Secret, arm64
-	// Secret is what the claim's Secret holds, by key: Ignition, cloud-init's
-	// documents or an iPXE script. Not to be changed; nil = the claim names none.
-	Secret          map[string]model.Sensitive
-	SecretObject    *model.Secret // Namespace Secret is of
-	Namespace       string        // KernelArguments the claim, "" = it is none's
-	KernelArguments string        // added to those that every boot has
-
-	// What follows counts where Image is a disk image, which cannot be told by its name alone:
-	// whoever arms the ticket finds out.
-	//
-	// Hints are the values of model.AnnotationRootDevice, of the Server and of its claim, and
-	// rootDevice is the claim's. Seed is how the configuration reaches the system, seed is
-	// what the claim says of that.
-	Hints                 []string
-	Seed                  model.SeedKind
-	RootDevice, ClaimSeed string
-	// ProbeImage is the OCI reference of the probe that writes the disk; "" = none is known.
-	ProbeImage string
-	// Previous is the disk that holds the claim's last install, or a part of it; nil = none does.
-	Previous *model.RootDisk
-	// MayOverwrite is set if the claim lets what is on another disk be overwritten.
-	MayOverwrite bool
-	// Doubtful is set if the last probe found that what it was sent of the image is something else.
-	Doubtful bool
-	// Firmware is what DHCP heard of the server's, nil = nothing.
-	Firmware *model.BootFirmware
-	// Disks are those that a probe reported last.
-	Disks []model.ProbeDisk
-	// SecureBoot is set if the server's firmware is known to check signatures.
-	SecureBoot bool
-	// Needs is what Image must have for the server to start it.
-	Needs Needs
-}
 
 // VariantContinuous is the variant of an override that holds until it is cleared.
 const VariantContinuous = "continuous"

@@ -2,6 +2,7 @@ package proposal
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ingot/model"
@@ -39,16 +40,16 @@ type FailureKind int
 
 // The kinds of failure.
 const (
-	FailureUnsure     FailureKind = iota // FailureUndone knows whether it had an effect
-	FailureUndone                        // FailureUnrecorded is certain to have had none
-	FailureUnrecorded                    // FailureStopped was not begun, for that could not be recorded first
+	FailureUnsure     FailureKind = iota // it may have had an effect
+	FailureUndone                        // it certainly had none
+	FailureUnrecorded                    // it was not begun, because that could not be recorded first
 	FailureStopped                       // Ingot is being stopped, and nothing is known
 )
 
-// Error returns the text. A Failure is an error wherever it is told as one.
+// Error returns the text.
 func (f *Failure) Error() string { return f.Text }
 
-// By is the failure told as one of an action.
+// By is the text of the failure, with the action that failed.
 func (f *Failure) By(do Action) string { return fmt.Sprintf("%s: %s", do, f.Text) }
 
 // OtherMachine reports whether something failed because another machine is there than
@@ -56,3 +57,12 @@ func (f *Failure) By(do Action) string { return fmt.Sprintf("%s: %s", do, f.Text
 func (f *Failure) OtherMachine() bool {
 	return f.Reason == model.ReasonIdentityMismatch || f.Reason == model.ReasonIdentityUnknown
 }
+
+// LastingReasons are the reasons of failures that will be no other the next time.
+var LastingReasons = []model.Reason{
+	model.ReasonUnsupported, model.ReasonBootOverrideNotKept, model.ReasonSettingNotKept, model.ReasonNotFound,
+	model.ReasonBootOptionUnknown,
+}
+
+// Lasting reports whether the action must not be tried again.
+func (f *Failure) Lasting() bool { return slices.Contains(LastingReasons, f.Reason) }

@@ -24,15 +24,15 @@ func DiskInstall(s *Server) *model.DiskInstall {
 	return p.Install
 }
 
-// ToldSinceOn reports whether something was reported of an install since the server was asked to
+// ReportedSinceOn reports whether an install reported anything since the server was asked to
 // power on for it.
-func ToldSinceOn(s *Server, in *model.DiskInstall) bool {
+func ReportedSinceOn(s *Server, in *model.DiskInstall) bool {
 	return in != nil && !(s.Begun() && in.ReportedAt.Before(s.NotedAt(s.Record.Power.Asked.At)))
 }
 
 // HasInstallPlace reports whether the server takes one of the places of
-// guard.maxConcurrentInstalls: it was taken from what it ran to have a disk image written, or was
-// powered on for that, and neither is that known to have ended nor that it did not come on.
+// guard.maxConcurrentInstalls: it was powered off or on to have a disk image written, and that is
+// not known to have ended, nor that it did not come on.
 func HasInstallPlace(s *Server) bool {
 	switch {
 	case !s.Opened(model.PurposeClaim) || s.Ticket().Disk == nil:
@@ -47,7 +47,7 @@ func HasInstallPlace(s *Server) bool {
 		return false
 	}
 	// One whose power failed while it was written to goes on before others begin.
-	return s.Power() == model.PowerOn || ComesOn(s) || ToldSinceOn(s, in)
+	return s.Power() == model.PowerOn || ComesOn(s) || ReportedSinceOn(s, in)
 }
 
 // NeedsInstallPlace reports whether what the open ticket is for takes such a place, once it begins.
@@ -63,11 +63,11 @@ func Stranded(s *Server) bool {
 
 // StrandedEnd is when a server that was powered on before this process could be reached
 // counts as stranded, if nothing is served to it before; zero = it does not. One that
-// takes long to its first request is waited for. What was begun to be served
-// before may not have arrived.
+// takes long to its first request is waited for. An answer that was begun before may not have
+// arrived.
 func StrandedEnd(s *Server) time.Time {
 	t := s.Ticket()
-	if ToldSinceOn(s, DiskInstall(s)) {
+	if ReportedSinceOn(s, DiskInstall(s)) {
 		return time.Time{} // its probe reports, or stalls, see boot.Window
 	}
 	if s.Serving.IsZero() || !t.Open() || t.AwaitingOff || !s.Begun() || !s.Record.Power.Asked.At.Before(s.Serving) ||

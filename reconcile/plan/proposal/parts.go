@@ -8,7 +8,7 @@ import (
 	"ingot/reconcile/plan/reading"
 )
 
-// PartsDue reports whether the parts of a server at rest are to be read with its power.
+// PartsDue reports whether the parts of a server at rest have to be read with its power.
 func PartsDue(s *Server) bool {
 	inv, now := s.Facts.Inventory, s.Now
 	if inv == nil || now.Before(s.Reading.PartsAfter) {

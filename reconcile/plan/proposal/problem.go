@@ -3,6 +3,7 @@ package proposal
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"ingot/model"
 )
@@ -28,8 +29,8 @@ func actorOn(s *Server, reason model.Reason) Actor {
 	return Tenant
 }
 
-// IsGivenUp reports whether the server was powered on for its claim as often as is
-// tried. It is served when somebody else has it boot, and left as it is by Ingot.
+// IsGivenUp reports whether all attempts to boot the server for its claim were made. It is served
+// when an operator boots it, and left as it is by Ingot.
 func IsGivenUp(s *Server) bool { return s.Record.Boot.Attempts >= s.Policy.BootAttempts }
 
 // ProblemWhy says why the server does not boot what it should boot.
@@ -72,4 +73,18 @@ func failedDiskWhy(s *Server, p *model.BootProblem) Why {
 	why.Message = fmt.Sprintf("given up on installing %s, which failed at stage %s: %s; it is powered off: correct that in Git, or set "+
 		"annotation %s: %s on Server %s once it is fixed", p.Image, p.Stage, p.Message, model.AnnotationOperation, NewRetry(s), s.Name)
 	return why
+}
+
+// MaxBootPause is the longest pause between the tickets of a server that does not boot.
+const MaxBootPause = 6 * time.Hour
+
+// Concerns reports whether a problem is one of this boot.
+func Concerns(p *model.BootProblem, b *Boot) bool {
+	return p != nil && p.Digest == b.Ticket.Digest && p.Architecture == b.Architecture
+}
+
+// FailedBoot reports whether the problem is that the server did not boot, rather
+// than that there is nothing that it could boot.
+func FailedBoot(p *model.BootProblem) bool {
+	return p != nil && (p.Reason == model.ReasonBootTimeout || FailedDisk(p))
 }

@@ -12,10 +12,10 @@ type Kind int
 
 // The kinds.
 const (
-	Look   Kind = iota // Note the machine, or records what was read
-	Note               // Decide something that happened; nothing follows from it alone
-	Decide             // Act a decision, and touches nothing
-	Act                // Keep a decision forward: a request to the BMC, a ticket, a new state
+	Look   Kind = iota // reads the machine, or records what was read
+	Note               // records something that happened; nothing follows from it alone
+	Decide             // takes a decision, and touches nothing
+	Act                // carries a decision forward: a request to the BMC, a ticket, a new state
 	Keep               // restores the power that a bound server had, from its disk
 )
 
@@ -24,36 +24,35 @@ type Place int
 
 // The places.
 const (
-	NoPlace          Place = iota
-	PowerOnPlace           // InstallPlace.maxConcurrentPowerOns
-	InstallPlace           // ReprovisionPlace.maxConcurrentInstalls
-	ReprovisionPlace       // guard.maxConcurrentReprovisions
+	PowerOnPlace     Place = iota // guard.maxConcurrentPowerOns
+	InstallPlace                  // guard.maxConcurrentInstalls
+	ReprovisionPlace              // guard.maxConcurrentReprovisions
 )
 
 // A Proposal is one thing that could be done with one server now. It is a value: making one
 // changes nothing.
 type Proposal struct {
-	Of   *Server // Kind the record as it is once all of Do is done
+	Of   *Server // with the record as it is once all of Do is done
 	Kind Kind
-	Do   []Action // Waits order, stopping at the first that fails
+	Do   []Action // in order, stopping at the first that fails
 	// Waits is set for a proposal that does nothing but wait.
 	Waits bool
 	// Routine is set for a look whose result matters only if it is new.
 	Routine bool
-	Why     Why       // Wake is shown while it is under way
+	Why     Why       // what is shown while it is under way
 	Wake    time.Time // when to look again; zero = on a change
 
 	// Blind is set for a decision that needs no BMC: a silent one does not hold it.
 	Blind bool
 	// Touches is set if it changes what the machine does, though no action of it says so.
 	Touches bool
-	Takes   *model.Disruption // Frees takes something from the server's user
-	Frees   *Proof            // Place makes the server free for others
-	Place   []Place           // Forget it needs
+	Takes   *model.Disruption // it takes something from the server's user
+	Frees   *Proof            // it makes the server free for others
+	Place   []Place           // the places that it needs
 	// Forget has the server's record dropped, with all else that is known of it.
 	Forget bool
 
-	Goal *Goal   // Arm power that has to be reached first
+	Goal *Goal   // the power that has to be reached first
 	Arm  *Arming // the ticket that has to be made
 }
 
@@ -61,13 +60,13 @@ type Proposal struct {
 // into a look while one is under way.
 type Goal struct {
 	Want  model.Power
-	Reset model.ResetKind // Grace for once, whatever the power state is; "" = what leads to Want
-	Grace time.Duration   // Again a shutdown that is asked for, then it is forced
+	Reset model.ResetKind // requested once, whatever the power state is; "" = what leads to Want
+	Grace time.Duration   // a shutdown that takes longer is forced
 	// Again is set to restore a state that the server had: with pauses, if it does not stay.
 	Again bool
-	From  BootSource          // Then power on
-	Then  *model.ServerRecord // Shutdown record once it was asked to power on; nil = that of Of
-	// Shutdown is set for what was found running: it is asked, and never forced.
+	From  BootSource          // of a power-on
+	Then  *model.ServerRecord // the record once the power-on was requested; nil = that of Of
+	// Shutdown is set for a server that was found running: it is shut down, and never forced off.
 	Shutdown bool
 }
 
@@ -76,7 +75,7 @@ type BootSource int
 
 // The sources.
 const (
-	FromAnywhere BootSource = iota // FromDisk firmware decides
+	FromAnywhere BootSource = iota // the firmware decides
 	FromDisk
 	FromNetwork
 )
@@ -89,7 +88,7 @@ type Arming struct {
 
 // A Proof is what accounts for the disks of a server that becomes free.
 type Proof struct {
-	Mode     string // Reported the wipe
+	Mode     string // of the wipe
 	Reported []model.DiskWipe
 	Missing  []model.MissingDisk
 }
@@ -108,7 +107,7 @@ func (s *Server) Enter(kind Kind, state model.ServerState, do ...Action) Proposa
 }
 
 // Fail proposes state Error, to return to the present one once the cause is gone. The verified disk
-// image of an open ticket waits for that: the ticket boots nothing any more, and its end would
+// image of an open ticket waits for that: the ticket no longer boots anything, and ending it would
 // have the image written again.
 func (s *Server) Fail(kind Kind, reason, message string) Proposal {
 	holdsImage := s.Opened(model.PurposeClaim) && s.Ticket().Disk != nil && s.TicketState() == model.TicketIgnitionServed
@@ -159,6 +158,9 @@ func (s *Server) RestOrSave(why Why) Proposal {
 
 // Inspect proposes to read the server at once, with all its parts.
 func (s *Server) Inspect() Proposal { return s.Stay(Look, Inspect{Inventory: true}) }
+
+// ProbeGrace is how long the probe's own system, which holds nothing of value, may take to shut down.
+const ProbeGrace = 30 * time.Second
 
 // ToOff proposes to bring the server to a confirmed Off. A shutdown that takes longer than grace is
 // forced.
@@ -221,7 +223,7 @@ func EndTicket(rec *model.ServerRecord, as model.TicketState) {
 	}
 }
 
-// RevokeTicket closes a ticket for good: it boots nothing again.
+// RevokeTicket closes a ticket permanently: it boots nothing again.
 func RevokeTicket(rec *model.ServerRecord) {
 	EndTicket(rec, model.TicketSpent)
 	if t := rec.Boot.Ticket; t != nil && t.Always {
@@ -235,3 +237,15 @@ func ChangeTicket(rec *model.ServerRecord, change func(t *model.Ticket)) {
 	change(&t)
 	rec.Boot.Ticket = &t
 }
+
+// The steps that take something away from a server's user.
+const (
+	StepRelease     = "release"
+	StepRetain      = "retain"
+	StepWipe        = "wipe" // of a Released server
+	StepReprovision = "reprovision"
+	StepMaintenance = "maintenance"
+	StepPowerOff    = "power-off"
+	StepOperation   = "operation"
+	StepDiscover    = "discover" // of a server that was found running
+)

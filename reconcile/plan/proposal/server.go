@@ -13,19 +13,19 @@ import (
 
 // Moment is what all servers of one plan share. Nothing changes it.
 type Moment struct {
-	Now, Started, Serving time.Time // LongGap plan.Input
+	Now, Started, Serving time.Time // as in the Input
 	// LongGap is set if decisions may be lost that are newer than all that is known.
 	LongGap      bool
 	Policy       *policy.Options
 	Desired      *model.Desired
 	Observed     *model.Observed
 	DigestKey    model.DigestKey
-	Outrun       map[model.ClaimName]bool         // Aliases whose new name another server has
-	Aliases      map[string]model.ServerName      // Unknown Git calls servers that Ingot knows by another name
-	Unknown      string                           // Conditions token of FleetRecord.UnknownToken, as of this plan
-	Conditions   map[model.ServerName][]RuleTaint // InstallsLeft by ServerReadinessRules
-	InstallsLeft int                              // Unannounced of guard.maxConcurrentInstalls when the plan began
-	Unannounced  time.Time                        // Unpushed when the status branch cannot be pushed; zero = it can
+	Outrun       map[model.ClaimName]bool         // the claims whose new name another server has
+	Aliases      map[string]model.ServerName      // what Git calls servers that Ingot knows by another name
+	Unknown      string                           // the token of FleetRecord.UnknownToken, as of this plan
+	Conditions   map[model.ServerName][]RuleTaint // what ServerReadinessRules keep on servers
+	InstallsLeft int                              // the places of guard.maxConcurrentInstalls when the plan began
+	Unannounced  time.Time                        // since when the status branch cannot be pushed; zero = it can
 	Unpushed     bool                             // this process has not pushed the status branch yet
 }
 
@@ -38,17 +38,17 @@ type RuleTaint struct {
 
 // BMCView is what counts of a server's BMC.
 type BMCView struct {
-	Known     bool      // Firmware is in Git, or was recognised
-	Firmware  string    // LastReset version; "" = not known
-	LastReset time.Time // ReadAt it was restarted last, as far as it says
+	Known     bool      // its facts were read
+	Firmware  string    // its version; "" = not known
+	LastReset time.Time // when it was restarted last, as far as it says
 	ReadAt    time.Time // when its own facts were read last in this process
 }
 
 // Service is what takes a server out of service.
 type Service struct {
-	By     string // Why ServerMaintenance in force, or OperationPark; "" = nothing does
+	By     string // the ServerMaintenance in force, or OperationPark; "" = nothing does
 	Why    string
-	Power  model.Power // Awaits it begins with
+	Power  model.Power // the power state that it begins with
 	Awaits string      // the ServerMaintenance that waits for the owner of its claim
 }
 
@@ -57,21 +57,21 @@ type Service struct {
 type Server struct {
 	*Moment
 	Name     model.ServerName
-	Manifest *model.Server       // Record = Git says nothing of it
-	Record   *model.ServerRecord // Stored the changes of the proposal that is being made
-	Stored   *model.ServerRecord // Facts it is kept; nil for a new server
+	Manifest *model.Server       // nil = Git has none
+	Record   *model.ServerRecord // with the changes of the proposal that is being made
+	Stored   *model.ServerRecord // as it is kept; nil for a new server
 	Facts    *model.ServerFacts
 	Reading  *reading.State
 	BMC      BMCView
-	Claim    *model.ServerClaim // Renamed it is bound to, if that is in force
-	Renamed  *model.ServerClaim // Adopts its claim is called now
-	Adopts   *model.ServerClaim // Binds its manifest says it serves, and that has no server
-	Binds    *model.ServerClaim // Service this plan has chosen for it
+	Claim    *model.ServerClaim // that it is bound to, if that is in force
+	Renamed  *model.ServerClaim // what its claim is called now
+	Adopts   *model.ServerClaim // the claim without a server that its manifest names
+	Binds    *model.ServerClaim // the claim that this plan has chosen for it
 	Service  Service
 	// Blocked says why it cannot be reached, or must not be; Duplicate that another machine
-	// has its UUID; Contradicted that it is not what Git says of it.
+	// has its UUID; Contradicted that it does not match its manifest.
 	Blocked, Duplicate, Contradicted Why
-	Busy                             bool // Shown move of it is under way
+	Busy                             bool // a move of it is under way
 	Shown                            bool // the status branch shows its newest decision, or does not have to
 	edited                           bool
 }
@@ -216,7 +216,7 @@ func NextLook(s *Server) time.Time {
 }
 
 // PauseEnd is when a pause ends whose end was noted. One that lasts longer than any was noted by
-// a clock that was ahead, and is none.
+// a clock that was ahead, and does not count.
 func (m *Moment) PauseEnd(noted time.Time, longest time.Duration) time.Time {
 	return policy.PauseEnd(noted, longest, m.Now)
 }
@@ -287,7 +287,7 @@ func (s *Server) WhyBy(reason, message string, by Actor) Why {
 	return Why{Reason: reason, Message: message, Since: s.Record.Life.Since, Actor: by}
 }
 
-// Installs reports whether it has a claim, and what that asks for is still to be installed.
+// Installs reports whether it has a claim whose image is not installed yet.
 func Installs(s *Server) bool {
 	return s.State() == model.StateReserved && s.Claim != nil && s.Record.Release == nil &&
 		s.Record.Claim.Power == model.PowerOn && !s.HasInstall() && !s.InstallUnknown()
@@ -310,8 +310,8 @@ func WipeReport(s *Server) *model.WipeReport {
 }
 
 // UntilOff is a boot whose ticket lets nothing boot before the server was seen to be off, unless it is
-// known to be off already, and before the status branch shows what the ticket is for: anybody may press
-// the machine's button.
+// known to be off already, and before the status branch shows what the ticket is for: the machine may
+// be switched on by hand.
 func UntilOff(s *Server, b Boot) Boot {
 	b.Ticket.AwaitingOff = !s.IsOff() || !s.Shown || s.Unpushed
 	return b
@@ -373,4 +373,20 @@ func (m *Moment) MaybeUnreadable(kind model.Kind, name string) bool {
 func (m *Moment) Namesake(mt *model.ServerMaintenance) bool {
 	r, removed := m.Removal(model.MaintenanceIdentity(mt.Name), "")
 	return removed && r.Tenant != "" && r.Tenant != mt.Tenant
+}
+
+// InstallUnknown reports whether it is not known if a bound server was installed.
+func InstallUnknown(rec *model.ServerRecord) bool {
+	return rec.Doubt != nil && rec.Doubt.Reason == model.DoubtInstallUnknown
+}
+
+// MaybeUnreadable reports whether an object of this kind may be in Git though d has none: one of that
+// name, or any if name is "", is quarantined.
+func MaybeUnreadable(d *model.Desired, kind model.Kind, name string) bool {
+	for id := range d.Quarantined {
+		if id.Kind == kind && (name == "" || id.Name == name) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,13 +1,16 @@
 package proposal
 
-import "ingot/reconcile/plan/reading"
+import (
+	"ingot/model"
+	"ingot/reconcile/plan/reading"
+)
 
-// Settled is what became of a move, or of the reading of a BMC.
+// Settled is the result of a move, or of the reading of a BMC.
 type Settled struct {
-	Changes // what is to be saved, all at once
+	Changes // they are saved all at once
 
 	Outcome MoveOutcome
-	Err     string // Reading an Outcome other than MoveDone
+	Err     string // of an Outcome other than MoveDone
 	Reading reading.State
 	// News is set when there may be something to plan.
 	News bool
@@ -23,9 +26,29 @@ type MoveOutcome string
 const (
 	MoveDone       MoveOutcome = "Done"
 	MoveStopped    MoveOutcome = "Stopped"    // Ingot is being stopped: what was noted before a request says so
-	MoveOvertaken  MoveOutcome = "Overtaken"  // MoveNoShutdown power had changed meanwhile, and nothing was asked for
-	MoveNoShutdown MoveOutcome = "NoShutdown" // MoveUnanswered machine knows no graceful shutdown, and is forced off next
-	MoveUnanswered MoveOutcome = "Unanswered" // MovePreparing machine was not read, or is another one, and nothing was asked for
-	MovePreparing  MoveOutcome = "Preparing"  // MoveFailed the server is to boot is not ready yet, and nothing was asked for
+	MoveOvertaken  MoveOutcome = "Overtaken"  // the power had changed meanwhile, and nothing was requested
+	MoveNoShutdown MoveOutcome = "NoShutdown" // the machine knows no graceful shutdown, and is forced off next
+	MoveUnanswered MoveOutcome = "Unanswered" // the machine was not read, or is another one, and nothing was requested
+	MovePreparing  MoveOutcome = "Preparing"  // its image is not ready yet, and nothing was requested
 	MoveFailed     MoveOutcome = "Failed"
 )
+
+// Changes is what is saved at once, durably.
+type Changes struct {
+	Fleet       *model.FleetRecord
+	Servers     []*model.ServerRecord
+	BMCs        []*model.BMCRecord
+	Claims      []*model.ClaimRecord
+	DropClaims  []model.ClaimName
+	BMCFacts    []*model.BMCFacts
+	ServerFacts []*model.ServerFacts
+	// Payloads are what boot tickets serve, by ticket.
+	Payloads map[string]model.Sensitive
+
+	Endpoints     []*model.EndpointRecord
+	DropEndpoints []string
+	// DropServers are forgotten, with all that is known of them; DropBMCFacts are BMCs that are
+	// gone, whose facts would otherwise count for another one of that name.
+	DropServers  []model.ServerName
+	DropBMCFacts []model.BMCName
+}

@@ -1,14 +1,16 @@
 package proposal
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"strings"
 	"time"
 )
 
-// Why says why an object is not where it should be: what it waits for, since
-// when, and who has to act (law 6). The zero Why is "all is well".
+// Why says why an object is not where it should be: what it waits for, since when, and who has to
+// act (law 9). It is zero if nothing is wrong.
 type Why struct {
-	Reason  string // Message word in CamelCase
+	Reason  string // one word in CamelCase
 	Message string
 	Since   time.Time
 	Actor   Actor
@@ -19,8 +21,8 @@ type Actor string
 
 // The actors.
 const (
-	ActorNone    Actor = ""              // Tenant is under way
-	Tenant       Actor = "tenant"        // RackOperator author of the claim
+	ActorNone    Actor = ""              // it is under way
+	Tenant       Actor = "tenant"        // the author of the claim
 	RackOperator Actor = "rack operator" // the person who runs the machines
 )
 
@@ -37,11 +39,28 @@ func (w Why) Text() string {
 
 const toAct = " (to act: "
 
-// HasActor reports whether the text of a Why names somebody who has to act.
+// HasActor reports whether the text of a Why names an Actor.
 func HasActor(text string) bool { return strings.Contains(text, toAct) }
 
 // By names who has to act.
 func (w Why) By(a Actor) Why {
 	w.Actor = a
 	return w
+}
+
+// Some is a why where there is one.
+func Some(why Why) *Why {
+	if why.Reason == "" {
+		return nil
+	}
+	return new(why) // a copy, so that only this takes memory
+}
+
+// TokenLength is of the tokens that people approve by.
+const TokenLength = 26
+
+// Token makes a token of n letters and digits for what, from a seed that cannot be guessed.
+func Token(seed, what string, n int) string {
+	sum := sha256.Sum256([]byte(seed + "\x00" + what))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:n])
 }

@@ -8,7 +8,7 @@ import (
 
 const (
 	// PartsEvery is how often the parts of a server are read that were all read: drives and
-	// memory are changed while nobody says so.
+	// memory are changed without notice.
 	PartsEvery = 24 * time.Hour
 	// PartsRetry is the pause after a reading that failed in parts. It is doubled each time, up to
 	// PartsRetryMax: some parts can never be read.
@@ -41,8 +41,8 @@ func (r State) ReadParts(inv *model.Inventory) State {
 	return r
 }
 
-// MissedParts is the reading after an attempt to read all parts that came to nothing: the
-// power is read without them for a while, for that may be had.
+// MissedParts is the reading after a failed attempt to read all parts: the power is read without
+// them for a while, because that may still work.
 func (r State) MissedParts(now time.Time) State {
 	r.Unread++
 	r.PartsAfter = now.Add(r.PartsPause())

@@ -10,7 +10,7 @@ import (
 // State is what was read of one server's power since this process began. It
 // is not kept: after a restart everything is read anew before anything is done.
 type State struct {
-	At time.Time // Offs the last answer; zero = none yet
+	At time.Time // when the last answer came; zero = none yet
 	// Offs counts the newest answers in a row that said Off, OffSince is when the first
 	// of them came.
 	Offs     int
@@ -42,7 +42,7 @@ type State struct {
 	// last one's error, Since when they began, NotBefore when to try again.
 	Failures  int
 	Err       string
-	Reason    string // Since Err, "" = it has none
+	Reason    string // of Err; "" = it has none
 	Since     time.Time
 	NotBefore time.Time
 	// Unsaved counts the newest attempts in a row whose outcome, or what was to be
@@ -94,9 +94,9 @@ func (r State) Under(reset time.Time) State {
 	return r
 }
 
-// Heard is the reading as of a machine whose lease was renewed last at a time: it runs,
-// and what was read Off until then counts no more.
-func (r State) Heard(at time.Time) State {
+// Leased is the reading of a machine whose lease was renewed last at a time: it runs, and no reading of
+// Off before that counts.
+func (r State) Leased(at time.Time) State {
 	if at.After(r.OffSince) {
 		r.Offs, r.OffSince = 0, time.Time{}
 	}
@@ -153,6 +153,19 @@ func (r State) Shown(p policy.Options) State {
 	return State{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Unknowns: min(r.Unknowns, Unknown), Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}
 }
 
-// Unknown is how many answers in a row that say neither On nor Off are no moment between the
-// two.
+// Unknown is how many answers in a row that say neither On nor Off are more than a transition
+// between the two.
 const Unknown = 5
+
+// AwaitsOn reports whether a power-on was asked for that was not seen to take effect and
+// still may: it takes one of the places of guard.maxConcurrentPowerOns.
+func AwaitsOn(asked *model.PowerAsked, r State, p *policy.Options, now time.Time) bool {
+	if asked == nil || asked.Want != model.PowerOn || asked.Reached || r.Reached || asked.At.After(now) {
+		return false
+	}
+	limit := p.PowerOnLimit
+	if asked.Unsure {
+		limit = p.UnsureAfter
+	}
+	return now.Before(asked.At.Add(limit))
+}

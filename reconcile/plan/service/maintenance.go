@@ -1,5 +1,5 @@
-// Package service takes servers out of service, and does what annotations ask for once. It owns what
-// a record says of maintenance and of requests.
+// Package service takes servers out of service, and does once what annotations request. It owns the
+// parts of a record about maintenance and requests.
 package service
 
 import (
@@ -231,8 +231,8 @@ func bring(s *server) proposal.Proposal {
 	}).Stay(proposal.Decide)
 }
 
-// Maintained leaves the server alone until Git no longer asks for maintenance, but for the power that
-// the maintenance asks for.
+// Maintained leaves the server alone until Git no longer requests maintenance, except for the power
+// state that the maintenance requests.
 func Maintained(s *server) (p proposal.Proposal, ok bool) {
 	if s.State() != model.StateMaintenance {
 		return p, false
@@ -283,8 +283,8 @@ func bringPower(s *server, power model.MaintenancePower) proposal.Proposal {
 	return s.Change(done).Stay(proposal.Act)
 }
 
-// askedOnBefore reports whether a former process asked for the power-on of the maintenance: if that
-// took effect, somebody may have switched the server off since, and work in it.
+// askedOnBefore reports whether a former process requested the power-on of the maintenance: if that
+// took effect, a technician may have switched the server off since, and work in it.
 func askedOnBefore(s *server) bool {
 	asked := s.Record.Power.Asked
 	return asked.Want == model.PowerOn && asked.At.Before(s.Started) && !asked.At.Before(s.Record.Life.Since)

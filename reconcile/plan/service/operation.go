@@ -18,9 +18,6 @@ var resets = map[string]model.ResetKind{
 	model.OperationForceOn:         model.ResetOn,
 }
 
-// IsReset reports whether an operation asks for a power request.
-func IsReset(operation string) bool { return resets[operation] != "" }
-
 // DecideOperation notes what the operation annotation asks for, at most once for each new
 // value, in the states in which it disturbs nothing of Ingot's own.
 func DecideOperation(s *server) (p proposal.Proposal, ok bool) {
@@ -105,9 +102,8 @@ func boots(s *server, reset model.ResetKind) bool {
 	return false
 }
 
-// onDisk reports whether what the server should start next is on its disk: what was
-// installed for its claim, or is being installed, and is not booted from the network
-// each time.
+// onDisk reports whether the server should start from its disk next: its claim's image is installed
+// there, or is being installed, and is not booted from the network each time.
 func onDisk(s *server) bool {
 	state, t := s.State(), s.Ticket()
 	if state == model.StateError {

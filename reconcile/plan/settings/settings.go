@@ -1,5 +1,5 @@
-// Package settings keeps the settings of BMCs and firmware as Git says. It owns what a record
-// says of them. Nothing else waits for a setting.
+// Package settings keeps the settings of BMCs and firmware as Git says. It owns the part of a record
+// about them. Nothing else waits for a setting.
 package settings
 
 import (

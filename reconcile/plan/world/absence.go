@@ -7,20 +7,8 @@ import (
 	"ingot/model"
 )
 
-// claimRemoved reports whether a commit took a server's claim away.
-func (f *World) claimRemoved(rec *model.ServerRecord) bool {
-	_, removed := f.Moment.ClaimRemoval(rec)
-	return removed
-}
-
-// Removed reports whether a commit took an object away.
-func (f *World) Removed(id model.Identity) bool {
-	return f.Moment.Removed(id)
-}
-
-// noteRemovals records, with the revision applied, which commits took away what
-// servers depend on. What was noted is forgotten once nothing depends on it, or it is
-// back.
+// noteRemovals records, with the revision applied, which commits removed objects that servers
+// depend on. An entry is dropped once nothing depends on the object, or it is back.
 func (f *World) noteRemovals() {
 	if f.ObserveOnly.Reason != "" {
 		return
@@ -45,24 +33,24 @@ func (f *World) noteRemovals() {
 // with its tenant if that is known.
 func (s *Server) eachMissing(do func(id model.Identity, tenant string)) {
 	f := s.World
-	if s.Rec.Claim.Name != "" && s.Claim == nil && !s.Rec.ReleaseDecided() { // else a claim of that name may be another server's by now
-		do(s.Rec.Claim.Name.Identity(), s.Rec.Claim.Tenant)
+	if s.Record.Claim.Name != "" && s.Claim == nil && !s.Record.ReleaseDecided() { // else a claim of that name may be another server's by now
+		do(s.Record.Claim.Name.Identity(), s.Record.Claim.Tenant)
 	}
-	by := s.Rec.Maintenance.By
+	by := s.Record.Maintenance.By
 	m := f.In.Desired.Maintenances[by]
 	if by != "" && by != model.OperationPark && (m == nil || f.Moment.Namesake(m)) {
 		do(model.MaintenanceIdentity(by), "")
 	}
-	for _, rule := range s.Rec.Life.BootstrapCompleted {
+	for _, rule := range s.Record.Life.BootstrapCompleted {
 		if f.In.Desired.ReadinessRules[rule] == nil {
 			do(model.ReadinessRuleIdentity(rule), "")
 		}
 	}
-	if s.Bmc == nil && s.Rec.Orphaned.IsZero() { // until that is noted
-		do(s.Rec.BMC.Identity(), "")
-		do(model.ServerName(s.Rec.BMC).Identity(), "")
+	if s.Behind == nil && s.Record.Orphaned.IsZero() { // until that is noted
+		do(s.Record.BMC.Identity(), "")
+		do(model.ServerName(s.Record.BMC).Identity(), "")
 	}
-	if s.Spec == nil && (s.Rec.Claim.Name != "" || s.Rec.Maintenance.By == model.OperationPark) {
+	if s.Manifest == nil && (s.Record.Claim.Name != "" || s.Record.Maintenance.By == model.OperationPark) {
 		do(s.Name.Identity(), "")
 	}
 }

@@ -23,11 +23,11 @@ type admission struct {
 // systems that BMCs show for the first time.
 func (f *World) admitted() map[model.ServerName]*model.ServerRecord {
 	known := f.In.Observed.Servers
-	if len(f.Bmcs.BMCs) == 0 {
+	if len(f.BMCs.BMCs) == 0 {
 		return known
 	}
 	a := admission{f: f, recs: known, byUUID: uuids(f, known)}
-	for _, b := range f.Bmcs.BMCs {
+	for _, b := range f.BMCs.BMCs {
 		if b.Facts == nil || b.IsAnother() {
 			continue
 		}
@@ -91,7 +91,7 @@ func (a *admission) knows(b *bmcs.BMC, sys model.SystemFact) bool {
 // behind are the servers that were behind a BMC so far.
 func (a *admission) behind(b *bmcs.BMC) []*model.ServerRecord {
 	if a.known == nil {
-		a.known = make(map[model.BMCName][]*model.ServerRecord, len(a.f.Bmcs.BMCs))
+		a.known = make(map[model.BMCName][]*model.ServerRecord, len(a.f.BMCs.BMCs))
 		for _, r := range a.f.In.Observed.Servers {
 			a.known[r.BMC] = append(a.known[r.BMC], r)
 		}
@@ -100,8 +100,8 @@ func (a *admission) behind(b *bmcs.BMC) []*model.ServerRecord {
 }
 
 // defaultName is the name of the system at a place among those of its BMC, if nothing else names it:
-// that of its place, or the first that is free of as many as there are systems. One that was put in
-// later may stand before those that have theirs.
+// that of its place, or the first that is free of as many as there are systems. A system that was added
+// later may be listed before those that have theirs.
 func (a *admission) defaultName(b *bmcs.BMC, index int) model.ServerName {
 	name := func(i int) model.ServerName { return model.ServerName(fmt.Sprintf("%s-system-%d", b.Name, i)) }
 	for i := range b.Facts.Systems {
@@ -133,7 +133,7 @@ func isNearer(uri string, r, other *model.ServerRecord) bool {
 	return r.Name < other.Name
 }
 
-// free reports whether nothing of anybody's is on a server, as far as its record says.
+// free reports whether a server holds no tenant's data, as far as its record says.
 func free(r *model.ServerRecord) bool {
 	switch r.Settled() {
 	case model.StateInitial, model.StateDiscovery, model.StateAvailable:
@@ -143,7 +143,7 @@ func free(r *model.ServerRecord) bool {
 	return false
 }
 
-// inPlaceText says why a machine that nobody knows is no server while it is in the place of one.
+// inPlaceText says why an unknown machine is not a server while it is in the place of one.
 func inPlaceText(sys model.SystemFact, r *model.ServerRecord) string {
 	whose := "which may hold data of its last user"
 	switch {
@@ -163,7 +163,7 @@ func moved(f *World, rec *model.ServerRecord, b *bmcs.BMC) bool {
 	if len(f.duplicates[rec.Name]) > 0 {
 		return false // it may be either of them
 	}
-	old := f.Bmcs.Named(rec.BMC)
+	old := f.BMCs.Named(rec.BMC)
 	if old == nil {
 		return true
 	}
@@ -176,8 +176,8 @@ func moved(f *World, rec *model.ServerRecord, b *bmcs.BMC) bool {
 }
 
 // newRecord is the record of a system that is seen for the first time, or of a
-// known server that has moved. Annotations that stand in Git already count as
-// handled, so that a lost record repeats no operation (law 1).
+// known server that has moved. Annotations that are in Git already count as handled, so that a
+// lost record repeats no operation (law 1).
 func newRecord(f *World, b *bmcs.BMC, index int, name model.ServerName, sys model.SystemFact, moved *model.ServerRecord) *model.ServerRecord {
 	if moved != nil {
 		rec := *moved
@@ -194,7 +194,7 @@ func newRecord(f *World, b *bmcs.BMC, index int, name model.ServerName, sys mode
 	}
 	if name, ok := specNames(f)[sys.UUID]; ok {
 		rec.Name = name
-	} else if own := f.Bmcs.OwnSystem(b); own != nil && own.URI == sys.URI {
+	} else if own := f.BMCs.OwnSystem(b); own != nil && own.URI == sys.URI {
 		rec.Name = b.Manifest.Within
 	}
 	if spec := f.In.Desired.Servers[rec.Name]; spec != nil {

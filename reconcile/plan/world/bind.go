@@ -15,13 +15,13 @@ import (
 // ToBind is the view of a server by which claims are bound.
 func (s *Server) ToBind() bind.Server {
 	v := bind.Server{
-		Name: s.Name, UUID: s.Rec.UUID, Labels: s.labels(), Manifest: s.Spec, State: s.Rec.Life.State, Claim: s.Rec.Claim.Name,
-		Busy: s.World.In.Busy[s.Name], Coming: s.coming(), Bootstrapped: s.Rec.Life.BootstrapCompleted,
+		Name: s.Name, UUID: s.Record.UUID, Labels: s.labels(), Manifest: s.Manifest, State: s.Record.Life.State, Claim: s.Record.Claim.Name,
+		Busy: s.World.In.Busy[s.Name], Coming: s.coming(), Bootstrapped: s.Record.Life.BootstrapCompleted,
 	}
 	if v.State == model.StateAvailable {
 		v.Unfree = s.unfree()
 	}
-	if len(s.World.In.Desired.ReadinessRules) > 0 {
+	if len(s.Desired.ReadinessRules) > 0 {
 		s.setConditions(&v)
 	}
 	return v
@@ -50,11 +50,11 @@ func (f *World) Unbindable(name model.ClaimName) proposal.Why {
 func (s *Server) unfree() string {
 	f := s.World
 	switch {
-	case s.Spec != nil && s.Spec.Spec.Unclaimable:
+	case s.Manifest != nil && s.Manifest.Spec.Unclaimable:
 		return "cordoned"
-	case s.Spec == nil && f.In.Desired.IsQuarantined(s.Name.Identity()):
+	case s.Manifest == nil && f.In.Desired.IsQuarantined(s.Name.Identity()):
 		return "without a manifest that can be read"
-	case s.View.Service.By != "":
+	case s.Service.By != "":
 		return "about to enter Maintenance"
 	case s.outOfReach():
 		return "out of reach"
@@ -62,9 +62,9 @@ func (s *Server) unfree() string {
 		return "not what Git says of it"
 	case s.duplicate().Reason != "":
 		return "of a UUID that another machine has"
-	case boot.Unsupported(s.View).Reason != "":
+	case boot.Unsupported(s.Server).Reason != "":
 		return "of an architecture that is not in boot.architectures"
-	case s.Power() != model.PowerOff || s.Reading.Offs < f.In.Policy.OffReadings || s.Rec.Boot.Ticket.Open():
+	case s.Power() != model.PowerOff || s.Reading.Offs < f.In.Policy.OffReadings || s.Record.Boot.Ticket.Open():
 		return "not yet powered off"
 	}
 	return ""
@@ -76,22 +76,22 @@ func (s *Server) outOfReach() bool {
 
 // putOff reports whether the server's last move failed and waits to be tried again.
 func (s *Server) putOff() bool {
-	return s.View.Now.Before(s.View.NotBefore()) || life.FoundInGap(s.View)
+	return s.Now.Before(s.NotBefore()) || life.FoundInGap(s.Server)
 }
 
 // coming reports whether the server becomes free without an action of a person: it is being
 // discovered or wiped, and nothing prevents that.
 func (s *Server) coming() bool {
-	if s.Spec != nil && s.Spec.Spec.Unclaimable || s.outOfReach() {
+	if s.Manifest != nil && s.Manifest.Spec.Unclaimable || s.outOfReach() {
 		return false
 	}
-	switch s.Rec.Life.State {
+	switch s.Record.Life.State {
 	case model.StateInitial:
-		return s.Rec.Life.FoundRunning.IsZero() && s.World.In.Policy.DiscoveryImage != ""
+		return s.Record.Life.FoundRunning.IsZero() && s.Policy.DiscoveryImage != ""
 	case model.StateDiscovery:
 		return true
 	case model.StateCleanup:
-		return disks.Mode(s.View) == model.CleanupNone || disks.Image(s.View) != ""
+		return disks.Mode(s.Server) == model.CleanupNone || disks.Image(s.Server) != ""
 	case model.StateAvailable, model.StateReserved, model.StateReleased, model.StateMaintenance, model.StateError:
 	}
 	return false
@@ -99,8 +99,8 @@ func (s *Server) coming() bool {
 
 // labels are the labels of the server, see model.ServerLabels.
 func (s *Server) labels() map[string]string {
-	if s.Bmc == nil {
-		return model.ServerLabels(nil, s.Spec)
+	if s.Behind == nil {
+		return model.ServerLabels(nil, s.Manifest)
 	}
-	return model.ServerLabels(s.Bmc.Manifest, s.Spec)
+	return model.ServerLabels(s.Behind.Manifest, s.Manifest)
 }

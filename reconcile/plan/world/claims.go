@@ -13,19 +13,19 @@ import (
 // being released had the claim that was called so before; if both are, it goes on with the one that
 // it had last.
 func (f *World) loadClaim(s *Server) {
-	name := s.Rec.Claim.Name
+	name := s.Record.Claim.Name
 	if name == "" {
 		return
 	}
 	claim := f.In.Desired.Claims[name]
-	if f.otherTenants(s.Rec, claim) || s.isForAnother(claim) {
+	if f.otherTenants(s.Record, claim) || s.isForAnother(claim) {
 		return
 	}
 	other := f.Served[name]
-	if other != nil && s.Rec.ReleaseDecided() && (!other.Rec.ReleaseDecided() || other.Rec.Claim.BoundAt.After(s.Rec.Claim.BoundAt)) {
+	if other != nil && s.Record.ReleaseDecided() && (!other.Record.ReleaseDecided() || other.Record.Claim.BoundAt.After(s.Record.Claim.BoundAt)) {
 		return
 	}
-	if other != nil && other.Rec.ReleaseDecided() {
+	if other != nil && other.Record.ReleaseDecided() {
 		other.Claim = nil
 	}
 	s.Claim = claim
@@ -36,12 +36,12 @@ func (f *World) loadClaim(s *Server) {
 // is back: the removal was acted upon, and the claim asks for another server, or what was removed
 // never got so far as to boot here.
 func (s *Server) isForAnother(c *model.ServerClaim) bool {
-	if c == nil || !s.Rec.ReleaseDecided() {
+	if c == nil || !s.Record.ReleaseDecided() {
 		return false
 	}
-	ref, sel, t := c.Spec.ServerRef, c.Spec.ServerSelector, s.Rec.Boot.Ticket
-	return ref != nil && s.World.Resolve(ref.Name) != s.Name || sel != nil && !c.Matches(s.labels()) ||
-		s.Rec.Install.Digest == "" && !proposal.InstallUnknown(s.Rec) && t != nil && t.Claim == s.Rec.Claim.Name && s.World.In.Observed.ProgressOf(s.Rec) == nil
+	ref, sel, t := c.Spec.ServerRef, c.Spec.ServerSelector, s.Record.Boot.Ticket
+	return ref != nil && s.Resolve(ref.Name) != s.Name || sel != nil && !c.Matches(s.labels()) ||
+		s.Record.Install.Digest == "" && !proposal.InstallUnknown(s.Record) && t != nil && t.Claim == s.Record.Claim.Name && s.Observed.ProgressOf(s.Record) == nil
 }
 
 // loadClaims lists the claims in Git.
@@ -86,16 +86,16 @@ func (f *World) followRenames() {
 		return
 	}
 	for _, s := range f.Servers {
-		if s.Rec.Claim.Name == "" || s.Claim != nil {
+		if s.Record.Claim.Name == "" || s.Claim != nil {
 			continue
 		}
-		name := f.newName(s.Rec.Claim.Name)
+		name := f.newName(s.Record.Claim.Name)
 		c := f.In.Desired.Claims[name]
-		if c == nil || f.otherTenants(s.Rec, c) || s.isForAnother(c) {
+		if c == nil || f.otherTenants(s.Record, c) || s.isForAnother(c) {
 			continue
 		}
-		if other := f.Served[name]; other != nil && !other.Rec.ReleaseDecided() {
-			f.outrun[s.Rec.Claim.Name] = true // that name has a server: this one is merely given up
+		if other := f.Served[name]; other != nil && !other.Record.ReleaseDecided() {
+			f.Moment.Outrun[s.Record.Claim.Name] = true // that name has a server: this one is merely given up
 			continue
 		} else if other != nil { // it was of the claim that had this name before, and goes on being released
 			other.Claim = nil

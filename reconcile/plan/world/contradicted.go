@@ -23,13 +23,13 @@ func (f *World) contradiction(s *Server) contradiction {
 	switch {
 	case f.otherUUID[s.Name] != nil:
 		return contradictedUUID
-	case s.Spec == nil:
+	case s.Manifest == nil:
 		return contradictedNowhere
 	}
-	if said := s.Spec.Behind(); said != "" && areTwo(f, said, s.Rec.BMC) {
+	if said := s.Manifest.Behind(); said != "" && areTwo(f, said, s.Record.BMC) {
 		return contradictedBMC
 	}
-	if uri := s.Spec.Spec.SystemURI; uri != "" && !bmcs.SameURI(uri, s.Rec.SystemURI) {
+	if uri := s.Manifest.Spec.SystemURI; uri != "" && !bmcs.SameURI(uri, s.Record.SystemURI) {
 		return contradictedURI
 	}
 	return contradictedNowhere
@@ -37,23 +37,23 @@ func (f *World) contradiction(s *Server) contradiction {
 
 func (f *World) isContradicted(s *Server) bool { return f.contradiction(s) != contradictedNowhere }
 
-// contradictedWhy is why a server is left alone that is not what Git says of it: which machine, behind
-// which BMC, and where there. Somebody may have had another machine in mind.
+// contradictedWhy is why a server is left alone that does not match its manifest: its UUID, its BMC or
+// its place behind that differ. The author of the manifest may have meant another machine.
 func (f *World) contradictedWhy(s *Server) proposal.Why {
-	m, says := s.Spec, ""
+	m, says := s.Manifest, ""
 	switch f.contradiction(s) {
 	case contradictedUUID:
 		other := f.otherUUID[s.Name]
 		m = other.spec
-		says = fmt.Sprintf("spec.systemUUID %s, and %s, while the server of this name has UUID %s", m.Spec.SystemUUID, other.whose(), s.Rec.UUID)
+		says = fmt.Sprintf("spec.systemUUID %s, and %s, while the server of this name has UUID %s", m.Spec.SystemUUID, other.whose(), s.Record.UUID)
 	case contradictedBMC:
-		says = fmt.Sprintf("that it is behind BMC %s, and BMC %s shows it", m.Behind(), s.Rec.BMC)
+		says = fmt.Sprintf("that it is behind BMC %s, and BMC %s shows it", m.Behind(), s.Record.BMC)
 	case contradictedURI:
-		says = fmt.Sprintf("that it is system %s, and BMC %s shows it as %s", m.Spec.SystemURI, s.Rec.BMC, s.Rec.SystemURI)
+		says = fmt.Sprintf("that it is system %s, and BMC %s shows it as %s", m.Spec.SystemURI, s.Record.BMC, s.Record.SystemURI)
 	case contradictedNowhere:
 		return proposal.Why{}
 	}
-	return s.whySince(model.ReasonIdentityMismatch, fmt.Sprintf("Server %s in Git (%s) says %s: nothing is done to it "+
+	return s.WhyBy(model.ReasonIdentityMismatch, fmt.Sprintf("Server %s in Git (%s) says %s: nothing is done to it "+
 		"until these agree; correct the manifest, or where the machine is", m.Name, m.Source, says), proposal.RackOperator)
 }
 
@@ -74,7 +74,7 @@ func (o *otherUUID) whose() string {
 // areTwo reports whether two names are those of different BMCs. One that nobody knows is not
 // any, and a device is the BMC in Git that describes it.
 func areTwo(f *World, said, is model.BMCName) bool {
-	a, b := f.Bmcs.Named(said), f.Bmcs.Named(is)
+	a, b := f.BMCs.Named(said), f.BMCs.Named(is)
 	if a == nil || b == nil || a == b || a.Endpoint != nil && a.Endpoint == b.Endpoint {
 		return false
 	}

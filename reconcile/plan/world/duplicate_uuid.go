@@ -43,7 +43,7 @@ func pairDuplicates(f *World, known map[model.ServerName]*model.ServerRecord, by
 // elsewhere. That it is still there is not known while its own BMC has never answered, or
 // shows nothing of it.
 func noteDuplicate(f *World, of *model.ServerRecord, b *bmcs.BMC, sys model.SystemFact) {
-	own := f.Bmcs.Named(of.BMC)
+	own := f.BMCs.Named(of.BMC)
 	if own != nil && (own.Facts == nil || bmcs.ShownAs(own.Facts, of) == bmcs.ShownUnread) {
 		b.Problems = append(b.Problems, fmt.Sprintf("system %s has the UUID %s of server %s, which is looked for behind BMC %s "+
 			"first", sys.URI, sys.UUID, of.Name, of.BMC))
@@ -67,7 +67,7 @@ func (s *Server) duplicate() proposal.Why {
 	if len(others) == 0 {
 		return proposal.Why{}
 	}
-	return s.whySince(model.ReasonDuplicateUUID, fmt.Sprintf("its UUID %s is that of %s too, so nothing is armed for it and no claim "+
+	return s.WhyBy(model.ReasonDuplicateUUID, fmt.Sprintf("its UUID %s is that of %s too, so nothing is armed for it and no claim "+
 		"is bound to it until that is gone: %s",
-		s.Rec.UUID, text.List(others, " and of "), bmcs.DuplicateAdvice), proposal.RackOperator)
+		s.Record.UUID, text.List(others, " and of "), bmcs.DuplicateAdvice), proposal.RackOperator)
 }

@@ -12,39 +12,37 @@ import (
 // World is all that one plan knows, put together.
 type World struct {
 	In      *Input
+	Moment  *proposal.Moment
 	Servers []*Server // in the order of names
-	// serverAt says where in servers one of a name is.
-	serverAt map[model.ServerName]int
-	Bmcs     *bmcs.Set
-	// specs are the manifests of servers, by the name that Ingot knows the server by.
-	specs               map[model.ServerName]*model.Server
-	Claims              []bind.Claim                // Served the order of names
-	Served              map[model.ClaimName]*Server // Moment claims are bound to, also those that Git lacks
-	Moment              *proposal.Moment
+	// serverAt says where in Servers one of a name is.
+	serverAt    map[model.ServerName]int
+	BMCs        *bmcs.Set
+	Claims      []bind.Claim                // in the order of names
+	Served      map[model.ClaimName]*Server // the servers that claims are bound to, also claims that Git lacks
+	Record      *model.FleetRecord          // with this plan's changes
+	ObserveOnly proposal.Why
+
+	specs               map[model.ServerName]*model.Server      // the manifests by the name that Ingot knows the server by
 	renamed             map[model.ServerName]*model.ServerClaim // the claims that servers' claims became
-	outrun              map[model.ClaimName]bool                // Record whose new name another server has
-	Record              *model.FleetRecord                      // ObserveOnly this plan's changes
-	ObserveOnly         proposal.Why
-	specByUUID          map[string]model.ServerName     // made when first needed
-	unknown             *proposal.Why                   // of the very first claims; made when first needed
-	named               map[model.ServerName]string     // what names a server in Git; made when first needed
-	gapFound, gapUnread *Server                         // Aliases noteGap
-	Aliases             map[string]model.ServerName     // what Git calls a server, where Ingot knows it by another name
-	otherUUID           map[model.ServerName]*otherUUID // by the name of the manifest; nil while there is none
-	duplicates          map[model.ServerName][]string   // other machines that have a server's UUID; nil while there is none
+	specByUUID          map[string]model.ServerName             // made when first needed
+	unknown             *proposal.Why                           // of the very first claims; made when first needed
+	named               map[model.ServerName]string             // what names a server in Git; made when first needed
+	gapFound, gapUnread *Server                                 // see noteGap
+	otherUUID           map[model.ServerName]*otherUUID         // by the name of the manifest; nil while there is none
+	duplicates          map[model.ServerName][]string           // other machines that have a server's UUID; nil while there is none
 }
 
 // loadMaintenances finds what takes each server out of service.
 func (f *World) loadMaintenances() {
 	find := func(name model.ServerName) *proposal.Server {
 		if s := f.Server(name); s != nil {
-			return s.View
+			return s.Server
 		}
 		return nil
 	}
 	service.Assign(f.Moment, find, laws.MayMaintain)
 	for _, s := range f.Servers {
-		service.Park(s.View)
+		service.Park(s.Server)
 	}
 }
 
@@ -62,14 +60,12 @@ func New(in *Input) *World {
 		In:      in,
 		Served:  make(map[model.ClaimName]*Server),
 		renamed: make(map[model.ServerName]*model.ServerClaim),
-		outrun:  make(map[model.ClaimName]bool),
-		Aliases: make(map[string]model.ServerName),
 	}
 	f.Moment = f.newMoment()
 	f.loadClaims()
 	record := in.Observed.Fleet
 	f.Record = &record
-	f.Bmcs = bmcs.Load(&bmcs.Input{
+	f.BMCs = bmcs.Load(&bmcs.Input{
 		Desired: in.Desired, Observed: in.Observed, Policy: &in.Policy, Now: in.Now, Read: in.BMCRead, Unconfirmed: in.Unconfirmed,
 		Busy: in.BusyBMCs, Outdated: f.Outdated(),
 	})

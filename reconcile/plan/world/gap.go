@@ -13,9 +13,9 @@ import (
 func (f *World) noteGap() {
 	for _, s := range f.Servers {
 		switch {
-		case life.FoundInGap(s.View) && (f.gapFound == nil || s.Rec.Life.FoundRunning.After(f.gapFound.Rec.Life.FoundRunning)):
+		case life.FoundInGap(s.Server) && (f.gapFound == nil || s.Record.Life.FoundRunning.After(f.gapFound.Record.Life.FoundRunning)):
 			f.gapFound = s
-		case f.In.LongGap && life.ShouldBeOff(s.View) && !life.FoundInGap(s.View) && !s.Reading.WasOff && s.Reading.Failures == 0:
+		case f.In.LongGap && life.ShouldBeOff(s.Server) && !life.FoundInGap(s.Server) && !s.Reading.WasOff && s.Reading.Failures == 0:
 			f.gapUnread = s
 		}
 	}
@@ -41,9 +41,9 @@ func (f *World) boundInGap(name model.ClaimName) proposal.Why {
 		return proposal.Why{Reason: model.ReasonGuardHeld, Message: fmt.Sprintf("%s; one of them may serve this claim: approve the list by a commit whose message ends with %s, or take it back",
 			"no Ingot had run for long, and steps on servers that run wait for an approval", proposal.ApproveLine(h.Token)), Since: h.Since, Actor: proposal.RackOperator}
 	}
-	if s := f.gapFound; s != nil && !rec.FirstSeen.After(s.Rec.Life.FoundRunning) {
+	if s := f.gapFound; s != nil && !rec.FirstSeen.After(s.Record.Life.FoundRunning) {
 		return proposal.Why{Reason: model.ReasonFoundRunning, Message: fmt.Sprintf("server %s was found running after no Ingot had run for long, and may serve this claim: "+
-			"see what it runs, then make a commit whose message ends with %s", s.Name, proposal.ApproveLine(f.Record.GapToken)), Since: s.Rec.Life.FoundRunning, Actor: proposal.RackOperator}
+			"see what it runs, then make a commit whose message ends with %s", s.Name, proposal.ApproveLine(f.Record.GapToken)), Since: s.Record.Life.FoundRunning, Actor: proposal.RackOperator}
 	}
 	if s := f.gapUnread; s != nil && (rec.FirstRevision == f.In.First || rec.FirstSeen.Before(f.In.Started)) {
 		return proposal.Why{Reason: model.ReasonInProgress, Message: fmt.Sprintf("waiting until server %s shows whether it runs: it may serve this claim", s.Name), Since: f.In.Started, Actor: proposal.ActorNone}

@@ -9,10 +9,10 @@ import (
 
 // setConditions sets the statuses that ServerReadinessRules can require.
 func (s *Server) setConditions(v *bind.Server) {
-	v.BMCReadable, v.Wiped, v.InventoryComplete = s.bmcReadable(), wiped(s.Rec), model.StatusUnknown
+	v.BMCReadable, v.Wiped, v.InventoryComplete = s.bmcReadable(), wiped(s.Record), model.StatusUnknown
 	// A probe's report can be lost with the store, the record has its disks still.
-	v.Discovered = status(s.World.In.Observed.Probes[s.Name] != nil || !s.Rec.Disks.KnownAt.IsZero())
-	if inv := s.facts.Inventory; inv != nil {
+	v.Discovered = status(s.Observed.Probes[s.Name] != nil || !s.Record.Disks.KnownAt.IsZero())
+	if inv := s.Facts.Inventory; inv != nil {
 		v.InventoryComplete = status(len(inv.Problems) == 0)
 	}
 }

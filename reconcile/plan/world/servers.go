@@ -16,15 +16,14 @@ func (f *World) loadServers() {
 	f.specs = matchSpecs(f, recs)
 	names := slices.Sorted(maps.Keys(recs))
 	f.Servers, f.serverAt = make([]*Server, len(names)), make(map[model.ServerName]int, len(names))
-	all, views := make([]Server, len(names)), make([]proposal.Server, len(names))
+	all, seen := make([]Server, len(names)), make([]proposal.Server, len(names))
 	for i, name := range names {
 		s, read := &all[i], f.In.Readings[name]
-		s.World, s.Name, s.Rec, s.stored, s.Spec, s.facts, s.Reading = f, name, recs[name], o.Servers[name], f.specs[name], o.ServerFacts[name], &read
-		if s.facts == nil {
-			s.facts = &model.ServerFacts{Name: name}
+		seen[i] = proposal.Server{Moment: f.Moment, Name: name, Manifest: f.specs[name], Record: recs[name], Stored: o.Servers[name], Facts: o.ServerFacts[name], Reading: &read}
+		*s = Server{Server: &seen[i], World: f, Behind: f.BMCs.Named(recs[name].BMC)}
+		if s.Facts == nil {
+			s.Facts = &model.ServerFacts{Name: name}
 		}
-		s.Bmc, s.View = f.Bmcs.Named(s.Rec.BMC), &views[i]
-		*s.View = proposal.Server{Moment: f.Moment, Name: name, Manifest: s.Spec, Record: s.Rec, Stored: s.stored, Facts: s.facts, Reading: s.Reading}
 		f.loadClaim(s)
 		s.Blocked = f.blocked(s)
 		f.Servers[i], f.serverAt[name] = s, i
@@ -46,7 +45,7 @@ func matchSpecs(f *World, recs map[model.ServerName]*model.ServerRecord) map[mod
 			continue
 		}
 		uuid := spec.Spec.SystemUUID
-		if own := f.Bmcs.OwnSystem(f.Bmcs.Named(model.BMCName(name))); own != nil && recs[name] == nil {
+		if own := f.BMCs.OwnSystem(f.BMCs.Named(model.BMCName(name))); own != nil && recs[name] == nil {
 			uuid = own.UUID
 		}
 		if uuid == "" {
@@ -63,7 +62,7 @@ func matchSpecs(f *World, recs map[model.ServerName]*model.ServerRecord) map[mod
 		of := ofUUID(f, uuid, byUUID)
 		switch {
 		case of != "" && f.In.Desired.Servers[of] == nil:
-			specs[of], f.Aliases[string(name)] = spec, of
+			specs[of], f.Moment.Aliases[string(name)] = spec, of
 		case recs[name] != nil:
 			noteOtherUUID(f, name, otherUUID{spec, of})
 		}
@@ -89,19 +88,11 @@ func noteOtherUUID(f *World, name model.ServerName, other otherUUID) {
 	f.otherUUID[name] = &other
 }
 
-// Resolve is the name by which Ingot knows the server that Git calls name.
-func (f *World) Resolve(name string) model.ServerName {
-	if known, ok := f.Aliases[name]; ok {
-		return known
-	}
-	return model.ServerName(name)
-}
-
 // blocked says why a server cannot be acted upon at all.
 func (f *World) blocked(s *Server) proposal.Why {
-	since := s.Rec.Life.Since
-	b := s.Bmc
-	if name, _ := s.View.Requested(); name == model.OperationIgnore {
+	since := s.Record.Life.Since
+	b := s.Behind
+	if name, _ := s.Requested(); name == model.OperationIgnore {
 		return proposal.Why{Reason: model.ReasonIgnored, Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Since: since, Actor: proposal.RackOperator}
 	}
 	switch {
@@ -110,7 +101,7 @@ func (f *World) blocked(s *Server) proposal.Why {
 	case b.Why.Reason != "":
 		return b.Why
 	}
-	as := bmcs.ShownAs(b.Facts, s.Rec)
+	as := bmcs.ShownAs(b.Facts, s.Record)
 	if as != bmcs.ShownItself || s.Reading.Mistaken() {
 		b.Needs(bmcs.RereadOften)
 	}
@@ -119,16 +110,16 @@ func (f *World) blocked(s *Server) proposal.Why {
 	}
 	switch as {
 	case bmcs.ShownNothing:
-		return proposal.Why{Reason: model.ReasonSystemMissing, Message: fmt.Sprintf("its BMC no longer shows system %s", s.Rec.SystemURI), Since: since, Actor: proposal.RackOperator}
+		return proposal.Why{Reason: model.ReasonSystemMissing, Message: fmt.Sprintf("its BMC no longer shows system %s", s.Record.SystemURI), Since: since, Actor: proposal.RackOperator}
 	case bmcs.ShownUnread:
 		return proposal.Why{Reason: model.ReasonSystemUnreadable, Message: fmt.Sprintf("its BMC lists system %s, and shows nothing of it that can be "+
-			"read", s.Rec.SystemURI), Since: since, Actor: proposal.RackOperator}
+			"read", s.Record.SystemURI), Since: since, Actor: proposal.RackOperator}
 	case bmcs.ShownUnnamed:
 		return proposal.Why{Reason: model.ReasonIdentityUnknown, Message: fmt.Sprintf("its BMC now shows a machine without a UUID, which may be another one "+
-			"than %s", s.Rec.UUID), Since: since, Actor: proposal.RackOperator}
+			"than %s", s.Record.UUID), Since: since, Actor: proposal.RackOperator}
 	case bmcs.ShownOther:
 		return proposal.Why{Reason: model.ReasonIdentityMismatch, Message: fmt.Sprintf("its BMC now shows another machine than that with "+
-			"UUID %s", s.Rec.UUID), Since: since, Actor: proposal.RackOperator}
+			"UUID %s", s.Record.UUID), Since: since, Actor: proposal.RackOperator}
 	case bmcs.ShownItself:
 	}
 	return proposal.Why{}

@@ -41,14 +41,9 @@ func (f *World) noteRevision() {
 	f.Record.Sequence++
 }
 
-// DeletionUntrusted reports whether a claim's absence from Desired is no deletion.
+// DeletionUntrusted reports whether a claim that Desired lacks may still be in Git.
 func (f *World) DeletionUntrusted(name model.ClaimName) bool {
 	return f.In.Desired.IsQuarantined(name.Identity())
-}
-
-// maybeUnreadable is proposal.MaybeUnreadable of the revision in force.
-func (f *World) maybeUnreadable(kind model.Kind, name string) bool {
-	return proposal.MaybeUnreadable(f.In.Desired, kind, name)
 }
 
 // noteUnreadable forgets the records that cannot be read once a person says so, or the

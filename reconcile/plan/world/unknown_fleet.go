@@ -25,7 +25,7 @@ func (f *World) unknownFleet(name model.ClaimName) proposal.Why {
 // unknownWhy is what the claims of the very first revision wait for.
 func (f *World) unknownWhy() proposal.Why {
 	why := proposal.Why{Reason: model.ReasonFleetUnknown, Since: f.Record.Unknown, Actor: proposal.RackOperator}
-	for _, b := range f.Bmcs.BMCs {
+	for _, b := range f.BMCs.BMCs {
 		if b.Target.Address != "" && b.Facts == nil && b.Record.Reason == "" {
 			why.Message, why.Actor = "waiting for every BMC to show its servers, for nothing is known of the fleet yet; "+
 				"next "+string(b.Name), proposal.ActorNone
@@ -33,7 +33,7 @@ func (f *World) unknownWhy() proposal.Why {
 		}
 	}
 	for _, s := range f.Servers {
-		if life.MayServe(s.View) {
+		if life.MayServe(s.Server) {
 			why.Message = fmt.Sprintf("neither the store nor the status branch knows the fleet, and server %s was found running: it may "+
 				"serve this claim already. Adopt it by spec.serverClaimRef, or make a commit whose message ends with %s", s.Name,
 				proposal.ApproveLine(f.Record.UnknownToken))
@@ -43,8 +43,8 @@ func (f *World) unknownWhy() proposal.Why {
 	return proposal.Why{}
 }
 
-// noteUnknown has the claims of the first revision of all wait for the servers that
-// may serve them already, until all were seen and none ran, or somebody approves.
+// noteUnknown has the claims of the very first revision wait for the servers that may serve them
+// already, until all were seen and none ran, or a commit approves them.
 func (f *World) noteUnknown() {
 	switch {
 	case f.ObserveOnly.Reason != "":
@@ -58,13 +58,13 @@ func (f *World) noteUnknown() {
 
 // allOff reports whether every BMC has shown its servers, and none was found running.
 func (f *World) allOff() bool {
-	for _, b := range f.Bmcs.BMCs {
+	for _, b := range f.BMCs.BMCs {
 		if b.Facts == nil {
 			return false
 		}
 	}
 	for _, s := range f.Servers {
-		if life.MayServe(s.View) || s.Rec.Life.State == model.StateInitial && s.Power() != model.PowerOff && !s.View.Opened(model.PurposeDiscovery) {
+		if life.MayServe(s.Server) || s.Record.Life.State == model.StateInitial && s.Power() != model.PowerOff && !s.Opened(model.PurposeDiscovery) {
 			return false
 		}
 	}

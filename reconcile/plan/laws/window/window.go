@@ -56,26 +56,26 @@ type Result struct {
 
 // Check decides which disruptions may be begun, so that never more than the limit
 // are within any window, all commits together, but those that a commit approved by name
-// (law 2). Judging again with what came out changes nothing: a list that waits may have
-// room once another step on one of its servers was allowed, so it is judged until nothing
-// changes any more.
+// (law 2). Deciding again with the result changes nothing: a list that waits may have
+// room once another step on one of its servers was allowed, so it is decided until nothing
+// changes.
 func Check(in Input) Result {
 	before := in.Record
-	r := judgeOnce(in)
-	for n := 0; r.Changed && n < maxJudgements; n++ {
+	r := decideOnce(in)
+	for n := 0; r.Changed && n < maxRounds; n++ {
 		in.Record = &model.FleetRecord{Holds: r.Holds, ApprovedSteps: r.ApprovedSteps, Done: r.Done}
-		r = judgeOnce(in)
+		r = decideOnce(in)
 	}
 	r.Changed = !sameWindow(&r, before)
 	return r
 }
 
-// maxJudgements is how often the guard judges anew: each time but the last at least one
+// maxRounds is how often the guard decides again: in each round but the last at least one
 // list got room.
-const maxJudgements = model.MaxHolds + 2
+const maxRounds = model.MaxHolds + 2
 
-// judgeOnce decides upon the lists that wait, and then upon what is new.
-func judgeOnce(in Input) Result {
+// decideOnce decides upon the lists that wait, and then upon what is new.
+func decideOnce(in Input) Result {
 	w := newWindow(in)
 	waiting := w.known()
 	for _, hold := range w.standing(waiting) {
@@ -83,12 +83,12 @@ func judgeOnce(in Input) Result {
 	}
 	w.holdUncertain(waiting)
 	for _, g := range w.groups(waiting) {
-		w.judge(g)
+		w.decide(g)
 	}
 	return w.result()
 }
 
-// window is one judgement under way.
+// window is one decision under way.
 type window struct {
 	in     Input
 	asked  map[Key]model.Disruption

@@ -87,8 +87,8 @@ func (w *window) groups(waiting []model.Disruption) [][]model.Disruption {
 	return all
 }
 
-// judge decides upon steps that are new.
-func (w *window) judge(steps []model.Disruption) {
+// decide decides on steps that are new.
+func (w *window) decide(steps []model.Disruption) {
 	at, full := w.earliest(steps)
 	if full == nil {
 		w.allow(steps)

@@ -5,7 +5,7 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// Key tells a step from others, whenever it was asked for.
+// Key identifies a step, whenever it was requested.
 type Key struct {
 	action string
 	server model.ServerName

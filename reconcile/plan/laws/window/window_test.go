@@ -12,7 +12,7 @@ import (
 	"ingot/reconcile/internal/fleettest"
 )
 
-// guarded is a fleet whose disruptions are judged by the guard.
+// guarded is a fleet whose disruptions the guard checks.
 type guarded struct {
 	t         *testing.T
 	asked     []model.Disruption
@@ -62,8 +62,8 @@ func (g *guarded) drop(texts ...string) *guarded {
 	return g
 }
 
-// judge judges, and says what may be begun that was asked for by then.
-func (g *guarded) judge() string {
+// check returns which of the requested steps may be begun.
+func (g *guarded) check() string {
 	g.t.Helper()
 	g.plans++
 	in := Input{
@@ -75,16 +75,16 @@ func (g *guarded) judge() string {
 	in.Record, in.Seed, in.Revision = &g.record, in.Seed+"!", in.Revision+"!"
 	if twice := Check(in); twice.Changed || fmt.Sprint(twice.Allowed) != fmt.Sprint(r.Allowed) ||
 		fmt.Sprint(twice.Held) != fmt.Sprint(r.Held) {
-		g.t.Errorf("judging again allows %v of %v and changes %+v to %+v", twice.Allowed, r.Allowed, g.record, twice)
+		g.t.Errorf("checking again allows %v of %v and changes %+v to %+v", twice.Allowed, r.Allowed, g.record, twice)
 	}
 	g.last = r
 	return names(r.Allowed)
 }
 
-// wants judges, and compares what may be begun with want.
+// wants checks, and compares what may be begun with want.
 func (g *guarded) wants(want string) *guarded {
 	g.t.Helper()
-	if got := g.judge(); got != want {
+	if got := g.check(); got != want {
 		g.t.Errorf("allowed is %q, want %q; holds are %+v", got, want, g.record.Holds)
 	}
 	return g
@@ -258,7 +258,7 @@ func TestGuardHasAWindow(t *testing.T) {
 			for i := range MaxDone + 1 {
 				g.ask(fmt.Sprint("release a/", i))
 			}
-			if g.judge(); len(g.last.Allowed) > 0 || g.record.Holds[0].Limit != MaxDone {
+			if g.check(); len(g.last.Allowed) > 0 || g.record.Holds[0].Limit != MaxDone {
 				g.t.Errorf("%d are allowed, of at most %d", len(g.last.Allowed), MaxDone)
 			}
 		},
@@ -301,7 +301,7 @@ func TestGuardHasAWindow(t *testing.T) {
 			g.approvals = []string{last.Token}
 			g.wants("release a/x")
 			g.approve(model.MaxHolds - 1)
-			if got := g.judge(); !strings.Contains(got, "a/y4") || !strings.Contains(got, "a/74") {
+			if got := g.check(); !strings.Contains(got, "a/y4") || !strings.Contains(got, "a/74") {
 				g.t.Errorf("allowed is %q", got)
 			}
 		},
@@ -311,7 +311,7 @@ func TestGuardHasAWindow(t *testing.T) {
 		},
 		"what asks for the same twice counts once": func(g *guarded) {
 			g.ask("release a/1 a/2 a/3 a/1 a/2 a/3")
-			g.judge()
+			g.check()
 			g.holds()
 		},
 	}
@@ -341,7 +341,7 @@ func TestManyStepsOnOneServerAreRememberedOnce(t *testing.T) {
 	for i := range 200 {
 		step := fmt.Sprintf("operation a/3=%d", i)
 		g.ask(step)
-		g.judge()
+		g.check()
 		g.drop(step)
 	}
 	if len(g.record.Done) > 3 {
@@ -394,7 +394,7 @@ func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 				unforeseen = unforeseen || slices.Contains(g.approvals, h.Token) ||
 					slices.ContainsFunc(h.Steps, func(d model.Disruption) bool { return !slices.ContainsFunc(g.asked, d.Same) })
 			}
-			g.judge()
+			g.check()
 			for _, d := range g.last.Allowed {
 				if _, held := g.last.Held[KeyOf(d)]; held {
 					t.Errorf("seed %d: %v is allowed and held", seed, d)

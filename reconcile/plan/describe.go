@@ -17,11 +17,11 @@ import (
 	"ingot/reconcile/plan/world"
 )
 
-// judge says of a server what it is like before its step, and why it is not where it should be.
-func (f *planner) judge(s *world.Server, c *choice) *Server {
-	v := s.View
-	j := &Server{Name: s.Name, Record: s.Rec, Manifest: s.Spec, Claim: s.Claim, Stage: install.StageOf(v), Duplicate: proposal.Some(v.Duplicate), Taints: s.Taints, Why: c.Why}
-	if p := s.Rec.Boot.Problem; proposal.FailedBoot(p) {
+// describe is what a server is like before its step, and why it is not where it should be.
+func (f *planner) describe(s *world.Server, c *choice) *Server {
+	v := s.Server
+	j := &Server{Name: s.Name, Record: s.Record, Manifest: s.Manifest, Claim: s.Claim, Stage: install.StageOf(v), Duplicate: proposal.Some(v.Duplicate), Taints: s.Taints, Why: c.Why}
+	if p := s.Record.Boot.Problem; proposal.FailedBoot(p) {
 		j.Unbooted = proposal.Some(proposal.ProblemWhy(v, p))
 	}
 	j.Unarmed, j.Approval = proposal.Some(boot.Unarmed(v)), proposal.Some(service.ApprovalWhy(v))
@@ -35,7 +35,7 @@ func (f *planner) judge(s *world.Server, c *choice) *Server {
 		j.Exposed, j.CloudInit, j.Power = proposal.Some(boot.Exposed(v)), proposal.Some(install.CloudInitFailed(v)), proposal.Some(life.PowerIgnored(v))
 	}
 	if j.Why.Reason == "" && !c.Waits && acts(c.Do) {
-		j.Why = proposal.Why{Reason: model.ReasonInProgress, Message: "next: " + actionsText(c.Do), Since: s.Rec.Life.Since}
+		j.Why = proposal.Why{Reason: model.ReasonInProgress, Message: "next: " + actionsText(c.Do), Since: s.Record.Life.Since}
 	}
 	j.RanWhenLastRead = s.RanWhenLastRead(j.Why)
 	return j
@@ -76,12 +76,12 @@ func actionsText(do []proposal.Action) string {
 // noteUnread has each BMC say why the first of its servers that cannot be read cannot.
 func (f *planner) noteUnread() {
 	for _, s := range f.Servers {
-		if s.Bmc == nil || s.Bmc.Why.Reason != "" || s.Reading.Failures < 2 || s.Reading.Mistaken() {
+		if s.Behind == nil || s.Behind.Why.Reason != "" || s.Reading.Failures < 2 || s.Reading.Mistaken() {
 			continue
 		}
-		s.Bmc.Why = laws.Unreachable(s.View)
-		if s.Bmc.Why.Reason == model.ReasonBMCUnreachable {
-			s.Bmc.Why.Reason = model.ReasonConnectionFailed
+		s.Behind.Why = laws.Unreachable(s.Server)
+		if s.Behind.Why.Reason == model.ReasonBMCUnreachable {
+			s.Behind.Why.Reason = model.ReasonConnectionFailed
 		}
 	}
 }
@@ -91,12 +91,12 @@ func (f *planner) maintenances(b *bind.Result) []Maintenance {
 	all := make([]Maintenance, 0, len(f.In.Desired.Maintenances))
 	for _, name := range slices.Sorted(maps.Keys(f.In.Desired.Maintenances)) {
 		m := f.In.Desired.Maintenances[name]
-		server := f.Resolve(m.Spec.ServerRef.Name)
+		server := f.Moment.Resolve(m.Spec.ServerRef.Name)
 		j := Maintenance{Name: name, Manifest: m, Server: server}
 		if f.Server(server) == nil {
 			j.Unknown = b.UnknownServer(m.Spec.ServerRef.Name)
 		} else {
-			j.Refused = !laws.MayMaintain(m, f.Server(server).View)
+			j.Refused = !laws.MayMaintain(m, f.Server(server).Server)
 		}
 		all = append(all, j)
 	}

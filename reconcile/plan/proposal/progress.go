@@ -73,3 +73,47 @@ func Hint(s *Server) string {
 // BootHint says where to look when a booting server is seen no further than at
 // stage, "" when there is nothing to look for.
 func BootHint(stage model.BootStage) string { return stageHints[stage] }
+
+// LastServed is when a server was last given anything with its ticket, zero = never.
+func LastServed(p *model.Progress) time.Time {
+	if p == nil {
+		return time.Time{}
+	}
+	last := p.DHCPAt
+	for _, at := range []time.Time{p.TFTPAt, p.HTTPBootAt, p.ScriptAt, p.KernelAt, p.InitrdAt, p.IgnitionAt} {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// AskedToBoot is when the server was last seen to ask for a network boot, zero = never.
+// Others may have asked in its name: then it waits longer.
+func AskedToBoot(p *model.Progress) (at time.Time) {
+	if p == nil {
+		return at
+	}
+	for _, u := range p.Uses {
+		if (u.What == model.ThingScript || u.What == model.ThingBootFile) && u.Refusal != model.RefusedAddress && !u.Refusal.Untold() {
+			at = Later(at, u.Last)
+		}
+	}
+	return at
+}
+
+// Later is the later of two times.
+func Later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Earliest is the earlier of two times.
+func Earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
