@@ -85,7 +85,7 @@ func TestToward(t *testing.T) {
 	stayOff := proposal.Goal{Want: off, Grace: 5 * time.Minute, Again: true}
 	shutdown := proposal.Goal{Want: off, Shutdown: true}
 	poweredOn := func(tries, again int) string {
-		return fmt.Sprintf("clear boot override, ask On from Off, tries %d again %d, place [1]", tries, again)
+		return fmt.Sprintf("clear boot override, ask On from Off, tries %d again %d, place [0]", tries, again)
 	}
 	for _, c := range []struct {
 		name  string
@@ -131,7 +131,7 @@ func TestToward(t *testing.T) {
 		// To On.
 		{"Off is powered on", toOn, off, nil, 0, nil, poweredOn(1, 0)},
 		{"with the record from then on", proposal.Goal{Want: on, Then: &model.ServerRecord{Boot: model.RecordBoot{Attempts: 1}, Life: model.RecordLife{State: model.StateReserved}}},
-			off, nil, 0, nil, "clear boot override, ask On from Off, tries 1 again 0, attempt 1, place [1]"},
+			off, nil, 0, nil, "clear boot override, ask On from Off, tries 1 again 0, attempt 1, place [0]"},
 		{"Starting is waited for", toOn, off, asked(start, time.Minute), time.Second, nil, "wait 4s, WaitingForPower"},
 		{"Starting without an answer is waited for, too", toOn, off, asked(start, 19*time.Second, unsure), time.Second, nil, "wait 4s, WaitingForPower"},
 		{"what may not have started is looked at first", toOn, off, asked(start, 2*time.Minute), time.Hour, nil, "read power state, WaitingForPower"},
