@@ -154,3 +154,34 @@ func TestABMCWhosePowerReadingsFlap(t *testing.T) {
 		}
 	}
 }
+
+// A wish to go off that is withdrawn is over: the next one, hours later, begins with a shutdown of its own.
+func TestAWithdrawnShutdownForcesNothingLater(t *testing.T) {
+	for name, tt := range map[string]struct{ off, on func(d *model.Desired) }{
+		"power Off":     {power(model.PowerOff), power(model.PowerOn)},
+		"a release":     {func(d *model.Desired) { delete(d.Claims, "default/web") }, power(model.PowerOn)},
+		"a maintenance": {maintainedWith(model.PowerOff), func(d *model.Desired) { delete(d.Maintenances, "m") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, 1, func(t *testing.T, w *loopWorld) {
+				w.serve("web")
+				before := w.seen(0)
+				w.change(0, func(m *machine) { m.deaf = true })
+				w.commit(tt.off)
+				pass(time.Minute)
+				w.commit(tt.on)
+				pass(time.Minute)
+				w.change(0, func(m *machine) { m.deaf = false })
+				pass(3 * time.Hour)
+				if m := w.seen(0); m.offs != before.offs+1 || m.power != model.PowerOn {
+					t.Fatalf("it was asked to go off %d times, and is %s", m.offs-before.offs, m.power)
+				}
+				w.commit(tt.off)
+				pass(10 * time.Second)
+				if m := w.seen(0); m.offs < before.offs+2 || m.forced != before.forced {
+					t.Errorf("it was asked to go off %d times, %d of them by force", m.offs-before.offs, m.forced-before.forced)
+				}
+			})
+		})
+	}
+}

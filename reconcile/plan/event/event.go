@@ -108,8 +108,12 @@ func claimAfter(s *proposal.Server, c *model.RecordClaim, e Event) {
 }
 
 func powerAfter(p *model.RecordPower, e Event) {
+	if e.Kind != Released && e.Kind != Retried && e.Kind != MaintenanceEnded {
+		return
+	}
+	ForgetOff(p)
 	a := p.Asked
-	if a == nil || e.Kind != Retried && e.Kind != MaintenanceEnded {
+	if a == nil || e.Kind == Released {
 		return
 	}
 	if a.Unsure {
@@ -120,6 +124,14 @@ func powerAfter(p *model.RecordPower, e Event) {
 		first := *a
 		first.Again = 0 // the next time is at once
 		p.Asked = &first
+	}
+}
+
+// ForgetOff forgets a request to go off that was not seen to take effect. What it was made for has
+// ended, or something else has begun: that asks the system to shut down itself, and gives it its time.
+func ForgetOff(p *model.RecordPower) {
+	if a := p.Asked; a != nil && a.Want == model.PowerOff && !a.Reached {
+		p.Asked = nil
 	}
 }
 

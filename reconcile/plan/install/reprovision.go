@@ -18,6 +18,7 @@ func DecideReprovision(s *server) (p proposal.Proposal, ok bool) {
 		return p, false
 	}
 	p = s.Change(func(rec *model.ServerRecord) {
+		event.ForgetOff(&rec.Power)
 		rec.Install.Reprovision = value
 		proposal.MarkHandled(rec, proposal.AskedReprovision, value)
 		event.Announce(s, rec, model.IntentReprovision, value)
@@ -42,6 +43,7 @@ func WithdrawReprovision(s *server) (p proposal.Proposal, ok bool) {
 		if begun {
 			rec.Install.Digest, rec.Install.Replaces = rec.Install.Replaces, ""
 		}
+		event.ForgetOff(&rec.Power)
 		rec.Install.Reprovision = ""
 		if ends {
 			proposal.EndTicket(rec, model.TicketSpent)

@@ -115,6 +115,7 @@ func DecidePower(s *server) (p proposal.Proposal, ok bool) {
 			event.Announce(s, rec, model.IntentPower, string(want))
 		}
 		rec.Claim.Power = want
+		event.ForgetOff(&rec.Power)
 		if a := rec.Power.Asked; a != nil && a.Again > 0 { // the next time is at once
 			first := *a
 			first.Again = 0

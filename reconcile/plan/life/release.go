@@ -44,6 +44,7 @@ func WithdrawRelease(s *server) (p proposal.Proposal, ok bool) {
 	always := s.ClaimAnnotation(model.AnnotationBoot) == "always"
 	return s.Change(func(rec *model.ServerRecord) {
 		rec.Release = nil
+		event.ForgetOff(&rec.Power)
 		if t := rec.Boot.Ticket; t != nil && t.Digest == rec.Install.Digest && !t.AwaitingOff && (always || s.Unconfirmed()) {
 			proposal.ChangeTicket(rec, func(t *model.Ticket) {
 				t.Always, t.Ended = always, model.TicketBooted

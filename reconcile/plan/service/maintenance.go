@@ -185,7 +185,12 @@ func DecideMaintenance(s *server) (p proposal.Proposal, ok bool) {
 	if s.State() != model.StateReserved || by == "" || s.Record.Release != nil || s.Intends(model.IntentMaintenance, by) {
 		return p, false
 	}
-	p = s.Change(func(rec *model.ServerRecord) { event.Announce(s, rec, model.IntentMaintenance, by) }).Stay(proposal.Decide)
+	p = s.Change(func(rec *model.ServerRecord) {
+		if s.Service.Power != model.PowerOn { // which waits until what is going off is off
+			event.ForgetOff(&rec.Power)
+		}
+		event.Announce(s, rec, model.IntentMaintenance, by)
+	}).Stay(proposal.Decide)
 	p.Takes = &model.Disruption{Action: proposal.StepMaintenance, Value: by}
 	return p, true
 }
@@ -197,7 +202,10 @@ func Maintenance(s *server) (p proposal.Proposal, ok bool) {
 	i := s.Record.Intent
 	switch {
 	case bound && i != nil && i.Kind == model.IntentMaintenance && i.Value != asked.By:
-		return s.Change(func(rec *model.ServerRecord) { rec.Intent = nil }).Stay(proposal.Note), true // it is decided again if it is asked for again
+		return s.Change(func(rec *model.ServerRecord) {
+			event.ForgetOff(&rec.Power)
+			rec.Intent = nil // it is decided again if it is asked for again
+		}).Stay(proposal.Note), true
 	case asked.By == "" || !bound && s.State() != model.StateAvailable:
 		return p, false
 	case bound && s.Record.Release == nil && !s.Intends(model.IntentMaintenance, asked.By):
@@ -224,6 +232,9 @@ func DecideOff(s *server) (p proposal.Proposal, ok bool) {
 func bring(s *server) proposal.Proposal {
 	was := broughtTo(s)
 	return s.Change(func(rec *model.ServerRecord) {
+		if s.Service.Power != model.PowerOn {
+			event.ForgetOff(&rec.Power)
+		}
 		if rec.Life.Back == model.StateReserved {
 			event.Announce(s, rec, model.IntentMaintenance, s.Service.By)
 		}
