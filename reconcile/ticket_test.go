@@ -26,7 +26,7 @@ func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
 		w.expect(2*time.Minute, 0, "Reserved On default/web")
 		why := w.plan().Servers[0].Why
 		if got := w.seen(0).ons - ons; got != 2 ||
-			!strings.Contains(why.Message, "attempt 2 of 3, before it it did not boot within 15m0s, it has not asked for its boot script") {
+			!strings.Contains(why.Message, "attempt 2 of 3; in the last one it did not boot within 15m0s, it has not asked for its boot script") {
 			t.Errorf("after the first ticket it was powered on %d times and says %+v", got, why)
 		}
 		w.expect(2*24*time.Hour, 0, "Reserved On default/web")

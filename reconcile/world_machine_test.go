@@ -35,6 +35,10 @@ type machine struct {
 	// netFirst is set for firmware that asks the network first without an override;
 	// asked counts how often it did, for whatever reason.
 	netFirst bool
+	// fromDisk is set for firmware that does not follow an override; lost is how many of its next boot
+	// scripts do not arrive.
+	fromDisk bool
+	lost     int
 	asked    int
 	sets     int  // boot overrides asked for
 	dead     bool // its BMC does not answer
@@ -131,7 +135,7 @@ func (w *loopWorld) boot(m *machine) {
 		m.order, m.nextOrder = m.nextOrder, nil
 	}
 	rec := w.observed.Servers[m.name]
-	network := m.override || m.netFirst && !m.diskOnce
+	network := (m.override || m.netFirst && !m.diskOnce) && !m.fromDisk
 	m.override, m.diskOnce = m.override && m.stubborn, false
 	if network {
 		m.asked++
@@ -161,6 +165,11 @@ func (w *loopWorld) booted(m *machine, t *model.Ticket) {
 	}
 	now := time.Now()
 	m.boots = append(m.boots, "network "+t.Image.Ref)
+	if m.lost > 0 {
+		m.lost--
+		w.observed.Progress[m.name] = &model.Progress{Ticket: t.ID, ScriptAt: now}
+		return
+	}
 	progress := model.Progress{Ticket: t.ID, ScriptAt: now, IgnitionAt: now}
 	if old := w.observed.Progress[m.name]; t.Disk != nil && old != nil && old.Ticket == t.ID {
 		progress, _ = old.Reached(model.StageScript, now)

@@ -29,9 +29,12 @@ func TestTheWindowOfATicket(t *testing.T) {
 	}{
 		"of discovery runs from the power-on": {purpose: model.PurposeDiscovery, want: discovery - 30*time.Second},
 		"of a claim does too":                 {want: boot - 30*time.Second},
-		"of a wipe does too":                  {purpose: model.PurposeCleanup, want: wipe - 30*time.Second},
-		"runs from arming before a power-on":  {want: boot - time.Minute, change: func(_ *input, rec *record) { rec.Power.Asked = nil }},
-		"a power-off is no beginning":         {want: boot - time.Minute, change: func(_ *input, rec *record) { rec.Power.Asked.Want = model.PowerOff }},
+		"of a wipe is that of a boot":         {purpose: model.PurposeCleanup, want: boot - 30*time.Second},
+		"of a wipe is longer once its probe runs": {purpose: model.PurposeCleanup, want: wipe - 30*time.Second, change: func(in *input, rec *record) {
+			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", IgnitionAt: in.Now}
+		}},
+		"runs from arming before a power-on": {want: boot - time.Minute, change: func(_ *input, rec *record) { rec.Power.Asked = nil }},
+		"a power-off is no beginning":        {want: boot - time.Minute, change: func(_ *input, rec *record) { rec.Power.Asked.Want = model.PowerOff }},
 		"is over for a claim once its Ignition was served": {change: func(in *input, rec *record) {
 			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", IgnitionAt: in.Now}
 		}},
@@ -46,9 +49,12 @@ func TestTheWindowOfATicket(t *testing.T) {
 		}},
 		"of a secure wipe is longer": {
 			purpose: model.PurposeCleanup, want: 24*time.Hour - 30*time.Second,
-			change: func(_ *input, rec *record) { rec.Boot.Ticket.CleanupMode = model.CleanupSecure },
+			change: func(in *input, rec *record) {
+				rec.Boot.Ticket.CleanupMode = model.CleanupSecure
+				in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", IgnitionAt: in.Now}
+			},
 		},
-		"word of an older wipe does not count": {purpose: model.PurposeCleanup, want: wipe - 30*time.Second, change: func(in *input, rec *record) {
+		"word of an older wipe does not count": {purpose: model.PurposeCleanup, want: boot - 30*time.Second, change: func(in *input, rec *record) {
 			heard(0)(in, rec)
 			in.Observed.WipeProgress[rec.Name].Ticket = "old"
 		}},
@@ -89,7 +95,7 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 		"of discovery":                                 {purpose: model.PurposeDiscovery, want: spent},
 		"of discovery, though its BMC is silent":       {purpose: model.PurposeDiscovery, change: unreachable, want: spent},
 		"of a server that never came to be powered on": {state: model.StateInitial, purpose: model.PurposeDiscovery, change: unreachable, want: spent},
-		"of a wipe": {purpose: model.PurposeCleanup, want: spent},
+		"of a wipe": {purpose: model.PurposeCleanup, want: outcome{Ended: model.TicketSpent, Attempts: 1}},
 		"of a claim, with the last stage that was seen": {
 			change: func(in *input, rec *record) {
 				in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", DHCPAt: start, TFTPAt: start.Add(time.Second)}

@@ -41,6 +41,8 @@ func Cleanup(s *server) (p proposal.Proposal, ok bool) {
 			"configuration", proposal.RackOperator)), true
 	case late(s):
 		return failLate(s), true
+	case proposal.IsGivenUp(s) && !s.Opened(model.PurposeCleanup):
+		return notBooted(s), true
 	case s.AwaitsOff(model.PurposeCleanup) && s.IsOff():
 		return proposal.OpenTicket(s), true
 	case s.AwaitsOff(model.PurposeCleanup):
@@ -64,6 +66,8 @@ func wipe(s *server) proposal.Proposal {
 		return awaitWipe(s)
 	case opened && s.Ticket().MayBoot(s.Progress()):
 		return s.ToOn(proposal.Act, proposal.FromNetwork, nil)
+	case !opened && on && s.Record.Boot.Attempts > 0:
+		return s.ToOff(0) // what it runs had its time to shut down before the first attempt
 	case !opened && on:
 		return s.ToOff(s.Policy.PowerOffGrace)
 	}
@@ -86,6 +90,16 @@ func failLate(s *server) proposal.Proposal {
 		rec.Disks.Wiped, rec.Disks.Missing = nil, Remembered(acceptedBefore(s))
 	}).Fail(proposal.Act, model.ReasonCleanupFailed, fmt.Sprintf("no wipe result within %s; %s",
 		s.Policy.WipeTimeout(s.Ticket().CleanupMode), lastProgress(s)))
+}
+
+// notBooted gives up on a server that did not boot the probe that wipes, and leaves nothing of its former user
+// running.
+func notBooted(s *server) proposal.Proposal {
+	if !s.IsOff() {
+		return s.ToOff(0)
+	}
+	return s.Fail(proposal.Act, model.ReasonCleanupFailed, fmt.Sprintf("it did not boot what wipes its disks in %d attempts, %s; %s; fix it and set annotation %s: %s on Server %s",
+		s.Record.Boot.Attempts, proposal.LastStage(s), proposal.Hint(s), model.AnnotationOperation, proposal.NewRetry(s), s.Name))
 }
 
 // reported compares what a wipe reported with the drives and volumes as the machine

@@ -100,7 +100,7 @@ func awaitDisk(s *server) proposal.Proposal {
 	}
 	says := "installing " + t.Disk.Ref + ": " + Text(t.Disk, in)
 	if p := s.Record.Boot.Problem; proposal.FailedBoot(p) {
-		says += fmt.Sprintf("; attempt %d of %d, before it %s", s.Record.Boot.Attempts+1, s.Policy.BootAttempts, p.Message)
+		says += fmt.Sprintf("; attempt %d of %d; in the last one %s", s.Record.Boot.Attempts+1, s.Policy.BootAttempts, p.Message)
 	}
 	return s.Rest(proposal.Why{Reason: model.ReasonInstalling, Message: says, Since: cmp.Or(in.StartedAt, in.BootedAt, s.Record.Life.Since)})
 }

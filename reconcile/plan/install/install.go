@@ -103,7 +103,7 @@ func awaitBoot(s *server) proposal.Proposal {
 	case proposal.FailedBoot(p) && proposal.IsGivenUp(s):
 		return s.Rest(proposal.ProblemWhy(s, p))
 	case proposal.FailedBoot(p):
-		return s.Rest(s.Why(model.ReasonWaitingForBoot, fmt.Sprintf("waiting for the server to boot, %s; attempt %d of %d, before it %s",
+		return s.Rest(s.Why(model.ReasonWaitingForBoot, fmt.Sprintf("waiting for the server to boot, %s; attempt %d of %d; in the last one %s",
 			proposal.LastStage(s), s.Record.Boot.Attempts+1, s.Policy.BootAttempts, p.Message)))
 	}
 	return s.Rest(s.Why(model.ReasonWaitingForBoot, "waiting for the server to boot, "+proposal.LastStage(s)))

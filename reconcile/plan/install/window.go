@@ -41,6 +41,12 @@ func Window(s *server) (length time.Duration, end time.Time) {
 		if w := s.Trace().Wiping(); w != nil && w.ReceivedAt.After(from) {
 			return length, proposal.Earliest(s.NotedAt(w.ReceivedAt).Add(length), from.Add(maxWipeTimes*length))
 		}
+		if s.Begun() && s.TicketState() != model.TicketIgnitionServed {
+			length = min(length, p.BootTimeout) // until its probe runs it may run what it ran before
+		}
+	}
+	if at := proposal.ScriptLost(s); !at.IsZero() {
+		from, length = s.NotedAt(at), p.StrandedAfter
 	}
 	return length, s.OverAt(from, length)
 }
@@ -53,9 +59,13 @@ func Expire(s *server) (p proposal.Proposal, ok bool) {
 		return p, false
 	}
 	failed := s.Opened(model.PurposeClaim) && !s.Ticket().AwaitingOff && s.Claim != nil && s.Record.Claim.Power != model.PowerOff
+	notWiping := s.Opened(model.PurposeCleanup) && s.Begun() && s.TicketState() != model.TicketIgnitionServed && !s.Progress().LockedOut()
 	return s.Change(func(rec *model.ServerRecord) {
 		if failed {
 			bootFailed(s, rec, length)
+		}
+		if notWiping {
+			rec.Boot.Attempts++
 		}
 		proposal.EndTicket(rec, model.TicketSpent)
 	}).Stay(proposal.Note), true

@@ -80,3 +80,26 @@ func StrandedEnd(s *Server) time.Time {
 	}
 	return end
 }
+
+// ScriptLost is when a server was served its boot script and then asked for nothing more: the answer may not have
+// arrived, and firmware does not ask again. Zero = it did ask, or one boot already ended so.
+func ScriptLost(s *Server) (at time.Time) {
+	first := 0
+	if s.Opened(model.PurposeDiscovery) {
+		first = 1 // which counts an attempt when it begins
+	}
+	p := s.Progress()
+	if s.TicketState() != model.TicketScriptServed || !s.Begun() || s.Record.Boot.Attempts > first || s.Power() != model.PowerOn || s.Reading.POST {
+		return at
+	}
+	at = p.ScriptAt
+	for _, u := range p.Uses {
+		if u.What == model.ThingScript && u.Served() {
+			at = Later(at, u.Last)
+		}
+	}
+	if !p.KernelAt.IsZero() || ReportedSinceOn(s, DiskInstall(s)) || at.Before(s.NotedAt(s.Record.Power.Asked.At)) {
+		return time.Time{}
+	}
+	return at
+}
