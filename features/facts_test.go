@@ -11,6 +11,7 @@ import (
 	"ingot/bmc/sim"
 	"ingot/features/internal/rig"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // facts is what is to be seen of a machine from outside.
@@ -134,6 +135,23 @@ func wasDone(ctx context.Context, name, powerOns, installs, wipes string) error 
 		want.PowerOns = count(powerOns)
 	}
 	return w.expect(name, m, want)
+}
+
+// lastReset waits until a machine was asked to go off, which has to be in this way.
+func lastReset(ctx context.Context, name, how string) error {
+	w := siteOf(ctx)
+	m, err := w.machine(name)
+	if err != nil {
+		return err
+	}
+	want := map[string]string{"shut down": "GracefulShutdown", "forced off": "ForceOff"}[how]
+	return w.eventually(ctx, func(report.Summary) error {
+		resets := m.Resets()
+		if len(resets) == 0 || resets[len(resets)-1].Type != want {
+			return fmt.Errorf("%s was asked for %v, want a last %s", name, resets, want)
+		}
+		return nil
+	})
 }
 
 func (w *site) expect(name string, m *machine, want facts) error {

@@ -29,6 +29,24 @@ Feature: An installed server is never installed again without a commit that name
     And "s1" was powered on 0 times, installed 0 times and wiped 0 times
     And the disk of "s1" is as it was
 
+  Scenario: a shutdown that was withdrawn cuts the power of nothing later
+    Given "s1" suffers from "graceful-ignored"
+    And the claims are committed
+      | CLAIM | POWER |
+      | web   | Off   |
+    And "s1" was shut down
+    When the claims are committed
+      | CLAIM | POWER |
+      | web   | On    |
+    And "s1" no longer suffers from "graceful-ignored"
+    Then nothing happens to "s1"
+    And nothing happens to "s1"
+    When the claims are committed
+      | CLAIM | POWER |
+      | web   | Off   |
+    Then "s1" is powered Off
+    And "s1" was shut down
+
   @long
   Scenario: a new image waits for leave
     (law 1)

@@ -145,6 +145,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^each of (\d+) claims is Booted on a server of its own$`:                                                    eachBooted,
 		`^nothing happens to ` + name + `$`:                                                                          nothingHappens,
 		`^` + name + ` was (?:powered on (once|\d+ times), |)installed (once|\d+ times) and wiped (once|\d+ times)$`: wasDone,
+		`^` + name + ` was (shut down|forced off)$`:                                                                  lastReset,
 		`^` + name + ` runs from its disk again$`:                                                                    runsFromDisk,
 		`^` + name + ` runs image ` + name + `$`:                                                                     runsImage,
 		`^each layer was fetched from its registry once$`:                                                            fetchedOnce,

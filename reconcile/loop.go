@@ -553,5 +553,10 @@ func (l *Loop) logTransition(old, rec *model.ServerRecord) {
 	if old != nil {
 		from = old.Life.State
 	}
-	l.Log.Info("server changes state", "server", rec.Name, "from", from, "to", rec.Life.State, "claim", rec.Claim.Name, "reason", rec.Life.Reason)
+	level, because := slog.LevelInfo, rec.Life.Message
+	if rec.Life.State == model.StateInitial && from == model.StateDiscovery {
+		level, because = slog.LevelWarn, rec.Life.LastError
+	}
+	l.Log.Log(context.Background(), level, "server changes state", "server", rec.Name, "from", from, "to", rec.Life.State, "claim", rec.Claim.Name,
+		"reason", rec.Life.Reason, "message", because)
 }

@@ -23,7 +23,7 @@ func TestAWipeThatDoesNotBoot(t *testing.T) {
 				if n := w.seen(0).ons - before; n != 3 {
 					t.Errorf("it was switched on %d times, want 3", n)
 				}
-				if l := w.record().Life; l.Reason != model.ReasonCleanupFailed || !strings.Contains(l.Message, "in 3 attempts, it has not asked for its boot script") {
+				if l := w.record().Life; l.Reason != model.ReasonBootFailed || !strings.Contains(l.Message, "in 3 attempts, it has not asked for its boot script") {
 					t.Errorf("%s: %s", l.Reason, l.Message)
 				}
 				w.expect(24*time.Hour, 0, "Error Off")

@@ -61,6 +61,14 @@ func (b *BMC) Duplicate() proposal.Why {
 		"is gone: %s", text.List(b.Duplicates, "; "), DuplicateAdvice), proposal.RackOperator)
 }
 
+// Console says where the consoles of its servers are.
+func (b *BMC) Console() string {
+	if c := b.Manifest.Spec.ConsoleProtocol; c != nil {
+		return fmt.Sprintf("its console is that of BMC %s (%s, port %d)", b.Name, c.Name, c.Port)
+	}
+	return "its console is that of BMC " + string(b.Name)
+}
+
 // why is a reason that holds since the state of the BMC changed last.
 func (b *BMC) why(reason, message string, actor proposal.Actor) proposal.Why {
 	return proposal.Why{Reason: reason, Message: message, Since: b.Record.Since, Actor: actor}

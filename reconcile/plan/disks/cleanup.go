@@ -98,8 +98,8 @@ func notBooted(s *server) proposal.Proposal {
 	if !s.IsOff() {
 		return s.ToOff(0)
 	}
-	return s.Fail(proposal.Act, model.ReasonCleanupFailed, fmt.Sprintf("it did not boot what wipes its disks in %d attempts, %s; %s; fix it and set annotation %s: %s on Server %s",
-		s.Record.Boot.Attempts, proposal.LastStage(s), proposal.Hint(s), model.AnnotationOperation, proposal.NewRetry(s), s.Name))
+	return s.Fail(proposal.Act, model.ReasonBootFailed, fmt.Sprintf("it did not boot what wipes its disks in %d attempts, %s; %s; %s; fix it and set annotation %s: %s on Server %s",
+		s.Record.Boot.Attempts, proposal.LastStage(s), proposal.Hint(s), s.BMC.Console, model.AnnotationOperation, proposal.NewRetry(s), s.Name))
 }
 
 // reported compares what a wipe reported with the drives and volumes as the machine

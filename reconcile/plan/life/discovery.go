@@ -46,8 +46,8 @@ func beginDiscovery(s *server) proposal.Proposal {
 	case s.Power() != model.PowerOn && s.Reading.Offs < p.OffReadings && !s.Starting():
 		return s.Watch(s.Reading.At.Add(p.ConfirmEvery), s.Why(model.ReasonWaitingForPowerOff, "making sure that the server is off"))
 	case s.Record.Boot.Attempts >= p.DiscoveryAttempts:
-		return s.Fail(proposal.Act, model.ReasonDiscoveryFailed, fmt.Sprintf("no report after %d attempts, %s; %s; fix it and set annotation %s: %s#1 on Server %s",
-			s.Record.Boot.Attempts, s.Record.Life.LastError, proposal.Hint(s), model.AnnotationOperation, model.OperationRetry, s.Name))
+		return s.Fail(proposal.Act, model.ReasonDiscoveryFailed, fmt.Sprintf("no report after %d attempts, %s; %s; %s; fix it and set annotation %s: %s#1 on Server %s",
+			s.Record.Boot.Attempts, s.Record.Life.LastError, proposal.Hint(s), s.BMC.Console, model.AnnotationOperation, model.OperationRetry, s.Name))
 	case p.DiscoveryImage == "":
 		return s.Rest(s.WhyBy(model.ReasonNoDiscoveryImage, "discovery.image is not set in Ingot's configuration", proposal.RackOperator))
 	case !s.Opened(model.PurposeDiscovery):
@@ -84,7 +84,19 @@ func discovery(s *server) proposal.Proposal {
 	case s.Power() == model.PowerOff:
 		return rediscover(s)
 	}
-	return s.Rest(s.Why(model.ReasonWaitingForReport, "waiting for the probe's report, "+proposal.LastStage(s))).WakeBy(end)
+	return awaitReport(s, end)
+}
+
+// awaitReport waits for the report of the probe, and says where to look once a stage takes far longer than usual.
+func awaitReport(s *server, end time.Time) proposal.Proposal {
+	usual, slow := proposal.UsualStage(s)
+	says := fmt.Sprintf("waiting for the probe's report, %s; attempt %d of %d", proposal.LastStage(s), s.Record.Boot.Attempts, s.Policy.DiscoveryAttempts)
+	if s.Now.Before(slow) {
+		return s.Rest(s.Why(model.ReasonWaitingForReport, fmt.Sprintf("%s; what comes next usually takes %s", says, usual))).
+			WakeBy(proposal.Earliest(slow, end))
+	}
+	return s.Rest(s.WhyBy(model.ReasonBootTimeout, fmt.Sprintf("%s; what comes next usually takes %s: %s; %s", says, usual, proposal.Hint(s), s.BMC.Console),
+		proposal.RackOperator)).WakeBy(end)
 }
 
 // complete reports whether a probe's report has all that a server needs to be offered to tenants:

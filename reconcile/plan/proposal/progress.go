@@ -33,6 +33,29 @@ var stageHints = map[model.BootStage]string{
 		"this machine, and whether it can reach registry.url",
 }
 
+// usual is how long a boot usually takes from a stage to the next.
+var usual = map[model.BootStage]time.Duration{
+	model.StageArmed: 5 * time.Minute, model.StageDHCP: time.Minute, model.StageTFTP: time.Minute, model.StageHTTPBoot: time.Minute,
+	model.StageScript: time.Minute, model.StageKernel: time.Minute, model.StageInitrd: 2 * time.Minute, model.StageIgnition: 2 * time.Minute,
+}
+
+// UsualStage is how long the present stage of a boot usually takes, and when it has taken three times that. The
+// self-test after a power-on takes as long as it took this server the last time.
+func UsualStage(s *Server) (length time.Duration, slow time.Time) {
+	stage, from := model.StageArmed, time.Time{}
+	if steps := s.Trace().Steps(); len(steps) > 0 {
+		stage, from = steps[len(steps)-1].Stage, steps[len(steps)-1].At
+	}
+	if a := s.Record.Power.Asked; a != nil {
+		from = Later(from, a.At)
+	}
+	length = usual[stage]
+	if stage == model.StageArmed {
+		length = max(length, s.Record.Boot.BootsAfter)
+	}
+	return length, s.NotedAt(from).Add(3 * length)
+}
+
 // LastStage says how far the server came with its boot.
 func LastStage(s *Server) string {
 	stages := s.Trace().Steps()

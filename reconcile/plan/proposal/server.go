@@ -42,6 +42,7 @@ type BMCView struct {
 	Firmware  string    // its version; "" = not known
 	LastReset time.Time // when it was restarted last, as far as it says
 	ReadAt    time.Time // when its own facts were read last in this process
+	Console   string    // where the consoles of its servers are
 }
 
 // Service is what takes a server out of service.

@@ -24,7 +24,7 @@ func (s *Server) see() {
 	s.Renamed, s.Duplicate, s.Busy = f.renamed[s.Name], s.duplicate(), f.In.Busy[s.Name]
 	s.Shown = !f.In.Policy.ShowFirst || s.Record.Intent == nil || f.In.Shown[s.Name] == *s.Record.Intent
 	if b := s.Behind; b != nil {
-		s.BMC = proposal.BMCView{Known: b.Facts != nil, ReadAt: f.In.BMCRead[s.Record.BMC]}
+		s.BMC = proposal.BMCView{Known: b.Facts != nil, ReadAt: f.In.BMCRead[s.Record.BMC], Console: b.Console()}
 		if b.Facts != nil {
 			s.BMC.Firmware, s.BMC.LastReset = b.Facts.FirmwareVersion, b.Facts.LastResetTime
 		}
