@@ -12,6 +12,7 @@ import (
 	"ingot/reconcile/plan/install"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/reading"
+	"ingot/reconcile/progress"
 )
 
 func TestTheWindowOfATicket(t *testing.T) {
@@ -102,7 +103,7 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 			},
 			want: outcome{model.TicketSpent, 1, &model.BootProblem{
 				Message: "it did not boot within 15m0s, last seen fetching its boot loader by TFTP at 2026-11-21T12:00:01Z; " +
-					proposal.BootHint(model.StageTFTP),
+					progress.Hint(model.StageTFTP),
 			}, ""},
 		},
 		"of a claim whose server was not powered on": {

@@ -2,8 +2,7 @@ package report
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan/disks"
-	"ingot/reconcile/plan/install"
+	"ingot/reconcile/progress"
 )
 
 // stageReasons are the stages as reasons of the condition BootProgress.
@@ -24,10 +23,10 @@ func progressText(b model.BootTrace, steps []model.BootStep) string {
 		text += "; before it " + steps[n-2].String()
 	}
 	if w := b.Wiping(); w != nil && len(w.Disks) > 0 {
-		text += "; its wipe: " + disks.WipeText(w)
+		text += "; its wipe: " + progress.Wipe(w)
 	}
 	if in := installing(b); in != nil && in.Stage == model.DiskWriting {
-		text += "; " + install.Text(b.Ticket.Disk, in)
+		text += "; " + progress.Install(b.Ticket.Disk, in)
 	}
 	if next := b.Upcoming(last.Stage); next != "" && b.Ticket.Open() {
 		text += "; not seen yet: " + next

@@ -10,6 +10,7 @@ import (
 	"ingot/model"
 	"ingot/model/text"
 	"ingot/reconcile/plan/disks"
+	"ingot/reconcile/progress"
 )
 
 // condition makes one condition. Its time is that of the transition, to the second;
@@ -113,7 +114,7 @@ func noDiskText(name model.ServerName, no *model.NoDiskBoot) string {
 
 // wipedCondition says how the last wipe went, if there was one.
 func (s serverView) wipedCondition() (c metav1.Condition, wiped bool) {
-	failed, missing := disks.FailedDisksText(s.Record.Disks.Wiped), disks.MissingDisksText(disks.NotAccepted(s.Record.Disks.Missing))
+	failed, missing := progress.NotWiped(s.Record.Disks.Wiped), progress.Missing(disks.NotAccepted(s.Record.Disks.Missing))
 	switch {
 	case failed != "" && missing != "":
 		return condition(model.ConditionWiped, false, reasonWipeFailed, failed+"; "+missing, s.Record.Life.Since), true
@@ -127,10 +128,10 @@ func (s serverView) wipedCondition() (c metav1.Condition, wiped bool) {
 	done := text.Plural(len(s.Record.Disks.Wiped), "disk") + " done"
 	replaced := func(m model.MissingDisk) bool { return m.ReplacedBy != "" }
 	if accepted := slices.DeleteFunc(slices.Clone(s.Record.Disks.Missing), replaced); len(accepted) > 0 {
-		done += "; accepted without a wipe: " + disks.Text(accepted)
+		done += "; accepted without a wipe: " + progress.Disks(accepted)
 	}
 	if gone := slices.DeleteFunc(slices.Clone(s.Record.Disks.Missing), func(m model.MissingDisk) bool { return !replaced(m) }); len(gone) > 0 {
-		done += "; replaced under a ServerMaintenance and not wiped: " + disks.Text(gone)
+		done += "; replaced under a ServerMaintenance and not wiped: " + progress.Disks(gone)
 	}
 	return condition(model.ConditionWiped, true, reasonWipeDone, done, s.Record.Life.Since), true
 }

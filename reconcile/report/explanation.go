@@ -13,6 +13,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/progress"
 )
 
 // Explanation is all there is to say of one object: what GET
@@ -254,7 +255,7 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 	}
 	e.Boot = status.BootTimeline
 	if c := conditions(e.Conditions).of(typeBootProgress); c.Status == metav1.ConditionFalse && len(e.Boot) > 0 {
-		e.BootHint = proposal.BootHint(e.Boot[len(e.Boot)-1].Stage)
+		e.BootHint = progress.Hint(e.Boot[len(e.Boot)-1].Stage)
 	}
 	if spec.BMCRef != nil {
 		d.relate(e, "bmc", spec.BMCRef.Name)

@@ -9,6 +9,7 @@ import (
 	"ingot/model"
 	"ingot/model/text"
 	"ingot/reconcile/plan/install"
+	"ingot/reconcile/progress"
 )
 
 // InstallStatus is what is known of the disk image of a server, as the status branch shows it:
@@ -38,7 +39,7 @@ func (s serverView) installOf() *InstallStatus {
 		Size: text.Bytes(t.Disk.Bytes), Note: shownText(t.Disk.Note),
 	}
 	if d := s.Record.Install.RootDisk; d != nil {
-		st.Disk = shownText(install.RootDiskText(&d.RootDisk))
+		st.Disk = shownText(progress.Disk(&d.RootDisk))
 	}
 	in := installing(s.trace())
 	if in == nil {
@@ -46,7 +47,7 @@ func (s serverView) installOf() *InstallStatus {
 	}
 	st.Stage, st.Warning = in.Stage, shownText(in.Warning)
 	if in.Disk != nil {
-		st.Disk = shownText(install.RootDiskText(in.Disk))
+		st.Disk = shownText(progress.Disk(in.Disk))
 	}
 	if in.Stage == model.DiskWriting {
 		st.Percent = new(in.Tenths * 10)
@@ -73,7 +74,7 @@ func (s serverView) installedCondition() (c metav1.Condition, telling bool) {
 	case rec.Install.Digest != "" && s.Unconfirmed == nil:
 		on := "on its disk"
 		if rec.Install.RootDisk != nil {
-			on = "on disk " + install.RootDiskText(&rec.Install.RootDisk.RootDisk)
+			on = "on disk " + progress.Disk(&rec.Install.RootDisk.RootDisk)
 		}
 		return condition(typeInstalled, true, reasonBooted, "its system runs "+on, s.bootedAt()), true
 	case rec.Install.Digest != "":
@@ -98,7 +99,7 @@ func (e *Explanation) installFacts(st *InstallStatus, rec *model.ServerRecord) {
 		return
 	}
 	d := rec.Install.RootDisk
-	says := install.RootDiskText(&d.RootDisk)
+	says := progress.Disk(&d.RootDisk)
 	if d.Model != "" {
 		says += ", " + d.Model
 	}

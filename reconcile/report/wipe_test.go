@@ -8,12 +8,12 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
-	"ingot/reconcile/plan/disks"
+	"ingot/reconcile/progress"
 )
 
 func TestTheConditionWipedSaysWhatBecameOfEachDisk(t *testing.T) {
 	failed := []model.DiskWipe{{Name: "sda", Serial: "S1", Result: model.WipeFailed, Error: "I/O error"}}
-	lacks := disks.MissingDisksText([]model.MissingDisk{fleettest.SDBMissing})
+	lacks := progress.Missing([]model.MissingDisk{fleettest.SDBMissing})
 	tests := map[string]struct {
 		wiped   []model.DiskWipe
 		missing []model.MissingDisk

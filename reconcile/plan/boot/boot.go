@@ -40,8 +40,8 @@ func diskOnce(s *server) []proposal.Action {
 // Arm makes the ticket that a proposal asks for, unless something is known that prevents the boot:
 // then it says what, and when to look again.
 func Arm(p proposal.Proposal) (armed proposal.Proposal, why proposal.Why, until time.Time) {
-	s, b := p.Of, p.Arm.Boot
-	complete(s, p.Arm.Purpose, &b)
+	s, b := p.Of, *p.Arm
+	complete(s, &b)
 	if why, until = trouble(s, b); why.Reason != "" {
 		return p, why, until
 	}
@@ -54,19 +54,20 @@ func Arm(p proposal.Proposal) (armed proposal.Proposal, why proposal.Why, until 
 
 // Trouble says why the server cannot be armed for a claim's boot now, and when to look again.
 func Trouble(s *server, b proposal.Boot) (why proposal.Why, until time.Time) {
-	complete(s, model.PurposeClaim, &b)
+	b.Ticket.Purpose = model.PurposeClaim
+	complete(s, &b)
 	return trouble(s, b)
 }
 
 // complete fills in the ticket and whatever the boot depends on.
-func complete(s *server, purpose model.TicketPurpose, b *proposal.Boot) {
+func complete(s *server, b *proposal.Boot) {
 	arch := Of(s)
 	b.Architecture = arch.Name
 	b.Needs = needs(s, b)
 	b.SecureBoot = s.Facts.Inventory != nil && s.Facts.Inventory.SecureBoot
 	t := &b.Ticket
 	t.ID = fmt.Sprintf("%s.%d.%d", s.Name, s.Record.Boot.Serial+1, s.Now.UnixNano())
-	t.Server, t.UUID, t.Purpose, t.Claim = s.Name, s.Record.UUID, purpose, s.Record.Claim.Name
+	t.Server, t.UUID, t.Claim = s.Name, s.Record.UUID, s.Record.Claim.Name
 	t.Digest, t.Config = booting.Digest(s.Moment, b), b.Config()
 	t.ArmedAt, t.ArchitectureBy = s.Now, arch.By
 }

@@ -9,6 +9,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/progress"
 )
 
 // Of are all disks that the server is known to have, or to have had: those of its record,
@@ -78,7 +79,7 @@ func acceptText(s *server, missing []model.MissingDisk) string {
 		names = append(names, cmp.Or(m.Serial, m.Name))
 	}
 	value := strings.Join(names, ", ")
-	if len(missing) > MaxNamed || strings.Contains(value, "#") || strings.Count(value, ",") != len(missing)-1 {
+	if len(missing) > progress.MaxNamed || strings.Contains(value, "#") || strings.Count(value, ",") != len(missing)-1 {
 		value = model.DisksAsReported
 	}
 	return fmt.Sprintf("annotation %s: %q on Server %s accepts that, and has it wiped "+
@@ -155,7 +156,7 @@ func acceptedBefore(s *server) []model.MissingDisk {
 // failure says what a wipe does not account for and what to do about it; "" = all
 // disks are accounted for.
 func failure(s *server, reported []model.DiskWipe, missed []model.MissingDisk) string {
-	failed, missing := FailedDisksText(reported), MissingDisksText(missed)
+	failed, missing := progress.NotWiped(reported), progress.Missing(missed)
 	retry := fmt.Sprintf("annotation %s: %s on Server %s has it wiped again", model.AnnotationOperation, proposal.NewRetry(s), s.Name)
 	switch {
 	case failed == "" && missing == "" && unknownDisks(s):
@@ -174,7 +175,7 @@ func failure(s *server, reported []model.DiskWipe, missed []model.MissingDisk) s
 func unknownText(s *server, reported []model.DiskWipe) string {
 	saw, value, so := "no disk", model.DisksNone, "it has none"
 	if len(reported) > 0 {
-		saw, value, so = WipedText(reported), model.DisksAsReported, "these are all"
+		saw, value, so = progress.Wiped(reported), model.DisksAsReported, "these are all"
 	}
 	return fmt.Sprintf("the wipe saw %s, and nobody ever said what disks it has: look, and if %s, set annotation %s: %q on Server %s",
 		saw, so, model.AnnotationDisksAccepted, newAcceptance(s, value), s.Name)

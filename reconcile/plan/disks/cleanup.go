@@ -9,6 +9,7 @@ import (
 	"ingot/model/text"
 	"ingot/reconcile/plan/event"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/progress"
 )
 
 type server = proposal.Server
@@ -99,7 +100,7 @@ func notBooted(s *server) proposal.Proposal {
 		return s.ToOff(0)
 	}
 	return s.Fail(proposal.Act, model.ReasonBootFailed, fmt.Sprintf("it did not boot what wipes its disks in %d attempts, %s; %s; %s; fix it and set annotation %s: %s on Server %s",
-		s.Record.Boot.Attempts, proposal.LastStage(s), proposal.Hint(s), s.BMC.Console, model.AnnotationOperation, proposal.NewRetry(s), s.Name))
+		s.Record.Boot.Attempts, progress.Boot(s.Trace()), progress.BootHint(s.Trace()), s.BMC.Console, model.AnnotationOperation, proposal.NewRetry(s), s.Name))
 }
 
 // reported compares what a wipe reported with the drives and volumes as the machine
@@ -160,11 +161,11 @@ func Unaccounted(s *server, proof *proposal.Proof) string {
 func awaitWipe(s *server) proposal.Proposal {
 	w := s.Trace().Wiping()
 	if w == nil || len(w.Disks) == 0 {
-		return s.Rest(s.Why(model.ReasonWiping, "waiting for the wipe of its disks, "+proposal.LastStage(s)))
+		return s.Rest(s.Why(model.ReasonWiping, "waiting for the wipe of its disks, "+progress.Boot(s.Trace())))
 	}
 	quiet := w.ReceivedAt.Add(wipeSilence)
 	if s.Now.Before(quiet) {
-		return s.Rest(s.Why(model.ReasonWiping, "its disks are being wiped: "+WipeText(w))).WakeBy(quiet)
+		return s.Rest(s.Why(model.ReasonWiping, "its disks are being wiped: "+progress.Wipe(w))).WakeBy(quiet)
 	}
 	return s.Rest(s.WhyBy(model.ReasonWiping, lastProgress(s)+"; look at its console", proposal.RackOperator))
 }
@@ -173,7 +174,7 @@ func awaitWipe(s *server) proposal.Proposal {
 func lastProgress(s *server) string {
 	w := s.Trace().Wiping()
 	if w == nil || len(w.Disks) == 0 {
-		return proposal.LastStage(s)
+		return progress.Boot(s.Trace())
 	}
-	return fmt.Sprintf("last wipe progress at %s: %s", text.Time(w.ReceivedAt), WipeText(w))
+	return fmt.Sprintf("last wipe progress at %s: %s", text.Time(w.ReceivedAt), progress.Wipe(w))
 }

@@ -16,6 +16,7 @@ import (
 	"ingot/reconcile/plan/disks"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/reading"
+	"ingot/reconcile/progress"
 )
 
 var (
@@ -277,12 +278,12 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 				"disk sda (serial S1) was there before and is not in the wipe's report: look for it; " +
 				retry + "; " + fmt.Sprintf(accept, "S1, D2, S3"),
 		},
-		"more than a message names":           {known: known(disks.MaxNamed + 2), want: ", and 2 more were there before"},
-		"more than anybody types":             {known: known(disks.MaxNamed + 2), want: fmt.Sprintf(accept, "as-reported")},
+		"more than a message names":           {known: known(progress.MaxNamed + 2), want: ", and 2 more were there before"},
+		"more than anybody types":             {known: known(progress.MaxNamed + 2), want: fmt.Sprintf(accept, "as-reported")},
 		"a name that cannot stand in a list":  {known: []model.Disk{{Name: "a,b"}}, want: fmt.Sprintf(accept, "as-reported")},
 		"a serial number was accepted before": {known: known(1), handled: model.RecordRequests{HandledDisks: "S0"}, want: fmt.Sprintf(accept, "S0#2")},
 		"as reported was asked for before": {
-			known: known(disks.MaxNamed + 2), handled: model.RecordRequests{HandledDisks: "as-reported"}, want: fmt.Sprintf(accept, "as-reported#2"),
+			known: known(progress.MaxNamed + 2), handled: model.RecordRequests{HandledDisks: "as-reported"}, want: fmt.Sprintf(accept, "as-reported#2"),
 		},
 		"one failed and one is missing": {
 			wiped: broken, known: known(1),
@@ -312,45 +313,6 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 			s.Manifest.Annotations = map[string]string{model.AnnotationDisksAccepted: tc.accepts}
 			got := disks.Unaccounted(s, &proposal.Proof{Reported: tc.wiped})
 			if !strings.Contains(got, tc.want) || tc.want == "" && got != "" {
-				t.Errorf("got  %s\nwant %s", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestHowFarAWipeIs(t *testing.T) {
-	disk := func(name string, percent int, method, result string) model.DiskProgress {
-		return model.DiskProgress{Name: name, Percent: percent, Method: method, Result: result}
-	}
-	tests := map[string]struct {
-		disks []model.DiskProgress
-		want  string
-	}{
-		"one disk":            {disks: []model.DiskProgress{disk("sda", 47, "overwrite", "")}, want: "0 of 1 disk done, sda at 40 % (overwrite)"},
-		"nothing is done yet": {disks: []model.DiskProgress{disk("sda", 9, "", "")}, want: "0 of 1 disk done, sda at 0 %"},
-		"a disk that does not say": {
-			disks: []model.DiskProgress{disk("nvme0n1", -1, "nvme-sanitize", "")},
-			want:  "0 of 1 disk done, nvme0n1 (nvme-sanitize): the disk does not say how far it is",
-		},
-		"none of two says": {
-			disks: []model.DiskProgress{disk("sda", -1, "", ""), disk("sdb", -1, "", "")},
-			want:  "0 of 2 disks done, sda: the disk does not say how far it is",
-		},
-		"none of those left says": {
-			disks: []model.DiskProgress{disk("sda", 100, "", model.WipeDone), disk("sdb", -1, "", "")},
-			want:  "1 of 2 disks done, sdb: the disk does not say how far it is",
-		},
-		"the furthest behind is named": {
-			disks: []model.DiskProgress{disk("sda", 90, "", ""), disk("sdb", 20, "", ""), disk("sdc", 100, "", model.WipeDone)},
-			want:  "1 of 3 disks done, sdb at 20 %",
-		},
-		"one that says goes before": {disks: []model.DiskProgress{disk("sda", -1, "", ""), disk("sdb", 90, "", "")}, want: "0 of 2 disks done, sdb at 90 %"},
-		"all are done":              {disks: []model.DiskProgress{disk("sda", 100, "", model.WipeDone), disk("sdb", 3, "", model.WipeFailed)}, want: "2 of 2 disks done"},
-		"more than a probe may say": {disks: []model.DiskProgress{disk("sda", 1000, "", "")}, want: "0 of 1 disk done, sda at 100 %"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := disks.WipeText(&model.WipeProgress{Disks: tc.disks}); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})

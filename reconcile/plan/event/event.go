@@ -55,10 +55,7 @@ func After(s *proposal.Server, e Event) *proposal.Server {
 		settingsAfter(&rec.Settings, e)
 		intentAfter(s, rec, e)
 		if rec.Life.State != before {
-			rec.Life.Since, rec.Boot.Problem = s.Now, nil
-			if rec.Life.State != model.StateError {
-				rec.Life.Reason, rec.Life.Message = "", ""
-			}
+			proposal.EnterState(rec, rec.Life.State, s.Now)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"ingot/model"
 	"ingot/model/text"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/progress"
 )
 
 // A probe that has written its image powers its machine off. Power is read for that after
@@ -98,7 +99,7 @@ func awaitDisk(s *server) proposal.Proposal {
 			rec.Install.RootDisk = &model.InstalledDisk{RootDisk: *in.Disk, RootDevice: t.RootDevice()}
 		}).Stay(proposal.Look)
 	}
-	says := "installing " + t.Disk.Ref + ": " + Text(t.Disk, in)
+	says := "installing " + t.Disk.Ref + ": " + progress.Install(t.Disk, in)
 	if p := s.Record.Boot.Problem; proposal.FailedBoot(p) {
 		says += fmt.Sprintf("; attempt %d of %d; in the last one %s", s.Record.Boot.Attempts+1, s.Policy.BootAttempts, p.Message)
 	}
@@ -126,14 +127,14 @@ func diskName(s *server) string {
 	if s.Record.Install.RootDisk == nil {
 		return "its disk"
 	}
-	return "disk " + RootDiskText(&s.Record.Install.RootDisk.RootDisk)
+	return "disk " + progress.Disk(&s.Record.Install.RootDisk.RootDisk)
 }
 
 // stalledText says that nothing was reported of an install for a while.
 func stalledText(s *server, silence time.Duration) string {
 	in := proposal.DiskInstall(s)
 	return fmt.Sprintf("its probe has reported nothing for %s, last at %s: %s; look at its console and at its link", silence,
-		text.Time(in.ReportedAt), Text(s.Ticket().Disk, in))
+		text.Time(in.ReportedAt), progress.Install(s.Ticket().Disk, in))
 }
 
 // notSeen says that the disk image is on the disk, and that nothing said since that it is up.
@@ -143,44 +144,6 @@ func notSeen(s *server) proposal.Why {
 		"boots from its disk and is not installed again. Check its console: the image may lack a driver for this machine, or not be signed for "+
 		"its Secure Boot. If it runs, make it report by cloud-init or Ignition, or set annotation %[5]s: %[6]s on ServerClaim %[4]s; to "+
 		"install it again, set a new value of annotation %[7]s",
-		t.Disk.Ref, diskName(s), proposal.LastStage(s), s.Record.Claim.Name, model.AnnotationBooted, model.BootedServed, model.AnnotationReprovision),
+		t.Disk.Ref, diskName(s), progress.Boot(s.Trace()), s.Record.Claim.Name, model.AnnotationBooted, model.BootedServed, model.AnnotationReprovision),
 		Since: s.Record.Install.Unconfirmed, Actor: proposal.Tenant}
-}
-
-// Text says how far the writing of a disk image is, by the tenths of its data.
-func Text(disk *model.DiskImage, in *model.DiskInstall) string {
-	to := ""
-	if in.Disk != nil {
-		to = " to " + RootDiskText(in.Disk)
-	}
-	switch in.Stage {
-	case model.DiskProbeBooted:
-		return "its probe runs"
-	case model.DiskChosen:
-		return "disk " + RootDiskText(in.Disk) + " is chosen"
-	case model.DiskVerified, model.DiskBootEntry, model.DiskRebooting:
-		return "it is on disk " + RootDiskText(in.Disk)
-	case model.DiskWriting:
-	}
-	says := fmt.Sprintf("%d %% of %s written%s", in.Tenths*10, text.Bytes(disk.Data), to)
-	took := in.TenthAt.Sub(in.StartedAt)
-	if in.Tenths == 0 || in.StartedAt.IsZero() || took < time.Second {
-		return says
-	}
-	rate := float64(disk.Data) / 10 * float64(in.Tenths) / took.Seconds()
-	left := took / time.Duration(in.Tenths) * time.Duration(10-in.Tenths)
-	return fmt.Sprintf("%s, %s/s, done at about %s", says, text.Bytes(uint64(rate)), text.Time(in.TenthAt.Add(left)))
-}
-
-// RootDiskText is a disk as it is shown to people.
-func RootDiskText(d *model.RootDisk) string {
-	switch {
-	case d == nil:
-		return "that is not known"
-	case d.Serial != "":
-		return fmt.Sprintf("%s (serial %s)", d.Name, d.Serial)
-	case d.WWID != "":
-		return fmt.Sprintf("%s (wwid %s)", d.Name, d.WWID)
-	}
-	return d.Name
 }

@@ -8,6 +8,7 @@ import (
 	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/event"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/progress"
 )
 
 // Install brings what the claim asks for onto the server, once.
@@ -55,19 +56,20 @@ func endTicket(s *server, kind proposal.Kind) proposal.Proposal {
 // armForClaim makes a ticket for the boot that the claim requests. Attempts at another one do not
 // count. The ticket of a server that Ingot gave up on waits for nothing: an operator has to boot it.
 func armForClaim(s *server, boot proposal.Boot) proposal.Proposal {
-	p := s.Record.Boot.Problem
+	p, givenUp := s.Record.Boot.Problem, proposal.IsGivenUp(s)
 	switch {
 	case s.Record.Boot.Attempts > 0 && p != nil && (p.Digest != booting.Digest(s.Moment, &boot) || booting.OtherTarget(s, s.Ticket())):
 		return s.Change(func(rec *model.ServerRecord) { rec.Boot.Attempts, rec.Boot.Problem = 0, nil }).Stay(proposal.Act)
-	case proposal.IsGivenUp(s) && proposal.FailedDisk(p): // its probe runs on it: it is left off until a person acts
-		if !s.IsOff() {
-			return s.ToOff(0)
-		}
-		return s.RestOrSave(proposal.ProblemWhy(s, p))
-	case proposal.IsGivenUp(s):
+	case !givenUp:
+		return s.ToArm(model.PurposeClaim, proposal.UntilOff(s, boot))
+	case !proposal.FailedDisk(p):
 		return s.ToArm(model.PurposeClaim, boot)
+	case !s.IsOff(): // its probe runs on it: it is left off until a person acts
+		return s.ToOff(0)
+	case s.Edited():
+		return s.Stay(proposal.Act)
 	}
-	return s.ToArm(model.PurposeClaim, proposal.UntilOff(s, boot))
+	return s.Rest(proposal.ProblemWhy(s, p))
 }
 
 // awaitOff powers the server off, by force if it runs nothing that was served to it, and
@@ -104,9 +106,9 @@ func awaitBoot(s *server) proposal.Proposal {
 		return s.Rest(proposal.ProblemWhy(s, p))
 	case proposal.FailedBoot(p):
 		return s.Rest(s.Why(model.ReasonWaitingForBoot, fmt.Sprintf("waiting for the server to boot, %s; attempt %d of %d; in the last one %s",
-			proposal.LastStage(s), s.Record.Boot.Attempts+1, s.Policy.BootAttempts, p.Message)))
+			progress.Boot(s.Trace()), s.Record.Boot.Attempts+1, s.Policy.BootAttempts, p.Message)))
 	}
-	return s.Rest(s.Why(model.ReasonWaitingForBoot, "waiting for the server to boot, "+proposal.LastStage(s)))
+	return s.Rest(s.Why(model.ReasonWaitingForBoot, "waiting for the server to boot, "+progress.Boot(s.Trace())))
 }
 
 // noteServed records when the server was served.
@@ -119,7 +121,7 @@ func noteServed(s *server) proposal.Proposal {
 
 // awaitReport waits for a server that was served to report that it has booted.
 func awaitReport(s *server) proposal.Proposal {
-	p := s.Rest(s.Why(model.ReasonWaitingForBoot, "waiting for the server to report that it has booted, "+proposal.LastStage(s)))
+	p := s.Rest(s.Why(model.ReasonWaitingForBoot, "waiting for the server to report that it has booted, "+progress.Boot(s.Trace())))
 	if due := probeGoesOff(s); !due.IsZero() {
 		p = s.Watch(due, s.Why(model.ReasonWaitingForBoot, diskName(s)+" holds its image: waiting for the probe to power it off, to start it from there"))
 	}

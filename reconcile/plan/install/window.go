@@ -7,6 +7,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/progress"
 )
 
 // maxWipeTimes is how many times its timeout a wipe may take in all while it reports
@@ -77,7 +78,7 @@ func bootFailed(s *server, rec *model.ServerRecord, length time.Duration) {
 	case proposal.ReportedSinceOn(s, in):
 		noteFailedBoot(s, rec, model.ReasonInstallStalled, stalledText(s, length), in.Stage)
 	case s.Begun():
-		noteFailedBoot(s, rec, model.ReasonBootTimeout, fmt.Sprintf("it did not boot within %s, %s; %s", length, proposal.LastStage(s), proposal.Hint(s)), "")
+		noteFailedBoot(s, rec, model.ReasonBootTimeout, fmt.Sprintf("it did not boot within %s, %s; %s", length, progress.Boot(s.Trace()), progress.BootHint(s.Trace())), "")
 	case s.InstallsLeft <= 0 && proposal.NeedsInstallPlace(s): // it waits for its turn, and nothing failed
 	default:
 		noteFailedBoot(s, rec, model.ReasonBootTimeout, fmt.Sprintf("it was not powered on within %s", length), "")

@@ -8,6 +8,7 @@ import (
 	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/event"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/progress"
 )
 
 // initial adopts a server, or discovers it once no tenant's work can run on it.
@@ -47,7 +48,7 @@ func beginDiscovery(s *server) proposal.Proposal {
 		return s.Watch(s.Reading.At.Add(p.ConfirmEvery), s.Why(model.ReasonWaitingForPowerOff, "making sure that the server is off"))
 	case s.Record.Boot.Attempts >= p.DiscoveryAttempts:
 		return s.Fail(proposal.Act, model.ReasonDiscoveryFailed, fmt.Sprintf("no report after %d attempts, %s; %s; %s; fix it and set annotation %s: %s#1 on Server %s",
-			s.Record.Boot.Attempts, s.Record.Life.LastError, proposal.Hint(s), s.BMC.Console, model.AnnotationOperation, model.OperationRetry, s.Name))
+			s.Record.Boot.Attempts, s.Record.Life.LastError, progress.BootHint(s.Trace()), s.BMC.Console, model.AnnotationOperation, model.OperationRetry, s.Name))
 	case p.DiscoveryImage == "":
 		return s.Rest(s.WhyBy(model.ReasonNoDiscoveryImage, "discovery.image is not set in Ingot's configuration", proposal.RackOperator))
 	case !s.Opened(model.PurposeDiscovery):
@@ -55,8 +56,8 @@ func beginDiscovery(s *server) proposal.Proposal {
 	}
 	return s.ToOn(proposal.Act, proposal.FromNetwork, func(rec *model.ServerRecord) {
 		proposal.MarkHandled(rec, proposal.AskedDiscover, s.Annotation(model.AnnotationDiscover))
-		rec.Life.State, rec.Life.Since, rec.Boot.Problem = model.StateDiscovery, s.Now, nil
-		rec.Life.FoundRunning, rec.Life.Message = time.Time{}, ""
+		proposal.EnterState(rec, model.StateDiscovery, s.Now)
+		rec.Life.FoundRunning = time.Time{}
 		rec.Boot.Attempts++
 	})
 }
@@ -90,12 +91,12 @@ func discovery(s *server) proposal.Proposal {
 // awaitReport waits for the report of the probe, and says where to look once a stage takes far longer than usual.
 func awaitReport(s *server, end time.Time) proposal.Proposal {
 	usual, slow := proposal.UsualStage(s)
-	says := fmt.Sprintf("waiting for the probe's report, %s; attempt %d of %d", proposal.LastStage(s), s.Record.Boot.Attempts, s.Policy.DiscoveryAttempts)
+	says := fmt.Sprintf("waiting for the probe's report, %s; attempt %d of %d", progress.Boot(s.Trace()), s.Record.Boot.Attempts, s.Policy.DiscoveryAttempts)
 	if s.Now.Before(slow) {
 		return s.Rest(s.Why(model.ReasonWaitingForReport, fmt.Sprintf("%s; what comes next usually takes %s", says, usual))).
 			WakeBy(proposal.Earliest(slow, end))
 	}
-	return s.Rest(s.WhyBy(model.ReasonBootTimeout, fmt.Sprintf("%s; what comes next usually takes %s: %s; %s", says, usual, proposal.Hint(s), s.BMC.Console),
+	return s.Rest(s.WhyBy(model.ReasonBootTimeout, fmt.Sprintf("%s; what comes next usually takes %s: %s; %s", says, usual, progress.BootHint(s.Trace()), s.BMC.Console),
 		proposal.RackOperator)).WakeBy(end)
 }
 
@@ -121,7 +122,7 @@ func discovered(s *server, report *model.ProbeReport) proposal.Proposal {
 func endDiscovery(s *server) proposal.Proposal {
 	if s.Power() == model.PowerOn && !mayForceOff(s) {
 		return noteRunning(s.Enter(proposal.Look, model.StateInitial).Of,
-			"it was switched on to be discovered, and asked for nothing of that: "+proposal.LastStage(s)+"; "+proposal.Hint(s))
+			"it was switched on to be discovered, and asked for nothing of that: "+progress.Boot(s.Trace())+"; "+progress.BootHint(s.Trace()))
 	}
 	if !s.IsOff() {
 		if served(s) {
@@ -139,7 +140,7 @@ func endDiscovery(s *server) proposal.Proposal {
 func rediscover(s *server) proposal.Proposal {
 	return s.Change(func(rec *model.ServerRecord) {
 		rec.Life.NotBefore = backoff(s, rec.Boot.Attempts)
-		rec.Life.LastError = "discovery ended without a report, " + proposal.LastStage(s)
+		rec.Life.LastError = "discovery ended without a report, " + progress.Boot(s.Trace())
 		if s.Progress().LockedOut() {
 			rec.Boot.Attempts = max(rec.Boot.Attempts-1, 0)
 			rec.Life.LastError = "discovery ended without a report: the machine that asked to boot could not be identified as the server, see its " +

@@ -51,23 +51,15 @@ type (
 	}
 )
 
-func (Inspect) action() {}
-
-func (Arm) action() {}
-
-func (BootOnce) action() {}
-
-func (DiskOnce) action() {}
-
-func (ClearBoot) action() {}
-
+func (Inspect) action()      {}
+func (Arm) action()          {}
+func (BootOnce) action()     {}
+func (DiskOnce) action()     {}
+func (ClearBoot) action()    {}
 func (SetIndicator) action() {}
-
 func (SetBootOrder) action() {}
+func (SetPower) action()     {}
 
-func (SetPower) action() {}
-
-// String says what is done, for logs and errors.
 func (a Inspect) String() string {
 	if a.Inventory {
 		return "read inventory"
@@ -75,26 +67,13 @@ func (a Inspect) String() string {
 	return "read power state"
 }
 
-// String says what is done, for logs and errors.
-func (a Arm) String() string { return "arm boot ticket for " + a.Boot.Image }
-
-// String says what is done, for logs and errors.
-func (a BootOnce) String() string { return "set one-time network boot" }
-
-// String says what is done, for logs and errors.
-func (a DiskOnce) String() string { return "set one-time boot from disk" }
-
-// String says what is done, for logs and errors.
-func (a ClearBoot) String() string { return "clear boot override" }
-
-// String says what is done, for logs and errors.
+func (a Arm) String() string          { return "arm boot ticket for " + a.Boot.Image }
+func (a BootOnce) String() string     { return "set one-time network boot" }
+func (a DiskOnce) String() string     { return "set one-time boot from disk" }
+func (a ClearBoot) String() string    { return "clear boot override" }
 func (a SetIndicator) String() string { return "set indicator " + a.To }
-
-// String says what is done, for logs and errors.
 func (a SetBootOrder) String() string { return "set boot order" }
-
-// String says what is done, for logs and errors.
-func (a SetPower) String() string { return "ask for power " + string(a.Reset) }
+func (a SetPower) String() string     { return "ask for power " + string(a.Reset) }
 
 // VariantContinuous is the variant of an override that holds until it is cleared.
 const VariantContinuous = "continuous"

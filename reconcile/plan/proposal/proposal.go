@@ -52,8 +52,8 @@ type Proposal struct {
 	// Forget has the server's record dropped, with all else that is known of it.
 	Forget bool
 
-	Goal *Goal   // the power that has to be reached first
-	Arm  *Arming // the ticket that has to be made
+	Goal *Goal // the power that has to be reached first
+	Arm  *Boot // what a ticket has to be made for
 }
 
 // A Goal is a power state that a server has to be brought to. The plan turns it into a request, or
@@ -80,12 +80,6 @@ const (
 	FromNetwork
 )
 
-// An Arming is a ticket that has to be made.
-type Arming struct {
-	Purpose model.TicketPurpose
-	Boot    Boot
-}
-
 // A Proof is what accounts for the disks of a server that becomes free.
 type Proof struct {
 	Mode     string // of the wipe
@@ -98,12 +92,15 @@ func (s *Server) Stay(kind Kind, do ...Action) Proposal { return Proposal{Of: s,
 
 // Enter proposes another state, after some actions.
 func (s *Server) Enter(kind Kind, state model.ServerState, do ...Action) Proposal {
-	return s.Change(func(rec *model.ServerRecord) {
-		rec.Life.State, rec.Life.Since, rec.Boot.Problem = state, s.Now, nil
-		if state != model.StateError {
-			rec.Life.Reason, rec.Life.Message = "", ""
-		}
-	}).Stay(kind, do...)
+	return s.Change(func(rec *model.ServerRecord) { EnterState(rec, state, s.Now) }).Stay(kind, do...)
+}
+
+// EnterState notes that a server is in another state.
+func EnterState(rec *model.ServerRecord, state model.ServerState, now time.Time) {
+	rec.Life.State, rec.Life.Since, rec.Boot.Problem = state, now, nil
+	if state != model.StateError {
+		rec.Life.Reason, rec.Life.Message = "", ""
+	}
 }
 
 // Fail proposes state Error, to return to the present one once the cause is gone. The verified disk
@@ -148,14 +145,6 @@ func (s *Server) Rest(why Why) Proposal {
 	return p
 }
 
-// RestOrSave rests, unless the record was changed on the way.
-func (s *Server) RestOrSave(why Why) Proposal {
-	if s.Edited() {
-		return s.Stay(Act)
-	}
-	return s.Rest(why)
-}
-
 // Inspect proposes to read the server at once, with all its parts.
 func (s *Server) Inspect() Proposal { return s.Stay(Look, Inspect{Inventory: true}) }
 
@@ -186,7 +175,8 @@ func (s *Server) ToOn(kind Kind, from BootSource, then func(rec *model.ServerRec
 
 // ToArm proposes a new boot ticket.
 func (s *Server) ToArm(purpose model.TicketPurpose, b Boot) Proposal {
-	return Proposal{Of: s, Kind: Act, Arm: &Arming{Purpose: purpose, Boot: b}}
+	b.Ticket.Purpose = purpose
+	return Proposal{Of: s, Kind: Act, Arm: &b}
 }
 
 // WakeBy makes sure that the server is looked at again at a time.
