@@ -7,7 +7,6 @@ import (
 	"ingot/reconcile/plan/boot"
 	"ingot/reconcile/plan/disks"
 	"ingot/reconcile/plan/install"
-	"ingot/reconcile/plan/laws"
 	"ingot/reconcile/plan/life"
 	"ingot/reconcile/plan/power"
 	"ingot/reconcile/plan/proposal"
@@ -112,33 +111,20 @@ func (f *planner) finish(c choice, s *proposal.Server) choice {
 	return c
 }
 
-// moves are what is carried out of a choice, nil where nothing is.
-func (f *planner) moves(s *world.Server, c *choice) (move, queued *Move) {
-	if !c.Waits && !c.Forget {
-		move = f.move(s, &c.Proposal)
-	}
-	if c.queued != nil {
-		queued = f.move(s, c.queued)
-	}
-	return move, queued
-}
-
+// move carries out a proposal.
 func (f *planner) move(s *world.Server, p *proposal.Proposal) *Move {
-	m := &Move{Do: p.Do, Then: p.Of.Record, Routine: p.Routine, Heals: p.Kind == proposal.Keep && !p.Routine}
-	m.Target, m.was = f.target(m.Then), f.knownOf(s, m.Then)
+	in, rec := f.In, p.Of.Record
+	m := &Move{Do: p.Do, Then: rec, Routine: p.Routine, Heals: p.Kind == proposal.Keep && !p.Routine}
+	m.was = known{old: s.Stored, facts: in.Observed.ServerFacts[s.Name], reading: *s.Reading, policy: &in.Policy}
+	if b := in.Observed.BMCFacts[rec.BMC]; b != nil {
+		m.was.bmcReset = b.LastResetTime
+	}
+	m.Target = model.SystemTarget{URI: rec.SystemURI, UUID: rec.UUID}
+	if rec.Board != nil {
+		m.Target.UUID, m.Target.Board = "", *rec.Board
+	}
+	if b := f.BMCs.Named(rec.BMC); b != nil {
+		m.Target.BMC = b.Target
+	}
 	return m
-}
-
-// loadLaws finds what the laws go by, and which disruptions the guard lets pass.
-func (f *planner) loadLaws() {
-	f.laws = &laws.Laws{
-		Moment: f.Moment, ObserveOnly: f.ObserveOnly, HealOnly: f.In.HealOnly != "" && f.In.ObserveOnly == "",
-		Guard: laws.NewGuard(&f.In.Observed.Fleet),
-	}
-	if f.Outdated() {
-		f.laws.Outdated = f.ObserveOnly
-	}
-	if f.ObserveOnly.Reason == "" {
-		f.guard()
-	}
 }

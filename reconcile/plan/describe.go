@@ -20,11 +20,13 @@ import (
 // describe is what a server is like before its step, and why it is not where it should be.
 func (f *planner) describe(s *world.Server, c *choice) *Server {
 	v := s.Server
-	j := &Server{Name: s.Name, Record: s.Record, Manifest: s.Manifest, Claim: s.Claim, Stage: install.StageOf(v), Duplicate: proposal.Some(v.Duplicate), Taints: s.Taints, Why: c.Why}
+	j := &Server{
+		Name: s.Name, Record: s.Record, Manifest: s.Manifest, Claim: s.Claim, Stage: install.StageOf(v), Taints: s.Taints, Why: c.Why,
+		Duplicate: proposal.Some(v.Duplicate), Unarmed: proposal.Some(boot.Unarmed(v)), Approval: proposal.Some(service.ApprovalWhy(v)),
+	}
 	if p := s.Record.Boot.Problem; proposal.FailedBoot(p) {
 		j.Unbooted = proposal.Some(proposal.ProblemWhy(v, p))
 	}
-	j.Unarmed, j.Approval = proposal.Some(boot.Unarmed(v)), proposal.Some(service.ApprovalWhy(v))
 	if v.Unconfirmed() {
 		j.Unconfirmed = proposal.Some(install.UnconfirmedWhy(v))
 	}
@@ -34,8 +36,8 @@ func (f *planner) describe(s *world.Server, c *choice) *Server {
 		}
 		j.Exposed, j.CloudInit, j.Power = proposal.Some(boot.Exposed(v)), proposal.Some(install.CloudInitFailed(v)), proposal.Some(life.PowerIgnored(v))
 	}
-	if j.Why.Reason == "" && !c.Waits && acts(c.Do) {
-		j.Why = proposal.Why{Reason: model.ReasonInProgress, Message: "next: " + actionsText(c.Do), Since: s.Record.Life.Since}
+	if do := next(c.Do); j.Why.Reason == "" && !c.Waits && do != "" {
+		j.Why = v.Why(model.ReasonInProgress, "next: "+do)
 	}
 	j.RanWhenLastRead = s.RanWhenLastRead(j.Why)
 	return j
@@ -51,24 +53,21 @@ func (f *planner) pending(s *proposal.Server) proposal.Why {
 	if why, _ = boot.Trouble(s, b); why.Reason != "" {
 		return why
 	}
-	if s.AwaitsOff(model.PurposeClaim) && proposal.NeedsInstallPlace(s) && f.places.installs <= 0 {
-		return f.places.full(s, proposal.InstallPlace)
+	if s.AwaitsOff(model.PurposeClaim) && proposal.NeedsInstallPlace(s) && f.places.left[proposal.InstallPlace] <= 0 {
+		return placeWhy(s, proposal.InstallPlace)
 	}
-	return s.Why(model.ReasonReprovisionQueued, "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)")
+	return placeWhy(s, proposal.ReprovisionPlace)
 }
 
-// acts reports whether actions do more than read, or what nothing waits for.
-func acts(do []proposal.Action) bool {
-	return slices.ContainsFunc(do, func(a proposal.Action) bool {
-		_, reads := a.(proposal.Inspect)
-		return !reads && !proposal.Aside(a)
-	})
-}
-
-func actionsText(do []proposal.Action) string {
-	texts := make([]string, len(do))
+// next names actions, if one of them does more than read or than what nothing waits for; "" = none does.
+func next(do []proposal.Action) string {
+	acts, texts := false, make([]string, len(do))
 	for i, a := range do {
-		texts[i] = a.String()
+		_, reads := a.(proposal.Inspect)
+		acts, texts[i] = acts || !reads && !proposal.Aside(a), a.String()
+	}
+	if !acts {
+		return ""
 	}
 	return strings.Join(texts, ", then ")
 }

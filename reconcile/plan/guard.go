@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	"ingot/model"
 	"ingot/reconcile/plan/install"
 	"ingot/reconcile/plan/laws/window"
@@ -9,12 +11,16 @@ import (
 
 // guard decides which disruptive steps may be begun: so many within a window of time,
 // whatever commits ask for them, and the others once a commit approves their list
-// (law 2). What was decided before does not count again.
-func (f *planner) guard() {
+// (law 2). What was decided before does not count again. next is when a list that is held may go, zero if
+// none may by time.
+func (f *planner) guard() (next time.Time) {
 	asked := f.disruptions()
-	var bound map[string]int
-	if len(asked) > 0 { // else nothing is measured by it
-		bound = f.boundByNamespace()
+	bound := make(map[string]int) // by namespace
+	for _, s := range f.Servers {
+		if len(asked) > 0 && s.IsBound() { // else nothing is measured by it
+			ns, _ := model.SplitName(s.Record.Claim.Name)
+			bound[ns]++
+		}
 	}
 	r := window.Check(window.Input{
 		Asked: asked, Uncertain: f.uncertain(asked), Record: f.Record, Bound: bound, Approvals: f.In.Desired.Approvals,
@@ -24,10 +30,10 @@ func (f *planner) guard() {
 		Revision: f.In.Desired.Revision, Now: f.In.Now, Seed: f.In.Nonce,
 	})
 	f.Record.Holds, f.Record.ApprovedSteps, f.Record.Done = r.Holds, r.ApprovedSteps, r.Done
-	f.guardNext = r.Next
 	for _, d := range r.Allowed {
 		f.laws.Guard.Allow(d)
 	}
+	return r.Next
 }
 
 // disruptions are the decisions that take something from users of servers, in the order of servers: those
@@ -70,16 +76,4 @@ func (f *planner) uncertain(asked []model.Disruption) map[window.Key]bool {
 		}
 	}
 	return steps
-}
-
-// boundByNamespace counts the servers that claims have.
-func (f *planner) boundByNamespace() map[string]int {
-	bound := make(map[string]int)
-	for _, s := range f.Servers {
-		if s.IsBound() {
-			ns, _ := model.SplitName(s.Record.Claim.Name)
-			bound[ns]++
-		}
-	}
-	return bound
 }

@@ -77,14 +77,6 @@ func refuse(s *proposal.Server, value, why string) proposal.Proposal {
 	}).Stay(proposal.Note)
 }
 
-// forget notes that a server is forgotten.
-func forget(c *proposal.Changes, rec *model.ServerRecord) {
-	c.DropServers = append(c.DropServers, rec.Name)
-	if !slices.Contains(c.DropBMCFacts, rec.BMC) {
-		c.DropBMCFacts = append(c.DropBMCFacts, rec.BMC)
-	}
-}
-
 // noteBootstrapped has the record remember for which rules the server was ready once, and
 // forget those that a commit removed: a rule that cannot be read, or is merely absent,
 // goes on to be remembered.

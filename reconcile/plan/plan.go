@@ -2,20 +2,19 @@ package plan
 
 import (
 	"slices"
-	"time"
 
 	"ingot/model"
 	"ingot/reconcile/plan/laws"
 	"ingot/reconcile/plan/laws/window"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/world"
 )
 
 // planner is one plan under way.
 type planner struct {
 	*world.World
-	laws      *laws.Laws
-	places    *places
-	guardNext time.Time // when a list that is held may go; zero = none will by time
+	laws   *laws.Laws
+	places *places
 }
 
 // Plan decides what to do now, and says why each object is where it is. The same input
@@ -23,12 +22,21 @@ type planner struct {
 func Plan(in *world.Input) *Result {
 	f := &planner{World: world.New(in)}
 	p := f.BMCs.Propose()
-	r := &Result{Decided: p.Changes, Moves: make(map[model.ServerName]*Move), Readings: p.Readings, Next: p.Wake}
+	r := &Result{
+		Decided: p.Changes, Moves: make(map[model.ServerName]*Move), Readings: p.Readings, Next: p.Wake, ObserveOnly: f.ObserveOnly,
+	}
 	f.planClaims(r)
-	f.loadLaws()
-	r.wake(f.guardNext)
+	f.laws = &laws.Laws{
+		Moment: f.Moment, ObserveOnly: f.ObserveOnly, HealOnly: f.In.HealOnly != "" && f.In.ObserveOnly == "",
+		Guard: laws.NewGuard(&f.In.Observed.Fleet),
+	}
+	if f.Outdated() {
+		f.laws.Outdated = f.ObserveOnly
+	}
+	if f.ObserveOnly.Reason == "" {
+		r.Next = proposal.Earlier(r.Next, f.guard())
+	}
 	bound := f.bindClaims()
-	r.ObserveOnly = f.ObserveOnly
 	f.noteUnread()
 	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = bound.Claims, f.BMCs.BMCs, f.BMCs.Endpoints(), f.maintenances(bound)
 	r.ReadinessRules, r.Unmatched = bound.Rules, f.unmatched(bound)
@@ -42,45 +50,29 @@ func Plan(in *world.Input) *Result {
 // planServers takes each server's next step.
 func (f *planner) planServers(r *Result) {
 	f.places = newPlaces(f)
-	f.Moment.InstallsLeft = f.places.installs
+	f.Moment.InstallsLeft = f.places.left[proposal.InstallPlace]
 	r.Servers = make([]*Server, len(f.Servers))
 	for i, s := range f.Servers {
 		c := f.choose(s)
 		r.Servers[i] = f.describe(s, &c)
-		r.wake(c.Wake)
+		r.Next = proposal.Earlier(r.Next, c.Wake)
 		if f.In.Busy[s.Name] {
 			continue
 		}
-		move, queued := f.moves(s, &c)
-		if move != nil {
-			r.Moves[s.Name] = move
+		if !c.Waits && !c.Forget {
+			r.Moves[s.Name] = f.move(s, &c.Proposal)
 		}
-		if queued != nil {
-			f.places.queued = append(f.places.queued, QueuedMove{s.Name, queued})
+		if c.queued != nil {
+			f.places.queued = append(f.places.queued, QueuedMove{s.Name, f.move(s, c.queued)})
 		}
-		if c.Forget {
-			forget(&r.Decided, s.Record)
+		if d := &r.Decided; c.Forget {
+			d.DropServers = append(d.DropServers, s.Name)
+			if !slices.Contains(d.DropBMCFacts, s.Record.BMC) {
+				d.DropBMCFacts = append(d.DropBMCFacts, s.Record.BMC)
+			}
 		}
 	}
 	r.Queued = f.places.queued
-}
-
-// target is how a server is reached.
-func (f *planner) target(rec *model.ServerRecord) model.SystemTarget {
-	t := model.SystemTarget{URI: rec.SystemURI, UUID: rec.UUID}
-	if rec.Board != nil {
-		t.UUID, t.Board = "", *rec.Board
-	}
-	if b := f.BMCs.Named(rec.BMC); b != nil {
-		t.BMC = b.Target
-	}
-	return t
-}
-
-func (r *Result) wake(at time.Time) {
-	if !at.IsZero() && (r.Next.IsZero() || at.Before(r.Next)) {
-		r.Next = at
-	}
 }
 
 // sameFleet reports whether two records of the fleet say the same.

@@ -90,20 +90,15 @@ var rules = []rule{
 
 // proposals are what could be done with a server, in the order of precedence.
 func (f *planner) proposals(s *world.Server) iter.Seq[proposal.Proposal] {
+	of := func(propose func(*world.Server) (proposal.Proposal, bool)) rule {
+		return func(*proposal.Server) (proposal.Proposal, bool) { return propose(s) }
+	}
 	return func(yield func(proposal.Proposal) bool) {
-		for _, propose := range notes {
-			if p, ok := propose(s.Server); ok && !yield(p) {
-				return
-			}
-		}
-		for _, propose := range []func(*world.Server) (proposal.Proposal, bool){f.noteBootstrapped, f.noteOrphaned, f.forget} {
-			if p, ok := propose(s); ok && !yield(p) {
-				return
-			}
-		}
-		for _, propose := range rules {
-			if p, ok := propose(s.Server); ok && !yield(p) {
-				return
+		for _, list := range [][]rule{notes, {of(f.noteBootstrapped), of(f.noteOrphaned), of(f.forget)}, rules} {
+			for _, propose := range list {
+				if p, ok := propose(s.Server); ok && !yield(p) {
+					return
+				}
 			}
 		}
 	}

@@ -4,15 +4,35 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan/disks"
+	"ingot/reconcile/plan/install"
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/reading"
-	"ingot/reconcile/plan/world"
+	"ingot/reconcile/plan/settings"
 )
+
+// A Move is what to do with one server now.
+type Move struct {
+	Target model.SystemTarget
+
+	Do   []proposal.Action   // in order, stopping at the first that fails
+	Then *model.ServerRecord // saved once all of Do succeeded
+	// Heals is set when the move does nothing but restore the power of a bound server: it needs no
+	// approval.
+	Heals bool
+	// Routine is set for a look that nothing waits for: unless it finds something
+	// new, there is nothing to plan after it.
+	Routine bool
+
+	was known
+}
 
 // known is what was known of a server when its move was planned.
 type known struct {
@@ -21,16 +41,6 @@ type known struct {
 	reading  reading.State
 	bmcReset time.Time // when its BMC was restarted last, as far as is known
 	policy   *policy.Options
-}
-
-// knownOf is what is known of a server before its step.
-func (f *planner) knownOf(s *world.Server, then *model.ServerRecord) known {
-	in := f.In
-	k := known{old: in.Observed.Servers[s.Name], facts: in.Observed.ServerFacts[s.Name], reading: in.Readings[s.Name], policy: &in.Policy}
-	if b := in.Observed.BMCFacts[then.BMC]; b != nil {
-		k.bmcReset = b.LastResetTime
-	}
-	return k
 }
 
 // Next returns the action that follows on these answers, or false when the move is over:
@@ -42,22 +52,18 @@ func (m *Move) Next(answers []proposal.Answer) (proposal.Action, bool) {
 	return m.Do[len(answers)], true
 }
 
-// Addresses are the MAC addresses of a server whose leases tell that it runs, for it was
+// Addresses are the MAC addresses of a server whose leases show that it runs, because it was
 // found running; inv is what was just read of it, nil if nothing was.
 func (m *Move) Addresses(inv *model.Inventory) []string {
 	if m.Then.Life.FoundRunning.IsZero() {
 		return nil
 	}
-	switch {
-	case inv != nil:
+	if inv != nil {
 		inv = disks.Merged(m.was.facts, inv)
-	case m.was.facts != nil:
+	} else if m.was.facts != nil {
 		inv = m.was.facts.Inventory
 	}
-	var all []string
-	if inv != nil {
-		all = inv.MACs()
-	}
+	all := inv.MACs()
 	for _, mac := range m.Then.MACs {
 		all = append(all, mac.Address)
 	}
@@ -65,16 +71,15 @@ func (m *Move) Addresses(inv *model.Inventory) []string {
 }
 
 // BeforeAsking is what is saved before a power request is made, after these answers:
-// whoever finds the record after a crash knows that it may have been carried out.
+// a process that finds the record after a crash knows that it may have been carried out.
 func (m *Move) BeforeAsking(answers []proposal.Answer) proposal.Changes {
 	o := m.replay(answers)
-	before := o.aboutToAsk()
-	return proposal.Changes{Servers: []*model.ServerRecord{&before}, Payloads: o.payloads}
+	return proposal.Changes{Servers: []*model.ServerRecord{o.aboutToAsk()}, Payloads: o.payloads}
 }
 
 // Settle is the result of a move, by the answers to its actions; where the move was not over and
 // there are no more of them, Ingot is being stopped. Decisions are kept after
-// success only: a failed move leaves the record as it was, but for the failure.
+// success only: a failed move leaves the record as it was, except for the failure.
 func (m *Move) Settle(answers []proposal.Answer, now time.Time) proposal.Settled {
 	o := m.replay(answers)
 	failed := o.failed
@@ -107,7 +112,8 @@ func (m *Move) Look(s *proposal.Settled) (look *Move, after time.Duration, ok bo
 	if _, asked := m.Do[len(m.Do)-1].(proposal.SetPower); !asked {
 		return nil, 0, false
 	}
-	was := known{old: s.Servers[0], facts: m.was.facts, reading: s.Reading, bmcReset: m.was.bmcReset, policy: m.was.policy}
+	was := m.was
+	was.old, was.reading = s.Servers[0], s.Reading
 	if n := len(s.ServerFacts); n > 0 {
 		was.facts = s.ServerFacts[n-1]
 	}
@@ -178,7 +184,6 @@ func (o *outcome) take(do proposal.Action, a *proposal.Answer) {
 	}
 }
 
-// inspect notes what was read of the machine.
 func (o *outcome) inspect(do proposal.Inspect, a *proposal.Answer) {
 	facts := &model.ServerFacts{Name: o.rec.Name, Power: a.Facts.Power}
 	post := a.POST
@@ -223,7 +228,6 @@ func (o *outcome) arm(do proposal.Arm, a *proposal.Answer) {
 	}
 }
 
-// setPower notes what a power request came to.
 func (o *outcome) setPower(do proposal.SetPower, a *proposal.Answer) {
 	f, r := a.Failed, a.Reset
 	switch {
@@ -234,47 +238,46 @@ func (o *outcome) setPower(do proposal.SetPower, a *proposal.Answer) {
 		}
 		o.force = do.Reset == model.ResetGracefulOff && !do.Gently && f.Reason == model.ReasonUnsupported
 	default:
-		before := o.aboutToAsk()
-		o.asked, o.reading = &before, o.reading.Asked()
+		o.asked, o.reading = o.aboutToAsk(), o.reading.Asked()
 	}
 	if f != nil {
 		return
 	}
-	asked := *o.rec.Power.Asked
+	asked, says := *o.rec.Power.Asked, ""
 	asked.Before, asked.Reset = r.Before, cmp.Or(r.Did, do.Reset)
 	o.rec.Power.Asked, o.rec.Power.NoShutdown = &asked, time.Time{}
-	o.operated(do.Reset, r.Did)
+	if r.Did == model.ResetOn && do.Reset != model.ResetOn {
+		says = "it was off, so it was switched on instead"
+	}
+	endOperation(&o.rec, model.OutcomeDone, says)
 }
 
-// operated notes that the operation which asked for a reset is done, by the one that was
-// carried out.
-func (o *outcome) operated(asked, did model.ResetKind) {
-	op := o.rec.Requests.Operation
-	if op == nil || op.Outcome != "" || op.AskedAt.IsZero() {
-		return
+// endOperation notes the outcome of the operation that requested a reset, if one did.
+func endOperation(rec *model.ServerRecord, outcome model.OperationOutcome, message string) {
+	if op := rec.Requests.Operation; op != nil && op.Outcome == "" && !op.AskedAt.IsZero() {
+		ended := *op
+		ended.Outcome, ended.Message = outcome, message
+		rec.Requests.Operation = &ended
 	}
-	done := *op
-	done.Outcome = model.OutcomeDone
-	if did == model.ResetOn && asked != model.ResetOn {
-		done.Message = "it was off, so it was switched on instead"
-	}
-	o.rec.Requests.Operation = &done
 }
 
 // aboutToAsk is the record that is saved before a power request is made: the old one, with
 // what the new one says of the request, and of what counts as done once it was.
-func (o *outcome) aboutToAsk() model.ServerRecord {
-	rec, before := &o.rec, o.rec
-	if o.was.old != nil {
-		before = *o.was.old
-	}
-	asked := *rec.Power.Asked
+func (o *outcome) aboutToAsk() *model.ServerRecord {
+	rec, before, asked := &o.rec, o.before(), *o.rec.Power.Asked
 	asked.Unsure = true
-	before.Power.Asked, before.Requests.Operation, before.Power.NoShutdown = &asked, rec.Requests.Operation, time.Time{}
+	before.Power.Asked, before.Power.NoShutdown = &asked, time.Time{}
 	before.Boot.Ticket, before.Boot.Serial, before.Boot.OverrideVariant = rec.Boot.Ticket, rec.Boot.Serial, rec.Boot.OverrideVariant
-	before.Requests.HandledOperation, before.Requests.HandledReprovision = rec.Requests.HandledOperation, rec.Requests.HandledReprovision
-	before.Requests.HandledDiscover, before.Requests.HandledBefore = rec.Requests.HandledDiscover, rec.Requests.HandledBefore
+	before.Requests = rec.Requests
 	return before
+}
+
+// before is a copy of the record as it was; that of a new server is what it will be.
+func (o *outcome) before() *model.ServerRecord {
+	if o.was.old != nil {
+		return new(*o.was.old)
+	}
+	return new(o.rec)
 }
 
 // done keeps what the move decided.
@@ -293,70 +296,47 @@ func (o *outcome) done(s *proposal.Settled) {
 func (o *outcome) fails(s *proposal.Settled, f *proposal.Failure, now time.Time) {
 	inspect, reads := o.action.(proposal.Inspect)
 	arm, arms := o.action.(proposal.Arm)
-	p, name := *o.was.policy, o.rec.Name
+	p, name, rec := *o.was.policy, o.rec.Name, o.before()
+	s.Outcome = proposal.MoveFailed
 	switch {
 	case f.Kind == proposal.FailureStopped:
-		s.Outcome = proposal.MoveStopped
+		s.Outcome, rec = proposal.MoveStopped, nil
 	case o.unmeant != "":
-		s.Outcome = proposal.MoveOvertaken
-		o.overtaken(s, now)
+		s.Outcome, rec = proposal.MoveOvertaken, o.was.old
+		o.overtaken(now)
 	case o.force:
 		s.Outcome = proposal.MoveNoShutdown
-		rec := o.before()
 		rec.Power.NoShutdown = now
-		s.Servers = append(s.Servers, rec)
 	case reads || o.asked == nil && f.OtherMachine():
-		s.Outcome = proposal.MoveUnanswered
+		s.Outcome, rec = proposal.MoveUnanswered, o.was.old // nothing was asked for
 		until := now.Add(policy.Backoff(name, o.reading.Failures+1, p))
 		o.reading = o.reading.Missed(s.Err, until, now).Because(f.Reason)
 		if inspect.Inventory {
 			o.reading = o.reading.MissedParts(now)
 		}
-		if !reads && o.was.old != nil {
-			s.Servers = append(s.Servers, o.was.old) // nothing was asked for
+		if reads {
+			rec = nil
 		}
-	case o.asked != nil:
-		s.Outcome = proposal.MoveFailed
-		s.Servers = append(s.Servers, unsure(*o.asked, s.Err))
+	case o.asked != nil: // a restart is not asked for again (law 3)
+		rec = o.asked
+		rec.Life.LastError = s.Err
+		endOperation(rec, model.OutcomeUnknown, s.Err)
 	case f.Kind == proposal.FailureUnrecorded:
-		s.Outcome = proposal.MoveFailed
-		o.reading = o.reading.Lost(s.Err, name, p, now)
+		o.reading, rec = o.reading.Lost(s.Err, name, p, now), nil
 	case arms:
-		o.notArmed(s, arm, f, now)
+		rec = o.notArmed(s, rec, arm, f, now)
 	default:
-		s.Outcome = proposal.MoveFailed
-		rec := o.before()
 		rec.Life.Failures++
 		rec.Life.NotBefore = now.Add(policy.Backoff(name, rec.Life.Failures, p))
 		rec.Life.LastError = s.Err
+	}
+	if rec != nil {
 		s.Servers = append(s.Servers, rec)
 	}
 }
 
-// notArmed notes why a boot could not be armed. That its image is being prepared is no failure.
-func (o *outcome) notArmed(s *proposal.Settled, arm proposal.Arm, f *proposal.Failure, now time.Time) {
-	if f.Reason == model.ReasonImagePreparing {
-		s.Outcome = proposal.MovePreparing
-		o.prepares(s, arm, f, now)
-		return
-	}
-	s.Outcome = proposal.MoveFailed
-	rec := o.before()
-	rec.Boot.Problem = armProblem(rec.Boot.Problem, rec.Name, arm, f, now, *o.was.policy)
-	s.Servers = append(s.Servers, rec)
-}
-
-// before is a copy of the record as it was; that of a new server is what it will be.
-func (o *outcome) before() *model.ServerRecord {
-	if o.was.old != nil {
-		return new(*o.was.old)
-	}
-	return new(o.rec)
-}
-
-// overtaken notes that a machine's power has changed since the plan: nothing was asked
-// for, and what is to be done now is thought over again.
-func (o *outcome) overtaken(s *proposal.Settled, now time.Time) {
+// overtaken notes that a machine's power has changed since the plan: nothing was requested.
+func (o *outcome) overtaken(now time.Time) {
 	facts := model.ServerFacts{Name: o.rec.Name}
 	if o.facts != nil {
 		facts = *o.facts
@@ -365,18 +345,122 @@ func (o *outcome) overtaken(s *proposal.Settled, now time.Time) {
 	o.facts, o.learned = &facts, true
 	if old := o.was.old; old != nil {
 		o.reading = o.reading.Saw(o.unmeant, old.Power.Asked, o.was.policy.OffReadings, now)
-		s.Servers = append(s.Servers, old)
 	}
 }
 
-// unsure is the record after a power request of which nobody knows whether it was
-// carried out. A restart is not asked for again (law 3).
-func unsure(rec model.ServerRecord, err string) *model.ServerRecord {
-	rec.Life.LastError = err
-	if op := rec.Requests.Operation; op != nil && op.Outcome == "" && !op.AskedAt.IsZero() {
-		lost := *op
-		lost.Outcome, lost.Message = model.OutcomeUnknown, err
-		rec.Requests.Operation = &lost
+// notArmed is the record once a boot could not be armed, nil if it is as it was. That its image is being
+// prepared is no failure, and is checked again after a few seconds.
+func (o *outcome) notArmed(s *proposal.Settled, rec *model.ServerRecord, do proposal.Arm, f *proposal.Failure, now time.Time) *model.ServerRecord {
+	b, old, name := &do.Boot, rec.Boot.Problem, rec.Name
+	p := model.BootProblem{
+		Digest: b.Ticket.Digest, Architecture: b.Architecture, Image: b.Image, Reason: f.Reason, Message: f.Text, Since: now,
 	}
-	return &rec
+	if f.Reason == "" {
+		p.Reason, p.Message = model.ReasonArmFailed, f.By(do)
+	}
+	known := proposal.Concerns(old, b)
+	if known && old.Reason == p.Reason {
+		p.Since = old.Since
+	}
+	if f.Reason == model.ReasonImagePreparing {
+		s.Outcome = proposal.MovePreparing
+		o.reading.PreparedAfter = now.Add(install.PreparedEvery - time.Duration(float64(install.PreparedEvery)/2*policy.Jitter(name)))
+		if old != nil && *old == p {
+			return nil
+		}
+	} else {
+		if known {
+			p.Failures = old.Failures
+		}
+		p.Failures++
+		p.NotBefore = now.Add(policy.Backoff(name, p.Failures, *o.was.policy))
+	}
+	rec.Boot.Problem = &p
+	return rec
+}
+
+// diskOnce notes whether the BMC sets a one-time boot from disk. One that has none is not
+// asked for it again; whatever it answers, the server is powered on next.
+func (o *outcome) diskOnce(do proposal.DiskOnce, a *proposal.Answer) {
+	f := a.Failed
+	o.failed = nil
+	switch {
+	case f == nil:
+		o.rec.Boot.NoDiskBoot = nil
+	case f.Lasting():
+		o.rec.Boot.NoDiskBoot = &model.NoDiskBoot{Reason: f.Reason, Message: f.Text, Since: a.At, Firmware: do.Firmware}
+	}
+}
+
+// settingProblem is the problem of a setting after an answer that failed, and
+// notes that the move did not, because nothing else waits for a setting. If nothing was learned of the
+// setting, it is the old one.
+func (o *outcome) settingProblem(old *model.SettingProblem, want, firmware string, a *proposal.Answer) *model.SettingProblem {
+	f := a.Failed
+	if f.Kind == proposal.FailureStopped || f.OtherMachine() {
+		return old
+	}
+	p := &model.SettingProblem{Want: want, Reason: f.Reason, Message: f.Text, Since: a.At, Firmware: firmware}
+	if old != nil && old.Want == want && old.Firmware == firmware {
+		p.Failures = old.Failures
+		if old.Reason == p.Reason {
+			p.Since = old.Since
+		}
+	}
+	p.Failures++
+	p.NotBefore = a.At.Add(policy.Backoff(o.rec.Name, p.Failures, *o.was.policy))
+	o.failed, o.decided = nil, true
+	return p
+}
+
+// learn is a copy of the server's inventory that is saved once a setting is entered in it.
+func (o *outcome) learn() *model.Inventory {
+	facts := &model.ServerFacts{Name: o.rec.Name, Inventory: new(model.Inventory)}
+	if o.facts != nil {
+		facts.Power = o.facts.Power
+		if o.facts.Inventory != nil {
+			*facts.Inventory = *o.facts.Inventory
+		}
+	}
+	o.facts, o.learned = facts, true
+	return facts.Inventory
+}
+
+func (o *outcome) setIndicator(do proposal.SetIndicator, a *proposal.Answer) {
+	set := &o.rec.Settings
+	if a.Failed != nil {
+		set.IndicatorProblem = o.settingProblem(set.IndicatorProblem, do.To, do.Firmware, a)
+		return
+	}
+	inv := o.learn()
+	inv.IndicatorLED, inv.IndicatorOnOff = a.Indicator.LED, a.Indicator.OnOff
+	if set.IndicatorProblem != nil {
+		set.IndicatorProblem, o.decided = nil, true
+	}
+}
+
+func (o *outcome) setBootOrder(do proposal.SetBootOrder, a *proposal.Answer) {
+	set, shown := &o.rec.Settings, a.BootOrder
+	key := model.BootOrderKey(do.Wanted, do.Firmware, do.Known)
+	switch {
+	case a.Failed != nil:
+		set.BootOrderProblem = o.settingProblem(set.BootOrderProblem, key, do.Firmware, a)
+		return
+	case do.Started != nil && shown.Pending() && slices.Equal(shown.Next, do.Started.Order):
+		set.BootOrderProblem = &model.SettingProblem{
+			Want: key, Reason: model.ReasonSettingNotKept, Since: a.At, Firmware: do.Firmware, Failures: settings.Attempts,
+			Message: fmt.Sprintf("%s has been pending since %s, and the machine has started since with %s",
+				strings.Join(shown.Next, ", "), text.Time(do.Started.Since), strings.Join(shown.Now, ", ")),
+		}
+		set.BootOrderSet, set.BootOrderPending = "", nil
+	default:
+		set.BootOrderSet, set.BootOrderProblem = model.BootOrderKey(do.Wanted, do.Firmware, shown.Now), nil
+		if old := set.BootOrderPending; !shown.Pending() {
+			set.BootOrderPending = nil
+		} else if old == nil || !slices.Equal(old.Order, shown.Next) {
+			set.BootOrderPending = &model.PendingBootOrder{Order: shown.Next, Since: a.At}
+		}
+	}
+	o.learn().BootOrder = shown.Now
+	o.decided = true
 }

@@ -125,21 +125,15 @@ func (s *Set) Propose() Proposal {
 	p := Proposal{Readings: make(map[model.BMCName]*Reading)}
 	s.devices.propose(&p.Changes)
 	for _, b := range s.BMCs {
-		p.wake(b.resume)
+		p.Wake = proposal.Earlier(p.Wake, b.resume)
 		if s.in.Busy[b.Name] || !b.readable() {
 			continue
 		}
 		if due := s.due(b); !b.retryAsked() && s.in.Now.Before(due) {
-			p.wake(due)
+			p.Wake = proposal.Earlier(p.Wake, due)
 			continue
 		}
 		p.Readings[b.Name] = s.reading(b)
 	}
 	return p
-}
-
-func (p *Proposal) wake(at time.Time) {
-	if !at.IsZero() && (p.Wake.IsZero() || at.Before(p.Wake)) {
-		p.Wake = at
-	}
 }

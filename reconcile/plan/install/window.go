@@ -40,7 +40,7 @@ func Window(s *server) (length time.Duration, end time.Time) {
 	case model.PurposeCleanup:
 		length = p.WipeTimeout(t.CleanupMode)
 		if w := s.Trace().Wiping(); w != nil && w.ReceivedAt.After(from) {
-			return length, proposal.Earliest(s.NotedAt(w.ReceivedAt).Add(length), from.Add(maxWipeTimes*length))
+			return length, proposal.Earlier(s.NotedAt(w.ReceivedAt).Add(length), from.Add(maxWipeTimes*length))
 		}
 		if s.Begun() && s.TicketState() != model.TicketIgnitionServed {
 			length = min(length, p.BootTimeout) // until its probe runs it may run what it ran before

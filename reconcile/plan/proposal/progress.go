@@ -36,9 +36,7 @@ func LastServed(p *model.Progress) time.Time {
 	}
 	last := p.DHCPAt
 	for _, at := range []time.Time{p.TFTPAt, p.HTTPBootAt, p.ScriptAt, p.KernelAt, p.InitrdAt, p.IgnitionAt} {
-		if at.After(last) {
-			last = at
-		}
+		last = Later(last, at)
 	}
 	return last
 }
@@ -65,10 +63,10 @@ func Later(a, b time.Time) time.Time {
 	return b
 }
 
-// Earliest is the earlier of two times.
-func Earliest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
+// Earlier is the earlier of two times, of which zero is none.
+func Earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
 	}
-	return b
+	return a
 }

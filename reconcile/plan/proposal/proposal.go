@@ -181,9 +181,7 @@ func (s *Server) ToArm(purpose model.TicketPurpose, b Boot) Proposal {
 
 // WakeBy makes sure that the server is looked at again at a time.
 func (p Proposal) WakeBy(at time.Time) Proposal {
-	if !at.IsZero() && (p.Wake.IsZero() || at.Before(p.Wake)) {
-		p.Wake = at
-	}
+	p.Wake = Earlier(p.Wake, at)
 	return p
 }
 
