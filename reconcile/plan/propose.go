@@ -20,7 +20,7 @@ type rule = func(*proposal.Server) (proposal.Proposal, bool)
 // decisions are what Git asks for that takes something from a server's user, in the order in which
 // they are taken. The guard counts them.
 var decisions = []rule{
-	decideRelease,
+	life.DecideRelease,
 	life.DecideWipe,
 	service.DecideOff,
 	service.DecideMaintenance,
@@ -40,7 +40,7 @@ var notes = []rule{
 	life.Inherit,
 	life.NoteCleanup,
 	service.NoteApproval,
-	decideRelease,
+	life.DecideRelease,
 	life.WithdrawRelease,
 	install.WithdrawReprovision,
 	install.DecideReprovision,
@@ -102,11 +102,6 @@ func (f *planner) proposals(s *world.Server) iter.Seq[proposal.Proposal] {
 			}
 		}
 	}
-}
-
-// decideRelease gives the decision to release what is known of the install.
-func decideRelease(s *proposal.Server) (proposal.Proposal, bool) {
-	return life.DecideRelease(s, install.UnreportedServed(s))
 }
 
 // readAgain reads the power state where what is known of it does not count.

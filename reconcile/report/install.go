@@ -2,13 +2,14 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan/install"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/progress"
 )
 
@@ -79,13 +80,26 @@ func (s serverView) installedCondition() (c metav1.Condition, telling bool) {
 		return condition(typeInstalled, true, reasonBooted, "its system runs "+on, s.bootedAt()), true
 	case rec.Install.Digest != "":
 		why = *s.Unconfirmed
-	case !hasDisk && !install.OfDiskImage(rec.Boot.Problem):
+	case !hasDisk && !ofDiskImage(rec.Boot.Problem):
 		return c, false
 	}
 	if why.Reason == "" {
 		return c, false
 	}
 	return condition(typeInstalled, false, why.Reason, why.Text(), why.Since), true
+}
+
+// imageReasons are the reasons that disk images alone have.
+var imageReasons = []model.Reason{
+	model.ReasonDigestMissing, model.ReasonDigestMismatch, model.ReasonImageUnsafe, model.ReasonImageFormat,
+	model.ReasonImageNoPartitions, model.ReasonImageCannotBoot, model.ReasonImageTooLarge, model.ReasonImagePreparing,
+	model.ReasonSectorSizeMismatch, model.ReasonDiskTooSmall, model.ReasonRootDeviceAmbiguous, model.ReasonRootDeviceMissing,
+	model.ReasonRootDeviceGone, model.ReasonMultipath,
+}
+
+// ofDiskImage reports whether the problem is one of a disk image, or of the disk that it is for.
+func ofDiskImage(p *model.BootProblem) bool {
+	return proposal.FailedDisk(p) || p != nil && slices.Contains(imageReasons, p.Reason)
 }
 
 // installFacts are what `ingot explain` says of a server's disk image.

@@ -1,3 +1,5 @@
+// Package bmcs decides about BMCs and the devices on their networks: where each is, why it cannot be
+// used, which credentials are tried, when it is read next, and what the result of a reading means.
 package bmcs
 
 import (
@@ -74,7 +76,6 @@ func (b *BMC) why(reason, message string, actor proposal.Actor) proposal.Why {
 	return proposal.Why{Reason: reason, Message: message, Since: b.Record.Since, Actor: actor}
 }
 
-// isIgnored reports whether the manifest suspends the BMC.
 func (b *BMC) isIgnored() bool {
 	return b.Manifest.Annotations[model.AnnotationOperation] == model.OperationIgnore
 }

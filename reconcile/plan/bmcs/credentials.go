@@ -71,21 +71,18 @@ func (s *Set) tryNext(b *BMC) proposal.Why {
 
 // refusals counts the credentials of its entry that the BMC refused.
 func (b *BMC) refusals() string {
-	refused, entry := 0, b.Endpoint.Prefix
+	left, entry := 0, b.Endpoint.Prefix
 	for _, c := range entry.Credentials {
-		if slices.Contains(b.Endpoint.Record.Tried, c.ID) {
-			refused++
+		if !slices.Contains(b.Endpoint.Record.Tried, c.ID) {
+			left++
 		}
 	}
 	return fmt.Sprintf("it refused %d of the %s that entry %s of the MAC prefix database has",
-		refused, text.Plural(len(entry.Credentials), "credential"), entry.Prefix)
+		len(entry.Credentials)-left, text.Plural(len(entry.Credentials), "credential"), entry.Prefix)
 }
 
-// withRefusal is a device's record after its BMC refused a credential.
-func withRefusal(rec model.EndpointRecord, credential string, now time.Time, p *policy.Options) *model.EndpointRecord {
-	rec.Tried = newest(append(slices.Clone(rec.Tried), credential), maxTried)
-	rec.RefusedAt = newest(append(slices.Clone(rec.RefusedAt), now), p.MaxRefused)
-	return &rec
+// newest is a list with one more at its end, at most n in all.
+func newest[E any](list []E, next E, n int) []E {
+	list = append(slices.Clone(list), next)
+	return list[max(0, len(list)-n):]
 }
-
-func newest[E any](list []E, n int) []E { return list[max(0, len(list)-n):] }

@@ -28,27 +28,24 @@ func holdersOf(all map[string]*model.EndpointFacts) map[string]string {
 // ip is where a device is. Its lease counts where Ingot gives leases, because the manifest is only a
 // reservation there (H24).
 func (d *devices) ip(e *Endpoint) string {
-	leased, kept, given := "", "", ""
-	if e.facts != nil {
-		leased = e.facts.IP
-	} else if e.old != nil {
-		kept = e.old.IP
+	leases := func(network string) bool {
+		return d.in.Policy.LeaseNetworks == nil || slices.Contains(d.in.Policy.LeaseNetworks, network)
 	}
+	leased, given := "", ""
 	if e.Manifest != nil {
 		given = e.Manifest.Spec.IP
 	}
 	switch {
-	case e.facts != nil && d.leases(e.facts.Network):
-		return cmp.Or(leased, given)
-	case kept != "" && e.old.Network != "" && d.leases(e.old.Network):
-		return kept
+	case e.facts != nil && leases(e.facts.Network):
+		return cmp.Or(e.facts.IP, given)
+	case e.facts != nil:
+		leased = e.facts.IP
+	case e.old != nil && e.old.IP != "" && e.old.Network != "" && leases(e.old.Network):
+		return e.old.IP
+	case e.old != nil:
+		leased = e.old.IP
 	}
-	return cmp.Or(given, leased, kept)
-}
-
-// leases reports whether Ingot gives the leases on a network.
-func (d *devices) leases(network string) bool {
-	return d.in.Policy.LeaseNetworks == nil || slices.Contains(d.in.Policy.LeaseNetworks, network)
+	return cmp.Or(given, leased)
 }
 
 // name names each device: by its manifest, else by its record, else by its network and MAC address.
@@ -66,14 +63,13 @@ func (d *devices) name() {
 		}
 	}
 	for _, e := range d.all {
-		if e.Name != "" {
-			continue
+		if e.Name == "" {
+			name := e.ownName()
+			for d.byName[name] != nil {
+				name += "-x"
+			}
+			take(e, name)
 		}
-		name := e.ownName()
-		for d.byName[name] != nil {
-			name += "-x"
-		}
-		take(e, name)
 	}
 }
 
@@ -94,10 +90,7 @@ func (d *devices) named(name string) *Endpoint {
 	if e := d.byName[name]; e != nil {
 		return e
 	}
-	mac, err := model.CanonicalMAC(name[max(len(name)-12, 0):])
-	if err != nil {
-		return nil
-	}
+	mac, _ := model.CanonicalMAC(name[max(len(name)-12, 0):])
 	if e := d.byMAC[mac]; e != nil && e.ownName() == name {
 		return e
 	}

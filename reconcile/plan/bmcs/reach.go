@@ -74,25 +74,20 @@ func (s *Set) refused(b *BMC, ip string) error {
 
 // ip is where the BMC is, or why that is not known.
 func (s *Set) ip(b *BMC) (string, proposal.Why) {
-	ref := b.Manifest.Spec.EndpointRef
 	switch e := b.Endpoint; {
 	case b.Manifest.Spec.Access != nil:
 		return b.Manifest.Spec.Access.IP, proposal.Why{}
-	case ref == nil:
-		return "", b.why(model.ReasonEndpointMissing, "Endpoint is not in Git, and no device of that name was found", proposal.RackOperator)
-	case e == nil:
-		return "", s.noEndpoint(b, ref.Name)
 	case b.Found && e.Why.Reason != "":
 		return "", e.Why
-	default:
+	case e != nil:
 		return e.IP, e.Lost()
 	}
-}
-
-// noEndpoint says why the device of the Endpoint that a BMC names is not known.
-func (s *Set) noEndpoint(b *BMC, name string) proposal.Why {
-	if why := s.devices.awaits(s.in.Desired.Endpoints[name]); why.Reason != "" {
-		return b.why(why.Reason, "Endpoint "+name+": "+why.Message, why.Actor)
+	what := "Endpoint"
+	if ref := b.Manifest.Spec.EndpointRef; ref != nil {
+		what += " " + ref.Name
+		if why := s.devices.awaits(s.in.Desired.Endpoints[ref.Name]); why.Reason != "" {
+			return "", b.why(why.Reason, what+": "+why.Message, why.Actor)
+		}
 	}
-	return b.why(model.ReasonEndpointMissing, "Endpoint "+name+" is not in Git, and no device of that name was found", proposal.RackOperator)
+	return "", b.why(model.ReasonEndpointMissing, what+" is not in Git, and no device of that name was found", proposal.RackOperator)
 }

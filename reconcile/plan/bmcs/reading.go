@@ -151,7 +151,10 @@ func (m *Reading) failed(f *proposal.Failure, now time.Time) proposal.Settled {
 	}
 	s.BMCs = append(s.BMCs, &rec)
 	if m.device != nil && rec.Reason == model.ReasonAuthenticationFailed {
-		s.Endpoints = append(s.Endpoints, withRefusal(*m.device, m.Credential, now, m.policy))
+		device := *m.device
+		device.Tried = newest(device.Tried, m.Credential, maxTried)
+		device.RefusedAt = newest(device.RefusedAt, now, m.policy.MaxRefused)
+		s.Endpoints = append(s.Endpoints, &device)
 	}
 	return s
 }

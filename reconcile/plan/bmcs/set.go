@@ -71,21 +71,12 @@ func Load(in *Input) *Set {
 			values[i] = BMC{Name: name, Manifest: e.bmcManifest(), Endpoint: e, Found: true}
 		}
 	}
-	s := Of(in, all...)
-	s.devices = devices
-	for _, b := range s.BMCs {
+	s := &Set{BMCs: all, in: in, byName: make(map[model.BMCName]*BMC, len(all)), devices: devices}
+	for _, b := range all {
+		s.byName[b.Name] = b
 		s.load(b)
 	}
 	s.noteTaken()
-	return s
-}
-
-// Of is a Set of given BMCs without devices.
-func Of(in *Input, all ...*BMC) *Set {
-	s := &Set{BMCs: all, in: in, byName: make(map[model.BMCName]*BMC, len(all)), devices: &devices{in: in}}
-	for _, b := range all {
-		s.byName[b.Name] = b
-	}
 	return s
 }
 

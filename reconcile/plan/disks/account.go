@@ -8,27 +8,39 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/progress"
 )
 
-// Of are all disks that the server is known to have, or to have had: those of its record,
+const (
+	// maxMissing is how many missing disks of a server are remembered: as many as a report may have.
+	maxMissing = 1024
+	// MaxText is how much of its serial number identifies a disk, in bytes, and how much of its name
+	// and model is shown.
+	MaxText = 128
+)
+
+// clip bounds what a probe calls a disk.
+func clip(s string) string { return text.Clip(s, MaxText) }
+
+// of are all disks that the server is known to have, or to have had: those of its record,
 // those that its probe reported, and the drives that its BMC shows. A disk that vanished
 // is still one that a wipe has to account for: what is on it goes with it.
-func Of(s *server) []model.Disk {
+func of(s *server) []model.Disk {
 	all := s.Record.Disks.Known
 	if p := s.Observed.Probes[s.Name]; p != nil {
-		all = JoinDisks(all, ProbedDisks(p.Data.Storage))
+		all = join(all, probed(p.Data.Storage))
 	}
 	if i := s.Facts.Inventory; i != nil {
-		all = JoinDisks(all, Drives(i.Storages))
+		all = join(all, drives(i.Storages))
 	}
 	return all
 }
 
 // Note has the record know all that is known of the server's disks.
 func Note(s *server, rec *model.ServerRecord) {
-	rec.Disks.Known = Of(s.With(rec))
+	rec.Disks.Known = of(s.With(rec))
 	if p := s.Observed.Probes[s.Name]; p != nil && rec.Disks.KnownAt.IsZero() {
 		rec.Disks.KnownAt = p.ReceivedAt
 	}
@@ -37,39 +49,54 @@ func Note(s *server, rec *model.ServerRecord) {
 // missing lists the disks that the report of a wipe does not account for: those that the
 // server is known to have had and that are not in it, or only in part, and those that
 // the wipe left alone. The next tenant would find the data on them.
-func missing(s *server, reported []model.DiskWipe) []model.MissingDisk {
-	all, a := Of(s), NewAccount(reported)
-	var list []model.MissingDisk
+func missing(s *server, reported []model.DiskWipe) (list []model.MissingDisk) {
+	all, a, accepted := of(s), newAccount(reported), acceptance(s)
 	add := func(d model.Disk, saw bool) {
-		m := model.MissingDisk{Name: Clip(d.Name), Serial: Clip(d.Serial), Model: Clip(d.Model), FromBMC: d.FromBMC, NotWiped: saw}
+		m := model.MissingDisk{Name: clip(d.Name), Serial: clip(d.Serial), Model: clip(d.Model), FromBMC: d.FromBMC, NotWiped: saw}
 		if !saw {
 			m.ReplacedBy = d.ReplacedBy
 		}
-		same := func(k model.MissingDisk) bool { return SameMissing(k, m) }
-		if len(list) < MaxMissing && !slices.ContainsFunc(list, same) {
-			m.Gone = m.ReplacedBy != "" || gone(s, m) || Accepts(acceptance(s), m)
+		same := func(k model.MissingDisk) bool { return sameMissing(k, m) }
+		before := func(k model.MissingDisk) bool { return k.Gone && k.ReplacedBy == "" && same(k) }
+		if len(list) < maxMissing && !slices.ContainsFunc(list, same) {
+			m.Gone = m.ReplacedBy != "" || slices.ContainsFunc(s.Record.Disks.Missing, before) || accepts(accepted, m)
 			list = append(list, m)
 		}
 	}
 	for _, w := range reported {
-		if w.Result == model.WipeSkipped && !NeedsNoWipe(w) {
+		if w.Result == model.WipeSkipped && !needsNoWipe(w) {
 			add(w.Disk(), true)
 		}
 	}
 	for _, d := range all {
-		failed := func(w model.DiskWipe) bool { return w.Result == model.WipeFailed && d.Same(w.Disk()) }
-		if !a.Covers(d, all) && !slices.ContainsFunc(reported, failed) {
-			add(d, slices.ContainsFunc(reported, func(w model.DiskWipe) bool { return d.Same(w.Disk()) }))
+		same := func(w model.DiskWipe) bool { return d.Same(w.Disk()) }
+		failed := func(w model.DiskWipe) bool { return w.Result == model.WipeFailed && same(w) }
+		if !a.covers(d, all) && !slices.ContainsFunc(reported, failed) {
+			add(d, slices.ContainsFunc(reported, same))
 		}
 	}
 	return list
 }
 
-// gone reports whether a person has said before that no wipe accounts for a disk.
-func gone(s *server, m model.MissingDisk) bool {
-	return slices.ContainsFunc(s.Record.Disks.Missing, func(known model.MissingDisk) bool {
-		return known.Gone && known.ReplacedBy == "" && SameMissing(known, m)
+func sameMissing(a, b model.MissingDisk) bool {
+	if a.Serial == "" || b.Serial == "" {
+		return a.Serial == b.Serial && a.Name == b.Name
+	}
+	return model.Disk{Serial: a.Serial, Model: a.Model}.Same(model.Disk{Serial: b.Serial, Model: b.Model})
+}
+
+// remembered are the accepted disks that the next release does not list again: those that are
+// gone. A disk that a BMC still shows, or a system sees, may hold data of the next tenant.
+// Replaced ones are listed, and checked again each time.
+func remembered(missing []model.MissingDisk) []model.MissingDisk {
+	return slices.DeleteFunc(slices.Clone(missing), func(m model.MissingDisk) bool {
+		return !m.Gone || m.ReplacedBy == "" && (m.FromBMC || m.NotWiped || m.Serial == "")
 	})
+}
+
+// NotAccepted are the missing disks that were not accepted.
+func NotAccepted(missing []model.MissingDisk) []model.MissingDisk {
+	return slices.DeleteFunc(slices.Clone(missing), func(m model.MissingDisk) bool { return m.Gone })
 }
 
 // acceptText says how to accept missing disks.
@@ -88,9 +115,9 @@ func acceptText(s *server, missing []model.MissingDisk) string {
 
 // newAcceptance is a value of the annotation that was not used before.
 func newAcceptance(s *server, value string) string {
-	for n := 1; proposal.WasHandled(s.Record, proposal.AskedDisks, value); n++ {
-		what, _, _ := strings.Cut(value, "#")
-		value = fmt.Sprintf("%s#%d", what, n+1)
+	what, _, _ := strings.Cut(value, "#")
+	for n := 2; proposal.WasHandled(s.Record, proposal.AskedDisks, value); n++ {
+		value = fmt.Sprintf("%s#%d", what, n)
 	}
 	return value
 }
@@ -105,22 +132,32 @@ func acceptance(s *server) string {
 	return strings.TrimSpace(what)
 }
 
+func markAccepted(s *server, rec *model.ServerRecord) {
+	proposal.MarkHandled(rec, proposal.AskedDisks, s.Annotation(model.AnnotationDisksAccepted))
+}
+
+// accepts reports whether an acceptance names a disk: by serial number, or by name if it has none.
+func accepts(what string, d model.MissingDisk) bool {
+	key := func(serial string) string { return strings.ToLower(clip(serial)) }
+	return slices.ContainsFunc(strings.Split(what, ","), func(named string) bool {
+		named = key(named)
+		return named != "" && (named == key(d.Serial) || d.Serial == "" && named == strings.ToLower(d.Name))
+	})
+}
+
 // Accept has a server wiped again once a person accepted what its wipe did not account
 // for: what the wipe listed as missing, and nothing more.
 func Accept(s *server) (p proposal.Proposal, ok bool) {
-	what := acceptance(s)
-	if what == "" || s.State() != model.StateError || s.Record.Life.Reason != model.ReasonCleanupFailed || s.Record.Life.Back != model.StateCleanup {
+	what, l := acceptance(s), s.Record.Life
+	if what == "" || s.State() != model.StateError || l.Reason != model.ReasonCleanupFailed || l.Back != model.StateCleanup {
 		return p, false
 	}
-	missing := acceptedOf(s, what)
-	switch {
-	case len(NotAccepted(s.Record.Disks.Missing)) == 0 && !acceptsUnknown(s, what):
-		return p, false // no disk was listed as missing
-	case len(NotAccepted(missing)) > 0:
+	missing, all := accepted(s, what)
+	if !all {
 		return p, false
 	}
 	return s.Change(func(rec *model.ServerRecord) {
-		proposal.MarkHandled(rec, proposal.AskedDisks, s.Annotation(model.AnnotationDisksAccepted))
+		markAccepted(s, rec)
 		if len(missing) == 0 {
 			noteWiped(rec, rec.Disks.Wiped, s.Now)
 		}
@@ -128,47 +165,41 @@ func Accept(s *server) (p proposal.Proposal, ok bool) {
 	}).Enter(proposal.Act, model.StateCleanup), true
 }
 
-// acceptedOf are the disks that are missing, with those marked that a person accepts.
-func acceptedOf(s *server, what string) []model.MissingDisk {
-	all := what == model.DisksAsReported || what == model.DisksNone && len(s.Record.Disks.Wiped) == 0
-	missing := slices.Clone(s.Record.Disks.Missing)
+// accepted are the missing disks with those marked that a person accepts, and whether that is all that the
+// wipe did not account for. That of a server whose disks were not known has to be confirmed.
+func accepted(s *server, what string) (missing []model.MissingDisk, all bool) {
+	d := &s.Record.Disks
+	reported, none := what == model.DisksAsReported, what == model.DisksNone && len(d.Wiped) == 0
+	missing = slices.Clone(d.Missing)
 	for i, m := range missing {
-		missing[i].Gone = m.Gone || all || Accepts(what, m)
+		missing[i].Gone = m.Gone || reported || none || accepts(what, m)
 	}
-	return missing
-}
-
-// acceptsUnknown reports whether a person confirms, for a server whose disks were not known, that
-// its wipe saw all of them.
-func acceptsUnknown(s *server, what string) bool {
-	said := model.DisksAsReported
-	if len(s.Record.Disks.Wiped) == 0 {
-		said = model.DisksNone
-	}
-	return what == said && len(s.Record.Disks.Missing) == 0 && unknownDisks(s)
-}
-
-// acceptedBefore are the disks that a person accepted and that were not seen since.
-func acceptedBefore(s *server) []model.MissingDisk {
-	return slices.DeleteFunc(slices.Clone(s.Record.Disks.Missing), func(m model.MissingDisk) bool { return !m.Gone })
+	confirmed := len(missing) == 0 && unknown(s) && (none || reported && len(d.Wiped) > 0)
+	return missing, len(NotAccepted(missing)) == 0 && (confirmed || len(NotAccepted(d.Missing)) > 0)
 }
 
 // failure says what a wipe does not account for and what to do about it; "" = all
 // disks are accounted for.
 func failure(s *server, reported []model.DiskWipe, missed []model.MissingDisk) string {
 	failed, missing := progress.NotWiped(reported), progress.Missing(missed)
-	retry := fmt.Sprintf("annotation %s: %s on Server %s has it wiped again", model.AnnotationOperation, proposal.NewRetry(s), s.Name)
-	switch {
-	case failed == "" && missing == "" && unknownDisks(s):
-		return unknownText(s, reported)
-	case failed == "" && missing == "":
-		return ""
-	case missing == "":
-		return fmt.Sprintf("wipe failed on %s: repair or replace it; %s", failed, retry)
-	case failed == "":
-		return fmt.Sprintf("%s: look for it; %s; %s", missing, retry, acceptText(s, missed))
+	var says []string
+	if failed != "" {
+		says = append(says, "wipe failed on "+failed+": repair or replace it")
 	}
-	return fmt.Sprintf("wipe failed on %s: repair or replace it; %s: look for it; %s; %s", failed, missing, retry, acceptText(s, missed))
+	if missing != "" {
+		says = append(says, missing+": look for it")
+	}
+	switch {
+	case says == nil && unknown(s):
+		return unknownText(s, reported)
+	case says == nil:
+		return ""
+	}
+	says = append(says, fmt.Sprintf("annotation %s: %s on Server %s has it wiped again", model.AnnotationOperation, proposal.NewRetry(s), s.Name))
+	if missing != "" {
+		says = append(says, acceptText(s, missed))
+	}
+	return strings.Join(says, "; ")
 }
 
 // unknownText says what a wipe saw of disks of which nothing was known.
@@ -181,9 +212,9 @@ func unknownText(s *server, reported []model.DiskWipe) string {
 		saw, so, model.AnnotationDisksAccepted, newAcceptance(s, value), s.Name)
 }
 
-// unknownDisks reports whether there is nothing to compare the report of a wipe with.
-func unknownDisks(s *server) bool {
-	return len(Of(s)) == 0 && s.Record.Disks.KnownAt.IsZero() && s.Observed.Probes[s.Name] == nil
+// unknown reports whether there is nothing to compare the report of a wipe with.
+func unknown(s *server) bool {
+	return len(of(s)) == 0 && s.Record.Disks.KnownAt.IsZero() && s.Observed.Probes[s.Name] == nil
 }
 
 // noteWiped has the record know what was wiped.
@@ -195,7 +226,7 @@ func noteWiped(rec *model.ServerRecord, reported []model.DiskWipe, now time.Time
 			all = append(all, Disk(d.Name, d.Serial, d.Model, d.Bytes, d.IDs...))
 		}
 	}
-	rec.Disks.Known = JoinDisks(rec.Disks.Known, all)
+	rec.Disks.Known = join(rec.Disks.Known, all)
 	if rec.Disks.KnownAt.IsZero() {
 		rec.Disks.KnownAt = now
 	}
@@ -204,19 +235,16 @@ func noteWiped(rec *model.ServerRecord, reported []model.DiskWipe, now time.Time
 // noteReplaced notes which drives a ServerMaintenance replaced: the BMC no longer shows
 // such a drive, and shows one that was not known in its bay.
 func noteReplaced(s *server, rec *model.ServerRecord) {
-	rec.Maintenance.ServicedAt = time.Time{}
-	known, shown := rec.Disks.Known, Drives(s.Facts.Inventory.Storages)
-	rec.Disks.Known = slices.Clone(known)
+	known, shown := rec.Disks.Known, drives(s.Facts.Inventory.Storages)
+	rec.Maintenance.ServicedAt, rec.Disks.Known = time.Time{}, slices.Clone(known)
 	for _, old := range known {
 		if !old.FromBMC || old.Nameless() || old.Bay == "" || slices.ContainsFunc(shown, old.Same) {
 			continue
 		}
-		i := slices.IndexFunc(shown, func(d model.Disk) bool {
-			return d.Bay == old.Bay && !slices.ContainsFunc(known, d.Same)
-		})
-		for k := range rec.Disks.Known {
-			if i >= 0 && old.Same(rec.Disks.Known[k]) {
-				rec.Disks.Known[k].ReplacedBy = shown[i].Serial
+		by := slices.IndexFunc(shown, func(d model.Disk) bool { return d.Bay == old.Bay && !slices.ContainsFunc(known, d.Same) })
+		for i := range rec.Disks.Known { // the probe may have reported it, too
+			if by >= 0 && old.Same(rec.Disks.Known[i]) {
+				rec.Disks.Known[i].ReplacedBy = shown[by].Serial
 			}
 		}
 	}

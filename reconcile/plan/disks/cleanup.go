@@ -24,7 +24,7 @@ func Mode(s *server) string {
 	return model.StricterCleanup(cmp.Or(s.Annotation(model.AnnotationCleanup), s.Policy.CleanupMode), s.Record.Claim.Cleanup)
 }
 
-// Image is the image that wipes, "" if there is none.
+// Image is the image that wipes; "" = there is none.
 func Image(s *server) string { return cmp.Or(s.Policy.CleanupImage, s.Policy.DiscoveryImage) }
 
 // Cleanup wipes the server's disks and waits for the outcome of each.
@@ -54,7 +54,6 @@ func Cleanup(s *server) (p proposal.Proposal, ok bool) {
 	return wipe(s), true
 }
 
-// wipe boots the probe that wipes, and waits for it.
 func wipe(s *server) proposal.Proposal {
 	on, opened := s.Power() == model.PowerOn, s.Opened(model.PurposeCleanup)
 	switch {
@@ -88,7 +87,7 @@ func late(s *server) bool {
 // failLate gives up on a wipe that reported nothing in its time.
 func failLate(s *server) proposal.Proposal {
 	return s.Change(func(rec *model.ServerRecord) {
-		rec.Disks.Wiped, rec.Disks.Missing = nil, Remembered(acceptedBefore(s))
+		rec.Disks.Wiped, rec.Disks.Missing = nil, remembered(s.Record.Disks.Missing)
 	}).Fail(proposal.Act, model.ReasonCleanupFailed, fmt.Sprintf("no wipe result within %s; %s",
 		s.Policy.WipeTimeout(s.Ticket().CleanupMode), lastProgress(s)))
 }
@@ -118,9 +117,7 @@ func reported(s *server, report *model.WipeReport) proposal.Proposal {
 		return s.ToOff(proposal.ProbeGrace)
 	}
 	if what := acceptance(s); what == model.DisksNone || what == model.DisksAsReported { // it was there before anything was listed
-		s = s.Change(func(rec *model.ServerRecord) {
-			proposal.MarkHandled(rec, proposal.AskedDisks, s.Annotation(model.AnnotationDisksAccepted))
-		})
+		s = s.Change(func(rec *model.ServerRecord) { markAccepted(s, rec) })
 		wrong = failure(s, report.Disks, NotAccepted(missing))
 	}
 	return s.Change(func(rec *model.ServerRecord) { rec.Disks.Wiped, rec.Disks.Missing = report.Disks, missing }).
@@ -134,14 +131,13 @@ func cleaned(s *server, report []model.DiskWipe, missing []model.MissingDisk) pr
 	}
 	proof := proposal.Proof{Mode: Mode(s), Reported: report, Missing: missing}
 	if proof.Mode != model.CleanupNone {
-		asked := acceptance(s) != ""
 		s = s.Change(func(rec *model.ServerRecord) {
-			if asked {
-				proposal.MarkHandled(rec, proposal.AskedDisks, s.Annotation(model.AnnotationDisksAccepted))
+			if acceptance(s) != "" {
+				markAccepted(s, rec)
 			}
 			noteWiped(rec, report, s.Now)
 		})
-		proof.Missing = Remembered(missing)
+		proof.Missing = remembered(missing)
 	}
 	p := event.After(s, event.Event{Kind: event.Freed, Proof: &proof}).Stay(proposal.Act)
 	p.Frees = &proof
@@ -161,7 +157,7 @@ func Unaccounted(s *server, proof *proposal.Proof) string {
 func awaitWipe(s *server) proposal.Proposal {
 	w := s.Trace().Wiping()
 	if w == nil || len(w.Disks) == 0 {
-		return s.Rest(s.Why(model.ReasonWiping, "waiting for the wipe of its disks, "+progress.Boot(s.Trace())))
+		return s.Rest(s.Why(model.ReasonWiping, "waiting for the wipe of its disks, "+lastProgress(s)))
 	}
 	quiet := w.ReceivedAt.Add(wipeSilence)
 	if s.Now.Before(quiet) {

@@ -1,6 +1,7 @@
 package disks
 
 import (
+	"cmp"
 	"slices"
 
 	"ingot/model"
@@ -13,20 +14,20 @@ func Merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 		return inv
 	}
 	m, known := *inv, old.Inventory
-	keepWhole(&m, inv, known)
-	if len(m.Memory) == 0 {
-		m.Memory = known.Memory
+	if len(m.Processors) == 0 || coarser(inv, known, model.PartProcessors) && len(known.Processors) > 0 {
+		m.Processors = known.Processors
+		m.Summarized = summarizedAs(known, m.Summarized, model.PartProcessors)
 	}
-	if m.MemoryBytes == 0 {
-		m.MemoryBytes = known.MemoryBytes
+	if len(m.Storages) == 0 || coarser(inv, known, model.PartDrives) && len(drives(known.Storages)) > 0 {
+		m.Storages = known.Storages
+		m.Summarized = summarizedAs(known, m.Summarized, model.PartDrives)
 	}
-	if len(m.NetworkInterfaces) == 0 {
-		m.NetworkInterfaces = known.NetworkInterfaces
-	}
+	m.Memory, m.BootOrder = or(m.Memory, known.Memory), or(m.BootOrder, known.BootOrder)
+	m.NetworkInterfaces = or(m.NetworkInterfaces, known.NetworkInterfaces)
 	if len(m.MACAddresses) == 0 {
 		m.MACAddresses = known.MACAddresses
 	} else if len(m.Problems) > 0 { // a card that was not read has not lost its addresses
-		m.MACAddresses = united(m.MACAddresses, known.MACAddresses)
+		m.MACAddresses = slices.Compact(slices.Sorted(slices.Values(slices.Concat(m.MACAddresses, known.MACAddresses))))
 	}
 	if m.Manufacturer == "" {
 		m.Manufacturer, m.Model = known.Manufacturer, known.Model
@@ -34,26 +35,16 @@ func Merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 	if m.IndicatorLED == "" {
 		m.IndicatorLED, m.IndicatorOnOff = known.IndicatorLED, known.IndicatorOnOff
 	}
-	if len(m.BootOrder) == 0 {
-		m.BootOrder = known.BootOrder
-	}
-	if m.BIOSVersion == "" {
-		m.BIOSVersion = known.BIOSVersion
-	}
+	m.MemoryBytes, m.BIOSVersion = cmp.Or(m.MemoryBytes, known.MemoryBytes), cmp.Or(m.BIOSVersion, known.BIOSVersion)
 	return &m
 }
 
-// keepWhole leaves the processors and drives as they were known where none was read, or a
-// summary alone.
-func keepWhole(m, inv, known *model.Inventory) {
-	if len(m.Processors) == 0 || coarser(inv, known, model.PartProcessors) && len(known.Processors) > 0 {
-		m.Processors = known.Processors
-		m.Summarized = summarizedAs(known, m.Summarized, model.PartProcessors)
+// or is the list that was read, or the known one if that is empty.
+func or[E any](read, known []E) []E {
+	if len(read) == 0 {
+		return known
 	}
-	if len(m.Storages) == 0 || coarser(inv, known, model.PartDrives) && len(Drives(known.Storages)) > 0 {
-		m.Storages = known.Storages
-		m.Summarized = summarizedAs(known, m.Summarized, model.PartDrives)
-	}
+	return read
 }
 
 // coarser reports whether of a part only a summary was read, of which more was known.
@@ -69,11 +60,4 @@ func summarizedAs(known *model.Inventory, parts []string, part string) []string 
 		parts = append(parts, part)
 	}
 	return parts
-}
-
-// united are sorted texts of both lists, each once.
-func united(a, b []string) []string {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
 }

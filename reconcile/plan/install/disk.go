@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/model/text"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/progress"
 )
@@ -23,28 +22,11 @@ const (
 // PreparedEvery is the pause between the checks whether a disk image is prepared.
 const PreparedEvery = 10 * time.Second
 
-// imageReasons are the reasons that disk images alone have.
-var imageReasons = []model.Reason{
-	model.ReasonDigestMissing, model.ReasonDigestMismatch, model.ReasonImageUnsafe, model.ReasonImageFormat,
-	model.ReasonImageNoPartitions, model.ReasonImageCannotBoot, model.ReasonImageTooLarge, model.ReasonImagePreparing,
-	model.ReasonSectorSizeMismatch, model.ReasonDiskTooSmall, model.ReasonRootDeviceAmbiguous, model.ReasonRootDeviceMissing,
-	model.ReasonRootDeviceGone, model.ReasonMultipath,
-}
-
-// OfDiskImage reports whether the problem is one of a disk image, or of the disk that it is for.
-func OfDiskImage(p *model.BootProblem) bool {
-	return proposal.FailedDisk(p) || p != nil && slices.Contains(imageReasons, p.Reason)
-}
-
 // writingDisk reports whether the server's probe is about to write its disk image, as far as is
-// known: it reported since the server was powered on, and neither that it is done nor that it
-// failed.
+// known: it reported since the server was powered on, and neither success nor failure.
 func writingDisk(s *server) bool {
 	in := proposal.DiskInstall(s)
-	if in == nil || in.Verified() || in.Reason != "" || s.Ticket().AwaitingOff || s.Power() != model.PowerOn {
-		return false
-	}
-	return proposal.ReportedSinceOn(s, in)
+	return proposal.ReportedSinceOn(s, in) && !in.Verified() && in.Reason == "" && !s.Ticket().AwaitingOff && s.Power() == model.PowerOn
 }
 
 // diskFailed reports whether the probe could not write the disk image: it said so, or the
@@ -54,19 +36,11 @@ func diskFailed(s *server) bool {
 	if in == nil || in.Verified() || s.Ticket().AwaitingOff {
 		return false
 	}
-	return in.Reason != "" || restartsTooOften(s)
-}
-
-// restartsTooOften reports whether the server was cut off from its install as often as is tried.
-func restartsTooOften(s *server) bool {
-	boots := s.Progress().Boots
-	if in := proposal.DiskInstall(s); in != nil {
-		boots = max(boots, in.Begun)
-	}
+	boots := max(s.Progress().Boots, in.Begun)
 	if s.Power() == model.PowerOff && !s.Settling() {
 		boots++
 	}
-	return boots >= s.Policy.BootAttempts
+	return in.Reason != "" || boots >= s.Policy.BootAttempts
 }
 
 // failDisk ends a ticket whose image the probe could not write.
@@ -99,11 +73,19 @@ func awaitDisk(s *server) proposal.Proposal {
 			rec.Install.RootDisk = &model.InstalledDisk{RootDisk: *in.Disk, RootDevice: t.RootDevice()}
 		}).Stay(proposal.Look)
 	}
-	says := "installing " + t.Disk.Ref + ": " + progress.Install(t.Disk, in)
-	if p := s.Record.Boot.Problem; proposal.FailedBoot(p) {
-		says += fmt.Sprintf("; attempt %d of %d; in the last one %s", s.Record.Boot.Attempts+1, s.Policy.BootAttempts, p.Message)
+	return s.Rest(proposal.Why{
+		Reason: model.ReasonInstalling, Message: "installing " + t.Disk.Ref + ": " + progress.Install(t.Disk, in) + attempt(s),
+		Since: cmp.Or(in.StartedAt, in.BootedAt, s.Record.Life.Since),
+	})
+}
+
+// attempt says which attempt this is, and how the one before it failed; "" if none has.
+func attempt(s *server) string {
+	p := s.Record.Boot.Problem
+	if !proposal.FailedBoot(p) {
+		return ""
 	}
-	return s.Rest(proposal.Why{Reason: model.ReasonInstalling, Message: says, Since: cmp.Or(in.StartedAt, in.BootedAt, s.Record.Life.Since)})
+	return fmt.Sprintf("; attempt %d of %d; in the last one %s", s.Record.Boot.Attempts+1, s.Policy.BootAttempts, p.Message)
 }
 
 // probeGoesOff is when to look next whether the probe that has written the disk image has
@@ -128,13 +110,6 @@ func diskName(s *server) string {
 		return "its disk"
 	}
 	return "disk " + progress.Disk(&s.Record.Install.RootDisk.RootDisk)
-}
-
-// stalledText says that nothing was reported of an install for a while.
-func stalledText(s *server, silence time.Duration) string {
-	in := proposal.DiskInstall(s)
-	return fmt.Sprintf("its probe has reported nothing for %s, last at %s: %s; look at its console and at its link", silence,
-		text.Time(in.ReportedAt), progress.Install(s.Ticket().Disk, in))
 }
 
 // notSeen says that the disk image is on the disk, and that nothing said since that it is up.

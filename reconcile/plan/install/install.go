@@ -1,7 +1,6 @@
 package install
 
 import (
-	"fmt"
 	"time"
 
 	"ingot/model"
@@ -17,16 +16,14 @@ func Install(s *server) (p proposal.Proposal, ok bool) {
 		return p, false
 	}
 	boot, missing := booting.ClaimBoot(s)
-	now := stage(s, &boot, missing)
-	switch {
-	case now == SecretMissing:
+	switch now := stage(s, &boot, missing); now {
+	case SecretMissing:
 		return s.Rest(missing), true
-	case now == ToArm:
+	case ToArm:
 		return armForClaim(s, boot), true
-	case steps[now] == nil:
-		return p, false
+	default:
+		return steps[now](s), true
 	}
-	return steps[now](s), true
 }
 
 // steps are what is done at each stage of an install that has a ticket.
@@ -47,10 +44,8 @@ var steps = map[Stage]func(*server) proposal.Proposal{
 
 // startOver ends a ticket that had no effect. It does not count as an attempt: the server that used it
 // ran already, or no Ingot answered.
-func startOver(s *server) proposal.Proposal { return endTicket(s, proposal.Look) }
-
-func endTicket(s *server, kind proposal.Kind) proposal.Proposal {
-	return s.Change(func(rec *model.ServerRecord) { proposal.EndTicket(rec, model.TicketSpent) }).Stay(kind)
+func startOver(s *server) proposal.Proposal {
+	return s.Change(func(rec *model.ServerRecord) { proposal.EndTicket(rec, model.TicketSpent) }).Stay(proposal.Look)
 }
 
 // armForClaim makes a ticket for the boot that the claim requests. Attempts at another one do not
@@ -100,18 +95,12 @@ func bootForClaim(s *server) proposal.Proposal {
 
 // awaitBoot waits for a server to use its ticket.
 func awaitBoot(s *server) proposal.Proposal {
-	p := s.Record.Boot.Problem
-	switch {
-	case proposal.FailedBoot(p) && proposal.IsGivenUp(s):
+	if p := s.Record.Boot.Problem; proposal.FailedBoot(p) && proposal.IsGivenUp(s) {
 		return s.Rest(proposal.ProblemWhy(s, p))
-	case proposal.FailedBoot(p):
-		return s.Rest(s.Why(model.ReasonWaitingForBoot, fmt.Sprintf("waiting for the server to boot, %s; attempt %d of %d; in the last one %s",
-			progress.Boot(s.Trace()), s.Record.Boot.Attempts+1, s.Policy.BootAttempts, p.Message)))
 	}
-	return s.Rest(s.Why(model.ReasonWaitingForBoot, "waiting for the server to boot, "+progress.Boot(s.Trace())))
+	return s.Rest(s.Why(model.ReasonWaitingForBoot, "waiting for the server to boot, "+progress.Boot(s.Trace())+attempt(s)))
 }
 
-// noteServed records when the server was served.
 func noteServed(s *server) proposal.Proposal {
 	return s.Change(func(rec *model.ServerRecord) {
 		proposal.ChangeTicket(rec, func(t *model.Ticket) { t.IgnitionAt = t.ServedAt(s.Progress()) })
@@ -128,7 +117,6 @@ func awaitReport(s *server) proposal.Proposal {
 	return p.WakeBy(s.NotedAt(s.Ticket().IgnitionAt).Add(s.Policy.BootGrace))
 }
 
-// installed ends the ticket as Booted.
 func installed(s *server) proposal.Proposal {
 	p := s.Stay(proposal.Look)
 	if !s.Unconfirmed() {

@@ -48,14 +48,14 @@ func StageOf(s *server) Stage {
 
 // stage is the stage of the install of a boot, of which something may be missing.
 func stage(s *server, boot *proposal.Boot, missing proposal.Why) Stage {
-	t := s.Ticket()
+	t, used := s.Ticket(), None
 	ours := s.Opened(model.PurposeClaim) && t.Claim == s.Record.Claim.Name
 	if ours {
-		if stage := ticketStage(s); stage != None {
-			return stage
-		}
+		used = ticketStage(s)
 	}
 	switch {
+	case used != None:
+		return used
 	case missing.Reason != "":
 		return SecretMissing
 	case !ours || s.TicketState() == model.TicketArmed && (t.Digest != booting.Digest(s.Moment, boot) || booting.OtherTarget(s, t)):
@@ -118,10 +118,10 @@ func confirmed(s *server) bool {
 // bootState is the report of the server about its boot with its newest ticket, nil if none came.
 func bootState(s *server) *model.BootState {
 	booted, t := s.Observed.BootStates[s.Name], s.Ticket()
-	if booted == nil || t == nil || t.Purpose != model.PurposeClaim || booted.Ticket != t.ID {
-		return nil
+	if booted != nil && t != nil && t.Purpose == model.PurposeClaim && booted.Ticket == t.ID {
+		return booted
 	}
-	return booted
+	return nil
 }
 
 // quietEnd is when the server counts as booted if it stays On and asks for no network boot
@@ -139,11 +139,4 @@ func quietEnd(s *server) time.Time {
 		from = proposal.Later(from, s.Started) // what it asked for before is lost
 	}
 	return s.NotedAt(from).Add(s.Policy.BootGrace)
-}
-
-// UnreportedServed reports whether the server was served what its claim asks for, and has not reported since.
-func UnreportedServed(s *server) bool {
-	t := s.Ticket()
-	return !s.HasInstall() && s.Opened(model.PurposeClaim) && t.Claim == s.Record.Claim.Name && !t.AwaitingOff &&
-		s.TicketState() == model.TicketIgnitionServed
 }

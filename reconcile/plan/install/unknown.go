@@ -59,33 +59,21 @@ func Unknown(s *server) (p proposal.Proposal, ok bool) {
 		// The probe refuses a disk with content, so it may be booted for its install after all.
 		return s.Change(func(rec *model.ServerRecord) { rec.Doubt = nil }).Stay(proposal.Look), true
 	}
-	if p, ok = closeTicket(s); ok {
-		return p, true
-	}
-	return runOrRest(s), true
+	return leave(s), true
 }
 
-// closeTicket has nothing more served with an open ticket; the server that used it may still report. One
-// that is armed for a reprovision waits for its turn.
-func closeTicket(s *server) (p proposal.Proposal, ok bool) {
+// leave has nothing more served with an open ticket, unless that is armed for a reprovision and waits for
+// its turn. The server that used it may still report, and runs what is on its disk if it was on before.
+func leave(s *server) proposal.Proposal {
 	t := s.Ticket()
+	served := t.Open() && (s.Record.Install.Reprovision == "" || !s.AwaitsOff(model.PurposeClaim))
 	switch {
-	case !t.Open() || s.Record.Install.Reprovision != "" && s.AwaitsOff(model.PurposeClaim):
-		return p, false
-	case t.AwaitingOff:
-		return endTicket(s, proposal.Look), true
-	case t.IgnitionAt.IsZero():
+	case served && t.AwaitingOff:
+		return startOver(s)
+	case served && t.IgnitionAt.IsZero():
 		return s.Change(func(rec *model.ServerRecord) {
 			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.IgnitionAt = s.Now })
-		}).Stay(proposal.Look), true
-	}
-	return p, false
-}
-
-// runOrRest has a server of which it is not known whether it is installed run what is on its disk,
-// if it was on before.
-func runOrRest(s *server) proposal.Proposal {
-	switch {
+		}).Stay(proposal.Look)
 	case s.Power() == model.PowerOff && !neverOn(s):
 		return s.ToOn(proposal.Keep, proposal.FromDisk, nil)
 	case s.Power() == model.PowerOn && neverOn(s):

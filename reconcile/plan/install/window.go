@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/progress"
@@ -72,11 +73,11 @@ func Expire(s *server) (p proposal.Proposal, ok bool) {
 	}).Stay(proposal.Note), true
 }
 
-// bootFailed notes that a boot for the claim did not succeed in its time.
 func bootFailed(s *server, rec *model.ServerRecord, length time.Duration) {
 	switch in := proposal.DiskInstall(s); {
 	case proposal.ReportedSinceOn(s, in):
-		noteFailedBoot(s, rec, model.ReasonInstallStalled, stalledText(s, length), in.Stage)
+		noteFailedBoot(s, rec, model.ReasonInstallStalled, fmt.Sprintf("its probe has reported nothing for %s, last at %s: %s; look at its "+
+			"console and at its link", length, text.Time(in.ReportedAt), progress.Install(s.Ticket().Disk, in)), in.Stage)
 	case s.Begun():
 		noteFailedBoot(s, rec, model.ReasonBootTimeout, fmt.Sprintf("it did not boot within %s, %s; %s", length, progress.Boot(s.Trace()), progress.BootHint(s.Trace())), "")
 	case s.InstallsLeft <= 0 && proposal.NeedsInstallPlace(s): // it waits for its turn, and nothing failed

@@ -13,14 +13,14 @@ func retains(s *server) bool {
 }
 
 // DecideRelease decides to take the server from its claim, which needs no BMC: the boot
-// ticket is revoked at once, whatever else the server waits for. served is set if the server was served
-// what its claim asks for, and has not reported since.
-func DecideRelease(s *server, served bool) (p proposal.Proposal, ok bool) {
+// ticket is revoked at once, whatever else the server waits for. What was served to it counts as installed.
+func DecideRelease(s *server) (p proposal.Proposal, ok bool) {
 	if s.State() != model.StateReserved || s.Record.Release != nil || s.Claim != nil || s.Renamed != nil {
 		return p, false
 	}
-	next := s
-	if served && !s.InstallUnknown() {
+	next, t := s, s.Ticket()
+	if !s.HasInstall() && !s.InstallUnknown() && s.Opened(model.PurposeClaim) && t.Claim == s.Record.Claim.Name && !t.AwaitingOff &&
+		s.TicketState() == model.TicketIgnitionServed {
 		next = event.After(s, event.Event{Kind: event.Installed})
 	}
 	retain := retains(s)
