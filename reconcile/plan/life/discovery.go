@@ -7,6 +7,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/event"
+	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/progress"
 )
@@ -73,7 +74,7 @@ func discovery(s *server) proposal.Proposal {
 			proposal.EndTicket(rec, model.TicketSpent)
 			rec.Boot.Attempts = max(rec.Boot.Attempts-1, 0)
 		}).Stay(proposal.Look)
-	case report != nil && complete(report):
+	case report != nil && len(report.Data.NetworkInterfaces)+len(report.Data.NICs) > 0:
 		return discovered(s, report)
 	case report != nil && !late:
 		return s.Rest(s.WhyBy(model.ReasonReportIncomplete, "the probe reported, but no network interface; it is asked until the time "+
@@ -100,12 +101,6 @@ func awaitReport(s *server, end time.Time) proposal.Proposal {
 		proposal.RackOperator)).WakeBy(end)
 }
 
-// complete reports whether a probe's report has all that a server needs to be offered to tenants:
-// its identity and how it is connected.
-func complete(r *model.ProbeReport) bool {
-	return len(r.Data.NetworkInterfaces) > 0 || len(r.Data.NICs) > 0
-}
-
 // discovered powers the server off, and then it is Available.
 func discovered(s *server, report *model.ProbeReport) proposal.Proposal {
 	if !s.IsOff() {
@@ -120,7 +115,8 @@ func discovered(s *server, report *model.ProbeReport) proposal.Proposal {
 // endDiscovery powers a server off whose discovery did not succeed in its time, unless it may run a
 // tenant's work.
 func endDiscovery(s *server) proposal.Proposal {
-	if s.Power() == model.PowerOn && !mayForceOff(s) {
+	ran := served(s) || ours(s) && !s.Over(s.Record.Power.Asked.At, s.Policy.DiscoveryTimeout) // what Ingot started, and no longer
+	if s.Power() == model.PowerOn && !ran {
 		return noteRunning(s.Enter(proposal.Look, model.StateInitial).Of,
 			"it was switched on to be discovered, and asked for nothing of that: "+progress.Boot(s.Trace())+"; "+progress.BootHint(s.Trace()))
 	}
@@ -139,7 +135,7 @@ func endDiscovery(s *server) proposal.Proposal {
 // rediscover gives up on an attempt at discovery.
 func rediscover(s *server) proposal.Proposal {
 	return s.Change(func(rec *model.ServerRecord) {
-		rec.Life.NotBefore = backoff(s, rec.Boot.Attempts)
+		rec.Life.NotBefore = s.Now.Add(policy.Backoff(s.Name, rec.Boot.Attempts, *s.Policy))
 		rec.Life.LastError = "discovery ended without a report, " + progress.Boot(s.Trace())
 		if s.Progress().LockedOut() {
 			rec.Boot.Attempts = max(rec.Boot.Attempts-1, 0)

@@ -27,7 +27,7 @@ func found(s *server) (p proposal.Proposal, ok bool) {
 		return proposal.OpenTicket(s), true
 	case awaitingOff:
 		return s.ToOff(s.Policy.PowerOffGrace), true
-	case running && keptForClaims(s):
+	case running && s.Unknown != "" && !discoverAsked(s): // nothing is known of the fleet
 		return s.Rest(foundWhy(s)), true
 	case running && !surelyOff(s):
 		return awaitSurelyOff(s), true
@@ -75,12 +75,14 @@ func discoverAsked(s *server) bool {
 // leaveRunning leaves a server alone that is On though Ingot did not switch it on.
 func leaveRunning(s *server) proposal.Proposal {
 	switch {
-	case !foundRunning(s) && s.Reading.Ons < onReadings && !s.Opened(model.PurposeDiscovery):
-		return s.Watch(s.Reading.At.Add(s.Policy.ConfirmEvery), foundWhy(s))
-	case !foundRunning(s) || s.Opened(model.PurposeDiscovery):
+	case s.Opened(model.PurposeDiscovery):
 		return noteRunning(s, "")
+	case foundRunning(s):
+		return s.Rest(foundWhy(s))
+	case s.Reading.Ons < onReadings:
+		return s.Watch(s.Reading.At.Add(s.Policy.ConfirmEvery), foundWhy(s))
 	}
-	return s.Rest(foundWhy(s))
+	return noteRunning(s, "")
 }
 
 // NoteRanBefore records that the server ran when it was read last, before this process began, by an
@@ -119,8 +121,6 @@ func served(s *server) bool {
 // minutes, by a BMC that was read then, too, and had not restarted meanwhile.
 func surelyOff(s *server) bool { return offForLong(s) && !BMCToConfirm(s) && !bmcRestarted(s) }
 
-// bmcRestarted reports whether the BMC is known to have restarted since it began to say
-// what was read last.
 func bmcRestarted(s *server) bool {
 	return s.BMC.Known && reading.Restarted(s.Reading.BMCReset, s.BMC.LastReset)
 }
@@ -137,7 +137,6 @@ func BMCToConfirm(s *server) bool {
 		s.BMC.ReadAt.Before(s.Reading.OffSince.Add(s.Policy.FoundOffTime))
 }
 
-// awaitSurelyOff reads a server that was found running until it is surely off.
 func awaitSurelyOff(s *server) proposal.Proposal {
 	p := s.Policy
 	if bmcRestarted(s) {
@@ -171,23 +170,12 @@ func stuckOn(s *server) bool {
 	return foundRunning(s) && s.Power() == model.PowerOn && s.GoingOff() && s.Over(s.Record.Power.Asked.At, s.Policy.PowerOffGrace)
 }
 
-// mayForceOff reports whether a server whose discovery failed may be forced off: it runs what it
-// was served, or was switched on by Ingot a while ago. Once its time is over, it may run a
-// tenant's work.
-func mayForceOff(s *server) bool {
-	return served(s) || ours(s) && !s.Over(s.Record.Power.Asked.At, s.Policy.DiscoveryTimeout)
-}
-
 // MayServe reports whether a server of an unknown fleet may serve a claim: it runs what
 // Ingot did not start, or did when it was found. That it is off since then proves nothing, because
 // its power may have been cut: no claim gets it until that was approved, or Git asks for it.
 func MayServe(s *server) bool {
 	return foundRunning(s) || s.State() == model.StateInitial && s.Power() == model.PowerOn && !s.Opened(model.PurposeDiscovery)
 }
-
-// keptForClaims reports whether a server that was found running is left alone though it is
-// off, because nothing is known of the fleet.
-func keptForClaims(s *server) bool { return s.Unknown != "" && foundRunning(s) && !discoverAsked(s) }
 
 // foundWhy says that a server is left alone because it may run something.
 func foundWhy(s *server) proposal.Why {
@@ -226,7 +214,7 @@ func Gap(s *server) (p proposal.Proposal, ok bool) {
 	switch {
 	case !ShouldBeOff(s):
 		return p, false
-	case FoundInGap(s) && (gapApproved(s) || discoverAsked(s)):
+	case FoundInGap(s) && (slices.Contains(s.Desired.Approvals, s.Observed.Fleet.GapToken) || discoverAsked(s)):
 		s = s.Change(func(rec *model.ServerRecord) {
 			rec.Life.FoundRunning, rec.Life.Message = time.Time{}, ""
 			proposal.MarkHandled(rec, proposal.AskedDiscover, s.Annotation(model.AnnotationDiscover))
@@ -236,11 +224,11 @@ func Gap(s *server) (p proposal.Proposal, ok bool) {
 		}
 		return s.ToOff(s.Policy.PowerOffGrace), true
 	case FoundInGap(s):
-		return s.Rest(GapWhy(s)), true
+		return s.Rest(gapWhy(s)), true
 	case !s.LongGap || s.Reading.WasOff || s.Power() != model.PowerOn || s.GoingOff() || reports(s):
 		return p, false
 	case s.Reading.Ons < onReadings || s.Ticket().Open() && s.Now.Before(s.Started.Add(reportAgain)):
-		return s.Watch(s.Reading.At.Add(s.Policy.ConfirmEvery), GapWhy(s)), true
+		return s.Watch(s.Reading.At.Add(s.Policy.ConfirmEvery), gapWhy(s)), true
 	}
 	return noteRunning(s, ""), true
 }
@@ -252,13 +240,7 @@ func reports(s *server) bool {
 	return probe != nil && probe.ReceivedAt.After(s.Started) || wipe != nil && wipe.ReceivedAt.After(s.Started)
 }
 
-// gapApproved reports whether a commit approves that servers found running after a gap are switched off.
-func gapApproved(s *server) bool {
-	return slices.Contains(s.Desired.Approvals, s.Observed.Fleet.GapToken)
-}
-
-// GapWhy says that a server was found running after a long gap.
-func GapWhy(s *server) proposal.Why {
+func gapWhy(s *server) proposal.Why {
 	release := ""
 	if token := s.Observed.Fleet.GapToken; token != "" {
 		release = ", or make a commit whose message ends with " + proposal.ApproveLine(token) + ", which covers all servers that were found so"

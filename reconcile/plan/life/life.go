@@ -6,11 +6,9 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"ingot/model"
 	"ingot/reconcile/plan/event"
-	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -59,7 +57,6 @@ func available(s *server) proposal.Proposal {
 	return s.Rest(cmp.Or(s.Duplicate, awaitsConditions(s)))
 }
 
-// offAgain brings a server back to Off that left it.
 func offAgain(s *server) proposal.Proposal {
 	p := s.ToOff(s.Policy.PowerOffGrace)
 	p.Goal.Again = true
@@ -85,22 +82,15 @@ func reserved(s *server) (p proposal.Proposal, ok bool) {
 	switch {
 	case s.Record.Release != nil:
 		return releasing(s), true
-	case s.Claim == nil:
-		return absent(s)
+	case s.Claim == nil: // Git lacks it, and no commit removed it: it stays as it was, see KeepPower
+		back := s.Record.Claim.Power == model.PowerOn && s.Power() == model.PowerOff && s.InstallUnknown()
+		return s.ToOn(proposal.Keep, proposal.FromDisk, nil), back
 	case s.ClaimAnnotation(model.AnnotationOperation) == model.OperationIgnore:
 		return s.Rest(s.WhyBy(model.ReasonIgnored, "suspended by annotation "+model.AnnotationOperation+": ignore", proposal.Tenant)), true
 	case s.Record.Claim.Power == model.PowerOff:
 		return keepOff(s)
 	}
 	return p, false
-}
-
-// absent keeps a server as it was whose claim Git lacks, though no commit removed it.
-func absent(s *server) (p proposal.Proposal, ok bool) {
-	if s.Record.Claim.Power != model.PowerOn || s.Power() != model.PowerOff || !s.InstallUnknown() {
-		return p, false // see KeepPower
-	}
-	return s.ToOn(proposal.Keep, proposal.FromDisk, nil), true
 }
 
 // DecidePower decides that the claim's server has another power state.
@@ -216,16 +206,10 @@ func PowerIgnored(s *server) proposal.Why {
 		"%s", s.Manifest.Spec.Power, s.Manifest.Name, s.Manifest.Source, s.Claim.Identity(), s.Claim.Spec.Power), proposal.RackOperator)
 }
 
-// foundAt reports whether the server was found running.
 func foundRunning(s *server) bool { return !s.Record.Life.FoundRunning.IsZero() }
 
 // noteRunning records that the server runs what Ingot did not start, and closes the
 // ticket that it might be booted with.
 func noteRunning(s *server, because string) proposal.Proposal {
 	return event.After(s, event.Event{Kind: event.FoundRunning, Value: because}).Stay(proposal.Look)
-}
-
-// backoff is the end of the pause after an attempt.
-func backoff(s *server, attempts int) time.Time {
-	return s.Now.Add(policy.Backoff(s.Name, attempts, *s.Policy))
 }

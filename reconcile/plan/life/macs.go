@@ -17,50 +17,37 @@ const readCardsEvery = 20 * time.Second
 // MACs are the addresses that count as the server's: those that Git gives it and those
 // that its BMC shows; only where neither has any, those that were proven before.
 func MACs(s *server) []model.ServerMAC {
-	var all []model.ServerMAC
-	add := func(mac string, by model.MACSource) {
-		known := slices.ContainsFunc(all, func(m model.ServerMAC) bool { return m.Address == mac })
-		if !known && len(all) < model.MaxServerMACs {
-			all = append(all, model.ServerMAC{Address: mac, IdentifiedBy: by})
-		}
-	}
-	for _, mac := range s.Manifest.MACAddresses() {
-		add(mac, model.MACByGit)
-	}
-	for _, mac := range bmcMACs(s) {
-		add(mac, model.MACByBMC)
-	}
+	all := addMACs(nil, model.MACByGit, s.Manifest.MACAddresses())
+	all = addMACs(all, model.MACByBMC, bmcMACs(s))
 	if len(all) == 0 {
-		return uncertainMACs(s)
+		return slices.DeleteFunc(slices.Clone(s.Record.MACs), func(m model.ServerMAC) bool { return m.IdentifiedBy.Certain() })
 	}
 	model.SortMACs(all)
 	return all
 }
 
-// asBMCShows reports whether the record has what macs would return, as it is of nearly all
-// servers: what their BMC shows and nothing else. It takes no memory, for each plan asks.
+func addMACs(all []model.ServerMAC, by model.MACSource, macs []string) []model.ServerMAC {
+	for _, mac := range macs {
+		known := slices.ContainsFunc(all, func(m model.ServerMAC) bool { return m.Address == mac })
+		if !known && len(all) < model.MaxServerMACs {
+			all = append(all, model.ServerMAC{Address: mac, IdentifiedBy: by})
+		}
+	}
+	return all
+}
+
+// asBMCShows reports whether the record has what MACs would return, as it is of nearly all
+// servers: what their BMC shows and nothing else. It saves memory, because each plan asks.
 func asBMCShows(s *server) bool {
-	inv, macs := s.Facts.Inventory, s.Record.MACs
-	if inv == nil || len(macs) == 0 || s.Annotation(model.AnnotationMACAddresses) != "" {
+	shown, macs := s.Facts.Inventory.MACs(), s.Record.MACs
+	unknown := func(mac string) bool {
+		return !slices.ContainsFunc(macs, func(m model.ServerMAC) bool { return m.Address == mac })
+	}
+	if len(macs) == 0 || s.Annotation(model.AnnotationMACAddresses) != "" || slices.ContainsFunc(shown, unknown) {
 		return false
 	}
-	known := func(mac string) bool {
-		return slices.ContainsFunc(macs, func(m model.ServerMAC) bool { return m.Address == mac })
-	}
-	for _, n := range inv.NetworkInterfaces {
-		if n.MACAddress != "" && !known(n.MACAddress) {
-			return false
-		}
-	}
-	for _, mac := range inv.MACAddresses {
-		if !known(mac) {
-			return false
-		}
-	}
 	return !slices.ContainsFunc(macs, func(m model.ServerMAC) bool {
-		shown := slices.Contains(inv.MACAddresses, m.Address) ||
-			slices.ContainsFunc(inv.NetworkInterfaces, func(n model.NetworkInterface) bool { return n.MACAddress == m.Address })
-		return !shown || m.IdentifiedBy != model.MACByBMC
+		return m.IdentifiedBy != model.MACByBMC || !slices.Contains(shown, m.Address)
 	})
 }
 
@@ -84,27 +71,7 @@ func bmcMACs(s *server) []string {
 	return macs
 }
 
-// uncertainMACs are those of the record that neither Git nor the BMC shows.
-func uncertainMACs(s *server) []model.ServerMAC {
-	var all []model.ServerMAC
-	for _, m := range s.Record.MACs {
-		if !m.IdentifiedBy.Certain() {
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
-// macsBy are MAC addresses that one source tells.
-func macsBy(by model.MACSource, macs []string) []model.ServerMAC {
-	var all []model.ServerMAC
-	for _, mac := range macs[:min(len(macs), model.MaxServerMACs)] {
-		all = append(all, model.ServerMAC{Address: mac, IdentifiedBy: by})
-	}
-	return all
-}
-
-// NoteMACs has the record know the server's MAC addresses.
+// NoteMACs records the server's MAC addresses.
 func NoteMACs(s *server) (p proposal.Proposal, ok bool) {
 	if asBMCShows(s) {
 		return p, false
@@ -176,30 +143,22 @@ func ambiguous(s *server, report *model.ProbeData) string {
 // that were sighted, if neither Git nor the BMC tells any.
 func proven(s *server, report *model.ProbeData) []model.ServerMAC {
 	if cards := sighted(s); !identified(s) && len(cards) > 0 {
-		return macsBy(model.MACBySighting, report.MACs())
+		return addMACs(nil, model.MACBySighting, report.MACs())
 	}
 	return MACs(s)
 }
 
-// ReadCards reads the server's parts while its network cards may not have been shown.
-func ReadCards(s *server) (p proposal.Proposal, ok bool) {
-	if !cardsUnread(s) {
-		return p, false
-	}
-	return s.Inspect(), true
-}
-
-// cardsUnread reports whether a network card that is not known to be the server's asked
-// under its UUID since its parts were read: some BMCs show cards only once the system
+// ReadCards reads the server's parts if a network card that is not known to be the server's asked
+// under its UUID since they were read: some BMCs show cards only once the system
 // has started. That is looked at while a power-on of ours is under way.
-func cardsUnread(s *server) bool {
-	p, read := s.Progress(), s.Reading.InventoryAt
-	if p == nil || !s.Begun() || s.Now.Before(read.Add(readCardsEvery)) {
-		return false
+func ReadCards(s *server) (p proposal.Proposal, ok bool) {
+	seen, read := s.Progress(), s.Reading.InventoryAt
+	if seen == nil || !s.Begun() || s.Now.Before(read.Add(readCardsEvery)) {
+		return p, false
 	}
 	from := s.Record.Power.Asked.At
 	to := from.Add(s.Policy.BootTimeout)
-	return s.Now.Before(to) && slices.ContainsFunc(p.Sightings, func(seen model.Sighting) bool {
+	return s.Inspect(), s.Now.Before(to) && slices.ContainsFunc(seen.Sightings, func(seen model.Sighting) bool {
 		known := slices.ContainsFunc(s.Record.MACs, func(m model.ServerMAC) bool { return m.Address == seen.MAC })
 		return !known && seen.Within(from, to) && seen.Last.After(read)
 	})
