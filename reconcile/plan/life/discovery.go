@@ -92,13 +92,12 @@ func discovery(s *server) proposal.Proposal {
 // awaitReport waits for the report of the probe, and says where to look once a stage takes far longer than usual.
 func awaitReport(s *server, end time.Time) proposal.Proposal {
 	usual, slow := proposal.UsualStage(s)
-	says := fmt.Sprintf("waiting for the probe's report, %s; attempt %d of %d", progress.Boot(s.Trace()), s.Record.Boot.Attempts, s.Policy.DiscoveryAttempts)
+	says := fmt.Sprintf("waiting for the probe's report, %s; attempt %d of %d; what comes next usually takes %s",
+		progress.Boot(s.Trace()), s.Record.Boot.Attempts, s.Policy.DiscoveryAttempts, usual)
 	if s.Now.Before(slow) {
-		return s.Rest(s.Why(model.ReasonWaitingForReport, fmt.Sprintf("%s; what comes next usually takes %s", says, usual))).
-			WakeBy(proposal.Earliest(slow, end))
+		return s.Rest(s.Why(model.ReasonWaitingForReport, says)).WakeBy(slow).WakeBy(end)
 	}
-	return s.Rest(s.WhyBy(model.ReasonBootTimeout, fmt.Sprintf("%s; what comes next usually takes %s: %s; %s", says, usual, progress.BootHint(s.Trace()), s.BMC.Console),
-		proposal.RackOperator)).WakeBy(end)
+	return s.Rest(s.WhyBy(model.ReasonBootTimeout, says+": "+progress.BootHint(s.Trace())+"; "+s.BMC.Console, proposal.RackOperator)).WakeBy(end)
 }
 
 // discovered powers the server off, and then it is Available.
