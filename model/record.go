@@ -52,9 +52,15 @@ type BMCRecord struct {
 	// after the BMC's identity was checked.
 	Address string `json:"address,omitempty"`
 
-	HandledOperation string    `json:"handledOperation,omitempty"`
-	Failures         int       `json:"failures,omitempty"`
-	NotBefore        time.Time `json:"notBefore,omitzero"`
+	HandledOperation string `json:"handledOperation,omitempty"`
+
+	BMCScratch `json:"-"`
+}
+
+// BMCScratch is how the last attempts at a BMC ended.
+type BMCScratch struct {
+	Failures  int       `json:"failures,omitempty"`
+	NotBefore time.Time `json:"notBefore,omitzero"`
 	// Reason and LastError say why the BMC is not Ready, Since since when.
 	Reason    string    `json:"reason,omitempty"`
 	LastError string    `json:"lastError,omitempty"`

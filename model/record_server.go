@@ -23,8 +23,10 @@ var ServerStates = []ServerState{
 	StateCleanup, StateReleased, StateMaintenance, StateError,
 }
 
-// ServerRecord is what Ingot decided about one server and cannot observe again. Each part of it
-// belongs to one package of the plan. reconcile alone writes it; the status branch mirrors it.
+// ServerRecord is what Ingot decided about one server and cannot observe again. Each part belongs
+// to one package of the plan. reconcile alone writes it. Its JSON is section decided of a document on
+// the status branch. Observations and scratch of a part may be lost: only the store keeps them, see
+// StoredServer.
 type ServerRecord struct {
 	RecordIdentity `json:"identity"`
 
@@ -32,7 +34,7 @@ type ServerRecord struct {
 	Claim RecordClaim `json:"claim,omitzero"`
 	// Release is the decision, taken once the guard let it pass, to release.
 	Release     *Release          `json:"release,omitempty"`
-	Power       RecordPower       `json:"power,omitzero"`
+	Power       RecordPower       `json:"-"`
 	Boot        RecordBoot        `json:"boot,omitzero"`
 	Install     RecordInstall     `json:"install,omitzero"`
 	Disks       RecordDisks       `json:"disks,omitzero"`
@@ -78,6 +80,11 @@ type RecordLife struct {
 	// conditions have held once, sorted: they no longer taint the server.
 	BootstrapCompleted []string `json:"bootstrapCompleted,omitempty"`
 
+	LifeScratch `json:"-"`
+}
+
+// LifeScratch counts the attempts at the present step.
+type LifeScratch struct {
 	// Failures counts the failed attempts at the present step, NotBefore is when it
 	// may be tried again, and LastError what went wrong.
 	Failures  int       `json:"failures,omitempty"`
@@ -100,10 +107,20 @@ type RecordClaim struct {
 	Cleanup string `json:"cleanup,omitempty"`
 }
 
-// RecordPower is what was asked of a server's power.
+// RecordPower is what was asked of a server's power. None of it is a decision.
 type RecordPower struct {
+	PowerObserved
+	PowerScratch
+}
+
+// PowerObserved is what was requested of a server's power.
+type PowerObserved struct {
 	// Asked is a power request that was made and whose effect is awaited.
 	Asked *PowerAsked `json:"asked,omitempty"`
+}
+
+// PowerScratch is how a server reacts to power requests.
+type PowerScratch struct {
 	// NoShutdown is when the machine was found to know no graceful shutdown, so that it is
 	// forced off next; zero = it was not, or was asked for something else since.
 	NoShutdown time.Time `json:"noShutdown,omitzero"`
@@ -114,20 +131,31 @@ type RecordBoot struct {
 	// Ticket is the newest boot ticket, open or ended; Serial counts them.
 	Ticket *Ticket `json:"ticket,omitempty"`
 	Serial int     `json:"serial,omitempty"`
-	// Attempts counts the discoveries begun since the server was last Available, or the
-	// boots for its claim that failed.
-	Attempts int `json:"attempts,omitempty"`
 	// Problem says why the server's image or configuration cannot be booted; nil = no reason
 	// is known.
 	Problem *BootProblem `json:"problem,omitempty"`
 	// Theft is how a ticket of the server was last used up by another machine; nil = none was.
 	Theft *Theft `json:"theft,omitempty"`
+
+	BootObserved `json:"-"`
+	BootScratch  `json:"-"`
+}
+
+// BootObserved is what is known of a server's BMC about boots.
+type BootObserved struct {
 	// OverrideVariant is how the BMC was last brought to keep the one-time boot override
 	// ("default" if as the standard says).
 	OverrideVariant string `json:"overrideVariant,omitempty"`
 	// NoDiskBoot says why the BMC is no longer asked to have the server boot from its
 	// disk once; nil = it is.
 	NoDiskBoot *NoDiskBoot `json:"noDiskBoot,omitempty"`
+}
+
+// BootScratch counts and times a server's boots.
+type BootScratch struct {
+	// Attempts counts the discoveries begun since the server was last Available, or the
+	// boots for its claim that failed.
+	Attempts int `json:"attempts,omitempty"`
 	// BootsAfter is how long the server took, when it was last seen to, from its
 	// power-on to its first request to the network.
 	BootsAfter time.Duration `json:"bootsAfter,omitempty"`
@@ -194,13 +222,19 @@ type RecordRequests struct {
 
 // RecordSettings is how the BMC's settings differ from the Server's manifest.
 type RecordSettings struct {
+	// BootOrderSet is the key of the newest boot order that was found or set as its manifest says.
+	BootOrderSet string `json:"bootOrderSet,omitempty"`
+
+	SettingsObserved `json:"-"`
+}
+
+// SettingsObserved is how the BMC answered when its settings were changed.
+type SettingsObserved struct {
 	// IndicatorProblem says why its indicator is not as its manifest says; nil = no reason is
 	// known.
 	IndicatorProblem *SettingProblem `json:"indicatorProblem,omitempty"`
-	// BootOrderProblem is the same for its boot order. Its Want is a BootOrderKey. BootOrderSet is
-	// the key of the newest order that was found or set as its manifest says.
+	// BootOrderProblem is the same for its boot order. Its Want is a BootOrderKey.
 	BootOrderProblem *SettingProblem `json:"bootOrderProblem,omitempty"`
-	BootOrderSet     string          `json:"bootOrderSet,omitempty"`
 	// BootOrderPending is the order that waits for the machine's next start; nil = none does.
 	BootOrderPending *PendingBootOrder `json:"bootOrderPending,omitempty"`
 }
@@ -236,7 +270,12 @@ type BootProblem struct {
 	// has told of any.
 	Stage DiskInstallStage `json:"stage,omitempty"`
 
-	// Failures counts the attempts in vain, NotBefore is when the next may be made.
+	ProblemScratch `json:"-"`
+}
+
+// ProblemScratch counts the attempts at a boot that has a problem.
+type ProblemScratch struct {
+	// Failures counts the failed attempts, NotBefore is when the next may be made.
 	Failures  int       `json:"failures,omitempty"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
 }

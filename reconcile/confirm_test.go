@@ -98,7 +98,9 @@ func TestARetryOfABMC(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, asked := range []bool{false, true} {
 		w := newLoopWorld(t, 1)
-		w.observed.BMCs["bmc00"] = &model.BMCRecord{Name: "bmc00", Reason: model.ReasonAuthenticationFailed, NotBefore: now.Add(time.Minute)}
+		w.observed.BMCs["bmc00"] = &model.BMCRecord{
+			Name: "bmc00", BMCScratch: model.BMCScratch{Reason: model.ReasonAuthenticationFailed, NotBefore: now.Add(time.Minute)},
+		}
 		if asked {
 			w.desired.BMCs["bmc00"].Annotations = map[string]string{model.AnnotationOperation: "retry#1"}
 		}

@@ -132,7 +132,7 @@ func TestWhatIsMeasuredOfAServer(t *testing.T) {
 			want: []string{"state Initial 20m0s", "discovery  30m0s"},
 		},
 		"a server of which it is not known when it was plugged in": {
-			steps: []step{{rec: model.ServerRecord{Life: model.RecordLife{State: model.StateInitial, Since: at(10)}, Boot: model.RecordBoot{Attempts: 1}}}, {rec: available}},
+			steps: []step{{rec: model.ServerRecord{Life: model.RecordLife{State: model.StateInitial, Since: at(10)}, Boot: model.RecordBoot{BootScratch: model.BootScratch{Attempts: 1}}}}, {rec: available}},
 			want:  []string{"state Initial 20m0s"},
 		},
 		"each stage of a boot, from when the claim was seen, once": {

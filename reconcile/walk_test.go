@@ -21,7 +21,6 @@ import (
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/reading"
 	"ingot/reconcile/plan/world"
-	"ingot/reconcile/report"
 	"ingot/reconcile/truth"
 )
 
@@ -661,9 +660,7 @@ func (w *walk) publish() {
 		return
 	}
 	now := w.copyStore().Records
-	for name, rec := range now.Servers {
-		now.Servers[name] = report.Mirrored(rec)
-	}
+	now.Servers, now.BMCs = decided(w.t, now.Servers), decided(w.t, now.BMCs)
 	w.branch, w.shown = &now, intents(now.Servers, nil)
 	w.seq++ // each push has a number of its own
 	w.mark = model.Mark{Line: "l", Deployment: "d", Process: fmt.Sprint(w.process), Sequence: w.seq}

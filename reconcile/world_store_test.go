@@ -2,11 +2,14 @@ package reconcile
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
+	"testing"
 	"time"
 
 	"ingot/model"
+	"ingot/model/must"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 	"ingot/reconcile/truth"
@@ -230,6 +233,17 @@ func (w *loopWorld) letsBoot(before, after *model.ServerRecord) {
 	if m.power != model.PowerOff {
 		w.t.Errorf("%s may boot with ticket %s of %s while it is %s", after.Name, t.ID, t.Purpose, m.power)
 	}
+}
+
+// decided is what the status branch keeps of records.
+func decided[N comparable, R any](t *testing.T, records map[N]*R) map[N]*R {
+	t.Helper()
+	kept := make(map[N]*R)
+	for name, rec := range records {
+		kept[name] = new(R)
+		must.Do(t, json.Unmarshal(must.Get(json.Marshal(rec))(t), kept[name]))
+	}
+	return kept
 }
 
 // restored are the records that a lost store is filled with from the status branch.

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -191,7 +190,7 @@ func TestMACIndexIsAsEverythingSays(t *testing.T) {
 			}
 			ch := store.Change{Key: store.Key{Bucket: store.BucketServer, Name: string(rec.Name)}}
 			if random.IntN(4) > 0 {
-				ch.Value, _ = json.Marshal(rec)
+				ch.Value, _ = encode(ch.Key, rec)
 			}
 			if step%20 == 19 { // a standby loads everything again
 				all := must.Get(m.all())(t)

@@ -65,7 +65,7 @@ func TestMaintenanceOfUnknownServer(t *testing.T) {
 		"a BMC was not asked": {func(in *input) { delete(in.Observed.BMCFacts, "bmc00001") }, ""},
 		"a BMC never answered": {func(in *input) {
 			delete(in.Observed.BMCFacts, "bmc00001")
-			in.Observed.BMCs["bmc00001"] = &model.BMCRecord{Name: "bmc00001", Reason: model.ReasonConnectionFailed}
+			in.Observed.BMCs["bmc00001"] = &model.BMCRecord{Name: "bmc00001", BMCScratch: model.BMCScratch{Reason: model.ReasonConnectionFailed}}
 		}, unknown + "; 1 BMC could not be read yet"},
 		"the record of the server cannot be read": {func(in *input) { in.Observed.Fleet.Unreadable = []model.UnreadableRecord{{Server: "rack-7"}} }, ""},
 	} {

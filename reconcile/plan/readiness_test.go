@@ -62,7 +62,7 @@ func TestReadinessConditions(t *testing.T) {
 		"a BMC that missed one question":      {"BMCReadable", "True", reading(1)},
 		"a BMC that does not answer":          {"BMCReadable", "False", reading(2)},
 		"a BMC that refuses the password": {"BMCReadable", "False", func(in *input, rec *record) {
-			in.Observed.BMCs[rec.BMC] = &model.BMCRecord{Name: rec.BMC, Reason: model.ReasonAuthenticationFailed}
+			in.Observed.BMCs[rec.BMC] = &model.BMCRecord{Name: rec.BMC, BMCScratch: model.BMCScratch{Reason: model.ReasonAuthenticationFailed}}
 		}},
 		"a BMC that is not in Git":         {"BMCReadable", "Unknown", func(in *input, rec *record) { delete(in.Desired.BMCs, rec.BMC) }},
 		"a server without report":          {"Discovered", "False", nil},

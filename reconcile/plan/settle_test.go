@@ -114,7 +114,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		problem = func(reason model.Reason, message string) *model.BootProblem {
 			return &model.BootProblem{
 				Digest: "d", Architecture: "amd64", Image: "os:1", Reason: reason, Message: message,
-				Since: settleNow, Failures: 1, NotBefore: settleNow.Add(policy.Backoff("s1", 1, p)),
+				Since: settleNow, ProblemScratch: model.ProblemScratch{Failures: 1, NotBefore: settleNow.Add(policy.Backoff("s1", 1, p))},
 			}
 		}
 		settled = func(outcome proposal.MoveOutcome, err string, r reading.State, recs ...*model.ServerRecord) proposal.Settled {

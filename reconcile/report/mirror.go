@@ -1,30 +1,20 @@
 package report
 
-import (
-	"time"
-
-	"ingot/model"
-)
+import "ingot/model"
 
 // Mirrored is what the status branch keeps of a server's record, for ReadBranch to read
 // back: all but the marks of attempts, which would make a commit of every failure. Texts
 // are bounded.
 func Mirrored(rec *model.ServerRecord) *model.ServerRecord {
 	m := *rec
-	m.Power.Asked, m.Life.Failures, m.Life.LastError = nil, 0, ""
-	m.Life.NotBefore, m.Power.NoShutdown = time.Time{}, time.Time{}
+	m.Power, m.Life.LifeScratch, m.Settings.SettingsObserved = model.RecordPower{}, model.LifeScratch{}, model.SettingsObserved{}
+	m.Boot.BootObserved, m.Boot.BootScratch = model.BootObserved{}, model.BootScratch{}
 	if rec.Boot.Problem != nil {
 		p := *rec.Boot.Problem
-		p.Failures, p.NotBefore = 0, time.Time{}
+		p.ProblemScratch = model.ProblemScratch{}
 		p.Message = shownText(p.Message)
 		m.Boot.Problem = &p
 	}
-	if rec.Boot.NoDiskBoot != nil {
-		n := *rec.Boot.NoDiskBoot
-		n.Message = shownText(n.Message)
-		m.Boot.NoDiskBoot = &n
-	}
-	m.Settings.IndicatorProblem, m.Settings.BootOrderProblem = mirroredSetting(rec.Settings.IndicatorProblem), mirroredSetting(rec.Settings.BootOrderProblem)
 	if rec.Requests.Operation != nil {
 		o := *rec.Requests.Operation
 		o.Message = shownText(o.Message)
@@ -42,8 +32,7 @@ func Mirrored(rec *model.ServerRecord) *model.ServerRecord {
 // mirroredBMC is the same of a BMC's record.
 func mirroredBMC(rec *model.BMCRecord) *model.BMCRecord {
 	m := *rec
-	m.Failures, m.NotBefore = 0, time.Time{}
-	m.LastError = shownText(m.LastError)
+	m.BMCScratch = model.BMCScratch{}
 	return &m
 }
 
@@ -76,14 +65,4 @@ func mirrorFleet(rec model.FleetRecord) model.FleetRecord {
 		return r.takes(entryOverhead + len(o.Identity.String()) + len(o.Revision))
 	})
 	return rec
-}
-
-// mirroredSetting is the same of a setting's problem.
-func mirroredSetting(p *model.SettingProblem) *model.SettingProblem {
-	if p == nil {
-		return nil
-	}
-	m := *p
-	m.Failures, m.NotBefore, m.Message = 0, time.Time{}, shownText(m.Message)
-	return &m
 }

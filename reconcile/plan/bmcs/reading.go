@@ -119,7 +119,7 @@ func (m *Reading) Settle(a proposal.Answer, now time.Time) proposal.Settled {
 	}
 	s := proposal.Settled{Outcome: proposal.MoveDone, News: true}
 	rec := *m.Then
-	if m.old == nil || m.old.Reason != "" {
+	if m.old == nil || m.old.Reason != "" || m.old.Since.IsZero() {
 		rec.Since = now
 	}
 	rec.Failures, rec.NotBefore, rec.Reason, rec.LastError = 0, time.Time{}, "", ""

@@ -22,7 +22,7 @@ type bmcChange = func(*model.BMCRecord)
 
 // bmcOf is the record of BMC b1.
 func bmcOf(changes ...bmcChange) *model.BMCRecord {
-	rec := &model.BMCRecord{Name: "b1", Address: "192.0.2.1:443", Fingerprint: "f", Since: plannedAt}
+	rec := &model.BMCRecord{Name: "b1", Address: "192.0.2.1:443", Fingerprint: "f", BMCScratch: model.BMCScratch{Since: plannedAt}}
 	for _, change := range changes {
 		change(rec)
 	}
@@ -55,6 +55,7 @@ func TestReadingSettles(t *testing.T) {
 	unpinned := func(rec *model.BMCRecord) { rec.Fingerprint = "" }
 	pinned := func(rec *model.BMCRecord) { rec.Fingerprint = "new" }
 	sinceNow := func(rec *model.BMCRecord) { rec.Since = settleNow }
+	sinceUnknown := func(rec *model.BMCRecord) { rec.Since = time.Time{} }
 	retried := func(rec *model.BMCRecord) { rec.HandledOperation = "retry#1" }
 	elsewhere := func(rec *model.BMCRecord) { rec.Address = "192.0.2.9:443" }
 	silent := func(times int) bmcChange { return refusing(times, model.ReasonConnectionFailed, "earlier", plannedAt) }
@@ -82,6 +83,7 @@ func TestReadingSettles(t *testing.T) {
 		"the certificate of the first answer is pinned":   {then: bmcOf(unpinned), answer: answered, want: reads(bmcOf(pinned, sinceNow))},
 		"another answer changes no certificate and time":  {old: bmcOf(), answer: answered, want: reads(bmcOf())},
 		"an answer after failures makes the BMC usable":   {old: bmcOf(silent(1)), answer: answered, want: reads(bmcOf(sinceNow))},
+		"a first answer after the store was lost":         {old: bmcOf(sinceUnknown), then: bmcOf(sinceUnknown), answer: answered, want: reads(bmcOf(sinceNow))},
 		"a first failure is followed by a pause":          {old: bmcOf(), answer: down, want: fails("refused", bmcOf(isDown))},
 		"further failures keep the first time and reason": {old: bmcOf(silent(1)), answer: down, want: fails("refused", bmcOf(silent(2)))},
 		"an unknown error counts as a failed connection": {

@@ -25,20 +25,22 @@ func full() *proposal.Server {
 		RecordIdentity: model.RecordIdentity{Name: "s1", BMC: "b1", SystemURI: "/1", UUID: "u", MACs: []model.ServerMAC{{Address: "old"}}, Orphaned: hour},
 		Life: model.RecordLife{
 			State: model.StateReserved, Since: hour, Reason: "Old", Message: "old", FoundRunning: hour, BootstrapCompleted: []string{"rule"},
-			Failures: 2, NotBefore: now.Add(time.Minute), LastError: "no answer",
+			LifeScratch: model.LifeScratch{Failures: 2, NotBefore: now.Add(time.Minute), LastError: "no answer"},
 		},
 		Claim:   model.RecordClaim{Name: "default/web", BoundAt: hour, Tenant: "alpha", Power: model.PowerOn, Cleanup: model.CleanupSecure},
 		Release: &model.Release{Claim: "default/web", At: hour},
 		Power: model.RecordPower{
-			Asked: &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: minute, Again: 2}, NoShutdown: hour,
+			PowerObserved: model.PowerObserved{Asked: &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: minute, Again: 2}},
+			PowerScratch:  model.PowerScratch{NoShutdown: hour},
 		},
 		Boot: model.RecordBoot{
 			Ticket: &model.Ticket{
 				ID: "t", Purpose: model.PurposeClaim, Claim: "default/web", Digest: "new", ArmedAt: minute, Always: true,
 				Target: &model.InstallTarget{RootDevice: "sda", Overwrite: "yes"},
 			},
-			Serial: 3, Attempts: 2, Problem: &model.BootProblem{Reason: model.ReasonImagePreparing}, Theft: &model.Theft{MAC: "m", Count: 2},
-			OverrideVariant: "default", NoDiskBoot: &model.NoDiskBoot{Reason: "r"}, BootsAfter: time.Minute,
+			Serial: 3, Problem: &model.BootProblem{Reason: model.ReasonImagePreparing}, Theft: &model.Theft{MAC: "m", Count: 2},
+			BootObserved: model.BootObserved{OverrideVariant: "default", NoDiskBoot: &model.NoDiskBoot{Reason: "r"}},
+			BootScratch:  model.BootScratch{Attempts: 2, BootsAfter: time.Minute},
 		},
 		Install: model.RecordInstall{
 			Digest: "old", Unconfirmed: hour, RootDisk: &model.InstalledDisk{RootDisk: model.RootDisk{Name: "sdb"}}, Reprovision: "2", Replaces: "older",
@@ -55,7 +57,8 @@ func full() *proposal.Server {
 			HandledOverwrite: "old", HandledBefore: []string{"operation=1", "reprovision=1", "overwrite=1"},
 		},
 		Settings: model.RecordSettings{
-			IndicatorProblem: problem, BootOrderProblem: problem, BootOrderSet: "set", BootOrderPending: &model.PendingBootOrder{},
+			BootOrderSet:     "set",
+			SettingsObserved: model.SettingsObserved{IndicatorProblem: problem, BootOrderProblem: problem, BootOrderPending: &model.PendingBootOrder{}},
 		},
 		Intent: &model.Intent{Kind: model.IntentReprovision, Value: "2", Revision: "main@sha1:0"},
 		Doubt:  &model.Doubt{Reason: model.DoubtInstallUnknown},

@@ -130,7 +130,7 @@ func TestToward(t *testing.T) {
 
 		// To On.
 		{"Off is powered on", toOn, off, nil, 0, nil, poweredOn(1, 0)},
-		{"with the record from then on", proposal.Goal{Want: on, Then: &model.ServerRecord{Boot: model.RecordBoot{Attempts: 1}, Life: model.RecordLife{State: model.StateReserved}}},
+		{"with the record from then on", proposal.Goal{Want: on, Then: &model.ServerRecord{Boot: model.RecordBoot{BootScratch: model.BootScratch{Attempts: 1}}, Life: model.RecordLife{State: model.StateReserved}}},
 			off, nil, 0, nil, "clear boot override, ask On from Off, tries 1 again 0, attempt 1, place [0]"},
 		{"Starting is waited for", toOn, off, asked(start, time.Minute), time.Second, nil, "wait 4s, WaitingForPower"},
 		{"Starting without an answer is waited for, too", toOn, off, asked(start, 19*time.Second, unsure), time.Second, nil, "wait 4s, WaitingForPower"},
@@ -156,7 +156,7 @@ func TestToward(t *testing.T) {
 			options.PollInterval = time.Hour // pauses end before the next poll
 			s := &proposal.Server{
 				Moment: &proposal.Moment{Now: now, Started: now.Add(-24 * time.Hour), Policy: &options, Observed: model.NewObserved()}, Name: "s1",
-				Record: &model.ServerRecord{Life: model.RecordLife{State: model.StateReserved}, Power: model.RecordPower{Asked: c.asked}},
+				Record: &model.ServerRecord{Life: model.RecordLife{State: model.StateReserved}, Power: model.RecordPower{PowerObserved: model.PowerObserved{Asked: c.asked}}},
 				Facts:  &model.ServerFacts{Power: c.power}, Reading: &reading.State{At: now.Add(-c.read)},
 			}
 			if c.given != nil {
