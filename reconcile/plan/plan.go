@@ -1,11 +1,11 @@
 package plan
 
 import (
+	"reflect"
 	"slices"
 
 	"ingot/model"
 	"ingot/reconcile/plan/laws"
-	"ingot/reconcile/plan/laws/window"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/world"
 )
@@ -41,7 +41,7 @@ func Plan(in *world.Input) *Result {
 	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = bound.Claims, f.BMCs.BMCs, f.BMCs.Endpoints(), f.maintenances(bound)
 	r.ReadinessRules, r.Unmatched = bound.Rules, f.unmatched(bound)
 	f.planServers(r)
-	if !sameFleet(f.Record, &in.Observed.Fleet) {
+	if !reflect.DeepEqual(f.Record, &in.Observed.Fleet) {
 		r.Decided.Fleet = f.Record
 	}
 	return r
@@ -73,13 +73,4 @@ func (f *planner) planServers(r *Result) {
 		}
 	}
 	r.Queued = f.places.queued
-}
-
-// sameFleet reports whether two records of the fleet say the same.
-func sameFleet(a, b *model.FleetRecord) bool {
-	return a.Applied == b.Applied && a.Sequence == b.Sequence && slices.Equal(a.Tips, b.Tips) &&
-		slices.EqualFunc(a.Holds, b.Holds, window.SameHold) && slices.Equal(a.ApprovedSteps, b.ApprovedSteps) && slices.Equal(a.Done, b.Done) &&
-		slices.Equal(a.Absent, b.Absent) && a.AbsentMore == b.AbsentMore && a.AbsentToken == b.AbsentToken &&
-		slices.Equal(a.Removed, b.Removed) && slices.Equal(a.Unreadable, b.Unreadable) &&
-		a.Unknown.Equal(b.Unknown) && a.UnknownToken == b.UnknownToken && a.GapToken == b.GapToken
 }

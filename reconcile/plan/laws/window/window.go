@@ -2,6 +2,7 @@ package window
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -39,6 +40,12 @@ type Input struct {
 	Seed string
 }
 
+// Lists are what the guard keeps in the fleet's record.
+type Lists struct {
+	Holds               []model.GuardHold
+	ApprovedSteps, Done []model.Disruption
+}
+
 // Result is what the guard decided.
 type Result struct {
 	// Allowed are the steps that may be begun now, Held says which list the others wait
@@ -46,9 +53,8 @@ type Result struct {
 	Allowed []model.Disruption
 	Held    map[Key]int
 
-	Holds               []model.GuardHold
-	ApprovedSteps, Done []model.Disruption
-	// Changed is set when any of these three is not as it was.
+	Lists
+	// Changed is set when Lists are not as they were.
 	Changed bool
 	// Next is when the first of Holds may go; zero = none will by time.
 	Next time.Time
@@ -66,7 +72,7 @@ func Check(in Input) Result {
 		in.Record = &model.FleetRecord{Holds: r.Holds, ApprovedSteps: r.ApprovedSteps, Done: r.Done}
 		r = decideOnce(in)
 	}
-	r.Changed = !sameWindow(&r, before)
+	r.Changed = r.differs(before)
 	return r
 }
 
@@ -163,7 +169,7 @@ func (w *window) known() (waiting []model.Disruption) {
 }
 
 func (w *window) result() Result {
-	r := Result{Holds: w.holds, ApprovedSteps: w.approvedSteps, Done: w.done, Held: make(map[Key]int)}
+	r := Result{Lists: Lists{w.holds, w.approvedSteps, w.done}, Held: make(map[Key]int)}
 	r.Done = r.Done[max(0, len(r.Done)-MaxDone):]
 	for _, d := range w.in.Asked {
 		if w.allowed[KeyOf(d)] {
@@ -179,19 +185,11 @@ func (w *window) result() Result {
 			next, r.Next = h.Until, h.Until
 		}
 	}
-	r.Changed = !sameWindow(&r, w.in.Record)
+	r.Changed = r.differs(w.in.Record)
 	return r
 }
 
-func sameWindow(r *Result, old *model.FleetRecord) bool {
-	return sameSteps(r.ApprovedSteps, old.ApprovedSteps) && sameSteps(r.Done, old.Done) && slices.EqualFunc(r.Holds, old.Holds, SameHold)
-}
-
-func sameSteps(a, b []model.Disruption) bool {
-	return slices.EqualFunc(a, b, func(x, y model.Disruption) bool { return x.Same(y) && x.At.Equal(y.At) })
-}
-
-// SameHold reports whether two lists of held steps are equal.
-func SameHold(a, b model.GuardHold) bool {
-	return a.Token == b.Token && a.Until.Equal(b.Until) && a.Limit == b.Limit && a.Gap == b.Gap && a.Scope == b.Scope && sameSteps(a.Steps, b.Steps)
+// differs reports whether the lists are not those of a record.
+func (l Lists) differs(old *model.FleetRecord) bool {
+	return !reflect.DeepEqual(l, Lists{old.Holds, old.ApprovedSteps, old.Done})
 }
