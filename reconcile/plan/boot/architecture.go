@@ -16,7 +16,6 @@ type Architecture struct {
 	By   string // "" = nothing does, it is assumed
 }
 
-// String says which architecture it is and why.
 func (a Architecture) String() string {
 	if a.By == "" {
 		return a.Name + " (assumed: neither its BMC nor DHCP nor a probe says what it is)"
@@ -24,18 +23,23 @@ func (a Architecture) String() string {
 	return a.Name + " (by " + a.By + ")"
 }
 
-// Of is the server's architecture: as Redfish has its processors, else as
+// architecture is the server's: as Redfish has its processors, else as
 // its firmware said in DHCP, else as its probe found it.
-func Of(s *server) Architecture {
-	if name := ProcessorArchitecture(s.Facts.Inventory); name != "" {
+func architecture(s *server) Architecture {
+	if name := processorArchitecture(s.Facts.Inventory); name != "" {
 		return Architecture{name, "its processors"}
 	}
 	if f := proposal.Firmware(s); f != nil && f.Architecture != "" {
 		return Architecture{f.Architecture, "DHCP"}
 	}
 	if p := s.Observed.Probes[s.Name]; p != nil {
-		if name := ProbedArchitecture(p.Data.CPU); name != "" {
-			return Architecture{name, "its probe"}
+		for _, c := range p.Data.CPU { // by the names that its kernel has for the features of the processors
+			switch {
+			case slices.Contains(c.Capabilities, "lm"): // long mode
+				return Architecture{"amd64", "its probe"}
+			case slices.Contains(c.Capabilities, "asimd"):
+				return Architecture{"arm64", "its probe"}
+			}
 		}
 	}
 	name := "amd64"
@@ -45,11 +49,10 @@ func Of(s *server) Architecture {
 	return Architecture{Name: name}
 }
 
-// method is how the server boots from the network: by PXE, unless UEFI HTTP boot
-// is all that its BMC has.
+// method is how the server boots from the network: by PXE, unless UEFI HTTP boot is all that its BMC has.
 func method(s *server) model.BootMethod {
-	if inv := s.Facts.Inventory; inv != nil && slices.Contains(inv.BootTargets, string(model.BootUEFIHTTP)) &&
-		!slices.Contains(inv.BootTargets, string(model.BootPXE)) {
+	has := func(m model.BootMethod) bool { return slices.Contains(s.Facts.Inventory.BootTargets, string(m)) }
+	if s.Facts.Inventory != nil && has(model.BootUEFIHTTP) && !has(model.BootPXE) {
 		return model.BootUEFIHTTP
 	}
 	return model.BootPXE
@@ -68,9 +71,9 @@ func needs(s *server, b *proposal.Boot) (n proposal.Needs) {
 	return n
 }
 
-// ProcessorArchitecture is that of the first processor that says so. Graphics and
+// processorArchitecture is that of the first processor that says so. Graphics and
 // network cards have processors too, of architectures of their own.
-func ProcessorArchitecture(inv *model.Inventory) string {
+func processorArchitecture(inv *model.Inventory) string {
 	if inv == nil {
 		return ""
 	}
@@ -97,20 +100,4 @@ var spellings = map[string]string{
 
 var separators = strings.NewReplacer("-", "", "_", "", " ", "")
 
-func spelled(name string) string {
-	return spellings[separators.Replace(strings.ToLower(name))]
-}
-
-// ProbedArchitecture identifies an architecture by the names that its kernel has for the features
-// of the processors.
-func ProbedArchitecture(cpus []model.ProbeCPU) string {
-	for _, c := range cpus {
-		switch {
-		case slices.Contains(c.Capabilities, "lm"): // long mode
-			return "amd64"
-		case slices.Contains(c.Capabilities, "asimd"):
-			return "arm64"
-		}
-	}
-	return ""
-}
+func spelled(name string) string { return spellings[separators.Replace(strings.ToLower(name))] }

@@ -58,7 +58,9 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 			in.Observed.ServerFacts[name].Inventory = &model.Inventory{Processors: tc.processors}
 			in.Observed.Progress[name] = &model.Progress{Ticket: "an older one", Firmware: tc.firmware}
 			in.Observed.Probes[name] = &model.ProbeReport{Data: model.ProbeData{CPU: []model.ProbeCPU{{Capabilities: tc.probed}}}}
-			if got := boot.Of(plantest.ServerOf(in, name)).String(); got != tc.want {
+			p, _, _ := boot.Arm(plantest.ServerOf(in, name).ToArm(model.PurposeDiscovery, proposal.Boot{}))
+			armed := p.Do[0].(proposal.Arm).Boot
+			if got := (boot.Architecture{Name: armed.Architecture, By: armed.Ticket.ArchitectureBy}).String(); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})

@@ -3,6 +3,7 @@
 package boot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,24 +18,20 @@ type server = proposal.Server
 
 // Before are the actions that come before the request that powers a server on for a goal.
 func Before(s *server, g *proposal.Goal) []proposal.Action {
-	switch {
-	case g.From == proposal.FromNetwork:
-		return []proposal.Action{proposal.BootOnce{Method: method(s)}}
-	case g.From == proposal.FromDisk && g.Reset == "" && s.Record.Boot.OverrideVariant == proposal.VariantContinuous:
-		return append([]proposal.Action{proposal.ClearBoot{}}, diskOnce(s)...)
-	case g.From == proposal.FromDisk:
-		return diskOnce(s)
+	var do []proposal.Action
+	switch g.From {
+	case proposal.FromNetwork:
+		do = append(do, proposal.BootOnce{Method: method(s)})
+	case proposal.FromDisk:
+		if g.Reset == "" && s.Record.Boot.OverrideVariant == proposal.VariantContinuous {
+			do = append(do, proposal.ClearBoot{})
+		}
+		if no := s.Record.Boot.NoDiskBoot; no == nil || no.Firmware != s.BMC.Firmware { // else the BMC has no such boot
+			do = append(do, proposal.DiskOnce{Firmware: s.BMC.Firmware})
+		}
+	case proposal.FromAnywhere:
 	}
-	return nil
-}
-
-// diskOnce has the next boot be one from disk, unless the BMC is known to have no
-// such thing.
-func diskOnce(s *server) []proposal.Action {
-	if no := s.Record.Boot.NoDiskBoot; no != nil && no.Firmware == s.BMC.Firmware {
-		return nil
-	}
-	return []proposal.Action{proposal.DiskOnce{Firmware: s.BMC.Firmware}}
+	return do
 }
 
 // Arm makes the ticket that a proposal asks for, unless something is known that prevents the boot:
@@ -61,7 +58,7 @@ func Trouble(s *server, b proposal.Boot) (why proposal.Why, until time.Time) {
 
 // complete fills in the ticket and whatever the boot depends on.
 func complete(s *server, b *proposal.Boot) {
-	arch := Of(s)
+	arch := architecture(s)
 	b.Architecture = arch.Name
 	b.Needs = needs(s, b)
 	b.SecureBoot = s.Facts.Inventory != nil && s.Facts.Inventory.SecureBoot
@@ -74,14 +71,8 @@ func complete(s *server, b *proposal.Boot) {
 
 // trouble is why a boot is not possible now, and when to look again.
 func trouble(s *server, b proposal.Boot) (why proposal.Why, until time.Time) {
-	if s.Duplicate.Reason != "" {
-		return s.Duplicate, time.Time{}
-	}
-	if why := Unsupported(s); why.Reason != "" {
-		return why, time.Time{}
-	}
 	p := s.Record.Boot.Problem
-	if !proposal.Concerns(p, &b) {
+	if why = cmp.Or(s.Duplicate, Unsupported(s)); why.Reason != "" || !proposal.Concerns(p, &b) {
 		return why, until
 	}
 	until = s.PauseEnd(p.NotBefore, proposal.MaxBootPause)
@@ -91,17 +82,13 @@ func trouble(s *server, b proposal.Boot) (why proposal.Why, until time.Time) {
 	if s.Now.Before(until) {
 		return proposal.ProblemWhy(s, p), until
 	}
-	return proposal.Why{}, time.Time{}
+	return why, time.Time{}
 }
 
 // Unsupported says that servers of this architecture are not served.
 func Unsupported(s *server) proposal.Why {
-	allowed := s.Policy.Architectures
-	if len(allowed) == 0 {
-		return proposal.Why{}
-	}
-	arch := Of(s)
-	if slices.Contains(allowed, arch.Name) {
+	allowed, arch := s.Policy.Architectures, architecture(s)
+	if len(allowed) == 0 || slices.Contains(allowed, arch.Name) {
 		return proposal.Why{}
 	}
 	return s.WhyBy(model.ReasonArchitectureNotServed, fmt.Sprintf("it is %s, and boot.architectures has only %s: add %s there and restart Ingot, or take the server's BMC out of Git",
@@ -125,8 +112,7 @@ func Unarmed(s *server) proposal.Why {
 // the next boot must not overwrite what the server has on its disk (law 1).
 func ForOnce(s *server) (p proposal.Proposal, ok bool) {
 	t := s.Ticket()
-	if t == nil || !t.Always || t.Purpose != model.PurposeClaim || s.State() != model.StateReserved ||
-		s.Claim == nil || t.Claim != s.Record.Claim.Name || s.ClaimAnnotation(model.AnnotationBoot) == "always" {
+	if t == nil || !t.Always || t.Purpose != model.PurposeClaim || !servesClaimOf(s) || s.ClaimAnnotation(model.AnnotationBoot) == "always" {
 		return p, false
 	}
 	return noteTicket(s, func(t *model.Ticket) { t.Always = false }), true
@@ -136,11 +122,15 @@ func ForOnce(s *server) (p proposal.Proposal, ok bool) {
 // what was served may keep the server from being booted from the network again.
 func FollowBootedBy(s *server) (p proposal.Proposal, ok bool) {
 	by := s.ClaimAnnotation(model.AnnotationBooted)
-	if !s.Opened(model.PurposeClaim) || s.State() != model.StateReserved || s.Claim == nil ||
-		s.Ticket().Claim != s.Record.Claim.Name || s.Ticket().BootedBy == by {
+	if !s.Opened(model.PurposeClaim) || !servesClaimOf(s) || s.Ticket().BootedBy == by {
 		return p, false
 	}
 	return noteTicket(s, func(t *model.Ticket) { t.BootedBy = by }), true
+}
+
+// servesClaimOf reports whether the claim that the ticket is for has the server.
+func servesClaimOf(s *server) bool {
+	return s.State() == model.StateReserved && s.Claim != nil && s.Ticket().Claim == s.Record.Claim.Name
 }
 
 func noteTicket(s *server, change func(*model.Ticket)) proposal.Proposal {
@@ -150,10 +140,8 @@ func noteTicket(s *server, change func(*model.Ticket)) proposal.Proposal {
 // Disarm closes a ticket with which another machine of the same UUID could be booted, unless nothing
 // more is served with it.
 func Disarm(s *server) (p proposal.Proposal, ok bool) {
-	if s.Duplicate.Reason == "" || !s.Ticket().Open() || s.Trace().Ended() {
-		return p, false
-	}
-	if state := s.TicketState(); state != model.TicketArmed && state != model.TicketScriptServed {
+	state := s.TicketState()
+	if s.Duplicate.Reason == "" || !s.Ticket().Open() || s.Trace().Ended() || state != model.TicketArmed && state != model.TicketScriptServed {
 		return p, false
 	}
 	return s.Change(func(rec *model.ServerRecord) { proposal.EndTicket(rec, model.TicketSpent) }).Stay(proposal.Note), true

@@ -30,6 +30,9 @@ func takenBy(t *model.Ticket, p *model.Progress) (by model.TicketUse, taken bool
 	return by, false
 }
 
+// boots are what a machine is booted with.
+var boots = []model.TicketThing{model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage, model.ThingInstall}
+
 // stolen returns the client that used a ticket up and is not its server, which has asked
 // for it in vain since. Both have to be certain: the MAC address of the client is another
 // machine's, the one that asked is the server's, and nothing to boot was served to the
@@ -41,12 +44,8 @@ func stolen(t *model.Ticket, p *model.Progress) (by model.TicketUse, yes bool) {
 	}
 	asked := false
 	for _, u := range p.Uses {
-		switch u.What {
-		case model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage, model.ThingInstall:
-			if u.Served() && (u.Own || u.MAC == "") {
-				return by, false
-			}
-		case model.ThingBootFile, model.ThingReport, model.ThingBootState, model.ThingWipe:
+		if slices.Contains(boots, u.What) && u.Served() && (u.Own || u.MAC == "") {
+			return by, false
 		}
 		asked = asked || u.Own && (u.What == model.ThingScript || u.What == model.ThingBootFile) &&
 			u.Refusal == model.RefusedReplay && !u.Last.Before(by.First)
@@ -68,7 +67,7 @@ func Theft(s *server) (p proposal.Proposal, ok bool) {
 	theft := &model.Theft{Purpose: t.Purpose, Claim: t.Claim, Client: by.Client, MAC: by.MAC, At: by.First, Count: 1}
 	if s.Claim != nil {
 		if boot, why := booting.ClaimBoot(s); why.Reason == "" && boot.SecretObject != nil {
-			theft.Secret = booting.KeyedDigest(s.DigestKey, &proposal.Boot{SecretObject: boot.SecretObject, Namespace: boot.Namespace})
+			theft.Secret = booting.KeyedDigest(s.DigestKey, secretOf(&boot))
 		}
 	}
 	if old := s.Record.Boot.Theft; old != nil && old.Purpose == t.Purpose && old.Claim == t.Claim {
@@ -83,12 +82,10 @@ func Theft(s *server) (p proposal.Proposal, ok bool) {
 	}
 	return s.Change(func(rec *model.ServerRecord) {
 		proposal.EndTicket(rec, model.TicketSpent)
-		switch t.Purpose {
-		case model.PurposeDiscovery:
+		if t.Purpose == model.PurposeDiscovery {
 			rec.Boot.Attempts = max(rec.Boot.Attempts-1, 0) // it counts as no attempt
-		case model.PurposeCleanup:
+		} else if t.Purpose == model.PurposeCleanup {
 			rec.Power.Asked = nil
-		case model.PurposeClaim:
 		}
 	}).Stay(proposal.Look), true
 }
@@ -130,7 +127,8 @@ func Exposed(s *server) proposal.Why {
 		return proposal.Why{}
 	}
 	boot, why := booting.ClaimBoot(s)
-	if why.Reason != "" || boot.SecretObject == nil || !sameSecret(s, theft.Secret, &boot) {
+	same := theft.Secret == "" || booting.SameBoot(s.DigestKey, theft.Secret, nil, secretOf(&boot)) // as far as is known
+	if why.Reason != "" || boot.SecretObject == nil || !same {
 		return proposal.Why{}
 	}
 	text := fmt.Sprintf("Secret %s was served to %s, which is not known to be its server: rotate what is "+
@@ -138,10 +136,9 @@ func Exposed(s *server) proposal.Why {
 	return proposal.Why{Reason: model.ReasonTicketStolen, Message: text, Since: theft.At, Actor: proposal.Tenant}
 }
 
-// sameSecret reports whether the Secret of a boot is the one with a digest, as far as is
-// known.
-func sameSecret(s *server, digest string, b *proposal.Boot) bool {
-	return digest == "" || booting.SameBoot(s.DigestKey, digest, nil, &proposal.Boot{SecretObject: b.SecretObject, Namespace: b.Namespace})
+// secretOf is a boot of nothing but its Secret, to compare that alone.
+func secretOf(b *proposal.Boot) *proposal.Boot {
+	return &proposal.Boot{SecretObject: b.SecretObject, Namespace: b.Namespace}
 }
 
 func thiefText(t *model.Theft) string {

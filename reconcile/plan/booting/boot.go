@@ -1,3 +1,4 @@
+// Package booting says what a claim has its server boot, and identifies it.
 package booting
 
 import (
@@ -14,32 +15,29 @@ import (
 // BootOfClaim is what a claim has any server boot, by the Secret that it names in its
 // own namespace (C14), or why that is not known.
 func BootOfClaim(d *model.Desired, c *model.ServerClaim) (proposal.Boot, proposal.Why) {
-	boot := proposal.Boot{Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments]}
-	boot.Namespace = cmp.Or(c.Namespace, model.DefaultNamespace)
-	boot.RootDevice, boot.ClaimSeed = c.Annotations[model.AnnotationRootDevice], c.Annotations[model.AnnotationSeed]
+	boot := proposal.Boot{
+		Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments], Namespace: cmp.Or(c.Namespace, model.DefaultNamespace),
+		RootDevice: c.Annotations[model.AnnotationRootDevice], ClaimSeed: c.Annotations[model.AnnotationSeed],
+	}
 	boot.Seed = cmp.Or(model.SeedKind(boot.ClaimSeed), model.SeedAuto)
 	ref := c.Spec.IgnitionSecretRef
 	if ref == nil {
 		return boot, proposal.Why{}
 	}
+	why := proposal.Why{Reason: model.ReasonSecretMissing, Actor: proposal.Tenant}
 	name := model.Named[model.ObjectName](c.Namespace, ref.Name)
-	secret := d.Secrets[name]
-	if secret == nil {
-		id := model.Identity{Kind: model.KindSecret, Namespace: cmp.Or(c.Namespace, model.DefaultNamespace), Name: ref.Name}
-		return boot, proposal.Why{Reason: model.ReasonSecretMissing, Message: d.SecretMissing(id), Actor: proposal.Tenant}
+	switch secret := d.Secrets[name]; {
+	case secret == nil:
+		why.Message = d.SecretMissing(model.Identity{Kind: model.KindSecret, Namespace: boot.Namespace, Name: ref.Name})
+	case secret.Tenant != c.Tenant:
+		why.Message = fmt.Sprintf("Secret %s is not the claim's own: it stands below another path of git.tenants", name)
+	case secret.Values["ignition"].IsZero() && secret.Values["user-data"].IsZero() && secret.Values["ipxe-script"].IsZero():
+		why.Message = fmt.Sprintf("Secret %s has no key ignition, and neither user-data nor ipxe-script", name)
+	default:
+		boot.Secret, boot.SecretObject = secret.Values, secret
+		return boot, proposal.Why{}
 	}
-	if secret.Tenant != c.Tenant {
-		return boot, proposal.Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s is not the claim's own: it stands below "+
-			"another path of git.tenants", name), Actor: proposal.Tenant}
-	}
-	for _, key := range []string{"ignition", "user-data", "ipxe-script"} {
-		if !secret.Values[key].IsZero() {
-			boot.Secret, boot.SecretObject = secret.Values, secret
-			return boot, proposal.Why{}
-		}
-	}
-	return boot, proposal.Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s has no key ignition, and neither user-data nor "+
-		"ipxe-script", name), Actor: proposal.Tenant}
+	return boot, why
 }
 
 // BootDigest identifies what is booted: the image as the claim names it, the Secret, the kernel
@@ -78,7 +76,7 @@ func BootOf(d *model.Desired, t *model.Ticket, key model.DigestKey) (proposal.Bo
 	return b, why.Reason == "" && SameBoot(key, t.Digest, t, &b)
 }
 
-// KeyedDigest is bootDigest under a key, for the namespace of the claim that is booted.
+// KeyedDigest is BootDigest under a key, for the namespace of the claim that is booted.
 func KeyedDigest(key model.DigestKey, b *proposal.Boot) string {
 	return key.For(b.Namespace).Sum(BootDigest(*b))
 }

@@ -23,7 +23,10 @@ func ClaimBoot(s *proposal.Server) (proposal.Boot, proposal.Why) {
 	p := s.Record.Boot.Problem
 	boot.Doubtful = proposal.FailedDisk(p) && p.Reason == model.ReasonDigestMismatch
 	overwrite := overwriteAsked(s)
-	boot.Previous, boot.MayOverwrite = previousDisk(s, &boot), overwrite != ""
+	boot.MayOverwrite = overwrite != ""
+	if d := s.Record.Install.RootDisk; d != nil && d.RootDevice == boot.RootDevice { // else the claim names another disk now
+		boot.Previous = &d.RootDisk
+	}
 	boot.Ticket.Target = &model.InstallTarget{RootDevice: boot.RootDevice, Hints: boot.Hints, Previous: boot.Previous, Overwrite: overwrite}
 	why.Since = s.Record.Life.Since
 	return boot, why
@@ -38,18 +41,10 @@ func OtherTarget(s *proposal.Server, t *model.Ticket) bool {
 	return t.Target.Overwrite != overwriteAsked(s) || !slices.Equal(t.Target.Hints, hints(s.Manifest, s.ClaimAnnotation(model.AnnotationRootDevice)))
 }
 
-// Runs reports whether a boot is what was installed.
-func Runs(s *proposal.Server, b *proposal.Boot) bool {
-	if s.DigestKey.Made(s.Record.Install.Digest) {
-		return Digest(s.Moment, b) == s.Record.Install.Digest
-	}
-	return SameBoot(s.DigestKey, s.Record.Install.Digest, s.Ticket(), b)
-}
-
 // Outdated reports whether the claim asks for something else than was installed.
 func Outdated(s *proposal.Server) bool {
 	boot, why := ClaimBoot(s)
-	return s.HasInstall() && why.Reason == "" && !Runs(s, &boot)
+	return s.HasInstall() && why.Reason == "" && !SameBoot(s.DigestKey, s.Record.Install.Digest, s.Ticket(), &boot)
 }
 
 // presentDisks are the disks that the server is known to have now, as its discovery reported
@@ -87,19 +82,8 @@ func hints(server *model.Server, rootDevice string) []string {
 // overwriteAsked is the value of the claim's annotation that lets what is on the disk be
 // overwritten, "" if there is none, or it was used.
 func overwriteAsked(s *proposal.Server) string {
-	v := s.ClaimAnnotation(model.AnnotationOverwrite)
-	if v == "" || proposal.WasHandled(s.Record, proposal.AskedOverwrite, v) {
-		return ""
+	if v := s.ClaimAnnotation(model.AnnotationOverwrite); !proposal.WasHandled(s.Record, proposal.AskedOverwrite, v) {
+		return v
 	}
-	return v
-}
-
-// previousDisk is the disk that holds the claim's last install, or a part of it: it is used again,
-// with its content, unless the claim names another one now.
-func previousDisk(s *proposal.Server, b *proposal.Boot) *model.RootDisk {
-	d := s.Record.Install.RootDisk
-	if d == nil || d.RootDevice != b.RootDevice {
-		return nil
-	}
-	return &d.RootDisk
+	return ""
 }

@@ -122,7 +122,13 @@ func shownOn(s *server) (names []string) {
 	if !serves(s) {
 		return nil
 	}
-	for _, name := range askedOf(s) {
+	all := []string{s.Service.Awaits, s.Record.Maintenance.By}
+	if s.Claim != nil {
+		approved := s.Claim.Approvals()
+		all = append(all, approved[:]...)
+	}
+	slices.Sort(all)
+	for _, name := range slices.Compact(all) {
 		m := s.Desired.Maintenances[name]
 		shown := m != nil && m.Spec.Policy == model.MaintenanceOwnerApproval && s.Resolve(m.Spec.ServerRef.Name) == s.Name &&
 			powerOf(m) == model.PowerOn && (s.State() != model.StateMaintenance || leftOn(s, name))
@@ -131,18 +137,6 @@ func shownOn(s *server) (names []string) {
 		}
 	}
 	return names
-}
-
-// askedOf are the ServerMaintenances that wait for the owner of the server's claim, are begun, or
-// are approved by name.
-func askedOf(s *server) (names []string) {
-	all := []string{s.Service.Awaits, s.Record.Maintenance.By}
-	if s.Claim != nil {
-		approved := s.Claim.Approvals()
-		all = append(all, approved[:]...)
-	}
-	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }
 
 // powerOf is the power state that a ServerMaintenance asks for.
@@ -279,8 +273,12 @@ func bringPower(s *server, power model.MaintenancePower) proposal.Proposal {
 	power.Due = false
 	done := func(rec *model.ServerRecord) { rec.Maintenance.Power = &power }
 	asked := s.Record.Power.Asked
-	lost := asked != nil && asked.Want == power.Want && asked.Unsure && !s.Reached() &&
-		(asked.Tries >= s.Policy.UnsureTries || askedOnBefore(s))
+	lost := asked != nil && asked.Want == power.Want && asked.Unsure && !s.Reached()
+	if lost && asked.Tries < s.Policy.UnsureTries {
+		// If the power-on that a former process requested took effect, a technician may have switched the
+		// server off since, and work in it.
+		lost = asked.Want == model.PowerOn && asked.At.Before(s.Started) && !asked.At.Before(s.Record.Life.Since)
+	}
 	switch {
 	case lost:
 	case power.Want == model.PowerOff && !s.IsOff():
@@ -292,13 +290,6 @@ func bringPower(s *server, power model.MaintenancePower) proposal.Proposal {
 		return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPowerOff, "it was asked to power off before: that is awaited first"))
 	}
 	return s.Change(done).Stay(proposal.Act)
-}
-
-// askedOnBefore reports whether a former process requested the power-on of the maintenance: if that
-// took effect, a technician may have switched the server off since, and work in it.
-func askedOnBefore(s *server) bool {
-	asked := s.Record.Power.Asked
-	return asked.Want == model.PowerOn && asked.At.Before(s.Started) && !asked.At.Before(s.Record.Life.Since)
 }
 
 // over reports whether a commit removed what the server is in Maintenance

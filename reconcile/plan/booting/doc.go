@@ -1,2 +1,0 @@
-// Package booting says what a claim has its server boot, and identifies it.
-package booting
