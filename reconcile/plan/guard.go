@@ -9,10 +9,8 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// guard decides which disruptive steps may be begun: so many within a window of time,
-// whatever commits ask for them, and the others once a commit approves their list
-// (law 2). What was decided before does not count again. next is when a list that is held may go, zero if
-// none may by time.
+// guard decides which disruptive steps may be begun: so many within a window of time, and the others once a commit
+// approves their list (law 2). next is when a list that is held may go, zero if none may by time.
 func (f *planner) guard() (next time.Time) {
 	asked := f.disruptions()
 	bound := make(map[string]int) // by namespace
@@ -36,8 +34,8 @@ func (f *planner) guard() (next time.Time) {
 	return r.Next
 }
 
-// disruptions are the decisions that take something from users of servers, in the order of servers: those
-// that the guard has to let pass. A release that a person approved is approved for the guard, too.
+// disruptions are the decisions that the guard has to let pass, in the order of servers. A release that a person
+// approved is approved for the guard, too.
 func (f *planner) disruptions() (steps []model.Disruption) {
 	for _, s := range f.Servers {
 		if install.JustRecovered(s.Server) {
@@ -63,8 +61,8 @@ func (f *planner) disruptions() (steps []model.Disruption) {
 	return steps
 }
 
-// uncertain are the steps that the first revision after a long gap asks for, of servers that are
-// not known to be off: they may be bound to another claim since.
+// uncertain are the steps that the first revision after a long gap asks for, of servers that may not be off: they
+// may be bound to another claim since.
 func (f *planner) uncertain(asked []model.Disruption) map[window.Key]bool {
 	if !f.In.LongGap || f.In.First != "" && f.In.First != f.In.Desired.Revision {
 		return nil

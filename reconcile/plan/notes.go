@@ -25,9 +25,8 @@ func (f *planner) noteOrphaned(s *world.Server) (p proposal.Proposal, ok bool) {
 	}).Stay(proposal.Note), true
 }
 
-// forget drops the record of a server whose BMC is gone from Git: of one that no claim has once it
-// was remembered for long enough, of any other when a person says so. The status branch shows that
-// before, so that an Ingot which finds the record there alone drops it as well.
+// forget drops the record of a server whose BMC is gone from Git: after a while if it is free, else on request. The
+// status branch shows that before, so that an Ingot that finds the record only there drops it as well.
 func (f *planner) forget(s *world.Server) (p proposal.Proposal, ok bool) {
 	v := s.Server
 	name, value := v.Requested()
@@ -77,9 +76,8 @@ func refuse(s *proposal.Server, value, why string) proposal.Proposal {
 	}).Stay(proposal.Note)
 }
 
-// noteBootstrapped has the record remember for which rules the server was ready once, and
-// forget those that a commit removed: a rule that cannot be read, or is merely absent,
-// goes on to be remembered.
+// noteBootstrapped records for which rules the server was ready once. A rule that is merely unreadable or absent is
+// remembered.
 func (f *planner) noteBootstrapped(s *world.Server) (p proposal.Proposal, ok bool) {
 	known := s.Record.Life.BootstrapCompleted
 	gone := func(rule string) bool {

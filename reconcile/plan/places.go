@@ -65,9 +65,8 @@ func placeWhy(s *proposal.Server, place proposal.Place) proposal.Why {
 	return s.Why(model.ReasonReprovisionQueued, "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)")
 }
 
-// hasPowerOn reports whether the server may be powered on in addition to the others. One that did
-// not come on when it was last asked leaves half of the places to those that may, so that broken
-// machines do not delay the others.
+// hasPowerOn reports whether the server may be powered on. One that did not come on when it was last asked leaves
+// half of the places to others, so that broken machines do not delay them.
 func (l *places) hasPowerOn(s *proposal.Server) bool {
 	if s.Stored == nil || s.Stored.Power.Asked == nil || s.Reading.Reached {
 		return true
@@ -85,8 +84,7 @@ func (l *places) hasPowerOn(s *proposal.Server) bool {
 // queuedPerPowerOn is how many servers are queued for each that may be powering on.
 const queuedPerPowerOn = 4
 
-// canQueue reports whether a server may take the place of another that is on, even before the next
-// plan: in a large fleet that would come long after.
+// canQueue reports whether a server may take the place of another that is on before the next plan.
 func (l *places) canQueue(s *proposal.Server) bool {
 	return !s.Starting() && s.Now.Before(proposal.NextPoll(s, s.Reading.At)) && len(l.queued) < queuedPerPowerOn*l.policy.MaxConcurrentPowerOns
 }

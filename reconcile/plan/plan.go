@@ -1,3 +1,16 @@
+// Package plan decides. Plan is a function of what Git wants, what is known and the time:
+// it has no I/O, no clock and no randomness, so that the same input gives the same result.
+//
+// The result has what to do, at most one move for each server, and why each server, claim,
+// BMC and device is where it is, who has to act and when to look again. Move.Settle decides
+// what follows from the answers to the actions of a move. Nothing is decided elsewhere.
+//
+// Package world puts together what is known. The parts (life, boot, install, disks, power,
+// service, settings) propose what could be done with a server, in the order of propose.go.
+// Package laws checks each proposal, and choose.go takes the first one that no law holds
+// and that finds its places. Package bind gives servers to claims, package bmcs decides
+// which BMCs to read. The words that they share are in proposal, event, booting, policy
+// and reading.
 package plan
 
 import (
@@ -5,6 +18,8 @@ import (
 	"slices"
 
 	"ingot/model"
+	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/bmcs"
 	"ingot/reconcile/plan/laws"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/world"
@@ -17,8 +32,7 @@ type planner struct {
 	places *places
 }
 
-// Plan decides what to do now, and says why each object is where it is. The same input
-// gives the same result.
+// Plan decides what to do now, and says why each object is where it is.
 func Plan(in *world.Input) *Result {
 	f := &planner{World: world.New(in)}
 	p := f.BMCs.Propose()
@@ -73,4 +87,71 @@ func (f *planner) planServers(r *Result) {
 		}
 	}
 	r.Queued = f.places.queued
+}
+
+// bindClaims decides which server each claim gets, and notes the taints of servers.
+func (f *planner) bindClaims() *bind.Result {
+	for i := range f.Claims {
+		c := &f.Claims[i]
+		if s := f.Served[c.Name]; s != nil {
+			c.Server = s.Name
+		} else {
+			c.Why = f.Unbindable(c.Name)
+		}
+	}
+	servers := make([]bind.Server, len(f.Servers))
+	for i, s := range f.Servers {
+		servers[i] = s.ToBind()
+	}
+	r := bind.Plan(bind.Input{
+		Servers: servers, Claims: f.Claims, Desired: f.In.Desired, Tenants: f.In.Policy.Tenants,
+		Aliases: f.Moment.Aliases, Hold: f.ObserveOnly, Unreadable: f.Record.Unreadable,
+	})
+	for i, o := range r.Servers {
+		s := f.Servers[i]
+		s.Binds, s.Taints, s.Bootstrapped = o.Bind, o.Taints, o.Bootstrapped
+		if len(o.Taints) > 0 {
+			f.Moment.Conditions[s.Name] = o.Taints
+		}
+	}
+	return r
+}
+
+// unmatched warns of manifests that name unknown servers or labels, once all BMCs were asked.
+func (f *planner) unmatched(r *bind.Result) []model.Problem {
+	if f.Outdated() || slices.ContainsFunc(f.BMCs.BMCs, (*bmcs.BMC).IsUnasked) {
+		return nil
+	}
+	unread := 0
+	for _, b := range f.BMCs.BMCs {
+		if b.Facts == nil {
+			unread++
+		}
+	}
+	return r.Unmatched(unread)
+}
+
+// planClaims finds the records of claims, makes new ones, and drops those of claims that are gone.
+func (f *planner) planClaims(r *Result) {
+	known, wanted := f.In.Observed.Claims, 0
+	for i := range f.Claims {
+		c := &f.Claims[i]
+		if c.Record = known[c.Name]; c.Record != nil {
+			wanted++
+			continue
+		}
+		c.Record = f.ClaimRecord(c.Name)
+		if f.ObserveOnly.Reason == "" {
+			r.Decided.Claims = append(r.Decided.Claims, c.Record)
+		}
+	}
+	if wanted == len(known) || f.ObserveOnly.Reason != "" {
+		return
+	}
+	for name := range known {
+		if f.In.Desired.Claims[name] == nil && f.Served[name] == nil && !f.DeletionUntrusted(name) {
+			r.Decided.DropClaims = append(r.Decided.DropClaims, name)
+		}
+	}
+	slices.Sort(r.Decided.DropClaims)
 }

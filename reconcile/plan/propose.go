@@ -17,8 +17,7 @@ import (
 // A rule proposes one thing that could be done with a server, or nothing.
 type rule = func(*proposal.Server) (proposal.Proposal, bool)
 
-// decisions are what Git asks for that takes something from a server's user, in the order in which
-// they are taken. The guard counts them.
+// decisions are what Git asks for that takes something from a server's user, in order. The guard counts them.
 var decisions = []rule{
 	life.DecideRelease,
 	life.DecideWipe,
@@ -30,8 +29,7 @@ var decisions = []rule{
 	life.DecideDiscover,
 }
 
-// notes record what has happened to a server, whatever else it waits for, and decide what needs no
-// BMC.
+// notes record what has happened to a server, whatever else it waits for, and decide what needs no BMC.
 var notes = []rule{
 	install.NoteUnknown,
 	install.Rekey,
@@ -51,8 +49,7 @@ var notes = []rule{
 	boot.Disarm,
 }
 
-// rules are what else can be done with a server. Notes and rules are in the order of precedence: the
-// first proposal that no law holds is taken.
+// rules are what else can be done. The first note or rule that no law holds is taken.
 var rules = []rule{
 	life.NoteRanBefore,
 	readAgain,

@@ -1,25 +1,32 @@
 package plan
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"ingot/model"
 	"ingot/reconcile/plan/bind"
 	"ingot/reconcile/plan/bmcs"
+	"ingot/reconcile/plan/boot"
+	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/install"
+	"ingot/reconcile/plan/laws"
+	"ingot/reconcile/plan/life"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/service"
+	"ingot/reconcile/plan/world"
 )
 
 // Result is what Plan decided, and why each object is where it is.
 type Result struct {
 	// Decided are records that change without anything being done to a machine.
 	Decided proposal.Changes
-	// Moves and Readings are what to do now with servers and BMCs, none with one that is
-	// busy.
+	// Moves and Readings are what to do now with servers and BMCs that are not busy.
 	Moves    map[model.ServerName]*Move
 	Readings map[model.BMCName]*bmcs.Reading
-	// Queued are power-ons that guard.maxConcurrentPowerOns leaves no room for now. Each may
-	// be begun, in their order and until the next plan, in place of one that is under way and
+	// Queued are power-ons that found no place. Until the next plan each may be begun, in order, in place of one that
 	// has Settled with PoweredOn.
 	Queued []QueuedMove
 	// Next is when to plan again if nothing happens before; zero = not by time.
@@ -65,8 +72,7 @@ type Server struct {
 	Approval    *proposal.Why        // a ServerMaintenance waits for the owner of its claim
 	Power       *proposal.Why        // its manifest says a power state, and its claim decides
 
-	// RanWhenLastRead is set when Why is nothing but that the server cannot be read now,
-	// and it was On before: what runs on it goes on without its BMC.
+	// RanWhenLastRead is set when Why is only that the server cannot be read now, and it was On before.
 	RanWhenLastRead bool
 }
 
@@ -77,4 +83,89 @@ type Maintenance struct {
 	Server   model.ServerName // as Ingot knows the one that it names
 	Unknown  string           // that there is no such server, "" if there is
 	Refused  bool             // its tenant may not take that server out of service
+}
+
+// describe is what a server is like before its step, and why it is not where it should be.
+func (f *planner) describe(s *world.Server, c *choice) *Server {
+	v := s.Server
+	j := &Server{
+		Name: s.Name, Record: s.Record, Manifest: s.Manifest, Claim: s.Claim, Stage: install.StageOf(v), Taints: s.Taints, Why: c.Why,
+		Duplicate: proposal.Some(v.Duplicate), Unarmed: proposal.Some(boot.Unarmed(v)), Approval: proposal.Some(service.ApprovalWhy(v)),
+	}
+	if p := s.Record.Boot.Problem; proposal.FailedBoot(p) {
+		j.Unbooted = proposal.Some(proposal.ProblemWhy(v, p))
+	}
+	if v.Unconfirmed() {
+		j.Unconfirmed = proposal.Some(install.UnconfirmedWhy(v))
+	}
+	if s.Claim != nil {
+		if booting.Outdated(v) {
+			j.Pending = proposal.Some(f.pending(v))
+		}
+		j.Exposed, j.CloudInit, j.Power = proposal.Some(boot.Exposed(v)), proposal.Some(install.CloudInitFailed(v)), proposal.Some(life.PowerIgnored(v))
+	}
+	if do := next(c.Do); j.Why.Reason == "" && !c.Waits && do != "" {
+		j.Why = v.Why(model.ReasonInProgress, "next: "+do)
+	}
+	j.RanWhenLastRead = s.RanWhenLastRead(j.Why)
+	return j
+}
+
+// pending says why what the claim asks for is not installed yet.
+func (f *planner) pending(s *proposal.Server) proposal.Why {
+	why := install.Pending(s)
+	if s.Record.Install.Reprovision == "" || why.Reason != "" {
+		return why
+	}
+	b, _ := booting.ClaimBoot(s)
+	if why, _ = boot.Trouble(s, b); why.Reason != "" {
+		return why
+	}
+	if s.AwaitsOff(model.PurposeClaim) && proposal.NeedsInstallPlace(s) && f.places.left[proposal.InstallPlace] <= 0 {
+		return placeWhy(s, proposal.InstallPlace)
+	}
+	return placeWhy(s, proposal.ReprovisionPlace)
+}
+
+// next names actions, if one of them does more than read or than what nothing waits for; "" = none does.
+func next(do []proposal.Action) string {
+	acts, texts := false, make([]string, len(do))
+	for i, a := range do {
+		_, reads := a.(proposal.Inspect)
+		acts, texts[i] = acts || !reads && !proposal.Aside(a), a.String()
+	}
+	if !acts {
+		return ""
+	}
+	return strings.Join(texts, ", then ")
+}
+
+// noteUnread has each BMC say why the first of its servers that cannot be read cannot.
+func (f *planner) noteUnread() {
+	for _, s := range f.Servers {
+		if s.Behind == nil || s.Behind.Why.Reason != "" || s.Reading.Failures < 2 || s.Reading.Mistaken() {
+			continue
+		}
+		s.Behind.Why = laws.Unreachable(s.Server)
+		if s.Behind.Why.Reason == model.ReasonBMCUnreachable {
+			s.Behind.Why.Reason = model.ReasonConnectionFailed
+		}
+	}
+}
+
+// maintenances decides which ServerMaintenances may take their servers out of service.
+func (f *planner) maintenances(b *bind.Result) []Maintenance {
+	all := make([]Maintenance, 0, len(f.In.Desired.Maintenances))
+	for _, name := range slices.Sorted(maps.Keys(f.In.Desired.Maintenances)) {
+		m := f.In.Desired.Maintenances[name]
+		server := f.Moment.Resolve(m.Spec.ServerRef.Name)
+		j := Maintenance{Name: name, Manifest: m, Server: server}
+		if f.Server(server) == nil {
+			j.Unknown = b.UnknownServer(m.Spec.ServerRef.Name)
+		} else {
+			j.Refused = !laws.MayMaintain(m, f.Server(server).Server)
+		}
+		all = append(all, j)
+	}
+	return all
 }

@@ -24,11 +24,9 @@ type Move struct {
 
 	Do   []proposal.Action   // in order, stopping at the first that fails
 	Then *model.ServerRecord // saved once all of Do succeeded
-	// Heals is set when the move does nothing but restore the power of a bound server: it needs no
-	// approval.
+	// Heals is set when the move only restores the power of a bound server: it needs no approval.
 	Heals bool
-	// Routine is set for a look that nothing waits for: unless it finds something
-	// new, there is nothing to plan after it.
+	// Routine is set for a look that nothing waits for.
 	Routine bool
 
 	was known
@@ -43,8 +41,7 @@ type known struct {
 	policy   *policy.Options
 }
 
-// Next returns the action that follows on these answers, or false when the move is over:
-// all is done, or something failed.
+// Next returns the action that follows on these answers, or false when the move is over.
 func (m *Move) Next(answers []proposal.Answer) (proposal.Action, bool) {
 	if len(answers) == len(m.Do) || m.replay(answers).failed != nil {
 		return nil, false
@@ -52,8 +49,8 @@ func (m *Move) Next(answers []proposal.Answer) (proposal.Action, bool) {
 	return m.Do[len(answers)], true
 }
 
-// Addresses are the MAC addresses of a server whose leases show that it runs, because it was
-// found running; inv is what was just read of it, nil if nothing was.
+// Addresses are the MAC addresses whose leases show that a server runs which was found running; inv is what was
+// just read, nil if nothing was.
 func (m *Move) Addresses(inv *model.Inventory) []string {
 	if m.Then.Life.FoundRunning.IsZero() {
 		return nil
@@ -70,16 +67,14 @@ func (m *Move) Addresses(inv *model.Inventory) []string {
 	return all
 }
 
-// BeforeAsking is what is saved before a power request is made, after these answers:
-// a process that finds the record after a crash knows that it may have been carried out.
+// BeforeAsking is what is saved before a power request: after a crash it may have been carried out.
 func (m *Move) BeforeAsking(answers []proposal.Answer) proposal.Changes {
 	o := m.replay(answers)
 	return proposal.Changes{Servers: []*model.ServerRecord{o.aboutToAsk()}, Payloads: o.payloads}
 }
 
-// Settle is the result of a move, by the answers to its actions; where the move was not over and
-// there are no more of them, Ingot is being stopped. Decisions are kept after
-// success only: a failed move leaves the record as it was, except for the failure.
+// Settle is the result of a move by the answers to its actions; if some are missing, Ingot is being stopped. A failed
+// move leaves the record as it was, except for the failure.
 func (m *Move) Settle(answers []proposal.Answer, now time.Time) proposal.Settled {
 	o := m.replay(answers)
 	failed := o.failed
@@ -102,9 +97,8 @@ func (m *Move) Settle(answers []proposal.Answer, now time.Time) proposal.Settled
 	return s
 }
 
-// Look is the reading of power that follows on a power request, after a while, and false
-// if the move made none that was answered. It is a part of the same move, because a plan
-// would have nothing to decide before it.
+// Look is the reading of power that follows on an answered power request after a while, else false. It is part of the
+// same move, because a plan would have nothing to decide before it.
 func (m *Move) Look(s *proposal.Settled) (look *Move, after time.Duration, ok bool) {
 	if s.Outcome != proposal.MoveDone || len(s.Servers) != 1 || len(m.Do) == 0 {
 		return nil, 0, false
@@ -134,8 +128,7 @@ type outcome struct {
 
 	action proposal.Action   // the last
 	failed *proposal.Failure // why that was not done
-	// unmeant is the power state in which the machine was found, though the request was
-	// meant for another.
+	// unmeant is the power state of the machine, if the request was meant for another.
 	unmeant model.Power
 	// force is set when the machine knows no graceful shutdown, and may be forced off.
 	force bool
@@ -261,8 +254,7 @@ func endOperation(rec *model.ServerRecord, outcome model.OperationOutcome, messa
 	}
 }
 
-// aboutToAsk is the record that is saved before a power request is made: the old one, with
-// what the new one says of the request, and of what counts as done once it was.
+// aboutToAsk is the record that is saved before a power request: the old one, with the request.
 func (o *outcome) aboutToAsk() *model.ServerRecord {
 	rec, before, asked := &o.rec, o.before(), *o.rec.Power.Asked
 	asked.Unsure = true
@@ -291,8 +283,7 @@ func (o *outcome) done(s *proposal.Settled) {
 	s.Servers, s.Payloads = append(s.Servers, &o.rec), o.payloads
 }
 
-// fails notes a failed move: one that only reads in the readings of this process, any
-// other in the server's record.
+// fails notes a failed move: one that only reads in the readings, any other in the server's record.
 func (o *outcome) fails(s *proposal.Settled, f *proposal.Failure, now time.Time) {
 	inspect, reads := o.action.(proposal.Inspect)
 	arm, arms := o.action.(proposal.Arm)
@@ -348,8 +339,8 @@ func (o *outcome) overtaken(now time.Time) {
 	}
 }
 
-// notArmed is the record once a boot could not be armed, nil if it is as it was. That its image is being
-// prepared is no failure, and is checked again after a few seconds.
+// notArmed is the record once a boot could not be armed, nil if it is as it was. An image that is being
+// prepared is not a failure.
 func (o *outcome) notArmed(s *proposal.Settled, rec *model.ServerRecord, do proposal.Arm, f *proposal.Failure, now time.Time) *model.ServerRecord {
 	b, old, name := &do.Boot, rec.Boot.Problem, rec.Name
 	p := model.BootProblem{
@@ -379,8 +370,7 @@ func (o *outcome) notArmed(s *proposal.Settled, rec *model.ServerRecord, do prop
 	return rec
 }
 
-// diskOnce notes whether the BMC sets a one-time boot from disk. One that has none is not
-// asked for it again; whatever it answers, the server is powered on next.
+// diskOnce notes whether the BMC sets a one-time boot from disk. The server is powered on next in any case.
 func (o *outcome) diskOnce(do proposal.DiskOnce, a *proposal.Answer) {
 	f := a.Failed
 	o.failed = nil
@@ -392,9 +382,8 @@ func (o *outcome) diskOnce(do proposal.DiskOnce, a *proposal.Answer) {
 	}
 }
 
-// settingProblem is the problem of a setting after an answer that failed, and
-// notes that the move did not, because nothing else waits for a setting. If nothing was learned of the
-// setting, it is the old one.
+// settingProblem is the problem of a setting after a failed answer. The move did not fail: nothing else waits for a
+// setting.
 func (o *outcome) settingProblem(old *model.SettingProblem, want, firmware string, a *proposal.Answer) *model.SettingProblem {
 	f := a.Failed
 	if f.Kind == proposal.FailureStopped || f.OtherMachine() {

@@ -24,8 +24,7 @@ type BMC struct {
 	Why    proposal.Why // why it cannot be used
 	ReadAt time.Time    // when this process last read it
 
-	// Problems are why systems of it cannot become servers, and Duplicates are its systems that have the
-	// UUID of a server behind another BMC.
+	// Problems are why systems of it cannot become servers, Duplicates its systems with the UUID of another server.
 	Problems, Duplicates []string
 
 	reread Reread    // how soon its servers need another reading

@@ -54,8 +54,7 @@ func (e *Endpoint) bmcManifest() *model.BMC {
 	return b
 }
 
-// devices are the devices that Git names, that DHCP found, or that were recognised before, one for each MAC
-// address.
+// devices are those that Git names, that DHCP found, or that were recognised before, by MAC address.
 type devices struct {
 	in      *Input
 	all     []*Endpoint // in the order of names
@@ -139,8 +138,7 @@ func (d *devices) find() {
 	d.addRecords()
 }
 
-// addRecords adds the records. Of devices that neither Git nor DHCP has, those stay that were recognised
-// and dealt with.
+// addRecords adds the records, without those of devices that are gone and not remembered.
 func (d *devices) addRecords() {
 	desired, o := d.in.Desired, d.in.Observed
 	refs := make(map[string]bool)
@@ -241,8 +239,7 @@ func (d *devices) record(e *Endpoint) *model.EndpointRecord {
 	return &rec
 }
 
-// propose saves the changed records. That of a BMC which is being read waits, because the result of the
-// reading belongs to the same record.
+// propose saves the changed records. The result of a reading belongs to the same record, so that waits.
 func (d *devices) propose(c *proposal.Changes) {
 	o, busy := d.in.Observed, d.in.Busy
 	if d.in.Outdated {

@@ -25,8 +25,7 @@ func holdersOf(all map[string]*model.EndpointFacts) map[string]string {
 	return holders
 }
 
-// ip is where a device is. Its lease counts where Ingot gives leases, because the manifest is only a
-// reservation there (H24).
+// ip is where a device is. Where Ingot gives leases, the manifest is only a reservation (H24).
 func (d *devices) ip(e *Endpoint) string {
 	leases := func(network string) bool {
 		return d.in.Policy.LeaseNetworks == nil || slices.Contains(d.in.Policy.LeaseNetworks, network)
@@ -97,8 +96,7 @@ func (d *devices) named(name string) *Endpoint {
 	return nil
 }
 
-// awaits says why the device of an Endpoint in Git is not known. It is the zero Why if it is known, or if
-// there is no such Endpoint.
+// awaits says why the device of an Endpoint in Git is not known; the zero Why if it is.
 func (d *devices) awaits(m *model.Endpoint) proposal.Why {
 	if m == nil || m.Spec.MACAddress != "" || d.byName[m.Name] != nil {
 		return proposal.Why{}

@@ -80,14 +80,12 @@ func (s *Set) due(b *BMC) time.Time {
 	return b.ReadAt.Add(p.RefreshInterval - time.Duration(policy.Jitter(b.Name)/5*float64(p.RefreshInterval)))
 }
 
-// unpinned reports whether no certificate is pinned because another BMC than Git named answered, and Git
-// names that one now.
+// unpinned reports whether no certificate is pinned though the BMC that Git names answered.
 func (b *BMC) unpinned() bool {
 	return b.Record.Fingerprint == "" && b.Facts.Fingerprint != "" && !b.IsAnother()
 }
 
-// remedied reports whether, since the BMC last failed, its device was seen at another address, or Git
-// replaced the refused credentials.
+// remedied reports whether the device has moved since the BMC failed, or Git replaced the refused credentials.
 func (s *Set) remedied(b *BMC) bool {
 	if b.Endpoint == nil {
 		return false
@@ -135,8 +133,7 @@ func (m *Reading) Settle(a proposal.Answer, now time.Time) proposal.Settled {
 	return s
 }
 
-// failed is the result if the BMC could not be read, or is another one. The first time and text of a
-// reason are kept until the reason changes.
+// failed is the result of a failed reading. The first time and text of a reason are kept.
 func (m *Reading) failed(f *proposal.Failure, now time.Time) proposal.Settled {
 	s := proposal.Settled{Outcome: proposal.MoveFailed, Err: f.Text, News: true}
 	rec := model.BMCRecord{Name: m.Then.Name}

@@ -110,8 +110,7 @@ type Proposal struct {
 	Wake     time.Time // of the next reading; zero = none by time
 }
 
-// Propose returns the changed records of devices and the readings that are due. The plan adds its notes
-// about servers to the BMCs before.
+// Propose returns the changed records of devices and the readings that are due.
 func (s *Set) Propose() Proposal {
 	p := Proposal{Readings: make(map[model.BMCName]*Reading)}
 	s.devices.propose(&p.Changes)

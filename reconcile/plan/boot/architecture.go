@@ -23,8 +23,7 @@ func (a Architecture) String() string {
 	return a.Name + " (by " + a.By + ")"
 }
 
-// architecture is the server's: as Redfish has its processors, else as
-// its firmware said in DHCP, else as its probe found it.
+// architecture is the server's: as Redfish has its processors, else as DHCP does, else as its probe does.
 func architecture(s *server) Architecture {
 	if name := processorArchitecture(s.Facts.Inventory); name != "" {
 		return Architecture{name, "its processors"}
@@ -58,8 +57,7 @@ func method(s *server) model.BootMethod {
 	return model.BootPXE
 }
 
-// needs is what the image must have for the server to start it, as far as is known
-// before it is tried.
+// needs is what the image must have for the server to start it, as far as is known now.
 func needs(s *server, b *proposal.Boot) (n proposal.Needs) {
 	loaders := s.Policy.LoaderArchitectures
 	if method(s) == model.BootUEFIHTTP && loaders != nil && !slices.Contains(loaders, b.Architecture) {
@@ -71,8 +69,7 @@ func needs(s *server, b *proposal.Boot) (n proposal.Needs) {
 	return n
 }
 
-// processorArchitecture is that of the first processor that says so. Graphics and
-// network cards have processors too, of architectures of their own.
+// processorArchitecture is that of the first CPU that has one. Other cards have processors too.
 func processorArchitecture(inv *model.Inventory) string {
 	if inv == nil {
 		return ""

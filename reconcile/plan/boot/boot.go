@@ -95,8 +95,7 @@ func Unsupported(s *server) proposal.Why {
 		arch, strings.Join(allowed, ", "), arch.Name), proposal.RackOperator)
 }
 
-// Unarmed is why the server cannot be armed for its next boot, the zero Why when it is
-// armed, or nothing is known that prevents it.
+// Unarmed is why the server cannot be armed for its next boot, the zero Why if nothing prevents it.
 func Unarmed(s *server) proposal.Why {
 	p := s.Record.Boot.Problem
 	switch {
@@ -108,8 +107,7 @@ func Unarmed(s *server) proposal.Why {
 	return proposal.Why{}
 }
 
-// ForOnce has a ticket that boots always boot only once, as soon as its claim asks for that:
-// the next boot must not overwrite what the server has on its disk (law 1).
+// ForOnce has a ticket that boots always boot only once, as soon as its claim asks for that (law 1).
 func ForOnce(s *server) (p proposal.Proposal, ok bool) {
 	t := s.Ticket()
 	if t == nil || !t.Always || t.Purpose != model.PurposeClaim || !servesClaimOf(s) || s.ClaimAnnotation(model.AnnotationBoot) == "always" {
@@ -137,8 +135,7 @@ func noteTicket(s *server, change func(*model.Ticket)) proposal.Proposal {
 	return s.Change(func(rec *model.ServerRecord) { proposal.ChangeTicket(rec, change) }).Stay(proposal.Note)
 }
 
-// Disarm closes a ticket with which another machine of the same UUID could be booted, unless nothing
-// more is served with it.
+// Disarm closes a ticket with which another machine of the same UUID could be booted.
 func Disarm(s *server) (p proposal.Proposal, ok bool) {
 	state := s.TicketState()
 	if s.Duplicate.Reason == "" || !s.Ticket().Open() || s.Trace().Ended() || state != model.TicketArmed && state != model.TicketScriptServed {

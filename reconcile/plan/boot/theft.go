@@ -14,8 +14,7 @@ import (
 // maxThefts is how many tickets in a row may be used up by others before a person is asked.
 const maxThefts = 3
 
-// takenBy returns the first client that was served what configures a ticket's server,
-// though its MAC address shows that it is another machine.
+// takenBy returns the first client with another machine's MAC address that got what configures the server.
 func takenBy(t *model.Ticket, p *model.Progress) (by model.TicketUse, taken bool) {
 	if t == nil || p == nil {
 		return by, false
@@ -53,8 +52,7 @@ func stolen(t *model.Ticket, p *model.Progress) (by model.TicketUse, yes bool) {
 	return by, asked
 }
 
-// Theft arms a server again whose ticket was stolen, while nothing is installed and it
-// boots nothing.
+// Theft arms a server again whose ticket was stolen, while nothing is installed and it boots nothing.
 func Theft(s *server) (p proposal.Proposal, ok bool) {
 	t := s.Ticket()
 	if !t.Open() || !bootsNothing(s) {
@@ -90,8 +88,7 @@ func Theft(s *server) (p proposal.Proposal, ok bool) {
 	}).Stay(proposal.Look), true
 }
 
-// mayHave reports whether a MAC address may be the server's, also that of a card that only
-// its probe found. A client that has such an address stole nothing.
+// mayHave reports whether a MAC address may be the server's, also that of a card that only its probe found.
 func mayHave(s *server, mac string) bool {
 	if slices.ContainsFunc(s.Record.MACs, func(m model.ServerMAC) bool { return m.Address == mac }) {
 		return true
@@ -100,8 +97,7 @@ func mayHave(s *server, mac string) bool {
 	return p != nil && slices.Contains(p.Data.MACs(), mac)
 }
 
-// bootsNothing reports whether a new ticket would interrupt nothing that the server may be
-// doing with its open one: nothing is installed, and nothing was reported.
+// bootsNothing reports whether a new ticket would interrupt nothing: nothing is installed or was reported.
 func bootsNothing(s *server) bool {
 	t := s.Ticket()
 	switch s.Record.Life.State {
@@ -116,8 +112,7 @@ func bootsNothing(s *server) bool {
 	return false
 }
 
-// Exposed says that the Secret of the claim was served to another machine, until it is
-// another Secret.
+// Exposed says that the Secret of the claim was served to another machine, until it is another Secret.
 func Exposed(s *server) proposal.Why {
 	theft := s.Record.Boot.Theft
 	if by, taken := takenBy(s.Ticket(), s.Progress()); taken && !mayHave(s, by.MAC) && s.Ticket().Claim == s.Record.Claim.Name {

@@ -12,8 +12,7 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// BootOfClaim is what a claim has any server boot, by the Secret that it names in its
-// own namespace (C14), or why that is not known.
+// BootOfClaim is what a claim has any server boot, by the Secret in its own namespace (C14), or why that is unknown.
 func BootOfClaim(d *model.Desired, c *model.ServerClaim) (proposal.Boot, proposal.Why) {
 	boot := proposal.Boot{
 		Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments], Namespace: cmp.Or(c.Namespace, model.DefaultNamespace),
@@ -40,10 +39,8 @@ func BootOfClaim(d *model.Desired, c *model.ServerClaim) (proposal.Boot, proposa
 	return boot, why
 }
 
-// BootDigest identifies what is booted: the image as the claim names it, the Secret, the kernel
-// arguments, and the claim's settings of the disk and of the seed. The image's own digest is pinned
-// in the ticket, so a tag that moves requests nothing new. Records hold it only under a key, see
-// DigestKey.
+// BootDigest identifies what is booted, except for the image's own digest, which the ticket pins: a tag that moves
+// requests nothing new. Records hold it only under a key, see DigestKey.
 func BootDigest(b proposal.Boot) string {
 	h := sha256.New()
 	secret := ""
@@ -57,9 +54,8 @@ func BootDigest(b proposal.Boot) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// BootOf finds what a ticket boots in the desired state, for when what was kept
-// for it is lost. It is false when Git no longer holds what the ticket was armed
-// for.
+// BootOf finds what a ticket boots in the desired state, when what was kept for it is lost; false if Git no longer
+// holds it.
 func BootOf(d *model.Desired, t *model.Ticket, key model.DigestKey) (proposal.Boot, bool) {
 	if t.Purpose != model.PurposeClaim {
 		return proposal.Boot{Ticket: *t, Image: t.Image.Ref, Architecture: t.Image.Architecture}, true

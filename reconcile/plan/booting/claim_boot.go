@@ -47,8 +47,8 @@ func Outdated(s *proposal.Server) bool {
 	return s.HasInstall() && why.Reason == "" && !SameBoot(s.DigestKey, s.Record.Install.Digest, s.Ticket(), &boot)
 }
 
-// presentDisks are the disks that the server is known to have now, as its discovery reported
-// them; nil if others may be in it since: then its probe reports what prevents an install.
+// presentDisks are the disks that the server is known to have now, nil if others may be in it since its discovery:
+// then its probe reports what prevents an install.
 func presentDisks(s *proposal.Server) []model.ProbeDisk {
 	probe, d := s.Observed.Probes[s.Name], &s.Record.Disks
 	if probe == nil {
@@ -79,8 +79,7 @@ func hints(server *model.Server, rootDevice string) []string {
 	return all
 }
 
-// overwriteAsked is the value of the claim's annotation that lets what is on the disk be
-// overwritten, "" if there is none, or it was used.
+// overwriteAsked is the unused value of the claim's annotation that lets the disk be overwritten; "" = none.
 func overwriteAsked(s *proposal.Server) string {
 	if v := s.ClaimAnnotation(model.AnnotationOverwrite); !proposal.WasHandled(s.Record, proposal.AskedOverwrite, v) {
 		return v

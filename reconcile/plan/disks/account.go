@@ -24,9 +24,8 @@ const (
 // clip bounds what a probe calls a disk.
 func clip(s string) string { return text.Clip(s, MaxText) }
 
-// of are all disks that the server is known to have, or to have had: those of its record,
-// those that its probe reported, and the drives that its BMC shows. A disk that vanished
-// is still one that a wipe has to account for: what is on it goes with it.
+// of are all disks that the server is known to have, or to have had. A disk that vanished is still one that a wipe
+// has to account for: its data goes with it.
 func of(s *server) []model.Disk {
 	all := s.Record.Disks.Known
 	if p := s.Observed.Probes[s.Name]; p != nil {
@@ -46,9 +45,8 @@ func Note(s *server, rec *model.ServerRecord) {
 	}
 }
 
-// missing lists the disks that the report of a wipe does not account for: those that the
-// server is known to have had and that are not in it, or only in part, and those that
-// the wipe left alone. The next tenant would find the data on them.
+// missing lists the disks that the report of a wipe does not account for: they are not in it, or only in part, or
+// the wipe left them alone. The next tenant would find the data on them.
 func missing(s *server, reported []model.DiskWipe) (list []model.MissingDisk) {
 	all, a, accepted := of(s), newAccount(reported), acceptance(s)
 	add := func(d model.Disk, saw bool) {
@@ -85,9 +83,8 @@ func sameMissing(a, b model.MissingDisk) bool {
 	return model.Disk{Serial: a.Serial, Model: a.Model}.Same(model.Disk{Serial: b.Serial, Model: b.Model})
 }
 
-// remembered are the accepted disks that the next release does not list again: those that are
-// gone. A disk that a BMC still shows, or a system sees, may hold data of the next tenant.
-// Replaced ones are listed, and checked again each time.
+// remembered are the accepted disks that the next release does not list again: those that are gone. A disk that a
+// BMC still shows, or a system sees, may hold data of the next tenant.
 func remembered(missing []model.MissingDisk) []model.MissingDisk {
 	return slices.DeleteFunc(slices.Clone(missing), func(m model.MissingDisk) bool {
 		return !m.Gone || m.ReplacedBy == "" && (m.FromBMC || m.NotWiped || m.Serial == "")
@@ -145,8 +142,7 @@ func accepts(what string, d model.MissingDisk) bool {
 	})
 }
 
-// Accept has a server wiped again once a person accepted what its wipe did not account
-// for: what the wipe listed as missing, and nothing more.
+// Accept has a server wiped again once a person accepted what its wipe listed as missing.
 func Accept(s *server) (p proposal.Proposal, ok bool) {
 	what, l := acceptance(s), s.Record.Life
 	if what == "" || s.State() != model.StateError || l.Reason != model.ReasonCleanupFailed || l.Back != model.StateCleanup {
@@ -178,8 +174,7 @@ func accepted(s *server, what string) (missing []model.MissingDisk, all bool) {
 	return missing, len(NotAccepted(missing)) == 0 && (confirmed || len(NotAccepted(d.Missing)) > 0)
 }
 
-// failure says what a wipe does not account for and what to do about it; "" = all
-// disks are accounted for.
+// failure says what a wipe does not account for and what to do about it; "" = it accounts for all disks.
 func failure(s *server, reported []model.DiskWipe, missed []model.MissingDisk) string {
 	failed, missing := progress.NotWiped(reported), progress.Missing(missed)
 	var says []string
@@ -202,7 +197,7 @@ func failure(s *server, reported []model.DiskWipe, missed []model.MissingDisk) s
 	return strings.Join(says, "; ")
 }
 
-// unknownText says what a wipe saw of disks of which nothing was known.
+// unknownText says what a wipe saw of a server whose disks were not known.
 func unknownText(s *server, reported []model.DiskWipe) string {
 	saw, value, so := "no disk", model.DisksNone, "it has none"
 	if len(reported) > 0 {
@@ -217,7 +212,6 @@ func unknown(s *server) bool {
 	return len(of(s)) == 0 && s.Record.Disks.KnownAt.IsZero() && s.Observed.Probes[s.Name] == nil
 }
 
-// noteWiped has the record know what was wiped.
 func noteWiped(rec *model.ServerRecord, reported []model.DiskWipe, now time.Time) {
 	var all []model.Disk
 	for _, w := range reported {
@@ -232,8 +226,7 @@ func noteWiped(rec *model.ServerRecord, reported []model.DiskWipe, now time.Time
 	}
 }
 
-// noteReplaced notes which drives a ServerMaintenance replaced: the BMC no longer shows
-// such a drive, and shows one that was not known in its bay.
+// noteReplaced notes which drives a ServerMaintenance replaced: those no longer shown, with a new one in their bay.
 func noteReplaced(s *server, rec *model.ServerRecord) {
 	known, shown := rec.Disks.Known, drives(s.Facts.Inventory.Storages)
 	rec.Maintenance.ServicedAt, rec.Disks.Known = time.Time{}, slices.Clone(known)
@@ -253,8 +246,7 @@ func noteReplaced(s *server, rec *model.ServerRecord) {
 // servicedLimit is how long a BMC may take to show what a ServerMaintenance changed.
 const servicedLimit = 15 * time.Minute
 
-// Serviced looks what a ServerMaintenance changed, before anything else is done. Of a
-// BMC that does not show it in time nothing counts as changed.
+// Serviced looks what a ServerMaintenance changed, before anything else is done.
 func Serviced(s *server) (p proposal.Proposal, ok bool) {
 	at := s.Record.Maintenance.ServicedAt
 	switch {

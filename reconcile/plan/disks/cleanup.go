@@ -1,3 +1,5 @@
+// Package disks decides which disks a wipe accounts for (law 7): each disk that a server is known
+// to have, or to have had, was wiped, or a person has accepted that it is gone.
 package disks
 
 import (
@@ -14,12 +16,10 @@ import (
 
 type server = proposal.Server
 
-// wipeSilence is how long a wipe, which reports at least every minute, may report nothing before a
-// person has to look.
+// wipeSilence is how long a wipe, which reports at least every minute, may report nothing.
 const wipeSilence = 5 * time.Minute
 
-// Mode is how the server's disks are wiped: as the server's manifest or the
-// configuration says, or as its claim asked for if that is stricter.
+// Mode is how the server's disks are wiped: the stricter mode of its claim and its manifest, or the configuration.
 func Mode(s *server) string {
 	return model.StricterCleanup(cmp.Or(s.Annotation(model.AnnotationCleanup), s.Policy.CleanupMode), s.Record.Claim.Cleanup)
 }
@@ -76,8 +76,7 @@ func wipe(s *server) proposal.Proposal {
 	return s.ToArm(model.PurposeCleanup, proposal.UntilOff(s, b))
 }
 
-// late reports whether the server was powered on for its wipe, and the time of that
-// is over.
+// late reports whether the server was powered on for its wipe, and the time of that is over.
 func late(s *server) bool {
 	t := s.Ticket()
 	return s.Begun() && t.Purpose == model.PurposeCleanup && !t.Open() && !t.ArmedAt.Before(s.Record.Life.Since) &&
@@ -144,8 +143,7 @@ func cleaned(s *server, report []model.DiskWipe, missing []model.MissingDisk) pr
 	return p
 }
 
-// Unaccounted says which disks of a server a proof does not account for, "" if it accounts for all. The law
-// asks it of each proposal that makes a server free.
+// Unaccounted says which disks of a server a proof does not account for; "" = it accounts for all. A law asks that.
 func Unaccounted(s *server, proof *proposal.Proof) string {
 	if proof.Mode == model.CleanupNone && Mode(s) == model.CleanupNone {
 		return ""

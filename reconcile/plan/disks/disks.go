@@ -53,8 +53,7 @@ func Disk(name, serial, kind string, bytes uint64, ids ...string) model.Disk {
 	return d
 }
 
-// join are the disks of both lists, each once. What is reported later of a drive's volumes
-// and place counts: volumes can be made again, and drives that are back are not replaced.
+// join are the disks of both lists, each once. The later report of a drive's volumes and place counts.
 func join(known, more []model.Disk) []model.Disk {
 	all := slices.Clone(known)
 	for _, d := range more {
@@ -69,9 +68,8 @@ func join(known, more []model.Disk) []model.Disk {
 	return all
 }
 
-// sameEntry reports whether one source reports a disk twice. A probe and a BMC may each
-// report the same disk, or one behind a RAID controller: both are kept. A disk without an
-// identifier goes by its name.
+// sameEntry reports whether one source reports a disk twice. A disk that both a probe and a BMC report is kept twice:
+// it may be behind a RAID controller.
 func sameEntry(a, b model.Disk) bool {
 	if a.Nameless() && b.Nameless() {
 		return a.FromBMC == b.FromBMC && a.Name == b.Name
@@ -79,8 +77,7 @@ func sameEntry(a, b model.Disk) bool {
 	return a.FromBMC == b.FromBMC && a.Same(b)
 }
 
-// wholly reports whether a disk of some size was wiped, as far as is known. If less than 99 percent of
-// it were, an area of it is hidden from the system.
+// wholly reports whether a disk was wiped. If 1 % or more of it was not, an area of it is hidden from the system.
 func wholly(known, wiped uint64) bool { return known == 0 || wiped >= known/100*99 }
 
 // fits reports whether two sizes can be of one disk.
@@ -91,8 +88,7 @@ type account struct {
 	wiped []model.Disk
 	// idle are disks that need no wipe, and the system saw them.
 	idle []model.Disk
-	// used are those among wiped that a disk without an identifier was matched with, by the
-	// source of that disk; volumes are those that a volume was matched with.
+	// used are the wiped disks that a disk without an identifier was matched with, by source; volumes those of volumes.
 	used    map[bool][]int
 	volumes map[int]string
 }
@@ -110,8 +106,7 @@ func newAccount(reported []model.DiskWipe) *account {
 	return a
 }
 
-// needsNoWipe reports whether a disk was left alone for a reason that counts. Probes that
-// give no reason skip what has no medium and what a BMC lends, too.
+// needsNoWipe reports whether a disk was left alone for a reason that counts. Old probes give no reason.
 func needsNoWipe(w model.DiskWipe) bool {
 	switch w.Reason {
 	case model.SkipNoMedium, model.SkipVirtualMedia, model.SkipRemote:
@@ -120,8 +115,7 @@ func needsNoWipe(w model.DiskWipe) bool {
 	return w.Reason == "" && (w.SizeBytes == 0 || model.VirtualMedia("", w.Model))
 }
 
-// covers reports whether the wipe accounts for a disk: it was wiped itself, or each
-// volume of a RAID controller that it is part of.
+// covers reports whether a disk was wiped itself, or each volume of a RAID controller that it is part of.
 func (a *account) covers(d model.Disk, all []model.Disk) bool {
 	open := func(v model.DiskVolume) bool { return !a.coversVolume(v, all) }
 	switch {
@@ -134,8 +128,7 @@ func (a *account) covers(d model.Disk, all []model.Disk) bool {
 	return seen && wholly(d.Bytes, bytes) || slices.ContainsFunc(a.idle, d.Same)
 }
 
-// bytes is how much of a disk was wiped. The system may see it in parts, as namespaces
-// of an NVMe disk, each with a world-wide name of its own.
+// bytes is how much of a disk was wiped. The system may see it in parts, such as namespaces of an NVMe disk.
 func (a *account) bytes(d model.Disk) (sum uint64, seen bool) {
 	var parts []string
 	for _, w := range a.wiped {
@@ -152,9 +145,8 @@ func (a *account) bytes(d model.Disk) (sum uint64, seen bool) {
 	return sum, seen
 }
 
-// coversVolume reports whether a volume was wiped: known by its world-wide name, or, where
-// the BMC has none, as a disk of its size that is no drive that the BMC shows, and that
-// no other volume was taken for.
+// coversVolume reports whether a volume was wiped: known by its world-wide name, or, without one, as a disk of its
+// size that is neither a drive that the BMC shows nor another volume.
 func (a *account) coversVolume(v model.DiskVolume, all []model.Disk) bool {
 	key := fmt.Sprint(v.Name, "/", v.Bytes)
 	for i, w := range a.wiped {
@@ -173,8 +165,7 @@ func (a *account) coversVolume(v model.DiskVolume, all []model.Disk) bool {
 	return false
 }
 
-// coversNameless matches a disk without an identifier with one that was wiped, has its
-// size, and is none of those that the same source has a name for.
+// coversNameless matches a disk without an identifier with an unmatched one of its size that was wiped.
 func (a *account) coversNameless(d model.Disk, all []model.Disk) bool {
 	for i, w := range a.wiped {
 		if !has(all, d.FromBMC, w) && fits(d.Bytes, w.Bytes) && !slices.Contains(a.used[d.FromBMC], i) {

@@ -7,8 +7,7 @@ import (
 	"ingot/model"
 )
 
-// Merged is a new inventory, with the parts that a server that is off did not
-// show taken from what was known.
+// Merged is a new inventory, with the parts that a server did not show while it was off.
 func Merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 	if old == nil || old.Inventory == nil || inv == nil {
 		return inv
@@ -47,13 +46,12 @@ func or[E any](read, known []E) []E {
 	return read
 }
 
-// coarser reports whether of a part only a summary was read, of which more was known.
+// coarser reports whether only a summary of a part was read, of which more was known.
 func coarser(inv, known *model.Inventory, part string) bool {
 	return slices.Contains(inv.Summarized, part) && !slices.Contains(known.Summarized, part)
 }
 
-// summarizedAs are the parts of which there is but a summary once one of them is taken from
-// what was known.
+// summarizedAs are the summarized parts once one of them is taken from a known inventory.
 func summarizedAs(known *model.Inventory, parts []string, part string) []string {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == part })
 	if slices.Contains(known.Summarized, part) {

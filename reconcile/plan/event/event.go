@@ -1,3 +1,4 @@
+// Package event says what each part of a record makes of something that happened to its server.
 package event
 
 import (
@@ -39,8 +40,7 @@ type Event struct {
 	Proof   *proposal.Proof    // Freed
 }
 
-// After is the server once something has happened to it: each part of its record says what that
-// means for it.
+// After is the server after an event: each part of its record changes by itself.
 func After(s *proposal.Server, e Event) *proposal.Server {
 	return s.Change(func(rec *model.ServerRecord) {
 		before := rec.Life.State
@@ -269,8 +269,8 @@ func Announce(s *proposal.Server, rec *model.ServerRecord, kind model.IntentKind
 	rec.Intent = &model.Intent{Kind: kind, Value: value, Revision: s.Desired.Revision}
 }
 
-// NoteDisk notes that the disk image of the server's ticket is on its disk, and which request that
-// used. With any other ticket it notes that the disks hold something.
+// NoteDisk notes that the disk image of the server's ticket is on its disk, and uses up the request to overwrite
+// it. With any other ticket the disks hold something.
 func NoteDisk(s *proposal.Server, rec *model.ServerRecord) {
 	t := rec.Boot.Ticket
 	if t == nil || t.Disk == nil {
@@ -294,8 +294,7 @@ func NoteDisk(s *proposal.Server, rec *model.ServerRecord) {
 	rec.Install.RootDisk = &d
 }
 
-// ForgetThefts begins to count the thefts of tickets again. That a Secret was served to another
-// machine stays on record.
+// ForgetThefts begins to count the thefts of tickets again. An exposed Secret stays on record.
 func ForgetThefts(rec *model.ServerRecord) {
 	if old := rec.Boot.Theft; old != nil && old.Count > 0 {
 		theft := *old
@@ -304,8 +303,7 @@ func ForgetThefts(rec *model.ServerRecord) {
 	}
 }
 
-// noteBootsAfter records how long the server took from its power-on to its first
-// request.
+// noteBootsAfter records how long the server took from its power-on to its first request.
 func noteBootsAfter(b *model.RecordBoot, asked *model.PowerAsked, p *model.Progress) {
 	if p == nil || asked == nil {
 		return

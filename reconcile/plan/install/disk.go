@@ -11,8 +11,7 @@ import (
 	"ingot/reconcile/progress"
 )
 
-// A probe that has written its image powers its machine off. Power is read for that after
-// probeOffFirst, and then each probeOffEvery until probeOffLimit.
+// A probe that has written its image powers its machine off. Its power is read at these times.
 const (
 	probeOffLimit = 2 * time.Minute
 	probeOffFirst = 2 * time.Second
@@ -22,15 +21,13 @@ const (
 // PreparedEvery is the pause between the checks whether a disk image is prepared.
 const PreparedEvery = 10 * time.Second
 
-// writingDisk reports whether the server's probe is about to write its disk image, as far as is
-// known: it reported since the server was powered on, and neither success nor failure.
+// writingDisk reports whether the server's probe runs, and has reported neither success nor failure since.
 func writingDisk(s *server) bool {
 	in := proposal.DiskInstall(s)
 	return proposal.ReportedSinceOn(s, in) && !in.Verified() && in.Reason == "" && !s.Ticket().AwaitingOff && s.Power() == model.PowerOn
 }
 
-// diskFailed reports whether the probe could not write the disk image: it said so, or the
-// server started again, or went off, as often as is tried.
+// diskFailed reports whether the probe failed, or the server started again or went off as often as is tried.
 func diskFailed(s *server) bool {
 	in := proposal.DiskInstall(s)
 	if in == nil || in.Verified() || s.Ticket().AwaitingOff {
@@ -64,8 +61,7 @@ func failDisk(s *server) proposal.Proposal {
 	}).Stay(proposal.Look)
 }
 
-// awaitDisk waits for the probe to write the disk image. The disk is recorded as soon as anything
-// may be on it.
+// awaitDisk waits for the probe to write the disk image. The disk is recorded once anything may be on it.
 func awaitDisk(s *server) proposal.Proposal {
 	in, t := proposal.DiskInstall(s), s.Ticket()
 	if d := s.Record.Install.RootDisk; in.Writes() && in.Disk != nil && (d == nil || d.RootDisk != *in.Disk) {
@@ -88,8 +84,7 @@ func attempt(s *server) string {
 	return fmt.Sprintf("; attempt %d of %d; in the last one %s", s.Record.Boot.Attempts+1, s.Policy.BootAttempts, p.Message)
 }
 
-// probeGoesOff is when to look next whether the probe that has written the disk image has
-// powered the server off; zero = that is not awaited.
+// probeGoesOff is when to look next whether the probe has powered the server off; zero = that is not awaited.
 func probeGoesOff(s *server) time.Time {
 	in := proposal.DiskInstall(s)
 	if in == nil || in.RebootingAt.IsZero() || !s.Now.Before(in.RebootingAt.Add(probeOffLimit)) {

@@ -67,8 +67,7 @@ func armForClaim(s *server, boot proposal.Boot) proposal.Proposal {
 	return s.Rest(proposal.ProblemWhy(s, p))
 }
 
-// awaitOff powers the server off, by force if it runs nothing that was served to it, and
-// then has its ticket boot it.
+// awaitOff powers the server off, by force if it runs nothing that was served to it.
 func awaitOff(s *server) proposal.Proposal {
 	theft := s.Record.Boot.Theft // the last ticket was used up by another machine, so that the server runs nothing
 	robbed := theft != nil && theft.Count > 0 && theft.Purpose == model.PurposeClaim && theft.Claim == s.Record.Claim.Name
@@ -81,8 +80,7 @@ func awaitOff(s *server) proposal.Proposal {
 	return s.ToOff(s.Policy.PowerOffGrace)
 }
 
-// bootForClaim boots the server from the network. A reprovision that is asked for by now
-// is part of this install.
+// bootForClaim boots the server from the network. A reprovision that is asked for by now is part of this.
 func bootForClaim(s *server) proposal.Proposal {
 	p := s.ToOn(proposal.Act, proposal.FromNetwork, func(rec *model.ServerRecord) {
 		proposal.MarkHandled(rec, proposal.AskedReprovision, s.ClaimAnnotation(model.AnnotationReprovision))
@@ -130,8 +128,7 @@ func installed(s *server) proposal.Proposal {
 	return p
 }
 
-// takeForInstalled notes that the server holds the install of its ticket, as far as is known.
-// The ticket stays open, because the server may still report.
+// takeForInstalled notes the install of the ticket, which stays open: the server may still report.
 func takeForInstalled(s *server) proposal.Proposal {
 	s = event.After(s, event.Event{Kind: event.Installed})
 	if s.Record.Boot.OverrideVariant == proposal.VariantContinuous && !s.Ticket().Always {
@@ -145,8 +142,7 @@ func servesOn(s *server) bool {
 	return s.State() == model.StateReserved && s.Record.Release == nil && s.Claim != nil && s.Record.Claim.Power != model.PowerOff
 }
 
-// KeepRunning keeps an installed server as its claim wants it: its power is restored from its disk
-// (law 1).
+// KeepRunning keeps an installed server as its claim wants it: its power is restored from its disk (law 1).
 func KeepRunning(s *server) (p proposal.Proposal, ok bool) {
 	if !servesOn(s) || !s.HasInstall() || s.InstallUnknown() {
 		return p, false

@@ -27,8 +27,7 @@ func DecideReprovision(s *server) (p proposal.Proposal, ok bool) {
 	return p, true
 }
 
-// WithdrawReprovision takes back a decided reprovision that the claim no longer requests, while the
-// former install is still there: before it was begun, or before the server was booted for it.
+// WithdrawReprovision takes back a decided reprovision while the former install is still there.
 func WithdrawReprovision(s *server) (p proposal.Proposal, ok bool) {
 	if s.Record.Install.Reprovision == "" || s.Claim == nil || s.Record.Claim.Name != s.Claim.ClaimName() ||
 		s.ClaimAnnotation(model.AnnotationReprovision) == s.Record.Install.Reprovision {
@@ -51,8 +50,7 @@ func WithdrawReprovision(s *server) (p proposal.Proposal, ok bool) {
 	}).Stay(proposal.Note), true
 }
 
-// Reprovision lets a decided reprovision begin when its turn has come: first the new boot is armed,
-// and only once that is done does the server lose its install.
+// Reprovision begins a decided reprovision. The server loses its install only once the new boot is armed.
 func Reprovision(s *server) (p proposal.Proposal, ok bool) {
 	if !servesOn(s) || s.Record.Install.Reprovision == "" || !s.HasInstall() && !s.InstallUnknown() {
 		return p, false
@@ -100,8 +98,7 @@ func Pending(s *server) proposal.Why {
 		s.Record.Claim.Name, model.AnnotationReprovision), proposal.Tenant)
 }
 
-// Rekey puts the recorded digests under the present key. A digest under a lost key cannot be
-// compared.
+// Rekey puts the recorded digests under the present key.
 func Rekey(s *server) (p proposal.Proposal, ok bool) {
 	digest := s.Record.Install.Digest
 	if digest == "" || s.DigestKey.Made(digest) || s.Claim == nil {

@@ -3,6 +3,8 @@
 package install
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"ingot/model"
@@ -12,13 +14,12 @@ import (
 
 type server = proposal.Server
 
-// Stage is how far the install for a claim has come on its server, by the record and the observed
-// boot. It decides what Ingot does next; model.BootStage is what was seen last.
+// Stage is how far the install for a claim has come. It decides what Ingot does next; model.BootStage is what was
+// seen last.
 type Stage string
 
-// The stages of an install. What is "served" is what configures the machine: its
-// Ignition, its cloud-init data, its own script, or its kernel where its claim counts that;
-// with a disk image it is "served" once that is on its disk.
+// The stages of an install. It is "served" once it has what configures the machine (Ignition, cloud-init data, its own
+// script, or its kernel where its claim counts that), or its disk has its disk image.
 const (
 	None          Stage = ""              // there is nothing to install
 	SecretMissing Stage = "SecretMissing" // the Secret that configures the boot is not known
@@ -105,8 +106,7 @@ func servedStage(s *server) Stage {
 	return Installing
 }
 
-// confirmed reports whether the server is known to have booted what its open ticket is
-// for: it said so, or it is quiet where the claim lets that count.
+// confirmed reports whether the server said that it booted, or is quiet where its claim lets that count.
 func confirmed(s *server) bool {
 	if !s.Opened(model.PurposeClaim) || s.Ticket().AwaitingOff {
 		return false
@@ -124,8 +124,7 @@ func bootState(s *server) *model.BootState {
 	return nil
 }
 
-// quietEnd is when the server counts as booted if it stays On and asks for no network boot
-// until then; zero = it does not by that.
+// quietEnd is when the server counts as booted if it asks for no network boot until then; zero = it does not.
 func quietEnd(s *server) time.Time {
 	t, p := s.Ticket(), s.Progress()
 	if s.ClaimAnnotation(model.AnnotationBooted) == "" || !s.Opened(model.PurposeClaim) || t.AwaitingOff || t.ServedAt(p).IsZero() {
@@ -139,4 +138,49 @@ func quietEnd(s *server) time.Time {
 		from = proposal.Later(from, s.Started) // what it asked for before is lost
 	}
 	return s.NotedAt(from).Add(s.Policy.BootGrace)
+}
+
+// CloudInitFailed says that cloud-init failed. The server keeps running: it may be corrected on the machine.
+func CloudInitFailed(s *server) proposal.Why {
+	b := bootState(s)
+	if b == nil || b.CloudInit == nil || len(b.CloudInit.Errors) == 0 || s.Ticket().Claim != s.Record.Claim.Name {
+		return proposal.Why{}
+	}
+	errors := strings.Join(b.CloudInit.Errors, "; ")
+	if more := b.CloudInit.ErrorsMore; more > 0 {
+		errors += fmt.Sprintf("; and %d more", more)
+	}
+	return proposal.Why{Reason: model.ReasonCloudInitFailed, Message: fmt.Sprintf("cloud-init ended in error (%s): its server runs, and is not installed again. Log in "+
+		"and see /var/log/cloud-init.log and /var/log/cloud-init-output.log; to have it installed anew, correct the Secret and give ServerClaim "+
+		"%s a new value of annotation %s", errors, s.Record.Claim.Name, model.AnnotationReprovision), Since: b.CloudInit.ReceivedAt, Actor: proposal.Tenant}
+}
+
+// UnconfirmedWhy says that nothing has said that the server booted, and what can.
+func UnconfirmedWhy(s *server) proposal.Why {
+	why := proposal.Why{Reason: model.ReasonUnconfirmed, Since: s.Record.Install.Unconfirmed, Actor: proposal.Tenant}
+	if t := s.Ticket(); t != nil && t.Disk != nil {
+		return notSeen(s)
+	}
+	served := "Ignition"
+	switch t := s.Ticket(); {
+	case t == nil:
+	case t.Config == model.ThingScript:
+		served = "iPXE script"
+	case t.Config == model.ThingCloudInit:
+		served = "cloud-init data"
+	case t.BootedBy == model.BootedKernel:
+		served = "kernel"
+	}
+	left := fmt.Sprintf("its %s was served and it has not reported since that it booted: it counts as installed, and boots from "+
+		"its disk", served)
+	if !quietEnd(s).IsZero() {
+		why.Message = fmt.Sprintf("%s. It counts as Booted once it has been On for %s without asking for a network boot (annotation %s: %s)",
+			left, s.Policy.BootGrace, model.AnnotationBooted, s.ClaimAnnotation(model.AnnotationBooted))
+		return why
+	}
+	why.Message = fmt.Sprintf("%s. If it runs, have what it boots report (unit ingot-bootstate.service of its Ignition, which needs "+
+		"curl), or give ServerClaim %s annotation %s: %s, or %s if it fetches no more than its kernel; if it does not run, give it a new "+
+		"value of annotation %s",
+		left, s.Record.Claim.Name, model.AnnotationBooted, model.BootedServed, model.BootedKernel, model.AnnotationReprovision)
+	return why
 }

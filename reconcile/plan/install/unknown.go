@@ -9,8 +9,7 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// JustRecovered reports whether the server may have been installed since its record was lost, and
-// the requests in Git were not compared with that.
+// JustRecovered reports whether the install is unknown, and the requests in Git do not count as handled yet.
 func JustRecovered(s *server) bool { return s.InstallUnknown() && s.Record.Doubt.Since.IsZero() }
 
 // NoteUnknown treats the requests in Git as handled, for a server that may have been installed
@@ -32,8 +31,8 @@ func NoteUnknown(s *server) (p proposal.Proposal, ok bool) {
 	}).Stay(proposal.Note), true
 }
 
-// Unknown leaves a server alone that may be installed or not: it is neither served
-// its boot again nor powered off, and starts from its disk when it is off.
+// Unknown leaves a server alone that may be installed or not: it is not served its boot again, and starts from its
+// disk when it is off.
 func Unknown(s *server) (p proposal.Proposal, ok bool) {
 	if !servesOn(s) || !s.InstallUnknown() {
 		return p, false
@@ -86,8 +85,7 @@ func leave(s *server) proposal.Proposal {
 	return s.Rest(UnknownWhy(s))
 }
 
-// neverOn reports whether nothing shows that a server of which it is not known whether it is
-// installed was ever on for its claim: its disk may be empty.
+// neverOn reports whether a server whose install is unknown was never seen on: its disk may be empty.
 func neverOn(s *server) bool { return !s.HasInstall() && !s.Record.Doubt.SeenOn }
 
 // UnknownWhy says that it is not known whether the server was installed.

@@ -11,13 +11,11 @@ import (
 	"ingot/reconcile/progress"
 )
 
-// maxWipeTimes is how many times its timeout a wipe may take in all while it reports
-// progress: the probe reports for ever that a disk that hangs is being wiped.
+// maxWipeTimes is how many times its timeout a wipe may take in all: a disk that hangs is reported for ever.
 const maxWipeTimes = 10
 
-// Window is how long the server may take with its open ticket, and when that is
-// over. The time begins again at the power-on, and at each progress report of a wipe. There is
-// none once a claim's server may be installed, for then it is BootGrace that counts.
+// Window is how long the server may take with its open ticket, and when that is over. It begins again at the
+// power-on and at each progress report. A claim's server that was served has BootGrace instead.
 func Window(s *server) (length time.Duration, end time.Time) {
 	p, t := s.Policy, s.Ticket()
 	if !t.Open() {
@@ -53,8 +51,7 @@ func Window(s *server) (length time.Duration, end time.Time) {
 	return length, s.OverAt(from, length)
 }
 
-// Expire closes a ticket that had no effect in its time, whether or not the server can be reached:
-// nothing is open for longer than it is of use.
+// Expire closes a ticket that had no effect in its time, whether or not the server can be reached.
 func Expire(s *server) (p proposal.Proposal, ok bool) {
 	length, end := Window(s)
 	if end.IsZero() || s.Now.Before(end) || s.Trace().Ended() { // what it reported is handled next
@@ -86,8 +83,7 @@ func bootFailed(s *server, rec *model.ServerRecord, length time.Duration) {
 	}
 }
 
-// noteFailedBoot notes why a boot for the claim failed, and how far the writing of its disk image
-// had come, "" if it had not begun.
+// noteFailedBoot notes why a boot for the claim failed, and how far its disk image was written; "" = not at all.
 func noteFailedBoot(s *server, rec *model.ServerRecord, reason model.Reason, message string, stage model.DiskInstallStage) {
 	t := s.Ticket()
 	p := model.BootProblem{
@@ -111,8 +107,7 @@ func noteFailedBoot(s *server, rec *model.ServerRecord, reason model.Reason, mes
 	rec.Boot.Problem = &p
 }
 
-// bootPause is how long to wait with the next ticket after a number of failed ones: short while the
-// server is powered on for it, and then growing.
+// bootPause is the pause before the next ticket: short while the server is powered on for it, and then growing.
 func bootPause(s *server, attempts, failures int) time.Duration {
 	if attempts < s.Policy.BootAttempts {
 		return policy.Backoff(s.Name, failures, *s.Policy)

@@ -28,8 +28,7 @@ func initial(s *server) proposal.Proposal {
 	return beginDiscovery(s)
 }
 
-// adopt takes over a server as it runs, without touching it (L01). Its system counts as the install of
-// its claim, so the claim's boot has to be known.
+// adopt takes over a server as it runs (L01). Its system counts as the install of its claim.
 func adopt(s *server) proposal.Proposal {
 	claimed := *s
 	claimed.Claim = s.Adopts
@@ -111,8 +110,7 @@ func discovered(s *server, report *model.ProbeReport) proposal.Proposal {
 	return event.After(s, event.Event{Kind: event.Discovered, MACs: proven(s, &report.Data)}).Stay(proposal.Act)
 }
 
-// endDiscovery powers a server off whose discovery did not succeed in its time, unless it may run a
-// tenant's work.
+// endDiscovery powers a server off whose discovery timed out, unless it may run a tenant's work.
 func endDiscovery(s *server) proposal.Proposal {
 	ran := served(s) || ours(s) && !s.Over(s.Record.Power.Asked.At, s.Policy.DiscoveryTimeout) // what Ingot started, and no longer
 	if s.Power() == model.PowerOn && !ran {

@@ -11,9 +11,8 @@ import (
 	"ingot/reconcile/plan/reading"
 )
 
-// A server that runs what Ingot did not start may do a tenant's work. That it was found so
-// is recorded, because BMCs report Off for machines that run, for seconds or, while they restart,
-// for minutes: it has to be Off for long before it is switched on, and is never forced off.
+// A server that runs what Ingot did not start may do a tenant's work. That is recorded, because BMCs report Off for
+// machines that run, for minutes while they restart: it has to be Off for long, and is never forced off.
 
 // found is the step of a server that runs, or may run, what Ingot did not start.
 func found(s *server) (p proposal.Proposal, ok bool) {
@@ -85,8 +84,7 @@ func leaveRunning(s *server) proposal.Proposal {
 	return noteRunning(s, "")
 }
 
-// NoteRanBefore records that the server ran when it was read last, before this process began, by an
-// Ingot that did not record it.
+// NoteRanBefore records that the server ran when it was read last, before this process began.
 func NoteRanBefore(s *server) (p proposal.Proposal, ok bool) {
 	if s.State() != model.StateInitial || foundRunning(s) || !s.Reading.At.IsZero() || s.Power() != model.PowerOn || s.Ticket().Open() {
 		return p, false
@@ -94,8 +92,7 @@ func NoteRanBefore(s *server) (p proposal.Proposal, ok bool) {
 	return noteRunning(s, ""), true
 }
 
-// ours reports whether it was Ingot that switched the server on for its open ticket: it
-// was Off right before it was asked, as far as is known, and came on in time.
+// ours reports whether Ingot switched the server on for its open ticket: it was Off before, and came on in time.
 func ours(s *server) bool {
 	asked := s.Record.Power.Asked
 	if !s.Begun() || asked.Before != "" && asked.Before != model.PowerOff {
@@ -117,8 +114,7 @@ func served(s *server) bool {
 	return !t.IgnitionAt.IsZero() || report != nil && report.Ticket == t.ID
 }
 
-// surelyOff reports whether a server that was found running is off: it was read Off for
-// minutes, by a BMC that was read then, too, and had not restarted meanwhile.
+// surelyOff reports whether a server was Off for minutes, by a BMC that had not restarted meanwhile.
 func surelyOff(s *server) bool { return offForLong(s) && !BMCToConfirm(s) && !bmcRestarted(s) }
 
 func bmcRestarted(s *server) bool {
@@ -130,8 +126,7 @@ func offForLong(s *server) bool {
 	return s.Power() == model.PowerOff && r.Offs >= p.FoundOffReadings && !s.Now.Before(r.OffSince.Add(p.FoundOffTime))
 }
 
-// BMCToConfirm reports whether the BMC of a server that was found running, and was read
-// Off for minutes, has to be read: it says whether it has restarted meanwhile.
+// BMCToConfirm reports whether the BMC has to be read, to know whether it restarted while it said Off.
 func BMCToConfirm(s *server) bool {
 	return s.State() == model.StateInitial && foundRunning(s) && offForLong(s) &&
 		s.BMC.ReadAt.Before(s.Reading.OffSince.Add(s.Policy.FoundOffTime))
@@ -151,8 +146,7 @@ func awaitSurelyOff(s *server) proposal.Proposal {
 	return look
 }
 
-// shutDown asks what runs on the server to shut down, which Git asks for, and then lets its ticket
-// boot it.
+// shutDown asks what runs on the server to shut down, as Git asks, and then lets its ticket boot it.
 func shutDown(s *server) proposal.Proposal {
 	switch {
 	case s.Power() == model.PowerOff && surelyOff(s):
@@ -170,9 +164,8 @@ func stuckOn(s *server) bool {
 	return foundRunning(s) && s.Power() == model.PowerOn && s.GoingOff() && s.Over(s.Record.Power.Asked.At, s.Policy.PowerOffGrace)
 }
 
-// MayServe reports whether a server of an unknown fleet may serve a claim: it runs what
-// Ingot did not start, or did when it was found. That it is off since then proves nothing, because
-// its power may have been cut: no claim gets it until that was approved, or Git asks for it.
+// MayServe reports whether a server of an unknown fleet may serve a claim. That it is off since it was found running
+// proves nothing, because its power may have been cut.
 func MayServe(s *server) bool {
 	return foundRunning(s) || s.State() == model.StateInitial && s.Power() == model.PowerOn && !s.Opened(model.PurposeDiscovery)
 }
@@ -196,8 +189,7 @@ func foundWhy(s *server) proposal.Why {
 		found, release, s.Name, now, model.AnnotationDiscover), proposal.RackOperator)
 }
 
-// FoundInGap reports whether the server was found running after a long gap, though it should be off.
-// That ends with a person's request, not when the server is off.
+// FoundInGap reports whether the server was found running after a long gap. Only a person's request ends that.
 func FoundInGap(s *server) bool { return foundRunning(s) && ShouldBeOff(s) }
 
 // ShouldBeOff reports whether the server is free, or about to be.
@@ -208,8 +200,7 @@ func ShouldBeOff(s *server) bool {
 // reportAgain is within which time metalprobe repeats a report that was not answered.
 const reportAgain = 2 * time.Minute
 
-// Gap leaves a server alone that should be off and was On when it was first read after a long
-// gap: decisions about it may be lost, and it may serve a claim.
+// Gap leaves a server alone that should be off and was On after a long gap: it may serve a claim.
 func Gap(s *server) (p proposal.Proposal, ok bool) {
 	switch {
 	case !ShouldBeOff(s):
@@ -233,8 +224,7 @@ func Gap(s *server) (p proposal.Proposal, ok bool) {
 	return noteRunning(s, ""), true
 }
 
-// reports reports whether what the server runs has reported to this process with its open ticket, so
-// that it is Ingot's own.
+// reports reports whether the server's open ticket was used for a report to this process.
 func reports(s *server) bool {
 	probe, wipe := proposal.ProbeReport(s), proposal.WipeReport(s)
 	return probe != nil && probe.ReceivedAt.After(s.Started) || wipe != nil && wipe.ReceivedAt.After(s.Started)

@@ -14,8 +14,7 @@ import (
 
 type server = proposal.Server
 
-// onReadings is how often in a row a server that should be off must be read On to count as running:
-// some BMCs are wrong for seconds after a reset.
+// onReadings is how often in a row a server is read On to count as running: BMCs are wrong after a reset.
 const onReadings = 2
 
 // Live proposes what the state of a server asks for, where no other package owns that.
@@ -118,8 +117,7 @@ func DecidePower(s *server) (p proposal.Proposal, ok bool) {
 	return p, true
 }
 
-// keepOff keeps the server off, once the status branch shows that. An open ticket is of no use
-// meanwhile.
+// keepOff keeps the server off. An open ticket is of no use meanwhile.
 func keepOff(s *server) (p proposal.Proposal, ok bool) {
 	switch {
 	case s.Power() == model.PowerOn:
@@ -134,8 +132,7 @@ func keepOff(s *server) (p proposal.Proposal, ok bool) {
 	return s.Rest(proposal.Why{}), true
 }
 
-// KeepPower restores the power of a bound server, from its disk, while what was decided for it must
-// not begin yet.
+// KeepPower restores the power of a bound server, from its disk, while a decision must not begin yet.
 func KeepPower(s *server) (p proposal.Proposal, ok bool) {
 	if s.State() != model.StateReserved || !s.HasInstall() || s.Power() != model.PowerOff || s.Record.Release != nil && s.Shown {
 		return p, false
@@ -178,8 +175,7 @@ func Rename(s *server) (p proposal.Proposal, ok bool) {
 	return event.After(s, event.Event{Kind: event.Renamed, Claim: s.Renamed}).Stay(proposal.Note), true
 }
 
-// Inherit has the record say whose the server's claim is: one tenant handed it to
-// another, or the configuration has others.
+// Inherit records whose the server's claim is: one tenant may hand it to another.
 func Inherit(s *server) (p proposal.Proposal, ok bool) {
 	if s.Claim == nil || s.Record.Claim.Tenant == s.Claim.Tenant || s.Record.Claim.Name != s.Claim.ClaimName() {
 		return p, false
@@ -187,8 +183,7 @@ func Inherit(s *server) (p proposal.Proposal, ok bool) {
 	return s.Change(func(rec *model.ServerRecord) { rec.Claim.Tenant = s.Claim.Tenant }).Stay(proposal.Note), true
 }
 
-// NoteCleanup has the record say how the claim asks for its disks to be wiped: when that is
-// done, the claim is gone.
+// NoteCleanup records how the claim asks for its disks to be wiped: by then the claim is gone.
 func NoteCleanup(s *server) (p proposal.Proposal, ok bool) {
 	asked := s.ClaimAnnotation(model.AnnotationCleanup)
 	if s.Claim == nil || s.Record.Release != nil || s.Record.Claim.Cleanup == asked || s.Record.Claim.Name != s.Claim.ClaimName() {
@@ -208,8 +203,7 @@ func PowerIgnored(s *server) proposal.Why {
 
 func foundRunning(s *server) bool { return !s.Record.Life.FoundRunning.IsZero() }
 
-// noteRunning records that the server runs what Ingot did not start, and closes the
-// ticket that it might be booted with.
+// noteRunning records that the server runs what Ingot did not start, and closes its ticket.
 func noteRunning(s *server, because string) proposal.Proposal {
 	return event.After(s, event.Event{Kind: event.FoundRunning, Value: because}).Stay(proposal.Look)
 }

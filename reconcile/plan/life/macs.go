@@ -10,12 +10,10 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// readCardsEvery is how often at most a server's parts are read because a network card
-// asked under its UUID that is not known to be its own.
+// readCardsEvery is the shortest pause between readings because of an unknown network card.
 const readCardsEvery = 20 * time.Second
 
-// MACs are the addresses that count as the server's: those that Git gives it and those
-// that its BMC shows; only where neither has any, those that were proven before.
+// MACs are the server's addresses by Git and its BMC; if there are none, those that were proven before.
 func MACs(s *server) []model.ServerMAC {
 	all := addMACs(nil, model.MACByGit, s.Manifest.MACAddresses())
 	all = addMACs(all, model.MACByBMC, bmcMACs(s))
@@ -36,8 +34,7 @@ func addMACs(all []model.ServerMAC, by model.MACSource, macs []string) []model.S
 	return all
 }
 
-// asBMCShows reports whether the record has what MACs would return, as it is of nearly all
-// servers: what their BMC shows and nothing else. It saves memory, because each plan asks.
+// asBMCShows saves the memory of MACs where the record has what the BMC shows and nothing else, as nearly all have.
 func asBMCShows(s *server) bool {
 	shown, macs := s.Facts.Inventory.MACs(), s.Record.MACs
 	unknown := func(mac string) bool {
@@ -51,8 +48,7 @@ func asBMCShows(s *server) bool {
 	})
 }
 
-// bmcMACs are the MAC addresses that the server's BMC shows, or showed when it last showed
-// any: one whose host is off may show none.
+// bmcMACs are the addresses that the BMC shows, or showed: it may show none while its host is off.
 func bmcMACs(s *server) []string {
 	var macs []string
 	for _, text := range s.Facts.Inventory.MACs() {
@@ -88,8 +84,7 @@ func identified(s *server) bool {
 	return slices.ContainsFunc(MACs(s), func(m model.ServerMAC) bool { return m.IdentifiedBy.Certain() })
 }
 
-// sighted are the network cards that asked under the server's UUID while its discovery
-// lasts.
+// sighted are the network cards that asked under the server's UUID during its discovery.
 func sighted(s *server) (macs []string) {
 	p, from := s.Progress(), s.Record.SoughtFrom()
 	if p == nil || from.IsZero() {
@@ -103,10 +98,8 @@ func sighted(s *server) (macs []string) {
 	return macs
 }
 
-// ambiguous says why the machine that was discovered may not be the server, "" if it is,
-// or nothing speaks against it. Where neither Git nor the BMC tells
-// its MAC addresses, all cards that asked under its UUID have to be the reporter's, and
-// nobody else may have asked for what is the server's.
+// ambiguous says why the machine that was discovered may not be the server, "" if no reason is known. Where
+// neither Git nor the BMC has its MAC addresses, all cards that asked under its UUID have to be the reporter's.
 func ambiguous(s *server, report *model.ProbeData) string {
 	if identified(s) {
 		return ""
@@ -139,8 +132,7 @@ func ambiguous(s *server, report *model.ProbeData) string {
 	return ""
 }
 
-// proven are the server's MAC addresses once the machine that it is reported: with those
-// that were sighted, if neither Git nor the BMC tells any.
+// proven are the server's MAC addresses once its machine reported: the sighted ones if no others are known.
 func proven(s *server, report *model.ProbeData) []model.ServerMAC {
 	if cards := sighted(s); !identified(s) && len(cards) > 0 {
 		return addMACs(nil, model.MACBySighting, report.MACs())
@@ -148,9 +140,8 @@ func proven(s *server, report *model.ProbeData) []model.ServerMAC {
 	return MACs(s)
 }
 
-// ReadCards reads the server's parts if a network card that is not known to be the server's asked
-// under its UUID since they were read: some BMCs show cards only once the system
-// has started. That is looked at while a power-on of ours is under way.
+// ReadCards reads the server's parts if an unknown network card asked under its UUID since they were read, while a
+// power-on of ours is under way: some BMCs show cards only once the system has started.
 func ReadCards(s *server) (p proposal.Proposal, ok bool) {
 	seen, read := s.Progress(), s.Reading.InventoryAt
 	if seen == nil || !s.Begun() || s.Now.Before(read.Add(readCardsEvery)) {

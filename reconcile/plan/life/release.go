@@ -12,8 +12,7 @@ func retains(s *server) bool {
 	return s.Manifest != nil && s.Manifest.Spec.ReclaimPolicy == model.ReclaimRetain
 }
 
-// DecideRelease decides to take the server from its claim, which needs no BMC: the boot
-// ticket is revoked at once, whatever else the server waits for. What was served to it counts as installed.
+// DecideRelease decides to take the server from its claim, which needs no BMC. What was served counts as installed.
 func DecideRelease(s *server) (p proposal.Proposal, ok bool) {
 	if s.State() != model.StateReserved || s.Record.Release != nil || s.Claim != nil || s.Renamed != nil {
 		return p, false
@@ -35,8 +34,7 @@ func DecideRelease(s *server) (p proposal.Proposal, ok bool) {
 	return p, true
 }
 
-// WithdrawRelease keeps a server for its claim that is back before anything was done. Its
-// ticket counts again where that is of use.
+// WithdrawRelease keeps a server for its claim that is back before anything was done.
 func WithdrawRelease(s *server) (p proposal.Proposal, ok bool) {
 	if s.State() != model.StateReserved || s.Record.Release == nil || s.Claim == nil || !s.HasInstall() && !s.InstallUnknown() {
 		return p, false
@@ -56,9 +54,8 @@ func WithdrawRelease(s *server) (p proposal.Proposal, ok bool) {
 	}).Stay(proposal.Note), true
 }
 
-// releasing powers the server off and hands it on, unless its claim was put back meanwhile in a way
-// that cannot be used. If the release was decided to keep the disks, they are not wiped because Git
-// has changed since: the guard decides that.
+// releasing powers the server off and hands it on, unless its claim is back in a way that cannot be used. Disks that
+// it was decided to keep are not wiped because Git has changed since: the guard decides that.
 func releasing(s *server) proposal.Proposal {
 	if s.Claim == nil && ClaimQuarantined(s) {
 		return s.Rest(quarantinedWhy(s))
@@ -98,8 +95,7 @@ func wipeAsked(s *server) bool {
 	return s.State() == model.StateReleased && s.Claim == nil && s.Manifest != nil && !retains(s) && !ClaimQuarantined(s)
 }
 
-// released keeps a server as it was until a person acts. Until the status branch shows that it is
-// wiped, a commit may take that back.
+// released keeps a server as it was until a person acts.
 func released(s *server) proposal.Proposal {
 	decided := s.Intends(model.IntentWipe, string(s.Record.Claim.Name))
 	switch {
@@ -120,8 +116,7 @@ func released(s *server) proposal.Proposal {
 	return s.Rest(s.WhyBy(model.ReasonRetained, "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", proposal.RackOperator))
 }
 
-// ClaimQuarantined reports whether the server's claim may be in Git again, in a way that cannot
-// be used.
+// ClaimQuarantined reports whether the server's claim may be in Git again, in a way that cannot be used.
 func ClaimQuarantined(s *server) bool {
 	return s.Record.Claim.Name != "" && s.Desired.IsQuarantinedOf(s.Record.Claim.Name.Identity(), s.Record.Claim.Tenant)
 }

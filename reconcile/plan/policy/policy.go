@@ -1,6 +1,8 @@
+// Package policy has what the configuration says about how servers are treated.
 package policy
 
 import (
+	"hash/fnv"
 	"time"
 
 	"ingot/model"
@@ -12,40 +14,33 @@ type Options struct {
 	PollInterval time.Duration
 	// RefreshInterval is how often a BMC's own facts are read again.
 	RefreshInterval time.Duration
-	// Settle is how long after a power request the power state is first looked at;
-	// further looks come at twice the elapsed time, at most SettleMax apart.
+	// Settle is when the power is first read after a request; then at twice the elapsed time, at most each SettleMax.
 	Settle, SettleMax time.Duration
-	// ConfirmEvery is the pause between the readings that confirm Off, OffReadings
-	// how many must agree.
+	// ConfirmEvery is the pause between the readings that confirm Off, OffReadings how many must agree.
 	ConfirmEvery time.Duration
 	OffReadings  int
-	// FoundOffTime is for how long a server that was found running must be Off, in at
-	// least FoundOffReadings readings, before it is switched on.
+	// FoundOffTime and FoundOffReadings say how long a server that was found running must be Off.
 	FoundOffTime     time.Duration
 	FoundOffReadings int
 	// PowerOffGrace is how long a graceful shutdown may take before it is forced.
 	PowerOffGrace time.Duration
 	// PowerOnLimit is how long a power-on may take before it is asked for again.
 	PowerOnLimit time.Duration
-	// PowerPause is how long a server is left alone whose power was brought back and that is
-	// off again, or on; twice as long each time in a row, at most PowerPauseMax.
+	// PowerPause is the pause before power is restored again; it doubles each time, up to PowerPauseMax.
 	PowerPause, PowerPauseMax time.Duration
 
 	// DiscoveryImage is the OCI image of the probe; without one nothing is discovered.
 	DiscoveryImage    string
 	DiscoveryTimeout  time.Duration
 	DiscoveryAttempts int
-	// BootTimeout is how long a claimed server may take to fetch its Ignition before
-	// the boot is tried again, with at most BootAttempts power-ons; BootGrace how long
-	// it may then take to report. One that does not is taken for installed, and
-	// Unconfirmed.
+	// BootTimeout is how long a claimed server may take to fetch its Ignition, with BootAttempts power-ons in all;
+	// BootGrace is how long it may then take to report. One that does not counts as installed, and Unconfirmed.
 	BootTimeout  time.Duration
 	BootAttempts int
 	BootGrace    time.Duration
 
-	// Architectures are those of the servers that are served, as OCI has them; empty =
-	// all. LoaderArchitectures are those of UEFI machines that a boot loader is there
-	// for; nil = not known, and taken to be all.
+	// Architectures are those that are served; empty = all. LoaderArchitectures are those of UEFI machines that have a
+	// boot loader; nil = not known.
 	Architectures, LoaderArchitectures []string
 
 	// CleanupMode is none, quick or secure; CleanupImage the OCI image that wipes.
@@ -54,9 +49,8 @@ type Options struct {
 	// CleanupTimeout is, by mode, how long a wipe may go on without reporting progress.
 	CleanupTimeout map[string]time.Duration
 
-	// MaxDisruptions is how many bound servers may be released, wiped, reprovisioned or
-	// taken out of service within GuardWindow without approval, if it is more than 10 %
-	// of them; MaxPowerDisruptions how many may be powered off or restarted.
+	// MaxDisruptions is how many bound servers may be released, wiped, reprovisioned or serviced within GuardWindow
+	// without approval, or 10 % if that is more; MaxPowerDisruptions how many may be powered off or restarted.
 	MaxDisruptions            int
 	MaxPowerDisruptions       int
 	GuardWindow               time.Duration
@@ -70,42 +64,32 @@ type Options struct {
 	BMCNetworks model.BMCNetworks
 	// Tenants say what the files below a folder may define and use.
 	Tenants model.Tenants
-	// Strict says that Git is taken as a whole or not at all (git.strict). It decides nothing
-	// here, and is shown to those who plan before a merge.
+	// Strict is git.strict. It decides nothing here, and is shown to people who plan before a merge.
 	Strict bool
-	// PlaintextSecrets says that Git may hold secrets in plain text
-	// (git.allowPlaintextSecrets). As with Strict, it decides nothing here.
+	// PlaintextSecrets is git.allowPlaintextSecrets. As with Strict, it decides nothing here.
 	PlaintextSecrets bool
 	// MACPrefixes says how to reach BMCs that have no manifest; nil = none.
 	MACPrefixes *model.MACPrefixes
-	// LeaseNetworks are the networks on which Ingot gives leases; nil = all that
-	// devices were found on. Elsewhere the address in an Endpoint's manifest counts.
+	// LeaseNetworks are those on which Ingot gives leases; nil = all. Elsewhere the address in the manifest counts.
 	LeaseNetworks []string
-	// Credentials of MACPrefixes that a BMC refuses: at most MaxRefused of them within
-	// RefusedWithin, so that its account is not locked.
+	// A BMC may refuse MaxRefused credentials within RefusedWithin, so that its account is not locked.
 	MaxRefused    int
 	RefusedWithin time.Duration
 
-	// ShowFirst makes each decision that touches a bound server wait until the status
-	// branch shows it.
+	// ShowFirst makes decisions about bound servers wait until the status branch shows them.
 	ShowFirst bool
-	// UnsureAfter is how long after a power request whose answer was lost it is made
-	// again, if the power state did not change meanwhile; UnsureTries how often in all.
+	// UnsureAfter is the pause before a power request whose answer was lost is made again, UnsureTries how often in all.
 	UnsureAfter time.Duration
 	UnsureTries int
 	// OperationExpiry is how long an operation may wait to be begun.
 	OperationExpiry time.Duration
-	// StrandedAfter is how long after Ingot is there again a server is waited for that
-	// was powered on while Ingot was not, before it is powered on anew.
+	// StrandedAfter is how long a server is waited for that was powered on while no Ingot answered.
 	StrandedAfter time.Duration
-	// RememberFor is how long a server is remembered that is nobody's and whose BMC a commit took
-	// away: so long one that was renamed, moved or removed by mistake finds it again.
+	// RememberFor is how long a free server without a BMC is remembered, in case that was a mistake.
 	RememberFor time.Duration
-	// StartGrace is how long a process mistrusts times that were noted before it began:
-	// no time-out from them that forces or fails anything is over before.
+	// StartGrace is how long a process mistrusts times that were noted before it began.
 	StartGrace time.Duration
-	// TrustedOff is how long a server must have been off, if its record comes from the
-	// status branch, until it counts as running nothing.
+	// TrustedOff is how long a server from the status branch must be off until it counts as running nothing.
 	TrustedOff time.Duration
 }
 
@@ -140,4 +124,42 @@ func Default() Options {
 		MaxRefused:  3, RefusedWithin: 30 * time.Minute,
 		BackoffMin: time.Second, BackoffMax: 5 * time.Minute,
 	}
+}
+
+// Jitter is a number in [0, 1) that belongs to a name, so that fleets spread and tests repeat.
+func Jitter[N ~string](name N) float64 {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return float64(h.Sum64()>>11) / (1 << 53)
+}
+
+// Backoff is the pause after failures in a row: it doubles each time, minus up to a quarter by name.
+func Backoff[N ~string](name N, failures int, p Options) time.Duration {
+	d := p.BackoffMin
+	for i := 1; i < failures && d < p.BackoffMax; i++ {
+		d *= 2
+	}
+	d = min(d, p.BackoffMax)
+	return d - time.Duration(float64(d)/4*Jitter(name))
+}
+
+// PauseEnd is the end of a recorded pause. One that ends later than longest from now is of a clock that was ahead.
+func PauseEnd(recorded time.Time, longest time.Duration, now time.Time) time.Time {
+	if recorded.After(now.Add(longest)) {
+		return time.Time{}
+	}
+	return recorded
+}
+
+// PauseAfterForce is how long a server may take to go off that was forced off n times.
+func (p Options) PauseAfterForce(n int) time.Duration {
+	return min(p.PowerOnLimit<<min(max(n-1, 0), 16), max(p.PowerOnLimit, p.PowerPauseMax))
+}
+
+// PauseAfter is the pause after a server was powered on again n times in a row.
+func (p Options) PauseAfter(n int) time.Duration {
+	if n == 0 {
+		return 0
+	}
+	return min(p.PowerPause<<min(n-1, 16), p.PowerPauseMax)
 }

@@ -12,8 +12,7 @@ import (
 
 type server = proposal.Server
 
-// Toward turns the goal of a proposal into a request, or into a look or a wait. Before are the
-// actions that precede a power-on.
+// Toward turns the goal of a proposal into a request, a look or a wait; before are the actions before a power-on.
 func Toward(p proposal.Proposal, before []proposal.Action) proposal.Proposal {
 	s, g := p.Of, p.Goal
 	if g.Reset != "" {
@@ -70,8 +69,7 @@ func shutDown(s *server, g *proposal.Goal, why proposal.Why) proposal.Proposal {
 	return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPowerOff, "waiting for the server to shut down"))
 }
 
-// nextReset is what to ask of a server that is on and has to be off; "" = what was asked
-// for may yet take effect. A machine that refuses to shut down is forced.
+// nextReset is what to ask of a server that is on and has to be off; "" = the last request may yet take effect.
 func nextReset(s *server, grace time.Duration) model.ResetKind {
 	asked := s.Record.Power.Asked
 	switch {
@@ -95,7 +93,6 @@ func forcedOff(s *server) int {
 }
 
 // knowsNoShutdown reports whether the machine was just found to know no graceful shutdown.
-// How long that counts matters little: it is forced off at once.
 func knowsNoShutdown(s *server) bool {
 	at := s.Record.Power.NoShutdown
 	return !at.IsZero() && !at.After(s.Now) && s.Now.Before(at.Add(s.Policy.PowerOffGrace))
@@ -165,8 +162,7 @@ func askFrom(s *server, g *proposal.Goal, from model.Power, reset model.ResetKin
 // gently reports whether the machine must not be forced off: it runs what Ingot did not start.
 func gently(s *server) bool { return !s.Record.Life.FoundRunning.IsZero() }
 
-// askAgain repeats a power request that may not have been carried out, after a reading
-// that showed no effect.
+// askAgain repeats a power request that may not have been carried out.
 func askAgain(s *server, why proposal.Why) proposal.Proposal {
 	asked := *s.Record.Power.Asked
 	switch {
@@ -188,10 +184,8 @@ func unknown(s *server) proposal.Proposal {
 		a.Tries, a.Reset, s.Power(), s.Record.Life.LastError, model.AnnotationOperation, proposal.NewRetry(s), s.Name))
 }
 
-// pause waits before a server is brought again to a power state that it left by itself, or did not
-// reach. The first time is at once; each time in a row the pause doubles, from PowerPause to
-// PowerPauseMax: a machine that goes off each time is not worn out. A commit does not wait for
-// that.
+// pause waits before a server is brought again to a power state that it left by itself, or did not reach. The first
+// time is at once, then the pause doubles, so that a machine that goes off each time is not worn out.
 func pause(s *server, want model.Power) (proposal.Proposal, bool) {
 	a := s.Record.Power.Asked
 	if a == nil || a.Want != want || a.Again == 0 || a.At.After(s.Now) || s.Settling() || UnsureTries(s) > 0 || s.GoingOff() {
@@ -210,8 +204,7 @@ func pause(s *server, want model.Power) (proposal.Proposal, bool) {
 	return s.Rest(why).WakeBy(until), true
 }
 
-// timesAgain is how often in a row the server will have been brought back to a power state,
-// once it is asked for now.
+// timesAgain is how often in a row a power state will have been restored, once it is requested now.
 func timesAgain(s *server, want model.Power, again bool) int {
 	a := s.Record.Power.Asked
 	switch {

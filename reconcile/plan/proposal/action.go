@@ -6,8 +6,7 @@ import (
 	"ingot/model"
 )
 
-// An Action is one repeatable effect on one server. The set is closed: Loop
-// handles exactly these.
+// An Action is one repeatable effect on one server. The set is closed: Loop handles exactly these.
 type Action interface {
 	action()
 	fmt.Stringer
@@ -16,14 +15,12 @@ type Action interface {
 type (
 	// Inspect reads the power state from the BMC, and with Inventory all parts.
 	Inspect struct{ Inventory bool }
-	// Arm pins the image, renders the Ignition and makes the boot ticket of the
-	// record, so that the server is served once it asks.
+	// Arm pins the image, renders the Ignition and makes the boot ticket, so that the server is served.
 	Arm struct{ Boot Boot }
 	// BootOnce makes the next boot, and only that, a network boot.
 	BootOnce struct{ Method model.BootMethod }
-	// DiskOnce makes the next boot, and only that, one from disk, if the BMC can do
-	// that. It is not a failure if it cannot: the answer to a network boot then leads the
-	// server to its disk as well. A refusal is recorded with Firmware, the version of the BMC's.
+	// DiskOnce makes the next boot, and only that, one from disk. If the BMC cannot do that, that is not a failure: a network
+	// boot leads to the disk as well. A refusal is recorded with Firmware, the BMC's version.
 	DiskOnce struct{ Firmware string }
 	// ClearBoot takes back a boot override that does not end by itself.
 	ClearBoot struct{}
@@ -43,8 +40,7 @@ type (
 	// SetPower asks for a power change and does not wait for it.
 	SetPower struct {
 		Reset model.ResetKind
-		// From is the power state that has to be read right before, or nothing is asked
-		// for; "" = whichever.
+		// From is the power state that has to be read right before, or nothing is requested; "" = any.
 		From model.Power
 		// Gently forbids that a machine which knows no graceful shutdown is forced off.
 		Gently bool

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/reading"
 )
 
 // An Answer is what came of one action of a move, or of the reading of a BMC.
@@ -52,8 +53,7 @@ func (f *Failure) Error() string { return f.Text }
 // By is the text of the failure, with the action that failed.
 func (f *Failure) By(do Action) string { return fmt.Sprintf("%s: %s", do, f.Text) }
 
-// OtherMachine reports whether something failed because another machine is there than
-// the server's.
+// OtherMachine reports whether it failed because another machine is there than the server's.
 func (f *Failure) OtherMachine() bool {
 	return f.Reason == model.ReasonIdentityMismatch || f.Reason == model.ReasonIdentityUnknown
 }
@@ -66,3 +66,49 @@ var LastingReasons = []model.Reason{
 
 // Lasting reports whether the action must not be tried again.
 func (f *Failure) Lasting() bool { return slices.Contains(LastingReasons, f.Reason) }
+
+// Settled is the result of a move, or of the reading of a BMC.
+type Settled struct {
+	Changes // they are saved all at once
+
+	Outcome MoveOutcome
+	Err     string // of an Outcome other than MoveDone
+	Reading reading.State
+	// News is set when there may be something to plan.
+	News bool
+	// PoweredOn is set when the machine is first seen On after a power-on, which frees its place.
+	PoweredOn bool
+}
+
+// MoveOutcome is how a move ended.
+type MoveOutcome string
+
+// The outcomes of moves.
+const (
+	MoveDone       MoveOutcome = "Done"
+	MoveStopped    MoveOutcome = "Stopped"    // Ingot is being stopped: what was noted before a request says so
+	MoveOvertaken  MoveOutcome = "Overtaken"  // the power had changed meanwhile, and nothing was requested
+	MoveNoShutdown MoveOutcome = "NoShutdown" // the machine knows no graceful shutdown, and is forced off next
+	MoveUnanswered MoveOutcome = "Unanswered" // the machine was not read, or is another one, and nothing was requested
+	MovePreparing  MoveOutcome = "Preparing"  // its image is not ready yet, and nothing was requested
+	MoveFailed     MoveOutcome = "Failed"
+)
+
+// Changes is what is saved at once, durably.
+type Changes struct {
+	Fleet       *model.FleetRecord
+	Servers     []*model.ServerRecord
+	BMCs        []*model.BMCRecord
+	Claims      []*model.ClaimRecord
+	DropClaims  []model.ClaimName
+	BMCFacts    []*model.BMCFacts
+	ServerFacts []*model.ServerFacts
+	// Payloads are what boot tickets serve, by ticket.
+	Payloads map[string]model.Sensitive
+
+	Endpoints     []*model.EndpointRecord
+	DropEndpoints []string
+	// DropServers are forgotten. The facts of DropBMCFacts would count for another BMC of that name.
+	DropServers  []model.ServerName
+	DropBMCFacts []model.BMCName
+}

@@ -2,6 +2,7 @@ package proposal
 
 import (
 	"fmt"
+	"time"
 
 	"ingot/model"
 )
@@ -11,19 +12,16 @@ type Boot struct {
 	Ticket       model.Ticket // complete but for Image
 	Image        string       // OCI reference
 	Architecture string       // amd64, arm64
-	// Secret is what the claim's Secret holds, by key: Ignition, cloud-init's
-	// documents or an iPXE script. Not to be changed; nil = the claim names none.
+	// Secret is what the claim's Secret holds, by key. Not to be changed; nil = the claim names none.
 	Secret          map[string]model.Sensitive
 	SecretObject    *model.Secret // the object that Secret is of
 	Namespace       string        // the claim's; "" = it is for no claim
 	KernelArguments string        // added to those that every boot has
 
-	// What follows counts where Image is a disk image, which cannot be told by its name alone:
-	// whoever arms the ticket finds out.
+	// The next ones count for a disk image, which is found out when the ticket is armed.
 	//
 	// Hints are the values of model.AnnotationRootDevice, of the Server and of its claim, and
-	// rootDevice is the claim's. Seed is how the configuration reaches the system, seed is
-	// what the claim says of that.
+	// RootDevice is the claim's. Seed is how the configuration reaches the system, by ClaimSeed.
 	Hints                 []string
 	Seed                  model.SeedKind
 	RootDevice, ClaimSeed string
@@ -59,8 +57,7 @@ func (b *Boot) Config() model.TicketThing {
 // OwnScript reports whether the claim brings an iPXE script in place of Ingot's.
 func (b *Boot) OwnScript() bool { return !b.Secret["ipxe-script"].IsZero() }
 
-// Needs is what an image must have for its server to start it: each is "" for no such
-// need, or a clause that says why.
+// Needs is what an image must have for its server to start it, each as a clause that says why, or "".
 type Needs struct {
 	UKI    string // the firmware starts nothing but a UKI
 	Kernel string // the firmware starts no UKI
@@ -77,11 +74,74 @@ func (n Needs) Unmet(image *model.PinnedImage) *Failure {
 	return nil
 }
 
-// Firmware is what DHCP learned of the server's firmware when it last booted from the
-// network, nil if nothing.
+// Firmware is what DHCP learned of the server's firmware, nil if nothing.
 func Firmware(s *Server) *model.BootFirmware {
 	if p := s.Observed.Progress[s.Name]; p != nil {
 		return p.Firmware
 	}
 	return nil
+}
+
+// usual is how long a boot usually takes from a stage to the next.
+var usual = map[model.BootStage]time.Duration{
+	model.StageArmed: 5 * time.Minute, model.StageDHCP: time.Minute, model.StageTFTP: time.Minute, model.StageHTTPBoot: time.Minute,
+	model.StageScript: time.Minute, model.StageKernel: time.Minute, model.StageInitrd: 2 * time.Minute, model.StageIgnition: 2 * time.Minute,
+}
+
+// UsualStage is how long the present stage of a boot usually takes, and when it has taken three times that. The
+// self-test after a power-on takes as long as it took this server the last time.
+func UsualStage(s *Server) (length time.Duration, slow time.Time) {
+	stage, from := model.StageArmed, time.Time{}
+	if steps := s.Trace().Steps(); len(steps) > 0 {
+		stage, from = steps[len(steps)-1].Stage, steps[len(steps)-1].At
+	}
+	if a := s.Record.Power.Asked; a != nil {
+		from = Later(from, a.At)
+	}
+	length = usual[stage]
+	if stage == model.StageArmed {
+		length = max(length, s.Record.Boot.BootsAfter)
+	}
+	return length, s.NotedAt(from).Add(3 * length)
+}
+
+// LastServed is when a server was last given anything with its ticket, zero = never.
+func LastServed(p *model.Progress) time.Time {
+	if p == nil {
+		return time.Time{}
+	}
+	last := p.DHCPAt
+	for _, at := range []time.Time{p.TFTPAt, p.HTTPBootAt, p.ScriptAt, p.KernelAt, p.InitrdAt, p.IgnitionAt} {
+		last = Later(last, at)
+	}
+	return last
+}
+
+// AskedToBoot is when the server, or a client in its name, last asked for a network boot, zero = never.
+func AskedToBoot(p *model.Progress) (at time.Time) {
+	if p == nil {
+		return at
+	}
+	for _, u := range p.Uses {
+		if (u.What == model.ThingScript || u.What == model.ThingBootFile) && u.Refusal != model.RefusedAddress && !u.Refusal.Untold() {
+			at = Later(at, u.Last)
+		}
+	}
+	return at
+}
+
+// Later is the later of two times.
+func Later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Earlier is the earlier of two times, of which zero is none.
+func Earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

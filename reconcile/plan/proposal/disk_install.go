@@ -6,16 +6,13 @@ import (
 	"ingot/model"
 )
 
-// InstallSilence is how long the probe that writes a disk image may report nothing, which it
-// does every few seconds, before it counts as stopped.
+// InstallSilence is how long the probe that writes a disk image may report nothing.
 const InstallSilence = 5 * time.Minute
 
-// FailedDisk reports whether the problem is that the probe did not bring the disk image onto the
-// disk.
+// FailedDisk reports whether the probe did not bring the disk image onto the disk.
 func FailedDisk(p *model.BootProblem) bool { return p != nil && p.Stage != "" }
 
-// DiskInstall is what was reported of the writing of the disk image that the open ticket is for, nil
-// if nothing was.
+// DiskInstall is what was reported of the writing of the open ticket's disk image, nil if nothing was.
 func DiskInstall(s *Server) *model.DiskInstall {
 	p := s.Progress()
 	if p == nil || !s.Opened(model.PurposeClaim) || s.Ticket().Disk == nil {
@@ -24,15 +21,13 @@ func DiskInstall(s *Server) *model.DiskInstall {
 	return p.Install
 }
 
-// ReportedSinceOn reports whether an install reported anything since the server was asked to
-// power on for it.
+// ReportedSinceOn reports whether an install reported anything since the power-on for it.
 func ReportedSinceOn(s *Server, in *model.DiskInstall) bool {
 	return in != nil && !(s.Begun() && in.ReportedAt.Before(s.NotedAt(s.Record.Power.Asked.At)))
 }
 
-// HasInstallPlace reports whether the server takes one of the places of
-// guard.maxConcurrentInstalls: it was powered off or on to have a disk image written, and that is
-// not known to have ended, nor that it did not come on.
+// HasInstallPlace reports whether the server takes one of the places of guard.maxConcurrentInstalls: it was powered
+// off or on to have a disk image written, and that may go on.
 func HasInstallPlace(s *Server) bool {
 	switch {
 	case !s.Opened(model.PurposeClaim) || s.Ticket().Disk == nil:
@@ -53,18 +48,15 @@ func HasInstallPlace(s *Server) bool {
 // NeedsInstallPlace reports whether what the open ticket is for takes such a place, once it begins.
 func NeedsInstallPlace(s *Server) bool { return s.Ticket().Disk != nil && !HasInstallPlace(s) }
 
-// Stranded reports whether the server was powered on for its ticket while no Ingot
-// answered, so that its firmware has given up. One that is still in its power-on self-test
-// has not come to ask: that may take longer than anything else.
+// Stranded reports whether the server was powered on while no Ingot answered, so that its firmware has given up. One
+// that is still in its power-on self-test has not come to ask.
 func Stranded(s *Server) bool {
 	end := StrandedEnd(s)
 	return !end.IsZero() && s.Power() == model.PowerOn && !s.Reading.POST && !s.Now.Before(end)
 }
 
-// StrandedEnd is when a server that was powered on before this process could be reached
-// counts as stranded, if nothing is served to it before; zero = it does not. One that
-// takes long to its first request is waited for. An answer that was begun before may not have
-// arrived.
+// StrandedEnd is when a server that was powered on before this process could be reached counts as stranded, if
+// nothing is served to it before; zero = it does not. One with a slow firmware has longer.
 func StrandedEnd(s *Server) time.Time {
 	t := s.Ticket()
 	if ReportedSinceOn(s, DiskInstall(s)) {

@@ -39,8 +39,7 @@ func LatestHandled(rec *model.ServerRecord, asked string) *string {
 	panic("nothing is handled that is called " + asked)
 }
 
-// WasHandled reports whether a value was handled, now or at some time: a revert
-// to a former value asks for nothing.
+// WasHandled reports whether a value was ever handled: a revert to a former value asks for nothing.
 func WasHandled(rec *model.ServerRecord, asked, value string) bool {
 	return value == *LatestHandled(rec, asked) || slices.Contains(rec.Requests.HandledBefore, asked+"="+value)
 }
@@ -58,8 +57,7 @@ func MarkHandled(rec *model.ServerRecord, asked, value string) {
 	*l = value
 }
 
-// ResetHandled forgets what another claim asked of the server, and notes what
-// stands in Git already as handled.
+// ResetHandled forgets the requests of another claim; the value in Git already counts as handled.
 func ResetHandled(rec *model.ServerRecord, asked, value string) {
 	rec.Requests.HandledBefore = slices.DeleteFunc(slices.Clone(rec.Requests.HandledBefore), func(v string) bool {
 		return strings.HasPrefix(v, asked+"=")

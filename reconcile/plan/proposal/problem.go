@@ -8,8 +8,7 @@ import (
 	"ingot/model"
 )
 
-// operatorsReasons are the reasons of images, and of installs, that the author of the claim
-// cannot correct.
+// operatorsReasons are reasons that the author of the claim cannot correct.
 var operatorsReasons = []model.Reason{
 	model.ReasonArmFailed, model.ReasonRegistryUnreachable, model.ReasonUnauthorized,
 	model.ReasonMultipath, model.ReasonDuplicateIdentity, model.ReasonDiskBusy, model.ReasonDiskWriteFailed, model.ReasonDiskLies,
@@ -29,8 +28,7 @@ func actorOn(s *Server, reason model.Reason) Actor {
 	return Tenant
 }
 
-// IsGivenUp reports whether all attempts to boot the server for its claim were made. It is served
-// when an operator boots it, and left as it is by Ingot.
+// IsGivenUp reports whether all attempts to boot the server for its claim were made.
 func IsGivenUp(s *Server) bool { return s.Record.Boot.Attempts >= s.Policy.BootAttempts }
 
 // ProblemWhy says why the server does not boot what it should boot.
@@ -83,8 +81,7 @@ func Concerns(p *model.BootProblem, b *Boot) bool {
 	return p != nil && p.Digest == b.Ticket.Digest && p.Architecture == b.Architecture
 }
 
-// FailedBoot reports whether the problem is that the server did not boot, rather
-// than that there is nothing that it could boot.
+// FailedBoot reports whether the server did not boot, rather than that there is nothing to boot.
 func FailedBoot(p *model.BootProblem) bool {
 	return p != nil && (p.Reason == model.ReasonBootTimeout || FailedDisk(p))
 }

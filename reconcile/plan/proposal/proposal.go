@@ -1,3 +1,5 @@
+// Package proposal has the words of a plan: the actions that can be taken with a server and their answers, and why
+// something waits. All packages of the plan share it.
 package proposal
 
 import (
@@ -5,6 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/reading"
 )
 
 // Kind is what a proposal does, and so which laws apply to it.
@@ -29,8 +32,7 @@ const (
 	ReprovisionPlace              // guard.maxConcurrentReprovisions
 )
 
-// A Proposal is one thing that could be done with one server now. It is a value: making one
-// changes nothing.
+// A Proposal is one thing that could be done with one server now. It is a value: making one changes nothing.
 type Proposal struct {
 	Of   *Server // with the record as it is once all of Do is done
 	Kind Kind
@@ -56,8 +58,7 @@ type Proposal struct {
 	Arm  *Boot // what a ticket has to be made for
 }
 
-// A Goal is a power state that a server has to be brought to. The plan turns it into a request, or
-// into a look while one is under way.
+// A Goal is a power state to bring a server to, by a request, or a look while one is under way.
 type Goal struct {
 	Want  model.Power
 	Reset model.ResetKind // requested once, whatever the power state is; "" = what leads to Want
@@ -103,9 +104,8 @@ func EnterState(rec *model.ServerRecord, state model.ServerState, now time.Time)
 	}
 }
 
-// Fail proposes state Error, to return to the present one once the cause is gone. The verified disk
-// image of an open ticket waits for that: the ticket no longer boots anything, and ending it would
-// have the image written again.
+// Fail proposes state Error, to return to the present one once the cause is gone. A verified disk image waits for
+// that: its ticket no longer boots anything, and ending it would have the image written again.
 func (s *Server) Fail(kind Kind, reason, message string) Proposal {
 	holdsImage := s.Opened(model.PurposeClaim) && s.Ticket().Disk != nil && s.TicketState() == model.TicketIgnitionServed
 	return s.Change(func(rec *model.ServerRecord) {
@@ -131,8 +131,7 @@ func (s *Server) Watch(due time.Time, why Why) Proposal {
 	return p
 }
 
-// Rest proposes what is done with a server with which there is nothing to do now: its power state is
-// read at an interval, and its parts once a day.
+// Rest reads the power state at an interval, and the parts once a day: there is nothing else to do.
 func (s *Server) Rest(why Why) Proposal {
 	p := s.Watch(NextPoll(s, s.Reading.At), why)
 	if !p.Waits {
@@ -151,8 +150,7 @@ func (s *Server) Inspect() Proposal { return s.Stay(Look, Inspect{Inventory: tru
 // ProbeGrace is how long the probe's own system, which holds nothing of value, may take to shut down.
 const ProbeGrace = 30 * time.Second
 
-// ToOff proposes to bring the server to a confirmed Off. A shutdown that takes longer than grace is
-// forced.
+// ToOff proposes to bring the server to a confirmed Off, by force after grace.
 func (s *Server) ToOff(grace time.Duration) Proposal {
 	return Proposal{Of: s, Kind: Act, Goal: &Goal{Want: model.PowerOff, Grace: grace}}
 }
@@ -193,9 +191,8 @@ func (p *Proposal) Ends() bool {
 // Rests reports whether it does nothing, or nothing but a routine look.
 func (p *Proposal) Rests() bool { return p.Waits || p.Routine }
 
-// NextPoll is when a server that was read at last has to be read again, by its name up to a tenth of
-// the interval earlier or later. Polls come in slots, so that one plan begins those of many
-// servers.
+// NextPoll is when a server is read again, by its name up to a tenth of the interval earlier or later. Polls come in
+// slots, so that one plan begins those of many servers.
 func NextPoll(s *Server, last time.Time) time.Time {
 	every := s.Policy.PollInterval
 	spread := time.Duration((policy.Jitter(s.Name) - 0.5) / 5 * float64(every))
@@ -237,3 +234,42 @@ const (
 	StepOperation   = "operation"
 	StepDiscover    = "discover" // of a server that was found running
 )
+
+// PartsDue reports whether the parts of a server at rest have to be read with its power.
+func PartsDue(s *Server) bool {
+	inv, now := s.Facts.Inventory, s.Now
+	if inv == nil || now.Before(s.Reading.PartsAfter) {
+		return false // the server's life reads them when it needs them
+	}
+	read := s.Reading.InventoryAt
+	mayLack := !read.IsZero() || len(inv.Processors) == 0 || inv.MemoryBytes == 0 // what only shows while it is on
+	switch {
+	case mayLack && !s.Reading.InventoryOn && s.Power() == model.PowerOn && s.Reading.Runs():
+		return true
+	case (len(inv.Problems) > 0 || blockedBySecureBoot(s)) && !now.Before(partsAgain(s)):
+		return true
+	case read.IsZero():
+		return now.Sub(partsTime(s)) < reading.PartsLate
+	}
+	return read.Before(partsTime(s))
+}
+
+// blockedBySecureBoot reports whether the server waits for its Secure Boot to be switched off.
+func blockedBySecureBoot(s *Server) bool {
+	return s.Record.Boot.Problem != nil && s.Record.Boot.Problem.Reason == model.ReasonSecureBootBlocksProbe
+}
+
+// partsAgain is when parts of which some could not be read are due: a while after that, or after the start, of a
+// fleet one server after the other.
+func partsAgain(s *Server) time.Time {
+	if s.Reading.InventoryAt.IsZero() {
+		return s.Started.Add(time.Duration(policy.Jitter(s.Name) * float64(reading.PartsLate)))
+	}
+	return s.Reading.InventoryAt.Add(s.Reading.PartsPause())
+}
+
+// partsTime is when the parts of the server were due last: by its name each has its time of the day.
+func partsTime(s *Server) time.Time {
+	spread := time.Duration(policy.Jitter(s.Name) * float64(reading.PartsEvery))
+	return s.Now.Add(-spread).Truncate(reading.PartsEvery).Add(spread)
+}

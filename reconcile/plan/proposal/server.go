@@ -53,8 +53,7 @@ type Service struct {
 	Awaits string      // the ServerMaintenance that waits for the owner of its claim
 }
 
-// Server is what is known of one server at one moment. It is never changed: With and Change
-// return another one, whose record is what a proposal leads to.
+// Server is what is known of one server at one moment. It never changes: With and Change return another one.
 type Server struct {
 	*Moment
 	Name     model.ServerName
@@ -159,8 +158,8 @@ func (s *Server) AwaitsOff(purpose model.TicketPurpose) bool {
 	return s.Opened(purpose) && s.Ticket().AwaitingOff
 }
 
-// Begun reports whether it was powered on with its newest ticket. A power-on of the future,
-// which a clock that was ahead noted, is older than a ticket of now.
+// Begun reports whether it was powered on with its newest ticket. A power-on of the future, of a clock that was
+// ahead, is older than a ticket of now.
 func (s *Server) Begun() bool {
 	asked, t := s.Record.Power.Asked, s.Ticket()
 	if t == nil || asked == nil || asked.Want != model.PowerOn || asked.At.Before(t.ArmedAt) {
@@ -202,8 +201,7 @@ func (s *Server) IsOff() bool {
 	return s.Power() == model.PowerOff && s.Reading.Offs >= s.Policy.OffReadings
 }
 
-// NextLook is when to read a power state that is about to change: soon after it
-// was asked for, then at growing intervals.
+// NextLook is when to read a power state that is about to change, at growing intervals.
 func NextLook(s *Server) time.Time {
 	p, from := s.Policy, s.Reading.At
 	if s.Record.Power.Asked == nil {
@@ -216,8 +214,7 @@ func NextLook(s *Server) time.Time {
 	return from.Add(min(max(from.Sub(asked), p.Settle), p.SettleMax))
 }
 
-// PauseEnd is when a pause ends whose end was noted. One that lasts longer than any was noted by
-// a clock that was ahead, and does not count.
+// PauseEnd is policy.PauseEnd at this moment.
 func (m *Moment) PauseEnd(noted time.Time, longest time.Duration) time.Time {
 	return policy.PauseEnd(noted, longest, m.Now)
 }
@@ -227,8 +224,7 @@ func (s *Server) NotBefore() time.Time {
 	return s.PauseEnd(s.Record.Life.NotBefore, s.Policy.BackoffMax)
 }
 
-// NotedAt is when something took place that was noted: the start of this process, if the clock that
-// noted it was ahead of the present one.
+// NotedAt is when something was noted: the start of this process, if that clock was ahead.
 func (m *Moment) NotedAt(noted time.Time) time.Time {
 	if noted.After(m.Now) {
 		return m.Started
@@ -310,16 +306,14 @@ func WipeReport(s *Server) *model.WipeReport {
 	return nil
 }
 
-// UntilOff is a boot whose ticket lets nothing boot before the server was seen to be off, unless it is
-// known to be off already, and before the status branch shows what the ticket is for: the machine may
-// be switched on by hand.
+// UntilOff is a boot whose ticket boots nothing before the server was seen off, and the status branch shows what it
+// is for: the machine may be switched on by hand.
 func UntilOff(s *Server, b Boot) Boot {
 	b.Ticket.AwaitingOff = !s.IsOff() || !s.Shown || s.Unpushed
 	return b
 }
 
-// OpenTicket proposes to let what replaces the server's system be booted, which is off. That is on
-// record before the server is powered on again.
+// OpenTicket proposes to let the ticket of a server that is off boot. It is recorded before the power-on.
 func OpenTicket(s *Server) Proposal {
 	p := s.Change(func(rec *model.ServerRecord) {
 		ChangeTicket(rec, func(t *model.Ticket) { t.AwaitingOff = false })
@@ -357,20 +351,17 @@ func (m *Moment) Removed(id model.Identity) bool {
 	return ok
 }
 
-// ClaimRemoval is the commit that removed a server's claim, if one did: not one that
-// removed another tenant's of that name.
+// ClaimRemoval is the commit that removed a server's claim, and not one of another tenant's of that name.
 func (m *Moment) ClaimRemoval(rec *model.ServerRecord) (model.Removal, bool) {
 	return m.Removal(rec.Claim.Name.Identity(), rec.Claim.Tenant)
 }
 
-// MaybeUnreadable reports whether an object of this kind may be in Git though Desired
-// has none: an object of that name, or any if name is "", is quarantined.
+// MaybeUnreadable reports whether an object may be in Git though Desired has none.
 func (m *Moment) MaybeUnreadable(kind model.Kind, name string) bool {
 	return MaybeUnreadable(m.Desired, kind, name)
 }
 
-// Namesake reports whether a maintenance is not the one that was called so before: that
-// one was another tenant's, who removed it.
+// Namesake reports whether another tenant's maintenance was called so before.
 func (m *Moment) Namesake(mt *model.ServerMaintenance) bool {
 	r, removed := m.Removal(model.MaintenanceIdentity(mt.Name), "")
 	return removed && r.Tenant != "" && r.Tenant != mt.Tenant
@@ -381,8 +372,7 @@ func InstallUnknown(rec *model.ServerRecord) bool {
 	return rec.Doubt != nil && rec.Doubt.Reason == model.DoubtInstallUnknown
 }
 
-// MaybeUnreadable reports whether an object of this kind may be in Git though d has none: one of that
-// name, or any if name is "", is quarantined.
+// MaybeUnreadable reports whether an object of that kind and name is quarantined; "" is any name.
 func MaybeUnreadable(d *model.Desired, kind model.Kind, name string) bool {
 	for id := range d.Quarantined {
 		if id.Kind == kind && (name == "" || id.Name == name) {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Why says why an object is not where it should be: what it waits for, since when, and who has to
-// act (law 9). It is zero if nothing is wrong.
+// Why says why an object is not where it should be (law 9). It is zero if nothing is wrong.
 type Why struct {
 	Reason  string // one word in CamelCase
 	Message string

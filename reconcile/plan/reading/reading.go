@@ -1,3 +1,4 @@
+// Package reading has what was read of a server's power since this process began.
 package reading
 
 import (
@@ -7,12 +8,10 @@ import (
 	"ingot/reconcile/plan/policy"
 )
 
-// State is what was read of one server's power since this process began. It
-// is not kept: after a restart everything is read anew before anything is done.
+// State is what was read of one server's power since this process began. It is not kept over a restart.
 type State struct {
 	At time.Time // when the last answer came; zero = none yet
-	// Offs counts the newest answers in a row that said Off, OffSince is when the first
-	// of them came.
+	// Offs counts the newest answers in a row that said Off, the first of them at OffSince.
 	Offs     int
 	OffSince time.Time
 	// WasOff is set once an answer said Off.
@@ -21,8 +20,7 @@ type State struct {
 	BMCReset time.Time
 	// InventoryAt is when all parts were read last; zero = not since the start.
 	InventoryAt time.Time
-	// InventoryOn is set once they were read while the server had been on for a while: some
-	// machines show parts only then.
+	// InventoryOn is set once they were read while the server was on: some machines show parts only then.
 	InventoryOn bool
 	// Unread counts the newest readings of all parts in a row that failed in some, or in all.
 	Unread int
@@ -32,8 +30,7 @@ type State struct {
 	Ons int
 	// Unknowns counts the newest answers in a row that said neither On nor Off nor what is between.
 	Unknowns int
-	// POST is set while the machine's firmware runs its power-on self-test, as far as the
-	// BMC says.
+	// POST is set while the machine's firmware runs its power-on self-test.
 	POST bool
 	// Reached is set once the power state that was last asked for has been read, Off for sure.
 	Reached bool
@@ -45,8 +42,7 @@ type State struct {
 	Reason    string // of Err; "" = it has none
 	Since     time.Time
 	NotBefore time.Time
-	// Unsaved counts the newest attempts in a row whose outcome, or what was to be
-	// asked for, could not be saved.
+	// Unsaved counts the newest attempts in a row that could not be saved.
 	Unsaved int
 	// PreparedAfter is when to look next whether what the server is to boot is prepared.
 	PreparedAfter time.Time
@@ -78,15 +74,13 @@ func (r State) Saw(p model.Power, asked *model.PowerAsked, offReadings int, now 
 	return next
 }
 
-// tookEffect reports whether an answer shows that what was asked for was done. Off has to be sure
-// for that: of a BMC that says On and Off in turn after a request, each Off would have the next On
-// asked to go off anew.
+// tookEffect reports whether an answer shows that a request was carried out. Off has to be sure for that: of a BMC
+// that says On and Off in turn, each Off would have the next On asked to go off again.
 func tookEffect(asked *model.PowerAsked, p model.Power, surelyOff bool) bool {
 	return asked != nil && p == asked.Want && (p == model.PowerOn || surelyOff)
 }
 
-// Under is the reading as of a BMC that was restarted last at reset: what it said before
-// counts no more if it was restarted since.
+// Under is the reading under a BMC that was restarted at reset: no answer from before counts.
 func (r State) Under(reset time.Time) State {
 	if Restarted(r.BMCReset, reset) {
 		r.Offs, r.OffSince, r.Ons, r.BMCReset = 0, time.Time{}, 0, reset
@@ -94,8 +88,7 @@ func (r State) Under(reset time.Time) State {
 	return r
 }
 
-// Leased is the reading of a machine whose lease was renewed last at a time: it runs, and no reading of
-// Off before that counts.
+// Leased is the reading of a machine whose lease was renewed at a time: no Off from before counts.
 func (r State) Leased(at time.Time) State {
 	if at.After(r.OffSince) {
 		r.Offs, r.OffSince = 0, time.Time{}
@@ -103,12 +96,10 @@ func (r State) Leased(at time.Time) State {
 	return r
 }
 
-// resetJitter is by how much a BMC may differ on when it was restarted last: some reckon
-// that from their uptime, or set their clocks meanwhile.
+// resetJitter is by how much a BMC may differ on when it was restarted: some reckon it from their uptime.
 const resetJitter = 2 * time.Minute
 
-// Restarted reports whether a BMC was restarted since it said when it was restarted last,
-// as far as it says.
+// Restarted reports whether a BMC was restarted since it gave the time before, as far as it says.
 func Restarted(before, now time.Time) bool {
 	return !now.IsZero() && (before.IsZero() || now.Sub(before).Abs() > resetJitter)
 }
@@ -135,8 +126,7 @@ func (r State) Mistaken() bool {
 	return r.Failures > 0 && (r.Reason == model.ReasonIdentityMismatch || r.Reason == model.ReasonIdentityUnknown)
 }
 
-// Lost is the reading after an attempt that could not be saved: it is put off for longer
-// each time, whatever the BMC answers meanwhile.
+// Lost is the reading after an attempt that could not be saved: the pause grows each time.
 func (r State) Lost(err string, name model.ServerName, p policy.Options, now time.Time) State {
 	r.Unsaved++
 	return r.Missed(err, now.Add(policy.Backoff(name, r.Unsaved, p)), now)
@@ -153,12 +143,10 @@ func (r State) Shown(p policy.Options) State {
 	return State{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Unknowns: min(r.Unknowns, Unknown), Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}
 }
 
-// Unknown is how many answers in a row that say neither On nor Off are more than a transition
-// between the two.
+// Unknown is how many answers that say neither On nor Off are more than a transition between the two.
 const Unknown = 5
 
-// AwaitsOn reports whether a power-on was asked for that was not seen to take effect and
-// still may: it takes one of the places of guard.maxConcurrentPowerOns.
+// AwaitsOn reports whether a power-on was requested and may still take effect. It takes a place until then.
 func AwaitsOn(asked *model.PowerAsked, r State, p *policy.Options, now time.Time) bool {
 	if asked == nil || asked.Want != model.PowerOn || asked.Reached || r.Reached || asked.At.After(now) {
 		return false
@@ -168,4 +156,42 @@ func AwaitsOn(asked *model.PowerAsked, r State, p *policy.Options, now time.Time
 		limit = p.UnsureAfter
 	}
 	return now.Before(asked.At.Add(limit))
+}
+
+const (
+	// PartsEvery is how often the parts of a server are read: drives and memory are changed without notice.
+	PartsEvery = 24 * time.Hour
+	// PartsRetry is the pause after a reading that failed in parts, doubled each time up to PartsRetryMax.
+	PartsRetry = 5 * time.Minute
+	// PartsRetryMax is the longest such pause.
+	PartsRetryMax = 6 * time.Hour
+	// PartsOns is how many readings of On make parts worth reading: some BMCs show them once the firmware is up.
+	PartsOns = 3
+	// PartsLate spreads the first reading of parts after a start: not all of a fleet's are read at once.
+	PartsLate = 2 * time.Hour
+)
+
+// Runs reports whether the server has been On for long enough to show its parts.
+func (r State) Runs() bool { return r.Ons >= PartsOns && !r.POST }
+
+// PartsPause is how long after a reading that failed in parts they are read again.
+func (r State) PartsPause() time.Duration {
+	return min(PartsRetry<<min(max(r.Unread-1, 0), 16), PartsRetryMax)
+}
+
+// ReadParts is the reading after one of all parts, of which some may have failed.
+func (r State) ReadParts(inv *model.Inventory) State {
+	r.InventoryAt, r.Unread = r.At, r.Unread+1
+	if inv == nil || len(inv.Problems) == 0 {
+		r.Unread = 0
+	}
+	r.InventoryOn = r.InventoryOn || r.Runs()
+	return r
+}
+
+// MissedParts is the reading after a failed attempt to read all parts: the power may still be read.
+func (r State) MissedParts(now time.Time) State {
+	r.Unread++
+	r.PartsAfter = now.Add(r.PartsPause())
+	return r
 }

@@ -51,8 +51,7 @@ func Park(s *server) {
 	}
 }
 
-// begunBy reports whether a ServerMaintenance that is in force has taken the server out of
-// service, or that is decided.
+// begunBy reports whether a ServerMaintenance in force has taken the server out of service, or will.
 func begunBy(s *server, name string) bool {
 	m := s.Desired.Maintenances[name]
 	if m == nil || s.Namesake(m) {
@@ -62,9 +61,8 @@ func begunBy(s *server, name string) bool {
 		s.State() == model.StateReserved && s.Intends(model.IntentMaintenance, name)
 }
 
-// needsApproval reports whether a ServerMaintenance waits for the owner of the server's claim.
-// One that has begun ends with its manifest, not with the approval; before it switches off what
-// it left on it asks again.
+// needsApproval reports whether a ServerMaintenance waits for the owner of the server's claim. One that has begun
+// asks again only before it switches off what it left on.
 func needsApproval(s *server, m *model.ServerMaintenance) bool {
 	switch {
 	case m.Spec.Policy != model.MaintenanceOwnerApproval || !serves(s):
@@ -83,8 +81,7 @@ func serves(s *server) bool {
 	return s.Record.Settled() == model.StateReserved && s.Record.Release == nil
 }
 
-// leftOn reports whether a ServerMaintenance that has begun did so with leaving the server on, and
-// never had it Off.
+// leftOn reports whether a ServerMaintenance that has begun left the server on, and never had it Off.
 func leftOn(s *server, name string) bool {
 	if s.State() == model.StateMaintenance {
 		p := broughtTo(s)
@@ -93,8 +90,7 @@ func leftOn(s *server, name string) bool {
 	return slices.Contains(s.Record.Maintenance.ShownOn, name)
 }
 
-// NoteApproval has the record say which ServerMaintenance waits for the claim's owner, and
-// since when, and what approvals by name do not cover.
+// NoteApproval records which ServerMaintenance waits for the claim's owner, and what names do not approve.
 func NoteApproval(s *server) (p proposal.Proposal, ok bool) {
 	name, noted := s.Service.Awaits, ""
 	if a := s.Record.Maintenance.Awaits; a != nil {
@@ -116,8 +112,8 @@ func NoteApproval(s *server) (p proposal.Proposal, ok bool) {
 	}).Stay(proposal.Note), true
 }
 
-// shownOn are the ServerMaintenances whose names approve no more than that they leave the server
-// on, for so the owner of its claim was shown them: of those that wait, are begun or are approved.
+// shownOn are the ServerMaintenances that the owner was shown to leave the server on: approving their names does not
+// let them switch it off.
 func shownOn(s *server) (names []string) {
 	if !serves(s) {
 		return nil
@@ -144,8 +140,7 @@ func powerOf(m *model.ServerMaintenance) model.Power {
 	return cmp.Or(m.Spec.ServerPower, model.PowerOff)
 }
 
-// ApprovalWhy says that a ServerMaintenance waits for the owner of the server's claim, and
-// what it will do.
+// ApprovalWhy says that a ServerMaintenance waits for the owner of the server's claim, and what it will do.
 func ApprovalWhy(s *server) proposal.Why {
 	a, name := s.Record.Maintenance.Awaits, s.Service.Awaits
 	if a == nil || name == "" || name != a.Maintenance {
@@ -189,8 +184,7 @@ func DecideMaintenance(s *server) (p proposal.Proposal, ok bool) {
 	return p, true
 }
 
-// Maintenance begins a maintenance, once it is decided. One of a server whose release is decided
-// begins first: the wipe waits for its end.
+// Maintenance begins a decided maintenance. A decided release waits for its end.
 func Maintenance(s *server) (p proposal.Proposal, ok bool) {
 	bound, asked := s.State() == model.StateReserved, s.Service
 	i := s.Record.Intent
@@ -210,8 +204,7 @@ func Maintenance(s *server) (p proposal.Proposal, ok bool) {
 	return event.After(s, event.Event{Kind: event.MaintenanceBegun, Value: asked.By, Power: asked.Power}).Stay(proposal.Act), true
 }
 
-// DecideOff decides that a maintenance which left a claim's server On switches it off now: its user was
-// asked for less.
+// DecideOff decides that a maintenance switches a claim's server off that it left On.
 func DecideOff(s *server) (p proposal.Proposal, ok bool) {
 	if s.State() != model.StateMaintenance || s.Record.Life.Back != model.StateReserved || s.Service.By == "" ||
 		s.Service.By != s.Record.Maintenance.By || s.Service.Power != model.PowerOff || broughtTo(s).Want != model.PowerOn {
@@ -236,8 +229,7 @@ func bring(s *server) proposal.Proposal {
 	}).Stay(proposal.Decide)
 }
 
-// Maintained leaves the server alone until Git no longer requests maintenance, except for the power
-// state that the maintenance requests.
+// Maintained leaves the server alone during maintenance, except for the power state that Git requests.
 func Maintained(s *server) (p proposal.Proposal, ok bool) {
 	if s.State() != model.StateMaintenance {
 		return p, false
@@ -267,8 +259,8 @@ func broughtTo(s *server) model.MaintenancePower {
 	return model.MaintenancePower{Want: model.PowerOff}
 }
 
-// bringPower brings a server under maintenance to a power state once, On from its disk, and
-// gives up where its BMC does not say what it did: then hands off, however it is.
+// bringPower brings a server under maintenance to a power state once, and then leaves it, also if its BMC does not
+// say what it did.
 func bringPower(s *server, power model.MaintenancePower) proposal.Proposal {
 	power.Due = false
 	done := func(rec *model.ServerRecord) { rec.Maintenance.Power = &power }
@@ -292,8 +284,7 @@ func bringPower(s *server, power model.MaintenancePower) proposal.Proposal {
 	return s.Change(done).Stay(proposal.Act)
 }
 
-// over reports whether a commit removed what the server is in Maintenance
-// for, or has it ask for something else. A manifest that is merely absent still asks.
+// over reports whether a commit ended the maintenance. A manifest that is merely absent still asks.
 func over(s *server) bool {
 	by := s.Record.Maintenance.By
 	if by == model.OperationPark {

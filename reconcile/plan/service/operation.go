@@ -18,8 +18,7 @@ var resets = map[string]model.ResetKind{
 	model.OperationForceOn:         model.ResetOn,
 }
 
-// DecideOperation notes what the operation annotation asks for, at most once for each new
-// value, in the states in which it disturbs nothing of Ingot's own.
+// DecideOperation notes each new value of the operation annotation, in the states in which it disturbs nothing.
 func DecideOperation(s *server) (p proposal.Proposal, ok bool) {
 	name, value := s.Requested()
 	reset, known := resets[name]
@@ -48,9 +47,8 @@ func mayOperate(s *server) bool {
 	return true
 }
 
-// Operation carries on with the operation that was recorded last: it is recorded as
-// asked for, and only then asked for. A request whose answer was lost may have been carried out,
-// so it is not repeated.
+// Operation carries on with the recorded operation. A request whose answer was lost may have been carried out, so it
+// is not repeated.
 func Operation(s *server) (p proposal.Proposal, ok bool) {
 	op := s.Record.Requests.Operation
 	if op == nil || op.Outcome != "" || s.Record.Release != nil || !mayOperate(s) {
@@ -80,8 +78,7 @@ func Operation(s *server) (p proposal.Proposal, ok bool) {
 	}).Stay(proposal.Look), true
 }
 
-// withdrawn reports whether Git asks for something else by now, or for nothing: not where its
-// manifest cannot be read. A retry has what failed tried again.
+// withdrawn reports whether Git no longer asks for it: not if its manifest is unreadable, nor by a retry.
 func withdrawn(s *server, value string) bool {
 	name, now := s.Requested()
 	if s.Manifest == nil {
@@ -102,8 +99,7 @@ func boots(s *server, reset model.ResetKind) bool {
 	return false
 }
 
-// onDisk reports whether the server should start from its disk next: its claim's image is installed
-// there, or is being installed, and is not booted from the network each time.
+// onDisk reports whether the server should start from its disk next: its image is, or is being, installed there.
 func onDisk(s *server) bool {
 	state, t := s.State(), s.Ticket()
 	if state == model.StateError {

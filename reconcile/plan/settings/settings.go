@@ -1,5 +1,4 @@
-// Package settings keeps the settings of BMCs and firmware as Git says. It owns the part of a record
-// about them. Nothing else waits for a setting.
+// Package settings keeps the settings of BMCs and firmware, to which it owns the part of a record, as Git says.
 package settings
 
 import (
@@ -12,8 +11,7 @@ import (
 
 type server = proposal.Server
 
-// Attempts is how often a BMC is asked for a setting that it refuses, or does not
-// keep: some show what they were given only after a while.
+// Attempts is how often a BMC is asked for a setting that it refuses: some take a while to show it.
 const Attempts = 3
 
 // Propose adds a setting to what is done with a server that rests, if one is not as Git says.
@@ -25,8 +23,7 @@ func Propose(s *server, p proposal.Proposal) proposal.Proposal {
 	return orderBoot(s, indicate(s, p))
 }
 
-// postponed reports whether a setting must not be asked for now, because that failed, and
-// until when; the zero time = until something changes.
+// postponed reports whether a setting that failed must not be asked for now, and until when; zero = a change.
 func postponed(s *server, p *model.SettingProblem, want string) (until time.Time, off bool) {
 	switch {
 	case p == nil || p.Want != want || p.Firmware != s.BMC.Firmware:
@@ -44,8 +41,7 @@ func Refused(p *model.SettingProblem) bool {
 	return lasting && p.Failures >= Attempts
 }
 
-// indicate has the indicator of a server be as Git says: it disturbs nothing that runs, so its state
-// does not matter.
+// indicate sets the indicator of a server, in any state: it disturbs nothing that runs.
 func indicate(s *server, p proposal.Proposal) proposal.Proposal {
 	inv := s.Facts.Inventory
 	want, shown := s.Manifest.Spec.IndicatorLED, model.Indicator{LED: inv.IndicatorLED, OnOff: inv.IndicatorOnOff}
@@ -64,9 +60,7 @@ func set(s *server, p proposal.Proposal, do proposal.Action) proposal.Proposal {
 	return p
 }
 
-// orderBoot has the firmware boot in the order that Git says, of a server that is Available,
-// confirmed to be off, and has nothing else to do: no claim has it, so that no claim's next
-// boot is another one by that.
+// orderBoot sets the boot order of a server that is Available and off, so that no claim's next boot is another one.
 func orderBoot(s *server, p proposal.Proposal) proposal.Proposal {
 	rec, want := s.Stored, s.Manifest.Spec.BootOrder
 	if !p.Rests() || len(want) == 0 || !atRest(s) {
@@ -84,15 +78,13 @@ func orderBoot(s *server, p proposal.Proposal) proposal.Proposal {
 	return set(s, p, proposal.SetBootOrder{Wanted: want, Known: inv.BootOrder, Firmware: s.BMC.Firmware, Started: started})
 }
 
-// atRest reports whether the server is certain to be off and to be used by no claim, now and by
-// this plan.
+// atRest reports whether the server is certain to be off and to be used by no claim.
 func atRest(s *server) bool {
 	return s.Stored.Life.State == model.StateAvailable && s.Record.Life.State == model.StateAvailable && s.IsOff() &&
 		s.Claim == nil && s.Binds == nil && !s.Stored.Boot.Ticket.Open() && !s.Now.Before(s.NotBefore()) && s.Record.Life.FoundRunning.IsZero()
 }
 
-// startedWith returns p if the machine was seen to start since, so that nothing is pending any
-// more where its firmware does as it should.
+// startedWith returns p if the machine was seen to start since, so that it should no longer be pending.
 func startedWith(s *server, p *model.PendingBootOrder) *model.PendingBootOrder {
 	if p == nil {
 		return nil

@@ -1,2 +1,0 @@
-// Package event says what each part of a record makes of something that happened to its server.
-package event

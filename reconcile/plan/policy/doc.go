@@ -1,2 +1,0 @@
-// Package policy has what the configuration says about how servers are treated.
-package policy
