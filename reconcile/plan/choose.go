@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"ingot/model"
@@ -84,6 +86,9 @@ func complete(p proposal.Proposal) (next proposal.Proposal, why proposal.Why, un
 		next.Kind = p.Kind
 	}
 	next.Place = append(next.Place, p.Place...)
+	if slices.ContainsFunc(next.Do, proposal.Touches) {
+		next.What = cmp.Or(p.What, proposal.StepTouch)
+	}
 	return next, why, until
 }
 

@@ -46,6 +46,7 @@ func (f *planner) disruptions() (steps []model.Disruption) {
 			if !ok || p.Takes == nil || !f.laws.Counts(s.Server, &p) {
 				continue
 			}
+			f.asked = append(f.asked, new(p))
 			d := *p.Takes
 			d.Server, d.Claim = s.Name, s.Record.Claim.Name
 			if r, _ := f.Moment.ClaimRemoval(s.Record); p.Ends() && r.Approved {

@@ -57,7 +57,7 @@ func (f *planner) forget(s *world.Server) (p proposal.Proposal, ok bool) {
 	case f.In.BusyBMCs[s.Record.BMC], !asked && slices.ContainsFunc(f.BMCs.BMCs, (*bmcs.BMC).IsUnasked):
 		return waits, true // one of them may be about to show it
 	}
-	return proposal.Proposal{Of: v, Kind: proposal.Act, Waits: true, Forget: true, Blind: true, Why: s.Blocked}, true
+	return proposal.Proposal{Of: v, Kind: proposal.Act, Waits: true, Blind: true, Why: s.Blocked, What: proposal.StepForget}, true
 }
 
 // remember takes back that a server is forgotten.
@@ -73,7 +73,7 @@ func refuse(s *proposal.Server, value, why string) proposal.Proposal {
 	return s.Change(func(rec *model.ServerRecord) {
 		proposal.MarkHandled(rec, proposal.AskedOperation, value)
 		rec.Requests.Operation = &model.Operation{Value: value, NotedAt: s.Now, Outcome: model.OutcomeRefused, Message: why}
-	}).Stay(proposal.Note)
+	}).Stay(proposal.Note).As(proposal.StepOperation)
 }
 
 // noteBootstrapped records for which rules the server was ready once. A rule that is merely unreadable or absent is

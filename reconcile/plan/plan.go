@@ -30,6 +30,7 @@ type planner struct {
 	*world.World
 	laws   *laws.Laws
 	places *places
+	asked  []*proposal.Proposal // of the guard
 }
 
 // Plan decides what to do now, and says why each object is where it is.
@@ -55,6 +56,7 @@ func Plan(in *world.Input) *Result {
 	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = bound.Claims, f.BMCs.BMCs, f.BMCs.Endpoints(), f.maintenances(bound)
 	r.ReadinessRules, r.Unmatched = bound.Rules, f.unmatched(bound)
 	f.planServers(r)
+	r.Asked = f.asked
 	if !reflect.DeepEqual(f.Record, &in.Observed.Fleet) {
 		r.Decided.Fleet = f.Record
 	}
@@ -73,17 +75,20 @@ func (f *planner) planServers(r *Result) {
 		if f.In.Busy[s.Name] {
 			continue
 		}
-		if !c.Waits && !c.Forget {
+		if !c.Waits {
 			r.Moves[s.Name] = f.move(s, &c.Proposal)
 		}
 		if c.queued != nil {
 			f.places.queued = append(f.places.queued, QueuedMove{s.Name, f.move(s, c.queued)})
 		}
-		if d := &r.Decided; c.Forget {
+		if d := &r.Decided; c.What == proposal.StepForget {
 			d.DropServers = append(d.DropServers, s.Name)
 			if !slices.Contains(d.DropBMCFacts, s.Record.BMC) {
 				d.DropBMCFacts = append(d.DropBMCFacts, s.Record.BMC)
 			}
+		}
+		if c.Step() != "" {
+			r.Taken = append(r.Taken, new(c.Proposal))
 		}
 	}
 	r.Queued = f.places.queued

@@ -29,6 +29,9 @@ type Result struct {
 	// Queued are power-ons that found no place. Until the next plan each may be begun, in order, in place of one that
 	// has Settled with PoweredOn.
 	Queued []QueuedMove
+	// Taken are the proposals of Moves that people are shown, and those by which servers are forgotten.
+	// Asked are those that take something from a server's user, whether they are held or not.
+	Taken, Asked []*proposal.Proposal
 	// Next is when to plan again if nothing happens before; zero = not by time.
 	Next time.Time
 

@@ -113,7 +113,7 @@ func ForOnce(s *server) (p proposal.Proposal, ok bool) {
 	if t == nil || !t.Always || t.Purpose != model.PurposeClaim || !servesClaimOf(s) || s.ClaimAnnotation(model.AnnotationBoot) == "always" {
 		return p, false
 	}
-	return noteTicket(s, func(t *model.Ticket) { t.Always = false }), true
+	return noteTicket(s, func(t *model.Ticket) { t.Always = false }).As(proposal.StepBoot), true
 }
 
 // FollowBootedBy has the open ticket say what the claim counts as Booted by. From then on

@@ -56,15 +56,20 @@ func armForClaim(s *server, boot proposal.Boot) proposal.Proposal {
 	case s.Record.Boot.Attempts > 0 && p != nil && (p.Digest != booting.Digest(s.Moment, &boot) || booting.OtherTarget(s, s.Ticket())):
 		return s.Change(func(rec *model.ServerRecord) { rec.Boot.Attempts, rec.Boot.Problem = 0, nil }).Stay(proposal.Act)
 	case !givenUp:
-		return s.ToArm(model.PurposeClaim, proposal.UntilOff(s, boot))
+		boot = proposal.UntilOff(s, boot)
 	case !proposal.FailedDisk(p):
-		return s.ToArm(model.PurposeClaim, boot)
 	case !s.IsOff(): // its probe runs on it: it is left off until a person acts
 		return s.ToOff(0)
 	case s.Edited():
 		return s.Stay(proposal.Act)
+	default:
+		return s.Rest(proposal.ProblemWhy(s, p))
 	}
-	return s.Rest(proposal.ProblemWhy(s, p))
+	next := s.ToArm(model.PurposeClaim, boot)
+	if boot.Ticket.Always {
+		next.What = proposal.StepBoot
+	}
+	return next
 }
 
 // awaitOff powers the server off, by force if it runs nothing that was served to it.

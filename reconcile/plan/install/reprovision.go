@@ -63,7 +63,7 @@ func Reprovision(s *server) (p proposal.Proposal, ok bool) {
 	s = s.Change(event.ForgetThefts) // it may run what it was served after them
 	if !s.AwaitsOff(model.PurposeClaim) || s.Ticket().Claim != s.Record.Claim.Name || s.Ticket().Digest != digest {
 		boot.Ticket.AwaitingOff = true
-		p = s.ToArm(model.PurposeClaim, boot)
+		p = s.ToArm(model.PurposeClaim, boot).As(proposal.StepReprovision)
 		p.Place = []proposal.Place{proposal.ReprovisionPlace}
 		return p, true
 	}

@@ -37,7 +37,7 @@ func adopt(s *server) proposal.Proposal {
 		why.Message += fmt.Sprintf("; the server is left alone until it is, and serves claim %s then (spec.serverClaimRef)", s.Adopts.ClaimName())
 		return s.Rest(why)
 	}
-	return event.After(s, event.Event{Kind: event.Adopted, Claim: s.Adopts, Value: booting.Digest(s.Moment, &boot)}).Stay(proposal.Decide)
+	return event.After(s, event.Event{Kind: event.Adopted, Claim: s.Adopts, Value: booting.Digest(s.Moment, &boot)}).Stay(proposal.Decide).As(proposal.StepAdopt)
 }
 
 // beginDiscovery boots the probe on a server, as often as is tried.
@@ -52,7 +52,7 @@ func beginDiscovery(s *server) proposal.Proposal {
 	case p.DiscoveryImage == "":
 		return s.Rest(s.WhyBy(model.ReasonNoDiscoveryImage, "discovery.image is not set in Ingot's configuration", proposal.RackOperator))
 	case !s.Opened(model.PurposeDiscovery):
-		return s.ToArm(model.PurposeDiscovery, proposal.UntilOff(s, proposal.Boot{Image: p.DiscoveryImage}))
+		return s.ToArm(model.PurposeDiscovery, proposal.UntilOff(s, proposal.Boot{Image: p.DiscoveryImage})).As(proposal.StepDiscover)
 	}
 	return s.ToOn(proposal.Act, proposal.FromNetwork, func(rec *model.ServerRecord) {
 		proposal.MarkHandled(rec, proposal.AskedDiscover, s.Annotation(model.AnnotationDiscover))

@@ -51,7 +51,7 @@ func available(s *server) proposal.Proposal {
 	case s.Reading.Offs < s.Policy.OffReadings:
 		return s.ToOff(s.Policy.PowerOffGrace)
 	case s.Binds != nil:
-		return event.After(s, event.Event{Kind: event.Bound, Claim: s.Binds}).Stay(proposal.Decide)
+		return event.After(s, event.Event{Kind: event.Bound, Claim: s.Binds}).Stay(proposal.Decide).As(proposal.StepBind)
 	}
 	return s.Rest(cmp.Or(s.Duplicate, awaitsConditions(s)))
 }
@@ -111,8 +111,11 @@ func DecidePower(s *server) (p proposal.Proposal, ok bool) {
 			rec.Power.Asked = &first
 		}
 	}).Stay(proposal.Decide)
-	if want == model.PowerOff && had == model.PowerOn {
+	switch {
+	case want == model.PowerOff && had == model.PowerOn:
 		p.Takes = &model.Disruption{Action: proposal.StepPowerOff, Value: string(model.PowerOff)}
+	case had == model.PowerOff:
+		p.What = proposal.StepPowerOn
 	}
 	return p, true
 }
@@ -164,7 +167,7 @@ func Retry(s *server) (p proposal.Proposal, ok bool) {
 		return p, false
 	}
 	s = event.After(s, event.Event{Kind: event.Retried})
-	return s.Change(func(rec *model.ServerRecord) { proposal.MarkHandled(rec, proposal.AskedOperation, value) }).Stay(proposal.Note), true
+	return s.Change(func(rec *model.ServerRecord) { proposal.MarkHandled(rec, proposal.AskedOperation, value) }).Stay(proposal.Note).As(proposal.StepOperation), true
 }
 
 // Rename has the record say what the claim is called now.
@@ -172,7 +175,7 @@ func Rename(s *server) (p proposal.Proposal, ok bool) {
 	if s.Renamed == nil || s.Claim != nil {
 		return p, false
 	}
-	return event.After(s, event.Event{Kind: event.Renamed, Claim: s.Renamed}).Stay(proposal.Note), true
+	return event.After(s, event.Event{Kind: event.Renamed, Claim: s.Renamed}).Stay(proposal.Note).As(proposal.StepRename), true
 }
 
 // Inherit records whose the server's claim is: one tenant may hand it to another.

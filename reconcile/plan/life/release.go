@@ -51,7 +51,7 @@ func WithdrawRelease(s *server) (p proposal.Proposal, ok bool) {
 				}
 			})
 		}
-	}).Stay(proposal.Note), true
+	}).Stay(proposal.Note).As(proposal.StepKeep), true
 }
 
 // releasing powers the server off and hands it on, unless its claim is back in a way that cannot be used. Disks that
@@ -103,7 +103,7 @@ func released(s *server) proposal.Proposal {
 		return s.Change(func(rec *model.ServerRecord) {
 			rec.Release = nil
 			event.Announce(s, rec, model.IntentBind, string(rec.Claim.Name))
-		}).Enter(proposal.Decide, model.StateReserved)
+		}).Enter(proposal.Decide, model.StateReserved).As(proposal.StepKeep)
 	case decided && wipeAsked(s):
 		p := giveUp(s)
 		p.Touches = true

@@ -51,8 +51,7 @@ type Proposal struct {
 	Takes   *model.Disruption // it takes something from the server's user
 	Frees   *Proof            // it makes the server free for others
 	Place   []Place           // the places that it needs
-	// Forget has the server's record dropped, with all else that is known of it.
-	Forget bool
+	What    Step              // as it is shown to people, if it takes nothing; "" = not shown
 
 	Goal *Goal // the power that has to be reached first
 	Arm  *Boot // what a ticket has to be made for
@@ -188,6 +187,20 @@ func (p *Proposal) Ends() bool {
 	return p.Takes != nil && (p.Takes.Action == StepRelease || p.Takes.Action == StepRetain)
 }
 
+// As returns the proposal as people are shown it.
+func (p Proposal) As(what Step) Proposal {
+	p.What = what
+	return p
+}
+
+// Step is the proposal as people are shown it, "" if they are not.
+func (p *Proposal) Step() Step {
+	if p.Takes != nil {
+		return Step(p.Takes.Action)
+	}
+	return p.What
+}
+
 // Rests reports whether it does nothing, or nothing but a routine look.
 func (p *Proposal) Rests() bool { return p.Waits || p.Routine }
 
@@ -223,7 +236,10 @@ func ChangeTicket(rec *model.ServerRecord, change func(t *model.Ticket)) {
 	rec.Boot.Ticket = &t
 }
 
-// The steps that take something away from a server's user.
+// A Step is what a proposal does to a server, as people are shown it.
+type Step string
+
+// The steps. Those of the first group take something from a server's user, if it has one.
 const (
 	StepRelease     = "release"
 	StepRetain      = "retain"
@@ -232,7 +248,18 @@ const (
 	StepMaintenance = "maintenance"
 	StepPowerOff    = "power-off"
 	StepOperation   = "operation"
-	StepDiscover    = "discover" // of a server that was found running
+	StepDiscover    = "discover"
+
+	StepBind    = "bind"
+	StepAdopt   = "adopt"
+	StepRename  = "rename"
+	StepKeep    = "keep" // for its claim, which is back
+	StepReturn  = "return"
+	StepPowerOn = "power-on"
+	StepForget  = "forget"
+	StepBoot    = "boot" // from elsewhere, from the next boot on
+	StepSetting = "setting"
+	StepTouch   = "touch" // any other request to the machine
 )
 
 // PartsDue reports whether the parts of a server at rest have to be read with its power.

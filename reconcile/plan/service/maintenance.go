@@ -201,7 +201,7 @@ func Maintenance(s *server) (p proposal.Proposal, ok bool) {
 	case asked.Power != model.PowerOn && !s.IsOff():
 		return s.ToOff(s.Policy.PowerOffGrace), true
 	}
-	return event.After(s, event.Event{Kind: event.MaintenanceBegun, Value: asked.By, Power: asked.Power}).Stay(proposal.Act), true
+	return event.After(s, event.Event{Kind: event.MaintenanceBegun, Value: asked.By, Power: asked.Power}).Stay(proposal.Act).As(proposal.StepMaintenance), true
 }
 
 // DecideOff decides that a maintenance switches a claim's server off that it left On.
@@ -239,7 +239,7 @@ func Maintained(s *server) (p proposal.Proposal, ok bool) {
 	case asked.By != "" && asked.By != s.Record.Maintenance.By:
 		return s.Change(func(rec *model.ServerRecord) { rec.Maintenance.By = asked.By }).Stay(proposal.Note), true
 	case asked.By == "" && over(s):
-		return event.After(s, event.Event{Kind: event.MaintenanceEnded}).Stay(proposal.Look, proposal.Inspect{Inventory: true}), true
+		return event.After(s, event.Event{Kind: event.MaintenanceEnded}).Stay(proposal.Look, proposal.Inspect{Inventory: true}).As(proposal.StepReturn), true
 	case asked.By == "":
 		return s.Rest(s.WhyBy(model.ReasonMaintenance, "kept out of service, for no commit took away what asked for it: it cannot be "+
 			"read, or is absent; see "+model.ReportProblems+" and "+model.ReportRevision, proposal.RackOperator)), true

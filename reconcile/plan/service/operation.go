@@ -30,7 +30,7 @@ func DecideOperation(s *server) (p proposal.Proposal, ok bool) {
 		proposal.MarkHandled(rec, proposal.AskedOperation, value)
 		rec.Requests.Operation = &model.Operation{Value: value, Reset: reset, NotedAt: s.Now}
 		event.Announce(s, rec, model.IntentOperation, value)
-	}).Stay(proposal.Decide)
+	}).Stay(proposal.Decide).As(proposal.StepOperation)
 	if s.IsBound() && reset != model.ResetOn {
 		p.Takes = &model.Disruption{Action: proposal.StepOperation, Value: value}
 	}

@@ -57,7 +57,7 @@ func indicate(s *server, p proposal.Proposal) proposal.Proposal {
 // set has a setting done in place of a look.
 func set(s *server, p proposal.Proposal, do proposal.Action) proposal.Proposal {
 	p.Of, p.Do, p.Waits, p.Routine = s.With(s.Stored), []proposal.Action{do}, false, false
-	return p
+	return p.As(proposal.StepSetting)
 }
 
 // orderBoot sets the boot order of a server that is Available and off, so that no claim's next boot is another one.
