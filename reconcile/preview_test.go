@@ -16,6 +16,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/preview"
 )
 
@@ -61,8 +62,8 @@ func TestWhatAPreviewDoesNotAnnounceIsNotDone(t *testing.T) {
 func checkKinds(t *testing.T, seen map[preview.Kind]int) {
 	t.Helper()
 	for _, kind := range []preview.Kind{
-		preview.Bind, preview.Release, preview.Retain, preview.Wipe, preview.Reprovision, preview.Pending, preview.Maintain, preview.Return,
-		preview.PowerOff, preview.PowerOn, preview.Operation, preview.Rename, preview.Wait, preview.BMCRemoved, preview.Cleanup,
+		proposal.StepBind, proposal.StepRelease, proposal.StepRetain, proposal.StepWipe, proposal.StepReprovision, preview.Pending, proposal.StepMaintenance, proposal.StepReturn,
+		proposal.StepPowerOff, proposal.StepPowerOn, proposal.StepOperation, proposal.StepRename, preview.Wait, preview.BMCRemoved, preview.Cleanup,
 	} {
 		if seen[kind] == 0 {
 			t.Errorf("no commit came to %q: the test proves nothing of it", kind)
@@ -156,7 +157,7 @@ func (f *foretold) compare(p *preview.Preview, before map[model.ServerName]machi
 			waits[e.Server], announced[e.Server] = true, true
 		case e.Destructive:
 			announced[e.Server] = true
-		case e.Kind == preview.Bind || e.Kind == preview.Keep:
+		case e.Kind == proposal.StepBind || e.Kind == proposal.StepKeep:
 			bound[e.Claim] = e.Server
 		}
 	}
@@ -176,7 +177,7 @@ func (f *foretold) compare(p *preview.Preview, before map[model.ServerName]machi
 	o := f.w.Observed()
 	for _, e := range p.Effects {
 		t := o.Servers[e.Server]
-		if (e.Kind == preview.Release || e.Kind == preview.Wipe) && t.Boot.Ticket != nil && t.Boot.Ticket.Purpose == model.PurposeCleanup &&
+		if (e.Kind == proposal.StepRelease || e.Kind == proposal.StepWipe) && t.Boot.Ticket != nil && t.Boot.Ticket.Purpose == model.PurposeCleanup &&
 			t.Boot.Ticket.ArmedAt.After(f.w.Desired().Time) && t.Boot.Ticket.CleanupMode != e.Cleanup {
 			f.wrong(p, "the disks of %s were wiped %s, and %q was announced", e.Server, t.Boot.Ticket.CleanupMode, e.Cleanup)
 		}

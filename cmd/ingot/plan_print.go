@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"ingot/model"
+	"ingot/reconcile/plan/laws/window"
 	"ingot/reconcile/preview"
 )
 
@@ -48,7 +49,7 @@ func printEffect(c *console, e *preview.Effect) {
 	}
 	c.printf("\n")
 	if e.Waits != "" {
-		c.printf("    it is done only after what the server waits for: %s\n", printable(e.Waits))
+		c.printf("    %s\n", printable(preview.WaitsText+e.Waits))
 	}
 	if e.Next != "" {
 		c.printf("    %s\n", printable(e.Next))
@@ -58,7 +59,7 @@ func printEffect(c *console, e *preview.Effect) {
 func printHold(c *console, h *preview.Held) {
 	c.printf("\n%s %s:\n", c.paint("The guard will hold back", bold), printable(h.Limits()))
 	for _, d := range h.Steps {
-		c.printf("    %s\n", printable(preview.StepText(d)))
+		c.printf("    %s\n", printable(window.EffectText(d)))
 	}
 	c.printf("  %s\n", printable(h.Next()))
 }

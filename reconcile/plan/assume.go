@@ -65,7 +65,7 @@ func AssumeWiped(in *world.Input, names []model.ServerName) *world.Input {
 	return next
 }
 
-// copied returns a copy of an input, with copies of what assumptions change.
+// copied returns a copy of an input, with copies of the maps that assumptions change.
 func copied(in *world.Input) (*world.Input, *model.Observed) {
 	next, o := *in, *in.Observed
 	o.Servers, o.Claims, o.Endpoints = maps.Clone(o.Servers), maps.Clone(o.Claims), maps.Clone(o.Endpoints)

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
-	"ingot/reconcile/plan/install"
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/reading"
 	"ingot/reconcile/plan/world"
@@ -28,40 +27,29 @@ type Fleet struct {
 	// Problems are the files that cannot be read: their objects are not known.
 	Problems []error
 
-	unreachable map[model.ServerName]metav1.Condition
-	misplaced   map[model.ServerName]bool // their BMC shows something else in their place
-	stages      map[model.ServerName]install.Stage
-	bmcs        map[model.BMCName]report.BMCSpec
+	status map[model.ServerName]report.ServerStatus
+	bmcs   map[model.BMCName]report.BMCSpec
 }
 
-// unreachableReasons are why a server's BMC gives no answer that is of use; misplacedReasons
-// why it shows something else in the server's place.
-var (
-	unreachableReasons = []string{
-		model.ReasonBMCUnreachable, model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
-	}
-	misplacedReasons = []string{
-		model.ReasonSystemMissing, model.ReasonSystemUnreadable, model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,
-	}
-)
+// unreadReasons are those of a server whose BMC gives no useful answer, or shows something else in its place.
+var unreadReasons = []string{
+	model.ReasonBMCUnreachable, model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
+	model.ReasonSystemMissing, model.ReasonSystemUnreadable, model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,
+}
 
-// ReadFleet reads the files of the status branch. It fails if they are none of it.
+// ReadFleet reads the files of the status branch. It fails if they are not of one.
 func ReadFleet(files map[string][]byte) (*Fleet, error) {
 	records, problems := report.ReadBranch(files)
 	f := &Fleet{
 		Observed: model.NewObserved(), Problems: problems,
-		unreachable: make(map[model.ServerName]metav1.Condition), misplaced: make(map[model.ServerName]bool),
-		stages: make(map[model.ServerName]install.Stage), bmcs: make(map[model.BMCName]report.BMCSpec),
+		status: make(map[model.ServerName]report.ServerStatus), bmcs: make(map[model.BMCName]report.BMCSpec),
 	}
 	f.Observed.Records = records.Records
 	if _, there := files[model.ReportRevision]; !there {
 		return nil, fmt.Errorf("it has no %s: is it the branch that Ingot writes?", model.ReportRevision)
 	}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		doc, err := report.ReadDocument(path, files[path])
-		if err != nil {
-			continue // one that matters is among the problems
-		}
+		doc, _ := report.ReadDocument(path, files[path]) // an error that matters is among the problems
 		switch d := doc.(type) {
 		case *report.Revision:
 			f.Revision = *d
@@ -73,7 +61,7 @@ func ReadFleet(files map[string][]byte) (*Fleet, error) {
 	return f, nil
 }
 
-// document takes in what a file shows beside the record.
+// document takes over what a file shows in addition to the record.
 func (f *Fleet) document(d *report.Document) {
 	switch spec := d.Spec.(type) {
 	case report.BMCSpec:
@@ -85,24 +73,15 @@ func (f *Fleet) document(d *report.Document) {
 		}
 	case report.ServerSpec:
 		st, _ := d.Status.(report.ServerStatus)
-		f.server(model.ServerName(d.Metadata.Name), st)
-	}
-}
-
-func (f *Fleet) server(name model.ServerName, st report.ServerStatus) {
-	f.stages[name] = st.InstallStage
-	f.Observed.ServerFacts[name] = &model.ServerFacts{Name: name, Power: st.PowerState, Inventory: &model.Inventory{
-		Processors: st.Processors, NetworkInterfaces: st.NetworkInterfaces, IndicatorLED: st.IndicatorLED, BootOrder: st.BootOrder,
-	}}
-	for _, c := range st.Conditions {
-		switch {
-		case c.Type == model.ConditionDiscovered && c.Status == metav1.ConditionTrue:
-			f.Observed.Probes[name] = &model.ProbeReport{ReceivedAt: c.LastTransitionTime.Time}
-		case c.Type != "Ready" || c.Status != metav1.ConditionFalse:
-		case slices.Contains(unreachableReasons, c.Reason):
-			f.unreachable[name] = c
-		case slices.Contains(misplacedReasons, c.Reason):
-			f.misplaced[name] = true
+		name := model.ServerName(d.Metadata.Name)
+		f.status[name] = st
+		f.Observed.ServerFacts[name] = &model.ServerFacts{Name: name, Power: st.PowerState, Inventory: &model.Inventory{
+			Processors: st.Processors, NetworkInterfaces: st.NetworkInterfaces, IndicatorLED: st.IndicatorLED, BootOrder: st.BootOrder,
+		}}
+		for _, c := range st.Conditions {
+			if c.Type == model.ConditionDiscovered && c.Status == metav1.ConditionTrue {
+				f.Observed.Probes[name] = &model.ProbeReport{ReceivedAt: c.LastTransitionTime.Time}
+			}
 		}
 	}
 }
@@ -117,7 +96,7 @@ func (f *Fleet) showBMCs() {
 	for _, name := range slices.Sorted(maps.Keys(f.Observed.Servers)) {
 		rec := f.Observed.Servers[name]
 		facts := f.Observed.BMCFacts[rec.BMC]
-		if facts == nil || f.misplaced[name] {
+		if facts == nil {
 			continue
 		}
 		sys := model.SystemFact{URI: rec.SystemURI, UUID: rec.UUID}
@@ -128,10 +107,9 @@ func (f *Fleet) showBMCs() {
 	}
 }
 
-// standIns adds to what Git says what Ingot knows beside it: BMCs that it recognised on the
-// network, and the credentials of those that it speaks with, if they are not in Git. They are
-// taken to be as they are.
-func (f *Fleet) standIns(d *model.Desired, base *model.Desired) *model.Desired {
+// withKnown adds to what Git has what Ingot knows in addition, as it is: BMCs that were recognised on the
+// network, and the credentials of those that were read, if they are not in Git.
+func (f *Fleet) withKnown(d, base *model.Desired) *model.Desired {
 	d = d.Clone()
 	described := make(map[string]bool)
 	for _, b := range d.BMCs {
@@ -140,18 +118,18 @@ func (f *Fleet) standIns(d *model.Desired, base *model.Desired) *model.Desired {
 		}
 	}
 	for name, spec := range f.bmcs {
-		rec := f.Observed.BMCs[name]
-		found := base.BMCs[name] == nil && spec.EndpointRef != nil && spec.EndpointRef.Name == string(name)
-		if rec == nil || rec.Address == "" || !found || d.BMCs[name] != nil || described[string(name)] {
-			continue
-		}
-		if b := standIn(name, spec, rec.Address); b != nil {
+		recognised := spec.EndpointRef != nil && spec.EndpointRef.Name == string(name) && base.BMCs[name] == nil && d.BMCs[name] == nil
+		if at, ok := f.address(name); ok && recognised && !described[string(name)] {
+			b := &model.BMC{Meta: model.Meta{Name: string(name)}, Spec: model.BMCSpec{
+				Access: &model.InlineEndpoint{IP: at.Addr().String()}, BMCSecretRef: model.LocalRef{Name: string(name)}, Protocol: spec.Protocol,
+			}}
+			b.Spec.Protocol.Port = int32(at.Port())
 			d.Add(b)
 		}
 	}
 	for name, b := range d.BMCs {
-		secret, rec := b.Spec.BMCSecretRef.Name, f.Observed.BMCs[name]
-		if rec != nil && rec.Address != "" && d.BMCSecrets[secret] == nil && base.BMCSecrets[secret] == nil {
+		secret := b.Spec.BMCSecretRef.Name
+		if _, ok := f.address(name); ok && d.BMCSecrets[secret] == nil && base.BMCSecrets[secret] == nil {
 			known := model.NewSensitive("known to Ingot")
 			d.BMCSecrets[secret] = &model.BMCSecret{
 				Meta: model.Meta{Name: secret, Tenant: b.Tenant}, Values: map[string]model.Sensitive{"username": known, "password": known},
@@ -161,94 +139,69 @@ func (f *Fleet) standIns(d *model.Desired, base *model.Desired) *model.Desired {
 	return d
 }
 
-// standIn is a BMC that was recognised on the network, as a manifest would have it.
-func standIn(name model.BMCName, spec report.BMCSpec, address string) *model.BMC {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return nil
+// address is where a BMC was read last, false if it was not.
+func (f *Fleet) address(name model.BMCName) (netip.AddrPort, bool) {
+	rec := f.Observed.BMCs[name]
+	if rec == nil {
+		return netip.AddrPort{}, false
 	}
-	b := &model.BMC{Meta: model.Meta{Name: string(name)}, Spec: model.BMCSpec{
-		Access: &model.InlineEndpoint{IP: at.Addr().String()}, BMCSecretRef: model.LocalRef{Name: string(name)}, Protocol: spec.Protocol,
-	}}
-	b.Spec.Protocol.Port = int32(at.Port())
-	return b
+	at, err := netip.ParseAddrPort(rec.Address)
+	return at, err == nil
 }
 
-// Policy is the policy that the status branch shows, or the defaults with a note why.
+// Policy is the policy that the status branch shows, or the defaults with a note of the reason.
 func (f *Fleet) Policy() (p policy.Options, notes []string) {
 	p = policy.Default()
-	p.Tenants, p.BMCNetworks, p.PlaintextSecrets = f.Revision.Tenants, f.networks(), true
+	p.Tenants, p.BMCNetworks, p.PlaintextSecrets = f.Revision.Tenants, anywhere, true
 	if err := f.Revision.Policy.Apply(&p); err != nil {
 		return p, []string{err.Error() + ": the defaults are assumed"}
 	}
 	return p, nil
 }
 
-// following is the fleet once all is decided that Git says.
-func (f *Fleet) following(d *model.Desired, p policy.Options, now time.Time) *Fleet {
-	next := *f
-	next.Observed = follow(f.input(f.standIns(d, d), p, now)).in.Observed
-	return &next
+// anywhere are the networks in which BMCs may be if the configuration is not known.
+var anywhere = model.BMCNetworks{
+	{Prefix: netip.MustParsePrefix("0.0.0.0/0"), Plain: true}, {Prefix: netip.MustParsePrefix("127.0.0.0/8"), Plain: true},
+	{Prefix: netip.MustParsePrefix("::/0"), Plain: true}, {Prefix: netip.MustParsePrefix("::1/128"), Plain: true},
 }
 
-// input is what is planned with for a desired state.
+// input is what is planned with if Git has a revision, under a policy whose limits on what goes on in
+// machines delay no decision.
 func (f *Fleet) input(desired *model.Desired, p policy.Options, now time.Time) *world.Input {
-	o := *f.Observed
-	o.Servers, o.Claims, o.Endpoints = maps.Clone(o.Servers), maps.Clone(o.Claims), maps.Clone(o.Endpoints)
-	o.ServerFacts = maps.Clone(o.ServerFacts)
+	p.ShowFirst, p.LoaderArchitectures, p.LeaseNetworks = false, nil, nil
+	p.MaxConcurrentPowerOns, p.MaxConcurrentReprovisions, p.MaxConcurrentInstalls = 1<<20, 1<<20, 1<<20
+	p.DiscoveryImage = cmp.Or(p.DiscoveryImage, "discovery.image")
 	in := &world.Input{
-		Desired: desired, Observed: &o, Policy: f.unhurried(p), Now: now,
-		Readings: make(map[model.ServerName]reading.State, len(o.Servers)), BMCRead: make(map[model.BMCName]time.Time, len(o.BMCFacts)),
-		Busy: make(map[model.ServerName]bool), BusyBMCs: make(map[model.BMCName]bool),
-		// Machines could boot for as long as anybody can remember.
+		Desired: desired, Observed: f.Observed, Policy: p, Now: now,
+		Readings: make(map[model.ServerName]reading.State, len(f.Observed.Servers)), BMCRead: make(map[model.BMCName]time.Time, len(f.Observed.BMCFacts)),
 		Serving: time.Unix(1, 0), Nonce: "preview",
 	}
-	for name := range o.BMCFacts {
+	for name := range f.Observed.BMCFacts {
 		in.BMCRead[name] = now
 	}
-	for name := range o.Servers {
+	for name := range f.Observed.Servers {
 		in.Readings[name] = f.reading(name, now)
 	}
 	return in
 }
 
-// unhurried is a policy under which decisions are not kept waiting by what goes on in machines.
-func (f *Fleet) unhurried(p policy.Options) policy.Options {
-	p.ShowFirst = false
-	p.MaxConcurrentPowerOns, p.MaxConcurrentReprovisions, p.MaxConcurrentInstalls = 1<<20, 1<<20, 1<<20
-	p.DiscoveryImage = cmp.Or(p.DiscoveryImage, "discovery.image")
-	p.LoaderArchitectures, p.LeaseNetworks = nil, nil
-	return p
-}
-
-// networks are those in which BMCs may be where the configuration is not known: anywhere, and
-// where they are.
-func (f *Fleet) networks() model.BMCNetworks {
-	all := model.BMCNetworks{{Prefix: netip.MustParsePrefix("0.0.0.0/0"), Plain: true}, {Prefix: netip.MustParsePrefix("::/0"), Plain: true}}
-	for _, rec := range f.Observed.BMCs {
-		if at, err := netip.ParseAddrPort(rec.Address); err == nil {
-			addr := at.Addr().Unmap().WithZone("")
-			all = append(all, model.BMCNetwork{Prefix: netip.PrefixFrom(addr, addr.BitLen()), Plain: true})
-		}
-	}
-	return all
-}
-
-// reading is how a server's power would be read now.
+// reading is how a server's power would be read now. One that cannot be reached is not read.
 func (f *Fleet) reading(name model.ServerName, now time.Time) reading.State {
 	facts := f.Observed.ServerFacts[name]
 	if facts == nil || !facts.Power.Settled() {
 		return reading.State{}
 	}
-	const often = 1000
+	for _, c := range f.status[name].Conditions {
+		if c.Type == "Ready" && c.Status == metav1.ConditionFalse && slices.Contains(unreadReasons, c.Reason) {
+			says, _, _ := strings.Cut(c.Message, " (to act: ")
+			return reading.State{At: now, Failures: 1, Err: says, Reason: c.Reason, Since: c.LastTransitionTime.Time, NotBefore: now.Add(time.Hour)}
+		}
+	}
 	r := reading.State{At: now, InventoryAt: now, Reached: true}
-	switch c, gone := f.unreachable[name]; {
-	case gone:
-		says, _, _ := strings.Cut(c.Message, " (to act: ")
-		return reading.State{At: now, Failures: 1, Err: says, Reason: c.Reason, Since: c.LastTransitionTime.Time}
-	case facts.Power == model.PowerOff:
+	const often = 1000
+	if facts.Power == model.PowerOff {
 		r.Offs = often
-	default:
+	} else {
 		r.Ons = often
 	}
 	return r

@@ -1,88 +1,70 @@
 package preview
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 
 	"ingot/model"
-	"ingot/model/text"
+	"ingot/reconcile/plan/laws/window"
 )
 
 // Marker is the line by which a CI job finds the comment that it made before.
 const Marker = "<!-- ingot plan -->"
 
-// maxMarkdown bounds a comment, in bytes: forges take 65,536 characters at most.
+// The parts of a comment are bounded, in bytes: forges take 65,536 characters at most.
 const (
-	maxMarkdown     = 60_000
-	maxHeldPart     = 15_000
-	maxProblemsPart = 15_000
-	maxNotesPart    = 5_000
+	maxMarkdown = 60_000
+	maxPart     = 15_000
+	maxFolded   = 5_000
+	reserve     = 200 // of each part, for the text after its lines
 )
 
-// Markdown is the preview as a comment on a pull request: HTML and Markdown of names and
-// messages, which others write, are shown and not obeyed.
+// Markdown is the preview as a comment on a pull request. HTML and Markdown in names and messages, which
+// others write, are shown as plain text.
 func (p *Preview) Markdown() string {
-	// However much happens, there is room for what goes below it.
-	held, problems, notes := page{left: maxHeldPart}, page{left: maxProblemsPart}, page{left: maxNotesPart}
-	held.held(p.Held)
-	problems.problems(p.Problems)
-	notes.folded("Notes", len(p.Notes), func(i int) string { return "- " + prose(p.Notes[i]) })
-	m := page{left: maxMarkdown - held.Len() - problems.Len() - notes.Len()}
-	m.line("%s", Marker)
-	m.line("**%s.**", prose(p.Summary()))
-	m.line("")
-	m.line("What merging %s into %s does to the machines.", code(p.commit()), code(string(p.Base.Short())))
-	m.effects(p.Effects)
-	return m.String() + held.String() + problems.String() + notes.String()
+	problems := slices.SortedStableFunc(slices.Values(p.Problems), func(a, b model.Problem) int { return cmp.Compare(a.Severity, b.Severity) })
+	rest := part("", each(p.Held, holdText), maxPart) +
+		folded(WrongTitle, each(problems, func(p model.Problem) string { return "- " + prose(p.String()) }), maxPart) +
+		folded("Notes", each(p.Notes, func(n string) string { return "- " + prose(n) }), maxFolded)
+	head := fmt.Sprintf("%s\n**%s.**\n\nWhat merging %s into %s does to the machines.\n", Marker, prose(p.Summary()), code(p.commit()), code(string(p.Base.Short())))
+	return head + part("\n| | What | Claim | What happens |\n|---|---|---|---|\n", each(p.Effects, row), maxMarkdown-len(head)-len(rest)) + rest
 }
 
-// page is what is written of a comment.
-type page struct {
-	strings.Builder
-	left int
-}
-
-// reserve is kept for the ends of what is folded and for what says that something is cut.
-const reserve = 400
-
-// line writes a line, if there is room for it.
-func (m *page) line(format string, args ...any) bool {
-	line := fmt.Sprintf(format, args...) + "\n"
-	if len(line) > m.left-reserve {
-		return false
-	}
-	m.left -= len(line)
-	m.WriteString(line)
-	return true
-}
-
-// end writes a line that there is always room for.
-func (m *page) end(format string, args ...any) {
-	line := fmt.Sprintf(format, args...) + "\n"
-	m.left -= len(line)
-	m.WriteString(line)
-}
-
-func (m *page) effects(all []Effect) {
-	if len(all) == 0 {
-		return
-	}
-	m.line("")
-	m.line("| | What | Claim | What happens |")
-	m.line("|---|---|---|---|")
+func each[T any](all []T, text func(T) string) []string {
+	lines := make([]string, len(all))
 	for i := range all {
-		if !m.line("%s", row(&all[i])) {
-			m.end("")
-			m.end("%d of %d lines are cut here; `ingot plan` shows all.", len(all)-i, len(all))
-			return
-		}
+		lines[i] = text(all[i])
 	}
+	return lines
 }
 
-func row(e *Effect) string {
-	mark, says := "", prose(e.Message)
+// part writes a head and as many lines below it as there is room for, nothing if there are none.
+func part(head string, lines []string, room int) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	for i, line := range lines {
+		if len(head)+len(line) > room-reserve {
+			return head + fmt.Sprintf("\n%d of %d lines are cut here; `ingot plan` shows all.\n", len(lines)-i, len(lines))
+		}
+		head += line + "\n"
+	}
+	return head
+}
+
+// folded is a list that a reader can open.
+func folded(title string, lines []string, room int) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return part(fmt.Sprintf("\n<details><summary>%s (%d)</summary>\n\n", title, len(lines)), lines, room) + "\n</details>\n"
+}
+
+func row(e Effect) string {
+	mark, says, claim := "", prose(e.Message), ""
 	if e.Destructive {
 		mark = "**!**"
 	}
@@ -90,90 +72,52 @@ func row(e *Effect) string {
 		says += " **(held back by the guard)**"
 	}
 	if e.Waits != "" {
-		says += "<br>" + prose("it is done only after what the server waits for: "+e.Waits)
+		says += "<br>" + prose(WaitsText+e.Waits)
 	}
 	if e.Next != "" {
 		says += "<br>" + prose(e.Next)
 	}
 	kind, name, _ := strings.Cut(e.What(), " ")
-	claim := ""
 	if e.Claim != "" && kind != "claim" {
 		claim = code(string(e.Claim))
 	}
 	return fmt.Sprintf("| %s | %s %s | %s | %s |", mark, kind, code(name), claim, says)
 }
 
-func (m *page) held(all []Held) {
-	for i := range all {
-		h := &all[i]
-		if !m.line("\n**The guard will hold back %s**: %s.", prose(h.Limits()), prose(h.Next())) {
-			m.end("\n%s cut here; `ingot plan` shows all.", text.Plural(len(all)-i, "more list"))
-			return
-		}
-		if h.Approve != "" {
-			m.line("")
-			m.line("%s", code(h.Approve))
-		}
-		m.folded("The steps", len(h.Steps), func(i int) string { return "- " + code(StepText(h.Steps[i])) })
+func holdText(h Held) string {
+	text := fmt.Sprintf("\n**The guard will hold back %s**: %s.\n", prose(h.Limits()), prose(h.Next()))
+	if h.Approve != "" {
+		text += "\n" + code(h.Approve) + "\n"
 	}
+	return text + folded("The steps", each(h.Steps, func(d model.Disruption) string { return "- " + code(window.EffectText(d)) }), maxFolded)
 }
 
-func (m *page) problems(all []model.Problem) {
-	ordered := slices.Clone(all)
-	slices.SortStableFunc(ordered, func(a, b model.Problem) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
-	m.folded(WrongTitle, len(ordered), func(i int) string {
-		p := ordered[i]
-		at, says := p.File, string(p.Severity)
-		if p.Line > 0 {
-			at = fmt.Sprintf("%s:%d", p.File, p.Line)
-		}
-		for _, part := range []string{strings.TrimSpace(p.Object + " " + p.Field), p.Message} {
-			if part != "" {
-				says += ": " + part
-			}
-		}
-		return fmt.Sprintf("- %s: %s", code(at), prose(says))
-	})
-}
-
-// folded writes a list that is shown once it is asked for.
-func (m *page) folded(title string, n int, entry func(int) string) {
-	if n == 0 || !m.line("\n<details><summary>%s (%d)</summary>\n", title, n) {
-		return
-	}
-	for i := range n {
-		if !m.line("%s", entry(i)) {
-			m.end("- %s cut here; <code>ingot plan</code> shows all.", text.Plural(n-i, "more line"))
-			break
-		}
-	}
-	m.end("\n</details>")
-}
-
-// code is a name as it is, in a fixed pitch: forges obey nothing within it.
+// code is a name as it is, in a fixed pitch: forges interpret nothing within it.
 func code(s string) string { return "<code>" + entities(s) + "</code>" }
 
-// entities writes all but letters, digits and blanks in a way that means nothing to HTML and
-// to Markdown.
+// entities writes everything except letters, digits and blanks in a way that has no meaning in HTML and
+// Markdown. Line ends become blanks. Control characters, and those that change the direction of writing,
+// are dropped.
 func entities(s string) string {
 	var b strings.Builder
-	for _, r := range oneLine(s) {
+	for _, r := range s {
 		switch {
-		case r == ' ', r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)):
+		case unicode.IsSpace(r):
+			b.WriteByte(' ')
+		case string(r) != joiner && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar):
+		case r > unicode.MaxASCII, unicode.IsLetter(r), unicode.IsDigit(r):
 			b.WriteRune(r)
-		case r < unicode.MaxASCII:
-			fmt.Fprintf(&b, "&#%d;", r)
 		default:
-			b.WriteRune(r)
+			fmt.Fprintf(&b, "&#%d;", r)
 		}
 	}
 	return b.String()
 }
 
-// joiner is U+2060, which is not seen and makes two words of one.
+// joiner is U+2060, which is invisible and splits a word in two.
 const joiner = "\u2060"
 
-// references are what forges make links and messages of in text, and where these are broken.
+// references are what forges turn into links and mentions in text, and where these are broken.
 var references = strings.NewReplacer(
 	"@", "@"+joiner, "#", "#"+joiner, "!", "!"+joiner, "~", "~"+joiner, "%", "%"+joiner, "$", "$"+joiner, "&", "&"+joiner,
 	"://", ":"+joiner+"//", "www.", "www"+joiner+".", "GH-", "GH"+joiner+"-", "[", "["+joiner, "*", "*"+joiner,
@@ -182,21 +126,5 @@ var references = strings.NewReplacer(
 // prose is a sentence that may hold what others wrote.
 func prose(s string) string { return plainPunctuation.Replace(entities(references.Replace(s))) }
 
-// plainPunctuation is what needs no entity between words.
+// plainPunctuation needs no entity between words.
 var plainPunctuation = strings.NewReplacer("&#44;", ",", "&#59;", ";", "&#40;", "(", "&#41;", ")", "&#47;", "/", "&#39;", "'")
-
-// oneLine is a text without line ends, control characters, and those that turn the direction
-// of writing around.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case string(r) == joiner:
-			return r
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar:
-			return -1
-		}
-		return r
-	}, s)
-}

@@ -17,6 +17,7 @@ import (
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/world"
 	"ingot/reconcile/preview"
 	"ingot/reconcile/report"
@@ -268,7 +269,7 @@ func TestWhatACommitDoes(t *testing.T) {
 				c.Spec.Power, c.Annotations[model.AnnotationReprovision] = model.PowerOn, "1"
 			}),
 			want: "reprovision bmc00000-system-0 default/c00000\npower-on bmc00000-system-0 default/c00000", verdict: preview.Destructive,
-			says: "with image os:1, as was asked for while it was not to be On",
+			says: "with image os:1, as asked for while its claim was Off",
 		},
 		"a claim that is to be Off is powered off": {
 			commit: changed(first, func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }),
@@ -486,8 +487,8 @@ func TestWhatACommitDoes(t *testing.T) {
 		"what a claim has is not forgotten": {
 			fleet:  func(in *world.Input) { removed("bmc00000")(in.Desired) },
 			commit: server(0, func(s *model.Server) { s.Annotations[model.AnnotationOperation] = "forget" }),
-			want:   "operation bmc00000-system-0", verdict: preview.Changes,
-			says: "is not asked for what its annotation says, forget: claim default/c00000 has it: remove that first",
+			want:   "operation bmc00000-system-0 default/c00000", verdict: preview.Changes,
+			says: "does not get the operation of its annotation, forget: claim default/c00000 has it: remove that first",
 		},
 		"a BMC at another address is looked at first": {
 			commit: func(d *model.Desired) {
@@ -496,6 +497,66 @@ func TestWhatACommitDoes(t *testing.T) {
 				d.Add(&b)
 			},
 			want: "bmc-changed bmc00000\nhold bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "another address",
+		},
+		"a claim that was bound and is renamed keeps its server": {
+			fleet: func(in *world.Input) {
+				in.Observed.Servers[fleettest.ServerName(0)].Intent = &model.Intent{Kind: model.IntentBind, Value: first, Revision: in.Desired.Revision}
+			},
+			commit: fleettest.Renamed("c00000", "web"),
+			want:   "rename bmc00000-system-0 default/web", verdict: preview.Changes, says: "goes on for claim default/web, which was called default/c00000",
+		},
+		"a claim that is renamed with an operation has that once": {
+			commit: func(d *model.Desired) {
+				fleettest.Renamed("c00000", "web")(d)
+				server(0, func(s *model.Server) { s.Annotations[model.AnnotationOperation] = "power-cycle-server#1" })(d)
+			},
+			want: "operation bmc00000-system-0 default/web\nrename bmc00000-system-0 default/web", verdict: preview.Destructive,
+		},
+		"a server that is left alone is told so beside where it boots from": {
+			fleet: bootsAlways,
+			commit: func(d *model.Desired) {
+				changed(first, func(*model.ServerClaim) {})(d)
+				delete(d.BMCs, "bmc00000")
+			},
+			want: "bmc-removed bmc00000\nboot bmc00000-system-0 default/c00000\nhold bmc00000-system-0 default/c00000", verdict: preview.Changes,
+		},
+		"a claim that waits as before is not told": {
+			fleet: func(in *world.Input) {
+				in.Desired.Add(fleettest.Claim("web", func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "nowhere"} }))
+			},
+			commit: changed("default/web", func(*model.ServerClaim) {}), verdict: preview.Nothing,
+		},
+		"a server that is being released comes back to be wiped": {
+			fleet: func(in *world.Input) {
+				releasing(in)
+				rec := in.Observed.Servers[fleettest.ServerName(0)]
+				rec.Life.State, rec.Life.Back, rec.Maintenance.By = model.StateMaintenance, model.StateReserved, "disk"
+				m := fleettest.MaintenanceOf("disk", 0)
+				m.Spec.ServerRef.Name = string(rec.Name)
+				in.Desired.Add(m)
+				in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
+			},
+			commit: func(d *model.Desired) {
+				delete(d.Maintenances, "disk")
+				d.Removed[model.MaintenanceIdentity("disk")] = []model.Removal{{Revision: d.Revision}}
+			},
+			want: "return bmc00000-system-0 default/c00000", verdict: preview.Changes, says: "as Cleanup",
+		},
+		"other credentials of a BMC are told": {
+			commit: func(d *model.Desired) {
+				b := *d.BMCs["bmc00003"]
+				b.Spec.BMCSecretRef.Name = "elsewhere"
+				d.Add(&b)
+			},
+			want: "bmc-changed bmc00003", verdict: preview.Changes, says: "other credentials: what answers is checked",
+		},
+		"a suspended BMC leaves its servers alone, and is at no other address": {
+			commit: func(d *model.Desired) {
+				b := *d.BMCs["bmc00003"]
+				b.Annotations = map[string]string{model.AnnotationOperation: model.OperationIgnore}
+				d.Add(&b)
+			},
+			want: "hold bmc00003-system-0", verdict: preview.Changes,
 		},
 		"what happens anyway is not told": {
 			fleet:  func(in *world.Input) { in.Desired = commit(in.Desired, drop(first)) },
@@ -623,7 +684,7 @@ func TestMarkdownObeysNobody(t *testing.T) {
 	evil := "x | <img src=x onerror=alert(1)> @root #1 !2 [a](https://evil.example) `code` **b** \n/close\n<!-- ingot plan --> www.evil.example GH-12 & \u202e"
 	p := &preview.Preview{
 		Verdict: preview.Destructive, Base: "main@sha1:1111111111111111111111111111111111111111", Head: "main@sha1:2222222222222222222222222222222222222222",
-		Effects:  []preview.Effect{{Kind: preview.Release, Server: model.ServerName(evil), Claim: model.ClaimName(evil), Message: evil, Waits: evil, Next: evil, Destructive: true}},
+		Effects:  []preview.Effect{{Kind: proposal.StepRelease, Server: model.ServerName(evil), Claim: model.ClaimName(evil), Message: evil, Waits: evil, Next: evil, Destructive: true}},
 		Held:     []preview.Held{{Steps: []model.Disruption{{Action: "release", Server: model.ServerName(evil), Claim: model.ClaimName(evil)}}, Namespace: evil}},
 		Problems: []model.Problem{{Severity: model.SeverityError, File: evil, Object: evil, Field: evil, Message: evil}},
 		Notes:    []string{evil},
@@ -652,7 +713,7 @@ func TestMarkdownObeysNobody(t *testing.T) {
 func TestMarkdownIsBounded(t *testing.T) {
 	p := &preview.Preview{Verdict: preview.Destructive}
 	for range 5000 {
-		p.Effects = append(p.Effects, preview.Effect{Kind: preview.Release, Server: "rack1-bmc-01-system-0", Message: "is released", Destructive: true})
+		p.Effects = append(p.Effects, preview.Effect{Kind: proposal.StepRelease, Server: "rack1-bmc-01-system-0", Message: "is released", Destructive: true})
 		p.Problems = append(p.Problems, model.Problem{Severity: model.SeverityError, File: "a.yaml", Message: "is wrong"})
 		p.Notes = append(p.Notes, "a note")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
 )
 
 // counted are the kinds of effects as a summary counts them, the worst first.
@@ -13,27 +14,27 @@ var counted = []struct {
 	kind      Kind
 	one, many string // after the number
 }{
-	{Release, "server is released", "servers are released"},
-	{Retain, "server is taken from its claim and kept as it is", "servers are taken from their claims and kept as they are"},
-	{Wipe, "kept server is wiped", "kept servers are wiped"},
-	{Reprovision, "server is installed again", "servers are installed again"},
-	{Maintain, "server goes out of service", "servers go out of service"},
-	{PowerOff, "server is powered off", "servers are powered off"},
-	{Operation, "operation is asked for", "operations are asked for"},
-	{Forget, "server is forgotten", "servers are forgotten"},
-	{Install, "install begins anew", "installs begin anew"},
-	{Touch, "server is asked for another power state", "servers are asked for another power state"},
-	{Bind, "claim gets a server", "claims get a server"},
-	{Adopt, "claim gets a server as it runs", "claims get servers as they run"},
-	{Rename, "server goes on under another claim's name", "servers go on under another claim's name"},
-	{Keep, "server stays with its claim", "servers stay with their claims"},
-	{Return, "server comes back into service", "servers come back into service"},
-	{PowerOn, "server is powered on", "servers are powered on"},
-	{Discover, "server is discovered", "servers are discovered"},
-	{Setting, "setting is changed", "settings are changed"},
-	{Boot, "server boots from elsewhere", "servers boot from elsewhere"},
+	{proposal.StepRelease, "server is released", "servers are released"},
+	{proposal.StepRetain, "server is taken from its claim and kept as it is", "servers are taken from their claims and kept as they are"},
+	{proposal.StepWipe, "kept server is wiped", "kept servers are wiped"},
+	{proposal.StepReprovision, "server is installed again", "servers are installed again"},
+	{proposal.StepMaintenance, "server goes out of service", "servers go out of service"},
+	{proposal.StepPowerOff, "server is powered off", "servers are powered off"},
+	{proposal.StepOperation, "operation is asked for", "operations are asked for"},
+	{proposal.StepForget, "server is forgotten", "servers are forgotten"},
+	{Install, "install starts over", "installs start over"},
+	{proposal.StepTouch, "server is asked for another power state", "servers are asked for another power state"},
+	{proposal.StepBind, "claim gets a server", "claims get a server"},
+	{proposal.StepAdopt, "claim gets a server as it runs", "claims get servers as they run"},
+	{proposal.StepRename, "server goes on under another claim's name", "servers go on under another claim's name"},
+	{proposal.StepKeep, "server stays with its claim", "servers stay with their claims"},
+	{proposal.StepReturn, "server comes back into service", "servers come back into service"},
+	{proposal.StepPowerOn, "server is powered on", "servers are powered on"},
+	{proposal.StepDiscover, "server is discovered", "servers are discovered"},
+	{proposal.StepSetting, "setting is changed", "settings are changed"},
+	{proposal.StepBoot, "server boots from elsewhere", "servers boot from elsewhere"},
 	{Cleanup, "server has its disks treated otherwise at its release", "servers have their disks treated otherwise at their release"},
-	{NoLonger, "thing that waited happens no more", "things that waited happen no more"},
+	{NoLonger, "waiting step is dropped", "waiting steps are dropped"},
 	{Pending, "change waits to be asked for", "changes wait to be asked for"},
 	{Wait, "claim waits", "claims wait"},
 	{Withdraw, "claim that had no server is gone", "claims that had no server are gone"},
@@ -43,26 +44,32 @@ var counted = []struct {
 	{BMCRemoved, "BMC is gone", "BMCs are gone"},
 }
 
-// Summary is what all comes to, in a sentence.
+// Summary is the result as a whole, in a sentence.
 func (p *Preview) Summary() string {
 	var says []string
-	if n := p.errors(); n > 0 {
-		says = append(says, text.Plural(n, "new error")+" in manifests")
+	problems := 0
+	for _, problem := range p.Problems {
+		if problem.Severity == model.SeverityError {
+			problems++
+		}
 	}
-	held := 0
-	for _, h := range p.Held {
-		held += len(h.Steps)
+	if problems > 0 {
+		says = append(says, text.Plural(problems, "new error")+" in manifests")
+	}
+	kinds, held := make(map[Kind]int), 0
+	for _, e := range p.Effects {
+		kinds[e.Kind]++
 	}
 	for _, c := range counted {
-		n := 0
-		for i := range p.Effects {
-			if p.Effects[i].Kind == c.kind {
-				n++
-			}
+		switch n := kinds[c.kind]; {
+		case n == 1:
+			says = append(says, "1 "+c.one)
+		case n > 1:
+			says = append(says, fmt.Sprintf("%d %s", n, c.many))
 		}
-		if n > 0 {
-			says = append(says, count(n, c.one, c.many))
-		}
+	}
+	for _, h := range p.Held {
+		held += len(h.Steps)
 	}
 	if held > 0 {
 		says = append(says, "the guard holds "+text.Plural(held, "step")+" back")
@@ -74,37 +81,19 @@ func (p *Preview) Summary() string {
 	return first[p.Verdict] + ": " + strings.Join(says, ", ")
 }
 
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// errors counts the problems that are errors.
-func (p *Preview) errors() int {
-	n := 0
-	for _, problem := range p.Problems {
-		if problem.Severity == model.SeverityError {
-			n++
-		}
-	}
-	return n
-}
-
 // Step says what is merged into what.
 func (p *Preview) Step() string { return "merging " + p.commit() + " into " + string(p.Base.Short()) }
 
 // commit is the commit that is merged, by the beginning of its hash.
-func (p *Preview) commit() string {
-	_, commit, _ := strings.Cut(p.Head.Short(), "@")
-	return commit
-}
+func (p *Preview) commit() string { return p.Head.Short()[strings.Index(p.Head.Short(), "@")+1:] }
 
-// WrongTitle stands above the problems of a preview.
+// WaitsText comes before what an effect waits for.
+const WaitsText = "it is done only after what the server waits for: "
+
+// WrongTitle comes before the problems of a preview.
 const WrongTitle = "What is wrong in the manifests with this, and was not before (what was in force of it stays as it was)"
 
-// What says what an effect is of: a server, a BMC, or a claim that has none.
+// What names the object of an effect: a server, a BMC, or a claim that has none.
 func (e *Effect) What() string {
 	switch {
 	case e.Server != "":
@@ -115,7 +104,7 @@ func (e *Effect) What() string {
 	return "claim " + string(e.Claim)
 }
 
-// Next says how a list that the guard holds back is let happen.
+// Next says how a list that the guard holds back can pass.
 func (h *Held) Next() string {
 	says := "it waits for approval by a commit whose message ends with " + h.Approve
 	if h.Approve == "" {
@@ -134,5 +123,5 @@ func (h *Held) Limits() string {
 	if h.Namespace != "" {
 		of = "of namespace " + h.Namespace
 	}
-	return fmt.Sprintf("%s, for the limit %s is %s within its window", text.Plural(len(h.Steps), "step"), of, text.Plural(h.Limit, "server"))
+	return fmt.Sprintf("%s, because the limit %s is %s within its window", text.Plural(len(h.Steps), "step"), of, text.Plural(h.Limit, "server"))
 }
