@@ -26,7 +26,12 @@ func (o *ServerClaim) RequiredKeys() []string {
 	if o.Spec.ServerSelector == nil {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(o.Spec.ServerSelector.MatchLabels))
+	keys := make([]string, 0, len(o.Spec.ServerSelector.MatchLabels))
+	for key := range o.Spec.ServerSelector.MatchLabels {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // UnmetOf is Unmet for one who looks at many servers: keys are RequiredKeys, without those that all of
@@ -129,10 +134,12 @@ type LabelValues map[string]map[string]bool
 // Add takes in the labels of a server.
 func (l LabelValues) Add(labels map[string]string) {
 	for key, value := range labels {
-		if l[key] == nil {
-			l[key] = make(map[string]bool)
+		values := l[key]
+		if values == nil {
+			values = make(map[string]bool)
+			l[key] = values
 		}
-		l[key][value] = true
+		values[value] = true
 	}
 }
 

@@ -53,7 +53,7 @@ func Plan(in *world.Input) *Result {
 	}
 	bound := f.bindClaims()
 	f.noteUnread()
-	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = bound.Claims, f.BMCs.BMCs, f.BMCs.Endpoints(), f.maintenances(bound)
+	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = f.Claims, f.BMCs.BMCs, f.BMCs.Endpoints(), f.maintenances(bound)
 	r.ReadinessRules, r.Unmatched = bound.Rules, f.unmatched(bound)
 	f.planServers(r)
 	r.Asked = f.asked
@@ -95,13 +95,12 @@ func (f *planner) planServers(r *Result) {
 }
 
 // bindClaims decides which server each claim gets, and notes the taints of servers.
-func (f *planner) bindClaims() *bind.Result {
-	for i := range f.Claims {
-		c := &f.Claims[i]
+func (f *planner) bindClaims() *bind.Fleet {
+	for _, c := range f.Claims {
 		if s := f.Served[c.Name]; s != nil {
 			c.Server = s.Name
 		} else {
-			c.Why = f.Unbindable(c.Name)
+			c.Why = f.Unbindable(c)
 		}
 	}
 	servers := make([]bind.Server, len(f.Servers))
@@ -112,18 +111,18 @@ func (f *planner) bindClaims() *bind.Result {
 		Servers: servers, Claims: f.Claims, Desired: f.In.Desired, Tenants: f.In.Policy.Tenants,
 		Aliases: f.Moment.Aliases, Hold: f.ObserveOnly, Unreadable: f.Record.Unreadable,
 	})
-	for i, o := range r.Servers {
-		s := f.Servers[i]
-		s.Binds, s.Taints, s.Bootstrapped = o.Bind, o.Taints, o.Bootstrapped
-		if len(o.Taints) > 0 {
-			f.Moment.Conditions[s.Name] = o.Taints
+	for i, s := range f.Servers {
+		b := &servers[i]
+		s.Binds, s.Taints, s.Bootstrapped = b.Binds, b.Taints, b.Ready
+		if len(b.Taints) > 0 {
+			f.Moment.Conditions[s.Name] = b.Taints
 		}
 	}
 	return r
 }
 
 // unmatched warns of manifests that name unknown servers or labels, once all BMCs were asked.
-func (f *planner) unmatched(r *bind.Result) []model.Problem {
+func (f *planner) unmatched(r *bind.Fleet) []model.Problem {
 	if f.Outdated() || slices.ContainsFunc(f.BMCs.BMCs, (*bmcs.BMC).IsUnasked) {
 		return nil
 	}
@@ -139,8 +138,7 @@ func (f *planner) unmatched(r *bind.Result) []model.Problem {
 // planClaims finds the records of claims, makes new ones, and drops those of claims that are gone.
 func (f *planner) planClaims(r *Result) {
 	known, wanted := f.In.Observed.Claims, 0
-	for i := range f.Claims {
-		c := &f.Claims[i]
+	for _, c := range f.Claims {
 		if c.Record = known[c.Name]; c.Record != nil {
 			wanted++
 			continue
@@ -154,7 +152,7 @@ func (f *planner) planClaims(r *Result) {
 		return
 	}
 	for name := range known {
-		if f.In.Desired.Claims[name] == nil && f.Served[name] == nil && !f.DeletionUntrusted(name) {
+		if f.In.Desired.Claims[name] == nil && f.Served[name] == nil && !f.Desired.IsQuarantined(name.Identity()) {
 			r.Decided.DropClaims = append(r.Decided.DropClaims, name)
 		}
 	}

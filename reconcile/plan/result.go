@@ -102,7 +102,7 @@ func (f *planner) describe(s *world.Server, c *choice) *Server {
 		j.Unconfirmed = proposal.Some(install.UnconfirmedWhy(v))
 	}
 	if s.Claim != nil {
-		if booting.Outdated(v) {
+		if s.Outdated {
 			j.Pending = proposal.Some(f.pending(v))
 		}
 		j.Exposed, j.CloudInit, j.Power = proposal.Some(boot.Exposed(v)), proposal.Some(install.CloudInitFailed(v)), proposal.Some(life.PowerIgnored(v))
@@ -157,7 +157,7 @@ func (f *planner) noteUnread() {
 }
 
 // maintenances decides which ServerMaintenances may take their servers out of service.
-func (f *planner) maintenances(b *bind.Result) []Maintenance {
+func (f *planner) maintenances(b *bind.Fleet) []Maintenance {
 	all := make([]Maintenance, 0, len(f.In.Desired.Maintenances))
 	for _, name := range slices.Sorted(maps.Keys(f.In.Desired.Maintenances)) {
 		m := f.In.Desired.Maintenances[name]

@@ -1,3 +1,5 @@
+// Package bind gives free servers to claims, says why a claim has no server, and applies
+// ServerReadinessRules. It also warns of manifests that name unknown servers or labels.
 package bind
 
 import (
@@ -11,10 +13,10 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// Input is the fleet as one plan sees it.
+// Input is the fleet as one plan sees it. Plan adds its decisions to the servers and claims.
 type Input struct {
 	Servers []Server // sorted by name
-	Claims  []Claim  // sorted by name
+	Claims  []*Claim // sorted by name
 	Desired *model.Desired
 	Tenants model.Tenants
 	// Aliases has the names of servers that Git calls otherwise, by their names in Git.
@@ -42,6 +44,12 @@ type Server struct {
 	Bootstrapped []string
 	// Statuses of conditions that ServerReadinessRules can require; unset without rules.
 	BMCReadable, Discovered, InventoryComplete, Wiped string
+
+	// Plan sets the claim that it gets, its taints by ServerReadinessRules, and the BootstrapOnly rules whose
+	// conditions hold for the first time.
+	Binds  *model.ServerClaim
+	Taints []proposal.RuleTaint
+	Ready  []string
 }
 
 // Claim is one claim in force.
@@ -55,33 +63,15 @@ type Claim struct {
 	Why proposal.Why
 }
 
-// Result has the decisions on claims and ServerReadinessRules.
-type Result struct {
-	Claims  []*Claim
-	Servers []Outcome // one for each server of the Input
-	Rules   []ReadinessRule
-	fleet   *fleet
-}
-
-// Outcome has the decisions on one server.
-type Outcome struct {
-	Bind         *model.ServerClaim   // the claim that it gets, nil if none
-	Taints       []proposal.RuleTaint // by ServerReadinessRules
-	Bootstrapped []string             // the bootstrap-only rules whose conditions hold for the first time
-}
-
 // Plan decides on all claims and all servers at once, so that no two claims get one server.
 //
 // Claims are served by priority, then in the order in which they came to Git, then by name.
 // A claim takes the matching server that the fewest waiting claims could use, then the first
 // by name. Claims with equal requirements form a group, so that n claims take O(n log n).
-func Plan(in Input) *Result {
+func Plan(in Input) *Fleet {
 	f := newFleet(in)
-	r := &Result{Rules: f.readiness(), Servers: f.outcomes, Claims: make([]*Claim, len(in.Claims)), fleet: f}
-	all, waiting := slices.Clone(in.Claims), []waitingClaim(nil)
-	for i := range all {
-		c := &all[i]
-		r.Claims[i] = c
+	var queue []waitingClaim
+	for _, c := range in.Claims {
 		switch {
 		case c.Server != "":
 			continue
@@ -89,33 +79,56 @@ func Plan(in Input) *Result {
 			c.Why = in.Hold
 			continue
 		}
-		if c.Why = cmp.Or(f.unready(c.Manifest), c.Why); c.Why.Reason == "" {
-			waiting = append(waiting, waitingClaim{Claim: c, group: f.groupOf(c.Manifest)})
+		if c.Why = cmp.Or(f.unready(c.Manifest), c.Why); c.Why.Reason != "" {
+			continue
 		}
-	}
-	f.serve(waiting)
-	for _, w := range waiting {
-		if w.Why.Reason == "" {
-			w.Why = f.unbound(w.group)
+		g := f.groupOf(c.Manifest)
+		if len(g.candidates) == 0 {
+			c.Why = f.unbound(g)
+			continue
 		}
+		priority, _ := strconv.Atoi(c.Manifest.Annotations[model.AnnotationPriority])
+		queue = append(queue, waitingClaim{c, g, priority})
 	}
-	return r
+	if len(queue) > 0 {
+		f.serve(queue)
+	}
+	return f
 }
 
-// waitingClaim is a claim that may get a server.
+// waitingClaim is a claim that matches a free server.
 type waitingClaim struct {
 	*Claim
 	group    *group
 	priority int
 }
 
+// compare orders claims. ServerBootConfigurations come last: they are for servers that no claim requests.
+func (c waitingClaim) compare(d waitingClaim) int {
+	if c.Manifest.BootConfiguration != d.Manifest.BootConfiguration {
+		if c.Manifest.BootConfiguration {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(cmp.Compare(d.priority, c.priority), cmp.Compare(c.Record.Sequence, d.Record.Sequence), cmp.Compare(c.Name, d.Name))
+}
+
 // serve gives servers to claims.
-func (f *fleet) serve(waiting []waitingClaim) {
-	queue, wanted := f.queue(waiting), make([]int, len(f.Servers))
+func (f *Fleet) serve(queue []waitingClaim) {
+	adopted := f.adopted()
+	queue = slices.DeleteFunc(queue, func(c waitingClaim) bool {
+		if adopted[c.Name] {
+			c.Why = f.unbound(c.group)
+		}
+		return adopted[c.Name]
+	})
+	slices.SortFunc(queue, waitingClaim.compare)
+	wanted := make([]int, len(f.Servers)) // by how many claims
 	var groups []*group
-	for _, w := range queue {
-		if w.group.size++; w.group.size == 1 {
-			groups = append(groups, w.group)
+	for _, c := range queue {
+		if c.group.size++; c.group.size == 1 {
+			groups = append(groups, c.group)
 		}
 	}
 	for _, g := range groups {
@@ -128,55 +141,28 @@ func (f *fleet) serve(waiting []waitingClaim) {
 			return cmp.Or(cmp.Compare(wanted[a], wanted[b]), cmp.Compare(a, b))
 		})
 	}
-	for _, w := range queue {
-		g := w.group
-		for len(g.candidates) > 0 && f.outcomes[g.candidates[0]].Bind != nil {
+	for _, c := range queue {
+		g := c.group
+		for len(g.candidates) > 0 && f.Servers[g.candidates[0]].Binds != nil {
 			g.candidates = g.candidates[1:]
 		}
-		if len(g.candidates) > 0 {
-			at := g.candidates[0]
-			f.outcomes[at].Bind = w.Manifest
-			w.Why = proposal.Why{Reason: model.ReasonInProgress, Message: fmt.Sprintf("server %s is chosen for it", f.Servers[at].Name)}
-		}
-	}
-}
-
-// queue returns the claims for which a server is free, in their order. ServerBootConfigurations
-// come last: they are for servers that no claim requests.
-func (f *fleet) queue(waiting []waitingClaim) []waitingClaim {
-	var queue []waitingClaim
-	var adopted map[model.ClaimName]bool
-	for _, w := range waiting {
-		if len(w.group.candidates) == 0 {
+		if len(g.candidates) == 0 {
+			c.Why = f.unbound(g)
 			continue
 		}
-		if adopted == nil {
-			adopted = f.adopted()
-		}
-		if !adopted[w.Name] {
-			w.priority, _ = strconv.Atoi(w.Manifest.Annotations[model.AnnotationPriority])
-			queue = append(queue, w)
-		}
+		s := &f.Servers[g.candidates[0]]
+		s.Binds = c.Manifest
+		c.Why = proposal.Why{Reason: model.ReasonInProgress, Message: "server " + string(s.Name) + " is chosen for it"}
 	}
-	slices.SortFunc(queue, func(a, b waitingClaim) int {
-		if a.Manifest.BootConfiguration != b.Manifest.BootConfiguration {
-			if a.Manifest.BootConfiguration {
-				return 1
-			}
-			return -1
-		}
-		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.Record.Sequence, b.Record.Sequence), cmp.Compare(a.Name, b.Name))
-	})
-	return queue
 }
 
 // adopted are the claims that Servers in Git name as theirs, while those servers are not
 // discovered yet.
-func (f *fleet) adopted() map[model.ClaimName]bool {
+func (f *Fleet) adopted() map[model.ClaimName]bool {
 	claims := make(map[model.ClaimName]bool)
 	for name, spec := range f.Desired.Servers {
 		if ref := spec.Spec.ServerClaimRef; ref != nil {
-			if at, known := f.at(f.resolve(string(name))); !known || f.Servers[at].State == model.StateInitial {
+			if s := f.server(string(name)); s == nil || s.State == model.StateInitial {
 				claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)] = true
 			}
 		}
@@ -185,10 +171,12 @@ func (f *fleet) adopted() map[model.ClaimName]bool {
 }
 
 // unready says why a claim cannot be served, whatever servers are free.
-func (f *fleet) unready(c *model.ServerClaim) proposal.Why {
-	why := Suspended(c)
-	if c.BootConfiguration {
-		why = cmp.Or(why, f.superseded(c))
+func (f *Fleet) unready(c *model.ServerClaim) (why proposal.Why) {
+	switch {
+	case c.Annotations[model.AnnotationOperation] == model.OperationIgnore:
+		return proposal.Why{Reason: model.ReasonIgnored, Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Actor: proposal.Tenant}
+	case c.BootConfiguration:
+		why = f.superseded(c)
 	}
 	if c.Spec.IgnitionSecretRef != nil && why.Reason == "" {
 		_, why = booting.BootOfClaim(f.Desired, c)
@@ -196,36 +184,25 @@ func (f *fleet) unready(c *model.ServerClaim) proposal.Why {
 	return why
 }
 
-// Suspended says that a claim has the annotation by which it is ignored, if so.
-func Suspended(c *model.ServerClaim) proposal.Why {
-	if c.Annotations[model.AnnotationOperation] != model.OperationIgnore {
-		return proposal.Why{}
-	}
-	return proposal.Why{Reason: model.ReasonIgnored, Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Actor: proposal.Tenant}
-}
-
 // superseded says why a ServerBootConfiguration has no server, though one may be free: the
 // server boots what a claim or another ServerBootConfiguration says.
-func (f *fleet) superseded(c *model.ServerClaim) proposal.Why {
-	name, own := f.resolve(c.Spec.ServerRef.Name), model.Named[model.ClaimName](c.Namespace, c.Name)
-	claim, named := f.naming[c.Spec.ServerRef.Name]
+func (f *Fleet) superseded(c *model.ServerClaim) proposal.Why {
+	ref, own := c.Spec.ServerRef.Name, model.Named[model.ClaimName](c.Namespace, c.Name)
+	claim, named := f.naming(ref)
 	if f.Desired.Claims[own] != nil {
 		claim, named = own, true
 	}
-	why := proposal.Why{Reason: model.ReasonSuperseded, Actor: proposal.RackOperator}
+	message := ""
 	if named {
-		why.Message = fmt.Sprintf("server %s boots what ServerClaim %s says", name, claim)
-		return why
+		message = fmt.Sprintf("server %s boots what ServerClaim %s says", f.resolve(ref), claim)
+	} else if s := f.server(ref); s != nil && s.Manifest != nil && s.Manifest.Spec.BootConfigurationRef != nil {
+		r := s.Manifest.Spec.BootConfigurationRef
+		if other := model.Named[model.ClaimName](r.Namespace, r.Name); other != own {
+			message = fmt.Sprintf("Server %s (%s) names another in bootConfigurationRef: %s", s.Manifest.Name, s.Manifest.Source, other)
+		}
 	}
-	at, known := f.at(name)
-	if !known || f.Servers[at].Manifest == nil || f.Servers[at].Manifest.Spec.BootConfigurationRef == nil {
+	if message == "" {
 		return proposal.Why{}
 	}
-	spec := f.Servers[at].Manifest
-	other := model.Named[model.ClaimName](spec.Spec.BootConfigurationRef.Namespace, spec.Spec.BootConfigurationRef.Name)
-	if other == own {
-		return proposal.Why{}
-	}
-	why.Message = fmt.Sprintf("Server %s (%s) names another in bootConfigurationRef: %s", spec.Name, spec.Source, other)
-	return why
+	return proposal.Why{Reason: model.ReasonSuperseded, Message: message, Actor: proposal.RackOperator}
 }

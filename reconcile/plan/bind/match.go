@@ -3,58 +3,92 @@ package bind
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan/proposal"
 )
 
-// fleet is an Input with its indexes. Servers are numbers: their positions in Input.Servers.
-type fleet struct {
+// Fleet is an Input with the decisions, and with indexes. Its parts find servers by their positions.
+type Fleet struct {
 	Input
-	outcomes []Outcome
-	states   map[string]int // the number of servers in each state except Available
+	Rules []ReadinessRule
+
+	number string // of servers, in words
+	states tally  // the number of servers in each state except Available
 	// available and coming servers are those that claims can get now and later.
 	available, coming index
-	groups            map[wish]*group
-	naming            map[string]model.ClaimName // the claims that name a server, by its name in Git
+	groups            map[string]*group          // by their requirements
+	named             map[string]model.ClaimName // see naming; made when first needed
 	likely            likely
+
+	key    []byte // of groupOf, to be used again
+	counts tally  // of counted, to be used again
 }
 
-func newFleet(in Input) *fleet {
-	f := &fleet{
-		Input: in, outcomes: make([]Outcome, len(in.Servers)), states: make(map[string]int),
-		groups: make(map[wish]*group), naming: make(map[string]model.ClaimName),
+func newFleet(in Input) *Fleet {
+	waiting := 0
+	for _, c := range in.Claims {
+		if c.Server == "" {
+			waiting++
+		}
 	}
+	f := &Fleet{Input: in, number: text.Plural(len(in.Servers), "server"), groups: make(map[string]*group, waiting)}
+	f.likely.serverGuesses.Left, f.likely.labelGuesses.Left = model.MaxGuesses, model.MaxGuesses
 	for i := range in.Servers {
 		s := &in.Servers[i]
 		if s.State == model.StateAvailable {
 			f.available.add(i, s.Labels)
 			continue
 		}
-		f.states[string(s.State)]++
+		f.states.add(string(s.State), 1)
 		if s.Coming {
 			f.coming.add(i, s.Labels)
 		}
 	}
-	for i := range in.Claims {
-		if c := in.Claims[i].Manifest; c.Spec.ServerRef != nil && !c.BootConfiguration {
-			f.naming[c.Spec.ServerRef.Name] = in.Claims[i].Name
-		}
-	}
+	f.readiness()
 	return f
 }
 
-// at finds a server by its name.
-func (f *fleet) at(name model.ServerName) (int, bool) {
-	return slices.BinarySearchFunc(f.Servers, name, func(s Server, n model.ServerName) int { return cmp.Compare(s.Name, n) })
-}
-
 // resolve returns the name by which Ingot knows the server that Git calls name.
-func (f *fleet) resolve(name string) model.ServerName {
+func (f *Fleet) resolve(name string) model.ServerName {
 	if known, ok := f.Aliases[name]; ok {
 		return known
 	}
 	return model.ServerName(name)
+}
+
+// find returns the position of the server that Git calls name, -1 if there is none.
+func (f *Fleet) find(name string) int {
+	of := f.resolve(name)
+	i, known := sort.Find(len(f.Servers), func(i int) int { return cmp.Compare(of, f.Servers[i].Name) })
+	if !known {
+		return -1
+	}
+	return i
+}
+
+// server is the server that Git calls name, nil if there is none.
+func (f *Fleet) server(name string) *Server {
+	if i := f.find(name); i >= 0 {
+		return &f.Servers[i]
+	}
+	return nil
+}
+
+// naming is the claim that names a server, by its name in Git.
+func (f *Fleet) naming(server string) (claim model.ClaimName, named bool) {
+	if f.named == nil {
+		f.named = make(map[string]model.ClaimName)
+		for _, c := range f.Claims {
+			if m := c.Manifest; m.Spec.ServerRef != nil && !m.BootConfiguration {
+				f.named[m.Spec.ServerRef.Name] = c.Name
+			}
+		}
+	}
+	claim, named = f.named[server]
+	return claim, named
 }
 
 type label struct{ key, value string }
@@ -75,31 +109,26 @@ func (x *index) add(i int, labels map[string]string) {
 	}
 }
 
-// among returns the servers that have the rarest of the labels that a claim requires.
-func (x *index) among(c *model.ServerClaim) []int {
+// among returns the servers that have the rarest of the labels that a group requires.
+func (x *index) among(g *group) []int {
 	best := x.all
-	if sel := c.Spec.ServerSelector; sel != nil {
-		for k, v := range sel.MatchLabels {
-			if with := x.by[label{k, v}]; len(with) < len(best) {
-				best = with
-			}
+	for _, key := range g.keys {
+		if with := x.by[g.label(key)]; len(with) < len(best) {
+			best = with
 		}
 	}
 	return best
 }
 
-// distinguishing returns the keys of the labels that a claim requires and some of the servers
+// distinguishing returns the keys of the labels that a group requires and some of the servers
 // lack. Comparing all labels of all servers would take most of a plan's time.
-func (x *index) distinguishing(c *model.ServerClaim) []string {
-	return slices.DeleteFunc(c.RequiredKeys(), func(key string) bool {
-		return len(x.by[label{key, c.Spec.ServerSelector.MatchLabels[key]}]) == len(x.all)
-	})
+func (x *index) distinguishing(g *group) []string {
+	return slices.DeleteFunc(slices.Clone(g.keys), func(key string) bool { return len(x.by[g.label(key)]) == len(x.all) })
 }
 
 // mismatch says why a claim does not match a server, whatever its state; "" if it does. Keys are
 // those that model.ServerClaim.UnmetOf checks.
-func (f *fleet) mismatch(c *model.ServerClaim, i int, keys []string) string {
-	s := &f.Servers[i]
+func (f *Fleet) mismatch(c *model.ServerClaim, s *Server, keys []string) string {
 	if of := f.Tenants.At(c.Tenant); of != nil && !of.MayBind(s.Labels) {
 		return "not for " + of.Path + " (git.tenants)"
 	}
@@ -111,7 +140,7 @@ func (f *fleet) mismatch(c *model.ServerClaim, i int, keys []string) string {
 			return "tainted"
 		}
 	}
-	for _, t := range f.outcomes[i].Taints {
+	for _, t := range s.Taints {
 		if ok, _ := c.Tolerates([]model.Taint{t.Taint}); !ok {
 			return "tainted by ServerReadinessRule " + t.Rule
 		}
@@ -119,86 +148,68 @@ func (f *fleet) mismatch(c *model.ServerClaim, i int, keys []string) string {
 	return ""
 }
 
-// wish is what a claim requires. It is equal for claims that match the same servers.
-type wish struct {
-	tenant string
-	server model.ServerName // "" if it names none
-	first  label            // the first required label by its key
-	more   string           // other requirements
-}
-
-func (f *fleet) wishOf(c *model.ServerClaim) wish {
-	w := wish{tenant: c.Tenant}
-	if ref := c.Spec.ServerRef; ref != nil {
-		w.server = f.resolve(ref.Name)
-	}
-	more := make([]byte, 0, 256) // with separators that no value contains
-	add := func(sep string, values ...string) {
-		for _, v := range values {
-			more = append(append(more, sep...), v...)
-		}
-	}
-	if sel := c.Spec.ServerSelector; sel != nil {
-		for k, v := range sel.MatchLabels {
-			if w.first.key == "" || k < w.first.key {
-				w.first = label{k, v}
-			}
-		}
-		if len(sel.MatchLabels) > 1 {
-			for _, k := range c.RequiredKeys() {
-				add("\x00", k, sel.MatchLabels[k])
-			}
-		}
-		for _, r := range sel.MatchExpressions {
-			add("\x01", r.Key, string(r.Operator))
-			add("\x02", r.Values...)
-		}
-	}
-	for _, t := range c.Spec.Tolerations {
-		add("\x03", t.Key, t.Operator, t.Value, string(t.Effect))
-	}
-	w.more = string(more)
-	return w
-}
-
-// group is all waiting claims with equal wishes.
+// group is all waiting claims with equal requirements.
 type group struct {
 	claim      *model.ServerClaim // one of them
-	first      label
-	size       int          // of those for which a server is free
-	candidates []int        // the free servers that match, best first
-	why        proposal.Why // why they have no server; made when first needed
+	keys       []string           // of the labels that it requires to have one value
+	size       int                // of those for which a server is free
+	candidates []int              // the free servers that match, best first
+	why        proposal.Why       // why they have no server; made when first needed
+}
+
+func (g *group) label(key string) label {
+	return label{key, g.claim.Spec.ServerSelector.MatchLabels[key]}
 }
 
 // groupOf returns the group of a claim.
-func (f *fleet) groupOf(c *model.ServerClaim) *group {
-	w := f.wishOf(c)
-	g := f.groups[w]
+func (f *Fleet) groupOf(c *model.ServerClaim) *group {
+	id, keys := append(f.key[:0], c.Tenant...), c.RequiredKeys()
+	add := func(sep string, values ...string) { // no value contains a separator
+		for _, v := range values {
+			id = append(append(id, sep...), v...)
+		}
+	}
+	if ref := c.Spec.ServerRef; ref != nil {
+		add("\x00", string(f.resolve(ref.Name)))
+	}
+	if sel := c.Spec.ServerSelector; sel != nil {
+		for _, k := range keys {
+			add("\x01", k, sel.MatchLabels[k])
+		}
+		for _, r := range sel.MatchExpressions {
+			add("\x02", r.Key, string(r.Operator))
+			add("\x03", r.Values...)
+		}
+	}
+	for _, t := range c.Spec.Tolerations {
+		add("\x04", t.Key, t.Operator, t.Value, string(t.Effect))
+	}
+	f.key = id
+	g := f.groups[string(id)]
 	if g == nil {
-		g = &group{claim: c, first: w.first, candidates: f.candidates(c, w.server)}
-		f.groups[w] = g
+		g = &group{claim: c, keys: keys}
+		g.candidates = f.candidates(g)
+		f.groups[string(id)] = g
 	}
 	return g
 }
 
-// candidates returns the free servers that a claim matches.
-func (f *fleet) candidates(c *model.ServerClaim, name model.ServerName) []int {
-	among := f.available.among(c)
-	if name != "" {
-		at, known := f.at(name)
-		if !known {
-			return nil
+// candidates returns the free servers that a group matches.
+func (f *Fleet) candidates(g *group) (free []int) {
+	among := f.available.among(g)
+	if ref := g.claim.Spec.ServerRef; ref != nil {
+		among = nil
+		if i := f.find(ref.Name); i >= 0 {
+			among = []int{i}
 		}
-		among = []int{at}
 	}
 	if len(among) == 0 {
 		return nil
 	}
-	var free []int
-	keys := f.available.distinguishing(c)
+	keys := f.available.distinguishing(g)
 	for _, i := range among {
 		s := &f.Servers[i]
-		if s.State == model.StateAvailable && s.Unfree == "" && !s.Busy && f.mismatch(c, i, keys) == "" {
+		if s.State == model.StateAvailable && s.Unfree == "" && !s.Busy && f.mismatch(g.claim, s, keys) == "" {
 			free = append(free, i)
 		}
 	}

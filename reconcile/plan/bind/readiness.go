@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -28,31 +27,28 @@ type UnreadyServer struct {
 	Unmet string // those that do not, with their statuses
 }
 
-// readiness applies all rules to all servers.
-func (f *fleet) readiness() []ReadinessRule {
-	all := f.Desired.ReadinessRules
-	rules := make([]ReadinessRule, 0, len(all))
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		// A rule keeps servers from claims of other tenants, too.
-		of := f.Tenants.At(all[name].Tenant)
-		r := ReadinessRule{Name: name, Manifest: all[name], Refused: of != nil && !slices.Contains(of.AllowedKinds(), model.KindServer)}
+// readiness applies all rules to all servers. A rule keeps servers from claims of other tenants, too.
+func (f *Fleet) readiness() {
+	f.Rules = make([]ReadinessRule, 0, len(f.Desired.ReadinessRules))
+	inOrder(f.Desired.ReadinessRules, func(m *model.ServerReadinessRule) {
+		of := f.Tenants.At(m.Tenant)
+		r := ReadinessRule{Name: m.Name, Manifest: m, Refused: of != nil && !slices.Contains(of.AllowedKinds(), model.KindServer)}
 		for i := range f.Servers {
-			if s := &f.Servers[i]; !r.Refused && r.Manifest.Matches(s.Labels) {
-				r.apply(s, &f.outcomes[i])
+			if s := &f.Servers[i]; !r.Refused && m.Matches(s.Labels) {
+				r.apply(s)
 			}
 		}
-		rules = append(rules, r)
-	}
-	return rules
+		f.Rules = append(f.Rules, r)
+	})
 }
 
 // apply taints a server unless the conditions hold, or have held once where that is enough.
-func (r *ReadinessRule) apply(s *Server, o *Outcome) {
+func (r *ReadinessRule) apply(s *Server) {
 	r.Servers++
 	once := r.Manifest.Spec.EnforcementMode == model.BootstrapOnly
 	known := once && slices.Contains(s.Bootstrapped, r.Name)
 	if unmet := s.unmet(r.Manifest.Spec.Conditions); unmet != "" && !known {
-		o.Taints = append(o.Taints, proposal.RuleTaint{Taint: r.Manifest.Spec.Taint, Rule: r.Name, Unmet: unmet})
+		s.Taints = append(s.Taints, proposal.RuleTaint{Taint: r.Manifest.Spec.Taint, Rule: r.Name, Unmet: unmet})
 		if len(r.Unready) < MaxUnready {
 			r.Unready = append(r.Unready, UnreadyServer{s.Name, unmet})
 		}
@@ -60,7 +56,7 @@ func (r *ReadinessRule) apply(s *Server, o *Outcome) {
 	}
 	r.Ready++
 	if once && !known {
-		o.Bootstrapped = append(o.Bootstrapped, r.Name)
+		s.Ready = append(s.Ready, r.Name)
 	}
 }
 

@@ -3,24 +3,28 @@ package bind
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ingot/model"
-	"ingot/model/text"
 	"ingot/reconcile/plan/proposal"
 )
 
 // unbound says why the claims of a group have no server (law 9).
-func (f *fleet) unbound(g *group) proposal.Why {
-	switch c := g.claim; {
+func (f *Fleet) unbound(g *group) proposal.Why {
+	switch {
 	case g.why.Reason != "":
-	case c.Spec.ServerRef != nil:
-		g.why = f.unboundRef(c)
+	case g.claim.Spec.ServerRef != nil:
+		g.why = f.unboundRef(g.claim, g.keys)
 	default:
-		g.why = proposal.Why{Reason: model.ReasonNoServerFree, Message: f.counted(g) + f.likelyLabel(c), Actor: proposal.RackOperator}
-		if f.oneIsComing(c) {
+		g.why = proposal.Why{Reason: model.ReasonNoServerFree, Message: f.counted(g), Actor: proposal.RackOperator}
+		if sel := g.claim.Spec.ServerSelector; sel != nil && len(f.Servers) > 0 && !f.likely.labelGuesses.Spent() {
+			if stray, near := f.labels().Stray(sel, &f.likely.labelGuesses); near != "" { // of very many claims the first ones get a hint
+				g.why.Message += "; no server has label " + stray + near
+			}
+		}
+		if f.oneIsComing(g) {
 			g.why.Actor = proposal.ActorNone
 		}
 	}
@@ -28,18 +32,17 @@ func (f *fleet) unbound(g *group) proposal.Why {
 }
 
 // unboundRef says why a claim does not get the server that it names.
-func (f *fleet) unboundRef(c *model.ServerClaim) proposal.Why {
+func (f *Fleet) unboundRef(c *model.ServerClaim, keys []string) proposal.Why {
 	ref := c.Spec.ServerRef.Name
-	i, known := f.at(f.resolve(ref))
-	if !known {
-		return proposal.Why{Reason: model.ReasonServerUnknown, Message: f.unknownServer(ref), Actor: proposal.Tenant}
+	s := f.server(ref)
+	if s == nil {
+		return proposal.Why{Reason: model.ReasonServerUnknown, Message: f.UnknownServer(ref), Actor: proposal.Tenant}
 	}
-	s, keys := &f.Servers[i], c.RequiredKeys()
-	if strings.HasPrefix(f.mismatch(c, i, keys), "lack") {
+	if strings.HasPrefix(f.mismatch(c, s, keys), "lack") {
 		return proposal.Why{Reason: model.ReasonSelectorMismatch, Message: fmt.Sprintf("server %s does not match the claim's "+
 			"serverSelector %s", s.Name, c.UnmetOf(keys, s.Labels)), Actor: proposal.Tenant}
 	}
-	why := proposal.Why{Reason: model.ReasonServerNotFree, Message: fmt.Sprintf("server %s is %s", s.Name, f.against(c, i, keys)), Actor: proposal.RackOperator}
+	why := proposal.Why{Reason: model.ReasonServerNotFree, Message: fmt.Sprintf("server %s is %s", s.Name, f.against(c, s, keys)), Actor: proposal.RackOperator}
 	if s.Coming {
 		why.Actor = proposal.ActorNone
 	}
@@ -50,49 +53,74 @@ func (f *fleet) unboundRef(c *model.ServerClaim) proposal.Why {
 }
 
 // against is the first reason why a claim does not get a server.
-func (f *fleet) against(c *model.ServerClaim, i int, keys []string) string {
-	s := &f.Servers[i]
+func (f *Fleet) against(c *model.ServerClaim, s *Server, keys []string) string {
 	if s.State != model.StateAvailable {
 		return string(s.State)
 	}
-	return cmp.Or(f.mismatch(c, i, keys), s.Unfree, "taken by claims before it")
+	return cmp.Or(f.mismatch(c, s, keys), s.Unfree, "taken by claims before it")
 }
 
 // counted counts all servers by the first reason why a group does not get them. Servers without
 // the first required label are counted as one number, because many claims may require as many labels.
-func (f *fleet) counted(g *group) string {
+func (f *Fleet) counted(g *group) string {
 	if len(f.Servers) == 0 {
 		return "no server is known yet"
 	}
-	counts, among := maps.Clone(f.states), f.available.all
-	if g.first.key != "" && f.Tenants.At(g.claim.Tenant) == nil {
-		among = f.available.by[g.first]
+	counts, among := append(f.counts[:0], f.states...), f.available.all
+	if len(g.keys) > 0 && f.Tenants.At(g.claim.Tenant) == nil {
+		first := g.label(g.keys[0])
+		among = f.available.by[first]
 		if lack := len(f.available.all) - len(among); lack > 0 {
-			counts["lack label "+g.first.key+"="+g.first.value] = lack
+			counts.add("lack label "+first.key+"="+first.value, lack)
 		}
 	}
 	if len(among) > 0 {
-		keys := f.available.distinguishing(g.claim)
+		keys := f.available.distinguishing(g)
 		for _, i := range among {
-			counts[f.against(g.claim, i, keys)]++
+			counts.add(f.against(g.claim, &f.Servers[i], keys), 1)
 		}
 	}
-	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	for i, r := range reasons {
-		reasons[i] = fmt.Sprintf("%d %s", counts[r], r)
-	}
-	return text.Plural(len(f.Servers), "server") + ": " + strings.Join(reasons, ", ")
+	f.counts = counts
+	return counts.text(f.number + ": ")
 }
 
-// oneIsComing reports whether a server that the claim matches becomes free without an action of
+// tally counts by reasons, of which there are few.
+type tally []count
+
+type count struct {
+	reason string
+	n      int
+}
+
+func (t *tally) add(reason string, n int) {
+	i := slices.IndexFunc(*t, func(c count) bool { return c.reason == reason })
+	if i < 0 {
+		i = len(*t)
+		*t = append(*t, count{reason: reason})
+	}
+	(*t)[i].n += n
+}
+
+// text lists the reasons, the most frequent ones first.
+func (t tally) text(says string) string {
+	slices.SortFunc(t, func(a, b count) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.reason, b.reason)) })
+	b := append(make([]byte, 0, 128), says...)
+	for i, c := range t {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = append(append(strconv.AppendInt(b, int64(c.n), 10), ' '), c.reason...)
+	}
+	return string(b)
+}
+
+// oneIsComing reports whether a server that the group matches becomes free without an action of
 // a person.
-func (f *fleet) oneIsComing(c *model.ServerClaim) bool {
-	among := f.coming.among(c)
+func (f *Fleet) oneIsComing(g *group) bool {
+	among := f.coming.among(g)
 	if len(among) == 0 {
 		return false
 	}
-	keys := f.coming.distinguishing(c)
-	return slices.ContainsFunc(among, func(i int) bool { return f.mismatch(c, i, keys) == "" })
+	keys := f.coming.distinguishing(g)
+	return slices.ContainsFunc(among, func(i int) bool { return f.mismatch(g.claim, &f.Servers[i], keys) == "" })
 }

@@ -54,7 +54,7 @@ type Set struct {
 // Load makes the Set of each BMC in Git, each device, and each BMC that was found on the network.
 func Load(in *Input) *Set {
 	devices := loadDevices(in)
-	names := slices.Collect(maps.Keys(in.Desired.BMCs))
+	names := slices.AppendSeq(make([]model.BMCName, 0, len(in.Desired.BMCs)), maps.Keys(in.Desired.BMCs))
 	for _, e := range devices.all {
 		if e.IsBMC {
 			names = append(names, model.BMCName(e.Name))

@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
+	"strconv"
 
 	"ingot/model"
 	"ingot/reconcile/plan/proposal"
@@ -42,16 +42,16 @@ func BootOfClaim(d *model.Desired, c *model.ServerClaim) (proposal.Boot, proposa
 // BootDigest identifies what is booted, except for the image's own digest, which the ticket pins: a tag that moves
 // requests nothing new. Records hold it only under a key, see DigestKey.
 func BootDigest(b proposal.Boot) string {
-	h := sha256.New()
-	secret := ""
+	secret, text := "", make([]byte, 0, 256)
 	if b.SecretObject != nil {
 		secret = b.SecretObject.BootSum()
 	}
 	for _, part := range []string{b.Image, secret, b.KernelArguments, b.RootDevice, b.ClaimSeed} {
-		fmt.Fprintf(h, "%d ", len(part))
-		io.WriteString(h, part)
+		text = append(strconv.AppendInt(text, int64(len(part)), 10), ' ')
+		text = append(text, part...)
 	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // BootOf finds what a ticket boots in the desired state, when what was kept for it is lost; false if Git no longer

@@ -43,8 +43,11 @@ func OtherTarget(s *proposal.Server, t *model.Ticket) bool {
 
 // Outdated reports whether the claim asks for something else than was installed.
 func Outdated(s *proposal.Server) bool {
+	if s.Claim == nil || !s.HasInstall() {
+		return false
+	}
 	boot, why := ClaimBoot(s)
-	return s.HasInstall() && why.Reason == "" && !SameBoot(s.DigestKey, s.Record.Install.Digest, s.Ticket(), &boot)
+	return why.Reason == "" && !SameBoot(s.DigestKey, s.Record.Install.Digest, s.Ticket(), &boot)
 }
 
 // presentDisks are the disks that the server is known to have now, nil if others may be in it since its discovery:

@@ -90,7 +90,7 @@ func Pending(s *server) proposal.Why {
 		_, why := booting.ClaimBoot(s)
 		return why
 	}
-	if !booting.Outdated(s) {
+	if !s.Outdated {
 		return proposal.Why{}
 	}
 	return s.WhyBy(model.ReasonPendingReprovision, fmt.Sprintf("image, Secret, kernel arguments, root device or seed changed since it was installed; "+

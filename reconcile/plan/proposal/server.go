@@ -71,6 +71,7 @@ type Server struct {
 	// Blocked says why it cannot be reached, or must not be; Duplicate that another machine
 	// has its UUID; Contradicted that it does not match its manifest.
 	Blocked, Duplicate, Contradicted Why
+	Outdated                         bool // its claim asks for something else than was installed
 	Busy                             bool // a move of it is under way
 	Shown                            bool // the status branch shows its newest decision, or does not have to
 	edited                           bool

@@ -1,22 +1,20 @@
 package world
 
 import (
-	"fmt"
+	"slices"
 
 	"ingot/model"
 	"ingot/reconcile/plan/bind"
 	"ingot/reconcile/plan/boot"
 	"ingot/reconcile/plan/disks"
-	"ingot/reconcile/plan/laws"
 	"ingot/reconcile/plan/life"
-	"ingot/reconcile/plan/proposal"
 )
 
 // ToBind is the view of a server by which claims are bound.
 func (s *Server) ToBind() bind.Server {
 	v := bind.Server{
 		Name: s.Name, UUID: s.Record.UUID, Labels: s.labels(), Manifest: s.Manifest, State: s.Record.Life.State, Claim: s.Record.Claim.Name,
-		Busy: s.World.In.Busy[s.Name], Coming: s.coming(), Bootstrapped: s.Record.Life.BootstrapCompleted,
+		Busy: s.Busy, Coming: s.coming(), Bootstrapped: s.Record.Life.BootstrapCompleted,
 	}
 	if v.State == model.StateAvailable {
 		v.Unfree = s.unfree()
@@ -27,74 +25,52 @@ func (s *Server) ToBind() bind.Server {
 	return v
 }
 
-// Unbindable says why a claim must not be bound, whatever servers are free.
-func (f *World) Unbindable(name model.ClaimName) proposal.Why {
-	for _, u := range f.Record.Unreadable {
-		if u.Claim == name {
-			return proposal.Why{Reason: string(model.DoubtUnreadable), Message: fmt.Sprintf("the record of server %s, which serves it, cannot be read: approve by %s "+
-				"that it is given up", u.Server, proposal.ApproveLine(u.Token)), Since: u.Since, Actor: proposal.RackOperator}
-		}
-	}
-	if why := f.boundInGap(name); why.Reason != "" {
-		return why
-	}
-	if len(f.In.Desired.Absent) > 0 {
-		if a, listed := f.In.Desired.Absence(name.Identity()); listed && a.Blob == "" {
-			return laws.AbsentWhy("claim "+string(name), a)
-		}
-	}
-	return f.unknownFleet(name)
-}
-
 // unfree says in a few words why no claim may be bound to an Available server; "" if one may.
 func (s *Server) unfree() string {
-	f := s.World
 	switch {
 	case s.Manifest != nil && s.Manifest.Spec.Unclaimable:
 		return "cordoned"
-	case s.Manifest == nil && f.In.Desired.IsQuarantined(s.Name.Identity()):
+	case s.Manifest == nil && s.Desired.IsQuarantined(s.Name.Identity()):
 		return "without a manifest that can be read"
 	case s.Service.By != "":
 		return "about to enter Maintenance"
 	case s.outOfReach():
 		return "out of reach"
-	case f.isContradicted(s):
+	case s.Contradicted.Reason != "":
 		return "not what Git says of it"
-	case s.duplicate().Reason != "":
+	case s.Duplicate.Reason != "":
 		return "of a UUID that another machine has"
 	case boot.Unsupported(s.Server).Reason != "":
 		return "of an architecture that is not in boot.architectures"
-	case s.Power() != model.PowerOff || s.Reading.Offs < f.In.Policy.OffReadings || s.Record.Boot.Ticket.Open():
+	case s.Power() != model.PowerOff || s.Reading.Offs < s.Policy.OffReadings || s.Record.Boot.Ticket.Open():
 		return "not yet powered off"
 	}
 	return ""
 }
 
+// outOfReach reports whether the server cannot be acted upon now, or its last move failed and waits to be
+// tried again.
 func (s *Server) outOfReach() bool {
-	return s.Blocked.Reason != "" || s.Reading.Failures > 0 || s.putOff()
-}
-
-// putOff reports whether the server's last move failed and waits to be tried again.
-func (s *Server) putOff() bool {
-	return s.Now.Before(s.NotBefore()) || life.FoundInGap(s.Server)
+	return s.Blocked.Reason != "" || s.Reading.Failures > 0 || s.Now.Before(s.NotBefore()) || life.FoundInGap(s.Server)
 }
 
 // coming reports whether the server becomes free without an action of a person: it is being
 // discovered or wiped, and nothing prevents that.
 func (s *Server) coming() bool {
-	if s.Manifest != nil && s.Manifest.Spec.Unclaimable || s.outOfReach() {
-		return false
-	}
 	switch s.Record.Life.State {
 	case model.StateInitial:
-		return s.Record.Life.FoundRunning.IsZero() && s.Policy.DiscoveryImage != ""
+		if !s.Record.Life.FoundRunning.IsZero() || s.Policy.DiscoveryImage == "" {
+			return false
+		}
 	case model.StateDiscovery:
-		return true
 	case model.StateCleanup:
-		return disks.Mode(s.Server) == model.CleanupNone || disks.Image(s.Server) != ""
-	case model.StateAvailable, model.StateReserved, model.StateReleased, model.StateMaintenance, model.StateError:
+		if disks.Mode(s.Server) != model.CleanupNone && disks.Image(s.Server) == "" {
+			return false
+		}
+	default:
+		return false
 	}
-	return false
+	return !(s.Manifest != nil && s.Manifest.Spec.Unclaimable) && !s.outOfReach()
 }
 
 // labels are the labels of the server, see model.ServerLabels.
@@ -103,4 +79,41 @@ func (s *Server) labels() map[string]string {
 		return model.ServerLabels(nil, s.Manifest)
 	}
 	return model.ServerLabels(s.Behind.Manifest, s.Manifest)
+}
+
+// setConditions sets the statuses that ServerReadinessRules can require.
+func (s *Server) setConditions(v *bind.Server) {
+	v.BMCReadable, v.Wiped, v.InventoryComplete = s.bmcReadable(), wiped(s.Record), model.StatusUnknown
+	// A probe's report can be lost with the store, the record has its disks still.
+	v.Discovered = status(s.Observed.Probes[s.Name] != nil || !s.Record.Disks.KnownAt.IsZero())
+	if inv := s.Facts.Inventory; inv != nil {
+		v.InventoryComplete = status(len(inv.Problems) == 0)
+	}
+}
+
+func status(holds bool) string {
+	if holds {
+		return model.StatusTrue
+	}
+	return model.StatusFalse
+}
+
+// bmcReadable is the status of ConditionBMCReadable. A BMC that was read before a restart
+// counts as readable until it does not answer, as its own status says.
+func (s *Server) bmcReadable() string {
+	switch s.Blocked.Reason {
+	case model.ReasonPending, model.ReasonIgnored, model.ReasonOrphaned, model.ReasonDecommissioned:
+		return model.StatusUnknown
+	}
+	return status(s.Blocked.Reason == "" && s.Reading.Failures < 2)
+}
+
+// wiped is the status of ConditionWiped.
+func wiped(rec *model.ServerRecord) string {
+	failed := slices.ContainsFunc(rec.Disks.Wiped, func(d model.DiskWipe) bool { return d.Result == model.WipeFailed })
+	missing := slices.ContainsFunc(rec.Disks.Missing, func(m model.MissingDisk) bool { return !m.Gone })
+	if !failed && !missing && len(rec.Disks.Wiped) == 0 {
+		return model.StatusUnknown
+	}
+	return status(!failed && !missing)
 }

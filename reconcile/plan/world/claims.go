@@ -1,42 +1,61 @@
 package world
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 
 	"ingot/model"
 	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/laws"
 	"ingot/reconcile/plan/proposal"
 )
+
+// loadClaims lists the claims in Git.
+func (w *World) loadClaims() {
+	names := sorted(w.Desired.Claims)
+	claims := make([]bind.Claim, len(names))
+	w.Claims = make([]*bind.Claim, len(names))
+	for i, name := range names {
+		claims[i] = bind.Claim{Name: name, Manifest: w.Desired.Claims[name]}
+		w.Claims[i] = &claims[i]
+	}
+}
 
 // loadClaim finds the claim that a server is recorded to have. Of two servers of one claim, one that is
 // being released had the claim that was called so before; if both are, it goes on with the one that
 // it had last.
-func (f *World) loadClaim(s *Server) {
+func (w *World) loadClaim(s *Server) {
 	name := s.Record.Claim.Name
 	if name == "" {
 		return
 	}
-	claim := f.In.Desired.Claims[name]
-	if f.otherTenants(s.Record, claim) || s.isForAnother(claim) {
+	claim := w.Desired.Claims[name]
+	if s.isForAnother(claim) {
 		return
 	}
-	other := f.Served[name]
-	if other != nil && s.Record.ReleaseDecided() && (!other.Record.ReleaseDecided() || other.Record.Claim.BoundAt.After(s.Record.Claim.BoundAt)) {
-		return
-	}
-	if other != nil && other.Record.ReleaseDecided() {
-		other.Claim = nil
+	if other := w.Served[name]; other != nil {
+		if s.Record.ReleaseDecided() && (!other.Record.ReleaseDecided() || other.Record.Claim.BoundAt.After(s.Record.Claim.BoundAt)) {
+			return
+		}
+		if other.Record.ReleaseDecided() {
+			other.Claim = nil
+		}
 	}
 	s.Claim = claim
-	f.Served[name] = s
+	w.Served[name] = s
 }
 
-// isForAnother reports whether a claim that is called as the server's was is a new one, and none that
-// is back: the removal was acted upon, and the claim asks for another server, or what was removed
-// never got so far as to boot here.
+// isForAnother reports whether a claim that is called as the server's was is another one: another tenant's,
+// or a new one. It is new, and not back, if the removal was acted upon, and the claim asks for another
+// server, or what was removed never got so far as to boot here.
 func (s *Server) isForAnother(c *model.ServerClaim) bool {
-	if c == nil || !s.Record.ReleaseDecided() {
+	if c == nil {
+		return false
+	}
+	if s.isOtherTenants(c) {
+		return true
+	}
+	if !s.Record.ReleaseDecided() {
 		return false
 	}
 	ref, sel, t := c.Spec.ServerRef, c.Spec.ServerSelector, s.Record.Boot.Ticket
@@ -44,72 +63,51 @@ func (s *Server) isForAnother(c *model.ServerClaim) bool {
 		s.Record.Install.Digest == "" && !proposal.InstallUnknown(s.Record) && t != nil && t.Claim == s.Record.Claim.Name && s.Observed.ProgressOf(s.Record) == nil
 }
 
-// loadClaims lists the claims in Git.
-func (f *World) loadClaims() {
-	names := slices.Sorted(maps.Keys(f.In.Desired.Claims))
-	f.Claims = make([]bind.Claim, len(names))
-	for i, name := range names {
-		f.Claims[i] = bind.Claim{Name: name, Manifest: f.In.Desired.Claims[name]}
-	}
-}
-
-// ClaimRecord is the claim's record, made now for one that is new.
-func (f *World) ClaimRecord(name model.ClaimName) *model.ClaimRecord {
-	if rec := f.In.Observed.Claims[name]; rec != nil {
-		return rec
-	}
-	if old := f.In.Observed.Claims[f.formerName(name)]; old != nil {
-		rec := *old // its turn is that of the claim that it was
-		rec.Name = name
-		return &rec
-	}
-	return &model.ClaimRecord{Name: name, Sequence: f.Record.Sequence, FirstRevision: f.In.Desired.Revision, FirstSeen: f.In.Now}
-}
-
-// otherTenants reports whether a claim is not the one that the record is of, though it is
-// called the same: that one was removed, and this one is another tenant's.
-func (f *World) otherTenants(rec *model.ServerRecord, c *model.ServerClaim) bool {
-	if rec.Claim.Tenant == "" || c == nil || c.Tenant == rec.Claim.Tenant {
+// isOtherTenants reports whether a claim is another tenant's than that of the server's record, which was
+// removed.
+func (s *Server) isOtherTenants(c *model.ServerClaim) bool {
+	rec := s.Record
+	if rec.Claim.Tenant == "" || c.Tenant == rec.Claim.Tenant {
 		return false
 	}
 	if c.Tenant != "" && (rec.Release != nil || rec.Life.State == model.StateReleased) {
 		return true // the removal was acted upon, and may be forgotten since
 	}
-	r, removed := f.Moment.ClaimRemoval(rec)
+	r, removed := s.ClaimRemoval(rec)
 	return removed && r.Tenant == rec.Claim.Tenant
 }
 
 // followRenames finds the servers whose claim has another name now, and keeps them
 // for it.
-func (f *World) followRenames() {
-	if len(f.In.Desired.Renamed) == 0 {
+func (w *World) followRenames() {
+	if len(w.Desired.Renamed) == 0 {
 		return
 	}
-	for _, s := range f.Servers {
-		if s.Record.Claim.Name == "" || s.Claim != nil {
+	for _, s := range w.Servers {
+		old := s.Record.Claim.Name
+		if old == "" || s.Claim != nil {
 			continue
 		}
-		name := f.newName(s.Record.Claim.Name)
-		c := f.In.Desired.Claims[name]
-		if c == nil || f.otherTenants(s.Record, c) || s.isForAnother(c) {
+		name := w.newName(old)
+		c := w.Desired.Claims[name]
+		if c == nil || s.isForAnother(c) {
 			continue
 		}
-		if other := f.Served[name]; other != nil && !other.Record.ReleaseDecided() {
-			f.Moment.Outrun[s.Record.Claim.Name] = true // that name has a server: this one is merely given up
+		if other := w.Served[name]; other != nil && !other.Record.ReleaseDecided() {
+			w.Outrun[old] = true // that name has a server: this one is merely given up
 			continue
 		} else if other != nil { // it was of the claim that had this name before, and goes on being released
-			other.Claim = nil
-			delete(f.renamed, other.Name)
+			other.Claim, other.Renamed = nil, nil
 		}
-		f.renamed[s.Name] = c
-		f.Served[name] = s
+		s.Renamed = c
+		w.Served[name] = s
 	}
 }
 
 // newName is what a claim is called now.
-func (f *World) newName(name model.ClaimName) model.ClaimName {
-	for range len(f.In.Desired.Renamed) {
-		next, ok := f.In.Desired.Renamed[name]
+func (w *World) newName(name model.ClaimName) model.ClaimName {
+	for range len(w.Desired.Renamed) {
+		next, ok := w.Desired.Renamed[name]
 		if !ok {
 			break
 		}
@@ -118,23 +116,57 @@ func (f *World) newName(name model.ClaimName) model.ClaimName {
 	return name
 }
 
-// formerName is the recorded claim that became this one, "" if none did.
-func (f *World) formerName(name model.ClaimName) model.ClaimName {
-	for old := range f.In.Desired.Renamed {
-		if f.In.Observed.Claims[old] != nil && f.newName(old) == name {
-			return old
+// ClaimRecord is the claim's record, made now for one that is new. One that was renamed keeps its turn.
+func (w *World) ClaimRecord(name model.ClaimName) *model.ClaimRecord {
+	if rec := w.Observed.Claims[name]; rec != nil {
+		return rec
+	}
+	for old := range w.Desired.Renamed {
+		if rec := w.Observed.Claims[old]; rec != nil && w.newName(old) == name {
+			rec = new(*rec)
+			rec.Name = name
+			return rec
 		}
 	}
-	return ""
+	return &model.ClaimRecord{Name: name, Sequence: w.Record.Sequence, FirstRevision: w.Desired.Revision, FirstSeen: w.Now}
 }
 
-// renameWaits reports whether a server's claim is to get another name and cannot yet:
-// the revision that says so is not applied before, or it would be forgotten.
-func (f *World) renameWaits() bool {
-	for name := range f.renamed {
-		if f.In.Busy[name] {
-			return true
+// Unbindable says why a claim must not be bound, whatever servers are free.
+func (w *World) Unbindable(c *bind.Claim) proposal.Why {
+	for _, u := range w.Record.Unreadable {
+		if u.Claim == c.Name {
+			return proposal.Why{Reason: string(model.DoubtUnreadable), Message: fmt.Sprintf("the record of server %s, which serves it, cannot be read: approve by %s "+
+				"that it is given up", u.Server, proposal.ApproveLine(u.Token)), Since: u.Since, Actor: proposal.RackOperator}
 		}
 	}
-	return false
+	if why := w.boundInGap(c.Record); why.Reason != "" {
+		return why
+	}
+	if a, listed := w.Desired.Absence(c.Name.Identity()); listed && a.Blob == "" {
+		return laws.AbsentWhy("claim "+string(c.Name), a)
+	}
+	if c.Record.Sequence > 1 {
+		return proposal.Why{}
+	}
+	return w.unknownFleet
+}
+
+// boundInGap returns why a claim waits that may have been bound by a decision that was lost: a server
+// that should be off runs, or may run.
+func (w *World) boundInGap(rec *model.ClaimRecord) proposal.Why {
+	held := slices.IndexFunc(w.Record.Holds, func(h model.GuardHold) bool { return h.Gap })
+	if held >= 0 && !rec.FirstSeen.After(w.Record.Holds[held].Since) {
+		h := w.Record.Holds[held]
+		return proposal.Why{Reason: model.ReasonGuardHeld, Message: "no Ingot had run for long, and steps on servers that run wait for an approval; " +
+			"one of them may serve this claim: approve the list by a commit whose message ends with " + proposal.ApproveLine(h.Token) + ", or take it back",
+			Since: h.Since, Actor: proposal.RackOperator}
+	}
+	if s := w.gapFound; s != nil && !rec.FirstSeen.After(s.Record.Life.FoundRunning) {
+		return proposal.Why{Reason: model.ReasonFoundRunning, Message: fmt.Sprintf("server %s was found running after no Ingot had run for long, and may serve this claim: "+
+			"see what it runs, then make a commit whose message ends with %s", s.Name, proposal.ApproveLine(w.Record.GapToken)), Since: s.Record.Life.FoundRunning, Actor: proposal.RackOperator}
+	}
+	if s := w.gapUnread; s != nil && (rec.FirstRevision == w.In.First || rec.FirstSeen.Before(w.Started)) {
+		return proposal.Why{Reason: model.ReasonInProgress, Message: fmt.Sprintf("waiting until server %s shows whether it runs: it may serve this claim", s.Name), Since: w.Started, Actor: proposal.ActorNone}
+	}
+	return proposal.Why{}
 }

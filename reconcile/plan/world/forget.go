@@ -3,8 +3,6 @@ package world
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"ingot/model"
@@ -15,12 +13,12 @@ import (
 
 // BMCRemoved reports whether a commit took a server's BMC away, or the Server that describes it
 // within itself, and neither is back in a way that cannot be used.
-func (f *World) BMCRemoved(rec *model.ServerRecord) bool {
+func (w *World) BMCRemoved(rec *model.ServerRecord) bool {
 	bmc, within := rec.BMC.Identity(), model.ServerName(rec.BMC).Identity()
-	if f.In.Desired.IsQuarantined(bmc) || f.In.Desired.IsQuarantined(within) {
+	if w.Desired.IsQuarantined(bmc) || w.Desired.IsQuarantined(within) {
 		return false
 	}
-	return !rec.Orphaned.IsZero() || f.Moment.Removed(bmc) || f.Moment.Removed(within)
+	return !rec.Orphaned.IsZero() || w.Removed(bmc) || w.Removed(within)
 }
 
 // RememberedUntil is when an unclaimed server is forgotten.
@@ -55,15 +53,19 @@ func (s *Server) ReleaseAwaited() bool {
 
 // orphaned says why a server whose BMC is no longer described is left as it is.
 func (s *Server) orphaned() proposal.Why {
-	bmc, since := s.Record.BMC, cmp.Or(s.Record.Orphaned, s.Record.Life.Since)
+	bmc := s.Record.BMC
+	why := proposal.Why{Reason: model.ReasonOrphaned, Since: cmp.Or(s.Record.Orphaned, s.Record.Life.Since), Actor: proposal.RackOperator}
 	if by := s.World.BMCs.DescribedBy(string(bmc)); by != "" {
-		return proposal.Why{Reason: model.ReasonOrphaned, Message: fmt.Sprintf("BMC %s in Git describes the device that was discovered as BMC %s: the server is taken "+
-			"over once that BMC shows it", by, bmc), Since: since, Actor: proposal.RackOperator}
+		why.Message = fmt.Sprintf("BMC %s in Git describes the device that was discovered as BMC %s: the server is taken "+
+			"over once that BMC shows it", by, bmc)
+		return why
 	}
-	why := s.notForgotten()
-	if why == "" {
-		return proposal.Why{Reason: model.ReasonDecommissioned, Message: fmt.Sprintf("a commit took its BMC %s away, so it is left as it is, and forgotten after %s unless "+
-			"a BMC shows it again", bmc, text.Time(s.RememberedUntil())), Since: since, Actor: proposal.ActorNone}
+	kept := s.notForgotten()
+	if kept == "" {
+		why.Reason, why.Actor = model.ReasonDecommissioned, proposal.ActorNone
+		why.Message = fmt.Sprintf("a commit took its BMC %s away, so it is left as it is, and forgotten after %s unless "+
+			"a BMC shows it again", bmc, text.Time(s.RememberedUntil()))
+		return why
 	}
 	first, name := "", string(s.Name)
 	if s.Record.Claim.Name != "" && !s.claimGone() {
@@ -72,14 +74,15 @@ func (s *Server) orphaned() proposal.Why {
 	if s.Manifest != nil {
 		name = s.Manifest.Name
 	}
-	return proposal.Why{Reason: model.ReasonOrphaned, Message: fmt.Sprintf("its BMC %s is not in Git, so it is left as it is, and not forgotten, because %s: commit its BMC "+
+	why.Message = fmt.Sprintf("its BMC %s is not in Git, so it is left as it is, and not forgotten, because %s: commit its BMC "+
 		"again or, if the machine will not come back, %sgive Server %s annotation %s: %s",
-		bmc, why, first, name, model.AnnotationOperation, proposal.NewOperation(s.Server, model.OperationForget)), Since: since, Actor: proposal.RackOperator}
+		bmc, kept, first, name, model.AnnotationOperation, proposal.NewOperation(s.Server, model.OperationForget))
+	return why
 }
 
 // notForgotten says why a server whose BMC is gone from Git is not forgotten by itself, "" if it is.
 func (s *Server) notForgotten() string {
-	f, rec := s.World, *s.Record
+	rec := *s.Record
 	if s.Intends(model.IntentForget, string(rec.BMC)) {
 		rec.Doubt = nil // the status branch shows that it will be forgotten
 	}
@@ -98,27 +101,27 @@ func (s *Server) notForgotten() string {
 		return "no commit is known that took its BMC away"
 	case s.Manifest != nil:
 		return "a Server in Git describes it"
-	case f.namedBy(s.Name) != "":
-		return f.namedBy(s.Name) + " names it"
-	case f.Moment.MaybeUnreadable(model.KindBMC, ""), f.Moment.MaybeUnreadable(model.KindServer, ""):
+	case s.World.namedBy(s.Name) != "":
+		return s.World.namedBy(s.Name) + " names it"
+	case s.MaybeUnreadable(model.KindBMC, ""), s.MaybeUnreadable(model.KindServer, ""):
 		return "a BMC or a Server in Git cannot be read, and may describe it"
 	}
 	return ""
 }
 
 // namedBy is the claim or ServerMaintenance in Git that names a server, "" if none does.
-func (f *World) namedBy(server model.ServerName) string {
-	if f.named == nil {
-		f.named = make(map[model.ServerName]string)
-		for i := range f.Claims {
-			if c := f.Claims[i].Manifest; c.Spec.ServerRef != nil {
-				f.named[f.Moment.Resolve(c.Spec.ServerRef.Name)] = c.Identity().String()
+func (w *World) namedBy(server model.ServerName) string {
+	if w.named == nil {
+		w.named = make(map[model.ServerName]string)
+		for _, c := range w.Claims {
+			if ref := c.Manifest.Spec.ServerRef; ref != nil {
+				w.named[w.Resolve(ref.Name)] = c.Manifest.Identity().String()
 			}
 		}
-		for _, name := range slices.Sorted(maps.Keys(f.In.Desired.Maintenances)) {
-			m := f.In.Desired.Maintenances[name]
-			f.named[f.Moment.Resolve(m.Spec.ServerRef.Name)] = m.Identity().String()
+		for _, name := range sorted(w.Desired.Maintenances) {
+			m := w.Desired.Maintenances[name]
+			w.named[w.Resolve(m.Spec.ServerRef.Name)] = m.Identity().String()
 		}
 	}
-	return f.named[server]
+	return w.named[server]
 }

@@ -9,9 +9,7 @@ import (
 	"ingot/reconcile/plan/reading"
 )
 
-// Input is all that Plan and Status look at. Nobody changes what it points to: what differs
-// from one plan to the next is in other maps, for a Memory takes the very same ones to be the
-// same.
+// Input is all that a plan is made from. Nobody changes what it points to.
 type Input struct {
 	Desired  *model.Desired
 	Observed *model.Observed

@@ -3,9 +3,11 @@ package world
 import (
 	"ingot/model"
 	"ingot/reconcile/plan/bmcs"
+	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/laws"
 	"ingot/reconcile/plan/life"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
 )
 
 // Server is what is known of one server, and what only the whole plan needs of it.
@@ -18,13 +20,40 @@ type Server struct {
 	Bootstrapped []string
 }
 
-// see completes what is known of the server, once all of the fleet is.
-func (s *Server) see() {
-	f := s.World
-	s.Renamed, s.Duplicate, s.Busy = f.renamed[s.Name], s.duplicate(), f.In.Busy[s.Name]
-	s.Shown = !f.In.Policy.ShowFirst || s.Record.Intent == nil || f.In.Shown[s.Name] == *s.Record.Intent
+// loadServers puts together what is known of each server, known or new.
+func (w *World) loadServers() {
+	a := w.admit()
+	names := sorted(a.recs)
+	servers, views, readings := make([]Server, len(names)), make([]proposal.Server, len(names)), make([]reading.State, len(names))
+	w.Servers, w.Served = make([]*Server, len(names)), make(map[model.ClaimName]*Server, len(names))
+	for i, name := range names {
+		rec, facts := a.recs[name], w.Observed.ServerFacts[name]
+		if facts == nil {
+			facts = &model.ServerFacts{Name: name}
+		}
+		readings[i] = w.In.Readings[name]
+		views[i] = proposal.Server{
+			Moment: w.Moment, Name: name, Manifest: a.specs[name], Record: rec, Stored: w.Observed.Servers[name], Facts: facts,
+			Reading: &readings[i], Busy: w.In.Busy[name],
+		}
+		servers[i] = Server{Server: &views[i], World: w, Behind: w.BMCs.Named(rec.BMC)}
+		w.Servers[i] = &servers[i]
+		w.loadClaim(w.Servers[i])
+	}
+	w.followRenames()
+	for _, s := range w.Servers {
+		s.complete(a)
+	}
+}
+
+// complete adds what depends on the other servers.
+func (s *Server) complete(a *admission) {
+	w := s.World
+	s.Duplicate, s.Contradicted, s.Blocked = s.duplicate(a.duplicates[s.Name]), s.contradicted(a.otherUUID[s.Name]), s.blocked()
+	s.Outdated = booting.Outdated(s.Server)
+	s.Shown = !w.Policy.ShowFirst || s.Record.Intent == nil || w.In.Shown[s.Name] == *s.Record.Intent
 	if b := s.Behind; b != nil {
-		s.BMC = proposal.BMCView{Known: b.Facts != nil, ReadAt: f.In.BMCRead[s.Record.BMC], Console: b.Console()}
+		s.BMC = proposal.BMCView{Known: b.Facts != nil, ReadAt: b.ReadAt, Console: b.Console()}
 		if b.Facts != nil {
 			s.BMC.Firmware, s.BMC.LastReset = b.Facts.FirmwareVersion, b.Facts.LastResetTime
 		}
@@ -32,29 +61,47 @@ func (s *Server) see() {
 			b.Needs(bmcs.RereadNow)
 		}
 	}
-	s.Contradicted = f.contradictedWhy(s)
-	if c := s.adopter(); c != nil && f.Served[c.ClaimName()] == nil {
-		s.Adopts = c
+	if s.Manifest != nil && s.Manifest.Spec.ServerClaimRef != nil {
+		ref := s.Manifest.Spec.ServerClaimRef
+		if c := w.Desired.Claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)]; c != nil && w.Served[c.ClaimName()] == nil {
+			s.Adopts = c
+		}
 	}
 }
 
-// adopter is the claim that the server's manifest names in serverClaimRef.
-func (s *Server) adopter() *model.ServerClaim {
-	if s.Manifest == nil || s.Manifest.Spec.ServerClaimRef == nil {
-		return nil
+// blocked says why a server cannot be acted upon at all.
+func (s *Server) blocked() proposal.Why {
+	b := s.Behind
+	if name, _ := s.Requested(); name == model.OperationIgnore {
+		return s.WhyBy(model.ReasonIgnored, "suspended by annotation "+model.AnnotationOperation+": ignore", proposal.RackOperator)
 	}
-	ref := s.Manifest.Spec.ServerClaimRef
-	return s.Desired.Claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)]
-}
-
-// newMoment is what all servers of the plan share.
-func (f *World) newMoment() *proposal.Moment {
-	in := f.In
-	return &proposal.Moment{
-		Now: in.Now, Started: in.Started, Serving: in.Serving, LongGap: in.LongGap, Policy: &in.Policy, Desired: in.Desired, Observed: in.Observed,
-		DigestKey: in.DigestKey, Outrun: make(map[model.ClaimName]bool), Aliases: make(map[string]model.ServerName),
-		Conditions: make(map[model.ServerName][]proposal.RuleTaint), Unpushed: in.Policy.ShowFirst && in.Shown == nil, Unannounced: in.Unannounced,
+	switch {
+	case b == nil:
+		return s.orphaned()
+	case b.Why.Reason != "":
+		return b.Why
 	}
+	as := bmcs.ShownAs(b.Facts, s.Record)
+	if as != bmcs.ShownItself || s.Reading.Mistaken() {
+		b.Needs(bmcs.RereadOften)
+	}
+	if s.Reading.Mistaken() && s.Reading.Since.After(b.ReadAt) {
+		b.Needs(bmcs.RereadNow)
+	}
+	reason, message := "", ""
+	switch as {
+	case bmcs.ShownItself:
+		return proposal.Why{}
+	case bmcs.ShownNothing:
+		reason, message = model.ReasonSystemMissing, "its BMC no longer shows system "+s.Record.SystemURI
+	case bmcs.ShownUnread:
+		reason, message = model.ReasonSystemUnreadable, "its BMC lists system "+s.Record.SystemURI+", and shows nothing of it that can be read"
+	case bmcs.ShownUnnamed:
+		reason, message = model.ReasonIdentityUnknown, "its BMC now shows a machine without a UUID, which may be another one than "+s.Record.UUID
+	case bmcs.ShownOther:
+		reason, message = model.ReasonIdentityMismatch, "its BMC now shows another machine than that with UUID "+s.Record.UUID
+	}
+	return s.WhyBy(reason, message, proposal.RackOperator)
 }
 
 // RanWhenLastRead reports whether the server was On when it was last read, and why is
