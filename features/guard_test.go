@@ -18,7 +18,7 @@ import (
 
 // approvals are the tokens that the status branch shows.
 type approvals struct {
-	Record struct {
+	Decided struct {
 		AbsentToken string `json:"absentToken"`
 		Absent      []struct {
 			Token string `json:"token"`
@@ -26,7 +26,7 @@ type approvals struct {
 		Holds []struct {
 			Token string `json:"token"`
 		} `json:"holds"`
-	} `json:"record"`
+	} `json:"decided"`
 }
 
 func (w *site) approvals() (a approvals, err error) {
@@ -41,7 +41,7 @@ func approveAbsent(ctx context.Context) error {
 	var token string
 	err := rig.Within(patience, func() error {
 		a, err := siteOf(ctx).approvals()
-		if token = a.Record.AbsentToken; err == nil && token == "" {
+		if token = a.Decided.AbsentToken; err == nil && token == "" {
 			err = errors.New("the status branch lists nothing that is absent")
 		}
 		return err

@@ -65,7 +65,7 @@ func macIsNoneOf(ctx context.Context, mac, server string) error {
 	if err != nil {
 		return err
 	}
-	_, record, found := strings.Cut(files["servers/"+w.called(server)+".yaml"], "\nrecord:")
+	_, record, found := strings.Cut(files["servers/"+w.called(server)+".yaml"], "\ndecided:")
 	if !found || strings.Contains(record, mac) {
 		return fmt.Errorf("%s is among the MAC addresses of %s, or those are not known:\n%s", mac, server, record)
 	}

@@ -111,10 +111,10 @@ func approveFound(ctx context.Context) error {
 	err := rig.Within(patience, func() error {
 		shown, err := w.statusBranch()
 		var doc struct {
-			Record model.FleetRecord `json:"record"`
+			Decided model.FleetRecord `json:"decided"`
 		}
 		err = errors.Join(err, yaml.Unmarshal([]byte(shown[model.ReportRevision]), &doc))
-		if token = doc.Record.GapToken; err == nil && token == "" {
+		if token = doc.Decided.GapToken; err == nil && token == "" {
 			err = errors.New("the status branch shows no token for servers that were found running")
 		}
 		return err

@@ -43,7 +43,7 @@ func garbleStatus(ctx context.Context, server string) error {
 	w := siteOf(ctx)
 	return w.whileDead(func() error {
 		path := "servers/" + server + ".yaml"
-		_, err := w.repo.CommitTo(statusBranch, map[string]string{path: "record: [\n"}, "garble it")
+		_, err := w.repo.CommitTo(statusBranch, map[string]string{path: "decided: [\n"}, "garble it")
 		return errors.Join(err, w.emptyStore())
 	})
 }

@@ -150,8 +150,8 @@ func (w *site) claimsShown() (map[model.ClaimName]ledger.Shown, error) {
 	}
 	all := make(map[model.ClaimName]ledger.Shown)
 	for path, text := range files {
-		if of, is := report.RecordAt(path); is && of.Kind == report.RecordClaim {
-			all[model.ClaimName(of.Name)] = shownBy(text)
+		if name, is := report.ClaimAt(path); is {
+			all[name] = shownBy(text)
 		}
 	}
 	return all, nil

@@ -163,8 +163,8 @@ func (k *walk) approve() error {
 	if err != nil {
 		return nil // it may be garbled just now
 	}
-	tokens := []string{a.Record.AbsentToken}
-	for _, h := range a.Record.Holds {
+	tokens := []string{a.Decided.AbsentToken}
+	for _, h := range a.Decided.Holds {
 		tokens = append(tokens, h.Token)
 	}
 	for _, token := range tokens {
@@ -250,6 +250,6 @@ func (k *walk) statusGarbled() error {
 	if k.repo.Head(statusBranch) == "" {
 		return nil // a branch of another's commits alone awaits a person's choice
 	}
-	_, err := k.repo.CommitTo(statusBranch, map[string]string{"servers/" + k.anyServer() + ".yaml": "record: [\n"}, "garble it")
+	_, err := k.repo.CommitTo(statusBranch, map[string]string{"servers/" + k.anyServer() + ".yaml": "decided: [\n"}, "garble it")
 	return err
 }

@@ -10,12 +10,9 @@ import (
 	"ingot/model"
 )
 
-// recordField is the field of a document that cannot be observed again.
-const recordField = "record"
-
 // cutDown returns a document, which has size bytes, without its largest fields, so
-// that it can be read again, and an error that names them. The record stays whole: a
-// document that has none, or whose record is too large by itself, is nil.
+// that it can be read again, and an error that names them. Section decided stays whole: a
+// document that has none, or one that is too large by itself, is nil.
 func cutDown(d *model.Document, size int) ([]byte, error) {
 	tooLarge := fmt.Errorf("it has %d bytes, at most %d are written", size, maxStatusFile)
 	raw, err := json.Marshal(d.Object)
@@ -23,7 +20,7 @@ func cutDown(d *model.Document, size int) ([]byte, error) {
 		return nil, err
 	}
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil || fields[recordField] == nil {
+	if json.Unmarshal(raw, &fields) != nil || fields[model.SectionDecided] == nil {
 		return nil, tooLarge
 	}
 	bySize := slices.SortedFunc(maps.Keys(fields), func(a, b string) int {
@@ -31,7 +28,7 @@ func cutDown(d *model.Document, size int) ([]byte, error) {
 	})
 	var left []string
 	for _, name := range bySize {
-		if name == recordField {
+		if name == model.SectionDecided {
 			continue
 		}
 		delete(fields, name)

@@ -78,7 +78,7 @@ func bareOf(r *model.Report) *model.Report {
 
 // textFields are the fields of documents that quote what people, BMCs and servers wrote,
 // and that no record is restored by.
-var textFields = []string{"message", "lastError", "labels"}
+var textFields = []string{"message", "labels"}
 
 // withoutTexts returns a document without its textFields. One that cannot be read as an
 // object stays as it is.

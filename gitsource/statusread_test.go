@@ -96,9 +96,9 @@ func TestADocumentThatIsTooLargeKeepsItsRecord(t *testing.T) {
 	type object map[string]any
 	r := report(1, fleet)
 	r.Documents["servers/s3.yaml"] = &model.Document{
-		Object: object{"kind": "Server", "status": large, "record": object{"name": "s3", "claim": "default/web"}},
+		Object: object{"kind": "Server", "status": large, "decided": object{"name": "s3", "claim": "default/web"}},
 	}
-	r.Documents["servers/s4.yaml"] = &model.Document{Object: object{"kind": "Server", "status": "x", "record": large}}
+	r.Documents["servers/s4.yaml"] = &model.Document{Object: object{"kind": "Server", "status": "x", "decided": large}}
 	r.Documents["servers/s5.yaml"] = &model.Document{Object: object{"status": large}}
 	r.Documents["servers/s1.yaml"] = text(large + "x")
 	for i, want := range []int{4, 3} { // what cannot be written is named each time
@@ -111,7 +111,7 @@ func TestADocumentThatIsTooLargeKeepsItsRecord(t *testing.T) {
 	if len(snap.Skipped) != 0 {
 		t.Errorf("skipped when read: %v", snap.Skipped)
 	}
-	if diff := cmp.Diff("kind: Server\nrecord:\n  claim: default/web\n  name: s3\n", string(snap.Files["servers/s3.yaml"])); diff != "" {
+	if diff := cmp.Diff("decided:\n  claim: default/web\n  name: s3\nkind: Server\n", string(snap.Files["servers/s3.yaml"])); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
 	for _, path := range []string{"servers/s1.yaml", "servers/s4.yaml", "servers/s5.yaml"} {
@@ -119,7 +119,7 @@ func TestADocumentThatIsTooLargeKeepsItsRecord(t *testing.T) {
 			t.Errorf("%s was written", path)
 		}
 	}
-	r.Documents["servers/s3.yaml"] = &model.Document{Object: object{"kind": "Server", "status": "small", "record": object{"name": "s3"}}}
+	r.Documents["servers/s3.yaml"] = &model.Document{Object: object{"kind": "Server", "status": "small", "decided": object{"name": "s3"}}}
 	ok[Published](t)(b.Publish(t.Context(), r))
 	got := ok[Snapshot](t)(b.Read(t.Context())).Files["servers/s3.yaml"]
 	var doc object

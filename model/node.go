@@ -109,6 +109,8 @@ func newDecodeFunc(t reflect.Type) decodeFunc {
 		return newDecodeMap(t)
 	case reflect.Struct:
 		return newStructPlan(t).decode
+	case reflect.Interface:
+		return decodeInterface
 	default:
 		panic("model: no YAML can be decoded into a " + t.String())
 	}
@@ -125,6 +127,16 @@ func newDecodePointer(t reflect.Type) decodeFunc {
 		}
 		elem(d, n, v.Elem())
 	}
+}
+
+// decodeInterface decodes a value of the type that v holds, and skips it if v is nil.
+func decodeInterface(d *nodeDecoder, n *yaml.Node, v reflect.Value) {
+	if v.IsNil() {
+		return
+	}
+	held := reflect.New(v.Elem().Type()).Elem()
+	decodeFuncOf(held.Type())(d, n, held)
+	v.Set(held)
 }
 
 func newDecodeSlice(t reflect.Type) decodeFunc {

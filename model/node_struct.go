@@ -55,7 +55,7 @@ func (p *structPlan) add(t reflect.Type, index []int) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		at := append(append([]int(nil), index...), i)
 		switch {
-		case name == "-" || !f.IsExported() && !f.Anonymous:
+		case name == "-" || f.Tag.Get("decided") == "-" || !f.IsExported() && !f.Anonymous:
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
 			p.add(f.Type, at)
 		default:

@@ -54,7 +54,7 @@ type BMCRecord struct {
 
 	HandledOperation string `json:"handledOperation,omitempty"`
 
-	BMCScratch `json:"-"`
+	BMCScratch `json:"scratch,omitzero" decided:"-"`
 }
 
 // BMCScratch is how the last attempts at a BMC ended.

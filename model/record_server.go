@@ -24,9 +24,8 @@ var ServerStates = []ServerState{
 }
 
 // ServerRecord is what Ingot decided about one server and cannot observe again. Each part belongs
-// to one package of the plan. reconcile alone writes it. Its JSON is section decided of a document on
-// the status branch. Observations and scratch of a part may be lost: only the store keeps them, see
-// StoredServer.
+// to one package of the plan. reconcile alone writes it. It is section decided of a document on the
+// status branch, without observations and scratch, which may be lost: only the store keeps them.
 type ServerRecord struct {
 	RecordIdentity `json:"identity"`
 
@@ -34,7 +33,7 @@ type ServerRecord struct {
 	Claim RecordClaim `json:"claim,omitzero"`
 	// Release is the decision, taken once the guard let it pass, to release.
 	Release     *Release          `json:"release,omitempty"`
-	Power       RecordPower       `json:"-"`
+	Power       RecordPower       `json:"power,omitzero" decided:"-"`
 	Boot        RecordBoot        `json:"boot,omitzero"`
 	Install     RecordInstall     `json:"install,omitzero"`
 	Disks       RecordDisks       `json:"disks,omitzero"`
@@ -80,7 +79,7 @@ type RecordLife struct {
 	// conditions have held once, sorted: they no longer taint the server.
 	BootstrapCompleted []string `json:"bootstrapCompleted,omitempty"`
 
-	LifeScratch `json:"-"`
+	LifeScratch `json:"scratch,omitzero" decided:"-"`
 }
 
 // LifeScratch counts the attempts at the present step.
@@ -137,8 +136,8 @@ type RecordBoot struct {
 	// Theft is how a ticket of the server was last used up by another machine; nil = none was.
 	Theft *Theft `json:"theft,omitempty"`
 
-	BootObserved `json:"-"`
-	BootScratch  `json:"-"`
+	BootObserved `json:"observed,omitzero" decided:"-"`
+	BootScratch  `json:"scratch,omitzero" decided:"-"`
 }
 
 // BootObserved is what is known of a server's BMC about boots.
@@ -225,7 +224,7 @@ type RecordSettings struct {
 	// BootOrderSet is the key of the newest boot order that was found or set as its manifest says.
 	BootOrderSet string `json:"bootOrderSet,omitempty"`
 
-	SettingsObserved `json:"-"`
+	SettingsObserved `json:"observed,omitzero" decided:"-"`
 }
 
 // SettingsObserved is how the BMC answered when its settings were changed.
@@ -270,7 +269,7 @@ type BootProblem struct {
 	// has told of any.
 	Stage DiskInstallStage `json:"stage,omitempty"`
 
-	ProblemScratch `json:"-"`
+	ProblemScratch `json:"scratch,omitzero" decided:"-"`
 }
 
 // ProblemScratch counts the attempts at a boot that has a problem.

@@ -433,7 +433,7 @@ func TestRecordsComeBackFromTheStatusBranchAsTheyWere(t *testing.T) {
 			t.Fatal(problems)
 		}
 		want := in.Observed.Records
-		want.Servers, want.BMCs = decided(t, want.Servers), decided(t, want.BMCs)
+		want.Servers, want.BMCs = decided(want.Servers), decided(want.BMCs)
 		if diff := cmp.Diff(want, branch.Records); diff != "" {
 			t.Errorf("restored records differ (-want +got):\n%s", diff)
 		}

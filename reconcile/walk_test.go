@@ -660,7 +660,7 @@ func (w *walk) publish() {
 		return
 	}
 	now := w.copyStore().Records
-	now.Servers, now.BMCs = decided(w.t, now.Servers), decided(w.t, now.BMCs)
+	now.Servers, now.BMCs = decided(now.Servers), decided(now.BMCs)
 	w.branch, w.shown = &now, intents(now.Servers, nil)
 	w.seq++ // each push has a number of its own
 	w.mark = model.Mark{Line: "l", Deployment: "d", Process: fmt.Sprint(w.process), Sequence: w.seq}

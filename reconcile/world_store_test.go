@@ -2,14 +2,11 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
-	"testing"
 	"time"
 
 	"ingot/model"
-	"ingot/model/must"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 	"ingot/reconcile/truth"
@@ -236,12 +233,10 @@ func (w *loopWorld) letsBoot(before, after *model.ServerRecord) {
 }
 
 // decided is what the status branch keeps of records.
-func decided[N comparable, R any](t *testing.T, records map[N]*R) map[N]*R {
-	t.Helper()
+func decided[N comparable, R any](records map[N]*R) map[N]*R {
 	kept := make(map[N]*R)
 	for name, rec := range records {
-		kept[name] = new(R)
-		must.Do(t, json.Unmarshal(must.Get(json.Marshal(rec))(t), kept[name]))
+		kept[name] = report.Decided(rec)
 	}
 	return kept
 }

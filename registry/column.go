@@ -22,8 +22,8 @@ type column struct {
 // others are sealed.
 var columns = map[store.Bucket]column{
 	store.BucketFleet:        single(func(o *model.Observed) *model.FleetRecord { return &o.Fleet }),
-	store.BucketServer:       lists(column{decodeStored[model.StoredServer], servers.get, putServer}),
-	store.BucketBMC:          {decodeStored[model.StoredBMC], bmcs.get, bmcs.put},
+	store.BucketServer:       lists(column{decode[model.ServerRecord], servers.get, putServer}),
+	store.BucketBMC:          mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCRecord { return &o.BMCs }),
 	store.BucketClaim:        mapped(func(o *model.Observed) *map[model.ClaimName]*model.ClaimRecord { return &o.Claims }),
 	store.BucketBMCFacts:     mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCFacts { return &o.BMCFacts }),
 	store.BucketServerFacts:  mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerFacts { return &o.ServerFacts }),
@@ -39,18 +39,9 @@ var columns = map[store.Bucket]column{
 	store.BucketEndpointFacts: {decode[model.EndpointFacts], endpointFacts.get, putEndpointFacts},
 }
 
-var bmcs = mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCRecord { return &o.BMCs })
-
 func decode[V any](raw []byte) (any, error) {
 	v := new(V)
 	return v, json.Unmarshal(raw, v)
-}
-
-// decodeStored decodes a record that is stored with more than its decisions.
-func decodeStored[S interface{ Record() *R }, R any](raw []byte) (any, error) {
-	var s S
-	err := json.Unmarshal(raw, &s)
-	return s.Record(), err
 }
 
 // mapped is the column of a bucket that is a map in model.Observed. Before the

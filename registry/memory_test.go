@@ -54,12 +54,12 @@ func TestWhetherAChangeWouldChangeAnything(t *testing.T) {
 		want         bool
 	}{
 		"the same": {
-			stored: set(store.BucketBMC, "a", `{"decided":{"name":"a"}}`),
-			next:   set(store.BucketBMC, "a", `{"decided":{"name":"a"}}`),
+			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
+			next:   set(store.BucketBMC, "a", `{"name":"a"}`),
 		},
 		"another value": {
-			stored: set(store.BucketBMC, "a", `{"decided":{"name":"a"}}`),
-			next:   set(store.BucketBMC, "a", `{"decided":{"name":"a","fingerprint":"f"}}`),
+			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
+			next:   set(store.BucketBMC, "a", `{"name":"a","fingerprint":"f"}`),
 			want:   true,
 		},
 		"the same, sealed": {
@@ -72,7 +72,7 @@ func TestWhetherAChangeWouldChangeAnything(t *testing.T) {
 			want:   true,
 		},
 		"a deletion": {
-			stored: set(store.BucketBMC, "a", `{"decided":{"name":"a"}}`),
+			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
 			next:   del(store.BucketBMC, "a"),
 			want:   true,
 		},
@@ -82,17 +82,17 @@ func TestWhetherAChangeWouldChangeAnything(t *testing.T) {
 			want:   true,
 		},
 		"a deletion of nothing": {
-			stored: set(store.BucketBMC, "a", `{"decided":{"name":"a"}}`),
+			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
 			next:   del(store.BucketBMC, "b"),
 		},
 		"a new value": {
-			stored: set(store.BucketBMC, "a", `{"decided":{"name":"a"}}`),
-			next:   set(store.BucketBMC, "b", `{"decided":{"name":"a"}}`),
+			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
+			next:   set(store.BucketBMC, "b", `{"name":"a"}`),
 			want:   true,
 		},
 		"a value after a deletion": {
 			stored: del(store.BucketBMC, "a"),
-			next:   set(store.BucketBMC, "a", `{"decided":{"name":"a"}}`),
+			next:   set(store.BucketBMC, "a", `{"name":"a"}`),
 			want:   true,
 		},
 		"a deletion after a deletion": {
@@ -103,7 +103,7 @@ func TestWhetherAChangeWouldChangeAnything(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory()
-			if bad := m.apply(store.Batch{set(store.BucketBMC, "a", `{"decided":{"name":"a","fingerprint":"old"}}`), test.stored}); len(bad) > 0 {
+			if bad := m.apply(store.Batch{set(store.BucketBMC, "a", `{"name":"a","fingerprint":"old"}`), test.stored}); len(bad) > 0 {
 				t.Fatal(bad)
 			}
 			if got := m.differs(test.next); got != test.want {

@@ -347,12 +347,6 @@ func (e *encoder) set(b store.Bucket, name string, v any) {
 
 // encode returns the bytes that v is stored as.
 func encode(k store.Key, v any) ([]byte, error) {
-	switch rec := v.(type) {
-	case *model.ServerRecord:
-		v = rec.Stored()
-	case *model.BMCRecord:
-		v = rec.Stored()
-	}
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s: %w", k.Bucket, k.Name, err)

@@ -335,7 +335,7 @@ func drafted[V any](d *draft, k store.Key) *V {
 	if raw == nil {
 		return nil
 	}
-	v, err := columns[k.Bucket].decode(raw)
+	v, err := decode[V](raw)
 	if err != nil {
 		return nil
 	}

@@ -232,15 +232,15 @@ func (d *daemon) unreadable(s start, o *model.Observed) (all []model.UnreadableR
 	}
 	if s.verdict.From == truth.FromHead {
 		for _, path := range s.branch.Unreadable {
-			if name, ok := report.RecordAt(path); ok && name.Kind == report.RecordServer {
-				note(model.ServerName(name.Name))
+			if name, ok := report.ServerAt(path); ok {
+				note(name)
 			}
 		}
 		return all
 	}
 	for _, damage := range d.registry.Damage() {
 		name := model.ServerName(damage.Name)
-		if damage.Bucket == string(report.RecordServer) && name != "" && o.Servers[name] == nil && s.branch.Servers[name] == nil {
+		if damage.Bucket == string(store.BucketServer) && name != "" && o.Servers[name] == nil && s.branch.Servers[name] == nil {
 			note(name)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 const heldRevision = `observedRevision: main@sha1:COMMIT
-record:
+decided:
   holds:
   - token: aaaaaaaaaaaaaaaaaaaa
     revision: main@sha1:COMMIT
@@ -58,8 +58,8 @@ func (w *approveWorld) status(revision string) {
 	w.t.Helper()
 	must.Get(w.repo.CommitTo("status", map[string]string{
 		"revision.yaml":                strings.ReplaceAll(revision, "COMMIT", w.commit),
-		"servers/s3.yaml":              "metadata: {name: s3}\nstatus: {state: Reserved}\nrecord: {identity: {name: s3}, life: {state: Reserved}, claim: {name: default/gone}}\n",
-		"serverclaims/default/db.yaml": "kind: ServerClaim\nmetadata: {namespace: default, name: db}\nstatus: {phase: Unbound}\nrecord: {name: default/db}\n",
+		"servers/s3.yaml":              "metadata: {name: s3}\nstatus: {state: Reserved}\ndecided: {identity: {name: s3}, life: {state: Reserved}, claim: {name: default/gone}}\n",
+		"serverclaims/default/db.yaml": "kind: ServerClaim\nmetadata: {namespace: default, name: db}\nstatus: {phase: Unbound}\ndecided: {name: default/db}\n",
 	}, "held"))(w.t)
 }
 
@@ -276,7 +276,7 @@ func TestADryRunPrintsTheMessageAndMakesNoCommit(t *testing.T) {
 }
 
 func TestNothingThatIsHeldIsSaidSo(t *testing.T) {
-	w := newApproveWorld(t, "observedRevision: main@sha1:COMMIT\nrecord: {}\n")
+	w := newApproveWorld(t, "observedRevision: main@sha1:COMMIT\ndecided: {}\n")
 	if out, code := w.approve("", "--yes"); code != exitFine || !strings.HasPrefix(out, "Nothing waits for an approval: ") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}

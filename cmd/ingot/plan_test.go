@@ -13,7 +13,7 @@ import (
 // TestAPlanSaysWhatBranchIsWatched makes a plan for a branch that Ingot does not look at, and for the one
 // that it does.
 func TestAPlanSaysWhatBranchIsWatched(t *testing.T) {
-	w := newApproveWorld(t, "observedRevision: main@sha1:COMMIT\nrecord:\n  applied: {branch: main, path: ., commit: COMMIT}\n")
+	w := newApproveWorld(t, "observedRevision: main@sha1:COMMIT\ndecided:\n  applied: {branch: main, path: ., commit: COMMIT}\n")
 	w.git("push", "--quiet", "origin", "HEAD:refs/heads/feature")
 	w.git("fetch", "--quiet", "origin")
 	w.claims("web")

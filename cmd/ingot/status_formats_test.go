@@ -84,7 +84,7 @@ servers: []
 func TestLabelsAreSelectedOnTheStatusBranch(t *testing.T) {
 	repo := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
 	must.Get(repo.CommitTo("status", map[string]string{
-		"revision.yaml":    "lastAppliedRevision: main@sha1:aaaa\nrecord: {}\n",
+		"revision.yaml":    "lastAppliedRevision: main@sha1:aaaa\ndecided: {}\n",
 		"servers/s2.yaml":  "metadata: {name: s2, labels: {rack: r7}}\nstatus: {state: Available}\n",
 		"servers/s10.yaml": "metadata: {name: s10, labels: {rack: r7}}\nstatus: {state: Available}\n",
 		"servers/s3.yaml":  "metadata: {name: s3, labels: {rack: r8}}\nstatus: {state: Available}\n",

@@ -198,7 +198,7 @@ func TestTheStatusBranchIsRead(t *testing.T) {
 		t.Errorf("exit code %d\ngot  %swant %s", code, stderr, want)
 	}
 	must.Get(repo.CommitTo("status", map[string]string{
-		"revision.yaml":   "lastAppliedRevision: main@sha1:aaaa\nrecord: {}\n",
+		"revision.yaml":   "lastAppliedRevision: main@sha1:aaaa\ndecided: {}\n",
 		"servers/s1.yaml": "metadata: {name: s1}\nstatus: {state: Available, powerState: \"Off\"}\n",
 	}, "s1: Discovery → Available"))(t)
 	stdout, stderr, code := command(t, "status", "--git", repo.Dir)

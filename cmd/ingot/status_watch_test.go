@@ -222,7 +222,7 @@ func TestTheExitCodeSaysWhetherSomebodyHasToAct(t *testing.T) {
 func TestWithoutADaemonTheCloneIsRead(t *testing.T) {
 	nobody := httptest.NewServer(http.NotFoundHandler())
 	nobody.Close()
-	w := newApproveWorld(t, "lastAppliedRevision: main@sha1:COMMIT\nrecord: {}\n")
+	w := newApproveWorld(t, "lastAppliedRevision: main@sha1:COMMIT\ndecided: {}\n")
 	inside := func(dir string, args ...string) (stdout, stderr string, code int) {
 		t.Chdir(dir)
 		var out, errs bytes.Buffer

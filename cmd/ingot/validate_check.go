@@ -124,7 +124,7 @@ func hasTenants(document any) error {
 		return errors.New("is empty")
 	}
 	fields, _ := document.(map[string]any)
-	for _, name := range []string{"git", "tenants", "record", "fence", "observedRevision", "lastAppliedRevision"} {
+	for _, name := range []string{"git", "tenants", "decided", "fence", "observedRevision", "lastAppliedRevision"} {
 		if _, has := fields[name]; has {
 			return nil
 		}

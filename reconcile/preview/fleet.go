@@ -44,18 +44,12 @@ func ReadFleet(files map[string][]byte) (*Fleet, error) {
 		Observed: model.NewObserved(), Problems: problems,
 		status: make(map[model.ServerName]report.ServerStatus), bmcs: make(map[model.BMCName]report.BMCSpec),
 	}
-	f.Observed.Records = records.Records
+	f.Observed.Records, f.Revision = records.Records, records.Revision
 	if _, there := files[model.ReportRevision]; !there {
 		return nil, fmt.Errorf("it has no %s: is it the branch that Ingot writes?", model.ReportRevision)
 	}
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		doc, _ := report.ReadDocument(path, files[path]) // an error that matters is among the problems
-		switch d := doc.(type) {
-		case *report.Revision:
-			f.Revision = *d
-		case *report.Document:
-			f.document(d)
-		}
+	for _, d := range records.Documents {
+		f.document(d)
 	}
 	f.showBMCs()
 	return f, nil

@@ -93,6 +93,6 @@ func (v *view) bmcDocument(b *bmcs.BMC) *Document {
 		st.MACAddress = cmp.Or(st.MACAddress, b.Endpoint.MAC)
 	}
 	st.Servers = v.behind[b.Name]
-	d.Status, d.Record = st, mirroredBMC(b.Record)
+	d.Status, d.Decided = st, Decided(b.Record)
 	return d
 }

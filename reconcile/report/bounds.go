@@ -3,28 +3,29 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"ingot/model"
-	"ingot/model/text"
 )
 
 // Limits of what the status branch shows of things that others say: BMCs, probes,
 // neighbours, manifests. A file that outgrows what is read back would take its record
-// with it. The records themselves stay whole, but for texts and the outcomes of wipes.
+// with it. Of the records only messages and the results of wipes are bounded.
 const (
 	maxShownText  = 1 << 10  // bytes of one text
 	maxShownList  = 64 << 10 // bytes of one list of a server's parts
 	maxShownWipes = 256 << 10
-	maxDiskText   = 128       // bytes of what tells one disk of a wipe from others
 	maxShownSteps = 128 << 10 // of one list of the guard
 
 	maxShownLastGood = 128 << 10 // bytes of what is in force as it was
 
-	maxShownProblems     = 1000
 	maxShownProblemBytes = 256 << 10
 	maxReadme            = 256 << 10
 )
@@ -61,6 +62,71 @@ func written(text string) int {
 	return n
 }
 
+// room counts down the bytes that a list may take.
+type room struct{ left int }
+
+// fits bounds the texts of an entry, and reports whether the entry fits.
+func (r *room) fits(entry any) bool {
+	r.left -= entryOverhead
+	for t := range texts(reflect.ValueOf(entry).Elem()) {
+		t.SetString(shownText(t.String()))
+		r.left -= written(t.String())
+	}
+	return r.left >= 0
+}
+
+// fitsWhole is fits for an entry that is compared with others, and so stays as it is.
+func (r *room) fitsWhole(entry any) bool {
+	n := entryOverhead
+	for t := range texts(reflect.ValueOf(entry).Elem()) {
+		n += t.Len()
+	}
+	return r.takes(n)
+}
+
+// takes counts n more bytes, and reports whether they fit.
+func (r *room) takes(n int) bool {
+	r.left -= n
+	return r.left >= 0
+}
+
+// texts are those of an entry, except in its lists.
+func texts(v reflect.Value) iter.Seq[reflect.Value] {
+	return func(yield func(reflect.Value) bool) {
+		switch {
+		case v.Kind() == reflect.String:
+			yield(v)
+		case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]():
+			for _, field := range v.Fields() {
+				texts(field)(yield)
+			}
+		}
+	}
+}
+
+// kept returns the first entries of a list: those that fit, made to. The list stays as
+// it is.
+func kept[T any](list []T, fits func(any) bool) []T {
+	var out []T
+	for _, e := range list {
+		if !fits(&e) {
+			break
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// lastKept returns the last entries that fit: of steps that were done the newest count.
+func lastKept[T any](list []T, fits func(any) bool) []T {
+	for i, e := range slices.Backward(list) {
+		if !fits(&e) {
+			return list[i+1:]
+		}
+	}
+	return list
+}
+
 // bounds keeps lists within their limits, and writes down what it left out.
 type bounds struct{ leftOut []string }
 
@@ -71,36 +137,11 @@ func (b *bounds) note(kept, all int, of string) {
 	}
 }
 
-// room counts down the bytes that a list may take.
-type room struct{ left int }
-
-// fits bounds the texts of one entry, and reports whether the entry fits.
-func (r *room) fits(texts ...*string) bool {
-	r.left -= entryOverhead
-	for _, t := range texts {
-		*t = shownText(*t)
-		r.left -= written(*t)
-	}
-	return r.left >= 0
-}
-
-func (b *bounds) processors(all []model.Processor) []model.Processor {
+// shownList bounds a list of a server's parts.
+func shownList[T any](b *bounds, all []T, of string) []T {
 	r := room{maxShownList}
-	var out []model.Processor
-	for _, p := range all {
-		if !r.fits(&p.ID, &p.Type, &p.Architecture, &p.InstructionSet, &p.Manufacturer, &p.Model) {
-			break
-		}
-		out = append(out, p)
-	}
-	b.note(len(out), len(all), "processors")
-	return out
-}
-
-func (b *bounds) bootOrder(all []string) []string {
-	r := room{maxShownList}
-	out := kept(all, func(option *string) bool { return r.fits(option) })
-	b.note(len(out), len(all), "boot options")
+	out := kept(all, r.fits)
+	b.note(len(out), len(all), of)
 	return out
 }
 
@@ -110,15 +151,10 @@ func (b *bounds) storages(all []StorageStatus) []StorageStatus {
 	drives, volumes, keptDrives, keptVolumes := 0, 0, 0, 0
 	for _, s := range all {
 		drives, volumes = drives+len(s.Drives), volumes+len(s.Volumes)
-		if !r.fits(&s.Name, &s.State) {
+		if !r.fits(&s) {
 			continue // and so do all behind it
 		}
-		s.Drives = kept(s.Drives, func(d *DriveStatus) bool {
-			return r.fits(&d.Name, &d.MediaType, &d.Type, &d.Capacity, &d.Vendor, &d.Model, &d.State)
-		})
-		s.Volumes = kept(s.Volumes, func(v *VolumeStatus) bool {
-			return r.fits(&v.Name, &v.Capacity, &v.State, &v.RAIDType, &v.VolumeUsage)
-		})
+		s.Drives, s.Volumes = kept(s.Drives, r.fits), kept(s.Volumes, r.fits)
 		keptDrives, keptVolumes = keptDrives+len(s.Drives), keptVolumes+len(s.Volumes)
 		out = append(out, s)
 	}
@@ -132,15 +168,12 @@ func (b *bounds) interfaces(all []model.NetworkInterface) []model.NetworkInterfa
 	r, near := room{maxShownList}, room{maxShownList}
 	var out []model.NetworkInterface
 	for _, n := range all {
-		if !r.fits(&n.Name, &n.MACAddress, &n.CarrierStatus) {
+		if !r.fits(&n) {
 			break
 		}
 		ips, neighbors := len(n.IPs), len(n.Neighbors)
-		n.IPs = kept(n.IPs, func(ip *string) bool { return r.fits(ip) })
+		n.IPs, n.Neighbors = kept(n.IPs, r.fits), kept(n.Neighbors, near.fits)
 		b.note(len(n.IPs), ips, "addresses of "+n.Name)
-		n.Neighbors = kept(n.Neighbors, func(n *model.Neighbor) bool {
-			return near.fits(&n.MACAddress, &n.PortID, &n.PortDescription, &n.SystemName, &n.SystemDescription)
-		})
 		b.note(len(n.Neighbors), neighbors, "neighbours of "+n.Name)
 		out = append(out, n)
 	}
@@ -148,83 +181,76 @@ func (b *bounds) interfaces(all []model.NetworkInterface) []model.NetworkInterfa
 	return out
 }
 
-func (b *bounds) cleanup(st *CleanupStatus) *CleanupStatus {
-	if st == nil {
-		return nil
-	}
-	r := room{maxShownList}
-	out := *st
-	out.Disks = kept(st.Disks, func(d *DiskStatus) bool { return r.fits(&d.Name, &d.Serial, &d.Method, &d.Result) })
-	b.note(len(out.Disks), len(st.Disks), "disks")
-	return &out
+// Decided is a record as the status branch keeps it: without the fields that have the tag decided:"-".
+// Messages, by which nothing is restored, are bounded.
+func Decided[R any](rec *R) *R {
+	d := *rec
+	decide(reflect.ValueOf(&d).Elem())
+	return &d
 }
 
-// kept returns the first entries of a list: those that fit, made to. The list stays as
-// it is.
-func kept[T any](list []T, fits func(*T) bool) []T {
-	var out []T
-	for _, e := range list {
-		if !fits(&e) {
-			break
+func decide(v reflect.Value) {
+	for _, change := range changesOf(v.Type()) {
+		change(v)
+	}
+}
+
+var changes sync.Map // reflect.Type → []func(reflect.Value)
+
+// changesOf are what Decided changes in a struct.
+func changesOf(t reflect.Type) (all []func(reflect.Value)) {
+	if known, ok := changes.Load(t); ok {
+		return known.([]func(reflect.Value))
+	}
+	for f := range t.Fields() {
+		at := f.Index[0]
+		switch {
+		case f.Tag.Get("decided") == "-":
+			all = append(all, func(v reflect.Value) { v.Field(at).SetZero() })
+		case f.Name == "Message":
+			all = append(all, func(v reflect.Value) { v.Field(at).SetString(shownText(v.Field(at).String())) })
+		case f.Type.Kind() == reflect.Struct && len(changesOf(f.Type)) > 0:
+			all = append(all, func(v reflect.Value) { decide(v.Field(at)) })
+		case f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct && len(changesOf(f.Type.Elem())) > 0:
+			all = append(all, func(v reflect.Value) {
+				if old := v.Field(at); !old.IsNil() {
+					c := reflect.New(f.Type.Elem())
+					c.Elem().Set(old.Elem())
+					decide(c.Elem())
+					old.Set(c)
+				}
+			})
 		}
-		out = append(out, e)
 	}
-	return out
+	changes.Store(t, all)
+	return all
 }
 
-// shownWipes bounds the outcomes of a wipe. If not all fit, those that failed come
-// first: they are what somebody has to act upon.
+// decidedFleet is the fleet's record as the status branch keeps it. If the record is ever needed, the rest
+// of a list that is too long is decided again: held steps are held again.
+func decidedFleet(rec model.FleetRecord) model.FleetRecord {
+	within := func(left int) func(any) bool { return (&room{left}).fitsWhole }
+	held := within(maxShownSteps)
+	rec.Holds = slices.Clone(rec.Holds)
+	for i := range rec.Holds {
+		rec.Holds[i].Steps = kept(rec.Holds[i].Steps, held)
+	}
+	rec.ApprovedSteps, rec.Done = kept(rec.ApprovedSteps, within(maxShownSteps)), lastKept(rec.Done, within(maxShownSteps))
+	rec.Absent = kept(rec.Absent, within(maxShownProblemBytes))
+	rec.Unreadable = kept(rec.Unreadable, within(maxShownProblemBytes)) // as long as one is listed, no server is taken for new
+	rec.Removed = kept(rec.Removed, within(maxShownProblemBytes))       // one that is left out is merely absent after a lost store
+	return rec
+}
+
+// shownWipes bounds the outcomes of a wipe: if not all fit, failed and skipped disks come first.
 func shownWipes(all []model.DiskWipe) []model.DiskWipe {
-	r := room{maxShownWipes}
-	take := func(list []model.DiskWipe) []model.DiskWipe {
-		return kept(list, func(d *model.DiskWipe) bool {
-			for _, t := range []*string{&d.Name, &d.Serial, &d.Model, &d.Method, &d.Result} {
-				*t = text.Clip(*t, maxDiskText)
-			}
-			return r.fits(&d.Name, &d.Serial, &d.Model, &d.Method, &d.Result, &d.Error)
-		})
-	}
-	out := take(all)
-	if len(out) == len(all) {
-		return out
-	}
-	r = room{maxShownWipes}
-	var failed, others []model.DiskWipe
-	for _, d := range all {
-		if d.Result == model.WipeFailed {
-			failed = append(failed, d)
-			continue
-		}
-		others = append(others, d)
-	}
-	return append(take(failed), take(others)...)
-}
-
-// takes counts n more bytes, and reports whether they fit.
-func (r *room) takes(n int) bool {
-	r.left -= n
-	return r.left >= 0
-}
-
-// lastKept is kept from the end: of what was done the newest counts.
-func lastKept[T any](list []T, fits func(*T) bool) []T {
-	for i, e := range slices.Backward(list) {
-		if !fits(&e) {
-			return list[i+1:]
-		}
-	}
-	return list
+	return worstKept(all, maxShownWipes, func(a, b model.DiskWipe) int { return cmp.Compare(a.Result, b.Result) })
 }
 
 // shownProblems is the list of problems; of too many the first, errors before warnings.
 func shownProblems(all []model.Problem) *Problems {
-	shown := firstProblems(all)
-	if len(shown) < len(all) {
-		all = slices.Clone(all)
-		slices.SortStableFunc(all, bySeverity)
-		shown = firstProblems(all)
-	}
-	doc := &Problems{Problems: shown}
+	shown := worstKept(all, maxShownProblemBytes, bySeverity)
+	doc := &Problems{Problems: orEmpty(shown)}
 	if more := len(all) - len(shown); more > 0 {
 		doc.LeftOut = fmt.Sprintf("%d more of %d problems: correct those above, then the others are shown", more, len(all))
 	}
@@ -234,16 +260,15 @@ func shownProblems(all []model.Problem) *Problems {
 // bySeverity sorts errors before warnings.
 func bySeverity(a, b model.Problem) int { return cmp.Compare(a.Severity, b.Severity) }
 
-// firstProblems are as many as there is room for.
-func firstProblems(all []model.Problem) []model.Problem {
-	r, shown := room{maxShownProblemBytes}, []model.Problem{}
-	for _, p := range all[:min(len(all), maxShownProblems)] {
-		if !r.fits(&p.File, &p.Object, &p.Field, &p.Message) {
-			break
-		}
-		shown = append(shown, p)
+// worstKept returns the entries of a list that fit. If not all fit, the worst come first.
+func worstKept[T any](list []T, bytes int, worst func(a, b T) int) []T {
+	shown := kept(list, (&room{bytes}).fits)
+	if len(shown) == len(list) {
+		return shown
 	}
-	return shown
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, worst)
+	return kept(list, (&room{bytes}).fits)
 }
 
 // shownReadme cuts the page after a line.

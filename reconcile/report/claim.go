@@ -22,8 +22,7 @@ type ClaimStatus struct {
 func (v *view) claimDocument(c *bind.Claim) *Document {
 	d := newDocument(c.Manifest.Identity().Kind, c.Manifest.Name)
 	d.Metadata.Namespace, d.Metadata.Labels = c.Manifest.Namespace, c.Manifest.Labels
-	rec := *c.Record
-	d.Record = &rec
+	d.Decided = c.Record
 	if st := v.claimStatus(c); c.Manifest.BootConfiguration {
 		d.Spec, d.Status = BootConfigurationSpec{*c.Manifest.Spec.ServerRef, c.Manifest.Spec.Image}, v.requestedStatus(c, st)
 	} else {
@@ -74,8 +73,7 @@ func (v *view) heldClaimDocument(s *plan.Server, a model.Absence) *Document {
 		d.Status = BootConfigurationStatus{State: "Error", Server: s.Name, Conditions: st.Conditions}
 	}
 	if rec := v.in.Observed.Claims[s.Record.Claim.Name]; rec != nil {
-		own := *rec
-		d.Record = &own
+		d.Decided = rec
 	}
 	return d
 }

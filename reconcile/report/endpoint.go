@@ -54,7 +54,6 @@ func (v *view) endpointDocument(e *bmcs.Endpoint) *Document {
 	if why := e.Lost(); why.Reason != "" {
 		st.Conditions = append(st.Conditions, condition(typeReachable, false, why.Reason, why.Text(), why.Since))
 	}
-	own := *e.Record
-	d.Status, d.Record = st, &own
+	d.Status, d.Decided = st, e.Record
 	return d
 }

@@ -97,7 +97,7 @@ func (d documents) explain(kind, name string) (Explanation, error) {
 	}
 	doc, err := d.at(path)
 	if err != nil {
-		return Explanation{}, fmt.Errorf("read %s: %w", path, err)
+		return Explanation{}, err
 	}
 	e := Explanation{Kind: kind, Name: nameAt(kind, path)}
 	o, ok := doc.(*Document)
@@ -239,7 +239,7 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 	e.fact("uuid", spec.SystemUUID)
 	e.fact("hardware", strings.TrimSpace(status.Manufacturer+" "+status.Model))
 	e.fact("serial number", status.SerialNumber)
-	if rec, _ := o.Record.(*model.ServerRecord); rec != nil {
+	if rec, _ := o.Decided.(*model.ServerRecord); rec != nil {
 		e.Since = rec.Life.Since
 		e.fact("MAC addresses", MACsText(rec.MACs))
 		e.installFacts(status.Install, rec)
@@ -360,7 +360,7 @@ func (d documents) endpoint(e *Explanation, o *Document, status EndpointStatus) 
 	e.fact("network", status.Network)
 	e.fact("BMC", string(status.BMC))
 	e.fact("entry of the MAC prefix database", strings.TrimSpace(status.Prefix+" "+status.Manufacturer))
-	if rec, _ := o.Record.(*model.EndpointRecord); rec != nil && len(rec.Tried) > 0 {
+	if rec, _ := o.Decided.(*model.EndpointRecord); rec != nil && len(rec.Tried) > 0 {
 		e.fact("credentials refused", fmt.Sprint(len(rec.Tried)))
 	}
 }

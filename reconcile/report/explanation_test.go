@@ -43,7 +43,7 @@ status:
   state: Reserved
   powerState: "On"
   bootTimeline: [{stage: DHCP, at: "2026-11-21T08:00:01Z"}, {stage: TFTP, at: "2026-11-21T08:00:03Z"}]
-record: {life: {since: "2026-11-21T07:59:00Z"}}
+decided: {life: {since: "2026-11-21T07:59:00Z"}}
 `),
 	"bmcs/b1.yaml": []byte(`
 metadata: {name: b1}

@@ -1,8 +1,8 @@
 package report
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"time"
 
 	"ingot/model"
@@ -48,14 +48,13 @@ func ReadHeld(files map[string][]byte) (held []Held, observed model.Revision, er
 	if len(files[model.ReportRevision]) == 0 {
 		return nil, "", errors.New("it has no " + model.ReportRevision + ": is it the status branch of Ingot?")
 	}
-	doc, err := readWhole(files[model.ReportRevision], new(Revision))
+	doc, err := ReadDocument(model.ReportRevision, files[model.ReportRevision])
 	if err != nil {
-		return nil, "", fmt.Errorf("read %s: %w", model.ReportRevision, err)
+		return nil, "", err
 	}
-	if observed = doc.Observed; observed == "" {
-		observed = doc.Applied
-	}
-	held, err = filesOf(files).held(doc)
+	revision := doc.(*Revision)
+	held, err = filesOf(files).held(revision)
+	observed = cmp.Or(revision.Observed, revision.Applied)
 	return held, observed, err
 }
 
@@ -80,25 +79,25 @@ func (d documents) held(doc *Revision) (held []Held, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range doc.Record.Holds {
+	for i := range doc.Decided.Holds {
 		held = append(held, heldByGuard(doc, i))
 	}
-	if len(doc.Record.Absent) > 0 {
+	if len(doc.Decided.Absent) > 0 {
 		held = append(held, heldAbsent(doc, serving))
 	}
-	if t := doc.Record.UnknownToken; t != "" {
+	if t := doc.Decided.UnknownToken; t != "" {
 		held = append(held, Held{
-			Subject: approves + "that claims are bound", Token: t, Since: doc.Record.Unknown, Effects: unbound,
+			Subject: approves + "that claims are bound", Token: t, Since: doc.Decided.Unknown, Effects: unbound,
 			Message: "neither the store nor the status branch knew the fleet, and servers run that may serve these claims already",
 		})
 	}
-	if t := doc.Record.GapToken; t != "" {
+	if t := doc.Decided.GapToken; t != "" {
 		held = append(held, Held{
 			Subject: approves + "that servers are switched off", Token: t, Effects: found,
 			Message: "these servers should be off, and were found running after no Ingot had run for long: they may serve claims",
 		})
 	}
-	for _, u := range doc.Record.Unreadable {
+	for _, u := range doc.Decided.Unreadable {
 		held = append(held, Held{
 			Subject: approves + "that the record of " + string(u.Server) + " is given up", Token: u.Token, Since: u.Since,
 			Message: "no copy of the record of server " + string(u.Server) + " can be read",
@@ -118,7 +117,7 @@ func heldObjects(d documents) (serving map[model.ClaimName]model.ServerName, fou
 		}
 		of, err := d.at(path)
 		if err != nil {
-			return nil, nil, nil, fmt.Errorf("read %s: %w", path, err)
+			return nil, nil, nil, err
 		}
 		doc, _ := of.(*Document)
 		if doc == nil {
@@ -128,7 +127,7 @@ func heldObjects(d documents) (serving map[model.ClaimName]model.ServerName, fou
 			name := claimSummary(doc, st).Name
 			unbound = append(unbound, HeldEffect{Text: "claim " + string(name) + " is given a free server, which is installed for it"})
 		}
-		rec, _ := doc.Record.(*model.ServerRecord)
+		rec, _ := doc.Decided.(*model.ServerRecord)
 		if rec == nil {
 			continue
 		}
@@ -143,7 +142,7 @@ func heldObjects(d documents) (serving map[model.ClaimName]model.ServerName, fou
 }
 
 func heldByGuard(doc *Revision, i int) Held {
-	h := &doc.Record.Holds[i]
+	h := &doc.Decided.Holds[i]
 	held := Held{
 		Subject: approves + text.Plural(len(h.Steps), "step") + " held by the guard", Message: guardText(h),
 		Token: h.Token, Since: h.Since, Until: h.Until,
@@ -159,7 +158,7 @@ func heldByGuard(doc *Revision, i int) Held {
 }
 
 func heldAbsent(doc *Revision, serving map[model.ClaimName]model.ServerName) Held {
-	f := &doc.Record
+	f := &doc.Decided
 	n := len(f.Absent) + f.AbsentMore
 	if doc.Absent != nil {
 		n = doc.Absent.Count

@@ -69,9 +69,6 @@ var newsKinds = []struct {
 	{"endpoints/", "endpoint ", endpointOutcome},
 }
 
-// serverFolder is where the status branch has servers.
-const serverFolder = "servers/"
-
 // newsOf says what became of the fleet and of each object since old.
 func newsOf(old, now map[string]*model.Document) []news {
 	all := fleetNews(old[model.ReportRevision], now[model.ReportRevision])

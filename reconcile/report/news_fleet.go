@@ -73,10 +73,10 @@ func absentNews(r *Revision, n int) string {
 	switch {
 	case n == 0:
 		return "nothing any more"
-	case len(r.Record.Absent) == 0:
+	case len(r.Decided.Absent) == 0:
 		return text.Plural(n, "object")
 	}
-	return r.Record.Absent[0].Identity.String() + others(n)
+	return r.Decided.Absent[0].Identity.String() + others(n)
 }
 
 // others says how many of n there are beside the one that is named.

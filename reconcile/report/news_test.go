@@ -152,7 +152,7 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 		},
 		"what is absent without a commit": {
 			old: files{model.ReportRevision: {Object: &Revision{}}},
-			now: files{model.ReportRevision: {Object: &Revision{Absent: &Absent{Count: 2}, Record: model.FleetRecord{
+			now: files{model.ReportRevision: {Object: &Revision{Absent: &Absent{Count: 2}, Decided: model.FleetRecord{
 				Absent: []model.Absence{{Identity: model.ClaimName("default/web-1").Identity()}},
 			}}}},
 			want: "absent without a commit: ServerClaim default/web-1 and 1 more",

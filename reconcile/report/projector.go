@@ -76,7 +76,7 @@ func (p *Projector) projectPictures(r *model.Report) {
 	p.page.pictures, p.page.picturesLeftOut = picturesOf(p.tiles)
 	for _, pic := range p.page.pictures {
 		old := p.drawn[pic.path]
-		if old.doc == nil || !old.of.same(pic) {
+		if old.doc == nil || !reflect.DeepEqual(old.of, pic) {
 			old = drawing{pic, &model.Document{Text: pic.svg()}}
 			p.drawn[pic.path] = old
 		}
@@ -198,7 +198,7 @@ func (p *Projector) projectBMCs(v *view, r *model.Report) {
 		if b.Found {
 			from.manifest, from.device, from.prefix = nil, b.Endpoint.Record, b.Endpoint.Prefix
 		}
-		if kept := p.keep(r, "bmcs/"+string(b.Name)+".yaml", from, func() any { return v.bmcDocument(b) }); kept.urgency != inOrder {
+		if kept := p.keep(r, bmcFolder+string(b.Name)+".yaml", from, func() any { return v.bmcDocument(b) }); kept.urgency != inOrder {
 			p.page.bmcs = append(p.page.bmcs, kept)
 		}
 	}
@@ -252,21 +252,6 @@ func (p *Projector) projectClaims(v *view, r *model.Report) {
 	}
 }
 
-// ClaimPath is where a claim, or a ServerBootConfiguration, stands on the status branch.
-func ClaimPath(name model.ClaimName) string {
-	ns, n := model.SplitName(name)
-	if name.IsBootConfiguration() {
-		return bootConfigurationFolder + ns + "/" + n + ".yaml"
-	}
-	return claimFolder + ns + "/" + n + ".yaml"
-}
-
-// The folders of what has servers.
-const (
-	claimFolder             = "serverclaims/"
-	bootConfigurationFolder = "serverbootconfigurations/"
-)
-
 // endpointInputs is all that a device's document is made from.
 type endpointInputs struct {
 	rec       *model.EndpointRecord
@@ -305,7 +290,7 @@ type revisionInputs struct {
 func (p *Projector) projectRest(v *view, r *model.Report) {
 	for _, e := range v.Endpoints {
 		from := endpointInputs{e.Record, e.Manifest, e.Prefix, e.IP, e.DescribedBy, e.IsBMC, e.Why, e.Lost()}
-		p.keep(r, "endpoints/"+e.Name+".yaml", from, func() any { return v.endpointDocument(e) })
+		p.keep(r, endpointFolder+e.Name+".yaml", from, func() any { return v.endpointDocument(e) })
 	}
 	for i := range v.Maintenances {
 		m := &v.Maintenances[i]
@@ -353,7 +338,7 @@ func (p *Projector) forget(r *model.Report) {
 	maps.DeleteFunc(p.rest, func(path string, _ projected) bool { return r.Documents[path] == nil })
 	maps.DeleteFunc(p.drawn, func(path string, _ drawing) bool { return r.Documents[path] == nil })
 	maps.DeleteFunc(p.servers, func(name model.ServerName, _ projected) bool {
-		return r.Documents["servers/"+string(name)+".yaml"] == nil
+		return r.Documents[serverFolder+string(name)+".yaml"] == nil
 	})
 }
 

@@ -56,13 +56,6 @@ func (p picture) title() string {
 	return title
 }
 
-// same reports whether both show the same.
-func (p picture) same(other picture) bool {
-	return p.location == other.location && p.part == other.part && slices.EqualFunc(p.racks, other.racks, func(a, b rack) bool {
-		return a.name == b.name && a.more == b.more && slices.Equal(a.tiles, b.tiles)
-	})
-}
-
 // picturesOf puts servers, which are in the order of names, into the pictures of their
 // racks. It returns how many racks there are no pictures of, too.
 func picturesOf(tiles []tile) (all []picture, leftOut int) {

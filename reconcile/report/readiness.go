@@ -57,21 +57,6 @@ func readinessOutcome(_, now *Document) outcome {
 	return outcome{weighsStep, fmt.Sprintf("%d of %s ready", st.Ready, text.Plural(st.Servers, "server"))}
 }
 
-// taints are those that ServerReadinessRules keep on a server.
-func (b *bounds) taints(all []proposal.RuleTaint) []TaintStatus {
-	r := room{maxShownList}
-	var out []TaintStatus
-	for _, t := range all {
-		st := TaintStatus{t.Taint, t.Rule, t.Unmet}
-		if !r.fits(&st.Key, &st.Value, &st.Rule, &st.Message) {
-			break
-		}
-		out = append(out, st)
-	}
-	b.note(len(out), len(all), "taints")
-	return out
-}
-
 // madeOfTaints are the taints of a server as a part of what its document was made from.
 func madeOfTaints(all []proposal.RuleTaint) string {
 	if len(all) == 0 {

@@ -30,9 +30,9 @@ type Revision struct {
 	// before it is merged.
 	Policy Policy `json:"policy"`
 	// Fence and Holder say who wrote the branch.
-	Fence  uint64            `json:"fence"`
-	Holder model.Holder      `json:"holder,omitzero"`
-	Record model.FleetRecord `json:"record"`
+	Fence   uint64            `json:"fence"`
+	Holder  model.Holder      `json:"holder,omitzero"`
+	Decided model.FleetRecord `json:"decided"`
 }
 
 // Absent is what is in force though Git lacks it.
@@ -123,7 +123,7 @@ func (p *Policy) Apply(to *policy.Options) error {
 func (v *view) revisionDocument(r *model.Report) *Revision {
 	d, fleet := v.in.Desired, v.in.Observed.Fleet
 	doc := &Revision{
-		Observed: d.Source.Observed, Applied: fleet.Applied.Revision(), Record: mirrorFleet(fleet), Pools: ExhaustedPools(v.in.Pools),
+		Observed: d.Source.Observed, Applied: fleet.Applied.Revision(), Decided: decidedFleet(fleet), Pools: ExhaustedPools(v.in.Pools),
 		Fence: r.Fence, Holder: r.Holder,
 		Tenants: v.in.Policy.Tenants, Policy: policyOf(&v.in.Policy),
 	}
@@ -139,7 +139,7 @@ func (v *view) revisionDocument(r *model.Report) *Revision {
 	doc.LastGood = shownLastGood(d.LastGood)
 	doc.LastGoodLeftOut = len(d.LastGood) - len(doc.LastGood)
 	for i, g := range fleet.Holds {
-		shown := doc.Record.Holds[i].Steps
+		shown := doc.Decided.Holds[i].Steps
 		gd := Guard{
 			Message: guardText(&g), Approve: proposal.ApproveLine(g.Token), Limit: g.Limit, Since: g.Since, Until: g.Until, Steps: shown,
 		}
@@ -157,12 +157,11 @@ func (v *view) revisionDocument(r *model.Report) *Revision {
 // shownLastGood are as many of the objects that are in force as they were as there is room for.
 func shownLastGood(all []model.LastGood) []model.LastGood {
 	r := room{maxShownLastGood}
-	return kept(all, func(o *model.LastGood) bool {
-		size := entryOverhead + len(o.Identity.String()) + len(o.Path) + len(o.Blob)
-		for _, file := range o.Behind {
-			size += len(file) + 8
+	return kept(all, func(o any) bool {
+		for _, file := range o.(*model.LastGood).Behind {
+			r.takes(len(file) + 8)
 		}
-		return r.takes(size)
+		return r.fitsWhole(o)
 	})
 }
 

@@ -87,7 +87,9 @@ func (v *view) serverDocument(s serverView) *Document {
 	d.at = placeOf(d.Metadata.Labels, s.Manifest)
 	d.Spec = s.spec()
 	d.Status = v.serverStatus(s)
-	d.Record = Mirrored(s.Record)
+	rec := Decided(s.Record)
+	rec.Disks.Wiped = shownWipes(rec.Disks.Wiped)
+	d.Decided = rec
 	return d
 }
 
@@ -128,17 +130,22 @@ func (v *view) serverStatus(s serverView) ServerStatus {
 		st.Manufacturer, st.Model, st.SKU = shownText(inv.Manufacturer), shownText(inv.Model), shownText(inv.SKU)
 		st.SerialNumber, st.BIOSVersion, st.IndicatorLED = shownText(inv.SerialNumber), shownText(inv.BIOSVersion), shownText(inv.IndicatorLED)
 		st.TotalSystemMemory = bytesText(inv.MemoryBytes)
-		st.Processors, st.Storages = b.processors(inv.Processors), b.storages(storageStatuses(inv.Storages))
-		st.BootOrder, nics = b.bootOrder(inv.BootOrder), inv.NetworkInterfaces
+		st.Processors, st.Storages = shownList(&b, inv.Processors, "processors"), b.storages(storageStatuses(inv.Storages))
+		st.BootOrder, nics = shownList(&b, inv.BootOrder, "boot options"), inv.NetworkInterfaces
 	}
 	if s.Record.Life.State == model.StateCleanup {
-		st.Cleanup = b.cleanup(cleanupOf(s.trace().Wiping()))
+		if st.Cleanup = cleanupOf(s.trace().Wiping()); st.Cleanup != nil {
+			st.Cleanup.Disks = shownList(&b, st.Cleanup.Disks, "disks")
+		}
 	}
 	st.Install = s.installOf()
 	if p := v.in.Observed.Probes[s.Name]; p != nil && len(p.Data.NetworkInterfaces) > 0 {
 		nics = probedInterfaces(&p.Data)
 	}
-	st.Taints = b.taints(s.Taints)
+	for _, t := range s.Taints {
+		st.Taints = append(st.Taints, TaintStatus{t.Taint, t.Rule, t.Unmet})
+	}
+	st.Taints = shownList(&b, st.Taints, "taints")
 	st.NetworkInterfaces, st.LeftOut = b.interfaces(nics), b.leftOut
 	return st
 }

@@ -90,7 +90,7 @@ func waitsAsBefore(old, now *model.Document) bool {
 		return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason
 	}
 	return before.Server == "" && after.Server == "" && slices.EqualFunc(before.Conditions, after.Conditions, sameState) &&
-		reflect.DeepEqual(was.Spec, is.Spec) && reflect.DeepEqual(was.Metadata, is.Metadata) && reflect.DeepEqual(was.Record, is.Record)
+		reflect.DeepEqual(was.Spec, is.Spec) && reflect.DeepEqual(was.Metadata, is.Metadata) && reflect.DeepEqual(was.Decided, is.Decided)
 }
 
 // Published notes that a report is on the status branch.

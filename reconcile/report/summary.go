@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -116,7 +115,7 @@ func (d documents) summarise() (Summary, error) {
 	for _, path := range d.paths {
 		doc, err := d.at(path)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("read %s: %w", path, err))
+			errs = append(errs, err)
 			continue
 		}
 		s.Add(doc)
@@ -131,15 +130,15 @@ func (d documents) summarise() (Summary, error) {
 func (s *Summary) Add(doc any) {
 	switch d := doc.(type) {
 	case *Revision:
-		s.Revision, s.Guard = d.Applied, d.Record.Holds
+		s.Revision, s.Guard = d.Applied, d.Decided.Holds
 		if d.Verified != nil {
 			s.SignedBy = d.Verified.SignedBy
 		}
 		if d.Source != nil {
 			s.Source = &model.SourceState{Reason: d.Source.Reason, Message: d.Source.Message, Since: d.Source.Since}
 		}
-		if len(d.Record.Absent) > 0 {
-			s.Absent = &AbsentSummary{d.Record.Absent, d.Record.AbsentMore, d.Record.AbsentToken}
+		if len(d.Decided.Absent) > 0 {
+			s.Absent = &AbsentSummary{d.Decided.Absent, d.Decided.AbsentMore, d.Decided.AbsentToken}
 		}
 	case *Problems:
 		s.Problems = d.Problems
@@ -168,7 +167,7 @@ func serverSummary(d *Document, status ServerStatus) ServerSummary {
 	if spec, _ := d.Spec.(ServerSpec); spec.BMCRef != nil {
 		s.BMC = model.BMCName(spec.BMCRef.Name)
 	}
-	if rec, _ := d.Record.(*model.ServerRecord); rec != nil {
+	if rec, _ := d.Decided.(*model.ServerRecord); rec != nil {
 		s.Since, s.Claim = rec.Life.Since, rec.Claim.Name
 	}
 	return s
@@ -177,7 +176,7 @@ func serverSummary(d *Document, status ServerStatus) ServerSummary {
 // requested is a boot configuration's status as a claim's, if it is one in Git and none that
 // Ingot made.
 func requested(d *Document, status BootConfigurationStatus) (st ClaimStatus, inGit bool) {
-	rec, _ := d.Record.(*model.ClaimRecord)
+	rec, _ := d.Decided.(*model.ClaimRecord)
 	return ClaimStatus{Server: status.Server, Conditions: status.Conditions}, rec != nil
 }
 

@@ -19,7 +19,7 @@ lastAppliedRevision: main@sha1:aaaa
 verified: {revision: "main@sha1:aaaa", signedBy: alice}
 source: {reason: FetchFailed, message: connection refused, since: "2026-11-21T08:00:00Z"}
 guard: [{message: 4 steps wait, approve: "Ingot-Approve: 1234", limit: 3, since: "2026-11-21T07:00:00Z"}]
-record:
+decided:
   holds:
   - revision: main@sha1:bbbb
     token: "1234"
@@ -39,7 +39,7 @@ status:
   powerState: "On"
   networkInterfaces: [{name: eth0, ips: [10.0.0.2]}]
   conditions: [{type: Ready, status: "True", reason: Reserved, lastTransitionTime: "2026-11-21T06:00:00Z"}]
-record: {life: {since: "2026-11-21T06:00:00Z"}, claim: {name: default/web}}
+decided: {life: {since: "2026-11-21T06:00:00Z"}, claim: {name: default/web}}
 `),
 	"servers/s2.yaml": []byte(`
 kind: Server
@@ -53,7 +53,7 @@ status:
       reason: FoundRunning
       message: "found running (to act: rack operator)"
       lastTransitionTime: "2026-11-21T06:00:00Z"
-record: {life: {since: "2026-11-21T06:30:00Z"}}
+decided: {life: {since: "2026-11-21T06:30:00Z"}}
 `),
 	"bmcs/b1.yaml": []byte(`
 kind: BMC
@@ -134,7 +134,7 @@ func TestTheStatusBranchIsSummedUp(t *testing.T) {
 func TestAReportIsSummedUpLikeTheBranch(t *testing.T) {
 	server := &Document{
 		Metadata: Metadata{Name: "s1"}, Status: ServerStatus{State: model.StateAvailable, PowerState: model.PowerOff},
-		Record: &model.ServerRecord{Life: model.RecordLife{Since: today(6, 0)}},
+		Decided: &model.ServerRecord{Life: model.RecordLife{Since: today(6, 0)}},
 	}
 	got := SummaryOf(&model.Report{Documents: map[string]*model.Document{
 		"README.md":       {Text: "# a fleet"},
@@ -151,7 +151,7 @@ func TestAFileThatCannotBeReadIsNamedAndTheOthersAreShown(t *testing.T) {
 		"servers/s1.yaml": []byte("metadata: [\n"),
 		"servers/s2.yaml": branch["servers/s2.yaml"],
 	})
-	if err == nil || !strings.HasPrefix(err.Error(), "read servers/s1.yaml: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "servers/s1.yaml:1:1: ") {
 		t.Errorf("got error %v", err)
 	}
 	if len(got.Servers) != 1 || got.Servers[0].Name != "s2" {

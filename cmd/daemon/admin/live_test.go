@@ -27,7 +27,7 @@ type live struct {
 
 func newLive(n int) *live {
 	docs := map[string]*model.Document{
-		model.ReportRevision: {Object: &report.Revision{Applied: "main@sha1:0123", Record: model.FleetRecord{}}},
+		model.ReportRevision: {Object: &report.Revision{Applied: "main@sha1:0123", Decided: model.FleetRecord{}}},
 		model.ReportProblems: {Object: &report.Problems{Problems: []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Line: 3, Column: 5, Message: "wrong"}}}},
 		model.ReportReadme:   {Text: "# Fleet\n"},
 	}
@@ -35,8 +35,8 @@ func newLive(n int) *live {
 		docs[serverPath(i)] = serverDocument(i, model.StateReserved)
 		docs[fmt.Sprintf("bmcs/b%d.yaml", i)] = &model.Document{Object: &report.Document{
 			Kind: "BMC", Metadata: report.Metadata{Name: fmt.Sprint("b", i)}, Spec: report.BMCSpec{Protocol: model.Protocol{Name: "Redfish", Port: 443}},
-			Status: report.BMCStatus{State: "Enabled", IP: "192.0.2.1", Servers: []model.ServerName{model.ServerName(fmt.Sprint("s", i))}},
-			Record: &model.BMCRecord{},
+			Status:  report.BMCStatus{State: "Enabled", IP: "192.0.2.1", Servers: []model.ServerName{model.ServerName(fmt.Sprint("s", i))}},
+			Decided: &model.BMCRecord{},
 		}}
 		docs[fmt.Sprintf("serverclaims/default/c%d.yaml", i)] = &model.Document{Object: &report.Document{
 			Kind: "ServerClaim", Metadata: report.Metadata{Name: fmt.Sprint("c", i), Namespace: "default", Labels: map[string]string{"team": "web"}},
@@ -45,7 +45,7 @@ func newLive(n int) *live {
 				{Type: "Bound", Status: metav1.ConditionTrue, Reason: "Bound", LastTransitionTime: metav1.NewTime(since)},
 				{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Booted", LastTransitionTime: metav1.NewTime(since)},
 			}},
-			Record: &model.ClaimRecord{},
+			Decided: &model.ClaimRecord{},
 		}}
 	}
 	docs["endpoints/e.yaml"] = &model.Document{Object: &report.Document{
@@ -53,7 +53,7 @@ func newLive(n int) *live {
 		Status: report.EndpointStatus{Network: "bmcs", Since: since, Conditions: []metav1.Condition{
 			{Type: "Recognised", Status: metav1.ConditionFalse, Reason: model.ReasonNoMACPrefix, Message: "no entry (to act: rack operator)", LastTransitionTime: metav1.NewTime(since)},
 		}},
-		Record: &model.EndpointRecord{},
+		Decided: &model.EndpointRecord{},
 	}}
 	docs["endpoints/port-7.yaml"] = &model.Document{Object: &report.Document{
 		Kind: "Endpoint", Metadata: report.Metadata{Name: "port-7"}, Spec: report.EndpointSpec{IP: "192.0.2.7"},
@@ -78,7 +78,7 @@ func serverDocument(i int, state model.ServerState) *model.Document {
 		Metadata: report.Metadata{Name: fmt.Sprint("s", i), Labels: map[string]string{"rack": fmt.Sprint("r", i%10), "location": "berlin"}},
 		Spec:     report.ServerSpec{SystemUUID: "u", BMCRef: &model.LocalRef{Name: fmt.Sprint("b", i)}},
 		Status:   report.ServerStatus{State: state, PowerState: model.PowerOn, Manufacturer: "Contoso", Conditions: []metav1.Condition{ready}},
-		Record:   &model.ServerRecord{Life: model.RecordLife{Since: since}, Claim: model.RecordClaim{Name: model.ClaimName(fmt.Sprint("default/c", i))}},
+		Decided:  &model.ServerRecord{Life: model.RecordLife{Since: since}, Claim: model.RecordClaim{Name: model.ClaimName(fmt.Sprint("default/c", i))}},
 	}}
 }
 

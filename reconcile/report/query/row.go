@@ -161,7 +161,7 @@ func server(d *report.Document, c Common, manifest *model.Server) *Server {
 	if spec.BMCRef != nil {
 		s.BMC = spec.BMCRef.Name
 	}
-	if rec, _ := d.Record.(*model.ServerRecord); rec != nil {
+	if rec, _ := d.Decided.(*model.ServerRecord); rec != nil {
 		s.Claim = string(rec.Claim.Name)
 	}
 	return s

@@ -2,7 +2,6 @@ package query
 
 import (
 	"errors"
-	"fmt"
 
 	"ingot/model"
 	"ingot/reconcile/report"
@@ -37,7 +36,7 @@ func ReadRows(files map[string][]byte) (*Rows, error) {
 		object, err := report.ReadDocument(path, data)
 		switch {
 		case err != nil:
-			errs = append(errs, fmt.Errorf("read %s: %w", path, err))
+			errs = append(errs, err)
 		case object != nil:
 			r.Documents[path] = &model.Document{Object: object}
 		}

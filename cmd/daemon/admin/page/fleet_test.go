@@ -82,7 +82,7 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 func document(kind model.Kind, namespace, name string, labels map[string]string, spec, status, record any) *model.Document {
 	return &model.Document{Object: &report.Document{
 		APIVersion: model.APIVersion, Kind: string(kind), Metadata: report.Metadata{Name: name, Namespace: namespace, Labels: labels},
-		Spec: spec, Status: status, Record: record,
+		Spec: spec, Status: status, Decided: record,
 	}}
 }
 
@@ -137,7 +137,7 @@ func shownFleet() *aFleet {
 			Conditions: []metav1.Condition{condition("Bound", metav1.ConditionFalse, model.ReasonNoServerFree, "4 servers: 2 Reserved, 1 lack label rack=r9, 1 cordoned (to act: rack operator)", five)},
 		}, &model.ClaimRecord{Name: "default/db"}),
 		model.ReportRevision: {Object: &report.Revision{
-			Observed: "main@sha1:9999999999999999", Applied: "main@sha1:8c1f0a2b3c4d5e6f", Record: model.FleetRecord{Holds: []model.GuardHold{hold}},
+			Observed: "main@sha1:9999999999999999", Applied: "main@sha1:8c1f0a2b3c4d5e6f", Decided: model.FleetRecord{Holds: []model.GuardHold{hold}},
 			Guard: []report.Guard{{Message: "1 step"}},
 		}},
 		model.ReportProblems: {Object: &report.Problems{Problems: []model.Problem{

@@ -290,6 +290,6 @@ func TestDurationsAndSizes(t *testing.T) {
 func named(d model.Document, name string) *model.Document {
 	of := *d.Object.(*report.Document)
 	of.Metadata.Name = name
-	of.Record = &model.ClaimRecord{Name: model.ClaimName("default/" + name)}
+	of.Decided = &model.ClaimRecord{Name: model.ClaimName("default/" + name)}
 	return &model.Document{Object: &of}
 }

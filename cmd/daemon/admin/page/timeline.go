@@ -28,7 +28,7 @@ func (v *view) bootOf(d *report.Document, hint string) *boot {
 		return nil
 	}
 	b := &boot{Steps: st.BootTimeline, Hint: hint}
-	if rec, _ := d.Record.(*model.ServerRecord); rec != nil && rec.Boot.Ticket != nil {
+	if rec, _ := d.Decided.(*model.ServerRecord); rec != nil && rec.Boot.Ticket != nil {
 		b.Purpose = string(rec.Boot.Ticket.Purpose)
 		trace, last := model.BootTrace{Ticket: rec.Boot.Ticket}, b.Steps[len(b.Steps)-1]
 		if rec.Boot.Ticket.Open() && last.Stage != trace.Outcome() {
