@@ -8,7 +8,7 @@ import (
 	"ingot/model"
 )
 
-// What the former user ran does not go on running because firmware ignores the boot override.
+// The former user's system is powered off though the firmware ignores the boot override.
 func TestAWipeThatDoesNotBoot(t *testing.T) {
 	for _, mode := range []string{model.CleanupQuick, model.CleanupSecure} {
 		t.Run(mode, func(t *testing.T) {

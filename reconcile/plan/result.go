@@ -130,7 +130,7 @@ func (f *planner) pending(s *proposal.Server) proposal.Why {
 	return placeWhy(s, proposal.ReprovisionPlace)
 }
 
-// next names actions, if one of them does more than read or than what nothing waits for; "" = none does.
+// next names actions, if one of them does more than read and something waits for it; "" = none does.
 func next(do []proposal.Action) string {
 	acts, texts := false, make([]string, len(do))
 	for i, a := range do {

@@ -1,4 +1,4 @@
-// Package progress says for people how far boots, installs and wipes have come.
+// Package progress describes the progress of boots, installs and wipes for people.
 package progress
 
 import (

@@ -124,8 +124,8 @@ func powerAfter(p *model.RecordPower, e Event) {
 	}
 }
 
-// ForgetOff forgets a request to go off that was not seen to take effect. What it was made for has
-// ended, or something else has begun: that asks the system to shut down itself, and gives it its time.
+// ForgetOff forgets a request to go off that was not seen to take effect, because its purpose has ended.
+// The next one begins with a graceful shutdown and a grace of its own.
 func ForgetOff(p *model.RecordPower) {
 	if a := p.Asked; a != nil && a.Want == model.PowerOff && !a.Reached {
 		p.Asked = nil

@@ -138,7 +138,7 @@ func Later(a, b time.Time) time.Time {
 	return b
 }
 
-// Earlier is the earlier of two times, of which zero is none.
+// Earlier is the earlier of two times; a zero time does not count.
 func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

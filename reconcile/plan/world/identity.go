@@ -79,8 +79,8 @@ func (s *Server) contradicted(other *otherUUID) proposal.Why {
 		"until these agree; correct the manifest, or where the machine is", m.Name, m.Source, says), proposal.RackOperator)
 }
 
-// areTwo reports whether two names are those of different BMCs. One that nobody knows is not
-// any, and a device is the BMC in Git that describes it.
+// areTwo reports whether two names are those of different BMCs. A name without a BMC
+// does not count, and a device is the BMC in Git that describes it.
 func (w *World) areTwo(said, is model.BMCName) bool {
 	a, b := w.BMCs.Named(said), w.BMCs.Named(is)
 	if a == nil || b == nil || a == b || a.Endpoint != nil && a.Endpoint == b.Endpoint {
@@ -134,7 +134,7 @@ func (s *Server) duplicate(others []string) proposal.Why {
 }
 
 // given returns a system that shows no UUID with the one that a Server in Git gives it, or
-// why it cannot be told from others.
+// why it cannot be distinguished from others.
 func (a *admission) given(b *bmcs.BMC, sys model.SystemFact) (model.SystemFact, string) {
 	alone := len(b.Facts.Systems) == 1
 	if !sys.Board.Tells() {

@@ -9,7 +9,7 @@ import (
 	"ingot/reconcile/plan/reading"
 )
 
-// Input is all that a plan is made from. Nobody changes what it points to.
+// Input is all that a plan is made from. The planner does not change the values that it points to.
 type Input struct {
 	Desired  *model.Desired
 	Observed *model.Observed
