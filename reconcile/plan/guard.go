@@ -21,15 +21,15 @@ func (f *planner) guard() (next time.Time) {
 		}
 	}
 	r := window.Check(window.Input{
-		Asked: asked, Uncertain: f.uncertain(asked), Record: f.Record, Bound: bound, Approvals: f.In.Desired.Approvals,
+		Asked: asked, Uncertain: f.uncertain, Record: *f.Record, Bound: bound, Approvals: f.In.Desired.Approvals,
 		Limits: window.Limits{
 			MaxDisruptions: f.In.Policy.MaxDisruptions, MaxPowerDisruptions: f.In.Policy.MaxPowerDisruptions, Window: f.In.Policy.GuardWindow,
 		},
 		Revision: f.In.Desired.Revision, Now: f.In.Now, Seed: f.In.Nonce,
 	})
-	f.Record.Holds, f.Record.ApprovedSteps, f.Record.Done = r.Holds, r.ApprovedSteps, r.Done
+	*f.Record = r.Record
 	for _, d := range r.Allowed {
-		f.laws.Guard.Allow(d)
+		f.laws.Allow(d)
 	}
 	return r.Next
 }
@@ -50,7 +50,7 @@ func (f *planner) disruptions() (steps []model.Disruption) {
 			d := *p.Takes
 			d.Server, d.Claim = s.Name, s.Record.Claim.Name
 			if r, _ := f.Moment.ClaimRemoval(s.Record); p.Ends() && r.Approved {
-				f.laws.Guard.Allow(d)
+				f.laws.Allow(d)
 			} else {
 				steps = append(steps, d)
 			}
@@ -62,17 +62,8 @@ func (f *planner) disruptions() (steps []model.Disruption) {
 	return steps
 }
 
-// uncertain are the steps that the first revision after a long gap asks for, of servers that may not be off: they
-// may be bound to another claim since.
-func (f *planner) uncertain(asked []model.Disruption) map[window.Key]bool {
-	if !f.In.LongGap || f.In.First != "" && f.In.First != f.In.Desired.Revision {
-		return nil
-	}
-	steps := make(map[window.Key]bool)
-	for _, d := range asked {
-		if f.Server(d.Server).Power() != model.PowerOff {
-			steps[window.KeyOf(d)] = true
-		}
-	}
-	return steps
+// uncertain reports whether a step is one that the first revision after a long gap asks for, of a server that
+// is not known to be off: it may be bound to another claim since.
+func (f *planner) uncertain(d model.Disruption) bool {
+	return f.In.LongGap && (f.In.First == "" || f.In.First == f.In.Desired.Revision) && f.Server(d.Server).Power() != model.PowerOff
 }

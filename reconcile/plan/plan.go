@@ -43,7 +43,6 @@ func Plan(in *world.Input) *Result {
 	f.planClaims(r)
 	f.laws = &laws.Laws{
 		Moment: f.Moment, ObserveOnly: f.ObserveOnly, HealOnly: f.In.HealOnly != "" && f.In.ObserveOnly == "",
-		Guard: laws.NewGuard(&f.In.Observed.Fleet),
 	}
 	if f.Outdated() {
 		f.laws.Outdated = f.ObserveOnly

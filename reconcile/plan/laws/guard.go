@@ -11,19 +11,13 @@ import (
 	"ingot/reconcile/plan/service"
 )
 
-// Guard is which disruptions may be begun now; the others are held.
-type Guard struct {
-	fleet   *model.FleetRecord // whose lists people have seen
-	allowed map[model.ServerName][]model.Disruption
+// Allow has the guard let a disruption be begun. It holds all others.
+func (l *Laws) Allow(d model.Disruption) {
+	if l.allowed == nil {
+		l.allowed = make(map[model.ServerName][]model.Disruption)
+	}
+	l.allowed[d.Server] = append(l.allowed[d.Server], d)
 }
-
-// NewGuard returns a guard that holds everything.
-func NewGuard(fleet *model.FleetRecord) *Guard {
-	return &Guard{fleet: fleet, allowed: make(map[model.ServerName][]model.Disruption)}
-}
-
-// Allow lets a disruption be begun.
-func (g *Guard) Allow(d model.Disruption) { g.allowed[d.Server] = append(g.allowed[d.Server], d) }
 
 // guard is law 2, for disruptions: more than the guard allows wait for an approval in Git.
 func guard(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
@@ -31,12 +25,12 @@ func guard(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until ti
 		return why, until
 	}
 	same := func(d model.Disruption) bool { return d.Action == p.Takes.Action && d.Value == p.Takes.Value }
-	if slices.ContainsFunc(l.Guard.allowed[s.Name], same) {
+	if slices.ContainsFunc(l.allowed[s.Name], same) {
 		return why, until
 	}
 	d := *p.Takes
 	d.Server, d.Claim = s.Name, s.Record.Claim.Name
-	for _, h := range l.Guard.fleet.Holds {
+	for _, h := range l.Observed.Fleet.Holds {
 		if !slices.ContainsFunc(h.Steps, d.Same) {
 			continue
 		}

@@ -5,6 +5,7 @@ package laws
 import (
 	"time"
 
+	"ingot/model"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -19,7 +20,7 @@ type Laws struct {
 	// power of bound servers.
 	ObserveOnly proposal.Why
 	HealOnly    bool
-	Guard       *Guard
+	allowed     map[model.ServerName][]model.Disruption // the disruptions that may be begun now
 }
 
 // check is one law: why a proposal has to wait, and until when at most; no reason = it does not.

@@ -34,14 +34,9 @@ func world() (*laws.Laws, *proposal.Server) {
 		Disks: model.RecordDisks{Known: []model.Disk{{Name: "sda", Serial: "S1"}}},
 	}
 	s := &proposal.Server{Moment: m, Name: "s1", Record: rec, Stored: rec, Facts: &model.ServerFacts{}, Reading: &reading.State{}, Shown: true}
-	return &laws.Laws{Moment: m, Guard: releasing(&model.FleetRecord{})}, s
-}
-
-// releasing is a guard that lets the server be released.
-func releasing(fleet *model.FleetRecord) *laws.Guard {
-	g := laws.NewGuard(fleet)
-	g.Allow(model.Disruption{Action: proposal.StepRelease, Server: "s1"})
-	return g
+	l := &laws.Laws{Moment: m}
+	l.Allow(model.Disruption{Action: proposal.StepRelease, Server: "s1"})
+	return l, s
 }
 
 // proposals are one for each property that a law asks for.
@@ -95,15 +90,15 @@ func TestLaws(t *testing.T) {
 	}
 	allow := func(value string) func(*lawset, *server) {
 		return func(l *lawset, s *server) {
-			l.Guard.Allow(model.Disruption{Action: proposal.StepMaintenance, Server: "s1", Value: value})
+			l.Allow(model.Disruption{Action: proposal.StepMaintenance, Server: "s1", Value: value})
 		}
 	}
 	holds := func(until time.Time) func(*lawset, *server) {
 		return func(l *lawset, s *server) {
 			d := model.Disruption{Action: proposal.StepMaintenance, Server: "s1", Claim: "default/web", Value: "m"}
-			l.Guard = releasing(&model.FleetRecord{Holds: []model.GuardHold{
+			l.Observed.Fleet.Holds = []model.GuardHold{
 				{Token: "other", Steps: []model.Disruption{{Action: "wipe"}}}, {Token: "abc", Since: now, Steps: []model.Disruption{d}, Until: until},
-			}})
+			}
 		}
 	}
 	unlooked, seen := without(everything, "look record"), without(everything, "note blind")
@@ -245,7 +240,7 @@ func TestOrder(t *testing.T) {
 	l, s := world()
 	p := s.Stay(proposal.Act)
 	p.Touches, p.Takes, p.Frees = true, &model.Disruption{Action: proposal.StepRelease}, &proposal.Proof{}
-	l.Guard = laws.NewGuard(&model.FleetRecord{})
+	l = &laws.Laws{Moment: l.Moment}
 	l.Outdated, l.ObserveOnly = proposal.Why{Reason: "newest"}, proposal.Why{Reason: "lead"}
 	s.Blocked, s.Contradicted, s.Shown, s.Record.Intent = proposal.Why{Reason: "damage"}, proposal.Why{Reason: "identity"}, false, &model.Intent{}
 	for _, c := range []struct {
@@ -259,7 +254,7 @@ func TestOrder(t *testing.T) {
 		{"damage", true, func() { s.Blocked = proposal.Why{} }},
 		{"identity", true, func() { s.Contradicted = proposal.Why{} }},
 		{model.ReasonCleanupFailed, true, func() { p.Frees = proof() }},
-		{model.ReasonGuardHeld, true, func() { l.Guard.Allow(model.Disruption{Action: proposal.StepRelease, Server: "s1"}) }},
+		{model.ReasonGuardHeld, true, func() { l.Allow(model.Disruption{Action: proposal.StepRelease, Server: "s1"}) }},
 		{model.ReasonWaitingForStatusBranch, true, func() { s.Shown = true }},
 		{"", true, func() {}},
 	} {

@@ -1,12 +1,17 @@
+// Package window is the guard's limit (law 2): so many disruptions within a window of time,
+// and the others once a commit approves their list.
 package window
 
 import (
-	"math"
+	"cmp"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
 // MaxDone is how many disruptions are remembered, and so the highest limit.
@@ -26,10 +31,10 @@ type Input struct {
 	// Value tells one asking from the next: the same step within the window is the same
 	// asking.
 	Asked []model.Disruption
-	// Uncertain are steps that wait for an approval whatever the limit is.
-	Uncertain map[Key]bool
+	// Uncertain reports whether a step waits for an approval whatever the limit is.
+	Uncertain func(model.Disruption) bool
 	// Record is the fleet's, of which Holds, ApprovedSteps and Done count.
-	Record *model.FleetRecord
+	Record model.FleetRecord
 	// Bound is how many servers are bound to claims of each namespace.
 	Bound     map[string]int
 	Approvals []string
@@ -40,68 +45,60 @@ type Input struct {
 	Seed string
 }
 
-// Lists are what the guard keeps in the fleet's record.
-type Lists struct {
-	Holds               []model.GuardHold
-	ApprovedSteps, Done []model.Disruption
-}
-
 // Result is what the guard decided.
 type Result struct {
-	// Allowed are the steps that may be begun now, Held says which list the others wait
-	// in, as an index into Holds.
-	Allowed []model.Disruption
-	Held    map[Key]int
-
-	Lists
-	// Changed is set when Lists are not as they were.
-	Changed bool
-	// Next is when the first of Holds may go; zero = none will by time.
-	Next time.Time
+	Allowed []model.Disruption // the steps that may be begun now; the others are in Holds of Record
+	Record  model.FleetRecord
+	Next    time.Time // when the first of Holds may go; zero = none will by time
 }
 
 // Check decides which disruptions may be begun, so that never more than the limit
 // are within any window, all commits together, but those that a commit approved by name
 // (law 2). Deciding again with the result changes nothing: a list that waits may have
 // room once another step on one of its servers was allowed, so it is decided until nothing
-// changes.
+// changes. In each round but the last at least one list gets room.
 func Check(in Input) Result {
-	before := in.Record
-	r := decideOnce(in)
-	for n := 0; r.Changed && n < maxRounds; n++ {
-		in.Record = &model.FleetRecord{Holds: r.Holds, ApprovedSteps: r.ApprovedSteps, Done: r.Done}
-		r = decideOnce(in)
+	for n := 0; ; n++ {
+		r := decideOnce(in)
+		if n == model.MaxHolds+2 || reflect.DeepEqual(r.Record, in.Record) {
+			return r
+		}
+		in.Record = r.Record
 	}
-	r.Changed = r.differs(before)
-	return r
 }
-
-// maxRounds is how often the guard decides again: in each round but the last at least one
-// list got room.
-const maxRounds = model.MaxHolds + 2
 
 // decideOnce decides upon the lists that wait, and then upon what is new.
 func decideOnce(in Input) Result {
 	w := newWindow(in)
-	waiting := w.known()
-	for _, hold := range w.standing(waiting) {
-		w.hold(hold)
-	}
-	w.holdUncertain(waiting)
-	for _, g := range w.groups(waiting) {
+	w.takeOver()
+	w.standing()
+	w.holdUncertain()
+	for _, g := range w.groups() {
 		w.decide(g)
 	}
-	return w.result()
+	r := Result{Record: in.Record}
+	r.Record.Holds, r.Record.ApprovedSteps, r.Record.Done = w.holds, w.approvedSteps, w.done[max(0, len(w.done)-MaxDone):]
+	for _, d := range w.in.Asked {
+		if w.decided[key(d)] {
+			r.Allowed = append(r.Allowed, d)
+		}
+	}
+	for _, h := range w.holds {
+		if !h.Until.IsZero() && (r.Next.IsZero() || h.Until.Before(r.Next)) {
+			r.Next = h.Until
+		}
+	}
+	return r
 }
 
 // window is one decision under way.
 type window struct {
-	in     Input
-	asked  map[Key]model.Disruption
-	limits [windowKinds]int
+	in      Input
+	asked   map[model.Disruption]bool // by key
+	decided map[model.Disruption]bool // by key: true = it may be begun, false = it waits in a list
+	limits  [windowKinds]int
 	// own is the limit of one namespace, where there are others.
 	own           [windowKinds]int
-	allowed       map[Key]bool
 	approvedSteps []model.Disruption
 	done          []model.Disruption // in the order of At
 	// booked is done, and what will be by the time that its list is to go.
@@ -110,8 +107,14 @@ type window struct {
 	serial int // of tokens
 }
 
+// key is what identifies a step, whenever it was requested.
+func key(d model.Disruption) model.Disruption {
+	d.At, d.Revision = time.Time{}, ""
+	return d
+}
+
 func newWindow(in Input) *window {
-	w := &window{in: in, asked: make(map[Key]model.Disruption, len(in.Asked)), allowed: make(map[Key]bool, len(in.Asked))}
+	w := &window{in: in, asked: make(map[model.Disruption]bool, len(in.Asked)), decided: make(map[model.Disruption]bool, len(in.Asked))}
 	bound, namespaces := 0, 0
 	for _, n := range in.Bound {
 		bound += n
@@ -127,30 +130,40 @@ func newWindow(in Input) *window {
 		}
 	}
 	for _, d := range in.Asked {
-		w.asked[KeyOf(d)] = d
+		w.asked[key(d)] = true
 	}
 	return w
 }
 
-// known takes over what was decided before, and returns the steps that were not: those
-// that were approved or allowed are allowed while they are asked for.
-func (w *window) known() (waiting []model.Disruption) {
-	now, oldest := w.in.Now, w.in.Now.Add(-w.in.Limits.Window)
+// isNew reports whether a step is asked for, and not decided yet.
+func (w *window) isNew(d model.Disruption) bool {
+	_, decided := w.decided[key(d)]
+	return w.asked[key(d)] && !decided
+}
+
+// mark notes that steps may be begun, or wait in a list.
+func (w *window) mark(steps []model.Disruption, allowed bool) {
+	for _, d := range steps {
+		w.decided[key(d)] = allowed
+	}
+}
+
+// takeOver allows what was approved or allowed before, while it is asked for.
+func (w *window) takeOver() {
 	for _, d := range w.in.Record.ApprovedSteps {
-		if _, asked := w.asked[KeyOf(d)]; asked && !w.allowed[KeyOf(d)] {
-			w.allowed[KeyOf(d)] = true
+		if w.isNew(d) {
+			w.decided[key(d)] = true
 			w.approvedSteps = append(w.approvedSteps, d)
 		}
 	}
 	for _, d := range w.in.Record.Done {
-		if d.At.After(now) {
-			d.At = now // the clock was set back
+		if d.At.After(w.in.Now) {
+			d.At = w.in.Now // the clock was set back
 		}
-		_, asked := w.asked[KeyOf(d)]
-		if asked {
-			w.allowed[KeyOf(d)] = true
+		if w.asked[key(d)] {
+			w.decided[key(d)] = true
 		}
-		if asked || d.At.After(oldest) { // what was allowed and is not begun yet is not held later
+		if w.asked[key(d)] || d.At.After(w.in.Now.Add(-w.in.Limits.Window)) { // what was allowed and is not begun yet is not held later
 			w.done = append(w.done, d)
 		}
 	}
@@ -158,38 +171,127 @@ func (w *window) known() (waiting []model.Disruption) {
 	for _, d := range w.done {
 		w.booked = append(w.booked, booking{d.At, d, 0})
 	}
-	seen := make(map[Key]bool, len(w.in.Asked))
-	for _, d := range w.in.Asked {
-		if !w.allowed[KeyOf(d)] && !seen[KeyOf(d)] {
-			seen[KeyOf(d)] = true
-			waiting = append(waiting, d)
-		}
-	}
-	return waiting
 }
 
-func (w *window) result() Result {
-	r := Result{Lists: Lists{w.holds, w.approvedSteps, w.done}, Held: make(map[Key]int)}
-	r.Done = r.Done[max(0, len(r.Done)-MaxDone):]
-	for _, d := range w.in.Asked {
-		if w.allowed[KeyOf(d)] {
-			r.Allowed = append(r.Allowed, d)
+// standing decides on the lists that were held before, with the steps that are still asked for. A list that a
+// commit approved is allowed, and one that waits for room once there is some. One that waits for approval goes
+// on to do so, whatever is left of it: the person who approves it has to see the whole of what will happen.
+func (w *window) standing() {
+	for _, h := range w.in.Record.Holds {
+		h.Steps = slices.DeleteFunc(slices.Clone(h.Steps), func(d model.Disruption) bool { return !w.isNew(d) })
+		w.mark(h.Steps, false)
+		switch {
+		case len(h.Steps) == 0:
+			continue
+		case h.Token != "" && slices.Contains(w.in.Approvals, h.Token):
+			w.mark(h.Steps, true)
+			w.approvedSteps = append(w.approvedSteps, h.Steps...)
+			continue
+		case !h.Until.IsZero():
+			at, full := w.earliest(h.Steps)
+			if full == nil {
+				w.allow(h.Steps)
+				continue
+			}
+			h.Until, h.Limit, h.Scope = at, full.limit, full.scope
+			w.book(h.Steps, at, len(w.holds)+1)
 		}
+		w.holds = append(w.holds, h)
 	}
-	next := time.Unix(math.MaxInt32, 0)
-	for i, h := range r.Holds {
-		for _, d := range h.Steps {
-			r.Held[KeyOf(d)] = i
-		}
-		if !h.Until.IsZero() && h.Until.Before(next) {
-			next, r.Next = h.Until, h.Until
-		}
-	}
-	r.Changed = r.differs(w.in.Record)
-	return r
 }
 
-// differs reports whether the lists are not those of a record.
-func (l Lists) differs(old *model.FleetRecord) bool {
-	return !reflect.DeepEqual(l, Lists{old.Holds, old.ApprovedSteps, old.Done})
+// groups are the steps that are new, those of one revision and namespace together.
+func (w *window) groups() (all [][]model.Disruption) {
+	type group struct {
+		revision  model.Revision
+		namespace string
+	}
+	at, seen := make(map[group]int), make(map[model.Disruption]bool)
+	for _, d := range w.in.Asked {
+		if seen[key(d)] || !w.isNew(d) {
+			continue
+		}
+		seen[key(d)] = true
+		d.Revision = cmp.Or(d.Revision, w.in.Revision)
+		g := group{d.Revision, namespaceOf(d)}
+		if _, known := at[g]; !known {
+			at[g] = len(all)
+			all = append(all, nil)
+		}
+		all[at[g]] = append(all[at[g]], d)
+	}
+	return all
+}
+
+// decide decides on steps that are new.
+func (w *window) decide(steps []model.Disruption) {
+	at, full := w.earliest(steps)
+	if full == nil {
+		w.allow(steps)
+		return
+	}
+	w.add(model.GuardHold{Revision: steps[0].Revision, Since: w.in.Now, Limit: full.limit, Scope: full.scope, Steps: steps, Until: at})
+}
+
+// holdUncertain has all new steps that are uncertain wait in one list.
+func (w *window) holdUncertain() {
+	certain := func(d model.Disruption) bool { return !w.in.Uncertain(d) }
+	if steps := slices.DeleteFunc(slices.Concat(w.groups()...), certain); len(steps) > 0 {
+		w.add(model.GuardHold{Revision: w.in.Revision, Since: w.in.Now, Steps: steps, Gap: true})
+	}
+}
+
+// add has a new list wait.
+func (w *window) add(h model.GuardHold) {
+	w.mark(h.Steps, false)
+	if len(w.holds) == model.MaxHolds {
+		h = w.joined(h)
+		w.holds = w.holds[:model.MaxHolds-1]
+	}
+	w.book(h.Steps, h.Until, len(w.holds)+1)
+	w.serial++
+	h.Token = w.token(&h)
+	w.holds = append(w.holds, h)
+}
+
+// joined is the newest list with more steps. If either waits for approval then all do.
+func (w *window) joined(more model.GuardHold) model.GuardHold {
+	last := w.holds[model.MaxHolds-1]
+	w.booked = slices.DeleteFunc(w.booked, func(b booking) bool { return b.list == model.MaxHolds })
+	h := more
+	h.Steps = slices.Concat(last.Steps, more.Steps)
+	if h.Scope != last.Scope {
+		h.Scope, h.Limit = "", w.limits[kindOf(h.Steps[0])]
+	}
+	if last.Until.IsZero() || more.Until.IsZero() {
+		h.Until = time.Time{}
+		return h
+	}
+	if at, full := w.earliest(h.Steps); full != nil {
+		h.Until, h.Limit, h.Scope = at, full.limit, full.scope
+	}
+	return h
+}
+
+// allow lets steps be begun now, and counts them.
+func (w *window) allow(steps []model.Disruption) {
+	w.mark(steps, true)
+	for _, d := range steps {
+		d.At = w.in.Now
+		// One entry tells of a server that it was disrupted last, so that many steps on
+		// one do not push those on others out of what is remembered.
+		w.done = slices.DeleteFunc(w.done, func(e model.Disruption) bool { return !w.asked[key(e)] && countOf(e, 0) == countOf(d, 0) })
+		w.done = append(w.done, d)
+	}
+	w.book(steps, w.in.Now, 0)
+}
+
+// token is what approves a list.
+func (w *window) token(h *model.GuardHold) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "guard %s %d", h.Revision, w.serial)
+	for _, d := range h.Steps {
+		fmt.Fprintf(&b, "\n%s %s %s %q", d.Action, d.Server, d.Claim, d.Value)
+	}
+	return proposal.Token(w.in.Seed, b.String(), 20)
 }

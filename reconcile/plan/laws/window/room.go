@@ -5,14 +5,53 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 )
 
-// booking is a step that counts from at on.
+// windowKind is what has a limit of its own.
+type windowKind int
+
+const (
+	takesServer windowKind = iota // its user loses the server, or what is on it
+	takesPower                    // its user loses its power for a while
+	windowKinds
+)
+
+func kindOf(d model.Disruption) windowKind {
+	switch d.Action {
+	case proposal.StepPowerOff, proposal.StepOperation, proposal.StepDiscover:
+		return takesPower
+	}
+	return takesServer
+}
+
+// namespaceOf is the namespace whose limit a step counts for.
+func namespaceOf(d model.Disruption) string {
+	if d.Claim == "" {
+		return ""
+	}
+	namespace, _ := model.SplitName(d.Claim)
+	return namespace
+}
+
+// counted is what counts once within the window: that a server is released and then
+// wiped is one disruption. A step that waits in a list may yet be withdrawn or approved, so no
+// step of another list counts as one with it. List 0 has what was allowed.
+type counted struct {
+	kind   windowKind
+	server model.ServerName
+	claim  model.ClaimName
+	list   int
+}
+
+func countOf(d model.Disruption, list int) counted {
+	return counted{kindOf(d), d.Server, d.Claim, list}
+}
+
+// booking is a step, of a list, that counts from at on.
 type booking struct {
 	at   time.Time
 	step model.Disruption
-	// list is that of a step which waits: it may yet be withdrawn or approved, so no step
-	// of another list counts as one with it. Zero = the step was allowed.
 	list int
 }
 
@@ -27,7 +66,7 @@ func (w *window) book(steps []model.Disruption, at time.Time, list int) {
 	slices.SortStableFunc(w.booked, func(a, b booking) int { return a.at.Compare(b.at) })
 }
 
-// fullness is a limit that leaves no room.
+// fullness is a limit that leaves no room, of a namespace or "", the fleet.
 type fullness struct {
 	limit int
 	scope string
@@ -44,28 +83,25 @@ func (w *window) earliest(steps []model.Disruption) (time.Time, *fullness) {
 	if long := w.exceeds(nil, steps); long != nil {
 		return time.Time{}, long
 	}
-	var times []time.Time
+	tried := w.in.Now
 	for _, b := range w.booked {
-		if at := b.at.Add(w.in.Limits.Window); at.After(w.in.Now) {
-			times = append(times, at)
+		at := b.at.Add(w.in.Limits.Window)
+		if !at.After(tried) {
+			continue
+		}
+		if tried = at; w.full(steps, at) == nil {
+			break // behind the last of booked there is all the room
 		}
 	}
-	slices.SortFunc(times, time.Time.Compare)
-	for _, at := range slices.CompactFunc(times, time.Time.Equal) {
-		if w.full(steps, at) == nil {
-			return at, full
-		}
-	}
-	return time.Time{}, full // not reached: behind the last of times there is all the room
+	return tried, full
 }
 
 // full says which limit steps would break if they went at a time, in the window that
 // ends then or in one that ends when those go that wait already.
 func (w *window) full(steps []model.Disruption, at time.Time) *fullness {
-	until := at.Add(w.in.Limits.Window)
 	ends := []time.Time{at}
 	for _, b := range w.booked {
-		if b.at.After(at) && b.at.Before(until) && !b.at.Equal(ends[len(ends)-1]) {
+		if b.at.After(at) && b.at.Before(at.Add(w.in.Limits.Window)) && !b.at.Equal(ends[len(ends)-1]) {
 			ends = append(ends, b.at)
 		}
 	}
@@ -86,25 +122,20 @@ func (w *window) full(steps []model.Disruption, at time.Time) *fullness {
 // exceeds says which limit is broken by what is within one window together with steps.
 // Steps that add no server to it break none: a limit may have become lower since.
 func (w *window) exceeds(within []booking, steps []model.Disruption) *fullness {
-	type counted struct {
-		countKey
-		list int
-	}
 	type scope struct {
 		kind      windowKind
 		namespace string
 	}
-	seen := make(map[counted]bool, len(within)+len(steps))
+	seen, own := make(map[counted]bool, len(within)+len(steps)), make(map[scope]int)
 	var fleet [windowKinds]int
-	own := make(map[scope]int)
-	count := func(d model.Disruption, list int) bool {
-		key := counted{countOf(d), list}
-		if seen[key] {
+	count := func(d model.Disruption, list int) (added bool) {
+		c := countOf(d, list)
+		if seen[c] {
 			return false
 		}
-		seen[key] = true
-		fleet[key.kind]++
-		own[scope{key.kind, namespaceOf(d)}]++
+		seen[c] = true
+		fleet[c.kind]++
+		own[scope{c.kind, namespaceOf(d)}]++
 		return true
 	}
 	for _, b := range within {
