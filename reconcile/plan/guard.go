@@ -22,10 +22,7 @@ func (f *planner) guard() (next time.Time) {
 	}
 	r := window.Check(window.Input{
 		Asked: asked, Uncertain: f.uncertain, Record: *f.Record, Bound: bound, Approvals: f.In.Desired.Approvals,
-		Limits: window.Limits{
-			MaxDisruptions: f.In.Policy.MaxDisruptions, MaxPowerDisruptions: f.In.Policy.MaxPowerDisruptions, Window: f.In.Policy.GuardWindow,
-		},
-		Revision: f.In.Desired.Revision, Now: f.In.Now, Seed: f.In.Nonce,
+		Policy: &f.In.Policy, Revision: f.In.Desired.Revision, Now: f.In.Now, Seed: f.In.Nonce,
 	})
 	*f.Record = r.Record
 	for _, d := range r.Allowed {

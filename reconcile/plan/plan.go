@@ -44,9 +44,6 @@ func Plan(in *world.Input) *Result {
 	f.laws = &laws.Laws{
 		Moment: f.Moment, ObserveOnly: f.ObserveOnly, HealOnly: f.In.HealOnly != "" && f.In.ObserveOnly == "",
 	}
-	if f.Outdated() {
-		f.laws.Outdated = f.ObserveOnly
-	}
 	if f.ObserveOnly.Reason == "" {
 		r.Next = proposal.Earlier(r.Next, f.guard())
 	}
@@ -102,19 +99,16 @@ func (f *planner) bindClaims() *bind.Fleet {
 			c.Why = f.Unbindable(c)
 		}
 	}
-	servers := make([]bind.Server, len(f.Servers))
-	for i, s := range f.Servers {
-		servers[i] = s.ToBind()
+	in := bind.Input{
+		Moment: f.Moment, Servers: make([]*bind.View, len(f.Servers)), Claims: f.Claims, Hold: f.ObserveOnly, Unreadable: f.Record.Unreadable,
 	}
-	r := bind.Plan(bind.Input{
-		Servers: servers, Claims: f.Claims, Desired: f.In.Desired, Tenants: f.In.Policy.Tenants,
-		Aliases: f.Moment.Aliases, Hold: f.ObserveOnly, Unreadable: f.Record.Unreadable,
-	})
 	for i, s := range f.Servers {
-		b := &servers[i]
-		s.Binds, s.Taints, s.Bootstrapped = b.Binds, b.Taints, b.Ready
-		if len(b.Taints) > 0 {
-			f.Moment.Conditions[s.Name] = b.Taints
+		in.Servers[i] = s.ForClaims()
+	}
+	r := bind.Plan(in)
+	for _, s := range f.Servers {
+		if len(s.Taints) > 0 {
+			f.Moment.Conditions[s.Name] = s.Taints
 		}
 	}
 	return r

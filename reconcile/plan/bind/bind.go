@@ -13,43 +13,28 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// Input is the fleet as one plan sees it. Plan adds its decisions to the servers and claims.
+// Input is the fleet as one plan sees it, in the order of names. Plan adds its decisions to the servers and claims.
 type Input struct {
-	Servers []Server // sorted by name
-	Claims  []*Claim // sorted by name
-	Desired *model.Desired
-	Tenants model.Tenants
-	// Aliases has the names of servers that Git calls otherwise, by their names in Git.
-	Aliases map[string]model.ServerName
+	*proposal.Moment
+	Servers []*View
+	Claims  []*Claim
 	// Hold says why no claim may be bound; zero if claims may be bound.
 	Hold       proposal.Why
 	Unreadable []model.UnreadableRecord
 }
 
-// Server is a view of one server.
-type Server struct {
-	Name     model.ServerName
-	UUID     string
-	Labels   map[string]string
-	Manifest *model.Server // nil if Git has none
-	State    model.ServerState
-	Claim    model.ClaimName // of its record
+// View is a server as claims see it.
+type View struct {
+	*proposal.Server // Plan sets Binds
+	Labels           map[string]string
 	// Unfree says in a few words why an Available server cannot be bound; "" if it can.
 	Unfree string
-	// Busy servers get no claim in this plan, because an earlier move is under way.
-	Busy bool
 	// Coming servers become free without an action of a person.
 	Coming bool
-	// Bootstrapped are the BootstrapOnly rules whose conditions have held once.
-	Bootstrapped []string
-	// Statuses of conditions that ServerReadinessRules can require; unset without rules.
-	BMCReadable, Discovered, InventoryComplete, Wiped string
 
-	// Plan sets the claim that it gets, its taints by ServerReadinessRules, and the BootstrapOnly rules whose
-	// conditions hold for the first time.
-	Binds  *model.ServerClaim
-	Taints []proposal.RuleTaint
-	Ready  []string
+	// Plan sets the taints by ServerReadinessRules, and the BootstrapOnly rules whose conditions hold for the first time.
+	Taints       []proposal.RuleTaint
+	Bootstrapped []string
 }
 
 // Claim is one claim in force.
@@ -150,7 +135,7 @@ func (f *Fleet) serve(queue []waitingClaim) {
 			c.Why = f.unbound(g)
 			continue
 		}
-		s := &f.Servers[g.candidates[0]]
+		s := f.Servers[g.candidates[0]]
 		s.Binds = c.Manifest
 		c.Why = proposal.Why{Reason: model.ReasonInProgress, Message: "server " + string(s.Name) + " is chosen for it"}
 	}
@@ -162,7 +147,7 @@ func (f *Fleet) adopted() map[model.ClaimName]bool {
 	claims := make(map[model.ClaimName]bool)
 	for name, spec := range f.Desired.Servers {
 		if ref := spec.Spec.ServerClaimRef; ref != nil {
-			if s := f.server(string(name)); s == nil || s.State == model.StateInitial {
+			if s := f.server(string(name)); s == nil || s.State() == model.StateInitial {
 				claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)] = true
 			}
 		}
@@ -194,7 +179,7 @@ func (f *Fleet) superseded(c *model.ServerClaim) proposal.Why {
 	}
 	message := ""
 	if named {
-		message = fmt.Sprintf("server %s boots what ServerClaim %s says", f.resolve(ref), claim)
+		message = fmt.Sprintf("server %s boots what ServerClaim %s says", f.Resolve(ref), claim)
 	} else if s := f.server(ref); s != nil && s.Manifest != nil && s.Manifest.Spec.BootConfigurationRef != nil {
 		r := s.Manifest.Spec.BootConfigurationRef
 		if other := model.Named[model.ClaimName](r.Namespace, r.Name); other != own {

@@ -15,16 +15,22 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
 )
 
 // server reads a server: its name and, in any order, its state, labels and other properties.
-func server(text string) bind.Server {
+func server(text string) *bind.View {
 	words := strings.Fields(text)
-	s := bind.Server{
-		Name: model.ServerName(words[0]), UUID: "00000000-0000-4000-8000-0000000000" + words[0][1:] + "0", State: model.StateAvailable,
-		Labels: make(map[string]string), BMCReadable: "True", Discovered: "False", InventoryComplete: "True", Wiped: "Unknown",
+	rec := &model.ServerRecord{
+		RecordIdentity: model.RecordIdentity{UUID: "00000000-0000-4000-8000-0000000000" + words[0][1:] + "0"},
+		Life:           model.RecordLife{State: model.StateAvailable},
 	}
+	s := &bind.View{Labels: make(map[string]string), Server: &proposal.Server{
+		Moment: &proposal.Moment{Observed: model.NewObserved()}, Name: model.ServerName(words[0]), Record: rec,
+		Facts: new(model.ServerFacts), Reading: new(reading.State),
+	}}
 	for _, word := range words[1:] {
 		switch k, v, isLabel := strings.Cut(word, "="); {
 		case word == "coming":
@@ -32,26 +38,30 @@ func server(text string) bind.Server {
 		case word == "busy":
 			s.Busy = true
 		case word == "discovered":
-			s.Discovered = "True"
+			rec.Disks.KnownAt = fleettest.Now
 		case k == "unfree":
 			s.Unfree = v
 		case k == "claim":
-			s.Claim = model.ClaimName(v)
+			rec.Claim.Name = model.ClaimName(v)
 		case k == "bootstrapped":
-			s.Bootstrapped = []string{v}
+			rec.Life.BootstrapCompleted = []string{v}
 		case isLabel:
 			s.Labels[k] = v
 		default:
-			s.State = model.ServerState(word)
+			rec.Life.State = model.ServerState(word)
 		}
 	}
 	return s
 }
 
+func newInput() bind.Input {
+	return bind.Input{Moment: &proposal.Moment{Desired: model.NewDesired(), Policy: new(policy.Options)}}
+}
+
 // input reads servers, and manifests of the form KIND {METADATA} {SPEC}, one a line.
 func input(t *testing.T, text string) bind.Input {
 	t.Helper()
-	in := bind.Input{Desired: model.NewDesired()}
+	in := newInput()
 	for line := range strings.Lines(text) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if !strings.HasPrefix(kind, "Server") {
@@ -73,8 +83,7 @@ func input(t *testing.T, text string) bind.Input {
 		}
 		in.Desired.Add(objects[0])
 	}
-	for i := range in.Servers {
-		s := &in.Servers[i]
+	for _, s := range in.Servers {
 		if m := in.Desired.Servers[s.Name]; m != nil && m.Spec.SystemUUID == "" {
 			s.Manifest = m
 		}
@@ -98,8 +107,8 @@ func shown(r *bind.Fleet) string {
 		for _, t := range s.Taints {
 			fmt.Fprintf(&b, "> %s has taint %s: %s\n", s.Name, t.Rule, t.Unmet)
 		}
-		if len(s.Ready) > 0 {
-			fmt.Fprintf(&b, "> %s is ready for %v\n", s.Name, s.Ready)
+		if len(s.Bootstrapped) > 0 {
+			fmt.Fprintf(&b, "> %s is ready for %v\n", s.Name, s.Bootstrapped)
 		}
 	}
 	for _, p := range r.Unmatched(0) {
@@ -121,7 +130,7 @@ func TestPlan(t *testing.T) {
 		},
 		"all claims must wait": func(in *bind.Input) { in.Hold = proposal.Why{Reason: "ObserveOnly", Message: "a test"} },
 		"a tenant gets his servers, and keeps none from others": func(in *bind.Input) {
-			in.Tenants = model.Tenants{{Path: "alpha", Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}}}
+			in.Policy.Tenants = model.Tenants{{Path: "alpha", Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}}}
 			in.Claims[0].Manifest.Tenant, in.Claims[1].Manifest.Tenant, in.Desired.ReadinessRules["burn"].Tenant = "alpha", "alpha", "alpha"
 		},
 		"servers that may be unreadable": func(in *bind.Input) {
@@ -155,14 +164,14 @@ func TestPlan(t *testing.T) {
 func TestUnboundCounts(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(1, seed))
-		in := bind.Input{Desired: model.NewDesired()}
+		in := newInput()
 		if r.IntN(4) == 0 {
-			in.Tenants = model.Tenants{{Path: "alpha", Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "1"}}}}
+			in.Policy.Tenants = model.Tenants{{Path: "alpha", Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "1"}}}}
 		}
 		for i := range 1 + r.IntN(60) {
 			s := server(fmt.Sprintf("s%02d rack=%d slot=%d own=%d busy", i, r.IntN(4), r.IntN(4), r.IntN(3)))
 			if r.IntN(2) == 0 {
-				s.State = model.ServerStates[r.IntN(len(model.ServerStates))]
+				s.Record.Life.State = model.ServerStates[r.IntN(len(model.ServerStates))]
 			}
 			if r.IntN(3) == 0 {
 				delete(s.Labels, "own")
@@ -215,7 +224,7 @@ func TestUnboundCounts(t *testing.T) {
 // TestUnmatchedTakesLittle checks that the time of very many warnings does not grow by their square.
 func TestUnmatchedTakesLittle(t *testing.T) {
 	const n = 10_000
-	in := bind.Input{Desired: model.NewDesired()}
+	in := newInput()
 	for i := range 2000 {
 		in.Servers = append(in.Servers, server(fmt.Sprintf("bmc%05d-system-0", i)))
 	}
@@ -243,7 +252,7 @@ func TestRuleListsFirstUnreadyServers(t *testing.T) {
 	for i := range bind.MaxUnready + 10 {
 		in.Servers = append(in.Servers, server(fmt.Sprintf("s%02d", i)))
 	}
-	in.Servers[3].Discovered = "True"
+	in.Servers[3].Record.Disks.KnownAt = fleettest.Now
 	r := bind.Plan(in).Rules[0]
 	if r.Servers != bind.MaxUnready+10 || r.Ready != 1 || len(r.Unready) != bind.MaxUnready {
 		t.Fatalf("%d servers, %d ready, %d listed", r.Servers, r.Ready, len(r.Unready))

@@ -36,13 +36,12 @@ func newFleet(in Input) *Fleet {
 	}
 	f := &Fleet{Input: in, number: text.Plural(len(in.Servers), "server"), groups: make(map[string]*group, waiting)}
 	f.likely.serverGuesses.Left, f.likely.labelGuesses.Left = model.MaxGuesses, model.MaxGuesses
-	for i := range in.Servers {
-		s := &in.Servers[i]
-		if s.State == model.StateAvailable {
+	for i, s := range in.Servers {
+		if s.State() == model.StateAvailable {
 			f.available.add(i, s.Labels)
 			continue
 		}
-		f.states.add(string(s.State), 1)
+		f.states.add(string(s.State()), 1)
 		if s.Coming {
 			f.coming.add(i, s.Labels)
 		}
@@ -51,17 +50,9 @@ func newFleet(in Input) *Fleet {
 	return f
 }
 
-// resolve returns the name by which Ingot knows the server that Git calls name.
-func (f *Fleet) resolve(name string) model.ServerName {
-	if known, ok := f.Aliases[name]; ok {
-		return known
-	}
-	return model.ServerName(name)
-}
-
 // find returns the position of the server that Git calls name, -1 if there is none.
 func (f *Fleet) find(name string) int {
-	of := f.resolve(name)
+	of := f.Resolve(name)
 	i, known := sort.Find(len(f.Servers), func(i int) int { return cmp.Compare(of, f.Servers[i].Name) })
 	if !known {
 		return -1
@@ -70,9 +61,9 @@ func (f *Fleet) find(name string) int {
 }
 
 // server is the server that Git calls name, nil if there is none.
-func (f *Fleet) server(name string) *Server {
+func (f *Fleet) server(name string) *View {
 	if i := f.find(name); i >= 0 {
-		return &f.Servers[i]
+		return f.Servers[i]
 	}
 	return nil
 }
@@ -128,8 +119,8 @@ func (x *index) distinguishing(g *group) []string {
 
 // mismatch says why a claim does not match a server, whatever its state; "" if it does. Keys are
 // those that model.ServerClaim.UnmetOf checks.
-func (f *Fleet) mismatch(c *model.ServerClaim, s *Server, keys []string) string {
-	if of := f.Tenants.At(c.Tenant); of != nil && !of.MayBind(s.Labels) {
+func (f *Fleet) mismatch(c *model.ServerClaim, s *View, keys []string) string {
+	if of := f.Policy.Tenants.At(c.Tenant); of != nil && !of.MayBind(s.Labels) {
 		return "not for " + of.Path + " (git.tenants)"
 	}
 	if unmet := c.UnmetOf(keys, s.Labels); unmet != "" {
@@ -170,7 +161,7 @@ func (f *Fleet) groupOf(c *model.ServerClaim) *group {
 		}
 	}
 	if ref := c.Spec.ServerRef; ref != nil {
-		add("\x00", string(f.resolve(ref.Name)))
+		add("\x00", string(f.Resolve(ref.Name)))
 	}
 	if sel := c.Spec.ServerSelector; sel != nil {
 		for _, k := range keys {
@@ -208,8 +199,8 @@ func (f *Fleet) candidates(g *group) (free []int) {
 	}
 	keys := f.available.distinguishing(g)
 	for _, i := range among {
-		s := &f.Servers[i]
-		if s.State == model.StateAvailable && s.Unfree == "" && !s.Busy && f.mismatch(g.claim, s, keys) == "" {
+		s := f.Servers[i]
+		if s.State() == model.StateAvailable && s.Unfree == "" && !s.Busy && f.mismatch(g.claim, s, keys) == "" {
 			free = append(free, i)
 		}
 	}

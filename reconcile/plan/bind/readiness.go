@@ -31,10 +31,10 @@ type UnreadyServer struct {
 func (f *Fleet) readiness() {
 	f.Rules = make([]ReadinessRule, 0, len(f.Desired.ReadinessRules))
 	inOrder(f.Desired.ReadinessRules, func(m *model.ServerReadinessRule) {
-		of := f.Tenants.At(m.Tenant)
+		of := f.Policy.Tenants.At(m.Tenant)
 		r := ReadinessRule{Name: m.Name, Manifest: m, Refused: of != nil && !slices.Contains(of.AllowedKinds(), model.KindServer)}
-		for i := range f.Servers {
-			if s := &f.Servers[i]; !r.Refused && m.Matches(s.Labels) {
+		for _, s := range f.Servers {
+			if !r.Refused && m.Matches(s.Labels) {
 				r.apply(s)
 			}
 		}
@@ -43,10 +43,10 @@ func (f *Fleet) readiness() {
 }
 
 // apply taints a server unless the conditions hold, or have held once where that is enough.
-func (r *ReadinessRule) apply(s *Server) {
+func (r *ReadinessRule) apply(s *View) {
 	r.Servers++
 	once := r.Manifest.Spec.EnforcementMode == model.BootstrapOnly
-	known := once && slices.Contains(s.Bootstrapped, r.Name)
+	known := once && slices.Contains(s.Record.Life.BootstrapCompleted, r.Name)
 	if unmet := s.unmet(r.Manifest.Spec.Conditions); unmet != "" && !known {
 		s.Taints = append(s.Taints, proposal.RuleTaint{Taint: r.Manifest.Spec.Taint, Rule: r.Name, Unmet: unmet})
 		if len(r.Unready) < MaxUnready {
@@ -56,12 +56,12 @@ func (r *ReadinessRule) apply(s *Server) {
 	}
 	r.Ready++
 	if once && !known {
-		s.Ready = append(s.Ready, r.Name)
+		s.Bootstrapped = append(s.Bootstrapped, r.Name)
 	}
 }
 
 // unmet lists the conditions that do not hold.
-func (s *Server) unmet(conditions []model.RequiredCondition) string {
+func (s *View) unmet(conditions []model.RequiredCondition) string {
 	var texts []string
 	for _, c := range conditions {
 		if status := s.condition(c.Type); status != c.RequiredStatus {
@@ -72,16 +72,47 @@ func (s *Server) unmet(conditions []model.RequiredCondition) string {
 }
 
 // condition is the status of a condition. An unknown condition is a label.
-func (s *Server) condition(kind string) string {
+func (s *View) condition(kind string) string {
 	switch kind {
 	case model.ConditionBMCReadable:
-		return s.BMCReadable
+		return s.bmcReadable()
 	case model.ConditionDiscovered:
-		return s.Discovered
+		// A probe's report can be lost with the store, the record has its disks still.
+		return status(s.Observed.Probes[s.Name] != nil || !s.Record.Disks.KnownAt.IsZero())
 	case model.ConditionInventoryComplete:
-		return s.InventoryComplete
+		if s.Facts.Inventory == nil {
+			return model.StatusUnknown
+		}
+		return status(len(s.Facts.Inventory.Problems) == 0)
 	case model.ConditionWiped:
-		return s.Wiped
+		return s.wiped()
 	}
 	return model.LabelStatus(s.Labels, kind)
+}
+
+func status(holds bool) string {
+	if holds {
+		return model.StatusTrue
+	}
+	return model.StatusFalse
+}
+
+// bmcReadable is the status of ConditionBMCReadable. A BMC that was read before a restart
+// counts as readable until it does not answer, as its own status says.
+func (s *View) bmcReadable() string {
+	switch s.Blocked.Reason {
+	case model.ReasonPending, model.ReasonIgnored, model.ReasonOrphaned, model.ReasonDecommissioned:
+		return model.StatusUnknown
+	}
+	return status(s.Blocked.Reason == "" && s.Reading.Failures < 2)
+}
+
+func (s *View) wiped() string {
+	d := &s.Record.Disks
+	failed := slices.ContainsFunc(d.Wiped, func(w model.DiskWipe) bool { return w.Result == model.WipeFailed })
+	missing := slices.ContainsFunc(d.Missing, func(m model.MissingDisk) bool { return !m.Gone })
+	if !failed && !missing && len(d.Wiped) == 0 {
+		return model.StatusUnknown
+	}
+	return status(!failed && !missing)
 }

@@ -46,16 +46,16 @@ func (f *Fleet) unboundRef(c *model.ServerClaim, keys []string) proposal.Why {
 	if s.Coming {
 		why.Actor = proposal.ActorNone
 	}
-	if s.Claim != "" {
-		why.Message += " for " + string(s.Claim)
+	if claim := s.Record.Claim.Name; claim != "" {
+		why.Message += " for " + string(claim)
 	}
 	return why
 }
 
 // against is the first reason why a claim does not get a server.
-func (f *Fleet) against(c *model.ServerClaim, s *Server, keys []string) string {
-	if s.State != model.StateAvailable {
-		return string(s.State)
+func (f *Fleet) against(c *model.ServerClaim, s *View, keys []string) string {
+	if s.State() != model.StateAvailable {
+		return string(s.State())
 	}
 	return cmp.Or(f.mismatch(c, s, keys), s.Unfree, "taken by claims before it")
 }
@@ -67,7 +67,7 @@ func (f *Fleet) counted(g *group) string {
 		return "no server is known yet"
 	}
 	counts, among := append(f.counts[:0], f.states...), f.available.all
-	if len(g.keys) > 0 && f.Tenants.At(g.claim.Tenant) == nil {
+	if len(g.keys) > 0 && f.Policy.Tenants.At(g.claim.Tenant) == nil {
 		first := g.label(g.keys[0])
 		among = f.available.by[first]
 		if lack := len(f.available.all) - len(among); lack > 0 {
@@ -77,7 +77,7 @@ func (f *Fleet) counted(g *group) string {
 	if len(among) > 0 {
 		keys := f.available.distinguishing(g)
 		for _, i := range among {
-			counts.add(f.against(g.claim, &f.Servers[i], keys), 1)
+			counts.add(f.against(g.claim, f.Servers[i], keys), 1)
 		}
 	}
 	f.counts = counts
@@ -122,5 +122,5 @@ func (f *Fleet) oneIsComing(g *group) bool {
 		return false
 	}
 	keys := f.coming.distinguishing(g)
-	return slices.ContainsFunc(among, func(i int) bool { return f.mismatch(g.claim, &f.Servers[i], keys) == "" })
+	return slices.ContainsFunc(among, func(i int) bool { return f.mismatch(g.claim, f.Servers[i], keys) == "" })
 }

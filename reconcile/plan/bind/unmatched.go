@@ -28,8 +28,8 @@ func (f *Fleet) UnknownServer(name string) string {
 	l := &f.likely
 	if l.guessed == nil {
 		l.guessed = make(map[string]string)
-		for i := range f.Servers {
-			l.servers = append(l.servers, string(f.Servers[i].Name))
+		for _, s := range f.Servers {
+			l.servers = append(l.servers, string(s.Name))
 		}
 		for name := range f.Desired.Servers {
 			l.servers = append(l.servers, string(name))
@@ -50,8 +50,8 @@ func (f *Fleet) labels() model.LabelValues {
 	l := &f.likely
 	if l.labels == nil {
 		l.labels = make(model.LabelValues)
-		for i := range f.Servers {
-			l.labels.Add(f.Servers[i].Labels)
+		for _, s := range f.Servers {
+			l.labels.Add(s.Labels)
 		}
 	}
 	return l.labels
@@ -99,8 +99,8 @@ func (f *Fleet) missing(id model.Identity) bool {
 // unmatchedServers warns of each Server that no machine matches.
 func (f *Fleet) unmatchedServers(unread string) (problems []model.Problem) {
 	matched := 0
-	for i := range f.Servers {
-		if f.Servers[i].Manifest != nil {
+	for _, s := range f.Servers {
+		if s.Manifest != nil {
 			matched++
 		}
 	}
@@ -108,8 +108,8 @@ func (f *Fleet) unmatchedServers(unread string) (problems []model.Problem) {
 		return nil
 	}
 	byUUID, names := make(map[string]model.ServerName), make([]string, len(f.Servers))
-	for i := range f.Servers {
-		byUUID[f.Servers[i].UUID], names[i] = f.Servers[i].Name, string(f.Servers[i].Name)
+	for i, s := range f.Servers {
+		byUUID[s.Record.UUID], names[i] = s.Name, string(s.Name)
 	}
 	uuids, guesses := slices.Sorted(maps.Keys(byUUID)), model.Guesses{Left: model.MaxGuesses}
 	inOrder(f.Desired.Servers, func(spec *model.Server) {
@@ -128,7 +128,7 @@ func (f *Fleet) unmatchedServers(unread string) (problems []model.Problem) {
 		case has != "":
 			says = fmt.Sprintf("the machine with UUID %s is server %s, of which there is another manifest", uuid, has)
 		case s != nil:
-			says = fmt.Sprintf("no machine has UUID %s, server %s has %s", uuid, spec.Name, s.UUID)
+			says = fmt.Sprintf("no machine has UUID %s, server %s has %s", uuid, spec.Name, s.Record.UUID)
 		default:
 			says = "no machine has UUID " + uuid + guesses.Near(uuid, uuids)
 		}

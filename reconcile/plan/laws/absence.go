@@ -16,11 +16,10 @@ func absence(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until 
 		return why, until
 	}
 	id := s.Record.Claim.Name.Identity()
-	absent, listed := l.Desired.Absence(id)
-	switch {
-	case l.Desired.IsQuarantined(id):
+	if l.Desired.IsQuarantined(id) {
 		return s.WhyBy(model.ReasonClaimQuarantined, "its claim is in Git but cannot be used; see "+model.ReportProblems, proposal.Tenant), until
-	case listed:
+	}
+	if absent, listed := l.Desired.Absence(id); listed {
 		return AbsentWhy("its claim "+string(s.Record.Claim.Name), absent), until
 	}
 	return s.WhyBy(model.ReasonAbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it "+
@@ -33,23 +32,21 @@ func AbsentWhy(what string, a model.Absence) proposal.Why {
 	if a.Blob != "" {
 		text = what + " stands otherwise in Git, and no commit that follows on the revision applied says so"
 	}
-	switch a.Cause {
-	case model.AbsentHistoryRewritten:
-		text += " (the history of the branch was rewritten)"
-	case model.AbsentSourceChanged:
-		text += " (git.url, git.branch or git.path is another)"
-	case model.AbsentAppliedUnknown:
-		text += " (the revision applied cannot be had any more)"
-	}
-	text += ": it stays in force; put it back, or make a commit whose message ends with Ingot-Approve: " + a.Token
+	text += absentCauses[a.Cause] + ": it stays in force; put it back, or make a commit whose message ends with " + proposal.ApproveLine(a.Token)
 	return proposal.Why{Reason: model.ReasonAbsentWithoutCommit, Message: text, Since: a.Since, Actor: proposal.RackOperator}
+}
+
+var absentCauses = map[model.AbsenceCause]string{
+	model.AbsentHistoryRewritten: " (the history of the branch was rewritten)",
+	model.AbsentSourceChanged:    " (git.url, git.branch or git.path is another)",
+	model.AbsentAppliedUnknown:   " (the revision applied cannot be had any more)",
 }
 
 // newest is law 1, for a start: a revision that is older than the one applied last may lack claims
 // that are bound. Until Git was read, servers are only read, too.
 func newest(l *Laws, _ *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
-	if p.Kind == proposal.Look {
-		return why, until
+	if p.Kind != proposal.Look && l.ObserveOnly.Reason == model.ReasonRevisionOutdated {
+		why = l.ObserveOnly
 	}
-	return l.Outdated, until
+	return why, until
 }

@@ -34,8 +34,8 @@ func guard(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until ti
 		if !slices.ContainsFunc(h.Steps, d.Same) {
 			continue
 		}
-		why = proposal.Why{Reason: model.ReasonGuardHeld, Message: fmt.Sprintf("%s: approve it by a commit whose message ends with "+
-			"Ingot-Approve: %s", heldText(s, d), h.Token), Since: h.Since, Actor: proposal.RackOperator}
+		why = proposal.Why{Reason: model.ReasonGuardHeld, Message: fmt.Sprintf("%s: approve it by a commit whose message ends with %s",
+			heldText(s, d), proposal.ApproveLine(h.Token)), Since: h.Since, Actor: proposal.RackOperator}
 		if !h.Until.IsZero() {
 			why.Message += ", or wait until " + text.Time(h.Until)
 		}

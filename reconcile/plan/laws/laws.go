@@ -14,8 +14,6 @@ type server = proposal.Server
 // Laws is what the checks compare a proposal with, in addition to the server itself.
 type Laws struct {
 	*proposal.Moment
-	// Outdated says that the revision in force is older than the one applied last.
-	Outdated proposal.Why
 	// ObserveOnly says why nothing may be done at all, or, with HealOnly, nothing but to restore the
 	// power of bound servers.
 	ObserveOnly proposal.Why

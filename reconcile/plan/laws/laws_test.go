@@ -113,7 +113,9 @@ func TestLaws(t *testing.T) {
 		holds     string // which proposals
 		says      string // a part of the message, followed by who has to act, and by the times
 	}{
-		{"newest", "the revision is older than the one applied", func(l *lawset, _ *server) { l.Outdated = why("Older") }, "Older", unlooked, "m"},
+		{"newest", "the revision is older than the one applied", func(l *lawset, _ *server) {
+			l.ObserveOnly, l.HealOnly = why(model.ReasonRevisionOutdated), true
+		}, model.ReasonRevisionOutdated, unlooked, "m"},
 
 		{"lead", "this process only observes", func(l *lawset, _ *server) { l.ObserveOnly = why("NotLeading") }, "NotLeading", unlooked, "m"},
 		{"lead", "it may heal", func(l *lawset, _ *server) { l.ObserveOnly, l.HealOnly = why("NotLeading"), true }, "NotLeading", without(everything, "look record keep"), ""},
@@ -241,14 +243,14 @@ func TestOrder(t *testing.T) {
 	p := s.Stay(proposal.Act)
 	p.Touches, p.Takes, p.Frees = true, &model.Disruption{Action: proposal.StepRelease}, &proposal.Proof{}
 	l = &laws.Laws{Moment: l.Moment}
-	l.Outdated, l.ObserveOnly = proposal.Why{Reason: "newest"}, proposal.Why{Reason: "lead"}
+	l.ObserveOnly, l.HealOnly = proposal.Why{Reason: model.ReasonRevisionOutdated}, true
 	s.Blocked, s.Contradicted, s.Shown, s.Record.Intent = proposal.Why{Reason: "damage"}, proposal.Why{Reason: "identity"}, false, &model.Intent{}
 	for _, c := range []struct {
 		reason model.Reason
 		counts bool
 		lift   func()
 	}{
-		{"newest", false, func() { l.Outdated = proposal.Why{} }},
+		{model.ReasonRevisionOutdated, false, func() { l.ObserveOnly.Reason = "lead" }},
 		{"lead", false, func() { l.ObserveOnly = proposal.Why{} }},
 		{model.ReasonAbsentWithoutCommit, false, func() { l.Desired.Removed[claimID] = []model.Removal{{}} }},
 		{"damage", true, func() { s.Blocked = proposal.Why{} }},

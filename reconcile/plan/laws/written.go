@@ -14,9 +14,12 @@ import (
 // shown there before anything follows from it, and before the next decision. A release is the
 // exception: it revokes the ticket at once.
 func written(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
-	follows := p.Kind == proposal.Act && (touches(p) || !s.Shown && !harmless(s.Record.Intent))
-	if !s.Shown && (follows || p.Kind == proposal.Decide && !p.Ends()) {
-		return l.Unshown(s), until
+	if s.Shown {
+		return why, until
+	}
+	touches := p.Touches || p.Goal != nil || slices.ContainsFunc(p.Do, proposal.Touches)
+	if p.Kind == proposal.Act && (touches || !harmless(s.Record.Intent)) || p.Kind == proposal.Decide && !p.Ends() {
+		why = l.Unshown(s)
 	}
 	return why, until
 }
@@ -45,11 +48,6 @@ func (l *Laws) Unshown(s *server) (why proposal.Why) {
 		why.Since, why.Actor = since, proposal.RackOperator
 	}
 	return why
-}
-
-// touches reports whether a proposal changes anything on the machine, or lets something do so.
-func touches(p *proposal.Proposal) bool {
-	return p.Touches || p.Goal != nil || slices.ContainsFunc(p.Do, proposal.Touches)
 }
 
 // harmless reports whether what prepares a decision may be done before it is shown: a ticket is

@@ -10,7 +10,6 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// loadClaims lists the claims in Git.
 func (w *World) loadClaims() {
 	names := sorted(w.Desired.Claims)
 	claims := make([]bind.Claim, len(names))
@@ -49,17 +48,16 @@ func (w *World) loadClaim(s *Server) {
 // or a new one. It is new, and not back, if the removal was acted upon, and the claim asks for another
 // server, or what was removed never got so far as to boot here.
 func (s *Server) isForAnother(c *model.ServerClaim) bool {
-	if c == nil {
+	switch {
+	case c == nil:
 		return false
-	}
-	if s.isOtherTenants(c) {
+	case s.isOtherTenants(c):
 		return true
-	}
-	if !s.Record.ReleaseDecided() {
+	case !s.Record.ReleaseDecided():
 		return false
 	}
 	ref, sel, t := c.Spec.ServerRef, c.Spec.ServerSelector, s.Record.Boot.Ticket
-	return ref != nil && s.Resolve(ref.Name) != s.Name || sel != nil && !c.Matches(s.labels()) ||
+	return ref != nil && s.Resolve(ref.Name) != s.Name || sel != nil && !c.Matches(s.Labels) ||
 		s.Record.Install.Digest == "" && !proposal.InstallUnknown(s.Record) && t != nil && t.Claim == s.Record.Claim.Name && s.Observed.ProgressOf(s.Record) == nil
 }
 
@@ -104,11 +102,10 @@ func (w *World) followRenames() {
 	}
 }
 
-// newName is what a claim is called now.
 func (w *World) newName(name model.ClaimName) model.ClaimName {
-	for range len(w.Desired.Renamed) {
-		next, ok := w.Desired.Renamed[name]
-		if !ok {
+	for range w.Desired.Renamed { // it may be renamed again
+		next, renamed := w.Desired.Renamed[name]
+		if !renamed {
 			break
 		}
 		name = next

@@ -55,7 +55,7 @@ func (s *Server) ReleaseAwaited() bool {
 func (s *Server) orphaned() proposal.Why {
 	bmc := s.Record.BMC
 	why := proposal.Why{Reason: model.ReasonOrphaned, Since: cmp.Or(s.Record.Orphaned, s.Record.Life.Since), Actor: proposal.RackOperator}
-	if by := s.World.BMCs.DescribedBy(string(bmc)); by != "" {
+	if by := s.world.BMCs.DescribedBy(string(bmc)); by != "" {
 		why.Message = fmt.Sprintf("BMC %s in Git describes the device that was discovered as BMC %s: the server is taken "+
 			"over once that BMC shows it", by, bmc)
 		return why
@@ -101,8 +101,8 @@ func (s *Server) notForgotten() string {
 		return "no commit is known that took its BMC away"
 	case s.Manifest != nil:
 		return "a Server in Git describes it"
-	case s.World.namedBy(s.Name) != "":
-		return s.World.namedBy(s.Name) + " names it"
+	case s.world.namedBy(s.Name) != "":
+		return s.world.namedBy(s.Name) + " names it"
 	case s.MaybeUnreadable(model.KindBMC, ""), s.MaybeUnreadable(model.KindServer, ""):
 		return "a BMC or a Server in Git cannot be read, and may describe it"
 	}

@@ -68,7 +68,7 @@ func (s *Server) contradicted(other *otherUUID) proposal.Why {
 		says = fmt.Sprintf("spec.systemUUID %s, and %s, while the server of this name has UUID %s", m.Spec.SystemUUID, whose, s.Record.UUID)
 	case m == nil:
 		return proposal.Why{}
-	case m.Behind() != "" && s.World.areTwo(m.Behind(), s.Record.BMC):
+	case m.Behind() != "" && s.world.areTwo(m.Behind(), s.Record.BMC):
 		says = fmt.Sprintf("that it is behind BMC %s, and BMC %s shows it", m.Behind(), s.Record.BMC)
 	case m.Spec.SystemURI != "" && !bmcs.SameURI(m.Spec.SystemURI, s.Record.SystemURI):
 		says = fmt.Sprintf("that it is system %s, and BMC %s shows it as %s", m.Spec.SystemURI, s.Record.BMC, s.Record.SystemURI)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/bmcs"
 	"ingot/reconcile/plan/life"
 	"ingot/reconcile/plan/proposal"
 )
@@ -14,15 +15,13 @@ import (
 // observeOnly says why nothing may be done, or nothing but to heal: also while the revision in force is one
 // kept over a restart that is not the one last acted upon, because it may lack claims that are bound.
 func (w *World) observeOnly() (why proposal.Why) {
-	if says := cmp.Or(w.In.ObserveOnly, w.In.HealOnly); says != "" {
-		why = proposal.Why{Reason: model.ReasonObserveOnly, Message: says, Since: w.Started, Actor: proposal.RackOperator}
-	}
-	if w.Outdated() {
-		why = proposal.Why{
-			Reason: model.ReasonRevisionOutdated, Message: fmt.Sprintf("Git has not been read since the restart, and the stored revision is older than "+
-				"%s, which was applied last", w.Record.Applied.Revision().Short()),
-			Since: w.Record.At, Actor: proposal.RackOperator,
-		}
+	says := cmp.Or(w.In.ObserveOnly, w.In.HealOnly)
+	switch {
+	case w.Outdated():
+		return proposal.Why{Reason: model.ReasonRevisionOutdated, Message: fmt.Sprintf("Git has not been read since the restart, and the stored revision is older than "+
+			"%s, which was applied last", w.Record.Applied.Revision().Short()), Since: w.Record.At, Actor: proposal.RackOperator}
+	case says != "":
+		return proposal.Why{Reason: model.ReasonObserveOnly, Message: says, Since: w.Started, Actor: proposal.RackOperator}
 	}
 	return why
 }
@@ -37,8 +36,8 @@ func (w *World) Outdated() bool {
 // noteRevision counts revisions: claims are served in the order of the count. A revision that renames the
 // claim of a server is not applied before that can follow, or the new name would be forgotten.
 func (w *World) noteRevision() {
-	waits := slices.ContainsFunc(w.Servers, func(s *Server) bool { return s.Renamed != nil && s.Busy })
-	if w.Record.Applied == w.Desired.Applied() || waits {
+	waits := func(s *Server) bool { return s.Renamed != nil && s.Busy }
+	if w.Record.Applied == w.Desired.Applied() || slices.ContainsFunc(w.Servers, waits) {
 		return
 	}
 	w.Record.Applied, w.Record.Tips, w.Record.At = w.Desired.Applied(), w.Desired.Tips, w.Now
@@ -72,37 +71,29 @@ func (w *World) noteUnknown() {
 // unknownWhy is what the claims of the very first revision wait for.
 func (w *World) unknownWhy() proposal.Why {
 	why := proposal.Why{Reason: model.ReasonFleetUnknown, Since: w.Record.Unknown, Actor: proposal.RackOperator}
-	for _, b := range w.BMCs.BMCs {
-		if b.Target.Address != "" && b.Facts == nil && b.Record.Reason == "" {
-			why.Message, why.Actor = "waiting for every BMC to show its servers, for nothing is known of the fleet yet; "+
-				"next "+string(b.Name), proposal.ActorNone
-			return why
-		}
+	unread := func(b *bmcs.BMC) bool { return b.Target.Address != "" && b.Facts == nil && b.Record.Reason == "" }
+	if i := slices.IndexFunc(w.BMCs.BMCs, unread); i >= 0 {
+		why.Message, why.Actor = "waiting for every BMC to show its servers, for nothing is known of the fleet yet; "+
+			"next "+string(w.BMCs.BMCs[i].Name), proposal.ActorNone
+		return why
 	}
-	for _, s := range w.Servers {
-		if life.MayServe(s.Server) {
-			why.Message = fmt.Sprintf("neither the store nor the status branch knows the fleet, and server %s was found running: it may "+
-				"serve this claim already. Adopt it by spec.serverClaimRef, or make a commit whose message ends with %s", s.Name,
-				proposal.ApproveLine(w.Record.UnknownToken))
-			return why
-		}
+	i := slices.IndexFunc(w.Servers, func(s *Server) bool { return life.MayServe(s.Server) })
+	if i < 0 {
+		return proposal.Why{}
 	}
-	return proposal.Why{}
+	why.Message = fmt.Sprintf("neither the store nor the status branch knows the fleet, and server %s was found running: it may "+
+		"serve this claim already. Adopt it by spec.serverClaimRef, or make a commit whose message ends with %s",
+		w.Servers[i].Name, proposal.ApproveLine(w.Record.UnknownToken))
+	return why
 }
 
 // allOff reports whether every BMC has shown its servers, and none was found running.
 func (w *World) allOff() bool {
-	for _, b := range w.BMCs.BMCs {
-		if b.Facts == nil {
-			return false
-		}
+	unread := func(b *bmcs.BMC) bool { return b.Facts == nil }
+	mayRun := func(s *Server) bool {
+		return life.MayServe(s.Server) || s.State() == model.StateInitial && s.Power() != model.PowerOff && !s.Opened(model.PurposeDiscovery)
 	}
-	for _, s := range w.Servers {
-		if life.MayServe(s.Server) || s.Record.Life.State == model.StateInitial && s.Power() != model.PowerOff && !s.Opened(model.PurposeDiscovery) {
-			return false
-		}
-	}
-	return len(w.Servers) > 0
+	return len(w.Servers) > 0 && !slices.ContainsFunc(w.BMCs.BMCs, unread) && !slices.ContainsFunc(w.Servers, mayRun)
 }
 
 // noteGap has a token for the servers that were found running after a gap, while there are any.
@@ -123,13 +114,10 @@ func (w *World) noteGap() {
 	}
 }
 
-// noteAbsences records what the source keeps in force though Git lacks it, with the
-// tokens that people approve it by.
+// noteAbsences records what the source keeps in force though Git lacks it.
 func (w *World) noteAbsences() {
-	absent := w.Desired.Absent
-	w.Record.AbsentMore = max(0, len(absent)-model.MaxAbsent)
-	w.Record.AbsentToken = w.Desired.AbsentToken
-	w.Record.Absent = absent[:min(len(absent), model.MaxAbsent)]
+	absent, shown := w.Desired.Absent, min(len(w.Desired.Absent), model.MaxAbsent)
+	w.Record.Absent, w.Record.AbsentMore, w.Record.AbsentToken = absent[:shown], len(absent)-shown, w.Desired.AbsentToken
 }
 
 // noteRemovals records, with the revision applied, which commits removed objects that servers

@@ -2,6 +2,7 @@ package world
 
 import (
 	"ingot/model"
+	"ingot/reconcile/plan/bind"
 	"ingot/reconcile/plan/bmcs"
 	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/laws"
@@ -12,12 +13,9 @@ import (
 
 // Server is what is known of one server, and what only the whole plan needs of it.
 type Server struct {
-	*proposal.Server
-	World  *World
-	Behind *bmcs.BMC            // the BMC that its record names; nil = it is not known
-	Taints []proposal.RuleTaint // by ServerReadinessRules
-	// Bootstrapped are the rules that it is ready for, and that the record has to remember.
-	Bootstrapped []string
+	bind.View
+	world  *World
+	Behind *bmcs.BMC // the BMC that its record names; nil = it is not known
 }
 
 // loadServers puts together what is known of each server, known or new.
@@ -36,9 +34,11 @@ func (w *World) loadServers() {
 			Moment: w.Moment, Name: name, Manifest: a.specs[name], Record: rec, Stored: w.Observed.Servers[name], Facts: facts,
 			Reading: &readings[i], Busy: w.In.Busy[name],
 		}
-		servers[i] = Server{Server: &views[i], World: w, Behind: w.BMCs.Named(rec.BMC)}
-		w.Servers[i] = &servers[i]
-		w.loadClaim(w.Servers[i])
+		servers[i] = Server{View: bind.View{Server: &views[i]}, world: w, Behind: w.BMCs.Named(rec.BMC)}
+		s := &servers[i]
+		s.Labels = s.labels()
+		w.loadClaim(s)
+		w.Servers[i] = s
 	}
 	w.followRenames()
 	for _, s := range w.Servers {
@@ -48,7 +48,7 @@ func (w *World) loadServers() {
 
 // complete adds what depends on the other servers.
 func (s *Server) complete(a *admission) {
-	w := s.World
+	w := s.world
 	s.Duplicate, s.Contradicted, s.Blocked = s.duplicate(a.duplicates[s.Name]), s.contradicted(a.otherUUID[s.Name]), s.blocked()
 	s.Outdated = booting.Outdated(s.Server)
 	s.Shown = !w.Policy.ShowFirst || s.Record.Intent == nil || w.In.Shown[s.Name] == *s.Record.Intent

@@ -85,7 +85,7 @@ func (w *window) earliest(steps []model.Disruption) (time.Time, *fullness) {
 	}
 	tried := w.in.Now
 	for _, b := range w.booked {
-		at := b.at.Add(w.in.Limits.Window)
+		at := b.at.Add(w.in.Policy.GuardWindow)
 		if !at.After(tried) {
 			continue
 		}
@@ -101,14 +101,14 @@ func (w *window) earliest(steps []model.Disruption) (time.Time, *fullness) {
 func (w *window) full(steps []model.Disruption, at time.Time) *fullness {
 	ends := []time.Time{at}
 	for _, b := range w.booked {
-		if b.at.After(at) && b.at.Before(at.Add(w.in.Limits.Window)) && !b.at.Equal(ends[len(ends)-1]) {
+		if b.at.After(at) && b.at.Before(at.Add(w.in.Policy.GuardWindow)) && !b.at.Equal(ends[len(ends)-1]) {
 			ends = append(ends, b.at)
 		}
 	}
 	for _, end := range ends {
 		var within []booking
 		for _, b := range w.booked {
-			if b.at.After(end.Add(-w.in.Limits.Window)) && !b.at.After(end) {
+			if b.at.After(end.Add(-w.in.Policy.GuardWindow)) && !b.at.After(end) {
 				within = append(within, b)
 			}
 		}

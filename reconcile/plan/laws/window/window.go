@@ -11,19 +11,12 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 )
 
 // MaxDone is how many disruptions are remembered, and so the highest limit.
 const MaxDone = 4096
-
-// Limits are how much may be taken from users of servers without an approval.
-type Limits struct {
-	// MaxDisruptions and MaxPowerDisruptions are of how many servers within Window, or
-	// ten percent of the bound ones if that is more.
-	MaxDisruptions, MaxPowerDisruptions int
-	Window                              time.Duration
-}
 
 // Input is what the guard decides upon.
 type Input struct {
@@ -38,7 +31,7 @@ type Input struct {
 	// Bound is how many servers are bound to claims of each namespace.
 	Bound     map[string]int
 	Approvals []string
-	Limits    Limits
+	Policy    *policy.Options
 	Revision  model.Revision
 	Now       time.Time
 	// Seed is fresh for each plan, and nobody can guess it: tokens are made of it.
@@ -122,7 +115,7 @@ func newWindow(in Input) *window {
 			namespaces++
 		}
 	}
-	for kind, least := range [windowKinds]int{in.Limits.MaxDisruptions, in.Limits.MaxPowerDisruptions} {
+	for kind, least := range [windowKinds]int{in.Policy.MaxDisruptions, in.Policy.MaxPowerDisruptions} {
 		limit := min(MaxDone, max(least, (bound+9)/10, 0))
 		w.limits[kind], w.own[kind] = limit, limit
 		if namespaces > 1 {
@@ -163,7 +156,7 @@ func (w *window) takeOver() {
 		if w.asked[key(d)] {
 			w.decided[key(d)] = true
 		}
-		if w.asked[key(d)] || d.At.After(w.in.Now.Add(-w.in.Limits.Window)) { // what was allowed and is not begun yet is not held later
+		if w.asked[key(d)] || d.At.After(w.in.Now.Add(-w.in.Policy.GuardWindow)) { // what was allowed and is not begun yet is not held later
 			w.done = append(w.done, d)
 		}
 	}

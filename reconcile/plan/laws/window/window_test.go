@@ -12,6 +12,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan/policy"
 )
 
 // guarded is a fleet whose disruptions the guard checks.
@@ -20,7 +21,7 @@ type guarded struct {
 	asked     []model.Disruption
 	record    model.FleetRecord
 	bound     map[string]int
-	limits    Limits
+	policy    policy.Options
 	approvals []string
 	now       time.Time
 	plans     int
@@ -30,7 +31,7 @@ type guarded struct {
 func newGuarded(t *testing.T) *guarded {
 	return &guarded{
 		t: t, bound: map[string]int{"a": 10}, now: fleettest.Now,
-		limits: Limits{MaxDisruptions: 3, MaxPowerDisruptions: 3, Window: time.Hour},
+		policy: policy.Options{MaxDisruptions: 3, MaxPowerDisruptions: 3, GuardWindow: time.Hour},
 	}
 }
 
@@ -69,7 +70,7 @@ func (g *guarded) check() string {
 	g.t.Helper()
 	g.plans++
 	in := Input{
-		Asked: g.asked, Record: g.record, Bound: g.bound, Approvals: g.approvals, Limits: g.limits, Uncertain: certain,
+		Asked: g.asked, Record: g.record, Bound: g.bound, Approvals: g.approvals, Policy: &g.policy, Uncertain: certain,
 		Revision: model.Revision(fmt.Sprint("r", g.plans)), Now: g.now, Seed: fmt.Sprint("seed ", g.plans),
 	}
 	r := Check(in)
@@ -167,7 +168,7 @@ func TestGuardHasAWindow(t *testing.T) {
 				ask("retain a/4").wants("release a/1 maintenance a/2=m reprovision a/3=1").holds("retain a/4: limit 3, 1h0m0s")
 		},
 		"what takes power has a limit of its own": func(g *guarded) {
-			g.limits.MaxPowerDisruptions = 2
+			g.policy.MaxPowerDisruptions = 2
 			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").
 				ask("operation a/4=x", "power-off a/5=Off").wants("release a/1 release a/2 release a/3 operation a/4=x power-off a/5=Off").
 				ask("discover a/6=y").wants("release a/1 release a/2 release a/3 operation a/4=x power-off a/5=Off").
@@ -188,7 +189,7 @@ func TestGuardHasAWindow(t *testing.T) {
 			g.ask("release a/1 a/2", "release b/1 b/2").wants("release a/1 release a/2").holds("release b/1 release b/2: limit 3, 1h0m0s")
 		},
 		"a namespace may always use one, however low the limit": func(g *guarded) {
-			g.limits.MaxDisruptions, g.bound = 1, map[string]int{"a": 5, "b": 5}
+			g.policy.MaxDisruptions, g.bound = 1, map[string]int{"a": 5, "b": 5}
 			g.ask("release a/1").wants("release a/1")
 		},
 		"a server that is released and then wiped counts once": func(g *guarded) {
@@ -266,7 +267,7 @@ func TestGuardHasAWindow(t *testing.T) {
 				ask("release a/5").wants("").holds("release a/2 release a/3 release a/4: limit 3, 40m0s", "release a/5: limit 3, 1h40m0s")
 		},
 		"the limit is never higher than what is remembered": func(g *guarded) {
-			g.limits.MaxDisruptions = MaxDone + 1000
+			g.policy.MaxDisruptions = MaxDone + 1000
 			for i := range MaxDone + 1 {
 				g.ask(fmt.Sprint("release a/", i))
 			}
@@ -284,7 +285,7 @@ func TestGuardHasAWindow(t *testing.T) {
 			}
 		},
 		"an approval for one claim's server is none for its next claim": func(g *guarded) {
-			g.limits.MaxPowerDisruptions, g.bound = 0, nil
+			g.policy.MaxPowerDisruptions, g.bound = 0, nil
 			g.ask("power-off a/1=Off").wants("").approve(0).wants("power-off a/1=Off")
 			g.asked[0].Claim = "a/9"
 			g.wants("").holds("power-off a/9=Off: limit 0, approval")
@@ -334,7 +335,7 @@ func TestGuardHasAWindow(t *testing.T) {
 
 func TestNobodyKnowsAGuardsTokenBeforehand(t *testing.T) {
 	in := Input{
-		Asked: steps("release a/1 a/2 a/3 a/4"), Limits: Limits{MaxDisruptions: 3, Window: time.Hour},
+		Asked: steps("release a/1 a/2 a/3 a/4"), Policy: &policy.Options{MaxDisruptions: 3, GuardWindow: time.Hour},
 		Now: fleettest.Now, Revision: "r", Uncertain: certain,
 	}
 	in.Seed = "one"
@@ -376,7 +377,7 @@ func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 77))
 		g := newGuarded(t)
 		g.bound = map[string]int{"a": 6, "b": 6, "c": rnd.IntN(2) * 6}
-		g.limits.MaxDisruptions, g.limits.MaxPowerDisruptions = 1+rnd.IntN(4), 1+rnd.IntN(4)
+		g.policy.MaxDisruptions, g.policy.MaxPowerDisruptions = 1+rnd.IntN(4), 1+rnd.IntN(4)
 		var history []begun
 		decided := make(map[model.Disruption]bool)
 		serial := 0
@@ -450,7 +451,7 @@ func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 		}
 		checkWindows(t, g, history)
 		if t.Failed() {
-			t.Fatalf("seed %d: limits %+v, bound %v", seed, g.limits, g.bound)
+			t.Fatalf("seed %d: limits %+v, bound %v", seed, g.policy, g.bound)
 		}
 	}
 	if waited < 50 {
@@ -466,14 +467,14 @@ func checkWindows(t *testing.T, g *guarded, history []begun) {
 		fleet := make(map[windowKind]int)
 		own := make(map[string]int)
 		for _, b := range history {
-			if b.at.After(last.at) || !b.at.After(last.at.Add(-g.limits.Window)) || servers[countOf(b.what, 0)] {
+			if b.at.After(last.at) || !b.at.After(last.at.Add(-g.policy.GuardWindow)) || servers[countOf(b.what, 0)] {
 				continue
 			}
 			servers[countOf(b.what, 0)] = true
 			fleet[kindOf(b.what)]++
 			own[fmt.Sprint(kindOf(b.what), " ", namespaceOf(b.what))]++
 		}
-		limits := map[windowKind]int{takesServer: max(2, g.limits.MaxDisruptions), takesPower: max(2, g.limits.MaxPowerDisruptions)}
+		limits := map[windowKind]int{takesServer: max(2, g.policy.MaxDisruptions), takesPower: max(2, g.policy.MaxPowerDisruptions)}
 		for kind, n := range fleet {
 			if n > limits[kind] {
 				t.Errorf("%d of kind %d were begun within a window, of at most %d", n, kind, limits[kind])
