@@ -1,5 +1,5 @@
-// Package bind gives free servers to claims, says why a claim has no server, and applies
-// ServerReadinessRules. It also warns of manifests that name unknown servers or labels.
+// Package bind gives free servers to claims, says why a claim has no server, and applies ServerReadinessRules. It
+// also warns of manifests that name unknown servers or labels.
 package bind
 
 import (
@@ -32,7 +32,8 @@ type View struct {
 	// Coming servers become free without an action of a person.
 	Coming bool
 
-	// Plan sets the taints by ServerReadinessRules, and the BootstrapOnly rules whose conditions hold for the first time.
+	// Plan sets the taints by ServerReadinessRules, and the BootstrapOnly rules whose conditions hold for the first
+	// time.
 	Taints       []proposal.RuleTaint
 	Bootstrapped []string
 }
@@ -43,16 +44,15 @@ type Claim struct {
 	Manifest *model.ServerClaim
 	Record   *model.ClaimRecord
 	Server   model.ServerName // "" if it has none
-	// Why says why the claim has no server. In an Input it says why it must not get one,
-	// whatever servers are free.
+	// Why says why the claim has no server. In an Input it says why it must not get one, whatever servers are free.
 	Why proposal.Why
 }
 
 // Plan decides on all claims and all servers at once, so that no two claims get one server.
 //
-// Claims are served by priority, then in the order in which they came to Git, then by name.
-// A claim takes the matching server that the fewest waiting claims could use, then the first
-// by name. Claims with equal requirements form a group, so that n claims take O(n log n).
+// Claims are served by priority, then in the order in which they came to Git, then by name. A claim takes the
+// matching server that the fewest waiting claims could use, then the first by name. Claims with equal requirements
+// form a group, so that n claims take O(n log n).
 func Plan(in Input) *Fleet {
 	f := newFleet(in)
 	var queue []waitingClaim
@@ -141,8 +141,7 @@ func (f *Fleet) serve(queue []waitingClaim) {
 	}
 }
 
-// adopted are the claims that Servers in Git name as theirs, while those servers are not
-// discovered yet.
+// adopted are the claims that Servers in Git name as theirs, while those servers are not discovered yet.
 func (f *Fleet) adopted() map[model.ClaimName]bool {
 	claims := make(map[model.ClaimName]bool)
 	for name, spec := range f.Desired.Servers {
@@ -169,8 +168,8 @@ func (f *Fleet) unready(c *model.ServerClaim) (why proposal.Why) {
 	return why
 }
 
-// superseded says why a ServerBootConfiguration has no server, though one may be free: the
-// server boots what a claim or another ServerBootConfiguration says.
+// superseded says why a ServerBootConfiguration has no server, though one may be free: the server boots what a claim
+// or another ServerBootConfiguration says.
 func (f *Fleet) superseded(c *model.ServerClaim) proposal.Why {
 	ref, own := c.Spec.ServerRef.Name, model.Named[model.ClaimName](c.Namespace, c.Name)
 	claim, named := f.naming(ref)

@@ -111,14 +111,14 @@ func (x *index) among(g *group) []int {
 	return best
 }
 
-// distinguishing returns the keys of the labels that a group requires and some of the servers
-// lack. Comparing all labels of all servers would take most of a plan's time.
+// distinguishing returns the keys of the labels that a group requires and some of the servers lack. Comparing all
+// labels of all servers would take most of a plan's time.
 func (x *index) distinguishing(g *group) []string {
 	return slices.DeleteFunc(slices.Clone(g.keys), func(key string) bool { return len(x.by[g.label(key)]) == len(x.all) })
 }
 
-// mismatch says why a claim does not match a server, whatever its state; "" if it does. Keys are
-// those that model.ServerClaim.UnmetOf checks.
+// mismatch says why a claim does not match a server, whatever its state; "" if it does. Keys are those that
+// model.ServerClaim.UnmetOf checks.
 func (f *Fleet) mismatch(c *model.ServerClaim, s *View, keys []string) string {
 	if of := f.Policy.Tenants.At(c.Tenant); of != nil && !of.MayBind(s.Labels) {
 		return "not for " + of.Path + " (git.tenants)"

@@ -97,8 +97,8 @@ func status(holds bool) string {
 	return model.StatusFalse
 }
 
-// bmcReadable is the status of ConditionBMCReadable. A BMC that was read before a restart
-// counts as readable until it does not answer, as its own status says.
+// bmcReadable is the status of ConditionBMCReadable. A BMC that was read before a restart counts as readable until it
+// does not answer, as its own status says.
 func (s *View) bmcReadable() string {
 	switch s.Blocked.Reason {
 	case model.ReasonPending, model.ReasonIgnored, model.ReasonOrphaned, model.ReasonDecommissioned:

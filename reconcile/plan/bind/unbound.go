@@ -60,8 +60,8 @@ func (f *Fleet) against(c *model.ServerClaim, s *View, keys []string) string {
 	return cmp.Or(f.mismatch(c, s, keys), s.Unfree, "taken by claims before it")
 }
 
-// counted counts all servers by the first reason why a group does not get them. Servers without
-// the first required label are counted as one number, because many claims may require as many labels.
+// counted counts all servers by the first reason why a group does not get them. Servers without the first required
+// label are counted as one number, because many claims may require as many labels.
 func (f *Fleet) counted(g *group) string {
 	if len(f.Servers) == 0 {
 		return "no server is known yet"
@@ -114,8 +114,7 @@ func (t tally) text(says string) string {
 	return string(b)
 }
 
-// oneIsComing reports whether a server that the group matches becomes free without an action of
-// a person.
+// oneIsComing reports whether a server that the group matches becomes free without an action of a person.
 func (f *Fleet) oneIsComing(g *group) bool {
 	among := f.coming.among(g)
 	if len(among) == 0 {

@@ -57,8 +57,8 @@ func (f *Fleet) labels() model.LabelValues {
 	return l.labels
 }
 
-// Unmatched warns of manifests that name unknown servers or labels. Such a server may be behind
-// one of the BMCs that were never read.
+// Unmatched warns of manifests that name unknown servers or labels. Such a server may be behind one of the BMCs that
+// were never read.
 func (f *Fleet) Unmatched(unreadBMCs int) (problems []model.Problem) {
 	unread := ""
 	if unreadBMCs > 0 {
@@ -89,8 +89,7 @@ func inOrder[K cmp.Ordered, O any](all map[K]O, use func(O)) {
 	}
 }
 
-// missing reports whether a server in Git is unknown, and neither its manifest nor its record is
-// unreadable.
+// missing reports whether a server in Git is unknown, and neither its manifest nor its record is unreadable.
 func (f *Fleet) missing(id model.Identity) bool {
 	return f.find(id.Name) < 0 && !f.Desired.IsQuarantined(id) &&
 		!slices.ContainsFunc(f.Unreadable, func(u model.UnreadableRecord) bool { return string(u.Server) == id.Name })

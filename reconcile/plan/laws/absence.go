@@ -42,8 +42,8 @@ var absentCauses = map[model.AbsenceCause]string{
 	model.AbsentAppliedUnknown:   " (the revision applied cannot be had any more)",
 }
 
-// newest is law 1, for a start: a revision that is older than the one applied last may lack claims
-// that are bound. Until Git was read, servers are only read, too.
+// newest is law 1, for a start: a revision that is older than the one applied last may lack claims that are bound.
+// Until Git was read, servers are only read, too.
 func newest(l *Laws, _ *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
 	if p.Kind != proposal.Look && l.ObserveOnly.Reason == model.ReasonRevisionOutdated {
 		why = l.ObserveOnly

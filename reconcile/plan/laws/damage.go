@@ -8,8 +8,7 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// damage is law 4: damage stays local. A server that cannot be reached, or that failed a moment ago,
-// waits alone.
+// damage is law 4: damage stays local. A server that cannot be reached, or that failed a moment ago, waits alone.
 func damage(_ *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
 	switch {
 	case p.Kind == proposal.Note || p.Blind:
@@ -23,8 +22,8 @@ func damage(_ *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until t
 	return why, until
 }
 
-// tellingReasons are the reasons of failed readings that say more than that there was no
-// answer, and ask for something else to be done.
+// tellingReasons are the reasons of failed readings that say more than that there was no answer, and ask for
+// something else to be done.
 var tellingReasons = []model.Reason{
 	model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
 	model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,

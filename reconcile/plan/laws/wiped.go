@@ -8,8 +8,8 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// wiped is law 7: nothing counts as wiped that was not. A server becomes free only with a proof that
-// accounts for each of its known disks.
+// wiped is law 7: nothing counts as wiped that was not. A server becomes free only with a proof that accounts for
+// each of its known disks.
 func wiped(_ *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
 	if p.Frees == nil {
 		return why, until

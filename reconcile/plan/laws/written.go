@@ -10,9 +10,9 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// written is laws 2 and 3: shown before done, and the status branch is the record. The newest decision is
-// shown there before anything follows from it, and before the next decision. A release is the
-// exception: it revokes the ticket at once.
+// written is laws 2 and 3: shown before done, and the status branch is the record. The newest decision is shown there
+// before anything follows from it, and before the next decision. A release is the exception: it revokes the ticket at
+// once.
 func written(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
 	if s.Shown {
 		return why, until
@@ -24,8 +24,8 @@ func written(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until 
 	return why, until
 }
 
-// Pushed says that a proposal whose actions are known waits for this process's first push: nothing is
-// changed on a machine before.
+// Pushed says that a proposal whose actions are known waits for this process's first push: nothing is changed on a
+// machine before.
 func (l *Laws) Pushed(s *server, p *proposal.Proposal) (why proposal.Why) {
 	if p.Kind == proposal.Act && (p.Touches || slices.ContainsFunc(p.Do, proposal.Touches)) {
 		return l.Unshown(s)
@@ -50,8 +50,8 @@ func (l *Laws) Unshown(s *server) (why proposal.Why) {
 	return why
 }
 
-// harmless reports whether what prepares a decision may be done before it is shown: a ticket is
-// armed, which boots nothing yet.
+// harmless reports whether what prepares a decision may be done before it is shown: a ticket is armed, which boots
+// nothing yet.
 func harmless(i *model.Intent) bool {
 	return slices.Contains([]model.IntentKind{model.IntentBind, model.IntentAdopt, model.IntentWipe, model.IntentDiscover}, i.Kind)
 }

@@ -47,8 +47,8 @@ func (w *World) admit() *admission {
 	return a
 }
 
-// add adds a record for a system of a BMC if it is new, or a known server that has moved. It
-// says why it cannot be a server, "" if it can.
+// add adds a record for a system of a BMC if it is new, or a known server that has moved. It says why it cannot be a
+// server, "" if it can.
 func (a *admission) add(b *bmcs.BMC, index int) (problem string) {
 	sys := b.Facts.Systems[index]
 	if sys.Unread || a.knows(b, sys) {
@@ -87,8 +87,8 @@ func (a *admission) add(b *bmcs.BMC, index int) (problem string) {
 	return ""
 }
 
-// knows reports whether a system is a server that was behind the BMC so far. Another machine may have been
-// recorded in the same place before.
+// knows reports whether a system is a server that was behind the BMC so far. Another machine may have been recorded
+// in the same place before.
 func (a *admission) knows(b *bmcs.BMC, sys model.SystemFact) bool {
 	same := func(r *model.ServerRecord) bool {
 		return r.SystemURI == sys.URI && (bmcs.IsMachine(sys, r) || sys.UUID == "" && r.Board == nil)
@@ -110,9 +110,9 @@ func (a *admission) behind(b *bmcs.BMC) []*model.ServerRecord {
 	return a.known[b.Name]
 }
 
-// keeper is the server at the place of a system so far, or any server of a BMC that shows that system alone,
-// if its disks may hold data; else nil. A machine with another UUID there may be that server, with another
-// board or firmware. Of several it is the one at the place, then the first by name.
+// keeper is the server at the place of a system so far, or any server of a BMC that shows that system alone, if its
+// disks may hold data; else nil. A machine with another UUID there may be that server, with another board or
+// firmware. Of several it is the one at the place, then the first by name.
 func (a *admission) keeper(b *bmcs.BMC, sys model.SystemFact) *model.ServerRecord {
 	var keeper *model.ServerRecord
 	for _, r := range a.behind(b) {
@@ -156,8 +156,8 @@ func unreadableText(uri string, all []model.UnreadableRecord) string {
 		"given up", uri, text.List(lines, ", "))
 }
 
-// moved reports whether a known server is behind BMC b from now on, because its old
-// BMC is gone from Git or no longer shows it.
+// moved reports whether a known server is behind BMC b from now on, because its old BMC is gone from Git or no longer
+// shows it.
 func (a *admission) moved(rec *model.ServerRecord, b *bmcs.BMC) bool {
 	if len(a.duplicates[rec.Name]) > 0 {
 		return false // it may be either of them
@@ -171,8 +171,8 @@ func (a *admission) moved(rec *model.ServerRecord, b *bmcs.BMC) bool {
 	})
 }
 
-// newRecord is the record of a system that is seen for the first time. Annotations that are in Git already
-// count as handled, so that a lost record repeats no operation (law 1).
+// newRecord is the record of a system that is seen for the first time. Annotations that are in Git already count as
+// handled, so that a lost record repeats no operation (law 1).
 func (a *admission) newRecord(b *bmcs.BMC, index int, sys model.SystemFact) *model.ServerRecord {
 	rec := &model.ServerRecord{
 		RecordIdentity: model.RecordIdentity{Name: a.specNames()[sys.UUID], BMC: b.Name, SystemURI: sys.URI, UUID: sys.UUID},
@@ -194,9 +194,9 @@ func (a *admission) newRecord(b *bmcs.BMC, index int, sys model.SystemFact) *mod
 	return rec
 }
 
-// defaultName is the name of the system at a place among those of its BMC, if nothing else names it:
-// that of its place, or the first that is free of as many as there are systems. A system that was added
-// later may be listed before those that have theirs.
+// defaultName is the name of the system at a place among those of its BMC, if nothing else names it: that of its
+// place, or the first that is free of as many as there are systems. A system that was added later may be listed
+// before those that have theirs.
 func (a *admission) defaultName(b *bmcs.BMC, index int) model.ServerName {
 	name := func(i int) model.ServerName { return model.ServerName(fmt.Sprintf("%s-system-%d", b.Name, i)) }
 	for i := range b.Facts.Systems {
@@ -207,8 +207,7 @@ func (a *admission) defaultName(b *bmcs.BMC, index int) model.ServerName {
 	return name(index)
 }
 
-// specNames are the names of the manifests that give a UUID, by that UUID in each
-// of its spellings.
+// specNames are the names of the manifests that give a UUID, by that UUID in each of its spellings.
 func (a *admission) specNames() map[string]model.ServerName {
 	if a.specByUUID != nil {
 		return a.specByUUID

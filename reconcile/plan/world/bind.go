@@ -40,14 +40,14 @@ func (s *Server) unfree() string {
 	return ""
 }
 
-// outOfReach reports whether the server cannot be acted upon now, or its last move failed and waits to be
-// tried again.
+// outOfReach reports whether the server cannot be acted upon now, or its last move failed and waits to be tried
+// again.
 func (s *Server) outOfReach() bool {
 	return s.Blocked.Reason != "" || s.Reading.Failures > 0 || s.Now.Before(s.NotBefore()) || life.FoundInGap(s.Server)
 }
 
-// coming reports whether the server becomes free without an action of a person: it is being
-// discovered or wiped, and nothing prevents that.
+// coming reports whether the server becomes free without an action of a person: it is being discovered or wiped, and
+// nothing prevents that.
 func (s *Server) coming() bool {
 	switch s.Record.Life.State {
 	case model.StateInitial:

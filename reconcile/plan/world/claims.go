@@ -20,9 +20,8 @@ func (w *World) loadClaims() {
 	}
 }
 
-// loadClaim finds the claim that a server is recorded to have. Of two servers of one claim, one that is
-// being released had the claim that was called so before; if both are, it goes on with the one that
-// it had last.
+// loadClaim finds the claim that a server is recorded to have. Of two servers of one claim, one that is being
+// released had the claim that was called so before; if both are, it goes on with the one that it had last.
 func (w *World) loadClaim(s *Server) {
 	name := s.Record.Claim.Name
 	if name == "" {
@@ -44,9 +43,9 @@ func (w *World) loadClaim(s *Server) {
 	w.Served[name] = s
 }
 
-// isForAnother reports whether a claim that is called as the server's was is another one: another tenant's,
-// or a new one. It is new, and not back, if the removal was acted upon, and the claim asks for another
-// server, or what was removed never got so far as to boot here.
+// isForAnother reports whether a claim that is called as the server's was is another one: another tenant's, or a new
+// one. It is new, and not back, if the removal was acted upon, and the claim asks for another server, or what was
+// removed never got so far as to boot here.
 func (s *Server) isForAnother(c *model.ServerClaim) bool {
 	switch {
 	case c == nil:
@@ -61,8 +60,7 @@ func (s *Server) isForAnother(c *model.ServerClaim) bool {
 		s.Record.Install.Digest == "" && !proposal.InstallUnknown(s.Record) && t != nil && t.Claim == s.Record.Claim.Name && s.Observed.ProgressOf(s.Record) == nil
 }
 
-// isOtherTenants reports whether a claim is another tenant's than that of the server's record, which was
-// removed.
+// isOtherTenants reports whether a claim is another tenant's than that of the server's record, which was removed.
 func (s *Server) isOtherTenants(c *model.ServerClaim) bool {
 	rec := s.Record
 	if rec.Claim.Tenant == "" || c.Tenant == rec.Claim.Tenant {
@@ -75,8 +73,7 @@ func (s *Server) isOtherTenants(c *model.ServerClaim) bool {
 	return removed && r.Tenant == rec.Claim.Tenant
 }
 
-// followRenames finds the servers whose claim has another name now, and keeps them
-// for it.
+// followRenames finds the servers whose claim has another name now, and keeps them for it.
 func (w *World) followRenames() {
 	if len(w.Desired.Renamed) == 0 {
 		return
@@ -148,8 +145,8 @@ func (w *World) Unbindable(c *bind.Claim) proposal.Why {
 	return w.unknownFleet
 }
 
-// boundInGap returns why a claim waits that may have been bound by a decision that was lost: a server
-// that should be off runs, or may run.
+// boundInGap returns why a claim waits that may have been bound by a decision that was lost: a server that should be
+// off runs, or may run.
 func (w *World) boundInGap(rec *model.ClaimRecord) proposal.Why {
 	held := slices.IndexFunc(w.Record.Holds, func(h model.GuardHold) bool { return h.Gap })
 	if held >= 0 && !rec.FirstSeen.After(w.Record.Holds[held].Since) {

@@ -11,8 +11,8 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// BMCRemoved reports whether a commit took a server's BMC away, or the Server that describes it
-// within itself, and neither is back in a way that cannot be used.
+// BMCRemoved reports whether a commit took a server's BMC away, or the Server that describes it within itself, and
+// neither is back in a way that cannot be used.
 func (w *World) BMCRemoved(rec *model.ServerRecord) bool {
 	bmc, within := rec.BMC.Identity(), model.ServerName(rec.BMC).Identity()
 	if w.Desired.IsQuarantined(bmc) || w.Desired.IsQuarantined(within) {

@@ -10,8 +10,8 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// matchSpecs finds each server's manifest: by name, else by UUID. One whose UUID is another
-// than that of the server of its name, and of none that has no manifest, is noted.
+// matchSpecs finds each server's manifest: by name, else by UUID. One whose UUID is another than that of the server
+// of its name, and of none that has no manifest, is noted.
 func (a *admission) matchSpecs() {
 	a.specs, a.otherUUID = make(map[model.ServerName]*model.Server, len(a.Desired.Servers)), make(map[model.ServerName]*otherUUID)
 	for name, spec := range a.Desired.Servers {
@@ -36,8 +36,7 @@ func (a *admission) matchSpecs() {
 	}
 }
 
-// ofUUID is the server that has a UUID, one without a manifest of its name if there is one;
-// "" = none has.
+// ofUUID is the server that has a UUID, one without a manifest of its name if there is one; "" = none has.
 func (a *admission) ofUUID(uuid string) (of model.ServerName) {
 	for _, id := range model.UUIDVariants(uuid) {
 		if r := a.byUUID[id]; r != nil && (of == "" || a.Desired.Servers[of] != nil) {
@@ -47,15 +46,15 @@ func (a *admission) ofUUID(uuid string) (of model.ServerName) {
 	return of
 }
 
-// otherUUID is a manifest of another UUID than that of the server of its name, and the server
-// that has that UUID, "" if none has.
+// otherUUID is a manifest of another UUID than that of the server of its name, and the server that has that UUID, ""
+// if none has.
 type otherUUID struct {
 	spec *model.Server
 	of   model.ServerName
 }
 
-// contradicted is why a server is left alone that does not match its manifest: its UUID, its BMC or
-// its place behind that differ. The author of the manifest may have meant another machine.
+// contradicted is why a server is left alone that does not match its manifest: its UUID, its BMC or its place behind
+// that differ. The author of the manifest may have meant another machine.
 func (s *Server) contradicted(other *otherUUID) proposal.Why {
 	m, says := s.Manifest, ""
 	switch {
@@ -79,8 +78,8 @@ func (s *Server) contradicted(other *otherUUID) proposal.Why {
 		"until these agree; correct the manifest, or where the machine is", m.Name, m.Source, says), proposal.RackOperator)
 }
 
-// areTwo reports whether two names are those of different BMCs. A name without a BMC
-// does not count, and a device is the BMC in Git that describes it.
+// areTwo reports whether two names are those of different BMCs. A name without a BMC does not count, and a device is
+// the BMC in Git that describes it.
 func (w *World) areTwo(said, is model.BMCName) bool {
 	a, b := w.BMCs.Named(said), w.BMCs.Named(is)
 	if a == nil || b == nil || a == b || a.Endpoint != nil && a.Endpoint == b.Endpoint {
@@ -104,9 +103,8 @@ func (a *admission) pairDuplicates() {
 	}
 }
 
-// noteDuplicate notes that BMC b shows a machine with the UUID of a server that is known to be
-// elsewhere. That it is still there is not known while its own BMC has never answered, or
-// shows nothing of it.
+// noteDuplicate notes that BMC b shows a machine with the UUID of a server that is known to be elsewhere. That it is
+// still there is not known while its own BMC has never answered, or shows nothing of it.
 func (a *admission) noteDuplicate(of *model.ServerRecord, b *bmcs.BMC, sys model.SystemFact) {
 	own := a.BMCs.Named(of.BMC)
 	if own != nil && (own.Facts == nil || bmcs.ShownAs(own.Facts, of) == bmcs.ShownUnread) {
@@ -133,8 +131,8 @@ func (s *Server) duplicate(others []string) proposal.Why {
 		s.Record.UUID, text.List(others, " and of "), bmcs.DuplicateAdvice), proposal.RackOperator)
 }
 
-// given returns a system that shows no UUID with the one that a Server in Git gives it, or
-// why it cannot be distinguished from others.
+// given returns a system that shows no UUID with the one that a Server in Git gives it, or why it cannot be
+// distinguished from others.
 func (a *admission) given(b *bmcs.BMC, sys model.SystemFact) (model.SystemFact, string) {
 	alone := len(b.Facts.Systems) == 1
 	if !sys.Board.Tells() {
@@ -161,8 +159,8 @@ func (a *admission) given(b *bmcs.BMC, sys model.SystemFact) (model.SystemFact, 
 	return sys, ""
 }
 
-// specAt returns the first manifest, by name, that gives the system at a place a UUID; alone
-// is set when its BMC has no other one.
+// specAt returns the first manifest, by name, that gives the system at a place a UUID; alone is set when its BMC has
+// no other one.
 func (a *admission) specAt(bmc model.BMCName, uri string, alone bool) *model.Server {
 	for _, name := range sorted(a.Desired.Servers) {
 		s := a.Desired.Servers[name]

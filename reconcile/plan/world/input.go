@@ -17,26 +17,24 @@ type Input struct {
 	Readings map[model.ServerName]reading.State
 	// BMCRead is when each BMC's own facts were last read in this process.
 	BMCRead map[model.BMCName]time.Time
-	// Unconfirmed is when BMCs showed something for the first time that contradicts what
-	// is recorded of their servers, and that is not believed yet.
+	// Unconfirmed is when BMCs showed something for the first time that contradicts what is recorded of their
+	// servers, and that is not believed yet.
 	Unconfirmed map[model.BMCName]time.Time
-	// Busy are the servers and BMCs with a move under way. They are planned with as
-	// if their move were done, for their records in Observed say so, and they are
-	// not moved again.
+	// Busy are the servers and BMCs with a move under way. They are planned with as if their move were done, for
+	// their records in Observed say so, and they are not moved again.
 	Busy     map[model.ServerName]bool
 	BusyBMCs map[model.BMCName]bool
 	// Shown are the intents that the status branch shows; nil = this process has pushed nothing yet.
 	Shown map[model.ServerName]model.Intent
 	// Unannounced is since when the status branch cannot be pushed; zero = it can.
 	Unannounced time.Time
-	// ObserveOnly says why nothing may be done at all, HealOnly why nothing but to
-	// power on from their disks what is bound; empty = all may be done.
+	// ObserveOnly says why nothing may be done at all, HealOnly why nothing but to power on from their disks what is
+	// bound; empty = all may be done.
 	ObserveOnly, HealOnly string
-	// Started is when this process began, Serving when machines that boot could reach
-	// it; zero = they cannot yet.
+	// Started is when this process began, Serving when machines that boot could reach it; zero = they cannot yet.
 	Started, Serving time.Time
-	// LongGap is set if decisions may be lost that are newer than all that is known: no Ingot had run
-	// for long. First is the first revision that this process read from Git.
+	// LongGap is set if decisions may be lost that are newer than all that is known: no Ingot had run for long. First
+	// is the first revision that this process read from Git.
 	LongGap bool
 	First   model.Revision
 	// Nonce is fresh and random for each plan: what people approve by is made of it.

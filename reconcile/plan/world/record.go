@@ -12,8 +12,8 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// observeOnly says why nothing may be done, or nothing but to heal: also while the revision in force is one
-// kept over a restart that is not the one last acted upon, because it may lack claims that are bound.
+// observeOnly says why nothing may be done, or nothing but to heal: also while the revision in force is one kept over
+// a restart that is not the one last acted upon, because it may lack claims that are bound.
 func (w *World) observeOnly() (why proposal.Why) {
 	says := cmp.Or(w.In.ObserveOnly, w.In.HealOnly)
 	switch {
@@ -26,15 +26,14 @@ func (w *World) observeOnly() (why proposal.Why) {
 	return why
 }
 
-// Outdated reports whether the revision in force is one kept over a restart that is
-// not the one last acted upon.
+// Outdated reports whether the revision in force is one kept over a restart that is not the one last acted upon.
 func (w *World) Outdated() bool {
 	applied := w.Observed.Fleet.Applied.Revision()
 	return w.Desired.KeptOverRestart && applied != "" && applied != w.Desired.Revision
 }
 
-// noteRevision counts revisions: claims are served in the order of the count. A revision that renames the
-// claim of a server is not applied before that can follow, or the new name would be forgotten.
+// noteRevision counts revisions: claims are served in the order of the count. A revision that renames the claim of a
+// server is not applied before that can follow, or the new name would be forgotten.
 func (w *World) noteRevision() {
 	waits := func(s *Server) bool { return s.Renamed != nil && s.Busy }
 	if w.Record.Applied == w.Desired.Applied() || slices.ContainsFunc(w.Servers, waits) {
@@ -44,16 +43,15 @@ func (w *World) noteRevision() {
 	w.Record.Sequence++
 }
 
-// noteUnreadable forgets the records that cannot be read once a person says so, or the
-// server is known again.
+// noteUnreadable forgets the records that cannot be read once a person says so, or the server is known again.
 func (w *World) noteUnreadable() {
 	w.Record.Unreadable = slices.DeleteFunc(slices.Clone(w.Record.Unreadable), func(u model.UnreadableRecord) bool {
 		return w.Observed.Servers[u.Server] != nil || slices.Contains(w.Desired.Approvals, u.Token)
 	})
 }
 
-// noteUnknown has the claims of the very first revision wait for the servers that may serve them
-// already, until all were seen and none ran, or a commit approves them.
+// noteUnknown has the claims of the very first revision wait for the servers that may serve them already, until all
+// were seen and none ran, or a commit approves them.
 func (w *World) noteUnknown() {
 	rec := w.Record
 	switch {
@@ -120,8 +118,8 @@ func (w *World) noteAbsences() {
 	w.Record.Absent, w.Record.AbsentMore, w.Record.AbsentToken = absent[:shown], len(absent)-shown, w.Desired.AbsentToken
 }
 
-// noteRemovals records, with the revision applied, which commits removed objects that servers
-// depend on. An entry is dropped once nothing depends on the object, or it is back.
+// noteRemovals records, with the revision applied, which commits removed objects that servers depend on. An entry is
+// dropped once nothing depends on the object, or it is back.
 func (w *World) noteRemovals() {
 	var noted []model.RemovedObject
 	note := func(id model.Identity, tenant string) {
@@ -139,8 +137,8 @@ func (w *World) noteRemovals() {
 	w.Record.Removed = noted
 }
 
-// eachMissing calls do for each object that the server depends on and that Desired lacks,
-// with its tenant if that is known.
+// eachMissing calls do for each object that the server depends on and that Desired lacks, with its tenant if that is
+// known.
 func (s *Server) eachMissing(do func(id model.Identity, tenant string)) {
 	rec := s.Record
 	if rec.Claim.Name != "" && s.Claim == nil && !rec.ReleaseDecided() { // else a claim of that name may be another server's by now

@@ -104,8 +104,8 @@ func (s *Server) blocked() proposal.Why {
 	return s.WhyBy(reason, message, proposal.RackOperator)
 }
 
-// RanWhenLastRead reports whether the server was On when it was last read, and why is
-// nothing but that it cannot be read now: what runs on it goes on without its BMC.
+// RanWhenLastRead reports whether the server was On when it was last read, and why is nothing but that it cannot be
+// read now: what runs on it goes on without its BMC.
 func (s *Server) RanWhenLastRead(why proposal.Why) bool {
 	if s.Power() != model.PowerOn || why.Reason == "" {
 		return false

@@ -32,8 +32,8 @@ func EffectText(d model.Disruption) string {
 	return server + " of " + claim + ": " + d.Action
 }
 
-// MaintenanceOf is the ServerMaintenance, or OperationPark, that has a server powered off; "" if its
-// claim has, or for another step.
+// MaintenanceOf is the ServerMaintenance, or OperationPark, that has a server powered off; "" if its claim has, or
+// for another step.
 func MaintenanceOf(d model.Disruption) string {
 	if d.Action != proposal.StepPowerOff || d.Value == string(model.PowerOff) {
 		return ""

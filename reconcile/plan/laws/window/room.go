@@ -34,9 +34,9 @@ func namespaceOf(d model.Disruption) string {
 	return namespace
 }
 
-// counted is what counts once within the window: that a server is released and then
-// wiped is one disruption. A step that waits in a list may yet be withdrawn or approved, so no
-// step of another list counts as one with it. List 0 has what was allowed.
+// counted is what counts once within the window: that a server is released and then wiped is one disruption. A step
+// that waits in a list may yet be withdrawn or approved, so no step of another list counts as one with it. List 0 has
+// what was allowed.
 type counted struct {
 	kind   windowKind
 	server model.ServerName
@@ -72,9 +72,9 @@ type fullness struct {
 	scope string
 }
 
-// earliest is when steps may go all together, and what stands against it now; nil if
-// nothing does. The time is zero if it never is without an approval, for they are more
-// than the limit. They never take the room of those that wait already.
+// earliest is when steps may go all together, and what stands against it now; nil if nothing does. The time is zero
+// if it never is without an approval, for they are more than the limit. They never take the room of those that wait
+// already.
 func (w *window) earliest(steps []model.Disruption) (time.Time, *fullness) {
 	full := w.full(steps, w.in.Now)
 	if full == nil {
@@ -96,8 +96,8 @@ func (w *window) earliest(steps []model.Disruption) (time.Time, *fullness) {
 	return tried, full
 }
 
-// full says which limit steps would break if they went at a time, in the window that
-// ends then or in one that ends when those go that wait already.
+// full says which limit steps would break if they went at a time, in the window that ends then or in one that ends
+// when those go that wait already.
 func (w *window) full(steps []model.Disruption, at time.Time) *fullness {
 	ends := []time.Time{at}
 	for _, b := range w.booked {
@@ -119,8 +119,8 @@ func (w *window) full(steps []model.Disruption, at time.Time) *fullness {
 	return nil
 }
 
-// exceeds says which limit is broken by what is within one window together with steps.
-// Steps that add no server to it break none: a limit may have become lower since.
+// exceeds says which limit is broken by what is within one window together with steps. Steps that add no server to it
+// break none: a limit may have become lower since.
 func (w *window) exceeds(within []booking, steps []model.Disruption) *fullness {
 	type scope struct {
 		kind      windowKind

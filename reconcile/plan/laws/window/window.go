@@ -1,5 +1,5 @@
-// Package window is the guard's limit (law 2): so many disruptions within a window of time,
-// and the others once a commit approves their list.
+// Package window is the guard's limit (law 2): so many disruptions within a window of time, and the others once a
+// commit approves their list.
 package window
 
 import (
@@ -20,9 +20,8 @@ const MaxDone = 4096
 
 // Input is what the guard decides upon.
 type Input struct {
-	// Asked is what is asked for and was not decided yet, in a stable order. A step's
-	// Value tells one asking from the next: the same step within the window is the same
-	// asking.
+	// Asked is what is asked for and was not decided yet, in a stable order. A step's Value tells one asking from the
+	// next: the same step within the window is the same asking.
 	Asked []model.Disruption
 	// Uncertain reports whether a step waits for an approval whatever the limit is.
 	Uncertain func(model.Disruption) bool
@@ -45,10 +44,9 @@ type Result struct {
 	Next    time.Time // when the first of Holds may go; zero = none will by time
 }
 
-// Check decides which disruptions may be begun, so that never more than the limit
-// are within any window, all commits together, but those that a commit approved by name
-// (law 2). Deciding again with the result changes nothing: a list that waits may have
-// room once another step on one of its servers was allowed, so it is decided until nothing
+// Check decides which disruptions may be begun, so that never more than the limit are within any window, all commits
+// together, but those that a commit approved by name (law 2). Deciding again with the result changes nothing: a list
+// that waits may have room once another step on one of its servers was allowed, so it is decided until nothing
 // changes. In each round but the last at least one list gets room.
 func Check(in Input) Result {
 	for n := 0; ; n++ {
@@ -166,9 +164,9 @@ func (w *window) takeOver() {
 	}
 }
 
-// standing decides on the lists that were held before, with the steps that are still asked for. A list that a
-// commit approved is allowed, and one that waits for room once there is some. One that waits for approval goes
-// on to do so, whatever is left of it: the person who approves it has to see the whole of what will happen.
+// standing decides on the lists that were held before, with the steps that are still asked for. A list that a commit
+// approved is allowed, and one that waits for room once there is some. One that waits for approval goes on to do so,
+// whatever is left of it: the person who approves it has to see the whole of what will happen.
 func (w *window) standing() {
 	for _, h := range w.in.Record.Holds {
 		h.Steps = slices.DeleteFunc(slices.Clone(h.Steps), func(d model.Disruption) bool { return !w.isNew(d) })
@@ -271,8 +269,8 @@ func (w *window) allow(steps []model.Disruption) {
 	w.mark(steps, true)
 	for _, d := range steps {
 		d.At = w.in.Now
-		// One entry tells of a server that it was disrupted last, so that many steps on
-		// one do not push those on others out of what is remembered.
+		// One entry tells of a server that it was disrupted last, so that many steps on one do not push those on
+		// others out of what is remembered.
 		w.done = slices.DeleteFunc(w.done, func(e model.Disruption) bool { return !w.asked[key(e)] && countOf(e, 0) == countOf(d, 0) })
 		w.done = append(w.done, d)
 	}
