@@ -82,7 +82,7 @@ type ClaimRecord struct {
 const (
 	AbsentHistoryRewritten AbsenceCause = "HistoryRewritten" // the revision does not descend from the one applied
 	AbsentSourceChanged    AbsenceCause = "SourceChanged"    // another URL, branch or path is configured
-	AbsentAppliedUnknown   AbsenceCause = "AppliedUnknown"   // the revision applied cannot be had any more
+	AbsentAppliedUnknown   AbsenceCause = "AppliedUnknown"   // the revision applied is no longer available
 )
 
 // Records are all records: what the store keeps durably and the status branch mirrors.

@@ -136,7 +136,7 @@ func (f *planner) planClaims(r *Result) {
 			wanted++
 			continue
 		}
-		c.Record = f.ClaimRecord(c.Name)
+		c.Record = f.NewRecord(c.Name)
 		if f.ObserveOnly.Reason == "" {
 			r.Decided.Claims = append(r.Decided.Claims, c.Record)
 		}

@@ -39,7 +39,7 @@ func AbsentWhy(what string, a model.Absence) proposal.Why {
 var absentCauses = map[model.AbsenceCause]string{
 	model.AbsentHistoryRewritten: " (the history of the branch was rewritten)",
 	model.AbsentSourceChanged:    " (git.url, git.branch or git.path is another)",
-	model.AbsentAppliedUnknown:   " (the revision applied cannot be had any more)",
+	model.AbsentAppliedUnknown:   " (the revision applied is no longer available)",
 }
 
 // newest is law 1, for a start: a revision that is older than the one applied last may lack claims that are bound.

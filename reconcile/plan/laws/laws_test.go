@@ -136,7 +136,7 @@ func TestLaws(t *testing.T) {
 		{"absence", "it is listed as changed", listed("", "b"), model.ReasonAbsentWithoutCommit, "ends", "stands otherwise"},
 		{"absence", "after a rewrite", listed(model.AbsentHistoryRewritten, ""), model.ReasonAbsentWithoutCommit, "ends", "rewritten"},
 		{"absence", "from another source", listed(model.AbsentSourceChanged, ""), model.ReasonAbsentWithoutCommit, "ends", "is another"},
-		{"absence", "of an unknown past", listed(model.AbsentAppliedUnknown, ""), model.ReasonAbsentWithoutCommit, "ends", "cannot be had"},
+		{"absence", "of an unknown past", listed(model.AbsentAppliedUnknown, ""), model.ReasonAbsentWithoutCommit, "ends", "no longer available"},
 
 		{"damage", "the server must not be reached", func(_ *lawset, s *server) { s.Blocked = why("Blocked") }, "Blocked", seen, "m"},
 		{"damage", "it failed a moment ago", func(_ *lawset, s *server) {

@@ -8,7 +8,7 @@ import (
 	"ingot/reconcile/plan/life"
 )
 
-// ForClaims returns the server with what claims need to know of it.
+// ForClaims returns the server as claims see it.
 func (s *Server) ForClaims() *bind.View {
 	s.Coming = s.coming()
 	if s.State() == model.StateAvailable {

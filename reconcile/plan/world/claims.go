@@ -110,11 +110,8 @@ func (w *World) newName(name model.ClaimName) model.ClaimName {
 	return name
 }
 
-// ClaimRecord is the claim's record, made now for one that is new. One that was renamed keeps its turn.
-func (w *World) ClaimRecord(name model.ClaimName) *model.ClaimRecord {
-	if rec := w.Observed.Claims[name]; rec != nil {
-		return rec
-	}
+// NewRecord is the record of a claim that has none. One that was renamed keeps its turn.
+func (w *World) NewRecord(name model.ClaimName) *model.ClaimRecord {
 	for old := range w.Desired.Renamed {
 		if rec := w.Observed.Claims[old]; rec != nil && w.newName(old) == name {
 			rec = new(*rec)

@@ -134,29 +134,25 @@ func (s *Server) duplicate(others []string) proposal.Why {
 // given returns a system that shows no UUID with the one that a Server in Git gives it, or why it cannot be
 // distinguished from others.
 func (a *admission) given(b *bmcs.BMC, sys model.SystemFact) (model.SystemFact, string) {
-	alone := len(b.Facts.Systems) == 1
 	if !sys.Board.Tells() {
 		return sys, fmt.Sprintf("system %s shows no usable UUID and no serial number of its own (it shows %q), so it cannot be told from "+
 			"others: give it one with its vendor's tool", sys.URI, sys.Board.SerialNumber)
 	}
-	spec := a.specAt(b.Name, sys.URI, alone)
-	if spec == nil {
-		ask := "spec.bmcRef"
-		if b.Manifest.Within != "" {
-			ask = "spec.bmc"
-		}
-		if !alone {
-			ask += ", spec.systemURI"
-		}
-		return sys, fmt.Sprintf("system %s shows no usable UUID: write a Server with %s and, as spec.systemUUID, the one that its "+
-			"firmware has (SMBIOS)", sys.URI, ask)
+	alone := len(b.Facts.Systems) == 1
+	if spec := a.specAt(b.Name, sys.URI, alone); spec != nil {
+		id, _ := model.ParseUUID(spec.Spec.SystemUUID)
+		sys.UUID = id.String()
+		return sys, ""
 	}
-	id, err := model.CanonicalUUID(spec.Spec.SystemUUID)
-	if err != nil {
-		return sys, fmt.Sprintf("system %s shows no usable UUID, and that of Server %s is none: %v", sys.URI, spec.Name, err)
+	ask := "spec.bmcRef"
+	if b.Manifest.Within != "" {
+		ask = "spec.bmc"
 	}
-	sys.UUID = id
-	return sys, ""
+	if !alone {
+		ask += ", spec.systemURI"
+	}
+	return sys, fmt.Sprintf("system %s shows no usable UUID: write a Server with %s and, as spec.systemUUID, the one that its "+
+		"firmware has (SMBIOS)", sys.URI, ask)
 }
 
 // specAt returns the first manifest, by name, that gives the system at a place a UUID; alone is set when its BMC has

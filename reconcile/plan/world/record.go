@@ -71,7 +71,7 @@ func (w *World) unknownWhy() proposal.Why {
 	why := proposal.Why{Reason: model.ReasonFleetUnknown, Since: w.Record.Unknown, Actor: proposal.RackOperator}
 	unread := func(b *bmcs.BMC) bool { return b.Target.Address != "" && b.Facts == nil && b.Record.Reason == "" }
 	if i := slices.IndexFunc(w.BMCs.BMCs, unread); i >= 0 {
-		why.Message, why.Actor = "waiting for every BMC to show its servers, for nothing is known of the fleet yet; "+
+		why.Message, why.Actor = "waiting for every BMC to show its servers, because nothing is known of the fleet yet; "+
 			"next "+string(w.BMCs.BMCs[i].Name), proposal.ActorNone
 		return why
 	}

@@ -72,9 +72,8 @@ type fullness struct {
 	scope string
 }
 
-// earliest is when steps may go all together, and what stands against it now; nil if nothing does. The time is zero
-// if it never is without an approval, for they are more than the limit. They never take the room of those that wait
-// already.
+// earliest is when steps may go all together, and the limit that is full now, nil if none is. The time is zero if they
+// exceed a limit by themselves, so that they need an approval. They never take the room of lists that wait already.
 func (w *window) earliest(steps []model.Disruption) (time.Time, *fullness) {
 	full := w.full(steps, w.in.Now)
 	if full == nil {
@@ -96,8 +95,8 @@ func (w *window) earliest(steps []model.Disruption) (time.Time, *fullness) {
 	return tried, full
 }
 
-// full says which limit steps would break if they went at a time, in the window that ends then or in one that ends
-// when those go that wait already.
+// full returns the limit that steps would exceed at a time, in the window that ends then or in one that ends when a
+// list goes that waits already.
 func (w *window) full(steps []model.Disruption, at time.Time) *fullness {
 	ends := []time.Time{at}
 	for _, b := range w.booked {
@@ -119,8 +118,8 @@ func (w *window) full(steps []model.Disruption, at time.Time) *fullness {
 	return nil
 }
 
-// exceeds says which limit is broken by what is within one window together with steps. Steps that add no server to it
-// break none: a limit may have become lower since.
+// exceeds returns the limit that steps exceed together with the bookings within one window. Steps that add no server
+// exceed none: a limit may be lower since those began.
 func (w *window) exceeds(within []booking, steps []model.Disruption) *fullness {
 	type scope struct {
 		kind      windowKind

@@ -20,8 +20,8 @@ const MaxDone = 4096
 
 // Input is what the guard decides upon.
 type Input struct {
-	// Asked is what is asked for and was not decided yet, in a stable order. A step's Value tells one asking from the
-	// next: the same step within the window is the same asking.
+	// Asked are the requested steps that were not decided yet, in a stable order. The Value of a step distinguishes one
+	// request from the next: an equal step within the window is the same request.
 	Asked []model.Disruption
 	// Uncertain reports whether a step waits for an approval whatever the limit is.
 	Uncertain func(model.Disruption) bool
@@ -166,7 +166,7 @@ func (w *window) takeOver() {
 
 // standing decides on the lists that were held before, with the steps that are still asked for. A list that a commit
 // approved is allowed, and one that waits for room once there is some. One that waits for approval goes on to do so,
-// whatever is left of it: the person who approves it has to see the whole of what will happen.
+// however few steps are left: the person who approves it has to see all of them.
 func (w *window) standing() {
 	for _, h := range w.in.Record.Holds {
 		h.Steps = slices.DeleteFunc(slices.Clone(h.Steps), func(d model.Disruption) bool { return !w.isNew(d) })
@@ -269,8 +269,8 @@ func (w *window) allow(steps []model.Disruption) {
 	w.mark(steps, true)
 	for _, d := range steps {
 		d.At = w.in.Now
-		// One entry tells of a server that it was disrupted last, so that many steps on one do not push those on
-		// others out of what is remembered.
+		// The last disruption of a server replaces the one before, so that many steps on one server do not push those on
+		// others out of Done.
 		w.done = slices.DeleteFunc(w.done, func(e model.Disruption) bool { return !w.asked[key(e)] && countOf(e, 0) == countOf(d, 0) })
 		w.done = append(w.done, d)
 	}
