@@ -13,7 +13,6 @@ import (
 	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/install"
 	"ingot/reconcile/plan/laws"
-	"ingot/reconcile/plan/life"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/service"
 	"ingot/reconcile/plan/world"
@@ -73,7 +72,6 @@ type Server struct {
 	CloudInit   *proposal.Why        // cloud-init ended in error on it
 	Taints      []proposal.RuleTaint // by ServerReadinessRules
 	Approval    *proposal.Why        // a ServerMaintenance waits for the owner of its claim
-	Power       *proposal.Why        // its manifest says a power state, and its claim decides
 
 	// RanWhenLastRead is set when Why is only that the server cannot be read now, and it was On before.
 	RanWhenLastRead bool
@@ -105,7 +103,7 @@ func (f *planner) describe(s *world.Server, c *choice) *Server {
 		if s.Outdated {
 			j.Pending = proposal.Some(f.pending(v))
 		}
-		j.Exposed, j.CloudInit, j.Power = proposal.Some(boot.Exposed(v)), proposal.Some(install.CloudInitFailed(v)), proposal.Some(life.PowerIgnored(v))
+		j.Exposed, j.CloudInit = proposal.Some(boot.Exposed(v)), proposal.Some(install.CloudInitFailed(v))
 	}
 	if do := next(c.Do); j.Why.Reason == "" && !c.Waits && do != "" {
 		j.Why = v.Why(model.ReasonInProgress, "next: "+do)

@@ -147,8 +147,13 @@ func (m *Move) replay(answers []proposal.Answer) *outcome {
 func (o *outcome) take(do proposal.Action, a *proposal.Answer) {
 	o.action, o.failed = do, a.Failed
 	switch do := do.(type) {
-	case proposal.DiskOnce:
-		o.diskOnce(do, a)
+	case proposal.DiskOnce: // the server is powered on next in any case
+		o.failed = nil
+		if a.Failed == nil {
+			o.rec.Boot.NoDiskBoot = nil
+		} else if a.Failed.Lasting() {
+			o.rec.Boot.NoDiskBoot = &model.NoDiskBoot{Reason: a.Failed.Reason, Message: a.Failed.Text, Since: a.At, Firmware: do.Firmware}
+		}
 		return
 	case proposal.SetIndicator:
 		o.setIndicator(do, a)
@@ -301,7 +306,8 @@ func (o *outcome) fails(s *proposal.Settled, f *proposal.Failure, now time.Time)
 	case reads || o.asked == nil && f.OtherMachine():
 		s.Outcome, rec = proposal.MoveUnanswered, o.was.old // nothing was asked for
 		until := now.Add(policy.Backoff(name, o.reading.Failures+1, p))
-		o.reading = o.reading.Missed(s.Err, until, now).Because(f.Reason)
+		o.reading = o.reading.Missed(s.Err, until, now)
+		o.reading.Reason = f.Reason
 		if inspect.Inventory {
 			o.reading = o.reading.MissedParts(now)
 		}
@@ -368,18 +374,6 @@ func (o *outcome) notArmed(s *proposal.Settled, rec *model.ServerRecord, do prop
 	}
 	rec.Boot.Problem = &p
 	return rec
-}
-
-// diskOnce notes whether the BMC sets a one-time boot from disk. The server is powered on next in any case.
-func (o *outcome) diskOnce(do proposal.DiskOnce, a *proposal.Answer) {
-	f := a.Failed
-	o.failed = nil
-	switch {
-	case f == nil:
-		o.rec.Boot.NoDiskBoot = nil
-	case f.Lasting():
-		o.rec.Boot.NoDiskBoot = &model.NoDiskBoot{Reason: f.Reason, Message: f.Text, Since: a.At, Firmware: do.Firmware}
-	}
 }
 
 // settingProblem is the problem of a setting after a failed answer. The move did not fail: nothing else waits for a

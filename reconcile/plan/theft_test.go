@@ -116,7 +116,7 @@ func TestASecretIsExposedUntilItIsAnother(t *testing.T) {
 	in, rec := ticketed(model.StateReserved, model.PurposeClaim)
 	secret := setSecret(in, rec, "old")
 	rec.Install.Digest, rec.Boot.Ticket.Ended = rec.Boot.Ticket.Digest, model.TicketBooted
-	theft := &model.Theft{Claim: rec.Claim.Name, MAC: thiefMAC, At: in.Now, Secret: booting.KeyedDigest(in.DigestKey, &proposal.Boot{SecretObject: secret})}
+	theft := &model.Theft{Claim: rec.Claim.Name, MAC: thiefMAC, At: in.Now, Secret: booting.Digest(in.DigestKey, &proposal.Boot{SecretObject: secret})}
 	says := func(when, want string) {
 		t.Helper()
 		if got := exposedText(in); !strings.Contains(got, want) || want == "" && got != "" {

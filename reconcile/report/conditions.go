@@ -10,6 +10,7 @@ import (
 	"ingot/model"
 	"ingot/model/text"
 	"ingot/reconcile/plan/disks"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/progress"
 )
 
@@ -51,8 +52,10 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 	if why := s.Approval; why != nil {
 		conds = append(conds, condition(typeMaintenanceApproved, false, why.Reason, why.Text(), why.Since))
 	}
-	if why := s.Power; why != nil {
-		conds = append(conds, condition(model.ReasonPowerIgnored, true, model.ReasonPowerIgnored, why.Text(), why.Since))
+	if m, c := s.Manifest, s.Claim; m != nil && m.Spec.Power != "" && c != nil {
+		why := proposal.Why{Actor: proposal.RackOperator, Message: fmt.Sprintf("spec.power %s of Server %s (%s) is ignored: %s decides, and says %s",
+			m.Spec.Power, m.Name, m.Source, c.Identity(), c.Spec.Power)}
+		conds = append(conds, condition(model.ReasonPowerIgnored, true, model.ReasonPowerIgnored, why.Text(), s.Record.Life.Since))
 	}
 	if no := s.Record.Boot.NoDiskBoot; no != nil {
 		conds = append(conds, condition(typeDiskBoot, false, no.Reason, noDiskText(s.Name, no), no.Since))

@@ -111,9 +111,9 @@ type serverInputs struct {
 	why       proposal.Why
 	duplicate proposal.Why
 	approval  proposal.Why
-	power     proposal.Why
-	shared    string // its MAC addresses that others show, too
-	taints    string // by ServerReadinessRules
+	claim     *model.ServerClaim // it decides on its power
+	shared    string             // its MAC addresses that others show, too
+	taints    string             // by ServerReadinessRules
 }
 
 func (p *Projector) projectServers(v *view, r *model.Report) {
@@ -125,7 +125,7 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 			stage: s.Stage, why: s.Why, duplicate: madeOf(s.Duplicate), approval: madeOf(s.Approval),
 			shared: strings.Join(v.sharedMACs(s.Record.MACs), " "),
 			taints: madeOfTaints(s.Taints),
-			power:  madeOf(s.Power),
+			claim:  s.Claim,
 		}
 		if b := v.bmcs[s.Record.BMC]; b != nil && !b.Found {
 			from.bmc = b.Manifest

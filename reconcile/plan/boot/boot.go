@@ -65,7 +65,7 @@ func complete(s *server, b *proposal.Boot) {
 	t := &b.Ticket
 	t.ID = fmt.Sprintf("%s.%d.%d", s.Name, s.Record.Boot.Serial+1, s.Now.UnixNano())
 	t.Server, t.UUID, t.Claim = s.Name, s.Record.UUID, s.Record.Claim.Name
-	t.Digest, t.Config = booting.Digest(s.Moment, b), b.Config()
+	t.Digest, t.Config = booting.Digest(s.DigestKey, b), b.Config()
 	t.ArmedAt, t.ArchitectureBy = s.Now, arch.By
 }
 

@@ -65,7 +65,7 @@ func Theft(s *server) (p proposal.Proposal, ok bool) {
 	theft := &model.Theft{Purpose: t.Purpose, Claim: t.Claim, Client: by.Client, MAC: by.MAC, At: by.First, Count: 1}
 	if s.Claim != nil {
 		if boot, why := booting.ClaimBoot(s); why.Reason == "" && boot.SecretObject != nil {
-			theft.Secret = booting.KeyedDigest(s.DigestKey, secretOf(&boot))
+			theft.Secret = booting.Digest(s.DigestKey, secretOf(&boot))
 		}
 	}
 	if old := s.Record.Boot.Theft; old != nil && old.Purpose == t.Purpose && old.Claim == t.Claim {

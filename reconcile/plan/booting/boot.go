@@ -72,8 +72,8 @@ func BootOf(d *model.Desired, t *model.Ticket, key model.DigestKey) (proposal.Bo
 	return b, why.Reason == "" && SameBoot(key, t.Digest, t, &b)
 }
 
-// KeyedDigest is BootDigest under a key, for the namespace of the claim that is booted.
-func KeyedDigest(key model.DigestKey, b *proposal.Boot) string {
+// Digest is BootDigest under a key, for the namespace of the claim that is booted.
+func Digest(key model.DigestKey, b *proposal.Boot) string {
 	return key.For(b.Namespace).Sum(BootDigest(*b))
 }
 
@@ -83,7 +83,7 @@ func KeyedDigest(key model.DigestKey, b *proposal.Boot) string {
 func SameBoot(key model.DigestKey, recorded string, t *model.Ticket, b *proposal.Boot) bool {
 	switch {
 	case key.Made(recorded):
-		return recorded == KeyedDigest(key, b)
+		return recorded == Digest(key, b)
 	case t != nil && t.Purpose == model.PurposeClaim && t.Digest == recorded:
 		return t.ImageName() == b.Image
 	}

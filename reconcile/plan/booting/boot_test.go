@@ -113,7 +113,7 @@ func TestNoClaimConfirmsAGuessOfAnothersSecret(t *testing.T) {
 	if why.Reason != "" || booting.BootDigest(guessed) != booting.BootDigest(boot) {
 		t.Fatalf("the guess is not what the other claim boots: %+v", why)
 	}
-	if booting.KeyedDigest(digestsKey, &boot) == booting.KeyedDigest(digestsKey, &guessed) {
+	if booting.Digest(digestsKey, &boot) == booting.Digest(digestsKey, &guessed) {
 		t.Error("a guess in another namespace has the digest of what is right")
 	}
 }

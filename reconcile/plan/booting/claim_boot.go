@@ -8,9 +8,6 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// Digest identifies a boot.
-func Digest(m *proposal.Moment, b *proposal.Boot) string { return KeyedDigest(m.DigestKey, b) }
-
 // ClaimBoot is what the claim has the server boot, or why that is not known.
 func ClaimBoot(s *proposal.Server) (proposal.Boot, proposal.Why) {
 	boot, why := BootOfClaim(s.Desired, s.Claim)

@@ -140,7 +140,7 @@ func bootAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
 			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.Claim = e.Claim.ClaimName() })
 		}
 	case Released:
-		proposal.RevokeTicket(rec)
+		revokeTicket(rec)
 		b.Problem = nil
 	case Freed:
 		proposal.EndTicket(rec, model.TicketBooted)
@@ -163,6 +163,14 @@ func bootAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
 	}
 	if slices.Contains([]Kind{Bound, Freed, Discovered, Retried, Installed}, e.Kind) {
 		b.Attempts = 0
+	}
+}
+
+// revokeTicket closes a ticket permanently: it boots nothing again.
+func revokeTicket(rec *model.ServerRecord) {
+	proposal.EndTicket(rec, model.TicketSpent)
+	if t := rec.Boot.Ticket; t != nil && t.Always {
+		proposal.ChangeTicket(rec, func(t *model.Ticket) { t.Always = false })
 	}
 }
 

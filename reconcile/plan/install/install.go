@@ -53,7 +53,7 @@ func startOver(s *server) proposal.Proposal {
 func armForClaim(s *server, boot proposal.Boot) proposal.Proposal {
 	p, givenUp := s.Record.Boot.Problem, proposal.IsGivenUp(s)
 	switch {
-	case s.Record.Boot.Attempts > 0 && p != nil && (p.Digest != booting.Digest(s.Moment, &boot) || booting.OtherTarget(s, s.Ticket())):
+	case s.Record.Boot.Attempts > 0 && p != nil && (p.Digest != booting.Digest(s.DigestKey, &boot) || booting.OtherTarget(s, s.Ticket())):
 		return s.Change(func(rec *model.ServerRecord) { rec.Boot.Attempts, rec.Boot.Problem = 0, nil }).Stay(proposal.Act)
 	case !givenUp:
 		boot = proposal.UntilOff(s, boot)

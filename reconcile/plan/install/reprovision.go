@@ -59,7 +59,7 @@ func Reprovision(s *server) (p proposal.Proposal, ok bool) {
 	if why.Reason != "" {
 		return p, false // what it runs is kept running meanwhile
 	}
-	digest := booting.Digest(s.Moment, &boot)
+	digest := booting.Digest(s.DigestKey, &boot)
 	s = s.Change(event.ForgetThefts) // it may run what it was served after them
 	if !s.AwaitsOff(model.PurposeClaim) || s.Ticket().Claim != s.Record.Claim.Name || s.Ticket().Digest != digest {
 		boot.Ticket.AwaitingOff = true
@@ -108,7 +108,7 @@ func Rekey(s *server) (p proposal.Proposal, ok bool) {
 	if why.Reason != "" || !booting.SameBoot(s.DigestKey, digest, s.Ticket(), &boot) {
 		return p, false
 	}
-	present := booting.Digest(s.Moment, &boot)
+	present := booting.Digest(s.DigestKey, &boot)
 	if present == digest {
 		return p, false
 	}

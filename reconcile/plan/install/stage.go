@@ -59,7 +59,7 @@ func stage(s *server, boot *proposal.Boot, missing proposal.Why) Stage {
 		return used
 	case missing.Reason != "":
 		return SecretMissing
-	case !ours || s.TicketState() == model.TicketArmed && (t.Digest != booting.Digest(s.Moment, boot) || booting.OtherTarget(s, t)):
+	case !ours || s.TicketState() == model.TicketArmed && (t.Digest != booting.Digest(s.DigestKey, boot) || booting.OtherTarget(s, t)):
 		return ToArm
 	case t.AwaitingOff:
 		return AwaitingOff

@@ -37,7 +37,7 @@ func adopt(s *server) proposal.Proposal {
 		why.Message += fmt.Sprintf("; the server is left alone until it is, and serves claim %s then (spec.serverClaimRef)", s.Adopts.ClaimName())
 		return s.Rest(why)
 	}
-	return event.After(s, event.Event{Kind: event.Adopted, Claim: s.Adopts, Value: booting.Digest(s.Moment, &boot)}).Stay(proposal.Decide).As(proposal.StepAdopt)
+	return event.After(s, event.Event{Kind: event.Adopted, Claim: s.Adopts, Value: booting.Digest(s.DigestKey, &boot)}).Stay(proposal.Decide).As(proposal.StepAdopt)
 }
 
 // beginDiscovery boots the probe on a server, as often as is tried.

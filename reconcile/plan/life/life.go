@@ -4,7 +4,6 @@ package life
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"ingot/model"
@@ -193,15 +192,6 @@ func NoteCleanup(s *server) (p proposal.Proposal, ok bool) {
 		return p, false
 	}
 	return s.Change(func(rec *model.ServerRecord) { rec.Claim.Cleanup = asked }).Stay(proposal.Note), true
-}
-
-// PowerIgnored says that the server's claim decides on its power, and not its manifest.
-func PowerIgnored(s *server) proposal.Why {
-	if s.Manifest == nil || s.Manifest.Spec.Power == "" {
-		return proposal.Why{}
-	}
-	return s.WhyBy(model.ReasonPowerIgnored, fmt.Sprintf("spec.power %s of Server %s (%s) is ignored: %s decides, and says "+
-		"%s", s.Manifest.Spec.Power, s.Manifest.Name, s.Manifest.Source, s.Claim.Identity(), s.Claim.Spec.Power), proposal.RackOperator)
 }
 
 func foundRunning(s *server) bool { return !s.Record.Life.FoundRunning.IsZero() }

@@ -2,6 +2,7 @@
 package policy
 
 import (
+	"cmp"
 	"hash/fnv"
 	"time"
 
@@ -95,10 +96,7 @@ type Options struct {
 
 // WipeTimeout is CleanupTimeout of a mode.
 func (p Options) WipeTimeout(mode string) time.Duration {
-	if d, ok := p.CleanupTimeout[mode]; ok {
-		return d
-	}
-	return p.CleanupTimeout[model.CleanupQuick]
+	return cmp.Or(p.CleanupTimeout[mode], p.CleanupTimeout[model.CleanupQuick])
 }
 
 // Default returns the defaults of the configuration.
@@ -149,11 +147,6 @@ func PauseEnd(recorded time.Time, longest time.Duration, now time.Time) time.Tim
 		return time.Time{}
 	}
 	return recorded
-}
-
-// PauseAfterForce is how long a server may take to go off that was forced off n times.
-func (p Options) PauseAfterForce(n int) time.Duration {
-	return min(p.PowerOnLimit<<min(max(n-1, 0), 16), max(p.PowerOnLimit, p.PowerPauseMax))
 }
 
 // PauseAfter is the pause after a server was powered on again n times in a row.

@@ -4,6 +4,7 @@ package power
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ingot/model"
@@ -16,7 +17,7 @@ type server = proposal.Server
 func Toward(p proposal.Proposal, before []proposal.Action) proposal.Proposal {
 	s, g := p.Of, p.Goal
 	if g.Reset != "" {
-		return ask(s, g, g.Reset, before...)
+		return ask(s, g, "", g.Reset, before...)
 	}
 	if g.Again {
 		if wait, paused := pause(s, g.Want); paused {
@@ -44,16 +45,16 @@ func toOff(s *server, g *proposal.Goal) proposal.Proposal {
 	case s.Settling():
 		return s.Watch(proposal.NextLook(s), why) // it may yet come on
 	case isOff && s.Starting():
-		return askFrom(s, g, model.PowerOff, model.ResetForceOff) // it did not come on, and must not later
+		return ask(s, g, model.PowerOff, model.ResetForceOff) // it did not come on, and must not later
 	case isOff:
 		return s.Watch(s.Reading.At.Add(s.Policy.ConfirmEvery), why)
 	case knowsNoShutdown(s):
-		return ask(s, g, model.ResetForceOff)
+		return ask(s, g, "", model.ResetForceOff)
 	case s.GoingOff() && s.Record.Power.Asked.Unsure:
 		return askAgain(s, why)
 	}
 	if reset := nextReset(s, g.Grace); reset != "" {
-		return ask(s, g, reset)
+		return ask(s, g, "", reset)
 	}
 	return s.Watch(proposal.NextLook(s), why)
 }
@@ -62,7 +63,7 @@ func toOff(s *server, g *proposal.Goal) proposal.Proposal {
 func shutDown(s *server, g *proposal.Goal, why proposal.Why) proposal.Proposal {
 	switch {
 	case !s.GoingOff():
-		return ask(s, g, model.ResetGracefulOff)
+		return ask(s, g, "", model.ResetGracefulOff)
 	case s.Record.Power.Asked.Unsure:
 		return askAgain(s, why)
 	}
@@ -71,14 +72,16 @@ func shutDown(s *server, g *proposal.Goal, why proposal.Why) proposal.Proposal {
 
 // nextReset is what to ask of a server that is on and has to be off; "" = the last request may yet take effect.
 func nextReset(s *server, grace time.Duration) model.ResetKind {
-	asked := s.Record.Power.Asked
+	asked, p := s.Record.Power.Asked, s.Policy
 	switch {
 	case !s.GoingOff() && grace > 0 && s.Record.Life.Failures < 3:
 		return model.ResetGracefulOff
 	case !s.GoingOff():
 		return model.ResetForceOff
-	case asked.Reset == model.ResetGracefulOff && s.Over(asked.At, grace),
-		asked.Reset == model.ResetForceOff && s.Over(asked.At, s.Policy.PauseAfterForce(asked.Tries)):
+	case asked.Reset == model.ResetForceOff: // twice as long each time
+		grace = min(p.PowerOnLimit<<min(max(asked.Tries-1, 0), 16), max(p.PowerOnLimit, p.PowerPauseMax))
+	}
+	if s.Over(asked.At, grace) && slices.Contains([]model.ResetKind{model.ResetGracefulOff, model.ResetForceOff}, asked.Reset) {
 		return model.ResetForceOff
 	}
 	return ""
@@ -115,7 +118,7 @@ func toOn(s *server, g *proposal.Goal, before []proposal.Action) proposal.Propos
 		again.Again = true
 		g = &again
 	}
-	tries := UnsureTries(s)
+	tries := unsureTries(s)
 	if tries >= s.Policy.UnsureTries {
 		return unknown(s)
 	}
@@ -132,20 +135,16 @@ func toOn(s *server, g *proposal.Goal, before []proposal.Action) proposal.Propos
 	return p
 }
 
-// UnsureTries is how often the server was asked to power on without an answer.
-func UnsureTries(s *server) int {
+// unsureTries is how often the server was asked to power on without an answer.
+func unsureTries(s *server) int {
 	if a := s.Record.Power.Asked; a != nil && a.Unsure && a.Reset == model.ResetOn && !s.Reached() {
 		return a.Tries
 	}
 	return 0
 }
 
-func ask(s *server, g *proposal.Goal, reset model.ResetKind, before ...proposal.Action) proposal.Proposal {
-	return askFrom(s, g, "", reset, before...)
-}
-
-// askFrom makes one power request of a server that is in power state from.
-func askFrom(s *server, g *proposal.Goal, from model.Power, reset model.ResetKind, before ...proposal.Action) proposal.Proposal {
+// ask makes one power request of a server that is in power state from; "" = any.
+func ask(s *server, g *proposal.Goal, from model.Power, reset model.ResetKind, before ...proposal.Action) proposal.Proposal {
 	want := model.PowerOn
 	if reset == model.ResetGracefulOff || reset == model.ResetForceOff {
 		want = model.PowerOff
@@ -188,7 +187,7 @@ func unknown(s *server) proposal.Proposal {
 // time is at once, then the pause doubles, so that a machine that goes off each time is not worn out.
 func pause(s *server, want model.Power) (proposal.Proposal, bool) {
 	a := s.Record.Power.Asked
-	if a == nil || a.Want != want || a.Again == 0 || a.At.After(s.Now) || s.Settling() || UnsureTries(s) > 0 || s.GoingOff() {
+	if a == nil || a.Want != want || a.Again == 0 || a.At.After(s.Now) || s.Settling() || unsureTries(s) > 0 || s.GoingOff() {
 		return proposal.Proposal{}, false
 	}
 	length := s.Policy.PauseAfter(a.Again)

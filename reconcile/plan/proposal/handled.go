@@ -16,14 +16,11 @@ const (
 	AskedOverwrite   = "overwrite"
 )
 
-// Asked is all of that.
-var Asked = []string{AskedOperation, AskedReprovision, AskedDiscover, AskedDisks, AskedOverwrite}
+// maxHandled is how many values that were handled before are remembered.
+const maxHandled = 32
 
-// MaxHandled is how many values that were handled before are remembered.
-const MaxHandled = 32
-
-// LatestHandled is where a record keeps the newest value that was handled.
-func LatestHandled(rec *model.ServerRecord, asked string) *string {
+// latestHandled is where a record keeps the newest value that was handled.
+func latestHandled(rec *model.ServerRecord, asked string) *string {
 	switch asked {
 	case AskedOperation:
 		return &rec.Requests.HandledOperation
@@ -41,18 +38,18 @@ func LatestHandled(rec *model.ServerRecord, asked string) *string {
 
 // WasHandled reports whether a value was ever handled: a revert to a former value asks for nothing.
 func WasHandled(rec *model.ServerRecord, asked, value string) bool {
-	return value == *LatestHandled(rec, asked) || slices.Contains(rec.Requests.HandledBefore, asked+"="+value)
+	return value == *latestHandled(rec, asked) || slices.Contains(rec.Requests.HandledBefore, asked+"="+value)
 }
 
 // MarkHandled notes that a value is handled.
 func MarkHandled(rec *model.ServerRecord, asked, value string) {
-	l := LatestHandled(rec, asked)
+	l := latestHandled(rec, asked)
 	if *l == value {
 		return
 	}
 	if *l != "" {
 		before := append(slices.Clone(rec.Requests.HandledBefore), asked+"="+*l)
-		rec.Requests.HandledBefore = before[max(0, len(before)-MaxHandled):]
+		rec.Requests.HandledBefore = before[max(0, len(before)-maxHandled):]
 	}
 	*l = value
 }
@@ -62,5 +59,5 @@ func ResetHandled(rec *model.ServerRecord, asked, value string) {
 	rec.Requests.HandledBefore = slices.DeleteFunc(slices.Clone(rec.Requests.HandledBefore), func(v string) bool {
 		return strings.HasPrefix(v, asked+"=")
 	})
-	*LatestHandled(rec, asked) = value
+	*latestHandled(rec, asked) = value
 }

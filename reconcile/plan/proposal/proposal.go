@@ -135,7 +135,7 @@ func (s *Server) Rest(why Why) Proposal {
 	p := s.Watch(NextPoll(s, s.Reading.At), why)
 	if !p.Waits {
 		p.Routine = true
-		if PartsDue(s) {
+		if partsDue(s) {
 			p.Do = []Action{Inspect{Inventory: true}}
 		}
 		p.Wake = NextPoll(s, s.Now)
@@ -221,14 +221,6 @@ func EndTicket(rec *model.ServerRecord, as model.TicketState) {
 	}
 }
 
-// RevokeTicket closes a ticket permanently: it boots nothing again.
-func RevokeTicket(rec *model.ServerRecord) {
-	EndTicket(rec, model.TicketSpent)
-	if t := rec.Boot.Ticket; t != nil && t.Always {
-		ChangeTicket(rec, func(t *model.Ticket) { t.Always = false })
-	}
-}
-
 // ChangeTicket replaces the ticket by a changed copy.
 func ChangeTicket(rec *model.ServerRecord, change func(t *model.Ticket)) {
 	t := *rec.Boot.Ticket
@@ -262,28 +254,25 @@ const (
 	StepTouch   = "touch" // any other request to the machine
 )
 
-// PartsDue reports whether the parts of a server at rest have to be read with its power.
-func PartsDue(s *Server) bool {
+// partsDue reports whether the parts of a server at rest have to be read with its power.
+func partsDue(s *Server) bool {
 	inv, now := s.Facts.Inventory, s.Now
 	if inv == nil || now.Before(s.Reading.PartsAfter) {
 		return false // the server's life reads them when it needs them
 	}
 	read := s.Reading.InventoryAt
 	mayLack := !read.IsZero() || len(inv.Processors) == 0 || inv.MemoryBytes == 0 // what only shows while it is on
+	p := s.Record.Boot.Problem
+	blocked := p != nil && p.Reason == model.ReasonSecureBootBlocksProbe // until it is switched off
 	switch {
 	case mayLack && !s.Reading.InventoryOn && s.Power() == model.PowerOn && s.Reading.Runs():
 		return true
-	case (len(inv.Problems) > 0 || blockedBySecureBoot(s)) && !now.Before(partsAgain(s)):
+	case (len(inv.Problems) > 0 || blocked) && !now.Before(partsAgain(s)):
 		return true
 	case read.IsZero():
 		return now.Sub(partsTime(s)) < reading.PartsLate
 	}
 	return read.Before(partsTime(s))
-}
-
-// blockedBySecureBoot reports whether the server waits for its Secure Boot to be switched off.
-func blockedBySecureBoot(s *Server) bool {
-	return s.Record.Boot.Problem != nil && s.Record.Boot.Problem.Reason == model.ReasonSecureBootBlocksProbe
 }
 
 // partsAgain is when parts of which some could not be read are due: a while after that, or after the start, of a

@@ -115,12 +115,6 @@ func (r State) Missed(err string, notBefore, now time.Time) State {
 	return r
 }
 
-// Because is a reading that failed for a reason, "" if that is not known.
-func (r State) Because(reason model.Reason) State {
-	r.Reason = reason
-	return r
-}
-
 // Mistaken reports whether the newest answer was not of the server's machine.
 func (r State) Mistaken() bool {
 	return r.Failures > 0 && (r.Reason == model.ReasonIdentityMismatch || r.Reason == model.ReasonIdentityUnknown)
