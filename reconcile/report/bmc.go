@@ -2,12 +2,14 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan/bmcs"
 	"ingot/reconcile/plan/proposal"
 )
@@ -80,8 +82,10 @@ func (v *view) bmcDocument(b *bmcs.BMC) *Document {
 		if len(problems) > 0 {
 			st.Conditions = append(st.Conditions, condition(typeComplete, false, reasonPartsUnreadable, strings.Join(problems, "; "), b.Record.Since))
 		}
-		if why := b.Duplicate(); why.Reason != "" {
-			st.Conditions = append(st.Conditions, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, why.Text(), why.Since))
+		if len(b.Duplicates) > 0 {
+			why := proposal.Why{Actor: proposal.RackOperator, Message: fmt.Sprintf("%s, so it is no server of its own, and nothing is armed for either until that "+
+				"is gone: %s", text.List(b.Duplicates, "; "), bmcs.DuplicateAdvice)}
+			st.Conditions = append(st.Conditions, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, why.Text(), b.Record.Since))
 		}
 	}
 	switch {

@@ -186,14 +186,14 @@ type bmcInputs struct {
 	why       proposal.Why
 	servers   int
 	address   string
-	duplicate proposal.Why
+	duplicate string
 }
 
 func (p *Projector) projectBMCs(v *view, r *model.Report) {
 	for _, b := range v.BMCs {
 		from := bmcInputs{
 			manifest: b.Manifest, rec: v.in.Observed.BMCs[b.Name], facts: v.in.Observed.BMCFacts[b.Name],
-			why: b.Why, servers: len(v.behind[b.Name]), address: b.Target.Address, duplicate: b.Duplicate(),
+			why: b.Why, servers: len(v.behind[b.Name]), address: b.Target.Address, duplicate: strings.Join(b.Duplicates, " "),
 		}
 		if b.Found {
 			from.manifest, from.device, from.prefix = nil, b.Endpoint.Record, b.Endpoint.Prefix

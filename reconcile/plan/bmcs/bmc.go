@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/model/text"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -52,15 +51,6 @@ func (b *BMC) IsUnasked() bool { return b.Facts == nil && b.Why.Reason == model.
 // DuplicateAdvice says what to do about two machines of one UUID.
 const DuplicateAdvice = "if it is one machine behind two BMCs, take one of them out of Git; " +
 	"if there are two, give the one that is newer here a UUID of its own with its vendor's tool"
-
-// Duplicate says that machines behind the BMC have the UUIDs of other servers.
-func (b *BMC) Duplicate() proposal.Why {
-	if len(b.Duplicates) == 0 {
-		return proposal.Why{}
-	}
-	return b.why(model.ReasonDuplicateUUID, fmt.Sprintf("%s, so it is no server of its own, and nothing is armed for either until that "+
-		"is gone: %s", text.List(b.Duplicates, "; "), DuplicateAdvice), proposal.RackOperator)
-}
 
 // Console says where the consoles of its servers are.
 func (b *BMC) Console() string {

@@ -50,17 +50,6 @@ func identityText(f *model.BMCFacts) string {
 	return fmt.Sprintf("UUID %s and serial number %s", cmp.Or(f.UUID, "unknown"), cmp.Or(f.SerialNumber, "unknown"))
 }
 
-// Contradicts reports whether a BMC shows no system, or another machine, in the place of a server behind it. One
-// reading is not enough to believe it, because BMCs show such things while they start.
-func Contradicts(facts *model.BMCFacts, servers map[model.ServerName]*model.ServerRecord) bool {
-	for _, rec := range servers {
-		if rec.BMC == facts.Name && ShownAs(facts, rec) != ShownItself {
-			return true
-		}
-	}
-	return false
-}
-
 // Place is what a BMC shows in the place of a server.
 type Place int
 
@@ -95,13 +84,6 @@ func IsMachine(sys model.SystemFact, rec *model.ServerRecord) bool {
 		return sys.Board == *rec.Board
 	}
 	return sys.UUID == rec.UUID
-}
-
-// SameSystems reports whether two readings show the same machines in the same places.
-func SameSystems(a, b []model.SystemFact) bool {
-	return slices.EqualFunc(a, b, func(a, b model.SystemFact) bool {
-		return a.URI == b.URI && a.UUID == b.UUID && a.Board == b.Board && a.Unread == b.Unread
-	})
 }
 
 // SameURI compares resources: services differ in a slash at the end, and in capitals.
