@@ -51,6 +51,28 @@ const (
 	StageIgnition BootStage = "Ignition"    // what was started fetched its configuration
 )
 
+// LastServed is when the server was last given anything, zero = never.
+func (p *Progress) LastServed() time.Time {
+	if p == nil {
+		return time.Time{}
+	}
+	return slices.MaxFunc([]time.Time{p.DHCPAt, p.TFTPAt, p.HTTPBootAt, p.ScriptAt, p.KernelAt, p.InitrdAt, p.IgnitionAt}, time.Time.Compare)
+}
+
+// AskedToBoot is when the server, or a client in its name, last asked for a network boot, zero = never.
+func (p *Progress) AskedToBoot() (at time.Time) {
+	if p == nil {
+		return at
+	}
+	for _, u := range p.Uses {
+		boots := u.What == ThingScript || u.What == ThingBootFile
+		if boots && u.Refusal != RefusedAddress && !u.Refusal.Untold() && u.Last.After(at) {
+			at = u.Last
+		}
+	}
+	return at
+}
+
 // Configured is when the configuration was fetched in the present boot, zero when it was
 // not yet.
 func (p *Progress) Configured() time.Time {

@@ -65,31 +65,22 @@ func (f *planner) prepare(s *proposal.Server, p proposal.Proposal) (next proposa
 	if f.In.Hold != nil && f.In.Hold(&p) {
 		return p, s.Why(model.ReasonInProgress, "a test holds it"), until
 	}
-	if next, why, until = complete(p); why.Reason == "" {
-		why = f.laws.Pushed(s, &next)
-	}
-	return next, why, until
-}
-
-// complete turns what a proposal needs first into actions.
-func complete(p proposal.Proposal) (next proposal.Proposal, why proposal.Why, until time.Time) {
-	if p.Arm != nil {
-		if p, why, until = boot.Arm(p); why.Reason != "" {
+	next = p
+	switch { // what it needs first becomes actions
+	case p.Arm != nil:
+		if next, why, until = boot.Arm(p); why.Reason != "" {
 			return p, why, until
 		}
+	case p.Goal != nil:
+		if next = power.Toward(p, boot.Before(p.Of, p.Goal)); next.Kind == proposal.Act {
+			next.Kind = p.Kind
+		}
+		next.Place = append(next.Place, p.Place...)
+		if slices.ContainsFunc(next.Do, proposal.Touches) {
+			next.What = cmp.Or(p.What, proposal.StepTouch)
+		}
 	}
-	if p.Goal == nil {
-		return p, why, until
-	}
-	next = power.Toward(p, boot.Before(p.Of, p.Goal))
-	if next.Kind == proposal.Act {
-		next.Kind = p.Kind
-	}
-	next.Place = append(next.Place, p.Place...)
-	if slices.ContainsFunc(next.Do, proposal.Touches) {
-		next.What = cmp.Or(p.What, proposal.StepTouch)
-	}
-	return next, why, until
+	return next, f.laws.Pushed(s, &next), until
 }
 
 // finish adds what every choice has: the settings of a server that rests, the disks that a new

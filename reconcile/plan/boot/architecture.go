@@ -1,10 +1,8 @@
 package boot
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"ingot/model"
 	"ingot/reconcile/plan/proposal"
@@ -25,20 +23,15 @@ func (a Architecture) String() string {
 
 // architecture is the server's: as Redfish has its processors, else as DHCP does, else as its probe does.
 func architecture(s *server) Architecture {
-	if name := processorArchitecture(s.Facts.Inventory); name != "" {
+	if name := s.Facts.Inventory.Architecture(); name != "" {
 		return Architecture{name, "its processors"}
 	}
 	if f := proposal.Firmware(s); f != nil && f.Architecture != "" {
 		return Architecture{f.Architecture, "DHCP"}
 	}
 	if p := s.Observed.Probes[s.Name]; p != nil {
-		for _, c := range p.Data.CPU { // by the names that its kernel has for the features of the processors
-			switch {
-			case slices.Contains(c.Capabilities, "lm"): // long mode
-				return Architecture{"amd64", "its probe"}
-			case slices.Contains(c.Capabilities, "asimd"):
-				return Architecture{"arm64", "its probe"}
-			}
+		if name := p.Data.Architecture(); name != "" {
+			return Architecture{name, "its probe"}
 		}
 	}
 	name := "amd64"
@@ -68,33 +61,3 @@ func needs(s *server, b *proposal.Boot) (n proposal.Needs) {
 	}
 	return n
 }
-
-// processorArchitecture is that of the first CPU that has one. Other cards have processors too.
-func processorArchitecture(inv *model.Inventory) string {
-	if inv == nil {
-		return ""
-	}
-	for _, p := range inv.Processors {
-		if p.Type != "" && !strings.EqualFold(p.Type, "CPU") {
-			continue
-		}
-		if name := cmp.Or(spelled(p.InstructionSet), spelled(p.Architecture)); name != "" {
-			return name
-		}
-	}
-	return ""
-}
-
-// spellings are architectures as OCI has them, by Redfish's InstructionSet and
-// ProcessorArchitecture (DSP2046, Processor) and by what BMCs send in their place, in
-// lower case and without separators. No server that Redfish calls x86 has 32 bits.
-var spellings = map[string]string{
-	"x8664": "amd64", "amd64": "amd64", "x64": "amd64", "em64t": "amd64", "intel64": "amd64", "x86": "amd64",
-	"arma64": "arm64", "aarch64": "arm64", "arm64": "arm64", "armv8": "arm64", "armv8a": "arm64", "armv9": "arm64", "armv9a": "arm64", "arm": "arm64",
-	"arma32": "arm", "rv64": "riscv64", "riscv64": "riscv64", "riscv": "riscv64", "rv32": "riscv",
-	"loongarch64": "loong64", "loong64": "loong64", "powerisa": "ppc64le", "power": "ppc64le", "mips64": "mips64",
-}
-
-var separators = strings.NewReplacer("-", "", "_", "", " ", "")
-
-func spelled(name string) string { return spellings[separators.Replace(strings.ToLower(name))] }

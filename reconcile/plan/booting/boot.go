@@ -54,15 +54,11 @@ func BootDigest(b proposal.Boot) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// BootOf finds what a ticket boots in the desired state, when what was kept for it is lost; false if Git no longer
-// holds it.
+// BootOf finds the boot of a ticket in the desired state, when its payload is lost; false if Git no longer holds it.
 func BootOf(d *model.Desired, t *model.Ticket, key model.DigestKey) (proposal.Boot, bool) {
-	if t.Purpose != model.PurposeClaim {
-		return proposal.Boot{Ticket: *t, Image: t.Image.Ref, Architecture: t.Image.Architecture}, true
-	}
 	c := d.Claims[t.Claim]
-	if c == nil {
-		return proposal.Boot{}, false
+	if t.Purpose != model.PurposeClaim || c == nil {
+		return proposal.Boot{Ticket: *t, Image: t.Image.Ref, Architecture: t.Image.Architecture}, t.Purpose != model.PurposeClaim
 	}
 	b, why := BootOfClaim(d, c)
 	b.Ticket, b.Architecture = *t, t.Image.Architecture

@@ -49,11 +49,16 @@ func After(s *proposal.Server, e Event) *proposal.Server {
 		lifeAfter(s, &rec.Life, e)
 		claimAfter(s, &rec.Claim, e)
 		powerAfter(&rec.Power, e)
-		disksAfter(&rec.Disks, e)
 		serviceAfter(s, &rec.Maintenance, e)
 		requestsAfter(rec, e)
-		settingsAfter(&rec.Settings, e)
 		intentAfter(s, rec, e)
+		switch e.Kind {
+		case Freed:
+			rec.Disks.Wiped, rec.Disks.Missing = e.Proof.Reported, e.Proof.Missing
+		case Retried:
+			rec.Settings.IndicatorProblem, rec.Settings.BootOrderProblem = nil, nil
+		default:
+		}
 		if rec.Life.State != before {
 			proposal.EnterState(rec, rec.Life.State, s.Now)
 		}
@@ -202,12 +207,6 @@ func installAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
 	}
 }
 
-func disksAfter(d *model.RecordDisks, e Event) {
-	if e.Kind == Freed {
-		d.Wiped, d.Missing = e.Proof.Reported, e.Proof.Missing
-	}
-}
-
 func serviceAfter(s *proposal.Server, m *model.RecordMaintenance, e Event) {
 	switch e.Kind {
 	case MaintenanceBegun:
@@ -230,12 +229,6 @@ func requestsAfter(rec *model.ServerRecord, e Event) {
 	}
 	if e.Kind == Bound {
 		proposal.ResetHandled(rec, proposal.AskedOverwrite, "") // its first install asks for it as well as any other
-	}
-}
-
-func settingsAfter(r *model.RecordSettings, e Event) {
-	if e.Kind == Retried {
-		r.IndicatorProblem, r.BootOrderProblem = nil, nil
 	}
 }
 

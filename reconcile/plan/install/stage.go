@@ -4,6 +4,7 @@ package install
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,14 +131,14 @@ func quietEnd(s *server) time.Time {
 	if s.ClaimAnnotation(model.AnnotationBooted) == "" || !s.Opened(model.PurposeClaim) || t.AwaitingOff || t.ServedAt(p).IsZero() {
 		return time.Time{}
 	}
-	from := proposal.Later(t.ServedAt(p), proposal.AskedToBoot(p))
+	since := []time.Time{t.ServedAt(p), p.AskedToBoot()}
 	if a := s.Record.Power.Asked; a != nil {
-		from = proposal.Later(from, a.At)
+		since = append(since, a.At)
 	}
 	if p == nil {
-		from = proposal.Later(from, s.Started) // what it asked for before is lost
+		since = append(since, s.Started) // its earlier requests are lost
 	}
-	return s.NotedAt(from).Add(s.Policy.BootGrace)
+	return s.NotedAt(slices.MaxFunc(since, time.Time.Compare)).Add(s.Policy.BootGrace)
 }
 
 // CloudInitFailed says that cloud-init failed. The server keeps running: it may be corrected on the machine.

@@ -101,11 +101,8 @@ func sighted(s *server) (macs []string) {
 // ambiguous says why the machine that was discovered may not be the server, "" if no reason is known. Where
 // neither Git nor the BMC has its MAC addresses, all cards that asked under its UUID have to be the reporter's.
 func ambiguous(s *server, report *model.ProbeData) string {
-	if identified(s) {
-		return ""
-	}
 	cards := sighted(s)
-	if len(cards) == 0 {
+	if len(cards) == 0 || identified(s) {
 		return ""
 	}
 	advice := fmt.Sprintf("its BMC shows no MAC address: write those of its network cards in annotation %s of "+

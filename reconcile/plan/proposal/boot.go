@@ -95,47 +95,14 @@ func UsualStage(s *Server) (length time.Duration, slow time.Time) {
 	if steps := s.Trace().Steps(); len(steps) > 0 {
 		stage, from = steps[len(steps)-1].Stage, steps[len(steps)-1].At
 	}
-	if a := s.Record.Power.Asked; a != nil {
-		from = Later(from, a.At)
+	if a := s.Record.Power.Asked; a != nil && a.At.After(from) {
+		from = a.At
 	}
 	length = usual[stage]
 	if stage == model.StageArmed {
 		length = max(length, s.Record.Boot.BootsAfter)
 	}
 	return length, s.NotedAt(from).Add(3 * length)
-}
-
-// LastServed is when a server was last given anything with its ticket, zero = never.
-func LastServed(p *model.Progress) time.Time {
-	if p == nil {
-		return time.Time{}
-	}
-	last := p.DHCPAt
-	for _, at := range []time.Time{p.TFTPAt, p.HTTPBootAt, p.ScriptAt, p.KernelAt, p.InitrdAt, p.IgnitionAt} {
-		last = Later(last, at)
-	}
-	return last
-}
-
-// AskedToBoot is when the server, or a client in its name, last asked for a network boot, zero = never.
-func AskedToBoot(p *model.Progress) (at time.Time) {
-	if p == nil {
-		return at
-	}
-	for _, u := range p.Uses {
-		if (u.What == model.ThingScript || u.What == model.ThingBootFile) && u.Refusal != model.RefusedAddress && !u.Refusal.Untold() {
-			at = Later(at, u.Last)
-		}
-	}
-	return at
-}
-
-// Later is the later of two times.
-func Later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // Earlier is the earlier of two times; a zero time does not count.

@@ -63,7 +63,7 @@ func StrandedEnd(s *Server) time.Time {
 		return time.Time{} // its probe reports, or stalls, see boot.Window
 	}
 	if s.Serving.IsZero() || !t.Open() || t.AwaitingOff || !s.Begun() || !s.Record.Power.Asked.At.Before(s.Serving) ||
-		s.TicketState() == model.TicketIgnitionServed || LastServed(s.Progress()).After(s.Serving) {
+		s.TicketState() == model.TicketIgnitionServed || s.Progress().LastServed().After(s.Serving) {
 		return time.Time{}
 	}
 	end := s.Serving.Add(s.Policy.StrandedAfter)
@@ -89,8 +89,8 @@ func ScriptLost(s *Server) (at time.Time) {
 	}
 	at = p.ScriptAt
 	for _, u := range p.Uses {
-		if u.What == model.ThingScript && u.Served() {
-			at = Later(at, u.Last)
+		if u.What == model.ThingScript && u.Served() && u.Last.After(at) {
+			at = u.Last
 		}
 	}
 	if !p.KernelAt.IsZero() || ReportedSinceOn(s, DiskInstall(s)) || at.Before(s.NotedAt(s.Record.Power.Asked.At)) {

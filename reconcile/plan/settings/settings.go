@@ -90,7 +90,7 @@ func startedWith(s *server, p *model.PendingBootOrder) *model.PendingBootOrder {
 		return nil
 	}
 	report := s.Observed.Probes[s.Name]
-	if proposal.LastServed(s.Progress()).After(p.Since) || report != nil && report.ReceivedAt.After(p.Since) {
+	if s.Progress().LastServed().After(p.Since) || report != nil && report.ReceivedAt.After(p.Since) {
 		return p
 	}
 	return nil
