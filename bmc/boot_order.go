@@ -39,7 +39,7 @@ func (p *Pool) SetBootOrder(ctx context.Context, t model.SystemTarget, want []mo
 }
 
 // isOff returns why the machine, as it was just read, is not one that is Off.
-func (c *client) isOff(t model.SystemTarget, s SystemState) error {
+func (c *reader) isOff(t model.SystemTarget, s SystemState) error {
 	if s.Power == model.PowerOff {
 		return nil
 	}
@@ -78,12 +78,12 @@ func (c *client) setBootOrder(ctx context.Context, t model.SystemTarget, want []
 	return model.ShownBootOrder{}, c.orderFails(t, ErrSettingNotKept, strings.Join(tried, "; ")+"; asked for "+strings.Join(order, ", "))
 }
 
-func (c *client) orderFails(t model.SystemTarget, kind error, detail string) error {
+func (c *reader) orderFails(t model.SystemTarget, kind error, detail string) error {
 	return &Error{BMC: c.name, Method: http.MethodPatch, URI: t.URI, Kind: kind, Detail: printable(detail, maxDetail)}
 }
 
 // arranged is the order that is wanted of a machine with this one.
-func (c *client) arranged(ctx context.Context, t model.SystemTarget, now boot, want []model.BootOrder) ([]string, error) {
+func (c *reader) arranged(ctx context.Context, t model.SystemTarget, now boot, want []model.BootOrder) ([]string, error) {
 	if n := len(now.Order); n == 0 || n > maxBootOptions {
 		return nil, c.orderFails(t, ErrUnsupported,
 			fmt.Sprintf("the machine shows a boot order of %d options, and 1 to %d are understood", n, maxBootOptions))
@@ -124,7 +124,7 @@ func (c *client) tryOrder(ctx context.Context, t model.SystemTarget, at string, 
 
 // shownOrder is the boot order of a system that was just read, with what is pending in its
 // settings object, "" = it has none, and whether that holds a boot order.
-func (c *client) shownOrder(ctx context.Context, uri, settings string) (shown model.ShownBootOrder, later bool, err error) {
+func (c *reader) shownOrder(ctx context.Context, uri, settings string) (shown model.ShownBootOrder, later bool, err error) {
 	now := c.state(uri).boot.Order
 	shown = model.ShownBootOrder{Now: now, Next: now}
 	if settings == "" {
@@ -161,7 +161,7 @@ type bootOption struct {
 }
 
 // bootOptions reads the boot options of a collection; "" = there is none.
-func (c *client) bootOptions(ctx context.Context, uri string) (all []model.BootOption, err error) {
+func (c *reader) bootOptions(ctx context.Context, uri string) (all []model.BootOption, err error) {
 	err = c.eachBootOption(ctx, uri, func(_ member, o bootOption) bool {
 		if o.BootOptionReference != "" {
 			all = append(all, model.BootOption{Reference: o.BootOptionReference, Name: o.DisplayName, DevicePath: o.UefiDevicePath})
@@ -172,7 +172,7 @@ func (c *client) bootOptions(ctx context.Context, uri string) (all []model.BootO
 }
 
 // eachBootOption calls use with each boot option of a collection, until use returns false.
-func (c *client) eachBootOption(ctx context.Context, uri string, use func(member, bootOption) bool) error {
+func (c *reader) eachBootOption(ctx context.Context, uri string, use func(member, bootOption) bool) error {
 	if uri == "" {
 		return nil
 	}

@@ -48,7 +48,7 @@ func (c *client) readBack(ctx context.Context, system string, r variant) (boot, 
 }
 
 // readBoot reads the override of a system or settings object.
-func (c *client) readBoot(ctx context.Context, uri string) (boot, error) {
+func (c *reader) readBoot(ctx context.Context, uri string) (boot, error) {
 	a, err := c.get(ctx, uri)
 	if err != nil {
 		return boot{}, err

@@ -140,7 +140,7 @@ func TestRepairEndsWithItsCaller(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || used != 1 {
 		t.Errorf("%d members are used after their caller has gone, error %v", used, err)
 	}
-	r := &reading{client: c, ctx: ctx}
+	r := &reading{reader: c.reader, ctx: ctx}
 	if v := read[system](r, sysURI, []byte(members[0])); v != nil {
 		t.Errorf("after that is read %+v", v)
 	}
@@ -170,7 +170,7 @@ func TestCollectionsAreBounded(t *testing.T) {
 	})
 	delete(f.resources["/redfish/v1/"], "ProtocolFeaturesSupported")
 	c := must.Get(newPool(t, Options{}).client(t.Context(), f.target()))(t)
-	r := &reading{client: c, ctx: t.Context()}
+	r := &reading{reader: c.reader, ctx: t.Context()}
 	drives := make([]json.RawMessage, len(links))
 	for i := range links {
 		drives[i] = json.RawMessage(links[i])

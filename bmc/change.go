@@ -118,7 +118,7 @@ func effortOf(req *http.Request) *effort {
 }
 
 // transmit sends a change at most once and notes whether it may have been carried out.
-func (c *client) transmit(req *http.Request) (*http.Response, error) {
+func (c *sender) transmit(req *http.Request) (*http.Response, error) {
 	for {
 		ch := &change{permit: func() error { return c.permit(req) }}
 		resp, err := c.transmitOnce(req, ch)
@@ -139,7 +139,7 @@ func (c *client) transmit(req *http.Request) (*http.Response, error) {
 }
 
 // permit returns why a change that has its connection is not to be written after all.
-func (c *client) permit(req *http.Request) error {
+func (c *sender) permit(req *http.Request) error {
 	ctx := req.Context()
 	if c.opts.Permit != nil {
 		if err := c.opts.Permit(ctx, c.target, req.URL.RequestURI()); err != nil {
@@ -151,7 +151,7 @@ func (c *client) permit(req *http.Request) error {
 
 // transmitOnce has the connection that net/http chooses ask ch before it writes the
 // first byte. Without GetBody, net/http repeats no request that has a body.
-func (c *client) transmitOnce(req *http.Request, ch *change) (*http.Response, error) {
+func (c *sender) transmitOnce(req *http.Request, ch *change) (*http.Response, error) {
 	req = req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			if info.WasIdle && info.IdleTime > c.opts.freshFor {

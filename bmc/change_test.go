@@ -256,7 +256,7 @@ func TestPermit(t *testing.T) {
 		p.mu.Lock()
 		c := p.clients[target.Name]
 		p.mu.Unlock()
-		asked = append(asked, fmt.Sprintf("%s %s, %d under way, %d connections", target.Name, uri, len(c.slots), c.connections.Load()))
+		asked = append(asked, fmt.Sprintf("%s %s, %d under way, %d connections", target.Name, uri, len(c.slots), c.counted.connections.Load()))
 		for _, r := range f.requests() {
 			if strings.HasPrefix(r, "PATCH") || strings.HasPrefix(r, "POST "+sysURI) {
 				asked = append(asked, "after "+r)

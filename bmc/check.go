@@ -96,7 +96,7 @@ func Check(ctx context.Context, o CheckOptions) *CheckReport {
 	if err := p.Close(ctx); err != nil {
 		k.add(CheckItem{Check: "logout", Result: CheckPartly, Detail: err.Error(), Advice: "one of the BMC's sessions stays open until it ends by itself"})
 	}
-	k.report.Requests = c.requests.Load()
+	k.report.Requests = c.counted.requests.Load()
 	return k.report
 }
 

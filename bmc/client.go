@@ -20,39 +20,59 @@ import (
 	"ingot/model"
 )
 
-// client is one BMC: its connections, its session, and what was learned of it.
-type client struct {
+// A client changes the machines behind one BMC. What it reads of them, the requests that it is
+// logged in for, and their way to the BMC are the types below it.
+type client struct{ *reader }
+
+// A reader reads what is behind one BMC, and remembers what it learned of each system.
+type reader struct {
+	*connection
+
+	mu      sync.Mutex
+	systems map[string]*systemState  // by URI
+	turns   map[string]chan struct{} // by URI; held by the request that changes the system
+}
+
+// A connection sends requests with the session of one BMC, and logs in where that is needed.
+type connection struct {
+	*sender
+	creds   digest
+	breaker *breaker
+	trial   atomic.Bool  // BMCTarget.Trial, of the newest caller
+	http    *http.Client // over transport
+
+	login   chan struct{} // held while logging in or reading the service root
+	service atomic.Pointer[service]
+	full    time.Time // until when no session is asked for; guarded by login
+	noBasic time.Time // until when HTTP Basic, which was refused, is not tried where sessions fail; guarded by login
+	resumed bool      // the sessions kept of an earlier process were looked at; guarded by login
+
+	deniedMu sync.Mutex
+	denied   map[string]time.Time // paths that answer 401 to a fresh session, until when that is believed
+}
+
+// A sender sends requests to one BMC, few at a time, and reads whole answers.
+type sender struct {
 	name    string
 	target  model.BMCTarget
-	creds   digest
 	opts    Options
 	log     *slog.Logger
 	metrics *metrics
-	breaker *breaker
-
-	trial atomic.Bool // BMCTarget.Trial, of the newest caller
+	counted counters
 
 	pin   pin
 	wire  *http.Transport
-	http  *http.Client            // over transport
 	base  string                  // scheme and host
 	safer atomic.Pointer[url.URL] // to speak with instead: the BMC redirects http to https
-	slots chan struct{}           // MaxInFlight of them
-	pace  *pace                   // nil = unlimited
 
-	login   chan struct{} // held while logging in or reading the service root
-	auth    atomic.Pointer[auth]
-	service atomic.Pointer[service]
-	quiet   atomic.Int64 // Unix nanoseconds until which the BMC asked for peace
-	full    time.Time    // until when no session is asked for; guarded by login
-	noBasic time.Time    // until when HTTP Basic, which was refused, is not tried where sessions fail; guarded by login
-	resumed bool         // the sessions kept of an earlier process were looked at; guarded by login
+	slots chan struct{} // MaxInFlight of them
+	pace  *pace         // nil = unlimited
+	quiet atomic.Int64  // Unix nanoseconds until which the BMC asked for peace
+	auth  atomic.Pointer[auth]
+}
 
-	mu      sync.Mutex
-	denied  map[string]time.Time     // paths that answer 401 to a fresh session, until when that is believed
-	systems map[string]*systemState  // by URI
-	turns   map[string]chan struct{} // by URI; held by the request that changes the system
-
+// counters count what was asked of one BMC.
+type counters struct {
 	requests, connections, sessions atomic.Uint64
 	asked, failed                   prometheus.Counter // of the metrics
 }
@@ -66,23 +86,26 @@ const (
 )
 
 func newClient(p *Pool, t model.BMCTarget) *client {
-	c := &client{
+	c := &connection{
+		sender: newSender(p, t), creds: digestOf(t), breaker: p.breaker,
+		login: make(chan struct{}, 1), denied: make(map[string]time.Time),
+	}
+	c.http = &http.Client{Transport: (*transport)(c), CheckRedirect: sameHost}
+	return &client{&reader{connection: c, systems: make(map[string]*systemState), turns: make(map[string]chan struct{})}}
+}
+
+func newSender(p *Pool, t model.BMCTarget) *sender {
+	c := &sender{
 		name:    string(t.Name),
 		target:  t,
 		base:    t.Scheme + "://" + t.Address,
-		creds:   digestOf(t),
 		opts:    p.opts,
 		log:     p.opts.Log.With("bmc", t.Name),
 		metrics: p.metrics,
-		breaker: p.breaker,
 		slots:   make(chan struct{}, p.opts.MaxInFlight),
 		pace:    newPace(p.opts.RequestsPerSecond),
-		login:   make(chan struct{}, 1),
-		denied:  make(map[string]time.Time),
-		systems: make(map[string]*systemState),
-		turns:   make(map[string]chan struct{}),
 	}
-	c.asked, c.failed = p.metrics.of(c.name)
+	c.counted.asked, c.counted.failed = p.metrics.of(c.name)
 	secure := c.pin.tlsConfig(p.opts.CA, t)
 	c.wire = &http.Transport{
 		DialContext:         dialPlain(c.dial(c.dialer("http"))),
@@ -96,12 +119,11 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
-	c.http = &http.Client{Transport: (*transport)(c), CheckRedirect: sameHost}
 	return c
 }
 
 // serves reports whether the client still speaks with the BMC as t says.
-func (c *client) serves(t model.BMCTarget) bool {
+func (c *connection) serves(t model.BMCTarget) bool {
 	return c.target.Scheme == t.Scheme && c.target.Address == t.Address && c.target.Hostname == t.Hostname &&
 		c.target.TLSMinimum == t.TLSMinimum && c.target.Default == t.Default && c.creds == digestOf(t)
 }
@@ -144,7 +166,7 @@ type header struct{ key, value string }
 
 // get reads a resource. An answer that is none, though its status says that it is, is
 // an error.
-func (c *client) get(ctx context.Context, uri string, headers ...header) (*answer, error) {
+func (c *connection) get(ctx context.Context, uri string, headers ...header) (*answer, error) {
 	a, err := c.do(ctx, http.MethodGet, uri, nil, headers...)
 	switch {
 	case err != nil || a.status == http.StatusNotModified:
@@ -159,7 +181,7 @@ func (c *client) get(ctx context.Context, uri string, headers ...header) (*answe
 
 // do sends one request and returns the answer, or an *Error when it is not 2xx or
 // 304. body, unless nil, is sent as JSON.
-func (c *client) do(ctx context.Context, method, uri string, body any, headers ...header) (*answer, error) {
+func (c *connection) do(ctx context.Context, method, uri string, body any, headers ...header) (*answer, error) {
 	if !strings.HasPrefix(uri, "/") { // or it would end up in the host part of the URL
 		return nil, &Error{BMC: c.name, Method: method, URI: printable(uri, 100), Kind: ErrNotFound, Detail: "a Redfish URI starts with a slash"}
 	}
@@ -181,7 +203,7 @@ func (c *client) do(ctx context.Context, method, uri string, body any, headers .
 	return nil, c.refusal(method, uri, a)
 }
 
-func (c *client) request(ctx context.Context, method, uri string, body any) (*http.Request, error) {
+func (c *sender) request(ctx context.Context, method, uri string, body any) (*http.Request, error) {
 	if body == nil {
 		req, err := http.NewRequestWithContext(ctx, method, c.base+uri, nil)
 		if err == nil {
@@ -229,7 +251,7 @@ func path(uri string) string {
 
 // close logs out and drops the connections. A logout that fails is tried again after each of
 // the waits, until stop is closed.
-func (c *client) close(ctx context.Context, waits []time.Duration, stop <-chan struct{}) error {
+func (c *connection) close(ctx context.Context, waits []time.Duration, stop <-chan struct{}) error {
 	defer c.wire.CloseIdleConnections()
 	a := c.auth.Swap(nil)
 	if a == nil || a.session == "" {
@@ -250,7 +272,7 @@ func (c *client) close(ctx context.Context, waits []time.Duration, stop <-chan s
 
 // logOut deletes a session by the credentials of a, and forgets it once it is gone. It ends in
 // a short time, even if ctx has ended.
-func (c *client) logOut(ctx context.Context, session string, a *auth) error {
+func (c *connection) logOut(ctx context.Context, session string, a *auth) error {
 	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), loginKey{}, a), logoutWithin)
 	defer cancel()
 	if _, err := c.do(ctx, http.MethodDelete, session, nil); err != nil && !gone(err) {

@@ -22,7 +22,7 @@ func (e *notAllowed) Unwrap() error { return e.error }
 
 // dialer makes connections for requests of scheme, to addresses that BMCs may have. It
 // looks at what a name was resolved to, for a name may lead anywhere.
-func (c *client) dialer(scheme string) *net.Dialer {
+func (c *sender) dialer(scheme string) *net.Dialer {
 	return &net.Dialer{
 		Timeout: min(c.opts.Timeout, 15*time.Second), KeepAlive: 30 * time.Second,
 		Control: func(_, resolved string, _ syscall.RawConn) error {
@@ -39,11 +39,11 @@ func (c *client) dialer(scheme string) *net.Dialer {
 }
 
 // dial counts the connections.
-func (c *client) dial(d *net.Dialer) dialFunc {
+func (c *sender) dial(d *net.Dialer) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := d.DialContext(ctx, network, address)
 		if err == nil {
-			c.connections.Add(1)
+			c.counted.connections.Add(1)
 			c.metrics.connections.Inc()
 		}
 		return conn, err

@@ -70,7 +70,7 @@ func (p *Pool) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts
 
 // readSystems fills in the machines and returns them in the order of their URIs,
 // which is the order that servers are named by (B20).
-func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMCFacts) ([]system, error) {
+func (c *reader) readSystems(ctx context.Context, svc *service, facts *model.BMCFacts) ([]system, error) {
 	if svc.systems == "" {
 		facts.Problems = append(facts.Problems, "the BMC has no collection of systems")
 		return nil, nil
@@ -152,7 +152,7 @@ func unusableURI(uri string) string {
 }
 
 // readManager fills in what the manager says. A BMC without a manager is no error.
-func (c *client) readManager(ctx context.Context, svc *service, systems []system, facts *model.BMCFacts) error {
+func (c *reader) readManager(ctx context.Context, svc *service, systems []system, facts *model.BMCFacts) error {
 	m, problems, err := c.manager(ctx, svc, systems)
 	if err != nil {
 		if final(err) {
@@ -185,7 +185,7 @@ func (c *client) readManager(ctx context.Context, svc *service, systems []system
 
 // manager reads the manager that is the BMC. A collection that is not expanded is
 // read no further than to the first that will do.
-func (c *client) manager(ctx context.Context, svc *service, systems []system) (*schemas.Manager, []string, error) {
+func (c *reader) manager(ctx context.Context, svc *service, systems []system) (*schemas.Manager, []string, error) {
 	var problems []string
 	var best *schemas.Manager
 	consider := func(m member) bool {
@@ -255,7 +255,7 @@ type member struct {
 
 // members returns the resources of a collection, and as problems those that could
 // not be read.
-func (c *client) members(ctx context.Context, uri string, levels int) (all []member, problems []string, err error) {
+func (c *reader) members(ctx context.Context, uri string, levels int) (all []member, problems []string, err error) {
 	err = c.eachMember(ctx, uri, levels, func(m member, err error) bool {
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("%s: %v", m.uri, err))
@@ -272,7 +272,7 @@ func (c *client) members(ctx context.Context, uri string, levels int) (all []mem
 // one request brings them all, and levels of what they link to. Members that are
 // gone since the collection was read are passed over (B26). A collection that lacks
 // members is an error, after use has had those that it shows.
-func (c *client) eachMember(ctx context.Context, uri string, levels int, use func(member, error) bool) error {
+func (c *reader) eachMember(ctx context.Context, uri string, levels int, use func(member, error) bool) error {
 	list, left, short := c.listed(ctx, uri, levels)
 	if short != nil && (list == nil || left < 0) {
 		return short
@@ -313,7 +313,7 @@ func (c *client) eachMember(ctx context.Context, uri string, levels int, use fun
 // listed returns what a collection has on all its pages. A BMC that is busy or starting
 // shows fewer members than it says that there are: then there is an error, too. left is what
 // remains of maxListed.
-func (c *client) listed(ctx context.Context, uri string, levels int) (all []json.RawMessage, left int, err error) {
+func (c *reader) listed(ctx context.Context, uri string, levels int) (all []json.RawMessage, left int, err error) {
 	left = maxListed
 	named, count := 0, 0
 	asked := make(map[string]bool)
@@ -344,12 +344,12 @@ func (c *client) listed(ctx context.Context, uri string, levels int) (all []json
 
 // tooMuch is the error for a collection, or what has a list of resources, that is larger than
 // maxListed.
-func (c *client) tooMuch(uri string) error {
+func (c *reader) tooMuch(uri string) error {
 	return c.halfAnswer(uri, fmt.Sprintf("what is listed has more than %d bytes", maxListed))
 }
 
 // collection reads one page of a collection.
-func (c *client) collection(ctx context.Context, uri string, levels int) (*collection, error) {
+func (c *reader) collection(ctx context.Context, uri string, levels int) (*collection, error) {
 	svc, err := c.root(ctx)
 	if err != nil {
 		return nil, err
@@ -377,7 +377,7 @@ func (c *client) collection(ctx context.Context, uri string, levels int) (*colle
 
 // page reads what is at a URI as a collection. One without members is none, unless it says
 // that there are none.
-func (c *client) page(ctx context.Context, uri string) (*collection, error) {
+func (c *reader) page(ctx context.Context, uri string) (*collection, error) {
 	a, err := c.get(ctx, uri)
 	if err != nil {
 		return nil, err
@@ -413,7 +413,7 @@ func (s *service) withoutExpand() *service {
 }
 
 // member reads one resource.
-func (c *client) member(ctx context.Context, uri string) (member, error) {
+func (c *reader) member(ctx context.Context, uri string) (member, error) {
 	a, err := c.get(ctx, uri)
 	if err != nil {
 		return member{uri: uri}, err

@@ -129,7 +129,7 @@ func statusOf(err error) int {
 }
 
 // noAnswer says why there was no answer. ctx is the caller's.
-func (c *client) noAnswer(ctx context.Context, method, uri string, err error) error {
+func (c *sender) noAnswer(ctx context.Context, method, uri string, err error) error {
 	if ours := asError(err); ours != nil { // from transport: a login that failed, or none tried
 		return ours
 	}
@@ -172,7 +172,7 @@ func (c *client) noAnswer(ctx context.Context, method, uri string, err error) er
 var errTooSlow = errors.New("no answer in time")
 
 // refusal turns an answer that is no success into an error.
-func (c *client) refusal(method, uri string, a *answer) *Error {
+func (c *sender) refusal(method, uri string, a *answer) *Error {
 	e := &Error{BMC: c.name, Method: method, URI: uri, Status: a.status, RetryAfter: c.retryAfter(a.header)}
 	ids, text := messages(a.status, a.body)
 	e.MessageIDs, e.Detail = ids, c.detail(text)
@@ -225,7 +225,7 @@ func messages(status int, body []byte) (ids []string, text string) {
 }
 
 // halfAnswer is the error for an answer that says less than it should.
-func (c *client) halfAnswer(uri, detail string) error {
+func (c *sender) halfAnswer(uri, detail string) error {
 	return &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Kind: ErrHalfAnswer, Detail: detail}
 }
 
@@ -294,11 +294,11 @@ func printable(s string, limit int) string {
 
 // detail returns a text as it goes into an error. What must not be seen is taken out before the
 // text is cut, because a secret that is cut is no longer found.
-func (c *client) detail(s string) string { return printable(c.scrub(s), maxDetail) }
+func (c *sender) detail(s string) string { return printable(c.scrub(s), maxDetail) }
 
 // scrub takes out of a text what must not be seen: some BMCs repeat in an error
 // what they were sent.
-func (c *client) scrub(s string) string {
+func (c *sender) scrub(s string) string {
 	secrets := []string{c.target.Password.Reveal()}
 	if a := c.auth.Load(); a != nil {
 		secrets = append(secrets, a.token)

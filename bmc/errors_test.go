@@ -36,7 +36,7 @@ func TestMessages(t *testing.T) {
 			if diff := cmp.Diff(tt.ids, ids); diff != "" {
 				t.Errorf("identifiers (-want +got):\n%s", diff)
 			}
-			if text = new(client).detail(text); text != tt.text {
+			if text = new(sender).detail(text); text != tt.text {
 				t.Errorf("text %q, want %q", text, tt.text)
 			}
 		})

@@ -11,7 +11,7 @@ import (
 // identify reads a machine, whatever its ETag says, and returns what it shows if it is
 // the one that is meant: blades are swapped, and BMCs given other addresses, between one
 // request and the next.
-func (c *client) identify(ctx context.Context, t model.SystemTarget) (SystemState, error) {
+func (c *reader) identify(ctx context.Context, t model.SystemTarget) (SystemState, error) {
 	sys, _, err := c.readSystem(ctx, t.URI)
 	if err != nil {
 		return SystemState{}, err
@@ -22,7 +22,7 @@ func (c *client) identify(ctx context.Context, t model.SystemTarget) (SystemStat
 
 // meant returns why what was read at t is not the machine that is meant, nil if it is.
 // One that does not say now what it said before may be any.
-func (c *client) meant(t model.SystemTarget, s SystemState) error {
+func (c *reader) meant(t model.SystemTarget, s SystemState) error {
 	want, got, what := t.UUID, s.UUID, "UUID"
 	if t.UUID == "" {
 		want, got, what = t.Board.SerialNumber, s.Board.SerialNumber, "serial number"
@@ -39,7 +39,7 @@ func (c *client) meant(t model.SystemTarget, s SystemState) error {
 	return c.notMeant(t.URI, ErrOtherMachine, fmt.Sprintf("its %s is %s, and that of the server is %s", what, got, want))
 }
 
-func (c *client) notMeant(uri string, kind error, detail string) error {
+func (c *reader) notMeant(uri string, kind error, detail string) error {
 	return &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Kind: kind, Detail: detail}
 }
 

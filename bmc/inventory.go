@@ -37,7 +37,7 @@ func (p *Pool) Inventory(ctx context.Context, t model.SystemTarget) (*model.Serv
 	return facts, nil
 }
 
-func (c *client) inventory(ctx context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
+func (c *reader) inventory(ctx context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
 	uri := t.URI
 	sys, odd, err := c.readSystem(ctx, uri)
 	if err == nil {
@@ -46,7 +46,7 @@ func (c *client) inventory(ctx context.Context, t model.SystemTarget) (*model.Se
 	if err != nil {
 		return nil, err
 	}
-	r := &reading{client: c, ctx: ctx}
+	r := &reading{reader: c, ctx: ctx}
 	if len(odd) > 0 {
 		r.problem(oddProblem(uri, odd))
 	}
@@ -89,7 +89,7 @@ func (c *client) inventory(ctx context.Context, t model.SystemTarget) (*model.Se
 // reading is one reading of a machine's parts. It lives as long as the call that
 // ctx is of.
 type reading struct {
-	*client
+	*reader
 	ctx context.Context
 	inv model.Inventory
 }

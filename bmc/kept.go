@@ -32,7 +32,7 @@ const (
 )
 
 // kept returns the sessions that were kept, the newest first.
-func (c *client) kept() []Session {
+func (c *connection) kept() []Session {
 	if c.opts.Sessions == nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (s Session) auth() *auth {
 // resume returns the newest kept session that the BMC still knows, after deleting the
 // others, or nil if there is none. Credentials that are being tried are not resumed
 // with: a session would say nothing of them. The caller holds the login lock.
-func (c *client) resume(ctx context.Context, svc *service) (*auth, error) {
+func (c *connection) resume(ctx context.Context, svc *service) (*auth, error) {
 	if c.resumed || c.trial.Load() {
 		return nil, nil
 	}
@@ -87,7 +87,7 @@ func gone(err error) bool {
 
 // deleteKept deletes sessions, as well as that can be had in a short time, and returns
 // how many. They are deleted by a, or each by itself if that is nil.
-func (c *client) deleteKept(ctx context.Context, sessions []Session, a *auth) (deleted int) {
+func (c *connection) deleteKept(ctx context.Context, sessions []Session, a *auth) (deleted int) {
 	ctx, cancel := context.WithTimeout(ctx, logoutWithin)
 	defer cancel()
 	if len(sessions) > 0 {
@@ -113,7 +113,7 @@ func (c *client) deleteKept(ctx context.Context, sessions []Session, a *auth) (d
 }
 
 // keep remembers a session that was opened.
-func (c *client) keep(ctx context.Context, a *auth) {
+func (c *connection) keep(ctx context.Context, a *auth) {
 	if c.opts.Sessions == nil || a.session == "" || a.token == "" {
 		return
 	}
@@ -125,7 +125,7 @@ func (c *client) keep(ctx context.Context, a *auth) {
 }
 
 // drop forgets a session that is closed.
-func (c *client) drop(ctx context.Context, uri string) {
+func (c *connection) drop(ctx context.Context, uri string) {
 	if c.opts.Sessions == nil || uri == "" {
 		return
 	}

@@ -54,12 +54,12 @@ func (p *Pool) State(ctx context.Context, t model.SystemTarget) (SystemState, er
 }
 
 // power reads the power state.
-func (c *client) power(ctx context.Context, uri string) (model.Power, error) {
+func (c *reader) power(ctx context.Context, uri string) (model.Power, error) {
 	s, err := c.poll(ctx, uri)
 	return s.Power, err
 }
 
-func (c *client) poll(ctx context.Context, uri string) (SystemState, error) {
+func (c *reader) poll(ctx context.Context, uri string) (SystemState, error) {
 	s := c.state(uri)
 	var headers []header
 	if s.mayAskETag(c.opts.Clock()) {

@@ -174,7 +174,7 @@ func unknownResetType(err error) bool {
 // resettable returns the system's state with the reset types in it. Newer services
 // describe them elsewhere (DSP0266 §7.13.2); what cannot be read there is as not
 // said: then types are tried.
-func (c *client) resettable(ctx context.Context, uri string) (systemState, error) {
+func (c *reader) resettable(ctx context.Context, uri string) (systemState, error) {
 	s, err := c.known(ctx, uri)
 	if err != nil || s.resets != nil {
 		return s, err
@@ -192,7 +192,7 @@ func (c *client) resettable(ctx context.Context, uri string) (systemState, error
 }
 
 // actionInfo returns the allowed values of the parameter ResetType.
-func (c *client) actionInfo(ctx context.Context, uri string) ([]string, error) {
+func (c *reader) actionInfo(ctx context.Context, uri string) ([]string, error) {
 	a, err := c.get(ctx, uri)
 	if err != nil {
 		return nil, err

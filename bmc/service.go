@@ -41,7 +41,7 @@ func (s *service) query(levels int) string {
 }
 
 // root returns the service root, read once for each session.
-func (c *client) root(ctx context.Context) (*service, error) {
+func (c *connection) root(ctx context.Context) (*service, error) {
 	if svc := c.service.Load(); svc != nil && !svc.wantsCredential {
 		return svc, nil
 	}
@@ -59,7 +59,7 @@ func (c *client) root(ctx context.Context) (*service, error) {
 
 // rootLocked returns the service root with the credentials in ctx, or none. The
 // caller holds the login lock.
-func (c *client) rootLocked(ctx context.Context) (*service, error) {
+func (c *connection) rootLocked(ctx context.Context) (*service, error) {
 	own, _ := ctx.Value(loginKey{}).(*auth)
 	if svc := c.service.Load(); svc != nil && (!svc.wantsCredential || own == nil) {
 		return svc, nil
@@ -76,7 +76,7 @@ func (c *client) rootLocked(ctx context.Context) (*service, error) {
 }
 
 // connect reads the service root by gofish.
-func (c *client) connect(ctx context.Context) (*service, error) {
+func (c *connection) connect(ctx context.Context) (*service, error) {
 	k := &keeper{next: (*transport)(c)}
 	api, err := gofish.ConnectContext(ctx, gofish.ClientConfig{
 		Endpoint:              c.base,

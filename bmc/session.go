@@ -21,7 +21,7 @@ type auth struct {
 }
 
 // sign puts the credentials into the request.
-func (a *auth) sign(req *http.Request, c *client) {
+func (a *auth) sign(req *http.Request, c *sender) {
 	switch {
 	case a == nil:
 	case a.token != "":
@@ -47,7 +47,7 @@ const defaultSessions = "/redfish/v1/SessionService/Sessions"
 
 // authorized returns the credentials to use, after logging in if need be. A session goes on
 // whatever becomes of the password.
-func (c *client) authorized(ctx context.Context) (*auth, error) {
+func (c *connection) authorized(ctx context.Context) (*auth, error) {
 	if a := c.auth.Load(); a != nil && (a.token != "" || !c.isBroken()) && !a.expired(c.opts.Clock()) {
 		return a, nil
 	}
@@ -56,7 +56,7 @@ func (c *client) authorized(ctx context.Context) (*auth, error) {
 
 // authorizedAfter returns credentials other than stale, which were refused. There
 // is one login at a time; who waited for another's uses what came of it.
-func (c *client) authorizedAfter(ctx context.Context, stale *auth) (*auth, error) {
+func (c *connection) authorizedAfter(ctx context.Context, stale *auth) (*auth, error) {
 	unlock, err := c.lockLogin(ctx)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (c *client) authorizedAfter(ctx context.Context, stale *auth) (*auth, error
 
 // makeRoom ends a session that was refused, on a BMC that has none free, and reports whether it
 // may have one now.
-func (c *client) makeRoom(ctx context.Context, stale *auth) bool {
+func (c *connection) makeRoom(ctx context.Context, stale *auth) bool {
 	asked := c.quiet.Swap(0) // it asks to be left alone, which this helps
 	if !c.endStale(ctx, stale) {
 		c.quiet.CompareAndSwap(0, asked)
@@ -105,7 +105,7 @@ func (c *client) makeRoom(ctx context.Context, stale *auth) bool {
 // spoke against it. Some BMCs answer 401 now and then to one that is still open (B14), which would
 // take up one of the few that they have. It is deleted by its own token: a BMC that was restarted
 // may have given its name to a session of somebody else.
-func (c *client) endStale(ctx context.Context, stale *auth) bool {
+func (c *connection) endStale(ctx context.Context, stale *auth) bool {
 	if stale == nil || stale.session == "" {
 		return false
 	}
@@ -117,7 +117,7 @@ func (c *client) endStale(ctx context.Context, stale *auth) bool {
 }
 
 // lockLogin waits until no other call logs in or reads the service root.
-func (c *client) lockLogin(ctx context.Context) (unlock func(), err error) {
+func (c *connection) lockLogin(ctx context.Context) (unlock func(), err error) {
 	select {
 	case c.login <- struct{}{}:
 		return func() { <-c.login }, nil
@@ -128,7 +128,7 @@ func (c *client) lockLogin(ctx context.Context) (unlock func(), err error) {
 
 // logIn opens a session, or settles for HTTP Basic where there are none. The
 // caller holds the login lock.
-func (c *client) logIn(ctx context.Context) (*auth, error) {
+func (c *connection) logIn(ctx context.Context) (*auth, error) {
 	svc, err := c.rootLocked(ctx)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (c *client) logIn(ctx context.Context) (*auth, error) {
 // byPassword returns HTTP Basic for a while if the BMC takes that, or nil. A refusal says
 // nothing of the password, for the BMC may not take any this way; it is not tried again for
 // a while, for if the password is wrong that locks the account.
-func (c *client) byPassword(ctx context.Context, svc *service) *auth {
+func (c *connection) byPassword(ctx context.Context, svc *service) *auth {
 	now := c.opts.Clock()
 	if now.Before(c.noBasic) {
 		return nil
@@ -203,7 +203,7 @@ func (c *client) byPassword(ctx context.Context, svc *service) *auth {
 }
 
 // openSession asks for a session, and once more to be sure that it is refused.
-func (c *client) openSession(ctx context.Context, svc *service) (*auth, error) {
+func (c *connection) openSession(ctx context.Context, svc *service) (*auth, error) {
 	// Who only tries credentials says at once all that some want to hear.
 	trial := c.trial.Load()
 	a, err := c.postSession(ctx, svc, trial)
@@ -231,17 +231,17 @@ func refusedLogin(err error) bool {
 }
 
 // isBroken reports whether the credentials are not to be tried.
-func (c *client) isBroken() bool {
+func (c *connection) isBroken() bool {
 	return c.breaker.open(c.creds, c.target.Name, c.target.Default)
 }
 
 // circuitOpen says that the credentials are not tried.
-func (c *client) circuitOpen() error {
+func (c *connection) circuitOpen() error {
 	return &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: ErrCircuitOpen}
 }
 
 // refused opens the circuit breaker: the credentials are wrong for certain.
-func (c *client) refused() {
+func (c *connection) refused() {
 	c.auth.Store(nil)
 	c.breaker.refuse(c.creds, c.target.Name, c.target.Default)
 	c.log.Warn("the BMC refuses the credentials; they are not tried again for a while", "retry", breakFor)
@@ -249,7 +249,7 @@ func (c *client) refused() {
 
 // postSession opens a session. An answer without a token means that requests are
 // signed otherwise.
-func (c *client) postSession(ctx context.Context, svc *service, signed bool) (*auth, error) {
+func (c *connection) postSession(ctx context.Context, svc *service, signed bool) (*auth, error) {
 	body := map[string]any{"UserName": c.target.Username, "Password": c.target.Password.Reveal()}
 	if svc.huawei {
 		body["Oem"] = map[string]any{"Huawei": map[string]any{"Domain": "LocaliBMC"}}
@@ -275,7 +275,7 @@ func (c *client) postSession(ctx context.Context, svc *service, signed bool) (*a
 		c.log.Info("the BMC opens sessions without a token; every request carries the password")
 		return &auth{basic: true}, nil
 	}
-	c.sessions.Add(1)
+	c.counted.sessions.Add(1)
 	c.metrics.sessions.Inc()
 	c.breaker.accept(c.creds, c.target.Name)
 	return &auth{token: token, session: sessionURI(a)}, nil

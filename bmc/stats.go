@@ -17,5 +17,5 @@ func (p *Pool) Stats(name model.BMCName) Stats {
 	if c == nil {
 		return Stats{}
 	}
-	return Stats{c.requests.Load(), c.connections.Load(), c.sessions.Load()}
+	return Stats{c.counted.requests.Load(), c.counted.connections.Load(), c.counted.sessions.Load()}
 }

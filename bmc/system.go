@@ -37,7 +37,7 @@ type systemState struct {
 }
 
 // state returns a copy of what is known of the system.
-func (c *client) state(uri string) systemState {
+func (c *reader) state(uri string) systemState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.systems[uri]; s != nil {
@@ -47,7 +47,7 @@ func (c *client) state(uri string) systemState {
 }
 
 // learn changes what is known of the system.
-func (c *client) learn(uri string, change func(*systemState)) {
+func (c *reader) learn(uri string, change func(*systemState)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.systems[uri]
@@ -62,7 +62,7 @@ func (c *client) learn(uri string, change func(*systemState)) {
 }
 
 // learnSystem remembers what was read of a system.
-func (c *client) learnSystem(uri, etag string, sys *system) {
+func (c *reader) learnSystem(uri, etag string, sys *system) {
 	c.learn(uri, func(s *systemState) {
 		if !s.known { // or Discover knows better, which has seen the firmware
 			s.quirk = quirkOf(sys.Manufacturer, sys.Model, "")
@@ -83,7 +83,7 @@ func (c *client) learnSystem(uri, etag string, sys *system) {
 }
 
 // readSystem reads the system and remembers it.
-func (c *client) readSystem(ctx context.Context, uri string) (*system, []string, error) {
+func (c *reader) readSystem(ctx context.Context, uri string) (*system, []string, error) {
 	a, err := c.get(ctx, uri)
 	if err != nil {
 		return nil, nil, err
@@ -97,12 +97,12 @@ func (c *client) readSystem(ctx context.Context, uri string) (*system, []string,
 }
 
 // unreadable is the error for an answer that is not what was asked for.
-func (c *client) unreadable(uri string, err error) error {
+func (c *sender) unreadable(uri string, err error) error {
 	return &Error{BMC: c.name, Method: "GET", URI: uri, Kind: ErrUnsupported, Detail: "not a Redfish resource: " + c.detail(err.Error()), Err: err}
 }
 
 // known returns the system's state, after reading it if it was not read yet.
-func (c *client) known(ctx context.Context, uri string) (systemState, error) {
+func (c *reader) known(ctx context.Context, uri string) (systemState, error) {
 	if s := c.state(uri); s.known {
 		return s, nil
 	}

@@ -28,20 +28,20 @@ type loginKey struct{}
 // transport is the http.RoundTripper that every request to the BMC goes through,
 // gofish's too. It logs in where that is needed, once again when the session is
 // gone, and sends.
-type transport client
+type transport connection
 
 // RoundTrip implements http.RoundTripper. The answer's body was read whole.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	c := (*client)(t)
+	c := (*connection)(t)
 	ctx := req.Context()
 	if own, ok := ctx.Value(loginKey{}).(*auth); ok {
-		return c.send(req, own)
+		return c.sendAs(req, own)
 	}
 	a, err := c.authorized(ctx)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.send(req, a)
+	resp, err := c.sendAs(req, a)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, err
 	}
@@ -51,7 +51,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // sendAgain repeats a request that was answered with 401 (B14, B15): with a new
 // session, or as it was when there are no sessions. What is refused to a fresh
 // session once is not worth another.
-func (c *client) sendAgain(req *http.Request, refused *http.Response, a *auth) (*http.Response, error) {
+func (c *connection) sendAgain(req *http.Request, refused *http.Response, a *auth) (*http.Response, error) {
 	if c.isDenied(req.URL.Path) {
 		return refused, nil
 	}
@@ -71,7 +71,7 @@ func (c *client) sendAgain(req *http.Request, refused *http.Response, a *auth) (
 		req = req.Clone(req.Context())
 		req.Body = body
 	}
-	resp, err := c.send(req, a)
+	resp, err := c.sendAs(req, a)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, err
 	}
@@ -83,9 +83,18 @@ func (c *client) sendAgain(req *http.Request, refused *http.Response, a *auth) (
 	return resp, nil
 }
 
+// sendAs sends a request with the credentials of a, and notes that they were accepted.
+func (c *connection) sendAs(req *http.Request, a *auth) (*http.Response, error) {
+	resp, err := c.send(req, a)
+	if err == nil && a != nil && resp.StatusCode/100 == 2 && !a.proven.Swap(true) {
+		c.breaker.accept(c.creds, c.target.Name)
+	}
+	return resp, err
+}
+
 // send waits for the request's turn, sends it with the credentials of a, and
 // reads the whole answer before the next may have its turn.
-func (c *client) send(req *http.Request, a *auth) (*http.Response, error) {
+func (c *sender) send(req *http.Request, a *auth) (*http.Response, error) {
 	ctx := req.Context()
 	if err := c.turn(ctx, req); err != nil {
 		return nil, err
@@ -103,7 +112,7 @@ func (c *client) send(req *http.Request, a *auth) (*http.Response, error) {
 	}
 	a.sign(req, c)
 
-	c.requests.Add(1)
+	c.counted.requests.Add(1)
 	began := time.Now()
 	resp, err := c.deliver(req)
 	took := time.Since(began)
@@ -111,9 +120,9 @@ func (c *client) send(req *http.Request, a *auth) (*http.Response, error) {
 	if err == nil {
 		status = resp.StatusCode
 	}
-	c.asked.Inc()
+	c.counted.asked.Inc()
 	if isFailure(status) {
-		c.failed.Inc()
+		c.counted.failed.Inc()
 	}
 	c.metrics.answered(req.Method, status, took)
 	if err != nil {
@@ -123,12 +132,16 @@ func (c *client) send(req *http.Request, a *auth) (*http.Response, error) {
 	if c.opts.observe != nil {
 		c.opts.observe(req.Method, req.URL.RequestURI(), took)
 	}
-	c.note(resp, a)
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		if after := c.retryAfter(resp.Header); after > 0 {
+			c.quiet.Store(c.opts.Clock().Add(after).UnixNano())
+		}
+	}
 	return resp, nil
 }
 
 // deliver sends the request, one that changes a machine with the care that it needs.
-func (c *client) deliver(req *http.Request) (*http.Response, error) {
+func (c *sender) deliver(req *http.Request) (*http.Response, error) {
 	if changes(req) {
 		return c.transmit(req)
 	}
@@ -136,7 +149,7 @@ func (c *client) deliver(req *http.Request) (*http.Response, error) {
 }
 
 // exchange sends the request and reads the whole answer.
-func (c *client) exchange(req *http.Request) (*http.Response, error) {
+func (c *sender) exchange(req *http.Request) (*http.Response, error) {
 	resp, err := c.wire.RoundTrip(req)
 	if err != nil {
 		return nil, err
@@ -145,7 +158,7 @@ func (c *client) exchange(req *http.Request) (*http.Response, error) {
 }
 
 // turn waits until the request may be sent. It then holds a slot.
-func (c *client) turn(ctx context.Context, req *http.Request) error {
+func (c *sender) turn(ctx context.Context, req *http.Request) error {
 	if rest := time.Duration(c.quiet.Load() - c.opts.Clock().UnixNano()); rest > 0 {
 		return &Error{BMC: c.name, Method: req.Method, URI: req.URL.RequestURI(), Kind: ErrBusy, RetryAfter: rest, Detail: "not sent: the BMC asked to be left alone"}
 	}
@@ -164,21 +177,8 @@ func (c *client) turn(ctx context.Context, req *http.Request) error {
 	return nil
 }
 
-// note learns from an answer.
-func (c *client) note(resp *http.Response, a *auth) {
-	switch code := resp.StatusCode; {
-	case code == http.StatusServiceUnavailable || code == http.StatusTooManyRequests:
-		if after := c.retryAfter(resp.Header); after > 0 {
-			c.quiet.Store(c.opts.Clock().Add(after).UnixNano())
-		}
-	case a != nil && code/100 == 2 && !a.proven.Load():
-		a.proven.Store(true)
-		c.breaker.accept(c.creds, c.target.Name)
-	}
-}
-
 // retryAfter returns what the header Retry-After asks for (RFC 9110 §10.2.3).
-func (c *client) retryAfter(h http.Header) time.Duration {
+func (c *sender) retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if v == "" {
 		return 0
@@ -192,15 +192,15 @@ func (c *client) retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-func (c *client) isDenied(path string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *connection) isDenied(path string) bool {
+	c.deniedMu.Lock()
+	defer c.deniedMu.Unlock()
 	return c.opts.Clock().Before(c.denied[path])
 }
 
-func (c *client) deny(path string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *connection) deny(path string) {
+	c.deniedMu.Lock()
+	defer c.deniedMu.Unlock()
 	if len(c.denied) >= maxDenied {
 		clear(c.denied)
 	}
