@@ -113,7 +113,7 @@ func (b *BMC) listen(addr string) error {
 func (b *BMC) newListening(l net.Listener) *listening {
 	d := &listening{listener: l}
 	d.server = &http.Server{
-		Handler:           b,
+		Handler:           service{b},
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		IdleTimeout:       10 * time.Minute,

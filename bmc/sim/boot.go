@@ -47,12 +47,12 @@ func choice(o bootOverride, followed, networkFirst bool) []BootSource {
 }
 
 // boot is what the machine does from power or a restart on.
-func (s *Server) boot(ctx context.Context, life uint64) {
-	if !s.during(life, func() { s.progress = progressFirmware }) || !delay.Wait(ctx, s.delays().Firmware) {
+func (p pretended) boot(ctx context.Context, life uint64) {
+	if !p.during(life, func() { p.progress = progressFirmware }) || !delay.Wait(ctx, p.delays().Firmware) {
 		return
 	}
-	from, address := s.firmware(life)
-	b := &booting{Server: s, life: life}
+	from, address := p.firmware(life)
+	b := &booting{host: host(p), life: life}
 	for _, source := range from {
 		if ctx.Err() != nil {
 			return
@@ -69,18 +69,18 @@ func (s *Server) boot(ctx context.Context, life uint64) {
 
 // firmware reads the override, which is used up by that, and says what to boot
 // from, and what a network boot asks for first.
-func (s *Server) firmware(life uint64) (from []BootSource, address string) {
-	byDHCP := s.rack().BootURL() + "/ipxe/" + s.uuid
-	s.during(life, func() {
-		address = s.override.address(byDHCP)
-		from = s.startBoot()
+func (p pretended) firmware(life uint64) (from []BootSource, address string) {
+	byDHCP := p.rack().BootURL() + "/ipxe/" + p.uuid
+	p.during(life, func() {
+		address = p.override.address(byDHCP)
+		from = p.startBoot()
 	})
 	return from, address
 }
 
 // bootOrder is what the firmware would boot from if it started now; the caller
 // holds mu.
-func (s *Server) bootOrder() []BootSource {
+func (s *mainboard) bootOrder() []BootSource {
 	order := choice(s.override, !s.faults.has(FaultOverrideIgnored), s.startsWith())
 	if !s.bootsDisk() {
 		return []BootSource{BootFromNetwork}
@@ -90,7 +90,7 @@ func (s *Server) bootOrder() []BootSource {
 
 // startBoot is what the firmware does when it starts: it takes over the boot order that is
 // pending, reads the override, uses it up, and begins a boot from what is returned; the caller holds mu.
-func (s *Server) startBoot() []BootSource {
+func (s *mainboard) startBoot() []BootSource {
 	from := s.bootOrder()
 	s.networkFirst, s.nextFirst = s.startsWith(), nil
 	s.boots.add(BootRecord{At: time.Now(), From: from[0]})
@@ -103,7 +103,7 @@ func (s *Server) startBoot() []BootSource {
 
 // booting is one boot while it is under way. It implements network.
 type booting struct {
-	*Server
+	host
 	life uint64
 }
 
@@ -185,7 +185,7 @@ func (b *booting) fromNetwork(ctx context.Context, address string) bool {
 }
 
 // settings are iPXE's variables.
-func (s *Server) settings() map[string]string {
+func (s host) settings() map[string]string {
 	_, _, arch := s.build.Hardware.architecture()
 	return map[string]string{
 		"uuid": s.uuid, "serial": s.serial, "manufacturer": s.rack().kind.manufacturer, "product": s.model,
@@ -268,7 +268,7 @@ func sha256Of(raw []byte) string {
 }
 
 // get requests address and returns the answer if it is 200.
-func (s *Server) get(ctx context.Context, address, agent string) (*http.Response, error) {
+func (s host) get(ctx context.Context, address, agent string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, fmt.Errorf("fetch: %w", err)
@@ -299,7 +299,7 @@ func (e statusError) Error() string {
 }
 
 // fetch returns what is at address if it is no larger than limit.
-func (s *Server) fetch(ctx context.Context, address, agent string, limit int64) ([]byte, error) {
+func (s host) fetch(ctx context.Context, address, agent string, limit int64) ([]byte, error) {
 	resp, err := s.get(ctx, address, agent)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func enableBootOption(v view, value any) *message {
 }
 
 // bootsDisk reports whether the firmware boots from the disk at all.
-func (s *Server) bootsDisk() bool { return !s.faults.has(FaultDiskOptionOff) }
+func (s *mainboard) bootsDisk() bool { return !s.faults.has(FaultDiskOptionOff) }
 
 // sentOrder returns the boot order of a Boot object that sets nothing else.
 func sentOrder(value any) (order any, only bool) {
@@ -48,7 +48,7 @@ func sentOrder(value any) (order any, only bool) {
 }
 
 // setBootOrder has set take over a persistent boot order. Each option has to be there once.
-func (s *Server) setBootOrder(value any, set func(networkFirst bool)) *message {
+func (s resource) setBootOrder(value any, set func(networkFirst bool)) *message {
 	if s.rack().kind.boot.order == orderNone {
 		return newMessage(msgPropertyUnknown, "BootOrder").about("#/Boot/BootOrder")
 	}
@@ -70,12 +70,12 @@ func (s *Server) setBootOrder(value any, set func(networkFirst bool)) *message {
 
 // ordersLater reports whether the BMC takes a boot order in the settings object alone, for the
 // next start.
-func (s *Server) ordersLater() bool {
+func (s resource) ordersLater() bool {
 	return s.rack().kind.boot.order == orderLater || s.faults.has(FaultBootOrderInSettings)
 }
 
 // setNextOrder has the next start put the network before the disk, or behind it.
-func (s *Server) setNextOrder(networkFirst bool) {
+func (s resource) setNextOrder(networkFirst bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nextFirst = &networkFirst
@@ -84,7 +84,7 @@ func (s *Server) setNextOrder(networkFirst bool) {
 
 // startsWith reports whether the network comes before the disk once the firmware has started;
 // the caller holds mu.
-func (s *Server) startsWith() bool { return s.written().startsWith() }
+func (s *mainboard) startsWith() bool { return s.written().startsWith() }
 
 func (w written) startsWith() bool {
 	if w.nextFirst != nil {

@@ -25,9 +25,9 @@ func setFutureBoot(v view, value any) *message {
 	return s.setOverride(value)
 }
 
-func (s *Server) settingsURI() string { return s.URI() + "/" + s.rack().kind.boot.settings }
+func (s resource) settingsURI() string { return s.URI() + "/" + s.rack().kind.boot.settings }
 
-func (s *Server) setOverride(value any) *message {
+func (s resource) setOverride(value any) *message {
 	sent, ok := value.(object)
 	if !ok {
 		return newMessage(msgPropertyType, string(mustJSON(value)), "Boot").about("#/Boot")

@@ -48,7 +48,7 @@ func (s *Server) DiskSerial(i int) string { return s.diskSerial(i) }
 
 // systemDisk is the serial number of the disk that the system is on, which the firmware boots;
 // the caller holds mu. What a network boot installs goes to the first disk.
-func (s *Server) systemDisk() string {
+func (s *mainboard) systemDisk() string {
 	switch {
 	case s.disk == nil:
 		return ""
@@ -59,7 +59,7 @@ func (s *Server) systemDisk() string {
 }
 
 // clearDisk takes everything off a disk; the caller holds mu.
-func (s *Server) clearDisk(serial string) {
+func (s *mainboard) clearDisk(serial string) {
 	delete(s.contents, serial)
 	if s.systemDisk() == serial {
 		s.disk, s.seed, s.said = nil, nil, false
@@ -67,7 +67,7 @@ func (s *Server) clearDisk(serial string) {
 }
 
 // holds says what is on a disk, "" for nothing; the caller holds mu.
-func (s *Server) holds(i int) string {
+func (s host) holds(i int) string {
 	serial := s.diskSerial(i)
 	args, foreign := s.faults.get(FaultDiskHolds)
 	switch content := s.contents[serial]; {
@@ -82,7 +82,7 @@ func (s *Server) holds(i int) string {
 }
 
 // shares returns what a disk has of an image's identities, "" for nothing; the caller holds mu.
-func (s *Server) shares(i int, of model.DiskIdentities) string {
+func (s host) shares(i int, of model.DiskIdentities) string {
 	if args, has := s.faults.get(FaultDuplicateLabels); has && args.Disk == i && len(of.Labels) > 0 {
 		return "label " + of.Labels[0]
 	}

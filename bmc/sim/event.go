@@ -132,7 +132,7 @@ func subscribe(v view, sent object) reply {
 	if id == "" {
 		return failure(http.StatusBadRequest, newMessage(msgLimit))
 	}
-	made, _ := v.bmc.resolve(v.path + "/" + id)
+	made, _ := service{v.bmc}.resolve(v.path + "/" + id)
 	return reply{status: http.StatusCreated, body: made.render(), location: made.path}
 }
 
@@ -142,7 +142,7 @@ func submitTestEvent(v view, _ object) reply {
 }
 
 // announce tells subscribers that a machine's power changed.
-func (b *BMC) announce(s *Server, p model.Power) {
+func (b *BMC) announce(s *mainboard, p model.Power) {
 	b.publish("ResourceEvent.1.3.ResourceChanged", "The power state of "+string(s.name)+" is "+string(p)+".", s.URI())
 }
 

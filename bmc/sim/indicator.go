@@ -41,7 +41,7 @@ func setLocator(v view, value any) *message {
 	return nil
 }
 
-func (s *Server) indicate(led string) {
+func (s resource) indicate(led string) {
 	if s.faults.has(FaultIndicatorNotKept) {
 		return
 	}

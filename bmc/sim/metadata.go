@@ -10,7 +10,7 @@ import (
 
 // document answers for the few paths that are no resources: the versions, the
 // OData documents and the message registry. It reports whether it did.
-func (b *BMC) document(w http.ResponseWriter, r *http.Request) bool {
+func (b service) document(w http.ResponseWriter, r *http.Request) bool {
 	var body []byte
 	kind := "application/json; charset=utf-8"
 	switch strings.TrimSuffix(r.URL.Path, "/") {
@@ -41,7 +41,7 @@ func (b *BMC) document(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // serviceDocument is the OData service document (DSP0266 §8.4.2).
-func (b *BMC) serviceDocument() object {
+func (b service) serviceDocument() object {
 	entries := []object{{"name": "Service", "kind": "Singleton", "url": root + "/"}}
 	for _, name := range slices.Sorted(maps.Keys(b.rack.tree.child)) {
 		entries = append(entries, object{"name": name, "kind": "Singleton", "url": root + "/" + name})

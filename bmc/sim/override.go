@@ -48,8 +48,11 @@ func (k *personality) overrideEnabled() []string {
 	return []string{"Disabled", "Once", "Continuous"}
 }
 
+// A resource is a machine as its BMC shows and changes it: a ComputerSystem.
+type resource struct{ *Server }
+
 // bootObject is ComputerSystem.Boot.
-func (s *Server) bootObject() object {
+func (s resource) bootObject() object {
 	k := s.rack().kind
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +69,7 @@ func (s *Server) bootObject() object {
 }
 
 // showOverride adds the properties of the boot override that the vendor has.
-func (s *Server) showOverride(o object, now bootOverride) {
+func (s resource) showOverride(o object, now bootOverride) {
 	k := s.rack().kind
 	o["BootSourceOverrideEnabled"] = now.Enabled
 	o["BootSourceOverrideTarget"] = now.Target
@@ -97,7 +100,7 @@ func orNull(s string) any {
 }
 
 // nextOverride is the override that the properties sent make of now.
-func (s *Server) nextOverride(now bootOverride, sent object) (bootOverride, *message) {
+func (s resource) nextOverride(now bootOverride, sent object) (bootOverride, *message) {
 	next := now
 	shown := s.bootObject()
 	for _, name := range sortedKeys(sent) {
@@ -112,7 +115,7 @@ func (s *Server) nextOverride(now bootOverride, sent object) (bootOverride, *mes
 }
 
 // setOverrideProperty sets one property of a boot override.
-func (s *Server) setOverrideProperty(next *bootOverride, name string, value any) (problem *message) {
+func (s resource) setOverrideProperty(next *bootOverride, name string, value any) (problem *message) {
 	switch name {
 	case "BootSourceOverrideEnabled":
 		next.Enabled, problem = oneOf(name, value, s.rack().kind.overrideEnabled())
@@ -138,7 +141,7 @@ func (s *Server) setOverrideProperty(next *bootOverride, name string, value any)
 }
 
 // judgeOverride says what the vendor, or a fault, has against an override.
-func (s *Server) judgeOverride(now, next bootOverride, sent object) (bootOverride, *message) {
+func (s resource) judgeOverride(now, next bootOverride, sent object) (bootOverride, *message) {
 	k := s.rack().kind
 	_, modeSent := sent["BootSourceOverrideMode"]
 	switch {

@@ -198,7 +198,7 @@ func memberID(format string, i, n, first int) string {
 }
 
 // memberID is that of the server, in a format of its personality.
-func (s *Server) memberID(format string) string {
+func (s *mainboard) memberID(format string) string {
 	first := 1
 	if s.rack().kind.fromZero {
 		first = 0

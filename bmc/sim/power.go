@@ -100,7 +100,7 @@ func heard(runs system, do Transition) Transition {
 }
 
 // reset carries out a Redfish reset of an allowed type, or refuses it.
-func (s *Server) reset(resetType string, by Cause) refusal {
+func (s *mainboard) reset(resetType string, by Cause) refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := judge(resetType, s.power, s.system, s.rack().kind.refusesRepeat)
@@ -118,7 +118,7 @@ func (s *Server) reset(resetType string, by Cause) refusal {
 }
 
 // ignores reports whether a fault keeps do from happening.
-func (s *Server) ignores(do Transition) bool {
+func (s *mainboard) ignores(do Transition) bool {
 	switch do {
 	case TransitionShutdown, TransitionReboot:
 		return s.faults.has(FaultGracefulIgnored) || s.faults.has(FaultPowerOffIgnored)
@@ -132,14 +132,14 @@ func (s *Server) ignores(do Transition) bool {
 }
 
 // switchOn lets the machine come up, which is the work of run; the caller holds mu.
-func (s *Server) switchOn(run func(ctx context.Context, life uint64)) {
+func (s *mainboard) switchOn(run func(ctx context.Context, life uint64)) {
 	s.powerOns++
 	s.setPower(model.PowerPoweringOn)
 	s.begin(run)
 }
 
 // darken takes the power away at once; the caller holds mu.
-func (s *Server) darken(why string) {
+func (s *mainboard) darken(why string) {
 	s.end()
 	s.progress = progressNone
 	s.note(why)
@@ -147,7 +147,7 @@ func (s *Server) darken(why string) {
 }
 
 // end ends the present life: what runs and what was under way; the caller holds mu.
-func (s *Server) end() {
+func (s *mainboard) end() {
 	s.life++
 	s.system = systemNone
 	if s.stop != nil {
@@ -159,14 +159,14 @@ func (s *Server) end() {
 
 // conclude notes what the last boot came to, if that is not known yet; the caller
 // holds mu.
-func (s *Server) conclude(o Outcome, why string) {
+func (s *mainboard) conclude(o Outcome, why string) {
 	if b := s.boots.last(); b != nil && b.Outcome == "" {
 		b.Outcome, b.Error = o, cmp.Or(b.Error, why)
 	}
 }
 
 // begin begins a new life whose work is run; the caller holds mu.
-func (s *Server) begin(run func(ctx context.Context, life uint64)) {
+func (s *mainboard) begin(run func(ctx context.Context, life uint64)) {
 	runs := s.system
 	s.end()
 	if s.power == model.PowerPoweringOff {
@@ -183,7 +183,7 @@ func (s *Server) begin(run func(ctx context.Context, life uint64)) {
 }
 
 // during does f in the given life, and reports false when that is over.
-func (s *Server) during(life uint64, f func()) bool {
+func (s *mainboard) during(life uint64, f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.life != life {
@@ -195,7 +195,7 @@ func (s *Server) during(life uint64, f func()) bool {
 
 // setPower changes the power state and tells those who subscribed; the caller
 // holds mu.
-func (s *Server) setPower(p model.Power) {
+func (s *mainboard) setPower(p model.Power) {
 	if s.power == p {
 		return
 	}
@@ -209,7 +209,7 @@ func (s *Server) setPower(p model.Power) {
 }
 
 // reportedPower is the power state as the BMC gives it.
-func (s *Server) reportedPower() model.Power {
+func (s resource) reportedPower() model.Power {
 	if _, lies := s.faults.use(FaultFalseOff); lies {
 		return model.PowerOff
 	}

@@ -157,14 +157,17 @@ func (b *booting) erase(left []string) {
 	})
 }
 
+// A host is a machine as the software that runs on it sees it.
+type host struct{ *Server }
+
 // hidden reports whether what runs on the server does not see a disk.
-func (s *Server) hidden(disk int) bool {
+func (s host) hidden(disk int) bool {
 	args, hides := s.faults.get(FaultDiskHidden)
 	return hides && args.Disk == disk
 }
 
 // wwid is the i-th disk's world-wide name.
-func (s *Server) wwid(i int) string { return "eui." + s.identity().part(i+10) }
+func (s *mainboard) wwid(i int) string { return "eui." + s.identity().part(i+10) }
 
 // wipeMethod is how a disk of this kind is wiped.
 func (d Drive) wipeMethod(mode string) string {
@@ -182,7 +185,7 @@ func (d Drive) wipeMethod(mode string) string {
 }
 
 // post sends body as JSON; 200 and 201 count as success, as with metalprobe.
-func (s *Server) post(ctx context.Context, address string, body any) error {
+func (s host) post(ctx context.Context, address string, body any) error {
 	ctx, cancel := context.WithTimeout(ctx, postTimeout)
 	defer cancel()
 	raw, err := json.Marshal(body)
@@ -206,7 +209,7 @@ func (s *Server) post(ctx context.Context, address string, body any) error {
 }
 
 // HostAddress is the address that a pretended machine asks from, if it has one of its own.
-func (s *Server) HostAddress() netip.Addr {
+func (s *mainboard) HostAddress() netip.Addr {
 	network := s.rack().opts.HostNetwork
 	if !network.IsValid() {
 		return netip.Addr{}
@@ -218,7 +221,7 @@ func (s *Server) HostAddress() netip.Addr {
 }
 
 // ip is the address of the i-th NIC, in the network that the rack's hosts have.
-func (s *Server) ip(i int) string {
+func (s host) ip(i int) string {
 	n := (s.bmc.number-1)*maxSystemsPerBMC + s.index
 	if own := s.HostAddress(); own.IsValid() && i == 0 {
 		return own.String()
@@ -227,7 +230,7 @@ func (s *Server) ip(i int) string {
 }
 
 // inventory is what the probe finds.
-func (s *Server) inventory(now time.Time) model.ProbeData {
+func (s host) inventory(now time.Time) model.ProbeData {
 	hw, kind := s.build.Hardware, s.rack().kind
 	return model.ProbeData{
 		Timestamp: now.UTC().Truncate(time.Second),
@@ -266,7 +269,7 @@ func (hw *Hardware) probeCPUs() []model.ProbeCPU {
 // nicName is the name that systemd gives the i-th NIC.
 func nicName(i int) string { return "enp65s0f" + strconv.Itoa(i) }
 
-func (s *Server) probeInterfaces() []model.ProbeNetworkInterface {
+func (s host) probeInterfaces() []model.ProbeNetworkInterface {
 	nics := make([]model.ProbeNetworkInterface, s.build.NICs)
 	for i := range nics {
 		nics[i] = model.ProbeNetworkInterface{
@@ -277,7 +280,7 @@ func (s *Server) probeInterfaces() []model.ProbeNetworkInterface {
 }
 
 // probeNeighbors are the two leaf switches of the rack.
-func (s *Server) probeNeighbors() []model.ProbeLLDP {
+func (s host) probeNeighbors() []model.ProbeLLDP {
 	lldp := make([]model.ProbeLLDP, s.build.NICs)
 	port := "Ethernet" + strconv.Itoa((s.bmc.number-1)*len(s.bmc.rack.bmcs[0].servers)+s.index+1)
 	for i := range lldp {
@@ -291,7 +294,7 @@ func (s *Server) probeNeighbors() []model.ProbeLLDP {
 	return lldp
 }
 
-func (s *Server) probeDisks() []model.ProbeDisk {
+func (s host) probeDisks() []model.ProbeDisk {
 	var disks []model.ProbeDisk
 	for i := range s.build.Hardware.Drives {
 		if !s.hidden(i) {
@@ -302,7 +305,7 @@ func (s *Server) probeDisks() []model.ProbeDisk {
 }
 
 // probeDisk is the i-th disk as the probe sees it.
-func (s *Server) probeDisk(i int) model.ProbeDisk {
+func (s host) probeDisk(i int) model.ProbeDisk {
 	d, sector := s.build.Hardware.Drives[i], uint64(512)
 	if args, large := s.faults.get(FaultSectors4K); large && args.Disk == i {
 		sector = 4096
@@ -317,7 +320,7 @@ func (s *Server) probeDisk(i int) model.ProbeDisk {
 	}
 }
 
-func (s *Server) probeMemory() []model.ProbeMemory {
+func (s host) probeMemory() []model.ProbeMemory {
 	hw := s.build.Hardware
 	dimms := make([]model.ProbeMemory, hw.DIMMs)
 	speed := fmt.Sprintf("%d MT/s", hw.DIMMMHz)
@@ -334,9 +337,9 @@ func (s *Server) probeMemory() []model.ProbeMemory {
 
 func dimmName(i int) string { return "DIMM" + strconv.Itoa(i+1) }
 
-func (s *Server) dimmSerial(i int) string { return fmt.Sprintf("%s%02d", s.serial[:6], i+1) }
+func (s *mainboard) dimmSerial(i int) string { return fmt.Sprintf("%s%02d", s.serial[:6], i+1) }
 
-func (s *Server) probeNICs() []model.ProbeNIC {
+func (s host) probeNICs() []model.ProbeNIC {
 	hw := s.build.Hardware
 	nics := make([]model.ProbeNIC, s.build.NICs)
 	for i := range nics {
@@ -350,7 +353,7 @@ func (s *Server) probeNICs() []model.ProbeNIC {
 
 func nicPCIAddress(i int) string { return fmt.Sprintf("0000:41:00.%d", i) }
 
-func (s *Server) probePCI() []model.ProbePCIDevice {
+func (s host) probePCI() []model.ProbePCIDevice {
 	hw := s.build.Hardware
 	devices := make([]model.ProbePCIDevice, s.build.NICs)
 	for i := range devices {

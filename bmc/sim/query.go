@@ -134,7 +134,7 @@ func (q query) page(v view, o object) {
 }
 
 // only returns the one member of a collection that has exactly one, in its place.
-func (b *BMC) only(v view, o object) (view, object) {
+func (b service) only(v view, o object) (view, object) {
 	members, ok := o["Members"].([]object)
 	if !ok || len(members) != 1 {
 		return v, o
@@ -147,7 +147,7 @@ func (b *BMC) only(v view, o object) (view, object) {
 }
 
 // expand puts resources in the place of the links to them.
-func (b *BMC) expand(o object, q query, levels int) {
+func (b service) expand(o object, q query, levels int) {
 	for key, value := range o {
 		if key == "Links" && q.links {
 			if links, ok := value.(object); ok {
@@ -160,7 +160,7 @@ func (b *BMC) expand(o object, q query, levels int) {
 	}
 }
 
-func (b *BMC) expandValues(o object, q query, levels int) {
+func (b service) expandValues(o object, q query, levels int) {
 	for key, value := range o {
 		switch value := value.(type) {
 		case object:
@@ -174,7 +174,7 @@ func (b *BMC) expandValues(o object, q query, levels int) {
 }
 
 // expanded returns the resource that link is to, or what it is if it is no link.
-func (b *BMC) expanded(link object, q query, levels int) object {
+func (b service) expanded(link object, q query, levels int) object {
 	path := linkOf(link)
 	if path == "" {
 		return link

@@ -107,7 +107,7 @@ func newOwnClient(from netip.Addr) *http.Client {
 }
 
 // web is what a server fetches and posts with.
-func (s *Server) web() *http.Client {
+func (s host) web() *http.Client {
 	if s.own != nil {
 		return s.own
 	}

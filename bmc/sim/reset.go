@@ -55,7 +55,7 @@ func resetSystem(v view, sent object) reply {
 
 // loseAnswer makes of the answer to a reset that was carried out what the faults make
 // of it.
-func (s *Server) loseAnswer(rep reply) reply {
+func (s resource) loseAnswer(rep reply) reply {
 	if _, fails := s.faults.use(FaultResetFails); fails {
 		return failure(http.StatusInternalServerError, newMessage(msgInternalError))
 	}

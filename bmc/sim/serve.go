@@ -25,8 +25,11 @@ const maxBody = 1 << 20
 // retryAfter is what a BMC that is busy asks a client to wait, in seconds.
 const retryAfter = "1"
 
+// A service answers the requests to one BMC.
+type service struct{ *BMC }
+
 // ServeHTTP answers a Redfish request (DSP0266).
-func (b *BMC) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	leave := b.enter()
 	defer leave()
 	// The body is read before anything else: only then does the server notice
@@ -52,7 +55,7 @@ func (b *BMC) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // stall holds a request back as long as faults and delays have it, and reports
 // false when it is over before.
-func (b *BMC) stall(ctx context.Context, path string) bool {
+func (b service) stall(ctx context.Context, path string) bool {
 	for cleared := b.faults.until(FaultHang); cleared != nil; cleared = b.faults.until(FaultHang) {
 		select {
 		case <-ctx.Done():
@@ -71,7 +74,7 @@ func (b *BMC) stall(ctx context.Context, path string) bool {
 }
 
 // answer is what the BMC makes of a request.
-func (b *BMC) answer(r *http.Request, body []byte) reply {
+func (b service) answer(r *http.Request, body []byte) reply {
 	if v := r.Header.Get("OData-Version"); v != "" && v != "4.0" {
 		return failure(http.StatusPreconditionFailed, newMessage(msgHeader, "OData-Version: "+v))
 	}
@@ -115,7 +118,7 @@ func unauthorized() reply {
 
 // may reports whether the user's role allows the method: a user that may only
 // read may still close sessions.
-func (b *BMC) may(user, method string, v view) bool {
+func (b service) may(user, method string, v view) bool {
 	if method == http.MethodGet || method == http.MethodHead {
 		return true
 	}
@@ -143,7 +146,7 @@ func acceptsJSON(accept string) bool {
 }
 
 // dispatch does what the method asks of a resource.
-func (b *BMC) dispatch(r *http.Request, v view, body []byte) reply {
+func (b service) dispatch(r *http.Request, v view, body []byte) reply {
 	n := v.node
 	switch {
 	case !slices.Contains(n.methods(), r.Method):
@@ -219,7 +222,7 @@ func matches(list, etag string) bool {
 }
 
 // write sends a reply.
-func (b *BMC) write(w http.ResponseWriter, r *http.Request, rep reply) {
+func (b service) write(w http.ResponseWriter, r *http.Request, rep reply) {
 	h := w.Header()
 	h.Set("OData-Version", "4.0")
 	h.Set("Cache-Control", "no-cache")
@@ -314,7 +317,7 @@ func (v view) encode(o object) (raw []byte, etag string) {
 }
 
 // read answers GET and HEAD.
-func (b *BMC) read(v view, query string) reply {
+func (b service) read(v view, query string) reply {
 	q, problem := parseQuery(query, v.bmc.rack.kind.root)
 	if problem != nil {
 		return failure(problem.status, problem.message)

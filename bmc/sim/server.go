@@ -16,7 +16,10 @@ import (
 const history = 24
 
 // Server is one simulated machine.
-type Server struct {
+type Server struct{ mainboard }
+
+// A mainboard is the state of a machine, and changes its power and its boots.
+type mainboard struct {
 	bmc    *BMC
 	index  int
 	id     string // of the ComputerSystem
@@ -159,7 +162,7 @@ func (r *ring[T]) last() *T {
 
 func newServer(b *BMC, index int) (*Server, error) {
 	r := b.rack
-	s := &Server{bmc: b, index: index, name: model.ServerName(fmt.Sprintf("%s-system-%d", b.name, index))}
+	s := &Server{mainboard{bmc: b, index: index, name: model.ServerName(fmt.Sprintf("%s-system-%d", b.name, index))}}
 	if from := s.HostAddress(); from.IsValid() {
 		s.own = newOwnClient(from)
 	}
@@ -205,7 +208,7 @@ func (s *Server) restore() error {
 }
 
 // keep keeps what must outlive the rack; the caller holds mu.
-func (s *Server) keep() {
+func (s *mainboard) keep() {
 	if s.rack().store.dir == "" {
 		return
 	}
@@ -215,28 +218,28 @@ func (s *Server) keep() {
 	}
 }
 
-func (s *Server) rack() *Rack        { return s.bmc.rack }
-func (s *Server) delays() Delays     { return s.bmc.rack.opts.Delays }
-func (s *Server) identity() identity { return s.rack().identity(string(s.name)) }
-func (s *Server) memoryBytes() int64 {
+func (s *mainboard) rack() *Rack        { return s.bmc.rack }
+func (s *mainboard) delays() Delays     { return s.bmc.rack.opts.Delays }
+func (s *mainboard) identity() identity { return s.rack().identity(string(s.name)) }
+func (s *mainboard) memoryBytes() int64 {
 	return int64(s.build.Hardware.DIMMs) * s.build.Hardware.DIMMBytes
 }
-func (s *Server) diskSerial(i int) string { return s.identity().part(i + 1) }
+func (s *mainboard) diskSerial(i int) string { return s.identity().part(i + 1) }
 
 // Name is the name that Ingot gives the server: <bmc>-system-<index>.
-func (s *Server) Name() model.ServerName { return s.name }
+func (s *mainboard) Name() model.ServerName { return s.name }
 
 // UUID is the system UUID that the machine itself sees, in lower case.
-func (s *Server) UUID() string { return s.uuid }
+func (s *mainboard) UUID() string { return s.uuid }
 
 // BMC is the BMC that the server is behind.
 func (s *Server) BMC() *BMC { return s.bmc }
 
 // URI is the path of the server's ComputerSystem.
-func (s *Server) URI() string { return "/redfish/v1/Systems/" + s.place() }
+func (s *mainboard) URI() string { return "/redfish/v1/Systems/" + s.place() }
 
 // place is the ID of the ComputerSystem that the machine is now.
-func (s *Server) place() string { return s.bmc.inPlaceOf(s).id }
+func (s *mainboard) place() string { return s.bmc.inPlaceOf(s.bmc.servers[s.index]).id }
 
 // inPlaceOf is the machine that is where s was when the rack was made.
 func (b *BMC) inPlaceOf(s *Server) *Server {
@@ -247,10 +250,10 @@ func (b *BMC) inPlaceOf(s *Server) *Server {
 }
 
 // SerialNumber is the serial number of the server, not of a disk.
-func (s *Server) SerialNumber() string { return s.serial }
+func (s *mainboard) SerialNumber() string { return s.serial }
 
 // MAC is the MAC address of the i-th NIC, in lower case.
-func (s *Server) MAC(i int) string { return s.rack().mac(s.bmc.number, s.index, i) }
+func (s *mainboard) MAC(i int) string { return s.rack().mac(s.bmc.number, s.index, i) }
 
 // Target is what a client needs to speak of the server with its BMC.
 func (s *Server) Target() model.SystemTarget {
@@ -332,7 +335,7 @@ func (s *Server) Installs() []Install {
 }
 
 // modeOr is mode if the machine has it, else the one that it has.
-func (s *Server) modeOr(mode string) string {
+func (s *mainboard) modeOr(mode string) string {
 	if slices.Contains(s.build.Modes, mode) {
 		return mode
 	}

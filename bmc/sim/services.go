@@ -104,18 +104,18 @@ func chassisIDs(v view) []string {
 	return ids
 }
 
-func (s *Server) chassisID() string {
+func (s *mainboard) chassisID() string {
 	return s.memberID(s.rack().kind.chassis)
 }
 
 // chassisServer is the machine in the chassis.
-func (v view) chassisServer() *Server {
+func (v view) chassisServer() resource {
 	for _, s := range v.bmc.servers {
 		if s.chassisID() == v.ids[0] {
-			return s
+			return resource{s}
 		}
 	}
-	return nil
+	return resource{}
 }
 
 func getChassis(v view) object {
@@ -393,7 +393,7 @@ func createAccount(v view, sent object) reply {
 	if id == "" {
 		return failure(http.StatusBadRequest, newMessage(msgLimit))
 	}
-	made, _ := v.bmc.resolve(v.path + "/" + id)
+	made, _ := service{v.bmc}.resolve(v.path + "/" + id)
 	return reply{status: http.StatusCreated, body: made.render(), location: made.path}
 }
 

@@ -254,7 +254,7 @@ func (a *accounts) role(name string) string {
 }
 
 // user returns who makes the request, by session or by password.
-func (b *BMC) user(r *http.Request) (string, bool) {
+func (b service) user(r *http.Request) (string, bool) {
 	if b.faults.has(FaultUnauthorized) {
 		return "", false
 	}

@@ -18,12 +18,12 @@ type lag struct {
 }
 
 // written is what was set last; the caller holds mu.
-func (s *Server) written() written {
+func (s *mainboard) written() written {
 	return written{s.override, s.networkFirst, s.nextFirst, s.assetTag, s.indicator}
 }
 
 // shown is what the BMC shows of that; the caller holds mu.
-func (s *Server) shown() written {
+func (s resource) shown() written {
 	if time.Now().Before(s.lag.until) {
 		return s.lag.old
 	}
@@ -31,7 +31,7 @@ func (s *Server) shown() written {
 }
 
 // changing is called before PATCH sets something; the caller holds mu.
-func (s *Server) changing() {
+func (s resource) changing() {
 	if args, lags := s.faults.get(FaultPatchLag); lags {
 		s.lag = lag{old: s.shown(), until: time.Now().Add(orDefault(args.Delay, 3*time.Second))}
 	}

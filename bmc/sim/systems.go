@@ -123,7 +123,7 @@ func getSystem(v view) object {
 }
 
 // describe adds to a ComputerSystem what changes.
-func (s *Server) describe(o object) {
+func (s resource) describe(o object) {
 	if id := s.shownUUID(); id != "" {
 		o["UUID"] = id
 	}
@@ -138,7 +138,7 @@ func (s *Server) describe(o object) {
 }
 
 // shownUUID is the UUID as the BMC gives it, "" for none.
-func (s *Server) shownUUID() string {
+func (s resource) shownUUID() string {
 	switch {
 	case s.faults.has(FaultUUIDMissing):
 		return ""
@@ -170,12 +170,12 @@ func littleEndian(id string) string {
 }
 
 // swappedUUID is the UUID of another machine.
-func (s *Server) swappedUUID() string {
+func (s resource) swappedUUID() string {
 	if args, _ := s.faults.get(FaultUUIDSwapped); args.UUID != "" {
 		return args.UUID
 	}
 	all := s.rack().servers
-	return all[(slices.Index(all, s)+1)%len(all)].uuid
+	return all[(slices.Index(all, s.Server)+1)%len(all)].uuid
 }
 
 func redfishTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -46,7 +46,7 @@ type view struct {
 func (v view) id() string { return v.ids[len(v.ids)-1] }
 
 // server is the server that the path goes through.
-func (v view) server() *Server { return v.bmc.inPlaceOf(v.bmc.byID[v.ids[0]]) }
+func (v view) server() resource { return resource{v.bmc.inPlaceOf(v.bmc.byID[v.ids[0]])} }
 
 // link is a link to what is below the resource.
 func (v view) link(below string) object { return link(v.path + "/" + below) }
@@ -54,12 +54,12 @@ func (v view) link(below string) object { return link(v.path + "/" + below) }
 func link(path string) object { return object{"@odata.id": path} }
 
 // resolve finds the resource at path, with or without a slash at its end.
-func (b *BMC) resolve(path string) (view, bool) {
+func (b service) resolve(path string) (view, bool) {
 	rest, ok := strings.CutPrefix(path, root)
 	if !ok || rest != "" && rest[0] != '/' {
 		return view{}, false
 	}
-	v := view{bmc: b, node: b.rack.tree, path: strings.TrimSuffix(path, "/")}
+	v := view{bmc: b.BMC, node: b.rack.tree, path: strings.TrimSuffix(path, "/")}
 	for name := range strings.SplitSeq(strings.Trim(rest, "/"), "/") {
 		if name == "" {
 			continue

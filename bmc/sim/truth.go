@@ -99,10 +99,10 @@ func (s *Server) Events() []Event {
 }
 
 // note adds a line of text to the log; the caller holds mu.
-func (s *Server) note(what string) { s.log(Event{Kind: EventNote, What: what}) }
+func (s *mainboard) note(what string) { s.log(Event{Kind: EventNote, What: what}) }
 
 // log adds an event; the caller holds mu.
-func (s *Server) log(e Event) {
+func (s *mainboard) log(e Event) {
 	e.At, e.Seq = time.Now(), s.rack().seq.Add(1)
 	e.What = cmp.Or(e.What, string(e.Kind))
 	if len(s.events) >= maxEvents { // a quarter at once, for the sake of those that remain
@@ -119,7 +119,7 @@ type cause struct {
 }
 
 // logPower adds what a change of the power state from old comes to; the caller holds mu.
-func (s *Server) logPower(old, now model.Power) {
+func (s *mainboard) logPower(old, now model.Power) {
 	e := Event{What: "power " + string(now), Cause: s.cause.by, Reset: s.cause.reset}
 	switch {
 	case now == model.PowerOn && old != model.PowerPaused:
@@ -137,13 +137,13 @@ func (s *Server) logPower(old, now model.Power) {
 }
 
 // logRestart adds a restart without loss of power; the caller holds mu.
-func (s *Server) logRestart(what string) {
+func (s *mainboard) logRestart(what string) {
 	s.log(Event{Kind: EventRestart, What: what, Cause: s.cause.by, Reset: s.cause.reset})
 	s.cause = cause{by: CauseSystem}
 }
 
 // logDisk adds an event about what is on the disk; the caller holds mu.
-func (s *Server) logDisk(kind EventKind, what string, by Cause) {
+func (s *mainboard) logDisk(kind EventKind, what string, by Cause) {
 	e := Event{Kind: kind, What: what, Cause: by}
 	if s.disk != nil {
 		e.Image, e.IgnitionSHA256 = s.disk.Image, s.disk.IgnitionSHA256
