@@ -20,8 +20,8 @@ import (
 	"ingot/model"
 )
 
-// A client changes the machines behind one BMC. What it reads of them, the requests that it is
-// logged in for, and their way to the BMC are the types below it.
+// A client changes the machines behind one BMC. The types below it read, keep the session, and
+// send the requests.
 type client struct{ *reader }
 
 // A reader reads what is behind one BMC, and remembers what it learned of each system.

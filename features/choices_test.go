@@ -19,8 +19,9 @@ func defineChoices(sc *godog.ScenarioContext) {
 			"what the guard holds back": approveHeld,
 			"what is absent":            approveAbsent,
 		},
-		`^somebody approves in a clone (%s)$`: {
-			"what Ingot holds back": approveInClone,
+		`^an operator (%s) in a clone what Ingot holds back$`: {
+			"approves": approveInClone,
+			"refuses":  refuseInClone,
 		},
 		`^somebody else (%s) the status branch$`: {
 			"commits to": foreignCommit,

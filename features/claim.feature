@@ -44,6 +44,15 @@ Feature: A claim is served by one server that matches
     Then claim "web" is Booted on "s2"
     And nothing happens to "s1"
 
+  Scenario: a claim whose label no server has says so, also while all servers are Reserved
+    Given claim "db" runs on "s1"
+    And claim "web" runs on "s2"
+    When the claims are committed
+      | CLAIM | RACK |
+      | gpu   | 70   |
+    Then claim "gpu" is Unbound
+    And the status branch says of claim "gpu": "no server has label rack=70 (2 servers)"
+
   Scenario: a claim for which nothing is free says why, by count
     Given claim "db" runs on "s1"
     When the claims are committed

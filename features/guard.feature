@@ -32,9 +32,17 @@ Feature: Nothing destructive happens to many at once unseen
     (law 2)
     Given claims "a, b, c, d" are removed
     And the guard holds 4 releases back
-    When somebody approves in a clone what Ingot holds back
+    When an operator approves in a clone what Ingot holds back
     Then "s1, s2, s3, s4" are Available
     And the guard holds nothing back
+
+  Scenario: they are refused by the command that the list shows
+    (law 2)
+    Given claims "a, b, c, d" are removed
+    And the guard holds 4 releases back
+    When an operator refuses in a clone what Ingot holds back
+    Then the guard holds nothing back
+    And nothing happens to "s1, s2, s3, s4"
 
   @long
   Scenario: the page shows the line that approves the list

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -111,6 +112,30 @@ func approveInClone(ctx context.Context) error {
 		if err == nil && strings.Count(out, "powered off, wiped and free") != len(w.claims) {
 			err = fmt.Errorf("ingot approve does not say of each server that it is wiped:\n%s", out)
 		}
+		return err
+	})
+}
+
+// refuseInClone reads the list and runs the command that it shows.
+func refuseInClone(ctx context.Context) error {
+	w := siteOf(ctx)
+	dir, err := w.clone(ctx)
+	if err != nil {
+		return err
+	}
+	return rig.Within(patience, func() error {
+		if _, err := gitIn(ctx, dir, "pull", "--quiet"); err != nil {
+			return err
+		}
+		_, shown := runIngot(ctx, dir, "approve") // an error, because the question is not answered
+		command := regexp.MustCompile(`git revert ([0-9a-f]+)`).FindStringSubmatch(fmt.Sprint(shown))
+		if command == nil {
+			return fmt.Errorf("ingot approve does not show how to refuse: %w", shown)
+		}
+		if _, err := gitIn(ctx, dir, "revert", "--no-edit", command[1]); err != nil {
+			return err
+		}
+		_, err := gitIn(ctx, dir, "push", "--quiet")
 		return err
 	})
 }

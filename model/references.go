@@ -36,9 +36,6 @@ const MaxGuesses = 20_000
 // leastCost is what a search costs at least, so that there are not too many.
 const leastCost = 100
 
-// Spent reports whether nothing is looked for any longer.
-func (g *Guesses) Spent() bool { return g.Left < leastCost }
-
 // Near is what to add to a message about a name that is not among the known: ", did you
 // mean …?", or "".
 func (g *Guesses) Near(name string, known []string) string { return didYouMean(g.nearest(name, known)) }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
@@ -368,35 +367,40 @@ func TestABindingWaitsForTheStatusBranchWhenTheStoreIsNotDurable(t *testing.T) {
 	}, func(w *loopWorld) { w.mirror = true })
 }
 
-// nothingFitsMany adds so many claims that no server fits that what they are told may wait.
-func nothingFitsMany(d *model.Desired) {
-	fleettest.AddWaiting(d, 120, func(_ int, c *model.ServerClaim) {
-		c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "none"}}
-	})
+// nothingFitsMany taints servers, and adds so many claims that tolerate no taint that their status may wait.
+func nothingFitsMany(d *model.Desired, servers int) {
+	fleettest.AddWaiting(d, 120, nil)
+	for i := range servers {
+		d.Add(serverFile(i, func(s *model.Server) { s.Spec.Taints = []model.Taint{{Key: "burn-in", Effect: model.TaintNoBind}} }))
+	}
+}
+
+func tolerant(c *model.ServerClaim) {
+	c.Spec.Tolerations = []model.Toleration{{Operator: "Exists"}}
 }
 
 func TestADecisionDoesNotWaitForWhatManyWaitingClaimsAreTold(t *testing.T) {
 	published(t, 2, func(w *loopWorld, b *branch) {
 		w.expect(2*time.Minute, 1, "Available Off")
-		w.commit(nothingFitsMany)
+		w.commit(func(d *model.Desired) { nothingFitsMany(d, 2) })
 		pass(time.Minute)
 		says := func(claim, text string) bool {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			return bytes.Contains(b.files["serverclaims/default/"+claim+".yaml"], []byte(text))
 		}
-		if !says("w00007", "2 lack label rack=none") {
+		if !says("w00007", "2 tainted") {
 			t.Fatal("a claim that nothing fits is not told why")
 		}
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.commit(func(d *model.Desired) { d.Add(claim("web", tolerant)) })
 		for !says("web", "phase: Bound") {
 			pass(10 * time.Millisecond)
 		}
-		if !says("w00007", "2 lack label rack=none") {
+		if !says("w00007", "2 tainted") {
 			t.Error("the commit that shows the binding has news of claims that wait as before")
 		}
 		pass(time.Minute)
-		if !says("w00007", "1 Reserved, 1 lack label rack=none") {
+		if !says("w00007", "1 Reserved, 1 tainted") {
 			t.Error("a claim is not told the news in its turn")
 		}
 	}, func(w *loopWorld) { w.mirror = true })
@@ -405,18 +409,18 @@ func TestADecisionDoesNotWaitForWhatManyWaitingClaimsAreTold(t *testing.T) {
 func TestWaitingClaimsAreToldTheNewsAlthoughDecisionsFollowOneAnother(t *testing.T) {
 	published(t, 8, func(w *loopWorld, b *branch) {
 		w.expect(2*time.Minute, 7, "Available Off")
-		w.commit(nothingFitsMany)
+		w.commit(func(d *model.Desired) { nothingFitsMany(d, 8) })
 		pass(time.Minute)
 		w.mu.Lock()
 		w.delay = time.Hour // nothing but decisions is to be told
 		w.mu.Unlock()
 		for i := range 6 { // one each 3 s, and an interval is 10 s
-			w.commit(func(d *model.Desired) { d.Add(claim(fmt.Sprintf("web-%d", i))) })
+			w.commit(func(d *model.Desired) { d.Add(claim(fmt.Sprintf("web-%d", i), tolerant)) })
 			pass(3 * time.Second)
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if told := b.files["serverclaims/default/w00007.yaml"]; bytes.Contains(told, []byte("8 lack label rack=none")) {
+		if told := b.files["serverclaims/default/w00007.yaml"]; bytes.Contains(told, []byte("8 tainted")) {
 			t.Errorf("after 18 s it is told what was so before:\n%s", told)
 		}
 	}, func(w *loopWorld) { w.mirror = true })

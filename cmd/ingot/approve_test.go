@@ -85,7 +85,7 @@ func (w *approveWorld) approve(answer string, args ...string) (out string, code 
 	return b.String(), code
 }
 
-const heldShown = `2 steps of revision main@sha1:COMMIT would be more than the limit of 1 within the guard's window for the fleet.
+const heldShown = `2 steps of revision main@sha1:COMMIT would be more than the limit of 1 within the guard's window for the fleet; to refuse them: git revert SHORT.
   server s1 is taken from claim default/web, powered off, wiped and free for others
   server s2 is taken from claim default/db and powered off; its disks stay as they are
   Token: aaaaaaaaaaaaaaaaaaaa
@@ -103,7 +103,7 @@ func TestWhatIsHeldIsShownAndApprovedByACommitOfTheUsersOwn(t *testing.T) {
 	w := newApproveWorld(t, heldRevision)
 	out, code := w.approve("yes\n", "--push")
 	_, shown, _ := strings.Cut(out, ": ")
-	if code != exitFine || !strings.HasPrefix(shown, strings.ReplaceAll(heldShown, "COMMIT", w.commit)) {
+	if code != exitFine || !strings.HasPrefix(shown, strings.NewReplacer("COMMIT", w.commit, "SHORT", w.commit[:12]).Replace(heldShown)) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	if diff := cmp.Diff(heldMessage, w.run("-C", w.repo.Dir, "log", "-1", "--format=%B", "main")+"\n"); diff != "" {

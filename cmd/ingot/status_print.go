@@ -7,6 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
@@ -138,7 +139,8 @@ func printGuard(c *console, holds []model.GuardHold, now time.Time) {
 		if !g.Until.IsZero() {
 			c.printf("There is room for them at %s.\n", g.Until.Format(time.RFC3339))
 		}
-		c.printf("Approve them by ingot approve in a clone, or a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(g.Token))
+		c.printf("Approve them by ingot approve in a clone, or a commit whose message ends in the line\n  %s\nRefuse them by\n  %s\n",
+			printable(proposal.ApproveLine(g.Token)), printable(proposal.Refuse(g.Revision)))
 	}
 }
 

@@ -78,6 +78,8 @@ a.yaml:3:5: unknown field
   release s3 of claim default/db
 Approve them by ingot approve in a clone, or a commit whose message ends in the line
   Ingot-Approve: 1234abcd
+Refuse them by
+  git revert bbbb
 `
 
 func TestTheStatusIsTables(t *testing.T) {

@@ -73,6 +73,8 @@ type Held struct {
 	// Approve is the line of a commit message that approves the list, "" for one that is made
 	// once Ingot holds it.
 	Approve string `json:"approve,omitempty"`
+	// Refuse is the command that takes the commit back that asked for the list; "" for one that is not merged.
+	Refuse string `json:"refuse,omitempty"`
 	// Until is when there is room for it without approval; zero = never.
 	Until time.Time `json:"until,omitzero"`
 }

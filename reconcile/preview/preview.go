@@ -165,7 +165,7 @@ func (c *comparison) held() []Held {
 		}
 		held := Held{Steps: h.Steps, Limit: h.Limit, Namespace: h.Scope, Until: h.Until}
 		if recorded[h.Token] {
-			held.Approve = proposal.ApproveLine(h.Token)
+			held.Approve, held.Refuse = proposal.ApproveLine(h.Token), proposal.Refuse(h.Revision)
 		}
 		all = append(all, held)
 	}

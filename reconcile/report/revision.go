@@ -167,9 +167,10 @@ func shownLastGood(all []model.LastGood) []model.LastGood {
 
 // guardText says what a list waits for.
 func guardText(g *model.GuardHold) string {
+	refuse := "; to refuse them: " + proposal.Refuse(g.Revision)
 	if g.Gap {
-		return fmt.Sprintf("%s of revision %s wait for an approval: no Ingot had run for long, so later decisions may be lost, and these servers run",
-			text.Plural(len(g.Steps), "step"), g.Revision)
+		return fmt.Sprintf("%s of revision %s wait for an approval: no Ingot had run for long, so later decisions may be lost, and these servers run%s",
+			text.Plural(len(g.Steps), "step"), g.Revision, refuse)
 	}
 	what := "the fleet"
 	if g.Scope != "" {
@@ -179,7 +180,7 @@ func guardText(g *model.GuardHold) string {
 	if !g.Until.IsZero() {
 		says += "; there is room at " + text.Time(g.Until)
 	}
-	return says
+	return says + refuse
 }
 
 func absentText(n int) string {

@@ -6,7 +6,6 @@ import (
 	"sort"
 
 	"ingot/model"
-	"ingot/model/text"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -15,13 +14,11 @@ type Fleet struct {
 	Input
 	Rules []ReadinessRule
 
-	number string // of servers, in words
-	states tally  // the number of servers in each state except Available
-	// available and coming servers are those that claims can get now and later.
-	available, coming index
-	groups            map[string]*group          // by their requirements
-	named             map[string]model.ClaimName // see naming; made when first needed
-	likely            likely
+	// available and coming servers are those that claims can get now and later; known are all, see all.
+	available, coming, known index
+	groups                   map[string]*group          // by their requirements
+	named                    map[string]model.ClaimName // see naming; made when first needed
+	likely                   likely
 
 	key    []byte // of groupOf, to be used again
 	counts tally  // of counted, to be used again
@@ -34,15 +31,13 @@ func newFleet(in Input) *Fleet {
 			waiting++
 		}
 	}
-	f := &Fleet{Input: in, number: text.Plural(len(in.Servers), "server"), groups: make(map[string]*group, waiting)}
+	f := &Fleet{Input: in, groups: make(map[string]*group, waiting)}
 	f.likely.serverGuesses.Left, f.likely.labelGuesses.Left = model.MaxGuesses, model.MaxGuesses
 	for i, s := range in.Servers {
-		if s.State() == model.StateAvailable {
+		switch {
+		case s.State() == model.StateAvailable:
 			f.available.add(i, s.Labels)
-			continue
-		}
-		f.states.add(string(s.State()), 1)
-		if s.Coming {
+		case s.Coming:
 			f.coming.add(i, s.Labels)
 		}
 	}
@@ -100,15 +95,25 @@ func (x *index) add(i int, labels map[string]string) {
 	}
 }
 
-// among returns the servers that have the rarest of the labels that a group requires.
-func (x *index) among(g *group) []int {
-	best := x.all
-	for _, key := range g.keys {
-		if with := x.by[g.label(key)]; len(with) < len(best) {
-			best = with
+// all finds all servers; made when first needed.
+func (f *Fleet) all() *index {
+	if f.known.all == nil {
+		for i, s := range f.Servers {
+			f.known.add(i, s.Labels)
 		}
 	}
-	return best
+	return &f.known
+}
+
+// rarest returns the rarest of the labels that a group requires, and the servers that have it; all if it requires none.
+func (x *index) rarest(g *group) (of label, servers []int) {
+	servers = x.all
+	for _, key := range g.keys {
+		if with := x.by[g.label(key)]; len(with) < len(servers) {
+			of, servers = g.label(key), with
+		}
+	}
+	return of, servers
 }
 
 // distinguishing returns the keys of the labels that a group requires and some of the servers lack. Comparing all
@@ -120,12 +125,21 @@ func (x *index) distinguishing(g *group) []string {
 // mismatch says why a claim does not match a server, whatever its state; "" if it does. Keys are those that
 // model.ServerClaim.UnmetOf checks.
 func (f *Fleet) mismatch(c *model.ServerClaim, s *View, keys []string) string {
-	if of := f.Policy.Tenants.At(c.Tenant); of != nil && !of.MayBind(s.Labels) {
-		return "not for " + of.Path + " (git.tenants)"
-	}
+	return cmp.Or(f.lacks(c, s, keys), tainted(c, s))
+}
+
+// lacks says which label that a claim requires a server lacks, or that it is for other tenants.
+func (f *Fleet) lacks(c *model.ServerClaim, s *View, keys []string) string {
 	if unmet := c.UnmetOf(keys, s.Labels); unmet != "" {
 		return "lack label " + unmet
 	}
+	if of := f.Policy.Tenants.At(c.Tenant); of != nil && !of.MayBind(s.Labels) {
+		return "not for " + of.Path + " (git.tenants)"
+	}
+	return ""
+}
+
+func tainted(c *model.ServerClaim, s *View) string {
 	if s.Manifest != nil {
 		if ok, _ := c.Tolerates(s.Manifest.Spec.Taints); !ok {
 			return "tainted"
@@ -187,7 +201,7 @@ func (f *Fleet) groupOf(c *model.ServerClaim) *group {
 
 // candidates returns the free servers that a group matches.
 func (f *Fleet) candidates(g *group) (free []int) {
-	among := f.available.among(g)
+	_, among := f.available.rarest(g)
 	if ref := g.claim.Spec.ServerRef; ref != nil {
 		among = nil
 		if i := f.find(ref.Name); i >= 0 {

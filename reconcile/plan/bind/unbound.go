@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -19,11 +19,6 @@ func (f *Fleet) unbound(g *group) proposal.Why {
 		g.why = f.unboundRef(g.claim, g.keys)
 	default:
 		g.why = proposal.Why{Reason: model.ReasonNoServerFree, Message: f.counted(g), Actor: proposal.RackOperator}
-		if sel := g.claim.Spec.ServerSelector; sel != nil && len(f.Servers) > 0 && !f.likely.labelGuesses.Spent() {
-			if stray, near := f.labels().Stray(sel, &f.likely.labelGuesses); near != "" { // of very many claims the first ones get a hint
-				g.why.Message += "; no server has label " + stray + near
-			}
-		}
 		if f.oneIsComing(g) {
 			g.why.Actor = proposal.ActorNone
 		}
@@ -38,9 +33,9 @@ func (f *Fleet) unboundRef(c *model.ServerClaim, keys []string) proposal.Why {
 	if s == nil {
 		return proposal.Why{Reason: model.ReasonServerUnknown, Message: f.UnknownServer(ref), Actor: proposal.Tenant}
 	}
-	if strings.HasPrefix(f.mismatch(c, s, keys), "lack") {
+	if unmet := c.UnmetOf(keys, s.Labels); unmet != "" {
 		return proposal.Why{Reason: model.ReasonSelectorMismatch, Message: fmt.Sprintf("server %s does not match the claim's "+
-			"serverSelector %s", s.Name, c.UnmetOf(keys, s.Labels)), Actor: proposal.Tenant}
+			"serverSelector %s", s.Name, unmet), Actor: proposal.Tenant}
 	}
 	why := proposal.Why{Reason: model.ReasonServerNotFree, Message: fmt.Sprintf("server %s is %s", s.Name, f.against(c, s, keys)), Actor: proposal.RackOperator}
 	if s.Coming {
@@ -54,34 +49,37 @@ func (f *Fleet) unboundRef(c *model.ServerClaim, keys []string) proposal.Why {
 
 // against is the first reason why a claim does not get a server.
 func (f *Fleet) against(c *model.ServerClaim, s *View, keys []string) string {
-	if s.State() != model.StateAvailable {
+	switch why := f.lacks(c, s, keys); {
+	case why != "":
+		return why
+	case s.State() != model.StateAvailable:
 		return string(s.State())
 	}
-	return cmp.Or(f.mismatch(c, s, keys), s.Unfree, "taken by claims before it")
+	return cmp.Or(tainted(c, s), s.Unfree, "taken by claims before it")
 }
 
-// counted counts all servers by the first reason why a group does not get them. Servers without the first required
-// label are counted as one number, because many claims may require as many labels.
+// counted counts all servers by the first reason why a group does not get them. Labels come before states, because a
+// server that becomes free helps only the claims that match it. Servers without the rarest required label are counted
+// as one number, because many claims may require as many labels.
 func (f *Fleet) counted(g *group) string {
 	if len(f.Servers) == 0 {
 		return "no server is known yet"
 	}
-	counts, among := append(f.counts[:0], f.states...), f.available.all
-	if len(g.keys) > 0 && f.Policy.Tenants.At(g.claim.Tenant) == nil {
-		first := g.label(g.keys[0])
-		among = f.available.by[first]
-		if lack := len(f.available.all) - len(among); lack > 0 {
-			counts.add("lack label "+first.key+"="+first.value, lack)
-		}
+	number := text.Plural(len(f.Servers), "server")
+	if stray, near := f.labels().Stray(g.claim.Spec.ServerSelector, &f.likely.labelGuesses); stray != "" {
+		return "no server has label " + stray + " (" + number + ")" + near
 	}
-	if len(among) > 0 {
-		keys := f.available.distinguishing(g)
-		for _, i := range among {
-			counts.add(f.against(g.claim, f.Servers[i], keys), 1)
-		}
+	counts, all := f.counts[:0], f.all()
+	rarest, among := all.rarest(g)
+	if lack := len(f.Servers) - len(among); lack > 0 {
+		counts.add("lack label "+rarest.key+"="+rarest.value, lack)
+	}
+	keys := all.distinguishing(g)
+	for _, i := range among {
+		counts.add(f.against(g.claim, f.Servers[i], keys), 1)
 	}
 	f.counts = counts
-	return counts.text(f.number + ": ")
+	return counts.text(number + ": ")
 }
 
 // tally counts by reasons, of which there are few.
@@ -116,7 +114,7 @@ func (t tally) text(says string) string {
 
 // oneIsComing reports whether a server that the group matches becomes free without an action of a person.
 func (f *Fleet) oneIsComing(g *group) bool {
-	among := f.coming.among(g)
+	_, among := f.coming.rarest(g)
 	if len(among) == 0 {
 		return false
 	}

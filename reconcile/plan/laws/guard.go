@@ -34,10 +34,10 @@ func guard(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until ti
 		if !slices.ContainsFunc(h.Steps, d.Same) {
 			continue
 		}
-		why = proposal.Why{Reason: model.ReasonGuardHeld, Message: fmt.Sprintf("%s: approve it by a commit whose message ends with %s",
-			heldText(s, d), proposal.ApproveLine(h.Token)), Since: h.Since, Actor: proposal.RackOperator}
+		why = proposal.Why{Reason: model.ReasonGuardHeld, Message: fmt.Sprintf("%s: approve it by a commit whose message ends with %s, "+
+			"or refuse it with %s", heldText(s, d), proposal.ApproveLine(h.Token), proposal.Refuse(h.Revision)), Since: h.Since, Actor: proposal.RackOperator}
 		if !h.Until.IsZero() {
-			why.Message += ", or wait until " + text.Time(h.Until)
+			why.Message += "; without either it goes at " + text.Time(h.Until)
 		}
 		return why, until
 	}

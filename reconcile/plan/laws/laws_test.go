@@ -97,7 +97,7 @@ func TestLaws(t *testing.T) {
 		return func(l *lawset, s *server) {
 			d := model.Disruption{Action: proposal.StepMaintenance, Server: "s1", Claim: "default/web", Value: "m"}
 			l.Observed.Fleet.Holds = []model.GuardHold{
-				{Token: "other", Steps: []model.Disruption{{Action: "wipe"}}}, {Token: "abc", Since: now, Steps: []model.Disruption{d}, Until: until},
+				{Token: "other", Steps: []model.Disruption{{Action: "wipe"}}}, {Token: "abc", Revision: "main@sha1:0123456789abcdef", Since: now, Steps: []model.Disruption{d}, Until: until},
 			}
 		}
 	}
@@ -159,8 +159,8 @@ func TestLaws(t *testing.T) {
 		{"guard", "there is no list", nil, model.ReasonGuardHeld, "takes", "see revision.yaml"},
 		{"guard", "the step is allowed", allow("m"), "", "", ""},
 		{"guard", "another step is allowed", allow("other"), model.ReasonGuardHeld, "takes", "holds its maintenance back"},
-		{"guard", "it is held in a list", holds(time.Time{}), model.ReasonGuardHeld, "takes", "ends with Ingot-Approve: abc (to act: rack operator) since 12:00"},
-		{"guard", "it is held until there is room", holds(future), model.ReasonGuardHeld, "takes", "abc, or wait until 2026-11-21T13:00:00Z"},
+		{"guard", "it is held in a list", holds(time.Time{}), model.ReasonGuardHeld, "takes", "ends with Ingot-Approve: abc, or refuse it with git revert 0123456789ab (to act: rack operator) since 12:00"},
+		{"guard", "it is held until there is room", holds(future), model.ReasonGuardHeld, "takes", "ab; without either it goes at 2026-11-21T13:00:00Z"},
 		{"guard", "what it does is known", func(l *lawset, _ *server) { l.Desired.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}}) }, model.ReasonGuardHeld, "takes", "back, which will power off the server"},
 
 		{"written", "the branch shows all", nil, "", "", ""},

@@ -3,8 +3,11 @@ package proposal
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"fmt"
 	"strings"
 	"time"
+
+	"ingot/model"
 )
 
 // Why says why an object is not where it should be (law 9). It is zero if nothing is wrong.
@@ -27,6 +30,9 @@ const (
 
 // ApproveLine is what a commit message ends with to have something let happen.
 func ApproveLine(token string) string { return "Ingot-Approve: " + token }
+
+// Refuse is the command that takes a revision back whose steps wait for an approval.
+func Refuse(r model.Revision) string { return fmt.Sprintf("git revert %.12s", r.Commit()) }
 
 // Text is the message with who has to act.
 func (w Why) Text() string {

@@ -149,7 +149,8 @@ func (w *World) boundInGap(rec *model.ClaimRecord) proposal.Why {
 	if held >= 0 && !rec.FirstSeen.After(w.Record.Holds[held].Since) {
 		h := w.Record.Holds[held]
 		return proposal.Why{Reason: model.ReasonGuardHeld, Message: "no Ingot had run for long, and steps on servers that run wait for an approval; " +
-			"one of them may serve this claim: approve the list by a commit whose message ends with " + proposal.ApproveLine(h.Token) + ", or take it back",
+			"one of them may serve this claim: approve the list by a commit whose message ends with " + proposal.ApproveLine(h.Token) +
+			", or refuse it with " + proposal.Refuse(h.Revision),
 			Since: h.Since, Actor: proposal.RackOperator}
 	}
 	if s := w.gapFound; s != nil && !rec.FirstSeen.After(s.Record.Life.FoundRunning) {

@@ -215,8 +215,7 @@ func predicates(why string) []predicate {
 		return nil
 	}
 	var all []predicate
-	counted, _, _ := strings.Cut(why[len(head):], "; ")
-	for part := range strings.SplitSeq(counted, ", ") {
+	for part := range strings.SplitSeq(why[len(head):], ", ") {
 		m := predicateText.FindStringSubmatch(part)
 		if m == nil {
 			return nil

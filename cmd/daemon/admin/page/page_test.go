@@ -120,7 +120,7 @@ func TestWhyIsTakenApartWhereItCounts(t *testing.T) {
 		want []predicate
 	}{
 		"counts":                    {"12 servers: 5 Reserved, 4 lack label rack=b, 3 cordoned", []predicate{{5, "Reserved"}, {4, "lack label rack=b"}, {3, "cordoned"}}},
-		"counts with more behind":   {"1 server: 1 lack label rack=9; no server has label rack=9", []predicate{{1, "lack label rack=9"}}},
+		"no server at all":          {"no server has label rack=9 (2 servers)", nil},
 		"something else":            {"the image cannot be read", nil},
 		"a part that is no count":   {"2 servers: 1 Reserved, and another", nil},
 		"numbers that are too long": {"2 servers: 99999999999999999999 Reserved", nil},
