@@ -207,7 +207,7 @@ func TestUnboundCounts(t *testing.T) {
 			}
 			lack, rest := 0, []string(nil)
 			_, says, _ := strings.Cut(message, ": ")
-			for _, says := range strings.Split(says, ", ") {
+			for says := range strings.SplitSeq(says, ", ") {
 				if n, _, labels := strings.Cut(says, " lack label "); labels {
 					lack += must.Get(strconv.Atoi(n))(t)
 				} else {
