@@ -89,8 +89,11 @@ func (a *assembler) unchanged(id model.Identity, e model.Absence, now located) b
 // absence is a new entry of the list.
 func (a *assembler) absence(id model.Identity) model.Absence {
 	cause := a.cause
-	if a.lineage == lineageSame {
+	switch {
+	case a.lineage == lineageSame:
 		cause = model.AbsentAppliedUnknown
+	case a.unclear[id]:
+		cause = model.AbsentNameUnclear
 	}
 	return model.Absence{Identity: id, Since: a.at, Cause: cause, Token: a.token()}
 }
@@ -126,13 +129,14 @@ func (a *assembler) settleVanished() {
 			a.settleAbsent(id, e)
 		}
 	}
-	for id, p := range a.prev.objects.all() {
+	for id := range a.scope {
+		p, was := a.prev.objects.get(id)
 		_, absent := a.prev.absent[id]
 		switch {
-		case absent || a.candidates[id] != nil || a.settled(id):
+		case !was || absent || a.candidates[id] != nil || a.settled(id):
 		case a.lineage == lineageSame && p.object == nil && id.Kind == model.KindServer:
 			// Records know it from discovery: Git had none of its name.
-		case a.lineage != lineageDescends:
+		case a.lineage != lineageDescends || a.unclear[id]:
 			a.keepAbsent(id, a.absence(id))
 		case len(a.freshOf(id, p)) > 0:
 			a.keepLastGood(id, a.freshOf(id, p)...)
@@ -140,20 +144,6 @@ func (a *assembler) settleVanished() {
 			a.remove(id, false)
 		}
 	}
-}
-
-// freshOf are the files that cannot be used as they are and may have what an object's file had: those
-// that are new, and those that have its name. One that is known by name alone may be anybody's by now: the
-// records name a tenant of before the restart.
-func (a *assembler) freshOf(id model.Identity, p located) []string {
-	if p.object != nil {
-		return bounded(slices.Concat(a.fresh[p.owner()], a.mentioning(id, p.owner()), a.succeeding(id, p)))
-	}
-	all := slices.Concat(a.mentioning(id, ""), a.succeeding(id, p))
-	for _, owner := range slices.Sorted(maps.Keys(a.fresh)) {
-		all = append(all, a.fresh[owner]...)
-	}
-	return bounded(all)
 }
 
 // settleAbsent decides what becomes of an object that was listed and that the
@@ -190,44 +180,26 @@ func (a *assembler) remove(id model.Identity, approved bool) {
 // follow notes what was removed and renamed, in this step and before: whoever
 // missed a revision finds it all the same.
 func (a *assembler) follow() {
-	pairs := a.renames()
-	a.succeed(pairs)
-	removed, renamed := a.effective.removed, a.effective.renamed
+	a.succeed()
+	removed := a.effective.removed
 	maps.Copy(removed, a.prev.removed)
 	for id, r := range a.gone {
-		for _, tenant := range append(slices.Clip(a.prev.objects.of(id).rarely().formerly), r.Tenant) {
+		was := a.prev.objects.of(id)
+		for _, tenant := range append(slices.Clip(was.rarely().formerly), r.Tenant) {
 			r.Tenant = tenant
 			removed[id] = append(without(removed[id], r.Tenant), r)
 		}
+		a.effective.undoable[id] = append(slices.Clip(a.effective.undoable[id]), was)
 	}
 	for id := range removed {
-		if p, back := a.inForce(id); back {
+		if p, back := a.effective.objects.get(id); back {
 			a.forget(id, p.owner())
 		}
 	}
-	for old := range pairs {
-		p := a.prev.objects.of(old.Identity())
-		for _, tenant := range append(slices.Clip(p.rarely().formerly), p.owner()) {
-			a.forget(old.Identity(), tenant)
-		}
+	a.effective.renamed = a.prev.renamed
+	if renaming := a.names.renaming(a.revision); len(renaming.Names) > 0 {
+		a.effective.renamed = append(slices.Clip(a.prev.renamed), renaming)
 	}
-	for old, now := range a.prev.renamed {
-		if further, again := pairs[now]; again {
-			now = further
-		}
-		gone := removed[now.Identity()]
-		for _, r := range gone {
-			removed[old.Identity()] = append(without(removed[old.Identity()], r.Tenant), r)
-		}
-		if _, another := a.inForce(now.Identity()); len(gone) == 0 || another {
-			renamed[old] = now
-		}
-	}
-	maps.Copy(renamed, pairs)
-	maps.DeleteFunc(renamed, func(old, _ model.ClaimName) bool {
-		_, back := a.inForce(old.Identity())
-		return back
-	})
 }
 
 // forget takes out the removal of a tenant's object, which is back or goes on by another

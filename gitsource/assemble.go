@@ -95,12 +95,13 @@ type effective struct {
 	objects *objectsInForce
 	// files are those of the revision in force, in order of path.
 	files []manifest
-	// content are the objects as the planner reads them.
+	// content are the objects as the planner reads them. fits is set if all of them are known and
+	// nothing is wrong between them, so that a check of the changes is enough.
 	content *model.Desired
-	// plain is set when the objects are what the files say and nothing else, and nothing
-	// is wrong with any of them; noted is then what the files are warned of.
-	plain bool
-	noted []model.Problem
+	fits    bool
+	// unsettled are the objects that each commit decides again, whichever files it changes. Any
+	// other object is in force as its only file has it, or is not in Git.
+	unsettled map[model.Identity]bool
 
 	// absent is what Git lacks, or has otherwise, and no commit says so; token
 	// approves it all. offered is what Git has in its place.
@@ -110,78 +111,101 @@ type effective struct {
 	// removed and renamed are what commits did since the revision applied.
 	// Of several removals of one name, each another tenant's, the newest is the last.
 	removed map[model.Identity][]model.Removal
-	renamed map[model.ClaimName]model.ClaimName
+	renamed []model.Renaming
+	// undoable are the objects that commits removed since the planner had a revision, as they
+	// were. One that the same tenant adds again was not removed.
+	undoable map[model.Identity][]located
 }
 
 func newEffective() effective {
 	return effective{
-		objects: new(objectsInForce),
-		absent:  make(map[model.Identity]model.Absence),
-		offered: make(map[model.Identity]located),
-		removed: make(map[model.Identity][]model.Removal),
-		renamed: make(map[model.ClaimName]model.ClaimName),
+		objects:   new(objectsInForce),
+		unsettled: make(map[model.Identity]bool),
+		absent:    make(map[model.Identity]model.Absence),
+		offered:   make(map[model.Identity]located),
+		removed:   make(map[model.Identity][]model.Removal),
+		undoable:  make(map[model.Identity][]located),
 	}
-}
-
-// blobAt is the content of the file at a path, zero if there is none.
-func (f effective) blobAt(path string) plumbing.Hash {
-	if i, found := f.find(path); found {
-		return f.files[i].blob
-	}
-	return plumbing.ZeroHash
-}
-
-func (f effective) find(path string) (int, bool) {
-	return slices.BinarySearchFunc(f.files, path, func(m manifest, path string) int { return strings.Compare(m.path, path) })
 }
 
 // isEmpty reports whether there is nothing that a revision could take away.
 func (f effective) isEmpty() bool { return f.objects.len()+len(f.absent) == 0 }
 
-// outcome is what a revision comes to.
+// outcome is the result of a step.
 type outcome struct {
 	effective effective
 	// quarantined are those who define what cannot be used, by what that is.
 	quarantined map[model.Identity][]string
 	problems    []model.Problem
+	// notes are the problems that concern the step itself, and not the files that it leaves.
+	notes []model.Problem
 }
 
 // rules are the checks that go beyond one file, and where tokens come from.
 type rules struct {
 	validate   func(before, after model.Object) []model.Problem
 	crossCheck func(*model.Desired) []model.Problem
-	// stillFit tells for some changes that crossCheck finds nothing, as it did before them;
+	// stillFit reports for some changes that crossCheck finds nothing, as it did before them;
 	// nil never does.
 	stillFit func(*model.Desired, []model.Change) bool
 	token    func() string
 	tenants  model.Tenants
 }
 
-// change is one step from what was in force to a revision.
-type change struct {
-	prev     effective
-	files    []manifest
+// step is a commit, or several that count as one.
+type step struct {
+	revision model.Revision
 	lineage  lineage
 	cause    model.AbsenceCause // of what is absent when the lineage is rewritten
-	revision model.Revision
 	at       time.Time
 	// approvals are what Ingot-Approve trailers name, of this revision and before.
 	approvals []string
+	// joined is set for several commits: no claim counts as renamed or handed over.
+	joined bool
 }
 
-// assembler holds what assemble works with.
+// diff is what a step changes in the manifests.
+type diff struct {
+	files    []manifest // all of them afterwards, in order of path
+	was, now []manifest // those that differ, before and afterwards
+	whole    bool       // all objects are decided again, whichever files differ
+}
+
+// diffOf compares the files before, in order of path, with those after a step.
+func diffOf(before, after []manifest) diff {
+	after = inOrder(after)
+	d := diff{files: after}
+	for len(before) > 0 || len(after) > 0 {
+		switch {
+		case len(after) == 0, len(before) > 0 && before[0].path < after[0].path:
+			d.was, before = append(d.was, before[0]), before[1:]
+		case len(before) == 0, after[0].path < before[0].path:
+			d.now, after = append(d.now, after[0]), after[1:]
+		default:
+			if before[0] != after[0] {
+				d.was, d.now = append(d.was, before[0]), append(d.now, after[0])
+			}
+			before, after = before[1:], after[1:]
+		}
+	}
+	return d
+}
+
+// assembler holds what next works with.
 type assembler struct {
-	change
+	prev effective
+	base *objectsInForce // prev.objects, without those that undo added
+	step
+	diff
 	rules
 	outcome
-	// aside are the objects in force that are not looked at, for they stay as they are, when
-	// a part is assembled; those of prev that are count as they are there.
-	aside *objectsInForce
-	// noted are the problems of the files, clashes is how many there are between objects.
-	noted   []model.Problem
-	clashes int
-	// candidates are the objects of the revision, by identity.
+	suspects
+	// scope are the objects that are decided. All others stay as they are.
+	scope map[model.Identity]bool
+	// candidates are the objects of the revision, by identity; places is how many files define one,
+	// whether it counts there or not.
 	candidates map[model.Identity][]located
+	places     map[model.Identity]int
 	// heirs are those that come into force once the tenant who had the object first has
 	// removed his; contested are the objects that have some.
 	heirs     map[model.Identity][]located
@@ -190,173 +214,184 @@ type assembler struct {
 	borrowed map[string]string
 	// refused are those that do not count where they stand.
 	refused map[model.Identity][]located
-	// faulty are the files that may hide objects; fresh are those of them that
-	// may hold objects nobody knows of and whose content came with this revision, by the
-	// tenant whose those are.
-	faulty map[string]bool
-	fresh  map[string][]string
-	// unnamed are the files that may hold objects nobody knows of, with names in them; mentions are
-	// those by name, nil until one is asked for.
-	unnamed  []manifest
-	mentions map[mention][]string
-	// mistaken are the files with objects that cannot be used and came with this revision, which may
-	// be what others of their kind are called by now.
-	mistaken map[successors][]string
-	// unread are the tenants of whose folders nothing is read, for they have too much.
-	unread map[string]bool
-	// copies are the faulty files, by their content: what may be in one of them may be
-	// in the others, wherever it was moved or copied from.
-	copies map[plumbing.Hash][]string
-	// gone is what a commit took away.
-	gone map[model.Identity]model.Removal
-	// blobs are the contents of the files before; nil until one is asked for.
-	blobs map[plumbing.Hash]bool
+	// gone is what a commit took away, names are the other names that it gave to claims. unclear
+	// are the objects of which it is not known who has them now, or under which name.
+	gone    map[model.Identity]model.Removal
+	names   names
+	unclear map[model.Identity]bool
 }
 
-// assemble decides what is in force with the manifests of a revision, given what
-// was in force before. An object in force stays there while the file it came from
-// is wrong, while what Git says of it is wrong or said twice, and when no commit
-// that descends from the revision in force took it away.
-func assemble(c change, r rules) outcome {
-	c.files = inOrder(c.files)
-	if len(keysOfSeveral(c.files, r.tenants)) > 0 {
-		return assembleAll(c, r)
-	}
-	if out, ok := assembleChanged(c, r); ok {
-		return out
-	}
-	return assembleAll(c, r)
-}
-
-// assembleAll looks at all files and all objects in force.
-func assembleAll(c change, r rules) outcome {
-	a := newAssembler(c, r)
+// next decides what is in force after a step, given what was in force before. An object
+// stays in force while the file it came from is wrong, while what Git says of it is wrong or
+// said twice, and when no commit that descends from the revision in force took it away.
+func next(prev effective, s step, d diff, r rules) outcome {
+	d.whole = d.whole || s.lineage != lineageDescends
+	a := newAssembler(prev, s, d, r)
 	a.run()
-	a.effective.plain = a.isPlain()
-	if a.effective.plain {
-		a.effective.noted = a.noted
-		model.SortProblems(a.effective.noted)
+	if a.namesAreInForce() {
+		return a.outcome
 	}
+	s.joined = true // a claim cannot have its new name: it keeps the old one
+	a = newAssembler(prev, s, d, r)
+	a.run()
 	return a.outcome
 }
 
-func newAssembler(c change, r rules) *assembler {
-	return &assembler{
-		change: c, rules: r,
-		outcome: outcome{
-			effective:   newEffective(),
-			quarantined: make(map[model.Identity][]string),
-		},
-		candidates: make(map[model.Identity][]located, c.prev.objects.len()),
+func newAssembler(prev effective, s step, d diff, r rules) *assembler {
+	a := &assembler{
+		prev: prev, base: prev.objects, step: s, diff: d, rules: r,
+		outcome:    outcome{effective: newEffective(), quarantined: make(map[model.Identity][]string)},
+		scope:      maps.Clone(prev.unsettled),
+		candidates: make(map[model.Identity][]located),
+		places:     make(map[model.Identity]int),
 		heirs:      make(map[model.Identity][]located),
 		contested:  make(map[model.Identity]bool),
 		refused:    make(map[model.Identity][]located),
-		faulty:     make(map[string]bool),
-		unread:     make(map[string]bool),
-		fresh:      make(map[string][]string),
-		mistaken:   make(map[successors][]string),
-		copies:     make(map[plumbing.Hash][]string),
 		gone:       make(map[model.Identity]model.Removal),
-		borrowed:   make(map[string]string),
+		unclear:    make(map[model.Identity]bool),
+	}
+	a.suspects = newSuspects(r.tenants, prev.files, d.files, a.lacks)
+	a.setScope()
+	a.effective.files = d.files
+	a.effective.objects = prev.objects.without(a.scope)
+	maps.Copy(a.effective.undoable, prev.undoable)
+	return a
+}
+
+// setScope finds the objects that the step may concern, and the files of secrets that do not count.
+func (a *assembler) setScope() {
+	var shared []manifest
+	a.borrowed, shared = borrowedKeys(a.files, a.tenants, a.prev.objects)
+	files := [][]manifest{a.was, a.now, shared}
+	if a.whole {
+		files = [][]manifest{a.files}
+		for id := range a.prev.objects.all() {
+			a.scope[id] = true
+		}
+		for id := range a.prev.absent {
+			a.scope[id] = true
+		}
+	}
+	for _, f := range slices.Concat(files...) {
+		for _, o := range f.objects {
+			a.scope[o.Identity()] = true
+		}
+	}
+	for _, f := range shared {
+		for _, o := range f.objects { // a restart could not tell whose the key is
+			if a.borrowed[f.path] == "" && o.Metadata().DataKey != "" {
+				a.contested[o.Identity()] = true
+			}
+		}
 	}
 }
 
 func (a *assembler) run() {
 	a.collect()
 	a.tellApart()
-	a.choose()
 	a.keepFromFaultyFiles()
 	a.keepRefused()
 	a.quarantine()
 	a.holdMentioned()
 	a.settleVanished()
+	a.nameClaims()
+	a.choose()
 	a.settleClashes()
 	a.follow()
 	a.settleTokens()
 	a.noteKept()
-	if a.effective.content == nil {
-		a.effective.content = contentOf(a.effective.objects)
-	}
+	a.settle()
 	model.SortProblems(a.problems)
 }
 
+// collect reads the files: all of them for their problems, and those that may define an object of
+// the scope for their objects.
 func (a *assembler) collect() {
-	a.effective.files = a.files
-	a.borrowedKeys()
+	paths := make(map[string]bool, len(a.now)) // an object that is settled is in its own file alone
+	for id := range a.scope {
+		paths[a.prev.objects.of(id).path] = true
+	}
+	for _, f := range a.now {
+		paths[f.path] = true
+	}
+	everywhere := a.whole || len(a.prev.unsettled) > 0
 	for _, f := range a.files {
 		a.problems = append(a.problems, a.problemsOf(f)...)
+		a.note(f)
+		if !everywhere && !paths[f.path] {
+			continue
+		}
 		for _, o := range f.objects {
 			id, p := o.Identity(), located{object: o, path: f.path, blob: f.blob, shared: len(f.objects) > 1}
+			if !a.scope[id] {
+				continue
+			}
+			a.places[id]++
 			if o.Metadata().Refused != "" || a.isBorrowed(f, o) {
 				a.refused[id] = append(a.refused[id], p)
 				continue
 			}
 			a.candidates[id] = append(a.candidates[id], p)
 		}
-		if f.overShare {
-			a.unread[f.path] = true
-		}
-		if f.hides() {
-			a.faulty[f.path] = true
-			a.copies[f.blob] = append(a.copies[f.blob], f.path)
-		}
-		if f.mentions != "" {
-			a.unnamed = append(a.unnamed, f)
-		}
-		if f.opaque && !a.knew(f.blob) {
-			owner := a.tenants.Owner(f.path)
-			a.fresh[owner] = append(a.fresh[owner], f.path)
-		}
 	}
-	a.noted = slices.Clone(a.problems)
-	for owner, files := range a.fresh {
-		a.fresh[owner] = bounded(files)
-	}
-	for blob, files := range a.copies {
-		a.copies[blob] = bounded(files)
+	a.bound()
+	a.undo()
+}
+
+// undo has the objects in force again that a commit before removed and that their tenant has added
+// again, as if none had removed them.
+func (a *assembler) undo() {
+	for id, removed := range a.prev.undoable {
+		if _, inForce := a.prev.objects.get(id); inForce {
+			continue
+		}
+		for _, p := range a.candidates[id] {
+			if i := slices.IndexFunc(removed, func(was located) bool { return was.owner() == p.owner() }); i >= 0 {
+				a.prev.objects = a.prev.objects.without(nil)
+				a.prev.objects.set(id, removed[i])
+				a.effective.undoable[id] = slices.Delete(slices.Clone(removed), i, i+1)
+				break
+			}
+		}
 	}
 }
 
-// knew reports whether the revision before had a file of a content.
-func (a *assembler) knew(blob plumbing.Hash) bool {
-	if a.blobs == nil {
-		a.blobs = make(map[plumbing.Hash]bool, len(a.prev.files))
-		for _, f := range a.prev.files {
-			a.blobs[f.blob] = true
-		}
-	}
-	return a.blobs[blob]
-}
-
-// choose takes each object that stands once, may follow the one in force and is
-// not to wait for an approval.
+// choose takes each object that stands once, may follow the one in force and
+// does not wait for an approval.
 func (a *assembler) choose() {
 	for id, c := range a.candidates {
 		before := a.prev.objects.of(id)
+		old, renamed := a.names.old[id]
 		switch {
 		case len(c) > 1:
 			a.problems = append(a.problems, duplicateProblems(id, c)...)
 			for _, p := range c {
 				a.keepOrQuarantine(id, p.owner())
 			}
+		case renamed:
+			a.take(id, c[0], a.prev.objects.of(old))
 		case a.listed(id, c[0]):
 		case before.object != nil && !before.sameAs(c[0]) && !a.mayFollow(before.object, c[0]):
 			a.keepLastGood(id)
 		default:
-			now := c[0]
-			formerly := before.rarely().formerly
-			if by := before.owner(); by != "" && by != now.owner() {
-				formerly = append(slices.Clip(formerly), by)
-			}
-			if len(formerly) > 0 {
-				now.alter(func(r *rarely) { r.formerly = formerly })
-			}
-			if a.contested[id] { // or a restart could not tell whose it is
-				now.hold(cmp.Or(before.rarely().since, a.revision))
-			}
-			a.effective.objects.set(id, now)
+			a.take(id, c[0], before)
 		}
 	}
+}
+
+// take puts an object in force in the place of the one before.
+func (a *assembler) take(id model.Identity, now, before located) {
+	formerly := before.rarely().formerly
+	if by := before.owner(); by != "" && by != now.owner() {
+		formerly = append(slices.Clip(formerly), by)
+	}
+	if len(formerly) > 0 {
+		now.alter(func(r *rarely) { r.formerly = formerly })
+	}
+	if a.contested[id] { // or a restart could not tell whose it is
+		now.hold(cmp.Or(before.rarely().since, a.revision))
+	}
+	a.effective.objects.set(id, now)
 }
 
 // mayFollow reports whether after may take the place of before.
@@ -392,6 +427,7 @@ func (a *assembler) keepLastGood(id model.Identity, behind ...string) {
 		p.alter(func(r *rarely) { r.behind = behind })
 	}
 	a.effective.objects.set(id, p)
+	a.effective.unsettled[id] = true
 }
 
 // keepOrQuarantine keeps an object; without one in force what its owner defines is
@@ -415,8 +451,12 @@ func (a *assembler) settled(id model.Identity) bool {
 func (a *assembler) quarantine() {
 	for _, p := range a.problems {
 		owner := a.tenants.Owner(p.File)
-		if id, ok := named(p); ok && isError(p) && !a.settled(id) && a.concerns(p, id) && !a.succeeds(id, owner) {
-			a.keepOrQuarantine(id, owner, p.File)
+		id, ok := named(p)
+		if !ok || !isError(p) || a.candidates[id] != nil || a.settled(id) || !a.concerns(p, id) || a.succeeds(id, owner) {
+			continue
+		}
+		a.keepOrQuarantine(id, owner, p.File)
+		if _, was := a.prev.objects.get(id); !was {
 			a.noteMistaken(id, owner, p.File)
 		}
 	}
@@ -425,10 +465,15 @@ func (a *assembler) quarantine() {
 // settleClashes lets none of the objects that claim the same thing come into force
 // anew: what was in force before stays.
 func (a *assembler) settleClashes() {
-	a.effective.content = contentOf(a.effective.objects)
+	a.read()
+	if a.prev.fits && !a.whole && len(a.quarantined) == 0 && a.stillFit != nil && a.stillFit(a.effective.content, a.changes()) {
+		a.effective.fits = true
+		return
+	}
 	problems := a.crossCheck(a.desired())
-	a.clashes += len(problems)
+	a.effective.fits = len(problems) == 0 && len(a.quarantined) == 0
 	a.problems = append(a.problems, problems...)
+	dropped := false
 	for _, p := range problems {
 		id, ok := named(p)
 		now, inForce := a.effective.objects.get(id)
@@ -440,15 +485,60 @@ func (a *assembler) settleClashes() {
 			continue
 		}
 		a.effective.objects.drop(id)
-		a.effective.content = nil
+		dropped = true
 		if !a.succeeds(id, now.owner()) {
 			a.keepOrQuarantine(id, now.owner())
 		}
 	}
+	if dropped {
+		a.read()
+	}
 }
 
-// noteKept says of which files it is that objects stay in force which no usable file has: somebody who
-// took one away waits for what comes of it.
+// read puts together the objects in force for the planner.
+func (a *assembler) read() {
+	if a.whole || a.prev.content == nil {
+		a.effective.content = contentOf(a.effective.objects)
+		return
+	}
+	a.effective.content = a.prev.content.With(a.changes())
+}
+
+// changes are the objects of the scope that are not as before.
+func (a *assembler) changes() []model.Change {
+	var all []model.Change
+	for id := range a.scope {
+		if before, after := a.base.of(id).object, a.effective.objects.of(id).object; before != after {
+			all = append(all, model.Change{Before: before, After: after})
+		}
+	}
+	return all
+}
+
+// settle notes which objects the next step decides again.
+func (a *assembler) settle() {
+	for id := range a.scope {
+		p, inForce := a.effective.objects.get(id)
+		_, absent := a.effective.absent[id]
+		if places := a.places[id]; absent || p.lastGood || inForce != (places == 1) || places > 1 {
+			a.effective.unsettled[id] = true
+		}
+		a.effective.fits = a.effective.fits && (!inForce || p.object != nil)
+	}
+}
+
+// namesAreInForce reports whether each claim that has another name now is in force.
+func (a *assembler) namesAreInForce() bool {
+	for id := range a.names.old {
+		if a.effective.objects.of(id).object != a.candidates[id][0].object {
+			return false
+		}
+	}
+	return true
+}
+
+// noteKept reports the files of objects that stay in force and that no usable file has: whoever
+// removed one waits for the result.
 func (a *assembler) noteKept() {
 	told := make(map[model.Identity]bool) // that they are wrong
 	for _, p := range a.problems {
@@ -457,19 +547,29 @@ func (a *assembler) noteKept() {
 		}
 	}
 	kept := make(map[string][]string)
-	for id, p := range a.effective.objects.all() {
+	for id := range a.scope {
+		p := a.effective.objects.of(id)
 		_, absent := a.effective.absent[id]
-		if !p.lastGood || absent || told[id] || a.candidates[id] != nil || !depended(id.Kind) {
+		if !p.lastGood || absent || told[id] || a.candidates[id] != nil {
 			continue
 		}
 		file := p.path
 		if behind := p.rarely().behind; len(behind) > 0 && behind[0] != anywhere {
 			file = behind[0]
 		}
-		kept[file] = append(kept[file], id.String())
+		if depended(id.Kind) || a.vacant[file] != "" {
+			kept[file] = append(kept[file], id.String())
+		}
 	}
 	for file, objects := range kept {
 		slices.Sort(objects)
+		if why := a.vacant[file]; why != "" {
+			a.problems = append(a.problems, model.Problem{
+				Severity: model.SeverityError, File: file,
+				Message: why + ". It defined these objects, which stay in force: " + listed(objects) + ". To remove them, delete the file",
+			})
+			continue
+		}
 		a.problems = append(a.problems, model.Problem{
 			Severity: model.SeverityWarning, File: file,
 			Message: "may have what other files do not have any more, which stays in force as it was: " + listed(objects) +
@@ -484,6 +584,7 @@ func (a *assembler) keep(id model.Identity, now located) {
 	if !now.lastGood {
 		now.hold(cmp.Or(a.prev.objects.of(id).rarely().since, a.revision))
 	}
+	a.scope[id] = true
 	a.effective.objects.set(id, now)
 }
 
@@ -538,11 +639,9 @@ func (o outcome) desired() *model.Desired {
 	*d = *o.effective.content
 	hidden := make(map[model.Identity][]string)
 	maps.Copy(hidden, o.quarantined)
-	if !o.effective.plain {
-		for id, p := range o.effective.objects.all() {
-			if p.object == nil {
-				hidden[id] = append(slices.Clip(hidden[id]), p.owner())
-			}
+	for id := range o.effective.unsettled {
+		if p, inForce := o.effective.objects.get(id); inForce && p.object == nil {
+			hidden[id] = append(slices.Clip(hidden[id]), p.owner())
 		}
 	}
 	d.Quarantined = hidden
@@ -555,7 +654,7 @@ func (o outcome) desired() *model.Desired {
 			d.Removed[id] = counts
 		}
 	}
-	d.Renamed = maps.Clone(o.effective.renamed)
+	d.Renamed = o.effective.renamed
 	d.Absent = slices.SortedFunc(maps.Values(o.effective.absent), func(a, b model.Absence) int {
 		return cmp.Compare(a.Identity.String(), b.Identity.String())
 	})

@@ -193,7 +193,7 @@ func (s *Source) beginAt(b *Beginning) error {
 		path = "."
 	}
 	held := s.state.held(b.Applied, s.reader.parse)
-	files, err := s.reader.read(s.store, c.TreeHash, path, newHeldPaths(held))
+	files, err := s.reader.read(s.store, c.TreeHash, path, effective{objects: held})
 	s.store.forget()
 	if err != nil && !errors.Is(err, errPathMissing) {
 		return err
@@ -209,17 +209,16 @@ func (s *Source) beginAt(b *Beginning) error {
 	if s.state.head() == b.Applied {
 		s.approvals = newest(s.state.Approvals, s.approvals)
 	}
-	out := assemble(change{
-		prev: baseEffective(*b, held, files), files: files, lineage: lineageSame,
-		revision: b.Applied.Revision(), at: s.opts.Clock(), approvals: s.approvals,
-	}, s.rules())
+	out := next(baseEffective(*b, held, files), step{
+		lineage: lineageSame, revision: b.Applied.Revision(), at: s.opts.Clock(), approvals: s.approvals,
+	}, diffOf(nil, files), s.walker().rules)
 	s.head, s.at, s.anchor, s.effective = head, b.Applied, b.Applied, out.effective
 	s.trust = s.trustApplied(b.Applied)
 	s.signer = s.trust.signer
 	known, _ := s.state.verified(b.Applied)
 	s.target = target{name: b.Applied.Revision().Name(), commit: head, tag: plumbing.NewHash(known.Tag)}
 	s.verdict = model.SourceState{Observed: b.Applied.Revision()}
-	s.takeOver(out, len(files), true)
+	s.takeOver(out, true)
 	s.log.Info("revision restored", "revision", b.Applied.Revision())
 	return nil
 }
@@ -257,19 +256,18 @@ func baseEffective(b Beginning, lastGood *objectsInForce, files []manifest) effe
 			seed(e.Identity)
 		}
 	}
-	faulty, defined := make(map[string]bool), make(map[model.Identity]bool)
+	faulty, vacant, defined := make(map[string]bool), make(map[string]bool), make(map[model.Identity]bool)
 	for _, file := range files {
-		if file.hides() {
-			faulty[file.path] = true
-		}
+		faulty[file.path], vacant[file.path] = file.hides(), file.vacant != ""
 		for _, o := range file.objects {
 			defined[o.Identity()] = true
 		}
 	}
+	hidesAny := slices.ContainsFunc(files, manifest.hides)
 	for id, p := range lastGood.all() {
 		behind := slices.ContainsFunc(p.suspects(), func(file string) bool {
 			_, found := above(func(path string) bool { return faulty[path] }, file)
-			return found || file == anywhere && len(faulty) > 0
+			return found || vacant[file] || file == anywhere && hidesAny
 		})
 		if behind || defined[id] {
 			seed(id)

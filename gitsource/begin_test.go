@@ -535,7 +535,7 @@ func TestARenamedClaimHasTheSameSecret(t *testing.T) {
 			}
 			put(tt.files)(w)
 			w.look()
-			if diff := cmp.Diff(tt.want, w.d.Renamed); diff != "" {
+			if diff := cmp.Diff(tt.want, renamed(w.d)); diff != "" {
 				t.Errorf("renamed (-want +got):\n%s", diff)
 			}
 			if _, removed := w.d.Removed[model.ClaimName("default/web").Identity()]; removed == (len(tt.want) > 0) {
@@ -550,10 +550,10 @@ func TestARenamedClaimHasTheSameSecret(t *testing.T) {
 func TestAllClaimsMayGetOtherNamesAtOnce(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
-	const n = 3000
+	const claimed = 3000
 	claims := func(prefix string) map[string]string {
 		files := make(map[string]string)
-		for i := range n {
+		for i := range claimed {
 			files[fmt.Sprintf("%d.yaml", i)] = realHead + fmt.Sprintf("ServerClaim\nmetadata: {name: %s%d, namespace: default}\nspec: {power: \"On\", image: os}\n", prefix, i)
 		}
 		return files
@@ -566,9 +566,18 @@ func TestAllClaimsMayGetOtherNamesAtOnce(t *testing.T) {
 	mustSync(t, s)
 	ok[string](t)(repo.Commit(claims("db"), "renamed"))
 	d := mustSync(t, s)
-	if len(d.Renamed) != n || len(d.Removed) > 0 || d.Renamed["default/web7"] != "default/db7" {
-		t.Errorf("%d renamed, web7 is now %q, %d removed", len(d.Renamed), d.Renamed["default/web7"], len(d.Removed))
+	if n := len(renamed(d)); n != claimed || len(d.Removed) > 0 || d.NameNow("default/web7", "") != "default/db7" {
+		t.Errorf("%d renamed, web7 is now %q, %d removed", n, d.NameNow("default/web7", ""), len(d.Removed))
 	}
+}
+
+// renamed are all new names by old ones.
+func renamed(d *model.Desired) map[model.ClaimName]model.ClaimName {
+	names := make(map[model.ClaimName]model.ClaimName)
+	for _, r := range d.Renamed {
+		maps.Copy(names, r.Names)
+	}
+	return names
 }
 
 func TestAClaimMayChangeAlongWithItsName(t *testing.T) {
@@ -580,10 +589,10 @@ func TestAClaimMayChangeAlongWithItsName(t *testing.T) {
 			"spec: {power: \"On\", " + more + "image: \"ghcr.io/x/y:" + image + "\", ignitionSecretRef: {name: web}}\n"
 	}
 	off := func(s string) string { return strings.Replace(s, `power: "On"`, `power: "Off"`, 1) }
-	const other = "is another claim than ServerClaim default/web, which left this file with the same push: "
+	const other = "is another claim than ServerClaim default/web, which left this file with the same commit: "
 	tests := map[string]struct {
 		before, after string
-		more          map[string]string // files of the same push
+		more          map[string]string // files of the same commit
 		says          string            // why it is another; "" = it is renamed
 		unclear       bool              // there are two that it may have become
 	}{
@@ -628,12 +637,11 @@ func TestAClaimMayChangeAlongWithItsName(t *testing.T) {
 			if len(w.d.Claims) != 1 || len(w.d.Secrets) != 1 {
 				t.Fatalf("problems: %s", messages(w.d))
 			}
-			put(map[string]string{"web.yaml": tt.after})(w)
-			if tt.more != nil {
-				put(tt.more)(w)
-			}
+			files := map[string]string{"web.yaml": tt.after}
+			maps.Copy(files, tt.more)
+			put(files)(w)
 			w.look()
-			renamed := w.d.Renamed["default/web"] == "default/web2"
+			renamed := w.d.NameNow("default/web", "") == "default/web2"
 			if want := tt.says == "" && !tt.unclear; renamed != want {
 				t.Errorf("renamed: %v, want %v", w.d.Renamed, want)
 			}

@@ -32,18 +32,19 @@ func keysOfSeveral(files []manifest, tenants model.Tenants) map[string][]string 
 	return owners
 }
 
-// borrowedKeys finds the files that are made of those of another tenant. SOPS binds a secret
-// value to its field alone, and to the texts of the file, but neither to their fields nor to
-// where one ends: who cannot decrypt a file can copy it, and have the copy define another
+// borrowedKeys finds the files that are made of those of another tenant, and why their secrets do not
+// count. SOPS binds a secret value to its field alone, and to the texts of the file, but neither to their
+// fields nor to where one ends: who cannot decrypt a file can copy it, and have the copy define another
 // object with the same values. He has no way to encrypt it with another key. So a key is that
 // of the tenant whose secrets with it are in force, else of the one who may define everything.
-func (a *assembler) borrowedKeys() {
-	owners := keysOfSeveral(a.files, a.tenants)
+// Shared are all files with a key that several tenants have.
+func borrowedKeys(files []manifest, tenants model.Tenants, objects *objectsInForce) (borrowed map[string]string, shared []manifest) {
+	owners := keysOfSeveral(files, tenants)
 	if len(owners) == 0 {
-		return
+		return nil, nil
 	}
 	inForce := make(map[string][]string)
-	for _, p := range a.prev.objects.all() {
+	for _, p := range objects.all() {
 		if p.object == nil || owners[p.object.Metadata().DataKey] == nil {
 			continue
 		}
@@ -51,32 +52,30 @@ func (a *assembler) borrowedKeys() {
 			inForce[key] = append(inForce[key], p.owner())
 		}
 	}
-	for _, f := range a.files {
+	borrowed = make(map[string]string)
+	for _, f := range files {
 		if owners[f.dataKey] == nil {
 			continue
 		}
-		whose, known := a.keeper(inForce[f.dataKey], owners[f.dataKey])
-		switch owner := a.tenants.Owner(f.path); {
-		case known && owner == whose:
-			for _, o := range f.objects { // a restart could not tell whose the key is
-				a.contested[o.Identity()] = a.contested[o.Identity()] || o.Metadata().DataKey != ""
-			}
-		case known:
-			a.borrowed[f.path] = "is encrypted with the key of a file of " + whose + ": " + reencrypt
-		default:
-			a.borrowed[f.path] = "is encrypted with the same key as a file of another tenant: " + reencrypt
+		shared = append(shared, f)
+		switch whose, known := keeper(inForce[f.dataKey], owners[f.dataKey], tenants); {
+		case !known:
+			borrowed[f.path] = "is encrypted with the same key as a file of another tenant: " + reencrypt
+		case whose != tenants.Owner(f.path):
+			borrowed[f.path] = "is encrypted with the key of a file of " + whose + ": " + reencrypt
 		}
 	}
+	return borrowed, shared
 }
 
 const reencrypt = "encrypt it anew with `sops rotate`, which needs the key"
 
 // keeper is the tenant whose a key is.
-func (a *assembler) keeper(inForce, owners []string) (owner string, known bool) {
+func keeper(inForce, owners []string, tenants model.Tenants) (owner string, known bool) {
 	if len(inForce) == 1 {
 		return inForce[0], true
 	}
-	all := slices.DeleteFunc(slices.Clone(owners), func(owner string) bool { return (&shares{tenants: a.tenants}).bounded(owner) })
+	all := slices.DeleteFunc(slices.Clone(owners), func(owner string) bool { return (&shares{tenants: tenants}).bounded(owner) })
 	if len(all) == 1 {
 		return all[0], true
 	}

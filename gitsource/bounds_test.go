@@ -42,10 +42,10 @@ func TestWhatHidesAllIsNamedOnce(t *testing.T) {
 				bad[file] = content
 			}
 			r := rules{validate: validate, crossCheck: crossCheck, token: newToken}
-			out := assemble(change{prev: newEffective(), files: manifestsOf(good), lineage: lineageFirst}, r)
+			out := next(newEffective(), step{lineage: lineageFirst}, diffOf(nil, manifestsOf(good)), r)
 			fixed := map[string]string{"other.yaml": claimYAML("other", "a")}
 			for i, files := range []map[string]string{bad, bad, fixed} {
-				out = assemble(change{prev: out.effective, files: manifestsOf(files), lineage: lineageDescends}, r)
+				out = next(out.effective, step{lineage: lineageDescends}, diffOf(out.effective.files, manifestsOf(files)), r)
 				objects, removed := n, 0
 				if i == 2 {
 					objects, removed = 1, n
@@ -83,7 +83,7 @@ func TestFoldersThatHoldOneAnotherManyTimesAreListedOnce(t *testing.T) {
 		root = tree(content)
 	}
 	r := reader{decode: decode, count: func() {}}
-	if files, err := r.read(st, root, ".", nil); err != nil || len(files) != 0 || len(r.folders) != 6 {
+	if files, err := r.read(st, root, ".", newEffective()); err != nil || len(files) != 0 || len(r.folders) != 6 {
 		t.Errorf("%d files, %v, and %d folders were listed, want the 6 that differ", len(files), err, len(r.folders))
 	}
 }

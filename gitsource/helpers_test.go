@@ -73,8 +73,11 @@ func decode(file string, data []byte) ([]model.Object, []model.Problem) {
 func decodeOne(file string, line int, doc string) (model.Object, []model.Problem) {
 	var in struct {
 		Kind     model.Kind
-		Metadata struct{ Name, Namespace string }
-		Spec     struct{ Image, Broken string }
+		Metadata struct {
+			Name, Namespace string
+			Annotations     map[string]string
+		}
+		Spec struct{ Image, Broken string }
 	}
 	fail := func(object, text string) (model.Object, []model.Problem) {
 		return nil, []model.Problem{{Severity: model.SeverityError, File: file, Line: line, Object: object, Message: text}}
@@ -93,7 +96,7 @@ func decodeOne(file string, line int, doc string) (model.Object, []model.Problem
 	if in.Kind == model.KindBMC {
 		return &model.BMC{Meta: meta}, nil
 	}
-	meta.Namespace = model.DefaultNamespace
+	meta.Namespace, meta.Annotations = model.DefaultNamespace, in.Metadata.Annotations
 	claim := &model.ServerClaim{Meta: meta, Spec: model.ServerClaimSpec{Image: in.Spec.Image}}
 	if in.Spec.Broken != "" {
 		return fail(claim.Identity().String(), "unknown field spec.broken")

@@ -93,7 +93,7 @@ func TestIgnoredFiles(t *testing.T) {
 	both, web := map[string]string{"web": "a", "db": "a"}, map[string]string{"web": "a"}
 	const stays = "is left out by .ingotignore, but what it defined is in force and stays so"
 	tests := map[string]sourceTest{
-		"what an ignore file names is not read": {steps: []step{
+		"what an ignore file names is not read": {steps: []stage{
 			{
 				do: commit(map[string]string{
 					"web.yaml": claimYAML("web", "a"), "charts/x.yaml": broken, "a/values.yaml": broken,
@@ -104,18 +104,18 @@ func TestIgnoredFiles(t *testing.T) {
 			{do: commit(file("b/values.yaml", broken)), problem: "b/values.yaml: syntax error", claims: web},
 			{do: commit(file(".ingotignore", "/b\ncharts\n")), claims: web},
 		}},
-		"an ignore file above the path counts, one beside it does not": {path: "fleet", steps: []step{
+		"an ignore file above the path counts, one beside it does not": {path: "fleet", steps: []stage{
 			{do: commit(map[string]string{
 				"fleet/web.yaml": claimYAML("web", "a"), "fleet/db.yaml": claimYAML("db", "a"), "fleet/x.yaml": broken,
 				".ingotignore": "x.yaml\n", "other/.ingotignore": "db.yaml\n",
 			}), claims: both},
 		}},
-		"the same folder is read where it is not ignored": {steps: []step{
+		"the same folder is read where it is not ignored": {steps: []stage{
 			{do: commit(map[string]string{
 				"a/x/old/web.yaml": claimYAML("web", "a"), "b/x/old/web.yaml": claimYAML("web", "a"), ".ingotignore": "a/x/old\n",
 			}), claims: web},
 		}},
-		"a pattern takes nothing away that is in force": {steps: []step{
+		"a pattern takes nothing away that is in force": {steps: []stage{
 			{do: commit(two), claims: both},
 			{do: commit(file(".ingotignore", "db\n")), problem: "db/db.yaml: " + stays, claims: both},
 			{do: nothing, reopen: true, stays: true, problem: "db/db.yaml: " + stays, claims: both},
@@ -125,37 +125,37 @@ func TestIgnoredFiles(t *testing.T) {
 			{do: commit(file(".ingotignore", "db.yaml\n")), problem: stays, claims: map[string]string{"web": "b", "db": "c"}},
 			{do: remove("db/db.yaml"), claims: map[string]string{"web": "b"}},
 		}},
-		"a removal beside a file that is left out is a removal": {steps: []step{
+		"a removal beside a file that is left out is a removal": {steps: []stage{
 			{do: commit(two), claims: both},
 			{do: commit(file(".ingotignore", "db\n")), problem: stays, claims: both},
 			{do: remove("web.yaml"), problem: stays, claims: map[string]string{"db": "a"}},
 		}},
-		"so is one in the same push": {steps: []step{
+		"so is one in the same push": {steps: []stage{
 			{do: commit(two), claims: both},
 			{do: func(t *testing.T, r *servedRepo) {
 				commit(map[string]string{".ingotignore": "db\n", "db/db.yaml": claimYAML("db", "b")})(t, r)
 				remove("web.yaml")(t, r)
 			}, problem: stays, claims: map[string]string{"db": "a"}},
 		}},
-		"nothing is taken back in out of a folder that is left out": {steps: []step{
+		"nothing is taken back in out of a folder that is left out": {steps: []stage{
 			{do: commit(two), claims: both},
 			{do: commit(map[string]string{".ingotignore": "db\n!db.yaml\n", "db/x.yaml": broken}), problem: "db/db.yaml: " + stays, claims: both},
 		}},
-		"what is moved to where it is ignored is taken away": {steps: []step{
+		"what is moved to where it is ignored is taken away": {steps: []stage{
 			{do: commit(two), claims: both},
 			{do: commit(map[string]string{".ingotignore": "archive/\n", "archive/db.yaml": claimYAML("db", "a")}), claims: both},
 			{do: remove("db/db.yaml"), claims: web},
 		}},
-		"an ignore file that is a link is refused": {steps: []step{
+		"an ignore file that is a link is refused": {steps: []stage{
 			{do: commit(map[string]string{"web.yaml": claimYAML("web", "a")}), claims: web},
 			{do: link(".ingotignore", "120000", "web.yaml"), problem: ".ingotignore: is a symbolic link, which is not followed", claims: web},
 		}},
-		"another program's settings are passed over": {steps: []step{
+		"another program's settings are passed over": {steps: []stage{
 			{do: commit(map[string]string{
 				"web.yaml": claimYAML("web", "a"), "renovate.json": `{"extends": ["config:recommended"]}`, "mkdocs.yml": "site_name: x\n",
 			}), claims: web},
 		}},
-		"a manifest that is overwritten by other settings stays in force": {steps: []step{
+		"a manifest that is overwritten by other settings stays in force": {steps: []stage{
 			{do: commit(two), claims: both},
 			{do: commit(file("db/db.yaml", "broken: 1\n")), problem: "db/db.yaml: no kind", claims: both},
 			{do: nothing, reopen: true, stays: true, problem: "db/db.yaml: no kind", claims: both},

@@ -14,10 +14,11 @@ const objectParts = 256
 // objectSeed is what parts are chosen by.
 var objectSeed = maphash.MakeSeed()
 
-// objectsInForce are objects by their identity, in parts: what replaces a few of very many
-// shares the parts that these are not in. There are none in nil.
+// objectsInForce are objects by their identity, in parts: a copy in which a few of very many differ
+// shares all other parts. There are none in nil.
 type objectsInForce struct {
 	parts [objectParts]map[model.Identity]located // nil where there is none
+	own   [objectParts]bool                       // the parts that no other copy has
 	count int
 }
 
@@ -63,42 +64,41 @@ func (o *objectsInForce) all() iter.Seq2[model.Identity, located] {
 	}
 }
 
-// set puts an object in, or into the place of one. It is for objects that are being put
-// together: from then on they are not changed, for others may share their parts.
-func (o *objectsInForce) set(id model.Identity, p located) {
-	part := &o.parts[partOf(id)]
-	if *part == nil {
-		*part = make(map[model.Identity]located)
-	}
-	before := len(*part)
-	(*part)[id] = p
-	o.count += len(*part) - before
-}
-
-// drop takes an object out, as set puts one in.
-func (o *objectsInForce) drop(id model.Identity) {
-	part := &o.parts[partOf(id)]
-	before := len(*part)
-	delete(*part, id)
-	o.count -= before - len(*part)
-	if len(*part) == 0 {
-		*part = nil
-	}
-}
-
-// replacing returns the objects with those of now in the place of those of was.
-func (o *objectsInForce) replacing(was, now *objectsInForce) *objectsInForce {
+// without returns a copy without some objects, which may be changed until it is in force.
+func (o *objectsInForce) without(ids map[model.Identity]bool) *objectsInForce {
 	next := *o
-	for i := range next.parts {
-		if len(was.parts[i])+len(now.parts[i]) > 0 {
-			next.parts[i] = maps.Clone(o.parts[i])
-		}
-	}
-	for id := range was.all() {
+	next.own = [objectParts]bool{}
+	for id := range ids {
 		next.drop(id)
 	}
-	for id, p := range now.all() {
-		next.set(id, p)
-	}
 	return &next
+}
+
+// part returns the part of an object, to be changed.
+func (o *objectsInForce) part(id model.Identity) map[model.Identity]located {
+	n := partOf(id)
+	if !o.own[n] {
+		o.own[n] = true
+		o.parts[n] = maps.Clone(o.parts[n])
+	}
+	if o.parts[n] == nil {
+		o.parts[n] = make(map[model.Identity]located)
+	}
+	return o.parts[n]
+}
+
+// set puts an object in, or into the place of one.
+func (o *objectsInForce) set(id model.Identity, p located) {
+	part := o.part(id)
+	before := len(part)
+	part[id] = p
+	o.count += len(part) - before
+}
+
+// drop takes an object out.
+func (o *objectsInForce) drop(id model.Identity) {
+	if _, inForce := o.get(id); inForce {
+		delete(o.part(id), id)
+		o.count--
+	}
 }

@@ -18,18 +18,17 @@ func TestObjectsInForceAreReplaced(t *testing.T) {
 	}
 	before, want := new(objectsInForce), make(map[model.Identity]located)
 	for round := range 200 {
-		was, now, then := new(objectsInForce), new(objectsInForce), maps.Clone(want)
+		gone, then := make(map[model.Identity]bool), maps.Clone(want)
 		for range r.IntN(20) {
-			if id := some(); round%2 == 0 {
-				was.set(id, before.of(id))
-			}
-			now.set(some(), located{path: fmt.Sprint(round)})
+			gone[some()] = true
 		}
-		for id := range was.all() {
-			delete(then, id)
+		maps.DeleteFunc(then, func(id model.Identity, _ located) bool { return gone[id] })
+		after := before.without(gone)
+		for range r.IntN(20) {
+			id := some()
+			then[id] = located{path: fmt.Sprint(round)}
+			after.set(id, then[id])
 		}
-		maps.Insert(then, now.all())
-		after := before.replacing(was, now)
 		for what, of := range map[string]struct {
 			objects *objectsInForce
 			want    map[model.Identity]located

@@ -38,13 +38,21 @@ const (
 	hasSlash    = "is an entry of its folder whose name has a slash, which Git makes of no file: remove it"
 )
 
+// Why a file that defined objects defines nothing now.
+const (
+	isBlank  = "is empty"
+	isHidden = "is hidden, because a name in its path begins with a dot"
+	isFolder = "is a folder, and was a file"
+)
+
 // entry is one entry of the tree that concerns us.
 type entry struct {
 	path string
 	hash plumbing.Hash
 	mode filemode.FileMode
-	// ignored is set when an ignore file leaves it out, though objects of it are in force.
-	ignored bool
+	// ignored is set when an ignore file leaves it out, hidden when its name does, though objects of it
+	// are in force.
+	ignored, hidden bool
 	// misnamed is why its name is not looked below or into, "" for most.
 	misnamed string
 }
@@ -82,6 +90,8 @@ type decoded struct {
 	opaque bool
 	// mentions are the names in such a blob, see mentionsOf.
 	mentions string
+	// vacant is why the file defines nothing though it may have before, "" for most.
+	vacant string
 	// foreign is set when the blob is clearly something else than manifests.
 	foreign bool
 	size    int64 // bytes that were read
@@ -93,6 +103,9 @@ type decoded struct {
 
 // faulty reports whether any problem of the file is an error.
 func (d *decoded) faulty() bool { return model.HasErrors(d.problems) }
+
+// hidden reports whether the file is one that is not read, and holds what another file had.
+func (m manifest) hidden() bool { return m.vacant == isHidden }
 
 // hides reports whether objects may be in the file that cannot be read: it is wrong, or
 // a submodule or a link where a folder may have been.
@@ -161,7 +174,8 @@ func (k *known) of(e entry) *decoded {
 // something else than manifests, is among them only if objects in force may be in it. It
 // fails with errPathMissing, errTooManyManifests, errTooMuchToRead, errTreeTooLarge,
 // errTreeMalformed or errNotReadable.
-func (r *reader) read(s *store, root plumbing.Hash, dir string, held *heldPaths) ([]manifest, error) {
+func (r *reader) read(s *store, root plumbing.Hash, dir string, before effective) ([]manifest, error) {
+	held := newHeldPaths(before.objects)
 	top, err := folder(s, root, dir)
 	if err != nil {
 		return nil, err
@@ -184,7 +198,7 @@ func (r *reader) read(s *store, root plumbing.Hash, dir string, held *heldPaths)
 	if l.found > shares.files {
 		return nil, errTooManyManifests
 	}
-	now := sorted(l.listed, decodedEntry.comparePath)
+	now := l.withMoved(before.files)
 	seen := known(r.last)
 	for i := range now {
 		now[i].decoded = seen.of(now[i].entry)
@@ -246,7 +260,12 @@ func (r *reader) open(s *store, e entry) (*decoded, error) {
 	if e.misnamed != "" {
 		return refused(e.path, model.SeverityError, e.misnamed), nil
 	}
-	if e.ignored {
+	switch {
+	case e.hidden:
+		return &decoded{vacant: isHidden}, nil
+	case e.mode == filemode.Dir:
+		return &decoded{vacant: isFolder}, nil
+	case e.ignored:
 		d := refused(e.path, model.SeverityError, "is left out by "+IgnoreFile+", but what it defined is in force and stays so: "+
 			"delete the file to remove its objects, or have it read again")
 		d.opaque = false // only what is known to be in it
@@ -306,6 +325,9 @@ func (r *reader) parse(file string, content []byte) *decoded {
 	}
 	if d.opaque {
 		d.mentions = mentionsOf(content)
+	}
+	if len(objects)+len(problems) == 0 {
+		d.vacant = isBlank
 	}
 	return d
 }
@@ -387,6 +409,7 @@ type lister struct {
 	held     *heldPaths
 	old, new map[folderKey][]entry
 	listed   []decodedEntry // that concern us, none decoded yet
+	hidden   []entry        // that are not in it
 	found    int
 	skipped  int // folders and files that are ignored, or of tenants that are over their share
 	// barren are the folders without entries that concern us, by content: one that
@@ -414,8 +437,14 @@ func (l *lister) list(dir entry, ignore Ignore, depth int) error {
 		return err
 	}
 	for _, e := range own {
-		if e.ignored = e.ignored || dir.ignored; e.ignored && !l.held.has(e.path) {
+		e.ignored, e.hidden = e.ignored || dir.ignored, e.hidden || dir.hidden
+		switch held := l.held.has(e.path); {
+		case held || !e.ignored && !e.hidden:
+		case e.ignored:
 			l.skipped++
+			continue
+		default:
+			l.hidden = append(l.hidden, e)
 			continue
 		}
 		if err := l.entry(e, ignore, depth); err != nil {
@@ -432,6 +461,9 @@ func (l *lister) list(dir entry, ignore Ignore, depth int) error {
 func (l *lister) entry(e entry, ignore Ignore, depth int) error {
 	switch {
 	case e.mode == filemode.Dir && e.misnamed == "":
+		if isManifest(e.path) && l.held.has(e.path) { // it may have been a file
+			l.listed = append(l.listed, decodedEntry{entry: e})
+		}
 		return l.list(e, ignore, depth+1)
 	case isIgnoreFile(e) && e.mode.IsFile() && e.mode != filemode.Symlink:
 	case !l.shares.add(e.path, &l.found):
@@ -487,8 +519,44 @@ func (l *lister) refusesBelow(dir string, err error) bool {
 	return false
 }
 
-// children returns a folder's own entries, without hidden ones but its ignore file, and
-// without files that are no manifests.
+// withMoved returns the listed entries in order of path, with the hidden files that have the content of a
+// manifest which is not where it was: moving it there removed nothing.
+func (l *lister) withMoved(before []manifest) []decodedEntry {
+	listed := sorted(l.listed, decodedEntry.comparePath)
+	moved := make(map[plumbing.Hash]bool)
+	for at, i := listed, 0; i < len(before) && len(l.hidden) > 0; i++ {
+		for len(at) > 0 && at[0].path < before[i].path {
+			at = at[1:]
+		}
+		if f := before[i]; (len(at) == 0 || at[0].path != f.path) && (f.vacant == "" || f.hidden()) {
+			moved[f.blob] = true
+		}
+	}
+	for n := 0; len(moved) > 0 && len(l.hidden) > 0 && n < maxHidden; n++ {
+		e := l.hidden[len(l.hidden)-1]
+		l.hidden = l.hidden[:len(l.hidden)-1]
+		if moved[e.hash] {
+			listed = append(listed, decodedEntry{entry: e})
+		}
+		if e.mode != filemode.Dir || e.misnamed != "" {
+			continue
+		}
+		below, err := l.children(e.path, e.hash)
+		if err != nil {
+			continue // it is not read otherwise
+		}
+		for _, child := range below {
+			child.hidden = true
+			l.hidden = append(l.hidden, child)
+		}
+	}
+	return sorted(listed, decodedEntry.comparePath)
+}
+
+// maxHidden is the maximum number of hidden files and folders that are searched for manifests.
+const maxHidden = 10_000
+
+// children returns a folder's own entries, without files that are not manifests.
 func (l *lister) children(dir string, hash plumbing.Hash) ([]entry, error) {
 	tree, err := l.store.tree(hash)
 	if err != nil {
@@ -497,10 +565,10 @@ func (l *lister) children(dir string, hash plumbing.Hash) ([]entry, error) {
 	var own []entry
 	for _, t := range tree {
 		regular := t.Mode.IsFile() && t.Mode != filemode.Symlink
-		if t.Name != IgnoreFile && (strings.HasPrefix(t.Name, ".") || regular && !isManifest(t.Name)) {
+		if t.Name != IgnoreFile && regular && !isManifest(t.Name) {
 			continue
 		}
-		e := entry{hash: t.Hash, mode: t.Mode}
+		e := entry{hash: t.Hash, mode: t.Mode, hidden: t.Name != IgnoreFile && strings.HasPrefix(t.Name, ".")}
 		e.path, e.misnamed = misnamed(dir, t.Name)
 		own = append(own, e)
 	}

@@ -35,26 +35,15 @@ func mentionsOf(content []byte) string {
 type mention struct{ name, tenant string }
 
 // findMentions finds the files that cannot be read and have a name in them that is of consequence: of
-// what the revision lacks, and of what was removed before.
-func (a *assembler) findMentions() map[mention][]string {
+// an object that the revision lacks, or that was removed before.
+func (s *suspects) findMentions() map[mention][]string {
 	found := make(map[mention][]string)
-	if len(a.unnamed) == 0 {
+	if len(s.unnamed) == 0 {
 		return found
 	}
-	lacking := make(map[string]bool)
-	lack := func(id model.Identity) {
-		if depended(id.Kind) && a.candidates[id] == nil {
-			lacking[id.Name] = true
-		}
-	}
-	for id := range a.prev.objects.all() {
-		lack(id)
-	}
-	for id := range a.prev.removed {
-		lack(id)
-	}
-	for _, f := range a.unnamed {
-		owner := a.tenants.Owner(f.path)
+	lacking := s.lacks()
+	for _, f := range s.unnamed {
+		owner := s.owners.Owner(f.path)
 		for name := range strings.SplitSeq(f.mentions, "\n") {
 			if lacking[name] {
 				found[mention{name, owner}] = more(found[mention{name, owner}], f.path)
@@ -62,6 +51,25 @@ func (a *assembler) findMentions() map[mention][]string {
 		}
 	}
 	return found
+}
+
+// lacks returns the names of the objects that the revision lacks or that were removed before.
+func (a *assembler) lacks() map[string]bool {
+	names := make(map[string]bool)
+	lack := func(id model.Identity) {
+		if depended(id.Kind) && a.candidates[id] == nil {
+			names[id.Name] = true
+		}
+	}
+	for id := range a.scope {
+		if _, was := a.prev.objects.get(id); was {
+			lack(id)
+		}
+	}
+	for id := range a.prev.removed {
+		lack(id)
+	}
+	return names
 }
 
 // more is a list of files with another one, as far as it is of use.
@@ -74,17 +82,17 @@ func more(files []string, file string) []string {
 
 // mentioning are the files that cannot be read and in which an object of a tenant may stand, for its
 // name does; "" is anybody's.
-func (a *assembler) mentioning(id model.Identity, tenant string) []string {
-	if a.mentions == nil {
-		a.mentions = a.findMentions()
+func (s *suspects) mentioning(id model.Identity, tenant string) []string {
+	if s.mentions == nil {
+		s.mentions = s.findMentions()
 	}
-	if !depended(id.Kind) || len(a.mentions) == 0 {
+	if !depended(id.Kind) || len(s.mentions) == 0 {
 		return nil
 	}
-	files := a.mentions[mention{id.Name, tenant}]
-	for i := range a.tenants {
+	files := s.mentions[mention{id.Name, tenant}]
+	for i := range s.owners {
 		if tenant == "" {
-			files = append(slices.Clip(files), a.mentions[mention{id.Name, a.tenants[i].Path}]...)
+			files = append(slices.Clip(files), s.mentions[mention{id.Name, s.owners[i].Path}]...)
 		}
 	}
 	return files
@@ -119,21 +127,21 @@ type successors struct {
 
 // noteMistaken notes a file in which an object cannot be used that was not in force. Had its file no
 // mistake, what vanished with the same revision might go on by that name.
-func (a *assembler) noteMistaken(id model.Identity, owner, file string) {
-	if _, was := a.prev.objects.get(id); was || !depended(id.Kind) || a.knew(a.effective.blobAt(file)) {
+func (s *suspects) noteMistaken(id model.Identity, owner, file string) {
+	if !depended(id.Kind) || s.knew(blobAt(s.after, file)) {
 		return
 	}
 	of := successors{id.Kind, id.Namespace, owner}
-	a.mistaken[of] = more(a.mistaken[of], file)
+	s.mistaken[of] = more(s.mistaken[of], file)
 }
 
 // succeeding are the files in which what an object is called by now may stand, with a mistake.
-func (a *assembler) succeeding(id model.Identity, p located) []string {
+func (s *suspects) succeeding(id model.Identity, p located) []string {
 	if p.object != nil {
-		return a.mistaken[successors{id.Kind, id.Namespace, p.owner()}]
+		return s.mistaken[successors{id.Kind, id.Namespace, p.owner()}]
 	}
 	var files []string
-	for of, all := range a.mistaken {
+	for of, all := range s.mistaken {
 		if of.kind == id.Kind && of.namespace == id.Namespace {
 			files = append(files, all...)
 		}

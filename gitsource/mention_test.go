@@ -134,7 +134,7 @@ func TestWhatVanishesAlongWithANewMistakeIsNotRemoved(t *testing.T) {
 			}
 			move("")
 			w.look()
-			if now := w.d.Renamed["default/old"]; c.id.Kind == model.KindServerClaim && now != "default/new" {
+			if now := w.d.NameNow("default/old", ""); c.id.Kind == model.KindServerClaim && now != "default/new" {
 				t.Errorf("it is called %q, removed are %v", now, w.d.Removed)
 			}
 			if stays() {

@@ -36,6 +36,9 @@ type MergeOptions struct {
 // Merged is what is in force before and after a merge.
 type Merged struct {
 	Base, Head *model.Desired
+	// OneByOne is Head if the commits are applied one after the other, as after a rebase or a fast-forward;
+	// nil if there is only one.
+	OneByOne *model.Desired
 	// Since is the commit that both come from. Contained is set when the base has all of the
 	// head already.
 	Since     string
@@ -59,7 +62,8 @@ func (e *MissingError) Error() string { return e.What + " is not in this clone" 
 // Merge decides what is in force with the base, and what once the head is merged into it,
 // in the way in which Source does as it meets one revision after the other.
 func (c *Clone) Merge(o MergeOptions) (*Merged, error) {
-	m := merge{Clone: c, MergeOptions: o, read: c.reader(&o), rules: o.rules()}
+	m := merge{Clone: c, MergeOptions: o, read: c.reader(&o)}
+	m.walker = walker{rules: o.rules(), revision: m.revision}
 	return m.run()
 }
 
@@ -81,9 +85,8 @@ func (o *MergeOptions) rules() rules {
 type merge struct {
 	*Clone
 	MergeOptions
-	read      *reader
-	rules     rules
-	approvals []string
+	read   *reader
+	walker walker
 }
 
 func (m *merge) run() (*Merged, error) {
@@ -101,7 +104,7 @@ func (m *merge) run() (*Merged, error) {
 		return nil, err
 	}
 	result := &Merged{Since: since.String(), Contained: since == head.Hash, Approves: approvedIn(way.between)}
-	before, err := m.before(base, result)
+	before, next, err := m.before(base, result)
 	if err != nil {
 		return nil, err
 	}
@@ -109,22 +112,88 @@ func (m *merge) run() (*Merged, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(files) == 0 && !before.effective.isEmpty() {
-		return nil, errors.New("no manifest is left: Ingot refuses such a revision, and everything stays as it is")
-	}
-	after := assemble(change{
-		prev: before.effective, files: files, lineage: lineageDescends, revision: m.revision(head), at: m.Now,
-		approvals: m.approve(head, result.Approves),
-	}, m.rules)
-	if m.Strict && newErrors(before.problems, after.problems) {
-		return nil, fmt.Errorf("git.strict is true, so Ingot refuses the revision as a whole: %w", model.JoinErrors(after.problems))
+	one := m.walker
+	one.files = func(lineCommit, effective) ([]manifest, error) { return files, nil }
+	whole := lineCommit{head.Hash, head.TreeHash, m.store.approvals(head, result.Approves)}
+	if result.Head, err = m.after(one, before, []lineCommit{whole}, next); err != nil {
+		return nil, err
 	}
 	if result.Contained {
 		result.Head = result.Base
 		return result, nil
 	}
-	result.Head = m.desired(after, head)
+	if line := m.branch(base, head); len(line) > 1 {
+		conflict := false
+		each, err := m.after(m.rebasing(before.effective, &conflict), before, line, next)
+		if conflict {
+			return result, nil // a person has to say what the commits become
+		}
+		result.OneByOne = each
+		return result, err
+	}
 	return result, nil
+}
+
+// after is what is in force once commits are applied.
+func (m *merge) after(w walker, before outcome, line []lineCommit, s step) (*model.Desired, error) {
+	out, s, err := w.walk(before.effective, line, s)
+	switch {
+	case errors.Is(err, errNoManifest):
+		return nil, errors.New("no manifest is left: Ingot refuses such a revision, and everything stays as it is")
+	case err != nil:
+		return nil, err
+	case m.Strict && newErrors(before.problems, out.problems):
+		return nil, fmt.Errorf("git.strict is true, so Ingot refuses the revision as a whole: %w", model.JoinErrors(out.problems))
+	}
+	return m.desired(out, line[len(line)-1].hash, s.approvals), nil
+}
+
+// branch returns the commits of the head's first-parent line that the base does not have, oldest first.
+func (m *merge) branch(base, head *object.Commit) []lineCommit {
+	known := make(map[plumbing.Hash]bool)
+	m.store.visit(base.Hash, func(c *object.Commit) bool {
+		known[c.Hash] = true
+		return true
+	})
+	line, fork := m.store.lineUntil(head.Hash, func(h plumbing.Hash) bool { return known[h] })
+	if !known[fork] {
+		return nil
+	}
+	for i := range line {
+		if c, err := m.store.commit(line[i].hash); err == nil {
+			line[i].approved = m.store.approvals(c, nil)
+		}
+	}
+	return line
+}
+
+// rebasing is a walker that applies what each commit of the head changes to the manifests before it, which are
+// those of the base at first. It notes a file that both have changed.
+func (m *merge) rebasing(in effective, conflict *bool) walker {
+	w, now := m.walker, in.files
+	w.files = func(c lineCommit, in effective) ([]manifest, error) {
+		commit, err := m.store.commit(c.hash)
+		if err != nil {
+			return nil, err
+		}
+		parent, err := m.store.commit(commit.ParentHashes[0])
+		if err != nil {
+			return nil, err
+		}
+		was, err := m.manifests(parent, in)
+		if err != nil && !errors.Is(err, errPathMissing) {
+			return nil, err
+		}
+		theirs, err := m.manifests(commit, in)
+		if err != nil {
+			return nil, err
+		}
+		var both []string
+		now, both = mergeManifests(was, now, theirs)
+		*conflict = *conflict || len(both) > 0
+		return now, nil
+	}
+	return w
 }
 
 func newErrors(before, after []model.Problem) bool {
@@ -141,44 +210,63 @@ func (m *merge) commit(hash string) (*object.Commit, error) {
 
 // before is what is in force with the base: what is with the revision that Ingot acted upon
 // last, and what came since.
-func (m *merge) before(base *object.Commit, result *Merged) (outcome, error) {
+func (m *merge) before(base *object.Commit, result *Merged) (outcome, step, error) {
 	applied := m.Beginning.Applied
 	at, way := base, meeting{}
 	if hash := m.Beginning.appliedHash(); !hash.IsZero() && hash != base.Hash && applied.Branch == m.Source.Branch {
 		var err error
 		if at, err = m.store.commit(hash); err != nil {
-			return outcome{}, &MissingError{What: "revision " + string(applied.Revision()) + ", which Ingot acted upon last,", Applied: true}
+			return outcome{}, step{}, &MissingError{What: "revision " + string(applied.Revision()) + ", which Ingot acted upon last,", Applied: true}
 		}
 		if way = m.store.meet(hash, base.Hash); way.at(base.Hash) {
-			return outcome{}, &MissingError{What: fmt.Sprintf("%s has moved on to %s, and that", m.Source.Branch, hash), Applied: true}
+			return outcome{}, step{}, &MissingError{What: fmt.Sprintf("%s has moved on to %s, and that", m.Source.Branch, hash), Applied: true}
 		}
 		if way.truncated && !way.at(hash) {
-			return outcome{}, &MissingError{What: "the history between " + string(applied.Revision()) + ", which Ingot acted upon last, and the base", Applied: true}
+			return outcome{}, step{}, &MissingError{What: "the history between " + string(applied.Revision()) + ", which Ingot acted upon last, and the base", Applied: true}
 		}
 		result.Behind = true
 	}
 	lastGood := m.lastGood()
 	files, err := m.manifests(at, effective{objects: lastGood})
 	if err != nil && !errors.Is(err, errPathMissing) {
-		return outcome{}, err
+		return outcome{}, step{}, err
 	}
-	out := assemble(change{
-		prev: baseEffective(m.Beginning, lastGood, files), files: files, lineage: lineageSame, revision: m.revision(at), at: m.Now, approvals: m.approve(at, nil),
-	}, m.rules)
+	s := step{lineage: lineageSame, revision: m.revision(at.Hash), at: m.Now, approvals: newest(m.store.approvals(at, nil))}
+	out := next(baseEffective(m.Beginning, lastGood, files), s, diffOf(nil, files), m.walker.rules)
+	s.lineage = lineageDescends
 	if at != base {
-		if files, err = m.manifests(base, out.effective); err != nil {
-			return outcome{}, err
+		if out, s, err = m.toBase(out.effective, at, base, way, s); err != nil {
+			return outcome{}, step{}, err
 		}
-		step := change{
-			prev: out.effective, files: files, lineage: lineageDescends, revision: m.revision(base), at: m.Now, approvals: m.approve(base, approvedIn(way.between)),
-		}
-		if !way.at(at.Hash) {
-			step.lineage, step.cause = rewritten, model.AbsentHistoryRewritten
-		}
-		out = assemble(step, m.rules)
 	}
-	result.Base = m.desired(out, base)
-	return out, nil
+	result.Base = m.desired(out, base.Hash, s.approvals)
+	return out, s, nil
+}
+
+// toBase applies the commits between the revision that Ingot acted upon last and the base.
+func (m *merge) toBase(in effective, at, base *object.Commit, way meeting, s step) (outcome, step, error) {
+	w := m.walker
+	w.files = func(c lineCommit, in effective) ([]manifest, error) {
+		commit, err := m.store.commit(c.hash)
+		if err != nil {
+			return nil, err
+		}
+		return m.manifests(commit, in)
+	}
+	line := m.store.line(at.Hash, base.Hash)
+	if len(line) == 0 {
+		line = []lineCommit{{base.Hash, base.TreeHash, m.store.approvals(base, approvedIn(way.between))}}
+		s.joined = true
+		if !way.at(at.Hash) {
+			s.lineage, s.cause = rewritten, model.AbsentHistoryRewritten
+		}
+	}
+	out, s, err := w.walk(in, line, s)
+	s.lineage, s.cause, s.joined = lineageDescends, "", false
+	if errors.Is(err, errNoManifest) {
+		err = fmt.Errorf("%s holds no manifest: Ingot refuses it, and everything stays as it is", m.revision(base.Hash).Short())
+	}
+	return out, s, err
 }
 
 // lastGood are the objects that were in force as they had been before, as far as the clone has them.
@@ -203,33 +291,27 @@ func (m *merge) lastGood() *objectsInForce {
 	return known
 }
 
-func (m *merge) revision(c *object.Commit) model.Revision {
-	return model.Revision(m.Source.Branch + "@sha1:" + c.Hash.String())
+func (m *merge) revision(c plumbing.Hash) model.Revision {
+	return target{name: m.Source.Branch, commit: c}.revision()
 }
 
-// approve adds what commits approve.
-func (m *merge) approve(head *object.Commit, approved []string) []string {
-	m.approvals = newest(m.approvals, m.store.approvals(head, approved))
-	return m.approvals
-}
-
-func (m *merge) desired(out outcome, at *object.Commit) *model.Desired {
+func (m *merge) desired(out outcome, at plumbing.Hash, approvals []string) *model.Desired {
 	d := out.desired()
 	d.Revision, d.URL, d.Path = m.revision(at), m.Source.URL, m.Source.Path
-	d.Time, d.Approvals = m.Now, m.approvals
+	d.Time, d.Approvals = m.Now, approvals
 	return d
 }
 
 // manifests are those of a commit that follows upon what is in force.
 func (m *merge) manifests(c *object.Commit, inForce effective) ([]manifest, error) {
-	files, err := m.read.read(m.store, c.TreeHash, cmp.Or(m.Source.Path, "."), newHeldPaths(inForce.objects))
+	files, err := m.read.read(m.store, c.TreeHash, cmp.Or(m.Source.Path, "."), inForce)
 	switch {
 	case errors.Is(err, errNotReadable):
-		return nil, &MissingError{What: fmt.Sprintf("a part of %s (%v)", m.revision(c).Short(), err)}
+		return nil, &MissingError{What: fmt.Sprintf("a part of %s (%v)", m.revision(c.Hash).Short(), err)}
 	case errors.Is(err, errPathMissing):
-		return nil, fmt.Errorf("folder %s is not in %s: %w", m.Source.Path, m.revision(c).Short(), err)
+		return nil, fmt.Errorf("folder %s is not in %s: %w", m.Source.Path, m.revision(c.Hash).Short(), err)
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", m.revision(c).Short(), err)
+		return nil, fmt.Errorf("read %s: %w", m.revision(c.Hash).Short(), err)
 	}
 	return files, nil
 }

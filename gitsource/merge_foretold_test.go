@@ -54,14 +54,14 @@ func (f *foretold) run() {
 	c, dir := f.cloned()
 	now := time.Unix(1e9, 0)
 	m := merge{Clone: c, MergeOptions: MergeOptions{Source: model.Applied{Branch: "main", Path: "."}, Now: now, Tenants: f.tenants}}
-	m.read, m.rules = c.reader(&m.MergeOptions), m.MergeOptions.rules()
+	m.read, m.walker.rules = c.reader(&m.MergeOptions), m.MergeOptions.rules()
 	met := func(at string, lineage lineage) {
 		commit := must.Get(m.commit(at))(f.t)
 		files := must.Get(m.manifests(commit, f.now.effective))(f.t)
 		if lineage == lineageFirst {
 			f.now.effective = newEffective()
 		}
-		f.now = assemble(change{prev: f.now.effective, files: files, lineage: lineage, revision: m.revision(commit), at: now}, m.rules)
+		f.now = next(f.now.effective, step{lineage: lineage, revision: m.revision(commit.Hash), at: now}, diffOf(f.now.effective.files, files), m.walker.rules)
 		f.at = at
 	}
 	met(f.at, lineageFirst)
@@ -116,8 +116,8 @@ func fate(d *model.Desired, id model.Identity) string {
 		return "in force with " + d.Claims[name].Spec.Image
 	case d.IsQuarantined(id):
 		return "in force, as it was"
-	case d.Renamed[name] != "":
-		return "called " + string(d.Renamed[name])
+	case d.NameNow(name, "") != name:
+		return "called " + string(d.NameNow(name, ""))
 	case len(d.Removed[id]) > 0:
 		return "removed"
 	}

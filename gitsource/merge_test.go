@@ -90,8 +90,10 @@ func in(d *model.Desired) string {
 	for id := range d.Removed {
 		all = append(all, "-"+id.Name)
 	}
-	for old, now := range d.Renamed {
-		all = append(all, string(old)+">"+string(now))
+	for _, r := range d.Renamed {
+		for old, now := range r.Names {
+			all = append(all, string(old)+">"+string(now))
+		}
 	}
 	slices.Sort(all)
 	return strings.Join(all, " ")

@@ -49,12 +49,21 @@ func take(paths ...string) act {
 	return func(w *watch) { ok[string](w.T)(w.repo.Remove("take", paths...)) }
 }
 
+// change is one commit that adds some files and removes others.
+func change(files map[string]string, removed ...string) act {
+	return func(w *watch) { ok[string](w.T)(w.repo.Change(files, "change", removed...)) }
+}
+
 func rewrite(files map[string]string) act {
 	return func(w *watch) { ok[string](w.T)(w.repo.ForcePush(files, "rewrite")) }
 }
 
 func submodule(path string) act {
 	return func(w *watch) { ok[string](w.T)(w.repo.Link(path, "160000", strings.Repeat("1", 40), "submodule")) }
+}
+
+func move(from, to string) act {
+	return func(w *watch) { ok[string](w.T)(w.repo.Move("move", from, to)) }
 }
 
 func restart(w *watch) {
@@ -109,8 +118,10 @@ func see(d *model.Desired) seen {
 		}
 		s.Removed = append(s.Removed, text)
 	}
-	for old, now := range d.Renamed {
-		s.Renamed = append(s.Renamed, fmt.Sprint(old, " > ", now))
+	for _, r := range d.Renamed {
+		for old, now := range r.Names {
+			s.Renamed = append(s.Renamed, fmt.Sprint(old, " > ", now))
+		}
 	}
 	for _, e := range d.Absent {
 		text := e.Identity.String() + ": " + string(e.Cause)
@@ -135,9 +146,19 @@ type chapter struct {
 }
 
 const (
+	webUnknown   = "ServerClaim default/web: AppliedUnknown"
 	webGone      = "ServerClaim default/web: HistoryRewritten"
 	webOtherwise = "ServerClaim default/web: HistoryRewritten, otherwise"
 )
+
+// abc are three claims in files of their own, with contents that differ.
+func abc(names ...string) map[string]string {
+	files := make(map[string]string)
+	for i, name := range names {
+		files[fmt.Sprint(i+1, ".yaml")] = claimYAML(name, fmt.Sprint(i+1))
+	}
+	return files
+}
 
 func TestRemovals(t *testing.T) {
 	t.Parallel()
@@ -170,7 +191,7 @@ func TestRemovals(t *testing.T) {
 		},
 		"a file that moves takes nothing away": {
 			{acts: []act{put(both)}, want: seen{Claims: all}},
-			{acts: []act{put(map[string]string{"sub/web.yaml": web}), take("web.yaml")}, want: seen{Claims: all}},
+			{acts: []act{change(map[string]string{"sub/web.yaml": web}, "web.yaml")}, want: seen{Claims: all}},
 		},
 		"a rewritten history takes nothing away, nor does the commit after it, nor a restart, nor another machine": {
 			{acts: []act{put(both)}, want: seen{Claims: all}},
@@ -316,7 +337,7 @@ func TestRemovals(t *testing.T) {
 		"a file that is no manifest holds up no removal": {
 			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{
-				acts: []act{put(map[string]string{"notes.yaml": "[hello\n"}), take("web.yaml")},
+				acts: []act{change(map[string]string{"notes.yaml": "[hello\n"}, "web.yaml")},
 				want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}},
 			},
 		},
@@ -327,7 +348,7 @@ func TestRemovals(t *testing.T) {
 		},
 		"a new broken file holds what vanished along with its coming": {
 			{acts: []act{put(both)}, want: seen{Claims: all}},
-			{acts: []act{put(map[string]string{"x.yaml": broken}), take("web.yaml")}, want: seen{Claims: all}},
+			{acts: []act{change(map[string]string{"x.yaml": broken}, "web.yaml")}, want: seen{Claims: all}},
 			{acts: []act{restart}, want: seen{Claims: all}},
 			{acts: []act{readme}, want: seen{Claims: all}},
 			{
@@ -338,7 +359,7 @@ func TestRemovals(t *testing.T) {
 		"a broken file that moves takes along what it held": {
 			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{acts: []act{put(map[string]string{"web.yaml": broken})}, want: seen{Claims: all}},
-			{acts: []act{put(map[string]string{"sub/web.yaml": broken}), take("web.yaml")}, want: seen{Claims: all}},
+			{acts: []act{change(map[string]string{"sub/web.yaml": broken}, "web.yaml")}, want: seen{Claims: all}},
 			{acts: []act{restart, readme}, want: seen{Claims: all}},
 			{acts: []act{take("sub")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
@@ -349,7 +370,7 @@ func TestRemovals(t *testing.T) {
 		},
 		"a file that names an object holds it, whatever becomes of the file": {
 			{acts: []act{put(both)}, want: seen{Claims: all}},
-			{acts: []act{put(map[string]string{"x.yaml": brokenClaim("web")}), take("web.yaml")}, want: seen{Claims: all}},
+			{acts: []act{change(map[string]string{"x.yaml": brokenClaim("web")}, "web.yaml")}, want: seen{Claims: all}},
 			{acts: []act{restart, put(map[string]string{"x.yaml": "[hello\n"})}, want: seen{Claims: all}},
 			{acts: []act{take("x.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
@@ -386,14 +407,15 @@ func TestRemovals(t *testing.T) {
 				acts: []act{put(map[string]string{"web.yaml": claimYAML("web3", "a")})},
 				want: seen{
 					Claims:  map[string]string{"web3": "a", "db": "b"},
-					Renamed: []string{"default/web > default/web3", "default/web2 > default/web3"},
+					Renamed: []string{"default/web > default/web2", "default/web2 > default/web3"},
 				},
 			},
 			{
 				acts: []act{take("web.yaml")},
 				want: seen{
 					Claims:  justDB,
-					Removed: []string{"ServerClaim default/web", "ServerClaim default/web2", "ServerClaim default/web3"},
+					Removed: []string{"ServerClaim default/web3"},
+					Renamed: []string{"default/web > default/web2", "default/web2 > default/web3"},
 				},
 			},
 		},
@@ -416,7 +438,7 @@ func TestRemovals(t *testing.T) {
 			},
 			{
 				acts: []act{put(map[string]string{"web.yaml": web})},
-				want: seen{Claims: all, Renamed: []string{"default/web2 > default/web"}},
+				want: seen{Claims: all, Renamed: []string{"default/web > default/web2", "default/web2 > default/web"}},
 			},
 		},
 		"another name and another content is another claim": {
@@ -436,7 +458,7 @@ func TestRemovals(t *testing.T) {
 		"several with the same content in other files are no renaming": {
 			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{
-				acts: []act{take("web.yaml"), put(map[string]string{"x.yaml": claimYAML("x", "a"), "y.yaml": claimYAML("y", "a")})},
+				acts: []act{change(map[string]string{"x.yaml": claimYAML("x", "a"), "y.yaml": claimYAML("y", "a")}, "web.yaml")},
 				want: seen{Claims: map[string]string{"x": "a", "y": "a", "db": "b"}, Removed: []string{"ServerClaim default/web"}},
 			},
 		},
@@ -449,7 +471,7 @@ func TestRemovals(t *testing.T) {
 			{acts: []act{put(map[string]string{"web.yaml": broken})}, want: seen{Claims: all, Absent: []string{webOtherwise}}},
 			{acts: []act{readme}, want: seen{Claims: all, Absent: []string{webOtherwise}}},
 			{
-				acts: []act{put(map[string]string{"sub/web.yaml": broken}), take("web.yaml")},
+				acts: []act{change(map[string]string{"sub/web.yaml": broken}, "web.yaml")},
 				want: seen{Claims: all, Absent: []string{webOtherwise}},
 			},
 			{acts: []act{take("sub")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
@@ -471,7 +493,7 @@ func TestRemovals(t *testing.T) {
 				want: seen{Claims: all, Absent: []string{webOtherwise}},
 			},
 			{
-				acts: []act{take("web.yaml"), put(map[string]string{"x.yaml": broken})},
+				acts: []act{change(map[string]string{"x.yaml": broken}, "web.yaml")},
 				want: seen{Claims: all, Absent: []string{webOtherwise}},
 			},
 			{acts: []act{readme}, want: seen{Claims: all, Absent: []string{webOtherwise}}},
@@ -516,7 +538,7 @@ func TestRemovals(t *testing.T) {
 		"a broken file that moves over another takes along what it held": {
 			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{acts: []act{put(map[string]string{"web.yaml": broken, "x.yaml": "# nothing\n"})}, want: seen{Claims: all}},
-			{acts: []act{put(map[string]string{"x.yaml": broken}), take("web.yaml")}, want: seen{Claims: all}},
+			{acts: []act{change(map[string]string{"x.yaml": broken}, "web.yaml")}, want: seen{Claims: all}},
 			{acts: []act{readme}, want: seen{Claims: all}},
 			{acts: []act{take("x.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
@@ -524,14 +546,101 @@ func TestRemovals(t *testing.T) {
 			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{acts: []act{put(map[string]string{"web.yaml": broken, "x.yaml": "# nothing\n"})}, want: seen{Claims: all}},
 			{acts: []act{put(map[string]string{"x.yaml": broken, "web.yaml": "# nothing\n"})}, want: seen{Claims: all}},
-			{acts: []act{take("x.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{take("x.yaml")}, want: seen{Claims: all}},
+			{acts: []act{take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"a submodule that moves takes along what its folder held": {
 			{acts: []act{put(map[string]string{"d/web.yaml": web, "db.yaml": db})}, want: seen{Claims: all}},
-			{acts: []act{take("d"), submodule("d")}, want: seen{Claims: all}},
-			{acts: []act{restart, take("d"), submodule("e")}, want: seen{Claims: all}},
+			{acts: []act{submodule("d")}, want: seen{Claims: all}},
+			{acts: []act{restart, move("d", "e")}, want: seen{Claims: all}},
 			{acts: []act{readme}, want: seen{Claims: all}},
 			{acts: []act{take("e")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a file that is emptied keeps what it defined, until a commit deletes it": {
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"web.yaml": ""})}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"web.yaml": "# a comment\n---\n"})}, want: seen{Claims: all}},
+			{acts: []act{restart, readme}, want: seen{Claims: all}},
+			{acts: []act{lose}, want: seen{Claims: justDB, Absent: []string{webUnknown}, Quarantined: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(map[string]string{"web.yaml": web})}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"web.yaml": ""}), take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{webRemoved}}},
+		},
+		"a file that was always empty holds nothing": {
+			{acts: []act{put(map[string]string{"web.yaml": web, "db.yaml": db, "x.yaml": "# to do\n"})}, want: seen{Claims: all}},
+			{acts: []act{take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{webRemoved}}},
+		},
+		"a file that is emptied holds nothing that is in another one": {
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"web.yaml": "", "all.yaml": web})}, want: seen{Claims: all}},
+			{acts: []act{take("all.yaml")}, want: seen{Claims: justDB, Removed: []string{webRemoved}}},
+		},
+		"a folder in the place of a file keeps what that defined": {
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{change(map[string]string{"web.yaml/README.md": "hello"}, "web.yaml")}, want: seen{Claims: all}},
+			{acts: []act{restart, readme}, want: seen{Claims: all}},
+			{acts: []act{take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{webRemoved}}},
+		},
+		"a folder with the name of a file holds nothing that was in it": {
+			{acts: []act{put(map[string]string{"x.yaml/web.yaml": web, "x.yaml/a.yaml": claimYAML("a", "a"), "db.yaml": db})}, want: seen{Claims: map[string]string{"web": "a", "a": "a", "db": "b"}}},
+			{acts: []act{take("x.yaml/web.yaml")}, want: seen{Claims: map[string]string{"a": "a", "db": "b"}, Removed: []string{webRemoved}}},
+		},
+		"a folder that is hidden keeps what it defined, until a commit deletes it": {
+			{acts: []act{put(map[string]string{"claims/web.yaml": web, "db.yaml": db, ".github/x.yaml": "on: push\n"})}, want: seen{Claims: all}},
+			{acts: []act{move("claims", ".claims")}, want: seen{Claims: all}},
+			{acts: []act{restart, readme}, want: seen{Claims: all}},
+			{acts: []act{move(".claims", "x/.old")}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"x/.old/web.yaml": claimYAML("web", "c")})}, want: seen{Claims: all}},
+			{acts: []act{take("x/.old")}, want: seen{Claims: justDB, Removed: []string{webRemoved}}},
+		},
+		"a copy in a hidden folder holds nothing": {
+			{acts: []act{put(map[string]string{"web.yaml": web, "db.yaml": db, ".old/x.yaml": claimYAML("x", "a")})}, want: seen{Claims: all}},
+			{acts: []act{take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{webRemoved}}},
+		},
+		"claims that get the names of one another keep their servers": {
+			{acts: []act{put(abc("a", "b", "c"))}, want: seen{Claims: map[string]string{"a": "1", "b": "2", "c": "3"}}},
+			{
+				acts: []act{put(abc("b", "c", "d"))},
+				want: seen{
+					Claims:  map[string]string{"b": "1", "c": "2", "d": "3"},
+					Renamed: []string{"default/a > default/b", "default/b > default/c", "default/c > default/d"},
+				},
+			},
+			{
+				acts: []act{take("3.yaml")},
+				want: seen{
+					Claims: map[string]string{"b": "1", "c": "2"}, Removed: []string{"ServerClaim default/d"},
+					Renamed: []string{"default/a > default/b", "default/b > default/c", "default/c > default/d"},
+				},
+			},
+		},
+		"a claim that has the content of one that vanished may be that one": {
+			{acts: []act{put(abc("a", "b", "c"))}, want: seen{Claims: map[string]string{"a": "1", "b": "2", "c": "3"}}},
+			{
+				acts: []act{change(map[string]string{"2.yaml": claimYAML("b", "1")}, "1.yaml")},
+				want: seen{Claims: map[string]string{"a": "1", "b": "1", "c": "3"}, Absent: []string{"ServerClaim default/a: NameUnclear"}},
+			},
+			{acts: []act{readme}, want: seen{Claims: map[string]string{"a": "1", "b": "1", "c": "3"}, Absent: []string{"ServerClaim default/a: NameUnclear"}}},
+			{
+				acts: []act{approve("ServerClaim default/a")},
+				want: seen{Claims: map[string]string{"b": "1", "c": "3"}, Removed: []string{"ServerClaim default/a (approved)"}},
+			},
+		},
+		"and so may each of several": {
+			{acts: []act{put(abc("a", "b", "c"))}, want: seen{Claims: map[string]string{"a": "1", "b": "2", "c": "3"}}},
+			{
+				acts: []act{change(map[string]string{"2.yaml": claimYAML("b", "1"), "3.yaml": claimYAML("c", "1")}, "1.yaml")},
+				want: seen{Claims: map[string]string{"a": "1", "b": "1", "c": "1"}, Absent: []string{"ServerClaim default/a: NameUnclear"}},
+			},
+		},
+		"a claim whose new name clashes keeps the old one": {
+			{acts: []act{put(map[string]string{"web.yaml": claimYAML("web", "shared"), "db.yaml": db})}, want: seen{Claims: map[string]string{"web": "shared", "db": "b"}}},
+			{
+				acts: []act{put(map[string]string{"web.yaml": claimYAML("web2", "shared"), "x.yaml": claimYAML("x", "shared")})},
+				want: seen{
+					Claims: map[string]string{"web": "shared", "db": "b"}, Absent: []string{"ServerClaim default/web: NameUnclear"},
+					Quarantined: []string{"ServerClaim default/web2", "ServerClaim default/x"},
+				},
+			},
 		},
 		"who approves that a claim is gone does not rename it": {
 			{acts: []act{put(both)}, want: seen{Claims: all}},

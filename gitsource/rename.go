@@ -2,90 +2,185 @@ package gitsource
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 
 	"ingot/model"
 )
 
-// renames pairs claims that vanished with new ones of the same content, in the same
-// namespace: they keep their server. A claim that could be paired with several is
-// paired with the one in the same file, or not at all. See changedAlong for those of another
-// content.
-func (a *assembler) renames() map[model.ClaimName]model.ClaimName {
-	var vanished, arrived []model.Identity
+// names are the claims of a step that have another name now, both ways.
+type names struct {
+	now, old map[model.Identity]model.Identity
+}
+
+func (n *names) pair(old, now model.Identity) { n.now[old], n.old[now] = now, old }
+
+// renaming is what the planner reads of it.
+func (n *names) renaming(at model.Revision) model.Renaming {
+	r := model.Renaming{Revision: at, Names: make(map[model.ClaimName]model.ClaimName, len(n.now))}
+	for old, now := range n.now {
+		r.Names[old.ClaimName()] = now.ClaimName()
+	}
+	return r
+}
+
+// naming finds the new names of the claims that a commit took away: they keep their server.
+type naming struct {
+	*assembler
+	vanished, arrived []model.Identity
+	changed           map[model.Identity]bool
+	unclear           []model.Identity // perhaps removed, and perhaps renamed
+}
+
+// nameClaims finds which claims have other names. If one may have another name, and which is not
+// certain, the claim stays in force and waits for an approval.
+func (a *assembler) nameClaims() {
+	a.names = names{make(map[model.Identity]model.Identity), make(map[model.Identity]model.Identity)}
+	n := naming{assembler: a, changed: make(map[model.Identity]bool)}
 	for id, r := range a.gone {
 		if id.Kind == model.KindServerClaim && !r.Approved && a.prev.objects.of(id).object != nil {
-			vanished = append(vanished, id)
+			n.vanished = append(n.vanished, id)
 		}
 	}
-	if len(vanished) == 0 {
-		return nil
+	if len(n.vanished) == 0 {
+		return
 	}
-	for id, p := range a.effective.objects.all() {
-		_, was := a.prev.objects.get(id)
-		if id.Kind == model.KindServerClaim && !was && p.object != nil {
-			arrived = append(arrived, id)
+	for id, places := range a.candidates {
+		before := a.prev.objects.of(id)
+		switch {
+		case id.Kind != model.KindServerClaim || len(places) != 1 || a.prev.absent[id].Blob != "":
+		case before.object == nil:
+			n.arrived = append(n.arrived, id)
+		case !before.sameAs(places[0]) && !sameContent(before.object, places[0].object):
+			n.changed[id] = true
 		}
 	}
-	pairs := make(map[model.ClaimName]model.ClaimName)
-	for _, same := range a.alike(vanished, arrived) {
+	pairs, _ := n.pairs(n.vanished, n.arrived)
+	for old, now := range pairs {
+		a.names.pair(old, now)
+	}
+	n.followChains()
+	n.changedAlong()
+	if a.joined {
+		n.unclear = slices.AppendSeq(n.unclear, maps.Keys(a.names.now))
+		a.names = names{}
+	}
+	for _, old := range n.unclear {
+		a.unclear[old] = true
+		a.keepAbsent(old, a.absence(old))
+	}
+	for _, old := range n.vanished {
+		if _, renamed := a.names.now[old]; renamed || a.unclear[old] {
+			delete(a.gone, old)
+		}
+	}
+}
+
+// left returns the claims that have no other name yet, and are not known by another one.
+func (n *naming) left(ids []model.Identity) []model.Identity {
+	return slices.DeleteFunc(slices.Clone(ids), func(id model.Identity) bool {
+		_, renamed := n.names.now[id]
+		_, taken := n.names.old[id]
+		return renamed || taken
+	})
+}
+
+// pairs finds claims of the same content in the same namespace. A claim that could be paired with several is
+// paired with the one in the same file, or not at all. See changedAlong for those of another
+// content. Doubtful are those whose content has a name now that another claim had.
+func (n *naming) pairs(olds, nows []model.Identity) (found map[model.Identity]model.Identity, doubtful map[model.Identity]bool) {
+	found, doubtful = make(map[model.Identity]model.Identity), make(map[model.Identity]bool)
+	for _, same := range n.alike(olds, nows) {
+		overwrites := slices.ContainsFunc(same.nows.all, func(id model.Identity) bool { return n.changed[id] })
 		for _, old := range same.olds.all {
-			now, ok := same.nows.only(a.prev.objects.of(old).path)
-			if !ok {
+			doubtful[old] = overwrites
+			now, ok := same.nows.only(n.before(old).path)
+			if !ok || now == old {
 				continue
 			}
-			if again, ok := same.olds.only(a.effective.objects.of(now).path); ok && again == old {
-				pairs[old.ClaimName()] = now.ClaimName()
+			if again, ok := same.olds.only(n.after(now).path); ok && again == old {
+				found[old] = now
 			}
 		}
 	}
-	a.changedAlong(pairs, vanished, arrived)
-	return pairs
+	return found, doubtful
+}
+
+// followChains finds claims that vanished and whose content has a name now that another claim had, which has
+// another name itself, and so on, until a name that is new. If a claim in between has no new name, it is not
+// known what the one that vanished is called.
+func (n *naming) followChains() {
+	if len(n.changed) == 0 {
+		return
+	}
+	changed := slices.Collect(maps.Keys(n.changed))
+	next, doubtful := n.pairs(slices.Concat(n.left(n.vanished), changed), slices.Concat(n.left(n.arrived), changed))
+	for _, vanished := range n.left(n.vanished) {
+		end := vanished
+		for now, ok := next[end]; ok; now, ok = next[end] {
+			end = now
+		}
+		switch {
+		case n.changed[end], end == vanished && doubtful[vanished]:
+			n.unclear = append(n.unclear, vanished)
+		case end != vanished:
+			for old := vanished; old != end; old = next[old] {
+				n.names.pair(old, next[old])
+			}
+		}
+	}
 }
 
 // changedAlong pairs the one claim that vanished from a file with the one that is new in it,
 // if what changed with the name leaves no doubt that it goes on, and else says why it does not.
-func (a *assembler) changedAlong(pairs map[model.ClaimName]model.ClaimName, vanished, arrived []model.Identity) {
-	paired := make(map[model.ClaimName]bool, 2*len(pairs))
-	for old, now := range pairs {
-		paired[old], paired[now] = true, true
-	}
-	left := func(ids []model.Identity, in *objectsInForce) map[string][]model.Identity {
-		byFile := make(map[string][]model.Identity)
-		for _, id := range ids {
-			if !paired[id.ClaimName()] {
-				byFile[in.of(id).path] = append(byFile[in.of(id).path], id)
+func (n *naming) changedAlong() {
+	byFile := func(ids []model.Identity, place func(model.Identity) located) map[string][]model.Identity {
+		files := make(map[string][]model.Identity)
+		for _, id := range n.left(ids) {
+			if !slices.Contains(n.unclear, id) {
+				files[place(id).path] = append(files[place(id).path], id)
 			}
 		}
-		return byFile
+		return files
 	}
-	came := left(arrived, a.effective.objects)
-	for file, olds := range left(vanished, a.prev.objects) {
+	came := byFile(n.arrived, n.after)
+	for file, olds := range byFile(n.vanished, n.prev.objects.of) {
 		if len(olds) != 1 || len(came[file]) != 1 {
 			continue
 		}
 		old, now := olds[0], came[file][0]
-		why := a.otherClaim(old, now)
+		why := n.otherClaim(old, now)
 		if why == "" {
-			pairs[old.ClaimName()] = now.ClaimName()
+			n.names.pair(old, now)
 			continue
 		}
-		o := a.effective.objects.of(now).object
-		_, line := o.Metadata().Position()
-		a.problems = append(a.problems, model.Problem{
+		_, line := n.after(now).object.Metadata().Position()
+		n.notes = append(n.notes, model.Problem{
 			Severity: model.SeverityWarning, File: file, Line: line, Object: now.String(), Field: "metadata.name",
-			Message: "is another claim than " + old.String() + ", which left this file with the same push: " + why +
-				". The server that the old one had is released. To keep a server, change the name alone, and the rest with the next push",
+			Message: "is another claim than " + old.String() + ", which left this file with the same commit: " + why +
+				". The server that the old one had is released. To keep a server, change the name alone, and the rest with the next commit",
 		})
 	}
+}
+
+// before is an object as it was in force.
+func (n *naming) before(id model.Identity) located { return n.prev.objects.of(id) }
+
+// after is an object as it will be in force, unless something is wrong with it.
+func (n *naming) after(id model.Identity) located {
+	if places := n.candidates[id]; len(places) == 1 {
+		return places[0]
+	}
+	return n.effective.objects.of(id)
 }
 
 // otherClaim says why a claim with another name and another content does not go on as an old
 // one of its file, "" if it does: it may differ in what may change in place, if it asks for the
 // same secrets, and for the same image or the same server by name.
-func (a *assembler) otherClaim(old, now model.Identity) string {
-	before, ok := a.prev.objects.of(old).object.(*model.ServerClaim)
-	after, ok2 := a.effective.objects.of(now).object.(*model.ServerClaim)
+func (n *naming) otherClaim(old, now model.Identity) string {
+	before, ok := n.before(old).object.(*model.ServerClaim)
+	after, ok2 := n.after(now).object.(*model.ServerClaim)
 	switch {
 	case !ok || !ok2 || old.Namespace != now.Namespace:
 		return "its namespace is another"
@@ -95,8 +190,8 @@ func (a *assembler) otherClaim(old, now model.Identity) string {
 		return "its spec.serverRef is another"
 	case !reflect.DeepEqual(before.Spec.ServerSelector, after.Spec.ServerSelector):
 		return "its spec.serverSelector is another"
-	case !a.sameSecret(old.Namespace, before.Spec.IgnitionSecretRef, after.Spec.IgnitionSecretRef),
-		!a.sameSecret(old.Namespace, before.Spec.UserDataRef, after.Spec.UserDataRef):
+	case !n.sameSecret(old.Namespace, before.Spec.IgnitionSecretRef, after.Spec.IgnitionSecretRef),
+		!n.sameSecret(old.Namespace, before.Spec.UserDataRef, after.Spec.UserDataRef):
 		return "what its Secrets hold is another"
 	case before.Spec.Image != after.Spec.Image && after.Spec.ServerRef == nil:
 		return "its spec.image is another, and no spec.serverRef says that it is for the same server"
@@ -135,10 +230,11 @@ func (c *claimsOfFiles) only(file string) (model.Identity, bool) {
 
 // alike are the claims by what they ask for. To compare each with each other would take hours of a
 // fleet whose claims all get other names.
-func (a *assembler) alike(vanished, arrived []model.Identity) []*alikeClaims {
+func (n *naming) alike(olds, nows []model.Identity) []*alikeClaims {
 	var all []*alikeClaims
 	byText := make(map[string][]*alikeClaims) // what is as text the same may still differ
-	of := func(c claimContent) *alikeClaims {
+	of := func(id model.Identity, in func(model.Identity) located) *alikeClaims {
+		c := contentOfClaim(in(id).object.(*model.ServerClaim), in)
 		text, _ := json.Marshal(c.bare) // without one all are compared
 		for _, known := range byText[string(text)] {
 			if reflect.DeepEqual(known.content, c) {
@@ -149,17 +245,11 @@ func (a *assembler) alike(vanished, arrived []model.Identity) []*alikeClaims {
 		all, byText[string(text)] = append(all, one), append(byText[string(text)], one)
 		return one
 	}
-	for _, id := range vanished {
-		p := a.prev.objects.of(id)
-		if c, ok := p.object.(*model.ServerClaim); ok {
-			of(contentOfClaim(c, a.before)).olds.add(id, p.path)
-		}
+	for _, id := range olds {
+		of(id, n.before).olds.add(id, n.before(id).path)
 	}
-	for _, id := range arrived {
-		p := a.effective.objects.of(id)
-		if c, ok := p.object.(*model.ServerClaim); ok {
-			of(contentOfClaim(c, a.inForce)).nows.add(id, p.path)
-		}
+	for _, id := range nows {
+		of(id, n.after).nows.add(id, n.after(id).path)
 	}
 	return all
 }
@@ -179,13 +269,13 @@ type secretContent struct {
 	values  map[string]model.Sensitive
 }
 
-func contentOfClaim(c *model.ServerClaim, find func(model.Identity) (located, bool)) claimContent {
+func contentOfClaim(c *model.ServerClaim, find func(model.Identity) located) claimContent {
 	return claimContent{
 		nameless(c), contentOfSecret(c.Namespace, c.Spec.IgnitionSecretRef, find), contentOfSecret(c.Namespace, c.Spec.UserDataRef, find),
 	}
 }
 
-func contentOfSecret(namespace string, ref *model.LocalRef, find func(model.Identity) (located, bool)) secretContent {
+func contentOfSecret(namespace string, ref *model.LocalRef, find func(model.Identity) located) secretContent {
 	if ref == nil {
 		return secretContent{}
 	}
@@ -205,12 +295,12 @@ func nameless(c *model.ServerClaim) model.ServerClaim {
 
 // sameSecret reports whether two references lead to the same values, before and
 // with this revision.
-func (a *assembler) sameSecret(namespace string, old, now *model.LocalRef) bool {
-	return reflect.DeepEqual(contentOfSecret(namespace, old, a.before), contentOfSecret(namespace, now, a.inForce))
+func (n *naming) sameSecret(namespace string, old, now *model.LocalRef) bool {
+	return reflect.DeepEqual(contentOfSecret(namespace, old, n.before), contentOfSecret(namespace, now, n.after))
 }
 
-func secretOf(find func(model.Identity) (located, bool), namespace, name string) (*model.Secret, bool) {
-	p, _ := find(model.Identity{Kind: model.KindSecret, Namespace: namespace, Name: name})
+func secretOf(find func(model.Identity) located, namespace, name string) (*model.Secret, bool) {
+	p := find(model.Identity{Kind: model.KindSecret, Namespace: namespace, Name: name})
 	s, ok := p.object.(*model.Secret)
 	return s, ok
 }

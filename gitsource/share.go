@@ -122,7 +122,7 @@ func sizeOf(s *store, e entry, d *decoded) (int64, error) {
 	if d != nil {
 		return d.size, nil
 	}
-	if e.ignored || e.misnamed != "" || e.mode == filemode.Submodule || e.mode == filemode.Symlink {
+	if e.ignored || e.hidden || e.misnamed != "" || e.mode == filemode.Dir || e.mode == filemode.Submodule || e.mode == filemode.Symlink {
 		return 0, nil
 	}
 	size, err := s.size(e.hash)

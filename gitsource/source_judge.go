@@ -37,7 +37,8 @@ func (s *Source) judge(t target, way ancestry) error {
 		s.refuse(head, model.SourceOlder, s.olderText(way, s.anchor.Revision()))
 		return nil
 	}
-	files, err := s.reader.read(s.store, c.TreeHash, s.opts.Path, newHeldPaths(s.effective.objects))
+	line, step := s.line(c, way)
+	out, step, err := s.walker().walk(s.effective, line, step)
 	s.store.forget()
 	switch {
 	case errors.Is(err, errPathMissing):
@@ -49,18 +50,14 @@ func (s *Source) judge(t target, way ancestry) error {
 	case errors.Is(err, errTreeTooLarge), errors.Is(err, errTreeMalformed):
 		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s cannot be read: %s; %s", s.target.revision(), err, s.stays()))
 		return nil
-	case err != nil:
-		return err
-	case len(files) == 0 && !s.effective.isEmpty():
+	case errors.Is(err, errNoManifest):
 		s.refuse(head, model.SourceEmpty, fmt.Sprintf("%s holds no manifest; %s", s.target.revision(), s.stays()))
 		return nil
-	}
-	step := s.step(c, way)
-	step.files = files
-	out := assemble(step, s.rules())
-	if s.opts.Strict && model.HasErrors(out.problems) {
+	case errors.Is(err, errStrict):
 		s.reject(head, out.problems)
 		return nil
+	case err != nil:
+		return err
 	}
 	s.tips = s.remember(head, way)
 	s.cause, s.approvals = "", step.approvals
@@ -73,12 +70,26 @@ func (s *Source) judge(t target, way ancestry) error {
 	s.evaluated, s.verdict = head, model.SourceState{Observed: s.target.revision()}
 	// Written down before anybody acts upon it: what is held has to survive a restart.
 	s.save()
-	s.takeOver(out, len(files), false)
+	s.takeOver(out, false)
 	return nil
 }
 
-// step is the change from what is in force to a commit.
-func (s *Source) step(c *object.Commit, way ancestry) change {
+// line returns the commits to apply, and how they follow on the revision in force: one by one if all of
+// them are on its first-parent line, and otherwise the head alone.
+func (s *Source) line(c *object.Commit, way ancestry) ([]lineCommit, step) {
+	next := step{lineage: way.lineage, at: s.opts.Clock(), approvals: s.approvals}
+	if s.cause != "" {
+		next.lineage, next.cause = rewritten, s.cause
+	} else if way.lineage == rewritten || way.lineage == lineageOlder {
+		next.lineage, next.cause = rewritten, model.AbsentHistoryRewritten
+	}
+	if next.lineage == lineageDescends {
+		line := s.store.line(s.head, c.Hash)
+		if len(line) > 0 {
+			return line, next
+		}
+		next.joined = true
+	}
 	if s.head.IsZero() && s.cause != "" {
 		var recent tokens
 		for _, h := range s.store.newest(c.Hash, fetchDepth) {
@@ -88,20 +99,28 @@ func (s *Source) step(c *object.Commit, way ancestry) change {
 		}
 		way.approved = slices.Concat(recent.newestLast(), way.approved)
 	}
-	step := change{
-		prev: s.effective, lineage: way.lineage, revision: s.target.revision(), at: s.opts.Clock(),
-		approvals: newest(s.approvals, s.store.approvals(c, way.approved)),
-	}
-	if s.cause != "" {
-		step.lineage, step.cause = rewritten, s.cause
-	} else if way.lineage == rewritten || way.lineage == lineageOlder {
-		step.lineage, step.cause = rewritten, model.AbsentHistoryRewritten
-	}
-	return step
+	return []lineCommit{{c.Hash, c.TreeHash, s.store.approvals(c, way.approved)}}, next
 }
 
-func (s *Source) rules() rules {
-	return rules{s.opts.Validate, s.opts.CrossCheck, s.opts.StillFit, newToken, s.opts.Tenants}
+// walker applies commits of the watched branch.
+func (s *Source) walker() walker {
+	w := walker{
+		rules:  rules{s.opts.Validate, s.opts.CrossCheck, s.opts.StillFit, newToken, s.opts.Tenants},
+		strict: s.opts.Strict,
+		files: func(c lineCommit, in effective) ([]manifest, error) {
+			return s.reader.read(s.store, c.tree, s.opts.Path, in)
+		},
+		revision: func(h plumbing.Hash) model.Revision {
+			if h != s.target.commit && s.opts.Branch == "" {
+				return target{name: commitName, commit: h}.revision() // a tag names its own commit alone
+			}
+			return target{name: s.target.name, commit: h}.revision()
+		},
+	}
+	if s.opts.Verify.ofCommit() {
+		w.usable = s.verifiedCommit()
+	}
+	return w
 }
 
 // stays says what is in force instead of a revision that is not taken.
@@ -136,8 +155,8 @@ func (s *Source) reject(head plumbing.Hash, problems []model.Problem) {
 
 // takeOver shows what came into force. Restored says that the branch was not looked
 // at since.
-func (s *Source) takeOver(out outcome, files int, restored bool) {
-	now := s.opts.Clock()
+func (s *Source) takeOver(out outcome, restored bool) {
+	now, files := s.opts.Clock(), len(out.effective.files)
 	if len(out.effective.absent) > 0 {
 		s.verdict.Reason, s.verdict.Message = model.SourceHistoryRewritten, out.effective.rewriteText()
 	}

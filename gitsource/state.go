@@ -109,12 +109,9 @@ func (s *state) setEffective(f effective, contentOf func(plumbing.Hash) ([]byte,
 
 // lastGood are the objects in force that are not what the revision says and whose content is known.
 func (f effective) lastGood() []model.LastGood {
-	if f.plain {
-		return nil
-	}
 	var all []model.LastGood
-	for id, p := range f.objects.all() {
-		if p.lastGood && p.object != nil {
+	for id := range f.unsettled {
+		if p := f.objects.of(id); p.lastGood && p.object != nil {
 			r := p.rarely()
 			all = append(all, model.LastGood{Identity: id, Path: p.path, Blob: p.blob.String(), Since: r.since, Behind: r.behind})
 		}

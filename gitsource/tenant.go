@@ -1,6 +1,10 @@
 package gitsource
 
 import (
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
 	"slices"
 
 	"ingot/model"
@@ -57,10 +61,10 @@ func (a *assembler) wasThere(before, refused located) bool {
 // otherwise along the way it counts only where the object's owner can take it away, or
 // anybody could hold up the removal of what is another's.
 func (a *assembler) movedTo(before, refused located) bool {
-	if a.prev.blobAt(refused.path) == refused.blob {
+	if blobAt(a.before, refused.path) == refused.blob {
 		return false
 	}
-	_, stands := a.effective.find(before.path)
+	stands := !blobAt(a.files, before.path).IsZero()
 	of := a.tenants.Owner(refused.path)
 	return sameContent(before.object, refused.object) || !stands && (of == "" || of == before.owner())
 }
@@ -88,13 +92,13 @@ func (a *assembler) tellApart() {
 		case owner == "" || !slices.ContainsFunc(places, foreign):
 		case a.orphaned(before):
 			a.findHeir(id, before, places)
-		case len(places) == 1 && (a.handedOver(before, places[0]) || a.inherits(id, before, places[0])):
+		case len(places) == 1 && (a.handedOver(id, before, places[0]) || a.inherits(id, before, places[0])):
 		default:
 			a.contested[id] = true
 			for _, p := range places {
 				if foreign(p) {
 					a.heirs[id] = append(a.heirs[id], p)
-					a.problems = append(a.problems, contested(id, p, owner+", which had it first: take one of them away"))
+					a.problems = append(a.problems, a.notYours(id, before, p))
 				}
 			}
 			a.leave(id, slices.DeleteFunc(places, foreign))
@@ -135,13 +139,11 @@ func (a *assembler) findHeir(id model.Identity, before located, places []located
 }
 
 // succeed puts in force what another tenant has of the name of an object that was
-// removed: a new object, but for claims whose old one goes on by another name.
-func (a *assembler) succeed(renamed map[model.ClaimName]model.ClaimName) {
+// removed: a new object. The old one of a name that a claim gave up is not removed.
+func (a *assembler) succeed() {
 	came := make(map[model.Identity]bool)
 	for id, heirs := range a.heirs {
-		_, gone := a.gone[id]
-		_, goesOn := renamed[id.ClaimName()]
-		if gone && len(heirs) == 1 && !(goesOn && id.Kind == model.KindServerClaim) {
+		if _, gone := a.gone[id]; gone && len(heirs) == 1 {
 			a.effective.objects.set(id, heirs[0])
 			came[id] = true
 		}
@@ -158,9 +160,9 @@ func (a *assembler) settleHeirs(came map[model.Identity]bool) {
 	for _, p := range a.problems {
 		told[p] = true
 	}
-	a.effective.content = contentOf(a.effective.objects)
+	a.read()
 	for _, p := range a.crossCheck(a.desired()) {
-		a.clashes++
+		a.effective.fits = false
 		if !told[p] {
 			a.problems = append(a.problems, p)
 		}
@@ -169,11 +171,11 @@ func (a *assembler) settleHeirs(came map[model.Identity]bool) {
 		case !ok || !inForce || !isError(p):
 		case came[id]:
 			a.effective.objects.drop(id)
-			a.effective.content = nil
 		default:
 			a.keep(id, now)
 		}
 	}
+	a.read()
 }
 
 // succeeds reports whether a tenant's object would be a new one after another tenant's of
@@ -185,11 +187,49 @@ func (a *assembler) succeeds(id model.Identity, owner string) bool {
 	return !inForce && len(gone) > 0 && !slices.ContainsFunc(gone, of)
 }
 
-// handedOver reports whether a commit that descends took an object from its place and
-// wrote the same to that of another tenant. What cannot be read of a place took nothing away.
-func (a *assembler) handedOver(before, now located) bool {
-	return a.lineage == lineageDescends && a.prev.blobAt(now.path) != now.blob &&
-		before.object != nil && sameContent(before.object, now.object) && len(a.suspectsOf(before)) == 0
+// handedOver reports whether the commit took an object from its place, wrote the same to that of
+// another tenant, and had the consent of the one who gave it away.
+func (a *assembler) handedOver(id model.Identity, before, now located) bool {
+	if !a.movedOver(before, now) || claiming(id.Kind) && !consents(before.object, now.owner()) {
+		return false
+	}
+	a.unclear[id] = a.joined // perhaps it was given away, and perhaps it was removed
+	return !a.joined
+}
+
+// movedOver reports whether a commit that descends took an object from its place and wrote the same to
+// that of another tenant. What cannot be read of a place took nothing away.
+func (a *assembler) movedOver(before, now located) bool {
+	return a.lineage == lineageDescends && blobAt(a.before, now.path) != now.blob && before.object != nil && len(a.suspectsOf(before)) == 0 &&
+		reflect.DeepEqual(withoutConsent(before.object), withoutConsent(now.object))
+}
+
+// consents reports whether an object may be handed over to a tenant.
+func consents(o model.Object, tenant string) bool {
+	to := o.Metadata().Annotations[model.AnnotationHandOverTo]
+	return to != "" && path.Clean(to) == tenant
+}
+
+// withoutConsent is the content of an object without the annotation that hands it over.
+func withoutConsent(o model.Object) any {
+	bare := content(o)
+	m := bare.Metadata()
+	m.Annotations = maps.Clone(m.Annotations)
+	if delete(m.Annotations, model.AnnotationHandOverTo); len(m.Annotations) == 0 {
+		m.Annotations = nil
+	}
+	return bare
+}
+
+// notYours is the problem of an object that another tenant had first.
+func (a *assembler) notYours(id model.Identity, before, now located) model.Problem {
+	p := contested(id, now, before.owner()+", which had it first: take one of them away")
+	if claiming(id.Kind) && !a.joined && a.movedOver(before, now) {
+		p.Severity = model.SeverityWarning
+		p.Message = fmt.Sprintf("is a new claim, and the server of the one that %s removed is released: to hand a claim over, that one needs "+
+			"annotation %s: %s before the commit that moves it", before.owner(), model.AnnotationHandOverTo, now.owner())
+	}
+	return p
 }
 
 // inherits reports whether a place that defines an object known by name alone is that of
@@ -208,16 +248,16 @@ func (a *assembler) inherits(id model.Identity, before, now located) bool {
 		return false
 	}
 	was := before.rarely()
-	return a.onlyOneMay(id) || was.previous != nil && sameContent(was.previous.object, now.object) &&
+	return onlyOneMay(a.tenants, id) || was.previous != nil && sameContent(was.previous.object, now.object) &&
 		(slices.Contains(was.behind, now.path) ||
-			a.lineage == lineageDescends && !was.previous.gone && !a.standsAt(id, was.previous.path) && a.prev.blobAt(now.path) != now.blob)
+			a.lineage == lineageDescends && !was.previous.gone && !a.standsAt(id, was.previous.path) && blobAt(a.before, now.path) != now.blob)
 }
 
 // onlyOneMay reports whether one tenant alone may define an object.
-func (a *assembler) onlyOneMay(id model.Identity) bool {
+func onlyOneMay(tenants model.Tenants, id model.Identity) bool {
 	n := 0
-	for i := range a.tenants {
-		if a.tenants[i].Refuse(id) == "" {
+	for i := range tenants {
+		if tenants[i].Refuse(id) == "" {
 			n++
 		}
 	}

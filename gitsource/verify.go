@@ -35,8 +35,9 @@ type Verify struct {
 	Keys string     // the folder of the keys that may sign, read anew for each look
 }
 
-func (v Verify) on() bool    { return v.Mode != VerifyNone && v.Mode != "" }
-func (v Verify) ofTag() bool { return v.Mode == VerifyTag || v.Mode == VerifyBoth }
+func (v Verify) on() bool       { return v.Mode != VerifyNone && v.Mode != "" }
+func (v Verify) ofCommit() bool { return v.Mode == VerifyHead || v.Mode == VerifyBoth }
+func (v Verify) ofTag() bool    { return v.Mode == VerifyTag || v.Mode == VerifyBoth }
 
 // Check returns why signatures cannot be asked for of a Ref, or with those keys. That keys
 // which cannot be read verify nothing is no error of the Ref's.
@@ -85,13 +86,25 @@ func (s *Source) verify(t target) trust {
 			return trust{problem: problem}
 		}
 	}
-	if s.opts.Verify.Mode != VerifyTag {
+	if s.opts.Verify.ofCommit() {
 		what := "commit " + t.commit.String()
 		if problem := check(what, func(k *signing.Keys) (signing.Signer, error) { return s.verifyCommit(k, t.commit) }); problem != "" {
 			return trust{problem: problem}
 		}
 	}
 	return trust{signer: strings.Join(signers, ", ")}
+}
+
+// verifiedCommit returns a check of the signatures of commits that came into force along with the head.
+func (s *Source) verifiedCommit() func(plumbing.Hash) bool {
+	keys, err := signing.Load(s.opts.Verify.Keys)
+	return func(h plumbing.Hash) bool {
+		if err != nil {
+			return false
+		}
+		_, err := s.verifyCommit(keys, h)
+		return err == nil
+	}
 }
 
 // verifyCommit verifies the bytes of the very commit object that is read afterwards.

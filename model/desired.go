@@ -80,9 +80,9 @@ type Desired struct {
 	// that is not among them is merely absent. One that comes back is taken out. Of
 	// several of one name, each another tenant's, the newest is the last.
 	Removed map[Identity][]Removal
-	// Renamed says which new claim an old one became: same content, same namespace,
-	// the old name gone in the same commit.
-	Renamed map[ClaimName]ClaimName
+	// Renamed are the commits that gave claims other names since the revision applied when this
+	// process began, oldest first: same content, same namespace.
+	Renamed []Renaming
 	// Absent are objects that are in force though Git lacks them, or has them
 	// otherwise, sorted by identity; AbsentToken approves them all.
 	Absent      []Absence
@@ -93,6 +93,45 @@ type Desired struct {
 	// Source is what is wrong with the source as a whole ("" = nothing): the last
 	// fetch failed, the path is missing, the tree is empty, history was rewritten.
 	Source SourceState
+}
+
+// Renaming is a commit that gave claims other names. They change at once, so a name may be an old
+// and a new one.
+type Renaming struct {
+	Revision Revision
+	Names    map[ClaimName]ClaimName // new names by old ones
+}
+
+// NameNow is the current name of a claim that had a name when a renaming was followed; "" = none was.
+func (d *Desired) NameNow(name ClaimName, followed Revision) ClaimName {
+	last := func(r Renaming) bool { return r.Revision == followed }
+	for _, r := range d.Renamed[slices.IndexFunc(d.Renamed, last)+1:] {
+		name = cmp.Or(r.Names[name], name)
+	}
+	return name
+}
+
+// OldNames are the names that claims had in an earlier revision, by those that they have now, if they differ.
+func (d *Desired) OldNames(before *Desired) map[ClaimName]ClaimName {
+	names := make(map[ClaimName]ClaimName)
+	for _, r := range d.Renamed[min(len(before.Renamed), len(d.Renamed)):] {
+		was := maps.Clone(names)
+		for old := range r.Names {
+			delete(names, old)
+		}
+		for old, now := range r.Names {
+			names[now] = cmp.Or(was[old], old)
+		}
+	}
+	return names
+}
+
+// LastRenaming is the newest commit that gave claims other names, "" if there is none.
+func (d *Desired) LastRenaming() Revision {
+	if len(d.Renamed) == 0 {
+		return ""
+	}
+	return d.Renamed[len(d.Renamed)-1].Revision
 }
 
 // LastGood is where an object stood that is in force as it was, since a revision. Behind are the files

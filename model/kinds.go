@@ -60,6 +60,9 @@ const (
 	// AnnotationCleanup, on a Server, overrides cleanup.mode: none, quick or secure. On a
 	// ServerClaim it asks for its disks to be wiped: of both the stricter counts.
 	AnnotationCleanup = "ingot/cleanup"
+	// AnnotationHandOverTo, on a ServerClaim, is the tenant that may take it over: the path of
+	// git.tenants. It counts in the version that a commit removes.
+	AnnotationHandOverTo = "ingot/hand-over-to"
 	// AnnotationMaintenanceApproved, an annotation or a label of a ServerClaim, lets the
 	// ServerMaintenance of this name begin that asks for approval, or any if it is "true". One that
 	// was shown as one that leaves the server on may switch it off if "#Off" follows its name.

@@ -149,6 +149,7 @@ var annotations = map[string]annotation{
 		kinds:  []Kind{KindServer, KindServerClaim, KindServerBootConfiguration},
 		values: cleanupModes,
 	},
+	AnnotationHandOverTo:          {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 	AnnotationMaintenanceApproved: {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 	AnnotationKernelArguments:     {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 	AnnotationDisksAccepted:       {kinds: []Kind{KindServer}},

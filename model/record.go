@@ -83,6 +83,7 @@ const (
 	AbsentHistoryRewritten AbsenceCause = "HistoryRewritten" // the revision does not descend from the one applied
 	AbsentSourceChanged    AbsenceCause = "SourceChanged"    // another URL, branch or path is configured
 	AbsentAppliedUnknown   AbsenceCause = "AppliedUnknown"   // the revision applied is no longer available
+	AbsentNameUnclear      AbsenceCause = "NameUnclear"      // it may have another name or tenant now
 )
 
 // Records are all records: what the store keeps durably and the status branch mirrors.

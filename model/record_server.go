@@ -97,6 +97,8 @@ type RecordClaim struct {
 	// with policy Retain; BoundAt when it was bound.
 	Name    ClaimName `json:"name,omitempty"`
 	BoundAt time.Time `json:"boundAt,omitzero"`
+	// Renamed is the last renaming that Name follows, see Desired.Renamed; "" = none.
+	Renamed Revision `json:"renamed,omitempty"`
 	// Tenant is whose claim it is, see Tenants; "" is not known, or there were none.
 	Tenant string `json:"tenant,omitempty"`
 	// Power is the power state that the claim was last seen to ask for.

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -157,6 +158,35 @@ func TestAClaimThatIsRenamedKeepsItsServer(t *testing.T) {
 		if rec := w.Observed().Claims["default/shop"]; rec == nil || rec.Sequence != 2 {
 			t.Errorf("the claim's record is %+v, want the turn of the claim that it was", rec)
 		}
+	})
+}
+
+func TestClaimsThatGetTheNamesOfOneAnotherKeepTheirServers(t *testing.T) {
+	live(t, 3, func(t *testing.T, w *loopWorld) {
+		w.serve("a", "b", "c")
+		before := []machine{w.seen(0), w.seen(1), w.seen(2)}
+		names := map[model.ClaimName]model.ClaimName{"default/a": "default/b", "default/b": "default/c", "default/c": "default/d"}
+		w.commit(func(d *model.Desired) {
+			old := maps.Clone(d.Claims)
+			clear(d.Claims)
+			for from, to := range names {
+				c := *old[from]
+				_, c.Name = model.SplitName(to)
+				d.Add(&c)
+			}
+			d.Renamed = append(slices.Clip(d.Renamed), model.Renaming{Revision: "main@sha1:chain", Names: names})
+		})
+		for i, name := range []string{"b", "c", "d"} {
+			w.expect(time.Hour, i, "Reserved On default/"+name)
+			if m := w.seen(i); m.installs != before[i].installs || m.offs != before[i].offs || len(m.boots) != len(before[i].boots) {
+				t.Errorf("server %d was touched: %+v, and was %+v", i, m, before[i])
+			}
+		}
+		w.begin() // the revision applied has the new names
+		w.expect(time.Hour, 0, "Reserved On default/b")
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/c") })
+		w.expect(time.Hour, 1, "Available Off")
+		w.expect(0, 2, "Reserved On default/d")
 	})
 }
 

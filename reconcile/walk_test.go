@@ -571,7 +571,7 @@ func (w *walk) commit(what string, change func(*model.Desired)) {
 
 // tell has a revision say what was removed and renamed, as far as the source knows.
 func (w *walk) tell(d *model.Desired) {
-	d.Removed, d.Renamed = make(map[model.Identity][]model.Removal), make(map[model.ClaimName]model.ClaimName)
+	d.Removed, d.Renamed = make(map[model.Identity][]model.Removal), nil
 	w.removals = slices.DeleteFunc(w.removals, func(r model.RemovedObject) bool { // what is back was not removed
 		return d.Claims[r.Identity.ClaimName()] != nil || r.Identity.Kind == model.KindServerMaintenance && d.Maintenances[r.Identity.Name] != nil ||
 			r.Identity.Kind == model.KindBMC && d.BMCs[model.BMCName(r.Identity.Name)] != nil ||
@@ -583,8 +583,9 @@ func (w *walk) tell(d *model.Desired) {
 		}
 	}
 	for _, r := range w.renames {
-		if r.commit > w.since && d.Claims[r.from] == nil {
-			d.Renamed[r.from] = r.to
+		if r.commit > w.since {
+			names := map[model.ClaimName]model.ClaimName{r.from: r.to}
+			d.Renamed = append(d.Renamed, model.Renaming{Revision: model.Revision(fmt.Sprint("main@sha1:", r.commit)), Names: names})
 		}
 	}
 }

@@ -102,8 +102,10 @@ func (w *loopWorld) removals(d *model.Desired) {
 	for name := range d.ReadinessRules {
 		gone(model.ReadinessRuleIdentity(name), false, true)
 	}
-	for id := range d.Renamed {
-		delete(d.Removed, id.Identity())
+	for _, r := range d.Renamed[len(w.desired.Renamed):] {
+		for old := range r.Names {
+			delete(d.Removed, old.Identity())
+		}
 	}
 }
 

@@ -33,7 +33,7 @@ type planCommand struct {
 
 // Help implements kong.HelpProvider.
 func (planCommand) Help() string {
-	return `Shows what merging a branch will do to each machine: which claims get a server, which servers are released and wiped, reinstalled, powered off or taken out of service, what waits and why, and what the guard will hold back. It runs the daemon's own code on the fleet as the status branch shows it. It needs no secrets, contacts no BMC, and changes nothing.
+	return `Shows what merging a branch will do to each machine: which claims get a server, which servers are released and wiped, reinstalled, powered off or taken out of service, what waits and why, and what the guard will hold back. It runs the daemon's own code on the fleet as the status branch shows it. It needs no secrets, contacts no BMC, and changes nothing. A branch with several commits is judged as one commit and commit by commit, and the worse plan is shown.
 
 The base is what was fetched of the branch from origin, so that commits that are not pushed are part of the plan; only a branch that origin lacks is the clone's own. Other branches may be local or fetched; if there are both, the newer one is used.
 
@@ -123,7 +123,41 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 	if err := in.noteApprovals(merged.Approves); err != nil {
 		return nil, err
 	}
-	return preview.Of(preview.Input{Fleet: in.fleet, Base: merged.Base, Head: merged.Head, Policy: in.policy, Now: now, Behind: merged.Behind, Notes: in.notes}), nil
+	return in.worse(merged, now), nil
+}
+
+// worse previews the merge as one commit and commit by commit, and returns the worse of both: how a request will be
+// merged is not known.
+func (in *planning) worse(merged *gitsource.Merged, now time.Time) *preview.Preview {
+	input := preview.Input{Fleet: in.fleet, Base: merged.Base, Head: merged.Head, Policy: in.policy, Now: now, Behind: merged.Behind, Notes: in.notes}
+	one := preview.Of(input)
+	if merged.OneByOne == nil {
+		return one
+	}
+	input.Head = merged.OneByOne
+	each := preview.Of(input)
+	switch order := each.Compare(one); {
+	case order > 0:
+		each.Notes = append(each.Notes, fmt.Sprintf("this is the plan if the commits are merged one by one (rebase or fast-forward)%s. Merged as one commit "+
+			"(squash or merge commit), the verdict is %s", removedBy(merged.OneByOne, merged.Head), one.Verdict))
+		return each
+	case order < 0:
+		one.Notes = append(one.Notes, fmt.Sprintf("this is the plan if the commits are merged as one (squash or merge commit)%s. Merged one by one "+
+			"(rebase or fast-forward), the verdict is %s", removedBy(merged.Head, merged.OneByOne), each.Verdict))
+	}
+	return one
+}
+
+// removedBy names a commit, and the object that it removes in one way of merging and not in the other.
+func removedBy(d, other *model.Desired) string {
+	for _, id := range slices.SortedFunc(maps.Keys(d.Removed), func(a, b model.Identity) int { return cmp.Compare(a.String(), b.String()) }) {
+		for _, r := range d.Removed[id] {
+			if _, both := other.RemovalOf(id, r.Tenant); !both {
+				return fmt.Sprintf(": commit %s removes %s", r.Revision.Commit()[:7], id)
+			}
+		}
+	}
+	return ""
 }
 
 // noteApprovals notes which approvals are of nothing that waits: of a list that has changed, or is done.

@@ -107,13 +107,18 @@ func (r *Repo) CommitTo(branch string, files map[string]string, message string) 
 
 // Remove removes files or folders from the branch.
 func (r *Repo) Remove(message string, paths ...string) (string, error) {
+	return r.Change(nil, message, paths...)
+}
+
+// Change removes files or folders from the branch and adds or replaces others, in one commit.
+func (r *Repo) Change(files map[string]string, message string, removed ...string) (string, error) {
 	return r.write(Branch, message, func(e *edit) error {
-		for _, p := range paths {
+		for _, p := range removed {
 			if _, err := e.root.remove(p); err != nil {
 				return err
 			}
 		}
-		return nil
+		return e.root.putFiles(files)
 	})
 }
 

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -42,12 +43,7 @@ func (c *comparison) changedClaims() {
 
 // formerly is a claim as it is without the commit, nil if it is new. It may have another name.
 func (c *comparison) formerly(name model.ClaimName) *model.ServerClaim {
-	for old, now := range c.Head.Renamed {
-		if now == name && c.Base.Claims[name] == nil {
-			return c.Base.Claims[old]
-		}
-	}
-	return c.Base.Claims[name]
+	return c.Base.Claims[cmp.Or(c.oldNames[name], name)]
 }
 
 // installAnnotations are the annotations of a claim that belong to what is installed.

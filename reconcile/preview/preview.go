@@ -33,7 +33,9 @@ func Of(in Input) *Preview {
 		behind.Observed = in.follow(in.Base).in.Observed
 		in.Fleet = &behind
 	}
-	c := comparison{Input: in, before: in.follow(in.Base), after: in.follow(in.Head), effects: []Effect{}}
+	c := comparison{
+		Input: in, before: in.follow(in.Base), after: in.follow(in.Head), effects: []Effect{}, oldNames: in.Head.OldNames(in.Base),
+	}
 	c.steps()
 	c.claims()
 	c.changedServers()
@@ -55,6 +57,7 @@ type comparison struct {
 	Input
 	before, after *future
 	effects       []Effect
+	oldNames      map[model.ClaimName]model.ClaimName // see Desired.OldNames
 }
 
 func (c *comparison) add(e Effect) { c.effects = append(c.effects, e) }
@@ -99,7 +102,7 @@ func (c *comparison) steps() {
 
 // isGone reports whether a commit takes a claim away.
 func (c *comparison) isGone(claim model.ClaimName) bool {
-	return c.Head.Claims[claim] == nil && c.Head.Renamed[claim] == "" && !c.Head.IsQuarantined(claim.Identity())
+	return c.Head.Claims[claim] == nil && c.Head.NameNow(claim, c.Base.LastRenaming()) == claim && !c.Head.IsQuarantined(claim.Identity())
 }
 
 // freed are the bindings of claims to servers that the commit has wiped, if that succeeds.

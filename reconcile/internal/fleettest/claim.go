@@ -1,6 +1,10 @@
 package fleettest
 
-import "ingot/model"
+import (
+	"slices"
+
+	"ingot/model"
+)
 
 // Claim is a ServerClaim in Git that has its server on with an image, and whatever
 // changes it.
@@ -35,7 +39,8 @@ func Renamed(from, to string) func(d *model.Desired) {
 	return func(d *model.Desired) {
 		delete(d.Claims, model.ClaimName("default/"+from))
 		d.Add(Claim(to))
-		d.Renamed = map[model.ClaimName]model.ClaimName{model.ClaimName("default/" + from): model.ClaimName("default/" + to)}
+		names := map[model.ClaimName]model.ClaimName{model.ClaimName("default/" + from): model.ClaimName("default/" + to)}
+		d.Renamed = append(slices.Clip(d.Renamed), model.Renaming{Revision: model.Revision("main@sha1:" + from + ">" + to), Names: names})
 	}
 }
 

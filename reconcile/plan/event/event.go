@@ -96,13 +96,13 @@ func claimAfter(s *proposal.Server, c *model.RecordClaim, e Event) {
 	switch e.Kind {
 	case Bound, Adopted:
 		*c = model.RecordClaim{
-			Name: e.Claim.ClaimName(), BoundAt: s.Now, Tenant: e.Claim.Tenant, Power: e.Claim.Spec.Power,
+			Name: e.Claim.ClaimName(), Renamed: s.Desired.LastRenaming(), BoundAt: s.Now, Tenant: e.Claim.Tenant, Power: e.Claim.Spec.Power,
 			Cleanup: e.Claim.Annotations[model.AnnotationCleanup],
 		}
 	case Renamed:
-		c.Name = e.Claim.ClaimName()
+		c.Name, c.Renamed = e.Claim.ClaimName(), s.Desired.LastRenaming()
 	case GivenUp:
-		c.Name, c.Tenant, c.Power = "", "", ""
+		c.Name, c.Renamed, c.Tenant, c.Power = "", "", "", ""
 	case Freed:
 		c.Cleanup = ""
 	default:

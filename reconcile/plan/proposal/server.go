@@ -354,7 +354,21 @@ func (m *Moment) Removed(id model.Identity) bool {
 
 // ClaimRemoval is the commit that removed a server's claim, and not one of another tenant's of that name.
 func (m *Moment) ClaimRemoval(rec *model.ServerRecord) (model.Removal, bool) {
-	return m.Removal(rec.Claim.Name.Identity(), rec.Claim.Tenant)
+	r, ok := m.LastClaimRemoval(rec)
+	return r, ok && !m.Desired.IsQuarantinedOf(m.ClaimNow(rec).Identity(), cmp.Or(rec.Claim.Tenant, r.Tenant))
+}
+
+// LastClaimRemoval is the removal of a server's claim, under the name that it had last.
+func (m *Moment) LastClaimRemoval(rec *model.ServerRecord) (model.Removal, bool) {
+	if r, ok := m.Desired.RemovalOf(m.ClaimNow(rec).Identity(), rec.Claim.Tenant); ok {
+		return r, true
+	}
+	return m.LastRemoval(rec.Claim.Name.Identity(), rec.Claim.Tenant)
+}
+
+// ClaimNow is the name that a server's claim has in Git now.
+func (m *Moment) ClaimNow(rec *model.ServerRecord) model.ClaimName {
+	return m.Desired.NameNow(rec.Claim.Name, rec.Claim.Renamed)
 }
 
 // MaybeUnreadable reports whether an object may be in Git though Desired has none.

@@ -28,7 +28,7 @@ func (w *World) loadClaim(s *Server) {
 		return
 	}
 	claim := w.Desired.Claims[name]
-	if s.isForAnother(claim) {
+	if s.isForAnother(claim) || s.ClaimNow(s.Record) != name {
 		return
 	}
 	if other := w.Served[name]; other != nil {
@@ -83,9 +83,9 @@ func (w *World) followRenames() {
 		if old == "" || s.Claim != nil {
 			continue
 		}
-		name := w.newName(old)
+		name := s.ClaimNow(s.Record)
 		c := w.Desired.Claims[name]
-		if c == nil || s.isForAnother(c) {
+		if c == nil || name == old || s.isForAnother(c) {
 			continue
 		}
 		if other := w.Served[name]; other != nil && !other.Record.ReleaseDecided() {
@@ -99,24 +99,15 @@ func (w *World) followRenames() {
 	}
 }
 
-func (w *World) newName(name model.ClaimName) model.ClaimName {
-	for range w.Desired.Renamed { // it may be renamed again
-		next, renamed := w.Desired.Renamed[name]
-		if !renamed {
-			break
-		}
-		name = next
-	}
-	return name
-}
-
 // NewRecord is the record of a claim that has none. One that was renamed keeps its turn.
 func (w *World) NewRecord(name model.ClaimName) *model.ClaimRecord {
-	for old := range w.Desired.Renamed {
-		if rec := w.Observed.Claims[old]; rec != nil && w.newName(old) == name {
-			rec = new(*rec)
-			rec.Name = name
-			return rec
+	for _, r := range w.Desired.Renamed {
+		for old := range r.Names {
+			if rec := w.Observed.Claims[old]; rec != nil && w.Desired.NameNow(old, "") == name {
+				rec = new(*rec)
+				rec.Name = name
+				return rec
+			}
 		}
 	}
 	return &model.ClaimRecord{Name: name, Sequence: w.Record.Sequence, FirstRevision: w.Desired.Revision, FirstSeen: w.Now}

@@ -122,14 +122,22 @@ func (w *World) noteAbsences() {
 // dropped once nothing depends on the object, or it is back.
 func (w *World) noteRemovals() {
 	var noted []model.RemovedObject
-	note := func(id model.Identity, tenant string) {
+	note := func(id model.Identity, tenant string, r model.Removal, removed bool) {
 		same := func(n model.RemovedObject) bool { return n.Identity == id && n.IsOf(tenant) }
-		if r, ok := w.LastRemoval(id, tenant); ok && !slices.ContainsFunc(noted, same) {
+		if removed && !slices.ContainsFunc(noted, same) {
 			noted = append(noted, model.RemovedObject{Identity: id, Removal: r})
 		}
 	}
 	for _, s := range w.Servers {
-		s.eachMissing(note)
+		claim := s.Record.Claim
+		if claim.Name != "" && s.Claim == nil && !s.Record.ReleaseDecided() { // else a claim of that name may be another server's by now
+			r, removed := s.LastClaimRemoval(s.Record)
+			note(claim.Name.Identity(), claim.Tenant, r, removed)
+		}
+		s.eachMissing(func(id model.Identity) {
+			r, removed := s.LastRemoval(id, "")
+			note(id, "", r, removed)
+		})
 	}
 	slices.SortFunc(noted, func(a, b model.RemovedObject) int {
 		return cmp.Or(cmp.Compare(a.Identity.String(), b.Identity.String()), cmp.Compare(a.Tenant, b.Tenant))
@@ -137,28 +145,24 @@ func (w *World) noteRemovals() {
 	w.Record.Removed = noted
 }
 
-// eachMissing calls do for each object that the server depends on and that Desired lacks, with its tenant if that is
-// known.
-func (s *Server) eachMissing(do func(id model.Identity, tenant string)) {
+// eachMissing calls do for each object, other than a claim, that the server depends on and that Desired lacks.
+func (s *Server) eachMissing(do func(model.Identity)) {
 	rec := s.Record
-	if rec.Claim.Name != "" && s.Claim == nil && !rec.ReleaseDecided() { // else a claim of that name may be another server's by now
-		do(rec.Claim.Name.Identity(), rec.Claim.Tenant)
-	}
 	if by := rec.Maintenance.By; by != "" && by != model.OperationPark {
 		if m := s.Desired.Maintenances[by]; m == nil || s.Namesake(m) {
-			do(model.MaintenanceIdentity(by), "")
+			do(model.MaintenanceIdentity(by))
 		}
 	}
 	for _, rule := range rec.Life.BootstrapCompleted {
 		if s.Desired.ReadinessRules[rule] == nil {
-			do(model.ReadinessRuleIdentity(rule), "")
+			do(model.ReadinessRuleIdentity(rule))
 		}
 	}
 	if s.Behind == nil && rec.Orphaned.IsZero() { // until that is noted
-		do(rec.BMC.Identity(), "")
-		do(model.ServerName(rec.BMC).Identity(), "")
+		do(rec.BMC.Identity())
+		do(model.ServerName(rec.BMC).Identity())
 	}
 	if s.Manifest == nil && (rec.Claim.Name != "" || rec.Maintenance.By == model.OperationPark) {
-		do(s.Name.Identity(), "")
+		do(s.Name.Identity())
 	}
 }
