@@ -63,7 +63,7 @@ func (a *assembler) listed(id model.Identity, now located) bool {
 // differs reports whether a revision that does not descend says of an object what
 // cannot be taken over unasked.
 func (a *assembler) differs(id model.Identity, now located) bool {
-	before, inForce := a.prev.objects.get(id)
+	before, inForce := a.prev.objects[id]
 	e, was := a.prev.absent[id]
 	switch {
 	case before.object != nil:
@@ -101,7 +101,7 @@ func (a *assembler) absence(id model.Identity) model.Absence {
 // keepAbsent lists an object, which stays in force if it is, with the faulty files
 // that may hold what Git has in its place.
 func (a *assembler) keepAbsent(id model.Identity, e model.Absence, behind ...string) {
-	if _, inForce := a.prev.objects.get(id); inForce {
+	if _, inForce := a.prev.objects[id]; inForce {
 		a.keepLastGood(id)
 	}
 	a.list(id, e, behind...)
@@ -130,7 +130,7 @@ func (a *assembler) settleVanished() {
 		}
 	}
 	for id := range a.scope {
-		p, was := a.prev.objects.get(id)
+		p, was := a.prev.objects[id]
 		_, absent := a.prev.absent[id]
 		switch {
 		case !was || absent || a.candidates[id] != nil || a.settled(id):
@@ -149,7 +149,7 @@ func (a *assembler) settleVanished() {
 // settleAbsent decides what becomes of an object that was listed and that the
 // revision lacks. Who approved what Git had in its place did not approve its removal.
 func (a *assembler) settleAbsent(id model.Identity, e model.Absence) {
-	before, inForce := a.prev.objects.get(id)
+	before, inForce := a.prev.objects[id]
 	offered := a.prev.offered[id]
 	behind, fresh := a.suspectsOf(offered), a.fresh[cmp.Or(offered.owner(), before.owner())]
 	switch {
@@ -172,8 +172,8 @@ func (a *assembler) settleAbsent(id model.Identity, e model.Absence) {
 
 // remove notes that the revision took an object away, if it was in force.
 func (a *assembler) remove(id model.Identity, approved bool) {
-	if _, inForce := a.prev.objects.get(id); inForce {
-		a.gone[id] = model.Removal{Revision: a.revision, At: a.at, Approved: approved, Tenant: a.prev.objects.of(id).owner()}
+	if _, inForce := a.prev.objects[id]; inForce {
+		a.gone[id] = model.Removal{Revision: a.revision, At: a.at, Approved: approved, Tenant: a.prev.objects[id].owner()}
 	}
 }
 
@@ -184,7 +184,7 @@ func (a *assembler) follow() {
 	removed := a.effective.removed
 	maps.Copy(removed, a.prev.removed)
 	for id, r := range a.gone {
-		was := a.prev.objects.of(id)
+		was := a.prev.objects[id]
 		for _, tenant := range append(slices.Clip(was.rarely().formerly), r.Tenant) {
 			r.Tenant = tenant
 			removed[id] = append(without(removed[id], r.Tenant), r)
@@ -192,7 +192,7 @@ func (a *assembler) follow() {
 		a.effective.undoable[id] = append(slices.Clip(a.effective.undoable[id]), was)
 	}
 	for id := range removed {
-		if p, back := a.effective.objects.get(id); back {
+		if p, back := a.effective.objects[id]; back {
 			a.forget(id, p.owner())
 		}
 	}

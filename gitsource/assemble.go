@@ -90,9 +90,12 @@ func (p located) suspects() []string {
 	return []string{p.path}
 }
 
+// objectsInForce are objects by their identity.
+type objectsInForce map[model.Identity]located
+
 // effective is what is in force. It is not changed once made.
 type effective struct {
-	objects *objectsInForce
+	objects objectsInForce
 	// files are those of the revision in force, in order of path.
 	files []manifest
 	// content are the objects as the planner reads them. fits is set if all of them are known and
@@ -119,7 +122,7 @@ type effective struct {
 
 func newEffective() effective {
 	return effective{
-		objects:   new(objectsInForce),
+		objects:   make(objectsInForce),
 		unsettled: make(map[model.Identity]bool),
 		absent:    make(map[model.Identity]model.Absence),
 		offered:   make(map[model.Identity]located),
@@ -129,7 +132,7 @@ func newEffective() effective {
 }
 
 // isEmpty reports whether there is nothing that a revision could take away.
-func (f effective) isEmpty() bool { return f.objects.len()+len(f.absent) == 0 }
+func (f effective) isEmpty() bool { return len(f.objects)+len(f.absent) == 0 }
 
 // outcome is the result of a step.
 type outcome struct {
@@ -194,7 +197,7 @@ func diffOf(before, after []manifest) diff {
 // assembler holds what next works with.
 type assembler struct {
 	prev effective
-	base *objectsInForce // prev.objects, without those that undo added
+	base objectsInForce // prev.objects, without those that undo added
 	step
 	diff
 	rules
@@ -253,7 +256,10 @@ func newAssembler(prev effective, s step, d diff, r rules) *assembler {
 	a.suspects = newSuspects(r.tenants, prev.files, d.files, a.lacks)
 	a.setScope()
 	a.effective.files = d.files
-	a.effective.objects = prev.objects.without(a.scope)
+	a.effective.objects = maps.Clone(prev.objects)
+	for id := range a.scope {
+		delete(a.effective.objects, id)
+	}
 	maps.Copy(a.effective.undoable, prev.undoable)
 	return a
 }
@@ -265,7 +271,7 @@ func (a *assembler) setScope() {
 	files := [][]manifest{a.was, a.now, shared}
 	if a.whole {
 		files = [][]manifest{a.files}
-		for id := range a.prev.objects.all() {
+		for id := range a.prev.objects {
 			a.scope[id] = true
 		}
 		for id := range a.prev.absent {
@@ -309,7 +315,7 @@ func (a *assembler) run() {
 func (a *assembler) collect() {
 	paths := make(map[string]bool, len(a.now)) // an object that is settled is in its own file alone
 	for id := range a.scope {
-		paths[a.prev.objects.of(id).path] = true
+		paths[a.prev.objects[id].path] = true
 	}
 	for _, f := range a.now {
 		paths[f.path] = true
@@ -342,13 +348,13 @@ func (a *assembler) collect() {
 // again, as if none had removed them.
 func (a *assembler) undo() {
 	for id, removed := range a.prev.undoable {
-		if _, inForce := a.prev.objects.get(id); inForce {
+		if _, inForce := a.prev.objects[id]; inForce {
 			continue
 		}
 		for _, p := range a.candidates[id] {
 			if i := slices.IndexFunc(removed, func(was located) bool { return was.owner() == p.owner() }); i >= 0 {
-				a.prev.objects = a.prev.objects.without(nil)
-				a.prev.objects.set(id, removed[i])
+				a.prev.objects = maps.Clone(a.prev.objects)
+				a.prev.objects[id] = removed[i]
 				a.effective.undoable[id] = slices.Delete(slices.Clone(removed), i, i+1)
 				break
 			}
@@ -360,7 +366,7 @@ func (a *assembler) undo() {
 // does not wait for an approval.
 func (a *assembler) choose() {
 	for id, c := range a.candidates {
-		before := a.prev.objects.of(id)
+		before := a.prev.objects[id]
 		old, renamed := a.names.old[id]
 		switch {
 		case len(c) > 1:
@@ -369,7 +375,7 @@ func (a *assembler) choose() {
 				a.keepOrQuarantine(id, p.owner())
 			}
 		case renamed:
-			a.take(id, c[0], a.prev.objects.of(old))
+			a.take(id, c[0], a.prev.objects[old])
 		case a.listed(id, c[0]):
 		case before.object != nil && !before.sameAs(c[0]) && !a.mayFollow(before.object, c[0]):
 			a.keepLastGood(id)
@@ -391,7 +397,7 @@ func (a *assembler) take(id model.Identity, now, before located) {
 	if a.contested[id] { // or a restart could not tell whose it is
 		now.hold(cmp.Or(before.rarely().since, a.revision))
 	}
-	a.effective.objects.set(id, now)
+	a.effective.objects[id] = now
 }
 
 // mayFollow reports whether after may take the place of before.
@@ -409,7 +415,7 @@ func (a *assembler) mayFollow(before model.Object, after located) bool {
 // keepLastGood keeps the object in force as it is, with the files that may hold it if they
 // are others than before.
 func (a *assembler) keepLastGood(id model.Identity, behind ...string) {
-	p, ok := a.prev.objects.get(id)
+	p, ok := a.prev.objects[id]
 	behind = bounded(behind)
 	if e, absent := a.prev.absent[id]; absent {
 		a.list(id, e, behind...)
@@ -426,7 +432,7 @@ func (a *assembler) keepLastGood(id model.Identity, behind ...string) {
 	if len(behind) > 0 {
 		p.alter(func(r *rarely) { r.behind = behind })
 	}
-	a.effective.objects.set(id, p)
+	a.effective.objects[id] = p
 	a.effective.unsettled[id] = true
 }
 
@@ -434,14 +440,14 @@ func (a *assembler) keepLastGood(id model.Identity, behind ...string) {
 // quarantined.
 func (a *assembler) keepOrQuarantine(id model.Identity, owner string, behind ...string) {
 	a.keepLastGood(id, behind...)
-	if _, inForce := a.prev.objects.get(id); !inForce {
+	if _, inForce := a.prev.objects[id]; !inForce {
 		a.quarantined[id] = append(a.quarantined[id], owner)
 	}
 }
 
 // settled reports whether it is decided what becomes of an identity.
 func (a *assembler) settled(id model.Identity) bool {
-	_, inForce := a.effective.objects.get(id)
+	_, inForce := a.effective.objects[id]
 	_, absent := a.effective.absent[id]
 	return inForce || absent || len(a.quarantined[id]) > 0
 }
@@ -456,7 +462,7 @@ func (a *assembler) quarantine() {
 			continue
 		}
 		a.keepOrQuarantine(id, owner, p.File)
-		if _, was := a.prev.objects.get(id); !was {
+		if _, was := a.prev.objects[id]; !was {
 			a.noteMistaken(id, owner, p.File)
 		}
 	}
@@ -476,15 +482,15 @@ func (a *assembler) settleClashes() {
 	dropped := false
 	for _, p := range problems {
 		id, ok := named(p)
-		now, inForce := a.effective.objects.get(id)
+		now, inForce := a.effective.objects[id]
 		if !ok || !inForce || !isError(p) {
 			continue
 		}
-		if before, was := a.prev.objects.get(id); was && before.sameAs(now) {
+		if before, was := a.prev.objects[id]; was && before.sameAs(now) {
 			a.keep(id, now)
 			continue
 		}
-		a.effective.objects.drop(id)
+		delete(a.effective.objects, id)
 		dropped = true
 		if !a.succeeds(id, now.owner()) {
 			a.keepOrQuarantine(id, now.owner())
@@ -508,7 +514,7 @@ func (a *assembler) read() {
 func (a *assembler) changes() []model.Change {
 	var all []model.Change
 	for id := range a.scope {
-		if before, after := a.base.of(id).object, a.effective.objects.of(id).object; before != after {
+		if before, after := a.base[id].object, a.effective.objects[id].object; before != after {
 			all = append(all, model.Change{Before: before, After: after})
 		}
 	}
@@ -518,7 +524,7 @@ func (a *assembler) changes() []model.Change {
 // settle notes which objects the next step decides again.
 func (a *assembler) settle() {
 	for id := range a.scope {
-		p, inForce := a.effective.objects.get(id)
+		p, inForce := a.effective.objects[id]
 		_, absent := a.effective.absent[id]
 		if places := a.places[id]; absent || p.lastGood || inForce != (places == 1) || places > 1 {
 			a.effective.unsettled[id] = true
@@ -530,7 +536,7 @@ func (a *assembler) settle() {
 // namesAreInForce reports whether each claim that has another name now is in force.
 func (a *assembler) namesAreInForce() bool {
 	for id := range a.names.old {
-		if a.effective.objects.of(id).object != a.candidates[id][0].object {
+		if a.effective.objects[id].object != a.candidates[id][0].object {
 			return false
 		}
 	}
@@ -548,7 +554,7 @@ func (a *assembler) noteKept() {
 	}
 	kept := make(map[string][]string)
 	for id := range a.scope {
-		p := a.effective.objects.of(id)
+		p := a.effective.objects[id]
 		_, absent := a.effective.absent[id]
 		if !p.lastGood || absent || told[id] || a.candidates[id] != nil {
 			continue
@@ -582,10 +588,10 @@ func (a *assembler) noteKept() {
 // restart could not tell which of them was first.
 func (a *assembler) keep(id model.Identity, now located) {
 	if !now.lastGood {
-		now.hold(cmp.Or(a.prev.objects.of(id).rarely().since, a.revision))
+		now.hold(cmp.Or(a.prev.objects[id].rarely().since, a.revision))
 	}
 	a.scope[id] = true
-	a.effective.objects.set(id, now)
+	a.effective.objects[id] = now
 }
 
 // duplicateProblems has a problem for each place that defines the same object.
@@ -623,9 +629,9 @@ func named(p model.Problem) (model.Identity, bool) {
 }
 
 // contentOf are the objects in force as the planner reads them.
-func contentOf(objects *objectsInForce) *model.Desired {
+func contentOf(objects objectsInForce) *model.Desired {
 	d := model.NewDesired()
-	for _, p := range objects.all() {
+	for _, p := range objects {
 		if p.object != nil {
 			d.Add(p.object)
 		}
@@ -640,7 +646,7 @@ func (o outcome) desired() *model.Desired {
 	hidden := make(map[model.Identity][]string)
 	maps.Copy(hidden, o.quarantined)
 	for id := range o.effective.unsettled {
-		if p, inForce := o.effective.objects.get(id); inForce && p.object == nil {
+		if p, inForce := o.effective.objects[id]; inForce && p.object == nil {
 			hidden[id] = append(slices.Clip(hidden[id]), p.owner())
 		}
 	}

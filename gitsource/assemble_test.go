@@ -273,7 +273,7 @@ func TestEachLookComesToTheSameAsFromScratch(t *testing.T) {
 				ok[string](t)(repo.Replace(h.files, "next"))
 			}
 			b.reader.last, b.reader.folders, b.effective.fits = nil, nil, false
-			for id := range b.effective.objects.all() {
+			for id := range b.effective.objects {
 				b.effective.unsettled[id] = true
 			}
 			inForce, want := mustSync(t, a), mustSync(t, b)
@@ -321,14 +321,12 @@ func differs(a, b outcome) string {
 // settledOutcome is all that comes of an outcome.
 type settledOutcome struct {
 	Outcome outcome
-	Objects map[model.Identity]located
 	Desired *model.Desired
 }
 
 // settled has what is empty not be there, and problems at one place in one order.
 func settled(o outcome) settledOutcome {
-	s := settledOutcome{o, maps.Collect(o.effective.objects.all()), o.desired()}
-	s.Outcome.effective.objects = nil
+	s := settledOutcome{o, o.desired()}
 	s.Outcome.problems, s.Outcome.notes = tidyProblems(o.problems), tidyProblems(o.notes)
 	s.Desired.Problems = tidyProblems(s.Desired.Problems)
 	return s

@@ -234,24 +234,24 @@ func (s *Source) beginUnknown(b *Beginning) {
 
 // baseEffective is what the records and the cache know to be in force beside the files
 // of the revision applied.
-func baseEffective(b Beginning, lastGood *objectsInForce, files []manifest) effective {
+func baseEffective(b Beginning, lastGood objectsInForce, files []manifest) effective {
 	f := newEffective()
 	f.token = b.AbsentToken
 	maps.Copy(f.removed, b.Removed)
 	was := formers(b.Owners, files)
 	seed := func(id model.Identity) {
-		p, ok := lastGood.get(id)
+		p, ok := lastGood[id]
 		if !ok {
 			p = located{lastGood: true, rare: &rarely{since: b.Applied.Revision(), tenant: b.Owners[id], previous: was[id]}}
 		}
-		f.objects.set(id, p)
+		f.objects[id] = p
 	}
 	for _, id := range b.Bound {
 		seed(id)
 	}
 	for _, e := range b.Absent {
 		f.absent[e.Identity] = e
-		_, cached := lastGood.get(e.Identity)
+		_, cached := lastGood[e.Identity]
 		if cached || e.Blob == "" || claiming(e.Identity.Kind) {
 			seed(e.Identity)
 		}
@@ -264,7 +264,7 @@ func baseEffective(b Beginning, lastGood *objectsInForce, files []manifest) effe
 		}
 	}
 	hidesAny := slices.ContainsFunc(files, manifest.hides)
-	for id, p := range lastGood.all() {
+	for id, p := range lastGood {
 		behind := slices.ContainsFunc(p.suspects(), func(file string) bool {
 			_, found := above(func(path string) bool { return faulty[path] }, file)
 			return found || vacant[file] || file == anywhere && hidesAny

@@ -38,13 +38,13 @@ func keysOfSeveral(files []manifest, tenants model.Tenants) map[string][]string 
 // object with the same values. He has no way to encrypt it with another key. So a key is that
 // of the tenant whose secrets with it are in force, else of the one who may define everything.
 // Shared are all files with a key that several tenants have.
-func borrowedKeys(files []manifest, tenants model.Tenants, objects *objectsInForce) (borrowed map[string]string, shared []manifest) {
+func borrowedKeys(files []manifest, tenants model.Tenants, objects objectsInForce) (borrowed map[string]string, shared []manifest) {
 	owners := keysOfSeveral(files, tenants)
 	if len(owners) == 0 {
 		return nil, nil
 	}
 	inForce := make(map[string][]string)
-	for _, p := range objects.all() {
+	for _, p := range objects {
 		if p.object == nil || owners[p.object.Metadata().DataKey] == nil {
 			continue
 		}

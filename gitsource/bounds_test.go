@@ -50,11 +50,11 @@ func TestWhatHidesAllIsNamedOnce(t *testing.T) {
 				if i == 2 {
 					objects, removed = 1, n
 				}
-				if out.effective.objects.len() != objects || len(out.effective.removed) != removed {
+				if len(out.effective.objects) != objects || len(out.effective.removed) != removed {
 					t.Fatalf("revision %d: %d objects in force and %d removed, want %d and %d",
-						i, out.effective.objects.len(), len(out.effective.removed), objects, removed)
+						i, len(out.effective.objects), len(out.effective.removed), objects, removed)
 				}
-				for id, p := range out.effective.objects.all() {
+				for id, p := range out.effective.objects {
 					if len(p.rarely().behind) > maxBehind {
 						t.Fatalf("%s is held behind %d files, want at most %d", id, len(p.rarely().behind), maxBehind)
 					}
@@ -136,7 +136,7 @@ func TestWhatALaterRevisionHeldIsNotOfAnEarlierOne(t *testing.T) {
 	}
 	r := reader{decode: decode, count: func() {}}
 	for at, want := range map[model.Applied]int{a: 0, b: 1, {Commit: "of another machine"}: 0} {
-		if got := st.held(at, r.parse); got.len() != want {
+		if got := st.held(at, r.parse); len(got) != want {
 			t.Errorf("at %s: %v, want %d held", at.Commit, got, want)
 		}
 	}

@@ -137,7 +137,7 @@ func (s *suspects) freshOf(id model.Identity, p located) []string {
 // when such a file moved.
 func (a *assembler) keepFromFaultyFiles() {
 	for id := range a.scope {
-		p, was := a.prev.objects.get(id)
+		p, was := a.prev.objects[id]
 		if _, absent := a.prev.absent[id]; !was || absent || a.candidates[id] != nil {
 			continue
 		}

@@ -160,12 +160,12 @@ func segments(file string) []string {
 // heldPaths are the files that have objects in force, with the folders that they lie in. An
 // ignore file does not take those away: no commit that names them did.
 type heldPaths struct {
-	objects *objectsInForce
+	objects objectsInForce
 	paths   map[string]bool // nil until one is asked for
 }
 
 // newHeldPaths returns the files that may hold one of the objects.
-func newHeldPaths(objects *objectsInForce) *heldPaths { return &heldPaths{objects: objects} }
+func newHeldPaths(objects objectsInForce) *heldPaths { return &heldPaths{objects: objects} }
 
 // has reports whether an object in force may be in a file, or in one below a folder.
 func (h *heldPaths) has(file string) bool {
@@ -173,8 +173,8 @@ func (h *heldPaths) has(file string) bool {
 		return false
 	}
 	if h.paths == nil {
-		h.paths = make(map[string]bool, h.objects.len())
-		for _, p := range h.objects.all() {
+		h.paths = make(map[string]bool, len(h.objects))
+		for _, p := range h.objects {
 			h.add(p)
 		}
 	}

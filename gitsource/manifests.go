@@ -85,6 +85,7 @@ type manifest struct {
 // decoded is what one blob holds. It is shared between revisions and not changed.
 type decoded struct {
 	objects  []model.Object
+	refused  bool // some of them, because their tenant may not define them
 	problems []model.Problem
 	// opaque is set when the blob may define objects that nobody can name.
 	opaque bool
@@ -313,14 +314,17 @@ func (r *reader) parse(file string, content []byte) *decoded {
 	r.count()
 	objects, problems := r.decode(file, content)
 	var dataKey string
+	refused := false
 	for _, o := range objects {
 		r.parts.object(o)
 		if m := o.Metadata(); m.Refused == "" {
 			dataKey = cmp.Or(dataKey, m.DataKey)
+		} else {
+			refused = true
 		}
 	}
 	d := &decoded{
-		objects: objects, problems: fewer(problems), dataKey: dataKey, opaque: slices.ContainsFunc(problems, isNameless) && likeManifest(content),
+		objects: objects, refused: refused, problems: fewer(problems), dataKey: dataKey, opaque: slices.ContainsFunc(problems, isNameless) && likeManifest(content),
 		foreign: len(objects) == 0 && model.Foreign(file, content),
 	}
 	if d.opaque {

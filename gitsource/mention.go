@@ -62,7 +62,7 @@ func (a *assembler) lacks() map[string]bool {
 		}
 	}
 	for id := range a.scope {
-		if _, was := a.prev.objects.get(id); was {
+		if _, was := a.prev.objects[id]; was {
 			lack(id)
 		}
 	}

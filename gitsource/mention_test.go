@@ -117,7 +117,7 @@ func TestWhatVanishesAlongWithANewMistakeIsNotRemoved(t *testing.T) {
 				ok[string](t)(w.repo.Replace(map[string]string{"sub/new.yaml": c.of("new", more), "x.yaml": claimOf("x", "")}, "move"))
 			}
 			stays := func() bool {
-				_, inForce := w.s.effective.objects.get(c.id)
+				_, inForce := w.s.effective.objects[c.id]
 				return inForce && len(w.d.Removed[c.id]) == 0
 			}
 			move(", wrong: 1")

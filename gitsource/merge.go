@@ -270,7 +270,7 @@ func (m *merge) toBase(in effective, at, base *object.Commit, way meeting, s ste
 }
 
 // lastGood are the objects that were in force as they had been before, as far as the clone has them.
-func (m *merge) lastGood() *objectsInForce {
+func (m *merge) lastGood() objectsInForce {
 	known := objectsOf(m.LastGood, func(h model.LastGood) *decoded {
 		blob := plumbing.NewHash(h.Blob)
 		if size, err := m.store.size(blob); err != nil || size > maxBlob {
@@ -283,9 +283,9 @@ func (m *merge) lastGood() *objectsInForce {
 		return m.read.parse(h.Path, content)
 	})
 	for _, h := range m.LastGood {
-		if _, read := known.get(h.Identity); !read { // by name alone
+		if _, read := known[h.Identity]; !read { // by name alone
 			owner := m.Beginning.Owners[h.Identity]
-			known.set(h.Identity, located{path: h.Path, lastGood: true, rare: &rarely{since: h.Since, behind: h.Behind, tenant: owner}})
+			known[h.Identity] = located{path: h.Path, lastGood: true, rare: &rarely{since: h.Since, behind: h.Behind, tenant: owner}}
 		}
 	}
 	return known

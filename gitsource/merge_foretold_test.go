@@ -71,7 +71,7 @@ func (f *foretold) run() {
 		o.Base, o.LastGood = at, before.desired().LastGood
 		o.Beginning = Beginning{Applied: model.Applied{Branch: "main", Path: ".", Commit: at}, Owners: make(map[model.Identity]string), Removed: before.effective.removed}
 		var inForce []model.Identity
-		for id, p := range before.effective.objects.all() {
+		for id, p := range before.effective.objects {
 			inForce = append(inForce, id)
 			if f.rnd.IntN(3) > 0 { // it has a server
 				o.Beginning.Bound = append(o.Beginning.Bound, id)

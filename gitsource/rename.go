@@ -39,7 +39,7 @@ func (a *assembler) nameClaims() {
 	a.names = names{make(map[model.Identity]model.Identity), make(map[model.Identity]model.Identity)}
 	n := naming{assembler: a, changed: make(map[model.Identity]bool)}
 	for id, r := range a.gone {
-		if id.Kind == model.KindServerClaim && !r.Approved && a.prev.objects.of(id).object != nil {
+		if id.Kind == model.KindServerClaim && !r.Approved && a.prev.objects[id].object != nil {
 			n.vanished = append(n.vanished, id)
 		}
 	}
@@ -47,7 +47,7 @@ func (a *assembler) nameClaims() {
 		return
 	}
 	for id, places := range a.candidates {
-		before := a.prev.objects.of(id)
+		before := a.prev.objects[id]
 		switch {
 		case id.Kind != model.KindServerClaim || len(places) != 1 || a.prev.absent[id].Blob != "":
 		case before.object == nil:
@@ -145,7 +145,7 @@ func (n *naming) changedAlong() {
 		return files
 	}
 	came := byFile(n.arrived, n.after)
-	for file, olds := range byFile(n.vanished, n.prev.objects.of) {
+	for file, olds := range byFile(n.vanished, n.before) {
 		if len(olds) != 1 || len(came[file]) != 1 {
 			continue
 		}
@@ -165,14 +165,14 @@ func (n *naming) changedAlong() {
 }
 
 // before is an object as it was in force.
-func (n *naming) before(id model.Identity) located { return n.prev.objects.of(id) }
+func (n *naming) before(id model.Identity) located { return n.prev.objects[id] }
 
 // after is an object as it will be in force, unless something is wrong with it.
 func (n *naming) after(id model.Identity) located {
 	if places := n.candidates[id]; len(places) == 1 {
 		return places[0]
 	}
-	return n.effective.objects.of(id)
+	return n.effective.objects[id]
 }
 
 // otherClaim says why a claim with another name and another content does not go on as an old

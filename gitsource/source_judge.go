@@ -179,7 +179,7 @@ func (s *Source) takeOver(out outcome, restored bool) {
 	s.status.Store(&d.Source)
 	s.desired.Store(d)
 	signal(s.changed)
-	s.log.Info("revision in force", "revision", d.Revision, "manifests", files, "objects", out.effective.objects.len(), "problems", len(out.problems), "absent", len(out.effective.absent))
+	s.log.Info("revision in force", "revision", d.Revision, "manifests", files, "objects", len(out.effective.objects), "problems", len(out.problems), "absent", len(out.effective.absent))
 }
 
 func (s *Source) showProblems(problems []model.Problem) {

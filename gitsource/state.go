@@ -111,7 +111,7 @@ func (s *state) setEffective(f effective, contentOf func(plumbing.Hash) ([]byte,
 func (f effective) lastGood() []model.LastGood {
 	var all []model.LastGood
 	for id := range f.unsettled {
-		if p := f.objects.of(id); p.lastGood && p.object != nil {
+		if p := f.objects[id]; p.lastGood && p.object != nil {
 			r := p.rarely()
 			all = append(all, model.LastGood{Identity: id, Path: p.path, Blob: p.blob.String(), Since: r.since, Behind: r.behind})
 		}
@@ -123,8 +123,8 @@ func (f effective) lastGood() []model.LastGood {
 // held returns what was held already when a revision was in force: nothing of one
 // that the state does not remember, for that may have had newer versions. parse
 // decodes a blob.
-func (s *state) held(at model.Applied, parse func(file string, content []byte) *decoded) *objectsInForce {
-	out := new(objectsInForce)
+func (s *state) held(at model.Applied, parse func(file string, content []byte) *decoded) objectsInForce {
+	out := make(objectsInForce)
 	if s == nil {
 		return out
 	}
@@ -150,8 +150,8 @@ func (s *state) held(at model.Applied, parse func(file string, content []byte) *
 }
 
 // objectsOf are objects as they stand in what is read of their files, nil if that cannot be had.
-func objectsOf(held []model.LastGood, read func(model.LastGood) *decoded) *objectsInForce {
-	out := new(objectsInForce)
+func objectsOf(held []model.LastGood, read func(model.LastGood) *decoded) objectsInForce {
+	out := make(objectsInForce)
 	files := make(map[[2]string]*decoded)
 	for _, h := range held {
 		file := [2]string{h.Path, h.Blob}
@@ -163,9 +163,9 @@ func objectsOf(held []model.LastGood, read func(model.LastGood) *decoded) *objec
 		}
 		i := slices.IndexFunc(files[file].objects, func(o model.Object) bool { return o.Identity() == h.Identity })
 		if i >= 0 {
-			out.set(h.Identity, located{
+			out[h.Identity] = located{
 				object: files[file].objects[i], path: h.Path, blob: plumbing.NewHash(h.Blob), lastGood: true, rare: &rarely{since: h.Since, behind: h.Behind},
-			})
+			}
 		}
 	}
 	return out

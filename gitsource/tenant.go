@@ -12,10 +12,10 @@ import (
 
 // problemsOf are a file's problems, and why objects of it do not count.
 func (a *assembler) problemsOf(f manifest) []model.Problem {
-	if len(a.tenants) > 0 && a.tenants.Of(f.path) == nil && len(f.objects) == 0 {
-		if len(f.problems) == 0 {
-			return nil
-		}
+	switch {
+	case len(f.problems) == 0 && !f.refused && a.borrowed[f.path] == "":
+		return nil
+	case len(a.tenants) > 0 && a.tenants.Of(f.path) == nil && len(f.objects) == 0:
 		return []model.Problem{{Severity: model.SeverityWarning, File: f.path, Message: "is below no path of git.tenants, so nothing in it counts"}}
 	}
 	problems := f.problems
@@ -38,7 +38,7 @@ func (a *assembler) problemsOf(f manifest) []model.Problem {
 // away what is somebody else's by writing it where it does not count.
 func (a *assembler) keepRefused() {
 	for id, places := range a.refused {
-		before, inForce := a.prev.objects.get(id)
+		before, inForce := a.prev.objects[id]
 		if _, absent := a.prev.absent[id]; absent || !inForce || a.settled(id) || a.candidates[id] != nil {
 			continue
 		}
@@ -75,7 +75,7 @@ func (a *assembler) concerns(p model.Problem, id model.Identity) bool {
 	if len(a.tenants) == 0 {
 		return true
 	}
-	if before, inForce := a.prev.objects.get(id); inForce && before.object != nil {
+	if before, inForce := a.prev.objects[id]; inForce && before.object != nil {
 		return before.owner() == a.tenants.Owner(p.File)
 	}
 	return a.tenants.Refuse(p.File, id) == ""
@@ -85,7 +85,7 @@ func (a *assembler) concerns(p model.Problem, id model.Identity) bool {
 // whoever had it first. The others do not count until he gives it up.
 func (a *assembler) tellApart() {
 	for id, places := range a.candidates {
-		before := a.prev.objects.of(id)
+		before := a.prev.objects[id]
 		owner := before.owner()
 		foreign := func(p located) bool { return p.owner() != owner }
 		switch {
@@ -144,7 +144,7 @@ func (a *assembler) succeed() {
 	came := make(map[model.Identity]bool)
 	for id, heirs := range a.heirs {
 		if _, gone := a.gone[id]; gone && len(heirs) == 1 {
-			a.effective.objects.set(id, heirs[0])
+			a.effective.objects[id] = heirs[0]
 			came[id] = true
 		}
 	}
@@ -167,10 +167,10 @@ func (a *assembler) settleHeirs(came map[model.Identity]bool) {
 			a.problems = append(a.problems, p)
 		}
 		id, ok := named(p)
-		switch now, inForce := a.effective.objects.get(id); {
+		switch now, inForce := a.effective.objects[id]; {
 		case !ok || !inForce || !isError(p):
 		case came[id]:
-			a.effective.objects.drop(id)
+			delete(a.effective.objects, id)
 		default:
 			a.keep(id, now)
 		}
@@ -182,7 +182,7 @@ func (a *assembler) settleHeirs(came map[model.Identity]bool) {
 // the same name, which was removed. That one's removal goes on whatever is wrong with this.
 func (a *assembler) succeeds(id model.Identity, owner string) bool {
 	of := func(r model.Removal) bool { return r.IsOf(owner) }
-	_, inForce := a.prev.objects.get(id)
+	_, inForce := a.prev.objects[id]
 	gone := a.prev.removed[id]
 	return !inForce && len(gone) > 0 && !slices.ContainsFunc(gone, of)
 }
