@@ -98,6 +98,37 @@ Feature: A removal is a commit, never an absence
     And nothing happens to "s1, s2"
     And the status branch does not mention claim "web"
 
+  Scenario: claims that get the names of one another in one commit keep their servers
+    Given claim "db" runs on "s2"
+    When claims "web, db" are renamed "db, shop"
+    Then claim "db" is Booted on "s1"
+    And claim "shop" is Booted on "s2"
+    And nothing happens to "s1, s2"
+    And the status branch says of the problems: "problems: []"
+
+  Scenario Outline: a claim whose file <LOSES> stays until a commit deletes the file
+    When the file of claim "web" <LOSES>
+    Then the status branch says of the problems: "<PROBLEM>"
+    And nothing happens to "s1, s2"
+    And claim "web" is Booted on "s1"
+
+    Examples:
+      | LOSES                    | PROBLEM   |
+      | is emptied               | is empty  |
+      | moves to a hidden folder | is hidden |
+
+    @long
+    Examples:
+      | LOSES                    | PROBLEM     |
+      | becomes a folder         | is a folder |
+
+  Scenario: the deletion of an empty file releases the server
+    Given the file of claim "web" is emptied
+    And the status branch says of the problems: "is empty"
+    When the file of claim "web" is deleted
+    Then "s1" is Available
+    And the disk of "s1" is empty
+
   Scenario: a file that is no manifest holds up nobody
     (law 4)
     Given a file that cannot be a manifest is committed

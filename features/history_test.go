@@ -75,13 +75,47 @@ func rewriteWhileDown(ctx context.Context, claim string) error {
 	return siteOf(ctx).whileDead(func() error { return rewriteHistory(ctx, claim) })
 }
 
-func renameClaim(ctx context.Context, old, new string) error {
+// renameClaims gives claims other names in one commit.
+func renameClaims(ctx context.Context, old, new string) error {
 	w := siteOf(ctx)
-	o := maps.Clone(w.claims[old])
-	o["metadata"] = maps.Clone(o["metadata"].(map[string]any))
-	o["metadata"].(map[string]any)["name"] = new
-	w.claims[new] = o
-	_, err := w.repo.Commit(map[string]string{claimPath(old): text(o, w.ignitionOf(old))}, "rename "+old+" to "+new)
+	files := make(map[string]string)
+	claims := maps.Clone(w.claims)
+	for i, to := range names(new) {
+		from := names(old)[i]
+		claims[to] = renamed(w.claims[from], to)
+		files[claimPath(from)] = text(claims[to], w.ignitionOf(from))
+	}
+	w.claims = claims
+	_, err := w.repo.Commit(files, "rename "+old+" to "+new)
+	return err
+}
+
+// renamed is a claim with another name.
+func renamed(claim map[string]any, name string) map[string]any {
+	o := maps.Clone(claim)
+	meta := maps.Clone(o["metadata"].(map[string]any))
+	if a, ok := meta["annotations"].(map[string]any); ok {
+		meta["annotations"] = maps.Clone(a)
+	}
+	o["metadata"], meta["name"] = meta, name
+	return o
+}
+
+// loseFile has the file of a claim hold nothing any more, as a tool that fails leaves it.
+func loseFile(ctx context.Context, claim, how string) error {
+	w := siteOf(ctx)
+	file, message := claimPath(claim), "the file of "+claim+" "+how
+	var err error
+	switch how {
+	case "is emptied":
+		_, err = w.repo.Commit(map[string]string{file: "# nothing is left\n"}, message)
+	case "becomes a folder":
+		_, err = w.repo.Change(map[string]string{file + "/README.md": "hello\n"}, message, file)
+	case "moves to a hidden folder":
+		_, err = w.repo.Move(message, file, "."+file)
+	default:
+		_, err = w.repo.Remove(message, file)
+	}
 	return err
 }
 

@@ -8,18 +8,19 @@ func defineLaws(sc *godog.ScenarioContext) {
 	const name = `"([^"]*)"`
 	for expression, do := range map[string]any{
 		// history that is rewritten, and other sources
-		`^the history is rewritten with claim ` + name + ` switched Off$`:                                 rewriteOff,
-		`^the branch is set back to where claim ` + name + ` was not yet$`:                                setBranchBack,
-		`^branch ` + name + ` has (?:all but claim ` + name + `|everything)$`:                             branchHas,
-		`^Ingot is started again for (branch|folder) ` + name + `$`:                                       startElsewhere,
-		`^Ingot is killed, the history is rewritten without claim ` + name + `, and it is started again$`: rewriteWhileDown,
-		`^claim ` + name + ` is renamed ` + name + `$`:                                                    renameClaim,
-		`^30 files of 190 wrong claims are committed$`:                                                    commitWrongClaims,
-		`^maintenance of all servers is committed$`:                                                       maintainAll,
-		`^the guard lets (\d+) servers be switched off$`:                                                  limitPower,
-		`^power may be restored without the status branch$`:                                               restoreWithoutBranch,
-		`^the status branch shows that$`:                                                                  statusShows,
-		`^the status branch is set back by (\d+) commits$`:                                                setStatusBack,
+		`^the history is rewritten with claim ` + name + ` switched Off$`:                                    rewriteOff,
+		`^the branch is set back to where claim ` + name + ` was not yet$`:                                   setBranchBack,
+		`^branch ` + name + ` has (?:all but claim ` + name + `|everything)$`:                                branchHas,
+		`^Ingot is started again for (branch|folder) ` + name + `$`:                                          startElsewhere,
+		`^Ingot is killed, the history is rewritten without claim ` + name + `, and it is started again$`:    rewriteWhileDown,
+		`^claims? ` + name + ` (?:is|are) renamed ` + name + `$`:                                             renameClaims,
+		`^the file of claim ` + name + ` (is emptied|becomes a folder|moves to a hidden folder|is deleted)$`: loseFile,
+		`^30 files of 190 wrong claims are committed$`:                                                       commitWrongClaims,
+		`^maintenance of all servers is committed$`:                                                          maintainAll,
+		`^the guard lets (\d+) servers be switched off$`:                                                     limitPower,
+		`^power may be restored without the status branch$`:                                                  restoreWithoutBranch,
+		`^the status branch shows that$`:                                                                     statusShows,
+		`^the status branch is set back by (\d+) commits$`:                                                   setStatusBack,
 		`^a file of the status branch about ` + name +
 			` is garbled, and Ingot is killed and started again without its store$`: garbleStatus,
 

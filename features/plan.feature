@@ -42,6 +42,39 @@ Feature: Before a merge everybody sees what it does
     When it is merged
     Then nothing happens to "s1"
 
+  Scenario Outline: a branch that renames a claim in two commits is a rename if it is merged <MERGED>
+    When a pull request has the commits
+      | REMOVES | ADDS | LIKE |
+      | web     |      |      |
+      |         | shop | web  |
+    Then its plan for the clone says "if the commits are merged one by one"
+    When it is merged <MERGED>
+    Then claim "shop" is Booted on "s1"
+    And nothing happens to "s1"
+
+    Examples:
+      | MERGED              |
+      | as one commit       |
+      | with a merge commit |
+
+  Scenario: and a removal if its commits are merged one by one
+    Given the claims are committed
+      | CLAIM | SERVER | POWER |
+      | web   | s1     | Off   |
+    And "s1" is powered Off
+    When a pull request has the commits
+      | REMOVES | ADDS | LIKE |
+      | web     |      |      |
+      |         | shop | web  |
+    Then its plan is destructive:
+      | EFFECT  | SERVER | CLAIM |
+      | release | s1     | web   |
+      | bind    | s1     | shop  |
+    And its plan for the clone says "removes ServerClaim default/web"
+    When it is merged commit by commit
+    Then claim "shop" is Bound on "s1"
+    And "s1" was installed 0 times and wiped once
+
   @long
   Scenario: another image that is asked for is installed
     When a pull request has the claims

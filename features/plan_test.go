@@ -1,6 +1,7 @@
 package features
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,24 +15,26 @@ import (
 	"github.com/cucumber/godog"
 
 	"ingot/features/internal/rig"
+	"ingot/model"
 	"ingot/reconcile/preview"
 )
 
 func definePlans(sc *godog.ScenarioContext) {
 	const name = `"([^"]*)"`
 	for expression, do := range map[string]any{
-		`^a pull request has the claims$`:                                     proposeClaims,
-		`^a pull request removes claims? ` + name + `$`:                       proposeRemoval,
-		`^a pull request moves all claims to another folder$`:                 proposeFolder,
-		`^a pull request breaks the manifest of claim ` + name + `$`:          proposeBroken,
-		`^a pull request moves claim ` + name + ` to namespace ` + name + `$`: proposeNamespace,
-		`^a pull request takes the newest commit back$`:                       proposeRevert,
-		`^it is merged$`: mergeProposal,
-		`^its plan is (nothing|changes|destructive|wrong)$`:                  planIs,
-		`^its plan is (changes|destructive)(?:, held back by the guard|):$`:  planHas,
-		`^its plan for the (clone|configuration|comment) says ` + name + `$`: planSays,
-		`^the (GitHub|GitLab|Forgejo) workflow runs twice$`:                  runWorkflow,
-		`^the pull request has one comment, which says ` + name + `$`:        oneComment,
+		`^a pull request has the claims$`:                                        proposeClaims,
+		`^a pull request has the commits$`:                                       proposeCommits,
+		`^a pull request removes claims? ` + name + `$`:                          proposeRemoval,
+		`^a pull request moves all claims to another folder$`:                    proposeFolder,
+		`^a pull request breaks the manifest of claim ` + name + `$`:             proposeBroken,
+		`^a pull request moves claim ` + name + ` to namespace ` + name + `$`:    proposeNamespace,
+		`^a pull request takes the newest commit back$`:                          proposeRevert,
+		`^it is merged(| as one commit| with a merge commit| commit by commit)$`: mergeProposal,
+		`^its plan is (nothing|changes|destructive|wrong)$`:                      planIs,
+		`^its plan is (changes|destructive)(?:, held back by the guard|):$`:      planHas,
+		`^its plan for the (clone|configuration|comment) says ` + name + `$`:     planSays,
+		`^the (GitHub|GitLab|Forgejo) workflow runs twice$`:                      runWorkflow,
+		`^the pull request has one comment, which says ` + name + `$`:            oneComment,
 	} {
 		sc.Step(expression, do)
 	}
@@ -50,7 +53,7 @@ func propose(ctx context.Context, change func(dir string) error) error {
 	if err := change(w.proposal); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"checkout", "--quiet", "-b", "proposal"}, {"add", "--all"}, {"commit", "--quiet", "--allow-empty", "--message", "propose it"}} {
+	for _, args := range [][]string{{"checkout", "--quiet", "-B", "proposal"}, {"add", "--all"}, {"commit", "--quiet", "--allow-empty", "--message", "propose it"}} {
 		if _, err := gitAs(w.proposal, args...); err != nil {
 			return err
 		}
@@ -135,9 +138,73 @@ func proposeRevert(ctx context.Context) error {
 	})
 }
 
-func mergeProposal(ctx context.Context) error {
-	_, err := gitAs(siteOf(ctx).proposal, "push", "--quiet", "origin", "HEAD:"+gitBranch)
-	return err
+// proposeCommits makes a commit for each row: it removes the manifest of a claim, and adds one that is LIKE that of
+// another. FROM and TO are tenants, below whose folders it does so.
+func proposeCommits(ctx context.Context, table *godog.Table) error {
+	if err := known(table, "REMOVES", "FROM", "ADDS", "TO", "LIKE", "HANDED TO"); err != nil {
+		return err
+	}
+	return propose(ctx, func(dir string) error {
+		w := siteOf(ctx)
+		if _, err := gitAs(dir, "checkout", "--quiet", "-b", "proposal"); err != nil {
+			return err
+		}
+		for i, row := range rows(table) {
+			if claim := row["REMOVES"]; claim != "" {
+				if err := os.Remove(filepath.Join(dir, pathBelow(row["FROM"], claim))); err != nil {
+					return err
+				}
+			}
+			if claim := row["ADDS"]; claim != "" {
+				like := cmp.Or(row["LIKE"], claim)
+				_, short := model.SplitName(claimName(claim))
+				o := renamed(w.claims[like], short)
+				if to := row["HANDED TO"]; to != "" {
+					annotate(o, model.AnnotationHandOverTo, tenant{name: to}.folder())
+				}
+				w.claims[claim] = o
+				if err := writeIn(dir, pathBelow(row["TO"], claim), text(o, w.ignitionOf(like))); err != nil {
+					return err
+				}
+			}
+			if i+1 == len(table.Rows)-1 {
+				return nil // propose commits the last one
+			}
+			for _, args := range [][]string{{"add", "--all"}, {"commit", "--quiet", "--message", fmt.Sprint("propose commit ", i+1)}} {
+				if _, err := gitAs(dir, args...); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// pathBelow is the file of a claim below the folder of a tenant, if one is named.
+func pathBelow(tenantName, claim string) string {
+	if tenantName == "" {
+		return claimPath(claim)
+	}
+	return tenant{name: tenantName}.folder() + "/taken.yaml"
+}
+
+// mergeProposal merges as the buttons of a forge do. All commits arrive at once.
+func mergeProposal(ctx context.Context, how string) error {
+	dir := siteOf(ctx).proposal
+	steps := map[string][][]string{
+		" as one commit":       {{"merge", "--quiet", "--squash", "proposal"}, {"commit", "--quiet", "--message", "squash"}},
+		" with a merge commit": {{"merge", "--quiet", "--no-ff", "--no-edit", "proposal"}},
+		" commit by commit":    {{"rebase", "--quiet", "--onto", gitBranch, "origin/" + gitBranch, "proposal"}, {"checkout", "--quiet", "-B", gitBranch}},
+	}[how]
+	if how != "" {
+		steps = append([][]string{{"fetch", "--quiet", "origin"}, {"checkout", "--quiet", "-B", gitBranch, "origin/" + gitBranch}}, steps...)
+	}
+	for _, args := range append(steps, []string{"push", "--quiet", "origin", "HEAD:" + gitBranch}) {
+		if _, err := gitAs(dir, args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func runPlan(ctx context.Context, args ...string) (out string, code int, err error) {

@@ -56,5 +56,36 @@ Feature: A tenant's file stays a tenant's file
     And the status branch says of server "s1": "ClaimQuarantined"
     And nothing happens to "s1"
 
+  Scenario: a claim that one tenant removes and another adds is not handed over
+    Given Ingot is started again with the tenants
+      | TENANT | NAMESPACE | RACK |
+      | alpha  | shared    | 7    |
+      | beta   | shared    |      |
+    And claim "shared/web" is committed below the folder of "alpha"
+    And claim "shared/web" is Booted on "s1"
+    When a pull request has the commits
+      | REMOVES    | FROM  | ADDS       | TO   |
+      | shared/web | alpha |            |      |
+      |            |       | shared/web | beta |
+    And it is merged commit by commit
+    Then claim "shared/web" is Booted on "s2"
+    And "s1" is Available
+    And the disk of "s1" is empty
+
+  Scenario: a tenant hands a claim over by a commit, with its consent
+    Given Ingot is started again with the tenants
+      | TENANT | NAMESPACE | RACK |
+      | alpha  | shared    | 7    |
+      | beta   | shared    |      |
+    And claim "shared/web" is committed below the folder of "alpha"
+    And claim "shared/web" is Booted on "s1"
+    When a pull request has the commits
+      | REMOVES    | FROM  | ADDS       | TO    | HANDED TO |
+      |            |       | shared/web | alpha | beta      |
+      | shared/web | alpha | shared/web | beta  | beta      |
+    And it is merged commit by commit
+    Then the status branch says of server "s1": "tenant: claims/beta"
+    And nothing happens to "s1, s2"
+
   Scenario: the status branch says who may define what
     Then the status branch says of the revision: "path: claims/alpha"

@@ -58,11 +58,11 @@ func (all asks) withdraw(kind askKind, name string, until time.Time) {
 	}
 }
 
-// rename has requests of a kind that are open name something by its new name.
-func (all asks) rename(kind askKind, old, new string) {
+// rename has requests of a kind that are open name claims by their new names.
+func (all asks) rename(kind askKind, names map[model.ClaimName]model.ClaimName) {
 	for _, a := range all {
-		if a.kind == kind && a.name == old && !a.used {
-			a.name = new
+		if now, renamed := names[model.ClaimName(a.name)]; renamed && a.kind == kind && !a.used {
+			a.name = string(now)
 		}
 	}
 }

@@ -109,9 +109,7 @@ func (b *Book) revision(r Revision) {
 	for _, c := range changes {
 		b.note(c, r.At, pairs)
 	}
-	for old, new := range pairs {
-		b.rename(old, new)
-	}
+	b.rename(pairs)
 	for _, m := range b.machines {
 		for old, new := range b.renamed {
 			if m.owner == new && b.claim(old) != nil {
@@ -153,7 +151,7 @@ func (b *Book) secretOf(c *model.ServerClaim, before map[model.Identity]placed) 
 // note has one change ask, and keeps what is a state rather than a request.
 func (b *Book) note(c change, at time.Time, pairs map[model.ClaimName]model.ClaimName) {
 	old, gone := c.Old.(*model.ServerClaim)
-	if _, renamed := pairs[claimOf(old, gone)]; !gone || !renamed || c.New != nil {
+	if _, renamed := pairs[claimOf(old, gone)]; !gone || !renamed {
 		b.asks = append(b.asks, requests(c, at)...)
 	}
 	switch o := c.either().(type) {
@@ -192,16 +190,21 @@ func (b *Book) noteClaim(c *model.ServerClaim, gone bool, at time.Time) {
 	}
 }
 
-// rename has a claim go on under another name, with what was asked for under the old one.
-func (b *Book) rename(old, new model.ClaimName) {
-	b.asks.rename(askReprovision, string(old), string(new))
-	if w, known := b.power[old]; known {
-		b.power[new] = w // with what it wanted before
+// rename has claims go on under other names, with what was asked for under the old ones. All names change at once.
+func (b *Book) rename(names map[model.ClaimName]model.ClaimName) {
+	b.asks.rename(askReprovision, names)
+	power := maps.Clone(b.power)
+	for old, new := range names {
+		if w, known := power[old]; known {
+			b.power[new] = w // with what it wanted before
+		}
+		b.renamed[old] = new
 	}
-	b.renamed[old] = new
-	delete(b.renamed, new)
+	for _, new := range names {
+		delete(b.renamed, new) // it is a claim's name again
+	}
 	for _, m := range b.machines {
-		if m.owner == old {
+		if new, renamed := names[m.owner]; renamed {
 			m.owner = new
 		}
 	}

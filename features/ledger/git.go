@@ -138,8 +138,7 @@ func (r *Reader) Revisions(pushes []Push, configurations []Configuration) (_ []R
 	var last source                // of the last revision that was not empty
 	older := make(map[string]bool) // ancestors of followed commits: they change nothing
 	was := make(map[source]bool)   // followed commits
-	follow := func(at time.Time, c Configuration) error {
-		s := source{branch: c.Branch, path: c.Path, url: c.URL, commit: heads[c.Branch]}
+	take := func(at time.Time, c Configuration, s source) error {
 		same := s.branch == last.branch && s.path == last.path && s.url == last.url
 		if s.commit == "" || s == last || same && older[s.commit] {
 			return nil
@@ -162,6 +161,13 @@ func (r *Reader) Revisions(pushes []Push, configurations []Configuration) (_ []R
 		}
 		all, last = append(all, rev), s
 		return nil
+	}
+	follow := func(at time.Time, c Configuration) error {
+		line, err := r.line(last.commit, heads[c.Branch])
+		for _, commit := range line {
+			err = errors.Join(err, take(at, c, source{branch: c.Branch, path: c.Path, url: c.URL, commit: commit}))
+		}
+		return err
 	}
 	for i, c := range configurations {
 		if i > 0 {
@@ -223,6 +229,25 @@ func (r *Reader) revision(at time.Time, s, last source) (rev Revision, err error
 		folder += "/"
 	}
 	return rev, r.files(now[s.commit].tree, "", folder, rev.Files)
+}
+
+// line returns the commits that follow old on the first-parent line of head, oldest first, or head alone.
+func (r *Reader) line(old, head string) (line []string, err error) {
+	for at := head; at != "" && at != old; {
+		c, err := r.commit(at)
+		if err != nil {
+			return nil, err
+		}
+		line = append(line, at)
+		if at = ""; len(c.parents) > 0 {
+			at = c.parents[0]
+		}
+		if at == "" {
+			return []string{head}, nil
+		}
+	}
+	slices.Reverse(line)
+	return line, nil
 }
 
 // history has a commit, and all that it descends from, by hash; "" has none.

@@ -223,19 +223,47 @@ func (r Revision) mayHold(o placed) bool {
 // renames pairs claims that are gone with claims that are new and the same but for
 // their name. Where more than one may be meant none is.
 func renames(changes []change, secret func(*model.ServerClaim) string) map[model.ClaimName]model.ClaimName {
-	var gone, come []*model.ServerClaim
+	var gone, come, was, is []*model.ServerClaim
 	for _, c := range changes {
-		if old, ok := c.Old.(*model.ServerClaim); ok && c.New == nil {
-			gone = append(gone, old)
+		if old, ok := c.Old.(*model.ServerClaim); ok {
+			was = append(was, old)
+			if c.New == nil {
+				gone = append(gone, old)
+			}
 		}
-		if new, ok := c.New.(*model.ServerClaim); ok && c.Old == nil {
-			come = append(come, new)
+		if new, ok := c.New.(*model.ServerClaim); ok {
+			is = append(is, new)
+			if c.Old == nil {
+				come = append(come, new)
+			}
 		}
 	}
+	pairs := paired(gone, come, secret)
+	chains := paired(was, is, secret)
+	for _, c := range gone { // perhaps to a name that another claim gave up with the same commit
+		from := c.ClaimName()
+		if _, known := pairs[from]; known {
+			continue
+		}
+		end := from
+		for to, ok := chains[end]; ok; to, ok = chains[end] {
+			end = to
+		}
+		if slices.ContainsFunc(come, func(c *model.ServerClaim) bool { return c.ClaimName() == end }) {
+			for from != end {
+				pairs[from], from = chains[from], chains[from]
+			}
+		}
+	}
+	return pairs
+}
+
+// paired are the claims that are the same but for their name, each if it can be no other.
+func paired(olds, news []*model.ServerClaim, secret func(*model.ServerClaim) string) map[model.ClaimName]model.ClaimName {
 	pairs := make(map[model.ClaimName]model.ClaimName)
-	for _, old := range gone {
-		same := matching(come, old, secret)
-		if len(same) == 1 && len(matching(gone, same[0], secret)) == 1 {
+	for _, old := range olds {
+		same := matching(news, old, secret)
+		if len(same) == 1 && same[0].ClaimName() != old.ClaimName() && len(matching(olds, same[0], secret)) == 1 {
 			pairs[old.ClaimName()] = same[0].ClaimName()
 		}
 	}
