@@ -28,6 +28,7 @@ func defineTruth(sc *godog.ScenarioContext) {
 		`^store and status branch are copied$`:                                                                                 copyBoth,
 		`^Ingot is killed, both copies are put back after an hour, and Ingot is started again$`:                                putBothBack,
 		`^Ingot is killed, all servers are switched on, and Ingot is started again after (\d+) minutes$`:                       switchAllOn,
+		`^Ingot is killed, and started again with its clock (\d+) hours ahead$`:                                                startAhead,
 		`^all servers are switched off again$`:                                                                                 allOff,
 		`^all servers are found running, and are left alone$`:                                                                  allFound,
 		`^all servers are switched off once a commit approves of them$`:                                                        allOffOnceApproved,
@@ -57,20 +58,34 @@ func putBothBack(ctx context.Context) error {
 	})
 }
 
-// age has both store and status branch be as old as that: no Ingot lived since.
+// age has both store and status branch be as old as that, as for a clock that is ahead: no Ingot lived since.
 func (w *site) age(by time.Duration) error {
 	then := time.Now().Add(-by)
 	err := w.editStore(func(tx *bolt.Tx) error {
-		b := tx.Bucket([]byte("marks"))
-		var marks model.Marks
-		if err := json.Unmarshal(b.Get([]byte("marks")), &marks); err != nil {
-			return err
-		}
-		marks.Alive = then
-		raw, err := json.Marshal(marks)
-		return errors.Join(err, b.Put([]byte("marks"), raw))
+		return errors.Join(edit(tx, "marks", func(m *model.Marks) { m.Alive = then }), edit(tx, "fleet", func(f *model.FleetRecord) {
+			for i := range f.Done {
+				f.Done[i].At = f.Done[i].At.Add(-by)
+			}
+		}))
 	})
 	return errors.Join(err, w.commitAgain("", then))
+}
+
+// edit changes the one value of a bucket.
+func edit[V any](tx *bolt.Tx, bucket string, change func(*V)) error {
+	b, value := tx.Bucket([]byte(bucket)), new(V)
+	if err := json.Unmarshal(b.Get([]byte(bucket)), value); err != nil {
+		return err
+	}
+	change(value)
+	raw, err := json.Marshal(value)
+	return errors.Join(err, b.Put([]byte(bucket), raw))
+}
+
+// startAhead starts Ingot with a clock that is ahead of all that it has recorded.
+func startAhead(ctx context.Context, hours int) error {
+	w := siteOf(ctx)
+	return w.whileDead(func() error { return w.age(time.Duration(hours) * time.Hour) })
 }
 
 // commitAgain makes the head of the status branch again, without a file, as of a time, with its trailers.

@@ -18,6 +18,18 @@ Feature: The guard sees all that is disruptive, for as long as its window
     And the status branch says of server "s3": "GuardHeld"
     And the status branch says of server "s4": "GuardHeld"
 
+  @file
+  Scenario: a clock that is ahead at a start opens no window
+    Given claims "a, b" are removed
+    And "s1, s2" are Available
+    And the status branch shows that
+    When Ingot is killed, and started again with its clock 3 hours ahead
+    Then nothing happens to "s3, s4"
+    When claims "c, d" are removed
+    Then nothing happens to "s3, s4"
+    And the status branch says of server "s3": "GuardHeld"
+    And the status branch says of server "s4": "GuardHeld"
+
   Scenario: what was held is done once a commit after it approves
     Given claims "a, b" are removed
     And "s1, s2" are Available

@@ -113,14 +113,19 @@ func (s start) level() slog.Level {
 // longGapAfter is for how long nothing may have shown that a process lived which knew what is known now.
 const longGapAfter = 15 * time.Minute
 
-// longGap reports whether decisions that are newer than all that is known may be lost: store and status
-// branch may both be backups.
-func (s start) longGap(now time.Time) bool {
+// gap is for how long, by a clock, nothing shows that a process lived which knew what is known now.
+func (s start) gap(now time.Time) time.Duration {
 	last := s.store.Alive
 	if s.head.At.After(last) {
 		last = s.head.At
 	}
-	return s.verdict.Case != truth.NewFleet && !s.head.Clean && now.Sub(last) > longGapAfter
+	return now.Sub(last)
+}
+
+// longGap reports whether decisions that are newer than all that is known may be lost: store and status
+// branch may both be backups.
+func (s start) longGap(now time.Time) bool {
+	return s.verdict.Case != truth.NewFleet && !s.head.Clean && s.gap(now) > longGapAfter
 }
 
 // observes reports whether another process that has a copy of the store may live, and has to see
@@ -183,6 +188,9 @@ func (d *daemon) adopt(ctx context.Context, s start) error {
 			a.Records = &model.Records{Fleet: observed.Fleet}
 		}
 		a.Records.Fleet.Unreadable = append(slices.Clip(a.Records.Fleet.Unreadable), unread...)
+	}
+	if gap := s.gap(d.clock()); gap > aliveEvery {
+		a = a.Postpone(&observed.Records, gap)
 	}
 	marks := s.store.Marks
 	marks.Continues = truth.Continues(marks, s.head.BranchHead)
