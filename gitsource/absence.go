@@ -27,8 +27,8 @@ func claiming(kind model.Kind) bool {
 
 // approved reports whether a commit approves that Git's word is taken for what was
 // listed before. Tokens of this very step are not known to anybody yet.
-func (a *assembler) approved(e model.Absence) bool {
-	return slices.Contains(a.approvals, e.Token) || a.prev.token != "" && slices.Contains(a.approvals, a.prev.token)
+func (s *step) approved(e model.Absence, prev effective) bool {
+	return slices.Contains(s.approvals, e.Token) || prev.token != "" && slices.Contains(s.approvals, prev.token)
 }
 
 // listed reports whether what Git has of an object is not to be taken over, and
@@ -39,13 +39,13 @@ func (a *assembler) listed(id model.Identity, now located) bool {
 	blob := now.blob.String()
 	read := was && (e.Blob == blob || known && sameContent(before.object, now.object))
 	switch {
-	case read && a.approved(e):
+	case read && a.approved(e, a.prev):
 		return false
 	case a.lineage == rewritten:
 		if !a.differs(id, now) {
 			return false
 		}
-	case !was || e.Blob == "" || a.lineage == lineageDescends && !a.unchanged(id, e, now):
+	case !was || e.Blob == "" || a.lineage == lineageDescends && !a.prev.unchanged(id, e, now):
 		return false
 	}
 	switch {
@@ -78,11 +78,11 @@ func (a *assembler) differs(id model.Identity, now located) bool {
 
 // unchanged reports whether a descendant left alone what is listed: a change to
 // another object of the same file says nothing about this one.
-func (a *assembler) unchanged(id model.Identity, e model.Absence, now located) bool {
+func (f effective) unchanged(id model.Identity, e model.Absence, now located) bool {
 	if now.blob.String() == e.Blob {
 		return true
 	}
-	before, known := a.prev.offered[id]
+	before, known := f.offered[id]
 	return known && (before.shared || now.shared) && sameContent(before.object, now.object)
 }
 
@@ -153,7 +153,7 @@ func (a *assembler) settleAbsent(id model.Identity, e model.Absence) {
 	offered := a.prev.offered[id]
 	behind, fresh := a.suspectsOf(offered), a.fresh[cmp.Or(offered.owner(), before.owner())]
 	switch {
-	case e.Blob == "" && a.approved(e):
+	case e.Blob == "" && a.approved(e, a.prev):
 		a.remove(id, true)
 	case e.Blob == "":
 		a.keepAbsent(id, e)
@@ -193,7 +193,7 @@ func (a *assembler) follow() {
 	}
 	for id := range removed {
 		if p, back := a.effective.objects[id]; back {
-			a.forget(id, p.owner())
+			a.effective.forget(id, p.owner())
 		}
 	}
 	a.effective.renamed = a.prev.renamed
@@ -204,11 +204,11 @@ func (a *assembler) follow() {
 
 // forget takes out the removal of a tenant's object, which is back or goes on by another
 // name. Those of another's of the same name stay.
-func (a *assembler) forget(id model.Identity, tenant string) {
-	if left := without(a.effective.removed[id], tenant); len(left) > 0 {
-		a.effective.removed[id] = left
+func (f effective) forget(id model.Identity, tenant string) {
+	if left := without(f.removed[id], tenant); len(left) > 0 {
+		f.removed[id] = left
 	} else {
-		delete(a.effective.removed, id)
+		delete(f.removed, id)
 	}
 }
 
@@ -219,22 +219,22 @@ func without(all []model.Removal, tenant string) []model.Removal {
 
 // settleTokens keeps the token of the whole list as long as nothing came to it:
 // nobody may approve what was not listed when the token was read.
-func (a *assembler) settleTokens() {
-	if len(a.effective.absent) == 0 {
+func (f *effective) settleTokens(prev effective, newToken func() string) {
+	if len(f.absent) == 0 {
 		return
 	}
-	a.effective.token = a.prev.token
-	for id, e := range a.effective.absent {
+	f.token = prev.token
+	for id, e := range f.absent {
 		if e.Token == "" {
-			e.Token = a.token()
-			a.effective.absent[id] = e
+			e.Token = newToken()
+			f.absent[id] = e
 		}
-		if e.Token != a.prev.absent[id].Token {
-			a.effective.token = ""
+		if e.Token != prev.absent[id].Token {
+			f.token = ""
 		}
 	}
-	if a.effective.token == "" {
-		a.effective.token = a.token()
+	if f.token == "" {
+		f.token = newToken()
 	}
 }
 

@@ -194,6 +194,16 @@ func diffOf(before, after []manifest) diff {
 	return d
 }
 
+// found are the objects of the scope in the revision.
+type found struct {
+	// candidates are those that count where they stand, refused those that do not. places is how many
+	// files define one.
+	candidates, refused map[model.Identity][]located
+	places              map[model.Identity]int
+	// borrowed are the files whose secrets do not count, and why, see borrowedKeys.
+	borrowed map[string]string
+}
+
 // assembler holds what next works with.
 type assembler struct {
 	prev effective
@@ -205,18 +215,11 @@ type assembler struct {
 	suspects
 	// scope are the objects that are decided. All others stay as they are.
 	scope map[model.Identity]bool
-	// candidates are the objects of the revision, by identity; places is how many files define one,
-	// whether it counts there or not.
-	candidates map[model.Identity][]located
-	places     map[model.Identity]int
+	found
 	// heirs are those that come into force once the tenant who had the object first has
 	// removed his; contested are the objects that have some.
 	heirs     map[model.Identity][]located
 	contested map[model.Identity]bool
-	// borrowed are the files whose secrets do not count, and why, see borrowedKeys.
-	borrowed map[string]string
-	// refused are those that do not count where they stand.
-	refused map[model.Identity][]located
 	// gone is what a commit took away, names are the other names that it gave to claims. unclear
 	// are the objects of which it is not known who has them now, or under which name.
 	gone    map[model.Identity]model.Removal
@@ -243,15 +246,15 @@ func next(prev effective, s step, d diff, r rules) outcome {
 func newAssembler(prev effective, s step, d diff, r rules) *assembler {
 	a := &assembler{
 		prev: prev, base: prev.objects, step: s, diff: d, rules: r,
-		outcome:    outcome{effective: newEffective(), quarantined: make(map[model.Identity][]string)},
-		scope:      maps.Clone(prev.unsettled),
-		candidates: make(map[model.Identity][]located),
-		places:     make(map[model.Identity]int),
-		heirs:      make(map[model.Identity][]located),
-		contested:  make(map[model.Identity]bool),
-		refused:    make(map[model.Identity][]located),
-		gone:       make(map[model.Identity]model.Removal),
-		unclear:    make(map[model.Identity]bool),
+		outcome: outcome{effective: newEffective(), quarantined: make(map[model.Identity][]string)},
+		scope:   maps.Clone(prev.unsettled),
+		found: found{
+			candidates: make(map[model.Identity][]located), refused: make(map[model.Identity][]located), places: make(map[model.Identity]int),
+		},
+		heirs:     make(map[model.Identity][]located),
+		contested: make(map[model.Identity]bool),
+		gone:      make(map[model.Identity]model.Removal),
+		unclear:   make(map[model.Identity]bool),
 	}
 	a.suspects = newSuspects(r.tenants, prev.files, d.files, a.lacks)
 	a.setScope()
@@ -304,7 +307,7 @@ func (a *assembler) run() {
 	a.choose()
 	a.settleClashes()
 	a.follow()
-	a.settleTokens()
+	a.effective.settleTokens(a.prev, a.token)
 	a.noteKept()
 	a.settle()
 	model.SortProblems(a.problems)
@@ -322,7 +325,7 @@ func (a *assembler) collect() {
 	}
 	everywhere := a.whole || len(a.prev.unsettled) > 0
 	for _, f := range a.files {
-		a.problems = append(a.problems, a.problemsOf(f)...)
+		a.problems = append(a.problems, a.problemsOf(f, a.tenants)...)
 		a.note(f)
 		if !everywhere && !paths[f.path] {
 			continue
@@ -333,7 +336,7 @@ func (a *assembler) collect() {
 				continue
 			}
 			a.places[id]++
-			if o.Metadata().Refused != "" || a.isBorrowed(f, o) {
+			if o.Metadata().Refused != "" || a.isBorrowed(f.path, o) {
 				a.refused[id] = append(a.refused[id], p)
 				continue
 			}
@@ -446,10 +449,10 @@ func (a *assembler) keepOrQuarantine(id model.Identity, owner string, behind ...
 }
 
 // settled reports whether it is decided what becomes of an identity.
-func (a *assembler) settled(id model.Identity) bool {
-	_, inForce := a.effective.objects[id]
-	_, absent := a.effective.absent[id]
-	return inForce || absent || len(a.quarantined[id]) > 0
+func (o *outcome) settled(id model.Identity) bool {
+	_, inForce := o.effective.objects[id]
+	_, absent := o.effective.absent[id]
+	return inForce || absent || len(o.quarantined[id]) > 0
 }
 
 // quarantine holds the objects that problems name and that have no good version
@@ -458,7 +461,7 @@ func (a *assembler) quarantine() {
 	for _, p := range a.problems {
 		owner := a.tenants.Owner(p.File)
 		id, ok := named(p)
-		if !ok || !isError(p) || a.candidates[id] != nil || a.settled(id) || !a.concerns(p, id) || a.succeeds(id, owner) {
+		if !ok || !isError(p) || a.candidates[id] != nil || a.settled(id) || !a.concerns(p, id, a.prev.objects[id]) || a.prev.succeeds(id, owner) {
 			continue
 		}
 		a.keepOrQuarantine(id, owner, p.File)
@@ -492,7 +495,7 @@ func (a *assembler) settleClashes() {
 		}
 		delete(a.effective.objects, id)
 		dropped = true
-		if !a.succeeds(id, now.owner()) {
+		if !a.prev.succeeds(id, now.owner()) {
 			a.keepOrQuarantine(id, now.owner())
 		}
 	}

@@ -83,6 +83,6 @@ func keeper(inForce, owners []string, tenants model.Tenants) (owner string, know
 }
 
 // isBorrowed reports whether an object of a file is a secret that does not count.
-func (a *assembler) isBorrowed(f manifest, o model.Object) bool {
-	return a.borrowed[f.path] != "" && o.Metadata().DataKey != "" && o.Metadata().Refused == ""
+func (f found) isBorrowed(file string, o model.Object) bool {
+	return f.borrowed[file] != "" && o.Metadata().DataKey != "" && o.Metadata().Refused == ""
 }

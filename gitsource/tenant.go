@@ -11,22 +11,22 @@ import (
 )
 
 // problemsOf are a file's problems, and why objects of it do not count.
-func (a *assembler) problemsOf(f manifest) []model.Problem {
+func (f found) problemsOf(m manifest, tenants model.Tenants) []model.Problem {
 	switch {
-	case len(f.problems) == 0 && !f.refused && a.borrowed[f.path] == "":
+	case len(m.problems) == 0 && !m.refused && f.borrowed[m.path] == "":
 		return nil
-	case len(a.tenants) > 0 && a.tenants.Of(f.path) == nil && len(f.objects) == 0:
-		return []model.Problem{{Severity: model.SeverityWarning, File: f.path, Message: "is below no path of git.tenants, so nothing in it counts"}}
+	case len(tenants) > 0 && tenants.Of(m.path) == nil && len(m.objects) == 0:
+		return []model.Problem{{Severity: model.SeverityWarning, File: m.path, Message: "is below no path of git.tenants, so nothing in it counts"}}
 	}
-	problems := f.problems
-	for _, o := range f.objects {
+	problems := m.problems
+	for _, o := range m.objects {
 		if o.Metadata().Refused != "" {
 			problems = append(slices.Clip(problems), model.RefusedProblem(o))
 		}
-		if a.isBorrowed(f, o) {
+		if f.isBorrowed(m.path, o) {
 			file, line := o.Metadata().Position()
 			problems = append(slices.Clip(problems), model.Problem{
-				Severity: model.SeverityError, File: file, Line: line, Object: string(o.Identity().Kind), Message: a.borrowed[f.path], Rule: model.RuleTenant,
+				Severity: model.SeverityError, File: file, Line: line, Object: string(o.Identity().Kind), Message: f.borrowed[m.path], Rule: model.RuleTenant,
 			})
 		}
 	}
@@ -53,32 +53,32 @@ func (a *assembler) keepRefused() {
 
 // wasThere reports whether what is refused is an object in force, as far as can be told.
 // Of one that is known by name alone any place may be the one that it has.
-func (a *assembler) wasThere(before, refused located) bool {
-	return before.object == nil || a.movedTo(before, refused) || slices.Contains(before.suspects(), refused.path)
+func (s *suspects) wasThere(before, refused located) bool {
+	return before.object == nil || s.movedTo(before, refused) || slices.Contains(before.suspects(), refused.path)
 }
 
 // movedTo reports whether an object's file came to where it does not count. Written
 // otherwise along the way it counts only where the object's owner can take it away, or
 // anybody could hold up the removal of what is another's.
-func (a *assembler) movedTo(before, refused located) bool {
-	if blobAt(a.before, refused.path) == refused.blob {
+func (s *suspects) movedTo(before, refused located) bool {
+	if blobAt(s.before, refused.path) == refused.blob {
 		return false
 	}
-	stands := !blobAt(a.files, before.path).IsZero()
-	of := a.tenants.Owner(refused.path)
+	stands := !blobAt(s.after, before.path).IsZero()
+	of := s.owners.Owner(refused.path)
 	return sameContent(before.object, refused.object) || !stands && (of == "" || of == before.owner())
 }
 
 // concerns reports whether a file's problem with an object may be about the one that is
 // in force, or about one that would count: a tenant's mistake holds up nobody else.
-func (a *assembler) concerns(p model.Problem, id model.Identity) bool {
-	if len(a.tenants) == 0 {
+func (r *rules) concerns(p model.Problem, id model.Identity, before located) bool {
+	switch {
+	case len(r.tenants) == 0:
 		return true
+	case before.object != nil:
+		return before.owner() == r.tenants.Owner(p.File)
 	}
-	if before, inForce := a.prev.objects[id]; inForce && before.object != nil {
-		return before.owner() == a.tenants.Owner(p.File)
-	}
-	return a.tenants.Refuse(p.File, id) == ""
+	return r.tenants.Refuse(p.File, id) == ""
 }
 
 // tellApart leaves of the places that define an object those of the tenant whose it is:
@@ -107,16 +107,16 @@ func (a *assembler) tellApart() {
 }
 
 // leave has some of the places count that define an object.
-func (a *assembler) leave(id model.Identity, places []located) {
-	if a.candidates[id] = places; len(places) == 0 {
-		delete(a.candidates, id)
+func (f found) leave(id model.Identity, places []located) {
+	if f.candidates[id] = places; len(places) == 0 {
+		delete(f.candidates, id)
 	}
 }
 
 // orphaned reports whether an object known by name alone is of a path that is no tenant's
 // any more.
-func (a *assembler) orphaned(before located) bool {
-	return before.object == nil && len(a.tenants) > 0 && a.tenants.At(before.owner()) == nil
+func (r *rules) orphaned(before located) bool {
+	return before.object == nil && len(r.tenants) > 0 && r.tenants.At(before.owner()) == nil
 }
 
 // findHeir has the place count of whoever has now what a path had that is no tenant's any
@@ -180,10 +180,10 @@ func (a *assembler) settleHeirs(came map[model.Identity]bool) {
 
 // succeeds reports whether a tenant's object would be a new one after another tenant's of
 // the same name, which was removed. That one's removal goes on whatever is wrong with this.
-func (a *assembler) succeeds(id model.Identity, owner string) bool {
+func (f effective) succeeds(id model.Identity, owner string) bool {
 	of := func(r model.Removal) bool { return r.IsOf(owner) }
-	_, inForce := a.prev.objects[id]
-	gone := a.prev.removed[id]
+	_, inForce := f.objects[id]
+	gone := f.removed[id]
 	return !inForce && len(gone) > 0 && !slices.ContainsFunc(gone, of)
 }
 
@@ -265,9 +265,9 @@ func onlyOneMay(tenants model.Tenants, id model.Identity) bool {
 }
 
 // standsAt reports whether a file defines an object, whether it counts there or not.
-func (a *assembler) standsAt(id model.Identity, file string) bool {
+func (f found) standsAt(id model.Identity, file string) bool {
 	there := func(p located) bool { return p.path == file }
-	return slices.ContainsFunc(a.refused[id], there) || slices.ContainsFunc(a.candidates[id], there)
+	return slices.ContainsFunc(f.refused[id], there) || slices.ContainsFunc(f.candidates[id], there)
 }
 
 // contested is the problem of an object that somebody else has.
