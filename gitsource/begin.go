@@ -152,7 +152,7 @@ func (s *Source) beginLate(ctx context.Context, b *Beginning, t target, way ance
 	if s.beginAt(b) == nil {
 		return nil
 	}
-	switch err := s.obtain(ctx, b, way); {
+	switch err := s.obtain(ctx, s.judgement, b, way); {
 	case err != nil && s.again(err):
 		return fmt.Errorf("look for the revision applied: %w", err)
 	case err == nil && s.beginAt(b) == nil:
@@ -175,7 +175,7 @@ func (s *Source) obtainMissing(ctx context.Context, b *Beginning, way ancestry) 
 	if s.store.has(b.appliedHash()) {
 		return nil
 	}
-	if err := s.obtain(ctx, b, way); err != nil && s.again(err) {
+	if err := s.obtain(ctx, s.judgement, b, way); err != nil && s.again(err) {
 		return fmt.Errorf("look for the revision applied: %w", err)
 	}
 	return nil
@@ -296,16 +296,16 @@ func formers(owners map[model.Identity]string, files []manifest) map[model.Ident
 
 // obtain fetches the commit that was applied: by its name where the server allows it,
 // else from the branch it was on, else from far back.
-func (s *Source) obtain(ctx context.Context, b *Beginning, way ancestry) error {
+func (m *mirror) obtain(ctx context.Context, j judgement, b *Beginning, way ancestry) error {
 	parent := ctx
-	ctx, cancel := s.remote.within(ctx)
+	ctx, cancel := m.remote.within(ctx)
 	defer cancel()
-	session, err := s.remote.uploadSession(ctx)
+	session, err := m.remote.uploadSession(ctx)
 	if err != nil {
 		return err
 	}
 	defer closeSession(session)
-	adv, t, err := s.remote.resolved(ctx, session)
+	adv, t, err := m.remote.resolved(ctx, session)
 	if err != nil {
 		return err
 	}
@@ -317,32 +317,32 @@ func (s *Source) obtain(ctx context.Context, b *Beginning, way ancestry) error {
 	case given(adv, applied):
 	case adv.Peeled[tag] == applied:
 		w.commits = []plumbing.Hash{adv.References[tag]}
-	case exists && b.Applied.Branch != s.opts.Branch:
+	case exists && b.Applied.Branch != m.remote.follows.Branch:
 		w = wanted{commits: []plumbing.Hash{old}, depth: searchDepth}
 	case way.lineage == lineageDescends:
 		closeSession(session)
-		_, err := s.bring(parent, t.commit, wholeDepth)
+		_, err := m.bring(parent, j, t.commit, wholeDepth)
 		return err
 	default:
 		return fmt.Errorf("the server does not give commit %s", applied)
 	}
-	w.have = s.store.newest(s.head, fetchDepth)
-	return s.remote.explained(ctx, fetchWanted(ctx, session, adv, s.store, w))
+	w.have = m.store.newest(j.head, fetchDepth)
+	return m.remote.explained(ctx, fetchWanted(ctx, session, adv, m.store, w))
 }
 
 // again reports whether an attempt that failed is to be repeated before its question
 // counts as one that nobody can answer.
-func (s *Source) again(err error) bool {
+func (m *mirror) again(err error) bool {
 	switch kind := kindOf(err); {
 	case kind != failureOther, unwell(err):
-		s.attempts++
+		m.attempts++
 	default:
-		s.attempts = maxAttempts
+		m.attempts = maxAttempts
 	}
-	if s.attempts < maxAttempts {
+	if m.attempts < maxAttempts {
 		return true
 	}
-	s.attempts = 0
+	m.attempts = 0
 	return false
 }
 

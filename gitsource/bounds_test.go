@@ -162,7 +162,7 @@ func TestMessagesAreNotKept(t *testing.T) {
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
 	head := plumbing.NewHash(repo.Head(gitserver.Branch))
-	ok[target](t)(s.bring(t.Context(), head, searchDepth))
+	ok[target](t)(s.bring(t.Context(), s.judgement, head, searchDepth))
 	way := s.store.relate(s.head, head)
 	runtime.GC()
 	var after runtime.MemStats

@@ -145,7 +145,7 @@ func testOptions(t *testing.T, url string) Options {
 	t.Helper()
 	return Options{
 		URL: url, Dir: filepath.Join(t.TempDir(), "git"), Clock: newClock().Now, Timeout: patience,
-		Decode: decode, Validate: validate, CrossCheck: crossCheck,
+		Checks: Checks{Decode: decode, Validate: validate, CrossCheck: crossCheck},
 	}
 }
 

@@ -70,9 +70,9 @@ func (c *Clone) Merge(o MergeOptions) (*Merged, error) {
 // reader reads manifests as Source does, with what SOPS encrypted as it is: values are of no
 // concern, but whether they change.
 func (c *Clone) reader(o *MergeOptions) *reader {
-	opts := withModel(Options{Tenants: o.Tenants, Decode: func(file string, data []byte) ([]model.Object, []model.Problem) {
+	opts := withModel(Options{Tenants: o.Tenants, Checks: Checks{Decode: func(file string, data []byte) ([]model.Object, []model.Problem) {
 		return model.Decode(file, data, model.DecodeOptions{AllowPlaintextSecrets: o.AllowPlaintextSecrets, Open: sops.Compare})
-	}}, nil)
+	}}}, nil)
 	return &reader{decode: opts.Decode, count: func() {}, tenants: o.Tenants}
 }
 

@@ -26,6 +26,18 @@ type sourceMetrics struct {
 	unverified prometheus.Gauge
 }
 
+// noteTrust notes the result of a verification.
+func (m *sourceMetrics) noteTrust(v Verify, t trust) {
+	if !v.on() {
+		return
+	}
+	unverified := 0.0
+	if t.problem != "" {
+		unverified = 1
+	}
+	m.unverified.Set(unverified)
+}
+
 // newSourceMetrics registers the metrics with reg, if there is one. lag tells for how many
 // seconds the newest revision is not in force.
 func newSourceMetrics(reg prometheus.Registerer, lag func() float64) *sourceMetrics {

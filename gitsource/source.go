@@ -41,8 +41,6 @@ type Options struct {
 	Timeout  time.Duration // of one look; 0 is DefaultTimeout
 	Auth     Auth
 
-	// Strict rejects a revision as a whole if anything in it is wrong.
-	Strict bool
 	// AllowPlaintextSecrets is handed to the decoder.
 	AllowPlaintextSecrets bool
 	// AgeKeyFile holds the age identities that files encrypted with SOPS are opened with; ""
@@ -59,6 +57,13 @@ type Options struct {
 	Registerer prometheus.Registerer
 	Clock      func() time.Time // nil is time.Now
 
+	Checks
+}
+
+// Checks are how manifests are read and checked.
+type Checks struct {
+	// Strict rejects a revision as a whole if anything in it is wrong.
+	Strict bool
 	// Decode reads one manifest file; nil is model.Decode.
 	Decode func(file string, data []byte) ([]model.Object, []model.Problem)
 	// Validate says what is wrong with an object taking the place of another of
@@ -74,49 +79,47 @@ type Options struct {
 // Source is the watched branch and the desired state that comes of it.
 type Source struct {
 	opts    Options
-	log     *slog.Logger
-	remote  *remote
 	keys    *sops.Keys
 	metrics *sourceMetrics
+	view
 
-	desired atomic.Pointer[model.Desired]
-	status  atomic.Pointer[model.SourceState]
-	seen    atomic.Pointer[model.Revision]
-	nothing atomic.Bool // see Nothing
-	// behind is since when the newest revision that was seen is not in force, in Unix
-	// nanoseconds; 0 = it is.
-	behind atomic.Int64
-	// fetchedAt is when the branch was last looked at without an error.
-	fetchedAt atomic.Pointer[time.Time]
-	offered   atomic.Pointer[[]string] // see Offered
 	// beginning is what the records say; nil until they were read.
-	beginning atomic.Pointer[Beginning]
-	changed   chan struct{}
-	wake      chan struct{}
+	beginning  atomic.Pointer[Beginning]
+	wake       chan struct{}
+	retryAfter atomic.Int64 // nanoseconds that the server asked us to stay away, 0 for none
 
 	op sync.Mutex // one operation at a time; guards all below
 
-	store     *store
-	reader    reader
-	state     *state // what the folder remembers, nil if nothing
-	begun     bool   // whether it is known what was applied, or that nobody knows
+	mirror
+	judgement
+	revisionInForce
+	reader reader
+	state  *state // what the folder remembers, nil if nothing
+	begun  bool   // whether it is known what was applied, or that nobody knows
+	keyErr error  // why the key file could not be read last
+}
+
+// judgement is the result of the last look.
+type judgement struct {
+	head      plumbing.Hash // the revision in force
+	evaluated plumbing.Hash // the newest revision that was judged, in force or not
+	target    target        // what was judged last, or is being
+	trust     trust         // in target
+	verdict   model.SourceState
+}
+
+// judged reports whether t is what was judged last.
+func (j *judgement) judged(t target) bool { return t.commit == j.evaluated && t == j.target }
+
+// revisionInForce is what came into force last.
+type revisionInForce struct {
 	effective effective
-	head      plumbing.Hash      // the revision in force
-	tips      []plumbing.Hash    // were in force and are not among the head's ancestors, oldest first
+	at        model.Applied      // the head, with where it comes from
 	anchor    model.Applied      // what the next revision must descend from where signatures are verified
 	signer    string             // of the revision in force
-	target    target             // what was judged last, or is being
-	trust     trust              // in target
-	at        model.Applied      // the same, with where it comes from
+	tips      []plumbing.Hash    // were in force and are not among the head's ancestors, oldest first
 	cause     model.AbsenceCause // why the next revision does not descend, whatever Git says
 	approvals []string
-	keep      int           // packs in the store before it is fetched afresh
-	attempts  int           // that failed in a row to find something far back
-	evaluated plumbing.Hash // the newest revision that was judged, in force or not
-	keyErr    error         // why the key file could not be read last
-	verdict   model.SourceState
-
-	retryAfter atomic.Int64 // nanoseconds that the server asked us to stay away, 0 for none
 }
 
 // New returns a Source. It touches neither the network nor the disk.
@@ -138,8 +141,10 @@ func New(opts Options) (*Source, error) {
 		return nil, fmt.Errorf("git: %w", err)
 	}
 	s := &Source{
-		opts: opts, log: opts.Log, remote: r, keys: keys, keep: refetchAfter, effective: newEffective(),
-		changed: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		opts: opts, keys: keys, wake: make(chan struct{}, 1),
+		view:            view{clock: opts.Clock, changed: make(chan struct{}, 1)},
+		mirror:          mirror{remote: r, dir: opts.Dir, log: opts.Log, keep: refetchAfter},
+		revisionInForce: revisionInForce{effective: newEffective()},
 	}
 	s.metrics = newSourceMetrics(opts.Registerer, s.lag)
 	s.reader = reader{decode: opts.Decode, count: s.metrics.decoded.Inc, tenants: opts.Tenants}
@@ -179,40 +184,9 @@ func cleanPath(dir string) (string, error) {
 	return clean, nil
 }
 
-// Desired returns what is in force, nil before Begin and before the first revision
-// was read.
-func (s *Source) Desired() *model.Desired { return s.desired.Load() }
-
-// Nothing reports whether the branch was looked at since Begin and nothing came into force,
-// nor had before: it holds no commit, or none that can be used. Desired is nil, and waiting
-// for it is of no use.
-func (s *Source) Nothing() bool { return s.nothing.Load() && s.Desired() == nil }
-
-// State returns the state of the branch as a whole, also before the first
-// revision was read.
-func (s *Source) State() model.SourceState { return *s.status.Load() }
-
-// Seen returns the newest revision that was fetched, which may not be judged yet; "" before
-// the first.
-func (s *Source) Seen() model.Revision {
-	if r := s.seen.Load(); r != nil {
-		return *r
-	}
-	return ""
-}
-
-// Offered returns what the newest commits approve, before Begin: how a start goes on may be
-// for a person to choose.
-func (s *Source) Offered() []string {
-	if tokens := s.offered.Load(); tokens != nil {
-		return *tokens
-	}
-	return nil
-}
-
 // offer notes what the newest commits approve, if they may be believed.
 func (s *Source) offer(t target) {
-	if s.verify(t).problem != "" {
+	if s.opts.Verify.trust(s.store, t, s.clock()).problem != "" {
 		return
 	}
 	var recent tokens
@@ -224,36 +198,6 @@ func (s *Source) offer(t target) {
 	approved := recent.newestLast()
 	s.offered.Store(&approved)
 }
-
-// lag returns for how many seconds the newest revision that was seen is not in force.
-func (s *Source) lag() float64 {
-	since := s.behind.Load()
-	if since == 0 {
-		return 0
-	}
-	return s.opts.Clock().Sub(time.Unix(0, since)).Seconds()
-}
-
-// noteLag notes whether what was fetched last is in force.
-func (s *Source) noteLag(head plumbing.Hash) {
-	if head == s.head {
-		s.behind.Store(0)
-		return
-	}
-	s.behind.CompareAndSwap(0, s.opts.Clock().UnixNano())
-}
-
-// FetchedAt returns when the branch was last looked at without an error, zero before the first
-// time.
-func (s *Source) FetchedAt() time.Time {
-	if at := s.fetchedAt.Load(); at != nil {
-		return *at
-	}
-	return time.Time{}
-}
-
-// Changed delivers a value after Desired or State changed.
-func (s *Source) Changed() <-chan struct{} { return s.changed }
 
 // Wake asks for a look at the branch at once. Any number of calls while one is
 // under way come to one more.
@@ -393,7 +337,7 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 	if errors.Is(err, errNotReadable) {
 		s.log.WarnContext(ctx, "object store is damaged and fetched again", "err", err)
 		var now plumbing.Hash
-		switch now, err = s.refetch(ctx, head); {
+		switch now, err = s.refetch(ctx, s.judgement, head); {
 		case err != nil:
 		case now != head:
 			err = errHeadMoved
@@ -401,9 +345,9 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 			err = s.judge(t, way)
 		}
 	}
-	s.noteLag(head)
+	s.noteLag(head == s.head)
 	if err == nil {
-		s.tidy(ctx, head)
+		s.tidy(ctx, s.judgement, head)
 	}
 	return changed && err == nil, err
 }
@@ -457,35 +401,6 @@ func (s *Source) fail(err error) {
 		st.Message += "; " + s.stays()
 	}
 	s.announce(st)
-}
-
-// announce shows a state of the source with what is in force, if it differs from
-// the one shown.
-func (s *Source) announce(st model.SourceState) {
-	old, d := s.status.Load(), s.desired.Load()
-	st.Since = since(old, st.Reason, s.opts.Clock())
-	confirmed := d != nil && d.KeptOverRestart && st.Reason != model.SourceFetchFailed
-	if st == *old && !confirmed {
-		return
-	}
-	s.status.Store(&st)
-	if d != nil {
-		next := *d
-		next.Source, next.KeptOverRestart = st, d.KeptOverRestart && !confirmed
-		s.desired.Store(&next)
-	}
-	signal(s.changed)
-}
-
-// since is when a reason began to hold.
-func since(old *model.SourceState, reason string, now time.Time) time.Time {
-	switch {
-	case reason == "":
-		return time.Time{}
-	case old.Reason == reason:
-		return old.Since
-	}
-	return now
 }
 
 // save writes down what a restart would have to fetch. Failing to is not worth

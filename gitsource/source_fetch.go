@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 
@@ -13,10 +14,20 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 )
 
+// mirror is the copy of the repository on this machine.
+type mirror struct {
+	remote   *remote
+	dir      string // holds the stores
+	log      *slog.Logger
+	store    *store
+	keep     int // packs in the store before it is fetched afresh
+	attempts int // that failed in a row to find something far back
+}
+
 // fetch brings what is followed into the store and returns it, with how it relates to the
 // revision in force.
 func (s *Source) fetch(ctx context.Context, b *Beginning) (target, ancestry, error) {
-	t, err := s.bring(ctx, plumbing.ZeroHash, fetchDepth)
+	t, err := s.bring(ctx, s.judgement, plumbing.ZeroHash, fetchDepth)
 	if err != nil {
 		return target{}, ancestry{}, err
 	}
@@ -28,19 +39,16 @@ func (s *Source) fetch(ctx context.Context, b *Beginning) (target, ancestry, err
 	if way.truncated {
 		// The revision in force lies further back, if anywhere: only the history
 		// between tells a busy day from a rewritten history.
-		if t, err = s.bring(ctx, t.commit, searchDepth); err != nil {
+		if t, err = s.bring(ctx, s.judgement, t.commit, searchDepth); err != nil {
 			return target{}, ancestry{}, err
 		}
 		way = s.store.relate(known, t.commit)
 	}
 	if way.truncated && s.sameSource(b) {
-		way, err = s.search(ctx, known, t)
+		way, err = s.search(ctx, s.judgement, known, t)
 	}
 	return t, way, err
 }
-
-// judged reports whether t is what was judged last.
-func (s *Source) judged(t target) bool { return t.commit == s.evaluated && t == s.target }
 
 // sameSource reports whether the revision in force comes from the branch as it is
 // configured. A commit that another one has too was not made for this one.
@@ -50,16 +58,16 @@ func (s *Source) sameSource(b *Beginning) bool {
 
 // search looks for a commit further back than is fetched with all files. One that is
 // not found, or a server that will not tell, counts as a rewritten history.
-func (s *Source) search(ctx context.Context, known plumbing.Hash, head target) (ancestry, error) {
-	way, err := s.searchCommits(ctx, known, head)
-	if err != nil && s.again(err) {
+func (m *mirror) search(ctx context.Context, j judgement, known plumbing.Hash, head target) (ancestry, error) {
+	way, err := m.searchCommits(ctx, j, known, head)
+	if err != nil && m.again(err) {
 		return ancestry{}, fmt.Errorf("look for the revision in force: %w", err)
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "the history between two revisions is not available: it counts as rewritten", "err", message(err))
+		m.log.WarnContext(ctx, "the history between two revisions is not available: it counts as rewritten", "err", message(err))
 		return ancestry{lineage: rewritten, unclear: true}, nil
 	}
-	s.attempts = 0
+	m.attempts = 0
 	return way, nil
 }
 
@@ -67,30 +75,30 @@ func (s *Source) search(ctx context.Context, known plumbing.Hash, head target) (
 // finds it.
 var errHeadMoved error = &failure{kind: failureNetwork, err: errors.New("the branch moved while it was read")}
 
-func (s *Source) searchCommits(ctx context.Context, known plumbing.Hash, head target) (way ancestry, err error) {
+func (m *mirror) searchCommits(ctx context.Context, j judgement, known plumbing.Hash, head target) (way ancestry, err error) {
 	parent := ctx
-	ctx, cancel := s.remote.within(ctx)
+	ctx, cancel := m.remote.within(ctx)
 	defer cancel()
-	session, err := s.remote.uploadSession(ctx)
+	session, err := m.remote.uploadSession(ctx)
 	if err != nil {
 		return ancestry{}, err
 	}
 	defer closeSession(session)
-	adv, now, err := s.remote.resolved(ctx, session)
+	adv, now, err := m.remote.resolved(ctx, session)
 	if err != nil {
 		return ancestry{}, err
 	}
 	if !adv.Capabilities.Supports(capability.Filter) {
 		closeSession(session)
-		if _, err := s.bring(parent, head.commit, wholeDepth); err != nil {
+		if _, err := m.bring(parent, j, head.commit, wholeDepth); err != nil {
 			return ancestry{}, err
 		}
-		return s.store.relate(known, head.commit), nil
+		return m.store.relate(known, head.commit), nil
 	}
 	if now != head {
 		return ancestry{}, errHeadMoved
 	}
-	commits, err := openStore(filepath.Join(s.opts.Dir, "commits.git"))
+	commits, err := openStore(filepath.Join(m.dir, "commits.git"))
 	if err != nil {
 		return ancestry{}, err
 	}
@@ -100,26 +108,26 @@ func (s *Source) searchCommits(ctx context.Context, known plumbing.Hash, head ta
 	defer func() { err = errors.Join(err, commits.discard()) }()
 	w := wanted{commits: []plumbing.Hash{head.object()}, depth: commitDepth, filter: packp.FilterTreeDepth(0)}
 	if err := fetchWanted(ctx, session, adv, commits, w); err != nil {
-		return ancestry{}, s.remote.explain(ctx, err)
+		return ancestry{}, m.remote.explain(ctx, err)
 	}
-	return relate(s.store, known, commits, head.commit), nil
+	return relate(m.store, known, commits, head.commit), nil
 }
 
 // bring opens a session, reads what is followed and fetches it if the store does not hold
 // it, or if its commit is the one to deepen.
-func (s *Source) bring(ctx context.Context, deepen plumbing.Hash, depth int) (target, error) {
-	ctx, cancel := s.remote.within(ctx)
+func (m *mirror) bring(ctx context.Context, j judgement, deepen plumbing.Hash, depth int) (target, error) {
+	ctx, cancel := m.remote.within(ctx)
 	defer cancel()
-	session, err := s.remote.uploadSession(ctx)
+	session, err := m.remote.uploadSession(ctx)
 	if err != nil {
 		return target{}, err
 	}
 	defer closeSession(session)
-	adv, t, err := s.remote.resolved(ctx, session)
+	adv, t, err := m.remote.resolved(ctx, session)
 	if err != nil {
 		return target{}, err
 	}
-	if t.commit != deepen && (s.judged(t) || s.store.holds(t)) {
+	if t.commit != deepen && (j.judged(t) || m.store.holds(t)) {
 		return t, nil
 	}
 	w := wanted{commits: []plumbing.Hash{t.object()}, depth: depth}
@@ -132,16 +140,16 @@ func (s *Source) bring(ctx context.Context, deepen plumbing.Hash, depth int) (ta
 			return target{}, notThere(t.commit)
 		}
 	}
-	w.have = slices.Concat(s.store.newest(s.head, fetchDepth), s.store.newest(s.evaluated, fetchDepth))
-	if err := fetchWanted(ctx, session, adv, s.store, w); err != nil {
-		return target{}, s.remote.explain(ctx, err)
+	w.have = slices.Concat(m.store.newest(j.head, fetchDepth), m.store.newest(j.evaluated, fetchDepth))
+	if err := fetchWanted(ctx, session, adv, m.store, w); err != nil {
+		return target{}, m.remote.explain(ctx, err)
 	}
-	if size, left := s.store.left[t.commit]; left {
+	if size, left := m.store.left[t.commit]; left {
 		return target{}, fmt.Errorf("commit %s has %d bytes, of at most %d: shorten its message", t.commit, size, maxCommit)
 	}
-	other, err := s.store.storage.EncodedObject(plumbing.AnyObject, t.commit)
+	other, err := m.store.storage.EncodedObject(plumbing.AnyObject, t.commit)
 	switch {
-	case s.store.holds(t):
+	case m.store.holds(t):
 		return t, nil
 	case err == nil && other.Type() != plumbing.CommitObject:
 		return target{}, &failure{failureBranch, fmt.Errorf("%s is a %s, not a commit", t.revision(), other.Type())}
@@ -183,41 +191,41 @@ func notThere(commit plumbing.Hash) error {
 func closeSession(c io.Closer) { _ = c.Close() }
 
 // refetch throws the store away, fetches into a new one and returns the head.
-func (s *Source) refetch(ctx context.Context, head plumbing.Hash) (plumbing.Hash, error) {
-	st, err := s.store.renewed()
+func (m *mirror) refetch(ctx context.Context, j judgement, head plumbing.Hash) (plumbing.Hash, error) {
+	st, err := m.store.renewed()
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	s.store = st
-	t, err := s.bring(ctx, head, fetchDepth)
+	m.store = st
+	t, err := m.bring(ctx, j, head, fetchDepth)
 	return t.commit, err
 }
 
 // tidy replaces a store that took many fetches by one fetched afresh. Failing to is
 // put right after a later look.
-func (s *Source) tidy(ctx context.Context, head plumbing.Hash) {
-	if s.store.packs() <= s.keep {
+func (m *mirror) tidy(ctx context.Context, j judgement, head plumbing.Hash) {
+	if m.store.packs() <= m.keep {
 		return
 	}
-	if err := s.replaceStore(ctx, head); err != nil {
-		s.log.WarnContext(ctx, "object store grows, because it cannot be fetched again", "err", message(err))
+	if err := m.replaceStore(ctx, j, head); err != nil {
+		m.log.WarnContext(ctx, "object store grows, because it cannot be fetched again", "err", message(err))
 	}
 }
 
-func (s *Source) replaceStore(ctx context.Context, head plumbing.Hash) error {
-	fresh, err := openStore(s.store.dir + ".new")
+func (m *mirror) replaceStore(ctx context.Context, j judgement, head plumbing.Hash) error {
+	fresh, err := openStore(m.store.dir + ".new")
 	if err != nil {
 		return err
 	}
 	if fresh, err = fresh.renewed(); err != nil {
 		return err
 	}
-	old := s.store
-	s.store = fresh
-	if _, err := s.bring(ctx, head, fetchDepth); err != nil {
-		s.store = old
+	old := m.store
+	m.store = fresh
+	if _, err := m.bring(ctx, j, head, fetchDepth); err != nil {
+		m.store = old
 		return errors.Join(err, fresh.discard())
 	}
-	s.store, err = old.replacedBy(fresh)
+	m.store, err = old.replacedBy(fresh)
 	return err
 }

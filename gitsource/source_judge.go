@@ -21,8 +21,8 @@ func (s *Source) judge(t target, way ancestry) error {
 		return fmt.Errorf("%w: read commit %s: %w", errNotReadable, head, err)
 	}
 	s.metrics.head.Set(float64(c.Committer.When.Unix()))
-	s.trust = s.verify(t)
-	s.count(s.trust)
+	s.trust = s.opts.Verify.trust(s.store, t, s.clock())
+	s.metrics.noteTrust(s.opts.Verify, s.trust)
 	if !s.head.IsZero() {
 		way = s.news(head, way)
 	}
@@ -118,7 +118,7 @@ func (s *Source) walker() walker {
 		},
 	}
 	if s.opts.Verify.ofCommit() {
-		w.usable = s.verifiedCommit()
+		w.usable = s.opts.Verify.verifiedCommit(s.store, s.clock())
 	}
 	return w
 }

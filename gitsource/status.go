@@ -84,17 +84,12 @@ type StatusBranch struct {
 	remote  *remote
 	metrics *statusMetrics
 
-	mu       sync.Mutex
-	tree     *statusTree
-	known    bool          // whether head is what the server held when last looked at
-	head     plumbing.Hash // of the branch; zero if there is no branch
-	headAt   time.Time     // when head was made
-	seen     lookedAt      // the newest head that was read
-	accepted plumbing.Hash // the head that this process may put a commit on
-	checked  time.Time     // when the server last answered
-	offer    offer
-	asked    int      // how often it was asked
-	foreign  *Foreign // met and not yet reported
+	mu   sync.Mutex
+	tree *statusTree
+	remoteHead
+	offer   offer
+	asked   int      // how often it was asked
+	foreign *Foreign // met and not yet reported
 
 	last     plumbing.Hash // the commit that the newest report is in
 	squashAt time.Time     // when to check next whether to cut the history
@@ -102,6 +97,16 @@ type StatusBranch struct {
 	signer    signer
 	bare      refusals
 	chronicle chronicle
+}
+
+// remoteHead is the branch as the server last showed it.
+type remoteHead struct {
+	known    bool          // whether head is what the server held when last looked at
+	head     plumbing.Hash // of the branch; zero if there is no branch
+	headAt   time.Time     // when head was made
+	seen     lookedAt      // the newest head that was read
+	accepted plumbing.Hash // the head that this process may put a commit on
+	checked  time.Time     // when the server last answered
 }
 
 // Published is what came of a report.

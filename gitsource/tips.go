@@ -56,7 +56,7 @@ func (s *Source) replays(c *object.Commit, way ancestry, applied model.Applied) 
 	if !applied.SameSource(s.source()) || s.opts.excludes(applied) {
 		return false
 	}
-	return way.lineage == lineageOlder || way.unclear && !s.replaces(c, way, plumbing.NewHash(applied.Commit))
+	return way.lineage == lineageOlder || way.unclear && !s.store.replaces(c, way, plumbing.NewHash(applied.Commit))
 }
 
 // remember returns the tips once head is in force: the revisions that were in force and that

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -61,11 +62,11 @@ type trust struct {
 
 // verify looks at the signatures of what is followed. It says the same as long as neither
 // that, nor the keys, nor their expiry change.
-func (s *Source) verify(t target) trust {
-	if !s.opts.Verify.on() {
+func (v Verify) trust(st *store, t target, now time.Time) trust {
+	if !v.on() {
 		return trust{}
 	}
-	keys, err := signing.Load(s.opts.Verify.Keys)
+	keys, err := signing.Load(v.Keys)
 	if err != nil {
 		return trust{problem: fmt.Sprintf("no signature can be verified: %s; correct git.verify.keys", message(err))}
 	}
@@ -81,14 +82,14 @@ func (s *Source) verify(t target) trust {
 		}
 		return ""
 	}
-	if s.opts.Verify.ofTag() {
-		if problem := check("tag "+t.name, func(k *signing.Keys) (signing.Signer, error) { return s.verifyTag(k, t) }); problem != "" {
+	if v.ofTag() {
+		if problem := check("tag "+t.name, func(k *signing.Keys) (signing.Signer, error) { return verifyTag(k, st, t, now) }); problem != "" {
 			return trust{problem: problem}
 		}
 	}
-	if s.opts.Verify.ofCommit() {
+	if v.ofCommit() {
 		what := "commit " + t.commit.String()
-		if problem := check(what, func(k *signing.Keys) (signing.Signer, error) { return s.verifyCommit(k, t.commit) }); problem != "" {
+		if problem := check(what, func(k *signing.Keys) (signing.Signer, error) { return verifyCommit(k, st, t.commit, now) }); problem != "" {
 			return trust{problem: problem}
 		}
 	}
@@ -96,32 +97,32 @@ func (s *Source) verify(t target) trust {
 }
 
 // verifiedCommit returns a check of the signatures of commits that came into force along with the head.
-func (s *Source) verifiedCommit() func(plumbing.Hash) bool {
-	keys, err := signing.Load(s.opts.Verify.Keys)
+func (v Verify) verifiedCommit(st *store, now time.Time) func(plumbing.Hash) bool {
+	keys, err := signing.Load(v.Keys)
 	return func(h plumbing.Hash) bool {
 		if err != nil {
 			return false
 		}
-		_, err := s.verifyCommit(keys, h)
+		_, err := verifyCommit(keys, st, h, now)
 		return err == nil
 	}
 }
 
 // verifyCommit verifies the bytes of the very commit object that is read afterwards.
-func (s *Source) verifyCommit(keys *signing.Keys, h plumbing.Hash) (signing.Signer, error) {
-	raw, err := s.store.content(plumbing.CommitObject, h)
+func verifyCommit(keys *signing.Keys, st *store, h plumbing.Hash, now time.Time) (signing.Signer, error) {
+	raw, err := st.content(plumbing.CommitObject, h)
 	if err != nil {
 		return signing.Signer{}, err
 	}
 	payload, signature := signing.SplitCommit(raw)
-	c, err := s.store.commit(h)
+	c, err := st.commit(h)
 	if err != nil {
 		return signing.Signer{}, err
 	}
 	if !bytes.HasPrefix(payload, headersOf(c)) || !bytes.HasSuffix(payload, []byte("\n\n"+c.Message)) {
 		return signing.Signer{}, errors.New("is not written as git writes commits")
 	}
-	return keys.Verify(payload, signature, s.opts.Clock())
+	return keys.Verify(payload, signature, now)
 }
 
 // headersOf are the headers that say what a commit holds and descends from.
@@ -135,11 +136,11 @@ func headersOf(c *object.Commit) []byte {
 
 // verifyTag also compares the tag's own name, which is signed, with the one it was found
 // under: a signed tag may be pushed under any.
-func (s *Source) verifyTag(keys *signing.Keys, t target) (signing.Signer, error) {
+func verifyTag(keys *signing.Keys, st *store, t target, now time.Time) (signing.Signer, error) {
 	if t.tag.IsZero() {
 		return signing.Signer{}, errors.New("is not annotated, so it cannot be signed: make it by git tag -s")
 	}
-	raw, err := s.store.content(plumbing.TagObject, t.tag)
+	raw, err := st.content(plumbing.TagObject, t.tag)
 	if err != nil {
 		return signing.Signer{}, err
 	}
@@ -147,7 +148,7 @@ func (s *Source) verifyTag(keys *signing.Keys, t target) (signing.Signer, error)
 	if want := fmt.Sprintf("object %s\ntype commit\ntag %s\ntagger ", t.commit, t.name); !bytes.HasPrefix(payload, []byte(want)) {
 		return signing.Signer{}, errors.New("is a tag object of another name, or of something else than a commit")
 	}
-	return keys.Verify(payload, signature, s.opts.Clock())
+	return keys.Verify(payload, signature, now)
 }
 
 // content returns the content of an object.
@@ -170,12 +171,12 @@ func (s *Source) reverify() {
 	if s.evaluated.IsZero() || !s.opts.Verify.on() {
 		return
 	}
-	now := s.verify(s.target)
+	now := s.opts.Verify.trust(s.store, s.target, s.clock())
 	if now == s.trust {
 		return
 	}
 	s.trust = now
-	s.count(now)
+	s.metrics.noteTrust(s.opts.Verify, now)
 	if s.evaluated != s.head {
 		s.evaluated = plumbing.ZeroHash
 	}
@@ -201,13 +202,13 @@ func (s *Source) vouched(b *Beginning, t target, way ancestry) (vouched, named b
 	if s.trustApplied(b.Applied).problem == "" {
 		return true, false
 	}
-	newer := s.verify(t)
+	newer := s.opts.Verify.trust(s.store, t, s.clock())
 	c, err := s.store.commit(t.commit)
 	if err == nil && newer.problem == "" {
 		if way.lineage == lineageDescends || way.lineage == lineageSame {
 			return true, false
 		}
-		if s.replaces(c, way, b.appliedHash()) {
+		if s.store.replaces(c, way, b.appliedHash()) {
 			return true, true
 		}
 		newer.problem = replacing(t.revision(), b.Applied.Revision())
@@ -217,7 +218,7 @@ func (s *Source) vouched(b *Beginning, t target, way ancestry) (vouched, named b
 	}
 	s.target, s.trust = t, newer
 	s.verdict = model.SourceState{Observed: t.revision(), Reason: model.SourceNotVerified, Message: newer.problem + "; " + s.stays()}
-	s.count(newer)
+	s.metrics.noteTrust(s.opts.Verify, newer)
 	s.announce(s.verdict)
 	return false, false
 }
@@ -229,7 +230,7 @@ func (s *Source) trustApplied(a model.Applied) trust {
 	}
 	known, remembered := s.state.verified(a)
 	t := target{name: a.Revision().Name(), commit: plumbing.NewHash(a.Commit), tag: plumbing.NewHash(known.Tag)}
-	if now := s.verify(t); now.problem == "" || !remembered {
+	if now := s.opts.Verify.trust(s.store, t, s.clock()); now.problem == "" || !remembered {
 		return now
 	}
 	return trust{signer: known.Signer}
@@ -250,13 +251,13 @@ func (s *Source) follows(c *object.Commit, way ancestry) bool {
 	case way.lineage == lineageSame, way.lineage == lineageDescends:
 		return true
 	}
-	return s.replaces(c, way, plumbing.NewHash(s.anchor.Commit))
+	return s.store.replaces(c, way, plumbing.NewHash(s.anchor.Commit))
 }
 
 // replaces reports whether a commit of the revision says that it replaces another one: what
 // is older cannot name its hash.
-func (s *Source) replaces(c *object.Commit, way ancestry, other plumbing.Hash) bool {
-	return slices.ContainsFunc(s.store.approvals(c, way.approved), func(token string) bool {
+func (s *store) replaces(c *object.Commit, way ancestry, other plumbing.Hash) bool {
+	return slices.ContainsFunc(s.approvals(c, way.approved), func(token string) bool {
 		return strings.HasSuffix(token, "@sha1:"+other.String())
 	})
 }
@@ -264,18 +265,6 @@ func (s *Source) replaces(c *object.Commit, way ancestry, other plumbing.Hash) b
 func replacing(revision, other model.Revision) string {
 	return fmt.Sprintf("%s is signed, but does not descend from %s, and signatures do not say which is newer: "+
 		"merge that one, or sign a commit with the line Ingot-Approve: %s", revision, other, other)
-}
-
-// count notes what came of a verification.
-func (s *Source) count(t trust) {
-	if !s.opts.Verify.on() {
-		return
-	}
-	unverified := 0.0
-	if t.problem != "" {
-		unverified = 1
-	}
-	s.metrics.unverified.Set(unverified)
 }
 
 // related is what a new head is to be related to: what is in force, or was applied before.
