@@ -101,7 +101,7 @@ func renamed(claim map[string]any, name string) map[string]any {
 	return o
 }
 
-// loseFile has the file of a claim hold nothing any more, as a tool that fails leaves it.
+// loseFile empties or moves the file of a claim, as a tool that fails does.
 func loseFile(ctx context.Context, claim, how string) error {
 	w := siteOf(ctx)
 	file, message := claimPath(claim), "the file of "+claim+" "+how

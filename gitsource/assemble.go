@@ -228,8 +228,8 @@ type assembler struct {
 }
 
 // next decides what is in force after a step, given what was in force before. An object
-// stays in force while the file it came from is wrong, while what Git says of it is wrong or
-// said twice, and when no commit that descends from the revision in force took it away.
+// stays in force while the file it came from is wrong, while its manifest in Git is wrong or
+// there are two, and when no commit that descends from the revision in force took it away.
 func next(prev effective, s step, d diff, r rules) outcome {
 	d.whole = d.whole || s.lineage != lineageDescends
 	a := newAssembler(prev, s, d, r)
@@ -287,7 +287,7 @@ func (a *assembler) setScope() {
 		}
 	}
 	for _, f := range shared {
-		for _, o := range f.objects { // a restart could not tell whose the key is
+		for _, o := range f.objects { // after a restart the owner of the key would not be known
 			if a.borrowed[f.path] == "" && o.Metadata().DataKey != "" {
 				a.contested[o.Identity()] = true
 			}
@@ -397,7 +397,7 @@ func (a *assembler) take(id model.Identity, now, before located) {
 	if len(formerly) > 0 {
 		now.alter(func(r *rarely) { r.formerly = formerly })
 	}
-	if a.contested[id] { // or a restart could not tell whose it is
+	if a.contested[id] { // or after a restart its owner would not be known
 		now.hold(cmp.Or(before.rarely().since, a.revision))
 	}
 	a.effective.objects[id] = now
@@ -546,8 +546,8 @@ func (a *assembler) namesAreInForce() bool {
 	return true
 }
 
-// noteKept reports the files of objects that stay in force and that no usable file has: whoever
-// removed one waits for the result.
+// noteKept reports the files of objects that stay in force and that no usable file has: the
+// person who removed one waits for the result.
 func (a *assembler) noteKept() {
 	told := make(map[model.Identity]bool) // that they are wrong
 	for _, p := range a.problems {

@@ -34,8 +34,8 @@ func keysOfSeveral(files []manifest, tenants model.Tenants) map[string][]string 
 
 // borrowedKeys finds the files that are made of those of another tenant, and why their secrets do not
 // count. SOPS binds a secret value to its field alone, and to the texts of the file, but neither to their
-// fields nor to where one ends: who cannot decrypt a file can copy it, and have the copy define another
-// object with the same values. He has no way to encrypt it with another key. So a key is that
+// fields nor to where one ends: a tenant who cannot decrypt a file can copy it, and have the copy
+// define another object with the same values. They have no way to encrypt it with another key. So a key is that
 // of the tenant whose secrets with it are in force, else of the one who may define everything.
 // Shared are all files with a key that several tenants have.
 func borrowedKeys(files []manifest, tenants model.Tenants, objects objectsInForce) (borrowed map[string]string, shared []manifest) {

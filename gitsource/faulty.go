@@ -31,13 +31,13 @@ type suspects struct {
 	owners        model.Tenants
 	before, after []manifest // all files, in order of path
 	// faulty are the files that may hide objects; fresh are those of them that
-	// may hold objects nobody knows of and whose content came with this revision, by the
+	// may hold unknown objects and whose content came with this revision, by the
 	// tenant whose those are.
 	faulty map[string]bool
 	fresh  map[string][]string
 	// vacant are the files that define nothing, and why that may be a mistake.
 	vacant map[string]string
-	// unnamed are the files that may hold objects nobody knows of, with names in them; mentions are
+	// unnamed are the files that may hold unknown objects, with names in them; mentions are
 	// those by name, nil until one is asked for. lacks returns the names that are looked for.
 	unnamed  []manifest
 	mentions map[mention][]string
@@ -45,10 +45,10 @@ type suspects struct {
 	// mistaken are the files with objects that cannot be used and came with this revision, which may
 	// be what others of their kind are called by now.
 	mistaken map[successors][]string
-	// unread are the tenants of whose folders nothing is read, for they have too much.
+	// unread are the tenants whose folders are not read, because they have too much.
 	unread map[string]bool
-	// copies are the faulty files, by their content: what may be in one of them may be
-	// in the others, wherever it was moved or copied from.
+	// copies are the faulty files, by their content: an object that may be in one of them may be
+	// in the others, wherever the file was moved or copied from.
 	copies map[plumbing.Hash][]string
 	// blobs are the contents of the files before; nil until one is asked for.
 	blobs map[plumbing.Hash]bool
@@ -120,7 +120,7 @@ func blobAt(files []manifest, path string) plumbing.Hash {
 }
 
 // freshOf are the files that cannot be used as they are and may have what an object's file had: those
-// that are new, and those that have its name. One that is known by name alone may be anybody's by now: the
+// that are new, and those that have its name. One that is known by name alone may belong to any tenant by now: the
 // records name a tenant of before the restart.
 func (s *suspects) freshOf(id model.Identity, p located) []string {
 	if p.object != nil {

@@ -95,7 +95,7 @@ type Source struct {
 	revisionInForce
 	reader reader
 	state  *state // what the folder remembers, nil if nothing
-	begun  bool   // whether it is known what was applied, or that nobody knows
+	begun  bool   // whether the revision applied is known, or known to be lost
 	keyErr error  // why the key file could not be read last
 }
 
@@ -108,8 +108,8 @@ type judgement struct {
 	verdict   model.SourceState
 }
 
-// judged reports whether t is what was judged last.
-func (j *judgement) judged(t target) bool { return t.commit == j.evaluated && t == j.target }
+// decided reports whether t is what was decided on last.
+func (j *judgement) decided(t target) bool { return t.commit == j.evaluated && t == j.target }
 
 // revisionInForce is what came into force last.
 type revisionInForce struct {
@@ -329,7 +329,7 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	head := t.commit
-	if s.judged(t) {
+	if s.decided(t) {
 		s.announce(s.shown())
 	} else {
 		changed, err = true, s.judge(t, way)

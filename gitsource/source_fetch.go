@@ -20,7 +20,7 @@ type mirror struct {
 	dir      string // holds the stores
 	log      *slog.Logger
 	store    *store
-	keep     int // packs in the store before it is fetched afresh
+	keep     int // packs in the store before all is fetched again
 	attempts int // that failed in a row to find something far back
 }
 
@@ -31,7 +31,7 @@ func (s *Source) fetch(ctx context.Context, b *Beginning) (target, ancestry, err
 	if err != nil {
 		return target{}, ancestry{}, err
 	}
-	if s.judged(t) {
+	if s.decided(t) {
 		return t, ancestry{lineage: lineageSame}, nil
 	}
 	known := s.related(b)
@@ -127,7 +127,7 @@ func (m *mirror) bring(ctx context.Context, j judgement, deepen plumbing.Hash, d
 	if err != nil {
 		return target{}, err
 	}
-	if t.commit != deepen && (j.judged(t) || m.store.holds(t)) {
+	if t.commit != deepen && (j.decided(t) || m.store.holds(t)) {
 		return t, nil
 	}
 	w := wanted{commits: []plumbing.Hash{t.object()}, depth: depth}

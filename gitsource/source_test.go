@@ -26,7 +26,7 @@ import (
 	"ingot/model/must"
 )
 
-// A stage changes the repository; what is in force after it is compared.
+// A stage changes the repository; the revision in force after it is compared.
 type stage struct {
 	do     func(t *testing.T, r *servedRepo)
 	reopen bool // a new process with the same directory

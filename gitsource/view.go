@@ -84,7 +84,7 @@ func (v *view) FetchedAt() time.Time {
 // Changed delivers a value after Desired or State changed.
 func (v *view) Changed() <-chan struct{} { return v.changed }
 
-// announce shows a state of the source with what is in force, if it differs from
+// announce shows a state of the source along with the revision in force, if it differs from
 // the one shown.
 func (v *view) announce(st model.SourceState) {
 	old, d := v.status.Load(), v.desired.Load()

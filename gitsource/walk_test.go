@@ -38,7 +38,7 @@ func squash(w *watch)      { join(w, w.repo.Head("base")) }
 // reversed merges main into a commit that was made elsewhere, as "git pull" does.
 func reversed(w *watch) {
 	base := w.repo.Head("base")
-	join(w, base+"~1") // the head's files, on top of what is older than the base
+	join(w, base+"~1") // the head's files, on top of a commit older than the base
 	join(w, w.repo.Head("main"), base)
 }
 
@@ -149,7 +149,7 @@ func TestAnApprovalCountsFromItsCommitOn(t *testing.T) {
 }
 
 // A signature of the head does not make two commits of other people one change.
-func TestACommitWithoutASignatureIsJoinedWithTheNext(t *testing.T) {
+func TestUnsignedCommitIsJoinedWithTheNext(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		key  func(w *signedWatch) *gitserver.SigningKey

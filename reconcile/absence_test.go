@@ -161,7 +161,7 @@ func TestAClaimThatIsRenamedKeepsItsServer(t *testing.T) {
 	})
 }
 
-func TestClaimsThatGetTheNamesOfOneAnotherKeepTheirServers(t *testing.T) {
+func TestClaimsThatExchangeNamesKeepTheirServers(t *testing.T) {
 	live(t, 3, func(t *testing.T, w *loopWorld) {
 		w.serve("a", "b", "c")
 		before := []machine{w.seen(0), w.seen(1), w.seen(2)}

@@ -190,13 +190,13 @@ func (b *Book) noteClaim(c *model.ServerClaim, gone bool, at time.Time) {
 	}
 }
 
-// rename has claims go on under other names, with what was asked for under the old ones. All names change at once.
+// rename has claims go on under other names, with their open requests. All names change at once.
 func (b *Book) rename(names map[model.ClaimName]model.ClaimName) {
 	b.asks.rename(askReprovision, names)
 	power := maps.Clone(b.power)
 	for old, new := range names {
 		if w, known := power[old]; known {
-			b.power[new] = w // with what it wanted before
+			b.power[new] = w // with the former power
 		}
 		b.renamed[old] = new
 	}

@@ -258,7 +258,7 @@ func renames(changes []change, secret func(*model.ServerClaim) string) map[model
 	return pairs
 }
 
-// paired are the claims that are the same but for their name, each if it can be no other.
+// paired are the claims that are the same except for their name, each if it can be no other.
 func paired(olds, news []*model.ServerClaim, secret func(*model.ServerClaim) string) map[model.ClaimName]model.ClaimName {
 	pairs := make(map[model.ClaimName]model.ClaimName)
 	for _, old := range olds {
