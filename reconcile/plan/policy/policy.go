@@ -11,27 +11,21 @@ import (
 
 // Options are what the configuration says about how servers are treated.
 type Options struct {
-	// PollInterval is how often a server at rest is asked for its power state.
-	PollInterval time.Duration
-	// RefreshInterval is how often a BMC's own facts are read again.
-	RefreshInterval time.Duration
+	PollInterval    time.Duration // how often a server at rest is asked for its power state
+	RefreshInterval time.Duration // how often a BMC's own facts are read again
 	// Settle is when the power is first read after a request; then at twice the elapsed time, at most each SettleMax.
 	Settle, SettleMax time.Duration
-	// ConfirmEvery is the pause between the readings that confirm Off, OffReadings how many must agree.
-	ConfirmEvery time.Duration
-	OffReadings  int
+	ConfirmEvery      time.Duration // the pause between the readings that confirm Off
+	OffReadings       int           // how many of them must agree
 	// FoundOffTime and FoundOffReadings say how long a server that was found running must be Off.
 	FoundOffTime     time.Duration
 	FoundOffReadings int
-	// PowerOffGrace is how long a graceful shutdown may take before it is forced.
-	PowerOffGrace time.Duration
-	// PowerOnLimit is how long a power-on may take before it is asked for again.
-	PowerOnLimit time.Duration
+	PowerOffGrace    time.Duration // how long a graceful shutdown may take before it is forced
+	PowerOnLimit     time.Duration // how long a power-on may take before it is asked for again
 	// PowerPause is the pause before power is restored again; it doubles each time, up to PowerPauseMax.
 	PowerPause, PowerPauseMax time.Duration
 
-	// DiscoveryImage is the OCI image of the probe; without one nothing is discovered.
-	DiscoveryImage    string
+	DiscoveryImage    string // the OCI image of the probe; without one nothing is discovered
 	DiscoveryTimeout  time.Duration
 	DiscoveryAttempts int
 	// BootTimeout is how long a claimed server may take to fetch its Ignition, with BootAttempts power-ons in all;
@@ -40,15 +34,12 @@ type Options struct {
 	BootAttempts int
 	BootGrace    time.Duration
 
-	// Architectures are those that are served; empty = all. LoaderArchitectures are those of UEFI machines that have a
-	// boot loader; nil = not known.
-	Architectures, LoaderArchitectures []string
+	Architectures       []string // those that are served; empty = all
+	LoaderArchitectures []string // those of UEFI machines that have a boot loader; nil = not known
 
-	// CleanupMode is none, quick or secure; CleanupImage the OCI image that wipes.
-	CleanupMode  string
-	CleanupImage string
-	// CleanupTimeout is, by mode, how long a wipe may go on without reporting progress.
-	CleanupTimeout map[string]time.Duration
+	CleanupMode    string                   // none, quick or secure
+	CleanupImage   string                   // the OCI image that wipes
+	CleanupTimeout map[string]time.Duration // by mode, how long a wipe may go on without reporting progress
 
 	// MaxDisruptions is how many bound servers may be released, wiped, reprovisioned or serviced within GuardWindow
 	// without approval, or 10 % if that is more; MaxPowerDisruptions how many may be powered off or restarted.
@@ -59,39 +50,27 @@ type Options struct {
 	MaxConcurrentPowerOns     int
 	MaxConcurrentInstalls     int // of disk images
 
-	// BackoffMin and BackoffMax bound the pause after failures.
-	BackoffMin, BackoffMax time.Duration
-	// BMCNetworks are where BMCs are; others are sent nothing.
-	BMCNetworks model.BMCNetworks
-	// Tenants say what the files below a folder may define and use.
-	Tenants model.Tenants
-	// Strict is git.strict. It decides nothing here, and is shown to people who plan before a merge.
-	Strict bool
-	// PlaintextSecrets is git.allowPlaintextSecrets. As with Strict, it decides nothing here.
-	PlaintextSecrets bool
-	// MACPrefixes says how to reach BMCs that have no manifest; nil = none.
-	MACPrefixes *model.MACPrefixes
+	BackoffMin, BackoffMax time.Duration      // of the pause after failures
+	BMCNetworks            model.BMCNetworks  // where BMCs are; others are sent nothing
+	Tenants                model.Tenants      // what the files below a folder may define and use
+	MACPrefixes            *model.MACPrefixes // how to reach BMCs that have no manifest; nil = none
+	// Strict is git.strict, PlaintextSecrets git.allowPlaintextSecrets. They decide nothing here, and are shown to
+	// people who plan before a merge.
+	Strict, PlaintextSecrets bool
 	// LeaseNetworks are those on which Ingot gives leases; nil = all. Elsewhere the address in the manifest counts.
 	LeaseNetworks []string
 	// A BMC may refuse MaxRefused credentials within RefusedWithin, so that its account is not locked.
 	MaxRefused    int
 	RefusedWithin time.Duration
 
-	// ShowFirst makes decisions about bound servers wait until the status branch shows them.
-	ShowFirst bool
-	// UnsureAfter is the pause before a power request whose answer was lost is made again, UnsureTries how often in all.
-	UnsureAfter time.Duration
-	UnsureTries int
-	// OperationExpiry is how long an operation may wait to be begun.
-	OperationExpiry time.Duration
-	// StrandedAfter is how long a server is waited for that was powered on while no Ingot answered.
-	StrandedAfter time.Duration
-	// RememberFor is how long a free server without a BMC is remembered, in case that was a mistake.
-	RememberFor time.Duration
-	// StartGrace is how long a process mistrusts times that were noted before it began.
-	StartGrace time.Duration
-	// TrustedOff is how long a server from the status branch must be off until it counts as running nothing.
-	TrustedOff time.Duration
+	ShowFirst       bool          // decisions about bound servers wait until the status branch shows them
+	UnsureAfter     time.Duration // the pause before a power request whose answer was lost is made again
+	UnsureTries     int           // how often that is made in all
+	OperationExpiry time.Duration // how long an operation may wait to be begun
+	StrandedAfter   time.Duration // how long a server is waited for that was powered on while no Ingot answered
+	RememberFor     time.Duration // how long a free server without a BMC is remembered, in case that was a mistake
+	StartGrace      time.Duration // how long a process mistrusts times that were noted before it began
+	TrustedOff      time.Duration // how long a server from the status branch must be off to count as running nothing
 }
 
 // WipeTimeout is CleanupTimeout of a mode.
@@ -110,10 +89,7 @@ func Default() Options {
 		PowerPause: time.Minute, PowerPauseMax: 10 * time.Minute,
 		DiscoveryTimeout: 30 * time.Minute, DiscoveryAttempts: 3,
 		BootTimeout: 15 * time.Minute, BootAttempts: 3, BootGrace: 30 * time.Minute,
-		CleanupMode: "quick",
-		CleanupTimeout: map[string]time.Duration{
-			"quick": 30 * time.Minute, "secure": 24 * time.Hour,
-		},
+		CleanupMode: "quick", CleanupTimeout: map[string]time.Duration{"quick": 30 * time.Minute, "secure": 24 * time.Hour},
 		MaxDisruptions: 3, MaxPowerDisruptions: 10, GuardWindow: time.Hour,
 		MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10, MaxConcurrentInstalls: 50,
 		UnsureAfter: 20 * time.Second, UnsureTries: 3, OperationExpiry: time.Hour,

@@ -10,42 +10,29 @@ import (
 
 // State is what was read of one server's power since this process began. It is not kept over a restart.
 type State struct {
-	At time.Time // when the last answer came; zero = none yet
-	// Offs counts the newest answers in a row that said Off, the first of them at OffSince.
-	Offs     int
-	OffSince time.Time
-	// WasOff is set once an answer said Off.
-	WasOff bool
-	// BMCReset is when the BMC had been restarted last, as far as was known then.
-	BMCReset time.Time
-	// InventoryAt is when all parts were read last; zero = not since the start.
-	InventoryAt time.Time
-	// InventoryOn is set once they were read while the server was on: some machines show parts only then.
-	InventoryOn bool
-	// Unread counts the newest readings of all parts in a row that failed in some, or in all.
-	Unread int
-	// PartsAfter is until when all parts are not read again, as none could be had.
-	PartsAfter time.Time
-	// Ons counts the newest answers in a row that said On.
-	Ons int
-	// Unknowns counts the newest answers in a row that said neither On nor Off nor what is between.
-	Unknowns int
-	// POST is set while the machine's firmware runs its power-on self-test.
-	POST bool
-	// Reached is set once the power state that was last asked for has been read, Off for sure.
-	Reached bool
+	At       time.Time // when the last answer came; zero = none yet
+	Offs     int       // the newest answers in a row that said Off
+	OffSince time.Time // when the first of Offs came
+	WasOff   bool      // an answer said Off
+	Ons      int       // the newest answers in a row that said On
+	Unknowns int       // the newest answers in a row that said neither On nor Off nor what is between
+	POST     bool      // the machine's firmware runs its power-on self-test
+	Reached  bool      // the power state that was last asked for has been read, Off for sure
+	BMCReset time.Time // when the BMC had been restarted last, as far as was known then
 
-	// Failures counts the newest attempts in a row that got no answer, Err is the
-	// last one's error, Since when they began, NotBefore when to try again.
-	Failures  int
-	Err       string
-	Reason    string // of Err; "" = it has none
-	Since     time.Time
-	NotBefore time.Time
-	// Unsaved counts the newest attempts in a row that could not be saved.
-	Unsaved int
-	// PreparedAfter is when to look next whether what the server is to boot is prepared.
-	PreparedAfter time.Time
+	InventoryAt time.Time // when all parts were read last; zero = not since the start
+	InventoryOn bool      // they were read while the server was on: some machines show parts only then
+	Unread      int       // the newest readings of all parts in a row that failed in some, or in all
+	PartsAfter  time.Time // until when all parts are not read again, as none could be had
+
+	Failures  int       // the newest attempts in a row that got no answer
+	Err       string    // of the last of them
+	Reason    string    // of Err; "" = it has none
+	Since     time.Time // when Failures began
+	NotBefore time.Time // when to try again
+	Unsaved   int       // the newest attempts in a row that could not be saved
+
+	PreparedAfter time.Time // when to look next whether what the server is to boot is prepared
 }
 
 // Saw is the reading after an answer, for which Off is sure after offReadings in a row.

@@ -5,14 +5,49 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"time"
 
 	"ingot/model"
 	"ingot/reconcile/plan/bind"
 	"ingot/reconcile/plan/bmcs"
 	"ingot/reconcile/plan/laws"
+	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
 	"ingot/reconcile/plan/service"
 )
+
+// Input is all that a plan is made from. The planner does not change the values that it points to.
+type Input struct {
+	Desired  *model.Desired
+	Observed *model.Observed
+	Readings map[model.ServerName]reading.State // what was last read of each server's power in this process
+	BMCRead  map[model.BMCName]time.Time        // when each BMC's own facts were last read in this process
+	// Unconfirmed is when BMCs showed something for the first time that contradicts what is recorded of their
+	// servers, and that is not believed yet.
+	Unconfirmed map[model.BMCName]time.Time
+	// Busy are the servers and BMCs with a move under way. They are planned with as if their move were done, for
+	// their records in Observed say so, and they are not moved again.
+	Busy     map[model.ServerName]bool
+	BusyBMCs map[model.BMCName]bool
+	// Shown are the intents that the status branch shows; nil = this process has pushed nothing yet.
+	Shown       map[model.ServerName]model.Intent
+	Unannounced time.Time // since when the status branch cannot be pushed; zero = it can
+	// ObserveOnly says why nothing may be done at all, HealOnly why nothing but to power on from their disks what is
+	// bound; empty = all may be done.
+	ObserveOnly, HealOnly string
+	// Started is when this process began, Serving when machines that boot could reach it; zero = they cannot yet.
+	Started, Serving time.Time
+	// LongGap is set if decisions may be lost that are newer than all that is known: no Ingot had run for long.
+	LongGap   bool
+	First     model.Revision    // that this process read from Git
+	Nonce     string            // fresh and random for each plan: what people approve by is made of it
+	Pools     []model.PoolFacts // those that DHCP gives addresses from
+	DigestKey model.DigestKey   // makes the digests that records hold, zero = they are plain
+	Policy    policy.Options
+	Now       time.Time
+	Hold      func(*proposal.Proposal) bool // holds proposals in tests; nil = none
+}
 
 // World is all that one plan knows, put together. Servers and Claims are in the order of names.
 type World struct {
