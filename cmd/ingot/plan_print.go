@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"ingot/model"
-	"ingot/reconcile/plan/laws/window"
 	"ingot/reconcile/preview"
+	"ingot/reconcile/report"
 )
 
 var verdictColours = map[preview.Verdict]colour{
@@ -59,7 +59,7 @@ func printEffect(c *console, e *preview.Effect) {
 func printHold(c *console, h *preview.Held) {
 	c.printf("\n%s %s:\n", c.paint("The guard will hold back", bold), printable(h.Limits()))
 	for _, d := range h.Steps {
-		c.printf("    %s\n", printable(window.EffectText(d)))
+		c.printf("    %s\n", printable(report.EffectText(d)))
 	}
 	c.printf("  %s\n", printable(h.Next()))
 }

@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"ingot/model"
-	"ingot/reconcile/plan/laws/window"
+	"ingot/reconcile/report"
 )
 
 // Marker is the line by which a CI job finds the comment that it made before.
@@ -89,7 +89,7 @@ func holdText(h Held) string {
 	if h.Approve != "" {
 		text += "\n" + code(h.Approve) + "\n"
 	}
-	return text + folded("The steps", each(h.Steps, func(d model.Disruption) string { return "- " + code(window.EffectText(d)) }), maxFolded)
+	return text + folded("The steps", each(h.Steps, func(d model.Disruption) string { return "- " + code(report.EffectText(d)) }), maxFolded)
 }
 
 // code is a name as it is, in a fixed pitch: forges interpret nothing within it.

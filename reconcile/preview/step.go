@@ -6,7 +6,6 @@ import (
 	"ingot/model"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/disks"
-	"ingot/reconcile/plan/laws/window"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/service"
 )
@@ -52,7 +51,7 @@ func (f *future) describe(e *Effect, p *proposal.Proposal) {
 		}
 	case proposal.StepPowerOff:
 		e.Message = fmt.Sprintf("is powered off, as claim %s says", e.Claim)
-		if by := window.MaintenanceOf(*p.Takes); by != "" {
+		if by := p.Takes.Value; by != string(model.PowerOff) {
 			e.Message = "is out of service, and powered off now by ServerMaintenance " + by
 		}
 	case proposal.StepOperation:

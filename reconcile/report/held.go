@@ -7,7 +7,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
-	"ingot/reconcile/plan/laws/window"
+	"ingot/reconcile/plan/proposal"
 )
 
 // Held is one list of what waits until a commit approves it.
@@ -148,13 +148,40 @@ func heldByGuard(doc *Revision, i int) Held {
 		Token: h.Token, Since: h.Since, Until: h.Until,
 	}
 	for _, d := range h.Steps {
-		held.Effects = append(held.Effects, HeldEffect{Text: window.EffectText(d)})
+		held.Effects = append(held.Effects, HeldEffect{Text: EffectText(d)})
 	}
 	if i < len(doc.Guard) && doc.Guard[i].LeftOut != "" {
 		held.Message, held.LeftOut = doc.Guard[i].Message, doc.Guard[i].LeftOut
 		held.Subject = approves + "a list of steps held by the guard"
 	}
 	return held
+}
+
+// EffectText says what a disruption does to its server.
+func EffectText(d model.Disruption) string {
+	server, claim := "server "+string(d.Server), "claim "+string(d.Claim)
+	switch d.Action {
+	case proposal.StepRelease:
+		return server + " is taken from " + claim + ", powered off, wiped and free for others"
+	case proposal.StepRetain:
+		return server + " is taken from " + claim + " and powered off; its disks stay as they are"
+	case proposal.StepWipe:
+		return server + ", which " + claim + " had, is wiped and free for others"
+	case proposal.StepReprovision:
+		return server + " is installed anew for " + claim + ": what is on its disks is lost"
+	case proposal.StepMaintenance:
+		return server + " of " + claim + " is taken out of service by ServerMaintenance " + d.Value
+	case proposal.StepPowerOff:
+		if d.Value != string(model.PowerOff) {
+			return server + " of " + claim + ", which is out of service, is powered off by ServerMaintenance " + d.Value
+		}
+		return server + " is powered off, as " + claim + " asks for"
+	case proposal.StepOperation:
+		return server + " of " + claim + " has its operation: " + d.Value
+	case proposal.StepDiscover:
+		return "what runs on " + server + " is asked to shut down, and the server is discovered"
+	}
+	return server + " of " + claim + ": " + d.Action
 }
 
 func heldAbsent(doc *Revision, serving map[model.ClaimName]model.ServerName) Held {
