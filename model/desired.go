@@ -164,6 +164,16 @@ func (d *Desired) IsQuarantinedOf(id Identity, tenant string) bool {
 	return slices.ContainsFunc(d.Quarantined[id], Removal{Tenant: tenant}.IsOf)
 }
 
+// MaybeUnreadable reports whether an object of that kind and name is quarantined; "" is any name.
+func (d *Desired) MaybeUnreadable(kind Kind, name string) bool {
+	for id := range d.Quarantined {
+		if id.Kind == kind && (name == "" || id.Name == name) {
+			return true
+		}
+	}
+	return false
+}
+
 // SourceState is the state of the watched branch as a whole.
 type SourceState struct {
 	// Observed is the newest commit that was seen, Desired.Revision the one in force.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 
 	"ingot/model"
@@ -10,9 +11,8 @@ import (
 	"ingot/reconcile/plan/world"
 )
 
-// Assume returns the input of the next plan if all that r decided is saved and its actions succeed, and
-// whether that differs from in, which stays as it is. A machine of which more is requested than a
-// reading is busy from then on.
+// Assume returns the input of the next plan if all that r decided is saved and its actions succeed, and whether that
+// differs from in. A machine of which more is requested than a reading is busy from then on.
 func Assume(in *world.Input, r *Result) (next *world.Input, changed bool) {
 	next, o := copied(in)
 	c := &r.Decided
@@ -53,10 +53,7 @@ func AssumeWiped(in *world.Input, names []model.ServerName) *world.Input {
 		s := &proposal.Server{Moment: &proposal.Moment{Now: in.Now, Desired: in.Desired, Observed: in.Observed}, Record: o.Servers[name]}
 		s = event.After(event.After(s, event.Event{Kind: event.GivenUp}), event.Event{Kind: event.Freed, Proof: new(proposal.Proof)})
 		o.Servers[name] = s.Record
-		facts := model.ServerFacts{Name: name, Inventory: new(model.Inventory)}
-		if known := o.ServerFacts[name]; known != nil {
-			facts = *known
-		}
+		facts := *cmp.Or(o.ServerFacts[name], &model.ServerFacts{Name: name, Inventory: new(model.Inventory)})
 		facts.Power = model.PowerOff
 		o.ServerFacts[name] = &facts
 		next.Readings[name] = reading.State{At: in.Now, InventoryAt: in.Now, Reached: true, Offs: in.Policy.OffReadings}

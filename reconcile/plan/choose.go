@@ -23,25 +23,28 @@ type choice struct {
 	queued *proposal.Proposal // a power-on that waits for a place; nil = none
 }
 
-// choose takes the first proposal that no law holds and that finds its places.
-func (f *planner) choose(s *world.Server) choice {
+// queuedPerPowerOn is how many servers are queued for each that may be powering on.
+const queuedPerPowerOn = 4
+
+// choose takes the first proposal that no law holds and that finds its places; queued is how many power-ons are queued.
+func (f *planner) choose(s *world.Server, queued int) choice {
 	var c choice
 	v := s.Server
 	if v.Stored == nil { // its record is saved before anything else
 		c.Proposal = v.Change(func(rec *model.ServerRecord) { rec.MACs = life.MACs(v) }).Stay(proposal.Note)
 		return c
 	}
+	mayQueue := queued < queuedPerPowerOn*f.In.Policy.MaxConcurrentPowerOns && !v.Starting() && v.Now.Before(proposal.NextPoll(v, v.Reading.At))
 	for p := range f.proposals(s) {
-		p, why, until := f.prepare(v, p)
+		p, why := f.prepare(v, p)
 		if why.Reason == "" {
-			if why = f.places.take(&p); why.Reason == model.ReasonPowerOnsLimited && f.places.canQueue(v) {
-				queued := p
-				c.queued = &queued
+			if why = f.places.take(&p); why.Reason == model.ReasonPowerOnsLimited && mayQueue {
+				c.queued = new(p)
 			}
 		}
 		if why.Reason != "" {
+			c.Wake, why.Until = c.WakeBy(why.Until).Wake, time.Time{}
 			c.holds = append(c.holds, why)
-			c.Wake = c.WakeBy(until).Wake
 			continue
 		}
 		p.Wake = p.WakeBy(c.Wake).Wake
@@ -58,18 +61,18 @@ func (f *planner) choose(s *world.Server) choice {
 }
 
 // prepare asks the laws about a proposal, and completes one that they do not hold.
-func (f *planner) prepare(s *proposal.Server, p proposal.Proposal) (next proposal.Proposal, why proposal.Why, until time.Time) {
-	if why, until = f.laws.Check(s, &p); why.Reason != "" {
-		return p, why, until
+func (f *planner) prepare(s *proposal.Server, p proposal.Proposal) (next proposal.Proposal, why proposal.Why) {
+	if why = f.laws.Check(s, &p); why.Reason != "" {
+		return p, why
 	}
 	if f.In.Hold != nil && f.In.Hold(&p) {
-		return p, s.Why(model.ReasonInProgress, "a test holds it"), until
+		return p, s.Why(model.ReasonInProgress, "a test holds it")
 	}
 	next = p
 	switch { // what it needs first becomes actions
 	case p.Arm != nil:
-		if next, why, until = boot.Arm(p); why.Reason != "" {
-			return p, why, until
+		if next, why = boot.Arm(p); why.Reason != "" {
+			return p, why
 		}
 	case p.Goal != nil:
 		if next = power.Toward(p, boot.Before(p.Of, p.Goal)); next.Kind == proposal.Act {
@@ -80,11 +83,10 @@ func (f *planner) prepare(s *proposal.Server, p proposal.Proposal) (next proposa
 			next.What = cmp.Or(p.What, proposal.StepTouch)
 		}
 	}
-	return next, f.laws.Pushed(s, &next), until
+	return next, f.laws.Pushed(s, &next)
 }
 
-// finish adds what every choice has: the settings of a server that rests, the disks that a new
-// state begins with, and when the server has to be looked at again.
+// finish adds what every choice has: settings at rest, the disks at a new state, and when to look at the server again.
 func (f *planner) finish(c choice, s *proposal.Server) choice {
 	if (c.Kind == proposal.Look || c.Kind == proposal.Keep) && len(c.holds) > 0 {
 		c.Why = c.holds[0]
@@ -98,16 +100,15 @@ func (f *planner) finish(c choice, s *proposal.Server) choice {
 	if state := c.Of.State(); state != s.State() && state != model.StateDiscovery {
 		c.Of = c.Of.Change(func(rec *model.ServerRecord) { disks.Note(s, rec) })
 	}
-	if end := proposal.StrandedEnd(s); end.After(s.Now) {
-		c.Proposal = c.WakeBy(end)
-	}
-	if _, end := install.Window(s); end.After(s.Now) {
-		c.Proposal = c.WakeBy(end)
+	_, end := install.Window(s)
+	for _, at := range []time.Time{proposal.StrandedEnd(s), end} {
+		if at.After(s.Now) {
+			c.Proposal = c.WakeBy(at)
+		}
 	}
 	return c
 }
 
-// move carries out a proposal.
 func (f *planner) move(s *world.Server, p *proposal.Proposal) *Move {
 	in, rec := f.In, p.Of.Record
 	m := &Move{Do: p.Do, Then: rec, Routine: p.Routine, Heals: p.Kind == proposal.Keep && !p.Routine}

@@ -20,8 +20,11 @@ func (f *planner) guard() (next time.Time) {
 			bound[ns]++
 		}
 	}
+	// The first revision after a long gap may ask for steps on servers that are bound to other claims since.
+	gap := f.In.LongGap && (f.In.First == "" || f.In.First == f.In.Desired.Revision)
+	uncertain := func(d model.Disruption) bool { return gap && f.Server(d.Server).Power() != model.PowerOff }
 	r := window.Check(window.Input{
-		Asked: asked, Uncertain: f.uncertain, Record: *f.Record, Bound: bound, Approvals: f.In.Desired.Approvals,
+		Asked: asked, Uncertain: uncertain, Record: *f.Record, Bound: bound, Approvals: f.In.Desired.Approvals,
 		Policy: &f.In.Policy, Revision: f.In.Desired.Revision, Now: f.In.Now, Seed: f.In.Nonce,
 	})
 	*f.Record = r.Record
@@ -31,8 +34,7 @@ func (f *planner) guard() (next time.Time) {
 	return r.Next
 }
 
-// disruptions are the decisions that the guard has to let pass, in the order of servers. A release that a person
-// approved is approved for the guard, too.
+// disruptions are the decisions that the guard has to let pass. A release that a person approved needs no other room.
 func (f *planner) disruptions() (steps []model.Disruption) {
 	for _, s := range f.Servers {
 		if install.JustRecovered(s.Server) {
@@ -57,10 +59,4 @@ func (f *planner) disruptions() (steps []model.Disruption) {
 		}
 	}
 	return steps
-}
-
-// uncertain reports whether a step is one that the first revision after a long gap asks for, of a server that
-// is not known to be off: it may be bound to another claim since.
-func (f *planner) uncertain(d model.Disruption) bool {
-	return f.In.LongGap && (f.In.First == "" || f.In.First == f.In.Desired.Revision) && f.Server(d.Server).Power() != model.PowerOff
 }

@@ -26,7 +26,7 @@ func (f *planner) noteOrphaned(s *world.Server) (p proposal.Proposal, ok bool) {
 }
 
 // forget drops the record of a server whose BMC is gone from Git: after a while if it is free, else on request. The
-// status branch shows that before, so that an Ingot that finds the record only there drops it as well.
+// status branch shows that first, so that an Ingot that finds the record only there drops it as well.
 func (f *planner) forget(s *world.Server) (p proposal.Proposal, ok bool) {
 	v := s.Server
 	name, value := v.Requested()
@@ -38,7 +38,7 @@ func (f *planner) forget(s *world.Server) (p proposal.Proposal, ok bool) {
 		return p, false
 	case asked && s.Unforgettable() != "":
 		return refuse(v, value, s.Unforgettable()), true
-	case asked && !s.ReleaseAwaited():
+	case asked && (s.Record.Claim.Name == "" || s.State() != model.StateReserved || s.Record.ReleaseDecided()): // which the guard let pass
 	case s.Blocked.Reason != model.ReasonDecommissioned:
 		return remember(v)
 	case f.In.Now.Before(s.RememberedUntil()):
@@ -60,7 +60,6 @@ func (f *planner) forget(s *world.Server) (p proposal.Proposal, ok bool) {
 	return proposal.Proposal{Of: v, Kind: proposal.Act, Waits: true, Blind: true, Why: s.Blocked, What: proposal.StepForget}, true
 }
 
-// remember takes back that a server is forgotten.
 func remember(s *proposal.Server) (p proposal.Proposal, ok bool) {
 	if i := s.Record.Intent; i == nil || i.Kind != model.IntentForget {
 		return p, false
@@ -68,7 +67,6 @@ func remember(s *proposal.Server) (p proposal.Proposal, ok bool) {
 	return s.Change(func(rec *model.ServerRecord) { rec.Intent = nil }).Stay(proposal.Note), true
 }
 
-// refuse notes that an operation is not done.
 func refuse(s *proposal.Server, value, why string) proposal.Proposal {
 	return s.Change(func(rec *model.ServerRecord) {
 		proposal.MarkHandled(rec, proposal.AskedOperation, value)
@@ -76,8 +74,7 @@ func refuse(s *proposal.Server, value, why string) proposal.Proposal {
 	}).Stay(proposal.Note).As(proposal.StepOperation)
 }
 
-// noteBootstrapped records for which rules the server was ready once. A rule that is merely unreadable or absent is
-// remembered.
+// noteBootstrapped records for which rules the server was ready once, also for rules that cannot be read now.
 func (f *planner) noteBootstrapped(s *world.Server) (p proposal.Proposal, ok bool) {
 	known := s.Record.Life.BootstrapCompleted
 	gone := func(rule string) bool {

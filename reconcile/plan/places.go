@@ -4,21 +4,17 @@ import (
 	"slices"
 
 	"ingot/model"
-	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 )
 
 // places are what the fleet has a limited number of, and what is left of it.
 type places struct {
-	policy *policy.Options
-	left   [3]int       // of each proposal.Place
-	queued []QueuedMove // power-ons that wait for a place
+	left [3]int // of each proposal.Place
 }
 
-// newPlaces counts what is under way.
 func newPlaces(f *planner) *places {
 	p := &f.In.Policy
-	l := &places{policy: p, left: [3]int{
+	l := &places{left: [3]int{
 		proposal.PowerOnPlace: p.MaxConcurrentPowerOns, proposal.InstallPlace: p.MaxConcurrentInstalls,
 		proposal.ReprovisionPlace: p.MaxConcurrentReprovisions,
 	}}
@@ -53,7 +49,6 @@ func (l *places) take(p *proposal.Proposal) proposal.Why {
 	return proposal.Why{}
 }
 
-// placeWhy says which place a server waits for.
 func placeWhy(s *proposal.Server, place proposal.Place) proposal.Why {
 	switch place {
 	case proposal.PowerOnPlace:
@@ -71,20 +66,12 @@ func (l *places) hasPowerOn(s *proposal.Server) bool {
 	if s.Stored == nil || s.Stored.Power.Asked == nil || s.Reading.Reached {
 		return true
 	}
-	last, most := s.Stored.Power.Asked, l.policy.MaxConcurrentPowerOns
+	last, most := s.Stored.Power.Asked, s.Policy.MaxConcurrentPowerOns
 	switch {
 	case last.Want != model.PowerOn || last.Reached:
 		return true
-	case most == 1 && s.Now.Before(s.NotedAt(last.At).Add(2*l.policy.PowerOnLimit)):
+	case most == 1 && s.Now.Before(s.NotedAt(last.At).Add(2*s.Policy.PowerOnLimit)):
 		return false // it takes turns with the others
 	}
 	return l.left[proposal.PowerOnPlace] > most/2
-}
-
-// queuedPerPowerOn is how many servers are queued for each that may be powering on.
-const queuedPerPowerOn = 4
-
-// canQueue reports whether a server may take the place of another that is on before the next plan.
-func (l *places) canQueue(s *proposal.Server) bool {
-	return !s.Starting() && s.Now.Before(proposal.NextPoll(s, s.Reading.At)) && len(l.queued) < queuedPerPowerOn*l.policy.MaxConcurrentPowerOns
 }

@@ -1,16 +1,11 @@
-// Package plan decides. Plan is a function of what Git wants, what is known and the time:
-// it has no I/O, no clock and no randomness, so that the same input gives the same result.
+// Package plan decides. Plan is a function of what Git wants, what is known and the time: it has no I/O, no clock and
+// no randomness, so that the same input gives the same result. Move.Settle decides what follows from the answers to the
+// actions of a move. Nothing is decided elsewhere.
 //
-// The result has what to do, at most one move for each server, and why each server, claim,
-// BMC and device is where it is, who has to act and when to look again. Move.Settle decides
-// what follows from the answers to the actions of a move. Nothing is decided elsewhere.
-//
-// Package world puts together what is known. The parts (life, boot, install, disks, power,
-// service, settings) propose what could be done with a server, in the order of propose.go.
-// Package laws checks each proposal, and choose.go takes the first one that no law holds
-// and that finds its places. Package bind gives servers to claims, package bmcs decides
-// which BMCs to read. The words that they share are in proposal, event, booting, policy
-// and reading.
+// Package world puts together what is known. The parts (life, boot, install, disks, power, service, settings) propose
+// what could be done with a server, in the order of propose.go. Package laws checks each proposal, and choose.go takes
+// the first one that no law holds and that finds its places. Package bind gives servers to claims, package bmcs decides
+// which BMCs to read. The words that they share are in proposal, event, booting, policy and reading.
 package plan
 
 import (
@@ -25,7 +20,6 @@ import (
 	"ingot/reconcile/plan/world"
 )
 
-// planner is one plan under way.
 type planner struct {
 	*world.World
 	laws   *laws.Laws
@@ -49,7 +43,12 @@ func Plan(in *world.Input) *Result {
 	}
 	bound := f.bindClaims()
 	f.noteUnread()
-	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = f.Claims, f.BMCs.BMCs, f.BMCs.Endpoints(), f.maintenances(bound)
+	for i, m := range f.Maintenances {
+		if f.Server(m.Server) == nil {
+			f.Maintenances[i].Unknown = bound.UnknownServer(m.Manifest.Spec.ServerRef.Name)
+		}
+	}
+	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = f.Claims, f.BMCs.BMCs, f.BMCs.Endpoints(), f.Maintenances
 	r.ReadinessRules, r.Unmatched = bound.Rules, f.unmatched(bound)
 	f.planServers(r)
 	r.Asked = f.asked
@@ -59,13 +58,12 @@ func Plan(in *world.Input) *Result {
 	return r
 }
 
-// planServers takes each server's next step.
 func (f *planner) planServers(r *Result) {
 	f.places = newPlaces(f)
 	f.Moment.InstallsLeft = f.places.left[proposal.InstallPlace]
 	r.Servers = make([]*Server, len(f.Servers))
 	for i, s := range f.Servers {
-		c := f.choose(s)
+		c := f.choose(s, len(r.Queued))
 		r.Servers[i] = f.describe(s, &c)
 		r.Next = proposal.Earlier(r.Next, c.Wake)
 		if f.In.Busy[s.Name] {
@@ -75,7 +73,7 @@ func (f *planner) planServers(r *Result) {
 			r.Moves[s.Name] = f.move(s, &c.Proposal)
 		}
 		if c.queued != nil {
-			f.places.queued = append(f.places.queued, QueuedMove{s.Name, f.move(s, c.queued)})
+			r.Queued = append(r.Queued, QueuedMove{s.Name, f.move(s, c.queued)})
 		}
 		if d := &r.Decided; c.What == proposal.StepForget {
 			d.DropServers = append(d.DropServers, s.Name)
@@ -87,7 +85,6 @@ func (f *planner) planServers(r *Result) {
 			r.Taken = append(r.Taken, new(c.Proposal))
 		}
 	}
-	r.Queued = f.places.queued
 }
 
 // bindClaims decides which server each claim gets, and notes the taints of servers.
@@ -100,10 +97,10 @@ func (f *planner) bindClaims() *bind.Fleet {
 		}
 	}
 	in := bind.Input{
-		Moment: f.Moment, Servers: make([]*bind.View, len(f.Servers)), Claims: f.Claims, Hold: f.ObserveOnly, Unreadable: f.Record.Unreadable,
+		Moment: f.Moment, Servers: make([]*bind.View, 0, len(f.Servers)), Claims: f.Claims, Hold: f.ObserveOnly, Unreadable: f.Record.Unreadable,
 	}
-	for i, s := range f.Servers {
-		in.Servers[i] = s.ForClaims()
+	for _, s := range f.Servers {
+		in.Servers = append(in.Servers, &s.View)
 	}
 	r := bind.Plan(in)
 	for _, s := range f.Servers {
@@ -119,13 +116,8 @@ func (f *planner) unmatched(r *bind.Fleet) []model.Problem {
 	if f.Outdated() || slices.ContainsFunc(f.BMCs.BMCs, (*bmcs.BMC).IsUnasked) {
 		return nil
 	}
-	unread := 0
-	for _, b := range f.BMCs.BMCs {
-		if b.Facts == nil {
-			unread++
-		}
-	}
-	return r.Unmatched(unread)
+	read := func(b *bmcs.BMC) bool { return b.Facts != nil }
+	return r.Unmatched(len(slices.DeleteFunc(slices.Clone(f.BMCs.BMCs), read)))
 }
 
 // planClaims finds the records of claims, makes new ones, and drops those of claims that are gone.

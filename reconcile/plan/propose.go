@@ -19,70 +19,32 @@ type rule = func(*proposal.Server) (proposal.Proposal, bool)
 
 // decisions are what Git asks for that takes something from a server's user, in order. The guard counts them.
 var decisions = []rule{
-	life.DecideRelease,
-	life.DecideWipe,
-	service.DecideOff,
-	service.DecideMaintenance,
-	life.DecidePower,
-	install.DecideReprovision,
-	service.DecideOperation,
-	life.DecideDiscover,
+	life.DecideRelease, life.DecideWipe, service.DecideOff, service.DecideMaintenance, life.DecidePower,
+	install.DecideReprovision, service.DecideOperation, life.DecideDiscover,
 }
 
 // notes record what has happened to a server, whatever else it waits for, and decide what needs no BMC.
 var notes = []rule{
-	install.NoteUnknown,
-	install.Rekey,
-	life.Rename,
-	life.NoteMACs,
-	life.Inherit,
-	life.NoteCleanup,
-	service.NoteApproval,
-	life.DecideRelease,
-	life.WithdrawRelease,
-	install.WithdrawReprovision,
-	install.DecideReprovision,
-	boot.ForOnce,
-	boot.FollowBootedBy,
-	life.Retry,
-	install.Expire,
-	boot.Disarm,
+	install.NoteUnknown, install.Rekey,
+	life.Rename, life.NoteMACs, life.NoteClaim, service.NoteApproval,
+	life.DecideRelease, life.WithdrawRelease, install.WithdrawReprovision, install.DecideReprovision,
+	boot.ForOnce, boot.FollowBootedBy, life.Retry, install.Expire, boot.Disarm,
 }
 
 // rules are what else can be done. The first note or rule that no law holds is taken.
 var rules = []rule{
-	life.NoteRanBefore,
-	readAgain,
-	contradicted,
-	disks.Serviced,
-	life.Gap,
-	awaitSettled,
-	life.ReadCards,
+	life.NoteRanBefore, readAgain, contradicted, disks.Serviced, life.Gap, awaitSettled, life.ReadCards,
 
 	// Former decisions go on, and the next one is made.
-	service.Operation,
-	service.DecideOperation,
-	service.DecideMaintenance,
-	service.Maintenance,
-	boot.Theft,
-	life.DecideWipe,
-	life.DecidePower,
-	life.DecideDiscover,
-	service.DecideOff,
+	service.Operation, service.DecideOperation, service.DecideMaintenance, service.Maintenance,
+	boot.Theft, life.DecideWipe, life.DecidePower, life.DecideDiscover, service.DecideOff,
 
 	// What the server's state asks for.
-	disks.Accept,
-	install.Reprovision,
-	life.Live,
-	install.Unknown,
-	install.Install,
-	install.KeepRunning,
-	disks.Cleanup,
-	service.Maintained,
+	disks.Accept, install.Reprovision, life.Live, install.Unknown, install.Install, install.KeepRunning,
+	disks.Cleanup, service.Maintained,
 
 	// If all of that is held, the server stays as it was.
-	life.KeepPower,
-	rest,
+	life.KeepPower, rest,
 }
 
 // proposals are what could be done with a server, in the order of precedence.
@@ -117,7 +79,6 @@ func contradicted(s *proposal.Server) (p proposal.Proposal, ok bool) {
 	return s.Rest(s.Contradicted), s.Contradicted.Reason != ""
 }
 
-// awaitSettled waits until the server is On or Off.
 func awaitSettled(s *proposal.Server) (p proposal.Proposal, ok bool) {
 	if s.Power().Settled() {
 		return p, false
@@ -129,5 +90,4 @@ func awaitSettled(s *proposal.Server) (p proposal.Proposal, ok bool) {
 	return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPower, "power state is "+string(s.Power()))), true
 }
 
-// rest is what is left.
 func rest(s *proposal.Server) (proposal.Proposal, bool) { return s.Rest(proposal.Why{}), true }

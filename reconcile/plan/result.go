@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,31 +18,26 @@ import (
 
 // Result is what Plan decided, and why each object is where it is.
 type Result struct {
-	// Decided are records that change without anything being done to a machine.
-	Decided proposal.Changes
+	Decided proposal.Changes // records that change without anything being done to a machine
 	// Moves and Readings are what to do now with servers and BMCs that are not busy.
 	Moves    map[model.ServerName]*Move
 	Readings map[model.BMCName]*bmcs.Reading
-	// Queued are power-ons that found no place. Until the next plan each may be begun, in order, in place of one that
-	// has Settled with PoweredOn.
+	// Queued are power-ons that found no place: each may be begun, in order, once a move has Settled with PoweredOn.
 	Queued []QueuedMove
 	// Taken are the proposals of Moves that people are shown, and those by which servers are forgotten.
 	// Asked are those that take something from a server's user, whether they are held or not.
 	Taken, Asked []*proposal.Proposal
-	// Next is when to plan again if nothing happens before; zero = not by time.
-	Next time.Time
+	Next         time.Time    // when to plan again if nothing happens before; zero = not by time
+	ObserveOnly  proposal.Why // why nothing is done to any server, the zero one when something may be
 
-	// ObserveOnly says why nothing is done to any server, "" when something may be.
-	ObserveOnly proposal.Why
 	// The objects follow, sorted by name, and are read-only.
 	Servers        []*Server
 	Claims         []*bind.Claim
 	BMCs           []*bmcs.BMC
 	Endpoints      []*bmcs.Endpoint
-	Maintenances   []Maintenance
+	Maintenances   []world.Maintenance
 	ReadinessRules []bind.ReadinessRule
-	// Unmatched are warnings of what Git says of servers that are not known.
-	Unmatched []model.Problem
+	Unmatched      []model.Problem // warnings of what Git says of servers that are not known
 }
 
 // QueuedMove is a move that waits for another to end.
@@ -73,17 +66,7 @@ type Server struct {
 	Taints      []proposal.RuleTaint // by ServerReadinessRules
 	Approval    *proposal.Why        // a ServerMaintenance waits for the owner of its claim
 
-	// RanWhenLastRead is set when Why is only that the server cannot be read now, and it was On before.
-	RanWhenLastRead bool
-}
-
-// Maintenance is one ServerMaintenance in force.
-type Maintenance struct {
-	Name     string
-	Manifest *model.ServerMaintenance
-	Server   model.ServerName // as Ingot knows the one that it names
-	Unknown  string           // that there is no such server, "" if there is
-	Refused  bool             // its tenant may not take that server out of service
+	RanWhenLastRead bool // Why is only that the server cannot be read now, and it was On before
 }
 
 // describe is what a server is like before its step, and why it is not where it should be.
@@ -112,14 +95,13 @@ func (f *planner) describe(s *world.Server, c *choice) *Server {
 	return j
 }
 
-// pending says why what the claim asks for is not installed yet.
 func (f *planner) pending(s *proposal.Server) proposal.Why {
 	why := install.Pending(s)
 	if s.Record.Install.Reprovision == "" || why.Reason != "" {
 		return why
 	}
 	b, _ := booting.ClaimBoot(s)
-	if why, _ = boot.Trouble(s, b); why.Reason != "" {
+	if why = boot.Trouble(s, b); why.Reason != "" {
 		return why
 	}
 	if s.AwaitsOff(model.PurposeClaim) && proposal.NeedsInstallPlace(s) && f.places.left[proposal.InstallPlace] <= 0 {
@@ -152,21 +134,4 @@ func (f *planner) noteUnread() {
 			s.Behind.Why.Reason = model.ReasonConnectionFailed
 		}
 	}
-}
-
-// maintenances decides which ServerMaintenances may take their servers out of service.
-func (f *planner) maintenances(b *bind.Fleet) []Maintenance {
-	all := make([]Maintenance, 0, len(f.In.Desired.Maintenances))
-	for _, name := range slices.Sorted(maps.Keys(f.In.Desired.Maintenances)) {
-		m := f.In.Desired.Maintenances[name]
-		server := f.Moment.Resolve(m.Spec.ServerRef.Name)
-		j := Maintenance{Name: name, Manifest: m, Server: server}
-		if f.Server(server) == nil {
-			j.Unknown = b.UnknownServer(m.Spec.ServerRef.Name)
-		} else {
-			j.Refused = !laws.MayMaintain(m, f.Server(server).Server)
-		}
-		all = append(all, j)
-	}
-	return all
 }

@@ -24,12 +24,10 @@ type Move struct {
 
 	Do   []proposal.Action   // in order, stopping at the first that fails
 	Then *model.ServerRecord // saved once all of Do succeeded
-	// Heals is set when the move only restores the power of a bound server: it needs no approval.
-	Heals bool
-	// Routine is set for a look that nothing waits for.
-	Routine bool
 
-	was known
+	Heals   bool // it only restores the power of a bound server: it needs no approval
+	Routine bool // it is a look that nothing waits for
+	was     known
 }
 
 // known is what was known of a server when its move was planned.
@@ -49,8 +47,7 @@ func (m *Move) Next(answers []proposal.Answer) (proposal.Action, bool) {
 	return m.Do[len(answers)], true
 }
 
-// Addresses are the MAC addresses whose leases show that a server runs which was found running; inv is what was
-// just read, nil if nothing was.
+// Addresses are the MAC addresses whose leases show that a server found running runs; inv is what was just read, or nil.
 func (m *Move) Addresses(inv *model.Inventory) []string {
 	if m.Then.Life.FoundRunning.IsZero() {
 		return nil
@@ -126,15 +123,12 @@ type outcome struct {
 
 	payloads map[string]model.Sensitive // of the tickets that were armed
 
-	action proposal.Action   // the last
-	failed *proposal.Failure // why that was not done
-	// unmeant is the power state of the machine, if the request was meant for another.
-	unmeant model.Power
-	// force is set when the machine knows no graceful shutdown, and may be forced off.
-	force bool
+	action  proposal.Action   // the last
+	failed  *proposal.Failure // why that was not done
+	unmeant model.Power       // the power state of the machine, if the request was meant for another
+	force   bool              // the machine knows no graceful shutdown, and may be forced off
 }
 
-// replay goes through the answers to a move's actions.
 func (m *Move) replay(answers []proposal.Answer) *outcome {
 	o := &outcome{Move: m, rec: *m.Then, facts: m.was.facts, reading: m.was.reading, decided: m.Then != m.was.old}
 	for i := range answers {
@@ -143,7 +137,6 @@ func (m *Move) replay(answers []proposal.Answer) *outcome {
 	return o
 }
 
-// take notes what came of one action.
 func (o *outcome) take(do proposal.Action, a *proposal.Answer) {
 	o.action, o.failed = do, a.Failed
 	switch do := do.(type) {
@@ -173,10 +166,8 @@ func (o *outcome) take(do proposal.Action, a *proposal.Answer) {
 		o.inspect(do, a)
 	case proposal.Arm:
 		o.arm(do, a)
-	case proposal.BootOnce:
+	case proposal.BootOnce, proposal.ClearBoot: // which leaves no variant
 		o.rec.Boot.OverrideVariant = a.Variant
-	case proposal.ClearBoot:
-		o.rec.Boot.OverrideVariant = ""
 	default:
 		panic(fmt.Sprintf("unhandled action %T", do))
 	}
@@ -201,9 +192,7 @@ func (o *outcome) inspect(do proposal.Inspect, a *proposal.Answer) {
 		o.reading = o.reading.ReadParts(a.Facts.Inventory)
 	}
 	if asked := o.rec.Power.Asked; o.reading.Reached && asked != nil && !asked.Reached {
-		reached := *asked
-		reached.Reached = true
-		o.rec.Power.Asked, o.decided = &reached, true
+		o.rec.Power.Asked, o.decided = proposal.Changed(asked, func(a *model.PowerAsked) { a.Reached = true }), true
 	}
 }
 
@@ -253,9 +242,7 @@ func (o *outcome) setPower(do proposal.SetPower, a *proposal.Answer) {
 // endOperation notes the outcome of the operation that requested a reset, if one did.
 func endOperation(rec *model.ServerRecord, outcome model.OperationOutcome, message string) {
 	if op := rec.Requests.Operation; op != nil && op.Outcome == "" && !op.AskedAt.IsZero() {
-		ended := *op
-		ended.Outcome, ended.Message = outcome, message
-		rec.Requests.Operation = &ended
+		rec.Requests.Operation = proposal.Changed(op, func(op *model.Operation) { op.Outcome, op.Message = outcome, message })
 	}
 }
 
@@ -270,14 +257,8 @@ func (o *outcome) aboutToAsk() *model.ServerRecord {
 }
 
 // before is a copy of the record as it was; that of a new server is what it will be.
-func (o *outcome) before() *model.ServerRecord {
-	if o.was.old != nil {
-		return new(*o.was.old)
-	}
-	return new(o.rec)
-}
+func (o *outcome) before() *model.ServerRecord { return new(*cmp.Or(o.was.old, &o.rec)) }
 
-// done keeps what the move decided.
 func (o *outcome) done(s *proposal.Settled) {
 	if !o.decided {
 		return
@@ -334,10 +315,7 @@ func (o *outcome) fails(s *proposal.Settled, f *proposal.Failure, now time.Time)
 
 // overtaken notes that a machine's power has changed since the plan: nothing was requested.
 func (o *outcome) overtaken(now time.Time) {
-	facts := model.ServerFacts{Name: o.rec.Name}
-	if o.facts != nil {
-		facts = *o.facts
-	}
+	facts := *cmp.Or(o.facts, &model.ServerFacts{Name: o.rec.Name})
 	facts.Power = o.unmeant
 	o.facts, o.learned = &facts, true
 	if old := o.was.old; old != nil {
@@ -345,8 +323,7 @@ func (o *outcome) overtaken(now time.Time) {
 	}
 }
 
-// notArmed is the record once a boot could not be armed, nil if it is as it was. An image that is being
-// prepared is not a failure.
+// notArmed is the record once a boot could not be armed, nil if it is as it was. Preparing an image is no failure.
 func (o *outcome) notArmed(s *proposal.Settled, rec *model.ServerRecord, do proposal.Arm, f *proposal.Failure, now time.Time) *model.ServerRecord {
 	b, old, name := &do.Boot, rec.Boot.Problem, rec.Name
 	p := model.BootProblem{
@@ -376,8 +353,7 @@ func (o *outcome) notArmed(s *proposal.Settled, rec *model.ServerRecord, do prop
 	return rec
 }
 
-// settingProblem is the problem of a setting after a failed answer. The move did not fail: nothing else waits for a
-// setting.
+// settingProblem is the problem of a setting after a failed answer. The move did not fail: nothing waits for a setting.
 func (o *outcome) settingProblem(old *model.SettingProblem, want, firmware string, a *proposal.Answer) *model.SettingProblem {
 	f := a.Failed
 	if f.Kind == proposal.FailureStopped || f.OtherMachine() {
@@ -398,14 +374,9 @@ func (o *outcome) settingProblem(old *model.SettingProblem, want, firmware strin
 
 // learn is a copy of the server's inventory that is saved once a setting is entered in it.
 func (o *outcome) learn() *model.Inventory {
-	facts := &model.ServerFacts{Name: o.rec.Name, Inventory: new(model.Inventory)}
-	if o.facts != nil {
-		facts.Power = o.facts.Power
-		if o.facts.Inventory != nil {
-			*facts.Inventory = *o.facts.Inventory
-		}
-	}
-	o.facts, o.learned = facts, true
+	facts := *cmp.Or(o.facts, &model.ServerFacts{Name: o.rec.Name})
+	facts.Inventory = new(*cmp.Or(facts.Inventory, new(model.Inventory)))
+	o.facts, o.learned = &facts, true
 	return facts.Inventory
 }
 

@@ -172,7 +172,7 @@ func EffectText(d model.Disruption) string {
 	case proposal.StepMaintenance:
 		return server + " of " + claim + " is taken out of service by ServerMaintenance " + d.Value
 	case proposal.StepPowerOff:
-		if d.Value != string(model.PowerOff) {
+		if d.Value != "" && d.Value != string(model.PowerOff) {
 			return server + " of " + claim + ", which is out of service, is powered off by ServerMaintenance " + d.Value
 		}
 		return server + " is powered off, as " + claim + " asks for"

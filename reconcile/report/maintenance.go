@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/world"
 )
 
 // MaintenanceStatus is what is so of a ServerMaintenance.
@@ -16,20 +16,20 @@ type MaintenanceStatus struct {
 	Since   time.Time `json:"since,omitzero"`
 }
 
-func (v *view) maintenanceDocument(m *plan.Maintenance) *Document {
-	d := newDocument(model.KindServerMaintenance, m.Name)
+func (v *view) maintenanceDocument(m *world.Maintenance) *Document {
+	d := newDocument(model.KindServerMaintenance, m.Manifest.Name)
 	d.Spec = m.Manifest.Spec
 	status := MaintenanceStatus{State: "Pending"}
 	pending := func(format string, args ...any) { status.Message = fmt.Sprintf(format, args...) }
 	s := v.servers[m.Server]
-	awaits := s != nil && !m.Refused && s.Approval != nil && s.Record.Maintenance.Awaits.Maintenance == m.Name
+	awaits := s != nil && !m.Refused && s.Approval != nil && s.Record.Maintenance.Awaits.Maintenance == m.Manifest.Name
 	if awaits {
 		status.Reason, status.Message, status.Since = s.Approval.Reason, shownText(s.Approval.Text()), s.Approval.Since.UTC().Truncate(time.Second)
 	}
 	switch {
 	case s == nil:
 		pending("%s", m.Unknown)
-	case s.Record.Life.State == model.StateMaintenance && s.Record.Maintenance.By == m.Name:
+	case s.Record.Life.State == model.StateMaintenance && s.Record.Maintenance.By == m.Manifest.Name:
 		status.State = "InMaintenance"
 	case m.Refused:
 		pending("refused: server %s serves no claim of those below %s, who may define no Server (git.tenants)", m.Server, m.Manifest.Tenant)

@@ -295,7 +295,7 @@ func (p *Projector) projectRest(v *view, r *model.Report) {
 	for i := range v.Maintenances {
 		m := &v.Maintenances[i]
 		d := v.maintenanceDocument(m)
-		p.keep(r, "servermaintenances/"+m.Name+".yaml", maintenanceInputs{m.Manifest, d.Status}, func() any { return d })
+		p.keep(r, "servermaintenances/"+m.Manifest.Name+".yaml", maintenanceInputs{m.Manifest, d.Status}, func() any { return d })
 	}
 	for i := range v.ReadinessRules {
 		rule := &v.ReadinessRules[i]

@@ -66,7 +66,7 @@ func ServerOf(in *world.Input, name model.ServerName) *proposal.Server {
 
 // Hold holds one in six of all proposals at random. It lets notes and plain looks pass. Seed 0 holds none.
 func Hold(seed uint64, p *proposal.Proposal) bool {
-	if seed == 0 || p.Kind == proposal.Note || p.Kind == proposal.Look && !p.Of.Edited() {
+	if seed == 0 || p.Kind == proposal.Note || p.Kind == proposal.Look && !p.Of.Edited {
 		return false
 	}
 	h := fnv.New32()

@@ -1,5 +1,4 @@
-// Package bind gives free servers to claims, says why a claim has no server, and applies ServerReadinessRules. It
-// also warns of manifests that name unknown servers or labels.
+// Package bind gives free servers to claims, says why a claim has no server, and applies ServerReadinessRules.
 package bind
 
 import (
@@ -27,13 +26,10 @@ type Input struct {
 type View struct {
 	*proposal.Server // Plan sets Binds
 	Labels           map[string]string
-	// Unfree says in a few words why an Available server cannot be bound; "" if it can.
-	Unfree string
-	// Coming servers become free without an action of a person.
-	Coming bool
+	Unfree           string // in a few words why an Available server cannot be bound; "" if it can
+	Coming           bool   // it becomes free without an action of a person
 
-	// Plan sets the taints by ServerReadinessRules, and the BootstrapOnly rules whose conditions hold for the first
-	// time.
+	// Plan sets the taints by ServerReadinessRules, and the BootstrapOnly rules that hold for the first time.
 	Taints       []proposal.RuleTaint
 	Bootstrapped []string
 }
@@ -81,7 +77,6 @@ func Plan(in Input) *Fleet {
 	return f
 }
 
-// waitingClaim is a claim that matches a free server.
 type waitingClaim struct {
 	*Claim
 	group    *group
@@ -99,7 +94,6 @@ func (c waitingClaim) compare(d waitingClaim) int {
 	return cmp.Or(cmp.Compare(d.priority, c.priority), cmp.Compare(c.Record.Sequence, d.Record.Sequence), cmp.Compare(c.Name, d.Name))
 }
 
-// serve gives servers to claims.
 func (f *Fleet) serve(queue []waitingClaim) {
 	adopted := f.adopted()
 	queue = slices.DeleteFunc(queue, func(c waitingClaim) bool {
@@ -168,8 +162,7 @@ func (f *Fleet) unready(c *model.ServerClaim) (why proposal.Why) {
 	return why
 }
 
-// superseded says why a ServerBootConfiguration has no server, though one may be free: the server boots what a claim
-// or another ServerBootConfiguration says.
+// superseded says why a ServerBootConfiguration has no server: that boots what something else in Git says.
 func (f *Fleet) superseded(c *model.ServerClaim) proposal.Why {
 	ref, own := c.Spec.ServerRef.Name, model.Named[model.ClaimName](c.Namespace, c.Name)
 	claim, named := f.naming(ref)

@@ -20,8 +20,7 @@ type Fleet struct {
 	named                    map[string]model.ClaimName // see naming; made when first needed
 	likely                   likely
 
-	key    []byte // of groupOf, to be used again
-	counts tally  // of counted, to be used again
+	key []byte // of groupOf, to be used again
 }
 
 func newFleet(in Input) *Fleet {
@@ -79,7 +78,6 @@ func (f *Fleet) naming(server string) (claim model.ClaimName, named bool) {
 
 type label struct{ key, value string }
 
-// index finds servers by their labels.
 type index struct {
 	all []int
 	by  map[label][]int
@@ -116,14 +114,12 @@ func (x *index) rarest(g *group) (of label, servers []int) {
 	return of, servers
 }
 
-// distinguishing returns the keys of the labels that a group requires and some of the servers lack. Comparing all
-// labels of all servers would take most of a plan's time.
+// distinguishing returns the keys of required labels that some of the servers lack: comparing all labels takes long.
 func (x *index) distinguishing(g *group) []string {
 	return slices.DeleteFunc(slices.Clone(g.keys), func(key string) bool { return len(x.by[g.label(key)]) == len(x.all) })
 }
 
-// mismatch says why a claim does not match a server, whatever its state; "" if it does. Keys are those that
-// model.ServerClaim.UnmetOf checks.
+// mismatch says why a claim does not match a server, whatever its state; "" if it does. Keys are as in UnmetOf.
 func (f *Fleet) mismatch(c *model.ServerClaim, s *View, keys []string) string {
 	return cmp.Or(f.lacks(c, s, keys), tainted(c, s))
 }
@@ -166,7 +162,6 @@ func (g *group) label(key string) label {
 	return label{key, g.claim.Spec.ServerSelector.MatchLabels[key]}
 }
 
-// groupOf returns the group of a claim.
 func (f *Fleet) groupOf(c *model.ServerClaim) *group {
 	id, keys := append(f.key[:0], c.Tenant...), c.RequiredKeys()
 	add := func(sep string, values ...string) { // no value contains a separator
@@ -199,7 +194,6 @@ func (f *Fleet) groupOf(c *model.ServerClaim) *group {
 	return g
 }
 
-// candidates returns the free servers that a group matches.
 func (f *Fleet) candidates(g *group) (free []int) {
 	_, among := f.available.rarest(g)
 	if ref := g.claim.Spec.ServerRef; ref != nil {

@@ -60,7 +60,6 @@ func (r *ReadinessRule) apply(s *View) {
 	}
 }
 
-// unmet lists the conditions that do not hold.
 func (s *View) unmet(conditions []model.RequiredCondition) string {
 	var texts []string
 	for _, c := range conditions {
@@ -97,8 +96,7 @@ func status(holds bool) string {
 	return model.StatusFalse
 }
 
-// bmcReadable is the status of ConditionBMCReadable. A BMC that was read before a restart counts as readable until it
-// does not answer, as its own status says.
+// bmcReadable is the status of ConditionBMCReadable. A BMC counts as readable until it does not answer.
 func (s *View) bmcReadable() string {
 	switch s.Blocked.Reason {
 	case model.ReasonPending, model.ReasonIgnored, model.ReasonOrphaned, model.ReasonDecommissioned:

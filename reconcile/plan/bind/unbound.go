@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"ingot/model"
 	"ingot/model/text"
@@ -26,7 +27,6 @@ func (f *Fleet) unbound(g *group) proposal.Why {
 	return g.why
 }
 
-// unboundRef says why a claim does not get the server that it names.
 func (f *Fleet) unboundRef(c *model.ServerClaim, keys []string) proposal.Why {
 	ref := c.Spec.ServerRef.Name
 	s := f.server(ref)
@@ -69,7 +69,8 @@ func (f *Fleet) counted(g *group) string {
 	if stray, near := f.labels().Stray(g.claim.Spec.ServerSelector, &f.likely.labelGuesses); stray != "" {
 		return "no server has label " + stray + " (" + number + ")" + near
 	}
-	counts, all := f.counts[:0], f.all()
+	all := f.all()
+	var counts tally
 	rarest, among := all.rarest(g)
 	if lack := len(f.Servers) - len(among); lack > 0 {
 		counts.add("lack label "+rarest.key+"="+rarest.value, lack)
@@ -78,11 +79,9 @@ func (f *Fleet) counted(g *group) string {
 	for _, i := range among {
 		counts.add(f.against(g.claim, f.Servers[i], keys), 1)
 	}
-	f.counts = counts
 	return counts.text(number + ": ")
 }
 
-// tally counts by reasons, of which there are few.
 type tally []count
 
 type count struct {
@@ -99,25 +98,18 @@ func (t *tally) add(reason string, n int) {
 	(*t)[i].n += n
 }
 
-// text lists the reasons, the most frequent ones first.
 func (t tally) text(says string) string {
 	slices.SortFunc(t, func(a, b count) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.reason, b.reason)) })
-	b := append(make([]byte, 0, 128), says...)
+	texts := make([]string, len(t))
 	for i, c := range t {
-		if i > 0 {
-			b = append(b, ", "...)
-		}
-		b = append(append(strconv.AppendInt(b, int64(c.n), 10), ' '), c.reason...)
+		texts[i] = strconv.Itoa(c.n) + " " + c.reason
 	}
-	return string(b)
+	return says + strings.Join(texts, ", ")
 }
 
 // oneIsComing reports whether a server that the group matches becomes free without an action of a person.
 func (f *Fleet) oneIsComing(g *group) bool {
 	_, among := f.coming.rarest(g)
-	if len(among) == 0 {
-		return false
-	}
 	keys := f.coming.distinguishing(g)
 	return slices.ContainsFunc(among, func(i int) bool { return f.mismatch(g.claim, f.Servers[i], keys) == "" })
 }

@@ -10,8 +10,7 @@ import (
 	"ingot/model/text"
 )
 
-// likely finds the servers and labels that an unknown name may stand for. All but the bounds is made when first
-// needed.
+// likely finds the servers and labels that an unknown name may stand for. All is made when first needed.
 type likely struct {
 	servers                     []string          // all names, of Ingot and of Git
 	guessed                     map[string]string // by the unknown name of a server
@@ -45,7 +44,6 @@ func (f *Fleet) UnknownServer(name string) string {
 	return says + near
 }
 
-// labels are the labels of all servers.
 func (f *Fleet) labels() model.LabelValues {
 	l := &f.likely
 	if l.labels == nil {
@@ -57,8 +55,7 @@ func (f *Fleet) labels() model.LabelValues {
 	return l.labels
 }
 
-// Unmatched warns of manifests that name unknown servers or labels. Such a server may be behind one of the BMCs that
-// were never read.
+// Unmatched warns of manifests that name unknown servers or labels: such a server may be behind an unread BMC.
 func (f *Fleet) Unmatched(unreadBMCs int) (problems []model.Problem) {
 	unread := ""
 	if unreadBMCs > 0 {
@@ -95,7 +92,6 @@ func (f *Fleet) missing(id model.Identity) bool {
 		!slices.ContainsFunc(f.Unreadable, func(u model.UnreadableRecord) bool { return string(u.Server) == id.Name })
 }
 
-// unmatchedServers warns of each Server that no machine matches.
 func (f *Fleet) unmatchedServers(unread string) (problems []model.Problem) {
 	matched := 0
 	for _, s := range f.Servers {

@@ -130,8 +130,7 @@ func (s *Set) withinProblem(b *BMC) string {
 		len(b.Facts.Systems), server.Name, server.Source)
 }
 
-// noteTaken stops requests to a BMC within a Server at an address that another BMC has. Both may be in Git
-// since a time in which BMCs within Servers had no effect.
+// noteTaken stops requests to a BMC within a Server at an address that another BMC in Git has.
 func (s *Set) noteTaken() {
 	has := make(map[string]model.BMCName)
 	within := slices.ContainsFunc(s.BMCs, func(b *BMC) bool { return b.Manifest.Within != "" })

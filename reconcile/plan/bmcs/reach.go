@@ -52,8 +52,7 @@ func (s *Set) reach(b *BMC) proposal.Why {
 	return proposal.Why{}
 }
 
-// refused says why nothing is sent to a BMC at an address, nil if it may be. The client that speaks with
-// the BMC checks host names, once it has resolved them.
+// refused says why nothing is sent to a BMC at an address, nil if it may be. Its client checks resolved host names.
 func (s *Set) refused(b *BMC, ip string) error {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {

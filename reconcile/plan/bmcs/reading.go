@@ -11,12 +11,10 @@ import (
 
 // A Reading is one reading of a BMC.
 type Reading struct {
-	Target model.BMCTarget
-	Then   *model.BMCRecord
-	// Known is the BMC that must answer at a new address; nil if any BMC may.
-	Known *model.BMCFacts
-	// Credential is the one of the MAC prefix database that is tried; "" = none is.
-	Credential string
+	Target     model.BMCTarget
+	Then       *model.BMCRecord
+	Known      *model.BMCFacts // the BMC that must answer at a new address; nil if any BMC may
+	Credential string          // the one of the MAC prefix database that is tried; "" = none is
 
 	old    *model.BMCRecord      // nil for a BMC that was never read
 	device *model.EndpointRecord // whose credential is tried, nil if none is
@@ -58,8 +56,7 @@ func (b *BMC) readable() bool {
 	return b.Target.Username != "" || !b.Target.Password.IsZero()
 }
 
-// due is when a BMC is read next. A contradiction to the records of its servers is read again within
-// seconds, and from then on as often as servers are.
+// due is when a BMC is read next. A contradiction to the records of its servers is checked within seconds.
 func (s *Set) due(b *BMC) time.Time {
 	rec, p := b.Record, s.in.Policy
 	confirm, unconfirmed := s.in.Unconfirmed[b.Name]
@@ -97,7 +94,6 @@ func (s *Set) remedied(b *BMC) bool {
 	return moved || refused && !b.Target.Default
 }
 
-// retryAsked reports whether Git requests a retry that was not made yet.
 func (b *BMC) retryAsked() bool {
 	name, value := b.Manifest.Operation()
 	return name == model.OperationRetry && value != b.Record.HandledOperation
@@ -126,9 +122,7 @@ func (m *Reading) Settle(a proposal.Answer, now time.Time) proposal.Settled {
 	}
 	s.BMCs, s.BMCFacts = append(s.BMCs, &rec), append(s.BMCFacts, a.BMC)
 	if m.device != nil {
-		device := *m.device
-		device.Credential = m.Credential
-		s.Endpoints = append(s.Endpoints, &device)
+		s.Endpoints = append(s.Endpoints, proposal.Changed(m.device, func(e *model.EndpointRecord) { e.Credential = m.Credential }))
 	}
 	return s
 }
@@ -136,10 +130,7 @@ func (m *Reading) Settle(a proposal.Answer, now time.Time) proposal.Settled {
 // failed is the result of a failed reading. The first time and text of a reason are kept.
 func (m *Reading) failed(f *proposal.Failure, now time.Time) proposal.Settled {
 	s := proposal.Settled{Outcome: proposal.MoveFailed, Err: f.Text, News: true}
-	rec := model.BMCRecord{Name: m.Then.Name}
-	if m.old != nil {
-		rec = *m.old
-	}
+	rec := *cmp.Or(m.old, &model.BMCRecord{Name: m.Then.Name})
 	rec.HandledOperation, rec.Fingerprint = m.Then.HandledOperation, m.Then.Fingerprint
 	rec.Failures++
 	rec.NotBefore = now.Add(policy.Backoff(rec.Name, rec.Failures, *m.policy))

@@ -58,7 +58,7 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 			in.Observed.ServerFacts[name].Inventory = &model.Inventory{Processors: tc.processors}
 			in.Observed.Progress[name] = &model.Progress{Ticket: "an older one", Firmware: tc.firmware}
 			in.Observed.Probes[name] = &model.ProbeReport{Data: model.ProbeData{CPU: []model.ProbeCPU{{Capabilities: tc.probed}}}}
-			p, _, _ := boot.Arm(plantest.ServerOf(in, name).ToArm(model.PurposeDiscovery, proposal.Boot{}))
+			p, _ := boot.Arm(plantest.ServerOf(in, name).ToArm(model.PurposeDiscovery, proposal.Boot{}))
 			armed := p.Do[0].(proposal.Arm).Boot
 			if got := (boot.Architecture{Name: armed.Architecture, By: armed.Ticket.ArchitectureBy}).String(); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
@@ -116,7 +116,7 @@ func TestAnImageThatTheServersFirmwareCannotStart(t *testing.T) {
 				b.Secret = map[string]model.Sensitive{"ipxe-script": model.NewSensitive("#!ipxe")}
 			}
 			got := ""
-			p, _, _ := boot.Arm(plantest.ServerOf(in, name).ToArm(model.PurposeClaim, b))
+			p, _ := boot.Arm(plantest.ServerOf(in, name).ToArm(model.PurposeClaim, b))
 			if err := p.Do[0].(proposal.Arm).Boot.Needs.Unmet(&tc.image); err != nil {
 				got = err.Error()
 			}

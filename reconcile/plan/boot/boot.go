@@ -1,5 +1,4 @@
-// Package boot makes the boot tickets of servers, and decides where they boot from. It owns the
-// part of a record about booting.
+// Package boot makes the boot tickets of servers, and decides where they boot from. It owns that part of a record.
 package boot
 
 import (
@@ -34,26 +33,27 @@ func Before(s *server, g *proposal.Goal) []proposal.Action {
 	return do
 }
 
-// Arm makes the ticket that a proposal asks for, unless something is known that prevents the boot:
-// then it says what, and when to look again.
-func Arm(p proposal.Proposal) (armed proposal.Proposal, why proposal.Why, until time.Time) {
+// Arm makes the ticket that a proposal asks for, or says what prevents the boot.
+func Arm(p proposal.Proposal) (armed proposal.Proposal, why proposal.Why) {
 	s, b := p.Of, *p.Arm
 	complete(s, &b)
-	if why, until = trouble(s, b); why.Reason != "" {
-		return p, why, until
+	if why = trouble(s, b); why.Reason != "" {
+		return p, why
 	}
 	p.Do, p.Arm = []proposal.Action{proposal.Arm{Boot: b}}, nil
 	if problem := s.Record.Boot.Problem; proposal.Concerns(problem, &b) {
 		p.Why = proposal.ProblemWhy(s, problem) // until it is known to be corrected
 	}
-	return p, why, until
+	return p, why
 }
 
-// Trouble says why the server cannot be armed for a claim's boot now, and when to look again.
-func Trouble(s *server, b proposal.Boot) (why proposal.Why, until time.Time) {
+// Trouble says why the server cannot be armed for a claim's boot now.
+func Trouble(s *server, b proposal.Boot) proposal.Why {
 	b.Ticket.Purpose = model.PurposeClaim
 	complete(s, &b)
-	return trouble(s, b)
+	why := trouble(s, b)
+	why.Until = time.Time{} // which the plan notes where it arms
+	return why
 }
 
 // complete fills in the ticket and whatever the boot depends on.
@@ -69,20 +69,21 @@ func complete(s *server, b *proposal.Boot) {
 	t.ArmedAt, t.ArchitectureBy = s.Now, arch.By
 }
 
-// trouble is why a boot is not possible now, and when to look again.
-func trouble(s *server, b proposal.Boot) (why proposal.Why, until time.Time) {
+// trouble is why a boot is not possible now.
+func trouble(s *server, b proposal.Boot) (why proposal.Why) {
 	p := s.Record.Boot.Problem
 	if why = cmp.Or(s.Duplicate, Unsupported(s)); why.Reason != "" || !proposal.Concerns(p, &b) {
-		return why, until
+		return why
 	}
-	until = s.PauseEnd(p.NotBefore, proposal.MaxBootPause)
+	until := s.PauseEnd(p.NotBefore, proposal.MaxBootPause)
 	if p.Reason == model.ReasonImagePreparing {
 		until = s.Reading.PreparedAfter
 	}
 	if s.Now.Before(until) {
-		return proposal.ProblemWhy(s, p), until
+		why = proposal.ProblemWhy(s, p)
+		why.Until = until
 	}
-	return why, time.Time{}
+	return why
 }
 
 // Unsupported says that servers of this architecture are not served.
@@ -116,8 +117,7 @@ func ForOnce(s *server) (p proposal.Proposal, ok bool) {
 	return noteTicket(s, func(t *model.Ticket) { t.Always = false }).As(proposal.StepBoot), true
 }
 
-// FollowBootedBy has the open ticket say what the claim counts as Booted by. From then on
-// what was served may keep the server from being booted from the network again.
+// FollowBootedBy has the open ticket say what the claim counts as Booted by. Once that was served it boots no more.
 func FollowBootedBy(s *server) (p proposal.Proposal, ok bool) {
 	by := s.ClaimAnnotation(model.AnnotationBooted)
 	if !s.Opened(model.PurposeClaim) || !servesClaimOf(s) || s.Ticket().BootedBy == by {
@@ -126,7 +126,6 @@ func FollowBootedBy(s *server) (p proposal.Proposal, ok bool) {
 	return noteTicket(s, func(t *model.Ticket) { t.BootedBy = by }), true
 }
 
-// servesClaimOf reports whether the claim that the ticket is for has the server.
 func servesClaimOf(s *server) bool {
 	return s.State() == model.StateReserved && s.Claim != nil && s.Ticket().Claim == s.Record.Claim.Name
 }

@@ -29,13 +29,11 @@ func takenBy(t *model.Ticket, p *model.Progress) (by model.TicketUse, taken bool
 	return by, false
 }
 
-// boots are what a machine is booted with.
 var boots = []model.TicketThing{model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage, model.ThingInstall}
 
-// stolen returns the client that used a ticket up and is not its server, which has asked
-// for it in vain since. Both have to be certain: the MAC address of the client is another
-// machine's, the one that asked is the server's, and nothing to boot was served to the
-// server, or to a client that may be the server: whatever was served may be installing.
+// stolen returns the client that used a ticket up and is not its server, which has asked for it in vain since. Both have
+// to be certain: the client's MAC address is another machine's, the one that asked is the server's, and nothing to boot
+// was served to what may be the server: it may be installing.
 func stolen(t *model.Ticket, p *model.Progress) (by model.TicketUse, yes bool) {
 	by, taken := takenBy(t, p)
 	if !taken || len(p.Uses) >= model.MaxTicketUses { // some may be missing
@@ -74,9 +72,8 @@ func Theft(s *server) (p proposal.Proposal, ok bool) {
 	s = s.Change(func(rec *model.ServerRecord) { rec.Boot.Theft = theft })
 	if theft.Count >= maxThefts {
 		return s.Fail(proposal.Look, model.ReasonTicketStolen, fmt.Sprintf("its boot tickets were used up by others %d times, last by %s at %s: find "+
-			"that machine and take it off the network, or let tickets be used by their own machine alone (boot.bindTickets); then set "+
-			"annotation %s: %s on Server %s",
-			theft.Count, thiefText(theft), text.Time(theft.At), model.AnnotationOperation, proposal.NewRetry(s), s.Name)), true
+			"that machine and take it off the network, or let tickets be used by their own machine alone (boot.bindTickets); then set %s",
+			theft.Count, thiefText(theft), text.Time(theft.At), proposal.RetryText(s))), true
 	}
 	return s.Change(func(rec *model.ServerRecord) {
 		proposal.EndTicket(rec, model.TicketSpent)

@@ -74,9 +74,8 @@ func Digest(key model.DigestKey, b *proposal.Boot) string {
 	return key.For(b.Namespace).Sum(BootDigest(*b))
 }
 
-// SameBoot reports whether a recorded digest is of a boot. One under a lost key cannot be compared:
-// then the images are, and the rest counts as the same, because a machine is not reinstalled when a
-// key changes.
+// SameBoot reports whether a recorded digest is of a boot. Under a lost key only the images can be compared: a machine
+// is not reinstalled when a key changes.
 func SameBoot(key model.DigestKey, recorded string, t *model.Ticket, b *proposal.Boot) bool {
 	switch {
 	case key.Made(recorded):
@@ -92,7 +91,7 @@ func ClaimBoot(s *proposal.Server) (proposal.Boot, proposal.Why) {
 	boot, why := BootOfClaim(s.Desired, s.Claim)
 	boot.Ticket.Always = s.ClaimAnnotation(model.AnnotationBoot) == "always"
 	boot.Ticket.BootedBy = s.ClaimAnnotation(model.AnnotationBooted)
-	boot.Hints = hints(s.Manifest, boot.RootDevice)
+	boot.Hints = hints(s)
 	boot.ProbeImage = cmp.Or(s.Policy.DiscoveryImage, s.Policy.CleanupImage)
 	boot.Firmware = proposal.Firmware(s)
 	boot.Disks = presentDisks(s)
@@ -108,13 +107,12 @@ func ClaimBoot(s *proposal.Server) (proposal.Boot, proposal.Why) {
 	return boot, why
 }
 
-// OtherTarget reports whether the Server or the claim says something else of the disk than when
-// a ticket with a disk image was armed: which one it is, or whether it may be overwritten.
+// OtherTarget reports whether Git says something else of the disk than when a ticket with a disk image was armed.
 func OtherTarget(s *proposal.Server, t *model.Ticket) bool {
 	if t == nil || t.Target == nil || t.Claim != s.Record.Claim.Name || s.Claim == nil {
 		return false
 	}
-	return t.Target.Overwrite != overwriteAsked(s) || !slices.Equal(t.Target.Hints, hints(s.Manifest, s.ClaimAnnotation(model.AnnotationRootDevice)))
+	return t.Target.Overwrite != overwriteAsked(s) || !slices.Equal(t.Target.Hints, hints(s))
 }
 
 // Outdated reports whether the claim asks for something else than was installed.
@@ -126,8 +124,7 @@ func Outdated(s *proposal.Server) bool {
 	return why.Reason == "" && !SameBoot(s.DigestKey, s.Record.Install.Digest, s.Ticket(), &boot)
 }
 
-// presentDisks are the disks that the server is known to have now, nil if others may be in it since its discovery:
-// then its probe reports what prevents an install.
+// presentDisks are the disks that the server is known to have now, nil if others may be in it since its discovery.
 func presentDisks(s *proposal.Server) []model.ProbeDisk {
 	probe, d := s.Observed.Probes[s.Name], &s.Record.Disks
 	if probe == nil {
@@ -147,13 +144,11 @@ func presentDisks(s *proposal.Server) []model.ProbeDisk {
 }
 
 // hints describe the disk, one by the server's manifest and one by the claim: both have to match.
-func hints(server *model.Server, rootDevice string) []string {
-	var all []string
-	if server != nil && server.Annotations[model.AnnotationRootDevice] != "" {
-		all = append(all, server.Annotations[model.AnnotationRootDevice])
-	}
-	if rootDevice != "" {
-		all = append(all, rootDevice)
+func hints(s *proposal.Server) (all []string) {
+	for _, of := range []string{s.Annotation(model.AnnotationRootDevice), s.ClaimAnnotation(model.AnnotationRootDevice)} {
+		if of != "" {
+			all = append(all, of)
+		}
 	}
 	return all
 }

@@ -16,16 +16,13 @@ import (
 const (
 	// maxMissing is how many missing disks of a server are remembered: as many as a report may have.
 	maxMissing = 1024
-	// MaxText is how much of its serial number identifies a disk, in bytes, and how much of its name
-	// and model is shown.
+	// MaxText is how many bytes identify a disk by its serial number, and are shown of its name and model.
 	MaxText = 128
 )
 
-// clip bounds what a probe calls a disk.
 func clip(s string) string { return text.Clip(s, MaxText) }
 
-// of are all disks that the server is known to have, or to have had. A disk that vanished is still one that a wipe
-// has to account for: its data goes with it.
+// of are all disks that the server has, or had: a wipe has to account for one that vanished with its data, too.
 func of(s *server) []model.Disk {
 	all := s.Record.Disks.Known
 	if p := s.Observed.Probes[s.Name]; p != nil {
@@ -45,8 +42,7 @@ func Note(s *server, rec *model.ServerRecord) {
 	}
 }
 
-// missing lists the disks that the report of a wipe does not account for: they are not in it, or only in part, or
-// the wipe left them alone. The next tenant would find the data on them.
+// missing lists the disks that a wipe does not account for in whole. The next tenant would find the data on them.
 func missing(s *server, reported []model.DiskWipe) (list []model.MissingDisk) {
 	all, a, accepted := of(s), newAccount(reported), acceptance(s)
 	add := func(d model.Disk, saw bool) {
@@ -96,7 +92,6 @@ func NotAccepted(missing []model.MissingDisk) []model.MissingDisk {
 	return slices.DeleteFunc(slices.Clone(missing), func(m model.MissingDisk) bool { return m.Gone })
 }
 
-// acceptText says how to accept missing disks.
 func acceptText(s *server, missing []model.MissingDisk) string {
 	var names []string
 	for _, m := range missing {
@@ -190,14 +185,13 @@ func failure(s *server, reported []model.DiskWipe, missed []model.MissingDisk) s
 	case says == nil:
 		return ""
 	}
-	says = append(says, fmt.Sprintf("annotation %s: %s on Server %s has it wiped again", model.AnnotationOperation, proposal.NewRetry(s), s.Name))
+	says = append(says, proposal.RetryText(s)+" has it wiped again")
 	if missing != "" {
 		says = append(says, acceptText(s, missed))
 	}
 	return strings.Join(says, "; ")
 }
 
-// unknownText says what a wipe saw of a server whose disks were not known.
 func unknownText(s *server, reported []model.DiskWipe) string {
 	saw, value, so := "no disk", model.DisksNone, "it has none"
 	if len(reported) > 0 {

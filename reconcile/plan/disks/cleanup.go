@@ -40,8 +40,11 @@ func Cleanup(s *server) (p proposal.Proposal, ok bool) {
 	case Image(s) == "":
 		return s.Rest(s.WhyBy(model.ReasonNoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's "+
 			"configuration", proposal.RackOperator)), true
-	case late(s):
-		return failLate(s), true
+	case late(s): // it reported nothing in its time
+		return s.Change(func(rec *model.ServerRecord) {
+			rec.Disks.Wiped, rec.Disks.Missing = nil, remembered(s.Record.Disks.Missing)
+		}).Fail(proposal.Act, model.ReasonCleanupFailed, fmt.Sprintf("no wipe result within %s; %s",
+			s.Policy.WipeTimeout(s.Ticket().CleanupMode), lastProgress(s))), true
 	case proposal.IsGivenUp(s) && !s.Opened(model.PurposeCleanup):
 		return notBooted(s), true
 	case s.AwaitsOff(model.PurposeCleanup) && s.IsOff():
@@ -83,22 +86,13 @@ func late(s *server) bool {
 		s.Over(s.Record.Power.Asked.At, s.Policy.WipeTimeout(t.CleanupMode))
 }
 
-// failLate gives up on a wipe that reported nothing in its time.
-func failLate(s *server) proposal.Proposal {
-	return s.Change(func(rec *model.ServerRecord) {
-		rec.Disks.Wiped, rec.Disks.Missing = nil, remembered(s.Record.Disks.Missing)
-	}).Fail(proposal.Act, model.ReasonCleanupFailed, fmt.Sprintf("no wipe result within %s; %s",
-		s.Policy.WipeTimeout(s.Ticket().CleanupMode), lastProgress(s)))
-}
-
-// notBooted gives up on a server that did not boot the probe that wipes, and leaves nothing of its former user
-// running.
+// notBooted gives up on a server that did not boot its probe. Nothing of its former user is left running.
 func notBooted(s *server) proposal.Proposal {
 	if !s.IsOff() {
 		return s.ToOff(0)
 	}
-	return s.Fail(proposal.Act, model.ReasonBootFailed, fmt.Sprintf("it did not boot what wipes its disks in %d attempts, %s; %s; %s; fix it and set annotation %s: %s on Server %s",
-		s.Record.Boot.Attempts, progress.Boot(s.Trace()), progress.BootHint(s.Trace()), s.BMC.Console, model.AnnotationOperation, proposal.NewRetry(s), s.Name))
+	return s.Fail(proposal.Act, model.ReasonBootFailed, fmt.Sprintf("it did not boot what wipes its disks in %d attempts, %s; %s; %s; fix it and set %s",
+		s.Record.Boot.Attempts, progress.Boot(s.Trace()), progress.BootHint(s.Trace()), s.BMC.Console, proposal.RetryText(s)))
 }
 
 // reported compares what a wipe reported with the drives and volumes as the machine
@@ -109,13 +103,12 @@ func reported(s *server, report *model.WipeReport) proposal.Proposal {
 	}
 	missing := missing(s, report.Disks)
 	wrong := failure(s, report.Disks, NotAccepted(missing))
-	switch {
+	switch what := acceptance(s); {
 	case wrong == "":
 		return cleaned(s, report.Disks, missing)
 	case !s.IsOff():
 		return s.ToOff(proposal.ProbeGrace)
-	}
-	if what := acceptance(s); what == model.DisksNone || what == model.DisksAsReported { // it was there before anything was listed
+	case what == model.DisksNone || what == model.DisksAsReported: // it was there before anything was listed
 		s = s.Change(func(rec *model.ServerRecord) { markAccepted(s, rec) })
 		wrong = failure(s, report.Disks, NotAccepted(missing))
 	}
@@ -123,7 +116,6 @@ func reported(s *server, report *model.WipeReport) proposal.Proposal {
 		Fail(proposal.Act, model.ReasonCleanupFailed, wrong)
 }
 
-// cleaned powers off, and then the server is Available again.
 func cleaned(s *server, report []model.DiskWipe, missing []model.MissingDisk) proposal.Proposal {
 	if !s.IsOff() {
 		return s.ToOff(proposal.ProbeGrace)
@@ -151,7 +143,6 @@ func Unaccounted(s *server, proof *proposal.Proof) string {
 	return failure(s, proof.Reported, NotAccepted(missing(s, proof.Reported)))
 }
 
-// awaitWipe waits for the outcome of the wipe.
 func awaitWipe(s *server) proposal.Proposal {
 	w := s.Trace().Wiping()
 	if w == nil || len(w.Disks) == 0 {

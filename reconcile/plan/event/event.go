@@ -114,23 +114,23 @@ func powerAfter(p *model.RecordPower, e Event) {
 		return
 	}
 	ForgetOff(p)
-	a := p.Asked
-	if a == nil || e.Kind == Released {
-		return
-	}
-	if a.Unsure {
+	switch {
+	case p.Asked == nil || e.Kind == Released:
+	case p.Asked.Unsure:
 		p.Asked = nil // a person, or the maintenance, has settled it
-		return
-	}
-	if e.Kind == Retried && a.Again > 0 {
-		first := *a
-		first.Again = 0 // the next time is at once
-		p.Asked = &first
+	case e.Kind == Retried:
+		ForgetAgain(p)
 	}
 }
 
-// ForgetOff forgets a request to go off that was not seen to take effect, because its purpose has ended.
-// The next one begins with a graceful shutdown and a grace of its own.
+// ForgetAgain has the power restored at once the next time, however often it was before.
+func ForgetAgain(p *model.RecordPower) {
+	if p.Asked != nil && p.Asked.Again > 0 {
+		p.Asked = proposal.Changed(p.Asked, func(first *model.PowerAsked) { first.Again = 0 })
+	}
+}
+
+// ForgetOff forgets a request to go off without effect, whose purpose has ended. The next one begins gracefully again.
 func ForgetOff(p *model.RecordPower) {
 	if a := p.Asked; a != nil && a.Want == model.PowerOff && !a.Reached {
 		p.Asked = nil
@@ -144,8 +144,11 @@ func bootAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
 		if b.Ticket != nil && b.Ticket.Claim != "" {
 			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.Claim = e.Claim.ClaimName() })
 		}
-	case Released:
-		revokeTicket(rec)
+	case Released: // its ticket boots nothing again
+		proposal.EndTicket(rec, model.TicketSpent)
+		if b.Ticket != nil && b.Ticket.Always {
+			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.Always = false })
+		}
 		b.Problem = nil
 	case Freed:
 		proposal.EndTicket(rec, model.TicketBooted)
@@ -168,14 +171,6 @@ func bootAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
 	}
 	if slices.Contains([]Kind{Bound, Freed, Discovered, Retried, Installed}, e.Kind) {
 		b.Attempts = 0
-	}
-}
-
-// revokeTicket closes a ticket permanently: it boots nothing again.
-func revokeTicket(rec *model.ServerRecord) {
-	proposal.EndTicket(rec, model.TicketSpent)
-	if t := rec.Boot.Ticket; t != nil && t.Always {
-		proposal.ChangeTicket(rec, func(t *model.Ticket) { t.Always = false })
 	}
 }
 
@@ -242,9 +237,7 @@ func intentAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
 		Announce(s, rec, model.IntentAdopt, string(e.Claim.ClaimName()))
 	case Renamed:
 		if i := rec.Intent; i != nil && i.Value == string(s.Record.Claim.Name) {
-			renamed := *i
-			renamed.Value = string(e.Claim.ClaimName())
-			rec.Intent = &renamed
+			rec.Intent = proposal.Changed(i, func(i *model.Intent) { i.Value = string(e.Claim.ClaimName()) })
 		}
 	case Released:
 		rec.Release = e.Release
@@ -256,7 +249,7 @@ func intentAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
 	case Discovered:
 		rec.MACs, rec.Intent = e.MACs, nil
 	case Retried:
-		if proposal.InstallUnknown(rec) {
+		if s.InstallUnknown() {
 			rec.Doubt = nil // a person says that it is not installed
 		}
 	case MaintenanceEnded:
@@ -298,9 +291,7 @@ func NoteDisk(s *proposal.Server, rec *model.ServerRecord) {
 // ForgetThefts begins to count the thefts of tickets again. An exposed Secret stays on record.
 func ForgetThefts(rec *model.ServerRecord) {
 	if old := rec.Boot.Theft; old != nil && old.Count > 0 {
-		theft := *old
-		theft.Count = 0
-		rec.Boot.Theft = &theft
+		rec.Boot.Theft = proposal.Changed(old, func(theft *model.Theft) { theft.Count = 0 })
 	}
 }
 
@@ -311,8 +302,8 @@ func noteBootsAfter(b *model.RecordBoot, asked *model.PowerAsked, p *model.Progr
 	}
 	first := time.Time{}
 	for _, at := range []time.Time{p.DHCPAt, p.TFTPAt, p.HTTPBootAt, p.ScriptAt} {
-		if at.After(asked.At) && (first.IsZero() || at.Before(first)) {
-			first = at
+		if at.After(asked.At) {
+			first = proposal.Earlier(first, at)
 		}
 	}
 	if !first.IsZero() {

@@ -40,7 +40,6 @@ func diskFailed(s *server) bool {
 	return in.Reason != "" || boots >= s.Policy.BootAttempts
 }
 
-// failDisk ends a ticket whose image the probe could not write.
 func failDisk(s *server) proposal.Proposal {
 	in := proposal.DiskInstall(s)
 	reason, message := in.Reason, in.Message
@@ -99,7 +98,6 @@ func probeGoesOff(s *server) time.Time {
 	return s.Reading.At.Add(probeOffEvery)
 }
 
-// diskName is the disk that the server's image is on, for people.
 func diskName(s *server) string {
 	if s.Record.Install.RootDisk == nil {
 		return "its disk"

@@ -18,12 +18,13 @@ func Install(s *server) (p proposal.Proposal, ok bool) {
 	boot, missing := booting.ClaimBoot(s)
 	switch now := stage(s, &boot, missing); now {
 	case SecretMissing:
-		return s.Rest(missing), true
+		p = s.Rest(missing)
 	case ToArm:
-		return armForClaim(s, boot), true
+		p = armForClaim(s, boot)
 	default:
-		return steps[now](s), true
+		p = steps[now](s)
 	}
+	return p, true
 }
 
 // steps are what is done at each stage of an install that has a ticket.
@@ -35,21 +36,25 @@ var steps = map[Stage]func(*server) proposal.Proposal{
 	DiskFailed:  failDisk,
 	UsedEarly:   startOver,
 	Stranded:    startOver,
-	Served:      noteServed,
-	Installing:  awaitReport,
-	PoweredOff:  func(s *server) proposal.Proposal { return s.ToOn(proposal.Act, proposal.FromDisk, nil) },
-	Unreported:  takeForInstalled,
-	Booted:      installed,
+	Served: func(s *server) proposal.Proposal {
+		return s.Change(func(rec *model.ServerRecord) {
+			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.IgnitionAt = t.ServedAt(s.Progress()) })
+			event.NoteDisk(s, rec)
+		}).Stay(proposal.Look)
+	},
+	Installing: awaitReport,
+	PoweredOff: func(s *server) proposal.Proposal { return s.ToOn(proposal.Act, proposal.FromDisk, nil) },
+	Unreported: takeForInstalled,
+	Booted:     installed,
 }
 
-// startOver ends a ticket that had no effect. It does not count as an attempt: the server that used it
-// ran already, or no Ingot answered.
+// startOver ends a ticket that had no effect. That is no attempt: the server ran already, or no Ingot answered.
 func startOver(s *server) proposal.Proposal {
 	return s.Change(func(rec *model.ServerRecord) { proposal.EndTicket(rec, model.TicketSpent) }).Stay(proposal.Look)
 }
 
-// armForClaim makes a ticket for the boot that the claim requests. Attempts at another one do not
-// count. The ticket of a server that Ingot gave up on waits for nothing: an operator has to boot it.
+// armForClaim makes a ticket for the boot that the claim requests. Attempts at another one do not count. The ticket of
+// a server that Ingot gave up on waits for nothing: an operator has to boot it.
 func armForClaim(s *server, boot proposal.Boot) proposal.Proposal {
 	p, givenUp := s.Record.Boot.Problem, proposal.IsGivenUp(s)
 	switch {
@@ -60,7 +65,7 @@ func armForClaim(s *server, boot proposal.Boot) proposal.Proposal {
 	case !proposal.FailedDisk(p):
 	case !s.IsOff(): // its probe runs on it: it is left off until a person acts
 		return s.ToOff(0)
-	case s.Edited():
+	case s.Edited:
 		return s.Stay(proposal.Act)
 	default:
 		return s.Rest(proposal.ProblemWhy(s, p))
@@ -76,10 +81,10 @@ func armForClaim(s *server, boot proposal.Boot) proposal.Proposal {
 func awaitOff(s *server) proposal.Proposal {
 	theft := s.Record.Boot.Theft // the last ticket was used up by another machine, so that the server runs nothing
 	robbed := theft != nil && theft.Count > 0 && theft.Purpose == model.PurposeClaim && theft.Claim == s.Record.Claim.Name
-	switch {
-	case s.IsOff():
+	if s.IsOff() {
 		return proposal.OpenTicket(s)
-	case s.Record.Boot.Attempts > 0 || robbed:
+	}
+	if s.Record.Boot.Attempts > 0 || robbed {
 		return s.ToOff(0)
 	}
 	return s.ToOff(s.Policy.PowerOffGrace)
@@ -96,19 +101,11 @@ func bootForClaim(s *server) proposal.Proposal {
 	return p
 }
 
-// awaitBoot waits for a server to use its ticket.
 func awaitBoot(s *server) proposal.Proposal {
 	if p := s.Record.Boot.Problem; proposal.FailedBoot(p) && proposal.IsGivenUp(s) {
 		return s.Rest(proposal.ProblemWhy(s, p))
 	}
 	return s.Rest(s.Why(model.ReasonWaitingForBoot, "waiting for the server to boot, "+progress.Boot(s.Trace())+attempt(s)))
-}
-
-func noteServed(s *server) proposal.Proposal {
-	return s.Change(func(rec *model.ServerRecord) {
-		proposal.ChangeTicket(rec, func(t *model.Ticket) { t.IgnitionAt = t.ServedAt(s.Progress()) })
-		event.NoteDisk(s, rec)
-	}).Stay(proposal.Look)
 }
 
 // awaitReport waits for a server that was served to report that it has booted.
@@ -142,7 +139,6 @@ func takeForInstalled(s *server) proposal.Proposal {
 	return s.Stay(proposal.Look)
 }
 
-// servesOn reports whether the server's claim wants it On.
 func servesOn(s *server) bool {
 	return s.State() == model.StateReserved && s.Record.Release == nil && s.Claim != nil && s.Record.Claim.Power != model.PowerOff
 }

@@ -118,9 +118,7 @@ func Rekey(s *server) (p proposal.Proposal, ok bool) {
 			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.Digest = present })
 		}
 		if problem := rec.Boot.Problem; problem != nil && problem.Digest == digest {
-			changed := *problem
-			changed.Digest = present
-			rec.Boot.Problem = &changed
+			rec.Boot.Problem = proposal.Changed(problem, func(p *model.BootProblem) { p.Digest = present })
 		}
 	}).Stay(proposal.Note), true
 }

@@ -1,5 +1,4 @@
-// Package install installs a claim's image on its server, once, and from then on keeps the server
-// running from its disk. It owns the part of a record about installs.
+// Package install installs a claim's image on its server, once, and then keeps that running from its disk.
 package install
 
 import (
@@ -15,8 +14,7 @@ import (
 
 type server = proposal.Server
 
-// Stage is how far the install for a claim has come. It decides what Ingot does next; model.BootStage is what was
-// seen last.
+// Stage is how far the install for a claim has come, and so what is next; model.BootStage is what was seen last.
 type Stage string
 
 // The stages of an install. It is "served" once it has what configures the machine (Ignition, cloud-init data, its own
@@ -70,8 +68,7 @@ func stage(s *server, boot *proposal.Boot, missing proposal.Why) Stage {
 	return Booting
 }
 
-// ticketStage is the stage of an install whose ticket was used already, or will not be:
-// None if neither is so. From then on it does not matter what the claim asks for.
+// ticketStage is the stage of an install whose ticket was used, whatever the claim asks for by now; else None.
 func ticketStage(s *server) Stage {
 	t, state := s.Ticket(), s.TicketState()
 	switch {
@@ -91,7 +88,6 @@ func ticketStage(s *server) Stage {
 	return None
 }
 
-// servedStage is the stage of the install of a server that was served.
 func servedStage(s *server) Stage {
 	served := s.NotedAt(s.Ticket().IgnitionAt)
 	switch {

@@ -12,8 +12,7 @@ import (
 // JustRecovered reports whether the install is unknown, and the requests in Git do not count as handled yet.
 func JustRecovered(s *server) bool { return s.InstallUnknown() && s.Record.Doubt.Since.IsZero() }
 
-// NoteUnknown treats the requests in Git as handled, for a server that may have been installed
-// after its record was lost: the install may have been theirs, so only another value is a new request.
+// NoteUnknown treats the requests in Git as handled: the install that may have been lost may have been theirs.
 func NoteUnknown(s *server) (p proposal.Proposal, ok bool) {
 	if !JustRecovered(s) {
 		return p, false
@@ -31,8 +30,7 @@ func NoteUnknown(s *server) (p proposal.Proposal, ok bool) {
 	}).Stay(proposal.Note), true
 }
 
-// Unknown leaves a server alone that may be installed or not: it is not served its boot again, and starts from its
-// disk when it is off.
+// Unknown leaves a server alone that may be installed: it is not served again, and is started from its disk if off.
 func Unknown(s *server) (p proposal.Proposal, ok bool) {
 	if !servesOn(s) || !s.InstallUnknown() {
 		return p, false
@@ -46,8 +44,7 @@ func Unknown(s *server) (p proposal.Proposal, ok bool) {
 			proposal.EndTicket(rec, model.TicketBooted)
 		}).Stay(proposal.Look), true
 	case writingDisk(s) && proposal.DiskInstall(s).ReportedAt.After(s.Record.Doubt.Since):
-		// Its probe reports now that it is not installed. An earlier report, in a store that is older
-		// than the install, does not count.
+		// Its probe reports now that it is not installed. A report that is older than the install does not count.
 		return s.Change(func(rec *model.ServerRecord) {
 			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.IgnitionAt = time.Time{} })
 			rec.Doubt = nil
@@ -77,9 +74,7 @@ func leave(s *server) proposal.Proposal {
 		return s.ToOn(proposal.Keep, proposal.FromDisk, nil)
 	case s.Power() == model.PowerOn && neverOn(s):
 		return s.Change(func(rec *model.ServerRecord) {
-			d := *rec.Doubt
-			d.SeenOn = true
-			rec.Doubt = &d
+			rec.Doubt = proposal.Changed(rec.Doubt, func(d *model.Doubt) { d.SeenOn = true })
 		}).Stay(proposal.Look)
 	}
 	return s.Rest(UnknownWhy(s))
@@ -93,5 +88,6 @@ func UnknownWhy(s *server) proposal.Why {
 	d := s.Record.Doubt
 	return proposal.Why{Reason: string(model.DoubtInstallUnknown), Message: fmt.Sprintf("%s: it is left to what is on its disk. If that is not what claim %s "+
 		"asks for, give the claim a new value of annotation %s, or Server %s annotation %s: %s",
-		d.Message, s.Record.Claim.Name, model.AnnotationReprovision, s.Name, model.AnnotationOperation, proposal.NewRetry(s)), Since: d.Since, Actor: proposal.RackOperator}
+		d.Message, s.Record.Claim.Name, model.AnnotationReprovision, s.Name, model.AnnotationOperation,
+		proposal.NewOperation(s, model.OperationRetry)), Since: d.Since, Actor: proposal.RackOperator}
 }

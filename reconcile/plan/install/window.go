@@ -112,9 +112,5 @@ func bootPause(s *server, attempts, failures int) time.Duration {
 	if attempts < s.Policy.BootAttempts {
 		return policy.Backoff(s.Name, failures, *s.Policy)
 	}
-	d := s.Policy.BootTimeout
-	for i := s.Policy.BootAttempts; i < failures && d < proposal.MaxBootPause; i++ {
-		d *= 2
-	}
-	return min(d, proposal.MaxBootPause)
+	return min(s.Policy.BootTimeout<<min(max(failures-s.Policy.BootAttempts, 0), 16), proposal.MaxBootPause)
 }

@@ -1,29 +1,28 @@
 package laws
 
 import (
-	"time"
-
 	"ingot/model"
+	"ingot/reconcile/plan/life"
 	"ingot/reconcile/plan/proposal"
 )
 
 // absence is law 1: a removal is a commit. A server is not taken from a claim that Git merely lacks.
-func absence(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
+func absence(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why) {
 	if !p.Ends() {
-		return why, until
+		return why
 	}
 	if _, removed := l.ClaimRemoval(s.Record); removed {
-		return why, until
+		return why
 	}
 	id := s.Record.Claim.Name.Identity()
 	if l.Desired.IsQuarantined(id) {
-		return s.WhyBy(model.ReasonClaimQuarantined, "its claim is in Git but cannot be used; see "+model.ReportProblems, proposal.Tenant), until
+		return life.QuarantinedWhy(s)
 	}
 	if absent, listed := l.Desired.Absence(id); listed {
-		return AbsentWhy("its claim "+string(s.Record.Claim.Name), absent), until
+		return AbsentWhy("its claim "+string(s.Record.Claim.Name), absent)
 	}
 	return s.WhyBy(model.ReasonAbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it "+
-		"by a commit", proposal.RackOperator), until
+		"by a commit", proposal.RackOperator)
 }
 
 // AbsentWhy says that an object is absent without a commit, and what to do.
@@ -43,10 +42,9 @@ var absentCauses = map[model.AbsenceCause]string{
 }
 
 // newest is law 1, for a start: a revision that is older than the one applied last may lack claims that are bound.
-// Until Git was read, servers are only read, too.
-func newest(l *Laws, _ *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
+func newest(l *Laws, _ *server, p *proposal.Proposal) (why proposal.Why) {
 	if p.Kind != proposal.Look && l.ObserveOnly.Reason == model.ReasonRevisionOutdated {
 		why = l.ObserveOnly
 	}
-	return why, until
+	return why
 }

@@ -2,28 +2,28 @@ package laws
 
 import (
 	"slices"
-	"time"
 
 	"ingot/model"
 	"ingot/reconcile/plan/proposal"
 )
 
 // damage is law 4: damage stays local. A server that cannot be reached, or that failed a moment ago, waits alone.
-func damage(_ *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
+func damage(_ *Laws, s *server, p *proposal.Proposal) (why proposal.Why) {
 	switch {
 	case p.Kind == proposal.Note || p.Blind:
 	case s.Blocked.Reason != "":
-		return s.Blocked, until
+		return s.Blocked
 	case s.Now.Before(s.NotBefore()):
-		return s.WhyBy(model.ReasonFailing, s.Record.Life.LastError+"; it is tried again", proposal.RackOperator), s.NotBefore()
+		why = s.WhyBy(model.ReasonFailing, s.Record.Life.LastError+"; it is tried again", proposal.RackOperator)
+		why.Until = s.NotBefore()
 	case s.Now.Before(s.Reading.NotBefore):
-		return Unreachable(s), s.Reading.NotBefore
+		why = Unreachable(s)
+		why.Until = s.Reading.NotBefore
 	}
-	return why, until
+	return why
 }
 
-// tellingReasons are the reasons of failed readings that say more than that there was no answer, and ask for
-// something else to be done.
+// tellingReasons are the reasons of failed readings that ask for something else to be done than that no answer came.
 var tellingReasons = []model.Reason{
 	model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
 	model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,

@@ -3,7 +3,6 @@ package laws
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"ingot/model"
 	"ingot/model/text"
@@ -20,13 +19,13 @@ func (l *Laws) Allow(d model.Disruption) {
 }
 
 // guard is law 2, for disruptions: more than the guard allows wait for an approval in Git.
-func guard(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
+func guard(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why) {
 	if p.Takes == nil {
-		return why, until
+		return why
 	}
 	same := func(d model.Disruption) bool { return d.Action == p.Takes.Action && d.Value == p.Takes.Value }
 	if slices.ContainsFunc(l.allowed[s.Name], same) {
-		return why, until
+		return why
 	}
 	d := *p.Takes
 	d.Server, d.Claim = s.Name, s.Record.Claim.Name
@@ -39,12 +38,11 @@ func guard(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until ti
 		if !h.Until.IsZero() {
 			why.Message += "; without either it goes at " + text.Time(h.Until)
 		}
-		return why, until
+		return why
 	}
-	return s.WhyBy(model.ReasonGuardHeld, heldText(s, d)+"; see "+model.ReportRevision, proposal.RackOperator), until
+	return s.WhyBy(model.ReasonGuardHeld, heldText(s, d)+"; see "+model.ReportRevision, proposal.RackOperator)
 }
 
-// heldText says which step the guard holds back, and what it would do.
 func heldText(s *server, d model.Disruption) string {
 	text := "the guard holds its " + d.Action + " back"
 	if m := s.Desired.Maintenances[d.Value]; m != nil && d.Action == proposal.StepMaintenance {

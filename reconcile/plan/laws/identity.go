@@ -1,17 +1,12 @@
 package laws
 
-import (
-	"time"
+import "ingot/reconcile/plan/proposal"
 
-	"ingot/reconcile/plan/proposal"
-)
-
-// identity is law 5, for the machine: one that contradicts Git is read, and nothing else. The author of the manifest
-// may have meant another machine.
-func identity(_ *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
-	looks := p.Kind == proposal.Look && !p.Of.Edited()
+// identity is law 5, for the machine: one that contradicts Git is only read. Its manifest may mean another machine.
+func identity(_ *Laws, s *server, p *proposal.Proposal) (why proposal.Why) {
+	looks := p.Kind == proposal.Look && !p.Of.Edited
 	if s.Contradicted.Reason == "" || p.Kind == proposal.Note || p.Blind || looks {
-		return why, until
+		return why
 	}
-	return s.Contradicted, until
+	return s.Contradicted
 }

@@ -188,7 +188,7 @@ func TestLaws(t *testing.T) {
 			}
 			var got []string
 			for name, p := range proposals(s) {
-				why, until := l.Check(s, &p)
+				why := l.Check(s, &p)
 				if why.Reason == "" {
 					continue
 				}
@@ -197,10 +197,10 @@ func TestLaws(t *testing.T) {
 				if !why.Since.Equal(s.Record.Life.Since) {
 					text += why.Since.Format(" since 15:04")
 				}
-				if !until.IsZero() {
-					text += until.Format(" until 15:04")
+				if !why.Until.IsZero() {
+					text += why.Until.Format(" until 15:04")
 				}
-				if why.Reason != c.reason || !strings.Contains(text, c.says) || until.IsZero() == strings.Contains(c.says, "until 12") {
+				if why.Reason != c.reason || !strings.Contains(text, c.says) || why.Until.IsZero() == strings.Contains(c.says, "until 12") {
 					t.Errorf("%s is held by %+v, want %s: …%s…", name, why, c.reason, c.says)
 				}
 			}
@@ -231,7 +231,7 @@ func TestWiped(t *testing.T) {
 		l.Policy.CleanupMode = c.mode
 		p := s.Stay(proposal.Act)
 		p.Frees = c.proof
-		if why, _ := l.Check(s, &p); why.Reason != c.want {
+		if why := l.Check(s, &p); why.Reason != c.want {
 			t.Errorf("%s: it is held by %+v, want %q", c.name, why, c.want)
 		}
 	}
@@ -260,7 +260,7 @@ func TestOrder(t *testing.T) {
 		{model.ReasonWaitingForStatusBranch, true, func() { s.Shown = true }},
 		{"", true, func() {}},
 	} {
-		if why, _ := l.Check(s, &p); why.Reason != c.reason {
+		if why := l.Check(s, &p); why.Reason != c.reason {
 			t.Errorf("it is held by %+v, want %q", why, c.reason)
 		}
 		if got := l.Counts(s, &p); got != c.counts {

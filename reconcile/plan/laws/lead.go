@@ -1,17 +1,12 @@
 package laws
 
-import (
-	"time"
+import "ingot/reconcile/plan/proposal"
 
-	"ingot/reconcile/plan/proposal"
-)
-
-// lead is law 6: one Ingot acts. While this process must not decide, servers are only read; where it may heal, the
-// power of bound servers is restored from their disks.
-func lead(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
+// lead is law 6: one Ingot acts. Any other only reads servers or, where it may heal, restores the power of bound ones.
+func lead(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why) {
 	heals := p.Kind == proposal.Keep && l.HealOnly && s.Record.Release == nil && s.Service.By == ""
 	if l.ObserveOnly.Reason == "" || p.Kind == proposal.Look || heals {
-		return why, until
+		return why
 	}
-	return l.ObserveOnly, until
+	return l.ObserveOnly
 }

@@ -3,8 +3,7 @@ package laws
 import "ingot/model"
 
 // MayMaintain is law 8: a tenant's file stays a tenant's file. A tenant who may define no Servers takes only servers
-// of its own claims out of service. A maintenance that has begun continues, even if the tenant could not begin it
-// now: it ends by a commit.
+// of its own claims out of service. A maintenance that has begun continues in any case: it ends by a commit.
 func MayMaintain(m *model.ServerMaintenance, s *server) bool {
 	of := s.Policy.Tenants.At(m.Tenant)
 	switch {

@@ -3,7 +3,6 @@ package laws
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"ingot/model"
 	"ingot/model/text"
@@ -11,21 +10,21 @@ import (
 )
 
 // written is laws 2 and 3: shown before done, and the status branch is the record. The newest decision is shown there
-// before anything follows from it, and before the next decision. A release is the exception: it revokes the ticket at
-// once.
-func written(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why, until time.Time) {
+// before anything follows from it. A release is the exception: it revokes the ticket at once.
+func written(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why) {
 	if s.Shown {
-		return why, until
+		return why
 	}
+	// A ticket may be armed for these before they are shown: it boots nothing yet.
+	harmless := []model.IntentKind{model.IntentBind, model.IntentAdopt, model.IntentWipe, model.IntentDiscover}
 	touches := p.Touches || p.Goal != nil || slices.ContainsFunc(p.Do, proposal.Touches)
-	if p.Kind == proposal.Act && (touches || !harmless(s.Record.Intent)) || p.Kind == proposal.Decide && !p.Ends() {
+	if p.Kind == proposal.Act && (touches || !slices.Contains(harmless, s.Record.Intent.Kind)) || p.Kind == proposal.Decide && !p.Ends() {
 		why = l.Unshown(s)
 	}
-	return why, until
+	return why
 }
 
-// Pushed says that a proposal whose actions are known waits for this process's first push: nothing is changed on a
-// machine before.
+// Pushed says that a proposal waits for this process's first push: nothing is changed on a machine before.
 func (l *Laws) Pushed(s *server, p *proposal.Proposal) (why proposal.Why) {
 	if p.Kind == proposal.Act && (p.Touches || slices.ContainsFunc(p.Do, proposal.Touches)) {
 		return l.Unshown(s)
@@ -48,10 +47,4 @@ func (l *Laws) Unshown(s *server) (why proposal.Why) {
 		why.Since, why.Actor = since, proposal.RackOperator
 	}
 	return why
-}
-
-// harmless reports whether what prepares a decision may be done before it is shown: a ticket is armed, which boots
-// nothing yet.
-func harmless(i *model.Intent) bool {
-	return slices.Contains([]model.IntentKind{model.IntentBind, model.IntentAdopt, model.IntentWipe, model.IntentDiscover}, i.Kind)
 }

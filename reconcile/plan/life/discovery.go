@@ -30,9 +30,7 @@ func initial(s *server) proposal.Proposal {
 
 // adopt takes over a server as it runs (L01). Its system counts as the install of its claim.
 func adopt(s *server) proposal.Proposal {
-	claimed := *s
-	claimed.Claim = s.Adopts
-	boot, why := booting.ClaimBoot(&claimed)
+	boot, why := booting.ClaimBoot(proposal.Changed(s, func(s *server) { s.Claim = s.Adopts }))
 	if why.Reason != "" {
 		why.Message += fmt.Sprintf("; the server is left alone until it is, and serves claim %s then (spec.serverClaimRef)", s.Adopts.ClaimName())
 		return s.Rest(why)
@@ -62,7 +60,6 @@ func beginDiscovery(s *server) proposal.Proposal {
 	})
 }
 
-// discovery waits for the report of the probe that was booted.
 func discovery(s *server) proposal.Proposal {
 	report := proposal.ProbeReport(s)
 	opened, end := s.Opened(model.PurposeDiscovery), s.OverAt(s.Record.Life.Since, s.Policy.DiscoveryTimeout)
@@ -99,7 +96,6 @@ func awaitReport(s *server, end time.Time) proposal.Proposal {
 	return s.Rest(s.WhyBy(model.ReasonBootTimeout, says+": "+progress.BootHint(s.Trace())+"; "+s.BMC.Console, proposal.RackOperator)).WakeBy(end)
 }
 
-// discovered powers the server off, and then it is Available.
 func discovered(s *server, report *model.ProbeReport) proposal.Proposal {
 	if !s.IsOff() {
 		return s.ToOff(proposal.ProbeGrace)
@@ -107,7 +103,11 @@ func discovered(s *server, report *model.ProbeReport) proposal.Proposal {
 	if text := ambiguous(s, &report.Data); text != "" {
 		return failAmbiguous(s, text)
 	}
-	return event.After(s, event.Event{Kind: event.Discovered, MACs: proven(s, &report.Data)}).Stay(proposal.Act)
+	macs := MACs(s)
+	if !identified(s) && len(sighted(s)) > 0 {
+		macs = addMACs(nil, model.MACBySighting, report.Data.MACs())
+	}
+	return event.After(s, event.Event{Kind: event.Discovered, MACs: macs}).Stay(proposal.Act)
 }
 
 // endDiscovery powers a server off whose discovery timed out, unless it may run a tenant's work.
@@ -129,7 +129,6 @@ func endDiscovery(s *server) proposal.Proposal {
 	return rediscover(s)
 }
 
-// rediscover gives up on an attempt at discovery.
 func rediscover(s *server) proposal.Proposal {
 	return s.Change(func(rec *model.ServerRecord) {
 		rec.Life.NotBefore = s.Now.Add(policy.Backoff(s.Name, rec.Boot.Attempts, *s.Policy))

@@ -34,7 +34,6 @@ func found(s *server) (p proposal.Proposal, ok bool) {
 	return p, false
 }
 
-// foundOn is the step of a server in Initial that is on.
 func foundOn(s *server) (p proposal.Proposal, ok bool) {
 	opened := s.Opened(model.PurposeDiscovery)
 	switch {
@@ -55,14 +54,12 @@ func DecideDiscover(s *server) (p proposal.Proposal, ok bool) {
 		s.Intends(model.IntentDiscover, value) || s.Adopts != nil || s.Facts.Inventory == nil {
 		return p, false
 	}
-	p = s.Change(func(rec *model.ServerRecord) {
+	return s.Change(func(rec *model.ServerRecord) {
 		event.Announce(s, rec, model.IntentDiscover, value)
 		if stuckOn(s) {
 			rec.Power.Asked, rec.Life.Message = nil, "" // it is asked again
 		}
-	}).Stay(proposal.Decide)
-	p.Takes = &model.Disruption{Action: proposal.StepDiscover, Value: value}
-	return p, true
+	}).Stay(proposal.Decide).Taking(proposal.StepDiscover, value)
 }
 
 // discoverAsked reports whether a new value of the annotation asks for a running server to be discovered.
@@ -71,7 +68,6 @@ func discoverAsked(s *server) bool {
 	return v != "" && !proposal.WasHandled(s.Record, proposal.AskedDiscover, v)
 }
 
-// leaveRunning leaves a server alone that is On though Ingot did not switch it on.
 func leaveRunning(s *server) proposal.Proposal {
 	switch {
 	case s.Opened(model.PurposeDiscovery):
@@ -164,8 +160,7 @@ func stuckOn(s *server) bool {
 	return foundRunning(s) && s.Power() == model.PowerOn && s.GoingOff() && s.Over(s.Record.Power.Asked.At, s.Policy.PowerOffGrace)
 }
 
-// MayServe reports whether a server of an unknown fleet may serve a claim. That it is off since it was found running
-// proves nothing, because its power may have been cut.
+// MayServe reports whether a server of an unknown fleet may serve a claim, also if its power was cut since.
 func MayServe(s *server) bool {
 	return foundRunning(s) || s.State() == model.StateInitial && s.Power() == model.PowerOn && !s.Opened(model.PurposeDiscovery)
 }

@@ -1,5 +1,4 @@
-// Package life takes a server from one state of its life to the next. It owns the parts of a record
-// about its life, its claim and its release.
+// Package life takes a server from one state of its life to the next. It owns its life, its claim and its release.
 package life
 
 import (
@@ -37,7 +36,6 @@ func Live(s *server) (p proposal.Proposal, ok bool) {
 	return s.Rest(s.WhyBy(model.ReasonUnknownState, "its record has the unknown state "+string(s.State()), proposal.RackOperator)), true
 }
 
-// available keeps a free server off, until it is bound.
 func available(s *server) proposal.Proposal {
 	switch {
 	case s.Ticket().Open():
@@ -61,7 +59,6 @@ func offAgain(s *server) proposal.Proposal {
 	return p
 }
 
-// awaitsConditions says by which rules no new claim gets the server, if so.
 func awaitsConditions(s *server) proposal.Why {
 	var texts []string
 	for _, t := range s.Conditions[s.Name] {
@@ -104,11 +101,7 @@ func DecidePower(s *server) (p proposal.Proposal, ok bool) {
 		}
 		rec.Claim.Power = want
 		event.ForgetOff(&rec.Power)
-		if a := rec.Power.Asked; a != nil && a.Again > 0 { // the next time is at once
-			first := *a
-			first.Again = 0
-			rec.Power.Asked = &first
-		}
+		event.ForgetAgain(&rec.Power)
 	}).Stay(proposal.Decide)
 	switch {
 	case want == model.PowerOff && had == model.PowerOn:
@@ -177,21 +170,21 @@ func Rename(s *server) (p proposal.Proposal, ok bool) {
 	return event.After(s, event.Event{Kind: event.Renamed, Claim: s.Renamed}).Stay(proposal.Note).As(proposal.StepRename), true
 }
 
-// Inherit records whose the server's claim is: one tenant may hand it to another.
-func Inherit(s *server) (p proposal.Proposal, ok bool) {
-	if s.Claim == nil || s.Record.Claim.Tenant == s.Claim.Tenant || s.Record.Claim.Name != s.Claim.ClaimName() {
+// NoteClaim records whose the server's claim is, which one tenant may hand to another, and how it asks for its disks
+// to be wiped: by then the claim is gone.
+func NoteClaim(s *server) (p proposal.Proposal, ok bool) {
+	claim := s.Record.Claim
+	if s.Claim == nil || claim.Name != s.Claim.ClaimName() {
 		return p, false
 	}
-	return s.Change(func(rec *model.ServerRecord) { rec.Claim.Tenant = s.Claim.Tenant }).Stay(proposal.Note), true
-}
-
-// NoteCleanup records how the claim asks for its disks to be wiped: by then the claim is gone.
-func NoteCleanup(s *server) (p proposal.Proposal, ok bool) {
-	asked := s.ClaimAnnotation(model.AnnotationCleanup)
-	if s.Claim == nil || s.Record.Release != nil || s.Record.Claim.Cleanup == asked || s.Record.Claim.Name != s.Claim.ClaimName() {
+	claim.Tenant = s.Claim.Tenant
+	if s.Record.Release == nil {
+		claim.Cleanup = s.ClaimAnnotation(model.AnnotationCleanup)
+	}
+	if claim == s.Record.Claim {
 		return p, false
 	}
-	return s.Change(func(rec *model.ServerRecord) { rec.Claim.Cleanup = asked }).Stay(proposal.Note), true
+	return s.Change(func(rec *model.ServerRecord) { rec.Claim = claim }).Stay(proposal.Note), true
 }
 
 func foundRunning(s *server) bool { return !s.Record.Life.FoundRunning.IsZero() }

@@ -129,14 +129,6 @@ func ambiguous(s *server, report *model.ProbeData) string {
 	return ""
 }
 
-// proven are the server's MAC addresses once its machine reported: the sighted ones if no others are known.
-func proven(s *server, report *model.ProbeData) []model.ServerMAC {
-	if cards := sighted(s); !identified(s) && len(cards) > 0 {
-		return addMACs(nil, model.MACBySighting, report.MACs())
-	}
-	return MACs(s)
-}
-
 // ReadCards reads the server's parts if an unknown network card asked under its UUID since they were read, while a
 // power-on of ours is under way: some BMCs show cards only once the system has started.
 func ReadCards(s *server) (p proposal.Proposal, ok bool) {

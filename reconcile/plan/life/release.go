@@ -58,13 +58,14 @@ func WithdrawRelease(s *server) (p proposal.Proposal, ok bool) {
 // it was decided to keep are not wiped because Git has changed since: the guard decides that.
 func releasing(s *server) proposal.Proposal {
 	if s.Claim == nil && ClaimQuarantined(s) {
-		return s.Rest(quarantinedWhy(s))
+		return s.Rest(QuarantinedWhy(s))
 	}
 	if !s.IsOff() {
 		return s.ToOff(s.Policy.PowerOffGrace)
 	}
 	retain := s.Record.Release.Retain || retains(s)
-	if !retain && s.Manifest == nil && s.MaybeUnreadable(model.KindServer, string(s.Name)) && !s.Removed(s.Name.Identity()) {
+	unreadable := s.Desired.MaybeUnreadable(model.KindServer, string(s.Name)) && !s.Removed(s.Name.Identity())
+	if !retain && s.Manifest == nil && unreadable {
 		return s.Rest(s.WhyBy(model.ReasonManifestUnreadable, "its manifest may say to retain its disks, but cannot be read; "+
 			"see "+model.ReportProblems, proposal.RackOperator))
 	}
@@ -75,7 +76,6 @@ func releasing(s *server) proposal.Proposal {
 	return giveUp(s)
 }
 
-// giveUp has the server wiped.
 func giveUp(s *server) proposal.Proposal {
 	return event.After(s, event.Event{Kind: event.GivenUp}).Stay(proposal.Act)
 }
@@ -85,9 +85,8 @@ func DecideWipe(s *server) (p proposal.Proposal, ok bool) {
 	if !wipeAsked(s) || s.Intends(model.IntentWipe, string(s.Record.Claim.Name)) {
 		return p, false
 	}
-	p = s.Change(func(rec *model.ServerRecord) { event.Announce(s, rec, model.IntentWipe, string(rec.Claim.Name)) }).Stay(proposal.Decide)
-	p.Takes = &model.Disruption{Action: proposal.StepWipe, Value: text.Time(s.Record.Claim.BoundAt)}
-	return p, true
+	return s.Change(func(rec *model.ServerRecord) { event.Announce(s, rec, model.IntentWipe, string(rec.Claim.Name)) }).Stay(proposal.Decide).
+		Taking(proposal.StepWipe, text.Time(s.Record.Claim.BoundAt))
 }
 
 // wipeAsked reports whether Git asks for a Released server to be wiped.
@@ -111,7 +110,7 @@ func released(s *server) proposal.Proposal {
 	case decided:
 		return s.Change(func(rec *model.ServerRecord) { rec.Intent = nil }).Stay(proposal.Note) // it is decided again if it is asked for again
 	case ClaimQuarantined(s):
-		return s.Rest(quarantinedWhy(s))
+		return s.Rest(QuarantinedWhy(s))
 	}
 	return s.Rest(s.WhyBy(model.ReasonRetained, "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", proposal.RackOperator))
 }
@@ -121,6 +120,7 @@ func ClaimQuarantined(s *server) bool {
 	return s.Record.Claim.Name != "" && s.Desired.IsQuarantinedOf(s.Record.Claim.Name.Identity(), s.Record.Claim.Tenant)
 }
 
-func quarantinedWhy(s *server) proposal.Why {
+// QuarantinedWhy says that the server keeps what its claim left, because that may be in Git again.
+func QuarantinedWhy(s *server) proposal.Why {
 	return s.WhyBy(model.ReasonClaimQuarantined, "its claim is in Git but cannot be used; see "+model.ReportProblems, proposal.Tenant)
 }

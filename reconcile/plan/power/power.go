@@ -1,5 +1,4 @@
-// Package power brings a server to a power state, one request or look at a time. It owns the part
-// of a record about power.
+// Package power brings a server to a power state, one request or look at a time. It owns that part of a record.
 package power
 
 import (
@@ -33,7 +32,6 @@ func Toward(p proposal.Proposal, before []proposal.Action) proposal.Proposal {
 	return toOn(s, g, before)
 }
 
-// toOff brings a server to Off that is not confirmed to be off.
 func toOff(s *server, g *proposal.Goal) proposal.Proposal {
 	isOff := s.Power() == model.PowerOff
 	why := s.Why(model.ReasonWaitingForPowerOff, "waiting for the server to power off")
@@ -95,13 +93,11 @@ func forcedOff(s *server) int {
 	return s.Record.Power.Asked.Tries
 }
 
-// knowsNoShutdown reports whether the machine was just found to know no graceful shutdown.
 func knowsNoShutdown(s *server) bool {
 	at := s.Record.Power.NoShutdown
 	return !at.IsZero() && !at.After(s.Now) && s.Now.Before(at.Add(s.Policy.PowerOffGrace))
 }
 
-// toOn powers a server on that is off.
 func toOn(s *server, g *proposal.Goal, before []proposal.Action) proposal.Proposal {
 	if s.Settling() {
 		return s.Watch(proposal.NextLook(s), s.Why(model.ReasonWaitingForPower, "waiting for the server to power on"))
@@ -114,9 +110,7 @@ func toOn(s *server, g *proposal.Goal, before []proposal.Action) proposal.Propos
 		if wait, paused := pause(s, model.PowerOn); paused {
 			return wait
 		}
-		again := *g
-		again.Again = true
-		g = &again
+		g = proposal.Changed(g, func(g *proposal.Goal) { g.Again = true })
 	}
 	tries := unsureTries(s)
 	if tries >= s.Policy.UnsureTries {
@@ -149,11 +143,10 @@ func ask(s *server, g *proposal.Goal, from model.Power, reset model.ResetKind, b
 	if reset == model.ResetGracefulOff || reset == model.ResetForceOff {
 		want = model.PowerOff
 	}
-	tries := 1
+	asked := &model.PowerAsked{Reset: reset, Want: want, At: s.Now, Tries: 1, Again: timesAgain(s, want, g.Again)}
 	if reset == model.ResetForceOff {
-		tries += forcedOff(s)
+		asked.Tries += forcedOff(s)
 	}
-	asked := &model.PowerAsked{Reset: reset, Want: want, At: s.Now, Tries: tries, Again: timesAgain(s, want, g.Again)}
 	return s.Change(func(rec *model.ServerRecord) { rec.Power.Asked = asked }).
 		Stay(proposal.Act, append(before, proposal.SetPower{Reset: reset, From: from, Gently: gently(s)})...)
 }
@@ -161,7 +154,6 @@ func ask(s *server, g *proposal.Goal, from model.Power, reset model.ResetKind, b
 // gently reports whether the machine must not be forced off: it runs what Ingot did not start.
 func gently(s *server) bool { return !s.Record.Life.FoundRunning.IsZero() }
 
-// askAgain repeats a power request that may not have been carried out.
 func askAgain(s *server, why proposal.Why) proposal.Proposal {
 	asked := *s.Record.Power.Asked
 	switch {
@@ -179,8 +171,7 @@ func askAgain(s *server, why proposal.Why) proposal.Proposal {
 func unknown(s *server) proposal.Proposal {
 	a := s.Record.Power.Asked
 	return s.Fail(proposal.Act, model.ReasonPowerOutcomeUnknown, fmt.Sprintf("its BMC was asked %d times for %s without saying whether it was done, "+
-		"and its power stays %s (%s); look at the machine, then set annotation %s: %s on Server %s",
-		a.Tries, a.Reset, s.Power(), s.Record.Life.LastError, model.AnnotationOperation, proposal.NewRetry(s), s.Name))
+		"and its power stays %s (%s); look at the machine, then set %s", a.Tries, a.Reset, s.Power(), s.Record.Life.LastError, proposal.RetryText(s)))
 }
 
 // pause waits before a server is brought again to a power state that it left by itself, or did not reach. The first

@@ -9,38 +9,27 @@ import (
 
 // Boot is what a ticket is armed for.
 type Boot struct {
-	Ticket       model.Ticket // complete but for Image
-	Image        string       // OCI reference
-	Architecture string       // amd64, arm64
-	// Secret is what the claim's Secret holds, by key. Not to be changed; nil = the claim names none.
-	Secret          map[string]model.Sensitive
-	SecretObject    *model.Secret // the object that Secret is of
-	Namespace       string        // the claim's; "" = it is for no claim
-	KernelArguments string        // added to those that every boot has
+	Ticket          model.Ticket               // complete but for Image
+	Image           string                     // OCI reference
+	Architecture    string                     // amd64, arm64
+	Secret          map[string]model.Sensitive // what the claim's Secret holds, by key; nil = the claim names none
+	SecretObject    *model.Secret              // the object that Secret is of
+	Namespace       string                     // the claim's; "" = it is for no claim
+	KernelArguments string                     // added to those that every boot has
 
-	// The next ones count for a disk image, which is found out when the ticket is armed.
-	//
-	// Hints are the values of model.AnnotationRootDevice, of the Server and of its claim, and
-	// RootDevice is the claim's. Seed is how the configuration reaches the system, by ClaimSeed.
+	// These count for a disk image. Hints are the values of model.AnnotationRootDevice, of the Server and of its claim,
+	// and RootDevice is the claim's. Seed is how the configuration reaches the system, by ClaimSeed.
 	Hints                 []string
 	Seed                  model.SeedKind
 	RootDevice, ClaimSeed string
-	// ProbeImage is the OCI reference of the probe that writes the disk; "" = none is known.
-	ProbeImage string
-	// Previous is the disk that holds the claim's last install, or a part of it; nil = none does.
-	Previous *model.RootDisk
-	// MayOverwrite is set if the claim lets what is on another disk be overwritten.
-	MayOverwrite bool
-	// Doubtful is set if the last probe found that what it was sent of the image is something else.
-	Doubtful bool
-	// Firmware is what DHCP heard of the server's, nil = nothing.
-	Firmware *model.BootFirmware
-	// Disks are those that a probe reported last.
-	Disks []model.ProbeDisk
-	// SecureBoot is set if the server's firmware is known to check signatures.
-	SecureBoot bool
-	// Needs is what Image must have for the server to start it.
-	Needs Needs
+	ProbeImage            string              // OCI reference of the probe that writes the disk; "" = none is known
+	Previous              *model.RootDisk     // the disk with the claim's last install, or a part of it; nil = none
+	MayOverwrite          bool                // the claim lets what is on another disk be overwritten
+	Doubtful              bool                // the last probe was sent something else than the image
+	Firmware              *model.BootFirmware // what DHCP heard of the server's, nil = nothing
+	Disks                 []model.ProbeDisk   // those that a probe reported last
+	SecureBoot            bool                // the server's firmware is known to check signatures
+	Needs                 Needs               // what Image must have for the server to start it
 }
 
 // Config is what configures the machine where that is not Ignition.
@@ -111,4 +100,95 @@ func Earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// InstallSilence is how long the probe that writes a disk image may report nothing.
+const InstallSilence = 5 * time.Minute
+
+// FailedDisk reports whether the probe did not bring the disk image onto the disk.
+func FailedDisk(p *model.BootProblem) bool { return p != nil && p.Stage != "" }
+
+// DiskInstall is what was reported of the writing of the open ticket's disk image, nil if nothing was.
+func DiskInstall(s *Server) *model.DiskInstall {
+	p := s.Progress()
+	if p == nil || !s.Opened(model.PurposeClaim) || s.Ticket().Disk == nil {
+		return nil
+	}
+	return p.Install
+}
+
+// ReportedSinceOn reports whether an install reported anything since the power-on for it.
+func ReportedSinceOn(s *Server, in *model.DiskInstall) bool {
+	return in != nil && !(s.Begun() && in.ReportedAt.Before(s.NotedAt(s.Record.Power.Asked.At)))
+}
+
+// HasInstallPlace reports whether the server has one of the places of guard.maxConcurrentInstalls, to have a disk written.
+func HasInstallPlace(s *Server) bool {
+	switch {
+	case !s.Opened(model.PurposeClaim) || s.Ticket().Disk == nil:
+		return false
+	case s.Record.Install.Reprovision != "" && !s.HasInstall() && !s.InstallUnknown() && !s.Begun():
+		return true
+	case s.Ticket().AwaitingOff || !s.Begun() || s.TicketState() == model.TicketIgnitionServed:
+		return false
+	}
+	in := DiskInstall(s)
+	if in != nil && in.Reason != "" {
+		return false
+	}
+	// One whose power failed while it was written to goes on before others begin.
+	return s.Power() == model.PowerOn || ComesOn(s) || ReportedSinceOn(s, in)
+}
+
+// NeedsInstallPlace reports whether what the open ticket is for takes such a place, once it begins.
+func NeedsInstallPlace(s *Server) bool { return s.Ticket().Disk != nil && !HasInstallPlace(s) }
+
+// Stranded reports whether the server was powered on and past its self-test while no Ingot answered: it has given up.
+func Stranded(s *Server) bool {
+	end := StrandedEnd(s)
+	return !end.IsZero() && s.Power() == model.PowerOn && !s.Reading.POST && !s.Now.Before(end)
+}
+
+// StrandedEnd is when a server that was powered on before this process could be reached counts as stranded, if
+// nothing is served to it before; zero = it does not. One with a slow firmware has longer.
+func StrandedEnd(s *Server) time.Time {
+	t := s.Ticket()
+	if ReportedSinceOn(s, DiskInstall(s)) {
+		return time.Time{} // its probe reports, or stalls, see boot.Window
+	}
+	if s.Serving.IsZero() || !t.Open() || t.AwaitingOff || !s.Begun() || !s.Record.Power.Asked.At.Before(s.Serving) ||
+		s.TicketState() == model.TicketIgnitionServed || s.Progress().LastServed().After(s.Serving) {
+		return time.Time{}
+	}
+	end := s.Serving.Add(s.Policy.StrandedAfter)
+	if slow := s.Record.Power.Asked.At.Add(s.Record.Boot.BootsAfter + s.Policy.StrandedAfter/3); slow.After(end) {
+		end = slow
+	}
+	return end
+}
+
+// ScriptPatience is how long a server may take from its boot script to its next request.
+const ScriptPatience = 3 * time.Minute
+
+// ScriptLost is when a server was served its boot script and then asked for nothing more: the answer may not have
+// arrived, and firmware does not ask again. Zero = it did ask, or one boot already ended so.
+func ScriptLost(s *Server) (at time.Time) {
+	first := 0
+	if s.Opened(model.PurposeDiscovery) {
+		first = 1 // which counts an attempt when it begins
+	}
+	p := s.Progress()
+	if s.TicketState() != model.TicketScriptServed || !s.Begun() || s.Record.Boot.Attempts > first || s.Power() != model.PowerOn || s.Reading.POST {
+		return at
+	}
+	at = p.ScriptAt
+	for _, u := range p.Uses {
+		if u.What == model.ThingScript && u.Served() && u.Last.After(at) {
+			at = u.Last
+		}
+	}
+	if !p.KernelAt.IsZero() || ReportedSinceOn(s, DiskInstall(s)) || at.Before(s.NotedAt(s.Record.Power.Asked.At)) {
+		return time.Time{}
+	}
+	return at
 }

@@ -16,7 +16,6 @@ const (
 	AskedOverwrite   = "overwrite"
 )
 
-// maxHandled is how many values that were handled before are remembered.
 const maxHandled = 32
 
 // latestHandled is where a record keeps the newest value that was handled.

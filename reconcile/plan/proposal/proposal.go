@@ -1,5 +1,4 @@
-// Package proposal has the words of a plan: the actions that can be taken with a server and their answers, and why
-// something waits. All packages of the plan share it.
+// Package proposal has the words that all packages of a plan share: actions, their answers, and why something waits.
 package proposal
 
 import (
@@ -34,20 +33,16 @@ const (
 
 // A Proposal is one thing that could be done with one server now. It is a value: making one changes nothing.
 type Proposal struct {
-	Of   *Server // with the record as it is once all of Do is done
-	Kind Kind
-	Do   []Action // in order, stopping at the first that fails
-	// Waits is set for a proposal that does nothing but wait.
-	Waits bool
-	// Routine is set for a look whose result matters only if it is new.
-	Routine bool
+	Of      *Server // with the record as it is once all of Do is done
+	Kind    Kind
+	Do      []Action  // in order, stopping at the first that fails
+	Waits   bool      // it does nothing but wait
+	Routine bool      // it is a look whose result matters only if it is new
 	Why     Why       // what is shown while it is under way
 	Wake    time.Time // when to look again; zero = on a change
 
-	// Blind is set for a decision that needs no BMC: a silent one does not hold it.
-	Blind bool
-	// Touches is set if it changes what the machine does, though no action of it says so.
-	Touches bool
+	Blind   bool              // it is a decision that needs no BMC: a silent one does not hold it
+	Touches bool              // it changes what the machine does, though no action of it says so
 	Takes   *model.Disruption // it takes something from the server's user
 	Frees   *Proof            // it makes the server free for others
 	Place   []Place           // the places that it needs
@@ -60,14 +55,13 @@ type Proposal struct {
 // A Goal is a power state to bring a server to, by a request, or a look while one is under way.
 type Goal struct {
 	Want  model.Power
-	Reset model.ResetKind // requested once, whatever the power state is; "" = what leads to Want
-	Grace time.Duration   // a shutdown that takes longer is forced
-	// Again is set to restore a state that the server had: with pauses, if it does not stay.
-	Again bool
+	Reset model.ResetKind     // requested once, whatever the power state is; "" = what leads to Want
+	Grace time.Duration       // a shutdown that takes longer is forced
+	Again bool                // it restores a state that the server had: with pauses, if it does not stay
 	From  BootSource          // of a power-on
 	Then  *model.ServerRecord // the record once the power-on was requested; nil = that of Of
-	// Shutdown is set for a server that was found running: it is shut down, and never forced off.
-	Shutdown bool
+
+	Shutdown bool // the server was found running: it is shut down, and never forced off
 }
 
 // BootSource is where a server boots from.
@@ -193,6 +187,12 @@ func (p Proposal) As(what Step) Proposal {
 	return p
 }
 
+// Taking returns the proposal as one that takes something from the server's user.
+func (p Proposal) Taking(action, value string) (Proposal, bool) {
+	p.Takes = &model.Disruption{Action: action, Value: value}
+	return p, true
+}
+
 // Step is the proposal as people are shown it, "" if they are not.
 func (p *Proposal) Step() Step {
 	if p.Takes != nil {
@@ -204,8 +204,7 @@ func (p *Proposal) Step() Step {
 // Rests reports whether it does nothing, or nothing but a routine look.
 func (p *Proposal) Rests() bool { return p.Waits || p.Routine }
 
-// NextPoll is when a server is read again, by its name up to a tenth of the interval earlier or later. Polls come in
-// slots, so that one plan begins those of many servers.
+// NextPoll is when a server is read again. Polls are spread by name, in slots, so that one plan begins those of many.
 func NextPoll(s *Server, last time.Time) time.Time {
 	every := s.Policy.PollInterval
 	spread := time.Duration((policy.Jitter(s.Name) - 0.5) / 5 * float64(every))
@@ -223,9 +222,7 @@ func EndTicket(rec *model.ServerRecord, as model.TicketState) {
 
 // ChangeTicket replaces the ticket by a changed copy.
 func ChangeTicket(rec *model.ServerRecord, change func(t *model.Ticket)) {
-	t := *rec.Boot.Ticket
-	change(&t)
-	rec.Boot.Ticket = &t
+	rec.Boot.Ticket = Changed(rec.Boot.Ticket, change)
 }
 
 // A Step is what a proposal does to a server, as people are shown it.
@@ -275,8 +272,7 @@ func partsDue(s *Server) bool {
 	return read.Before(partsTime(s))
 }
 
-// partsAgain is when parts of which some could not be read are due: a while after that, or after the start, of a
-// fleet one server after the other.
+// partsAgain is when parts that could not be read are due: after a pause, and after a start one server after another.
 func partsAgain(s *Server) time.Time {
 	if s.Reading.InventoryAt.IsZero() {
 		return s.Started.Add(time.Duration(policy.Jitter(s.Name) * float64(reading.PartsLate)))

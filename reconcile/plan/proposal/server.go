@@ -14,19 +14,18 @@ import (
 // Moment is what all servers of one plan share. Nothing changes it.
 type Moment struct {
 	Now, Started, Serving time.Time // as in the Input
-	// LongGap is set if decisions may be lost that are newer than all that is known.
-	LongGap      bool
-	Policy       *policy.Options
-	Desired      *model.Desired
-	Observed     *model.Observed
-	DigestKey    model.DigestKey
-	Outrun       map[model.ClaimName]bool         // the claims whose new name another server has
-	Aliases      map[string]model.ServerName      // what Git calls servers that Ingot knows by another name
-	Unknown      string                           // the token of FleetRecord.UnknownToken, as of this plan
-	Conditions   map[model.ServerName][]RuleTaint // what ServerReadinessRules keep on servers
-	InstallsLeft int                              // the places of guard.maxConcurrentInstalls when the plan began
-	Unannounced  time.Time                        // since when the status branch cannot be pushed; zero = it can
-	Unpushed     bool                             // this process has not pushed the status branch yet
+	LongGap               bool      // decisions may be lost that are newer than all that is known
+	Policy                *policy.Options
+	Desired               *model.Desired
+	Observed              *model.Observed
+	DigestKey             model.DigestKey
+	Outrun                map[model.ClaimName]bool         // the claims whose new name another server has
+	Aliases               map[string]model.ServerName      // what Git calls servers that Ingot knows by another name
+	Unknown               string                           // the token of FleetRecord.UnknownToken, as of this plan
+	Conditions            map[model.ServerName][]RuleTaint // what ServerReadinessRules keep on servers
+	InstallsLeft          int                              // the places of guard.maxConcurrentInstalls when the plan began
+	Unannounced           time.Time                        // since when the status branch cannot be pushed; zero = it can
+	Unpushed              bool                             // this process has not pushed the status branch yet
 }
 
 // RuleTaint is the taint that a ServerReadinessRule keeps on a server.
@@ -74,25 +73,27 @@ type Server struct {
 	Outdated                         bool // its claim asks for something else than was installed
 	Busy                             bool // a move of it is under way
 	Shown                            bool // the status branch shows its newest decision, or does not have to
-	edited                           bool
+	Edited                           bool // Record was changed by the proposal that is being made
+}
+
+// Changed returns a changed copy of a value that others may hold.
+func Changed[T any](old *T, change func(next *T)) *T {
+	next := *old
+	change(&next)
+	return &next
 }
 
 // With returns the server with another record.
 func (s *Server) With(rec *model.ServerRecord) *Server {
 	next := *s
-	next.Record, next.edited = rec, true
+	next.Record, next.Edited = rec, true
 	return &next
 }
 
 // Change returns the server with a changed copy of its record.
 func (s *Server) Change(change func(rec *model.ServerRecord)) *Server {
-	rec := *s.Record
-	change(&rec)
-	return s.With(&rec)
+	return s.With(Changed(s.Record, change))
 }
-
-// Edited reports whether its record was changed by the proposal that is being made.
-func (s *Server) Edited() bool { return s.edited }
 
 // State is where it is in its life.
 func (s *Server) State() model.ServerState { return s.Record.Life.State }
@@ -146,8 +147,10 @@ func NewOperation(s *Server, name string) string {
 	}
 }
 
-// NewRetry is a value of the operation annotation that requests a retry.
-func NewRetry(s *Server) string { return NewOperation(s, model.OperationRetry) }
+// RetryText is the annotation that requests a retry of what failed, for people.
+func RetryText(s *Server) string {
+	return fmt.Sprintf("annotation %s: %s on Server %s", model.AnnotationOperation, NewOperation(s, model.OperationRetry), s.Name)
+}
 
 // Opened reports whether it has an open ticket of a purpose.
 func (s *Server) Opened(purpose model.TicketPurpose) bool {
@@ -159,8 +162,7 @@ func (s *Server) AwaitsOff(purpose model.TicketPurpose) bool {
 	return s.Opened(purpose) && s.Ticket().AwaitingOff
 }
 
-// Begun reports whether it was powered on with its newest ticket. A power-on of the future, of a clock that was
-// ahead, is older than a ticket of now.
+// Begun reports whether it was powered on with its newest ticket. A power-on of the future, by its clock, is older.
 func (s *Server) Begun() bool {
 	asked, t := s.Record.Power.Asked, s.Ticket()
 	if t == nil || asked == nil || asked.Want != model.PowerOn || asked.At.Before(t.ArmedAt) {
@@ -258,7 +260,9 @@ func (m *Moment) Resolve(name string) model.ServerName {
 }
 
 // InstallUnknown reports whether it is not known if it was installed.
-func (s *Server) InstallUnknown() bool { return InstallUnknown(s.Record) }
+func (s *Server) InstallUnknown() bool {
+	return s.Record.Doubt != nil && s.Record.Doubt.Reason == model.DoubtInstallUnknown
+}
 
 // HasInstall reports whether it holds what was installed for its claim, as far as is known.
 func (s *Server) HasInstall() bool { return s.Record.Install.Digest != "" }
@@ -307,8 +311,7 @@ func WipeReport(s *Server) *model.WipeReport {
 	return nil
 }
 
-// UntilOff is a boot whose ticket boots nothing before the server was seen off, and the status branch shows what it
-// is for: the machine may be switched on by hand.
+// UntilOff is a boot whose ticket boots nothing, also by hand, before the server was seen off and that is shown.
 func UntilOff(s *Server, b Boot) Boot {
 	b.Ticket.AwaitingOff = !s.IsOff() || !s.Shown || s.Unpushed
 	return b
@@ -371,28 +374,8 @@ func (m *Moment) ClaimNow(rec *model.ServerRecord) model.ClaimName {
 	return m.Desired.NameNow(rec.Claim.Name, rec.Claim.Renamed)
 }
 
-// MaybeUnreadable reports whether an object may be in Git though Desired has none.
-func (m *Moment) MaybeUnreadable(kind model.Kind, name string) bool {
-	return MaybeUnreadable(m.Desired, kind, name)
-}
-
 // Namesake reports whether another tenant's maintenance was called so before.
 func (m *Moment) Namesake(mt *model.ServerMaintenance) bool {
 	r, removed := m.Removal(model.MaintenanceIdentity(mt.Name), "")
 	return removed && r.Tenant != "" && r.Tenant != mt.Tenant
-}
-
-// InstallUnknown reports whether it is not known if a bound server was installed.
-func InstallUnknown(rec *model.ServerRecord) bool {
-	return rec.Doubt != nil && rec.Doubt.Reason == model.DoubtInstallUnknown
-}
-
-// MaybeUnreadable reports whether an object of that kind and name is quarantined; "" is any name.
-func MaybeUnreadable(d *model.Desired, kind model.Kind, name string) bool {
-	for id := range d.Quarantined {
-		if id.Kind == kind && (name == "" || id.Name == name) {
-			return true
-		}
-	}
-	return false
 }

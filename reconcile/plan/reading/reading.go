@@ -50,7 +50,8 @@ func (r State) Saw(p model.Power, asked *model.PowerAsked, offReadings int, now 
 			next.OffSince = now
 		}
 	}
-	next.Reached = next.Reached || tookEffect(asked, p, next.Offs >= offReadings)
+	// Off has to be sure: of a BMC that says On and Off in turn, each Off would have the next On asked to go off again.
+	next.Reached = next.Reached || asked != nil && p == asked.Want && (p == model.PowerOn || next.Offs >= offReadings)
 	switch p {
 	case model.PowerOn:
 		next.Ons = r.Ons + 1
@@ -59,12 +60,6 @@ func (r State) Saw(p model.Power, asked *model.PowerAsked, offReadings int, now 
 	case model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff:
 	}
 	return next
-}
-
-// tookEffect reports whether an answer shows that a request was carried out. Off has to be sure for that: of a BMC
-// that says On and Off in turn, each Off would have the next On asked to go off again.
-func tookEffect(asked *model.PowerAsked, p model.Power, surelyOff bool) bool {
-	return asked != nil && p == asked.Want && (p == model.PowerOn || surelyOff)
 }
 
 // Under is the reading under a BMC that was restarted at reset: no answer from before counts.
@@ -113,7 +108,7 @@ func (r State) Lost(err string, name model.ServerName, p policy.Options, now tim
 	return r.Missed(err, now.Add(policy.Backoff(name, r.Unsaved, p)), now)
 }
 
-// Asked is the reading after a power request: the power state is to be read anew.
+// Asked is the reading after a power request.
 func (r State) Asked() State {
 	r.Offs, r.OffSince, r.Ons, r.POST, r.Reached = 0, time.Time{}, 0, false, false
 	return r
@@ -139,17 +134,13 @@ func AwaitsOn(asked *model.PowerAsked, r State, p *policy.Options, now time.Time
 	return now.Before(asked.At.Add(limit))
 }
 
+// When the parts of a server are read.
 const (
-	// PartsEvery is how often the parts of a server are read: drives and memory are changed without notice.
-	PartsEvery = 24 * time.Hour
-	// PartsRetry is the pause after a reading that failed in parts, doubled each time up to PartsRetryMax.
-	PartsRetry = 5 * time.Minute
-	// PartsRetryMax is the longest such pause.
-	PartsRetryMax = 6 * time.Hour
-	// PartsOns is how many readings of On make parts worth reading: some BMCs show them once the firmware is up.
-	PartsOns = 3
-	// PartsLate spreads the first reading of parts after a start: not all of a fleet's are read at once.
-	PartsLate = 2 * time.Hour
+	PartsEvery    = 24 * time.Hour  // the interval: drives and memory are changed without notice
+	PartsRetry    = 5 * time.Minute // the pause after a reading that failed in parts, doubled each time
+	PartsRetryMax = 6 * time.Hour   // the longest such pause
+	PartsOns      = 3               // the readings of On before: some BMCs show parts once the firmware is up
+	PartsLate     = 2 * time.Hour   // spreads the first readings after a start: not all of a fleet's are read at once
 )
 
 // Runs reports whether the server has been On for long enough to show its parts.

@@ -1,11 +1,9 @@
-// Package service takes servers out of service, and does once what annotations request. It owns the
-// parts of a record about maintenance and requests.
+// Package service takes servers out of service, and does once what annotations request. It owns both in a record.
 package service
 
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"ingot/model"
@@ -15,30 +13,21 @@ import (
 
 type server = proposal.Server
 
-// Assign finds what takes each server out of service: of several ServerMaintenances
-// the one that has begun, else the last by name; and what waits for the owner of its claim. may reports
-// whether the maintenance's tenant may do that.
-func Assign(m *proposal.Moment, find func(model.ServerName) *server, may func(*model.ServerMaintenance, *server) bool) {
-	for _, name := range slices.Sorted(maps.Keys(m.Desired.Maintenances)) {
-		asked := m.Desired.Maintenances[name]
-		s := find(m.Resolve(asked.Spec.ServerRef.Name))
-		if s == nil || !may(asked, s) {
-			continue
-		}
-		why := "under ServerMaintenance " + name
-		if asked.Spec.Reason != "" {
-			why += ": " + asked.Spec.Reason
-		}
-		begun := s.State() == model.StateMaintenance && begunBy(s, name)
-		switch {
-		case begunBy(s, s.Service.By):
-		case !needsApproval(s, asked):
-			s.Service.By, s.Service.Why, s.Service.Power = name, why, powerOf(asked)
-		default:
-			s.Service.Awaits = name
-			if begun { // as its user was asked for
-				s.Service.By, s.Service.Why, s.Service.Power = name, why, model.PowerOn
-			}
+// Assign has a ServerMaintenance take a server out of service, or wait for the owner of its claim. Of several, in the
+// order of names, it is the one that has begun, else the last.
+func Assign(s *server, m *model.ServerMaintenance) {
+	why := "under ServerMaintenance " + m.Name
+	if m.Spec.Reason != "" {
+		why += ": " + m.Spec.Reason
+	}
+	switch {
+	case begunBy(s, s.Service.By):
+	case !needsApproval(s, m):
+		s.Service.By, s.Service.Why, s.Service.Power = m.Name, why, powerOf(m)
+	default:
+		s.Service.Awaits = m.Name
+		if s.State() == model.StateMaintenance && begunBy(s, m.Name) { // as its user was asked for
+			s.Service.By, s.Service.Why, s.Service.Power = m.Name, why, model.PowerOn
 		}
 	}
 }
@@ -112,8 +101,7 @@ func NoteApproval(s *server) (p proposal.Proposal, ok bool) {
 	}).Stay(proposal.Note), true
 }
 
-// shownOn are the ServerMaintenances that the owner was shown to leave the server on: approving their names does not
-// let them switch it off.
+// shownOn are the ServerMaintenances whose approval lets them take the server out of service, but not switch it off.
 func shownOn(s *server) (names []string) {
 	if !serves(s) {
 		return nil
@@ -135,7 +123,6 @@ func shownOn(s *server) (names []string) {
 	return names
 }
 
-// powerOf is the power state that a ServerMaintenance asks for.
 func powerOf(m *model.ServerMaintenance) model.Power {
 	return cmp.Or(m.Spec.ServerPower, model.PowerOff)
 }
@@ -174,14 +161,12 @@ func DecideMaintenance(s *server) (p proposal.Proposal, ok bool) {
 	if s.State() != model.StateReserved || by == "" || s.Record.Release != nil || s.Intends(model.IntentMaintenance, by) {
 		return p, false
 	}
-	p = s.Change(func(rec *model.ServerRecord) {
+	return s.Change(func(rec *model.ServerRecord) {
 		if s.Service.Power != model.PowerOn { // which waits until what is going off is off
 			event.ForgetOff(&rec.Power)
 		}
 		event.Announce(s, rec, model.IntentMaintenance, by)
-	}).Stay(proposal.Decide)
-	p.Takes = &model.Disruption{Action: proposal.StepMaintenance, Value: by}
-	return p, true
+	}).Stay(proposal.Decide).Taking(proposal.StepMaintenance, by)
 }
 
 // Maintenance begins a decided maintenance. A decided release waits for its end.
@@ -210,9 +195,7 @@ func DecideOff(s *server) (p proposal.Proposal, ok bool) {
 		s.Service.By != s.Record.Maintenance.By || s.Service.Power != model.PowerOff || broughtTo(s).Want != model.PowerOn {
 		return p, false
 	}
-	p = bring(s)
-	p.Takes = &model.Disruption{Action: proposal.StepPowerOff, Value: s.Service.By}
-	return p, true
+	return bring(s).Taking(proposal.StepPowerOff, s.Service.By)
 }
 
 // bring notes that a maintenance has another power state.
@@ -259,16 +242,14 @@ func broughtTo(s *server) model.MaintenancePower {
 	return model.MaintenancePower{Want: model.PowerOff}
 }
 
-// bringPower brings a server under maintenance to a power state once, and then leaves it, also if its BMC does not
-// say what it did.
+// bringPower brings a server under maintenance to a power state once, and then leaves it, whatever its BMC says.
 func bringPower(s *server, power model.MaintenancePower) proposal.Proposal {
 	power.Due = false
 	done := func(rec *model.ServerRecord) { rec.Maintenance.Power = &power }
 	asked := s.Record.Power.Asked
 	lost := asked != nil && asked.Want == power.Want && asked.Unsure && !s.Reached()
 	if lost && asked.Tries < s.Policy.UnsureTries {
-		// If the power-on that a former process requested took effect, a technician may have switched the
-		// server off since, and work in it.
+		// If a former process powered it on, a technician may have switched it off since, and work in it.
 		lost = asked.Want == model.PowerOn && asked.At.Before(s.Started) && !asked.At.Before(s.Record.Life.Since)
 	}
 	switch {

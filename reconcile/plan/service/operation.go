@@ -1,6 +1,8 @@
 package service
 
 import (
+	"slices"
+
 	"ingot/model"
 	"ingot/reconcile/plan/event"
 	"ingot/reconcile/plan/proposal"
@@ -9,7 +11,6 @@ import (
 // operationAttempts is how often an operation is tried that the BMC refuses.
 const operationAttempts = 3
 
-// resets are the operations that ask for one power request.
 var resets = map[string]model.ResetKind{
 	model.OperationGracefulRestart: model.ResetGracefulRestart,
 	model.OperationHardRestart:     model.ResetForceRestart,
@@ -37,18 +38,12 @@ func DecideOperation(s *server) (p proposal.Proposal, ok bool) {
 	return p, true
 }
 
-// mayOperate reports whether a power operation disturbs nothing of Ingot's own.
+// mayOperate reports whether a power operation disturbs nothing of Ingot's own. Elsewhere it is deferred.
 func mayOperate(s *server) bool {
-	switch s.State() {
-	case model.StateInitial, model.StateDiscovery, model.StateCleanup, model.StateMaintenance:
-		return false // deferred
-	case model.StateAvailable, model.StateReserved, model.StateReleased, model.StateError:
-	}
-	return true
+	return slices.Contains([]model.ServerState{model.StateAvailable, model.StateReserved, model.StateReleased, model.StateError}, s.State())
 }
 
-// Operation carries on with the recorded operation. A request whose answer was lost may have been carried out, so it
-// is not repeated.
+// Operation carries on with the recorded operation. One whose answer was lost may have been done: it is not repeated.
 func Operation(s *server) (p proposal.Proposal, ok bool) {
 	op := s.Record.Requests.Operation
 	if op == nil || op.Outcome != "" || s.Record.Release != nil || !mayOperate(s) {
@@ -89,14 +84,8 @@ func withdrawn(s *server, value string) bool {
 
 // boots reports whether a reset has the server start again.
 func boots(s *server, reset model.ResetKind) bool {
-	switch reset {
-	case model.ResetGracefulRestart, model.ResetForceRestart, model.ResetPowerCycle:
-		return true
-	case model.ResetOn:
-		return s.Power() == model.PowerOff
-	case model.ResetGracefulOff, model.ResetForceOff:
-	}
-	return false
+	restarts := []model.ResetKind{model.ResetGracefulRestart, model.ResetForceRestart, model.ResetPowerCycle}
+	return slices.Contains(restarts, reset) || reset == model.ResetOn && s.Power() == model.PowerOff
 }
 
 // onDisk reports whether the server should start from its disk next: its image is, or is being, installed there.

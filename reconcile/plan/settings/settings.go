@@ -68,7 +68,10 @@ func orderBoot(s *server, p proposal.Proposal) proposal.Proposal {
 	}
 	inv := s.Facts.Inventory
 	key := model.BootOrderKey(want, s.BMC.Firmware, inv.BootOrder)
-	started := startedWith(s, rec.Settings.BootOrderPending)
+	started, report := rec.Settings.BootOrderPending, s.Observed.Probes[s.Name]
+	if started != nil && !s.Progress().LastServed().After(started.Since) && (report == nil || !report.ReceivedAt.After(started.Since)) {
+		started = nil // the machine was not seen to start since: it may well be pending
+	}
 	if rec.Settings.BootOrderSet == key && started == nil {
 		return p
 	}
@@ -82,16 +85,4 @@ func orderBoot(s *server, p proposal.Proposal) proposal.Proposal {
 func atRest(s *server) bool {
 	return s.Stored.Life.State == model.StateAvailable && s.Record.Life.State == model.StateAvailable && s.IsOff() &&
 		s.Claim == nil && s.Binds == nil && !s.Stored.Boot.Ticket.Open() && !s.Now.Before(s.NotBefore()) && s.Record.Life.FoundRunning.IsZero()
-}
-
-// startedWith returns p if the machine was seen to start since, so that it should no longer be pending.
-func startedWith(s *server, p *model.PendingBootOrder) *model.PendingBootOrder {
-	if p == nil {
-		return nil
-	}
-	report := s.Observed.Probes[s.Name]
-	if s.Progress().LastServed().After(p.Since) || report != nil && report.ReceivedAt.After(p.Since) {
-		return p
-	}
-	return nil
 }

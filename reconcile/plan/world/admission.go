@@ -47,8 +47,7 @@ func (w *World) admit() *admission {
 	return a
 }
 
-// add adds a record for a system of a BMC if it is new, or a known server that has moved. It says why it cannot be a
-// server, "" if it can.
+// add adds a record for a new system of a BMC, or for a server that has moved. It says why that is none, "" if it is.
 func (a *admission) add(b *bmcs.BMC, index int) (problem string) {
 	sys := b.Facts.Systems[index]
 	if sys.Unread || a.knows(b, sys) {
@@ -87,8 +86,7 @@ func (a *admission) add(b *bmcs.BMC, index int) (problem string) {
 	return ""
 }
 
-// knows reports whether a system is a server that was behind the BMC so far. Another machine may have been recorded
-// in the same place before.
+// knows reports whether a system is a server that was behind the BMC so far, as another may have been in its place.
 func (a *admission) knows(b *bmcs.BMC, sys model.SystemFact) bool {
 	same := func(r *model.ServerRecord) bool {
 		return r.SystemURI == sys.URI && (bmcs.IsMachine(sys, r) || sys.UUID == "" && r.Board == nil)
@@ -99,7 +97,6 @@ func (a *admission) knows(b *bmcs.BMC, sys model.SystemFact) bool {
 	return slices.ContainsFunc(a.behind(b), same)
 }
 
-// behind are the servers that were behind a BMC so far.
 func (a *admission) behind(b *bmcs.BMC) []*model.ServerRecord {
 	if a.known == nil {
 		a.known = make(map[model.BMCName][]*model.ServerRecord, len(a.BMCs.BMCs))
@@ -132,7 +129,6 @@ func free(r *model.ServerRecord) bool {
 	return settled && r.Claim.Name == "" && r.Life.FoundRunning.IsZero() && r.Doubt == nil
 }
 
-// inPlaceText says why an unknown machine is not a server while it is in the place of one.
 func inPlaceText(sys model.SystemFact, r *model.ServerRecord) string {
 	whose := "which may hold data of its last user"
 	switch {
@@ -146,7 +142,6 @@ func inPlaceText(sys model.SystemFact, r *model.ServerRecord) string {
 		"Server with spec.systemUUID %s", sys.URI, sys.UUID, r.Name, whose, r.UUID, sys.UUID)
 }
 
-// unreadableText says why a system is not taken for a new server.
 func unreadableText(uri string, all []model.UnreadableRecord) string {
 	lines := make([]string, len(all))
 	for i, u := range all {
@@ -156,8 +151,7 @@ func unreadableText(uri string, all []model.UnreadableRecord) string {
 		"given up", uri, text.List(lines, ", "))
 }
 
-// moved reports whether a known server is behind BMC b from now on, because its old BMC is gone from Git or no longer
-// shows it.
+// moved reports whether a known server is behind BMC b now: its old BMC is gone from Git or no longer shows it.
 func (a *admission) moved(rec *model.ServerRecord, b *bmcs.BMC) bool {
 	if len(a.duplicates[rec.Name]) > 0 {
 		return false // it may be either of them
@@ -194,9 +188,8 @@ func (a *admission) newRecord(b *bmcs.BMC, index int, sys model.SystemFact) *mod
 	return rec
 }
 
-// defaultName is the name of the system at a place among those of its BMC, if nothing else names it: that of its
-// place, or the first that is free of as many as there are systems. A system that was added later may be listed
-// before those that have theirs.
+// defaultName is the name of the system at a place among those of its BMC, if nothing else names it: that of its place,
+// or the next that is free. A system that was added later may be listed before those that have theirs.
 func (a *admission) defaultName(b *bmcs.BMC, index int) model.ServerName {
 	name := func(i int) model.ServerName { return model.ServerName(fmt.Sprintf("%s-system-%d", b.Name, i)) }
 	for i := range b.Facts.Systems {

@@ -10,16 +10,6 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-func (w *World) loadClaims() {
-	names := sorted(w.Desired.Claims)
-	claims := make([]bind.Claim, len(names))
-	w.Claims = make([]*bind.Claim, len(names))
-	for i, name := range names {
-		claims[i] = bind.Claim{Name: name, Manifest: w.Desired.Claims[name]}
-		w.Claims[i] = &claims[i]
-	}
-}
-
 // loadClaim finds the claim that a server is recorded to have. Of two servers of one claim, one that is being
 // released had the claim that was called so before; if both are, it goes on with the one that it had last.
 func (w *World) loadClaim(s *Server) {
@@ -27,25 +17,22 @@ func (w *World) loadClaim(s *Server) {
 	if name == "" {
 		return
 	}
-	claim := w.Desired.Claims[name]
-	if s.isForAnother(claim) || s.ClaimNow(s.Record) != name {
+	claim, other := w.Desired.Claims[name], w.Served[name]
+	switch {
+	case s.isForAnother(claim) || s.ClaimNow(s.Record) != name:
 		return
-	}
-	if other := w.Served[name]; other != nil {
-		if s.Record.ReleaseDecided() && (!other.Record.ReleaseDecided() || other.Record.Claim.BoundAt.After(s.Record.Claim.BoundAt)) {
-			return
-		}
-		if other.Record.ReleaseDecided() {
-			other.Claim = nil
-		}
+	case other == nil:
+	case s.Record.ReleaseDecided() && (!other.Record.ReleaseDecided() || other.Record.Claim.BoundAt.After(s.Record.Claim.BoundAt)):
+		return
+	case other.Record.ReleaseDecided():
+		other.Claim = nil
 	}
 	s.Claim = claim
 	w.Served[name] = s
 }
 
-// isForAnother reports whether a claim that is called as the server's was is another one: another tenant's, or a new
-// one. It is new, and not back, if the removal was acted upon, and the claim asks for another server, or what was
-// removed never got so far as to boot here.
+// isForAnother reports whether a claim that is called as the server's was is another tenant's, or a new one: its removal
+// was acted upon, and it asks for another server, or what was removed never got so far as to boot here.
 func (s *Server) isForAnother(c *model.ServerClaim) bool {
 	switch {
 	case c == nil:
@@ -57,7 +44,7 @@ func (s *Server) isForAnother(c *model.ServerClaim) bool {
 	}
 	ref, sel, t := c.Spec.ServerRef, c.Spec.ServerSelector, s.Record.Boot.Ticket
 	return ref != nil && s.Resolve(ref.Name) != s.Name || sel != nil && !c.Matches(s.Labels) ||
-		s.Record.Install.Digest == "" && !proposal.InstallUnknown(s.Record) && t != nil && t.Claim == s.Record.Claim.Name && s.Observed.ProgressOf(s.Record) == nil
+		s.Record.Install.Digest == "" && !s.InstallUnknown() && t != nil && t.Claim == s.Record.Claim.Name && s.Observed.ProgressOf(s.Record) == nil
 }
 
 // isOtherTenants reports whether a claim is another tenant's than that of the server's record, which was removed.
@@ -104,9 +91,7 @@ func (w *World) NewRecord(name model.ClaimName) *model.ClaimRecord {
 	for _, r := range w.Desired.Renamed {
 		for old := range r.Names {
 			if rec := w.Observed.Claims[old]; rec != nil && w.Desired.NameNow(old, "") == name {
-				rec = new(*rec)
-				rec.Name = name
-				return rec
+				return proposal.Changed(rec, func(rec *model.ClaimRecord) { rec.Name = name })
 			}
 		}
 	}
@@ -133,8 +118,7 @@ func (w *World) Unbindable(c *bind.Claim) proposal.Why {
 	return w.unknownFleet
 }
 
-// boundInGap returns why a claim waits that may have been bound by a decision that was lost: a server that should be
-// off runs, or may run.
+// boundInGap returns why a claim waits that may have been bound by a lost decision, to a server that runs unexpectedly.
 func (w *World) boundInGap(rec *model.ClaimRecord) proposal.Why {
 	held := slices.IndexFunc(w.Record.Holds, func(h model.GuardHold) bool { return h.Gap })
 	if held >= 0 && !rec.FirstSeen.After(w.Record.Holds[held].Since) {

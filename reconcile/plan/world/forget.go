@@ -11,8 +11,7 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// BMCRemoved reports whether a commit took a server's BMC away, or the Server that describes it within itself, and
-// neither is back in a way that cannot be used.
+// BMCRemoved reports whether a commit took a server's BMC away, or the Server that describes it, and none is back.
 func (w *World) BMCRemoved(rec *model.ServerRecord) bool {
 	bmc, within := rec.BMC.Identity(), model.ServerName(rec.BMC).Identity()
 	if w.Desired.IsQuarantined(bmc) || w.Desired.IsQuarantined(within) {
@@ -44,11 +43,6 @@ func (s *Server) Unforgettable() string {
 func (s *Server) claimGone() bool {
 	_, removed := s.ClaimRemoval(s.Record)
 	return s.Claim == nil && (s.Record.ReleaseDecided() || removed)
-}
-
-// ReleaseAwaited reports whether the guard has still to let the server be taken from its claim.
-func (s *Server) ReleaseAwaited() bool {
-	return s.Record.Claim.Name != "" && s.Record.Life.State == model.StateReserved && !s.Record.ReleaseDecided()
 }
 
 // orphaned says why a server whose BMC is no longer described is left as it is.
@@ -103,7 +97,7 @@ func (s *Server) notForgotten() string {
 		return "a Server in Git describes it"
 	case s.world.namedBy(s.Name) != "":
 		return s.world.namedBy(s.Name) + " names it"
-	case s.MaybeUnreadable(model.KindBMC, ""), s.MaybeUnreadable(model.KindServer, ""):
+	case s.Desired.MaybeUnreadable(model.KindBMC, ""), s.Desired.MaybeUnreadable(model.KindServer, ""):
 		return "a BMC or a Server in Git cannot be read, and may describe it"
 	}
 	return ""

@@ -46,15 +46,13 @@ func (a *admission) ofUUID(uuid string) (of model.ServerName) {
 	return of
 }
 
-// otherUUID is a manifest of another UUID than that of the server of its name, and the server that has that UUID, ""
-// if none has.
+// otherUUID is a manifest whose UUID is not that of the server of its name, and the server that has it; "" = none.
 type otherUUID struct {
 	spec *model.Server
 	of   model.ServerName
 }
 
-// contradicted is why a server is left alone that does not match its manifest: its UUID, its BMC or its place behind
-// that differ. The author of the manifest may have meant another machine.
+// contradicted is why a server is left alone that does not match its manifest: that may mean another machine.
 func (s *Server) contradicted(other *otherUUID) proposal.Why {
 	m, says := s.Manifest, ""
 	switch {
@@ -78,8 +76,7 @@ func (s *Server) contradicted(other *otherUUID) proposal.Why {
 		"until these agree; correct the manifest, or where the machine is", m.Name, m.Source, says), proposal.RackOperator)
 }
 
-// areTwo reports whether two names are those of different BMCs. A name without a BMC does not count, and a device is
-// the BMC in Git that describes it.
+// areTwo reports whether two names are those of different BMCs. A device is the BMC in Git that describes it.
 func (w *World) areTwo(said, is model.BMCName) bool {
 	a, b := w.BMCs.Named(said), w.BMCs.Named(is)
 	if a == nil || b == nil || a == b || a.Endpoint != nil && a.Endpoint == b.Endpoint {
@@ -121,7 +118,6 @@ func (a *admission) addDuplicate(name model.ServerName, other string) {
 	a.duplicates[name] = append(a.duplicates[name], other)
 }
 
-// duplicate says that other machines have the server's UUID too.
 func (s *Server) duplicate(others []string) proposal.Why {
 	if len(others) == 0 {
 		return proposal.Why{}
@@ -131,8 +127,7 @@ func (s *Server) duplicate(others []string) proposal.Why {
 		s.Record.UUID, text.List(others, " and of "), bmcs.DuplicateAdvice), proposal.RackOperator)
 }
 
-// given returns a system that shows no UUID with the one that a Server in Git gives it, or why it cannot be
-// distinguished from others.
+// given returns a system that shows no UUID with the one that Git gives it, or why it may be any other.
 func (a *admission) given(b *bmcs.BMC, sys model.SystemFact) (model.SystemFact, string) {
 	if !sys.Board.Tells() {
 		return sys, fmt.Sprintf("system %s shows no usable UUID and no serial number of its own (it shows %q), so it cannot be told from "+
@@ -155,8 +150,7 @@ func (a *admission) given(b *bmcs.BMC, sys model.SystemFact) (model.SystemFact, 
 		"firmware has (SMBIOS)", sys.URI, ask)
 }
 
-// specAt returns the first manifest, by name, that gives the system at a place a UUID; alone is set when its BMC has
-// no other one.
+// specAt returns the first manifest, by name, that gives the system at a place a UUID; alone = its BMC has no other.
 func (a *admission) specAt(bmc model.BMCName, uri string, alone bool) *model.Server {
 	for _, name := range sorted(a.Desired.Servers) {
 		s := a.Desired.Servers[name]

@@ -12,16 +12,14 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// observeOnly says why nothing may be done, or nothing but to heal: also while the revision in force is one kept over
-// a restart that is not the one last acted upon, because it may lack claims that are bound.
+// observeOnly says why nothing may be done, or nothing but to heal. An Outdated revision may lack claims that are bound.
 func (w *World) observeOnly() (why proposal.Why) {
-	says := cmp.Or(w.In.ObserveOnly, w.In.HealOnly)
-	switch {
-	case w.Outdated():
+	if w.Outdated() {
 		return proposal.Why{Reason: model.ReasonRevisionOutdated, Message: fmt.Sprintf("Git has not been read since the restart, and the stored revision is older than "+
 			"%s, which was applied last", w.Record.Applied.Revision().Short()), Since: w.Record.At, Actor: proposal.RackOperator}
-	case says != "":
-		return proposal.Why{Reason: model.ReasonObserveOnly, Message: says, Since: w.Started, Actor: proposal.RackOperator}
+	}
+	if says := cmp.Or(w.In.ObserveOnly, w.In.HealOnly); says != "" {
+		why = proposal.Why{Reason: model.ReasonObserveOnly, Message: says, Since: w.Started, Actor: proposal.RackOperator}
 	}
 	return why
 }
@@ -41,13 +39,6 @@ func (w *World) noteRevision() {
 	}
 	w.Record.Applied, w.Record.Tips, w.Record.At = w.Desired.Applied(), w.Desired.Tips, w.Now
 	w.Record.Sequence++
-}
-
-// noteUnreadable forgets the records that cannot be read once a person says so, or the server is known again.
-func (w *World) noteUnreadable() {
-	w.Record.Unreadable = slices.DeleteFunc(slices.Clone(w.Record.Unreadable), func(u model.UnreadableRecord) bool {
-		return w.Observed.Servers[u.Server] != nil || slices.Contains(w.Desired.Approvals, u.Token)
-	})
 }
 
 // noteUnknown has the claims of the very first revision wait for the servers that may serve them already, until all
@@ -112,10 +103,14 @@ func (w *World) noteGap() {
 	}
 }
 
-// noteAbsences records what the source keeps in force though Git lacks it.
+// noteAbsences records what the source keeps in force though Git lacks it. The records that cannot be read are
+// forgotten once a person says so, or the server is known again.
 func (w *World) noteAbsences() {
 	absent, shown := w.Desired.Absent, min(len(w.Desired.Absent), model.MaxAbsent)
 	w.Record.Absent, w.Record.AbsentMore, w.Record.AbsentToken = absent[:shown], len(absent)-shown, w.Desired.AbsentToken
+	w.Record.Unreadable = slices.DeleteFunc(slices.Clone(w.Record.Unreadable), func(u model.UnreadableRecord) bool {
+		return w.Observed.Servers[u.Server] != nil || slices.Contains(w.Desired.Approvals, u.Token)
+	})
 }
 
 // noteRemovals records, with the revision applied, which commits removed objects that servers depend on. An entry is

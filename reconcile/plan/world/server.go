@@ -1,6 +1,8 @@
 package world
 
 import (
+	"cmp"
+
 	"ingot/model"
 	"ingot/reconcile/plan/bind"
 	"ingot/reconcile/plan/bmcs"
@@ -20,25 +22,24 @@ type Server struct {
 	Behind *bmcs.BMC // the BMC that its record names; nil = it is not known
 }
 
-// loadServers puts together what is known of each server, known or new.
 func (w *World) loadServers() {
 	a := w.admit()
 	names := sorted(a.recs)
 	servers, views, readings := make([]Server, len(names)), make([]proposal.Server, len(names)), make([]reading.State, len(names))
 	w.Servers, w.Served = make([]*Server, len(names)), make(map[model.ClaimName]*Server, len(names))
 	for i, name := range names {
-		rec, facts := a.recs[name], w.Observed.ServerFacts[name]
-		if facts == nil {
-			facts = &model.ServerFacts{Name: name}
-		}
+		rec, facts := a.recs[name], cmp.Or(w.Observed.ServerFacts[name], &model.ServerFacts{Name: name})
 		readings[i] = w.In.Readings[name]
 		views[i] = proposal.Server{
 			Moment: w.Moment, Name: name, Manifest: a.specs[name], Record: rec, Stored: w.Observed.Servers[name], Facts: facts,
 			Reading: &readings[i], Busy: w.In.Busy[name],
 		}
 		servers[i] = Server{View: bind.View{Server: &views[i]}, world: w, Behind: w.BMCs.Named(rec.BMC)}
-		s := &servers[i]
-		s.Labels = s.labels()
+		s, bmc := &servers[i], (*model.BMC)(nil)
+		if s.Behind != nil {
+			bmc = s.Behind.Manifest
+		}
+		s.Labels = model.ServerLabels(bmc, s.Manifest)
 		w.loadClaim(s)
 		w.Servers[i] = s
 	}
@@ -71,7 +72,6 @@ func (s *Server) complete(a *admission) {
 	}
 }
 
-// blocked says why a server cannot be acted upon at all.
 func (s *Server) blocked() proposal.Why {
 	b := s.Behind
 	if name, _ := s.Requested(); name == model.OperationIgnore {
@@ -106,8 +106,7 @@ func (s *Server) blocked() proposal.Why {
 	return s.WhyBy(reason, message, proposal.RackOperator)
 }
 
-// RanWhenLastRead reports whether the server was On when it was last read, and why is nothing but that it cannot be
-// read now: what runs on it goes on without its BMC.
+// RanWhenLastRead reports whether why is only that the server cannot be read, and it was On: what runs on it goes on.
 func (s *Server) RanWhenLastRead(why proposal.Why) bool {
 	if s.Power() != model.PowerOn || why.Reason == "" {
 		return false
@@ -120,18 +119,11 @@ func (s *Server) RanWhenLastRead(why proposal.Why) bool {
 	return s.Reading.Failures > 0 && !s.Reading.Mistaken() && why == laws.Unreachable(s.Server)
 }
 
-// ForClaims returns the server as claims see it.
-func (s *Server) ForClaims() *bind.View {
-	s.Coming = s.coming()
-	if s.State() == model.StateAvailable {
-		s.Unfree = s.unfree()
-	}
-	return &s.View
-}
-
 // unfree says in a few words why no claim may be bound to an Available server; "" if one may.
 func (s *Server) unfree() string {
 	switch {
+	case s.State() != model.StateAvailable:
+		return ""
 	case s.Manifest != nil && s.Manifest.Spec.Unclaimable:
 		return "cordoned"
 	case s.Manifest == nil && s.Desired.IsQuarantined(s.Name.Identity()):
@@ -152,14 +144,12 @@ func (s *Server) unfree() string {
 	return ""
 }
 
-// outOfReach reports whether the server cannot be acted upon now, or its last move failed and waits to be tried
-// again.
+// outOfReach reports whether the server cannot be acted upon now, or waits because its last move failed.
 func (s *Server) outOfReach() bool {
 	return s.Blocked.Reason != "" || s.Reading.Failures > 0 || s.Now.Before(s.NotBefore()) || life.FoundInGap(s.Server)
 }
 
-// coming reports whether the server becomes free without an action of a person: it is being discovered or wiped, and
-// nothing prevents that.
+// coming reports whether the server becomes free by itself: it is being discovered or wiped, and nothing prevents that.
 func (s *Server) coming() bool {
 	switch s.Record.Life.State {
 	case model.StateInitial:
@@ -175,11 +165,4 @@ func (s *Server) coming() bool {
 		return false
 	}
 	return !(s.Manifest != nil && s.Manifest.Spec.Unclaimable) && !s.outOfReach()
-}
-
-func (s *Server) labels() map[string]string {
-	if s.Behind == nil {
-		return model.ServerLabels(nil, s.Manifest)
-	}
-	return model.ServerLabels(s.Behind.Manifest, s.Manifest)
 }

@@ -23,8 +23,7 @@ type Input struct {
 	Observed *model.Observed
 	Readings map[model.ServerName]reading.State // what was last read of each server's power in this process
 	BMCRead  map[model.BMCName]time.Time        // when each BMC's own facts were last read in this process
-	// Unconfirmed is when BMCs showed something for the first time that contradicts what is recorded of their
-	// servers, and that is not believed yet.
+	// Unconfirmed is when BMCs first contradicted what is recorded of their servers, which is not believed yet.
 	Unconfirmed map[model.BMCName]time.Time
 	// Busy are the servers and BMCs with a move under way. They are planned with as if their move were done, for
 	// their records in Observed say so, and they are not moved again.
@@ -33,8 +32,7 @@ type Input struct {
 	// Shown are the intents that the status branch shows; nil = this process has pushed nothing yet.
 	Shown       map[model.ServerName]model.Intent
 	Unannounced time.Time // since when the status branch cannot be pushed; zero = it can
-	// ObserveOnly says why nothing may be done at all, HealOnly why nothing but to power on from their disks what is
-	// bound; empty = all may be done.
+	// ObserveOnly says why nothing may be done, HealOnly why bound servers are only powered on from their disks; "" = no.
 	ObserveOnly, HealOnly string
 	// Started is when this process began, Serving when machines that boot could reach it; zero = they cannot yet.
 	Started, Serving time.Time
@@ -49,20 +47,29 @@ type Input struct {
 	Hold      func(*proposal.Proposal) bool // holds proposals in tests; nil = none
 }
 
-// World is all that one plan knows, put together. Servers and Claims are in the order of names.
+// World is all that one plan knows, put together. Servers, Claims and Maintenances are in the order of names.
 type World struct {
 	*proposal.Moment
-	In          *Input
-	Servers     []*Server
-	BMCs        *bmcs.Set
-	Claims      []*bind.Claim
-	Served      map[model.ClaimName]*Server // the servers that claims are bound to, also claims that Git lacks
-	Record      *model.FleetRecord          // with this plan's changes
-	ObserveOnly proposal.Why
+	In           *Input
+	Servers      []*Server
+	BMCs         *bmcs.Set
+	Claims       []*bind.Claim
+	Maintenances []Maintenance
+	Served       map[model.ClaimName]*Server // the servers that claims are bound to, also claims that Git lacks
+	Record       *model.FleetRecord          // with this plan's changes
+	ObserveOnly  proposal.Why
 
 	unknownFleet        proposal.Why                // why the claims of the very first revision wait
 	named               map[model.ServerName]string // what names a server in Git; made when first needed
 	gapFound, gapUnread *Server                     // see noteGap
+}
+
+// Maintenance is one ServerMaintenance in force.
+type Maintenance struct {
+	Manifest *model.ServerMaintenance
+	Server   model.ServerName // as Ingot knows the one that it names
+	Unknown  string           // that there is no such server, "" if there is
+	Refused  bool             // its tenant may not take that server out of service
 }
 
 // New puts together what is known.
@@ -73,7 +80,9 @@ func New(in *Input) *World {
 		DigestKey: in.DigestKey, Outrun: make(map[model.ClaimName]bool), Aliases: make(map[string]model.ServerName),
 		Conditions: make(map[model.ServerName][]proposal.RuleTaint), Unpushed: in.Policy.ShowFirst && in.Shown == nil, Unannounced: in.Unannounced,
 	}}
-	w.loadClaims()
+	for _, name := range sorted(w.Desired.Claims) {
+		w.Claims = append(w.Claims, &bind.Claim{Name: name, Manifest: w.Desired.Claims[name]})
+	}
 	w.BMCs = bmcs.Load(&bmcs.Input{
 		Desired: in.Desired, Observed: in.Observed, Policy: &in.Policy, Now: in.Now, Read: in.BMCRead, Unconfirmed: in.Unconfirmed,
 		Busy: in.BusyBMCs, Outdated: w.Outdated(),
@@ -83,7 +92,6 @@ func New(in *Input) *World {
 	if w.ObserveOnly = w.observeOnly(); w.ObserveOnly.Reason == "" {
 		w.noteUnknown()
 		w.noteGap()
-		w.noteUnreadable()
 		w.noteRevision()
 		w.noteAbsences()
 		w.noteRemovals()
@@ -92,17 +100,21 @@ func New(in *Input) *World {
 	return w
 }
 
-// loadMaintenances finds what takes each server out of service.
+// loadMaintenances finds what takes each server out of service, and so which servers claims may get.
 func (w *World) loadMaintenances() {
-	find := func(name model.ServerName) *proposal.Server {
-		if s := w.Server(name); s != nil {
-			return s.Server
+	for _, name := range sorted(w.Desired.Maintenances) {
+		m := Maintenance{Manifest: w.Desired.Maintenances[name]}
+		m.Server = w.Resolve(m.Manifest.Spec.ServerRef.Name)
+		if s := w.Server(m.Server); s != nil {
+			if m.Refused = !laws.MayMaintain(m.Manifest, s.Server); !m.Refused {
+				service.Assign(s.Server, m.Manifest)
+			}
 		}
-		return nil
+		w.Maintenances = append(w.Maintenances, m)
 	}
-	service.Assign(w.Moment, find, laws.MayMaintain)
 	for _, s := range w.Servers {
 		service.Park(s.Server)
+		s.Coming, s.Unfree = s.coming(), s.unfree()
 	}
 }
 
@@ -115,7 +127,7 @@ func (w *World) Server(name model.ServerName) *Server {
 	return w.Servers[i]
 }
 
-// sorted returns the names in a map, in order. It is faster than slices.Sorted.
+// sorted is faster than slices.Sorted, which knows no length.
 func sorted[K ~string, V any](all map[K]V) []K {
 	names := make([]K, 0, len(all))
 	for name := range all {

@@ -8,7 +8,6 @@ import (
 	"ingot/reconcile/plan/proposal"
 )
 
-// windowKind is what has a limit of its own.
 type windowKind int
 
 const (
@@ -18,8 +17,7 @@ const (
 )
 
 func kindOf(d model.Disruption) windowKind {
-	switch d.Action {
-	case proposal.StepPowerOff, proposal.StepOperation, proposal.StepDiscover:
+	if slices.Contains([]string{proposal.StepPowerOff, proposal.StepOperation, proposal.StepDiscover}, d.Action) {
 		return takesPower
 	}
 	return takesServer
@@ -35,8 +33,7 @@ func namespaceOf(d model.Disruption) string {
 }
 
 // counted is what counts once within the window: that a server is released and then wiped is one disruption. A step
-// that waits in a list may yet be withdrawn or approved, so no step of another list counts as one with it. List 0 has
-// what was allowed.
+// that waits in a list may be withdrawn, so that no step of another list counts as one with it. List 0 was allowed.
 type counted struct {
 	kind   windowKind
 	server model.ServerName
@@ -95,8 +92,7 @@ func (w *window) earliest(steps []model.Disruption) (time.Time, *fullness) {
 	return tried, full
 }
 
-// full returns the limit that steps would exceed at a time, in the window that ends then or in one that ends when a
-// list goes that waits already.
+// full returns the limit that steps would exceed at a time, in the window that ends then or when a waiting list goes.
 func (w *window) full(steps []model.Disruption, at time.Time) *fullness {
 	ends := []time.Time{at}
 	for _, b := range w.booked {

@@ -1,5 +1,4 @@
-// Package window is the guard's limit (law 2): so many disruptions within a window of time, and the others once a
-// commit approves their list.
+// Package window is the guard's limit (law 2): so many disruptions within a window of time, others by approval.
 package window
 
 import (
@@ -22,19 +21,15 @@ const MaxDone = 4096
 type Input struct {
 	// Asked are the requested steps that were not decided yet, in a stable order. The Value of a step distinguishes one
 	// request from the next: an equal step within the window is the same request.
-	Asked []model.Disruption
-	// Uncertain reports whether a step waits for an approval whatever the limit is.
-	Uncertain func(model.Disruption) bool
-	// Record is the fleet's, of which Holds, ApprovedSteps and Done count.
-	Record model.FleetRecord
-	// Bound is how many servers are bound to claims of each namespace.
-	Bound     map[string]int
+	Asked     []model.Disruption
+	Uncertain func(model.Disruption) bool // whether a step waits for an approval whatever the limit is
+	Record    model.FleetRecord           // of which Holds, ApprovedSteps and Done count
+	Bound     map[string]int              // how many servers are bound to claims of each namespace
 	Approvals []string
 	Policy    *policy.Options
 	Revision  model.Revision
 	Now       time.Time
-	// Seed is fresh for each plan, and nobody can guess it: tokens are made of it.
-	Seed string
+	Seed      string // fresh for each plan, and secret: tokens are made of it
 }
 
 // Result is what the guard decided.
@@ -58,14 +53,22 @@ func Check(in Input) Result {
 	}
 }
 
-// decideOnce decides upon the lists that wait, and then upon what is new.
+// decideOnce decides upon the lists that wait, and then upon what is new. All that is uncertain waits in one list.
 func decideOnce(in Input) Result {
 	w := newWindow(in)
 	w.takeOver()
 	w.standing()
-	w.holdUncertain()
-	for _, g := range w.groups() {
-		w.decide(g)
+	certain := func(d model.Disruption) bool { return !in.Uncertain(d) }
+	if steps := slices.DeleteFunc(slices.Concat(w.groups()...), certain); len(steps) > 0 {
+		w.add(model.GuardHold{Revision: in.Revision, Since: in.Now, Steps: steps, Gap: true})
+	}
+	for _, steps := range w.groups() {
+		at, full := w.earliest(steps)
+		if full == nil {
+			w.allow(steps)
+			continue
+		}
+		w.add(model.GuardHold{Revision: steps[0].Revision, Since: in.Now, Limit: full.limit, Scope: full.scope, Steps: steps, Until: at})
 	}
 	r := Result{Record: in.Record}
 	r.Record.Holds, r.Record.ApprovedSteps, r.Record.Done = w.holds, w.approvedSteps, w.done[max(0, len(w.done)-MaxDone):]
@@ -82,20 +85,18 @@ func decideOnce(in Input) Result {
 	return r
 }
 
-// window is one decision under way.
 type window struct {
 	in      Input
 	asked   map[model.Disruption]bool // by key
 	decided map[model.Disruption]bool // by key: true = it may be begun, false = it waits in a list
 	limits  [windowKinds]int
-	// own is the limit of one namespace, where there are others.
-	own           [windowKinds]int
+	own     [windowKinds]int // the limits of one namespace, where there are others
+
 	approvedSteps []model.Disruption
 	done          []model.Disruption // in the order of At
-	// booked is done, and what will be by the time that its list is to go.
-	booked []booking
-	holds  []model.GuardHold
-	serial int // of tokens
+	booked        []booking          // done, and what will be by the time that its list is to go
+	holds         []model.GuardHold
+	serial        int // of tokens
 }
 
 // key is what identifies a step, whenever it was requested.
@@ -214,25 +215,6 @@ func (w *window) groups() (all [][]model.Disruption) {
 	return all
 }
 
-// decide decides on steps that are new.
-func (w *window) decide(steps []model.Disruption) {
-	at, full := w.earliest(steps)
-	if full == nil {
-		w.allow(steps)
-		return
-	}
-	w.add(model.GuardHold{Revision: steps[0].Revision, Since: w.in.Now, Limit: full.limit, Scope: full.scope, Steps: steps, Until: at})
-}
-
-// holdUncertain has all new steps that are uncertain wait in one list.
-func (w *window) holdUncertain() {
-	certain := func(d model.Disruption) bool { return !w.in.Uncertain(d) }
-	if steps := slices.DeleteFunc(slices.Concat(w.groups()...), certain); len(steps) > 0 {
-		w.add(model.GuardHold{Revision: w.in.Revision, Since: w.in.Now, Steps: steps, Gap: true})
-	}
-}
-
-// add has a new list wait.
 func (w *window) add(h model.GuardHold) {
 	w.mark(h.Steps, false)
 	if len(w.holds) == model.MaxHolds {
@@ -269,15 +251,13 @@ func (w *window) allow(steps []model.Disruption) {
 	w.mark(steps, true)
 	for _, d := range steps {
 		d.At = w.in.Now
-		// The last disruption of a server replaces the one before, so that many steps on one server do not push those on
-		// others out of Done.
+		// The last disruption of a server replaces the one before, so that those of one server leave room in Done.
 		w.done = slices.DeleteFunc(w.done, func(e model.Disruption) bool { return !w.asked[key(e)] && countOf(e, 0) == countOf(d, 0) })
 		w.done = append(w.done, d)
 	}
 	w.book(steps, w.in.Now, 0)
 }
 
-// token is what approves a list.
 func (w *window) token(h *model.GuardHold) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "guard %s %d", h.Revision, w.serial)
