@@ -38,7 +38,7 @@ func (f *planner) forget(s *world.Server) (p proposal.Proposal, ok bool) {
 		return p, false
 	case asked && s.Unforgettable() != "":
 		return refuse(v, value, s.Unforgettable()), true
-	case asked && (s.Record.Claim.Name == "" || s.State() != model.StateReserved || s.Record.ReleaseDecided()): // which the guard let pass
+	case asked && !s.ReleaseAwaited():
 	case s.Blocked.Reason != model.ReasonDecommissioned:
 		return remember(v)
 	case f.In.Now.Before(s.RememberedUntil()):

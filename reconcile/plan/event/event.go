@@ -144,11 +144,8 @@ func bootAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
 		if b.Ticket != nil && b.Ticket.Claim != "" {
 			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.Claim = e.Claim.ClaimName() })
 		}
-	case Released: // its ticket boots nothing again
-		proposal.EndTicket(rec, model.TicketSpent)
-		if b.Ticket != nil && b.Ticket.Always {
-			proposal.ChangeTicket(rec, func(t *model.Ticket) { t.Always = false })
-		}
+	case Released:
+		revokeTicket(rec)
 		b.Problem = nil
 	case Freed:
 		proposal.EndTicket(rec, model.TicketBooted)
@@ -171,6 +168,14 @@ func bootAfter(s *proposal.Server, rec *model.ServerRecord, e Event) {
 	}
 	if slices.Contains([]Kind{Bound, Freed, Discovered, Retried, Installed}, e.Kind) {
 		b.Attempts = 0
+	}
+}
+
+// revokeTicket closes a ticket permanently: it boots nothing again.
+func revokeTicket(rec *model.ServerRecord) {
+	proposal.EndTicket(rec, model.TicketSpent)
+	if t := rec.Boot.Ticket; t != nil && t.Always {
+		proposal.ChangeTicket(rec, func(t *model.Ticket) { t.Always = false })
 	}
 }
 

@@ -51,7 +51,7 @@ func (r State) Saw(p model.Power, asked *model.PowerAsked, offReadings int, now 
 		}
 	}
 	// Off has to be sure: of a BMC that says On and Off in turn, each Off would have the next On asked to go off again.
-	next.Reached = next.Reached || asked != nil && p == asked.Want && (p == model.PowerOn || next.Offs >= offReadings)
+	next.Reached = next.Reached || tookEffect(asked, p, next.Offs >= offReadings)
 	switch p {
 	case model.PowerOn:
 		next.Ons = r.Ons + 1
@@ -60,6 +60,10 @@ func (r State) Saw(p model.Power, asked *model.PowerAsked, offReadings int, now 
 	case model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff:
 	}
 	return next
+}
+
+func tookEffect(asked *model.PowerAsked, p model.Power, surelyOff bool) bool {
+	return asked != nil && p == asked.Want && (p == model.PowerOn || surelyOff)
 }
 
 // Under is the reading under a BMC that was restarted at reset: no answer from before counts.

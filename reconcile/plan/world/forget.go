@@ -39,6 +39,11 @@ func (s *Server) Unforgettable() string {
 	return ""
 }
 
+// ReleaseAwaited reports whether the guard has still to let the server be taken from its claim.
+func (s *Server) ReleaseAwaited() bool {
+	return s.Record.Claim.Name != "" && s.Record.Life.State == model.StateReserved && !s.Record.ReleaseDecided()
+}
+
 // claimGone reports whether a commit took away the claim that the server has, or had.
 func (s *Server) claimGone() bool {
 	_, removed := s.ClaimRemoval(s.Record)
