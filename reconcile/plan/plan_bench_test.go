@@ -24,16 +24,14 @@ func BenchmarkPlan(b *testing.B) {
 	b.Run("10000 servers and 2000 claims unchanged", func(b *testing.B) { benchPlan(b, remembered(bigFleet(10000, 2000)), 0) })
 	b.Run("10000 servers that 4 rules are for, half of them met", func(b *testing.B) {
 		in := bigFleet(10000, 2000)
-		for i, r := range []*model.ServerReadinessRule{
+		for _, r := range []*model.ServerReadinessRule{
 			readinessRule("a"), readinessRule("b", requiring("Discovered", "False")),
 			readinessRule("c", ofRack("7")), readinessRule("d", requiring("BMCReadable", "True"), bootstrap),
 		} {
-			for s := range in.Observed.Servers {
-				if i == 3 {
-					in.Observed.Servers[s].Life.BootstrapCompleted = []string{"d"}
-				}
-			}
 			in.Desired.Add(r)
+		}
+		for _, rec := range in.Observed.Servers {
+			rec.Life.BootstrapCompleted = []string{"d"}
 		}
 		benchPlan(b, in, 0)
 	})
@@ -79,6 +77,16 @@ func BenchmarkPlan(b *testing.B) {
 		}), 0)
 	})
 	b.Run("allocate 100 claims to 50 servers", func(b *testing.B) { benchPlan(b, waiting(bigFleet(50, 0), 100, nil), 50) })
+	b.Run("45000 claims with expressions and tolerations wait for one of 5000 servers", func(b *testing.B) {
+		benchPlan(b, remembered(waiting(bigFleet(5000, 5000), 45_000, func(i int, c *model.ServerClaim) {
+			c.Spec.ServerSelector = &metav1.LabelSelector{
+				MatchLabels:      map[string]string{"rack": fmt.Sprint(i % 200)},
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "slot", Operator: metav1.LabelSelectorOpIn, Values: []string{"1", "2"}}},
+			}
+			c.Spec.Tolerations = []model.Toleration{{Key: "dedicated", Operator: "Equal", Value: "web", Effect: model.TaintNoBind}}
+		})), 0)
+	})
+	b.Run("20000 servers with manifests behind 10000 BMCs", func(b *testing.B) { benchPlan(b, remembered(pairedFleet(20_000)), 0) })
 }
 
 // unfit adds claims that have waited before for labels which no server has, each for another one.
@@ -135,22 +143,6 @@ func floor(in *input) {
 	}
 }
 
-// BenchmarkPlanChange measures the plan after a commit changed one of 50,000 manifests. What
-// it may take together with the source is what git fetch and git diff take, see
-// BenchmarkSourceChange in gitsource.
-func BenchmarkPlanChange(b *testing.B) {
-	b.Run("one of 50000 claims, of which 45000 wait for one of 5000 servers", func(b *testing.B) {
-		benchChange(b, waiting(bigFleet(5000, 5000), 45_000, func(i int, c *model.ServerClaim) {
-			c.Spec.ServerSelector = &metav1.LabelSelector{
-				MatchLabels:      map[string]string{"rack": fmt.Sprint(i % 200)},
-				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "slot", Operator: metav1.LabelSelectorOpIn, Values: []string{"1", "2"}}},
-			}
-			c.Spec.Tolerations = []model.Toleration{{Key: "dedicated", Operator: "Equal", Value: "web", Effect: model.TaintNoBind}}
-		}))
-	})
-	b.Run("one of 20000 claims that 20000 servers of 10000 BMCs serve", func(b *testing.B) { benchChange(b, pairedFleet(20_000)) })
-}
-
 // pairedFleet is a settled fleet of servers that all serve a claim and have a manifest, two
 // behind each BMC.
 func pairedFleet(n int) *input {
@@ -170,33 +162,6 @@ func pairedFleet(n int) *input {
 		delete(in.Observed.BMCFacts, own)
 	}
 	return in
-}
-
-// benchChange plans for two revisions by turns, which differ in one claim and share all the
-// rest, as those of the source do. Every claim was there before, and so has its record.
-func benchChange(b *testing.B, in *input) {
-	was := remembered(in).Desired
-	var next *model.Desired
-	for _, c := range was.Claims {
-		changed := *c
-		changed.Annotations = map[string]string{model.AnnotationPriority: "1"}
-		next = was.With([]model.Change{{Before: c, After: &changed}})
-		break
-	}
-	for _, d := range []*model.Desired{was, next} {
-		in.Desired = d
-		if got := len(plan.Plan(in).Moves); got != 0 {
-			b.Fatalf("%d moves, want none", got)
-		}
-	}
-	b.ReportAllocs()
-	best := time.Hour
-	for b.Loop() {
-		was, next = next, was
-		in.Desired = next
-		best = min(best, cpuTimeOf(func() { plan.Plan(in) }))
-	}
-	b.ReportMetric(float64(best.Microseconds())/1000, "cpu-ms/plan")
 }
 
 // cpuTimeOf is the CPU time that this process uses while f runs.
