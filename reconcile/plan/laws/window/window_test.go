@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,34 +36,28 @@ func newGuarded(t *testing.T) *guarded {
 	}
 }
 
-// steps makes disruptions from texts such as "release a/1 a/2".
+// steps reads disruptions, such as "release a/1 a/2 reprovision a/3=VALUE".
 func steps(text string) (all []model.Disruption) {
-	words := strings.Fields(text)
-	for _, w := range words[1:] {
+	action := ""
+	for w := range strings.FieldsSeq(text) {
 		claim, value, _ := strings.Cut(w, "=")
-		all = append(all, model.Disruption{
-			Action: words[0], Server: model.ServerName("s-" + claim), Claim: model.ClaimName(claim), Value: value,
-		})
+		if !strings.Contains(claim, "/") {
+			action = w
+			continue
+		}
+		all = append(all, model.Disruption{Action: action, Server: model.ServerName("s-" + claim), Claim: model.ClaimName(claim), Value: value})
 	}
 	return all
 }
 
 // ask has steps asked for, beside those that are already.
-func (g *guarded) ask(texts ...string) *guarded {
-	for _, text := range texts {
-		g.asked = append(g.asked, steps(text)...)
-	}
-	return g
-}
+func (g *guarded) ask(text string) { g.asked = append(g.asked, steps(text)...) }
 
 // drop has steps not asked for any more: they are decided, or withdrawn.
-func (g *guarded) drop(texts ...string) *guarded {
-	for _, text := range texts {
-		for _, d := range steps(text) {
-			g.asked = slices.DeleteFunc(g.asked, d.Same)
-		}
+func (g *guarded) drop(text string) {
+	for _, d := range steps(text) {
+		g.asked = slices.DeleteFunc(g.asked, d.Same)
 	}
-	return g
 }
 
 // check returns which of the requested steps may be begun.
@@ -94,177 +89,195 @@ func (g *guarded) list(d model.Disruption) *model.GuardHold {
 	return nil
 }
 
-// wants checks, and compares what may be begun with want.
-func (g *guarded) wants(want string) *guarded {
+// run carries a script out. Each line asks for steps or withdraws them, changes the limits or the time, approves the
+// list of a number, or says which steps are allowed, which lists wait, and when the next of them is to go.
+func (g *guarded) run(script ...string) {
 	g.t.Helper()
-	if got := g.check(); got != want {
-		g.t.Errorf("allowed is %q, want %q; holds are %+v", got, want, g.record.Holds)
+	for _, line := range script {
+		word, rest, _ := strings.Cut(line, " ")
+		number, _ := strconv.Atoi(rest)
+		passed, _ := time.ParseDuration(rest)
+		want := rest
+		got := want
+		switch word {
+		case "bound":
+			g.bound = make(map[string]int)
+			for w := range strings.FieldsSeq(rest) {
+				namespace, n, _ := strings.Cut(w, "=")
+				g.bound[namespace], _ = strconv.Atoi(n)
+			}
+		case "limit":
+			g.policy.MaxDisruptions = number
+		case "power-limit":
+			g.policy.MaxPowerDisruptions = number
+		case "after":
+			g.now = g.now.Add(passed)
+		case "ask":
+			g.ask(rest)
+		case "drop":
+			g.drop(rest)
+		case "begin": // all of it is allowed, and decided at once
+			g.ask(rest)
+			got = g.check()
+			g.drop(rest)
+		case "approve":
+			g.approve(number)
+		case "allows":
+			got = g.check()
+		case "holds":
+			got = g.held()
+		case "next":
+			got = g.last.Next.Sub(g.now).String()
+		default:
+			g.t.Fatalf("unknown word %q", word)
+		}
+		if got != want {
+			g.t.Errorf("%s: got %q; holds are %+v", line, got, g.record.Holds)
+		}
 	}
-	return g
 }
 
-func (g *guarded) after(d time.Duration) *guarded {
-	g.now = g.now.Add(d)
-	return g
-}
-
-// holds compares the lists that wait: their steps, their limit and scope, and in how many
-// minutes there is room, or that they wait for approval.
-func (g *guarded) holds(want ...string) *guarded {
-	g.t.Helper()
-	var got []string
+// held are the lists that wait: their steps, their limit and scope, and in how many minutes there is room, or that
+// they wait for approval.
+func (g *guarded) held() string {
+	var all []string
 	for _, h := range g.record.Holds {
 		when := "approval"
 		if !h.Until.IsZero() {
 			when = h.Until.Sub(g.now).String()
 		}
-		got = append(got, fmt.Sprintf("%s: limit %d%s, %s", names(h.Steps), h.Limit, strings.TrimSuffix(" of "+h.Scope, " of "), when))
+		all = append(all, fmt.Sprintf("%s: limit %d%s, %s", names(h.Steps), h.Limit, strings.TrimSuffix(" of "+h.Scope, " of "), when))
 	}
-	if !slices.Equal(got, want) {
-		g.t.Errorf("held are %q, want %q", got, want)
-	}
-	return g
+	return strings.Join(all, " and ")
 }
 
-func (g *guarded) approve(hold int) *guarded {
-	g.approvals = append(g.approvals, g.record.Holds[hold].Token)
-	return g
-}
+func (g *guarded) approve(hold int) { g.approvals = append(g.approvals, g.record.Holds[hold].Token) }
 
+// names writes steps as they are read.
 func names(steps []model.Disruption) string {
 	var all []string
-	for _, d := range steps {
-		all = append(all, strings.TrimSuffix(d.Action+" "+string(d.Claim)+"="+d.Value, "="))
+	for i, d := range steps {
+		if i == 0 || steps[i-1].Action != d.Action {
+			all = append(all, d.Action)
+		}
+		all = append(all, strings.TrimSuffix(string(d.Claim)+"="+d.Value, "="))
 	}
 	return strings.Join(all, " ")
 }
 
 func TestGuardHasAWindow(t *testing.T) {
-	tests := map[string]func(g *guarded){
-		"as many as the limit go at once": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").holds()
+	for name, script := range map[string][]string{
+		"as many as the limit go at once": {"ask release a/1 a/2 a/3", "allows release a/1 a/2 a/3", "holds"},
+		"more than the limit wait all together for an approval": {
+			"ask release a/1 a/2 a/3 a/4", "allows", "after 100h", "allows", "holds release a/1 a/2 a/3 a/4: limit 3, approval",
 		},
-		"more than the limit wait all together for an approval": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3 a/4").wants("").after(100 * time.Hour).wants("").
-				holds("release a/1 release a/2 release a/3 release a/4: limit 3, approval")
+		"two commits within the window count together": {
+			"begin release a/1 a/2", "after 20m", "ask release a/3 a/4", "allows", "holds release a/3 a/4: limit 3, 40m0s",
 		},
-		"two commits within the window count together": func(g *guarded) {
-			g.ask("release a/1 a/2").wants("release a/1 release a/2").drop("release a/1 a/2").after(20 * time.Minute).
-				ask("release a/3 a/4").wants("").holds("release a/3 release a/4: limit 3, 40m0s")
+		"what meets a full window goes as a whole when there is room": {
+			"begin release a/1", "after 20m", "begin release a/2 a/3", "ask release a/4 a/5", "allows", "holds release a/4 a/5: limit 3, 1h0m0s",
+			"after 40m", "allows", "holds release a/4 a/5: limit 3, 20m0s", "after 20m", "allows release a/4 a/5", "holds",
 		},
-		"what meets a full window goes as a whole when there is room": func(g *guarded) {
-			g.ask("release a/1").wants("release a/1").drop("release a/1").after(20 * time.Minute).
-				ask("release a/2 a/3").wants("release a/2 release a/3").drop("release a/2 a/3").
-				ask("release a/4 a/5").wants("").holds("release a/4 release a/5: limit 3, 1h0m0s").
-				after(40 * time.Minute).wants("").holds("release a/4 release a/5: limit 3, 20m0s").
-				after(20 * time.Minute).wants("release a/4 release a/5").holds()
+		"ten percent of the bound servers is the limit if that is more": {"bound a=31", "ask release a/1 a/2 a/3 a/4", "allows release a/1 a/2 a/3 a/4"},
+		"whatever takes a server away counts": {
+			"ask release a/1 maintenance a/2=m reprovision a/3=1", "allows release a/1 maintenance a/2=m reprovision a/3=1", "ask retain a/4",
+			"allows release a/1 maintenance a/2=m reprovision a/3=1", "holds retain a/4: limit 3, 1h0m0s",
 		},
-		"ten percent of the bound servers is the limit if that is more": func(g *guarded) {
-			g.bound = map[string]int{"a": 31}
-			g.ask("release a/1 a/2 a/3 a/4").wants("release a/1 release a/2 release a/3 release a/4")
+		"what takes power has a limit of its own": {
+			"power-limit 2", "ask release a/1 a/2 a/3", "allows release a/1 a/2 a/3", "ask operation a/4=x power-off a/5=Off",
+			"allows release a/1 a/2 a/3 operation a/4=x power-off a/5=Off", "ask discover a/6=y",
+			"allows release a/1 a/2 a/3 operation a/4=x power-off a/5=Off", "holds discover a/6=y: limit 2, 1h0m0s",
 		},
-		"whatever takes a server away counts": func(g *guarded) {
-			g.ask("release a/1", "maintenance a/2=m", "reprovision a/3=1").wants("release a/1 maintenance a/2=m reprovision a/3=1").
-				ask("retain a/4").wants("release a/1 maintenance a/2=m reprovision a/3=1").holds("retain a/4: limit 3, 1h0m0s")
+		"one namespace leaves room for the others": {
+			"bound a=5 b=5", "ask release a/1 a/2 a/3 release b/1", "allows release b/1", "holds release a/1 a/2 a/3: limit 2 of a, approval",
 		},
-		"what takes power has a limit of its own": func(g *guarded) {
-			g.policy.MaxPowerDisruptions = 2
-			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").
-				ask("operation a/4=x", "power-off a/5=Off").wants("release a/1 release a/2 release a/3 operation a/4=x power-off a/5=Off").
-				ask("discover a/6=y").wants("release a/1 release a/2 release a/3 operation a/4=x power-off a/5=Off").
-				holds("discover a/6=y: limit 2, 1h0m0s")
+		"one that used what is its own waits, and the others do not": {
+			"bound a=5 b=5", "begin release a/1 a/2", "after 1m", "ask release a/3 release b/1", "allows release b/1",
+			"holds release a/3: limit 2 of a, 59m0s",
 		},
-		"one namespace leaves room for the others": func(g *guarded) {
-			g.bound = map[string]int{"a": 5, "b": 5}
-			g.ask("release a/1 a/2 a/3", "release b/1").wants("release b/1").
-				holds("release a/1 release a/2 release a/3: limit 2 of a, approval")
+		"all namespaces together have the fleet's limit": {
+			"bound a=5 b=5", "ask release a/1 a/2 release b/1 b/2", "allows release a/1 a/2", "holds release b/1 b/2: limit 3, 1h0m0s",
 		},
-		"one that used what is its own waits, and the others do not": func(g *guarded) {
-			g.bound = map[string]int{"a": 5, "b": 5}
-			g.ask("release a/1 a/2").wants("release a/1 release a/2").drop("release a/1 a/2").after(time.Minute).
-				ask("release a/3", "release b/1").wants("release b/1").holds("release a/3: limit 2 of a, 59m0s")
+		"a namespace may always use one, however low the limit": {"limit 1", "bound a=5 b=5", "ask release a/1", "allows release a/1"},
+		"a server that is released and then wiped counts once":  {"begin release a/1 a/2 a/3", "after 1m", "ask wipe a/1 a/2 a/3", "allows wipe a/1 a/2 a/3"},
+		"what counts once counts from the last time": {
+			"begin retain a/1 a/2 a/3", "after 50m", "begin wipe a/1 a/2 a/3", "after 20m", "ask release a/4", "allows",
+			"holds release a/4: limit 3, 40m0s",
 		},
-		"all namespaces together have the fleet's limit": func(g *guarded) {
-			g.bound = map[string]int{"a": 5, "b": 5}
-			g.ask("release a/1 a/2", "release b/1 b/2").wants("release a/1 release a/2").holds("release b/1 release b/2: limit 3, 1h0m0s")
+		"what was allowed and is not begun is not held later": {
+			"ask release a/1 a/2 a/3", "allows release a/1 a/2 a/3", "after 2h", "ask release a/4 a/5 a/6",
+			"allows release a/1 a/2 a/3 a/4 a/5 a/6", "after 1m", "allows release a/1 a/2 a/3 a/4 a/5 a/6",
 		},
-		"a namespace may always use one, however low the limit": func(g *guarded) {
-			g.policy.MaxDisruptions, g.bound = 1, map[string]int{"a": 5, "b": 5}
-			g.ask("release a/1").wants("release a/1")
+		"an approval lets exactly the list go that it names": {
+			"ask release a/1 a/2 a/3 a/4", "allows", "ask release a/5 a/6 a/7 a/8", "approve 0", "allows release a/1 a/2 a/3 a/4",
+			"holds release a/5 a/6 a/7 a/8: limit 3, approval",
 		},
-		"a server that is released and then wiped counts once": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").drop("release a/1 a/2 a/3").after(time.Minute).
-				ask("wipe a/1 a/2 a/3").wants("wipe a/1 wipe a/2 wipe a/3")
+		"approved steps do not fill the window": {
+			"ask release a/1 a/2 a/3 a/4", "allows", "approve 0", "allows release a/1 a/2 a/3 a/4", "drop release a/1 a/2 a/3 a/4",
+			"ask release a/5 a/6 a/7", "allows release a/5 a/6 a/7",
 		},
-		"what counts once counts from the last time": func(g *guarded) {
-			g.ask("retain a/1 a/2 a/3").wants("retain a/1 retain a/2 retain a/3").drop("retain a/1 a/2 a/3").after(50 * time.Minute).
-				ask("wipe a/1 a/2 a/3").wants("wipe a/1 wipe a/2 wipe a/3").drop("wipe a/1 a/2 a/3").after(20 * time.Minute).
-				ask("release a/4").wants("").holds("release a/4: limit 3, 40m0s")
+		"an approved step that is withdrawn and asked for anew waits anew": {
+			"ask release a/1 a/2 a/3 a/4", "allows", "approve 0", "allows release a/1 a/2 a/3 a/4", "drop release a/1 a/2 a/3 a/4", "allows",
+			"ask release a/1 a/2 a/3 a/4", "allows", "holds release a/1 a/2 a/3 a/4: limit 3, approval",
 		},
-		"what was allowed and is not begun is not held later": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").after(2 * time.Hour).
-				ask("release a/4 a/5 a/6").wants("release a/1 release a/2 release a/3 release a/4 release a/5 release a/6").
-				after(time.Minute).wants("release a/1 release a/2 release a/3 release a/4 release a/5 release a/6")
+		"a list that waits for room can be approved too": {"begin release a/1 a/2 a/3", "ask release a/4", "allows", "approve 0", "allows release a/4", "holds"},
+		"a list that waits for approval does not trickle away once it is short": {
+			"ask release a/1 a/2 a/3 a/4", "allows", "drop release a/2 a/3 a/4", "after 2h", "allows", "holds release a/1: limit 3, approval",
 		},
-		"an approval lets exactly the list go that it names": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3 a/4").wants("").ask("release a/5 a/6 a/7 a/8").approve(0).
-				wants("release a/1 release a/2 release a/3 release a/4").
-				holds("release a/5 release a/6 release a/7 release a/8: limit 3, approval")
+		"a list that waits for room waits for approval once the limit is below it": {
+			"bound a=50", "begin release a/1 a/2 a/3 a/4 a/5", "ask release a/6 a/7 a/8 a/9", "allows",
+			"holds release a/6 a/7 a/8 a/9: limit 5, 1h0m0s", "bound a=20", "allows", "holds release a/6 a/7 a/8 a/9: limit 3, approval",
+			"after 2h", "allows",
 		},
-		"approved steps do not fill the window": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3 a/4").wants("").approve(0).wants("release a/1 release a/2 release a/3 release a/4").
-				drop("release a/1 a/2 a/3 a/4").ask("release a/5 a/6 a/7").wants("release a/5 release a/6 release a/7")
+		"another value asks for another step": {
+			"ask reprovision a/1=1 a/2=1 a/3=1 a/4=1", "allows", "drop reprovision a/4=1", "ask reprovision a/4=2", "approve 0",
+			"allows reprovision a/1=1 a/2=1 a/3=1 a/4=2", "holds",
 		},
-		"an approved step that is withdrawn and asked for anew waits anew": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3 a/4").wants("").approve(0).wants("release a/1 release a/2 release a/3 release a/4").
-				drop("release a/1 a/2 a/3 a/4").wants("").ask("release a/1 a/2 a/3 a/4").wants("").
-				holds("release a/1 release a/2 release a/3 release a/4: limit 3, approval")
+		"later steps never take the room of a list that waits": {
+			"bound a=5 b=5", "begin release b/1 b/2", "ask release a/1 a/2", "allows", "holds release a/1 a/2: limit 3, 1h0m0s", "after 30m",
+			"begin maintenance c/1=m", "ask maintenance c/2=m", "allows",
+			"holds release a/1 a/2: limit 3, 30m0s and maintenance c/2=m: limit 3, 1h0m0s", "after 30m", "allows release a/1 a/2",
 		},
-		"a list that waits for room can be approved too": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").drop("release a/1 a/2 a/3").
-				ask("release a/4").wants("").approve(0).wants("release a/4").holds()
+		"nor do those that would fit for now": {
+			"begin release a/1", "after 10m", "ask release a/2 a/3 a/4", "allows", "after 10m", "ask release a/5", "allows",
+			"holds release a/2 a/3 a/4: limit 3, 40m0s and release a/5: limit 3, 1h40m0s",
 		},
+		"another step on its servers may make room for a list": {
+			"bound a=5 b=5", "begin release b/1 b/2", "ask release a/1 a/2", "allows", "ask maintenance a/1=m", "allows maintenance a/1=m",
+			"after 1h", "allows release a/1 a/2 maintenance a/1=m",
+		},
+		"a clock that was set back does not fill the window for longer than the window": {
+			"begin release a/1 a/2 a/3", "after -1000h", "ask release a/4", "allows", "holds release a/4: limit 3, 1h0m0s", "after 1h",
+			"allows release a/4",
+		},
+		"the next to go is the first of all lists": {
+			"begin release a/1 a/2", "after 10m", "begin release a/3", "ask release a/4", "allows", "ask release a/5 a/6", "allows",
+			"holds release a/4: limit 3, 50m0s and release a/5 a/6: limit 3, 1h0m0s", "next 50m0s",
+		},
+		"what asks for the same twice counts once": {"ask release a/1 a/2 a/3 a/1 a/2 a/3", "allows release a/1 a/2 a/3 a/1 a/2 a/3", "holds"},
+	} {
+		t.Run(name, func(t *testing.T) { newGuarded(t).run(script...) })
+	}
+}
+
+func TestListsOfTheGuard(t *testing.T) {
+	for name, test := range map[string]func(g *guarded){
 		"a made-up token approves nothing": func(g *guarded) {
 			g.approvals = []string{"", "x"}
-			g.ask("release a/1 a/2 a/3 a/4").wants("").wants("")
+			g.run("ask release a/1 a/2 a/3 a/4", "allows", "allows")
+		},
+		"a list without a token is approved by nothing": func(g *guarded) {
+			g.record.Holds, g.approvals = []model.GuardHold{{Steps: steps("release a/1")}}, []string{""}
+			g.run("ask release a/1", "allows", "holds release a/1: limit 0, approval")
 		},
 		"what is withdrawn leaves its list, which keeps its token": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3 a/4 a/5").wants("")
+			g.run("ask release a/1 a/2 a/3 a/4 a/5", "allows")
 			token := g.record.Holds[0].Token
-			g.drop("release a/5").wants("").holds("release a/1 release a/2 release a/3 release a/4: limit 3, approval")
+			g.run("drop release a/5", "allows", "holds release a/1 a/2 a/3 a/4: limit 3, approval")
 			if got := g.record.Holds[0].Token; got != token || len(token) != 20 {
 				g.t.Errorf("the token was %q and is %q", token, got)
 			}
-			g.drop("release a/1 a/2 a/3 a/4").wants("").holds()
-		},
-		"a list that waits for approval does not trickle away once it is short": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3 a/4").wants("").drop("release a/2 a/3 a/4").
-				after(2 * time.Hour).wants("").holds("release a/1: limit 3, approval")
-		},
-		"a list that waits for room waits for approval once the limit is below it": func(g *guarded) {
-			g.bound = map[string]int{"a": 50}
-			g.ask("release a/1 a/2 a/3 a/4 a/5").
-				wants("release a/1 release a/2 release a/3 release a/4 release a/5").drop("release a/1 a/2 a/3 a/4 a/5").
-				ask("release a/6 a/7 a/8 a/9").wants("").holds("release a/6 release a/7 release a/8 release a/9: limit 5, 1h0m0s")
-			g.bound = map[string]int{"a": 20}
-			g.wants("").holds("release a/6 release a/7 release a/8 release a/9: limit 3, approval").after(2 * time.Hour).wants("")
-		},
-		"another value asks for another step": func(g *guarded) {
-			g.ask("reprovision a/1=1 a/2=1 a/3=1 a/4=1").wants("").drop("reprovision a/4=1").ask("reprovision a/4=2").approve(0).
-				wants("reprovision a/1=1 reprovision a/2=1 reprovision a/3=1 reprovision a/4=2").holds()
-		},
-		"later steps never take the room of a list that waits": func(g *guarded) {
-			g.bound = map[string]int{"a": 5, "b": 5}
-			g.ask("release b/1 b/2").wants("release b/1 release b/2").drop("release b/1 b/2").
-				ask("release a/1 a/2").wants("").holds("release a/1 release a/2: limit 3, 1h0m0s").after(30*time.Minute).
-				ask("maintenance c/1=m").wants("maintenance c/1=m").drop("maintenance c/1=m").
-				ask("maintenance c/2=m").wants("").holds("release a/1 release a/2: limit 3, 30m0s", "maintenance c/2=m: limit 3, 1h0m0s").
-				after(30 * time.Minute).wants("release a/1 release a/2")
-		},
-		"nor do those that would fit for now": func(g *guarded) {
-			g.ask("release a/1").wants("release a/1").drop("release a/1").after(10*time.Minute).
-				ask("release a/2 a/3 a/4").wants("").after(10*time.Minute).
-				ask("release a/5").wants("").holds("release a/2 release a/3 release a/4: limit 3, 40m0s", "release a/5: limit 3, 1h40m0s")
+			g.run("drop release a/1 a/2 a/3 a/4", "allows", "holds")
 		},
 		"the limit is never higher than what is remembered": func(g *guarded) {
 			g.policy.MaxDisruptions = MaxDone + 1000
@@ -275,60 +288,29 @@ func TestGuardHasAWindow(t *testing.T) {
 				g.t.Errorf("%d are allowed, of at most %d", len(g.last.Allowed), MaxDone)
 			}
 		},
-		"the next to go is the first of all lists": func(g *guarded) {
-			g.ask("release a/1 a/2").wants("release a/1 release a/2").drop("release a/1 a/2").after(10*time.Minute).
-				ask("release a/3").wants("release a/3").drop("release a/3").
-				ask("release a/4").wants("").ask("release a/5 a/6").wants("").
-				holds("release a/4: limit 3, 50m0s", "release a/5 release a/6: limit 3, 1h0m0s")
-			if got := g.last.Next.Sub(g.now); got != 50*time.Minute {
-				g.t.Errorf("the next goes in %s", got)
-			}
-		},
 		"an approval for one claim's server is none for its next claim": func(g *guarded) {
-			g.policy.MaxPowerDisruptions, g.bound = 0, nil
-			g.ask("power-off a/1=Off").wants("").approve(0).wants("power-off a/1=Off")
+			g.run("power-limit 0", "bound", "ask power-off a/1=Off", "allows", "approve 0", "allows power-off a/1=Off")
 			g.asked[0].Claim = "a/9"
-			g.wants("").holds("power-off a/9=Off: limit 0, approval")
-		},
-		"a list without a token is approved by nothing": func(g *guarded) {
-			g.record.Holds = []model.GuardHold{{Steps: steps("release a/1")}}
-			g.approvals = []string{""}
-			g.ask("release a/1").wants("").holds("release a/1: limit 0, approval")
-		},
-		"another step on its servers may make room for a list": func(g *guarded) {
-			g.bound = map[string]int{"a": 5, "b": 5}
-			g.ask("release b/1 b/2").wants("release b/1 release b/2").drop("release b/1 b/2").
-				ask("release a/1 a/2").wants("").ask("maintenance a/1=m").wants("maintenance a/1=m").after(time.Hour).
-				wants("release a/1 release a/2 maintenance a/1=m")
+			g.run("allows", "holds power-off a/9=Off: limit 0, approval")
 		},
 		"lists beyond the last are joined, under a new token": func(g *guarded) {
 			for i := range model.MaxHolds {
-				g.ask(fmt.Sprintf("release a/%d1 a/%d2 a/%d3 a/%d4", i, i, i, i)).wants("")
+				g.run(fmt.Sprintf("ask release a/%d1 a/%d2 a/%d3 a/%d4", i, i, i, i), "allows")
 			}
 			last := g.record.Holds[model.MaxHolds-1]
-			g.ask("release a/x").wants("release a/x").ask("release a/y1 a/y2 a/y3 a/y4").wants("release a/x")
+			g.run("ask release a/x", "allows release a/x", "ask release a/y1 a/y2 a/y3 a/y4", "allows release a/x")
 			now := g.record.Holds[model.MaxHolds-1]
 			if len(g.record.Holds) != model.MaxHolds || len(now.Steps) != 8 || now.Token == last.Token || !now.Until.IsZero() {
 				g.t.Errorf("%d lists, the last %+v, which was %+v", len(g.record.Holds), now, last)
 			}
 			g.approvals = []string{last.Token}
-			g.wants("release a/x")
+			g.run("allows release a/x")
 			g.approve(model.MaxHolds - 1)
 			if got := g.check(); !strings.Contains(got, "a/y4") || !strings.Contains(got, "a/74") {
 				g.t.Errorf("allowed is %q", got)
 			}
 		},
-		"a clock that was set back does not fill the window for longer than the window": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").drop("release a/1 a/2 a/3").after(-1000 * time.Hour).
-				ask("release a/4").wants("").holds("release a/4: limit 3, 1h0m0s").after(time.Hour).wants("release a/4")
-		},
-		"what asks for the same twice counts once": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3 a/1 a/2 a/3")
-			g.check()
-			g.holds()
-		},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) { test(newGuarded(t)) })
 	}
 }
@@ -350,7 +332,7 @@ func TestNobodyKnowsAGuardsTokenBeforehand(t *testing.T) {
 // others did out of what is remembered.
 func TestManyStepsOnOneServerAreRememberedOnce(t *testing.T) {
 	g := newGuarded(t)
-	g.ask("operation a/1=x", "operation a/2=x").wants("operation a/1=x operation a/2=x").drop("operation a/1=x", "operation a/2=x")
+	g.run("begin operation a/1=x a/2=x")
 	for i := range 200 {
 		step := fmt.Sprintf("operation a/3=%d", i)
 		g.ask(step)
@@ -360,7 +342,7 @@ func TestManyStepsOnOneServerAreRememberedOnce(t *testing.T) {
 	if len(g.record.Done) > 3 {
 		t.Errorf("%d steps are remembered", len(g.record.Done))
 	}
-	g.ask("operation a/4=x").wants("").holds("operation a/4=x: limit 3, 1h0m0s")
+	g.run("ask operation a/4=x", "allows", "holds operation a/4=x: limit 3, 1h0m0s")
 }
 
 // begun is a step that was allowed without an approval.
