@@ -67,14 +67,12 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := bigFleet(1, 1)
-			rec := in.Observed.Servers["bmc00000-system-0"]
+			in, rec := serving(off)
 			rec.Install.Digest = ""
 			rec.Boot.Problem = &model.BootProblem{
 				Digest: booting.BootDigest(proposal.Boot{Image: "os:1"}), Architecture: "amd64", Image: "os:1",
 				Reason: "NotFound", Message: "no such tag", Since: now,
 			}
-			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
 			if tc.change == nil {
 				rec.Boot.Problem = nil
 			} else {
@@ -97,9 +95,6 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 		model.OperationGracefulRestart: model.ResetGracefulRestart, model.OperationForceOn: model.ResetOn, model.OperationForceOff: model.ResetForceOff,
 	}
 	const disk, firmware = "set one-time boot from disk", "1.0"
-	off := func(in *input, rec *record) {
-		in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{}}
-	}
 	asks := func(operation string) change {
 		return func(in *input, rec *record) {
 			in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(rec.Name), Annotations: map[string]string{model.AnnotationOperation: operation}}})
@@ -122,14 +117,6 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 	}
 	none := func(of string) change {
 		return func(_ *input, rec *record) { rec.Boot.NoDiskBoot = &model.NoDiskBoot{Firmware: of} }
-	}
-	state := func(s model.ServerState) change { return func(_ *input, rec *record) { rec.Life.State = s } }
-	all := func(changes ...change) change {
-		return func(in *input, rec *record) {
-			for _, change := range changes {
-				change(in, rec)
-			}
-		}
 	}
 	tests := map[string]struct {
 		change change
@@ -179,10 +166,8 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := bigFleet(1, 1)
-			rec := in.Observed.Servers["bmc00000-system-0"]
+			in, rec := serving(tc.change)
 			in.Observed.BMCFacts[rec.BMC].FirmwareVersion = firmware
-			tc.change(in, rec)
 			m := plan.Plan(in).Moves[rec.Name]
 			if m == nil {
 				t.Fatal("nothing is done")

@@ -43,9 +43,8 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := bigFleet(1, 1)
+			in, rec := serving()
 			in.DigestKey = digestsKey
-			rec := in.Observed.Servers["bmc00000-system-0"]
 			tc.before(rec)
 			isOutdated := func() bool { return plan.Plan(in).Servers[0].Pending != nil }
 			if got := isOutdated(); got != tc.outdated {

@@ -18,10 +18,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		fleettest.AddDuplicate(in.Desired, in.Observed, 0)
 		in.BMCRead["twin"] = in.Now
 	}
-	off := func(in *input, rec *record) {
-		in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{}}
-	}
-	state := func(s model.ServerState) func(*input, *record) {
+	inState := func(s model.ServerState) change {
 		return func(in *input, rec *record) {
 			rec.Life.State, rec.Claim.Name, rec.Install.Digest = s, "", ""
 			in.Desired.Claims = map[model.ClaimName]*model.ServerClaim{}
@@ -46,7 +43,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		}
 	}
 	waits := func(in *input, _ *record) { waiting(in, 1, nil) }
-	type changes []func(*input, *record)
+	type changes []change
 	tests := map[string]struct {
 		change changes
 		do     string            // what is done to it
@@ -54,21 +51,21 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		why    string            // what it waits for
 		state  model.ServerState // afterwards, if that is another
 	}{
-		"is bound to no claim":           {change: changes{state(model.StateAvailable), off, waits, withTwin}, why: model.ReasonDuplicateUUID},
-		"is bound to one without a twin": {change: changes{state(model.StateAvailable), off, waits}, state: model.StateReserved},
-		"is not armed for discovery":     {change: changes{state(model.StateInitial), off, withTwin}, why: model.ReasonDuplicateUUID},
+		"is bound to no claim":           {change: changes{inState(model.StateAvailable), off, waits, withTwin}, why: model.ReasonDuplicateUUID},
+		"is bound to one without a twin": {change: changes{inState(model.StateAvailable), off, waits}, state: model.StateReserved},
+		"is not armed for discovery":     {change: changes{inState(model.StateInitial), off, withTwin}, why: model.ReasonDuplicateUUID},
 		"is not armed for its claim": {
 			change: changes{off, ticket(model.PurposeClaim, func(t *model.Ticket) { t.Ended = model.TicketSpent }), withTwin},
 			why:    model.ReasonDuplicateUUID, ended: model.TicketSpent,
 		},
-		"is not armed for a wipe":           {change: changes{state(model.StateCleanup), off, withTwin}, why: model.ReasonDuplicateUUID},
-		"loses the ticket of its discovery": {change: changes{state(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: model.TicketSpent},
+		"is not armed for a wipe":           {change: changes{inState(model.StateCleanup), off, withTwin}, why: model.ReasonDuplicateUUID},
+		"loses the ticket of its discovery": {change: changes{inState(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: model.TicketSpent},
 		"loses the ticket of its claim":     {change: changes{ticket(model.PurposeClaim), withTwin}, ended: model.TicketSpent},
 		"loses one that waits for it to be off": {
 			change: changes{ticket(model.PurposeClaim, func(t *model.Ticket) { t.AwaitingOff = true }), withTwin}, ended: model.TicketSpent,
 		},
 		"loses one whose script was served": {change: changes{ticket(model.PurposeClaim), served(model.StageScript), withTwin}, ended: model.TicketSpent},
-		"loses the ticket of a wipe":        {change: changes{state(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: model.TicketSpent},
+		"loses the ticket of a wipe":        {change: changes{inState(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: model.TicketSpent},
 		"loses it though its BMC is silent": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *input, _ *record) {
 			in.Readings[name] = reading.State{Failures: 3, NotBefore: in.Now.Add(time.Hour)}
 		}}, ended: model.TicketSpent},
@@ -85,7 +82,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 			c.Spec.Image, c.Annotations = "os:2", map[string]string{model.AnnotationReprovision: "1"}
 			in.Desired.Add(&c)
 		}}, why: model.ReasonDuplicateUUID},
-		"is not taken over with a claim": {change: changes{state(model.StateInitial), waits, withTwin, func(in *input, _ *record) {
+		"is not taken over with a claim": {change: changes{inState(model.StateInitial), waits, withTwin, func(in *input, _ *record) {
 			in.Desired.Add(&model.Server{
 				Meta: model.Meta{Name: name}, Spec: model.ServerSpec{ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "w00000"}},
 			})
@@ -95,12 +92,12 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		"is none once its own BMC shows it no more": {change: changes{off, withTwin, func(in *input, rec *record) {
 			in.Observed.BMCFacts[rec.BMC] = &model.BMCFacts{Name: rec.BMC}
 		}}, do: "set one-time boot from disk, then ask for power On"}, // behind the other
-		"is one of two servers on record": {change: changes{state(model.StateAvailable), off, waits, func(in *input, rec *record) {
+		"is one of two servers on record": {change: changes{inState(model.StateAvailable), off, waits, func(in *input, rec *record) {
 			other := *rec
 			other.Name, other.BMC = "other", "gone"
 			in.Observed.Servers["other"] = &other
 		}}, why: model.ReasonDuplicateUUID},
-		"is one of two machines behind a BMC": {change: changes{state(model.StateAvailable), off, waits,
+		"is one of two machines behind a BMC": {change: changes{inState(model.StateAvailable), off, waits,
 			func(in *input, rec *record) {
 				f := *in.Observed.BMCFacts[rec.BMC]
 				f.Systems = append(f.Systems, model.SystemFact{URI: "/2", UUID: rec.UUID})
@@ -109,11 +106,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 	}
 	for test, tc := range tests {
 		t.Run(test, func(t *testing.T) {
-			in := bigFleet(1, 1)
-			rec := in.Observed.Servers[name]
-			for _, f := range tc.change {
-				f(in, rec)
-			}
+			in, rec := serving(tc.change...)
 			before := *rec
 			st := stepOf(in, name)
 			if got := st.After.Boot.Ticket; got != nil && got.Ended != tc.ended {

@@ -9,6 +9,7 @@ import (
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/reading"
 	"ingot/reconcile/plan/world"
 )
 
@@ -35,6 +36,45 @@ type (
 
 // change is one row's difference from the fleet that a table begins with.
 type change = func(in *input, rec *record)
+
+// serving is a fleet of one server, which serves a claim.
+func serving(changes ...change) (*input, *record) {
+	in := bigFleet(1, 1)
+	all(changes...)(in, in.Observed.Servers[first])
+	return in, in.Observed.Servers[first]
+}
+
+// all makes changes one after the other.
+func all(changes ...change) change {
+	return func(in *input, rec *record) {
+		for _, change := range changes {
+			change(in, rec)
+		}
+	}
+}
+
+// off has a server be off.
+func off(in *input, rec *record) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }
+
+// state has a server be in a state.
+func state(s model.ServerState) change { return func(_ *input, rec *record) { rec.Life.State = s } }
+
+// readAs changes the readings of a server.
+func readAs(edit func(r *reading.State)) change {
+	return func(in *input, rec *record) {
+		r := in.Readings[rec.Name]
+		edit(&r)
+		in.Readings[rec.Name] = r
+	}
+}
+
+// progressed has seen a server boot with ticket t.
+func progressed(p model.Progress) change {
+	return func(in *input, rec *record) {
+		p.Ticket = "t"
+		in.Observed.Progress[rec.Name] = &p
+	}
+}
 
 // step is what a plan does with one server.
 type step struct {

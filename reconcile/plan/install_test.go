@@ -23,7 +23,6 @@ func TestTheStagesOfAnInstall(t *testing.T) {
 	}
 	awaitingOff := func(_ *input, rec *record) { rec.Boot.Ticket.AwaitingOff = true }
 	another := func(_ *input, rec *record) { rec.Boot.Ticket.Digest = fleettest.DigestOf("os:2") }
-	off := func(in *input, rec *record) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }
 	absent := func(in *input, _ *record) { in.Serving = in.Now.Add(-10 * time.Minute) }
 	before := func(_ *input, rec *record) {
 		rec.Boot.Ticket.ArmedAt, rec.Power.Asked.At = rec.Boot.Ticket.ArmedAt.Add(-12*time.Minute), rec.Power.Asked.At.Add(-12*time.Minute)
@@ -65,9 +64,7 @@ func TestTheStagesOfAnInstall(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
-			for _, c := range tc.changes {
-				c(in, rec)
-			}
+			all(tc.changes...)(in, rec)
 			if got := plan.Plan(in).Servers[0].Stage; got != tc.want {
 				t.Errorf("the stage is %q, want %q", got, tc.want)
 			}
@@ -100,7 +97,6 @@ func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Boot.Ticket.ID, Install: &d}
 		}
 	}
-	off := func(in *input, rec *record) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }
 	for name, tc := range map[string]struct {
 		change change
 		takes  bool

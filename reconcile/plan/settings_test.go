@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/reading"
@@ -28,26 +29,15 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 			}
 		}
 	}
-	failed := func(p model.SettingProblem) change {
+	problem := func(edit func(p *model.SettingProblem)) change {
 		return func(in *input, rec *record) {
-			p.NotBefore = in.Now.Add(p.NotBefore.Sub(time.Time{}))
-			rec.Settings.IndicatorProblem = &p
+			rec.Settings.IndicatorProblem = &model.SettingProblem{
+				Want: "Lit", Reason: model.ReasonSettingNotKept, Firmware: firmware, Failures: 1, NotBefore: in.Now.Add(-time.Second),
+			}
+			edit(rec.Settings.IndicatorProblem)
 		}
 	}
-	ago, ahead := time.Time{}.Add(-time.Second), time.Time{}.Add(time.Minute)
-	problem := func(change func(p *model.SettingProblem)) change {
-		p := model.SettingProblem{Want: "Lit", Reason: model.ReasonSettingNotKept, Firmware: firmware, Failures: 1, NotBefore: ago}
-		change(&p)
-		return failed(p)
-	}
-	readAs := func(change func(r *reading.State)) change {
-		return func(in *input, rec *record) {
-			r := in.Readings[rec.Name]
-			change(&r)
-			in.Readings[rec.Name] = r
-		}
-	}
-	state := func(s model.ServerState) change { return func(_ *input, rec *record) { rec.Life.State = s } }
+	ahead := func(p *model.SettingProblem) { p.NotBefore = fleettest.Now.Add(time.Minute) }
 	tests := map[string]struct {
 		changes []change
 		want    string // what it is set to, "" = it is left alone
@@ -80,10 +70,8 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 		"of one whose BMC does not answer": {changes: []change{git("Lit"), readAs(func(r *reading.State) { r.Failures = 1 })}},
 		"of one that was not read yet":     {changes: []change{git("Lit"), readAs(func(r *reading.State) { *r = reading.State{} })}},
 		"one that failed, and it is time":  {changes: []change{git("Lit"), problem(func(*model.SettingProblem) {})}, want: "Lit"},
-		"one that failed a moment ago":     {changes: []change{git("Lit"), problem(func(p *model.SettingProblem) { p.NotBefore = ahead })}},
-		"one that failed in another way": {
-			changes: []change{git("Blinking"), problem(func(p *model.SettingProblem) { p.NotBefore = ahead })}, want: "Blinking",
-		},
+		"one that failed a moment ago":     {changes: []change{git("Lit"), problem(ahead)}},
+		"one that failed in another way":   {changes: []change{git("Blinking"), problem(ahead)}, want: "Blinking"},
 		"one that was refused three times": {changes: []change{git("Lit"), problem(func(p *model.SettingProblem) { p.Failures = 3 })}},
 		"one that other firmware refused": {
 			changes: []change{git("Lit"), problem(func(p *model.SettingProblem) { p.Failures, p.Firmware = 3, "0.9" })}, want: "Lit",
@@ -95,13 +83,9 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := bigFleet(1, 1)
-			rec := in.Observed.Servers["bmc00000-system-0"]
+			in, rec := serving(shows("Off", false))
 			in.Observed.BMCFacts[rec.BMC].FirmwareVersion = firmware
-			shows("Off", false)(in, rec)
-			for _, change := range tc.changes {
-				change(in, rec)
-			}
+			all(tc.changes...)(in, rec)
 			r, got := plan.Plan(in), ""
 			if m := r.Moves[rec.Name]; m != nil && len(m.Do) > 0 {
 				if a, is := m.Do[0].(proposal.SetIndicator); is {
@@ -139,8 +123,7 @@ func TestAServerInTheQueueHasNoOtherMove(t *testing.T) {
 }
 
 func TestAPowerRequestComesBeforeAnIndicator(t *testing.T) {
-	in := bigFleet(1, 1)
-	rec := in.Observed.Servers["bmc00000-system-0"]
+	in, rec := serving()
 	in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(rec.Name)}, Spec: model.ServerSpec{IndicatorLED: "Lit"}})
 	in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{IndicatorLED: "Off"}}
 	if got := moveText(plan.Plan(in).Moves[rec.Name]); got != "set one-time boot from disk, then ask for power On" {
@@ -179,9 +162,7 @@ func TestWhoseBootOrderIsSet(t *testing.T) {
 	}{
 		"of one that is Available and off": {change: func(*input, *model.Server, *record) {}, set: true},
 		"of one that is not confirmed to be off": {change: func(in *input, _ *model.Server, rec *record) {
-			r := in.Readings[rec.Name]
-			r.Offs = 1
-			in.Readings[rec.Name] = r
+			readAs(func(r *reading.State) { r.Offs = 1 })(in, rec)
 		}},
 		"of one that Git has at another URI": {change: func(_ *input, s *model.Server, _ *record) { s.Spec.SystemURI = "/redfish/v1/Systems/other" }},
 		"of one that has it pending":         {change: func(in *input, _ *model.Server, rec *record) { orderPending(in, rec, in.Now) }},
@@ -192,13 +173,8 @@ func TestWhoseBootOrderIsSet(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := bigFleet(1, 1)
-			rec := in.Observed.Servers["bmc00000-system-0"]
-			rec.Life.State, rec.Claim.Name, rec.Install.Digest, rec.Boot.Ticket = model.StateAvailable, "", "", nil
-			clear(in.Desired.Claims)
-			r := in.Readings[rec.Name]
-			r.Offs, r.Ons = in.Policy.OffReadings, 0
-			in.Readings[rec.Name] = r
+			in := bigFleet(1, 0)
+			rec := in.Observed.Servers[first]
 			in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{
 				Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{BootOrder: []string{"a", "b"}},
 			}

@@ -8,6 +8,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan/install"
 	"ingot/reconcile/plan/proposal"
@@ -28,21 +29,15 @@ func TestTheWindowOfATicket(t *testing.T) {
 		change  change
 		want    time.Duration // from now; 0 = it has no end
 	}{
-		"of discovery runs from the power-on": {purpose: model.PurposeDiscovery, want: discovery - 30*time.Second},
-		"of a claim does too":                 {want: boot - 30*time.Second},
-		"of a wipe is that of a boot":         {purpose: model.PurposeCleanup, want: boot - 30*time.Second},
-		"of a wipe is longer once its probe runs": {purpose: model.PurposeCleanup, want: wipe - 30*time.Second, change: func(in *input, rec *record) {
-			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", IgnitionAt: in.Now}
-		}},
-		"runs from arming before a power-on": {want: boot - time.Minute, change: func(_ *input, rec *record) { rec.Power.Asked = nil }},
-		"a power-off is no beginning":        {want: boot - time.Minute, change: func(_ *input, rec *record) { rec.Power.Asked.Want = model.PowerOff }},
-		"is over for a claim once its Ignition was served": {change: func(in *input, rec *record) {
-			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", IgnitionAt: in.Now}
-		}},
-		"goes on for discovery then": {purpose: model.PurposeDiscovery, want: discovery - 30*time.Second, change: func(in *input, rec *record) {
-			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", IgnitionAt: in.Now}
-		}},
-		"of a wipe runs anew from each word of it": {purpose: model.PurposeCleanup, want: wipe, change: heard(0)},
+		"of discovery runs from the power-on":              {purpose: model.PurposeDiscovery, want: discovery - 30*time.Second},
+		"of a claim does too":                              {want: boot - 30*time.Second},
+		"of a wipe is that of a boot":                      {purpose: model.PurposeCleanup, want: boot - 30*time.Second},
+		"of a wipe is longer once its probe runs":          {purpose: model.PurposeCleanup, want: wipe - 30*time.Second, change: progressed(model.Progress{IgnitionAt: fleettest.Now})},
+		"runs from arming before a power-on":               {want: boot - time.Minute, change: func(_ *input, rec *record) { rec.Power.Asked = nil }},
+		"a power-off is no beginning":                      {want: boot - time.Minute, change: func(_ *input, rec *record) { rec.Power.Asked.Want = model.PowerOff }},
+		"is over for a claim once its Ignition was served": {change: progressed(model.Progress{IgnitionAt: fleettest.Now})},
+		"goes on for discovery then":                       {purpose: model.PurposeDiscovery, want: discovery - 30*time.Second, change: progressed(model.Progress{IgnitionAt: fleettest.Now})},
+		"of a wipe runs anew from each word of it":         {purpose: model.PurposeCleanup, want: wipe, change: heard(0)},
 		"of a wipe is not for ever": {purpose: model.PurposeCleanup, want: 5 * time.Minute, change: func(in *input, rec *record) {
 			rec.Boot.Ticket.ArmedAt = in.Now.Add(-10 * wipe)
 			rec.Power.Asked.At = in.Now.Add(5*time.Minute - 10*wipe)
@@ -98,9 +93,7 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 		"of a server that never came to be powered on": {state: model.StateInitial, purpose: model.PurposeDiscovery, change: unreachable, want: spent},
 		"of a wipe": {purpose: model.PurposeCleanup, want: outcome{Ended: model.TicketSpent, Attempts: 1}},
 		"of a claim, with the last stage that was seen": {
-			change: func(in *input, rec *record) {
-				in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", DHCPAt: start, TFTPAt: start.Add(time.Second)}
-			},
+			change: progressed(model.Progress{DHCPAt: start, TFTPAt: start.Add(time.Second)}),
 			want: outcome{model.TicketSpent, 1, &model.BootProblem{
 				Message: "it did not boot within 15m0s, last seen fetching its boot loader by TFTP at 2026-11-21T12:00:01Z; " +
 					progress.Hint(model.StageTFTP),
@@ -236,12 +229,6 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 			in.Started, in.Serving = rec.Power.Asked.At.Add(4*time.Second), rec.Power.Asked.At.Add(5*time.Second)
 		}
 	}
-	progress := func(p model.Progress) change {
-		return func(in *input, rec *record) {
-			p.Ticket = "t"
-			in.Observed.Progress[rec.Name] = &p
-		}
-	}
 	seconds := func(n int) time.Time { return bigFleet(1, 1).Now.Add(-4*time.Minute + time.Duration(n)*time.Second) }
 	for name, tc := range map[string]struct {
 		changes []change
@@ -252,29 +239,23 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 		"not where the port was open": {changes: []change{since(4 * time.Minute), func(in *input, rec *record) {
 			in.Serving = rec.Power.Asked.At.Add(-time.Second)
 		}}},
-		"not while nobody can reach Ingot": {changes: []change{since(4 * time.Minute), func(in *input, _ *record) { in.Serving = time.Time{} }}},
-		"not while its firmware tests itself": {changes: []change{since(4 * time.Minute), func(in *input, rec *record) {
-			r := in.Readings[rec.Name]
-			r.POST = true
-			in.Readings[rec.Name] = r
-		}}},
-		"not before it usually asks": {changes: []change{since(4 * time.Minute), func(_ *input, rec *record) { rec.Boot.BootsAfter = 11 * time.Minute }}},
+		"not while nobody can reach Ingot":    {changes: []change{since(4 * time.Minute), func(in *input, _ *record) { in.Serving = time.Time{} }}},
+		"not while its firmware tests itself": {changes: []change{since(4 * time.Minute), readAs(func(r *reading.State) { r.POST = true })}},
+		"not before it usually asks":          {changes: []change{since(4 * time.Minute), func(_ *input, rec *record) { rec.Boot.BootsAfter = 11 * time.Minute }}},
 		"but a minute after that": {
 			changes: []change{since(12*time.Minute + time.Second), func(_ *input, rec *record) { rec.Boot.BootsAfter = 11 * time.Minute }},
 			want:    true,
 		},
-		"not once it is served": {changes: []change{since(4 * time.Minute), progress(model.Progress{DHCPAt: seconds(60)})}},
+		"not once it is served": {changes: []change{since(4 * time.Minute), progressed(model.Progress{DHCPAt: seconds(60)})}},
 		"though it was to be served its initramfs": {
-			changes: []change{since(4 * time.Minute), progress(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2), InitrdAt: seconds(3)})},
+			changes: []change{since(4 * time.Minute), progressed(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2), InitrdAt: seconds(3)})},
 			want:    true,
 		},
-		"though it was served its script": {changes: []change{since(4 * time.Minute), progress(model.Progress{ScriptAt: seconds(1)})}, want: true},
+		"though it was served its script": {changes: []change{since(4 * time.Minute), progressed(model.Progress{ScriptAt: seconds(1)})}, want: true},
 		"though it was served its kernel": {
-			changes: []change{since(4 * time.Minute), progress(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2)})}, want: true,
+			changes: []change{since(4 * time.Minute), progressed(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2)})}, want: true,
 		},
-		"not while it is off": {changes: []change{since(4 * time.Minute), func(in *input, rec *record) {
-			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
-		}}},
+		"not while it is off": {changes: []change{since(4 * time.Minute), off}},
 	} {
 		for state, purpose := range map[model.ServerState]model.TicketPurpose{
 			model.StateReserved: model.PurposeClaim, model.StateDiscovery: model.PurposeDiscovery, model.StateCleanup: model.PurposeCleanup,
@@ -283,9 +264,7 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 				in, rec := ticketed(state, purpose)
 				rec.Boot.Ticket.Image.Kernel, rec.Boot.Ticket.Image.Initrd = &model.Layer{}, &model.Layer{}
 				rec.Boot.Attempts = 1
-				for _, c := range tc.changes {
-					c(in, rec)
-				}
+				all(tc.changes...)(in, rec)
 				st := stepOf(in, rec.Name)
 				if got := st.After.Boot.Ticket.Ended == model.TicketSpent && in.Observed.ServerFacts[rec.Name].Power == model.PowerOn; got != tc.want {
 					t.Fatalf("it is given up: %t, want %t; its ticket is %+v", got, tc.want, st.After.Boot.Ticket)

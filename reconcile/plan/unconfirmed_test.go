@@ -40,7 +40,6 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", ScriptAt: in.Now.Add(-ago), KernelAt: in.Now.Add(-ago)}
 		}
 	}
-	off := func(in *input, rec *record) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }
 	unconfirmed := func(in *input, rec *record) {
 		rec.Install.Digest, rec.Install.Unconfirmed = rec.Boot.Ticket.Digest, in.Now.Add(-time.Hour)
 	}
@@ -100,9 +99,7 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
-			for _, c := range tc.changes {
-				c(in, rec)
-			}
+			all(tc.changes...)(in, rec)
 			for range 4 { // a record is changed a step at a time
 				st := stepOf(in, rec.Name)
 				if st.Move == nil || st.does() != "" {
