@@ -221,41 +221,27 @@ func TestARefusedBootUsesUpNoAttempt(t *testing.T) {
 // A machine that asked while the port was closed waits for ever. It is powered on again soon, and
 // only where it is certain that the port was closed.
 func TestAServerThatMetAClosedPort(t *testing.T) {
-	// Ingot is back 5 seconds after the power-on, which was ago.
-	since := func(ago time.Duration) change {
-		return func(in *input, rec *record) {
-			rec.Power.Asked.At = in.Now.Add(-ago)
-			rec.Boot.Ticket.ArmedAt, rec.Life.Since = rec.Power.Asked.At.Add(-time.Second), rec.Power.Asked.At
-			in.Started, in.Serving = rec.Power.Asked.At.Add(4*time.Second), rec.Power.Asked.At.Add(5*time.Second)
-		}
-	}
-	seconds := func(n int) time.Time { return bigFleet(1, 1).Now.Add(-4*time.Minute + time.Duration(n)*time.Second) }
+	seconds := func(n time.Duration) time.Time { return fleettest.Now.Add(n*time.Second - 4*time.Minute) }
+	bootsLate := func(_ *input, rec *record) { rec.Boot.BootsAfter = 11 * time.Minute }
 	for name, tc := range map[string]struct {
-		changes []change
-		want    bool
+		ago    time.Duration // since the power-on; 0 = 4 minutes
+		change change
+		want   bool
 	}{
-		"is powered on again":           {changes: []change{since(4 * time.Minute)}, want: true},
-		"not before 3 minutes are over": {changes: []change{since(3 * time.Minute)}},
-		"not where the port was open": {changes: []change{since(4 * time.Minute), func(in *input, rec *record) {
-			in.Serving = rec.Power.Asked.At.Add(-time.Second)
-		}}},
-		"not while nobody can reach Ingot":    {changes: []change{since(4 * time.Minute), func(in *input, _ *record) { in.Serving = time.Time{} }}},
-		"not while its firmware tests itself": {changes: []change{since(4 * time.Minute), readAs(func(r *reading.State) { r.POST = true })}},
-		"not before it usually asks":          {changes: []change{since(4 * time.Minute), func(_ *input, rec *record) { rec.Boot.BootsAfter = 11 * time.Minute }}},
-		"but a minute after that": {
-			changes: []change{since(12*time.Minute + time.Second), func(_ *input, rec *record) { rec.Boot.BootsAfter = 11 * time.Minute }},
-			want:    true,
-		},
-		"not once it is served": {changes: []change{since(4 * time.Minute), progressed(model.Progress{DHCPAt: seconds(60)})}},
+		"is powered on again":                 {want: true},
+		"not before 3 minutes are over":       {ago: 3 * time.Minute},
+		"not where the port was open":         {change: func(in *input, rec *record) { in.Serving = rec.Power.Asked.At.Add(-time.Second) }},
+		"not while nobody can reach Ingot":    {change: func(in *input, _ *record) { in.Serving = time.Time{} }},
+		"not while its firmware tests itself": {change: readAs(func(r *reading.State) { r.POST = true })},
+		"not before it usually asks":          {change: bootsLate},
+		"but a minute after that":             {ago: 12*time.Minute + time.Second, change: bootsLate, want: true},
+		"not once it is served":               {change: progressed(model.Progress{DHCPAt: seconds(60)})},
 		"though it was to be served its initramfs": {
-			changes: []change{since(4 * time.Minute), progressed(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2), InitrdAt: seconds(3)})},
-			want:    true,
+			change: progressed(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2), InitrdAt: seconds(3)}), want: true,
 		},
-		"though it was served its script": {changes: []change{since(4 * time.Minute), progressed(model.Progress{ScriptAt: seconds(1)})}, want: true},
-		"though it was served its kernel": {
-			changes: []change{since(4 * time.Minute), progressed(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2)})}, want: true,
-		},
-		"not while it is off": {changes: []change{since(4 * time.Minute), off}},
+		"though it was served its script": {change: progressed(model.Progress{ScriptAt: seconds(1)}), want: true},
+		"though it was served its kernel": {change: progressed(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2)}), want: true},
+		"not while it is off":             {change: off},
 	} {
 		for state, purpose := range map[model.ServerState]model.TicketPurpose{
 			model.StateReserved: model.PurposeClaim, model.StateDiscovery: model.PurposeDiscovery, model.StateCleanup: model.PurposeCleanup,
@@ -264,7 +250,12 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 				in, rec := ticketed(state, purpose)
 				rec.Boot.Ticket.Image.Kernel, rec.Boot.Ticket.Image.Initrd = &model.Layer{}, &model.Layer{}
 				rec.Boot.Attempts = 1
-				all(tc.changes...)(in, rec)
+				rec.Power.Asked.At = in.Now.Add(-cmp.Or(tc.ago, 4*time.Minute))
+				rec.Boot.Ticket.ArmedAt, rec.Life.Since = rec.Power.Asked.At.Add(-time.Second), rec.Power.Asked.At
+				in.Started, in.Serving = rec.Power.Asked.At.Add(4*time.Second), rec.Power.Asked.At.Add(5*time.Second) // it is back
+				if tc.change != nil {
+					tc.change(in, rec)
+				}
 				st := stepOf(in, rec.Name)
 				if got := st.After.Boot.Ticket.Ended == model.TicketSpent && in.Observed.ServerFacts[rec.Name].Power == model.PowerOn; got != tc.want {
 					t.Fatalf("it is given up: %t, want %t; its ticket is %+v", got, tc.want, st.After.Boot.Ticket)
