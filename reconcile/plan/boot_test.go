@@ -16,7 +16,7 @@ import (
 func TestWhatStandsAgainstABoot(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	const running = "it keeps running what it has, and it is tried again"
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		change change
 		want   proposal.Why // "" = it is armed
 		do     string       // what is done
@@ -64,8 +64,7 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 			in.Desired.Claims[rec.Claim.Name].Annotations = map[string]string{model.AnnotationReprovision: "1"}
 			in.Observed.ServerFacts[rec.Name].Power = model.PowerOn
 		}, do: "arm boot ticket for os:1"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := serving(off)
 			rec.Install.Digest = ""
@@ -118,7 +117,7 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 	none := func(of string) change {
 		return func(_ *input, rec *record) { rec.Boot.NoDiskBoot = &model.NoDiskBoot{Firmware: of} }
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		change change
 		want   string
 	}{
@@ -163,8 +162,7 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 			change: all(off, asks(model.OperationForceOn), state(model.StateError), func(_ *input, rec *record) { rec.Life.Back = model.StateCleanup }),
 			want:   "ask for power On",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := serving(tc.change)
 			in.Observed.BMCFacts[rec.BMC].FirmwareVersion = firmware
@@ -174,6 +172,67 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 			}
 			if got := strings.ReplaceAll(moveText(m), ", then ", ", "); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// Whatever form a digest on record has, no machine is touched for it.
+func TestDigestsOnRecordAreRekeyed(t *testing.T) {
+	plain, other := booting.BootDigest(proposal.Boot{Image: "os:1"}), booting.BootDigest(proposal.Boot{Image: "os:0"})
+	digestsKey := model.NewDigestKey([]byte(strings.Repeat("d", 32)))
+	lostKey := model.NewDigestKey([]byte(strings.Repeat("l", 32)))
+	key := digestsKey.For("default")
+	ours := key.Sum(plain)
+	booted := func(rec *record, digest, image string) {
+		rec.Install.Digest = digest
+		rec.Boot.Ticket = &model.Ticket{
+			ID: "t", Purpose: model.PurposeClaim, Claim: rec.Claim.Name, Digest: digest,
+			Image: model.PinnedImage{Ref: image}, Ended: model.TicketBooted,
+		}
+	}
+	for name, tc := range map[string]struct {
+		before   func(rec *record)
+		want     string
+		ticket   string
+		outdated bool
+	}{
+		"one under a lost key":                   {before: func(rec *record) { booted(rec, lostKey.Sum(plain), "os:1") }, want: ours, ticket: ours},
+		"one under a lost key, without a ticket": {before: func(rec *record) { rec.Install.Digest = lostKey.Sum(plain) }, want: ours},
+		"one under a lost key, of another image": {
+			before: func(rec *record) { booted(rec, lostKey.Sum(other), "os:0") },
+			want:   lostKey.Sum(other), ticket: lostKey.Sum(other), outdated: true,
+		},
+		"one under our key": {before: func(rec *record) { booted(rec, ours, "os:1") }, want: ours, ticket: ours},
+		"one under our key, of something else": {
+			before: func(rec *record) { booted(rec, key.Sum(other), "os:0") }, want: key.Sum(other), ticket: key.Sum(other), outdated: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, rec := serving()
+			in.DigestKey = digestsKey
+			tc.before(rec)
+			isOutdated := func() bool { return plan.Plan(in).Servers[0].Pending != nil }
+			if got := isOutdated(); got != tc.outdated {
+				t.Errorf("before: outdated = %t", got)
+			}
+			for range 3 {
+				for _, m := range plan.Plan(in).Moves {
+					if len(m.Do) > 0 {
+						t.Fatalf("the machine is touched: %+v", m.Do)
+					}
+					in.Observed.Servers[rec.Name] = m.Then
+				}
+			}
+			got, ticket := in.Observed.Servers[rec.Name], ""
+			if got.Boot.Ticket != nil {
+				ticket = got.Boot.Ticket.Digest
+			}
+			if got.Install.Digest != tc.want || ticket != tc.ticket || isOutdated() != tc.outdated {
+				t.Errorf("installed %s, ticket %s, outdated %t; want %s, %s, %t", got.Install.Digest, ticket, isOutdated(), tc.want, tc.ticket, tc.outdated)
+			}
+			for _, m := range plan.Plan(in).Moves {
+				t.Errorf("it goes on: %+v", m)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ func asking(edit func(in *input, rec *record, c *model.ServerClaim)) *input {
 }
 
 func TestWhatTheGuardIsAskedFor(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		edit func(in *input, rec *record, c *model.ServerClaim)
 		want string
 	}{
@@ -63,8 +63,7 @@ func TestWhatTheGuardIsAskedFor(t *testing.T) {
 			})
 			r.Intent = &model.Intent{Kind: model.IntentMaintenance, Value: "m"}
 		}, ""},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var got string
 			if f := plan.Plan(asking(tc.edit)).Decided.Fleet; f != nil && len(f.Holds) > 0 {

@@ -7,6 +7,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/reading"
@@ -15,7 +16,7 @@ import (
 // The reason of a failed reading is reported unchanged: a refused password asks for
 // something else than a BMC that does not answer.
 func TestWhyAReadingFailed(t *testing.T) {
-	tests := map[string]struct{ server, bmc string }{
+	for reason, want := range map[string]struct{ server, bmc string }{
 		"":                               {model.ReasonBMCUnreachable, "ConnectionFailed"},
 		"ConnectionFailed":               {model.ReasonBMCUnreachable, "ConnectionFailed"},
 		"UnknownError":                   {model.ReasonBMCUnreachable, "ConnectionFailed"},
@@ -24,8 +25,7 @@ func TestWhyAReadingFailed(t *testing.T) {
 		model.ReasonHalfAnswer:           {model.ReasonHalfAnswer, model.ReasonHalfAnswer},
 		model.ReasonIdentityMismatch:     {model.ReasonIdentityMismatch, ""},
 		model.ReasonIdentityUnknown:      {model.ReasonIdentityUnknown, ""},
-	}
-	for reason, want := range tests {
+	} {
 		in := bigFleet(1, 0)
 		in.Readings[first] = reading.State{Failures: 2, Reason: reason, NotBefore: in.Now.Add(time.Minute)}
 		r := plan.Plan(in)
@@ -101,6 +101,137 @@ func TestABMCIsReachedAsGitSays(t *testing.T) {
 	for name, m := range moves {
 		if got := m.Target.BMC.TLSMinimum; got != "1.0" {
 			t.Errorf("%s: the lowest version of TLS is %q, want 1.0", name, got)
+		}
+	}
+}
+
+func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
+	const name = "bmc00000-system-0"
+	withTwin := func(in *input, _ *record) {
+		fleettest.AddDuplicate(in.Desired, in.Observed, 0)
+		in.BMCRead["twin"] = in.Now
+	}
+	inState := func(s model.ServerState) change {
+		return func(in *input, rec *record) {
+			rec.Life.State, rec.Claim.Name, rec.Install.Digest = s, "", ""
+			in.Desired.Claims = map[model.ClaimName]*model.ServerClaim{}
+			in.Policy.DiscoveryImage = "probe:1"
+		}
+	}
+	ticket := func(purpose model.TicketPurpose, change ...func(*model.Ticket)) func(*input, *record) {
+		return func(in *input, rec *record) {
+			rec.Install.Digest = ""
+			rec.Boot.Ticket = &model.Ticket{
+				ID: "t", Claim: rec.Claim.Name, Purpose: purpose, Digest: booting.BootDigest(proposal.Boot{Image: "os:1"}), ArmedAt: in.Now,
+			}
+			for _, f := range change {
+				f(rec.Boot.Ticket)
+			}
+		}
+	}
+	served := func(stage model.BootStage) func(*input, *record) {
+		return func(in *input, rec *record) {
+			p, _ := model.Progress{Ticket: "t"}.Reached(stage, in.Now)
+			in.Observed.Progress[rec.Name] = &p
+		}
+	}
+	waits := func(in *input, _ *record) { waiting(in, 1, nil) }
+	type changes []change
+	for test, tc := range map[string]struct {
+		change changes
+		do     string            // what is done to it
+		ended  model.TicketState // its ticket, afterwards
+		why    string            // what it waits for
+		state  model.ServerState // afterwards, if that is another
+	}{
+		"is bound to no claim":           {change: changes{inState(model.StateAvailable), off, waits, withTwin}, why: model.ReasonDuplicateUUID},
+		"is bound to one without a twin": {change: changes{inState(model.StateAvailable), off, waits}, state: model.StateReserved},
+		"is not armed for discovery":     {change: changes{inState(model.StateInitial), off, withTwin}, why: model.ReasonDuplicateUUID},
+		"is not armed for its claim": {
+			change: changes{off, ticket(model.PurposeClaim, func(t *model.Ticket) { t.Ended = model.TicketSpent }), withTwin},
+			why:    model.ReasonDuplicateUUID, ended: model.TicketSpent,
+		},
+		"is not armed for a wipe":           {change: changes{inState(model.StateCleanup), off, withTwin}, why: model.ReasonDuplicateUUID},
+		"loses the ticket of its discovery": {change: changes{inState(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: model.TicketSpent},
+		"loses the ticket of its claim":     {change: changes{ticket(model.PurposeClaim), withTwin}, ended: model.TicketSpent},
+		"loses one that waits for it to be off": {
+			change: changes{ticket(model.PurposeClaim, func(t *model.Ticket) { t.AwaitingOff = true }), withTwin}, ended: model.TicketSpent,
+		},
+		"loses one whose script was served": {change: changes{ticket(model.PurposeClaim), served(model.StageScript), withTwin}, ended: model.TicketSpent},
+		"loses the ticket of a wipe":        {change: changes{inState(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: model.TicketSpent},
+		"loses it though its BMC is silent": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *input, _ *record) {
+			in.Readings[name] = reading.State{Failures: 3, NotBefore: in.Now.Add(time.Hour)}
+		}}, ended: model.TicketSpent},
+		"keeps one whose Ignition was served, for nothing more is": {change: changes{
+			ticket(model.PurposeClaim, func(t *model.Ticket) { t.IgnitionAt = t.ArmedAt }), served(model.StageIgnition), withTwin,
+		}, why: model.ReasonWaitingForBoot},
+		"keeps all while nothing is acted upon": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *input, _ *record) {
+			in.Desired.KeptOverRestart, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
+		}}, why: model.ReasonRevisionOutdated},
+		"is healed from its disk all the same": {change: changes{off, withTwin}, do: "set one-time boot from disk, then ask for power On"},
+		"is not reprovisioned": {change: changes{withTwin, func(in *input, rec *record) {
+			rec.Install.Reprovision, rec.Requests.HandledReprovision = "1", "1"
+			c := *in.Desired.Claims[rec.Claim.Name]
+			c.Spec.Image, c.Annotations = "os:2", map[string]string{model.AnnotationReprovision: "1"}
+			in.Desired.Add(&c)
+		}}, why: model.ReasonDuplicateUUID},
+		"is not taken over with a claim": {change: changes{inState(model.StateInitial), waits, withTwin, func(in *input, _ *record) {
+			in.Desired.Add(&model.Server{
+				Meta: model.Meta{Name: name}, Spec: model.ServerSpec{ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "w00000"}},
+			})
+		}}, why: model.ReasonDuplicateUUID},
+		"is none while its own BMC was never heard": {change: changes{ticket(model.PurposeClaim), withTwin,
+			func(in *input, rec *record) { in.Observed.BMCFacts[rec.BMC] = nil }}, why: "Pending"},
+		"is none once its own BMC shows it no more": {change: changes{off, withTwin, func(in *input, rec *record) {
+			in.Observed.BMCFacts[rec.BMC] = &model.BMCFacts{Name: rec.BMC}
+		}}, do: "set one-time boot from disk, then ask for power On"}, // behind the other
+		"is one of two servers on record": {change: changes{inState(model.StateAvailable), off, waits, func(in *input, rec *record) {
+			other := *rec
+			other.Name, other.BMC = "other", "gone"
+			in.Observed.Servers["other"] = &other
+		}}, why: model.ReasonDuplicateUUID},
+		"is one of two machines behind a BMC": {change: changes{inState(model.StateAvailable), off, waits,
+			func(in *input, rec *record) {
+				f := *in.Observed.BMCFacts[rec.BMC]
+				f.Systems = append(f.Systems, model.SystemFact{URI: "/2", UUID: rec.UUID})
+				in.Observed.BMCFacts[rec.BMC] = &f
+			}}, why: model.ReasonDuplicateUUID},
+	} {
+		t.Run(test, func(t *testing.T) {
+			in, rec := serving(tc.change...)
+			before := *rec
+			st := stepOf(in, name)
+			if got := st.After.Boot.Ticket; got != nil && got.Ended != tc.ended {
+				t.Errorf("its ticket is %q, want %q", got.Ended, tc.ended)
+			}
+			if st.Why.Reason != tc.why {
+				t.Errorf("it waits for %+v, want %q", st.Why, tc.why)
+			}
+			if got := st.does(); got != tc.do {
+				t.Errorf("done is %q, want %q", got, tc.do)
+			}
+			if tc.state == "" {
+				tc.state = before.Life.State
+			}
+			if st.After.Life.State != tc.state {
+				t.Errorf("it is %s, want %s", st.After.Life.State, tc.state)
+			}
+		})
+	}
+}
+
+// TestAServerIsNoDuplicateOfItself: when another machine was recorded in its place before
+// it, whichever of the two records is met first.
+func TestAServerIsNoDuplicateOfItself(t *testing.T) {
+	for range 50 {
+		in := bigFleet(1, 0)
+		gone := *in.Observed.Servers["bmc00000-system-0"]
+		gone.Name, gone.UUID = "gone", "00000000-0000-4000-8000-00000000000b"
+		in.Observed.Servers[gone.Name], in.Observed.ServerFacts[gone.Name] = &gone, &model.ServerFacts{Name: gone.Name}
+		for _, s := range plan.Plan(in).Servers {
+			if s.Duplicate != nil {
+				t.Fatalf("server %s: %s", s.Name, s.Duplicate.Message)
+			}
 		}
 	}
 }

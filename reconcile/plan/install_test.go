@@ -30,7 +30,7 @@ func TestTheStagesOfAnInstall(t *testing.T) {
 	noSecret := func(in *input, rec *record) {
 		in.Desired.Claims[rec.Claim.Name].Spec.IgnitionSecretRef = &model.LocalRef{Name: "none"}
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		changes []change
 		want    install.Stage
 	}{
@@ -60,8 +60,7 @@ func TestTheStagesOfAnInstall(t *testing.T) {
 		"it is installed":                       {changes: []change{func(_ *input, rec *record) { rec.Install.Digest = rec.Boot.Ticket.Digest }}, want: install.None},
 		"its claim wants it off":                {changes: []change{func(_ *input, rec *record) { rec.Claim.Power = model.PowerOff }}, want: install.None},
 		"its claim is gone":                     {changes: []change{func(in *input, rec *record) { delete(in.Desired.Claims, rec.Claim.Name) }}, want: install.None},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
 			all(tc.changes...)(in, rec)

@@ -38,7 +38,7 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 		}
 	}
 	ahead := func(p *model.SettingProblem) { p.NotBefore = fleettest.Now.Add(time.Minute) }
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		changes []change
 		want    string // what it is set to, "" = it is left alone
 	}{
@@ -80,8 +80,7 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 			changes: []change{git("Lit"), problem(func(p *model.SettingProblem) { p.Failures, p.Reason = 9, model.ReasonConnectionFailed })},
 			want:    "Lit",
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := serving(shows("Off", false))
 			in.Observed.BMCFacts[rec.BMC].FirmwareVersion = firmware
@@ -156,7 +155,7 @@ func orderPending(in *input, rec *record, since time.Time) {
 // The boot order is set of a server that is off, and used by nobody, and certain to be the
 // one that Git says.
 func TestWhoseBootOrderIsSet(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		change func(in *input, s *model.Server, rec *record)
 		set    bool
 	}{
@@ -170,8 +169,7 @@ func TestWhoseBootOrderIsSet(t *testing.T) {
 			change: func(in *input, _ *model.Server, rec *record) { orderPending(in, rec, in.Now.Add(-time.Hour)) }, set: true,
 		},
 		"of one that is Released": {change: func(_ *input, _ *model.Server, rec *record) { rec.Life.State = model.StateReleased }},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			in := bigFleet(1, 0)
 			rec := in.Observed.Servers[first]

@@ -130,7 +130,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 	powered := func(rec *model.ServerRecord) {
 		rec.Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: plannedAt.Add(-time.Hour), Reached: true}
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		old     *model.ServerRecord // nil = recordOf()
 		isNew   bool                // it has no record
 		then    *model.ServerRecord // nil = as it was
@@ -305,8 +305,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			isNew: true, then: recordOf(askedForceOff), do: acts{proposal.SetPower{Reset: model.ResetForceOff}}, answers: says{undone("", "no")},
 			want: settled(proposal.MoveFailed, "ask for power ForceOff: no", off, recordOf(askedForceOff, failing(1, "ask for power ForceOff: no"))),
 		},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			old := tc.old
 			if old == nil && !tc.isNew {
@@ -353,7 +352,7 @@ func TestWhatIsRecordedBeforeAPowerRequest(t *testing.T) {
 func TestWhatEndsAMove(t *testing.T) {
 	power := proposal.SetPower{Reset: model.ResetOn}
 	refused := failed(proposal.FailureUndone, model.ReasonUnsupported, "none")
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		do      []proposal.Action
 		answers []proposal.Answer
 		want    proposal.Action // nil = it is over
@@ -364,8 +363,7 @@ func TestWhatEndsAMove(t *testing.T) {
 		"a boot from disk that failed does not":   {[]proposal.Action{proposal.DiskOnce{}, power}, []proposal.Answer{refused}, power},
 		"the last that was done ends it":          {[]proposal.Action{power}, []proposal.Answer{{}}, nil},
 		"an image that cannot be started ends it": {[]proposal.Action{proposal.Arm{Boot: proposal.Boot{Needs: proposal.Needs{UKI: "no"}}}, power}, []proposal.Answer{{}}, nil},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			m := moveOf(nil, powering(), tc.do)
 			if got, ok := m.Next(tc.answers); got != tc.want && (ok || tc.want != nil) {

@@ -23,7 +23,7 @@ func TestTheWindowOfATicket(t *testing.T) {
 			in.Observed.WipeProgress[rec.Name] = &model.WipeProgress{Ticket: "t", ReceivedAt: in.Now.Add(-ago)}
 		}
 	}
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		state   model.ServerState   // "" = that of its purpose
 		purpose model.TicketPurpose // "" = a claim
 		change  change
@@ -55,8 +55,7 @@ func TestTheWindowOfATicket(t *testing.T) {
 			in.Observed.WipeProgress[rec.Name].Ticket = "old"
 		}},
 		"a closed ticket has none": {change: func(_ *input, rec *record) { rec.Boot.Ticket.Ended = model.TicketBooted }},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketedFor(tc.purpose, tc.state)
 			if tc.change != nil {
@@ -82,7 +81,7 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 	}
 	spent := outcome{Ended: model.TicketSpent}
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		state   model.ServerState   // "" = that of its purpose
 		purpose model.TicketPurpose // "" = a claim
 		change  change
@@ -120,8 +119,7 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 			unreachable(in, rec)
 			in.Observed.Wipes[rec.Name] = &model.WipeReport{Ticket: "t", ReceivedAt: start}
 		}},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketedFor(tc.purpose, tc.state)
 			in.Now = in.Now.Add(time.Hour)
@@ -148,7 +146,7 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 }
 
 func TestWipeTicketWaitsForOff(t *testing.T) {
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		offs   int
 		power  model.Power
 		ticket *model.Ticket // nil = none yet
@@ -161,8 +159,7 @@ func TestWipeTicketWaitsForOff(t *testing.T) {
 		"waiting while it was read off once":  {offs: 1, power: model.PowerOff, ticket: &model.Ticket{AwaitingOff: true}, held: true},
 		"let go once it is off":               {offs: 3, power: model.PowerOff, ticket: &model.Ticket{AwaitingOff: true}},
 		"and then it is powered on":           {offs: 3, power: model.PowerOff, ticket: &model.Ticket{}, want: "set one-time network boot, then ask for power On"},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketed(model.StateCleanup, model.PurposeCleanup)
 			in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: tc.power, Inventory: &model.Inventory{}}

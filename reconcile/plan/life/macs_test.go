@@ -17,7 +17,7 @@ func TestWhichMACAddressesAreAServers(t *testing.T) {
 	bmc := func(numbers ...int) macs { return fleettest.MACs(model.MACByBMC, numbers...) }
 	git := func(numbers ...int) macs { return fleettest.MACs(model.MACByGit, numbers...) }
 	sighted := fleettest.MACs(model.MACBySighting, 1, 2)
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		git    string
 		shows  []int // by its BMC, by turns as interfaces and as bare addresses; nil = it was not read
 		known  macs  // in its record
@@ -40,8 +40,7 @@ func TestWhichMACAddressesAreAServers(t *testing.T) {
 		"that is forgotten once its BMC shows any": {shows: []int{3}, known: sighted, want: bmc(3)},
 		"its BMC's word counts then":               {shows: []int{1, 2}, known: sighted, want: bmc(1, 2)},
 		"or Git gives it one":                      {git: fleettest.CardOf(3), known: sighted, want: git(3)},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := plantest.Ticketed(model.StateAvailable, model.PurposeDiscovery)
 			rec.MACs, rec.Boot.Ticket = tt.known, nil

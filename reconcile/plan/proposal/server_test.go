@@ -28,7 +28,7 @@ func TestPartsAreReadAgain(t *testing.T) {
 	readAt := func(at time.Time, ons int, on bool, unread int) reading.State {
 		return reading.State{InventoryAt: at, Ons: ons, InventoryOn: on, Unread: unread}
 	}
-	tests := map[string]struct {
+	for title, tt := range map[string]struct {
 		inv     *model.Inventory
 		power   model.Power
 		reading reading.State
@@ -66,8 +66,7 @@ func TestPartsAreReadAgain(t *testing.T) {
 		"that say that Secure Boot is in the way are, in a while":  {inv: whole, reading: readAt(now.Add(-reading.PartsRetry), 9, true, 0), blocked: true, due: true},
 		"that say that Secure Boot is in the way are not at once":  {inv: whole, reading: readAt(now.Add(-reading.PartsRetry+1), 9, true, 0), blocked: true},
 		"that were never read are left to what needs them":         {reading: readAt(time.Time{}, 9, false, 0)},
-	}
-	for title, tt := range tests {
+	} {
 		t.Run(title, func(t *testing.T) {
 			o, rec := policy.Default(), &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: name}}
 			s := &proposal.Server{

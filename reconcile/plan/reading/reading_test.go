@@ -12,7 +12,7 @@ import (
 
 func TestABMCThatSaysAnotherTimeOfItsRestart(t *testing.T) {
 	first := time.Date(2026, 3, 9, 2, 38, 30, 0, time.UTC)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		before, now time.Time
 		want        bool
 	}{
@@ -23,8 +23,7 @@ func TestABMCThatSaysAnotherTimeOfItsRestart(t *testing.T) {
 		"none, as its manager is unread":   {first, time.Time{}, false},
 		"none ever":                        {time.Time{}, time.Time{}, false},
 		"an earlier one, its clock is set": {first, first.Add(-time.Hour), true},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if got := reading.Restarted(tc.before, tc.now); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
@@ -35,7 +34,7 @@ func TestABMCThatSaysAnotherTimeOfItsRestart(t *testing.T) {
 
 func TestAReadingOfPartsIsNoted(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 1, 0, time.UTC)
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		before   reading.State
 		problems []string
 		want     reading.State
@@ -46,8 +45,7 @@ func TestAReadingOfPartsIsNoted(t *testing.T) {
 		"while it is off, after it ran":   {before: reading.State{At: at, InventoryOn: true}, want: reading.State{At: at, InventoryAt: at, InventoryOn: true}},
 		"with parts that fail":            {before: reading.State{At: at, Unread: 2}, problems: []string{"x"}, want: reading.State{At: at, InventoryAt: at, Unread: 3}},
 		"in which nothing fails any more": {before: reading.State{At: at, Unread: 2}, want: reading.State{At: at, InventoryAt: at}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got := tt.before.ReadParts(&model.Inventory{Problems: tt.problems})
 			if diff := cmp.Diff(tt.want, got); diff != "" {

@@ -8,6 +8,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 )
@@ -73,7 +74,7 @@ func TestReadingSettles(t *testing.T) {
 	isDown := refusing(1, model.ReasonConnectionFailed, "refused", settleNow)
 	isDenied := refusing(1, model.ReasonAuthenticationFailed, "wrong password", settleNow)
 
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		old, then *model.BMCRecord // then: nil = as it was
 		known     *model.BMCFacts
 		trial     bool // a credential of the MAC prefix database is tried
@@ -101,8 +102,7 @@ func TestReadingSettles(t *testing.T) {
 		"a credential without an answer is kept":       {old: bmcOf(), trial: true, answer: down, want: fails("refused", bmcOf(isDown))},
 		"refused credentials of Git change no device":  {old: bmcOf(), answer: denied, want: fails("wrong password", bmcOf(isDenied))},
 		"a stop changes nothing":                       {old: bmcOf(), trial: true, answer: stopped, want: proposal.Settled{Outcome: proposal.MoveStopped, Err: "context canceled"}},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			p := policy.Default()
 			m := &Reading{Target: model.BMCTarget{Address: "192.0.2.1:443"}, Then: cmp.Or(tc.then, tc.old), Known: tc.known, old: tc.old, policy: &p}
@@ -119,3 +119,89 @@ func TestReadingSettles(t *testing.T) {
 const identityFailure = "at 192.0.2.1:443 answers the BMC with UUID u1 and serial number unknown, " +
 	"and not the one with UUID u0 and serial number unknown: nothing is done to its servers until that one answers; " +
 	"if it was replaced, set annotation metal.ironcore.dev/operation: retry#1 on BMC b1 in Git"
+
+// inputOf is an input with these manifests, and devices that DHCP found.
+func inputOf(objects []model.Object, devices ...model.EndpointFacts) *Input {
+	p := policy.Default()
+	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Policy: &p, Now: settleNow}
+	for _, o := range objects {
+		in.Desired.Add(o)
+	}
+	for _, facts := range devices {
+		in.Observed.EndpointFacts[facts.MACAddress] = &facts
+	}
+	return in
+}
+
+// addresses are the MAC and IP address of each endpoint by name.
+func addresses(in *Input) map[string][2]string {
+	all := make(map[string][2]string)
+	for _, e := range Load(in).Endpoints() {
+		all[e.Name] = [2]string{e.MAC, e.IP}
+	}
+	return all
+}
+
+func TestLastDeviceToGetAnAddressHasIt(t *testing.T) {
+	const a, b, c, d, e = "02:00:00:00:00:01", "02:00:00:00:00:02", "02:00:00:00:00:03", "02:00:00:00:00:04", "02:00:00:00:00:05"
+	want := map[string][2]string{
+		"oob-020000000001": {a, ""}, "oob-020000000002": {b, "10.0.0.1"}, "oob-020000000003": {c, ""},
+		"oob-020000000004": {d, "10.0.0.2"}, "oob-020000000005": {e, ""},
+	}
+	device := func(mac, ip string, since time.Time) model.EndpointFacts {
+		return model.EndpointFacts{MACAddress: mac, IP: ip, Network: "oob", Since: since}
+	}
+	for range 20 { // the order of a map is random
+		got := addresses(inputOf(nil, device(a, "10.0.0.1", plannedAt), device(b, "10.0.0.1", settleNow), device(c, "", plannedAt),
+			device(d, "10.0.0.2", plannedAt), device(e, "10.0.0.2", plannedAt)))
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Fatalf("-want +got:\n%s", diff)
+		}
+	}
+}
+
+func TestEndpointByReservedAddress(t *testing.T) {
+	endpoint := func(name, mac, ip string) model.Object {
+		return &model.Endpoint{Meta: model.Meta{Name: name}, Spec: model.EndpointSpec{MACAddress: mac, IP: ip}}
+	}
+	in := inputOf([]model.Object{
+		endpoint("port-7", "", "192.0.2.7"), endpoint("port-8", "", "192.0.2.8"), endpoint("port-9", "", "192.0.2.9"),
+		endpoint("own", "02:00:00:00:00:02", "192.0.2.99"),
+	}, model.EndpointFacts{MACAddress: "02:00:00:00:00:01", IP: "192.0.2.7", Reserved: "port-7"},
+		model.EndpointFacts{MACAddress: "02:00:00:00:00:02", IP: "192.0.2.8", Reserved: "port-8"},
+		model.EndpointFacts{MACAddress: "02:00:00:00:00:03", IP: "192.0.2.9"}) // had it before the reservation
+	want := map[string][2]string{
+		"port-7": {"02:00:00:00:00:01", "192.0.2.7"}, "port-8": {"", "192.0.2.8"}, "port-9": {"", "192.0.2.9"},
+		"own": {"02:00:00:00:00:02", "192.0.2.8"}, "endpoint-020000000003": {"02:00:00:00:00:03", "192.0.2.9"},
+	}
+	if diff := gocmp.Diff(want, addresses(in)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestSecretOfFoundBMC(t *testing.T) {
+	in := inputOf(nil)
+	in.Policy.Tenants = fleettest.Tenants
+	for tenant, want := range map[string]bool{"ops": true, "beta": true, "gamma": false, "": false} {
+		in.Desired.Add(&model.BMCSecret{Meta: model.Meta{Name: "bmc-1", Tenant: tenant}})
+		if got := in.foundSecret("bmc-1"); (got != nil) != want {
+			t.Errorf("of %q: got %v", tenant, got)
+		}
+	}
+	in.Policy.Tenants = nil
+	if in.foundSecret("bmc-1") == nil || in.foundSecret("bmc-2") != nil {
+		t.Error("without tenants it is not the one of its name")
+	}
+}
+
+// A BMC that shows a UUID one day, as after an update of its firmware, has to show the one
+// that Git gave its machine.
+func TestMachineThatShowsItsUUIDLater(t *testing.T) {
+	rec := &model.ServerRecord{RecordIdentity: model.RecordIdentity{SystemURI: "/1", UUID: fleettest.GivenUUID, Board: &model.Board{SerialNumber: "S1"}}}
+	for uuid, want := range map[string]Place{fleettest.GivenUUID: ShownItself, "00000000-0000-4000-8000-00000000000b": ShownOther} {
+		facts := &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", UUID: uuid}}}
+		if got := ShownAs(facts, rec); got != want {
+			t.Errorf("one that shows %s is taken for %d, want %d", uuid, got, want)
+		}
+	}
+}

@@ -72,7 +72,7 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 	gone := func(m model.MissingDisk) model.MissingDisk { m.Gone = true; return m }
 	replaced := func(d model.Disk) model.Disk { d.ReplacedBy = "S9"; return d }
 	replacedBy := func(m model.MissingDisk) model.MissingDisk { m.ReplacedBy = "S9"; return m }
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		record           known
 		probe            probed
 		bmc, twin        drives // twin is of another storage subsystem
@@ -200,8 +200,7 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 			}
 			return list
 		}()},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := wipedServer(tc.wipe)
 			s.Record.Disks = model.RecordDisks{Known: tc.record, Missing: tc.before}
@@ -248,7 +247,7 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 		retry  = "annotation metal.ironcore.dev/operation: retry#1 on Server s1 has it wiped again"
 		accept = "annotation ingot/disks-accepted: %q on Server s1 accepts that, and has it wiped again"
 	)
-	tests := map[string]struct {
+	for name, tc := range map[string]struct {
 		wiped   []model.DiskWipe
 		known   []model.Disk
 		probed  bool // its probe reported what disks it has
@@ -302,8 +301,7 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 		"an acceptance from before that":        {accepts: "none", want: "nobody ever said"},
 		"which a person accepted":               {wiped: wipedDisks("S1"), probed: true},
 		"its probe saw none, nor does the wipe": {probed: true},
-	}
-	for name, tc := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := wipedServer(tc.wiped)
 			s.Record.Disks, s.Record.Requests = model.RecordDisks{Known: tc.known}, tc.handled
@@ -314,6 +312,41 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 			got := disks.Unaccounted(s, &proposal.Proof{Reported: tc.wiped})
 			if !strings.Contains(got, tc.want) || tc.want == "" && got != "" {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// A summary is taken where nothing is known, and never in the place of more.
+func TestASummaryReplacesNothingButASummary(t *testing.T) {
+	cpus := func(ids ...string) (all []model.Processor) {
+		for _, id := range ids {
+			all = append(all, model.Processor{ID: id})
+		}
+		return all
+	}
+	drives := func(names ...string) []model.Storage {
+		s := model.Storage{Name: "S"}
+		for _, name := range names {
+			s.Drives = append(s.Drives, model.Drive{Name: name, SerialNumber: name})
+		}
+		return []model.Storage{s}
+	}
+	both := []string{model.PartProcessors, model.PartDrives}
+	whole := model.Inventory{Processors: cpus("CPU.Socket.1"), Storages: drives("a", "b")}
+	summary := model.Inventory{Processors: cpus("1", "2"), Storages: drives("c"), Summarized: both}
+	for name, tt := range map[string]struct{ known, read, want model.Inventory }{
+		"of what was read one by one":       {known: whole, read: summary, want: whole},
+		"of what was a summary itself":      {known: model.Inventory{Processors: cpus("1"), Storages: drives("d"), Summarized: both}, read: summary, want: summary},
+		"of nothing":                        {read: summary, want: summary},
+		"of a storage without drives":       {known: model.Inventory{Storages: drives()}, read: summary, want: summary},
+		"and is replaced by what is read":   {known: summary, read: whole, want: whole},
+		"and is kept while nothing is read": {known: summary, read: model.Inventory{}, want: summary},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := disks.Merged(&model.ServerFacts{Inventory: &tt.known}, &tt.read)
+			if diff := cmp.Diff(&tt.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
