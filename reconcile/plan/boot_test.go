@@ -8,62 +8,55 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhatStandsAgainstABoot(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	const running = "it keeps running what it has, and it is tried again"
+	now := fleettest.Now
+	waits := func(reason model.Reason, then string, actor proposal.Actor) proposal.Why {
+		return proposal.Why{Reason: reason, Message: "no such tag; " + then + ", and it is tried again", Since: now, Actor: actor}
+	}
+	const arms, stays, runs = "arm boot ticket for os:1", "it is not powered on for that", "it keeps running what it has"
+	arm64 := func(p model.Processor) change {
+		return func(in *input, rec *record) {
+			in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{Processors: []model.Processor{p}}
+		}
+	}
+	until := func(t time.Time) change { return func(_ *input, rec *record) { rec.Boot.Problem.NotBefore = t } }
+	later := until(now.Add(time.Minute))
+	reprovisioned := func(in *input, rec *record) {
+		rec.Install.Digest, rec.Install.Reprovision, rec.Requests.HandledReprovision = "sha256:old", "1", "1"
+		in.Desired.Claims[rec.Claim.Name].Annotations = map[string]string{model.AnnotationReprovision: "1"}
+		in.Observed.ServerFacts[rec.Name].Power = model.PowerOn
+	}
+	noProblem := func(_ *input, rec *record) { rec.Boot.Problem = nil }
 	for name, tc := range map[string]struct {
 		change change
 		want   proposal.Why // "" = it is armed
 		do     string       // what is done
 	}{
-		"nothing is known against it": {do: "arm boot ticket for os:1"},
-		"a problem of it is waited out": {
-			change: func(_ *input, rec *record) { rec.Boot.Problem.NotBefore = now.Add(time.Minute) },
-			want:   proposal.Why{Reason: "NotFound", Message: "no such tag; it is not powered on for that, and it is tried again", Since: now, Actor: proposal.Tenant},
+		"nothing is known against it":          {change: noProblem, do: arms},
+		"a problem of it is waited out":        {change: later, want: waits("NotFound", stays, proposal.Tenant)},
+		"the time for another attempt is come": {change: until(now), want: waits("NotFound", stays, proposal.Tenant), do: arms},
+		"a problem of another boot is no matter": {
+			change: all(later, func(_ *input, rec *record) { rec.Boot.Problem.Digest = "sha256:other" }), do: arms,
 		},
-		"the time for another attempt is come": {
-			change: func(_ *input, rec *record) { rec.Boot.Problem.NotBefore = now },
-			want:   proposal.Why{Reason: "NotFound", Message: "no such tag; it is not powered on for that, and it is tried again", Since: now, Actor: proposal.Tenant},
-			do:     "arm boot ticket for os:1",
-		},
-		"a problem of another boot is no matter": {change: func(_ *input, rec *record) {
-			rec.Boot.Problem.NotBefore, rec.Boot.Problem.Digest = now.Add(time.Minute), "sha256:other"
-		}, do: "arm boot ticket for os:1"},
-		"nor is one of another architecture": {change: func(in *input, rec *record) {
-			rec.Boot.Problem.NotBefore = now.Add(time.Minute)
-			in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{Processors: []model.Processor{{Architecture: "ARM"}}}
-		}, do: "arm boot ticket for os:1"},
+		"nor is one of another architecture": {change: all(later, arm64(model.Processor{Architecture: "ARM"})), do: arms},
 		"an unreachable registry is the operator's": {
-			change: func(_ *input, rec *record) {
-				rec.Boot.Problem.NotBefore, rec.Boot.Problem.Reason = now.Add(time.Minute), "RegistryUnreachable"
-			},
-			want: proposal.Why{Reason: "RegistryUnreachable", Message: "no such tag; it is not powered on for that, and it is tried again", Since: now, Actor: proposal.RackOperator},
+			change: all(later, func(_ *input, rec *record) { rec.Boot.Problem.Reason = "RegistryUnreachable" }),
+			want:   waits("RegistryUnreachable", stays, proposal.RackOperator),
 		},
 		"an architecture that is not served": {
-			change: func(in *input, rec *record) {
-				in.Policy.Architectures = []string{"amd64", "riscv64"}
-				in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{Processors: []model.Processor{{InstructionSet: "ARM-A64"}}}
-			},
+			change: all(arm64(model.Processor{InstructionSet: "ARM-A64"}), func(in *input, _ *record) { in.Policy.Architectures = []string{"amd64", "riscv64"} }),
 			want: proposal.Why{Reason: model.ReasonArchitectureNotServed,
 				Message: "it is arm64 (by its processors), and boot.architectures has only amd64, riscv64: " +
 					"add arm64 there and restart Ingot, or take the server's BMC out of Git", Since: now.Add(-time.Hour), Actor: proposal.RackOperator},
 		},
-		"a running server whose new image cannot be had": {change: func(in *input, rec *record) {
-			rec.Install.Digest, rec.Install.Reprovision, rec.Requests.HandledReprovision = "sha256:old", "1", "1"
-			in.Desired.Claims[rec.Claim.Name].Annotations = map[string]string{model.AnnotationReprovision: "1"}
-			rec.Boot.Problem.NotBefore = now.Add(time.Minute)
-			in.Observed.ServerFacts[rec.Name].Power = model.PowerOn
-		}, want: proposal.Why{Reason: "NotFound", Message: "no such tag; " + running, Since: now, Actor: proposal.Tenant}},
-		"a running server whose new image may be had": {change: func(in *input, rec *record) {
-			rec.Install.Digest, rec.Install.Reprovision, rec.Requests.HandledReprovision, rec.Boot.Problem = "sha256:old", "1", "1", nil
-			in.Desired.Claims[rec.Claim.Name].Annotations = map[string]string{model.AnnotationReprovision: "1"}
-			in.Observed.ServerFacts[rec.Name].Power = model.PowerOn
-		}, do: "arm boot ticket for os:1"},
+		"a running server whose new image cannot be had": {change: all(reprovisioned, later), want: waits("NotFound", runs, proposal.Tenant)},
+		"a running server whose new image may be had":    {change: all(reprovisioned, noProblem), do: arms},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := serving(off)
@@ -72,11 +65,7 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 				Digest: booting.BootDigest(proposal.Boot{Image: "os:1"}), Architecture: "amd64", Image: "os:1",
 				Reason: "NotFound", Message: "no such tag", Since: now,
 			}
-			if tc.change == nil {
-				rec.Boot.Problem = nil
-			} else {
-				tc.change(in, rec)
-			}
+			tc.change(in, rec)
 			st := stepOf(in, rec.Name)
 			if diff := cmp.Diff(tc.want, st.Why); diff != "" {
 				t.Errorf("why (-want +got):\n%s", diff)
@@ -114,6 +103,7 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 			change(rec.Boot.Ticket)
 		}
 	}
+	served := ticket(func(t *model.Ticket) { t.IgnitionAt = fleettest.Now.Add(-time.Minute) })
 	none := func(of string) change {
 		return func(_ *input, rec *record) { rec.Boot.NoDiskBoot = &model.NoDiskBoot{Firmware: of} }
 	}
@@ -129,19 +119,13 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 			want:   "clear boot override, " + disk + ", ask for power On",
 		},
 		"one that always boots from the network does not": {change: all(off, always), want: "set one-time network boot, ask for power On"},
-		"one that was powered off by what installs it": {
-			change: all(off, ticket(func(t *model.Ticket) { t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC) })),
-			want:   disk + ", ask for power On",
-		},
+		"one that was powered off by what installs it":    {change: all(off, served), want: disk + ", ask for power On"},
 		"a power cycle":                            {change: asks(model.OperationPowerCycle), want: disk + ", ask for power PowerCycle"},
 		"a hard restart":                           {change: asks(model.OperationHardRestart), want: disk + ", ask for power ForceRestart"},
 		"a graceful restart":                       {change: asks(model.OperationGracefulRestart), want: disk + ", ask for power GracefulRestart"},
 		"a restart that is refused an override":    {change: all(asks(model.OperationPowerCycle), none(firmware)), want: "ask for power PowerCycle"},
 		"a restart of what boots from the network": {change: all(asks(model.OperationPowerCycle), always), want: "ask for power PowerCycle"},
-		"a restart while it is being installed": {
-			change: all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC) })),
-			want:   disk + ", ask for power PowerCycle",
-		},
+		"a restart while it is being installed":    {change: all(asks(model.OperationPowerCycle), served), want: disk + ", ask for power PowerCycle"},
 		"a restart while its install waits for it to be off": {
 			change: all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.AwaitingOff = true })),
 			want:   disk + ", ask for power PowerCycle",

@@ -106,29 +106,6 @@ func TestTheGuardLetsAnApprovedRemovalPass(t *testing.T) {
 	}
 }
 
-// No plan follows on a look that finds nothing new, so what this one says is shown until
-// the next.
-func TestTheGuardIsNamedWhileAServerIsRead(t *testing.T) {
-	for name, readAgo := range map[string]time.Duration{"read a moment ago": 0, "to be read": 24 * time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			in := bigFleet(2, 2)
-			in.Policy.MaxPowerDisruptions = 1
-			for _, c := range in.Desired.Claims {
-				c.Spec.Power = model.PowerOff
-			}
-			for server, r := range in.Readings {
-				r.At = in.Now.Add(-readAgo)
-				in.Readings[server] = r
-			}
-			r := plan.Plan(in)
-			s, looks := r.Servers[0], r.Moves[r.Servers[0].Name] != nil
-			if s.Why.Reason != model.ReasonGuardHeld || looks != (readAgo > 0) {
-				t.Errorf("it is %q, and is read now: %t", s.Why.Reason, looks)
-			}
-		})
-	}
-}
-
 func stepNames(steps []model.Disruption) string {
 	var all []string
 	for _, d := range steps {

@@ -88,23 +88,6 @@ func TestAPowerStateThatStaysUnknownNeedsAPerson(t *testing.T) {
 	}
 }
 
-// A BMC is reached as its manifest says.
-func TestABMCIsReachedAsGitSays(t *testing.T) {
-	in := lostPower(1)
-	for _, b := range in.Desired.BMCs {
-		b.Annotations = map[string]string{model.AnnotationTLSMinimum: "1.0"}
-	}
-	moves := plan.Plan(in).Moves
-	if len(moves) != 1 {
-		t.Fatalf("%d moves, want 1", len(moves))
-	}
-	for name, m := range moves {
-		if got := m.Target.BMC.TLSMinimum; got != "1.0" {
-			t.Errorf("%s: the lowest version of TLS is %q, want 1.0", name, got)
-		}
-	}
-}
-
 func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 	const name = "bmc00000-system-0"
 	withTwin := func(in *input, _ *record) {
@@ -217,21 +200,5 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 				t.Errorf("it is %s, want %s", st.After.Life.State, tc.state)
 			}
 		})
-	}
-}
-
-// TestAServerIsNoDuplicateOfItself: when another machine was recorded in its place before
-// it, whichever of the two records is met first.
-func TestAServerIsNoDuplicateOfItself(t *testing.T) {
-	for range 50 {
-		in := bigFleet(1, 0)
-		gone := *in.Observed.Servers["bmc00000-system-0"]
-		gone.Name, gone.UUID = "gone", "00000000-0000-4000-8000-00000000000b"
-		in.Observed.Servers[gone.Name], in.Observed.ServerFacts[gone.Name] = &gone, &model.ServerFacts{Name: gone.Name}
-		for _, s := range plan.Plan(in).Servers {
-			if s.Duplicate != nil {
-				t.Fatalf("server %s: %s", s.Name, s.Duplicate.Message)
-			}
-		}
 	}
 }

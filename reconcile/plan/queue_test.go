@@ -25,6 +25,9 @@ func lostPower(servers int) *input {
 func TestServersStandInLineForAPowerOn(t *testing.T) {
 	in := lostPower(60)
 	in.Policy.MaxConcurrentPowerOns = 10
+	for _, b := range in.Desired.BMCs {
+		b.Annotations = map[string]string{model.AnnotationTLSMinimum: "1.0"}
+	}
 	r := plan.Plan(in)
 	if len(r.Moves) != 10 {
 		t.Errorf("%d servers are powered on, want 10", len(r.Moves))
@@ -36,7 +39,7 @@ func TestServersStandInLineForAPowerOn(t *testing.T) {
 	for _, q := range r.Queued {
 		got = append(got, q.Name)
 		last, ok := q.Do[len(q.Do)-1].(proposal.SetPower)
-		if !ok || last.Reset != model.ResetOn || q.Then.Power.Asked == nil || q.Target.UUID == "" || !q.Heals {
+		if !ok || last.Reset != model.ResetOn || q.Then.Power.Asked == nil || q.Target.UUID == "" || q.Target.BMC.TLSMinimum != "1.0" || !q.Heals {
 			t.Fatalf("%s waits for its turn with %+v", q.Name, q.Move)
 		}
 	}
@@ -66,31 +69,6 @@ func TestAnUnshownDecisionIsNotInLine(t *testing.T) {
 	in.Policy.ShowFirst = true // nothing was announced yet
 	if r := plan.Plan(in); len(r.Queued) != 0 {
 		t.Errorf("in line: %+v", r.Queued[0].Move)
-	}
-}
-
-func TestWhoMustWaitOtherwiseIsNotInLine(t *testing.T) {
-	for name, change := range map[string]func(in *input, rec *record){
-		"a busy server":                     func(in *input, rec *record) { in.Busy = map[model.ServerName]bool{rec.Name: true} },
-		"a server that is to be read first": func(in *input, rec *record) { in.Readings[rec.Name] = reading.State{} },
-		"a server whose BMC did not answer a number of requests": func(in *input, rec *record) {
-			rec.Power.Asked = &model.PowerAsked{
-				Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Hour), Unsure: true, Tries: in.Policy.UnsureTries,
-			}
-			in.Readings[rec.Name] = reading.State{At: in.Now.Add(-time.Second), Offs: 3}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			in := lostPower(2)
-			in.Policy.MaxConcurrentPowerOns = 1
-			if r := plan.Plan(in); len(r.Queued) != 1 {
-				t.Fatalf("%d are in line to begin with", len(r.Queued))
-			}
-			change(in, in.Observed.Servers[fleettest.ServerName(1)])
-			if r := plan.Plan(in); len(r.Queued) != 0 {
-				t.Errorf("in line: %+v", r.Queued[0].Move)
-			}
-		})
 	}
 }
 

@@ -447,19 +447,3 @@ func TestAReadingOfPartsThatFailsIsPutOff(t *testing.T) {
 		})
 	}
 }
-
-func TestPartsThatAreAsTheyWereAreNoNews(t *testing.T) {
-	for name, tt := range map[string]struct {
-		read *model.Inventory
-		news bool
-	}{"the same": {read: &model.Inventory{Model: "X"}}, "other parts": {read: &model.Inventory{Model: "X", MemoryBytes: 1}, news: true}} {
-		t.Run(name, func(t *testing.T) {
-			m := moveOf(recordOf(), nil, []proposal.Action{proposal.Inspect{Inventory: true}})
-			m.Routine, m.was.facts = true, &model.ServerFacts{Name: "s1", Power: model.PowerOff, Inventory: &model.Inventory{Model: "X"}}
-			got := m.Settle([]proposal.Answer{{At: settleNow, Facts: &model.ServerFacts{Power: model.PowerOff, Inventory: tt.read}}}, settleNow)
-			if got.News != tt.news || (len(got.Changes.ServerFacts) > 0) != tt.news || !got.Reading.InventoryAt.Equal(settleNow) {
-				t.Errorf("got %+v", got)
-			}
-		})
-	}
-}

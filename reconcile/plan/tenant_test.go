@@ -38,32 +38,28 @@ func TestEachServersRemovalIsNoted(t *testing.T) {
 }
 
 func TestAServerThatIsGivenUpStaysItsTenants(t *testing.T) {
+	const reserved, released = model.StateReserved, model.StateReleased
 	release := &model.Release{Claim: "default/web"}
 	for name, c := range map[string]struct {
-		rec   model.ServerRecord
-		claim string // whose the claim is
-		want  bool
+		state   model.ServerState
+		tenant  string // whose the server is
+		release *model.Release
+		claim   string // whose the claim is
+		want    bool
 	}{
-		"in use": {rec: model.ServerRecord{Life: model.RecordLife{State: model.StateReserved}, Claim: model.RecordClaim{Tenant: "beta"}}, claim: "gamma"},
-		"being released": {
-			rec:   model.ServerRecord{Life: model.RecordLife{State: model.StateReserved}, Claim: model.RecordClaim{Tenant: "beta"}, Release: release},
-			claim: "gamma", want: true,
-		},
-		"Released": {
-			rec: model.ServerRecord{Life: model.RecordLife{State: model.StateReleased}, Claim: model.RecordClaim{Tenant: "beta"}}, claim: "gamma",
-			want: true,
-		},
-		"Released, and the claim is back": {
-			rec:   model.ServerRecord{Life: model.RecordLife{State: model.StateReleased}, Claim: model.RecordClaim{Tenant: "beta"}, Release: release},
-			claim: "beta",
-		},
-		"Released by a record of before":    {rec: model.ServerRecord{Life: model.RecordLife{State: model.StateReleased}}, claim: "gamma"},
-		"Released, and no tenants any more": {rec: model.ServerRecord{Life: model.RecordLife{State: model.StateReleased}, Claim: model.RecordClaim{Tenant: "beta"}}},
+		"in use":                            {state: reserved, tenant: "beta", claim: "gamma"},
+		"being released":                    {state: reserved, tenant: "beta", release: release, claim: "gamma", want: true},
+		"Released":                          {state: released, tenant: "beta", claim: "gamma", want: true},
+		"Released, and the claim is back":   {state: released, tenant: "beta", release: release, claim: "beta"},
+		"Released by a record of before":    {state: released, claim: "gamma"},
+		"Released, and no tenants any more": {state: released, tenant: "beta"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.rec.Claim.Name = "default/web"
 			in := behind(nil)
-			c.rec.Name, in.Observed.Servers["s"] = "s", &c.rec
+			in.Observed.Servers["s"] = &record{
+				RecordIdentity: model.RecordIdentity{Name: "s"}, Life: model.RecordLife{State: c.state},
+				Claim: model.RecordClaim{Name: "default/web", Tenant: c.tenant}, Release: c.release,
+			}
 			in.Desired.Add(claim("web", fleettest.OfTenant(c.claim)))
 			if got := stepOf(in, "s").Claim == nil; got != c.want {
 				t.Errorf("the claim of its name is another tenant's: %t", got)

@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
 )
 
 func TestWhatMakesAClaimBooted(t *testing.T) {
 	const grace = 30 * time.Minute
-	served := func(ago time.Duration) func(in *input, rec *record) {
+	served := func(ago time.Duration) change {
 		return func(in *input, rec *record) { rec.Boot.Ticket.IgnitionAt = in.Now.Add(-ago) }
 	}
-	annotated := func(value string) func(in *input, rec *record) {
+	annotated := func(value string) change {
 		return func(in *input, rec *record) {
 			in.Desired.Claims[rec.Claim.Name].Annotations = map[string]string{model.AnnotationBooted: value}
 			rec.Boot.Ticket.BootedBy = value
@@ -23,7 +24,8 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 			rec.Power.Asked.At = in.Now.Add(-2 * grace)
 		}
 	}
-	asked := func(u model.TicketUse, ago time.Duration) func(in *input, rec *record) {
+	long := all(annotated("served"), served(2*grace))
+	asked := func(u model.TicketUse, ago time.Duration) change {
 		return func(in *input, rec *record) {
 			u.Last = in.Now.Add(-ago)
 			p := *in.Observed.Progress[rec.Name]
@@ -35,13 +37,14 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 	reported := func(in *input, rec *record) {
 		in.Observed.BootStates[rec.Name] = &model.BootState{Ticket: "t", ReceivedAt: in.Now}
 	}
-	kernel := func(ago time.Duration) func(in *input, rec *record) {
-		return func(in *input, rec *record) {
-			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", ScriptAt: in.Now.Add(-ago), KernelAt: in.Now.Add(-ago)}
-		}
+	kernel := func(ago time.Duration) change {
+		return progressed(model.Progress{ScriptAt: fleettest.Now.Add(-ago), KernelAt: fleettest.Now.Add(-ago)})
 	}
 	unconfirmed := func(in *input, rec *record) {
 		rec.Install.Digest, rec.Install.Unconfirmed = rec.Boot.Ticket.Digest, in.Now.Add(-time.Hour)
+	}
+	poweredOn := func(ago time.Duration) change {
+		return func(in *input, rec *record) { rec.Power.Asked.At = in.Now.Add(-ago) }
 	}
 	const booted, waits = "Booted", "waits"
 	for name, tc := range map[string]struct {
@@ -55,44 +58,32 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		"nothing more once it is Unconfirmed":   {changes: []change{served(24 * time.Hour), unconfirmed}, want: model.ReasonUnconfirmed},
 		"being served, where the claim says so": {changes: []change{annotated("served"), served(grace)}, want: booted},
 		"and not before":                        {changes: []change{annotated("served"), served(grace - time.Minute)}, want: waits},
-		"the annotation may come late":          {changes: []change{annotated("served"), served(2 * grace), unconfirmed}, want: booted},
-		"not while it is off":                   {changes: []change{annotated("served"), served(2 * grace), unconfirmed, off}, want: model.ReasonUnconfirmed},
-		"not while it asks for its script": {
-			changes: []change{annotated("served"), served(2 * grace), asked(replay, time.Minute)}, want: model.ReasonUnconfirmed,
+		"the annotation may come late":          {changes: []change{long, unconfirmed}, want: booted},
+		"not while it is off":                   {changes: []change{long, unconfirmed, off}, want: model.ReasonUnconfirmed},
+		"not while it asks for its script":      {changes: []change{long, asked(replay, time.Minute)}, want: model.ReasonUnconfirmed},
+		"nor while its firmware asks DHCP": {
+			changes: []change{long, asked(model.TicketUse{What: model.ThingBootFile, Refusal: model.RefusedReplay}, time.Minute)}, want: model.ReasonUnconfirmed,
 		},
-		"nor while its firmware asks DHCP": {changes: []change{
-			annotated("served"), served(2 * grace),
-			asked(model.TicketUse{What: model.ThingBootFile, Refusal: model.RefusedReplay}, time.Minute),
-		}, want: model.ReasonUnconfirmed},
-		"but 30 minutes after it asked last": {changes: []change{annotated("served"), served(2 * grace), asked(replay, grace)}, want: booted},
-		"who has another's address does not ask for it": {changes: []change{
-			annotated("served"), served(2 * grace),
-			asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedAddress}, time.Minute),
-		}, want: booted},
-		"who is another server does not ask for it": {changes: []change{
-			annotated("served"), served(2 * grace),
-			asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedOther}, time.Minute),
-		}, want: booted},
-		"nor does who reports": {changes: []change{
-			annotated("served"), served(2 * grace),
-			asked(model.TicketUse{What: model.ThingBootState, Refusal: model.RefusedToken}, time.Minute),
-		}, want: booted},
-		"not soon after a power-on": {changes: []change{annotated("served"), served(2 * grace), unconfirmed, func(in *input, rec *record) {
-			rec.Power.Asked.At = in.Now.Add(-time.Minute)
+		"but 30 minutes after it asked last": {changes: []change{long, asked(replay, grace)}, want: booted},
+		"who has another's address does not ask for it": {
+			changes: []change{long, asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedAddress}, time.Minute)}, want: booted,
+		},
+		"who is another server does not ask for it": {
+			changes: []change{long, asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedOther}, time.Minute)}, want: booted,
+		},
+		"nor does who reports": {
+			changes: []change{long, asked(model.TicketUse{What: model.ThingBootState, Refusal: model.RefusedToken}, time.Minute)}, want: booted,
+		},
+		"not soon after a power-on": {changes: []change{long, unconfirmed, poweredOn(time.Minute)}, want: model.ReasonUnconfirmed},
+		"not soon after what it asked for was lost": {changes: []change{long, unconfirmed, func(in *input, rec *record) {
+			delete(in.Observed.Progress, rec.Name)
+			in.Started = in.Now.Add(-time.Minute)
 		}}, want: model.ReasonUnconfirmed},
-		"not soon after what it asked for was lost": {
-			changes: []change{annotated("served"), served(2 * grace), unconfirmed,
-				func(in *input, rec *record) {
-					delete(in.Observed.Progress, rec.Name)
-					in.Started = in.Now.Add(-time.Minute)
-				}},
-			want: model.ReasonUnconfirmed,
-		},
 		"its kernel, where the claim says so":            {changes: []change{annotated("kernel"), kernel(grace)}, want: booted},
 		"not its kernel where it says that it is served": {changes: []change{annotated("served"), kernel(10 * time.Minute)}, want: waits},
-		"a kernel that was fetched needs no longer be in time": {changes: []change{annotated("kernel"), kernel(20 * time.Minute), func(in *input, rec *record) {
-			rec.Power.Asked.At = in.Now.Add(-21 * time.Minute)
-		}}, want: waits},
+		"a kernel that was fetched needs no longer be in time": {
+			changes: []change{annotated("kernel"), kernel(20 * time.Minute), poweredOn(21 * time.Minute)}, want: waits,
+		},
 		"what yesterday's store has as Booted": {changes: []change{func(_ *input, rec *record) {
 			rec.Install.Digest, rec.Boot.Ticket.Ended = rec.Boot.Ticket.Digest, model.TicketBooted
 		}}, want: booted},
@@ -130,9 +121,8 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 
 func TestWhenCloudInitIsSaidToHaveFailed(t *testing.T) {
 	const failed = "stage modules-final, module scripts_user: RuntimeError"
-	type change = func(in *input, rec *record, b *model.BootState)
 	for title, tc := range map[string]struct {
-		change change
+		change func(in *input, rec *record, b *model.BootState)
 		says   string // "" = nothing
 	}{
 		"once it said so":            {func(*input, *record, *model.BootState) {}, "(" + failed + "): "},
