@@ -207,7 +207,8 @@ func TestWhatARuleIsReadyForIsRememberedOnce(t *testing.T) {
 	for i := range model.MaxBootstrapCompleted {
 		many = append(many, fmt.Sprintf("r%02d", i))
 	}
-	rule := readinessRule("burn-in", bootstrap)
+	rule, one := readinessRule("burn-in", bootstrap), []string{"burn-in"}
+	removes := func(in *input, _ *record) { in.Desired.Removed = removed }
 	for name, tt := range map[string]struct {
 		rule   *model.ServerReadinessRule
 		known  []string
@@ -215,24 +216,22 @@ func TestWhatARuleIsReadyForIsRememberedOnce(t *testing.T) {
 		change change
 		want   []string // nil = nothing is saved
 	}{
-		"the conditions hold":                  {rule: rule, passed: true, want: []string{"burn-in"}},
+		"the conditions hold":                  {rule: rule, passed: true, want: one},
 		"they do not":                          {rule: rule},
 		"the list is sorted":                   {rule: rule, known: []string{"a", "z"}, passed: true, want: []string{"a", "burn-in", "z"}},
-		"it is remembered already":             {rule: rule, known: []string{"burn-in"}, passed: true},
-		"the conditions hold no more":          {rule: rule, known: []string{"burn-in"}},
+		"it is remembered already":             {rule: rule, known: one, passed: true},
+		"the conditions hold no more":          {rule: rule, known: one},
 		"a Continuous rule is not remembered":  {rule: readinessRule("burn-in"), passed: true},
-		"one that became Continuous stays":     {rule: readinessRule("burn-in"), known: []string{"burn-in"}},
+		"one that became Continuous stays":     {rule: readinessRule("burn-in"), known: one},
 		"no more than the record may remember": {rule: rule, known: many, passed: true},
 		"nothing while only observing":         {rule: rule, passed: true, change: func(in *input, _ *record) { in.ObserveOnly = "a test" }},
-		"a rule that is merely not there":      {known: []string{"burn-in"}},
-		"a rule that cannot be read":           {known: []string{"burn-in"}, change: func(in *input, _ *record) { in.Desired.Quarantined[id] = []string{""} }},
-		"a rule that a commit took away": {
-			known: []string{"a", "burn-in"}, want: []string{"a"}, change: func(in *input, _ *record) { in.Desired.Removed = removed },
-		},
+		"a rule that is merely not there":      {known: one},
+		"a rule that cannot be read":           {known: one, change: func(in *input, _ *record) { in.Desired.Quarantined[id] = []string{""} }},
+		"a rule that a commit took away":       {known: []string{"a", "burn-in"}, want: []string{"a"}, change: removes},
 		"a rule that a commit took away before a restart": {known: []string{"a", "burn-in"}, want: []string{"a"}, change: func(in *input, _ *record) {
 			in.Observed.Fleet.Removed = []model.RemovedObject{{Identity: id, Removal: removed[id][0]}}
 		}},
-		"a rule that is back": {rule: rule, known: []string{"burn-in"}, change: func(in *input, _ *record) { in.Desired.Removed = removed }},
+		"a rule that is back": {rule: rule, known: one, change: removes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := bigFleet(1, 1)

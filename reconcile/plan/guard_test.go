@@ -25,44 +25,43 @@ func asking(edit func(in *input, rec *record, c *model.ServerClaim)) *input {
 }
 
 func TestWhatTheGuardIsAskedFor(t *testing.T) {
+	type edit = func(in *input, rec *record, c *model.ServerClaim)
+	both := func(edits ...edit) edit {
+		return func(in *input, rec *record, c *model.ServerClaim) {
+			for _, e := range edits {
+				e(in, rec, c)
+			}
+		}
+	}
+	of := func(e func(rec *record)) edit { return func(_ *input, rec *record, _ *model.ServerClaim) { e(rec) } }
+	wantsOff := func(_ *input, _ *record, c *model.ServerClaim) { c.Spec.Power = model.PowerOff }
+	reprovision := func(_ *input, _ *record, c *model.ServerClaim) { annotated(model.AnnotationReprovision, "1")(c) }
+	maintenance := func(in *input, _ *record, _ *model.ServerClaim) {
+		in.Desired.Add(&model.ServerMaintenance{
+			Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(first)}},
+		})
+	}
+	empty := of(func(r *record) { r.Install.Digest = "" })
 	for name, tc := range map[string]struct {
-		edit func(in *input, rec *record, c *model.ServerClaim)
+		edit edit
 		want string
 	}{
-		"nothing": {func(*input, *record, *model.ServerClaim) {}, ""},
-		"a claim that wants its server off": {func(_ *input, _ *record, c *model.ServerClaim) {
-			c.Spec.Power = model.PowerOff
-		}, "power-off default/c00000=Off"},
-		"a claim that wanted its server off before": {func(_ *input, r *record, c *model.ServerClaim) {
-			c.Spec.Power, r.Claim.Power = model.PowerOff, model.PowerOff
-		}, ""},
-		"a server in maintenance is off anyway": {func(_ *input, r *record, c *model.ServerClaim) {
-			c.Spec.Power, r.Life.State, r.Life.Back = model.PowerOff, model.StateMaintenance, model.StateReserved
-		}, ""},
-		"a new value of the reprovision annotation": {func(_ *input, _ *record, c *model.ServerClaim) {
-			c.Annotations = map[string]string{model.AnnotationReprovision: "1"}
-		}, "reprovision default/c00000=1"},
-		"a server with nothing on it loses nothing": {func(_ *input, r *record, c *model.ServerClaim) {
-			c.Annotations, r.Install.Digest = map[string]string{model.AnnotationReprovision: "1"}, ""
-		}, ""},
-		"a server that may be installed may lose something": {func(_ *input, r *record, c *model.ServerClaim) {
-			c.Annotations, r.Install.Digest = map[string]string{model.AnnotationReprovision: "1"}, ""
+		"nothing":                                   {both(), ""},
+		"a claim that wants its server off":         {wantsOff, "power-off default/c00000=Off"},
+		"a claim that wanted its server off before": {both(wantsOff, of(func(r *record) { r.Claim.Power = model.PowerOff })), ""},
+		"a server in maintenance is off anyway": {
+			both(wantsOff, of(func(r *record) { r.Life.State, r.Life.Back = model.StateMaintenance, model.StateReserved })), "",
+		},
+		"a new value of the reprovision annotation": {reprovision, "reprovision default/c00000=1"},
+		"a server with nothing on it loses nothing": {both(reprovision, empty), ""},
+		"a server that may be installed may lose something": {both(reprovision, empty, of(func(r *record) {
 			r.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Since: time.Unix(1, 0)}
-		}, "reprovision default/c00000=1"},
-		"one whose release is decided is asked for nothing": {func(_ *input, r *record, c *model.ServerClaim) {
-			c.Spec.Power, r.Release = model.PowerOff, &model.Release{}
-		}, ""},
-		"a maintenance": {func(in *input, _ *record, _ *model.ServerClaim) {
-			in.Desired.Add(&model.ServerMaintenance{
-				Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(first)}},
-			})
-		}, "maintenance default/c00000=m"},
-		"a maintenance that is decided": {func(in *input, r *record, _ *model.ServerClaim) {
-			in.Desired.Add(&model.ServerMaintenance{
-				Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(first)}},
-			})
+		})), "reprovision default/c00000=1"},
+		"one whose release is decided is asked for nothing": {both(wantsOff, of(func(r *record) { r.Release = &model.Release{} })), ""},
+		"a maintenance": {maintenance, "maintenance default/c00000=m"},
+		"a maintenance that is decided": {both(maintenance, of(func(r *record) {
 			r.Intent = &model.Intent{Kind: model.IntentMaintenance, Value: "m"}
-		}, ""},
+		})), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got string

@@ -53,25 +53,6 @@ func TestServersStandInLineForAPowerOn(t *testing.T) {
 	}
 }
 
-func TestAnUnshownDecisionIsNotInLine(t *testing.T) {
-	in := bigFleet(2, 2)
-	rec := fleettest.Ticketed(in.Observed, model.StateReserved, model.PurposeClaim)
-	rec.Power.Asked = nil
-	in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
-	starting := fleettest.ServerName(1) // has the only place
-	in.Observed.ServerFacts[starting].Power = model.PowerOff
-	in.Observed.Servers[starting].Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Second)}
-	in.Readings[starting] = reading.State{At: in.Now}
-	in.Policy.MaxConcurrentPowerOns, in.Policy.ShowFirst = 1, false
-	if r := plan.Plan(in); len(r.Queued) != 1 || r.Queued[0].Heals {
-		t.Fatalf("in line where the branch need not be written first: %+v", r.Queued)
-	}
-	in.Policy.ShowFirst = true // nothing was announced yet
-	if r := plan.Plan(in); len(r.Queued) != 0 {
-		t.Errorf("in line: %+v", r.Queued[0].Move)
-	}
-}
-
 // Machines that were asked to power on and did not come on are asked again in half of the
 // places alone, whatever their names: the others are for those that may come on.
 func TestBrokenServersLeaveRoomForOthers(t *testing.T) {

@@ -14,6 +14,7 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 	cpu := func(architecture, set string) model.Processor {
 		return model.Processor{Type: "CPU", Architecture: architecture, InstructionSet: set}
 	}
+	const assumed = "(assumed: neither its BMC nor DHCP nor a probe says what it is)"
 	for name, tc := range map[string]struct {
 		processors []model.Processor
 		firmware   *model.BootFirmware
@@ -21,8 +22,8 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 		only       []string // boot.architectures
 		want       string
 	}{
-		"nothing is known of it":                 {want: "amd64 (assumed: neither its BMC nor DHCP nor a probe says what it is)"},
-		"nothing is known, and there is but one": {only: []string{"arm64"}, want: "arm64 (assumed: neither its BMC nor DHCP nor a probe says what it is)"},
+		"nothing is known of it":                 {want: "amd64 " + assumed},
+		"nothing is known, and there is but one": {only: []string{"arm64"}, want: "arm64 " + assumed},
 		"x86-64 by its instruction set":          {processors: []model.Processor{cpu("x86", "x86-64")}, want: "amd64 (by its processors)"},
 		"x86 without an instruction set":         {processors: []model.Processor{cpu("x86", "")}, want: "amd64 (by its processors)"},
 		"ARM by its instruction set":             {processors: []model.Processor{cpu("ARM", "ARM-A64")}, want: "arm64 (by its processors)"},
@@ -35,10 +36,7 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 		"a graphics card of another architecture": {
 			processors: []model.Processor{{Type: "GPU", Architecture: "ARM"}, cpu("x86", "x86-64")}, want: "amd64 (by its processors)",
 		},
-		"a network card's processor alone": {
-			processors: []model.Processor{{Type: "DPU", Architecture: "ARM"}},
-			want:       "amd64 (assumed: neither its BMC nor DHCP nor a probe says what it is)",
-		},
+		"a network card's processor alone":       {processors: []model.Processor{{Type: "DPU", Architecture: "ARM"}}, want: "amd64 " + assumed},
 		"two processors, one of which is silent": {processors: []model.Processor{cpu("", ""), cpu("ARM", "ARM-A64")}, want: "arm64 (by its processors)"},
 		"what the maker alone knows is not known": {
 			processors: []model.Processor{cpu("OEM", "OEM")}, firmware: &model.BootFirmware{Architecture: "arm64"}, want: "arm64 (by DHCP)",
@@ -49,7 +47,7 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 		"DHCP is believed before the probe":        {firmware: &model.BootFirmware{Architecture: "amd64"}, probed: []string{"asimd"}, want: "amd64 (by DHCP)"},
 		"firmware that does not say what it is":    {firmware: &model.BootFirmware{}, probed: []string{"fp", "asimd"}, want: "arm64 (by its probe)"},
 		"the probe's processor knows long mode":    {probed: []string{"fpu", "lm"}, want: "amd64 (by its probe)"},
-		"the probe's processor says nothing of it": {probed: []string{"fpu"}, want: "amd64 (assumed: neither its BMC nor DHCP nor a probe says what it is)"},
+		"the probe's processor says nothing of it": {probed: []string{"fpu"}, want: "amd64 " + assumed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := plantest.BigFleet(1, 0)
@@ -165,12 +163,10 @@ func TestWhichTicketsAreStolen(t *testing.T) {
 		"another machine asks":     {uses: []model.TicketUse{thief(ignition, 2), {What: script, MAC: "02:00:00:00:00:77", Refusal: replay, Last: at(3)}}},
 		"it was given to a machine that may be its server, at another address": {uses: []model.TicketUse{unknown(ignition, served, 2), own(script, replay, 3)}},
 		"its server was given it, too":                                         {uses: []model.TicketUse{thief(ignition, 2), own(ignition, served, 3), own(script, replay, 9)}},
-		"its server was given its script, and may go on with that": {
-			uses: []model.TicketUse{own(script, served, 1), thief(ignition, 2), own(script, replay, 9)},
-		},
-		"its server was given its kernel":                                 {uses: []model.TicketUse{own(image, served, 1), thief(ignition, 2), own(script, replay, 9)}},
-		"a client that may be its server was":                             {uses: []model.TicketUse{unknown(image, served, 1), thief(ignition, 2), own(script, replay, 9)}},
-		"its server is refused for another reason, and may be served yet": {uses: []model.TicketUse{thief(ignition, 2), own(script, model.RefusedAddress, 3)}},
+		"its server was given its script, and may go on with that":             {uses: []model.TicketUse{own(script, served, 1), thief(ignition, 2), own(script, replay, 9)}},
+		"its server was given its kernel":                                      {uses: []model.TicketUse{own(image, served, 1), thief(ignition, 2), own(script, replay, 9)}},
+		"a client that may be its server was":                                  {uses: []model.TicketUse{unknown(image, served, 1), thief(ignition, 2), own(script, replay, 9)}},
+		"its server is refused for another reason, and may be served yet":      {uses: []model.TicketUse{thief(ignition, 2), own(script, model.RefusedAddress, 3)}},
 		"the other machine was refused": {
 			uses: []model.TicketUse{{What: ignition, MAC: "02:00:00:00:00:66", Refusal: model.RefusedAddress, First: at(2)}, own(script, replay, 3)},
 		},
