@@ -147,11 +147,6 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			Outcome: proposal.MoveDone, News: true, Reading: reading.State{At: settleNow, Ons: 1},
 			Changes: proposal.Changes{ServerFacts: []*model.ServerFacts{{Name: "s1", Power: model.PowerOn, Inventory: facts.Inventory}}},
 		}},
-		"a look that finds the power that was asked for records that it was reached": {
-			old: recordOf(askedForceOff), do: acts{proposal.Inspect{}}, answers: says{saw(model.PowerOff)},
-			want: settled(proposal.MoveDone, "", reading.State{At: settleNow, Offs: 4, OffSince: plannedAt, WasOff: true, Reached: true},
-				recordOf(askedForceOff, askedNow(func(a *model.PowerAsked) { a.Reached = true }))),
-		},
 		"an inventory keeps the parts that a server that is off does not show": {
 			do: acts{proposal.Inspect{Inventory: true}},
 			answers: says{{At: settleNow, Facts: &model.ServerFacts{
@@ -194,11 +189,6 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			want: settled(proposal.MoveFailed, "arm boot ticket for os:1: image os:1 has no UKI layer, and it needs one", off, recordOf(func(rec *record) {
 				rec.Boot.Problem = problem(model.ReasonBootMethodMismatch, "image os:1 has no UKI layer, and it needs one")
 			})),
-		},
-		"an image that cannot be had is a problem of the boot, and no failure of the server": {
-			do: acts{armed}, answers: says{unsure(model.ReasonNotFound, "no such tag")},
-			want: settled(proposal.MoveFailed, "arm boot ticket for os:1: no such tag", off,
-				recordOf(func(rec *record) { rec.Boot.Problem = problem(model.ReasonNotFound, "no such tag") })),
 		},
 		"a boot that cannot be armed for a reason that nobody knows says what was tried": {
 			do: acts{armed}, answers: says{unsure("", "disk full")},
@@ -251,12 +241,6 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			answers: says{undone(model.ReasonUnsupported, "none")},
 			want:    settled(proposal.MoveFailed, "ask for power GracefulShutdown: none", off, recordOf(failing(1, "ask for power GracefulShutdown: none"))),
 		},
-		"of one that may have been shut down nobody knows": {
-			then: recordOf(askedToShutDown), do: acts{proposal.SetPower{Reset: model.ResetGracefulOff}},
-			answers: says{unsure(model.ReasonUnsupported, "none")},
-			want: settled(proposal.MoveFailed, "ask for power GracefulShutdown: none", asked,
-				recordOf(askedToShutDown, unsureOf, lastError("ask for power GracefulShutdown: none"))),
-		},
 		"the forced power-off that follows takes the mark away": {
 			old:  recordOf(func(rec *record) { rec.Power.NoShutdown = plannedAt }),
 			then: recordOf(func(rec *record) { rec.Power.NoShutdown = plannedAt }, askedForceOff),
@@ -284,10 +268,6 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			then: powering(), do: on, answers: says{failed(proposal.FailureUnrecorded, "", "disk full")},
 			want: settled(proposal.MoveFailed, "ask for power On: disk full",
 				reading.State{At: plannedAt, Unsaved: 1, Failures: 1, Err: "ask for power On: disk full", Since: settleNow, NotBefore: settleNow.Add(policy.Backoff("s1", 1, p))}),
-		},
-		"a stop between two actions leaves nothing": {
-			then: powering(), do: append(acts{proposal.BootOnce{}}, on...), answers: says{done},
-			want: settled(proposal.MoveStopped, "ask for power On: stopped before it was begun", off),
 		},
 		"a stop after a boot from disk was refused leaves nothing": {
 			then: powering(), do: append(acts{proposal.DiskOnce{}}, on...), answers: says{undone(model.ReasonUnsupported, "none")},
