@@ -56,55 +56,44 @@ func TestServersStandInLineForAPowerOn(t *testing.T) {
 // Machines that were asked to power on and did not come on are asked again in half of the
 // places alone, whatever their names: the others are for those that may come on.
 func TestBrokenServersLeaveRoomForOthers(t *testing.T) {
-	in := lostPower(17)
-	in.Policy.MaxConcurrentPowerOns = 10
-	for i := range 12 { // by name before the others
-		name := fleettest.ServerName(i)
-		at := in.Now.Add(-time.Hour)
-		in.Observed.Servers[name].Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: at}
-		in.Readings[name] = reading.State{At: in.Now.Add(-time.Second), Offs: 3}
-	}
-	r := plan.Plan(in)
-	broken, others := 0, 0
-	for name, m := range r.Moves {
-		if last, ok := m.Do[len(m.Do)-1].(proposal.SetPower); !ok || last.Reset != model.ResetOn {
-			continue
-		}
-		if name < fleettest.ServerName(12) {
-			broken++
-		} else {
-			others++
-		}
-	}
-	if broken != 5 || others != 5 {
-		t.Errorf("powered on are %d that did not come on and %d others, want 5 and 5", broken, others)
-	}
-	for _, q := range r.Queued {
-		if q.Name < fleettest.ServerName(12) {
-			t.Errorf("%s, which did not come on, is in line", q.Name)
-		}
-	}
-}
-
-func TestAServerThatDidNotComeOnTakesTurns(t *testing.T) {
 	for name, tc := range map[string]struct {
-		servers int
-		limits  time.Duration // since it was asked, in PowerOnLimit
-		want    model.ServerName
+		broken, others, places int
+		limits                 time.Duration // since they were asked, in PowerOnLimit
+		want                   [2]int        // broken and others that are powered on
 	}{
-		"alone it is asked again":        {servers: 1, limits: 20, want: fleettest.ServerName(0)},
-		"another comes first for a time": {servers: 2, limits: 1, want: fleettest.ServerName(1)},
-		"then it is asked again":         {servers: 2, limits: 2, want: fleettest.ServerName(0)},
+		"half of the places are for others":  {broken: 12, others: 5, places: 10, limits: 30, want: [2]int{5, 5}},
+		"one alone is asked again":           {broken: 1, places: 1, limits: 20, want: [2]int{1, 0}},
+		"in a single place another is first": {broken: 1, others: 1, places: 1, limits: 1, want: [2]int{0, 1}},
+		"then it is asked again":             {broken: 1, others: 1, places: 1, limits: 2, want: [2]int{1, 0}},
 	} {
-		in := lostPower(tc.servers)
-		in.Policy.MaxConcurrentPowerOns = 1
-		broken := fleettest.ServerName(0)
-		at := in.Now.Add(-tc.limits*in.Policy.PowerOnLimit - time.Second)
-		in.Observed.Servers[broken].Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: at}
-		in.Readings[broken] = reading.State{At: in.Now.Add(-time.Second), Offs: 3}
-		r := plan.Plan(in)
-		if m := r.Moves[tc.want]; m == nil || len(r.Moves) != 1 {
-			t.Errorf("%s: %d moves, want that of %s", name, len(r.Moves), tc.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			in := lostPower(tc.broken + tc.others)
+			in.Policy.MaxConcurrentPowerOns = tc.places
+			for i := range tc.broken { // by name before the others
+				in.Observed.Servers[fleettest.ServerName(i)].Power.Asked = &model.PowerAsked{
+					Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-tc.limits*in.Policy.PowerOnLimit - time.Second),
+				}
+				in.Readings[fleettest.ServerName(i)] = reading.State{At: in.Now.Add(-time.Second), Offs: 3}
+			}
+			r, got := plan.Plan(in), [2]int{}
+			for name, m := range r.Moves {
+				if last, ok := m.Do[len(m.Do)-1].(proposal.SetPower); !ok || last.Reset != model.ResetOn {
+					continue
+				}
+				if name < fleettest.ServerName(tc.broken) {
+					got[0]++
+				} else {
+					got[1]++
+				}
+			}
+			if got != tc.want {
+				t.Errorf("powered on are %d that did not come on and %d others, want %d", got[0], got[1], tc.want)
+			}
+			for _, q := range r.Queued {
+				if got[0] > 0 && q.Name < fleettest.ServerName(tc.broken) {
+					t.Errorf("%s, which did not come on, is in line", q.Name)
+				}
+			}
+		})
 	}
 }

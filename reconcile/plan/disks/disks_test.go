@@ -257,11 +257,6 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 	}{
 		"nothing is wrong": {wiped: wipedDisks("S1"), probed: true},
 		"a disk failed":    {wiped: broken, probed: true, want: "wipe failed on sda (serial S1): I/O error: repair or replace it; " + retry},
-		"a disk is missing": {
-			known: known(1),
-			want: "disk sd0 (serial S0, model M) was there before and is not in the wipe's report: look for it; " + retry + "; " +
-				fmt.Sprintf(accept, "S0"),
-		},
 		"disks of which little is known": {
 			known: []model.Disk{{Name: "sda"}, {Name: "sdb", Model: "M"}, {Name: "sdc", Serial: "S3"}},
 			want: "disks sda (no serial number), sdb (no serial number, model M), sdc (serial S3) were there before " +
