@@ -91,7 +91,7 @@ func TestAbsencesAreRecordedUpToALimit(t *testing.T) {
 	}
 }
 
-// What asks for an install in Git may be what was installed before the store was lost.
+// A request for an install in Git may have been carried out before the store was lost.
 func TestADoubtfulInstallIsNotRepeated(t *testing.T) {
 	in := bigFleet(1, 1)
 	var name model.ClaimName

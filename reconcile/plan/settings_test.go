@@ -152,7 +152,7 @@ func orderPending(in *input, rec *record, since time.Time) {
 	in.Observed.Probes[rec.Name] = &model.ProbeReport{ReceivedAt: in.Now.Add(-time.Hour / 2)}
 }
 
-// The boot order is set of a server that is off, and used by nobody, and certain to be the
+// The boot order is set on a server that is off, unclaimed and certain to be the
 // one that Git says.
 func TestWhoseBootOrderIsSet(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -193,7 +193,7 @@ func ticketedFor(purpose model.TicketPurpose, state model.ServerState) (*input, 
 	}[purpose]), purpose)
 }
 
-// What is not served has not failed.
+// A boot that was refused is not a failed boot.
 func TestARefusedBootUsesUpNoAttempt(t *testing.T) {
 	refused := model.TicketUse{What: model.ThingScript, Client: "10.0.0.9", Refusal: model.RefusedCannotTell, Count: 1}
 	for title, tc := range map[string]struct {
@@ -257,7 +257,7 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 				if got := st.After.Boot.Ticket.Ended == model.TicketSpent && in.Observed.ServerFacts[rec.Name].Power == model.PowerOn; got != tc.want {
 					t.Fatalf("it is given up: %t, want %t; its ticket is %+v", got, tc.want, st.After.Boot.Ticket)
 				}
-				want := 1 // of a claim that is served anew, and is counted when that comes to nothing
+				want := 1 // that of a claim is served again, and counted if that fails
 				if purpose == model.PurposeDiscovery && tc.want {
 					want = 0
 				}

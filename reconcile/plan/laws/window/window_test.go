@@ -90,15 +90,14 @@ func (g *guarded) list(d model.Disruption) *model.GuardHold {
 }
 
 // run carries a script out. Each line asks for steps or withdraws them, changes the limits or the time, approves the
-// list of a number, or says which steps are allowed, which lists wait, and when the next of them is to go.
+// list of a number, or says which steps are allowed, which lists wait, and when the next list may go.
 func (g *guarded) run(script ...string) {
 	g.t.Helper()
 	for _, line := range script {
 		word, rest, _ := strings.Cut(line, " ")
 		number, _ := strconv.Atoi(rest)
 		passed, _ := time.ParseDuration(rest)
-		want := rest
-		got := want
+		got := rest
 		switch word {
 		case "bound":
 			g.bound = make(map[string]int)
@@ -131,7 +130,7 @@ func (g *guarded) run(script ...string) {
 		default:
 			g.t.Fatalf("unknown word %q", word)
 		}
-		if got != want {
+		if got != rest {
 			g.t.Errorf("%s: got %q; holds are %+v", line, got, g.record.Holds)
 		}
 	}
