@@ -246,7 +246,7 @@ func TestAServerThatIsNotWhatGitSays(t *testing.T) {
 	}
 }
 
-// No claim is given a server that is not what Git says of it.
+// No claim gets a server that is not the machine that Git describes.
 func TestAContradictedServerIsNotBound(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
@@ -256,7 +256,7 @@ func TestAContradictedServerIsNotBound(t *testing.T) {
 			d.Add(claim("web"))
 		})
 		w.expect(10*time.Minute, 0, "Available Off")
-		if doc := w.document("serverclaims/default/web.yaml"); !strings.Contains(doc, "1 not what Git says of it") {
+		if doc := w.document("serverclaims/default/web.yaml"); !strings.Contains(doc, "1 not the machine that Git describes") {
 			t.Errorf("the claim says:\n%s", doc)
 		}
 		w.commit(func(d *model.Desired) { delete(d.Servers, "bmc00-system-0") })

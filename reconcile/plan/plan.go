@@ -1,5 +1,5 @@
-// Package plan decides. Plan is a function of what Git wants, what is known and the time: it has no I/O, no clock and
-// no randomness, so that the same input gives the same result. Move.Settle decides what follows from the answers to the
+// Package plan decides. Plan is a function of the manifests in Git, the observations and the time: it has no I/O, no
+// clock and no randomness, so that the same input gives the same result. Move.Settle decides what follows from the answers to the
 // actions of a move. Nothing is decided elsewhere.
 //
 // Package world puts together what is known. The parts (life, boot, install, disks, power, service, settings) propose

@@ -37,7 +37,7 @@ type Result struct {
 	Endpoints      []*bmcs.Endpoint
 	Maintenances   []world.Maintenance
 	ReadinessRules []bind.ReadinessRule
-	Unmatched      []model.Problem // warnings of what Git says of servers that are not known
+	Unmatched      []model.Problem // warnings: Git names servers that are not known
 }
 
 // QueuedMove is a move that waits for another to end.

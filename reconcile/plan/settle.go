@@ -323,7 +323,7 @@ func (o *outcome) overtaken(now time.Time) {
 	}
 }
 
-// notArmed is the record once a boot could not be armed, nil if it is as it was. Preparing an image is no failure.
+// notArmed is the record once a boot could not be armed, nil if it is as it was. Preparing an image does not count as a failure.
 func (o *outcome) notArmed(s *proposal.Settled, rec *model.ServerRecord, do proposal.Arm, f *proposal.Failure, now time.Time) *model.ServerRecord {
 	b, old, name := &do.Boot, rec.Boot.Problem, rec.Name
 	p := model.BootProblem{

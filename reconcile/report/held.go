@@ -168,7 +168,7 @@ func EffectText(d model.Disruption) string {
 	case proposal.StepWipe:
 		return server + ", which " + claim + " had, is wiped and free for others"
 	case proposal.StepReprovision:
-		return server + " is installed anew for " + claim + ": what is on its disks is lost"
+		return server + " is installed again for " + claim + ": what is on its disks is lost"
 	case proposal.StepMaintenance:
 		return server + " of " + claim + " is taken out of service by ServerMaintenance " + d.Value
 	case proposal.StepPowerOff:

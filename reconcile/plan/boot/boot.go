@@ -117,7 +117,7 @@ func ForOnce(s *server) (p proposal.Proposal, ok bool) {
 	return noteTicket(s, func(t *model.Ticket) { t.Always = false }).As(proposal.StepBoot), true
 }
 
-// FollowBootedBy has the open ticket say what the claim counts as Booted by. Once that was served it boots no more.
+// FollowBootedBy has the open ticket say what the claim counts as Booted by. Once that was served the ticket boots nothing.
 func FollowBootedBy(s *server) (p proposal.Proposal, ok bool) {
 	by := s.ClaimAnnotation(model.AnnotationBooted)
 	if !s.Opened(model.PurposeClaim) || !servesClaimOf(s) || s.Ticket().BootedBy == by {
@@ -192,7 +192,7 @@ func needs(s *server, b *proposal.Boot) (n proposal.Needs) {
 		n.UKI = fmt.Sprintf("the server boots from the network by UEFI HTTP boot alone, for which boot.loaderDirs has no iPXE of %s that could start a kernel", b.Architecture)
 	}
 	if f := proposal.Firmware(s); f != nil && !f.UEFI && !b.OwnScript() {
-		n.Kernel = "the server's firmware is BIOS, as it told DHCP, and starts no UKI; switch it to UEFI, or add kernel and initramfs"
+		n.Kernel = "the server's firmware is BIOS, by its DHCP request, and starts no UKI; switch it to UEFI, or add kernel and initramfs"
 	}
 	return n
 }

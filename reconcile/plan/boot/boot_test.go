@@ -98,7 +98,7 @@ func TestAnImageThatTheServersFirmwareCannotStart(t *testing.T) {
 		"a UKI on BIOS": {
 			image: uki, firmware: &model.BootFirmware{Architecture: "amd64"},
 			want: "image os:1 has no kernel and initramfs layers but a UKI, " +
-				"and the server's firmware is BIOS, as it told DHCP, and starts no UKI; " +
+				"and the server's firmware is BIOS, by its DHCP request, and starts no UKI; " +
 				"switch it to UEFI, or add kernel and initramfs",
 		},
 	} {

@@ -31,7 +31,7 @@ func takenBy(t *model.Ticket, p *model.Progress) (by model.TicketUse, taken bool
 
 var boots = []model.TicketThing{model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage, model.ThingInstall}
 
-// stolen returns the client that used a ticket up and is not its server, which has asked for it in vain since. Both have
+// stolen returns the client that used a ticket up and is not its server, which was refused it since. Both have
 // to be certain: the client's MAC address is another machine's, the one that asked is the server's, and nothing to boot
 // was served to what may be the server: it may be installing.
 func stolen(t *model.Ticket, p *model.Progress) (by model.TicketUse, yes bool) {

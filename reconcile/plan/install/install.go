@@ -48,7 +48,7 @@ var steps = map[Stage]func(*server) proposal.Proposal{
 	Booted:     installed,
 }
 
-// startOver ends a ticket that had no effect. That is no attempt: the server ran already, or no Ingot answered.
+// startOver ends a ticket that had no effect. It is not counted as an attempt: the server ran already, or no Ingot answered.
 func startOver(s *server) proposal.Proposal {
 	return s.Change(func(rec *model.ServerRecord) { proposal.EndTicket(rec, model.TicketSpent) }).Stay(proposal.Look)
 }

@@ -150,7 +150,7 @@ func TestLaws(t *testing.T) {
 			s.Reading.NotBefore, s.Reading.Reason = minute, model.ReasonAuthenticationFailed
 		}, model.ReasonAuthenticationFailed, seen, " until 12:01"},
 
-		{"identity", "it is not what Git says of it", func(_ *lawset, s *server) { s.Contradicted = why("Contradicted") }, "Contradicted", without(everything, "look note blind"), "m"},
+		{"identity", "it is not the machine that Git describes", func(_ *lawset, s *server) { s.Contradicted = why("Contradicted") }, "Contradicted", without(everything, "look note blind"), "m"},
 
 		{"wiped", "a disk is not accounted for", func(_ *lawset, s *server) {
 			s.Record.Disks.Known = append(s.Record.Disks.Known, model.Disk{Name: "sdb", Serial: "S2"})

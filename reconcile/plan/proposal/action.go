@@ -95,7 +95,7 @@ func Aside(a Action) bool {
 	return false
 }
 
-// An Answer is what came of one action of a move, or of the reading of a BMC.
+// An Answer is the result of one action of a move, or of the reading of a BMC.
 type Answer struct {
 	At time.Time // when it came
 

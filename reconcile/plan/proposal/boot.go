@@ -9,7 +9,7 @@ import (
 
 // Boot is what a ticket is armed for.
 type Boot struct {
-	Ticket          model.Ticket               // complete but for Image
+	Ticket          model.Ticket               // complete except for Image
 	Image           string                     // OCI reference
 	Architecture    string                     // amd64, arm64
 	Secret          map[string]model.Sensitive // what the claim's Secret holds, by key; nil = the claim names none
@@ -26,7 +26,7 @@ type Boot struct {
 	Previous              *model.RootDisk     // the disk with the claim's last install, or a part of it; nil = none
 	MayOverwrite          bool                // the claim lets what is on another disk be overwritten
 	Doubtful              bool                // the last probe was sent something else than the image
-	Firmware              *model.BootFirmware // what DHCP heard of the server's, nil = nothing
+	Firmware              *model.BootFirmware // by its DHCP requests, nil = unknown
 	Disks                 []model.ProbeDisk   // those that a probe reported last
 	SecureBoot            bool                // the server's firmware is known to check signatures
 	Needs                 Needs               // what Image must have for the server to start it

@@ -147,7 +147,7 @@ func NewOperation(s *Server, name string) string {
 	}
 }
 
-// RetryText is the annotation that requests a retry of what failed, for people.
+// RetryText is the annotation that requests a retry, as people write it.
 func RetryText(s *Server) string {
 	return fmt.Sprintf("annotation %s: %s on Server %s", model.AnnotationOperation, NewOperation(s, model.OperationRetry), s.Name)
 }

@@ -23,7 +23,7 @@ type State struct {
 	InventoryAt time.Time // when all parts were read last; zero = not since the start
 	InventoryOn bool      // they were read while the server was on: some machines show parts only then
 	Unread      int       // the newest readings of all parts in a row that failed in some, or in all
-	PartsAfter  time.Time // until when all parts are not read again, as none could be had
+	PartsAfter  time.Time // until when all parts are not read again, because none was answered
 
 	Failures  int       // the newest attempts in a row that got no answer
 	Err       string    // of the last of them
@@ -32,7 +32,7 @@ type State struct {
 	NotBefore time.Time // when to try again
 	Unsaved   int       // the newest attempts in a row that could not be saved
 
-	PreparedAfter time.Time // when to look next whether what the server is to boot is prepared
+	PreparedAfter time.Time // when to look next whether the boot of the server is prepared
 }
 
 // Saw is the reading after an answer, for which Off is sure after offReadings in a row.

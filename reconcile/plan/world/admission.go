@@ -47,7 +47,7 @@ func (w *World) admit() *admission {
 	return a
 }
 
-// add adds a record for a new system of a BMC, or for a server that has moved. It says why that is none, "" if it is.
+// add adds a record for a new system of a BMC, or for a server that has moved. It returns why there is none, "" if there is one.
 func (a *admission) add(b *bmcs.BMC, index int) (problem string) {
 	sys := b.Facts.Systems[index]
 	if sys.Unread || a.knows(b, sys) {

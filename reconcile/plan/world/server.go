@@ -133,7 +133,7 @@ func (s *Server) unfree() string {
 	case s.outOfReach():
 		return "out of reach"
 	case s.Contradicted.Reason != "":
-		return "not what Git says of it"
+		return "not the machine that Git describes"
 	case s.Duplicate.Reason != "":
 		return "of a UUID that another machine has"
 	case boot.Unsupported(s.Server).Reason != "":

@@ -94,7 +94,7 @@ type window struct {
 
 	approvedSteps []model.Disruption
 	done          []model.Disruption // in the order of At
-	booked        []booking          // done, and what will be by the time that its list is to go
+	booked        []booking          // done, and what will be when its list goes
 	holds         []model.GuardHold
 	serial        int // of tokens
 }
