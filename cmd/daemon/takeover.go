@@ -122,6 +122,28 @@ func (s start) gap(now time.Time) time.Duration {
 	return now.Sub(last)
 }
 
+// withWindow has the records that are adopted, nil if those of the store count, keep the guard's window as full as it was.
+// Only the clock of this start says how long no process lived, and it may be ahead.
+func (s start) withWindow(records *model.Records, fleet model.FleetRecord, now time.Time) *model.Records {
+	if records != nil {
+		fleet = records.Fleet
+	}
+	gap := s.gap(now)
+	if gap <= aliveEvery || len(fleet.Done) == 0 {
+		return records
+	}
+	fleet.Done = slices.Clone(fleet.Done)
+	for i := range fleet.Done {
+		fleet.Done[i].At = fleet.Done[i].At.Add(gap)
+	}
+	if records == nil {
+		return &model.Records{Fleet: fleet}
+	}
+	kept := *records
+	kept.Fleet = fleet
+	return &kept
+}
+
 // longGap reports whether decisions that are newer than all that is known may be lost: store and status
 // branch may both be backups.
 func (s start) longGap(now time.Time) bool {
@@ -189,9 +211,7 @@ func (d *daemon) adopt(ctx context.Context, s start) error {
 		}
 		a.Records.Fleet.Unreadable = append(slices.Clip(a.Records.Fleet.Unreadable), unread...)
 	}
-	if gap := s.gap(d.clock()); gap > aliveEvery {
-		a = a.Postpone(&observed.Records, gap)
-	}
+	a.Records = s.withWindow(a.Records, observed.Fleet, d.clock())
 	marks := s.store.Marks
 	marks.Continues = truth.Continues(marks, s.head.BranchHead)
 	if s.verdict.From == truth.FromHead || s.verdict.Case == truth.HalfPushed || s.verdict.Fill {

@@ -1,11 +1,6 @@
 package truth
 
-import (
-	"slices"
-	"time"
-
-	"ingot/model"
-)
+import "ingot/model"
 
 // Adoption is the records that count after a start, as far as the store does not hold them.
 type Adoption struct {
@@ -34,24 +29,6 @@ func Adopt(v Verdict, store, head *model.Records) Adoption {
 		}}
 	}
 	return Adoption{}
-}
-
-// Postpone has the disruptions that the guard's window counts be later by the time in which no process ran. Only the
-// clock of this start says how long that was, and it may be ahead.
-func (a Adoption) Postpone(store *model.Records, by time.Duration) Adoption {
-	records := model.Records{Fleet: store.Fleet}
-	if a.Records != nil {
-		records = *a.Records
-	}
-	if len(records.Fleet.Done) == 0 {
-		return a
-	}
-	records.Fleet.Done = slices.Clone(records.Fleet.Done)
-	for i := range records.Fleet.Done {
-		records.Fleet.Done[i].At = records.Fleet.Done[i].At.Add(by)
-	}
-	a.Records = &records
-	return a
 }
 
 // missing are the records of the head that the store lacks.

@@ -2,9 +2,6 @@ package truth
 
 import (
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
 )
@@ -212,33 +209,5 @@ func TestContinues(t *testing.T) {
 		if got := Continues(marks, headOf("B", c.head).BranchHead); got != c.want {
 			t.Errorf("continues %d, base %d, head %d: got %d, want %d", c.continues, c.base, c.head, got, c.want)
 		}
-	}
-}
-
-func TestPostpone(t *testing.T) {
-	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	done := func(at time.Time) model.FleetRecord {
-		return model.FleetRecord{Sequence: 7, Done: []model.Disruption{{Server: "s1", At: at}}}
-	}
-	store := &model.Records{Fleet: done(at)}
-	head := Adoption{Records: &model.Records{Fleet: done(at.Add(time.Minute))}, Only: true}
-	for name, c := range map[string]struct {
-		adopted Adoption
-		store   *model.Records
-		want    Adoption
-	}{
-		"the store counts":    {Adoption{}, store, Adoption{Records: &model.Records{Fleet: done(at.Add(3 * time.Hour))}}},
-		"the head counts":     {head, store, Adoption{Records: &model.Records{Fleet: done(at.Add(3*time.Hour + time.Minute))}, Only: true}},
-		"the window is empty": {Adoption{}, &model.Records{}, Adoption{}},
-		"the head's is empty": {Adoption{Records: &model.Records{}, Only: true}, store, Adoption{Records: &model.Records{}, Only: true}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, c.adopted.Postpone(c.store, 3*time.Hour)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if !store.Fleet.Done[0].At.Equal(at) {
-				t.Error("the records of the store were changed")
-			}
-		})
 	}
 }
