@@ -37,10 +37,10 @@ func newPlaces(f *planner) *places {
 
 // take takes the places that a proposal needs, all or none, or says what is waited for.
 func (l *places) take(p *proposal.Proposal) proposal.Why {
-	full := func(place proposal.Place) bool {
+	isFull := func(place proposal.Place) bool {
 		return l.left[place] <= 0 || place == proposal.PowerOnPlace && !l.hasPowerOn(p.Of)
 	}
-	if i := slices.IndexFunc(p.Place, full); i >= 0 {
+	if i := slices.IndexFunc(p.Place, isFull); i >= 0 {
 		return placeWhy(p.Of, p.Place[i])
 	}
 	for _, place := range p.Place {
@@ -49,16 +49,14 @@ func (l *places) take(p *proposal.Proposal) proposal.Why {
 	return proposal.Why{}
 }
 
-func placeWhy(s *proposal.Server, place proposal.Place) proposal.Why {
-	switch place {
-	case proposal.PowerOnPlace:
-		return s.Why(model.ReasonPowerOnsLimited, "waiting for other servers to power on (guard.maxConcurrentPowerOns)")
-	case proposal.InstallPlace:
-		return s.Why(model.ReasonInstallsLimited, "waiting for the disk images of other servers to be written (guard.maxConcurrentInstalls)")
-	case proposal.ReprovisionPlace:
-	}
-	return s.Why(model.ReasonReprovisionQueued, "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)")
+// full are the reason and the message of a server that waits for a place.
+var full = [...][2]string{
+	proposal.PowerOnPlace:     {model.ReasonPowerOnsLimited, "waiting for other servers to power on (guard.maxConcurrentPowerOns)"},
+	proposal.InstallPlace:     {model.ReasonInstallsLimited, "waiting for the disk images of other servers to be written (guard.maxConcurrentInstalls)"},
+	proposal.ReprovisionPlace: {model.ReasonReprovisionQueued, "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)"},
 }
+
+func placeWhy(s *proposal.Server, of proposal.Place) proposal.Why { return s.Why(full[of][0], full[of][1]) }
 
 // hasPowerOn reports whether the server may be powered on. One that did not come on when it was last asked leaves
 // half of the places to others, so that broken machines do not delay them.

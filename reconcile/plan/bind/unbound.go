@@ -3,6 +3,7 @@ package bind
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,41 +71,20 @@ func (f *Fleet) counted(g *group) string {
 		return "no server has label " + stray + " (" + number + ")" + near
 	}
 	all := f.all()
-	var counts tally
+	counts := make(map[string]int)
 	rarest, among := all.rarest(g)
 	if lack := len(f.Servers) - len(among); lack > 0 {
-		counts.add("lack label "+rarest.key+"="+rarest.value, lack)
+		counts["lack label "+rarest.key+"="+rarest.value] = lack
 	}
 	keys := all.distinguishing(g)
 	for _, i := range among {
-		counts.add(f.against(g.claim, f.Servers[i], keys), 1)
+		counts[f.against(g.claim, f.Servers[i], keys)]++
 	}
-	return counts.text(number + ": ")
-}
-
-type tally []count
-
-type count struct {
-	reason string
-	n      int
-}
-
-func (t *tally) add(reason string, n int) {
-	i := slices.IndexFunc(*t, func(c count) bool { return c.reason == reason })
-	if i < 0 {
-		i = len(*t)
-		*t = append(*t, count{reason: reason})
+	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
+	for i, reason := range reasons {
+		reasons[i] = strconv.Itoa(counts[reason]) + " " + reason
 	}
-	(*t)[i].n += n
-}
-
-func (t tally) text(says string) string {
-	slices.SortFunc(t, func(a, b count) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.reason, b.reason)) })
-	texts := make([]string, len(t))
-	for i, c := range t {
-		texts[i] = strconv.Itoa(c.n) + " " + c.reason
-	}
-	return says + strings.Join(texts, ", ")
+	return number + ": " + strings.Join(reasons, ", ")
 }
 
 // oneIsComing reports whether a server that the group matches becomes free without an action of a person.
