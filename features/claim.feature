@@ -44,6 +44,16 @@ Feature: A claim is served by one server that matches
     Then claim "web" is Booted on "s2"
     And nothing happens to "s1"
 
+  Scenario: a server that hangs after its boot script is power-cycled
+    Given a boot may take 5 seconds
+    And "s1" suffers from "hang-after-script"
+    When the claims are committed
+      | CLAIM | RACK |
+      | web   | 7    |
+    Then Ingot says of server "s1": "attempt 2 of 3"
+    When "s1" no longer suffers from "hang-after-script"
+    Then claim "web" is Booted on "s1"
+
   Scenario: a claim whose label no server has says so, also while all servers are Reserved
     Given claim "db" runs on "s1"
     And claim "web" runs on "s2"

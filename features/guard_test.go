@@ -61,6 +61,15 @@ func limitPower(ctx context.Context, n int) error {
 	})
 }
 
+// limitBoot starts Ingot again with a limit of a boot, which is half of that of a discovery.
+func limitBoot(ctx context.Context, seconds int) error {
+	w := siteOf(ctx)
+	return w.whileStopped(func() error {
+		w.discovery = fmt.Sprintf(", timeout: %ds", 2*seconds)
+		return nil
+	})
+}
+
 // approveHeld approves with the line that the status branch shows. It may come a
 // moment after the servers' files say that they are held.
 func approveHeld(ctx context.Context) error {

@@ -18,6 +18,7 @@ func defineLaws(sc *godog.ScenarioContext) {
 		`^30 files of 190 wrong claims are committed$`:                                                       commitWrongClaims,
 		`^maintenance of all servers is committed$`:                                                          maintainAll,
 		`^the guard lets (\d+) servers be switched off$`:                                                     limitPower,
+		`^a boot may take (\d+) seconds$`:                                                                    limitBoot,
 		`^power may be restored without the status branch$`:                                                  restoreWithoutBranch,
 		`^the status branch shows that$`:                                                                     statusShows,
 		`^the status branch is set back by (\d+) commits$`:                                                   setStatusBack,

@@ -14,6 +14,15 @@ Feature: A server whose claim leaves Git is wiped before anybody else has it
     And the disk of "s1" is empty
     And the status branch does not mention claim "web"
 
+  Scenario: a wipe that does not boot is tried three times, then the server is off and in Error
+    (public-cases 015: the firmware boots the former tenant's disk instead)
+    Given a boot may take 4 seconds
+    And "s1" suffers from "override-ignored"
+    When claim "web" is removed
+    Then Ingot says of server "s1": "in 3 attempts, it has not asked for its boot script"
+    And "s1" is powered Off
+    And the disk of "s1" is as it was
+
   Scenario: a wipe that fails ends in Error, with the disk's serial number
     Given "s1" suffers from "wipe-fails"
     When claim "web" is removed

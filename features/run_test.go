@@ -22,7 +22,7 @@ power: {restoreWithoutBranch: %v}
 redis: {url: %q%s}
 state: {dir: %q}
 bmc: {%srequestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
-discovery: {image: %q, macPrefixesFile: %q}
+discovery: {image: %q, macPrefixesFile: %q%s}
 guard: {maxConcurrentPowerOns: 200%s}
 boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB%s%s, loaderDirs: [%q]%s}
 registry: {listen: "127.0.0.1:0", url: %q}
@@ -31,7 +31,7 @@ admin: {%s}
 secretFiles: %q
 %s%s`, w.remote, w.branch, w.folder, w.intervals.git, w.sealed == "", w.keySettings(), w.auth, w.tenantSettings(), w.signing.verify(),
 		w.intervals.status, w.signing.status(), w.unread, redis, w.redisMore, stateDir, w.bmcNetworks,
-		w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.registrySettings(), w.imageSettings(), w.loaderDir(), w.bindingSettings(),
+		w.probe, w.prefixes(), w.discovery, w.guard, w.boot.server.URL, w.registrySettings(), w.imageSettings(), w.loaderDir(), w.bindingSettings(),
 		w.report.server.URL, w.adminSettings(), w.secretFolder(), w.webhook, w.networkSettings())
 }
 

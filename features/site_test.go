@@ -136,6 +136,7 @@ type site struct {
 	proposal    string        // the clone with a pull request
 	reviews     *reviews      // its comments
 	guard       string        // further settings of the guard
+	discovery   string        // further settings of the discovery
 	unread      bool          // power.restoreWithoutBranch
 	proxy       *connectProxy // that Git is reached by, nil without
 	redisMore   string        // further settings of redis

@@ -293,7 +293,9 @@ func (d *daemon) act(ctx context.Context) error {
 		if err := parts.Wait(); !errors.Is(err, errMoved) {
 			return err
 		}
-		if err := d.takeOver(ctx); err != nil {
+		if err := d.takeOver(ctx); ctx.Err() != nil {
+			return nil // it was stopped meanwhile
+		} else if err != nil {
 			return err
 		}
 	}

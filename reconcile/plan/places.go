@@ -56,7 +56,9 @@ var full = [...][2]string{
 	proposal.ReprovisionPlace: {model.ReasonReprovisionQueued, "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)"},
 }
 
-func placeWhy(s *proposal.Server, of proposal.Place) proposal.Why { return s.Why(full[of][0], full[of][1]) }
+func placeWhy(s *proposal.Server, of proposal.Place) proposal.Why {
+	return s.Why(full[of][0], full[of][1])
+}
 
 // hasPowerOn reports whether the server may be powered on. One that did not come on when it was last asked leaves
 // half of the places to others, so that broken machines do not delay them.

@@ -46,7 +46,7 @@ func Window(s *server) (length time.Duration, end time.Time) {
 		}
 	}
 	if at := proposal.ScriptLost(s); !at.IsZero() {
-		from, length = s.NotedAt(at), proposal.ScriptPatience
+		from, length = s.NotedAt(at), p.ScriptPatience
 	}
 	return length, s.OverAt(from, length)
 }

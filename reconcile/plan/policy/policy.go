@@ -66,6 +66,7 @@ type Options struct {
 	UnsureAfter     time.Duration // the pause before a power request whose answer was lost is made again
 	UnsureTries     int           // how often that is made in all
 	OperationExpiry time.Duration // how long an operation may wait to be begun
+	ScriptPatience  time.Duration // from the boot script to the next request of a server
 	StrandedAfter   time.Duration // how long a server is waited for that was powered on while no Ingot answered
 	RememberFor     time.Duration // how long a free server without a BMC is remembered, in case that was a mistake
 	StartGrace      time.Duration // how long a process mistrusts times that were noted before it began
@@ -92,7 +93,7 @@ func Default() Options {
 		MaxDisruptions: 3, MaxPowerDisruptions: 10, GuardWindow: time.Hour,
 		MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10, MaxConcurrentInstalls: 50,
 		UnsureAfter: 20 * time.Second, UnsureTries: 3, OperationExpiry: time.Hour,
-		StrandedAfter: 3 * time.Minute, StartGrace: 5 * time.Minute, TrustedOff: 5 * time.Minute,
+		ScriptPatience: 3 * time.Minute, StrandedAfter: 3 * time.Minute, StartGrace: 5 * time.Minute, TrustedOff: 5 * time.Minute,
 		RememberFor: 24 * time.Hour,
 		MaxRefused:  3, RefusedWithin: 30 * time.Minute,
 		BackoffMin: time.Second, BackoffMax: 5 * time.Minute,

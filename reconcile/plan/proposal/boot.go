@@ -167,9 +167,6 @@ func StrandedEnd(s *Server) time.Time {
 	return end
 }
 
-// ScriptPatience is how long a server may take from its boot script to its next request.
-const ScriptPatience = 3 * time.Minute
-
 // ScriptLost is when a server was served its boot script and then asked for nothing more: the answer may not have
 // arrived, and firmware does not ask again. Zero = it did ask, or one boot already ended so.
 func ScriptLost(s *Server) (at time.Time) {
