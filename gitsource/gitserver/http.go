@@ -63,7 +63,7 @@ func (r *Repo) ServeHTTP(opts HTTPOptions) (*HTTPServer, error) {
 	}
 	var service http.Handler = backend
 	if !opts.RealGit {
-		service = r.inProcess(backend)
+		service = smart{r}.inProcess(backend)
 	}
 	handler := s.authenticated(service)
 	if opts.Wrap != nil {

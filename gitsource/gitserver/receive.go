@@ -18,7 +18,7 @@ import (
 
 // receive handles a push of one ref that succeeds. It leaves all others to the real git,
 // which names the reason of a refusal in its own words.
-func (r *Repo) receive(body []byte, s settings) (func(io.Writer) error, error) {
+func (r smart) receive(body []byte, s settings) (func(io.Writer) error, error) {
 	req := packp.NewReferenceUpdateRequest()
 	if err := req.Decode(bytes.NewReader(body)); err != nil {
 		return nil, err
@@ -56,13 +56,13 @@ func (r *Repo) receive(body []byte, s settings) (func(io.Writer) error, error) {
 }
 
 // push stores the objects of a push and moves its ref.
-func (r *Repo) push(cmd *packp.Command, pack io.Reader, s settings) error {
+func (r smart) push(cmd *packp.Command, pack io.Reader, s settings) error {
 	old := strings.Trim(cmd.Old.String(), "0")
 	if old != "" {
 		old = cmd.Old.String()
 	}
 	name := cmd.Name.String()
-	if cmd.New.IsZero() || r.ref(name) != old || !r.plainRef(name, cmd.New.String()) {
+	if cmd.New.IsZero() || r.refs().hash(name) != old || !r.refs().isPlain(name, cmd.New.String()) {
 		return errRealGit
 	}
 	q := &quarantine{objects: &r.objects, received: make(map[plumbing.Hash]plumbing.EncodedObject)}

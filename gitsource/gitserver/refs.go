@@ -32,9 +32,14 @@ func isHash(s string) bool {
 	return err == nil && len(s) == len(noHash)
 }
 
-// looseRef returns the content of a ref's own file.
-func (r *Repo) looseRef(name string) string {
-	data, err := os.ReadFile(filepath.Join(r.Dir, filepath.FromSlash(name)))
+// refs is the folder of a repository, as far as its refs are read.
+type refs string
+
+func (r *Repo) refs() refs { return refs(r.Dir) }
+
+// loose returns the content of a ref's own file.
+func (d refs) loose(name string) string {
+	data, err := os.ReadFile(filepath.Join(string(d), filepath.FromSlash(name)))
 	if err != nil {
 		return ""
 	}
@@ -44,61 +49,61 @@ func (r *Repo) looseRef(name string) string {
 // maxSymbolic is how many symbolic refs lead to a hash at most, as in git.
 const maxSymbolic = 5
 
-// ref returns the hash that a ref leads to, "" if there is none.
-func (r *Repo) ref(name string) string {
+// hash returns the hash that a ref leads to, "" if there is none.
+func (d refs) hash(name string) string {
 	for range maxSymbolic {
-		value := r.looseRef(name)
+		value := d.loose(name)
 		target, symbolic := strings.CutPrefix(value, "ref: ")
 		switch {
 		case isHash(value):
 			return value
 		case !symbolic:
-			return r.packedRefs()[name]
+			return d.packed()[name]
 		}
 		name = strings.TrimSpace(target)
 	}
 	return ""
 }
 
-// packedRefs returns the refs in the file that git pack-refs writes.
-func (r *Repo) packedRefs() map[string]string {
-	data, err := os.ReadFile(filepath.Join(r.Dir, "packed-refs"))
+// packed returns the refs in the file that git pack-refs writes.
+func (d refs) packed() map[string]string {
+	data, err := os.ReadFile(filepath.Join(string(d), "packed-refs"))
 	if err != nil {
 		return nil
 	}
-	refs := make(map[string]string)
+	all := make(map[string]string)
 	for line := range strings.Lines(string(data)) {
 		if hash, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && isHash(hash) {
-			refs[name] = hash
+			all[name] = hash
 		}
 	}
-	return refs
+	return all
 }
 
-// refs returns every ref below refs/.
-func (r *Repo) refs() (map[string]string, error) {
-	refs := make(map[string]string)
-	err := filepath.WalkDir(filepath.Join(r.Dir, "refs"), func(path string, d fs.DirEntry, err error) error {
+// all returns every ref below refs/.
+func (d refs) all() (map[string]string, error) {
+	found := make(map[string]string)
+	err := filepath.WalkDir(filepath.Join(string(d), "refs"), func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // git removes empty directories
 		}
-		if err != nil || d.IsDir() || strings.HasSuffix(path, ".lock") {
+		if err != nil || entry.IsDir() || strings.HasSuffix(path, ".lock") {
 			return err
 		}
-		relative, err := filepath.Rel(r.Dir, path)
+		relative, err := filepath.Rel(string(d), path)
 		name := filepath.ToSlash(relative)
-		if hash := r.ref(name); hash != "" {
-			refs[name] = hash
+		if hash := d.hash(name); hash != "" {
+			found[name] = hash
 		}
 		return err
 	})
 	// A ref that is packed during the walk is in this file by now.
-	for name, hash := range r.packedRefs() {
-		if refs[name] == "" {
-			refs[name] = hash
+	for name, hash := range d.packed() {
+		if found[name] == "" {
+			found[name] = hash
 		}
 	}
-	return refs, err
+	return found, err
 }
 
 // lockPatience is how long an update waits for the lock of a ref.
@@ -107,7 +112,7 @@ const lockPatience = 2 * time.Second
 // updateRef moves a ref from one hash to another, "" being no ref. It fails with errMoved
 // if the ref is elsewhere. Unusual refs are left to the real git, which runs the hook.
 func (r *Repo) updateRef(name, old, hash string) error {
-	if r.OnUpdate == nil && r.hasHook("reference-transaction") || !r.plainRef(name, hash) {
+	if r.OnUpdate == nil && hasHook(r.Dir, "reference-transaction") || !r.refs().isPlain(name, hash) {
 		return r.updateByGit(name, old, hash)
 	}
 	file := filepath.Join(r.Dir, filepath.FromSlash(name))
@@ -126,7 +131,7 @@ func (r *Repo) updateRef(name, old, hash string) error {
 
 // replaceRef is updateRef with the lock of the ref.
 func (r *Repo) replaceRef(lock *os.File, name, old, hash string) (renamed bool, err error) {
-	if r.ref(name) != old {
+	if r.refs().hash(name) != old {
 		return false, errMoved
 	}
 	file := strings.TrimSuffix(lock.Name(), ".lock")
@@ -153,15 +158,15 @@ func (r *Repo) notify(state, ref, hash string) {
 	}
 }
 
-// plainRef reports whether an update of a ref touches its own file only.
-func (r *Repo) plainRef(name, hash string) bool {
-	if plumbing.ReferenceName(name).Validate() != nil || !strings.HasPrefix(name, "refs/") || strings.HasPrefix(r.looseRef(name), "ref:") {
+// isPlain reports whether an update of a ref touches its own file only.
+func (d refs) isPlain(name, hash string) bool {
+	if plumbing.ReferenceName(name).Validate() != nil || !strings.HasPrefix(name, "refs/") || strings.HasPrefix(d.loose(name), "ref:") {
 		return false
 	}
-	if info, err := os.Stat(filepath.Join(r.Dir, filepath.FromSlash(name))); err == nil && info.IsDir() {
+	if info, err := os.Stat(filepath.Join(string(d), filepath.FromSlash(name))); err == nil && info.IsDir() {
 		return false
 	}
-	for packed := range r.packedRefs() {
+	for packed := range d.packed() {
 		if strings.HasPrefix(packed, name+"/") || strings.HasPrefix(name, packed+"/") || packed == name && hash == "" {
 			return false
 		}
@@ -196,13 +201,13 @@ func (r *Repo) updateByGit(name, old, hash string) error {
 		args = append(args, old)
 	}
 	_, err := r.Git(args...)
-	if now := r.ref(name); err != nil && now != strings.Trim(old, "0") {
+	if now := r.refs().hash(name); err != nil && now != strings.Trim(old, "0") {
 		return fmt.Errorf("%w: %w", errMoved, err)
 	}
 	return err
 }
 
-func (r *Repo) hasHook(name string) bool {
-	info, err := os.Stat(filepath.Join(r.Dir, "hooks", name))
+func hasHook(dir, name string) bool {
+	info, err := os.Stat(filepath.Join(dir, "hooks", name))
 	return err == nil && info.Mode()&0o111 != 0
 }

@@ -277,7 +277,7 @@ func (r *Repo) resolve(revision string) (plumbing.Hash, error) {
 }
 
 // Head returns the hash of a branch's newest commit, "" if there is no branch.
-func (r *Repo) Head(branch string) string { return r.ref(branchPrefix + branch) }
+func (r *Repo) Head(branch string) string { return r.refs().hash(branchPrefix + branch) }
 
 // maxRead is how large a file is that ReadBranch reads.
 const maxRead = 16 << 20

@@ -36,10 +36,13 @@ type answer struct {
 	write       func(io.Writer) error
 }
 
+// smart answers requests of the smart HTTP protocol for a repository.
+type smart struct{ *Repo }
+
 // inProcess answers the usual requests of go-git without a process. Everything else goes
 // to next. An answer is complete before its first byte is sent, so next can still give
 // another one.
-func (r *Repo) inProcess(next http.Handler) http.Handler {
+func (r smart) inProcess(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !strings.HasPrefix(req.UserAgent(), "go-git/") || req.Header.Get("Git-Protocol")+req.Header.Get("Content-Encoding") != "" {
 			next.ServeHTTP(w, req)
@@ -65,7 +68,7 @@ func (r *Repo) inProcess(next http.Handler) http.Handler {
 }
 
 // answer returns the response to a request. After an error the real git has to answer.
-func (r *Repo) answer(req *http.Request, body []byte) (answer, error) {
+func (r smart) answer(req *http.Request, body []byte) (answer, error) {
 	s, err := r.settings()
 	if err != nil {
 		return answer{}, err
@@ -112,7 +115,7 @@ var known = []string{
 
 // settings reads the repository's configuration. It fails if something in it, or in the
 // repository, is not supported here.
-func (r *Repo) settings() (settings, error) {
+func (r smart) settings() (settings, error) {
 	for _, name := range []string{"shallow", "info/grafts", "objects/info/alternates", "refs/replace", "config.worktree"} {
 		if _, err := os.Lstat(filepath.Join(r.Dir, name)); err == nil {
 			return nil, errRealGit
@@ -150,17 +153,17 @@ func (r *Repo) settings() (settings, error) {
 }
 
 // customHooks reports whether a push runs a hook that has an effect.
-func (r *Repo) customHooks() bool {
+func (r smart) customHooks() bool {
 	hooks, err := os.ReadDir(filepath.Join(r.Dir, "hooks"))
 	return err != nil && !errors.Is(err, os.ErrNotExist) || slices.ContainsFunc(hooks, func(h os.DirEntry) bool {
 		noted := h.Name() == "reference-transaction" && r.OnUpdate != nil
-		return !noted && !strings.HasSuffix(h.Name(), ".sample") && r.hasHook(h.Name())
+		return !noted && !strings.HasSuffix(h.Name(), ".sample") && hasHook(r.Dir, h.Name())
 	})
 }
 
 // advertisement returns the list of refs, as git sends it.
-func (r *Repo) advertisement(service string, s settings) (func(io.Writer) error, error) {
-	refs, err := r.refs()
+func (r smart) advertisement(service string, s settings) (func(io.Writer) error, error) {
+	refs, err := r.refs().all()
 	if err != nil {
 		return nil, err
 	}
@@ -180,9 +183,9 @@ func (r *Repo) advertisement(service string, s settings) (func(io.Writer) error,
 				can += " " + optional.capability
 			}
 		}
-		if head := r.ref("HEAD"); head != "" {
+		if head := r.refs().hash("HEAD"); head != "" {
 			lines = append(lines, head+" HEAD")
-			if branch, symbolic := strings.CutPrefix(r.looseRef("HEAD"), "ref: "); symbolic {
+			if branch, symbolic := strings.CutPrefix(r.refs().loose("HEAD"), "ref: "); symbolic {
 				can += " symref=HEAD:" + branch
 			}
 		}

@@ -137,7 +137,7 @@ type selection struct {
 }
 
 // upload returns the response to a request for objects.
-func (r *Repo) upload(body []byte, s settings) (func(io.Writer) error, error) {
+func (r smart) upload(body []byte, s settings) (func(io.Writer) error, error) {
 	req, err := parseUpload(body, s)
 	if err != nil {
 		return nil, err
@@ -155,8 +155,8 @@ func (r *Repo) upload(body []byte, s settings) (func(io.Writer) error, error) {
 }
 
 // allowed fails if a wanted object is neither a ref nor a commit that refs lead to.
-func (r *Repo) allowed(wants []plumbing.Hash) error {
-	refs, err := r.refs()
+func (r smart) allowed(wants []plumbing.Hash) error {
+	refs, err := r.refs().all()
 	if err != nil {
 		return err
 	}
