@@ -57,7 +57,7 @@ Feature: Before a merge everybody sees what it does
       | as one commit       |
       | with a merge commit |
 
-  Scenario: and a removal if its commits are merged one by one
+  Scenario: a branch that renames a claim in two commits is a removal if they are merged one by one
     Given the claims are committed
       | CLAIM | SERVER | POWER |
       | web   | s1     | Off   |
