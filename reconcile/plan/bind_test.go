@@ -168,9 +168,7 @@ func TestReadinessConditions(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			in := bigFleet(1, 0)
-			if tt.change != nil {
-				tt.change(in, in.Observed.Servers[name])
-			}
+			all(tt.change)(in, in.Observed.Servers[name])
 			in.Desired.Add(readinessRule("r", requiring(tt.kind, tt.want)))
 			if r := plan.Plan(in).ReadinessRules[0]; r.Ready != 1 {
 				t.Errorf("%s is not %s: %+v", tt.kind, tt.want, r.Unready)
@@ -243,9 +241,7 @@ func TestWhatARuleIsReadyForIsRememberedOnce(t *testing.T) {
 			if tt.passed {
 				attest(in, 0, "True")
 			}
-			if tt.change != nil {
-				tt.change(in, rec)
-			}
+			all(tt.change)(in, rec)
 			m := plan.Plan(in).Moves[rec.Name]
 			switch {
 			case m == nil && tt.want != nil:

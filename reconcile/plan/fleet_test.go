@@ -3,6 +3,7 @@ package plan_test
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
@@ -44,11 +45,13 @@ func serving(changes ...change) (*input, *record) {
 	return in, in.Observed.Servers[first]
 }
 
-// all makes changes one after the other.
+// all makes changes one after the other. nil changes nothing.
 func all(changes ...change) change {
 	return func(in *input, rec *record) {
 		for _, change := range changes {
-			change(in, rec)
+			if change != nil {
+				change(in, rec)
+			}
 		}
 	}
 }
@@ -58,6 +61,33 @@ func off(in *input, rec *record) { in.Observed.ServerFacts[rec.Name].Power = mod
 
 // state has a server be in a state.
 func state(s model.ServerState) change { return func(_ *input, rec *record) { rec.Life.State = s } }
+
+// serviced has a bound server be in maintenance.
+func serviced(_ *input, rec *record) {
+	rec.Life.State, rec.Life.Back = model.StateMaintenance, model.StateReserved
+}
+
+// toBeServiced has a ServerMaintenance for a server in Git.
+func toBeServiced(in *input, rec *record) {
+	in.Desired.Add(&model.ServerMaintenance{
+		Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(rec.Name)}},
+	})
+}
+
+// mayBeInstalled has a server of which nobody knows what is installed on it.
+func mayBeInstalled(in *input, rec *record) {
+	rec.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Since: in.Now}
+}
+
+// reported has a server have reported that it booted with ticket t.
+func reported(in *input, rec *record) {
+	in.Observed.BootStates[rec.Name] = &model.BootState{Ticket: "t", ReceivedAt: in.Now}
+}
+
+// served has a ticket's Ignition have been served some time ago.
+func served(ago time.Duration) change {
+	return func(in *input, rec *record) { rec.Boot.Ticket.IgnitionAt = in.Now.Add(-ago) }
+}
 
 // readAs changes the readings of a server.
 func readAs(edit func(r *reading.State)) change {

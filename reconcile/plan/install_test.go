@@ -14,14 +14,8 @@ import (
 )
 
 func TestTheStagesOfAnInstall(t *testing.T) {
-	served := func(ago time.Duration) change {
-		return func(in *input, rec *record) { rec.Boot.Ticket.IgnitionAt = in.Now.Add(-ago) }
-	}
 	fetched := func(in *input, rec *record) {
 		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", ScriptAt: in.Now, IgnitionAt: in.Now}
-	}
-	reported := func(in *input, rec *record) {
-		in.Observed.BootStates[rec.Name] = &model.BootState{Ticket: "t", ReceivedAt: in.Now}
 	}
 	awaitingOff := func(_ *input, rec *record) { rec.Boot.Ticket.AwaitingOff = true }
 	another := func(_ *input, rec *record) { rec.Boot.Ticket.Digest = fleettest.DigestOf("os:2") }
@@ -174,9 +168,6 @@ func TestAProbeHasTimeToPowerItsMachineOff(t *testing.T) {
 
 func TestWhatMakesAClaimBooted(t *testing.T) {
 	const grace = 30 * time.Minute
-	served := func(ago time.Duration) change {
-		return func(in *input, rec *record) { rec.Boot.Ticket.IgnitionAt = in.Now.Add(-ago) }
-	}
 	annotated := func(value string) change {
 		return func(in *input, rec *record) {
 			in.Desired.Claims[rec.Claim.Name].Annotations = map[string]string{model.AnnotationBooted: value}
@@ -186,17 +177,9 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		}
 	}
 	long := all(annotated("served"), served(2*grace))
-	asked := func(u model.TicketUse, ago time.Duration) change {
-		return func(in *input, rec *record) {
-			u.Last = in.Now.Add(-ago)
-			p := *in.Observed.Progress[rec.Name]
-			p.Uses = append(p.Uses, u)
-			in.Observed.Progress[rec.Name] = &p
-		}
-	}
-	replay := model.TicketUse{What: model.ThingScript, Client: "192.0.2.9", Refusal: model.RefusedReplay}
-	reported := func(in *input, rec *record) {
-		in.Observed.BootStates[rec.Name] = &model.BootState{Ticket: "t", ReceivedAt: in.Now}
+	const script, replay = model.ThingScript, model.RefusedReplay
+	asked := func(what model.TicketThing, refusal model.TicketRefusal, ago time.Duration) change {
+		return progressed(model.Progress{Uses: []model.TicketUse{{What: what, Refusal: refusal, Last: fleettest.Now.Add(-ago)}}})
 	}
 	kernel := func(ago time.Duration) change {
 		return progressed(model.Progress{ScriptAt: fleettest.Now.Add(-ago), KernelAt: fleettest.Now.Add(-ago)})
@@ -221,19 +204,15 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		"and not before":                        {changes: []change{annotated("served"), served(grace - time.Minute)}, want: waits},
 		"the annotation may come late":          {changes: []change{long, unconfirmed}, want: booted},
 		"not while it is off":                   {changes: []change{long, unconfirmed, off}, want: model.ReasonUnconfirmed},
-		"not while it asks for its script":      {changes: []change{long, asked(replay, time.Minute)}, want: model.ReasonUnconfirmed},
+		"not while it asks for its script":      {changes: []change{long, asked(script, replay, time.Minute)}, want: model.ReasonUnconfirmed},
 		"nor while its firmware asks DHCP": {
-			changes: []change{long, asked(model.TicketUse{What: model.ThingBootFile, Refusal: model.RefusedReplay}, time.Minute)}, want: model.ReasonUnconfirmed,
+			changes: []change{long, asked(model.ThingBootFile, replay, time.Minute)}, want: model.ReasonUnconfirmed,
 		},
-		"but 30 minutes after it asked last": {changes: []change{long, asked(replay, grace)}, want: booted},
-		"who has another's address does not ask for it": {
-			changes: []change{long, asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedAddress}, time.Minute)}, want: booted,
-		},
-		"who is another server does not ask for it": {
-			changes: []change{long, asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedOther}, time.Minute)}, want: booted,
-		},
+		"but 30 minutes after it asked last":            {changes: []change{long, asked(script, replay, grace)}, want: booted},
+		"who has another's address does not ask for it": {changes: []change{long, asked(script, model.RefusedAddress, time.Minute)}, want: booted},
+		"who is another server does not ask for it":     {changes: []change{long, asked(script, model.RefusedOther, time.Minute)}, want: booted},
 		"nor does who reports": {
-			changes: []change{long, asked(model.TicketUse{What: model.ThingBootState, Refusal: model.RefusedToken}, time.Minute)}, want: booted,
+			changes: []change{long, asked(model.ThingBootState, model.RefusedToken, time.Minute)}, want: booted,
 		},
 		"not soon after a power-on": {changes: []change{long, unconfirmed, poweredOn(time.Minute)}, want: model.ReasonUnconfirmed},
 		"not soon after what it asked for was lost": {changes: []change{long, unconfirmed, func(in *input, rec *record) {

@@ -16,59 +16,42 @@ import (
 )
 
 // asking is a fleet of one bound server whose guard lets nothing more pass for now.
-func asking(edit func(in *input, rec *record, c *model.ServerClaim)) *input {
-	in := bigFleet(1, 1)
+func asking(change change) *input {
+	in, rec := serving()
 	in.Policy.MaxDisruptions, in.Policy.MaxPowerDisruptions = 1, 1
 	for _, action := range []string{proposal.StepRelease, proposal.StepPowerOff} {
 		in.Observed.Fleet.Done = append(in.Observed.Fleet.Done, model.Disruption{Action: action, Server: "another", At: in.Now.Add(-time.Minute)})
 	}
-	rec := in.Observed.Servers[first]
-	edit(in, rec, in.Desired.Claims[rec.Claim.Name])
+	change(in, rec)
 	return in
 }
 
 func TestWhatTheGuardIsAskedFor(t *testing.T) {
-	type edit = func(in *input, rec *record, c *model.ServerClaim)
-	both := func(edits ...edit) edit {
-		return func(in *input, rec *record, c *model.ServerClaim) {
-			for _, e := range edits {
-				e(in, rec, c)
-			}
-		}
+	wantsOff := func(in *input, rec *record) { in.Desired.Claims[rec.Claim.Name].Spec.Power = model.PowerOff }
+	reprovision := func(in *input, rec *record) {
+		annotated(model.AnnotationReprovision, "1")(in.Desired.Claims[rec.Claim.Name])
 	}
-	of := func(e func(rec *record)) edit { return func(_ *input, rec *record, _ *model.ServerClaim) { e(rec) } }
-	wantsOff := func(_ *input, _ *record, c *model.ServerClaim) { c.Spec.Power = model.PowerOff }
-	reprovision := func(_ *input, _ *record, c *model.ServerClaim) { annotated(model.AnnotationReprovision, "1")(c) }
-	maintenance := func(in *input, _ *record, _ *model.ServerClaim) {
-		in.Desired.Add(&model.ServerMaintenance{
-			Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(first)}},
-		})
-	}
-	empty := of(func(r *record) { r.Install.Digest = "" })
+	empty := func(_ *input, rec *record) { rec.Install.Digest = "" }
 	for name, tc := range map[string]struct {
-		edit edit
-		want string
+		change change
+		want   string
 	}{
-		"nothing":                                   {both(), ""},
-		"a claim that wants its server off":         {wantsOff, "power-off default/c00000=Off"},
-		"a claim that wanted its server off before": {both(wantsOff, of(func(r *record) { r.Claim.Power = model.PowerOff })), ""},
-		"a server in maintenance is off anyway": {
-			both(wantsOff, of(func(r *record) { r.Life.State, r.Life.Back = model.StateMaintenance, model.StateReserved })), "",
-		},
-		"a new value of the reprovision annotation": {reprovision, "reprovision default/c00000=1"},
-		"a server with nothing on it loses nothing": {both(reprovision, empty), ""},
-		"a server that may be installed may lose something": {both(reprovision, empty, of(func(r *record) {
-			r.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Since: time.Unix(1, 0)}
-		})), "reprovision default/c00000=1"},
-		"one whose release is decided is asked for nothing": {both(wantsOff, of(func(r *record) { r.Release = &model.Release{} })), ""},
-		"a maintenance": {maintenance, "maintenance default/c00000=m"},
-		"a maintenance that is decided": {both(maintenance, of(func(r *record) {
+		"nothing":                                           {all(), ""},
+		"a claim that wants its server off":                 {wantsOff, "power-off default/c00000=Off"},
+		"a claim that wanted its server off before":         {all(wantsOff, func(_ *input, r *record) { r.Claim.Power = model.PowerOff }), ""},
+		"a server in maintenance is off anyway":             {all(wantsOff, serviced), ""},
+		"a new value of the reprovision annotation":         {reprovision, "reprovision default/c00000=1"},
+		"a server with nothing on it loses nothing":         {all(reprovision, empty), ""},
+		"a server that may be installed may lose something": {all(reprovision, empty, mayBeInstalled), "reprovision default/c00000=1"},
+		"one whose release is decided is asked for nothing": {all(wantsOff, func(_ *input, r *record) { r.Release = &model.Release{} }), ""},
+		"a maintenance":                                     {toBeServiced, "maintenance default/c00000=m"},
+		"a maintenance that is decided": {all(toBeServiced, func(_ *input, r *record) {
 			r.Intent = &model.Intent{Kind: model.IntentMaintenance, Value: "m"}
-		})), ""},
+		}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got string
-			if f := plan.Plan(asking(tc.edit)).Decided.Fleet; f != nil && len(f.Holds) > 0 {
+			if f := plan.Plan(asking(tc.change)).Decided.Fleet; f != nil && len(f.Holds) > 0 {
 				got = stepNames(f.Holds[0].Steps)
 			}
 			if got != tc.want {
@@ -82,23 +65,22 @@ func TestWhatTheGuardIsAskedFor(t *testing.T) {
 func TestTheGuardLetsAnApprovedRemovalPass(t *testing.T) {
 	for name, tc := range map[string]struct {
 		approved bool
-		state    model.ServerState
+		change   change
 		want     bool // it is released
 		held     bool
 	}{
-		"a removal that a person approved":                  {approved: true, state: model.StateReserved, want: true},
-		"a removal by a commit":                             {state: model.StateReserved, held: true},
-		"a server in maintenance is released only after it": {approved: true, state: model.StateMaintenance},
+		"a removal that a person approved":                  {approved: true, want: true},
+		"a removal by a commit":                             {held: true},
+		"a server in maintenance is released only after it": {approved: true, change: serviced},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := asking(func(in *input, r *record, c *model.ServerClaim) {
-				delete(in.Desired.Claims, c.ClaimName())
-				in.Desired.Removed = map[model.Identity][]model.Removal{c.ClaimName().Identity(): {{Revision: "r", Approved: tc.approved}}}
-				r.Life.State, r.Life.Back = tc.state, model.StateReserved
-				in.Observed.Fleet.Holds = []model.GuardHold{{
-					Token: "t",
-					Steps: []model.Disruption{{Action: proposal.StepRelease, Server: first, Claim: c.ClaimName(), Value: text.Time(fleettest.Now)}},
-				}}
+			in := asking(func(in *input, r *record) {
+				claim := r.Claim.Name
+				delete(in.Desired.Claims, claim)
+				in.Desired.Removed = map[model.Identity][]model.Removal{claim.Identity(): {{Revision: "r", Approved: tc.approved}}}
+				all(tc.change)(in, r)
+				step := model.Disruption{Action: proposal.StepRelease, Server: first, Claim: claim, Value: text.Time(fleettest.Now)}
+				in.Observed.Fleet.Holds = []model.GuardHold{{Token: "t", Steps: []model.Disruption{step}}}
 			})
 			st := stepOf(in, first)
 			if got := st.After.Release != nil; got != tc.want || (st.Why.Reason == model.ReasonGuardHeld) != tc.held {

@@ -37,12 +37,10 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 		"of a claim":   {want: true},
 		"of discovery": {purpose: model.PurposeDiscovery, want: true},
 		"of a wipe":    {purpose: model.PurposeCleanup, want: true},
-		"though the thief reports that it booted": {want: true, change: func(in *input, rec *record) {
-			in.Observed.BootStates[rec.Name] = &model.BootState{Ticket: "t", ReceivedAt: in.Now}
-		}},
-		"but the third in a row is an Error":    {want: true, change: thefts("default/c00000", 2), fails: true},
-		"not the third since its server booted": {want: true, change: thefts("default/c00000", 0)},
-		"nor of another claim":                  {want: true, change: thefts("default/other", 2)},
+		"though the thief reports that it booted": {want: true, change: reported},
+		"but the third in a row is an Error":      {want: true, change: thefts("default/c00000", 2), fails: true},
+		"not the third since its server booted":   {want: true, change: thefts("default/c00000", 0)},
+		"nor of another claim":                    {want: true, change: thefts("default/other", 2)},
 		"never of a server that has an install": {change: func(in *input, rec *record) {
 			rec.Install.Digest, rec.Install.Unconfirmed = rec.Boot.Ticket.Digest, in.Now
 		}},
@@ -53,32 +51,24 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 			in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{MACAddresses: []string{thiefMAC}}
 			rec.MACs = macs(model.MACByBMC, 0x66)
 		}},
-		"nor of one that may have an install": {change: func(in *input, rec *record) {
-			rec.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Since: in.Now}
-		}},
+		"nor of one that may have an install": {change: mayBeInstalled},
 		"nor of one that is being wiped": {purpose: model.PurposeCleanup, change: func(in *input, rec *record) {
 			in.Observed.WipeProgress[rec.Name] = &model.WipeProgress{Ticket: "t", ReceivedAt: in.Now}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			purpose, state, then := tc.purpose, model.StateDiscovery, "ask for power"
-			if purpose == "" {
-				purpose, state, then = model.PurposeClaim, model.StateReserved, "arm boot ticket"
-			} else if purpose == model.PurposeCleanup {
-				state = model.StateCleanup
+			in, rec := ticketedFor(tc.purpose, "")
+			purpose, state, then := rec.Boot.Ticket.Purpose, rec.Life.State, "ask for power"
+			if purpose == model.PurposeClaim {
+				setSecret(in, rec, "{}")
+				then = "arm boot ticket"
 			}
-			in, rec := ticketed(state, purpose)
 			rec.Boot.Attempts = 1
 			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", ScriptAt: in.Now, IgnitionAt: in.Now, Uses: []model.TicketUse{
 				{What: model.ThingIgnition, Client: "192.0.2.66", MAC: thiefMAC, First: in.Now.Add(-time.Minute), Last: in.Now, Count: 1},
 				{What: model.ThingScript, MAC: "02:00:00:00:00:01", Own: true, Refusal: model.RefusedReplay, First: in.Now, Last: in.Now, Count: 1},
 			}}
-			if purpose == model.PurposeClaim {
-				setSecret(in, rec, "{}")
-			}
-			if tc.change != nil {
-				tc.change(in, rec)
-			}
+			all(tc.change)(in, rec)
 			st := stepOf(in, rec.Name)
 			if got := st.After.Boot.Ticket.Ended == model.TicketSpent; got != tc.want || st.does() != "" && tc.want {
 				t.Fatalf("it is Spent: %t, want %t: %+v; with it %q is done", got, tc.want, st.After.Boot.Ticket, st.does())

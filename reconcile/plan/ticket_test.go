@@ -58,9 +58,7 @@ func TestTheWindowOfATicket(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketedFor(tc.purpose, tc.state)
-			if tc.change != nil {
-				tc.change(in, rec)
-			}
+			all(tc.change)(in, rec)
 			_, end := install.Window(plantest.ServerOf(in, rec.Name))
 			if got := end.Sub(in.Now); tc.want == 0 && !end.IsZero() || tc.want != 0 && got != tc.want {
 				t.Errorf("it ends %v from now (%v), want %v", got, end, tc.want)
@@ -123,9 +121,7 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketedFor(tc.purpose, tc.state)
 			in.Now = in.Now.Add(time.Hour)
-			if tc.change != nil {
-				tc.change(in, rec)
-			}
+			all(tc.change)(in, rec)
 			st := stepOf(in, rec.Name)
 			got := outcome{st.After.Boot.Ticket.Ended, st.After.Boot.Attempts, st.After.Boot.Problem, st.does()}
 			if got.Problem != nil {
@@ -250,9 +246,7 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 				rec.Power.Asked.At = in.Now.Add(-cmp.Or(tc.ago, 4*time.Minute))
 				rec.Boot.Ticket.ArmedAt, rec.Life.Since = rec.Power.Asked.At.Add(-time.Second), rec.Power.Asked.At
 				in.Started, in.Serving = rec.Power.Asked.At.Add(4*time.Second), rec.Power.Asked.At.Add(5*time.Second) // it is back
-				if tc.change != nil {
-					tc.change(in, rec)
-				}
+				all(tc.change)(in, rec)
 				st := stepOf(in, rec.Name)
 				if got := st.After.Boot.Ticket.Ended == model.TicketSpent && in.Observed.ServerFacts[rec.Name].Power == model.PowerOn; got != tc.want {
 					t.Fatalf("it is given up: %t, want %t; its ticket is %+v", got, tc.want, st.After.Boot.Ticket)
