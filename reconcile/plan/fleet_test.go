@@ -89,6 +89,22 @@ func served(ago time.Duration) change {
 	return func(in *input, rec *record) { rec.Boot.Ticket.IgnitionAt = in.Now.Add(-ago) }
 }
 
+// fetched has the server of ticket t have fetched its Ignition just now.
+func fetched(in *input, rec *record) {
+	in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", ScriptAt: in.Now, IgnitionAt: in.Now}
+}
+
+// awaitingOff has a ticket wait for its server to be off.
+func awaitingOff(_ *input, rec *record) { rec.Boot.Ticket.AwaitingOff = true }
+
+// neverAsked has nothing be asked of a server's power.
+func neverAsked(_ *input, rec *record) { rec.Power.Asked = nil }
+
+// outdated has Git be at another commit than the one applied.
+func outdated(in *input, _ *record) {
+	in.Desired.KeptOverRestart, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
+}
+
 // readAs changes the readings of a server.
 func readAs(edit func(r *reading.State)) change {
 	return func(in *input, rec *record) {

@@ -14,10 +14,6 @@ import (
 )
 
 func TestTheStagesOfAnInstall(t *testing.T) {
-	fetched := func(in *input, rec *record) {
-		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", ScriptAt: in.Now, IgnitionAt: in.Now}
-	}
-	awaitingOff := func(_ *input, rec *record) { rec.Boot.Ticket.AwaitingOff = true }
 	another := func(_ *input, rec *record) { rec.Boot.Ticket.Digest = fleettest.DigestOf("os:2") }
 	absent := func(in *input, _ *record) { in.Serving = in.Now.Add(-10 * time.Minute) }
 	before := func(_ *input, rec *record) {
@@ -99,7 +95,7 @@ func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 		"its disk is verified":                      {told(func(d *model.DiskInstall) { d.VerifiedAt = d.StartedAt }), false},
 		"its probe has given up":                    {told(func(d *model.DiskInstall) { d.Reason = model.ReasonDiskBusy }), false},
 		"its image is no disk":                      {func(_ *input, rec *record) { rec.Boot.Ticket.Disk = nil }, false},
-		"it still runs something else":              {func(_ *input, rec *record) { rec.Boot.Ticket.AwaitingOff = true }, false},
+		"it still runs something else":              {awaitingOff, false},
 		"it is asked to power on":                   {func(in *input, rec *record) { off(in, rec); asksOn(in, rec) }, true},
 		"that is being asked this very moment": {func(in *input, rec *record) {
 			off(in, rec)

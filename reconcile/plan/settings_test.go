@@ -11,24 +11,31 @@ import (
 	"ingot/reconcile/plan/reading"
 )
 
+// git has a server be in Git, with what its indicator is to show.
+func git(led string, operation ...string) change {
+	return func(in *input, rec *record) {
+		s := &model.Server{Meta: model.Meta{Name: string(rec.Name)}, Spec: model.ServerSpec{IndicatorLED: led}}
+		for _, o := range operation {
+			s.Annotations = map[string]string{model.AnnotationOperation: o}
+		}
+		in.Desired.Add(s)
+	}
+}
+
+// shows has the inventory of a server tell of its indicator.
+func shows(led string, onOff bool) change {
+	return func(in *input, rec *record) {
+		in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{IndicatorLED: led, IndicatorOnOff: onOff}
+	}
+}
+
+// otherInGit has Git say that a server is at another place behind its BMC.
+func otherInGit(in *input, rec *record) {
+	in.Desired.Servers[rec.Name].Spec.SystemURI = "/redfish/v1/Systems/another"
+}
+
 func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
-	const firmware = "1.0"
-	git := func(led string, annotations ...string) change {
-		return func(in *input, rec *record) {
-			s := &model.Server{Meta: model.Meta{Name: string(rec.Name)}, Spec: model.ServerSpec{IndicatorLED: led}}
-			if len(annotations) > 0 {
-				s.Annotations = map[string]string{annotations[0]: annotations[1]}
-			}
-			in.Desired.Add(s)
-		}
-	}
-	shows := func(led string, onOff bool) change {
-		return func(in *input, rec *record) {
-			in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{
-				Name: rec.Name, Power: model.PowerOn, Inventory: &model.Inventory{IndicatorLED: led, IndicatorOnOff: onOff},
-			}
-		}
-	}
+	const firmware, park = "1.0", model.OperationPark
 	problem := func(edit func(p *model.SettingProblem)) change {
 		return func(in *input, rec *record) {
 			rec.Settings.IndicatorProblem = &model.SettingProblem{
@@ -51,21 +58,17 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 		"one of which Git says nothing":       {changes: []change{git("")}},
 		"one of which Git does not know":      {changes: []change{git("Unknown"), shows("Lit", false)}},
 		"of a server that is not in Git":      {},
-		"of one that is not what Git says": {changes: []change{git("Lit"), func(in *input, rec *record) {
-			in.Desired.Servers[rec.Name].Spec.SystemURI = "/redfish/v1/Systems/another"
-		}}},
-		"of one that was found running": {changes: []change{git("Lit"), state(model.StateInitial), foundRunning}, want: "Lit"},
+		"of one that is not what Git says":    {changes: []change{git("Lit"), otherInGit}},
+		"of one that was found running":       {changes: []change{git("Lit"), state(model.StateInitial), foundRunning}, want: "Lit"},
 		"of one that is Released": {changes: []change{git("Lit"), state(model.StateReleased), func(in *input, rec *record) {
 			clear(in.Desired.Claims)
 			in.Desired.Servers[rec.Name].Spec.ReclaimPolicy = model.ReclaimRetain
 		}}, want: "Lit"},
-		"of one in Maintenance": {
-			changes: []change{git("Lit", model.AnnotationOperation, model.OperationPark), state(model.StateMaintenance),
-				func(_ *input, rec *record) { rec.Maintenance.By = model.OperationPark }},
-			want: "Lit",
-		},
+		"of one in Maintenance": {changes: []change{git("Lit", park), serviced, func(_ *input, rec *record) {
+			rec.Maintenance.By = park
+		}}, want: "Lit"},
 		"of one in Error":                  {changes: []change{git("Lit"), state(model.StateError)}, want: "Lit"},
-		"of one that is ignored":           {changes: []change{git("Lit", model.AnnotationOperation, model.OperationIgnore)}},
+		"of one that is ignored":           {changes: []change{git("Lit", model.OperationIgnore)}},
 		"of one whose BMC is not in Git":   {changes: []change{git("Lit"), func(in *input, _ *record) { clear(in.Desired.BMCs) }}},
 		"of one whose BMC does not answer": {changes: []change{git("Lit"), readAs(func(r *reading.State) { r.Failures = 1 })}},
 		"of one that was not read yet":     {changes: []change{git("Lit"), readAs(func(r *reading.State) { *r = reading.State{} })}},
@@ -109,11 +112,10 @@ func foundRunning(_ *input, rec *record) {
 // What waits for a place among guard.maxConcurrentPowerOns may be begun before the next
 // plan: nothing else is begun with the server meanwhile.
 func TestAServerInTheQueueHasNoOtherMove(t *testing.T) {
-	in := bigFleet(2, 2)
+	in := lostPower(2)
 	in.Policy.MaxConcurrentPowerOns = 1
-	for name := range in.Observed.Servers {
-		in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(name)}, Spec: model.ServerSpec{IndicatorLED: "Lit"}})
-		in.Observed.ServerFacts[name] = &model.ServerFacts{Name: name, Power: model.PowerOff, Inventory: &model.Inventory{IndicatorLED: "Off"}}
+	for _, rec := range in.Observed.Servers {
+		all(git("Lit"), shows("Off", false))(in, rec)
 	}
 	r := plan.Plan(in)
 	if len(r.Queued) != 1 || len(r.Moves) != 1 || r.Moves[r.Queued[0].Name] != nil {
@@ -122,9 +124,7 @@ func TestAServerInTheQueueHasNoOtherMove(t *testing.T) {
 }
 
 func TestAPowerRequestComesBeforeAnIndicator(t *testing.T) {
-	in, rec := serving()
-	in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(rec.Name)}, Spec: model.ServerSpec{IndicatorLED: "Lit"}})
-	in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{IndicatorLED: "Off"}}
+	in, rec := serving(git("Lit"), shows("Off", false), off)
 	if got := moveText(plan.Plan(in).Moves[rec.Name]); got != "set one-time boot from disk, then ask for power On" {
 		t.Errorf("it is healed by %q", got)
 	}
@@ -135,9 +135,7 @@ func TestNoSettingIsMadeWhileNothingMayBeDone(t *testing.T) {
 		"without a store":              func(in *input) { in.ObserveOnly = "no store" },
 		"while only power is restored": func(in *input) { in.HealOnly = "Git cannot be read" },
 	} {
-		in := bigFleet(1, 1)
-		in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(first)}, Spec: model.ServerSpec{IndicatorLED: "Lit"}})
-		in.Observed.ServerFacts[first].Inventory = &model.Inventory{IndicatorLED: "Off"}
+		in, _ := serving(git("Lit"), shows("Off", false))
 		forbid(in)
 		if m := plan.Plan(in).Moves[first]; m != nil {
 			t.Errorf("%s: %s", name, moveText(m))
@@ -145,40 +143,34 @@ func TestNoSettingIsMadeWhileNothingMayBeDone(t *testing.T) {
 	}
 }
 
-// orderPending has the wanted order pending since then, and the probe report half an hour ago.
-func orderPending(in *input, rec *record, since time.Time) {
-	rec.Settings.BootOrderPending = &model.PendingBootOrder{Order: []string{"b", "a"}, Since: since}
-	rec.Settings.BootOrderSet = model.BootOrderKey([]model.BootOrder{{Name: "b", Device: "b"}}, "", []string{"a", "b"})
-	in.Observed.Probes[rec.Name] = &model.ProbeReport{ReceivedAt: in.Now.Add(-time.Hour / 2)}
-}
-
 // The boot order is set on a server that is off, unclaimed and certain to be the
 // one that Git says.
 func TestWhoseBootOrderIsSet(t *testing.T) {
+	order := []model.BootOrder{{Name: "b", Device: "b"}}
+	pending := func(ago time.Duration) change { // its probe reported half an hour ago
+		return func(in *input, rec *record) {
+			rec.Settings.BootOrderPending = &model.PendingBootOrder{Order: []string{"b", "a"}, Since: in.Now.Add(-ago)}
+			rec.Settings.BootOrderSet = model.BootOrderKey(order, "", []string{"a", "b"})
+			in.Observed.Probes[rec.Name] = &model.ProbeReport{ReceivedAt: in.Now.Add(-time.Hour / 2)}
+		}
+	}
 	for name, tt := range map[string]struct {
-		change func(in *input, s *model.Server, rec *record)
+		change change
 		set    bool
 	}{
-		"of one that is Available and off": {change: func(*input, *model.Server, *record) {}, set: true},
-		"of one that is not confirmed to be off": {change: func(in *input, _ *model.Server, rec *record) {
-			readAs(func(r *reading.State) { r.Offs = 1 })(in, rec)
-		}},
-		"of one that Git has at another URI": {change: func(_ *input, s *model.Server, _ *record) { s.Spec.SystemURI = "/redfish/v1/Systems/other" }},
-		"of one that has it pending":         {change: func(in *input, _ *model.Server, rec *record) { orderPending(in, rec, in.Now) }},
-		"of one that has it pending and has started since": {
-			change: func(in *input, _ *model.Server, rec *record) { orderPending(in, rec, in.Now.Add(-time.Hour)) }, set: true,
-		},
-		"of one that is Released": {change: func(_ *input, _ *model.Server, rec *record) { rec.Life.State = model.StateReleased }},
+		"of one that is Available and off":                 {set: true},
+		"of one that is not confirmed to be off":           {change: readAs(func(r *reading.State) { r.Offs = 1 })},
+		"of one that Git has at another URI":               {change: otherInGit},
+		"of one that has it pending":                       {change: pending(0)},
+		"of one that has it pending and has started since": {change: pending(time.Hour), set: true},
+		"of one that is Released":                          {change: state(model.StateReleased)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := bigFleet(1, 0)
 			rec := in.Observed.Servers[first]
-			in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{
-				Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{BootOrder: []string{"a", "b"}},
-			}
-			s := &model.Server{Meta: model.Meta{Name: string(rec.Name)}, Spec: model.ServerSpec{BootOrder: []model.BootOrder{{Name: "b", Device: "b"}}}}
-			tt.change(in, s, rec)
-			in.Desired.Add(s)
+			in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{BootOrder: []string{"a", "b"}}
+			fleettest.AddManifest(in.Desired, 0, model.ServerSpec{BootOrder: order})
+			all(off, tt.change)(in, rec)
 			set := false
 			if m := plan.Plan(in).Moves[rec.Name]; m != nil && len(m.Do) > 0 {
 				_, set = m.Do[0].(proposal.SetBootOrder)

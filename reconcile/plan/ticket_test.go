@@ -32,28 +32,21 @@ func TestTheWindowOfATicket(t *testing.T) {
 		"of discovery runs from the power-on":              {purpose: model.PurposeDiscovery, want: discovery - 30*time.Second},
 		"of a claim does too":                              {want: boot - 30*time.Second},
 		"of a wipe is that of a boot":                      {purpose: model.PurposeCleanup, want: boot - 30*time.Second},
-		"of a wipe is longer once its probe runs":          {purpose: model.PurposeCleanup, want: wipe - 30*time.Second, change: progressed(model.Progress{IgnitionAt: fleettest.Now})},
-		"runs from arming before a power-on":               {want: boot - time.Minute, change: func(_ *input, rec *record) { rec.Power.Asked = nil }},
+		"of a wipe is longer once its probe runs":          {purpose: model.PurposeCleanup, want: wipe - 30*time.Second, change: fetched},
+		"runs from arming before a power-on":               {want: boot - time.Minute, change: neverAsked},
 		"a power-off is no beginning":                      {want: boot - time.Minute, change: func(_ *input, rec *record) { rec.Power.Asked.Want = model.PowerOff }},
-		"is over for a claim once its Ignition was served": {change: progressed(model.Progress{IgnitionAt: fleettest.Now})},
-		"goes on for discovery then":                       {purpose: model.PurposeDiscovery, want: discovery - 30*time.Second, change: progressed(model.Progress{IgnitionAt: fleettest.Now})},
+		"is over for a claim once its Ignition was served": {change: fetched},
+		"goes on for discovery then":                       {purpose: model.PurposeDiscovery, want: discovery - 30*time.Second, change: fetched},
 		"of a wipe runs anew from each word of it":         {purpose: model.PurposeCleanup, want: wipe, change: heard(0)},
-		"of a wipe is not for ever": {purpose: model.PurposeCleanup, want: 5 * time.Minute, change: func(in *input, rec *record) {
-			rec.Boot.Ticket.ArmedAt = in.Now.Add(-10 * wipe)
-			rec.Power.Asked.At = in.Now.Add(5*time.Minute - 10*wipe)
-			heard(0)(in, rec)
-		}},
-		"of a secure wipe is longer": {
-			purpose: model.PurposeCleanup, want: 24*time.Hour - 30*time.Second,
-			change: func(in *input, rec *record) {
-				rec.Boot.Ticket.CleanupMode = model.CleanupSecure
-				in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", IgnitionAt: in.Now}
-			},
-		},
-		"word of an older wipe does not count": {purpose: model.PurposeCleanup, want: boot - 30*time.Second, change: func(in *input, rec *record) {
-			heard(0)(in, rec)
+		"of a wipe is not for ever": {purpose: model.PurposeCleanup, want: 5 * time.Minute, change: all(heard(0), func(in *input, rec *record) {
+			rec.Boot.Ticket.ArmedAt, rec.Power.Asked.At = in.Now.Add(-10*wipe), in.Now.Add(5*time.Minute-10*wipe)
+		})},
+		"of a secure wipe is longer": {purpose: model.PurposeCleanup, want: 24*time.Hour - 30*time.Second, change: all(fetched, func(_ *input, rec *record) {
+			rec.Boot.Ticket.CleanupMode = model.CleanupSecure
+		})},
+		"word of an older wipe does not count": {purpose: model.PurposeCleanup, want: boot - 30*time.Second, change: all(heard(0), func(in *input, rec *record) {
 			in.Observed.WipeProgress[rec.Name].Ticket = "old"
-		}},
+		})},
 		"a closed ticket has none": {change: func(_ *input, rec *record) { rec.Boot.Ticket.Ended = model.TicketBooted }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,26 +90,20 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 			}, ""},
 		},
 		"of a claim whose server was not powered on": {
-			change: func(in *input, rec *record) { unreachable(in, rec); rec.Power.Asked = nil },
+			change: all(unreachable, neverAsked),
 			want:   outcome{model.TicketSpent, 0, &model.BootProblem{Message: "it was not powered on within 15m0s"}, ""},
 		},
 		"of a claim that wants its server off, which is nobody's fault": {want: spent, change: func(in *input, rec *record) {
 			in.Desired.Claims[rec.Claim.Name].Spec.Power, rec.Claim.Power = model.PowerOff, model.PowerOff
 		}},
 		"of one that waits for the server to be off, which is no boot": {
-			want: spent, change: func(_ *input, rec *record) { rec.Boot.Ticket.AwaitingOff = true },
+			want: spent, change: awaitingOff,
 		},
-		"but not while nothing is acted upon": {change: func(in *input, rec *record) {
-			in.Desired.KeptOverRestart, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
-		}},
-		"nor once the server has reported that it booted": {change: func(in *input, rec *record) {
-			unreachable(in, rec)
-			in.Observed.BootStates[rec.Name] = &model.BootState{Ticket: "t", ReceivedAt: start}
-		}},
-		"nor once the wipe's result is there": {purpose: model.PurposeCleanup, change: func(in *input, rec *record) {
-			unreachable(in, rec)
-			in.Observed.Wipes[rec.Name] = &model.WipeReport{Ticket: "t", ReceivedAt: start}
-		}},
+		"but not while nothing is acted upon":             {change: outdated},
+		"nor once the server has reported that it booted": {change: all(unreachable, reported)},
+		"nor once the wipe's result is there": {purpose: model.PurposeCleanup, change: all(unreachable, func(in *input, rec *record) {
+			in.Observed.Wipes[rec.Name] = &model.WipeReport{Ticket: "t", ReceivedAt: in.Now}
+		})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketedFor(tc.purpose, tc.state)
