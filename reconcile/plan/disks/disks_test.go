@@ -58,16 +58,22 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 		return wipes{w}
 	}
 	done := func(w model.DiskWipe) wipes { w.Result = model.WipeDone; return wipes{w} }
-	const id = "600508b1001c123456789abcdef01234"
+	const id, otherID = "600508b1001c123456789abcdef01234", "600508b1001c123456789abcdef09999"
+	volumeWiped := done(model.DiskWipe{Name: "sda", Serial: "volume", WWID: "naa." + id, SizeBytes: 1 << 40})
+	bay1 := func(change ...func(*model.Drive)) model.Drive { return shown("bay 1", "D1", change...) }
+	half := func(name, number string) model.DiskWipe {
+		return model.DiskWipe{Name: name, Serial: "S1", WWID: "eui.0025385b71b0000" + number, SizeBytes: 1 << 39, Result: model.WipeDone}
+	}
 	many := make([]model.ProbeDisk, 2*disks.MaxDisks)
 	for i := range many {
 		many[i] = drive("sd", fmt.Sprint("S", i))
 	}
 	longSerial := strings.Repeat("é", disks.MaxText)
 	disk1, disk2 := drive("sda", "S1"), drive("sdb", "S2")
-	sda := model.MissingDisk{Name: "sda", Serial: "S1", Model: "M"}
+	was1, was2 := disks.Disk("sda", "S1", "M", 1<<40), disks.Disk("sdb", "S2", "M", 1<<40)
+	sda, sdb := model.MissingDisk{Name: "sda", Serial: "S1", Model: "M"}, model.MissingDisk{Name: "sdb", Serial: "S2", Model: "M"}
 	bay := model.MissingDisk{Name: "bay 1", Serial: "D1", Model: "M", FromBMC: true}
-	sdb := model.MissingDisk{Name: "sdb", Serial: "S2", Model: "M"}
+	disk0 := model.MissingDisk{Name: "disk0", Serial: "S1", NotWiped: true}
 	notWiped := func(m model.MissingDisk) model.MissingDisk { m.NotWiped = true; return m }
 	gone := func(m model.MissingDisk) model.MissingDisk { m.Gone = true; return m }
 	replaced := func(d model.Disk) model.Disk { d.ReplacedBy = "S9"; return d }
@@ -81,24 +87,18 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 		accepts, handled string
 		want             lost
 	}{
-		"none, when all were wiped":     {probe: probed{disk1, disk2}, wipe: wipedDisks("S2", "S1")},
-		"one that was not seen":         {probe: probed{disk1, disk2}, wipe: wipedDisks("S1"), want: lost{sdb}},
-		"all, when the report has none": {probe: probed{disk1, drive("sdb", "")}, want: lost{sda, {Name: "sdb", Model: "M"}}},
-		"one that only the record knows, for the store was lost": {
-			record: known{disks.Disk("sda", "S1", "M", 1<<40), disks.Disk("sdb", "S2", "M", 1<<40)}, wipe: wipedDisks("S1"), want: lost{sdb},
-		},
-		"one that only the BMC shows":               {probe: probed{disk1}, bmc: drives{shown("bay 0", "S1"), shown("bay 1", "D1")}, wipe: wipedDisks("S1"), want: lost{bay}},
-		"one that probe and BMC know is named once": {probe: probed{disk1}, bmc: drives{shown("bay 0", "s-1")}, want: lost{sda}},
-		"one that failed is listed elsewhere":       {probe: probed{disk1}, wipe: wipes{{Serial: "S1", SizeBytes: 1 << 40, Result: model.WipeFailed}}},
-		"one that was skipped for no reason": {
-			probe: probed{disk1}, wipe: skipped("", wipedDisks("S1")[0]), want: lost{{Name: "disk0", Serial: "S1", NotWiped: true}},
-		},
-		"one that was skipped for a reason that is none": {
-			wipe: skipped("Tired", wipedDisks("S1")[0]), want: lost{{Name: "disk0", Serial: "S1", NotWiped: true}},
-		},
-		"not one on a storage network":    {probe: probed{disk1}, wipe: skipped(model.SkipRemote, wipedDisks("S1")[0])},
-		"nor one that is no longer there": {probe: probed{drive("sda", "S1", func(d *model.ProbeDisk) { d.Remote = true })}},
-		"not a medium that the BMC lends": {probe: probed{drive("sda", "S1", lent)}, wipe: skipped(model.SkipVirtualMedia, wipedDisks("S1")[0])},
+		"none, when all were wiped":                              {probe: probed{disk1, disk2}, wipe: wipedDisks("S2", "S1")},
+		"one that was not seen":                                  {probe: probed{disk1, disk2}, wipe: wipedDisks("S1"), want: lost{sdb}},
+		"all, when the report has none":                          {probe: probed{disk1, drive("sdb", "")}, want: lost{sda, {Name: "sdb", Model: "M"}}},
+		"one that only the record knows, for the store was lost": {record: known{was1, was2}, wipe: wipedDisks("S1"), want: lost{sdb}},
+		"one that only the BMC shows":                            {probe: probed{disk1}, bmc: drives{shown("bay 0", "S1"), bay1()}, wipe: wipedDisks("S1"), want: lost{bay}},
+		"one that probe and BMC know is named once":              {probe: probed{disk1}, bmc: drives{shown("bay 0", "s-1")}, want: lost{sda}},
+		"one that failed is listed elsewhere":                    {probe: probed{disk1}, wipe: wipes{{Serial: "S1", SizeBytes: 1 << 40, Result: model.WipeFailed}}},
+		"one that was skipped for no reason":                     {probe: probed{disk1}, wipe: skipped("", wipedDisks("S1")[0]), want: lost{disk0}},
+		"one that was skipped for a reason that is none":         {wipe: skipped("Tired", wipedDisks("S1")[0]), want: lost{disk0}},
+		"not one on a storage network":                           {probe: probed{disk1}, wipe: skipped(model.SkipRemote, wipedDisks("S1")[0])},
+		"nor one that is no longer there":                        {probe: probed{drive("sda", "S1", func(d *model.ProbeDisk) { d.Remote = true })}},
+		"not a medium that the BMC lends":                        {probe: probed{drive("sda", "S1", lent)}, wipe: skipped(model.SkipVirtualMedia, wipedDisks("S1")[0])},
 		"not a drive whose medium is gone": {
 			probe: probed{drive("sda", "S1", removable)}, wipe: skipped(model.SkipNoMedium, model.DiskWipe{Name: "sda", Serial: "S1"}),
 		},
@@ -111,38 +111,28 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 			wipe:  done(model.DiskWipe{Name: "nvme0n1", Serial: "other", WWID: "eui.0025385b71b00001", SizeBytes: 1 << 40}),
 		},
 		"a drive whose volumes were all wiped": {
-			bmc:  drives{shown("bay 1", "D1", in(volume(id, 1<<40))), shown("bay 2", "D2", in(volume(id, 1<<40)))},
-			wipe: done(model.DiskWipe{Name: "sda", Serial: "volume", WWID: "naa." + id, SizeBytes: 1 << 40}),
+			bmc: drives{bay1(in(volume(id, 1<<40))), shown("bay 2", "D2", in(volume(id, 1<<40)))}, wipe: volumeWiped,
 		},
 		"a drive of which one volume was not": {
-			bmc:  drives{shown("bay 1", "D1", in(volume(id, 1<<40), volume("600508b1001c123456789abcdef09999", 1<<40)))},
-			wipe: done(model.DiskWipe{Name: "sda", WWID: "naa." + id, SizeBytes: 1 << 40}), want: lost{bay},
+			bmc: drives{bay1(in(volume(id, 1<<40), volume(otherID, 1<<40)))}, wipe: volumeWiped, want: lost{bay},
 		},
 		"a drive that two subsystems list, of which a volume of one was not wiped": {
-			bmc:  drives{shown("bay 1", "D1", in(volume("600508b1001c123456789abcdef09999", 1<<40)))},
-			twin: drives{shown("bay 1", "D1", in(volume(id, 1<<40)))}, wipe: done(model.DiskWipe{Name: "sda", WWID: "naa." + id, SizeBytes: 1 << 40}),
-			want: lost{bay},
+			bmc: drives{bay1(in(volume(otherID, 1<<40)))}, twin: drives{bay1(in(volume(id, 1<<40)))}, wipe: volumeWiped, want: lost{bay},
 		},
-		"one that a ServerMaintenance replaced": {
-			record: known{replaced(disks.Disk("sda", "S1", "M", 1<<40))}, wipe: wipedDisks("S9"), want: lost{replacedBy(gone(sda))},
-		},
-		"not one that is back all the same": {
-			record: known{replaced(disks.Disk("sda", "S1", "M", 1<<40))}, wipe: skipped("", wipedDisks("S1")[0]),
-			want: lost{{Name: "disk0", Serial: "S1", NotWiped: true}},
-		},
+		"one that a ServerMaintenance replaced": {record: known{replaced(was1)}, wipe: wipedDisks("S9"), want: lost{replacedBy(gone(sda))}},
+		"not one that is back all the same":     {record: known{replaced(was1)}, wipe: skipped("", wipedDisks("S1")[0]), want: lost{disk0}},
 		"nor one that the BMC shows again": {
-			record: known{{Name: "bay 1", Serial: "D1", Model: "M", FromBMC: true, ReplacedBy: "S9"}}, bmc: drives{shown("bay 1", "D1")},
+			record: known{{Name: "bay 1", Serial: "D1", Model: "M", FromBMC: true, ReplacedBy: "S9"}}, bmc: drives{bay1()},
 			before: lost{replacedBy(gone(bay))}, want: lost{bay},
 		},
-		"a drive whose volume has only a size":  {bmc: drives{shown("bay 1", "D1", in(volume("", 1<<40)))}, wipe: wipedDisks("volume")},
-		"a drive whose volume has another size": {bmc: drives{shown("bay 1", "D1", in(volume("", 1<<42)))}, wipe: wipedDisks("volume"), want: lost{bay}},
-		"a larger disk is not the volume":       {bmc: drives{shown("bay 1", "D1", in(volume("", 1<<39)))}, wipe: wipedDisks("other"), want: lost{bay}},
+		"a drive whose volume has only a size":  {bmc: drives{bay1(in(volume("", 1<<40)))}, wipe: wipedDisks("volume")},
+		"a drive whose volume has another size": {bmc: drives{bay1(in(volume("", 1<<42)))}, wipe: wipedDisks("volume"), want: lost{bay}},
+		"a larger disk is not the volume":       {bmc: drives{bay1(in(volume("", 1<<39)))}, wipe: wipedDisks("other"), want: lost{bay}},
 		"another drive of that size is no volume": {
-			bmc: drives{shown("bay 0", "S1"), shown("bay 1", "D1", in(volume("", 1<<40)))}, wipe: wipedDisks("S1"), want: lost{bay},
+			bmc: drives{shown("bay 0", "S1"), bay1(in(volume("", 1<<40)))}, wipe: wipedDisks("S1"), want: lost{bay},
 		},
 		"a spare": {
-			bmc:  drives{shown("bay 0", "D0", in(volume(id, 1<<40))), shown("bay 1", "D1")},
-			wipe: done(model.DiskWipe{Name: "sda", WWID: "naa." + id, SizeBytes: 1 << 40}), want: lost{bay},
+			bmc: drives{shown("bay 0", "D0", in(volume(id, 1<<40))), bay1()}, wipe: volumeWiped, want: lost{bay},
 		},
 		"one without serial number goes by its size": {probe: probed{disk1, drive("sdb", " ")}, wipe: wipedDisks("S1", "")},
 		"and each of them is one":                    {probe: probed{drive("sda", ""), drive("sdb", " ")}, wipe: wipedDisks(""), want: lost{{Name: "sdb", Model: "M"}}},
@@ -168,26 +158,21 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 		"accepted by name where there is no serial number": {
 			probe: probed{disk1, drive("sdb", "")}, accepts: "sda,sdb", want: lost{sda, {Name: "sdb", Model: "M", Gone: true}},
 		},
-		"a blank accepts nothing":               {probe: probed{drive("sdb", "")}, accepts: " , ", want: lost{{Name: "sdb", Model: "M"}}},
-		"a serial number is accepted once":      {probe: probed{disk1}, accepts: "S1", handled: "S1", want: lost{sda}},
-		"and again by a suffix":                 {probe: probed{disk1}, accepts: "S1#2", handled: "S1", want: lost{gone(sda)}},
-		"as reported is for what was told of":   {probe: probed{disk1}, accepts: "as-reported", want: lost{sda}},
-		"that it has none is for what was told": {probe: probed{disk1}, accepts: "none", want: lost{sda}},
-		"two disks of an NVMe disk are that disk": {bmc: drives{shown("bay 0", "S1")}, wipe: wipes{
-			{Name: "nvme0n1", Serial: "S1", WWID: "eui.0025385b71b00001", SizeBytes: 1 << 39, Result: model.WipeDone},
-			{Name: "nvme0n2", Serial: "S1", WWID: "eui.0025385b71b00002", SizeBytes: 1 << 39, Result: model.WipeDone},
+		"a blank accepts nothing":                 {probe: probed{drive("sdb", "")}, accepts: " , ", want: lost{{Name: "sdb", Model: "M"}}},
+		"a serial number is accepted once":        {probe: probed{disk1}, accepts: "S1", handled: "S1", want: lost{sda}},
+		"and again by a suffix":                   {probe: probed{disk1}, accepts: "S1#2", handled: "S1", want: lost{gone(sda)}},
+		"as reported is for what was told of":     {probe: probed{disk1}, accepts: "as-reported", want: lost{sda}},
+		"that it has none is for what was told":   {probe: probed{disk1}, accepts: "none", want: lost{sda}},
+		"two disks of an NVMe disk are that disk": {bmc: drives{shown("bay 0", "S1")}, wipe: wipes{half("nvme0n1", "1"), half("nvme0n2", "2")}},
+		"two paths to a half are a half": {bmc: drives{shown("bay 0", "S1")}, wipe: wipes{half("sda", "1"), half("sdb", "1")}, want: lost{
+			{Name: "bay 0", Serial: "S1", Model: "M", FromBMC: true, NotWiped: true},
 		}},
-		"two paths to a half are a half": {bmc: drives{shown("bay 0", "S1")}, wipe: wipes{
-			{Name: "sda", Serial: "S1", WWID: "eui.0025385b71b00001", SizeBytes: 1 << 39, Result: model.WipeDone},
-			{Name: "sdb", Serial: "S1", WWID: "eui.0025385b71b00001", SizeBytes: 1 << 39, Result: model.WipeDone},
-		}, want: lost{{Name: "bay 0", Serial: "S1", Model: "M", FromBMC: true, NotWiped: true}}},
 		"one wiped disk is one volume": {bmc: drives{
 			shown("bay 0", "D0", in(model.DiskVolume{Name: "a", Bytes: 1 << 40})),
 			shown("bay 1", "D1", in(model.DiskVolume{Name: "b", Bytes: 1 << 40})),
 		}, wipe: wipedDisks("volume"), want: lost{bay}},
 		"a drive without a name of its own goes by its volumes, too": {
-			bmc:  drives{shown("bay 1", "", in(volume(id, 1<<40)))},
-			wipe: done(model.DiskWipe{Name: "sda", Serial: "x", WWID: "naa." + id, SizeBytes: 1 << 40}),
+			bmc: drives{shown("bay 1", "", in(volume(id, 1<<40)))}, wipe: volumeWiped,
 		},
 		"a medium that was lent to a probe of before": {wipe: skipped("", model.DiskWipe{Name: "sdb", Model: "Virtual Floppy0", SizeBytes: 1 << 20})},
 		"what a probe says is bounded": {
