@@ -44,10 +44,7 @@ func TestBMCThatShowsAnotherMachineIsReadAgain(t *testing.T) {
 	for name, tt := range map[string]struct {
 		read time.Duration
 		want bool
-	}{
-		"before that was seen": {read: -10 * time.Second, want: true},
-		"after that was seen":  {},
-	} {
+	}{"before that was seen": {read: -10 * time.Second, want: true}, "after that was seen": {}} {
 		in := bigFleet(1, 0)
 		bmc, server := model.BMCName(fleettest.BMCName(0)), fleettest.ServerName(0)
 		in.BMCRead[bmc] = in.Now.Add(tt.read)

@@ -85,37 +85,36 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		says   = []proposal.Answer
 		record = model.ServerRecord
 	)
-	undone := func(reason model.Reason, text string) proposal.Answer {
-		return failed(proposal.FailureUndone, reason, text)
-	}
-	unsure := func(reason model.Reason, text string) proposal.Answer {
-		return failed(proposal.FailureUnsure, reason, text)
-	}
+	undone := func(reason model.Reason, text string) says { return says{failed(proposal.FailureUndone, reason, text)} }
+	unsure := func(reason model.Reason, text string) says { return says{failed(proposal.FailureUnsure, reason, text)} }
 	var (
 		p        = policy.Default()
-		done     = proposal.Answer{At: settleNow}
 		accepted = proposal.Answer{At: settleNow, Reset: model.ResetResult{Before: model.PowerOff, Did: model.ResetOn}}
-		lost     = failed(proposal.FailureUnsure, "", "EOF")
-		stopped  = failed(proposal.FailureStopped, "", "context canceled")
-		on       = []proposal.Action{proposal.SetPower{Reset: model.ResetOn, From: model.PowerOff}}
-		cycle    = []proposal.Action{proposal.SetPower{Reset: model.ResetPowerCycle}}
+		on       = proposal.SetPower{Reset: model.ResetOn, From: model.PowerOff}
+		forceOff = acts{proposal.SetPower{Reset: model.ResetForceOff}}
+		cycle    = acts{proposal.SetPower{Reset: model.ResetPowerCycle}}
+		look     = acts{proposal.Inspect{}}
 		armed    = proposal.Arm{Boot: proposal.Boot{Ticket: model.Ticket{ID: "s1.1", Digest: "d"}, Image: "os:1", Architecture: "amd64"}}
-		image    = model.PinnedImage{Ref: "os:1", Kernel: &model.Layer{Digest: "k"}}
+		ticket   = model.Ticket{ID: "s1.1", Digest: "d", Image: model.PinnedImage{Ref: "os:1", Kernel: &model.Layer{Digest: "k"}}}
 		facts    = &model.ServerFacts{Name: "s1", Power: model.PowerOff, Inventory: &model.Inventory{UUID: "u", MemoryBytes: 1 << 30}}
 		off      = reading.State{At: plannedAt, Offs: 3, OffSince: plannedAt}
 		asked    = reading.State{At: plannedAt}
 		lookedAt = reading.State{At: settleNow, Offs: 4, OffSince: plannedAt, WasOff: true}
-		saw      = func(power model.Power) proposal.Answer {
-			return proposal.Answer{At: settleNow, Facts: &model.ServerFacts{Power: power}}
-		}
-		missed = func(err string, reason model.Reason) reading.State {
-			return reading.State{At: plannedAt, Failures: 1, Err: err, Reason: reason, Since: settleNow, NotBefore: settleNow.Add(policy.Backoff("s1", 1, p))}
+		foundOn  = reading.State{At: settleNow, Ons: 1}
+		onFacts  = []*model.ServerFacts{{Name: "s1", Power: model.PowerOn, Inventory: facts.Inventory}}
+		retry    = settleNow.Add(policy.Backoff("s1", 1, p))
+		saw      = func(power model.Power) says { return says{{At: settleNow, Facts: &model.ServerFacts{Power: power}}} }
+		missed   = func(err string, reason model.Reason) reading.State {
+			return reading.State{At: plannedAt, Failures: 1, Err: err, Reason: reason, Since: settleNow, NotBefore: retry}
 		}
 		problem = func(reason model.Reason, message string) *model.BootProblem {
 			return &model.BootProblem{
 				Digest: "d", Architecture: "amd64", Image: "os:1", Reason: reason, Message: message,
-				Since: settleNow, ProblemScratch: model.ProblemScratch{Failures: 1, NotBefore: settleNow.Add(policy.Backoff("s1", 1, p))},
+				Since: settleNow, ProblemScratch: model.ProblemScratch{Failures: 1, NotBefore: retry},
 			}
+		}
+		ofBoot = func(reason model.Reason, message string) func(*record) {
+			return func(rec *record) { rec.Boot.Problem = problem(reason, message) }
 		}
 		settled = func(outcome proposal.MoveOutcome, err string, r reading.State, recs ...*model.ServerRecord) proposal.Settled {
 			return proposal.Settled{Outcome: outcome, Err: err, News: true, Reading: r, Changes: proposal.Changes{Servers: recs}}
@@ -123,10 +122,11 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 	)
 	askedToShutDown := askedFor(model.ResetGracefulOff, model.PowerOff)
 	askedForceOff, askedCycle := askedFor(model.ResetForceOff, model.PowerOff), askedFor(model.ResetPowerCycle, model.PowerOn)
-	poweredOn := func(rec *model.ServerRecord) {
+	poweredOn := func(rec *record) {
 		askedFor(model.ResetOn, model.PowerOn)(rec)
 		rec.Power.Asked.Before = model.PowerOff
 	}
+	noShutdown := func(at time.Time) func(*record) { return func(rec *record) { rec.Power.NoShutdown = at } }
 	powered := func(rec *model.ServerRecord) {
 		rec.Power.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: plannedAt.Add(-time.Hour), Reached: true}
 	}
@@ -140,12 +140,10 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		want    proposal.Settled
 	}{
 		"a look that finds nothing new saves nothing and is no news": {
-			routine: true, do: acts{proposal.Inspect{}}, answers: says{saw(model.PowerOff)},
-			want: proposal.Settled{Outcome: proposal.MoveDone, Reading: lookedAt},
+			routine: true, do: look, answers: saw(model.PowerOff), want: proposal.Settled{Outcome: proposal.MoveDone, Reading: lookedAt},
 		},
-		"a look that finds another power saves that": {routine: true, do: acts{proposal.Inspect{}}, answers: says{saw(model.PowerOn)}, want: proposal.Settled{
-			Outcome: proposal.MoveDone, News: true, Reading: reading.State{At: settleNow, Ons: 1},
-			Changes: proposal.Changes{ServerFacts: []*model.ServerFacts{{Name: "s1", Power: model.PowerOn, Inventory: facts.Inventory}}},
+		"a look that finds another power saves that": {routine: true, do: look, answers: saw(model.PowerOn), want: proposal.Settled{
+			Outcome: proposal.MoveDone, News: true, Reading: foundOn, Changes: proposal.Changes{ServerFacts: onFacts},
 		}},
 		"an inventory keeps the parts that a server that is off does not show": {
 			do: acts{proposal.Inspect{Inventory: true}},
@@ -160,64 +158,56 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			},
 		},
 		"what was read Off before a lease was renewed counts no more": {
-			routine: true, do: acts{proposal.Inspect{}},
-			answers: says{{At: settleNow, Facts: &model.ServerFacts{Power: model.PowerOff}, Leased: settleNow}},
-			want:    proposal.Settled{Outcome: proposal.MoveDone, Reading: reading.State{At: settleNow, WasOff: true}},
+			routine: true, do: look, answers: says{{At: settleNow, Facts: &model.ServerFacts{Power: model.PowerOff}, Leased: settleNow}},
+			want: proposal.Settled{Outcome: proposal.MoveDone, Reading: reading.State{At: settleNow, WasOff: true}},
 		},
 		"a BMC that gives no answer is noted in the reading alone": {
-			routine: true, do: acts{proposal.Inspect{}}, answers: says{unsure(model.ReasonConnectionFailed, "refused")},
+			routine: true, do: look, answers: unsure(model.ReasonConnectionFailed, "refused"),
 			want: settled(proposal.MoveUnanswered, "read power state: refused", missed("read power state: refused", model.ReasonConnectionFailed)),
 		},
 		"a ticket is recorded with its image and what it serves, and the problem of the boot is over": {
-			old: recordOf(func(rec *record) { rec.Boot.Problem, rec.Life.Failures = problem("NotFound", "no such tag"), 2 }), do: acts{armed},
-			answers: says{{At: settleNow, Ticket: model.Ticket{ID: "s1.1", Digest: "d", Image: image}, Payload: model.NewSensitive("ign")}},
-			want: proposal.Settled{
-				Outcome: proposal.MoveDone, News: true, Reading: off,
-				Changes: proposal.Changes{
-					Servers: []*model.ServerRecord{recordOf(func(rec *record) {
-						rec.Boot.Ticket, rec.Boot.Serial = &model.Ticket{ID: "s1.1", Digest: "d", Image: image}, 1
-					})},
-					Payloads: map[string]model.Sensitive{"s1.1": model.NewSensitive("ign")},
-				},
-			},
+			old: recordOf(ofBoot("NotFound", "no such tag"), func(rec *record) { rec.Life.Failures = 2 }), do: acts{armed},
+			answers: says{{At: settleNow, Ticket: ticket, Payload: model.NewSensitive("ign")}},
+			want: proposal.Settled{Outcome: proposal.MoveDone, News: true, Reading: off, Changes: proposal.Changes{
+				Servers:  []*record{recordOf(func(rec *record) { rec.Boot.Ticket, rec.Boot.Serial = &ticket, 1 })},
+				Payloads: map[string]model.Sensitive{"s1.1": model.NewSensitive("ign")},
+			}},
 		},
 		"an image that the server cannot start is a problem of the boot, and no ticket is on record": {
 			do: acts{proposal.Arm{Boot: proposal.Boot{
 				Ticket: armed.Boot.Ticket, Image: "os:1", Architecture: "amd64", Needs: proposal.Needs{UKI: "it needs one"},
 			}}},
-			answers: says{{At: settleNow, Ticket: model.Ticket{ID: "s1.1", Digest: "d", Image: image}}},
-			want: settled(proposal.MoveFailed, "arm boot ticket for os:1: image os:1 has no UKI layer, and it needs one", off, recordOf(func(rec *record) {
-				rec.Boot.Problem = problem(model.ReasonBootMethodMismatch, "image os:1 has no UKI layer, and it needs one")
-			})),
+			answers: says{{At: settleNow, Ticket: ticket}},
+			want: settled(proposal.MoveFailed, "arm boot ticket for os:1: image os:1 has no UKI layer, and it needs one", off,
+				recordOf(ofBoot(model.ReasonBootMethodMismatch, "image os:1 has no UKI layer, and it needs one"))),
 		},
 		"a boot that cannot be armed for a reason that nobody knows says what was tried": {
-			do: acts{armed}, answers: says{unsure("", "disk full")},
-			want: settled(proposal.MoveFailed, "arm boot ticket for os:1: disk full", off, recordOf(func(rec *record) {
-				rec.Boot.Problem = problem(model.ReasonArmFailed, "arm boot ticket for os:1: disk full")
-			})),
+			do: acts{armed}, answers: unsure("", "disk full"),
+			want: settled(proposal.MoveFailed, "arm boot ticket for os:1: disk full", off,
+				recordOf(ofBoot(model.ReasonArmFailed, "arm boot ticket for os:1: disk full"))),
 		},
 		"a power request that was accepted keeps what the move decided, and failures are over": {
 			old: recordOf(failing(2, "x")), then: recordOf(failing(2, "x"), askedFor(model.ResetOn, model.PowerOn)),
-			do: append(acts{proposal.BootOnce{}}, on...), answers: says{{At: settleNow, Variant: proposal.VariantContinuous}, accepted},
+			do: acts{proposal.BootOnce{}, on}, answers: says{{At: settleNow, Variant: proposal.VariantContinuous}, accepted},
 			want: settled(proposal.MoveDone, "", asked, recordOf(poweredOn, func(rec *record) { rec.Boot.OverrideVariant = proposal.VariantContinuous })),
 		},
 		"a BMC that sets no boot from disk is not asked again, and the server is powered on": {
-			then: powering(), do: append(acts{proposal.DiskOnce{Firmware: "1.0"}}, on...),
-			answers: says{undone(model.ReasonBootOverrideNotKept, "not kept"), accepted},
+			then: powering(), do: acts{proposal.DiskOnce{Firmware: "1.0"}, on},
+			answers: append(undone(model.ReasonBootOverrideNotKept, "not kept"), accepted),
 			want: settled(proposal.MoveDone, "", asked, recordOf(poweredOn, func(rec *record) {
 				rec.Boot.NoDiskBoot = &model.NoDiskBoot{Reason: model.ReasonBootOverrideNotKept, Message: "not kept", Since: settleNow, Firmware: "1.0"}
 			})),
 		},
 		"a BMC that only had no time for a boot from disk is asked again the next time": {
-			then: powering(), do: append(acts{proposal.DiskOnce{}}, on...), answers: says{unsure(model.ReasonConnectionFailed, "busy"), accepted},
+			then: powering(), do: acts{proposal.DiskOnce{}, on}, answers: append(unsure(model.ReasonConnectionFailed, "busy"), accepted),
 			want: settled(proposal.MoveDone, "", asked, recordOf(poweredOn)),
 		},
 		"of a power request whose answer was lost nobody knows whether it was carried out": {
-			then: powering(attempted), do: on, answers: says{lost},
+			then: powering(attempted), do: acts{on}, answers: unsure("", "EOF"),
 			want: settled(proposal.MoveFailed, "ask for power On: EOF", asked, powering(unsureOf, lastError("ask for power On: EOF"))),
 		},
 		"a restart whose answer was lost is Unknown, and not asked for again": {
-			old: recordOf(operating), then: recordOf(operating, askedCycle), do: cycle, answers: says{lost},
+			old: recordOf(operating), then: recordOf(operating, askedCycle), do: cycle, answers: unsure("", "EOF"),
 			want: settled(proposal.MoveFailed, "ask for power PowerCycle: EOF", asked, recordOf(operating, askedCycle, unsureOf,
 				outcomeOf(model.OutcomeUnknown, "ask for power PowerCycle: EOF"), lastError("ask for power PowerCycle: EOF"))),
 		},
@@ -227,62 +217,56 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 				recordOf(operating, poweredOn, outcomeOf(model.OutcomeDone, "it was off, so it was switched on instead"))),
 		},
 		"a power request that was refused leaves the record as it was, but for the failure": {
-			then: powering(attempted), do: on, answers: says{undone(model.ReasonUnknownError, "no")},
+			then: powering(attempted), do: acts{on}, answers: undone(model.ReasonUnknownError, "no"),
 			want: settled(proposal.MoveFailed, "ask for power On: no", off, recordOf(failing(1, "ask for power On: no"))),
 		},
 		"a machine that knows no graceful shutdown is marked for it, and no failure is counted": {
 			old: recordOf(powered), then: recordOf(powered, askedToShutDown), do: acts{proposal.SetPower{Reset: model.ResetGracefulOff}},
-			answers: says{undone(model.ReasonUnsupported, "none")},
-			want: settled(proposal.MoveNoShutdown, "ask for power GracefulShutdown: none", off,
-				recordOf(powered, func(rec *record) { rec.Power.NoShutdown = settleNow })),
+			answers: undone(model.ReasonUnsupported, "none"),
+			want:    settled(proposal.MoveNoShutdown, "ask for power GracefulShutdown: none", off, recordOf(powered, noShutdown(settleNow))),
 		},
 		"one that may not be forced off counts a failure": {
 			then: recordOf(askedToShutDown), do: acts{proposal.SetPower{Reset: model.ResetGracefulOff, Gently: true}},
-			answers: says{undone(model.ReasonUnsupported, "none")},
+			answers: undone(model.ReasonUnsupported, "none"),
 			want:    settled(proposal.MoveFailed, "ask for power GracefulShutdown: none", off, recordOf(failing(1, "ask for power GracefulShutdown: none"))),
 		},
 		"the forced power-off that follows takes the mark away": {
-			old:  recordOf(func(rec *record) { rec.Power.NoShutdown = plannedAt }),
-			then: recordOf(func(rec *record) { rec.Power.NoShutdown = plannedAt }, askedForceOff),
-			do:   acts{proposal.SetPower{Reset: model.ResetForceOff}}, answers: says{done},
-			want: settled(proposal.MoveDone, "", asked, recordOf(askedForceOff)),
+			old: recordOf(noShutdown(plannedAt)), then: recordOf(noShutdown(plannedAt), askedForceOff),
+			do: forceOff, answers: says{{At: settleNow}}, want: settled(proposal.MoveDone, "", asked, recordOf(askedForceOff)),
 		},
 		"what another machine was not asked for is no failure of the server's": {
-			then: powering(), do: on, answers: says{undone(model.ReasonIdentityMismatch, "another")},
+			then: powering(), do: acts{on}, answers: undone(model.ReasonIdentityMismatch, "another"),
 			want: settled(proposal.MoveUnanswered, "ask for power On: another", missed("ask for power On: another", model.ReasonIdentityMismatch), recordOf()),
 		},
 		"a machine whose power has changed meanwhile is asked for nothing, and thought over again": {
-			then: powering(), do: on,
+			then: powering(), do: acts{on},
 			answers: says{{
-				At: settleNow, Reset: model.ResetResult{Before: model.PowerOn}, Failed: &proposal.Failure{Kind: proposal.FailureUndone, Reason: "", Text: "it is On"},
+				At: settleNow, Reset: model.ResetResult{Before: model.PowerOn}, Failed: &proposal.Failure{Kind: proposal.FailureUndone, Text: "it is On"},
 			}},
 			want: proposal.Settled{
-				Outcome: proposal.MoveOvertaken, Err: "ask for power On: it is On", News: true, Reading: reading.State{At: settleNow, Ons: 1},
-				Changes: proposal.Changes{
-					Servers:     []*model.ServerRecord{recordOf()},
-					ServerFacts: []*model.ServerFacts{{Name: "s1", Power: model.PowerOn, Inventory: facts.Inventory}},
-				},
+				Outcome: proposal.MoveOvertaken, Err: "ask for power On: it is On", News: true, Reading: foundOn,
+				Changes: proposal.Changes{Servers: []*record{recordOf()}, ServerFacts: onFacts},
 			},
 		},
 		"a power request that could not be recorded before was not made": {
-			then: powering(), do: on, answers: says{failed(proposal.FailureUnrecorded, "", "disk full")},
+			then: powering(), do: acts{on}, answers: says{failed(proposal.FailureUnrecorded, "", "disk full")},
 			want: settled(proposal.MoveFailed, "ask for power On: disk full",
-				reading.State{At: plannedAt, Unsaved: 1, Failures: 1, Err: "ask for power On: disk full", Since: settleNow, NotBefore: settleNow.Add(policy.Backoff("s1", 1, p))}),
+				reading.State{At: plannedAt, Unsaved: 1, Failures: 1, Err: "ask for power On: disk full", Since: settleNow, NotBefore: retry}),
 		},
 		"a stop after a boot from disk was refused leaves nothing": {
-			then: powering(), do: append(acts{proposal.DiskOnce{}}, on...), answers: says{undone(model.ReasonUnsupported, "none")},
+			then: powering(), do: acts{proposal.DiskOnce{}, on}, answers: undone(model.ReasonUnsupported, "none"),
 			want: proposal.Settled{Outcome: proposal.MoveStopped, Err: "ask for power On: stopped before it was begun", News: true, Reading: off},
 		},
 		"a stop during a power request leaves what was noted before it": {
-			then: powering(), do: on, answers: says{stopped}, want: settled(proposal.MoveStopped, "ask for power On: context canceled", asked),
+			then: powering(), do: acts{on}, answers: says{failed(proposal.FailureStopped, "", "context canceled")},
+			want: settled(proposal.MoveStopped, "ask for power On: context canceled", asked),
 		},
-		"what was read before a stop is kept": {do: acts{proposal.Inspect{}, proposal.ClearBoot{}}, answers: says{saw(model.PowerOn)}, want: proposal.Settled{
+		"what was read before a stop is kept": {do: append(look, proposal.ClearBoot{}), answers: saw(model.PowerOn), want: proposal.Settled{
 			Outcome: proposal.MoveStopped, Err: "clear boot override: stopped before it was begun", News: true,
-			Reading: reading.State{At: settleNow, Ons: 1},
-			Changes: proposal.Changes{ServerFacts: []*model.ServerFacts{{Name: "s1", Power: model.PowerOn, Inventory: facts.Inventory}}},
+			Reading: foundOn, Changes: proposal.Changes{ServerFacts: onFacts},
 		}},
 		"a new server is on record even if its first move fails": {
-			isNew: true, then: recordOf(askedForceOff), do: acts{proposal.SetPower{Reset: model.ResetForceOff}}, answers: says{undone("", "no")},
+			isNew: true, then: recordOf(askedForceOff), do: forceOff, answers: undone("", "no"),
 			want: settled(proposal.MoveFailed, "ask for power ForceOff: no", off, recordOf(askedForceOff, failing(1, "ask for power ForceOff: no"))),
 		},
 	} {
@@ -313,9 +297,7 @@ func moveOf(old, then *model.ServerRecord, do []proposal.Action) *Move {
 // The record that is saved before a power request is the old one, with the request and whatever
 // counts as done once it was made.
 func TestWhatIsRecordedBeforeAPowerRequest(t *testing.T) {
-	old := recordOf(func(rec *model.ServerRecord) {
-		rec.Power.Asked = &model.PowerAsked{Reset: model.ResetForceOff, Reached: true}
-	})
+	old := recordOf(askedFor(model.ResetForceOff, model.PowerOff), askedNow(func(a *model.PowerAsked) { a.Reached = true }))
 	then := powering(operating, func(rec *model.ServerRecord) {
 		rec.Life.State, rec.Boot.Attempts, rec.Requests.HandledReprovision = model.StateDiscovery, 1, "1"
 	})

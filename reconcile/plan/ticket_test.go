@@ -96,11 +96,9 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 		"of a claim that wants its server off, which is nobody's fault": {want: spent, change: func(in *input, rec *record) {
 			in.Desired.Claims[rec.Claim.Name].Spec.Power, rec.Claim.Power = model.PowerOff, model.PowerOff
 		}},
-		"of one that waits for the server to be off, which is no boot": {
-			want: spent, change: awaitingOff,
-		},
-		"but not while nothing is acted upon":             {change: outdated},
-		"nor once the server has reported that it booted": {change: all(unreachable, reported)},
+		"of one that waits for the server to be off, which is no boot": {want: spent, change: awaitingOff},
+		"but not while nothing is acted upon":                          {change: outdated},
+		"nor once the server has reported that it booted":              {change: all(unreachable, reported)},
 		"nor once the wipe's result is there": {purpose: model.PurposeCleanup, change: all(unreachable, func(in *input, rec *record) {
 			in.Observed.Wipes[rec.Name] = &model.WipeReport{Ticket: "t", ReceivedAt: in.Now}
 		})},

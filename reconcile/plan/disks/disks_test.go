@@ -131,9 +131,7 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 		"another drive of that size is no volume": {
 			bmc: drives{shown("bay 0", "S1"), bay1(in(volume("", 1<<40)))}, wipe: wipedDisks("S1"), want: lost{bay},
 		},
-		"a spare": {
-			bmc: drives{shown("bay 0", "D0", in(volume(id, 1<<40))), bay1()}, wipe: volumeWiped, want: lost{bay},
-		},
+		"a spare": {bmc: drives{shown("bay 0", "D0", in(volume(id, 1<<40))), bay1()}, wipe: volumeWiped, want: lost{bay}},
 		"one without serial number goes by its size": {probe: probed{disk1, drive("sdb", " ")}, wipe: wipedDisks("S1", "")},
 		"and each of them is one":                    {probe: probed{drive("sda", ""), drive("sdb", " ")}, wipe: wipedDisks(""), want: lost{{Name: "sdb", Model: "M"}}},
 		"and is none that has a name":                {probe: probed{disk1, drive("sdb", "")}, wipe: wipedDisks("S1"), want: lost{{Name: "sdb", Model: "M"}}},

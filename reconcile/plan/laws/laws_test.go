@@ -85,9 +85,7 @@ func TestLaws(t *testing.T) {
 			l.Desired.Absent = []model.Absence{{Identity: claimID, Token: "abc", Since: now, Cause: cause, Blob: blob}}
 		}
 	}
-	removed := func(l *lawset, s *server) {
-		l.Desired.Removed[claimID] = []model.Removal{{Tenant: "alpha"}}
-	}
+	removed := func(l *lawset, s *server) { l.Desired.Removed[claimID] = []model.Removal{{Tenant: "alpha"}} }
 	allow := func(value string) func(*lawset, *server) {
 		return func(l *lawset, s *server) {
 			l.Allow(model.Disruption{Action: proposal.StepMaintenance, Server: "s1", Value: value})
