@@ -14,6 +14,8 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 	cpu := func(architecture, set string) model.Processor {
 		return model.Processor{Type: "CPU", Architecture: architecture, InstructionSet: set}
 	}
+	amd, arm := cpu("x86", "x86-64"), cpu("ARM", "ARM-A64")
+	byDHCP := func(architecture string) *model.BootFirmware { return &model.BootFirmware{Architecture: architecture} }
 	const assumed = "(assumed: neither its BMC nor DHCP nor a probe says what it is)"
 	for name, tc := range map[string]struct {
 		processors []model.Processor
@@ -22,29 +24,23 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 		only       []string // boot.architectures
 		want       string
 	}{
-		"nothing is known of it":                 {want: "amd64 " + assumed},
-		"nothing is known, and there is but one": {only: []string{"arm64"}, want: "arm64 " + assumed},
-		"x86-64 by its instruction set":          {processors: []model.Processor{cpu("x86", "x86-64")}, want: "amd64 (by its processors)"},
-		"x86 without an instruction set":         {processors: []model.Processor{cpu("x86", "")}, want: "amd64 (by its processors)"},
-		"ARM by its instruction set":             {processors: []model.Processor{cpu("ARM", "ARM-A64")}, want: "arm64 (by its processors)"},
-		"ARM without an instruction set":         {processors: []model.Processor{cpu("ARM", "")}, want: "arm64 (by its processors)"},
-		"as Linux spells it":                     {processors: []model.Processor{cpu("AArch64", "")}, want: "arm64 (by its processors)"},
-		"as Go spells it":                        {processors: []model.Processor{cpu("", "arm64")}, want: "arm64 (by its processors)"},
-		"as Linux spells x86-64":                 {processors: []model.Processor{cpu("x86_64", "")}, want: "amd64 (by its processors)"},
-		"RISC-V":                                 {processors: []model.Processor{cpu("RISC-V", "RV64")}, want: "riscv64 (by its processors)"},
-		"a processor without a type":             {processors: []model.Processor{{Architecture: "ARM"}}, want: "arm64 (by its processors)"},
-		"a graphics card of another architecture": {
-			processors: []model.Processor{{Type: "GPU", Architecture: "ARM"}, cpu("x86", "x86-64")}, want: "amd64 (by its processors)",
-		},
-		"a network card's processor alone":       {processors: []model.Processor{{Type: "DPU", Architecture: "ARM"}}, want: "amd64 " + assumed},
-		"two processors, one of which is silent": {processors: []model.Processor{cpu("", ""), cpu("ARM", "ARM-A64")}, want: "arm64 (by its processors)"},
-		"what the maker alone knows is not known": {
-			processors: []model.Processor{cpu("OEM", "OEM")}, firmware: &model.BootFirmware{Architecture: "arm64"}, want: "arm64 (by DHCP)",
-		},
-		"Redfish is believed before DHCP": {
-			processors: []model.Processor{cpu("x86", "")}, firmware: &model.BootFirmware{Architecture: "arm64"}, want: "amd64 (by its processors)",
-		},
-		"DHCP is believed before the probe":        {firmware: &model.BootFirmware{Architecture: "amd64"}, probed: []string{"asimd"}, want: "amd64 (by DHCP)"},
+		"nothing is known of it":                   {want: "amd64 " + assumed},
+		"nothing is known, and there is but one":   {only: []string{"arm64"}, want: "arm64 " + assumed},
+		"x86-64 by its instruction set":            {processors: []model.Processor{amd}, want: "amd64 (by its processors)"},
+		"x86 without an instruction set":           {processors: []model.Processor{cpu("x86", "")}, want: "amd64 (by its processors)"},
+		"ARM by its instruction set":               {processors: []model.Processor{arm}, want: "arm64 (by its processors)"},
+		"ARM without an instruction set":           {processors: []model.Processor{cpu("ARM", "")}, want: "arm64 (by its processors)"},
+		"as Linux spells it":                       {processors: []model.Processor{cpu("AArch64", "")}, want: "arm64 (by its processors)"},
+		"as Go spells it":                          {processors: []model.Processor{cpu("", "arm64")}, want: "arm64 (by its processors)"},
+		"as Linux spells x86-64":                   {processors: []model.Processor{cpu("x86_64", "")}, want: "amd64 (by its processors)"},
+		"RISC-V":                                   {processors: []model.Processor{cpu("RISC-V", "RV64")}, want: "riscv64 (by its processors)"},
+		"a processor without a type":               {processors: []model.Processor{{Architecture: "ARM"}}, want: "arm64 (by its processors)"},
+		"a graphics card of another one":           {processors: []model.Processor{{Type: "GPU", Architecture: "ARM"}, amd}, want: "amd64 (by its processors)"},
+		"a network card's processor alone":         {processors: []model.Processor{{Type: "DPU", Architecture: "ARM"}}, want: "amd64 " + assumed},
+		"two processors, one of which is silent":   {processors: []model.Processor{cpu("", ""), arm}, want: "arm64 (by its processors)"},
+		"what the maker alone knows":               {processors: []model.Processor{cpu("OEM", "OEM")}, firmware: byDHCP("arm64"), want: "arm64 (by DHCP)"},
+		"Redfish is believed before DHCP":          {processors: []model.Processor{amd}, firmware: byDHCP("arm64"), want: "amd64 (by its processors)"},
+		"DHCP is believed before the probe":        {firmware: byDHCP("amd64"), probed: []string{"asimd"}, want: "amd64 (by DHCP)"},
 		"firmware that does not say what it is":    {firmware: &model.BootFirmware{}, probed: []string{"fp", "asimd"}, want: "arm64 (by its probe)"},
 		"the probe's processor knows long mode":    {probed: []string{"fpu", "lm"}, want: "amd64 (by its probe)"},
 		"the probe's processor says nothing of it": {probed: []string{"fpu"}, want: "amd64 " + assumed},
@@ -68,7 +64,8 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 func TestAnImageThatTheServersFirmwareCannotStart(t *testing.T) {
 	layer := &model.Layer{Digest: "sha256:1", Size: 1}
 	kernel := model.PinnedImage{Ref: "os:1", Kernel: layer, Initrd: layer}
-	uki := model.PinnedImage{Ref: "os:1", UKI: layer}
+	uki, both := model.PinnedImage{Ref: "os:1", UKI: layer}, model.PinnedImage{Ref: "os:1", Kernel: layer, Initrd: layer, UKI: layer}
+	bios := &model.BootFirmware{Architecture: "amd64"}
 	pxe, httpOnly := []string{"None", "Pxe", "UefiHttp"}, []string{"None", "UefiHttp", "Hdd"}
 	for name, tc := range map[string]struct {
 		image    model.PinnedImage
@@ -89,14 +86,12 @@ func TestAnImageThatTheServersFirmwareCannotStart(t *testing.T) {
 			want: "image os:1 has no UKI layer, and the server boots from the network by UEFI HTTP boot alone, " +
 				"for which boot.loaderDirs has no iPXE of amd64 that could start a kernel",
 		},
-		"a UKI on UEFI":    {image: uki, firmware: &model.BootFirmware{Architecture: "amd64", UEFI: true}},
-		"a kernel on BIOS": {image: kernel, firmware: &model.BootFirmware{Architecture: "amd64"}},
-		"a script on BIOS": {image: uki, firmware: &model.BootFirmware{Architecture: "amd64"}, script: true},
-		"a UKI and a kernel on BIOS": {
-			image: model.PinnedImage{Ref: "os:1", Kernel: layer, Initrd: layer, UKI: layer}, firmware: &model.BootFirmware{Architecture: "amd64"},
-		},
+		"a UKI on UEFI":              {image: uki, firmware: &model.BootFirmware{Architecture: "amd64", UEFI: true}},
+		"a kernel on BIOS":           {image: kernel, firmware: bios},
+		"a script on BIOS":           {image: uki, firmware: bios, script: true},
+		"a UKI and a kernel on BIOS": {image: both, firmware: bios},
 		"a UKI on BIOS": {
-			image: uki, firmware: &model.BootFirmware{Architecture: "amd64"},
+			image: uki, firmware: bios,
 			want: "image os:1 has no kernel and initramfs layers but a UKI, " +
 				"and the server's firmware is BIOS, by its DHCP request, and starts no UKI; " +
 				"switch it to UEFI, or add kernel and initramfs",
@@ -125,6 +120,7 @@ func TestAnImageThatTheServersFirmwareCannotStart(t *testing.T) {
 }
 
 func TestWhichTicketsAreStolen(t *testing.T) {
+	type uses = []model.TicketUse
 	const served, replay = model.TicketRefusal(""), model.RefusedReplay
 	at := func(minute int) time.Time { return time.Date(2026, 3, 1, 12, minute, 0, 0, time.UTC) }
 	own := func(what model.TicketThing, r model.TicketRefusal, minute int) model.TicketUse {
@@ -136,6 +132,7 @@ func TestWhichTicketsAreStolen(t *testing.T) {
 	unknown := func(what model.TicketThing, r model.TicketRefusal, minute int) model.TicketUse {
 		return model.TicketUse{What: what, Client: "192.0.2.9", Refusal: r, First: at(minute), Last: at(minute)}
 	}
+	refused := model.TicketUse{What: model.ThingIgnition, MAC: "02:00:00:00:00:66", Refusal: model.RefusedAddress, First: at(2)}
 	script, ignition, cloud := model.ThingScript, model.ThingIgnition, model.ThingCloudInit
 	image, file := model.ThingImage, model.ThingBootFile
 	full := make([]model.TicketUse, model.MaxTicketUses-2)
@@ -143,34 +140,28 @@ func TestWhichTicketsAreStolen(t *testing.T) {
 		full[i] = own(model.ThingReport, model.RefusedToken, i)
 	}
 	for name, tc := range map[string]struct {
-		uses   []model.TicketUse
+		uses   uses
 		config model.TicketThing
 		want   bool
 	}{
-		"its server asks after another machine was given its Ignition": {
-			uses: []model.TicketUse{thief(script, 1), thief(ignition, 2), own(script, replay, 3)}, want: true,
-		},
-		"its firmware asks DHCP":       {uses: []model.TicketUse{thief(ignition, 2), own(file, replay, 3)}, want: true},
-		"cloud-init data are Ignition": {uses: []model.TicketUse{thief(cloud, 2), own(script, replay, 3)}, want: true},
-		"a script is, where it is all that there is": {
-			uses: []model.TicketUse{thief(script, 2), own(script, replay, 3)}, config: model.ThingScript, want: true,
-		},
-		"and only there":           {uses: []model.TicketUse{thief(script, 2), own(script, replay, 3)}},
-		"its server took it alone": {uses: []model.TicketUse{own(script, served, 1), own(ignition, served, 2), own(script, replay, 9)}},
-		"its server asked before":  {uses: []model.TicketUse{own(script, replay, 1), thief(ignition, 2)}},
-		"its server has not asked": {uses: []model.TicketUse{thief(script, 1), thief(ignition, 2)}},
-		"an unknown client asks":   {uses: []model.TicketUse{thief(ignition, 2), unknown(script, replay, 3)}},
-		"another machine asks":     {uses: []model.TicketUse{thief(ignition, 2), {What: script, MAC: "02:00:00:00:00:77", Refusal: replay, Last: at(3)}}},
-		"it was given to a machine that may be its server, at another address": {uses: []model.TicketUse{unknown(ignition, served, 2), own(script, replay, 3)}},
-		"its server was given it, too":                                         {uses: []model.TicketUse{thief(ignition, 2), own(ignition, served, 3), own(script, replay, 9)}},
-		"its server was given its script, and may go on with that":             {uses: []model.TicketUse{own(script, served, 1), thief(ignition, 2), own(script, replay, 9)}},
-		"its server was given its kernel":                                      {uses: []model.TicketUse{own(image, served, 1), thief(ignition, 2), own(script, replay, 9)}},
-		"a client that may be its server was":                                  {uses: []model.TicketUse{unknown(image, served, 1), thief(ignition, 2), own(script, replay, 9)}},
-		"its server is refused for another reason, and may be served yet":      {uses: []model.TicketUse{thief(ignition, 2), own(script, model.RefusedAddress, 3)}},
-		"the other machine was refused": {
-			uses: []model.TicketUse{{What: ignition, MAC: "02:00:00:00:00:66", Refusal: model.RefusedAddress, First: at(2)}, own(script, replay, 3)},
-		},
-		"the list of uses is full": {uses: append(full, thief(ignition, 2), own(script, replay, 3))},
+		"its server asks after a thief got its Ignition": {uses: uses{thief(script, 1), thief(ignition, 2), own(script, replay, 3)}, want: true},
+		"its firmware asks DHCP":                         {uses: uses{thief(ignition, 2), own(file, replay, 3)}, want: true},
+		"cloud-init data are Ignition":                   {uses: uses{thief(cloud, 2), own(script, replay, 3)}, want: true},
+		"a script is, where there is nothing else":       {uses: uses{thief(script, 2), own(script, replay, 3)}, config: script, want: true},
+		"and only there":                                 {uses: uses{thief(script, 2), own(script, replay, 3)}},
+		"its server took it alone":                       {uses: uses{own(script, served, 1), own(ignition, served, 2), own(script, replay, 9)}},
+		"its server asked before":                        {uses: uses{own(script, replay, 1), thief(ignition, 2)}},
+		"its server has not asked":                       {uses: uses{thief(script, 1), thief(ignition, 2)}},
+		"an unknown client asks":                         {uses: uses{thief(ignition, 2), unknown(script, replay, 3)}},
+		"another machine asks":                           {uses: uses{thief(ignition, 2), {What: script, MAC: "02:00:00:00:00:77", Refusal: replay, Last: at(3)}}},
+		"it was given to a machine that may be its server, at another address": {uses: uses{unknown(ignition, served, 2), own(script, replay, 3)}},
+		"its server was given it, too":                                         {uses: uses{thief(ignition, 2), own(ignition, served, 3), own(script, replay, 9)}},
+		"its server was given its script, and may go on with that":             {uses: uses{own(script, served, 1), thief(ignition, 2), own(script, replay, 9)}},
+		"its server was given its kernel":                                      {uses: uses{own(image, served, 1), thief(ignition, 2), own(script, replay, 9)}},
+		"a client that may be its server was":                                  {uses: uses{unknown(image, served, 1), thief(ignition, 2), own(script, replay, 9)}},
+		"its server is refused for another reason, and may be served yet":      {uses: uses{thief(ignition, 2), own(script, model.RefusedAddress, 3)}},
+		"the other machine was refused":                                        {uses: uses{refused, own(script, replay, 3)}},
+		"the list of uses is full":                                             {uses: append(full, thief(ignition, 2), own(script, replay, 3))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := plantest.Ticketed(model.StateDiscovery, model.PurposeDiscovery)

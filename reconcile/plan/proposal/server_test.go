@@ -28,6 +28,10 @@ func TestPartsAreReadAgain(t *testing.T) {
 	readAt := func(at time.Time, ons int, on bool, unread int) reading.State {
 		return reading.State{InventoryAt: at, Ons: ons, InventoryOn: on, Unread: unread}
 	}
+	never := readAt(time.Time{}, 9, false, 0)
+	noneUntil := func(at time.Time) reading.State {
+		return reading.State{Ons: 9, InventoryAt: its.Add(-time.Hour), PartsAfter: at}
+	}
 	for title, tt := range map[string]struct {
 		inv     *model.Inventory
 		power   model.Power
@@ -37,35 +41,27 @@ func TestPartsAreReadAgain(t *testing.T) {
 		blocked bool // by Secure Boot
 		due     bool
 	}{
-		"that were read today are not":                              {inv: whole, reading: readAt(ago, reading.PartsOns, true, 0)},
-		"that were read before its time of the day are":             {inv: whole, reading: readAt(its.Add(-time.Minute), reading.PartsOns, true, 0), due: true},
-		"that were read while it was off are, once it runs":         {inv: whole, reading: readAt(ago, reading.PartsOns, false, 0), due: true},
-		"but not once it is on alone":                               {inv: whole, reading: readAt(ago, reading.PartsOns-1, false, 0)},
-		"nor while its firmware tests itself":                       {inv: whole, reading: reading.State{InventoryAt: ago, Ons: reading.PartsOns, POST: true}},
-		"nor while it is off":                                       {inv: whole, power: model.PowerOff, reading: readAt(ago, 0, false, 0)},
-		"of which some failed are not at once":                      {inv: fails, reading: readAt(now.Add(-reading.PartsRetry+1), 9, true, 1)},
-		"of which some failed are after a while":                    {inv: fails, reading: readAt(now.Add(-reading.PartsRetry), 9, true, 1), due: true},
-		"of which some failed three times are after a longer while": {inv: fails, reading: readAt(now.Add(-4*reading.PartsRetry+1), 9, true, 3)},
-		"of which some always fail are not given up":                {inv: fails, reading: readAt(now.Add(-reading.PartsRetryMax), 9, true, 1e9), due: true},
-		"of which some failed before the start are, in a while": {
-			inv: fails, reading: readAt(time.Time{}, 9, false, 0), started: now.Add(-reading.PartsLate), due: true,
-		},
-		"but not those of a whole fleet at once": {inv: fails, reading: readAt(time.Time{}, 9, false, 0), started: ago},
-		"of which none could be had are not with each reading of the power": {
-			inv: whole, reading: reading.State{Ons: 9, InventoryAt: its.Add(-time.Hour), PartsAfter: now.Add(1)},
-		},
-		"of which none could be had are after a while": {
-			inv: whole, reading: reading.State{Ons: 9, InventoryAt: its.Add(-time.Hour), PartsAfter: now}, due: true,
-		},
-		"that were not read since the start are at its time of the day": {
-			inv: whole, reading: readAt(time.Time{}, 9, false, 0), at: its.Add(time.Hour), due: true,
-		},
-		"that were not read since the start are not at all others": {inv: whole, reading: readAt(time.Time{}, 9, false, 0)},
-		"of which none was ever shown are, once it runs":           {inv: &model.Inventory{}, reading: readAt(time.Time{}, reading.PartsOns, false, 0), due: true},
-		"of which it shows none while it runs are not again":       {inv: &model.Inventory{}, reading: readAt(ago, reading.PartsOns, true, 0)},
-		"that say that Secure Boot is in the way are, in a while":  {inv: whole, reading: readAt(now.Add(-reading.PartsRetry), 9, true, 0), blocked: true, due: true},
-		"that say that Secure Boot is in the way are not at once":  {inv: whole, reading: readAt(now.Add(-reading.PartsRetry+1), 9, true, 0), blocked: true},
-		"that were never read are left to what needs them":         {reading: readAt(time.Time{}, 9, false, 0)},
+		"that were read today are not":                                      {inv: whole, reading: readAt(ago, reading.PartsOns, true, 0)},
+		"that were read before its time of the day are":                     {inv: whole, reading: readAt(its.Add(-time.Minute), reading.PartsOns, true, 0), due: true},
+		"that were read while it was off are, once it runs":                 {inv: whole, reading: readAt(ago, reading.PartsOns, false, 0), due: true},
+		"but not once it is on alone":                                       {inv: whole, reading: readAt(ago, reading.PartsOns-1, false, 0)},
+		"nor while its firmware tests itself":                               {inv: whole, reading: reading.State{InventoryAt: ago, Ons: reading.PartsOns, POST: true}},
+		"nor while it is off":                                               {inv: whole, power: model.PowerOff, reading: readAt(ago, 0, false, 0)},
+		"of which some failed are not at once":                              {inv: fails, reading: readAt(now.Add(-reading.PartsRetry+1), 9, true, 1)},
+		"of which some failed are after a while":                            {inv: fails, reading: readAt(now.Add(-reading.PartsRetry), 9, true, 1), due: true},
+		"of which some failed three times are after a longer while":         {inv: fails, reading: readAt(now.Add(-4*reading.PartsRetry+1), 9, true, 3)},
+		"of which some always fail are not given up":                        {inv: fails, reading: readAt(now.Add(-reading.PartsRetryMax), 9, true, 1e9), due: true},
+		"of which some failed before the start are, in a while":             {inv: fails, reading: never, started: now.Add(-reading.PartsLate), due: true},
+		"but not those of a whole fleet at once":                            {inv: fails, reading: never, started: ago},
+		"of which none could be had are not with each reading of the power": {inv: whole, reading: noneUntil(now.Add(1))},
+		"of which none could be had are after a while":                      {inv: whole, reading: noneUntil(now), due: true},
+		"that were not read since the start are at its time of the day":     {inv: whole, reading: never, at: its.Add(time.Hour), due: true},
+		"that were not read since the start are not at all others":          {inv: whole, reading: never},
+		"of which none was ever shown are, once it runs":                    {inv: &model.Inventory{}, reading: readAt(time.Time{}, reading.PartsOns, false, 0), due: true},
+		"of which it shows none while it runs are not again":                {inv: &model.Inventory{}, reading: readAt(ago, reading.PartsOns, true, 0)},
+		"that say that Secure Boot is in the way are, in a while":           {inv: whole, reading: readAt(now.Add(-reading.PartsRetry), 9, true, 0), blocked: true, due: true},
+		"that say that Secure Boot is in the way are not at once":           {inv: whole, reading: readAt(now.Add(-reading.PartsRetry+1), 9, true, 0), blocked: true},
+		"that were never read are left to what needs them":                  {reading: never},
 	} {
 		t.Run(title, func(t *testing.T) {
 			o, rec := policy.Default(), &model.ServerRecord{RecordIdentity: model.RecordIdentity{Name: name}}
