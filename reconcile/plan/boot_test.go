@@ -78,32 +78,21 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 }
 
 func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
-	resets := map[string]model.ResetKind{
-		model.OperationPowerCycle: model.ResetPowerCycle, model.OperationHardRestart: model.ResetForceRestart,
-		model.OperationGracefulRestart: model.ResetGracefulRestart, model.OperationForceOn: model.ResetOn, model.OperationForceOff: model.ResetForceOff,
-	}
 	const disk, firmware = "set one-time boot from disk", "1.0"
-	asks := func(operation string) change {
+	asks := func(operation string, reset model.ResetKind) change {
 		return func(in *input, rec *record) {
 			in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(rec.Name), Annotations: map[string]string{model.AnnotationOperation: operation}}})
 			rec.Requests.HandledOperation = operation
-			rec.Requests.Operation = &model.Operation{Value: operation, Reset: resets[operation], NotedAt: in.Now}
+			rec.Requests.Operation = &model.Operation{Value: operation, Reset: reset, NotedAt: in.Now}
 		}
 	}
+	cycle, forceOn := asks(model.OperationPowerCycle, model.ResetPowerCycle), asks(model.OperationForceOn, model.ResetOn)
 	always := func(in *input, rec *record) {
 		annotated(model.AnnotationBoot, "always")(in.Desired.Claims[rec.Claim.Name])
 		rec.Boot.Ticket = &model.Ticket{ID: "t", Claim: rec.Claim.Name, Purpose: model.PurposeClaim, Always: true, Ended: model.TicketBooted}
 	}
-	ticket := func(change func(*model.Ticket)) change {
-		return func(in *input, rec *record) {
-			rec.Install.Digest = ""
-			rec.Boot.Ticket = &model.Ticket{
-				ID: "t", Claim: rec.Claim.Name, Purpose: model.PurposeClaim, Digest: booting.BootDigest(proposal.Boot{Image: "os:1"}), ArmedAt: in.Now,
-			}
-			change(rec.Boot.Ticket)
-		}
-	}
-	served := ticket(func(t *model.Ticket) { t.IgnitionAt = fleettest.Now.Add(-time.Minute) })
+	ticket := ticket(model.PurposeClaim)
+	served := all(ticket, served(time.Minute))
 	none := func(of string) change {
 		return func(_ *input, rec *record) { rec.Boot.NoDiskBoot = &model.NoDiskBoot{Firmware: of} }
 	}
@@ -120,30 +109,21 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 		},
 		"one that always boots from the network does not": {change: all(off, always), want: "set one-time network boot, ask for power On"},
 		"one that was powered off by what installs it":    {change: all(off, served), want: disk + ", ask for power On"},
-		"a power cycle":                            {change: asks(model.OperationPowerCycle), want: disk + ", ask for power PowerCycle"},
-		"a hard restart":                           {change: asks(model.OperationHardRestart), want: disk + ", ask for power ForceRestart"},
-		"a graceful restart":                       {change: asks(model.OperationGracefulRestart), want: disk + ", ask for power GracefulRestart"},
-		"a restart that is refused an override":    {change: all(asks(model.OperationPowerCycle), none(firmware)), want: "ask for power PowerCycle"},
-		"a restart of what boots from the network": {change: all(asks(model.OperationPowerCycle), always), want: "ask for power PowerCycle"},
-		"a restart while it is being installed":    {change: all(asks(model.OperationPowerCycle), served), want: disk + ", ask for power PowerCycle"},
-		"a restart while its install waits for it to be off": {
-			change: all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.AwaitingOff = true })),
-			want:   disk + ", ask for power PowerCycle",
-		},
-		"a restart of what has yet to be installed asks for none": {
-			change: all(asks(model.OperationPowerCycle), ticket(func(*model.Ticket) {})), want: "ask for power PowerCycle",
-		},
-		"a power-on":                             {change: all(off, asks(model.OperationForceOn)), want: disk + ", ask for power On"},
-		"a power-on of what is on asks for none": {change: asks(model.OperationForceOn), want: "ask for power On"},
-		"a forced power-off asks for none":       {change: asks(model.OperationForceOff), want: "ask for power ForceOff"},
-		"a power-on of what was released and retained": {
-			change: all(off, asks(model.OperationForceOn), state(model.StateReleased)), want: disk + ", ask for power On",
-		},
-		"a power-on of what has no claim asks for none": {
-			change: all(off, asks(model.OperationForceOn), state(model.StateAvailable)), want: "ask for power On",
-		},
+		"a power cycle":                                           {change: cycle, want: disk + ", ask for power PowerCycle"},
+		"a hard restart":                                          {change: asks(model.OperationHardRestart, model.ResetForceRestart), want: disk + ", ask for power ForceRestart"},
+		"a graceful restart":                                      {change: asks(model.OperationGracefulRestart, model.ResetGracefulRestart), want: disk + ", ask for power GracefulRestart"},
+		"a restart that is refused an override":                   {change: all(cycle, none(firmware)), want: "ask for power PowerCycle"},
+		"a restart of what boots from the network":                {change: all(cycle, always), want: "ask for power PowerCycle"},
+		"a restart while it is being installed":                   {change: all(cycle, served), want: disk + ", ask for power PowerCycle"},
+		"a restart while its install waits for it to be off":      {change: all(cycle, ticket, awaitingOff), want: disk + ", ask for power PowerCycle"},
+		"a restart of what has yet to be installed asks for none": {change: all(cycle, ticket), want: "ask for power PowerCycle"},
+		"a power-on":                                    {change: all(off, forceOn), want: disk + ", ask for power On"},
+		"a power-on of what is on asks for none":        {change: forceOn, want: "ask for power On"},
+		"a forced power-off asks for none":              {change: asks(model.OperationForceOff, model.ResetForceOff), want: "ask for power ForceOff"},
+		"a power-on of what was released and retained":  {change: all(off, forceOn, state(model.StateReleased)), want: disk + ", ask for power On"},
+		"a power-on of what has no claim asks for none": {change: all(off, forceOn, state(model.StateAvailable)), want: "ask for power On"},
 		"a power-on of what was wiped in vain asks for none": {
-			change: all(off, asks(model.OperationForceOn), state(model.StateError), func(_ *input, rec *record) { rec.Life.Back = model.StateCleanup }),
+			change: all(off, forceOn, state(model.StateError), func(_ *input, rec *record) { rec.Life.Back = model.StateCleanup }),
 			want:   "ask for power On",
 		},
 	} {

@@ -9,6 +9,7 @@ import (
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/reading"
 	"ingot/reconcile/plan/world"
@@ -77,6 +78,16 @@ func toBeServiced(in *input, rec *record) {
 // mayBeInstalled has a server of which nobody knows what is installed on it.
 func mayBeInstalled(in *input, rec *record) {
 	rec.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Since: in.Now}
+}
+
+// ticket has a server that is not installed have a ticket, of what its claim boots.
+func ticket(purpose model.TicketPurpose) change {
+	return func(in *input, rec *record) {
+		rec.Install.Digest = ""
+		rec.Boot.Ticket = &model.Ticket{
+			ID: "t", Claim: rec.Claim.Name, Purpose: purpose, Digest: booting.BootDigest(proposal.Boot{Image: "os:1"}), ArmedAt: in.Now,
+		}
+	}
 }
 
 // reported has a server have reported that it booted with ticket t.

@@ -1,13 +1,13 @@
 package plan_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
-	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/reading"
@@ -98,23 +98,8 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 			in.Policy.DiscoveryImage = "probe:1"
 		}
 	}
-	ticket := func(purpose model.TicketPurpose, change ...func(*model.Ticket)) func(*input, *record) {
-		return func(in *input, rec *record) {
-			rec.Install.Digest = ""
-			rec.Boot.Ticket = &model.Ticket{
-				ID: "t", Claim: rec.Claim.Name, Purpose: purpose, Digest: booting.BootDigest(proposal.Boot{Image: "os:1"}), ArmedAt: in.Now,
-			}
-			for _, f := range change {
-				f(rec.Boot.Ticket)
-			}
-		}
-	}
-	served := func(stage model.BootStage) func(*input, *record) {
-		return func(in *input, rec *record) {
-			p, _ := model.Progress{Ticket: "t"}.Reached(stage, in.Now)
-			in.Observed.Progress[rec.Name] = &p
-		}
-	}
+	claimed := ticket(model.PurposeClaim)
+	ended := func(_ *input, rec *record) { rec.Boot.Ticket.Ended = model.TicketSpent }
 	waits := func(in *input, _ *record) { waiting(in, 1, nil) }
 	type changes []change
 	for test, tc := range map[string]struct {
@@ -128,27 +113,22 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		"is bound to one without a twin": {change: changes{inState(model.StateAvailable), off, waits}, state: model.StateReserved},
 		"is not armed for discovery":     {change: changes{inState(model.StateInitial), off, withTwin}, why: model.ReasonDuplicateUUID},
 		"is not armed for its claim": {
-			change: changes{off, ticket(model.PurposeClaim, func(t *model.Ticket) { t.Ended = model.TicketSpent }), withTwin},
-			why:    model.ReasonDuplicateUUID, ended: model.TicketSpent,
+			change: changes{off, claimed, ended, withTwin}, why: model.ReasonDuplicateUUID, ended: model.TicketSpent,
 		},
-		"is not armed for a wipe":           {change: changes{inState(model.StateCleanup), off, withTwin}, why: model.ReasonDuplicateUUID},
-		"loses the ticket of its discovery": {change: changes{inState(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: model.TicketSpent},
-		"loses the ticket of its claim":     {change: changes{ticket(model.PurposeClaim), withTwin}, ended: model.TicketSpent},
-		"loses one that waits for it to be off": {
-			change: changes{ticket(model.PurposeClaim, func(t *model.Ticket) { t.AwaitingOff = true }), withTwin}, ended: model.TicketSpent,
-		},
-		"loses one whose script was served": {change: changes{ticket(model.PurposeClaim), served(model.StageScript), withTwin}, ended: model.TicketSpent},
-		"loses the ticket of a wipe":        {change: changes{inState(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: model.TicketSpent},
-		"loses it though its BMC is silent": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *input, _ *record) {
+		"is not armed for a wipe":               {change: changes{inState(model.StateCleanup), off, withTwin}, why: model.ReasonDuplicateUUID},
+		"loses the ticket of its discovery":     {change: changes{inState(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: model.TicketSpent},
+		"loses the ticket of its claim":         {change: changes{claimed, withTwin}, ended: model.TicketSpent},
+		"loses one that waits for it to be off": {change: changes{claimed, awaitingOff, withTwin}, ended: model.TicketSpent},
+		"loses one whose script was served":     {change: changes{claimed, progressed(model.Progress{ScriptAt: fleettest.Now}), withTwin}, ended: model.TicketSpent},
+		"loses the ticket of a wipe":            {change: changes{inState(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: model.TicketSpent},
+		"loses it though its BMC is silent": {change: changes{claimed, withTwin, func(in *input, _ *record) {
 			in.Readings[name] = reading.State{Failures: 3, NotBefore: in.Now.Add(time.Hour)}
 		}}, ended: model.TicketSpent},
-		"keeps one whose Ignition was served, for nothing more is": {change: changes{
-			ticket(model.PurposeClaim, func(t *model.Ticket) { t.IgnitionAt = t.ArmedAt }), served(model.StageIgnition), withTwin,
-		}, why: model.ReasonWaitingForBoot},
-		"keeps all while nothing is acted upon": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *input, _ *record) {
-			in.Desired.KeptOverRestart, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
-		}}, why: model.ReasonRevisionOutdated},
-		"is healed from its disk all the same": {change: changes{off, withTwin}, do: "set one-time boot from disk, then ask for power On"},
+		"keeps one whose Ignition was served, for nothing more is": {
+			change: changes{claimed, served(0), fetched, withTwin}, why: model.ReasonWaitingForBoot,
+		},
+		"keeps all while nothing is acted upon": {change: changes{claimed, withTwin, outdated}, why: model.ReasonRevisionOutdated},
+		"is healed from its disk all the same":  {change: changes{off, withTwin}, do: "set one-time boot from disk, then ask for power On"},
 		"is not reprovisioned": {change: changes{withTwin, func(in *input, rec *record) {
 			rec.Install.Reprovision, rec.Requests.HandledReprovision = "1", "1"
 			c := *in.Desired.Claims[rec.Claim.Name]
@@ -160,7 +140,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 				Meta: model.Meta{Name: name}, Spec: model.ServerSpec{ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "w00000"}},
 			})
 		}}, why: model.ReasonDuplicateUUID},
-		"is none while its own BMC was never heard": {change: changes{ticket(model.PurposeClaim), withTwin,
+		"is none while its own BMC was never heard": {change: changes{claimed, withTwin,
 			func(in *input, rec *record) { in.Observed.BMCFacts[rec.BMC] = nil }}, why: "Pending"},
 		"is none once its own BMC shows it no more": {change: changes{off, withTwin, func(in *input, rec *record) {
 			in.Observed.BMCFacts[rec.BMC] = &model.BMCFacts{Name: rec.BMC}
@@ -179,7 +159,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 	} {
 		t.Run(test, func(t *testing.T) {
 			in, rec := serving(tc.change...)
-			before := *rec
+			state := cmp.Or(tc.state, rec.Life.State)
 			st := stepOf(in, name)
 			if got := st.After.Boot.Ticket; got != nil && got.Ended != tc.ended {
 				t.Errorf("its ticket is %q, want %q", got.Ended, tc.ended)
@@ -190,11 +170,8 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 			if got := st.does(); got != tc.do {
 				t.Errorf("done is %q, want %q", got, tc.do)
 			}
-			if tc.state == "" {
-				tc.state = before.Life.State
-			}
-			if st.After.Life.State != tc.state {
-				t.Errorf("it is %s, want %s", st.After.Life.State, tc.state)
+			if got := st.After.Life.State; got != state {
+				t.Errorf("it is %s, want %s", got, state)
 			}
 		})
 	}

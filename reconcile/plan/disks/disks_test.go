@@ -59,6 +59,7 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 	}
 	done := func(w model.DiskWipe) wipes { w.Result = model.WipeDone; return wipes{w} }
 	const id, otherID = "600508b1001c123456789abcdef01234", "600508b1001c123456789abcdef09999"
+	whole, other, unnamed := volume(id, 1<<40), volume(otherID, 1<<40), volume("", 1<<40)
 	volumeWiped := done(model.DiskWipe{Name: "sda", Serial: "volume", WWID: "naa." + id, SizeBytes: 1 << 40})
 	bay1 := func(change ...func(*model.Drive)) model.Drive { return shown("bay 1", "D1", change...) }
 	half := func(name, number string) model.DiskWipe {
@@ -110,14 +111,10 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 			probe: probed{drive("sda", "S1", wide("eui.0025385b71b00001"))},
 			wipe:  done(model.DiskWipe{Name: "nvme0n1", Serial: "other", WWID: "eui.0025385b71b00001", SizeBytes: 1 << 40}),
 		},
-		"a drive whose volumes were all wiped": {
-			bmc: drives{bay1(in(volume(id, 1<<40))), shown("bay 2", "D2", in(volume(id, 1<<40)))}, wipe: volumeWiped,
-		},
-		"a drive of which one volume was not": {
-			bmc: drives{bay1(in(volume(id, 1<<40), volume(otherID, 1<<40)))}, wipe: volumeWiped, want: lost{bay},
-		},
+		"a drive whose volumes were all wiped": {bmc: drives{bay1(in(whole)), shown("bay 2", "D2", in(whole))}, wipe: volumeWiped},
+		"a drive of which one volume was not":  {bmc: drives{bay1(in(whole, other))}, wipe: volumeWiped, want: lost{bay}},
 		"a drive that two subsystems list, of which a volume of one was not wiped": {
-			bmc: drives{bay1(in(volume(otherID, 1<<40)))}, twin: drives{bay1(in(volume(id, 1<<40)))}, wipe: volumeWiped, want: lost{bay},
+			bmc: drives{bay1(in(other))}, twin: drives{bay1(in(whole))}, wipe: volumeWiped, want: lost{bay},
 		},
 		"one that a ServerMaintenance replaced": {record: known{replaced(was1)}, wipe: wipedDisks("S9"), want: lost{replacedBy(gone(sda))}},
 		"not one that is back all the same":     {record: known{replaced(was1)}, wipe: skipped("", wipedDisks("S1")[0]), want: lost{disk0}},
@@ -125,13 +122,13 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 			record: known{{Name: "bay 1", Serial: "D1", Model: "M", FromBMC: true, ReplacedBy: "S9"}}, bmc: drives{bay1()},
 			before: lost{replacedBy(gone(bay))}, want: lost{bay},
 		},
-		"a drive whose volume has only a size":  {bmc: drives{bay1(in(volume("", 1<<40)))}, wipe: wipedDisks("volume")},
+		"a drive whose volume has only a size":  {bmc: drives{bay1(in(unnamed))}, wipe: wipedDisks("volume")},
 		"a drive whose volume has another size": {bmc: drives{bay1(in(volume("", 1<<42)))}, wipe: wipedDisks("volume"), want: lost{bay}},
 		"a larger disk is not the volume":       {bmc: drives{bay1(in(volume("", 1<<39)))}, wipe: wipedDisks("other"), want: lost{bay}},
 		"another drive of that size is no volume": {
-			bmc: drives{shown("bay 0", "S1"), bay1(in(volume("", 1<<40)))}, wipe: wipedDisks("S1"), want: lost{bay},
+			bmc: drives{shown("bay 0", "S1"), bay1(in(unnamed))}, wipe: wipedDisks("S1"), want: lost{bay},
 		},
-		"a spare": {bmc: drives{shown("bay 0", "D0", in(volume(id, 1<<40))), bay1()}, wipe: volumeWiped, want: lost{bay}},
+		"a spare": {bmc: drives{shown("bay 0", "D0", in(whole)), bay1()}, wipe: volumeWiped, want: lost{bay}},
 		"one without serial number goes by its size": {probe: probed{disk1, drive("sdb", " ")}, wipe: wipedDisks("S1", "")},
 		"and each of them is one":                    {probe: probed{drive("sda", ""), drive("sdb", " ")}, wipe: wipedDisks(""), want: lost{{Name: "sdb", Model: "M"}}},
 		"and is none that has a name":                {probe: probed{disk1, drive("sdb", "")}, wipe: wipedDisks("S1"), want: lost{{Name: "sdb", Model: "M"}}},
@@ -170,7 +167,7 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 			shown("bay 1", "D1", in(model.DiskVolume{Name: "b", Bytes: 1 << 40})),
 		}, wipe: wipedDisks("volume"), want: lost{bay}},
 		"a drive without a name of its own goes by its volumes, too": {
-			bmc: drives{shown("bay 1", "", in(volume(id, 1<<40)))}, wipe: volumeWiped,
+			bmc: drives{shown("bay 1", "", in(whole))}, wipe: volumeWiped,
 		},
 		"a medium that was lent to a probe of before": {wipe: skipped("", model.DiskWipe{Name: "sdb", Model: "Virtual Floppy0", SizeBytes: 1 << 20})},
 		"what a probe says is bounded": {
