@@ -24,34 +24,35 @@ func behind(bmcs map[model.BMCName][]model.SystemFact) *input {
 }
 
 func TestWhoGivesAUUID(t *testing.T) {
+	type servers = []*model.Server
 	board, none := model.Board{SerialNumber: "S1", Model: "M"}, "no serial number of its own"
 	given := uuidOf("s", "b", "", fleettest.GivenUUID)
 	for name, tc := range map[string]struct {
 		board   model.Board
 		twoOf   bool // the BMC shows another system, too
-		servers []*model.Server
+		servers servers
 		want    string // the name of the server, or a part of the problem
 	}{
-		"the Server of its BMC": {board: board, servers: []*model.Server{given}, want: "s"},
-		"the Server that describes its BMC": {board: board, want: "b", servers: []*model.Server{{
+		"the Server of its BMC": {board: board, servers: servers{given}, want: "s"},
+		"the Server that describes its BMC": {board: board, want: "b", servers: servers{{
 			Meta: model.Meta{Name: "b"}, Spec: model.ServerSpec{SystemUUID: fleettest.GivenUUID, BMC: &model.BMCAccess{}},
 		}}},
 		"not that of another BMC": {
-			board: board, servers: []*model.Server{uuidOf("s", "c", "", fleettest.GivenUUID)}, want: "write a Server with spec.bmcRef and",
+			board: board, servers: servers{uuidOf("s", "c", "", fleettest.GivenUUID)}, want: "write a Server with spec.bmcRef and",
 		},
-		"not that of another system": {board: board, servers: []*model.Server{uuidOf("s", "b", systemTwo, fleettest.GivenUUID)}, want: "write a Server"},
-		"of two systems the one with its URI": {board: board, twoOf: true, want: "s", servers: []*model.Server{
+		"not that of another system": {board: board, servers: servers{uuidOf("s", "b", systemTwo, fleettest.GivenUUID)}, want: "write a Server"},
+		"of two systems the one with its URI": {board: board, twoOf: true, want: "s", servers: servers{
 			uuidOf("r", "b", systemTwo, "00000000-0000-4000-8000-00000000000b"), uuidOf("s", "b", systemOne, fleettest.GivenUUID),
 		}},
 		"of two systems none without a URI": {
-			board: board, twoOf: true, servers: []*model.Server{given}, want: "write a Server with spec.bmcRef, spec.systemURI and",
+			board: board, twoOf: true, servers: servers{given}, want: "write a Server with spec.bmcRef, spec.systemURI and",
 		},
-		"no Server, for a board without serial number": {board: model.Board{Model: "M"}, servers: []*model.Server{given}, want: "no serial number"},
+		"no Server, for a board without serial number": {board: model.Board{Model: "M"}, servers: servers{given}, want: "no serial number"},
 		"nor for one with its vendor's placeholder": {
-			board: model.Board{SerialNumber: "To be filled by O.E.M.", Model: "M"}, servers: []*model.Server{given}, want: none,
+			board: model.Board{SerialNumber: "To be filled by O.E.M.", Model: "M"}, servers: servers{given}, want: none,
 		},
-		"nor for one with another placeholder": {board: model.Board{SerialNumber: " Default string", Model: "M"}, servers: []*model.Server{given}, want: none},
-		"no Server without a UUID":             {board: board, servers: []*model.Server{uuidOf("s", "b", "", "")}, want: "write a Server"},
+		"nor for one with another placeholder": {board: model.Board{SerialNumber: " Default string", Model: "M"}, servers: servers{given}, want: none},
+		"no Server without a UUID":             {board: board, servers: servers{uuidOf("s", "b", "", "")}, want: "write a Server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			systems := []model.SystemFact{{URI: systemOne, Board: tc.board}}

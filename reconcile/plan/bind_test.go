@@ -17,39 +17,29 @@ import (
 // TestUnboundClaim has a claim and a server that cannot be bound to it yet.
 func TestUnboundClaim(t *testing.T) {
 	const operator = string(proposal.RackOperator)
-	state := func(s model.ServerState) func(*input) {
-		return func(in *input) { fleettest.ChangeRecord(in.Observed, 0, func(r *record) { r.Life.State = s }) }
-	}
-	manifest := func(s model.ServerSpec) func(*input) {
-		return func(in *input) { fleettest.AddManifest(in.Desired, 0, s) }
-	}
-	name := fleettest.ServerName(0)
-	silent := func(in *input) { in.Readings[name] = reading.State{Failures: 1} }
+	cordoned := func(in *input, _ *record) { fleettest.AddManifest(in.Desired, 0, model.ServerSpec{Unclaimable: true}) }
+	faulty := func(in *input, rec *record) { in.Desired.Quarantined[rec.Name.Identity()] = []string{""} }
+	on := func(in *input, rec *record) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOn }
+	silent := readAs(func(r *reading.State) { *r = reading.State{Failures: 1} })
 	for title, tt := range map[string]struct {
 		want, actor string
-		changes     []func(*input)
+		change      change
 	}{
-		"in discovery":                {"Discovery", "", []func(*input){state(model.StateDiscovery)}},
-		"before its discovery":        {"Initial", "", []func(*input){state(model.StateInitial)}},
-		"while it is wiped":           {"Cleanup", "", []func(*input){state(model.StateCleanup)}},
-		"in discovery and cordoned":   {"Discovery", operator, []func(*input){state(model.StateDiscovery), manifest(model.ServerSpec{Unclaimable: true})}},
-		"in discovery, not reachable": {"Discovery", operator, []func(*input){state(model.StateDiscovery), silent}},
-		"cordoned":                    {"cordoned", operator, []func(*input){manifest(model.ServerSpec{Unclaimable: true})}},
-		"not reachable":               {"out of reach", operator, []func(*input){silent}},
-		"not off yet (C12)":           {"not yet powered off", operator, []func(*input){func(in *input) { in.Observed.ServerFacts[name].Power = model.PowerOn }}},
-		"with a faulty manifest": {"without a manifest that can be read", operator, []func(*input){func(in *input) {
-			in.Desired.Quarantined[name.Identity()] = []string{""}
-		}}},
-		"before a maintenance": {"about to enter Maintenance", operator, []func(*input){func(in *input) {
-			in.Desired.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(name)}}})
-		}}},
+		"in discovery":                {"Discovery", "", state(model.StateDiscovery)},
+		"before its discovery":        {"Initial", "", state(model.StateInitial)},
+		"while it is wiped":           {"Cleanup", "", state(model.StateCleanup)},
+		"in discovery and cordoned":   {"Discovery", operator, all(state(model.StateDiscovery), cordoned)},
+		"in discovery, not reachable": {"Discovery", operator, all(state(model.StateDiscovery), silent)},
+		"cordoned":                    {"cordoned", operator, cordoned},
+		"not reachable":               {"out of reach", operator, silent},
+		"not off yet (C12)":           {"not yet powered off", operator, on},
+		"with a faulty manifest":      {"without a manifest that can be read", operator, faulty},
+		"before a maintenance":        {"about to enter Maintenance", operator, toBeServiced},
 	} {
 		t.Run(title, func(t *testing.T) {
 			in := waiting(bigFleet(1, 0), 1, nil)
 			in.Policy.DiscoveryImage = "registry.example.com/probe:1"
-			for _, change := range tt.changes {
-				change(in)
-			}
+			tt.change(in, in.Observed.Servers[first])
 			want := proposal.Why{Reason: model.ReasonNoServerFree, Message: "1 server: 1 " + tt.want, Actor: proposal.Actor(tt.actor)}
 			if got := claimWhy(in, "default/w00000"); got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)
@@ -73,9 +63,8 @@ func TestMaintenanceOfUnknownServer(t *testing.T) {
 		"the record of the server cannot be read": {func(in *input) { in.Observed.Fleet.Unreadable = []model.UnreadableRecord{{Server: "rack-7"}} }, ""},
 	} {
 		in := bigFleet(2, 0)
-		m := &model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "rack-7"}}}
-		m.References = []model.Reference{{To: model.ServerName("rack-7").Identity()}}
-		in.Desired.Add(m)
+		toBeServiced(in, &record{RecordIdentity: model.RecordIdentity{Name: "rack-7"}})
+		in.Desired.Maintenances["m"].References = []model.Reference{{To: model.ServerName("rack-7").Identity()}}
 		tt.change(in)
 		r, got := plan.Plan(in), ""
 		for _, p := range r.Unmatched {
@@ -130,9 +119,6 @@ func attest(in *input, i int, value string) {
 
 func TestReadinessConditions(t *testing.T) {
 	name := fleettest.ServerName(0)
-	reading := func(failures int) func(*input, *record) {
-		return func(in *input, _ *record) { in.Readings[name] = reading.State{Failures: failures} }
-	}
 	disks := func(wiped []model.DiskWipe, missing ...model.MissingDisk) func(*input, *record) {
 		return func(_ *input, rec *record) { rec.Disks.Wiped, rec.Disks.Missing = wiped, missing }
 	}
@@ -142,21 +128,18 @@ func TestReadinessConditions(t *testing.T) {
 	}{
 		"a BMC that answers":                  {"BMCReadable", "True", nil},
 		"after a restart the BMC counts, too": {"BMCReadable", "True", func(in *input, _ *record) { clear(in.Readings) }},
-		"a BMC that missed one question":      {"BMCReadable", "True", reading(1)},
-		"a BMC that does not answer":          {"BMCReadable", "False", reading(2)},
+		"a BMC that missed one question":      {"BMCReadable", "True", readAs(func(r *reading.State) { r.Failures = 1 })},
+		"a BMC that does not answer":          {"BMCReadable", "False", readAs(func(r *reading.State) { r.Failures = 2 })},
 		"a BMC that refuses the password": {"BMCReadable", "False", func(in *input, rec *record) {
 			in.Observed.BMCs[rec.BMC] = &model.BMCRecord{Name: rec.BMC, BMCScratch: model.BMCScratch{Reason: model.ReasonAuthenticationFailed}}
 		}},
-		"a BMC that is not in Git":         {"BMCReadable", "Unknown", func(in *input, rec *record) { delete(in.Desired.BMCs, rec.BMC) }},
-		"a server without report":          {"Discovered", "False", nil},
-		"a server whose probe reported":    {"Discovered", "True", func(in *input, _ *record) { in.Observed.Probes[name] = &model.ProbeReport{} }},
-		"a report that the store has lost": {"Discovered", "True", func(_ *input, rec *record) { rec.Disks.KnownAt = rec.Life.Since }},
-		"an inventory":                     {"InventoryComplete", "True", nil},
+		"a BMC that is not in Git":      {"BMCReadable", "Unknown", func(in *input, rec *record) { delete(in.Desired.BMCs, rec.BMC) }},
+		"a server whose probe reported": {"Discovered", "True", func(in *input, _ *record) { in.Observed.Probes[name] = &model.ProbeReport{} }},
+		"an inventory":                  {"InventoryComplete", "True", nil},
 		"an inventory with problems": {"InventoryComplete", "False", func(in *input, _ *record) {
 			in.Observed.ServerFacts[name].Inventory.Problems = []string{"memory: 500"}
 		}},
 		"no inventory yet":                   {"InventoryComplete", "Unknown", func(in *input, _ *record) { in.Observed.ServerFacts[name].Inventory = nil }},
-		"a server that was never wiped":      {"Wiped", "Unknown", nil},
 		"a wipe":                             {"Wiped", "True", disks(wipedDisks("S1"))},
 		"a wipe that failed":                 {"Wiped", "False", disks([]model.DiskWipe{{Result: model.WipeFailed}})},
 		"a wipe without a disk":              {"Wiped", "False", disks(nil, fleettest.SDBMissing)},

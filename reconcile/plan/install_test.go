@@ -84,24 +84,18 @@ func TestAnInstallFromADiskImageTakesAPlace(t *testing.T) {
 		change change
 		takes  bool
 	}{
-		"it was powered on": {func(*input, *record) {}, true},
-		"its probe writes":  {told(func(*model.DiskInstall) {}), true},
-		"its power failed meanwhile": {func(in *input, rec *record) {
-			told(func(*model.DiskInstall) {})(in, rec)
-			off(in, rec)
-			rec.Power.Asked.Reached = true
-		}, true},
+		"it was powered on":                         {func(*input, *record) {}, true},
+		"its probe writes":                          {told(func(*model.DiskInstall) {}), true},
+		"its power failed meanwhile":                {all(told(func(*model.DiskInstall) {}), off, func(_ *input, rec *record) { rec.Power.Asked.Reached = true }), true},
 		"it was verified, and word of that is lost": {func(in *input, rec *record) { rec.Boot.Ticket.IgnitionAt = in.Now }, false},
 		"its disk is verified":                      {told(func(d *model.DiskInstall) { d.VerifiedAt = d.StartedAt }), false},
 		"its probe has given up":                    {told(func(d *model.DiskInstall) { d.Reason = model.ReasonDiskBusy }), false},
 		"its image is no disk":                      {func(_ *input, rec *record) { rec.Boot.Ticket.Disk = nil }, false},
 		"it still runs something else":              {awaitingOff, false},
-		"it is asked to power on":                   {func(in *input, rec *record) { off(in, rec); asksOn(in, rec) }, true},
-		"that is being asked this very moment": {func(in *input, rec *record) {
-			off(in, rec)
-			asksOn(in, rec)
+		"it is asked to power on":                   {all(off, asksOn), true},
+		"that is being asked this very moment": {all(off, asksOn, func(in *input, rec *record) {
 			in.Busy, in.Readings[rec.Name] = map[model.ServerName]bool{rec.Name: true}, reading.State{At: in.Now, Reached: true}
-		}, true},
+		}), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := behindAnInstall(func(*record) {})
@@ -186,47 +180,43 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 	poweredOn := func(ago time.Duration) change {
 		return func(in *input, rec *record) { rec.Power.Asked.At = in.Now.Add(-ago) }
 	}
-	const booted, waits = "Booted", "waits"
+	const booted, waits, unknown = "Booted", "waits", model.ReasonUnconfirmed
 	for name, tc := range map[string]struct {
-		changes []change
-		want    string
+		change change
+		want   string
 	}{
-		"its report":                            {changes: []change{served(time.Minute), reported}, want: booted},
-		"no time alone":                         {changes: []change{served(grace)}, want: model.ReasonUnconfirmed},
-		"it is waited for before":               {changes: []change{served(grace - time.Minute)}, want: waits},
-		"a late report":                         {changes: []change{served(2 * grace), unconfirmed, reported}, want: booted},
-		"nothing more once it is Unconfirmed":   {changes: []change{served(24 * time.Hour), unconfirmed}, want: model.ReasonUnconfirmed},
-		"being served, where the claim says so": {changes: []change{annotated("served"), served(grace)}, want: booted},
-		"and not before":                        {changes: []change{annotated("served"), served(grace - time.Minute)}, want: waits},
-		"the annotation may come late":          {changes: []change{long, unconfirmed}, want: booted},
-		"not while it is off":                   {changes: []change{long, unconfirmed, off}, want: model.ReasonUnconfirmed},
-		"not while it asks for its script":      {changes: []change{long, asked(script, replay, time.Minute)}, want: model.ReasonUnconfirmed},
-		"nor while its firmware asks DHCP": {
-			changes: []change{long, asked(model.ThingBootFile, replay, time.Minute)}, want: model.ReasonUnconfirmed,
-		},
-		"but 30 minutes after it asked last":            {changes: []change{long, asked(script, replay, grace)}, want: booted},
-		"who has another's address does not ask for it": {changes: []change{long, asked(script, model.RefusedAddress, time.Minute)}, want: booted},
-		"who is another server does not ask for it":     {changes: []change{long, asked(script, model.RefusedOther, time.Minute)}, want: booted},
-		"nor does who reports": {
-			changes: []change{long, asked(model.ThingBootState, model.RefusedToken, time.Minute)}, want: booted,
-		},
-		"not soon after a power-on": {changes: []change{long, unconfirmed, poweredOn(time.Minute)}, want: model.ReasonUnconfirmed},
-		"not soon after what it asked for was lost": {changes: []change{long, unconfirmed, func(in *input, rec *record) {
+		"its report":                                    {change: all(served(time.Minute), reported), want: booted},
+		"no time alone":                                 {change: all(served(grace)), want: unknown},
+		"it is waited for before":                       {change: all(served(grace - time.Minute)), want: waits},
+		"a late report":                                 {change: all(served(2*grace), unconfirmed, reported), want: booted},
+		"nothing more once it is Unconfirmed":           {change: all(served(24*time.Hour), unconfirmed), want: unknown},
+		"being served, where the claim says so":         {change: all(annotated("served"), served(grace)), want: booted},
+		"and not before":                                {change: all(annotated("served"), served(grace-time.Minute)), want: waits},
+		"the annotation may come late":                  {change: all(long, unconfirmed), want: booted},
+		"not while it is off":                           {change: all(long, unconfirmed, off), want: unknown},
+		"not while it asks for its script":              {change: all(long, asked(script, replay, time.Minute)), want: unknown},
+		"nor while its firmware asks DHCP":              {change: all(long, asked(model.ThingBootFile, replay, time.Minute)), want: unknown},
+		"but 30 minutes after it asked last":            {change: all(long, asked(script, replay, grace)), want: booted},
+		"who has another's address does not ask for it": {change: all(long, asked(script, model.RefusedAddress, time.Minute)), want: booted},
+		"who is another server does not ask for it":     {change: all(long, asked(script, model.RefusedOther, time.Minute)), want: booted},
+		"nor does who reports":                          {change: all(long, asked(model.ThingBootState, model.RefusedToken, time.Minute)), want: booted},
+		"not soon after a power-on":                     {change: all(long, unconfirmed, poweredOn(time.Minute)), want: unknown},
+		"not soon after what it asked for was lost": {change: all(long, unconfirmed, func(in *input, rec *record) {
 			delete(in.Observed.Progress, rec.Name)
 			in.Started = in.Now.Add(-time.Minute)
-		}}, want: model.ReasonUnconfirmed},
-		"its kernel, where the claim says so":            {changes: []change{annotated("kernel"), kernel(grace)}, want: booted},
-		"not its kernel where it says that it is served": {changes: []change{annotated("served"), kernel(10 * time.Minute)}, want: waits},
+		}), want: unknown},
+		"its kernel, where the claim says so":            {change: all(annotated("kernel"), kernel(grace)), want: booted},
+		"not its kernel where it says that it is served": {change: all(annotated("served"), kernel(10*time.Minute)), want: waits},
 		"a kernel that was fetched needs no longer be in time": {
-			changes: []change{annotated("kernel"), kernel(20 * time.Minute), poweredOn(21 * time.Minute)}, want: waits,
+			change: all(annotated("kernel"), kernel(20*time.Minute), poweredOn(21*time.Minute)), want: waits,
 		},
-		"what yesterday's store has as Booted": {changes: []change{func(_ *input, rec *record) {
+		"what yesterday's store has as Booted": {change: all(func(_ *input, rec *record) {
 			rec.Install.Digest, rec.Boot.Ticket.Ended = rec.Boot.Ticket.Digest, model.TicketBooted
-		}}, want: booted},
+		}), want: booted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
-			all(tc.changes...)(in, rec)
+			all(tc.change)(in, rec)
 			for range 4 { // a record is changed a step at a time
 				st := stepOf(in, rec.Name)
 				if st.Move == nil || st.does() != "" {
@@ -240,7 +230,7 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 			case now.Install.Digest != "" && now.Install.Unconfirmed.IsZero():
 				got = booted
 			case now.Install.Digest != "":
-				got = model.ReasonUnconfirmed
+				got = unknown
 			}
 			if got != tc.want {
 				t.Errorf("the claim is %s, want %s; its server's record is %+v with ticket %+v", got, tc.want, now, now.Boot.Ticket)
