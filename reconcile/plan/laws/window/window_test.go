@@ -89,11 +89,11 @@ func (g *guarded) list(d model.Disruption) *model.GuardHold {
 	return nil
 }
 
-// run carries a script out. Each line asks for steps or withdraws them, changes the limits or the time, approves the
+// run carries a script out. Each part asks for steps or withdraws them, changes the limits or the time, approves the
 // list of a number, or says which steps are allowed, which lists wait, and when the next list may go.
-func (g *guarded) run(script ...string) {
+func (g *guarded) run(script string) {
 	g.t.Helper()
-	for _, line := range script {
+	for line := range strings.SplitSeq(script, "; ") {
 		word, rest, _ := strings.Cut(line, " ")
 		number, _ := strconv.Atoi(rest)
 		passed, _ := time.ParseDuration(rest)
@@ -165,97 +165,78 @@ func names(steps []model.Disruption) string {
 }
 
 func TestGuardHasAWindow(t *testing.T) {
-	for name, script := range map[string][]string{
-		"as many as the limit go at once": {"ask release a/1 a/2 a/3", "allows release a/1 a/2 a/3", "holds"},
-		"more than the limit wait all together for an approval": {
-			"ask release a/1 a/2 a/3 a/4", "allows", "after 100h", "allows", "holds release a/1 a/2 a/3 a/4: limit 3, approval",
-		},
-		"two commits within the window count together": {
-			"begin release a/1 a/2", "after 20m", "ask release a/3 a/4", "allows", "holds release a/3 a/4: limit 3, 40m0s",
-		},
-		"what meets a full window goes as a whole when there is room": {
-			"begin release a/1", "after 20m", "begin release a/2 a/3", "ask release a/4 a/5", "allows", "holds release a/4 a/5: limit 3, 1h0m0s",
-			"after 40m", "allows", "holds release a/4 a/5: limit 3, 20m0s", "after 20m", "allows release a/4 a/5", "holds",
-		},
-		"ten percent of the bound servers is the limit if that is more": {"bound a=31", "ask release a/1 a/2 a/3 a/4", "allows release a/1 a/2 a/3 a/4"},
-		"whatever takes a server away counts": {
-			"ask release a/1 maintenance a/2=m reprovision a/3=1", "allows release a/1 maintenance a/2=m reprovision a/3=1", "ask retain a/4",
-			"allows release a/1 maintenance a/2=m reprovision a/3=1", "holds retain a/4: limit 3, 1h0m0s",
-		},
-		"what takes power has a limit of its own": {
-			"power-limit 2", "ask release a/1 a/2 a/3", "allows release a/1 a/2 a/3", "ask operation a/4=x power-off a/5=Off",
-			"allows release a/1 a/2 a/3 operation a/4=x power-off a/5=Off", "ask discover a/6=y",
-			"allows release a/1 a/2 a/3 operation a/4=x power-off a/5=Off", "holds discover a/6=y: limit 2, 1h0m0s",
-		},
-		"one namespace leaves room for the others": {
-			"bound a=5 b=5", "ask release a/1 a/2 a/3 release b/1", "allows release b/1", "holds release a/1 a/2 a/3: limit 2 of a, approval",
-		},
-		"one that used what is its own waits, and the others do not": {
-			"bound a=5 b=5", "begin release a/1 a/2", "after 1m", "ask release a/3 release b/1", "allows release b/1",
-			"holds release a/3: limit 2 of a, 59m0s",
-		},
-		"all namespaces together have the fleet's limit": {
-			"bound a=5 b=5", "ask release a/1 a/2 release b/1 b/2", "allows release a/1 a/2", "holds release b/1 b/2: limit 3, 1h0m0s",
-		},
-		"a namespace may always use one, however low the limit": {"limit 1", "bound a=5 b=5", "ask release a/1", "allows release a/1"},
-		"a server that is released and then wiped counts once":  {"begin release a/1 a/2 a/3", "after 1m", "ask wipe a/1 a/2 a/3", "allows wipe a/1 a/2 a/3"},
-		"what counts once counts from the last time": {
-			"begin retain a/1 a/2 a/3", "after 50m", "begin wipe a/1 a/2 a/3", "after 20m", "ask release a/4", "allows",
-			"holds release a/4: limit 3, 40m0s",
-		},
-		"what was allowed and is not begun is not held later": {
-			"ask release a/1 a/2 a/3", "allows release a/1 a/2 a/3", "after 2h", "ask release a/4 a/5 a/6",
-			"allows release a/1 a/2 a/3 a/4 a/5 a/6", "after 1m", "allows release a/1 a/2 a/3 a/4 a/5 a/6",
-		},
-		"an approval lets exactly the list go that it names": {
-			"ask release a/1 a/2 a/3 a/4", "allows", "ask release a/5 a/6 a/7 a/8", "approve 0", "allows release a/1 a/2 a/3 a/4",
+	for name, script := range map[string]string{
+		"as many as the limit go at once": "ask release a/1 a/2 a/3; allows release a/1 a/2 a/3; holds",
+		"more than the limit wait all together for an approval": "ask release a/1 a/2 a/3 a/4; allows; after 100h; " +
+			"allows; holds release a/1 a/2 a/3 a/4: limit 3, approval",
+		"two commits within the window count together": "begin release a/1 a/2; after 20m; ask release a/3 a/4; " +
+			"allows; holds release a/3 a/4: limit 3, 40m0s",
+		"what meets a full window goes as a whole when there is room": "begin release a/1; after 20m; " +
+			"begin release a/2 a/3; ask release a/4 a/5; allows; holds release a/4 a/5: limit 3, 1h0m0s; after 40m; " +
+			"allows; holds release a/4 a/5: limit 3, 20m0s; after 20m; allows release a/4 a/5; holds",
+		"ten percent of the bound servers is the limit if that is more": "bound a=31; ask release a/1 a/2 a/3 a/4; " +
+			"allows release a/1 a/2 a/3 a/4",
+		"whatever takes a server away counts": "ask release a/1 maintenance a/2=m reprovision a/3=1; " +
+			"allows release a/1 maintenance a/2=m reprovision a/3=1; ask retain a/4; " +
+			"allows release a/1 maintenance a/2=m reprovision a/3=1; holds retain a/4: limit 3, 1h0m0s",
+		"what takes power has a limit of its own": "power-limit 2; ask release a/1 a/2 a/3; " +
+			"allows release a/1 a/2 a/3; ask operation a/4=x power-off a/5=Off; " +
+			"allows release a/1 a/2 a/3 operation a/4=x power-off a/5=Off; ask discover a/6=y; " +
+			"allows release a/1 a/2 a/3 operation a/4=x power-off a/5=Off; holds discover a/6=y: limit 2, 1h0m0s",
+		"one namespace leaves room for the others": "bound a=5 b=5; ask release a/1 a/2 a/3 release b/1; " +
+			"allows release b/1; holds release a/1 a/2 a/3: limit 2 of a, approval",
+		"one that used what is its own waits, and the others do not": "bound a=5 b=5; begin release a/1 a/2; after 1m; " +
+			"ask release a/3 release b/1; allows release b/1; holds release a/3: limit 2 of a, 59m0s",
+		"all namespaces together have the fleet's limit": "bound a=5 b=5; ask release a/1 a/2 release b/1 b/2; " +
+			"allows release a/1 a/2; holds release b/1 b/2: limit 3, 1h0m0s",
+		"a namespace may always use one, however low the limit": "limit 1; bound a=5 b=5; ask release a/1; " +
+			"allows release a/1",
+		"a server that is released and then wiped counts once": "begin release a/1 a/2 a/3; after 1m; " +
+			"ask wipe a/1 a/2 a/3; allows wipe a/1 a/2 a/3",
+		"what counts once counts from the last time": "begin retain a/1 a/2 a/3; after 50m; begin wipe a/1 a/2 a/3; " +
+			"after 20m; ask release a/4; allows; holds release a/4: limit 3, 40m0s",
+		"what was allowed and is not begun is not held later": "ask release a/1 a/2 a/3; allows release a/1 a/2 a/3; " +
+			"after 2h; ask release a/4 a/5 a/6; allows release a/1 a/2 a/3 a/4 a/5 a/6; after 1m; " +
+			"allows release a/1 a/2 a/3 a/4 a/5 a/6",
+		"an approval lets exactly the list go that it names": "ask release a/1 a/2 a/3 a/4; allows; " +
+			"ask release a/5 a/6 a/7 a/8; approve 0; allows release a/1 a/2 a/3 a/4; " +
 			"holds release a/5 a/6 a/7 a/8: limit 3, approval",
-		},
-		"approved steps do not fill the window": {
-			"ask release a/1 a/2 a/3 a/4", "allows", "approve 0", "allows release a/1 a/2 a/3 a/4", "drop release a/1 a/2 a/3 a/4",
-			"ask release a/5 a/6 a/7", "allows release a/5 a/6 a/7",
-		},
-		"an approved step that is withdrawn and asked for anew waits anew": {
-			"ask release a/1 a/2 a/3 a/4", "allows", "approve 0", "allows release a/1 a/2 a/3 a/4", "drop release a/1 a/2 a/3 a/4", "allows",
-			"ask release a/1 a/2 a/3 a/4", "allows", "holds release a/1 a/2 a/3 a/4: limit 3, approval",
-		},
-		"a list that waits for room can be approved too": {"begin release a/1 a/2 a/3", "ask release a/4", "allows", "approve 0", "allows release a/4", "holds"},
-		"a list that waits for approval does not trickle away once it is short": {
-			"ask release a/1 a/2 a/3 a/4", "allows", "drop release a/2 a/3 a/4", "after 2h", "allows", "holds release a/1: limit 3, approval",
-		},
-		"a list that waits for room waits for approval once the limit is below it": {
-			"bound a=50", "begin release a/1 a/2 a/3 a/4 a/5", "ask release a/6 a/7 a/8 a/9", "allows",
-			"holds release a/6 a/7 a/8 a/9: limit 5, 1h0m0s", "bound a=20", "allows", "holds release a/6 a/7 a/8 a/9: limit 3, approval",
-			"after 2h", "allows",
-		},
-		"another value asks for another step": {
-			"ask reprovision a/1=1 a/2=1 a/3=1 a/4=1", "allows", "drop reprovision a/4=1", "ask reprovision a/4=2", "approve 0",
-			"allows reprovision a/1=1 a/2=1 a/3=1 a/4=2", "holds",
-		},
-		"later steps never take the room of a list that waits": {
-			"bound a=5 b=5", "begin release b/1 b/2", "ask release a/1 a/2", "allows", "holds release a/1 a/2: limit 3, 1h0m0s", "after 30m",
-			"begin maintenance c/1=m", "ask maintenance c/2=m", "allows",
-			"holds release a/1 a/2: limit 3, 30m0s and maintenance c/2=m: limit 3, 1h0m0s", "after 30m", "allows release a/1 a/2",
-		},
-		"nor do those that would fit for now": {
-			"begin release a/1", "after 10m", "ask release a/2 a/3 a/4", "allows", "after 10m", "ask release a/5", "allows",
+		"approved steps do not fill the window": "ask release a/1 a/2 a/3 a/4; allows; approve 0; " +
+			"allows release a/1 a/2 a/3 a/4; drop release a/1 a/2 a/3 a/4; ask release a/5 a/6 a/7; " +
+			"allows release a/5 a/6 a/7",
+		"an approved step that is withdrawn and asked for anew waits anew": "ask release a/1 a/2 a/3 a/4; allows; " +
+			"approve 0; allows release a/1 a/2 a/3 a/4; drop release a/1 a/2 a/3 a/4; allows; " +
+			"ask release a/1 a/2 a/3 a/4; allows; holds release a/1 a/2 a/3 a/4: limit 3, approval",
+		"a list that waits for room can be approved too": "begin release a/1 a/2 a/3; ask release a/4; allows; " +
+			"approve 0; allows release a/4; holds",
+		"a list that waits for approval does not trickle away once it is short": "ask release a/1 a/2 a/3 a/4; allows; " +
+			"drop release a/2 a/3 a/4; after 2h; allows; holds release a/1: limit 3, approval",
+		"a list that waits for room waits for approval once the limit is below it": "bound a=50; " +
+			"begin release a/1 a/2 a/3 a/4 a/5; ask release a/6 a/7 a/8 a/9; allows; " +
+			"holds release a/6 a/7 a/8 a/9: limit 5, 1h0m0s; bound a=20; allows; " +
+			"holds release a/6 a/7 a/8 a/9: limit 3, approval; after 2h; allows",
+		"another value asks for another step": "ask reprovision a/1=1 a/2=1 a/3=1 a/4=1; allows; " +
+			"drop reprovision a/4=1; ask reprovision a/4=2; approve 0; allows reprovision a/1=1 a/2=1 a/3=1 a/4=2; holds",
+		"later steps never take the room of a list that waits": "bound a=5 b=5; begin release b/1 b/2; " +
+			"ask release a/1 a/2; allows; holds release a/1 a/2: limit 3, 1h0m0s; after 30m; begin maintenance c/1=m; " +
+			"ask maintenance c/2=m; allows; " +
+			"holds release a/1 a/2: limit 3, 30m0s and maintenance c/2=m: limit 3, 1h0m0s; after 30m; " +
+			"allows release a/1 a/2",
+		"nor do those that would fit for now": "begin release a/1; after 10m; ask release a/2 a/3 a/4; allows; " +
+			"after 10m; ask release a/5; allows; " +
 			"holds release a/2 a/3 a/4: limit 3, 40m0s and release a/5: limit 3, 1h40m0s",
-		},
-		"another step on its servers may make room for a list": {
-			"bound a=5 b=5", "begin release b/1 b/2", "ask release a/1 a/2", "allows", "ask maintenance a/1=m", "allows maintenance a/1=m",
-			"after 1h", "allows release a/1 a/2 maintenance a/1=m",
-		},
-		"a clock that was set back does not fill the window for longer than the window": {
-			"begin release a/1 a/2 a/3", "after -1000h", "ask release a/4", "allows", "holds release a/4: limit 3, 1h0m0s", "after 1h",
-			"allows release a/4",
-		},
-		"the next to go is the first of all lists": {
-			"begin release a/1 a/2", "after 10m", "begin release a/3", "ask release a/4", "allows", "ask release a/5 a/6", "allows",
-			"holds release a/4: limit 3, 50m0s and release a/5 a/6: limit 3, 1h0m0s", "next 50m0s",
-		},
-		"what asks for the same twice counts once": {"ask release a/1 a/2 a/3 a/1 a/2 a/3", "allows release a/1 a/2 a/3 a/1 a/2 a/3", "holds"},
+		"another step on its servers may make room for a list": "bound a=5 b=5; begin release b/1 b/2; " +
+			"ask release a/1 a/2; allows; ask maintenance a/1=m; allows maintenance a/1=m; after 1h; " +
+			"allows release a/1 a/2 maintenance a/1=m",
+		"a clock that was set back does not fill the window for longer than the window": "begin release a/1 a/2 a/3; " +
+			"after -1000h; ask release a/4; allows; holds release a/4: limit 3, 1h0m0s; after 1h; allows release a/4",
+		"the next to go is the first of all lists": "begin release a/1 a/2; after 10m; begin release a/3; " +
+			"ask release a/4; allows; ask release a/5 a/6; allows; " +
+			"holds release a/4: limit 3, 50m0s and release a/5 a/6: limit 3, 1h0m0s; next 50m0s",
+		"what asks for the same twice counts once": "ask release a/1 a/2 a/3 a/1 a/2 a/3; " +
+			"allows release a/1 a/2 a/3 a/1 a/2 a/3; holds",
 	} {
-		t.Run(name, func(t *testing.T) { newGuarded(t).run(script...) })
+		t.Run(name, func(t *testing.T) { newGuarded(t).run(script) })
 	}
 }
 
@@ -263,20 +244,20 @@ func TestListsOfTheGuard(t *testing.T) {
 	for name, test := range map[string]func(g *guarded){
 		"a made-up token approves nothing": func(g *guarded) {
 			g.approvals = []string{"", "x"}
-			g.run("ask release a/1 a/2 a/3 a/4", "allows", "allows")
+			g.run("ask release a/1 a/2 a/3 a/4; allows; allows")
 		},
 		"a list without a token is approved by nothing": func(g *guarded) {
 			g.record.Holds, g.approvals = []model.GuardHold{{Steps: steps("release a/1")}}, []string{""}
-			g.run("ask release a/1", "allows", "holds release a/1: limit 0, approval")
+			g.run("ask release a/1; allows; holds release a/1: limit 0, approval")
 		},
 		"what is withdrawn leaves its list, which keeps its token": func(g *guarded) {
-			g.run("ask release a/1 a/2 a/3 a/4 a/5", "allows")
+			g.run("ask release a/1 a/2 a/3 a/4 a/5; allows")
 			token := g.record.Holds[0].Token
-			g.run("drop release a/5", "allows", "holds release a/1 a/2 a/3 a/4: limit 3, approval")
+			g.run("drop release a/5; allows; holds release a/1 a/2 a/3 a/4: limit 3, approval")
 			if got := g.record.Holds[0].Token; got != token || len(token) != 20 {
 				g.t.Errorf("the token was %q and is %q", token, got)
 			}
-			g.run("drop release a/1 a/2 a/3 a/4", "allows", "holds")
+			g.run("drop release a/1 a/2 a/3 a/4; allows; holds")
 		},
 		"the limit is never higher than what is remembered": func(g *guarded) {
 			g.policy.MaxDisruptions = MaxDone + 1000
@@ -288,16 +269,16 @@ func TestListsOfTheGuard(t *testing.T) {
 			}
 		},
 		"an approval for one claim's server is none for its next claim": func(g *guarded) {
-			g.run("power-limit 0", "bound", "ask power-off a/1=Off", "allows", "approve 0", "allows power-off a/1=Off")
+			g.run("power-limit 0; bound; ask power-off a/1=Off; allows; approve 0; allows power-off a/1=Off")
 			g.asked[0].Claim = "a/9"
-			g.run("allows", "holds power-off a/9=Off: limit 0, approval")
+			g.run("allows; holds power-off a/9=Off: limit 0, approval")
 		},
 		"lists beyond the last are joined, under a new token": func(g *guarded) {
 			for i := range model.MaxHolds {
-				g.run(fmt.Sprintf("ask release a/%d1 a/%d2 a/%d3 a/%d4", i, i, i, i), "allows")
+				g.run(fmt.Sprintf("ask release a/%d1 a/%d2 a/%d3 a/%d4; allows", i, i, i, i))
 			}
 			last := g.record.Holds[model.MaxHolds-1]
-			g.run("ask release a/x", "allows release a/x", "ask release a/y1 a/y2 a/y3 a/y4", "allows release a/x")
+			g.run("ask release a/x; allows release a/x; ask release a/y1 a/y2 a/y3 a/y4; allows release a/x")
 			now := g.record.Holds[model.MaxHolds-1]
 			if len(g.record.Holds) != model.MaxHolds || len(now.Steps) != 8 || now.Token == last.Token || !now.Until.IsZero() {
 				g.t.Errorf("%d lists, the last %+v, which was %+v", len(g.record.Holds), now, last)
@@ -341,7 +322,7 @@ func TestManyStepsOnOneServerAreRememberedOnce(t *testing.T) {
 	if len(g.record.Done) > 3 {
 		t.Errorf("%d steps are remembered", len(g.record.Done))
 	}
-	g.run("ask operation a/4=x", "allows", "holds operation a/4=x: limit 3, 1h0m0s")
+	g.run("ask operation a/4=x; allows; holds operation a/4=x: limit 3, 1h0m0s")
 }
 
 // begun is a step that was allowed without an approval.
