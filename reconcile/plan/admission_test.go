@@ -13,8 +13,8 @@ import (
 
 const systemOne, systemTwo = "/redfish/v1/Systems/1", "/redfish/v1/Systems/2"
 
-// behind is a plan's input in which BMCs show these systems.
-func behind(bmcs map[model.BMCName][]model.SystemFact) *input {
+// showing is a plan's input in which BMCs show these systems.
+func showing(bmcs map[model.BMCName][]model.SystemFact) *input {
 	in := &input{Desired: model.NewDesired(), Observed: model.NewObserved(), Policy: policy.Default(), Now: fleettest.Now}
 	for name, systems := range bmcs {
 		in.Desired.Add(&model.BMC{Meta: model.Meta{Name: string(name)}})
@@ -25,41 +25,36 @@ func behind(bmcs map[model.BMCName][]model.SystemFact) *input {
 
 func TestWhoGivesAUUID(t *testing.T) {
 	type servers = []*model.Server
-	board, none := model.Board{SerialNumber: "S1", Model: "M"}, "no serial number of its own"
-	given := uuidOf("s", "b", "", fleettest.GivenUUID)
+	numbered := func(serial string) model.Board { return model.Board{SerialNumber: serial, Model: "M"} }
+	behind := func(bmc, uri string) servers { return servers{uuidOf("s", bmc, uri, fleettest.GivenUUID)} }
+	board, given, none := numbered("S1"), behind("b", ""), "no serial number of its own"
 	for name, tc := range map[string]struct {
 		board   model.Board
 		twoOf   bool // the BMC shows another system, too
 		servers servers
 		want    string // the name of the server, or a part of the problem
 	}{
-		"the Server of its BMC": {board: board, servers: servers{given}, want: "s"},
+		"the Server of its BMC": {board: board, servers: given, want: "s"},
 		"the Server that describes its BMC": {board: board, want: "b", servers: servers{{
 			Meta: model.Meta{Name: "b"}, Spec: model.ServerSpec{SystemUUID: fleettest.GivenUUID, BMC: &model.BMCAccess{}},
 		}}},
-		"not that of another BMC": {
-			board: board, servers: servers{uuidOf("s", "c", "", fleettest.GivenUUID)}, want: "write a Server with spec.bmcRef and",
-		},
-		"not that of another system": {board: board, servers: servers{uuidOf("s", "b", systemTwo, fleettest.GivenUUID)}, want: "write a Server"},
+		"not that of another BMC":    {board: board, servers: behind("c", ""), want: "write a Server with spec.bmcRef and"},
+		"not that of another system": {board: board, servers: behind("b", systemTwo), want: "write a Server"},
 		"of two systems the one with its URI": {board: board, twoOf: true, want: "s", servers: servers{
 			uuidOf("r", "b", systemTwo, "00000000-0000-4000-8000-00000000000b"), uuidOf("s", "b", systemOne, fleettest.GivenUUID),
 		}},
-		"of two systems none without a URI": {
-			board: board, twoOf: true, servers: servers{given}, want: "write a Server with spec.bmcRef, spec.systemURI and",
-		},
-		"no Server, for a board without serial number": {board: model.Board{Model: "M"}, servers: servers{given}, want: "no serial number"},
-		"nor for one with its vendor's placeholder": {
-			board: model.Board{SerialNumber: "To be filled by O.E.M.", Model: "M"}, servers: servers{given}, want: none,
-		},
-		"nor for one with another placeholder": {board: model.Board{SerialNumber: " Default string", Model: "M"}, servers: servers{given}, want: none},
-		"no Server without a UUID":             {board: board, servers: servers{uuidOf("s", "b", "", "")}, want: "write a Server"},
+		"of two systems none without a URI":            {board: board, twoOf: true, servers: given, want: "write a Server with spec.bmcRef, spec.systemURI and"},
+		"no Server, for a board without serial number": {board: numbered(""), servers: given, want: "no serial number"},
+		"nor for one with its vendor's placeholder":    {board: numbered("To be filled by O.E.M."), servers: given, want: none},
+		"nor for one with another placeholder":         {board: numbered(" Default string"), servers: given, want: none},
+		"no Server without a UUID":                     {board: board, servers: servers{uuidOf("s", "b", "", "")}, want: "write a Server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			systems := []model.SystemFact{{URI: systemOne, Board: tc.board}}
 			if tc.twoOf {
 				systems = append(systems, model.SystemFact{URI: systemTwo, UUID: "00000000-0000-4000-8000-00000000000c"})
 			}
-			in := behind(map[model.BMCName][]model.SystemFact{"b": systems})
+			in := showing(map[model.BMCName][]model.SystemFact{"b": systems})
 			for _, s := range tc.servers {
 				in.Desired.Add(s)
 			}
@@ -97,7 +92,7 @@ func TestMachineThatItsBMCNoLongerShows(t *testing.T) {
 		"one with a UUID once its BMC does not list it":    {nil, nil, uuid, "new"},
 		"one with a UUID that both show may be either one": {nil, uuid, uuid, "old"},
 	} {
-		in := behind(map[model.BMCName][]model.SystemFact{"old": tc.old, "new": tc.new})
+		in := showing(map[model.BMCName][]model.SystemFact{"old": tc.old, "new": tc.new})
 		in.Observed.Servers["s"] = &record{
 			RecordIdentity: model.RecordIdentity{Name: "s", BMC: "old", SystemURI: "/1", UUID: fleettest.GivenUUID, Board: tc.board},
 		}
@@ -114,7 +109,7 @@ func TestMachineThatItsBMCNoLongerShows(t *testing.T) {
 // one at its place, and of several there the first by name.
 func TestServerOfATakenPlaceIsStable(t *testing.T) {
 	for range 20 {
-		in := behind(map[model.BMCName][]model.SystemFact{"one": {{URI: "/1", UUID: fleettest.GivenUUID}}})
+		in := showing(map[model.BMCName][]model.SystemFact{"one": {{URI: "/1", UUID: fleettest.GivenUUID}}})
 		for name, uri := range map[model.ServerName]string{"a": "/2", "c": "/1", "b": "/1", "d": "/3"} {
 			in.Observed.Servers[name] = &record{
 				RecordIdentity: model.RecordIdentity{Name: name, BMC: "one", SystemURI: uri, UUID: string(name)},
@@ -142,7 +137,7 @@ func TestWhoseManifestOneByUUIDIs(t *testing.T) {
 		"of three machines": {uuids: []string{uuid, uuid, uuid}, says: uuid, want: "a"},
 	} {
 		for range 20 {
-			in := behind(nil)
+			in := showing(nil)
 			for i, id := range tc.uuids {
 				n := model.ServerName("abc"[i : i+1])
 				in.Observed.Servers[n] = &record{RecordIdentity: model.RecordIdentity{Name: n, UUID: id}}
@@ -205,7 +200,7 @@ func TestAServerThatIsGivenUpStaysItsTenants(t *testing.T) {
 		"Released, and no tenants any more": {state: released, tenant: "beta"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := behind(nil)
+			in := showing(nil)
 			in.Observed.Servers["s"] = &record{
 				RecordIdentity: model.RecordIdentity{Name: "s"}, Life: model.RecordLife{State: c.state},
 				Claim: model.RecordClaim{Name: "default/web", Tenant: c.tenant}, Release: c.release,

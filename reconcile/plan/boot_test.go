@@ -29,7 +29,7 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 	later := until(now.Add(time.Minute))
 	reprovisioned := func(in *input, rec *record) {
 		rec.Install.Digest, rec.Install.Reprovision, rec.Requests.HandledReprovision = "sha256:old", "1", "1"
-		in.Desired.Claims[rec.Claim.Name].Annotations = map[string]string{model.AnnotationReprovision: "1"}
+		annotated(model.AnnotationReprovision, "1")(in.Desired.Claims[rec.Claim.Name])
 		in.Observed.ServerFacts[rec.Name].Power = model.PowerOn
 	}
 	noProblem := func(_ *input, rec *record) { rec.Boot.Problem = nil }
@@ -41,10 +41,8 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 		"nothing is known against it":          {change: noProblem, do: arms},
 		"a problem of it is waited out":        {change: later, want: waits("NotFound", stays, proposal.Tenant)},
 		"the time for another attempt is come": {change: until(now), want: waits("NotFound", stays, proposal.Tenant), do: arms},
-		"a problem of another boot is no matter": {
-			change: all(later, func(_ *input, rec *record) { rec.Boot.Problem.Digest = "sha256:other" }), do: arms,
-		},
-		"nor is one of another architecture": {change: all(later, arm64(model.Processor{Architecture: "ARM"})), do: arms},
+		"a problem of another boot is none":    {change: all(later, func(_ *input, rec *record) { rec.Boot.Problem.Digest = "sha256:other" }), do: arms},
+		"nor is one of another architecture":   {change: all(later, arm64(model.Processor{Architecture: "ARM"})), do: arms},
 		"an unreachable registry is the operator's": {
 			change: all(later, func(_ *input, rec *record) { rec.Boot.Problem.Reason = "RegistryUnreachable" }),
 			want:   waits("RegistryUnreachable", stays, proposal.RackOperator),

@@ -102,6 +102,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 	ended := func(_ *input, rec *record) { rec.Boot.Ticket.Ended = model.TicketSpent }
 	waits := func(in *input, _ *record) { waiting(in, 1, nil) }
 	type changes []change
+	const duplicate, spent = model.ReasonDuplicateUUID, model.TicketSpent
 	for test, tc := range map[string]struct {
 		change changes
 		do     string            // what is done to it
@@ -109,37 +110,32 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		why    string            // what it waits for
 		state  model.ServerState // afterwards, if that is another
 	}{
-		"is bound to no claim":           {change: changes{inState(model.StateAvailable), off, waits, withTwin}, why: model.ReasonDuplicateUUID},
-		"is bound to one without a twin": {change: changes{inState(model.StateAvailable), off, waits}, state: model.StateReserved},
-		"is not armed for discovery":     {change: changes{inState(model.StateInitial), off, withTwin}, why: model.ReasonDuplicateUUID},
-		"is not armed for its claim": {
-			change: changes{off, claimed, ended, withTwin}, why: model.ReasonDuplicateUUID, ended: model.TicketSpent,
-		},
-		"is not armed for a wipe":               {change: changes{inState(model.StateCleanup), off, withTwin}, why: model.ReasonDuplicateUUID},
-		"loses the ticket of its discovery":     {change: changes{inState(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: model.TicketSpent},
-		"loses the ticket of its claim":         {change: changes{claimed, withTwin}, ended: model.TicketSpent},
-		"loses one that waits for it to be off": {change: changes{claimed, awaitingOff, withTwin}, ended: model.TicketSpent},
-		"loses one whose script was served":     {change: changes{claimed, progressed(model.Progress{ScriptAt: fleettest.Now}), withTwin}, ended: model.TicketSpent},
-		"loses the ticket of a wipe":            {change: changes{inState(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: model.TicketSpent},
+		"is bound to no claim":                  {change: changes{inState(model.StateAvailable), off, waits, withTwin}, why: duplicate},
+		"is bound to one without a twin":        {change: changes{inState(model.StateAvailable), off, waits}, state: model.StateReserved},
+		"is not armed for discovery":            {change: changes{inState(model.StateInitial), off, withTwin}, why: duplicate},
+		"is not armed for its claim":            {change: changes{off, claimed, ended, withTwin}, why: duplicate, ended: spent},
+		"is not armed for a wipe":               {change: changes{inState(model.StateCleanup), off, withTwin}, why: duplicate},
+		"loses the ticket of its discovery":     {change: changes{inState(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: spent},
+		"loses the ticket of its claim":         {change: changes{claimed, withTwin}, ended: spent},
+		"loses one that waits for it to be off": {change: changes{claimed, awaitingOff, withTwin}, ended: spent},
+		"loses one whose script was served":     {change: changes{claimed, progressed(model.Progress{ScriptAt: fleettest.Now}), withTwin}, ended: spent},
+		"loses the ticket of a wipe":            {change: changes{inState(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: spent},
 		"loses it though its BMC is silent": {change: changes{claimed, withTwin, func(in *input, _ *record) {
 			in.Readings[name] = reading.State{Failures: 3, NotBefore: in.Now.Add(time.Hour)}
-		}}, ended: model.TicketSpent},
-		"keeps one whose Ignition was served, for nothing more is": {
-			change: changes{claimed, served(0), fetched, withTwin}, why: model.ReasonWaitingForBoot,
-		},
+		}}, ended: spent},
+		"keeps one whose Ignition was served":   {change: changes{claimed, served(0), fetched, withTwin}, why: model.ReasonWaitingForBoot},
 		"keeps all while nothing is acted upon": {change: changes{claimed, withTwin, outdated}, why: model.ReasonRevisionOutdated},
 		"is healed from its disk all the same":  {change: changes{off, withTwin}, do: "set one-time boot from disk, then ask for power On"},
 		"is not reprovisioned": {change: changes{withTwin, func(in *input, rec *record) {
 			rec.Install.Reprovision, rec.Requests.HandledReprovision = "1", "1"
-			c := *in.Desired.Claims[rec.Claim.Name]
+			c := in.Desired.Claims[rec.Claim.Name]
 			c.Spec.Image, c.Annotations = "os:2", map[string]string{model.AnnotationReprovision: "1"}
-			in.Desired.Add(&c)
-		}}, why: model.ReasonDuplicateUUID},
+		}}, why: duplicate},
 		"is not taken over with a claim": {change: changes{inState(model.StateInitial), waits, withTwin, func(in *input, _ *record) {
 			in.Desired.Add(&model.Server{
 				Meta: model.Meta{Name: name}, Spec: model.ServerSpec{ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "w00000"}},
 			})
-		}}, why: model.ReasonDuplicateUUID},
+		}}, why: duplicate},
 		"is none while its own BMC was never heard": {change: changes{claimed, withTwin,
 			func(in *input, rec *record) { in.Observed.BMCFacts[rec.BMC] = nil }}, why: "Pending"},
 		"is none once its own BMC shows it no more": {change: changes{off, withTwin, func(in *input, rec *record) {
@@ -149,13 +145,13 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 			other := *rec
 			other.Name, other.BMC = "other", "gone"
 			in.Observed.Servers["other"] = &other
-		}}, why: model.ReasonDuplicateUUID},
+		}}, why: duplicate},
 		"is one of two machines behind a BMC": {change: changes{inState(model.StateAvailable), off, waits,
 			func(in *input, rec *record) {
 				f := *in.Observed.BMCFacts[rec.BMC]
 				f.Systems = append(f.Systems, model.SystemFact{URI: "/2", UUID: rec.UUID})
 				in.Observed.BMCFacts[rec.BMC] = &f
-			}}, why: model.ReasonDuplicateUUID},
+			}}, why: duplicate},
 	} {
 		t.Run(test, func(t *testing.T) {
 			in, rec := serving(tc.change...)

@@ -118,9 +118,7 @@ func TestAReprovisionInDoubtWaitsWithOneTicket(t *testing.T) {
 		r.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Message: "its store was lost", Since: fleettest.Now.Add(-time.Hour)}
 		r.Install.Reprovision, r.Requests.HandledReprovision = "2", "2"
 	})
-	c := *in.Desired.Claims[in.Observed.Servers[waits].Claim.Name]
-	c.Annotations = map[string]string{model.AnnotationReprovision: "2"}
-	in.Desired.Add(&c)
+	annotated(model.AnnotationReprovision, "2")(in.Desired.Claims[in.Observed.Servers[waits].Claim.Name])
 	var s *plan.Server
 	for range 5 { // as the loop does while something is decided
 		p := plan.Plan(in)
@@ -207,9 +205,7 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		}), want: unknown},
 		"its kernel, where the claim says so":            {change: all(annotated("kernel"), kernel(grace)), want: booted},
 		"not its kernel where it says that it is served": {change: all(annotated("served"), kernel(10*time.Minute)), want: waits},
-		"a kernel that was fetched needs no longer be in time": {
-			change: all(annotated("kernel"), kernel(20*time.Minute), poweredOn(21*time.Minute)), want: waits,
-		},
+		"a kernel that was fetched in time":              {change: all(annotated("kernel"), kernel(20*time.Minute), poweredOn(21*time.Minute)), want: waits},
 		"what yesterday's store has as Booted": {change: all(func(_ *input, rec *record) {
 			rec.Install.Digest, rec.Boot.Ticket.Ended = rec.Boot.Ticket.Digest, model.TicketBooted
 		}), want: booted},

@@ -93,15 +93,10 @@ func TestAbsencesAreRecordedUpToALimit(t *testing.T) {
 
 // A request for an install in Git may have been carried out before the store was lost.
 func TestADoubtfulInstallIsNotRepeated(t *testing.T) {
-	in := bigFleet(1, 1)
-	var name model.ClaimName
-	fleettest.ChangeRecord(in.Observed, 0, func(r *record) {
-		r.Doubt, r.Install.Digest, name = &model.Doubt{Reason: model.DoubtInstallUnknown}, "", r.Claim.Name
-	})
-	c := *in.Desired.Claims[name]
-	c.Annotations = map[string]string{model.AnnotationReprovision: "1", model.AnnotationOverwrite: "yes"}
-	in.Desired.Add(&c)
-	m := plan.Plan(in).Moves[fleettest.ServerName(0)]
+	in, rec := serving()
+	rec.Doubt, rec.Install.Digest = &model.Doubt{Reason: model.DoubtInstallUnknown}, ""
+	in.Desired.Claims[rec.Claim.Name].Annotations = map[string]string{model.AnnotationReprovision: "1", model.AnnotationOverwrite: "yes"}
+	m := plan.Plan(in).Moves[first]
 	if m == nil || m.Then.Requests.HandledReprovision != "1" || m.Then.Requests.HandledOverwrite != "yes" || m.Then.Install.Reprovision != "" {
 		t.Errorf("the move is %+v", m)
 	}
@@ -109,8 +104,8 @@ func TestADoubtfulInstallIsNotRepeated(t *testing.T) {
 
 // An edited file of the status branch affects its own server alone.
 func TestAnEmptyAwaitedApprovalIsIgnored(t *testing.T) {
-	in := bigFleet(1, 1)
-	fleettest.ChangeRecord(in.Observed, 0, func(r *record) { r.Maintenance.Awaits = &model.AwaitedApproval{} })
+	in, rec := serving()
+	rec.Maintenance.Awaits = &model.AwaitedApproval{}
 	if s := plan.Plan(in).Servers[0]; s.Why.Reason == model.ReasonApprovalAwaited {
 		t.Errorf("it waits for %+v", s.Why)
 	}
@@ -234,9 +229,7 @@ func TestWhatBecomesOfAServerWhoseBMCLeftGit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := orphaned()
-			for _, c := range tc.changes {
-				c(in, rec)
-			}
+			all(tc.changes...)(in, rec)
 			r := plan.Plan(in)
 			if got := decidedOfFirst(r); got != tc.want && !(strings.HasSuffix(tc.want, "not orphaned") && got == "not orphaned") {
 				t.Errorf("got %q, want %q; it is said %+v", got, tc.want, r.Servers[0].Why)

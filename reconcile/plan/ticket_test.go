@@ -109,12 +109,11 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 			all(tc.change)(in, rec)
 			st := stepOf(in, rec.Name)
 			got := outcome{st.After.Boot.Ticket.Ended, st.After.Boot.Attempts, st.After.Boot.Problem, st.does()}
-			if got.Problem != nil {
-				if got.Problem.Digest != rec.Boot.Ticket.Digest || got.Problem.Reason != model.ReasonBootTimeout ||
-					!got.Problem.NotBefore.After(in.Now) {
-					t.Errorf("the problem is %+v", got.Problem)
+			if p := got.Problem; p != nil {
+				if p.Digest != rec.Boot.Ticket.Digest || p.Reason != model.ReasonBootTimeout || !p.NotBefore.After(in.Now) {
+					t.Errorf("the problem is %+v", p)
 				}
-				got.Problem = &model.BootProblem{Message: got.Problem.Message}
+				got.Problem = &model.BootProblem{Message: p.Message}
 			}
 			if diff := gocmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -214,12 +213,10 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 		"not before it usually asks":          {change: bootsLate},
 		"but a minute after that":             {ago: 12*time.Minute + time.Second, change: bootsLate, want: true},
 		"not once it is served":               {change: progressed(model.Progress{DHCPAt: seconds(60)})},
-		"though it was to be served its initramfs": {
-			change: progressed(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2), InitrdAt: seconds(3)}), want: true,
-		},
-		"though it was served its script": {change: progressed(model.Progress{ScriptAt: seconds(1)}), want: true},
-		"though it was served its kernel": {change: progressed(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2)}), want: true},
-		"not while it is off":             {change: off},
+		"though it was to get its initramfs":  {change: progressed(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2), InitrdAt: seconds(3)}), want: true},
+		"though it was served its script":     {change: progressed(model.Progress{ScriptAt: seconds(1)}), want: true},
+		"though it was served its kernel":     {change: progressed(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2)}), want: true},
+		"not while it is off":                 {change: off},
 	} {
 		for state, purpose := range map[model.ServerState]model.TicketPurpose{
 			model.StateReserved: model.PurposeClaim, model.StateDiscovery: model.PurposeDiscovery, model.StateCleanup: model.PurposeCleanup,

@@ -42,22 +42,16 @@ func world() (*laws.Laws, *proposal.Server) {
 // proposals are one for each property that a law asks for.
 func proposals(s *proposal.Server) map[string]proposal.Proposal {
 	edited := s.Change(func(*model.ServerRecord) {})
-	with := func(kind proposal.Kind, change func(p *proposal.Proposal)) proposal.Proposal {
-		p := edited.Stay(kind)
-		change(&p)
-		return p
-	}
+	blind, ends, takes := edited.Stay(proposal.Decide), edited.Stay(proposal.Decide), edited.Stay(proposal.Decide)
+	blind.Blind, ends.Takes = true, &model.Disruption{Action: proposal.StepRelease}
+	takes.Takes = &model.Disruption{Action: proposal.StepMaintenance, Value: "m"}
+	touches, frees := edited.Stay(proposal.Act), edited.Stay(proposal.Act)
+	touches.Touches, frees.Frees = true, proof()
 	return map[string]proposal.Proposal{
 		"look": s.Inspect(), "record": edited.Stay(proposal.Look), "note": edited.Stay(proposal.Note),
 		"keep": s.ToOn(proposal.Keep, proposal.FromDisk, nil), "decide": edited.Stay(proposal.Decide),
-		"blind": with(proposal.Decide, func(p *proposal.Proposal) { p.Blind = true }),
-		"ends":  with(proposal.Decide, func(p *proposal.Proposal) { p.Takes = &model.Disruption{Action: proposal.StepRelease} }),
-		"takes": with(proposal.Decide, func(p *proposal.Proposal) {
-			p.Takes = &model.Disruption{Action: proposal.StepMaintenance, Value: "m"}
-		}),
+		"blind": blind, "ends": ends, "takes": takes, "touches": touches, "frees": frees,
 		"act": edited.Stay(proposal.Act), "request": s.Stay(proposal.Act, proposal.SetPower{}), "goal": s.ToOff(0),
-		"touches": with(proposal.Act, func(p *proposal.Proposal) { p.Touches = true }),
-		"frees":   with(proposal.Act, func(p *proposal.Proposal) { p.Frees = proof() }),
 	}
 }
 
@@ -74,12 +68,10 @@ func without(list, some string) string {
 
 func TestLaws(t *testing.T) {
 	why := func(reason string) proposal.Why { return proposal.Why{Reason: reason, Message: "m"} }
-	held := func(l *lawset, s *server) {
-		s.Shown, s.Record.Intent = false, &model.Intent{Kind: model.IntentReprovision, Value: "1"}
-	}
 	intends := func(kind model.IntentKind) func(*lawset, *server) {
-		return func(l *lawset, s *server) { s.Shown, s.Record.Intent = false, &model.Intent{Kind: kind} }
+		return func(l *lawset, s *server) { s.Shown, s.Record.Intent = false, &model.Intent{Kind: kind, Value: "1"} }
 	}
+	held := intends(model.IntentReprovision)
 	listed := func(cause model.AbsenceCause, blob string) func(*lawset, *server) {
 		return func(l *lawset, s *server) {
 			l.Desired.Absent = []model.Absence{{Identity: claimID, Token: "abc", Since: now, Cause: cause, Blob: blob}}

@@ -352,9 +352,7 @@ func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 			g.now = next
 			for range rnd.IntN(4) {
 				serial++
-				action := []string{
-					"release", "retain", "wipe", "reprovision", "maintenance", "power-off", "operation", "discover",
-				}[rnd.IntN(8)]
+				action := strings.Fields("release retain wipe reprovision maintenance power-off operation discover")[rnd.IntN(8)]
 				g.ask(fmt.Sprintf("%s %c/%d=%d", action, 'a'+rune(rnd.IntN(3)), rnd.IntN(6), serial))
 			}
 			if len(g.asked) > 0 && rnd.IntN(4) == 0 {
