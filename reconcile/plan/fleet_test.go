@@ -75,12 +75,12 @@ func toBeServiced(in *input, rec *record) {
 	})
 }
 
-// mayBeInstalled has a server of which nobody knows what is installed on it.
+// mayBeInstalled has a server whose install is in doubt.
 func mayBeInstalled(in *input, rec *record) {
 	rec.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown, Since: in.Now}
 }
 
-// ticket has a server that is not installed have a ticket, of what its claim boots.
+// ticket has a server without an install have an open ticket for the boot of its claim.
 func ticket(purpose model.TicketPurpose) change {
 	return func(in *input, rec *record) {
 		rec.Install.Digest = ""
@@ -107,9 +107,6 @@ func fetched(in *input, rec *record) {
 
 // awaitingOff has a ticket wait for its server to be off.
 func awaitingOff(_ *input, rec *record) { rec.Boot.Ticket.AwaitingOff = true }
-
-// neverAsked has nothing be asked of a server's power.
-func neverAsked(_ *input, rec *record) { rec.Power.Asked = nil }
 
 // outdated has Git be at another commit than the one applied.
 func outdated(in *input, _ *record) {

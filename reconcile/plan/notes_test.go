@@ -168,10 +168,7 @@ func TestWhatBecomesOfAServerWhoseBMCLeftGit(t *testing.T) {
 	intent := func(value string) func(*input, *record) {
 		return func(_ *input, rec *record) { rec.Intent = &model.Intent{Kind: model.IntentForget, Value: value} }
 	}
-	asks := func(in *input, _ *record) {
-		fleettest.AddManifest(in.Desired, 0, model.ServerSpec{})
-		in.Desired.Servers[fleettest.ServerName(0)].Annotations = map[string]string{model.AnnotationOperation: "forget#1"}
-	}
+	asks := git("", "forget#1")
 	back := func(in *input, _ *record) { in.Desired.BMCs[bmc] = in.Desired.BMCs["bmc00001"] }
 	claimed := func(_ *input, rec *record) { rec.Life.State, rec.Claim.Name = model.StateReserved, "default/web" }
 	removed := func(in *input, _ *record) {

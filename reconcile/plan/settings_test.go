@@ -11,7 +11,7 @@ import (
 	"ingot/reconcile/plan/reading"
 )
 
-// git has a server be in Git, with what its indicator is to show.
+// git has a server be in Git, with an indicator and perhaps an operation.
 func git(led string, operation ...string) change {
 	return func(in *input, rec *record) {
 		s := &model.Server{Meta: model.Meta{Name: string(rec.Name)}, Spec: model.ServerSpec{IndicatorLED: led}}
@@ -22,7 +22,7 @@ func git(led string, operation ...string) change {
 	}
 }
 
-// shows has the inventory of a server tell of its indicator.
+// shows has the inventory of a server show its indicator.
 func shows(led string, onOff bool) change {
 	return func(in *input, rec *record) {
 		in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{IndicatorLED: led, IndicatorOnOff: onOff}

@@ -298,12 +298,10 @@ func moveOf(old, then *model.ServerRecord, do []proposal.Action) *Move {
 // counts as done once it was made.
 func TestWhatIsRecordedBeforeAPowerRequest(t *testing.T) {
 	old := recordOf(askedFor(model.ResetForceOff, model.PowerOff), askedNow(func(a *model.PowerAsked) { a.Reached = true }))
-	then := powering(operating, func(rec *model.ServerRecord) {
-		rec.Life.State, rec.Boot.Attempts, rec.Requests.HandledReprovision = model.StateDiscovery, 1, "1"
-	})
-	want := powering(unsureOf, operating, func(rec *model.ServerRecord) {
-		rec.Requests.HandledReprovision, rec.Boot.OverrideVariant = "1", "default"
-	})
+	then := powering(operating)
+	then.Life.State, then.Boot.Attempts, then.Requests.HandledReprovision = model.StateDiscovery, 1, "1"
+	want := powering(unsureOf, operating)
+	want.Requests.HandledReprovision, want.Boot.OverrideVariant = "1", "default"
 	m := moveOf(old, then, []proposal.Action{proposal.BootOnce{}, proposal.SetPower{Reset: model.ResetOn}})
 	got := m.BeforeAsking([]proposal.Answer{{Variant: "default"}})
 	if diff := cmp.Diff(proposal.Changes{Servers: []*model.ServerRecord{want}}, got); diff != "" {
@@ -360,8 +358,7 @@ func TestALookFollowsAnAnsweredPowerRequest(t *testing.T) {
 	if s := saw(model.PowerOff); s.PoweredOn || len(s.Servers) != 0 || s.Reading.Offs != 0 {
 		t.Errorf("while it is Off still: %+v", s)
 	}
-	if s := saw(model.PowerOn); !s.PoweredOn || len(s.Servers) != 1 || !s.Servers[0].Power.Asked.Reached ||
-		s.ServerFacts[0].Power != model.PowerOn {
+	if s := saw(model.PowerOn); !s.PoweredOn || len(s.Servers) != 1 || !s.Servers[0].Power.Asked.Reached || s.ServerFacts[0].Power != model.PowerOn {
 		t.Errorf("once it is On: %+v", s)
 	}
 	for name, asked := range map[string]model.PowerAsked{

@@ -33,7 +33,7 @@ func TestTheWindowOfATicket(t *testing.T) {
 		"of a claim does too":                              {want: boot - 30*time.Second},
 		"of a wipe is that of a boot":                      {purpose: model.PurposeCleanup, want: boot - 30*time.Second},
 		"of a wipe is longer once its probe runs":          {purpose: model.PurposeCleanup, want: wipe - 30*time.Second, change: fetched},
-		"runs from arming before a power-on":               {want: boot - time.Minute, change: neverAsked},
+		"runs from arming before a power-on":               {want: boot - time.Minute, change: func(_ *input, rec *record) { rec.Power.Asked = nil }},
 		"a power-off is no beginning":                      {want: boot - time.Minute, change: func(_ *input, rec *record) { rec.Power.Asked.Want = model.PowerOff }},
 		"is over for a claim once its Ignition was served": {change: fetched},
 		"goes on for discovery then":                       {purpose: model.PurposeDiscovery, want: discovery - 30*time.Second, change: fetched},
@@ -90,7 +90,7 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 			}, ""},
 		},
 		"of a claim whose server was not powered on": {
-			change: all(unreachable, neverAsked),
+			change: all(unreachable, func(_ *input, rec *record) { rec.Power.Asked = nil }),
 			want:   outcome{model.TicketSpent, 0, &model.BootProblem{Message: "it was not powered on within 15m0s"}, ""},
 		},
 		"of a claim that wants its server off, which is nobody's fault": {want: spent, change: func(in *input, rec *record) {
