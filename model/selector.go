@@ -149,10 +149,15 @@ func (l LabelValues) Stray(s *metav1.LabelSelector, g *Guesses) (stray, near str
 	if s == nil {
 		return "", ""
 	}
-	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
-		if value := s.MatchLabels[key]; !l[key][value] {
-			return equality(key, value), l.near(key, []string{value}, g)
+	first := ""
+	for key, value := range s.MatchLabels {
+		if !l[key][value] && (first == "" || key < first) {
+			first = key
 		}
+	}
+	if first != "" {
+		value := s.MatchLabels[first]
+		return equality(first, value), l.near(first, []string{value}, g)
 	}
 	for i := range s.MatchExpressions {
 		r := &s.MatchExpressions[i]
@@ -168,7 +173,10 @@ func (l LabelValues) Stray(s *metav1.LabelSelector, g *Guesses) (stray, near str
 // near guesses which label was meant by one that no server has: another value of its key, or
 // a key that is spelt alike.
 func (l LabelValues) near(key string, values []string, g *Guesses) string {
-	if l[key] == nil {
+	switch {
+	case g.Left < leastCost:
+		return ""
+	case l[key] == nil:
 		return g.Near(key, slices.Sorted(maps.Keys(l)))
 	}
 	known := slices.Sorted(maps.Keys(l[key]))

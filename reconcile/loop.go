@@ -460,7 +460,7 @@ func (l *Loop) stored(now time.Time) (in *world.Input, busy map[model.ServerName
 	if d == nil {
 		return nil, nil
 	}
-	in = &world.Input{Desired: d, DigestKey: l.DigestKey, Policy: l.Policy, Now: now, Started: l.started, Nonce: rand.Text(), Hold: l.hold}
+	in = &world.Input{Desired: d, DigestKey: l.DigestKey, Policy: l.Policy, Now: now, Process: world.Process{Started: l.started}, Nonce: rand.Text(), Hold: l.hold}
 	st := l.state()
 	in.ObserveOnly, in.HealOnly, in.Serving, in.LongGap = st.ObserveOnly, st.HealOnly, st.Serving, st.LongGap
 	if l.Pools != nil {

@@ -721,7 +721,7 @@ func (w *walk) step() {
 	w.now = w.now.Add(time.Duration(1+w.rnd.IntN(120)) * time.Second)
 	in := &world.Input{
 		Desired: w.desired, Observed: w.observed, Readings: maps.Clone(w.readings), BMCRead: w.bmcRead, Policy: w.policy(), Now: w.now,
-		Shown: w.shown, Started: w.started, Serving: w.started, Nonce: fmt.Sprint(w.seq, w.now.UnixNano()),
+		Process: world.Process{Shown: w.shown, Started: w.started, Serving: w.started}, Nonce: fmt.Sprint(w.seq, w.now.UnixNano()),
 		Hold: func(p *proposal.Proposal) bool { return plantest.Hold(w.holds, p) },
 	}
 	r := plan.Plan(in)

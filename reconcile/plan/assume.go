@@ -56,7 +56,7 @@ func AssumeWiped(in *world.Input, names []model.ServerName) *world.Input {
 		facts := *cmp.Or(o.ServerFacts[name], &model.ServerFacts{Name: name, Inventory: new(model.Inventory)})
 		facts.Power = model.PowerOff
 		o.ServerFacts[name] = &facts
-		next.Readings[name] = reading.State{At: in.Now, InventoryAt: in.Now, Reached: true, Offs: in.Policy.OffReadings}
+		next.Readings[name] = reading.State{At: in.Now, Parts: reading.Parts{InventoryAt: in.Now}, Reached: true, Offs: in.Policy.OffReadings}
 		delete(next.Busy, name)
 	}
 	return next

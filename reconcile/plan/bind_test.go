@@ -20,7 +20,7 @@ func TestUnboundClaim(t *testing.T) {
 	cordoned := func(in *input, _ *record) { fleettest.AddManifest(in.Desired, 0, model.ServerSpec{Unclaimable: true}) }
 	faulty := func(in *input, rec *record) { in.Desired.Quarantined[rec.Name.Identity()] = []string{""} }
 	on := func(in *input, rec *record) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOn }
-	silent := readAs(func(r *reading.State) { *r = reading.State{Failures: 1} })
+	silent := readAs(func(r *reading.State) { *r = reading.State{Failed: reading.Failed{Failures: 1}} })
 	for title, tt := range map[string]struct {
 		want, actor string
 		change      change

@@ -27,7 +27,7 @@ func TestWhyAReadingFailed(t *testing.T) {
 		model.ReasonIdentityUnknown:      {model.ReasonIdentityUnknown, ""},
 	} {
 		in := bigFleet(1, 0)
-		in.Readings[first] = reading.State{Failures: 2, Reason: reason, NotBefore: in.Now.Add(time.Minute)}
+		in.Readings[first] = reading.State{Failed: reading.Failed{Failures: 2, Reason: reason, NotBefore: in.Now.Add(time.Minute)}}
 		r := plan.Plan(in)
 		if got := r.Servers[0].Why.Reason; got != want.server {
 			t.Errorf("%q: the server says %s, want %s", reason, got, want.server)
@@ -48,7 +48,7 @@ func TestBMCThatShowsAnotherMachineIsReadAgain(t *testing.T) {
 		in := bigFleet(1, 0)
 		bmc, server := model.BMCName(fleettest.BMCName(0)), fleettest.ServerName(0)
 		in.BMCRead[bmc] = in.Now.Add(tt.read)
-		in.Readings[server] = reading.State{Failures: 1, Reason: model.ReasonIdentityMismatch, Since: in.Now.Add(-time.Second)}
+		in.Readings[server] = reading.State{Failed: reading.Failed{Failures: 1, Reason: model.ReasonIdentityMismatch, Since: in.Now.Add(-time.Second)}}
 		r := plan.Plan(in)
 		if got := r.Readings[bmc] != nil; got != tt.want || !got && r.Next.After(in.Now.Add(in.Policy.PollInterval)) {
 			t.Errorf("read %s: read again now is %t, next plan in %s", name, got, r.Next.Sub(in.Now))
@@ -121,7 +121,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		"loses one whose script was served":     {change: changes{claimed, progressed(model.Progress{ScriptAt: fleettest.Now}), withTwin}, ended: spent},
 		"loses the ticket of a wipe":            {change: changes{inState(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: spent},
 		"loses it though its BMC is silent": {change: changes{claimed, withTwin, func(in *input, _ *record) {
-			in.Readings[name] = reading.State{Failures: 3, NotBefore: in.Now.Add(time.Hour)}
+			in.Readings[name] = reading.State{Failed: reading.Failed{Failures: 3, NotBefore: in.Now.Add(time.Hour)}}
 		}}, ended: spent},
 		"keeps one whose Ignition was served":   {change: changes{claimed, served(0), fetched, withTwin}, why: model.ReasonWaitingForBoot},
 		"keeps all while nothing is acted upon": {change: changes{claimed, withTwin, outdated}, why: model.ReasonRevisionOutdated},

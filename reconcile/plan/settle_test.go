@@ -105,7 +105,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		retry    = settleNow.Add(policy.Backoff("s1", 1, p))
 		saw      = func(power model.Power) says { return says{{At: settleNow, Facts: &model.ServerFacts{Power: power}}} }
 		missed   = func(err string, reason model.Reason) reading.State {
-			return reading.State{At: plannedAt, Failures: 1, Err: err, Reason: reason, Since: settleNow, NotBefore: retry}
+			return reading.State{At: plannedAt, Failed: reading.Failed{Failures: 1, Err: err, Reason: reason, Since: settleNow, NotBefore: retry}}
 		}
 		problem = func(reason model.Reason, message string) *model.BootProblem {
 			return &model.BootProblem{
@@ -151,7 +151,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 				Power: model.PowerOff, Inventory: &model.Inventory{UUID: "u", Model: "X", Manufacturer: "M"},
 			}}},
 			want: proposal.Settled{
-				Outcome: proposal.MoveDone, News: true, Reading: reading.State{At: settleNow, InventoryAt: settleNow, Offs: 4, OffSince: plannedAt, WasOff: true},
+				Outcome: proposal.MoveDone, News: true, Reading: reading.State{At: settleNow, Parts: reading.Parts{InventoryAt: settleNow}, Offs: 4, OffSince: plannedAt, WasOff: true},
 				Changes: proposal.Changes{ServerFacts: []*model.ServerFacts{{
 					Name: "s1", Power: model.PowerOff, Inventory: &model.Inventory{UUID: "u", Model: "X", Manufacturer: "M", MemoryBytes: 1 << 30},
 				}}},
@@ -251,7 +251,7 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		"a power request that could not be recorded before was not made": {
 			then: powering(), do: acts{on}, answers: says{failed(proposal.FailureUnrecorded, "", "disk full")},
 			want: settled(proposal.MoveFailed, "ask for power On: disk full",
-				reading.State{At: plannedAt, Unsaved: 1, Failures: 1, Err: "ask for power On: disk full", Since: settleNow, NotBefore: retry}),
+				reading.State{At: plannedAt, Failed: reading.Failed{Unsaved: 1, Failures: 1, Err: "ask for power On: disk full", Since: settleNow, NotBefore: retry}}),
 		},
 		"a stop after a boot from disk was refused leaves nothing": {
 			then: powering(), do: acts{proposal.DiskOnce{}, on}, answers: undone(model.ReasonUnsupported, "none"),
@@ -389,9 +389,9 @@ func TestAReadingOfPartsThatFailsIsPutOff(t *testing.T) {
 		before reading.State
 		want   reading.State
 	}{
-		"the first":               {do: proposal.Inspect{Inventory: true}, want: reading.State{Unread: 1, PartsAfter: settleNow.Add(reading.PartsRetry)}},
-		"one more":                {do: proposal.Inspect{Inventory: true}, before: reading.State{Unread: 2}, want: reading.State{Unread: 3, PartsAfter: settleNow.Add(4 * reading.PartsRetry)}},
-		"one of the power is not": {before: reading.State{Unread: 2}, want: reading.State{Unread: 2}},
+		"the first":               {do: proposal.Inspect{Inventory: true}, want: reading.State{Parts: reading.Parts{Unread: 1, PartsAfter: settleNow.Add(reading.PartsRetry)}}},
+		"one more":                {do: proposal.Inspect{Inventory: true}, before: reading.State{Parts: reading.Parts{Unread: 2}}, want: reading.State{Parts: reading.Parts{Unread: 3, PartsAfter: settleNow.Add(4 * reading.PartsRetry)}}},
+		"one of the power is not": {before: reading.State{Parts: reading.Parts{Unread: 2}}, want: reading.State{Parts: reading.Parts{Unread: 2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := moveOf(recordOf(), nil, []proposal.Action{tt.do})
@@ -399,7 +399,7 @@ func TestAReadingOfPartsThatFailsIsPutOff(t *testing.T) {
 			failed := m.Settle([]proposal.Answer{{At: settleNow, Failed: &proposal.Failure{Text: "busy"}}}, settleNow).Reading
 			after := failed.Saw(model.PowerOn, nil, 3, settleNow)
 			for _, got := range []reading.State{failed, after} {
-				if diff := cmp.Diff(tt.want, reading.State{Unread: got.Unread, PartsAfter: got.PartsAfter}); diff != "" {
+				if diff := cmp.Diff(tt.want, reading.State{Parts: reading.Parts{Unread: got.Unread, PartsAfter: got.PartsAfter}}); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			}

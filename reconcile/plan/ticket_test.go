@@ -62,7 +62,7 @@ func TestTheWindowOfATicket(t *testing.T) {
 
 func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 	unreachable := func(in *input, rec *record) {
-		in.Readings[rec.Name] = reading.State{Failures: 3, Err: "no route", NotBefore: in.Now.Add(24 * time.Hour)}
+		in.Readings[rec.Name] = reading.State{Failed: reading.Failed{Failures: 3, Err: "no route", NotBefore: in.Now.Add(24 * time.Hour)}}
 	}
 	type outcome struct {
 		Ended    model.TicketState

@@ -168,7 +168,7 @@ func (f *Fleet) input(desired *model.Desired, p policy.Options, now time.Time) *
 	in := &world.Input{
 		Desired: desired, Observed: f.Observed, Policy: p, Now: now,
 		Readings: make(map[model.ServerName]reading.State, len(f.Observed.Servers)), BMCRead: make(map[model.BMCName]time.Time, len(f.Observed.BMCFacts)),
-		Serving: time.Unix(1, 0), Nonce: "preview",
+		Process: world.Process{Serving: time.Unix(1, 0)}, Nonce: "preview",
 	}
 	for name := range f.Observed.BMCFacts {
 		in.BMCRead[name] = now
@@ -188,10 +188,10 @@ func (f *Fleet) reading(name model.ServerName, now time.Time) reading.State {
 	for _, c := range f.status[name].Conditions {
 		if c.Type == "Ready" && c.Status == metav1.ConditionFalse && slices.Contains(unreadReasons, c.Reason) {
 			says, _, _ := strings.Cut(c.Message, " (to act: ")
-			return reading.State{At: now, Failures: 1, Err: says, Reason: c.Reason, Since: c.LastTransitionTime.Time, NotBefore: now.Add(time.Hour)}
+			return reading.State{At: now, Failed: reading.Failed{Failures: 1, Err: says, Reason: c.Reason, Since: c.LastTransitionTime.Time, NotBefore: now.Add(time.Hour)}}
 		}
 	}
-	r := reading.State{At: now, InventoryAt: now, Reached: true}
+	r := reading.State{At: now, Parts: reading.Parts{InventoryAt: now}, Reached: true}
 	const often = 1000
 	if facts.Power == model.PowerOff {
 		r.Offs = often

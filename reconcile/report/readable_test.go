@@ -18,7 +18,7 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 	failing := func(reason string) change {
 		return func(in *world.Input, rec *model.ServerRecord) {
 			in.Readings[rec.Name] = reading.State{
-				At: in.Now, Failures: 3, Err: "no answer", Reason: reason, NotBefore: in.Now.Add(time.Minute),
+				At: in.Now, Failed: reading.Failed{Failures: 3, Err: "no answer", Reason: reason, NotBefore: in.Now.Add(time.Minute)},
 			}
 		}
 	}

@@ -19,14 +19,14 @@ func TestWhichServersAnImageFits(t *testing.T) {
 		boot   proposal.Boot
 		reason model.Reason // "" = it fits
 	}{
-		"one whose firmware is not known":        {starts: image.Starts[1:], boot: proposal.Boot{Architecture: "amd64", Disks: disks}},
+		"one whose firmware is not known":        {starts: image.Starts[1:], boot: proposal.Boot{Architecture: "amd64", ForDisk: proposal.ForDisk{Disks: disks}}},
 		"UEFI, by a loader":                      {starts: image.Starts[1:], boot: proposal.Boot{Architecture: "amd64", Firmware: &model.BootFirmware{UEFI: true}}},
 		"N12: not BIOS, by a loader of UEFI":     {starts: image.Starts[1:], boot: proposal.Boot{Architecture: "amd64", Firmware: &model.BootFirmware{}}, reason: model.ReasonImageCannotBoot},
 		"N12: not UEFI, by boot code of BIOS":    {starts: image.Starts[:1], boot: proposal.Boot{Architecture: "amd64", Firmware: &model.BootFirmware{UEFI: true}}, reason: model.ReasonImageCannotBoot},
 		"N12: not ARM, by a loader of x86":       {starts: image.Starts, boot: proposal.Boot{Architecture: "arm64"}, reason: model.ReasonImageCannotBoot},
-		"one whose disks are not known":          {starts: image.Starts, boot: proposal.Boot{Architecture: "amd64", Hints: []string{"serial=S2"}}},
-		"N14: not one whose named disk is small": {starts: image.Starts, boot: proposal.Boot{Architecture: "amd64", Disks: disks, Hints: []string{"serial=S2"}}, reason: model.ReasonDiskTooSmall},
-		"N19: not one without the named disk":    {starts: image.Starts, boot: proposal.Boot{Architecture: "amd64", Disks: disks, Hints: []string{"serial=S3"}}, reason: model.ReasonRootDeviceMissing},
+		"one whose disks are not known":          {starts: image.Starts, boot: proposal.Boot{Architecture: "amd64", ForDisk: proposal.ForDisk{Hints: []string{"serial=S2"}}}},
+		"N14: not one whose named disk is small": {starts: image.Starts, boot: proposal.Boot{Architecture: "amd64", ForDisk: proposal.ForDisk{Disks: disks, Hints: []string{"serial=S2"}}}, reason: model.ReasonDiskTooSmall},
+		"N19: not one without the named disk":    {starts: image.Starts, boot: proposal.Boot{Architecture: "amd64", ForDisk: proposal.ForDisk{Disks: disks, Hints: []string{"serial=S3"}}}, reason: model.ReasonRootDeviceMissing},
 	} {
 		image.Starts = tc.starts
 		err := fitsServer(&image, &tc.boot)

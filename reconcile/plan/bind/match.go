@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -14,6 +15,7 @@ type Fleet struct {
 	Input
 	Rules []ReadinessRule
 
+	number string // of servers, in words
 	// available and coming servers are those that claims can get now and later; known are all, see all.
 	available, coming, known index
 	groups                   map[string]*group          // by their requirements
@@ -30,7 +32,7 @@ func newFleet(in Input) *Fleet {
 			waiting++
 		}
 	}
-	f := &Fleet{Input: in, groups: make(map[string]*group, waiting)}
+	f := &Fleet{Input: in, number: text.Plural(len(in.Servers), "server"), groups: make(map[string]*group, waiting)}
 	f.likely.serverGuesses.Left, f.likely.labelGuesses.Left = model.MaxGuesses, model.MaxGuesses
 	for i, s := range in.Servers {
 		switch {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"ingot/model"
-	"ingot/model/text"
 	"ingot/reconcile/plan/proposal"
 )
 
@@ -66,13 +65,14 @@ func (f *Fleet) counted(g *group) string {
 	if len(f.Servers) == 0 {
 		return "no server is known yet"
 	}
-	number := text.Plural(len(f.Servers), "server")
-	if stray, near := f.labels().Stray(g.claim.Spec.ServerSelector, &f.likely.labelGuesses); stray != "" {
-		return "no server has label " + stray + " (" + number + ")" + near
-	}
 	all := f.all()
-	counts := make(map[string]int)
 	rarest, among := all.rarest(g)
+	if sel := g.claim.Spec.ServerSelector; sel != nil && (len(among) == 0 || len(sel.MatchExpressions) > 0) {
+		if stray, near := f.labels().Stray(sel, &f.likely.labelGuesses); stray != "" {
+			return "no server has label " + stray + " (" + f.number + ")" + near
+		}
+	}
+	counts := make(map[string]int)
 	if lack := len(f.Servers) - len(among); lack > 0 {
 		counts["lack label "+rarest.key+"="+rarest.value] = lack
 	}
@@ -84,7 +84,7 @@ func (f *Fleet) counted(g *group) string {
 	for i, reason := range reasons {
 		reasons[i] = strconv.Itoa(counts[reason]) + " " + reason
 	}
-	return number + ": " + strings.Join(reasons, ", ")
+	return f.number + ": " + strings.Join(reasons, ", ")
 }
 
 // oneIsComing reports whether a server that the group matches becomes free without an action of a person.

@@ -17,7 +17,7 @@ import (
 func BootOfClaim(d *model.Desired, c *model.ServerClaim) (proposal.Boot, proposal.Why) {
 	boot := proposal.Boot{
 		Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments], Namespace: cmp.Or(c.Namespace, model.DefaultNamespace),
-		RootDevice: c.Annotations[model.AnnotationRootDevice], ClaimSeed: c.Annotations[model.AnnotationSeed],
+		ForDisk: proposal.ForDisk{RootDevice: c.Annotations[model.AnnotationRootDevice], ClaimSeed: c.Annotations[model.AnnotationSeed]},
 	}
 	boot.Seed = cmp.Or(model.SeedKind(boot.ClaimSeed), model.SeedAuto)
 	ref := c.Spec.IgnitionSecretRef

@@ -201,7 +201,7 @@ func wipedServer(reported []model.DiskWipe) *proposal.Server {
 	s.Name, rec.Name, s.Manifest = "s1", "s1", &model.Server{}
 	s.Facts = &model.ServerFacts{Power: model.PowerOff, Inventory: &model.Inventory{}}
 	s.Observed.Wipes["s1"] = &model.WipeReport{Ticket: rec.Boot.Ticket.ID, ReceivedAt: in.Now, Disks: reported}
-	*s.Reading = reading.State{At: in.Now, Offs: 3, InventoryAt: in.Now}
+	*s.Reading = reading.State{At: in.Now, Offs: 3, Parts: reading.Parts{InventoryAt: in.Now}}
 	return s
 }
 

@@ -16,20 +16,24 @@ type Boot struct {
 	SecretObject    *model.Secret              // the object that Secret is of
 	Namespace       string                     // the claim's; "" = it is for no claim
 	KernelArguments string                     // added to those that every boot has
+	Firmware        *model.BootFirmware        // by its DHCP requests, nil = unknown
+	SecureBoot      bool                       // the server's firmware is known to check signatures
+	Needs           Needs                      // what Image must have for the server to start it
+	ForDisk
+}
 
-	// These count for a disk image. Hints are the values of model.AnnotationRootDevice, of the Server and of its claim,
+// ForDisk is what counts for a boot from a disk image.
+type ForDisk struct {
+	// Hints are the values of model.AnnotationRootDevice, of the Server and of its claim,
 	// and RootDevice is the claim's. Seed is how the configuration reaches the system, by ClaimSeed.
 	Hints                 []string
 	Seed                  model.SeedKind
 	RootDevice, ClaimSeed string
-	ProbeImage            string              // OCI reference of the probe that writes the disk; "" = none is known
-	Previous              *model.RootDisk     // the disk with the claim's last install, or a part of it; nil = none
-	MayOverwrite          bool                // the claim lets what is on another disk be overwritten
-	Doubtful              bool                // the last probe was sent something else than the image
-	Firmware              *model.BootFirmware // by its DHCP requests, nil = unknown
-	Disks                 []model.ProbeDisk   // those that a probe reported last
-	SecureBoot            bool                // the server's firmware is known to check signatures
-	Needs                 Needs               // what Image must have for the server to start it
+	ProbeImage            string            // OCI reference of the probe that writes the disk; "" = none is known
+	Previous              *model.RootDisk   // the disk with the claim's last install, or a part of it; nil = none
+	MayOverwrite          bool              // the claim lets what is on another disk be overwritten
+	Doubtful              bool              // the last probe was sent something else than the image
+	Disks                 []model.ProbeDisk // those that a probe reported last
 }
 
 // Config is what configures the machine where that is not Ignition.

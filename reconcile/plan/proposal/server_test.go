@@ -26,11 +26,11 @@ func TestPartsAreReadAgain(t *testing.T) {
 	whole := &model.Inventory{Processors: []model.Processor{{ID: "1"}}, MemoryBytes: 1}
 	fails := &model.Inventory{Processors: whole.Processors, MemoryBytes: 1, Problems: []string{"memory: 500"}}
 	readAt := func(at time.Time, ons int, on bool, unread int) reading.State {
-		return reading.State{InventoryAt: at, Ons: ons, InventoryOn: on, Unread: unread}
+		return reading.State{Parts: reading.Parts{InventoryAt: at, InventoryOn: on, Unread: unread}, Ons: ons}
 	}
 	never := readAt(time.Time{}, 9, false, 0)
 	noneUntil := func(at time.Time) reading.State {
-		return reading.State{Ons: 9, InventoryAt: its.Add(-time.Hour), PartsAfter: at}
+		return reading.State{Ons: 9, Parts: reading.Parts{InventoryAt: its.Add(-time.Hour), PartsAfter: at}}
 	}
 	for title, tt := range map[string]struct {
 		inv     *model.Inventory
@@ -45,7 +45,7 @@ func TestPartsAreReadAgain(t *testing.T) {
 		"that were read before its time of the day are":                     {inv: whole, reading: readAt(its.Add(-time.Minute), reading.PartsOns, true, 0), due: true},
 		"that were read while it was off are, once it runs":                 {inv: whole, reading: readAt(ago, reading.PartsOns, false, 0), due: true},
 		"but not once it is on alone":                                       {inv: whole, reading: readAt(ago, reading.PartsOns-1, false, 0)},
-		"nor while its firmware tests itself":                               {inv: whole, reading: reading.State{InventoryAt: ago, Ons: reading.PartsOns, POST: true}},
+		"nor while its firmware tests itself":                               {inv: whole, reading: reading.State{Parts: reading.Parts{InventoryAt: ago}, Ons: reading.PartsOns, POST: true}},
 		"nor while it is off":                                               {inv: whole, power: model.PowerOff, reading: readAt(ago, 0, false, 0)},
 		"of which some failed are not at once":                              {inv: fails, reading: readAt(now.Add(-reading.PartsRetry+1), 9, true, 1)},
 		"of which some failed are after a while":                            {inv: fails, reading: readAt(now.Add(-reading.PartsRetry), 9, true, 1), due: true},

@@ -20,26 +20,35 @@ type State struct {
 	Reached  bool      // the power state that was last asked for has been read, Off for sure
 	BMCReset time.Time // when the BMC had been restarted last, as far as was known then
 
+	PreparedAfter time.Time // when to look next whether the boot of the server is prepared
+
+	Parts
+	Failed
+}
+
+// Parts are the readings of all parts.
+type Parts struct {
 	InventoryAt time.Time // when all parts were read last; zero = not since the start
 	InventoryOn bool      // they were read while the server was on: some machines show parts only then
-	Unread      int       // the newest readings of all parts in a row that failed in some, or in all
-	PartsAfter  time.Time // until when all parts are not read again, because none was answered
+	Unread      int       // the newest readings in a row that failed in some parts, or in all
+	PartsAfter  time.Time // until when they are not read again, because none was answered
+}
 
-	Failures  int       // the newest attempts in a row that got no answer
+// Failed are the attempts to read that failed since the last answer.
+type Failed struct {
+	Failures  int       // in a row
 	Err       string    // of the last of them
 	Reason    string    // of Err; "" = it has none
 	Since     time.Time // when Failures began
 	NotBefore time.Time // when to try again
 	Unsaved   int       // the newest attempts in a row that could not be saved
-
-	PreparedAfter time.Time // when to look next whether the boot of the server is prepared
 }
 
 // Saw is the reading after an answer, for which Off is sure after offReadings in a row.
 func (r State) Saw(p model.Power, asked *model.PowerAsked, offReadings int, now time.Time) State {
 	next := State{
-		At: now, WasOff: r.WasOff || p == model.PowerOff, Unsaved: r.Unsaved, BMCReset: r.BMCReset, PreparedAfter: r.PreparedAfter,
-		InventoryAt: r.InventoryAt, InventoryOn: r.InventoryOn, Unread: r.Unread, PartsAfter: r.PartsAfter,
+		At: now, WasOff: r.WasOff || p == model.PowerOff, BMCReset: r.BMCReset, PreparedAfter: r.PreparedAfter,
+		Parts: r.Parts, Failed: Failed{Unsaved: r.Unsaved},
 		Reached: r.Reached || asked != nil && asked.Reached,
 	}
 	// Off says nothing while a power-on has yet to take effect.
@@ -120,7 +129,7 @@ func (r State) Asked() State {
 
 // Shown is what of the reading decides about what the status branch says.
 func (r State) Shown(p policy.Options) State {
-	return State{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Unknowns: min(r.Unknowns, Unknown), Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}
+	return State{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Unknowns: min(r.Unknowns, Unknown), Failed: Failed{Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}}
 }
 
 // Unknown is how many answers that say neither On nor Off are more than a transition between the two.

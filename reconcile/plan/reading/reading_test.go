@@ -39,12 +39,12 @@ func TestAReadingOfPartsIsNoted(t *testing.T) {
 		problems []string
 		want     reading.State
 	}{
-		"while it is off":                 {before: reading.State{At: at, Offs: 3}, want: reading.State{At: at, Offs: 3, InventoryAt: at}},
-		"while it runs":                   {before: reading.State{At: at, Ons: reading.PartsOns}, want: reading.State{At: at, Ons: reading.PartsOns, InventoryAt: at, InventoryOn: true}},
-		"while it has only come on":       {before: reading.State{At: at, Ons: 1}, want: reading.State{At: at, Ons: 1, InventoryAt: at}},
-		"while it is off, after it ran":   {before: reading.State{At: at, InventoryOn: true}, want: reading.State{At: at, InventoryAt: at, InventoryOn: true}},
-		"with parts that fail":            {before: reading.State{At: at, Unread: 2}, problems: []string{"x"}, want: reading.State{At: at, InventoryAt: at, Unread: 3}},
-		"in which nothing fails any more": {before: reading.State{At: at, Unread: 2}, want: reading.State{At: at, InventoryAt: at}},
+		"while it is off":                 {before: reading.State{At: at, Offs: 3}, want: reading.State{At: at, Offs: 3, Parts: reading.Parts{InventoryAt: at}}},
+		"while it runs":                   {before: reading.State{At: at, Ons: reading.PartsOns}, want: reading.State{At: at, Ons: reading.PartsOns, Parts: reading.Parts{InventoryAt: at, InventoryOn: true}}},
+		"while it has only come on":       {before: reading.State{At: at, Ons: 1}, want: reading.State{At: at, Ons: 1, Parts: reading.Parts{InventoryAt: at}}},
+		"while it is off, after it ran":   {before: reading.State{At: at, Parts: reading.Parts{InventoryOn: true}}, want: reading.State{At: at, Parts: reading.Parts{InventoryAt: at, InventoryOn: true}}},
+		"with parts that fail":            {before: reading.State{At: at, Parts: reading.Parts{Unread: 2}}, problems: []string{"x"}, want: reading.State{At: at, Parts: reading.Parts{InventoryAt: at, Unread: 3}}},
+		"in which nothing fails any more": {before: reading.State{At: at, Parts: reading.Parts{Unread: 2}}, want: reading.State{At: at, Parts: reading.Parts{InventoryAt: at}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := tt.before.ReadParts(&model.Inventory{Problems: tt.problems})

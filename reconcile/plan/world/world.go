@@ -29,22 +29,27 @@ type Input struct {
 	// their records in Observed say so, and they are not moved again.
 	Busy     map[model.ServerName]bool
 	BusyBMCs map[model.BMCName]bool
-	// Shown are the intents that the status branch shows; nil = this process has pushed nothing yet.
-	Shown       map[model.ServerName]model.Intent
-	Unannounced time.Time // since when the status branch cannot be pushed; zero = it can
-	// ObserveOnly says why nothing may be done, HealOnly why bound servers are only powered on from their disks; "" = no.
-	ObserveOnly, HealOnly string
-	// Started is when this process began, Serving when machines that boot could reach it; zero = they cannot yet.
-	Started, Serving time.Time
-	// LongGap is set if decisions may be lost that are newer than all that is known: no Ingot had run for long.
-	LongGap   bool
-	First     model.Revision    // that this process read from Git
+	Process
 	Nonce     string            // fresh and random for each plan: what people approve by is made of it
 	Pools     []model.PoolFacts // those that DHCP gives addresses from
 	DigestKey model.DigestKey   // makes the digests that records hold, zero = they are plain
 	Policy    policy.Options
 	Now       time.Time
 	Hold      func(*proposal.Proposal) bool // holds proposals in tests; nil = none
+}
+
+// Process is what this process has done, and what it may do.
+type Process struct {
+	// Shown are the intents that the status branch shows; nil = it has pushed nothing yet.
+	Shown       map[model.ServerName]model.Intent
+	Unannounced time.Time // since when the status branch cannot be pushed; zero = it can
+	// ObserveOnly says why nothing may be done, HealOnly why bound servers are only powered on from their disks; "" = no.
+	ObserveOnly, HealOnly string
+	// Started is when it began, Serving when machines that boot could reach it; zero = they cannot yet.
+	Started, Serving time.Time
+	// LongGap is set if decisions may be lost that are newer than all that is known: no Ingot had run for long.
+	LongGap bool
+	First   model.Revision // that it read from Git
 }
 
 // World is all that one plan knows, put together. Servers, Claims and Maintenances are in the order of names.
