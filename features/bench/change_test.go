@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,7 +14,9 @@ import (
 	"ingot/model"
 	"ingot/model/must"
 	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/booting"
 	"ingot/reconcile/plan/policy"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/reading"
 	"ingot/reconcile/plan/world"
 )
@@ -129,7 +129,7 @@ func settled(b *testing.B, source *gitsource.Source, claims, servers int) *world
 			RecordIdentity: model.RecordIdentity{Name: model.ServerName(string(bmc) + "-system-0"), BMC: bmc, SystemURI: "/1", UUID: uuid},
 			Life:           model.RecordLife{State: model.StateReserved, Since: now.Add(-time.Hour)},
 			Claim:          model.RecordClaim{Name: claim.ClaimName(), Power: model.PowerOn},
-			Install:        model.RecordInstall{Digest: digestWithoutKey(claim.Spec.Image)},
+			Install:        model.RecordInstall{Digest: booting.BootDigest(proposal.Boot{Image: claim.Spec.Image})},
 		}
 		o.Servers[rec.Name] = rec
 		o.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOn, Inventory: &model.Inventory{}}
@@ -152,12 +152,6 @@ func settled(b *testing.B, source *gitsource.Source, claims, servers int) *world
 		}
 	}
 	return in
-}
-
-// digestWithoutKey is what an image is known to be installed by, where nothing else is, and no key.
-func digestWithoutKey(image string) string {
-	sum := sha256.Sum256([]byte(image + "\x00\x00"))
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 func changeClaimPath(i int) string { return fmt.Sprintf("claims/team-%02d/web-%05d.yaml", i%50, i) }
