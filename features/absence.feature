@@ -14,14 +14,14 @@ Feature: A removal is a commit, never an absence
     And a file that is no manifest is committed
     Then nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
-    And the status branch says of claim "web": "AbsentWithoutCommit"
+    And the status branch shows for claim "web": "AbsentWithoutCommit"
 
   @long
   Scenario: nor does the commit after an older head that was pushed
     When the branch is set back to where claim "web" was not yet
     And a file that is no manifest is committed
     Then nothing happens to "s1, s2"
-    And the status branch says of claim "web": "AbsentWithoutCommit"
+    And the status branch shows for claim "web": "AbsentWithoutCommit"
 
   @long
   Scenario: a rewritten history changes the power of nothing
@@ -32,7 +32,7 @@ Feature: A removal is a commit, never an absence
 
   Scenario: what is absent goes once a commit approves that
     Given the history is rewritten without claim "web"
-    And the status branch says of claim "web": "AbsentWithoutCommit"
+    And the status branch shows for claim "web": "AbsentWithoutCommit"
     When a commit approves what is absent
     Then "s1" is Available
     And the disk of "s1" is empty
@@ -40,7 +40,7 @@ Feature: A removal is a commit, never an absence
 
   Scenario: what comes back is no longer absent
     Given the history is rewritten without claim "web"
-    And the status branch says of claim "web": "AbsentWithoutCommit"
+    And the status branch shows for claim "web": "AbsentWithoutCommit"
     When the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
@@ -51,16 +51,16 @@ Feature: A removal is a commit, never an absence
 
   Scenario: a rewritten history and a lost copy of it remove nothing
     Given the history is rewritten without claim "web"
-    And the status branch says of claim "web": "AbsentWithoutCommit"
+    And the status branch shows for claim "web": "AbsentWithoutCommit"
     When Ingot is killed, its copy of the repository is lost, and Ingot is started again
     Then nothing happens to "s1, s2"
-    And the status branch says of claim "web": "AbsentWithoutCommit"
+    And the status branch shows for claim "web": "AbsentWithoutCommit"
 
   Scenario: a history that was rewritten while Ingot was down removes nothing
     When Ingot is killed, the history is rewritten without claim "web", and it is started again
     And a file that is no manifest is committed
     Then nothing happens to "s1, s2"
-    And the status branch says of claim "web": "AbsentWithoutCommit"
+    And the status branch shows for claim "web": "AbsentWithoutCommit"
 
   @long
   Scenario: another branch removes nothing
@@ -68,14 +68,14 @@ Feature: A removal is a commit, never an absence
     When Ingot is started again for branch "other"
     Then nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
-    And the status branch says of claim "web": "AbsentWithoutCommit"
+    And the status branch shows for claim "web": "AbsentWithoutCommit"
 
   @long
   Scenario: another folder removes nothing
     When Ingot is started again for folder "servers"
     Then nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
-    And the status branch says of claim "web": "AbsentWithoutCommit"
+    And the status branch shows for claim "web": "AbsentWithoutCommit"
 
   @long
   Scenario: another branch that has the same asks for nothing
@@ -104,11 +104,11 @@ Feature: A removal is a commit, never an absence
     Then claim "db" is Booted on "s1"
     And claim "shop" is Booted on "s2"
     And nothing happens to "s1, s2"
-    And the status branch says of the problems: "problems: []"
+    And the status branch shows in the problems: "problems: []"
 
   Scenario Outline: a claim whose file <LOSES> stays until a commit deletes the file
     When the file of claim "web" <LOSES>
-    Then the status branch says of the problems: "<PROBLEM>"
+    Then the status branch shows in the problems: "<PROBLEM>"
     And nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
 
@@ -124,7 +124,7 @@ Feature: A removal is a commit, never an absence
 
   Scenario: the deletion of an empty file releases the server
     Given the file of claim "web" is emptied
-    And the status branch says of the problems: "is empty"
+    And the status branch shows in the problems: "is empty"
     When the file of claim "web" is deleted
     Then "s1" is Available
     And the disk of "s1" is empty
@@ -142,4 +142,4 @@ Feature: A removal is a commit, never an absence
     And another Ingot stands by
     And the Ingot that leads is killed
     Then nothing happens to "s1, s2"
-    And the status branch says of claim "web": "AbsentWithoutCommit"
+    And the status branch shows for claim "web": "AbsentWithoutCommit"

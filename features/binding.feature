@@ -9,7 +9,7 @@ Feature: Where Ingot does not see leases, a boot ticket is its first client's
     And the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And the status branch says of claim "web": "last seen fetching kernel"
+    And the status branch shows for claim "web": "last seen fetching kernel"
 
   Scenario Outline: another client is refused the <THING>
     When a stranger asks for the <THING> of "s1"

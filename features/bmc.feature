@@ -29,7 +29,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
       | SERVER | STATE     |
       | s1     | Available |
     And BMC "bmc-s1" suffers from "refuse"
-    And the status branch says of BMC "bmc-s1": "ConnectionFailed"
+    And the status branch shows for BMC "bmc-s1": "ConnectionFailed"
     And the claims are committed
       | CLAIM |
       | web   |
@@ -43,10 +43,10 @@ Feature: A BMC that misbehaves delays nobody but its own servers
       | s1     | Available |
     And claim "web" runs on "s1"
     When BMC "bmc-s1" suffers from "<FAULT>"
-    Then the status branch says of claim "web": "type: BMCReadable"
+    Then the status branch shows for claim "web": "type: BMCReadable"
     And claim "web" is Booted on "s1"
     When Ingot is stopped and started again
-    Then the status branch says of claim "web": "type: BMCReadable"
+    Then the status branch shows for claim "web": "type: BMCReadable"
     And claim "web" is Booted on "s1"
 
     Examples:
@@ -67,7 +67,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     And claim "web" runs on "s1"
     And BMC "bmc-s1" suffers from "<FAULT>"
     When Ingot is stopped and started again
-    Then the status branch says of <OBJECT>: "<REASON>"
+    Then the status branch shows for <OBJECT>: "<REASON>"
     And "s1" is Reserved
     When BMC "bmc-s1" no longer suffers from "<FAULT>"
     And the power of "s1" is cut
@@ -106,7 +106,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     And claim "web" runs on "s1"
     And "s1" suffers from "<FAULT>"
     When claim "web" is removed
-    Then the status branch says of server "s1": "<REASON>"
+    Then the status branch shows for server "s1": "<REASON>"
     And nothing happens to "s1"
     When "s1" no longer suffers from "<FAULT>"
     Then "s1" is Available
@@ -123,10 +123,10 @@ Feature: A BMC that misbehaves delays nobody but its own servers
       | s1     | Available |
     And claim "web" runs on "s1"
     And BMC "bmc-s1" is committed with another UUID
-    And the status branch says of BMC "bmc-s1": "IdentityMismatch"
+    And the status branch shows for BMC "bmc-s1": "IdentityMismatch"
     And the power of "s1" is cut
     When claim "web" is removed
-    Then the status branch says of server "s1": "spec.bmcUUID of BMC bmc-s1 (bmcs/bmc-s1.yaml:1) is 0b5e55ed-0000-4000-8000-000000000000"
+    Then the status branch shows for server "s1": "spec.bmcUUID of BMC bmc-s1 (bmcs/bmc-s1.yaml:1) is 0b5e55ed-0000-4000-8000-000000000000"
     And nothing happens to "s1"
     When BMC "bmc-s1" is committed with its own UUID
     Then "s1" is Available
@@ -142,7 +142,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
       | SERVER | BEHIND   | UUID   |
       | s1     | <BEHIND> | <UUID> |
     When claim "web" is removed
-    Then the status branch says of server "s1": "<WHY>"
+    Then the status branch shows for server "s1": "<WHY>"
     And nothing happens to "s1"
     When the servers are committed
       | SERVER | BEHIND | UUID |
@@ -164,7 +164,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     When BMC "bmc2" is committed
     Then "bmc2-system-0" is Available
     When BMC "bmc1" is committed
-    Then the status branch says of BMC "bmc1": "AuthenticationFailed"
+    Then the status branch shows for BMC "bmc1": "AuthenticationFailed"
     And "bmc2-system-0" is Available
     And BMC "bmc1" is left in peace
 
@@ -204,7 +204,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
       | CLAIM |
       | web   |
     Then claim "web" is Bound on "s1"
-    And the status branch says of server "s1": "override"
+    And the status branch shows for server "s1": "override"
     And "s1" was powered on 0 times, installed 0 times and wiped 0 times
 
   @long
@@ -217,7 +217,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
       | CLAIM |
       | web   |
     Then claim "web" is Bound on "s1"
-    And the status branch says of claim "web": "it has not asked for its boot script"
+    And the status branch shows for claim "web": "it has not asked for its boot script"
     And "s1" was powered on once, installed 0 times and wiped 0 times
 
   Scenario Outline: a BMC with <PECULIARITY> is understood

@@ -8,7 +8,7 @@ Feature: A server that no claim has boots once what a ServerBootConfiguration sa
   Scenario: it boots that once, and is wiped when the file is gone
     When boot configuration "burn-in" for "s1" is committed
     Then claim "ServerBootConfiguration default/burn-in" is Booted on "s1"
-    And the status branch says of boot configuration "burn-in": "Ready"
+    And the status branch shows for boot configuration "burn-in": "Ready"
     And "s1" was powered on once, installed once and wiped 0 times
     When the power of "s1" is cut
     And Ingot has nothing to do
@@ -21,7 +21,7 @@ Feature: A server that no claim has boots once what a ServerBootConfiguration sa
     Given claim "web" runs on "s1"
     When boot configuration "burn-in" for "s1" is committed
     Then claim "ServerBootConfiguration default/burn-in" is Unbound
-    And the status branch says of boot configuration "burn-in": "server s1 boots what ServerClaim default/web says"
+    And the status branch shows for boot configuration "burn-in": "server s1 boots what ServerClaim default/web says"
     And nothing happens to "s1"
     When claim "web" is removed
     Then claim "ServerBootConfiguration default/burn-in" is Booted on "s1"

@@ -50,7 +50,7 @@ Feature: A claim is served by one server that matches
     When the claims are committed
       | CLAIM | RACK |
       | web   | 7    |
-    Then Ingot says of server "s1": "attempt 2 of 3"
+    Then Ingot shows for server "s1": "attempt 2 of 3"
     When "s1" no longer suffers from "hang-after-script"
     Then claim "web" is Booted on "s1"
 
@@ -61,7 +61,7 @@ Feature: A claim is served by one server that matches
       | CLAIM | RACK |
       | gpu   | 70   |
     Then claim "gpu" is Unbound
-    And the status branch says of claim "gpu": "no server has label rack=70 (2 servers)"
+    And the status branch shows for claim "gpu": "no server has label rack=70 (2 servers)"
 
   Scenario: a claim for which nothing is free says why, by count
     Given claim "db" runs on "s1"
@@ -69,7 +69,7 @@ Feature: A claim is served by one server that matches
       | CLAIM | RACK |
       | web   | 7    |
     Then claim "web" is Unbound
-    And the status branch says of claim "web": "2 servers: 1 Reserved, 1 lack label rack=7"
+    And the status branch shows for claim "web": "2 servers: 1 Reserved, 1 lack label rack=7"
     And nothing happens to "s1, s2"
 
   @long
@@ -78,7 +78,7 @@ Feature: A claim is served by one server that matches
       | CLAIM | SERVER |
       | web   | s3     |
     Then claim "web" is Unbound
-    And the status branch says of claim "web": "server s3 is not known"
+    And the status branch shows for claim "web": "server s3 is not known"
 
   Scenario: of two claims for one server the one with priority gets it
     When the claims are committed
@@ -87,7 +87,7 @@ Feature: A claim is served by one server that matches
       | web   | s1     | 10       |
     Then claim "web" is Booted on "s1"
     And claim "db" is Unbound
-    And the status branch says of claim "db": "server s1 is Reserved for default/web"
+    And the status branch shows for claim "db": "server s1 is Reserved for default/web"
     And "s1" was powered on once, installed once and wiped 0 times
 
   Scenario: a claim that waits is served when a server becomes free
@@ -129,5 +129,5 @@ Feature: A claim is served by one server that matches
       | web   | fpga      |
     Then claim "web" is Booted on "s2"
     And claim "db" is Unbound
-    And the status branch says of claim "db": "1 tainted"
+    And the status branch shows for claim "db": "1 tainted"
     And nothing happens to "s1"

@@ -45,7 +45,7 @@ Feature: A BMC is opened by what the MAC prefix database says, and by nothing mo
     And BMC "bmc2" is committed
     And "bmc2-system-0" is Available
     When BMC "bmc1" is plugged in
-    Then the status branch says of BMC "bmc1": "it refused 2 of the 2 credentials"
+    Then the status branch shows for BMC "bmc1": "it refused 2 of the 2 credentials"
     When Ingot is killed and started again
     Then BMC "bmc1" is left in peace
     And 2 passwords were refused by BMC "bmc1"
@@ -61,7 +61,7 @@ Feature: A BMC is opened by what the MAC prefix database says, and by nothing mo
       | SERVER        | BMC  |
       | bmc1-system-0 | bmc1 |
     And BMC "bmc1" is plugged in
-    And the status branch says of BMC "bmc1": "AuthenticationFailed"
+    And the status branch shows for BMC "bmc1": "AuthenticationFailed"
     When a BMCSecret for BMC "bmc1" is committed
     Then "bmc1-system-0" is Available
     And one password was refused by BMC "bmc1"
@@ -74,7 +74,7 @@ Feature: A BMC is opened by what the MAC prefix database says, and by nothing mo
       | s1     | Available |
     And a stranger listens at "<HOST>"
     When BMC "own" by <SCHEME> at "<HOST>" is committed, with the secret of BMC "bmc-s1"
-    Then the status branch says of BMC "own": "<LINE>"
+    Then the status branch shows for BMC "own": "<LINE>"
     And the stranger was told nothing
     And nothing happens to "s1"
 
@@ -94,7 +94,7 @@ Feature: A BMC is opened by what the MAC prefix database says, and by nothing mo
       | s1     | bmc1 |
     And a stranger listens at "127.0.0.9"
     When BMC "own" by https at "<HOST>" is committed, with the secret of BMC "bmc1"
-    Then the status branch says of BMC "own": "write bmc.networks: [0.0.0.0/0, 0::/0, <HOST>/32]"
+    Then the status branch shows for BMC "own": "write bmc.networks: [0.0.0.0/0, 0::/0, <HOST>/32]"
     And the stranger was told nothing
 
     Examples:

@@ -16,7 +16,7 @@ Feature: A device that is no server has the address and the options that Git say
 
   Scenario: an Endpoint whose device is not known yet says what it waits for
     When an Endpoint that reserves an address for client identifier "leaf-1" is committed
-    Then the status branch says of endpoint "leaf-1": "no lease yet for the device with client identifier leaf-1"
+    Then the status branch shows for endpoint "leaf-1": "no lease yet for the device with client identifier leaf-1"
 
   Scenario: a device is told the options of its Endpoint
     When an Endpoint of device "switch" is committed with the options
@@ -63,6 +63,6 @@ Feature: A device that is no server has the address and the options that Git say
   Scenario: a device that asks too much is held back, and nobody else is
     When device "camera" asks for an address 100 times at once
     And device "switch" is plugged in
-    Then "ingot explain" says of the network card of "camera"
+    Then "ingot explain" shows for the network card of "camera"
       | RESULT  | ANSWER                |
       | limited | over rateLimit.client |

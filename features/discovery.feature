@@ -38,7 +38,7 @@ Feature: Machines become known without anybody typing
       | SERVER | BMC  | FAULT        |
       | s1     | bmc1 | uuid-missing |
     And BMC "bmc1" is committed
-    And the status branch says of BMC "bmc1": "write a Server with spec.bmcRef and, as spec.systemUUID, the one that its firmware has"
+    And the status branch shows for BMC "bmc1": "write a Server with spec.bmcRef and, as spec.systemUUID, the one that its firmware has"
     When the servers are committed
       | SERVER | BEHIND |
       | s1     | bmc1   |
@@ -64,7 +64,7 @@ Feature: Machines become known without anybody typing
       | web   |
     Then claim "web" is Booted on "s1"
     When server "s1" is taken out of Git
-    Then the status branch says of server "s1": "its BMC s1 is not in Git"
+    Then the status branch shows for server "s1": "its BMC s1 is not in Git"
     And "s1" is powered On
     And "s1" was powered on 2 times, installed once and wiped 0 times
 
@@ -78,7 +78,7 @@ Feature: Machines become known without anybody typing
     And BMC "bmc2" is committed
     Then "bmc2-system-0" is Available
     And "bmc1-system-0" is Initial
-    And the status branch says of server "bmc1-system-0": "FoundRunning"
+    And the status branch shows for server "bmc1-system-0": "FoundRunning"
     And nothing happens to "bmc1-system-0"
 
   Scenario: a server found running is discovered once Git asks for it
@@ -97,11 +97,11 @@ Feature: Machines become known without anybody typing
     Given the servers
       | SERVER | RUNS            | STATE   |
       | s1     | somebody's work | Initial |
-    And the status branch says of server "s1": "FoundRunning"
+    And the status branch shows for server "s1": "FoundRunning"
     When the BMC of "s1" says 3 times that it is Off
     Then nothing happens to "s1"
     And "s1" is Initial
-    And the status branch says of server "s1": "FoundRunning"
+    And the status branch shows for server "s1": "FoundRunning"
 
   @long
   Scenario: a server found running that does not shut down is not forced off
@@ -112,7 +112,7 @@ Feature: Machines become known without anybody typing
     When the servers are committed
       | SERVER | DISCOVER |
       | s1     | please   |
-    Then the status branch says of server "s1": "it is not forced off"
+    Then the status branch shows for server "s1": "it is not forced off"
     And "s1" was powered on 0 times, installed 0 times and wiped 0 times
     And "s1" is powered On
 
@@ -122,9 +122,9 @@ Feature: Machines become known without anybody typing
       | SERVER        | BMC  | FAULT             |
       | bmc1-system-0 | bmc1 | override-not-kept |
     When BMC "bmc1" is committed
-    Then the status branch says of server "bmc1-system-0": "override"
+    Then the status branch shows for server "bmc1-system-0": "override"
     When the power button of "bmc1-system-0" is pressed
-    Then the status branch says of server "bmc1-system-0": "FoundRunning"
+    Then the status branch shows for server "bmc1-system-0": "FoundRunning"
     And "bmc1-system-0" is Initial
     And "bmc1-system-0" was powered on once, installed 0 times and wiped 0 times
     And "bmc1-system-0" is powered On
@@ -133,4 +133,4 @@ Feature: Machines become known without anybody typing
     Given the servers
       | SERVER | RACK | STATE     |
       | s1     | 7    | Available |
-    Then the status branch says of server "s1": "rack: \"7\""
+    Then the status branch shows for server "s1": "rack: \"7\""

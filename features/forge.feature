@@ -84,7 +84,7 @@ Feature: The Git host tells of pushes, and is told what became of them
     When the claims are committed
       | CLAIM |
       | web   |
-    Then Ingot says of server "s1": "WaitingForStatusBranch"
+    Then Ingot shows for server "s1": "WaitingForStatusBranch"
     And Ingot says once, and as long as it is so, that the status branch is refused: "<TEXT>"
     When the Git host takes the status branch again
     Then claim "web" is Booted on "s1"

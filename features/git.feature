@@ -14,14 +14,14 @@ Feature: What is wrong in Git stays where it is wrong
       | CLAIM | SERVER |
       | shop  | s2     |
     Then claim "shop" is Booted on "s2"
-    And the status branch says of the problems: "claims/db.yaml"
+    And the status branch shows in the problems: "claims/db.yaml"
     And nothing happens to "s1"
 
   @long
   Scenario: an ignore file takes nothing away that is in force
     (law 1)
     When the folder of the claims is named in the ignore file, and a folder of other files with it
-    Then the status branch says of the problems: "is left out by .ingotignore, but what it defined is in force and stays so"
+    Then the status branch shows in the problems: "is left out by .ingotignore, but what it defined is in force and stays so"
     And nothing happens to "s1"
     When claim "web" is removed
     Then "s1" is Available
@@ -33,40 +33,40 @@ Feature: What is wrong in Git stays where it is wrong
       | CLAIM | SERVER |
       | shop  | s2     |
     Then claim "shop" is Booted on "s2"
-    And the status branch says of the problems: "is larger than 1 MiB"
+    And the status branch shows in the problems: "is larger than 1 MiB"
     And nothing happens to "s1"
     And Ingot never held more than 300 MB in memory
 
   Scenario: a claim whose manifest breaks keeps its server
     (law 1: it is no deletion)
     When a manifest of claim "web" that is broken is committed
-    Then the status branch says of the problems: "claims/web.yaml"
+    Then the status branch shows in the problems: "claims/web.yaml"
     And nothing happens to "s1"
     And claim "web" is Booted on "s1"
 
   Scenario: a name that is taken twice keeps what was there first
     When claim "web" is committed a second time, for "s2"
-    Then the status branch says of the problems: "claims/again/web.yaml"
+    Then the status branch shows in the problems: "claims/again/web.yaml"
     And nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
 
   Scenario: an emptied repository deletes nothing
     (law 1)
     When the repository is emptied
-    Then the status branch says of the revision: "EmptySource"
+    Then the status branch shows in the revision: "EmptySource"
     And nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
 
   Scenario: a rewritten history deletes nothing
     (law 1)
     When the history is rewritten without claim "web"
-    Then the status branch says of the revision: "HistoryRewritten"
+    Then the status branch shows in the revision: "HistoryRewritten"
     And nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
 
   Scenario: a BMC that leaves Git leaves its server as it is
     When BMC "bmc-s1" is removed
-    Then the status branch says of server "s1": "Orphaned"
+    Then the status branch shows for server "s1": "Orphaned"
     And nothing happens to "s1"
     And nobody is logged in to BMC "bmc-s1"
 
@@ -88,8 +88,8 @@ Feature: What is wrong in Git stays where it is wrong
     (law 1)
     When BMC "bmc-s1" is removed
     And claim "web" is removed
-    Then the status branch says of server "s1": "its disks may hold what claim default/web left there"
-    And "ingot explain" says of server "s1": "give Server s1 annotation metal.ironcore.dev/operation: forget#1"
+    Then the status branch shows for server "s1": "its disks may hold what claim default/web left there"
+    And "ingot explain" shows for server "s1": "give Server s1 annotation metal.ironcore.dev/operation: forget#1"
     When the servers are committed
       | SERVER | OPERATION |
       | s1     | forget#1  |

@@ -100,7 +100,7 @@ Feature: Nothing destructive happens to many at once unseen
       | b     | newer-linux |
       | c     | newer-linux |
       | d     | newer-linux |
-    Then the status branch says of claim "d": "PendingReprovision"
+    Then the status branch shows for claim "d": "PendingReprovision"
     And nothing happens to "s1, s2, s3, s4"
     And the guard holds nothing back
 
@@ -109,15 +109,15 @@ Feature: Nothing destructive happens to many at once unseen
     Given the servers are committed
       | SERVER | OPERATION |
       | s1     | ignore    |
-    And the status branch says of server "s1": "Ignored"
+    And the status branch shows for server "s1": "Ignored"
     When claims "a, b" are removed
     Then "s2" is Available
-    And the status branch says of server "s1": "Ignored"
+    And the status branch shows for server "s1": "Ignored"
     And "s1" is powered On
 
   Scenario: a release that waits for the end of a maintenance takes no room
     Given maintenance of all servers is committed
-    And the status branch says of server "s4": "GuardHeld"
+    And the status branch shows for server "s4": "GuardHeld"
     And a commit approves what the guard holds back
     And "s1, s2, s3, s4" are Maintenance
     And maintenance of "s1" is removed
@@ -135,7 +135,7 @@ Feature: Nothing destructive happens to many at once unseen
     And maintenance of "s2" that leaves it On is committed
     And maintenance of "s3" that leaves it On is committed
     And maintenance of "s4" that leaves it On is committed
-    And the status branch says of server "s4": "GuardHeld"
+    And the status branch shows for server "s4": "GuardHeld"
     And a commit approves what the guard holds back
     And "s1, s2, s3, s4" are Maintenance
     When maintenance of "s1" that leaves it Off is committed
@@ -145,5 +145,5 @@ Feature: Nothing destructive happens to many at once unseen
     And "s2" is powered Off
     And "s3" is powered Off
     When maintenance of "s4" that leaves it Off is committed
-    Then the status branch says of server "s4": "GuardHeld"
+    Then the status branch shows for server "s4": "GuardHeld"
     And "s4" is powered On

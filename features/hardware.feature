@@ -13,7 +13,7 @@ Feature: What Git says of a server's hardware is so, or the server says why it i
       | SERVER | INDICATOR |
       | s1     | Blinking  |
     Then the indicator of "s1" is Blinking
-    And the status branch says of server "s1": "indicatorLED: Blinking"
+    And the status branch shows for server "s1": "indicatorLED: Blinking"
     And "s1" was powered on 0 times, installed 0 times and wiped 0 times
     And the indicator of "s2" is Off
 
@@ -36,7 +36,7 @@ Feature: What Git says of a server's hardware is so, or the server says why it i
     When the servers are committed
       | SERVER | INDICATOR |
       | s1     | Lit       |
-    Then the status branch says of server "s1": "SettingNotKept"
+    Then the status branch shows for server "s1": "SettingNotKept"
     And claim "web" runs on "s1"
     Given "s1" no longer suffers from "indicator-not-kept"
     When the servers are committed
@@ -62,7 +62,7 @@ Feature: What Git says of a server's hardware is so, or the server says why it i
     When the servers are committed
       | SERVER | BOOTS FIRST         |
       | s1     | Network Card 1 IPv4 |
-    Then the status branch says of server "s1": "SettingPending"
+    Then the status branch shows for server "s1": "SettingPending"
     And the firmware of "s1" boots from the disk first
     And claim "web" runs on "s1"
     And the firmware of "s1" boots from the network first
@@ -73,7 +73,7 @@ Feature: What Git says of a server's hardware is so, or the server says why it i
     When the servers are committed
       | SERVER | BOOTS FIRST |
       | s1     | Floppy      |
-    Then the status branch says of server "s1": "BootOptionUnknown"
+    Then the status branch shows for server "s1": "BootOptionUnknown"
     When the servers are committed
       | SERVER | BOOTS FIRST |
       | s1     | boot0002    |

@@ -11,8 +11,8 @@ Feature: An image that cannot be booted is found out before power-on
     When the claims are committed
       | CLAIM | SERVER | IMAGE |
       | web   | s1     | bad   |
-    Then the status branch says of boot configuration "web": "<MESSAGE>"
-    And the status branch says of claim "web": "<MESSAGE>"
+    Then the status branch shows for boot configuration "web": "<MESSAGE>"
+    And the status branch shows for claim "web": "<MESSAGE>"
     And nothing happens to "s1"
 
     Examples:
@@ -33,7 +33,7 @@ Feature: An image that cannot be booted is found out before power-on
     And the claims are committed
       | CLAIM | SERVER | IMAGE |
       | web   | s1     | bad   |
-    And the status branch says of boot configuration "web": "no initramfs layer"
+    And the status branch shows for boot configuration "web": "no initramfs layer"
     When image "bad" is pushed as it should be
     Then claim "web" is Booted on "s1"
 
@@ -43,7 +43,7 @@ Feature: An image that cannot be booted is found out before power-on
     And the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And the status branch says of claim "web": "last seen fetching iPXE script"
+    And the status branch shows for claim "web": "last seen fetching iPXE script"
     When the tag of image "linux" moves on to "newer-linux"
     And "s1" no longer suffers from "hang-after-script"
     And the power of "s1" is cut
@@ -65,7 +65,7 @@ Feature: An image that cannot be booted is found out before power-on
     When the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    Then the status branch says of claim "web": "line 5"
+    Then the status branch shows for claim "web": "line 5"
     And nothing happens to "s1"
 
   Scenario: an image at a port of this machine that the configuration does not name is not asked for
@@ -75,7 +75,7 @@ Feature: An image that cannot be booted is found out before power-on
     When the claims are committed
       | CLAIM | SERVER | IMAGE |
       | web   | s1     | bad   |
-    Then the status branch says of boot configuration "web": "RegistryNotAllowed"
-    And the status branch says of claim "web": "boot.allowedRegistries must name it"
+    Then the status branch shows for boot configuration "web": "RegistryNotAllowed"
+    And the status branch shows for claim "web": "boot.allowedRegistries must name it"
     And the stranger was told nothing
     And nothing happens to "s1"

@@ -21,7 +21,7 @@ Feature: A disk image at a URL is what its digest says, or is not installed
     When the claims are committed
       | CLAIM | SERVER | IMAGE  |
       | web   | s1     | debian |
-    Then the status branch says of claim "web": "DigestMismatch"
+    Then the status branch shows for claim "web": "DigestMismatch"
     And nothing happens to "s1"
 
   Scenario: a fetch that is cut off goes on where it was

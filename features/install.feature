@@ -33,7 +33,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
       | web   | s1     | misnamed |
     Then claim "web" is Booted on "s1"
     And the first disk of "s1" holds disk image "misnamed"
-    And the status branch says of server "s1": "it is called qcow2 and is raw"
+    And the status branch shows for server "s1": "it is called qcow2 and is raw"
 
   @long
   Scenario: Ignition goes to a config drive where an image shows no way of its own, and a note says so
@@ -42,8 +42,8 @@ Feature: A disk image is installed on the right disk, and nowhere else
       | CLAIM | SERVER | IMAGE  |
       | web   | s1     | debian |
     Then claim "web" is Booted on "s1"
-    And the status branch says of server "s1": "that is on a config drive (label config-2)"
-    And "ingot explain" says of server "s1": "annotation ingot/seed of the claim names another way"
+    And the status branch shows for server "s1": "that is on a config drive (label config-2)"
+    And "ingot explain" shows for server "s1": "annotation ingot/seed of the claim names another way"
 
   @long
   Scenario Outline: an image that <FLAW> is told of, and its server stays off
@@ -52,7 +52,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     When the claims are committed
       | CLAIM | SERVER | IMAGE |
       | web   | s1     | bad   |
-    Then the status branch says of claim "web": "<REASON>"
+    Then the status branch shows for claim "web": "<REASON>"
     And nothing happens to "s1"
 
     Examples:
@@ -73,7 +73,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     When the claims are committed
       | CLAIM | SERVER | IMAGE |
       | web   | s1     | bad   |
-    Then the status branch says of the problems: "DigestMissing"
+    Then the status branch shows in the problems: "DigestMissing"
     And nothing happens to "s1"
 
   Scenario Outline: a hint that fits <DISKS> is told of with all disks, and the server stays off
@@ -81,7 +81,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     When the claims are committed
       | CLAIM | SERVER | IMAGE  | ROOT DEVICE |
       | web   | s1     | debian | <HINT>      |
-    Then the status branch says of claim "web": "<REASON>"
+    Then the status branch shows for claim "web": "<REASON>"
     And nothing happens to "s1"
 
     Examples:
@@ -99,7 +99,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And the claims are committed
       | CLAIM | SERVER | IMAGE  |
       | web   | s1     | debian |
-    And the status branch says of claim "web": "Installing"
+    And the status branch shows for claim "web": "Installing"
     When the power of "s1" is cut
     And "s1" no longer suffers from "install-hangs"
     Then claim "web" is Booted on "s1"
@@ -124,7 +124,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And the claims are committed
       | CLAIM | SERVER | IMAGE  |
       | web   | s1     | debian |
-    And the status branch says of claim "web": "InstalledNotSeen"
+    And the status branch shows for claim "web": "InstalledNotSeen"
     When the power of "s1" is cut
     Then "s1" runs from its disk again
     And claim "web" is Unconfirmed on "s1"
@@ -148,8 +148,8 @@ Feature: A disk image is installed on the right disk, and nowhere else
       | CLAIM | SERVER | IMAGE  | CONFIGURED BY |
       | web   | s1     | debian | cloud-init    |
     Then claim "web" is Booted on "s1"
-    And the status branch says of claim "web": "CloudInitFailed"
-    And "ingot explain" says of claim "web": "module scripts_user: Runparts: 1 failures (runcmd)"
+    And the status branch shows for claim "web": "CloudInitFailed"
+    And "ingot explain" shows for claim "web": "module scripts_user: Runparts: 1 failures (runcmd)"
     And claim "web" is Booted on "s1"
     And "s1" was installed once and wiped 0 times
 
@@ -193,7 +193,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     When the claims are committed
       | CLAIM | SERVER | IMAGE  | ROOT DEVICE     |
       | web   | s1     | debian | the second disk |
-    Then the status branch says of claim "web": "DuplicateIdentity"
+    Then the status branch shows for claim "web": "DuplicateIdentity"
     And "s1" was installed 0 times and wiped 0 times
     And the second disk of "s1" holds nothing
 
@@ -203,7 +203,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And the claims are committed
       | CLAIM | SERVER | IMAGE  |
       | web   | s1     | debian |
-    And the status branch says of claim "web": "RootDeviceNotBlank"
+    And the status branch shows for claim "web": "RootDeviceNotBlank"
     When the claims are committed
       | CLAIM | OVERWRITE |
       | web   | 1         |
@@ -219,7 +219,7 @@ Feature: A disk image is installed on the right disk, and nowhere else
     And the claims are committed
       | CLAIM | IMAGE |
       | web   | rocky |
-    And the status branch says of claim "web": "PendingReprovision"
+    And the status branch shows for claim "web": "PendingReprovision"
     When the claims are committed
       | CLAIM | REPROVISION |
       | web   | 1           |

@@ -14,11 +14,11 @@ Feature: So many disk images are written at a time, and no more
     And the claims are committed
       | CLAIM | SERVER | IMAGE  |
       | web   | s1     | debian |
-    And the status branch says of claim "web": "Installing"
+    And the status branch shows for claim "web": "Installing"
     When the claims are committed
       | CLAIM | SERVER | IMAGE  |
       | db    | s2     | debian |
-    Then the status branch says of claim "db": "InstallsLimited"
+    Then the status branch shows for claim "db": "InstallsLimited"
     And nothing happens to "s2"
     When "s1" no longer suffers from "install-hangs"
     Then claim "web" is Booted on "s1"

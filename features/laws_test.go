@@ -41,7 +41,7 @@ func defineLaws(sc *godog.ScenarioContext) {
 		`^` + name + ` was restarted (once|\d+ times)$`: wasRestarted,
 		`^(Ingot|the Ingot that stands by) is not ready because of its ` + name + `(?:, and says ` + name + `|)$`: notReady,
 		`^the log says ` + name + `$`:                                   logSays,
-		`^Ingot says of server ` + name + `: ` + name + `$`:             ingotSays,
+		`^Ingot shows for server ` + name + `: ` + name + `$`:           ingotSays,
 		`^the metrics say since when the status branch is not written$`: metricsSayUnpublished,
 
 		// what is larger than it should be

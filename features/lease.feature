@@ -16,14 +16,14 @@ Feature: A BMC that is plugged in is found, and keeps its address
     When BMC "bmc1" is plugged in
     Then "bmc1-system-0" is Available
     And "bmc1-system-0" was powered on once, installed 0 times and wiped 0 times
-    And the status branch says of endpoint "bmc1": "reason: MACPrefix"
-    And the status branch says of BMC "bmc1": "state: Enabled"
+    And the status branch shows for endpoint "bmc1": "reason: MACPrefix"
+    And the status branch shows for BMC "bmc1": "state: Enabled"
 
   @long
   Scenario: a device that no entry is for is an Endpoint, and says why it is no BMC
     When device "camera" is plugged in
-    Then the status branch says of endpoint "camera": "no entry of the MAC prefix database is for"
-    And the status branch says of the README: "NoMACPrefix"
+    Then the status branch shows for endpoint "camera": "no entry of the MAC prefix database is for"
+    And the status branch shows in the README: "NoMACPrefix"
 
   Scenario: a claim is served by a server that nobody typed
     Given BMC "bmc1" is plugged in
@@ -39,7 +39,7 @@ Feature: A BMC that is plugged in is found, and keeps its address
     Given BMC "bmc1" is plugged in
     And claim "web" runs on "bmc1-system-0"
     When BMC "bmc1" is committed
-    Then the status branch says of endpoint "bmc1": "BMC bmc1 in Git describes this device"
+    Then the status branch shows for endpoint "bmc1": "BMC bmc1 in Git describes this device"
     And nothing happens to "bmc1-system-0"
     And claim "web" is Booted on "bmc1-system-0"
 
@@ -101,7 +101,7 @@ Feature: A BMC that is plugged in is found, and keeps its address
     And the claims are committed
       | CLAIM |
       | web   |
-    Then the status branch says of BMC "bmc1": "the BMC's certificate has changed"
+    Then the status branch shows for BMC "bmc1": "the BMC's certificate has changed"
     And claim "web" is Unbound
     And nothing happens to "bmc1-system-0, bmc2-system-0"
 
@@ -110,7 +110,7 @@ Feature: A BMC that is plugged in is found, and keeps its address
     Given BMC "bmc1" is plugged in
     And claim "web" runs on "bmc1-system-0"
     When the MAC prefix database is taken away
-    Then the status branch says of endpoint "bmc1": "its servers are left as they are"
+    Then the status branch shows for endpoint "bmc1": "its servers are left as they are"
     And nothing happens to "bmc1-system-0"
     And claim "web" is Bound on "bmc1-system-0"
 
@@ -124,4 +124,4 @@ Feature: A BMC that is plugged in is found, and keeps its address
     And device "camera" gets no address
     When the store comes back
     And device "camera" is plugged in
-    Then the status branch says of endpoint "camera": "NoMACPrefix"
+    Then the status branch shows for endpoint "camera": "NoMACPrefix"

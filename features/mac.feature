@@ -14,13 +14,13 @@ Feature: A server's MAC addresses are those that Git gives it or its BMC shows
     When device "neighbour" reports as "bmc1-system-0"
     And "bmc1-system-0" no longer suffers from "probe-other-uuid"
     Then "bmc1-system-0" is Available
-    And the status branch says of server "bmc1-system-0": "identifiedBy: BMC"
+    And the status branch shows for server "bmc1-system-0": "identifiedBy: BMC"
     And the MAC address of "neighbour" is none of "bmc1-system-0"
     When "bmc1-system-0" suffers from "hang-after-kernel"
     And the claims are committed
       | CLAIM | SERVER        |
       | web   | bmc1-system-0 |
-    And the status branch says of claim "web": "last seen fetching kernel"
+    And the status branch shows for claim "web": "last seen fetching kernel"
     And "bmc1-system-0" is plugged in
     And "neighbour" asks for the Ignition of "bmc1-system-0"
     Then it is refused with 403
@@ -34,9 +34,9 @@ Feature: A server's MAC addresses are those that Git gives it or its BMC shows
     When the servers are committed
       | SERVER | MACS                                 |
       | s1     | 02-AA-00-00-00-0A, 02aa.0000.000b    |
-    Then the status branch says of server "s1": "macAddress: 02:aa:00:00:00:0a identifiedBy: Git"
-    And the status branch says of server "s1": "identifiedBy: BMC"
-    And "ingot explain" says of server "s1": "02:aa:00:00:00:0a, 02:aa:00:00:00:0b (Git)"
+    Then the status branch shows for server "s1": "macAddress: 02:aa:00:00:00:0a identifiedBy: Git"
+    And the status branch shows for server "s1": "identifiedBy: BMC"
+    And "ingot explain" shows for server "s1": "02:aa:00:00:00:0a, 02:aa:00:00:00:0b (Git)"
     And nothing happens to "s1"
 
   Scenario Outline: a list that <FLAW> does not count
@@ -48,7 +48,7 @@ Feature: A server's MAC addresses are those that Git gives it or its BMC shows
       | SERVER | MACS              |
       | s1     | <MACS>            |
       | s2     | 02:aa:00:00:00:0b |
-    Then the status branch says of the problems: "<PROBLEM>"
+    Then the status branch shows in the problems: "<PROBLEM>"
     And the MAC address "02:aa:00:00:00:0a" is none of "s1"
     And nothing happens to "s1, s2"
 
@@ -72,7 +72,7 @@ Feature: A server's MAC addresses are those that Git gives it or its BMC shows
     And the firmware of "bmc1-system-0" asks for its address on the network
     When BMC "bmc1" is committed
     Then "bmc1-system-0" is Available
-    And the status branch says of server "bmc1-system-0": "identifiedBy: sighting"
+    And the status branch shows for server "bmc1-system-0": "identifiedBy: sighting"
     When the claims are committed
       | CLAIM | SERVER        |
       | web   | bmc1-system-0 |
@@ -88,10 +88,10 @@ Feature: A server's MAC addresses are those that Git gives it or its BMC shows
     And the firmware of "bmc1-system-0" asks for its address on the network
     And device "neighbour" asks what to boot whenever "bmc1-system-0" does
     When BMC "bmc1" is committed
-    Then the status branch says of server "bmc1-system-0": "MachineAmbiguous"
+    Then the status branch shows for server "bmc1-system-0": "MachineAmbiguous"
     And "bmc1-system-0" is powered Off
     When the servers are committed
       | SERVER        | MACS    |
       | bmc1-system-0 | its own |
     Then "bmc1-system-0" is Available
-    And the status branch says of server "bmc1-system-0": "identifiedBy: Git"
+    And the status branch shows for server "bmc1-system-0": "identifiedBy: Git"

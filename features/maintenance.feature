@@ -8,13 +8,13 @@ Feature: A maintenance does to a server that serves a claim what it says, once w
 
   Scenario: one that asks the owner of the claim waits for the answer, and what runs goes on
     When maintenance of "s1" that asks its owner is committed
-    Then the status branch says of claim "web": "waits for the approval of the owner of claim default/web"
+    Then the status branch shows for claim "web": "waits for the approval of the owner of claim default/web"
     And nothing happens to "s1"
     And claim "web" is Booted on "s1"
 
   Scenario: it begins once the claim approves it
     Given maintenance of "s1" that asks its owner is committed
-    And the status branch says of claim "web": "ApprovalAwaited"
+    And the status branch shows for claim "web": "ApprovalAwaited"
     When the claims are committed
       | CLAIM | APPROVES |
       | web   | s1       |
@@ -28,7 +28,7 @@ Feature: A maintenance does to a server that serves a claim what it says, once w
   @long
   Scenario: approval of another maintenance is none
     Given maintenance of "s1" that asks its owner is committed
-    And the status branch says of claim "web": "ApprovalAwaited"
+    And the status branch shows for claim "web": "ApprovalAwaited"
     When the claims are committed
       | CLAIM | APPROVES |
       | web   | s2       |
@@ -57,13 +57,13 @@ Feature: A maintenance does to a server that serves a claim what it says, once w
   Scenario: an owner who agreed that it leaves his server on is asked again before it shuts it down
     (law 2: an approval covers what was shown when it was given)
     Given maintenance of "s1" that asks its owner and leaves it On is committed
-    And the status branch says of claim "web": "it will leave the server on"
+    And the status branch shows for claim "web": "it will leave the server on"
     And the claims are committed
       | CLAIM | APPROVES |
       | web   | s1       |
     And "s1" is Maintenance
     When maintenance of "s1" that asks its owner and leaves it Off is committed
-    Then the status branch says of claim "web": "it will power off the server until it ends"
+    Then the status branch shows for claim "web": "it will power off the server until it ends"
     And nothing happens to "s1"
     And "s1" is powered On
     When the claims are committed

@@ -44,7 +44,7 @@ Feature: What is asked for is written down before a machine is touched
     And claim "web" is removed
     Then Ingot is not ready because of its "status"
     And the metrics say since when the status branch is not written
-    And Ingot says of server "s1": "WaitingForStatusBranch"
+    And Ingot shows for server "s1": "WaitingForStatusBranch"
     And nothing happens to "s1, s2"
     When the status branch is no longer protected
     Then "s1" is Available
@@ -60,7 +60,7 @@ Feature: What is asked for is written down before a machine is touched
     And the servers are committed
       | SERVER | OPERATION            |
       | s1     | power-cycle-server#1 |
-    Then Ingot says of server "s1": "WaitingForStatusBranch"
+    Then Ingot shows for server "s1": "WaitingForStatusBranch"
     And nothing happens to "s1, s2"
 
   @long

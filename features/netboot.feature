@@ -14,7 +14,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
     And the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And the status branch says of claim "web": "last seen fetching iPXE script"
+    And the status branch shows for claim "web": "last seen fetching iPXE script"
     When "s1" asks what to boot, as <FIRMWARE>
     Then it is told <FILE>
 
@@ -37,7 +37,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
     And the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And Ingot says of server "s1": "WaitingForStatusBranch"
+    And Ingot shows for server "s1": "WaitingForStatusBranch"
     And the power button of "s1" is pressed
     Then "s1" was powered on once, installed 0 times and wiped 0 times
     When the power of "s1" is cut
@@ -71,7 +71,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
     And the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And the status branch says of claim "web": "last seen fetching iPXE script"
+    And the status branch shows for claim "web": "last seen fetching iPXE script"
     When "s2" asks what to boot, as iPXE
     Then it has an address, and is told nothing to boot
 
@@ -83,9 +83,9 @@ Feature: A server is told what its boot ticket allows, and nothing else
       | web   | s1     |
     And "s1" is powered On
     When "s1" asks what to boot, as UEFI x64
-    Then the status branch says of claim "web": "last seen asking DHCP"
-    And the status branch says of server "s1": "last seen: DHCP"
-    And "ingot explain" says of server "s1": "it was told its boot file and did not fetch it"
+    Then the status branch shows for claim "web": "last seen asking DHCP"
+    And the status branch shows for server "s1": "last seen: DHCP"
+    And "ingot explain" shows for server "s1": "it received the name of its boot file and did not fetch it"
 
   @long
   Scenario: a server that hangs later says so
@@ -93,8 +93,8 @@ Feature: A server is told what its boot ticket allows, and nothing else
     When the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    Then the status branch says of server "s1": "last seen: kernel"
-    And "ingot explain" says of server "s1": "look at its memory and at its console"
+    Then the status branch shows for server "s1": "last seen: kernel"
+    And "ingot explain" shows for server "s1": "look at its memory and at its console"
 
   Scenario: a tenant's Ignition is given to nobody who lacks its token
     (law 5) Who forges a MAC address may take over a lease.
@@ -102,7 +102,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
     And the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And the status branch says of claim "web": "last seen fetching iPXE script"
+    And the status branch shows for claim "web": "last seen fetching iPXE script"
     And "s1" is plugged in
     And "s2" is plugged in
     When Ignition of "s1" is asked for from the address of "s2"
@@ -116,10 +116,10 @@ Feature: A server is told what its boot ticket allows, and nothing else
     And the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And the status branch says of claim "web": "last seen fetching iPXE script"
+    And the status branch shows for claim "web": "last seen fetching iPXE script"
     When "s1" asks what to boot, as iPXE
     And Ignition of "s1" is asked for from the address of "s1"
-    Then "ingot explain" says of the network card of "s1"
+    Then "ingot explain" shows for the network card of "s1"
       | BY     | ASKED            | RESULT   | ANSWER               |
       | DHCPv4 | DISCOVER by ipxe | answered | boots its script     |
       | DHCPv4 | REQUEST by ipxe  | served   | boots its script     |
@@ -135,8 +135,8 @@ Feature: A server is told what its boot ticket allows, and nothing else
     Given "s1" is plugged in
     And "s2" is plugged in
     Then device "camera" gets no address
-    And the status branch says of the revision: "none of the 2 addresses of its range is left"
-    And the status branch says of the README: "DHCP network rack1"
+    And the status branch shows in the revision: "none of the 2 addresses of its range is left"
+    And the status branch shows in the README: "DHCP network rack1"
     And the metrics say that network "rack1" is full
     When "s1" asks for an address again
     Then "s1" has the address that it had

@@ -77,7 +77,7 @@ Feature: The newest record wins, wherever it was kept
 
   Scenario: when store and status branch are both lost, nothing that runs is touched
     When Ingot is killed, store and status branch are lost, and Ingot is started again
-    Then the status branch says of claim "web": "FleetUnknown"
+    Then the status branch shows for claim "web": "FleetUnknown"
     And nothing happens to "s1, s2"
     When the claims are committed
       | CLAIM | SERVER |
@@ -88,7 +88,7 @@ Feature: The newest record wins, wherever it was kept
   @long
   Scenario: when both are lost, what ran is nobody's once its power is cut, too
     When Ingot is killed, store and status branch are lost, and Ingot is started again
-    Then the status branch says of server "s1": "FoundRunning"
+    Then the status branch shows for server "s1": "FoundRunning"
     When the power of "s1" is cut
     And the claims are committed
       | CLAIM | SERVER |
@@ -107,12 +107,12 @@ Feature: The newest record wins, wherever it was kept
 
   Scenario: many wrong claims do not make the status branch unreadable
     Given 30 files of 190 wrong claims are committed
-    And the status branch says of the problems: "wrong/"
+    And the status branch shows in the problems: "wrong/"
     When Ingot is killed, the store is emptied, and Ingot is started again
     Then claim "web" is Booted on "s1"
     And claim "db" is Booted on "s2"
     And nothing happens to "s1, s2, s3"
-    And the status branch says of the problems: "more"
+    And the status branch shows in the problems: "more"
 
   @file
   Scenario: a damaged file is put aside, and nobody loses a server

@@ -13,7 +13,7 @@ Feature: What a commit asks for once is done at most once
       | SERVER | OPERATION             |
       | s1     | hard-restart-server#1 |
     Then "s1" was restarted once
-    And the status branch says of server "s1": "OutcomeUnknown"
+    And the status branch shows for server "s1": "OutcomeUnknown"
 
     Examples:
       | LIE                   |

@@ -53,14 +53,14 @@ Feature: An installed server is never installed again without a commit that name
     When the claims are committed
       | CLAIM | IMAGE       |
       | web   | newer-linux |
-    Then the status branch says of claim "web": "PendingReprovision"
+    Then the status branch shows for claim "web": "PendingReprovision"
     And nothing happens to "s1"
 
   Scenario: a new image is installed once the claim asks for it
     Given the claims are committed
       | CLAIM | IMAGE       |
       | web   | newer-linux |
-    And the status branch says of claim "web": "PendingReprovision"
+    And the status branch shows for claim "web": "PendingReprovision"
     When the claims are committed
       | CLAIM | REPROVISION |
       | web   | monday      |
@@ -87,7 +87,7 @@ Feature: An installed server is never installed again without a commit that name
   @long
   Scenario: maintenance of a server that is not known is told, with the name that may be meant
     When maintenance of "s11" is committed
-    Then the status branch says of the problems: "server s11 is not known, did you mean"
+    Then the status branch shows in the problems: "server s11 is not known, did you mean"
     And nothing happens to "s1"
 
   Scenario: a restarted Ingot changes nothing

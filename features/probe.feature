@@ -46,7 +46,7 @@ Feature: Nobody boots or reports what is not theirs
     And the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And the status branch says of claim "web": "last seen fetching iPXE script"
+    And the status branch shows for claim "web": "last seen fetching iPXE script"
     When Ignition of "s1" is asked for with the token of "s2"
     Then it is refused with 403
 

@@ -12,9 +12,9 @@ Feature: A ServerReadinessRule keeps new claims off servers until its conditions
       | CLAIM |
       | web   |
     Then claim "web" is Unbound
-    And the status branch says of claim "web": "2 servers: 2 tainted by ServerReadinessRule burn-in"
-    And the status branch says of server "s2": "passed is Unknown and has to be True"
-    And "ingot explain" says of server "s2": "ServerReadinessRule burn-in"
+    And the status branch shows for claim "web": "2 servers: 2 tainted by ServerReadinessRule burn-in"
+    And the status branch shows for server "s2": "passed is Unknown and has to be True"
+    And "ingot explain" shows for server "s2": "ServerReadinessRule burn-in"
     And nothing happens to "s1, s2"
     When the servers are committed
       | SERVER | BURN-IN |
@@ -25,7 +25,7 @@ Feature: A ServerReadinessRule keeps new claims off servers until its conditions
   Scenario: what is bound is left alone when its conditions hold no more
     Given claim "web" runs on "s1"
     When ServerReadinessRule "burn-in" is committed, Continuous
-    Then the status branch says of server "s1": "passed is Unknown and has to be True"
+    Then the status branch shows for server "s1": "passed is Unknown and has to be True"
     And claim "web" is Booted on "s1"
     And nothing happens to "s1, s2"
 
@@ -34,7 +34,7 @@ Feature: A ServerReadinessRule keeps new claims off servers until its conditions
       | SERVER | BURN-IN |
       | s1     | true    |
     And ServerReadinessRule "burn-in" is committed, BootstrapOnly
-    And the status branch says of server "s1": "bootstrap-completed-burn-in"
+    And the status branch shows for server "s1": "bootstrap-completed-burn-in"
     And the servers are committed
       | SERVER | BURN-IN |
       | s1     |         |
@@ -44,7 +44,7 @@ Feature: A ServerReadinessRule keeps new claims off servers until its conditions
       | db    |
     Then claim "db" is Booted on "s1"
     And claim "web" is Unbound
-    And the status branch says of claim "web": "1 tainted by ServerReadinessRule burn-in"
+    And the status branch shows for claim "web": "1 tainted by ServerReadinessRule burn-in"
     And nothing happens to "s2"
 
   Scenario: a rule that is removed keeps nobody off
@@ -52,6 +52,6 @@ Feature: A ServerReadinessRule keeps new claims off servers until its conditions
     And the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And the status branch says of claim "web": "server s1 is tainted by ServerReadinessRule burn-in"
+    And the status branch shows for claim "web": "server s1 is tainted by ServerReadinessRule burn-in"
     When ServerReadinessRule "burn-in" is removed
     Then claim "web" is Booted on "s1"

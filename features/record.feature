@@ -10,8 +10,8 @@ Feature: The status branch is the record
     And store and status branch are copied
     And claim "web" runs on "s1"
     When Ingot is killed, both copies are put back after an hour, and Ingot is started again
-    Then Ingot says of server "s1": "FoundRunning"
-    And the status branch says of claim "web": "FoundRunning"
+    Then Ingot shows for server "s1": "FoundRunning"
+    And the status branch shows for claim "web": "FoundRunning"
     And nothing happens to "s1, s2"
 
   @file
@@ -26,8 +26,8 @@ Feature: The status branch is the record
     And "s1" is Available
     And claim "db" runs on "s1"
     When Ingot is killed, both copies are put back after an hour, and Ingot is started again
-    Then Ingot says of server "s1": "GuardHeld"
-    And the status branch says of claim "db": "GuardHeld"
+    Then Ingot shows for server "s1": "GuardHeld"
+    And the status branch shows for claim "db": "GuardHeld"
     And nothing happens to "s1, s2"
 
   @file

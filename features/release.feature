@@ -15,11 +15,11 @@ Feature: A server whose claim leaves Git is wiped before anybody else has it
     And the status branch does not mention claim "web"
 
   Scenario: a wipe that does not boot is tried three times, then the server is off and in Error
-    (public-cases 015: the firmware boots the former tenant's disk instead)
+    (the firmware boots the disk of the former tenant instead)
     Given a boot may take 4 seconds
     And "s1" suffers from "override-ignored"
     When claim "web" is removed
-    Then Ingot says of server "s1": "in 3 attempts, it has not asked for its boot script"
+    Then Ingot shows for server "s1": "in 3 attempts, it has not asked for its boot script"
     And "s1" is powered Off
     And the disk of "s1" is as it was
 
@@ -77,7 +77,7 @@ Feature: A server whose claim leaves Git is wiped before anybody else has it
   Scenario: a wipe says how far it is
     Given "s1" suffers from "wipe-hangs"
     When claim "web" is removed
-    Then the status branch says of server "s1": "percent: 50"
+    Then the status branch shows for server "s1": "percent: 50"
     And "s1" is Cleanup
     When "s1" no longer suffers from "wipe-hangs"
     Then "s1" is Available
@@ -99,7 +99,7 @@ Feature: A server whose claim leaves Git is wiped before anybody else has it
       | s1     | Retain  |
     And BMC "bmc-s1" suffers from "refuse"
     And claim "web" is removed
-    And the status branch says of server "s1": "release"
+    And the status branch shows for server "s1": "release"
     And server "s1" is taken out of Git
     When BMC "bmc-s1" no longer suffers from "refuse"
     Then "s1" is Released

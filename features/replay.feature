@@ -53,7 +53,7 @@ Feature: An older commit changes nothing
     When the Git host shows "C2"
     Then Ingot ignores "C2" as older
     When a file that is no manifest is committed
-    Then the status branch says of claim "web": "AbsentWithoutCommit"
+    Then the status branch shows for claim "web": "AbsentWithoutCommit"
     When the Git host shows "C3"
     Then "C3" is in force
     And nothing happens to "s1, s2, s4"

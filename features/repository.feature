@@ -9,7 +9,7 @@ Feature: A repository is begun, and a fleet that runs is taken over
       | CLAIM |
       | web   |
     Then claim "web" is Booted on "s1"
-    And the status branch says of the problems: "problems: []"
+    And the status branch shows in the problems: "problems: []"
 
   Scenario: what metal-operator runs is taken over as it runs, and released as usual
     (law 1: nobody asked for anything)
@@ -23,7 +23,7 @@ Feature: A repository is begun, and a fleet that runs is taken over
     And claim "shop/db" is Booted on "s2"
     And "s3" is Available
     And nothing happens to "s1, s2"
-    And the status branch says of the problems: "problems: []"
+    And the status branch shows in the problems: "problems: []"
     When claim "shop/web" is removed
     Then "s1" is Available
     And the disk of "s1" is empty

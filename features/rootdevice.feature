@@ -9,7 +9,7 @@ Feature: A disk that cannot take the image is told of while its server is off
     When the claims are committed
       | CLAIM | SERVER | IMAGE  | ROOT DEVICE    |
       | web   | s1     | debian | the first disk |
-    Then the status branch says of claim "web": "<REASON>"
+    Then the status branch shows for claim "web": "<REASON>"
     And nothing happens to "s1"
 
     Examples:

@@ -17,8 +17,8 @@ Feature: Nobody has to write a password down in the clear
       | SERVER        | BMC  |
       | bmc1-system-0 | bmc1 |
     When BMC "bmc1" is committed
-    Then the status branch says of BMC "bmc1": "reason: SecretMissing"
-    And the status branch says of the problems: "the file is encrypted for age1"
+    Then the status branch shows for BMC "bmc1": "reason: SecretMissing"
+    And the status branch shows in the problems: "the file is encrypted for age1"
     When Ingot is given the key
     Then "bmc1-system-0" is Available
 
@@ -30,7 +30,7 @@ Feature: Nobody has to write a password down in the clear
     And BMC "bmc1" is committed
     And "bmc1-system-0" is Available
     When the BMCSecret of BMC "bmc1" is committed <HOW>
-    Then the status branch says of the problems: "<WHY>"
+    Then the status branch shows in the problems: "<WHY>"
     When Ingot is stopped and started again
     And the servers are committed
       | SERVER        | INDICATOR |
@@ -53,9 +53,9 @@ Feature: Nobody has to write a password down in the clear
       | SERVER        | BMC  |
       | bmc1-system-0 | bmc1 |
     When BMC "bmc1" is committed
-    Then the status branch says of BMC "bmc1": "neither in Git nor in secretFiles"
+    Then the status branch shows for BMC "bmc1": "neither in Git nor in secretFiles"
     When the folder is given the wrong password of BMC "bmc1"
-    Then the status branch says of BMC "bmc1": "AuthenticationFailed"
+    Then the status branch shows for BMC "bmc1": "AuthenticationFailed"
     When the folder is given the right password of BMC "bmc1"
     Then "bmc1-system-0" is Available
     And nothing that Ingot keeps holds the password of a BMC
@@ -69,7 +69,7 @@ Feature: Nobody has to write a password down in the clear
     And BMC "bmc1" is committed
     And "bmc1-system-0" is Available
     When the folder is <HOW>
-    Then the status branch says of the problems: "<WHY>"
+    Then the status branch shows in the problems: "<WHY>"
     When the claims are committed
       | CLAIM | SERVER        |
       | web   | bmc1-system-0 |

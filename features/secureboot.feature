@@ -12,8 +12,8 @@ Feature: Firmware that checks signatures is not sent what it would refuse
   Scenario: a server is not powered on for a boot loader that has no signature
     Given the boot loaders have no signature
     When BMC "bmc1" is committed
-    Then the status branch says of server "bmc1-system-0": "SecureBootBlocksProbe"
-    And "ingot explain" says of server "bmc1-system-0": "sign what it boots, or switch Secure Boot off"
+    Then the status branch shows for server "bmc1-system-0": "SecureBootBlocksProbe"
+    And "ingot explain" shows for server "bmc1-system-0": "sign what it boots, or switch Secure Boot off"
     And "bmc1-system-0" was powered on 0 times, installed 0 times and wiped 0 times
 
   Scenario: a server is powered on for one that has a signature

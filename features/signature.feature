@@ -12,7 +12,7 @@ Feature: Only what is signed changes the fleet
 
   Scenario Outline: a commit that <HOW> does not come into force
     When claim "web" is removed by a commit that <HOW>
-    Then the status branch says of the revision: "NotVerified"
+    Then the status branch shows in the revision: "NotVerified"
     And nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
 
@@ -30,20 +30,20 @@ Feature: Only what is signed changes the fleet
       | CLAIM | SERVER |
       | shop  | s2     |
     Then claim "shop" is Booted on "s2"
-    And the status branch says of the revision: "signedBy: operators"
+    And the status branch shows in the revision: "signedBy: operators"
     And each commit of the status branch is signed by Ingot
 
   Scenario: a key that is taken away signs nothing new, and what it signed stays
     When the keys that may sign are taken away
     And claim "web" is removed
-    Then the status branch says of the revision: "holds no key that may sign"
+    Then the status branch shows in the revision: "holds no key that may sign"
     And nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
 
   @long
   Scenario: what was signed before cannot be brought back
     When the branch is set back to where claim "web" was not yet
-    Then the status branch says of the revision: "does not descend from main@sha1:"
+    Then the status branch shows in the revision: "does not descend from main@sha1:"
     And nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"
 
@@ -51,6 +51,6 @@ Feature: Only what is signed changes the fleet
   Scenario: a restart makes nothing good that was not
     When claim "web" is removed by a commit that is not signed
     And Ingot is killed, its copy of the repository is lost, and Ingot is started again
-    Then the status branch says of the revision: "NotVerified"
+    Then the status branch shows in the revision: "NotVerified"
     And nothing happens to "s1, s2"
     And claim "web" is Booted on "s1"

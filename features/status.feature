@@ -31,7 +31,7 @@ Feature: The status branch is Ingot's own
     When the claims are committed
       | CLAIM |
       | web   |
-    Then Ingot says of server "s1": "WaitingForStatusBranch"
+    Then Ingot shows for server "s1": "WaitingForStatusBranch"
     When the status branch is no longer protected
     Then claim "web" is Booted on "s1"
     And the status branch is Ingot's again
@@ -42,9 +42,9 @@ Feature: The status branch is Ingot's own
     When the claims are committed
       | CLAIM | RACK |
       | web   | 9    |
-    Then the status branch says of the README: "| Unbound | | no server has label rack=9 (1 server)"
-    And the status branch says of the README: "| rack operator |"
-    And the status branch says of the picture of the racks: "<title>s1: Available</title>"
+    Then the status branch shows in the README: "| Unbound | | no server has label rack=9 (1 server)"
+    And the status branch shows in the README: "| rack operator |"
+    And the status branch shows in the picture of the racks: "<title>s1: Available</title>"
 
   @long
   Scenario: its history says who came to what

@@ -55,8 +55,8 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^it has an address, and is told nothing to boot$`:                                 toldNothing,
 		`^(no|one|\d+) passwords? (?:was|were) refused by BMC ` + name + `$`:               passwordsRefused,
 		`^the metrics say that network ` + name + ` is full$`:                              metricsFull,
-		`^"ingot explain" says of (server|claim) ` + name + `: "(.*)"$`:                    explainSays,
-		`^"ingot explain" says of the network card of ` + name + `$`:                       explainCardSays,
+		`^"ingot explain" shows for (server|claim) ` + name + `: "(.*)"$`:                  explainSays,
+		`^"ingot explain" shows for the network card of ` + name + `$`:                     explainCardSays,
 
 		// the program
 		`^Ingot starts$`: startIngot,
@@ -155,13 +155,13 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^BMC ` + name + ` is left in peace$`:                                                                        leftInPeace,
 
 		// the status branch
-		`^the status branch says of ` + thing + ` ` + name + `: "(.*)"$`:                          statusSaysOf,
-		`^the status branch says of the (problems|revision|README|picture of the racks): "(.*)"$`: statusSays,
-		`^the history of the status branch says: "(.*)"$`:                                         historySays,
-		`^the status branch does not mention claim ` + name + `$`:                                 statusOmits,
-		`^server ` + name + ` is forgotten$`:                                                      isForgotten,
-		`^the status branch is Ingot's again$`:                                                    statusIsOurs,
-		`^the status branch stays as it is$`:                                                      statusStays,
+		`^the status branch shows for ` + thing + ` ` + name + `: "(.*)"$`:                         statusSaysOf,
+		`^the status branch shows in the (problems|revision|README|picture of the racks): "(.*)"$`: statusSays,
+		`^the history of the status branch says: "(.*)"$`:                                          historySays,
+		`^the status branch does not mention claim ` + name + `$`:                                  statusOmits,
+		`^server ` + name + ` is forgotten$`:                                                       isForgotten,
+		`^the status branch is Ingot's again$`:                                                     statusIsOurs,
+		`^the status branch stays as it is$`:                                                       statusStays,
 	} {
 		sc.Step(expression, do)
 	}

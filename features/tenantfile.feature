@@ -13,13 +13,13 @@ Feature: A tenant's file stays a tenant's file
 
   Scenario: a claim in another tenant's namespace does not count
     When claim "alpha/web" is committed below the folder of "beta"
-    Then the status branch says of the problems: "below claims/beta only namespace beta (git.tenants), not alpha"
+    Then the status branch shows in the problems: "below claims/beta only namespace beta (git.tenants), not alpha"
     And nothing happens to "s1, s2"
 
   Scenario: a BMC in a tenant's folder does not count, and no password is sent to it
     Given a stranger listens at "127.0.0.9"
     When a BMC at the stranger's port is committed below the folder of "alpha", with the secret of BMC "bmc-s1"
-    Then the status branch says of the problems: "below claims/alpha only ServerClaim, Secret (git.tenants)"
+    Then the status branch shows in the problems: "below claims/alpha only ServerClaim, Secret (git.tenants)"
     And the stranger was told nothing
 
   Scenario: a tenant's claims get the servers that are for it
@@ -28,14 +28,14 @@ Feature: A tenant's file stays a tenant's file
       | alpha/a |
       | alpha/b |
     Then claim "alpha/a" is Booted on "s1"
-    And the status branch says of the README: "1 not for claims/alpha (git.tenants)"
-    And "ingot explain" says of claim "alpha/b": "claims/alpha: kinds ServerClaim, Secret; namespaces alpha; servers with rack=7"
+    And the status branch shows in the README: "1 not for claims/alpha (git.tenants)"
+    And "ingot explain" shows for claim "alpha/b": "claims/alpha: kinds ServerClaim, Secret; namespaces alpha; servers with rack=7"
     And nothing happens to "s2"
 
   Scenario: a claim that another tenant writes down as well goes when its own tenant removes it
     Given claim "alpha/web" runs on "s1"
     When claim "alpha/web" is committed below the folder of "beta"
-    Then the status branch says of the problems: "below claims/beta only namespace beta (git.tenants), not alpha"
+    Then the status branch shows in the problems: "below claims/beta only namespace beta (git.tenants), not alpha"
     When claim "alpha/web" is removed
     Then "s1" is Available
     And the disk of "s1" is empty
@@ -52,8 +52,8 @@ Feature: A tenant's file stays a tenant's file
     When Ingot is started again with the tenants
       | TENANT | NAMESPACE |
       | beta   | sales     |
-    Then the status branch says of the problems: "below claims/beta only namespace sales (git.tenants), not beta"
-    And the status branch says of server "s1": "ClaimQuarantined"
+    Then the status branch shows in the problems: "below claims/beta only namespace sales (git.tenants), not beta"
+    And the status branch shows for server "s1": "ClaimQuarantined"
     And nothing happens to "s1"
 
   Scenario: a claim that one tenant removes and another adds is not handed over
@@ -84,8 +84,8 @@ Feature: A tenant's file stays a tenant's file
       |            |       | shared/web | alpha | beta      |
       | shared/web | alpha | shared/web | beta  | beta      |
     And it is merged commit by commit
-    Then the status branch says of server "s1": "tenant: claims/beta"
+    Then the status branch shows for server "s1": "tenant: claims/beta"
     And nothing happens to "s1, s2"
 
   Scenario: the status branch says who may define what
-    Then the status branch says of the revision: "path: claims/alpha"
+    Then the status branch shows in the revision: "path: claims/alpha"

@@ -22,7 +22,7 @@ Feature: A tenant's releases hold up nobody else's
     When claims "shop/a, shop/b" are removed
     And "s1, s2" are Available
     And claim "shop/c" is removed
-    Then the status branch says of server "s3": "GuardHeld"
+    Then the status branch shows for server "s3": "GuardHeld"
     When claim "db" is removed
     Then "s4" is Available
     And nothing happens to "s3"

@@ -20,7 +20,7 @@ Feature: A ticket that somebody else used up is armed anew
     And "thief" takes what "s1" is to boot
     And what machines ask for arrives again
     And the firmware of "s1" asks for its script
-    Then the status branch says of claim "web": "Secret web was served to"
+    Then the status branch shows for claim "web": "Secret web was served to"
     And claim "web" is Booted on "s1"
     And "s1" was installed once and wiped 0 times
 
@@ -34,7 +34,7 @@ Feature: A ticket that somebody else used up is armed anew
     And the firmware of "s1" asks for its script
     And "thief" takes what "s1" is to boot
     And the firmware of "s1" asks for its script
-    Then the status branch says of server "s1": "its boot tickets were used up by others 3 times"
+    Then the status branch shows for server "s1": "its boot tickets were used up by others 3 times"
     And "s1" was installed 0 times and wiped 0 times
 
   Scenario: a server that was installed is left alone

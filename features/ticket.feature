@@ -13,14 +13,14 @@ Feature: A server is given what its own boot ticket stands for
     And the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And the status branch says of claim "web": "last seen fetching kernel"
+    And the status branch shows for claim "web": "last seen fetching kernel"
     And "s1" is plugged in
     And "s2" is plugged in
 
   Scenario Outline: another server's <THING> is refused
     When "s2" asks for the <THING> of "s1"
     Then it is refused with 403
-    And the status branch says of server "s1": "its MAC address is another server's"
+    And the status branch shows for server "s1": "its MAC address is another server's"
     And the metrics count a refused <THING> for "OtherServer"
     When "s1" asks for the <THING> of "s1"
     Then it is answered
@@ -43,7 +43,7 @@ Feature: A server is given what its own boot ticket stands for
   Scenario: who asked is told by name
     When "s2" asks for the Ignition of "s1"
     Then it is refused with 403
-    And "ingot explain" says of server "s1": "refused: its MAC address is another server's"
+    And "ingot explain" shows for server "s1": "refused: its MAC address is another server's"
 
   Scenario: a token that was made up is refused, and counted
     When "s1" asks for the Ignition of "s1", with a token that was made up

@@ -13,7 +13,7 @@ Feature: A claim is Booted when its server says so, and never by time alone
       | CLAIM | SERVER |
       | web   | s1     |
     Then claim "web" is Unconfirmed on "s1"
-    And the status branch says of claim "web": "ingot/booted: served"
+    And the status branch shows for claim "web": "ingot/booted: served"
     And "s1" was powered on once, installed once and wiped 0 times
 
   Scenario: it is taken for installed: after a power cut it boots from its disk
@@ -32,7 +32,7 @@ Feature: A claim is Booted when its server says so, and never by time alone
       | CLAIM | SERVER |
       | web   | s1     |
     And claim "web" is Unconfirmed on "s1"
-    And the status branch says of claim "web": "Unconfirmed"
+    And the status branch shows for claim "web": "Unconfirmed"
     When Ingot is killed, the store is emptied, and Ingot is started again
     Then claim "web" is Unconfirmed on "s1"
     And nothing happens to "s1"

@@ -15,8 +15,8 @@ Feature: The guard sees all that is disruptive, for as long as its window
     And "s1, s2" are Available
     And claims "c, d" are removed
     Then nothing happens to "s3, s4"
-    And the status branch says of server "s3": "GuardHeld"
-    And the status branch says of server "s4": "GuardHeld"
+    And the status branch shows for server "s3": "GuardHeld"
+    And the status branch shows for server "s4": "GuardHeld"
 
   @file
   Scenario: a clock that is ahead at a start opens no window
@@ -27,14 +27,14 @@ Feature: The guard sees all that is disruptive, for as long as its window
     Then nothing happens to "s3, s4"
     When claims "c, d" are removed
     Then nothing happens to "s3, s4"
-    And the status branch says of server "s3": "GuardHeld"
-    And the status branch says of server "s4": "GuardHeld"
+    And the status branch shows for server "s3": "GuardHeld"
+    And the status branch shows for server "s4": "GuardHeld"
 
   Scenario: what was held is done once a commit after it approves
     Given claims "a, b" are removed
     And "s1, s2" are Available
     And claims "c, d" are removed
-    And the status branch says of server "s3": "GuardHeld"
+    And the status branch shows for server "s3": "GuardHeld"
     When a commit approves what the guard holds back
     Then "s3, s4" are Available
 
@@ -43,7 +43,7 @@ Feature: The guard sees all that is disruptive, for as long as its window
     Given the guard lets 3 servers be switched off
     When maintenance of all servers is committed
     Then nothing happens to "s1, s2, s3, s4"
-    And the status branch says of server "s1": "GuardHeld"
+    And the status branch shows for server "s1": "GuardHeld"
 
   @long
   Scenario: operations on many are held back
@@ -55,7 +55,7 @@ Feature: The guard sees all that is disruptive, for as long as its window
       | s3     | power-cycle-server#1 |
       | s4     | power-cycle-server#1 |
     Then nothing happens to "s1, s2, s3, s4"
-    And the status branch says of server "s1": "GuardHeld"
+    And the status branch shows for server "s1": "GuardHeld"
 
   @long
   Scenario: claims that are switched off are held back
@@ -67,7 +67,7 @@ Feature: The guard sees all that is disruptive, for as long as its window
       | c     | Off   |
       | d     | Off   |
     Then nothing happens to "s1, s2, s3, s4"
-    And the status branch says of server "s1": "GuardHeld"
+    And the status branch shows for server "s1": "GuardHeld"
 
   Scenario: releases leave room for operations
     (each has a limit of its own)

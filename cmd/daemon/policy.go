@@ -27,6 +27,7 @@ func Policy(o config.Options, loaders []string) policy.Options {
 	if o.Tuning.Fast {
 		p.Settle, p.SettleMax, p.ConfirmEvery = 5*time.Millisecond, 250*time.Millisecond, 5*time.Millisecond
 		p.UnsureAfter, p.StrandedAfter, p.StartGrace, p.TrustedOff = time.Second, 2*time.Second, time.Second, time.Second
+		// A test that waits for these sets a short discovery.timeout.
 		p.BootTimeout = min(p.BootTimeout, p.DiscoveryTimeout/2)
 		p.ScriptPatience = min(p.ScriptPatience, p.BootTimeout/2)
 		p.FoundOffTime, p.BootGrace, p.RememberFor = time.Second, 5*time.Second, 5*time.Second

@@ -655,14 +655,14 @@ func TestAListThatIsHeldAlreadyShowsItsLine(t *testing.T) {
 	fleet, in := fleetOf(t, 6, 4, func(in *world.Input) {
 		base = in.Desired
 		in.Desired = commit(base, drop)
-		in.Nonce = "secret"
+		in.Desired.Revision, in.Nonce = "main@sha1:0123456789abcdef", "secret"
 		r := plan.Plan(in)
 		in.Observed.Fleet = *r.Decided.Fleet
 	})
 	policy, _ := fleet.Policy()
 	p := preview.Of(preview.Input{Fleet: fleet, Base: base, Head: in.Desired, Policy: policy, Now: in.Now.Add(time.Second)})
-	if len(p.Held) != 1 || p.Held[0].Approve == "" || !strings.Contains(p.Held[0].Next(), p.Held[0].Approve) {
-		t.Errorf("held %+v, want the line that approves the list", p.Held)
+	if len(p.Held) != 1 || p.Held[0].Approve == "" || !strings.Contains(p.Held[0].Next(), p.Held[0].Approve+"; to refuse it: git revert 0123456789ab") {
+		t.Errorf("held %+v, want the line that approves the list, and the command that refuses it", p.Held)
 	}
 	approved := commit(in.Desired, func(d *model.Desired) {
 		d.Approvals = []string{strings.TrimPrefix(p.Held[0].Approve, "Ingot-Approve: ")}

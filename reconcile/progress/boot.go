@@ -13,7 +13,7 @@ import (
 var stageHints = map[model.BootStage]string{
 	model.StageArmed: "nothing was seen of it: look at its boot order and its cabling, whether it is on the network where Ingot " +
 		"answers, and whether DHCP answers there",
-	model.StageDHCP: "it was told its boot file and did not fetch it: check whether a firewall is in the way, whether TFTP (UDP port " +
+	model.StageDHCP: "it received the name of its boot file and did not fetch it: check whether a firewall is in the way, whether TFTP (UDP port " +
 		"69) or the boot service is listening where it was sent, " +
 		"and whether another DHCP server answers too",
 	model.StageTFTP: "its boot loader did not ask for the iPXE script: look at its console, whether iPXE finds its network card " +
