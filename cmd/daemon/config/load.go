@@ -22,6 +22,7 @@ const maxSize = 1 << 20
 
 // removed has dropped keys, with their replacements.
 var removed = map[string]string{
+	"events": "was removed: delete the key; BMCs are polled every bmc.pollInterval",
 	"notify": "was removed: use the alert rules in examples/monitoring with Alertmanager, or a client that reads /api/v1/events",
 }
 

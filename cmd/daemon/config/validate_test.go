@@ -35,6 +35,10 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "notify: {webhooks: [{name: on-call}]}\n",
 			want: "ingot.yaml:2:1: notify: was removed: use the alert rules in examples/monitoring with Alertmanager, or a client that reads /api/v1/events",
 		},
+		"the removed key of Redfish events": {
+			text: repository + "events: {listen: \"\", url: \"\"}\n",
+			want: "ingot.yaml:2:1: events: was removed: delete the key; BMCs are polled every bmc.pollInterval",
+		},
 		"the same key twice": {
 			text: repository + "resync: 5m\nresync: 6m\n",
 			want: "ingot.yaml:3:1: resync: is given twice, first in line 2",
