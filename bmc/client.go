@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
 	"ingot/model"
@@ -74,7 +73,6 @@ type sender struct {
 // counters count what was asked of one BMC.
 type counters struct {
 	requests, connections, sessions atomic.Uint64
-	asked, failed                   prometheus.Counter // of the metrics
 }
 
 // Sizes that keep a thousand idle BMCs small.
@@ -105,7 +103,6 @@ func newSender(p *Pool, t model.BMCTarget) *sender {
 		slots:   make(chan struct{}, p.opts.MaxInFlight),
 		pace:    newPace(p.opts.RequestsPerSecond),
 	}
-	c.counted.asked, c.counted.failed = p.metrics.of(c.name)
 	secure := c.pin.tlsConfig(p.opts.CA, t)
 	c.wire = &http.Transport{
 		DialContext:         dialPlain(c.dial(c.dialer("http"))),

@@ -15,9 +15,6 @@ type metrics struct {
 	duration    prometheus.Histogram
 	sessions    prometheus.Counter
 	connections prometheus.Counter
-
-	// There are as many of these as BMCs are spoken with: forget deletes those of one.
-	bmcRequests, bmcFailures *prometheus.CounterVec
 }
 
 // newMetrics registers the metrics with reg, if there is one. open tells how many
@@ -41,14 +38,6 @@ func newMetrics(reg prometheus.Registerer, open func() float64, limit float64) *
 			Name: "ingot_redfish_connections_opened_total",
 			Help: "TCP connections to BMCs opened.",
 		}),
-		bmcRequests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingot_redfish_bmc_requests_total",
-			Help: "Requests sent to each BMC.",
-		}, []string{"bmc"}),
-		bmcFailures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingot_redfish_bmc_failures_total",
-			Help: "Requests to each BMC that it did not answer, failed or refused: 401, 403, 408, 429 and 5xx.",
-		}, []string{"bmc"}),
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 		m.requests.WithLabelValues(codeLabel(0), method)
@@ -64,30 +53,9 @@ func newMetrics(reg prometheus.Registerer, open func() float64, limit float64) *
 	})
 	budget.Set(max(0, limit))
 	if reg != nil {
-		reg.MustRegister(m.requests, m.duration, m.sessions, m.connections, m.bmcRequests, m.bmcFailures, circuit, budget)
+		reg.MustRegister(m.requests, m.duration, m.sessions, m.connections, circuit, budget)
 	}
 	return m
-}
-
-// of returns the counters of one BMC.
-func (m *metrics) of(bmc string) (requests, failures prometheus.Counter) {
-	return m.bmcRequests.WithLabelValues(bmc), m.bmcFailures.WithLabelValues(bmc)
-}
-
-// forget deletes the counters of a BMC that is not spoken with any more.
-func (m *metrics) forget(bmc string) {
-	m.bmcRequests.DeleteLabelValues(bmc)
-	m.bmcFailures.DeleteLabelValues(bmc)
-}
-
-// isFailure reports whether an answer is the failure of a BMC, and not one about what was
-// asked for. 0 = there was none.
-func isFailure(status int) bool {
-	switch status {
-	case 0, http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests:
-		return true
-	}
-	return status >= http.StatusInternalServerError
 }
 
 // answered counts a request; status is 0 when there was no answer.

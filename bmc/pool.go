@@ -182,7 +182,6 @@ func (p *Pool) Forget(ctx context.Context, name model.BMCName) {
 	defer p.mu.Unlock()
 	if c := p.clients[name]; c != nil {
 		delete(p.clients, name)
-		p.metrics.forget(string(name))
 		p.breaker.forget(name)
 		p.retire(ctx, c)
 	}

@@ -120,10 +120,6 @@ func (c *sender) send(req *http.Request, a *auth) (*http.Response, error) {
 	if err == nil {
 		status = resp.StatusCode
 	}
-	c.counted.asked.Inc()
-	if isFailure(status) {
-		c.counted.failed.Inc()
-	}
 	c.metrics.answered(req.Method, status, took)
 	if err != nil {
 		return nil, err
