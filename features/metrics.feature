@@ -15,6 +15,9 @@ Feature: Metrics say how long it takes, and what waits
     Then claim "web" is Booted on "s1"
     And the metrics count 0 boots that are Booted
 
+  Scenario: a server without a problem has one series for its state and one for its power state
+    Then the only metrics of "s1" are state "Available" and power "Off"
+
   Scenario: what waits is named, with its reason
     When the claims are committed
       | CLAIM | SERVER |

@@ -120,11 +120,12 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^a stranger reports that ` + name + ` is wiped$`:                                                         strangerWipes,
 		`^` + name + ` knows what it is to boot$`:                                                                 keepHandout,
 		`^it is answered$`: isAnswered,
-		`^the metrics count (\d+) boots? that (?:is|are) Booted$`:          metricsCountBoots,
-		`^the metrics say that claim ` + name + ` waits for ` + name + `$`: metricsNameWaiting,
-		`^the metrics count a refused (.+) for ` + name + `$`:              metricsCount,
-		`^` + name + ` asks the metadata service for its name, (.+)$`:      askName,
-		`^it is told that it is ` + name + `$`:                             toldName,
+		`^the metrics count (\d+) boots? that (?:is|are) Booted$`:                          metricsCountBoots,
+		`^the metrics say that claim ` + name + ` waits for ` + name + `$`:                 metricsNameWaiting,
+		`^the only metrics of ` + name + ` are state ` + name + ` and power ` + name + `$`: onlyMetricsOf,
+		`^the metrics count a refused (.+) for ` + name + `$`:                              metricsCount,
+		`^` + name + ` asks the metadata service for its name, (.+)$`:                      askName,
+		`^it is told that it is ` + name + `$`:                                             toldName,
 
 		// images
 		`^image ` + name + ` (has no initramfs|has two kernels|is for arm64 alone|was never pushed|is not what its digest says|is in a folder that claims may not name)$`: imageIs,

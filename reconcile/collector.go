@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
 	"ingot/reconcile/plan"
@@ -14,23 +15,27 @@ import (
 	"ingot/reconcile/report"
 )
 
-// FleetCollector shows the fleet as the newest report has it: metal-operator's metrics, with
-// a series for each state that there is, and what waits, for what, since when.
+// FleetCollector shows the fleet as the newest report has it: metal-operator's metrics, and
+// what waits, for what, since when.
 type FleetCollector struct {
 	report func() *Reported
+	all    bool
 }
 
-// NewFleetCollector returns a collector of what report returns at each scrape.
-func NewFleetCollector(report func() *Reported) *FleetCollector { return &FleetCollector{report} }
+// NewFleetCollector returns a collector that calls report at each scrape. all adds the
+// series of each server with states that it is not in, and with conditions that are as expected.
+func NewFleetCollector(report func() *Reported, all bool) *FleetCollector {
+	return &FleetCollector{report, all}
+}
 
 // The metrics of each server and BMC.
 var (
 	serverState = prometheus.NewDesc("metal_server_state",
-		"1 for the state that the server is in, 0 for the others.", []string{"server", "state"}, nil)
+		"1 for the state that the server is in; with admin.serverMetrics, 0 for the others.", []string{"server", "state"}, nil)
 	serverPower = prometheus.NewDesc("metal_server_power_state",
-		"1 for the server's power state, 0 for the others.", []string{"server", "power_state"}, nil)
+		"1 for the server's power state; with admin.serverMetrics, 0 for the others.", []string{"server", "power_state"}, nil)
 	serverCondition = prometheus.NewDesc("metal_server_condition_status",
-		"Always 1: a condition of the server and its status.", []string{"server", "condition_type", "status"}, nil)
+		"Always 1: a condition of the server that is not as expected, and its status; with admin.serverMetrics, each condition.", []string{"server", "condition_type", "status"}, nil)
 	bmcReady = prometheus.NewDesc("ingot_bmc_ready",
 		"1 while the BMC can be used, else 0.", []string{"bmc"}, nil)
 	bmcRead = prometheus.NewDesc("ingot_bmc_last_read_timestamp_seconds",
@@ -130,7 +135,7 @@ func (c *FleetCollector) Collect(ch chan<- prometheus.Metric) {
 	if r == nil {
 		return
 	}
-	s := scrape{ch, r}
+	s := scrape{ch, c.all, r}
 	s.servers()
 	s.claims()
 	s.installs()
@@ -140,7 +145,8 @@ func (c *FleetCollector) Collect(ch chan<- prometheus.Metric) {
 
 // scrape is one answer to Prometheus.
 type scrape struct {
-	ch chan<- prometheus.Metric
+	ch  chan<- prometheus.Metric
+	all bool // of FleetCollector
 	*Reported
 }
 
@@ -218,17 +224,32 @@ func (s scrape) servers() {
 	s.named(serverWaits, waiting)
 }
 
+// expected are the conditions that are True of a server without a problem.
+var expected = map[string]bool{
+	"Ready": true, "BootProgress": true, "Operation": true, "Identified": true,
+	model.ConditionDiscovered: true, model.ConditionWiped: true, model.ConditionInventoryComplete: true,
+}
+
 // server shows what is so of one server.
 func (s scrape) server(srv *plan.Server) {
 	status, name := s.ServerStatus(srv.Name), string(srv.Name)
 	for _, st := range model.ServerStates {
-		s.gauge(serverState, oneIf(st == srv.Record.Life.State), name, string(st))
+		s.value(serverState, st == srv.Record.Life.State, name, string(st))
 	}
 	for _, p := range powerStates {
-		s.gauge(serverPower, oneIf(p == status.PowerState), name, string(p))
+		s.value(serverPower, p == status.PowerState, name, string(p))
 	}
 	for _, cond := range status.Conditions {
-		s.gauge(serverCondition, 1, name, cond.Type, string(cond.Status))
+		if s.all || cond.Status != metav1.ConditionTrue || !expected[cond.Type] {
+			s.gauge(serverCondition, 1, name, cond.Type, string(cond.Status))
+		}
+	}
+}
+
+// value shows one of the values that a server may have, if it has this one or all are wanted.
+func (s scrape) value(d *prometheus.Desc, has bool, labels ...string) {
+	if has || s.all {
+		s.gauge(d, oneIf(has), labels...)
 	}
 }
 

@@ -2,11 +2,14 @@ package reconcile
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
@@ -19,10 +22,14 @@ import (
 
 // collected are the metrics of what is planned for an input, with its result changed.
 func collected(in *world.Input, change func(*plan.Result)) prometheus.Collector {
+	return NewFleetCollector(reported(in, change), false)
+}
+
+func reported(in *world.Input, change func(*plan.Result)) func() *Reported {
 	r := plan.Plan(in)
 	change(r)
 	rep := &Reported{report.NewProjector().Report(in, r, 1, model.Holder{}), in, r}
-	return NewFleetCollector(func() *Reported { return rep })
+	return func() *Reported { return rep }
 }
 
 func TestWhatWaitsIsShownByReasonAndByName(t *testing.T) {
@@ -76,6 +83,65 @@ ingot_servers_awaiting_action{actor="tenant"} 1
 			t.Errorf("%s is %v (there: %t), want %v", name, got, ok, want)
 		}
 	}
+}
+
+func TestServerMetricsByDefaultAndInFull(t *testing.T) {
+	in := plantest.BigFleet(2, 1)
+	in.Observed.Servers["bmc00001-system-0"].Disks.Wiped = []model.DiskWipe{{Name: "sda", Result: model.WipeDone}}
+	r := reported(in, func(r *plan.Result) {
+		r.Servers[0].Why = proposal.Why{Reason: model.ReasonBootFailed, Actor: proposal.Tenant}
+	})
+	if diff := differs(t, NewFleetCollector(r, false), `
+metal_server_condition_status{condition_type="Ready",server="bmc00000-system-0",status="False"} 1
+metal_server_power_state{power_state="On",server="bmc00000-system-0"} 1
+metal_server_power_state{power_state="Off",server="bmc00001-system-0"} 1
+metal_server_state{server="bmc00000-system-0",state="Reserved"} 1
+metal_server_state{server="bmc00001-system-0",state="Available"} 1
+`); diff != "" {
+		t.Errorf("by default:\n%s", diff)
+	}
+	all := samples(t, NewFleetCollector(r, true))
+	for name, want := range map[string]float64{
+		`metal_server_state{server="bmc00001-system-0",state="Available"}`:                                1,
+		`metal_server_state{server="bmc00001-system-0",state="Error"}`:                                    0,
+		`metal_server_power_state{power_state="On",server="bmc00001-system-0"}`:                           0,
+		`metal_server_condition_status{condition_type="Ready",server="bmc00000-system-0",status="False"}`: 1,
+		`metal_server_condition_status{condition_type="Wiped",server="bmc00001-system-0",status="True"}`:  1,
+	} {
+		if got, ok := all[name]; !ok || got != want {
+			t.Errorf("in full, %s is %v (there: %t), want %v", name, got, ok, want)
+		}
+	}
+}
+
+// goalServerBytes bounds what all metrics of a server and its BMC take in a scrape.
+const goalServerBytes = 400
+
+func TestServerMetricsAreSmall(t *testing.T) {
+	const servers = 200
+	notReady := func(r *plan.Result) {
+		for _, s := range r.Servers {
+			s.Why = proposal.Why{Reason: model.ReasonFailing, Actor: proposal.RackOperator}
+		}
+	}
+	few := len(scraped(t, collected(plantest.BigFleet(servers, servers/2), notReady)))
+	many := len(scraped(t, collected(plantest.BigFleet(2*servers, servers), notReady)))
+	if each := (many - few) / servers; each > goalServerBytes {
+		t.Errorf("a server takes %d bytes, want at most %d", each, goalServerBytes)
+	}
+}
+
+// scraped is what Prometheus gets of a collector.
+func scraped(t testing.TB, c prometheus.Collector) []byte {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(c)
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	return w.Body.Bytes()
 }
 
 func TestOnlyWhatWaitsLongestHasASeriesByName(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"ingot/model"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan/proposal"
@@ -56,27 +54,20 @@ func stepped(b *testing.B, loop *Loop) {
 	}
 }
 
-// BenchmarkScrapeOfAnIdleFleet reports the fleet of which nothing has changed, alone and
-// with the metrics that are made of it.
+// BenchmarkScrapeOfAnIdleFleet scrapes the metrics of 10,000 servers of which nothing has
+// changed, by default and with all that admin.serverMetrics adds.
 func BenchmarkScrapeOfAnIdleFleet(b *testing.B) {
-	_, _, r := planned(b, 5000, 1000)
-	b.Run("report", func(b *testing.B) {
-		for b.Loop() {
-			r.Report()
-		}
-	})
-	b.Run("metrics", func(b *testing.B) {
-		c := NewFleetCollector(r.Report)
-		for b.Loop() {
-			ch := make(chan prometheus.Metric, 1000)
-			go func() {
-				c.Collect(ch)
-				close(ch)
-			}()
-			for range ch {
+	const servers = 10000
+	_, _, r := planned(b, servers, 2000)
+	for _, all := range []bool{false, true} {
+		b.Run(fmt.Sprintf("all %t", all), func(b *testing.B) {
+			c, size := NewFleetCollector(r.Report, all), 0
+			for b.Loop() {
+				size = len(scraped(b, c))
 			}
-		}
-	})
+			b.ReportMetric(float64(size)/servers, "B/server")
+		})
+	}
 }
 
 // BenchmarkBusyPublication reports the fleet after the records of some servers have

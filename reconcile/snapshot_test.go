@@ -179,7 +179,7 @@ func TestTheFleetIsShownWhereTheLoopDoesNotPlan(t *testing.T) {
 func shownMetrics(r *Reporter) (n int) {
 	ch := make(chan prometheus.Metric)
 	go func() {
-		NewFleetCollector(r.Report).Collect(ch)
+		NewFleetCollector(r.Report, true).Collect(ch)
 		close(ch)
 	}()
 	for range ch {

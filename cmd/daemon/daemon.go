@@ -212,7 +212,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
 	})
 	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Fence, Holder: d.holder}
-	d.metrics.MustRegister(reconcile.NewFleetCollector(d.reporter.Report))
+	d.metrics.MustRegister(reconcile.NewFleetCollector(d.reporter.Report, d.opts.Admin.ServerMetrics))
 	d.publisher = &reconcile.Publisher{
 		Reporter: d.reporter, Sink: sink{d}, Note: d.pushed,
 		Interval: opts.Status.Interval, Unlimited: opts.Tuning.Fast, Log: d.log,

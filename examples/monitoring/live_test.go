@@ -168,7 +168,7 @@ func (w *world) startAll() {
   commitStatus: {provider: github, url: "http://127.0.0.1:1", project: a/b, tokenFile: %[3]s}
 state: {dir: %[1]s/state}
 secretFiles: %[1]s/secrets
-admin: {listen: "127.0.0.1:0", users: %[5]s, openMetrics: true}
+admin: {listen: "127.0.0.1:0", users: %[5]s, openMetrics: true, serverMetrics: true}
 boot: {listen: "127.0.0.1:0"}
 registry: {listen: "127.0.0.1:0"}
 metadata: {listen: "127.0.0.1:0"}

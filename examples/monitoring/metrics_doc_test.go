@@ -55,6 +55,9 @@ traffic never creates new series. Metrics with a series per object that could be
 zero. Histograms of boots, releases, discoveries and states are measured by the leading Ingot, from one plan to the next: after a
 restart nothing is counted twice, and what happened in between is lost.
 
+A server has one series each for its state, for its power state and for each condition that is not as expected: with those of
+its BMC, about 250 bytes. ` + "`admin.serverMetrics: true`" + ` adds the states that it is not in, with the value 0, and all other conditions.
+
 Ages are ` + "`time() - …_timestamp_seconds`" + `. Alerts and dashboards are in [examples/monitoring](../examples/monitoring),
 what to do is in [runbooks.md](runbooks.md).
 `

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"ingot/model"
 	"ingot/reconcile/report"
@@ -58,9 +59,16 @@ type Options struct {
 func NewHandler(o Options) http.Handler {
 	h := &handler{checks: o.Checks, fleet: o.Fleet, log: o.Log, process: rand.Text()[:8]}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{
+	metrics := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		families, err := o.Metrics.Gather()
+		if err != nil {
+			o.Log.Warn("some metrics are missing", "err", err)
+		}
+		return families, nil // what there is: one wrong series must not hide all others
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
-		ErrorHandling:       promhttp.ContinueOnError,
+		ErrorHandling:       promhttp.HTTPErrorOnError, // one line for a scrape that is cut off
 		MaxRequestsInFlight: 4,
 		CoalesceGather:      true,
 		Timeout:             30 * time.Second,

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -198,6 +199,30 @@ func TestABrokenMetricDoesNotHideTheOthers(t *testing.T) {
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "ingot_fine 1\n") {
 		t.Errorf("got %d\n%s", w.Code, w.Body)
 	}
+}
+
+func TestScrapeCutOffIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		left := make(chan struct{})
+		reg := prometheus.NewRegistry()
+		for i := range 10 {
+			reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: fmt.Sprintf("gauge_%d", i)}, func() float64 {
+				cancel()
+				<-left
+				return 1
+			}))
+		}
+		var log bytes.Buffer
+		h := NewHandler(Options{Metrics: reg, Fleet: aFleet{}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil))
+		close(left)
+		synctest.Wait()
+		if strings.Count(log.String(), "level=WARN") != 1 {
+			t.Errorf("want one warning, logged:\n%s", log.String())
+		}
+	})
 }
 
 // twice is a collector that sends the same series twice, which is an error.

@@ -266,6 +266,8 @@ type Admin struct {
 	TrustedHeader TrustedHeader `json:"trustedHeader"`
 	// OpenMetrics shows metrics to everybody.
 	OpenMetrics bool `json:"openMetrics"`
+	// ServerMetrics adds the metrics of each server with states that it is not in.
+	ServerMetrics bool `json:"serverMetrics"`
 }
 
 // AdminTLS names the files of a certificate and its key; they are read again when they change.

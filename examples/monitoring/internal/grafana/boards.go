@@ -43,7 +43,7 @@ func serverBoard() Dashboard {
 	return board("server", "One server", "The states, power and conditions of one server.", variables,
 		timeline("State", "1 while the server is in a state.", query{fleet("state", "metal_server_state", one) + " == 1", "{{state}}"}),
 		timeline("Power", "1 while the BMC shows a power state.", query{fleet("power_state", "metal_server_power_state", one) + " == 1", "{{power_state}}"}),
-		timeline("Conditions", "Conditions and their status, as on the status branch.",
+		timeline("Conditions", "Conditions that are not as expected; with admin.serverMetrics all of them, as on the status branch.",
 			query{fleet("condition_type, status", "metal_server_condition_status", one), "{{condition_type}} {{status}}"}),
 		list("What it waits for", "How long, for what, and who has to act. Empty if it is where it should be, or others have waited longer.", "s",
 			"time() - "+fleet("server, state, reason, actor", "ingot_server_waiting_since_timestamp_seconds", one)),
