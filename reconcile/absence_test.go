@@ -280,7 +280,7 @@ func TestAServerOfAnUnknownFleetIsNobodysOnceItsPowerWasCut(t *testing.T) {
 				w.desired.Add(claim("web"))
 				w.start()
 				defer func() { w.stop() }()
-				pass(time.Second) // it was seen once
+				pass(2 * time.Second) // it was seen twice
 				w.change(0, func(m *machine) { m.power = model.PowerOff })
 				w.expect(time.Hour, 0, "Initial Off")
 				w.commit(func(d *model.Desired) { d.Add(claim("db")) })

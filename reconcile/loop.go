@@ -362,12 +362,13 @@ func (l *Loop) forgetGone(ctx context.Context, all []*bmcs.BMC) {
 // decide saves, in one batch, the moves that do nothing but decide.
 func (l *Loop) decide(ctx context.Context, in *world.Input, r *plan.Result) error {
 	c := r.Decided
-	urgent := false
+	urgent, claimed := false, false
 	for name, m := range r.Moves {
 		if len(m.Do) == 0 {
 			c.Servers = append(c.Servers, m.Then)
 			l.logTransition(in.Observed.Servers[name], m.Then)
 			urgent = urgent || tellsMore(in.Observed.Servers[name], m.Then)
+			claimed = claimed || m.Then.Claim.Name != ""
 		}
 	}
 	if c.Fleet == nil && len(c.Claims)+len(c.DropClaims)+len(c.Servers)+len(c.Endpoints)+len(c.DropEndpoints)+len(c.DropServers) == 0 {
@@ -380,6 +381,9 @@ func (l *Loop) decide(ctx context.Context, in *world.Input, r *plan.Result) erro
 	l.changed()
 	if urgent {
 		l.hurry()
+	}
+	if claimed {
+		signal(l.soon) // a tenant waits for the next step
 	}
 	return nil
 }

@@ -2,11 +2,12 @@ package reconcile
 
 import "time"
 
-// Planning takes a quarter of a core at most in the long run, however much happens. What was
-// not planned for a while is saved up, and half of that is kept for plans that something
-// waits for: a new revision, a decision that the status branch is to show, or a step that
-// the branch shows by now. So the few plans of one claim need no pause between them.
+// In the long run planning takes at most a quarter of a core. A busy fleet has at most one plan per
+// planEvery, for the results of all actions since the plan before. Urgent plans come sooner: after a
+// new revision, before a push of a decision, after it, and between the steps of a claim. Unused
+// time is saved up, half of it for urgent plans: the few plans of one claim need no pause.
 const (
+	planEvery  = 100 * time.Millisecond
 	planShare  = 4
 	maxSavedUp = time.Second
 	keptBack   = maxSavedUp / 2
@@ -32,6 +33,9 @@ func (p *pace) pause(now time.Time, took time.Duration) pause {
 	p.at = now
 	p.spent = max(p.spent-since/planShare, 0) + took
 	next := pause{p.until(maxSavedUp), p.until(maxSavedUp - keptBack)}
+	if since < 2*planEvery { // the fleet is busy
+		next.most = max(next.most, planEvery-took)
+	}
 	p.spent = min(p.spent, maxSavedUp+maxPause/planShare) // what a pause cannot make up for is let go
 	return next
 }

@@ -49,13 +49,21 @@ func TestAFewPlansThatSomethingWaitsForNeedNoPauseInABusyFleet(t *testing.T) {
 
 func TestPlanningWithoutAnEndTakesAQuarterOfACore(t *testing.T) {
 	for _, awaited := range []bool{true, false} {
-		for _, took := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 120 * time.Millisecond} {
+		for _, took := range []time.Duration{30 * time.Millisecond, 60 * time.Millisecond, 120 * time.Millisecond} {
 			p := &pace{}
 			paced(p, paceBegins, int(4*time.Second/took), took, awaited)
 			if pauses, all := paced(p, p.at, 100, took, awaited); pauses < all*70/100 || pauses > all*80/100 {
 				t.Errorf("of %s, of plans of %s each, awaited %t, %s were pauses", all, took, awaited, pauses)
 			}
 		}
+	}
+}
+
+func TestBusyFleetHasOnePlanPerInterval(t *testing.T) {
+	p := &pace{}
+	const plans = 50
+	if _, all := paced(p, paceBegins, plans, time.Millisecond, false); all < plans*planEvery*95/100 || all > plans*planEvery*105/100 {
+		t.Errorf("%d plans in %s", plans, all)
 	}
 }
 

@@ -68,3 +68,87 @@ func TestSignalsOfBeforeAPlanAreTakenByIt(t *testing.T) {
 		w.stop()
 	})
 }
+
+// plans is how often a world's loop has planned.
+func (w *loopWorld) plans() uint64 {
+	w.loop.mu.Lock()
+	defer w.loop.mu.Unlock()
+	return w.loop.round
+}
+
+// untilPlanned lets time pass until no event waits for a plan.
+func (w *loopWorld) untilPlanned() {
+	for before := w.plans() - 1; before != w.plans(); pass(planEvery) {
+		before = w.plans()
+	}
+}
+
+func TestIdleLoopPlansForAResultAtOnce(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		for _, idle := range []time.Duration{time.Minute + time.Millisecond, 3 * planEvery} {
+			pass(idle)
+			for range 2 { // an action and what follows it
+				before := w.plans()
+				w.loop.changed()
+				pass(time.Millisecond)
+				if got := w.plans() - before; got != 1 {
+					t.Errorf("after %s without a result: %d plans at once, want 1", idle, got)
+				}
+			}
+		}
+	})
+}
+
+func TestBurstOfResultsLeadsToFewPlans(t *testing.T) {
+	live(t, 0, func(t *testing.T, w *loopWorld) {
+		pass(time.Minute)
+		before := w.plans()
+		const took = time.Second
+		for range took / time.Millisecond {
+			w.loop.changed()
+			time.Sleep(time.Millisecond)
+		}
+		pass(planEvery)
+		if got, want := w.plans()-before, uint64(took/planEvery+2); got > want || got < want-2 {
+			t.Errorf("%d plans for a result each millisecond during %s, want %d", got, took, want)
+		}
+	})
+}
+
+func TestResultsWithoutEndDelayNoClaim(t *testing.T) {
+	published(t, 1, func(w *loopWorld, _ *branch) {
+		w.publisher.Unlimited = true
+		w.expect(2*time.Minute, 0, "Available Off")
+		end := make(chan struct{})
+		go func() {
+			for tick := time.Tick(time.Millisecond); ; <-tick {
+				select {
+				case <-end:
+					return
+				default:
+					w.loop.changed()
+				}
+			}
+		}()
+		pass(10 * time.Second)
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(w.delay, 0, "Reserved On default/web") // it was asked to power on at once
+		close(end)
+	}, func(w *loopWorld) { w.mirror = true })
+}
+
+func TestResultsWithoutEndDelayOthersByPlanEvery(t *testing.T) {
+	live(t, 0, func(t *testing.T, w *loopWorld) {
+		pass(time.Minute)
+		for range 10 {
+			w.loop.changed()
+			pass(planEvery / 3)
+		}
+		before := w.plans()
+		w.loop.changed()
+		pass(planEvery)
+		if w.plans() == before {
+			t.Errorf("no plan within %s", planEvery)
+		}
+	})
+}

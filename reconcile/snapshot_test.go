@@ -59,6 +59,7 @@ func TestWhatIsShownIsWhatAPlanOfTheStoreSays(t *testing.T) {
 			for range 60 {
 				h.event()
 				pass(time.Duration(h.rnd.IntN(90)) * time.Second)
+				h.w.untilPlanned()
 				h.shownAsStored()
 			}
 			h.w.stop()
