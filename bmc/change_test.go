@@ -301,24 +301,6 @@ func TestLatePermission(t *testing.T) {
 	}
 }
 
-// What was given up is not written, however late its connection or its permission comes.
-func TestAChangeThatWasGivenUp(t *testing.T) {
-	early := &change{permit: func() error { return nil }}
-	if written, refused := early.end(); written || refused != nil {
-		t.Errorf("never begun: written %t, refused %v", written, refused)
-	}
-	var late *change
-	late = &change{permit: func() error { late.end(); return nil }}
-	for name, ch := range map[string]*change{"before it was begun": early, "while it waited for permission": late} {
-		if err := ch.begin(); !errors.Is(err, errOver) {
-			t.Errorf("%s: got %v", name, err)
-		}
-		if written, _ := ch.end(); written {
-			t.Errorf("%s: it counts as written", name)
-		}
-	}
-}
-
 // A connection that was idle is not trusted with a change: the BMC may have closed it,
 // and then nobody knows what became of the request.
 func TestChangeOnAFreshConnection(t *testing.T) {

@@ -35,7 +35,7 @@ func (k *checkup) tls(ctx context.Context) bool {
 		})
 		return true
 	}
-	conn, err := k.client.wire.DialTLSContext(ctx, "tcp", k.opts.Target.Address)
+	conn, err := k.client.wire.secure(ctx, "tcp", k.opts.Target.Address)
 	if err != nil {
 		return k.fails("TLS", err.Error(), k.orIPMI(ctx, tlsAdvice(err)))
 	}

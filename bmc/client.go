@@ -60,11 +60,11 @@ type sender struct {
 	counted counters
 
 	pin   pin
-	wire  *http.Transport
+	wire  wire
 	base  string                  // scheme and host
 	safer atomic.Pointer[url.URL] // to speak with instead: the BMC redirects http to https
 
-	slots chan struct{} // MaxInFlight of them
+	slots chan struct{} // one for each request under way
 	pace  *pace         // nil = unlimited
 	quiet atomic.Int64  // Unix nanoseconds until which the BMC asked for peace
 	auth  atomic.Pointer[auth]
@@ -77,10 +77,8 @@ type counters struct {
 
 // Sizes that keep a thousand idle BMCs small.
 const (
-	connBuffer    = 1 << 10
-	maxDenied     = 64
-	maxSystems    = 64
-	idleConnsKept = 5 * time.Minute
+	maxDenied  = 64
+	maxSystems = 64
 )
 
 func newClient(p *Pool, t model.BMCTarget) *client {
@@ -100,22 +98,12 @@ func newSender(p *Pool, t model.BMCTarget) *sender {
 		opts:    p.opts,
 		log:     p.opts.Log.With("bmc", t.Name),
 		metrics: p.metrics,
-		slots:   make(chan struct{}, p.opts.MaxInFlight),
+		slots:   make(chan struct{}, min(p.opts.MaxInFlight, 2)),
 		pace:    newPace(p.opts.RequestsPerSecond),
 	}
 	secure := c.pin.tlsConfig(p.opts.CA, t)
-	c.wire = &http.Transport{
-		DialContext:         dialPlain(c.dial(c.dialer("http"))),
-		DialTLSContext:      dialTLS(c.dial(c.dialer("https")), secure, min(p.opts.Timeout, 30*time.Second)),
-		MaxConnsPerHost:     min(p.opts.MaxInFlight, 2),
-		MaxIdleConnsPerHost: min(p.opts.MaxInFlight, 2),
-		IdleConnTimeout:     idleConnsKept,
-		ReadBufferSize:      connBuffer,
-		WriteBufferSize:     connBuffer,
-		// ETags of compressed answers differ from those that writes are compared with.
-		DisableCompression:     true,
-		MaxResponseHeaderBytes: 64 << 10,
-	}
+	c.wire.plain = c.dial(c.dialer("http"))
+	c.wire.secure = dialTLS(c.dial(c.dialer("https")), secure, min(p.opts.Timeout, 30*time.Second))
 	return c
 }
 
@@ -249,7 +237,7 @@ func path(uri string) string {
 // close logs out and drops the connections. A logout that fails is tried again after each of
 // the waits, until stop is closed.
 func (c *connection) close(ctx context.Context, waits []time.Duration, stop <-chan struct{}) error {
-	defer c.wire.CloseIdleConnections()
+	defer c.wire.closeIdle()
 	a := c.auth.Swap(nil)
 	if a == nil || a.session == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// dialFunc makes connections, as http.Transport wants them made.
+// dialFunc opens a connection.
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // notAllowed is why Options.Networks keeps a connection from being made.
@@ -50,17 +50,6 @@ func (c *sender) dial(d *net.Dialer) dialFunc {
 	}
 }
 
-// dialPlain makes connections without TLS.
-func dialPlain(dial dialFunc) dialFunc {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return &guarded{Conn: conn}, nil
-	}
-}
-
 // noHandshake begins the error of a BMC that does not answer a TLS handshake.
 const noHandshake = "no TLS handshake"
 
@@ -89,7 +78,7 @@ func dialTLS(dial dialFunc, cfg *tls.Config, within time.Duration) dialFunc {
 		state := conn.ConnectionState()
 		clear(state.PeerCertificates)
 		clear(state.VerifiedChains)
-		return &guarded{Conn: conn}, nil
+		return conn, nil
 	}
 }
 

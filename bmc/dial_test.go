@@ -35,7 +35,7 @@ func TestKeptConnectionsForgetCertificates(t *testing.T) {
 			if p.fingerprint() == "" {
 				t.Error("the pin has not seen the certificate")
 			}
-			state := conn.(*guarded).Conn.(*tls.Conn).ConnectionState()
+			state := conn.(*tls.Conn).ConnectionState()
 			for _, cert := range state.PeerCertificates {
 				if cert != nil {
 					t.Error("the certificate is kept")

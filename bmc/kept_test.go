@@ -56,7 +56,7 @@ func killed(t *testing.T, f *fake, o Options) *Pool {
 	must.Get(p.Power(t.Context(), f.system1()))(t)
 	t.Cleanup(func() {
 		for _, c := range p.clients {
-			c.wire.CloseIdleConnections()
+			c.wire.closeIdle()
 		}
 	})
 	return p

@@ -136,7 +136,7 @@ func (p *Pool) client(ctx context.Context, t model.BMCTarget) (*client, error) {
 	}
 	c.trial.Store(t.Trial)
 	if c.pin.expect(t.Fingerprint) {
-		c.wire.CloseIdleConnections()
+		c.wire.closeIdle()
 	}
 	return c, nil
 }

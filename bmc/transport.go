@@ -136,21 +136,12 @@ func (c *sender) send(req *http.Request, a *auth) (*http.Response, error) {
 	return resp, nil
 }
 
-// deliver sends the request, one that changes a machine with the care that it needs.
+// deliver sends a request, and one that changes a machine at most once.
 func (c *sender) deliver(req *http.Request) (*http.Response, error) {
 	if changes(req) {
 		return c.transmit(req)
 	}
-	return c.exchange(req)
-}
-
-// exchange sends the request and reads the whole answer.
-func (c *sender) exchange(req *http.Request) (*http.Response, error) {
-	resp, err := c.wire.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	return resp, readAll(resp)
+	return c.wire.send(req)
 }
 
 // turn waits until the request may be sent. It then holds a slot.
@@ -212,9 +203,9 @@ type wholeBody struct {
 // Close implements io.Closer.
 func (*wholeBody) Close() error { return nil }
 
-// readAll replaces the answer's body by one that was read, as plain JSON.
+// readAll replaces the answer's body by one that was read, as plain JSON. It does not close the
+// body, because that reads an endless answer to its end.
 func readAll(resp *http.Response) error {
-	defer resp.Body.Close()
 	raw, err := readBounded(resp.Body, resp.ContentLength)
 	if err == nil && isCompressed(raw) {
 		raw, err = decompress(raw)
