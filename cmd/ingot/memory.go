@@ -5,31 +5,12 @@ import (
 	"path"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // memoryShare is the share of this process's memory limit that is for Go's heap, in percent.
 // The rest is for what Go does not count: the store's mapped file, the stacks of a burst, and
 // child processes.
 const memoryShare = 80
-
-// ballastSize is the size in bytes of the ballast, and ballastLimit the least memory limit that leaves
-// room for it.
-const (
-	ballastSize  = 32 << 20
-	ballastLimit = 8 * ballastSize
-)
-
-// newBallast returns memory that counts as in use and takes none, for nobody writes to it. The
-// garbage that may gather until it is collected is a share of what is in use, and of the small heap of a
-// new rack that is so little that 2,000 leases a second had it collected every 200 ms: a tenth of
-// the CPU time of a lease of DHCPv4, a fifth of one of DHCPv6.
-func newBallast() []byte {
-	b := make([]byte, ballastSize)
-	_ = unix.Madvise(b, unix.MADV_DONTNEED) // where Go has cleared it, for it was in use before
-	return b
-}
 
 // memoryLimit returns the memory limit for the garbage collector: a share of the limit of
 // this process's control groups, 0 if they have none. Without it the heap may grow to twice

@@ -1,19 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
-	"runtime"
-	"runtime/debug"
-	"runtime/metrics"
-	"strconv"
-	"strings"
 	"testing"
 	"testing/fstest"
-
-	"ingot/model/must"
-	"ingot/model/testtool"
 )
 
 func TestMemoryLimit(t *testing.T) {
@@ -68,50 +57,4 @@ func TestMemoryLimit(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestBallastTakesNoMemory shows that garbage gathers for longer with the ballast, which is
-// not resident, also where it lies in memory that was in use before: in a process of its own, which
-// does nothing else meanwhile.
-func TestBallastTakesNoMemory(t *testing.T) {
-	if testtool.RaceDetector {
-		t.Skip("NOT MEASURED: the race detector has memory of its own beside that of the program")
-	}
-	const alone = "INGOT_TEST_ALONE"
-	if os.Getenv(alone) == "" {
-		cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
-		cmd.Env = append(os.Environ(), alone+"=yes")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
-		return
-	}
-	if used := bytes.Repeat([]byte{1}, 2*ballastSize); used[0] != 1 {
-		t.Fatal("nobody wrote to it")
-	}
-	debug.FreeOSMemory()
-	before, goal := resident(t), heapGoal()
-	ballast := newBallast()
-	runtime.GC()
-	if grown := resident(t) - before; grown > ballastSize/4 {
-		t.Errorf("%d bytes more are resident, with a ballast of %d", grown, ballastSize)
-	}
-	if more := heapGoal() - goal; more < ballastSize {
-		t.Errorf("the heap may grow by %d bytes more until it is collected, want at least the ballast's %d", more, ballastSize)
-	}
-	runtime.KeepAlive(ballast)
-}
-
-// heapGoal is the size at which the heap is collected.
-func heapGoal() int64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/goal:bytes"}}
-	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64())
-}
-
-func resident(t *testing.T) int64 {
-	t.Helper()
-	text := must.Get(os.ReadFile("/proc/self/statm"))(t)
-	pages := must.Get(strconv.ParseInt(strings.Fields(string(text))[1], 10, 64))(t)
-	return pages * int64(os.Getpagesize())
 }

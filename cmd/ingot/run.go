@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -55,9 +54,6 @@ func (r runCommand) Run(ctx context.Context, c *console) error {
 	}
 	if limit := memoryLimit(os.DirFS("/")); limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit)
-	}
-	if debug.SetMemoryLimit(-1) >= ballastLimit { // as it is
-		defer runtime.KeepAlive(newBallast())
 	}
 	// Otherwise a write to standard error ends the process once nobody reads its log any more. A
 	// handler, unlike what is ignored, is not passed on to programs that are started.
