@@ -23,13 +23,19 @@ func (i *Inventory) Architecture() string {
 	return ""
 }
 
+// The kernel's names of features that processors of one architecture have.
+const (
+	longMode     = "lm"    // amd64
+	advancedSIMD = "asimd" // arm64
+)
+
 // Architecture is that of the probe's kernel, by its names of the features of the processors.
 func (d *ProbeData) Architecture() string {
 	for _, c := range d.CPU {
 		switch {
-		case slices.Contains(c.Capabilities, "lm"): // long mode
+		case slices.Contains(c.Capabilities, longMode):
 			return "amd64"
-		case slices.Contains(c.Capabilities, "asimd"):
+		case slices.Contains(c.Capabilities, advancedSIMD):
 			return "arm64"
 		}
 	}

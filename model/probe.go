@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // ProbeRegistration is the body of POST /register, the wire format that it
 // shares with metal-operator's metalprobe.
@@ -58,6 +61,18 @@ type ProbeData struct {
 	Memory            []ProbeMemory           `json:"memory"`
 	NICs              []ProbeNIC              `json:"nics"`
 	PCIDevices        []ProbePCIDevice        `json:"pciDevices"`
+}
+
+// Used returns the parts of a report that Ingot uses. The others are the larger part of it: PCI
+// devices, memory modules, and a hundred features of each processor.
+func (d *ProbeData) Used() ProbeData {
+	used := ProbeData{Timestamp: d.Timestamp, NetworkInterfaces: d.NetworkInterfaces, LLDP: d.LLDP, Storage: d.Storage, NICs: d.NICs}
+	for _, feature := range []string{longMode, advancedSIMD} {
+		if slices.ContainsFunc(d.CPU, func(c ProbeCPU) bool { return slices.Contains(c.Capabilities, feature) }) {
+			used.CPU = append(used.CPU, ProbeCPU{Capabilities: []string{feature}})
+		}
+	}
+	return used
 }
 
 // ProbeSystemInfo is SMBIOS types 0 to 2 (DSP0134 §7.1 to §7.3).

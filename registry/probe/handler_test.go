@@ -311,9 +311,9 @@ func TestReportIsStoredAsReceived(t *testing.T) {
 	if diff := cmp.Diff(want, r.Observed().Wipes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	r.do("POST", "/r/"+r.token(discovered)+"/register", uuidBody(discovered, `,"data":{"cpu":[{"vendor":"`+"\xff"+`"}]}`))
+	r.do("POST", "/r/"+r.token(discovered)+"/register", uuidBody(discovered, `,"data":{"memory":[{}],"lldp":[{"name":"`+"\xff"+`"}]}`))
 	probe := r.Observed().Probes["server-0"]
-	if probe == nil || probe.Ticket != "server-0-1" || !probe.ReceivedAt.Equal(now) || probe.Data.CPU[0].Vendor != "\ufffd" {
+	if probe == nil || probe.Ticket != "server-0-1" || !probe.ReceivedAt.Equal(now) || probe.Data.LLDP[0].Name != "\ufffd" || probe.Data.Memory != nil {
 		t.Errorf("got %+v", probe)
 	}
 	w := r.do("GET", "/r/"+r.token(discovered)+"/systems/"+uuidOf(discovered), "")

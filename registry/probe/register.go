@@ -41,7 +41,7 @@ func (e *endpoint) register(q *request) (answer, error) {
 	switch {
 	case t == nil:
 	case t.Purpose == model.PurposeDiscovery && t.Open():
-		return done, q.save(t, &model.ProbeReport{Ticket: t.ID, ReceivedAt: q.now(), Data: body.Data})
+		return done, q.save(t, &model.ProbeReport{Ticket: t.ID, ReceivedAt: q.now(), Data: body.Data.Used()})
 	case t.Purpose == model.PurposeClaim && q.PathValue("token") != "":
 		return answer{}, refuse(http.StatusForbidden, "this token is of a claim's boot ticket; a claimed server reports to /bootstate")
 	}
