@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"ingot/model/must"
 )
@@ -76,8 +77,10 @@ func TestWire(t *testing.T) {
 				return new(net.Dialer).DialContext(ctx, network, address)
 			}}
 			defer w.closeIdle()
-			must.Get(w.send(must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)))(t)
-			resp, err := w.send(must.Get(http.NewRequestWithContext(t.Context(), tt.method, url, strings.NewReader("")))(t))
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			must.Get(w.send(must.Get(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))(t)))(t)
+			resp, err := w.send(must.Get(http.NewRequestWithContext(ctx, tt.method, url, strings.NewReader("")))(t))
 			if (err != nil) != tt.fails || opened != tt.opened {
 				t.Errorf("got %v and %d connections, want %d", err, opened, tt.opened)
 			}
