@@ -2,6 +2,7 @@ package examples
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"ingot/cmd/daemon/config"
+	"ingot/model/must"
+	"ingot/model/testtool"
 )
 
 // pages are the README and all pages of docs.
@@ -115,4 +118,23 @@ func read(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(content)
+}
+
+// indented matches a line of a code block.
+var indented = regexp.MustCompile(`(?m)^    `)
+
+func TestDocumentedRadvdConfigurationIsValid(t *testing.T) {
+	_, block, _ := strings.Cut(read(t, "../docs/networks.md"), "`/etc/radvd.conf`")
+	_, block, _ = strings.Cut(block, "\n\n")
+	block, _, _ = strings.Cut(block, "\n\n")
+	file := filepath.Join(t.TempDir(), "radvd.conf")
+	must.Do(t, os.WriteFile(file, []byte(indented.ReplaceAllString(block, "")+"\n"), 0o600))
+	if out, err := exec.CommandContext(t.Context(), testtool.Path(t, "radvd"), "--configtest", "-m", "stderr", "-C", file).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s\n%s", err, out, block)
+	}
+	for _, flag := range []string{"AdvManagedFlag on", "AdvOtherConfigFlag on"} {
+		if !strings.Contains(block, flag) {
+			t.Errorf("no %q in:\n%s", flag, block)
+		}
+	}
 }

@@ -94,7 +94,6 @@ func (c *checker) network(path string, n Network) {
 	c.rate(path+".rateLimit.client", n.RateLimit.Client)
 	c.rate(path+".rateLimit.port", n.RateLimit.Port)
 	c.options(path+".options", n.Options)
-	c.routerAdvertisements(path+".routerAdvertisements", n)
 	c.bootURL(path+".bootURL", n.BootURL)
 	if _, err := netboot.ParseAddressRule(n.BindTickets); err != nil {
 		c.say(path+".bindTickets", "%v", err)
@@ -209,17 +208,6 @@ func (c *checker) options(path string, all ClientOptions) {
 			c.say(path+"."+name, "option %s is set by %s, too: keep one of them", name, named)
 		}
 	}
-}
-
-// routerAdvertisements checks what machines on the interface of a network are told by IPv6.
-func (c *checker) routerAdvertisements(path string, n Network) {
-	if n.RouterAdvertisements == nil {
-		return
-	}
-	if n.Interface == "" {
-		c.say(path, "they are sent to the link of an interface, and this network names none")
-	}
-	n.RouterAdvertisements.Check(validDomain, func(below, format string, args ...any) { c.say(path+below, format, args...) })
 }
 
 // bootURL checks the address of the boot service.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ingot/bootsvc/dhcp/lease"
-	"ingot/bootsvc/routeradvert"
 	"ingot/model"
 )
 
@@ -42,8 +41,6 @@ type Network struct {
 	Probe *bool `json:"probe"`
 	// Options are for clients of all its IPv4 subnets.
 	Options ClientOptions `json:"options"`
-	// RouterAdvertisements are sent to the interface; nil = none are.
-	RouterAdvertisements *routeradvert.Config `json:"routerAdvertisements"`
 	// MACAllow and MACDeny are beginnings of MAC addresses: "a0:36:9f". A MAC address
 	// is served if MACAllow is empty or names it, and MACDeny does not.
 	MACAllow []string `json:"macAllow"`

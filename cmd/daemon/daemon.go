@@ -26,7 +26,6 @@ import (
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
-	"ingot/bootsvc/routeradvert"
 	"ingot/bootsvc/tftp"
 	"ingot/cmd/daemon/access"
 	"ingot/cmd/daemon/adapter"
@@ -94,9 +93,8 @@ type daemon struct {
 	files      *bootfiles.Folder // nil = none
 	rescue     *netboot.Rescue   // nil = nobody
 	dhcp       *dhcp.Server      // nil = off
-	adverts    *routeradvert.Sender
-	tftp       *tftp.Server  // nil = off
-	prober     *inuse.Prober // nil = nobody is asked
+	tftp       *tftp.Server      // nil = off
+	prober     *inuse.Prober     // nil disables probing
 	endpoints  *addresses.Endpoints
 	heard      *netboot.Heard // by dhcp
 	cards      *conversation.Log
@@ -256,7 +254,6 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 	}
 	parts.Go(func() error { return d.registry.Run(ctx) })
 	leased := d.startDHCP(ctx, parts)
-	parts.Go(func() error { return d.adverts.Run(ctx) })
 	if err := d.takeOver(ctx); err != nil {
 		return err
 	}

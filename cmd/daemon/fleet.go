@@ -81,7 +81,7 @@ func (f *fleet) Explain(kind, name string) (e report.Explanation, err error) {
 
 // parts are what the daemon's readiness depends on.
 func (d *daemon) parts() admin.Parts {
-	p := admin.Parts{Store: d.registry, Publisher: d.publisher, RecordsRead: d.recordsRead, Source: d.source, Advertised: d.adverts.Healthy, LoadersThere: d.loadersThere}
+	p := admin.Parts{Store: d.registry, Publisher: d.publisher, RecordsRead: d.recordsRead, Source: d.source, LoadersThere: d.loadersThere}
 	if d.dhcp != nil {
 		p.NetworksServed = d.dhcp.Healthy
 	}

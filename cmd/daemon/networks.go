@@ -11,7 +11,6 @@ import (
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/dhcp/inuse"
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/routeradvert"
 	"ingot/bootsvc/tftp"
 	"ingot/cmd/daemon/addresses"
 	"ingot/cmd/daemon/admin"
@@ -36,7 +35,6 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	d.adverts = routeradvert.New(routeradvert.Options{Networks: o.RouterAdvertisements(), Log: d.log, Registerer: d.metrics})
 	if o.TFTP.Listen != "" {
 		d.tftp, err = tftp.New(tftp.Options{
 			Loaders: tftpFiles{d.loaders, d.files}, MaxTransfers: o.TFTP.MaxTransfers, MaxPerAddress: o.TFTP.MaxTransfersPerAddress, Seen: d.sawTFTP,

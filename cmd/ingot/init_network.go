@@ -59,15 +59,13 @@ boot:
 registry:
   url: http://%[1]s:10000
 
-# The servers' network. Ingot gives them their addresses and boot loaders, and sends the router
-# advertisements that iPXE waits for, by which nobody gets an address or a route.
+# The servers' network. Ingot gives them their addresses and boot loaders.
 tftp:
   listen: ":69"
 dhcp:
 - name: %[2]s
   interface: %[3]q
   role: host
-  routerAdvertisements: {}
   subnets:
   - {cidr: %[4]s, range: %[5]s-%[6]s}
 `, at.address.Addr(), strings.ReplaceAll(at.name, ".", "-"), at.name, at.address.Masked(), first, last), nil

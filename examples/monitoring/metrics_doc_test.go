@@ -36,7 +36,7 @@ var chapters = []struct{ title, packages string }{
 	{"The fleet", "reconcile"},
 	{"BMCs", "bmc"},
 	{"Boots", "bootsvc bootsvc/oci bootsvc/imagecache bootsvc/diskimage bootsvc/tftp bootsvc/metadata bootsvc/conversation"},
-	{"DHCP", "bootsvc/dhcp bootsvc/dhcp/lease bootsvc/routeradvert"},
+	{"DHCP", "bootsvc/dhcp bootsvc/dhcp/lease"},
 	{"Reports of machines", "registry/probe"},
 	{"Git and the status branch", "gitsource gitsource/forge"},
 	{"The store", "registry"},

@@ -8,9 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"sync"
 	"syscall"
-	"time"
 )
 
 // Link is a network interface and its addresses.
@@ -74,28 +72,4 @@ func addressOf(attributes []syscall.NetlinkRouteAttr) (own netip.Addr) {
 		}
 	}
 	return own
-}
-
-// fresh is for how long what was read is given to all who ask.
-const fresh = 500 * time.Millisecond
-
-// Reader is Read for many, who each ask once a second. The zero Reader is ready. It is safe for concurrent use.
-type Reader struct {
-	mu  sync.Mutex
-	at  time.Time
-	all map[string]Link
-}
-
-// Read returns the interfaces by name, as they were half a second ago at most.
-func (r *Reader) Read() (map[string]Link, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.all != nil && time.Since(r.at) < fresh {
-		return r.all, nil
-	}
-	all, err := Read()
-	if err == nil {
-		r.at, r.all = time.Now(), all
-	}
-	return all, err
 }

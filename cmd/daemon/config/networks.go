@@ -6,7 +6,6 @@ import (
 
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/routeradvert"
 	"ingot/model"
 )
 
@@ -54,16 +53,6 @@ func (o *Options) LeaseNetworks() []string {
 // LeasesToServers reports whether Ingot gives servers their addresses.
 func (o *Options) LeasesToServers() bool {
 	return slices.ContainsFunc(o.DHCP, func(n dhcp.Network) bool { return n.Leases() && n.Boots() })
-}
-
-// RouterAdvertisements returns the links that are told what IPv6 routers tell.
-func (o *Options) RouterAdvertisements() (all []routeradvert.Network) {
-	for _, n := range o.DHCP {
-		if n.Serves() && n.RouterAdvertisements != nil {
-			all = append(all, routeradvert.Network{Name: n.Name, Interface: n.Interface, Config: *n.RouterAdvertisements})
-		}
-	}
-	return all
 }
 
 // AddressRule returns the rule of boot.bindTickets. Validate has refused any other value.

@@ -39,6 +39,12 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "events: {listen: \"\", url: \"\"}\n",
 			want: "ingot.yaml:2:1: events: was removed: delete the key; BMCs are polled every bmc.pollInterval",
 		},
+		"a key of a network that was removed": {
+			text: repository + "dhcp:\n- {name: a, role: host, interface: eth0, subnets: [{cidr: \"fd00::/64\"}]}\n" +
+				"- {name: b, role: host, interface: eth1, subnets: [{cidr: \"fd01::/64\"}], routerAdvertisements: {managed: true}}\n",
+			want: "ingot.yaml:4:74: dhcp[1].routerAdvertisements: was removed: run radvd or corerad on the link, see docs/networks.md, " +
+				`"Router advertisements"`,
+		},
 		"the same key twice": {
 			text: repository + "resync: 5m\nresync: 6m\n",
 			want: "ingot.yaml:3:1: resync: is given twice, first in line 2",
@@ -63,13 +69,13 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "guard: {maxDisruptions: -1}\n",
 			want: "ingot.yaml:2:25: guard.maxDisruptions: -1 is not allowed: must be 0 or more",
 		},
-		"a limit that lets nobody in": {
-			text: repository + "tftp: {maxTransfersPerAddress: 0}\n",
-			want: "ingot.yaml:2:32: tftp.maxTransfersPerAddress: 0 is not allowed: must be 1 or more",
+		"the limit of TFTP, which was removed": {
+			text: repository + "tftp: {maxTransfersPerAddress: 100}\n",
+			want: `ingot.yaml:2:8: tftp.maxTransfersPerAddress: was removed: the limit is fixed, see docs/networks.md, "Limits"; remove the key`,
 		},
-		"a limit beyond reason": {
-			text: repository + "dhcp:\n- name: rack1\n  interface: eth1\n  role: host\n  subnets: [{cidr: 10.0.0.0/24}]\n  rateLimit: {client: 20000}\n",
-			want: "ingot.yaml:7:23: dhcp[0].rateLimit.client: 20000 must be from 1 to 10000 packets per second; leave it out for the default",
+		"the limit of DHCP, which was removed": {
+			text: repository + "dhcp:\n- name: rack1\n  interface: eth1\n  role: host\n  subnets: [{cidr: 10.0.0.0/24}]\n  rateLimit: {client: 20}\n",
+			want: `ingot.yaml:7:3: dhcp[0].rateLimit: was removed: the limit is fixed, see docs/networks.md, "Limits"; remove the key`,
 		},
 		"a listener without a port": {
 			text: repository + "admin: {listen: localhost}\n",
@@ -197,20 +203,6 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "dhcp:\n- name: n\n  role: bmc\n  interface: eth0\n  options: {\"012\": a}\n  subnets: [{cidr: 10.0.0.0/24}]\n",
 			want: `ingot.yaml:6:20: dhcp[0].options.012: "012" has leading zeros: write 12`,
 		},
-		"a prefix of router advertisements": {
-			text: repository + "dhcp:\n- name: n\n  role: host\n  interface: eth0\n  subnets: [{cidr: \"fd00::/64\"}]\n  routerAdvertisements:\n" +
-				"    prefixes:\n    - prefix: fd00::/56\n      autonomous: true\n",
-			want: "ingot.yaml:9:15: dhcp[0].routerAdvertisements.prefixes[0].prefix: fd00::/56 must be a /64, of which machines make " +
-				"themselves addresses (autonomous)",
-		},
-		"a key of router advertisements": {
-			text: repository + "dhcp:\n- name: n\n  role: host\n  interface: eth0\n  subnets: [{cidr: \"fd00::/64\"}]\n  routerAdvertisements: {manage: true}\n",
-			want: `ingot.yaml:7:26: dhcp[0].routerAdvertisements.manage: unknown field, did you mean "managed"?`,
-		},
-		"router advertisements without a link": {
-			text: repository + "dhcp:\n- name: n\n  role: host\n  listen: fd00::1\n  subnets: [{cidr: \"fd00::/64\"}]\n  routerAdvertisements: {managed: true}\n",
-			want: "ingot.yaml:7:25: dhcp[0].routerAdvertisements: they are sent to the link of an interface, and this network names none",
-		},
 		"a network without a name": {
 			text: repository + "dhcp:\n  - {role: bmc, interface: eth0, subnets: [{cidr: 10.0.0.0/24}]}\n",
 			want: "ingot.yaml:3:5: dhcp[0].name: \"\" must be 1 to 40 letters, digits and dashes, with no dash at an end",
@@ -251,10 +243,9 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "webhook: {listen: \":8082\", secretFile: /proc/version}\n",
 			want: `ingot.yaml:2:19: webhook.listen: ":8082" is taken by boot.listen; give one of them another port`,
 		},
-		"a webhook of a repository that no Git host has": {
-			text: repository + "webhook: {repository: /srv/metal.git}\n",
-			want: `ingot.yaml:2:23: webhook.repository: "/srv/metal.git" is not allowed: must be the address of the repository as ` +
-				`the Git host gives it, such as https://git.example.com/infra/metal`,
+		"the repository of the webhook, which was removed": {
+			text: repository + "webhook: {repository: https://git.example.com/infra/metal}\n",
+			want: "ingot.yaml:2:11: webhook.repository: was removed: each signed announcement triggers a poll; remove the key",
 		},
 		"pages of a forge that is not known": {
 			text: "git: {url: https://git.example.com/infra/metal.git, webStyle: bitbucket}\n",
@@ -423,16 +414,10 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"boot.maxConcurrentDownloads": func(o *Options) { o.Boot.MaxConcurrentDownloads = 0 },
 		"metadata.listen":             func(o *Options) { o.Metadata.Listen = "1" },
 		"tftp.listen":                 func(o *Options) { o.TFTP.Listen = "69" },
-		"tftp.maxTransfers":           func(o *Options) { o.TFTP.MaxTransfers = 0 },
-		"tftp.maxTransfers ":          func(o *Options) { o.TFTP.MaxTransfers = 1 << 20 },
-		"tftp.maxTransfersPerAddress": func(o *Options) { o.TFTP.MaxTransfersPerAddress = 0 },
-		"dhcp[0].rateLimit.port": func(o *Options) {
-			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "bmc", RateLimit: dhcp.RateLimit{Port: -1}}}
-		},
-		"boot.loaderDirs": func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
-		"boot.imageDirs":  func(o *Options) { o.Boot.ImageDirs = []string{"/srv/images/../etc"} },
-		"discovery.image": func(o *Options) { o.Discovery.Image = "oci:/etc/probe" },
-		"cleanup.image":   func(o *Options) { o.Cleanup.Image = "https://registry.example.com/probe" },
+		"boot.loaderDirs":             func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
+		"boot.imageDirs":              func(o *Options) { o.Boot.ImageDirs = []string{"/srv/images/../etc"} },
+		"discovery.image":             func(o *Options) { o.Discovery.Image = "oci:/etc/probe" },
+		"cleanup.image":               func(o *Options) { o.Cleanup.Image = "https://registry.example.com/probe" },
 		"dhcp[0].role": func(o *Options) {
 			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "oob"}}
 		},
