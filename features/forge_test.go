@@ -30,7 +30,6 @@ func defineForge(sc *godog.ScenarioContext) {
 		`^the announcement is refused, and the repository was not looked at$`:                         announcementRefused,
 		`^the newest commit is a (success|failure): ` + text + `$`:                                    newestCommitIs,
 		`^no commit was said anything of twice$`:                                                      saidOnce,
-		`^pushes of Ingot's own had the repository looked at no more$`:                                ownPushesIgnored,
 		`^the Git host takes no commit status for now$`:                                               throttleForge,
 		`^the Git host was asked at most (\d+) times$`:                                                askedAtMost,
 		`^the Git host (protects|finds a secret on) the status branch$`:                               forgeRefuses,
@@ -119,24 +118,6 @@ func saidOnce(ctx context.Context) error {
 			return fmt.Errorf("said twice: %+v", s)
 		}
 		seen[s] = true
-	}
-	return nil
-}
-
-// ownPushesIgnored holds that the repository was looked at at the start, which is twice,
-// and for announcements that were accepted alone. Ingot pushed many times more.
-func ownPushesIgnored(ctx context.Context) error {
-	w := siteOf(ctx)
-	if err := w.metricIsSet(ctx, "ingot_webhook_requests_total", `result="status_branch"`); err != nil {
-		return err
-	}
-	metrics, err := w.ingot.get(ctx, "/metrics")
-	if err != nil {
-		return err
-	}
-	looks, accepted := total(metrics, "ingot_git_fetch_total{"), total(metrics, `ingot_webhook_requests_total{result="accepted"}`)
-	if looks > 2+accepted || accepted < 2 {
-		return fmt.Errorf("%v announcements were accepted, and the repository was looked at %v times", accepted, looks)
 	}
 	return nil
 }

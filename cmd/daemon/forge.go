@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -14,9 +13,6 @@ func (d *daemon) openForge() (err error) {
 	o := &d.opts
 	if d.listeners.webhook != nil {
 		d.webhook, err = forge.NewWebhook(forge.WebhookOptions{
-			Branches: forge.Branches{
-				Repository: cmp.Or(o.Webhook.Repository, o.Git.URL), Branch: o.Git.Branch, Status: o.Status.Branch,
-			},
 			SecretFile: o.Webhook.SecretFile, Wake: d.source.Wake, Log: d.log, Registerer: d.metrics,
 		})
 		if err != nil {

@@ -68,13 +68,5 @@ func webHost(u *url.URL, usual string) string {
 	return u.Hostname()
 }
 
-// same reports whether both are one repository. Case does not count, for forges take any;
-// nor does the port, for SSH has another than HTTP.
-func (a Address) same(b Address) bool {
-	return strings.EqualFold(a.hostname(), b.hostname()) && strings.EqualFold(a.path, b.path)
-}
-
-func (a Address) hostname() string { return (&url.URL{Host: a.host}).Hostname() }
-
 // String is the address without scheme, git.example.com/infra/metal.
 func (a Address) String() string { return a.host + "/" + a.path }

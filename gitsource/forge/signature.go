@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"net/http"
 	"strings"
 	"sync"
@@ -34,42 +35,58 @@ var signatureHeaders = []struct{ name, prefix string }{
 	{name: "X-Signature-256", prefix: "sha256="},
 }
 
-// proof is what a request shows to have been made by somebody who knows a secret.
-type proof struct {
-	token  model.Sensitive // zero = there is none
-	digest []byte          // of the body
-}
-
-// proofOf returns the proof in a request's header, false if there is none.
-func proofOf(h http.Header) (proof, bool) {
-	if token := h.Get(tokenHeader); token != "" {
-		return proof{token: model.NewSensitive(token)}, true
-	}
+// digestOf returns the HMAC-SHA256 in a request's header, or nil.
+func digestOf(h http.Header) []byte {
 	for _, s := range signatureHeaders {
 		v := h.Get(s.name)
 		if v == "" {
 			continue
 		}
-		digest, err := hex.DecodeString(strings.TrimPrefix(v, s.prefix))
-		return proof{digest: digest}, err == nil && len(digest) == sha256.Size
+		if digest, err := hex.DecodeString(strings.TrimPrefix(v, s.prefix)); err == nil && len(digest) == sha256.Size {
+			return digest
+		}
+		return nil
 	}
-	return proof{}, false
+	return nil
 }
 
-// ofBody reports whether the proof can be checked only with the body at hand.
-func (p proof) ofBody() bool { return p.token.IsZero() }
-
-// by reports whether whoever knows the secret made the proof for a body. It takes the same
-// time for any that is wrong.
-func (p proof) by(secret model.Sensitive, body []byte) bool {
-	if !p.token.IsZero() {
-		// of the same length, whatever that of the token
-		want, got := sha256.Sum256([]byte(secret.Reveal())), sha256.Sum256([]byte(p.token.Reveal()))
-		return subtle.ConstantTimeCompare(want[:], got[:]) == 1
+// isToken reports whether the token is one of the secrets. It compares hashes with all of them, so that the time
+// reveals nothing.
+func isToken(all []model.Sensitive, token string) bool {
+	found, got := false, sha256.Sum256([]byte(token))
+	for _, secret := range all {
+		want := sha256.Sum256([]byte(secret.Reveal()))
+		found = subtle.ConstantTimeCompare(want[:], got[:]) == 1 || found
 	}
-	mac := hmac.New(sha256.New, []byte(secret.Reveal()))
-	mac.Write(body)
-	return hmac.Equal(mac.Sum(nil), p.digest)
+	return found
+}
+
+// signatures compute the HMAC of a body with each secret, while the body arrives.
+type signatures []hash.Hash
+
+func newSignatures(all []model.Sensitive) signatures {
+	s := make(signatures, len(all))
+	for i, secret := range all {
+		s[i] = hmac.New(sha256.New, []byte(secret.Reveal()))
+	}
+	return s
+}
+
+// Write implements io.Writer.
+func (s signatures) Write(p []byte) (int, error) {
+	for _, mac := range s {
+		_, _ = mac.Write(p) // never fails
+	}
+	return len(p), nil
+}
+
+// have reports whether one of the signatures is digest.
+func (s signatures) have(digest []byte) bool {
+	found := false
+	for _, mac := range s {
+		found = hmac.Equal(mac.Sum(nil), digest) || found
+	}
+	return found
 }
 
 // secrets are those of a file, one a line, which is read again for every request: a secret
@@ -123,12 +140,3 @@ func readSecrets(file string) ([]model.Sensitive, error) {
 }
 
 func readSmall(file string) ([]byte, error) { return smallfile.Read(file, maxSecretFile) }
-
-// known reports whether the proof is made with one of the secrets. It looks at all of them.
-func known(all []model.Sensitive, p proof, body []byte) bool {
-	found := false
-	for _, secret := range all {
-		found = p.by(secret, body) || found
-	}
-	return found
-}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -24,26 +23,37 @@ const (
 	wakeEvery = 5 * time.Second
 )
 
+// result is the result of a request, the label of a counter.
+type result string
+
+const (
+	resultAccepted     result = "accepted"
+	resultUnauthorized result = "unauthorized"
+	resultTooLarge     result = "too_large"
+	resultMalformed    result = "malformed"
+	resultNotFound     result = "not_found" // another path or method
+)
+
+// allResults have a series from the start, so that a rate can be taken of each.
+var allResults = []result{resultAccepted, resultUnauthorized, resultTooLarge, resultMalformed, resultNotFound}
+
 // WebhookOptions configure a Webhook.
 type WebhookOptions struct {
-	Branches
 	// SecretFile has the secrets that announcements are signed with, one a line.
 	SecretFile string
-	// Wake has the branch looked at. It must not block.
+	// Wake triggers a poll of the branch. It must not block.
 	Wake       func()
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 }
 
 // Webhook is the handler for announcements of pushes by GitHub, GitLab, Gitea, Forgejo and
-// whatever else can sign a body. One that is signed and is of the branch that is followed
-// has it looked at; nothing else of an announcement is used, so that a repeated one costs
-// a look, and many come to one look in five seconds.
+// other senders that can sign a body. Each one with a valid signature or token triggers a poll of the branch.
+// The content is not used. Many of them trigger one poll in five seconds.
 type Webhook struct {
 	opts     WebhookOptions
 	secrets  secrets
 	requests *prometheus.CounterVec
-	turns    *turns // to read bodies
 	wanted   chan struct{}
 	broken   atomic.Bool // whether the secrets could not be read when last tried
 }
@@ -53,7 +63,7 @@ type Webhook struct {
 // the repository fetched all the time.
 func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 	h := &Webhook{
-		opts: opts, secrets: secrets{file: opts.SecretFile}, turns: newTurns(), wanted: make(chan struct{}, 1),
+		opts: opts, secrets: secrets{file: opts.SecretFile}, wanted: make(chan struct{}, 1),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_webhook_requests_total", Help: "Requests to the webhook listener, by result.",
 		}, []string{"result"}),
@@ -113,53 +123,25 @@ func (h *Webhook) handle(w http.ResponseWriter, r *http.Request) (code int, came
 		w.Header().Set("Allow", http.MethodPost)
 		return http.StatusMethodNotAllowed, resultNotFound, "pushes are announced by POST"
 	}
-	shown, ok := proofOf(r.Header)
-	if !ok || !shown.ofBody() && !known(h.known(), shown, nil) {
+	token, digest, all := r.Header.Get(tokenHeader), digestOf(r.Header), h.known()
+	if token == "" && digest == nil || token != "" && !isToken(all, token) {
 		return http.StatusUnauthorized, resultUnauthorized, "unauthorized"
 	}
-	done, ok := h.turns.take(r.Context(), clientOf(r))
-	if !ok {
-		w.Header().Set("Retry-After", "10")
-		return http.StatusServiceUnavailable, resultBusy, "too many requests at once"
-	}
-	defer done()
-	body, err := readBody(w, r)
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+	signed := newSignatures(all)
+	_, err := io.Copy(signed, http.MaxBytesReader(w, r.Body, maxBody))
+	switch _, large := errors.AsType[*http.MaxBytesError](err); {
+	case large:
 		return http.StatusRequestEntityTooLarge, resultTooLarge, "the body is larger than 1 MiB"
-	}
-	if err != nil {
+	case err != nil:
 		return http.StatusBadRequest, resultMalformed, "the body did not arrive"
-	}
-	if shown.ofBody() && !known(h.known(), shown, body) {
+	case token == "" && !signed.have(digest):
 		return http.StatusUnauthorized, resultUnauthorized, "unauthorized"
 	}
-	p, err := readPush(r.Header.Get("Content-Type"), body)
-	if err != nil {
-		return http.StatusBadRequest, resultMalformed, err.Error()
+	select {
+	case h.wanted <- struct{}{}:
+	default: // a poll is pending
 	}
-	came, text = h.opts.judge(r.Header, p)
-	if came == resultAccepted {
-		select {
-		case h.wanted <- struct{}{}:
-		default: // it is wished for already
-		}
-	}
-	return http.StatusOK, came, text
-}
-
-// clientOf returns the address that a request came from.
-func clientOf(r *http.Request) netip.Addr {
-	from, _ := netip.ParseAddrPort(r.RemoteAddr) // of another kind of network all are one client
-	return from.Addr()
-}
-
-// readBody fails with an http.MaxBytesError for a body that is too large.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > maxBody {
-		w.Header().Set("Connection", "close") // nobody reads the rest
-		return nil, &http.MaxBytesError{Limit: maxBody}
-	}
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	return http.StatusOK, resultAccepted, "accepted: the repository is polled"
 }
 
 // known returns the secrets. While the file cannot be read the last ones count, which is

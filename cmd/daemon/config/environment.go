@@ -82,10 +82,13 @@ func overlay(o *Options, env []string) (map[string]string, []model.Problem) {
 		}
 		s, known := byVariable[variable]
 		if !known {
-			problems = append(problems, model.Problem{
-				Severity: model.SeverityError, File: variable,
-				Message: "there is no such setting" + didYouMean(variable, variables) + "; unset it or correct its name",
-			})
+			message := "there is no such setting" + didYouMean(variable, variables) + "; unset it or correct its name"
+			for path, text := range removed {
+				if variableOf(path) == variable {
+					message = text
+				}
+			}
+			problems = append(problems, model.Problem{Severity: model.SeverityError, File: variable, Message: message})
 			continue
 		}
 		set[s.path] = variable

@@ -286,7 +286,6 @@ type TrustedHeader struct {
 type Webhook struct {
 	Listen     string `json:"listen"`
 	SecretFile string `json:"secretFile"` // one secret a line
-	Repository string `json:"repository"` // its address as the forge gives it; git.url when empty
 }
 
 // Tuning is for the demo and for tests alone.

@@ -40,10 +40,6 @@ func (c *checks) webhook(w *Webhook) {
 	case w.Listen == "" && w.SecretFile != "":
 		c.wrong("webhook.listen", "is empty though webhook.secretFile is set; set it, such as :8083, or take webhook.secretFile out")
 	}
-	if _, ok := forge.ParseAddress(w.Repository); w.Repository != "" && !ok {
-		c.wrong("webhook.repository", "%q is not allowed: must be the address of the repository as the Git host gives it, such as "+
-			"https://git.example.com/infra/metal", w.Repository)
-	}
 }
 
 func (c *checks) commitStatus(o *Options) {
