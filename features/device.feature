@@ -64,5 +64,5 @@ Feature: A device that is no server has the address and the options that Git say
     When device "camera" asks for an address 100 times at once
     And device "switch" is plugged in
     Then "ingot explain" shows for the network card of "camera"
-      | RESULT  | ANSWER                |
-      | limited | over rateLimit.client |
+      | RESULT  | ANSWER                         |
+      | limited | more than 8 packets per second |

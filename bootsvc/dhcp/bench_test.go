@@ -17,6 +17,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv6"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
+	"golang.org/x/time/rate"
 
 	"ingot/model/must"
 )
@@ -116,8 +117,8 @@ func BenchmarkSARR(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			cfg := hosts()
 			cfg.Subnets = []Subnet{subnet6("fd00:6::/64", "fd00:6::1:0", "fd00:6::ffff:ffff")}
-			cfg.RateLimit.Client = maxRate
 			s := testServer(b, Options{Networks: []Network{cfg}, Store: newMemory(), Registerer: prometheus.NewRegistry(), Identity: []byte("identity")})
+			s.limiter.rate = rate.Inf
 			n := s.networks[0]
 			n.sockets.current.Store(&link{name: "eth0", index: 1, v6: []netip.Prefix{netip.MustParsePrefix("fe80::1/64"), netip.MustParsePrefix("fd00:6::1/64")}})
 			ctx, cancel := context.WithCancel(context.Background())

@@ -91,8 +91,6 @@ func (c *checker) network(path string, n Network) {
 			c.say(fmt.Sprintf("%s.relays[%d]", path, i), "%v", err)
 		}
 	}
-	c.rate(path+".rateLimit.client", n.RateLimit.Client)
-	c.rate(path+".rateLimit.port", n.RateLimit.Port)
 	c.options(path+".options", n.Options)
 	c.bootURL(path+".bootURL", n.BootURL)
 	if _, err := netboot.ParseAddressRule(n.BindTickets); err != nil {
@@ -100,13 +98,6 @@ func (c *checker) network(path string, n Network) {
 	}
 	for i, s := range n.Subnets {
 		c.subnet(fmt.Sprintf("%s.subnets[%d]", path, i), n, s)
-	}
-}
-
-// rate checks a number of packets per second.
-func (c *checker) rate(path string, n int) {
-	if n < 0 || n > maxRate {
-		c.say(path, "%d must be from 1 to %d packets per second; leave it out for the default", n, maxRate)
 	}
 }
 

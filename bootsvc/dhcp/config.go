@@ -49,8 +49,6 @@ type Network struct {
 	// them: 192.0.2.1, fd00::1 or 10.0.0.0/8. When empty a relay is known by naming a
 	// link in Subnets alone, which any device that we hear can do too.
 	Relays []string `json:"relays"`
-	// RateLimit bounds how many packets of whom are looked into.
-	RateLimit RateLimit `json:"rateLimit"`
 }
 
 // Serves reports whether clients on n are answered at all.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
+	"golang.org/x/time/rate"
 
 	"ingot/bootsvc/netboot"
 	"ingot/model"
@@ -104,14 +105,14 @@ func TestEDK2KeepsOptions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg, holders, boot := hosts(), tickets{}, netip.Addr{}
 			change(&cfg)
-			cfg.Subnets[0].LeaseTime = 0   // the default
-			cfg.RateLimit.Client = maxRate // all requests have one time and one MAC address
+			cfg.Subnets[0].LeaseTime = 0 // the default
 			s := testServer(t, Options{
 				Networks: []Network{cfg}, Tickets: holders, Loaders: loaders(t),
 				Site: func(string, netip.Addr) netboot.Site {
 					return netboot.Site{HTTP: "http://" + netip.AddrPortFrom(boot, 8082).String(), TFTP: boot}
 				},
 			})
+			s.limiter.rate = rate.Inf // all requests have one time and one MAC address
 			times := append(leaseTimes(), s.networks[0].leases.Subnets[0].LeaseTime)
 			for client, options := range edk2Clients() {
 				for _, id := range machineIDs {

@@ -2,6 +2,7 @@ package dhcp
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"strings"
 
@@ -69,15 +70,14 @@ func (n *network) event(protocol model.CardProtocol, asked string, kind netboot.
 // silent makes e one of a packet that is not answered.
 func silent(e *model.CardEvent, why string) {
 	e.Routine, e.Result, e.Answer = true, model.CardUnanswered, cmp.Or(reasons[why], why)
-	if why == overClient || why == overPort {
+	if why == overClient {
 		e.Result = model.CardLimited
 	}
 }
 
 // reasons say for people why packets are not answered, where the label of the metric does not.
 var reasons = map[string]string{
-	overClient:             "over rateLimit.client",
-	overPort:               "over rateLimit.port",
+	overClient:             fmt.Sprintf("more than %d packets per second", clientRate),
 	string(drop4Filter):    "macAllow or macDeny keeps it out",
 	string(drop4Relay):     "the link that its relay names lies in none of the subnets",
 	string(drop4Source):    "it is on another link, and came by no relay",

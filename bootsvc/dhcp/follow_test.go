@@ -99,11 +99,11 @@ func TestWhatIsToldOfACard(t *testing.T) {
 	store.fail(errAway)
 	say(dhcpv4.MessageTypeRequest, mac2, anyone, nil, map[byte]any{50: addr("192.0.2.12"), 54: addr("192.0.2.2")})
 	r.want(t, mac2+" DHCPv4 REQUEST from hosts: unanswered, the lease could not be stored (routine)")
-	for range DefaultClientRate*limitWindow + 1 {
+	for range clientBurst + 1 {
 		say(dhcpv4.MessageTypeInform, "02:00:00:00:00:09", anyone, nil, nil)
 	}
-	r.lines = r.lines[DefaultClientRate*limitWindow:]
-	r.want(t, "02:00:00:00:00:09 DHCPv4 INFORM from hosts: limited, over rateLimit.client (routine)")
+	r.lines = r.lines[clientBurst:]
+	r.want(t, "02:00:00:00:00:09 DHCPv4 INFORM from hosts: limited, more than 8 packets per second (routine)")
 }
 
 func TestWhatIsToldOfACard6(t *testing.T) {

@@ -1,7 +1,6 @@
 package dhcp
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -15,7 +14,7 @@ import (
 
 // network is a Network that is served.
 type network struct {
-	Network // with its mode and limits filled in, MAC prefixes in lower case
+	Network // with its mode filled in, MAC prefixes in lower case
 	leases  *lease.Network
 	relays  []netip.Prefix      // that relays send from; nil = from anywhere
 	told    []model.DHCPOptions // that clients are told, by subnet
@@ -32,9 +31,7 @@ func newNetwork(s *Server, cfg Network) *network {
 	if n.Mode == "" {
 		n.Mode = ModeServer
 	}
-	n.RateLimit.Client = cmp.Or(n.RateLimit.Client, DefaultClientRate)
-	n.RateLimit.Port = cmp.Or(n.RateLimit.Port, DefaultPortRate)
-	n.metrics.start(n.RateLimit)
+	n.metrics.start()
 	if len(s.identity) > 0 {
 		n.duid = duid6(n.Name, s.identity)
 	}

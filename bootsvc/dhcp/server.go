@@ -84,7 +84,7 @@ type Server struct {
 	told        func(string, model.CardEvent)
 	isThere     func(netip.Addr) bool
 	loopLimiter *netboot.LoopLimiter
-	limits      limits
+	limiter     *limiter
 	conflicts   *conflicts
 	metrics     metrics
 	log         *slog.Logger
@@ -104,7 +104,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, rescue: o.Rescue, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain, told: o.Told, isThere: o.IsThere,
-		loopLimiter: netboot.NewLoaderLimiter(), limits: newLimits(), conflicts: newConflicts(o.Prober), log: o.Log, clock: o.Clock,
+		loopLimiter: netboot.NewLoaderLimiter(), limiter: newLimiter(), conflicts: newConflicts(o.Prober), log: o.Log, clock: o.Clock,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -115,7 +115,7 @@ func New(o Options) (*Server, error) {
 	if s.isThere == nil {
 		s.isThere = func(netip.Addr) bool { return true }
 	}
-	s.metrics = newMetrics(o.Registerer, s.limits, s.clock)
+	s.metrics = newMetrics(o.Registerer)
 	if s.store == nil {
 		s.store = forgetful{}
 	}

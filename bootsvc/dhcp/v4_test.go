@@ -655,7 +655,7 @@ func FuzzHandle4(f *testing.F) {
 		f.Add(data, false)
 		f.Add(data, true)
 	}
-	boots, limits := loaders(f), newLimits()
+	boots := loaders(f)
 	f.Fuzz(func(t *testing.T, data []byte, proxy bool) {
 		cfg := hosts()
 		if proxy {
@@ -663,10 +663,6 @@ func FuzzHandle4(f *testing.F) {
 		}
 		cfg.RapidCommit = true
 		s := testServer(t, Options{Networks: []Network{cfg}, Tickets: tickets{uuid: discovery(), mac1: discovery()}, Loaders: boots})
-		for _, l := range []*limiter{limits.clients, limits.ports} {
-			*l = limiter{seed: l.seed}
-		}
-		s.limits = limits // large, so one serves all
 		for _, port := range []uint16{port4Server, portPXE} {
 			n := s.networks[0]
 			p, drop := n.accept4(data, netip.MustParseAddrPort("192.0.2.77:68"), port, t0)

@@ -38,8 +38,7 @@ type relay4 struct {
 	fromPort bool // sub-option 19 (RFC 8357): answers go to the port it sent from
 }
 
-// drop4 is why a packet is not looked into: the label of a metric. Those of limits are
-// overClient and overPort.
+// drop4 is why a packet is not processed: the label of a metric. overClient is another one.
 type drop4 string
 
 // The reasons.
@@ -77,8 +76,8 @@ func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now tim
 	if drop := n.route4(p); drop != drop4None {
 		return p, drop
 	}
-	if over := n.overLimit(p.mac, p.relay.address, p.relay.port, now); over != "" {
-		return p, drop4(over)
+	if n.isOverLimit(p.mac, p.relay.address, p.relay.port, now) {
+		return p, overClient
 	}
 	n.server.heard.On(p.mac, p.relay.port)
 	return p, drop4None

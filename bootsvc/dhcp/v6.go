@@ -79,8 +79,8 @@ func (n *network) hear6(packet []byte, from netip.AddrPort, frame string) (*exch
 	if err := n.place6(x, from.Addr()); err != nil {
 		return x, err
 	}
-	if over := n.overLimit(cmp.Or(x.mac, string(x.clientID)), x.relay, x.port(), x.now); over != "" {
-		return x, drop6(over)
+	if n.isOverLimit(cmp.Or(x.mac, string(x.clientID)), x.relay, x.port(), x.now) {
+		return x, drop6(overClient)
 	}
 	if !x.unproven {
 		n.server.heard.On(x.mac, x.port())

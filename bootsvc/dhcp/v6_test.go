@@ -895,11 +895,11 @@ func TestRelaysThatAreTrusted6(t *testing.T) {
 
 func TestWhoSendsTooMuchIsNotAnswered6(t *testing.T) {
 	l := newLab6(t, plain6())
-	for range DefaultClientRate * limitWindow {
+	for range clientBurst {
 		l.says(onLink6, "SOLICIT 000001\n 1 $client"+na6, "ADVERTISE 000001"+ids+given)
 	}
 	l.says(onLink6, "SOLICIT 000001\n 1 $client"+na6, "")
-	l.now = l.now.Add(limitWindow * time.Second)
+	l.now = l.now.Add(time.Second)
 	l.says(onLink6, "SOLICIT 000001\n 1 $client"+na6, "ADVERTISE 000001"+ids+given)
 }
 

@@ -23,7 +23,7 @@ const (
 // drop6 is why a packet is not answered: the label of a metric.
 type drop6 string
 
-// The reasons, beside overClient and overPort.
+// The reasons, except overClient.
 const (
 	drop6Malformed drop6 = "malformed"
 	drop6Conflict  drop6 = "conflict"  // options that its type must not have, RFC 8415 §16

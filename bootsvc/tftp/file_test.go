@@ -100,12 +100,12 @@ func TestADiskThatHangsTakesPlaces(t *testing.T) {
 	l := newLab(t, nil, func(s *Server) { s.files = d })
 	t.Cleanup(goOn)
 	c := newClient(t, l, "127.0.0.1")
-	for n := range DefaultMaxPerAddress + 3 {
+	for n := range maxPerAddress + 3 {
 		c.ask("ipxe.efi", "octet", "tsize", string(rune('A'+n))) // each is another request
 	}
 	l.counted(t, resultLimited, 3)
 	goOn()
-	l.counted(t, resultAborted, DefaultMaxPerAddress)
+	l.counted(t, resultAborted, maxPerAddress)
 	l.idle(t)
 }
 

@@ -7,10 +7,11 @@ import (
 	"ingot/model"
 )
 
-// The limits where Options say nothing.
 const (
-	DefaultMaxTransfers  = 1024
-	DefaultMaxPerAddress = 64 // a rack may ask from behind one address (NAT)
+	// maxPerAddress is how many transfers one address may have: a rack may share one (NAT).
+	maxPerAddress = 64
+	// maxTransfers bounds all of them: each has a file open, and up to 32 KiB of it in memory.
+	maxTransfers = 1024
 )
 
 const (
@@ -20,9 +21,6 @@ const (
 	// are sent within a second. A source address can be forged, and nobody is to be flooded with what he did not ask for.
 	maxRefusals = 64
 )
-
-// limits bound the transfers under way.
-type limits struct{ all, address int }
 
 // overLimit is why a transfer may not begin: its result, nothing when it may, and what its
 // client is told. The client asks again in a while, by when there may be room.
@@ -37,9 +35,9 @@ func (s *Server) overLimit(client netip.Addr) overLimit {
 	switch c := s.callers[client]; {
 	case s.stopped, !s.reaches(client):
 		return overLimit{result: resultBusy}
-	case c != nil && c.transfers >= s.most.address:
+	case c != nil && c.transfers >= s.maxPerAddress:
 		return overLimit{resultLimited, "too many from this address, ask again"}
-	case len(s.all) >= s.most.all:
+	case len(s.all) >= s.maxTransfers:
 		return full
 	}
 	return overLimit{}
@@ -125,17 +123,6 @@ func (r *refusals) allow(now time.Time) bool {
 	}
 	r.sent++
 	return r.sent <= maxRefusals
-}
-
-// mostToOne returns how many transfers are under way to the address that has most.
-func (s *Server) mostToOne() float64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	most := 0
-	for _, c := range s.callers {
-		most = max(most, c.transfers)
-	}
-	return float64(most)
 }
 
 // event is what is said of a transfer that is over.

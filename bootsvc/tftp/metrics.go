@@ -28,8 +28,7 @@ type metrics struct {
 	active    prometheus.Gauge
 }
 
-// newMetrics returns metrics; mostToOne is how many transfers the address has that has most.
-func newMetrics(reg prometheus.Registerer, most limits, mostToOne func() float64) metrics {
+func newMetrics(reg prometheus.Registerer) metrics {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ingot_tftp_requests_total",
 		Help: "TFTP requests, by result; declined is a client that only asked for a file's size, busy one that has to retry, limited one whose address has too many transfers.",
@@ -53,17 +52,8 @@ func newMetrics(reg prometheus.Registerer, most limits, mostToOne func() float64
 	for _, result := range results {
 		m.requests[result] = requests.WithLabelValues(result)
 	}
-	bound := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ingot_tftp_transfers_limit",
-		Help: "Limit of concurrent TFTP transfers, by what is limited: server, or address.",
-	}, []string{"per"})
-	bound.WithLabelValues("server").Set(float64(most.all))
-	bound.WithLabelValues("address").Set(float64(most.address))
 	if reg != nil {
-		reg.MustRegister(requests, m.bytes, m.durations, m.active, bound, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "ingot_tftp_address_transfers",
-			Help: "TFTP transfers in progress to the address that has most.",
-		}, mostToOne))
+		reg.MustRegister(requests, m.bytes, m.durations, m.active)
 	}
 	return m
 }

@@ -1,7 +1,6 @@
 package tftp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,10 +49,6 @@ type Files interface {
 // Options are the options of New.
 type Options struct {
 	Loaders Files
-	// MaxTransfers bounds the transfers under way, and MaxPerAddress those to one address;
-	// 0 = DefaultMaxTransfers and DefaultMaxPerAddress.
-	MaxTransfers  int
-	MaxPerAddress int
 	// Seen is called for each transfer once its client has acknowledged the first block:
 	// not of one that only asked for the size, and once for those of a client that follow one
 	// another within a quarter of a second. It must not block. Nil is allowed.
@@ -81,10 +76,11 @@ type Server struct {
 	clock   func() time.Time
 	answer  time.Duration
 	limit   time.Duration
-	most    limits
-	conn    *socket.Socket // nil before Listen
-	addr    net.Addr       // of conn
-	running sync.WaitGroup // the reader of the socket and those of files
+	// The limits: maxTransfers and maxPerAddress, except in tests.
+	maxTransfers, maxPerAddress int
+	conn                        *socket.Socket // nil before Listen
+	addr                        net.Addr       // of conn
+	running                     sync.WaitGroup // the reader of the socket and those of files
 
 	mu      sync.Mutex
 	stopped bool                         // no transfer begins any more
@@ -105,10 +101,10 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		files: o.Loaders, seen: o.Seen, told: o.Told, isThere: o.IsThere, log: o.Log, clock: o.Clock, answer: answerTime, limit: shutdownLimit,
-		most:    limits{all: cmp.Or(o.MaxTransfers, DefaultMaxTransfers), address: cmp.Or(o.MaxPerAddress, DefaultMaxPerAddress)},
+		maxTransfers: maxTransfers, maxPerAddress: maxPerAddress,
 		current: make(map[netip.AddrPort]*transfer), callers: make(map[netip.Addr]*caller), all: make(map[*transfer]bool),
 	}
-	s.metrics = newMetrics(o.Registerer, s.most, s.mostToOne)
+	s.metrics = newMetrics(o.Registerer)
 	if s.seen == nil {
 		s.seen = func(netip.Addr, string) {}
 	}

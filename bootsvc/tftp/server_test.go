@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 
@@ -566,10 +565,7 @@ func TestOneClientCannotTakeAllPlaces(t *testing.T) {
 		s.answer = time.Second
 		s.clock = func() time.Time { return now } // no second passes
 	})
-	clients := l.hold(t, DefaultMaxPerAddress)
-	if got := testutil.ToFloat64(gaugeOf(l.mostToOne)); got != DefaultMaxPerAddress {
-		t.Errorf("%v transfers are under way to the address that has most", got)
-	}
+	clients := l.hold(t, maxPerAddress)
 	more := newClient(t, l, "127.0.0.1")
 	more.ask("ipxe.efi", "octet")
 	l.counted(t, resultLimited, 1)
@@ -605,14 +601,10 @@ func (l *lab) hold(t *testing.T, n int) (clients []*client) {
 	return clients
 }
 
-func gaugeOf(value func() float64) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "x"}, value)
-}
-
 func TestWhoIsOverTheLimitOfAllIsTold(t *testing.T) {
 	now := time.Now()
 	l := newLab(t, folder{"ipxe.efi": pattern(1000)}, func(s *Server) {
-		s.answer, s.most = time.Second, limits{all: 2, address: 2}
+		s.answer, s.maxTransfers, s.maxPerAddress = time.Second, 2, 2
 		s.clock = func() time.Time { return now }
 	})
 	l.hold(t, 2)
@@ -634,7 +626,7 @@ func TestWhoIsOverTheLimitOfAllIsTold(t *testing.T) {
 // TestForgedRequestsKeepNobodyOut: who acknowledges nothing makes room for firmware, which asks with options; who
 // acknowledges something does not.
 func TestForgedRequestsKeepNobodyOut(t *testing.T) {
-	l := newLab(t, folder{"ipxe.efi": pattern(1000)}, func(s *Server) { s.answer, s.most = time.Second, limits{all: 3, address: 3} })
+	l := newLab(t, folder{"ipxe.efi": pattern(1000)}, func(s *Server) { s.answer, s.maxTransfers, s.maxPerAddress = time.Second, 3, 3 })
 	inTime := newClient(t, l, "127.0.0.1")
 	inTime.ask("ipxe.efi", "octet")
 	if inTime.receive(patience) == nil {
@@ -709,7 +701,7 @@ func TestErrorsAboutLimitsFloodNobody(t *testing.T) {
 		t.Error("none is sent a second later, or by a clock that was put back")
 	}
 	request := asked("undionly.kpxe", "octet", "tsize", "0", "blksize", "1456")
-	s := &Server{most: limits{address: 1}, callers: map[netip.Addr]*caller{{}: {transfers: 1}}}
+	s := &Server{maxPerAddress: 1, callers: map[netip.Addr]*caller{{}: {transfers: 1}}}
 	for _, over := range []overLimit{s.overLimit(netip.Addr{}), s.overLimit(netip.IPv6Loopback())} {
 		if packet := errorPacket(codeOther, over.text); over.text == "" || len(packet) > len(request) {
 			t.Errorf("a request of %d bytes is answered with %d: %q", len(request), len(packet), packet)
@@ -721,7 +713,7 @@ func TestWhatIsToldOfTransfers(t *testing.T) {
 	var mu sync.Mutex
 	var told []string
 	l := newLab(t, folder{"ipxe.efi": pattern(1000)}, func(s *Server) {
-		s.answer, s.most = time.Second, limits{all: 1, address: 1}
+		s.answer, s.maxTransfers, s.maxPerAddress = time.Second, 1, 1
 		s.told = func(client netip.Addr, events []model.CardEvent) {
 			mu.Lock()
 			defer mu.Unlock()

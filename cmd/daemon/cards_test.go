@@ -103,13 +103,13 @@ func TestANetworkCardIsExplainedWithoutAnEndpoint(t *testing.T) {
 		t.Errorf("of a card that asked nothing: %v", err)
 	}
 	for range 3 {
-		d.cards.Add(cardMAC, model.CardEvent{At: d.clock(), Protocol: model.CardDHCPv4, Asked: "DISCOVER", Result: model.CardLimited, Answer: "over rateLimit.client", Routine: true})
+		d.cards.Add(cardMAC, model.CardEvent{At: d.clock(), Protocol: model.CardDHCPv4, Asked: "DISCOVER", Result: model.CardLimited, Answer: "more than 8 packets per second", Routine: true})
 	}
 	x, err := f.Explain("endpoint", strings.ToUpper(cardMAC))
 	if err != nil || x.Name != cardMAC || x.Card == nil || len(x.Card.Events) != 1 {
 		t.Fatalf("got %+v, %v", x, err)
 	}
-	if len(x.Facts) != 1 || !strings.HasPrefix(x.Facts[0].Value, "DHCPv4 over rateLimit.client: since ") || !strings.Contains(x.Facts[0].Value, " 3 times, the last at ") {
+	if len(x.Facts) != 1 || !strings.HasPrefix(x.Facts[0].Value, "DHCPv4 more than 8 packets per second: since ") || !strings.Contains(x.Facts[0].Value, " 3 times, the last at ") {
 		t.Errorf("that it is limited is said as %+v", x.Facts)
 	}
 	if _, err := f.Explain("server", cardMAC); !errors.Is(err, report.ErrUnknownObject) {

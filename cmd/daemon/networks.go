@@ -37,7 +37,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	}
 	if o.TFTP.Listen != "" {
 		d.tftp, err = tftp.New(tftp.Options{
-			Loaders: tftpFiles{d.loaders, d.files}, MaxTransfers: o.TFTP.MaxTransfers, MaxPerAddress: o.TFTP.MaxTransfersPerAddress, Seen: d.sawTFTP,
+			Loaders: tftpFiles{d.loaders, d.files}, Seen: d.sawTFTP,
 			Told: d.followTFTP, IsThere: d.isThere, Log: d.log, Registerer: d.metrics, Clock: d.clock,
 		})
 		if err == nil {

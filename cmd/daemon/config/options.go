@@ -6,7 +6,6 @@ import (
 
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/tftp"
 	"ingot/gitsource"
 	"ingot/model"
 )
@@ -246,11 +245,9 @@ type Metadata struct {
 	Static map[string]string `json:"static"`
 }
 
-// TFTP says where boot loaders are served, and how many transfers may be under way.
+// TFTP has the settings of the server for boot loaders.
 type TFTP struct {
-	Listen                 string `json:"listen"` // host:port, or empty for off
-	MaxTransfers           int    `json:"maxTransfers"`
-	MaxTransfersPerAddress int    `json:"maxTransfersPerAddress"`
+	Listen string `json:"listen"` // host:port, or empty for off
 }
 
 // Admin has the settings of the listener that shows what is so.
@@ -325,7 +322,6 @@ func Default() Options {
 		Metadata: Metadata{Static: map[string]string{}},
 		Admin:    Admin{Listen: "127.0.0.1:8080", Hosts: []string{}, TrustedHeader: TrustedHeader{From: []string{}}},
 		DHCP:     []dhcp.Network{},
-		TFTP:     TFTP{MaxTransfers: tftp.DefaultMaxTransfers, MaxTransfersPerAddress: tftp.DefaultMaxPerAddress},
 		Resync:   2 * time.Minute,
 	}
 }

@@ -89,12 +89,6 @@ func (c *checks) atLeast(key string, n, least int) {
 	}
 }
 
-func (c *checks) between(key string, n, least, most int) {
-	if n < least || n > most {
-		c.wrong(key, "%d is not allowed: must be from %d to %d", n, least, most)
-	}
-}
-
 // The machine architectures that can be booted, as Go and OCI name them.
 var architectures = []string{"amd64", "arm64"}
 

@@ -29,9 +29,6 @@ func (c *checks) listeners(o *Options) {
 	}
 }
 
-// maxTransfers bounds tftp.maxTransfers: each transfer has a file open, and up to 32 KiB of it in memory.
-const maxTransfers = 16384
-
 // networks checks what DHCP and TFTP are to serve.
 func (c *checks) networks(o *Options) {
 	for _, p := range dhcp.Check(o.DHCP) {
@@ -45,8 +42,6 @@ func (c *checks) networks(o *Options) {
 			c.wrong("tftp.listen", "%q is not allowed: must be host:port or :port, such as :69; leave it empty to turn TFTP off", address)
 		}
 	}
-	c.between("tftp.maxTransfers", o.TFTP.MaxTransfers, 1, maxTransfers)
-	c.atLeast("tftp.maxTransfersPerAddress", o.TFTP.MaxTransfersPerAddress, 1)
 	for _, dir := range o.Boot.LoaderDirs {
 		if !path.IsAbs(dir) {
 			c.wrong("boot.loaderDirs", "%q is not allowed: must be the whole path of a folder, such as /usr/lib/ipxe", dir)
