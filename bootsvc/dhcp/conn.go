@@ -5,24 +5,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"sync"
-	"syscall"
 	"time"
 
+	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
 
 	"ingot/bootsvc/internal/socket"
-)
-
-// gatherTime is how long packets gather before a reader that found none looks again. To be
-// woken costs more than a packet does, and nobody who boots notices.
-const gatherTime = 2 * time.Millisecond
-
-// packetsAtOnce bounds the packets that are received, or sent, by one call. A longer packet
-// than roomToSend, in bytes, is sent by itself.
-const (
-	packetsAtOnce = 16
-	roomToSend    = 1024
 )
 
 // conn is one UDP socket.
@@ -35,72 +23,45 @@ type conn struct {
 	senders *senders
 	// opened is from when on the kernel keeps packets for it.
 	opened time.Time
-
-	mu   sync.Mutex
-	out  *socket.Outbox // what gathers
-	held int            // how many have it gather
+	packet [maxPacket + 1]byte // of the reader; of a longer packet enough to refuse it
 }
 
 // listen opens a UDP socket that hears one interface only, or where name is empty
 // the address. It is bound to the interface before it is bound to its address, so
-// that the sockets of two interfaces do not clash; it shares its port with nobody, or
+// that the sockets of two interfaces do not clash. It shares its port with no other socket:
 // a second daemon would take half of the packets without a word.
 func listen(name string, to netip.AddrPort) (*conn, error) {
 	c := &conn{v6: to.Addr().Is6(), port: to.Port(), bound: name != ""}
-	domain := unix.AF_INET
-	if c.v6 {
-		domain = unix.AF_INET6
-	}
 	var err error
-	if c.Socket, err = socket.New(domain, unix.SOCK_DGRAM); err != nil {
-		return nil, err
-	}
-	err = c.Set(func(fd int) error {
-		if !c.v6 {
-			return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1)
-		}
-		return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1)
-	}, func(fd int) error {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, socketBuffer) // the kernel gives what it allows
+	c.Socket, err = socket.Listen("udp"+family(c.v6), to.String(), socketBuffer, func(fd int) error {
 		if name == "" {
 			return nil
 		}
 		return os.NewSyscallError("bind to interface", unix.BindToDevice(fd, name))
-	}, func(fd int) error {
-		return os.NewSyscallError("bind", syscall.Bind(fd, socket.Sockaddr(to)))
 	})
 	if err != nil {
-		c.Close()
 		return nil, err
 	}
-	c.Inbox(packetsAtOnce, maxPacket+1, 0) // of a longer packet enough to refuse it
-	c.out = c.Outbox(packetsAtOnce, roomToSend, 0)
 	return c, nil
 }
 
 // Close closes the socket, and its reader returns.
-func (c *conn) Close() {
-	c.Socket.Close()
+func (c *conn) Close() error {
 	if c.senders != nil {
-		c.senders.Close()
+		_ = c.senders.Close()
 	}
+	return c.Socket.Close()
 }
 
 // join joins a multicast group on an interface.
 func (c *conn) join(group netip.Addr, index int) error {
-	return c.Set(func(fd int) error {
-		return unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, &unix.IPv6Mreq{Multiaddr: group.As16(), Interface: uint32(index)})
-	})
+	return ipv6.NewPacketConn(c.UDPConn).JoinGroup(&net.Interface{Index: index}, &net.UDPAddr{IP: group.AsSlice()})
 }
 
-// receive waits for a packet. It is socket.ErrEnded once the socket was closed or
-// interrupted.
+// receive waits for a packet, which is valid until the next call.
 func (c *conn) receive() (data []byte, from netip.AddrPort, err error) {
-	p, err := c.Receive(gatherTime)
-	if err != nil {
-		return nil, from, err
-	}
-	return p.Data, c.clientOf(p.From), nil
+	n, from, err := c.ReadFromUDPAddrPort(c.packet[:])
+	return c.packet[:n], c.clientOf(from), err
 }
 
 // clientOf returns the address that a packet came from. It has a zone only where the
@@ -113,41 +74,20 @@ func (c *conn) clientOf(at netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a, at.Port())
 }
 
-// send sends a packet, with others if it is to gather.
-func (c *conn) send(data []byte, to netip.AddrPort) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.held == 0 || len(data) > roomToSend {
-		return c.Send(data, nil, socket.Sockaddr(to))
+// openFrames returns a socket for Ethernet frames, which receives nothing until it is bound.
+func openFrames(kind int) (*os.File, error) {
+	fd, err := unix.Socket(unix.AF_PACKET, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
 	}
-	c.out.Add(append(c.out.Packet(), data...), nil, to)
-	return nil
+	return os.NewFile(uintptr(fd), "frames"), nil
 }
-
-// hold has packets gather until release, which sends them by one call.
-func (c *conn) hold() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.held++
-}
-
-// release sends what has gathered, and returns how many packets could not be sent. Others may go on
-// to gather.
-func (c *conn) release() (lost int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.held--
-	return c.out.Flush()
-}
-
-// newFrames returns a socket that sends Ethernet frames and receives nothing.
-func newFrames() (*socket.Socket, error) { return socket.New(unix.AF_PACKET, unix.SOCK_RAW) }
 
 // sendFrame sends an Ethernet frame with an IPv4 packet on an interface.
-func sendFrame(s *socket.Socket, frame []byte, index int, to net.HardwareAddr) error {
-	sa := syscall.SockaddrLinklayer{Protocol: ethIPv4, Ifindex: index}
-	sa.Halen = uint8(copy(sa.Addr[:], to))
-	return s.Send(frame, nil, &sa)
+func sendFrame(s *os.File, frame []byte, index int, to net.HardwareAddr) error {
+	at := unix.SockaddrLinklayer{Protocol: ethIPv4, Ifindex: index}
+	at.Halen = uint8(copy(at.Addr[:], to))
+	return socket.Control(s, func(fd int) error { return unix.Sendto(fd, frame, 0, &at) })
 }
 
 // ethIPv4 is the protocol IPv4 in network order.

@@ -132,7 +132,7 @@ func New(o Options) (*Server, error) {
 	s.table = lease.NewTable(lease.Options{
 		Networks: networks, Keep: o.Keep, Changed: o.PoolsChanged, Log: s.log, Registerer: o.Registerer, Clock: s.clock,
 	})
-	s.committer = lease.NewCommitter(s.store, s.table, s.together, o.Registerer, s.log)
+	s.committer = lease.NewCommitter(s.store, s.table, o.Registerer, s.log)
 	return s, nil
 }
 

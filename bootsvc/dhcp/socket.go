@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -74,9 +75,9 @@ type sockets struct {
 	current  atomic.Pointer[link]
 	v4       atomic.Pointer[conn]
 	v6       atomic.Pointer[conn]
-	proxy    atomic.Pointer[conn]          // port 4011
-	frames   atomic.Pointer[socket.Socket] // for Ethernet frames
-	noFrames atomic.Bool                   // they were tried in vain
+	proxy    atomic.Pointer[conn]    // port 4011
+	frames   atomic.Pointer[os.File] // for Ethernet frames
+	noFrames atomic.Bool             // opening them failed
 
 	mu     sync.Mutex
 	fresh  []*conn // not read yet
@@ -232,7 +233,7 @@ func (n *network) openOne(at *atomic.Pointer[conn], l *link, to netip.AddrPort, 
 	if c.v6 && l.name != "" {
 		for _, group := range groups6 {
 			if err := c.join(group, l.index); err != nil {
-				c.Close()
+				_ = c.Close()
 				return fmt.Errorf("join the multicast groups of DHCPv6 on %s: %w", l.name, err)
 			}
 		}
@@ -300,11 +301,11 @@ func (s *sockets) interrupt() {
 func (s *sockets) close() {
 	for _, at := range s.all() {
 		if c := at.Swap(nil); c != nil {
-			c.Close()
+			_ = c.Close()
 		}
 	}
 	if frames := s.frames.Swap(nil); frames != nil {
-		frames.Close()
+		_ = frames.Close()
 	}
 	s.noFrames.Store(false)
 	s.current.Store(nil)
@@ -317,21 +318,10 @@ func (n *network) read(ctx context.Context, c *conn) {
 	if time.Since(c.opened) > askAgain {
 		c.discard()
 	}
-	held := false
-	release := func() {
-		if held {
-			n.release(c)
-		}
-		held = false
-	}
-	defer release()
 	for {
-		if !c.Waiting() {
-			release()
-		}
 		data, from, err := c.receive()
 		switch {
-		case errors.Is(err, socket.ErrEnded), ctx.Err() != nil:
+		case socket.IsEnded(err), ctx.Err() != nil:
 			return
 		case err != nil: // such as an ICMP error for an answer, or an interface that went down
 			if !pause(ctx, 10*time.Millisecond) {
@@ -340,10 +330,6 @@ func (n *network) read(ctx context.Context, c *conn) {
 		case len(data) > maxPacket:
 			n.metrics.drop(family(c.v6), "too long")
 		default:
-			if !held && c.Waiting() {
-				held = true
-				c.hold()
-			}
 			n.handle(ctx, c, data, from)
 		}
 	}
@@ -353,7 +339,7 @@ func (n *network) read(ctx context.Context, c *conn) {
 // store could not be read. Who sent it has given up, or has sent it again since; a
 // client that was there hours ago must neither get a lease nor be refused one.
 func (c *conn) discard() {
-	_ = c.Set(func(fd int) error {
+	_ = socket.Control(c, func(fd int) error {
 		var b [1]byte
 		for range maxDiscarded {
 			if _, _, err := unix.Recvfrom(fd, b[:], unix.MSG_DONTWAIT); err != nil {
@@ -413,36 +399,12 @@ func (n *network) send(c *conn, to netip.AddrPort, data []byte) {
 	}
 	err := errNobodyThere
 	if !c.Crowded() || n.server.isThere(n.zoned(to.Addr())) {
-		err = c.send(data, to)
+		err = c.Send(data, nil, to)
 	}
 	if err != nil {
 		n.metrics.drop(family(c.v6), "not sent")
 		n.server.log.Debug("an answer was not sent", "network", n.Name, "to", to, "err", err)
 	}
-}
-
-// release sends what gathered on c.
-func (n *network) release(c *conn) {
-	lost := c.release()
-	for range lost {
-		n.metrics.drop(family(c.v6), "not sent")
-	}
-	if lost > 0 {
-		n.server.log.Debug("answers were not sent", "network", n.Name, "count", lost)
-	}
-}
-
-// together has what answer sends on each network sent by one call.
-func (s *Server) together(answer func()) {
-	for _, n := range s.networks {
-		for _, at := range n.sockets.all() {
-			if c := at.Load(); c != nil {
-				c.hold()
-				defer n.release(c)
-			}
-		}
-	}
-	answer()
 }
 
 // errNobodyThere is why an answer is not sent while others wait for addresses that are made up, such as those of
@@ -471,7 +433,7 @@ func (n *network) unicast4(mac net.HardwareAddr, src, dst netip.Addr, data, buf 
 }
 
 // frames returns the socket for Ethernet frames, nil where there is none to be had.
-func (n *network) frames(l *link) *socket.Socket {
+func (n *network) frames(l *link) *os.File {
 	s := &n.sockets
 	if d := s.frames.Load(); d != nil || l.name == "" || s.noFrames.Load() {
 		return d
@@ -481,7 +443,7 @@ func (n *network) frames(l *link) *socket.Socket {
 	if d := s.frames.Load(); d != nil {
 		return d
 	}
-	d, err := newFrames()
+	d, err := openFrames(unix.SOCK_RAW)
 	if err != nil {
 		s.noFrames.Store(true)
 		n.server.log.Warn("answers are broadcast, because Ethernet frames cannot be sent: that needs CAP_NET_RAW", "network", n.Name, "err", err)

@@ -1117,7 +1117,7 @@ func pair6(t testing.TB) (server *conn, client *net.UDPConn) {
 	if server, err = listen("", netip.MustParseAddrPort("[::1]:0")); err != nil {
 		t.Skip("no IPv6 on loopback: ", err)
 	}
-	t.Cleanup(server.Close)
+	t.Cleanup(func() { _ = server.Close() })
 	if client, err = net.ListenUDP("udp6", &net.UDPAddr{IP: net.IPv6loopback}); err != nil {
 		t.Fatal(err)
 	}

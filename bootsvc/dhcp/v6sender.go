@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"net/netip"
+	"os"
 	"sync"
 
 	"github.com/insomniacslk/dhcp/dhcpv6"
@@ -26,7 +27,7 @@ const (
 // kernel does not say so of what a UDP socket receives, so a socket for frames receives the
 // same packets besides, and before it.
 type senders struct {
-	*socket.Socket
+	*os.File
 	seed maphash.Seed
 
 	mu   sync.Mutex
@@ -37,12 +38,12 @@ type senders struct {
 
 // openSenders returns the senders of an interface.
 func openSenders(index int) (*senders, error) {
-	frames, err := socket.New(unix.AF_PACKET, unix.SOCK_DGRAM)
+	frames, err := openFrames(unix.SOCK_DGRAM)
 	if err != nil {
 		return nil, err
 	}
-	s := &senders{Socket: frames, seed: maphash.MakeSeed(), seen: make(map[uint64]string), last: make([]uint64, maxSenders)}
-	err = s.Set(func(fd int) error {
+	s := &senders{File: frames, seed: maphash.MakeSeed(), seen: make(map[uint64]string), last: make([]uint64, maxSenders)}
+	err = socket.Control(s, func(fd int) error {
 		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, clients6)
 	}, func(fd int) error {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, socketBuffer)
@@ -52,7 +53,7 @@ func openSenders(index int) (*senders, error) {
 		return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL}), Ifindex: index})
 	})
 	if err != nil {
-		s.Close()
+		_ = s.Close()
 		return nil, fmt.Errorf("receive frames: %w", err)
 	}
 	return s, nil
@@ -116,7 +117,7 @@ func (s *senders) of(packet []byte, from netip.Addr) string {
 // catchUp takes in what came since.
 func (s *senders) catchUp() {
 	var buf [headerIPv6 + headerUDP + maxPacket]byte
-	_ = s.Set(func(fd int) error {
+	_ = socket.Control(s, func(fd int) error {
 		for {
 			size, from, err := unix.Recvfrom(fd, buf[:], unix.MSG_DONTWAIT)
 			if err == unix.EINTR { //nolint:errorlint // a bare number

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ingot/bootsvc/internal/netnstest"
-	"ingot/bootsvc/internal/socket"
 )
 
 // TestClientsThatDoNotExistKeepNobodyWaiting: the kernel waits three seconds for each address on a link that nobody
@@ -35,8 +34,8 @@ func TestClientsThatDoNotExistKeepNobodyWaiting(t *testing.T) {
 		began := time.Now()
 		ask := func(from netip.Addr, packet []byte) netip.AddrPort {
 			client := netip.AddrPortFrom(from, 2000)
-			s.handle(socket.Packet{Data: packet, From: client}, began)
-			s.handle(socket.Packet{Data: []byte{0, opAcknowledge, 0, 1}, From: client}, began) // it was there then
+			s.handle(packet, client, nil, began)
+			s.handle([]byte{0, opAcknowledge, 0, 1}, client, nil, began) // it was there then
 			return client
 		}
 		read, write := asked("ipxe.efi", "octet"), append([]byte{0, opWrite}, "x\x00octet\x00"...)

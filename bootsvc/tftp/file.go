@@ -79,7 +79,6 @@ func (s *Server) hold(name string, contents []byte) {
 func (s *Server) supply(t *transfer, data []byte, size int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.out.Flush()
 	wasReading := t.reading
 	t.reading = false
 	if t.result != "" {

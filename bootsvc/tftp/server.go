@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -29,10 +28,6 @@ const (
 	transferLimit = 10 * time.Minute
 	// shutdownLimit is how long transfers may go on once the server is to stop.
 	shutdownLimit = 3 * time.Second
-	// yieldEvery is how often the reader lets Go's scheduler run, which then knows that it
-	// goes on. One that it has not seen for 10 ms is taken to hang in a system call:
-	// its processor is taken from it every 20 µs, which costs a third of all the work.
-	yieldEvery = 4 * time.Millisecond
 	// readPause is how long the socket is left alone after it could not be read.
 	readPause = 100 * time.Millisecond
 )
@@ -79,7 +74,6 @@ type Server struct {
 	// The limits: maxTransfers and maxPerAddress, except in tests.
 	maxTransfers, maxPerAddress int
 	conn                        *socket.Socket // nil before Listen
-	addr                        net.Addr       // of conn
 	running                     sync.WaitGroup // the reader of the socket and those of files
 
 	mu      sync.Mutex
@@ -87,9 +81,8 @@ type Server struct {
 	current map[netip.AddrPort]*transfer // by the client's address, without IPv4 in IPv6
 	callers map[netip.Addr]*caller       // that have transfers in all
 	all     map[*transfer]bool           // with those that are over, but whose file is still being read
-	out     *socket.Outbox               // what is to be sent; nil before Listen
+	block   [headerSize + blockV4]byte   // is sent next
 	routes  routes                       // of answers
-	readers uint64                       // of files that were begun
 	since   sinceTick
 	errors  refusals // of clients over a limit
 }
@@ -125,16 +118,20 @@ func New(o Options) (*Server, error) {
 
 // Listen binds a UDP address: host:port, or :69 for all.
 func (s *Server) Listen(_ context.Context, address string) error {
-	conn, at, err := listen(address)
+	conn, err := listen(address)
 	if err == nil {
-		s.conn, s.addr = conn, at
-		s.out = conn.Outbox(packetsAtOnce, headerSize+blockV4, controlSize)
+		s.conn = conn
 	}
 	return err
 }
 
 // Addr returns where the server listens, nil before Listen.
-func (s *Server) Addr() net.Addr { return s.addr }
+func (s *Server) Addr() net.Addr {
+	if s.conn == nil {
+		return nil
+	}
+	return s.conn.LocalAddr()
+}
 
 // Run serves until ctx is done; transfers under way may go on for a short while
 // then. It closes the socket.
@@ -156,29 +153,24 @@ func (s *Server) Run(ctx context.Context) error {
 // which closes it itself when it ends. It may be called again.
 func (s *Server) Close() {
 	if s.conn != nil {
-		s.conn.Close() // Run may have closed it
+		_ = s.conn.Close() // Run may have closed it
 	}
 }
 
 // serve deals with what comes in on the socket until it is closed.
 func (s *Server) serve() error {
-	var yielded time.Time
+	packet, control := make([]byte, maxRequest+1), make([]byte, controlSize) // of a longer packet enough to refuse it
 	for {
-		p, err := s.conn.Receive(0)
+		n, controls, _, from, err := s.conn.ReadMsgUDPAddrPort(packet, control)
 		switch {
-		case errors.Is(err, socket.ErrEnded):
+		case socket.IsEnded(err):
 			return err
 		case err != nil:
 			s.log.Warn("TFTP lost a packet", "err", err)
 			time.Sleep(readPause)
 			continue
 		}
-		now := s.clock()
-		reads := s.handle(p, now)
-		if reads || now.Sub(yielded) >= yieldEvery { // the file is read here, at once, and not by a thread that is woken for it
-			runtime.Gosched()
-			yielded = now
-		}
+		s.handle(packet[:n], from, control[:controls], s.clock())
 	}
 }
 

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
-	"golang.org/x/sys/unix"
 
 	"ingot/bootsvc/internal/socket"
 )
@@ -20,74 +18,23 @@ import (
 // once, in bytes.
 const receiveBuffer = 1 << 20
 
-const (
-	// packetsAtOnce bounds the packets that are received, or sent, by one call.
-	packetsAtOnce = 32
-	// controlSize is more than a control message with an address takes, in bytes.
-	controlSize = 128
-)
+// controlSize is more than a control message with an address takes, in bytes.
+const controlSize = 128
 
-// listen returns a UDP socket whose packets tell the address that they were sent to, and
-// where it listens.
-func listen(address string) (*socket.Socket, *net.UDPAddr, error) {
-	at, err := net.ResolveUDPAddr("udp", address)
+// listen returns a UDP socket whose packets have their destination address in a control message.
+func listen(address string) (*socket.Socket, error) {
+	conn, err := socket.Listen("udp", address, receiveBuffer)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot listen on UDP %s: %w", address, err)
+		return nil, fmt.Errorf("cannot listen on UDP %s: %w", address, bindError(err))
 	}
-	conn, err := bind(at)
+	if conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Is4() {
+		err = ipv4.NewPacketConn(conn).SetControlMessage(ipv4.FlagDst, true)
+	} else {
+		err = ipv6.NewPacketConn(conn).SetControlMessage(ipv6.FlagDst|ipv6.FlagInterface, true)
+	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot listen on UDP %s: %w", address, bindError(err))
-	}
-	var bound syscall.Sockaddr
-	err = conn.Set(func(fd int) (err error) {
-		bound, err = syscall.Getsockname(fd)
-		return err
-	})
-	if err != nil {
-		conn.Close()
-		return nil, nil, fmt.Errorf("listen on UDP %s: %w", address, err)
-	}
-	return conn, net.UDPAddrFromAddrPort(socket.AddrPort(bound)), nil
-}
-
-// bind binds a socket to an address; one without a host is that of all, of both families
-// where there is IPv6.
-func bind(at *net.UDPAddr) (*socket.Socket, error) {
-	addr := at.AddrPort()
-	if at.IP == nil {
-		addr = netip.AddrPortFrom(netip.IPv6Unspecified(), addr.Port())
-		if conn, err := bindTo(addr); !errors.Is(err, syscall.EAFNOSUPPORT) {
-			return conn, err
-		}
-		addr = netip.AddrPortFrom(netip.IPv4Unspecified(), addr.Port())
-	}
-	if ifi, err := net.InterfaceByName(at.Zone); err == nil {
-		addr = netip.AddrPortFrom(addr.Addr().WithZone(strconv.Itoa(ifi.Index)), addr.Port())
-	}
-	return bindTo(unmapped(addr))
-}
-
-// bindTo binds a socket to exactly this address.
-func bindTo(addr netip.AddrPort) (*socket.Socket, error) {
-	domain, tellTo := unix.AF_INET6, func(fd int) error {
-		both := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
-		return errors.Join(both, unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1))
-	}
-	if addr.Addr().Is4() {
-		domain, tellTo = unix.AF_INET, func(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1) }
-	}
-	conn, err := socket.New(domain, unix.SOCK_DGRAM)
-	if err != nil {
-		return nil, err
-	}
-	conn.Inbox(packetsAtOnce, maxRequest+1, controlSize) // of a longer packet enough to refuse it
-	err = conn.Set(tellTo, func(fd int) error {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer) // the default serves fewer at once
-		return syscall.Bind(fd, socket.Sockaddr(addr))
-	})
-	if err != nil {
-		conn.Close()
-		return nil, err
+		_ = conn.Close()
+		return nil, fmt.Errorf("listen on UDP %s: %w", address, err)
 	}
 	return conn, nil
 }
@@ -105,10 +52,9 @@ func bindError(err error) error {
 	return err
 }
 
-// send sends a packet from the address that the client asked, else from any, together with
-// others.
+// send sends a packet from the address that the client asked, else from any. One that cannot be sent is lost.
 func (s *Server) send(p []byte, client netip.AddrPort, control []byte) {
-	s.out.Add(append(s.out.Packet(), p...), control, client)
+	_ = s.conn.Send(p, control, client)
 }
 
 // routes makes control messages, and remembers the last, as most packets came to the same

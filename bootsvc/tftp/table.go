@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"time"
-
-	"ingot/bootsvc/internal/socket"
 )
 
 // caller is an address with transfers under way.
@@ -19,23 +17,13 @@ type caller struct {
 	refused   time.Time // when it was last told that they are too many
 }
 
-// handle deals with one packet, and reports whether a file is to be read for it. What it is
-// answered is sent together with the answers to those that came with it.
-func (s *Server) handle(p socket.Packet, now time.Time) (reads bool) {
+// handle processes one packet with its control message.
+func (s *Server) handle(packet []byte, client netip.AddrPort, control []byte, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.readers
-	if len(p.Data) >= 4 {
-		s.take(p.Data, p.From, p.Control, now)
+	if len(packet) < 4 {
+		return
 	}
-	if !s.conn.Waiting() {
-		s.out.Flush()
-	}
-	return s.readers != before
-}
-
-// take takes in a packet and what the kernel says of it.
-func (s *Server) take(packet []byte, client netip.AddrPort, control []byte, now time.Time) {
 	t := s.current[unmapped(client)]
 	switch op := binary.BigEndian.Uint16(packet); {
 	case op == opWrite:
@@ -89,7 +77,6 @@ func (s *Server) begin(packet []byte, client netip.AddrPort, control []byte, now
 		return
 	}
 	t.more, t.reading = make(chan struct{}, 1), true
-	s.readers++
 	s.running.Go(func() { s.read(t) })
 }
 
@@ -131,9 +118,9 @@ func (s *Server) declined(t *transfer) {
 // pump sends the blocks that a client may be sent, as far as they are read, and asks
 // for more of the file. What is lost is sent again in its time.
 func (s *Server) pump(t *transfer, now time.Time) {
-	for p := t.next(s.out.Packet()); p != nil; p = t.next(s.out.Packet()) {
+	for p := t.next(s.block[:0]); p != nil; p = t.next(s.block[:0]) {
 		t.sentAt = now
-		s.out.Add(p, t.control, t.client)
+		s.send(p, t.client, t.control)
 	}
 	switch {
 	case t.broken():
@@ -161,7 +148,6 @@ func (s *Server) repeat(t *transfer, now time.Time) {
 func (s *Server) tick(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.out.Flush()
 	for t := range s.all {
 		switch {
 		case t.result != "": // its file is still being read

@@ -59,8 +59,6 @@ type Committer struct {
 	table   *Table
 	metrics commitMetrics
 	log     *slog.Logger
-	// together calls what answers several leases, which send their answers together.
-	together func(answer func())
 
 	wake  chan struct{} // has room for one: there is something to store
 	epoch uint64        // of a store that may lose what it holds; run's
@@ -89,23 +87,15 @@ type answer struct {
 
 // tell tells answers.
 func (c *Committer) tell(all []answer) {
-	each := func() {
-		for _, a := range all {
-			a.done(a.err)
-		}
+	for _, a := range all {
+		a.done(a.err)
 	}
-	if len(all) > 1 {
-		c.together(each)
-		return
-	}
-	each()
 }
 
-// NewCommitter returns a committer of what t decides. Answers to several leases at once are
-// given within a call of together. reg may be nil.
-func NewCommitter(store Store, t *Table, together func(answer func()), reg prometheus.Registerer, log *slog.Logger) *Committer {
+// NewCommitter returns a committer for the leases of t. reg may be nil.
+func NewCommitter(store Store, t *Table, reg prometheus.Registerer, log *slog.Logger) *Committer {
 	c := &Committer{
-		store: store, table: t, together: together, metrics: newCommitMetrics(reg), log: log,
+		store: store, table: t, metrics: newCommitMetrics(reg), log: log,
 		wake: make(chan struct{}, 1), owed: make(map[slot]model.Lease),
 	}
 	if s, ok := store.(losable); ok {

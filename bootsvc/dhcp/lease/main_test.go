@@ -152,7 +152,7 @@ func newWorld(o setup) *world {
 	})
 	o.Networks = []*Network{w.network}
 	w.table = NewTable(o.Options)
-	w.committer = NewCommitter(o.store, w.table, func(answer func()) { answer() }, nil, o.Log)
+	w.committer = NewCommitter(o.store, w.table, nil, o.Log)
 	return w
 }
 

@@ -1,159 +1,104 @@
 package socket
 
 import (
-	"errors"
-	"fmt"
 	"net/netip"
-	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/net/ipv4"
-	"golang.org/x/sys/unix"
 
+	"ingot/bootsvc/internal/netnstest"
 	"ingot/model/must"
 )
 
-func bound(t *testing.T, at string) (*Socket, netip.AddrPort) {
+func bound(t *testing.T) (*Socket, netip.AddrPort) {
 	t.Helper()
-	domain, addr := unix.AF_INET6, netip.MustParseAddrPort(at)
-	if addr.Addr().Is4() {
-		domain = unix.AF_INET
-	}
-	s := must.Get(New(domain, unix.SOCK_DGRAM))(t)
-	t.Cleanup(s.Close)
-	s.Inbox(4, 16, 64)
-	must.Do(t, s.Set(func(fd int) error { return syscall.Bind(fd, Sockaddr(addr)) }, func(fd int) error {
-		sa, err := syscall.Getsockname(fd)
-		addr = AddrPort(sa)
-		return err
-	}))
-	return s, addr
+	s := must.Get(Listen("udp4", "127.0.0.1:0", 1<<20))(t)
+	t.Cleanup(func() { _ = s.Close() })
+	return s, netip.MustParseAddrPort(s.LocalAddr().String())
 }
 
-func TestPacketsComeInOrderAndFromTheirSender(t *testing.T) {
-	for _, at := range []string{"127.0.0.1:0", "[::1]:0"} {
-		reader, to := bound(t, at)
-		sender, from := bound(t, at)
-		out := sender.Outbox(3, 32, 64)
-		const packets = 11
-		for n := range packets {
-			out.Add(fmt.Appendf(out.Packet(), "packet %d", n), nil, to)
-		}
-		out.Flush()
-		out.Flush() // there is nothing left
-		waiting := 0
-		for n := range packets {
-			p, err := reader.Receive(0)
-			if want := fmt.Sprint("packet ", n); err != nil || string(p.Data) != want || p.From != from {
-				t.Errorf("%s: got %q from %s, %v; want %q from %s", at, p.Data, p.From, err, want, from)
-			}
-			if reader.Waiting() {
-				waiting++
-			}
-		}
-		if waiting == 0 || reader.Waiting() {
-			t.Errorf("%s: after %d packets more were waiting, and at the end: %v", at, waiting, reader.Waiting())
-		}
+func receive(t *testing.T, s *Socket) (string, netip.AddrPort) {
+	t.Helper()
+	var buf [64]byte
+	_ = s.SetReadDeadline(time.Now().Add(10 * time.Second))
+	n, from, err := s.ReadFromUDPAddrPort(buf[:])
+	if err != nil {
+		t.Fatal(err)
 	}
+	return string(buf[:n]), from
 }
 
-func TestALongPacketIsCutOffAndTheNextIsNot(t *testing.T) {
-	reader, to := bound(t, "127.0.0.1:0")
-	for _, text := range []string{"longer than the room", "short", "", "as long as it is"} {
-		must.Do(t, reader.Send([]byte(text), nil, Sockaddr(to)))
-		p, err := reader.Receive(0)
-		if want := text[:min(len(text), 16)]; err != nil || string(p.Data) != want {
-			t.Errorf("got %q, %v; want %q", p.Data, err, want)
-		}
-	}
-}
-
-func TestWhatCannotComeFromItsAddressComesFromAny(t *testing.T) {
-	reader, to := bound(t, "127.0.0.1:0")
-	sender, from := bound(t, "127.0.0.1:0")
-	out := sender.Outbox(4, 16, 64)
+func TestSendFallsBackToAnySourceAddress(t *testing.T) {
+	reader, to := bound(t)
+	sender, from := bound(t)
 	foreign := (&ipv4.ControlMessage{Src: netip.MustParseAddr("192.0.2.1").AsSlice()}).Marshal()
-	out.Add(append(out.Packet(), "one"...), nil, to)
-	out.Add(append(out.Packet(), "foreign"...), foreign, to)
-	out.Add(append(out.Packet(), "nowhere"...), nil, netip.AddrPortFrom(to.Addr(), 0)) // is lost
-	out.Add(append(out.Packet(), "last"...), nil, to)
-	if first, again := out.Flush(), out.Flush(); first != 1 || again != 0 {
-		t.Errorf("%d packets were lost, and then %d, want one", first, again)
-	}
-	for _, want := range []string{"one", "foreign", "last"} {
-		if p, err := reader.Receive(0); err != nil || string(p.Data) != want || p.From != from {
-			t.Errorf("got %q from %s, %v; want %q", p.Data, p.From, err, want)
+	for _, control := range [][]byte{nil, foreign} {
+		must.Do(t, sender.Send([]byte("packet"), control, to))
+		if got, at := receive(t, reader); got != "packet" || at != from {
+			t.Errorf("got %q from %s, want a packet from %s", got, at, from)
 		}
 	}
-}
-
-func TestWhatIsLostIsCounted(t *testing.T) {
-	sender, to := bound(t, "127.0.0.1:0")
-	out := sender.Outbox(2, 16, 0)
-	for range 3 { // more than there is room for
-		out.Add(append(out.Packet(), "nowhere"...), nil, netip.AddrPortFrom(to.Addr(), 0))
-	}
-	if lost := out.Flush(); lost != 3 {
-		t.Errorf("%d packets were lost, want 3", lost)
-	}
-	out.Add(append(out.Packet(), "late"...), nil, to)
-	sender.Close()
-	if lost := out.Flush(); lost != 1 {
-		t.Errorf("of a closed socket %d packets were lost, want one", lost)
+	if sender.Send([]byte("nowhere"), foreign, netip.AddrPortFrom(to.Addr(), 0)) == nil {
+		t.Error("a packet to port 0 is reported as sent")
 	}
 }
 
-func TestAddressesAreWrittenAsTheyAreRead(t *testing.T) {
-	for _, text := range []string{"192.0.2.1:69", "[2001:db8::1]:65535", "[::ffff:192.0.2.1]:1", "[fe80::1%7]:2"} {
-		b, want := newBatch(1, 0, 0), netip.MustParseAddrPort(text)
-		b.prepare(0, putName(b.envelopes[0].name[:], want), 0, 0)
-		if got := b.from(0); got != want {
-			t.Errorf("%s is read as %s", want, got)
-		}
-	}
-}
-
-func TestTheReaderOfAClosedSocketReturns(t *testing.T) {
-	s, _ := bound(t, "127.0.0.1:0")
+func TestInterruptEndsTheReaderAlone(t *testing.T) {
+	reader, _ := bound(t)
+	other, to := bound(t)
 	ended := make(chan error)
 	go func() {
-		_, err := s.Receive(0)
+		_, _, err := reader.ReadFromUDPAddrPort(make([]byte, 1))
 		ended <- err
 	}()
-	s.Close()
-	if err := <-ended; !errors.Is(err, ErrEnded) {
-		t.Errorf("it returned %v", err)
+	reader.Interrupt()
+	if err := <-ended; !IsEnded(err) {
+		t.Errorf("the reader ended with %v", err)
 	}
-	out := s.Outbox(1, 1, 1)
-	out.Add(append(out.Packet(), 0), nil, netip.MustParseAddrPort("127.0.0.1:9"))
-	out.Flush()
+	must.Do(t, reader.Send([]byte("last"), nil, to))
+	if got, _ := receive(t, other); got != "last" {
+		t.Errorf("got %q", got)
+	}
+	_ = reader.Close()
+	if _, _, err := reader.ReadFromUDPAddrPort(make([]byte, 1)); !IsEnded(err) {
+		t.Errorf("after Close: %v", err)
+	}
 }
 
-func TestASocketIsLeftAloneWhilePacketsCome(t *testing.T) {
-	const gather = 2 * time.Millisecond
-	in, now := &inbox{gather: gather}, time.Now()
-	for _, c := range []struct {
-		title string
-		after time.Duration
-		came  []int // by one call each
-		want  time.Duration
-	}{
-		{"the first packet", time.Hour, []int{1}, 0},
-		{"the next of the same client", time.Millisecond, []int{1}, gather},
-		{"one after nothing came for a while", 3 * time.Millisecond, []int{1}, 0},
-		{"a few at once", time.Hour, []int{manyPackets - 1}, gather},
-		{"many at once", 3 * time.Millisecond, []int{manyPackets}, 4 * gather},
-		{"many by several calls", 3 * time.Millisecond, []int{manyPackets - 1, 1}, 4 * gather},
-		{"one shortly after many", time.Millisecond, []int{1}, gather},
-	} {
-		now = now.Add(c.after)
-		for _, n := range c.came {
-			in.count = n
-			in.took(now)
+// The kernel keeps packets until it knows that no neighbor answers.
+func TestCrowded(t *testing.T) {
+	netnstest.Run(t, [][]string{
+		{"link", "add", "rack", "type", "veth", "peer", "name", "far"},
+		{"address", "add", "10.9.0.1/16", "dev", "rack"},
+		{"link", "set", "far", "up"},
+		{"link", "set", "rack", "up"},
+		{"neighbour", "add", "10.9.0.2", "lladdr", "02:00:00:00:00:02", "dev", "rack"},
+	}, func(func(...string)) {
+		s, err := Listen("udp4", "0.0.0.0:0", 1<<20)
+		if err != nil {
+			t.Error(err)
+			return
 		}
-		if got := in.pause(); got != c.want {
-			t.Errorf("%s: it is left alone for %s, want %s", c.title, got, c.want)
+		defer func() { _ = s.Close() }()
+		send := func(to netip.Addr) {
+			if err := s.Send(make([]byte, 512), nil, netip.AddrPortFrom(to, 9)); err != nil {
+				t.Errorf("send to %s: %v", to, err)
+			}
 		}
-	}
+		for range 1000 {
+			send(netip.MustParseAddr("10.9.0.2"))
+		}
+		if s.Crowded() {
+			t.Error("packets to a known neighbor remain in the buffer")
+		}
+		sent := 0
+		for to := netip.MustParseAddr("10.9.1.1"); !s.Crowded() && sent < 1000; to = to.Next() {
+			send(to)
+			sent++
+		}
+		if sent < 10 || sent > s.room/2048 { // each takes more than 1024 bytes of it
+			t.Errorf("crowded after %d packets to unknown neighbors", sent)
+		}
+	})
 }
