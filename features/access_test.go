@@ -215,14 +215,14 @@ func startsNot(ctx context.Context, says string) error {
 	return nil
 }
 
-const statusPath = "/api/v1/status"
+const fleetPath = "/api/v1/fleet"
 
 func anybodySees(ctx context.Context) error {
-	return adminAccess{}.answered(ctx, statusPath, http.StatusOK, `"servers"`)
+	return adminAccess{}.answered(ctx, fleetPath, http.StatusOK, `"counts"`)
 }
 
 func rebindingRefused(ctx context.Context) error {
-	return adminAccess{site: "evil.example"}.answered(ctx, statusPath, http.StatusForbidden, "localhost")
+	return adminAccess{site: "evil.example"}.answered(ctx, fleetPath, http.StatusForbidden, "localhost")
 }
 
 func anybodyLearnsReady(ctx context.Context) error {
@@ -242,11 +242,11 @@ func usersUnusable(ctx context.Context) error {
 }
 
 func seesThroughProxy(ctx context.Context, name string) error {
-	return adminAccess{proxied: name, from: proxyAt}.answered(ctx, statusPath, http.StatusOK, `"servers"`)
+	return adminAccess{proxied: name, from: proxyAt}.answered(ctx, fleetPath, http.StatusOK, `"counts"`)
 }
 
 func namedWithoutProxy(ctx context.Context, name string) error {
-	return adminAccess{proxied: name}.answered(ctx, statusPath, http.StatusForbidden, userHeader)
+	return adminAccess{proxied: name}.answered(ctx, fleetPath, http.StatusForbidden, userHeader)
 }
 
 // ingotStatus runs "ingot status" for a user, nobody for "".

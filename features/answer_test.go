@@ -66,14 +66,7 @@ func logSays(ctx context.Context, want string) error {
 }
 
 func ingotSays(ctx context.Context, server, want string) error {
-	w := siteOf(ctx)
-	return rig.Within(patience, func() error {
-		body, err := get(ctx, "http://"+w.ingot.where.Admin+"/api/v1/explain/server/"+w.called(server))
-		if err == nil && !strings.Contains(string(body), want) {
-			err = fmt.Errorf("Ingot does not say %q of server %s:\n%s", want, server, body)
-		}
-		return err
-	})
+	return explainSays(ctx, "server", server, want)
 }
 
 func metricsSayUnpublished(ctx context.Context) error {

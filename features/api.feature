@@ -1,4 +1,4 @@
-Feature: Programs read what Ingot knows of the fleet
+Feature: Programs read the fleet by the API
 
   Background:
     Given the servers
@@ -6,32 +6,32 @@ Feature: Programs read what Ingot knows of the fleet
       | s1     | 7    | Available |
       | s2     | 8    | Available |
 
-  Scenario: servers are listed by state, label and claim
+  Scenario: servers are selected by labels and by any short text
     When the claims are committed
       | CLAIM | RACK |
       | web   | 8    |
     Then claim "web" is Booted on "s2"
-    And the API lists the servers with state "Available": "s1"
-    And the API lists the servers with label "rack=8": "s2"
-    And the API lists the servers with claim "default/web": "s2"
+    And the API lists the servers with labelSelector "rack=8": "s2"
+    And the API lists the servers with q "available": "s1"
+    And the API lists the servers with q "default/web": "s2"
 
-  Scenario: a question that cannot be answered says what can be asked
-    Then the API refuses the servers with stat "Available": "did you mean state?"
+  Scenario: an invalid query lists the valid parameters
+    Then the API refuses the servers with state "Available": "labelSelector"
 
-  Scenario: what did not change is not sent again
+  Scenario: an unchanged list is not sent again
     Then the API sends the servers once, and again only when one changed
 
-  Scenario: who watches is told what becomes of a claim
-    Given somebody watches the API
+  Scenario: a watcher receives updates of a claim
+    Given a client watches the API
     When the claims are committed
       | CLAIM |
       | web   |
-    Then the watcher is told that claim "web" is Booted
+    Then the watcher receives claim "web" as Booted
 
-  Scenario: who watches goes on when Ingot was started again
-    Given somebody watches the API
+  Scenario: a watcher reconnects after a restart
+    Given a client watches the API
     When Ingot is stopped and started again
     And the claims are committed
       | CLAIM |
       | web   |
-    Then the watcher is told that claim "web" is Booted
+    Then the watcher receives claim "web" as Booted

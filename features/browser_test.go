@@ -22,11 +22,10 @@ import (
 	"ingot/reconcile/report"
 )
 
-// TestThePageInABrowser looks at a fleet as people do: with a browser that is left open while
-// the fleet changes and the daemon is restarted, and with axe-core, which knows what pages
-// must be for people who do not see, or have no mouse.
+// TestThePageInABrowser keeps a browser open while the fleet changes and the daemon is restarted, and checks
+// the accessibility of the pages with axe-core.
 //
-// Its pictures are kept with -artifacts, see go help testflag.
+// The flag -artifacts keeps its screenshots, see go help testflag.
 func TestThePageInABrowser(t *testing.T) {
 	chromium := cmp.Or(lookPath("chromium"), lookPath("chromium-browser"), lookPath("google-chrome"))
 	if chromium == "" {
@@ -90,8 +89,8 @@ func rackedServers() (rows []map[string]string) {
 	return rows
 }
 
-func booted(n int) func(report.Summary) error {
-	return func(s report.Summary) error {
+func booted(n int) func(summary) error {
+	return func(s summary) error {
 		for _, c := range s.Claims {
 			if c.State == report.ClaimBooted {
 				n--
@@ -213,7 +212,7 @@ func (b *browser) followsAChange(w *site) {
 
 func (b *browser) filtersAndFollowsALink() {
 	b.open("/servers")
-	b.do("filter", chromedp.SetValue("#f-state", "Reserved"), chromedp.Click("#filters button"))
+	b.do("select a state", chromedp.Click(`#states a[href="/servers?state=Reserved"]`))
 	b.await("six servers are listed", `location.search.includes("state=Reserved") && document.querySelectorAll("#rows tbody tr").length === 6`)
 	b.do("follow the first link", chromedp.Click("#rows tbody th a"))
 	b.await("the server's page is open", `document.querySelector("h1").textContent === "rack1-01" && document.querySelector("#heading .state").textContent === "Reserved"`)
@@ -233,14 +232,16 @@ func (b *browser) readsTheGuardsLine(w *site) {
 	b.await("the page is live", isLive)
 	b.run(refuseOnce)
 	b.must(removeClaims(b.site, "web-1, web-2, web-3, web-4"))
-	b.await("the page stays as it is when it is refused a newer one", `window.titles?.length > 1 && window.titles[1] === "Fleet · Ingot"`)
+	b.await("the page stays as it is when it is refused a newer one", `window.titles?.length > 1 && window.titles[1] === "Ingot"`)
 	b.await("the guard's line is shown", `document.querySelector(".held pre")?.textContent.startsWith("Ingot-Approve: ") && `+isMarked)
-	s, err := w.ingot.summary(b.site)
+	fleet, err := w.fleetDocument(b.site)
 	b.must(err)
-	if len(s.Guard) != 1 {
-		b.Fatalf("the guard holds %+v", s.Guard)
+	if len(fleet.Holds) != 1 {
+		b.Fatalf("holds: %+v", fleet.Holds)
 	}
-	b.await("it is the line of what is held", fmt.Sprintf(`document.querySelector(".held pre").textContent === %q`, "Ingot-Approve: "+s.Guard[0].Token))
+	b.await("the line approves the held steps", fmt.Sprintf(`document.querySelector(".held pre").textContent === %q`, fleet.Holds[0].Approve))
+	b.await("buttons copy the commands", fmt.Sprintf(`document.querySelector(".held pre + .copy")?.title === 'git commit --allow-empty -m "Approve" -m "%s"'`, fleet.Holds[0].Approve))
+	b.await("the title has the number of objects that need action", `/^\(\d+\) Ingot$/.test(document.title)`)
 }
 
 func (b *browser) survivesARestart(w *site) {
@@ -281,14 +282,9 @@ func (b *browser) claimNothingFits() error {
 	if err := w.commitClaims("big"); err != nil {
 		return err
 	}
-	return w.eventually(b.site, func(s report.Summary) error {
-		for _, c := range s.Claims {
-			if c.Name == "default/big" && c.Why != "" {
-				return nil
-			}
-		}
-		return fmt.Errorf("claim big does not wait: %+v", s.Claims)
-	})
+	b.open("/claims/default/big")
+	b.await("claim big waits", `document.querySelector("#waiting-0")`)
+	return nil
 }
 
 func (b *browser) wear(scheme string) {

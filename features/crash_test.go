@@ -82,14 +82,14 @@ func (w *site) killAt(ctx context.Context, claim, what, moment string) error {
 // moments are the moments at which Ingot can be killed. Each prepares for that,
 // and returns what says when it was done.
 var moments = map[string]func(*site) <-chan error{
-	"its binding is stored": shown(func(s report.Summary) bool {
+	"its binding is stored": shown(func(s summary) bool {
 		return len(s.Claims) == 1 && s.Claims[0].State != report.ClaimUnbound
 	}),
 	"power-on is asked for":      asked("On", "ForceOn"),
 	"the boot script is served":  served((*site).bootGate, "/ipxe/"),
 	"Ignition is served":         served((*site).bootGate, "/ignition/"),
 	"the boot state is reported": served((*site).reportGate, "/bootstate"),
-	"it is Booted": shown(func(s report.Summary) bool {
+	"it is Booted": shown(func(s summary) bool {
 		return len(s.Claims) == 1 && s.Claims[0].State == report.ClaimBooted
 	}),
 	"the wipe is reported": served((*site).reportGate, "/wipe"),
@@ -132,7 +132,7 @@ func asked(types ...string) func(*site) <-chan error {
 	}
 }
 
-func shown(is func(report.Summary) bool) func(*site) <-chan error {
+func shown(is func(summary) bool) func(*site) <-chan error {
 	return func(w *site) <-chan error {
 		ingot := w.ingot
 		return w.killWhen(func() bool {

@@ -115,7 +115,7 @@ func problemAtOption(ctx context.Context, option string) error {
 	for i, line := range strings.Split(w.manifest, "\n") {
 		if at := strings.Index(line, key); at >= 0 {
 			place := fmt.Sprintf("line: %d column: %d object: Endpoint", i+1, at+len(key)+1)
-			return errors.Join(w.statusHolds(model.ReportProblems, place), w.statusHolds(model.ReportProblems, "["+strings.TrimSuffix(key, ": ")+"]"))
+			return errors.Join(w.statusHolds(model.ReportFleet, place), w.statusHolds(model.ReportFleet, "["+strings.TrimSuffix(key, ": ")+"]"))
 		}
 	}
 	return fmt.Errorf("no manifest has option %s:\n%s", option, w.manifest)

@@ -34,7 +34,7 @@ func heldOnceOrUnknown(ctx context.Context, claim string) error { return held(ct
 
 func held(ctx context.Context, claim string, orUnknown bool) error {
 	w := siteOf(ctx)
-	err := w.eventuallyWithin(ctx, 2*patience, func(s report.Summary) error {
+	err := w.eventuallyWithin(ctx, 2*patience, func(s summary) error {
 		c, err := claimIn(s, claim)
 		if err != nil {
 			return err

@@ -11,7 +11,6 @@ import (
 	"ingot/bmc/sim"
 	"ingot/features/internal/rig"
 	"ingot/model"
-	"ingot/reconcile/report"
 )
 
 // facts is what is to be seen of a machine from outside.
@@ -91,7 +90,7 @@ func (w *site) marker(ctx context.Context, list string) error {
 	if err != nil {
 		return err
 	}
-	if (s.Source == nil || s.Source.Reason == "") && w.ready(ctx) {
+	if (s.Trouble == nil) && w.ready(ctx) {
 		commit, err := w.repo.CommitTo(w.branch, map[string]string{"marker.txt": time.Now().String() + "\n"}, "mark the time")
 		if err != nil {
 			return err
@@ -145,7 +144,7 @@ func lastReset(ctx context.Context, name, how string) error {
 		return err
 	}
 	want := map[string]string{"shut down": "GracefulShutdown", "forced off": "ForceOff"}[how]
-	return w.eventually(ctx, func(report.Summary) error {
+	return w.eventually(ctx, func(summary) error {
 		resets := m.Resets()
 		if len(resets) == 0 || resets[len(resets)-1].Type != want {
 			return fmt.Errorf("%s was asked for %v, want a last %s", name, resets, want)

@@ -86,7 +86,7 @@ func announcementRefused(ctx context.Context) error {
 		return err
 	}
 	s, err := w.ingot.summary(ctx)
-	if err == nil && strings.HasSuffix(string(s.Revision), w.repo.Head(gitBranch)) {
+	if err == nil && strings.HasSuffix(string(s.Applied), w.repo.Head(gitBranch)) {
 		return errors.New("the newest commit is in force")
 	}
 	return err

@@ -14,8 +14,6 @@ import (
 	"github.com/cucumber/godog"
 
 	"ingot/gitsource/gitserver"
-	"ingot/model"
-	"ingot/reconcile/report"
 )
 
 func theMachines(ctx context.Context, table *godog.Table) error {
@@ -67,7 +65,7 @@ func (w *site) inhabit(ctx context.Context, all []map[string]string) error {
 		return err
 	}
 	limit := patience + time.Duration(len(all))*200*time.Millisecond
-	return w.eventuallyWithin(ctx, limit, func(s report.Summary) error {
+	return w.eventuallyWithin(ctx, limit, func(s summary) error {
 		for _, row := range all {
 			if err := serverIn(s, row["SERVER"], cmp.Or(row["STATE"], "Available")); err != nil {
 				return err
@@ -144,12 +142,12 @@ func (w *site) authenticate(files map[string][]byte) error {
 	return nil
 }
 
-func serverIn(s report.Summary, name, state string) error {
+func serverIn(s summary, name, state string) error {
 	for _, x := range s.Servers {
 		if string(x.Name) != name {
 			continue
 		}
-		if x.State != model.ServerState(state) {
+		if x.State != state {
 			return fmt.Errorf("server %s is %s, not %s: %s", name, x.State, state, x.Why)
 		}
 		return nil

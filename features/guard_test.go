@@ -14,7 +14,6 @@ import (
 
 	"ingot/features/internal/rig"
 	"ingot/model"
-	"ingot/reconcile/report"
 )
 
 // approvals are the tokens that the status branch shows.
@@ -35,7 +34,7 @@ func (w *site) approvals() (a approvals, err error) {
 	if err != nil {
 		return a, err
 	}
-	return a, yaml.Unmarshal([]byte(files[model.ReportRevision]), &a)
+	return a, yaml.Unmarshal([]byte(files[model.ReportFleet]), &a)
 }
 
 func approveAbsent(ctx context.Context) error {
@@ -81,8 +80,8 @@ func approveHeld(ctx context.Context) error {
 			return err
 		}
 		var found bool
-		if token, found = approvalLine(files[model.ReportRevision]); !found {
-			return fmt.Errorf("the status branch shows no line to approve with:\n%s", files[model.ReportRevision])
+		if token, found = approvalLine(files[model.ReportFleet]); !found {
+			return fmt.Errorf("the status branch shows no line to approve with:\n%s", files[model.ReportFleet])
 		}
 		return nil
 	})
@@ -187,23 +186,23 @@ func runIn(ctx context.Context, dir, program string, args ...string) (string, er
 
 func guardHolds(ctx context.Context, n int) error {
 	w := siteOf(ctx)
-	err := w.eventually(ctx, func(s report.Summary) error {
+	err := w.eventually(ctx, func(s summary) error {
 		held := 0
-		for _, g := range s.Guard {
+		for _, g := range s.Decided.Holds {
 			held += len(g.Steps)
 		}
 		if held != n {
-			return fmt.Errorf("the guard holds %+v", s.Guard)
+			return fmt.Errorf("the guard holds %+v", s.Decided.Holds)
 		}
 		return nil
 	})
-	return errors.Join(err, w.statusHolds(model.ReportRevision, "Ingot-Approve: "))
+	return errors.Join(err, w.statusHolds(model.ReportFleet, "Ingot-Approve: "))
 }
 
 func guardHoldsNothing(ctx context.Context) error {
-	return siteOf(ctx).eventually(ctx, func(s report.Summary) error {
-		if len(s.Guard) > 0 {
-			return fmt.Errorf("the guard holds %+v", s.Guard)
+	return siteOf(ctx).eventually(ctx, func(s summary) error {
+		if len(s.Decided.Holds) > 0 {
+			return fmt.Errorf("the guard holds %+v", s.Decided.Holds)
 		}
 		return nil
 	})

@@ -12,7 +12,6 @@ import (
 	"github.com/cucumber/godog"
 
 	"ingot/model"
-	"ingot/reconcile/report"
 )
 
 // endScenario checks what holds after every scenario, and takes its site down.
@@ -52,10 +51,10 @@ func (w *site) invariants(ctx context.Context) error {
 }
 
 // servedOnce looks for a claim that has two servers, by who says so.
-func servedOnce(who string, s report.Summary) error {
-	on := make(map[model.ClaimName]model.ServerName)
+func servedOnce(who string, s summary) error {
+	on := make(map[model.ClaimName]string)
 	for _, x := range s.Servers {
-		if x.Claim == "" || x.State == model.StateReleased { // it had the claim, which may be another's by now
+		if x.Claim == "" || x.State == string(model.StateReleased) { // it had the claim, which another server may have now
 			continue
 		}
 		if other, taken := on[x.Claim]; taken {
@@ -131,6 +130,6 @@ func (w *site) evidence() string {
 	if err != nil {
 		fmt.Fprintf(&b, "--- status branch: %v\n", err)
 	}
-	fmt.Fprintf(&b, "--- status branch\n%s\n%s%s\n", files[model.ReportReadme], files[model.ReportRevision], files[model.ReportProblems])
+	fmt.Fprintf(&b, "--- status branch\n%s\n%s%s\n", files[model.ReportReadme], files[model.ReportFleet], files[model.ReportFleet])
 	return b.String()
 }

@@ -143,7 +143,7 @@ func (w *site) liveClaimed(ctx context.Context) error {
 		return err
 	}
 	m := w.machines["s1"]
-	return w.untilRevived(ctx, func(s report.Summary) error {
+	return w.untilRevived(ctx, func(s summary) error {
 		c, err := claimIn(s, "web")
 		if err == nil && (c.State != report.ClaimBooted || m.Disk() == nil) {
 			err = fmt.Errorf("claim web is %s: %s; the disk of its server holds %+v", c.State, c.Why, m.Disk())
@@ -160,8 +160,8 @@ func (w *site) liveRestarted(ctx context.Context) error {
 	if _, err := w.repo.Commit(map[string]string{serverPath("s1"): text(w.servers["s1"])}, "restart s1"); err != nil {
 		return err
 	}
-	return w.untilRevived(ctx, func(report.Summary) error {
-		body, err := get(ctx, "http://"+w.ingot.where.Admin+"/api/v1/explain/server/s1")
+	return w.untilRevived(ctx, func(summary) error {
+		body, err := get(ctx, "http://"+w.ingot.where.Admin+"/api/v1/servers/s1")
 		if err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (w *site) liveReleased(ctx context.Context) error {
 		return err
 	}
 	m := w.machines["s1"]
-	return w.untilRevived(ctx, func(s report.Summary) error {
+	return w.untilRevived(ctx, func(s summary) error {
 		if len(s.Claims) > 0 || m.Disk() != nil {
 			return fmt.Errorf("there are claims %+v; the disk of s1 holds %+v", s.Claims, m.Disk())
 		}
@@ -212,7 +212,7 @@ func (w *site) revive() error {
 }
 
 // untilRevived is eventually with an Ingot that may be killed meanwhile.
-func (w *site) untilRevived(ctx context.Context, check func(report.Summary) error) error {
+func (w *site) untilRevived(ctx context.Context, check func(summary) error) error {
 	return rig.Within(2*patience, func() error {
 		if err := w.revive(); err != nil {
 			return err

@@ -112,7 +112,7 @@ Feature: The newest record wins, wherever it was kept
     Then claim "web" is Booted on "s1"
     And claim "db" is Booted on "s2"
     And nothing happens to "s1, s2, s3"
-    And the status branch shows in the problems: "more"
+    And the status branch shows in the problems: "problemsLeftOut"
 
   @file
   Scenario: a damaged file is put aside, and nobody loses a server

@@ -2,6 +2,7 @@ package features
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -15,6 +16,7 @@ import (
 	"github.com/cucumber/godog"
 
 	"ingot/features/internal/rig"
+	"ingot/reconcile/report"
 )
 
 func definePage(sc *godog.ScenarioContext) {
@@ -23,16 +25,17 @@ func definePage(sc *godog.ScenarioContext) {
 		page = `the page of (the fleet|the problems|server "[^"]*"|claim "[^"]*")`
 	)
 	for expression, do := range map[string]any{
-		`^` + page + ` says: "(.*)"$`: pageSays,
+		`^` + page + ` contains "(.*)"$`:                                                pageContains,
 		`^` + page + ` shows server ` + name + ` as ` + name + ` in rack ` + name + `$`: pageShowsInRack,
 		`^` + page + ` shows the line that approves it$`:                                pageApproves,
 		`^` + page + ` has a picture of its boot$`:                                      pageHasBoot,
-		`^` + page + ` has no script but its own$`:                                      pageScripts,
-		`^` + page + ` allows nothing from elsewhere, and sets no cookie$`:              pageIsClosed,
-		`^` + page + ` is refused to whoever asks for another host$`:                    pageIsOurs,
+		`^` + page + ` has only its own script$`:                                        pageScripts,
+		`^` + page + ` loads nothing from other hosts and sets no cookie$`:              pageIsClosed,
+		`^` + page + ` is refused for another host name$`:                               pageIsOurs,
 		`^the list of the servers that are (\w+) has ` + name + ` alone$`:               listHas,
-		`^a filter of 10 kB of the list of servers is refused$`:                         longFilterRefused,
-		`^a label that is a script is committed for server ` + name + `$`:               commitScriptLabel,
+		`^a search of 10 kB in the list of servers is refused$`:                         longSearchRefused,
+		`^a search for server ` + name + ` opens its page$`:                             searchOpens,
+		`^a label with a script is committed for server ` + name + `$`:                  commitScriptLabel,
 	} {
 		sc.Step(expression, do)
 	}
@@ -83,10 +86,10 @@ func pageIs(ctx context.Context, what string, check func(*http.Response, string)
 	})
 }
 
-func pageSays(ctx context.Context, what, want string) error {
+func pageContains(ctx context.Context, what, want string) error {
 	return pageIs(ctx, what, func(_ *http.Response, body string) error {
 		if !strings.Contains(body, want) && !strings.Contains(html.UnescapeString(withoutTags(body)), want) {
-			return fmt.Errorf("it does not say %q", want)
+			return fmt.Errorf("no %q", want)
 		}
 		return nil
 	})
@@ -109,25 +112,38 @@ func pageShowsInRack(ctx context.Context, what, server, letter, rack string) err
 }
 
 func pageApproves(ctx context.Context, what string) error {
-	var token string
+	var line string
 	err := rig.Within(patience, func() error {
-		s, err := siteOf(ctx).ingot.summary(ctx)
-		if err == nil && len(s.Guard) == 0 {
-			err = errors.New("the guard holds nothing")
+		fleet, err := siteOf(ctx).fleetDocument(ctx)
+		if err == nil && len(fleet.Holds) == 0 {
+			err = errors.New("no steps are held")
 		}
 		if err == nil {
-			token = s.Guard[0].Token
+			line = fleet.Holds[0].Approve
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return pageSays(ctx, what, "<code>Ingot-Approve: "+token+"</code>")
+	return pageContains(ctx, what, "<code>"+line+"</code>")
+}
+
+// fleetDocument returns the fleet document of the API.
+func (w *site) fleetDocument(ctx context.Context) (*report.Fleet, error) {
+	resp, body, err := w.page(ctx, "/api/v1/fleet", "")
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("fleet document: %s: %s", resp.Status, body)
+	}
+	fleet := new(report.Fleet)
+	return fleet, json.Unmarshal([]byte(body), fleet)
 }
 
 func pageHasBoot(ctx context.Context, what string) error {
-	return pageSays(ctx, what, `<svg class="timeline"`)
+	return pageContains(ctx, what, `<svg class="timeline"`)
 }
 
 func pageScripts(ctx context.Context, what string) error {
@@ -149,9 +165,9 @@ func pageIsClosed(ctx context.Context, what string) error {
 		case len(resp.Cookies()) > 0:
 			return fmt.Errorf("it sets %v", resp.Cookies())
 		case regexp.MustCompile(`(?:src|<link[^>]*href)="(?:https?:)?//`).MatchString(body):
-			return errors.New("it has something from elsewhere")
+			return errors.New("it loads something from another host")
 		case regexp.MustCompile(`<[a-z][^>]* (?:style|on[a-z]+)=`).MatchString(body):
-			return errors.New("it has a style or a script within")
+			return errors.New("it has an inline style or script")
 		}
 		return nil
 	})
@@ -161,7 +177,7 @@ func pageIsOurs(ctx context.Context, what string) error {
 	w := siteOf(ctx)
 	resp, body, err := w.page(ctx, w.pagePath(what), "evil.example")
 	if err == nil && resp.StatusCode != http.StatusForbidden {
-		err = fmt.Errorf("it is answered with %s: %s", resp.Status, body)
+		err = fmt.Errorf("got %s: %s", resp.Status, body)
 	}
 	return err
 }
@@ -186,18 +202,30 @@ func listHas(ctx context.Context, state, server string) error {
 	})
 }
 
-func longFilterRefused(ctx context.Context) error {
+func longSearchRefused(ctx context.Context) error {
 	resp, body, err := siteOf(ctx).page(ctx, "/servers?q="+url.QueryEscape(strings.Repeat("x", 10_000)), "")
 	if err == nil && (resp.StatusCode != http.StatusBadRequest || len(body) > 5000) {
-		err = fmt.Errorf("it is answered with %s and %d bytes", resp.Status, len(body))
+		err = fmt.Errorf("got %s and %d bytes", resp.Status, len(body))
 	}
 	return err
+}
+
+func searchOpens(ctx context.Context, name string) error {
+	w := siteOf(ctx)
+	want := "<h1>" + w.called(name) + "</h1>"
+	return rig.Within(patience, func() error {
+		resp, body, err := w.page(ctx, "/servers?q="+url.QueryEscape(w.called(name)), "")
+		if err == nil && (resp.Request.URL.Path != "/servers/"+w.called(name) || !strings.Contains(body, want)) {
+			err = fmt.Errorf("got %s:\n%s", resp.Request.URL, body)
+		}
+		return err
+	})
 }
 
 func commitScriptLabel(ctx context.Context, name string) error {
 	w := siteOf(ctx)
 	labels := w.servers[name]["metadata"].(map[string]any)["labels"].(map[string]any)
 	labels["owner"] = script
-	_, err := w.repo.Commit(map[string]string{serverPath(name): text(w.servers[name])}, "say whose it is")
+	_, err := w.repo.Commit(map[string]string{serverPath(name): text(w.servers[name])}, "label a server with a script")
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"ingot/cmd/daemon"
+	"ingot/model"
 	"ingot/reconcile/report"
 )
 
@@ -132,12 +133,79 @@ func (p *program) running() bool {
 	}
 }
 
-func (p *program) summary(ctx context.Context) (s report.Summary, err error) {
-	body, err := p.get(ctx, statusPath)
+// summary is the fleet as the API shows it.
+type summary struct {
+	report.Fleet
+	Servers []objectSummary
+	Claims  []objectSummary
+}
+
+// objectSummary is what lists show of a server or a claim.
+type objectSummary struct {
+	report.Summary
+	Name string
+	Why  string // it waits for
+}
+
+func (p *program) summary(ctx context.Context) (s summary, err error) {
+	body, err := p.get(ctx, fleetPath)
 	if err == nil {
-		err = json.Unmarshal(body, &s)
+		err = json.Unmarshal(body, &s.Fleet)
 	}
+	if err == nil {
+		s.Servers, err = p.objects(ctx, report.Servers)
+	}
+	if err == nil {
+		s.Claims, err = p.objects(ctx, report.Claims)
+	}
+	if err != nil {
+		return s, err
+	}
+	configurations, err := p.objects(ctx, report.BootConfigurations)
+	s.Claims = append(s.Claims, configurations...)
 	return s, err
+}
+
+// objects are those of a folder; of boot configurations only those in Git.
+func (p *program) objects(ctx context.Context, f report.Folder) (all []objectSummary, err error) {
+	docs, err := p.documents(ctx, "/api/v1/"+string(f))
+	if f == report.BootConfigurations {
+		docs = slices.DeleteFunc(docs, func(d *report.Document) bool { return !d.InGit() })
+	}
+	return objectsOf(docs), err
+}
+
+func objectsOf(docs []*report.Document) (all []objectSummary) {
+	for _, d := range docs {
+		o, name := d.Overview(), d.Name()
+		if d.Folder() == report.BootConfigurations {
+			name = string(model.BootConfigurationName(d.Metadata.Namespace, d.Metadata.Name))
+		}
+		all = append(all, objectSummary{o.Summary, name, o.First().Text()})
+	}
+	return all
+}
+
+// documents are those of a list of the API.
+func (p *program) documents(ctx context.Context, path string) (all []*report.Document, err error) {
+	body, err := p.get(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, err
+	}
+	for _, item := range list.Items {
+		d, err := report.ParseDocument(item)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, nil
 }
 
 // get returns what the admin listener has at path if the answer is 200.

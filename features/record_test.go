@@ -128,7 +128,7 @@ func approveFound(ctx context.Context) error {
 		var doc struct {
 			Decided model.FleetRecord `json:"decided"`
 		}
-		err = errors.Join(err, yaml.Unmarshal([]byte(shown[model.ReportRevision]), &doc))
+		err = errors.Join(err, yaml.Unmarshal([]byte(shown[model.ReportFleet]), &doc))
 		if token = doc.Decided.GapToken; err == nil && token == "" {
 			err = errors.New("the status branch shows no token for servers that were found running")
 		}

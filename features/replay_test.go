@@ -11,7 +11,6 @@ import (
 	"github.com/cucumber/godog"
 
 	"ingot/model"
-	"ingot/reconcile/report"
 )
 
 func defineReplays(sc *godog.ScenarioContext) {
@@ -69,7 +68,7 @@ func pushDisturbance(ctx context.Context, before, disturbing, undoing string) er
 		return err
 	}
 	// A store that is lost before the push loses the decision to apply this commit.
-	return w.statusHolds("revision.yaml", "lastAppliedRevision: "+gitBranch+"@sha1:"+commits[undoing])
+	return w.statusHolds(model.ReportFleet, "lastAppliedRevision: "+gitBranch+"@sha1:"+commits[undoing])
 }
 
 func (w *site) disturb(clone string) error {
@@ -107,10 +106,10 @@ func showCommit(ctx context.Context, name string) error {
 
 func ignoredAsOlder(ctx context.Context, name string) error {
 	w := siteOf(ctx)
-	return w.eventually(ctx, func(s report.Summary) error {
-		if s.Source == nil || s.Source.Reason != model.SourceOlder || !strings.Contains(s.Source.Message, w.heads[name]+"; ") &&
-			!strings.Contains(s.Source.Message, w.heads[name]+", ") {
-			return fmt.Errorf("the source is %+v, want %s of %s", s.Source, model.SourceOlder, w.heads[name])
+	return w.eventually(ctx, func(s summary) error {
+		if s.Trouble == nil || s.Trouble.Reason != model.SourceOlder || !strings.Contains(s.Trouble.Message, w.heads[name]+"; ") &&
+			!strings.Contains(s.Trouble.Message, w.heads[name]+", ") {
+			return fmt.Errorf("the source is %+v, want %s of %s", s.Trouble, model.SourceOlder, w.heads[name])
 		}
 		return nil
 	})
@@ -118,9 +117,9 @@ func ignoredAsOlder(ctx context.Context, name string) error {
 
 func commitInForce(ctx context.Context, name string) error {
 	w := siteOf(ctx)
-	return w.eventually(ctx, func(s report.Summary) error {
-		if s.Source != nil && s.Source.Reason == model.SourceOlder || s.Revision.Commit() != w.heads[name] {
-			return fmt.Errorf("revision %s is in force, the source is %+v; want %s", s.Revision, s.Source, w.heads[name])
+	return w.eventually(ctx, func(s summary) error {
+		if s.Trouble != nil && s.Trouble.Reason == model.SourceOlder || s.Applied.Commit() != w.heads[name] {
+			return fmt.Errorf("revision %s is in force, the source is %+v; want %s", s.Applied, s.Trouble, w.heads[name])
 		}
 		return nil
 	})

@@ -18,7 +18,6 @@ import (
 	"ingot/gitsource/forge/forgeserver"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
-	"ingot/reconcile/report"
 )
 
 // patience is how long what is promised may take to come true.
@@ -107,7 +106,7 @@ type site struct {
 	heads      map[string]string          // commits by the name that the scenario has for them
 	statusHead string                     // of the status branch, when a step noted it
 	shownAt    string                     // the head of the status branch that shown was read from
-	shown      report.Summary
+	shown      summary
 	changes    int   // that BMCs had been asked for when a step noted it
 	imagesSeen *gate // between Ingot and the image registry
 	refused    int   // status code of the last report that a step sent
@@ -229,11 +228,11 @@ func (w *site) push(name string) (reference string, err error) {
 	return strings.Replace(reference, w.images.Host(), w.imagesSeen.host(), 1), err
 }
 
-func (w *site) eventually(ctx context.Context, check func(report.Summary) error) error {
+func (w *site) eventually(ctx context.Context, check func(summary) error) error {
 	return w.eventuallyWithin(ctx, patience, check)
 }
 
-func (w *site) eventuallyWithin(ctx context.Context, limit time.Duration, check func(report.Summary) error) error {
+func (w *site) eventuallyWithin(ctx context.Context, limit time.Duration, check func(summary) error) error {
 	return rig.Within(limit, func() error {
 		s, err := w.ingot.summary(ctx)
 		if err != nil {

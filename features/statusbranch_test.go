@@ -100,7 +100,7 @@ func statusSaysOf(ctx context.Context, kind, name, want string) error {
 
 func statusSays(ctx context.Context, what, want string) error {
 	path := map[string]string{
-		"problems": model.ReportProblems, "revision": model.ReportRevision, "README": model.ReportReadme,
+		"problems": model.ReportFleet, "revision": model.ReportFleet, "README": model.ReportReadme,
 		"picture of the racks": model.ReportRacks + "racks.svg",
 	}[what]
 	return siteOf(ctx).statusHolds(path, want)
@@ -133,7 +133,7 @@ func statusOmits(ctx context.Context, claim string) error {
 			return err
 		}
 		for path, text := range files {
-			if path == model.ReportRevision {
+			if path == model.ReportFleet {
 				continue // where the guard's list of the last hour names it
 			}
 			if strings.Contains(path, "/"+claim+".yaml") || strings.Contains(text, "default/"+claim) {
@@ -146,7 +146,7 @@ func statusOmits(ctx context.Context, claim string) error {
 
 func isForgotten(ctx context.Context, server string) error {
 	w := siteOf(ctx)
-	return w.eventually(ctx, func(s report.Summary) error {
+	return w.eventually(ctx, func(s summary) error {
 		for _, known := range s.Servers {
 			if string(known.Name) == server {
 				return fmt.Errorf("server %s is %s: %s", server, known.State, known.Why)
@@ -165,7 +165,7 @@ func isForgotten(ctx context.Context, server string) error {
 
 func statusIsOurs(ctx context.Context) error {
 	w := siteOf(ctx)
-	return w.eventually(ctx, func(s report.Summary) error {
+	return w.eventually(ctx, func(s summary) error {
 		files, err := w.statusBranch()
 		if err != nil {
 			return err
@@ -185,7 +185,7 @@ func statusStays(ctx context.Context) error {
 	return nil
 }
 
-func (w *site) statusBranchAgrees(now report.Summary) error {
+func (w *site) statusBranchAgrees(now summary) error {
 	if head := w.repo.Head(statusBranch); head != w.shownAt {
 		files, err := w.statusBranch()
 		if err != nil {
@@ -195,9 +195,11 @@ func (w *site) statusBranchAgrees(now report.Summary) error {
 		for path, text := range files {
 			content[path] = []byte(text)
 		}
-		if w.shown, err = report.ReadSummary(content); err != nil {
+		docs, err := report.ReadDocuments(content)
+		if err != nil {
 			return err
 		}
+		w.shown = summary{Fleet: *docs.Fleet, Servers: objectsOf(docs.List(report.Servers)), Claims: objectsOf(docs.ClaimsInGit())}
 		w.shownAt = head
 	}
 	shown := w.shown
@@ -211,9 +213,9 @@ func (w *site) statusBranchAgrees(now report.Summary) error {
 }
 
 // gist is what of a summary does not change from one moment to the next.
-func gist(s report.Summary) string {
+func gist(s summary) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, s.Revision)
+	fmt.Fprintln(&b, s.Applied)
 	for _, x := range s.Servers {
 		fmt.Fprintln(&b, x.Name, x.State, x.Power, x.Claim)
 	}

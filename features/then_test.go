@@ -13,7 +13,7 @@ import (
 )
 
 func serversAre(ctx context.Context, list, state string) error {
-	return siteOf(ctx).eventually(ctx, func(s report.Summary) error {
+	return siteOf(ctx).eventually(ctx, func(s summary) error {
 		return forEach(list, func(name string) error { return serverIn(s, siteOf(ctx).called(name), state) })
 	})
 }
@@ -69,7 +69,7 @@ func wipedAgain(ctx context.Context, name string) error {
 }
 
 func claimIsOn(ctx context.Context, claim, state, server string) error {
-	return siteOf(ctx).eventually(ctx, func(s report.Summary) error {
+	return siteOf(ctx).eventually(ctx, func(s summary) error {
 		c, err := claimIn(s, claim)
 		if err != nil {
 			return err
@@ -81,13 +81,13 @@ func claimIsOn(ctx context.Context, claim, state, server string) error {
 	})
 }
 
-func claimIn(s report.Summary, name string) (report.ClaimSummary, error) {
+func claimIn(s summary, name string) (objectSummary, error) {
 	for _, c := range s.Claims {
-		if c.Name == claimName(name) {
+		if c.Name == string(claimName(name)) {
 			return c, nil
 		}
 	}
-	return report.ClaimSummary{}, fmt.Errorf("there is no claim %s", name)
+	return objectSummary{}, fmt.Errorf("there is no claim %s", name)
 }
 
 func claimUnbound(ctx context.Context, claim string) error {
@@ -98,7 +98,7 @@ func claimUnbound(ctx context.Context, claim string) error {
 // each server was installed once.
 func eachBooted(ctx context.Context, n int) error {
 	w := siteOf(ctx)
-	taken := make(map[model.ServerName]model.ClaimName)
+	taken := make(map[model.ServerName]string)
 	err := rig.Within(3*patience, func() error {
 		s, err := w.ingot.summary(ctx)
 		if err != nil {
@@ -193,7 +193,7 @@ func fetchedOnce(ctx context.Context) error {
 }
 
 func claimNotUnbound(ctx context.Context, claim string) error {
-	return siteOf(ctx).eventually(ctx, func(s report.Summary) error {
+	return siteOf(ctx).eventually(ctx, func(s summary) error {
 		c, err := claimIn(s, claim)
 		if err == nil && c.State == report.ClaimUnbound {
 			err = fmt.Errorf("claim %s is Unbound: %s", claim, c.Why)

@@ -12,7 +12,6 @@ import (
 
 	"ingot/gitsource/gitserver"
 	"ingot/model"
-	"ingot/reconcile/report"
 )
 
 func commitBMC(ctx context.Context, name, what string) error {
@@ -102,9 +101,9 @@ func commitServers(ctx context.Context, table *godog.Table) error {
 }
 
 func (w *site) applied(ctx context.Context, commit string) error {
-	return w.eventually(ctx, func(s report.Summary) error {
-		if !strings.HasSuffix(string(s.Revision), commit) {
-			return fmt.Errorf("revision %s is in force, not yet %s", s.Revision, commit)
+	return w.eventually(ctx, func(s summary) error {
+		if !strings.HasSuffix(string(s.Applied), commit) {
+			return fmt.Errorf("revision %s is in force, not yet %s", s.Applied, commit)
 		}
 		return nil
 	})

@@ -296,6 +296,31 @@ func TestS03S07RefusedPush(t *testing.T) {
 	holds(t, repo, fleet, 1)
 }
 
+// S07: one tenant's text that a scanner refuses does not keep all records from being published.
+func TestRefusedTextsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	repo := newRepo(t)
+	must.Do(t, repo.Hook("pre-receive", "while read old new ref; do ! git grep -q hunter2 $new -- || exit 1; done; git log --format=%B $new | grep -q hunter2 && exit 1; exit 0"))
+	type object = map[string]any
+	r := report(1, fleet)
+	r.Subject = "hunter2"
+	r.Documents[model.ReportReadme], r.Documents["racks/hunter2.svg"] = text("hunter2"), text("hunter2")
+	r.Documents[model.ReportFleet] = &model.Document{Object: object{
+		"problems": []object{{"file": "a.yaml", "message": "hunter2"}}, "holds": []object{{"approve": "Ingot-Approve: T", "message": "hunter2"}},
+		"decided": object{"sequence": 7},
+	}}
+	r.Documents["servers/s1.yaml"] = &model.Document{Object: object{
+		"metadata": object{"name": "s1", "labels": object{"rack": "hunter2"}},
+		"status":   object{"waiting": []object{{"reason": "Failing", "message": "hunter2"}}, "summary": object{"state": "Error", "rack": "hunter2 U4"}},
+	}}
+	if p := ok[Published](t)(newStatus(t, repo.URL(), Auth{}).Publish(t.Context(), r)); !p.Bare {
+		t.Errorf("published %+v, want a bare report", p)
+	}
+	bare := with(with(fleet, model.ReportReadme, bareReadme.Text), model.ReportFleet,
+		"decided:\n  sequence: 7\nholds:\n- approve: \"Ingot-Approve: T\"\nproblems:\n- file: a.yaml\n")
+	holds(t, repo, with(bare, "servers/s1.yaml", "metadata:\n  name: s1\nstatus:\n  summary:\n    state: Error\n  waiting:\n  - reason: Failing\n"), 1)
+}
+
 // S07: that a push is blocked is no lock, which would be waited for.
 func TestABlockedPushIsNotRepeated(t *testing.T) {
 	t.Parallel()

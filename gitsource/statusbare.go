@@ -22,11 +22,8 @@ type refusals struct {
 // and again.
 const sayRefusedEvery = time.Hour
 
-// The documents of a bare report.
-var (
-	bareReadme   = &model.Document{Text: "# Fleet\n\nThe server refused this page by a rule of its own, such as a scanner for secrets. Ingot's log says what it found.\n"}
-	bareProblems = &model.Document{Text: "# The server refused this list by a rule of its own, such as a scanner for secrets. Ingot's log says what it found.\nproblems: []\n"}
-)
+// bareReadme is the page of a bare report.
+var bareReadme = &model.Document{Text: "# Fleet\n\nThe server refused this page by a rule of its own, such as a scanner for secrets. Ingot's log says what it found.\n"}
 
 // publishOrBare publishes the report. If the server refuses it by rule, it is offered
 // once more without the texts that people wrote: one tenant's mistake, which a scanner
@@ -64,8 +61,6 @@ func bareOf(r *model.Report) *model.Report {
 		switch {
 		case path == model.ReportReadme:
 			doc = bareReadme
-		case path == model.ReportProblems:
-			doc = bareProblems
 		case doc != nil && doc.Object != nil:
 			doc = withoutTexts(doc)
 		case strings.HasPrefix(path, model.ReportRacks):
@@ -78,7 +73,7 @@ func bareOf(r *model.Report) *model.Report {
 
 // textFields are the fields of documents that quote what people, BMCs and servers wrote,
 // and that no record is restored by.
-var textFields = []string{"message", "labels"}
+var textFields = []string{"message", "labels", "rack"} // a rack is named by a label
 
 // withoutTexts returns a document without its textFields. One that cannot be read as an
 // object stays as it is.

@@ -22,14 +22,14 @@ func held(process string, sequence uint64, files map[string]string) *model.Repor
 	r := report(5, files)
 	r.Mark.Process, r.Mark.Sequence = process, sequence
 	r.Holder = model.Holder{ID: process, Host: "host-" + process, Machine: "m", Boot: "b"}
-	r.Documents[model.ReportRevision] = &model.Document{Object: map[string]any{"holder": r.Holder}}
+	r.Documents[model.ReportFleet] = &model.Document{Object: map[string]any{"holder": r.Holder}}
 	return r
 }
 
 func edited(n int) func(*testing.T, *servedRepo) {
 	return func(t *testing.T, r *servedRepo) {
 		for i := range n {
-			files := map[string]string{"README.md": "edited\n", model.ReportRevision: "{}\n", "n": fmt.Sprint(i)}
+			files := map[string]string{"README.md": "edited\n", model.ReportFleet: "{}\n", "n": fmt.Sprint(i)}
 			ok[string](t)(r.CommitTo("status", files, "mine\n\nProcess: me"))
 		}
 	}

@@ -88,7 +88,7 @@ func (s *store) snapshot(head plumbing.Hash, depth int) (Snapshot, error) {
 	contents(s, files, &snap)
 	snap.Newest = says
 	snap.Newest.Intact = says.Intact && len(snap.Skipped) == 0
-	if w := writerIn(snap.Files[model.ReportRevision]); w.ID == says.Writer.ID {
+	if w := writerIn(snap.Files[model.ReportFleet]); w.ID == says.Writer.ID {
 		snap.Newest.Writer = w
 	}
 	return snap, nil

@@ -35,7 +35,7 @@ func TestReadSkipsWhatCannotBeRead(t *testing.T) {
 			head := symlink(t, repo, "servers/link.yaml", message)
 
 			snap := ok[Snapshot](t)(b.Read(t.Context()))
-			want := slices.Sorted(maps.Keys(with(with(fleet, "servers/full.yaml", "x"), model.ReportRevision, "x")))
+			want := slices.Sorted(maps.Keys(with(with(fleet, "servers/full.yaml", "x"), model.ReportFleet, "x")))
 			if diff := cmp.Diff(want, slices.Sorted(maps.Keys(snap.Files))); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}

@@ -12,18 +12,18 @@ const (
 	ReasonWaitingForPowerOff     Reason = "WaitingForPowerOff"     // Off is awaited, or made sure of
 	ReasonWaitingForReport       Reason = "WaitingForReport"       // the probe's report is awaited
 	ReasonWaitingForBoot         Reason = "WaitingForBoot"         // a boot, or word of it, is awaited
-	ReasonWaitingForStatusBranch Reason = "WaitingForStatusBranch" // what is to be done is shown on the status branch first
+	ReasonWaitingForStatusBranch Reason = "WaitingForStatusBranch" // the next step is shown on the status branch first
 	ReasonPowerOnsLimited        Reason = "PowerOnsLimited"        // guard.maxConcurrentPowerOns are under way
 	ReasonInstallsLimited        Reason = "InstallsLimited"        // guard.maxConcurrentInstalls disk images are being written
 	ReasonReprovisionQueued      Reason = "ReprovisionQueued"      // guard.maxConcurrentReprovisions are under way
 	ReasonWiping                 Reason = "Wiping"                 // its disks are being wiped
 	ReasonPending                Reason = "Pending"                // the BMC has not answered yet at its address
-	ReasonDecommissioned         Reason = "Decommissioned"         // a commit took its BMC away, and it is nobody's: it is forgotten a day later
+	ReasonDecommissioned         Reason = "Decommissioned"         // a commit took its BMC away, and it has no claim: it is forgotten a day later
 )
 
 // What holds a server up until somebody acts.
 const (
-	ReasonFoundRunning          Reason = "FoundRunning"          // it may be running something, and nobody has released it to Ingot
+	ReasonFoundRunning          Reason = "FoundRunning"          // it may be running a system, and was not released to Ingot
 	ReasonFailing               Reason = "Failing"               // its last step failed, and is tried again
 	ReasonDiscoveryFailed       Reason = "DiscoveryFailed"       // no probe reported in any of the attempts
 	ReasonReportIncomplete      Reason = "ReportIncomplete"      // the probe reported too little
@@ -111,7 +111,7 @@ const (
 	ReasonServerNotFree       Reason = "ServerNotFree"       // the server that it names is not free
 	ReasonSelectorMismatch    Reason = "SelectorMismatch"    // the server that it names does not match its selector
 	ReasonSuperseded          Reason = "Superseded"          // a claim, or another boot configuration, says what the server boots
-	ReasonPendingReprovision  Reason = "PendingReprovision"  // it asks for something other than what is installed
+	ReasonPendingReprovision  Reason = "PendingReprovision"  // it requests another installation than the present one
 	ReasonClaimQuarantined    Reason = "ClaimQuarantined"    // its manifest cannot be used
 	ReasonAbsentWithoutCommit Reason = "AbsentWithoutCommit" // it is not in Git, and no commit removed it
 	ReasonGuardHeld           Reason = "GuardHeld"           // the guard holds a step back

@@ -27,8 +27,7 @@ type Document struct {
 
 // The paths of the status branch.
 const (
-	ReportReadme   = "README.md"
-	ReportRevision = "revision.yaml"
-	ReportProblems = "problems.yaml"
-	ReportRacks    = "racks/" // pictures, with the names that people gave to locations and racks
+	ReportReadme = "README.md"
+	ReportFleet  = "fleet.yaml"
+	ReportRacks  = "racks/" // pictures, with the names that people gave to locations and racks
 )

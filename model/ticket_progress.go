@@ -42,7 +42,7 @@ type BootStage string
 
 // The boot stages that the boot service sees, in order.
 const (
-	StageDHCP     BootStage = "DHCP"        // firmware was told a boot file
+	StageDHCP     BootStage = "DHCP"        // firmware was offered a boot file
 	StageTFTP     BootStage = "TFTP"        // it fetched a boot loader by TFTP
 	StageHTTPBoot BootStage = "HTTP boot"   // it fetched a boot loader or a UKI by HTTP
 	StageScript   BootStage = "iPXE script" // iPXE fetched its script

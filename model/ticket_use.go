@@ -52,11 +52,11 @@ type TicketRefusal string
 const (
 	// RefusedAddress: another client than the one that may use the ticket.
 	RefusedAddress TicketRefusal = "WrongAddress"
-	// RefusedUnknown: the MAC address of the client is no known server's.
+	// RefusedUnknown: the MAC address of the client belongs to no known server.
 	RefusedUnknown TicketRefusal = "UnknownInterface"
 	// RefusedCannotTell: nothing shows the MAC address of the client.
 	RefusedCannotTell TicketRefusal = "CannotTell"
-	// RefusedContested: the client's address is, or was a moment ago, somebody else's.
+	// RefusedContested: the client's address is, or was a moment ago, another machine's.
 	RefusedContested TicketRefusal = "Contested"
 	// RefusedOther: the MAC address of the client is another server's.
 	RefusedOther TicketRefusal = "OtherServer"

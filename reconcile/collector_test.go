@@ -28,7 +28,8 @@ func collected(in *world.Input, change func(*plan.Result)) prometheus.Collector 
 func reported(in *world.Input, change func(*plan.Result)) func() *Reported {
 	r := plan.Plan(in)
 	change(r)
-	rep := &Reported{report.NewProjector().Report(in, r, 1, model.Holder{}), in, r}
+	made, shown := new(report.Projector).Report(in, r, 1, model.Holder{})
+	rep := &Reported{made, shown, in, r}
 	return func() *Reported { return rep }
 }
 

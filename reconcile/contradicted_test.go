@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
 )
 
@@ -277,10 +276,10 @@ func TestThePowerOfAManifestIsTheClaimsToSay(t *testing.T) {
 		}
 		w.serve("web")
 		const want = "spec.power Off of Server bmc00-system-0 (servers/s.yaml:1) is ignored: ServerClaim default/web decides, and says On"
-		p := report.NewProjector()
+		var p report.Projector
 		says := func() string {
 			in := w.loop.Input(time.Now())
-			files := rendered(t, p.Report(in, plan.Plan(in), 1, model.Holder{}))
+			files := rendered(t, reportBy(&p, in))
 			return strings.Join(strings.Fields(string(files["servers/bmc00-system-0.yaml"])), " ")
 		}
 		if doc := says(); !strings.Contains(doc, want) {

@@ -540,17 +540,17 @@ func TestAPoolWithoutAddressesIsSaidOnTheStatusBranch(t *testing.T) {
 		w.pools = []model.PoolFacts{full}
 		w.start()
 		pass(time.Second)
-		for _, path := range []string{model.ReportReadme, model.ReportRevision} {
+		for _, path := range []string{model.ReportReadme, model.ReportFleet} {
 			if got := w.document(path); !strings.Contains(got, "10.0.0.0/24") || !strings.Contains(got, "none of the 101 addresses") {
 				t.Errorf("%s:\n%s", path, got)
 			}
 		}
-		before := w.document(model.ReportRevision) + w.document(model.ReportReadme)
+		before := w.document(model.ReportFleet) + w.document(model.ReportReadme)
 		full.Refused, full.Used = 900, 100
 		w.stop()
 		w.pools = []model.PoolFacts{full}
 		w.start()
-		if after := w.document(model.ReportRevision) + w.document(model.ReportReadme); after != before {
+		if after := w.document(model.ReportFleet) + w.document(model.ReportReadme); after != before {
 			t.Errorf("each refused device changes the status branch:\n%s", cmp.Diff(before, after))
 		}
 	})
@@ -566,9 +566,9 @@ func TestTheSecondLookAtDevicesChangesNothing(t *testing.T) {
 		if d := plan.Plan(in).Decided; len(d.Endpoints)+len(d.DropEndpoints)+len(d.BMCs) > 0 {
 			t.Errorf("got %+v", d)
 		}
-		p := report.NewProjector()
+		var p report.Projector
 		again := w.loop.Input(time.Now())
-		first, second := p.Report(in, plan.Plan(in), 1, model.Holder{}), p.Report(again, plan.Plan(again), 1, model.Holder{})
+		first, second := reportBy(&p, in), reportBy(&p, again)
 		for path, d := range second.Documents {
 			if first.Documents[path] != d {
 				t.Errorf("%s was made anew", path)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"reflect"
 	"slices"
 	"sync"
@@ -82,6 +83,8 @@ type Options struct {
 	State func() State
 	// Pools returns those that DHCP gives addresses from; nil = there are none.
 	Pools func() []model.PoolFacts
+	// Addresses returns those that DHCP leases to MAC addresses; nil = no DHCP is served.
+	Addresses func(macs []string) []netip.Addr
 	// Leased returns when one of these MAC addresses was last given a lease, or had one
 	// renewed, zero when it is not known; nil = nobody knows.
 	Leased    func(macs []string) time.Time
@@ -120,8 +123,9 @@ type Loop struct {
 
 	snapshots snapshots
 
-	exhausted string          // which pools are, as of the last plan
-	bmcs      []model.BMCName // of the last plan, sorted
+	exhausted string                            // which pools are, as of the last plan
+	addresses map[model.ServerName][]netip.Addr // as of the last plan
+	bmcs      []model.BMCName                   // of the last plan, sorted
 
 	mu       sync.Mutex
 	round    uint64                                   // counts plans
@@ -291,7 +295,7 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 		l.show(nil, time.Time{}, was)
 		return now.Add(time.Second), nil
 	}
-	if l.poolsChanged(in.Pools) && was.since.IsZero() {
+	if (l.poolsChanged(in.Pools) || l.addressesChanged(in.Addresses)) && was.since.IsZero() {
 		was.since = now
 	}
 	begun := l.Clock()
@@ -421,6 +425,34 @@ func (l *Loop) poolsChanged(pools []model.PoolFacts) bool {
 	return l.exhausted != before
 }
 
+// addressesChanged reports whether a server with a claim has other addresses than at the last plan.
+func (l *Loop) addressesChanged(now map[model.ServerName][]netip.Addr) bool {
+	before := l.addresses
+	l.addresses = now
+	return !maps.EqualFunc(before, now, slices.Equal[[]netip.Addr])
+}
+
+// addressesOf returns the addresses that DHCP leases to the servers with a claim.
+func (l *Loop) addressesOf(servers map[model.ServerName]*model.ServerRecord) map[model.ServerName][]netip.Addr {
+	if l.Addresses == nil {
+		return nil
+	}
+	all := make(map[model.ServerName][]netip.Addr)
+	for name, rec := range servers {
+		if rec.Claim.Name == "" {
+			continue
+		}
+		macs := make([]string, len(rec.MACs))
+		for i, m := range rec.MACs {
+			macs[i] = m.Address
+		}
+		if leased := l.Addresses(macs); len(leased) > 0 {
+			all[name] = leased
+		}
+	}
+	return all
+}
+
 // Input is what a plan of now looks at; nil while Git was never read.
 func (l *Loop) Input(now time.Time) *world.Input {
 	_, in := l.inputs(now)
@@ -495,6 +527,7 @@ func (l *Loop) stored(now time.Time) (in *world.Input, busy map[model.ServerName
 	l.mu.Unlock()
 
 	in.Observed = l.Store.Observed()
+	in.Addresses = l.addressesOf(in.Observed.Servers)
 	in.Busy = make(map[model.ServerName]bool, len(busy))
 	for name := range busy {
 		in.Busy[name] = true

@@ -18,7 +18,6 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
 )
 
@@ -432,7 +431,7 @@ func TestRecordsComeBackFromTheStatusBranchAsTheyWere(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		in := w.loop.Input(time.Now())
-		branch, problems := report.ReadBranch(rendered(t, report.NewProjector().Report(in, plan.Plan(in), 7, model.Holder{})))
+		branch, problems := report.ReadBranch(rendered(t, reportBy(new(report.Projector), in)))
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}

@@ -19,16 +19,18 @@ type Reporter struct {
 	Loop   *Loop
 	Fence  func() uint64
 	Holder model.Holder
+	// Projector makes the reports, and is used by this Reporter alone.
+	Projector report.Projector
 
-	mu        sync.Mutex // guards what is below
-	last      *Reported
-	of        *Snapshot // that last was made of
-	projector *report.Projector
+	mu   sync.Mutex // guards what is below
+	last *Reported
+	of   *Snapshot // that last was made of
 }
 
 // Reported is a report with what it was made of. It is shared: nobody changes it.
 type Reported struct {
 	*model.Report // without a subject
+	Shown         *report.Documents
 	Input         *world.Input
 	Result        *plan.Result
 }
@@ -49,10 +51,8 @@ func (r *Reporter) Report() *Reported {
 	if in == nil {
 		return nil
 	}
-	if r.projector == nil {
-		r.projector = report.NewProjector()
-	}
-	r.of, r.last = snapshot, &Reported{r.projector.Report(in, result, fence, r.Holder), in, result}
+	made, shown := r.Projector.Report(in, result, fence, r.Holder)
+	r.of, r.last = snapshot, &Reported{made, shown, in, result}
 	return r.last
 }
 

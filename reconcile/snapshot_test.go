@@ -15,7 +15,6 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/world"
 	"ingot/reconcile/report"
@@ -40,7 +39,7 @@ func objects(r *model.Report) map[string]any {
 // shownAsStored compares what is shown with what a plan of what is stored says.
 func (h *history) shownAsStored() {
 	in, _ := h.w.loop.stored(time.Now())
-	want := objects(report.NewProjector().Report(in, plan.Plan(in), 1, model.Holder{}))
+	want := objects(reportBy(new(report.Projector), in))
 	r := h.w.reporter().Report()
 	if h.w.loop.Snapshot() == nil {
 		h.fail("there is no snapshot though the loop runs")

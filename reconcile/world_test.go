@@ -15,6 +15,7 @@ import (
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
+	"ingot/reconcile/plan/world"
 	"ingot/reconcile/report"
 )
 
@@ -141,7 +142,13 @@ func (w *loopWorld) plan() *plan.Result { return plan.Plan(w.loop.Input(time.Now
 // files are what the status branch would say now.
 func (w *loopWorld) files() map[string][]byte {
 	in := w.loop.Input(time.Now())
-	return rendered(w.t, report.NewProjector().Report(in, plan.Plan(in), 1, model.Holder{}))
+	return rendered(w.t, reportBy(new(report.Projector), in))
+}
+
+// reportBy is the next report of a projector.
+func reportBy(p *report.Projector, in *world.Input) *model.Report {
+	r, _ := p.Report(in, plan.Plan(in), 1, model.Holder{})
+	return r
 }
 
 // why is the reason for which the server of a machine is not where it should be.

@@ -278,6 +278,9 @@ func (s *Server) Holder(a netip.Addr) (mac string, ok bool) {
 // renewed, to the second; zero = it is not known.
 func (s *Server) Leased(macs []string) time.Time { return s.table.Leased(macs) }
 
+// Addresses returns the addresses that are leased to these MAC addresses.
+func (s *Server) Addresses(macs []string) []netip.Addr { return s.table.Addresses(macs, s.clock()) }
+
 // Pools returns how full the ranges are.
 func (s *Server) Pools() []model.PoolFacts { return s.table.Pools(s.clock()) }
 

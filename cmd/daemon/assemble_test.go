@@ -18,8 +18,8 @@ func TestAnIngotThatNeverReadGitHasMetricsAndAStatus(t *testing.T) {
 	if _, err := d.metrics.Gather(); err != nil {
 		t.Error(err)
 	}
-	if s := newFleet(d).Summary(); s.Source == nil {
-		t.Errorf("the status is %+v", s)
+	if f := newFleet(d).Documents().Fleet; f == nil || f.Applied != "" {
+		t.Errorf("the fleet is %+v", f)
 	}
 }
 

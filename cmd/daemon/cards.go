@@ -8,7 +8,6 @@ import (
 	"ingot/bootsvc/conversation"
 	"ingot/model"
 	"ingot/reconcile/report"
-	"ingot/reconcile/report/query"
 )
 
 // followAddress remembers what was asked from an address, of the card that evidence shows there: mac
@@ -73,10 +72,11 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // Card implements admin.Fleet.
 func (f *fleet) Card(mac string) (report.Card, bool) {
 	d := f.daemon
-	c := report.Card{MAC: mac, Server: d.ownerOf(mac), Since: f.since, Events: d.cards.Of(mac)}
+	c := report.Card{MAC: mac, Server: string(d.ownerOf(mac)), Since: f.since, Events: d.cards.Of(mac)}
 	if e, limited := conversation.Limited(c.Events, d.clock()); limited {
 		c.Limited = report.LimitText(e)
 	}
+	c.TicketUses = f.TicketUses(model.ServerName(c.Server))
 	known := len(c.Events) > 0 || c.Server != ""
 	if c.Events == nil {
 		c.Events = []model.CardEvent{}
@@ -84,27 +84,11 @@ func (f *fleet) Card(mac string) (report.Card, bool) {
 	return c, known
 }
 
-// explainEndpoint explains an Endpoint with the conversation of its network card, or a network card of
-// which there is none. Explained is what the report says.
-func (f *fleet) explainEndpoint(name string, explained report.Explanation, err error) (report.Explanation, error) {
-	text := name
-	if err == nil {
-		row, _ := query.Endpoints.Find(f.Rows().Endpoints, explained.Name)
-		if row == nil {
-			return explained, nil
-		}
-		text = row.MAC
+// TicketUses are the uses of the newest boot ticket of a server.
+func (f *fleet) TicketUses(server model.ServerName) []string {
+	r := f.daemon.reporter.Report()
+	if r == nil {
+		return nil
 	}
-	mac, ok := model.ParseMAC(text)
-	if !ok {
-		return explained, err
-	}
-	card, known := f.Card(mac.String())
-	switch {
-	case err == nil:
-		explained.AddCard(card)
-	case known:
-		return report.ExplainCard(card), nil
-	}
-	return explained, err
+	return report.TicketUses(r.Input.Observed.Progress[server])
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -96,46 +95,47 @@ func TestWhatIsAskedOnTheNetworkIsOfTheCardThatAsks(t *testing.T) {
 	}
 }
 
-func TestANetworkCardIsExplainedWithoutAnEndpoint(t *testing.T) {
+func TestCardsAreKnownByTheirRequests(t *testing.T) {
 	d := following(t)
 	f := newFleet(d)
-	if _, err := f.Explain("endpoint", cardMAC); !errors.Is(err, report.ErrUnknownObject) {
-		t.Errorf("of a card that asked nothing: %v", err)
+	if c, known := f.Card(cardMAC); known || len(c.Events) != 0 || c.Events == nil {
+		t.Errorf("a card without requests: %+v, %t", c, known)
 	}
 	for range 3 {
 		d.cards.Add(cardMAC, model.CardEvent{At: d.clock(), Protocol: model.CardDHCPv4, Asked: "DISCOVER", Result: model.CardLimited, Answer: "more than 8 packets per second", Routine: true})
 	}
-	x, err := f.Explain("endpoint", strings.ToUpper(cardMAC))
-	if err != nil || x.Name != cardMAC || x.Card == nil || len(x.Card.Events) != 1 {
-		t.Fatalf("got %+v, %v", x, err)
-	}
-	if len(x.Facts) != 1 || !strings.HasPrefix(x.Facts[0].Value, "DHCPv4 more than 8 packets per second: since ") || !strings.Contains(x.Facts[0].Value, " 3 times, the last at ") {
-		t.Errorf("that it is limited is said as %+v", x.Facts)
-	}
-	if _, err := f.Explain("server", cardMAC); !errors.Is(err, report.ErrUnknownObject) {
-		t.Errorf("as a server: %v", err)
+	c, known := f.Card(cardMAC)
+	if !known || len(c.Events) != 1 || !strings.HasPrefix(c.Limited, "DHCPv4 more than 8 packets per second: since ") || !strings.Contains(c.Limited, " 3 times, the last at ") {
+		t.Errorf("got %+v, %t", c, known)
 	}
 }
 
-func TestAnEndpointWhoseDeviceIsNotKnownYetIsListedAndExplained(t *testing.T) {
+func TestDocumentsStayTheSameWhileNothingChanges(t *testing.T) {
 	d := following(t)
+	f := newFleet(d)
+	before := f.Documents()
+	if before.Fleet == nil || f.Documents() != before {
+		t.Errorf("before a revision was read: %+v", before.Fleet)
+	}
 	desired := model.NewDesired()
 	desired.Endpoints["p7"] = &model.Endpoint{
-		Meta: model.Meta{Name: "p7", Annotations: map[string]string{model.AnnotationCircuitID: "Eth1/7", model.AnnotationRemoteID: "leafA"}},
+		Meta: model.Meta{Name: "p7", Source: "endpoints/p7.yaml:3", Annotations: map[string]string{model.AnnotationCircuitID: "Eth1/7", model.AnnotationRemoteID: "leafA"}},
 		Spec: model.EndpointSpec{IP: "10.0.0.7"},
 	}
 	d.loop.Desired = func() *model.Desired { return desired }
-	f := newFleet(d)
-	x, err := f.Explain("endpoint", "p7")
-	if err != nil || x.Name != "p7" || x.Why != "no lease yet for a device on circuit Eth1/7, remote leafA" {
-		t.Errorf("got %+v, %v", x, err)
+	docs := f.Documents()
+	if docs == before || f.Documents() != docs {
+		t.Error("a new report has no new documents, or the same report others")
 	}
-	if rows := f.Rows().Endpoints; len(rows) != 1 || rows[0].Name != "p7" || rows[0].State != string(report.EndpointAwaited) || rows[0].Address != "10.0.0.7" {
-		t.Errorf("it has no row: %+v", rows)
+	p7, err := docs.Find(report.Endpoints, "p7")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for kind, name := range map[string]string{"endpoint": "p8", "server": "p7"} {
-		if _, err := f.Explain(kind, name); !errors.Is(err, report.ErrUnknownObject) {
-			t.Errorf("%s %s: %v", kind, name, err)
-		}
+	o := p7.Overview()
+	if o.Summary.State != report.EndpointAwaited || o.First().Message != "no lease yet for a device on circuit Eth1/7, remote leafA" {
+		t.Errorf("got %+v", o)
+	}
+	if source := (pageFleet{fleet: f}).Source(p7); source != "endpoints/p7.yaml:3" {
+		t.Errorf("its manifest is at %q", source)
 	}
 }

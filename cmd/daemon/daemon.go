@@ -206,7 +206,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	counts := reconcile.NewMetrics(d.metrics)
 	d.loop = reconcile.NewLoop(reconcile.Options{
 		Desired: d.reserveDesired, DesiredChanged: d.desiredChanged, Store: adapter.Store{Registry: d.registry},
-		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt,
+		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt, Addresses: d.leasedAddresses,
 		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
 	})
 	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Fence, Holder: d.holder}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -84,6 +85,14 @@ func (d *daemon) pools() []model.PoolFacts {
 		return nil
 	}
 	return d.dhcp.Pools()
+}
+
+// leasedAddresses returns the addresses that DHCP leases to these MAC addresses.
+func (d *daemon) leasedAddresses(macs []string) []netip.Addr {
+	if d.dhcp == nil {
+		return nil
+	}
+	return d.dhcp.Addresses(macs)
 }
 
 // leasedAt returns when DHCP last gave one of these MAC addresses a lease, or renewed one.

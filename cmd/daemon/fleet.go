@@ -3,81 +3,67 @@ package daemon
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"ingot/cmd/daemon/admin"
 	"ingot/model"
+	"ingot/reconcile"
 	"ingot/reconcile/report"
-	"ingot/reconcile/report/query"
 )
 
-// fleet is what the API and the page show: the last report, and what is of no report.
+// fleet is what the API and the page show: the documents of the last report, and facts that are in
+// no report.
 type fleet struct {
 	daemon *daemon
-	taking sync.Mutex // of reports by rows, or an older one could follow on a newer
-	rows   *query.Keeper
-	leases kept[*query.Lease]
-	pools  kept[*query.Pool]
-	images kept[*query.Image]
 	since  time.Time // when the process began
+	leases kept[report.LeaseRow]
+	pools  kept[report.PoolRow]
+	images kept[report.ImageRow]
+
+	mu      sync.Mutex // guards the fields below
+	docs    *report.Documents
+	of      *reconcile.Reported // that docs were made of
+	trouble report.Trouble      // of commit statuses, in docs
+	unread  model.SourceState   // in docs before the first report
 }
 
-func newFleet(d *daemon) *fleet { return &fleet{daemon: d, rows: query.NewKeeper(), since: d.clock()} }
+func newFleet(d *daemon) *fleet { return &fleet{daemon: d, since: d.clock()} }
 
-// Rows implements admin.Fleet.
-func (f *fleet) Rows() *query.Rows {
-	f.taking.Lock()
-	defer f.taking.Unlock()
-	r := f.daemon.reporter.Report()
+// Documents implements admin.Fleet.
+func (f *fleet) Documents() *report.Documents {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r, trouble := f.daemon.reporter.Report(), f.commitStatus()
+	var unread model.SourceState
 	if r == nil {
-		return &query.Rows{}
+		unread = f.daemon.source.State()
 	}
-	return f.rows.Rows(r.Report, r.Input.Desired)
+	if f.docs != nil && r == f.of && trouble == f.trouble && unread == f.unread {
+		return f.docs
+	}
+	f.of, f.trouble, f.unread = r, trouble, unread
+	if f.docs = report.NewDocuments(&report.Fleet{Problems: []model.Problem{}}, nil); r != nil {
+		f.docs = r.Shown
+	} else if unread.Reason != "" {
+		f.docs.Fleet.Trouble = &report.Trouble{Reason: unread.Reason, Message: unread.Message, Since: unread.Since}
+	}
+	if trouble.Message != "" {
+		f.docs = f.docs.WithCommitStatus(trouble)
+	}
+	return f.docs
 }
 
-// Summary implements admin.Fleet.
-func (f *fleet) Summary() report.Summary {
-	var s report.Summary
-	if r := f.daemon.reporter.Report(); r != nil {
-		s = report.SummaryOf(r.Report)
-	} else {
-		state := f.daemon.source.State()
-		s.Source = &state
+// commitStatus is why the Git host shows no newer commit status; the zero value if it does.
+func (f *fleet) commitStatus() (t report.Trouble) {
+	if f.daemon.poster != nil {
+		t.Since, t.Message = f.daemon.poster.Failing()
 	}
-	s.CommitStatus = f.CommitStatus()
-	return s
-}
-
-// CommitStatus implements admin.Fleet.
-func (f *fleet) CommitStatus() *report.Trouble {
-	if f.daemon.poster == nil {
-		return nil
-	}
-	since, why := f.daemon.poster.Failing()
-	if why == "" {
-		return nil
-	}
-	return &report.Trouble{Message: why, Since: since}
+	return t
 }
 
 // Changed implements admin.Fleet.
 func (f *fleet) Changed() <-chan struct{} { return f.daemon.loop.Shown() }
-
-// Explain implements admin.Fleet.
-func (f *fleet) Explain(kind, name string) (e report.Explanation, err error) {
-	if r := f.daemon.reporter.Report(); r == nil {
-		err = fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, report.ErrUnknownObject)
-	} else {
-		e, err = report.Explain(r.Report, kind, name)
-		e.AddUses(func(server model.ServerName) []string { return report.TicketUses(r.Input.Observed.Progress[server]) })
-	}
-	if kind == "endpoint" {
-		return f.explainEndpoint(name, e, err)
-	}
-	return e, err
-}
 
 // parts are what the daemon's readiness depends on.
 func (d *daemon) parts() admin.Parts {

@@ -113,9 +113,10 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 	}
 	if l.admin != nil {
 		shown := newFleet(d)
+		index := admin.NewIndex(shown)
 		handler := admin.NewHandler(admin.Options{
-			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: shown,
-			Log: d.log, Page: d.page(shown), Closing: ctx.Done(),
+			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: shown, Index: index,
+			Log: d.log, Page: d.page(shown, index), Closing: ctx.Done(),
 		})
 		parts.Go(func() error { return listen.Serve(ctx, d.access.Listen(l.admin), d.access.Wrap(handler), d.log) })
 	}

@@ -2,29 +2,30 @@ package daemon
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"ingot/bootsvc/imagecache"
 	"ingot/model"
-	"ingot/reconcile/report/query"
+	"ingot/reconcile/report"
 )
 
 // maxLeaseRows is how many leases are shown at most: to read them keeps DHCP waiting.
 const maxLeaseRows = 50_000
 
-// listsKept is for how long rows that are made of no report are shown again.
+// listsKept is how long rows that are in no report are shown again.
 const listsKept = time.Second
 
-// kept are rows that were made a short while ago.
+// kept are rows that were read a short while ago.
 type kept[R any] struct {
 	mu   sync.Mutex
 	rows []R
 	made time.Time
 }
 
-// get returns the rows, made anew if they are old.
+// get returns the rows, read again if they are old.
 func (k *kept[R]) get(now time.Time, read func() []R) []R {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -34,45 +35,35 @@ func (k *kept[R]) get(now time.Time, read func() []R) []R {
 	return k.rows
 }
 
-// Networks implements admin.Fleet and page.Fleet.
-func (f *fleet) Networks() []string {
-	networks := f.daemon.opts.DHCP
-	names := make([]string, len(networks))
-	for i := range networks {
-		names[i] = networks[i].Name
-	}
-	return names
-}
-
 // Leases implements admin.Fleet.
-func (f *fleet) Leases() []*query.Lease {
+func (f *fleet) Leases() []report.LeaseRow {
 	d := f.daemon
 	if d.dhcp == nil {
 		return nil
 	}
 	now := d.clock()
-	return f.leases.get(now, func() []*query.Lease {
+	return f.leases.get(now, func() []report.LeaseRow {
 		leases, _ := d.dhcp.Leases(maxLeaseRows)
-		return query.LeaseRows(leases, d.ownerOf, now)
+		return report.LeaseRows(leases, d.ownerOf, now)
 	})
 }
 
 // ownerOf returns which server has a MAC address, "" for none.
-func (d *daemon) ownerOf(mac string) string {
+func (d *daemon) ownerOf(mac string) model.ServerName {
 	holder, _ := d.registry.Find(mac)
-	return string(holder.Server)
+	return holder.Server
 }
 
 // Pools implements admin.Fleet.
-func (f *fleet) Pools() []*query.Pool {
+func (f *fleet) Pools() []report.PoolRow {
 	d := f.daemon
-	return f.pools.get(d.clock(), func() []*query.Pool { return query.PoolRows(d.pools()) })
+	return f.pools.get(d.clock(), func() []report.PoolRow { return report.PoolRows(d.pools()) })
 }
 
 // Images implements admin.Fleet.
-func (f *fleet) Images() []*query.Image {
+func (f *fleet) Images() []report.ImageRow {
 	d := f.daemon
-	return f.images.get(d.clock(), func() []*query.Image {
+	return f.images.get(d.clock(), func() []report.ImageRow {
 		return imageRows(d.cache.Contents(), partsOf(d.registry.Observed()), d.inUse.Spare)
 	})
 }
@@ -109,17 +100,17 @@ func partsOf(o *model.Observed) map[string]imagePart {
 }
 
 // imageRows are the rows of what is in the cache of images.
-func imageRows(contents []imagecache.Content, parts map[string]imagePart, pinned func(digest string) bool) []*query.Image {
-	rows := make([]*query.Image, len(contents))
+func imageRows(contents []imagecache.Content, parts map[string]imagePart, pinned func(digest string) bool) []report.ImageRow {
+	rows := make([]report.ImageRow, len(contents))
 	for i, c := range contents {
-		row := &query.Image{
-			Common: query.Common{Name: c.Digest, State: query.ImageComplete}, Image: cmp.Or(parts[c.Digest].image, c.From),
+		rows[i] = report.ImageRow{
+			Row: report.Row{Name: c.Digest, State: report.ImageComplete}, Image: cmp.Or(parts[c.Digest].image, c.From),
 			Part: parts[c.Digest].part, Size: c.Size, Fetched: c.Fetched, Used: c.Used, Pinned: pinned(c.Digest),
 		}
 		if c.Fetched < c.Size {
-			row.State = query.ImageFetching
+			rows[i].State = report.ImageFetching
 		}
-		rows[i] = query.Images.Ready(row)
 	}
-	return query.Images.Sorted(rows)
+	slices.SortFunc(rows, func(a, b report.ImageRow) int { return strings.Compare(a.Name, b.Name) })
+	return rows
 }

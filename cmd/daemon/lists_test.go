@@ -5,13 +5,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/imagecache"
-	"ingot/cmd/daemon/config"
 	"ingot/model"
-	"ingot/reconcile/report/query"
+	"ingot/reconcile/report"
 )
 
 func TestAnImageInTheCacheSaysWhatItIsOf(t *testing.T) {
@@ -30,21 +27,14 @@ func TestAnImageInTheCacheSaysWhatItIsOf(t *testing.T) {
 		{Digest: "sha256:a", Size: 5, Fetched: 5, Used: armed},
 		{Digest: "sha256:bos:1", Size: 7, Fetched: 7},
 	}
-	want := []*query.Image{
-		{Common: query.Common{Name: "sha256:a", State: query.ImageComplete}, Image: "os:2", Part: "kernel", Size: 5, Fetched: 5, Used: armed, Pinned: true},
-		{Common: query.Common{Name: "sha256:bos:1", State: query.ImageComplete}, Image: "os:1", Part: "initrd", Size: 7, Fetched: 7},
-		{Common: query.Common{Name: "sha256:c", State: query.ImageFetching}, Image: "registry.example.com/tools", Size: 9, Fetched: 3},
+	want := []report.ImageRow{
+		{Row: report.Row{Name: "sha256:a", State: report.ImageComplete}, Image: "os:2", Part: "kernel", Size: 5, Fetched: 5, Used: armed, Pinned: true},
+		{Row: report.Row{Name: "sha256:bos:1", State: report.ImageComplete}, Image: "os:1", Part: "initrd", Size: 7, Fetched: 7},
+		{Row: report.Row{Name: "sha256:c", State: report.ImageFetching}, Image: "registry.example.com/tools", Size: 9, Fetched: 3},
 	}
 	got := imageRows(contents, partsOf(o), func(digest string) bool { return digest == "sha256:a" })
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(query.Common{})); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("images (-want +got):\n%s", diff)
-	}
-}
-
-func TestNetworksAreThoseThatAreConfigured(t *testing.T) {
-	f := &fleet{daemon: &daemon{opts: config.Options{DHCP: []dhcp.Network{{Name: "mgmt"}, {Name: "hosts", Mode: dhcp.ModeOff}}}}}
-	if diff := cmp.Diff([]string{"mgmt", "hosts"}, f.Networks()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

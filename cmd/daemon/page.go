@@ -4,30 +4,61 @@ import (
 	"context"
 	"net/http"
 
+	"ingot/cmd/daemon/admin"
 	"ingot/cmd/daemon/admin/page"
 	"ingot/gitsource/forge"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // page returns the web page of what a fleet shows.
-func (d *daemon) page(f *fleet) http.Handler {
+func (d *daemon) page(f *fleet, index *admin.Index) http.Handler {
 	web, err := forge.NewWeb(d.opts.Git.URL, d.opts.Git.WebURL, d.opts.Git.WebStyle)
 	if err != nil {
 		d.log.Warn("the web page has no links to the Git host", "err", err) // the configuration was checked
 	}
-	return page.New(page.Options{Fleet: pageFleet{f}, Web: web, StatusBranch: d.opts.Status.Branch, Clock: d.clock, Log: d.log})
+	return page.New(page.Options{Fleet: pageFleet{f, index}, Web: web, StatusBranch: d.opts.Status.Branch, Clock: d.clock, Log: d.log})
 }
 
 // pageFleet is the fleet as the web page shows it: what the API shows, and how Git, the status
 // branch and BMCs stand.
-type pageFleet struct{ *fleet }
+type pageFleet struct {
+	*fleet
+	index *admin.Index
+}
 
-// Report implements page.Fleet.
-func (f pageFleet) Report() *model.Report {
-	if r := f.daemon.reporter.Report(); r != nil {
-		return r.Report
+// Generation implements page.Fleet.
+func (f pageFleet) Generation() uint64 {
+	_, generation := f.index.Now()
+	return generation
+}
+
+// Source implements page.Fleet.
+func (f pageFleet) Source(o *report.Document) string {
+	r := f.daemon.reporter.Report()
+	if r == nil {
+		return ""
 	}
-	return nil
+	d, id := r.Input.Desired, model.Identity{Kind: model.Kind(o.Kind), Namespace: o.Metadata.Namespace, Name: o.Metadata.Name}
+	switch o.Folder() {
+	case report.Servers:
+		return sourceIn(d.Servers, model.ServerName(id.Name))
+	case report.Claims, report.BootConfigurations:
+		return sourceIn(d.Claims, id.ClaimName())
+	case report.BMCs:
+		return sourceIn(d.BMCs, model.BMCName(id.Name))
+	case report.Endpoints:
+		return sourceIn(d.Endpoints, id.Name)
+	case report.Maintenances, report.ReadinessRules: // which have no page
+	}
+	return ""
+}
+
+func sourceIn[K comparable, O model.Object](all map[K]O, name K) string {
+	if o, there := all[name]; there {
+		return o.Metadata().Source
+	}
+	return ""
 }
 
 // Git implements page.Fleet.

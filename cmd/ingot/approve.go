@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ Examples:
 
 // approval is what a commit approves.
 type approval struct {
-	Held    []report.Held `json:"held"`              // all that waits
+	Held    []report.Hold `json:"held"`              // all that waits
 	Message string        `json:"message,omitempty"` // of the commit
 	Commit  string        `json:"commit,omitempty"`  // once it is made
 	Pushed  bool          `json:"pushed"`
@@ -104,7 +105,7 @@ func (a approveCommand) Run(ctx context.Context, c *console) error {
 func (a approveCommand) report(c *console, done approval, says string) error {
 	if c.json() {
 		if done.Held == nil {
-			done.Held = []report.Held{}
+			done.Held = []report.Hold{}
 		}
 		return c.printJSON(done)
 	}
@@ -130,21 +131,21 @@ func (a approveCommand) fresh(ctx context.Context, g *clone) (localBranch, error
 	return status, nil
 }
 
-func (a approveCommand) held(ctx context.Context, g *clone, status localBranch) ([]report.Held, model.Revision, error) {
+func (a approveCommand) held(ctx context.Context, g *clone, status localBranch) ([]report.Hold, model.Revision, error) {
 	files, err := g.files(ctx, status)
 	if err != nil {
 		return nil, "", err
 	}
-	held, observed, err := report.ReadHeld(files)
+	doc, err := report.ReadFleet(files)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", strings.TrimPrefix(status.ref, "refs/"), err)
 	}
-	return held, observed, nil
+	return doc.Holds, cmp.Or(doc.Observed, doc.Applied), nil
 }
 
 // choose returns the lists that are to be approved: those whose tokens are given, or the
 // only one.
-func (a approveCommand) choose(c *console, held []report.Held) ([]report.Held, error) {
+func (a approveCommand) choose(c *console, held []report.Hold) ([]report.Hold, error) {
 	if len(a.Token) == 0 {
 		if len(held) == 1 {
 			return held, nil
@@ -154,14 +155,14 @@ func (a approveCommand) choose(c *console, held []report.Held) ([]report.Held, e
 		}
 		return nil, fmt.Errorf("%s wait, and each is approved by itself: name one with --token", text.Plural(len(held), "list"))
 	}
-	var chosen []report.Held
+	var chosen []report.Hold
 	for _, token := range a.Token {
 		h, known := byToken(held, token)
 		if !known {
 			return nil, fmt.Errorf("nothing that is held has the token %s: a list that changes gets a new one; "+
 				"see what is held with ingot approve --dry-run", printable(token))
 		}
-		if !slices.ContainsFunc(chosen, func(o report.Held) bool { return o.Token == h.Token }) {
+		if !slices.ContainsFunc(chosen, func(o report.Hold) bool { return o.Approve == h.Approve }) {
 			chosen = append(chosen, h)
 		}
 	}
@@ -169,18 +170,18 @@ func (a approveCommand) choose(c *console, held []report.Held) ([]report.Held, e
 }
 
 // byToken returns the list, or the entry of one, that a token approves.
-func byToken(held []report.Held, token string) (report.Held, bool) {
+func byToken(held []report.Hold, token string) (report.Hold, bool) {
 	for _, h := range held {
-		if h.Token == token {
+		if h.Token() == token {
 			return h, true
 		}
 		for _, e := range h.Effects {
-			if e.Token == token {
+			if e.Token() == token {
 				return h.Alone(e), true
 			}
 		}
 	}
-	return report.Held{}, false
+	return report.Hold{}, false
 }
 
 // maxMessageLines is how many effects the message of a commit lists.
@@ -188,9 +189,9 @@ const maxMessageLines = 500
 
 // approvalMessage is the message of the commit: what is approved, and last the lines that
 // approve it.
-func approvalMessage(chosen []report.Held) string {
+func approvalMessage(chosen []report.Hold) string {
 	var b strings.Builder
-	subject := chosen[0].Subject
+	subject := "approve " + chosen[0].Subject
 	if len(chosen) > 1 {
 		subject = "approve " + text.Plural(len(chosen), "list") + " of what Ingot holds"
 	}
@@ -202,8 +203,8 @@ func approvalMessage(chosen []report.Held) string {
 				b.WriteString("- " + printable(e.Text) + "\n")
 			}
 		}
-		if h.LeftOut != "" {
-			b.WriteString("- " + printable(h.LeftOut) + " more\n")
+		if h.LeftOut > 0 {
+			fmt.Fprintf(&b, "- and %d more\n", h.LeftOut)
 		}
 	}
 	if lines > maxMessageLines {
@@ -211,7 +212,7 @@ func approvalMessage(chosen []report.Held) string {
 	}
 	b.WriteString("\n")
 	for _, h := range chosen {
-		b.WriteString(printable(proposal.ApproveLine(h.Token)) + "\n")
+		b.WriteString(printable(h.Approve) + "\n")
 	}
 	return b.String()
 }
@@ -261,7 +262,7 @@ func (a approveCommand) onlyThis(ctx context.Context, g *clone) error {
 }
 
 // ask shows what will happen and has somebody say yes.
-func (a approveCommand) ask(c *console, chosen []report.Held) error {
+func (a approveCommand) ask(c *console, chosen []report.Hold) error {
 	if !c.json() {
 		printHeld(c, chosen, time.Now())
 	}
@@ -269,7 +270,7 @@ func (a approveCommand) ask(c *console, chosen []report.Held) error {
 		return nil
 	}
 	if !c.person || c.json() {
-		return errors.New("nobody is there to be asked: approve it with --yes")
+		return errors.New("no terminal to ask on: approve with --yes")
 	}
 	c.printf("\nApprove this? Type yes: ")
 	answer, _ := bufio.NewReader(c.in).ReadString('\n') // without an answer it is none
@@ -319,26 +320,16 @@ func (a approveCommand) commit(ctx context.Context, g *clone, message string) (s
 	return commit, nil
 }
 
-// printHeld prints lists of what waits for an approval.
-func printHeld(c *console, held []report.Held, now time.Time) {
+// printHeld prints lists that wait for an approval.
+func printHeld(c *console, held []report.Hold, now time.Time) {
 	for i, h := range held {
 		if i > 0 {
 			c.printf("\n")
 		}
-		c.printf("%s\n", c.paint(printable(fmt.Sprintf("Since %s: %s.", age(h.Since, now), h.Message)), yellow))
-		for _, e := range h.Effects {
-			line := "  " + e.Text
-			if e.Token != "" && e.Token != h.Token {
-				line += " (alone: --token " + e.Token + ")"
-			}
-			c.printf("%s\n", printable(line))
+		printWaiting(c, h, now)
+		c.printf("  Token: %s\n", printable(h.Token()))
+		if h.Revert != "" {
+			c.printf("  Refuse it with: %s\n", printable(h.Revert))
 		}
-		if h.LeftOut != "" {
-			c.printf("  and %s for which the status branch has no room\n", printable(h.LeftOut))
-		}
-		if !h.Until.IsZero() {
-			c.printf("  Without an approval this goes at %s.\n", h.Until.Format(time.RFC3339))
-		}
-		c.printf("  Token: %s\n", printable(h.Token))
 	}
 }

@@ -15,22 +15,26 @@ import (
 )
 
 const heldRevision = `observedRevision: main@sha1:COMMIT
-decided:
-  holds:
-  - token: aaaaaaaaaaaaaaaaaaaa
-    revision: main@sha1:COMMIT
-    since: "2026-11-21T07:00:00Z"
-    limit: 1
-    steps:
-    - {action: release, server: s1, claim: default/web}
-    - {action: retain, server: s2, claim: default/db}
+decided: {}
+holds:
+- subject: 2 steps held by the guard
+  message: 2 steps exceed the limit of 1
+  approve: "Ingot-Approve: aaaaaaaaaaaaaaaaaaaa"
+  revert: git revert SHORT
+  since: "2026-11-21T07:00:00Z"
+  effects:
+  - {server: s1, text: server s1 is wiped}
+  - {server: s2, text: server s2 is powered off}
 `
 
-// absentToo is what comes to it when objects are absent without a commit.
-const absentToo = `  absent:
-  - {identity: {kind: ServerClaim, namespace: default, name: gone}, since: "2026-11-21T06:00:00Z", cause: HistoryRewritten, token: bbbb1}
-  - {identity: {kind: BMC, name: b1}, since: "2026-11-21T06:30:00Z", cause: HistoryRewritten, token: bbbb2}
-  absentToken: bbbbbbbb
+// absentToo adds objects that are absent without a commit.
+const absentToo = `- subject: 3 objects absent without a commit
+  message: 3 objects are absent
+  approve: "Ingot-Approve: bbbbbbbb"
+  effects:
+  - {server: s3, text: ServerClaim default/gone is removed, approve: "Ingot-Approve: bbbb1"}
+  - {text: BMC b1 is removed, approve: "Ingot-Approve: bbbb2"}
+  leftOut: 1
 `
 
 // approveWorld is a repository with something to approve, and a clone of it.
@@ -57,9 +61,8 @@ func newApproveWorld(t *testing.T, revision string) *approveWorld {
 func (w *approveWorld) status(revision string) {
 	w.t.Helper()
 	must.Get(w.repo.CommitTo("status", map[string]string{
-		"revision.yaml":                strings.ReplaceAll(revision, "COMMIT", w.commit),
-		"servers/s3.yaml":              "metadata: {name: s3}\nstatus: {state: Reserved}\ndecided: {identity: {name: s3}, life: {state: Reserved}, claim: {name: default/gone}}\n",
-		"serverclaims/default/db.yaml": "kind: ServerClaim\nmetadata: {namespace: default, name: db}\nstatus: {phase: Unbound}\ndecided: {name: default/db}\n",
+		"fleet.yaml":      strings.NewReplacer("COMMIT", w.commit, "SHORT", w.commit[:12]).Replace(revision),
+		"servers/s3.yaml": "kind: Server\nmetadata: {name: s3}\nstatus: {summary: {state: Reserved}}\n",
 	}, "held"))(w.t)
 }
 
@@ -85,16 +88,17 @@ func (w *approveWorld) approve(answer string, args ...string) (out string, code 
 	return b.String(), code
 }
 
-const heldShown = `2 steps of revision main@sha1:COMMIT would be more than the limit of 1 within the guard's window for the fleet; to refuse them: git revert SHORT.
-  server s1 is taken from claim default/web, powered off, wiped and free for others
-  server s2 is taken from claim default/db and powered off; its disks stay as they are
+const heldShown = `: 2 steps exceed the limit of 1.
+  server s1 is wiped
+  server s2 is powered off
   Token: aaaaaaaaaaaaaaaaaaaa
+  Refuse it with: git revert SHORT
 `
 
 const heldMessage = `approve 2 steps held by the guard
 
-- server s1 is taken from claim default/web, powered off, wiped and free for others
-- server s2 is taken from claim default/db and powered off; its disks stay as they are
+- server s1 is wiped
+- server s2 is powered off
 
 Ingot-Approve: aaaaaaaaaaaaaaaaaaaa
 `
@@ -102,8 +106,7 @@ Ingot-Approve: aaaaaaaaaaaaaaaaaaaa
 func TestWhatIsHeldIsShownAndApprovedByACommitOfTheUsersOwn(t *testing.T) {
 	w := newApproveWorld(t, heldRevision)
 	out, code := w.approve("yes\n", "--push")
-	_, shown, _ := strings.Cut(out, ": ")
-	if code != exitFine || !strings.HasPrefix(shown, strings.NewReplacer("COMMIT", w.commit, "SHORT", w.commit[:12]).Replace(heldShown)) {
+	if code != exitFine || !strings.HasPrefix(out, "Waiting for approval for ") || !strings.Contains(out, strings.ReplaceAll(heldShown, "SHORT", w.commit[:12])) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	if diff := cmp.Diff(heldMessage, w.run("-C", w.repo.Dir, "log", "-1", "--format=%B", "main")+"\n"); diff != "" {
@@ -126,7 +129,7 @@ func TestAnApprovalIsNotWrittenWhere(t *testing.T) {
 		args     []string
 		want     string
 	}{
-		"nobody is there to be asked": {want: "nobody is there to be asked: approve it with --yes"},
+		"nobody is there to be asked": {want: "no terminal to ask on: approve with --yes"},
 		"the answer is no":            {answer: "y\n", want: "not approved: no commit was made"},
 		"another branch is checked out": {
 			args: []string{"--yes", "--branch", "next"}, want: "the branch main is checked out, not next: git switch next",
@@ -186,7 +189,7 @@ func TestAnApprovalIsNotWrittenWhere(t *testing.T) {
 		},
 		"the status branch is somebody else's": {
 			prepare: func(w *approveWorld) { w.git("branch", "other") }, args: []string{"--yes", "--status", "other"},
-			want: "heads/other: it has no revision.yaml: is it the status branch of Ingot?",
+			want: "heads/other: it has no fleet.yaml: is it the status branch of Ingot?",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +236,7 @@ func TestAListThatChangesWhileItIsReadIsNotApproved(t *testing.T) {
 	}
 	for revision, want := range map[string]string{
 		heldRevision + "fence: 1\n":                                                      "", // the same list still waits
-		strings.Replace(heldRevision, "server: s2", "server: s4", 1):                     "what is held has changed",
+		strings.Replace(heldRevision, "server s2 is", "server s4 is", 1):                 "what is held has changed",
 		strings.Replace(heldRevision, "aaaaaaaaaaaaaaaaaaaa", "cccccccccccccccccccc", 1): "what is held has changed",
 	} {
 		w.status(revision)
@@ -259,11 +262,9 @@ func TestADryRunPrintsTheMessageAndMakesNoCommit(t *testing.T) {
 	w := newApproveWorld(t, heldRevision+absentToo)
 	for token, want := range map[string]string{
 		"aaaaaaaaaaaaaaaaaaaa": heldMessage,
-		"bbbbbbbb": "approve 2 objects absent without a commit\n\n" +
-			"- ServerClaim default/gone is removed: server s3 is powered off, wiped and free, or retained if its Server says so\n" +
-			"- BMC b1 is removed: the servers behind it are left as they are\n\nIngot-Approve: bbbbbbbb\n",
-		"bbbb2": "approve one of 2 objects absent without a commit\n\n" +
-			"- BMC b1 is removed: the servers behind it are left as they are\n\nIngot-Approve: bbbb2\n",
+		"bbbbbbbb": "approve 3 objects absent without a commit\n\n" +
+			"- ServerClaim default/gone is removed\n- BMC b1 is removed\n- and 1 more\n\nIngot-Approve: bbbbbbbb\n",
+		"bbbb2": "approve one of 3 objects absent without a commit\n\n- BMC b1 is removed\n\nIngot-Approve: bbbb2\n",
 	} {
 		out, code := w.approve("", "--dry-run", "--token", token)
 		if diff := cmp.Diff(want, out); diff != "" || code != exitFine {

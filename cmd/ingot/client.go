@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -15,8 +16,8 @@ import (
 	"ingot/reconcile/report"
 )
 
-// maxSummary bounds what is read of an answer, in bytes: some 100,000 servers.
-const maxSummary = 64 << 20
+// maxAnswer bounds what is read of an answer, in bytes: some 50,000 servers.
+const maxAnswer = 256 << 20
 
 // errNoDaemon is returned when nobody answers at the address of the daemon.
 var errNoDaemon = errors.New("no daemon listens")
@@ -50,19 +51,76 @@ func newAdminClient(address string, f daemonFlags) (*adminClient, error) {
 	return a, err
 }
 
-// summary returns the state of the fleet.
-func (a *adminClient) summary(ctx context.Context) (s report.Summary, err error) {
-	return s, a.get(ctx, "/api/v1/status", &s)
-}
-
-// explain returns the explanation of one object.
-func (a *adminClient) explain(ctx context.Context, kind, name string) (x report.Explanation, err error) {
-	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || part == "." || part == ".." { // which are no names, and would make another path of it
-			return x, fmt.Errorf("%q is not a name of a %s", name, kind)
+// documents returns the fleet and the documents of folders. The fleet is the oldest of them, so
+// that the others are not older than its revision.
+func (a *adminClient) documents(ctx context.Context, folders ...report.Folder) (*report.Documents, error) {
+	fleet := new(report.Fleet)
+	if err := a.get(ctx, "/api/v1/fleet", fleet); err != nil {
+		return nil, err
+	}
+	var all []*report.Document
+	for _, f := range folders {
+		var list struct {
+			Items []json.RawMessage `json:"items"`
+		}
+		if err := a.get(ctx, "/api/v1/"+string(f), &list); err != nil {
+			return nil, err
+		}
+		for _, item := range list.Items {
+			d, err := report.ParseDocument(item)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, d)
 		}
 	}
-	return x, a.get(ctx, "/api/v1/explain/"+url.PathEscape(kind)+"/"+(&url.URL{Path: name}).EscapedPath(), &x)
+	return report.NewDocuments(fleet, all), nil
+}
+
+// update returns documents of folders in which those at some paths of the status branch are read again.
+func (a *adminClient) update(ctx context.Context, docs *report.Documents, paths []string, folders ...report.Folder) (*report.Documents, error) {
+	fleet := docs.Fleet
+	if slices.Contains(paths, model.ReportFleet) { // first, as in documents
+		fleet = new(report.Fleet)
+		if err := a.get(ctx, "/api/v1/fleet", fleet); err != nil {
+			return nil, err
+		}
+	}
+	var all []*report.Document
+	for _, f := range folders {
+		for _, d := range docs.List(f) {
+			if !slices.Contains(paths, d.Path()) {
+				all = append(all, d)
+			}
+		}
+		for _, path := range paths {
+			name, within := strings.CutPrefix(strings.TrimSuffix(path, ".yaml"), string(f)+"/")
+			if !within {
+				continue
+			}
+			switch d, err := a.document(ctx, f, name); {
+			case err == nil:
+				all = append(all, d)
+			case !errors.Is(err, report.ErrUnknownObject): // otherwise it is gone
+				return nil, err
+			}
+		}
+	}
+	return report.NewDocuments(fleet, all), nil
+}
+
+// document returns one document.
+func (a *adminClient) document(ctx context.Context, f report.Folder, name string) (*report.Document, error) {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == "." || part == ".." { // which would make another path of it
+			return nil, fmt.Errorf("%q is not a name of a %s", name, f.Noun())
+		}
+	}
+	var data json.RawMessage
+	if err := a.get(ctx, "/api/v1/"+string(f)+"/"+(&url.URL{Path: name}).EscapedPath(), &data); err != nil {
+		return nil, err
+	}
+	return report.ParseDocument(data)
 }
 
 // request makes the request for a path.
@@ -98,7 +156,7 @@ func (a *adminClient) get(ctx context.Context, path string, v any) error {
 	default:
 		return refusal(req, resp)
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxSummary)).Decode(v); err != nil {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(v); err != nil {
 		return fmt.Errorf("read the answer of %s: %w", req.URL, err)
 	}
 	return nil
@@ -110,8 +168,10 @@ func refusal(req *http.Request, resp *http.Response) error {
 	words := printable(strings.TrimSpace(string(text)))
 	ours := err == nil && words != "" && resp.Header.Get("X-Content-Type-Options") != ""
 	switch code := resp.StatusCode; {
-	case ours && code == http.StatusBadRequest, ours && strings.HasPrefix(req.URL.Path, "/api/v1/explain/") && code != http.StatusForbidden:
+	case ours && code == http.StatusBadRequest:
 		return errors.New(words)
+	case ours && code == http.StatusNotFound && strings.Contains(words, report.ErrUnknownObject.Error()):
+		return unknownObject(words)
 	case ours && (code == http.StatusForbidden || code == http.StatusTooManyRequests):
 		return fmt.Errorf("%s refuses: %s", req.URL, words)
 	case code == http.StatusBadRequest && strings.Contains(words, "HTTPS server"):
@@ -119,3 +179,11 @@ func refusal(req *http.Request, resp *http.Response) error {
 	}
 	return fmt.Errorf("%s answered %s; is it the admin listener of an Ingot daemon?", req.URL, resp.Status)
 }
+
+// unknownObject is the daemon's answer that it has no object of a name.
+type unknownObject string
+
+func (u unknownObject) Error() string { return string(u) }
+
+// Is makes it a report.ErrUnknownObject.
+func (unknownObject) Is(err error) bool { return err == report.ErrUnknownObject }

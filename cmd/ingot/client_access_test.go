@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"encoding/pem"
 	"log"
 	"net/http"
@@ -19,6 +18,7 @@ import (
 // file of its certificate.
 func guardedServer(t *testing.T) (address, ca string) {
 	t.Helper()
+	daemon := newFakeDaemon(t, exampleDocs)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		switch name, password, _ := r.BasicAuth(); {
@@ -29,7 +29,7 @@ func guardedServer(t *testing.T) (address, ca string) {
 		case name != "anna" || password != "hunter2":
 			http.Error(w, "a user and a password are needed", http.StatusUnauthorized)
 		default:
-			_ = json.NewEncoder(w).Encode(exampleSummary)
+			daemon.ServeHTTP(w, r)
 		}
 	}))
 	server.Config.ErrorLog = log.New(&bytes.Buffer{}, "", 0)
@@ -81,11 +81,11 @@ func TestADaemonWithUsersIsAskedWithAPassword(t *testing.T) {
 		},
 		"an address that is elsewhere": {
 			args: []string{"--address", address, "--ca-file", ca, "--username", "moved", "--password-file", right},
-			want: address + "/api/v1/status answered 302 Found; is it the admin listener of an Ingot daemon?",
+			want: address + "/api/v1/fleet answered 302 Found; is it the admin listener of an Ingot daemon?",
 		},
 		"too many wrong passwords": {
 			args: []string{"--address", address, "--ca-file", ca, "--username", "locked", "--password-file", right},
-			want: address + "/api/v1/status refuses: too many wrong passwords from this address",
+			want: address + "/api/v1/fleet refuses: too many wrong passwords from this address",
 		},
 		"a user without a password": {
 			args: []string{"--address", address, "--username", "anna"},

@@ -133,7 +133,7 @@ type demoShow struct {
 	began    time.Time
 	progress io.Writer
 
-	seen     report.Summary
+	seen     *report.Documents
 	timeline []transition
 }
 
@@ -151,7 +151,7 @@ func (s *demoShow) show(ctx context.Context) error {
 		return s.interrupted(err)
 	}
 	s.say("%s", s.invitation())
-	never := func(report.Summary) (bool, string) { return false, "" }
+	never := func(*report.Documents) (bool, string) { return false, "" }
 	return s.interrupted(s.await(ctx, "", never))
 }
 
@@ -193,12 +193,12 @@ Ctrl-C ends the demo.
 
 // await shows what changes until done returns true, or ctx is done. done also returns what is
 // still missing. what names in the error what was waited for.
-func (s *demoShow) await(ctx context.Context, what string, done func(report.Summary) (bool, string)) error {
+func (s *demoShow) await(ctx context.Context, what string, done func(*report.Documents) (bool, string)) error {
 	tick := time.NewTicker(demoPoll)
 	defer tick.Stop()
 	missing := "the daemon has not answered"
 	for {
-		now, err := s.fleet.summary(ctx)
+		now, err := s.fleet.documents(ctx, report.Servers, report.Claims)
 		switch {
 		case err == nil:
 			s.note(now)
@@ -217,8 +217,11 @@ func (s *demoShow) await(ctx context.Context, what string, done func(report.Summ
 	}
 }
 
-// note keeps a summary and shows what changed since the one before.
-func (s *demoShow) note(now report.Summary) {
+// note shows the transitions since the documents before.
+func (s *demoShow) note(now *report.Documents) {
+	if s.seen == nil {
+		s.seen = report.NewDocuments(nil, nil)
+	}
 	for _, t := range transitions(s.seen, now, time.Since(s.began)) {
 		s.timeline = append(s.timeline, t)
 		s.say("%s\n", t)
@@ -227,15 +230,16 @@ func (s *demoShow) note(now report.Summary) {
 }
 
 // allAvailable reports whether every server is known and Available, and which are not.
-func (s *demoShow) allAvailable(now report.Summary) (bool, string) {
+func (s *demoShow) allAvailable(now *report.Documents) (bool, string) {
 	available := 0
 	var others []string
-	for _, server := range now.Servers {
-		if server.State == model.StateAvailable {
+	for _, server := range now.List(report.Servers) {
+		o := server.Overview()
+		if o.Summary.State == string(model.StateAvailable) {
 			available++
 			continue
 		}
-		others = append(others, fmt.Sprintf("%s is %s%s", server.Name, server.State, prefixed(": ", server.Why)))
+		others = append(others, fmt.Sprintf("%s is %s%s", server.Name(), o.Summary.State, prefixed(": ", waitingText(o.First()))))
 	}
 	if available == s.Servers && len(others) == 0 {
 		return true, ""

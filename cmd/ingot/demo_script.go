@@ -28,17 +28,17 @@ func (s *demoShow) script(ctx context.Context) error {
 	steps := []struct {
 		what    string
 		do      func() error
-		done    func(report.Summary) (bool, string)
+		done    func(*report.Documents) (bool, string)
 		seconds *float64
 	}{
 		{"all servers are Available", nil, s.allAvailable, &result.DiscoverySeconds},
-		{"claim " + string(claimName) + " is Booted", s.world.claim, func(now report.Summary) (bool, string) {
+		{"claim " + string(claimName) + " is Booted", s.world.claim, func(now *report.Documents) (bool, string) {
 			return claimBooted(now, &server)
 		}, &result.ClaimSeconds},
-		{"the server is wiped and Available", s.world.release, func(now report.Summary) (bool, string) {
+		{"the server is wiped and Available", s.world.release, func(now *report.Documents) (bool, string) {
 			return released(now, server)
 		}, &result.ReleaseSeconds},
-		{"the status branch says so", nil, func(report.Summary) (bool, string) {
+		{"the status branch says so", nil, func(*report.Documents) (bool, string) {
 			return s.world.statusSaysReleased(server)
 		}, nil},
 	}
@@ -65,7 +65,7 @@ func (s *demoShow) script(ctx context.Context) error {
 
 // step calls do and waits until done returns true. It returns how many seconds that took, to
 // a tenth.
-func (s *demoShow) step(ctx context.Context, what string, do func() error, done func(report.Summary) (bool, string)) (float64, error) {
+func (s *demoShow) step(ctx context.Context, what string, do func() error, done func(*report.Documents) (bool, string)) (float64, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("not so after %s", s.Timeout))
 	defer cancel()
 	start := time.Now()
@@ -79,33 +79,31 @@ func (s *demoShow) step(ctx context.Context, what string, do func() error, done 
 }
 
 // claimBooted reports whether the claim is Booted, and notes its server.
-func claimBooted(now report.Summary, server *model.ServerName) (bool, string) {
-	for _, c := range now.Claims {
-		if c.Name == claimName {
-			*server = c.Server
-			return c.State == report.ClaimBooted, fmt.Sprintf("it is %s%s", c.State, prefixed(": ", c.Why))
-		}
+func claimBooted(now *report.Documents, server *model.ServerName) (bool, string) {
+	c := now.Get(report.Claims, string(claimName))
+	if c == nil {
+		return false, "the daemon has not seen the commit"
 	}
-	return false, "the daemon has not seen the commit"
+	o := c.Overview()
+	*server = o.Summary.Server
+	return o.Summary.State == report.ClaimBooted, fmt.Sprintf("it is %s%s", o.Summary.State, prefixed(": ", waitingText(o.First())))
 }
 
 // released reports whether the claim is gone and its server free again.
-func released(now report.Summary, server model.ServerName) (bool, string) {
-	for _, c := range now.Claims {
-		if c.Name == claimName {
-			return false, "the claim is still there"
-		}
+func released(now *report.Documents, server model.ServerName) (bool, string) {
+	if now.Get(report.Claims, string(claimName)) != nil {
+		return false, "the claim is still there"
 	}
-	for _, s := range now.Servers {
-		if s.Name == server {
-			return s.State == model.StateAvailable && s.Claim == "", fmt.Sprintf("%s is %s%s", s.Name, s.State, prefixed(": ", s.Why))
-		}
+	s := now.Get(report.Servers, string(server))
+	if s == nil {
+		return false, fmt.Sprintf("%s is not there", server)
 	}
-	return false, fmt.Sprintf("%s is not there", server)
+	o := s.Overview()
+	return o.Summary.State == string(model.StateAvailable) && o.Summary.Claim == "",
+		fmt.Sprintf("%s is %s%s", server, o.Summary.State, prefixed(": ", waitingText(o.First())))
 }
 
-// conclude prints what became of the claim and its server, and what the status
-// branch kept of it all.
+// conclude prints the transitions of the claim and its server, and the status branch.
 func (s *demoShow) conclude(r demoResult, server model.ServerName, log []gitserver.Commit) {
 	s.say("\nThe claim and its server, in seconds since the start:\n\n")
 	for _, t := range s.timeline {

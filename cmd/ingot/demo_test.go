@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,28 +93,19 @@ func TestTheDemoInstallsADiskImage(t *testing.T) {
 	}
 }
 
-// showOf returns a show whose daemon answers with the summaries in turn, and with
-// the last from then on.
-func showOf(t *testing.T, servers int, summaries ...report.Summary) (*demoShow, *bytes.Buffer) {
+// showOf returns a show whose daemon has the documents in turn.
+func showOf(t *testing.T, servers int, docs ...*report.Documents) (*demoShow, *bytes.Buffer) {
 	t.Helper()
-	next := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(summaries[min(next, len(summaries)-1)])
-		next++
-	}))
-	t.Cleanup(server.Close)
-	fleet := must.Get(newAdminClient(server.URL, daemonFlags{}))(t)
 	var out bytes.Buffer
 	return &demoShow{
 		demoCommand: demoCommand{Servers: servers, Timeout: time.Second}, console: &console{out: &out},
-		fleet: fleet, began: time.Now(), progress: &out,
+		fleet: must.Get(newAdminClient(newFakeDaemon(t, docs...).server.URL, daemonFlags{}))(t), began: time.Now(), progress: &out,
 	}, &out
 }
 
-func TestAStepThatTakesTooLongSaysWhatIsMissing(t *testing.T) {
-	s, _ := showOf(t, 2, report.Summary{Servers: []report.ServerSummary{
-		{Name: "s1", State: model.StateAvailable}, {Name: "s2", State: model.StateDiscovery, Why: "waiting for the probe's report"},
-	}})
+func TestADemoStepThatTakesTooLong(t *testing.T) {
+	s, _ := showOf(t, 2, inFleet("", server("s1", model.StateAvailable),
+		server("s2", model.StateDiscovery, waits(report.Waiting{Message: "waiting for the probe's report"}))))
 	_, err := s.step(t.Context(), "all servers are Available", nil, s.allAvailable)
 	want := "wait until all servers are Available: not so after 1s: 1 of 2 servers are Available; s2 is Discovery: waiting for the " +
 		"probe's report"
@@ -125,10 +114,8 @@ func TestAStepThatTakesTooLongSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestAStepEndsWhenItIsSo(t *testing.T) {
-	discovery := report.Summary{Servers: []report.ServerSummary{{Name: "s1", State: model.StateDiscovery}}}
-	available := report.Summary{Servers: []report.ServerSummary{{Name: "s1", State: model.StateAvailable}}}
-	s, out := showOf(t, 1, report.Summary{}, discovery, available)
+func TestADemoStepEnds(t *testing.T) {
+	s, out := showOf(t, 1, inFleet(""), inFleet("", server("s1", model.StateDiscovery)), inFleet("", server("s1", model.StateAvailable)))
 	done := false
 	if _, err := s.step(t.Context(), "", func() error { done = true; return nil }, s.allAvailable); err != nil || !done {
 		t.Fatalf("done is %v, %v", done, err)
@@ -138,36 +125,31 @@ func TestAStepEndsWhenItIsSo(t *testing.T) {
 	}
 }
 
-func TestWhenAClaimIsServedAndReleased(t *testing.T) {
-	claim := func(state report.ClaimState) []report.ClaimSummary {
-		return []report.ClaimSummary{{Name: claimName, State: state, Server: "s1"}}
+func TestWhenADemoClaimIsBootedAndReleased(t *testing.T) {
+	web := func(state string) *report.Document {
+		return claim(string(claimName), state, is(report.Summary{Server: "s1"}))
 	}
-	server := func(state model.ServerState, claim model.ClaimName) []report.ServerSummary {
-		return []report.ServerSummary{{Name: "s1", State: state, Claim: claim}}
+	one := func(state model.ServerState, claim model.ClaimName) *report.Document {
+		return server("s1", state, is(report.Summary{Claim: claim}))
 	}
 	for name, tc := range map[string]struct {
-		now              report.Summary
+		now              *report.Documents
 		booted, released bool
 	}{
-		"before the commit is seen": {now: report.Summary{Servers: server(model.StateAvailable, "")}, released: true},
-		"unbound":                   {now: report.Summary{Servers: server(model.StateAvailable, ""), Claims: claim(report.ClaimUnbound)}},
-		"bound": {
-			now: report.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(report.ClaimBound)},
-		},
-		"booted": {
-			now:    report.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(report.ClaimBooted)},
-			booted: true,
-		},
-		"not yet released":   {now: report.Summary{Servers: server(model.StateReserved, claimName)}},
-		"being wiped":        {now: report.Summary{Servers: server(model.StateCleanup, "")}},
-		"the server is gone": {now: report.Summary{}},
+		"before the commit is seen": {now: inFleet("", one(model.StateAvailable, "")), released: true},
+		"unbound":                   {now: inFleet("", one(model.StateAvailable, ""), web(report.ClaimUnbound))},
+		"bound":                     {now: inFleet("", one(model.StateReserved, claimName), web(report.ClaimBound))},
+		"booted":                    {now: inFleet("", one(model.StateReserved, claimName), web(report.ClaimBooted)), booted: true},
+		"not yet released":          {now: inFleet("", one(model.StateReserved, claimName))},
+		"being wiped":               {now: inFleet("", one(model.StateCleanup, ""))},
+		"the server is gone":        {now: inFleet("")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var who model.ServerName
 			if got, _ := claimBooted(tc.now, &who); got != tc.booted {
 				t.Errorf("booted is %v", got)
 			}
-			if len(tc.now.Claims) > 0 && who != "s1" {
+			if len(tc.now.List(report.Claims)) > 0 && who != "s1" {
 				t.Errorf("the server is %q", who)
 			}
 			if got, _ := released(tc.now, "s1"); got != tc.released {

@@ -212,11 +212,11 @@ func (w *demoWorld) statusSaysReleased(server model.ServerName) (bool, string) {
 	for path, text := range files {
 		content[path] = []byte(text)
 	}
-	summary, err := report.ReadSummary(content)
+	docs, err := report.ReadDocuments(content)
 	if err != nil {
 		return false, err.Error()
 	}
-	return released(summary, server)
+	return released(docs, server)
 }
 
 // remove stops what was made and removes the temporary folder.

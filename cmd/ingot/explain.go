@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +34,7 @@ Examples:
   ingot explain --watch server rack1-bmc-03-system-0
   ingot explain endpoint 02:00:00:00:00:0a
   ingot explain --git https://git.example.com/infra/metal.git endpoint oob-a0369f0102ff
-  ingot explain -o json server rack1-bmc-03-system-0 | jq .boot`
+  ingot explain -o json server rack1-bmc-03-system-0 | jq '.items[0].status.bootTimeline'`
 }
 
 // Validate implements kong's validation of flags.
@@ -40,11 +42,8 @@ func (e *explainCommand) Validate() error {
 	if e.Interval < minInterval {
 		return fmt.Errorf("--interval %s is not allowed: must be at least %s", e.Interval, minInterval)
 	}
-	kinds := report.ExplainKinds()
-	if one := singular(e.Kind); slices.Contains(kinds, one) {
-		e.Kind = one
-	} else {
-		return fmt.Errorf("%q is no kind that can be explained: it is %s", e.Kind, strings.Join(kinds, ", "))
+	if e.Kind = singular(e.Kind); !slices.Contains(explainKinds, e.Kind) {
+		return fmt.Errorf("unknown kind %q: use one of %s", e.Kind, strings.Join(explainKinds, ", "))
 	}
 	return nil
 }
@@ -65,57 +64,164 @@ func (e explainCommand) Run(ctx context.Context, c *console) error {
 	return nil
 }
 
-func (e explainCommand) read(ctx context.Context, c *console) (x report.Explanation, err error) {
-	return x, e.fleetSource.read(ctx, c, func(daemon *adminClient) (err error) {
-		x, err = daemon.explain(ctx, e.Kind, e.Name)
+// explainKinds are the kinds that can be explained.
+var explainKinds = []string{"bmc", "boot-configuration", "claim", "endpoint", "server"}
+
+// explanation is an object with the objects that it depends on.
+type explanation struct {
+	Items []*report.Document `json:"items"`
+	// Card is the network card of an Endpoint, or the first one of a server. Only a running daemon knows it.
+	Card *report.Card `json:"card,omitempty"`
+
+	fleet *report.Fleet
+	paths []string // of the documents that were looked for
+	// removed is the claim of the first item, which Git lacks: the explained object; empty for none.
+	removed string
+}
+
+// has reports whether the document at a path is part of the explanation.
+func (x explanation) has(path string) bool { return slices.Contains(x.paths, path) }
+
+func (e explainCommand) read(ctx context.Context, c *console) (x explanation, err error) {
+	err = e.fleetSource.read(ctx, c, func(daemon *adminClient) error {
+		docs, err := daemon.documents(ctx)
+		if err != nil {
+			return err
+		}
+		x, err = e.gather(docs.Fleet, func(f report.Folder, name string) (*report.Document, error) { return daemon.document(ctx, f, name) },
+			func() (*report.Documents, error) { return daemon.documents(ctx, report.Servers) })
+		if mac := e.mac(x); mac != "" && (err == nil || errors.Is(err, report.ErrUnknownObject)) {
+			card := new(report.Card)
+			if failed := daemon.get(ctx, "/api/v1/cards/"+mac, card); failed == nil {
+				x.Card, err = card, nil
+			}
+		}
 		return err
-	}, func(files map[string][]byte) (err error) {
+	}, func(docs *report.Documents) (err error) {
 		if e.Kind == "endpoint" && !e.quiet {
 			fmt.Fprintln(c.err, "ingot: the network card log is only available from a running daemon: name it with --address")
 		}
-		x, err = report.ExplainFiles(files, e.Kind, e.Name)
+		x, err = e.gather(docs.Fleet, docs.Find, func() (*report.Documents, error) { return docs, nil })
 		return err
 	})
+	return x, err
+}
+
+// gather returns the object and the objects that it depends on. A claim that Git lacks, and that a
+// server has, is found by that server.
+func (e explainCommand) gather(fleet *report.Fleet, find func(report.Folder, string) (*report.Document, error), all func() (*report.Documents, error)) (explanation, error) {
+	x := explanation{fleet: fleet, Items: []*report.Document{}}
+	get := func(f report.Folder, name string) (*report.Document, error) {
+		d, err := find(f, name)
+		if err == nil {
+			name = d.Name()
+		}
+		x.paths = append(x.paths, f.Path(name))
+		return d, err
+	}
+	d, err := get(report.FolderOf(e.Kind), e.Name)
+	if e.Kind == "claim" && errors.Is(err, report.ErrUnknownObject) {
+		if docs, failed := all(); failed == nil {
+			if server := docs.RemovedClaim(e.Name); server != nil {
+				d, err, x.removed = server, nil, string(server.Overview().Summary.Claim)
+				x.paths = append(x.paths, report.Claims.Path(x.removed), server.Path())
+			}
+		}
+	}
+	if err != nil {
+		return x, err
+	}
+	for d != nil && err == nil {
+		x.Items = append(x.Items, d)
+		f, name := d.DependsOn()
+		if d = nil; name != "" {
+			d, err = get(f, name)
+		}
+	}
+	if errors.Is(err, report.ErrUnknownObject) { // such as a BMC that Git lacks
+		err = nil
+	}
+	return x, err
+}
+
+// mac is the MAC address of the network card to show.
+func (e explainCommand) mac(x explanation) string {
+	name := e.Name
+	if len(x.Items) > 0 {
+		name = x.Items[0].MAC()
+	}
+	if mac, ok := model.ParseMAC(name); ok && (e.Kind == "endpoint" || e.Kind == "server") {
+		return mac.String()
+	}
+	return ""
 }
 
 // printExplanation prints an object, and below it the objects that it depends on.
-func printExplanation(c *console, x report.Explanation, now time.Time) {
-	c.printf("%s %s", c.paint(x.Kind, bold), printable(x.Name))
-	if x.State != "" {
-		c.printf(": %s", c.paint(printable(x.State), stateColours[x.State]))
+func printExplanation(c *console, x explanation, now time.Time) {
+	if x.removed != "" {
+		c.printf("%s %s: not in Git, and its server still has it\n\n", c.paint("claim", bold), printable(x.removed))
 	}
-	if !x.Since.IsZero() {
-		c.printf(" for %s", age(x.Since, now))
+	docs := report.NewDocuments(x.fleet, x.Items)
+	for i, d := range x.Items {
+		if i > 0 {
+			c.printf("\n")
+		}
+		printObject(c, docs, d, now)
+		if i == 0 && d.Folder() == report.Servers && x.Card != nil {
+			printUses(c, x.Card.TicketUses)
+		} else if i == 0 {
+			printCard(c, x.Card, now)
+		}
 	}
-	c.printf("\n")
-	if x.Why != "" {
-		c.printf("  %s %s\n", c.paint("waits:", yellow), printable(x.Why))
+	if len(x.Items) == 0 && x.Card != nil {
+		c.printf("%s %s\n", c.paint("endpoint", bold), printable(x.Card.MAC))
+		printCard(c, x.Card, now)
 	}
-	if x.Actor != "" {
-		c.printf("  to act: %s\n", printable(x.Actor))
+}
+
+func printUses(c *console, uses []string) {
+	if len(uses) > 0 {
+		c.printf("  uses of its boot ticket:\n")
 	}
-	if x.Next != "" {
-		c.printf("  next: %s\n", printable(x.Next))
-	}
-	for _, f := range x.Facts {
-		c.printf("  %s: %s\n", printable(f.Name), printable(f.Value))
-	}
-	printBoot(c, x.Boot, now)
-	if x.BootHint != "" {
-		c.printf("    if it comes no further: %s\n", printable(x.BootHint))
-	}
-	if len(x.Uses) > 0 {
-		c.printf("  what its boot ticket was asked for:\n")
-	}
-	for _, use := range x.Uses {
+	for _, use := range uses {
 		c.printf("    %s\n", printable(use))
 	}
-	printConditions(c, x.Conditions, now)
-	printCard(c, x.Card, now)
-	for _, on := range x.Related {
-		c.printf("\n")
-		printExplanation(c, on, now)
+}
+
+func printObject(c *console, docs *report.Documents, d *report.Document, now time.Time) {
+	o := d.Overview()
+	c.printf("%s %s", c.paint(d.Folder().Noun(), bold), printable(d.Name()))
+	if o.Summary.State != "" {
+		c.printf(": %s", c.paint(printable(o.Summary.State), stateColours[o.Summary.State]))
 	}
+	if !o.Summary.Since.IsZero() {
+		c.printf(" for %s", age(o.Summary.Since, now))
+	}
+	c.printf("\n")
+	for _, w := range o.Waiting {
+		text := "waiting: " + w.Reason
+		if w.Message != "" {
+			text = "waiting (" + w.Reason + "): " + w.Message
+		}
+		c.printf("  %s\n", c.paint(printable(text), yellow))
+		for _, line := range [][2]string{
+			{"to act", string(w.Actor)}, {"next", cmp.Or(w.Next, "no action needed")}, {"approve with", w.Approve}, {"refuse with", w.Revert},
+		} {
+			if line[1] != "" {
+				c.printf("  %s: %s\n", line[0], printable(line[1]))
+			}
+		}
+	}
+	for _, f := range docs.Facts(d) {
+		c.printf("  %s: %s\n", f.Name, printable(f.Value))
+	}
+	if st, ok := d.Status.(report.ServerStatus); ok {
+		printBoot(c, st.BootTimeline, now)
+	}
+	if hint := d.BootHint(); hint != "" {
+		c.printf("    if it does not continue: %s\n", printable(hint))
+	}
+	printConditions(c, d.Conditions(), now)
 }
 
 // printBoot prints the stages of a boot, with the time between them.
@@ -123,13 +229,13 @@ func printBoot(c *console, steps []model.BootStep, now time.Time) {
 	if len(steps) == 0 {
 		return
 	}
-	c.printf("  newest boot, as far as it was seen:\n")
+	c.printf("  newest boot:\n")
 	for i, s := range steps {
 		after := age(s.At, now) + " ago"
 		if i > 0 {
 			after = "+" + s.At.Sub(steps[i-1].At).Round(100*time.Millisecond).String()
 		}
-		c.printf("    %s  %-12s %s\n", s.At.UTC().Format("15:04:05Z"), printable(string(s.Stage)), c.paint(after, faint))
+		c.printf("    %s  %-13s %s\n", s.At.UTC().Format("15:04:05Z"), printable(string(s.Stage)), c.paint(after, faint))
 	}
 }
 

@@ -9,16 +9,22 @@ import (
 	"ingot/reconcile/report"
 )
 
-// resultColours are the colours of what became of what a network card asked.
+// resultColours are the colours of the results of requests.
 var resultColours = map[model.CardResult]colour{
 	model.CardServed: green, model.CardRefused: red, model.CardFailed: red, model.CardLimited: yellow, model.CardUnanswered: yellow,
 }
 
-// printCard prints the conversation of a network card, the oldest first.
+// printCard prints the log of a network card, oldest first.
 func printCard(c *console, card *report.Card, now time.Time) {
-	switch {
-	case card == nil:
+	if card == nil {
 		return
+	}
+	for _, f := range [][2]string{{"network card of server", card.Server}, {"limited", card.Limited}} {
+		if f[1] != "" {
+			c.printf("  %s: %s\n", f[0], printable(f[1]))
+		}
+	}
+	switch {
 	case len(card.Events) == 0:
 		c.printf("  no DHCP, TFTP or HTTP requests since the daemon started %s ago\n", age(card.Since, now))
 		return

@@ -2,9 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +14,7 @@ import (
 	"ingot/reconcile/report"
 )
 
-var exampleCard = report.ExplainCard(report.Card{
+var exampleCard = explanation{Card: &report.Card{
 	MAC: "02:00:00:00:00:01", Server: "s1", Limited: "DHCPv4 over rateLimit.client: since 07:59:50Z 3 times", Since: ago(2 * time.Hour),
 	Events: []model.CardEvent{
 		{At: ago(25 * time.Hour), Protocol: model.CardDHCPv4, Asked: "DISCOVER by pxe", From: "rack1, relay 10.0.0.1 port eth7", Result: model.CardAnswered, Answer: "OFFER 10.0.0.7, boots undionly.kpxe"},
@@ -26,7 +23,7 @@ var exampleCard = report.ExplainCard(report.Card{
 		{At: ago(10 * time.Second), Protocol: model.CardHTTP, Asked: "kernel", Result: model.CardServed, Bytes: 5 << 20, Seconds: 1.5},
 		{At: ago(9 * time.Second), Protocol: model.CardHTTP, Asked: "report", Result: model.CardServed, Bytes: 1023, Seconds: 0.001},
 	},
-})
+}}
 
 const exampleCardExplained = `endpoint 02:00:00:00:00:01
   network card of server: s1
@@ -40,39 +37,35 @@ const exampleCardExplained = `endpoint 02:00:00:00:00:01
     07:59:51Z             HTTP    report           served    1023 B in 1ms
 `
 
-func TestTheConversationOfACardIsForPeople(t *testing.T) {
+func TestCardLog(t *testing.T) {
 	var out bytes.Buffer
 	printExplanation(&console{out: &out}, exampleCard, exampleNow)
 	if diff := cmp.Diff(exampleCardExplained, out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	out.Reset()
-	printExplanation(&console{out: &out}, report.ExplainCard(report.Card{MAC: "02:00:00:00:00:02", Since: ago(time.Minute)}), exampleNow)
+	printExplanation(&console{out: &out}, explanation{Card: &report.Card{MAC: "02:00:00:00:00:02", Since: ago(time.Minute)}}, exampleNow)
 	if want := "no DHCP, TFTP or HTTP requests since the daemon started 1m ago\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("got %s, want %s", out.String(), want)
 	}
 }
 
-func TestACardIsExplainedByTheDaemon(t *testing.T) {
-	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api/v1/explain/endpoint/02:00:00:00:00:01" {
-			_ = json.NewEncoder(w).Encode(exampleCard)
-		}
-	}))
-	defer admin.Close()
+func TestExplainCard(t *testing.T) {
+	d := newFakeDaemon(t)
+	d.card = *exampleCard.Card
 	for format, want := range map[string]string{"text": "70 KiB in 400ms", "json": `"asked": "undionly.kpxe"`} {
-		stdout, stderr, code := command(t, "-o", format, "explain", "endpoint", "02:00:00:00:00:01", "--address", admin.URL)
+		stdout, stderr, code := command(t, "-o", format, "explain", "endpoint", "02:00:00:00:00:01", "--address", d.server.URL)
 		if code != exitFine || !strings.Contains(stdout, want) || stderr != "" {
 			t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 		}
 	}
 }
 
-func TestTheStatusBranchKnowsNoConversation(t *testing.T) {
+func TestStatusBranchHasNoCardLog(t *testing.T) {
 	repo := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
 	must.Get(repo.CommitTo("status", map[string]string{
-		"revision.yaml":        "fence: 1\n",
-		"endpoints/oob-1.yaml": "metadata: {name: oob-1}\nspec: {macAddress: \"A0:36:9F:01:02:FF\"}\nstatus: {network: oob}\n",
+		"fleet.yaml":           "fence: 1\n",
+		"endpoints/oob-1.yaml": "kind: Endpoint\nmetadata: {name: oob-1}\nspec: {macAddress: \"A0:36:9F:01:02:FF\"}\nstatus: {network: oob}\n",
 	}, "oob-1: plugged in"))(t)
 	for _, name := range []string{"oob-1", "a0:36:9f:01:02:ff"} {
 		stdout, stderr, code := command(t, "explain", "--git", repo.Dir, "endpoint", name)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // defaultAddress is the admin listener of a daemon on this machine.
@@ -27,7 +28,7 @@ type fleetSource struct {
 
 // read asks the daemon, or reads the status branch: of the repository that --git names, or,
 // where no daemon was named and none answers, of the clone that the working directory is in.
-func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient) error, parse func(files map[string][]byte) error) error {
+func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient) error, parse func(*report.Documents) error) error {
 	if f.Git != "" {
 		if f.Daemon != (daemonFlags{}) {
 			return errors.New("--ca-file, --username and --password-file are for a daemon; beside --git there are --git-ca-file, --git-username-file and --git-password-file")
@@ -69,16 +70,19 @@ func (f fleetSource) read(ctx context.Context, c *console, ask func(*adminClient
 }
 
 // parse reads the files of the branch, if it is a status branch.
-func (f fleetSource) parse(files map[string][]byte, parse func(files map[string][]byte) error) error {
-	if _, there := files[model.ReportRevision]; !there {
-		return fmt.Errorf("read branch %s: it has no %s: is it the branch that Ingot writes?", f.Branch, model.ReportRevision)
+func (f fleetSource) parse(files map[string][]byte, parse func(*report.Documents) error) error {
+	if _, there := files[model.ReportFleet]; !there {
+		return fmt.Errorf("read branch %s: it has no %s: is it the branch that Ingot writes?", f.Branch, model.ReportFleet)
 	}
-	return parse(files)
+	docs, err := report.ReadDocuments(files)
+	if docs.Fleet == nil {
+		return err
+	}
+	return errors.Join(parse(docs), err)
 }
 
-// follow tells of what changes at the daemon, if it is the one that is asked; nil = nobody
-// tells.
-func (f fleetSource) follow(ctx context.Context, c *console) <-chan news {
+// follow sends the changes of the daemon; nil if the status branch is read.
+func (f fleetSource) follow(ctx context.Context, c *console) <-chan change {
 	if f.Git != "" {
 		return nil
 	}

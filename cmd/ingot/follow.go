@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,95 +11,96 @@ import (
 	"time"
 )
 
-// news is what is heard of a daemon that is followed.
-type news int
+// change is an event of a daemon that is followed.
+type change struct {
+	kind changeKind
+	// paths are those of the changed documents on the status branch; nil: any document may have changed.
+	paths []string
+}
 
-// The news of a daemon.
+type changeKind int
+
+// The kinds of changes.
 const (
-	newsFollowing news = iota // it tells what changes from now on
-	newsChanged               // something changed
-	newsLost                  // it does not tell any more, and is asked to again and again
-	newsRestarted             // it is another one that goes on telling
+	documentsChanged changeKind = iota
+	connectionLost              // the connection is lost, and a new one is tried repeatedly
+	daemonRestarted             // the daemon is another process
 )
 
-// What --watch says of news.
+// Messages of --watch.
 var (
 	errLost      = errors.New("the connection to the daemon was lost: connecting again")
-	errRestarted = errors.New("the daemon was started anew")
+	errRestarted = errors.New("the daemon was restarted")
 )
 
 // Limits of following.
 const (
-	followSilence = 45 * time.Second // of a daemon that says something every 15 s
+	followSilence = 45 * time.Second // a daemon sends something every 15 s
 	followRetry   = time.Second      // between two attempts to connect
 	maxEventLine  = 1 << 20
+	maxPaths      = 100 // for more changed documents, loading everything costs less
 )
 
 // errNoEvents is returned if no event stream can be read, for example because a proxy is in between.
 var errNoEvents = errors.New("there is no event stream")
 
-// follow tells of what changes at a daemon until ctx is done. The channel is closed when the
-// first stream cannot be read, and the daemon has to be polled.
-func (a *adminClient) follow(ctx context.Context) <-chan news {
-	f := &follower{client: a, news: make(chan news)}
+// follow sends the changes of a daemon until ctx is done. The channel is closed if the first
+// stream cannot be read, and the daemon has to be polled.
+func (a *adminClient) follow(ctx context.Context) <-chan change {
+	f := &follower{client: a, changes: make(chan change)}
 	go func() {
-		defer close(f.news)
+		defer close(f.changes)
 		f.run(ctx)
 	}()
-	return f.news
+	return f.changes
 }
 
 // follower reads the events of a daemon.
 type follower struct {
-	client *adminClient
-	news   chan news
-	last   string // id of the event that was read last
+	client  *adminClient
+	changes chan change
+	last    string // id of the event that was read last
 }
 
-// run reads one stream after another. A stream that ends and goes on at once is no news.
+// run reads one stream after another. A stream that ends and continues at once is not a change.
 func (f *follower) run(ctx context.Context) {
-	lost := false
-	tell := func(n news) bool {
-		select {
-		case f.news <- n:
-			return true
-		case <-ctx.Done():
-			return false
-		}
-	}
+	isLost := false
 	for first := true; ; first = false {
 		begun := time.Now()
-		err := f.read(ctx, func(n news) bool {
-			if lost && n == newsRestarted {
-				n = newsChanged // it was said already that it was lost
-			}
-			lost = lost && n != newsFollowing
-			return tell(n)
-		}, first || lost)
+		err := f.read(ctx, first, isLost)
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil, errors.Is(err, errNoEvents) && first:
 			return
-		case errors.Is(err, errNoEvents) && first:
-			return
-		case err == nil: // it had begun: try at once, unless it has just
+		case err == nil: // it had begun: connect at once, unless it was short
+			isLost = false
 			if !sleepFor(ctx, followRetry-time.Since(begun)) {
 				return
 			}
 			continue
 		}
-		if !lost && !tell(newsLost) {
+		if !isLost && !f.send(ctx, change{kind: connectionLost}) {
 			return
 		}
-		lost = true
+		isLost = true
 		if !sleepFor(ctx, followRetry) {
 			return
 		}
 	}
 }
 
-// read reads one stream to its end. It returns nil when there was one. Fresh is set when it
-// is news that there is one.
-func (f *follower) read(ctx context.Context, tell func(news) bool, fresh bool) error {
+// send reports whether the change was received.
+func (f *follower) send(ctx context.Context, c change) bool {
+	select {
+	case f.changes <- c:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// read reads one stream to its end. It returns nil if there was one. After a loss, any document may
+// have changed.
+func (f *follower) read(ctx context.Context, first, afterLoss bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	silence := time.AfterFunc(followSilence, cancel)
@@ -108,42 +110,68 @@ func (f *follower) read(ctx context.Context, tell func(news) bool, fresh bool) e
 		return err
 	}
 	defer resp.Body.Close() // read only: nothing is lost
-	if fresh && !tell(newsFollowing) {
+	if afterLoss && !f.send(ctx, change{}) {
 		return nil
 	}
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, maxEventLine)
-	kind := ""
+	var e event
 	for lines.Scan() {
 		silence.Reset(followSilence)
 		field, value, _ := strings.Cut(lines.Text(), ": ")
 		switch field {
 		case "id":
-			f.last = value
+			e.id = value
 		case "event":
-			kind = value
+			e.kind = value
+		case "data":
+			e.data = value
 		case "":
-			if n, is := newsOf(kind, fresh); is && value == "" && !tell(n) {
+			if value != "" { // a comment
+				continue
+			}
+			if e.kind != "" && !f.send(ctx, e.change(!first && !afterLoss && !e.isAfter(f.last))) {
 				return nil
 			}
-			kind = ""
+			if e.id != "" {
+				f.last = e.id
+			}
+			e = event{}
 		}
 	}
 	return nil
 }
 
-// newsOf is what an event says.
-func newsOf(kind string, fresh bool) (n news, is bool) {
-	switch {
-	case kind == "reload" && !fresh:
-		return newsRestarted, true
-	case kind == "change", kind == "reload":
-		return newsChanged, true
-	}
-	return 0, false
+// event is a server-sent event: hello, change or reload.
+type event struct{ id, kind, data string }
+
+// isAfter reports whether the event is of the process that sent the event with an id.
+func (e event) isAfter(id string) bool {
+	process, _, _ := strings.Cut(id, "-")
+	return strings.HasPrefix(e.id, process+"-")
 }
 
-// open asks for the events after the last that was read.
+// change is the change that an event reports. Other is set if the process is not the one before.
+func (e event) change(other bool) change {
+	if other {
+		return change{kind: daemonRestarted}
+	}
+	var data struct {
+		Changes []struct {
+			Path string `json:"path"`
+		} `json:"changes"`
+	}
+	if err := json.Unmarshal([]byte(e.data), &data); err != nil || e.kind != "change" || len(data.Changes) > maxPaths {
+		return change{}
+	}
+	paths := []string{}
+	for _, c := range data.Changes {
+		paths = append(paths, c.Path)
+	}
+	return change{paths: paths}
+}
+
+// open requests the events after the last one that was read.
 func (f *follower) open(ctx context.Context) (*http.Response, error) {
 	req, err := f.client.request(ctx, "/api/v1/events")
 	if err != nil {
@@ -153,7 +181,7 @@ func (f *follower) open(ctx context.Context) (*http.Response, error) {
 		req.Header.Set("Last-Event-ID", f.last)
 	}
 	stream := *f.client.http
-	stream.Timeout = 0 // of an answer to its end, which this one has not
+	stream.Timeout = 0 // the response has no end
 	resp, err := stream.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoEvents, err)
@@ -165,7 +193,7 @@ func (f *follower) open(ctx context.Context) (*http.Response, error) {
 	return resp, nil
 }
 
-// sleepFor pauses and reports whether ctx still goes on.
+// sleepFor pauses, and reports whether ctx is not done.
 func sleepFor(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

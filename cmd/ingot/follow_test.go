@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -14,116 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
-	"ingot/model/must"
 	"ingot/reconcile/report"
 )
 
-// teller is a daemon that tells of changes. It can be stopped and started anew at its
-// address.
-type teller struct {
-	t *testing.T
-
-	mu      sync.Mutex // guards what is below
-	address string
-	server  *http.Server
-	summary report.Summary
-	asked   int         // how often for the status
-	viewers chan string // of each that connects, the event that it read last
-	events  chan string // to the viewer
-	first   string      // what a viewer is told first
-
-	explained report.Explanation
-}
-
-func newTeller(t *testing.T, s report.Summary) *teller {
-	d := &teller{
-		t: t, address: "127.0.0.1:0", summary: s, viewers: make(chan string, 100), events: make(chan string),
-		first: "id: a-1\nevent: hello\ndata: {}\n\n",
-	}
-	d.start()
-	t.Cleanup(d.stop)
-	return d
-}
-
-func (d *teller) start() {
-	ln := must.Get(net.Listen("tcp", d.address))(d.t)
-	d.address = ln.Addr().String()
-	d.server = &http.Server{Handler: d, ReadHeaderTimeout: time.Minute}
-	go func(s *http.Server) { _ = s.Serve(ln) }(d.server)
-}
-
-func (d *teller) stop() { _ = d.server.Close() }
-
-func (d *teller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	d.mu.Lock()
-	summary, explained, first := d.summary, d.explained, d.first
-	if r.URL.Path != "/api/v1/events" {
-		d.asked++
-	}
-	d.mu.Unlock()
-	switch {
-	case strings.HasPrefix(r.URL.Path, "/api/v1/explain/"):
-		_ = json.NewEncoder(w).Encode(explained)
-		return
-	case r.URL.Path != "/api/v1/events":
-		_ = json.NewEncoder(w).Encode(summary)
-		return
-	}
-	d.viewers <- r.Header.Get("Last-Event-ID")
-	w.Header().Set("Content-Type", "text/event-stream")
-	fmt.Fprint(w, "retry: 2000\n\n"+first)
-	_ = http.NewResponseController(w).Flush()
-	for {
-		select {
-		case e := <-d.events:
-			if e == "" {
-				return
-			}
-			fmt.Fprint(w, e)
-			_ = http.NewResponseController(w).Flush()
-		case <-r.Context().Done():
-			return
-		}
-	}
-}
-
-func (d *teller) set(s report.Summary) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.summary = s
-}
-
-// looked waits until the status was asked for twice: at first, and again once there is
-// somebody who tells of changes.
-func (d *teller) looked() {
-	d.t.Helper()
-	<-d.viewers
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		d.mu.Lock()
-		asked := d.asked
-		d.mu.Unlock()
-		switch {
-		case asked > 1:
-			return
-		case time.Now().After(end):
-			d.t.Fatal("it does not look again once it follows")
-		}
-	}
-}
-
-func (d *teller) told(first string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.first = first
-}
-
-func (d *teller) explain(x report.Explanation) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.explained = x
-}
-
-// printed is what a command prints, for a test to wait for.
+// printed is the output of a command, for a test to wait for.
 type printed struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -143,21 +35,50 @@ func (s *printed) shown() string {
 
 func (s *printed) until(t *testing.T, text string) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !strings.Contains(s.shown(), text); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it does not show %q:\n%s", text, s.shown())
+	eventually(t, func() error {
+		if got := s.shown(); !strings.Contains(got, text) {
+			return fmt.Errorf("it does not show %q:\n%s", text, got)
+		}
+		return nil
+	})
+}
+
+func eventually(t *testing.T, try func() error) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if err := try(); err == nil {
+			return
+		} else if time.Now().After(end) {
+			t.Fatal(err)
 		}
 	}
 }
 
-func watchFor(t *testing.T, d *teller, args ...string) (s *printed, stop func()) {
-	s = &printed{}
+// fullLook is how many requests read everything: the fleet and four lists.
+const fullLook = 5
+
+// looked waits until so many requests were made. A command that follows looks twice: at first, and
+// once events are sent.
+func (d *fakeDaemon) looked(t *testing.T, requests int) {
+	t.Helper()
+	eventually(t, func() error {
+		if got := d.asked(); len(got) < requests {
+			return fmt.Errorf("requested %q", got)
+		}
+		return nil
+	})
+}
+
+func inBackground(ctx context.Context, args ...string) (s *printed, ended <-chan int) {
+	s, code := &printed{}, make(chan int, 1)
+	go func() { code <- execute(ctx, args, &console{in: strings.NewReader(""), out: s, err: s}) }()
+	return s, code
+}
+
+// watchFor watches in the background until stop is called.
+func watchFor(t *testing.T, d *fakeDaemon, args ...string) (s *printed, stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan int, 1)
-	go func() {
-		c := &console{in: strings.NewReader(""), out: s, err: s}
-		ended <- execute(ctx, append(args, "--watch", "--interval", "1h", "--address", d.address), c)
-	}()
+	s, ended := inBackground(ctx, append(args, "--watch", "--interval", "1h", "--address", d.server.URL)...)
 	return s, func() {
 		cancel()
 		if code := <-ended; code != exitFine {
@@ -166,47 +87,86 @@ func watchFor(t *testing.T, d *teller, args ...string) (s *printed, stop func())
 	}
 }
 
-const changeTold = "id: a-2\nevent: change\ndata: {}\n\n"
+// following watches a fleet of three servers.
+func following(t *testing.T) (d *fakeDaemon, s *printed, stop func()) {
+	d = newFakeDaemon(t)
+	d.show(threeServers("main@sha1:aa", model.StateAvailable))
+	s, stop = watchFor(t, d, "status")
+	d.looked(t, 2*fullLook)
+	return d, s, stop
+}
 
-func TestWatchingIsToldOfChanges(t *testing.T) {
-	state := func(s model.ServerState) report.Summary {
-		return report.Summary{Revision: "main@sha1:aa", Servers: []report.ServerSummary{{Name: "s1", State: s}}}
+var others = []*report.Document{server("s2", model.StateAvailable), server("s3", model.StateAvailable)}
+
+func threeServers(r model.Revision, first model.ServerState) *report.Documents {
+	return inFleet(r, append([]*report.Document{server("s1", first)}, others...)...)
+}
+
+func TestWatchReadsOnlyChangedDocuments(t *testing.T) {
+	d, s, stop := following(t)
+	defer stop()
+	d.show(threeServers("main@sha1:bb", model.StateReserved))
+	s.until(t, "TIME revision main@sha1:bb\nTIME server s1 Available → Reserved\n")
+	if diff := cmp.Diff([]string{"/api/v1/fleet", "/api/v1/servers/s1"}, d.asked()); diff != "" {
+		t.Errorf("requests -want +got:\n%s", diff)
 	}
-	d := newTeller(t, state(model.StateAvailable))
-	s, stop := watchFor(t, d, "status")
-	d.looked()
-	d.set(state(model.StateReserved))
-	d.events <- changeTold
-	s.until(t, "TIME server s1 Available → Reserved\n")
-	stop()
-	if d.asked > 3 {
-		t.Errorf("for one change the daemon was asked %d times", d.asked)
+	d.show(report.NewDocuments(d.docs.Fleet, append([]*report.Document{claim("a/new", "Unbound")}, others...)))
+	s.until(t, "TIME claim a/new Unbound\n")
+	if diff := cmp.Diff([]string{"/api/v1/serverclaims/a/new", "/api/v1/servers/s1"}, d.asked()); diff != "" {
+		t.Errorf("a removed server: requests -want +got:\n%s", diff)
 	}
 }
 
-func TestWatchingGoesOnWithARestartedDaemonAndSaysSo(t *testing.T) {
-	state := func(s model.ServerState) report.Summary {
-		return report.Summary{Revision: "main@sha1:aa", Servers: []report.ServerSummary{{Name: "s1", State: s}}}
+func TestWatchReadsEverythingAfterManyChanges(t *testing.T) {
+	d, s, stop := following(t)
+	defer stop()
+	var all []*report.Document
+	for i := range maxPaths + 1 {
+		all = append(all, server(fmt.Sprintf("s%d", i), model.StateError))
 	}
-	for name, first := range map[string]string{
-		"what was missed is told":      changeTold,
-		"what was missed is not known": "id: b-1\nevent: reload\ndata: {}\n\n",
+	d.show(report.NewDocuments(d.docs.Fleet, all))
+	s.until(t, "TIME server s100 Error\n")
+	if got := d.asked(); len(got) != fullLook {
+		t.Errorf("requested %q", got)
+	}
+}
+
+// A document that cannot be read is read again, without another event.
+func TestWatchRetriesAfterAnError(t *testing.T) {
+	d := newFakeDaemon(t)
+	d.show(inFleet("main@sha1:aa"))
+	ctx, cancel := context.WithCancel(t.Context())
+	s, ended := inBackground(ctx, "status", "--watch", "--interval", "100ms", "--address", d.server.URL)
+	d.looked(t, 2*fullLook)
+	d.mu.Lock()
+	d.next = []*report.Documents{nil}
+	d.mu.Unlock()
+	d.show(inFleet("main@sha1:bb"))
+	s.until(t, "503 Service Unavailable; is it the admin listener of an Ingot daemon?\nTIME it answers again\nTIME revision main@sha1:bb\n")
+	cancel()
+	<-ended
+}
+
+func TestWatchContinuesWithARestartedDaemon(t *testing.T) {
+	for name, restart := range map[string]func(*fakeDaemon){
+		"the same process":    func(*fakeDaemon) {},
+		"a different process": (*fakeDaemon).restart,
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newTeller(t, state(model.StateAvailable))
-			s, stop := watchFor(t, d, "status")
-			d.looked()
-			d.stop()
+			d, s, stop := following(t)
+			d.setDown(true)
 			s.until(t, "TIME the connection to the daemon was lost: connecting again\n")
-			d.told(first)
-			d.set(state(model.StateReserved))
-			d.start()
+			d.show(threeServers("main@sha1:aa", model.StateReserved))
+			restart(d)
+			d.setDown(false)
 			s.until(t, "TIME it answers again\nTIME server s1 Available → Reserved\n")
 			stop()
 			const want = `Revision main@sha1:aa
 
-SERVER  STATE      POWER  CLAIM  SINCE  WHY
+SERVER  STATE      POWER  CLAIM  SINCE  WAITS FOR
 s1      Available  -      -      -
+s2      Available  -      -      -
+s3      Available  -      -      -
 TIME the connection to the daemon was lost: connecting again
 TIME it answers again
 TIME server s1 Available → Reserved
@@ -218,46 +178,57 @@ TIME server s1 Available → Reserved
 	}
 }
 
-func TestAStreamThatGoesOnAtOnceIsNoNews(t *testing.T) {
-	d := newTeller(t, report.Summary{Revision: "main@sha1:aa"})
-	s, stop := watchFor(t, d, "status")
-	d.looked()
-	d.told("")
-	d.events <- "" // the stream ends here
-	if last := <-d.viewers; last != "a-1" {
-		t.Errorf("it comes again having read %q", last)
-	}
-	d.set(report.Summary{Revision: "main@sha1:bb"})
-	d.events <- changeTold
+func TestAStreamThatContinuesAtOnceIsNotReported(t *testing.T) {
+	d, s, stop := following(t)
+	d.setDown(false) // the stream ends
+	d.show(threeServers("main@sha1:bb", model.StateAvailable))
 	s.until(t, "TIME revision main@sha1:bb\n")
 	stop()
-	if strings.Contains(s.shown(), "lost") || strings.Contains(s.shown(), "answers again") {
-		t.Errorf("it says:\n%s", s.shown())
+	if got := s.shown(); strings.Contains(got, "lost") || strings.Contains(got, "again") || strings.Contains(got, "restarted") {
+		t.Errorf("it prints:\n%s", got)
+	}
+	if diff := cmp.Diff([]string{"/api/v1/fleet", "/api/v1/servers/s1"}, d.asked()); diff != "" {
+		t.Errorf("requests -want +got:\n%s", diff)
 	}
 }
 
-func TestADaemonThatWasStartedAnewAtOnceIsSaidToHaveBeen(t *testing.T) {
-	d := newTeller(t, report.Summary{Revision: "main@sha1:aa"})
-	s, stop := watchFor(t, d, "status")
-	d.looked()
-	d.told("id: b-1\nevent: reload\ndata: {}\n\n")
-	d.set(report.Summary{Revision: "main@sha1:bb"})
-	d.events <- "" // the stream ends here
-	s.until(t, "TIME the daemon was started anew\nTIME it answers again\nTIME revision main@sha1:bb\n")
+func TestAQuickRestartIsReported(t *testing.T) {
+	d, s, stop := following(t)
+	d.restart()
+	d.show(threeServers("main@sha1:bb", model.StateAvailable))
+	d.setDown(false)
+	s.until(t, "TIME the daemon was restarted\nTIME it answers again\nTIME revision main@sha1:bb\n")
 	stop()
 }
 
-func TestExplainingIsToldOfChangesToo(t *testing.T) {
-	d := newTeller(t, report.Summary{})
-	d.explained = report.Explanation{Kind: "server", Name: "s1", State: "Available"}
+func TestExplainWatchesItsOwnDocuments(t *testing.T) {
+	d := newFakeDaemon(t)
+	first := server("s1", model.StateAvailable, is(report.Summary{BMC: "b1"}))
+	d.show(inFleet("main@sha1:aa", first))
 	s, stop := watchFor(t, d, "explain", "server", "s1")
-	d.looked()
-	d.explain(report.Explanation{Kind: "server", Name: "s1", State: "Reserved"})
-	d.events <- changeTold
+	defer stop()
+	d.looked(t, 2*3)
+	d.show(report.NewDocuments(d.docs.Fleet, append([]*report.Document{first}, others...)))
+	eventually(t, func() error { // until this change is an event of its own
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if !d.read {
+			return errors.New("no event")
+		}
+		return nil
+	})
+	second := server("s1", model.StateReserved, is(report.Summary{BMC: "b1"}))
+	if got := d.show(report.NewDocuments(d.docs.Fleet, append([]*report.Document{second}, others...))); len(got) > 0 {
+		t.Errorf("after a change of others it requests %q", got)
+	}
 	s.until(t, "server s1: Reserved\n")
-	stop()
+	if got := d.asked(); len(got) != 3 {
+		t.Errorf("requested %q", got)
+	}
 	const want = "server s1: Available\n\nTIME\nserver s1: Reserved\n"
 	if diff := cmp.Diff(want, s.shown()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	d.show(inFleet("main@sha1:aa", second, doc(model.KindBMC, "b1", report.BMCEnabled))) // was missing
+	s.until(t, "\nbmc b1: Enabled\n")
 }

@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/report/query"
+	"ingot/reconcile/report"
 )
 
 type leasesCommand struct {
@@ -39,7 +37,7 @@ func (l *leasesCommand) Validate() error {
 	}
 	mac, ok := model.ParseMAC(l.MAC)
 	if !ok {
-		return fmt.Errorf("--mac %q is no MAC address: write it as 02:00:00:00:00:0a", l.MAC)
+		return fmt.Errorf("--mac %q is not a MAC address: write it as 02:00:00:00:00:0a", l.MAC)
 	}
 	l.MAC = mac.String()
 	return nil
@@ -61,39 +59,31 @@ func (l leasesCommand) Run(ctx context.Context, c *console) error {
 		c.printf("No leases.\n")
 		return nil
 	}
-	c.printTable([]string{"ADDRESS", "STATE", "NETWORK", "MAC", "SERVER", "SINCE", "LEFT", "RELAY", "WHY"}, leaseRows(leases, time.Now()))
+	c.printTable([]string{"ADDRESS", "STATE", "NETWORK", "MAC", "SERVER", "SINCE", "LEFT", "RELAY", "NOTE"}, leaseRows(leases, time.Now()))
 	return nil
 }
 
 // leases returns the leases of a network and a MAC address, "" being any.
-func (a *adminClient) leases(ctx context.Context, network, mac string) ([]query.Lease, error) {
-	q := url.Values{"limit": {strconv.Itoa(query.MaxLimit)}}
-	for key, value := range map[string]string{"network": network, "mac": mac} {
-		if value != "" {
-			q.Set(key, value)
-		}
+func (a *adminClient) leases(ctx context.Context, network, mac string) ([]report.LeaseRow, error) {
+	var list struct {
+		Items []report.LeaseRow `json:"items"`
 	}
-	all := []query.Lease{}
-	for page := 1; ; page++ {
-		q.Set("page", strconv.Itoa(page))
-		var r query.Result[query.Lease]
-		if err := a.get(ctx, "/api/v1/leases?"+q.Encode(), &r); err != nil {
-			return nil, err
-		}
-		all = append(all, r.Items...)
-		if page >= r.Pages || len(r.Items) == 0 {
-			return all, nil
-		}
+	if err := a.get(ctx, "/api/v1/leases", &list); err != nil {
+		return nil, err
 	}
+	other := func(l report.LeaseRow) bool {
+		return network != "" && l.Network != network || mac != "" && l.MAC != mac
+	}
+	return slices.DeleteFunc(list.Items, other), nil
 }
 
 // seenBy is the relay that a device was last heard through, with the port there.
-func seenBy(l query.Lease) string {
+func seenBy(l report.LeaseRow) string {
 	return strings.Join(slices.DeleteFunc([]string{l.Relay, l.RemoteID, l.CircuitID}, func(s string) bool { return s == "" }), " ")
 }
 
 // leaseRows are the rows of a table of leases.
-func leaseRows(leases []query.Lease, now time.Time) [][]cell {
+func leaseRows(leases []report.LeaseRow, now time.Time) [][]cell {
 	rows := make([][]cell, len(leases))
 	for i, l := range leases {
 		until := "over"
@@ -101,8 +91,8 @@ func leaseRows(leases []query.Lease, now time.Time) [][]cell {
 			until = age(now, l.Expires)
 		}
 		rows[i] = []cell{
-			textCell(l.Name), stateCell(l.State), textCell(l.Network), textCell(orDash(l.MAC)), textCell(orDash(l.Server)),
-			textCell(age(l.Since, now)), textCell(until), textCell(orDash(seenBy(l))), textCell(l.Why),
+			textCell(l.Name), stateCell(l.State), textCell(l.Network), textCell(orDash(l.MAC)), textCell(orDash(string(l.Server))),
+			textCell(age(l.Since, now)), textCell(until), textCell(orDash(seenBy(l))), textCell(l.Message),
 		}
 	}
 	return rows

@@ -19,7 +19,6 @@ import (
 	"ingot/reconcile/plan/policy"
 	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/preview"
-	"ingot/reconcile/report"
 )
 
 type planCommand struct {
@@ -101,14 +100,14 @@ func (p planCommand) preview(ctx context.Context, c *console) (*preview.Preview,
 	if err != nil {
 		return nil, err
 	}
-	if n := in.fleet.Revision.LastGoodLeftOut; n > 0 {
+	if n := in.fleet.Document.LastGoodLeftOut; n > 0 {
 		in.notes = append(in.notes, fmt.Sprintf("the status branch leaves out %s that files with errors keep in force: what becomes of them is not known", text.Plural(n, "object")))
 	}
 	for _, err := range in.fleet.Problems {
 		in.notes = append(in.notes, err.Error()+": what it is of is not known")
 	}
 	now := time.Now()
-	in.merge.Beginning, in.merge.LastGood, in.merge.Now = gitsource.BeginningOf(in.fleet.Observed), in.fleet.Revision.LastGood, now
+	in.merge.Beginning, in.merge.LastGood, in.merge.Now = gitsource.BeginningOf(in.fleet.Observed), in.fleet.Document.LastGood, now
 	in.merge.Tenants, in.merge.Strict, in.merge.AllowPlaintextSecrets = in.policy.Tenants, in.policy.Strict, in.policy.PlaintextSecrets
 	merged, err := in.clone.Merge(in.merge)
 	if err != nil {
@@ -165,15 +164,11 @@ func (in *planning) noteApprovals(tokens []string) error {
 	if len(tokens) == 0 {
 		return nil
 	}
-	held, _, err := report.ReadHeld(in.files)
-	if err != nil {
-		return fmt.Errorf("read what waits for approval: %w", err)
-	}
 	waits := make(map[string]bool)
-	for _, h := range held {
-		waits[h.Token] = true
+	for _, h := range in.fleet.Document.Holds {
+		waits[h.Token()] = true
 		for _, e := range h.Effects {
-			waits[e.Token] = true
+			waits[e.Token()] = true
 		}
 	}
 	for _, token := range slices.Compact(slices.Sorted(slices.Values(tokens))) {

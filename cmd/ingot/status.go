@@ -16,10 +16,10 @@ type statusCommand struct {
 
 	watchFlags `embed:""`
 	Selector   string `short:"l" placeholder:"SELECTOR" help:"Show only objects with these labels: rack=7,zone in (a,b),!gpu. A server also has the labels of its BMC."`
-	ExitCode   bool   `xor:"end" help:"Exit with 5 if somebody has to act, and with 6 if something is only in progress."`
+	ExitCode   bool   `xor:"end" help:"Exit with 5 if action is needed, and with 6 if something is only in progress."`
 
 	Wait     bool          `xor:"end" help:"Wait until everything is as Git says, then exit with 0. Progress goes to standard error. Also waits for a daemon that does not answer yet and for an object that does not exist yet."`
-	Timeout  time.Duration `placeholder:"TIME" help:"With --wait: give up after this time, with the code of --exit-code, or with 1 if the object does not exist or nobody answers. Default: never."`
+	Timeout  time.Duration `placeholder:"TIME" help:"With --wait: give up after this time, with the code of --exit-code, or with 1 if the object does not exist or no daemon answers. Default: never."`
 	Revision string        `placeholder:"REVISION" help:"With --wait: also wait until the daemon acts on this commit, or on one that follows it: a hash, or what the clone in the working directory calls it, such as HEAD."`
 	Kind     string        `arg:"" optional:"" values:"server claim bmc" help:"Show only this kind: server, claim or bmc."`
 	Name     string        `arg:"" optional:"" help:"Show only the object with this name; for a claim, namespace/name or name."`
@@ -34,9 +34,9 @@ func (statusCommand) formats() []string {
 func (statusCommand) Help() string {
 	return `Asks a running daemon, or reads the status branch, which works from anywhere and also while the daemon is down. Without a daemon on this machine it reads the status branch of the clone in the working directory.
 
-Exits 0 if the state could be shown, whatever it is. With --exit-code: 0 if everything is as Git says; 5 if somebody has to act, because an object says so or is in Error, a manifest is wrong, something is held back or absent without a commit, or the repository cannot be read; 6 if the rest is still in progress. With a kind or labels only those objects count.
+Exits 0 if the state could be shown, whatever it is. With --exit-code: 0 if everything is as Git says; 5 if action is needed, because an object says so or is in Error, a manifest is wrong, something is held back or absent without a commit, or the repository cannot be read; 6 if the rest is still in progress. With a kind or labels only those objects count.
 
--o wide has more columns; name prints one kind/name per line, for other commands; json and yaml have everything.
+-o wide has more columns, with the addresses of a claim's server; name prints one kind/name per line, for other commands; json and yaml print the documents of the status branch: {"fleet": …, "items": […]}.
 
 Examples:
 
@@ -50,7 +50,7 @@ Examples:
   ingot status -l rack=7 -o wide
   ingot status server -l 'zone in (a,b),!gpu' -o name
   ingot status --git https://git.example.com/infra/metal.git server
-  ingot status -o json | jq '.servers[] | select(.state == "Error")'`
+  ingot status -o json | jq '.items[] | select(.kind == "Server" and .status.state == "Error") | .metadata.name'`
 }
 
 // Validate implements kong's validation of flags.
@@ -72,7 +72,7 @@ func (s *statusCommand) Validate() error {
 		s.Kind = one
 		return nil
 	}
-	return fmt.Errorf("%q is no kind that has a status: it is server, claim or bmc", s.Kind)
+	return fmt.Errorf("%q has no status: use server, claim or bmc", s.Kind)
 }
 
 // Run prints the state of the fleet.
@@ -83,12 +83,12 @@ func (s statusCommand) Run(ctx context.Context, c *console) error {
 	case s.Wait:
 		return s.wait(ctx, c)
 	}
-	summary, err := s.look(ctx, c)
+	docs, err := s.look(ctx, c)
 	if err != nil {
 		return err
 	}
-	if err = s.print(c, summary, time.Now()); err == nil && s.ExitCode {
-		err = verdict(summary, s.whole())
+	if err = s.print(c, docs, time.Now()); err == nil && s.ExitCode {
+		err = verdict(docs, s.whole())
 	}
 	return err
 }
@@ -96,48 +96,61 @@ func (s statusCommand) Run(ctx context.Context, c *console) error {
 // whole reports whether the whole fleet is asked for.
 func (s statusCommand) whole() bool { return s.Kind == "" && s.Selector == "" }
 
-// look returns the state of what was asked for.
-func (s statusCommand) look(ctx context.Context, c *console) (report.Summary, error) {
-	summary, err := s.read(ctx, c)
+// folders are those of the kind that is asked for.
+func (s statusCommand) folders() []report.Folder {
+	switch s.Kind {
+	case "claim":
+		return []report.Folder{report.Claims, report.BootConfigurations}
+	case "":
+		return []report.Folder{report.Servers, report.Claims, report.BootConfigurations, report.BMCs}
+	}
+	return []report.Folder{report.FolderOf(s.Kind)}
+}
+
+// look returns the documents that were asked for.
+func (s statusCommand) look(ctx context.Context, c *console) (*report.Documents, error) {
+	docs, err := s.load(ctx, c, nil, nil)
 	if err != nil {
-		return report.Summary{}, err
+		return nil, err
 	}
-	return s.filter(summary)
+	return s.filter(docs)
 }
 
-func (s statusCommand) read(ctx context.Context, c *console) (summary report.Summary, err error) {
-	return summary, s.fleetSource.read(ctx, c, func(daemon *adminClient) (err error) {
-		summary, err = daemon.summary(ctx)
+// load reads the documents: all of them, or, if there are some and their changed paths are known, the
+// changed ones.
+func (s statusCommand) load(ctx context.Context, c *console, before *report.Documents, paths []string) (docs *report.Documents, err error) {
+	err = s.read(ctx, c, func(daemon *adminClient) (err error) {
+		if before == nil || paths == nil {
+			docs, err = daemon.documents(ctx, s.folders()...)
+		} else {
+			docs, err = daemon.update(ctx, before, paths, s.folders()...)
+		}
 		return err
-	}, func(files map[string][]byte) (err error) {
-		summary, err = report.ReadSummary(files)
-		return err
+	}, func(all *report.Documents) error {
+		docs = all
+		return nil
 	})
+	return docs, err
 }
 
-// filter keeps only what was asked for. It fails if there is no such object.
-func (s statusCommand) filter(all report.Summary) (report.Summary, error) {
-	if s.whole() {
-		return all, nil
-	}
-	only := report.Summary{
-		Revision: all.Revision, SignedBy: all.SignedBy, Source: all.Source, CommitStatus: all.CommitStatus, Guard: all.Guard,
-		Servers: []report.ServerSummary{}, Claims: []report.ClaimSummary{}, BMCs: []report.BMCSummary{}, Problems: []model.Problem{},
-	}
+// filter keeps the documents that were asked for. It fails if there is none of the name.
+func (s statusCommand) filter(all *report.Documents) (*report.Documents, error) {
 	labels, err := model.ParseLabelSelector(s.Selector)
 	if err != nil {
-		return only, err
+		return nil, err
 	}
-	wanted := func(kind, name string, has map[string]string) bool {
-		return (s.Kind == "" || s.Kind == kind) && s.names(name) && labels.Matches(has)
+	var only []*report.Document
+	for _, f := range s.folders() {
+		for _, d := range all.List(f) {
+			if (f != report.BootConfigurations || d.InGit()) && s.names(d.Name()) && labels.Matches(d.Metadata.Labels) {
+				only = append(only, d)
+			}
+		}
 	}
-	only.Servers = keep(all.Servers, func(v report.ServerSummary) bool { return wanted("server", string(v.Name), v.Labels) })
-	only.Claims = keep(all.Claims, func(v report.ClaimSummary) bool { return wanted("claim", string(v.Name), v.Labels) })
-	only.BMCs = keep(all.BMCs, func(v report.BMCSummary) bool { return wanted("bmc", string(v.Name), v.Labels) })
-	if s.Name != "" && len(only.Servers)+len(only.Claims)+len(only.BMCs) == 0 {
-		return only, fmt.Errorf("there is no %s %s%s", s.Kind, s.Name, s.selected())
+	if s.Name != "" && len(only) == 0 {
+		return nil, fmt.Errorf("there is no %s %s%s", s.Kind, s.Name, s.selected())
 	}
-	return only, nil
+	return report.NewDocuments(all.Fleet, only), nil
 }
 
 // selected says by which labels objects are selected.
@@ -152,14 +165,4 @@ func (s statusCommand) selected() string {
 func (s statusCommand) names(name string) bool {
 	_, short, namespaced := strings.Cut(name, "/")
 	return s.Name == "" || s.Name == name || namespaced && s.Name == short
-}
-
-func keep[E any](all []E, wanted func(E) bool) []E {
-	kept := []E{}
-	for _, e := range all {
-		if wanted(e) {
-			kept = append(kept, e)
-		}
-	}
-	return kept
 }

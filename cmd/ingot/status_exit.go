@@ -4,34 +4,26 @@ import (
 	"slices"
 
 	"ingot/model"
-	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
 // The exit codes of "ingot status --exit-code", beside exitFine.
 const (
-	exitActs     exitStatus = 5 // somebody has to act
-	exitUnderWay exitStatus = 6 // what is not as Git says is under way
+	exitActs     exitStatus = 5 // action is needed
+	exitUnderWay exitStatus = 6 // in progress
 )
 
-// verdict is exitActs, exitUnderWay, or nil when all is as Git says. Of a whole fleet more
-// counts than what its objects say.
-func verdict(s report.Summary, whole bool) error {
-	acts, waits := wholeActs(s) && whole, false
-	note := func(state, why string) {
-		acts = acts || state == string(model.StateError) || proposal.HasActor(why)
-		waits = waits || why != ""
-	}
-	for _, v := range s.Servers {
-		if !v.Decommissioned {
-			note(string(v.State), v.Why)
+// verdict is exitActs, exitUnderWay, or nil if nothing waits. For a whole fleet, its own
+// troubles count as well.
+func verdict(docs *report.Documents, whole bool) error {
+	acts, waits := whole && fleetActs(docs.Fleet), false
+	for _, d := range listed(docs) {
+		o := d.Overview()
+		if o.First().Reason == model.ReasonDecommissioned {
+			continue
 		}
-	}
-	for _, v := range s.Claims {
-		note(string(v.State), v.Why)
-	}
-	for _, v := range s.BMCs {
-		note(v.State, v.Why)
+		acts = acts || o.Summary.State == string(model.StateError) || o.NeedsAction()
+		waits = waits || len(o.Waiting) > 0
 	}
 	switch {
 	case acts:
@@ -42,8 +34,13 @@ func verdict(s report.Summary, whole bool) error {
 	return nil
 }
 
-// wholeActs reports whether somebody has to act on what is no object's.
-func wholeActs(s report.Summary) bool {
-	wrong := slices.ContainsFunc(s.Problems, func(p model.Problem) bool { return p.Severity == model.SeverityError })
-	return wrong || len(s.Guard) > 0 || s.Absent != nil || s.Source != nil && s.Source.Reason != ""
+// fleetActs reports whether action is needed for the fleet as a whole.
+func fleetActs(f *report.Fleet) bool {
+	wrong := func(p model.Problem) bool { return p.Severity == model.SeverityError }
+	return len(f.Holds) > 0 || f.Trouble != nil || slices.ContainsFunc(f.Problems, wrong)
+}
+
+// listed are the documents that have a line in the status: servers, claims and BMCs.
+func listed(docs *report.Documents) []*report.Document {
+	return slices.Concat(docs.List(report.Servers), docs.ClaimsInGit(), docs.List(report.BMCs))
 }

@@ -12,20 +12,36 @@ import (
 	"ingot/reconcile/report"
 )
 
-// print prints a summary in the format that was asked for.
-func (s statusCommand) print(c *console, summary report.Summary, now time.Time) error {
+// documents are printed as JSON and YAML.
+type documents struct {
+	Fleet *report.Fleet      `json:"fleet"`
+	Items []*report.Document `json:"items"`
+}
+
+func documentsOf(docs *report.Documents) documents {
+	d := documents{docs.Fleet, listed(docs)}
+	if d.Items == nil {
+		d.Items = []*report.Document{}
+	}
+	return d
+}
+
+// print prints documents in the format that was asked for.
+func (s statusCommand) print(c *console, docs *report.Documents, now time.Time) error {
 	switch c.format {
 	case "json":
-		return c.printJSON(summary)
+		return c.printJSON(documentsOf(docs))
 	case "yaml":
-		return c.printYAML(summary)
+		return c.printYAML(documentsOf(docs))
 	case "name":
-		printNames(c, summary)
+		for _, d := range listed(docs) {
+			c.printf("%s/%s\n", d.Folder().Noun(), printable(d.Name()))
+		}
 	default:
-		printSummary(c, summary, s.whole(), now)
+		printStatus(c, docs, s.whole(), now)
 	}
-	if s.Selector != "" && len(summary.Servers)+len(summary.Claims)+len(summary.BMCs) == 0 {
-		fmt.Fprintf(c.err, "ingot: nothing has the labels %s\n", printable(s.Selector))
+	if s.Selector != "" && len(listed(docs)) == 0 {
+		fmt.Fprintf(c.err, "ingot: no object has the labels %s\n", printable(s.Selector))
 	}
 	return nil
 }
@@ -40,19 +56,6 @@ func (c *console) printYAML(v any) error {
 	return nil
 }
 
-// printNames prints what each object is called.
-func printNames(c *console, s report.Summary) {
-	for _, v := range s.Servers {
-		c.printf("server/%s\n", printable(string(v.Name)))
-	}
-	for _, v := range s.Claims {
-		c.printf("claim/%s\n", printable(string(v.Name)))
-	}
-	for _, v := range s.BMCs {
-		c.printf("bmc/%s\n", printable(string(v.Name)))
-	}
-}
-
 // labelsText are labels as selectors have them.
 func labelsText(labels map[string]string) string {
 	all := make([]string, 0, len(labels))
@@ -60,17 +63,4 @@ func labelsText(labels map[string]string) string {
 		all = append(all, strings.TrimSuffix(key+"="+labels[key], "="))
 	}
 	return orDash(strings.Join(all, ","))
-}
-
-// placeText is where a server is: berlin/r7 U4.
-func placeText(labels map[string]string) string {
-	p := report.PlaceOf(labels, nil)
-	text := p.Rack
-	if p.Location != "" {
-		text = p.Location + "/" + p.Rack
-	}
-	if p.Unit > 0 {
-		text += fmt.Sprintf(" U%d", p.Unit)
-	}
-	return orDash(text)
 }

@@ -3,57 +3,90 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"ingot/model"
-	"ingot/model/text"
-	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/report"
 )
 
-// printSummary prints tables and, if whole is set, what concerns the fleet as a whole.
-func printSummary(c *console, s report.Summary, whole bool, now time.Time) {
+// printStatus prints tables and, if whole is set, the state of the fleet as a whole.
+func printStatus(c *console, docs *report.Documents, whole bool, now time.Time) {
 	if whole {
-		printSource(c, s, now)
+		printSource(c, docs, now)
 	}
-	tables := []struct {
+	text := func(s string) cell { return textCell(orDash(s)) }
+	addresses := func(s report.Summary) cell { return text(strings.Join(s.Addresses, ",")) }
+	none := func(report.Summary) []cell { return nil }
+	printed := false
+	for _, t := range []struct {
+		docs         []*report.Document
+		title        string
 		titles, wide []string
-		rows         [][]cell
+		cells, more  func(report.Summary) []cell
 	}{
-		{[]string{"SERVER", "STATE", "POWER", "CLAIM", "SINCE", "WHY"}, []string{"BMC", "RACK", "LABELS"}, serverRows(s.Servers, c.wide(), now)},
-		{[]string{"CLAIM", "STATE", "SERVER", "SINCE", "WHY"}, []string{"IMAGE", "LABELS"}, claimRows(s.Claims, c.wide(), now)},
-		{[]string{"BMC", "STATE", "ADDRESS", "SINCE", "WHY"}, []string{"LABELS"}, bmcRows(s.BMCs, c.wide(), now)},
-	}
-	for i, t := range tables {
-		if len(t.rows) > 0 && (whole || i > 0 && len(tables[i-1].rows) > 0) {
+		{docs.List(report.Servers), "SERVER", []string{"POWER", "CLAIM"}, []string{"ADDRESSES", "BMC", "RACK"},
+			func(s report.Summary) []cell { return []cell{text(string(s.Power)), text(string(s.Claim))} },
+			func(s report.Summary) []cell { return []cell{addresses(s), text(string(s.BMC)), text(s.Rack)} }},
+		{docs.ClaimsInGit(), "CLAIM", []string{"SERVER"}, []string{"ADDRESSES", "IMAGE"},
+			func(s report.Summary) []cell { return []cell{text(string(s.Server))} },
+			func(s report.Summary) []cell { return []cell{addresses(s), text(s.Image)} }},
+		{docs.List(report.BMCs), "BMC", []string{"ADDRESS"}, nil,
+			func(s report.Summary) []cell { return []cell{addresses(s)} }, none},
+	} {
+		if len(t.docs) == 0 {
+			continue
+		}
+		if whole || printed {
 			c.printf("\n")
 		}
+		printed = true
+		titles := slices.Concat([]string{t.title, "STATE"}, t.titles, []string{"SINCE"})
 		if c.wide() {
-			t.titles = beforeLast(t.titles, t.wide)
+			titles = slices.Concat(titles, t.wide, []string{"LABELS"})
 		}
-		c.printTable(t.titles, t.rows)
+		var rows [][]cell
+		for _, d := range t.docs {
+			o := d.Overview()
+			row := slices.Concat([]cell{textCell(d.Name()), stateCell(o.Summary.State)}, t.cells(o.Summary), []cell{textCell(age(o.Summary.Since, now))})
+			if c.wide() {
+				row = append(slices.Concat(row, t.more(o.Summary)), textCell(labelsText(d.Metadata.Labels)))
+			}
+			rows = append(rows, append(row, textCell(waitingText(o.First()))))
+		}
+		c.printTable(append(titles, "WAITS FOR"), rows)
 	}
-	printProblems(c, s.Problems)
-	printGuard(c, s.Guard, now)
-	printAbsent(c, s.Absent, now)
+	if whole {
+		printProblems(c, docs.Fleet)
+		printHolds(c, docs.Fleet.Holds, now)
+	}
 }
 
-func printSource(c *console, s report.Summary, now time.Time) {
-	revision := string(s.Revision)
+// waitingText is a waiting in a line.
+func waitingText(w report.Waiting) string {
+	if w.Actor == "" {
+		return w.Text()
+	}
+	return w.Text() + " (to act: " + string(w.Actor) + ")"
+}
+
+func printSource(c *console, docs *report.Documents, now time.Time) {
+	f := docs.Fleet
+	revision := string(f.Applied)
 	if revision == "" {
 		revision = "none yet"
 	}
-	if s.SignedBy != "" {
-		revision += ", signed by " + s.SignedBy
+	if f.Verified != nil {
+		revision += ", signed by " + f.Verified.SignedBy
 	}
 	c.printf("Revision %s\n", printable(revision))
-	if s.Source != nil && s.Source.Reason != "" {
-		c.printText(0, 2, printable(fmt.Sprintf("%s for %s: %s", s.Source.Reason, age(s.Source.Since, now), s.Source.Message)), red)
+	if t := f.Trouble; t != nil {
+		c.printText(0, 2, printable(fmt.Sprintf("%s for %s: %s", t.Reason, age(t.Since, now), t.Message)), red)
 	}
-	if t := s.CommitStatus; t != nil {
+	if t := f.CommitStatus; t != nil {
 		c.printText(0, 2, printable(fmt.Sprintf("No commit status is posted for %s: %s", age(t.Since, now), t.Message)), yellow)
 	}
-	if len(s.Servers)+len(s.Claims)+len(s.BMCs) == 0 {
+	if len(listed(docs)) == 0 {
 		c.printf("No servers, claims or BMCs are known.\n")
 	}
 }
@@ -62,9 +95,8 @@ func printSource(c *console, s report.Summary, now time.Time) {
 var stateColours = map[string]colour{
 	string(model.StateAvailable): green, string(model.StateReserved): cyan, string(model.StateError): red,
 	string(model.StateDiscovery): yellow, string(model.StateCleanup): yellow, string(model.StateMaintenance): yellow,
-	string(report.ClaimBooted): green, string(report.ClaimBound): cyan, string(report.ClaimUnbound): yellow,
-	string(report.ClaimUnconfirmed): yellow,
-	"Enabled":                       green, "Pending": yellow,
+	report.ClaimBooted: green, report.ClaimBound: cyan, report.ClaimUnbound: yellow, report.ClaimUnconfirmed: yellow,
+	report.BMCEnabled: green, report.BMCPending: yellow,
 }
 
 func stateCell(state string) cell { return cell{printable(state), stateColours[state]} }
@@ -72,88 +104,49 @@ func stateCell(state string) cell { return cell{printable(state), stateColours[s
 // wide reports whether tables have more columns.
 func (c *console) wide() bool { return c.format == "wide" }
 
-// beforeLast puts more before the last: why something waits is the longest, and folded.
-func beforeLast[E any](all, more []E) []E { return slices.Insert(all, len(all)-1, more...) }
-
-func serverRows(servers []report.ServerSummary, wide bool, now time.Time) [][]cell {
-	var rows [][]cell
-	for _, s := range servers {
-		row := []cell{
-			textCell(string(s.Name)), stateCell(string(s.State)), textCell(orDash(string(s.Power))),
-			textCell(orDash(string(s.Claim))), textCell(age(s.Since, now)), textCell(s.Why),
-		}
-		if wide {
-			row = beforeLast(row, []cell{textCell(orDash(string(s.BMC))), textCell(placeText(s.Labels)), textCell(labelsText(s.Labels))})
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func claimRows(claims []report.ClaimSummary, wide bool, now time.Time) [][]cell {
-	var rows [][]cell
-	for _, s := range claims {
-		row := []cell{
-			textCell(string(s.Name)), stateCell(string(s.State)), textCell(orDash(string(s.Server))), textCell(age(s.Since, now)), textCell(s.Why),
-		}
-		if wide {
-			row = beforeLast(row, []cell{textCell(orDash(s.Image)), textCell(labelsText(s.Labels))})
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func bmcRows(bmcs []report.BMCSummary, wide bool, now time.Time) [][]cell {
-	var rows [][]cell
-	for _, s := range bmcs {
-		row := []cell{
-			textCell(string(s.Name)), stateCell(s.State), textCell(orDash(s.Address)), textCell(age(s.Since, now)), textCell(s.Why),
-		}
-		if wide {
-			row = beforeLast(row, []cell{textCell(labelsText(s.Labels))})
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func printProblems(c *console, problems []model.Problem) {
-	if len(problems) == 0 {
+func printProblems(c *console, f *report.Fleet) {
+	if len(f.Problems) == 0 {
 		return
 	}
 	c.printf("\n%s\n", c.paint("PROBLEMS", bold))
-	for _, p := range problems {
+	for _, p := range f.Problems {
 		c.printText(0, 2, printable(p.String()), plain)
 	}
+	if f.ProblemsLeftOut > 0 {
+		c.printf("and %d more, shown once these are corrected\n", f.ProblemsLeftOut)
+	}
 }
 
-func printGuard(c *console, holds []model.GuardHold, now time.Time) {
-	for _, g := range holds {
+// printHolds prints lists that wait for an approval.
+func printHolds(c *console, holds []report.Hold, now time.Time) {
+	for _, h := range holds {
 		c.printf("\n")
-		c.printText(0, 2, printable(fmt.Sprintf("%s wait for approval since %s, with them %s would go beyond the guard's limit of %d:",
-			text.Plural(len(g.Steps), "step"), age(g.Since, now), g.Revision, g.Limit)), yellow)
-		for _, step := range g.Steps {
-			c.printText(2, 4, printable(fmt.Sprintf("%s %s of claim %s", step.Action, step.Server, step.Claim)), plain)
+		printWaiting(c, h, now)
+		c.printf("Approve: ingot approve --token %s\n     or: a commit whose message ends with the line\n         %s\n", printable(h.Token()), printable(h.Approve))
+		if h.Revert != "" {
+			c.printf(" Refuse: %s\n", printable(h.Revert))
 		}
-		if !g.Until.IsZero() {
-			c.printf("There is room for them at %s.\n", g.Until.Format(time.RFC3339))
-		}
-		c.printf("Approve them by ingot approve in a clone, or a commit whose message ends in the line\n  %s\nRefuse them by\n  %s\n",
-			printable(proposal.ApproveLine(g.Token)), printable(proposal.Refuse(g.Revision)))
 	}
 }
 
-// printAbsent lists what is in force though Git lacks it.
-func printAbsent(c *console, a *report.AbsentSummary, now time.Time) {
-	if a == nil {
-		return
+// printWaiting prints what waits, and what happens once it is approved.
+func printWaiting(c *console, h report.Hold, now time.Time) {
+	since := ""
+	if !h.Since.IsZero() {
+		since = " for " + age(h.Since, now)
 	}
-	c.printf("\n")
-	c.printText(0, 2, fmt.Sprintf("%s in force though Git lacks them or has them otherwise, "+
-		"and no commit that follows on the revision applied says so:", text.Plural(len(a.Objects)+a.More, "object")), yellow)
-	for _, o := range a.Objects {
-		c.printText(2, 4, printable(fmt.Sprintf("%s, since %s, %s, Ingot-Approve: %s", o.Identity, age(o.Since, now), o.Cause, o.Token)), plain)
+	c.printText(0, 2, printable(fmt.Sprintf("Waiting for approval%s: %s.", since, h.Message)), yellow)
+	for _, e := range h.Effects {
+		line := e.Text
+		if e.Approve != "" && e.Approve != h.Approve {
+			line += " (alone: --token " + e.Token() + ")"
+		}
+		c.printText(2, 4, printable(line), plain)
 	}
-	c.printf("Put them back, or approve that all of them are removed, by ingot approve in a clone or a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(a.Token))
+	if h.LeftOut > 0 {
+		c.printf("  and %d more\n", h.LeftOut)
+	}
+	if !h.Until.IsZero() {
+		c.printf("Without an approval this happens at %s.\n", h.Until.Format(time.RFC3339))
+	}
 }

@@ -25,66 +25,69 @@ func command(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-var exampleNow = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-
-func ago(d time.Duration) time.Time { return exampleNow.Add(-d) }
-
-var exampleSummary = report.Summary{
-	Revision: "main@sha1:aaaa", SignedBy: "alice",
-	Source:       &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: ago(90 * time.Second)},
+var exampleDocs = report.NewDocuments(&report.Fleet{
+	Source: report.Source{
+		Applied: "main@sha1:aaaa", Verified: &report.Verified{Revision: "main@sha1:aaaa", SignedBy: "alice"},
+		Trouble: &report.Trouble{Reason: model.SourceFetchFailed, Message: "connection refused", Since: ago(90 * time.Second)},
+	},
 	CommitStatus: &report.Trouble{Message: "the forge does not take the token of git.commitStatus.tokenFile (401)", Since: ago(2 * time.Hour)},
-	Guard: []model.GuardHold{{
-		Revision: "main@sha1:bbbb", Token: "1234abcd", Since: ago(time.Hour), Limit: 3,
-		Steps: []model.Disruption{
-			{Action: "release", Server: "s1", Claim: "default/web"},
-			{Action: "release", Server: "s3", Claim: "default/db"},
+	Holds: []report.Hold{{
+		Subject: "2 steps held by the guard", Message: "2 steps exceed the limit of 3 per hour", Since: ago(time.Hour),
+		Approve: "Ingot-Approve: 1234abcd", Revert: "git revert bbbb",
+		Effects: []report.Effect{
+			{Server: "s1", Text: "server s1 is taken from claim default/web"},
+			{Server: "s3", Text: "server s3 is taken from claim default/db", Approve: "Ingot-Approve: 5678"},
 		},
-	}},
-	Servers: []report.ServerSummary{
-		{Name: "s1", State: model.StateReserved, Power: model.PowerOn, BMC: "b1", Claim: "default/web", Since: ago(49 * time.Hour)},
-		{Name: "server-2", State: model.StateInitial, BMC: "b1", Since: ago(10 * time.Second), Why: "found running\n\x1b[2Jby hand"},
-	},
-	Claims: []report.ClaimSummary{
-		{Name: "default/web", State: report.ClaimBooted, Server: "s1", Since: ago(2 * time.Hour)},
-		{
-			Name: "team/db", State: report.ClaimUnbound, Since: ago(3 * time.Minute),
-			Why: "2 servers: 1 Reserved, 1 Initial (to act: rack operator)",
-		},
-	},
-	BMCs:     []report.BMCSummary{{Name: "b1", State: "Enabled", Address: "10.0.0.1:443"}},
-	Problems: []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Line: 3, Column: 5, Message: "unknown field"}},
-}
+	}, {Message: "1 object is absent without a commit", Approve: "Ingot-Approve: cccc", LeftOut: 1, Until: exampleNow}},
+	Problems: []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Line: 3, Column: 5, Message: "unknown field"}}, ProblemsLeftOut: 4,
+}, []*report.Document{
+	server("s1", model.StateReserved, is(report.Summary{Power: model.PowerOn, BMC: "b1", Claim: "default/web", Since: ago(49 * time.Hour)})),
+	server("server-2", model.StateInitial, is(report.Summary{BMC: "b1", Since: ago(10 * time.Second)}),
+		waits(report.Waiting{Reason: "FoundRunning", Message: "found running\n\x1b[2Jby hand"})),
+	claim("default/web", report.ClaimBooted, is(report.Summary{Server: "s1", Since: ago(2 * time.Hour)})),
+	claim("team/db", report.ClaimUnbound, is(report.Summary{Since: ago(3 * time.Minute)}),
+		waits(report.Waiting{Message: "2 servers: 1 Reserved, 1 Initial", Actor: "rack operator"})),
+	doc(model.KindBMC, "b1", report.BMCEnabled, is(report.Summary{Addresses: []string{"10.0.0.1:443"}})),
+})
 
 const exampleTables = `Revision main@sha1:aaaa, signed by alice
 FetchFailed for 1m: connection refused
 No commit status is posted for 2h00m: the forge does not take the token of git.commitStatus.tokenFile (401)
 
-SERVER    STATE     POWER  CLAIM        SINCE  WHY
+SERVER    STATE     POWER  CLAIM        SINCE  WAITS FOR
 s1        Reserved  On     default/web  2d01h
 server-2  Initial   -      -            10s    found running �[2Jby hand
 
-CLAIM        STATE    SERVER  SINCE  WHY
+CLAIM        STATE    SERVER  SINCE  WAITS FOR
 default/web  Booted   s1      2h00m
 team/db      Unbound  -       3m     2 servers: 1 Reserved, 1 Initial (to act: rack operator)
 
-BMC  STATE    ADDRESS       SINCE  WHY
+BMC  STATE    ADDRESS       SINCE  WAITS FOR
 b1   Enabled  10.0.0.1:443  -
 
 PROBLEMS
 a.yaml:3:5: unknown field
+and 4 more, shown once these are corrected
 
-2 steps wait for approval since 1h00m, with them main@sha1:bbbb would go beyond the guard's limit of 3:
-  release s1 of claim default/web
-  release s3 of claim default/db
-Approve them by ingot approve in a clone, or a commit whose message ends in the line
-  Ingot-Approve: 1234abcd
-Refuse them by
-  git revert bbbb
+Waiting for approval for 1h00m: 2 steps exceed the limit of 3 per hour.
+  server s1 is taken from claim default/web
+  server s3 is taken from claim default/db (alone: --token 5678)
+Approve: ingot approve --token 1234abcd
+     or: a commit whose message ends with the line
+         Ingot-Approve: 1234abcd
+ Refuse: git revert bbbb
+
+Waiting for approval: 1 object is absent without a commit.
+  and 1 more
+Without an approval this happens at 2026-11-21T08:00:00Z.
+Approve: ingot approve --token cccc
+     or: a commit whose message ends with the line
+         Ingot-Approve: cccc
 `
 
 func TestTheStatusIsTables(t *testing.T) {
 	var out bytes.Buffer
-	printSummary(&console{out: &out}, exampleSummary, true, exampleNow)
+	printStatus(&console{out: &out}, exampleDocs, true, exampleNow)
 	if diff := cmp.Diff(exampleTables, out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -104,7 +107,7 @@ func TestColourIsForTerminalsWhoseUserWantsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			tc.c.out = &out
-			printSummary(&tc.c, exampleSummary, true, exampleNow)
+			printStatus(&tc.c, exampleDocs, true, exampleNow)
 			if got := strings.Contains(out.String(), "\x1b["); got != tc.want {
 				t.Errorf("coloured is %v:\n%s", got, out.String())
 			}
@@ -112,21 +115,8 @@ func TestColourIsForTerminalsWhoseUserWantsIt(t *testing.T) {
 	}
 }
 
-func adminServer(t *testing.T, s report.Summary) string {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/api/v1/status" {
-			http.NotFound(w, r)
-			return
-		}
-		_ = json.NewEncoder(w).Encode(s)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
 func TestTheStatusOfADaemon(t *testing.T) {
-	address := adminServer(t, exampleSummary)
+	address := newFakeDaemon(t, exampleDocs).server.URL
 	for name, tc := range map[string]struct {
 		args       []string
 		show, hide []string
@@ -143,7 +133,7 @@ func TestTheStatusOfADaemon(t *testing.T) {
 		"a server that is not there": {
 			args: []string{"server", "s9"}, show: []string{"ingot: there is no server s9"}, code: 1,
 		},
-		"a kind that is none": {args: []string{"node"}, show: []string{`"node" is no kind that has a status`}, code: 1},
+		"a kind that is none": {args: []string{"node"}, show: []string{`"node" has no status: use server, claim or bmc`}, code: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := command(t, append([]string{"status", "--address", address}, tc.args...)...)
@@ -165,22 +155,30 @@ func TestTheStatusOfADaemon(t *testing.T) {
 	}
 }
 
-func TestTheStatusForPrograms(t *testing.T) {
-	stdout, _, code := command(t, "-o", "json", "status", "--address", strings.TrimPrefix(adminServer(t, exampleSummary), "http://"))
-	var got report.Summary
+func TestStatusJSON(t *testing.T) {
+	stdout, _, code := command(t, "-o", "json", "status", "--address", strings.TrimPrefix(newFakeDaemon(t, exampleDocs).server.URL, "http://"))
+	var got struct {
+		Fleet *report.Fleet
+		Items []json.RawMessage
+	}
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 {
 		t.Fatalf("%v, exit code %d:\n%s", err, code, stdout)
 	}
-	if diff := cmp.Diff(exampleSummary, got); diff != "" {
+	if diff := cmp.Diff(exampleDocs.Fleet, got.Fleet); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	for i, want := range listed(exampleDocs) {
+		if d := must.Get(report.ParseDocument(got.Items[i]))(t); !cmp.Equal(d.Overview(), want.Overview()) || d.Path() != want.Path() {
+			t.Errorf("got %+v", d)
+		}
 	}
 }
 
-func TestAnAddressThatIsNoDaemonIsSaidSo(t *testing.T) {
+func TestAddressWithoutDaemon(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	address := other.URL
 	_, stderr, code := command(t, "status", "--address", address)
-	want := "ingot: " + address + "/api/v1/status answered 404 Not Found; is it the admin listener of an Ingot daemon?\n"
+	want := "ingot: " + address + "/api/v1/fleet answered 404 Not Found; is it the admin listener of an Ingot daemon?\n"
 	if stderr != want || code != 1 {
 		t.Errorf("exit code %d\ngot  %swant %s", code, stderr, want)
 	}
@@ -200,11 +198,11 @@ func TestTheStatusBranchIsRead(t *testing.T) {
 		t.Errorf("exit code %d\ngot  %swant %s", code, stderr, want)
 	}
 	must.Get(repo.CommitTo("status", map[string]string{
-		"revision.yaml":   "lastAppliedRevision: main@sha1:aaaa\ndecided: {}\n",
-		"servers/s1.yaml": "metadata: {name: s1}\nstatus: {state: Available, powerState: \"Off\"}\n",
+		"fleet.yaml":      "lastAppliedRevision: main@sha1:aaaa\ndecided: {}\n",
+		"servers/s1.yaml": "kind: Server\nmetadata: {name: s1}\nstatus: {state: Available, powerState: \"Off\", summary: {state: Available, power: \"Off\"}}\n",
 	}, "s1: Discovery → Available"))(t)
 	stdout, stderr, code := command(t, "status", "--git", repo.Dir)
-	want = "Revision main@sha1:aaaa\n\nSERVER  STATE      POWER  CLAIM  SINCE  WHY\ns1      Available  Off    -      -\n"
+	want = "Revision main@sha1:aaaa\n\nSERVER  STATE      POWER  CLAIM  SINCE  WAITS FOR\ns1      Available  Off    -      -\n"
 	if stdout != want || code != 0 {
 		t.Errorf("exit code %d, %s\ngot\n%swant\n%s", code, stderr, stdout, want)
 	}
@@ -224,11 +222,11 @@ func TestAge(t *testing.T) {
 	}
 }
 
-func TestABranchThatIsNoStatusBranchIsRefused(t *testing.T) {
+func TestAnotherBranchIsNotAStatusBranch(t *testing.T) {
 	repo := must.Get(gitserver.New(t.TempDir(), "fleet"))(t)
 	must.Get(repo.Commit(map[string]string{"README.md": "fleet\n"}, "begin"))(t)
 	_, stderr, code := command(t, "status", "--git", repo.Dir, "--branch", "main")
-	if code != exitFailed || !strings.Contains(stderr, "branch main: it has no revision.yaml: is it the branch that Ingot writes?") {
+	if code != exitFailed || !strings.Contains(stderr, "branch main: it has no fleet.yaml: is it the branch that Ingot writes?") {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
 }
@@ -240,7 +238,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestAResultThatCannotBePrintedIsAFailure(t *testing.T) {
 	var errs bytes.Buffer
-	code := execute(t.Context(), []string{"status", "--address", adminServer(t, exampleSummary)}, &console{in: strings.NewReader(""), out: fullDisk{}, err: &errs})
+	code := execute(t.Context(), []string{"status", "--address", newFakeDaemon(t, exampleDocs).server.URL}, &console{in: strings.NewReader(""), out: fullDisk{}, err: &errs})
 	if code != exitFailed || errs.String() != "ingot: print the result: no space left on device\n" {
 		t.Errorf("exit code %d\n%s", code, errs.String())
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +18,8 @@ import (
 // errNotRead is why a daemon that has just started is waited for.
 var errNotRead = errors.New("the daemon has not read the repository yet")
 
-// wait looks every interval until all that was asked for is as Git says, and prints it. What it
-// waits for goes to standard error, once for each change.
+// wait watches until everything that was asked for is as Git says, and prints it. Each change of the
+// reason for waiting goes to standard error.
 func (s statusCommand) wait(ctx context.Context, c *console) error {
 	if s.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -28,41 +30,43 @@ func (s statusCommand) wait(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	tick := time.NewTicker(s.Interval)
-	defer tick.Stop()
-	var unfinished error // as of the last look that was not cut short
-	for said := ""; ; {
-		summary, err := s.look(ctx, c)
-		if err != nil && ctx.Err() != nil && unfinished != nil {
-			return givenUp(ctx, unfinished)
-		}
-		s.quiet = true
-		if err == nil && summary.Revision == "" {
-			err = errNotRead
-		}
+	watching, finish := context.WithCancel(ctx)
+	defer finish()
+	v := &statusView{statusCommand: s, c: c}
+	var unfinished error // as of the last complete look
+	said := ""
+	show := func(err error, at time.Time) {
 		var why string
-		unfinished = err
-		switch {
-		case err != nil:
-			why = err.Error()
-		case !commit.isIn(ctx, summary.Revision):
-			unfinished, why = exitUnderWay, fmt.Sprintf("the daemon acts on %s, and not on %s yet", summary.Revision.Short(), commit.hash[:shortHash])
-		default:
-			unfinished, why = verdict(summary, s.whole()), waitsFor(summary)
+		if why, unfinished = v.unfinished(ctx, err, commit); unfinished == nil && v.updated {
+			why, unfinished = v.unfinished(ctx, v.look(ctx, nil), commit)
 		}
 		if unfinished == nil {
-			return s.print(c, summary, time.Now())
-		}
-		if why != said && ctx.Err() == nil {
+			finish()
+		} else if why != said && ctx.Err() == nil {
 			said = why
-			fmt.Fprintf(c.err, "%s %s\n", time.Now().Format(time.TimeOnly), printable(why))
-		}
-		select {
-		case <-ctx.Done():
-			return givenUp(ctx, unfinished)
-		case <-tick.C:
+			fmt.Fprintf(c.err, "%s %s\n", at.Format(time.TimeOnly), printable(why))
 		}
 	}
+	s.watchFlags.watch(watching, v.view(watching, show), v.look(ctx, nil))
+	if unfinished == nil {
+		return s.print(c, v.docs, time.Now())
+	}
+	return givenUp(ctx, unfinished)
+}
+
+// unfinished returns why the command still waits, and the error with which it ends now; nil if nothing
+// is waited for. Err is that of the last look.
+func (v *statusView) unfinished(ctx context.Context, err error, commit awaitedCommit) (why string, end error) {
+	if err = cmp.Or(err, v.missing); err == nil && v.docs.Fleet.Applied == "" {
+		err = errNotRead
+	}
+	if err != nil {
+		return err.Error(), err
+	}
+	if applied := v.docs.Fleet.Applied; !commit.isIn(ctx, applied) {
+		return fmt.Sprintf("the daemon acts on %s, and not on %s yet", applied.Short(), commit.hash[:shortHash]), exitUnderWay
+	}
+	return waitsFor(v.docs), verdict(v.docs, v.whole())
 }
 
 // givenUp is how waiting ends without what was waited for: at its timeout with what is unfinished.
@@ -116,30 +120,24 @@ func (a awaitedCommit) isIn(ctx context.Context, r model.Revision) bool {
 	return err == nil
 }
 
-// waitsFor says in a line what is not as Git says: the first object of those that wait.
-func waitsFor(s report.Summary) string {
-	var lines []string
-	note := func(kind, name, state, why string) {
-		if why != "" {
-			lines = append(lines, fmt.Sprintf("%s %s is %s: %s", kind, name, state, why))
+// waitsFor names the first object that waits, claims before servers and BMCs.
+func waitsFor(docs *report.Documents) string {
+	var first string
+	more := -1
+	for _, d := range slices.Concat(docs.ClaimsInGit(), docs.List(report.Servers), docs.List(report.BMCs)) {
+		o := d.Overview()
+		if len(o.Waiting) == 0 || o.First().Reason == model.ReasonDecommissioned {
+			continue
+		}
+		if more++; first == "" {
+			first = fmt.Sprintf("%s %s is %s: %s", d.Folder().Noun(), d.Name(), o.Summary.State, waitingText(o.First()))
 		}
 	}
-	for _, v := range s.Claims {
-		note("claim", string(v.Name), string(v.State), v.Why)
+	switch {
+	case more < 0:
+		return "action is needed, see ingot status"
+	case more == 0:
+		return first
 	}
-	for _, v := range s.Servers {
-		if !v.Decommissioned {
-			note("server", string(v.Name), string(v.State), v.Why)
-		}
-	}
-	for _, v := range s.BMCs {
-		note("BMC", string(v.Name), v.State, v.Why)
-	}
-	switch len(lines) {
-	case 0:
-		return "somebody has to act, see ingot status"
-	case 1:
-		return lines[0]
-	}
-	return fmt.Sprintf("%s; %s more", lines[0], text.Plural(len(lines)-1, "object"))
+	return fmt.Sprintf("%s; %s more", first, text.Plural(more, "object"))
 }

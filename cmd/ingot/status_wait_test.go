@@ -3,13 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os/exec"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,15 +24,16 @@ func waitOf(ctx context.Context, address string, args ...string) (out, errs stri
 	return o.String(), strings.ReplaceAll(timeOfDay.ReplaceAllString(e.String(), "TIME"), address, "ADDRESS"), code
 }
 
-func TestWaitingEndsWhenAllIsAsGitSays(t *testing.T) {
-	claim := func(state report.ClaimState, why string) *report.Summary {
-		return &report.Summary{Revision: "main@sha1:aa", Claims: []report.ClaimSummary{{Name: "default/web", State: state, Why: why}}}
+func TestWaitEndsWhenNothingIsWaitedFor(t *testing.T) {
+	web := func(state string, change ...func(*report.Overview)) *report.Documents {
+		return inFleet("main@sha1:aa", claim("default/web", state, change...))
 	}
-	none := &report.Summary{Revision: "main@sha1:aa"}
-	waits, acts := claim(report.ClaimUnbound, "no server is free"), claim(report.ClaimUnbound, "no server is free (to act: rack operator)")
-	_, address := watched(t, nil, &report.Summary{}, none, waits, waits, acts, claim(report.ClaimBooted, ""))
-	out, errs, code := waitOf(t.Context(), address, "claim", "web")
-	const want = `TIME ADDRESS/api/v1/status answered 503 Service Unavailable; is it the admin listener of an Ingot daemon?
+	noServer := report.Waiting{Message: "no server is free"}
+	alone := web(report.ClaimUnbound, waits(noServer))
+	noServer.Actor = "rack operator"
+	d, _ := polled(t, nil, inFleet(""), inFleet("main@sha1:aa"), alone, alone, web(report.ClaimUnbound, waits(noServer)), web(report.ClaimBooted))
+	out, errs, code := waitOf(t.Context(), d.server.URL, "claim", "web")
+	const want = `TIME ADDRESS/api/v1/fleet answered 503 Service Unavailable; is it the admin listener of an Ingot daemon?
 TIME there is no claim web
 TIME claim default/web is Unbound: no server is free
 TIME claim default/web is Unbound: no server is free (to act: rack operator)
@@ -47,11 +46,28 @@ TIME claim default/web is Unbound: no server is free (to act: rack operator)
 	}
 }
 
-func TestADaemonThatHasReadNothingYetIsWaitedFor(t *testing.T) {
-	_, address := watched(t, &report.Summary{}, &report.Summary{Revision: "main@sha1:aa"})
-	_, errs, code := waitOf(t.Context(), address)
+func TestWaitForDaemonThatStarts(t *testing.T) {
+	d, _ := polled(t, inFleet(""), inFleet("main@sha1:aa"))
+	_, errs, code := waitOf(t.Context(), d.server.URL)
 	if want := "TIME the daemon has not read the repository yet\n"; errs != want || code != exitFine {
 		t.Errorf("exit code %d, %q, want %q", code, errs, want)
+	}
+}
+
+// The last look reads everything: the fleet of an event may be newer than the documents that are kept.
+func TestWaitReadsOnlyChangedDocuments(t *testing.T) {
+	d := newFakeDaemon(t)
+	other, waiting := claim("default/db", report.ClaimBooted), waits(report.Waiting{Message: "power"})
+	d.show(inFleet("main@sha1:aa", other, claim("default/web", report.ClaimBound, waiting)))
+	s, ended := inBackground(t.Context(), "status", "--wait", "--interval", "1h", "--address", d.server.URL)
+	s.until(t, "is Bound: power\n")
+	d.looked(t, 2*fullLook)
+	d.show(inFleet("main@sha1:aa", other, claim("default/web", report.ClaimBooted)))
+	if code := <-ended; code != exitFine {
+		t.Errorf("exit code %d\n%s", code, s.shown())
+	}
+	if got := d.asked(); len(got) != 2+fullLook || !slices.Contains(got, "/api/v1/serverclaims/default/web") {
+		t.Errorf("requested %q", got)
 	}
 }
 
@@ -59,27 +75,28 @@ func TestWaitingIsGivenUp(t *testing.T) {
 	ln := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	nobody := "http://" + ln.Addr().String()
 	ln.Close()
-	waits := report.Summary{Revision: "main@sha1:aa", Servers: []report.ServerSummary{{Name: "s1", State: model.StateDiscovery, Why: "waiting for the probe"}}}
+	waiting := inFleet("main@sha1:aa", server("s1", model.StateDiscovery, waits(report.Waiting{Message: "waiting for the probe"})))
+	address := newFakeDaemon(t, waiting).server.URL
 	for name, tc := range map[string]struct {
 		address string
 		want    int
 	}{
-		"while something is under way": {adminServer(t, waits), int(exitUnderWay)},
+		"while something is under way": {address, int(exitUnderWay)},
 		"while nobody answers":         {nobody, exitFailed},
 	} {
 		if _, errs, code := waitOf(t.Context(), tc.address, "--timeout", "250ms"); code != tc.want {
 			t.Errorf("%s: exit code %d, want %d\n%s", name, code, tc.want, errs)
 		}
 	}
-	if _, errs, code := waitOf(t.Context(), adminServer(t, waits), "--timeout", "250ms", "claim", "web"); code != exitFailed || !strings.Contains(errs, "ingot: there is no claim web") {
+	if _, errs, code := waitOf(t.Context(), address, "--timeout", "250ms", "claim", "web"); code != exitFailed || !strings.Contains(errs, "ingot: there is no claim web") {
 		t.Errorf("for an object that does not exist: exit code %d\n%s", code, errs)
 	}
-	if _, errs, code := waitOf(t.Context(), stalling(t, waits), "--timeout", "250ms"); code != int(exitUnderWay) {
+	if _, errs, code := waitOf(t.Context(), stalling(t, waiting), "--timeout", "250ms"); code != int(exitUnderWay) {
 		t.Errorf("while a look is under way: exit code %d\n%s", code, errs)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, errs, code := waitOf(ctx, adminServer(t, waits)); code != int(exitUnderWay) {
+	if _, errs, code := waitOf(ctx, address); code != int(exitUnderWay) {
 		t.Errorf("interrupted: exit code %d\n%s", code, errs)
 	}
 	if _, errs, code := command(t, "status", "--timeout", "5s"); code != exitFailed || !strings.Contains(errs, "--timeout: a positive time, with --wait") {
@@ -87,20 +104,13 @@ func TestWaitingIsGivenUp(t *testing.T) {
 	}
 }
 
-func stalling(t *testing.T, s report.Summary) string {
-	var once sync.Once
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		stall := true
-		once.Do(func() {
-			stall = false
-			_ = json.NewEncoder(w).Encode(s)
-		})
-		if stall {
-			<-r.Context().Done()
-		}
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+// stalling answers one look.
+func stalling(t *testing.T, docs *report.Documents) string {
+	d, _ := polled(t, docs)
+	d.lastLook = func() {
+		d.admin = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	}
+	return d.server.URL
 }
 
 // A pipeline that has pushed waits for its own commit, and not for the state before it.
@@ -121,9 +131,7 @@ func TestACommitIsWaitedFor(t *testing.T) {
 		git("commit", "--quiet", "--allow-empty", "--message", "change")
 		commits = append(commits, git("rev-parse", "HEAD"))
 	}
-	at := func(commit string) *report.Summary {
-		return &report.Summary{Revision: model.Revision("main@sha1:" + commit)}
-	}
+	at := func(commit string) *report.Documents { return inFleet(model.Revision("main@sha1:" + commit)) }
 	before := "TIME the daemon acts on main@" + commits[0][:7] + ", and not on " + commits[1][:7] + " yet\n"
 	for name, tc := range map[string]struct {
 		dir, revision string
@@ -142,8 +150,8 @@ func TestACommitIsWaitedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(tc.dir)
-			_, address := watched(t, at(commits[0]), at(tc.now))
-			_, errs, code := waitOf(t.Context(), address, "--timeout", "700ms", "--revision="+tc.revision)
+			d, _ := polled(t, at(commits[0]), at(tc.now))
+			_, errs, code := waitOf(t.Context(), d.server.URL, "--timeout", "700ms", "--revision="+tc.revision)
 			if code != tc.code || !strings.Contains(errs, tc.says) {
 				t.Errorf("exit code %d, want %d; it says %q, want %q", code, tc.code, errs, tc.says)
 			}

@@ -16,7 +16,7 @@ import (
 	"ingot/reconcile/report"
 )
 
-// watch shows the state of the fleet until ctx is done: drawn anew on a terminal, a document
+// watch shows the state of the fleet until ctx is done: redrawn on a terminal, a document
 // for each change as JSON or YAML, and a line for each change elsewhere.
 func (s statusCommand) watch(ctx context.Context, c *console) error {
 	show := s.lines(c)
@@ -24,23 +24,57 @@ func (s statusCommand) watch(ctx context.Context, c *console) error {
 	case c.format == "name":
 		return errors.New("--watch prints text, wide, json or yaml: names do not change")
 	case c.json():
-		show = documents(c, json.Marshal)
+		show = changedDocuments(c, json.Marshal)
 	case c.format == "yaml":
-		show = documents(c, yamlDocument)
+		show = changedDocuments(c, yamlDocument)
 	case c.terminal:
 		show = s.screens(c)
 	}
-	var summary report.Summary
-	look := func() error {
-		now, err := s.look(ctx, c)
-		if err == nil {
-			summary = now
-		}
-		s.quiet = true
+	v := &statusView{statusCommand: s, c: c}
+	if err := v.look(ctx, nil); err != nil {
 		return err
 	}
-	return s.watchFlags.watch(ctx, func(ctx context.Context) <-chan news { return s.follow(ctx, c) }, look,
-		func(err error, at time.Time) { show(summary, err, at) })
+	if v.missing != nil {
+		return v.missing
+	}
+	s.watchFlags.watch(ctx, v.view(ctx, func(err error, at time.Time) { show(v.docs, cmp.Or(err, v.missing), at) }), nil)
+	return nil
+}
+
+// statusView has the newest documents.
+type statusView struct {
+	statusCommand
+	c *console
+
+	all     *report.Documents // as they were loaded; nil after an error
+	updated bool              // all were loaded in parts: its fleet may be newer than other documents
+	docs    *report.Documents // of all, those that were asked for
+	missing error             // there are no such documents any longer
+}
+
+// look loads the documents at changed paths, or everything.
+func (v *statusView) look(ctx context.Context, paths []string) (err error) {
+	v.updated = v.all != nil && paths != nil
+	v.all, err = v.load(ctx, v.c, v.all, paths)
+	v.quiet = true
+	if err != nil {
+		v.all = nil
+		return err
+	}
+	only, missing := v.filter(v.all)
+	if v.missing = missing; missing == nil {
+		v.docs = only
+	}
+	return nil
+}
+
+// view shows the documents by show.
+func (v *statusView) view(ctx context.Context, show func(err error, at time.Time)) view {
+	return view{
+		func(ctx context.Context) <-chan change { return v.follow(ctx, v.c) },
+		func(paths []string) error { return v.look(ctx, paths) },
+		show,
+	}
 }
 
 // yamlDocument writes v as one of several YAML documents.
@@ -49,24 +83,24 @@ func yamlDocument(v any) ([]byte, error) {
 	return append([]byte("---\n"), bytes.TrimRight(data, "\n")...), err
 }
 
-// show shows a summary, and why there is no newer one, if there is none.
-type show func(now report.Summary, err error, at time.Time)
+// show shows documents, and why there are no newer ones.
+type show func(now *report.Documents, err error, at time.Time)
 
-// screens draws each summary over the one before.
+// screens draws each status over the one before.
 func (s statusCommand) screens(c *console) show {
-	return func(now report.Summary, err error, at time.Time) {
+	return func(now *report.Documents, err error, at time.Time) {
 		c.redraw(func(on *console) {
 			on.printf("%s\n", on.paint(fmt.Sprintf("%s, every %s", at.Format(time.TimeOnly), s.Interval), faint))
 			if err != nil {
-				on.printText(0, 2, printable("not so any more, perhaps: "+err.Error()), red)
+				on.printText(0, 2, printable("may be outdated: "+err.Error()), red)
 			}
-			printSummary(on, now, s.whole(), at)
+			printStatus(on, now, s.whole(), at)
 		}, "a kind and a name show less")
 	}
 }
 
-// redraw draws what print prints over what stands on the terminal. Advice says what to do
-// where there is no room for all of it.
+// redraw draws the output of print over the screen. Advice follows the number of lines that do not
+// fit.
 func (c *console) redraw(print func(on *console), advice string) {
 	var drawn bytes.Buffer
 	on := *c
@@ -77,37 +111,37 @@ func (c *console) redraw(print func(on *console), advice string) {
 		more := len(lines) - max(height-2, 1)
 		lines = append(lines[:len(lines)-more], fmt.Sprintf("… %s more; %s", text.Plural(more, "line"), advice))
 	}
-	// from the top, over what stands there, and nothing below (ECMA-48: CUP, EL, ED)
+	// from the top, over the previous lines, and nothing below (ECMA-48: CUP, EL, ED)
 	c.printf("\x1b[H%s\x1b[K\n\x1b[J", strings.Join(lines, "\x1b[K\n"))
 }
 
-// lines prints the first summary, and from then on a line for each change.
+// lines prints the first status, and then a line for each change.
 func (s statusCommand) lines(c *console) show {
-	var before *report.Summary
+	var before *report.Documents
 	var said string
-	return func(now report.Summary, err error, at time.Time) {
+	return func(now *report.Documents, err error, at time.Time) {
 		if before == nil {
-			printSummary(c, now, s.whole(), at)
-			before = &now
+			printStatus(c, now, s.whole(), at)
+			before = now
 		}
 		if message := errorText(err); message != said {
 			said = message
 			c.printf("%s %s\n", at.Format(time.TimeOnly), printable(cmp.Or(message, "it answers again")))
 		}
-		for _, change := range append(changes(*before, now), transitionLines(*before, now)...) {
+		for _, change := range append(changes(before.Fleet, now.Fleet), transitionLines(before, now)...) {
 			c.printf("%s %s\n", at.Format(time.TimeOnly), printable(change))
 		}
-		before = &now
+		before = now
 	}
 }
 
-// changes are the lines for what changed of the fleet as a whole.
-func changes(before, now report.Summary) (lines []string) {
-	if now.Revision != before.Revision {
-		lines = append(lines, "revision "+string(now.Revision))
+// changes are the lines for changes of the fleet as a whole.
+func changes(before, now *report.Fleet) (lines []string) {
+	if now.Applied != before.Applied {
+		lines = append(lines, "revision "+string(now.Applied))
 	}
-	if len(now.Guard) != len(before.Guard) {
-		lines = append(lines, text.Plural(len(now.Guard), "list")+" held by the guard")
+	if len(now.Holds) != len(before.Holds) {
+		lines = append(lines, text.Plural(len(now.Holds), "list")+" waiting for approval")
 	}
 	if len(now.Problems) != len(before.Problems) {
 		lines = append(lines, text.Plural(len(now.Problems), "problem"))
@@ -115,18 +149,18 @@ func changes(before, now report.Summary) (lines []string) {
 	return lines
 }
 
-func transitionLines(before, now report.Summary) (lines []string) {
+func transitionLines(before, now *report.Documents) (lines []string) {
 	for _, t := range transitions(before, now, 0) {
 		lines = append(lines, fmt.Sprintf("%s %s %s", t.Kind, t.Name, t.change()))
 	}
 	return lines
 }
 
-// documents prints each summary that is another one, as a line of JSON or a document of YAML.
-func documents(c *console, write func(any) ([]byte, error)) show {
+// changedDocuments prints changed documents as a line of JSON or a document of YAML.
+func changedDocuments(c *console, write func(any) ([]byte, error)) show {
 	var before string
-	return func(now report.Summary, _ error, _ time.Time) {
-		line, err := write(now)
+	return func(now *report.Documents, _ error, _ time.Time) {
+		line, err := write(documentsOf(now))
 		if err == nil && string(line) != before {
 			before = string(line)
 			c.printf("%s\n", line)

@@ -3,7 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -18,28 +18,25 @@ import (
 	"ingot/reconcile/report"
 )
 
-const longWhy = "waiting for the server to shut down, which takes as long as what runs on it needs: image " +
-	"registry.example.com/operating-systems/flatcar-container-linux-with-a-very-long-name:4081.2.0-stable (to act: tenant)"
+const longMessage = "waiting for the server to shut down, which takes as long as what runs on it needs: image " +
+	"registry.example.com/operating-systems/flatcar-container-linux-with-a-very-long-name:4081.2.0-stable"
 
 func TestTablesFitATerminal(t *testing.T) {
-	wide := report.Summary{
-		Servers: []report.ServerSummary{{Name: "rack1-bmc-01-system-0", State: model.StateReserved, Claim: "default/web-1", Why: longWhy}},
-		Claims:  []report.ClaimSummary{{Name: "a/b", State: report.ClaimBound, Server: "s1", Why: longWhy}},
-		Problems: []model.Problem{{
-			File: "claims/default/web-1.yaml", Line: 3, Column: 5, Message: "unknown field " + longWhy,
-		}},
-	}
+	long := waits(report.Waiting{Message: longMessage, Actor: "tenant"})
+	wide := inFleet("", server("rack1-bmc-01-system-0", model.StateReserved, is(report.Summary{Claim: "default/web-1"}), long),
+		claim("a/b", report.ClaimBound, is(report.Summary{Server: "s1"}), long))
+	wide.Fleet.Problems = []model.Problem{{File: "claims/default/web-1.yaml", Line: 3, Column: 5, Message: "unknown field " + longMessage}}
 	const want = `Revision none yet
 
 SERVER                 STATE     POWER  CLAIM          SINCE
-    WHY
+    WAITS FOR
 rack1-bmc-01-system-0  Reserved  -      default/web-1  -
     waiting for the server to shut down, which takes as long as what runs on it
     needs: image
     registry.example.com/operating-systems/flatcar-container-linux-with-a-very-l
     ong-name:4081.2.0-stable (to act: tenant)
 
-CLAIM  STATE  SERVER  SINCE  WHY
+CLAIM  STATE  SERVER  SINCE  WAITS FOR
 a/b    Bound  s1      -      waiting for the server to shut down, which takes as
                              long as what runs on it needs: image
                              registry.example.com/operating-systems/flatcar-cont
@@ -50,11 +47,11 @@ PROBLEMS
 claims/default/web-1.yaml:3:5: unknown field waiting for the server to shut
   down, which takes as long as what runs on it needs: image
   registry.example.com/operating-systems/flatcar-container-linux-with-a-very-lon
-  g-name:4081.2.0-stable (to act: tenant)
+  g-name:4081.2.0-stable
 `
 	var out bytes.Buffer
 	c := &console{out: &out, terminal: true, env: []string{"NO_COLOR=1"}}
-	printSummary(c, wide, true, exampleNow)
+	printStatus(c, wide, true, exampleNow)
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -65,84 +62,60 @@ claims/default/web-1.yaml:3:5: unknown field waiting for the server to shut
 	}
 	out.Reset()
 	c.terminal = false
-	if printSummary(c, wide, true, exampleNow); strings.Count(out.String(), "\n") != 10 {
+	if printStatus(c, wide, true, exampleNow); strings.Count(out.String(), "\n") != 10 {
 		t.Errorf("for programs an object is one line:\n%s", out.String())
 	}
 }
 
-// watched is a daemon that answers with one summary after the other, and cancels the last
-// time.
-func watched(t *testing.T, all ...*report.Summary) (ctx context.Context, address string) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	next := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/api/v1/status" {
-			http.NotFound(w, r) // there is no event stream, so it is polled
-			return
-		}
-		if next == len(all) {
-			cancel()
-			next--
-		}
-		if all[next] == nil {
-			http.Error(w, "", http.StatusServiceUnavailable)
-		} else {
-			_ = json.NewEncoder(w).Encode(*all[next])
-		}
-		next++
-	}))
-	t.Cleanup(server.Close)
-	t.Cleanup(cancel)
-	return ctx, server.URL
-}
-
 var timeOfDay = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d`)
 
-func watchOf(ctx context.Context, c *console, address string, args ...string) (string, int) {
+// watchOf watches until all documents of a daemon were shown.
+func watchOf(t *testing.T, c *console, docs []*report.Documents, args ...string) (string, int) {
 	var out bytes.Buffer
 	c.in, c.out, c.err = strings.NewReader(""), &out, &out
-	code := execute(ctx, append([]string{"status", "--watch", "--interval", "100ms", "--address", address}, args...), c)
-	return strings.ReplaceAll(timeOfDay.ReplaceAllString(out.String(), "TIME"), address, "ADDRESS"), code
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	d, end := polled(t, docs...)
+	go func() {
+		<-end
+		cancel()
+	}()
+	code := execute(ctx, append([]string{"status", "--watch", "--interval", "100ms", "--address", d.server.URL}, args...), c)
+	return strings.ReplaceAll(timeOfDay.ReplaceAllString(out.String(), "TIME"), d.server.URL, "ADDRESS"), code
 }
 
-func TestWatchingSaysWhatChanges(t *testing.T) {
-	before := &report.Summary{Revision: "main@sha1:aa", Servers: []report.ServerSummary{{Name: "s1", State: model.StateAvailable}}}
-	after := &report.Summary{
-		Revision: "main@sha1:bb", Guard: []model.GuardHold{{}}, Problems: []model.Problem{{}, {}},
-		Servers: []report.ServerSummary{{Name: "s1", State: model.StateReserved, Claim: "default/web"}},
-	}
-	ctx, address := watched(t, before, before, after, nil, nil, after)
-	got, code := watchOf(ctx, &console{}, address)
+func TestWatchPrintsChanges(t *testing.T) {
+	before := inFleet("main@sha1:aa", server("s1", model.StateAvailable))
+	after := inFleet("main@sha1:bb", server("s1", model.StateReserved, is(report.Summary{Claim: "default/web"})))
+	after.Fleet.Holds, after.Fleet.Problems = []report.Hold{{}}, []model.Problem{{}, {}}
+	got, code := watchOf(t, &console{}, []*report.Documents{before, before, after, nil, nil, after})
 	const want = `Revision main@sha1:aa
 
-SERVER  STATE      POWER  CLAIM  SINCE  WHY
+SERVER  STATE      POWER  CLAIM  SINCE  WAITS FOR
 s1      Available  -      -      -
 TIME revision main@sha1:bb
-TIME 1 list held by the guard
+TIME 1 list waiting for approval
 TIME 2 problems
 TIME server s1 Available → Reserved for default/web
-TIME ADDRESS/api/v1/status answered 503 Service Unavailable; is it the admin listener of an Ingot daemon?
+TIME ADDRESS/api/v1/fleet answered 503 Service Unavailable; is it the admin listener of an Ingot daemon?
 TIME it answers again
 `
 	if diff := cmp.Diff(want, got); diff != "" || code != exitFine {
 		t.Errorf("exit code %d, -want +got:\n%s", code, diff)
 	}
-	ctx, address = watched(t, before, before, after)
-	got, _ = watchOf(ctx, &console{}, address, "-o", "json")
-	if lines := strings.Split(strings.TrimSpace(got), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[1], `{"revision":"main@sha1:bb"`) {
+	got, _ = watchOf(t, &console{}, []*report.Documents{before, before, after}, "-o", "json")
+	if lines := strings.Split(strings.TrimSpace(got), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[1], `{"fleet":{"lastAppliedRevision":"main@sha1:bb"`) {
 		t.Errorf("as JSON:\n%s", got)
 	}
 }
 
-func TestWatchingDrawsATerminalAnew(t *testing.T) {
-	s := &report.Summary{Revision: "main@sha1:aa"}
+func TestWatchRedrawsTerminal(t *testing.T) {
+	var servers []*report.Document
 	for i := range 9 {
-		s.Servers = append(s.Servers, report.ServerSummary{Name: model.ServerName("s" + string(rune('0'+i))), State: model.StateAvailable})
+		servers = append(servers, server(fmt.Sprintf("s%d", i), model.StateAvailable))
 	}
-	ctx, address := watched(t, s, nil)
 	c := &console{terminal: true, env: []string{"NO_COLOR=1"}, dimensions: func() (int, int) { return 80, 9 }}
-	got, code := watchOf(ctx, c, address)
+	got, code := watchOf(t, c, []*report.Documents{inFleet("main@sha1:aa", servers...), nil})
 	screens := strings.Split(got, "\x1b[H")
 	if len(screens) != 3 || code != exitFine {
 		t.Fatalf("exit code %d, %d screens:\n%q", code, len(screens)-1, got)
@@ -150,7 +123,7 @@ func TestWatchingDrawsATerminalAnew(t *testing.T) {
 	const want = `, every 100ms
 Revision main@sha1:aa
 
-SERVER  STATE      POWER  CLAIM  SINCE  WHY
+SERVER  STATE      POWER  CLAIM  SINCE  WAITS FOR
 s0      Available  -      -      -
 s1      Available  -      -      -
 s2      Available  -      -      -
@@ -160,54 +133,48 @@ s2      Available  -      -      -
 	if diff := cmp.Diff(want, ","+strings.NewReplacer("\x1b[K", "", "\x1b[J", "").Replace(shown)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if !strings.Contains(screens[2], "\nnot so any more, perhaps: ADDRESS/api/v1/status answered 503") || !strings.Contains(screens[2], "s0 ") {
+	if !strings.Contains(screens[2], "\nmay be outdated: ADDRESS/api/v1/fleet answered 503") || !strings.Contains(screens[2], "s0 ") {
 		t.Errorf("what was seen last is not shown on:\n%s", screens[2])
 	}
 }
 
-func TestTheExitCodeSaysWhetherSomebodyHasToAct(t *testing.T) {
-	fine := report.Summary{
-		Servers:  []report.ServerSummary{{Name: "s1", State: model.StateReserved, Claim: "default/web"}},
-		Claims:   []report.ClaimSummary{{Name: "default/web", State: report.ClaimBooted}, {Name: "default/db", State: report.ClaimBooted}},
-		Problems: []model.Problem{{Severity: model.SeverityWarning}},
+func TestStatusExitCode(t *testing.T) {
+	db := claim("default/db", report.ClaimBooted)
+	with := func(change func(*report.Fleet), docs ...*report.Document) *report.Documents {
+		all := inFleet("main@sha1:aa", docs...)
+		all.Fleet.Problems = []model.Problem{{Severity: model.SeverityWarning}}
+		change(all.Fleet)
+		return all
 	}
-	with := func(change func(*report.Summary)) report.Summary {
-		s := fine
-		s.Claims, s.Servers = slices.Clone(fine.Claims), slices.Clone(fine.Servers)
-		change(&s)
-		return s
-	}
+	same := func(*report.Fleet) {}
+	waiting := with(same, db, claim("default/web", report.ClaimBooted, waits(report.Waiting{Message: "waiting for power"})))
+	held := with(func(f *report.Fleet) { f.Holds = []report.Hold{{}} }, db)
 	for name, tc := range map[string]struct {
-		summary report.Summary
-		args    []string
-		want    int
+		docs *report.Documents
+		args []string
+		want int
 	}{
-		"all is well": {summary: fine},
-		"a claim waits for its server": {
-			summary: with(func(s *report.Summary) { s.Claims[0].Why = "waiting for power" }), want: int(exitUnderWay),
+		"nothing waits":                       {docs: with(same, db, server("s1", model.StateReserved))},
+		"a claim waits for its server":        {docs: waiting, want: int(exitUnderWay)},
+		"a claim that is not asked for waits": {docs: waiting, args: []string{"claim", "db"}},
+		"a claim needs action": {
+			docs: with(same, claim("default/web", report.ClaimBooted, waits(report.Waiting{Message: "no server is free", Actor: "rack operator"}))), want: int(exitActs),
 		},
-		"and is not asked about": {
-			summary: with(func(s *report.Summary) { s.Claims[0].Why = "waiting for power" }), args: []string{"claim", "db"},
+		"a server is in Error": {docs: with(same, server("s1", model.StateError)), want: int(exitActs)},
+		"a server is decommissioned": {
+			docs: with(same, server("s1", model.StateError, waits(report.Waiting{Reason: model.ReasonDecommissioned}))),
 		},
-		"a claim waits for somebody": {
-			summary: with(func(s *report.Summary) { s.Claims[0].Why = "no server is free (to act: rack operator)" }), want: int(exitActs),
-		},
-		"a server is in Error": {
-			summary: with(func(s *report.Summary) { s.Servers[0].State = model.StateError }), want: int(exitActs),
-		},
-		"a server is to be forgotten": {summary: with(func(s *report.Summary) {
-			s.Servers[0].State, s.Servers[0].Why, s.Servers[0].Decommissioned = model.StateError, "a commit took its BMC away", true
-		})},
 		"a manifest is wrong": {
-			summary: with(func(s *report.Summary) { s.Problems = []model.Problem{{Severity: model.SeverityError}} }), want: int(exitActs),
+			docs: with(func(f *report.Fleet) { f.Problems = []model.Problem{{Severity: model.SeverityError}} }), want: int(exitActs),
 		},
-		"the guard holds something":     {summary: with(func(s *report.Summary) { s.Guard = []model.GuardHold{{}} }), want: int(exitActs)},
-		"which is no claim's":           {summary: with(func(s *report.Summary) { s.Guard = []model.GuardHold{{}} }), args: []string{"claim"}},
-		"something is absent":           {summary: with(func(s *report.Summary) { s.Absent = &report.AbsentSummary{} }), want: int(exitActs)},
-		"the repository cannot be read": {summary: exampleSummary, want: int(exitActs)},
+		"a list waits for approval":              {docs: held, want: int(exitActs)},
+		"a list waits, and a claim is asked for": {docs: held, args: []string{"claim"}},
+		"the repository cannot be read": {
+			docs: with(func(f *report.Fleet) { f.Trouble = &report.Trouble{Reason: model.SourceFetchFailed} }), want: int(exitActs),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"status", "--exit-code", "--address", adminServer(t, tc.summary)}, tc.args...)
+			args := append([]string{"status", "--exit-code", "--address", newFakeDaemon(t, tc.docs).server.URL}, tc.args...)
 			if _, stderr, code := command(t, args...); code != tc.want || stderr != "" {
 				t.Errorf("exit code %d, want %d\n%s", code, tc.want, stderr)
 			}
@@ -238,7 +205,7 @@ func TestWithoutADaemonTheCloneIsRead(t *testing.T) {
 	}
 	for _, args := range [][]string{{"status", "--branch", "main"}, {"explain", "--branch", "main", "server", "s3"}} {
 		stdout, stderr, code := inside(w.dir, args...)
-		if code != exitFailed || stdout != "" || !strings.HasSuffix(stderr, "\ningot: read branch main: it has no revision.yaml: is it the branch that Ingot writes?\n") {
+		if code != exitFailed || stdout != "" || !strings.HasSuffix(stderr, "\ningot: read branch main: it has no fleet.yaml: is it the branch that Ingot writes?\n") {
 			t.Errorf("%v: exit code %d\n%s%s", args, code, stdout, stderr)
 		}
 	}
@@ -261,7 +228,7 @@ func TestWithoutADaemonTheCloneIsRead(t *testing.T) {
 	}
 }
 
-func TestTheStatusBranchOfACloneIsThatWhichWasFetched(t *testing.T) {
+func TestStatusBranchOfAClone(t *testing.T) {
 	w := newApproveWorld(t, heldRevision)
 	if stdout, stderr, code := command(t, "status", "--git", w.dir, "server"); code != exitFine || !strings.Contains(stdout, "s3") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)

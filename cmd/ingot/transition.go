@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ingot/reconcile/report"
@@ -41,33 +42,26 @@ func (t transition) change() (change string) {
 // subject is what can change state: a server or a claim.
 type subject struct{ kind, name string }
 
-// transitions returns what changed between two summaries: servers first, then
+// transitions returns the changed states of servers and claims: servers first, then
 // claims, then claims that are gone.
-func transitions(before, after report.Summary, at time.Duration) []transition {
+func transitions(before, after *report.Documents, at time.Duration) []transition {
 	old := make(map[subject]string)
-	for _, s := range before.Servers {
-		old[subject{"server", string(s.Name)}] = string(s.State)
-	}
-	for _, c := range before.Claims {
-		old[subject{"claim", string(c.Name)}] = string(c.State)
+	of := func(d *report.Document) subject { return subject{d.Folder().Noun(), d.Name()} }
+	for _, d := range slices.Concat(before.List(report.Servers), before.ClaimsInGit()) {
+		old[of(d)] = d.Overview().Summary.State
 	}
 	var all []transition
-	note := func(of subject, to, note string) {
-		if from := old[of]; from != to {
-			all = append(all, transition{After: at, Kind: of.kind, Name: of.name, From: from, To: to, Note: note})
+	for _, d := range slices.Concat(after.List(report.Servers), after.ClaimsInGit()) {
+		s, is := d.Overview().Summary, of(d)
+		if from := old[is]; from != s.State {
+			note := prefixed("for ", string(s.Claim)) + prefixed("on ", string(s.Server))
+			all = append(all, transition{After: at, Kind: is.kind, Name: is.name, From: from, To: s.State, Note: note})
 		}
-		delete(old, of)
+		delete(old, is)
 	}
-	for _, s := range after.Servers {
-		note(subject{"server", string(s.Name)}, string(s.State), prefixed("for ", string(s.Claim)))
-	}
-	for _, c := range after.Claims {
-		note(subject{"claim", string(c.Name)}, string(c.State), prefixed("on ", string(c.Server)))
-	}
-	for _, c := range before.Claims {
-		of := subject{"claim", string(c.Name)}
-		if from, gone := old[of]; gone {
-			all = append(all, transition{After: at, Kind: of.kind, Name: of.name, From: from})
+	for _, d := range before.ClaimsInGit() {
+		if from, gone := old[of(d)]; gone {
+			all = append(all, transition{After: at, Kind: of(d).kind, Name: of(d).name, From: from})
 		}
 	}
 	return all

@@ -11,48 +11,42 @@ import (
 )
 
 func TestTransitions(t *testing.T) {
-	server := func(state model.ServerState, claim model.ClaimName) []report.ServerSummary {
-		return []report.ServerSummary{{Name: "s1", State: state, Claim: claim}}
+	one := func(state model.ServerState, claim model.ClaimName) *report.Document {
+		return server("s1", state, is(report.Summary{Claim: claim}))
 	}
-	claim := func(state report.ClaimState, server model.ServerName) []report.ClaimSummary {
-		return []report.ClaimSummary{{Name: "default/web", State: state, Server: server}}
+	web := func(state string, server model.ServerName) *report.Document {
+		return claim("default/web", state, is(report.Summary{Server: server}))
 	}
 	for name, tc := range map[string]struct {
-		before, after report.Summary
+		before, after []*report.Document
 		want          []string
 	}{
-		"nothing changed": {
-			before: report.Summary{Servers: server(model.StateAvailable, "")},
-			after:  report.Summary{Servers: server(model.StateAvailable, "")},
-		},
-		"a server is new": {
-			after: report.Summary{Servers: server(model.StateInitial, "")},
+		"no change": {before: []*report.Document{one(model.StateAvailable, "")}, after: []*report.Document{one(model.StateAvailable, "")}},
+		"a new server": {
+			after: []*report.Document{one(model.StateInitial, "")},
 			want:  []string{"    1.5s  server s1                   Initial"},
 		},
-		"a server is bound, and its claim": {
-			before: report.Summary{Servers: server(model.StateAvailable, ""), Claims: claim(report.ClaimUnbound, "")},
-			after:  report.Summary{Servers: server(model.StateReserved, "default/web"), Claims: claim(report.ClaimBound, "s1")},
+		"a server is bound to a claim": {
+			before: []*report.Document{one(model.StateAvailable, ""), web(report.ClaimUnbound, "")},
+			after:  []*report.Document{one(model.StateReserved, "default/web"), web(report.ClaimBound, "s1")},
 			want: []string{
 				"    1.5s  server s1                   Available → Reserved for default/web",
 				"    1.5s  claim  default/web          Unbound → Bound on s1",
 			},
 		},
-		"a claim is gone": {
-			before: report.Summary{Claims: claim(report.ClaimBooted, "s1")},
+		"a claim is removed": {
+			before: []*report.Document{web(report.ClaimBooted, "s1")},
 			want:   []string{"    1.5s  claim  default/web          Booted → gone"},
 		},
-		"a server and a claim of one name are two things": {
-			before: report.Summary{Servers: []report.ServerSummary{{Name: "default/web", State: model.StateInitial}}},
-			after: report.Summary{
-				Servers: []report.ServerSummary{{Name: "default/web", State: model.StateInitial}},
-				Claims:  claim(report.ClaimUnbound, ""),
-			},
-			want: []string{"    1.5s  claim  default/web          Unbound"},
+		"a server and a claim with the same name": {
+			before: []*report.Document{server("default/web", model.StateInitial)},
+			after:  []*report.Document{server("default/web", model.StateInitial), web(report.ClaimUnbound, "")},
+			want:   []string{"    1.5s  claim  default/web          Unbound"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, tr := range transitions(tc.before, tc.after, 1500*time.Millisecond) {
+			for _, tr := range transitions(inFleet("", tc.before...), inFleet("", tc.after...), 1500*time.Millisecond) {
 				got = append(got, tr.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

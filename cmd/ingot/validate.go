@@ -10,7 +10,7 @@ import (
 
 type validateCommand struct {
 	Paths         []string `arg:"" name:"path" help:"Files, or folders that are searched for .yaml, .yml and .json files; - is standard input."`
-	Revision      string   `placeholder:"FILE" help:"revision.yaml of the status branch, or Ingot's configuration: each file is checked against what git.tenants allows in its folder. Paths are then those of the repository: run it at its root."`
+	Revision      string   `placeholder:"FILE" help:"fleet.yaml of the status branch, or Ingot's configuration: each file is checked against what git.tenants allows in its folder. Paths are then those of the repository: run it at its root."`
 	AgeKeyFile    string   `placeholder:"FILE" help:"Decrypt files encrypted with SOPS, using the age identities in this file. Without it they are checked as far as possible without a key."`
 	StrictSecrets bool     `help:"Refuse secrets in plain text, as the daemon does unless git.allowPlaintextSecrets is true. Otherwise they are a warning."`
 }
@@ -21,14 +21,14 @@ func (validateCommand) Help() string {
 
 Exits 0 if there is no error, 1 if there is one or a path cannot be read; warnings do not count.
 
-Besides text and json, -o has formats that CI systems show at the lines of a pull request, with paths from the root of the Git repository: github (workflow commands), gitlab (a Code Quality report) and sarif (SARIF 2.1.0).
+In addition to text and json, -o has formats that CI systems show at the lines of a pull request, with paths from the root of the Git repository: github (workflow commands) and gitlab (a Code Quality report).
 
 Examples:
 
   ingot validate fleet/
   ingot validate claims/web-1.yaml claims/web-2.yaml
   kustomize build overlays/berlin | ingot validate -
-  git show origin/status:revision.yaml > /tmp/revision.yaml && ingot validate --revision /tmp/revision.yaml .
+  git show origin/status:fleet.yaml > /tmp/fleet.yaml && ingot validate --revision /tmp/fleet.yaml .
   ingot validate --age-key-file ~/.config/sops/age/keys.txt .
   ingot validate -o gitlab . >gl-code-quality-report.json`
 }
@@ -78,7 +78,7 @@ func (v validateCommand) Run(c *console) error {
 
 // formats implements formatter.
 func (validateCommand) formats() []string {
-	return []string{"text", "json", "github", "gitlab", "sarif"}
+	return []string{"text", "json", "github", "gitlab"}
 }
 
 // print prints what was found in the format that was asked for.
@@ -91,8 +91,6 @@ func (v *validation) print(c *console) error {
 		return nil
 	case "gitlab":
 		return c.printJSON(codeQualityReport(v.Problems))
-	case "sarif":
-		return c.printJSON(newSARIF(v.Problems))
 	}
 	v.printText(c)
 	return nil

@@ -104,7 +104,7 @@ func readTenants(file string) (model.Tenants, error) {
 		return nil, fmt.Errorf("read tenants from %s: %w", file, err)
 	}
 	if err := hasTenants(document); err != nil {
-		return nil, fmt.Errorf("%s %w: --revision takes revision.yaml of the status branch, as git show origin/status:revision.yaml prints it, "+
+		return nil, fmt.Errorf("%s %w: --revision takes fleet.yaml of the status branch, as git show origin/status:fleet.yaml prints it, "+
 			"or Ingot's configuration", file, err)
 	}
 	var in struct {
@@ -117,8 +117,8 @@ func readTenants(file string) (model.Tenants, error) {
 	return append(in.Tenants, in.Git.Tenants...), nil
 }
 
-// hasTenants refuses a document that says nothing of tenants: one of another kind would let everybody
-// define all. A configuration is known by its field git, revision.yaml by the others.
+// hasTenants refuses a document of another kind: without a list of tenants every file may define
+// everything. A configuration has the field git, fleet.yaml has the others.
 func hasTenants(document any) error {
 	if document == nil {
 		return errors.New("is empty")

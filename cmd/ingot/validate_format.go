@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,13 +119,4 @@ func codeQualityReport(findings []finding) []codeQualityIssue {
 		issues[i] = issue
 	}
 	return issues
-}
-
-// fileURI returns a path as a URI reference (RFC 3986): relative, unless the path is absolute.
-func fileURI(path string) string {
-	escaped := (&url.URL{Path: path}).EscapedPath()
-	if filepath.IsAbs(path) {
-		return "file://" + escaped
-	}
-	return strings.ReplaceAll(escaped, ":", "%3A") // else its first part may be a scheme, §4.2
 }

@@ -68,19 +68,6 @@ func TestFilesAreNamedFromTheRootOfTheirRepository(t *testing.T) {
 	}
 }
 
-func TestAFileHasAURI(t *testing.T) {
-	for path, want := range map[string]string{
-		"fleet/a.yaml":            "fleet/a.yaml",
-		"rack: 7/50% of it?.yaml": "rack%3A%207/50%25%20of%20it%3F.yaml",
-		"räck/#1.yaml":            "r%C3%A4ck/%231.yaml",
-		"/tmp/a b.yaml":           "file:///tmp/a%20b.yaml",
-	} {
-		if got := fileURI(path); got != want {
-			t.Errorf("%s: got %s, want %s", path, got, want)
-		}
-	}
-}
-
 func TestEveryFindingHasAKnownRule(t *testing.T) {
 	known := make(map[model.Rule]bool)
 	for _, r := range model.Rules {

@@ -14,16 +14,20 @@ type watchFlags struct {
 // minInterval is the shortest that --watch may wait.
 const minInterval = 100 * time.Millisecond
 
-// watch looks and shows what it sees until ctx is done. Look fails if it sees nothing; show is
-// given why, and shows what was seen before.
-func (w watchFlags) watch(ctx context.Context, follow func(context.Context) <-chan news, look func() error, show func(err error, at time.Time)) error {
-	if err := look(); err != nil {
-		return err // what never was there is a mistake
-	}
+// view is a thing that is shown while it changes.
+type view struct {
+	follow func(context.Context) <-chan change
+	look   func(paths []string) error // reads the changed documents, or everything for nil
+	show   func(err error, at time.Time)
+}
+
+// watch shows a view until ctx is done. The view was read before, with the result err. A view that
+// cannot be read is shown as it was, with the error.
+func (w watchFlags) watch(ctx context.Context, v view, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	heard := follow(ctx)
-	if all := heard; all != nil {
+	changes := v.follow(ctx)
+	if all := changes; all != nil {
 		defer func() {
 			cancel()
 			for range all { // until it has ended
@@ -32,38 +36,37 @@ func (w watchFlags) watch(ctx context.Context, follow func(context.Context) <-ch
 	}
 	tick := time.NewTicker(w.Interval)
 	defer tick.Stop()
-	var err error
-	told := false // of changes, so that nobody need ask
+	announced := false // the daemon announces changes, and is not polled
 	for shown := false; ; {
 		if !shown {
-			show(err, time.Now())
+			v.show(err, time.Now())
 		}
-		ask := !told
+		load, paths := !announced || err != nil, []string(nil)
 		shown = false
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
-		case n, follows := <-heard:
-			if ask = true; !follows {
-				heard, told, shown = nil, false, true
+		case c, follows := <-changes:
+			if !follows {
+				changes, announced, shown = nil, false, true
 				continue
 			}
-			told = n != newsLost
-			switch n {
-			case newsLost:
-				err, ask = errLost, false
-			case newsRestarted:
-				show(errRestarted, time.Now())
-			case newsFollowing, newsChanged:
+			load, announced, paths = c.kind != connectionLost, c.kind != connectionLost, c.paths
+			switch c.kind {
+			case connectionLost:
+				err = errLost
+			case daemonRestarted:
+				v.show(errRestarted, time.Now())
+			case documentsChanged:
 			}
 		}
-		if !ask {
+		if !load {
 			continue
 		}
-		failed := look()
+		failed := v.look(paths)
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		err = failed
 	}

@@ -20,8 +20,7 @@ import (
 
 // Fleet is the fleet as the status branch shows it.
 type Fleet struct {
-	// Revision is revision.yaml.
-	Revision report.Revision
+	Document report.Fleet
 	// Observed are the records, and what else a plan needs of what was read from machines.
 	Observed *model.Observed
 	// Problems are the files that cannot be read: their objects are not known.
@@ -44,9 +43,9 @@ func ReadFleet(files map[string][]byte) (*Fleet, error) {
 		Observed: model.NewObserved(), Problems: problems,
 		status: make(map[model.ServerName]report.ServerStatus), bmcs: make(map[model.BMCName]report.BMCSpec),
 	}
-	f.Observed.Records, f.Revision = records.Records, records.Revision
-	if _, there := files[model.ReportRevision]; !there {
-		return nil, fmt.Errorf("it has no %s: is it the branch that Ingot writes?", model.ReportRevision)
+	f.Observed.Records, f.Document = records.Records, records.FleetDocument
+	if _, there := files[model.ReportFleet]; !there {
+		return nil, fmt.Errorf("it has no %s: is it the branch that Ingot writes?", model.ReportFleet)
 	}
 	for _, d := range records.Documents {
 		f.document(d)
@@ -146,8 +145,8 @@ func (f *Fleet) address(name model.BMCName) (netip.AddrPort, bool) {
 // Policy is the policy that the status branch shows, or the defaults with a note of the reason.
 func (f *Fleet) Policy() (p policy.Options, notes []string) {
 	p = policy.Default()
-	p.Tenants, p.BMCNetworks, p.PlaintextSecrets = f.Revision.Tenants, anywhere, true
-	if err := f.Revision.Policy.Apply(&p); err != nil {
+	p.Tenants, p.BMCNetworks, p.PlaintextSecrets = f.Document.Tenants, anywhere, true
+	if err := f.Document.Policy.Apply(&p); err != nil {
 		return p, []string{err.Error() + ": the defaults are assumed"}
 	}
 	return p, nil

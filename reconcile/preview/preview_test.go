@@ -32,7 +32,8 @@ func fleetOf(t *testing.T, servers, bound int, change func(in *world.Input)) (*p
 	if change != nil {
 		change(in)
 	}
-	fleet, err := preview.ReadFleet(fleettest.Rendered(t, report.NewProjector().Report(in, plan.Plan(in), 1, model.Holder{})))
+	r, _ := new(report.Projector).Report(in, plan.Plan(in), 1, model.Holder{})
+	fleet, err := preview.ReadFleet(fleettest.Rendered(t, r))
 	if err != nil || len(fleet.Problems) > 0 {
 		t.Fatal(err, fleet.Problems)
 	}
@@ -630,7 +631,7 @@ func TestAnUnknownBranchIsSaidSo(t *testing.T) {
 		t.Error("files that are no status branch were read as one")
 	}
 	fleet, _ := fleetOf(t, 1, 0, nil)
-	fleet.Revision.Policy = report.Policy{}
+	fleet.Document.Policy = report.Policy{}
 	if _, notes := fleet.Policy(); len(notes) != 1 || !strings.Contains(notes[0], "assumed") {
 		t.Errorf("it is not said that the policy is assumed: %q", notes)
 	}
@@ -742,7 +743,7 @@ func TestWhatFilesWithErrorsKeepIsReadBack(t *testing.T) {
 			})
 		}
 		fleet, _ := fleetOf(t, 1, 1, func(in *world.Input) { in.Desired.LastGood = want })
-		got, left := fleet.Revision.LastGood, fleet.Revision.LastGoodLeftOut
+		got, left := fleet.Document.LastGood, fleet.Document.LastGoodLeftOut
 		if !slices.Equal(identities(got), identities(want[:len(got)])) || len(got)+left != n || n == 3 && !reflect.DeepEqual(got, want) {
 			t.Errorf("of %d objects %d are read back, and %d were left out", n, len(got), left)
 		}

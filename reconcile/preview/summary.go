@@ -108,7 +108,7 @@ func (e *Effect) What() string {
 func (h *Held) Next() string {
 	says := "it waits for approval by a commit whose message ends with " + h.Approve + "; to refuse it: " + h.Refuse
 	if h.Approve == "" {
-		says = "once merged, Ingot lists it with the line that approves it (ingot status, or " + model.ReportRevision +
+		says = "once merged, Ingot lists it with the line that approves it (ingot status, or " + model.ReportFleet +
 			" on the status branch): push a commit whose message ends with that line, Ingot-Approve: and the token"
 	}
 	if !h.Until.IsZero() {

@@ -1,14 +1,15 @@
 package report
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/world"
 )
 
@@ -36,49 +37,38 @@ func TestAnEndpointWithoutMACAddressSaysWhatItWaitsFor(t *testing.T) {
 		o.EndpointFacts[facts.MACAddress] = facts
 	}
 	in := &world.Input{Desired: d, Observed: o, Now: leased}
-	r := NewProjector().Report(in, plan.Plan(in), 1, model.Holder{})
-	const look = "check that the device has power and link, and that its port or client identifier is the one in the manifest"
-	for name, want := range map[string]Glance{
-		"port":   {State: "Awaited", Why: "no lease yet for a device on circuit Eth1/7, remote leafA", Actor: "rack operator"},
-		"client": {State: "Awaited", Why: "no lease yet for the device with client identifier 01:02:00:00:00:00:08", Actor: "rack operator"},
+	docs := documentsOf(in)
+	const check = "check that the device has power and link, and that its port or client identifier is the one in the manifest"
+	for name, want := range map[string]Waiting{
+		"port":   {Message: "no lease yet for a device on circuit Eth1/7, remote leafA", Actor: proposal.RackOperator, Next: check},
+		"client": {Message: "no lease yet for the device with client identifier 01:02:00:00:00:00:08", Actor: proposal.RackOperator, Next: check},
 		"held": {
-			State: "Awaited", Since: leased, WhySince: leased,
-			Why: "no lease yet for a device on circuit Eth1/9; device 02:00:00:00:00:09 had the address 192.0.2.9 before it was reserved, and keeps it until its lease ends",
+			Reason: model.ReasonAddressStillLeased, Since: leased,
+			Message: "no lease yet for a device on circuit Eth1/9; device 02:00:00:00:00:09 had the address 192.0.2.9 before it was reserved, and keeps it until its lease ends",
 		},
 		"twice": {
-			State: "Awaited", Since: leased, WhySince: leased, Actor: "rack operator",
-			Why: "device 02:00:00:00:00:0a has its address, and another Endpoint in Git is for that device by its MAC address",
+			Reason: model.ReasonDeviceInGitTwice, Since: leased, Actor: proposal.RackOperator, Next: "remove one of the two Endpoints",
+			Message: "device 02:00:00:00:00:0a has its address, and another Endpoint in Git is for that device by its MAC address",
 		},
 	} {
-		want.Name = name
-		doc := r.Documents["endpoints/"+name+".yaml"]
-		if doc == nil {
-			t.Fatalf("the report has nothing of %s", name)
+		want.Reason = cmp.Or(want.Reason, model.ReasonAwaitingDevice)
+		ip := d.Endpoints[name].Spec.IP
+		overview := Overview{[]Waiting{want}, Summary{State: EndpointAwaited, Since: want.Since, Addresses: []string{ip}}}
+		doc := docs.Get(Endpoints, name)
+		if diff := gocmp.Diff(overview, doc.Overview()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if got, _ := GlanceOf(doc.Object.(*Document)); !cmp.Equal(want, got) {
-			t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
-		}
-		explained, err := Explain(r, "endpoint", name)
-		next := map[string]string{"held": goesOn, "twice": "remove one of the two Endpoints"}[name]
-		if next == "" {
-			next = look
-		}
-		wantExplained := Explanation{
-			Kind: "endpoint", Name: name, Why: want.Why, Actor: want.Actor, Next: next, Conditions: explained.Conditions,
-			Facts: []Fact{{"reserved address", d.Endpoints[name].Spec.IP}},
-		}
-		if diff := cmp.Diff(wantExplained, explained); err != nil || diff != "" {
-			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		if diff := gocmp.Diff([]Fact{{Name: "reserved address", Value: ip}}, docs.Facts(doc)); diff != "" {
+			t.Errorf("facts of %s (-want +got):\n%s", name, diff)
 		}
 	}
 	for _, name := range []string{"mac", "found"} {
-		if got, _ := GlanceOf(r.Documents["endpoints/"+name+".yaml"].Object.(*Document)); got.State != string(EndpointUnrecognised) {
+		if got := docs.Get(Endpoints, name).Overview().Summary.State; got != EndpointUnrecognised {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
 	const ofBMC = "Endpoint port: no lease yet for a device on circuit Eth1/7, remote leafA (to act: rack operator)"
-	bmc := r.Documents["bmcs/b1.yaml"].Object.(*Document).Status.(BMCStatus)
-	if ready := conditions(bmc.Conditions).of(typeReady); ready.Reason != model.ReasonAwaitingDevice || ready.Message != ofBMC || ready.Status != metav1.ConditionFalse {
+	if ready := conditions(docs.Get(BMCs, "b1").Conditions()).of(typeReady); ready.Reason != model.ReasonAwaitingDevice || ready.Message != ofBMC || ready.Status != metav1.ConditionFalse {
 		t.Errorf("its BMC: got %+v", ready)
 	}
 }

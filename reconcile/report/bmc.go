@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -47,6 +48,7 @@ func BMCState(why proposal.Why) string {
 
 // BMCStatus is what is so of a BMC.
 type BMCStatus struct {
+	Overview
 	State           string             `json:"state"` // one of BMCStates
 	MACAddress      string             `json:"macAddress,omitempty"`
 	IP              string             `json:"ip,omitempty"`
@@ -69,6 +71,12 @@ func (v *view) bmcDocument(b *bmcs.BMC) *Document {
 	d.Spec = BMCSpec{said.EndpointRef, said.Access, said.BMCSecretRef, said.Protocol, said.BMCUUID, said.Hostname}
 	why, facts := b.Why, v.in.Observed.BMCFacts[b.Name]
 	st := BMCStatus{State: BMCState(why)}
+	since := why.Since
+	if st.State == BMCEnabled {
+		since = b.Record.Since
+	}
+	st.Summary = Summary{State: st.State, Since: since.UTC().Truncate(time.Second)}
+	st.wait(why, ways{})
 	if st.State == BMCEnabled {
 		st.Conditions = append(st.Conditions, condition(typeReady, true, reasonConnected, "", b.Record.Since))
 	} else {
@@ -95,6 +103,9 @@ func (v *view) bmcDocument(b *bmcs.BMC) *Document {
 	case b.Endpoint != nil:
 		st.IP = b.Endpoint.IP
 		st.MACAddress = cmp.Or(st.MACAddress, b.Endpoint.MAC)
+	}
+	if st.IP != "" {
+		st.Summary.Addresses = []string{said.Protocol.Address(st.IP)}
 	}
 	st.Servers = v.behind[b.Name]
 	d.Status, d.Decided = st, Decided(b.Record)

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -23,6 +24,7 @@ type BootConfigurationSpec struct {
 
 // BootConfigurationStatus is how far that is.
 type BootConfigurationStatus struct {
+	Overview
 	State       string             `json:"state"`            // Pending, Ready, Error
 	Server      model.ServerName   `json:"server,omitempty"` // of one in Git, as of a claim
 	ImageDigest string             `json:"imageDigest,omitempty"`
@@ -102,6 +104,7 @@ func (s serverView) bootConfiguration() *Document {
 	if why := s.Unbooted; why != nil {
 		st.State = "Error"
 		st.Conditions = append(st.Conditions, condition(typeBooted, false, why.Reason, why.Text(), why.Since))
+		st.wait(*why, ways{})
 	}
 	if p := s.progress(); p != nil {
 		st.Conditions = append(st.Conditions, fetched(t, p)...)
@@ -109,6 +112,7 @@ func (s serverView) bootConfiguration() *Document {
 	if b := s.in.Observed.BootStates[s.Name]; b != nil && b.Ticket == t.ID {
 		st.Conditions = append(st.Conditions, condition(typeBootStateReceived, true, reasonBootState, "Server successfully posted boot state", b.ReceivedAt))
 	}
+	st.Summary = Summary{State: st.State, Since: t.ArmedAt.UTC().Truncate(time.Second), Server: s.Name, Image: t.ImageName()}
 	d.Status = st
 	return d
 }
@@ -145,7 +149,9 @@ func (s serverView) pendingBoot() *Document {
 			st.State = "Error"
 		}
 		st.Conditions = append(st.Conditions, validation(*s.Unarmed))
+		st.wait(*s.Unarmed, ways{})
 	}
+	st.Summary = Summary{State: st.State, Server: s.Name, Image: image}
 	d.Status = st
 	return d
 }
@@ -174,7 +180,7 @@ func (v *view) requestedStatus(c *bind.Claim, claimed ClaimStatus) BootConfigura
 	case s == nil && c.Why.Actor == proposal.Tenant:
 		st.State = "Error"
 	}
-	st.Server, st.Conditions = claimed.Server, append(claimed.Conditions, st.Conditions...)
+	st.Overview, st.Server, st.Conditions = claimed.Overview, claimed.Server, append(claimed.Conditions, st.Conditions...)
 	return st
 }
 

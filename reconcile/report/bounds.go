@@ -24,10 +24,10 @@ const (
 	maxShownWipes = 256 << 10
 	maxShownSteps = 128 << 10 // of one list of the guard
 
-	maxShownLastGood = 128 << 10 // bytes of what is in force as it was
+	maxShownLastGood = 32 << 10 // bytes of the list of last good objects
 
-	maxShownProblemBytes = 256 << 10
-	maxReadme            = 256 << 10
+	maxShownAbsences = 256 << 10 // of one list of objects or records in fleet.yaml
+	maxReadme        = 256 << 10
 )
 
 // entryOverhead is what an entry of a list takes beside its texts: field names,
@@ -236,25 +236,15 @@ func decidedFleet(rec model.FleetRecord) model.FleetRecord {
 		rec.Holds[i].Steps = kept(rec.Holds[i].Steps, held)
 	}
 	rec.ApprovedSteps, rec.Done = kept(rec.ApprovedSteps, within(maxShownSteps)), lastKept(rec.Done, within(maxShownSteps))
-	rec.Absent = kept(rec.Absent, within(maxShownProblemBytes))
-	rec.Unreadable = kept(rec.Unreadable, within(maxShownProblemBytes)) // as long as one is listed, no server is taken for new
-	rec.Removed = kept(rec.Removed, within(maxShownProblemBytes))       // one that is left out is merely absent after a lost store
+	rec.Absent = kept(rec.Absent, within(maxShownAbsences))
+	rec.Unreadable = kept(rec.Unreadable, within(maxShownAbsences)) // as long as one is listed, no server is taken for new
+	rec.Removed = kept(rec.Removed, within(maxShownAbsences))       // one that is left out is merely absent after a lost store
 	return rec
 }
 
 // shownWipes bounds the outcomes of a wipe: if not all fit, failed and skipped disks come first.
 func shownWipes(all []model.DiskWipe) []model.DiskWipe {
 	return worstKept(all, maxShownWipes, func(a, b model.DiskWipe) int { return cmp.Compare(a.Result, b.Result) })
-}
-
-// shownProblems is the list of problems; of too many the first, errors before warnings.
-func shownProblems(all []model.Problem) *Problems {
-	shown := worstKept(all, maxShownProblemBytes, bySeverity)
-	doc := &Problems{Problems: orEmpty(shown)}
-	if more := len(all) - len(shown); more > 0 {
-		doc.LeftOut = fmt.Sprintf("%d more of %d problems: correct those above, then the others are shown", more, len(all))
-	}
-	return doc
 }
 
 // bySeverity sorts errors before warnings.

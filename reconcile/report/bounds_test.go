@@ -144,8 +144,8 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 					})
 				}
 			},
-			path: model.ReportProblems,
-			says: "of 5700 problems",
+			path: model.ReportFleet,
+			says: "problemsLeftOut: 5",
 		},
 		"a few problems without end": {
 			change: func(in *world.Input, _ *model.ServerRecord) {
@@ -153,8 +153,8 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 					in.Desired.Problems = append(in.Desired.Problems, model.Problem{File: long, Object: long, Field: long, Message: long})
 				}
 			},
-			path: model.ReportProblems,
-			says: "of 900 problems",
+			path: model.ReportFleet,
+			says: "problemsLeftOut: 8",
 		},
 		"a guard that holds a whole fleet": {
 			change: func(in *world.Input, _ *model.ServerRecord) {
@@ -178,8 +178,8 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 					})
 				}
 			},
-			path: model.ReportRevision,
-			says: "steps",
+			path: model.ReportFleet,
+			says: "leftOut: 9",
 		},
 		"removals of a whole fleet": {
 			change: func(in *world.Input, _ *model.ServerRecord) {
@@ -190,7 +190,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 					})
 				}
 			},
-			path: model.ReportRevision,
+			path: model.ReportFleet,
 		},
 		"a fleet whose records cannot be read": {
 			change: func(in *world.Input, _ *model.ServerRecord) {
@@ -202,9 +202,28 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 					})
 				}
 			},
-			path: model.ReportRevision,
+			path: model.ReportFleet,
+			says: "holdsLeftOut: 9",
 		},
 	}
+	everything := tests["removals of a whole fleet"]
+	var changes []func(in *world.Input, rec *model.ServerRecord)
+	for _, test := range tests {
+		if test.path == model.ReportFleet {
+			changes = append(changes, test.change)
+		}
+	}
+	everything.change = func(in *world.Input, rec *model.ServerRecord) {
+		for _, change := range changes {
+			change(in, rec)
+		}
+		for i := range 10_000 {
+			in.Desired.LastGood = append(in.Desired.LastGood, model.LastGood{
+				Identity: model.ClaimName(fmt.Sprintf("default/claim-%05d", i)).Identity(), Path: "claims.yaml", Behind: []string{"a.yaml", "b.yaml"},
+			})
+		}
+	}
+	tests["all of the fleet at once"] = everything
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			in := plantest.BigFleet(3, 1)
@@ -282,8 +301,9 @@ func TestFailedWipesAreShownFirst(t *testing.T) {
 func TestErrorsAreShownBeforeWarnings(t *testing.T) {
 	in, r := plantest.BigFleet(1, 0), new(plan.Result)
 	in.Desired.Problems = []model.Problem{{Severity: model.SeverityError, File: "z", Message: "wrong"}}
-	shown := func() *Problems {
-		return NewProjector().Report(in, r, 1, model.Holder{}).Documents[model.ReportProblems].Object.(*Problems)
+	shown := func() *Fleet {
+		_, docs := new(Projector).Report(in, r, 1, model.Holder{})
+		return docs.Fleet
 	}
 	r.Unmatched = []model.Problem{{Severity: model.SeverityWarning, File: "a", Message: "not known"}}
 	if diff := cmp.Diff([]model.Problem{r.Unmatched[0], in.Desired.Problems[0]}, shown().Problems); diff != "" {
@@ -292,7 +312,7 @@ func TestErrorsAreShownBeforeWarnings(t *testing.T) {
 	for range 2000 {
 		r.Unmatched = append(r.Unmatched, r.Unmatched[0])
 	}
-	if doc := shown(); doc.Problems[0] != in.Desired.Problems[0] || len(doc.Problems) < 1000 || len(doc.Problems) > 1800 || doc.LeftOut == "" {
+	if doc := shown(); doc.Problems[0] != in.Desired.Problems[0] || len(doc.Problems) < 250 || len(doc.Problems) > 450 || doc.ProblemsLeftOut != 2002-len(doc.Problems) {
 		t.Errorf("%d are shown, the first is %q", len(doc.Problems), doc.Problems[0])
 	}
 }

@@ -17,9 +17,9 @@ type BranchRecords struct {
 	// Unreadable are the paths of files that cannot be read. Their objects are unknown,
 	// which is not the same as gone.
 	Unreadable []string
-	// Revision and Documents are what could be read, in the order of paths.
-	Revision  Revision
-	Documents []*Document
+	// FleetDocument and Documents are what could be read, in the order of paths.
+	FleetDocument Fleet
+	Documents     []*Document
 }
 
 // ReadBranch reads the records back from the files of the status branch. One bad file
@@ -34,8 +34,8 @@ func ReadBranch(files map[string][]byte) (BranchRecords, []error) {
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		doc, err := ReadDocument(path, files[path])
 		switch d := doc.(type) {
-		case *Revision:
-			b.Revision, b.Fleet = *d, d.Decided
+		case *Fleet:
+			b.FleetDocument, b.Fleet = *d, d.Decided
 		case *Document:
 			b.noteServed(path, d.Status)
 			if err == nil {
@@ -49,8 +49,8 @@ func ReadBranch(files map[string][]byte) (BranchRecords, []error) {
 			bad(path, err)
 		}
 	}
-	if _, ok := files[model.ReportRevision]; !ok && len(b.Documents)+len(b.Unreadable) > 0 {
-		bad(model.ReportRevision, errors.New(model.ReportRevision+" is missing"))
+	if _, ok := files[model.ReportFleet]; !ok && len(b.Documents)+len(b.Unreadable) > 0 {
+		bad(model.ReportFleet, errors.New(model.ReportFleet+" is missing"))
 	}
 	return b, problems
 }

@@ -17,20 +17,8 @@ type Card struct {
 	// Since is when the process began, before which nothing is known.
 	Since  time.Time         `json:"since,omitzero"`
 	Events []model.CardEvent `json:"events"` // the oldest first
-}
-
-// ExplainCard explains a network card of which there is no Endpoint.
-func ExplainCard(c Card) Explanation {
-	e := Explanation{Kind: endpointKind, Name: c.MAC}
-	e.AddCard(c)
-	return e
-}
-
-// AddCard adds a network card to the explanation of its Endpoint.
-func (e *Explanation) AddCard(c Card) {
-	e.fact("network card of server", c.Server)
-	e.fact("limited", c.Limited)
-	e.Card = &c
+	// TicketUses are the uses of the newest boot ticket of Server.
+	TicketUses []string `json:"ticketUses,omitempty"`
 }
 
 // LimitText says which limit held an event back, and how often.

@@ -9,10 +9,12 @@ import (
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/bind"
 	"ingot/reconcile/plan/laws"
+	"ingot/reconcile/plan/proposal"
 )
 
 // ClaimStatus is what is so of a claim.
 type ClaimStatus struct {
+	Overview
 	Phase      string             `json:"phase"` // Bound, Unbound
 	Server     model.ServerName   `json:"server,omitempty"`
 	Tenant     string             `json:"tenant,omitempty"` // path of git.tenants below which it stands
@@ -33,20 +35,42 @@ func (v *view) claimDocument(c *bind.Claim) *Document {
 
 // claimStatus is what has become of a claim.
 func (v *view) claimStatus(c *bind.Claim) ClaimStatus {
-	var st ClaimStatus
+	st := ClaimStatus{Overview: v.claimOverview(c), Tenant: c.Manifest.Tenant}
 	if s := v.servers[c.Server]; s == nil {
-		st = ClaimStatus{Phase: "Unbound", Conditions: []metav1.Condition{
-			condition(typeBound, false, c.Why.Reason, c.Why.Text(), c.Record.FirstSeen),
-		}}
+		st.Phase, st.Conditions = "Unbound", []metav1.Condition{condition(typeBound, false, c.Why.Reason, c.Why.Text(), c.Record.FirstSeen)}
 	} else {
-		st = ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: v.server(s).boundConditions(c.Manifest)}
+		st.Phase, st.Server, st.Conditions = "Bound", s.Name, v.server(s).boundConditions(c.Manifest)
 	}
-	st.Tenant = c.Manifest.Tenant
 	if a, listed := v.in.Desired.Absence(c.Name.Identity()); listed {
 		why := laws.AbsentWhy("the claim", a)
+		st.wait(why, v.waysOf(why, "", c.Name))
 		st.Conditions = append(st.Conditions, condition(model.ReasonAbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since))
 	}
 	return st
+}
+
+func (v *view) claimOverview(c *bind.Claim) Overview {
+	o := Overview{Summary: Summary{State: ClaimUnbound, Since: c.Record.FirstSeen.UTC().Truncate(time.Second), Image: c.Manifest.Spec.Image}}
+	of := v.servers[c.Server]
+	if of == nil {
+		why := c.Why
+		if why.Since.IsZero() {
+			why.Since = c.Record.FirstSeen
+		}
+		o.wait(why, v.waysOf(why, "", c.Name))
+		return o
+	}
+	s := v.server(of)
+	state, since := s.claimState(c.Manifest)
+	o.Summary.State, o.Summary.Since = state, since.UTC().Truncate(time.Second)
+	o.Summary.Server, o.Summary.Addresses = s.Name, v.addressesOf(s)
+	o.wait(s.Why, v.waysOf(s.Why, s.Name, c.Name))
+	for _, why := range []*proposal.Why{s.Approval, s.Pending, s.CloudInit} {
+		if why != nil {
+			o.wait(*why, ways{})
+		}
+	}
+	return o
 }
 
 // heldClaim reports whether the server is kept for a claim of which nothing but the name
@@ -64,13 +88,15 @@ func (v *view) heldClaimDocument(s *plan.Server, a model.Absence) *Document {
 	d := newDocument(s.Record.Claim.Name.Identity().Kind, name)
 	d.Metadata.Namespace = ns
 	why := laws.AbsentWhy("the claim", a)
-	st := ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: []metav1.Condition{
+	o := Overview{Summary: Summary{State: ClaimBound, Since: s.Record.Claim.BoundAt.UTC().Truncate(time.Second), Server: s.Name}}
+	o.wait(why, v.waysOf(why, s.Name, s.Record.Claim.Name))
+	st := ClaimStatus{Overview: o, Phase: "Bound", Server: s.Name, Conditions: []metav1.Condition{
 		condition(typeBound, true, reasonBound, "bound to server "+string(s.Name), s.Record.Claim.BoundAt),
 		condition(typeReady, false, model.ReasonAbsentWithoutCommit, why.Text(), a.Since),
 		condition(model.ReasonAbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since),
 	}}
 	if d.Status = st; s.Record.Claim.Name.IsBootConfiguration() {
-		d.Status = BootConfigurationStatus{State: "Error", Server: s.Name, Conditions: st.Conditions}
+		d.Status = BootConfigurationStatus{Overview: o, State: "Error", Server: s.Name, Conditions: st.Conditions}
 	}
 	if rec := v.in.Observed.Claims[s.Record.Claim.Name]; rec != nil {
 		d.Decided = rec
@@ -82,15 +108,14 @@ func (v *view) heldClaimDocument(s *plan.Server, a model.Absence) *Document {
 func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 	conds := []metav1.Condition{condition(typeBound, true, reasonBound, "bound to server "+string(s.Name), s.Record.Claim.BoundAt)}
 	why := s.Why
-	booted := s.Record.Install.Digest != "" && s.Unconfirmed == nil
-	switch {
+	switch state, since := s.claimState(c); {
 	case why.Reason == "" && c.Spec.Power == model.PowerOff:
 		conds = append(conds, condition(typeReady, true, reasonPoweredOff, "", s.Record.Claim.BoundAt))
-	case booted && why.Reason == "":
-		conds = append(conds, condition(typeReady, true, reasonBooted, "", s.bootedAt()))
-	case booted && s.RanWhenLastRead:
-		conds = append(conds, condition(typeReady, true, reasonBooted, "", s.bootedAt()),
-			condition(model.ConditionBMCReadable, false, why.Reason, why.Text(), why.Since))
+	case state == ClaimBooted:
+		conds = append(conds, condition(typeReady, true, reasonBooted, "", since))
+		if why.Reason != "" {
+			conds = append(conds, condition(model.ConditionBMCReadable, false, why.Reason, why.Text(), why.Since))
+		}
 	default:
 		conds = append(conds, condition(typeReady, false, why.Reason, why.Text(), why.Since))
 	}
@@ -113,6 +138,18 @@ func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 		conds = append(conds, condition(typeMaintenanceApproved, false, why.Reason, why.Text(), why.Since))
 	}
 	return conds
+}
+
+// claimState is the state of the claim that the server has, and since when.
+func (s serverView) claimState(c *model.ServerClaim) (state string, since time.Time) {
+	off := s.Why.Reason == "" && c.Spec.Power == model.PowerOff
+	switch {
+	case s.Unconfirmed != nil:
+		return ClaimUnconfirmed, s.Unconfirmed.Since
+	case !off && s.Record.Install.Digest != "" && (s.Why.Reason == "" || s.RanWhenLastRead):
+		return ClaimBooted, s.bootedAt()
+	}
+	return ClaimBound, s.Record.Claim.BoundAt
 }
 
 // bootedAt is when the claim's server said that it had booted, or else was bound.

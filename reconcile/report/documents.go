@@ -1,13 +1,16 @@
 package report
 
 import (
+	"encoding/json"
+	"fmt"
+	"reflect"
 	"strings"
 
 	"ingot/model"
 )
 
-// Document is one object as the status branch shows it, in upstream's schema. Of its sections only the
-// last is read back (law 3).
+// Document is one object: a file of the status branch in upstream's schema, and the only source of
+// the API, the page and the commands. Of its sections only the last is read back (law 3).
 type Document struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -20,22 +23,53 @@ type Document struct {
 }
 
 // sections have the types of a document's sections, by folder.
-var sections = map[string]Document{
-	serverFolder:            {Spec: ServerSpec{}, Status: ServerStatus{}, Decided: (*model.ServerRecord)(nil)},
-	claimFolder:             {Spec: model.ServerClaimSpec{}, Status: ClaimStatus{}, Decided: (*model.ClaimRecord)(nil)},
-	bootConfigurationFolder: {Spec: BootConfigurationSpec{}, Status: BootConfigurationStatus{}, Decided: (*model.ClaimRecord)(nil)},
-	bmcFolder:               {Spec: BMCSpec{}, Status: BMCStatus{}, Decided: (*model.BMCRecord)(nil)},
-	endpointFolder:          {Spec: EndpointSpec{}, Status: EndpointStatus{}, Decided: (*model.EndpointRecord)(nil)},
+var sections = map[Folder]Document{
+	Servers:            {Spec: ServerSpec{}, Status: ServerStatus{}, Decided: (*model.ServerRecord)(nil)},
+	Claims:             {Spec: model.ServerClaimSpec{}, Status: ClaimStatus{}, Decided: (*model.ClaimRecord)(nil)},
+	BootConfigurations: {Spec: BootConfigurationSpec{}, Status: BootConfigurationStatus{}, Decided: (*model.ClaimRecord)(nil)},
+	BMCs:               {Spec: BMCSpec{}, Status: BMCStatus{}, Decided: (*model.BMCRecord)(nil)},
+	Endpoints:          {Spec: EndpointSpec{}, Status: EndpointStatus{}, Decided: (*model.EndpointRecord)(nil)},
+	Maintenances:       {Spec: model.ServerMaintenanceSpec{}, Status: MaintenanceStatus{}},
+	ReadinessRules:     {Spec: model.ServerReadinessRuleSpec{}, Status: ReadinessRuleStatus{}},
 }
 
-// The folders of objects with a section decided.
-const (
-	serverFolder            = "servers/"
-	claimFolder             = "serverclaims/"
-	bootConfigurationFolder = "serverbootconfigurations/"
-	bmcFolder               = "bmcs/"
-	endpointFolder          = "endpoints/"
-)
+// SectionsOf returns the types of the sections of a folder's documents; decided is nil if they have none.
+func SectionsOf(f Folder) (spec, status, decided reflect.Type) {
+	of := sections[f]
+	return reflect.TypeOf(of.Spec), reflect.TypeOf(of.Status), reflect.TypeOf(of.Decided)
+}
+
+// ParseDocument reads a document as the API returns it.
+func ParseDocument(data []byte) (*Document, error) {
+	var raw struct {
+		APIVersion string          `json:"apiVersion"`
+		Kind       string          `json:"kind"`
+		Metadata   Metadata        `json:"metadata"`
+		Spec       json.RawMessage `json:"spec"`
+		Status     json.RawMessage `json:"status"`
+		Decided    json.RawMessage `json:"decided"`
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return nil, fmt.Errorf("read document: %w", err)
+	}
+	d := &Document{APIVersion: raw.APIVersion, Kind: raw.Kind, Metadata: raw.Metadata}
+	spec, status, decided := SectionsOf(d.Folder())
+	for _, section := range []struct {
+		into *any
+		as   reflect.Type
+		data json.RawMessage
+	}{{&d.Spec, spec, raw.Spec}, {&d.Status, status, raw.Status}, {&d.Decided, decided, raw.Decided}} {
+		if section.as == nil || len(section.data) == 0 {
+			continue
+		}
+		v := reflect.New(section.as)
+		if err := json.Unmarshal(section.data, v.Interface()); err != nil {
+			return nil, fmt.Errorf("read %s %s: %w", d.Kind, d.Name(), err)
+		}
+		*section.into = v.Elem().Interface()
+	}
+	return d, nil
+}
 
 // Metadata names an object.
 type Metadata struct {
@@ -56,11 +90,8 @@ func ReadDocument(path string, data []byte) (any, error) {
 	folder, _ := splitPath(path)
 	doc, ok := sections[folder]
 	switch {
-	case path == model.ReportRevision:
-		doc := new(Revision)
-		return doc, model.DecodeDocument(path, data, doc)
-	case path == model.ReportProblems:
-		doc := new(Problems)
+	case path == model.ReportFleet:
+		doc := new(Fleet)
 		return doc, model.DecodeDocument(path, data, doc)
 	case !ok:
 		return nil, nil
@@ -74,35 +105,35 @@ func ReadDocument(path string, data []byte) (any, error) {
 }
 
 // splitPath splits the path of an object's file, "" for one of no object.
-func splitPath(path string) (folder, name string) {
-	folder, file, _ := strings.Cut(path, "/")
+func splitPath(path string) (folder Folder, name string) {
+	parent, file, _ := strings.Cut(path, "/")
 	name, object := strings.CutSuffix(file, ".yaml")
 	if !object || name == "" {
 		return "", ""
 	}
-	return folder + "/", name
+	return Folder(parent), name
 }
 
 // ServerAt returns the server of a path of the status branch.
 func ServerAt(path string) (model.ServerName, bool) {
 	folder, name := splitPath(path)
-	return model.ServerName(name), folder == serverFolder
+	return model.ServerName(name), folder == Servers
 }
 
 // ClaimAt returns the claim, or the ServerBootConfiguration, of a path of the status branch.
 func ClaimAt(path string) (model.ClaimName, bool) {
 	folder, name := splitPath(path)
-	if folder == bootConfigurationFolder {
+	if folder == BootConfigurations {
 		return model.BootConfigurationName(model.SplitName(model.ClaimName(name))), true
 	}
-	return model.ClaimName(name), folder == claimFolder
+	return model.ClaimName(name), folder == Claims
 }
 
 // ClaimPath is where a claim, or a ServerBootConfiguration, is on the status branch.
 func ClaimPath(name model.ClaimName) string {
 	ns, n := model.SplitName(name)
 	if name.IsBootConfiguration() {
-		return bootConfigurationFolder + ns + "/" + n + ".yaml"
+		return BootConfigurations.Path(ns + "/" + n)
 	}
-	return claimFolder + ns + "/" + n + ".yaml"
+	return Claims.Path(ns + "/" + n)
 }

@@ -9,7 +9,6 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/plan"
 )
 
 func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
@@ -17,8 +16,8 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 	fleettest.AddDuplicate(in.Desired, in.Observed, 0)
 	in.BMCRead["twin"] = in.Now
 	fleettest.AddManifest(in.Desired, 1, model.ServerSpec{Unclaimable: true})
-	p := NewProjector()
-	r := p.Report(in, plan.Plan(in), 1, model.Holder{})
+	var p Projector
+	r := reportBy(&p, in)
 	const advice = "if it is one machine behind two BMCs, take one of them out of Git; " +
 		"if there are two, give the one that is newer here a UUID of its own with its vendor's tool (to act: rack operator)"
 	const uuid = "00000000-0000-4000-8000-000000000001"
@@ -51,7 +50,7 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 		t.Errorf("the claim says %+v", why)
 	}
 	delete(in.Desired.BMCs, "twin")
-	r = p.Report(in, plan.Plan(in), 1, model.Holder{})
+	r = reportBy(&p, in)
 	if got := fleettest.ConditionOf(r.Documents["servers/bmc00000-system-0.yaml"].Object.(*Document).Status.(ServerStatus).Conditions,
 		model.ReasonDuplicateUUID); got != "" {
 		t.Errorf("once the twin is gone it still says %s", got)

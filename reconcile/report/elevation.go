@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"ingot/model"
 )
 
@@ -13,38 +11,13 @@ import (
 // rack by itself and has RackStyle in its stylesheet.
 type Elevation struct{ of picture }
 
-// ElevationsOf returns the elevations of a report, and how many racks are left out.
-func ElevationsOf(r *model.Report) (all []Elevation, leftOut int) {
-	var tiles []tile
-	d := reportedBy(r)
-	for _, path := range d.paths {
-		if !strings.HasPrefix(path, serverFolder) {
-			continue
-		}
-		of, _ := d.at(path)
-		if doc, ok := of.(*Document); ok {
-			if t, placed := tileOf(doc); placed {
-				tiles = append(tiles, t)
-			}
-		}
-	}
-	pictures, leftOut := picturesOf(tiles)
+// Elevations are those of the fleet, and how many racks are left out.
+func (d *Documents) Elevations() (all []Elevation, leftOut int) {
+	pictures, leftOut := picturesOf(tilesOf(d.List(Servers)))
 	for _, p := range pictures {
 		all = append(all, Elevation{p})
 	}
 	return all, leftOut
-}
-
-// tileOf is a server in the picture of its rack, if it has a place.
-func tileOf(d *Document) (t tile, placed bool) {
-	st, ok := d.Status.(ServerStatus)
-	at := d.place()
-	if !ok || at.rack == "" {
-		return tile{}, false
-	}
-	s := serverSummary(d, st)
-	act := waitingOf(st.Conditions, s.Why, s.Since).urgency() == needsSomebody
-	return tile{s.Name, s.State, act, at}, true
 }
 
 // Name is that of the picture's file, without folder and ending.
@@ -52,10 +25,10 @@ func (e Elevation) Name() string {
 	return strings.TrimSuffix(strings.TrimPrefix(e.of.path, pictureFolder), ".svg")
 }
 
-// Title says what it is of.
+// Title names the location.
 func (e Elevation) Title() string { return e.of.title() }
 
-// Summary says in words what it shows.
+// Summary counts the servers by state.
 func (e Elevation) Summary() string { return e.of.summary() }
 
 // Servers is how many servers it shows.
@@ -103,38 +76,4 @@ func Looks() []Look {
 		all = append(all, Look{st, looks[st].letter, looks[st].colour})
 	}
 	return all
-}
-
-// Actor returns what a condition says and who has to act, "" if nobody has to.
-func Actor(c metav1.Condition) (says, actor string) { return splitActor(saying(c)) }
-
-// Placed is a server's place as its labels say it: its location, its rack and, if it is
-// known, the lowest unit that it takes.
-func (d *Document) Placed() []Fact {
-	var facts []Fact
-	at := d.place()
-	for _, f := range []Fact{{"location", at.location}, {"rack", at.rack}, {"shelf", unitText(at)}} {
-		if f.Value != "" {
-			facts = append(facts, f)
-		}
-	}
-	return facts
-}
-
-// place is where a server is. A document that was read back has only labels to tell it.
-func (d *Document) place() place {
-	if d.at.rack == "" {
-		return placeOf(d.Metadata.Labels, nil)
-	}
-	return d.at
-}
-
-func unitText(p place) string {
-	switch {
-	case p.unit == 0:
-		return ""
-	case p.height == 1:
-		return fmt.Sprintf("U%d", p.unit)
-	}
-	return fmt.Sprintf("U%d to U%d", p.unit, p.unit+p.height-1)
 }

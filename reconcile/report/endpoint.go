@@ -8,6 +8,7 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan/bmcs"
+	"ingot/reconcile/plan/proposal"
 )
 
 // EndpointSpec is a device and where it is.
@@ -18,6 +19,7 @@ type EndpointSpec struct {
 
 // EndpointStatus is what is so of a device.
 type EndpointStatus struct {
+	Overview
 	Network      string             `json:"network,omitempty"`
 	Since        time.Time          `json:"since,omitzero"` // when it got its address
 	BMC          model.BMCName      `json:"bmc,omitempty"`
@@ -35,7 +37,7 @@ func (v *view) endpointDocument(e *bmcs.Endpoint) *Document {
 	}
 	d.Spec = EndpointSpec{e.MAC, e.IP}
 	if e.Record == nil {
-		d.Status = EndpointStatus{Conditions: []metav1.Condition{condition(typeRecognised, false, e.Why.Reason, e.Why.Text(), e.Why.Since)}}
+		d.Status = EndpointStatus{Overview: endpointOverview(e, ""), Conditions: []metav1.Condition{condition(typeRecognised, false, e.Why.Reason, e.Why.Text(), e.Why.Since)}}
 		return d
 	}
 	st := EndpointStatus{Network: e.Record.Network, Since: e.Record.Since, BMC: e.DescribedBy, Prefix: e.Record.Prefix}
@@ -54,6 +56,33 @@ func (v *view) endpointDocument(e *bmcs.Endpoint) *Document {
 	if why := e.Lost(); why.Reason != "" {
 		st.Conditions = append(st.Conditions, condition(typeReachable, false, why.Reason, why.Text(), why.Since))
 	}
+	st.Overview = endpointOverview(e, st.BMC)
 	d.Status, d.Decided = st, e.Record
 	return d
+}
+
+// endpointOverview is that of a device. A lost address matters more than an unknown device.
+func endpointOverview(e *bmcs.Endpoint, bmc model.BMCName) (o Overview) {
+	o.Summary = Summary{State: EndpointRecognised, BMC: bmc}
+	if e.IP != "" {
+		o.Summary.Addresses = []string{e.IP}
+	}
+	var lost proposal.Why
+	if e.Record != nil {
+		lost, o.Summary.Since = e.Lost(), e.Record.Since.UTC().Truncate(time.Second)
+	}
+	o.wait(lost, ways{})
+	o.wait(e.Why, ways{})
+	switch {
+	case lost.Reason != "":
+		o.Summary.State = EndpointLost
+	case e.MAC == "":
+		o.Summary.State = EndpointAwaited
+	case e.Why.Reason != "":
+		o.Summary.State = EndpointUnrecognised
+	}
+	if len(o.Waiting) > 0 {
+		o.Summary.Since = o.Waiting[0].Since
+	}
+	return o
 }

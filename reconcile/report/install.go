@@ -102,12 +102,12 @@ func ofDiskImage(p *model.BootProblem) bool {
 	return proposal.FailedDisk(p) || p != nil && slices.Contains(imageReasons, p.Reason)
 }
 
-// installFacts are what `ingot explain` says of a server's disk image.
-func (e *Explanation) installFacts(st *InstallStatus, rec *model.ServerRecord) {
+// installFacts are those of a server's disk image.
+func (f *facts) installFacts(st *InstallStatus, rec *model.ServerRecord) {
 	if st != nil {
-		e.fact("disk image", fmt.Sprintf("%s (%s, %s, a disk of %s)", st.Image, st.Digest, st.Format, st.Size))
-		e.fact("note on its image", st.Note)
-		e.fact("warning of its install", st.Warning)
+		f.add("disk image", fmt.Sprintf("%s (%s, %s, a disk of %s)", st.Image, st.Digest, st.Format, st.Size))
+		f.add("note on its image", st.Note)
+		f.add("warning of its install", st.Warning)
 	}
 	if rec == nil || rec.Install.RootDisk == nil {
 		return
@@ -125,5 +125,5 @@ func (e *Explanation) installFacts(st *InstallStatus, rec *model.ServerRecord) {
 	} else {
 		says += ": the image is there since " + text.Time(d.VerifiedAt)
 	}
-	e.fact("root disk", says)
+	f.add("root disk", says)
 }

@@ -6,15 +6,14 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/install"
 )
 
 func TestAServerShowsTheStageOfItsInstall(t *testing.T) {
 	in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
-	p := NewProjector()
+	var p Projector
 	shown := func() install.Stage {
-		r := p.Report(in, plan.Plan(in), 1, model.Holder{})
+		r := reportBy(&p, in)
 		return r.Documents["servers/"+string(rec.Name)+".yaml"].Object.(*Document).Status.(ServerStatus).InstallStage
 	}
 	if got := shown(); got != install.Booting {
@@ -39,7 +38,7 @@ func TestAServerShowsTheStageOfItsInstall(t *testing.T) {
 func TestAServerShowsANoteOnItsDiskImage(t *testing.T) {
 	in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
 	rec.Boot.Ticket.Disk = &model.DiskImage{Ref: "os:1", Format: "qcow2", Bytes: 4 << 30, Note: "it is called raw and is qcow2"}
-	r := NewProjector().Report(in, plan.Plan(in), 1, model.Holder{})
+	r := reportOf(in)
 	st := r.Documents["servers/"+string(rec.Name)+".yaml"].Object.(*Document).Status.(ServerStatus).Install
 	if st == nil || st.Format != "qcow2" || st.Note != rec.Boot.Ticket.Disk.Note {
 		t.Errorf("its install is %+v", st)

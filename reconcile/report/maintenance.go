@@ -2,29 +2,29 @@ package report
 
 import (
 	"fmt"
-	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/world"
 )
 
 // MaintenanceStatus is what is so of a ServerMaintenance.
 type MaintenanceStatus struct {
-	State   string    `json:"state"` // Pending, InMaintenance
-	Reason  string    `json:"reason,omitempty"`
-	Message string    `json:"message,omitempty"` // what it is pending for
-	Since   time.Time `json:"since,omitzero"`
+	Overview
+	State string `json:"state"` // Pending, InMaintenance
 }
 
 func (v *view) maintenanceDocument(m *world.Maintenance) *Document {
 	d := newDocument(model.KindServerMaintenance, m.Manifest.Name)
 	d.Spec = m.Manifest.Spec
 	status := MaintenanceStatus{State: "Pending"}
-	pending := func(format string, args ...any) { status.Message = fmt.Sprintf(format, args...) }
+	pending := func(format string, args ...any) {
+		status.wait(proposal.Why{Reason: model.ReasonPending, Message: fmt.Sprintf(format, args...)}, ways{})
+	}
 	s := v.servers[m.Server]
 	awaits := s != nil && !m.Refused && s.Approval != nil && s.Record.Maintenance.Awaits.Maintenance == m.Manifest.Name
 	if awaits {
-		status.Reason, status.Message, status.Since = s.Approval.Reason, shownText(s.Approval.Text()), s.Approval.Since.UTC().Truncate(time.Second)
+		status.wait(*s.Approval, ways{})
 	}
 	switch {
 	case s == nil:
@@ -39,6 +39,7 @@ func (v *view) maintenanceDocument(m *world.Maintenance) *Document {
 	default:
 		pending("server %s is %s", m.Server, s.Record.Life.State)
 	}
+	status.Summary = Summary{State: status.State, Server: m.Server}
 	d.Status = status
 	return d
 }

@@ -54,37 +54,37 @@ var stageOutcomes = map[model.BootStage]string{
 	model.StageDiskEntry: "boot entry made", model.StageDiskReboot: "starts from its disk next",
 }
 
-// newsKinds are the folders of objects, what matters most first among those that weigh the
+// newsKinds are the folders of objects, the most important first among those that weigh the
 // same.
 var newsKinds = []struct {
-	folder, prefix string // prefix goes before the name, where that is easily taken for another's
-	outcome        func(old, now *Document) outcome
+	folder  Folder
+	prefix  string // goes before a name that is easily taken for another's
+	outcome func(old, now *Document) outcome
 }{
-	{claimFolder, "", claimOutcome},
-	{"bmcs/", "BMC ", bmcOutcome},
-	{serverFolder, "", serverOutcome},
-	{"servermaintenances/", "maintenance ", maintenanceOutcome},
-	{"serverreadinessrules/", "readiness rule ", readinessOutcome},
-	{bootConfigurationFolder, "boot configuration ", configurationOutcome},
-	{"endpoints/", "endpoint ", endpointOutcome},
+	{Claims, "", claimOutcome},
+	{BMCs, "BMC ", bmcOutcome},
+	{Servers, "", serverOutcome},
+	{Maintenances, "maintenance ", func(_, now *Document) outcome { return outcome{weighsState, now.Overview().Summary.State} }},
+	{ReadinessRules, "readiness rule ", readinessOutcome},
+	{BootConfigurations, "boot configuration ", configurationOutcome},
+	{Endpoints, "endpoint ", endpointOutcome},
 }
 
 // newsOf says what became of the fleet and of each object since old.
 func newsOf(old, now map[string]*model.Document) []news {
-	all := fleetNews(old[model.ReportRevision], now[model.ReportRevision])
-	all = append(all, problemNews(old[model.ReportProblems], now[model.ReportProblems])...)
+	all := fleetNews(old[model.ReportFleet], now[model.ReportFleet])
 	paths := changedPaths(old, now)
 	for _, k := range newsKinds {
 		for _, path := range paths {
-			if !strings.HasPrefix(path, k.folder) {
+			if !strings.HasPrefix(path, string(k.folder)+"/") {
 				continue
 			}
 			was, is := objectOf(old[path]), objectOf(now[path])
-			n := news{server: k.folder == serverFolder}
+			n := news{server: k.folder == Servers}
 			if now[path] == nil {
-				n.name, n.outcome = was.Metadata.fullName(), goneOutcome(was)
+				n.name, n.outcome = was.Name(), goneOutcome(was)
 			} else {
-				n.name, n.outcome = is.Metadata.fullName(), k.outcome(was, is)
+				n.name, n.outcome = is.Name(), k.outcome(was, is)
 			}
 			n.name = k.prefix + n.name
 			all = append(all, n)
@@ -95,8 +95,8 @@ func newsOf(old, now map[string]*model.Document) []news {
 
 // goneOutcome says what it means that an object is shown no more.
 func goneOutcome(was *Document) outcome {
-	if st, ok := was.Status.(ClaimStatus); ok && st.Server != "" {
-		return outcome{weighsState, "released " + string(st.Server)}
+	if server := was.Overview().Summary.Server; server != "" && was.Folder() == Claims {
+		return outcome{weighsState, "released " + string(server)}
 	}
 	return outcome{weighsState, "gone"}
 }
@@ -118,14 +118,6 @@ func changedPaths(old, now map[string]*model.Document) []string {
 	return all
 }
 
-// fullName is an object's name with its namespace, if it has one.
-func (m Metadata) fullName() string {
-	if m.Namespace == "" {
-		return m.Name
-	}
-	return m.Namespace + "/" + m.Name
-}
-
 // objectOf is what a file holds, an empty object if there is no file.
 func objectOf(d *model.Document) *Document {
 	if d == nil {
@@ -136,15 +128,10 @@ func objectOf(d *model.Document) *Document {
 
 // claimOutcome says what a claim came to.
 func claimOutcome(old, now *Document) outcome {
-	before, _ := old.Status.(ClaimStatus)
-	return claimOutcomeOf(old, now, before, now.Status.(ClaimStatus))
-}
-
-func claimOutcomeOf(old, now *Document, before, after ClaimStatus) outcome {
-	was, is := claimSummary(old, before), claimSummary(now, after)
+	was, is := old.Overview().Summary, now.Overview().Summary
 	switch {
 	case old.Status != nil && was.State == is.State && was.Server == is.Server:
-		return changed(before.Conditions, after.Conditions)
+		return changed(old, now)
 	case is.State == ClaimBooted:
 		return outcome{weighsGoal, fmt.Sprintf("%s on %s", is.State, is.Server)}
 	case is.State == ClaimUnconfirmed:
@@ -152,29 +139,26 @@ func claimOutcomeOf(old, now *Document, before, after ClaimStatus) outcome {
 	case is.Server != "":
 		return outcome{weighsState, fmt.Sprintf("%s on %s", is.State, is.Server)}
 	}
-	text := string(is.State)
-	if why := conditions(after.Conditions).of(typeBound); why.Reason != "" {
-		text += ", " + why.Reason
+	if reason := now.Overview().First().Reason; reason != "" {
+		return outcome{weighsState, is.State + ", " + reason}
 	}
-	return outcome{weighsState, text}
+	return outcome{weighsState, is.State}
 }
 
 // bmcOutcome says what became of a BMC.
 func bmcOutcome(old, now *Document) outcome {
-	before, _ := old.Status.(BMCStatus)
-	after := now.Status.(BMCStatus)
-	was, is := conditions(before.Conditions).of(typeReady), conditions(after.Conditions).of(typeReady)
+	was, is, reason := old.Overview().Summary.State, now.Overview().Summary.State, now.Overview().First().Reason
 	switch {
-	case is.Status == metav1.ConditionFalse && was.Status == metav1.ConditionTrue:
-		return outcome{weighsTrouble, "lost (" + is.Reason + ")"}
-	case is.Status == metav1.ConditionTrue && was.Status == metav1.ConditionFalse && before.State == BMCError:
+	case was == is:
+		return changed(old, now)
+	case was == BMCEnabled:
+		return outcome{weighsTrouble, "lost (" + reason + ")"}
+	case was == BMCError && is == BMCEnabled:
 		return outcome{weighsGoal, "back"}
-	case before.State != after.State && after.State != BMCError:
-		return outcome{weighsStep, after.State}
-	case before.State != after.State:
-		return outcome{weighsTrouble, is.Reason}
+	case is == BMCError:
+		return outcome{weighsTrouble, reason}
 	}
-	return changed(before.Conditions, after.Conditions)
+	return outcome{weighsStep, is}
 }
 
 // serverOutcome says what became of a server that stayed in its state.
@@ -184,7 +168,7 @@ func serverOutcome(old, now *Document) outcome {
 	if n := len(after.BootTimeline); n > 0 && !reflect.DeepEqual(before.BootTimeline, after.BootTimeline) {
 		return outcome{weighsStep, stageOutcomes[after.BootTimeline[n-1].Stage]}
 	}
-	if what := changed(before.Conditions, after.Conditions); what != details {
+	if what := changed(old, now); what != details {
 		return what
 	}
 	step := ""
@@ -207,7 +191,7 @@ func serverOutcome(old, now *Document) outcome {
 
 // inventoryOf is what of a server's status its BMC and its probe tell.
 func inventoryOf(s ServerStatus) ServerStatus {
-	s.State, s.InstallStage, s.PowerState, s.Conditions, s.BootTimeline, s.Cleanup, s.Install, s.LeftOut = "", "", "", nil, nil, nil, nil, nil
+	s.Overview, s.State, s.InstallStage, s.PowerState, s.Conditions, s.BootTimeline, s.Cleanup, s.Install, s.LeftOut = Overview{}, "", "", "", nil, nil, nil, nil, nil
 	return s
 }
 
@@ -220,32 +204,24 @@ func endpointOutcome(old, now *Document) outcome {
 	case found && after.IP != "":
 		return outcome{weighsStep, "at " + after.IP}
 	}
-	was, _ := old.Status.(EndpointStatus)
-	is, _ := now.Status.(EndpointStatus)
-	return changed(was.Conditions, is.Conditions)
-}
-
-// maintenanceOutcome says how far a ServerMaintenance is.
-func maintenanceOutcome(_, now *Document) outcome {
-	return outcome{weighsState, now.Status.(MaintenanceStatus).State}
+	return changed(old, now)
 }
 
 // configurationOutcome says what became of what a claim boots.
 func configurationOutcome(old, now *Document) outcome {
-	before, _ := old.Status.(BootConfigurationStatus)
-	after := now.Status.(BootConfigurationStatus)
-	if st, inGit := requested(now, after); inGit {
-		was, _ := requested(old, before)
-		return claimOutcomeOf(old, now, was, st)
+	was, is := old.Overview().Summary.State, now.Overview().Summary.State
+	switch {
+	case now.InGit():
+		return claimOutcome(old, now)
+	case was != is && is != "Error":
+		return outcome{weighsStep, is}
 	}
-	if before.State != after.State && after.State != "Error" {
-		return outcome{weighsStep, after.State}
-	}
-	return changed(before.Conditions, after.Conditions)
+	return changed(old, now)
 }
 
 // changed is the reason of a condition that is not what it was, of Ready before others.
-func changed(before, after conditions) outcome {
+func changed(old, now *Document) outcome {
+	before, after := conditions(old.Conditions()), conditions(now.Conditions())
 	for _, c := range append([]metav1.Condition{after.of(typeReady)}, after...) {
 		if old := before.of(c.Type); c.Type != "" && (old.Status != c.Status || old.Reason != c.Reason) {
 			return outcome{weighsStep, c.Reason}

@@ -14,15 +14,19 @@ import (
 // fleetNews says what all servers have in common: whether the branch can be read, and
 // what waits for an approval.
 func fleetNews(old, now *model.Document) []news {
-	if old == nil || now == nil || old == now {
+	if now == nil || old == now {
 		return nil
 	}
-	was, is := old.Object.(*Revision), now.Object.(*Revision)
+	is := now.Object.(*Fleet)
+	if old == nil {
+		return problemNews(nil, is.Problems)
+	}
+	was := old.Object.(*Fleet)
 	var all []news
 	add := func(name, text string) { all = append(all, news{name: name, outcome: outcome{weighsFleet, text}}) }
-	if reasonOf(was.Source) != reasonOf(is.Source) {
+	if reasonOf(was.Trouble) != reasonOf(is.Trouble) {
 		branch, _, _ := strings.Cut(string(cmp.Or(is.Applied, is.Observed)), "@")
-		add(strings.TrimSpace("branch "+harmless(branch)), cmp.Or(reasonOf(is.Source), "in force again as it is"))
+		add(strings.TrimSpace("branch "+harmless(branch)), cmp.Or(reasonOf(is.Trouble), "in force again as it is"))
 	}
 	if n := held(is); n != held(was) {
 		add("guard", holdsText(is, n))
@@ -30,10 +34,10 @@ func fleetNews(old, now *model.Document) []news {
 	if n := absent(is); n != absent(was) {
 		add("absent without a commit", absentNews(is, n))
 	}
-	return all
+	return append(all, problemNews(was.Problems, is.Problems)...)
 }
 
-func reasonOf(s *Source) string {
+func reasonOf(s *Trouble) string {
 	if s == nil {
 		return ""
 	}
@@ -41,20 +45,20 @@ func reasonOf(s *Source) string {
 }
 
 // held counts the steps that the guard holds back.
-func held(r *Revision) (n int) {
-	for _, g := range r.Guard {
+func held(r *Fleet) (n int) {
+	for _, g := range r.Decided.Holds {
 		n += len(g.Steps)
 	}
 	return n
 }
 
 // holdsText names the first of the steps that the guard holds.
-func holdsText(r *Revision, n int) string {
-	at := slices.IndexFunc(r.Guard, func(g Guard) bool { return len(g.Steps) > 0 })
+func holdsText(r *Fleet, n int) string {
+	at := slices.IndexFunc(r.Decided.Holds, func(h model.GuardHold) bool { return len(h.Steps) > 0 })
 	if at < 0 {
 		return "holds nothing any more"
 	}
-	first := r.Guard[at].Steps[0]
+	first := r.Decided.Holds[at].Steps[0]
 	says := fmt.Sprintf("holds %s of %s", first.Action, first.Server)
 	if first.Claim != "" {
 		says += " for " + string(first.Claim)
@@ -62,14 +66,9 @@ func holdsText(r *Revision, n int) string {
 	return says + others(n)
 }
 
-func absent(r *Revision) int {
-	if r.Absent == nil {
-		return 0
-	}
-	return r.Absent.Count
-}
+func absent(f *Fleet) int { return len(f.Decided.Absent) + f.Decided.AbsentMore }
 
-func absentNews(r *Revision, n int) string {
+func absentNews(r *Fleet, n int) string {
 	switch {
 	case n == 0:
 		return "nothing any more"
@@ -87,17 +86,9 @@ func others(n int) string {
 	return fmt.Sprintf(" and %d more", n-1)
 }
 
-// problemNews says which manifests are wrong that were not, or otherwise, and which are
-// wrong no more.
-func problemNews(old, now *model.Document) []news {
-	if old == now || now == nil {
-		return nil
-	}
-	var before []model.Problem
-	if old != nil {
-		before = old.Object.(*Problems).Problems
-	}
-	was, is := byFile(before), byFile(now.Object.(*Problems).Problems)
+// problemNews says which manifests have other problems than before, and which have none now.
+func problemNews(before, now []model.Problem) []news {
+	was, is := byFile(before), byFile(now)
 	var all []news
 	for _, f := range is {
 		if i := slices.IndexFunc(was, f.same); i < 0 || !slices.Equal(was[i].problems, f.problems) {

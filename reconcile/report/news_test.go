@@ -36,62 +36,55 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 	server := func(name string, status ServerStatus) *model.Document {
 		return file(model.KindServer, "", name, status)
 	}
+	claimed := func(state string, server model.ServerName, reasons ...model.Reason) *model.Document {
+		o := Overview{Summary: Summary{State: state, Server: server}}
+		for _, reason := range reasons {
+			o.Waiting = append(o.Waiting, Waiting{Reason: reason})
+		}
+		return claim(ClaimStatus{Overview: o})
+	}
+	enabled := bmc(BMCStatus{Overview: Overview{Summary: Summary{State: BMCEnabled}}})
+	lost := bmc(BMCStatus{Overview: Overview{[]Waiting{{Reason: model.ReasonConnectionFailed}}, Summary{State: BMCError}}})
 	booting := func(stage model.BootStage) ServerStatus {
 		return ServerStatus{BootTimeline: []model.BootStep{{Stage: stage, At: time.Unix(1, 0)}}}
 	}
-	bound := append(readingOf("Bound", metav1.ConditionTrue, "Bound"), readingOf("Ready", metav1.ConditionFalse, "Booting")...)
-	booted := append(readingOf("Bound", metav1.ConditionTrue, "Bound"), readingOf("Ready", metav1.ConditionTrue, "Booted")...)
 	same := server("a", ServerStatus{})
 	for name, tt := range map[string]struct {
 		old, now files
 		want     string
 	}{
 		"a claim that booted": {
-			old:  files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "rack1-07", Conditions: bound})},
-			now:  files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "rack1-07", Conditions: booted})},
+			old:  files{"serverclaims/default/web-1.yaml": claimed(ClaimBound, "rack1-07")},
+			now:  files{"serverclaims/default/web-1.yaml": claimed(ClaimBooted, "rack1-07")},
 			want: "default/web-1: Booted on rack1-07",
 		},
 		"a claim that has another server": {
-			old:  files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "rack1-07", Conditions: bound})},
-			now:  files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "rack1-08", Conditions: bound})},
+			old:  files{"serverclaims/default/web-1.yaml": claimed(ClaimBound, "rack1-07")},
+			now:  files{"serverclaims/default/web-1.yaml": claimed(ClaimBound, "rack1-08")},
 			want: "default/web-1: Bound on rack1-08",
 		},
 		"a claim that is gone": {
-			old:  files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{})},
+			old:  files{"serverclaims/default/web-1.yaml": claimed(ClaimUnbound, "")},
 			want: "default/web-1: gone",
 		},
 		"a claim that is gone and had a server": {
-			old:  files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "rack1-07", Conditions: booted})},
+			old:  files{"serverclaims/default/web-1.yaml": claimed(ClaimBooted, "rack1-07")},
 			want: "default/web-1: released rack1-07",
 		},
-		"a claim that no server fits": {
-			now: files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{
-				Conditions: readingOf("Bound", metav1.ConditionFalse, "NoServerFits"),
-			})},
-			want: "default/web-1: Unbound, NoServerFits",
+		"a claim that no server matches": {
+			now:  files{"serverclaims/default/web-1.yaml": claimed(ClaimUnbound, "", model.ReasonNoServerFree)},
+			want: "default/web-1: Unbound, NoServerFree",
 		},
 		"a BMC that is lost": {
-			old: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
-				State: "Enabled", Conditions: readingOf("Ready", metav1.ConditionTrue, "Connected"),
-			})},
-			now: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
-				State: "Error", Conditions: readingOf("Ready", metav1.ConditionFalse, "ConnectionFailed"),
-			})},
+			old: files{"bmcs/rack1-bmc-1.yaml": enabled}, now: files{"bmcs/rack1-bmc-1.yaml": lost},
 			want: "BMC rack1-bmc-1: lost (ConnectionFailed)",
 		},
 		"a BMC that is back": {
-			old: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
-				State: "Error", Conditions: readingOf("Ready", metav1.ConditionFalse, "ConnectionFailed"),
-			})},
-			now: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
-				State: "Enabled", Conditions: readingOf("Ready", metav1.ConditionTrue, "Connected"),
-			})},
+			old: files{"bmcs/rack1-bmc-1.yaml": lost}, now: files{"bmcs/rack1-bmc-1.yaml": enabled},
 			want: "BMC rack1-bmc-1: back",
 		},
 		"a new BMC": {
-			now: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
-				State: "Enabled", Conditions: readingOf("Ready", metav1.ConditionTrue, "Connected"),
-			})},
+			now:  files{"bmcs/rack1-bmc-1.yaml": enabled},
 			want: "BMC rack1-bmc-1: Enabled",
 		},
 		"a condition that changed and kept its reason": {
@@ -110,56 +103,56 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 			want: "rack1-07: install stage AwaitingOff",
 		},
 		"what matters most, and how much more there is": {
-			old: files{"servers/a.yaml": server("a", ServerStatus{}), "serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "b", Conditions: bound})},
+			old: files{"servers/a.yaml": server("a", ServerStatus{}), "serverclaims/default/web-1.yaml": claimed(ClaimBound, "b")},
 			now: files{
 				"servers/a.yaml":                  server("a", ServerStatus{Manufacturer: "Contoso"}),
 				"servers/b.yaml":                  server("b", ServerStatus{PowerState: model.PowerOn}),
-				"serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "b", Conditions: booted}),
+				"serverclaims/default/web-1.yaml": claimed(ClaimBooted, "b"),
 			},
 			want: "default/web-1: Booted on b, and 2 more",
 		},
 		"manifests that are wrong": {
-			old: files{model.ReportProblems: {Object: &Problems{}}},
-			now: files{model.ReportProblems: {Object: &Problems{Problems: []model.Problem{
+			old: files{model.ReportFleet: {Object: &Fleet{}}},
+			now: files{model.ReportFleet: {Object: &Fleet{Problems: []model.Problem{
 				{File: "claims/web.yaml", Line: 9, Severity: model.SeverityWarning, Message: "deprecated"},
 				{File: "claims/web.yaml", Line: 7, Severity: model.SeverityError, Object: "ServerClaim default/web-1", Message: "fixes #1"},
 			}}}},
 			want: "claims/web.yaml:7: wrong (ServerClaim default/web-1) and 1 more",
 		},
 		"a manifest that is right again": {
-			old:  files{model.ReportProblems: {Object: &Problems{Problems: []model.Problem{{File: "claims/web.yaml", Line: 7}}}}},
-			now:  files{model.ReportProblems: {Object: &Problems{}}},
+			old:  files{model.ReportFleet: {Object: &Fleet{Problems: []model.Problem{{File: "claims/web.yaml", Line: 7}}}}},
+			now:  files{model.ReportFleet: {Object: &Fleet{}}},
 			want: "claims/web.yaml: correct now",
 		},
 		"a file whose name a forge would act upon": {
-			old: files{model.ReportProblems: {Object: &Problems{}}},
-			now: files{model.ReportProblems: {Object: &Problems{Problems: []model.Problem{
+			old: files{model.ReportFleet: {Object: &Fleet{}}},
+			now: files{model.ReportFleet: {Object: &Fleet{Problems: []model.Problem{
 				{File: "fixes #1/@admins\n\nFence: 9.yaml", Severity: model.SeverityError},
 			}}}},
 			want: "fixes ?1/?admins??Fence? 9.yaml: wrong",
 		},
 		"what the guard holds": {
-			old: files{model.ReportRevision: {Object: &Revision{}}},
-			now: files{model.ReportRevision: {Object: &Revision{Guard: []Guard{{Steps: []model.Disruption{
+			old: files{model.ReportFleet: {Object: &Fleet{}}},
+			now: files{model.ReportFleet: {Object: &Fleet{Decided: model.FleetRecord{Holds: []model.GuardHold{{Steps: []model.Disruption{
 				{Action: "release", Server: "rack1-07", Claim: "default/web-1"}, {Action: "release", Server: "rack1-08"},
-			}}}}}},
+			}}}}}}},
 			want: "guard: holds release of rack1-07 for default/web-1 and 1 more",
 		},
 		"a guard that holds nothing any more": {
-			old:  files{model.ReportRevision: {Object: &Revision{Guard: []Guard{{Steps: make([]model.Disruption, 4)}}}}},
-			now:  files{model.ReportRevision: {Object: &Revision{}}},
+			old:  files{model.ReportFleet: {Object: &Fleet{Decided: model.FleetRecord{Holds: []model.GuardHold{{Steps: make([]model.Disruption, 4)}}}}}},
+			now:  files{model.ReportFleet: {Object: &Fleet{}}},
 			want: "guard: holds nothing any more",
 		},
 		"what is absent without a commit": {
-			old: files{model.ReportRevision: {Object: &Revision{}}},
-			now: files{model.ReportRevision: {Object: &Revision{Absent: &Absent{Count: 2}, Decided: model.FleetRecord{
-				Absent: []model.Absence{{Identity: model.ClaimName("default/web-1").Identity()}},
+			old: files{model.ReportFleet: {Object: &Fleet{}}},
+			now: files{model.ReportFleet: {Object: &Fleet{Decided: model.FleetRecord{
+				Absent: []model.Absence{{Identity: model.ClaimName("default/web-1").Identity()}}, AbsentMore: 1,
 			}}}},
 			want: "absent without a commit: ServerClaim default/web-1 and 1 more",
 		},
 		"a branch that cannot be fetched": {
-			old:  files{model.ReportRevision: {Object: &Revision{}}},
-			now:  files{model.ReportRevision: {Object: &Revision{Applied: "main@sha1:1", Source: &Source{Reason: "FetchFailed"}}}},
+			old:  files{model.ReportFleet: {Object: &Fleet{}}},
+			now:  files{model.ReportFleet: {Object: &Fleet{Source: Source{Applied: "main@sha1:1", Trouble: &Trouble{Reason: "FetchFailed"}}}}},
 			want: "branch main: FetchFailed",
 		},
 		"an unchanged fleet": {
@@ -180,11 +173,11 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 
 func TestACommitTellsOfClaimsBesideItsTransitions(t *testing.T) {
 	in := plantest.BigFleet(2, 1)
-	p := NewProjector()
+	var p Projector
 	var story Story
-	story.Published(plan.Plan(in), p.Report(in, plan.Plan(in), 1, model.Holder{}))
+	story.Published(plan.Plan(in), reportBy(&p, in))
 	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.Life.State = model.StateError; r.Life.Reason = "CleanupFailed" })
-	r := p.Report(in, plan.Plan(in), 1, model.Holder{})
+	r := reportBy(&p, in)
 	delete(r.Documents, "serverclaims/default/c00000.yaml")
 	story.Tell(plan.Plan(in), r)
 	if want := "bmc00001-system-0: Available → Error (wipe failed), and 1 more"; r.Subject != want {

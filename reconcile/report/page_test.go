@@ -22,7 +22,7 @@ import (
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/world"
 )
 
@@ -71,7 +71,7 @@ func TestThePageOfAFleet(t *testing.T) {
 		}
 	}
 	slices.Sort(drawn)
-	want := []string{"README.md", "badges/claims.svg", "badges/guard.svg", "badges/problems.svg", "badges/servers.svg", "racks/berlin.svg", "racks/potsdam.svg"}
+	want := []string{"README.md", "racks/berlin.svg", "racks/potsdam.svg"}
 	if diff := cmp.Diff(want, drawn); diff != "" {
 		t.Errorf("files of the page (-want +got):\n%s", diff)
 	}
@@ -98,7 +98,7 @@ func TestS12BothRevisionsAreShown(t *testing.T) {
 	in.Desired.Revision, in.Desired.Source.Observed = "main@sha1:bbbb", "main@sha1:bbbb"
 	in.Observed.Fleet.Applied = model.Applied{Branch: "main", Commit: "aaaa"}
 	docs := reportOf(in).Documents
-	r := docs[model.ReportRevision].Object.(*Revision)
+	r := docs[model.ReportFleet].Object.(*Fleet)
 	if r.Observed != "main@sha1:bbbb" || r.Applied != "main@sha1:aaaa" {
 		t.Errorf("observed %s, applied %s", r.Observed, r.Applied)
 	}
@@ -110,11 +110,11 @@ func TestS12BothRevisionsAreShown(t *testing.T) {
 // What is shown has no time that moves by itself, or each look would be a commit.
 func TestThePageDoesNotAge(t *testing.T) {
 	in := shownFleet()
-	p := NewProjector()
-	first := p.Report(in, plan.Plan(in), 1, model.Holder{})
+	var p Projector
+	first := reportBy(&p, in)
 	later := *in
 	later.Now = in.Now.Add(3 * time.Second)
-	second := p.Report(&later, plan.Plan(&later), 1, model.Holder{})
+	second := reportBy(&p, &later)
 	for path, d := range second.Documents {
 		if d != first.Documents[path] {
 			t.Errorf("%s is made anew though nothing happened", path)
@@ -124,10 +124,10 @@ func TestThePageDoesNotAge(t *testing.T) {
 
 func TestAPictureIsDrawnAnewWhenAServerInItChanged(t *testing.T) {
 	in := shownFleet()
-	p := NewProjector()
-	first := p.Report(in, plan.Plan(in), 1, model.Holder{})
+	var p Projector
+	first := reportBy(&p, in)
 	fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.Life.State, r.Life.Reason = model.StateError, model.ReasonCleanupFailed })
-	second := p.Report(in, plan.Plan(in), 1, model.Holder{})
+	second := reportBy(&p, in)
 	if first.Documents["racks/berlin.svg"] == second.Documents["racks/berlin.svg"] {
 		t.Error("the picture of its rack is the same")
 	}
@@ -137,8 +137,8 @@ func TestAPictureIsDrawnAnewWhenAServerInItChanged(t *testing.T) {
 	for i := range 9 {
 		in.Desired.BMCs[model.BMCName(fleettest.BMCName(i))] = &model.BMC{Meta: model.Meta{Name: fleettest.BMCName(i)}, Spec: in.Desired.BMCs[model.BMCName(fleettest.BMCName(i))].Spec}
 	}
-	third := p.Report(in, plan.Plan(in), 1, model.Holder{})
-	if d := third.Documents["racks/berlin.svg"]; d != nil || len(p.drawn) > 0 {
+	third := reportBy(&p, in)
+	if d := third.Documents["racks/berlin.svg"]; d != nil {
 		t.Error("the picture stays though no server has a label any more")
 	}
 	if page := third.Documents[model.ReportReadme].Text; !strings.Contains(page, "no server has the label `rack`") {
@@ -146,25 +146,31 @@ func TestAPictureIsDrawnAnewWhenAServerInItChanged(t *testing.T) {
 	}
 }
 
-func TestTheUrgentComeFirstAndTheRestIsCounted(t *testing.T) {
-	var b strings.Builder
-	var rows []row
-	for i := range maxRows {
-		rows = append(rows, row{inOrder, fmt.Sprintf("| fine%d |\n", i)})
+func TestUrgentRowsComeFirstAndOthersAreCounted(t *testing.T) {
+	var all []*Document
+	add := func(name string, waiting ...Waiting) {
+		all = append(all, &Document{Kind: "Server", Metadata: Metadata{Name: name}, Status: ServerStatus{Overview: Overview{Waiting: waiting}}})
 	}
-	rows = append(rows, row{waits, "| slow |\n"}, row{needsSomebody, "| broken |\n"})
-	list{"Servers", []string{"server"}, "servers/", maxShownTable}.write(&b, rows)
-	got := b.String()
-	if !strings.Contains(got, "| broken |\n| slow |\n| fine0 |\n") {
-		t.Errorf("the order is another: %.200s", got)
+	for i := range maxRows {
+		add(fmt.Sprint("fine", i))
+	}
+	add("slow", Waiting{Reason: model.ReasonWaitingForPower})
+	add("broken", Waiting{Reason: model.ReasonCleanupFailed, Actor: proposal.RackOperator})
+	none := func(Summary) []string { return nil }
+	shown := func(room int) string {
+		var b strings.Builder
+		table{"Servers", "server", nil, none, room}.write(&b, all)
+		return b.String()
+	}
+	got := shown(maxShownTable)
+	if !regexp.MustCompile(`(?m)^\| \[broken\].* rack operator \|\n\| \[slow\].*\n\| \[fine0\]`).MatchString(got) {
+		t.Errorf("wrong order: %.300s", got)
 	}
 	if want := "Left out are 2 that wait for nothing: see [servers/](servers/).\n\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("it ends %q, want %q", got[len(got)-100:], want)
 	}
-	b.Reset()
-	list{"Servers", []string{"server"}, "servers/", 29}.write(&b, rows)
-	if want := "| broken |\n| slow |\n\nLeft out are 300 that wait for nothing"; !strings.Contains(b.String(), want) {
-		t.Errorf("with room for two it is\n%s", b.String())
+	if got = shown(90); !strings.Contains(got, "[broken]") || !strings.HasSuffix(got, "Left out are 1 that wait, 300 that wait for nothing: see [servers/](servers/).\n\n") {
+		t.Errorf("with room for one row:\n%s", got)
 	}
 }
 
@@ -202,18 +208,16 @@ func TestNothingFromOutsideBreaksOutOfAPicture(t *testing.T) {
 		tiles = append(tiles, tile{model.ServerName(hostile), st, i%2 == 0, at})
 	}
 	pictures, _ := picturesOf(tiles)
-	all := []string{pictures[0].svg(), badgeSVG(hostile, hostile, badgeGood)}
 	if pictures[0].path != "racks/text--script-alert-1---script------admins.svg" {
 		t.Errorf("the picture is at %q", pictures[0].path)
 	}
-	for _, svg := range all {
-		if elements := elementsOf(t, svg); elements["script"] > 0 || elements["title"] == 0 || elements["desc"] != 1 {
-			t.Errorf("it has elements %v:\n%s", elements, svg)
-		}
-		for _, outside := range []string{"href", "url(", "@import", "http://evil", "onload"} {
-			if strings.Contains(svg, outside) {
-				t.Errorf("it has %q:\n%s", outside, svg)
-			}
+	svg := pictures[0].svg()
+	if elements := elementsOf(t, svg); elements["script"] > 0 || elements["title"] == 0 || elements["desc"] != 1 {
+		t.Errorf("it has elements %v:\n%s", elements, svg)
+	}
+	for _, outside := range []string{"href", "url(", "@import", "http://evil", "onload"} {
+		if strings.Contains(svg, outside) {
+			t.Errorf("it has %q:\n%s", outside, svg)
 		}
 	}
 }
@@ -246,13 +250,9 @@ func TestEachStateHasItsLetterAndAColourThatWhiteIsReadableOn(t *testing.T) {
 		}
 		seen[l.letter] = st
 	}
-	colours := []string{badgeGood, badgeLook, badgeBad, badgeIdle}
 	for _, l := range looks {
-		colours = append(colours, l.colour)
-	}
-	for _, c := range colours {
-		if got := contrast(c, "#ffffff"); got < 4.5 { // WCAG 2.2 §1.4.3
-			t.Errorf("white on %s has contrast %.2f", c, got)
+		if got := contrast(l.colour, "#ffffff"); got < 4.5 { // WCAG 2.2 §1.4.3
+			t.Errorf("white on %s has contrast %.2f", l.colour, got)
 		}
 	}
 	for _, scheme := range [][2]string{{"#1f2328", "#ffffff"}, {"#e6edf3", "#0d1117"}} {
@@ -311,8 +311,8 @@ func TestPlacesByLabels(t *testing.T) {
 	}
 }
 
-// tilesOf are so many servers in racks of 40.
-func tilesOf(n int, location func(i int) string) []tile {
+// rackTiles returns n servers in racks of 40.
+func rackTiles(n int, location func(i int) string) []tile {
 	var tiles []tile
 	for i := range n {
 		tiles = append(tiles, tile{fleettest.ServerName(i), model.StateReserved, i%50 == 0, place{location(i), fmt.Sprint("r", i/40), i%40 + 1, 1}})
@@ -326,7 +326,7 @@ func TestPicturesAreBounded(t *testing.T) {
 		"many locations":     func(i int) string { return fmt.Sprint("l", i/400) },
 		"a location of each": func(i int) string { return fmt.Sprint("l", i) },
 	} {
-		pictures, leftOut := picturesOf(tilesOf(5000, location))
+		pictures, leftOut := picturesOf(rackTiles(5000, location))
 		sum, most, seen := 0, 0, make(map[string]bool)
 		for _, p := range pictures {
 			n := len(p.svg())
@@ -338,7 +338,7 @@ func TestPicturesAreBounded(t *testing.T) {
 		}
 		t.Logf("%s: 5000 servers are %d pictures of %d KiB, the largest has %d KiB", name, len(pictures), sum>>10, most>>10)
 	}
-	crowd := tilesOf(300, func(int) string { return "" })
+	crowd := rackTiles(300, func(int) string { return "" })
 	for i := range crowd {
 		crowd[i].at = place{rack: "r", unit: 1, height: 1}
 	}

@@ -18,12 +18,9 @@ import (
 // it made: one whose inputs did not change is the same document again, so that
 // nothing is written out twice. It is not for concurrent use.
 type Projector struct {
-	servers map[model.ServerName]projected
-	rest    map[string]projected // by path
-	drawn   map[string]drawing   // by path
-	texts   map[string]*model.Document
-	tiles   []tile // the servers with a place, in the order of names
-	page    page
+	made  map[string]projected       // by path
+	texts map[string]*model.Document // by path
+	shown []*Document                // of the report that is being made
 }
 
 // projected is a document and all that it was made from.
@@ -31,57 +28,34 @@ type projected struct {
 	path string
 	from any
 	doc  *model.Document
-	row  row // of the page
 }
 
-// drawing is a picture and what it was drawn of.
-type drawing struct {
-	of  picture
-	doc *model.Document
-}
-
-// NewProjector returns a Projector that has made no report.
-func NewProjector() *Projector {
-	return &Projector{
-		servers: make(map[model.ServerName]projected), rest: make(map[string]projected),
-		drawn: make(map[string]drawing), texts: make(map[string]*model.Document),
+// Report projects an input and its plan onto the files of the status branch, and returns their
+// documents as well. A Story adds the subject and the body of its commit.
+func (p *Projector) Report(in *world.Input, result *plan.Result, fence uint64, holder model.Holder) (*model.Report, *Documents) {
+	if p.made == nil {
+		p.made, p.texts = make(map[string]projected), make(map[string]*model.Document)
 	}
-}
-
-// Report projects an input and what was planned for it onto what the status branch
-// shows. What happened since another report is a Story's to tell.
-func (p *Projector) Report(in *world.Input, result *plan.Result, fence uint64, holder model.Holder) *model.Report {
 	v := newView(in, result)
 	r := &model.Report{
 		Revision: in.Desired.Revision, Fence: fence, Holder: holder,
 		Documents: make(map[string]*model.Document),
 	}
-	p.page.reset(v)
 	p.projectServers(v, r)
 	p.projectBMCs(v, r)
 	p.projectClaims(v, r)
 	p.projectRest(v, r)
-	p.projectPictures(r)
-	for _, b := range badges {
-		value, colour := b.draw(&p.page)
-		p.show(r, b.path, badgeSVG(b.alt, value, colour))
+	fleet := p.keep(r, model.ReportFleet, nil, func() any { return v.fleetDocument(r) }).Object.(*Fleet)
+	docs := NewDocuments(fleet, p.shown)
+	p.shown = nil
+	pictures, _ := picturesOf(tilesOf(docs.List(Servers)))
+	for _, pic := range pictures {
+		p.show(r, pic.path, pic.svg())
 	}
-	p.show(r, model.ReportReadme, shownReadme(p.page.readme()))
-	p.forget(r)
-	return r
-}
-
-// projectPictures draws the pictures of racks in which something changed.
-func (p *Projector) projectPictures(r *model.Report) {
-	p.page.pictures, p.page.picturesLeftOut = picturesOf(p.tiles)
-	for _, pic := range p.page.pictures {
-		old := p.drawn[pic.path]
-		if old.doc == nil || !reflect.DeepEqual(old.of, pic) {
-			old = drawing{pic, &model.Document{Text: pic.svg()}}
-			p.drawn[pic.path] = old
-		}
-		r.Documents[pic.path] = old.doc
-	}
+	p.show(r, model.ReportReadme, shownReadme(docs.readme(v.ObserveOnly.Message)))
+	maps.DeleteFunc(p.made, func(path string, _ projected) bool { return r.Documents[path] == nil })
+	maps.DeleteFunc(p.texts, func(path string, _ *model.Document) bool { return r.Documents[path] == nil })
+	return r, docs
 }
 
 // show shows a text at a path.
@@ -114,10 +88,20 @@ type serverInputs struct {
 	claim     *model.ServerClaim // it decides on its power
 	shared    string             // its MAC addresses that others show, too
 	taints    string             // by ServerReadinessRules
+	lists     lists
+}
+
+// lists is what an object's overview has of the rest of the fleet.
+type lists struct {
+	by        ways
+	addresses string
+}
+
+func (v *view) listsOf(s serverView) lists {
+	return lists{v.waysOf(s.Why, s.Name, s.Record.Claim.Name), strings.Join(v.addressesOf(s), " ")}
 }
 
 func (p *Projector) projectServers(v *view, r *model.Report) {
-	p.tiles = nil
 	for _, server := range v.Servers {
 		s := v.server(server)
 		from := serverInputs{
@@ -125,27 +109,19 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 			stage: s.Stage, why: s.Why, duplicate: madeOf(s.Duplicate), approval: madeOf(s.Approval),
 			shared: strings.Join(v.sharedMACs(s.Record.MACs), " "),
 			taints: madeOfTaints(s.Taints),
-			claim:  s.Claim,
+			claim:  s.Claim, lists: v.listsOf(s),
 		}
 		if b := v.bmcs[s.Record.BMC]; b != nil && !b.Found {
 			from.bmc = b.Manifest
 		}
-		old := p.servers[s.Name]
-		if old.doc == nil || old.from != any(from) {
-			old = p.made(serverFolder+string(s.Name)+".yaml", from, old, v.serverDocument(s))
-			p.servers[s.Name] = old
-		}
-		r.Documents[serverFolder+string(s.Name)+".yaml"] = old.doc
-		p.page.servers = append(p.page.servers, old.row)
-		if at := old.doc.Object.(*Document).at; at.rack != "" {
-			p.tiles = append(p.tiles, tile{s.Name, s.Record.Life.State, old.row.urgency == needsSomebody, at})
-		}
+		p.keep(r, Servers.Path(string(s.Name)), from, func() any { return v.serverDocument(s) })
 		p.projectBoot(s, r)
 	}
 }
 
 // bootInputs is all that a boot configuration is made from.
 type bootInputs struct {
+	server  model.ServerName
 	ticket  *model.Ticket
 	claim   *model.ServerClaim
 	problem *model.BootProblem
@@ -167,10 +143,10 @@ func (p *Projector) projectBoot(s serverView, r *model.Report) {
 
 func (s serverView) bootInputs() bootInputs {
 	if !s.armed() {
-		return bootInputs{claim: s.Claim, problem: s.Record.Boot.Problem, unarmed: madeOf(s.Unarmed)}
+		return bootInputs{server: s.Name, claim: s.Claim, problem: s.Record.Boot.Problem, unarmed: madeOf(s.Unarmed)}
 	}
 	return bootInputs{
-		ticket: s.Record.Boot.Ticket, problem: s.Record.Boot.Problem, unbooted: madeOf(s.Unbooted),
+		server: s.Name, ticket: s.Record.Boot.Ticket, problem: s.Record.Boot.Problem, unbooted: madeOf(s.Unbooted),
 		progress: s.progress(), booted: s.in.Observed.BootStates[s.Name],
 	}
 }
@@ -184,24 +160,34 @@ type bmcInputs struct {
 	rec       *model.BMCRecord
 	facts     *model.BMCFacts
 	why       proposal.Why
-	servers   int
+	servers   string
 	address   string
 	duplicate string
+	ip, mac   string // of its device
+	problems  string
 }
 
 func (p *Projector) projectBMCs(v *view, r *model.Report) {
 	for _, b := range v.BMCs {
 		from := bmcInputs{
 			manifest: b.Manifest, rec: v.in.Observed.BMCs[b.Name], facts: v.in.Observed.BMCFacts[b.Name],
-			why: b.Why, servers: len(v.behind[b.Name]), address: b.Target.Address, duplicate: strings.Join(b.Duplicates, " "),
+			why: b.Why, servers: joined(v.behind[b.Name]), address: b.Target.Address, duplicate: strings.Join(b.Duplicates, " "), problems: strings.Join(b.Problems, "\n"),
+		}
+		if b.Endpoint != nil {
+			from.ip, from.mac = b.Endpoint.IP, b.Endpoint.MAC
 		}
 		if b.Found {
 			from.manifest, from.device, from.prefix = nil, b.Endpoint.Record, b.Endpoint.Prefix
 		}
-		if kept := p.keep(r, bmcFolder+string(b.Name)+".yaml", from, func() any { return v.bmcDocument(b) }); kept.urgency != inOrder {
-			p.page.bmcs = append(p.page.bmcs, kept)
-		}
+		p.keep(r, BMCs.Path(string(b.Name)), from, func() any { return v.bmcDocument(b) })
 	}
+}
+
+func joined(names []model.ServerName) string {
+	if len(names) == 1 {
+		return string(names[0])
+	}
+	return fmt.Sprint(names)
 }
 
 // claimInputs is all that a claim's document is made from. There may be very many claims
@@ -210,7 +196,8 @@ type claimInputs struct {
 	manifest *model.ServerClaim
 	rec      *model.ClaimRecord
 	why      proposal.Why // of the claim, or of its server
-	absent   any          // model.Absence, which few have; nil = none
+	by       ways
+	absent   any // model.Absence, which few have; nil = none
 }
 
 // servedInputs is all that the document of a claim with a server is made from.
@@ -219,14 +206,15 @@ type servedInputs struct {
 	server *model.ServerRecord
 	booted *model.BootState
 	// What else its server says of it.
-	pending, unconfirmed, exposed, approval proposal.Why
-	ran                                     bool
-	boot                                    bootInputs // of a ServerBootConfiguration
+	pending, unconfirmed, exposed, approval, cloudInit proposal.Why
+	lists                                              lists
+	ran                                                bool
+	boot                                               bootInputs // of a ServerBootConfiguration
 }
 
 func (p *Projector) projectClaims(v *view, r *model.Report) {
 	for _, c := range v.Claims {
-		own := claimInputs{manifest: c.Manifest, rec: v.in.Observed.Claims[c.Name], why: c.Why}
+		own := claimInputs{manifest: c.Manifest, rec: v.in.Observed.Claims[c.Name], why: c.Why, by: v.waysOf(c.Why, "", c.Name)}
 		if a, listed := v.in.Desired.Absence(c.Name.Identity()); listed {
 			own.absent = a
 		}
@@ -235,19 +223,19 @@ func (p *Projector) projectClaims(v *view, r *model.Report) {
 			own.why = s.Why
 			served := servedInputs{
 				claimInputs: own, server: s.Record, booted: v.in.Observed.BootStates[s.Name], pending: madeOf(s.Pending),
-				unconfirmed: madeOf(s.Unconfirmed), exposed: madeOf(s.Exposed), approval: madeOf(s.Approval), ran: s.RanWhenLastRead,
+				unconfirmed: madeOf(s.Unconfirmed), exposed: madeOf(s.Exposed), approval: madeOf(s.Approval), cloudInit: madeOf(s.CloudInit), lists: v.listsOf(v.server(s)), ran: s.RanWhenLastRead,
 			}
 			if c.Name.IsBootConfiguration() {
 				served.boot = v.server(s).bootInputs()
 			}
 			from = served
 		}
-		p.page.claims = append(p.page.claims, p.keep(r, ClaimPath(c.Name), from, func() any { return v.claimDocument(c) }))
+		p.keep(r, ClaimPath(c.Name), from, func() any { return v.claimDocument(c) })
 	}
 	for _, s := range v.Servers {
 		if a, held := v.heldClaim(s); held {
 			from := servedInputs{claimInputs: claimInputs{rec: v.in.Observed.Claims[s.Record.Claim.Name], absent: a}, server: s.Record}
-			p.page.claims = append(p.page.claims, p.keep(r, ClaimPath(s.Record.Claim.Name), from, func() any { return v.heldClaimDocument(s, a) }))
+			p.keep(r, ClaimPath(s.Record.Claim.Name), from, func() any { return v.heldClaimDocument(s, a) })
 		}
 	}
 }
@@ -263,89 +251,35 @@ type endpointInputs struct {
 	why, lost proposal.Why
 }
 
-// maintenanceInputs is all that a ServerMaintenance's document is made from.
-type maintenanceInputs struct {
-	manifest *model.ServerMaintenance
-	status   any
-}
-
-// readinessInputs is all that a ServerReadinessRule's document is made from.
-type readinessInputs struct {
-	manifest       *model.ServerReadinessRule
-	refused        bool
-	servers, ready int
-	unready        string
-}
-
-// revisionInputs is all that revision.yaml is made from.
-type revisionInputs struct {
-	source model.SourceState
-	signer string
-	fleet  uint64 // the store's newest commit
-	pools  string
-	fence  uint64
-	holder model.Holder
-}
-
 func (p *Projector) projectRest(v *view, r *model.Report) {
 	for _, e := range v.Endpoints {
 		from := endpointInputs{e.Record, e.Manifest, e.Prefix, e.IP, e.DescribedBy, e.IsBMC, e.Why, e.Lost()}
-		p.keep(r, endpointFolder+e.Name+".yaml", from, func() any { return v.endpointDocument(e) })
+		p.keep(r, Endpoints.Path(e.Name), from, func() any { return v.endpointDocument(e) })
 	}
 	for i := range v.Maintenances {
-		m := &v.Maintenances[i]
-		d := v.maintenanceDocument(m)
-		p.keep(r, "servermaintenances/"+m.Manifest.Name+".yaml", maintenanceInputs{m.Manifest, d.Status}, func() any { return d })
+		p.keep(r, Maintenances.Path(v.Maintenances[i].Manifest.Name), nil, func() any { return v.maintenanceDocument(&v.Maintenances[i]) })
 	}
 	for i := range v.ReadinessRules {
-		rule := &v.ReadinessRules[i]
-		from := readinessInputs{rule.Manifest, rule.Refused, rule.Servers, rule.Ready, fmt.Sprint(rule.Unready)}
-		p.keep(r, "serverreadinessrules/"+rule.Name+".yaml", from, func() any { return readinessRuleDocument(rule) })
+		p.keep(r, ReadinessRules.Path(v.ReadinessRules[i].Name), nil, func() any { return readinessRuleDocument(&v.ReadinessRules[i]) })
 	}
-	d := v.in.Desired
-	from := revisionInputs{d.Source, d.VerifiedBy, v.in.Observed.Sequence, fmt.Sprint(ExhaustedPools(v.in.Pools)), r.Fence, r.Holder}
-	p.keep(r, model.ReportRevision, from, func() any { return v.revisionDocument(r) })
-	problems := v.problems()
-	p.keep(r, model.ReportProblems, fmt.Sprint(problems), func() any {
-		return shownProblems(problems)
-	})
 }
 
-// keep shows the document of a path, made anew only when from changed, and returns its line
-// of the page.
-func (p *Projector) keep(r *model.Report, path string, from any, make func() any) row {
-	old := p.rest[path]
-	if old.doc == nil || old.from != from {
-		old = p.made(path, from, old, make())
-		p.rest[old.path] = old
+// keep shows the document of a path. It is made again only if from changed; nil is made each time.
+// A document that is equal to the one before stays the same one.
+func (p *Projector) keep(r *model.Report, path string, from any, build func() any) *model.Document {
+	old := p.made[path]
+	if old.doc == nil || from == nil || old.from != from {
+		path = cmp.Or(old.path, path) // the very same string, or each of very many is held twice
+		now := build()
+		if old.doc == nil || !reflect.DeepEqual(old.doc.Object, now) {
+			old.doc = &model.Document{Object: now}
+		}
+		old.path, old.from = path, from
+		p.made[path] = old
 	}
-	r.Documents[old.path] = old.doc // the very same path, or each of very many is held twice
-	return old.row
-}
-
-// made is a document made anew, or the one before where it says the same.
-func (p *Projector) made(path string, from any, old projected, now any) projected {
-	path = cmp.Or(old.path, path)
-	doc := unlessSame(old.doc, now)
-	if doc == old.doc {
-		return projected{path, from, doc, old.row}
+	r.Documents[old.path] = old.doc
+	if d, ok := old.doc.Object.(*Document); ok {
+		p.shown = append(p.shown, d)
 	}
-	return projected{path, from, doc, rowOf(path, doc)}
-}
-
-// forget drops the documents that the report no longer shows.
-func (p *Projector) forget(r *model.Report) {
-	maps.DeleteFunc(p.rest, func(path string, _ projected) bool { return r.Documents[path] == nil })
-	maps.DeleteFunc(p.drawn, func(path string, _ drawing) bool { return r.Documents[path] == nil })
-	maps.DeleteFunc(p.servers, func(name model.ServerName, _ projected) bool {
-		return r.Documents[serverFolder+string(name)+".yaml"] == nil
-	})
-}
-
-// unlessSame is the document of an object, or the one before if it says the same.
-func unlessSame(before *model.Document, now any) *model.Document {
-	if before != nil && reflect.DeepEqual(before.Object, now) {
-		return before
-	}
-	return &model.Document{Object: now}
+	return old.doc
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
@@ -17,12 +16,12 @@ import (
 // its yardstick is the first, in which every document is made.
 func BenchmarkReport(b *testing.B) {
 	in := plantest.BigFleet(10000, 2000)
-	p := NewProjector()
+	var p Projector
 	start := time.Now()
-	p.Report(in, plan.Plan(in), 1, model.Holder{})
+	reportBy(&p, in)
 	first := time.Since(start)
 	for b.Loop() {
-		p.Report(in, plan.Plan(in), 1, model.Holder{})
+		reportBy(&p, in)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(first.Nanoseconds()), "ratio-to-first")
 }

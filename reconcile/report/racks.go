@@ -11,7 +11,7 @@ import (
 	"ingot/model/text"
 )
 
-// Limits of the pictures. One of 500 servers has about 110 KiB, and is written anew when
+// Limits of the pictures. One of 500 servers has about 110 KiB, and is written again when
 // one of these changes; 5,000 servers are ten pictures.
 const (
 	maxTiles      = 500 // servers of one picture, by whole racks
@@ -25,8 +25,27 @@ const (
 type tile struct {
 	name  model.ServerName
 	state model.ServerState
-	act   bool // somebody has to act
+	act   bool // a person has to act
 	at    place
+}
+
+// tilesOf are the servers with a place, by name.
+func tilesOf(servers []*Document) (tiles []tile) {
+	for _, d := range servers {
+		if at := d.place(); at.rack != "" {
+			o := d.Overview()
+			tiles = append(tiles, tile{model.ServerName(d.Metadata.Name), model.ServerState(o.Summary.State), o.NeedsAction(), at})
+		}
+	}
+	return tiles
+}
+
+// place is where a server is. The place of a document that was read back comes from its labels.
+func (d *Document) place() place {
+	if d.at.rack == "" {
+		return placeOf(d.Metadata.Labels, nil)
+	}
+	return d.at
 }
 
 // picture is the elevations of racks of one location.
@@ -144,7 +163,7 @@ func (p picture) summary() string {
 		}
 	}
 	if act > 0 {
-		parts = append(parts, fmt.Sprintf("somebody has to act on %d", act))
+		parts = append(parts, fmt.Sprintf("action needed on %d", act))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -20,7 +20,7 @@ const (
 	pictureEdge  = 16
 	headHeight   = 52 // title and legend
 	racksPerRow  = 5
-	loosePerRow  = 5 // servers of which nobody said at what height they are
+	loosePerRow  = 5 // servers without a known height
 	maxColumns   = 6 // servers beside one another at one height
 )
 
@@ -101,7 +101,7 @@ func (p picture) legend(b *strings.Builder) {
 		fmt.Fprintf(b, `<text class="n" x="%d" y="39">%s</text>`+"\n", x+18, st)
 		x += 32 + 6*len(st)
 	}
-	fmt.Fprintf(b, `<text class="n" x="%d" y="39">! somebody has to act</text>`+"\n", x)
+	fmt.Fprintf(b, `<text class="n" x="%d" y="39">! action needed</text>`+"\n", x)
 }
 
 // unitsOf is how many units the racks of a row are drawn with.
@@ -215,7 +215,7 @@ func (t tile) draw(b *pen, x, y, width, height int) {
 	says, class := looks[t.state].letter, looks[t.state].letter
 	title := fmt.Sprintf("%s: %s", t.name, t.state)
 	if t.act {
-		says, class, title = says+"!", class+" a", title+", somebody has to act"
+		says, class, title = says+"!", class+" a", title+", action needed"
 	}
 	if room := (width - 8) / 7; room > 8 {
 		says += " " + tail(string(t.name), room-len(says)-1)

@@ -13,6 +13,7 @@ import (
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/bind"
+	"ingot/reconcile/plan/proposal"
 	"ingot/reconcile/plan/world"
 )
 
@@ -66,13 +67,12 @@ func TestAServerShowsTheTaintsOfRules(t *testing.T) {
 			}
 		}
 	}
-	e, err := ExplainFiles(files, "server", string(fleettest.ServerName(1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	taint := Fact{"taint", "burn-in=due, by ServerReadinessRule burn-in: burn-in/passed is Unknown and has to be True"}
-	if !slices.Contains(e.Facts, taint) || !strings.Contains(e.Why, "keeps taint burn-in on it") || e.Actor != "rack operator" || e.Next == "" {
-		t.Errorf("it is explained by %+v", e)
+	docs := documentsOf(in)
+	unready := docs.Get(Servers, string(fleettest.ServerName(1)))
+	taint := Fact{Name: "taint", Value: "burn-in=due, by ServerReadinessRule burn-in: burn-in/passed is Unknown and has to be True"}
+	if w := unready.Overview().First(); !slices.Contains(docs.Facts(unready), taint) || !strings.Contains(w.Message, "keeps taint burn-in on it") ||
+		w.Actor != proposal.RackOperator || w.Next == "" {
+		t.Errorf("it has facts %v and waits for %+v", docs.Facts(unready), w)
 	}
 	if st := serverStatusOf(in, fleettest.ServerName(0)); len(st.Taints) > 0 || conditions(st.Conditions).of("Ready").Status != metav1.ConditionTrue {
 		t.Errorf("the server that is ready has taints %v and conditions %+v", st.Taints, st.Conditions)
@@ -81,16 +81,16 @@ func TestAServerShowsTheTaintsOfRules(t *testing.T) {
 
 func TestNewsOfARuleAreItsCounts(t *testing.T) {
 	in := withRule(3)
-	p := NewProjector()
+	var p Projector
 	var story Story
-	first := p.Report(in, plan.Plan(in), 1, model.Holder{})
+	first := reportBy(&p, in)
 	story.Published(plan.Plan(in), first)
 	d := in.Desired.Clone()
 	passed := *d.BMCs["bmc00001"]
 	passed.Labels = map[string]string{"burn-in/passed": "True"}
 	d.Add(&passed)
 	in.Desired = d
-	second := p.Report(in, plan.Plan(in), 1, model.Holder{})
+	second := reportBy(&p, in)
 	story.Tell(plan.Plan(in), second)
 	want := []string{"bmc00001-system-0: Available", "readiness rule burn-in: 2 of 3 servers ready", "BMC bmc00001: details"}
 	if diff := cmp.Diff(want, second.Body); diff != "" {
@@ -100,12 +100,12 @@ func TestNewsOfARuleAreItsCounts(t *testing.T) {
 		t.Error("a server of which nothing changed is shown anew")
 	}
 	fleettest.ChangeRecord(in.Observed, 2, func(rec *model.ServerRecord) { rec.Life.State = model.StateReserved; rec.Claim.Name = "default/gone" })
-	third := p.Report(in, plan.Plan(in), 1, model.Holder{})
+	third := reportBy(&p, in)
 	story.Published(plan.Plan(in), third)
 	d = in.Desired.Clone()
 	delete(d.ReadinessRules, "burn-in")
 	in.Desired = d
-	fourth := p.Report(in, plan.Plan(in), 1, model.Holder{})
+	fourth := reportBy(&p, in)
 	story.Tell(plan.Plan(in), fourth)
 	if diff := cmp.Diff([]string{"readiness rule burn-in: gone", "bmc00002-system-0: 0 taints"}, fourth.Body); diff != "" {
 		t.Errorf("once the rule is gone, of a bound server (-want +got):\n%s", diff)

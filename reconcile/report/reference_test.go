@@ -27,15 +27,16 @@ const (
 
 const referenceHead = `# Conditions and reasons
 
-What Ingot says of objects on the status branch, in ` + "`ingot explain`" + ` and in the API. This page is made of the source, where each reason
-has its meaning beside it: ` + "`go test ./reconcile/report -run TestReference -update`" + `.
+The conditions and reasons in documents of the status branch, in ` + "`ingot explain`" + ` and in the API. This page is generated from the comments of
+the source: ` + "`go test ./reconcile/report -run TestReference -update`" + `.
 
-A condition has a status, a reason, a message that names the objects in question, and the time of its last change. The message ends
-with who has to act, where that is somebody else than this page says. Where nobody has to act, Ingot goes on by itself.
+A condition has a status, a reason, a message that names the objects, and the time of its last change. The message ends with the actor
+if an action is needed. An entry of ` + "`waiting`" + ` has one of these reasons too; its ` + "`actor`" + ` is absent if no action is needed, because Ingot continues by
+itself. Each reason has an anchor, such as ` + "`conditions.md#GuardHeld`" + `.
 
 ## Conditions
 
-Beside these there are conditions that are called like the reason that they hold for: %s.
+Other conditions have the name of the reason that they report: %s.
 
 | condition | meaning |
 |---|---|
@@ -77,7 +78,7 @@ func TestReferenceHasEveryConditionAndReason(t *testing.T) {
 		fmt.Fprintf(&doc, "\n## %s\n\n| reason | meaning |\n|---|---|\n", s.title)
 		for file := range strings.FieldsSeq(s.file) {
 			for _, c := range constantsIn(t, file, s.prefix) {
-				fmt.Fprintf(&doc, "| `%s` | %s |\n", shownReason(c), c.about)
+				fmt.Fprintf(&doc, "| %s | %s |\n", anchored(shownReason(c)), c.about)
 				if c.about == "" {
 					t.Errorf("nothing says what %s (%s) means: say it beside its constant in %s", c.name, c.value, file)
 				}
@@ -98,6 +99,14 @@ func TestReferenceHasEveryConditionAndReason(t *testing.T) {
 	}
 }
 
+// anchored is a reason with the anchor that links lead to.
+func anchored(reason string) string {
+	if strings.Contains(reason, " ") { // of the log
+		return "`" + reason + "`"
+	}
+	return fmt.Sprintf("<a id=%q></a>`%s`", reason, reason)
+}
+
 // shownReason is what a constant is as the reason of a condition.
 func shownReason(c constant) string {
 	if reason, stage := stageReasons[model.BootStage(c.value)]; stage {
@@ -115,7 +124,7 @@ var writtenOut = regexp.MustCompile(`Why\{"|\b[wW]hy(?:Since)?\("[A-Z]|\bReason(
 // TestReasonsAreConstants: a reason that is written out would have no entry.
 func TestReasonsAreConstants(t *testing.T) {
 	n := 0
-	for _, folder := range []string{"reconcile", "reconcile/plan", "reconcile/report", "cmd/daemon/adapter", "bootsvc/oci", "bootsvc/ignition"} {
+	for _, folder := range []string{"reconcile", "reconcile/plan", "reconcile/plan/*", "reconcile/report", "cmd/daemon/adapter", "bootsvc/oci", "bootsvc/ignition"} {
 		files, err := filepath.Glob(filepath.Join(top, folder, "*.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +152,7 @@ func TestReasonsAreConstants(t *testing.T) {
 
 // advised writes the reasons of model, with who has to act and what to do.
 func advised(t *testing.T, doc *strings.Builder) {
-	actors := map[proposal.Actor]string{proposal.ActorNone: "nobody", proposal.Tenant: "the tenant", proposal.RackOperator: "the rack operator"}
+	actors := map[proposal.Actor]string{proposal.ActorNone: "no action", proposal.Tenant: "the tenant", proposal.RackOperator: "the rack operator"}
 	group := ""
 	for _, c := range constantsIn(t, "model/reason.go", "Reason") {
 		if c.group != group {
@@ -154,7 +163,7 @@ func advised(t *testing.T, doc *strings.Builder) {
 		if c.about == "" || a.next == "" {
 			t.Errorf("nothing says what %s means, or what to do: say it in model/reason.go, and in advice.go", c.value)
 		}
-		fmt.Fprintf(doc, "| `%s` | %s | %s | %s |\n", c.value, c.about, actors[a.who], a.next)
+		fmt.Fprintf(doc, "| %s | %s | %s | %s |\n", anchored(c.value), c.about, actors[a.who], a.next)
 	}
 }
 

@@ -20,7 +20,7 @@ const maxRefusedUses = 3
 func (s serverView) ticketRefused() (c metav1.Condition, refused bool) {
 	var by []model.TicketUse
 	if p := s.progress(); p != nil {
-		by = refusedUses(p, s.addresses())
+		by = refusedUses(p, s.reportedAddresses())
 	}
 	if len(by) == 0 {
 		return c, false
@@ -36,8 +36,8 @@ func (s serverView) ticketRefused() (c metav1.Condition, refused bool) {
 	return condition(typeTicketRefused, true, string(by[0].Refusal), strings.Join(texts, "; "), since), true
 }
 
-// addresses are the IP addresses that the server is known to have.
-func (s serverView) addresses() map[string]bool {
+// reportedAddresses are the IP addresses that the server's probe reported.
+func (s serverView) reportedAddresses() map[string]bool {
 	own := make(map[string]bool)
 	if p := s.in.Observed.Probes[s.Name]; p != nil {
 		for _, n := range p.Data.NetworkInterfaces {

@@ -1,171 +1,119 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
 	"ingot/model/text"
 	"ingot/reconcile/plan/proposal"
 )
 
-// urgency is who an object waits for.
-type urgency int
+// Row has the fields of all rows. Leases, pools and images are lists of the running process; the
+// status branch has no documents of them.
+type Row struct {
+	Name    string    `json:"name"`
+	State   string    `json:"state"`
+	Since   time.Time `json:"since,omitzero"`    // when State was entered
+	Message string    `json:"message,omitempty"` // empty without a fault
+}
 
-// The urgencies, the most urgent first.
+// The states of a DHCP lease.
 const (
-	needsSomebody urgency = iota // a person has to act
-	waits                        // it goes on by itself
-	inOrder                      // it waits for nothing
-	urgencies     = iota
+	LeaseLive     = "Live"
+	LeaseEnded    = "Ended"    // the address stays reserved for the device until another one needs it
+	LeaseDeclined = "Declined" // another device uses the address
 )
 
-// row is an object's line of the page.
-type row struct {
-	urgency urgency
-	text    string
+// LeaseRow is one DHCP lease. Its name is the address, or the prefix.
+type LeaseRow struct {
+	Row
+	Network string           `json:"network"`
+	Role    string           `json:"role"` // bmc or host
+	MAC     string           `json:"mac,omitempty"`
+	Server  model.ServerName `json:"server,omitempty"`
+	Renewed time.Time        `json:"renewed,omitzero"`
+	Expires time.Time        `json:"expires,omitzero"`
+	// Relay is the relay of the last packet. CircuitID and RemoteID are its names for the port and for itself.
+	Relay     string `json:"relay,omitempty"`
+	CircuitID string `json:"circuitID,omitempty"`
+	RemoteID  string `json:"remoteID,omitempty"`
 }
 
-// rowOf is the line of the page for the document at a path, one without text if it has none.
-func rowOf(path string, d *model.Document) row {
-	o, ok := d.Object.(*Document)
-	if !ok {
-		return row{urgency: inOrder}
-	}
-	switch st := o.Status.(type) {
-	case ServerStatus:
-		s := serverSummary(o, st)
-		w := waitingOf(st.Conditions, s.Why, s.Since)
-		return w.row(link(string(s.Name), path), string(s.State), cmp.Or(string(s.Power), "?"), claimLink(s.Claim))
-	case ClaimStatus:
-		return claimRow(path, claimSummary(o, st), st.Conditions)
-	case BootConfigurationStatus:
-		if of, inGit := requested(o, st); inGit {
-			return claimRow(path, claimSummary(o, of), st.Conditions)
+// LeaseRows returns the rows of leases at a time, by name. Owner returns the server with a MAC address.
+func LeaseRows(leases []model.Lease, owner func(mac string) model.ServerName, now time.Time) []LeaseRow {
+	rows := make([]LeaseRow, len(leases))
+	for i := range leases {
+		l := &leases[i]
+		row := LeaseRow{
+			Row: Row{Name: l.Address.String(), State: LeaseLive, Since: l.Since}, Network: l.Network, Role: string(l.Role), MAC: l.MAC,
+			Renewed: l.Renewed, Expires: l.Expires, CircuitID: l.Relay.CircuitID, RemoteID: l.Relay.RemoteID,
 		}
-	case BMCStatus:
-		b := bmcSummary(o, st)
-		return waitingOf(st.Conditions, b.Why, b.Since).row(link(string(b.Name), path), b.State, cell(b.Address))
+		if l.Relay.Address.IsValid() {
+			row.Relay = l.Relay.Address.String()
+		}
+		if l.Bits > 0 {
+			row.Name = fmt.Sprintf("%s/%d", l.Address, l.Bits)
+		}
+		switch {
+		case !l.Expires.After(now):
+			row.State = LeaseEnded
+		case l.Declined:
+			row.State, row.Message = LeaseDeclined, "another device uses the address: it is not offered until the lease ends"
+		}
+		if l.MAC != "" {
+			row.Server = owner(l.MAC)
+		}
+		rows[i] = row
 	}
-	return row{urgency: inOrder}
+	slices.SortFunc(rows, func(a, b LeaseRow) int { return text.CompareNatural(a.Name, b.Name) })
+	return rows
 }
 
-func claimRow(path string, c ClaimSummary, conds conditions) row {
-	server := ""
-	if c.Server != "" {
-		server = link(string(c.Server), serverFolder+string(c.Server)+".yaml")
-	}
-	return waitingOf(conds, c.Why, c.Since).row(link(string(c.Name), path), string(c.State), server)
+// The states of a pool.
+const (
+	PoolHasRoom   = "HasRoom"
+	PoolExhausted = "Exhausted" // the last request got no address
+)
+
+// PoolRow is one DHCP pool. Its name is its subnet.
+type PoolRow struct {
+	Row
+	Actor   proposal.Actor `json:"actor,omitempty"`
+	Network string         `json:"network"`
+	Size    uint64         `json:"size"`
+	Used    uint64         `json:"used"`
+	Refused uint64         `json:"refused"` // devices without an address since it was exhausted
 }
 
-func claimLink(name model.ClaimName) string {
-	if name == "" {
-		return ""
-	}
-	return link(string(name), ClaimPath(name))
-}
-
-// waiting is what an object waits for, since when, and who has to act.
-type waiting struct {
-	why, actor string
-	since      time.Time
-}
-
-// waitingOf finds among conditions the one that a summary's why is of. Without a why it is
-// since when the object is as it is.
-func waitingOf(conds conditions, why string, since time.Time) waiting {
-	w := waiting{since: since}
-	if why == "" {
-		return w
-	}
-	w.why, w.actor = splitActor(why)
-	if at := slices.IndexFunc(conds, func(c metav1.Condition) bool { return saying(c) == why }); at >= 0 {
-		w.since = conds[at].LastTransitionTime.Time
-		w.why = cmp.Or(w.why, conds[at].Reason)
-	}
-	return w
-}
-
-// splitActor parts what plan.Why.Text put together.
-func splitActor(text string) (why, actor string) {
-	why, actor, _ = strings.Cut(text, " (to act: ")
-	return why, strings.TrimSuffix(actor, ")")
-}
-
-func (w waiting) urgency() urgency {
-	switch {
-	case w.why == "":
-		return inOrder
-	case w.actor == "":
-		return waits
-	}
-	return needsSomebody
-}
-
-// row is the line of an object: what it is, and what it waits for.
-func (w waiting) row(cells ...string) row {
-	since := ""
-	if !w.since.IsZero() {
-		since = text.Time(w.since)
-	}
-	return row{w.urgency(), tableRow(append(cells, cell(w.why), since, cell(w.actor))...)}
-}
-
-// waitingFor are the titles of what each row ends with.
-var waitingFor = []string{"waits for", "since", "to act"}
-
-// whyRow is the line of something that is not shown as a condition.
-func whyRow(why proposal.Why, cells ...string) row {
-	return waiting{why.Message, string(why.Actor), why.Since}.row(cells...)
-}
-
-// list is a table of the page: those rows that wait come first, as many as there is room for.
-type list struct {
-	title  string
-	titles []string
-	folder string // where all of them are
-	room   int    // in bytes
-}
-
-func (l list) write(b *strings.Builder, rows []row) {
-	if len(rows) == 0 {
-		return
-	}
-	b.WriteString("## " + l.title + "\n\n" + tableHead(append(slices.Clone(l.titles), waitingFor...)...))
-	left, shown := l.room, 0
-	var leftOut [urgencies]int
-	for u := range urgency(urgencies) {
-		for _, r := range rows {
-			switch {
-			case r.urgency != u:
-			case shown == maxRows, len(r.text) > left:
-				leftOut[u]++
-				left = 0 // those behind it do not overtake it
-			default:
-				shown++
-				left -= len(r.text)
-				b.WriteString(r.text)
-			}
+// PoolRows returns the rows of pools, by name.
+func PoolRows(pools []model.PoolFacts) []PoolRow {
+	rows := make([]PoolRow, len(pools))
+	for i, p := range pools {
+		rows[i] = PoolRow{Row: Row{Name: p.Subnet, State: PoolHasRoom}, Network: p.Network, Size: p.Size, Used: p.Used, Refused: p.Refused}
+		if !p.Exhausted.IsZero() {
+			rows[i].Row = Row{p.Subnet, PoolExhausted, p.Exhausted, "no free address in the range: widen the range, or shorten leaseTime"}
+			rows[i].Actor = proposal.RackOperator
 		}
 	}
-	b.WriteString("\n" + l.leftOut(leftOut))
+	slices.SortFunc(rows, func(a, b PoolRow) int { return text.CompareNatural(a.Name, b.Name) })
+	return rows
 }
 
-// leftOut says how many rows are not shown, and where they are.
-func (l list) leftOut(n [urgencies]int) string {
-	var parts []string
-	for u, what := range [urgencies]string{"wait for somebody", "wait", "wait for nothing"} {
-		if n[u] > 0 {
-			parts = append(parts, fmt.Sprintf("%d that %s", n[u], what))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "Left out are " + strings.Join(parts, ", ") + ": see [" + l.folder + "](" + l.folder + ").\n\n"
+// The states of a blob of an image.
+const (
+	ImageComplete = "Complete"
+	ImageFetching = "Fetching"
+)
+
+// ImageRow is one blob in the image cache. Its name is its digest.
+type ImageRow struct {
+	Row
+	Image   string    `json:"image,omitempty"` // the image of the newest boot ticket that needs the blob
+	Part    string    `json:"part,omitempty"`  // kernel, initrd, squashfs or uki
+	Size    int64     `json:"size"`            // in bytes
+	Fetched int64     `json:"fetched"`         // bytes in the cache
+	Used    time.Time `json:"used,omitzero"`   // last access
+	Pinned  bool      `json:"pinned"`          // needed by an open boot ticket, and not evicted
 }

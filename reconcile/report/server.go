@@ -1,10 +1,15 @@
 package report
 
 import (
+	"net/netip"
+	"slices"
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/plan/install"
 )
 
@@ -23,6 +28,7 @@ type ServerSpec struct {
 
 // ServerStatus is what is so of a server.
 type ServerStatus struct {
+	Overview
 	State model.ServerState `json:"state"`
 	// InstallStage is how far what the claim asks for is; empty = nothing is to be installed.
 	InstallStage      install.Stage            `json:"installStage,omitempty"`
@@ -86,7 +92,7 @@ func (v *view) serverDocument(s serverView) *Document {
 	d.Metadata.Annotations = bootstrapMarks(s.Record)
 	d.at = placeOf(d.Metadata.Labels, s.Manifest)
 	d.Spec = s.spec()
-	d.Status = v.serverStatus(s)
+	d.Status = v.serverStatus(s, d.at)
 	rec := Decided(s.Record)
 	rec.Disks.Wiped = shownWipes(rec.Disks.Wiped)
 	d.Decided = rec
@@ -119,9 +125,45 @@ func (s serverView) spec() ServerSpec {
 	return spec
 }
 
-func (v *view) serverStatus(s serverView) ServerStatus {
+func (v *view) serverOverview(s serverView, at place) Overview {
+	o := Overview{Summary: Summary{
+		State: string(s.Record.Life.State), Since: s.Record.Life.Since.UTC().Truncate(time.Second), Claim: s.Record.Claim.Name,
+		BMC: s.Record.BMC, Power: s.facts().Power, Rack: at.text(), Addresses: v.addressesOf(s),
+	}}
+	o.wait(s.Why, v.waysOf(s.Why, s.Name, s.Record.Claim.Name))
+	if s.Approval != nil {
+		o.wait(*s.Approval, ways{})
+	}
+	return o
+}
+
+// addressesOf returns the IP addresses of a server with a claim: leased by Ingot, or else those
+// that the probe reported, which another DHCP server may still lease to it.
+func (v *view) addressesOf(s serverView) (all []string) {
+	if s.Record.Claim.Name == "" {
+		return nil
+	}
+	for _, a := range v.in.Addresses[s.Name] {
+		all = append(all, a.String())
+	}
+	if len(all) == 0 {
+		for ip := range s.reportedAddresses() {
+			if a, err := netip.ParseAddr(ip); err == nil && a.IsGlobalUnicast() {
+				all = append(all, ip)
+			}
+		}
+	}
+	slices.SortFunc(all, text.CompareNatural)
+	all = slices.Compact(all)
+	return all[:min(len(all), maxAddresses)]
+}
+
+// maxAddresses is how many addresses of a machine are shown.
+const maxAddresses = 8
+
+func (v *view) serverStatus(s serverView, at place) ServerStatus {
 	st := ServerStatus{
-		State: s.Record.Life.State, InstallStage: s.Stage, PowerState: s.facts().Power,
+		Overview: v.serverOverview(s, at), State: s.Record.Life.State, InstallStage: s.Stage, PowerState: s.facts().Power,
 		Conditions: v.serverConditions(s), BootTimeline: s.trace().Steps(),
 	}
 	var b bounds

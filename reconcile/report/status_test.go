@@ -8,23 +8,32 @@ import (
 	"ingot/reconcile/plan/world"
 )
 
-// reportOf is the first report of an input.
-func reportOf(in *world.Input) *model.Report {
-	return NewProjector().Report(in, plan.Plan(in), 1, model.Holder{})
+// reportBy is the next report of a projector.
+func reportBy(p *Projector, in *world.Input) *model.Report {
+	r, _ := p.Report(in, plan.Plan(in), 1, model.Holder{})
+	return r
 }
 
-// serverStatusOf is what the status branch says of a server.
+// reportOf is the first report of an input.
+func reportOf(in *world.Input) *model.Report { return reportBy(new(Projector), in) }
+
+// documentsOf are the documents of an input's first report.
+func documentsOf(in *world.Input) *Documents {
+	_, docs := new(Projector).Report(in, plan.Plan(in), 1, model.Holder{})
+	return docs
+}
+
+// serverStatusOf is the status of a server on the status branch.
 func serverStatusOf(in *world.Input, name model.ServerName) ServerStatus {
-	return reportOf(in).Documents["servers/"+string(name)+".yaml"].Object.(*Document).Status.(ServerStatus)
+	return documentsOf(in).Get(Servers, string(name)).Status.(ServerStatus)
 }
 
 // claimConditionsOf are the conditions of a claim on the status branch.
 func claimConditionsOf(in *world.Input, name model.ClaimName) []metav1.Condition {
-	return reportOf(in).Documents[ClaimPath(name)].Object.(*Document).Status.(ClaimStatus).Conditions
+	return documentsOf(in).Get(Claims, string(name)).Conditions()
 }
 
-// bootConfigurationOf is what the status branch says of the boot of a claim's server.
+// bootConfigurationOf is the status of a boot configuration with the name of a claim.
 func bootConfigurationOf(in *world.Input, name model.ClaimName) BootConfigurationStatus {
-	ns, n := model.SplitName(name)
-	return reportOf(in).Documents["serverbootconfigurations/"+ns+"/"+n+".yaml"].Object.(*Document).Status.(BootConfigurationStatus)
+	return documentsOf(in).Get(BootConfigurations, string(name)).Status.(BootConfigurationStatus)
 }

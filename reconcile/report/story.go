@@ -63,7 +63,7 @@ const manyWaiting = 100
 func (t *Story) Hurry(r *model.Report) int {
 	var same []string
 	for path, now := range r.Documents {
-		if old := t.files[path]; old != now && strings.HasPrefix(path, claimFolder) && waitsAsBefore(old, now) {
+		if old := t.files[path]; old != now && strings.HasPrefix(path, string(Claims)+"/") && waitsAsBefore(old, now) {
 			same = append(same, path)
 		}
 	}

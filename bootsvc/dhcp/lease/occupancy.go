@@ -2,6 +2,7 @@ package lease
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"ingot/model"
@@ -35,6 +36,22 @@ func (t *Table) Leased(macs []string) time.Time {
 		}
 	}
 	return timeOf(last)
+}
+
+// Addresses returns the addresses that are leased to these MAC addresses, sorted. A prefix, and an
+// address that only its client claims to have by that MAC address, are left out.
+func (t *Table) Addresses(macs []string, now time.Time) (all []netip.Addr) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, mac := range macs {
+		for _, e := range t.leases[interfaceOf(mac)] {
+			if e.live(now) && !e.declined && !e.unproven && e.pool.bits == 0 {
+				all = append(all, e.address)
+			}
+		}
+	}
+	slices.SortFunc(all, netip.Addr.Compare)
+	return slices.Compact(all)
 }
 
 // IsOthers reports whether q.Wish is leased to another than the client that asks.

@@ -19,9 +19,6 @@ type Parts struct {
 	Source      Source
 	// NetworksServed returns nil, or which network cannot be served; nil = there is none.
 	NetworksServed func() error
-	// Advertised returns nil, or to which network no router advertisements can be sent; nil = to none
-	// are any.
-	Advertised func() error
 	// LoadersThere returns nil, or a Remark on which boot loaders are missing; nil = none is needed.
 	LoadersThere func() error
 }
@@ -56,7 +53,6 @@ func Checks(p Parts) []Check {
 		check("records", p.RecordsRead),
 		check("git", p.gitRead),
 		check("networks", unlessNil(p.NetworksServed)),
-		check("router advertisements", unlessNil(p.Advertised)),
 		check("loaders", unlessNil(p.LoadersThere)),
 	}
 }

@@ -21,7 +21,6 @@ type aDaemon struct {
 	desired    *model.Desired
 	records    error
 	networks   func() error
-	advertised func() error
 }
 
 func ready() *aDaemon { return &aDaemon{lead: registry.Leads, desired: model.NewDesired()} }
@@ -91,19 +90,12 @@ func TestWhichPartIsNotReadyAndWhy(t *testing.T) {
 			befalls: func(d *aDaemon) { d.networks = func() error { return errors.New("rack1: no such interface") } },
 			want:    map[string]string{"networks": "rack1: no such interface"},
 		},
-		"router advertisements cannot be sent": {
-			befalls: func(d *aDaemon) {
-				d.advertised = func() error { return errors.New("network rack1: no such interface") }
-			},
-			want: map[string]string{"router advertisements": "network rack1: no such interface"},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := ready()
 			tc.befalls(d)
 			checks := Checks(Parts{
 				Store: d, Publisher: d, Source: d, RecordsRead: func() error { return d.records }, NetworksServed: d.networks,
-				Advertised: d.advertised,
 			})
 			got := make(map[string]string)
 			result := runChecks(t.Context(), checks)

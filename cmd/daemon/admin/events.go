@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,68 +9,50 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"ingot/reconcile/report/query"
 )
 
 // Limits of events.
 const (
 	maxViewers = 1000
-	// eventPause is how long changes are gathered before they are told, and how long at least
-	// viewers share rows, however much changes.
+	// eventPause is how long changes are gathered before they are sent. All viewers share the
+	// documents of that time.
 	eventPause = 300 * time.Millisecond
-	rowsKept   = eventPause
-	// heartbeat is how often a viewer hears something whatever happens, so that proxies keep
-	// the connection and a viewer that is gone is noticed.
+	// heartbeat is how often each viewer gets a comment, so that proxies keep the connection and a
+	// viewer that is gone is noticed.
 	heartbeat = 15 * time.Second
-	// eventTimeout is how long a viewer may take to read what it is sent.
+	// eventTimeout is how long a viewer may take to read an event.
 	eventTimeout = 10 * time.Second
-	// streamLife is how long one stream lasts. A viewer comes again, one that does not read
-	// though its connection takes what it is sent does not keep its place for ever.
+	// streamLife is how long one stream lasts. Clients reconnect; one that does not read, though its
+	// connection takes the data, does not keep its place for ever.
 	streamLife = time.Hour
-	// maxTold is how many changes one event tells of; with more, all is looked at anew.
-	maxTold = 500
-	// maxKeptEvents is how many events are kept for others who were told of the same: viewers
-	// may say that they were told of anything.
-	maxKeptEvents = 64
-	// viewersRetry is when those for whom there is no room may come again.
+	// viewersRetry is when a client may come again if there are too many.
 	viewersRetry = 30 * time.Second
 )
 
 // The kinds of events.
 const (
 	eventHello  = "hello"  // the stream begins here
-	eventChange = "change" // what changed since the event before
-	eventReload = "reload" // look at all anew: what changed is not known, or too much
+	eventChange = "change" // the changes since the event before
+	eventReload = "reload" // load everything again: the changes are unknown, or too many
 )
 
-// events tells viewers what changes, as server-sent events. A viewer is no more than the
-// generation that it was told of: there is no queue, and each is told in its own request,
-// so that one that does not read delays nobody.
+// events sends changes as server-sent events. The state of a viewer is only the generation that it
+// was sent: there is no queue, and a viewer that does not read delays no other.
 type events struct {
-	rows    func() *query.Rows
+	index   *Index
 	changed func() <-chan struct{}
 	closing <-chan struct{} // nil = never
-	process string
-	viewers chan struct{} // one for each
+	viewers chan struct{}   // one for each
 
-	mu       sync.Mutex // guards what is below
-	shared   *query.Rows
-	made     time.Time         // just before shared was
-	outdated <-chan struct{}   // closed once shared may be
-	told     map[uint64][]byte // events that lead to shared, by the generation from which
+	mu       sync.Mutex // guards the fields below
+	looked   time.Time  // just before the index was read last
+	at       uint64     // the generation then
+	outdated <-chan struct{}
+	written  map[uint64][]byte // events that lead to at, by the generation from which
 }
 
-// changes is what an event says.
-type changes struct {
-	Changes []query.Change `json:"changes"`
-}
-
-func (h *handler) serveEvents(mux *http.ServeMux, closing <-chan struct{}) {
-	e := &events{
-		rows: h.fleet.Rows, changed: h.fleet.Changed, closing: closing, process: h.process, viewers: make(chan struct{}, maxViewers),
-	}
-	mux.Handle("GET /api/v1/events", e)
+func newEvents(index *Index, changed func() <-chan struct{}, closing <-chan struct{}) *events {
+	return &events{index: index, changed: changed, closing: closing, viewers: make(chan struct{}, maxViewers)}
 }
 
 // ServeHTTP answers GET /api/v1/events.
@@ -81,7 +62,7 @@ func (e *events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-e.viewers }()
 	default:
 		w.Header().Set("Retry-After", strconv.Itoa(int(viewersRetry.Seconds())))
-		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("there are %d viewers already, which is the limit: try again later, or poll /api/v1/status\n", maxViewers))
+		writeText(w, http.StatusServiceUnavailable, fmt.Sprintf("%d clients read events, which is the limit: try again later, or poll /api/v1/fleet\n", maxViewers))
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -95,42 +76,40 @@ func (e *events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.watch(ctx)
 }
 
-// seen returns the generation that a viewer was told of last: 0 for one that comes for the
-// first time, unknown for what another process said.
+// seen returns the generation that a client got last: 0 for a new client, unknown for an event of
+// another process.
 func (e *events) seen(id string) uint64 {
 	if id == "" {
 		return 0
 	}
 	process, number, _ := strings.Cut(id, "-")
 	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || process != e.process || n == 0 {
+	if err != nil || process != e.index.process || n == 0 {
 		return unknown
 	}
 	return n
 }
 
-// unknown is no generation that there is.
+// unknown is a generation that never exists.
 const unknown = ^uint64(0)
 
-// current returns the newest rows, and a channel that is closed once there are newer ones.
-// All viewers share them, for as long as nothing changes and a while longer: with a thousand
-// viewers there are not more reports made than with one. Where the channel is closed already
-// the viewer comes back after its pause, and they are made anew.
-func (e *events) current(now time.Time) (*query.Rows, <-chan struct{}) {
+// current returns the newest generation, and a channel that is closed once there may be a newer one.
+// All viewers share it for eventPause: a thousand viewers cause as many reports as one.
+func (e *events) current(now time.Time) (uint64, <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	kept := heartbeat
 	if isClosed(e.outdated) {
-		kept = rowsKept
+		kept = eventPause
 	}
-	if e.shared != nil && now.Sub(e.made) < kept {
-		return e.shared, e.outdated
+	if e.at != 0 && now.Sub(e.looked) < kept {
+		return e.at, e.outdated
 	}
-	e.made, e.outdated = now, e.changed() // before it is looked, or what comes between would be missed
-	if rows := e.rows(); rows != e.shared {
-		e.shared, e.told = rows, make(map[uint64][]byte)
+	e.looked, e.outdated = now, e.changed() // first, or a change in between would be missed
+	if _, at := e.index.Now(); at != e.at {
+		e.at, e.written = at, make(map[uint64][]byte)
 	}
-	return e.shared, e.outdated
+	return e.at, e.outdated
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -142,49 +121,46 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// event returns the event that leads from a generation to that of rows.
-func (e *events) event(rows *query.Rows, from uint64) []byte {
+// event returns the event that leads from one generation to another.
+func (e *events) event(from, to uint64) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.shared != rows {
-		return e.write(rows, from)
+	if e.at != to {
+		return e.write(from, to)
 	}
-	text := e.told[from]
+	text := e.written[from]
 	if text == nil {
-		text = e.write(rows, from)
-		if len(e.told) < maxKeptEvents {
-			e.told[from] = text
+		text = e.write(from, to)
+		if len(e.written) < maxHistory { // clients may claim any generation
+			e.written[from] = text
 		}
 	}
 	return text
 }
 
-// write writes the event that leads from a generation to that of rows.
-func (e *events) write(rows *query.Rows, from uint64) []byte {
-	kind, told := eventReload, changes{Changes: []query.Change{}}
+func (e *events) write(from, to uint64) []byte {
+	kind, changes := eventReload, []change{}
 	if from == 0 {
 		kind = eventHello
-	} else if all, known := rows.Since(from); known && len(all) <= maxTold {
-		kind, told.Changes = eventChange, all
+	} else if all, known := e.index.since(from, to); known {
+		kind, changes = eventChange, all
 	}
-	data, err := json.Marshal(told)
+	data, err := json.Marshal(map[string][]change{"changes": changes})
 	if err != nil {
 		kind, data = eventReload, []byte(`{"changes":[]}`)
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "id: %s-%d\nevent: %s\ndata: %s\n\n", e.process, rows.Generation, kind, data)
-	return b.Bytes()
+	return fmt.Appendf(nil, "id: %s\nevent: %s\ndata: %s\n\n", strings.Trim(e.index.tag(to), `"`), kind, data)
 }
 
-// viewer is one who is told of changes.
+// viewer is a client that gets events.
 type viewer struct {
 	*events
 	w  http.ResponseWriter
 	c  *http.ResponseController
-	at uint64 // generation that it was told of
+	at uint64 // generation that it got last
 }
 
-// watch tells of changes until ctx ends, the listener closes, or the viewer does not read.
+// watch sends events until ctx ends, the listener closes, or the client does not read.
 func (v *viewer) watch(ctx context.Context) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -192,12 +168,12 @@ func (v *viewer) watch(ctx context.Context) {
 		return
 	}
 	for {
-		rows, outdated := v.current(time.Now())
-		if rows.Generation > 0 && rows.Generation != v.at {
-			if !v.send(v.event(rows, v.at)) {
+		now, outdated := v.current(time.Now())
+		if now != v.at {
+			if !v.send(v.event(v.at, now)) {
 				return
 			}
-			v.at = rows.Generation
+			v.at = now
 		}
 		select {
 		case <-outdated:
@@ -216,7 +192,7 @@ func (v *viewer) watch(ctx context.Context) {
 	}
 }
 
-// send sends to the viewer, and reports whether it went out in time.
+// send sends to the client, and reports whether it was sent in time.
 func (v *viewer) send(text []byte) bool {
 	if err := v.c.SetWriteDeadline(time.Now().Add(eventTimeout)); err != nil {
 		return false

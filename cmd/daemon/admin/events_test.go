@@ -17,13 +17,14 @@ import (
 
 const nothing = `{"changes":[]}`
 
+// serverChange is the change of a server, with the ETag that the API gives to it.
 func serverChange(i int, state model.ServerState) string {
-	return fmt.Sprintf(`{"kind":"server","name":"s%d","state":"%s"}`, i, state)
+	return fmt.Sprintf(`{"path":"servers/s%d.yaml","etag":%q}`, i, etagOf(serverDocument(i, state)))
 }
 
 func told(changes ...string) string { return `{"changes":[` + strings.Join(changes, ",") + `]}` }
 
-func TestAViewerIsToldWhatChanges(t *testing.T) {
+func TestViewersGetChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := newLive(12)
 		p, shutDown := served(t, fleet)
@@ -34,10 +35,12 @@ func TestAViewerIsToldWhatChanges(t *testing.T) {
 		first := v.want("hello", nothing)
 		fleet.set(3, model.StateError)
 		second := v.want("change", told(serverChange(3, "Error")))
-		fleet.set(11, model.StateError) // what comes together is told together
+		fleet.set(11, model.StateError) // changes within a pause are one event
 		fleet.set(2, model.StateError)
 		fleet.set(3, model.StateReserved)
 		third := v.want("change", told(serverChange(2, "Error"), serverChange(3, "Reserved"), serverChange(11, "Error")))
+		fleet.remove(11)
+		v.want("change", told(`{"path":"servers/s11.yaml"}`))
 		if first == second || second == third {
 			t.Errorf("the numbers of events are %s, %s, %s", first, second, third)
 		}
@@ -46,7 +49,7 @@ func TestAViewerIsToldWhatChanges(t *testing.T) {
 	})
 }
 
-func TestAViewerThatComesAgainIsToldWhatItMissed(t *testing.T) {
+func TestReconnectedViewersGetMissedChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := newLive(3)
 		p, shutDown := served(t, fleet)
@@ -72,13 +75,13 @@ func TestAViewerThatComesAgainIsToldWhatItMissed(t *testing.T) {
 	})
 }
 
-func TestOfVeryManyChangesAViewerIsToldToLookAtAllAnew(t *testing.T) {
+func TestTooManyChangesAreAReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fleet := newLive(maxTold + 1)
+		fleet := newLive(maxChanges + 1)
 		p, shutDown := served(t, fleet)
 		v := view(t, p, "")
 		v.want("hello", nothing)
-		for i := range maxTold + 1 {
+		for i := range maxChanges + 1 {
 			fleet.set(i, model.StateError)
 		}
 		v.want("reload", nothing)
@@ -89,7 +92,7 @@ func TestOfVeryManyChangesAViewerIsToldToLookAtAllAnew(t *testing.T) {
 	})
 }
 
-func TestAThousandViewersThatNeverReadDelayNobody(t *testing.T) {
+func TestViewersThatNeverReadDelayNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := newLive(3)
 		p, shutDown := served(t, fleet)
@@ -104,7 +107,7 @@ func TestAThousandViewersThatNeverReadDelayNobody(t *testing.T) {
 			t.Errorf("one viewer too many got %d, to come again after %q", code, after)
 		}
 		refused.conn.Close()
-		before := fleet.looked()
+		before := fleet.readCount()
 		for n := range 10 {
 			begun := time.Now()
 			fleet.set(1, []model.ServerState{model.StateError, model.StateReserved}[n%2])
@@ -113,7 +116,7 @@ func TestAThousandViewersThatNeverReadDelayNobody(t *testing.T) {
 			}
 			v.want("change", told(serverChange(1, []model.ServerState{"Error", "Reserved"}[n%2])))
 		}
-		if looks := fleet.looked() - before; looks > 20 {
+		if looks := fleet.readCount() - before; looks > 20 {
 			t.Errorf("for 10 changes the fleet was looked at %d times", looks)
 		}
 		time.Sleep(eventTimeout)
@@ -126,7 +129,7 @@ func TestAThousandViewersThatNeverReadDelayNobody(t *testing.T) {
 	})
 }
 
-func TestManyViewersCostHardlyMoreLooksThanOne(t *testing.T) {
+func TestViewersShareReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := newLive(3)
 		p, shutDown := served(t, fleet)
@@ -141,14 +144,14 @@ func TestManyViewersCostHardlyMoreLooksThanOne(t *testing.T) {
 		}
 		time.Sleep(heartbeat / 2)
 		connect() // nothing has changed since
-		if looks := fleet.looked(); looks != 1 {
+		if looks := fleet.readCount(); looks != 1 {
 			t.Errorf("nothing changed, and the fleet was looked at %d times", looks)
 		}
 		fleet.set(1, model.StateError)
 		for _, v := range viewers {
 			v.want("change", told(serverChange(1, "Error")))
 		}
-		if looks := fleet.looked(); looks != 2 {
+		if looks := fleet.readCount(); looks != 2 {
 			t.Errorf("with one change the fleet was looked at %d times", looks)
 		}
 		var readers sync.WaitGroup
@@ -159,7 +162,7 @@ func TestManyViewersCostHardlyMoreLooksThanOne(t *testing.T) {
 			fleet.set(1, []model.ServerState{model.StateReserved, model.StateError}[n%2])
 			time.Sleep(10 * time.Millisecond)
 		}
-		if looks, most := fleet.looked()-2, int(3*time.Second/rowsKept)+2; looks > most {
+		if looks, most := fleet.readCount()-2, int(3*time.Second/eventPause)+2; looks > most {
 			t.Errorf("while the fleet changed for 3 s it was looked at %d times, want at most %d", looks, most)
 		}
 		for _, v := range viewers {
@@ -170,7 +173,7 @@ func TestManyViewersCostHardlyMoreLooksThanOne(t *testing.T) {
 	})
 }
 
-func TestAViewerHearsSomethingEachQuarterMinute(t *testing.T) {
+func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, shutDown := served(t, newLive(1))
 		v := view(t, p, "")
@@ -227,7 +230,7 @@ func TestViewersAreLetGoWhenTheListenerCloses(t *testing.T) {
 	})
 }
 
-func TestWithoutViewersNothingIsLookedAt(t *testing.T) {
+func TestWithoutViewersNoReportIsMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := newLive(1)
 		_, shutDown := served(t, fleet)
@@ -235,7 +238,7 @@ func TestWithoutViewersNothingIsLookedAt(t *testing.T) {
 			fleet.set(0, model.StateError)
 			time.Sleep(time.Minute)
 		}
-		if n := fleet.looked(); n != 0 {
+		if n := fleet.readCount(); n != 0 {
 			t.Errorf("it was looked at %d times", n)
 		}
 		shutDown()

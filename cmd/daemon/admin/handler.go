@@ -1,12 +1,13 @@
 package admin
 
 import (
-	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,30 +16,20 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/report"
-	"ingot/reconcile/report/query"
 )
 
 // Fleet is what the API shows.
 type Fleet interface {
-	Summary() report.Summary
-	// CommitStatus is what Summary says of commit statuses at the Git host, which Rows do not
-	// have; nil when all is well.
-	CommitStatus() *report.Trouble
-	// Explain explains one object. For one that is not known the error is
-	// report.ErrUnknownObject.
-	Explain(kind, name string) (report.Explanation, error)
-	// Card returns a network card and its conversation, and false when nothing is known of it.
-	Card(mac string) (report.Card, bool)
-	// Rows are the lists of the newest report, the same ones while nothing in them changed.
-	// They are shared: nobody changes them, nor those below.
-	Rows() *query.Rows
-	// Networks are the names of the networks that are configured.
-	Networks() []string
-	Leases() []*query.Lease
-	Pools() []*query.Pool
-	Images() []*query.Image
-	// Changed returns a channel that is closed once Rows may return others.
+	// Documents are those of the newest report, the same pointer while nothing changed. They are
+	// shared: callers must not change them. Fleet is never nil.
+	Documents() *report.Documents
+	// Changed returns a channel that is closed once Documents may return others.
 	Changed() <-chan struct{}
+	// Card returns a network card and its log, and false if it is unknown.
+	Card(mac string) (report.Card, bool)
+	Leases() []report.LeaseRow
+	Pools() []report.PoolRow
+	Images() []report.ImageRow
 }
 
 // Options are the options of NewHandler.
@@ -46,6 +37,7 @@ type Options struct {
 	Metrics prometheus.Gatherer
 	Checks  []Check // in the order in which they are shown
 	Fleet   Fleet
+	Index   *Index // of Fleet
 	Log     *slog.Logger
 	// Page is the web page, which answers whatever nothing else does; nil = there is none.
 	Page http.Handler
@@ -54,10 +46,10 @@ type Options struct {
 	Closing <-chan struct{}
 }
 
-// NewHandler returns the handler of the admin listener, for all who get that far: package
-// access lets them through. It serves /metrics, /healthz, /readyz and /api/v1, all by GET.
+// NewHandler returns the handler of the admin listener, for requests that package access
+// authorized. It serves /metrics, /healthz, /readyz and /api/v1, all by GET.
 func NewHandler(o Options) http.Handler {
-	h := &handler{checks: o.Checks, fleet: o.Fleet, log: o.Log, process: rand.Text()[:8]}
+	h := &handler{checks: o.Checks, fleet: o.Fleet, log: o.Log}
 	mux := http.NewServeMux()
 	metrics := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		families, err := o.Metrics.Gather()
@@ -75,17 +67,18 @@ func NewHandler(o Options) http.Handler {
 	}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", h.ready)
-	mux.HandleFunc("GET /api/v1/status", h.status)
-	mux.HandleFunc("GET /api/v1/explain/{kind}/{name...}", h.explain)
+	h.serveDocuments(mux, o.Index)
+	mux.Handle("GET /api/v1/events", newEvents(o.Index, o.Fleet.Changed, o.Closing))
 	mux.HandleFunc("GET /api/v1/cards/{mac}", h.card)
-	h.serveLists(mux)
-	h.serveEvents(mux, o.Closing)
-	serveOpenAPI(mux)
+	serveRows(h, mux, "leases", h.fleet.Leases)
+	serveRows(h, mux, "pools", h.fleet.Pools)
+	serveRows(h, mux, "images", h.fleet.Images)
+	mux.HandleFunc("GET /api/v1/openapi.json", func(w http.ResponseWriter, r *http.Request) { h.answer(w, r, description()) })
+	mux.HandleFunc("GET /api/", func(w http.ResponseWriter, r *http.Request) { // a program asks, and reads no page
+		writeText(w, http.StatusNotFound, r.URL.Path+" is not a path of the API; see /api/v1/openapi.json\n")
+	})
 	if o.Page != nil {
 		mux.Handle("GET /", o.Page)
-		mux.HandleFunc("GET /api/", func(w http.ResponseWriter, r *http.Request) { // a program asks, and reads no page
-			writeText(w, http.StatusNotFound, r.URL.Path+" is no path of the API; see /api/v1/openapi.json\n")
-		})
 	}
 	return inTime(mux)
 }
@@ -107,48 +100,56 @@ type handler struct {
 	checks []Check
 	fleet  Fleet
 	log    *slog.Logger
-	// process tells what this process says from what others say: it is part of each tag.
-	process    string
-	statusBody statusBody
-}
-
-// explain answers GET /api/v1/explain/KIND/NAME.
-func (h *handler) explain(w http.ResponseWriter, r *http.Request) {
-	e, err := h.fleet.Explain(r.PathValue("kind"), r.PathValue("name"))
-	switch {
-	case err == nil:
-		h.answer(w, r, "", e)
-	case errors.Is(err, report.ErrUnknownObject):
-		writeText(w, http.StatusNotFound, err.Error()+"\n")
-	default:
-		writeText(w, http.StatusBadRequest, err.Error()+"\n")
-	}
 }
 
 // card answers GET /api/v1/cards/MAC.
 func (h *handler) card(w http.ResponseWriter, r *http.Request) {
 	mac, ok := model.ParseMAC(r.PathValue("mac"))
 	if !ok {
-		writeText(w, http.StatusBadRequest, fmt.Sprintf("%q is no MAC address: write it as 02:00:00:00:00:0a\n", r.PathValue("mac")))
+		writeText(w, http.StatusBadRequest, fmt.Sprintf("%q is not a MAC address: write it as 02:00:00:00:00:0a\n", r.PathValue("mac")))
 		return
 	}
 	card, known := h.fleet.Card(mac.String())
 	if !known {
-		writeText(w, http.StatusNotFound, "the network card "+mac.String()+" is not known: it asked this process for nothing, and no server has it\n")
+		writeText(w, http.StatusNotFound, "the network card "+mac.String()+" is unknown: it sent no request to this process, and no server has it\n")
 		return
 	}
-	h.answer(w, r, "", card)
+	h.answer(w, r, card)
 }
 
-func (h *handler) writeJSON(w http.ResponseWriter, code int, body any) {
+// answer writes a body as JSON, with the ETag of its content.
+func (h *handler) answer(w http.ResponseWriter, r *http.Request, body any) {
 	data, err := json.MarshalIndent(body, "", "  ")
 	if err != nil {
-		h.log.Error("answer cannot be written as JSON", "err", err)
+		h.log.Error("response not encoded as JSON", "err", err)
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	write(w, code, append(data, '\n'))
+	if !unchanged(w, r, tagOf(data)) {
+		w.Header().Set("Content-Type", "application/json")
+		write(w, http.StatusOK, append(data, '\n'))
+	}
+}
+
+// tagOf is the ETag of a content.
+func tagOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return `"` + hex.EncodeToString(sum[:16]) + `"`
+}
+
+// unchanged answers 304 if the client has the content of a tag, and reports whether it did (RFC 9110
+// §13.1.2). Clients must ask each time whether their copy is current.
+func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
+	w.Header().Set("ETag", etag)
+	w.Header().Set("Cache-Control", "private, no-cache")
+	for one := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
+		one = strings.TrimSpace(one)
+		if one == "*" || strings.TrimPrefix(one, "W/") == etag {
+			w.WriteHeader(http.StatusNotModified)
+			return true
+		}
+	}
+	return false
 }
 
 func writeText(w http.ResponseWriter, code int, text string) {

@@ -14,46 +14,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
 	"ingot/model/must"
 	"ingot/reconcile/report"
-	"ingot/reconcile/report/query"
 )
-
-// aFleet is a fleet of which all is known.
-type aFleet struct {
-	summary report.Summary
-	explain func(kind, name string) (report.Explanation, error)
-	rows    *query.Rows
-	leases  []*query.Lease
-	pools   []*query.Pool
-	images  []*query.Image
-	card    report.Card
-}
-
-func (f aFleet) Summary() report.Summary       { return f.summary }
-func (f aFleet) CommitStatus() *report.Trouble { return f.summary.CommitStatus }
-
-func (f aFleet) Rows() *query.Rows {
-	if f.rows == nil {
-		return &query.Rows{}
-	}
-	return f.rows
-}
-
-func (f aFleet) Leases() []*query.Lease   { return f.leases }
-func (f aFleet) Pools() []*query.Pool     { return f.pools }
-func (f aFleet) Networks() []string       { return nil }
-func (f aFleet) Changed() <-chan struct{} { return nil }
-
-func (f aFleet) Card(mac string) (report.Card, bool) { return f.card, f.card.MAC == mac }
-
-func (f aFleet) Images() []*query.Image { return f.images }
-
-func (f aFleet) Explain(kind, name string) (report.Explanation, error) { return f.explain(kind, name) }
 
 var (
 	discard   = slog.New(slog.DiscardHandler)
@@ -66,7 +32,10 @@ func ask(o Options, method, target string, change ...func(*http.Request)) *httpt
 		o.Metrics = prometheus.NewRegistry()
 	}
 	if o.Fleet == nil {
-		o.Fleet = aFleet{}
+		o.Fleet = &live{fleet: &report.Fleet{Problems: []model.Problem{}}}
+	}
+	if o.Index == nil {
+		o.Index = NewIndex(o.Fleet)
 	}
 	r := httptest.NewRequest(method, "http://localhost:8080"+target, nil)
 	for _, c := range change {
@@ -84,14 +53,6 @@ func TestHealthIsThatItAnswers(t *testing.T) {
 	w := ask(Options{Checks: []Check{broken}}, http.MethodGet, "/healthz")
 	if w.Code != http.StatusOK || w.Body.String() != "ok\n" {
 		t.Errorf("got %d %q", w.Code, w.Body)
-	}
-}
-
-func TestAPathThatTheAPIDoesNotHaveIsNoPage(t *testing.T) {
-	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusNotFound, "<html>") })
-	w := ask(Options{Page: page}, http.MethodGet, "/api/v1/machines")
-	if want := "/api/v1/machines is no path of the API; see /api/v1/openapi.json\n"; w.Code != http.StatusNotFound || w.Body.String() != want {
-		t.Errorf("got %d %q, want 404 %q", w.Code, w.Body, want)
 	}
 }
 
@@ -147,42 +108,9 @@ func compact(t *testing.T, text string) string {
 	return string(b)
 }
 
-func TestTheStatusIsReadBackAsItWas(t *testing.T) {
-	since := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	want := report.Summary{
-		Revision:     "main@sha1:0123",
-		Source:       &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: since},
-		CommitStatus: &report.Trouble{Message: "not taken", Since: since},
-		Guard: []model.GuardHold{{
-			Token: "abc", Since: since, Limit: 3,
-			Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}},
-		}},
-		Servers: []report.ServerSummary{{
-			Name: "s1", State: model.StateReserved, Power: model.PowerOn, Claim: "default/web", Since: since,
-			Why: "waits (to act: tenant)",
-		}},
-		Claims:   []report.ClaimSummary{{Name: "default/web", State: report.ClaimBooted, Server: "s1", Since: since}},
-		BMCs:     []report.BMCSummary{{Name: "b1", State: "Enabled", Address: "10.0.0.1:443"}},
-		Problems: []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Line: 3, Column: 5, Message: "wrong"}},
-	}
-	w := ask(Options{Fleet: aFleet{summary: want}}, http.MethodGet, "/api/v1/status")
-	var got report.Summary
-	must.Do(t, json.Unmarshal(w.Body.Bytes(), &got))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestTheStatusOfAnEmptyFleetHasEmptyLists(t *testing.T) {
-	w := ask(Options{Fleet: aFleet{}}, http.MethodGet, "/api/v1/status")
-	if strings.Contains(w.Body.String(), "null") {
-		t.Errorf("got %s", w.Body)
-	}
-}
-
 func TestNothingCanBeChanged(t *testing.T) {
-	o := Options{Fleet: aFleet{}}
-	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/api/v1/status"} {
+	o := Options{}
+	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/api/v1/fleet"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 			if w := ask(o, method, path); w.Code != http.StatusMethodNotAllowed {
 				t.Errorf("%s %s got %d", method, path, w.Code)
@@ -215,7 +143,8 @@ func TestScrapeCutOffIsLoggedOnce(t *testing.T) {
 			}))
 		}
 		var log bytes.Buffer
-		h := NewHandler(Options{Metrics: reg, Fleet: aFleet{}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		fleet := newLive(0)
+		h := NewHandler(Options{Metrics: reg, Fleet: fleet, Index: NewIndex(fleet), Log: slog.New(slog.NewTextHandler(&log, nil))})
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil))
 		close(left)
 		synctest.Wait()
@@ -238,9 +167,9 @@ func (twice) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func TestAnAnswerThatNobodyReadsIsGivenUp(t *testing.T) {
+func TestAnAnswerThatIsNotReadIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, path := range []string{"/api/v1/status", "/api/v1/servers", "/healthz"} {
+		for _, path := range []string{"/api/v1/fleet", "/api/v1/servers", "/healthz"} {
 			p, shutDown := served(t, newLive(100))
 			conn := p.dial()
 			must.Get(fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path))(t)

@@ -44,7 +44,7 @@ func (p *pipes) dial() net.Conn {
 func served(t *testing.T, fleet Fleet) (p *pipes, shutDown func()) {
 	closing, shut := context.WithCancel(t.Context())
 	p = &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-	srv := bootsvc.NewHTTPServer(NewHandler(Options{Fleet: fleet, Metrics: noMetrics, Log: discard, Closing: closing.Done()}))
+	srv := bootsvc.NewHTTPServer(NewHandler(Options{Fleet: fleet, Index: NewIndex(fleet), Metrics: noMetrics, Log: discard, Closing: closing.Done()}))
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(p) }()
 	shutDown = func() {

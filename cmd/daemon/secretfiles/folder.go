@@ -48,7 +48,7 @@ func (f *Folder) Open() {
 	f.changed = make(chan struct{}, 1)
 	f.inUse = &snapshot{secrets: make(map[model.Identity]held)}
 	f.problems = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "ingot_secret_files_problems", Help: "Problems in the folder of secrets outside Git; see problems.yaml on the status branch.",
+		Name: "ingot_secret_files_problems", Help: "Problems in the folder of secrets outside Git; see fleet.yaml on the status branch.",
 	})
 	if f.Registerer != nil {
 		f.Registerer.MustRegister(f.problems)

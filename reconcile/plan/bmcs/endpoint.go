@@ -198,7 +198,7 @@ func (d *devices) recognise(e *Endpoint) {
 			"BMC with endpointRef %s", e.MAC, e.Name)
 	case !known && d.in.mayLack(model.KindBMC, ""):
 		why.Reason = model.ReasonManifestUnreadable
-		why.Message = "a BMC in Git may describe it, in a manifest that cannot be read; see " + model.ReportProblems
+		why.Message = "a BMC in Git may describe it, in a manifest that cannot be read; see " + model.ReportFleet
 	default:
 		e.IsBMC = true
 		return

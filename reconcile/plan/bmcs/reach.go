@@ -138,7 +138,7 @@ func (s *Set) tryNext(b *BMC) proposal.Why {
 			entry.Prefix, remedy), proposal.RackOperator)
 	case s.in.mayLack(model.KindBMCSecret, string(b.Name)):
 		return b.Endpoint.why(model.ReasonManifestUnreadable, "its BMCSecret may stand in Git, in a manifest that cannot be read, so no password "+
-			"is tried; see "+model.ReportProblems, proposal.RackOperator)
+			"is tried; see "+model.ReportFleet, proposal.RackOperator)
 	case next < 0:
 		return b.why(model.ReasonAuthenticationFailed, b.refusals()+", and there are no more; correct the entry, or write the right ones: "+remedy, proposal.RackOperator)
 	case s.in.Now.Before(resume):

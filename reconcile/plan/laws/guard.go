@@ -40,7 +40,7 @@ func guard(l *Laws, s *server, p *proposal.Proposal) (why proposal.Why) {
 		}
 		return why
 	}
-	return s.WhyBy(model.ReasonGuardHeld, heldText(s, d)+"; see "+model.ReportRevision, proposal.RackOperator)
+	return s.WhyBy(model.ReasonGuardHeld, heldText(s, d)+"; see "+model.ReportFleet, proposal.RackOperator)
 }
 
 func heldText(s *server, d model.Disruption) string {

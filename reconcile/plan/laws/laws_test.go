@@ -146,7 +146,7 @@ func TestLaws(t *testing.T) {
 			s.Record.Disks.Known = append(s.Record.Disks.Known, model.Disk{Name: "sdb", Serial: "S2"})
 		}, model.ReasonCleanupFailed, "frees", "S2"},
 
-		{"guard", "there is no list", nil, model.ReasonGuardHeld, "takes", "see revision.yaml"},
+		{"guard", "there is no list", nil, model.ReasonGuardHeld, "takes", "see fleet.yaml"},
 		{"guard", "the step is allowed", allow("m"), "", "", ""},
 		{"guard", "another step is allowed", allow("other"), model.ReasonGuardHeld, "takes", "holds its maintenance back"},
 		{"guard", "it is held in a list", holds(time.Time{}), model.ReasonGuardHeld, "takes", "ends with Ingot-Approve: abc, or refuse it with git revert 0123456789ab (to act: rack operator) since 12:00"},

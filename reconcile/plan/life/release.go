@@ -67,7 +67,7 @@ func releasing(s *server) proposal.Proposal {
 	unreadable := s.Desired.MaybeUnreadable(model.KindServer, string(s.Name)) && !s.Removed(s.Name.Identity())
 	if !retain && s.Manifest == nil && unreadable {
 		return s.Rest(s.WhyBy(model.ReasonManifestUnreadable, "its manifest may say to retain its disks, but cannot be read; "+
-			"see "+model.ReportProblems, proposal.RackOperator))
+			"see "+model.ReportFleet, proposal.RackOperator))
 	}
 	s = s.Change(func(rec *model.ServerRecord) { rec.Install.Reprovision, rec.Boot.Attempts = "", 0 })
 	if retain {
@@ -122,5 +122,5 @@ func ClaimQuarantined(s *server) bool {
 
 // QuarantinedWhy says that the server keeps what its claim left, because that may be in Git again.
 func QuarantinedWhy(s *server) proposal.Why {
-	return s.WhyBy(model.ReasonClaimQuarantined, "its claim is in Git but cannot be used; see "+model.ReportProblems, proposal.Tenant)
+	return s.WhyBy(model.ReasonClaimQuarantined, "its claim is in Git but cannot be used; see "+model.ReportFleet, proposal.Tenant)
 }

@@ -225,7 +225,7 @@ func Maintained(s *server) (p proposal.Proposal, ok bool) {
 		return event.After(s, event.Event{Kind: event.MaintenanceEnded}).Stay(proposal.Look, proposal.Inspect{Inventory: true}).As(proposal.StepReturn), true
 	case asked.By == "":
 		return s.Rest(s.WhyBy(model.ReasonMaintenance, "kept out of service, for no commit took away what asked for it: it cannot be "+
-			"read, or is absent; see "+model.ReportProblems+" and "+model.ReportRevision, proposal.RackOperator)), true
+			"read, or is absent; see "+model.ReportFleet, proposal.RackOperator)), true
 	case asked.Power != power.Want && (asked.Power != model.PowerOff || s.Record.Life.Back != model.StateReserved):
 		return bring(s), true
 	case asked.Power == power.Want && power.Due:

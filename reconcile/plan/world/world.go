@@ -3,6 +3,7 @@ package world
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"sort"
 	"time"
@@ -30,9 +31,10 @@ type Input struct {
 	Busy     map[model.ServerName]bool
 	BusyBMCs map[model.BMCName]bool
 	Process
-	Nonce     string            // fresh and random for each plan: what people approve by is made of it
-	Pools     []model.PoolFacts // those that DHCP gives addresses from
-	DigestKey model.DigestKey   // makes the digests that records hold, zero = they are plain
+	Nonce     string                            // fresh and random for each plan: what people approve by is made of it
+	Pools     []model.PoolFacts                 // those that DHCP gives addresses from
+	Addresses map[model.ServerName][]netip.Addr // leased to servers with a claim
+	DigestKey model.DigestKey                   // makes the digests that records hold, zero = they are plain
 	Policy    policy.Options
 	Now       time.Time
 	Hold      func(*proposal.Proposal) bool // holds proposals in tests; nil = none

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"html/template"
 	"net/url"
 	"strings"
 	"time"
@@ -10,22 +11,26 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/report"
 )
 
-// stamp is a time as people read it.
-type stamp struct {
-	At  string // in UTC; empty for none
-	Age string // how long ago that is, or how far away
-}
-
-func (v *view) stamp(at time.Time) stamp {
-	if at.IsZero() {
-		return stamp{}
+// titleOf is the title of a page, with the number of objects that need action.
+func titleOf(act int, title string) string {
+	if title = strings.TrimPrefix(title+" · Ingot", " · "); act > 0 {
+		title = fmt.Sprintf("(%d) %s", act, title)
 	}
-	return stamp{text.Time(at), lasting(v.now.Sub(at))}
+	return title
 }
 
-// lasting is a duration in its two largest units at most.
+// age is the time since t, with t itself, and empty for no time.
+func age(t, now time.Time) template.HTML {
+	if t.IsZero() {
+		return ""
+	}
+	return template.HTML(fmt.Sprintf(`<time datetime="%[1]s" title="%[1]s">%[2]s</time>`, text.Time(t), lasting(now.Sub(t))))
+}
+
+// lasting is a duration in at most two units.
 func lasting(d time.Duration) string {
 	if d < 0 {
 		return "in " + lasting(-d)
@@ -43,80 +48,68 @@ func lasting(d time.Duration) string {
 	return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// size is an amount of bytes.
-func size[N int64 | uint64](n N) string {
-	const units = "KMGTPE"
-	if n < 1<<10 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, unit := float64(n)/(1<<10), 0
-	for f >= 1000 && unit < len(units)-1 {
-		f, unit = f/(1<<10), unit+1
-	}
-	return fmt.Sprintf("%.1f %ciB", f, units[unit])
-}
-
-// quantity is an amount of bytes that is written as Kubernetes does, such as 937692504Ki; any
-// other text stays as it is.
-func quantity(text string) string {
-	q, err := resource.ParseQuantity(text)
+// quantity is a Kubernetes quantity of bytes, such as 937692504Ki. Other texts stay unchanged.
+func quantity(s string) string {
+	q, err := resource.ParseQuantity(s)
 	if err != nil {
-		return text
+		return s
 	}
-	return size(q.Value())
+	return text.Bytes(uint64(q.Value()))
 }
-
-// shortHash is as much of a commit's hash as people use.
-func shortHash(hash string) string { return hash[:min(len(hash), 10)] }
 
 // stateClass is the class of a state in the stylesheet, such as s-reserved.
-func stateClass(state string) string {
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return -1
-	}, state)
-	return "s-" + strings.ToLower(name)
+func stateClass(state any) string { return "s-" + strings.ToLower(fmt.Sprint(state)) }
+
+// approval is the command that makes the commit with a line that approves.
+func approval(line string) string {
+	return fmt.Sprintf("git commit --allow-empty -m %q -m %q", "Approve", line)
 }
 
-// link is a text that leads somewhere, or merely a text if it has no address.
+// place is the position of a problem, FILE:LINE:COLUMN.
+func place(p model.Problem) string {
+	switch {
+	case p.Line == 0:
+		return p.File
+	case p.Column == 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// link is a text, with an address if it has a page.
 type link struct{ Text, URL string }
 
-// Path is the address of the page of an object, "" for a kind that has none.
-func Path(kind, name string) string {
-	folder := map[string]string{
-		"server": "/servers/", "claim": "/claims/", "boot-configuration": "/boot-configurations/", "bmc": "/bmcs/", "endpoint": "/endpoints/",
-	}[kind]
-	if folder == "" || name == "" {
-		return ""
-	}
-	return folder + escaped(name)
+// paths are where the objects of a folder have their pages.
+var paths = map[report.Folder]string{
+	report.Servers: "/servers/", report.Claims: "/claims/", report.BootConfigurations: "/boot-configurations/", report.BMCs: "/bmcs/", report.Endpoints: "/endpoints/",
 }
 
-// escaped is a name, with its namespace if it has one, as a part of a path.
+// to is the link to an object, only its name if its folder has no pages.
+func to(folder report.Folder, name any) link {
+	l := link{Text: fmt.Sprint(name)}
+	if path := paths[folder]; path != "" && l.Text != "" {
+		l.URL = path + escaped(l.Text)
+	}
+	return l
+}
+
+// toDocument is the link to the page of a document.
+func toDocument(d *report.Document) link { return to(d.Folder(), d.Name()) }
+
+// toClaim is the link to a claim, or to a ServerBootConfiguration, by the name in records.
+func toClaim(name model.ClaimName) link {
+	folder, path, _ := strings.Cut(strings.TrimSuffix(report.ClaimPath(name), ".yaml"), "/")
+	if name == "" {
+		return link{}
+	}
+	return link{string(name), to(report.Folder(folder), path).URL}
+}
+
+// escaped is a name as a part of a path.
 func escaped(name string) string {
 	elements := strings.Split(name, "/")
 	for i, e := range elements {
 		elements[i] = url.PathEscape(e)
 	}
 	return strings.Join(elements, "/")
-}
-
-// to is the link to the page of an object.
-func to(kind, name string) link { return link{name, Path(kind, name)} }
-
-// toClaim is the link to the page of a claim, or of a ServerBootConfiguration, by the name
-// that records have for it.
-func toClaim(name string) link {
-	ns, n := model.SplitName(model.ClaimName(name))
-	l := link{Text: name}
-	switch {
-	case name == "":
-	case model.ClaimName(name).IsBootConfiguration():
-		l.URL = Path("boot-configuration", ns+"/"+n)
-	default:
-		l.URL = Path("claim", ns+"/"+n)
-	}
-	return l
 }

@@ -2,294 +2,152 @@ package page
 
 import (
 	"errors"
-	"maps"
 	"net/http"
-	"regexp"
+	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
 	"ingot/reconcile/report"
-	"ingot/reconcile/report/query"
 )
 
-// maxHistory is how many commits of the status branch the page of a server shows.
+// maxHistory limits the commits of the status branch on the page of an object.
 const maxHistory = 50
 
-// objectPage is what the page of one object shows. Those of a server and a claim show more.
+// objectPage is the content of the page of one object.
 type objectPage struct {
-	Kind, Name  string
-	KindTitle   string
-	State       string
-	Class       string
-	Since       stamp
-	Why         string
-	Predicates  []predicate // Why taken apart, if it counts servers
-	Actor, Next string
-	Facts       []fact
-	Labels      []report.Fact
-	Conditions  []conditionView
-	Related     []relatedView
-	Manifest    link
-	File        link // of the status branch
-	Commits     link // that changed it
+	*report.Document // of a NIC without one: empty
+	report.Overview
+	Kind, Title string
+	Facts       []report.Fact
+	Chain       []*report.Document // the objects that it depends on
+	File        link               // on the status branch
+	Commits     link               // of the file
 	API         string
-	Hint        string
-	History     []commitView
-
-	// Of an Endpoint.
-	Conversation *conversation
-	// Of a server, and of the one that a claim has.
-	Boot *boot
-	// Of a server.
-	Cleanup   *report.CleanupStatus
-	Inventory *report.ServerStatus
-	Uses      []string
-	BMC       *bmcView
+	History     []Commit
+	NIC         *report.Card
+	Boot        *boot
+	Server      *serverView // of a server
+	BMC         *bmcView    // of a BMC, and of the one of a server
 }
 
-// fact is one thing that is known of an object, with where it leads.
-type fact struct {
-	Name  string
-	Value link
+// serverView is the part of the page that only servers have.
+type serverView struct {
+	report.ServerStatus
+	Uses []string
 }
 
-type conditionView struct {
-	Type, Status, Reason string
-	Message, Actor       string
-	Since                stamp
-	Holds                bool
-}
-
-type relatedView struct {
-	Object     link
-	Kind       string
-	State      string
-	Class      string
-	Why, Actor string
-	Since      stamp
-}
-
-// bmcView is how the BMC of a server fares, and what it was asked.
+// bmcView is a BMC with its own web page, and the requests of this process.
 type bmcView struct {
-	relatedView
+	*report.Document
+	report.Overview
+	URL      string
 	Facts    []report.Fact
 	Requests *Requests
 }
 
-type commitView struct {
-	Commit link
-	At     stamp
-	Lines  []string
+var kinds = map[report.Folder]string{
+	report.Servers: "Server", report.Claims: "Claim", report.BootConfigurations: "Boot configuration", report.BMCs: "BMC", report.Endpoints: "Endpoint",
 }
 
-// predicate is how many servers are of no use to a claim, and why.
-type predicate struct {
-	Servers int
-	Why     string
-}
-
-var kindTitles = map[string]string{
-	"server": "Server", "claim": "Claim", "boot-configuration": "Boot configuration", "bmc": "BMC", "endpoint": "Endpoint",
-}
-
-// object explains one object; false if there is none, which is answered.
-func (v *view) object(w http.ResponseWriter, r *http.Request, kind, name string) (objectPage, report.Explanation, *report.Document, bool) {
-	e, err := v.Fleet.Explain(kind, name)
+func (p *page) serveObject(w http.ResponseWriter, r *http.Request, folder report.Folder, name string) {
+	v := p.view()
+	d, err := v.docs.Find(folder, name)
 	if err != nil {
-		code := http.StatusBadRequest
-		if errors.Is(err, report.ErrUnknownObject) {
-			code = http.StatusNotFound
-		}
-		v.problem(w, r, code, err.Error())
-		return objectPage{}, e, nil, false
+		v.serveUnknown(w, r, folder, name, err)
+		return
 	}
-	file := report.PathOf(kind, e.Name)
-	var doc *report.Document
-	if d := v.report.Documents[file]; d != nil {
-		doc, _ = d.Object.(*report.Document)
-	}
-	if doc == nil {
-		doc = &report.Document{}
-	}
+	file := d.Path()
 	o := objectPage{
-		Kind: kind, KindTitle: kindTitles[kind], Name: e.Name, State: e.State, Class: stateClass(e.State), Since: v.stamp(e.Since),
-		Why: e.Why, Predicates: predicates(e.Why), Actor: e.Actor, Next: e.Next, Conditions: v.conditions(e.Conditions),
-		File: link{file, v.Web.Branch(v.StatusBranch, file)}, Commits: link{"its commits", v.Web.History(v.StatusBranch, file)},
-		API: "/api/v1/explain/" + kind + "/" + escaped(e.Name), Hint: e.BootHint,
-		Manifest: v.manifest(kind, e.Name), Conversation: v.conversation(e.Card),
+		Document: d, Overview: d.Overview(), Kind: kinds[folder], Title: d.Name(), Facts: v.docs.Facts(d), Chain: v.chain(d),
+		File: link{file, v.Web.Branch(v.StatusBranch, file)}, Commits: link{"commits", v.Web.History(v.StatusBranch, file)},
+		API: "/api/v1/" + string(folder) + "/" + escaped(d.Name()), History: p.Fleet.History(d.Name(), maxHistory),
 	}
-	for _, f := range e.Facts {
-		o.Facts = append(o.Facts, fact{f.Name, v.factLink(f)})
+	server := d
+	if folder != report.Servers {
+		server = o.depends(report.Servers)
 	}
-	for _, on := range e.Related {
-		o.Related = append(o.Related, v.related(on))
+	if server != nil {
+		o.Boot = p.bootOf(server)
 	}
-	for _, key := range slices.Sorted(maps.Keys(doc.Metadata.Labels)) {
-		o.Labels = append(o.Labels, report.Fact{Name: key, Value: doc.Metadata.Labels[key]})
+	switch st := d.Status.(type) {
+	case report.ServerStatus:
+		o.Server = &serverView{st, p.Fleet.TicketUses(model.ServerName(d.Name()))}
+		if bmc := o.depends(report.BMCs); bmc != nil {
+			o.BMC, o.Chain = v.bmcView(bmc), o.Chain[1:]
+		}
+	case report.BMCStatus:
+		o.BMC = v.bmcView(d)
+		for _, s := range st.Servers {
+			o.Facts = append(o.Facts, report.Fact{Name: "server", Value: string(s), Of: report.Servers})
+		}
 	}
-	for _, c := range v.Fleet.History(e.Name, maxHistory) {
-		o.History = append(o.History, commitView{link{shortHash(c.Hash), v.Web.Commit(c.Hash)}, v.stamp(c.At), c.Lines})
+	if spec, ok := d.Spec.(report.EndpointSpec); ok {
+		o.NIC = v.nic(spec.MACAddress)
 	}
-	return o, e, doc, true
+	v.show(w, r, http.StatusOK, "object", o.Kind+" "+o.Title, o)
 }
 
-// factLink has those facts lead somewhere that name an object.
-func (*view) factLink(f report.Fact) link {
-	switch f.Name {
-	case "claim":
-		return to("claim", f.Value)
-	case "boot configuration":
-		return to("boot-configuration", f.Value)
-	case "BMC":
-		return to("bmc", f.Value)
+// serveUnknown answers for a name without a document. A NIC may have a log, and a claim that was removed
+// from Git may still have its server.
+func (v *view) serveUnknown(w http.ResponseWriter, r *http.Request, folder report.Folder, name string, err error) {
+	if nic := v.nic(name); nic != nil && folder == report.Endpoints {
+		v.show(w, r, http.StatusOK, "object", "NIC "+nic.MAC, objectPage{Document: &report.Document{}, Kind: "NIC", Title: nic.MAC, NIC: nic, API: "/api/v1/cards/" + escaped(nic.MAC)})
+		return
 	}
-	return link{Text: f.Value}
+	code, help := http.StatusBadRequest, link{}
+	if errors.Is(err, report.ErrUnknownObject) {
+		code = http.StatusNotFound
+	}
+	if server := v.docs.RemovedClaim(name); server != nil && folder == report.Claims {
+		err, help = errors.New("claim "+name+" is not in Git, but a server still has it"), toDocument(server)
+	}
+	v.problem(w, r, code, err.Error(), help)
 }
 
-func (v *view) related(e report.Explanation) relatedView {
-	return relatedView{
-		Object: to(e.Kind, e.Name), Kind: kindTitles[e.Kind], State: e.State, Class: stateClass(e.State), Why: e.Why, Actor: e.Actor,
-		Since: v.stamp(e.Since),
+// chain are the objects that an object depends on, and those that they depend on.
+func (v *view) chain(d *report.Document) (all []*report.Document) {
+	for {
+		folder, name := d.DependsOn()
+		if d = v.docs.Get(folder, name); d == nil || slices.Contains(all, d) {
+			return all
+		}
+		all = append(all, d)
 	}
 }
 
-func (v *view) conditions(all []metav1.Condition) []conditionView {
-	var out []conditionView
-	for _, c := range all {
-		says, actor := report.Actor(c)
-		out = append(out, conditionView{
-			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: says, Actor: actor,
-			Since: v.stamp(c.LastTransitionTime.Time), Holds: c.Status == metav1.ConditionTrue,
-		})
-	}
-	return out
-}
-
-// manifest is where an object stands in Git.
-func (v *view) manifest(kind, name string) link {
-	source := v.manifestSource(kind, name)
-	file, line := (&model.Meta{Source: source}).Position()
-	return link{source, v.Web.File(v.seen(), file, line)}
-}
-
-func (v *view) manifestSource(kind, name string) string {
-	switch kind {
-	case "server":
-		return manifestIn(query.Servers, v.rows.Servers, name)
-	case "claim":
-		return manifestIn(query.Claims, v.rows.Claims, name)
-	case "boot-configuration":
-		ns, n := model.SplitName(model.ClaimName(name))
-		return manifestIn(query.Claims, v.rows.Claims, string(model.BootConfigurationName(ns, n)))
-	case "bmc":
-		return manifestIn(query.BMCs, v.rows.BMCs, name)
-	case "endpoint":
-		return manifestIn(query.Endpoints, v.rows.Endpoints, name)
-	}
-	return ""
-}
-
-// manifestIn is where the object of a name stands in Git, as its row says.
-func manifestIn[R any](l query.List[R], rows []R, name string) string {
-	row, found := l.Find(rows, name)
-	if !found {
-		return ""
-	}
-	return l.Common(row).Manifest
-}
-
-// predicateText is a part of why a claim has no server: "4 lack label rack=b".
-var predicateText = regexp.MustCompile(`^(\d{1,9}) (.+)$`)
-
-// countedServers begins a text that counts servers by why they are of no use.
-var countedServers = regexp.MustCompile(`^\d+ servers?: `)
-
-// predicates takes apart why a claim has no server, nil for a text that counts no servers.
-func predicates(why string) []predicate {
-	head := countedServers.FindString(why)
-	if head == "" {
+// depends returns the object of a folder that the page's object depends on, nil if there is none.
+func (o *objectPage) depends(on report.Folder) *report.Document {
+	at := slices.IndexFunc(o.Chain, func(d *report.Document) bool { return d.Folder() == on })
+	if at < 0 {
 		return nil
 	}
-	var all []predicate
-	for part := range strings.SplitSeq(why[len(head):], ", ") {
-		m := predicateText.FindStringSubmatch(part)
-		if m == nil {
-			return nil
-		}
-		n, _ := strconv.Atoi(m[1])
-		all = append(all, predicate{n, m[2]})
-	}
-	return all
+	return o.Chain[at]
 }
 
-func (p *page) server(w http.ResponseWriter, r *http.Request) {
-	v := p.look()
-	o, e, doc, ok := v.object(w, r, "server", r.PathValue("name"))
-	if !ok {
-		return
+// nic returns the log of a NIC, nil if it is unknown.
+func (v *view) nic(mac string) *report.Card {
+	if card, known := v.Fleet.Card(mac); known {
+		return &card
 	}
-	o.Boot, o.Uses = v.bootOf(doc, e.BootHint), e.Uses
-	if st, has := doc.Status.(report.ServerStatus); has {
-		o.Cleanup, o.Inventory = st.Cleanup, &st
-	}
-	for _, f := range doc.Placed() {
-		o.Facts = append(o.Facts, fact{f.Name, link{Text: f.Value}})
-	}
-	for _, on := range e.Related {
-		if on.Kind == "bmc" {
-			o.BMC = &bmcView{relatedView: v.related(on), Facts: on.Facts}
-			if asked, known := v.Fleet.Requests(on.Name); known {
-				o.BMC.Requests = &asked
-			}
-		}
-	}
-	v.show(w, r, http.StatusOK, "server", "Server "+o.Name, o)
+	return nil
 }
 
-// claim answers with the page of a claim, or of a ServerBootConfiguration.
-func (p *page) claim(w http.ResponseWriter, r *http.Request, kind, name string) {
-	v := p.look()
-	o, e, _, ok := v.object(w, r, kind, name)
-	if !ok {
-		return
+func (v *view) bmcView(d *report.Document) *bmcView {
+	b := &bmcView{Document: d, Overview: d.Overview(), URL: bmcPage(d.Overview()), Facts: v.docs.Facts(d)}
+	if requests, known := v.Fleet.Requests(d.Name()); known {
+		b.Requests = &requests
 	}
-	for _, on := range e.Related {
-		if on.Kind != "server" {
-			continue
-		}
-		if d := v.report.Documents[report.PathOf(on.Kind, on.Name)]; d != nil {
-			if doc, is := d.Object.(*report.Document); is {
-				o.Boot = v.bootOf(doc, on.BootHint)
-			}
-		}
-	}
-	v.show(w, r, http.StatusOK, "claim", o.KindTitle+" "+o.Name, o)
+	return b
 }
 
-func (p *page) bmc(w http.ResponseWriter, r *http.Request) {
-	v := p.look()
-	o, _, doc, ok := v.object(w, r, "bmc", r.PathValue("name"))
-	if !ok {
-		return
+// bmcPage is the address of a BMC's own web page, empty if its address is unknown or not allowed.
+func bmcPage(o report.Overview) string {
+	if len(o.Summary.Addresses) == 0 || o.First().Reason == model.ReasonAddressNotAllowed {
+		return ""
 	}
-	if st, has := doc.Status.(report.BMCStatus); has {
-		for _, s := range st.Servers {
-			o.Facts = append(o.Facts, fact{"server", to("server", string(s))})
-		}
+	if _, err := netip.ParseAddrPort(o.Summary.Addresses[0]); err != nil {
+		return ""
 	}
-	if asked, known := v.Fleet.Requests(o.Name); known {
-		o.BMC = &bmcView{Requests: &asked}
-	}
-	v.show(w, r, http.StatusOK, "object", "BMC "+o.Name, o)
-}
-
-func (p *page) endpoint(w http.ResponseWriter, r *http.Request) {
-	v := p.look()
-	if o, _, _, ok := v.object(w, r, "endpoint", r.PathValue("name")); ok {
-		v.show(w, r, http.StatusOK, "object", "Endpoint "+o.Name, o)
-	}
+	return "https://" + strings.TrimSuffix(o.Summary.Addresses[0], ":443") + "/"
 }

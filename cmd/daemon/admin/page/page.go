@@ -15,59 +15,59 @@ import (
 
 	"ingot/gitsource/forge"
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/report"
-	"ingot/reconcile/report/query"
 )
 
-// Fleet is what the page shows.
+// Fleet is the source of the page.
 type Fleet interface {
-	// Report is what is so now, nil while Git was never read. It is shared: nobody changes it.
-	Report() *model.Report
-	// Rows are the lists of that report.
-	Rows() *query.Rows
-	Leases() []*query.Lease
-	Pools() []*query.Pool
-	Images() []*query.Image
-	// Networks are the names of the networks that are configured.
-	Networks() []string
-	// Explain explains one object. For one that is not known the error is
-	// report.ErrUnknownObject.
-	Explain(kind, name string) (report.Explanation, error)
-	// Git is how Git and the status branch stand.
+	// Documents returns the newest ones. They are shared and must not be changed. The pointer stays the
+	// same while nothing changes.
+	Documents() *report.Documents
+	// Generation is that of Documents. The ids of /api/v1/events end with it.
+	Generation() uint64
+	Leases() []report.LeaseRow
+	Pools() []report.PoolRow
+	Images() []report.ImageRow
+	// Card returns the log of a NIC, false for an unknown MAC address.
+	Card(mac string) (report.Card, bool)
+	// TicketUses are the requests for the newest boot ticket of a server.
+	TicketUses(server model.ServerName) []string
+	// Source is the manifest of an object in Git, "path:line", empty if there is none.
+	Source(o *report.Document) string
 	Git() Git
-	// History is what the newest commits of the status branch say of an object, the newest
-	// first, at most so many.
-	History(name string, most int) []Commit
-	// Requests counts what a BMC was asked by this process; false if it was not.
+	// History returns the newest commits of the status branch about an object, newest first, up to max.
+	History(name string, max int) []Commit
+	// Requests counts the requests of this process to a BMC, false if there were none.
 	Requests(bmc string) (Requests, bool)
 }
 
-// Git is how Git and the status branch stand.
+// Git is the state of the watched branch and of the status branch.
 type Git struct {
 	Source  model.SourceState
-	Seen    model.Revision // the newest that was fetched
-	InForce time.Time      // since when the revision in force is
-	Fetched time.Time      // when Git was last read without an error
-	Status  Commit         // the newest of the status branch; zero = none is known
-	// Failing is why the status branch cannot be pushed, and since when; nil when it can.
+	Seen    model.Revision // the newest fetched one
+	InForce time.Time      // since when the applied revision is
+	Fetched time.Time      // last fetch without an error
+	Status  Commit         // the newest of the status branch; zero if unknown
+	// Failing is the error of the last push of the status branch, FailingSince when it first failed.
 	Failing      error
 	FailingSince time.Time
 }
 
-// Commit is a commit of the status branch, and what it says.
+// Commit is a commit of the status branch, with the lines of its message.
 type Commit struct {
 	Hash  string
 	At    time.Time
 	Lines []string
 }
 
-// Requests counts what one BMC was asked.
+// Requests counts the requests to one BMC.
 type Requests struct{ Requests, Connections, Sessions uint64 }
 
 // Options are the options of New.
 type Options struct {
 	Fleet Fleet
-	// Web makes links to the forge, StatusBranch is the branch that they lead to.
+	// Web makes links to the Git host, to StatusBranch for documents.
 	Web          forge.Web
 	StatusBranch string
 	Clock        func() time.Time
@@ -77,28 +77,28 @@ type Options struct {
 //go:embed templates static
 var files embed.FS
 
-// New returns the handler of the page. It answers all paths that nothing else does. Package
-// access sets the headers that keep browsers from anything but what is served here.
+// New returns the handler of all paths without another handler. Package access sets the security headers.
 func New(o Options) http.Handler {
-	p := &page{Options: o, templates: parse(), static: staticFiles()}
+	p := &page{Options: o, static: staticFiles()}
+	p.templates = p.parse()
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", p.fleet)
-	mux.HandleFunc("GET /racks/{name}", p.racks)
-	for _, t := range p.tables() {
-		mux.HandleFunc("GET /"+t.name, t.serve)
+	mux.HandleFunc("GET /{$}", p.serveFleet)
+	mux.HandleFunc("GET /racks/{name}", p.serveRacks)
+	for _, l := range lists() {
+		mux.HandleFunc("GET /"+l.name, func(w http.ResponseWriter, r *http.Request) { p.serveList(w, r, &l) })
 	}
-	mux.HandleFunc("GET /servers/{name}", p.server)
-	mux.HandleFunc("GET /claims/{namespace}/{name}", func(w http.ResponseWriter, r *http.Request) {
-		p.claim(w, r, "claim", r.PathValue("namespace")+"/"+r.PathValue("name"))
-	})
-	mux.HandleFunc("GET /boot-configurations/{namespace}/{name}", func(w http.ResponseWriter, r *http.Request) {
-		p.claim(w, r, "boot-configuration", r.PathValue("namespace")+"/"+r.PathValue("name"))
-	})
-	mux.HandleFunc("GET /bmcs/{name}", p.bmc)
-	mux.HandleFunc("GET /endpoints/{name}", p.endpoint)
+	for folder, path := range paths {
+		pattern := "{name}"
+		if folder == report.Claims || folder == report.BootConfigurations {
+			pattern = "{namespace}/{name}"
+		}
+		mux.HandleFunc("GET "+path+pattern, func(w http.ResponseWriter, r *http.Request) {
+			p.serveObject(w, r, folder, strings.TrimPrefix(r.PathValue("namespace")+"/"+r.PathValue("name"), "/"))
+		})
+	}
 	mux.HandleFunc("GET /static/{name}", p.serveStatic)
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
-		p.problem(w, r, http.StatusNotFound, "There is no such page.")
+		p.problem(w, r, http.StatusNotFound, "There is no such page.", link{})
 	})
 	return mux
 }
@@ -109,17 +109,16 @@ type page struct {
 	static    map[string]static
 
 	mu     sync.Mutex // guards glance
-	glance *glance    // of the newest report that was looked at
+	glance *glance    // of the newest documents
 }
 
-// frame is what every page has around its content.
+// frame is the content of the layout around each page.
 type frame struct {
-	Title   string
-	Nav     []navEntry
-	Scripts bool // the page is kept up to date
-	Content any
-	Made    stamp
-	// Generation is that of the rows, which events name too.
+	Title      string
+	Nav        []navEntry
+	Scripts    bool // the script keeps the page up to date
+	Content    any
+	Now        time.Time
 	Generation uint64
 }
 
@@ -129,38 +128,35 @@ type navEntry struct {
 	Here       bool
 }
 
-// sections are the pages that each page leads to.
-var sections = []struct{ name, path string }{
-	{"Fleet", "/"}, {"Servers", "/servers"}, {"Claims", "/claims"}, {"BMCs", "/bmcs"}, {"Endpoints", "/endpoints"},
-	{"Leases", "/leases"}, {"Pools", "/pools"}, {"Images", "/images"}, {"Problems", "/problems"},
-}
-
-// view is what one request is answered from: the fleet at one moment.
+// view is the fleet at the time of one request.
 type view struct {
 	*page
-	report *model.Report
-	rows   *query.Rows
-	now    time.Time
+	*glance
+	generation uint64
 }
 
-func (p *page) look() *view {
-	v := &view{page: p, report: p.Fleet.Report(), rows: p.Fleet.Rows(), now: p.Clock()}
-	if v.report == nil {
-		v.report = &model.Report{}
+func (p *page) view() *view {
+	generation := p.Fleet.Generation() // first: an older one makes the script fetch the page again
+	docs := p.Fleet.Documents()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.glance == nil || p.glance.docs != docs {
+		p.glance = newGlance(docs)
 	}
-	return v
+	return &view{p, p.glance, generation}
 }
 
-// show answers with a page.
+// show renders a page.
 func (v *view) show(w http.ResponseWriter, r *http.Request, code int, name, title string, content any) {
 	section := "/" + strings.SplitN(strings.TrimPrefix(r.URL.Path, "/"), "/", 2)[0]
-	f := frame{Title: title, Scripts: code == http.StatusOK, Content: content, Made: v.stamp(v.now), Generation: v.rows.Generation}
-	for _, s := range sections {
-		f.Nav = append(f.Nav, navEntry{Name: s.name, Path: s.path, Here: s.path == section, Count: v.count(s.path)})
+	f := frame{Title: titleOf(v.act, title), Scripts: code == http.StatusOK, Content: content, Now: v.Clock(), Generation: v.generation}
+	f.Nav = []navEntry{{Name: "Fleet", Path: "/", Here: section == "/"}}
+	for _, l := range lists() {
+		f.Nav = append(f.Nav, navEntry{l.title, "/" + l.name, v.totals[l.name], "/"+l.name == section})
 	}
 	var body bytes.Buffer
 	if err := v.templates[name].ExecuteTemplate(&body, "page", f); err != nil {
-		v.Log.Error("page cannot be made", "page", name, "err", err)
+		v.Log.Error("cannot render page", "page", name, "err", err)
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
@@ -169,49 +165,40 @@ func (v *view) show(w http.ResponseWriter, r *http.Request, code int, name, titl
 	_, _ = w.Write(body.Bytes()) // the client may be gone
 }
 
-// count is how many rows a section has that its link tells.
-func (v *view) count(path string) int {
-	switch path {
-	case "/servers":
-		return len(v.rows.Servers)
-	case "/claims":
-		return len(v.rows.Claims)
-	case "/problems":
-		return len(v.rows.Problems)
-	}
-	return 0
+// problem answers with an error, and with a link to a page that may help.
+func (p *page) problem(w http.ResponseWriter, r *http.Request, code int, message string, help link) {
+	p.view().show(w, r, code, "problem", http.StatusText(code), struct {
+		Title, Message string
+		Help           link
+	}{http.StatusText(code), message, help})
 }
 
-// problem answers that something cannot be shown, and why.
-func (p *page) problem(w http.ResponseWriter, r *http.Request, code int, says string) {
-	path := "" // without the question that cannot be answered
-	if code == http.StatusBadRequest {
-		path = r.URL.Path
-	}
-	p.look().show(w, r, code, "problem", http.StatusText(code), struct{ Title, Says, Path string }{http.StatusText(code), says, path})
-}
-
-// parse reads the templates: each page with what all of them share.
-func parse() map[string]*template.Template {
+// parse reads the templates, each page with the shared ones.
+func (p *page) parse() map[string]*template.Template {
 	shared := template.New("").Funcs(template.FuncMap{
-		"lower": func(s model.ServerState) string { return strings.ToLower(string(s)) },
-		"bytes": size[uint64], "quantity": quantity,
+		"age": func(t time.Time) template.HTML { return age(t, p.Clock()) }, "class": stateClass, "bytes": text.Bytes, "size": func(n int64) string { return text.Bytes(uint64(n)) }, "quantity": quantity,
+		"kind": func(f report.Folder) string { return kinds[f] }, "to": to, "claim": toClaim, "document": toDocument, "approval": approval, "looks": report.Looks, "manifest": p.manifest,
+		"commit":   func(hash string) link { return link{hash[:min(len(hash), 10)], p.Web.Commit(hash)} },
+		"revision": func(r model.Revision) link { return link{string(r), p.Web.Commit(r.Commit())} },
 	})
 	shared = template.Must(shared.ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	all := make(map[string]*template.Template)
-	for _, name := range []string{"fleet", "racks", "table", "server", "claim", "object", "problem"} {
+	for _, name := range []string{"fleet", "racks", "object", "problem"} {
 		all[name] = template.Must(template.Must(shared.Clone()).ParseFS(files, "templates/"+name+".html"))
+	}
+	for _, l := range lists() {
+		all[l.name] = template.Must(template.Must(shared.Clone()).ParseFS(files, "templates/list.html", "templates/"+l.name+".html"))
 	}
 	return all
 }
 
-// static is a file that is served as it is.
+// static is an embedded file.
 type static struct {
 	kind, tag string
 	content   []byte
 }
 
-// staticFiles are the stylesheet, with the colours of the racks, and the script.
+// staticFiles are the stylesheet, with the colours of states and racks, the script and the icon.
 func staticFiles() map[string]static {
 	all := make(map[string]static)
 	for name, kind := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
@@ -220,7 +207,10 @@ func staticFiles() map[string]static {
 			panic(err) // it is embedded
 		}
 		if name == "page.css" {
-			content = append(content, stateStyle()...)
+			for _, l := range report.Looks() {
+				content = append(content, "."+stateClass(l.State)+"{background:"+l.Colour+"}\n"...)
+			}
+			content = append(content, report.RackStyle()+"\n"...)
 		}
 		sum := sha256.Sum256(content)
 		all[name] = static{kind, `"` + hex.EncodeToString(sum[:12]) + `"`, content}
@@ -228,23 +218,21 @@ func staticFiles() map[string]static {
 	return all
 }
 
-// stateStyle has the colours of states, and of what the racks are drawn with.
-func stateStyle() string {
-	var b strings.Builder
-	for _, l := range report.Looks() {
-		b.WriteString("." + stateClass(string(l.State)) + "{background:" + l.Colour + "}\n")
-	}
-	return b.String() + report.RackStyle() + "\n"
-}
-
 func (p *page) serveStatic(w http.ResponseWriter, r *http.Request) {
 	f, ok := p.static[r.PathValue("name")]
 	if !ok {
-		p.problem(w, r, http.StatusNotFound, "There is no such file.")
+		p.problem(w, r, http.StatusNotFound, "There is no such file.", link{})
 		return
 	}
 	w.Header().Set("Content-Type", f.kind)
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("ETag", f.tag)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.content))
+}
+
+// manifest is the position of an object in Git.
+func (p *page) manifest(d *report.Document) link {
+	source := p.Fleet.Source(d)
+	file, line := (&model.Meta{Source: source}).Position()
+	return link{source, p.Web.File(p.Fleet.Documents().Fleet.Observed.Commit(), file, line)}
 }

@@ -5,53 +5,56 @@ import (
 	"net/http"
 
 	"ingot/model"
-	"ingot/model/text"
 	"ingot/reconcile/report"
 )
 
-// drawing is an SVG that was made here.
-type drawing = template.HTML
+// racksView are the racks of the first locations, and links to the others.
+type racksView struct {
+	Places  []location
+	LeftOut int // racks without a picture
+	Others  []otherLocation
+}
 
-// racksView draws the racks of the first locations, and lists the others.
-func (v *view) racksView() racksView {
-	all, leftOut := report.ElevationsOf(v.report)
-	var out racksView
+// location is the racks of one location.
+type location struct {
+	Title, Summary string
+	Drawings       []template.HTML
+}
+
+type otherLocation struct{ Name, Title, Summary string }
+
+func racksOf(docs *report.Documents) (out racksView) {
+	all, leftOut := docs.Elevations()
+	out.LeftOut = leftOut
 	drawn := 0
 	for _, e := range all {
 		if drawn > 0 && drawn+e.Servers() > maxDrawn {
-			out.Others = append(out.Others, others{link{e.Title(), "/racks/" + e.Name()}, e.Summary()})
+			out.Others = append(out.Others, otherLocation{e.Name(), e.Title(), e.Summary()})
 			continue
 		}
 		drawn += e.Servers()
-		out.Places = append(out.Places, elevated(e))
-	}
-	if leftOut > 0 {
-		out.LeftOut = text.Plural(leftOut, "rack")
+		out.Places = append(out.Places, locationOf(e))
 	}
 	return out
 }
 
-// elevated draws the racks of one location.
-func elevated(e report.Elevation) elevation {
-	out := elevation{Title: e.Title(), Summary: e.Summary()}
-	for _, svg := range e.Racks(func(name model.ServerName) string { return Path("server", string(name)) }) {
-		out.Drawings = append(out.Drawings, template.HTML(svg)) // report escapes what comes from outside
+func locationOf(e report.Elevation) location {
+	l := location{Title: e.Title(), Summary: e.Summary()}
+	for _, svg := range e.Racks(func(name model.ServerName) string { return to(report.Servers, name).URL }) {
+		l.Drawings = append(l.Drawings, template.HTML(svg)) // report escapes external data
 	}
-	return out
+	return l
 }
 
-// racks answers with the racks of one location.
-func (p *page) racks(w http.ResponseWriter, r *http.Request) {
-	v := p.look()
-	all, _ := report.ElevationsOf(v.report)
+// serveRacks answers with the racks of one location.
+func (p *page) serveRacks(w http.ResponseWriter, r *http.Request) {
+	v := p.view()
+	all, _ := v.docs.Elevations()
 	for _, e := range all {
 		if e.Name() == r.PathValue("name") {
-			v.show(w, r, http.StatusOK, "racks", e.Title(), struct {
-				Racks racksView
-				Looks []report.Look
-			}{racksView{Places: []elevation{elevated(e)}}, report.Looks()})
+			v.show(w, r, http.StatusOK, "racks", e.Title(), racksView{Places: []location{locationOf(e)}})
 			return
 		}
 	}
-	p.problem(w, r, http.StatusNotFound, "No rack is there.")
+	p.problem(w, r, http.StatusNotFound, "There is no such location.", link{})
 }

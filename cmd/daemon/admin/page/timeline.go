@@ -11,35 +11,33 @@ import (
 	"ingot/reconcile/report"
 )
 
-// boot is how far a boot is.
+// boot is the newest boot of a server.
 type boot struct {
-	Steps   []model.BootStep
-	Next    string // the stage that was not seen yet; empty when the boot is over
+	Next    string // the next stage, empty at the end
 	Hint    string // where to look
-	Purpose string
+	Purpose model.TicketPurpose
 	Picture template.HTML
-	Summary string // the picture in words
 }
 
-// bootOf is the newest boot of a server, nil if there was none.
-func (v *view) bootOf(d *report.Document, hint string) *boot {
-	st, _ := d.Status.(report.ServerStatus)
+// bootOf returns the newest boot of a server, nil if there was none.
+func (p *page) bootOf(server *report.Document) *boot {
+	st, _ := server.Status.(report.ServerStatus)
 	if len(st.BootTimeline) == 0 {
 		return nil
 	}
-	b := &boot{Steps: st.BootTimeline, Hint: hint}
-	if rec, _ := d.Decided.(*model.ServerRecord); rec != nil && rec.Boot.Ticket != nil {
-		b.Purpose = string(rec.Boot.Ticket.Purpose)
-		trace, last := model.BootTrace{Ticket: rec.Boot.Ticket}, b.Steps[len(b.Steps)-1]
+	b := &boot{Hint: server.BootHint()}
+	if rec, _ := server.Decided.(*model.ServerRecord); rec != nil && rec.Boot.Ticket != nil {
+		b.Purpose = rec.Boot.Ticket.Purpose
+		trace, last := model.BootTrace{Ticket: rec.Boot.Ticket}, st.BootTimeline[len(st.BootTimeline)-1]
 		if rec.Boot.Ticket.Open() && last.Stage != trace.Outcome() {
 			b.Next = trace.Upcoming(last.Stage)
 		}
 	}
-	b.Picture, b.Summary = timeline(b.Steps, b.Next, v.now)
+	b.Picture = timeline(st.BootTimeline, b.Next, p.Clock())
 	return b
 }
 
-// Sizes of a timeline, in pixels. It is as narrow as a phone.
+// Sizes of a timeline in pixels. It fits on a phone.
 const (
 	timelineWidth = 330
 	stepHeight    = 46
@@ -48,9 +46,9 @@ const (
 	barWidth      = timelineWidth - barX - 6
 )
 
-// timeline draws the stages of a boot one below the other: when each was seen, how long after
-// the one before, as a number and as a bar, and the stage that it hangs at.
-func timeline(steps []model.BootStep, next string, now time.Time) (picture template.HTML, says string) {
+// timeline draws the stages of a boot from top to bottom, each with its time and with the duration since
+// the previous one, and the next stage if the boot has not reached its end.
+func timeline(steps []model.BootStep, next string, now time.Time) template.HTML {
 	var b strings.Builder
 	longest := time.Second
 	for i := 1; i < len(steps); i++ {
@@ -84,16 +82,16 @@ func timeline(steps []model.BootStep, next string, now time.Time) (picture templ
 		fmt.Fprintf(&b, `<line class="axis hangs" x1="%[1]d" y1="%[2]d" x2="%[1]d" y2="%[3]d"/>`, axisX, y-stepHeight+6, y-6)
 		between(&b, y-stepHeight/2, waited, longest, "bar hangs")
 		fmt.Fprintf(&b, `<circle class="hangs" cx="%d" cy="%d" r="6"/><text class="stage hangs" x="%d" y="%d">%s</text>`+"\n",
-			axisX, y, axisX+14, y+5, html.EscapeString("not seen yet: "+next))
-		words = append(words, fmt.Sprintf("not seen yet after %s: %s", lasting(waited), next))
+			axisX, y, axisX+14, y+5, html.EscapeString("waiting for: "+next))
+		words = append(words, fmt.Sprintf("waiting for %s since %s", next, lasting(waited)))
 	}
-	says = strings.Join(words, ", ")
+	summary := strings.Join(words, ", ")
 	svg := fmt.Sprintf(`<svg class="timeline" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" role="img" aria-label="%[3]s">`+"\n%[4]s</svg>",
-		timelineWidth, 32+(rows-1)*stepHeight, html.EscapeString(says), b.String())
-	return template.HTML(svg), says // all texts in it are escaped above
+		timelineWidth, 32+(rows-1)*stepHeight, html.EscapeString(summary), b.String())
+	return template.HTML(svg) // all texts are escaped above
 }
 
-// between draws how long it took from one stage to the next.
+// between draws the duration between two stages.
 func between(b *strings.Builder, y int, took, longest time.Duration, class string) {
 	width := max(2, int(float64(barWidth)*float64(max(took, 0))/float64(longest)))
 	fmt.Fprintf(b, `<text class="took" x="%d" y="%d">+%s</text><rect class="%s" x="%d" y="%d" width="%d" height="6" rx="3"/>`+"\n",

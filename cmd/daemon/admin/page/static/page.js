@@ -1,11 +1,11 @@
-// Keeps an open page up to date: when the fleet changes, the page is fetched again and those
-// of its parts that changed take the place of the old ones. Without scripts it is read as it is.
+// Keeps an open page up to date: when the fleet changes, the page is fetched again, and the changed parts
+// replace the old ones. It also adds buttons that copy commands. Without scripts the page works the same.
 "use strict";
 (() => {
 	const status = document.getElementById("connection");
-	const gap = 1000; // the shortest time between two fetches, in milliseconds
-	const retry = 2000; // after the server refused
-	const pause = 5000; // after a page that was none
+	const gap = 1000; // minimum time between two fetches, in milliseconds
+	const retry = 2000; // after a refused event stream
+	const pause = 5000; // after a failed fetch
 	let lost = false, fetching = false, again = false, last = 0;
 
 	const say = (text, isLost) => {
@@ -15,7 +15,7 @@
 		document.documentElement.dataset.live = isLost ? "lost" : "live";
 	};
 
-	// listen follows the server's events, and goes on after it was away.
+	// listen follows the events of the server, and reconnects.
 	const listen = () => {
 		const events = new EventSource("/api/v1/events");
 		events.onopen = () => {
@@ -26,7 +26,7 @@
 		for (const kind of ["change", "reload"]) events.addEventListener(kind, refresh);
 		events.addEventListener("hello", (e) => {
 			const made = document.getElementById("made").dataset.generation;
-			if (!e.lastEventId.endsWith("-" + made)) refresh(); // it changed between page and stream
+			if (!e.lastEventId.endsWith("-" + made)) refresh(); // the fleet changed between page and stream
 		});
 		events.onerror = () => {
 			say("Connection lost, reconnecting…", true);
@@ -34,7 +34,7 @@
 		};
 	};
 
-	// refresh fetches the page again, once at a time and not too often.
+	// refresh fetches the page again, one fetch at a time and at most one per second.
 	const refresh = async () => {
 		if (fetching || document.hidden) {
 			again = true;
@@ -47,11 +47,11 @@
 		try {
 			const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
 			const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-			if (!page.getElementById("made")) throw new Error("no page of Ingot"); // refused, or a proxy's
+			if (!page.getElementById("made")) throw new Error("not a page of Ingot"); // refused, or from a proxy
 			take(page);
 			if (document.documentElement.dataset.live === "live") status.textContent = "Live";
 		} catch {
-			again = true; // the next event, or the server's return, tries again
+			again = true; // the next event or connection tries again
 			fetching = false;
 			if (!lost) setTimeout(refresh, pause);
 			return;
@@ -60,10 +60,10 @@
 		if (again) refresh();
 	};
 
-	// take takes over what is different. What a person is at stays: focus, scrolling, open
-	// details and a form that is being filled in.
+	// take replaces the changed parts. Focus, scroll positions, open details and forms stay.
 	const take = (now) => {
 		const held = where(document.activeElement);
+		addButtons(now);
 		merge(document.getElementById("main"), now.getElementById("main"));
 		for (const id of ["nav", "made"]) {
 			const old = document.getElementById(id), fresh = now.getElementById(id);
@@ -96,7 +96,7 @@
 		for (const gone of have.values()) gone.remove();
 	};
 
-	// keep has a new part look like the old one where a person changed that.
+	// keep copies open details and scroll positions to a new part.
 	const keep = (old, fresh) => {
 		for (const d of old.querySelectorAll("details[id]")) {
 			const other = fresh.querySelector(`#${CSS.escape(d.id)}`);
@@ -108,7 +108,7 @@
 		}
 	};
 
-	// where returns how to find an element again: by its id, or as a link to the same address.
+	// where returns a function that finds an element again: by its id, or as a link to the same address.
 	const where = (e) => {
 		if (!e || !e.closest("main, nav")) return null;
 		if (e.id) return () => document.getElementById(e.id);
@@ -117,7 +117,32 @@
 		return () => document.querySelector(`#${CSS.escape(part)} a[href="${CSS.escape(href)}"]`) || document.querySelector(`main a[href="${CSS.escape(href)}"]`);
 	};
 
+	// addButtons adds a button after each text with a command. Browsers copy only on HTTPS and on this machine.
+	const addButtons = (page) => {
+		if (!navigator.clipboard) return;
+		for (const text of page.querySelectorAll("[data-copy]")) {
+			const button = page.createElement("button");
+			button.type = "button";
+			button.className = "copy";
+			button.textContent = "Copy command";
+			button.title = text.dataset.copy;
+			text.after(" ", button);
+		}
+	};
+
+	document.addEventListener("click", async (e) => {
+		const button = e.target.closest("button.copy");
+		if (!button) return;
+		try {
+			await navigator.clipboard.writeText(button.title);
+			button.textContent = "Copied";
+		} catch {
+			button.textContent = "Copy refused by the browser";
+		}
+		setTimeout(() => { button.textContent = "Copy command"; }, 2000);
+	});
 	document.addEventListener("visibilitychange", () => { if (!document.hidden && again) refresh(); });
-	setInterval(refresh, 60000); // for what tells how long ago something was
+	setInterval(refresh, 60000); // for the ages
+	addButtons(document);
 	listen();
 })();
