@@ -115,7 +115,7 @@ func (b *StatusBranch) headBelow(ctx context.Context, c *object.Commit) (h model
 	return h, err
 }
 
-// writerIn reads the writer from revision.yaml, as far as it can be read.
+// writerIn reads the writer from fleet.yaml, as far as it can be read.
 func writerIn(content []byte) model.Holder {
 	var doc struct {
 		Holder model.Holder `json:"holder"`

@@ -295,7 +295,7 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 		l.show(nil, time.Time{}, was)
 		return now.Add(time.Second), nil
 	}
-	if (l.poolsChanged(in.Pools) || l.addressesChanged(in.Addresses)) && was.since.IsZero() {
+	if l.networksChanged(in) && was.since.IsZero() {
 		was.since = now
 	}
 	begun := l.Clock()
@@ -417,24 +417,17 @@ func intentOf(rec *model.ServerRecord) model.Intent {
 	return *rec.Intent
 }
 
-// poolsChanged reports whether a pool has no more addresses, or has some again, since the
-// last plan: the status branch says so.
-func (l *Loop) poolsChanged(pools []model.PoolFacts) bool {
-	before := l.exhausted
-	l.exhausted = fmt.Sprint(report.ExhaustedPools(pools))
-	return l.exhausted != before
+// networksChanged reports whether a pool has no more addresses, or has some again, or a server with a
+// claim has other addresses than at the last plan. The status branch shows both.
+func (l *Loop) networksChanged(in *world.Input) bool {
+	exhausted, addresses := l.exhausted, l.addresses
+	l.exhausted, l.addresses = fmt.Sprint(report.ExhaustedPools(in.Pools)), in.Addresses
+	return l.exhausted != exhausted || !maps.EqualFunc(addresses, in.Addresses, slices.Equal[[]netip.Addr])
 }
 
-// addressesChanged reports whether a server with a claim has other addresses than at the last plan.
-func (l *Loop) addressesChanged(now map[model.ServerName][]netip.Addr) bool {
-	before := l.addresses
-	l.addresses = now
-	return !maps.EqualFunc(before, now, slices.Equal[[]netip.Addr])
-}
-
-// addressesOf returns the addresses that DHCP leases to the servers with a claim.
-func (l *Loop) addressesOf(servers map[model.ServerName]*model.ServerRecord) map[model.ServerName][]netip.Addr {
-	if l.Addresses == nil {
+// leasedTo returns the addresses that DHCP leases to the servers with a claim; lookup may be nil.
+func leasedTo(servers map[model.ServerName]*model.ServerRecord, lookup func(macs []string) []netip.Addr) map[model.ServerName][]netip.Addr {
+	if lookup == nil {
 		return nil
 	}
 	all := make(map[model.ServerName][]netip.Addr)
@@ -446,7 +439,7 @@ func (l *Loop) addressesOf(servers map[model.ServerName]*model.ServerRecord) map
 		for i, m := range rec.MACs {
 			macs[i] = m.Address
 		}
-		if leased := l.Addresses(macs); len(leased) > 0 {
+		if leased := lookup(macs); len(leased) > 0 {
 			all[name] = leased
 		}
 	}
@@ -527,7 +520,7 @@ func (l *Loop) stored(now time.Time) (in *world.Input, busy map[model.ServerName
 	l.mu.Unlock()
 
 	in.Observed = l.Store.Observed()
-	in.Addresses = l.addressesOf(in.Observed.Servers)
+	in.Addresses = leasedTo(in.Observed.Servers, l.Addresses)
 	in.Busy = make(map[model.ServerName]bool, len(busy))
 	for name := range busy {
 		in.Busy[name] = true

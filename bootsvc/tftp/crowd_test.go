@@ -11,13 +11,7 @@ import (
 // TestClientsThatDoNotExistKeepNobodyWaiting: the kernel waits three seconds for each address on a link that nobody
 // answers for, and with many of those every packet waits.
 func TestClientsThatDoNotExistKeepNobodyWaiting(t *testing.T) {
-	netnstest.Run(t, [][]string{
-		{"link", "add", "rack", "type", "veth", "peer", "name", "far"},
-		{"address", "add", "10.9.0.1/16", "dev", "rack"},
-		{"link", "set", "far", "up"},
-		{"link", "set", "rack", "up"},
-		{"neighbour", "add", "10.9.0.2", "lladdr", "02:00:00:00:00:02", "dev", "rack"},
-	}, func(func(...string)) {
+	netnstest.Run(t, netnstest.Rack, func(func(...string)) {
 		there := netip.MustParseAddr("10.9.0.2")
 		s, err := New(Options{Loaders: folder{"ipxe.efi": pattern(1000)}, IsThere: func(a netip.Addr) bool { return a == there }})
 		if err == nil {

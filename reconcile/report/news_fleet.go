@@ -111,7 +111,7 @@ type wrongFile struct {
 
 func (f wrongFile) same(other wrongFile) bool { return f.name == other.name }
 
-// news names the file, the line and the object. The message stays in problems.yaml: people
+// news names the file, the line and the object. The message stays in fleet.yaml: people
 // wrote it, and forges act upon what they find in commits.
 func (f wrongFile) news() news {
 	first := f.problems[0]

@@ -13,6 +13,15 @@ import (
 	"ingot/model/testtool"
 )
 
+// Rack is a link with the address 10.9.0.1/16, on which only 10.9.0.2 answers.
+var Rack = [][]string{
+	{"link", "add", "rack", "type", "veth", "peer", "name", "far"},
+	{"address", "add", "10.9.0.1/16", "dev", "rack"},
+	{"link", "set", "far", "up"},
+	{"link", "set", "rack", "up"},
+	{"neighbour", "add", "10.9.0.2", "lladdr", "02:00:00:00:00:02", "dev", "rack"},
+}
+
 // Run runs a test in a network namespace of its own, in which commands are what ip(8) is told
 // first; ip tells it more. The thread is given up with it. Without root or ip the test is
 // skipped, or fails in continuous integration, see testtool.

@@ -68,13 +68,7 @@ func TestInterruptEndsTheReaderAlone(t *testing.T) {
 
 // The kernel keeps packets until it knows that no neighbor answers.
 func TestCrowded(t *testing.T) {
-	netnstest.Run(t, [][]string{
-		{"link", "add", "rack", "type", "veth", "peer", "name", "far"},
-		{"address", "add", "10.9.0.1/16", "dev", "rack"},
-		{"link", "set", "far", "up"},
-		{"link", "set", "rack", "up"},
-		{"neighbour", "add", "10.9.0.2", "lladdr", "02:00:00:00:00:02", "dev", "rack"},
-	}, func(func(...string)) {
+	netnstest.Run(t, netnstest.Rack, func(func(...string)) {
 		s, err := Listen("udp4", "0.0.0.0:0", 1<<20)
 		if err != nil {
 			t.Error(err)

@@ -124,7 +124,7 @@ func TestTheListenerAnswersToItsOwnNamesAlone(t *testing.T) {
 			a := made(t, tc.o)
 			var refused []string
 			for _, host := range hosts {
-				switch w := ask(a, "/api/v1/status", named(host)); {
+				switch w := ask(a, "/api/v1/fleet", named(host)); {
 				case w.Code == http.StatusForbidden && strings.Contains(w.Body.String(), "admin.hosts"):
 					refused = append(refused, host)
 				case w.Code != http.StatusOK:
@@ -169,7 +169,7 @@ func TestWhoMayLook(t *testing.T) {
 		"nobody, the open metrics":           {o: openMetrics, path: "/metrics", want: "200 the fleet"},
 		"nobody, those under another name":   {o: openMetrics, path: "/metrics", change: []func(*http.Request){evil}, want: "403 host"},
 		"nobody, what is beside them":        {o: openMetrics, path: "/metrics/", want: "401 unauthenticated"},
-		"nobody, the open metrics by detour": {o: openMetrics, path: "/metrics/../api/v1/status", want: "401 unauthenticated"},
+		"nobody, the open metrics by detour": {o: openMetrics, path: "/metrics/../api/v1/fleet", want: "401 unauthenticated"},
 		"somebody whom the proxy names":      {o: header, change: proxy("anna"), want: "200 the fleet"},
 		"the same, under another name":       {o: header, change: append(proxy("anna"), evil), want: "403 host"},
 		"nobody whom the proxy names":        {o: header, change: proxy(""), want: "403 ambiguous_header"},
@@ -184,7 +184,7 @@ func TestWhoMayLook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := made(t, tc.o)
 			if tc.path == "" {
-				tc.path = "/api/v1/status"
+				tc.path = "/api/v1/fleet"
 			}
 			w := ask(a, tc.path, tc.change...)
 			got := fmt.Sprintf("%d %s", w.Code, w.Body)

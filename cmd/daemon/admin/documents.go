@@ -109,8 +109,10 @@ func changesOf(was, now *report.Documents) []change {
 				return nil
 			}
 		}
-		for _, gone := range before {
-			all = append(all, change{Path: gone.Path()})
+		for _, d := range was.List(f) {
+			if before[d.Name()] != nil {
+				all = append(all, change{Path: d.Path()})
+			}
 		}
 	}
 	if was.Fleet != now.Fleet {
