@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -552,6 +553,32 @@ func TestAPoolWithoutAddressesIsSaidOnTheStatusBranch(t *testing.T) {
 		w.start()
 		if after := w.document(model.ReportFleet) + w.document(model.ReportReadme); after != before {
 			t.Errorf("each refused device changes the status branch:\n%s", cmp.Diff(before, after))
+		}
+	})
+}
+
+func TestLeasedAddressIsPublished(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.serve("web")
+		pass(time.Hour)
+		published := func() bool {
+			select {
+			case <-w.loop.dirty:
+				return true
+			default:
+				return false
+			}
+		}
+		published()
+		for _, address := range []string{"10.0.0.7", "10.0.0.8"} {
+			w.address.Store(new(netip.MustParseAddr(address)))
+			pass(3 * time.Minute) // a regular plan
+			if got := w.document("serverclaims/default/web.yaml"); !published() || !strings.Contains(got, "- "+address+"\n") {
+				t.Errorf("%s is not published:\n%s", address, got)
+			}
+		}
+		if pass(3 * time.Minute); published() {
+			t.Error("the same address is published again")
 		}
 	})
 }

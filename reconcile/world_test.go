@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -51,8 +52,9 @@ type configured struct {
 	mirror   bool     // bindings wait for the status branch
 	loaders  []string // architectures of UEFI boot loaders; nil = not known
 	database *model.MACPrefixes
-	networks []string          // that Ingot gives leases on; nil = all
-	pools    []model.PoolFacts // of DHCP
+	networks []string                   // that Ingot gives leases on; nil = all
+	pools    []model.PoolFacts          // of DHCP
+	address  atomic.Pointer[netip.Addr] // that DHCP leases to every machine
 	tenants  model.Tenants
 }
 
@@ -110,6 +112,12 @@ func (w *loopWorld) start() {
 		Desired: w.Desired, DesiredChanged: w.changed, Store: w, BMCs: w, Boots: w, Policy: w.policy(),
 		Leading: func() bool { return !w.deposed.Load() }, Pools: func() []model.PoolFacts { return w.pools },
 		State: func() State { return w.may }, Leased: w.leased, Metrics: w.counts,
+		Addresses: func([]string) []netip.Addr {
+			if a := w.address.Load(); a != nil {
+				return []netip.Addr{*a}
+			}
+			return nil
+		},
 	})
 	w.loop.hold = func(p *proposal.Proposal) bool { return plantest.Hold(w.holds.Load(), p) }
 	done := make(chan struct{})
