@@ -282,6 +282,13 @@ func (b *browser) claimNothingFits() error {
 	if err := w.commitClaims("big"); err != nil {
 		return err
 	}
+	err := w.eventually(b.site, func(s summary) error { // before it is known the page is an error, which has no scripts
+		_, err := claimIn(s, "big")
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	b.open("/claims/default/big")
 	b.await("claim big waits", `document.querySelector("#waiting-0")`)
 	return nil
