@@ -85,6 +85,7 @@ Feature: Machines become known without anybody typing
     Given the servers
       | SERVER | RUNS            | STATE   |
       | s1     | somebody's work | Initial |
+    And the status branch shows for server "s1": "FoundRunning"
     When the servers are committed
       | SERVER | DISCOVER |
       | s1     | please   |
@@ -108,6 +109,7 @@ Feature: Machines become known without anybody typing
     Given the servers
       | SERVER | RUNS            | STATE   |
       | s1     | somebody's work | Initial |
+    And the status branch shows for server "s1": "FoundRunning"
     And "s1" suffers from "graceful-ignored"
     When the servers are committed
       | SERVER | DISCOVER |
