@@ -17,25 +17,6 @@ import (
 	"ingot/model"
 )
 
-func defineDevices(sc *godog.ScenarioContext) {
-	const name = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^an Endpoint that reserves an address for client identifier ` + name + ` is committed$`: commitClient,
-		`^device ` + name + ` is plugged in, and shows client identifier ` + name + `$`:          plugInAs,
-		`^an Endpoint of device ` + name + ` is committed with the options$`:                     commitOptions,
-		`^device ` + name + ` is told (host name|boot file) ` + name + `$`:                       toldOption,
-		`^device ` + name + ` is told no (host name|boot file)$`:                                 toldNoOption,
-		`^the problems name the line and column of option ` + name + `$`:                         problemAtOption,
-		`^"ingot leases" lists device ` + name + ` on port ` + name + `$`:                        leasesList,
-		`^another DHCP server leased addresses to device ` + name + ` and device ` + name + `$`:  hadAddresses,
-		`^Endpoints that "ingot import endpoints" makes of them are committed$`:                  importEndpoints,
-		`^device ` + name + ` is given the same address as before$`:                              givenAsBefore,
-		`^device ` + name + ` asks for an address (\d+) times at once$`:                          askOften,
-	} {
-		sc.Step(expression, do)
-	}
-}
-
 func commitClient(ctx context.Context, id string) error {
 	w := siteOf(ctx)
 	return w.commitAnnotated(ctx, id, map[string]any{model.AnnotationClientID: id}, map[string]any{"ip": w.networks[0].reserved().String()})

@@ -12,35 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cucumber/godog"
-
 	"ingot/bmc/sim"
 	"ingot/bootsvc/diskimage/diskimagetest"
 	"ingot/features/internal/rig"
 )
-
-func defineInstalls(sc *godog.ScenarioContext) {
-	const (
-		name     = `"([^"]*)"`
-		pushed   = `is in the registry|is not what its digest says|has a backing file|says that it is of 8 TiB|has no partition table|starts nowhere|is raw and called a qcow2`
-		unpushed = `has no digest at its URL`
-		at       = ` with the digest of another file| and its server ends the first answer half way`
-	)
-	for expression, do := range map[string]any{
-		`^disk image ` + name + ` (` + pushed + `|` + unpushed + `)$`:                       diskImageIs,
-		`^a web server has disk images$`:                                                    imagesPublished,
-		`^disk image ` + name + ` is at a URL(|` + at + `)$`:                                diskImagePublished,
-		`^the fetch of disk image ` + name + ` went on where it was cut off$`:               fetchedInParts,
-		`^Ingot has (\d+) disk images? written at a time$`:                                  limitInstalls,
-		`^Ingot is killed while it (fetches|converts) the disk image, and started again$`:   killPreparing,
-		`^Ingot is killed once ` + name + ` has half of its disk image, and started again$`: killWriting,
-		`^` + name + ` asked for the rest of its disk image$`:                               askedForRest,
-		`^the (first|second) disk of ` + name + ` holds disk image ` + name + `$`:           diskHolds,
-		`^the (first|second) disk of ` + name + ` holds nothing$`:                           diskHoldsNothing,
-	} {
-		sc.Step(expression, do)
-	}
-}
 
 func limitInstalls(ctx context.Context, n int) error {
 	siteOf(ctx).guard = fmt.Sprintf(", maxConcurrentInstalls: %d", n)

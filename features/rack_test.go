@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"ingot/bmc/sim"
@@ -122,8 +124,14 @@ func (w *site) otherUUID(name string) string {
 	return ""
 }
 
-func (w *site) suffer(name string, fault sim.Fault) error {
+func (w *site) suffer(name string, fault sim.Fault, requests ...int) error {
 	args := sim.FaultArgs{Requests: 5, UUID: w.otherUUID(name)}
+	if strings.HasPrefix(string(fault), "reset-answer") {
+		args.Requests = 0 // all of them
+	}
+	for _, n := range requests {
+		args.Requests = n
+	}
 	if b := w.bmcs[name]; b != nil {
 		return b.SetFault(fault, args)
 	}
@@ -137,9 +145,12 @@ func (w *site) suffer(name string, fault sim.Fault) error {
 	return m.SetFault(fault, args)
 }
 
-func suffer(ctx context.Context, name, whether, fault string) error {
+func suffer(ctx context.Context, name, whether, fault, times string) error {
 	w := siteOf(ctx)
 	if whether == "suffers" {
+		if n, err := strconv.Atoi(times); err == nil {
+			return w.suffer(name, sim.Fault(fault), n)
+		}
 		return w.suffer(name, sim.Fault(fault))
 	}
 	if b := w.bmcs[name]; b != nil {
