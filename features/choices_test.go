@@ -27,9 +27,13 @@ var placeholders = strings.NewReplacer(
 // register defines a step. In the expression of a step with choices, %s is the place of the words.
 func register(sc *godog.ScenarioContext, expression string, do any) {
 	all, several := do.(oneOf)
-	if !several {
+	switch t := reflect.TypeOf(do); {
+	case several:
+	case t.In(t.NumIn()-1) == reflect.TypeFor[*godog.Table]():
 		sc.Step("^"+placeholders.Replace(expression)+"$", do)
 		return
+	default:
+		expression, all = expression+"%s", oneOf{"": do}
 	}
 	of := func(words string) string { return placeholders.Replace(fmt.Sprintf(expression, "(?:"+words+")")) }
 	each := make(map[*regexp.Regexp]any, len(all))
@@ -47,21 +51,26 @@ func register(sc *godog.ScenarioContext, expression string, do any) {
 	})
 }
 
-// call calls the function of a step with the names and numbers of a scenario.
+// call calls the function of a step with the texts, numbers, machines and devices that a scenario names.
 func call(ctx context.Context, do any, arguments []string) error {
 	f := reflect.ValueOf(do)
 	in := []reflect.Value{reflect.ValueOf(ctx)}
 	for i, text := range arguments {
-		value := reflect.ValueOf(text)
-		if f.Type().In(i+1).Kind() == reflect.Int {
-			n, err := strconv.Atoi(text)
-			if err != nil {
-				return err
-			}
-			value = reflect.ValueOf(n)
+		var value any = text
+		var err error
+		switch reflect.Zero(f.Type().In(i + 1)).Interface().(type) {
+		case int:
+			value, err = strconv.Atoi(text)
+		case *machine:
+			value, err = siteOf(ctx).machine(text)
+		case *device:
+			value, err = siteOf(ctx).device(text)
 		}
-		in = append(in, value)
+		if err != nil {
+			return err
+		}
+		in = append(in, reflect.ValueOf(value))
 	}
-	err, _ := f.Call(in)[0].Interface().(error)
+	err, _ := reflect.TypeAssert[error](f.Call(in)[0])
 	return err
 }

@@ -18,7 +18,8 @@ import (
 // machine is one simulated machine and the BMC that the scenario puts it behind.
 type machine struct {
 	*sim.Server
-	bmc string
+	name string // in the scenario
+	bmc  string
 }
 
 const loopback = `networks: ["127.0.0.0/8", "::1/128"], `
@@ -97,7 +98,7 @@ func (w *site) wire(all []map[string]string) error {
 		}
 		w.bmcs[b] = w.rack.BMCs()[i]
 		for j, row := range behind[b] {
-			m := &machine{w.bmcs[b].Servers()[j], b}
+			m := &machine{w.bmcs[b].Servers()[j], row["SERVER"], b}
 			w.machines[row["SERVER"]] = m
 			if row["RUNS"] != "" {
 				m.SetRunning(row["RUNS"])
@@ -168,26 +169,17 @@ func keepSessions(ctx context.Context, n int) error {
 	return nil
 }
 
-func networkFirst(ctx context.Context, name string) error {
-	m, err := siteOf(ctx).machine(name)
-	if err == nil {
-		m.SetNetworkFirst(true)
-	}
-	return err
+func networkFirst(_ context.Context, m *machine) error {
+	m.SetNetworkFirst(true)
+	return nil
 }
 
-func powerCut(ctx context.Context, name string) error {
-	m, err := siteOf(ctx).machine(name)
-	if err == nil {
-		m.PowerCut()
-	}
-	return err
+func powerCut(_ context.Context, m *machine) error {
+	m.PowerCut()
+	return nil
 }
 
-func pressPower(ctx context.Context, name string) error {
-	m, err := siteOf(ctx).machine(name)
-	if err == nil {
-		m.PressPower()
-	}
-	return err
+func pressPower(_ context.Context, m *machine) error {
+	m.PressPower()
+	return nil
 }

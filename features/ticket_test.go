@@ -268,12 +268,8 @@ func bindTickets(ctx context.Context, to string) error {
 
 // takeBoot has a device ask for script and Ignition of a server's next boot, as soon as
 // there are any.
-func takeBoot(ctx context.Context, device, of string) error {
+func takeBoot(ctx context.Context, d *device, of string) error {
 	w := siteOf(ctx)
-	d, err := w.device(device)
-	if err != nil {
-		return err
-	}
 	return rig.Within(patience, func() error {
 		h, err := w.handoutAt(ctx, of, d.address)
 		if err != nil {
@@ -281,19 +277,15 @@ func takeBoot(ctx context.Context, device, of string) error {
 		}
 		a, err := ask(ctx, d.address, http.MethodGet, "http://"+w.ingot.where.Boot+h.ignition, "", nil)
 		if err == nil && a.code != http.StatusOK {
-			err = fmt.Errorf("%s is answered %d", device, a.code)
+			err = fmt.Errorf("%s is answered %d", d.name, a.code)
 		}
 		return err
 	})
 }
 
-func firmwareAsks(ctx context.Context, server string) error {
+func firmwareAsks(ctx context.Context, m *machine) error {
 	w := siteOf(ctx)
-	m, err := w.machine(server)
-	if err != nil {
-		return err
-	}
-	_, err = w.askFrom(ctx, server, http.MethodGet, "http://"+w.ingot.where.Boot+"/ipxe/"+m.UUID(), "", nil)
+	_, err := w.askFrom(ctx, m.name, http.MethodGet, "http://"+w.ingot.where.Boot+"/ipxe/"+m.UUID(), "", nil)
 	return err
 }
 
