@@ -482,7 +482,7 @@ func TestBookAtRest(t *testing.T) {
 	}
 }
 
-func TestWhatStandsInATenantsFolderCountsIfItIsItsOwn(t *testing.T) {
+func TestTenantFolderHoldsOnlyItsOwnObjects(t *testing.T) {
 	c := Configuration{Folders: map[string]string{"claims/alpha": "alpha"}}
 	meta := func(namespace string) model.Meta { return model.Meta{Name: "x", Namespace: namespace} }
 	f := File{Objects: []model.Object{
