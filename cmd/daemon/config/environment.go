@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -82,12 +83,7 @@ func overlay(o *Options, env []string) (map[string]string, []model.Problem) {
 		}
 		s, known := byVariable[variable]
 		if !known {
-			message := "there is no such setting" + didYouMean(variable, variables) + "; unset it or correct its name"
-			for path, text := range removed {
-				if variableOf(path) == variable {
-					message = text
-				}
-			}
+			message := cmp.Or(removedVariable(variable), "there is no such setting"+didYouMean(variable, variables)+"; unset it or correct its name")
 			problems = append(problems, model.Problem{Severity: model.SeverityError, File: variable, Message: message})
 			continue
 		}

@@ -135,10 +135,6 @@ func TestAVariableThatMakesNoSenseIsRefused(t *testing.T) {
 			env:  "INGOT_COLOUR=blue",
 			want: "INGOT_COLOUR: there is no such setting; unset it or correct its name",
 		},
-		"a name that was removed": {
-			env:  "INGOT_WEBHOOK_REPOSITORY=https://git.example.com/infra/metal",
-			want: "INGOT_WEBHOOK_REPOSITORY: was removed: each signed announcement triggers a poll; remove the key",
-		},
 		"a duration without a unit": {
 			env:  "INGOT_RESYNC=60",
 			want: `INGOT_RESYNC: resync: "60" is no duration; write a number and a unit, such as 60s, 5m or 1h`,

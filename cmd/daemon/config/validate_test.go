@@ -31,14 +31,6 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			want: "ingot.yaml:2:1: logging: unknown field, known here: admin, bmc, boot, cleanup, dhcp, discovery, git, " +
 				"guard, metadata, power, redis, registry, resync, secretFiles, state, status, tftp, webhook",
 		},
-		"a key that was removed": {
-			text: repository + "notify: {webhooks: [{name: on-call}]}\n",
-			want: "ingot.yaml:2:1: notify: was removed: use the alert rules in examples/monitoring with Alertmanager, or a client that reads /api/v1/events",
-		},
-		"the removed key of Redfish events": {
-			text: repository + "events: {listen: \"\", url: \"\"}\n",
-			want: "ingot.yaml:2:1: events: was removed: delete the key; BMCs are polled every bmc.pollInterval",
-		},
 		"a key of a network that was removed": {
 			text: repository + "dhcp:\n- {name: a, role: host, interface: eth0, subnets: [{cidr: \"fd00::/64\"}]}\n" +
 				"- {name: b, role: host, interface: eth1, subnets: [{cidr: \"fd01::/64\"}], routerAdvertisements: {managed: true}}\n",
@@ -68,14 +60,6 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		"a guard below nothing": {
 			text: repository + "guard: {maxDisruptions: -1}\n",
 			want: "ingot.yaml:2:25: guard.maxDisruptions: -1 is not allowed: must be 0 or more",
-		},
-		"the limit of TFTP, which was removed": {
-			text: repository + "tftp: {maxTransfersPerAddress: 100}\n",
-			want: `ingot.yaml:2:8: tftp.maxTransfersPerAddress: was removed: the limit is fixed, see docs/networks.md, "Limits"; remove the key`,
-		},
-		"the limit of DHCP, which was removed": {
-			text: repository + "dhcp:\n- name: rack1\n  interface: eth1\n  role: host\n  subnets: [{cidr: 10.0.0.0/24}]\n  rateLimit: {client: 20}\n",
-			want: `ingot.yaml:7:3: dhcp[0].rateLimit: was removed: the limit is fixed, see docs/networks.md, "Limits"; remove the key`,
 		},
 		"a listener without a port": {
 			text: repository + "admin: {listen: localhost}\n",
@@ -242,10 +226,6 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		"a webhook on a port that is taken": {
 			text: repository + "webhook: {listen: \":8082\", secretFile: /proc/version}\n",
 			want: `ingot.yaml:2:19: webhook.listen: ":8082" is taken by boot.listen; give one of them another port`,
-		},
-		"the repository of the webhook, which was removed": {
-			text: repository + "webhook: {repository: https://git.example.com/infra/metal}\n",
-			want: "ingot.yaml:2:11: webhook.repository: was removed: each signed announcement triggers a poll; remove the key",
 		},
 		"pages of a forge that is not known": {
 			text: "git: {url: https://git.example.com/infra/metal.git, webStyle: bitbucket}\n",
