@@ -24,8 +24,8 @@ const maxSize = 1 << 20
 // variables of env, and checked. Without a file name the environment is all. An error has a
 // line for each problem: where it is, the key, and what to do.
 //
-// The variable of a key is its path in upper case with underscores: bmc.pollInterval is
-// INGOT_BMC_POLL_INTERVAL. A list is written with commas.
+// The variable of a key is its path in upper case with underscores: guard.maxDisruptions is
+// INGOT_GUARD_MAX_DISRUPTIONS. Lists and mappings have none.
 func Load(file string, env []string) (Options, error) {
 	opts := Default()
 	opts.Git.Branch = "" // the default counts where nothing else is followed
