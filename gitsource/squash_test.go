@@ -246,8 +246,7 @@ func TestACutWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	holds(t, a.repo, a.files(), 9)
 }
 
-// A server that takes no history written anew is not asked again within a day, and the
-// reports are published all the same.
+// A server that refuses a rewritten history gets the next attempt a day later. Reports are still published.
 func TestAServerThatRefusesTheCutIsLeftAloneForADay(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()

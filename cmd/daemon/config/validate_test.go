@@ -189,8 +189,8 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		},
 		"a range outside its subnet": {
 			text: repository + "dhcp:\n- name: oob\n  role: bmc\n  interface: eth0\n  subnets:\n  - cidr: 10.0.0.0/24\n    " +
-				"range: 10.0.1.5-10.0.1.9\n",
-			want: "ingot.yaml:8:12: dhcp[0].subnets[0].range: 10.0.1.5-10.0.1.9 must lie within 10.0.0.0/24, which goes from " +
+				"ranges: [10.0.1.5-10.0.1.9]\n",
+			want: "ingot.yaml:8:14: dhcp[0].subnets[0].ranges[0]: 10.0.1.5-10.0.1.9 must lie within 10.0.0.0/24, which goes from " +
 				"10.0.0.0 to 10.0.0.255",
 		},
 		"a misspelt key of a network": {
