@@ -14,7 +14,7 @@ import (
 func Policy(o config.Options, loaders []string) policy.Options {
 	p := policy.Default()
 	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
-	p.Strict, p.PlaintextSecrets = o.Git.Strict, o.Git.AllowPlaintextSecrets
+	p.PlaintextSecrets = o.Git.AllowPlaintextSecrets
 	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
 	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
 	p.CleanupMode, p.CleanupImage = o.Cleanup.Mode, o.Cleanup.Image

@@ -25,6 +25,13 @@ const maxSize = 1 << 20
 var removed = map[string]string{
 	"events":                      "was removed: delete the key; BMCs are polled every bmc.pollInterval",
 	"notify":                      "was removed: use the alert rules in examples/monitoring with Alertmanager, or a client that reads /api/v1/events",
+	"git.commit":                  "was removed: put a tag on the commit and set git.tag",
+	"git.proxy":                   "was removed: set HTTPS_PROXY in the environment and use git.url: https://…; SSH uses no proxy",
+	"git.strict":                  "was removed: a file with errors keeps its last good version; run ingot validate in CI to refuse errors before the merge",
+	"git.webStyle":                "was removed: set git.commitStatus.provider",
+	"git.auth.githubApp.url":      "was removed: the API of the host in git.url is used; remove the key",
+	"git.commitStatus.project":    "was removed: the project is derived from git.webURL or git.url; set git.webURL if git.url is a mirror",
+	"git.commitStatus.context":    "was removed: the status is named ingot; remove the key",
 	"webhook.repository":          "was removed: each signed announcement triggers a poll; remove the key",
 	"tftp.maxTransfers":           limitRemoved,
 	"tftp.maxTransfersPerAddress": limitRemoved,
