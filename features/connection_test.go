@@ -23,25 +23,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cucumber/godog"
-
 	"ingot/features/internal/rig"
 	"ingot/gitsource/gitserver"
 )
-
-func defineConnections(sc *godog.ScenarioContext) {
-	const name = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^the proxy (refuses Ingot|lets Ingot through)$`:                                           proxyDoes,
-		`^without Ingot a clone says that claim ` + name + ` is (\w+) on ` + name + `$`:            cloneSays,
-		`^Redis asks for a password$`:                                                              redisAsksForPassword,
-		`^the password of Redis is changed, and then in its file$`:                                 redisPasswordChanges,
-		`^Redis is reached by TLS$`:                                                                redisOverTLS,
-		`^Ingot does not start with another CA for Redis, and says ` + name + ` and ` + name + `$`: otherRedisCA,
-	} {
-		sc.Step(expression, do)
-	}
-}
 
 // connectProxy is an HTTP proxy that connects (RFC 9110 §9.3.6), or refuses to.
 type connectProxy struct {
