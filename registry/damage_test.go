@@ -197,7 +197,7 @@ func TestARunningLeaderFillsHoles(t *testing.T) {
 // Something else under a name of ours must not keep us from writing for ever.
 func TestKeysOfAnotherTypeAreWrittenOver(t *testing.T) {
 	for _, key := range []string{
-		"fence", "lease", "revision", "feed", "counts", "schema",
+		"fence", "lease", "revision", "feed", "counts", "format",
 		"data:server", "data:fleet", "data:lease", "data:payload",
 	} {
 		t.Run(key, func(t *testing.T) {
@@ -270,10 +270,10 @@ func TestAStoreWithoutItsMarkIsRead(t *testing.T) {
 	want := r.Observed()
 	_ = r.Close()
 	c := s.Client(t)
-	must.Do(t, errors.Join(c.Del(t.Context(), "{ingot}:schema").Err(), c.SAdd(t.Context(), "{ingot}:schema", "x").Err()))
+	must.Do(t, errors.Join(c.Del(t.Context(), "{ingot}:format").Err(), c.SAdd(t.Context(), "{ingot}:format", "x").Err()))
 	wantObserved(t, lead(t, Options{RedisURL: s.URL()}), want)
-	if got := c.Get(t.Context(), "{ingot}:schema").Val(); got != "1" {
-		t.Errorf("schema %q", got)
+	if got := c.Get(t.Context(), "{ingot}:format").Val(); got != "1" {
+		t.Errorf("format %q", got)
 	}
 }
 

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -297,10 +296,10 @@ func TestAnIngotThatTookTheFileFencesUs(t *testing.T) {
 	}
 }
 
-func TestAnotherSchemaIsRefused(t *testing.T) {
+func TestAnotherFormatIsRefused(t *testing.T) {
 	s := redistest.New(t)
-	s.Client(t).Set(t.Context(), "{ingot}:schema", "99", 0)
-	if _, err := Open(t.Context(), testOptions(t, Options{RedisURL: s.URL()})); err == nil || !strings.Contains(err.Error(), "schema 99") {
+	s.Client(t).Set(t.Context(), "{ingot}:format", "99", 0)
+	if _, err := Open(t.Context(), testOptions(t, Options{RedisURL: s.URL()})); err == nil || !strings.Contains(err.Error(), `format "99"`) {
 		t.Errorf("redis: %v", err)
 	}
 	dir := t.TempDir()
@@ -308,14 +307,14 @@ func TestAnotherSchemaIsRefused(t *testing.T) {
 	db, err := bolt.Open(filepath.Join(dir, store.FileName), 0o600, nil)
 	if err == nil {
 		err = db.Update(func(tx *bolt.Tx) error {
-			return tx.Bucket([]byte("meta")).Put([]byte("schema"), binary.BigEndian.AppendUint64(nil, 99))
+			return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte("99"))
 		})
 		err = errors.Join(err, db.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), testOptions(t, Options{Dir: dir})); err == nil || !strings.Contains(err.Error(), "schema 99") {
+	if _, err := Open(t.Context(), testOptions(t, Options{Dir: dir})); err == nil || !strings.Contains(err.Error(), `format "99"`) {
 		t.Errorf("bbolt: %v", err)
 	}
 }
