@@ -50,8 +50,7 @@ const (
 
 // RedisConfig is what a Redis needs to know.
 type RedisConfig struct {
-	URL    string
-	Prefix string
+	URL string
 	// PasswordFile and CAFile are read for each connection; "" = there is none.
 	PasswordFile, CAFile string
 	Owner                string // names this process to the others, for people
@@ -60,8 +59,8 @@ type RedisConfig struct {
 	Log                  *slog.Logger
 }
 
-// Redis keeps each bucket in a hash. All its keys have the prefix as hash
-// tag, so that in a cluster they are in one place, where scripts can see them.
+// Redis keeps each bucket in a hash. All its keys have one hash tag, so that a cluster keeps them on one
+// server, as scripts require.
 type Redis struct {
 	RedisConfig
 	client  redis.UniversalClient
@@ -96,7 +95,7 @@ func OpenRedis(ctx context.Context, c RedisConfig) (*Redis, error) {
 }
 
 // key returns the name of a key in Redis.
-func (s *Redis) key(name string) string { return "{" + s.Prefix + "}:" + name }
+func (s *Redis) key(name string) string { return "{ingot}:" + name }
 
 func (s *Redis) hash(b Bucket) string { return s.key("data:" + string(b)) }
 
