@@ -18,7 +18,7 @@ import (
 )
 
 func limitInstalls(ctx context.Context, n int) error {
-	siteOf(ctx).guard = fmt.Sprintf(", maxConcurrentInstalls: %d", n)
+	siteOf(ctx).maxInstalls = n
 	return nil
 }
 
