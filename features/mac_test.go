@@ -10,13 +10,9 @@ import (
 	"ingot/model"
 )
 
-func reportAs(ctx context.Context, device, server string) error {
+func reportAs(ctx context.Context, d *device, m *machine) error {
 	w := siteOf(ctx)
-	d, m, err := w.pair(device, server)
-	if err != nil {
-		return err
-	}
-	token, err := w.reportTokenOf(server)
+	token, err := w.reportTokenOf(m)
 	if err != nil {
 		return err
 	}
@@ -25,15 +21,6 @@ func reportAs(ctx context.Context, device, server string) error {
 	url := "http://" + w.ingot.where.Registry + "/r/" + token + "/register"
 	_, err = ask(ctx, d.address, http.MethodPost, url, body, http.Header{"Content-Type": {"application/json"}})
 	return err
-}
-
-func (w *site) pair(device, server string) (*device, *machine, error) {
-	d, err := w.device(device)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := w.machine(server)
-	return d, m, err
 }
 
 // macIsNoneOf looks for a MAC address, or that of a device, among those that count as a
@@ -59,16 +46,16 @@ func macIsNoneOf(ctx context.Context, server, mac string) error {
 }
 
 // firmwareAsksDHCP has a machine's firmware ask DHCP before it asks for its boot script.
-func firmwareAsksDHCP(ctx context.Context, server string) error {
-	return asksAlong(ctx, server, server)
-}
-
-func asksAlong(ctx context.Context, device, server string) error {
-	w := siteOf(ctx)
-	d, m, err := w.pair(device, server)
+func firmwareAsksDHCP(ctx context.Context, m *machine) error {
+	d, err := siteOf(ctx).device(m.name)
 	if err != nil {
 		return err
 	}
+	return asksAlong(ctx, d, m)
+}
+
+func asksAlong(ctx context.Context, d *device, m *machine) error {
+	w := siteOf(ctx)
 	d.uuid = m.UUID()
 	options, err := d.boots("UEFI x64")
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -264,15 +263,4 @@ func toldNothing(ctx context.Context) error {
 		return fmt.Errorf("it is told to boot: %s", t.Summary())
 	}
 	return nil
-}
-
-func askIgnitionFrom(ctx context.Context, server, asks string) error {
-	w := siteOf(ctx)
-	m, err := w.machine(server)
-	if err != nil {
-		return err
-	}
-	a, err := w.askFrom(ctx, asks, http.MethodGet, "http://"+w.ingot.where.Boot+"/ignition/"+m.UUID(), "", nil)
-	w.refused = a.code
-	return err
 }

@@ -11,16 +11,16 @@ import (
 func sendReport(ctx context.Context, m *machine, flaw string) error {
 	w := siteOf(ctx)
 	token, body := "", fmt.Sprintf(`{"systemUUID": %q, "data": {}}`, m.UUID())
-	current, err := w.reportTokenOf(m.name)
+	current, err := w.reportTokenOf(m)
 	if err != nil {
 		return err
 	}
 	switch flaw {
 	case "bears no token":
 	case `bears the token of "s2"`:
-		token, err = w.reportTokenOf("s2")
+		token, err = w.reportTokenOf(w.machines["s2"])
 	case "bears the token of its discovery":
-		token, err = w.tokenOf(m.name, "/register")
+		token, err = w.tokenOf(m, "/register")
 	case "bears a token that was made up":
 		token = strings.Repeat("a", len(current))
 	case "is too large":
@@ -40,40 +40,32 @@ func sendReport(ctx context.Context, m *machine, flaw string) error {
 	return w.send(ctx, m, http.MethodPost, w.report.server.URL+path, body)
 }
 
-func (w *site) tokenOf(server, path string) (string, error) {
-	m, err := w.machine(server)
-	if err != nil {
-		return "", err
-	}
+func (w *site) tokenOf(m *machine, path string) (string, error) {
 	used := func(e exchange) bool { return e.token != "" && e.uuid == m.UUID() && strings.Contains(e.path, path) }
 	all := append(w.report.exchanges(used), w.boot.exchanges(used)...)
 	if len(all) == 0 {
-		return "", fmt.Errorf("%s was never seen to use a token", server)
+		return "", fmt.Errorf("%s was never seen to use a token", m.name)
 	}
 	return all[len(all)-1].token, nil
 }
 
-func (w *site) reportTokenOf(server string) (string, error) {
-	m, err := w.machine(server)
-	if err != nil {
-		return "", err
-	}
+func (w *site) reportTokenOf(m *machine) (string, error) {
 	all := w.boot.exchanges(func(e exchange) bool { return e.report != "" && e.uuid == m.UUID() })
 	if len(all) == 0 {
-		return "", fmt.Errorf("%s was never given a token to report with", server)
+		return "", fmt.Errorf("%s was never given a token to report with", m.name)
 	}
 	return all[len(all)-1].report, nil
 }
 
-func askIgnitionAs(ctx context.Context, server, how, other string) error {
+func askIgnitionFrom(ctx context.Context, m *machine, asks string) error {
 	w := siteOf(ctx)
-	if how == "from the address" {
-		return askIgnitionFrom(ctx, server, other)
-	}
-	m, err := w.machine(server)
-	if err != nil {
-		return err
-	}
+	a, err := w.askFrom(ctx, asks, http.MethodGet, "http://"+w.ingot.where.Boot+"/ignition/"+m.UUID(), "", nil)
+	w.refused = a.code
+	return err
+}
+
+func askIgnitionWith(ctx context.Context, m, other *machine) error {
+	w := siteOf(ctx)
 	token, err := w.tokenOf(other, "/ignition/")
 	if err != nil {
 		return err

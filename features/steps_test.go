@@ -284,7 +284,10 @@ func defineSteps(sc *godog.ScenarioContext) {
 		// requests of machines
 		`(?:a stranger|(?:server )?NAME) asks for the THING of NAME(| from its own address)`:                       asksFor,
 		`NAME asks for the THING of NAME, with (?:a|the) token (that was made up|that it had|of its command line)`: askWithToken,
-		`Ignition of NAME is asked for (with the token|from the address) of NAME`:                                  askIgnitionAs,
+		`Ignition of NAME is asked for %s`: oneOf{
+			`from the address of NAME`: askIgnitionFrom,
+			`with the token of NAME`:   askIgnitionWith,
+		},
 		`the firmware of NAME asks for %s`: oneOf{
 			`its address on the network`: firmwareAsksDHCP,
 			`its script`:                 firmwareAsks,

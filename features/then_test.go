@@ -27,20 +27,16 @@ func poweredIs(_ context.Context, m *machine, power string) error {
 	})
 }
 
-func inError(ctx context.Context, name string) error {
-	if err := serversAre(ctx, name, "Error"); err != nil {
+func inError(ctx context.Context, m *machine) error {
+	if err := serversAre(ctx, m.name, "Error"); err != nil {
 		return err
 	}
 	w := siteOf(ctx)
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
 	seen := w.report.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && e.disk != "" })
 	if len(seen) == 0 {
-		return fmt.Errorf("the probe of %s never named a disk", name)
+		return fmt.Errorf("the probe of %s never named a disk", m.name)
 	}
-	return w.statusHolds("servers/"+name+".yaml", "(serial "+seen[0].disk)
+	return w.statusHolds("servers/"+m.name+".yaml", "(serial "+seen[0].disk)
 }
 
 // wipedAgain waits for the report of a second wipe, which changes nothing.
@@ -55,7 +51,7 @@ func wipedAgain(ctx context.Context, m *machine) error {
 	if err != nil {
 		return err
 	}
-	return inError(ctx, m.name)
+	return inError(ctx, m)
 }
 
 func claimIsOn(ctx context.Context, claim, state, server string) error {

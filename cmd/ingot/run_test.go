@@ -15,7 +15,7 @@ import (
 	"ingot/model/must"
 )
 
-func TestTheConfigurationIsThatOfTheWorkingDirectoryUnlessOneIsNamed(t *testing.T) {
+func TestConfigFileDefaultsToWorkingDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if got := configFile(""); got != "" {
 		t.Errorf("with no file: %q, want none", got)
