@@ -1,9 +1,6 @@
 package registry
 
 import (
-	"cmp"
-	"context"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -68,94 +65,6 @@ func (d *draft) observe(telling []*model.Lease, now time.Time) (store.Batch, err
 		}
 	}
 	return e.batch, e.err
-}
-
-// maxMissed is how many leases that no facts show are read when the
-// registry is opened: there are not more devices to know.
-const maxMissed = 2 * maxEndpointFacts
-
-// healEndpointFacts writes what leases say and facts do not. The embedded store makes
-// leases durable before the facts that follow from them, so a crash in between leaves
-// facts behind; and facts are lost where leases are not, when its bbolt file is lost.
-func (r *Registry) healEndpointFacts(ctx context.Context) error {
-	now := r.options.Clock()
-	missed, err := r.missedLeases(ctx, now)
-	if err != nil || len(missed) == 0 {
-		return err
-	}
-	r.log.Info("what is known of devices is brought up to their leases", "leases", len(missed))
-	return r.write(ctx, func(d *draft) (store.Batch, error) { return d.observe(missed, now) })
-}
-
-// missedLeases returns the leases that say something newer than the facts, oldest
-// first. Of those of one address, on whatever network, the newest counts alone.
-func (r *Registry) missedLeases(ctx context.Context, now time.Time) ([]*model.Lease, error) {
-	var missed []*model.Lease
-	newest := make(map[netip.Addr]time.Time)
-	err := r.eachLease(ctx, func(l *model.Lease) {
-		if len(missed) < maxMissed && r.memory.misses(l, now) {
-			missed, newest[l.Address] = append(missed, l), time.Time{}
-		}
-	})
-	if err != nil || len(missed) == 0 {
-		return nil, err
-	}
-	err = r.eachLease(ctx, func(l *model.Lease) {
-		if at, asked := newest[l.Address]; asked && wasLeased(l, now) && lease.LastSeen(l).After(at) {
-			newest[l.Address] = lease.LastSeen(l)
-		}
-	})
-	missed = slices.DeleteFunc(missed, func(l *model.Lease) bool { return lease.LastSeen(l).Before(newest[l.Address]) })
-	slices.SortFunc(missed, func(a, b *model.Lease) int {
-		return cmp.Or(lease.LastSeen(a).Compare(lease.LastSeen(b)), lease.Compare(*a, *b))
-	})
-	return missed, err
-}
-
-// eachLease calls visit for each stored lease that can be read.
-func (r *Registry) eachLease(ctx context.Context, visit func(*model.Lease)) error {
-	if err := r.takeTurn(ctx); err != nil {
-		return err
-	}
-	defer r.endTurn()
-	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
-	defer cancel()
-	err := r.store.EachLease(ctx, func(name, value []byte) {
-		if l, err := lease.Decode(name, value); err == nil {
-			visit(&l)
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("read leases: %w", err)
-	}
-	return nil
-}
-
-// wasLeased reports whether a lease showed, when it was last asked for, that a device has an
-// address. It may have ended since.
-func wasLeased(l *model.Lease, now time.Time) bool {
-	return isLeased(l, lease.LastSeen(l)) && !lease.LastSeen(l).After(now)
-}
-
-// misses reports whether a lease said something that would have changed what is known
-// of a device, and is newer than that.
-func (m *memory) misses(l *model.Lease, now time.Time) bool {
-	if !wasLeased(l, now) {
-		return false
-	}
-	newer := func(mac string) bool {
-		f, known := m.meaning(store.Key{Bucket: store.BucketEndpointFacts, Name: mac}).(*model.EndpointFacts)
-		return !known || lease.LastSeen(l).After(f.Since)
-	}
-	if previous := m.holder(l.Address.String()); previous != "" && previous != l.MAC {
-		return newer(previous) && newer(l.MAC)
-	}
-	if !names(l) || !newer(l.MAC) {
-		return false
-	}
-	old, _ := m.meaning(store.Key{Bucket: store.BucketEndpointFacts, Name: l.MAC}).(*model.EndpointFacts)
-	_, isNew := nextFacts(old, l, now)
-	return isNew
 }
 
 // knows reports whether a lease that shows something says what memory has, as a

@@ -179,7 +179,6 @@ func (r *Registry) fill(ctx context.Context) error {
 	fault.Point(fault.BeforeCommit)
 	err = r.store.Replace(ctx, all)
 	fault.Point(fault.AfterCommit)
-	r.countFaults()
 	return err
 }
 
@@ -359,11 +358,6 @@ func (r *Registry) recordHealth(err error) {
 	r.metrics.up.Set(0)
 	err = fmt.Errorf("store: %w", err)
 	r.health.Store(&err)
-}
-
-// countFaults counts what the store found to be wrong with its leases and reported.
-func (r *Registry) countFaults() {
-	r.metrics.corrupt.Add(float64(r.store.TakeFaults()))
 }
 
 // logCorrupt logs values that could not be read.

@@ -39,7 +39,6 @@ func (r *Registry) Leases(ctx context.Context) ([]model.Lease, error) {
 			leases = append(leases, l)
 		}
 	})
-	r.countFaults()
 	if err != nil {
 		return nil, fmt.Errorf("read leases: %w", err)
 	}

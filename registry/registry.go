@@ -143,13 +143,10 @@ func openStore(ctx context.Context, o Options) (store.Store, error) {
 // start reads the store. A file is ours alone, so there we lead from the start.
 func (r *Registry) start(ctx context.Context) (err error) {
 	if r.options.RedisURL == "" {
-		if _, err = r.tryLead(ctx); err != nil {
-			return err
-		}
-		r.countFaults()
-		return r.healEndpointFacts(ctx)
+		_, err = r.tryLead(ctx)
+	} else {
+		_, err = r.reload(ctx)
 	}
-	_, err = r.reload(ctx)
 	return err
 }
 

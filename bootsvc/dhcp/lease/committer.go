@@ -24,9 +24,9 @@ const (
 	slowSave    = 1 * time.Second // from when on a store counts as away
 	// restTime is how long the store is left idle after a call, while leases gather: a call
 	// costs it, and us, about the same for one lease as for twenty.
-	restTime = 5 * time.Millisecond
-	// manyLeases are so many in one call that the store is left idle for twice as long: that
-	// is half of the calls where hundreds boot, and adds a few milliseconds to a lease.
+	restTime = 10 * time.Millisecond
+	// manyLeases in one call leave the store idle for twice as long: that halves the calls
+	// where hundreds of machines boot, and adds ten milliseconds to a lease.
 	manyLeases = 4
 )
 
