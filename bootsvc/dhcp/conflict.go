@@ -110,7 +110,7 @@ const (
 func (n *network) lookFor(q lease.Query, on inuse.Link) use {
 	by, used := n.server.conflicts.prober.InUse(q.Wish, on)
 	// Behind a router nobody can tell whether it is the client itself that answers.
-	if !used || by != "" && by == q.MAC || by == "" && n.server.table.IsReserved(q, q.Wish) || n.server.conflicts.isProxy(by, q.Wish, q.Now) {
+	if !used || by != "" && by == q.MAC || by == "" && n.server.table.Reserved(q) == q.Wish || n.server.conflicts.isProxy(by, q.Wish, q.Now) {
 		n.server.table.SetAsked(q.Wish)
 		return usedByNobody
 	}

@@ -279,7 +279,7 @@ func (x *exchange6) derived(q lease.Query) (netip.Addr, bool) {
 		return netip.Addr{}, false
 	case q.Bits > 0:
 		return x.derivedPrefix(s)
-	case x.table.Reserves(q):
+	case x.table.Reserved(q).IsValid():
 		return netip.Addr{}, false
 	}
 	return derive(s.Derive, x.relay, cmp.Or(x.mac, duidMAC(x.clientID)))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -203,7 +204,7 @@ func (c *Committer) replenish() {
 	}
 	c.epoch = epoch
 	c.mu.Lock()
-	all := c.table.all()
+	all, _ := c.table.Leases(math.MaxInt)
 	for _, l := range all {
 		c.owe(l)
 	}
