@@ -184,7 +184,7 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	due := l.Clock()
-	var pace pace
+	pace := newPace()
 	for {
 		select {
 		case <-ctx.Done():

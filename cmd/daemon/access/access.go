@@ -142,7 +142,7 @@ type verdict struct {
 	refusal refusal // "" = it is answered
 	code    int
 	text    string
-	brief   bool // it is answered without details, because nobody knows who asks
+	brief   bool // it is answered without details, because the client is unknown
 }
 
 // judge decides what becomes of a request.
