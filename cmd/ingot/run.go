@@ -13,9 +13,9 @@ import (
 	"ingot/cmd/daemon/config"
 )
 
-// gcPercent is half of Go's default: a daemon that mostly waits trades a little
-// CPU for a fifth of its memory, measured at 1,000 servers. GOGC overrules it.
-const gcPercent = 50
+// gcPercent is a quarter of Go's default. At 1,000 servers the daemon takes 127 MiB with it instead of 140 MiB with
+// half of the default, and no more CPU than the measurement varies. GOGC overrules it.
+const gcPercent = 25
 
 type runCommand struct {
 	Config   string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Default: ingot.yaml in the working directory, if there is one; else all settings come from the environment."`
