@@ -72,13 +72,13 @@ type Publisher struct {
 	err     error
 }
 
-// haste says when a publication leaves out what can wait.
-type haste int
+// publishPriority says when a publication contains decisions only.
+type publishPriority int
 
 const (
-	hurryNever        haste = iota
-	hurryForDecisions       // where the report has a decision that waits for it
-	hurryAlways
+	publishAll            publishPriority = iota
+	publishDecisionsFirst                 // where the report has a decision that waits for it
+	publishDecisions
 )
 
 // leftOut is what publications left out because it can wait.
@@ -87,16 +87,16 @@ type leftOut struct {
 	late  bool      // the last publication left it out once more, though its time had come
 }
 
-// haste is that of a publication at now. What can wait does so for an interval, however
-// many decisions follow one another, and where one waits then, for one publication more.
-func (l leftOut) haste(now time.Time, interval time.Duration, urgent bool) haste {
+// priority is the priority of a publication at now. Other changes wait for an interval, however
+// many decisions follow one another. If a decision waits at its end, they wait for one more publication.
+func (l leftOut) priority(now time.Time, interval time.Duration, urgent bool) publishPriority {
 	switch due := !l.since.IsZero() && now.Sub(l.since) >= interval; {
 	case due && (l.late || !urgent):
-		return hurryNever
+		return publishAll
 	case urgent:
-		return hurryAlways
+		return publishDecisions
 	}
-	return hurryForDecisions
+	return publishDecisionsFirst
 }
 
 // after is what is left out after a publication at now.
@@ -161,7 +161,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		}
 		drain(p.Reporter.Loop.dirty)
 		urgent = drain(p.Reporter.Loop.urgent) || urgent
-		done, err := p.unhurried(ctx, &story, out.haste(now, p.Interval, urgent))
+		done, err := p.unhurried(ctx, &story, out.priority(now, p.Interval, urgent))
 		switch {
 		case errors.Is(err, ErrFenced):
 			return err
@@ -290,7 +290,7 @@ func (p *Publisher) farewell(ctx context.Context, story *report.Story) error {
 		case <-time.After(lastMoves):
 		}
 	}
-	if _, err := p.unhurried(ctx, story, hurryNever); err != nil {
+	if _, err := p.unhurried(ctx, story, publishAll); err != nil {
 		p.Log.Warn("last status not published", "err", err)
 	}
 	return nil
@@ -301,16 +301,16 @@ const lastPush = 10 * time.Second
 
 // unhurried is once, but goes on for a while when ctx ends: a push that is cut off may leave
 // the branch locked in a repository on this machine.
-func (p *Publisher) unhurried(ctx context.Context, story *report.Story, hurry haste) (Publication, error) {
+func (p *Publisher) unhurried(ctx context.Context, story *report.Story, priority publishPriority) (Publication, error) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastPush, cancel) })
 	defer stop()
-	return p.once(longer, story, hurry)
+	return p.once(longer, story, priority)
 }
 
 // once publishes what is so now and returns what became of it.
-func (p *Publisher) once(ctx context.Context, story *report.Story, hurry haste) (Publication, error) {
+func (p *Publisher) once(ctx context.Context, story *report.Story, priority publishPriority) (Publication, error) {
 	loop := p.Reporter.Loop
 	r := p.Reporter.Report()
 	if r == nil {
@@ -324,7 +324,7 @@ func (p *Publisher) once(ctx context.Context, story *report.Story, hurry haste) 
 	}
 	own := *r.Report // for its subject
 	own.Clean = p.stopped && sameRecords(&r.Input.Observed.Records, &loop.Store.Observed().Records)
-	hurries := hurry == hurryAlways || hurry == hurryForDecisions && loop.decided(r.Result)
+	hurries := priority == publishDecisions || priority == publishDecisionsFirst && loop.decided(r.Result)
 	hurried := hurries && story.Hurry(&own) > 0
 	story.Tell(r.Result, &own)
 	done, err := p.Sink.Publish(ctx, &own)

@@ -3,14 +3,27 @@ package daemon
 import (
 	"net/netip"
 
+	"ingot/bootsvc/conversation"
+	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
 	"ingot/cmd/daemon/addresses"
 	"ingot/model"
 )
 
+// clients knows which machine has an address, and records what machines ask.
+type clients struct {
+	*core
+	dhcp       *dhcp.Server // nil = off
+	endpoints  *addresses.Endpoints
+	heard      *netboot.Heard // by dhcp
+	cards      *conversation.Log
+	links      *neighbour.Table   // nil = they cannot be read
+	neighbours netboot.Neighbours // links, or why not
+}
+
 // addressRules say which client may use a server's boot ticket.
-func (d *daemon) addressRules() netboot.AddressRules {
+func (d *clients) addressRules() netboot.AddressRules {
 	return netboot.AddressRules{
 		Rule: d.opts.AddressRule(), Of: d.opts.AddressRuleAt, Servers: d.registry,
 		Evidence: netboot.Evidence{Leases: leases{d}, Endpoint: d.endpoints.Holder, Heard: d.heard, Neighbours: d.neighbours},
@@ -18,7 +31,7 @@ func (d *daemon) addressRules() netboot.AddressRules {
 }
 
 // addressRulesAtOnce are the address rules for what must not wait for an answer of a link.
-func (d *daemon) addressRulesAtOnce() netboot.AddressRules {
+func (d *clients) addressRulesAtOnce() netboot.AddressRules {
 	rules := d.addressRules()
 	if d.links != nil {
 		rules.Neighbours = knownLinks{d.links}
@@ -43,7 +56,7 @@ func reportRules(b netboot.AddressRules, t *model.Ticket, token bool) netboot.Ad
 }
 
 // leases is the lease table for parts that are made before it. It is empty without DHCP.
-type leases struct{ d *daemon }
+type leases struct{ d *clients }
 
 // Holder implements netboot.Leases.
 func (l leases) Holder(a netip.Addr) (mac string, ok bool) {
@@ -55,7 +68,7 @@ func (l leases) Holder(a netip.Addr) (mac string, ok bool) {
 
 // isThere reports whether packets to an address leave at once: its link's neighbour table has somebody there, or
 // they go by a router.
-func (d *daemon) isThere(a netip.Addr) bool {
+func (d *clients) isThere(a netip.Addr) bool {
 	if d.links == nil {
 		return true
 	}
@@ -64,7 +77,7 @@ func (d *daemon) isThere(a netip.Addr) bool {
 }
 
 // openNeighbours begins to watch which machines are on the links of this one.
-func (d *daemon) openNeighbours() {
+func (d *clients) openNeighbours() {
 	table, err := neighbour.Open()
 	if err != nil {
 		d.log.Warn("the neighbours on links cannot be read, so no machine is served there unless boot.bindTickets says otherwise", "err", err)

@@ -12,7 +12,7 @@ import (
 
 // followAddress remembers what was asked from an address, of the card that evidence shows there: mac
 // if that was judged already. What no evidence shows to be of a card is of none.
-func (d *daemon) followAddress(client netip.Addr, mac string, e model.CardEvent) {
+func (d *clients) followAddress(client netip.Addr, mac string, e model.CardEvent) {
 	if mac == "" {
 		mac = d.addressRulesAtOnce().Card(client)
 	}
@@ -20,7 +20,7 @@ func (d *daemon) followAddress(client netip.Addr, mac string, e model.CardEvent)
 }
 
 // followTFTP remembers the transfers of a client.
-func (d *daemon) followTFTP(client netip.Addr, events []model.CardEvent) {
+func (d *clients) followTFTP(client netip.Addr, events []model.CardEvent) {
 	mac := d.addressRulesAtOnce().Card(client)
 	for _, e := range events {
 		d.cards.Add(mac, e)
@@ -33,7 +33,7 @@ var reports = map[string]string{
 }
 
 // followReports remembers what probes report.
-func (d *daemon) followReports(next http.Handler) http.Handler {
+func (d *clients) followReports(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		what, known := reports[path.Base(r.URL.Path)]
 		if !known {
@@ -72,7 +72,7 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // Card implements admin.Fleet.
 func (f *fleet) Card(mac string) (report.Card, bool) {
 	d := f.daemon
-	c := report.Card{MAC: mac, Server: string(d.ownerOf(mac)), Since: f.since, Events: d.cards.Of(mac)}
+	c := report.Card{MAC: mac, Server: string(d.clients.ownerOf(mac)), Since: f.since, Events: d.clients.cards.Of(mac)}
 	if e, limited := conversation.Limited(c.Events, d.clock()); limited {
 		c.Limited = report.LimitText(e)
 	}

@@ -23,7 +23,7 @@ func orNew(id string) string {
 }
 
 // mark changes what the store knows of the status branch.
-func (d *daemon) mark(ctx context.Context, change func(*model.Marks)) error {
+func (d *leader) mark(ctx context.Context, change func(*model.Marks)) error {
 	d.marking.Lock()
 	defer d.marking.Unlock()
 	marks := d.registry.Observed().Marks
@@ -37,7 +37,7 @@ const maxPushing = 200
 
 // pushing notes a push before it is sent, because its answer may be lost, and returns its mark. An older
 // copy of the store, which lacks the note, has no commit of that number either.
-func (d *daemon) pushing(ctx context.Context, m model.Mark) (model.Mark, error) {
+func (d *leader) pushing(ctx context.Context, m model.Mark) (model.Mark, error) {
 	d.marking.Lock()
 	defer d.marking.Unlock()
 	m.Push = orNew("")
@@ -51,7 +51,7 @@ func (d *daemon) pushing(ctx context.Context, m model.Mark) (model.Mark, error) 
 }
 
 // pushed notes that the branch shows what was pushed.
-func (d *daemon) pushed(ctx context.Context, m model.Mark) error {
+func (d *leader) pushed(ctx context.Context, m model.Mark) error {
 	if marks := d.registry.Observed().Marks; marks.Base == m && len(marks.Pushing) == 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ var errMoved = fmt.Errorf("%w: it was written while this process started", recon
 
 // checkHead decides what to do about a head of the status branch that this process neither read
 // at its start nor is known to have pushed. An error keeps it from being overwritten.
-func (d *daemon) checkHead(ctx context.Context, h model.BranchHead) error {
+func (d *leader) checkHead(ctx context.Context, h model.BranchHead) error {
 	marks := d.registry.Observed().Marks
 	if marks.Ended {
 		return fmt.Errorf("%w: process %s has taken over", reconcile.ErrFenced, h.Process)
@@ -95,7 +95,7 @@ func (d *daemon) checkHead(ctx context.Context, h model.BranchHead) error {
 
 // end notes that another process has taken over, which has judged what this one pushed. Processes
 // that share a store have one deployment, and it goes on.
-func (d *daemon) end(ctx context.Context, h model.BranchHead) {
+func (d *leader) end(ctx context.Context, h model.BranchHead) {
 	marks := d.registry.Observed().Marks
 	if h.Line != marks.Base.Line || d.opts.Redis.URL != "" && h.Deployment == marks.Deployment {
 		return
@@ -113,10 +113,10 @@ func (d *daemon) end(ctx context.Context, h model.BranchHead) {
 const maxLookInterval = 5 * time.Minute
 
 // lookInterval is how often the status branch is polled.
-func (d *daemon) lookInterval() time.Duration { return min(d.opts.Git.Interval, maxLookInterval) }
+func (d *leader) lookInterval() time.Duration { return min(d.opts.Git.Interval, maxLookInterval) }
 
 // watch polls the status branch, and notes every five minutes that this process lives.
-func (d *daemon) watch(ctx context.Context) error {
+func (d *leader) watch(ctx context.Context) error {
 	for sleep(ctx, d.lookInterval()) == nil {
 		err := d.status.Look(ctx)
 		switch {
@@ -147,14 +147,14 @@ const aliveEvery = maxLookInterval
 
 // observe has this process do nothing but restore power until its next commit has been on the status
 // branch for two polls: one that has a copy of its store sees it meanwhile, and ends.
-func (d *daemon) observe() {
+func (d *leader) observe() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.observing, d.observeFrom = true, time.Time{}
 }
 
 // seen notes that a commit of this process is on the status branch.
-func (d *daemon) seen() {
+func (d *leader) seen() {
 	d.sighted()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -165,7 +165,7 @@ func (d *daemon) seen() {
 }
 
 // observed ends observing, unless that began again.
-func (d *daemon) observed() {
+func (d *leader) observed() {
 	d.mu.Lock()
 	if d.observing = d.observing && (d.observeFrom.IsZero() || d.clock().Before(d.observeFrom.Add(2*d.lookInterval()))); !d.observing {
 		d.observeFrom = time.Time{}
@@ -175,14 +175,14 @@ func (d *daemon) observed() {
 }
 
 // sighted notes that the status branch was seen to be this Ingot's.
-func (d *daemon) sighted() {
+func (d *leader) sighted() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.seenAt = d.clock()
 }
 
 // setState sets what this process may do, and has it planned with.
-func (d *daemon) setState(s reconcile.State) {
+func (d *leader) setState(s reconcile.State) {
 	d.mu.Lock()
 	d.state = s
 	d.mu.Unlock()
@@ -191,7 +191,7 @@ func (d *daemon) setState(s reconcile.State) {
 
 // present returns what the plan has to know of this process now. Without a shared store another
 // process may act once it has not seen the branch for two polls.
-func (d *daemon) present() reconcile.State {
+func (d *leader) present() reconcile.State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.state
@@ -207,7 +207,7 @@ func (d *daemon) present() reconcile.State {
 }
 
 // servesNow notes that machines can boot from this process from now on.
-func (d *daemon) servesNow() {
+func (d *leader) servesNow() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.serving.IsZero() {
@@ -217,7 +217,7 @@ func (d *daemon) servesNow() {
 
 // permit is asked before each request that changes a machine: an Ingot that no longer
 // leads, or that cannot record what it does, makes none.
-func (d *daemon) permit(ctx context.Context, _ model.BMCTarget, _ string) error {
+func (d *leader) permit(ctx context.Context, _ model.BMCTarget, _ string) error {
 	if err := d.registry.Healthy(); err != nil {
 		return fmt.Errorf("nothing is asked for while the store is not healthy: %w", err)
 	}

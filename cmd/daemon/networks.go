@@ -7,7 +7,9 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 
+	"ingot/bootsvc/bootfiles"
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/dhcp/inuse"
 	"ingot/bootsvc/netboot"
@@ -16,29 +18,44 @@ import (
 	"ingot/cmd/daemon/admin"
 	"ingot/cmd/daemon/metadata"
 	"ingot/cmd/daemon/stages"
+	"ingot/model"
 )
 
+// network serves addresses and boot loaders.
+type network struct {
+	*core
+	clients  *clients
+	tftp     *tftp.Server  // nil = off
+	prober   *inuse.Prober // nil disables probing
+	loaders  *netboot.Loaders
+	stages   *stages.Recorder
+	identity []byte // of this Ingot among DHCP servers, derived from its key
+
+	reserving   sync.Mutex     // guards reservedFor
+	reservedFor *model.Desired // whose reservations DHCP has
+}
+
 // makeNetworks makes DHCP and TFTP and binds their sockets, nil for what is off.
-func (d *daemon) makeNetworks(ctx context.Context) (err error) {
+func (d *network) makeNetworks(ctx context.Context, files *bootfiles.Folder, rescue *netboot.Rescue) (err error) {
 	o := &d.opts
 	d.stages = stages.NewRecorder(d.registry, d.log)
 	if len(o.DHCP) > 0 {
-		d.dhcp, err = dhcp.New(dhcp.Options{
-			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Tickets: d.registry, Loaders: d.loaders, Rescue: d.rescue,
-			Site: d.site, Note: d.stages.SawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard, Told: d.cards.Add,
-			IsThere: d.isThere, Log: d.log, Registerer: d.metrics, Clock: d.clock, Prober: d.openProber(),
+		d.clients.dhcp, err = dhcp.New(dhcp.Options{
+			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Tickets: d.registry, Loaders: d.loaders, Rescue: rescue,
+			Site: d.site, Note: d.stages.SawDHCP, InVain: d.noteRefused, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.clients.heard, Told: d.clients.cards.Add,
+			IsThere: d.clients.isThere, Log: d.log, Registerer: d.metrics, Clock: d.clock, Prober: d.openProber(),
 		})
 		if err != nil {
 			return err
 		}
-		if err = d.dhcp.Listen(ctx); err != nil {
+		if err = d.clients.dhcp.Listen(ctx); err != nil {
 			return err
 		}
 	}
 	if o.TFTP.Listen != "" {
 		d.tftp, err = tftp.New(tftp.Options{
-			Loaders: tftpFiles{d.loaders, d.files}, Seen: d.sawTFTP,
-			Told: d.followTFTP, IsThere: d.isThere, Log: d.log, Registerer: d.metrics, Clock: d.clock,
+			Loaders: tftpFiles{d.loaders, files}, Seen: d.sawTFTP,
+			Told: d.clients.followTFTP, IsThere: d.clients.isThere, Log: d.log, Registerer: d.metrics, Clock: d.clock,
 		})
 		if err == nil {
 			err = d.tftp.Listen(ctx, o.TFTP.Listen)
@@ -51,7 +68,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 }
 
 // openProber returns who asks whether somebody uses an address, nil where that is not possible.
-func (d *daemon) openProber() dhcp.Prober {
+func (d *network) openProber() dhcp.Prober {
 	p, err := inuse.Open()
 	if err != nil {
 		d.log.Warn("addresses are offered without checking whether they are in use: that check needs CAP_NET_RAW", "err", err)
@@ -63,7 +80,7 @@ func (d *daemon) openProber() dhcp.Prober {
 
 // openLoaders opens the boot loaders, and warns of those that machines may ask for and that
 // are missing.
-func (d *daemon) openLoaders() {
+func (d *network) openLoaders() {
 	o := &d.opts
 	d.loaders = netboot.OpenLoaders(o.Boot.LoaderDirs)
 	choice := netboot.LoaderChoice{
@@ -83,7 +100,7 @@ func (d *daemon) openLoaders() {
 
 // loadersThere returns nil, or which boot loaders are missing, which keeps nothing but the
 // machines that need them from booting.
-func (d *daemon) loadersThere() error {
+func (d *network) loadersThere() error {
 	if !d.opts.ServesLoaders() {
 		return nil
 	}
@@ -95,7 +112,7 @@ func (d *daemon) loadersThere() error {
 
 // site returns where machines on a network reach the boot service: at local, this machine's
 // address there, unless the configuration says otherwise.
-func (d *daemon) site(network string, local netip.Addr) netboot.Site {
+func (d *network) site(network string, local netip.Addr) netboot.Site {
 	s := netboot.Site{HTTP: d.opts.Boot.URL}
 	for _, n := range d.opts.DHCP {
 		if n.Name == network && n.BootURL != "" {
@@ -135,17 +152,17 @@ func unreachable(base string, local netip.Addr) bool {
 
 // sawTFTP notes that a client was sent a boot loader. All others wait for it meanwhile, and
 // whose client that is anybody can forge.
-func (d *daemon) sawTFTP(client netip.Addr, name string) {
+func (d *network) sawTFTP(client netip.Addr, name string) {
 	if !d.loaders.Reserves(name) {
 		return
 	}
-	if holder, ok := d.addressRulesAtOnce().At(client); ok && holder.Ticket.MayBoot(holder.Progress) {
+	if holder, ok := d.clients.addressRulesAtOnce().At(client); ok && holder.Ticket.MayBoot(holder.Progress) {
 		d.stages.SawTFTP(holder.Ticket, client)
 	}
 }
 
 // boundServers are the servers that the metadata service serves.
-func (d *daemon) boundServers() *metadata.Servers {
+func (d *clients) boundServers() *metadata.Servers {
 	return &metadata.Servers{
 		Desired: d.desired, Observed: d.registry.Observed, Holder: d.addressRules().At,
 		TrustProbes: d.opts.AddressRule() != netboot.BindMachine && !d.opts.LeasesToServers(),

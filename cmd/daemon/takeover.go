@@ -7,7 +7,10 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/cmd/daemon/holder"
 	"ingot/gitsource"
@@ -24,10 +27,28 @@ import (
 // acts for the same repository.
 var ErrAnotherIngot = errors.New("another Ingot acts for this repository")
 
+// leader decides whether this process acts, and with which decisions: those of the status branch and of
+// the store. It notes in the store what the branch shows.
+type leader struct {
+	*core
+	choices   string // key of the tokens that choose between store and status branch
+	startCase *prometheus.GaugeVec
+	marking   sync.Mutex // one change of the store's marks at a time
+	healing   func()     // ends the restoring of power before a take-over
+	begun     bool       // the source has
+
+	mu          sync.Mutex // guards the fields below
+	state       reconcile.State
+	serving     time.Time // since when machines can boot from this process
+	seenAt      time.Time // when the status branch was last seen to be ours
+	observing   bool      // another may act with a copy of the store
+	observeFrom time.Time // when it could see a commit of ours; zero = not yet
+}
+
 // takeOver makes this process the one that acts, with the decisions that count: those of the
 // status branch, and the later ones of the store. Nothing is done to any machine
 // before. It waits for as long as the status branch cannot be read.
-func (d *daemon) takeOver(ctx context.Context) error {
+func (d *leader) takeOver(ctx context.Context) error {
 	s, err := d.compared(ctx)
 	if err != nil {
 		return err
@@ -60,7 +81,7 @@ type start struct {
 
 // compared reads the status branch and decides where the decisions are. Where that is up to a person
 // it waits for the choice.
-func (d *daemon) compared(ctx context.Context) (start, error) {
+func (d *leader) compared(ctx context.Context) (start, error) {
 	for {
 		s, err := d.look(ctx)
 		if err != nil {
@@ -84,7 +105,7 @@ func (d *daemon) compared(ctx context.Context) (start, error) {
 }
 
 // look reads the branch and judges it.
-func (d *daemon) look(ctx context.Context) (s start, err error) {
+func (d *leader) look(ctx context.Context) (s start, err error) {
 	snapshot, err := d.readBranch(ctx)
 	if err != nil {
 		return s, err
@@ -159,7 +180,7 @@ func (s start) observes(shared bool) bool {
 
 // choose waits until a commit chooses between store and status branch. If they have changed
 // meanwhile there is another choice.
-func (d *daemon) choose(ctx context.Context, s start) (start, error) {
+func (d *leader) choose(ctx context.Context, s start) (start, error) {
 	token := func(from truth.From) string {
 		return proposal.Token(d.choices, fmt.Sprintf("%s %s %+v %+v", s.verdict.Case, from, s.store.Base, s.head.Mark), proposal.TokenLength)
 	}
@@ -202,7 +223,7 @@ func (d *daemon) choose(ctx context.Context, s start) (start, error) {
 }
 
 // adopt writes the records that count into the store, and the marks with which they do.
-func (d *daemon) adopt(ctx context.Context, s start) error {
+func (d *leader) adopt(ctx context.Context, s start) error {
 	observed := d.registry.Observed()
 	a := truth.Adopt(s.verdict, &observed.Records, &s.branch.Records)
 	if unread := d.unreadable(s, observed); len(unread) > 0 {
@@ -237,7 +258,7 @@ func (d *daemon) adopt(ctx context.Context, s start) error {
 }
 
 // untilStored tries to write to the store until that succeeds, or this process does not lead.
-func (d *daemon) untilStored(ctx context.Context, write func() error) error {
+func (d *leader) untilStored(ctx context.Context, write func() error) error {
 	for {
 		err := write()
 		if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, registry.ErrLeadershipLost) {
@@ -252,7 +273,7 @@ func (d *daemon) untilStored(ctx context.Context, write func() error) error {
 
 // unreadable are the servers that are known by their name alone: no copy of their record that
 // counts can be read.
-func (d *daemon) unreadable(s start, o *model.Observed) (all []model.UnreadableRecord) {
+func (d *leader) unreadable(s start, o *model.Observed) (all []model.UnreadableRecord) {
 	note := func(name model.ServerName) {
 		all = append(all, model.UnreadableRecord{
 			Server: name, Claim: s.branch.Serves[name], Since: d.clock(), Token: proposal.Token(d.choices, fmt.Sprint("unreadable ", name, s.head.Mark), proposal.TokenLength),
@@ -277,7 +298,7 @@ func (d *daemon) unreadable(s start, o *model.Observed) (all []model.UnreadableR
 
 // readBranch reads the status branch, and tries again until it can be read: without it
 // it is unknown whether the store has the newest decisions.
-func (d *daemon) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
+func (d *leader) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		snapshot, err := d.status.Read(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -299,7 +320,7 @@ const restoreWithin = 24 * time.Hour
 
 // restorePower powers bound servers on again, from their disks and by the store alone, while it is
 // not known what was decided last.
-func (d *daemon) restorePower(ctx context.Context, why string, may bool) {
+func (d *leader) restorePower(ctx context.Context, why string, may bool) {
 	alive := d.registry.Observed().Marks.Alive
 	if !may || alive.IsZero() || d.clock().Sub(alive) > restoreWithin {
 		d.setState(reconcile.State{ObserveOnly: why})
@@ -323,7 +344,7 @@ func (d *daemon) restorePower(ctx context.Context, why string, may bool) {
 }
 
 // stopHealing ends what restorePower began, and waits for it.
-func (d *daemon) stopHealing() {
+func (d *leader) stopHealing() {
 	if d.healing != nil {
 		d.healing()
 		d.registry.KeepSequence(false)
@@ -343,7 +364,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // branchRecords decodes the status branch. A file that is wrong is logged, and concerns its
 // own object only.
-func (d *daemon) branchRecords(snapshot gitsource.Snapshot) report.BranchRecords {
+func (d *leader) branchRecords(snapshot gitsource.Snapshot) report.BranchRecords {
 	if !snapshot.Exists || snapshot.Newest.Kind != model.HeadOurs {
 		return report.BranchRecords{Records: model.NewObserved().Records}
 	}
@@ -359,7 +380,7 @@ func (d *daemon) branchRecords(snapshot gitsource.Snapshot) report.BranchRecords
 }
 
 // begin gives the source the revision that was applied last and what depends on it, once.
-func (d *daemon) begin() {
+func (d *leader) begin() {
 	if !d.begun {
 		d.begun = true
 		d.source.Begin(gitsource.BeginningOf(d.registry.Observed()))
