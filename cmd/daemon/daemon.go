@@ -187,11 +187,11 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	}
 	counts := reconcile.NewMetrics(d.metrics)
 	d.loop = reconcile.NewLoop(reconcile.Options{
-		Desired: d.network.reserveDesired, DesiredChanged: d.desiredChanged, Store: adapter.Store{Registry: d.registry},
-		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.leader.present, Pools: d.network.pools, Leased: d.network.leasedAt, Addresses: d.network.leasedAddresses,
-		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
+		Desired: d.network.reserveDesired, DesiredChanged: d.desiredChanged, Store: adapter.Store{Records: d.registry.Records},
+		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Lead.Leading, State: d.leader.present, Pools: d.network.pools, Leased: d.network.leasedAt, Addresses: d.network.leasedAddresses,
+		Policy: rules, DigestKey: d.registry.DigestKey, Clock: d.clock, Log: d.log, Metrics: counts,
 	})
-	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Fence, Holder: d.holder}
+	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Lead.Fence, Holder: d.holder}
 	d.metrics.MustRegister(reconcile.NewFleetCollector(d.reporter.Report, d.opts.Admin.ServerMetrics))
 	d.publisher = &reconcile.Publisher{
 		Reporter: d.reporter, Sink: d.leader, Note: d.leader.pushed,
@@ -240,7 +240,7 @@ func (d *daemon) run(ctx context.Context) error {
 // lead waits until this process leads and knows what any other did, and starts the parts
 // that act.
 func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
-	if err := d.registry.Lead(ctx); err != nil {
+	if err := d.registry.AwaitLead(ctx); err != nil {
 		return fmt.Errorf("take the lead: %w", err)
 	}
 	parts.Go(func() error { return d.registry.Run(ctx) })

@@ -67,7 +67,7 @@ func (f *fleet) Changed() <-chan struct{} { return f.daemon.loop.Shown() }
 
 // parts are what the daemon's readiness depends on.
 func (d *daemon) parts() admin.Parts {
-	p := admin.Parts{Store: d.registry, Publisher: d.publisher, RecordsRead: d.recordsRead, Source: d.source, LoadersThere: d.network.loadersThere}
+	p := admin.Parts{Store: d.registry.Lead, Publisher: d.publisher, RecordsRead: d.recordsRead, Source: d.source, LoadersThere: d.network.loadersThere}
 	if d.clients.dhcp != nil {
 		p.NetworksServed = d.clients.dhcp.Healthy
 	}

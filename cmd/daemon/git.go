@@ -22,7 +22,7 @@ func (d *daemon) openGit() (err error) {
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Ref: o.Git.Ref(), Path: o.Git.Path, Verify: o.Git.Verification(), Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
-		AgeKeyFile: o.Git.AgeKeyFile, Checks: gitsource.Checks{Strict: o.Git.Strict, CrossCheck: crossCheck, StillFit: stillFit},
+		AgeKeyFile: o.Git.AgeKeyFile, Checks: gitsource.Checks{CrossCheck: crossCheck, StillFit: stillFit},
 		Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {

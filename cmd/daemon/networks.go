@@ -38,10 +38,10 @@ type network struct {
 // makeNetworks makes DHCP and TFTP and binds their sockets, nil for what is off.
 func (d *network) makeNetworks(ctx context.Context, files *bootfiles.Folder, rescue *netboot.Rescue) (err error) {
 	o := &d.opts
-	d.stages = stages.NewRecorder(d.registry, d.log)
+	d.stages = stages.NewRecorder(d.registry.Boots, d.log)
 	if len(o.DHCP) > 0 {
 		d.clients.dhcp, err = dhcp.New(dhcp.Options{
-			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Tickets: d.registry, Loaders: d.loaders, Rescue: rescue,
+			Networks: o.DHCP, Store: d.registry.Leases, Identity: d.identity, Tickets: d.registry.Boots, Loaders: d.loaders, Rescue: rescue,
 			Site: d.site, Note: d.stages.SawDHCP, InVain: d.noteRefused, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.clients.heard, Told: d.clients.cards.Add,
 			IsThere: d.clients.isThere, Log: d.log, Registerer: d.metrics, Clock: d.clock, Prober: d.openProber(),
 		})

@@ -15,7 +15,7 @@ import (
 func Policy(o config.Options, loaders []string) policy.Options {
 	p := policy.Default()
 	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
-	p.Strict, p.PlaintextSecrets = o.Git.Strict, o.Git.AllowPlaintextSecrets
+	p.PlaintextSecrets = o.Git.AllowPlaintextSecrets
 	p.PowerOffGrace, p.CleanupMode = o.BMC.PowerOffGrace, o.Cleanup.Mode
 	p.DiscoveryImage, p.DiscoveryTimeout = o.Discovery.Image, o.Discovery.Timeout
 	p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow = o.Guard.MaxDisruptions, o.Guard.MaxPowerDisruptions, o.Guard.Window
@@ -49,7 +49,7 @@ func (d *daemon) macPrefixes() (*model.MACPrefixes, error) {
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o004 != 0 {
 		d.log.Warn("every user of this machine can read the MAC prefix database, which contains passwords: chmod o-r", "file", file)
 	}
-	prefixes, problems := model.DecodeMACPrefixes(file, data, d.registry.TokenKey())
+	prefixes, problems := model.DecodeMACPrefixes(file, data, d.registry.TokenKey)
 	if err := model.JoinErrors(problems); err != nil {
 		return nil, fmt.Errorf("discovery.macPrefixesFile: %w", err)
 	}

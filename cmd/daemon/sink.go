@@ -20,7 +20,7 @@ func (d *leader) Publish(ctx context.Context, r *model.Report) (reconcile.Public
 	case errors.Is(err, errMoved):
 		return reconcile.Publication{}, err
 	case errors.Is(err, reconcile.ErrFenced):
-		d.registry.EndLead() // before the next request to a BMC
+		d.registry.Lead.End() // before the next request to a BMC
 		return reconcile.Publication{}, err
 	case err != nil:
 		if gitsource.Refused(err) {
