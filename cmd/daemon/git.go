@@ -68,7 +68,7 @@ func (d *daemon) wakeSource(ctx context.Context) error {
 }
 
 // manifestsKnown reports whether Git was read, be it that there is nothing in it.
-func (d *core) manifestsKnown() bool { return d.desired() != nil || d.source.Nothing() }
+func (c *core) manifestsKnown() bool { return c.desired() != nil || c.source.Nothing() }
 
 // awaitManifests waits until Git was read, because the Endpoints there tell machines apart,
 // but no longer than timeout.

@@ -49,8 +49,8 @@ func (f *fleet) Leases() []report.LeaseRow {
 }
 
 // ownerOf returns which server has a MAC address, "" for none.
-func (d *clients) ownerOf(mac string) model.ServerName {
-	holder, _ := d.registry.Boots.Find(mac)
+func (c *clients) ownerOf(mac string) model.ServerName {
+	holder, _ := c.registry.Boots.Find(mac)
 	return holder.Server
 }
 

@@ -12,15 +12,15 @@ import (
 )
 
 // Publish implements reconcile.Sink.
-func (d *leader) Publish(ctx context.Context, r *model.Report) (reconcile.Publication, error) {
-	marks, own := d.registry.Observed().Marks, *r
-	own.Mark.Line, own.Mark.Deployment, own.Mark.Process, own.Continues = marks.Line, marks.Deployment, d.holder.ID, marks.Continues
-	p, err := d.status.Publish(ctx, &own)
+func (l *leader) Publish(ctx context.Context, r *model.Report) (reconcile.Publication, error) {
+	marks, own := l.registry.Observed().Marks, *r
+	own.Mark.Line, own.Mark.Deployment, own.Mark.Process, own.Continues = marks.Line, marks.Deployment, l.holder.ID, marks.Continues
+	p, err := l.status.Publish(ctx, &own)
 	switch {
 	case errors.Is(err, errMoved):
 		return reconcile.Publication{}, err
 	case errors.Is(err, reconcile.ErrFenced):
-		d.registry.Lead.End() // before the next request to a BMC
+		l.registry.Lead.End() // before the next request to a BMC
 		return reconcile.Publication{}, err
 	case err != nil:
 		if gitsource.Refused(err) {
@@ -31,9 +31,9 @@ func (d *leader) Publish(ctx context.Context, r *model.Report) (reconcile.Public
 		}
 		return reconcile.Publication{}, err
 	}
-	d.seen()
+	l.seen()
 	if p.Foreign != nil {
-		d.log.Warn("foreign commit on the status branch overwritten", "author", p.Foreign.Author, "commit", p.Foreign.Commit)
+		l.log.Warn("foreign commit on the status branch overwritten", "author", p.Foreign.Author, "commit", p.Foreign.Commit)
 	}
 	done := reconcile.Publication{Head: p.Commit, Mark: p.Mark, Committed: p.New, Incomplete: p.Bare}
 	for path := range p.Skipped {
