@@ -20,6 +20,7 @@ import (
 	"ingot/cmd/daemon/config"
 	"ingot/gitsource/forge"
 	"ingot/model/must"
+	"ingot/registry"
 )
 
 func loopbackOptions() config.Options {
@@ -136,7 +137,9 @@ func TestAnswersThatNobodyReadsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDaemon(&core{listeners: &listeners{}, metrics: prometheus.NewRegistry(), clock: time.Now, log: slog.New(slog.DiscardHandler)})
+				d := newDaemon(&core{
+					listeners: &listeners{}, metrics: prometheus.NewRegistry(), clock: time.Now, log: slog.New(slog.DiscardHandler), registry: &registry.Registry{Records: &registry.Records{}},
+				})
 				d.probes = http.NotFoundHandler()
 				close(d.leased)
 				var err error
