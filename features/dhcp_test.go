@@ -60,7 +60,7 @@ func (n *network) configuration() string {
 	if n.refuses != "" {
 		refuses = fmt.Sprintf(", macDeny: [%q]", n.refuses)
 	}
-	return fmt.Sprintf("- {name: %s, listen: %q, relays: [%s], role: %s%s, subnets: [{cidr: %s, range: %s-%s}]}\n",
+	return fmt.Sprintf("- {name: %s, listen: %q, relays: [%s], role: %s%s, subnets: [{cidr: %s, ranges: [%s-%s]}]}\n",
 		n.name, n.server, n.relay(), n.role, refuses, n.subnet, n.address(firstAddress), n.address(firstAddress+n.addresses-1))
 }
 

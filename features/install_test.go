@@ -43,7 +43,7 @@ func defineInstalls(sc *godog.ScenarioContext) {
 }
 
 func limitInstalls(ctx context.Context, n int) error {
-	siteOf(ctx).guard = fmt.Sprintf(", maxConcurrentInstalls: %d", n)
+	siteOf(ctx).maxInstalls = n
 	return nil
 }
 

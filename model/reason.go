@@ -14,7 +14,7 @@ const (
 	ReasonWaitingForBoot         Reason = "WaitingForBoot"         // a boot, or word of it, is awaited
 	ReasonWaitingForStatusBranch Reason = "WaitingForStatusBranch" // the next step is shown on the status branch first
 	ReasonPowerOnsLimited        Reason = "PowerOnsLimited"        // guard.maxConcurrentPowerOns are under way
-	ReasonInstallsLimited        Reason = "InstallsLimited"        // guard.maxConcurrentInstalls disk images are being written
+	ReasonInstallsLimited        Reason = "InstallsLimited"        // as many disk images as possible are being written
 	ReasonReprovisionQueued      Reason = "ReprovisionQueued"      // guard.maxConcurrentReprovisions are under way
 	ReasonWiping                 Reason = "Wiping"                 // its disks are being wiped
 	ReasonPending                Reason = "Pending"                // the BMC has not answered yet at its address

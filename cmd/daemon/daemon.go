@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,13 @@ import (
 	"ingot/model"
 	"ingot/reconcile"
 	"ingot/registry"
+)
+
+const (
+	// planEvery is how often everything is evaluated again without an event.
+	planEvery = 2 * time.Minute
+	// publishEvery is the minimum time between two commits of the status branch that no decision waits for.
+	publishEvery = 30 * time.Second
 )
 
 // Environment is what Run is given by the program around it.
@@ -213,7 +221,7 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	d.metrics.MustRegister(reconcile.NewFleetCollector(d.reporter.Report, d.opts.Admin.ServerMetrics))
 	d.publisher = &reconcile.Publisher{
 		Reporter: d.reporter, Sink: sink{d}, Note: d.pushed,
-		Interval: opts.Status.Interval, Unlimited: opts.Tuning.Fast, Log: d.log,
+		Interval: cmp.Or(opts.Tuning.StatusInterval, publishEvery), Unlimited: opts.Tuning.Fast, Log: d.log,
 	}
 	d.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ingot_status_unpublished_seconds", Help: "For how long the status branch could not be pushed; 0 when it can.",
@@ -284,7 +292,7 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 func (d *daemon) act(ctx context.Context) error {
 	for {
 		parts, acting := errgroup.WithContext(ctx)
-		parts.Go(func() error { return d.loop.Run(acting, d.opts.Resync) })
+		parts.Go(func() error { return d.loop.Run(acting, planEvery) })
 		parts.Go(func() error { return d.publisher.Run(acting) })
 		parts.Go(func() error { return d.watch(acting) })
 		if err := parts.Wait(); !errors.Is(err, errMoved) {

@@ -32,9 +32,10 @@ func (d *daemon) openGit() (err error) {
 		d.log.Warn("git.ageKeyFile can be read or changed by anybody on this machine: chmod o-rwx", "file", o.Git.AgeKeyFile)
 	}
 	d.joinSecrets()
+	name, email := o.Status.AuthorName()
 	d.status, err = gitsource.NewStatusBranch(gitsource.StatusOptions{
-		URL: o.Git.URL, Branch: o.Status.Branch, Auth: auth, AuthorName: o.Status.AuthorName, AuthorEmail: o.Status.AuthorEmail,
-		SigningKeyFile: o.Status.SigningKeyFile, Keep: time.Duration(o.Status.Keep), Archive: o.Status.Archive,
+		URL: o.Git.URL, Branch: o.Status.Branch, Auth: auth, AuthorName: name, AuthorEmail: email,
+		SigningKeyFile: o.Status.SigningKeyFile, Keep: time.Duration(o.Status.Keep),
 		Watch: d.checkHead, Pushing: d.pushing, Log: d.log, Registerer: d.metrics,
 	})
 	return err

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"time"
@@ -15,12 +16,12 @@ func Policy(o config.Options, loaders []string) policy.Options {
 	p := policy.Default()
 	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
 	p.PlaintextSecrets = o.Git.AllowPlaintextSecrets
-	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
-	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
-	p.CleanupMode, p.CleanupImage = o.Cleanup.Mode, o.Cleanup.Image
+	p.PowerOffGrace, p.CleanupMode = o.BMC.PowerOffGrace, o.Cleanup.Mode
+	p.DiscoveryImage, p.DiscoveryTimeout = o.Discovery.Image, o.Discovery.Timeout
 	p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow = o.Guard.MaxDisruptions, o.Guard.MaxPowerDisruptions, o.Guard.Window
 	p.MaxConcurrentReprovisions, p.MaxConcurrentPowerOns = o.Guard.MaxConcurrentReprovisions, o.Guard.MaxConcurrentPowerOns
-	p.MaxConcurrentInstalls = o.Guard.MaxConcurrentInstalls
+	p.PollInterval = cmp.Or(o.Tuning.PollInterval, p.PollInterval)
+	p.MaxConcurrentInstalls = cmp.Or(o.Tuning.MaxInstalls, p.MaxConcurrentInstalls)
 	p.ShowFirst = true
 	p.Architectures, p.LoaderArchitectures = o.Boot.Architectures, loaders
 	p.LeaseNetworks = o.LeaseNetworks()

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -21,35 +20,12 @@ import (
 // maxSize bounds a configuration file, in bytes.
 const maxSize = 1 << 20
 
-// removed has dropped keys, with their replacements. An entry of a list is [].
-var removed = map[string]string{
-	"events":                      "was removed: delete the key; BMCs are polled every bmc.pollInterval",
-	"notify":                      "was removed: use the alert rules in examples/monitoring with Alertmanager, or a client that reads /api/v1/events",
-	"git.commit":                  "was removed: put a tag on the commit and set git.tag",
-	"git.proxy":                   "was removed: set HTTPS_PROXY in the environment and use git.url: https://…; SSH uses no proxy",
-	"git.strict":                  "was removed: a file with errors keeps its last good version; run ingot validate in CI to refuse errors before the merge",
-	"git.webStyle":                "was removed: set git.commitStatus.provider",
-	"git.auth.githubApp.url":      "was removed: the API of the host in git.url is used; remove the key",
-	"git.commitStatus.project":    "was removed: the project is derived from git.webURL or git.url; set git.webURL if git.url is a mirror",
-	"git.commitStatus.context":    "was removed: the status is named ingot; remove the key",
-	"webhook.repository":          "was removed: each signed announcement triggers a poll; remove the key",
-	"tftp.maxTransfers":           limitRemoved,
-	"tftp.maxTransfersPerAddress": limitRemoved,
-	"dhcp[].rateLimit":            limitRemoved,
-	"dhcp[].routerAdvertisements": "was removed: run radvd or corerad on the link, see docs/networks.md, \"Router advertisements\"",
-}
-
-const limitRemoved = "was removed: the limit is fixed, see docs/networks.md, \"Limits\"; remove the key"
-
-// listIndex matches the number of an entry in a path.
-var listIndex = regexp.MustCompile(`\[\d+\]`)
-
 // Load returns the defaults, overlaid with what file says, overlaid with the INGOT_
 // variables of env, and checked. Without a file name the environment is all. An error has a
 // line for each problem: where it is, the key, and what to do.
 //
-// The variable of a key is its path in upper case with underscores: bmc.pollInterval is
-// INGOT_BMC_POLL_INTERVAL. A list is written with commas.
+// The variable of a key is its path in upper case with underscores: guard.maxDisruptions is
+// INGOT_GUARD_MAX_DISRUPTIONS. Lists and mappings have none.
 func Load(file string, env []string) (Options, error) {
 	opts := Default()
 	opts.Git.Branch = "" // the default counts where nothing else is followed
@@ -59,7 +35,7 @@ func Load(file string, env []string) (Options, error) {
 	}
 	problems := model.DecodeStrict(file, data, &opts)
 	for i, p := range problems {
-		problems[i].Message = cmp.Or(removed[listIndex.ReplaceAllString(p.Field, "[]")], p.Message)
+		problems[i].Message = cmp.Or(removedKey(p.Field), p.Message)
 	}
 	if !model.HasErrors(problems) {
 		set, wrong := overlay(&opts, env)

@@ -32,7 +32,7 @@ func (g Git) Project() (forge.Project, error) {
 // knows better where BMCs are.
 func (o *Options) Images() oci.Options {
 	return oci.Options{
-		AllowedRegistries: o.Boot.AllowedRegistries, ImageDirs: o.Boot.ImageDirs, Own: []string{o.Discovery.Image, o.Cleanup.Image},
+		AllowedRegistries: o.Boot.AllowedRegistries, ImageDirs: o.Boot.ImageDirs, Own: []string{o.Discovery.Image},
 		PlainHTTP: o.Boot.InsecureRegistries, TLSHere: o.Boot.SecureRegistries, CAFile: o.Boot.CAFile,
 		CredentialsFile: o.Boot.CredentialsFile, Inside: o.MayBeBMC,
 	}

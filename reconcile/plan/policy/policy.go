@@ -38,7 +38,6 @@ type Options struct {
 	LoaderArchitectures []string // those of UEFI machines that have a boot loader; nil = not known
 
 	CleanupMode    string                   // none, quick or secure
-	CleanupImage   string                   // the OCI image that wipes
 	CleanupTimeout map[string]time.Duration // by mode, how long a wipe may go on without reporting progress
 
 	// MaxDisruptions is how many bound servers may be released, wiped, reprovisioned or serviced within GuardWindow
