@@ -11,9 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ingot/reconcile/internal/fleettest"
-
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/plan/policy"
