@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,26 +90,6 @@ func TestAFileOfUsersThatBreaksLeavesThoseBefore(t *testing.T) {
 	}
 	if !strings.Contains(gathered(t, reg), `ingot_admin_files_unusable{setting="admin.users"} 1`) {
 		t.Error("no metric says that it is broken")
-	}
-}
-
-func TestNobodyHasNoPassword(t *testing.T) {
-	a, _, _ := world(t)
-	u := a.passwords.file.get()
-	u.nobody = u.hashes[user] // as if it had been guessed
-	if w := ask(a, "/", as("eve", password)); w.Code != http.StatusUnauthorized {
-		t.Errorf("a user that there is not got %d", w.Code)
-	}
-}
-
-func TestWhatIsRememberedIsBounded(t *testing.T) {
-	a, _, _ := world(t)
-	p := a.passwords
-	for i := range 2 * maxProven {
-		p.prove(p.proofOf(strconv.Itoa(i)))
-	}
-	if len(p.proven) > maxProven {
-		t.Errorf("%d proofs", len(p.proven))
 	}
 }
 

@@ -30,16 +30,3 @@ func TestAge(t *testing.T) {
 		}
 	}
 }
-
-func TestHowMuchHistoryIsKeptIsReadFromTheFile(t *testing.T) {
-	for text, want := range map[string]Age{"keep: 90d": Age(90 * day), "keep: 0": 0, "keep: 0s": 0, "branch: x": 0} {
-		got, problem := load(t, "git: {url: /srv/metal.git}\nstatus: {"+text+"}\n")
-		if problem != "" || got.Status.Keep != want {
-			t.Errorf("%s: got %v, problem %s", text, got.Status.Keep, problem)
-		}
-	}
-	_, problem := load(t, "git: {url: /srv/metal.git}\nstatus: {keep: 90}\n")
-	if want := `ingot.yaml:2:16: status.keep: "90" is no age; write a whole number of days, such as 90d`; problem != want {
-		t.Errorf("got  %s\nwant %s", problem, want)
-	}
-}

@@ -29,48 +29,6 @@ func load(t *testing.T, text string, env ...string) (Options, string) {
 
 const repository = "git: {url: https://git.example.com/infra/metal.git}\n"
 
-func TestOnlyTheAddressOfTheRepositoryIsRequired(t *testing.T) {
-	got, problem := load(t, repository)
-	if problem != "" {
-		t.Fatal(problem)
-	}
-	want := Default()
-	want.Git.URL = "https://git.example.com/infra/metal.git"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-// The text is the documented configuration, every key with its default.
-func TestTheDocumentedDefaultsAreTheRealOnes(t *testing.T) {
-	got, problem := load(t, `
-git:      {url: https://git.example.com/infra/metal.git, branch: main, path: ".", interval: 60s,
-           auth: {usernameFile: "", passwordFile: "", sshKeyFile: "", knownHostsFile: "", caFile: ""},
-           verify: {mode: none, keys: ""}, allowPlaintextSecrets: false, ageKeyFile: ""}
-status:   {branch: status, author: Ingot <ingot@localhost>, signingKeyFile: ""}
-redis:    {url: "", sealKeyFile: ""}
-state:    {dir: /var/lib/ingot}
-bmc:      {caFile: "", requestsPerSecond: 5, powerOffGrace: 5m}
-discovery: {image: "", ignitionTemplateFile: "", timeout: 30m, macPrefixesFile: ""}
-cleanup:  {mode: quick}
-guard:    {window: 1h, maxDisruptions: 3, maxPowerDisruptions: 10, maxConcurrentReprovisions: 1, maxConcurrentPowerOns: 10}
-boot:     {listen: ":8082", url: "", architectures: [amd64, arm64], allowedRegistries: [], cacheDir: "", cacheSize: 20GiB, diskCacheDir: "", diskCacheSize: 100GiB, maxImageSize: 256GiB}
-registry: {listen: ":10000", url: "", requireToken: true}
-metadata: {listen: ""}
-webhook:  {listen: "", secretFile: ""}
-admin:    {listen: "127.0.0.1:8080"}
-dhcp:     []
-tftp:     {listen: ""}
-`)
-	if problem != "" {
-		t.Fatal(problem)
-	}
-	want, _ := load(t, repository)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-default +documented:\n%s", diff)
-	}
-}
-
 func TestAVariableWinsOverTheFile(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "token")
 	must.Do(t, os.WriteFile(key, []byte("token"), 0o600))
@@ -93,26 +51,6 @@ func TestAVariableWinsOverTheFile(t *testing.T) {
 	want.Guard.MaxPowerDisruptions = 5
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestEveryKeyHasAVariableOfItsOwn(t *testing.T) {
-	opts := Default()
-	seen := make(map[string]string)
-	for _, s := range settings(&opts) {
-		if other, twice := seen[s.variable]; twice {
-			t.Errorf("%s is the variable of %s and of %s", s.variable, other, s.path)
-		}
-		seen[s.variable] = s.path
-	}
-	for path, variable := range map[string]string{
-		"git.url": "INGOT_GIT_URL", "guard.window": "INGOT_GUARD_WINDOW", "secretFiles": "INGOT_SECRET_FILES",
-		"git.auth.sshKeyFile":      "INGOT_GIT_AUTH_SSH_KEY_FILE",
-		"git.auth.githubApp.appID": "INGOT_GIT_AUTH_GITHUB_APP_APP_ID", "guard.maxConcurrentPowerOns": "INGOT_GUARD_MAX_CONCURRENT_POWER_ONS",
-	} {
-		if seen[variable] != path {
-			t.Errorf("the variable of %s is not %s", path, variable)
-		}
 	}
 }
 

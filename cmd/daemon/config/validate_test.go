@@ -273,36 +273,6 @@ func TestEveryProblemIsToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestAddressesOfRepositories(t *testing.T) {
-	for _, address := range []string{
-		"https://git.example.com/metal.git", "http://git:3000/metal.git", "ssh://git@git.example.com:2222/metal.git",
-		"git@git.example.com:infra/metal.git", "/srv/metal.git", "./metal.git", "file:///srv/metal.git",
-		"https://git@git.example.com/metal.git",
-	} {
-		if problem := wrongGitURL(address); problem != "" {
-			t.Errorf("%s: %s", address, problem)
-		}
-	}
-	for _, address := range []string{"", "https:///metal.git", "svn://host/x", "https://a:b@host/x", "http://[::1", "ssh://a:b@host/%zz"} {
-		if wrongGitURL(address) == "" {
-			t.Errorf("%q is taken", address)
-		}
-	}
-}
-
-func TestNamesOfBranches(t *testing.T) {
-	for name, want := range map[string]bool{
-		"main": true, "release/1.2": true, "team-a": true, "a_b": true,
-		"": false, "a b": false, "-a": false, "a..b": false, "/a": false, "a/": false, "a~1": false, "a.lock/": false,
-	} {
-		var c checks
-		c.branch("git.branch", name)
-		if got := len(c) == 0; got != want {
-			t.Errorf("%q: allowed is %v, want %v", name, got, want)
-		}
-	}
-}
-
 // Every key that is a number, a duration or one of a few words is guarded: none
 // takes a value that makes no sense.
 func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
