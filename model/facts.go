@@ -125,7 +125,7 @@ type Inventory struct {
 	IndicatorOnOff    bool               `json:"indicatorOnOff,omitempty"` // see Indicator
 	MemoryBytes       int64              `json:"memoryBytes,omitempty"`
 	Processors        []Processor        `json:"processors,omitempty"`
-	Memory            []MemoryModule     `json:"memory,omitempty"`
+	Memory            []MemoryModule     `json:"-"` // for bmc check: it is not stored
 	Storages          []Storage          `json:"storages,omitempty"`
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
 	// MACAddresses are MAC addresses of its network cards beside those of

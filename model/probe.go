@@ -50,23 +50,20 @@ type ProbeWipeProgress struct {
 	Disks      []DiskProgress `json:"disks"`
 }
 
-// ProbeData is what a probe reports of its machine. Every list may be absent.
+// ProbeData is the report of a probe on its machine. Every list may be absent.
 type ProbeData struct {
 	Timestamp         time.Time               `json:"timestamp"` // RFC 3339, seconds, UTC; the probe's clock, not to be trusted
-	SystemInfo        ProbeSystemInfo         `json:"systemInfo"`
 	CPU               []ProbeCPU              `json:"cpu"`
 	NetworkInterfaces []ProbeNetworkInterface `json:"networkInterfaces"`
 	LLDP              []ProbeLLDP             `json:"lldp"`
 	Storage           []ProbeDisk             `json:"storage"`
-	Memory            []ProbeMemory           `json:"memory"`
 	NICs              []ProbeNIC              `json:"nics"`
-	PCIDevices        []ProbePCIDevice        `json:"pciDevices"`
 }
 
-// Used returns the parts of a report that Ingot uses. The others are the larger part of it: PCI
-// devices, memory modules, and a hundred features of each processor.
+// Used returns a report without the features of processors that Ingot does not use, a hundred of each.
 func (d *ProbeData) Used() ProbeData {
-	used := ProbeData{Timestamp: d.Timestamp, NetworkInterfaces: d.NetworkInterfaces, LLDP: d.LLDP, Storage: d.Storage, NICs: d.NICs}
+	used := *d
+	used.CPU = nil
 	for _, feature := range []string{longMode, advancedSIMD} {
 		if slices.ContainsFunc(d.CPU, func(c ProbeCPU) bool { return slices.Contains(c.Capabilities, feature) }) {
 			used.CPU = append(used.CPU, ProbeCPU{Capabilities: []string{feature}})
@@ -75,54 +72,14 @@ func (d *ProbeData) Used() ProbeData {
 	return used
 }
 
-// ProbeSystemInfo is SMBIOS types 0 to 2 (DSP0134 §7.1 to §7.3).
-type ProbeSystemInfo struct {
-	BIOSInformation   ProbeBIOS   `json:"biosInformation"`
-	SystemInformation ProbeSystem `json:"systemInformation"`
-	BoardInformation  ProbeBoard  `json:"boardInformation"`
-}
-
-// ProbeBIOS is the firmware.
-type ProbeBIOS struct {
-	Vendor  string `json:"vendor"`
-	Version string `json:"version"`
-	Date    string `json:"date"`
-}
-
-// ProbeSystem is the machine.
-type ProbeSystem struct {
-	Manufacturer string `json:"manufacturer"`
-	ProductName  string `json:"productName"`
-	Version      string `json:"version"`
-	SerialNumber string `json:"serialNumber"`
-	UUID         string `json:"uuid"`
-	SKUNumber    string `json:"skuNumber"`
-	Family       string `json:"family"`
-}
-
-// ProbeBoard is the main board.
-type ProbeBoard struct {
-	Manufacturer string `json:"manufacturer"`
-	Product      string `json:"product"`
-	Version      string `json:"version"`
-	SerialNumber string `json:"serialNumber"`
-	AssetTag     string `json:"assetTag"`
-}
-
 // ProbeCPU is one processor package.
 type ProbeCPU struct {
-	ID                   int      `json:"id"`
-	TotalCores           uint32   `json:"totalCores"`
-	TotalHardwareThreads uint32   `json:"totalHardwareThreads"`
-	Vendor               string   `json:"vendor"`
-	Model                string   `json:"model"`
-	Capabilities         []string `json:"capabilities"`
+	Capabilities []string `json:"capabilities"`
 }
 
 // ProbeNetworkInterface is one interface with its addresses.
 type ProbeNetworkInterface struct {
 	Name          string   `json:"name"`
-	IPAddress     string   `json:"ipAddress"` // deprecated: the first of IPAddresses
 	IPAddresses   []string `json:"ipAddresses"`
 	MACAddress    string   `json:"macAddress"`
 	CarrierStatus string   `json:"carrierStatus"` // up or down
@@ -136,32 +93,26 @@ type ProbeLLDP struct {
 
 // ProbeNeighbor is one LLDP neighbour.
 type ProbeNeighbor struct {
-	ChassisID         string   `json:"chassisId"`
-	PortID            string   `json:"portId"`
-	PortDescription   string   `json:"portDescription"`
-	SystemName        string   `json:"systemName"`
-	SystemDescription string   `json:"systemDescription"`
-	MgmtIP            string   `json:"mgmtIp"`
-	Capabilities      []string `json:"capabilities"`
-	VLANID            string   `json:"vlanId"`
+	ChassisID         string `json:"chassisId"`
+	PortID            string `json:"portId"`
+	PortDescription   string `json:"portDescription"`
+	SystemName        string `json:"systemName"`
+	SystemDescription string `json:"systemDescription"`
 }
 
 // ProbeDisk is one block device.
 type ProbeDisk struct {
-	Path              string `json:"path"`
-	Name              string `json:"name"`
-	Rotational        bool   `json:"rotational"`
-	Removable         bool   `json:"removable"`
-	ReadOnly          bool   `json:"readOnly"`
-	Vendor            string `json:"vendor"`
-	Model             string `json:"model"`
-	Serial            string `json:"serial"`
-	WWID              string `json:"wwid"`
-	PhysicalBlockSize uint64 `json:"physicalBlockSize"`
-	LogicalBlockSize  uint64 `json:"logicalBlockSize"`
-	HWSectorSize      uint64 `json:"hWSectorSize"`
-	SizeBytes         uint64 `json:"sizeBytes"`
-	NUMANodeID        int    `json:"numaNodeID"`
+	Path             string `json:"path"`
+	Name             string `json:"name"`
+	Rotational       bool   `json:"rotational"`
+	Removable        bool   `json:"removable"`
+	ReadOnly         bool   `json:"readOnly"`
+	Vendor           string `json:"vendor"`
+	Model            string `json:"model"`
+	Serial           string `json:"serial"`
+	WWID             string `json:"wwid"`
+	LogicalBlockSize uint64 `json:"logicalBlockSize"`
+	SizeBytes        uint64 `json:"sizeBytes"`
 	// Remote is set for a disk that is not in the machine, but on a storage network.
 	// Probes of before do not tell.
 	Remote bool `json:"remote,omitempty"`
@@ -174,41 +125,8 @@ type ProbeDisk struct {
 	HCTL      string `json:"hctl,omitempty"`
 }
 
-// ProbeMemory is one memory device (DSP0134 §7.18).
-type ProbeMemory struct {
-	Size                  int64  `json:"size"` // bytes
-	DeviceSet             string `json:"deviceSet"`
-	DeviceLocator         string `json:"deviceLocator"`
-	BankLocator           string `json:"bankLocator"`
-	MemoryType            string `json:"memoryType"`
-	Speed                 string `json:"speed"`
-	Vendor                string `json:"vendor"`
-	SerialNumber          string `json:"serialNumber"`
-	AssetTag              string `json:"assetTag"`
-	PartNumber            string `json:"partNumber"`
-	ConfiguredMemorySpeed string `json:"configuredMemorySpeed"`
-	MinimumVoltage        string `json:"minimumVoltage"`
-	MaximumVoltage        string `json:"maximumVoltage"`
-	ConfiguredVoltage     string `json:"configuredVoltage"`
-}
-
 // ProbeNIC is one network card's port.
 type ProbeNIC struct {
-	Name            string   `json:"name"`
-	MAC             string   `json:"mac"`
-	PCIAddress      string   `json:"pciAddress"`
-	Speed           string   `json:"speed"`
-	LinkModes       []string `json:"linkModes"`
-	SupportedPorts  []string `json:"supportedPorts"`
-	FirmwareVersion string   `json:"firmwareVersion"`
-}
-
-// ProbePCIDevice is one PCI device.
-type ProbePCIDevice struct {
-	Address    string `json:"address"`
-	Vendor     string `json:"vendor"`
-	VendorID   string `json:"vendorID"`
-	Product    string `json:"product"`
-	ProductID  string `json:"productID"`
-	NUMANodeID int    `json:"numaNodeID"`
+	Name string `json:"name"`
+	MAC  string `json:"mac"`
 }

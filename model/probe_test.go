@@ -9,14 +9,14 @@ import (
 )
 
 func TestUsedProbeData(t *testing.T) {
-	features := func(names ...string) model.ProbeCPU { return model.ProbeCPU{Model: "a CPU", Capabilities: names} }
+	features := func(names ...string) model.ProbeCPU { return model.ProbeCPU{Capabilities: names} }
 	for want, cpus := range map[string][]model.ProbeCPU{
 		"amd64": {features("fpu"), features("fpu", "lm", "aes")},
 		"arm64": {features("fp", "asimd")},
 		"":      {features("fpu")},
 	} {
 		all := model.ProbeData{
-			CPU: cpus, Memory: make([]model.ProbeMemory, 2), PCIDevices: make([]model.ProbePCIDevice, 100),
+			CPU:     cpus,
 			NICs:    []model.ProbeNIC{{MAC: "02:00:00:00:00:01"}},
 			Storage: []model.ProbeDisk{{Serial: "S1"}},
 		}

@@ -23,9 +23,6 @@ func facts(i int) *model.ServerFacts {
 		UUID: uuidOf(i), Manufacturer: "Dell Inc.", Model: "PowerEdge R650", SerialNumber: fmt.Sprint(i), MemoryBytes: 1 << 39,
 	}
 	for n := range 4 {
-		inv.Memory = append(inv.Memory, model.MemoryModule{
-			ID: fmt.Sprint("DIMM", n), Bytes: 64 << 30, Type: "DDR4", Manufacturer: "Samsung", SerialNumber: fmt.Sprint(i, n),
-		})
 		inv.NetworkInterfaces = append(inv.NetworkInterfaces, model.NetworkInterface{
 			Name: fmt.Sprint("eth", n), MACAddress: "00:00:5e:00:53:01", IPs: []string{"192.0.2.1"},
 		})

@@ -14,7 +14,6 @@ type Hardware struct {
 	DIMMVendor, DIMMPart       string
 	DIMMMHz                    int
 	NICVendor, NICModel        string
-	NICPCI                     [2]string // vendor and device ID
 	NICFirmware                string
 	NICMbps                    int
 	Drives                     []Drive
@@ -59,7 +58,7 @@ var (
 		CPUVendor: "Intel(R) Corporation", CPUID: "GenuineIntel", CPUModel: "Intel(R) Xeon(R) Gold 6430",
 		Sockets: 2, Cores: 32, MHz: 3400,
 		DIMMs: 8, DIMMBytes: 32 << 30, DIMMVendor: "Samsung", DIMMPart: "M321R4GA3BB6-CQKET", DIMMMHz: 4800,
-		NICVendor: "Intel Corporation", NICModel: "Ethernet Controller E810-XXV for SFP", NICPCI: [2]string{"8086", "159b"},
+		NICVendor: "Intel Corporation", NICModel: "Ethernet Controller E810-XXV for SFP",
 		NICFirmware: "4.40 0x8001c7d4", NICMbps: 25000,
 		Drives: []Drive{
 			{Name: "nvme0n1", Model: "INTEL SSDPE2KX010T8", Vendor: "Intel", Protocol: "NVMe", Media: "SSD", Bytes: 960197124096},
@@ -70,7 +69,7 @@ var (
 		CPUVendor: "Advanced Micro Devices, Inc.", CPUID: "AuthenticAMD", CPUModel: "AMD EPYC 9354 32-Core Processor",
 		Sockets: 1, Cores: 32, MHz: 3800,
 		DIMMs: 12, DIMMBytes: 16 << 30, DIMMVendor: "SK Hynix", DIMMPart: "HMCG78AGBRA190N", DIMMMHz: 4800,
-		NICVendor: "Mellanox Technologies", NICModel: "MT2894 Family [ConnectX-6 Lx]", NICPCI: [2]string{"15b3", "101f"},
+		NICVendor: "Mellanox Technologies", NICModel: "MT2894 Family [ConnectX-6 Lx]",
 		NICFirmware: "26.38.1002", NICMbps: 25000,
 		Drives: []Drive{
 			{Name: "nvme0n1", Model: "SAMSUNG MZQL2960HCJR-00A07", Vendor: "Samsung", Protocol: "NVMe", Media: "SSD", Bytes: 960197124096},

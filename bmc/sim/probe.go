@@ -231,39 +231,14 @@ func (s host) ip(i int) string {
 
 // inventory is what the probe finds.
 func (s host) inventory(now time.Time) model.ProbeData {
-	hw, kind := s.build.Hardware, s.rack().kind
 	return model.ProbeData{
-		Timestamp: now.UTC().Truncate(time.Second),
-		SystemInfo: model.ProbeSystemInfo{
-			BIOSInformation: model.ProbeBIOS{Vendor: kind.manufacturer, Version: kind.bios, Date: "03/14/2026"},
-			SystemInformation: model.ProbeSystem{
-				Manufacturer: kind.manufacturer, ProductName: s.model, Version: "Not Specified",
-				SerialNumber: s.serial, UUID: s.uuid, SKUNumber: kind.sku, Family: "Server",
-			},
-			BoardInformation: model.ProbeBoard{
-				Manufacturer: kind.manufacturer, Product: s.model, Version: "A01",
-				SerialNumber: s.identity().part(20), AssetTag: "unknown",
-			},
-		},
-		CPU:               hw.probeCPUs(),
+		Timestamp:         now.UTC().Truncate(time.Second),
+		CPU:               []model.ProbeCPU{{Capabilities: []string{"fpu", "sse4_2", "aes", "avx2", "avx512f"}}},
 		NetworkInterfaces: s.probeInterfaces(),
 		LLDP:              s.probeNeighbors(),
 		Storage:           s.probeDisks(),
-		Memory:            s.probeMemory(),
 		NICs:              s.probeNICs(),
-		PCIDevices:        s.probePCI(),
 	}
-}
-
-func (hw *Hardware) probeCPUs() []model.ProbeCPU {
-	cpus := make([]model.ProbeCPU, hw.Sockets)
-	for i := range cpus {
-		cpus[i] = model.ProbeCPU{
-			ID: i, TotalCores: uint32(hw.Cores), TotalHardwareThreads: uint32(hw.threads()),
-			Vendor: hw.CPUID, Model: hw.CPUModel, Capabilities: []string{"fpu", "sse4_2", "aes", "avx2", "avx512f"},
-		}
-	}
-	return cpus
 }
 
 // nicName is the name that systemd gives the i-th NIC.
@@ -273,7 +248,7 @@ func (s host) probeInterfaces() []model.ProbeNetworkInterface {
 	nics := make([]model.ProbeNetworkInterface, s.build.NICs)
 	for i := range nics {
 		nics[i] = model.ProbeNetworkInterface{
-			Name: nicName(i), IPAddress: s.ip(i), IPAddresses: []string{s.ip(i)}, MACAddress: s.MAC(i), CarrierStatus: "up",
+			Name: nicName(i), IPAddresses: []string{s.ip(i)}, MACAddress: s.MAC(i), CarrierStatus: "up",
 		}
 	}
 	return nics
@@ -287,8 +262,7 @@ func (s host) probeNeighbors() []model.ProbeLLDP {
 		leaf := fmt.Sprintf("rack1-leaf-%d", i+1)
 		lldp[i] = model.ProbeLLDP{Name: nicName(i), Neighbors: []model.ProbeNeighbor{{
 			ChassisID: fmt.Sprintf("02:1e:af:00:00:%02x", i+1), PortID: port, PortDescription: "to " + string(s.name),
-			SystemName: leaf, SystemDescription: "Simulated leaf switch", MgmtIP: fmt.Sprintf("10.255.0.%d", i+1),
-			Capabilities: []string{"Bridge", "Router"}, VLANID: "1",
+			SystemName: leaf, SystemDescription: "Simulated leaf switch",
 		}}}
 	}
 	return lldp
@@ -316,23 +290,8 @@ func (s host) probeDisk(i int) model.ProbeDisk {
 	return model.ProbeDisk{
 		Path: "/dev/" + d.Name, Name: d.Name, Rotational: d.rotational(), Vendor: d.Vendor, Model: d.Model,
 		Serial: s.diskSerial(i), WWID: s.wwid(i), Transport: strings.ToLower(d.Protocol), ByPath: fmt.Sprintf("pci-0000:%02x:00.0", 0x60+i),
-		PhysicalBlockSize: 4096, LogicalBlockSize: sector, HWSectorSize: sector, SizeBytes: d.Bytes,
+		LogicalBlockSize: sector, SizeBytes: d.Bytes,
 	}
-}
-
-func (s host) probeMemory() []model.ProbeMemory {
-	hw := s.build.Hardware
-	dimms := make([]model.ProbeMemory, hw.DIMMs)
-	speed := fmt.Sprintf("%d MT/s", hw.DIMMMHz)
-	for i := range dimms {
-		dimms[i] = model.ProbeMemory{
-			Size: hw.DIMMBytes, DeviceSet: "None", DeviceLocator: dimmName(i), BankLocator: "Not Specified",
-			MemoryType: "DDR5", Speed: speed, Vendor: hw.DIMMVendor, SerialNumber: s.dimmSerial(i), AssetTag: "unknown",
-			PartNumber: hw.DIMMPart, ConfiguredMemorySpeed: speed,
-			MinimumVoltage: "1.1 V", MaximumVoltage: "1.1 V", ConfiguredVoltage: "1.1 V",
-		}
-	}
-	return dimms
 }
 
 func dimmName(i int) string { return "DIMM" + strconv.Itoa(i+1) }
@@ -340,26 +299,9 @@ func dimmName(i int) string { return "DIMM" + strconv.Itoa(i+1) }
 func (s *mainboard) dimmSerial(i int) string { return fmt.Sprintf("%s%02d", s.serial[:6], i+1) }
 
 func (s host) probeNICs() []model.ProbeNIC {
-	hw := s.build.Hardware
 	nics := make([]model.ProbeNIC, s.build.NICs)
 	for i := range nics {
-		nics[i] = model.ProbeNIC{
-			Name: nicName(i), MAC: s.MAC(i), PCIAddress: nicPCIAddress(i), Speed: strconv.Itoa(hw.NICMbps),
-			LinkModes: []string{"10000baseSR/Full", "25000baseSR/Full"}, SupportedPorts: []string{"FIBRE"}, FirmwareVersion: hw.NICFirmware,
-		}
+		nics[i] = model.ProbeNIC{Name: nicName(i), MAC: s.MAC(i)}
 	}
 	return nics
-}
-
-func nicPCIAddress(i int) string { return fmt.Sprintf("0000:41:00.%d", i) }
-
-func (s host) probePCI() []model.ProbePCIDevice {
-	hw := s.build.Hardware
-	devices := make([]model.ProbePCIDevice, s.build.NICs)
-	for i := range devices {
-		devices[i] = model.ProbePCIDevice{
-			Address: nicPCIAddress(i), Vendor: hw.NICVendor, VendorID: hw.NICPCI[0], Product: hw.NICModel, ProductID: hw.NICPCI[1],
-		}
-	}
-	return devices
 }

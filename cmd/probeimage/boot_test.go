@@ -79,13 +79,13 @@ func TestBoot(t *testing.T) {
 			m.reportedInTime(t)
 			t.Logf("Ignition after %s s of the kernel's time, with %d bytes booted",
 				m.told(t, "Ignition is fetched"), booted.Sizes.Booted())
-			if report.SystemUUID != uuid || report.Data.SystemInfo.SystemInformation.UUID != uuid {
+			if report.SystemUUID != uuid {
 				t.Errorf("report of %s, want %s", report.SystemUUID, uuid)
 			}
 			if disks := report.Data.Storage; len(disks) == 0 || disks[0].Serial != "S1" {
 				t.Errorf("disks %+v, want one with serial S1 first", disks)
 			}
-			if cards := report.Data.NetworkInterfaces; len(cards) != 1 || cards[0].IPAddress != "10.0.2.15" {
+			if cards := report.Data.NetworkInterfaces; len(cards) != 1 || !slices.Contains(cards[0].IPAddresses, "10.0.2.15") {
 				t.Errorf("cards %+v, want one with its address", cards)
 			}
 			if tc.mode != "" {

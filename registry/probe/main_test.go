@@ -151,7 +151,7 @@ func uuidBody(i int, rest string) string {
 	return fmt.Sprintf(`{"systemUUID":%q%s}`, uuidOf(i), rest)
 }
 
-const probed = `,"data":{"timestamp":"1970-01-01T00:00:00Z","systemInfo":{"systemInformation":{"serialNumber":"S1"}},` +
+const probed = `,"data":{"timestamp":"1970-01-01T00:00:00Z","systemInfo":{},` +
 	`"cpu":[{"id":0,"capabilities":null}],"memory":[{"size":null}],` +
 	`"networkInterfaces":[{"name":"tun0","ipAddresses":null},{"name":"eth0","ipAddresses":["fe80::1"]}]}`
 

@@ -263,7 +263,7 @@ func (m Machine) build(targets []string) sim.Build {
 		CPUVendor: "QEMU", CPUID: "AuthenticAMD", CPUModel: "QEMU TCG CPU version 2.5+",
 		Sockets: 1, Cores: 1, SingleThreaded: true,
 		DIMMs: 1, DIMMBytes: int64(m.MemoryMiB) << 20, DIMMVendor: "QEMU", DIMMPart: "RAM",
-		NICVendor: "Red Hat, Inc.", NICModel: "Virtio network device", NICPCI: [2]string{"1af4", "1000"}, NICMbps: 10000,
+		NICVendor: "Red Hat, Inc.", NICModel: "Virtio network device", NICMbps: 10000,
 		Drives: m.inventory(),
 	}}
 	if m.Firmware == FirmwareBIOS {

@@ -13,26 +13,23 @@ import (
 func sata(name, major string) tree {
 	device := "sys/devices/pci0000:00/0000:00:17.0/ata1/" + name
 	return tree{
-		"sys/devices/pci0000:00/0000:00:17.0/numa_node": "1\n",
 		device + "/vendor":   "ATA     \n",
 		device + "/model":    "SAMSUNG MZ7LH960\n",
 		device + "/wwid":     "naa.5002538e0000" + name + "\n",
 		device + "/vpd_pg80": "\x00\x80\x00\x14      S45NNE0M" + name + "   ",
 
-		"sys/class/ata_port/ata1/port_no":                  "1\n",
-		"sys/block/" + name + "/device":                    "-> ../../devices/pci0000:00/0000:00:17.0/ata1/" + name,
-		"sys/block/" + name + "/dev":                       major + ":0\n",
-		"sys/block/" + name + "/size":                      "1875385008\n",
-		"sys/block/" + name + "/removable":                 "0\n",
-		"sys/block/" + name + "/ro":                        "0\n",
-		"sys/block/" + name + "/queue/rotational":          "0\n",
-		"sys/block/" + name + "/queue/logical_block_size":  "512\n",
-		"sys/block/" + name + "/queue/physical_block_size": "4096\n",
-		"sys/block/" + name + "/queue/hw_sector_size":      "512\n",
-		"sys/block/" + name + "/" + name + "1/partition":   "1\n",
-		"sys/block/" + name + "/" + name + "1/dev":         major + ":1\n",
-		"sys/block/" + name + "/" + name + "1/start":       "2048\n",
-		"sys/block/" + name + "/" + name + "1/size":        "4096\n",
+		"sys/class/ata_port/ata1/port_no":                 "1\n",
+		"sys/block/" + name + "/device":                   "-> ../../devices/pci0000:00/0000:00:17.0/ata1/" + name,
+		"sys/block/" + name + "/dev":                      major + ":0\n",
+		"sys/block/" + name + "/size":                     "1875385008\n",
+		"sys/block/" + name + "/removable":                "0\n",
+		"sys/block/" + name + "/ro":                       "0\n",
+		"sys/block/" + name + "/queue/rotational":         "0\n",
+		"sys/block/" + name + "/queue/logical_block_size": "512\n",
+		"sys/block/" + name + "/" + name + "1/partition":  "1\n",
+		"sys/block/" + name + "/" + name + "1/dev":        major + ":1\n",
+		"sys/block/" + name + "/" + name + "1/start":      "2048\n",
+		"sys/block/" + name + "/" + name + "1/size":       "4096\n",
 	}
 }
 
@@ -41,7 +38,7 @@ func sataDisk(name, major string) Disk {
 		ProbeDisk: model.ProbeDisk{
 			Path: "/dev/" + name, Name: name, Vendor: "ATA", Model: "SAMSUNG MZ7LH960",
 			Serial: "S45NNE0M" + name, WWID: "naa.5002538e0000" + name,
-			PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: 960197124096, NUMANodeID: 1,
+			LogicalBlockSize: 512, SizeBytes: 960197124096,
 			Transport: "sata", ByPath: "pci-0000:00:17.0-ata-1",
 		},
 		Device:     major + ":0",
@@ -97,7 +94,7 @@ func TestDisks(t *testing.T) {
 		},
 		"an NVMe disk of a kind that Linux hides is a disk all the same": {
 			files: tree{"sys/block/nvme0n2/device/serial": "S1\n", "sys/block/nvme0n2/hidden": "1\n"},
-			want:  []Disk{{ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n2", Name: "nvme0n2", Serial: "S1", NUMANodeID: -1, Transport: "nvme"}}},
+			want:  []Disk{{ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n2", Name: "nvme0n2", Serial: "S1", Transport: "nvme"}}},
 		},
 		"what the kernel makes up, optical drives, hidden paths and what the firmware lives in are no disks": {
 			files: tree{
@@ -117,7 +114,7 @@ func TestDisks(t *testing.T) {
 				"sys/block/vda/device/vendor": "0x1af4\n", "sys/block/vda/serial": "overlay\n", "sys/block/vda/size": "8\n",
 			},
 			want: []Disk{{ProbeDisk: model.ProbeDisk{
-				Path: "/dev/vda", Name: "vda", Serial: "overlay", SizeBytes: 4096, NUMANodeID: -1,
+				Path: "/dev/vda", Name: "vda", Serial: "overlay", SizeBytes: 4096,
 			}}},
 		},
 		"an NVMe disk that is reached over TCP is not in the machine": {
@@ -126,14 +123,14 @@ func TestDisks(t *testing.T) {
 			},
 			want: []Disk{{
 				ProbeDisk: model.ProbeDisk{
-					Path: "/dev/nvme0n1", Name: "nvme0n1", Serial: "S1", NUMANodeID: -1, Remote: true, Transport: "nvme-fabrics",
+					Path: "/dev/nvme0n1", Name: "nvme0n1", Serial: "S1", Remote: true, Transport: "nvme-fabrics",
 				},
 			}},
 		},
 		"an NVMe disk on PCI Express is": {
 			files: tree{"sys/block/nvme0n1/device/transport": "pcie\n"},
 			want: []Disk{{
-				ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n1", Name: "nvme0n1", NUMANodeID: -1, Transport: "nvme"},
+				ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n1", Name: "nvme0n1", Transport: "nvme"},
 			}},
 		},
 		"an iSCSI disk is not in the machine": {
@@ -143,7 +140,7 @@ func TestDisks(t *testing.T) {
 			},
 			want: []Disk{{
 				ProbeDisk: model.ProbeDisk{
-					Path: "/dev/sdc", Name: "sdc", Model: "LUN", NUMANodeID: -1, Remote: true, Transport: "iscsi", HCTL: "6:0:0:0",
+					Path: "/dev/sdc", Name: "sdc", Model: "LUN", Remote: true, Transport: "iscsi", HCTL: "6:0:0:0",
 				},
 			}},
 		},

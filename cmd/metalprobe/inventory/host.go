@@ -29,8 +29,6 @@ type Host struct {
 	Root string
 	// Interfaces lists network interfaces and their addresses.
 	Interfaces func() ([]Interface, error)
-	// Link asks a network port's driver; fields that it does not know are empty.
-	Link func(name string) Link
 	// Serial asks a disk for its serial number when sysfs has none.
 	Serial func(path string) (string, error)
 	// LLDP returns the neighbours as lldpctl prints them in JSON, or ErrNoLLDP.
@@ -43,23 +41,19 @@ var ErrNoLLDP = errors.New("lldpctl is not installed")
 
 // Local is the machine this runs on.
 func Local(log *slog.Logger) *Host {
-	return &Host{Interfaces: interfaces, Link: ethtool, Serial: inquireSerial, LLDP: lldpctl, Log: log}
+	return &Host{Interfaces: interfaces, Serial: inquireSerial, LLDP: lldpctl, Log: log}
 }
 
 // Read returns the machine's inventory as of now, without LLDP neighbours, which come and
 // go: Neighbors reads them.
 func (h *Host) Read(now time.Time) model.ProbeData {
-	tables := h.smbios()
 	return model.ProbeData{
 		Timestamp:         Timestamp(now),
-		SystemInfo:        h.system(),
 		CPU:               h.cpus(),
 		NetworkInterfaces: h.networkInterfaces(),
 		LLDP:              []model.ProbeLLDP{},
 		Storage:           h.storage(),
-		Memory:            memory(tables),
 		NICs:              h.nics(),
-		PCIDevices:        h.pciDevices(),
 	}
 }
 
@@ -125,22 +119,6 @@ func (h *Host) target(elem ...string) string {
 		return ""
 	}
 	return p
-}
-
-// numaNode returns the NUMA node of the device at elem: its own, or that of the
-// nearest device above it; -1 when none is known.
-func (h *Host) numaNode(elem ...string) int {
-	stop := h.path("sys", "devices")
-	for dir := h.target(elem...); strings.HasPrefix(dir, stop) && dir != stop; dir = filepath.Dir(dir) {
-		b, err := os.ReadFile(filepath.Join(dir, "numa_node"))
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
-			return n
-		}
-	}
-	return -1
 }
 
 // clean makes a value fit to be shown: printable UTF-8 of at most 1 KiB, without the

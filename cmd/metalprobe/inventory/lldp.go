@@ -167,9 +167,6 @@ func (p port) neighbor() model.ProbeNeighbor {
 		PortDescription:   p.get("port").get("descr").text(),
 		SystemName:        name,
 		SystemDescription: chassis.get("descr").text(),
-		MgmtIP:            chassis.get("mgmt-ip").text(),
-		Capabilities:      chassis.capabilities(),
-		VLANID:            p.vlan(),
 	}
 }
 
@@ -186,29 +183,4 @@ func (p port) chassis() (string, node) {
 		}
 	}
 	return chassis.get("name").text(), chassis
-}
-
-// capabilities lists the neighbour's enabled capabilities: Bridge, Router.
-func (n node) capabilities() []string {
-	list := []string{}
-	for _, c := range n.get("capability").all() {
-		if kind := c.get("type").text(); kind != "" && c.get("enabled").value != false {
-			list = append(list, kind)
-		}
-	}
-	return list
-}
-
-// vlan returns the port's own VLAN, or else the first that the neighbour names.
-func (p port) vlan() string {
-	all := p.get("vlan").all()
-	for _, v := range all {
-		if v.get("pvid").value == true {
-			return v.get("vlan-id").text()
-		}
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	return all[0].get("vlan-id").text()
 }

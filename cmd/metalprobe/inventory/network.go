@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"net"
-	"path/filepath"
 	"strings"
 
 	"ingot/model"
@@ -17,13 +16,6 @@ type Interface struct {
 	MAC      string // lower case, with colons
 	IPs      []string
 	Loopback bool
-}
-
-// Link is what a network port's driver says of it.
-type Link struct {
-	Firmware string
-	Modes    []string // 10000baseT/Full
-	Ports    []string // FIBRE
 }
 
 // interfaces lists this machine's interfaces.
@@ -68,7 +60,7 @@ func (h *Host) networkInterfaces() []model.ProbeNetworkInterface {
 			continue
 		}
 		list = append(list, model.ProbeNetworkInterface{
-			Name: i.Name, IPAddress: first(i.IPs...), IPAddresses: append([]string{}, i.IPs...),
+			Name: i.Name, IPAddresses: append([]string{}, i.IPs...),
 			MACAddress: i.MAC, CarrierStatus: h.carrier(i.Name),
 		})
 	}
@@ -84,40 +76,13 @@ func (h *Host) carrier(name string) string {
 	return "down"
 }
 
-// nics lists the ports of network cards: the interfaces with a device behind them.
+// nics lists the ports of network cards, which are the interfaces with a device.
 func (h *Host) nics() []model.ProbeNIC {
 	list := []model.ProbeNIC{}
 	for _, name := range h.names("sys/class/net") {
-		device := h.target("sys/class/net", name, "device")
-		if device == "" {
-			continue
+		if h.target("sys/class/net", name, "device") != "" {
+			list = append(list, model.ProbeNIC{Name: name, MAC: h.text("sys/class/net", name, "address")})
 		}
-		link := h.Link(name)
-		list = append(list, model.ProbeNIC{
-			Name: name, MAC: h.text("sys/class/net", name, "address"), PCIAddress: pciAddress(device),
-			Speed: h.speed(name), FirmwareVersion: link.Firmware,
-			LinkModes: append([]string{}, link.Modes...), SupportedPorts: append([]string{}, link.Ports...),
-		})
 	}
 	return list
-}
-
-// speed returns a link's speed as ethtool writes it, empty without a link.
-func (h *Host) speed(name string) string {
-	mbit := h.text("sys/class/net", name, "speed")
-	if mbit == "" || mbit == "-1" || mbit == "0" {
-		return ""
-	}
-	return mbit + "Mb/s"
-}
-
-// pciAddress returns the address of the nearest PCI device at or above a device's
-// path: a virtio port is a child of its PCI device.
-func pciAddress(path string) string {
-	for ; path != "/" && path != "."; path = filepath.Dir(path) {
-		if isPCIAddress(filepath.Base(path)) {
-			return filepath.Base(path)
-		}
-	}
-	return ""
 }

@@ -115,3 +115,8 @@ func byPath(folders []string, unit string, p place) string {
 	}
 	return pci
 }
+
+// pciAddressForm is domain:bus:slot.function; a domain behind a VMD controller has more than four digits.
+var pciAddressForm = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+
+func isPCIAddress(s string) bool { return pciAddressForm.MatchString(s) }

@@ -34,7 +34,6 @@ func (files tree) host(t *testing.T) *Host {
 	return &Host{
 		Root:       root,
 		Interfaces: func() ([]Interface, error) { return nil, nil },
-		Link:       func(string) Link { return Link{} },
 		Serial:     func(string) (string, error) { return "", errors.New("no such disk") },
 		Log:        slog.New(slog.DiscardHandler),
 	}

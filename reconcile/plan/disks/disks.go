@@ -194,7 +194,7 @@ func Merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 		m.Storages = known.Storages
 		m.Summarized = summarizedAs(known, m.Summarized, model.PartDrives)
 	}
-	m.Memory, m.BootOrder = or(m.Memory, known.Memory), or(m.BootOrder, known.BootOrder)
+	m.BootOrder = or(m.BootOrder, known.BootOrder)
 	m.NetworkInterfaces = or(m.NetworkInterfaces, known.NetworkInterfaces)
 	if len(m.MACAddresses) == 0 {
 		m.MACAddresses = known.MACAddresses
