@@ -182,32 +182,3 @@ func TestIgnoredFilesAreNoLoad(t *testing.T) {
 		t.Errorf("claims %v, want web alone; problems:\n%s", got, messages(s.Desired()))
 	}
 }
-
-// TestWhatIsIgnoredIsFoundOutOnce holds that a folder which stays costs nothing in the next revision,
-// and that its files are judged anew when the folders above say something else.
-func TestWhatIsIgnoredIsFoundOutOnce(t *testing.T) {
-	t.Parallel()
-	repo := newRepo(t)
-	commit(map[string]string{"web.yaml": claimYAML("web", "a"), "a/b/db.yaml": claimYAML("db", "a"), "a/.ingotignore": "x.yaml\n"})(t, repo)
-	s := newSource(t, testOptions(t, repo.URL()))
-	list := func() *entry {
-		t.Helper()
-		mustSync(t, s)
-		for key, own := range s.reader.folders {
-			if key.path == "a/b" {
-				return &own[0]
-			}
-		}
-		t.Fatal("a/b is not known")
-		return nil
-	}
-	first := list()
-	commit(map[string]string{"web.yaml": claimYAML("web", "b")})(t, repo)
-	if list() != first {
-		t.Error("a folder that stays is listed and judged again")
-	}
-	commit(map[string]string{"a/.ingotignore": "y.yaml\n"})(t, repo)
-	if list() == first {
-		t.Error("a folder is not judged again though the one above ignores something else")
-	}
-}
