@@ -59,11 +59,7 @@ func TestPatternsIgnoreWhatGitIgnores(t *testing.T) {
 	for _, pattern := range []string{
 		"[!a].yaml", "[^a].yaml", "/[!ab].yaml", `\[!a].yaml`, "[a!].yaml", "x/[!y]*", "/**", "**", "**/a.yaml", "x/**", "/x/**/a.yaml", "*.yaml", "[a-b].yaml",
 		"/**\n!a.yaml", "/*\n!/**", `\!.yaml`, "!a.yaml", "[!!].yaml",
-		"[[:digit:]].yaml", "[[:alpha:]].yaml", "[![:alpha:]].yaml", "[^[:upper:][:digit:]-].yaml", "[[:lower:]]*", "[[:punct:]].yaml", "[[:space:]].yaml", "[[:blank:]].yaml",
-		"[[:cntrl:]].yaml", "[[:print:]].yaml", "[[:graph:]].yaml", "[[:xdigit:]].yaml", "[[:alnum:]-].yaml", "[[:nope:]].yaml", "[a[:nope:]].yaml", "[[:digit].yaml", "[[:].yaml",
-		"[[:digit:]-z].yaml", "[a-[:digit:]].yaml", "x/[[:alpha:]].yaml", "[[:alpha:]]/a.yaml", "[[:alpha:]][[:digit:]].yaml", `\[[:digit:]].yaml`, "[[:digit:]", "[:digit:].yaml",
-		"[]].yaml", "[]a].yaml", "[!]a].yaml", "[a-].yaml", "[-a].yaml", "[!-].yaml", `[\]].yaml`, `[\\].yaml`, `[a\-d].yaml`, `[\a-\d].yaml`, "[--a].yaml", "[d-a].yaml", "[a", `[a\`, "[",
-		"[[].yaml", "[^]", "[[:digit:]]]", "a[[:digit:]].yaml",
+		`[\]].yaml`, `[\\].yaml`, `[a\-d].yaml`, "[a", "[", "[^]",
 	} {
 		must.Do(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(pattern+"\n"), 0o600))
 		rules := Ignore{}.With(".", []byte(pattern+"\n"))
