@@ -23,25 +23,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cucumber/godog"
-
 	"ingot/features/internal/rig"
 	"ingot/gitsource/gitserver"
 )
-
-func defineConnections(sc *godog.ScenarioContext) {
-	const name = `"([^"]*)"`
-	for expression, do := range map[string]any{
-		`^the proxy (refuses Ingot|lets Ingot through)$`:                                           proxyDoes,
-		`^without Ingot a clone says that claim ` + name + ` is (\w+) on ` + name + `$`:            cloneSays,
-		`^Redis asks for a password$`:                                                              redisAsksForPassword,
-		`^the password of Redis is changed, and then in its file$`:                                 redisPasswordChanges,
-		`^Redis is reached by TLS$`:                                                                redisOverTLS,
-		`^Ingot does not start with another CA for Redis, and says ` + name + ` and ` + name + `$`: otherRedisCA,
-	} {
-		sc.Step(expression, do)
-	}
-}
 
 // connectProxy is an HTTP proxy that connects (RFC 9110 §9.3.6), or refuses to.
 type connectProxy struct {
@@ -275,14 +259,15 @@ func otherRedisCA(ctx context.Context, first, second string) error {
 	return nil
 }
 
-func selfSigned(host string) (cert, key []byte, err error) {
+// selfSigned returns a certificate for an address and names, and its key.
+func selfSigned(host string, names ...string) (cert, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.ParseIP(host)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IPAddresses: []net.IP{net.ParseIP(host)}, DNSNames: names, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +18,6 @@ import (
 	"ingot/model/must"
 	"ingot/registry/internal/killtest"
 	"ingot/registry/internal/redistest"
-	"ingot/registry/journal"
 	"ingot/registry/store"
 )
 
@@ -54,7 +54,7 @@ func open(t *testing.T, o Options) *Registry {
 func lead(t *testing.T, o Options) *Registry {
 	t.Helper()
 	r := open(t, o)
-	must.Do(t, r.Lead(t.Context()))
+	must.Do(t, r.AwaitLead(t.Context()))
 	return r
 }
 
@@ -112,9 +112,7 @@ var backends = map[string]func(t *testing.T) backend{
 
 func loseFiles(t *testing.T, dir string) {
 	t.Helper()
-	for _, name := range []string{store.FileName, journal.FileName} {
-		must.Do(t, os.Remove(filepath.Join(dir, name)))
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, store.FileName)))
 }
 
 // onEachBackend runs a test against all stores.
@@ -155,3 +153,12 @@ func startSentinel(t *testing.T, conf string) {
 		_ = cmd.Wait()
 	})
 }
+
+var large = strings.Repeat("x", 64<<10)
+
+func (r *Registry) SavePayload(ctx context.Context, ticketID string, ignition model.Sensitive) error {
+	return r.Save(ctx, Changes{Payloads: map[string]model.Sensitive{ticketID: ignition}})
+}
+
+// isEmpty reports whether the fleet has no record.
+func isEmpty(r *Registry) bool { return r.Observed().Fleet.At.IsZero() }

@@ -29,7 +29,7 @@ func (d *daemon) openForge() (err error) {
 	d.poster = forge.NewPoster(forge.PosterOptions{
 		Project: project, Branch: o.Git.Branch, Target: project.Page(o.Status.Branch), TokenFile: o.Git.CommitStatus.TokenFile,
 		StateFile: filepath.Join(o.State.Dir, "commit-status.json"),
-		Verdict:   d.verdict(), Leading: d.registry.Leading, Transport: o.Git.Credentials().Transport,
+		Verdict:   d.verdict(), Leading: d.registry.Lead.Leading, Transport: o.Git.Credentials().Transport,
 		Log: d.log, Registerer: d.metrics, Clock: d.clock,
 	})
 	return nil

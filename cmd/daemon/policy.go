@@ -49,7 +49,7 @@ func (d *daemon) macPrefixes() (*model.MACPrefixes, error) {
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o004 != 0 {
 		d.log.Warn("every user of this machine can read the MAC prefix database, which contains passwords: chmod o-r", "file", file)
 	}
-	prefixes, problems := model.DecodeMACPrefixes(file, data, d.registry.TokenKey())
+	prefixes, problems := model.DecodeMACPrefixes(file, data, d.registry.TokenKey)
 	if err := model.JoinErrors(problems); err != nil {
 		return nil, fmt.Errorf("discovery.macPrefixesFile: %w", err)
 	}

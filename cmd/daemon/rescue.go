@@ -17,7 +17,7 @@ func rescueOf(d *daemon) *netboot.Rescue {
 	}
 	inGit := &namedServers{desired: d.desired}
 	r := &netboot.Rescue{
-		Known: d.serversKnown, Named: func(id string) bool { return d.registry.Named(id) || inGit.has(id) },
+		Known: d.serversKnown, Named: func(id string) bool { return d.registry.Boots.Named(id) || inGit.has(id) },
 	}
 	if o.For == config.RescueAvailable {
 		r.Available = d.available
@@ -30,7 +30,7 @@ func rescueOf(d *daemon) *netboot.Rescue {
 func (d *daemon) serversKnown() bool {
 	select {
 	case <-d.leased:
-		s := d.present()
+		s := d.leader.present()
 		return d.manifestsKnown() && cmp.Or(s.ObserveOnly, s.HealOnly) == ""
 	default:
 		return false

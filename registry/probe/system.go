@@ -21,7 +21,7 @@ func (e *endpoint) system(q *request) (answer, error) {
 	if !rep.known {
 		return answer{}, missing
 	}
-	probe := q.endpoint.Probes.Observed().Probes[rep.holder.Server]
+	probe := q.endpoint.Registry.Probe(rep.holder.Server)
 	if probe == nil {
 		return answer{}, missing
 	}
@@ -46,8 +46,8 @@ func (e *endpoint) forget(q *request) (answer, error) {
 	if q.endpoint.unknown.drop(rep.uuid) {
 		return done, nil
 	}
-	if !rep.known || q.endpoint.Probes.Observed().Probes[rep.holder.Server] == nil {
+	if !rep.known || q.endpoint.Registry.Probe(rep.holder.Server) == nil {
 		return answer{}, refuse(http.StatusNotFound, "no report of system UUID %s", rep.uuid)
 	}
-	return done, q.endpoint.Probes.ForgetProbe(q.Context(), rep.holder.Server)
+	return done, q.endpoint.Registry.ForgetProbe(q.Context(), rep.holder.Server)
 }
