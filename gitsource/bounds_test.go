@@ -3,14 +3,12 @@ package gitsource
 import (
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -139,43 +137,5 @@ func TestWhatALaterRevisionHeldIsNotOfAnEarlierOne(t *testing.T) {
 		if got := st.held(at, r.parse); len(got) != want {
 			t.Errorf("at %s: %v, want %d held", at.Commit, got, want)
 		}
-	}
-}
-
-// Between two looks a branch may get thousands of commits, each with a message of a megabyte that
-// a pack has in a kilobyte.
-func TestMessagesAreNotKept(t *testing.T) {
-	onlyLong(t)
-	const n, size, each = 60, 1_000_000, 5
-	repo := newRepo(t)
-	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first"))
-	s := newSource(t, testOptions(t, repo.URL()))
-	mustSync(t, s)
-	for i := range n {
-		message := fmt.Sprintf("%d\n\n%s\n\n", i, strings.Repeat("x", size))
-		for j := range each {
-			message += fmt.Sprintf("Ingot-Approve: %d\n", each*i+j)
-		}
-		ok[string](t)(repo.Commit(nil, message))
-	}
-	runtime.GC()
-	var before runtime.MemStats
-	runtime.ReadMemStats(&before)
-	head := plumbing.NewHash(repo.Head(gitserver.Branch))
-	ok[target](t)(s.bring(t.Context(), s.judgement, head, searchDepth))
-	way := s.store.relate(s.head, head)
-	runtime.GC()
-	var after runtime.MemStats
-	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > n*size/2 || way.lineage != lineageDescends {
-		t.Errorf("the way of %d commits takes %d MiB, lineage %d", n, grown>>20, way.lineage)
-	}
-	runtime.KeepAlive(way)
-	var want []string
-	for i := n*each - maxApprovals; i < n*each; i++ {
-		want = append(want, fmt.Sprint(i))
-	}
-	if got := mustSync(t, s).Approvals; !slices.Equal(got, want) {
-		t.Errorf("approvals %v, want the newest %d", got, maxApprovals)
 	}
 }

@@ -47,7 +47,7 @@ func (b *StatusBranch) Remember(ctx context.Context) error {
 	defer cancel()
 	var before []StatusCommit
 	err = own.fetched(ctx, fetchPlan{depth: rememberDepth, filter: filterTrees}, func(s *store, head plumbing.Hash) error {
-		_ = s.visit(head, func(c *object.Commit) bool { // as far as it was fetched
+		s.visit(head, nil, func(c *object.Commit) bool { // as far as it was fetched
 			before = append(before, StatusCommit{c.Hash.String(), c.Committer.When.UTC(), messageLines(c.Message)})
 			return len(before) < rememberDepth
 		})

@@ -47,17 +47,6 @@ func TestTheHistoryOfAnObjectIsWhatCommitsSayOfIt(t *testing.T) {
 	}
 }
 
-func TestWithoutAStatusBranchThereIsNoHistory(t *testing.T) {
-	t.Parallel()
-	b := newStatus(t, newRepo(t).URL(), Auth{})
-	if err := b.Remember(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if h := b.History("s1", 50); h != nil {
-		t.Errorf("got %v", h)
-	}
-}
-
 func TestTheHistoryInMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	var c chronicle

@@ -3,7 +3,9 @@ package gitsource
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -246,4 +248,20 @@ func sample(all, few int) int {
 		return few
 	}
 	return all
+}
+
+func git(b testing.TB, stdin io.Reader, dir string, args ...string) {
+	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0")
+	cmd.Stdin = stdin
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("git %v: %v: %s", args, err, out)
+	}
+}
+
+func must2[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

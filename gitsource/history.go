@@ -46,52 +46,23 @@ func relate(known *store, old plumbing.Hash, fetched *store, head plumbing.Hash)
 	case old == head:
 		return ancestry{lineage: lineageSame}
 	}
-	behind := make(map[plumbing.Hash]bool)
-	knownWhole := known.visit(old, func(c *object.Commit) bool {
-		behind[c.Hash] = true
-		return true
-	})
+	behind, knownWhole := known.ancestors(old)
 	if behind[head] {
 		return ancestry{lineage: lineageOlder}
 	}
 	a := ancestry{lineage: rewritten}
 	var approved tokens
-	met, whole := fetched.visitUnless(head, behind, func(c *object.Commit) {
+	met, whole := fetched.visit(head, behind, func(c *object.Commit) bool {
 		approved.addOlder(c)
 		if slices.Contains(c.ParentHashes, old) {
 			a.lineage = lineageDescends
 		}
+		return true
 	})
 	a.truncated = a.lineage == rewritten && !whole
 	a.unclear = a.lineage == rewritten && !met && !knownWhole
 	a.approved = approved.newestLast()
 	return a
-}
-
-// visitUnless visits head and its ancestors, but not past commits in stop; met reports whether
-// it came to one of them, whole that no other commit was missing.
-func (s *store) visitUnless(head plumbing.Hash, stop map[plumbing.Hash]bool, fn func(*object.Commit)) (met, whole bool) {
-	whole = true
-	seen := map[plumbing.Hash]bool{head: true}
-	for queue := []plumbing.Hash{head}; len(queue) > 0; queue = queue[1:] {
-		if stop[queue[0]] {
-			met = true
-			continue
-		}
-		c, err := s.commit(queue[0])
-		if err != nil {
-			whole = false
-			continue
-		}
-		fn(c)
-		for _, parent := range c.ParentHashes {
-			if !seen[parent] {
-				seen[parent] = true
-				queue = append(queue, parent)
-			}
-		}
-	}
-	return met, whole
 }
 
 // approvals returns what is approved by head's new commits, and at least by head and its

@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -40,109 +39,23 @@ func (g Ignore) With(dir string, content []byte) Ignore {
 		if len(all) == maxPatterns {
 			break
 		}
-		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
+		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") && !strings.Contains(line, "[[:") { // path.Match has no named classes
 			all = append(all, gitignore.ParsePattern(asMatched(line), domain))
 		}
 	}
 	return Ignore{all, id}
 }
 
-// asMatched is a pattern as the matcher reads it. That follows path.Match, whose classes of characters are not those
-// of gitignore(5), and it takes a pattern of only ** for none.
+// asMatched is a pattern as the matcher reads it. That follows path.Match, which negates a class of characters by ^ alone, and
+// it takes a pattern of only ** for none.
 func asMatched(pattern string) string {
 	if body := strings.TrimPrefix(pattern, "!"); strings.TrimRight(body, " ") == "/**" {
 		return strings.TrimSuffix(pattern, body) + "/*"
 	}
-	var b strings.Builder
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '\\' && i+1 < len(pattern):
-			b.WriteString(pattern[i : i+2])
-			i++
-		case c == '[':
-			class, size := asMatchedClass(pattern[i:])
-			b.WriteString(class)
-			i += size - 1
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
+	return negated.Replace(pattern)
 }
 
-// namedClasses are the classes of characters that have a name, as path.Match has them; without the slash, which
-// no class matches.
-var namedClasses = map[string]string{
-	"alnum": "0-9A-Za-z", "alpha": "A-Za-z", "blank": " \t", "cntrl": "\x00-\x1f\x7f", "digit": "0-9", "graph": "!-~",
-	"lower": "a-z", "print": " -~", "punct": "!-.:-@\\[-`{-~", "space": "\t-\r ", "upper": "A-Z", "xdigit": "0-9A-Fa-f",
-}
-
-// noMatch is a pattern that matches nothing.
-const noMatch = "["
-
-// asMatchedClass is the class of characters that a pattern begins with, as path.Match has it, and how long it is in
-// the pattern. What git takes for wrong matches nothing, and it is all that is left of the pattern.
-func asMatchedClass(pattern string) (class string, size int) {
-	var b strings.Builder
-	b.WriteByte('[')
-	at := 1
-	if strings.HasPrefix(pattern[at:], "!") || strings.HasPrefix(pattern[at:], "^") {
-		b.WriteByte('^')
-		at++
-	}
-	for first := at; at < len(pattern) && (at == first || pattern[at] != ']'); {
-		item, size := namedClass(pattern[at:])
-		if size == 0 {
-			item, size = characters(pattern[at:])
-		}
-		if item == "" {
-			return noMatch, len(pattern)
-		}
-		b.WriteString(item)
-		at += size
-	}
-	if at >= len(pattern) {
-		return noMatch, len(pattern)
-	}
-	return b.String() + "]", at + 1
-}
-
-// namedClass is the named class that an item of a class of characters begins with, "" for a name that there is not;
-// size is 0 if it is none.
-func namedClass(item string) (class string, size int) {
-	name, ok := strings.CutPrefix(item, "[:")
-	end := strings.IndexByte(name, ']')
-	if !ok || end < 1 || name[end-1] != ':' {
-		return "", 0
-	}
-	return namedClasses[name[:end-1]], len("[:") + end + 1
-}
-
-// characters are the character, or the range of some, that an item of a class of characters begins with, "" if it
-// is cut off.
-func characters(item string) (class string, size int) {
-	class, size = character(item)
-	if rest := item[size:]; class != "" && len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
-		last, more := character(rest[1:])
-		if last == "" {
-			return "", 0
-		}
-		return class + class + "-" + last, size + 1 + more // the first matches, even if the last is before it
-	}
-	return class, size
-}
-
-// character is the first character of a text that is not empty, which a backslash may precede; "" if nothing follows on that.
-func character(text string) (class string, size int) {
-	if text[0] == '\\' {
-		if text = text[1:]; text == "" {
-			return "", 0
-		}
-		size = 1
-	}
-	_, n := utf8.DecodeRuneInString(text)
-	return `\` + text[:n], size + n
-}
+var negated = strings.NewReplacer(`\\`, `\\`, `\[`, `\[`, "[!", "[^")
 
 // Ignores reports whether a file or folder is left out, by its path from the root of the
 // repository. What lies in a folder that is left out is left out too.

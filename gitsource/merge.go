@@ -146,11 +146,7 @@ func (m *merge) after(w walker, before outcome, line []lineCommit, s step) (*mod
 
 // branch returns the commits of the head's first-parent line that the base does not have, oldest first.
 func (m *merge) branch(base, head *object.Commit) []lineCommit {
-	known := make(map[plumbing.Hash]bool)
-	m.store.visit(base.Hash, func(c *object.Commit) bool {
-		known[c.Hash] = true
-		return true
-	})
+	known, _ := m.store.ancestors(base.Hash)
 	line, fork := m.store.lineUntil(head.Hash, func(h plumbing.Hash) bool { return known[h] })
 	if !known[fork] {
 		return nil

@@ -125,27 +125,30 @@ func (s *store) newest(head plumbing.Hash, n int) []plumbing.Hash {
 		return nil
 	}
 	var out []plumbing.Hash
-	_ = s.visit(head, func(c *object.Commit) bool {
+	s.visit(head, nil, func(c *object.Commit) bool {
 		out = append(out, c.Hash)
 		return len(out) < n
 	})
 	return out
 }
 
-// visit calls fn for head and for what it descends from, nearest first, as far as
-// it is in the store; fn returns false to stop. It returns false if commits were
-// missing.
-func (s *store) visit(head plumbing.Hash, fn func(*object.Commit) bool) (whole bool) {
+// visit calls fn for head and its ancestors in the store, nearest first, except for commits in stop and what only they lead to.
+// fn returns false to end it. It returns whether it met a commit in stop, and whether no other commit was missing.
+func (s *store) visit(head plumbing.Hash, stop map[plumbing.Hash]bool, fn func(*object.Commit) bool) (met, whole bool) {
 	whole = true
 	seen := map[plumbing.Hash]bool{head: true}
 	for queue := []plumbing.Hash{head}; len(queue) > 0; queue = queue[1:] {
+		if stop[queue[0]] {
+			met = true
+			continue
+		}
 		c, err := s.commit(queue[0])
 		if err != nil {
 			whole = false
 			continue
 		}
 		if !fn(c) {
-			return whole
+			break
 		}
 		for _, parent := range c.ParentHashes {
 			if !seen[parent] {
@@ -154,7 +157,17 @@ func (s *store) visit(head plumbing.Hash, fn func(*object.Commit) bool) (whole b
 			}
 		}
 	}
-	return whole
+	return met, whole
+}
+
+// ancestors returns head and its ancestors in the store, and whether none was missing.
+func (s *store) ancestors(head plumbing.Hash) (all map[plumbing.Hash]bool, whole bool) {
+	all = make(map[plumbing.Hash]bool)
+	_, whole = s.visit(head, nil, func(c *object.Commit) bool {
+		all[c.Hash] = true
+		return true
+	})
+	return all, whole
 }
 
 // errNotReadable is an object that is missing or damaged: the store is to be

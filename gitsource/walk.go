@@ -26,16 +26,13 @@ func (s *store) line(old, head plumbing.Hash) []lineCommit {
 	if at != old {
 		return nil
 	}
-	known := make(map[plumbing.Hash]bool)
-	s.visit(old, func(c *object.Commit) bool {
-		known[c.Hash] = true
-		return true
-	})
+	known, _ := s.ancestors(old)
 	for i := range line {
 		var approved tokens
-		s.visitUnless(line[i].hash, known, func(c *object.Commit) {
+		s.visit(line[i].hash, known, func(c *object.Commit) bool {
 			approved.addOlder(c)
 			known[c.Hash] = true
+			return true
 		})
 		line[i].approved = approved.newestLast()
 	}

@@ -163,35 +163,3 @@ func TestWhatStillFitsHasNothingWrong(t *testing.T) {
 		})
 	}
 }
-
-// A claim that changes, comes or goes is no reason to look at everything.
-func TestWhatMostCommitsChangeIsFoundToFit(t *testing.T) {
-	claim := func(name, image string) *ServerClaim {
-		m := Meta{Name: name, Namespace: "default", References: []Reference{{To: Identity{KindSecret, "default", "k"}}}}
-		return &ServerClaim{Meta: m, Spec: ServerClaimSpec{Image: image}}
-	}
-	server := func(labels map[string]string) *Server {
-		return &Server{Meta: Meta{Name: "s", Labels: labels}, Spec: ServerSpec{SystemUUID: "00000001-0000-4000-8000-000000000000"}}
-	}
-	d := NewDesired()
-	for _, o := range []Object{claim("web", "1"), server(nil), &Secret{Meta: Meta{Name: "k", Namespace: "default"}}} {
-		d.Add(o)
-	}
-	for name, changes := range map[string][]Change{
-		"a claim has another image":  {{claim("web", "1"), claim("web", "2")}},
-		"a claim is new":             {{nil, claim("db", "1")}},
-		"a claim is gone":            {{claim("web", "1"), nil}},
-		"a claim has another name":   {{claim("web", "1"), nil}, {nil, claim("db", "1")}},
-		"a server has other labels":  {{server(nil), server(map[string]string{"rack": "b"})}},
-		"a server is gone":           {{server(nil), nil}},
-		"nothing that is a manifest": nil,
-	} {
-		if !StillFit(d.With(changes), changes) {
-			t.Errorf("%s: it is not found to fit", name)
-		}
-	}
-	all := []Change{{claim("web", "1"), nil}, {&Secret{Meta: Meta{Name: "k", Namespace: "default"}}, nil}}
-	if !StillFit(d.With(all), all) {
-		t.Error("a secret that goes along with all that names it: it is not found to fit")
-	}
-}

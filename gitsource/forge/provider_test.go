@@ -77,3 +77,13 @@ func TestWhereStatusesArePostedFollowsFromTheRepository(t *testing.T) {
 		}
 	}
 }
+
+func TestGitHubAPIFollowsFromTheRepository(t *testing.T) {
+	for repository, want := range map[string]string{
+		"https://github.com/infra/metal": "https://api.github.com", "https://ghe.example.com/infra/metal": "https://ghe.example.com/api/v3", "/srv/metal.git": "",
+	} {
+		if got := GitHubAPI(repository); got != want {
+			t.Errorf("%s: got %q, want %q", repository, got, want)
+		}
+	}
+}
