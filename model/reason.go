@@ -43,7 +43,6 @@ const (
 	ReasonPowerOutcomeUnknown   Reason = "PowerOutcomeUnknown"   // the outcome of a power request is unknown
 	ReasonPowerUnstable         Reason = "PowerUnstable"         // its power state keeps changing after it was restored, or does not change when asked to
 	ReasonUnknownState          Reason = "UnknownState"          // its record has a state that this version does not know
-	ReasonArchitectureNotServed Reason = "ArchitectureNotServed" // boot.architectures does not have its architecture
 	ReasonBootMethodMismatch    Reason = "BootMethodMismatch"    // its image cannot be started by the boot method that it uses
 	ReasonBootTimeout           Reason = "BootTimeout"           // it did not boot before its ticket expired
 	ReasonBootFailed            Reason = "BootFailed"            // it did not boot in any of the attempts
@@ -77,7 +76,7 @@ const (
 	ReasonImageFormat         Reason = "ImageFormat"         // its format is not supported
 	ReasonImageNoPartitions   Reason = "ImageNoPartitions"   // it has no partition table, or a damaged one
 	ReasonImageCannotBoot     Reason = "ImageCannotBoot"     // it has nothing that the server's firmware can start
-	ReasonImageTooLarge       Reason = "ImageTooLarge"       // it is larger than boot.maxImageSize
+	ReasonImageTooLarge       Reason = "ImageTooLarge"       // it is larger than 256 GiB, or does not fit in the image cache
 	ReasonImagePreparing      Reason = "ImagePreparing"      // it is being fetched and converted
 	ReasonSectorSizeMismatch  Reason = "SectorSizeMismatch"  // it was made for disks of another sector size
 	ReasonDiskTooSmall        Reason = "DiskTooSmall"        // the disk is smaller than the image
@@ -158,7 +157,7 @@ var Reasons = []Reason{
 	ReasonFailing, ReasonDiscoveryFailed, ReasonReportIncomplete, ReasonMachineAmbiguous, ReasonNoDiscoveryImage,
 	ReasonCleanupFailed, ReasonRetained, ReasonMaintenance, ReasonIgnored, ReasonOrphaned, ReasonManifestUnreadable,
 	ReasonSystemMissing, ReasonSystemUnreadable, ReasonIdentityMismatch, ReasonIdentityUnknown, ReasonDuplicateUUID,
-	ReasonPowerOutcomeUnknown, ReasonUnknownState, ReasonArchitectureNotServed, ReasonBootMethodMismatch, ReasonBootTimeout,
+	ReasonPowerOutcomeUnknown, ReasonUnknownState, ReasonBootMethodMismatch, ReasonBootTimeout,
 	ReasonBootFailed, ReasonTicketStolen, ReasonUnconfirmed, ReasonConditionsUnmet, ReasonPowerIgnored,
 	ReasonSourceInvalid, ReasonArmFailed, ReasonSecretMissing,
 	ReasonInvalidReference, ReasonRegistryNotAllowed, ReasonUnauthorized, ReasonNotFound, ReasonRegistryUnreachable,

@@ -86,14 +86,6 @@ func wipeRepeats(d *draft, server model.ServerName, v, old *model.WipeProgress) 
 	return v.ReceivedAt.Sub(old.ReceivedAt).Abs() < wipeEvery && sameJSON(old.Disks, v.Disks)
 }
 
-// ForgetProbe forgets what the probe of a server found.
-func (r *Registry) ForgetProbe(ctx context.Context, server model.ServerName) error {
-	if err := r.write(ctx, always(store.Batch{{Key: store.Key{Bucket: store.BucketProbe, Name: string(server)}}})); err != nil {
-		return fmt.Errorf("forget the probe of server %s: %w", server, err)
-	}
-	return nil
-}
-
 // report is what a server reported, and how it is kept.
 type report[V any] struct {
 	bucket store.Bucket

@@ -61,8 +61,7 @@ func (d *daemon) openProber() dhcp.Prober {
 	return p
 }
 
-// openLoaders opens the boot loaders, and warns of those that machines may ask for and that
-// are missing.
+// openLoaders opens the boot loaders.
 func (d *daemon) openLoaders() {
 	o := &d.opts
 	d.loaders = netboot.OpenLoaders(o.Boot.LoaderDirs)
@@ -73,12 +72,6 @@ func (d *daemon) openLoaders() {
 		choice.Default[platform] = netboot.LoaderKind(kind)
 	}
 	d.loaders.Choose(choice)
-	if !o.ServesLoaders() {
-		return
-	}
-	for _, missing := range d.loaders.Missing(o.Boot.Architectures) {
-		d.log.Warn("a boot loader is missing", "reason", missing)
-	}
 }
 
 // loadersThere returns nil, or which boot loaders are missing, which keeps nothing but the
@@ -87,7 +80,11 @@ func (d *daemon) loadersThere() error {
 	if !d.opts.ServesLoaders() {
 		return nil
 	}
-	if missing := d.loaders.Missing(d.opts.Boot.Architectures); len(missing) > 0 {
+	var architectures []string
+	for _, f := range d.registry.Observed().ServerFacts {
+		architectures = append(architectures, f.Inventory.Architecture())
+	}
+	if missing := d.loaders.Missing(architectures); len(missing) > 0 {
 		return admin.Remark(strings.Join(missing, "; "))
 	}
 	return nil

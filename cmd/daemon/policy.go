@@ -22,7 +22,7 @@ func Policy(o config.Options, loaders []string) policy.Options {
 	p.MaxConcurrentReprovisions, p.MaxConcurrentPowerOns = o.Guard.MaxConcurrentReprovisions, o.Guard.MaxConcurrentPowerOns
 	p.MaxConcurrentInstalls = o.Guard.MaxConcurrentInstalls
 	p.ShowFirst = true
-	p.Architectures, p.LoaderArchitectures = o.Boot.Architectures, loaders
+	p.LoaderArchitectures = loaders
 	p.LeaseNetworks = o.LeaseNetworks()
 	if o.Tuning.Fast {
 		p.Settle, p.SettleMax, p.ConfirmEvery = 5*time.Millisecond, 250*time.Millisecond, 5*time.Millisecond

@@ -68,7 +68,6 @@ type Policy struct {
 	MaxDisruptions      int      `json:"maxDisruptions"`
 	MaxPowerDisruptions int      `json:"maxPowerDisruptions"`
 	GuardWindow         string   `json:"guardWindow"` // as Go writes durations
-	Architectures       []string `json:"architectures,omitempty"`
 	// Strict is git.strict.
 	Strict bool `json:"strict"`
 	// AllowPlaintextSecrets is git.allowPlaintextSecrets.
@@ -86,7 +85,7 @@ type bmcNetwork struct {
 func policyOf(p *policy.Options) Policy {
 	shown := Policy{
 		CleanupMode: p.CleanupMode, MaxDisruptions: p.MaxDisruptions, MaxPowerDisruptions: p.MaxPowerDisruptions,
-		GuardWindow: p.GuardWindow.String(), Architectures: p.Architectures, Strict: p.Strict,
+		GuardWindow: p.GuardWindow.String(), Strict: p.Strict,
 		AllowPlaintextSecrets: p.PlaintextSecrets,
 	}
 	for _, n := range p.BMCNetworks {
@@ -102,7 +101,7 @@ func (p *Policy) Apply(to *policy.Options) error {
 		return fmt.Errorf("read policy.guardWindow of %s: %w", model.ReportFleet, err)
 	}
 	to.CleanupMode, to.MaxDisruptions, to.MaxPowerDisruptions = p.CleanupMode, p.MaxDisruptions, p.MaxPowerDisruptions
-	to.GuardWindow, to.Architectures = window, p.Architectures
+	to.GuardWindow = window
 	to.Strict, to.PlaintextSecrets, to.BMCNetworks = p.Strict, p.AllowPlaintextSecrets, nil
 	for _, n := range p.BMCNetworks {
 		to.BMCNetworks = append(to.BMCNetworks, model.BMCNetwork(n))

@@ -58,8 +58,8 @@ bmc:      {caFile: "", requestsPerSecond: 5, maxInFlight: 2, powerOffGrace: 5m, 
 discovery: {image: "", ignitionTemplateFile: "", timeout: 30m, attempts: 3, macPrefixesFile: ""}
 cleanup:  {mode: quick, image: ""}
 guard:    {window: 1h, maxDisruptions: 3, maxPowerDisruptions: 10, maxConcurrentReprovisions: 1, maxConcurrentPowerOns: 10, maxConcurrentInstalls: 50}
-boot:     {listen: ":8082", url: "", architectures: [amd64, arm64], allowedRegistries: [], cacheDir: "", cacheSize: 20GiB, diskCacheDir: "", diskCacheSize: 100GiB, maxImageSize: 256GiB}
-registry: {listen: ":10000", url: "", requireToken: true}
+boot:     {listen: ":8082", url: "", registries: [], cacheDir: "", cacheSize: 100GiB, rescue: ""}
+registry: {listen: ":10000", url: ""}
 metadata: {listen: ""}
 webhook:  {listen: "", secretFile: ""}
 admin:    {listen: "127.0.0.1:8080"}
@@ -82,8 +82,8 @@ func TestAVariableWinsOverTheFile(t *testing.T) {
 	got, problem := load(t, repository+"resync: 7m\nguard: {maxDisruptions: 9}\n",
 		"HOME=/root", "INGOT_RESYNC=9m", "INGOT_GIT_AUTH_PASSWORD_FILE="+key,
 		"INGOT_BMC_REQUESTS_PER_SECOND=2.5", "INGOT_BMC_NETWORKS=10.0.0.0/8, fd00::/8",
-		"INGOT_BOOT_ARCHITECTURES=arm64, amd64", "INGOT_BOOT_CACHE_SIZE=3MiB", "INGOT_REGISTRY_REQUIRE_TOKEN=false",
-		"INGOT_ADMIN_LISTEN=", "INGOT_DISCOVERY_ATTEMPTS=5", "INGOT_DHCP=[]", "INGOT_BOOT_ALLOWED_REGISTRIES=")
+		"INGOT_BOOT_LOADER_DIRS=/a, /b", "INGOT_BOOT_CACHE_SIZE=3MiB", "INGOT_ADMIN_OPEN_METRICS=true",
+		"INGOT_ADMIN_LISTEN=", "INGOT_DISCOVERY_ATTEMPTS=5", "INGOT_DHCP=[]", "INGOT_BOOT_IMAGE_DIRS=")
 	if problem != "" {
 		t.Fatal(problem)
 	}
@@ -94,9 +94,9 @@ func TestAVariableWinsOverTheFile(t *testing.T) {
 	want.Guard.MaxDisruptions = 9
 	want.BMC.RequestsPerSecond = 2.5
 	want.BMC.Networks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("10.0.0.0/8")}, {Prefix: netip.MustParsePrefix("fd00::/8")}}
-	want.Boot.Architectures = []string{"arm64", "amd64"}
+	want.Boot.LoaderDirs, want.Boot.ImageDirs = []string{"/a", "/b"}, []string{}
 	want.Boot.CacheSize = 3 << 20
-	want.Registry.RequireToken = false
+	want.Admin.OpenMetrics = true
 	want.Admin.Listen = ""
 	want.Discovery.Attempts = 5
 	want.DHCP = nil
